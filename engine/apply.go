@@ -1,0 +1,407 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// Applied says what [Engine.Apply] did, per address.
+type Applied struct {
+	Creatures map[string]CreatureID // by address
+	Channels  map[string]ChannelID  // by address
+	Resumed   []string              // addresses that existed in a saved session
+	Created   []string              // addresses that did not
+	Removed   []RemovedAddress      // what the session had and the recipe does not
+}
+
+// RemovedAddress is something that a saved session had and the recipe does
+// not.
+type RemovedAddress struct {
+	Address string
+	Pending uint64 // deliveries that waited for it; they are dead letters now
+}
+
+// ReportChannel is the name of the channel on which the members of a
+// deployment report to its root.
+const ReportChannel = "report_to_root"
+
+const reportAddress = "channel." + ReportChannel
+
+// Apply makes a deployment exist: all of it, or on an error nothing. Where a
+// saved session has the deployment, its graphs are brought back first, and
+// creatures and channels of the same address go on with their state, cursors
+// and waiting deliveries; the deployment alone decides about the shape. A
+// deployment that is applied already is refused with already_exists.
+func (e *Engine) Apply(ctx context.Context, d *Deployment) (*Applied, error) {
+	prepared, err := e.prepareAll(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a := &application{e: e, d: d, prepared: prepared, channels: map[string]ChannelID{}, creatures: map[string]CreatureID{}}
+	applied, err := a.run(ctx)
+	if err != nil {
+		for _, c := range prepared {
+			e.discardPrepared(ctx, c)
+		}
+		return nil, err
+	}
+	return applied, nil
+}
+
+// prepareAll loads every module and starts every first instance, so that a
+// deployment that cannot start is refused as a whole.
+func (e *Engine) prepareAll(ctx context.Context, d *Deployment) (map[string]*creature, error) {
+	prepared := map[string]*creature{}
+	for i := range d.Creatures {
+		spec := d.Creatures[i]
+		spec.Privileged = spec.Privileged || (d.Root != "" && spec.Address == d.Root)
+		c, err := e.prepare(ctx, spec)
+		if err != nil {
+			for _, c := range prepared {
+				e.discardPrepared(ctx, c)
+			}
+			if spec.Where != "" {
+				err = fmt.Errorf("%s: %s: %w", spec.Where, spec.Address, err)
+			}
+			return nil, err
+		}
+		c.deployment = d.Name
+		prepared[spec.Address] = c
+	}
+	return prepared, nil
+}
+
+// application is one call of Apply under way.
+type application struct {
+	e         *Engine
+	d         *Deployment
+	prepared  map[string]*creature // by address
+	creatures map[string]CreatureID
+	channels  map[string]ChannelID
+	result    Applied
+}
+
+func (a *application) run(ctx context.Context) (*Applied, error) {
+	e, d := a.e, a.d
+	if e.closed || e.isClosing() {
+		return nil, errClosed
+	}
+	if e.deployments[d.Name] != nil {
+		return nil, &abi.Error{
+			Code: abi.AlreadyExists, Op: "apply", Message: "the deployment " + d.Name + " is applied already",
+			Remedy: "give the recipe another name in its terrarium block", IDs: map[string]string{"deployment": d.Name},
+		}
+	}
+	waking := e.newWaking()
+	for _, g := range e.savedWith(d.Name) {
+		if err := waking.add(ctx, g, a.specOf); err != nil {
+			waking.rollBack(ctx)
+			return nil, err
+		}
+	}
+	x := e.newChange("apply")
+	x.summary = true
+	if err := a.prepareChange(x); err != nil {
+		waking.rollBack(ctx)
+		return nil, err
+	}
+	if err := x.stageAndCarryOut(ctx); err != nil {
+		waking.rollBack(ctx)
+		return nil, err
+	}
+	e.deployments[d.Name] = d
+	waking.commit()
+	a.noteMeta(x.meta)
+	a.result.Creatures, a.result.Channels = a.creatures, a.channels
+	return &a.result, nil
+}
+
+// specOf says what to make of a saved creature: the recipe's if the deployment
+// still has its address; nothing if it is gone; and what it was if it belongs
+// to another deployment.
+func (a *application) specOf(ctx context.Context, row CreatureRow) (*creature, error) {
+	if row.Deployment == a.d.Name || row.Deployment == "" {
+		if c := a.prepared[row.Address]; c != nil && row.Deployment != "" {
+			return c, nil
+		}
+		return newHusk(row), nil
+	}
+	return a.e.revive(ctx, row)
+}
+
+// prepareChange puts together what leads from what exists to what the
+// deployment wants.
+func (a *application) prepareChange(x *change) error {
+	e, d := a.e, a.d
+	x.meta = a.meta()
+	if d.Session.Durability != nil {
+		x.durability = *d.Session.Durability
+		if e.storage == nil {
+			x.durability = Volatile
+		}
+	}
+	for i := range d.Creatures {
+		a.addCreature(x, &d.Creatures[i])
+	}
+	wanted := a.edges()
+	if err := a.addChannels(x, wanted); err != nil {
+		return err
+	}
+	a.wire(x, wanted)
+	if d.Root != "" {
+		x.ops = append(x.ops, topology.SetRoot{ID: a.creatures[d.Root], Root: true})
+	}
+	a.removeGone(x)
+	return nil
+}
+
+func (a *application) addCreature(x *change, spec *CreatureSpec) {
+	c := a.prepared[spec.Address]
+	if c.home.load() != nil { // it was woken
+		a.creatures[spec.Address] = c.id
+		a.result.Resumed = append(a.result.Resumed, spec.Address)
+		if t, _ := a.e.topo.Creature(c.id); t.Stopped != spec.Stopped {
+			x.ops = append(x.ops, topology.SetStopped{ID: c.id, Stopped: spec.Stopped})
+		}
+		return
+	}
+	c.id = a.e.ids.newCreature()
+	a.creatures[spec.Address] = c.id
+	a.result.Created = append(a.result.Created, spec.Address)
+	x.creatures[c.id] = c
+	x.ops = append(x.ops, topology.AddCreature{ID: c.id, Name: spec.Name, Privileged: c.privileged, Stopped: spec.Stopped})
+}
+
+// wantedEdge is an edge that the deployment asks for, by addresses.
+type wantedEdge struct {
+	creature, channel, alias string
+	direction                Direction
+}
+
+// edges lists the edges of the recipe, and those that a root brings: members
+// may send on the report channel, and the root listens on every channel of the
+// deployment.
+func (a *application) edges() []wantedEdge {
+	var out []wantedEdge
+	for i := range a.d.Creatures {
+		c := &a.d.Creatures[i]
+		for _, w := range c.Listen {
+			out = append(out, wantedEdge{c.Address, w.Channel, w.Alias, Listen})
+		}
+		for _, w := range c.Send {
+			out = append(out, wantedEdge{c.Address, w.Channel, w.Alias, Send})
+		}
+	}
+	root := a.d.Root
+	if root == "" {
+		return out
+	}
+	add := func(e wantedEdge) {
+		same := func(o wantedEdge) bool {
+			return o.creature == e.creature && o.channel == e.channel && o.direction == e.direction
+		}
+		if !slices.ContainsFunc(out, same) {
+			out = append(out, e)
+		}
+	}
+	for i := range a.d.Creatures {
+		if c := &a.d.Creatures[i]; c.Address != root {
+			add(wantedEdge{c.Address, reportAddress, ReportChannel, Send})
+		}
+	}
+	for _, ch := range a.channelSpecs() {
+		add(wantedEdge{root, ch.Address, "", Listen})
+	}
+	return out
+}
+
+// channelSpecs are the recipe's channels, and the report channel if there is a
+// root.
+func (a *application) channelSpecs() []ChannelSpec {
+	specs := a.d.Channels
+	if a.d.Root != "" {
+		specs = append(slices.Clone(specs), ChannelSpec{
+			Address: reportAddress, Name: ReportChannel, Description: "reports to the root",
+		})
+	}
+	return specs
+}
+
+// addChannels declares new channels, each in the graph of the first creature
+// that is to have an edge to it.
+func (a *application) addChannels(x *change, wanted []wantedEdge) error {
+	first := map[string]string{}
+	for _, w := range wanted {
+		if first[w.channel] == "" {
+			first[w.channel] = w.creature
+		}
+	}
+	existing := map[string]*channel{}
+	for _, ch := range a.e.channels {
+		if ch.deployment == a.d.Name && ch.inbox == "" {
+			existing[ch.address] = ch
+		}
+	}
+	for _, spec := range a.channelSpecs() {
+		near := first[spec.Address]
+		if near == "" {
+			return &abi.Error{
+				Code: abi.InvalidArgument, Op: "apply", Message: spec.Address + " has neither listeners nor senders",
+				Remedy: "wire it to a creature, or leave it out", IDs: map[string]string{"channel": spec.Address},
+			}
+		}
+		if ch := existing[spec.Address]; ch != nil {
+			a.channels[spec.Address] = ch.id
+			ch.description = spec.Description
+			a.setPolicy(ch)
+			continue
+		}
+		ch := &channel{
+			id: a.e.ids.NewChannel(), description: spec.Description, deployment: a.d.Name,
+			address: spec.Address, label: spec.Name,
+		}
+		a.setPolicy(ch)
+		a.channels[spec.Address] = ch.id
+		x.channels[ch.id] = ch
+		x.ops = append(x.ops, topology.AddChannel{
+			ID: ch.id, With: a.creatures[near], Name: spec.Name, Report: spec.Address == reportAddress,
+		})
+	}
+	return nil
+}
+
+func (a *application) setPolicy(ch *channel) {
+	ch.policy = nil
+	if p := a.d.Policy; p != nil && p.JudgesSend(ch.address) {
+		ch.policy = p
+	}
+}
+
+// wire turns on the edges that are wanted, and then off those that are not.
+func (a *application) wire(x *change, wanted []wantedEdge) {
+	type key struct {
+		c   CreatureID
+		ch  ChannelID
+		dir Direction
+	}
+	want := map[key]string{}
+	for _, w := range wanted {
+		k := key{a.creatures[w.creature], a.channels[w.channel], w.direction}
+		want[k] = w.alias
+		current, on := edgeAlias(a.e.topo, k.c, k.ch, k.dir)
+		if on && w.alias != "" && current != w.alias {
+			x.ops = append(x.ops, topology.SetEdge{Creature: k.c, Channel: k.ch, Direction: k.dir})
+			on = false
+		}
+		if !on {
+			x.ops = append(x.ops, topology.SetEdge{Creature: k.c, Channel: k.ch, Direction: k.dir, On: true, Alias: w.alias})
+		}
+	}
+	for _, address := range slices.Sorted(maps.Keys(a.creatures)) {
+		c, _ := a.e.topo.Creature(a.creatures[address])
+		for _, edge := range c.Edges {
+			if _, keep := want[key{edge.Creature, edge.Channel, edge.Direction}]; !keep {
+				x.ops = append(x.ops, topology.SetEdge{Creature: edge.Creature, Channel: edge.Channel, Direction: edge.Direction})
+			}
+		}
+	}
+}
+
+// edgeAlias returns the alias of an edge, if it exists.
+func edgeAlias(s *topology.State, c CreatureID, ch ChannelID, dir Direction) (string, bool) {
+	info, _ := s.Creature(c)
+	for _, e := range info.Edges {
+		if e.Channel == ch && e.Direction == dir {
+			return e.Alias, true
+		}
+	}
+	return "", false
+}
+
+// removeGone removes what a saved session had and the deployment does not.
+func (a *application) removeGone(x *change) {
+	for _, id := range a.e.topo.Creatures() {
+		c := a.e.creatures[id]
+		if !c.husk {
+			continue
+		}
+		address := c.spec.Address
+		if address == "" {
+			address = c.name
+		}
+		a.result.Removed = append(a.result.Removed, RemovedAddress{address, c.mb.pending()})
+		x.ops = append(x.ops, topology.RemoveCreature{ID: id})
+	}
+	keep := map[ChannelID]bool{}
+	for _, id := range a.channels {
+		keep[id] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(a.e.channels)) {
+		if ch := a.e.channels[id]; ch.deployment == a.d.Name && ch.inbox == "" && !keep[id] {
+			a.result.Removed = append(a.result.Removed, RemovedAddress{Address: ch.address})
+			x.ops = append([]topology.Op{topology.RemoveChannel{ID: id}}, x.ops...)
+		}
+	}
+}
+
+// The keys of a store's metadata.
+const (
+	MetaDeployment = "deployment"
+	MetaConfigPath = "config_path" // of the recipe
+	MetaRecipe     = "recipe"      // its files, a JSON object
+	MetaVariables  = "variables"   // a JSON object
+)
+
+// meta is what a session remembers of the deployment.
+func (a *application) meta() map[string]string {
+	m := map[string]string{MetaDeployment: a.d.Name}
+	if s := a.d.Source; s.Path != "" {
+		m[MetaConfigPath] = s.Path
+		m[MetaRecipe] = string(mustJSON(s.Files))
+		if len(s.Variables) > 0 {
+			m[MetaVariables] = string(mustJSON(s.Variables))
+		}
+	}
+	return m
+}
+
+// noteMeta brings the metadata of stores that existed before up to date: a
+// recipe may have been edited.
+func (a *application) noteMeta(meta map[string]string) {
+	seen := map[*graph]bool{}
+	for _, id := range a.creatures {
+		g := a.e.creatures[id].home.load()
+		if g == nil || seen[g] {
+			continue
+		}
+		seen[g] = true
+		g.mu.Lock()
+		changed := map[string]string{}
+		for k, v := range meta {
+			if g.meta[k] != v {
+				changed[k] = v
+			}
+		}
+		g.meta = meta
+		if g.store != nil && len(changed) > 0 {
+			g.append(&Record{Meta: changed})
+		}
+		g.mu.Unlock()
+	}
+}
+
+// unmarshalMeta reads a JSON object of a store's metadata.
+func unmarshalMeta[T any](meta map[string]string, key string) (out T, err error) {
+	if text := meta[key]; text != "" {
+		err = json.Unmarshal([]byte(text), &out)
+	}
+	return out, err
+}

@@ -1,0 +1,352 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// judge lets policies have their say on what the turn sends. They run outside
+// of critical sections, before anything gets a number.
+func (w *worker) judge(ctx context.Context) {
+	t := &w.turn
+	for i := range t.sends {
+		s := &t.sends[i]
+		if s.ch == nil || s.ch.policy == nil {
+			continue
+		}
+		event := &SendEvent{
+			Time: t.now, Seed: t.d.msg.id.Seq<<16 | uint64(i), Deployment: t.c.deployment,
+			ChannelName: s.alias, ChannelAddress: s.ch.address,
+			SenderName: t.wiring.name, SenderAddress: t.c.spec.Address,
+			Payload: t.bytes(s.payload), Headers: DecodeHeaders(t.bytes(s.headers)),
+		}
+		verdict := s.ch.policy.Send(ctx, event)
+		w.apply(s, &verdict)
+	}
+}
+
+// apply notes on a send what the policies decided.
+func (w *worker) apply(s *sendEffect, d *SendDecision) {
+	t := &w.turn
+	if len(d.Denials) > 0 {
+		s.left = true
+		for _, v := range d.Denials {
+			t.verdicts = append(t.verdicts, policyVerdict{"denied", s.ch.id, v})
+		}
+	} else if d.Dropped != nil {
+		s.left = true
+		t.verdicts = append(t.verdicts, policyVerdict{"dropped", s.ch.id, *d.Dropped})
+	}
+	for _, v := range d.Audits {
+		t.verdicts = append(t.verdicts, policyVerdict{"audit", s.ch.id, v})
+	}
+	for _, v := range d.Warnings {
+		t.verdicts = append(t.verdicts, policyVerdict{"warning", s.ch.id, v})
+	}
+	if d.Mutated && !s.left {
+		headers, ok := EncodeHeaders(d.Headers)
+		if !ok {
+			headers = nil
+		}
+		s.mutated, s.mutatedPayload, s.mutatedHeaders = true, d.Payload, headers
+	}
+}
+
+// policyVerdict is one policy's word on one send.
+type policyVerdict struct {
+	effect  string // denied, dropped, audit or warning
+	channel ChannelID
+	Verdict
+}
+
+// commit applies a successful turn: it gets its place in the log, its effects
+// become visible, and its cursor advances, in one critical section. It returns
+// with that section entered, or nil if the creature is gone.
+func (w *worker) commit(c *creature) *graph {
+	t := &w.turn
+	g := c.home.lock()
+	if g == nil || c.removed {
+		t.d.msg.release()
+		t.reset()
+		return g
+	}
+	c.current = delivery{}
+	rec := g.newRecord()
+	turnID := g.nextID()
+	c.counters.Turns++
+	w.advance(g, rec, c, t.d)
+	if t.kind == abi.KindStart {
+		c.started = true
+		rec.putCreature(c)
+	}
+	g.logTurn(rec, turnID, t)
+	for i := range t.sends {
+		w.deliver(g, rec, turnID, c, &t.sends[i])
+	}
+	w.applyState(g, rec, turnID, c)
+	c.attempt = 0
+	g.append(rec)
+	t.d.msg.release()
+	t.reset()
+	return g
+}
+
+// advance moves the cursor behind a delivery that has been dealt with.
+func (w *worker) advance(g *graph, rec *Record, c *creature, d delivery) {
+	s := d.src
+	if s == nil {
+		return
+	}
+	s.cursor = max(s.cursor, d.msg.seq)
+	rec.putCursor(c.reader(), s)
+	if s.drained() {
+		c.mb.forget(s)
+	}
+}
+
+// deliver carries out one send.
+func (w *worker) deliver(g *graph, rec *Record, turnID EventID, c *creature, s *sendEffect) {
+	t := &w.turn
+	if s.left {
+		c.counters.Denied++
+		return
+	}
+	payload, headers := t.bytes(s.payload), t.bytes(s.headers)
+	if s.mutated {
+		payload, headers = s.mutatedPayload, s.mutatedHeaders
+	}
+	ch := w.target(g, c, s)
+	if ch == nil {
+		c.counters.DeadLetters++
+		g.deadLetter(rec, deadLetter{
+			Reason: abi.NotConnected.String(), Creature: c.id, Alias: s.alias, Turn: turnID,
+			payload: payload, headers: headers,
+		})
+		return
+	}
+	m := g.newMessage(rec, payload, headers)
+	m.kind, m.sender, m.senderName = abi.KindMessage, c.id, c.name
+	g.sequence(ch, m)
+	c.counters.Sent++
+	g.logMessage(rec, ch, m, turnID, t.d.msg.id)
+	g.publish(ch, m, &w.wake, rec)
+	m.release()
+}
+
+// target finds the channel of a send as things are now.
+func (w *worker) target(g *graph, c *creature, s *sendEffect) *channel {
+	if s.to != nil {
+		if s.to.home.load() != g || s.to.removed {
+			return nil
+		}
+		return g.channels[InboxOf(s.to.id)]
+	}
+	if now := c.wiring.Load(); now != w.turn.wiring {
+		return now.byAlias[s.alias]
+	}
+	return s.ch
+}
+
+// applyState carries out the turn's state writes.
+func (w *worker) applyState(g *graph, rec *Record, turnID EventID, c *creature) {
+	t := &w.turn
+	for _, write := range t.writes {
+		if write.deleted {
+			delete(c.state, write.key)
+		} else {
+			c.state[write.key] = write.value
+		}
+		g.logState(rec, turnID, c, write)
+	}
+	if len(t.writes) > 0 {
+		c.stateSize = t.stateSize
+	}
+}
+
+// newRecord returns a record to be filled, or nil where there is no log.
+func (g *graph) newRecord() *Record {
+	if g.store == nil {
+		return nil
+	}
+	return &Record{}
+}
+
+// append hands a record to the store. It belongs to the critical section in
+// which the record's events got their ids.
+func (g *graph) append(rec *Record) {
+	if rec != nil {
+		g.store.Append(rec)
+	}
+}
+
+// newMessage makes a message of bytes that the turn is going to use again.
+func (g *graph) newMessage(rec *Record, payload, headers []byte) *message {
+	if rec == nil {
+		return newPooledMessage(payload, headers)
+	}
+	own := make([]byte, 0, len(payload)+len(headers))
+	own = append(append(own, payload...), headers...)
+	return newMessage(own[:len(payload):len(payload)], own[len(payload):])
+}
+
+// log completes an event, adds it to the record and shows it to observers. An
+// event with an id keeps it.
+func (g *graph) log(rec *Record, ev Event) {
+	if rec == nil && !g.engine.observed(ev.Kind) {
+		return
+	}
+	ev.Graph = g.id
+	if ev.ID.IsZero() {
+		ev.ID = g.nextID()
+	}
+	if ev.Time == 0 {
+		ev.Time = g.tick()
+	}
+	if rec != nil {
+		rec.Events = append(rec.Events, ev)
+	}
+	g.engine.publish(&ev)
+}
+
+func (g *graph) logMessage(rec *Record, ch *channel, m *message, turn, cause EventID) {
+	if rec == nil && !g.engine.observed(EventChannelMessage) && !g.engine.observed(EventDirectMessage) {
+		return
+	}
+	ev := m.event(g.id)
+	ev.Turn, ev.Cause = turn, cause
+	if rec == nil {
+		// The message goes back to the pool; what observers get stays.
+		ev.Payload, ev.Headers = slices.Clone(ev.Payload), slices.Clone(ev.Headers)
+	} else {
+		rec.Events = append(rec.Events, ev)
+		rec.putHead(ch)
+	}
+	g.engine.publish(&ev)
+}
+
+// turnDetail is the payload of turn events.
+type turnDetail struct {
+	Kind   string `json:"kind"`
+	Sends  int    `json:"sends,omitempty"`
+	Writes int    `json:"writes,omitempty"`
+	Fuel   int64  `json:"fuel,omitempty"`
+	Code   string `json:"code,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// logTurn logs a turn that succeeded, with its output, log lines and what
+// policies said of it.
+func (g *graph) logTurn(rec *Record, turnID EventID, t *turn) {
+	attempt := t.c.attempt + 1
+	about := Event{Creature: t.c.id, Turn: turnID, Attempt: attempt, Cause: t.d.msg.id}
+	if rec != nil || g.engine.observed(EventTurnEnded) {
+		ev := about
+		ev.ID, ev.Kind, ev.Channel, ev.Seq = turnID, EventTurnEnded, t.d.msg.channel, t.d.msg.seq
+		ev.Payload = mustJSON(turnDetail{Kind: t.kind.String(), Sends: len(t.sends), Writes: len(t.writes)})
+		g.log(rec, ev)
+	}
+	g.logLines(rec, about, t.logs)
+	if t.hasOutput && (rec != nil || g.engine.observed(EventOutput)) {
+		ev := about
+		ev.Kind, ev.Payload = EventOutput, slices.Clone(t.bytes(t.output))
+		g.log(rec, ev)
+	}
+	for _, v := range t.verdicts {
+		g.logVerdict(rec, about, v)
+	}
+}
+
+// logVerdict logs what a policy said.
+func (g *graph) logVerdict(rec *Record, about Event, v policyVerdict) {
+	if rec == nil && !g.engine.observed(EventPolicyDenied) {
+		return
+	}
+	about.Kind, about.Channel = EventPolicyDenied, v.channel
+	about.Payload = mustJSON(struct {
+		Effect string `json:"effect"`
+		Policy string `json:"policy"`
+		Reason string `json:"reason,omitempty"`
+		Where  string `json:"where,omitempty"`
+	}{v.effect, v.Policy, v.Reason, v.Where})
+	g.log(rec, about)
+}
+
+// logLines logs what the guest logged during one attempt.
+func (g *graph) logLines(rec *Record, about Event, lines []logLine) {
+	if len(lines) == 0 || (rec == nil && !g.engine.observed(EventLog)) {
+		return
+	}
+	for _, line := range lines {
+		ev := about
+		ev.Kind = EventLog
+		ev.Payload = mustJSON(struct {
+			Level string `json:"level"`
+			Text  string `json:"text"`
+		}{line.level.String(), line.text})
+		g.log(rec, ev)
+	}
+}
+
+func (g *graph) logState(rec *Record, turnID EventID, c *creature, write stateWrite) {
+	if rec == nil && !g.engine.observed(EventState) {
+		return
+	}
+	ev := Event{Kind: EventState, Creature: c.id, Turn: turnID, Payload: encodeStateWrite(write)}
+	if rec != nil {
+		rec.State = append(rec.State, StateRow{c.id, write.key, write.value, write.deleted})
+	}
+	g.log(rec, ev)
+}
+
+// encodeStateWrite writes the payload of a state event: the key, NUL, then
+// "=" and the value, or "-" for a deletion.
+func encodeStateWrite(w stateWrite) []byte {
+	b := make([]byte, 0, len(w.key)+2+len(w.value))
+	b = append(append(b, w.key...), 0)
+	if w.deleted {
+		return append(b, '-')
+	}
+	return append(append(b, '='), w.value...)
+}
+
+// mustJSON encodes one of the engine's own payload structs, which cannot fail.
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return []byte("{}")
+	}
+	return b
+}
+
+// reader is the creature as a reader of channels.
+func (c *creature) reader() ReaderID { return ReaderID(c.id) }
+
+func (r *Record) putCursor(reader ReaderID, s *source) {
+	if r == nil {
+		return
+	}
+	row := CursorRow{Reader: reader, Channel: s.id, Seq: s.cursor, Until: s.until}
+	if s.ch == nil {
+		if s.drained() {
+			r.Drop.Cursors = append(r.Drop.Cursors, row)
+			return
+		}
+		row.Alias = s.alias
+	}
+	r.Cursors = append(r.Cursors, row)
+}
+
+func (r *Record) putCreature(c *creature) {
+	if r != nil {
+		r.Creatures = append(r.Creatures, c.row())
+	}
+}
+
+func (r *Record) putHead(ch *channel) {
+	if r != nil {
+		r.Heads = append(r.Heads, HeadRow{ch.id, ch.head})
+	}
+}

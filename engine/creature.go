@@ -1,0 +1,286 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync/atomic"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// creature is one member of the engine.
+type creature struct {
+	id      CreatureID
+	born    uint64
+	spec    CreatureSpec // what it was made from; read-only
+	limits  abi.Limits   // with defaults filled in
+	restart RestartPolicy
+	config  []byte // JSON
+	// configText holds the configuration's attributes as the ABI gives them.
+	configText map[string][]byte
+	module     abi.Module
+	deployment string
+	// husk marks a saved creature that has no module and does not run.
+	husk       bool
+	huskReason error
+	revived    bool // made from a saved row rather than by a caller
+
+	home   graphPointer
+	wiring atomic.Pointer[wiring]
+
+	// The graph's mu guards what follows.
+	name        string
+	parent      CreatureID
+	privileged  bool
+	root        bool
+	stopped     bool
+	quarantined bool
+	removed     bool
+	started     bool // the start delivery has been handled
+	mb          mailbox
+	counters    counters
+	attempts    []int64 // times of the latest failures, for the intensity
+	// retry is a delivery that failed and is to be tried again; it comes
+	// before everything in the mailbox. backingOff says that the pause before
+	// it is not over.
+	retry      *delivery
+	backingOff bool
+	// current is the delivery that a worker is handling; its msg is nil when
+	// there is none.
+	current delivery
+
+	// scheduled says that the creature is on the run queue or in the hands of
+	// a worker. Whoever sets it (under mu) sees to it that a worker gets the
+	// creature; that worker owns the fields below until it clears it. While it
+	// is not set, holders of mu own them.
+	scheduled bool
+	instance  abi.Instance
+	handles   *handles
+	instances uint64            // how many were started
+	state     map[string][]byte // nil until loaded; written under mu too
+	stateSize int64
+	attempt   int // failed attempts of the present delivery
+}
+
+// counters count what a creature has done since the engine started.
+type counters struct {
+	Turns       uint64 `json:"turns"`
+	Failures    uint64 `json:"failures"`
+	Sent        uint64 `json:"sent"`
+	DeadLetters uint64 `json:"dead_letters"`
+	Denied      uint64 `json:"denied"`
+}
+
+// newCreature checks a specification and prepares a creature from it.
+func newCreature(id CreatureID, spec CreatureSpec, m abi.Module) (*creature, error) {
+	c := &creature{
+		id: id, spec: spec, module: m, name: spec.Name, parent: spec.Parent,
+		privileged: spec.Privileged, stopped: spec.Stopped,
+		limits: withDefaults(spec.Limits), restart: spec.Restart.withDefaults(),
+	}
+	c.spec.Wasm = nil // the module has it; do not keep a second copy
+	c.mb = mailbox{creature: c, bound: c.limits.Mailbox}
+	c.wiring.Store(noWiring)
+	var err error
+	c.config, c.configText, err = parseConfig(spec.Config)
+	if err != nil {
+		return nil, &abi.Error{
+			Code: abi.InvalidArgument, Op: "add_creature", Message: "the configuration of " + spec.Name + " is not a JSON object",
+			Remedy: `write an object such as {"key": "value"}`, Err: err,
+		}
+	}
+	return c, nil
+}
+
+func parseConfig(raw json.RawMessage) ([]byte, map[string][]byte, error) {
+	if len(bytes.TrimSpace(raw)) == 0 || string(raw) == "null" {
+		return []byte("{}"), nil, nil
+	}
+	var attributes map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &attributes); err != nil {
+		return nil, nil, err
+	}
+	texts := make(map[string][]byte, len(attributes))
+	for name, value := range attributes {
+		var s string
+		if json.Unmarshal(value, &s) == nil && value[0] == '"' {
+			texts[name] = []byte(s)
+		} else {
+			texts[name] = value
+		}
+	}
+	return raw, texts, nil
+}
+
+// withDefaults fills the fields that are zero.
+func withDefaults(l abi.Limits) abi.Limits {
+	d := abi.DefaultLimits
+	for _, f := range []struct{ v, def *int64 }{
+		{&l.Memory, &d.Memory}, {&l.Fuel, &d.Fuel}, {&l.Message, &d.Message}, {&l.SendBytes, &d.SendBytes},
+		{&l.Output, &d.Output}, {&l.LogBytes, &d.LogBytes}, {&l.StateKey, &d.StateKey},
+		{&l.StateValue, &d.StateValue}, {&l.State, &d.State}, {&l.Calls, &d.Calls}, {&l.Table, &d.Table},
+	} {
+		if *f.v == 0 {
+			*f.v = *f.def
+		}
+	}
+	for _, f := range []struct{ v, def *int }{
+		{&l.Sends, &d.Sends}, {&l.LogLines, &d.LogLines}, {&l.StateWrites, &d.StateWrites},
+		{&l.Handles, &d.Handles}, {&l.Timers, &d.Timers}, {&l.Tools, &d.Tools}, {&l.Mailbox, &d.Mailbox},
+	} {
+		if *f.v == 0 {
+			*f.v = *f.def
+		}
+	}
+	if l.Deadline == 0 {
+		l.Deadline = d.Deadline
+	}
+	return l
+}
+
+func (p RestartPolicy) withDefaults() RestartPolicy {
+	d := DefaultRestart
+	if p.Attempts == 0 {
+		p.Attempts = d.Attempts
+	}
+	if p.Max == 0 {
+		p.Max = d.Max
+	}
+	if p.Within == 0 {
+		p.Within = d.Within
+	}
+	if p.Backoff == 0 {
+		p.Backoff = d.Backoff
+	}
+	if p.BackoffMax == 0 {
+		p.BackoffMax = max(d.BackoffMax, p.Backoff)
+	}
+	if p.Mode == RestartNever {
+		p.Attempts = 1
+	}
+	return p
+}
+
+// runs reports whether the creature takes deliveries. The caller holds mu.
+func (c *creature) runs() bool { return !c.stopped && !c.quarantined && !c.removed }
+
+// hasWork reports whether there is something to do. The caller holds mu.
+func (c *creature) hasWork() bool {
+	return c.runs() && !c.backingOff && (!c.started || c.retry != nil || c.mb.waiting())
+}
+
+// wake schedules the creature if it has something to do and is not scheduled.
+// The caller holds mu, and flushes w afterwards.
+func (c *creature) wake(w *waker) {
+	if c.scheduled || !c.hasWork() {
+		return
+	}
+	c.scheduled = true
+	c.engine().idle.add(1)
+	w.add(c)
+}
+
+func (c *creature) engine() *Engine { return c.home.load().engine }
+
+// row returns the creature as its store remembers it. The caller holds mu.
+func (c *creature) row() CreatureRow {
+	return CreatureRow{
+		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Born: c.born,
+		Parent: c.parent, Privileged: c.privileged, Root: c.root, Stopped: c.stopped, Started: c.started,
+		Module: c.spec.Module, SHA256: c.module.Info().SHA256, Spec: encodeSpec(&c.spec),
+	}
+}
+
+// storedSpec is the part of a specification that a [CreatureRow] keeps as
+// JSON.
+type storedSpec struct {
+	Species  string          `json:"species,omitempty"`
+	Config   json.RawMessage `json:"config,omitempty"`
+	Limits   abi.Limits      `json:"limits,omitzero"`
+	Restart  RestartPolicy   `json:"restart,omitzero"`
+	Overflow Overflow        `json:"overflow,omitempty"`
+	Grants   Grants          `json:"grants,omitzero"`
+}
+
+func encodeSpec(s *CreatureSpec) []byte {
+	b, err := json.Marshal(storedSpec{s.Species, s.Config, s.Limits, s.Restart, s.Overflow, s.Grants})
+	if err != nil {
+		return nil // cannot happen: Config was parsed before
+	}
+	return b
+}
+
+func decodeSpec(row CreatureRow) (CreatureSpec, error) {
+	var s storedSpec
+	if len(row.Spec) > 0 {
+		if err := json.Unmarshal(row.Spec, &s); err != nil {
+			return CreatureSpec{}, err
+		}
+	}
+	return CreatureSpec{
+		Address: row.Address, Name: row.Name, Module: row.Module, Species: s.Species, Config: s.Config,
+		Limits: s.Limits, Restart: s.Restart, Overflow: s.Overflow, Grants: s.Grants,
+		Privileged: row.Privileged, Stopped: row.Stopped, Parent: row.Parent,
+	}, nil
+}
+
+// start makes an instance, unless there is one. The caller owns the creature's
+// instance (see scheduled).
+func (c *creature) start(ctx context.Context, t *turn) error {
+	if c.instance != nil {
+		return nil
+	}
+	c.handles = &handles{index: map[string]int32{}}
+	t.begin(c, delivery{msg: bootMessage}, 0, true)
+	instance, err := c.module.Instantiate(ctx, &c.limits, t)
+	if err != nil {
+		return err
+	}
+	c.instance = instance
+	c.instances++
+	return nil
+}
+
+// bootMessage stands for the delivery where there is none.
+var bootMessage = func() *message {
+	m := newMessage(nil, nil)
+	m.retain()
+	return m
+}()
+
+// loadState reads the creature's state, unless it is there. The caller owns it
+// (see scheduled).
+func (c *creature) loadState(ctx context.Context) error {
+	for c.state == nil {
+		g := c.home.lock()
+		if g == nil {
+			return gone("creature", string(c.id))
+		}
+		store := g.store
+		g.mu.Unlock()
+		state := map[string][]byte{}
+		if store != nil {
+			var err error
+			if state, err = store.State(ctx, c.id); err != nil {
+				if c.home.load() != g {
+					continue // a cut closed the store meanwhile
+				}
+				return err
+			}
+		}
+		var size int64
+		for k, v := range state {
+			size += int64(len(k) + len(v))
+		}
+		if g = c.home.lock(); g == nil {
+			return gone("creature", string(c.id))
+		}
+		if state == nil {
+			state = map[string][]byte{}
+		}
+		c.state, c.stateSize = state, size
+		g.mu.Unlock()
+	}
+	return nil
+}

@@ -1,0 +1,423 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// storePlan is what a change means for the stores: the graphs before it and
+// after it, in groups that have nothing to do with each other.
+type storePlan struct {
+	groups   []*storeGroup
+	children map[GraphID]Store // made by carryOut, by graph
+	first    map[GraphID]int   // how many events the first record has
+}
+
+// storeGroup is a set of graphs whose members went from one to another.
+type storeGroup struct {
+	before []*graph  // by id
+	after  []GraphID // by id
+}
+
+// kind says what happened to the graphs of the group.
+func (g *storeGroup) kind() string {
+	switch {
+	case len(g.before) > 1 && len(g.after) == 1:
+		return topology.Merge.String()
+	case len(g.before) == 1 && len(g.after) > 1:
+		return topology.Split.String()
+	case len(g.before) <= 1 && len(g.after) <= 1:
+		return topology.None.String()
+	}
+	return "rearrange"
+}
+
+// keeps reports whether the group's graph just goes on.
+func (g *storeGroup) keeps() bool {
+	return len(g.before) == 1 && len(g.after) == 1 && g.before[0].id == g.after[0]
+}
+
+// planStores compares where members were with where they are now.
+func (x *change) planStores() *storePlan {
+	p := &storePlan{children: map[GraphID]Store{}, first: map[GraphID]int{}}
+	if !x.movesGraphs() {
+		return p
+	}
+	groups := map[string]*storeGroup{} // by a graph, "<" before or ">" after
+	join := func(before *graph, after GraphID) {
+		a, b := groups["<"+string(before.id)], groups[">"+string(after)]
+		switch {
+		case a == nil && b == nil:
+			a = &storeGroup{}
+			p.groups = append(p.groups, a)
+		case a == nil:
+			a = b
+		case b != nil && a != b:
+			a.before, a.after = append(a.before, b.before...), append(a.after, b.after...)
+			for key, g := range groups {
+				if g == b {
+					groups[key] = a
+				}
+			}
+			p.groups = without(p.groups, b)
+		}
+		if !slices.Contains(a.before, before) {
+			a.before = append(a.before, before)
+		}
+		if !slices.Contains(a.after, after) {
+			a.after = append(a.after, after)
+		}
+		groups["<"+string(before.id)], groups[">"+string(after)] = a, a
+	}
+	for g := range x.paused {
+		left := true
+		for id := range g.creatures {
+			if after := x.e.topo.GraphOf(id); after != "" {
+				join(g, after)
+				left = false
+			}
+		}
+		for id := range g.channels {
+			if after := x.e.topo.ChannelGraph(id); after != "" {
+				join(g, after)
+				left = false
+			}
+		}
+		if left {
+			p.groups = append(p.groups, &storeGroup{before: []*graph{g}})
+		}
+	}
+	for id := range x.creatures {
+		after := x.e.topo.GraphOf(id)
+		if after != "" && groups[">"+string(after)] == nil {
+			g := &storeGroup{after: []GraphID{after}}
+			groups[">"+string(after)] = g
+			p.groups = append(p.groups, g)
+		}
+	}
+	for _, g := range p.groups {
+		slices.SortFunc(g.before, func(a, b *graph) int { return cmp.Compare(a.id, b.id) })
+		slices.Sort(g.after)
+	}
+	slices.SortFunc(p.groups, func(a, b *storeGroup) int { return cmp.Compare(a.key(), b.key()) })
+	return p
+}
+
+func (g *storeGroup) key() string {
+	if len(g.before) > 0 {
+		return string(g.before[0].id)
+	}
+	return string(g.after[0])
+}
+
+// movesGraphs reports whether the change makes or ends graphs, or moves
+// members between them.
+func (x *change) movesGraphs() bool {
+	for i := range x.deltas {
+		for _, c := range x.deltas[i].Changes {
+			switch c.Kind {
+			case topology.GraphAdded, topology.GraphEnded, topology.CreatureMoved, topology.ChannelMoved:
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// carryOut creates and cuts stores, all or nothing.
+func (p *storePlan) carryOut(ctx context.Context, x *change) error {
+	if x.e.storage == nil {
+		return nil
+	}
+	if x.adopt != nil {
+		p.children[x.saved.Graph] = x.adopt
+		return nil
+	}
+	cut := Cut{At: x.e.clock.Now().UnixNano()}
+	var ids []GraphID
+	for _, g := range p.groups {
+		if g.keeps() || len(g.after) == 0 {
+			continue
+		}
+		durability := g.durability(x)
+		if durability == Volatile {
+			continue
+		}
+		for _, b := range g.before {
+			if b.store != nil {
+				cut.Parents = append(cut.Parents, b.store)
+			}
+		}
+		for _, id := range g.after {
+			cut.Children = append(cut.Children, p.child(x, g, id, durability))
+			ids = append(ids, id)
+		}
+		if kind := g.kind(); cut.Kind == "" || cut.Kind == kind {
+			cut.Kind = kind
+		} else {
+			cut.Kind = "rearrange"
+		}
+	}
+	stores, err := x.makeStores(ctx, cut)
+	if err != nil {
+		return storageError(x.name, err)
+	}
+	for i, id := range ids {
+		p.children[id] = stores[i]
+	}
+	p.hand(x)
+	return nil
+}
+
+// hand takes the stores that were cut away from their graphs, and gives graphs
+// that go on under their id their new ones.
+func (p *storePlan) hand(x *change) {
+	for _, g := range p.groups {
+		for _, id := range g.after {
+			if p.children[id] == nil {
+				continue
+			}
+			for _, b := range g.before {
+				b.store = nil // the cut closed it
+			}
+			if old := x.e.graphs[id]; old != nil {
+				old.attach(p.children[id])
+				old.seq = uint64(p.first[id])
+			}
+		}
+	}
+}
+
+// durability is the strongest of the graphs before, or the one asked for.
+func (g *storeGroup) durability(x *change) Durability {
+	if len(g.before) == 0 {
+		return x.durability
+	}
+	strongest := Volatile
+	for _, b := range g.before {
+		strongest = max(strongest, b.durability)
+	}
+	return strongest
+}
+
+// makeStores makes the children of a cut, or none.
+func (x *change) makeStores(ctx context.Context, cut Cut) ([]Store, error) {
+	if len(cut.Parents) > 0 {
+		return x.e.storage.Cut(ctx, cut)
+	}
+	var stores []Store
+	for _, c := range cut.Children {
+		s, err := x.e.storage.Create(ctx, c.StoreSpec)
+		if err != nil {
+			for _, made := range stores {
+				session := made.Info().Session
+				err = errors.Join(err, made.Close(ctx), x.e.storage.Retire(ctx, session))
+			}
+			return nil, err
+		}
+		s.Append(c.First(s.Origin()))
+		stores = append(stores, s)
+	}
+	return stores, nil
+}
+
+// settle gives new graphs their stores.
+func (p *storePlan) settle(x *change) {
+	for _, g := range p.groups {
+		for _, id := range g.after {
+			store, now := p.children[id], x.e.graphs[id]
+			if store == nil || now == nil {
+				continue
+			}
+			if now.store != store {
+				now.attach(store)
+				now.seq = uint64(p.first[id])
+			}
+			for _, b := range g.before {
+				now.now = max(now.now, b.now)
+			}
+			if now.meta == nil {
+				now.meta = x.meta
+			}
+		}
+	}
+}
+
+// retire ends the stores of graphs whose last member is gone.
+func (p *storePlan) retire(ctx context.Context, x *change) {
+	for _, g := range p.groups {
+		if len(g.after) != 0 {
+			continue
+		}
+		store := g.before[0].store
+		if store == nil {
+			continue
+		}
+		g.before[0].store = nil
+		session := store.Info().Session
+		if err := store.Close(ctx); err != nil {
+			x.e.log.Error("closing the store of a graph that ended", "session", session, "error", err)
+		}
+		if err := x.e.storage.Retire(ctx, session); err != nil {
+			x.e.log.Error("retiring the store of a graph that ended", "session", session, "error", err)
+		}
+	}
+}
+
+// child describes one graph after the change to the storage.
+func (p *storePlan) child(x *change, g *storeGroup, id GraphID, durability Durability) CutChild {
+	info, _ := x.e.topo.Graph(id)
+	child := CutChild{StoreSpec: StoreSpec{Graph: id, Born: info.Born, Durability: durability, Meta: x.meta}}
+	for _, b := range g.before {
+		if !b.sharesMembers(x, id) {
+			continue
+		}
+		if b.store == nil {
+			child.VolatileParents++
+		} else {
+			child.Parents = append(child.Parents, b.store.Info().Session)
+		}
+		if child.Meta == nil || b.id == id {
+			child.Meta = b.meta
+		}
+	}
+	child.Creatures = info.Creatures
+	child.Channels = slices.Clone(info.Channels)
+	for _, c := range info.Creatures {
+		child.Channels = append(child.Channels, InboxOf(c))
+	}
+	child.First = func(origin Origin) *Record {
+		rec := x.firstRecord(g, info, origin)
+		p.first[id] = len(rec.Events)
+		return rec
+	}
+	return child
+}
+
+// sharesMembers reports whether any member of the graph is in another now.
+func (g *graph) sharesMembers(x *change, after GraphID) bool {
+	for id := range g.creatures {
+		if x.e.topo.GraphOf(id) == after {
+			return true
+		}
+	}
+	for id := range g.channels {
+		if x.e.topo.ChannelGraph(id) == after {
+			return true
+		}
+	}
+	return false
+}
+
+// firstRecord is the first record of a graph's new store: all its live rows as
+// the change leaves them, but for state and producers, which the storage
+// copies. It is made before the environments follow, so it reads the topology
+// as it is after the change and everything else as it is before.
+func (x *change) firstRecord(g *storeGroup, info topology.Graph, origin Origin) *Record {
+	rec := &Record{}
+	snapshot := newSnapshot(x, rec, origin)
+	for _, b := range g.before {
+		if b.store == nil {
+			snapshot.add(b, info.ID)
+		}
+	}
+	for _, id := range info.Channels {
+		t, _ := x.e.topo.Channel(id)
+		row, head := ChannelRow{ID: id}, uint64(0)
+		if ch := x.channel(id); ch != nil {
+			row, head = ch.row(), ch.head
+		}
+		row.Name, row.Born, row.Report = t.Name, t.Born, t.Report
+		rec.Channels = append(rec.Channels, row)
+		rec.Heads = append(rec.Heads, HeadRow{id, head})
+	}
+	for _, id := range info.Creatures {
+		x.firstCreature(rec, id)
+	}
+	return rec
+}
+
+func (x *change) channel(id ChannelID) *channel {
+	if ch := x.e.channels[id]; ch != nil {
+		return ch
+	}
+	return x.channels[id]
+}
+
+// firstCreature adds the rows of one creature.
+func (x *change) firstCreature(rec *Record, id CreatureID) {
+	cr := x.e.creatures[id]
+	if cr == nil {
+		cr = x.creatures[id]
+	}
+	t, _ := x.e.topo.Creature(id)
+	row := cr.row()
+	row.Name, row.Born, row.Parent = t.Name, t.Born, t.Parent
+	row.Privileged, row.Root, row.Stopped = t.Privileged, t.Root, t.Stopped
+	rec.Creatures = append(rec.Creatures, row)
+	inbox := InboxOf(id)
+	inboxRow := ChannelRow{ID: inbox, Name: "inbox", Inbox: id}
+	var head uint64
+	if ch := x.channel(inbox); ch != nil {
+		head = ch.head
+	}
+	rec.Channels = append(rec.Channels, inboxRow)
+	rec.Heads = append(rec.Heads, HeadRow{inbox, head})
+	x.firstCursors(rec, cr, t)
+	for _, e := range t.Edges {
+		x.e.edgeOrder++
+		rec.Edges = append(rec.Edges, EdgeRow{id, e.Channel, e.Direction, e.Alias, x.e.edgeOrder})
+	}
+}
+
+// firstCursors adds the cursors that a creature has after the change: those of
+// its sources now, those it is about to get, and backlogs of edges that go.
+func (x *change) firstCursors(rec *Record, cr *creature, t topology.Creature) {
+	listens := map[ChannelID]bool{InboxOf(cr.id): true}
+	for _, e := range t.Edges {
+		if e.Direction == Listen {
+			listens[e.Channel] = true
+		}
+	}
+	for _, s := range cr.mb.sources {
+		row := CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.cursor, Until: s.until, Alias: s.alias}
+		switch {
+		case s.ch != nil && listens[s.id]:
+			row.Until, row.Alias = 0, ""
+			delete(listens, s.id)
+		case s.ch != nil && x.dropped[s.id]:
+			continue
+		case s.ch != nil:
+			row.Until = s.ch.head
+		}
+		if row.Until == 0 || row.Until > row.Seq {
+			rec.Cursors = append(rec.Cursors, row)
+		}
+	}
+	for id := range listens {
+		var head uint64
+		if ch := x.channel(id); ch != nil {
+			head = ch.head
+		}
+		rec.Cursors = append(rec.Cursors, CursorRow{Reader: cr.reader(), Channel: id, Seq: head})
+	}
+	slices.SortFunc(rec.Cursors, func(a, b CursorRow) int {
+		return cmp.Or(cmp.Compare(a.Reader, b.Reader), cmp.Compare(a.Channel, b.Channel))
+	})
+}
+
+// storageError gives an error of the storage the words of the operation.
+func storageError(op string, err error) error {
+	if code := abi.CodeOf(err); code != abi.Internal {
+		return err
+	}
+	return &abi.Error{
+		Code: abi.Storage, Op: op, Message: "the session stores could not be changed; nothing has happened",
+		Remedy: "see the cause; the operation can be tried again", Err: err,
+	}
+}

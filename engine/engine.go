@@ -1,0 +1,239 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// Options configure an [Engine]. Only Host is required.
+type Options struct {
+	// Host runs modules. The engine closes what it makes with it, but not the
+	// host itself.
+	Host abi.Host
+	// Storage keeps session stores; nil means that every graph is volatile.
+	// The engine closes the stores, but not the storage itself.
+	Storage Storage
+	// Durability of graphs that no deployment decides about; zero means
+	// [Normal] where there is a Storage.
+	Durability Durability
+	// Load reads a module by its name in a [CreatureSpec]; nil means that
+	// specifications must bring their bytes along.
+	Load func(ctx context.Context, module string) ([]byte, error)
+	// Clock tells the time; nil means the real one.
+	Clock Clock
+	// Seed, if not nil, makes the ids that the engine gives out repeatable.
+	Seed *uint64
+	// Workers is how many turns run at a time; zero means one per processor.
+	Workers int
+	// FreshInstances runs every turn on a new instance, which shows whether
+	// creatures keep something in linear memory that they should not.
+	FreshInstances bool
+	// Log gets what the engine has to say; nil discards it.
+	Log *slog.Logger
+}
+
+// Engine runs creatures. Its methods may be called from any goroutine; those
+// that change the topology are carried out one after the other, and block while
+// stores are cut.
+type Engine struct {
+	host           abi.Host
+	storage        Storage
+	load           func(context.Context, string) ([]byte, error)
+	clock          Clock
+	durability     Durability
+	freshInstances bool
+	log            *slog.Logger
+	ids            *idSource
+
+	queue   *runQueue
+	idle    idleness
+	timers  *timers
+	workers sync.WaitGroup
+	cancel  context.CancelFunc // ends the workers' context
+	closing chan struct{}      // closed when Close begins
+	once    sync.Once
+
+	observers   observers
+	successors  sync.Map // of ended GraphIDs: the GraphID they became part of
+	deadLetters atomic.Int64
+
+	// mu is the mutation lock. It guards what follows.
+	mu          sync.RWMutex
+	topo        *topology.State
+	graphs      map[GraphID]*graph
+	creatures   map[CreatureID]*creature
+	channels    map[ChannelID]*channel
+	deployments map[string]*Deployment
+	saved       map[GraphID]*dormant
+	edgeOrder   uint64
+	closed      bool
+}
+
+// New starts an engine. If there is a Storage with saved graphs, they stay as
+// they are until [Engine.Apply] or [Engine.Restore] brings them back.
+//
+// ctx bounds the start only.
+func New(ctx context.Context, o Options) (*Engine, error) {
+	if o.Host == nil {
+		return nil, invalid("new", "an engine needs a host", "set Options.Host")
+	}
+	e := &Engine{
+		host: o.Host, storage: o.Storage, load: o.Load, clock: o.Clock, freshInstances: o.FreshInstances, log: o.Log,
+		durability: o.Durability, queue: newRunQueue(), closing: make(chan struct{}), topo: topology.New(),
+		graphs: map[GraphID]*graph{}, creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
+		deployments: map[string]*Deployment{}, saved: map[GraphID]*dormant{},
+	}
+	if e.clock == nil {
+		e.clock = realClock{}
+	}
+	if e.log == nil {
+		e.log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	switch {
+	case o.Storage == nil:
+		e.durability = Volatile
+	case o.Durability == Volatile:
+		e.durability = Normal
+	}
+	e.ids = newIDSource(e, o.Seed)
+	if err := e.loadSaved(ctx); err != nil {
+		return nil, err
+	}
+	count := o.Workers
+	if count <= 0 {
+		count = runtime.GOMAXPROCS(0)
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	e.cancel = cancel
+	e.timers = newTimers(e.clock)
+	e.workers.Go(e.timers.run)
+	for range count {
+		e.workers.Go(func() { newWorker(e).run(run) })
+	}
+	return e, nil
+}
+
+// Close stops the engine: outside calls answer stopped, running turns end and
+// are committed, logs are written, instances and stores are closed. Deliveries
+// that are still waiting stay in the log of graphs that have a store. If ctx
+// ends before the turns do, these are interrupted, as if they had not begun.
+//
+// Only the first call does something; others wait for it.
+func (e *Engine) Close(ctx context.Context) error {
+	var err error
+	e.once.Do(func() { err = e.shutDown(ctx) })
+	return err
+}
+
+func (e *Engine) shutDown(ctx context.Context) error {
+	close(e.closing)
+	e.queue.close()
+	e.timers.close()
+	done := make(chan struct{})
+	go func() {
+		e.workers.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		e.cancel()
+		<-done
+	}
+	e.cancel()
+
+	// Closing has to be finished even if ctx has ended: what was acknowledged
+	// is in the queues of the stores.
+	ctx = context.WithoutCancel(ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	e.closeInstances(ctx)
+	var errs []error
+	for _, g := range e.sortedGraphs() {
+		g.mu.Lock()
+		store := g.store
+		g.mu.Unlock()
+		if store != nil {
+			errs = append(errs, store.Close(ctx))
+		}
+	}
+	e.observers.close()
+	for _, c := range e.creatures {
+		errs = append(errs, c.module.Close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// closeInstances closes every instance. The workers have ended, so nobody
+// uses one.
+func (e *Engine) closeInstances(ctx context.Context) {
+	t := &turn{e: e}
+	for _, g := range e.sortedGraphs() {
+		for _, c := range g.sortedCreatures() {
+			if c.instance != nil {
+				stopInstance(ctx, t, c, c.instance)
+				c.instance = nil
+			}
+		}
+		g.mu.Lock()
+		readers := slices.Clone(g.readers)
+		g.mu.Unlock()
+		for _, r := range readers {
+			r.signal()
+		}
+	}
+}
+
+// sortedGraphs returns the live graphs, eldest first. The caller holds mu.
+func (e *Engine) sortedGraphs() []*graph {
+	out := make([]*graph, 0, len(e.graphs))
+	for _, g := range e.graphs {
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b *graph) int { return cmp.Or(cmp.Compare(a.born, b.born), cmp.Compare(a.id, b.id)) })
+	return out
+}
+
+// WaitIdle waits until no delivery is runnable, no turn is running and no
+// failed one is waiting to be tried again. Deliveries of stopped and
+// quarantined creatures do not count. It answers deadline when ctx ends first.
+func (e *Engine) WaitIdle(ctx context.Context) error {
+	for {
+		busy := e.idle.wait()
+		if busy == nil {
+			return nil
+		}
+		select {
+		case <-busy:
+		case <-e.closing:
+			return errClosed
+		case <-ctx.Done():
+			return &abi.Error{
+				Code: abi.Deadline, Op: "wait_idle", Message: "the engine did not become idle in time",
+				Remedy: "wait longer; status shows who is busy", Err: context.Cause(ctx),
+			}
+		}
+	}
+}
+
+// DeadLetters is how many deliveries became dead letters since the engine was
+// started.
+func (e *Engine) DeadLetters() int64 { return e.deadLetters.Load() }
+
+// releaseModule gives up a creature's module.
+func (e *Engine) releaseModule(c *creature) {
+	if err := c.module.Close(context.Background()); err != nil {
+		e.log.Debug("closing a module", "creature", c.id, "error", err)
+	}
+}

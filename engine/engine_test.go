@@ -1,0 +1,271 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is an engine under test.
+type world struct {
+	*engine.Engine
+	t    testing.TB
+	host *fakeHost
+}
+
+func newWorld(t testing.TB, o engine.Options) *world {
+	t.Helper()
+	h, ok := o.Host.(*fakeHost)
+	if !ok {
+		h = newFakeHost()
+		o.Host = h
+	}
+	e, err := engine.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{e, t, h}
+	t.Cleanup(func() { w.close() })
+	return w
+}
+
+func (w *world) close() {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := w.Close(ctx); err != nil {
+		w.t.Errorf("Close: %v", err)
+	}
+	if w.host.live != 0 {
+		w.t.Errorf("%d instances are still open after Close", w.host.live)
+	}
+}
+
+func (w *world) add(name, module string, more ...func(*engine.CreatureSpec)) engine.CreatureID {
+	w.t.Helper()
+	spec := engine.CreatureSpec{Name: name, Module: module, Wasm: []byte(module)}
+	for _, f := range more {
+		f(&spec)
+	}
+	added, err := w.AddCreature(w.t.Context(), spec)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return added.Creature
+}
+
+func (w *world) connect(from, to engine.CreatureID, name string) engine.ChannelID {
+	w.t.Helper()
+	return w.change(topology.Connect{From: from, To: to, Name: name}).Channel
+}
+
+func (w *world) change(op topology.Op) engine.Outcome {
+	w.t.Helper()
+	out, err := w.Change(w.t.Context(), op)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out[0]
+}
+
+func (w *world) send(ch engine.ChannelID, payload string) engine.Sent {
+	w.t.Helper()
+	sent, err := w.Send(w.t.Context(), ch, engine.Outgoing{Payload: []byte(payload)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return sent
+}
+
+func (w *world) wait() {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	defer cancel()
+	if err := w.WaitIdle(ctx); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) state(c engine.CreatureID, key string) string {
+	w.t.Helper()
+	entries, err := w.State(w.t.Context(), c, key)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Key == key {
+			return string(e.Value)
+		}
+	}
+	return ""
+}
+
+func (w *world) graph(c engine.CreatureID) engine.GraphID {
+	w.t.Helper()
+	g, err := w.FindGraph(w.name(c))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return g
+}
+
+func (w *world) name(c engine.CreatureID) string {
+	for _, g := range w.status() {
+		for _, s := range g.Creatures {
+			if s.ID == c {
+				return s.Name
+			}
+		}
+	}
+	w.t.Fatalf("no creature %s", c)
+	return ""
+}
+
+func (w *world) status() []engine.GraphStatus {
+	w.t.Helper()
+	s, err := w.Status("")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+func TestMessagesMoveAlongAChain(t *testing.T) {
+	w := newWorld(t, engine.Options{})
+	a, b, c := w.add("a", "relay"), w.add("b", "relay"), w.add("c", "record")
+	in := w.connect(a, a, "in")
+	w.change(topology.SetEdge{Creature: a, Channel: in, Direction: engine.Send})
+	w.connect(a, b, "middle")
+	w.connect(b, c, "out")
+	var want string
+	for i := range 1000 {
+		w.send(in, fmt.Sprint(i))
+		want += fmt.Sprintf("out:%d\n", i)
+	}
+	w.wait()
+	if got := w.state(c, "heard"); got != want {
+		t.Errorf("the last creature heard %d bytes, want %d", len(got), len(want))
+	}
+	if n := len(w.status()); n != 1 {
+		t.Errorf("there are %d graphs, want 1", n)
+	}
+}
+
+func TestAFailedTurnLeavesNothingButADeadLetter(t *testing.T) {
+	w := newWorld(t, engine.Options{})
+	a, b := w.add("a", "count", func(s *engine.CreatureSpec) { s.Restart.Backoff = time.Millisecond }), w.add("b", "record")
+	in := w.connect(b, a, "in")
+	w.connect(a, b, "out")
+	events := w.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventDeadLetter, engine.EventTurnFailed, engine.EventLog}}, 0)
+	defer events.Close()
+	for _, p := range []string{"one", "trap", "two"} {
+		w.send(in, p)
+	}
+	w.wait()
+	if got := w.state(a, "n"); got != "2" {
+		t.Errorf("the counter is %q, want 2", got)
+	}
+	if got := w.state(b, "heard"); got != "" {
+		t.Errorf("b heard %q of a failed turn", got)
+	}
+	var kinds []string
+	for range 7 {
+		ob, err := events.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, ob.Event.Kind.String())
+	}
+	want := []string{"log", "turn_failed", "log", "turn_failed", "log", "turn_failed", "dead_letter"}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("events: %v, want %v", kinds, want)
+	}
+	if w.DeadLetters() != 1 {
+		t.Errorf("%d dead letters, want 1", w.DeadLetters())
+	}
+}
+
+func TestASenderNeverHearsItself(t *testing.T) {
+	w := newWorld(t, engine.Options{})
+	a, b := w.add("a", "relay"), w.add("b", "record")
+	ch := w.connect(a, a, "talk")
+	w.change(topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Listen, On: true})
+	w.send(ch, "hello")
+	w.wait()
+	if got, want := w.state(b, "heard"), "talk:hello\ntalk:hello\n"; got != want {
+		t.Errorf("b heard %q, want %q", got, want)
+	}
+}
+
+func TestStopKeepsWhatWaitsAndStartGoesOn(t *testing.T) {
+	w := newWorld(t, engine.Options{})
+	a := w.add("a", "count")
+	in := w.connect(a, a, "in")
+	w.send(in, "1")
+	w.wait()
+	w.change(topology.SetStopped{ID: a, Stopped: true})
+	w.send(in, "2")
+	w.send(in, "3")
+	w.wait()
+	if got := w.state(a, "n"); got != "1" {
+		t.Errorf("a stopped creature counted to %s", got)
+	}
+	w.change(topology.SetStopped{ID: a})
+	w.wait()
+	if got := w.state(a, "n"); got != "3" {
+		t.Errorf("after the start it counted to %s, want 3", got)
+	}
+}
+
+func TestMergeAndSplitKeepMessagesInOrder(t *testing.T) {
+	w := newWorld(t, engine.Options{})
+	a, b := w.add("a", "relay"), w.add("b", "record")
+	in := w.connect(a, a, "in")
+	w.change(topology.SetEdge{Creature: a, Channel: in, Direction: engine.Send})
+	out := w.connect(a, b, "out")
+	other := w.add("x", "relay")
+	var want string
+	for i := range 300 {
+		w.send(in, fmt.Sprint(i))
+		want += fmt.Sprintf("out:%d\n", i)
+		if i%10 == 5 {
+			d := w.change(topology.SetEdge{Creature: other, Channel: out, Direction: engine.Listen, On: true})
+			if d.Delta.Kind != "merge" {
+				t.Fatalf("kind %s, want merge", d.Delta.Kind)
+			}
+		}
+		if i%10 == 8 {
+			d := w.change(topology.SetEdge{Creature: other, Channel: out, Direction: engine.Listen})
+			if d.Delta.Kind != "split" {
+				t.Fatalf("kind %s, want split", d.Delta.Kind)
+			}
+		}
+	}
+	w.wait()
+	if got := w.state(b, "heard"); got != want {
+		t.Errorf("b heard\n%s", got)
+	}
+}
+
+func TestClosedEngineAnswersStopped(t *testing.T) {
+	w := newWorld(t, engine.Options{})
+	a := w.add("a", "sink")
+	in := w.connect(a, a, "in")
+	w.close()
+	if _, err := w.Send(t.Context(), in, engine.Outgoing{}); abi.CodeOf(err) != abi.Stopped {
+		t.Errorf("Send: %v, want stopped", err)
+	}
+	if _, err := w.AddCreature(t.Context(), engine.CreatureSpec{Name: "b", Wasm: []byte("sink")}); abi.CodeOf(err) != abi.Stopped {
+		t.Errorf("AddCreature: %v, want stopped", err)
+	}
+}

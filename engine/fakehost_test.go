@@ -1,0 +1,147 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// behaviour is a creature written in Go: what creature_handle does.
+type behaviour func(t abi.Turn, kind abi.Kind) error
+
+// fakeHost runs behaviours in place of Wasm. A module's bytes are the name of
+// its behaviour.
+type fakeHost struct {
+	mu         sync.Mutex
+	behaviours map[string]behaviour
+	inits      map[string]behaviour
+	instances  int
+	live       int
+}
+
+func newFakeHost() *fakeHost {
+	h := &fakeHost{behaviours: map[string]behaviour{}, inits: map[string]behaviour{}}
+	h.on("sink", func(abi.Turn, abi.Kind) error { return nil })
+	h.on("relay", func(t abi.Turn, kind abi.Kind) error {
+		if kind == abi.KindMessage {
+			payload, _ := t.Source(abi.SourcePayload)
+			headers, _ := t.Source(abi.SourceHeaders)
+			return status(t, t.Send(abi.AllChannels, payload, headers))
+		}
+		return nil
+	})
+	h.on("count", func(t abi.Turn, kind abi.Kind) error {
+		if kind != abi.KindMessage {
+			return nil
+		}
+		n := 0
+		if old, code := t.StateGet([]byte("n")); code == abi.OK {
+			fmt.Sscan(string(old), &n)
+		}
+		payload, _ := t.Source(abi.SourcePayload)
+		if strings.Contains(string(payload), "trap") {
+			t.Log(abi.LevelError, []byte("going to trap"))
+			t.Send(abi.AllChannels, payload, nil)
+			t.StateSet([]byte("n"), []byte("broken"))
+			return &abi.Error{Code: abi.Trapped, Message: "unreachable"}
+		}
+		t.StateSet([]byte("n"), []byte(fmt.Sprint(n+1)))
+		t.Output(payload)
+		return nil
+	})
+	// record keeps what it heard in its state, in order.
+	h.on("record", func(t abi.Turn, kind abi.Kind) error {
+		if kind != abi.KindMessage {
+			return nil
+		}
+		payload, _ := t.Source(abi.SourcePayload)
+		entry := string(payload)
+		channel, _ := t.Source(abi.SourceChannel)
+		entry = string(channel) + ":" + entry
+		old, _ := t.StateGet([]byte("heard"))
+		return codeErr(t, t.StateSet([]byte("heard"), []byte(string(old)+entry+"\n")))
+	})
+	return h
+}
+
+func (h *fakeHost) on(name string, b behaviour) { h.behaviours[name] = b }
+
+func status(t abi.Turn, s int32) error { return codeErr(t, abi.CodeOfStatus(s)) }
+
+func codeErr(t abi.Turn, c abi.Code) error {
+	if c == abi.OK {
+		return nil
+	}
+	return &abi.Error{Code: c, Message: t.LastError()}
+}
+
+func (h *fakeHost) Compile(_ context.Context, wasm []byte) (abi.Module, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	name := string(wasm)
+	b := h.behaviours[name]
+	if b == nil {
+		return nil, &abi.Error{Code: abi.InvalidArgument, Message: "no behaviour " + name}
+	}
+	return &fakeModule{h: h, b: b, init: h.inits[name], info: abi.ModuleInfo{SHA256: "sha-of-" + name}}, nil
+}
+
+func (h *fakeHost) Close(context.Context) error { return nil }
+
+type fakeModule struct {
+	h       *fakeHost
+	b, init behaviour
+	info    abi.ModuleInfo
+}
+
+func (m *fakeModule) Info() *abi.ModuleInfo       { return &m.info }
+func (m *fakeModule) Close(context.Context) error { return nil }
+
+func (m *fakeModule) Instantiate(_ context.Context, _ *abi.Limits, init abi.Turn) (abi.Instance, error) {
+	if m.init != nil {
+		if err := m.init(init, 0); err != nil {
+			return nil, err
+		}
+	}
+	m.h.mu.Lock()
+	defer m.h.mu.Unlock()
+	m.h.instances++
+	m.h.live++
+	return &fakeInstance{m: m}, nil
+}
+
+type fakeInstance struct {
+	m      *fakeModule
+	broken bool
+	closed bool
+	busy   bool
+}
+
+func (i *fakeInstance) Handle(_ context.Context, t abi.Turn, kind abi.Kind, _ int) error {
+	if i.broken || i.closed || i.busy {
+		return errors.New("misused instance")
+	}
+	i.busy = true
+	err := i.m.b(t, kind)
+	i.busy = false
+	i.broken = err != nil
+	return err
+}
+
+func (i *fakeInstance) Stop(context.Context, abi.Turn) error { return nil }
+func (i *fakeInstance) MemoryBytes() int64                   { return 0 }
+func (i *fakeInstance) FuelUsed() int64                      { return -1 }
+
+func (i *fakeInstance) Close(context.Context) error {
+	if !i.closed {
+		i.closed = true
+		i.m.h.mu.Lock()
+		i.m.h.live--
+		i.m.h.mu.Unlock()
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// graph is one connected component: its environment, the order of its log and,
+// unless it is volatile, its store.
+type graph struct {
+	id     GraphID
+	born   uint64
+	engine *Engine
+
+	// mu is the critical section. It guards what follows, and the fields that
+	// say so in channel, source, mailbox and creature of the graph's members.
+	mu         sync.Mutex
+	store      Store // nil: volatile
+	durability Durability
+	meta       map[string]string
+	origin     Origin // of the events that the graph logs
+	seq        uint64 // number of the last event
+	now        int64  // time of the last event
+	creatures  map[CreatureID]*creature
+	names      map[string]*creature
+	channels   map[ChannelID]*channel // inboxes included
+	readers    []*Reader
+	over       int           // mailboxes for which outside publishers wait
+	admitted   chan struct{} // closed when over falls to 0; nil when nobody waits
+	ended      bool          // the graph is gone: look up again where things are
+}
+
+// channel is a log that creatures of a graph read, or one creature's inbox.
+type channel struct {
+	id          ChannelID
+	name        string
+	description string
+	deployment  string
+	address     string
+	born        uint64
+	report      bool
+	inbox       CreatureID
+
+	// home is the graph, or nil when the channel is gone. It changes under the
+	// mutation lock and both graphs' mu; lockChannel reads it without.
+	home graphPointer
+
+	// The graph's mu guards what follows.
+	head    uint64
+	sources []*source // who listens, in the order in which edges were added
+	// cursors are where outside readers have got to, those that are not
+	// reading at present included.
+	cursors map[ReaderID]uint64
+	// producers are the highest offsets of outside producers.
+	producers map[string]uint64
+
+	// policy judges what is sent; nil when nothing has to be judged. It is set
+	// before the channel can be found, and label with it.
+	policy Policy
+	label  string // the name in the recipe
+}
+
+func (ch *channel) forget(s *source) { ch.sources = without(ch.sources, s) }
+
+func newGraph(e *Engine, id GraphID, born uint64) *graph {
+	return &graph{
+		id: id, born: born, engine: e,
+		creatures: map[CreatureID]*creature{},
+		names:     map[string]*creature{},
+		channels:  map[ChannelID]*channel{},
+	}
+}
+
+// tick returns the time of a new event: the clock's, but always later than the
+// last event's.
+func (g *graph) tick() int64 {
+	g.now = max(g.now+1, g.engine.clock.Now().UnixNano())
+	return g.now
+}
+
+// nextID returns the id of the next event.
+func (g *graph) nextID() EventID {
+	g.seq++
+	return EventID{g.origin, g.seq}
+}
+
+// attach makes the graph log to a store from now on.
+func (g *graph) attach(s Store) {
+	g.store = s
+	g.origin = s.Origin()
+	g.durability = s.Info().Durability
+	g.seq = 0
+}
+
+// sequence gives a message its place in a channel and in the log.
+func (g *graph) sequence(ch *channel, m *message) {
+	ch.head++
+	m.channel, m.seq = ch.id, ch.head
+	m.id = g.nextID()
+	m.time = g.tick()
+}
+
+// publish offers a sequenced message to every listener but its sender, and
+// wakes them. Deliveries that no mailbox took in are added to the record, or
+// just observed, as dead letters.
+func (g *graph) publish(ch *channel, m *message, w *waker, rec *Record) {
+	for _, s := range ch.sources {
+		mb := s.mb
+		if c := mb.creature; c != nil && c.id == m.sender {
+			if !mb.lagging {
+				s.offered = m.seq
+			}
+			continue
+		}
+		switch mb.offer(g, s, m) {
+		case refused:
+			g.deadLetter(rec, deadLetter{
+				Message: m.id, Reason: "overflow", Channel: m.channel, Seq: m.seq,
+				reader: mb, payload: m.payload, headers: m.headers,
+			})
+			continue
+		case droppedOld, taken, deferred:
+		}
+		mb.wake(w)
+	}
+}
+
+// wake tells the reader that something is waiting.
+func (mb *mailbox) wake(w *waker) {
+	if mb.creature != nil {
+		mb.creature.wake(w)
+		return
+	}
+	mb.reader.signal()
+}
+
+// admit lets waiting outside publishers try again.
+func (g *graph) admit() {
+	if g.admitted != nil {
+		close(g.admitted)
+		g.admitted = nil
+	}
+}
+
+// awaitRoom waits until the graph of a channel takes in outside messages, and
+// returns the graph with its mu held. It answers not_found when the channel
+// is gone.
+func (e *Engine) awaitRoom(ctx context.Context, ch *channel) (*graph, error) {
+	for {
+		g := ch.home.lock()
+		if g == nil {
+			return nil, gone("channel", string(ch.id))
+		}
+		if g.store == nil {
+			if g.over == 0 {
+				return g, nil
+			}
+			if g.admitted == nil {
+				g.admitted = make(chan struct{})
+			}
+			admitted := g.admitted
+			g.mu.Unlock()
+			select {
+			case <-admitted:
+			case <-ctx.Done():
+				return nil, &abi.Error{Code: abi.Unavailable, Op: "send", Message: "a mailbox of the graph is full", Remedy: "wait for the creatures to catch up, or choose another overflow policy", Err: context.Cause(ctx)}
+			case <-e.closing:
+				return nil, errClosed
+			}
+			continue
+		}
+		// Waiting for the disk happens outside of the critical section, so the
+		// queue may have filled again by the time the lock is held: the bound
+		// is exceeded by one record for every publisher at most.
+		store := g.store
+		g.mu.Unlock()
+		if err := store.Room(ctx); err != nil {
+			if ch.home.load() != g {
+				continue
+			}
+			return nil, err
+		}
+		if g = ch.home.lock(); g == nil {
+			return nil, gone("channel", string(ch.id))
+		}
+		if g.store == store {
+			return g, nil
+		}
+		g.mu.Unlock()
+	}
+}
+
+// sortedCreatures returns the members, eldest first.
+func (g *graph) sortedCreatures() []*creature {
+	return slices.SortedFunc(maps.Values(g.creatures), func(a, b *creature) int {
+		return compare(a.born, b.born)
+	})
+}
+
+// sortedChannels returns the channels without inboxes, eldest first.
+func (g *graph) sortedChannels() []*channel {
+	out := make([]*channel, 0, len(g.channels))
+	for _, ch := range g.channels {
+		if ch.inbox == "" {
+			out = append(out, ch)
+		}
+	}
+	slices.SortFunc(out, func(a, b *channel) int { return compare(a.born, b.born) })
+	return out
+}
+
+func compare(a, b uint64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+)
+
+// EncodeHeaders writes headers in the form that the ABI uses and stores keep:
+// name NUL value NUL, repeated, by rising name. ok is false if a name is empty
+// or a name or value contains NUL.
+func EncodeHeaders(h map[string]string) (encoded []byte, ok bool) {
+	if len(h) == 0 {
+		return nil, true
+	}
+	var b []byte
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		value := h[name]
+		if name == "" || bytes.IndexByte([]byte(name+value), 0) >= 0 {
+			return nil, false
+		}
+		b = append(b, name...)
+		b = append(b, 0)
+		b = append(b, value...)
+		b = append(b, 0)
+	}
+	return b, true
+}
+
+// DecodeHeaders reads what [EncodeHeaders] writes. It returns nil for none. Of
+// a name that stands twice, the last value counts.
+func DecodeHeaders(b []byte) map[string]string {
+	if len(b) == 0 {
+		return nil
+	}
+	h := map[string]string{}
+	for len(b) > 0 {
+		name, rest, ok := bytes.Cut(b, []byte{0})
+		if !ok {
+			break
+		}
+		value, rest, ok := bytes.Cut(rest, []byte{0})
+		if !ok {
+			break
+		}
+		h[string(name)] = string(value)
+		b = rest
+	}
+	return h
+}
+
+// validHeaders reports whether b is in the form of [EncodeHeaders], in any
+// order.
+func validHeaders(b []byte) bool {
+	for len(b) > 0 {
+		name := bytes.IndexByte(b, 0)
+		if name <= 0 {
+			return false
+		}
+		value := bytes.IndexByte(b[name+1:], 0)
+		if value < 0 {
+			return false
+		}
+		b = b[name+value+2:]
+	}
+	return true
+}

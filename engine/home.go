@@ -1,0 +1,27 @@
+package engine
+
+import "sync/atomic"
+
+// graphPointer says in which graph something lives. It is written under the
+// mutation lock and the critical sections of the old and the new graph, and
+// may be read at any time; only a holder of the graph's mu can rely on it.
+type graphPointer struct{ p atomic.Pointer[graph] }
+
+func (h *graphPointer) load() *graph   { return h.p.Load() }
+func (h *graphPointer) store(g *graph) { h.p.Store(g) }
+
+// lock enters the critical section of the graph, following cuts. It returns
+// nil when there is no graph any more.
+func (h *graphPointer) lock() *graph {
+	for {
+		g := h.p.Load()
+		if g == nil {
+			return nil
+		}
+		g.mu.Lock()
+		if h.p.Load() == g {
+			return g
+		}
+		g.mu.Unlock()
+	}
+}

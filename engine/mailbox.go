@@ -1,0 +1,256 @@
+package engine
+
+// source is one log that a mailbox is fed from: a channel that a creature or
+// an outside reader listens on, or a creature's inbox. The critical section of
+// the graph owns it.
+type source struct {
+	mb    *mailbox
+	id    ChannelID
+	ch    *channel // nil once the edge is gone and only the backlog is left
+	alias string   // how the creature calls it
+
+	cursor  uint64 // last message dealt with
+	offered uint64 // last message that was put in the window, or passed over; >= cursor
+	until   uint64 // last message to be read; 0: no end
+}
+
+// end is the number of the last message there is to read so far.
+func (s *source) end() uint64 {
+	switch {
+	case s.until != 0:
+		return s.until
+	case s.ch != nil:
+		return s.ch.head
+	}
+	return s.offered
+}
+
+// drained reports whether a source without an edge has nothing left to read.
+func (s *source) drained() bool { return s.ch == nil && s.cursor >= s.until }
+
+// delivery is one message for one reader.
+type delivery struct {
+	msg *message
+	src *source
+}
+
+// mailbox is the window on a reader's sources: the next deliveries, in the
+// order of the graph's log. The critical section of the graph owns it.
+type mailbox struct {
+	creature *creature // one of creature and reader is set
+	reader   *Reader
+	sources  []*source
+
+	ring  []delivery // a power of two long, or nil
+	head  int
+	n     int
+	bound int
+	// lagging says that a source's offered is behind its end: the rest is to
+	// be read from the store once the window is empty. Until then nothing new
+	// is put into the window, which keeps the order.
+	lagging bool
+	// over says that the mailbox counts in graph.over.
+	over bool
+	// dropped counts deliveries lost to the overflow policy.
+	dropped uint64
+}
+
+// hardFactor is how far beyond its bound a mailbox takes in what creatures of
+// its own graph send, where outside publishers already wait.
+const hardFactor = 8
+
+// overflowed is what offer did with a delivery it did not take in.
+type overflowed uint8
+
+const (
+	taken      overflowed = iota
+	deferred              // the store has it
+	droppedOld            // the oldest delivery was dropped for it
+	refused               // it is to become a dead letter
+)
+
+// offer puts a message into the window, or notes that the store has more.
+func (mb *mailbox) offer(g *graph, s *source, m *message) overflowed {
+	if g.store != nil {
+		if mb.lagging || mb.n >= mb.bound {
+			mb.lagging = true
+			return deferred
+		}
+		mb.push(s, m)
+		return taken
+	}
+	result := taken
+	if mb.n >= mb.bound {
+		switch policy := mb.overflow(); {
+		case policy == OverflowDropOldest:
+			old := mb.pop()
+			old.src.cursor = old.msg.seq
+			old.msg.release()
+			mb.dropped++
+			result = droppedOld
+		case policy == OverflowDeadLetter || mb.n >= hardFactor*mb.bound:
+			s.offered = m.seq
+			mb.dropped++
+			return refused
+		}
+	}
+	mb.push(s, m)
+	mb.noteLoad(g)
+	return result
+}
+
+func (mb *mailbox) overflow() Overflow {
+	if mb.creature != nil {
+		return mb.creature.spec.Overflow
+	}
+	return OverflowBlock
+}
+
+// noteLoad keeps graph.over, the number of mailboxes for which outside
+// publishers wait: those of running creatures and readers that are full, until
+// they are half empty.
+func (mb *mailbox) noteLoad(g *graph) {
+	over := mb.over
+	switch {
+	case mb.overflow() != OverflowBlock || (mb.creature != nil && !mb.creature.runs()):
+		over = false
+	case mb.n >= mb.bound:
+		over = true
+	case mb.n <= mb.bound/2:
+		over = false
+	}
+	if over == mb.over {
+		return
+	}
+	mb.over = over
+	if over {
+		g.over++
+		return
+	}
+	if g.over--; g.over == 0 {
+		g.admit()
+	}
+}
+
+func (mb *mailbox) push(s *source, m *message) {
+	if mb.n == len(mb.ring) {
+		mb.grow()
+	}
+	m.retain()
+	mb.ring[(mb.head+mb.n)&(len(mb.ring)-1)] = delivery{m, s}
+	mb.n++
+	s.offered = m.seq
+}
+
+func (mb *mailbox) grow() {
+	size := max(4, 2*len(mb.ring))
+	ring := make([]delivery, size)
+	for i := range mb.n {
+		ring[i] = mb.at(i)
+	}
+	mb.ring, mb.head = ring, 0
+}
+
+func (mb *mailbox) at(i int) delivery { return mb.ring[(mb.head+i)&(len(mb.ring)-1)] }
+
+// pop takes the next delivery out; the caller takes over its reference.
+func (mb *mailbox) pop() delivery {
+	d := mb.ring[mb.head]
+	mb.ring[mb.head] = delivery{}
+	mb.head = (mb.head + 1) & (len(mb.ring) - 1)
+	mb.n--
+	return d
+}
+
+// remove takes every delivery of a source out, in order.
+func (mb *mailbox) remove(s *source) []delivery {
+	var out []delivery
+	kept := 0
+	for i := range mb.n {
+		d := mb.at(i)
+		if d.src == s {
+			out = append(out, d)
+			continue
+		}
+		mb.ring[(mb.head+kept)&(len(mb.ring)-1)] = d
+		kept++
+	}
+	for i := kept; i < mb.n; i++ {
+		mb.ring[(mb.head+i)&(len(mb.ring)-1)] = delivery{}
+	}
+	mb.n = kept
+	return out
+}
+
+// waiting reports whether there is something to do for the reader.
+func (mb *mailbox) waiting() bool { return mb.n > 0 || mb.lagging }
+
+// pending counts what is waiting, in the window or in the store. Messages of
+// its own that a creature will pass over are counted too.
+func (mb *mailbox) pending() uint64 {
+	var n uint64
+	for _, s := range mb.sources {
+		if end := s.end(); end > s.offered {
+			n += end - s.offered
+		}
+	}
+	return n + uint64(mb.n)
+}
+
+// source returns the live source for a channel, or nil.
+func (mb *mailbox) source(ch *channel) *source {
+	for _, s := range mb.sources {
+		if s.ch == ch {
+			return s
+		}
+	}
+	return nil
+}
+
+// add starts listening on a channel from a number on.
+func (mb *mailbox) add(ch *channel, alias string, cursor uint64) *source {
+	s := &source{mb: mb, id: ch.id, ch: ch, alias: alias, cursor: cursor, offered: cursor}
+	mb.sources = append(mb.sources, s)
+	ch.sources = append(ch.sources, s)
+	if cursor < ch.head {
+		mb.lagging = true
+	}
+	return s
+}
+
+// addBacklog starts reading the rest of a channel whose edge is gone.
+func (mb *mailbox) addBacklog(row CursorRow) {
+	mb.sources = append(mb.sources, &source{
+		mb: mb, id: row.Channel, alias: row.Alias,
+		cursor: row.Seq, offered: row.Seq, until: row.Until,
+	})
+	mb.lagging = true
+}
+
+// detach ends listening: what was sent before is still delivered. It reports
+// whether a backlog is left.
+func (mb *mailbox) detach(s *source) (backlog bool) {
+	s.until = s.ch.head
+	s.ch.forget(s)
+	s.ch = nil
+	if s.drained() {
+		mb.forget(s)
+		return false
+	}
+	return true
+}
+
+func (mb *mailbox) forget(s *source) { mb.sources = without(mb.sources, s) }
+
+// without returns list without the first x, keeping the order.
+func without[T comparable](list []T, x T) []T {
+	for i, y := range list {
+		if y == x {
+			copy(list[i:], list[i+1:])
+			var zero T
+			list[len(list)-1] = zero
+			return list[:len(list)-1]
+		}
+	}
+	return list
+}

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// message is one message on its way: shared by the mailboxes of all listeners
+// and read-only from the moment it is offered.
+type message struct {
+	id      EventID
+	time    int64
+	kind    abi.Kind
+	channel ChannelID
+	seq     uint64
+	sender  CreatureID // empty: from outside
+	// senderName is the sender's name when it sent; it may be renamed later.
+	senderName string
+	payload    []byte
+	headers    []byte
+
+	// refs counts the mailboxes and turns that hold the message. Messages of a
+	// graph without a store go back to a pool with the last one, so that
+	// steady traffic allocates nothing; pooled is false for all others.
+	refs   atomic.Int32
+	pooled bool
+}
+
+var messagePool = sync.Pool{New: func() any { return new(message) }}
+
+// maxPooledBytes keeps a rare large message from staying in the pool for ever.
+const maxPooledBytes = 64 << 10
+
+// newPooledMessage returns a message with own copies of payload and headers,
+// holding one reference.
+func newPooledMessage(payload, headers []byte) *message {
+	m := messagePool.Get().(*message)
+	m.pooled = true
+	m.payload = append(m.payload[:0], payload...)
+	m.headers = append(m.headers[:0], headers...)
+	m.refs.Store(1)
+	return m
+}
+
+// newMessage returns a message that owns payload and headers.
+func newMessage(payload, headers []byte) *message {
+	m := &message{payload: payload, headers: headers}
+	m.refs.Store(1)
+	return m
+}
+
+func (m *message) retain() { m.refs.Add(1) }
+
+func (m *message) release() {
+	if m.refs.Add(-1) != 0 || !m.pooled {
+		return
+	}
+	if cap(m.payload) > maxPooledBytes || cap(m.headers) > maxPooledBytes {
+		return
+	}
+	payload, headers := m.payload[:0], m.headers[:0]
+	*m = message{payload: payload, headers: headers}
+	messagePool.Put(m)
+}
+
+// event returns m as an event. The bytes are shared, so a pooled message's
+// event must be cloned if it is kept.
+func (m *message) event(g GraphID) Event {
+	kind := EventChannelMessage
+	if isInbox(m.channel) {
+		kind = EventDirectMessage
+	}
+	return Event{
+		ID: m.id, Time: m.time, Kind: kind, Graph: g, Creature: m.sender,
+		Channel: m.channel, Seq: m.seq, Headers: m.headers, Payload: m.payload,
+	}
+}
+
+const inboxPrefix = "inbox:"
+
+// InboxOf returns the channel id of a creature's inbox.
+func InboxOf(c CreatureID) ChannelID { return ChannelID(inboxPrefix + string(c)) }
+
+func isInbox(c ChannelID) bool {
+	return len(c) > len(inboxPrefix) && c[:len(inboxPrefix)] == inboxPrefix
+}

@@ -1,0 +1,276 @@
+package engine
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// Filter selects events. Empty lists do not restrict; what is given combines
+// with AND. A graph matches by any id it has had.
+type Filter struct {
+	Kinds     []EventKind
+	Creatures []CreatureID
+	Graphs    []GraphID
+	Channels  []ChannelID
+}
+
+// DefaultSubscriptionBuffer is how many events a subscription holds for a slow
+// subscriber unless it asks for another number.
+const DefaultSubscriptionBuffer = 4096
+
+// Subscription is a bounded view of the events from its start on. It never
+// slows the engine: when its buffer is full, events are left out, and an event
+// of the kind lagged says how many.
+//
+// Next is called by one goroutine at a time; Close by any.
+type Subscription struct {
+	e      *Engine
+	filter Filter
+	kinds  uint32 // bit set of the kinds wanted
+
+	mu     sync.Mutex
+	ring   []Observed
+	head   int
+	n      int
+	missed uint64
+	closed bool
+	news   chan struct{} // holds a token when there may be something to read
+}
+
+// Observed is an event as a subscriber gets it.
+type Observed struct {
+	// Seq numbers everything that was observed in this run of the engine; it
+	// means nothing in another.
+	Seq   uint64
+	Event Event
+	// Missed is the number of events left out, for the kind lagged.
+	Missed uint64
+}
+
+// observers is the set of subscriptions.
+type observers struct {
+	kinds atomic.Uint32 // union of what subscriptions want
+	seq   atomic.Uint64
+	mu    sync.RWMutex
+	subs  []*Subscription
+}
+
+// Subscribe starts observing. buffer is the number of events held for a slow
+// subscriber; zero means [DefaultSubscriptionBuffer]. The caller must close
+// the subscription.
+func (e *Engine) Subscribe(f Filter, buffer int) *Subscription {
+	if buffer <= 0 {
+		buffer = DefaultSubscriptionBuffer
+	}
+	s := &Subscription{e: e, filter: f, ring: make([]Observed, buffer), news: make(chan struct{}, 1)}
+	for _, k := range f.Kinds {
+		s.kinds |= 1 << k
+	}
+	if len(f.Kinds) == 0 {
+		s.kinds = 1<<numEventKinds - 1
+	}
+	o := &e.observers
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.subs = append(o.subs, s)
+	o.kinds.Store(o.kinds.Load() | s.kinds)
+	return s
+}
+
+// Next waits for the next event. It answers stopped when the subscription or
+// the engine has been closed and everything has been read.
+func (s *Subscription) Next(ctx context.Context) (Observed, error) {
+	for {
+		if ob, ok := s.take(); ok {
+			return ob, nil
+		}
+		s.mu.Lock()
+		closed := s.closed && s.n == 0
+		s.mu.Unlock()
+		if closed {
+			return Observed{}, &abi.Error{Code: abi.Stopped, Op: "subscribe", Message: "the subscription is closed"}
+		}
+		select {
+		case <-s.news:
+		case <-ctx.Done():
+			return Observed{}, context.Cause(ctx)
+		}
+	}
+}
+
+// All ranges over the events until ctx ends or the subscription is closed.
+func (s *Subscription) All(ctx context.Context) iter.Seq[Observed] {
+	return func(yield func(Observed) bool) {
+		for {
+			ob, err := s.Next(ctx)
+			if err != nil || !yield(ob) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Subscription) take() (Observed, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n > 0 {
+		ob := s.ring[s.head]
+		s.ring[s.head] = Observed{}
+		s.head = (s.head + 1) % len(s.ring)
+		s.n--
+		return ob, true
+	}
+	if s.missed > 0 {
+		ob := Observed{Seq: s.e.observers.seq.Add(1), Event: Event{Kind: EventLagged}, Missed: s.missed}
+		ob.Event.Payload = mustJSON(map[string]uint64{"missed": s.missed})
+		ob.Event.Time = s.e.clock.Now().UnixNano()
+		s.missed = 0
+		return ob, true
+	}
+	return Observed{}, false
+}
+
+// Close ends the subscription. What it holds can still be read.
+func (s *Subscription) Close() {
+	o := &s.e.observers
+	o.mu.Lock()
+	o.subs = without(slices.Clone(o.subs), s)
+	var kinds uint32
+	for _, other := range o.subs {
+		kinds |= other.kinds
+	}
+	o.kinds.Store(kinds)
+	o.mu.Unlock()
+	s.end()
+}
+
+func (s *Subscription) end() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.signal()
+}
+
+func (s *Subscription) signal() {
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
+}
+
+// close ends all subscriptions.
+func (o *observers) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, s := range o.subs {
+		s.end()
+	}
+}
+
+// observed reports whether anybody wants events of a kind. It is on the path
+// of every delivery.
+func (e *Engine) observed(k EventKind) bool { return e.observers.kinds.Load()&(1<<k) != 0 }
+
+// publish shows an event to the subscriptions. Once a store or a subscriber
+// has it, an event is not modified. It is called in the critical section in
+// which the event got its place, so that subscribers see the order of the log.
+func (e *Engine) publish(ev *Event) {
+	if !e.observed(ev.Kind) {
+		return
+	}
+	o := &e.observers
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	var seq uint64
+	for _, s := range o.subs {
+		if !s.wants(ev) {
+			continue
+		}
+		if seq == 0 {
+			seq = o.seq.Add(1)
+		}
+		s.add(Observed{Seq: seq, Event: *ev})
+	}
+}
+
+func (s *Subscription) add(ob Observed) {
+	s.mu.Lock()
+	switch {
+	case s.closed:
+	case s.n == len(s.ring) || s.missed > 0:
+		s.missed++
+	default:
+		s.ring[(s.head+s.n)%len(s.ring)] = ob
+		s.n++
+	}
+	s.mu.Unlock()
+	s.signal()
+}
+
+func (s *Subscription) wants(ev *Event) bool {
+	f := &s.filter
+	switch {
+	case s.kinds&(1<<ev.Kind) == 0:
+		return false
+	case len(f.Creatures) > 0 && !slices.Contains(f.Creatures, ev.Creature):
+		return false
+	case len(f.Channels) > 0 && !slices.Contains(f.Channels, ev.Channel):
+		return false
+	case len(f.Graphs) > 0 && !s.wantsGraph(ev.Graph):
+		return false
+	}
+	return true
+}
+
+// wantsGraph also matches ids that a graph had before a merge.
+func (s *Subscription) wantsGraph(id GraphID) bool {
+	if slices.Contains(s.filter.Graphs, id) {
+		return true
+	}
+	for _, g := range s.filter.Graphs {
+		if now, ok := s.e.successors.Load(g); ok && now.(GraphID) == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Engine) publishTurnStarted(c *creature, d delivery) {
+	g := c.home.load()
+	if g == nil {
+		return
+	}
+	e.publish(&Event{
+		Time: e.clock.Now().UnixNano(), Kind: EventTurnStarted, Graph: g.id, Creature: c.id,
+		Attempt: c.attempt + 1, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.id,
+	})
+}
+
+// noteInstance logs that a creature got a new instance.
+func (w *worker) noteInstance(c *creature) {
+	g := c.home.lock()
+	if g == nil {
+		return
+	}
+	defer g.mu.Unlock()
+	rec := g.newRecord()
+	if rec == nil && !w.e.observed(EventInstanceStarted) {
+		return
+	}
+	reason := "first"
+	if c.instances > 1 {
+		reason = "replaced"
+	}
+	if c.attempt > 0 {
+		reason = "retry"
+	}
+	g.log(rec, Event{Kind: EventInstanceStarted, Creature: c.id, Payload: mustJSON(map[string]any{
+		"reason": reason, "module_sha256": c.module.Info().SHA256, "count": c.instances,
+	})})
+	g.append(rec)
+}

@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// Reader reads a channel from outside, from a cursor of its own that is kept
+// in the store: what was acknowledged is not read again, what was not is. It
+// is not a member of the graph, and no creature can see it.
+//
+// In a graph with a store a slow reader reads from the log later; in one
+// without, outside publishers wait for it. Next and Ack are called by one
+// goroutine at a time.
+type Reader struct {
+	e    *Engine
+	name string
+	home graphPointer
+	news chan struct{}
+
+	// The graph's mu guards what follows.
+	mb     mailbox
+	src    *source
+	closed bool
+	ended  bool // the channel is gone
+}
+
+// Incoming is a message that a [Reader] reads.
+type Incoming struct {
+	ID      EventID
+	Seq     uint64 // in its channel
+	Time    int64  // nanoseconds since 1970
+	Sender  string // name of the sender; empty when it came from outside
+	Payload []byte
+	Headers map[string]string
+}
+
+// ReaderOptions configure a [Reader].
+type ReaderOptions struct {
+	// FromStart makes a reader that has no cursor yet begin at the channel's
+	// first message rather than with the next one.
+	FromStart bool
+	// Buffer is how many messages are held in memory; zero means 1,024.
+	Buffer int
+}
+
+const readerPrefix = "reader:"
+
+// Read starts reading a channel under a name. Two readers of one name on one
+// channel at a time are refused with already_exists. The caller must close the
+// reader.
+func (e *Engine) Read(channel ChannelID, name string, o ReaderOptions) (*Reader, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	ch := e.channels[channel]
+	if ch == nil {
+		err := gone("channel", string(channel))
+		err.Op = "read"
+		return nil, err
+	}
+	if o.Buffer <= 0 {
+		o.Buffer = abi.DefaultLimits.Mailbox
+	}
+	r := &Reader{e: e, name: name, news: make(chan struct{}, 1)}
+	r.mb = mailbox{reader: r, bound: o.Buffer}
+	g := ch.home.lock()
+	defer g.mu.Unlock()
+	for _, other := range g.readers {
+		if other.name == name && other.src.id == channel {
+			return nil, &abi.Error{
+				Code: abi.AlreadyExists, Op: "read", Message: "there is a reader " + name + " on channel " + ch.name,
+				Remedy: "use another name", IDs: map[string]string{"channel": string(channel)},
+			}
+		}
+	}
+	cursor, known := ch.cursors[r.readerID()]
+	if !known && !o.FromStart {
+		cursor = ch.head
+	}
+	r.src = r.mb.add(ch, ch.name, cursor)
+	if g.store == nil {
+		// What was sent before is nowhere.
+		r.src.cursor, r.src.offered, r.mb.lagging = ch.head, ch.head, false
+	}
+	r.home.store(g)
+	g.readers = append(g.readers, r)
+	r.signal()
+	return r, nil
+}
+
+func (r *Reader) readerID() ReaderID { return ReaderID(readerPrefix + r.name) }
+
+func (mb *mailbox) readerID() ReaderID {
+	if mb.creature != nil {
+		return mb.creature.reader()
+	}
+	return mb.reader.readerID()
+}
+
+// signal tells a waiting Next to look again.
+func (r *Reader) signal() {
+	select {
+	case r.news <- struct{}{}:
+	default:
+	}
+}
+
+// Next waits for the next message, and until it is as durable as its graph
+// promises. It answers stopped when the reader or the engine is closed, and
+// not_found once the channel is gone and its messages have been read.
+func (r *Reader) Next(ctx context.Context) (Incoming, error) {
+	for {
+		in, store, what, err := r.take()
+		if err != nil {
+			return Incoming{}, err
+		}
+		switch what {
+		case doHandle:
+			if store != nil && in.ID.Origin == store.Origin() {
+				if err := store.Wait(ctx, in.ID.Seq); err != nil {
+					return Incoming{}, err
+				}
+			}
+			return in, nil
+		case doRefill:
+			if err := refillMailbox(ctx, &r.mb, &r.home); err != nil {
+				return Incoming{}, err
+			}
+			continue
+		}
+		select {
+		case <-r.news:
+		case <-ctx.Done():
+			return Incoming{}, context.Cause(ctx)
+		case <-r.e.closing:
+			if r.drained() {
+				return Incoming{}, errClosed
+			}
+		}
+	}
+}
+
+func (r *Reader) drained() bool {
+	g := r.home.lock()
+	if g == nil {
+		return true
+	}
+	defer g.mu.Unlock()
+	return !r.mb.waiting()
+}
+
+// take takes out the next message, or says what to do instead.
+func (r *Reader) take() (Incoming, Store, todo, error) {
+	g := r.home.lock()
+	if g == nil {
+		return Incoming{}, nil, doNothing, gone("channel", string(r.src.id))
+	}
+	defer g.mu.Unlock()
+	switch {
+	case r.closed:
+		return Incoming{}, nil, doNothing, &abi.Error{Code: abi.Stopped, Op: "read", Message: "the reader is closed"}
+	case r.mb.n > 0:
+		d := r.mb.pop()
+		if g.store == nil {
+			r.mb.noteLoad(g)
+		}
+		m := d.msg
+		in := Incoming{ID: m.id, Seq: m.seq, Time: m.time, Sender: m.senderName, Headers: DecodeHeaders(m.headers)}
+		in.Payload = m.payload
+		if m.pooled {
+			in.Payload = append([]byte(nil), m.payload...)
+		}
+		m.release()
+		return in, g.store, doHandle, nil
+	case r.mb.lagging:
+		return Incoming{}, nil, doRefill, nil
+	case r.ended:
+		return Incoming{}, nil, doNothing, gone("channel", string(r.src.id))
+	}
+	return Incoming{}, nil, doNothing, nil
+}
+
+// Ack moves the cursor behind a message, so that a later reader of the same
+// name goes on after it. The new position is in the log when Ack returns, and
+// as durable as later events are.
+func (r *Reader) Ack(seq uint64) {
+	g := r.home.lock()
+	if g == nil {
+		return
+	}
+	defer g.mu.Unlock()
+	if seq <= r.src.cursor {
+		return
+	}
+	r.src.cursor = seq
+	if ch := r.src.ch; ch != nil {
+		if ch.cursors == nil {
+			ch.cursors = map[ReaderID]uint64{}
+		}
+		ch.cursors[r.readerID()] = seq
+	}
+	if rec := g.newRecord(); rec != nil {
+		rec.putCursor(r.readerID(), r.src)
+		g.append(rec)
+	}
+}
+
+// Pending is how many messages are waiting to be read.
+func (r *Reader) Pending() uint64 {
+	g := r.home.lock()
+	if g == nil {
+		return 0
+	}
+	defer g.mu.Unlock()
+	return r.mb.pending()
+}
+
+// Close ends reading. The cursor stays where Ack has left it.
+func (r *Reader) Close() {
+	g := r.home.lock()
+	if g == nil {
+		return
+	}
+	defer g.mu.Unlock()
+	if r.closed {
+		return
+	}
+	r.closed = true
+	for r.mb.n > 0 {
+		r.mb.pop().msg.release()
+	}
+	if g.store == nil {
+		r.mb.noteLoad(g)
+	}
+	if r.src.ch != nil {
+		r.src.ch.forget(r.src)
+	}
+	g.readers = without(g.readers, r)
+	r.signal()
+}
+
+// move takes the reader to the graph that its channel has moved to. The caller
+// holds the mu of both.
+func (r *Reader) move(from, to *graph) {
+	if r.mb.over {
+		r.mb.over = false
+		if from.over--; from.over == 0 {
+			from.admit()
+		}
+	}
+	from.readers = without(from.readers, r)
+	to.readers = append(to.readers, r)
+	r.home.store(to)
+	if to.store == nil {
+		r.mb.noteLoad(to)
+	}
+}
+
+// end notes that the channel is gone. The caller holds mu.
+func (r *Reader) end(s *source) {
+	r.mb.detach(s)
+	r.ended = true
+	r.signal()
+}

@@ -1,0 +1,115 @@
+package engine
+
+// Record is one entry in the queue of a graph's log: a whole turn, an outside
+// message or a change of the topology. A store writes all of it or none.
+//
+// A record belongs to the store from [Store.Append] on, with everything it
+// points to; nobody modifies it afterwards.
+type Record struct {
+	// Events are new events. Their ids are of the store's origin, and rise by
+	// one from event to event and from record to record.
+	Events []Event
+
+	// What follows are the live rows that the events change. Rows are keyed as
+	// stated; a later row replaces an earlier one with the same key.
+	Cursors   []CursorRow
+	State     []StateRow
+	Producers []ProducerRow
+	Creatures []CreatureRow
+	Channels  []ChannelRow
+	Heads     []HeadRow
+	Edges     []EdgeRow
+	Meta      map[string]string // free metadata of the store, by key
+	// Drop lists rows that go. It is carried out before the rows above are
+	// written.
+	Drop Drop
+}
+
+// Drop names live rows that a [Record] removes. The events of what is dropped
+// stay: they are history.
+type Drop struct {
+	Creatures []CreatureID // with their state, cursors and edges
+	Channels  []ChannelID  // with their cursors, producers and edges
+	Edges     []EdgeRow    // keyed by creature, channel and direction
+	Cursors   []CursorRow  // keyed by reader, channel and until
+}
+
+// ReaderID names who reads a channel: a creature (its id) or an outside reader
+// ("reader:" and its name).
+type ReaderID string
+
+// CursorRow says how far a reader has got in a channel. Key: reader, channel,
+// until: a reader that listens again before it has drained what it heard before
+// has several.
+type CursorRow struct {
+	Reader  ReaderID
+	Channel ChannelID
+	Seq     uint64 // the last message dealt with; 0 before the first
+	// Until, if not 0, is the last message still to be read: the edge has been
+	// removed, and the backlog is being drained.
+	Until uint64
+	// Alias is what a creature that drains a backlog calls the channel; empty
+	// while the edge exists, which carries the alias.
+	Alias string
+}
+
+// StateRow is one state value of a creature. Key: creature, key.
+type StateRow struct {
+	Creature CreatureID
+	Key      string
+	Value    []byte
+	Deleted  bool
+}
+
+// ProducerRow is how far an outside producer has got. Key: channel, producer.
+type ProducerRow struct {
+	Channel  ChannelID
+	Producer string
+	Offset   uint64 // the highest offset that has been taken in
+}
+
+// CreatureRow is a creature as its store remembers it. Key: id.
+type CreatureRow struct {
+	ID         CreatureID
+	Name       string
+	Deployment string // empty for a creature that no recipe declared
+	Address    string // within the deployment, for example creature.reviewer["ann"]
+	Born       uint64
+	Parent     CreatureID
+	Privileged bool
+	Root       bool
+	Stopped    bool
+	Started    bool   // the start delivery has been handled
+	Module     string // what to load: a path, or builtin:NAME
+	SHA256     string // of the module's bytes when it was last loaded
+	Spec       []byte // the rest of the specification, JSON
+}
+
+// ChannelRow is a channel as its store remembers it. Key: id. Its head is kept
+// apart, in [HeadRow].
+type ChannelRow struct {
+	ID          ChannelID
+	Name        string
+	Description string
+	Deployment  string
+	Address     string
+	Born        uint64
+	Report      bool
+	Inbox       CreatureID // set for the inbox of a creature, which has no edges
+}
+
+// HeadRow is the number of the last message of a channel. Key: channel.
+type HeadRow struct {
+	Channel ChannelID
+	Seq     uint64
+}
+
+// EdgeRow is one edge. Key: creature, channel, direction. Order is the order
+// in which edges were added.
+type EdgeRow struct {
+	Creature  CreatureID
+	Channel   ChannelID
+	Direction Direction
+	Alias     string
+	Order     uint64
+}

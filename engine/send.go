@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// Outgoing is a message from outside.
+type Outgoing struct {
+	Payload []byte
+	Headers map[string]string
+	// Durable waits until the message is as durable as its graph promises.
+	Durable bool
+	// Producer and Offset, given together, make sure that nothing is taken in
+	// twice: a message whose offset is not above the highest one seen from
+	// that producer on that channel is left out. Offsets start at 1.
+	Producer string
+	Offset   uint64
+}
+
+// Sent says what became of a message.
+type Sent struct {
+	Message   EventID
+	Seq       uint64 // in its channel
+	Duplicate bool   // it was left out: the producer's offset had been seen
+}
+
+// Send publishes a message on a channel. It blocks while the graph does not
+// take in outside messages (see [OverflowBlock] and [Store.Room]) and, if asked
+// to, until the message is durable.
+func (e *Engine) Send(ctx context.Context, channel ChannelID, out Outgoing) (Sent, error) {
+	e.mu.RLock()
+	ch := e.channels[channel]
+	e.mu.RUnlock()
+	if ch == nil || ch.inbox != "" {
+		err := gone("channel", string(channel))
+		err.Op = "send"
+		return Sent{}, err
+	}
+	return e.sendOn(ctx, ch, out)
+}
+
+// SendTo sends a message directly to a creature.
+func (e *Engine) SendTo(ctx context.Context, to CreatureID, out Outgoing) (Sent, error) {
+	e.mu.RLock()
+	ch := e.channels[InboxOf(to)]
+	e.mu.RUnlock()
+	if ch == nil {
+		err := gone("creature", string(to))
+		err.Op = "send_to"
+		return Sent{}, err
+	}
+	return e.sendOn(ctx, ch, out)
+}
+
+// MaxMessage is the most bytes that a message from outside may have, headers
+// included.
+const MaxMessage = 16 << 20
+
+func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, error) {
+	headers, ok := EncodeHeaders(out.Headers)
+	if !ok {
+		return Sent{}, invalid("send", "a header has no name, or contains NUL", "use other names and values")
+	}
+	if size := len(out.Payload) + len(headers); size > MaxMessage {
+		return Sent{}, &abi.Error{Code: abi.TooLarge, Op: "send", Message: fmt.Sprintf("the message has %d bytes; at most %d are allowed", size, MaxMessage), Remedy: "send it in parts"}
+	}
+	if (out.Producer == "") != (out.Offset == 0) {
+		return Sent{}, invalid("send", "producer and offset belong together, and offsets start at 1", "give both or neither")
+	}
+	select {
+	case <-e.closing:
+		return Sent{}, errClosed
+	default:
+	}
+	payload, headers, verdicts, err := e.judgeOutside(ctx, ch, out.Payload, headers, out.Headers)
+	if err != nil {
+		return Sent{}, err
+	}
+	g, err := e.awaitRoom(ctx, ch)
+	if err != nil {
+		return Sent{}, err
+	}
+	sent, store, wake := e.publishOutside(g, ch, payload, headers, verdicts, out)
+	wake.flush(e.queue)
+	if out.Durable && store != nil {
+		if err := store.Wait(ctx, sent.Message.Seq); err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+// judgeOutside asks the policies about a message from outside.
+func (e *Engine) judgeOutside(ctx context.Context, ch *channel, payload, headers []byte, plain map[string]string) ([]byte, []byte, []policyVerdict, error) {
+	if ch.policy == nil {
+		return payload, headers, nil, nil
+	}
+	var w worker
+	w.turn.e = e
+	effect := &sendEffect{ch: ch}
+	d := ch.policy.Send(ctx, &SendEvent{
+		Time: e.clock.Now().UnixNano(), Deployment: ch.deployment,
+		ChannelName: ch.label, ChannelAddress: ch.address, Payload: payload, Headers: plain,
+	})
+	w.apply(effect, &d)
+	switch {
+	case len(d.Denials) > 0:
+		v := d.Denials[0]
+		return nil, nil, nil, &abi.Error{
+			Code: abi.Denied, Op: "send", Message: fmt.Sprintf("policy %s denied it: %s", v.Policy, v.Reason),
+			Remedy: "see the policy at " + v.Where, IDs: map[string]string{"channel": string(ch.id)},
+		}
+	case effect.left:
+		return nil, nil, nil, &abi.Error{
+			Code: abi.Denied, Op: "send", Message: fmt.Sprintf("policy %s dropped it: %s", d.Dropped.Policy, d.Dropped.Reason),
+			Remedy: "see the policy at " + d.Dropped.Where, IDs: map[string]string{"channel": string(ch.id)},
+		}
+	case effect.mutated:
+		return effect.mutatedPayload, effect.mutatedHeaders, w.turn.verdicts, nil
+	}
+	return payload, headers, w.turn.verdicts, nil
+}
+
+// publishOutside gives a message its place. The caller has entered the
+// critical section of g, which this leaves.
+func (e *Engine) publishOutside(g *graph, ch *channel, payload, headers []byte, verdicts []policyVerdict, out Outgoing) (Sent, Store, *waker) {
+	defer g.mu.Unlock()
+	w := &waker{}
+	if out.Producer != "" {
+		if seen := ch.producers[out.Producer]; out.Offset <= seen {
+			return Sent{Duplicate: true, Seq: ch.head, Message: EventID{g.origin, g.seq}}, g.store, w
+		}
+	}
+	rec := g.newRecord()
+	m := g.newMessage(rec, payload, headers)
+	m.kind = abi.KindMessage
+	g.sequence(ch, m)
+	if out.Producer != "" {
+		if ch.producers == nil {
+			ch.producers = map[string]uint64{}
+		}
+		ch.producers[out.Producer] = out.Offset
+		if rec != nil {
+			rec.Producers = append(rec.Producers, ProducerRow{ch.id, out.Producer, out.Offset})
+		}
+	}
+	for _, v := range verdicts {
+		g.logVerdict(rec, Event{}, v)
+	}
+	sent := Sent{Message: m.id, Seq: m.seq}
+	g.logMessage(rec, ch, m, EventID{}, EventID{})
+	g.publish(ch, m, w, rec)
+	m.release()
+	g.append(rec)
+	return sent, g.store, w
+}
+
+// Producers returns the highest offset of every producer that has sent on a
+// channel.
+func (e *Engine) Producers(channel ChannelID) (map[string]uint64, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	ch := e.channels[channel]
+	if ch == nil {
+		return nil, gone("channel", string(channel))
+	}
+	g := ch.home.lock()
+	defer g.mu.Unlock()
+	out := make(map[string]uint64, len(ch.producers))
+	for p, o := range ch.producers {
+		out[p] = o
+	}
+	return out, nil
+}

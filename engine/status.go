@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// GraphStatus describes a graph.
+type GraphStatus struct {
+	ID         GraphID          `json:"id"`
+	Session    SessionID        `json:"session,omitempty"`
+	Root       CreatureID       `json:"root,omitempty"`
+	StorePath  string           `json:"store_path,omitempty"`
+	Complete   bool             `json:"complete"`
+	Durability string           `json:"durability"`
+	Creatures  []CreatureStatus `json:"creatures"`
+	Channels   []ChannelStatus  `json:"channels"`
+	Wires      []struct{}       `json:"wires"`
+}
+
+// CreatureStatus describes a creature.
+type CreatureStatus struct {
+	ID             CreatureID           `json:"id"`
+	Name           string               `json:"name"`
+	Deployment     string               `json:"deployment,omitempty"`
+	Address        string               `json:"address,omitempty"`
+	State          string               `json:"state"` // running, stopped, quarantined or backing_off
+	Privileged     bool                 `json:"privileged"`
+	Root           bool                 `json:"root"`
+	Parent         CreatureID           `json:"parent,omitempty"`
+	Listen         []ChannelID          `json:"listen"`
+	Send           []ChannelID          `json:"send"`
+	Aliases        Aliases              `json:"aliases"`
+	Cursors        map[ChannelID]Cursor `json:"cursors"`
+	Incarnation    uint64               `json:"incarnation"` // of its instance in this run of the engine
+	InstanceStarts uint64               `json:"instance_starts"`
+	Module         string               `json:"module"`
+	ModuleSHA256   string               `json:"module_sha256"`
+	MemoryBytes    int64                `json:"memory_bytes"`
+	Limits         abi.Limits           `json:"limits"`
+	Counters       counters             `json:"counters"`
+}
+
+// Aliases are a creature's own names for channels.
+type Aliases struct {
+	Listen map[string][]ChannelID `json:"listen"`
+	Send   map[string]ChannelID   `json:"send"`
+}
+
+// Cursor is how far a creature has got in a channel.
+type Cursor struct {
+	Seq     uint64 `json:"seq"`
+	Pending uint64 `json:"pending"`
+}
+
+// ChannelStatus describes a channel.
+type ChannelStatus struct {
+	ID          ChannelID    `json:"id"`
+	Name        string       `json:"name"`
+	Address     string       `json:"address,omitempty"`
+	Description string       `json:"description,omitempty"`
+	Listeners   []CreatureID `json:"listeners"`
+	Senders     []CreatureID `json:"senders"`
+	Head        uint64       `json:"head"`
+}
+
+// Status describes the graphs, eldest first: all of them, or the one given, by
+// any id it has had.
+func (e *Engine) Status(graph GraphID) ([]GraphStatus, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if graph == "" {
+		out := []GraphStatus{}
+		for _, g := range e.sortedGraphs() {
+			out = append(out, e.graphStatus(g))
+		}
+		return out, nil
+	}
+	now, ok := e.topo.Current(graph)
+	if !ok {
+		return nil, gone("graph", string(graph))
+	}
+	return []GraphStatus{e.graphStatus(e.graphs[now])}, nil
+}
+
+func (e *Engine) graphStatus(g *graph) GraphStatus {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := GraphStatus{
+		ID: g.id, Complete: true, Durability: g.durability.String(),
+		Creatures: []CreatureStatus{}, Channels: []ChannelStatus{}, Wires: []struct{}{},
+	}
+	if g.store == nil {
+		out.Durability = Volatile.String()
+	} else {
+		info := g.store.Info()
+		out.Session, out.StorePath, out.Complete = info.Session, info.Path, info.Complete
+	}
+	for _, c := range g.sortedCreatures() {
+		if c.root && out.Root == "" {
+			out.Root = c.id
+		}
+		t, _ := e.topo.Creature(c.id)
+		out.Creatures = append(out.Creatures, c.status(t))
+	}
+	for _, ch := range g.sortedChannels() {
+		t, _ := e.topo.Channel(ch.id)
+		out.Channels = append(out.Channels, ch.status(t))
+	}
+	return out
+}
+
+// status describes the creature. The caller holds the mu of its graph.
+func (c *creature) status(t topology.Creature) CreatureStatus {
+	out := CreatureStatus{
+		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, State: "running",
+		Privileged: c.privileged, Root: c.root, Parent: c.parent, Listen: []ChannelID{}, Send: []ChannelID{},
+		Aliases: Aliases{Listen: map[string][]ChannelID{}, Send: map[string]ChannelID{}},
+		Cursors: map[ChannelID]Cursor{}, Incarnation: c.instances, InstanceStarts: c.instances,
+		Module: c.spec.Module, ModuleSHA256: c.module.Info().SHA256, Limits: c.limits, Counters: c.counters,
+	}
+	switch {
+	case c.quarantined:
+		out.State = "quarantined"
+	case c.stopped:
+		out.State = "stopped"
+	case c.backingOff:
+		out.State = "backing_off"
+	}
+	if c.instance != nil && !c.scheduled {
+		out.MemoryBytes = c.instance.MemoryBytes()
+	}
+	for _, e := range t.Edges {
+		if e.Direction == Listen {
+			out.Listen = append(out.Listen, e.Channel)
+			out.Aliases.Listen[e.Alias] = append(out.Aliases.Listen[e.Alias], e.Channel)
+		} else {
+			out.Send = append(out.Send, e.Channel)
+			out.Aliases.Send[e.Alias] = e.Channel
+		}
+	}
+	for _, s := range c.mb.sources {
+		cursor := Cursor{Seq: s.cursor}
+		if end := s.end(); end > s.offered {
+			cursor.Pending = end - s.offered
+		}
+		for i := range c.mb.n {
+			if c.mb.at(i).src == s {
+				cursor.Pending++
+			}
+		}
+		for _, d := range []*delivery{c.retry, &c.current} {
+			if d != nil && d.msg != nil && d.src == s {
+				cursor.Pending++
+			}
+		}
+		out.Cursors[s.id] = cursor
+	}
+	return out
+}
+
+func (ch *channel) status(t topology.Channel) ChannelStatus {
+	out := ChannelStatus{
+		ID: ch.id, Name: ch.name, Address: ch.address, Description: ch.description,
+		Listeners: []CreatureID{}, Senders: []CreatureID{}, Head: ch.head,
+	}
+	for _, e := range t.Edges {
+		if e.Direction == Listen {
+			out.Listeners = append(out.Listeners, e.Creature)
+		} else {
+			out.Senders = append(out.Senders, e.Creature)
+		}
+	}
+	return out
+}
+
+// StateEntry is one state value of a creature.
+type StateEntry struct {
+	Key   string
+	Value []byte
+}
+
+// State returns a creature's state, by rising key: all of it, or the keys with
+// a prefix.
+func (e *Engine) State(ctx context.Context, creature CreatureID, prefix string) ([]StateEntry, error) {
+	e.mu.RLock()
+	c := e.creatures[creature]
+	e.mu.RUnlock()
+	if c == nil {
+		return nil, gone("creature", string(creature))
+	}
+	g := c.home.lock()
+	if g == nil {
+		return nil, gone("creature", string(creature))
+	}
+	state, store := c.state, g.store
+	if state == nil && store != nil {
+		g.mu.Unlock()
+		read, err := store.State(ctx, creature)
+		if err != nil {
+			return nil, err
+		}
+		return entries(read, prefix), nil
+	}
+	defer g.mu.Unlock()
+	return entries(state, prefix), nil
+}
+
+func entries(state map[string][]byte, prefix string) []StateEntry {
+	out := []StateEntry{}
+	for k, v := range state {
+		if len(k) >= len(prefix) && k[:len(prefix)] == prefix {
+			out = append(out, StateEntry{k, slices.Clone(v)})
+		}
+	}
+	slices.SortFunc(out, func(a, b StateEntry) int { return cmp.Compare(a.Key, b.Key) })
+	return out
+}

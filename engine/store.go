@@ -1,0 +1,219 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// The names of the topology, which are used throughout.
+type (
+	CreatureID = topology.CreatureID
+	ChannelID  = topology.ChannelID
+	GraphID    = topology.GraphID
+	Direction  = topology.Direction
+)
+
+// The directions of an edge.
+const (
+	Listen = topology.Listen
+	Send   = topology.Send
+)
+
+// SessionID names one session store. Every cut makes new ones.
+type SessionID string
+
+// Durability says what a store promises once [Store.Wait] has returned.
+type Durability uint8
+
+// The durabilities, weakest first.
+const (
+	Volatile Durability = iota // no store at all
+	Normal                     // survives a killed process; after power loss, a consistent prefix is left
+	Full                       // survives power loss
+)
+
+// String returns "none", "normal" or "full".
+func (d Durability) String() string {
+	return [...]string{"none", "normal", "full"}[d]
+}
+
+// ParseDurability reads what [Durability.String] writes.
+func ParseDurability(s string) (Durability, bool) {
+	switch s {
+	case "none":
+		return Volatile, true
+	case "normal":
+		return Normal, true
+	case "full":
+		return Full, true
+	}
+	return 0, false
+}
+
+// Storage keeps the session stores of one engine: a session directory. An
+// engine opens, creates and cuts stores through it; nobody else does
+// meanwhile.
+//
+// Its methods are called by one goroutine at a time.
+type Storage interface {
+	// Saved lists the live stores: the graphs as they were when the directory
+	// was last used. What cannot be opened is set aside and named in the
+	// second result; the rest goes on.
+	Saved(ctx context.Context) (graphs []SavedGraph, problems []error, err error)
+	// Open opens the live store of a saved graph for writing. The store starts
+	// a new origin.
+	Open(ctx context.Context, session SessionID) (Store, error)
+	// Create makes the store of a new graph.
+	Create(ctx context.Context, spec StoreSpec) (Store, error)
+	// Cut turns live parents into children, in one step that is either done or
+	// not: it drains and stops the parents' writers, gives every child the
+	// whole history of its parents and the live rows of its members, makes the
+	// cut durable, and then closes the parents. On an error nothing has
+	// happened and the parents go on.
+	Cut(ctx context.Context, cut Cut) ([]Store, error)
+	// Retire ends a live store whose graph has ended: its history stays
+	// readable, its live rows are no longer live.
+	Retire(ctx context.Context, session SessionID) error
+
+	// Sessions lists every session of the directory, eldest first.
+	Sessions(ctx context.Context) ([]SessionInfo, error)
+	// History reads a session, live or ended; see [Store.History].
+	History(ctx context.Context, session SessionID, q HistoryQuery) ([]Event, error)
+	// Lineage returns the ancestors of a session, itself first, then
+	// generation by generation back to the roots.
+	Lineage(ctx context.Context, session SessionID) ([]SessionInfo, error)
+
+	// Close closes the directory. All stores must have been closed.
+	Close() error
+}
+
+// StoreSpec describes a store to be created.
+type StoreSpec struct {
+	Graph      GraphID
+	Born       uint64 // creation number of the graph
+	Durability Durability
+	Meta       map[string]string // free metadata: recipe path, recipe text, deployment, …
+}
+
+// SavedGraph is a graph as its live store remembers it.
+type SavedGraph struct {
+	Session    SessionID
+	Graph      GraphID
+	Born       uint64
+	Durability Durability
+	Path       string
+	Creatures  []CreatureRow
+	Channels   []ChannelRow // inboxes included
+	Heads      []HeadRow
+	Edges      []EdgeRow
+	Cursors    []CursorRow
+	Producers  []ProducerRow
+	Meta       map[string]string
+}
+
+// Cut describes a merge, a split, or in general the division of live stores
+// into new ones.
+type Cut struct {
+	Kind     string // "merge", "split" or "rearrange"
+	At       int64  // nanoseconds since 1970
+	Parents  []Store
+	Children []CutChild
+}
+
+// CutChild describes one child of a [Cut].
+type CutChild struct {
+	StoreSpec
+	// Parents are the sessions whose history the child gets; all are among
+	// Cut.Parents.
+	Parents []SessionID
+	// VolatileParents counts the graphs without a store that went into it;
+	// each is noted in the lineage as "volatile".
+	VolatileParents int
+	// Creatures and Channels own the live rows the child takes over from its
+	// parents: state, cursors and producers. (Creature, channel, head and edge
+	// rows come with First.) Cursors of outside readers go with their channel.
+	Creatures []CreatureID
+	Channels  []ChannelID // inboxes included
+	// First builds the first record of the child's log, which commits with the
+	// cut. It is called once with the child's origin.
+	First func(origin Origin) *Record
+}
+
+// SessionInfo describes one session.
+type SessionInfo struct {
+	Session    SessionID
+	Graph      GraphID
+	Path       string
+	Live       bool
+	Complete   bool // has its whole history
+	Durability Durability
+	Created    int64       // nanoseconds since 1970
+	Parents    []SessionID // "volatile" for one without a store
+	MergedAt   int64       // when it came out of a merge, else 0
+	SplitAt    int64       // when it came out of a split, else 0
+	Bytes      int64       // size on disk
+	Events     int64       // -1 when not known without counting
+	Meta       map[string]string
+}
+
+// Store is the log and the live rows of one graph.
+//
+// Append is called by one goroutine at a time (the engine calls it in the
+// critical section of the graph); every other method may be called from any
+// goroutine.
+type Store interface {
+	Info() SessionInfo
+	// Origin is what the ids of appended events carry. It does not change
+	// while the store is open.
+	Origin() Origin
+	// Append queues a record. It does not block and does not fail: a record
+	// that was appended is written before all later ones, or none of these
+	// is. When writing fails, what is queued stays queued and is tried again;
+	// see Err.
+	Append(r *Record)
+	// Room waits until the queue has fewer unwritten bytes than its bound.
+	// The engine calls it before a commit, outside of critical sections.
+	Room(ctx context.Context) error
+	// Wait waits until every event up to seq of the store's origin is as
+	// durable as promised. It answers the code storage when writing fails,
+	// although the event may become durable later.
+	Wait(ctx context.Context, seq uint64) error
+	// Durable is the highest seq that Wait would not wait for. Notify, if not
+	// nil, is called from the writer whenever it has risen or writing has
+	// begun to fail; it must not block.
+	Durable() uint64
+	Notify(func())
+	// Err is the reason why writing fails at present, or nil.
+	Err() error
+
+	// State returns a creature's state. It sees every record that was
+	// appended before the call.
+	State(ctx context.Context, creature CreatureID) (map[string][]byte, error)
+	// Messages returns messages of a channel with a number above after and up
+	// to until (0: the head), in order, at most limit. It sees every record
+	// that was appended before the call.
+	Messages(ctx context.Context, channel ChannelID, after, until uint64, limit int) ([]Event, error)
+	// History returns events in an order that respects causes. It sees every
+	// record that was appended before the call.
+	History(ctx context.Context, q HistoryQuery) ([]Event, error)
+
+	// Close writes what is queued, as durably as promised, and closes the
+	// store. It waits for the writer to end. If writing fails it gives up
+	// after one more try and says so.
+	Close(ctx context.Context) error
+}
+
+// HistoryQuery selects events. Empty fields do not restrict; restrictions
+// combine with AND.
+type HistoryQuery struct {
+	Kinds    []EventKind
+	Creature CreatureID
+	Channel  ChannelID
+	Turn     EventID
+	// After continues behind an event: those that History lists after it.
+	After EventID
+	Limit int // 0: 1,000
+	// Newest lists the last Limit events instead of the first, still in order.
+	Newest bool
+}

@@ -1,0 +1,338 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// deadLetter is a delivery that nobody is going to handle.
+type deadLetter struct {
+	Message  EventID    `json:"message,omitzero"`
+	Reason   string     `json:"reason"`
+	Creature CreatureID `json:"creature,omitempty"` // who should have got it, or who sent it
+	Reader   string     `json:"reader,omitempty"`
+	Channel  ChannelID  `json:"channel,omitempty"`
+	Seq      uint64     `json:"seq,omitempty"`
+	Alias    string     `json:"alias,omitempty"`
+	Attempts int        `json:"attempts,omitempty"`
+	Error    string     `json:"error,omitempty"`
+	LastLog  string     `json:"last_words,omitempty"`
+	Turn     EventID    `json:"-"`
+
+	reader           *mailbox
+	payload, headers []byte
+}
+
+// deadLetter logs a delivery that nobody is going to handle. The event's
+// payload says why; the message itself is in the log, or, if it never got
+// there, in the event's headers and detail.
+func (g *graph) deadLetter(rec *Record, d deadLetter) {
+	if mb := d.reader; mb != nil {
+		if mb.creature != nil {
+			d.Creature = mb.creature.id
+			mb.creature.counters.DeadLetters++
+		} else {
+			d.Reader = mb.reader.name
+		}
+	}
+	g.engine.deadLetters.Add(1)
+	if rec == nil && !g.engine.observed(EventDeadLetter) {
+		return
+	}
+	detail := struct {
+		deadLetter
+		Payload []byte `json:"payload,omitempty"`
+	}{deadLetter: d}
+	if d.Message.IsZero() {
+		detail.Payload = d.payload
+	}
+	g.log(rec, Event{
+		Kind: EventDeadLetter, Creature: d.Creature, Channel: d.Channel, Seq: d.Seq, Turn: d.Turn,
+		Attempt: d.Attempts, Cause: d.Message, Headers: slices.Clone(d.headers), Payload: mustJSON(detail),
+	})
+}
+
+// failed deals with a turn that did not succeed: nothing of it remains but its
+// log lines. It returns with the critical section of the creature's graph
+// entered, or nil if the creature is gone.
+func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.Kind, err error) *graph {
+	t := &w.turn
+	logs := slices.Clone(t.logs)
+	t.reset()
+	w.discard(ctx, c)
+	g := c.home.lock()
+	if g == nil || c.removed {
+		d.msg.release()
+		return g
+	}
+	c.current = delivery{}
+	rec := g.newRecord()
+	c.attempt++
+	c.counters.Failures++
+	about := Event{Creature: c.id, Attempt: c.attempt, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.id}
+	g.logLines(rec, about, logs)
+	failure := about
+	failure.Kind = EventTurnFailed
+	failure.Payload = mustJSON(turnDetail{Kind: kind.String(), Code: abi.CodeOf(err).String(), Error: clip(err.Error())})
+	g.log(rec, failure)
+
+	intense := c.noteFailure(g.engine.clock.Now().UnixNano())
+	switch {
+	case c.attempt >= c.restart.Attempts:
+		w.giveUp(g, rec, c, d, kind, err, logs)
+	default:
+		c.retry = &d
+	}
+	switch {
+	case intense:
+		c.quarantine(g, rec, err)
+	case c.retry != nil:
+		w.e.backOff(c, c.restart.pause(c.attempt))
+	}
+	g.append(rec)
+	return g
+}
+
+// giveUp makes a delivery a dead letter.
+func (w *worker) giveUp(g *graph, rec *Record, c *creature, d delivery, kind abi.Kind, err error, logs []logLine) {
+	letter := deadLetter{
+		Message: d.msg.id, Reason: abi.CodeOf(err).String(), Channel: d.msg.channel, Seq: d.msg.seq,
+		Attempts: c.attempt, Error: clip(err.Error()), reader: &c.mb, headers: d.msg.headers,
+	}
+	if n := len(logs); n > 0 {
+		letter.LastLog = logs[n-1].text
+	}
+	g.deadLetter(rec, letter)
+	c.attempt = 0
+	if kind == abi.KindStart {
+		c.started = true
+		rec.putCreature(c)
+	}
+	w.advance(g, rec, c, d)
+	d.msg.release()
+}
+
+// noteFailure counts a failure and reports whether there were more than the
+// restart policy allows. The caller holds the graph's mu.
+func (c *creature) noteFailure(now int64) (intense bool) {
+	horizon := now - int64(c.restart.Within)
+	c.attempts = append(slices.DeleteFunc(c.attempts, func(at int64) bool { return at < horizon }), now)
+	return len(c.attempts) > c.restart.Max
+}
+
+// quarantine takes a creature out of service. The caller holds the graph's mu.
+func (c *creature) quarantine(g *graph, rec *Record, err error) {
+	c.quarantined = true
+	c.attempts = nil
+	if g.store == nil {
+		c.mb.noteLoad(g)
+	}
+	g.log(rec, Event{Kind: EventQuarantined, Creature: c.id, Payload: mustJSON(turnDetail{
+		Kind: "quarantine", Code: abi.CodeOf(err).String(), Error: clip(err.Error()),
+	})})
+}
+
+// pause is how long to wait after the n-th failed attempt: the backoff,
+// doubled each time, of which a random half is left out so that creatures that
+// failed together do not try again together.
+func (p RestartPolicy) pause(n int) time.Duration {
+	pause := p.Backoff << min(n-1, 30)
+	if pause > p.BackoffMax || pause <= 0 {
+		pause = p.BackoffMax
+	}
+	return pause/2 + rand.N(pause/2+1)
+}
+
+// pause gives a creature up for a while after something other than its guest
+// failed, such as reading its store.
+func (w *worker) pause(c *creature, err error) {
+	w.e.log.Warn("reading the backlog of a creature failed; trying again", "creature", c.id, "error", err)
+	g := c.home.lock()
+	if g == nil {
+		c.scheduled = false
+		w.rest()
+		return
+	}
+	w.e.backOff(c, DefaultRestart.Backoff)
+	instance := c.release()
+	g.mu.Unlock()
+	if instance != nil {
+		w.closeInstance(context.Background(), c, instance)
+	}
+	w.rest()
+}
+
+// maxErrorText bounds the error texts that are logged.
+const maxErrorText = 4 << 10
+
+func clip(s string) string {
+	if len(s) <= maxErrorText {
+		return s
+	}
+	return s[:maxErrorText] + "…"
+}
+
+// refill reads the next deliveries of a creature from the store into its
+// mailbox.
+func (w *worker) refill(ctx context.Context, c *creature) error {
+	return refillMailbox(ctx, &c.mb, &c.home)
+}
+
+// backlog is what one source of a mailbox has waiting in the store.
+type backlog struct {
+	src    *source
+	from   uint64
+	end    uint64
+	events []Event
+	whole  bool // events reach end
+}
+
+// refillMailbox reads from the store what a lagging mailbox has to get next.
+// Reading happens outside of the critical section; if the graph was cut
+// meanwhile, or the mailbox changed, what was read is thrown away and the next
+// call reads again.
+func refillMailbox(ctx context.Context, mb *mailbox, home *graphPointer) error {
+	g := home.lock()
+	if g == nil {
+		return nil
+	}
+	if !mb.lagging || mb.n > 0 || g.store == nil {
+		g.mu.Unlock()
+		return nil
+	}
+	store, logs := g.store, mb.backlogs()
+	limit := max(16, mb.bound/max(1, len(logs)))
+	g.mu.Unlock()
+
+	for i := range logs {
+		b := &logs[i]
+		events, err := store.Messages(ctx, b.src.id, b.from, b.end, limit)
+		if err != nil {
+			if home.load() != g {
+				return nil
+			}
+			return err
+		}
+		b.events, b.whole = events, len(events) < limit
+	}
+	if g2 := home.lock(); g2 == nil {
+		return nil
+	} else if g2 != g || g.store != store {
+		g2.mu.Unlock()
+		return nil
+	}
+	mb.take(logs)
+	g.mu.Unlock()
+	return nil
+}
+
+// backlogs lists the sources that have something waiting in the store.
+func (mb *mailbox) backlogs() []backlog {
+	var out []backlog
+	for _, s := range mb.sources {
+		if end := s.end(); end > s.offered {
+			out = append(out, backlog{src: s, from: s.offered, end: end})
+		}
+	}
+	return out
+}
+
+// take puts what was read into the window, in the order of the log. Of a
+// source that was not read to its end only a part is known, so nothing later
+// than its last known message can be taken yet.
+func (mb *mailbox) take(logs []backlog) {
+	horizon := int64(1<<63 - 1)
+	for _, b := range logs {
+		if !b.whole {
+			horizon = min(horizon, b.events[len(b.events)-1].Time)
+		}
+	}
+	type waiting struct {
+		src *source
+		ev  *Event
+	}
+	var all []waiting
+	for i := range logs {
+		b := &logs[i]
+		if b.src.offered != b.from || !slices.Contains(mb.sources, b.src) {
+			continue
+		}
+		for j := range b.events {
+			if b.events[j].Time <= horizon {
+				all = append(all, waiting{b.src, &b.events[j]})
+			}
+		}
+		if b.whole && len(b.events) == 0 {
+			b.src.offered = b.end // nothing is left of what was promised
+		}
+	}
+	slices.SortStableFunc(all, func(a, b waiting) int {
+		switch {
+		case a.ev.Time < b.ev.Time:
+			return -1
+		case a.ev.Time > b.ev.Time:
+			return 1
+		}
+		return 0
+	})
+	for _, x := range all {
+		mb.takeEvent(x.src, x.ev)
+	}
+	mb.lagging = false
+	for _, s := range mb.sources {
+		if s.end() > s.offered {
+			mb.lagging = true
+		}
+	}
+	for _, s := range slices.Clone(mb.sources) {
+		if s.drained() {
+			mb.forget(s)
+		}
+	}
+}
+
+// takeEvent puts a message that was read from the store into the window.
+func (mb *mailbox) takeEvent(s *source, ev *Event) {
+	if mb.creature != nil && ev.Creature == mb.creature.id {
+		s.offered = ev.Seq // a sender never hears itself
+		if mb.n == 0 {
+			s.cursor = max(s.cursor, ev.Seq)
+		}
+		return
+	}
+	m := newMessage(ev.Payload, ev.Headers)
+	m.id, m.time, m.channel, m.seq, m.sender = ev.ID, ev.Time, ev.Channel, ev.Seq, ev.Creature
+	m.kind = abi.KindMessage
+	m.senderName = mb.senderName(ev.Creature)
+	mb.push(s, m)
+	m.release()
+}
+
+// senderName is the present name of a sender, if it is still in the graph.
+func (mb *mailbox) senderName(id CreatureID) string {
+	if id == "" {
+		return ""
+	}
+	var g *graph
+	if mb.creature != nil {
+		g = mb.creature.home.load()
+	} else {
+		g = mb.reader.home.load()
+	}
+	if g != nil {
+		if c := g.creatures[id]; c != nil {
+			return c.name
+		}
+	}
+	return string(id)
+}
+
+// isCanceled reports whether err only says that a context ended.
+func isCanceled(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

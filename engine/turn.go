@@ -1,0 +1,502 @@
+package engine
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	crand "crypto/rand"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// turn collects what a guest asks for during one call; it implements
+// [abi.Turn]. It belongs to one worker, which uses it again for its next turn.
+type turn struct {
+	e    *Engine
+	c    *creature
+	kind abi.Kind
+	d    delivery // d.msg is never nil
+	now  int64
+	// readOnly is set outside of creature_handle.
+	readOnly bool
+	wiring   *wiring
+
+	// arena holds the bytes of everything that is sent or put out, so that a
+	// turn with a store costs one allocation for all of it.
+	arena     []byte
+	sends     []sendEffect
+	sendCount int
+	sendBytes int64
+	output    span
+	hasOutput bool
+	writes    []stateWrite
+	stateSize int64 // what the creature's state would have after the writes
+	logs      []logLine
+	verdicts  []policyVerdict
+	logBytes  int64
+
+	fault   fault
+	rng     *rand.ChaCha8
+	scratch []byte
+}
+
+// span is a piece of a turn's arena.
+type span struct{ from, to int }
+
+func (t *turn) bytes(s span) []byte { return t.arena[s.from:s.to:s.to] }
+
+func (t *turn) keep(b []byte) span {
+	from := len(t.arena)
+	t.arena = append(t.arena, b...)
+	return span{from, len(t.arena)}
+}
+
+// sendEffect is one message that the turn wants to send: on a channel, which
+// is looked up again by its alias if the wiring has changed meanwhile, or to a
+// creature.
+type sendEffect struct {
+	alias   string
+	ch      *channel
+	to      *creature
+	payload span
+	headers span
+
+	// What policies made of it.
+	mutated        bool
+	mutatedPayload []byte
+	mutatedHeaders []byte
+	left           bool // denied or dropped: leave it out
+}
+
+type stateWrite struct {
+	key     string
+	value   []byte
+	deleted bool
+}
+
+type logLine struct {
+	level abi.Level
+	text  string
+}
+
+// fault is the last failed call, kept in a form that costs nothing until the
+// guest asks for its text.
+type fault struct {
+	code   abi.Code
+	text   string
+	remedy string
+}
+
+// begin prepares the turn for one call into c's instance.
+func (t *turn) begin(c *creature, d delivery, kind abi.Kind, readOnly bool) {
+	t.c, t.d, t.kind, t.readOnly = c, d, kind, readOnly
+	t.now = d.msg.time
+	if c.spec.Grants.Clock {
+		t.now = 0
+	}
+	t.wiring = c.wiring.Load()
+	t.stateSize = c.stateSize
+}
+
+// reset forgets what was collected, keeping the memory unless it is large.
+func (t *turn) reset() {
+	if cap(t.arena) > 1<<20 {
+		t.arena = nil
+	}
+	clear(t.sends)
+	clear(t.writes)
+	clear(t.logs)
+	clear(t.verdicts)
+	*t = turn{
+		e: t.e, arena: t.arena[:0], sends: t.sends[:0], writes: t.writes[:0],
+		logs: t.logs[:0], verdicts: t.verdicts[:0], scratch: t.scratch[:0],
+	}
+}
+
+func (t *turn) fail(code abi.Code, remedy, format string, args ...any) abi.Code {
+	text := format
+	if len(args) > 0 {
+		text = fmt.Sprintf(format, args...)
+	}
+	t.fault = fault{code, text, remedy}
+	return code
+}
+
+func (t *turn) overLimit(name string, max int64) abi.Code {
+	return t.fail(abi.LimitExceeded, "raise the limit or do less per turn", "the limit %s (%d) is reached", name, max)
+}
+
+// effect checks what every collecting call has in common.
+func (t *turn) effect() abi.Code {
+	if t.readOnly {
+		return t.fail(abi.Denied, "do it in creature_handle", "effects are only collected while a delivery is handled")
+	}
+	return abi.OK
+}
+
+func (t *turn) LastError() string {
+	if t.fault.remedy == "" {
+		return t.fault.text
+	}
+	return t.fault.text + "; " + t.fault.remedy
+}
+
+func (t *turn) HasFeature(abi.Feature) bool { return false }
+
+func (t *turn) Source(s abi.Source) ([]byte, abi.Code) {
+	m := t.d.msg
+	switch s {
+	case abi.SourcePayload:
+		return m.payload, abi.OK
+	case abi.SourceHeaders:
+		return m.headers, abi.OK
+	case abi.SourceChannel:
+		if t.d.src == nil || t.d.src.alias == "" {
+			return t.text(t.wiring.name), abi.OK
+		}
+		return t.text(t.d.src.alias), abi.OK
+	case abi.SourceSender:
+		return t.text(m.senderName), abi.OK
+	case abi.SourceMessageID:
+		return t.text(m.id.String()), abi.OK
+	case abi.SourceDetail:
+		return t.detail(), abi.OK
+	case abi.SourceConfig:
+		return t.c.config, abi.OK
+	case abi.SourceSelf:
+		return t.text(t.wiring.name), abi.OK
+	case abi.SourceAwarenessJSON, abi.SourceAwarenessMarkdown:
+		return nil, t.fail(abi.Unsupported, "ask with the function feature first", "this host keeps no awareness documents")
+	}
+	return nil, t.fail(abi.NotFound, "see the table of sources", "there is no source %d", s)
+}
+
+func (t *turn) text(s string) []byte {
+	t.scratch = append(t.scratch[:0], s...)
+	return t.scratch
+}
+
+// detail is the JSON of the source detail.
+func (t *turn) detail() []byte {
+	m := t.d.msg
+	detail := struct {
+		Kind    string `json:"kind"`
+		Direct  bool   `json:"direct"`
+		Seq     uint64 `json:"seq,omitempty"`
+		Attempt int    `json:"attempt"`
+		Time    int64  `json:"time"`
+	}{t.kind.String(), isInbox(m.channel), m.seq, t.c.attempt + 1, m.time}
+	b, err := json.Marshal(detail)
+	if err != nil {
+		return nil // cannot happen: the struct has only plain fields
+	}
+	return b
+}
+
+func (t *turn) Config(key []byte) ([]byte, abi.Code) {
+	if v, ok := t.c.configText[string(key)]; ok {
+		return v, abi.OK
+	}
+	return nil, t.fail(abi.NotFound, "set it in the creature's config", "the configuration has no attribute %q", key)
+}
+
+func (t *turn) Channel(alias []byte) int32 {
+	in := t.c.handles
+	if h, ok := in.index[string(alias)]; ok {
+		return h
+	}
+	if !utf8.Valid(alias) || len(alias) == 0 {
+		return t.fail(abi.InvalidArgument, "", "an alias is UTF-8 and not empty").Status()
+	}
+	if len(in.names) >= t.c.limits.Handles {
+		return t.overLimit("handles", int64(t.c.limits.Handles)).Status()
+	}
+	h := int32(len(in.names))
+	name := string(alias)
+	in.names = append(in.names, handle{alias: name})
+	in.index[name] = h
+	return h
+}
+
+// handles are the send aliases that an instance has looked up, by handle.
+type handles struct {
+	names []handle
+	index map[string]int32
+}
+
+type handle struct {
+	alias  string
+	wiring *wiring // for which ch holds
+	ch     *channel
+}
+
+func (t *turn) Send(h int32, payload, headers []byte) int32 {
+	if code := t.effect(); code != abi.OK {
+		return code.Status()
+	}
+	if h == abi.AllChannels {
+		return t.sendAll(payload, headers)
+	}
+	names := t.c.handles.names
+	if h < 0 || int(h) >= len(names) {
+		return t.fail(abi.InvalidArgument, "look handles up with the function channel", "%d is not a channel handle", h).Status()
+	}
+	known := &names[h]
+	if known.wiring != t.wiring {
+		known.wiring, known.ch = t.wiring, t.wiring.byAlias[known.alias]
+	}
+	if known.ch == nil {
+		return t.fail(abi.NotConnected, "connect the creature to a channel under that alias", "the creature has no send alias %q", known.alias).Status()
+	}
+	if code := t.room(1, payload, headers); code != abi.OK {
+		return code.Status()
+	}
+	t.sends = append(t.sends, sendEffect{alias: known.alias, ch: known.ch, payload: t.keep(payload), headers: t.keep(headers)})
+	return 1
+}
+
+func (t *turn) sendAll(payload, headers []byte) int32 {
+	edges := t.wiring.sends
+	if code := t.room(len(edges), payload, headers); code != abi.OK {
+		return code.Status()
+	}
+	p, hd := t.keep(payload), t.keep(headers)
+	for _, e := range edges {
+		t.sends = append(t.sends, sendEffect{alias: e.alias, ch: e.ch, payload: p, headers: hd})
+	}
+	return int32(len(edges))
+}
+
+// room checks and counts n sends of the same bytes.
+func (t *turn) room(n int, payload, headers []byte) abi.Code {
+	limits := &t.c.limits
+	size := int64(len(payload) + len(headers))
+	switch {
+	case size > limits.Message:
+		return t.fail(abi.TooLarge, "send smaller messages, or raise the limit", "the message has %d bytes; the limit message is %d", size, limits.Message)
+	case !validHeaders(headers):
+		return t.fail(abi.InvalidArgument, "write name NUL value NUL for each header", "the headers are malformed")
+	case t.sendCount+n > limits.Sends:
+		return t.overLimit("sends", int64(limits.Sends))
+	case t.sendBytes+int64(n)*size > limits.SendBytes:
+		return t.overLimit("send_bytes", limits.SendBytes)
+	}
+	t.sendCount += n
+	t.sendBytes += int64(n) * size
+	return abi.OK
+}
+
+func (t *turn) SendTo(to, payload []byte) abi.Code {
+	if code := t.effect(); code != abi.OK {
+		return code
+	}
+	target := t.peer(string(to))
+	if target == nil {
+		return t.fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %q in this graph", to)
+	}
+	if code := t.room(1, payload, nil); code != abi.OK {
+		return code
+	}
+	t.sends = append(t.sends, sendEffect{to: target, payload: t.keep(payload)})
+	return abi.OK
+}
+
+// peer finds a creature of the own graph by id or name.
+func (t *turn) peer(name string) *creature {
+	g := t.c.home.lock()
+	if g == nil {
+		return nil
+	}
+	defer g.mu.Unlock()
+	if c := g.creatures[CreatureID(name)]; c != nil {
+		return c
+	}
+	return g.names[name]
+}
+
+func (t *turn) Output(payload []byte) abi.Code {
+	if code := t.effect(); code != abi.OK {
+		return code
+	}
+	have := int64(t.output.to - t.output.from)
+	if have+int64(len(payload)) > t.c.limits.Output {
+		return t.overLimit("output", t.c.limits.Output)
+	}
+	if t.hasOutput && t.output.to != len(t.arena) {
+		// Something was kept in between: the output moves to the end, so that
+		// it stays in one piece.
+		t.output = t.keep(t.bytes(t.output))
+	}
+	added := t.keep(payload)
+	if !t.hasOutput {
+		t.output, t.hasOutput = added, true
+	}
+	t.output.to = added.to
+	return abi.OK
+}
+
+func (t *turn) StateGet(key []byte) ([]byte, abi.Code) {
+	for i := len(t.writes) - 1; i >= 0; i-- {
+		if w := &t.writes[i]; w.key == string(key) {
+			if w.deleted {
+				return nil, t.noKey(key)
+			}
+			return w.value, abi.OK
+		}
+	}
+	if v, ok := t.c.state[string(key)]; ok {
+		return v, abi.OK
+	}
+	return nil, t.noKey(key)
+}
+
+func (t *turn) noKey(key []byte) abi.Code {
+	return t.fail(abi.NotFound, "", "the state has no key %q", key)
+}
+
+func (t *turn) StateSet(key, value []byte) abi.Code {
+	if code := t.mayWrite(key); code != abi.OK {
+		return code
+	}
+	limits := &t.c.limits
+	if int64(len(value)) > limits.StateValue {
+		return t.fail(abi.TooLarge, "split the value, or raise the limit", "the value of %q has %d bytes; the limit state_value is %d", key, len(value), limits.StateValue)
+	}
+	size := t.stateSize + int64(len(key)+len(value))
+	if old, ok := t.lookup(string(key)); ok {
+		size -= int64(len(key) + len(old))
+	}
+	if size > limits.State {
+		return t.overLimit("state", limits.State)
+	}
+	t.stateSize = size
+	t.writes = append(t.writes, stateWrite{key: string(key), value: slices.Clone(value)})
+	return abi.OK
+}
+
+func (t *turn) StateDelete(key []byte) (existed bool, code abi.Code) {
+	if code := t.mayWrite(key); code != abi.OK {
+		return false, code
+	}
+	old, ok := t.lookup(string(key))
+	if !ok {
+		return false, abi.OK
+	}
+	t.stateSize -= int64(len(key) + len(old))
+	t.writes = append(t.writes, stateWrite{key: string(key), deleted: true})
+	return true, abi.OK
+}
+
+// lookup returns a value as the turn sees it.
+func (t *turn) lookup(key string) ([]byte, bool) {
+	for i := len(t.writes) - 1; i >= 0; i-- {
+		if w := &t.writes[i]; w.key == key {
+			return w.value, !w.deleted
+		}
+	}
+	v, ok := t.c.state[key]
+	return v, ok
+}
+
+func (t *turn) mayWrite(key []byte) abi.Code {
+	if code := t.effect(); code != abi.OK {
+		return code
+	}
+	switch {
+	case int64(len(key)) > t.c.limits.StateKey:
+		return t.fail(abi.TooLarge, "use a shorter key", "the key has %d bytes; the limit state_key is %d", len(key), t.c.limits.StateKey)
+	case len(key) == 0 || !utf8.Valid(key) || slices.Contains(key, 0):
+		return t.fail(abi.InvalidArgument, "use another key", "a key is UTF-8 without NUL and not empty")
+	case len(t.writes) >= t.c.limits.StateWrites:
+		return t.overLimit("state_writes", int64(t.c.limits.StateWrites))
+	}
+	return abi.OK
+}
+
+func (t *turn) StateList(prefix []byte) ([]byte, abi.Code) {
+	var keys []string
+	written := map[string]bool{}
+	for _, w := range t.writes {
+		written[w.key] = !w.deleted
+	}
+	p := string(prefix)
+	for k := range t.c.state {
+		if _, ok := written[k]; !ok && strings.HasPrefix(k, p) {
+			keys = append(keys, k)
+		}
+	}
+	for k, there := range written {
+		if there && strings.HasPrefix(k, p) {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	t.scratch = t.scratch[:0]
+	for _, k := range keys {
+		t.scratch = append(t.scratch, k...)
+		t.scratch = append(t.scratch, 0)
+	}
+	return t.scratch, abi.OK
+}
+
+func (t *turn) absent(feature string) abi.Code {
+	return t.fail(abi.Unsupported, "ask with the function feature first", "this host does not have the feature %s", feature)
+}
+
+func (t *turn) Request(_, _ []byte, _ time.Duration, _ int64) abi.Code { return t.absent("requests") }
+func (t *turn) Reply([]byte) abi.Code                                  { return t.absent("requests") }
+func (t *turn) TimerSet(_ []byte, _, _ time.Duration, _ []byte) abi.Code {
+	return t.absent("timers")
+}
+func (t *turn) TimerCancel([]byte) (bool, abi.Code) { return false, t.absent("timers") }
+func (t *turn) Tool(_, _ []byte) ([]byte, abi.Code) { return nil, t.absent("tools") }
+func (t *turn) HTTP(_, _ []byte, _ int64) abi.Code  { return t.absent("http") }
+
+func (t *turn) Log(level abi.Level, text []byte) abi.Code {
+	limits := &t.c.limits
+	switch {
+	case level < abi.LevelDebug || level > abi.LevelError:
+		return t.fail(abi.InvalidArgument, "use 0 (debug) to 3 (error)", "%d is not a log level", level)
+	case len(t.logs) >= limits.LogLines:
+		return t.overLimit("log_lines", int64(limits.LogLines))
+	case t.logBytes+int64(len(text)) > limits.LogBytes:
+		return t.overLimit("log_bytes", limits.LogBytes)
+	}
+	t.logBytes += int64(len(text))
+	t.logs = append(t.logs, logLine{level, strings.ToValidUTF8(string(text), "\uFFFD")})
+	return abi.OK
+}
+
+func (t *turn) Now() int64 {
+	if t.c.spec.Grants.Clock {
+		return t.e.clock.Now().UnixNano()
+	}
+	return t.now
+}
+
+// Random is seeded by the delivery's id and the creature's, so that listeners
+// of one message draw different numbers, and each the same ones again when the
+// turn is run again.
+func (t *turn) Random(p []byte) {
+	if t.c.spec.Grants.Random {
+		crand.Read(p) // never fails
+		return
+	}
+	if t.rng == nil {
+		var seed [32]byte
+		copy(seed[:], t.d.msg.id.Origin[:])
+		binary.LittleEndian.PutUint64(seed[16:], t.d.msg.id.Seq)
+		h := fnv.New64a()
+		h.Write([]byte(t.c.id))
+		binary.LittleEndian.PutUint64(seed[24:], h.Sum64()+uint64(t.kind))
+		t.rng = rand.NewChaCha8(seed)
+	}
+	t.rng.Read(p)
+}

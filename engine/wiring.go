@@ -1,0 +1,33 @@
+package engine
+
+import "github.com/seed47132306/terrarium/engine/topology"
+
+// wiring is what a creature's aliases are bound to at one moment. It is never
+// modified: a change of the creature's edges makes a new one. So a turn sees
+// one topology, and knows by comparing pointers whether it still holds.
+type wiring struct {
+	name    string              // the creature's
+	sends   []sendEdge          // in the order in which the edges were added
+	byAlias map[string]*channel // of sends
+}
+
+type sendEdge struct {
+	alias string
+	ch    *channel
+}
+
+var noWiring = &wiring{}
+
+// newWiring builds the wiring of a creature from its edges.
+func newWiring(name string, edges []topology.Edge, channels map[ChannelID]*channel) *wiring {
+	w := &wiring{name: name, byAlias: map[string]*channel{}}
+	for _, e := range edges {
+		if e.Direction != Send {
+			continue
+		}
+		ch := channels[e.Channel]
+		w.sends = append(w.sends, sendEdge{e.Alias, ch})
+		w.byAlias[e.Alias] = ch
+	}
+	return w
+}

@@ -1,0 +1,277 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// quantum is how many deliveries of one creature a worker handles before it
+// looks whether others are waiting.
+const quantum = 64
+
+// streak is how often a worker may go on with the creature that it woke itself
+// before it takes the next one from the queue.
+const streak = 64
+
+// worker runs turns, one after the other.
+type worker struct {
+	e    *Engine
+	turn turn
+	wake waker
+	next *creature // to be run next, in place of the head of the queue
+}
+
+func newWorker(e *Engine) *worker {
+	w := &worker{e: e}
+	w.turn.e = e
+	return w
+}
+
+// run works until the queue is closed. It returns with no creature in hand.
+func (w *worker) run(ctx context.Context) {
+	own := 0
+	for {
+		c := w.next
+		w.next = nil
+		if c == nil || own >= streak {
+			if c != nil {
+				w.e.queue.push(c)
+			}
+			own = 0
+			c = w.e.queue.pop()
+		} else {
+			own++
+		}
+		if c == nil {
+			return
+		}
+		w.serve(ctx, c)
+	}
+}
+
+// next says what a creature has to do next.
+type todo uint8
+
+const (
+	doNothing todo = iota
+	doHandle       // a delivery
+	doRefill       // read the store
+)
+
+// serve handles deliveries of a creature until there are none or its quantum
+// is used up. The creature is scheduled when serve is called, and either on
+// the queue or not scheduled when it returns.
+func (w *worker) serve(ctx context.Context, c *creature) {
+	g := c.home.lock()
+	for n := 0; ; n++ {
+		if g == nil {
+			w.retire(ctx, c)
+			return
+		}
+		if n >= quantum && c.hasWork() {
+			g.mu.Unlock()
+			w.flush()
+			w.e.queue.push(c)
+			return
+		}
+		d, kind, what := c.take(g)
+		if what == doNothing {
+			idleInstance := c.release()
+			g.mu.Unlock()
+			if idleInstance != nil {
+				w.closeInstance(ctx, c, idleInstance)
+			}
+			w.rest()
+			return
+		}
+		g.mu.Unlock()
+		w.flush()
+		if what == doRefill {
+			if err := w.refill(ctx, c); err != nil {
+				w.pause(c, err)
+				return
+			}
+			g = c.home.lock()
+			continue
+		}
+		g = w.handle(ctx, c, d, kind)
+	}
+}
+
+// take decides what the creature does next. The caller holds the graph's mu.
+func (c *creature) take(g *graph) (delivery, abi.Kind, todo) {
+	switch {
+	case !c.hasWork():
+		return delivery{}, 0, doNothing
+	case c.retry != nil:
+		d := *c.retry
+		c.retry = nil
+		c.current = d
+		return d, d.msg.kind, doHandle
+	case !c.started:
+		m := newMessage(nil, nil)
+		m.kind, m.time = abi.KindStart, g.tick()
+		return delivery{msg: m}, abi.KindStart, doHandle
+	case c.mb.n > 0:
+		d := c.mb.pop()
+		c.current = d
+		if g.store == nil {
+			c.mb.noteLoad(g)
+		}
+		return d, d.msg.kind, doHandle
+	}
+	return delivery{}, 0, doRefill
+}
+
+// release gives the creature up: it is not scheduled any more. A creature that
+// does not run gives its instance up too. The caller holds the graph's mu.
+func (c *creature) release() abi.Instance {
+	c.scheduled = false
+	if c.runs() {
+		return nil
+	}
+	instance := c.instance
+	c.instance = nil
+	return instance
+}
+
+// retire gives up a creature that is in no graph any more.
+func (w *worker) retire(ctx context.Context, c *creature) {
+	c.scheduled = false
+	if c.instance != nil {
+		w.closeInstance(ctx, c, c.instance)
+		c.instance = nil
+	}
+	w.rest()
+}
+
+// closeInstance closes an instance in an orderly way.
+func (w *worker) closeInstance(ctx context.Context, c *creature, instance abi.Instance) {
+	stopInstance(ctx, &w.turn, c, instance)
+}
+
+// stopInstance runs creature_stop and closes the instance. Both may fail
+// without consequence: nothing of the instance is used any more.
+func stopInstance(ctx context.Context, t *turn, c *creature, instance abi.Instance) {
+	t.begin(c, delivery{msg: bootMessage}, 0, true)
+	err := instance.Stop(ctx, t)
+	t.reset()
+	if err = errors.Join(err, instance.Close(ctx)); err != nil {
+		t.e.log.Debug("closing an instance", "creature", c.id, "error", err)
+	}
+}
+
+// rest notes that a creature is not busy any more, and puts what it woke on
+// the queue, but for one that the worker runs itself.
+func (w *worker) rest() {
+	if n := len(w.wake.list); n > 0 && w.next == nil {
+		w.next = w.wake.list[n-1]
+		w.wake.list = w.wake.list[:n-1]
+	}
+	w.wake.flush(w.e.queue)
+	w.e.idle.add(-1)
+}
+
+// flush puts what was woken on the queue.
+func (w *worker) flush() {
+	if len(w.wake.list) > 0 {
+		w.wake.flush(w.e.queue)
+	}
+}
+
+// handle runs one turn and commits it or deals with its failure. It returns
+// with the critical section of the creature's graph entered, or nil if the
+// creature is gone.
+func (w *worker) handle(ctx context.Context, c *creature, d delivery, kind abi.Kind) *graph {
+	err := w.execute(ctx, c, d, kind)
+	if err == nil {
+		w.judge(ctx)
+		err = w.awaitStore(ctx, c)
+	}
+	if err != nil && ctx.Err() != nil {
+		// The engine is closing: as if the turn had never begun.
+		return w.abandon(c, d)
+	}
+	if err != nil {
+		return w.failed(ctx, c, d, kind, err)
+	}
+	return w.commit(c)
+}
+
+// execute runs the guest. What it did is in w.turn.
+func (w *worker) execute(ctx context.Context, c *creature, d delivery, kind abi.Kind) error {
+	t := &w.turn
+	if err := c.loadState(ctx); err != nil {
+		return err
+	}
+	fresh := c.instance == nil
+	if err := c.start(ctx, t); err != nil {
+		return err
+	}
+	if fresh {
+		w.noteInstance(c)
+	}
+	t.reset()
+	t.begin(c, d, kind, false)
+	if w.e.observed(EventTurnStarted) {
+		w.e.publishTurnStarted(c, d)
+	}
+	err := c.instance.Handle(ctx, t, kind, len(d.msg.payload))
+	if err == nil && (w.e.freshInstances || c.restart.Mode == RestartAlways) {
+		w.discard(ctx, c)
+	}
+	return err
+}
+
+// discard closes the instance without ceremony.
+func (w *worker) discard(ctx context.Context, c *creature) {
+	if c.instance == nil {
+		return
+	}
+	if err := c.instance.Close(ctx); err != nil {
+		w.e.log.Debug("closing an instance", "creature", c.id, "error", err)
+	}
+	c.instance = nil
+}
+
+// awaitStore waits until the log of the creature's graph has room for the
+// turn's record.
+func (w *worker) awaitStore(ctx context.Context, c *creature) error {
+	for {
+		g := c.home.lock()
+		if g == nil {
+			return nil // commit notices
+		}
+		store := g.store
+		g.mu.Unlock()
+		if store == nil {
+			return nil
+		}
+		err := store.Room(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if c.home.load() == g {
+			return err
+		}
+	}
+}
+
+// abandon puts a delivery back as if it had never been taken.
+func (w *worker) abandon(c *creature, d delivery) *graph {
+	w.turn.reset()
+	g := c.home.lock()
+	if g == nil {
+		d.msg.release()
+		return nil
+	}
+	c.current = delivery{}
+	if d.src != nil {
+		c.retry = &d
+		// Nothing is going to run any more; the backlog is in the store.
+		c.backingOff = true
+	}
+	return g
+}
