@@ -1,6 +1,10 @@
 package abi
 
-import "time"
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
 
 // Limits bounds what one creature may use. The zero value of a field means the
 // default of [DefaultLimits]. Every error that a limit causes has the code
@@ -95,3 +99,37 @@ const MaxManifestBytes = 64 * kib
 
 // PageBytes is the size of one page of linear memory.
 const PageBytes = 64 * kib
+
+// limitsJSON has the fields of Limits, but none of its methods.
+type limitsJSON Limits
+
+// MarshalJSON writes the deadline as a string such as "200ms".
+func (l Limits) MarshalJSON() ([]byte, error) {
+	v := struct {
+		limitsJSON
+		Deadline string `json:"deadline,omitempty"`
+	}{limitsJSON: limitsJSON(l)}
+	if l.Deadline != 0 {
+		v.Deadline = l.Deadline.String()
+	}
+	return json.Marshal(v)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (l *Limits) UnmarshalJSON(b []byte) error {
+	v := struct {
+		*limitsJSON
+		Deadline string `json:"deadline"`
+	}{limitsJSON: (*limitsJSON)(l)}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	if v.Deadline == "" {
+		return nil
+	}
+	var err error
+	if l.Deadline, err = time.ParseDuration(v.Deadline); err != nil {
+		return fmt.Errorf("deadline: %w", err)
+	}
+	return nil
+}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -349,4 +350,13 @@ func (r *Record) putHead(ch *channel) {
 	if r != nil {
 		r.Heads = append(r.Heads, HeadRow{ch.id, ch.head})
 	}
+}
+
+// DecodeStateEvent reads the payload of an event of the kind state.
+func DecodeStateEvent(payload []byte) (key string, value []byte, deleted bool) {
+	k, rest, ok := bytes.Cut(payload, []byte{0})
+	if !ok || len(rest) == 0 || rest[0] == '-' {
+		return string(k), nil, true
+	}
+	return string(k), rest[1:], false
 }

@@ -156,12 +156,7 @@ func (s *Subscription) end() {
 	s.signal()
 }
 
-func (s *Subscription) signal() {
-	select {
-	case s.news <- struct{}{}:
-	default:
-	}
-}
+func (s *Subscription) signal() { token(s.news) }
 
 // close ends all subscriptions.
 func (o *observers) close() {

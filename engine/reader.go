@@ -17,7 +17,8 @@ type Reader struct {
 	e    *Engine
 	name string
 	home graphPointer
-	news chan struct{}
+	news chan struct{} // holds a token when Next should look again
+	acks chan struct{} // holds a token when WaitRead should
 
 	// The graph's mu guards what follows.
 	mb     mailbox
@@ -62,7 +63,7 @@ func (e *Engine) Read(channel ChannelID, name string, o ReaderOptions) (*Reader,
 	if o.Buffer <= 0 {
 		o.Buffer = abi.DefaultLimits.Mailbox
 	}
-	r := &Reader{e: e, name: name, news: make(chan struct{}, 1)}
+	r := &Reader{e: e, name: name, news: make(chan struct{}, 1), acks: make(chan struct{}, 1)}
 	r.mb = mailbox{reader: r, bound: o.Buffer}
 	g := ch.home.lock()
 	defer g.mu.Unlock()
@@ -99,9 +100,12 @@ func (mb *mailbox) readerID() ReaderID {
 }
 
 // signal tells a waiting Next to look again.
-func (r *Reader) signal() {
+func (r *Reader) signal() { token(r.news) }
+
+// token puts a token into a channel that holds one.
+func token(c chan<- struct{}) {
 	select {
-	case r.news <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -194,6 +198,7 @@ func (r *Reader) Ack(seq uint64) {
 		return
 	}
 	r.src.cursor = seq
+	token(r.acks)
 	if ch := r.src.ch; ch != nil {
 		if ch.cursors == nil {
 			ch.cursors = map[ReaderID]uint64{}
@@ -204,6 +209,40 @@ func (r *Reader) Ack(seq uint64) {
 		rec.putCursor(r.readerID(), r.src)
 		g.append(rec)
 	}
+}
+
+// WaitRead waits until every message that the channel has at the time of the
+// call has been acknowledged. It is called by one goroutine at a time.
+func (r *Reader) WaitRead(ctx context.Context) error {
+	last, _ := r.position(true)
+	for {
+		_, cursor := r.position(false)
+		if cursor >= last {
+			return nil
+		}
+		select {
+		case <-r.acks:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// position says up to where there is something to read, and up to where it has
+// been acknowledged. A reader that is closed has nothing to read.
+func (r *Reader) position(end bool) (last, cursor uint64) {
+	g := r.home.lock()
+	if g == nil {
+		return 0, 0
+	}
+	defer g.mu.Unlock()
+	if r.closed {
+		return 0, ^uint64(0)
+	}
+	if end {
+		last = r.src.end()
+	}
+	return last, r.src.cursor
 }
 
 // Pending is how many messages are waiting to be read.
@@ -238,6 +277,7 @@ func (r *Reader) Close() {
 	}
 	g.readers = without(g.readers, r)
 	r.signal()
+	token(r.acks)
 }
 
 // move takes the reader to the graph that its channel has moved to. The caller

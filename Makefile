@@ -1,0 +1,52 @@
+# make run     builds and runs the quickstart
+# make test    passes the tests, and says which checks needed a guest toolchain
+# make build   leaves bin/terrarium
+GO ?= go
+
+.DEFAULT_GOAL := build
+
+include guests.mk
+
+.PHONY: build run test test-race test-crash fuzz bench generate lint clean
+
+build:
+	$(GO) build -o bin/terrarium ./cmd/terrarium
+
+run: build
+	bin/terrarium run examples/quickstart --input lines=examples/quickstart/lines.txt --output report --exit-when-idle
+
+# The tests, and what they had to leave out for want of a guest toolchain.
+test:
+	$(GO) vet ./...
+	$(GO) test ./...
+	@$(GO) run ./internal/skipped
+
+test-race:
+	$(GO) test -race ./...
+
+# More of what make test has a short version of.
+test-crash:
+	TERRARIUM_KILLS=1000 $(GO) test -count=1 -timeout 60m -run 'Crash|Kill' ./sqlitestore ./cmd/terrarium
+
+FUZZTIME ?= 30s
+fuzz:
+	@for p in ./abi/... ./engine/... ./host/... ./recipes/... ./sqlitestore/... ; do \
+		for d in $$($(GO) list $$p); do \
+			for f in $$($(GO) test -list '^Fuzz' $$d | grep '^Fuzz'); do \
+				echo "$$d $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$d || exit 1; \
+			done; done; done
+
+# What it costs, beside what it is compared with. COUNT=6 for benchstat.
+COUNT ?= 1
+bench:
+	$(GO) run ./internal/bench -count $(COUNT)
+
+generate:
+	$(GO) generate ./...
+
+lint:
+	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+
+clean:
+	rm -rf bin

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// cHeader is sdk/c/terrarium.h.
+func cHeader() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `// %s
+//
+// The creature contract, version %d, for C and C++ without a libc. Its rules are
+// in abi/README.md; creature.h beside this file has what makes it pleasant.
+#ifndef TERRARIUM_H
+#define TERRARIUM_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TERRARIUM_ABI_VERSION %d
+
+// The handle that stands for every channel the creature may send on.
+#define TERRARIUM_ALL_CHANNELS (%d)
+
+#define TERRARIUM_EXPORT(name) __attribute__((export_name(name), visibility("default")))
+#define TERRARIUM_IMPORT(name) __attribute__((import_module("%s"), import_name(name)))
+
+`, notice, abi.Version, abi.Version, abi.AllChannels, abi.ImportModule)
+	cEnums(&b)
+	cExports(&b)
+	b.WriteString("// What a creature may import.\n")
+	for _, f := range abi.Functions {
+		b.WriteByte('\n')
+		b.WriteString(wrap("//", f.Doc, 100))
+		fmt.Fprintf(&b, "TERRARIUM_IMPORT(%q)\nextern %s terrarium_%s(%s);\n", f.Name, cType(f.Result), f.Name, cParams(f))
+	}
+	b.WriteString("\n#ifdef __cplusplus\n}\n#endif\n\n#endif // TERRARIUM_H\n")
+	return b.Bytes()
+}
+
+func cEnums(b *bytes.Buffer) {
+	b.WriteString("// What hostcalls and creatures answer: success, or an error.\nenum terrarium_status {\n\tTERRARIUM_OK = 0,\n")
+	for _, c := range abi.Codes {
+		fmt.Fprintf(b, "\tTERRARIUM_ERR_%s = %d, // %s\n", upper(c.Name), c.Code.Status(), c.Doc)
+	}
+	b.WriteString("};\n\n// What can be read.\nenum terrarium_source {\n")
+	for _, s := range abi.Sources {
+		fmt.Fprintf(b, "\tTERRARIUM_SOURCE_%s = %d, // %s\n", upper(s.Name), s.Source, s.Doc)
+	}
+	b.WriteString("};\n\n// Why creature_handle is called.\nenum terrarium_kind {\n")
+	for _, k := range abi.Kinds {
+		fmt.Fprintf(b, "\tTERRARIUM_KIND_%s = %d, // %s\n", upper(k.Name), k.Kind, k.Doc)
+	}
+	b.WriteString("};\n\n// Levels of log lines.\nenum terrarium_level {\n")
+	for i, name := range abi.LevelNames {
+		fmt.Fprintf(b, "\tTERRARIUM_LEVEL_%s = %d,\n", upper(name), i)
+	}
+	b.WriteString("};\n\n// Optional parts of the contract.\nenum terrarium_feature {\n")
+	for _, f := range abi.Features {
+		fmt.Fprintf(b, "\tTERRARIUM_FEATURE_%s = %d, // %s\n", upper(f.Name), f.Feature, f.Doc)
+	}
+	b.WriteString("};\n\n")
+}
+
+func cExports(b *bytes.Buffer) {
+	fmt.Fprintf(b, `// What a creature exports: define these without any attribute. The last two are
+// optional.
+TERRARIUM_EXPORT("%s") int32_t %s(int32_t kind, int32_t size);
+TERRARIUM_EXPORT("%s") int32_t %s(void);
+TERRARIUM_EXPORT("%s") void %s(void);
+
+// Declares that the module is a creature: write it once, at the top level.
+#define TERRARIUM_CREATURE() \
+	TERRARIUM_EXPORT("%s") void %s(void) {}
+
+`, abi.ExportHandle, abi.ExportHandle, abi.ExportInit, abi.ExportInit, abi.ExportStop, abi.ExportStop, abi.ExportMarker, abi.ExportMarker)
+}
+
+func cType(t abi.ValueType) string {
+	if t == abi.I64 {
+		return "int64_t"
+	}
+	return "int32_t"
+}
+
+func cParams(f abi.Function) string {
+	if len(f.Params) == 0 {
+		return "void"
+	}
+	params := make([]string, len(f.Params))
+	for i, p := range f.Params {
+		switch roleOf(f, i) {
+		case input:
+			params[i] = "const void *" + p.Name
+		case outcome:
+			params[i] = "void *" + p.Name
+		default:
+			params[i] = cType(p.Type) + " " + p.Name
+		}
+	}
+	return strings.Join(params, ", ")
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+// eventFlags are the flags of session events.
+type eventFlags struct {
+	kinds    []string
+	creature string
+	channel  string
+	after    string
+	limit    int
+	newest   bool
+	format   string
+}
+
+func sessionEventsCommand(s streams) *cobra.Command {
+	f := &eventFlags{}
+	cmd := &cobra.Command{
+		Use:   "events DIR [SESSION]",
+		Short: "List the events of a session",
+		Args:  cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFormat(f.format); err != nil {
+				return err
+			}
+			return withView(cmd.Context(), args[0], func(v *sqlitestore.View) error {
+				return f.list(cmd.Context(), s, v, optional(args, 1))
+			})
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringSliceVar(&f.kinds, "kind", nil, "only events of `KIND`; may be repeated")
+	fs.StringVar(&f.creature, "creature", "", "only events about a creature, by `NAME` or id")
+	fs.StringVar(&f.channel, "channel", "", "only events of a channel, by `NAME` or id")
+	fs.StringVar(&f.after, "after", "", "only what is listed after the event of this `ID`")
+	fs.IntVar(&f.limit, "limit", 0, "list at most `N` events")
+	fs.BoolVar(&f.newest, "newest", false, "with --limit, the last ones rather than the first")
+	formatFlag(cmd, &f.format)
+	return cmd
+}
+
+// pageSize is how many events are read at a time.
+const pageSize = 1000
+
+func (f *eventFlags) list(ctx context.Context, s streams, v *sqlitestore.View, session string) error {
+	info, err := pick(ctx, v, session)
+	if err != nil {
+		return err
+	}
+	saved, err := v.Saved(ctx, info.Session)
+	if err != nil {
+		return failWith(exitSession, err)
+	}
+	names := newNames(saved)
+	q := engine.HistoryQuery{Newest: f.newest}
+	if q.Kinds, err = terrarium.ParseKinds("session events", f.kinds); err != nil {
+		return failWith(exitUsage, err)
+	}
+	if q.After, err = engine.ParseEventID(f.after); err != nil {
+		return usage("--after: %w", err)
+	}
+	if q.Creature, err = names.creature(f.creature); err != nil {
+		return err
+	}
+	if q.Channel, err = names.channel(f.channel); err != nil {
+		return err
+	}
+	out := bufio.NewWriter(s.out)
+	err = f.pages(ctx, v, info.Session, q, func(ev *engine.Event) error { return f.print(out, names, ev) })
+	return errors.Join(failWith(exitSession, err), failWith(exitFailed, out.Flush()))
+}
+
+// pages reads all events that are asked for, a page at a time.
+func (f *eventFlags) pages(ctx context.Context, v *sqlitestore.View, session engine.SessionID, q engine.HistoryQuery, each func(*engine.Event) error) error {
+	for left := f.limit; ; {
+		q.Limit = pageSize
+		if f.limit > 0 {
+			q.Limit = left
+			if !f.newest {
+				q.Limit = min(left, pageSize)
+			}
+		}
+		events, err := v.History(ctx, session, q)
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			if err := each(&events[i]); err != nil {
+				return err
+			}
+		}
+		left -= len(events)
+		if len(events) < q.Limit || f.newest || (f.limit > 0 && left <= 0) {
+			return nil
+		}
+		q.After = events[len(events)-1].ID
+	}
+}
+
+func (f *eventFlags) print(out *bufio.Writer, names *names, ev *engine.Event) error {
+	r := terrarium.NewEventRecord(ev)
+	if f.format == "json" {
+		enc := json.NewEncoder(out)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(r)
+	}
+	payload := ""
+	if r.Payload != nil {
+		b, err := json.Marshal(r.Payload)
+		if err != nil {
+			return err
+		}
+		payload = string(b)
+	}
+	where := names.ofChannel(ev.Channel)
+	if ev.Seq > 0 {
+		where += fmt.Sprintf("#%d", ev.Seq)
+	}
+	_, err := fmt.Fprintf(out, "%-30s  %-17s  %-14s  %-16s  %s\n", r.TS, r.Kind, names.ofCreature(ev.Creature), where, payload)
+	return err
+}
+
+// names translates between ids and names of a session.
+type names struct {
+	creatures map[engine.CreatureID]string
+	channels  map[engine.ChannelID]string
+}
+
+func newNames(g engine.SavedGraph) *names {
+	n := &names{map[engine.CreatureID]string{}, map[engine.ChannelID]string{}}
+	for _, c := range g.Creatures {
+		n.creatures[c.ID] = c.Name
+	}
+	for _, ch := range g.Channels {
+		n.channels[ch.ID] = ch.Name
+		if ch.Inbox != "" {
+			n.channels[ch.ID] = "inbox of " + n.ofCreature(ch.Inbox)
+		}
+	}
+	return n
+}
+
+func (n *names) ofCreature(id engine.CreatureID) string { return named(n.creatures, id) }
+func (n *names) ofChannel(id engine.ChannelID) string   { return named(n.channels, id) }
+
+func named[T ~string](m map[T]string, id T) string {
+	if name := m[id]; name != "" {
+		return name
+	}
+	return string(id)
+}
+
+// creature finds an id by name. What is no name is taken for an id: creatures
+// that are gone have no name any more.
+func (n *names) creature(name string) (engine.CreatureID, error) {
+	return lookUp("--creature", n.creatures, name)
+}
+
+func (n *names) channel(name string) (engine.ChannelID, error) {
+	return lookUp("--channel", n.channels, name)
+}
+
+func lookUp[T ~string](flag string, m map[T]string, name string) (T, error) {
+	var found []string
+	var id T
+	for k, v := range m {
+		if v == name && name != "" {
+			found, id = append(found, string(k)), k
+		}
+	}
+	switch len(found) {
+	case 0:
+		return T(name), nil
+	case 1:
+		return id, nil
+	}
+	return "", usage("%s %s: several have that name, give an id: %s", flag, name, strings.Join(found, ", "))
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// closeGrace is how long running turns may go on when the command ends, before
+// they are interrupted.
+const closeGrace = 10 * time.Second
+
+// engineFlags are the flags of every command that runs an engine.
+type engineFlags struct {
+	session    string
+	durability string
+	cache      string
+	seed       uint64
+	workers    int
+	fresh      bool
+	verbose    bool
+}
+
+func (f *engineFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.session, "session", "", "keep session stores in `DIR`, and go on with what is there")
+	fs.StringVar(&f.durability, "durability", "", "what a session promises: none, normal (survives a killed process) or full (survives power loss)")
+	fs.StringVar(&f.cache, "cache", "", "keep compiled modules in `DIR`, which holds executable code")
+	fs.Uint64Var(&f.seed, "seed", 0, "make ids repeatable")
+	fs.IntVar(&f.workers, "workers", 0, "turns that run at a time (default one per processor)")
+	fs.BoolVar(&f.fresh, "fresh-instances", false, "run every turn on a new instance, to find creatures that rely on their linear memory")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "tell more on standard error")
+}
+
+// open starts an engine.
+func (f *engineFlags) open(cmd *cobra.Command, s streams) (*terrarium.Terrarium, error) {
+	o := terrarium.Options{
+		Dir: f.session, Scratch: f.session == "", CacheDir: f.cache, Workers: f.workers,
+		FreshInstances: f.fresh, Log: verbosity(s.err, f.verbose),
+	}
+	if cmd.Flags().Changed("seed") {
+		o.Seed = &f.seed
+	}
+	if f.durability != "" {
+		d, ok := engine.ParseDurability(f.durability)
+		if !ok {
+			return nil, usage("--durability %s: use none, normal or full", f.durability)
+		}
+		if d == engine.Volatile {
+			if f.session != "" {
+				return nil, usage("--durability none keeps nothing: leave --session out")
+			}
+			o.Scratch = false
+		}
+		o.Durability = d
+	}
+	t, err := terrarium.New(cmd.Context(), o)
+	if err != nil {
+		return nil, sessionExit(err)
+	}
+	return t, nil
+}
+
+// shut closes an engine within its grace.
+func shut(t *terrarium.Terrarium) error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
+	defer cancel()
+	return t.Close(ctx)
+}
+
+func execCommand(s streams) *cobra.Command {
+	var f engineFlags
+	var rf recipeFlags
+	var recipe string
+	cmd := &cobra.Command{
+		Use:   "exec",
+		Short: "Carry out operations given as JSON lines",
+		Long: `exec reads one request a line from standard input, for example
+
+  {"id": 1, "op": "add_creature", "name": "a", "module": "builtin:echo"}
+
+and writes one answer a line to standard output, with the events of
+subscriptions in between. docs/reference/operations.md lists the operations.
+Without --session a temporary session is used, which goes when exec ends.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return execute(cmd, s, &f, &rf, recipe)
+		},
+	}
+	f.add(cmd)
+	rf.add(cmd)
+	cmd.Flags().StringVar(&recipe, "recipe", "", "apply a recipe first")
+	return cmd
+}
+
+func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, recipe string) (err error) {
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	var deployment *engine.Deployment
+	if recipe != "" {
+		r, err := rf.load(ctx, s, recipe)
+		if err != nil {
+			return err
+		}
+		deployment = r.Deployment()
+	}
+	t, err := f.open(cmd, s)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := shut(t); cerr != nil {
+			err = errors.Join(err, failWith(exitFailed, fmt.Errorf("closing the engine: %w", cerr)))
+		}
+	}()
+	if deployment != nil {
+		if _, err := t.Engine.Apply(ctx, deployment); err != nil {
+			return failWith(exitFailed, err)
+		}
+	} else if _, _, err := t.Restore(ctx); err != nil {
+		return sessionExit(err)
+	}
+	// A read from standard input ends only with the input: closing it lets a
+	// signal end the loop.
+	unhook := context.AfterFunc(ctx, func() { s.in.Close() })
+	defer unhook()
+	err = t.Serve(ctx, s.in, s.out)
+	if ctx.Err() != nil {
+		return &exit{code: exitInterrupted, shown: true}
+	}
+	return failWith(exitFailed, err)
+}
+
+func versionCommand(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print versions",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(s.out, versions())
+			return failWith(exitFailed, err)
+		},
+	}
+}

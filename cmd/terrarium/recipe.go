@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/recipes"
+)
+
+// recipeFlags are the flags of every command that reads a recipe.
+type recipeFlags struct {
+	vars     []string
+	varFiles []string
+}
+
+func (f *recipeFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.vars, "var", nil, "value of a variable, as `NAME=VALUE`; may be repeated")
+	cmd.Flags().StringArrayVar(&f.varFiles, "var-file", nil, "`FILE` of values for variables; may be repeated")
+}
+
+func (f *recipeFlags) options() (terrarium.RecipeOptions, error) {
+	o := terrarium.RecipeOptions{VarFiles: f.varFiles, Env: os.Environ(), Vars: map[string]string{}}
+	for _, v := range f.vars {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" {
+			return o, usage("--var %s: write it as NAME=VALUE", v)
+		}
+		o.Vars[name] = value
+	}
+	return o, nil
+}
+
+var errRecipe = errors.New("the recipe is not valid")
+
+// load reads a recipe and shows what is wrong with it.
+func (f *recipeFlags) load(ctx context.Context, s streams, path string) (*recipes.Recipe, error) {
+	o, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	r, diags := terrarium.LoadRecipe(ctx, path, o)
+	if len(diags) > 0 {
+		width, colour := terminal(s.err)
+		if err := recipes.WriteText(s.err, diags, width, colour); err != nil {
+			return nil, failWith(exitFailed, err)
+		}
+	}
+	if diags.HasErrors() {
+		return nil, &exit{code: exitRecipe, err: errRecipe, shown: true}
+	}
+	return r, nil
+}
+
+// terminal says how wide w is, and whether it shows colours.
+func terminal(w io.Writer) (width int, colour bool) {
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return 100, false
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil || width <= 0 {
+		width = 100
+	}
+	return width, os.Getenv("NO_COLOR") == ""
+}
+
+func validateCommand(s streams) *cobra.Command {
+	var f recipeFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "validate RECIPE",
+		Short: "Check a recipe and its modules without running it",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if asJSON {
+				return f.validateJSON(cmd.Context(), s, args[0])
+			}
+			r, err := f.load(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			d := r.Deployment()
+			fmt.Fprintf(s.out, "%s is valid: %s, %s.\n", d.Name, count(len(d.Creatures), "creature"), count(len(d.Channels), "channel"))
+			return nil
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what is wrong as JSON")
+	return cmd
+}
+
+func (f *recipeFlags) validateJSON(ctx context.Context, s streams, path string) error {
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	_, diags := terrarium.LoadRecipe(ctx, path, o)
+	if err := recipes.WriteJSON(s.out, diags); err != nil {
+		return failWith(exitFailed, err)
+	}
+	if diags.HasErrors() {
+		return &exit{code: exitRecipe, err: errRecipe, shown: true}
+	}
+	return nil
+}
+
+// count writes a number with its noun.
+func count[N int | int64 | uint64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

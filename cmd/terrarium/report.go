@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"encoding/json"
+
+	"github.com/dustin/go-humanize"
+	"golang.org/x/term"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// reporter tells on standard error how a run gets on: progress when it takes
+// long, what creatures log as warnings and errors, and a summary.
+type reporter struct {
+	x        *running
+	w        io.Writer
+	terminal bool
+	started  time.Time
+	names    map[engine.CreatureID]string
+	failures int
+	onLine   bool // a progress line without its end is on the terminal
+}
+
+func newReporter(x *running) *reporter {
+	r := &reporter{x: x, w: x.s.err, started: time.Now(), names: map[engine.CreatureID]string{}}
+	if f, ok := x.s.err.(*os.File); ok {
+		r.terminal = term.IsTerminal(int(f.Fd()))
+	}
+	return r
+}
+
+const (
+	progressAfter    = 2 * time.Second  // a run that takes less shows none
+	progressEvery    = time.Second      // on a terminal, where the line is rewritten
+	progressEveryLog = 10 * time.Second // elsewhere
+	maxFailuresShown = 10
+)
+
+// start begins to report, and returns a function that ends it and waits until
+// it has ended.
+func (r *reporter) start() (stop func()) {
+	sub := r.x.t.Subscribe(engine.Filter{Kinds: []engine.EventKind{
+		engine.EventLog, engine.EventTurnFailed, engine.EventDeadLetter, engine.EventQuarantined, engine.EventPolicyDenied,
+	}}, 0)
+	for address, id := range r.x.applied.Creatures {
+		r.names[id] = strings.TrimPrefix(address, "creature.")
+	}
+	events := make(chan engine.Event)
+	done := make(chan struct{})
+	read := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer close(read)
+		defer close(events)
+		for ob := range sub.All(ctx) {
+			events <- ob.Event
+		}
+	}()
+	go func() {
+		defer close(done)
+		r.loop(events)
+	}()
+	return func() {
+		sub.Close() // what it holds is still reported
+		<-done
+		cancel()
+		<-read
+	}
+}
+
+func (r *reporter) loop(events <-chan engine.Event) {
+	every := progressEveryLog
+	if r.terminal {
+		every = progressEvery
+	}
+	first := time.NewTimer(progressAfter)
+	defer first.Stop()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	slow := false
+	for {
+		select {
+		case ev, ok := <-events:
+			if !ok {
+				r.endLine()
+				return
+			}
+			r.event(&ev)
+		case <-first.C:
+			slow = true
+			r.progress()
+		case <-tick.C:
+			if slow {
+				r.progress()
+			}
+		}
+	}
+}
+
+// event shows what a person should know while it happens.
+func (r *reporter) event(ev *engine.Event) {
+	var p struct {
+		Level, Text, Code, Error, Reason, Policy, Effect, Where string
+	}
+	if err := json.Unmarshal(ev.Payload, &p); err != nil {
+		return
+	}
+	name := r.names[ev.Creature]
+	switch ev.Kind {
+	case engine.EventLog:
+		if p.Level == "warn" || p.Level == "error" || r.x.f.verbose {
+			r.say("%s: %s: %s", name, p.Level, p.Text)
+		}
+	case engine.EventTurnFailed:
+		r.failures++
+		if r.failures <= maxFailuresShown || r.x.f.verbose {
+			r.say("%s failed on message %d, attempt %d: %s", name, ev.Seq, ev.Attempt, p.Error)
+		}
+		if r.failures == maxFailuresShown && !r.x.f.verbose {
+			r.say("further failures are not shown; see them with --verbose")
+		}
+	case engine.EventQuarantined:
+		r.say("%s is quarantined after too many failures: %s", name, p.Error)
+	case engine.EventDeadLetter:
+		if r.x.f.verbose {
+			r.say("a message for %s became a dead letter: %s", name, p.Reason)
+		}
+	case engine.EventPolicyDenied:
+		if r.x.f.verbose || p.Effect == "warning" {
+			r.say("policy %s (%s) %s a message of %s: %s", p.Policy, p.Where, p.Effect, name, p.Reason)
+		}
+	}
+}
+
+func (r *reporter) say(format string, args ...any) {
+	r.endLine()
+	fmt.Fprintf(r.w, format+"\n", args...)
+}
+
+func (r *reporter) endLine() {
+	if r.onLine {
+		fmt.Fprint(r.w, "\r\x1b[K")
+		r.onLine = false
+	}
+}
+
+// progress tells how far the run is.
+func (r *reporter) progress() {
+	if r.x.f.quiet {
+		return
+	}
+	line := fmt.Sprintf("%s: %s", time.Since(r.started).Round(time.Second), r.counts())
+	if r.terminal {
+		fmt.Fprintf(r.w, "\r\x1b[K%s", line)
+		r.onLine = true
+		return
+	}
+	fmt.Fprintln(r.w, line)
+}
+
+// counts tells what went in and what came out.
+func (r *reporter) counts() string {
+	var parts []string
+	for _, in := range r.x.inputs {
+		part := fmt.Sprintf("%s lines read for %s", humanize.Comma(in.lines.Load()), in.channel)
+		if n := in.skipped.Load(); n > 0 {
+			part += fmt.Sprintf(" (%s of them by an earlier run)", humanize.Comma(n))
+		}
+		parts = append(parts, part)
+	}
+	for _, out := range r.x.printer.readers {
+		parts = append(parts, fmt.Sprintf("%s printed from %s", humanize.Comma(out.printed.Load()), out.channel))
+	}
+	if n := r.x.t.DeadLetters(); n > 0 {
+		parts = append(parts, humanize.Comma(n)+" dead letters")
+	}
+	if len(parts) == 0 {
+		return "running"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// summary tells at the end what was done.
+func (r *reporter) summary(interrupted bool) {
+	if r.x.f.quiet || (len(r.x.inputs) == 0 && len(r.x.printer.readers) == 0) {
+		return
+	}
+	word := "Done"
+	if interrupted {
+		word = "Stopped"
+	}
+	line := fmt.Sprintf("%s in %s: %s.", word, time.Since(r.started).Round(time.Millisecond), r.counts())
+	if s := r.x.f.session; s != "" {
+		line += " Session: " + s
+	}
+	fmt.Fprintln(r.w, line)
+}

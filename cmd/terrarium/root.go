@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// streams are what a process reads and writes.
+type streams struct {
+	in       io.ReadCloser
+	out, err io.Writer
+}
+
+// The exit codes of the command.
+const (
+	exitOK          = 0
+	exitFailed      = 1   // the run failed
+	exitUsage       = 2   // the command line is wrong
+	exitRecipe      = 3   // the recipe is not valid
+	exitSession     = 4   // the session directory cannot be used
+	exitDeadLetters = 5   // the run finished, but deliveries became dead letters
+	exitInterrupted = 130 // ended by a signal, cleanly
+)
+
+// exit is an error that decides about the exit code. Its text has been shown
+// already if shown is set.
+type exit struct {
+	code  int
+	err   error
+	shown bool
+}
+
+func (e *exit) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exit) Unwrap() error { return e.err }
+
+func failWith(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exit{code: code, err: err}
+}
+
+func usage(format string, args ...any) error { return failWith(exitUsage, fmt.Errorf(format, args...)) }
+
+// run carries out one command line and returns the exit code.
+func run(ctx context.Context, args []string, s streams) int {
+	root := newRoot(s)
+	root.SetArgs(args)
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var e *exit
+	if !errors.As(err, &e) {
+		// What cobra itself finds wrong is the command line.
+		e = &exit{code: exitUsage, err: err}
+	}
+	if !e.shown && e.err != nil {
+		showError(s.err, e.err)
+		if e.code == exitUsage {
+			fmt.Fprintln(s.err, "Run terrarium help, or terrarium COMMAND --help, for how it is used.")
+		}
+	}
+	return e.code
+}
+
+// showError prints an error with its ids and its remedy on lines of their own.
+func showError(w io.Writer, err error) {
+	r := terrarium.NewErrorRecord(err)
+	fmt.Fprintln(w, "Error:", r.Message)
+	var e *abi.Error
+	if errors.As(err, &e) && len(e.IDs) > 0 {
+		fmt.Fprintln(w, " ", strings.Join(e.IDList(), ", "))
+	}
+	if r.Remedy != "" {
+		fmt.Fprintln(w, "  Remedy:", r.Remedy)
+	}
+}
+
+func newRoot(s streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "terrarium",
+		Short: "Run recipes of WebAssembly creatures that talk over channels",
+		Long: `terrarium runs creatures: sandboxed WebAssembly modules that talk over named
+channels. A recipe says which creatures exist and what they are joined by.
+
+Exit codes: 0 ok; 1 the run failed; 2 the command line is wrong; 3 the recipe
+is not valid; 4 the session directory cannot be used; 5 the run finished, but
+deliveries became dead letters; 130 ended by a signal, cleanly.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(runCommand(s), validateCommand(s), execCommand(s), sessionCommand(s), packCommand(s), versionCommand(s))
+	return root
+}
+
+// verbosity makes the logger of the engine's own messages.
+func verbosity(w io.Writer, verbose bool) *slog.Logger {
+	level := slog.LevelWarn
+	if verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// sessionExit says whether an error of opening an engine is about its session
+// directory.
+func sessionExit(err error) error {
+	switch abi.CodeOf(err) {
+	case abi.OK:
+		return nil
+	case abi.Storage, abi.Unavailable, abi.Unsupported:
+		return failWith(exitSession, err)
+	}
+	return failWith(exitFailed, err)
+}

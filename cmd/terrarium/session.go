@@ -1,0 +1,278 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+func sessionCommand(s streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "session",
+		Short: "Look into a session directory, also while it is in use",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("there is no command session %s: use list, show or events", args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	cmd.AddCommand(sessionListCommand(s), sessionShowCommand(s), sessionEventsCommand(s))
+	return cmd
+}
+
+// withView opens a session directory for reading.
+func withView(ctx context.Context, dir string, f func(v *sqlitestore.View) error) (err error) {
+	if _, err := os.Stat(dir); err != nil {
+		return failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no session directory " + dir, Remedy: "name the directory that --session was given", Err: err})
+	}
+	v, err := sqlitestore.OpenReadOnly(ctx, dir)
+	if err != nil {
+		return failWith(exitSession, err)
+	}
+	defer func() { err = errors.Join(err, failWith(exitSession, v.Close())) }()
+	return f(v)
+}
+
+// pick chooses the session that a command is about: the one named, or the only
+// live one.
+func pick(ctx context.Context, v *sqlitestore.View, name string) (engine.SessionInfo, error) {
+	list, err := v.Sessions(ctx)
+	if err != nil {
+		return engine.SessionInfo{}, failWith(exitSession, err)
+	}
+	var live, found []engine.SessionInfo
+	for _, i := range list {
+		if i.Live {
+			live = append(live, i)
+		}
+		if name != "" && (string(i.Session) == name || string(i.Graph) == name && i.Live) {
+			found = append(found, i)
+		}
+	}
+	switch {
+	case len(found) > 0:
+		return found[0], nil
+	case name != "":
+		return engine.SessionInfo{}, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no session " + name, Remedy: "session list shows them"})
+	case len(live) == 1:
+		return live[0], nil
+	case len(live) == 0:
+		return engine.SessionInfo{}, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "the directory has no live session", Remedy: "name one of those that session list shows"})
+	}
+	return engine.SessionInfo{}, usage("the directory has %d live sessions: name one of those that session list shows", len(live))
+}
+
+func formatFlag(cmd *cobra.Command, format *string) {
+	cmd.Flags().StringVarP(format, "format", "o", "text", "text or json")
+}
+
+func checkFormat(format string) error {
+	if format != "text" && format != "json" {
+		return usage("-o %s: use text or json", format)
+	}
+	return nil
+}
+
+func sessionListCommand(s streams) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "list DIR",
+		Short: "List the sessions of a directory, eldest first",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFormat(format); err != nil {
+				return err
+			}
+			return withView(cmd.Context(), args[0], func(v *sqlitestore.View) error {
+				list, err := v.Sessions(cmd.Context())
+				if err != nil {
+					return failWith(exitSession, err)
+				}
+				return listSessions(s, list, format)
+			})
+		},
+	}
+	formatFlag(cmd, &format)
+	return cmd
+}
+
+func listSessions(s streams, list []engine.SessionInfo, format string) error {
+	if format == "json" {
+		return printJSON(s, terrarium.SessionsResult{Sessions: records(list)})
+	}
+	t := newTable(s)
+	t.AppendHeader(table.Row{"session", "graph", "state", "deployment", "created", "size", "events"})
+	for _, i := range list {
+		state := "ended"
+		if i.Live {
+			state = "live"
+		}
+		events := "-"
+		if i.Events >= 0 {
+			events = humanize.Comma(i.Events)
+		}
+		t.AppendRow(table.Row{
+			i.Session, i.Graph, state, i.Meta[engine.MetaDeployment],
+			time.Unix(0, i.Created).Format(time.DateTime), humanize.IBytes(uint64(max(i.Bytes, 0))), events,
+		})
+	}
+	t.Render()
+	return nil
+}
+
+func records(list []engine.SessionInfo) []terrarium.SessionRecord {
+	out := []terrarium.SessionRecord{}
+	for i := range list {
+		out = append(out, terrarium.NewSessionRecord(&list[i]))
+	}
+	return out
+}
+
+func newTable(s streams) table.Writer {
+	t := table.NewWriter()
+	t.SetOutputMirror(s.out)
+	t.SetStyle(table.StyleLight)
+	t.Style().Options = table.Options{SeparateHeader: true}
+	return t
+}
+
+func printJSON(s streams, v any) error {
+	enc := json.NewEncoder(s.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return failWith(exitFailed, enc.Encode(v))
+}
+
+func sessionShowCommand(s streams) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "show DIR [SESSION]",
+		Short: "Show the creatures and channels of a session",
+		Args:  cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFormat(format); err != nil {
+				return err
+			}
+			return withView(cmd.Context(), args[0], func(v *sqlitestore.View) error {
+				info, err := pick(cmd.Context(), v, optional(args, 1))
+				if err != nil {
+					return err
+				}
+				saved, err := v.Saved(cmd.Context(), info.Session)
+				if err != nil {
+					return failWith(exitSession, err)
+				}
+				return showSession(s, info, saved, format)
+			})
+		},
+	}
+	formatFlag(cmd, &format)
+	return cmd
+}
+
+func optional(args []string, i int) string {
+	if i < len(args) {
+		return args[i]
+	}
+	return ""
+}
+
+// shownSession is the JSON form of session show.
+type shownSession struct {
+	Session   terrarium.SessionRecord `json:"session"`
+	Creatures []shownCreature         `json:"creatures"`
+	Channels  []shownChannel          `json:"channels"`
+}
+
+type shownCreature struct {
+	ID      terrarium.CreatureID `json:"id"`
+	Name    string               `json:"name"`
+	Address string               `json:"address,omitempty"`
+	Module  string               `json:"module"`
+	Stopped bool                 `json:"stopped"`
+	Root    bool                 `json:"root"`
+	Pending uint64               `json:"pending"`
+}
+
+type shownChannel struct {
+	ID          terrarium.ChannelID `json:"id"`
+	Name        string              `json:"name"`
+	Description string              `json:"description,omitempty"`
+	Head        uint64              `json:"head"`
+}
+
+func showSession(s streams, info engine.SessionInfo, saved engine.SavedGraph, format string) error {
+	shown := shownSession{Session: terrarium.NewSessionRecord(&info), Creatures: []shownCreature{}, Channels: []shownChannel{}}
+	heads := map[engine.ChannelID]uint64{}
+	for _, h := range saved.Heads {
+		heads[h.Channel] = h.Seq
+	}
+	pending := map[engine.ReaderID]uint64{}
+	for _, c := range saved.Cursors {
+		end := heads[c.Channel]
+		if c.Until != 0 {
+			end = c.Until
+		}
+		if end > c.Seq {
+			pending[c.Reader] += end - c.Seq
+		}
+	}
+	for _, c := range saved.Creatures {
+		shown.Creatures = append(shown.Creatures, shownCreature{c.ID, c.Name, c.Address, c.Module, c.Stopped, c.Root, pending[engine.ReaderID(c.ID)]})
+	}
+	for _, ch := range saved.Channels {
+		if ch.Inbox == "" {
+			shown.Channels = append(shown.Channels, shownChannel{ch.ID, ch.Name, ch.Description, heads[ch.ID]})
+		}
+	}
+	if format == "json" {
+		return printJSON(s, shown)
+	}
+	shown.print(s, info)
+	return nil
+}
+
+func (shown *shownSession) print(s streams, info engine.SessionInfo) {
+	r := shown.Session
+	fmt.Fprintf(s.out, "Session     %s\nGraph       %s\nStore       %s\nDurability  %s\nCreated     %s\n", r.Session, r.Graph, r.StorePath, r.Durability, r.Created)
+	if r.Deployment != "" {
+		fmt.Fprintf(s.out, "Deployment  %s (%s)\n", r.Deployment, r.ConfigPath)
+	}
+	for _, p := range info.Parents {
+		fmt.Fprintf(s.out, "Parent      %s\n", p)
+	}
+	fmt.Fprintln(s.out)
+	t := newTable(s)
+	t.AppendHeader(table.Row{"creature", "id", "module", "state", "pending"})
+	for _, c := range shown.Creatures {
+		state := "running"
+		if c.Stopped {
+			state = "stopped"
+		}
+		if c.Root {
+			state += ", root"
+		}
+		t.AppendRow(table.Row{c.Name, c.ID, c.Module, state, humanize.Comma(int64(c.Pending))})
+	}
+	t.Render()
+	fmt.Fprintln(s.out)
+	t = newTable(s)
+	t.AppendHeader(table.Row{"channel", "id", "messages", "description"})
+	for _, ch := range shown.Channels {
+		t.AppendRow(table.Row{ch.Name, ch.ID, humanize.Comma(int64(ch.Head)), ch.Description})
+	}
+	t.Render()
+}

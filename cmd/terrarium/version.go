@@ -1,0 +1,24 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// versions tells what this program is built of.
+func versions() string {
+	revision := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = " (" + s.Value + ")"
+			}
+		}
+	}
+	return fmt.Sprintf("terrarium %s%s, ABI %d, %s %s/%s",
+		terrarium.Version, revision, abi.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}

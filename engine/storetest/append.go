@@ -1,0 +1,103 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+func testAppend(t *testing.T, open Opener) {
+	t.Run("EveryField", func(t *testing.T) { appendEveryField(t, open) })
+	t.Run("Order", func(t *testing.T) { appendOrder(t, open) })
+	t.Run("Whole", func(t *testing.T) { appendWhole(t, open) })
+	t.Run("CloseWrites", func(t *testing.T) { closeWrites(t, open) })
+	t.Run("NoStore", func(t *testing.T) {
+		_, err := newBench(t, open).storage.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: engine.Volatile})
+		wantCode(t, "Create without durability", err, abi.InvalidArgument)
+	})
+}
+
+// awkward are bytes that get lost where they are taken for text.
+var awkward = [][]byte{nil, {}, {0}, {0xff, 0xfe, 0x00, 0xc3, 0x28}, []byte("plain"), []byte("a\x00b"), make([]byte, 100_000)}
+
+func appendEveryField(t *testing.T, open Opener) {
+	j := newBench(t, open).create(engine.StoreSpec{Durability: engine.Full})
+	elsewhere := engine.EventID{Origin: engine.Origin{1, 2, 3}, Seq: 77}
+	var want []engine.Event
+	for i, b := range awkward {
+		want = append(want, j.put(engine.Record{Events: []engine.Event{
+			{
+				Kind: engine.EventChannelMessage, Graph: "graph", Creature: "creature", Attempt: i, Channel: "channel", Seq: uint64(i + 1),
+				Headers: b, Payload: b, Turn: engine.EventID{Origin: j.Origin(), Seq: j.last + 2}, Cause: elsewhere,
+			},
+			{Kind: engine.EventTurnEnded, Graph: "graph\x00\xff'\"", Creature: "ünï·code", Attempt: 1 << 30, Payload: b, Cause: engine.EventID{Origin: j.Origin(), Seq: j.last + 1}},
+		}})...)
+	}
+	for _, k := range engine.EventKinds() {
+		want = append(want, j.put(engine.Record{Events: []engine.Event{{Kind: k}}})...)
+	}
+	j.wait()
+	equal(t, "History", j.history(engine.HistoryQuery{}), want)
+}
+
+func appendOrder(t *testing.T, open Opener) {
+	j := newBench(t, open).create(engine.StoreSpec{})
+	var want []engine.Event
+	for i := range 700 { // more than one group
+		r := engine.Record{}
+		for range i % 11 {
+			r.Events = append(r.Events, engine.Event{Kind: engine.EventLog})
+		}
+		want = append(want, j.put(r)...)
+	}
+	equal(t, "History", j.history(engine.HistoryQuery{Limit: 10_000}), want)
+	if err := j.Wait(t.Context(), j.last); err != nil {
+		t.Fatal(err)
+	}
+	if j.Durable() != j.last {
+		t.Errorf("Durable is %d after Wait(%d)", j.Durable(), j.last)
+	}
+}
+
+// appendWhole reads beside the writer: nobody ever sees part of a record.
+func appendWhole(t *testing.T, open Opener) {
+	j := newBench(t, open).create(engine.StoreSpec{})
+	const records, size = 200, 5
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range records {
+			j.put(engine.Record{Events: make([]engine.Event, size)})
+		}
+	}()
+	for ended := false; !ended; {
+		select {
+		case <-done:
+			ended = true
+		default:
+		}
+		if n := len(j.history(engine.HistoryQuery{Limit: records * size})); n%size != 0 {
+			t.Fatalf("a reader saw %d events, which is not a multiple of %d", n, size)
+		}
+	}
+	if n := len(j.history(engine.HistoryQuery{Limit: records * size})); n != records*size {
+		t.Errorf("%d events, want %d", n, records*size)
+	}
+}
+
+func closeWrites(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	j := b.create(engine.StoreSpec{})
+	want := j.messages("c", 1, 300)
+	j.shut()
+	got, err := b.storage.History(t.Context(), j.Info().Session, engine.HistoryQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "History of the closed store", got, want)
+	if err := j.Wait(t.Context(), j.last); err != nil {
+		t.Errorf("Wait for what was written before Close: %v", err)
+	}
+	wantCode(t, "Wait for more after Close", j.Wait(t.Context(), j.last+1), abi.Stopped)
+}

@@ -1,0 +1,294 @@
+package storetest
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// cut carries out a cut, and gives every child a first record of one event.
+func (b *bench) cut(kind string, parents []*journal, children ...engine.CutChild) []*journal {
+	b.t.Helper()
+	out, err := b.tryCut(b.t.Context(), kind, parents, children...)
+	if err != nil {
+		b.t.Fatalf("Cut: %v", err)
+	}
+	return out
+}
+
+func (b *bench) tryCut(ctx context.Context, kind string, parents []*journal, children ...engine.CutChild) ([]*journal, error) {
+	c := engine.Cut{Kind: kind, At: time.Now().UnixNano(), Children: children}
+	for _, p := range parents {
+		c.Parents = append(c.Parents, p.Store)
+	}
+	for i := range c.Children {
+		child := &c.Children[i]
+		if child.Durability == engine.Volatile {
+			child.Durability = engine.Normal
+		}
+		if child.First == nil {
+			child.First = func(o engine.Origin) *engine.Record {
+				return &engine.Record{Events: []engine.Event{{ID: engine.EventID{Origin: o, Seq: 1}, Time: clock.Add(1), Kind: engine.EventTopologyChanged, Graph: child.Graph}}}
+			}
+		}
+	}
+	stores, err := b.storage.Cut(ctx, c)
+	var out []*journal
+	for _, s := range stores {
+		out = append(out, newJournal(b.t, s))
+	}
+	return out, err
+}
+
+func ids(js ...*journal) (out []engine.SessionID) {
+	for _, j := range js {
+		out = append(out, j.Info().Session)
+	}
+	return out
+}
+
+func (b *bench) merge(parents ...*journal) *journal {
+	b.t.Helper()
+	return b.cut("merge", parents, engine.CutChild{
+		StoreSpec: engine.StoreSpec{Graph: "merged"}, Parents: ids(parents...),
+		First: func(engine.Origin) *engine.Record { return &engine.Record{} },
+	})[0]
+}
+
+func (b *bench) split(parent *journal) (*journal, *journal) {
+	b.t.Helper()
+	out := b.cut("split", []*journal{parent},
+		engine.CutChild{StoreSpec: engine.StoreSpec{Graph: "left"}, Parents: ids(parent)},
+		engine.CutChild{StoreSpec: engine.StoreSpec{Graph: "right"}, Parents: ids(parent)})
+	return out[0], out[1]
+}
+
+func testCut(t *testing.T, open Opener) {
+	t.Run("SplitMerge", func(t *testing.T) { cutSplitMerge(t, open) })
+	t.Run("LiveRows", func(t *testing.T) { cutLiveRows(t, open) })
+	t.Run("First", func(t *testing.T) { cutFirst(t, open) })
+	t.Run("Lineage", func(t *testing.T) { cutLineage(t, open) })
+	t.Run("References", func(t *testing.T) { cutReferences(t, open) })
+	t.Run("Queued", func(t *testing.T) {
+		b := newBench(t, open)
+		j := b.create(engine.StoreSpec{})
+		want := j.messages("c", 1, 1_000) // still queued when the cut begins
+		equal(t, "History of the child", b.merge(j).history(engine.HistoryQuery{}), want)
+	})
+}
+
+// cutSplitMerge divides a history, lets both sides go on and unites them: all
+// of it is there once, in order, also after that has happened again.
+func cutSplitMerge(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	j := b.create(engine.StoreSpec{Graph: "root"})
+	all := j.messages("c", 1, 50)
+	for round := range 3 {
+		before := slices.Clone(all)
+		left, right := b.split(j)
+		// Both sides carry the whole history and their own first event.
+		leftEvents, rightEvents := left.history(engine.HistoryQuery{}), right.history(engine.HistoryQuery{})
+		equal(t, "history of the left side", leftEvents[:len(leftEvents)-1], before)
+		equal(t, "history of the right side", rightEvents[:len(rightEvents)-1], before)
+		all = append(all, leftEvents[len(before)], rightEvents[len(before)])
+		for i := range 20 {
+			all = append(all, left.messages("l", 20*round+i+1, 1)...)
+			all = append(all, right.messages("r", 20*round+i+1, 1)...)
+		}
+		if _, err := j.Messages(t.Context(), "c", 0, 0, 10); err == nil {
+			t.Error("the parent still answers through its closed store")
+		}
+		frozen, err := b.storage.History(t.Context(), j.Info().Session, engine.HistoryQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "history of the frozen parent", frozen, before)
+		j = b.merge(right, left)
+		equal(t, "history after the merge", j.history(engine.HistoryQuery{}), all)
+		got, err := j.Messages(t.Context(), "l", 0, 0, 1_000)
+		if err != nil || len(got) != 20*(round+1) {
+			t.Errorf("%d messages of l, want %d; %v", len(got), 20*(round+1), err)
+		}
+	}
+	j.shut()
+	b.restart()
+	saved := b.saved()
+	if len(saved) != 1 || saved[0].Graph != "merged" {
+		t.Fatalf("Saved: %+v", saved)
+	}
+	j = b.reopen(saved[0].Session)
+	equal(t, "history after a restart", j.history(engine.HistoryQuery{}), all)
+}
+
+func cutLiveRows(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	j := b.create(engine.StoreSpec{})
+	rows := everyRow()
+	rows.Cursors = append(rows.Cursors, engine.CursorRow{Reader: "b", Channel: "c", Seq: 2, Until: 4}, engine.CursorRow{Reader: "reader:x", Channel: "i", Seq: 1})
+	rows.Producers = append(rows.Producers, engine.ProducerRow{Channel: "i", Producer: "p", Offset: 4})
+	j.put(rows)
+	spec := func(g engine.GraphID) engine.StoreSpec {
+		return engine.StoreSpec{Graph: g, Born: 3, Meta: map[string]string{"side": string(g)}}
+	}
+	out := b.cut("split", []*journal{j},
+		engine.CutChild{StoreSpec: spec("left"), Parents: ids(j), Creatures: []engine.CreatureID{"a"}, Channels: []engine.ChannelID{"i"},
+			First: func(engine.Origin) *engine.Record {
+				return &engine.Record{Creatures: rows.Creatures[:1], Meta: map[string]string{"first": "1"}}
+			}},
+		engine.CutChild{StoreSpec: spec("right"), Parents: ids(j), Creatures: []engine.CreatureID{"b"}, Channels: []engine.ChannelID{"c"},
+			First: func(engine.Origin) *engine.Record { return &engine.Record{Heads: rows.Heads[:1]} }})
+	left, right := out[0], out[1]
+	wantState(t, left, "a", map[string][]byte{"k": {0xff}, "empty": {}})
+	wantState(t, left, "b", map[string][]byte{})
+	wantState(t, right, "b", map[string][]byte{"": []byte("v")})
+	wantState(t, right, "a", map[string][]byte{})
+	wantLeft := savedOf(left, 3, engine.Record{
+		Creatures: rows.Creatures[:1],
+		Cursors:   []engine.CursorRow{{Reader: "a", Channel: "c", Seq: 3, Until: 5}, {Reader: "a", Channel: "i"}, {Reader: "reader:x", Channel: "i", Seq: 1}},
+		Producers: []engine.ProducerRow{{Channel: "i", Producer: "p", Offset: 4}},
+	}, map[string]string{"side": "left", "first": "1"})
+	wantRight := savedOf(right, 3, engine.Record{
+		Heads:     rows.Heads[:1],
+		Cursors:   []engine.CursorRow{{Reader: "b", Channel: "c", Seq: 2, Until: 4}, {Reader: "reader:out", Channel: "c", Seq: 1}},
+		Producers: rows.Producers[:2],
+	}, map[string]string{"side": "right"})
+	left.shut()
+	right.shut()
+	b.restart()
+	equal(t, "Saved", b.saved(), []engine.SavedGraph{wantLeft, wantRight})
+
+	// A merge brings both together again.
+	left, right = b.reopen(wantLeft.Session), b.reopen(wantRight.Session)
+	merged := b.cut("merge", []*journal{left, right}, engine.CutChild{
+		StoreSpec: spec("both"), Parents: ids(left, right), Creatures: []engine.CreatureID{"a", "b"}, Channels: []engine.ChannelID{"c", "i"},
+		First: func(engine.Origin) *engine.Record { return nil },
+	})[0]
+	wantState(t, merged, "a", map[string][]byte{"k": {0xff}, "empty": {}})
+	wantState(t, merged, "b", map[string][]byte{"": []byte("v")})
+}
+
+func cutFirst(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	j := b.create(engine.StoreSpec{})
+	j.messages("c", 1, 2)
+	left, right := b.split(j)
+	for _, side := range []*journal{left, right} {
+		if side.Durable() != 1 {
+			t.Errorf("Durable is %d after a first record of one event", side.Durable())
+		}
+		if err := side.Wait(t.Context(), 1); err != nil {
+			t.Errorf("Wait for the first record: %v", err)
+		}
+		last := side.history(engine.HistoryQuery{Newest: true, Limit: 1})[0]
+		if last.ID != (engine.EventID{Origin: side.Origin(), Seq: 1}) {
+			t.Errorf("the newest event is %s, want the first of origin %s", last.ID, side.Origin())
+		}
+		side.messages("c", 3, 1)
+		side.wait()
+	}
+	if left.Origin() == right.Origin() {
+		t.Error("two children have one origin")
+	}
+}
+
+func cutLineage(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	one, two := b.create(engine.StoreSpec{Graph: "one"}), b.create(engine.StoreSpec{Graph: "two", Durability: engine.Full})
+	a := ids(one, two)
+	merged := b.cut("merge", []*journal{one, two}, engine.CutChild{StoreSpec: engine.StoreSpec{Graph: "m", Durability: engine.Full}, Parents: a, VolatileParents: 2})[0]
+	left, right := b.split(merged)
+	// At once: left goes on alone, and both become one.
+	out := b.cut("rearrange", []*journal{left, right},
+		engine.CutChild{StoreSpec: engine.StoreSpec{Graph: "x"}, Parents: ids(left)},
+		engine.CutChild{StoreSpec: engine.StoreSpec{Graph: "y"}, Parents: ids(left, right)})
+	x, y := ids(out[0])[0], ids(out[1])[0]
+	m, l, r := ids(merged)[0], ids(left)[0], ids(right)[0]
+
+	check := func() {
+		t.Helper()
+		line, err := b.storage.Lineage(t.Context(), y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []engine.SessionID
+		parents := map[engine.SessionID][]engine.SessionID{}
+		for _, i := range line {
+			got = append(got, i.Session)
+			parents[i.Session] = i.Parents
+			merged, split := i.Session == m || i.Session == y, i.Session == l || i.Session == r || i.Session == y
+			if (i.MergedAt != 0) != merged || (i.SplitAt != 0) != split {
+				t.Errorf("%s: merged at %d, split at %d; want merged %v, split %v", i.Graph, i.MergedAt, i.SplitAt, merged, split)
+			}
+			if i.Live != (i.Session == y) || !i.Complete {
+				t.Errorf("%s: live %v, complete %v", i.Graph, i.Live, i.Complete)
+			}
+		}
+		equal(t, "Lineage", got, []engine.SessionID{y, l, r, m, a[0], a[1]})
+		equal(t, "parents", parents, map[engine.SessionID][]engine.SessionID{
+			y: {l, r}, l: {m}, r: {m}, m: {a[0], a[1], "volatile", "volatile"}, a[0]: nil, a[1]: nil,
+		})
+		b.wantSessions(map[engine.SessionID]bool{a[0]: false, a[1]: false, m: false, l: false, r: false, x: true, y: true})
+	}
+	check()
+	out[0].shut()
+	out[1].shut()
+	b.restart()
+	check()
+}
+
+// cutReferences merges stores whose events refer to each other's origins.
+func cutReferences(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	one, two, three := b.create(engine.StoreSpec{}), b.create(engine.StoreSpec{}), b.create(engine.StoreSpec{})
+	var all []engine.Event
+	last := engine.EventID{Origin: engine.Origin{0xee}, Seq: 1 << 39}
+	for range 10 {
+		for _, j := range []*journal{one, two, three} {
+			events := j.put(engine.Record{Events: []engine.Event{{Kind: engine.EventLog, Turn: last, Cause: last}, {Kind: engine.EventLog, Cause: engine.EventID{Origin: j.Origin(), Seq: j.last + 1}}}})
+			all, last = append(all, events...), events[0].ID
+		}
+	}
+	equal(t, "History", b.merge(b.merge(two, three), one).history(engine.HistoryQuery{}), all)
+}
+
+func testCutFails(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	j := b.create(engine.StoreSpec{})
+	other := newBench(t, open).create(engine.StoreSpec{})
+	want := j.messages("c", 1, 5)
+	child := engine.CutChild{StoreSpec: engine.StoreSpec{Graph: "m"}, Parents: ids(j)}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	_, err := b.tryCut(t.Context(), "graft", []*journal{j}, child)
+	wantCode(t, "an unknown kind", err, abi.InvalidArgument)
+	_, err = b.tryCut(t.Context(), "merge", []*journal{j, other}, child)
+	wantCode(t, "a parent of another directory", err, abi.InvalidArgument)
+	_, err = b.tryCut(t.Context(), "merge", []*journal{j}, engine.CutChild{Parents: ids(other)})
+	wantCode(t, "a child of a store that is not cut", err, abi.InvalidArgument)
+	if _, err = b.tryCut(ended, "merge", []*journal{j}, child); err == nil {
+		t.Error("a cut whose context has ended succeeded")
+	}
+	broken := child
+	broken.First = func(engine.Origin) *engine.Record {
+		return &engine.Record{Events: []engine.Event{{ID: engine.EventID{Origin: engine.Origin{1}, Seq: 1}}}}
+	}
+	if _, err = b.tryCut(t.Context(), "split", []*journal{j}, child, broken); err == nil {
+		t.Error("a cut whose first record is not of the child's origin succeeded")
+	}
+
+	// Nothing has happened: the parent goes on and there is no other session.
+	b.wantSessions(map[engine.SessionID]bool{ids(j)[0]: true})
+	want = append(want, j.messages("c", 6, 5)...)
+	j.wait()
+	equal(t, "History", j.history(engine.HistoryQuery{}), want)
+	j.shut()
+	b.restart()
+	if saved := b.saved(); len(saved) != 1 {
+		t.Errorf("%d saved graphs, want 1", len(saved))
+	}
+}

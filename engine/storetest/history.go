@@ -1,0 +1,208 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+func testMessages(t *testing.T, open Opener) {
+	t.Run("Ranges", func(t *testing.T) { messageRanges(t, open) })
+	t.Run("Many", func(t *testing.T) { manyMessages(t, open) })
+}
+
+func messageRanges(t *testing.T, open Opener) {
+	j := newBench(t, open).create(engine.StoreSpec{})
+	var want []engine.Event
+	for i := 1; i <= 25; i++ {
+		want = append(want, j.messages("c", i, 1)...)
+		j.messages("other", i, 1)
+		j.put(engine.Record{Events: []engine.Event{{Kind: engine.EventDeadLetter, Channel: "c", Seq: uint64(i)}}})
+	}
+	inbox := j.put(engine.Record{Events: []engine.Event{{Kind: engine.EventDirectMessage, Channel: "inbox", Seq: 1, Headers: []byte{}}}})
+	for _, c := range []struct {
+		channel      engine.ChannelID
+		after, until uint64
+		limit        int
+		want         []engine.Event
+	}{
+		{"c", 0, 0, 100, want},
+		{"c", 0, 0, 10, want[:10]},
+		{"c", 10, 0, 10, want[10:20]},
+		{"c", 20, 0, 10, want[20:]},
+		{"c", 25, 0, 10, nil},
+		{"c", 3, 7, 100, want[3:7]},
+		{"c", 3, 7, 2, want[3:5]},
+		{"c", 7, 7, 2, nil},
+		{"c", 7, 3, 2, nil},
+		{"inbox", 0, 0, 10, inbox},
+		{"none", 0, 0, 10, nil},
+	} {
+		got, err := j.Messages(t.Context(), c.channel, c.after, c.until, c.limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, fmt.Sprintf("Messages(%s, %d, %d, %d)", c.channel, c.after, c.until, c.limit), got, c.want)
+	}
+}
+
+// manyMessages pages through long channels, before and after a restart, a split
+// and a merge: wherever a store changes how it finds messages.
+func manyMessages(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	j := b.create(engine.StoreSpec{})
+	channels := []engine.ChannelID{"a", "b", "c"}
+	all := map[engine.ChannelID][]engine.Event{}
+	more := func(j *journal, n int) {
+		for range n {
+			for _, c := range channels {
+				all[c] = append(all[c], j.messages(c, len(all[c])+1, 1)...)
+			}
+		}
+	}
+	check := func(j *journal) {
+		t.Helper()
+		for _, c := range channels {
+			var got []engine.Event
+			for after := uint64(0); ; {
+				page, err := j.Messages(t.Context(), c, after, 0, 1_000)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(page) == 0 {
+					break
+				}
+				got, after = append(got, page...), page[len(page)-1].Seq
+			}
+			equal(t, "all messages of "+string(c), got, all[c])
+		}
+	}
+	for range 4 {
+		more(j, 600)
+		check(j)
+	}
+	session := j.Info().Session
+	j.shut()
+	b.restart()
+	j = b.reopen(session)
+	more(j, 100)
+	check(j)
+	left, right := b.split(j)
+	more(right, 700)
+	check(right)
+	j = b.merge(left, right)
+	more(j, 50)
+	check(j)
+}
+
+func testHistory(t *testing.T, open Opener) {
+	t.Run("Filters", func(t *testing.T) { historyFilters(t, open) })
+	t.Run("Pages", func(t *testing.T) { historyPages(t, open) })
+	t.Run("DefaultLimit", func(t *testing.T) {
+		j := newBench(t, open).create(engine.StoreSpec{})
+		want := j.put(engine.Record{Events: make([]engine.Event, 1_500)})
+		equal(t, "History without a limit", j.history(engine.HistoryQuery{}), want[:1_000])
+	})
+	t.Run("Unknown", func(t *testing.T) {
+		b := newBench(t, open)
+		j := b.create(engine.StoreSpec{})
+		_, err := j.History(t.Context(), engine.HistoryQuery{After: engine.EventID{Origin: j.Origin(), Seq: 9}})
+		wantCode(t, "History after an unknown event", err, abi.NotFound)
+		equal(t, "History of an unknown turn", j.history(engine.HistoryQuery{Turn: engine.EventID{Origin: engine.Origin{9}, Seq: 9}}), []engine.Event(nil))
+		_, err = b.storage.History(t.Context(), "nowhere", engine.HistoryQuery{})
+		wantCode(t, "History of an unknown session", err, abi.NotFound)
+	})
+}
+
+func historyFilters(t *testing.T, open Opener) {
+	j := newBench(t, open).create(engine.StoreSpec{})
+	var all []engine.Event
+	for i := range 60 {
+		turn := engine.EventID{Origin: j.Origin(), Seq: j.last + 1}
+		all = append(all, j.put(engine.Record{Events: []engine.Event{
+			{Kind: engine.EventTurnEnded, Creature: engine.CreatureID(fmt.Sprint("creature", i%3))},
+			{Kind: engine.EventChannelMessage, Creature: engine.CreatureID(fmt.Sprint("creature", i%3)), Turn: turn, Channel: engine.ChannelID(fmt.Sprint("c", i%2)), Seq: uint64(i/2 + 1)},
+		}})...)
+	}
+	for _, q := range []engine.HistoryQuery{
+		{},
+		{Kinds: []engine.EventKind{engine.EventTurnEnded}},
+		{Kinds: []engine.EventKind{engine.EventTurnEnded, engine.EventChannelMessage}, Creature: "creature1"},
+		{Kinds: []engine.EventKind{engine.EventLog}},
+		{Channel: "c1"},
+		{Channel: "c1", Kinds: []engine.EventKind{engine.EventChannelMessage}, Creature: "creature2"},
+		{Turn: all[40].ID},
+		{Creature: "nobody"},
+	} {
+		for _, newest := range []bool{false, true} {
+			for _, limit := range []int{0, 1, 7} {
+				q.Newest, q.Limit = newest, limit
+				equal(t, fmt.Sprintf("History(%+v)", q), j.history(q), choose(all, q))
+			}
+		}
+	}
+}
+
+// choose is History for a list that is in order.
+func choose(all []engine.Event, q engine.HistoryQuery) []engine.Event {
+	var out []engine.Event
+	behind := q.After.IsZero()
+	for _, e := range all {
+		if behind && fits(e, q) {
+			out = append(out, e)
+		}
+		behind = behind || e.ID == q.After
+	}
+	limit := q.Limit
+	if limit == 0 {
+		limit = 1_000
+	}
+	switch {
+	case len(out) <= limit:
+		return out
+	case q.Newest:
+		return out[len(out)-limit:]
+	}
+	return out[:limit]
+}
+
+func fits(e engine.Event, q engine.HistoryQuery) bool {
+	kind := len(q.Kinds) == 0
+	for _, k := range q.Kinds {
+		kind = kind || e.Kind == k
+	}
+	return kind && (q.Creature == "" || e.Creature == q.Creature) && (q.Channel == "" || e.Channel == q.Channel) &&
+		(q.Turn.IsZero() || e.Turn == q.Turn)
+}
+
+// historyPages reads a history of several interleaved origins in pages of
+// every size, forwards and from the end.
+func historyPages(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	left, right := b.create(engine.StoreSpec{}), b.create(engine.StoreSpec{})
+	var all []engine.Event
+	for i := range 40 {
+		j := left
+		if i%3 == 0 || i > 30 {
+			j = right
+		}
+		all = append(all, j.messages("c", i+1, 1)...)
+	}
+	j := b.merge(left, right)
+	for size := 1; size <= len(all)+1; size += 3 {
+		var got []engine.Event
+		for after := (engine.EventID{}); ; {
+			page := j.history(engine.HistoryQuery{After: after, Limit: size})
+			if len(page) == 0 {
+				break
+			}
+			got, after = append(got, page...), page[len(page)-1].ID
+		}
+		equal(t, fmt.Sprintf("all pages of %d", size), got, all)
+		equal(t, fmt.Sprintf("the newest %d", size), j.history(engine.HistoryQuery{Newest: true, Limit: size}), choose(all, engine.HistoryQuery{Newest: true, Limit: size}))
+		q := engine.HistoryQuery{Newest: true, Limit: size, After: all[25].ID, Kinds: []engine.EventKind{engine.EventChannelMessage}}
+		equal(t, fmt.Sprintf("the newest %d after the 26th", size), j.history(q), choose(all, q))
+	}
+}

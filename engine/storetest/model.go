@@ -1,0 +1,212 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+func testModel(t *testing.T, open Opener) {
+	rapid.Check(t, func(r *rapid.T) {
+		dir := t.TempDir()
+		p := &program{t: r, open: func() engine.Storage { return open(t, dir) }, want: newRows()}
+		p.storage = p.open()
+		defer func() { p.check(p.storage.Close()) }()
+		p.must(p.storage.Create(context.Background(), engine.StoreSpec{Graph: "g", Durability: engine.Normal}))
+		r.Repeat(map[string]func(*rapid.T){
+			"append": p.append,
+			"drop":   p.drop,
+			"reopen": p.reopen,
+			"cut":    p.cut,
+			"":       func(*rapid.T) {},
+			"read":   p.read,
+		})
+		p.reopen(r)
+	})
+}
+
+// rows are live rows by key.
+type rows struct {
+	events    []engine.Event
+	cursors   map[string]engine.CursorRow
+	state     map[string]engine.StateRow
+	heads     map[string]engine.HeadRow
+	producers map[string]engine.ProducerRow
+	edges     map[string]engine.EdgeRow
+}
+
+func newRows() *rows {
+	return &rows{
+		cursors: map[string]engine.CursorRow{}, state: map[string]engine.StateRow{}, heads: map[string]engine.HeadRow{},
+		producers: map[string]engine.ProducerRow{}, edges: map[string]engine.EdgeRow{},
+	}
+}
+
+// program runs random operations on a store and on rows.
+type program struct {
+	t       *rapid.T
+	open    func() engine.Storage
+	storage engine.Storage
+	store   engine.Store
+	last    uint64
+	want    *rows
+}
+
+func (p *program) check(err error) {
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *program) must(s engine.Store, err error) {
+	p.check(err)
+	p.store, p.last = s, s.Durable()
+}
+
+var (
+	anyCreature = rapid.SampledFrom([]engine.CreatureID{"a", "b", "c"})
+	anyChannel  = rapid.SampledFrom([]engine.ChannelID{"x", "y"})
+	anyBytes    = rapid.SliceOfN(rapid.Byte(), -1, 40)
+	anyKind     = rapid.SampledFrom(engine.EventKinds())
+)
+
+func (p *program) append(t *rapid.T) {
+	for range rapid.IntRange(1, 30).Draw(t, "records") {
+		r := &engine.Record{}
+		for range rapid.IntRange(0, 4).Draw(t, "events") {
+			p.last++
+			r.Events = append(r.Events, engine.Event{
+				ID: engine.EventID{Origin: p.store.Origin(), Seq: p.last}, Time: clock.Add(1), Kind: anyKind.Draw(t, "kind"),
+				Creature: anyCreature.Draw(t, "creature"), Channel: anyChannel.Draw(t, "channel"), Payload: anyBytes.Draw(t, "payload"),
+			})
+		}
+		c, ch, n := anyCreature.Draw(t, "creature"), anyChannel.Draw(t, "channel"), rapid.Uint64().Draw(t, "number")
+		switch rapid.IntRange(0, 4).Draw(t, "row") {
+		case 0:
+			r.Cursors = append(r.Cursors, engine.CursorRow{Reader: engine.ReaderID(c), Channel: ch, Seq: n})
+		case 1:
+			r.State = append(r.State, engine.StateRow{Creature: c, Key: string(ch), Value: anyBytes.Draw(t, "value"), Deleted: n%3 == 0})
+		case 2:
+			r.Heads = append(r.Heads, engine.HeadRow{Channel: ch, Seq: n})
+		case 3:
+			r.Producers = append(r.Producers, engine.ProducerRow{Channel: ch, Producer: string(c), Offset: n})
+		case 4:
+			r.Edges = append(r.Edges, engine.EdgeRow{Creature: c, Channel: ch, Direction: engine.Send, Order: n})
+		}
+		p.want.apply(r)
+		p.store.Append(r)
+	}
+}
+
+func (p *program) drop(t *rapid.T) {
+	r := &engine.Record{}
+	if rapid.Bool().Draw(t, "of a creature") {
+		r.Drop.Creatures = []engine.CreatureID{anyCreature.Draw(t, "creature")}
+	} else {
+		r.Drop.Channels = []engine.ChannelID{anyChannel.Draw(t, "channel")}
+	}
+	p.want.apply(r)
+	p.store.Append(r)
+}
+
+func (p *program) reopen(*rapid.T) {
+	session := p.store.Info().Session
+	p.check(p.store.Close(context.Background()))
+	p.check(p.storage.Close())
+	p.storage = p.open()
+	graphs, problems, err := p.storage.Saved(context.Background())
+	p.check(err)
+	if len(problems) > 0 || len(graphs) != 1 {
+		p.t.Fatalf("%d graphs saved; problems: %v", len(graphs), problems)
+	}
+	p.compare("cursors", sorted(graphs[0].Cursors), sorted(slices.Collect(maps.Values(p.want.cursors))))
+	p.compare("heads", sorted(graphs[0].Heads), sorted(slices.Collect(maps.Values(p.want.heads))))
+	p.compare("producers", sorted(graphs[0].Producers), sorted(slices.Collect(maps.Values(p.want.producers))))
+	p.compare("edges", sorted(graphs[0].Edges), sorted(slices.Collect(maps.Values(p.want.edges))))
+	p.must(p.storage.Open(context.Background(), session))
+	p.read(p.t)
+}
+
+// cut gives the graph a new store, which has to hold the same.
+func (p *program) cut(*rapid.T) {
+	want, old := p.want, p.store
+	stores, err := p.storage.Cut(context.Background(), engine.Cut{Kind: "split", Parents: []engine.Store{old}, Children: []engine.CutChild{{
+		StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal}, Parents: []engine.SessionID{old.Info().Session},
+		Creatures: []engine.CreatureID{"a", "b", "c"}, Channels: []engine.ChannelID{"x", "y"},
+		First: func(engine.Origin) *engine.Record {
+			return &engine.Record{Heads: slices.Collect(maps.Values(want.heads)), Edges: slices.Collect(maps.Values(want.edges))}
+		},
+	}}})
+	p.check(err)
+	p.must(stores[0], nil)
+}
+
+func (p *program) read(*rapid.T) {
+	events, err := p.store.History(context.Background(), engine.HistoryQuery{Limit: 1 << 20})
+	p.check(err)
+	p.compare("events", events, p.want.events)
+	for _, c := range []engine.CreatureID{"a", "b", "c"} {
+		want := map[string][]byte{}
+		for _, row := range p.want.state {
+			if row.Creature == c {
+				want[row.Key] = row.Value
+			}
+		}
+		got, err := p.store.State(context.Background(), c)
+		p.check(err)
+		p.compare("state of "+string(c), got, want)
+	}
+}
+
+func (p *program) compare(what string, got, want any) {
+	if diff := difference(got, want); diff != "" {
+		p.t.Fatalf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// sorted orders a list by its text.
+func sorted[R any](list []R) []R {
+	out := slices.Clone(list)
+	slices.SortFunc(out, func(a, b R) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return out
+}
+
+func (w *rows) apply(r *engine.Record) {
+	w.events = append(w.events, r.Events...)
+	for _, c := range r.Drop.Creatures {
+		maps.DeleteFunc(w.cursors, func(_ string, row engine.CursorRow) bool { return row.Reader == engine.ReaderID(c) })
+		maps.DeleteFunc(w.state, func(_ string, row engine.StateRow) bool { return row.Creature == c })
+		maps.DeleteFunc(w.edges, func(_ string, row engine.EdgeRow) bool { return row.Creature == c })
+	}
+	for _, c := range r.Drop.Channels {
+		maps.DeleteFunc(w.cursors, func(_ string, row engine.CursorRow) bool { return row.Channel == c })
+		maps.DeleteFunc(w.edges, func(_ string, row engine.EdgeRow) bool { return row.Channel == c })
+		maps.DeleteFunc(w.producers, func(_ string, row engine.ProducerRow) bool { return row.Channel == c })
+		delete(w.heads, string(c))
+	}
+	for _, row := range r.Cursors {
+		w.cursors[string(row.Reader)+" "+string(row.Channel)] = row
+	}
+	for _, row := range r.State {
+		key := string(row.Creature) + " " + row.Key
+		if w.state[key] = row; row.Deleted {
+			delete(w.state, key)
+		}
+	}
+	for _, row := range r.Heads {
+		w.heads[string(row.Channel)] = row
+	}
+	for _, row := range r.Producers {
+		w.producers[string(row.Channel)+" "+row.Producer] = row
+	}
+	for _, row := range r.Edges {
+		w.edges[string(row.Creature)+" "+string(row.Channel)] = row
+	}
+}

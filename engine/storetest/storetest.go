@@ -1,0 +1,224 @@
+// Package storetest is the test suite for implementers of [engine.Storage]
+// and [engine.Store]. It is for tests only.
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// Opener opens the session directory dir, and creates it if need be. The suite
+// closes what it has opened. A test fails through t when it cannot be opened.
+type Opener func(t *testing.T, dir string) engine.Storage
+
+// Run tests an implementation. Run it with the race detector too.
+func Run(t *testing.T, open func(t *testing.T, dir string) engine.Storage) {
+	for _, group := range []struct {
+		name string
+		run  func(*testing.T, Opener)
+	}{
+		{"Append", testAppend},
+		{"Live", testLive},
+		{"Messages", testMessages},
+		{"History", testHistory},
+		{"Reopen", testReopen},
+		{"Sessions", testSessions},
+		{"Cut", testCut},
+		{"CutFails", testCutFails},
+		{"Waiting", testWaiting},
+		{"Model", testModel},
+	} {
+		t.Run(group.name, func(t *testing.T) { group.run(t, open) })
+	}
+}
+
+// clock gives every event of the suite a time of its own.
+var clock atomic.Int64
+
+func init() { clock.Store(1_700_000_000_000_000_000) } // any time that is not zero
+
+// bench is an open directory in a test.
+type bench struct {
+	t       *testing.T
+	open    Opener
+	dir     string
+	storage engine.Storage
+}
+
+func newBench(t *testing.T, open Opener) *bench {
+	b := &bench{t: t, open: open, dir: t.TempDir()}
+	b.storage = open(t, b.dir)
+	t.Cleanup(func() { b.close() })
+	return b
+}
+
+func (b *bench) close() {
+	if b.storage == nil {
+		return
+	}
+	if err := b.storage.Close(); err != nil {
+		b.t.Errorf("Close: %v", err)
+	}
+	b.storage = nil
+}
+
+// restart closes the directory and opens it again.
+func (b *bench) restart() {
+	b.t.Helper()
+	b.close()
+	b.storage = b.open(b.t, b.dir)
+}
+
+func (b *bench) create(spec engine.StoreSpec) *journal {
+	b.t.Helper()
+	if spec.Durability == engine.Volatile {
+		spec.Durability = engine.Normal
+	}
+	if spec.Graph == "" {
+		spec.Graph = "g"
+	}
+	s, err := b.storage.Create(b.t.Context(), spec)
+	if err != nil {
+		b.t.Fatalf("Create: %v", err)
+	}
+	return newJournal(b.t, s)
+}
+
+func (b *bench) reopen(session engine.SessionID) *journal {
+	b.t.Helper()
+	s, err := b.storage.Open(b.t.Context(), session)
+	if err != nil {
+		b.t.Fatalf("Open(%s): %v", session, err)
+	}
+	return newJournal(b.t, s)
+}
+
+func (b *bench) saved() []engine.SavedGraph {
+	b.t.Helper()
+	graphs, problems, err := b.storage.Saved(b.t.Context())
+	if err != nil || len(problems) > 0 {
+		b.t.Fatalf("Saved: %v, problems %v", err, problems)
+	}
+	return graphs
+}
+
+// journal is a store that numbers what is appended.
+type journal struct {
+	engine.Store
+	t    *testing.T
+	last uint64
+}
+
+func newJournal(t *testing.T, s engine.Store) *journal {
+	return &journal{Store: s, t: t, last: s.Durable()}
+}
+
+// stamp gives events their ids and times.
+func (j *journal) stamp(r *engine.Record) *engine.Record {
+	for i := range r.Events {
+		j.last++
+		r.Events[i].ID = engine.EventID{Origin: j.Origin(), Seq: j.last}
+		if r.Events[i].Time == 0 {
+			r.Events[i].Time = clock.Add(1)
+		}
+	}
+	return r
+}
+
+// put appends a record and answers its events.
+func (j *journal) put(r engine.Record) []engine.Event {
+	j.stamp(&r)
+	events := slices.Clone(r.Events)
+	j.Append(&r)
+	return events
+}
+
+// messages appends n messages to a channel, one record each, and its head.
+func (j *journal) messages(channel engine.ChannelID, from, n int) []engine.Event {
+	var out []engine.Event
+	for i := range n {
+		seq := uint64(from + i)
+		out = append(out, j.put(engine.Record{
+			Events: []engine.Event{message(channel, seq)},
+			Heads:  []engine.HeadRow{{Channel: channel, Seq: seq}},
+		})...)
+	}
+	return out
+}
+
+func message(channel engine.ChannelID, seq uint64) engine.Event {
+	return engine.Event{Kind: engine.EventChannelMessage, Graph: "g", Channel: channel, Seq: seq, Payload: fmt.Appendf(nil, "%s %d", channel, seq)}
+}
+
+func (j *journal) wait() {
+	j.t.Helper()
+	if err := j.Wait(j.t.Context(), j.last); err != nil {
+		j.t.Fatalf("Wait(%d): %v", j.last, err)
+	}
+}
+
+func (j *journal) history(q engine.HistoryQuery) []engine.Event {
+	j.t.Helper()
+	events, err := j.History(j.t.Context(), q)
+	if err != nil {
+		j.t.Fatalf("History(%+v): %v", q, err)
+	}
+	return events
+}
+
+func (j *journal) shut() {
+	j.t.Helper()
+	if err := j.Close(context.Background()); err != nil {
+		j.t.Fatalf("Close: %v", err)
+	}
+}
+
+// equal compares without telling an absent list from an empty one; bytes are
+// told apart, for nil and empty payloads are different things.
+func equal(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if diff := difference(got, want); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// difference answers "" for equal values. It only explains what differs: for
+// long lists explaining is slow.
+func difference(got, want any) string {
+	if reflect.DeepEqual(got, want) {
+		return ""
+	}
+	return cmp.Diff(want, got, lists)
+}
+
+var lists = cmp.Options{
+	equateEmpty[engine.Event](), equateEmpty[engine.CreatureRow](), equateEmpty[engine.ChannelRow](), equateEmpty[engine.HeadRow](),
+	equateEmpty[engine.EdgeRow](), equateEmpty[engine.CursorRow](), equateEmpty[engine.ProducerRow](), equateEmpty[engine.SessionID](),
+}
+
+func equateEmpty[T any]() cmp.Option {
+	return cmp.FilterValues(func(a, b []T) bool { return len(a) == 0 && len(b) == 0 }, cmp.Comparer(func(_, _ []T) bool { return true }))
+}
+
+// wantCode checks that an error has a code and says what to do.
+func wantCode(t *testing.T, what string, err error, code abi.Code) {
+	t.Helper()
+	if abi.CodeOf(err) != code {
+		t.Errorf("%s: got %v (code %s), want the code %s", what, err, abi.CodeOf(err), code)
+		return
+	}
+	var typed *abi.Error
+	if errors.As(err, &typed) && typed.Message == "" {
+		t.Errorf("%s: %v has no message", what, err)
+	}
+}

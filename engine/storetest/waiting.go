@@ -1,0 +1,111 @@
+package storetest
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+func testWaiting(t *testing.T, open Opener) {
+	t.Run("Many", func(t *testing.T) { manyWaiters(t, open) })
+	t.Run("Ends", func(t *testing.T) {
+		j := newBench(t, open).create(engine.StoreSpec{})
+		ctx, cancel := context.WithCancel(t.Context())
+		answer := make(chan error)
+		go func() { answer <- j.Wait(ctx, 1) }() // of an event that nobody appends
+		cancel()
+		if err := <-answer; err == nil {
+			t.Error("Wait for an event that was not appended succeeded")
+		}
+	})
+	t.Run("CloseAnswers", func(t *testing.T) {
+		j := newBench(t, open).create(engine.StoreSpec{})
+		answer := make(chan error)
+		go func() { answer <- j.Wait(context.Background(), 1) }()
+		j.shut()
+		if err := <-answer; err == nil {
+			t.Error("Wait on a store that was closed meanwhile succeeded")
+		}
+	})
+	t.Run("Room", func(t *testing.T) { room(t, open) })
+	t.Run("Notify", func(t *testing.T) { notify(t, open) })
+}
+
+// manyWaiters appends from many goroutines, as a graph does in its critical
+// section, and reads beside them.
+func manyWaiters(t *testing.T, open Opener) {
+	j := newBench(t, open).create(engine.StoreSpec{Durability: engine.Full})
+	const producers, each = 64, 25
+	var critical sync.Mutex
+	var group sync.WaitGroup
+	for p := range producers {
+		group.Go(func() {
+			for i := range each {
+				critical.Lock()
+				seq := j.put(engine.Record{
+					Events:  []engine.Event{{Kind: engine.EventTurnEnded, Attempt: p + 1}},
+					Cursors: []engine.CursorRow{{Reader: "a", Channel: "c", Seq: j.last}},
+				})[0].ID.Seq
+				critical.Unlock()
+				if err := j.Wait(t.Context(), seq); err != nil {
+					t.Error(err)
+					return
+				}
+				if j.Durable() < seq {
+					t.Errorf("Durable is %d after Wait(%d)", j.Durable(), seq)
+				}
+				if i%8 == 0 {
+					if _, err := j.History(t.Context(), engine.HistoryQuery{Newest: true, Limit: 3}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+	if n := len(j.history(engine.HistoryQuery{Limit: producers*each + 1})); n != producers*each {
+		t.Errorf("%d events, want %d", n, producers*each)
+	}
+}
+
+// room appends far more than any bound, waiting for room as a graph does.
+func room(t *testing.T, open Opener) {
+	j := newBench(t, open).create(engine.StoreSpec{})
+	payload := make([]byte, 1<<20)
+	for range 64 {
+		if err := j.Room(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		j.put(engine.Record{Events: []engine.Event{{Kind: engine.EventOutput, Payload: payload}}})
+	}
+	j.wait()
+	if err := j.Room(t.Context()); err != nil {
+		t.Errorf("Room when everything is written: %v", err)
+	}
+	if j.Err() != nil {
+		t.Errorf("Err: %v", j.Err())
+	}
+}
+
+func notify(t *testing.T, open Opener) {
+	j := newBench(t, open).create(engine.StoreSpec{})
+	var highest atomic.Uint64
+	risen := make(chan struct{}, 1)
+	j.Notify(func() {
+		highest.Store(j.Durable())
+		select {
+		case risen <- struct{}{}:
+		default:
+		}
+	})
+	last := j.messages("c", 1, 100)[99].ID.Seq
+	for highest.Load() < last {
+		<-risen
+	}
+	j.Notify(nil)
+	j.messages("c", 101, 1)
+	j.wait()
+}

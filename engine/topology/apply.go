@@ -1,0 +1,119 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// Apply carries out operations in order and returns one delta for each. Either
+// all succeed, or none has any effect; the error then is an [*abi.Error] whose
+// Op is the name of the operation that failed and whose message, if there are
+// several, says which it was (IDs["index"] counts from zero).
+//
+// Ids taken from ids by operations that are undone are not given back.
+func (s *State) Apply(ids IDs, ops ...Op) ([]Delta, error) {
+	e := &edit{State: s, ids: ids, before: s.last, scratch: s.scratch}
+	defer e.release()
+	return e.apply(ops)
+}
+
+// apply carries out a batch, or nothing of it.
+func (e *edit) apply(ops []Op) ([]Delta, error) {
+	deltas := make([]Delta, 0, len(ops))
+	for i, op := range ops {
+		e.delta, e.moved, e.changes = Delta{}, nil, e.changes[:0]
+		if err := e.run(op); err != nil {
+			e.revert()
+			err = numbered(err, i, len(ops))
+			err.Op = e.delta.Op
+			return nil, err
+		}
+		deltas = append(deltas, e.finish())
+	}
+	return deltas, nil
+}
+
+// run carries out one operation and records what it does.
+func (e *edit) run(op Op) *abi.Error {
+	switch op := op.(type) {
+	case AddCreature:
+		e.delta.Op = op.op()
+		return e.addCreatureOp(op)
+	case RemoveCreature:
+		e.delta.Op = op.op()
+		return e.removeCreatureOp(op)
+	case AddChannel:
+		e.delta.Op = op.op()
+		return e.addChannelOp(op)
+	case RemoveChannel:
+		e.delta.Op = op.op()
+		return e.removeChannelOp(op)
+	case Connect:
+		e.delta.Op = op.op()
+		return e.connectOp(op)
+	case Disconnect:
+		e.delta.Op = op.op()
+		return e.disconnectOp(op)
+	case SetEdge:
+		e.delta.Op = op.op()
+		return e.setEdgeOp(op)
+	case SetStopped:
+		e.delta.Op = op.op()
+		return e.flagOp(op.ID, func(f *flags) { f.stopped = op.Stopped })
+	case SetPrivileged:
+		e.delta.Op = op.op()
+		return e.flagOp(op.ID, func(f *flags) { f.privileged = op.Privileged })
+	case SetRoot:
+		e.delta.Op = op.op()
+		return e.flagOp(op.ID, func(f *flags) { f.root = op.Root })
+	}
+	e.delta.Op = "apply"
+	return &abi.Error{
+		Code:    abi.InvalidArgument,
+		Message: fmt.Sprintf("%T is not an operation", op),
+		Remedy:  "give the operations of this package as values",
+	}
+}
+
+// finish completes the delta of an operation that succeeded.
+func (e *edit) finish() Delta {
+	slices.SortFunc(e.moved, byAge)
+	for _, c := range e.moved {
+		e.delta.Affected = append(e.delta.Affected, c.id)
+	}
+	if len(e.changes) > 0 {
+		e.delta.Changes = slices.Clone(e.changes)
+		clear(e.changes)
+	}
+	return e.delta
+}
+
+// revert undoes all operations of the batch.
+func (e *edit) revert() {
+	for _, back := range slices.Backward(e.undo) {
+		back()
+	}
+	e.last = e.before
+}
+
+// release gives the scratch space back for the next batch, without holding on
+// to what an unusually large one used.
+func (e *edit) release() {
+	const usual = 1024
+	clear(e.undo)
+	clear(e.changes)
+	e.State.scratch = scratch{e.undo[:0], e.changes[:0]}
+	if cap(e.undo) > usual || cap(e.changes) > usual {
+		e.State.scratch = scratch{}
+	}
+}
+
+// within says that the operation concerns graphs that stay what they are.
+func (e *edit) within(graphs ...*graph) {
+	for _, g := range graphs {
+		e.delta.OldGraphs = append(e.delta.OldGraphs, g.id)
+		e.delta.NewGraphs = append(e.delta.NewGraphs, g.id)
+	}
+}

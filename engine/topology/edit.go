@@ -1,0 +1,189 @@
+package topology
+
+import "github.com/seed47132306/terrarium/abi"
+
+// edit is one batch under way. Its methods in this file are the only ones
+// that change a state; each notes the [Change] it makes and how to undo it.
+type edit struct {
+	*State
+	ids    IDs
+	before counters    // before the batch
+	delta  Delta       // of the present operation
+	moved  []*creature // those whose graph id it changed
+	scratch
+}
+
+// scratch is space that one batch after the other uses.
+type scratch struct {
+	undo    []func() // of the whole batch
+	changes []Change // of the present operation
+}
+
+func (e *edit) note(c Change, undo func()) {
+	e.changes = append(e.changes, c)
+	e.undo = append(e.undo, undo)
+}
+
+func (e *edit) addGraph() (*graph, *abi.Error) {
+	id := e.ids.NewGraph()
+	if id == "" || e.ended[id] != nil || e.graphs[id] != nil {
+		return nil, unusableID(aGraph, string(id))
+	}
+	e.last.graph++
+	g := newGraph(id, e.last.graph)
+	e.graphs[id] = g
+	e.note(Change{Kind: GraphAdded, Graph: id}, func() { delete(e.graphs, id) })
+	return g, nil
+}
+
+// endGraph ends a graph that has no members left. into is nil if it did not
+// become part of another.
+func (e *edit) endGraph(g, into *graph) {
+	delete(e.graphs, g.id)
+	change := Change{Kind: GraphEnded, Graph: g.id}
+	forget := func() {}
+	switch {
+	case into != nil:
+		change.Into = into.id
+		forget = e.bequeath(g, into)
+	case g.past != nil:
+		g.past.graph = nil
+		forget = func() { g.past.graph = g }
+	}
+	e.note(change, func() {
+		forget()
+		e.graphs[g.id] = g
+	})
+}
+
+func (e *edit) addCreature(c *creature, g *graph) {
+	e.last.creature++
+	c.born = e.last.creature
+	e.creatures[c.id] = c
+	g.attachCreature(c)
+	e.note(Change{Kind: CreatureAdded, Creature: c.id, Name: c.name, Graph: g.id}, func() {
+		g.detachCreature(c)
+		delete(e.creatures, c.id)
+	})
+}
+
+// removeCreature removes a creature that has no edges left.
+func (e *edit) removeCreature(c *creature) {
+	g := c.graph
+	g.detachCreature(c)
+	delete(e.creatures, c.id)
+	e.note(Change{Kind: CreatureRemoved, Creature: c.id, Graph: g.id}, func() {
+		e.creatures[c.id] = c
+		g.attachCreature(c)
+	})
+}
+
+// makeChannel declares a channel with an id of the caller's.
+func (e *edit) makeChannel(name string, g *graph) (*channel, *abi.Error) {
+	id := e.ids.NewChannel()
+	if id == "" || e.channels[id] != nil {
+		return nil, unusableID(aChannel, string(id))
+	}
+	ch := e.newChannel(id, name)
+	e.addChannel(ch, g)
+	return ch, nil
+}
+
+func (e *edit) addChannel(ch *channel, g *graph) {
+	e.last.channel++
+	ch.born = e.last.channel
+	e.channels[ch.id] = ch
+	g.attachChannel(ch)
+	e.note(Change{Kind: ChannelAdded, Channel: ch.id, Name: ch.name, Graph: g.id}, func() {
+		g.detachChannel(ch)
+		delete(e.channels, ch.id)
+	})
+}
+
+// removeChannel removes a channel that has no edges left.
+func (e *edit) removeChannel(ch *channel) {
+	g := ch.graph
+	g.detachChannel(ch)
+	delete(e.channels, ch.id)
+	e.note(Change{Kind: ChannelRemoved, Channel: ch.id, Graph: g.id}, func() {
+		e.channels[ch.id] = ch
+		g.attachChannel(ch)
+	})
+}
+
+func (e *edit) addEdge(c *creature, ch *channel, d Direction, alias string) {
+	e.last.edge++
+	seq := e.last.edge
+	e.switchOn(c, ch, d, half{alias, seq})
+	e.note(Change{Kind: EdgeAdded, Creature: c.id, Channel: ch.id, Direction: d, Alias: alias},
+		func() { e.switchOff(c, ch, d) })
+}
+
+// removeEdge removes an edge and reports whether its creature and its channel
+// have no path to each other any more.
+func (e *edit) removeEdge(c *creature, ch *channel, d Direction) (split bool) {
+	old, split := e.switchOff(c, ch, d)
+	e.note(Change{Kind: EdgeRemoved, Creature: c.id, Channel: ch.id, Direction: d, Alias: old.alias},
+		func() { e.switchOn(c, ch, d, old) })
+	return split
+}
+
+func (e *edit) moveCreature(c *creature, to *graph) {
+	from := c.graph
+	from.detachCreature(c)
+	to.attachCreature(c)
+	e.moved = append(e.moved, c)
+	e.note(Change{Kind: CreatureMoved, Creature: c.id, Graph: to.id, From: from.id}, func() {
+		to.detachCreature(c)
+		from.attachCreature(c)
+	})
+}
+
+func (e *edit) moveChannel(ch *channel, to *graph) {
+	from := ch.graph
+	from.detachChannel(ch)
+	to.attachChannel(ch)
+	e.note(Change{Kind: ChannelMoved, Channel: ch.id, Graph: to.id, From: from.id}, func() {
+		to.detachChannel(ch)
+		from.attachChannel(ch)
+	})
+}
+
+func (e *edit) renameCreature(c *creature, name string) {
+	set := func(name string) {
+		delete(c.graph.creatureNames, c.name)
+		c.name = name
+		c.graph.creatureNames[name] = c
+	}
+	old := c.name
+	set(name)
+	e.delta.Renamed = append(e.delta.Renamed, Renaming{Creature: c.id, Old: old, New: name})
+	e.note(Change{Kind: CreatureRenamed, Creature: c.id, Name: name}, func() { set(old) })
+}
+
+func (e *edit) renameChannel(ch *channel, name string) {
+	set := func(name string) {
+		delete(ch.graph.channelNames, ch.name)
+		ch.name = name
+		ch.graph.channelNames[name] = ch
+	}
+	old := ch.name
+	set(name)
+	e.delta.Renamed = append(e.delta.Renamed, Renaming{Channel: ch.id, Old: old, New: name})
+	e.note(Change{Kind: ChannelRenamed, Channel: ch.id, Name: name}, func() { set(old) })
+}
+
+// flags are what an operation may set on a creature.
+type flags struct{ stopped, privileged, root bool }
+
+func (e *edit) setFlags(c *creature, to flags) {
+	set := func(f flags) {
+		g := c.graph
+		g.detachCreature(c)
+		c.stopped, c.privileged, c.root = f.stopped, f.privileged, f.root
+		g.attachCreature(c)
+	}
+	old := flags{c.stopped, c.privileged, c.root}
+	set(to)
+	e.note(Change{Kind: FlagsChanged, Creature: c.id}, func() { set(old) })
+}

@@ -1,0 +1,148 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+)
+
+// CheckInternals checks what cannot be seen from outside: positions, counters
+// and indexes.
+func (s *State) CheckInternals() error {
+	var creatures, channels, links int
+	for id, g := range s.graphs {
+		if id != g.id || s.ended[id] != nil {
+			return fmt.Errorf("graph %s is filed as %s", g.id, id)
+		}
+		creatures += g.size()
+		channels += len(g.channels)
+		if len(g.creatureNames) != g.size() || len(g.channelNames) != len(g.channels) {
+			return fmt.Errorf("graph %s: names do not match members", id)
+		}
+		for r := range g.elders {
+			if err := g.checkElders(rank(r)); err != nil {
+				return err
+			}
+		}
+		for i, ch := range g.channels {
+			if ch.graph != g || ch.at != i || s.channels[ch.id] != ch || g.channelNames[ch.name] != ch {
+				return fmt.Errorf("graph %s: channel %s is misfiled", id, ch.id)
+			}
+			links += len(ch.links)
+			if err := ch.checkLinks(); err != nil {
+				return err
+			}
+		}
+	}
+	if creatures != len(s.creatures) || channels != len(s.channels) || links != s.linkCount {
+		return fmt.Errorf("%d creatures, %d channels and %d links are filed as %d, %d and %d",
+			creatures, channels, links, len(s.creatures), len(s.channels), s.linkCount)
+	}
+	for _, c := range s.creatures {
+		if err := c.checkLinks(s); err != nil {
+			return err
+		}
+		if err := c.checkTree(); err != nil {
+			return err
+		}
+	}
+	for _, ch := range s.channels {
+		if err := ch.checkTree(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTree checks the stop of n and those of its links.
+func (n *node) checkTree() error {
+	stops := []*stop{n.stop}
+	for i, l := range n.links {
+		tied := l.there != nil && l.back != nil
+		if *l.position(n) != i || tied != (i < n.trees) {
+			return fmt.Errorf("link %d of %d is misplaced", i, len(n.links))
+		}
+		if tied {
+			stops = append(stops, l.there, l.back)
+		}
+		if l.far(n).stop.tour() != n.stop.tour() {
+			return fmt.Errorf("link %d leads to another tree", i)
+		}
+	}
+	if n.stop.spare != (len(n.links) > n.trees) || n.stop.node != n {
+		return fmt.Errorf("stop of a node with %d of %d links in the tree is %+v", n.trees, len(n.links), n.stop)
+	}
+	for _, s := range stops {
+		below := s.spare
+		for _, under := range []*stop{s.left, s.right} {
+			if under == nil {
+				continue
+			}
+			below = below || under.below
+			if under.up != s || under.priority > s.priority {
+				return fmt.Errorf("stop %+v is above %+v", s, under)
+			}
+		}
+		if s.below != below || s.tour() != n.stop.tour() {
+			return fmt.Errorf("stop %+v is marked wrongly or astray", s)
+		}
+	}
+	return nil
+}
+
+func (g *graph) checkElders(r rank) error {
+	items := g.elders[r].items
+	for i, c := range items {
+		if c.at[r] != i || c.graph != g || i > 0 && elder(c, items[(i-1)/2]) {
+			return fmt.Errorf("graph %s: creature %s is misplaced", g.id, c.id)
+		}
+	}
+	for _, c := range g.elders[everyone].items {
+		belongs := [ranks]bool{true, c.privileged, c.root}[r]
+		if belongs != slices.Contains(items, c) || g.creatureNames[c.name] != c {
+			return fmt.Errorf("graph %s: creature %s is misfiled", g.id, c.id)
+		}
+	}
+	return nil
+}
+
+func (c *creature) checkLinks(s *State) error {
+	sends := 0
+	for i, l := range c.links {
+		if l.creature != c || l.atCreature != i || c.link(l.channel) != l {
+			return fmt.Errorf("creature %s: link %d is misfiled", c.id, i)
+		}
+		if l.send.on() {
+			sends++
+			if c.sending(l.send.alias) != l {
+				return fmt.Errorf("creature %s: alias %s is misfiled", c.id, l.send.alias)
+			}
+		}
+	}
+	if c.index != nil && sends != len(c.index) {
+		return fmt.Errorf("creature %s: %d aliases for %d edges", c.id, len(c.index), sends)
+	}
+	return nil
+}
+
+func (ch *channel) checkLinks() error {
+	var senders, listeners int
+	for i, l := range ch.links {
+		if l.channel != ch || l.atChannel != i || !l.send.on() && !l.listen.on() {
+			return fmt.Errorf("channel %s: link %d is misfiled", ch.id, i)
+		}
+		if l.send.on() {
+			senders++
+		}
+		if l.listen.on() {
+			listeners++
+		}
+	}
+	if ch.index != nil && len(ch.index) != len(ch.links) {
+		return fmt.Errorf("channel %s: %d of %d links are indexed", ch.id, len(ch.index), len(ch.links))
+	}
+	if senders != ch.senders || listeners != ch.listeners {
+		return fmt.Errorf("channel %s: %d senders and %d listeners counted as %d and %d",
+			ch.id, senders, listeners, ch.senders, ch.listeners)
+	}
+	return nil
+}

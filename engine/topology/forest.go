@@ -1,0 +1,156 @@
+package topology
+
+// join puts a new link into the spanning forest: into a tree if it connects
+// two, else among the spare links of its ends.
+func (s *State) join(l *link) {
+	a, b := &l.creature.node, &l.channel.node
+	a.add(l)
+	b.add(l)
+	if a.alone() || b.alone() || a.stop.tour() != b.stop.tour() {
+		s.tie(l)
+	}
+	a.markSpare()
+	b.markSpare()
+}
+
+// part takes a link out of the forest. It reports whether this left its ends
+// without any path.
+func (s *State) part(l *link) (split bool) {
+	a, b := &l.creature.node, &l.channel.node
+	if l.there == nil {
+		a.remove(l)
+		b.remove(l)
+		a.markSpare()
+		b.markSpare()
+		return false
+	}
+	bridge := l.untie()
+	if bridge == nil {
+		return true
+	}
+	s.tie(bridge)
+	bridge.creature.markSpare()
+	bridge.channel.markSpare()
+	return false
+}
+
+// tie makes l a link of the tree, joining the tours of its ends.
+func (s *State) tie(l *link) {
+	a, b := &l.creature.node, &l.channel.node
+	l.there, l.back = s.newStop(nil), s.newStop(nil)
+	if a.alone() {
+		a, b = b, a
+	}
+	if b.alone() {
+		a.stop.insertAfter(l.there)
+		l.there.insertAfter(b.stop)
+		b.stop.insertAfter(l.back)
+	} else {
+		front, rear := b.stop.divideBefore()
+		inner := concat(rear, front)
+		front, rear = a.stop.divideAfter()
+		concat(concat(concat(front, l.there), concat(inner, l.back)), rear)
+	}
+	a.promote(l)
+	b.promote(l)
+}
+
+// untie takes l, a link of the tree, out of the forest. It returns a spare link
+// that connects the two sides, or nil if there is none.
+func (l *link) untie() (bridge *link) {
+	a, b := &l.creature.node, &l.channel.node
+	if b.trees == 1 {
+		a, b = b, a
+	}
+	var one, other *stop
+	if a.trees == 1 {
+		// What is walked around a leaf is the leaf.
+		l.there.remove()
+		l.back.remove()
+		a.stop.remove()
+	} else {
+		one, other = l.sides()
+	}
+	l.there, l.back = nil, nil
+	for _, n := range []*node{a, b} {
+		n.demote(l)
+		n.remove(l)
+	}
+	switch {
+	case !a.alone():
+		return crossing(one, other)
+	case len(a.links) > 0:
+		return a.links[0]
+	}
+	return nil
+}
+
+// sides divides the tour into what is on either side of l.
+func (l *link) sides() (one, other *stop) {
+	before, after := l.there.takeOut()
+	if after != nil && l.back.tour() == after {
+		one, after = l.back.takeOut()
+	} else {
+		before, one = l.back.takeOut()
+	}
+	return one, concat(before, after)
+}
+
+// crossing finds a spare link from one tour to the other. It goes through
+// those of both sides in turn, so that the side that has fewer decides the
+// cost.
+func crossing(one, other *stop) *link {
+	a, b := spares{tour: one}, spares{tour: other}
+	a.start()
+	b.start()
+	for {
+		if l, more := a.look(); l != nil || !more {
+			return l
+		}
+		if l, more := b.look(); l != nil || !more {
+			return l
+		}
+	}
+}
+
+// spares goes through the spare links of a tour.
+type spares struct {
+	tour *stop
+	at   *stop
+	next int // in the links of at.node
+}
+
+func (s *spares) start() {
+	if s.at = s.tour.firstSpare(); s.at != nil {
+		s.next = s.at.node.trees
+	}
+}
+
+// look examines the next link. It returns it if it leads to another tour;
+// more is false if there is none left.
+func (s *spares) look() (leads *link, more bool) {
+	for s.at != nil && s.next == len(s.at.node.links) {
+		if s.at = s.at.followingSpare(); s.at != nil {
+			s.next = s.at.node.trees
+		}
+	}
+	if s.at == nil {
+		return nil, false
+	}
+	l := s.at.node.links[s.next]
+	s.next++
+	if far := l.far(s.at.node); far.stop.tour() != s.tour {
+		return l, true
+	}
+	return nil, true
+}
+
+// newStop makes a stop. Its priority is a hash of how many there were before:
+// spread like a random number and yet the same on every run.
+func (s *State) newStop(n *node) *stop {
+	s.stops++
+	z := s.stops * 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return &stop{node: n, priority: uint32(z >> 32)}
+}

@@ -1,0 +1,112 @@
+package topology
+
+// few is how many links are searched one by one. Nodes with more keep indexes,
+// which most never need: a map for everyone would cost more in memory and in
+// growing than it saves.
+const few = 24
+
+// link returns the link of c and ch, or nil.
+func (c *creature) link(ch *channel) *link {
+	if len(c.links) > few && ch.index != nil {
+		return ch.index[c]
+	}
+	links := c.links
+	if len(ch.links) < len(links) {
+		links = ch.links
+	}
+	for _, l := range links {
+		if l.creature == c && l.channel == ch {
+			return l
+		}
+	}
+	return nil
+}
+
+// sending returns the link on which c sends by that alias, or nil.
+func (c *creature) sending(alias string) *link {
+	if c.index != nil {
+		return c.index[alias]
+	}
+	for _, l := range c.links {
+		if l.send.on() && l.send.alias == alias {
+			return l
+		}
+	}
+	return nil
+}
+
+// switchOn makes an edge, and the link that carries it if there is none yet.
+func (s *State) switchOn(c *creature, ch *channel, d Direction, to half) {
+	l := c.link(ch)
+	if l == nil {
+		l = &link{creature: c, channel: ch}
+		s.join(l)
+		s.linkCount++
+		ch.indexLink(l)
+	}
+	*l.half(d) = to
+	if d == Listen {
+		ch.listeners++
+		return
+	}
+	ch.senders++
+	c.indexSend(l)
+}
+
+// switchOff removes an edge, which must be there, and with the last edge its
+// link. It returns the edge as it was, and whether c and ch have no path to each
+// other any more.
+func (s *State) switchOff(c *creature, ch *channel, d Direction) (was half, split bool) {
+	l := c.link(ch)
+	h := l.half(d)
+	was, *h = *h, half{}
+	if d == Listen {
+		ch.listeners--
+	} else {
+		ch.senders--
+		delete(c.index, was.alias)
+	}
+	if l.listen.on() || l.send.on() {
+		return was, false
+	}
+	split = s.part(l)
+	s.linkCount--
+	delete(ch.index, c)
+	// Halfway down, so that going up and down by one does not rebuild them.
+	if len(ch.links) < few/2 {
+		ch.index = nil
+	}
+	if len(c.links) < few/2 {
+		c.index = nil
+	}
+	return was, split
+}
+
+// indexLink files a new link, if ch has so many that it keeps an index.
+func (ch *channel) indexLink(l *link) {
+	switch {
+	case ch.index != nil:
+		ch.index[l.creature] = l
+	case len(ch.links) > few:
+		ch.index = make(map[*creature]*link, len(ch.links))
+		for _, l := range ch.links {
+			ch.index[l.creature] = l
+		}
+	}
+}
+
+// indexSend files a new send edge, if c has so many links that it keeps an
+// index.
+func (c *creature) indexSend(l *link) {
+	switch {
+	case c.index != nil:
+		c.index[l.send.alias] = l
+	case len(c.links) > few:
+		c.index = make(map[string]*link, len(c.links))
+		for _, l := range c.links {
+			if l.send.on() {
+				c.index[l.send.alias] = l
+			}
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// merge makes one graph of several and returns it. All survive in the one that
+// has the most creatures; of equals, in the eldest.
+func (e *edit) merge(graphs []*graph, how Collision) (*graph, *abi.Error) {
+	graphs = slices.SortedFunc(slices.Values(graphs), func(a, b *graph) int {
+		return cmp.Or(cmp.Compare(b.size(), a.size()), byGraphAge(a, b))
+	})
+	survivor := graphs[0]
+	e.delta.Kind = Merge
+	e.delta.NewGraphs = []GraphID{survivor.id}
+	for _, g := range graphs {
+		e.delta.OldGraphs = append(e.delta.OldGraphs, g.id)
+	}
+	for _, g := range graphs[1:] {
+		if names := collisions(survivor, g); how == Reject && len(names) > 0 {
+			return nil, colliding(survivor, g, names)
+		}
+		e.absorb(survivor, g, how)
+	}
+	return survivor, nil
+}
+
+func (e *edit) absorb(survivor, absorbed *graph, how Collision) {
+	for _, c := range slices.SortedFunc(slices.Values(absorbed.elders[everyone].items), byAge) {
+		if survivor.creatureNames[c.name] != nil {
+			e.renameCreature(c, freeCreatureName(c.name, survivor, absorbed))
+		}
+		e.moveCreature(c, survivor)
+	}
+	for _, ch := range slices.SortedFunc(slices.Values(absorbed.channels), byChannelAge) {
+		e.takeChannel(ch, survivor, how)
+	}
+	e.endGraph(absorbed, survivor)
+}
+
+// takeChannel moves a channel to another graph. It returns the channel that
+// has its edges then: ch, or the one it was unified with.
+func (e *edit) takeChannel(ch *channel, to *graph, how Collision) *channel {
+	twin := to.channelNames[ch.name]
+	if twin != nil && how == Unify && !ch.report && !twin.report {
+		e.unify(twin, ch)
+		return twin
+	}
+	e.renameApart(ch, to)
+	e.moveChannel(ch, to)
+	return ch
+}
+
+// renameApart renames ch if its name is taken in the graph it goes to.
+func (e *edit) renameApart(ch *channel, to *graph) {
+	if to.channelNames[ch.name] != nil {
+		e.renameChannel(ch, freeChannelName(ch.name, to, ch.graph))
+	}
+}
+
+// unify gives the edges of absorbed, with their aliases, to survivor.
+func (e *edit) unify(survivor, absorbed *channel) {
+	for _, edge := range absorbed.edges() {
+		c, d, alias := edge.link.creature, edge.direction, edge.half().alias
+		e.removeEdge(c, absorbed, d)
+		e.addEdge(c, survivor, d, alias)
+	}
+	e.removeChannel(absorbed)
+	e.delta.Unified = append(e.delta.Unified, Unification{survivor.id, absorbed.id})
+}
+
+// afterUnify returns the channel that has the edges of ch now.
+func (e *edit) afterUnify(ch *channel) *channel {
+	for _, u := range e.delta.Unified {
+		if u.Absorbed == ch.id {
+			return e.channels[u.Survivor]
+		}
+	}
+	return ch
+}
+
+// collisions lists the names that both graphs use: creatures, then channels,
+// the absorbed side's eldest first.
+func collisions(survivor, absorbed *graph) []string {
+	var names []string
+	for _, c := range slices.SortedFunc(slices.Values(absorbed.elders[everyone].items), byAge) {
+		if survivor.creatureNames[c.name] != nil {
+			names = append(names, quoted(aCreature, c.name))
+		}
+	}
+	for _, ch := range slices.SortedFunc(slices.Values(absorbed.channels), byChannelAge) {
+		if survivor.channelNames[ch.name] != nil {
+			names = append(names, quoted(aChannel, ch.name))
+		}
+	}
+	return names
+}
+
+func quoted(what, name string) string { return fmt.Sprintf("%s %q", what, name) }

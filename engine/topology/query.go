@@ -1,0 +1,227 @@
+package topology
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// Creature returns what is known of a creature; ok is false if there is none
+// of that id.
+func (s *State) Creature(id CreatureID) (c Creature, ok bool) {
+	n := s.creatures[id]
+	if n == nil {
+		return Creature{}, false
+	}
+	c = n.describe()
+	c.Edges = edgesOf(&n.node)
+	return c, true
+}
+
+// Channel returns what is known of a channel; ok is false if there is none of
+// that id.
+func (s *State) Channel(id ChannelID) (ch Channel, ok bool) {
+	n := s.channels[id]
+	if n == nil {
+		return Channel{}, false
+	}
+	ch = n.describe()
+	ch.Edges = edgesOf(&n.node)
+	return ch, true
+}
+
+// Graph returns what is known of a graph; ok is false if no live graph has
+// that id. The cost grows with the graph.
+func (s *State) Graph(id GraphID) (g Graph, ok bool) {
+	n := s.graphs[id]
+	if n == nil {
+		return Graph{}, false
+	}
+	g = Graph{ID: n.id, Born: n.born}
+	for _, c := range slices.SortedFunc(slices.Values(n.elders[everyone].items), byAge) {
+		g.Creatures = append(g.Creatures, c.id)
+	}
+	for _, ch := range slices.SortedFunc(slices.Values(n.channels), byChannelAge) {
+		g.Channels = append(g.Channels, ch.id)
+	}
+	return g, true
+}
+
+// GraphOf returns the graph that a creature is in, or "" if there is no such
+// creature.
+func (s *State) GraphOf(id CreatureID) GraphID {
+	if c := s.creatures[id]; c != nil {
+		return c.graph.id
+	}
+	return ""
+}
+
+// ChannelGraph returns the graph that a channel is in, or "" if there is no
+// such channel.
+func (s *State) ChannelGraph(id ChannelID) GraphID {
+	if ch := s.channels[id]; ch != nil {
+		return ch.graph.id
+	}
+	return ""
+}
+
+// Graphs returns the ids of all live graphs, eldest first.
+func (s *State) Graphs() []GraphID {
+	ids := make([]GraphID, 0, len(s.graphs))
+	for _, g := range slices.SortedFunc(maps.Values(s.graphs), byGraphAge) {
+		ids = append(ids, g.id)
+	}
+	return ids
+}
+
+// Creatures returns the ids of all creatures, eldest first.
+func (s *State) Creatures() []CreatureID {
+	ids := make([]CreatureID, 0, len(s.creatures))
+	for _, c := range slices.SortedFunc(maps.Values(s.creatures), byAge) {
+		ids = append(ids, c.id)
+	}
+	return ids
+}
+
+// Counts returns how many creatures, channels and live graphs there are.
+func (s *State) Counts() (creatures, channels, graphs int) {
+	return len(s.creatures), len(s.channels), len(s.graphs)
+}
+
+// Size returns how many creatures and channels a live graph has; both are zero
+// if there is none of that id.
+func (s *State) Size(id GraphID) (creatures, channels int) {
+	if g := s.graphs[id]; g != nil {
+		return g.size(), len(g.channels)
+	}
+	return 0, 0
+}
+
+// FindCreature finds a creature of a live graph by its name.
+func (s *State) FindCreature(g GraphID, name string) (CreatureID, bool) {
+	if g := s.graphs[g]; g != nil {
+		if c := g.creatureNames[name]; c != nil {
+			return c.id, true
+		}
+	}
+	return "", false
+}
+
+// FindChannel finds a channel of a live graph by its name.
+func (s *State) FindChannel(g GraphID, name string) (ChannelID, bool) {
+	if g := s.graphs[g]; g != nil {
+		if ch := g.channelNames[name]; ch != nil {
+			return ch.id, true
+		}
+	}
+	return "", false
+}
+
+// Current returns the live graph that id is or has become part of by merges.
+// ok is false for an id that was never in use since the state was made, and
+// when the last member of what it became part of is gone.
+func (s *State) Current(id GraphID) (current GraphID, ok bool) {
+	if g := s.live(id); g != nil {
+		return g.id, true
+	}
+	return "", false
+}
+
+// Connected returns the channels on which from may send and to listens, eldest
+// first.
+func (s *State) Connected(from, to CreatureID) []ChannelID {
+	a, b := s.creatures[from], s.creatures[to]
+	if a == nil || b == nil {
+		return nil
+	}
+	var ids []ChannelID
+	for _, ch := range s.leading(a, b) {
+		ids = append(ids, ch.id)
+	}
+	return ids
+}
+
+// leading is Connected on nodes. It goes through the links of whoever has
+// fewer.
+func (s *State) leading(from, to *creature) []*channel {
+	few := from
+	if len(to.links) < len(from.links) {
+		few = to
+	}
+	var found []*channel
+	for _, l := range few.links {
+		if s.leads(from, to, l.channel) {
+			found = append(found, l.channel)
+		}
+	}
+	slices.SortFunc(found, byChannelAge)
+	return found
+}
+
+func (s *State) leads(from, to *creature, ch *channel) bool {
+	return s.has(from, ch, Send) && s.has(to, ch, Listen)
+}
+
+// has reports whether there is an edge.
+func (s *State) has(c *creature, ch *channel, d Direction) bool {
+	l := c.link(ch)
+	return l != nil && l.half(d).on()
+}
+
+func (c *creature) describe() Creature {
+	return Creature{
+		ID: c.id, Name: c.name, Graph: c.graph.id, Born: c.born, Parent: c.parent,
+		Privileged: c.privileged, Root: c.root, Stopped: c.stopped,
+	}
+}
+
+func (ch *channel) describe() Channel {
+	return Channel{ID: ch.id, Name: ch.name, Graph: ch.graph.id, Born: ch.born, Report: ch.report}
+}
+
+// edge is an [Edge] with what is needed to put it in order and to change it.
+type edge struct {
+	link      *link
+	direction Direction
+}
+
+func (e edge) half() *half { return e.link.half(e.direction) }
+
+func (e edge) describe() Edge {
+	return Edge{
+		Creature: e.link.creature.id, Channel: e.link.channel.id,
+		Direction: e.direction, Alias: e.half().alias,
+	}
+}
+
+// edges returns the edges of n in the order in which they were added.
+func (n *node) edges() []edge {
+	found := n.appendEdges(make([]edge, 0, 2*len(n.links)))
+	slices.SortFunc(found, byOrder)
+	return found
+}
+
+func (n *node) appendEdges(list []edge) []edge {
+	for _, l := range n.links {
+		if l.listen.on() {
+			list = append(list, edge{l, Listen})
+		}
+		if l.send.on() {
+			list = append(list, edge{l, Send})
+		}
+	}
+	return list
+}
+
+func byOrder(a, b edge) int { return cmp.Compare(a.half().seq, b.half().seq) }
+
+func edgesOf(n *node) []Edge {
+	if len(n.links) == 0 {
+		return nil
+	}
+	var list []Edge
+	for _, e := range n.edges() {
+		list = append(list, e.describe())
+	}
+	return list
+}

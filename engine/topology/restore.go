@@ -1,0 +1,152 @@
+package topology
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+const restoreRemedy = "restore what Snapshot returned, or mend the data"
+
+// Restore makes a state of a snapshot. It checks every rule: ids are unique,
+// names are unique in their graph, edges join what exists within one graph,
+// and every graph is one connected component. The error is an [*abi.Error]
+// with the code invalid_argument that names the ids.
+//
+// Creation numbers are kept; where several snapshots were put together and
+// numbers are equal, the smaller id counts as the elder. Where ended graphs
+// went is not part of a snapshot.
+func Restore(snap Snapshot) (*State, error) {
+	s := New()
+	for _, step := range []func(Snapshot) *abi.Error{
+		s.restoreGraphs, s.restoreCreatures, s.restoreChannels, s.restoreEdges,
+	} {
+		if err := step(snap); err != nil {
+			return nil, asRestore(err)
+		}
+	}
+	for _, g := range slices.SortedFunc(maps.Values(s.graphs), byGraphAge) {
+		if err := checkWhole(g); err != nil {
+			return nil, asRestore(err)
+		}
+	}
+	return s, nil
+}
+
+func asRestore(err *abi.Error) *abi.Error {
+	err.Op, err.Code, err.Remedy = "restore", abi.InvalidArgument, restoreRemedy
+	return err
+}
+
+func (s *State) restoreGraphs(snap Snapshot) *abi.Error {
+	for _, in := range snap.Graphs {
+		switch {
+		case in.ID == "":
+			return emptyID(aGraph)
+		case s.graphs[in.ID] != nil:
+			return idTaken(aGraph, string(in.ID))
+		}
+		s.graphs[in.ID] = newGraph(in.ID, in.Born)
+		s.last.graph = max(s.last.graph, in.Born)
+	}
+	return nil
+}
+
+func (s *State) restoreCreatures(snap Snapshot) *abi.Error {
+	for _, in := range snap.Creatures {
+		g := s.graphs[in.Graph]
+		switch {
+		case in.ID == "":
+			return emptyID(aCreature)
+		case in.Name == "":
+			return emptyName(aCreature, string(in.ID))
+		case s.creatures[in.ID] != nil:
+			return idTaken(aCreature, string(in.ID))
+		case g == nil:
+			return notFound(aGraph, string(in.Graph)).With(aCreature, string(in.ID))
+		case g.creatureNames[in.Name] != nil:
+			return nameTaken(aCreature, in.Name, string(g.creatureNames[in.Name].id), g)
+		}
+		c := s.newCreature(in.ID, in.Name)
+		c.born, c.parent = in.Born, in.Parent
+		c.privileged, c.root, c.stopped = in.Privileged, in.Root, in.Stopped
+		s.creatures[in.ID] = c
+		g.attachCreature(c)
+		s.last.creature = max(s.last.creature, in.Born)
+	}
+	return nil
+}
+
+func (s *State) restoreChannels(snap Snapshot) *abi.Error {
+	for _, in := range snap.Channels {
+		g := s.graphs[in.Graph]
+		switch {
+		case in.ID == "":
+			return emptyID(aChannel)
+		case in.Name == "":
+			return emptyName(aChannel, string(in.ID))
+		case s.channels[in.ID] != nil:
+			return idTaken(aChannel, string(in.ID))
+		case g == nil:
+			return notFound(aGraph, string(in.Graph)).With(aChannel, string(in.ID))
+		case g.channelNames[in.Name] != nil:
+			return nameTaken(aChannel, in.Name, string(g.channelNames[in.Name].id), g)
+		}
+		ch := s.newChannel(in.ID, in.Name)
+		ch.born, ch.report = in.Born, in.Report
+		s.channels[in.ID] = ch
+		g.attachChannel(ch)
+		s.last.channel = max(s.last.channel, in.Born)
+	}
+	return nil
+}
+
+func (s *State) restoreEdges(snap Snapshot) *abi.Error {
+	for _, in := range snap.Edges {
+		c, ch := s.creatures[in.Creature], s.channels[in.Channel]
+		switch {
+		case c == nil:
+			return notFound(aCreature, string(in.Creature)).With(aChannel, string(in.Channel))
+		case ch == nil:
+			return notFound(aChannel, string(in.Channel)).With(aCreature, string(in.Creature))
+		case in.Direction != Listen && in.Direction != Send:
+			return badDirection(in.Direction).With(aCreature, string(c.id)).With(aChannel, string(ch.id))
+		case c.graph != ch.graph:
+			return badEdge(c, ch, "creature %q and channel %q share an edge but not a graph")
+		case in.Alias == "":
+			return badEdge(c, ch, "an edge of creature %q and channel %q has no alias")
+		case s.has(c, ch, in.Direction):
+			return badEdge(c, ch, "an edge of creature %q and channel %q is there twice")
+		case in.Direction == Send && c.sending(in.Alias) != nil:
+			return aliasTaken(c, in.Alias, c.sending(in.Alias))
+		}
+		s.last.edge++
+		s.switchOn(c, ch, in.Direction, half{in.Alias, s.last.edge})
+	}
+	return nil
+}
+
+func badEdge(c *creature, ch *channel, format string) *abi.Error {
+	return failure(abi.InvalidArgument, restoreRemedy, format, c.id, ch.id).
+		With(aCreature, string(c.id)).With(aChannel, string(ch.id))
+}
+
+// checkWhole checks that a graph has members and that all of them, with all
+// channels that have edges, are connected.
+func checkWhole(g *graph) *abi.Error {
+	eldest := g.elders[everyone].first()
+	if eldest == nil {
+		return failure(abi.InvalidArgument, restoreRemedy, "graph %q has no creature", g.id).
+			With(aGraph, string(g.id))
+	}
+	whole := eldest.stop.tour()
+	for _, c := range slices.SortedFunc(slices.Values(g.elders[everyone].items), byAge) {
+		if c.stop.tour() != whole {
+			return failure(abi.InvalidArgument, restoreRemedy,
+				"no path joins creatures %q and %q of graph %q", eldest.id, c.id, g.id).
+				With(aGraph, string(g.id)).With(aCreature, string(eldest.id)).With("other", string(c.id))
+		}
+	}
+	return nil
+}

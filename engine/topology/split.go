@@ -1,0 +1,141 @@
+package topology
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// piece is a connected part of what was one graph.
+type piece struct {
+	creatures []*creature // eldest first
+	channels  []*channel  // eldest first
+	root      bool
+}
+
+// divide derives the graphs anew after removals from g. ends has a node of
+// every piece that g may have fallen into.
+func (e *edit) divide(g *graph, ends []*node) *abi.Error {
+	walks := distinct(ends)
+	if len(walks) < 2 {
+		e.within(g)
+		return nil
+	}
+	pieces, rest := allButOne(walks)
+	remain := g.size()
+	for _, p := range pieces {
+		remain -= len(p.creatures)
+	}
+	slices.SortFunc(pieces, bySeniority)
+	// What was not walked to its end keeps the id if it has the most creatures.
+	// Else its other merits count, and it has to be known whole.
+	if len(pieces[0].creatures) >= remain {
+		for rest.step() {
+		}
+		pieces = append(pieces, rest.finish())
+		slices.SortFunc(pieces, bySeniority)
+		pieces = pieces[1:]
+	}
+	return e.leave(g, pieces)
+}
+
+// leave gives every piece a graph of its own. What is not in a piece, also
+// every channel without an edge, stays in g.
+func (e *edit) leave(g *graph, pieces []piece) *abi.Error {
+	e.delta.Kind = Split
+	e.delta.OldGraphs = []GraphID{g.id}
+	e.delta.NewGraphs = []GraphID{g.id}
+	for _, p := range pieces {
+		child, err := e.addGraph()
+		if err != nil {
+			return err
+		}
+		e.delta.NewGraphs = append(e.delta.NewGraphs, child.id)
+		for _, c := range p.creatures {
+			e.moveCreature(c, child)
+		}
+		for _, ch := range p.channels {
+			e.moveChannel(ch, child)
+		}
+	}
+	return nil
+}
+
+// bySeniority puts the piece first that has the better claim to the id: more
+// creatures, then a root, then the eldest creature.
+func bySeniority(a, b piece) int {
+	byRoot := 0
+	switch {
+	case a.root && !b.root:
+		byRoot = -1
+	case b.root && !a.root:
+		byRoot = 1
+	}
+	return cmp.Or(
+		cmp.Compare(len(b.creatures), len(a.creatures)),
+		byRoot,
+		byAge(a.creatures[0], b.creatures[0]),
+	)
+}
+
+// walk goes along the tour of one piece.
+type walk struct {
+	next *stop
+	piece
+}
+
+// distinct returns a walk for each piece that the ends are in. A channel
+// without edges is nobody's piece.
+func distinct(ends []*node) []*walk {
+	var walks []*walk
+	seen := map[*stop]bool{}
+	for _, n := range ends {
+		if n.channel != nil && n.alone() {
+			continue
+		}
+		if tour := n.stop.tour(); !seen[tour] {
+			seen[tour] = true
+			walks = append(walks, &walk{next: tour.first()})
+		}
+	}
+	return walks
+}
+
+// allButOne takes the walks in turn until only one has not come to its end, so
+// that the largest piece is not gone through. It returns the others' pieces
+// and that one.
+func allButOne(walks []*walk) (pieces []piece, rest *walk) {
+	for i := 0; len(walks) > 1; i++ {
+		if i >= len(walks) {
+			i = 0
+		}
+		if !walks[i].step() {
+			pieces = append(pieces, walks[i].finish())
+			walks[i] = walks[len(walks)-1]
+			walks = walks[:len(walks)-1]
+		}
+	}
+	return pieces, walks[0]
+}
+
+// step takes in one stop and reports whether there was one.
+func (w *walk) step() bool {
+	if w.next == nil {
+		return false
+	}
+	if n := w.next.node; n != nil && n.creature != nil {
+		w.creatures = append(w.creatures, n.creature)
+		w.root = w.root || n.creature.root
+	} else if n != nil {
+		w.channels = append(w.channels, n.channel)
+	}
+	w.next = w.next.following()
+	return true
+}
+
+func (w *walk) finish() piece {
+	slices.SortFunc(w.creatures, byAge)
+	slices.SortFunc(w.channels, byChannelAge)
+	return w.piece
+}

@@ -1,0 +1,286 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// exportRules are the functions a creature exports. The type of the marker is
+// free, for it is never called.
+var exportRules = []struct {
+	name     string
+	typ      *signature
+	required bool
+}{
+	{abi.ExportMarker, nil, true},
+	{abi.ExportHandle, ptr(sig("ii:i")), true},
+	{abi.ExportInit, ptr(sig(":i")), false},
+	{abi.ExportStop, ptr(sig(":")), false},
+	{abi.ExportInitialize, ptr(sig(":")), false},
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// maxProblems is how many problems one error tells.
+const maxProblems = 20
+
+// checkContract finds everything in which a module breaks the contract, and
+// reads its manifest.
+func checkContract(op string, s *shape) error {
+	var problems []error
+	add := func(e *abi.Error) { problems = append(problems, e) }
+	checkMemory(s, add)
+	checkExports(s, add)
+	checkImports(s, add)
+	checkManifest(s, add)
+	switch len(problems) {
+	case 0:
+		return nil
+	case 1:
+		return withOp(op, problems[0])
+	}
+	message := fmt.Sprintf("the module breaks the contract in %d places", len(problems))
+	if len(problems) > maxProblems {
+		problems = append(problems[:maxProblems:maxProblems], fmt.Errorf("… and %d more", len(problems)-maxProblems))
+	}
+	return &abi.Error{Code: commonCode(problems), Op: op, Message: message, Err: &problemList{problems}}
+}
+
+// commonCode is the code that all problems share, or invalid_argument.
+func commonCode(problems []error) abi.Code {
+	code := abi.CodeOf(problems[0])
+	for _, p := range problems {
+		if c := abi.CodeOf(p); c != code && c != abi.Internal {
+			return abi.InvalidArgument
+		}
+	}
+	return code
+}
+
+// problemList shows every problem on a line of its own.
+type problemList struct{ problems []error }
+
+func (l *problemList) Error() string {
+	var b strings.Builder
+	for _, p := range l.problems {
+		b.WriteString("\n  - ")
+		b.WriteString(p.Error())
+	}
+	return b.String()
+}
+
+func (l *problemList) Unwrap() []error { return l.problems }
+
+func checkMemory(s *shape, add func(*abi.Error)) {
+	e, ok := s.export(abi.ExportMemory)
+	switch {
+	case len(s.memories) > 1:
+		add(&abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module has %d memories", len(s.memories)),
+			Remedy: "build it without the extension multi-memory"})
+	case ok && e.kind == api.ExternTypeMemory:
+	case ok:
+		add(&abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the export memory is a %s, not a memory", kindName(e.kind)),
+			Remedy: "export the linear memory by the name memory"})
+	default:
+		add(&abi.Error{Code: abi.InvalidArgument, Message: "the module does not export memory",
+			Remedy: `export its linear memory by that name; in WAT: (memory (export "memory") 1)`})
+	}
+}
+
+func checkExports(s *shape, add func(*abi.Error)) {
+	for _, rule := range exportRules {
+		e, ok := s.export(rule.name)
+		if !ok {
+			if rule.required {
+				add(missingExport(s, rule.name, rule.typ))
+			}
+			continue
+		}
+		if e.kind != api.ExternTypeFunc {
+			add(&abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the export %s is a %s, not a function", rule.name, kindName(e.kind)),
+				Remedy: "export a function by that name"})
+			continue
+		}
+		if rule.typ == nil {
+			continue
+		}
+		got, ok := s.functionType(e.index)
+		if !ok {
+			add(&abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the export %s refers to a function that the module does not have", rule.name),
+				Remedy: "build or copy the module again"})
+		} else if !got.equal(*rule.typ) {
+			add(&abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the export %s has the type %s", rule.name, got),
+				Remedy: fmt.Sprintf("declare it as %s", rule.typ)})
+		}
+	}
+}
+
+func missingExport(s *shape, name string, typ *signature) *abi.Error {
+	e := &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the module does not export %s", name)}
+	var names []string
+	for _, x := range s.exports {
+		if x.kind == api.ExternTypeFunc {
+			names = append(names, x.name)
+		}
+	}
+	switch near := nearest(name, names); {
+	case near != "":
+		e.Remedy = fmt.Sprintf("it exports %s: did you mean that?", near)
+	case name == abi.ExportMarker:
+		e.Remedy = "export a function of that name, which may be empty, to say that it is written for version 1 of the contract"
+	case s.exportsFunction("_start"):
+		e.Remedy = "it is a program with _start: build a reactor (clang: -mexec-model=reactor, Go: -buildmode=c-shared) that exports it as " + typ.String()
+	default:
+		e.Remedy = "export it as " + typ.String()
+	}
+	return e
+}
+
+func (s *shape) functionType(index uint32) (signature, bool) {
+	if int64(index) >= int64(len(s.functions)) {
+		return signature{}, false
+	}
+	return s.signatureAt(s.functions[index])
+}
+
+func checkImports(s *shape, add func(*abi.Error)) {
+	for _, i := range s.imports {
+		if e := checkImport(s, i); e != nil {
+			add(e)
+		}
+	}
+}
+
+func checkImport(s *shape, i importEntry) *abi.Error {
+	name := i.module + "." + i.name
+	if i.kind != api.ExternTypeFunc {
+		e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports the %s %s; only functions can be imported", kindName(i.kind), name),
+			Remedy: fmt.Sprintf("define the %s in the module", kindName(i.kind))}
+		if i.kind == api.ExternTypeMemory || i.kind == api.ExternTypeTable {
+			e.Remedy += fmt.Sprintf(" (wasm-ld: link without --import-%s)", kindName(i.kind))
+		}
+		return e
+	}
+	functions, ok := provided[i.module]
+	if !ok {
+		return unknownModule(i)
+	}
+	want, ok := functions[i.name]
+	if !ok {
+		return unknownFunction(i, functions)
+	}
+	got, ok := s.signatureAt(i.typ)
+	if !ok {
+		return &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the import %s has a type that the module does not declare", name),
+			Remedy: "build or copy the module again"}
+	}
+	if !got.equal(want) {
+		return &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the import %s has the type %s", name, got),
+			Remedy: fmt.Sprintf("declare it as %s", want)}
+	}
+	return nil
+}
+
+func unknownModule(i importEntry) *abi.Error {
+	e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports %s.%s, and there is no module %s", i.module, i.name, i.module)}
+	switch {
+	case strings.HasPrefix(i.module, "terrarium_v"):
+		e.Remedy = "this host has version 1 of the contract: import from " + abi.ImportModule
+	case strings.HasPrefix(i.module, "wasi:"), strings.HasPrefix(i.module, "wasi_"):
+		e.Remedy = "build for wasm32-wasip1, which imports from " + wasiModule
+	case i.module == "gojs" || i.module == "go":
+		e.Remedy = "build with GOOS=wasip1 instead of GOOS=js"
+	case strings.HasPrefix(i.module, "__wbindgen"), i.module == "wbg":
+		e.Remedy = "build it without wasm-bindgen, which needs a JavaScript host"
+	default:
+		if near := nearest(i.module, providedModules()); near != "" {
+			e.Remedy = fmt.Sprintf("did you mean %s?", near)
+			break
+		}
+		e.Remedy = fmt.Sprintf("a creature imports from %s and, if it must, %s", abi.ImportModule, wasiModule)
+	}
+	return e
+}
+
+func unknownFunction(i importEntry, functions map[string]signature) *abi.Error {
+	e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports %s.%s, and there is no such function", i.module, i.name)}
+	var names []string
+	for name := range functions {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	near := nearest(i.name, names)
+	_, ours := abi.FunctionByName(i.name)
+	switch {
+	case near != "":
+		e.Remedy = fmt.Sprintf("did you mean %s?", near)
+	case i.module == envModule && ours:
+		e.Remedy = fmt.Sprintf("import it from %s; in C: __attribute__((import_module(%q)))", abi.ImportModule, abi.ImportModule)
+	case i.module == envModule:
+		e.Remedy = "define the function, or link the library that has it: linkers import what they cannot find from env"
+	case i.module == abi.ImportModule:
+		e.Remedy = "the functions are " + strings.Join(names, ", ")
+	default:
+		e.Remedy = "WASI preview 1 has no such function; check the spelling"
+	}
+	return e
+}
+
+func checkManifest(s *shape, add func(*abi.Error)) {
+	if len(s.manifests) == 0 {
+		return
+	}
+	if len(s.manifests) > 1 {
+		add(&abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the module has %d custom sections %s", len(s.manifests), abi.ManifestSection),
+			Remedy: "keep one of them"})
+		return
+	}
+	m, err := abi.ParseManifest(s.manifests[0])
+	var e *abi.Error
+	switch {
+	case errors.As(err, &e):
+		add(e)
+	case !slices.Contains(m.ABI, abi.Version):
+		add(&abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the manifest asks for version %v of the contract; this host has %d", m.ABI, abi.Version),
+			Remedy: "use a build of the creature for that version"})
+	default:
+		s.manifest = m
+	}
+}
+
+// nearest returns the name that was probably meant, or "".
+func nearest(name string, names []string) string {
+	best, found := 2, "" // one letter wrong in a short name, three in a long one
+	switch {
+	case len(name) >= 9:
+		best = 4
+	case len(name) >= 4:
+		best = 3
+	}
+	for _, n := range names {
+		if d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(n), nil); d < best {
+			best, found = d, n
+		}
+	}
+	return found
+}
+
+func kindName(k api.ExternType) string {
+	if k == kindTag {
+		return "tag"
+	}
+	switch k {
+	case api.ExternTypeFunc:
+		return "function"
+	case api.ExternTypeMemory, api.ExternTypeTable, api.ExternTypeGlobal:
+		return api.ExternTypeName(k)
+	}
+	return fmt.Sprintf("export of the unknown kind %d", k)
+}

@@ -1,0 +1,315 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// A hostcall gets its arguments as wazero has them on the stack, and answers the
+// result. It must not panic on any argument.
+type hostcall func(c *call, mem api.Memory, p []uint64) int64
+
+// hostcalls are the functions of abi.Functions by name.
+var hostcalls = map[string]hostcall{
+	"read":         hostRead,
+	"size":         hostSize,
+	"feature":      hostFeature,
+	"config":       lookup("config", abi.Turn.Config),
+	"channel":      hostChannel,
+	"send":         hostSend,
+	"send_to":      pair("send_to", abi.Turn.SendTo),
+	"request":      hostRequest,
+	"reply":        single("reply", abi.Turn.Reply),
+	"output":       single("output", abi.Turn.Output),
+	"state_get":    lookup("state_get", abi.Turn.StateGet),
+	"state_set":    pair("state_set", abi.Turn.StateSet),
+	"state_delete": remove("state_delete", abi.Turn.StateDelete),
+	"state_list":   lookup("state_list", abi.Turn.StateList),
+	"timer_set":    hostTimerSet,
+	"timer_cancel": remove("timer_cancel", abi.Turn.TimerCancel),
+	"tool":         hostTool,
+	"http":         hostHTTP,
+	"log":          hostLog,
+	"now":          func(c *call, _ api.Memory, _ []uint64) int64 { return c.turn.Now() },
+	"random":       hostRandom,
+	"fuel_left":    func(*call, api.Memory, []uint64) int64 { return -1 },
+}
+
+// provideHostcalls makes the module that creatures import from.
+func provideHostcalls(ctx context.Context, r wazero.Runtime) (api.Closer, error) {
+	b := r.NewHostModuleBuilder(abi.ImportModule)
+	for i := range abi.Functions {
+		f := &abi.Functions[i]
+		h, ok := hostcalls[f.Name]
+		if !ok {
+			return nil, fmt.Errorf("no implementation of %s", f.Name)
+		}
+		sig := signatureOf(f)
+		b.NewFunctionBuilder().WithGoModuleFunction(bind(f, h), sig.params, sig.results).Export(f.Name)
+	}
+	return b.Instantiate(ctx)
+}
+
+// bind makes a hostcall of the table into one that wazero calls.
+func bind(f *abi.Function, h hostcall) api.GoModuleFunc {
+	return func(ctx context.Context, mod api.Module, stack []uint64) {
+		c := callOf(ctx)
+		defer c.contain()
+		var result int64
+		if code := c.admit(f); code != abi.OK {
+			result = int64(code.Status())
+		} else {
+			result = h(c, mod.Memory(), stack)
+		}
+		if f.Result == abi.I32 {
+			stack[0] = api.EncodeI32(int32(result))
+		} else {
+			stack[0] = api.EncodeI64(result)
+		}
+	}
+}
+
+// badArgument is what a hostcall answers when view has left the text.
+const badArgument = -int64(abi.InvalidArgument)
+
+func hostRead(c *call, mem api.Memory, p []uint64) int64 {
+	offset := int32(p[1])
+	if offset < 0 {
+		return c.invalid("read: the offset %d is negative", offset)
+	}
+	dst, ok := c.view(mem, "read", p[2], p[3])
+	if !ok {
+		return badArgument
+	}
+	if abi.Source(int32(p[0])) == abi.SourceError {
+		text := c.errorText()
+		return int64(copy(dst, text[min(int(offset), len(text)):]))
+	}
+	src, status := c.source("read", int32(p[0]))
+	if status < 0 {
+		return status
+	}
+	return int64(copy(dst, src[min(int(offset), len(src)):]))
+}
+
+func hostSize(c *call, _ api.Memory, p []uint64) int64 {
+	if abi.Source(int32(p[0])) == abi.SourceError {
+		return int64(len(c.errorText()))
+	}
+	src, status := c.source("size", int32(p[0]))
+	if status < 0 {
+		return status
+	}
+	return length(src)
+}
+
+// source returns the content of every source but SourceError.
+func (c *call) source(what string, number int32) (content []byte, status int64) {
+	if number < 0 || int(number) >= len(abi.Sources) {
+		return nil, int64(c.refuse(abi.NotFound, fmt.Sprintf("%s: there is no source %d", what, number)).Status())
+	}
+	switch abi.Source(number) {
+	case abi.SourceResult:
+		return c.result, 0
+	case abi.SourceAwarenessJSON, abi.SourceAwarenessMarkdown:
+		if !c.turn.HasFeature(abi.FeatureAwareness) {
+			return nil, int64(c.refuse(abi.Unsupported, what+": this host has no awareness documents; ask with feature before reading them").Status())
+		}
+	}
+	content, code := c.turn.Source(abi.Source(number))
+	return content, c.status(code)
+}
+
+// length answers how long b is; what does not fit into a result is told as the
+// largest that does.
+func length(b []byte) int64 { return min(int64(len(b)), math.MaxInt32) }
+
+func hostFeature(c *call, _ api.Memory, p []uint64) int64 {
+	f := abi.Feature(int32(p[0]))
+	known := f >= 0 && int(f) < len(abi.Features)
+	// Fuel is the host's to count, and it does not.
+	if known && f != abi.FeatureFuel && c.turn.HasFeature(f) {
+		return 1
+	}
+	return 0
+}
+
+// lookup is a hostcall (key, buffer) that answers the full length of a value and
+// leaves all of it as the source result.
+func lookup(name string, get func(abi.Turn, []byte) ([]byte, abi.Code)) hostcall {
+	return func(c *call, mem api.Memory, p []uint64) int64 {
+		key, ok := c.view(mem, name, p[0], p[1])
+		if !ok {
+			return badArgument
+		}
+		dst, ok := c.view(mem, name, p[2], p[3])
+		if !ok {
+			return badArgument
+		}
+		value, code := get(c.turn, key)
+		if code != abi.OK {
+			return c.status(code)
+		}
+		c.result = append(c.result[:0], value...)
+		copy(dst, value)
+		return length(value)
+	}
+}
+
+// single is a hostcall that passes one range of bytes.
+func single(name string, do func(abi.Turn, []byte) abi.Code) hostcall {
+	return func(c *call, mem api.Memory, p []uint64) int64 {
+		b, ok := c.view(mem, name, p[0], p[1])
+		if !ok {
+			return badArgument
+		}
+		return c.status(do(c.turn, b))
+	}
+}
+
+// pair is a hostcall that passes two ranges of bytes.
+func pair(name string, do func(t abi.Turn, a, b []byte) abi.Code) hostcall {
+	return func(c *call, mem api.Memory, p []uint64) int64 {
+		a, b, ok := c.views(mem, name, p)
+		if !ok {
+			return badArgument
+		}
+		return c.status(do(c.turn, a, b))
+	}
+}
+
+// remove is a hostcall that answers whether there was something to remove.
+func remove(name string, do func(abi.Turn, []byte) (bool, abi.Code)) hostcall {
+	return func(c *call, mem api.Memory, p []uint64) int64 {
+		key, ok := c.view(mem, name, p[0], p[1])
+		if !ok {
+			return badArgument
+		}
+		existed, code := do(c.turn, key)
+		if code == abi.OK && existed {
+			return 1
+		}
+		return c.status(code)
+	}
+}
+
+// views returns the first two ranges of bytes among the arguments.
+func (c *call) views(mem api.Memory, what string, p []uint64) (a, b []byte, ok bool) {
+	if a, ok = c.view(mem, what, p[0], p[1]); !ok {
+		return nil, nil, false
+	}
+	b, ok = c.view(mem, what, p[2], p[3])
+	return a, b, ok
+}
+
+func hostChannel(c *call, mem api.Memory, p []uint64) int64 {
+	alias, ok := c.view(mem, "channel", p[0], p[1])
+	if !ok {
+		return badArgument
+	}
+	return c.answer(c.turn.Channel(alias))
+}
+
+func hostSend(c *call, mem api.Memory, p []uint64) int64 {
+	payload, headers, ok := c.views(mem, "send", p[1:])
+	if !ok {
+		return badArgument
+	}
+	return c.answer(c.turn.Send(int32(p[0]), payload, headers))
+}
+
+func hostRequest(c *call, mem api.Memory, p []uint64) int64 {
+	to, payload, ok := c.views(mem, "request", p)
+	if !ok {
+		return badArgument
+	}
+	deadline, ok := milliseconds(p[4])
+	if !ok {
+		return c.invalid("request: the deadline of %d ms is negative", int64(p[4]))
+	}
+	return c.status(c.turn.Request(to, payload, deadline, int64(p[5])))
+}
+
+func hostTimerSet(c *call, mem api.Memory, p []uint64) int64 {
+	name, ok := c.view(mem, "timer_set", p[0], p[1])
+	if !ok {
+		return badArgument
+	}
+	delay, ok := milliseconds(p[2])
+	if !ok {
+		return c.invalid("timer_set: the delay of %d ms is negative", int64(p[2]))
+	}
+	period, ok := milliseconds(p[3])
+	if !ok {
+		return c.invalid("timer_set: the period of %d ms is negative", int64(p[3]))
+	}
+	payload, ok := c.view(mem, "timer_set", p[4], p[5])
+	if !ok {
+		return badArgument
+	}
+	return c.status(c.turn.TimerSet(name, delay, period, payload))
+}
+
+// milliseconds returns a time that the guest gave; one that a Duration cannot
+// hold is as good as for ever.
+func milliseconds(v uint64) (d time.Duration, ok bool) {
+	ms := int64(v)
+	if ms > int64(math.MaxInt64/time.Millisecond) {
+		return math.MaxInt64, true
+	}
+	return time.Duration(ms) * time.Millisecond, ms >= 0
+}
+
+func hostTool(c *call, mem api.Memory, p []uint64) int64 {
+	name, args, ok := c.views(mem, "tool", p)
+	if !ok {
+		return badArgument
+	}
+	result, code := c.turn.Tool(name, args)
+	if code != abi.OK {
+		return c.status(code)
+	}
+	c.result = append(c.result[:0], result...)
+	return length(result)
+}
+
+func hostHTTP(c *call, mem api.Memory, p []uint64) int64 {
+	request, body, ok := c.views(mem, "http", p)
+	if !ok {
+		return badArgument
+	}
+	return c.status(c.turn.HTTP(request, body, int64(p[4])))
+}
+
+func hostLog(c *call, mem api.Memory, p []uint64) int64 {
+	level := abi.Level(int32(p[0]))
+	if level < 0 || int(level) >= len(abi.LevelNames) {
+		return c.invalid("log: there is no level %d", int32(level))
+	}
+	text, ok := c.view(mem, "log", p[1], p[2])
+	if !ok {
+		return badArgument
+	}
+	if level >= abi.LevelWarn {
+		c.say(text)
+	}
+	return c.status(c.turn.Log(level, text))
+}
+
+func hostRandom(c *call, mem api.Memory, p []uint64) int64 {
+	b, ok := c.view(mem, "random", p[0], p[1])
+	if !ok {
+		return badArgument
+	}
+	if len(b) > 0 {
+		c.turn.Random(b)
+	}
+	return 0
+}

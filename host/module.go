@@ -1,0 +1,184 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// compiled is the code of one module, shared by every Module and Instance made
+// from the same bytes.
+type compiled struct {
+	host *Host
+	sum  [sha256.Size]byte
+	refs int // guarded by host.mu; the entry leaves host.modules with the last one
+
+	ready chan struct{} // closed once; the fields below are fixed from then on
+	err   error
+	code  wazero.CompiledModule
+	info  *abi.ModuleInfo
+	table int64 // elements of all tables at the start
+}
+
+func (c *compiled) compile(ctx context.Context, wasm []byte) error {
+	s, err := check("compile", wasm)
+	if err != nil {
+		return err
+	}
+	code, err := c.host.compileModule(ctx, capTables(wasm, s, c.host.opts.MaxTableElements))
+	if err != nil {
+		return err
+	}
+	c.code, c.table = code, s.tableElements()
+	c.info = s.info(c.sum, int64(len(wasm)))
+	return nil
+}
+
+// retain adds a reference. It answers false when the last one is gone.
+func (c *compiled) retain() bool {
+	c.host.mu.Lock()
+	defer c.host.mu.Unlock()
+	if c.refs == 0 || c.host.closed {
+		return false
+	}
+	c.refs++
+	return true
+}
+
+func (c *compiled) release(ctx context.Context) error {
+	c.host.mu.Lock()
+	defer c.host.mu.Unlock()
+	c.refs--
+	if c.refs > 0 {
+		return nil
+	}
+	delete(c.host.modules, c.sum)
+	if c.code == nil {
+		return nil
+	}
+	return c.code.Close(ctx)
+}
+
+// Module is one reference to compiled code. All methods may be called from any
+// goroutine.
+type Module struct {
+	compiled *compiled
+	closed   atomic.Bool
+}
+
+var _ abi.Module = (*Module)(nil)
+
+// Info implements [abi.Module].
+func (m *Module) Info() *abi.ModuleInfo { return m.compiled.info }
+
+// Close implements [abi.Module]. Instances keep the code they run, so they may
+// outlive it. Calling it twice is harmless.
+func (m *Module) Close(ctx context.Context) error {
+	if !m.closed.CompareAndSwap(false, true) {
+		return nil
+	}
+	return m.compiled.release(ctx)
+}
+
+// Instantiate implements [abi.Module]. Zero fields of limits, and nil, mean the
+// defaults.
+func (m *Module) Instantiate(ctx context.Context, limits *abi.Limits, init abi.Turn) (abi.Instance, error) {
+	const op = "instantiate"
+	if init == nil {
+		return nil, noTurn(op)
+	}
+	b := boundsOf(limits)
+	if err := m.compiled.fits(b); err != nil {
+		return nil, err
+	}
+	if m.closed.Load() || !m.compiled.retain() {
+		return nil, &abi.Error{Code: abi.Stopped, Op: op, Message: "the module or its host is closed"}
+	}
+	i := &Instance{compiled: m.compiled}
+	i.call.bounds = b
+	i.call.memory.limit = uint64(b.memory)
+	if err := i.start(ctx, init); err != nil {
+		_ = i.Close(context.WithoutCancel(ctx)) // the first error is the one to tell
+		return nil, err
+	}
+	return i, nil
+}
+
+// bounds are the limits that the host itself enforces; the others are the
+// turn's.
+type bounds struct {
+	memory   int64 // bytes
+	table    int64 // elements
+	calls    int64 // per call into the guest
+	deadline time.Duration
+}
+
+func boundsOf(l *abi.Limits) bounds {
+	if l == nil {
+		l = &abi.DefaultLimits
+	}
+	return bounds{
+		memory:   orDefault(l.Memory, abi.DefaultLimits.Memory),
+		table:    orDefault(l.Table, abi.DefaultLimits.Table),
+		calls:    orDefault(l.Calls, abi.DefaultLimits.Calls),
+		deadline: orDefault(l.Deadline, abi.DefaultLimits.Deadline),
+	}
+}
+
+func orDefault[T ~int64](v, d T) T {
+	if v <= 0 {
+		return d
+	}
+	return v
+}
+
+// fits checks what the module has from the start. wazero would panic on a
+// memory that the allocator refuses.
+func (c *compiled) fits(b bounds) error {
+	if c.info.MemoryMin > b.memory {
+		return limitError("instantiate", "memory",
+			fmt.Sprintf("the module starts with %d bytes of memory; the limit memory is %d", c.info.MemoryMin, b.memory),
+			"raise the limit memory, or link the module with a smaller stack and less static data")
+	}
+	if c.table > b.table {
+		return limitError("instantiate", "table",
+			fmt.Sprintf("the module's tables start with %d elements; the limit table is %d", c.table, b.table),
+			"raise the limit table")
+	}
+	return nil
+}
+
+// limitError is the error for a limit that was reached.
+func limitError(op, limit, message, remedy string) *abi.Error {
+	return &abi.Error{Code: abi.LimitExceeded, Op: op, Message: message, Remedy: remedy, IDs: map[string]string{"limit": limit}}
+}
+
+func noTurn(op string) *abi.Error {
+	return &abi.Error{Code: abi.InvalidArgument, Op: op, Message: "there is no turn to act on", Remedy: "pass a Turn that is not nil"}
+}
+
+// instanceConfig is shared by all instances. Guests reach no clock and no
+// random source of wazero's, for the confined WASI replaces its own; naming
+// them only keeps wazero from making new ones for every instance.
+func instanceConfig() wazero.ModuleConfig {
+	return wazero.NewModuleConfig().
+		WithName(""). // anonymous: wazero registers no name, and many instances can exist
+		WithStartFunctions().
+		WithRandSource(zeroes{}).
+		WithWalltime(func() (int64, int32) { return 0, 0 }, sys.ClockResolution(time.Microsecond)).
+		WithNanotime(func() int64 { return 0 }, sys.ClockResolution(time.Microsecond))
+}
+
+type zeroes struct{}
+
+func (zeroes) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}

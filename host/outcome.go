@@ -1,0 +1,137 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// guestFailure is a failure status that the guest itself answered.
+type guestFailure int32
+
+func (f guestFailure) Error() string { return fmt.Sprintf("status %d", int32(f)) }
+
+// outcome turns what ended a call into the error that callers see. cause is why
+// the guard fired, or nil; it comes first, because the guest's error is then
+// only its consequence.
+func (c *call) outcome(err, cause error) *abi.Error {
+	op := c.phase.String()
+	var failure guestFailure
+	switch {
+	case c.end != nil:
+		e := *c.end.err
+		e.Op = op
+		return &e
+	case c.fault != nil:
+		return &abi.Error{Code: abi.Internal, Op: op, Message: fmt.Sprintf("a hostcall failed: %v", c.fault)}
+	case cause == context.DeadlineExceeded:
+		e := limitError(op, "deadline", fmt.Sprintf("the guest ran longer than the limit deadline, %v", c.bounds.deadline),
+			"raise the limit deadline, or do less in one turn")
+		e.Code = abi.Deadline
+		return e
+	case cause != nil:
+		return interrupted(op, errors.Unwrap(cause))
+	case errors.As(err, &failure):
+		return c.failed(op, int32(failure))
+	default:
+		return c.trapped(op, err)
+	}
+}
+
+// failed is the guest's own failure, told in its own words if it left any.
+func (c *call) failed(op string, status int32) *abi.Error {
+	code := abi.CodeOfStatus(status)
+	e := &abi.Error{Code: code, Op: op, Message: fmt.Sprintf("the guest answered %d (%s)", status, code)}
+	switch text := c.errorText(); {
+	case c.words != "":
+		e.Message += ": " + printable(c.words)
+	case text != "":
+		e.Message += "; the last failed hostcall said: " + printable(text)
+	}
+	return e
+}
+
+// trapped is a trap, an exit, or what wazero found when instantiating.
+func (c *call) trapped(op string, err error) *abi.Error {
+	var known *abi.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	e := &abi.Error{Code: abi.Trapped, Op: op}
+	var exit *sys.ExitError
+	if errors.As(err, &exit) {
+		// Only a host that is closed under a running guest gets here.
+		e.Code, e.Message, e.Err = abi.Stopped, "the instance was closed while it ran", err
+		return e
+	}
+	reason, stack := trapParts(err.Error())
+	e.Message = "the guest trapped: " + reason
+	if stack != "" {
+		e.Message += " (in " + stack + ")"
+	}
+	if c.words != "" {
+		e.Message += "; it said: " + printable(c.words)
+	}
+	return e
+}
+
+// Bounds on what of a guest's stack is told.
+const (
+	maxFrames    = 8
+	maxFrameName = 64
+)
+
+// trapParts takes wazero's text apart: the reason, and the function names of
+// the stack, innermost first.
+func trapParts(text string) (reason, stack string) {
+	reason, trace, _ := strings.Cut(text, "\nwasm stack trace:\n")
+	reason = strings.TrimPrefix(reason, "wasm error: ")
+	if len(reason) > maxWords {
+		reason = reason[:maxWords]
+	}
+	var names []string
+	for line := range strings.Lines(trace) {
+		name := frameName(line)
+		if name == "" {
+			continue
+		}
+		if len(names) == maxFrames {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, name)
+	}
+	return printable(reason), strings.Join(names, " < ")
+}
+
+// frameName is the function's name in a line such as "\t.main.run(i32,i32) i32".
+func frameName(line string) string {
+	name := strings.TrimSpace(line)
+	signature := strings.LastIndexByte(name, '(')
+	if signature > 0 && name[signature-1] == ' ' { // several results, in parentheses of their own
+		signature = strings.LastIndexByte(name[:signature], '(')
+	}
+	if signature <= 0 {
+		return ""
+	}
+	name = strings.TrimPrefix(name[:signature], ".")
+	if len(name) > maxFrameName {
+		name = name[:maxFrameName] + "…"
+	}
+	return printable(name)
+}
+
+// printable makes text of a guest fit for one line of a message.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}

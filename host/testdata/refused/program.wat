@@ -1,0 +1,4 @@
+(module
+  (memory (export "memory") 1)
+  (func (export "terrarium_abi_v1"))
+  (func (export "_start")))

@@ -1,0 +1,11 @@
+(module
+  (import "terrarium_v2" "read" (func))
+  (import "terarium_v1" "read" (func))
+  (import "wasi_unstable" "fd_write" (func))
+  (import "wasi:cli/environment@0.2.0" "get-environment" (func))
+  (import "gojs" "runtime.wasmExit" (func))
+  (import "__wbindgen_placeholder__" "__wbindgen_throw" (func))
+  (import "mystery" "box" (func))
+  (memory (export "memory") 1)
+  (func (export "terrarium_abi_v1"))
+  (func (export "creature_handle") (param i32 i32) (result i32) (i32.const 0)))

@@ -1,0 +1,7 @@
+(module
+  (import "wasi_snapshot_preview1" "fd_wrote" (func))
+  (import "wasi_snapshot_preview1" "launch_rocket" (func))
+  (import "wasi_snapshot_preview1" "fd_write" (func (param i32)))
+  (memory (export "memory") 1)
+  (func (export "terrarium_abi_v1"))
+  (func (export "creature_handle") (param i32 i32) (result i32) (i32.const 0)))

@@ -1,0 +1,7 @@
+;; Its start function never ends.
+(module
+  (memory (export "memory") 1)
+  (func (export "terrarium_abi_v1"))
+  (func (export "creature_handle") (param i32 i32) (result i32) (i32.const 0))
+  (func $spin (loop $again (br $again)))
+  (start $spin))

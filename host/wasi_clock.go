@@ -1,0 +1,156 @@
+package host
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/tetratelabs/wazero/api"
+)
+
+// Clocks of WASI that are provided.
+const (
+	clockRealtime  = 0
+	clockMonotonic = 1
+)
+
+// wasiState is what the confined WASI keeps for an instance.
+type wasiState struct {
+	// monotonic is the last time of the monotonic clock, in nanoseconds. It
+	// never goes back, even if the time of a later turn is earlier. Nothing
+	// blocks inside a turn: sleeping moves this clock on instead, so that a
+	// runtime which waits for a timer makes progress, in the same way every
+	// time.
+	monotonic int64
+	output    [2]lineBuffer // standard output and standard error
+}
+
+// clock is the time of a clock, in nanoseconds.
+func (c *call) clock(id uint32) (now int64, e errno) {
+	switch id {
+	case clockRealtime:
+		return c.turn.Now(), errnoSuccess
+	case clockMonotonic:
+		c.wasi.monotonic = max(c.wasi.monotonic, c.turn.Now(), 1) // Go's runtime refuses a clock at zero
+		return c.wasi.monotonic, errnoSuccess
+	}
+	return 0, errnoInval
+}
+
+func saturatingAdd(a, b int64) int64 {
+	if b > 0 && a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+func wasiClockTime(c *call, mem api.Memory, p []uint64) errno {
+	now, e := c.clock(uint32(p[0]))
+	if e != errnoSuccess {
+		return e
+	}
+	return putAll(mem.WriteUint64Le(uint32(p[2]), uint64(now)))
+}
+
+func wasiClockRes(_ *call, mem api.Memory, p []uint64) errno {
+	if id := uint32(p[0]); id != clockRealtime && id != clockMonotonic {
+		return errnoInval
+	}
+	return putAll(mem.WriteUint64Le(uint32(p[1]), 1))
+}
+
+// Layout of what poll_oneoff reads and writes, in bytes.
+const (
+	subscriptionBytes = 48
+	eventBytes        = 32
+	// A subscription: user data, tag, then by tag.
+	subTag      = 8
+	subClockID  = 16
+	subTimeout  = 24
+	subFlags    = 40
+	subFD       = 16
+	absolute    = 1 // a flag of a clock subscription
+	eventErrno  = 8
+	eventType   = 10
+	pollClock   = 0
+	pollFDWrite = 2
+)
+
+// wasiPoll is poll_oneoff. It returns at once: with what is ready, or else with
+// the clocks that are due next, after moving the monotonic clock there.
+func wasiPoll(c *call, mem api.Memory, p []uint64) errno {
+	count := uint32(p[2])
+	if count == 0 {
+		return errnoInval
+	}
+	if uint64(count)*subscriptionBytes > uint64(mem.Size()) {
+		return errnoFault
+	}
+	subs, ok := mem.Read(uint32(p[0]), count*subscriptionBytes)
+	if !ok {
+		return errnoFault
+	}
+	events, ok := mem.Read(uint32(p[1]), count*eventBytes)
+	if !ok {
+		return errnoFault
+	}
+	wait := c.shortestWait(subs)
+	if now, _ := c.clock(clockMonotonic); wait > 0 {
+		c.wasi.monotonic = saturatingAdd(now, wait)
+	}
+	var written uint32
+	for ; len(subs) > 0; subs = subs[subscriptionBytes:] {
+		e, ready := c.pollOne(subs, wait)
+		if !ready {
+			continue
+		}
+		event := events[written*eventBytes:][:eventBytes]
+		// The guest may let both ranges overlap, so read before writing.
+		tag, user := subs[subTag], binary.LittleEndian.Uint64(subs)
+		clear(event)
+		binary.LittleEndian.PutUint64(event, user)
+		binary.LittleEndian.PutUint16(event[eventErrno:], uint16(e))
+		event[eventType] = tag
+		written++
+	}
+	return putAll(mem.WriteUint32Le(uint32(p[3]), written))
+}
+
+// shortestWait is how long it is until the first subscription is ready, in
+// nanoseconds.
+func (c *call) shortestWait(subs []byte) int64 {
+	wait := int64(math.MaxInt64)
+	for ; len(subs) > 0; subs = subs[subscriptionBytes:] {
+		if subs[subTag] != pollClock {
+			return 0 // a descriptor is ready or wrong; either is told at once
+		}
+		wait = min(wait, c.remaining(subs))
+	}
+	return wait
+}
+
+// remaining is how long it is until a clock subscription is due.
+func (c *call) remaining(sub []byte) int64 {
+	timeout := int64(min(binary.LittleEndian.Uint64(sub[subTimeout:]), math.MaxInt64))
+	if binary.LittleEndian.Uint16(sub[subFlags:])&absolute == 0 {
+		return timeout
+	}
+	now, _ := c.clock(binary.LittleEndian.Uint32(sub[subClockID:]))
+	return max(0, timeout-now)
+}
+
+// pollOne answers whether a subscription is ready once the guest has waited.
+func (c *call) pollOne(sub []byte, waited int64) (e errno, ready bool) {
+	switch sub[subTag] {
+	case pollClock:
+		absoluteTime := binary.LittleEndian.Uint16(sub[subFlags:])&absolute != 0
+		if absoluteTime && binary.LittleEndian.Uint32(sub[subClockID:]) == clockMonotonic {
+			return errnoSuccess, c.remaining(sub) == 0 // the clock has moved on already
+		}
+		return errnoSuccess, c.remaining(sub) <= waited
+	case pollFDWrite:
+		if fd := binary.LittleEndian.Uint32(sub[subFD:]); fd == stdout || fd == stderr {
+			return errnoSuccess, true
+		}
+	}
+	return errnoBadf, true
+}

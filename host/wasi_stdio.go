@@ -1,0 +1,176 @@
+package host
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"strconv"
+
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// The descriptors that are open.
+const (
+	stdin  = 0
+	stdout = 1
+	stderr = 2
+)
+
+// wasiStdio answers e for the descriptors that are open.
+func wasiStdio(e errno) wasiCall {
+	return func(_ *call, _ api.Memory, p []uint64) errno {
+		if uint32(p[0]) > stderr {
+			return errnoBadf
+		}
+		return e
+	}
+}
+
+const filetypeCharacterDevice = 2
+
+// wasiFdstat describes the three open descriptors as terminals are described:
+// to be read or written, without a position.
+func wasiFdstat(_ *call, mem api.Memory, p []uint64) errno {
+	const (
+		size        = 24
+		rights      = 8 // offset of the rights
+		rightsRead  = 1 << 1
+		rightsWrite = 1 << 6
+	)
+	fd := uint32(p[0])
+	if fd > stderr {
+		return errnoBadf
+	}
+	b, ok := mem.Read(uint32(p[1]), size)
+	if !ok {
+		return errnoFault
+	}
+	clear(b)
+	b[0] = filetypeCharacterDevice
+	may := uint64(rightsWrite)
+	if fd == stdin {
+		may = rightsRead
+	}
+	binary.LittleEndian.PutUint64(b[rights:], may)
+	return errnoSuccess
+}
+
+func wasiFilestat(_ *call, mem api.Memory, p []uint64) errno {
+	const (
+		size     = 64
+		filetype = 16 // offset of the file type
+	)
+	if uint32(p[0]) > stderr {
+		return errnoBadf
+	}
+	b, ok := mem.Read(uint32(p[1]), size)
+	if !ok {
+		return errnoFault
+	}
+	clear(b)
+	b[filetype] = filetypeCharacterDevice
+	return errnoSuccess
+}
+
+// wasiRead is fd_read. Standard input is at its end.
+func wasiRead(_ *call, mem api.Memory, p []uint64) errno {
+	if uint32(p[0]) != stdin {
+		return errnoBadf
+	}
+	return putAll(mem.WriteUint32Le(uint32(p[3]), 0))
+}
+
+func wasiWrite(c *call, mem api.Memory, p []uint64) errno {
+	return c.write(mem, uint32(p[0]), p[1], p[2], p[3])
+}
+
+func wasiPwrite(c *call, mem api.Memory, p []uint64) errno {
+	return c.write(mem, uint32(p[0]), p[1], p[2], p[4]) // a terminal has no position to write at
+}
+
+// write logs what the guest writes to standard output or standard error.
+func (c *call) write(mem api.Memory, fd uint32, iovs, count, result uint64) errno {
+	if fd != stdout && fd != stderr {
+		return errnoBadf
+	}
+	const iovBytes = 8
+	n := uint32(count)
+	if uint64(n)*iovBytes > uint64(mem.Size()) {
+		return errnoFault
+	}
+	list, ok := mem.Read(uint32(iovs), n*iovBytes)
+	if !ok {
+		return errnoFault
+	}
+	var total uint64
+	for ; len(list) > 0; list = list[iovBytes:] {
+		b, ok := mem.Read(binary.LittleEndian.Uint32(list), binary.LittleEndian.Uint32(list[4:]))
+		if !ok {
+			return errnoFault
+		}
+		if total += uint64(len(b)); total > math.MaxInt32 {
+			return errnoInval // many vectors may name the same memory
+		}
+		c.print(fd, b)
+	}
+	return putAll(mem.WriteUint32Le(uint32(result), uint32(total)))
+}
+
+// maxLine is the longest line that is put together from several writes, in
+// bytes; a longer one is logged in pieces.
+const maxLine = 4096
+
+// lineBuffer holds the start of a line whose end has not been written yet.
+type lineBuffer []byte
+
+// print logs whole lines and keeps the rest for the next write.
+func (c *call) print(fd uint32, b []byte) {
+	buf := &c.wasi.output[fd-stdout]
+	for len(b) > 0 {
+		piece, whole := b, false
+		if end := bytes.IndexByte(b, '\n'); end >= 0 {
+			piece, whole = b[:end], true
+		}
+		fits := min(len(piece), maxLine-len(*buf))
+		*buf = append(*buf, piece[:fits]...)
+		switch {
+		case fits < len(piece):
+			c.logLine(fd)
+			b = b[fits:]
+		case whole:
+			c.logLine(fd)
+			b = b[fits+1:]
+		default:
+			return
+		}
+	}
+}
+
+// logLine logs the line that has been put together. What the turn's limits
+// refuse is lost, as the guest could do nothing about it.
+func (c *call) logLine(fd uint32) {
+	buf := &c.wasi.output[fd-stdout]
+	line := bytes.TrimSuffix(*buf, []byte("\r"))
+	level := abi.LevelInfo
+	if fd == stderr {
+		level = abi.LevelWarn
+		if c.words == "" {
+			c.say(line) // runtimes name the cause first and the stack after it
+		}
+	}
+	_ = c.turn.Log(level, line)
+	*buf = (*buf)[:0]
+}
+
+// flushOutput logs lines that were left without an end when the call ended.
+func (c *call) flushOutput() {
+	for fd := uint32(stdout); fd <= stderr; fd++ {
+		if len(c.wasi.output[fd-stdout]) > 0 {
+			c.logLine(fd)
+		}
+	}
+}
+
+func decimal(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -1,0 +1,160 @@
+package terrarium
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// Operation is one entry of the table of operations: what can be asked of a
+// terrarium as data. The command exec offers the table as JSON lines; the
+// reference page is generated from it.
+type Operation struct {
+	Name string
+	Doc  string
+	// Args and Result are the structs whose JSON form the operation takes and
+	// answers.
+	Args, Result reflect.Type
+	// Batchable operations change the topology and can be part of a batch.
+	Batchable bool
+
+	waits func(args any) bool
+	run   func(ctx context.Context, s *session, args any) (any, error)
+	stage func(ctx context.Context, b *engine.Batch, args any) (any, error)
+}
+
+// Operations returns the table of operations, in the order of the reference.
+func Operations() []Operation { return slices.Clone(operations) }
+
+var operations []Operation
+
+// Filled at start because batch looks operations up in the table.
+func init() {
+	operations = slices.Concat(topologyOperations(), messageOperations(), readingOperations(), sessionOperations())
+}
+
+func findOperation(name string) (Operation, error) {
+	best, distance := "", 3
+	for _, op := range operations {
+		if op.Name == name {
+			return op, nil
+		}
+		if d := levenshtein.Distance(op.Name, name, nil); d < distance {
+			best, distance = op.Name, d
+		}
+	}
+	remedy := "the operations are listed in docs/reference/operations.md"
+	if best != "" {
+		remedy = "did you mean " + best + "?"
+	}
+	return Operation{}, &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("there is no operation %q", name), Remedy: remedy}
+}
+
+// read makes an operation that does not change the topology.
+func read[A, R any](name, doc string, run func(ctx context.Context, s *session, a *A) (R, error)) Operation {
+	return Operation{
+		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](),
+		run: func(ctx context.Context, s *session, args any) (any, error) { return run(ctx, s, args.(*A)) },
+	}
+}
+
+// edit makes an operation that changes the topology, by itself or in a batch.
+func edit[A, R any](name, doc string, stage func(ctx context.Context, b *engine.Batch, a *A) (*R, error)) Operation {
+	op := Operation{
+		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](), Batchable: true,
+		stage: func(ctx context.Context, b *engine.Batch, args any) (any, error) { return stage(ctx, b, args.(*A)) },
+	}
+	op.run = func(ctx context.Context, s *session, args any) (any, error) {
+		var result any
+		err := s.t.Batch(ctx, func(b *engine.Batch) (err error) {
+			result, err = op.stage(ctx, b, args)
+			return err
+		})
+		return result, err
+	}
+	return op
+}
+
+// decode reads the arguments of an operation. Unknown and missing fields are
+// errors.
+func (op *Operation) decode(raw []byte) (any, error) {
+	args := reflect.New(op.Args).Interface()
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(args); err != nil {
+		return nil, op.malformed(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, invalid(op.Name, "there is something after the arguments", "give one JSON object")
+	}
+	for _, f := range reflect.VisibleFields(op.Args) {
+		if strings.Contains(f.Tag.Get("op"), "required") && reflect.ValueOf(args).Elem().FieldByIndex(f.Index).IsZero() {
+			return nil, invalid(op.Name, fmt.Sprintf("the field %q is missing", jsonName(f)), "its fields are "+strings.Join(op.fields(), ", "))
+		}
+	}
+	return args, nil
+}
+
+// malformed says in the operation's words what is wrong with its arguments.
+func (op *Operation) malformed(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return invalid(op.Name, fmt.Sprintf("the field %q cannot be a JSON %s", wrong.Field, wrong.Value), "see the operation in docs/reference/operations.md")
+	}
+	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return invalid(op.Name, "there is no field "+field, "its fields are "+strings.Join(op.fields(), ", "))
+	}
+	return &abi.Error{Code: abi.InvalidArgument, Op: op.Name, Message: "the arguments are malformed", Remedy: "see the operation in docs/reference/operations.md", Err: err}
+}
+
+// fields are the names of the fields that the operation takes.
+func (op *Operation) fields() []string {
+	out := []string{}
+	for _, f := range reflect.VisibleFields(op.Args) {
+		if name := jsonName(f); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+func invalid(op, message, remedy string) *abi.Error {
+	return &abi.Error{Code: abi.InvalidArgument, Op: op, Message: message, Remedy: remedy}
+}
+
+// Do carries out one operation of the table, with its arguments as a JSON
+// object, and returns the struct whose JSON form is the result. It blocks for
+// as long as the operation takes.
+//
+// subscribe, unsubscribe and shutdown need a connection: see
+// [Terrarium.Serve].
+func (t *Terrarium) Do(ctx context.Context, name string, args json.RawMessage) (any, error) {
+	op, err := findOperation(name)
+	if err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(args)) == 0 {
+		args = []byte("{}")
+	}
+	decoded, err := op.decode(args)
+	if err != nil {
+		return nil, err
+	}
+	return op.run(ctx, &session{t: t}, decoded)
+}

@@ -1,0 +1,251 @@
+package terrarium
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// StatusArgs are the arguments of status.
+type StatusArgs struct {
+	Graph string `json:"graph,omitempty" doc:"one graph, by any id it has had or the name of a member"`
+}
+
+// StatusResult is the result of status.
+type StatusResult struct {
+	Graphs []engine.GraphStatus `json:"graphs"`
+}
+
+// StateArgs are the arguments of state.
+type StateArgs struct {
+	Creature string `json:"creature" op:"required" doc:"id, or name where it is unique"`
+	Prefix   string `json:"prefix,omitempty" doc:"only keys that begin with it"`
+}
+
+// StateResult is the result of state.
+type StateResult struct {
+	State map[string]Payload `json:"state"`
+}
+
+// HistoryArgs are the arguments of history.
+type HistoryArgs struct {
+	Graph    string   `json:"graph,omitempty" doc:"a live graph"`
+	Session  string   `json:"session,omitempty" doc:"or a session, live or ended"`
+	Kinds    []string `json:"kinds,omitempty" doc:"only events of these kinds"`
+	Creature string   `json:"creature,omitempty" doc:"only events about this creature"`
+	Channel  string   `json:"channel,omitempty" doc:"only events of this channel"`
+	After    string   `json:"after,omitempty" doc:"only what is listed after the event of this id"`
+	Limit    int      `json:"limit,omitempty" doc:"at most so many; 1,000 without it"`
+}
+
+// HistoryResult is the result of history.
+type HistoryResult struct {
+	Events []EventRecord `json:"events"`
+}
+
+// LineageArgs are the arguments of lineage.
+type LineageArgs struct {
+	Session string `json:"session,omitempty" doc:"a session, live or ended"`
+	Graph   string `json:"graph,omitempty" doc:"or a live graph"`
+}
+
+// LineageResult is the result of lineage.
+type LineageResult struct {
+	Lineage []SessionRecord `json:"lineage"`
+}
+
+// SessionRecord describes a session.
+type SessionRecord struct {
+	Session    SessionID   `json:"session"`
+	Graph      GraphID     `json:"graph,omitempty"`
+	Live       bool        `json:"live"`
+	Complete   bool        `json:"complete"`
+	Durability string      `json:"durability"`
+	Created    string      `json:"created,omitempty"`
+	Parents    []SessionID `json:"parents"`
+	MergedAt   string      `json:"merged_at,omitempty"`
+	SplitAt    string      `json:"split_at,omitempty"`
+	StorePath  string      `json:"store_path,omitempty"`
+	Bytes      int64       `json:"bytes,omitempty"`
+	Events     int64       `json:"events"` // -1 when not counted
+	Deployment string      `json:"deployment,omitempty"`
+	ConfigPath string      `json:"config_path,omitempty"`
+}
+
+// SessionsArgs are the arguments of sessions.
+type SessionsArgs struct{}
+
+// SessionsResult is the result of sessions.
+type SessionsResult struct {
+	Sessions []SessionRecord `json:"sessions"`
+}
+
+func readingOperations() []Operation {
+	return []Operation{
+		read("status", "Describes graphs with their creatures and channels.", status),
+		read("state", "Shows what a creature holds in its state.", state),
+		read("history", "Lists events of a graph or session, in an order that respects causes.", history),
+		read("lineage", "Lists the ancestors of a session, itself first, back to the roots.", lineage),
+		read("sessions", "Lists the sessions of the session directory, eldest first.", sessions),
+	}
+}
+
+func status(_ context.Context, s *session, a *StatusArgs) (*StatusResult, error) {
+	var g GraphID
+	if a.Graph != "" {
+		var err error
+		if g, err = s.t.FindGraph(a.Graph); err != nil {
+			return nil, err
+		}
+	}
+	graphs, err := s.t.Status(g)
+	if err != nil {
+		return nil, err
+	}
+	return &StatusResult{graphs}, nil
+}
+
+func state(ctx context.Context, s *session, a *StateArgs) (*StateResult, error) {
+	c, err := s.t.FindCreature("", a.Creature)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := s.t.State(ctx, c, a.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	out := &StateResult{State: map[string]Payload{}}
+	for _, e := range entries {
+		out.State[e.Key] = e.Value
+	}
+	return out, nil
+}
+
+func history(ctx context.Context, s *session, a *HistoryArgs) (*HistoryResult, error) {
+	of, err := graphOrSession(s, "history", a.Graph, a.Session)
+	if err != nil {
+		return nil, err
+	}
+	q := engine.HistoryQuery{Limit: a.Limit}
+	if q.Kinds, err = ParseKinds("history", a.Kinds); err != nil {
+		return nil, err
+	}
+	if q.After, err = engine.ParseEventID(a.After); err != nil {
+		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "history", Message: "after is not an event id", Remedy: "take it from an event", Err: err}
+	}
+	q.Creature, q.Channel = CreatureID(a.Creature), ChannelID(a.Channel)
+	if c, err := s.t.FindCreature("", a.Creature); a.Creature != "" && err == nil {
+		q.Creature = c
+	}
+	if ch, err := s.t.FindChannel("", a.Channel); a.Channel != "" && err == nil {
+		q.Channel = ch
+	}
+	events, err := s.t.History(ctx, of, q)
+	if err != nil {
+		return nil, err
+	}
+	out := &HistoryResult{Events: make([]EventRecord, len(events))}
+	for i := range events {
+		out.Events[i] = NewEventRecord(&events[i])
+	}
+	return out, nil
+}
+
+// graphOrSession resolves the two ways to name a store.
+func graphOrSession(s *session, op, graph, session string) (string, error) {
+	switch {
+	case session != "" && graph != "":
+		return "", invalid(op, "graph and session are both given", "give one of them")
+	case session != "":
+		return session, nil
+	case graph != "":
+		if g, err := s.t.FindGraph(graph); err == nil {
+			return string(g), nil
+		}
+		return graph, nil // a saved graph, perhaps
+	}
+	graphs, err := s.t.Status("")
+	if err == nil && len(graphs) == 1 {
+		return string(graphs[0].ID), nil
+	}
+	return "", invalid(op, "graph or session is missing", "name one; status lists them")
+}
+
+// ParseKinds reads names of event kinds.
+func ParseKinds(op string, names []string) ([]engine.EventKind, error) {
+	var out []engine.EventKind
+	for _, name := range names {
+		k, ok := engine.ParseEventKind(name)
+		if !ok {
+			var known []string
+			for _, k := range engine.EventKinds() {
+				known = append(known, k.String())
+			}
+			slices.Sort(known)
+			return nil, invalid(op, "there is no event kind "+name, "the kinds are "+strings.Join(known, ", "))
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+func lineage(ctx context.Context, s *session, a *LineageArgs) (*LineageResult, error) {
+	of, err := graphOrSession(s, "lineage", a.Graph, a.Session)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.t.Lineage(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	return &LineageResult{sessionRecords(list)}, nil
+}
+
+func sessions(ctx context.Context, s *session, _ *SessionsArgs) (*SessionsResult, error) {
+	list, err := s.t.Sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &SessionsResult{sessionRecords(list)}, nil
+}
+
+// Sessions lists the sessions of the session directory, eldest first.
+func (t *Terrarium) Sessions(ctx context.Context) ([]engine.SessionInfo, error) {
+	if t.storage == nil {
+		return nil, nil
+	}
+	return t.storage.Sessions(ctx)
+}
+
+func sessionRecords(list []engine.SessionInfo) []SessionRecord {
+	out := []SessionRecord{}
+	for i := range list {
+		out = append(out, NewSessionRecord(&list[i]))
+	}
+	return out
+}
+
+// NewSessionRecord makes the JSON form of a session.
+func NewSessionRecord(i *engine.SessionInfo) SessionRecord {
+	parents := i.Parents
+	if parents == nil {
+		parents = []SessionID{}
+	}
+	return SessionRecord{
+		Session: i.Session, Graph: i.Graph, Live: i.Live, Complete: i.Complete, Durability: i.Durability.String(),
+		Created: stamp(i.Created), Parents: parents, MergedAt: stamp(i.MergedAt), SplitAt: stamp(i.SplitAt),
+		StorePath: i.Path, Bytes: i.Bytes, Events: i.Events,
+		Deployment: i.Meta[engine.MetaDeployment], ConfigPath: i.Meta[engine.MetaConfigPath],
+	}
+}
+
+func stamp(ns int64) string {
+	if ns == 0 {
+		return ""
+	}
+	return time.Unix(0, ns).UTC().Format(time.RFC3339Nano)
+}

@@ -1,0 +1,169 @@
+package terrarium
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// ApplyArgs are the arguments of apply.
+type ApplyArgs struct {
+	Recipe string            `json:"recipe" op:"required" doc:"path of a file or folder"`
+	Vars   map[string]string `json:"vars,omitempty" doc:"values of variables, as on the command line"`
+}
+
+// ApplyResult is the result of apply.
+type ApplyResult struct {
+	Creatures map[string]CreatureID `json:"creatures"` // by address
+	Channels  map[string]ChannelID  `json:"channels"`  // by address
+	Resumed   []string              `json:"resumed"`
+	Created   []string              `json:"created"`
+	Removed   []RemovedRecord       `json:"removed"`
+}
+
+// RemovedRecord is something that a saved session had and the recipe has not.
+type RemovedRecord struct {
+	Address string `json:"address"`
+	Pending uint64 `json:"pending"`
+}
+
+// SubscribeArgs are the arguments of subscribe.
+type SubscribeArgs struct {
+	Kinds     []string `json:"kinds,omitempty" doc:"only events of these kinds"`
+	Creatures []string `json:"creatures,omitempty" doc:"only events about these creatures"`
+	Graphs    []string `json:"graphs,omitempty" doc:"only events of these graphs, by any id they have had"`
+	Channels  []string `json:"channels,omitempty" doc:"only events of these channels"`
+	Buffer    int      `json:"buffer,omitempty" doc:"events held for a slow subscriber; beyond it an event lagged counts what is left out"`
+}
+
+// SubscriptionResult names a subscription.
+type SubscriptionResult struct {
+	Subscription string `json:"subscription"`
+}
+
+// UnsubscribeArgs are the arguments of unsubscribe.
+type UnsubscribeArgs struct {
+	Subscription string `json:"subscription" op:"required" doc:"what subscribe answered"`
+}
+
+// ShutdownArgs are the arguments of shutdown.
+type ShutdownArgs struct{}
+
+// Empty is the result of operations that have none.
+type Empty struct{}
+
+func sessionOperations() []Operation {
+	return []Operation{
+		read("apply", "Makes a recipe exist: all of it or nothing.", apply),
+		read("subscribe", "Starts sending events as lines of the form {\"subscription\": …, \"event\": {…}}.", subscribe),
+		read("unsubscribe", "Ends a subscription.", unsubscribe),
+		read("shutdown", "Ends the connection after its answers, and with the command exec the engine.", shutdown),
+	}
+}
+
+func apply(ctx context.Context, s *session, a *ApplyArgs) (*ApplyResult, error) {
+	applied, err := s.t.Apply(ctx, a.Recipe, RecipeOptions{Vars: a.Vars})
+	if err != nil {
+		return nil, err
+	}
+	out := &ApplyResult{
+		Creatures: applied.Creatures, Channels: applied.Channels,
+		Resumed: append([]string{}, applied.Resumed...), Created: append([]string{}, applied.Created...), Removed: []RemovedRecord{},
+	}
+	for _, r := range applied.Removed {
+		out.Removed = append(out.Removed, RemovedRecord(r))
+	}
+	return out, nil
+}
+
+// eventLine is one event of a subscription.
+type eventLine struct {
+	Subscription string      `json:"subscription"`
+	Event        EventRecord `json:"event"`
+}
+
+func subscribe(ctx context.Context, s *session, a *SubscribeArgs) (*SubscriptionResult, error) {
+	if s.out == nil {
+		return nil, &abi.Error{Code: abi.Unsupported, Op: "subscribe", Message: "there is no connection to send events on", Remedy: "use Subscribe, or Serve"}
+	}
+	f, err := s.filter(a)
+	if err != nil {
+		return nil, err
+	}
+	sub := s.t.Subscribe(f, a.Buffer)
+	s.subMu.Lock()
+	s.lastSub++
+	name := fmt.Sprintf("s%d", s.lastSub)
+	s.subs[name] = sub
+	s.subMu.Unlock()
+	s.waiting.Go(func() {
+		for ob := range sub.All(ctx) {
+			r := NewEventRecord(&ob.Event)
+			r.Seq, r.ChannelSeq = ob.Seq, ob.Event.Seq
+			s.write(eventLine{name, r})
+		}
+	})
+	return &SubscriptionResult{name}, nil
+}
+
+func (s *session) filter(a *SubscribeArgs) (f engine.Filter, err error) {
+	if f.Kinds, err = ParseKinds("subscribe", a.Kinds); err != nil {
+		return f, err
+	}
+	for _, name := range a.Creatures {
+		id, err := s.t.FindCreature("", name)
+		if err != nil {
+			return f, err
+		}
+		f.Creatures = append(f.Creatures, id)
+	}
+	for _, name := range a.Graphs {
+		// An id that is not live any more is fine: its graph may have merged.
+		id, err := s.t.FindGraph(name)
+		if err != nil {
+			return f, err
+		}
+		f.Graphs = append(f.Graphs, id)
+		if string(id) != name {
+			f.Graphs = append(f.Graphs, GraphID(name))
+		}
+	}
+	for _, name := range a.Channels {
+		id, err := s.t.FindChannel("", name)
+		if err != nil {
+			return f, err
+		}
+		f.Channels = append(f.Channels, id)
+	}
+	f.Graphs = slices.Compact(f.Graphs)
+	return f, nil
+}
+
+func unsubscribe(_ context.Context, s *session, a *UnsubscribeArgs) (*Empty, error) {
+	s.subMu.Lock()
+	defer s.subMu.Unlock()
+	sub := s.subs[a.Subscription]
+	if sub == nil {
+		return nil, &abi.Error{Code: abi.NotFound, Op: "unsubscribe", Message: "there is no subscription " + a.Subscription, Remedy: "subscribe answers the names"}
+	}
+	delete(s.subs, a.Subscription)
+	sub.Close()
+	return &Empty{}, nil
+}
+
+func (s *session) endSubscriptions() {
+	s.subMu.Lock()
+	defer s.subMu.Unlock()
+	for _, sub := range s.subs {
+		sub.Close()
+	}
+	clear(s.subs)
+}
+
+func shutdown(_ context.Context, s *session, _ *ShutdownArgs) (*Empty, error) {
+	s.over = true
+	return &Empty{}, nil
+}

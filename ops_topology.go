@@ -1,0 +1,418 @@
+package terrarium
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// AddCreatureArgs are the arguments of add_creature.
+type AddCreatureArgs struct {
+	Name       string          `json:"name" op:"required" doc:"unique in its graph"`
+	Module     string          `json:"module" op:"required" doc:"path, or builtin:NAME"`
+	Join       string          `json:"join,omitempty" doc:"graph to join; without it and without channels, a graph of its own"`
+	Parent     string          `json:"parent,omitempty" doc:"creature it belongs to"`
+	Privileged bool            `json:"privileged,omitempty" doc:"may use the group tools"`
+	Stopped    bool            `json:"stopped,omitempty" doc:"add it without starting it"`
+	Listen     []string        `json:"listen,omitempty" doc:"channels it listens on, by id or name"`
+	Send       []string        `json:"send,omitempty" doc:"channels it may send on, by id or name"`
+	Config     json.RawMessage `json:"config,omitempty" doc:"its configuration, an object"`
+	Limits     *LimitsArgs     `json:"limits,omitempty" doc:"what it may use"`
+	Grants     *engine.Grants  `json:"grants,omitempty" doc:"capabilities"`
+	Restart    *RestartArgs    `json:"restart,omitempty" doc:"what happens after a failure"`
+	Mailbox    *MailboxArgs    `json:"mailbox,omitempty" doc:"deliveries held in memory"`
+	Address    string          `json:"address,omitempty" doc:"durable address"`
+}
+
+// LimitsArgs are the limits of a creature; what is left out has its default.
+type LimitsArgs struct {
+	Memory      int64    `json:"memory,omitempty" doc:"bytes of linear memory"`
+	Fuel        int64    `json:"fuel,omitempty" doc:"units per turn"`
+	Deadline    Duration `json:"deadline,omitempty" doc:"time per turn"`
+	Message     int64    `json:"message,omitempty" doc:"bytes of one message"`
+	Sends       int      `json:"sends,omitempty" doc:"messages per turn"`
+	SendBytes   int64    `json:"send_bytes,omitempty" doc:"bytes sent per turn"`
+	Output      int64    `json:"output,omitempty" doc:"bytes of output per turn"`
+	LogLines    int      `json:"log_lines,omitempty" doc:"log lines per turn"`
+	LogBytes    int64    `json:"log_bytes,omitempty" doc:"bytes of log per turn"`
+	StateKey    int64    `json:"state_key,omitempty" doc:"bytes of one state key"`
+	StateValue  int64    `json:"state_value,omitempty" doc:"bytes of one state value"`
+	State       int64    `json:"state,omitempty" doc:"bytes of all state"`
+	StateWrites int      `json:"state_writes,omitempty" doc:"state writes per turn"`
+	Calls       int64    `json:"calls,omitempty" doc:"hostcalls per turn"`
+	Handles     int      `json:"handles,omitempty" doc:"channel handles"`
+	Table       int64    `json:"table,omitempty" doc:"elements of all tables"`
+}
+
+func (l *LimitsArgs) limits() abi.Limits {
+	if l == nil {
+		return abi.Limits{}
+	}
+	return abi.Limits{
+		Memory: l.Memory, Fuel: l.Fuel, Deadline: time.Duration(l.Deadline), Message: l.Message,
+		Sends: l.Sends, SendBytes: l.SendBytes, Output: l.Output, LogLines: l.LogLines, LogBytes: l.LogBytes,
+		StateKey: l.StateKey, StateValue: l.StateValue, State: l.State, StateWrites: l.StateWrites,
+		Calls: l.Calls, Handles: l.Handles, Table: l.Table,
+	}
+}
+
+// RestartArgs is a restart policy; what is left out has its default.
+type RestartArgs struct {
+	Mode       string   `json:"mode,omitempty" doc:"on_failure, never or always"`
+	Attempts   int      `json:"attempts,omitempty" doc:"how often one delivery is tried"`
+	Max        int      `json:"max,omitempty" doc:"failures within the window before quarantine"`
+	Within     Duration `json:"within,omitempty" doc:"the window"`
+	Backoff    Duration `json:"backoff,omitempty" doc:"pause before the second attempt"`
+	BackoffMax Duration `json:"backoff_max,omitempty" doc:"the longest pause"`
+}
+
+func (r *RestartArgs) policy() (engine.RestartPolicy, error) {
+	if r == nil {
+		return engine.RestartPolicy{}, nil
+	}
+	p := engine.RestartPolicy{
+		Attempts: r.Attempts, Max: r.Max, Within: time.Duration(r.Within),
+		Backoff: time.Duration(r.Backoff), BackoffMax: time.Duration(r.BackoffMax),
+	}
+	if r.Mode != "" {
+		mode, ok := engine.ParseRestartMode(r.Mode)
+		if !ok {
+			return p, invalid("add_creature", "there is no restart mode "+r.Mode, "use on_failure, never or always")
+		}
+		p.Mode = mode
+	}
+	return p, nil
+}
+
+// MailboxArgs describe a mailbox.
+type MailboxArgs struct {
+	Size     int    `json:"size,omitempty" doc:"deliveries held in memory"`
+	Overflow string `json:"overflow,omitempty" doc:"without a store: block, drop_oldest or dead_letter"`
+}
+
+// CreatureAdded is the result of add_creature.
+type CreatureAdded struct {
+	Creature CreatureID `json:"creature"`
+	Name     string     `json:"name"`
+	Graph    GraphID    `json:"graph"`
+}
+
+// CreatureArgs name a creature.
+type CreatureArgs struct {
+	Creature string `json:"creature" op:"required" doc:"id, or name where it is unique"`
+}
+
+// DeltaResult is the result of operations that may change the graphs.
+type DeltaResult struct {
+	Delta engine.Delta `json:"delta"`
+}
+
+// AddChannelArgs are the arguments of add_channel.
+type AddChannelArgs struct {
+	Graph       string `json:"graph" op:"required" doc:"graph to declare it in"`
+	Name        string `json:"name" op:"required" doc:"unique in the graph"`
+	Description string `json:"description,omitempty" doc:"what it is for"`
+}
+
+// ChannelResult is the result of add_channel and connect.
+type ChannelResult struct {
+	Channel ChannelID    `json:"channel"`
+	Delta   engine.Delta `json:"delta"`
+}
+
+// ChannelArgs name a channel.
+type ChannelArgs struct {
+	Channel string `json:"channel" op:"required" doc:"id, or name where it is unique"`
+	Graph   string `json:"graph,omitempty" doc:"where the name is looked up"`
+}
+
+// ConnectArgs are the arguments of connect.
+type ConnectArgs struct {
+	From        string `json:"from" op:"required" doc:"creature that is going to send"`
+	To          string `json:"to" op:"required" doc:"creature that is going to listen"`
+	Channel     string `json:"channel,omitempty" doc:"id or name; a name that does not exist is declared; without it, one is chosen"`
+	Alias       string `json:"alias,omitempty" doc:"what both call the channel"`
+	OnCollision string `json:"on_collision,omitempty" doc:"rename, unify or reject, if a merge finds a name twice"`
+}
+
+// DisconnectArgs are the arguments of disconnect.
+type DisconnectArgs struct {
+	From    string `json:"from" op:"required" doc:"creature that sends"`
+	To      string `json:"to" op:"required" doc:"creature that listens"`
+	Channel string `json:"channel,omitempty" doc:"id or name; without it, every channel from one to the other"`
+}
+
+// ChannelsResult is the result of disconnect.
+type ChannelsResult struct {
+	Channels []ChannelID  `json:"channels"`
+	Delta    engine.Delta `json:"delta"`
+}
+
+// EdgeArgs are the arguments of set_listen and set_send.
+type EdgeArgs struct {
+	Creature string `json:"creature" op:"required" doc:"id, or name where it is unique"`
+	Channel  string `json:"channel" op:"required" doc:"id, or name in the creature's graph, or name where it is unique"`
+	On       *bool  `json:"on" op:"required" doc:"whether the edge shall exist"`
+	Alias    string `json:"alias,omitempty" doc:"what the creature calls the channel"`
+}
+
+func topologyOperations() []Operation {
+	return []Operation{
+		edit("add_creature", "Adds a creature and starts it.", addCreature),
+		edit("remove_creature", "Removes a creature; its graph may split. What waits for it becomes dead letters.",
+			onCreature(func(id CreatureID) topology.Op { return topology.RemoveCreature{ID: id} })),
+		edit("start_creature", "Starts a stopped or quarantined creature.",
+			onCreature(func(id CreatureID) topology.Op { return topology.SetStopped{ID: id} })),
+		edit("stop_creature", "Stops a creature: it stays a member and keeps edges, cursors and state.",
+			onCreature(func(id CreatureID) topology.Op { return topology.SetStopped{ID: id, Stopped: true} })),
+		edit("promote", "Makes a creature privileged.",
+			onCreature(func(id CreatureID) topology.Op { return topology.SetPrivileged{ID: id, Privileged: true} })),
+		edit("demote", "Takes a creature's privilege away.",
+			onCreature(func(id CreatureID) topology.Op { return topology.SetPrivileged{ID: id} })),
+		edit("add_channel", "Declares a channel in a graph.", addChannel),
+		edit("remove_channel", "Drops a channel with its edges; its graph may split.", removeChannel),
+		edit("connect", "Makes one creature send on a channel that another listens on; merges their graphs if they differ.", connect),
+		edit("disconnect", "Ends what connect did, without cutting third parties; the graph may split.", disconnect),
+		edit("set_listen", "Turns one listen edge on or off.", setEdge(engine.Listen)),
+		edit("set_send", "Turns one send edge on or off.", setEdge(engine.Send)),
+		read("batch", "Carries out operations that change the topology, all or nothing.", batch),
+	}
+}
+
+func addCreature(ctx context.Context, b *engine.Batch, a *AddCreatureArgs) (*CreatureAdded, error) {
+	restart, err := a.Restart.policy()
+	if err != nil {
+		return nil, err
+	}
+	spec := engine.CreatureSpec{
+		Name: a.Name, Module: a.Module, Config: a.Config, Limits: a.Limits.limits(), Restart: restart,
+		Privileged: a.Privileged, Stopped: a.Stopped, Address: a.Address,
+	}
+	if a.Grants != nil {
+		spec.Grants = *a.Grants
+	}
+	if m := a.Mailbox; m != nil {
+		spec.Limits.Mailbox = m.Size
+		if m.Overflow != "" {
+			overflow, ok := engine.ParseOverflow(m.Overflow)
+			if !ok {
+				return nil, invalid("add_creature", "there is no overflow policy "+m.Overflow, "use block, drop_oldest or dead_letter")
+			}
+			spec.Overflow = overflow
+		}
+	}
+	if a.Join != "" {
+		if spec.Join, err = b.FindGraph(a.Join); err != nil {
+			return nil, err
+		}
+	}
+	if a.Parent != "" {
+		if spec.Parent, err = b.FindCreature(spec.Join, a.Parent); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range a.Listen {
+		spec.Listen = append(spec.Listen, engine.WireSpec{Channel: name})
+	}
+	for _, name := range a.Send {
+		spec.Send = append(spec.Send, engine.WireSpec{Channel: name})
+	}
+	added, _, err := b.AddCreature(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return &CreatureAdded{added.Creature, added.Name, added.Graph}, nil
+}
+
+// onCreature makes an operation on one creature.
+func onCreature(op func(CreatureID) topology.Op) func(context.Context, *engine.Batch, *CreatureArgs) (*DeltaResult, error) {
+	return func(_ context.Context, b *engine.Batch, a *CreatureArgs) (*DeltaResult, error) {
+		id, err := b.FindCreature("", a.Creature)
+		if err != nil {
+			return nil, err
+		}
+		return deltaOf(b.Do(op(id)))
+	}
+}
+
+func deltaOf(out engine.Outcome, err error) (*DeltaResult, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &DeltaResult{out.Delta}, nil
+}
+
+func addChannel(_ context.Context, b *engine.Batch, a *AddChannelArgs) (*ChannelResult, error) {
+	g, err := b.FindGraph(a.Graph)
+	if err != nil {
+		return nil, err
+	}
+	out, err := b.AddChannel(g, a.Name, a.Description)
+	if err != nil {
+		return nil, err
+	}
+	return &ChannelResult{out.Channel, out.Delta}, nil
+}
+
+func removeChannel(_ context.Context, b *engine.Batch, a *ChannelArgs) (*DeltaResult, error) {
+	id, err := findChannelArg(b, a)
+	if err != nil {
+		return nil, err
+	}
+	return deltaOf(b.Do(topology.RemoveChannel{ID: id}))
+}
+
+// finder is what looks things up: an engine, or a batch.
+type finder interface {
+	FindCreature(engine.GraphID, string) (CreatureID, error)
+	FindChannel(engine.GraphID, string) (ChannelID, error)
+	FindGraph(string) (GraphID, error)
+}
+
+func findChannelArg(f finder, a *ChannelArgs) (ChannelID, error) {
+	var g GraphID
+	if a.Graph != "" {
+		var err error
+		if g, err = f.FindGraph(a.Graph); err != nil {
+			return "", err
+		}
+	}
+	return f.FindChannel(g, a.Channel)
+}
+
+func connect(_ context.Context, b *engine.Batch, a *ConnectArgs) (*ChannelResult, error) {
+	collision, err := parseCollision(a.OnCollision)
+	if err != nil {
+		return nil, err
+	}
+	from, to, err := findPair(b, a.From, a.To)
+	if err != nil {
+		return nil, err
+	}
+	op := topology.Connect{From: from, To: to, Alias: a.Alias, OnCollision: collision}
+	if a.Channel != "" {
+		op.Name = a.Channel
+		for _, g := range []GraphID{b.GraphOf(from), b.GraphOf(to)} {
+			if id, err := b.FindChannel(g, a.Channel); err == nil {
+				op.Channel, op.Name = id, ""
+				break
+			}
+		}
+	}
+	out, err := b.Do(op)
+	if err != nil {
+		return nil, err
+	}
+	return &ChannelResult{out.Channel, out.Delta}, nil
+}
+
+func parseCollision(s string) (topology.Collision, error) {
+	switch s {
+	case "", "rename":
+		return topology.Rename, nil
+	case "unify":
+		return topology.Unify, nil
+	case "reject":
+		return topology.Reject, nil
+	}
+	return 0, invalid("connect", "there is no way "+s+" to settle a collision", "use rename, unify or reject")
+}
+
+func findPair(b *engine.Batch, from, to string) (f, t CreatureID, err error) {
+	if f, err = b.FindCreature("", from); err != nil {
+		return
+	}
+	t, err = b.FindCreature("", to)
+	return
+}
+
+func disconnect(_ context.Context, b *engine.Batch, a *DisconnectArgs) (*ChannelsResult, error) {
+	from, to, err := findPair(b, a.From, a.To)
+	if err != nil {
+		return nil, err
+	}
+	op := topology.Disconnect{From: from, To: to}
+	if a.Channel != "" {
+		if op.Channel, err = b.FindChannel(b.GraphOf(from), a.Channel); err != nil {
+			return nil, err
+		}
+	}
+	out, err := b.Do(op)
+	if err != nil {
+		return nil, err
+	}
+	channels := slices.DeleteFunc(out.Channels, func(id ChannelID) bool { return id == "" })
+	return &ChannelsResult{channels, out.Delta}, nil
+}
+
+func setEdge(dir engine.Direction) func(context.Context, *engine.Batch, *EdgeArgs) (*DeltaResult, error) {
+	return func(_ context.Context, b *engine.Batch, a *EdgeArgs) (*DeltaResult, error) {
+		c, err := b.FindCreature("", a.Creature)
+		if err != nil {
+			return nil, err
+		}
+		ch, err := b.FindChannel(b.GraphOf(c), a.Channel)
+		if err != nil {
+			if ch, err = b.FindChannel("", a.Channel); err != nil {
+				return nil, err
+			}
+		}
+		return deltaOf(b.Do(topology.SetEdge{Creature: c, Channel: ch, Direction: dir, On: *a.On, Alias: a.Alias}))
+	}
+}
+
+// BatchArgs are the arguments of batch.
+type BatchArgs struct {
+	Ops []json.RawMessage `json:"ops" op:"required" doc:"operations as in requests, without id; later ones see what earlier ones did"`
+}
+
+// BatchResult is the result of batch.
+type BatchResult struct {
+	Results []any `json:"results"`
+}
+
+func batch(ctx context.Context, s *session, a *BatchArgs) (*BatchResult, error) {
+	type step struct {
+		op   Operation
+		args any
+	}
+	steps := make([]step, len(a.Ops))
+	for i, raw := range a.Ops {
+		name, args, err := splitRequest(raw)
+		if err != nil {
+			return nil, atStep(err, i)
+		}
+		op, err := findOperation(name)
+		if err == nil && !op.Batchable {
+			err = invalid("batch", "the operation "+name+" cannot be part of a batch", "use operations that change the topology")
+		}
+		if err != nil {
+			return nil, atStep(err, i)
+		}
+		decoded, err := op.decode(args)
+		if err != nil {
+			return nil, atStep(err, i)
+		}
+		steps[i] = step{op, decoded}
+	}
+	result := &BatchResult{Results: []any{}}
+	err := s.t.Batch(ctx, func(b *engine.Batch) error {
+		for i, st := range steps {
+			r, err := st.op.stage(ctx, b, st.args)
+			if err != nil {
+				return atStep(err, i)
+			}
+			result.Results = append(result.Results, r)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}

@@ -1,0 +1,76 @@
+// Package plugins holds the creatures that ship with terrarium, so that running
+// one needs no guest toolchain. Recipes and operations name them builtin:NAME.
+//
+// Every creature has a folder with its source, its manifest and a README that
+// tells its configuration. The modules in the folders are built from the
+// sources with make guests; tests prove them current.
+package plugins
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+//go:embed echo/echo.wasm gate/gate.wasm relay/relay.wasm split/split.wasm tally/tally.wasm
+var modules embed.FS
+
+// names are the embedded creatures, sorted.
+var names = []string{"echo", "gate", "relay", "split", "tally"}
+
+// onDemand are creatures that are too large to be embedded, by how they are
+// built.
+var onDemand = map[string]string{
+	"digest": "build it with make digest and name plugins/digest/digest.wasm as the module",
+}
+
+// Names returns the names that [Get] knows, sorted. The slice is the caller's.
+func Names() []string { return slices.Clone(names) }
+
+// Get returns a copy of the module of that name. The error has the code
+// [abi.NotFound] for a name that is not in [Names], and [abi.Unavailable] for a
+// creature that has to be built first; its remedy says how, or which name was
+// probably meant. Get may be called from any goroutine.
+func Get(name string) ([]byte, error) {
+	if slices.Contains(names, name) {
+		module, err := modules.ReadFile(name + "/" + name + ".wasm")
+		if err != nil {
+			return nil, &abi.Error{Code: abi.Internal, Op: "builtin", Message: fmt.Sprintf("the module of %s cannot be read", name), Err: err}
+		}
+		return module, nil
+	}
+	e := &abi.Error{Code: abi.NotFound, Op: "builtin", IDs: map[string]string{"module": name}}
+	if remedy, ok := onDemand[name]; ok {
+		e.Code = abi.Unavailable
+		e.Message = fmt.Sprintf("the creature %s is too large to be part of this program", name)
+		e.Remedy = remedy
+		return nil, e
+	}
+	e.Message = fmt.Sprintf("there is no builtin creature %q", name)
+	if near := nearest(name); near != "" {
+		e.Remedy = fmt.Sprintf("did you mean %s?", near)
+	} else {
+		e.Remedy = "there are " + strings.Join(names, ", ")
+	}
+	return nil, e
+}
+
+// maxTypos is how many letters a name may differ in from the one that was
+// probably meant.
+const maxTypos = 2
+
+// nearest returns the name that was probably meant, or "".
+func nearest(name string) string {
+	best, found := maxTypos+1, ""
+	for _, n := range names {
+		if d := levenshtein.Distance(strings.ToLower(name), n, nil); d < best && d < len(n)-1 {
+			best, found = d, n
+		}
+	}
+	return found
+}

@@ -1,0 +1,87 @@
+package plugins_test
+
+import (
+	"context"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/plugins"
+	"github.com/seed47132306/terrarium/plugins/internal/guestbuild"
+)
+
+const root = ".."
+
+func TestGet(t *testing.T) {
+	for _, name := range plugins.Names() {
+		module, err := plugins.Get(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		module[0] = 'X'
+		if again, err := plugins.Get(name); err != nil || again[0] != 0 {
+			t.Errorf("%s: a caller's change is seen by the next (%v)", name, err)
+		}
+	}
+}
+
+func TestGetSaysWhatToDo(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		code   abi.Code
+		remedy string
+	}{
+		{"tallly", abi.NotFound, "did you mean tally?"},
+		{"Echo", abi.NotFound, "did you mean echo?"},
+		{"router", abi.NotFound, "there are echo, gate, relay, split, tally"},
+		{"", abi.NotFound, "there are"},
+		{"../echo/echo", abi.NotFound, "there are"},
+		{"digest", abi.Unavailable, "make digest"},
+	} {
+		_, err := plugins.Get(c.name)
+		if abi.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.remedy) {
+			t.Errorf("Get(%q): %v; want %v with %q", c.name, err, c.code, c.remedy)
+		}
+	}
+}
+
+func TestNamesAreTheEmbeddedGuests(t *testing.T) {
+	var want []string
+	for _, g := range guestbuild.Guests {
+		if g.Embedded {
+			want = append(want, g.Name)
+		} else if _, err := plugins.Get(g.Name); abi.CodeOf(err) != abi.Unavailable {
+			t.Errorf("%s is built on demand, but Get says %v", g.Name, err)
+		}
+	}
+	if got := plugins.Names(); !slices.Equal(got, want) {
+		t.Errorf("names %v, want %v", got, want)
+	}
+}
+
+// Runs everywhere: compares what was recorded when the modules were built.
+func TestPrebuiltGuestsAreCurrent(t *testing.T) {
+	if err := guestbuild.CheckSums(root); err != nil {
+		t.Error(err)
+	}
+}
+
+// Runs where the toolchain is that the modules were built with.
+func TestPrebuiltGuestsAreReproducible(t *testing.T) {
+	const clang = "14.0.6"
+	version, err := exec.Command("clang-14", "--version").Output()
+	if err != nil || !strings.Contains(string(version), "version "+clang) {
+		t.Skipf("clang %s is not installed, so other bytes would prove nothing; make toolchains installs it on Debian 12", clang)
+	}
+	for _, g := range guestbuild.Guests {
+		if tool, missing := g.MissingTool(); g.Embedded && missing {
+			t.Skipf("%s is not installed; make toolchains installs it", tool)
+		}
+	}
+	err = guestbuild.CheckBytes(root, func(g guestbuild.Guest) ([]byte, error) { return g.Build(context.Background(), root) })
+	if err != nil {
+		t.Error(err)
+	}
+}

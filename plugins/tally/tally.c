@@ -1,0 +1,177 @@
+// tally counts what it hears by a key, in its state, and reports on request.
+#include "json.h"
+#include "selector.h"
+
+TERRARIUM_CREATURE()
+
+#define KEY_MAX 128          // bytes of a key; longer ones are cut
+#define MAX_KEYS_MOST 100000 // what max_keys can be set to
+#define COUNT "count/"       // the prefix of the counts in the state
+#define NONE TR("(none)")
+#define OTHER TR("(other)")
+
+static selector by;
+static tr_bytes report_on;
+static uint64_t every, max_keys;
+
+// natural_config reads an attribute that is a whole number of at most most.
+static int natural_config(tr_bytes name, uint64_t most, uint64_t *value) {
+	tr_bytes text;
+	int32_t status = tr_config(name, &text);
+	if (status == TERRARIUM_ERR_NOT_FOUND) return 1;
+	if (status >= 0 && tr_natural(text, value) && *value <= most) return 1;
+	tr_buffer line = {0};
+	tr_put(&line, TR("config "));
+	tr_put(&line, name);
+	tr_put(&line, TR(": it is a whole number from 0 to "));
+	tr_put_natural(&line, most);
+	terrarium_log(TERRARIUM_LEVEL_ERROR, line.ptr, line.len);
+	return 0;
+}
+
+int32_t creature_init(void) {
+	tr_bytes key = TR("");
+	report_on = TR("report");
+	every = 0;
+	max_keys = 1000;
+	if (!tr_config_knows(TR("key report_on every max_keys"))) return TERRARIUM_ERR_INVALID_ARGUMENT;
+	tr_begin();
+	tr_config(TR("key"), &key);
+	tr_config(TR("report_on"), &report_on);
+	if (!selector_parse(TR("key"), key, &by) || !natural_config(TR("every"), INT64_MAX, &every) ||
+	    !natural_config(TR("max_keys"), MAX_KEYS_MOST, &max_keys))
+		return TERRARIUM_ERR_INVALID_ARGUMENT;
+	tr_keep();
+	return TERRARIUM_OK;
+}
+
+// get_number reads a number of the state; what is not there is 0.
+static int32_t get_number(tr_bytes key, uint64_t *value) {
+	uint8_t digits[24];
+	*value = 0;
+	int32_t n = terrarium_state_get(key.ptr, key.len, digits, sizeof digits);
+	if (n > 0 && n <= (int32_t)sizeof digits) tr_natural((tr_bytes){digits, n}, value);
+	return n;
+}
+
+static int32_t set_number(tr_bytes key, uint64_t value) {
+	tr_buffer text = {0};
+	tr_put_natural(&text, value);
+	if (text.failed) return TERRARIUM_ERR_LIMIT;
+	return terrarium_state_set(key.ptr, key.len, text.ptr, text.len);
+}
+
+// put_key puts a key as the state can hold it: UTF-8 without NUL, not longer
+// than KEY_MAX bytes.
+static void put_key(tr_buffer *b, tr_bytes key) {
+	int32_t room = KEY_MAX;
+	while (key.len > 0) {
+		int32_t n = key.ptr[0] ? tr_utf8(key) : 0;
+		tr_bytes rune = n ? (tr_bytes){key.ptr, n} : TR_REPLACEMENT;
+		if (rune.len > room) return;
+		tr_put(b, rune);
+		room -= rune.len;
+		key = tr_from(key, n ? n : 1);
+	}
+}
+
+// choose_key puts the state key under which a payload counts, and its count so
+// far. A new key beyond max_keys becomes OTHER.
+static int32_t choose_key(tr_bytes payload, tr_buffer *name, uint64_t *count) {
+	tr_bytes part;
+	uint64_t keys;
+	int has_key = selector_find(&by, payload, &part) && part.len > 0;
+	tr_put(name, TR(COUNT));
+	if (!has_key) tr_put(name, NONE);
+	else put_key(name, part);
+	if (name->failed) return TERRARIUM_ERR_LIMIT;
+	int32_t status = get_number(tr_view(name), count);
+	if (status != TERRARIUM_ERR_NOT_FOUND || !has_key) return status == TERRARIUM_ERR_NOT_FOUND ? TERRARIUM_OK : status;
+	get_number(TR("keys"), &keys);
+	if (keys < max_keys) return set_number(TR("keys"), keys + 1);
+	name->len = sizeof(COUNT) - 1;
+	tr_put(name, OTHER);
+	status = get_number(tr_view(name), count);
+	return status == TERRARIUM_ERR_NOT_FOUND ? TERRARIUM_OK : status;
+}
+
+// make_report puts {"counts":{…},"total":N}, keys in byte order.
+static int32_t make_report(tr_buffer *report) {
+	tr_bytes list;
+	uint64_t count, total;
+	int32_t status = terrarium_state_list(COUNT, sizeof(COUNT) - 1, NULL, 0);
+	if (status >= 0) status = tr_read(TERRARIUM_SOURCE_RESULT, &list);
+	if (status < 0) return status;
+	tr_put(report, TR("{\"counts\":{"));
+	for (int32_t i = 0; i < list.len;) {
+		int32_t end = i;
+		while (end < list.len && list.ptr[end]) end++;
+		tr_bytes key = {list.ptr + i, end - i};
+		get_number(key, &count);
+		if (i > 0) tr_put_byte(report, ',');
+		tr_put_json(report, tr_from(key, sizeof(COUNT) - 1));
+		tr_put_byte(report, ':');
+		tr_put_natural(report, count);
+		i = end + 1;
+	}
+	get_number(TR("total"), &total);
+	tr_put(report, TR("},\"total\":"));
+	tr_put_natural(report, total);
+	tr_put_byte(report, '}');
+	return report->failed ? TERRARIUM_ERR_LIMIT : TERRARIUM_OK;
+}
+
+static int32_t send_report(void) {
+	tr_buffer report = {0};
+	int32_t status = make_report(&report);
+	if (status < 0) return status;
+	status = terrarium_send(TERRARIUM_ALL_CHANNELS, report.ptr, report.len, NULL, 0);
+	if (status == TERRARIUM_ERR_TOO_LARGE)
+		tr_log(TERRARIUM_LEVEL_ERROR, TR("the report is too large for one message; lower max_keys"), TR(""), TR(""));
+	return status;
+}
+
+static int32_t answer_request(void) {
+	tr_buffer report = {0};
+	int32_t status = make_report(&report);
+	return status < 0 ? status : terrarium_reply(report.ptr, report.len);
+}
+
+// asks answers whether the message is a request for the report: 1, 0 or an error.
+static int32_t asks(void) {
+	tr_bytes channel, detail, direct;
+	int32_t status = tr_read(TERRARIUM_SOURCE_CHANNEL, &channel);
+	if (status < 0) return status;
+	if (tr_equal(channel, report_on)) return 1;
+	status = tr_read(TERRARIUM_SOURCE_DETAIL, &detail);
+	if (status < 0) return status;
+	return tr_json_member(detail, TR("direct"), &direct) && tr_equal(direct, TR("true"));
+}
+
+static int32_t count_message(void) {
+	tr_bytes payload;
+	tr_buffer name = {0};
+	uint64_t count, total;
+	int32_t status = tr_read(TERRARIUM_SOURCE_PAYLOAD, &payload);
+	if (status >= 0) status = choose_key(payload, &name, &count);
+	if (status >= 0) status = set_number(tr_view(&name), count + 1);
+	if (status < 0) return status;
+	get_number(TR("total"), &total);
+	status = set_number(TR("total"), ++total);
+	return status >= 0 && every && total % every == 0 ? send_report() : status;
+}
+
+int32_t creature_handle(int32_t kind, int32_t size) {
+	(void)size;
+	int32_t report;
+	tr_begin();
+	switch (kind) {
+	case TERRARIUM_KIND_MESSAGE:
+		report = asks();
+		if (report < 0) return report;
+		return report ? send_report() : count_message();
+	case TERRARIUM_KIND_OUTPUT: return count_message();
+	case TERRARIUM_KIND_REQUEST: return answer_request();
+	}
+	return TERRARIUM_OK;
+}

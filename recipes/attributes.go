@@ -1,0 +1,153 @@
+package recipes
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+)
+
+// holder is what has attributes: a declaration, or the content of a block.
+type holder interface {
+	attr(name string) *hcl.Attribute
+}
+
+// plain evaluates an attribute and converts it. It is not ok when the
+// attribute is absent or null, or in error.
+func (l *loader) plain(s scope, h holder, name string, ty cty.Type) (cty.Value, hcl.Expression, bool) {
+	a := h.attr(name)
+	if a == nil {
+		return cty.NilVal, nil, false
+	}
+	v, ok := l.eval(s, a.Expr)
+	if !ok {
+		return cty.NilVal, a.Expr, false
+	}
+	v, _ = v.UnmarkDeep()
+	if v.IsNull() {
+		return cty.NilVal, a.Expr, false
+	}
+	out, err := convert.Convert(v, ty)
+	if err != nil {
+		l.fault(s, a.Expr, "Wrong type", fmt.Sprintf("%s is %s; this is %s.", capital(name), wanted(ty), describe(v)), "")
+		return cty.NilVal, a.Expr, false
+	}
+	return out, a.Expr, true
+}
+
+// wanted says what kind of value a type means.
+func wanted(ty cty.Type) string {
+	switch ty {
+	case cty.Bool:
+		return "true or false"
+	case cty.String:
+		return "a text"
+	default:
+		return article(ty.FriendlyName())
+	}
+}
+
+func (l *loader) stringAttr(s scope, h holder, name string) (string, bool) {
+	v, _, ok := l.plain(s, h, name, cty.String)
+	if !ok {
+		return "", false
+	}
+	return v.AsString(), true
+}
+
+func (l *loader) boolAttr(s scope, h holder, name string) bool {
+	v, _, ok := l.plain(s, h, name, cty.Bool)
+	return ok && v.True()
+}
+
+// choiceAttr is a string of which only some are allowed.
+func (l *loader) choiceAttr(s scope, h holder, name string, choices ...string) (string, bool) {
+	v, expr, ok := l.plain(s, h, name, cty.String)
+	if !ok {
+		return "", false
+	}
+	for _, c := range choices {
+		if v.AsString() == c {
+			return c, true
+		}
+	}
+	l.faultMeaning(s, expr, "Unknown "+name, fmt.Sprintf("%s is one of %s.", capital(name), enumerate(choices)), "", nearest(v.AsString(), choices))
+	return "", false
+}
+
+// countAttr is a whole number that is not below least.
+func (l *loader) countAttr(s scope, h holder, name string, least int64) (int64, bool) {
+	v, expr, ok := l.plain(s, h, name, cty.Number)
+	if !ok {
+		return 0, false
+	}
+	n, exact := v.AsBigFloat().Int64()
+	if exact != big.Exact || n < least {
+		l.fault(s, expr, "Number out of range", fmt.Sprintf("%s is a whole number of at least %d; this is %s.", capital(name), least, describe(v)), "")
+		return 0, false
+	}
+	return n, true
+}
+
+// sizeAttr is a number of bytes: a number, or a text with a unit.
+func (l *loader) sizeAttr(s scope, h holder, name string) (int64, bool) {
+	v, expr, ok := l.plain(s, h, name, cty.String)
+	if !ok {
+		return 0, false
+	}
+	n, ok := parseSize(v.AsString())
+	if !ok {
+		l.fault(s, expr, "Not a size", fmt.Sprintf("%s is a number of bytes; this is %s.", capital(name), describe(v)),
+			`Write a size such as "16MiB", "64KiB" or 4096.`)
+	}
+	return n, ok
+}
+
+var sizePattern = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)$`)
+
+var sizeUnits = map[string]float64{
+	"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
+}
+
+// parseSize reads a positive size; units are those of 1000 and of 1024.
+func parseSize(text string) (int64, bool) {
+	m := sizePattern.FindStringSubmatch(text)
+	if m == nil {
+		return 0, false
+	}
+	unit, ok := sizeUnits[strings.ToLower(m[2])]
+	n, err := strconv.ParseFloat(m[1], 64)
+	const most = 1 << 53 // beyond it a float is no longer exact
+	if !ok || err != nil || n*unit < 1 || n*unit > most {
+		return 0, false
+	}
+	return int64(n * unit), true
+}
+
+// durationAttr is a positive duration.
+func (l *loader) durationAttr(s scope, h holder, name string) (time.Duration, bool) {
+	v, expr, ok := l.plain(s, h, name, cty.String)
+	if !ok {
+		return 0, false
+	}
+	d, err := time.ParseDuration(v.AsString())
+	if err != nil || d <= 0 {
+		l.fault(s, expr, "Not a duration", fmt.Sprintf("%s is a time; this is %s.", capital(name), describe(v)),
+			`Write a duration such as "200ms", "1.5s" or "2m".`)
+		return 0, false
+	}
+	return d, true
+}
+
+// jsonOf returns a value as JSON, with what is sensitive in it.
+func jsonOf(v cty.Value) ([]byte, error) {
+	v, _ = v.UnmarkDeep()
+	return ctyjson.Marshal(v, v.Type())
+}

@@ -1,0 +1,247 @@
+package recipes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// blockBody is the content of a nested block.
+type blockBody struct{ *hcl.BodyContent }
+
+func (b blockBody) attr(name string) *hcl.Attribute { return b.Attributes[name] }
+
+// blockContent decodes a nested block, once.
+func (l *loader) blockContent(t string, b *hcl.Block) blockBody {
+	c, ok := l.contents[b]
+	if !ok {
+		c = l.content(t, b)
+		l.contents[b] = c
+	}
+	return blockBody{c}
+}
+
+// channels evaluates the channels of the recipe.
+func (l *loader) channels(d *engine.Deployment) {
+	for _, decl := range l.ordered["channel"] {
+		if _, ok := l.value(node{"channel", decl.name}); !ok {
+			continue
+		}
+		for i := range decl.instances {
+			at := &decl.instances[i]
+			s := instanceScope(decl, at)
+			description, _ := l.stringAttr(s, decl, "description")
+			d.Channels = append(d.Channels, engine.ChannelSpec{Address: at.address, Name: at.name, Description: description, Where: l.where(decl.at)})
+		}
+	}
+	l.channelNames = map[string]string{}
+	for _, c := range d.Channels {
+		l.channelNames[c.Address] = c.Name
+	}
+}
+
+// instanceScope is the scope of the attributes of one instance.
+func instanceScope(d *declaration, i *instance) scope {
+	s := scope{title: d.title, forEach: d.attr("for_each") != nil}
+	if i != nil && i.keyed {
+		s.each = i
+	}
+	return s
+}
+
+// creatures evaluates the creatures of the recipe.
+func (l *loader) creatures(ctx context.Context, d *engine.Deployment) {
+	names := map[string]*declaration{}
+	for _, sp := range l.ordered["species"] {
+		l.checkSpecies(ctx, sp)
+	}
+	for _, decl := range l.ordered["creature"] {
+		_, ok := l.value(node{"creature", decl.name})
+		if !ok || len(decl.instances) == 0 {
+			l.checkUninstantiated(decl)
+			continue
+		}
+		for i := range decl.instances {
+			if ctx.Err() != nil {
+				return
+			}
+			spec := l.creature(ctx, decl, &decl.instances[i])
+			if first := names[spec.Name]; first != nil {
+				at := decl.at
+				if a := decl.attr("name"); a != nil {
+					at = a.Expr.Range()
+				}
+				l.add(l.at(scope{title: decl.title}, at, Diagnostic{Summary: "Name used twice",
+					Detail: fmt.Sprintf("Another creature has the name %q; see %s.", spec.Name, l.where(first.at)),
+					Remedy: "Names are unique in a recipe; with for_each, make each.key part of it."}))
+			}
+			names[spec.Name] = decl
+			d.Creatures = append(d.Creatures, spec)
+		}
+	}
+}
+
+// checkUninstantiated looks up the references of a creature of which there is
+// no instance to evaluate, so that its mistakes are told nevertheless.
+func (l *loader) checkUninstantiated(d *declaration) {
+	s := instanceScope(d, nil)
+	for _, name := range slices.Sorted(maps.Keys(d.content.Attributes)) {
+		if name == "for_each" {
+			continue
+		}
+		expr := d.content.Attributes[name].Expr
+		l.prepare(s, expr)
+		if name == "listen" || name == "send" {
+			l.mention(expr)
+		}
+	}
+}
+
+func (l *loader) checkSpecies(ctx context.Context, d *declaration) {
+	spec := engine.CreatureSpec{}
+	s := scope{title: d.title}
+	l.traits(s, d, &spec)
+	l.config(s, d)
+	if d.attr("module") != nil {
+		l.module(ctx, s, d)
+	}
+}
+
+// creature evaluates one instance. What the species says comes first, what the
+// creature itself says goes before it.
+func (l *loader) creature(ctx context.Context, d *declaration, i *instance) engine.CreatureSpec {
+	s := instanceScope(d, i)
+	spec := engine.CreatureSpec{Address: i.address, Name: i.name, Where: l.where(d.at)}
+	species := l.species(s, d)
+	config := map[string]json.RawMessage{}
+	if species != nil {
+		spec.Species = species.name
+		own := scope{title: species.title}
+		l.traits(own, species, &spec)
+		maps.Copy(config, l.config(own, species))
+	}
+	l.traits(s, d, &spec)
+	maps.Copy(config, l.config(s, d))
+	if len(config) > 0 {
+		if data, err := json.Marshal(config); err == nil {
+			spec.Config = data
+		}
+	}
+	if name, ok := l.stringAttr(s, d, "name"); ok {
+		if !validKey(name) {
+			l.fault(s, d.attr("name").Expr, "Invalid name", fmt.Sprintf("%q cannot be the name of a creature.", name),
+				fmt.Sprintf("Names are printable texts without spaces at the ends, of 1 to %d bytes.", maxKeyBytes))
+		}
+		spec.Name = name
+	}
+	spec.Privileged = l.boolAttr(s, d, "privileged")
+	spec.Listen = l.wires(s, d, "listen", true)
+	spec.Send = l.wires(s, d, "send", false)
+	l.moduleOf(ctx, s, d, species, &spec)
+	return spec
+}
+
+// species returns the species that a creature names, if any.
+func (l *loader) species(s scope, d *declaration) *declaration {
+	a := d.attr("species")
+	if a == nil {
+		return nil
+	}
+	v, ok := l.eval(s, a.Expr)
+	if !ok || v.IsNull() {
+		return nil
+	}
+	address, ok := refAddress(v, "species")
+	if !ok {
+		l.wrongReference(s, a.Expr, v, "species")
+		return nil
+	}
+	return l.decls["species"][address[len("species."):]]
+}
+
+// config evaluates the configuration, attribute by attribute.
+func (l *loader) config(s scope, h holder) map[string]json.RawMessage {
+	a := h.attr("config")
+	if a == nil {
+		return nil
+	}
+	v, ok := l.eval(s, a.Expr)
+	if !ok {
+		return nil
+	}
+	v, _ = v.UnmarkDeep()
+	if v.IsNull() {
+		return nil
+	}
+	if ty := v.Type(); !ty.IsObjectType() && !ty.IsMapType() {
+		l.fault(s, a.Expr, "Configuration is not an object", fmt.Sprintf("A configuration is an object; this is %s.", describe(v)), "Write config = { key = value }.")
+		return nil
+	}
+	out := map[string]json.RawMessage{}
+	for it := v.ElementIterator(); it.Next(); {
+		k, e := it.Element()
+		data, err := jsonOf(e)
+		if err != nil {
+			l.fault(s, a.Expr, "Configuration cannot be JSON", sentence(err.Error()), "")
+			return nil
+		}
+		out[k.AsString()] = data
+	}
+	return out
+}
+
+// wrongReference reports a value that is not a reference of the kind wanted.
+func (l *loader) wrongReference(s scope, expr hcl.Expression, v cty.Value, kind string) {
+	v, _ = v.Unmark()
+	switch ty := v.Type(); {
+	case v.IsNull():
+		l.fault(s, expr, capital(kind)+" expected", "The value is null.", "")
+	case ty == cty.String:
+		l.notQuoted(s, expr, v.AsString(), kind)
+	case ty.IsMapType() && ty.ElementType().Equals(referenceType):
+		keys := keysOf(v)
+		remedy := "It has no instances."
+		if vars := expr.Variables(); len(keys) > 0 && len(vars) == 1 {
+			text := traversalText(vars[0])
+			remedy = fmt.Sprintf("Say which one, for example %s[%q].", text, keys[0])
+			if kind == "channel" {
+				remedy = fmt.Sprintf("Say which one, for example %s[%q], or write values(%s) in place of the list for all of them.", text, keys[0], text)
+			}
+		}
+		l.fault(s, expr, "Which "+kind+"?", fmt.Sprintf("This stands for all instances of a for_each: %s.", describe(v)), remedy)
+	default:
+		l.fault(s, expr, capital(kind)+" expected", fmt.Sprintf("A reference to a %s belongs here; this is %s.", kind, describe(v)), "")
+	}
+}
+
+// notQuoted reports a text where a reference belongs.
+func (l *loader) notQuoted(s scope, expr hcl.Expression, text, kind string) {
+	name := text
+	if len(name) > len(kind)+1 && name[:len(kind)+1] == kind+"." {
+		name = name[len(kind)+1:]
+	}
+	d := Diagnostic{Summary: capital(kind) + " expected, found a text",
+		Detail: fmt.Sprintf("References are written without quotes, so that they can be checked; this is the text %q.", text)}
+	if l.decls[kind][name] == nil {
+		name = nearest(name, l.names(kind))
+	}
+	switch {
+	case name == "":
+		d.Remedy = fmt.Sprintf("Write %s.NAME without quotes.", kind)
+	case isJSON(expr):
+		d.Remedy = fmt.Sprintf(`Write "${%s.%s}".`, kind, name)
+	default:
+		d.Remedy = fmt.Sprintf("Write %s.%s without quotes.", kind, name)
+	}
+	if kind == "channel" {
+		l.used[name] = true
+	}
+	l.add(l.at(s, expr.Range(), d))
+}

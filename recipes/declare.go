@@ -1,0 +1,263 @@
+package recipes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// declaration is one block of a recipe, or one local value.
+type declaration struct {
+	kind    string // the block's type
+	name    string
+	event   string // of a policy
+	title   string // for messages, for example: creature "reviewer"
+	at      hcl.Range
+	content *hcl.BodyContent
+	expr    hcl.Expression // of a local value
+	failed  bool           // a part of it is in error
+
+	instances []instance // what for_each made of it; see expand
+	expanded  bool
+}
+
+func (d *declaration) attr(name string) *hcl.Attribute {
+	if d.content == nil {
+		return nil
+	}
+	return d.content.Attributes[name]
+}
+
+// block returns the nested block of that type, if there is one.
+func (d *declaration) block(name string) *hcl.Block {
+	if d.content == nil {
+		return nil
+	}
+	for _, b := range d.content.Blocks {
+		if b.Type == name {
+			return b
+		}
+	}
+	return nil
+}
+
+// later are the words of the language that this version knows but does not
+// carry out.
+var later = map[string]bool{
+	"predicate": true, "wire": true, "recipe": true, "catalog": true, "test": true, "http": true, "function": true, "dynamic": true,
+}
+
+// blockShape says what may stand in a block.
+type blockShape struct {
+	attributes []string
+	required   []string
+	blocks     []string // each at most once
+	repeated   []string // as often as one likes
+	notYet     []string // attributes of a later version
+}
+
+var shapes = map[string]blockShape{
+	"terrarium":  {attributes: []string{"name", "required_version"}},
+	"session":    {attributes: []string{"durability", "merge"}},
+	"variable":   {attributes: []string{"type", "default", "description", "sensitive"}, repeated: []string{"validation"}},
+	"validation": {required: []string{"condition", "error_message"}},
+	"channel":    {attributes: []string{"for_each", "description"}},
+	"species": {attributes: []string{"module", "config", "description"}, blocks: []string{"limits", "restart", "mailbox", "grants"},
+		notYet: []string{"spawnable"}},
+	"creature": {attributes: []string{"for_each", "species", "module", "listen", "send", "config", "privileged", "name", "description"},
+		blocks: []string{"limits", "restart", "mailbox", "grants"}},
+	"limits":  {attributes: limitNames()},
+	"restart": {attributes: []string{"mode", "attempts", "max", "within", "backoff", "backoff_max"}},
+	"mailbox": {attributes: []string{"size", "overflow"}},
+	"grants":  {attributes: []string{"clock", "random"}},
+	"policy": {attributes: []string{"channel", "mode", "run", "file", "match", "timeout", "on_error", "enforce", "description"},
+		notYet: []string{"record", "isolation"}},
+}
+
+func (s blockShape) schema() *hcl.BodySchema {
+	out := &hcl.BodySchema{}
+	for _, name := range slices.Concat(s.attributes, s.notYet) {
+		out.Attributes = append(out.Attributes, hcl.AttributeSchema{Name: name})
+	}
+	for _, name := range s.required {
+		out.Attributes = append(out.Attributes, hcl.AttributeSchema{Name: name, Required: true})
+	}
+	for _, name := range slices.Concat(s.blocks, s.repeated) {
+		out.Blocks = append(out.Blocks, hcl.BlockHeaderSchema{Type: name})
+	}
+	// Blocks of later versions are let in so that they can be refused by name.
+	for name, labels := range map[string][]string{"wire": {"name"}, "http": nil, "dynamic": {"type"}} {
+		out.Blocks = append(out.Blocks, hcl.BlockHeaderSchema{Type: name, LabelNames: labels})
+	}
+	return out
+}
+
+var rootSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{{Name: "root"}},
+	Blocks: []hcl.BlockHeaderSchema{
+		{Type: "terrarium"}, {Type: "session"}, {Type: "locals"},
+		{Type: "variable", LabelNames: []string{"name"}},
+		{Type: "channel", LabelNames: []string{"name"}},
+		{Type: "species", LabelNames: []string{"name"}},
+		{Type: "creature", LabelNames: []string{"name"}},
+		{Type: "policy", LabelNames: []string{"event", "name"}},
+		{Type: "predicate", LabelNames: []string{"name"}},
+		{Type: "recipe", LabelNames: []string{"name"}},
+		{Type: "catalog", LabelNames: []string{"name"}},
+		{Type: "test", LabelNames: []string{"name"}},
+		{Type: "wire", LabelNames: []string{"name"}},
+		{Type: "function", LabelNames: []string{"name"}},
+	},
+}
+
+// title names a block for messages.
+func title(kind string, labels []string) string {
+	for _, l := range labels {
+		kind += fmt.Sprintf(" %q", l)
+	}
+	return kind
+}
+
+// declare takes in the declarations of a file.
+func (l *loader) declare(body hcl.Body) {
+	content, diags := body.Content(rootSchema)
+	for _, d := range diags {
+		l.hcl("", d)
+	}
+	if a := content.Attributes["root"]; a != nil {
+		if l.root != nil {
+			l.duplicate("root", "The root", a.NameRange, l.root.NameRange)
+		} else {
+			l.root = a
+		}
+	}
+	// JSON gives no order between types, so go by position.
+	slices.SortStableFunc(content.Blocks, func(a, b *hcl.Block) int { return a.DefRange.Start.Byte - b.DefRange.Start.Byte })
+	for _, b := range content.Blocks {
+		l.declareBlock(b)
+	}
+}
+
+func (l *loader) declareBlock(b *hcl.Block) {
+	t := title(b.Type, b.Labels)
+	switch {
+	case later[b.Type]:
+		l.notYet(t, "block", b.Type, b.DefRange)
+	case b.Type == "locals":
+		l.declareLocals(b)
+	case len(b.Labels) == 0:
+		d := &declaration{kind: b.Type, title: t, at: b.DefRange}
+		if first := l.singles[b.Type]; first != nil {
+			l.duplicate(t, "The block "+b.Type, b.DefRange, first.at)
+			return
+		}
+		d.content = l.content(t, b)
+		l.singles[b.Type] = d
+	default:
+		l.declareNamed(b, t)
+	}
+}
+
+func (l *loader) declareNamed(b *hcl.Block, t string) {
+	n := len(b.Labels) - 1
+	d := &declaration{kind: b.Type, name: b.Labels[n], title: t, at: b.DefRange}
+	if n > 0 {
+		d.event = b.Labels[0]
+	}
+	if !hclsyntax.ValidIdentifier(d.name) {
+		l.add(l.at(scope{title: t}, b.LabelRanges[n], Diagnostic{Summary: "Invalid name",
+			Detail: fmt.Sprintf("%q cannot be written in a reference.", d.name),
+			Remedy: "Use letters, digits, hyphens and underscores, beginning with a letter."}))
+	}
+	key := d.name
+	if d.event != "" {
+		key = d.event + " " + d.name // policies on different events may share a name
+	}
+	if l.decls[d.kind] == nil {
+		l.decls[d.kind] = map[string]*declaration{}
+	}
+	d.content = l.content(t, b)
+	if first := l.decls[d.kind][key]; first != nil {
+		l.duplicate(t, "A "+t, b.DefRange, first.at)
+		return
+	}
+	l.decls[d.kind][key] = d
+	l.ordered[d.kind] = append(l.ordered[d.kind], d)
+}
+
+func (l *loader) declareLocals(b *hcl.Block) {
+	attrs, diags := b.Body.JustAttributes()
+	for _, d := range diags {
+		l.hcl("locals", d)
+	}
+	if l.decls["local"] == nil {
+		l.decls["local"] = map[string]*declaration{}
+	}
+	var found []*declaration
+	for name, a := range attrs {
+		d := &declaration{kind: "local", name: name, title: "local." + name, at: a.NameRange, expr: a.Expr}
+		if first := l.decls["local"][name]; first != nil {
+			l.duplicate("locals", "local."+name, a.NameRange, first.at)
+			continue
+		}
+		l.decls["local"][name] = d
+		found = append(found, d)
+	}
+	slices.SortFunc(found, func(a, b *declaration) int { return a.at.Start.Byte - b.at.Start.Byte })
+	l.ordered["locals"] = append(l.ordered["locals"], found...)
+}
+
+// content decodes the body of a block as far as it goes.
+func (l *loader) content(t string, b *hcl.Block) *hcl.BodyContent {
+	shape := shapes[b.Type]
+	content, diags := b.Body.Content(shape.schema())
+	for _, d := range diags {
+		l.hcl(t, d)
+	}
+	for _, name := range shape.notYet {
+		if a := content.Attributes[name]; a != nil {
+			l.notYet(t, "attribute", name, a.NameRange)
+		}
+	}
+	var kept hcl.Blocks
+	seen := map[string]*hcl.Block{}
+	for _, nested := range content.Blocks {
+		first := seen[nested.Type]
+		switch {
+		case later[nested.Type]:
+			l.notYet(t, "block", nested.Type, nested.DefRange)
+			continue
+		case first != nil && !slices.Contains(shape.repeated, nested.Type):
+			l.duplicate(t, "The block "+nested.Type, nested.DefRange, first.DefRange)
+			continue
+		}
+		seen[nested.Type] = nested
+		kept = append(kept, nested)
+	}
+	content.Blocks = kept
+	return content
+}
+
+func (l *loader) notYet(t, what, name string, at hcl.Range) {
+	l.add(l.at(scope{title: t}, at, Diagnostic{Summary: "Not supported by this version",
+		Detail: fmt.Sprintf("The %s %q belongs to the language, but this version of terrarium does not carry it out.", what, name),
+		Remedy: fmt.Sprintf("Remove the %s, or use a later version.", what)}))
+}
+
+func (l *loader) duplicate(t, what string, at, first hcl.Range) {
+	l.add(l.at(scope{title: t}, at, Diagnostic{Summary: "Declared twice",
+		Detail: fmt.Sprintf("%s was already declared at %s.", capital(what), l.where(first)), Remedy: "Remove or rename one of the two."}))
+}
+
+func capital(s string) string {
+	if s == "" {
+		return ""
+	}
+	if strings.HasPrefix(s, "local.") {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

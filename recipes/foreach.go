@@ -1,0 +1,107 @@
+package recipes
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// instance is one of the things that a block declares: the only one, or one
+// per element of for_each.
+type instance struct {
+	keyed   bool
+	address string    // for example channel.shard["a"]
+	name    string    // for example shard.a
+	object  cty.Value // what each is; cty.NilVal without for_each
+}
+
+// maxInstances bounds what one for_each makes, so that a mistake in an
+// expression is told before it fills the memory.
+const maxInstances = 100_000
+
+const maxKeyBytes = 128
+
+// expand finds the instances of a channel or creature and returns what a
+// reference to it means: an object, or with for_each a map of objects.
+func (l *loader) expand(d *declaration) (cty.Value, bool) {
+	base := d.kind + "." + d.name
+	a := d.attr("for_each")
+	if a == nil {
+		d.instances = []instance{{address: base, name: d.name}}
+		return reference(d.kind, d.name, base), true
+	}
+	s := scope{title: d.title}
+	v, ok := l.eval(s, a.Expr)
+	if !ok || !l.checkForEach(s, a.Expr, v) {
+		d.failed = true
+		return cty.DynamicVal, false
+	}
+	refs := map[string]cty.Value{}
+	for it := v.ElementIterator(); it.Next(); {
+		key, value := it.Element()
+		if v.Type().IsSetType() {
+			key = value
+		}
+		k := key.AsString()
+		i := instance{keyed: true, address: base + "[" + strconv.Quote(k) + "]", name: d.name + "." + k,
+			object: cty.ObjectVal(map[string]cty.Value{"key": key, "value": value})}
+		d.instances = append(d.instances, i)
+		refs[k] = reference(d.kind, i.name, i.address)
+	}
+	if len(refs) == 0 {
+		return cty.MapValEmpty(referenceType), true
+	}
+	return cty.MapVal(refs), true
+}
+
+// checkForEach reports a value that for_each cannot go over.
+func (l *loader) checkForEach(s scope, expr hcl.Expression, v cty.Value) bool {
+	fault := func(detail, remedy string) bool {
+		l.fault(s, expr, "Unusable for_each", detail, remedy)
+		return false
+	}
+	if v.IsMarked() || (v.Type().IsSetType() && v.ContainsMarked()) {
+		return fault("The keys become part of names and addresses, so they cannot be sensitive.", "Use keys that may be seen, and look the secrets up by them.")
+	}
+	if v.IsNull() {
+		return fault("The value is null.", "Use an empty map, {}, for no instance at all.")
+	}
+	switch ty := v.Type(); {
+	case ty.IsMapType(), ty.IsObjectType(), ty.IsSetType() && ty.ElementType() == cty.String:
+	case ty.IsTupleType(), ty.IsListType():
+		return fault("for_each goes over a map or a set of strings, not over a list: the elements of a list have no lasting names.", "Write toset(…) around it.")
+	default:
+		return fault(fmt.Sprintf("for_each goes over a map or a set of strings, not over %s.", article(ty.FriendlyName())), "Write a map, or toset([…]).")
+	}
+	if n := v.LengthInt(); n > maxInstances {
+		return fault(fmt.Sprintf("It has %d elements; at most %d are allowed.", n, maxInstances), "")
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		key, value := it.Element()
+		if v.Type().IsSetType() {
+			key = value
+		}
+		if key.IsNull() || !validKey(key.AsString()) {
+			return fault(fmt.Sprintf("The key %s cannot be part of a name.", describe(key)),
+				fmt.Sprintf("Keys are printable texts without spaces at the ends, of 1 to %d bytes.", maxKeyBytes))
+		}
+	}
+	return true
+}
+
+func validKey(k string) bool {
+	return k != "" && len(k) <= maxKeyBytes && strings.TrimSpace(k) == k &&
+		strings.IndexFunc(k, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
+
+// article puts "a" or "an" before a noun.
+func article(noun string) string {
+	if noun != "" && strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an " + noun
+	}
+	return "a " + noun
+}

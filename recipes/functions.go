@@ -1,0 +1,212 @@
+package recipes
+
+import (
+	"encoding/base64"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/tryfunc"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+)
+
+// functions returns what expressions can call. All are pure but for file and
+// templatefile, which read beneath the recipe's folder.
+func (f *folder) functions() map[string]function.Function {
+	fns := map[string]function.Function{
+		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "chomp": stdlib.ChompFunc, "chunklist": stdlib.ChunklistFunc,
+		"coalesce": stdlib.CoalesceFunc, "coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc,
+		"concat": stdlib.ConcatFunc, "contains": stdlib.ContainsFunc, "csvdecode": stdlib.CSVDecodeFunc,
+		"distinct": stdlib.DistinctFunc, "element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc,
+		"floor": stdlib.FloorFunc, "format": stdlib.FormatFunc, "formatdate": stdlib.FormatDateFunc,
+		"formatlist": stdlib.FormatListFunc, "indent": stdlib.IndentFunc, "index": stdlib.IndexFunc, "int": stdlib.IntFunc,
+		"join": stdlib.JoinFunc, "jsonencode": stdlib.JSONEncodeFunc, "keys": stdlib.KeysFunc, "length": lengthFunc,
+		"log": stdlib.LogFunc, "lookup": stdlib.LookupFunc, "lower": stdlib.LowerFunc, "max": stdlib.MaxFunc,
+		"merge": stdlib.MergeFunc, "min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc, "pow": stdlib.PowFunc,
+		"range": stdlib.RangeFunc, "regex": stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc, "replace": stdlib.ReplaceFunc,
+		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc, "setproduct": stdlib.SetProductFunc,
+		"setsubtract": stdlib.SetSubtractFunc, "setunion": stdlib.SetUnionFunc, "signum": stdlib.SignumFunc,
+		"slice": stdlib.SliceFunc, "sort": stdlib.SortFunc, "split": stdlib.SplitFunc, "strlen": stdlib.StrlenFunc,
+		"strrev": stdlib.ReverseFunc, "substr": stdlib.SubstrFunc, "timeadd": stdlib.TimeAddFunc, "title": stdlib.TitleFunc,
+		"trim": stdlib.TrimFunc, "trimprefix": stdlib.TrimPrefixFunc, "trimspace": stdlib.TrimSpaceFunc,
+		"trimsuffix": stdlib.TrimSuffixFunc, "upper": stdlib.UpperFunc, "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc,
+
+		"try": tryfunc.TryFunc, "can": tryfunc.CanFunc,
+		"tobool": conversion(cty.Bool), "tonumber": conversion(cty.Number), "tostring": conversion(cty.String),
+		"tolist": conversion(cty.List(cty.DynamicPseudoType)), "toset": conversion(cty.Set(cty.DynamicPseudoType)),
+		"tomap":        conversion(cty.Map(cty.DynamicPseudoType)),
+		"jsondecode":   jsonDecodeFunc,
+		"base64encode": base64EncodeFunc, "base64decode": base64DecodeFunc,
+		"startswith": affixFunc("prefix", func(s, affix string) bool { return len(s) >= len(affix) && s[:len(affix)] == affix }),
+		"endswith":   affixFunc("suffix", func(s, affix string) bool { return len(s) >= len(affix) && s[len(s)-len(affix):] == affix }),
+		"file":       f.fileFunc(),
+	}
+	fns["templatefile"] = f.templateFunc(fns)
+	return fns
+}
+
+// lengthFunc counts the characters of a string too.
+var lengthFunc = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowDynamicType: true, AllowUnknown: true}},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		ty := args[0].Type()
+		if ty == cty.String || ty == cty.DynamicPseudoType || ty.IsCollectionType() || ty.IsTupleType() || ty.IsObjectType() {
+			return cty.Number, nil
+		}
+		return cty.Number, function.NewArgErrorf(0, "a %s has no length", ty.FriendlyName())
+	},
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		v := args[0]
+		switch {
+		case !v.IsKnown():
+			return cty.UnknownVal(cty.Number), nil
+		case v.Type() == cty.String:
+			return stdlib.Strlen(v)
+		case v.Type().IsObjectType():
+			return cty.NumberIntVal(int64(len(v.Type().AttributeTypes()))), nil
+		default:
+			return stdlib.Length(v)
+		}
+	},
+})
+
+// conversion converts to a type, whose element type may be left open.
+func conversion(to cty.Type) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true, AllowMarked: true, AllowDynamicType: true}},
+		Type: func(args []cty.Value) (cty.Type, error) {
+			v, err := convert.Convert(args[0], to)
+			if err != nil {
+				return cty.NilType, function.NewArgErrorf(0, "cannot make a %s of this: %s", to.FriendlyNameForConstraint(), err)
+			}
+			return v.Type(), nil
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return convert.Convert(args[0], to) },
+	})
+}
+
+var stringParam = []function.Parameter{{Name: "text", Type: cty.String}}
+
+// jsonDecodeFunc refuses what would make the decoder recurse too deeply.
+var jsonDecodeFunc = function.New(&function.Spec{
+	Params: stringParam,
+	Type: func(args []cty.Value) (cty.Type, error) {
+		if !args[0].IsKnown() {
+			return cty.DynamicPseudoType, nil
+		}
+		if jsonTooDeep([]byte(args[0].AsString()), maxJSONDepth) >= 0 {
+			return cty.NilType, function.NewArgErrorf(0, "the JSON nests more than %d deep", maxJSONDepth)
+		}
+		return stdlib.JSONDecodeFunc.ReturnTypeForValues(args)
+	},
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return stdlib.JSONDecode(args[0]) },
+})
+
+var base64EncodeFunc = function.New(&function.Spec{
+	Params: stringParam,
+	Type:   function.StaticReturnType(cty.String),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		return cty.StringVal(base64.StdEncoding.EncodeToString([]byte(args[0].AsString()))), nil
+	},
+})
+
+var base64DecodeFunc = function.New(&function.Spec{
+	Params: stringParam,
+	Type:   function.StaticReturnType(cty.String),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		data, err := base64.StdEncoding.DecodeString(args[0].AsString())
+		if err != nil {
+			return cty.NilVal, function.NewArgErrorf(0, "not base64: %s", err)
+		}
+		if !utf8.Valid(data) {
+			return cty.NilVal, function.NewArgErrorf(0, "the decoded bytes are not UTF-8 text")
+		}
+		return cty.StringVal(string(data)), nil
+	},
+})
+
+func affixFunc(name string, has func(s, affix string) bool) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "text", Type: cty.String}, {Name: name, Type: cty.String}},
+		Type:   function.StaticReturnType(cty.Bool),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			return cty.BoolVal(has(args[0].AsString(), args[1].AsString())), nil
+		},
+	})
+}
+
+func (f *folder) fileFunc() function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "path", Type: cty.String}},
+		Type:   function.StaticReturnType(cty.String),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			text, err := f.text(args[0].AsString())
+			if err != nil {
+				return cty.NilVal, function.NewArgError(0, err)
+			}
+			return cty.StringVal(text), nil
+		},
+	})
+}
+
+func (f *folder) text(name string) (string, error) {
+	data, err := f.file(name)
+	if err != nil {
+		return "", err
+	}
+	if !utf8.Valid(data) {
+		return "", fmt.Errorf("%q is not UTF-8 text", name)
+	}
+	return string(data), nil
+}
+
+// templateFunc renders a template with the variables given. A template cannot
+// read further templates, so there is no recursion.
+func (f *folder) templateFunc(fns map[string]function.Function) function.Function {
+	inner := make(map[string]function.Function, len(fns))
+	for name, fn := range fns {
+		inner[name] = fn
+	}
+	render := func(args []cty.Value) (cty.Value, error) {
+		name := args[0].AsString()
+		text, err := f.text(name)
+		if err != nil {
+			return cty.NilVal, function.NewArgError(0, err)
+		}
+		if d := measure(hclsyntax.LexTemplate, []byte(text), name); d != nil {
+			return cty.NilVal, function.NewArgErrorf(0, "%s nests too deeply", d.Subject)
+		}
+		tmpl, diags := hclsyntax.ParseTemplate([]byte(text), name, hcl.InitialPos)
+		if diags.HasErrors() {
+			return cty.NilVal, function.NewArgError(0, diags)
+		}
+		ctx := &hcl.EvalContext{Functions: inner, Variables: map[string]cty.Value{}}
+		if ty := args[1].Type(); !ty.IsObjectType() && !ty.IsMapType() {
+			return cty.NilVal, function.NewArgErrorf(1, "the variables are an object or a map")
+		}
+		for it := args[1].ElementIterator(); it.Next(); {
+			k, v := it.Element()
+			ctx.Variables[k.AsString()] = v
+		}
+		v, diags := tmpl.Value(ctx)
+		if diags.HasErrors() {
+			return cty.NilVal, function.NewArgError(0, diags)
+		}
+		return v, nil
+	}
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "path", Type: cty.String}, {Name: "vars", Type: cty.DynamicPseudoType}},
+		Type: func(args []cty.Value) (cty.Type, error) {
+			if !args[0].IsKnown() || !args[1].IsWhollyKnown() {
+				return cty.DynamicPseudoType, nil
+			}
+			v, err := render(args)
+			return v.Type(), err
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return render(args) },
+	})
+}

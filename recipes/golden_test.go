@@ -1,0 +1,84 @@
+package recipes
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// Every mistake has its own archive: the recipe, and what is said about it.
+func TestMistakes(t *testing.T) {
+	for _, a := range archives(t, "testdata/mistakes/*.txtar") {
+		t.Run(a.name(), func(t *testing.T) {
+			r, d, dir := a.load(t)
+			if (r == nil) != d.HasErrors() {
+				t.Error("there is a recipe if and only if there is no error")
+			}
+			if len(d) == 0 {
+				t.Error("nothing was found")
+			}
+			for _, f := range d {
+				if strings.Contains(f.Error(), "hunter2") {
+					t.Error("a sensitive value is shown:", f)
+				}
+			}
+			a.golden(t, render(t, d, dir))
+		})
+	}
+}
+
+// Recipes that are right, and what they come to.
+func TestRecipes(t *testing.T) {
+	for _, a := range archives(t, "testdata/recipes/*.txtar") {
+		t.Run(a.name(), func(t *testing.T) {
+			r, d, dir := a.load(t)
+			if r == nil || len(d) > 0 {
+				t.Fatal(render(t, d, dir))
+			}
+			a.golden(t, strings.ReplaceAll(summary(t, r.Deployment()), dir, "/recipe"))
+		})
+	}
+}
+
+// summary writes a deployment in a form that is pleasant to compare.
+func summary(t *testing.T, d *engine.Deployment) string {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "deployment %s, merge %v", d.Name, d.Session.AllowMerge)
+	if d.Session.Durability != nil {
+		fmt.Fprintf(&b, ", durability %s", *d.Session.Durability)
+	}
+	if d.Root != "" {
+		fmt.Fprintf(&b, ", root %s", d.Root)
+	}
+	b.WriteString("\n")
+	for name, value := range d.Source.Variables {
+		if len(d.Source.Variables) == 1 {
+			fmt.Fprintf(&b, "variable %s = %s\n", name, value)
+		}
+	}
+	for _, c := range d.Channels {
+		fmt.Fprintf(&b, "%s name=%q %q %s\n", c.Address, c.Name, c.Description, c.Where)
+	}
+	for _, c := range d.Creatures {
+		fmt.Fprintf(&b, "%s name=%q module=%s wasm=%q %s\n", c.Address, c.Name, c.Module, c.Wasm, c.Where)
+		fmt.Fprintf(&b, "  listen=%v send=%v\n", c.Listen, c.Send)
+		rest, err := json.Marshal(struct {
+			Species    string          `json:",omitempty"`
+			Config     json.RawMessage `json:",omitempty"`
+			Limits     any
+			Restart    any
+			Overflow   string
+			Grants     any
+			Privileged bool `json:",omitempty"`
+		}{c.Species, c.Config, c.Limits, c.Restart, c.Overflow.String(), c.Grants, c.Privileged})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "  %s\n", rest)
+	}
+	return b.String()
+}

@@ -1,0 +1,74 @@
+package recipes
+
+import (
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+func matching(t testing.TB, match string) engine.Policy {
+	t.Helper()
+	return mustLoad(t, write(t, `creature "a" { module = "builtin:relay" }
+locals { names = toset(["tasks", "reviews"]) }
+policy "send" "p" {
+  match = `+match+`
+  run   = "() => deny('no')"
+}`), Options{}).Deployment().Policy
+}
+
+func sample() *engine.SendEvent {
+	return &engine.SendEvent{Graph: "g", Deployment: "team", ChannelName: "tasks", ChannelAddress: "channel.tasks",
+		SenderName: "writer", SenderAddress: "creature.writer", Payload: []byte("hello"), Headers: map[string]string{"k": "v"}}
+}
+
+func TestMatch(t *testing.T) {
+	for match, want := range map[string]bool{
+		`true`:                        true,
+		`false`:                       false,
+		`event.channel == "tasks"`:    true,
+		`event.channel != "tasks"`:    false,
+		`"tasks" == event.channel`:    true,
+		`!(event.sender == "writer")`: false,
+		`event.size >= 5`:             true,
+		`event.size < 5`:              false,
+		`event.size == 5 && event.sender == "x" || event.kind == "send"`: true,
+		`contains(local.names, event.channel)`:                           true,
+		`lookup(event.headers, "k", "") == "v"`:                          true,
+		`event.headers["k"] == "v"`:                                      true,
+		`event.payload == "hello"`:                                       true,
+		`can(regex("^h", event.payload))`:                                true,
+		`event.channel_address == "channel.tasks" ? true : false`:        true,
+	} {
+		d := matching(t, match).Send(t.Context(), sample())
+		if got := len(d.Denials) == 1 && d.Denials[0].Reason == "no"; got != want {
+			t.Errorf("%s: got %v (%+v)", match, got, d.Denials)
+		}
+	}
+}
+
+// A condition that cannot be decided denies, as any policy that fails.
+func TestMatchFails(t *testing.T) {
+	e := sample()
+	e.Headers = nil
+	d := matching(t, `event.headers["k"] == "v"`).Send(t.Context(), e)
+	if len(d.Denials) != 1 || d.Denials[0].Reason == "no" {
+		t.Errorf("got %+v", d)
+	}
+}
+
+func BenchmarkMatchFalse(b *testing.B) {
+	for name, match := range map[string]string{
+		"equal":    `event.sender == "nobody"`,
+		"size":     `event.size > 1000`,
+		"and":      `event.channel == "tasks" && event.sender == "nobody"`,
+		"contains": `contains(local.names, event.sender)`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			p, e := matching(b, match), sample()
+			b.ReportAllocs()
+			for b.Loop() {
+				p.Send(b.Context(), e)
+			}
+		})
+	}
+}

@@ -1,0 +1,213 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// builtinPrefix begins the references to creatures that ship with the program.
+const builtinPrefix = "builtin:"
+
+// module is a module that the recipe names. It is read and inspected once.
+type module struct {
+	ref  string // an absolute path, or builtin:NAME
+	wasm []byte
+	info *abi.ModuleInfo // nil when there is no inspector
+	err  error
+}
+
+// moduleOf gives a creature its own module, or that of its species.
+func (l *loader) moduleOf(ctx context.Context, s scope, d, species *declaration, spec *engine.CreatureSpec) {
+	at := d
+	if d.attr("module") == nil {
+		if species == nil {
+			if a := d.attr("species"); a == nil { // otherwise the species is in error
+				l.add(l.at(s, d.at, Diagnostic{Summary: "No module", Detail: "The creature has no module, and no species that would have one.",
+					Remedy: `Add module = "FILE.wasm" or module = "builtin:NAME", or a species.`}))
+			}
+			return
+		}
+		if species.attr("module") == nil {
+			l.add(l.at(s, d.at, Diagnostic{Summary: "No module", Detail: fmt.Sprintf("Neither the creature nor %s has a module.", species.title),
+				Remedy: "Add a module to one of them."}))
+			return
+		}
+		at, s = species, scope{title: species.title}
+	}
+	m := l.module(ctx, s, at)
+	if m == nil {
+		return
+	}
+	spec.Module, spec.Wasm = m.ref, m.wasm
+	if m.info != nil && m.info.Manifest != nil && !d.failed {
+		l.checkManifest(d, m.info.Manifest, spec)
+	}
+}
+
+// module evaluates a module attribute and looks into the module. It returns
+// nil if something is wrong, which has then been reported.
+func (l *loader) module(ctx context.Context, s scope, d *declaration) *module {
+	text, ok := l.stringAttr(s, d, "module")
+	if !ok {
+		return nil
+	}
+	expr := d.attr("module").Expr
+	if text == "" {
+		l.fault(s, expr, "No module", "The path is empty.", `Write a path, or "builtin:NAME".`)
+		return nil
+	}
+	ref := text
+	if !strings.HasPrefix(ref, builtinPrefix) {
+		ref = filepath.FromSlash(ref)
+		if !filepath.IsAbs(ref) {
+			ref = filepath.Join(l.folder.abs, ref)
+		}
+	}
+	m := l.modules[ref]
+	if m == nil {
+		m = &module{ref: ref}
+		l.modules[ref] = m
+		m.err = l.readModule(ctx, m)
+	}
+	if m.err != nil {
+		l.moduleFault(s, expr, text, m)
+		return nil
+	}
+	return m
+}
+
+func (l *loader) readModule(ctx context.Context, m *module) (err error) {
+	name, builtin := strings.CutPrefix(m.ref, builtinPrefix)
+	switch {
+	case !builtin:
+		m.wasm, err = readWasm(m.ref)
+	case l.opts.Builtins == nil:
+		return nil
+	default:
+		m.wasm, err = l.opts.Builtins.Wasm(name)
+	}
+	if err != nil || l.opts.Inspector == nil {
+		return err
+	}
+	m.info, err = l.opts.Inspector.Inspect(ctx, m.wasm)
+	return err
+}
+
+func readWasm(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	if info.Size() > abi.MaxModuleBytes {
+		return nil, fmt.Errorf("it has %d bytes; at most %d are allowed", info.Size(), int64(abi.MaxModuleBytes))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, abi.MaxModuleBytes))
+}
+
+func (l *loader) moduleFault(s scope, expr hcl.Expression, text string, m *module) {
+	name, builtin := strings.CutPrefix(m.ref, builtinPrefix)
+	var refused *abi.Error
+	switch {
+	case builtin && !slices.Contains(l.opts.Builtins.Names(), name):
+		names := l.opts.Builtins.Names()
+		d := Diagnostic{Summary: "Unknown builtin creature", Detail: fmt.Sprintf("No creature %q ships with this version.", name), Suggestion: nearest(name, names)}
+		if d.Suggestion == "" {
+			d.Remedy = fmt.Sprintf("There are %s.", enumerate(names))
+		} else {
+			d.Suggestion = builtinPrefix + d.Suggestion
+		}
+		l.add(l.at(s, expr.Range(), d))
+	case errors.Is(m.err, fs.ErrNotExist):
+		l.moduleMissing(s, expr, text, m.ref)
+	case errors.As(m.err, &refused):
+		detail := refused.Message
+		if refused.Err != nil {
+			detail += ": " + refused.Err.Error()
+		}
+		l.fault(s, expr, "Module refused", fmt.Sprintf("%s cannot be a creature: %s", text, sentence(detail)[:len(sentence(detail))]), sentence(refused.Remedy))
+	default:
+		l.fault(s, expr, "Module cannot be read", fmt.Sprintf("%s: %s", text, sentence(cause(m.err))), "")
+	}
+}
+
+// moduleMissing helps with a path that leads nowhere.
+func (l *loader) moduleMissing(s scope, expr hcl.Expression, text, path string) {
+	dir := filepath.Dir(path)
+	d := Diagnostic{Summary: "Module not found", Detail: fmt.Sprintf("There is no file %s.", path)}
+	entries, err := os.ReadDir(dir)
+	var files, wasm []string
+	for _, e := range entries {
+		files = append(files, e.Name())
+		if strings.HasSuffix(e.Name(), ".wasm") {
+			wasm = append(wasm, e.Name())
+		}
+	}
+	d.Suggestion = nearest(filepath.Base(path), files)
+	switch {
+	case err != nil:
+		d.Remedy = "The folder does not exist either; a relative path begins at the recipe's folder."
+	case d.Suggestion != "":
+	case l.opts.Builtins != nil && slices.Contains(l.opts.Builtins.Names(), strings.TrimSuffix(text, ".wasm")):
+		d.Suggestion = builtinPrefix + strings.TrimSuffix(text, ".wasm")
+	case len(wasm) > 0:
+		d.Remedy = fmt.Sprintf("That folder has %s.", enumerate(wasm))
+	default:
+		d.Remedy = "Build the module first; a relative path begins at the recipe's folder."
+	}
+	f := l.at(s, expr.Range(), d)
+	if p := l.exprs[expr]; p != nil && p.ok {
+		f.Values = valuesOf(expr, s.context(p))
+	}
+	l.add(f)
+}
+
+// checkManifest warns of channels that a module counts on and does not get.
+func (l *loader) checkManifest(d *declaration, m *abi.Manifest, spec *engine.CreatureSpec) {
+	for _, side := range []struct {
+		verb  string
+		wants []abi.ManifestChannel
+		has   []engine.WireSpec
+	}{{"listen", m.Listen, spec.Listen}, {"send", m.Send, spec.Send}} {
+		var aliases []string
+		for _, w := range side.has {
+			alias := w.Alias
+			if alias == "" {
+				alias = l.channelNames[w.Channel]
+			}
+			aliases = append(aliases, alias)
+		}
+		for _, want := range side.wants {
+			if want.Optional || slices.Contains(aliases, want.Alias) {
+				continue
+			}
+			at := d.at
+			if a := d.attr(side.verb); a != nil {
+				at = a.Expr.Range()
+			}
+			l.add(l.at(scope{title: d.title}, at, Diagnostic{Severity: Warning, Summary: "Channel not wired",
+				Detail:     fmt.Sprintf("The module %s says that it needs the alias %q to %s on, which %s does not have.", m.Name, want.Alias, side.verb, spec.Address),
+				Suggestion: "",
+				Remedy:     fmt.Sprintf("Write %s = { %s = channel.NAME }.", side.verb, want.Alias)}))
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package recipes
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// The HCL parser and evaluator recurse, and a stack that overflows ends the
+// process: nothing can recover from it. So every text is measured before it is
+// parsed. The scanner used for that does not recurse.
+const (
+	maxNesting   = 64   // brackets, templates and blocks inside each other
+	maxOperators = 1024 // operators, indexes and splats in one operand list
+	maxJSONDepth = 256
+)
+
+type lexer func(src []byte, filename string, start hcl.Pos) (hclsyntax.Tokens, hcl.Diagnostics)
+
+// measure returns the place where a text nests too deeply, or nil. Mistakes of
+// other kinds are left for the parser to tell.
+func measure(lex lexer, src []byte, filename string) *hcl.Diagnostic {
+	tokens, _ := lex(src, filename, hcl.InitialPos)
+	var m meter
+	for _, t := range tokens {
+		if m.token(t) {
+			return tooDeep(t.Range)
+		}
+	}
+	return nil
+}
+
+func tooDeep(at hcl.Range) *hcl.Diagnostic {
+	return &hcl.Diagnostic{
+		Severity: hcl.DiagError,
+		Summary:  "Nesting too deep",
+		Detail: fmt.Sprintf("At most %d brackets, blocks or templates may stand inside each other, and at most %d operators in one expression.",
+			maxNesting, maxOperators),
+		Subject: at.Ptr(),
+	}
+}
+
+// meter counts what makes the parser or the evaluator recurse.
+type meter struct {
+	open     []frame
+	top      frame // outside of all brackets
+	controls int   // open %{ if } and %{ for } of all templates
+	control  bool  // the previous token began a %{ sequence
+}
+
+type frame struct {
+	operators int
+	braces    bool // newlines separate what is inside
+}
+
+func (m *meter) current() *frame {
+	if n := len(m.open); n > 0 {
+		return &m.open[n-1]
+	}
+	return &m.top
+}
+
+// token takes in one token and reports whether it is one too many.
+func (m *meter) token(t hclsyntax.Token) bool {
+	if m.control {
+		m.controlWord(string(t.Bytes))
+		m.control = false
+	}
+	switch t.Type {
+	case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote,
+		hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+		m.control = t.Type == hclsyntax.TokenTemplateControl
+		m.current().operators++ // a[b][c] nests although no bracket does
+		m.open = append(m.open, frame{braces: t.Type == hclsyntax.TokenOBrace})
+	case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote,
+		hclsyntax.TokenCHeredoc, hclsyntax.TokenTemplateSeqEnd:
+		if n := len(m.open); n > 0 {
+			m.open = m.open[:n-1]
+		}
+	case hclsyntax.TokenComma:
+		m.current().operators = 0
+	case hclsyntax.TokenNewline:
+		if f := m.current(); f.braces || len(m.open) == 0 {
+			f.operators = 0
+		}
+	case hclsyntax.TokenIdent, hclsyntax.TokenNumberLit, hclsyntax.TokenEqual, hclsyntax.TokenComment, hclsyntax.TokenEOF:
+	case hclsyntax.TokenQuotedLit, hclsyntax.TokenStringLit:
+		// The parts of a template do not nest: they lie side by side.
+		m.current().operators = 0
+	default:
+		m.current().operators++
+	}
+	return len(m.open)+m.controls > maxNesting || m.current().operators > maxOperators
+}
+
+func (m *meter) controlWord(word string) {
+	switch word {
+	case "if", "for":
+		m.controls++
+	case "endif", "endfor":
+		m.controls = max(m.controls-1, 0)
+	}
+}
+
+// measureJSON does the same for JSON, whose strings are templates or, in
+// places, expressions.
+func measureJSON(src []byte, filename string) *hcl.Diagnostic {
+	if at := jsonTooDeep(src, maxNesting); at >= 0 {
+		return tooDeep(byteRange(src, filename, at, at+1))
+	}
+	dec := json.NewDecoder(bytes.NewReader(src))
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return nil // at the end, or where the parser will tell what is wrong
+		}
+		text, ok := token.(string)
+		if !ok {
+			continue
+		}
+		for _, lex := range []lexer{hclsyntax.LexTemplate, hclsyntax.LexExpression} {
+			if d := measure(lex, []byte(text), filename); d != nil {
+				end := int(dec.InputOffset())
+				return tooDeep(byteRange(src, filename, end-1, end))
+			}
+		}
+	}
+}
+
+// jsonTooDeep returns the offset of the bracket that is one too many, or -1.
+func jsonTooDeep(src []byte, limit int) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(src); i++ {
+		switch c := src[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			if depth++; depth > limit {
+				return i
+			}
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return -1
+}
+
+// byteRange returns the range between two offsets of a text.
+func byteRange(src []byte, filename string, from, to int) hcl.Range {
+	return hcl.Range{Filename: filename, Start: posOf(src, from), End: posOf(src, to)}
+}
+
+func posOf(src []byte, offset int) hcl.Pos {
+	offset = min(max(offset, 0), len(src))
+	before := src[:offset]
+	lineStart := bytes.LastIndexByte(before, '\n') + 1
+	column := 1
+	for _, r := range string(before[lineStart:]) {
+		if !combines(r) {
+			column++
+		}
+	}
+	return hcl.Pos{Line: 1 + bytes.Count(before, []byte{'\n'}), Column: column, Byte: offset}
+}

@@ -1,0 +1,213 @@
+package recipes
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/recipes/policy"
+)
+
+// laterEvents are the deciding events that this version does not judge yet.
+var laterEvents = []string{"plan", "spawn", "remove", "connect", "disconnect", "merge", "split", "wire", "tool", "capability", "fail"}
+
+// policies compiles the policies and hands them to the deployment.
+func (l *loader) policies(d *engine.Deployment) {
+	var all []policy.Policy
+	scripts := map[string]*script{}
+	for _, decl := range l.ordered["policy"] {
+		p, s, ok := l.policy(decl)
+		if !ok {
+			continue
+		}
+		scripts[p.Name] = s
+		all = append(all, p)
+	}
+	if len(all) == 0 {
+		return
+	}
+	set, faults := policy.New(all)
+	for _, f := range faults {
+		l.scriptFault(scripts[f.Policy], f)
+	}
+	if set != nil {
+		d.Policy = set
+	}
+}
+
+func (l *loader) policy(d *declaration) (policy.Policy, *script, bool) {
+	s := scope{title: d.title}
+	if d.event != "send" {
+		l.otherEvent(s, d)
+		return policy.Policy{}, nil, false
+	}
+	p := policy.Policy{Name: d.name}
+	if mode, ok := l.choiceAttr(s, d, "mode", "validate", "mutate"); ok && mode == "mutate" {
+		p.Mode = policy.Mutate
+	}
+	switch then, _ := l.choiceAttr(s, d, "on_error", "deny", "warn", "allow"); then {
+	case "warn":
+		p.OnError = policy.WarnOnError
+	case "allow":
+		p.OnError = policy.AllowOnError
+	}
+	enforce, _ := l.choiceAttr(s, d, "enforce", "deny", "audit")
+	p.Audit = enforce == "audit"
+	if timeout, ok := l.durationAttr(s, d, "timeout"); ok {
+		if timeout > policy.MaxTimeout {
+			l.fault(s, d.attr("timeout").Expr, "Timeout too long", fmt.Sprintf("A policy may take at most %v for a message.", policy.MaxTimeout), "")
+		}
+		p.Timeout = timeout
+	}
+	l.judged(s, d, &p)
+	l.match(s, d, &p)
+	source, ok := l.script(s, d)
+	if !ok {
+		return p, nil, false
+	}
+	p.Source, p.File, p.Line = source.text, source.name, source.line
+	return p, source, true
+}
+
+func (l *loader) otherEvent(s scope, d *declaration) {
+	for _, name := range laterEvents {
+		if name == d.event {
+			l.notYet(d.title, "event", name, d.at)
+			return
+		}
+	}
+	l.add(l.at(s, d.at, Diagnostic{Summary: "Unknown event", Detail: fmt.Sprintf("Policies on %q do not exist.", d.event),
+		Suggestion: nearest(d.event, append([]string{"send"}, laterEvents...))}))
+}
+
+// judged reads which channels a policy judges: one, a list, or without the
+// attribute all.
+func (l *loader) judged(s scope, d *declaration, p *policy.Policy) {
+	a := d.attr("channel")
+	if a == nil {
+		return
+	}
+	p.Channels = []string{}
+	v, ok := l.eval(s, a.Expr)
+	if !ok {
+		return
+	}
+	v, _ = v.UnmarkDeep()
+	if ty := v.Type(); v.IsNull() || !ty.IsTupleType() && !ty.IsListType() && !ty.IsSetType() {
+		v = cty.TupleVal([]cty.Value{v})
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		_, e := it.Element()
+		address, ok := refAddress(e, "channel")
+		if !ok {
+			l.wrongReference(s, a.Expr, e, "channel")
+			continue
+		}
+		p.Channels = append(p.Channels, address)
+	}
+}
+
+// script is the source of a policy and where it stands.
+type script struct {
+	title string
+	text  string
+	name  string // of the file, as verdicts tell it
+	shown string // of the file, as diagnostics tell it
+	line  int    // of the first line of text
+	lines []int  // how many bytes precede the text on each of its lines
+	src   []byte // of the whole file
+}
+
+// script finds the source of a policy, in the recipe or in a file.
+func (l *loader) script(s scope, d *declaration) (*script, bool) {
+	run, file := d.attr("run"), d.attr("file")
+	switch {
+	case run == nil && file == nil:
+		l.add(l.at(s, d.at, Diagnostic{Summary: "No script", Detail: "A policy needs a script.",
+			Remedy: "Add run = <<-JS … JS, or file = \"policies/NAME.js\"."}))
+		return nil, false
+	case run != nil && file != nil:
+		l.add(l.at(s, file.NameRange, Diagnostic{Summary: "Two scripts", Detail: "A policy has either run or file.", Remedy: "Remove one of them."}))
+		return nil, false
+	case file != nil:
+		return l.scriptFile(s, d)
+	}
+	text, ok := l.stringAttr(s, d, "run")
+	if !ok {
+		return nil, false
+	}
+	r := run.Expr.Range()
+	out := &script{title: d.title, text: text, name: filepath.Base(r.Filename), shown: r.Filename, line: r.Start.Line}
+	out.src, _ = l.sourceOf(r.Filename)
+	l.place(out, run.Expr)
+	return out, true
+}
+
+// place finds how the lines of a script lie in the recipe: the text of a
+// heredoc begins on the next line, and may have been moved to the left.
+func (l *loader) place(s *script, expr hcl.Expression) {
+	r := expr.Range()
+	heredoc := r.Start.Byte+2 < len(s.src) && string(s.src[r.Start.Byte:r.Start.Byte+2]) == "<<"
+	if !heredoc {
+		s.lines = []int{r.Start.Column} // behind the opening quote
+		return
+	}
+	s.line++
+	written := strings.Split(string(s.src), "\n")
+	for i, line := range strings.Split(s.text, "\n") {
+		indent := 0
+		if n := s.line - 1 + i; n < len(written) {
+			indent = max(len(strings.TrimSuffix(written[n], "\r"))-len(strings.TrimSuffix(line, "\r")), 0)
+		}
+		s.lines = append(s.lines, indent)
+	}
+}
+
+func (l *loader) scriptFile(s scope, d *declaration) (*script, bool) {
+	path, ok := l.stringAttr(s, d, "file")
+	if !ok {
+		return nil, false
+	}
+	text, err := l.folder.text(path)
+	if err != nil {
+		l.fault(s, d.attr("file").Expr, "Script cannot be read", sentence(err.Error()), "")
+		return nil, false
+	}
+	shown := filepath.Join(l.folder.shown, path)
+	if filepath.IsAbs(path) {
+		shown = path
+	}
+	l.extra[shown] = []byte(text)
+	return &script{title: d.title, text: text, name: path, shown: shown, line: 1, src: []byte(text)}, true
+}
+
+// scriptFault places a mistake of a script in the recipe.
+func (l *loader) scriptFault(s *script, f *policy.ScriptError) {
+	column := f.Column
+	if i := f.Line - s.line; i >= 0 && i < len(s.lines) {
+		column += s.lines[i]
+	}
+	start := hcl.Pos{Line: f.Line, Column: column, Byte: offsetOf(s.src, f.Line, column)}
+	end := start
+	end.Column++
+	end.Byte++
+	l.add(l.at(scope{title: s.title}, hcl.Range{Filename: s.shown, Start: start, End: end},
+		Diagnostic{Summary: "Mistake in a script", Detail: sentence(f.Message), Remedy: f.Remedy}))
+}
+
+// offsetOf returns the byte offset of a place.
+func offsetOf(src []byte, line, column int) int {
+	lines := strings.SplitAfterN(string(src), "\n", line+1)
+	offset := 0
+	for i := range min(line-1, len(lines)) {
+		offset += len(lines[i])
+	}
+	if line-1 < len(lines) {
+		offset += bytesOfColumn(strings.TrimRight(lines[line-1], "\r\n"), column)
+	}
+	return offset
+}

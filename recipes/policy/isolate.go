@@ -1,0 +1,174 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dop251/goja"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// isolate is one JavaScript runtime. One goroutine uses it at a time.
+type isolate struct {
+	vm        *goja.Runtime
+	functions []goja.Callable // by policy, made at first use
+	contexts  []goja.Value
+	makeCtx   goja.Callable
+	view      *eventView
+	event     goja.Value // the view, for scripts
+
+	now    time.Time
+	random *rand.Rand
+	source *rand.PCG
+	depth  int // of guarded built-ins inside each other
+
+	timer  *time.Timer
+	fired  chan struct{} // one element when the timer has fired
+	spoilt bool          // what happened leaves the runtime in an unknown state
+}
+
+// maxCallDepth bounds recursion. Each call takes stack of the host only where
+// it goes through a built-in function, so this can be generous.
+const maxCallDepth = 512
+
+func newIsolate(policies int) (*isolate, error) {
+	i := &isolate{vm: goja.New(), functions: make([]goja.Callable, policies), contexts: make([]goja.Value, policies),
+		source: rand.NewPCG(0, 0), fired: make(chan struct{}, 1)}
+	i.random = rand.New(i.source)
+	i.vm.SetMaxCallStackSize(maxCallDepth)
+	i.vm.SetTimeSource(func() time.Time { return i.now })
+	i.vm.SetRandSource(func() float64 { return i.random.Float64() })
+	if err := i.harden(); err != nil {
+		return nil, fmt.Errorf("the runtime cannot be prepared: %w", err)
+	}
+	headers := &headersView{isolate: i}
+	headers.object = i.vm.NewDynamicObject(headers)
+	i.view = &eventView{isolate: i, headers: headers}
+	i.event = i.vm.NewDynamicObject(i.view)
+	i.timer = time.AfterFunc(time.Hour, func() {
+		i.vm.Interrupt(errTimeout)
+		i.fired <- struct{}{}
+	})
+	i.timer.Stop()
+	return i, nil
+}
+
+var (
+	errTimeout   = errors.New("timeout")
+	errNoPrelude = errors.New("the prelude is not a function")
+)
+
+// function returns the function of a policy, and what it gets as ctx.
+func (i *isolate) function(p *compiled) (goja.Callable, goja.Value, error) {
+	if f := i.functions[p.index]; f != nil {
+		return f, i.contexts[p.index], nil
+	}
+	v, err := i.vm.RunProgram(p.program)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, ok := goja.AssertFunction(v)
+	if !ok {
+		return nil, nil, errors.New("the script is not a function")
+	}
+	mode := "validate"
+	if p.Mode == Mutate {
+		mode = "mutate"
+	}
+	// The function object itself is frozen too, for it could keep something.
+	ctx, err := i.makeCtx(goja.Undefined(), i.vm.ToValue(p.Name), i.vm.ToValue(mode), v)
+	if err != nil {
+		return nil, nil, err
+	}
+	i.functions[p.index], i.contexts[p.index] = f, ctx
+	return f, ctx, nil
+}
+
+// judge runs a policy. A nil verdict is no objection.
+func (i *isolate) judge(p *compiled, event *engine.SendEvent) (v *verdict, fault *ScriptError) {
+	defer func() {
+		// A Go panic in a callback or a built-in leaves the interpreter as it is.
+		if r := recover(); r != nil {
+			i.spoilt = true
+			v, fault = nil, p.fault(1, 1, fmt.Sprintf("the interpreter failed: %v", r), "")
+		}
+	}()
+	i.now = time.Unix(0, event.Time).UTC()
+	i.source.Seed(event.Seed, p.seed)
+	i.depth = 0
+	i.timer.Reset(p.Timeout)
+	result, err := i.call(p, event)
+	if !i.timer.Stop() {
+		<-i.fired // the timer is firing: wait, or it would hit a later call
+		i.vm.ClearInterrupt()
+		i.spoilt = true
+		if err == nil {
+			err = errTimeout
+		}
+	}
+	if err != nil {
+		return nil, i.fault(p, err)
+	}
+	return verdictOf(p, result)
+}
+
+func (i *isolate) call(p *compiled, event *engine.SendEvent) (goja.Value, error) {
+	f, ctx, err := i.function(p)
+	if err != nil {
+		return nil, err
+	}
+	i.view.show(event)
+	return f(goja.Undefined(), i.event, ctx)
+}
+
+// forget lets go of the event; the next call reads its own anew.
+func (i *isolate) forget() { i.view.show(nil) }
+
+// fault turns an error of the interpreter into one with a place in the recipe.
+func (i *isolate) fault(p *compiled, err error) *ScriptError {
+	var thrown *goja.Exception
+	var interrupted *goja.InterruptedError
+	var overflow *goja.StackOverflowError
+	switch {
+	case errors.As(err, &interrupted), errors.Is(err, errTimeout):
+		i.spoilt = true
+		return p.fault(1, 1, fmt.Sprintf("it ran for longer than %v", p.Timeout), "")
+	case errors.As(err, &overflow):
+		i.spoilt = true
+		return p.fault(1, 1, fmt.Sprintf("its calls nest more than %d deep", maxCallDepth), "")
+	case errors.As(err, &thrown):
+		line, column := i.place(p, thrown.Stack())
+		return p.fault(line, column, clip(thrown.Value().String()), "")
+	default:
+		i.spoilt = true
+		return p.fault(1, 1, clip(err.Error()), "")
+	}
+}
+
+// place returns the innermost position that lies in the policy's script.
+func (i *isolate) place(p *compiled, stack []goja.StackFrame) (line, column int) {
+	for k := range stack {
+		if at := stack[k].Position(); stack[k].SrcName() == p.Name && at.Line > 0 {
+			return at.Line, at.Column
+		}
+	}
+	return 1, 1
+}
+
+// maxReason bounds the text of a verdict, in bytes: it goes into the log.
+const maxReason = 1 << 10
+
+func clip(s string) string {
+	if len(s) <= maxReason {
+		return s
+	}
+	cut := maxReason
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}

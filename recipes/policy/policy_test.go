@@ -1,0 +1,353 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/dlclark/regexp2/v2"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(int) { regexp2.StopTimeoutClock() }))
+}
+
+func event(payload string) *engine.SendEvent {
+	return &engine.SendEvent{Time: 1_700_000_000_000_000_000, Seed: 7, Graph: "g1", Deployment: "team",
+		ChannelName: "tasks", ChannelAddress: "channel.tasks", SenderName: "writer", SenderAddress: "creature.writer",
+		Payload: []byte(payload), Headers: map[string]string{"trace": "t1"}}
+}
+
+func set(t testing.TB, policies ...Policy) *Set {
+	t.Helper()
+	for i := range policies {
+		if policies[i].Name == "" {
+			policies[i].Name = fmt.Sprintf("p%d", i)
+		}
+		if policies[i].File == "" {
+			policies[i].File, policies[i].Line = "team.hcl", 10
+		}
+	}
+	s, faults := New(policies)
+	for _, f := range faults {
+		t.Fatal(f)
+	}
+	return s
+}
+
+// told writes a decision in one line, to compare it.
+func told(d engine.SendDecision) string {
+	var parts []string
+	list := func(word string, vs []engine.Verdict) {
+		for _, v := range vs {
+			parts = append(parts, fmt.Sprintf("%s %s %s %q", word, v.Policy, v.Where, v.Reason))
+		}
+	}
+	list("deny", d.Denials)
+	list("warn", d.Warnings)
+	list("audit", d.Audits)
+	if d.Dropped != nil {
+		list("drop", []engine.Verdict{*d.Dropped})
+	}
+	if d.Mutated {
+		parts = append(parts, fmt.Sprintf("now %q %v", d.Payload, d.Headers))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func TestDecisions(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		script string
+		policy Policy
+		want   string
+	}{
+		{"no objection", `() => {}`, Policy{}, ``},
+		{"allow", `() => allow()`, Policy{}, ``},
+		{"deny with its line", "(event) => {\n  return deny(`no ${event.payload}`);\n};\n// done", Policy{}, `deny p0 team.hcl:11 "no secret"`},
+		{"deny without a reason", `() => deny()`, Policy{}, `deny p0 team.hcl:10 "no reason given"`},
+		{"warn", `() => warn("hm")`, Policy{}, `warn p0 team.hcl:10 "hm"`},
+		{"audit", `() => deny("x")`, Policy{Audit: true}, `audit p0 team.hcl:10 "x"`},
+		{"a named function", `function judge(e) { return deny(e.channel); }`, Policy{}, `deny p0 team.hcl:10 "tasks"`},
+		{"drop", `() => drop("old")`, Policy{Mode: Mutate}, `drop p0 team.hcl:10 "old"`},
+		{"patch the payload", `(e) => patch({payload: e.payload.replace("secret", "***")})`, Policy{Mode: Mutate}, `now "***" map[trace:t1]`},
+		{"patch headers", `(e) => patch({headers: {...e.headers, seen: "yes"}})`, Policy{Mode: Mutate}, `now "secret" map[seen:yes trace:t1]`},
+		{"patch to bytes", `(e) => patch({base64: "/w=="})`, Policy{Mode: Mutate}, `now "\xff" map[trace:t1]`},
+		{"audited patch", `(e) => patch({payload: ""})`, Policy{Mode: Mutate, Audit: true}, `audit p0 team.hcl:10 "would have called patch()"`},
+		{"patch in validate", `() => patch({payload: "x"})`, Policy{}, `deny p0 team.hcl:10 "patch() needs mode = \"mutate\""`},
+		{"patch of nonsense", `() => patch({payload: {}})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "TypeError: patch: payload is not a string; JSON.stringify makes one of an object"`},
+		{"patch of an unknown field", `() => patch({payloud: ""})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "TypeError: patch does not know \"payloud\"; it takes payload, base64 and headers"`},
+		{"empty patch", `() => patch({})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "TypeError: patch changes nothing; give it payload, base64 or headers"`},
+		{"header with NUL", `() => patch({headers: {a: "\u0000"}})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "TypeError: patch: a header has no name, or NUL in its name or value"`},
+		{"another answer", `() => false`, Policy{}, `deny p0 team.hcl:10 "it answered false instead of a verdict such as deny(reason)"`},
+		{"null is an answer", `() => null`, Policy{}, `deny p0 team.hcl:10 "it answered null instead of a verdict such as deny(reason)"`},
+		{"a forged verdict", `() => ({kind: "allow"})`, Policy{}, `deny p0 team.hcl:10 "it answered an object of the class Object instead of a verdict such as deny(reason)"`},
+		{"exception with its line", "() => {\n\n  throw new Error('boom');\n}", Policy{}, `deny p0 team.hcl:12 "Error: boom"`},
+		{"exception, warned of", `() => nope()`, Policy{OnError: WarnOnError}, `warn p0 team.hcl:10 "ReferenceError: nope is not defined"`},
+		{"exception, ignored", `() => nope()`, Policy{OnError: AllowOnError}, ``},
+		{"exception, audited", `() => nope()`, Policy{Audit: true}, `audit p0 team.hcl:10 "ReferenceError: nope is not defined"`},
+		{"another channel", `() => deny("x")`, Policy{Channels: []string{"channel.other"}}, ``},
+		{"match false", `() => deny("x")`, Policy{Match: func(*engine.SendEvent) (bool, error) { return false, nil }}, ``},
+		{"match fails", `() => {}`, Policy{Match: func(*engine.SendEvent) (bool, error) { return false, errors.New("no number") }}, `deny p0 team.hcl:10 "match: no number"`},
+		{"all fields", `(e, c) => deny([e.kind, e.time, e.graph, e.deployment, e.channel, e.channel_address, e.sender, e.sender_address, e.payload, e.base64, e.size, e.headers.trace, c.policy, c.mode].join())`,
+			Policy{}, `deny p0 team.hcl:10 "send,1700000000000,g1,team,tasks,channel.tasks,writer,creature.writer,secret,,6,t1,p0,validate"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.policy.Source = c.script
+			s := set(t, c.policy)
+			for range 2 { // the second time on a used runtime
+				if got := told(s.Send(t.Context(), event("secret"))); got != c.want {
+					t.Errorf("got  %s\nwant %s", got, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestMutatorsFirstThenEveryObjection(t *testing.T) {
+	s := set(t,
+		Policy{Source: `(e) => deny("first saw " + e.payload)`},
+		Policy{Source: `(e) => patch({payload: e.payload + "1"})`, Mode: Mutate},
+		Policy{Source: `(e) => deny("second saw " + e.payload)`},
+		Policy{Source: `(e) => patch({payload: e.payload + "2"})`, Mode: Mutate},
+	)
+	want := `deny p0 team.hcl:10 "first saw x12"; deny p2 team.hcl:10 "second saw x12"; now "x12" map[trace:t1]`
+	if got := told(s.Send(t.Context(), event("x"))); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestJudgesSend(t *testing.T) {
+	s := set(t, Policy{Source: `() => {}`, Channels: []string{"channel.a"}})
+	if !s.JudgesSend("channel.a") || s.JudgesSend("channel.b") {
+		t.Error("it judges other channels than it was given")
+	}
+	if !set(t, Policy{Source: `() => {}`}).JudgesSend("channel.b") {
+		t.Error("without channels it should judge all")
+	}
+}
+
+func TestBinaryPayload(t *testing.T) {
+	s := set(t, Policy{Source: `(e) => deny(e.payload + " " + e.base64)`})
+	if got := told(s.Send(t.Context(), event("\xff\x00"))); got != `deny p0 team.hcl:10 "null /wA="` {
+		t.Error(got)
+	}
+}
+
+// A decision depends on the event alone: not on the clock, on earlier events or
+// on the runtime.
+func TestDecisionsRepeat(t *testing.T) {
+	const script = `(e) => deny([Math.random(), Date.now(), new Date().toISOString(), Math.random()].join())`
+	s := set(t, Policy{Source: script}, Policy{Source: script})
+	first := told(s.Send(t.Context(), event("x")))
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				if got := told(s.Send(context.Background(), event("x"))); got != first {
+					t.Errorf("got  %s\nwant %s", got, first)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	d := s.Send(t.Context(), event("x"))
+	if d.Denials[0].Reason == d.Denials[1].Reason {
+		t.Error("two policies should not share their random numbers")
+	}
+	other := event("x")
+	other.Seed++
+	if told(s.Send(t.Context(), other)) == first {
+		t.Error("another seed should give other numbers")
+	}
+	if !strings.Contains(first, "1700000000000,2023-11-14T22:13:20.000Z") {
+		t.Error("the time is not the event's:", first)
+	}
+}
+
+// Nothing can be kept from one event to the next.
+func TestNothingIsKept(t *testing.T) {
+	for _, script := range []string{
+		`(e) => { globalThis.x = 1; }`,
+		`(e) => { Object.prototype.payload = 1; }`,
+		`(e) => { Array.prototype.push = () => {}; }`,
+		`(e) => { Math.kept = 1; }`,
+		`(e) => { e.payload = "other"; }`,
+		`(e) => { e.headers.trace = "other"; }`,
+		`(e, ctx) => { ctx.kept = 1; }`,
+		`function f(e) { f.kept = 1; }`,
+		`(e) => { deny.kept = 1; }`,
+		`(e) => { Object.getPrototypeOf([][Symbol.iterator]()).next = 1; }`,
+		`(e) => { Object.defineProperty(String.prototype, 'repeat', {value: 1}); }`,
+	} {
+		s := set(t, Policy{Source: script})
+		if d := s.Send(t.Context(), event("x")); len(d.Denials) != 1 || !strings.HasPrefix(d.Denials[0].Reason, "TypeError") {
+			t.Errorf("%s: %s", script, told(d))
+		}
+	}
+}
+
+func TestScriptErrors(t *testing.T) {
+	for _, c := range []struct{ script, want string }{
+		{"(event) => {\n  return deny(;\n}", "team.hcl:11:15: Unexpected token ;"},
+		{"let n = 0; (e) => { n++ }", "team.hcl:10:1: the script is not one function"},
+		{"(() => { let n = 0; return () => n++ })()", "team.hcl:10:1: the script is not one function"},
+		{"a => a), (b => b", "team.hcl:10:7: Unexpected token )"},
+		{"42", "team.hcl:10:1: the script is not one function"},
+		{"", "team.hcl:10:1: the script is not one function"},
+		{"async () => {}", "team.hcl:10:1: a decision cannot wait: the function is async or a generator"},
+		{"() => {\n  return 10n ** 1000000n;\n}", "team.hcl:11:10: big integers are not available to policies"},
+		{"() => /(/", "team.hcl:10:7: Unterminated group"},
+		{strings.Repeat(" ", MaxSourceBytes+1), "team.hcl:10:1: the script has 32769 bytes; at most 32768 are allowed"},
+	} {
+		_, faults := New([]Policy{{Name: "p", File: "team.hcl", Line: 10, Source: c.script}})
+		if len(faults) != 1 {
+			t.Errorf("%.40q: %d faults", c.script, len(faults))
+			continue
+		}
+		if got := faults[0].Error(); got != c.want {
+			t.Errorf("%.40q:\ngot  %s\nwant %s", c.script, got, c.want)
+		}
+	}
+}
+
+// What a hostile or careless script may try. Each has to end in an error, soon,
+// and leave the set usable.
+func TestBounds(t *testing.T) {
+	for _, script := range []string{
+		`() => { for (;;) {} }`,
+		`() => { const f = () => f(); f(); }`,
+		`() => { 'x'.repeat(2 ** 30); }`,
+		`() => { 'x'.padEnd(2 ** 30); }`,
+		`() => { 'x'.padStart(2 ** 30); }`,
+		`() => { 'a'.repeat(1000000).replaceAll('a', 'b'.repeat(1000000)); }`,
+		`() => { 'a'.repeat(1000000).replace(/a/g, '$&'.repeat(1000000)); }`,
+		`() => { Array(2 ** 32 - 1).join('x'); }`,
+		`() => { Array(2 ** 32 - 1).fill(0); }`,
+		`() => { Array(2 ** 32 - 1).indexOf(1); }`,
+		`() => { [].concat(Array(2 ** 31), Array(2 ** 31)); }`,
+		`() => { [...Array(2 ** 31)]; }`,
+		`() => { Array.from({length: 2 ** 31}); }`,
+		`() => { Math.max.apply(null, {length: 2 ** 31}); }`,
+		`() => { Array.prototype.map.call({length: 2 ** 40}, () => 0); }`,
+		`() => { String.raw({raw: {length: 2 ** 40}}); }`,
+		`() => { const a = []; a.length = 2 ** 32 - 1; a.sort(); }`,
+		`() => { let a = []; for (let i = 0; i < 5000; i++) a = [a]; '' + a; }`,
+		`() => { let a = []; for (let i = 0; i < 5000; i++) a = [a]; '' + a.flat(Infinity); }`,
+		`() => { let a = {}; for (let i = 0; i < 5000; i++) a = {a}; JSON.stringify(a); }`,
+		`() => { const s = 'x'.repeat(1e6); JSON.stringify(Array(1000).fill(s)); }`,
+		`() => { const s = 'x'.repeat(1e6); Array(1000).fill(s).join(); }`,
+		`() => { JSON.parse('['.repeat(1000000)); }`,
+		`() => { eval('1'); }`,
+		`() => { new Function('return 1'); }`,
+		`() => { (() => {}).constructor('return 1')(); }`,
+		`() => { (async () => {}).constructor('return 1')(); }`,
+		`() => { (function* () {}).constructor('return 1')(); }`,
+		`() => { new ArrayBuffer(2 ** 40); }`,
+		`() => { new Uint8Array(2 ** 40); }`,
+		`() => { BigInt(10) ** BigInt(1e9); }`,
+		`() => { new Proxy({}, {}); }`,
+		`() => { ('x'.repeat(30) + '!').match(/^(?=x)(x+)+\1$/); for (;;) {} }`,
+		`() => /(?=x)(x+x+)+y/.test('x'.repeat(64)) ? allow() : deny()`,
+		`() => 'x'.repeat(64).match('(?=x)(x+x+)+y') ? allow() : deny()`,
+		`() => new Promise(() => {})`,
+		`() => { const o = {toString() { return '' + o; }}; '' + o; }`,
+	} {
+		t.Run(script, func(t *testing.T) {
+			s := set(t, Policy{Source: script, Timeout: 20 * time.Millisecond}, Policy{Source: `() => deny("still here")`})
+			for range 2 {
+				d := s.Send(t.Context(), event("x"))
+				if len(d.Denials) != 2 || d.Denials[1].Reason != "still here" {
+					t.Fatal(told(d))
+				}
+				if d.Denials[0].Reason == "no reason given" {
+					t.Fatal("matching gave up, and that was taken for a decision")
+				}
+			}
+		})
+	}
+}
+
+// The parser recurses; the size of a script bounds how far.
+func TestDeepScripts(t *testing.T) {
+	for _, open := range []string{"(", "[", "{", "!", "-", "a?", "a=>", "`${", "f(", "[a,", "{a:"} {
+		script := "() => " + strings.Repeat(open, (MaxSourceBytes-16)/len(open))
+		if _, faults := New([]Policy{{Name: "p", Source: script}}); len(faults) == 0 {
+			t.Errorf("%q, repeated, is accepted", open)
+		}
+	}
+}
+
+func TestNoSourceMaps(t *testing.T) {
+	// A map that does not exist would be an error if it were looked for.
+	s := set(t, Policy{Source: "() => {}\n//# sourceMappingURL=/nonexistent/map.json"})
+	if d := s.Send(t.Context(), event("x")); told(d) != "" {
+		t.Error(told(d))
+	}
+}
+
+func TestCallerGaveUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := set(t, Policy{Source: `() => {}`})
+	if d := s.Send(ctx, event("x")); len(d.Denials) != 1 {
+		t.Error("what was not judged must not pass:", told(d))
+	}
+}
+
+func FuzzSend(f *testing.F) {
+	for _, script := range []string{`() => {}`, `(e) => deny(e.payload)`, `(e) => patch({payload: e.payload + 1})`,
+		`(e) => { let s = ''; for (const k of Object.keys(e)) s += k; return warn(s); }`, `() => 'x'.repeat(2**30)`, `() => [1,2,3].map(String).join()`,
+		`(e) => JSON.parse(e.payload).a`, `() => /a+$/.exec("aaa")`, "() => `${1}`"} {
+		f.Add(script, []byte(`{"a": 1}`))
+	}
+	f.Fuzz(func(t *testing.T, script string, payload []byte) {
+		s, faults := New([]Policy{{Name: "p", Source: script, Mode: Mutate, Timeout: 5 * time.Millisecond}})
+		if len(faults) > 0 {
+			return
+		}
+		e := event("")
+		e.Payload = payload
+		d := s.Send(t.Context(), e)
+		if d.Mutated && d.Payload == nil && d.Headers == nil {
+			t.Error("a patch without content")
+		}
+	})
+}
+
+func BenchmarkSend(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		policy Policy
+	}{
+		{"undefined", Policy{Source: `(e) => { if (e.payload.length > 100) return deny("long"); }`}},
+		{"deny", Policy{Source: `(e) => deny("no " + e.sender)`}},
+		{"patch", Policy{Source: `(e) => patch({payload: e.payload.replace("x", "y")})`, Mode: Mutate}},
+		{"match=false", Policy{Source: `(e) => deny("x")`, Match: func(*engine.SendEvent) (bool, error) { return false, nil }}},
+		{"channel=other", Policy{Source: `(e) => deny("x")`, Channels: []string{"channel.other"}}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			s := set(b, c.policy)
+			e := event("x marks the spot")
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Send(b.Context(), e)
+			}
+		})
+	}
+	b.Run("runtime", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := newIsolate(1); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,255 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dlclark/regexp2/v2"
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/parser"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// MaxSourceBytes bounds a script. It also bounds how deeply one can nest, and
+// with it the stack that the parser needs.
+const MaxSourceBytes = 32 << 10
+
+// ScriptError is a mistake in a script, by its place in File.
+type ScriptError struct {
+	Policy  string
+	File    string
+	Line    int
+	Column  int
+	Message string
+	Remedy  string // may be empty
+}
+
+// Error returns "file:line:column: message".
+func (e *ScriptError) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+}
+
+// compiled is a policy ready to run.
+type compiled struct {
+	Policy
+	index    int
+	program  *goja.Program
+	seed     uint64
+	channels map[string]bool // nil means all
+	// bracketed says that the parsed source has one more character before it.
+	bracketed bool
+}
+
+func (c *compiled) judges(channel string) bool { return c.channels == nil || c.channels[channel] }
+
+func (c *compiled) word(reason string, line int) engine.Verdict {
+	return engine.Verdict{Policy: c.Name, Reason: reason, Where: fmt.Sprintf("%s:%d", c.File, line)}
+}
+
+// compile checks that a script is one function, and nothing else.
+func compile(p Policy, index int) (compiled, *ScriptError) {
+	if p.Line == 0 {
+		p.Line = 1
+	}
+	if p.Timeout <= 0 {
+		p.Timeout = DefaultTimeout
+	}
+	p.Timeout = min(p.Timeout, MaxTimeout)
+	c := compiled{Policy: p, index: index, seed: hash(p.Name)}
+	if p.Channels != nil {
+		c.channels = map[string]bool{}
+		for _, address := range p.Channels {
+			c.channels[address] = true
+		}
+	}
+	if len(p.Source) > MaxSourceBytes {
+		return c, c.fault(1, 1, fmt.Sprintf("the script has %d bytes; at most %d are allowed", len(p.Source), MaxSourceBytes), "")
+	}
+	if line := tooDeep(p.Source); line > 0 {
+		return c, c.fault(line, 1, fmt.Sprintf("brackets nest more than %d deep", maxBrackets), "")
+	}
+	source := p.Source
+	if strings.HasPrefix(strings.TrimSpace(source), "function") {
+		// In brackets a function is an expression, and needs no name.
+		source, c.bracketed = "("+strings.TrimRight(source, "; \t\r\n")+"\n)", true
+	}
+	tree, err := parser.ParseFile(nil, p.Name, source, 0, parser.WithDisableSourceMaps)
+	if err != nil {
+		return c, c.syntaxError(err)
+	}
+	if fault := c.checkTree(tree); fault != nil {
+		return c, fault
+	}
+	if c.program, err = goja.CompileAST(tree, true); err != nil {
+		return c, c.syntaxError(err)
+	}
+	return c, nil
+}
+
+// maxBrackets bounds the nesting of scripts. The parser tries several readings
+// of nested brackets, so its time grows much faster than their number.
+const maxBrackets = 64
+
+// tooDeep returns the line where brackets nest too deeply, or 0. It knows
+// strings and comments but not regular expressions, so it can err either way;
+// what keeps the parser's stack bounded is the size of a script.
+func tooDeep(source string) int {
+	depth, line := 0, 1
+	var quote byte
+	for i := 0; i < len(source); i++ {
+		b := source[i]
+		if b == '\n' {
+			line++
+		}
+		switch {
+		case quote != 0 && b == '\\':
+			i++
+		case b == quote, quote != 0 && quote != '`' && b == '\n':
+			quote = 0
+		case quote != 0 && (quote != '`' || b != '{' && b != '}'):
+		case b == '"', b == '\'', b == '`':
+			quote = b
+		case strings.HasPrefix(source[i:], "//"):
+			i += max(strings.IndexByte(source[i:], '\n'), 1) - 1
+		case b == '(', b == '[', b == '{':
+			if depth++; depth > maxBrackets {
+				return line
+			}
+		case b == ')', b == ']', b == '}':
+			depth = max(depth-1, 0)
+		}
+	}
+	return 0
+}
+
+// fault places a mistake, given by its position in the parsed source.
+func (c *compiled) fault(line, column int, message, remedy string) *ScriptError {
+	if line == 1 && c.bracketed {
+		column = max(column-1, 1)
+	}
+	return &ScriptError{Policy: c.Name, File: c.File, Line: c.Line + max(line, 1) - 1, Column: column, Message: message, Remedy: remedy}
+}
+
+func (c *compiled) syntaxError(err error) *ScriptError {
+	var list parser.ErrorList
+	var compileErr *goja.CompilerSyntaxError
+	switch {
+	case errors.As(err, &list) && len(list) > 0:
+		return c.fault(list[0].Position.Line, list[0].Position.Column, list[0].Message, "")
+	case errors.As(err, &compileErr):
+		line, column := 1, 1
+		if compileErr.File != nil {
+			p := compileErr.File.Position(compileErr.Offset)
+			line, column = p.Line, p.Column
+		}
+		return c.fault(line, column, compileErr.Message, "")
+	default:
+		return c.fault(1, 1, err.Error(), "")
+	}
+}
+
+const oneFunction = "Write one function: (event, ctx) => { … }. What it needs, declare inside of it."
+
+func (c *compiled) checkTree(tree *ast.Program) *ScriptError {
+	tree.Body = slices.DeleteFunc(tree.Body, func(s ast.Statement) bool {
+		_, empty := s.(*ast.EmptyStatement)
+		return empty
+	})
+	if len(tree.Body) != 1 {
+		return c.fault(1, 1, "the script is not one function", oneFunction)
+	}
+	statement, ok := tree.Body[0].(*ast.ExpressionStatement)
+	if !ok {
+		return c.fault(1, 1, "the script is not one function", oneFunction)
+	}
+	var async, generator bool
+	switch f := statement.Expression.(type) {
+	case *ast.ArrowFunctionLiteral:
+		async = f.Async
+	case *ast.FunctionLiteral:
+		async, generator = f.Async, f.Generator
+	default:
+		return c.fault(1, 1, "the script is not one function", oneFunction)
+	}
+	if async || generator {
+		return c.fault(1, 1, "a decision cannot wait: the function is async or a generator", "Write a plain function.")
+	}
+	if at := findBigInt(tree); at != nil {
+		p := tree.File.Position(int(at.Idx) - 1)
+		return c.fault(p.Line, p.Column, "big integers are not available to policies", "Use a number.")
+	}
+	return nil
+}
+
+// findBigInt returns a literal such as 10n. Their arithmetic is one step for
+// the interpreter however large they are, so it could not be interrupted.
+func findBigInt(tree *ast.Program) *ast.NumberLiteral {
+	seen := map[uintptr]bool{}
+	var found *ast.NumberLiteral
+	var walk func(v reflect.Value)
+	walk = func(v reflect.Value) {
+		if found != nil {
+			return
+		}
+		switch v.Kind() {
+		case reflect.Interface:
+			walk(v.Elem())
+		case reflect.Pointer:
+			if v.IsNil() || seen[v.Pointer()] {
+				return
+			}
+			seen[v.Pointer()] = true
+			if lit, ok := v.Interface().(*ast.NumberLiteral); ok {
+				if _, big := lit.Value.(*big.Int); big {
+					found = lit
+				}
+				return
+			}
+			if v.Elem().Kind() == reflect.Struct && strings.HasSuffix(v.Elem().Type().PkgPath(), "goja/ast") {
+				walk(v.Elem())
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				if v.Type().Field(i).IsExported() {
+					walk(v.Field(i))
+				}
+			}
+		case reflect.Slice:
+			for i := range v.Len() {
+				walk(v.Index(i))
+			}
+		}
+	}
+	walk(reflect.ValueOf(tree.Body))
+	return found
+}
+
+// hash is FNV-1a.
+func hash(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
+}
+
+var limitMatchingOnce sync.Once
+
+// limitMatching bounds the backtracking of regular expressions, which the
+// interpreter cannot interrupt. The only way to set it is the library's own
+// default. It lies above the longest time of a policy, so that the time has
+// run out when matching gives up, and giving up is never taken for a decision.
+func limitMatching() {
+	limitMatchingOnce.Do(func() {
+		const matching = MaxTimeout + 200*time.Millisecond
+		regexp2.DefaultMatchTimeout = min(regexp2.DefaultMatchTimeout, matching)
+	})
+}

@@ -1,0 +1,235 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// Mode says what a policy may do.
+type Mode uint8
+
+// The modes.
+const (
+	Validate Mode = iota // object to a message
+	Mutate               // also change or drop it
+)
+
+// OnError says what happens when a policy fails to decide.
+type OnError uint8
+
+// The ways to go on.
+const (
+	DenyOnError  OnError = iota // the failure is a denial
+	WarnOnError                 // the failure is a warning
+	AllowOnError                // the failure is ignored
+)
+
+// The bounds of a policy's time for one event.
+const (
+	DefaultTimeout = 50 * time.Millisecond
+	MaxTimeout     = time.Second
+)
+
+// Policy is one policy on the event send.
+type Policy struct {
+	Name   string
+	Mode   Mode
+	Source string // one JavaScript function: (event, ctx) => …
+	File   string // where Source stands, for errors and verdicts
+	Line   int    // of its first line; 0 means 1
+	// Channels are the addresses of the channels it judges; nil means all.
+	Channels []string
+	// Match skips the script where it is false; nil means that it never is. It
+	// may be called from any goroutine.
+	Match   func(*engine.SendEvent) (bool, error)
+	Timeout time.Duration // 0 means DefaultTimeout, and at most MaxTimeout is used
+	OnError OnError
+	Audit   bool // only record what it would do
+}
+
+// Set is the policies of one deployment. It implements [engine.Policy]; its
+// methods may be called from any goroutine.
+type Set struct {
+	policies []compiled // those that mutate, then those that validate
+	idle     chan *isolate
+}
+
+var _ engine.Policy = (*Set)(nil)
+
+// maxIdle bounds how many runtimes are kept for later; each is a few hundred
+// kilobytes. More calls at once make runtimes that are thrown away.
+const maxIdle = 16
+
+// New compiles policies. It tells every script that cannot be used.
+func New(policies []Policy) (*Set, []*ScriptError) {
+	limitMatching()
+	s := &Set{idle: make(chan *isolate, maxIdle)}
+	var faults []*ScriptError
+	for _, mode := range []Mode{Mutate, Validate} {
+		for _, p := range policies {
+			if p.Mode != mode {
+				continue
+			}
+			c, err := compile(p, len(s.policies))
+			if err != nil {
+				faults = append(faults, err)
+				continue
+			}
+			s.policies = append(s.policies, c)
+		}
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return s, nil
+}
+
+// JudgesSend implements [engine.Policy].
+func (s *Set) JudgesSend(channel string) bool {
+	return slices.ContainsFunc(s.policies, func(p compiled) bool { return p.judges(channel) })
+}
+
+// Send implements [engine.Policy]. It blocks for as long as the scripts run,
+// each at most for its timeout.
+func (s *Set) Send(ctx context.Context, event *engine.SendEvent) engine.SendDecision {
+	j := judgement{set: s, event: event}
+	for i := range s.policies {
+		p := &s.policies[i]
+		if !p.judges(event.ChannelAddress) {
+			continue
+		}
+		j.policy(ctx, p)
+		if j.decision.Dropped != nil {
+			break // what is not sent needs no further judging
+		}
+	}
+	j.release()
+	return j.decision
+}
+
+// judgement is the course of one decision.
+type judgement struct {
+	set      *Set
+	event    *engine.SendEvent // as mutated so far
+	isolate  *isolate          // from the first script that runs
+	decision engine.SendDecision
+}
+
+func (j *judgement) policy(ctx context.Context, p *compiled) {
+	if err := ctx.Err(); err != nil {
+		j.failed(p, fmt.Sprintf("the caller gave up: %v", err), p.Line)
+		return
+	}
+	if p.Match != nil {
+		ok, err := p.Match(j.event)
+		if err != nil {
+			j.failed(p, "match: "+err.Error(), p.Line)
+			return
+		}
+		if !ok {
+			return
+		}
+	}
+	if j.isolate == nil {
+		var err error
+		if j.isolate, err = j.set.acquire(); err != nil {
+			j.failed(p, err.Error(), p.Line)
+			return
+		}
+	}
+	v, err := j.isolate.judge(p, j.event)
+	if err != nil {
+		j.failed(p, err.Message, err.Line)
+		j.retire()
+		return
+	}
+	j.verdict(p, v)
+}
+
+// failed handles a policy that did not decide.
+func (j *judgement) failed(p *compiled, message string, line int) {
+	v := p.word(message, line)
+	switch {
+	case p.OnError == AllowOnError:
+	case p.OnError == WarnOnError:
+		j.decision.Warnings = append(j.decision.Warnings, v)
+	default:
+		j.deny(p, v)
+	}
+}
+
+func (j *judgement) deny(p *compiled, v engine.Verdict) {
+	if p.Audit {
+		j.decision.Audits = append(j.decision.Audits, v)
+	} else {
+		j.decision.Denials = append(j.decision.Denials, v)
+	}
+}
+
+func (j *judgement) verdict(p *compiled, v *verdict) {
+	if v == nil || v.kind == kindAllow {
+		return
+	}
+	word := p.word(v.reason, v.line)
+	switch {
+	case v.kind == kindDeny:
+		j.deny(p, word)
+	case v.kind == kindWarn:
+		j.decision.Warnings = append(j.decision.Warnings, word)
+	case p.Mode != Mutate:
+		j.failed(p, fmt.Sprintf("%s() needs mode = \"mutate\"", v.kind), v.line)
+	case p.Audit:
+		word.Reason = fmt.Sprintf("would have called %s(%s)", v.kind, v.reason)
+		j.decision.Audits = append(j.decision.Audits, word)
+	case v.kind == kindDrop:
+		j.decision.Dropped = &word
+	default:
+		j.patch(v)
+	}
+}
+
+// patch changes the event for the policies to come.
+func (j *judgement) patch(v *verdict) {
+	e := *j.event // the caller's stays as it is
+	j.event = &e
+	if v.payload != nil {
+		j.event.Payload = v.payload
+	}
+	if v.headers != nil {
+		j.event.Headers = *v.headers
+	}
+	j.decision.Mutated = true
+	j.decision.Payload, j.decision.Headers = j.event.Payload, j.event.Headers
+}
+
+// retire gives up the runtime after a failure that may have left it in any
+// state.
+func (j *judgement) retire() {
+	if j.isolate.spoilt {
+		j.isolate = nil
+	}
+}
+
+func (j *judgement) release() {
+	if j.isolate == nil {
+		return
+	}
+	j.isolate.forget()
+	select {
+	case j.set.idle <- j.isolate:
+	default:
+	}
+}
+
+func (s *Set) acquire() (*isolate, error) {
+	select {
+	case i := <-s.idle:
+		return i, nil
+	default:
+		return newIsolate(len(s.policies))
+	}
+}

@@ -1,0 +1,148 @@
+package policy
+
+import (
+	"encoding/base64"
+	"fmt"
+
+	"github.com/dop251/goja"
+)
+
+// kind is what a script answered, by the name of the function that makes it.
+type kind string
+
+const (
+	kindAllow kind = "allow"
+	kindDeny  kind = "deny"
+	kindWarn  kind = "warn"
+	kindDrop  kind = "drop"
+	kindPatch kind = "patch"
+)
+
+// verdict is what the functions deny, warn, … return to a script, which can
+// only hand it back: no field can be reached from JavaScript.
+type verdict struct {
+	kind    kind
+	reason  string
+	line    int                // in the recipe
+	payload []byte             // of a patch; nil leaves it as it is
+	headers *map[string]string // of a patch; nil leaves them as they are
+}
+
+// verdictOf reads a script's answer.
+func verdictOf(p *compiled, result goja.Value) (*verdict, *ScriptError) {
+	if goja.IsUndefined(result) {
+		return nil, nil
+	}
+	if o, ok := result.(*goja.Object); ok {
+		if v, ok := o.Export().(*verdict); ok {
+			located := *v
+			located.line = p.Line + max(v.line, 1) - 1
+			return &located, nil
+		}
+		if o.ClassName() == "Promise" {
+			return nil, p.fault(1, 1, "it answered a promise; a decision cannot wait", "")
+		}
+		return nil, p.fault(1, 1, fmt.Sprintf("it answered an object of the class %s instead of a verdict such as deny(reason)", o.ClassName()), "")
+	}
+	return nil, p.fault(1, 1, fmt.Sprintf("it answered %s instead of a verdict such as deny(reason)", clip(result.String())), "")
+}
+
+// verdictFunction is the JavaScript function that makes verdicts of a kind.
+func (i *isolate) verdictFunction(k kind) func(goja.FunctionCall) goja.Value {
+	return func(call goja.FunctionCall) goja.Value {
+		v := &verdict{kind: k, line: i.callerLine()}
+		switch arg := call.Argument(0); {
+		case k == kindPatch:
+			i.readPatch(v, arg)
+		case !goja.IsUndefined(arg):
+			v.reason = clip(arg.String())
+		case k == kindDeny || k == kindWarn:
+			v.reason = "no reason given"
+		}
+		return i.vm.ToValue(v)
+	}
+}
+
+// callerLine returns the line of the script that is calling a Go function.
+func (i *isolate) callerLine() int {
+	var frames [4]goja.StackFrame
+	for _, f := range i.vm.CaptureCallStack(len(frames), frames[:0]) {
+		if at := f.Position(); at.Line > 0 {
+			return at.Line
+		}
+	}
+	return 1
+}
+
+// readPatch reads {payload, base64, headers}. It throws a TypeError in the
+// script for anything else.
+func (i *isolate) readPatch(v *verdict, arg goja.Value) {
+	o, ok := arg.(*goja.Object)
+	if !ok {
+		i.throw("patch needs an object: patch({payload, base64, headers})")
+	}
+	for _, name := range o.Keys() {
+		value := o.Get(name)
+		switch name {
+		case "payload":
+			v.payload = []byte(i.text("payload", value))
+		case "base64":
+			data, err := base64.StdEncoding.DecodeString(i.text("base64", value))
+			if err != nil {
+				i.throw("patch: base64 is not valid base64")
+			}
+			v.payload = data
+		case "headers":
+			headers := i.readHeaders(value)
+			v.headers = &headers
+		default:
+			i.throw(fmt.Sprintf("patch does not know %q; it takes payload, base64 and headers", clip(name)))
+		}
+	}
+	if v.payload == nil && v.headers == nil {
+		i.throw("patch changes nothing; give it payload, base64 or headers")
+	}
+}
+
+func (i *isolate) readHeaders(value goja.Value) map[string]string {
+	o, ok := value.(*goja.Object)
+	if !ok {
+		i.throw("patch: headers is not an object")
+	}
+	headers := map[string]string{}
+	for _, name := range o.Keys() {
+		text := i.text("the header "+clip(name), o.Get(name))
+		if !validHeader(name, text) {
+			i.throw("patch: a header has no name, or NUL in its name or value")
+		}
+		headers[name] = text
+	}
+	return headers
+}
+
+func validHeader(name, value string) bool {
+	if name == "" {
+		return false
+	}
+	for _, c := range []byte(name + value) {
+		if c == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// text returns a string, and does not convert: an object would become
+// "[object Object]", which nobody wants sent.
+func (i *isolate) text(what string, value goja.Value) string {
+	s, ok := value.Export().(string)
+	if !ok {
+		i.throw(fmt.Sprintf("patch: %s is not a string; JSON.stringify makes one of an object", what))
+	}
+	return s
+}
+
+// throw raises a TypeError in the script that is running.
+func (i *isolate) throw(message string) {
+	panic(i.vm.NewTypeError(message))
+}

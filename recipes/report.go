@@ -1,0 +1,288 @@
+package recipes
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// add takes in a finding. Sorting and removal of doubles come last.
+func (l *loader) add(d Diagnostic) {
+	if d.Severity == 0 {
+		d.Severity = Error
+	}
+	l.diags = append(l.diags, d)
+}
+
+// at gives a finding its place.
+func (l *loader) at(s scope, r hcl.Range, d Diagnostic) Diagnostic {
+	d.Block = s.title
+	d.Range = rangeOf(r)
+	d.Snippet = l.snippet(r)
+	return d
+}
+
+// fault reports an error of an expression, with the values that it used.
+func (l *loader) fault(s scope, expr hcl.Expression, summary, detail, remedy string) {
+	l.faultMeaning(s, expr, summary, detail, remedy, "")
+}
+
+func (l *loader) faultMeaning(s scope, expr hcl.Expression, summary, detail, remedy, suggestion string) {
+	d := l.at(s, expr.Range(), Diagnostic{Summary: summary, Detail: detail, Remedy: remedy, Suggestion: suggestion})
+	if p := l.exprs[expr]; p != nil && p.ctx != nil {
+		d.Values = valuesOf(expr, s.context(p))
+	}
+	l.add(d)
+}
+
+var meant = regexp.MustCompile(`\s*Did you mean "([^"]*)"\??\.?`)
+
+// hcl reports a finding of the HCL library.
+func (l *loader) hcl(t string, h *hcl.Diagnostic) {
+	d := Diagnostic{Summary: h.Summary, Detail: h.Detail, Severity: Error}
+	if h.Severity == hcl.DiagWarning {
+		d.Severity = Warning
+	}
+	if m := meant.FindStringSubmatch(d.Detail); m != nil {
+		d.Suggestion = m[1]
+		d.Detail = strings.Replace(d.Detail, m[0], "", 1)
+	}
+	d.Detail = unmask.Replace(d.Detail)
+	if h.Subject != nil {
+		d = l.at(scope{title: t}, *h.Subject, d)
+	}
+	if h.Expression != nil && h.EvalContext != nil {
+		d.Values = valuesOf(h.Expression, h.EvalContext)
+		if d.Suggestion == "" {
+			d.Suggestion = meantStep(h)
+		}
+	}
+	if d.Remedy == "" {
+		d.Remedy = remedies[h.Summary]
+	}
+	l.add(d)
+}
+
+// remedies are for findings of the HCL library whose text does not say what to
+// do about them.
+var remedies = map[string]string{
+	"Unsupported block type":                   "",
+	"Missing name for creature":                `Name it: creature "reader" { … }.`,
+	"Missing name for channel":                 `Name it: channel "tasks" { … }.`,
+	"Missing required argument":                "Add it.",
+	"Invalid index":                            "Use a key that exists, or lookup(…) with a default.",
+	"Attempt to get attribute from null value": "Give the value, or use try(…) with a default.",
+	"Attempt to index null value":              "Give the value, or use try(…) with a default.",
+}
+
+// meantStep finds the step at which a traversal leads nowhere, and what was
+// probably meant by it.
+func meantStep(h *hcl.Diagnostic) string {
+	for _, t := range h.Expression.Variables() {
+		ctx := contextOf(h.EvalContext, t.RootName())
+		if ctx == nil {
+			continue
+		}
+		v := ctx.Variables[t.RootName()]
+		for _, step := range t[1:] {
+			next, diags := step.TraversalStep(v)
+			if diags.HasErrors() {
+				return nearest(stepName(step), keysOf(v))
+			}
+			v = next
+		}
+	}
+	return ""
+}
+
+func stepName(step hcl.Traverser) string {
+	switch step := step.(type) {
+	case hcl.TraverseAttr:
+		return step.Name
+	case hcl.TraverseIndex:
+		if step.Key.Type() == cty.String && step.Key.IsKnown() && !step.Key.IsNull() {
+			return step.Key.AsString()
+		}
+	}
+	return ""
+}
+
+// keysOf returns the attributes of an object or the keys of a map, sorted.
+func keysOf(v cty.Value) []string {
+	v, marks := v.Unmark()
+	if len(marks) > 0 || !v.IsKnown() || v.IsNull() {
+		return nil
+	}
+	var keys []string
+	switch ty := v.Type(); {
+	case ty.IsObjectType():
+		for name := range ty.AttributeTypes() {
+			keys = append(keys, name)
+		}
+	case ty.IsMapType():
+		for name := range v.AsValueMap() {
+			keys = append(keys, name)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// contextOf returns the innermost context that knows a name.
+func contextOf(ctx *hcl.EvalContext, name string) *hcl.EvalContext {
+	for ; ctx != nil; ctx = ctx.Parent() {
+		if _, ok := ctx.Variables[name]; ok {
+			return ctx
+		}
+	}
+	return nil
+}
+
+// valuesOf tells the values of the traversals in an expression.
+func valuesOf(expr hcl.Expression, ctx *hcl.EvalContext) []Value {
+	var out []Value
+	for _, t := range expr.Variables() {
+		if contextOf(ctx, t.RootName()) == nil {
+			continue
+		}
+		if t, v := reachable(t, ctx); len(t) > 1 && v.IsWhollyKnown() {
+			out = append(out, Value{Name: traversalText(t), Text: describe(v)})
+		}
+	}
+	slices.SortFunc(out, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
+	return slices.Compact(out)
+}
+
+// reachable returns how far a traversal leads, and to what.
+func reachable(t hcl.Traversal, ctx *hcl.EvalContext) (hcl.Traversal, cty.Value) {
+	for n := len(t); n > 1; n-- {
+		if v, diags := t[:n].TraverseAbs(ctx); !diags.HasErrors() {
+			return t[:n], v
+		}
+	}
+	return nil, cty.NilVal
+}
+
+func traversalText(t hcl.Traversal) string {
+	var b strings.Builder
+	for _, step := range t {
+		switch step := step.(type) {
+		case hcl.TraverseRoot:
+			b.WriteString(step.Name)
+		case hcl.TraverseAttr:
+			b.WriteString("." + step.Name)
+		case hcl.TraverseIndex:
+			b.WriteString("[" + describe(step.Key) + "]")
+		default:
+			b.WriteString("[*]")
+		}
+	}
+	return b.String()
+}
+
+// maxShown bounds how much of a text a message quotes.
+const maxShown = 80
+
+// describe says what a value is: itself if it is short, else its shape.
+func describe(v cty.Value) string {
+	switch {
+	case v.ContainsMarked():
+		return "sensitive"
+	case v == cty.NilVal || !v.IsWhollyKnown():
+		return "not known"
+	case v.IsNull():
+		return "null"
+	}
+	switch ty := v.Type(); {
+	case ty == cty.String:
+		text := []rune(v.AsString())
+		if len(text) > maxShown {
+			return fmt.Sprintf("%q and %d more characters", string(text[:maxShown]), len(text)-maxShown)
+		}
+		return fmt.Sprintf("%q", string(text))
+	case ty == cty.Number:
+		return v.AsBigFloat().Text('g', -1)
+	case ty == cty.Bool:
+		return fmt.Sprint(v.True())
+	case ty.IsObjectType():
+		return describeObject(v)
+	default:
+		return describeCollection(v)
+	}
+}
+
+func describeObject(v cty.Value) string {
+	for _, kind := range []string{"channel", "creature", "species"} {
+		if address, ok := refAddress(v, kind); ok {
+			return kind + " " + strings.TrimPrefix(address, kind+".")
+		}
+	}
+	return "an object with " + describeKeys(keysOf(v), "attribute")
+}
+
+func describeKeys(keys []string, what string) string {
+	switch len(keys) {
+	case 0:
+		return "no " + what + "s"
+	case 1:
+		return "the " + what + " " + keys[0]
+	}
+	return fmt.Sprintf("the %ss %s", what, enumerate(keys))
+}
+
+func describeCollection(v cty.Value) string {
+	ty, n := v.Type(), v.LengthInt()
+	switch {
+	case ty.IsMapType():
+		return "a map with " + describeKeys(keysOf(v), "key")
+	case ty.IsSetType():
+		return fmt.Sprintf("a set of %s", counted(n, "value"))
+	default:
+		return fmt.Sprintf("a list of %s", counted(n, "value"))
+	}
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// snippet quotes the lines of a range.
+func (l *loader) snippet(r hcl.Range) []string {
+	src, ok := l.sourceOf(r.Filename)
+	if !ok || r.Start.Line == 0 || r.Start.Byte > len(src) {
+		return nil
+	}
+	from := bytes.LastIndexByte(src[:r.Start.Byte], '\n') + 1
+	lines := strings.SplitN(string(src[from:]), "\n", maxSnippetLines+1)
+	n := min(max(r.End.Line-r.Start.Line, 0)+1, maxSnippetLines, len(lines))
+	if n > 1 && r.End.Column <= 1 && r.End.Line-r.Start.Line+1 == n {
+		n-- // the range ends with a newline
+	}
+	lines = lines[:n]
+	for i := range lines {
+		lines[i] = strings.TrimSuffix(lines[i], "\r")
+	}
+	return lines
+}
+
+// sourceOf returns the text of a file by the name that messages use.
+func (l *loader) sourceOf(shown string) ([]byte, bool) {
+	if src, ok := l.folder.read[filepath.Base(shown)]; ok && filepath.Join(l.folder.shown, filepath.Base(shown)) == shown {
+		return src, true
+	}
+	src, ok := l.extra[shown]
+	return src, ok
+}
+
+func rangeOf(r hcl.Range) Range {
+	return Range{File: r.Filename, Start: Pos(r.Start), End: Pos(r.End)}
+}

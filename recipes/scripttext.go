@@ -1,0 +1,97 @@
+package recipes
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// JavaScript has templates of its own, which HCL would take for its. In a
+// heredoc tagged JS the two characters that begin a template are therefore
+// replaced, before parsing, by one control character of two bytes, so that no
+// position changes, and put back in the parsed values.
+const (
+	maskedInterpolation = "\u0080" // for ${
+	maskedControl       = "\u0081" // for %{
+)
+
+var (
+	mask   = strings.NewReplacer("${", maskedInterpolation, "%{", maskedControl)
+	unmask = strings.NewReplacer(maskedInterpolation, "${", maskedControl, "%{")
+
+	heredocStart = regexp.MustCompile(`<<-?([\pL_][\pL\pN_-]*)[ \t]*\r?$`)
+)
+
+// scriptTag is the heredoc tag of JavaScript.
+const scriptTag = "JS"
+
+// maskScripts returns src with the JS heredocs masked. Where there is nothing
+// to mask it returns src itself.
+func maskScripts(src []byte) []byte {
+	if !bytes.Contains(src, []byte("<<"+scriptTag)) && !bytes.Contains(src, []byte("<<-"+scriptTag)) {
+		return src
+	}
+	lines := strings.SplitAfter(string(src), "\n")
+	var out strings.Builder
+	out.Grow(len(src))
+	for i := 0; i < len(lines); i++ {
+		out.WriteString(lines[i])
+		tag := heredocTag(lines[i])
+		end := heredocEnd(lines, i+1, tag)
+		for ; i+1 < end; i++ {
+			if tag == scriptTag {
+				out.WriteString(mask.Replace(lines[i+1]))
+			} else {
+				out.WriteString(lines[i+1])
+			}
+		}
+	}
+	return []byte(out.String())
+}
+
+// heredocTag returns the tag of the heredoc that a line begins, if any.
+func heredocTag(line string) string {
+	line = strings.TrimRight(line, "\n")
+	if code := strings.TrimSpace(line); strings.HasPrefix(code, "#") || strings.HasPrefix(code, "//") {
+		return ""
+	}
+	if m := heredocStart.FindStringSubmatch(line); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// heredocEnd returns the index of the line that ends a heredoc, or from when
+// there is no such line.
+func heredocEnd(lines []string, from int, tag string) int {
+	if tag == "" {
+		return from
+	}
+	for i := from; i < len(lines); i++ {
+		if strings.TrimSpace(lines[i]) == tag {
+			return i
+		}
+	}
+	return from
+}
+
+// unmaskScripts puts back in the parsed file what maskScripts replaced.
+func unmaskScripts(file *hcl.File) {
+	body, ok := file.Body.(*hclsyntax.Body)
+	if !ok {
+		return
+	}
+	_ = hclsyntax.VisitAll(body, func(n hclsyntax.Node) hcl.Diagnostics {
+		lit, ok := n.(*hclsyntax.LiteralValueExpr)
+		if ok && lit.Val.Type() == cty.String && lit.Val.IsKnown() && !lit.Val.IsNull() {
+			if s := lit.Val.AsString(); strings.Contains(s, maskedInterpolation) || strings.Contains(s, maskedControl) {
+				lit.Val = cty.StringVal(unmask.Replace(s))
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,105 @@
+package recipes
+
+import (
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// byteLimits are the limits that count bytes and may be written with a unit.
+var byteLimits = map[string]bool{
+	"memory": true, "message": true, "send_bytes": true, "output": true, "log_bytes": true,
+	"state_key": true, "state_value": true, "state": true,
+}
+
+// limitNames returns the names of all limits, as the contract spells them.
+func limitNames() []string {
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[abi.Limits]()) {
+		names = append(names, limitName(f))
+	}
+	return names
+}
+
+func limitName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// traits reads the blocks that a species and a creature have in common. What
+// is not given stays as it is in spec.
+func (l *loader) traits(s scope, d *declaration, spec *engine.CreatureSpec) {
+	if b := d.block("limits"); b != nil {
+		l.limits(s, l.blockContent(d.title, b), &spec.Limits)
+	}
+	if b := d.block("restart"); b != nil {
+		l.restart(s, l.blockContent(d.title, b), &spec.Restart)
+	}
+	if b := d.block("mailbox"); b != nil {
+		c := l.blockContent(d.title, b)
+		if n, ok := l.countAttr(s, c, "size", 1); ok {
+			spec.Limits.Mailbox = int(n)
+		}
+		if text, ok := l.choiceAttr(s, c, "overflow", "block", "drop_oldest", "dead_letter"); ok {
+			spec.Overflow, _ = engine.ParseOverflow(text)
+		}
+	}
+	if b := d.block("grants"); b != nil {
+		c := l.blockContent(d.title, b)
+		if c.attr("clock") != nil {
+			spec.Grants.Clock = l.boolAttr(s, c, "clock")
+		}
+		if c.attr("random") != nil {
+			spec.Grants.Random = l.boolAttr(s, c, "random")
+		}
+	}
+}
+
+func (l *loader) limits(s scope, c blockBody, limits *abi.Limits) {
+	v := reflect.ValueOf(limits).Elem()
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		name, field := limitName(f), v.FieldByIndex(f.Index)
+		if c.attr(name) == nil {
+			continue
+		}
+		var n int64
+		var ok bool
+		switch {
+		case f.Type == reflect.TypeFor[time.Duration]():
+			var d time.Duration
+			d, ok = l.durationAttr(s, c, name)
+			n = int64(d)
+		case byteLimits[name]:
+			n, ok = l.sizeAttr(s, c, name)
+		default:
+			n, ok = l.countAttr(s, c, name, 1)
+		}
+		if ok {
+			field.SetInt(n)
+		}
+	}
+}
+
+func (l *loader) restart(s scope, c blockBody, r *engine.RestartPolicy) {
+	if text, ok := l.choiceAttr(s, c, "mode", "on_failure", "never", "always"); ok {
+		r.Mode, _ = engine.ParseRestartMode(text)
+	}
+	if n, ok := l.countAttr(s, c, "attempts", 1); ok {
+		r.Attempts = int(n)
+	}
+	if n, ok := l.countAttr(s, c, "max", 1); ok {
+		r.Max = int(n)
+	}
+	if d, ok := l.durationAttr(s, c, "within"); ok {
+		r.Within = d
+	}
+	if d, ok := l.durationAttr(s, c, "backoff"); ok {
+		r.Backoff = d
+	}
+	if d, ok := l.durationAttr(s, c, "backoff_max"); ok {
+		r.BackoffMax = d
+	}
+}

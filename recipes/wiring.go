@@ -1,0 +1,210 @@
+package recipes
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// wires reads listen or send: a list of channels, or an object of channels by
+// alias, of which one alias may cover several when listening.
+func (l *loader) wires(s scope, d *declaration, name string, several bool) []engine.WireSpec {
+	a := d.attr(name)
+	if a == nil {
+		return nil
+	}
+	w := &wiring{loader: l, scope: s, attr: name, several: several, seen: map[string]bool{}}
+	if items, diags := hcl.ExprList(a.Expr); !diags.HasErrors() {
+		for _, item := range items {
+			w.element("", item)
+		}
+	} else if pairs, diags := hcl.ExprMap(a.Expr); !diags.HasErrors() {
+		w.pairs(pairs)
+	} else {
+		w.whole(a.Expr)
+	}
+	if w.failed {
+		d.failed = true
+		l.mention(a.Expr)
+	}
+	return w.out
+}
+
+type wiring struct {
+	loader  *loader
+	scope   scope
+	attr    string
+	several bool
+	out     []engine.WireSpec
+	seen    map[string]bool // alias and channel
+	failed  bool
+}
+
+// element takes in one written element of a list, or the value of an alias.
+func (w *wiring) element(alias string, expr hcl.Expression) {
+	v, ok := w.loader.eval(w.scope, expr)
+	if !ok {
+		w.failed = true
+		return
+	}
+	w.value(alias, expr, v)
+}
+
+// pairs takes in a written object.
+func (w *wiring) pairs(pairs []hcl.KeyValuePair) {
+	for _, p := range pairs {
+		key, ok := w.loader.eval(w.scope, p.Key)
+		if !ok || key.IsNull() || key.Type() != cty.String {
+			w.failed = true
+			continue
+		}
+		key, _ = key.Unmark()
+		alias := key.AsString()
+		items, diags := hcl.ExprList(p.Value)
+		if diags.HasErrors() {
+			w.element(alias, p.Value)
+			continue
+		}
+		if !w.severalAllowed(alias, p.Value, len(items)) {
+			continue
+		}
+		for _, item := range items {
+			w.element(alias, item)
+		}
+	}
+}
+
+// whole takes in an expression that makes a list or an object.
+func (w *wiring) whole(expr hcl.Expression) {
+	v, ok := w.loader.eval(w.scope, expr)
+	if !ok {
+		w.failed = true
+		return
+	}
+	v, _ = v.UnmarkDeep()
+	if _, single := refAddress(v, "channel"); single {
+		w.fault(expr, "List expected", "This is one channel where a list of channels belongs.", "Write square brackets around it.")
+		return
+	}
+	switch ty := v.Type(); {
+	case v.IsNull():
+	case ty.IsMapType() && ty.ElementType().Equals(referenceType):
+		// The keys of a for_each are no aliases.
+		w.failed = true
+		w.loader.wrongReference(w.scope, expr, v, "channel")
+	case ty.IsTupleType(), ty.IsListType(), ty.IsSetType():
+		for it := v.ElementIterator(); it.Next(); {
+			_, e := it.Element()
+			w.value("", expr, e)
+		}
+	case ty.IsObjectType(), ty.IsMapType():
+		for it := v.ElementIterator(); it.Next(); {
+			k, e := it.Element()
+			w.aliased(k.AsString(), expr, e)
+		}
+	default:
+		w.fault(expr, "List expected", fmt.Sprintf("%s is a list of channels, or an object of channels by alias; this is %s.", capital(w.attr), describe(v)),
+			"Write "+w.attr+" = [channel.NAME].")
+	}
+}
+
+// aliased takes in the value of an alias: a channel or several.
+func (w *wiring) aliased(alias string, expr hcl.Expression, v cty.Value) {
+	if ty := v.Type(); !v.IsNull() && (ty.IsTupleType() || ty.IsListType() || ty.IsSetType()) {
+		if w.severalAllowed(alias, expr, v.LengthInt()) {
+			for it := v.ElementIterator(); it.Next(); {
+				_, e := it.Element()
+				w.value(alias, expr, e)
+			}
+		}
+		return
+	}
+	w.value(alias, expr, v)
+}
+
+func (w *wiring) severalAllowed(alias string, expr hcl.Expression, n int) bool {
+	if w.several || n == 1 {
+		return true
+	}
+	w.fault(expr, "One channel per send alias", fmt.Sprintf("The alias %q names %s; a message goes to one.", alias, counted(n, "channel")),
+		"Give each channel an alias of its own.")
+	return false
+}
+
+func (w *wiring) value(alias string, expr hcl.Expression, v cty.Value) {
+	v, _ = v.UnmarkDeep()
+	if ty := v.Type(); alias != "" && !v.IsNull() && (ty.IsTupleType() || ty.IsListType() || ty.IsSetType()) {
+		w.aliased(alias, expr, v)
+		return
+	}
+	address, ok := refAddress(v, "channel")
+	if !ok {
+		w.failed = true
+		w.loader.wrongReference(w.scope, expr, v, "channel")
+		return
+	}
+	name, declared := w.loader.channelNames[address]
+	if !declared {
+		w.fault(expr, "Unknown channel", fmt.Sprintf("No channel has the address %s.", address), "Refer to a channel that the recipe declares.")
+		return
+	}
+	if key := alias + "\x00" + address; w.seen[key] {
+		d := w.loader.at(w.scope, expr.Range(), Diagnostic{Severity: Warning, Summary: "Channel named twice",
+			Detail: fmt.Sprintf("%s is already in this list; it counts once.", address)})
+		w.loader.add(d)
+		return
+	} else {
+		w.seen[key] = true
+	}
+	w.loader.wired[address] = true
+	if alias == name {
+		alias = ""
+	}
+	w.out = append(w.out, engine.WireSpec{Channel: address, Alias: alias})
+}
+
+func (w *wiring) fault(expr hcl.Expression, summary, detail, remedy string) {
+	w.failed = true
+	w.loader.fault(w.scope, expr, summary, detail, remedy)
+}
+
+// mention notes the channels that an expression in error may have meant, so
+// that they are not reported as unused on top of it.
+func (l *loader) mention(expr hcl.Expression) {
+	for _, t := range expr.Variables() {
+		if t.RootName() == "channel" && len(t) > 1 {
+			l.used[stepName(t[1])] = true
+		}
+	}
+}
+
+// checkEdges reports channels on which nobody listens or sends.
+func (l *loader) checkEdges(d *engine.Deployment) {
+	if l.broken {
+		return
+	}
+	for _, decl := range l.ordered["channel"] {
+		var loose []string
+		for _, i := range decl.instances {
+			if !l.wired[i.address] {
+				loose = append(loose, i.address)
+			}
+		}
+		if len(loose) == 0 || l.used[decl.name] {
+			continue
+		}
+		detail := fmt.Sprintf("No creature listens or sends on %s, so it belongs to no graph.", enumerate(loose))
+		l.add(l.at(scope{title: decl.title}, decl.at, Diagnostic{Summary: "Channel without an edge", Detail: detail,
+			Remedy: fmt.Sprintf("Name it in the listen or send of a creature, as %s, or remove it.", loose[0])}))
+	}
+}
+
+func isJSON(expr hcl.Expression) bool {
+	_, native := expr.(hclsyntax.Expression)
+	return !native && strings.HasSuffix(expr.Range().Filename, ".json")
+}

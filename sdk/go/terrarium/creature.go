@@ -1,0 +1,64 @@
+package terrarium
+
+import "errors"
+
+// A Creature is what a module does. Only Handle is required.
+type Creature struct {
+	// Init is called once for every instance, before the first delivery. It
+	// may only read: its place is checking the configuration. An error keeps
+	// the instance from being used.
+	Init func(*Turn) error
+	// Handle is called for every delivery. A kind that it does not know should
+	// be answered with nil.
+	Handle func(*Turn) error
+	// Stop is called before an orderly close, if at all. It may only read.
+	Stop func(*Turn)
+}
+
+var registered Creature
+
+// Register makes c the creature of this module. It belongs in an init function
+// of package main; of several calls the last one counts.
+func Register(c Creature) { registered = c }
+
+// RunInit runs Init, if there is one, as the host's creature_init does. It
+// answers the status: 0, or a negative code.
+func (c Creature) RunInit(h Host) int32 {
+	if c.Init == nil {
+		return 0
+	}
+	t := NewTurn(h, 0, 0)
+	return t.finish(c.Init(t))
+}
+
+// RunHandle runs Handle for one delivery of size bytes, as the host's
+// creature_handle does. It answers the status: 0, or a negative code.
+func (c Creature) RunHandle(h Host, kind Kind, size int32) int32 {
+	if c.Handle == nil {
+		return -int32(Unsupported)
+	}
+	t := NewTurn(h, kind, size)
+	return t.finish(c.Handle(t))
+}
+
+// RunStop runs Stop, if there is one.
+func (c Creature) RunStop(h Host) {
+	if c.Stop != nil {
+		c.Stop(NewTurn(h, 0, 0))
+	}
+}
+
+// finish logs why a turn failed and answers its status. An error without a code
+// of the contract counts as trapped, which is what the contract makes of unknown
+// numbers too.
+func (t *Turn) finish(err error) int32 {
+	if err == nil {
+		return 0
+	}
+	t.Log(LevelError, err.Error())
+	var code Code
+	if !errors.As(err, &code) || code <= 0 {
+		code = Trapped
+	}
+	return -int32(code)
+}

@@ -1,0 +1,35 @@
+package terrarium
+
+import "strings"
+
+// StateGet returns a value of the state. A key that is not there gives
+// [NotFound].
+func (t *Turn) StateGet(key string) ([]byte, error) {
+	n := t.host.StateGet(key, nil)
+	if err := t.check("state_get", n); err != nil {
+		return nil, err
+	}
+	return t.result(n), nil
+}
+
+// StateSet writes a value of the state. A key is UTF-8, not empty and without
+// NUL.
+func (t *Turn) StateSet(key string, value []byte) error {
+	return t.check("state_set", t.host.StateSet(key, value))
+}
+
+// StateDelete deletes a value of the state and answers whether there was one.
+func (t *Turn) StateDelete(key string) (bool, error) {
+	n := t.host.StateDelete(key)
+	return n > 0, t.check("state_delete", n)
+}
+
+// StateList returns the keys with a prefix, sorted.
+func (t *Turn) StateList(prefix string) ([]string, error) {
+	n := t.host.StateList(prefix, nil)
+	if n <= 0 {
+		return nil, t.check("state_list", n)
+	}
+	list := string(t.result(n))
+	return strings.Split(strings.TrimSuffix(list, "\x00"), "\x00"), nil
+}

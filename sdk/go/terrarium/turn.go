@@ -1,0 +1,175 @@
+package terrarium
+
+import "time"
+
+// A Turn is one call into a creature: what it was handed, and what it does. It
+// is worth nothing after the handler has returned, and belongs to the goroutine
+// that runs the handler.
+//
+// Methods that cannot sensibly fail answer the zero value if the host refuses;
+// all others return an [*Error].
+type Turn struct {
+	host    Host
+	kind    Kind
+	size    int32
+	payload []byte
+	read    bool   // payload has been read
+	headers []byte // scratch for outgoing headers
+}
+
+// NewTurn makes a turn on h. Tests use it; in a module turns are made by the
+// package.
+func NewTurn(h Host, kind Kind, size int32) *Turn { return &Turn{host: h, kind: kind, size: size} }
+
+// Kind says why the creature is called.
+func (t *Turn) Kind() Kind { return t.kind }
+
+// Payload returns the bytes of the delivery. They need not be UTF-8. They are
+// read at the first call; the slice is the handler's to change.
+func (t *Turn) Payload() []byte {
+	if !t.read {
+		t.read = true
+		t.payload = t.readAll(SourcePayload, t.size)
+	}
+	return t.payload
+}
+
+// Channel returns the listen alias the message was heard on, or the creature's
+// own name for a direct message.
+func (t *Turn) Channel() string { return string(t.Source(SourceChannel)) }
+
+// Sender returns the sender's name, or "" for a message from outside.
+func (t *Turn) Sender() string { return string(t.Source(SourceSender)) }
+
+// MessageID returns the id of the message, which is unique everywhere.
+func (t *Turn) MessageID() string { return string(t.Source(SourceMessageID)) }
+
+// Self returns the creature's own name.
+func (t *Turn) Self() string { return string(t.Source(SourceSelf)) }
+
+// Detail returns what is particular to the kind of delivery, as JSON.
+func (t *Turn) Detail() []byte { return t.Source(SourceDetail) }
+
+// Headers returns the headers of the message, in their order.
+func (t *Turn) Headers() []Header { return decodeHeaders(t.Source(SourceHeaders)) }
+
+// Source returns the whole of a source, or nil if the host does not have it.
+func (t *Turn) Source(s Source) []byte { return t.readAll(s, t.host.Size(s)) }
+
+func (t *Turn) readAll(s Source, size int32) []byte {
+	if size <= 0 {
+		return nil
+	}
+	p := make([]byte, size)
+	n := t.host.Read(s, 0, p)
+	return p[:max(n, 0)]
+}
+
+// result returns what the last call left, size bytes.
+func (t *Turn) result(size int32) []byte { return t.readAll(SourceResult, size) }
+
+// check makes an error of a negative status.
+func (t *Turn) check(op string, status int32) error {
+	if status >= 0 {
+		return nil
+	}
+	return &Error{Code: Code(-status), Op: op, Text: string(t.Source(SourceError))}
+}
+
+// Config returns one attribute of the configuration: a string as it is, anything
+// else as JSON. ok is false if it is not there.
+func (t *Turn) Config(key string) (value string, ok bool) {
+	n := t.host.Config(key, nil)
+	if n < 0 {
+		return "", false
+	}
+	return string(t.result(n)), true
+}
+
+// ConfigJSON returns the whole configuration, a JSON object.
+func (t *Turn) ConfigJSON() []byte { return t.Source(SourceConfig) }
+
+// Send sends a message on the channel that the creature knows as alias.
+func (t *Turn) Send(alias string, payload []byte, headers ...Header) error {
+	handle := t.host.Channel(alias)
+	if handle < 0 {
+		return t.check("channel", handle)
+	}
+	_, err := t.send(handle, payload, headers)
+	return err
+}
+
+// SendAll sends a message on every channel that the creature may send on. It
+// returns on how many.
+func (t *Turn) SendAll(payload []byte, headers ...Header) (int, error) {
+	return t.send(allChannels, payload, headers)
+}
+
+func (t *Turn) send(handle int32, payload []byte, headers []Header) (int, error) {
+	t.headers = appendHeaders(t.headers[:0], headers)
+	n := t.host.Send(handle, payload, t.headers)
+	return int(max(n, 0)), t.check("send", n)
+}
+
+// SendTo sends a direct message to one creature of the own graph, by id or name.
+func (t *Turn) SendTo(creature string, payload []byte) error {
+	return t.check("send_to", t.host.SendTo(creature, payload))
+}
+
+// Request sends a direct message and asks for a reply, which arrives as a
+// delivery of the kind result with the same tag. The deadline is rounded down to
+// milliseconds.
+func (t *Turn) Request(creature string, payload []byte, deadline time.Duration, tag int64) error {
+	return t.check("request", t.host.Request(creature, payload, deadline.Milliseconds(), tag))
+}
+
+// Reply answers the request that is being handled.
+func (t *Turn) Reply(payload []byte) error { return t.check("reply", t.host.Reply(payload)) }
+
+// Output appends to the output of the turn.
+func (t *Turn) Output(payload []byte) error { return t.check("output", t.host.Output(payload)) }
+
+// SetTimer sets or replaces the timer of that name; a period of 0 means once.
+// The payload comes back with the kind timer.
+func (t *Turn) SetTimer(name string, delay, period time.Duration, payload []byte) error {
+	return t.check("timer_set", t.host.TimerSet(name, delay.Milliseconds(), period.Milliseconds(), payload))
+}
+
+// CancelTimer cancels a timer and answers whether it was set.
+func (t *Turn) CancelTimer(name string) (bool, error) {
+	n := t.host.TimerCancel(name)
+	return n > 0, t.check("timer_cancel", n)
+}
+
+// Tool calls a group tool with JSON arguments and returns its JSON result.
+func (t *Turn) Tool(name string, args []byte) ([]byte, error) {
+	n := t.host.Tool(name, args)
+	if err := t.check("tool", n); err != nil {
+		return nil, err
+	}
+	return t.result(n), nil
+}
+
+// HTTP sends an HTTP request after the turn has taken effect. request is JSON
+// with method, url and headers. The answer arrives as a delivery of the kind
+// result with the same tag.
+func (t *Turn) HTTP(request, body []byte, tag int64) error {
+	return t.check("http", t.host.HTTP(request, body, tag))
+}
+
+// HasFeature answers whether the host has an optional part of the contract.
+func (t *Turn) HasFeature(f Feature) bool { return t.host.Feature(f) > 0 }
+
+// Log writes a log line. Lines beyond the limits of the turn are lost.
+func (t *Turn) Log(level Level, text string) { t.host.Log(level, text) }
+
+// Now returns the delivery's time, unless the creature was granted the real
+// clock.
+func (t *Turn) Now() time.Time { return time.Unix(0, t.host.Now()).UTC() }
+
+// Random fills p with bytes that are the same when the turn is run again, unless
+// the creature was granted real randomness.
+func (t *Turn) Random(p []byte) { t.host.Random(p) }
+
+// FuelLeft returns the fuel left to the turn, or -1 where it is not counted.
+func (t *Turn) FuelLeft() int64 { return t.host.FuelLeft() }

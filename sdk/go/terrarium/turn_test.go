@@ -1,0 +1,196 @@
+package terrarium_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/sdk/go/terrarium"
+	"github.com/seed47132306/terrarium/sdk/go/terrarium/terrariumtest"
+)
+
+// handler makes a creature of one function.
+func handler(f func(*terrarium.Turn) error) terrarium.Creature {
+	return terrarium.Creature{Handle: f}
+}
+
+func TestWhatIsHandedOver(t *testing.T) {
+	var got []any
+	f := terrariumtest.New(handler(func(t *terrarium.Turn) error {
+		got = []any{t.Kind(), string(t.Payload()), t.Channel(), t.Sender(), t.MessageID(), t.Self(), string(t.Detail()),
+			t.Headers(), t.Now(), string(t.ConfigJSON()), t.FuelLeft(), t.HasFeature(terrarium.FeatureTimers)}
+		return nil
+	}))
+	f.Time = 1_500_000_000
+	err := f.Deliver(terrarium.KindMessage, map[terrarium.Source]string{
+		terrarium.SourcePayload: "\xff\x00", terrarium.SourceChannel: "in", terrarium.SourceSender: "ann",
+		terrarium.SourceMessageID: "m1", terrarium.SourceDetail: `{"seq":1}`, terrarium.SourceHeaders: "a\x001\x00b\x00\x00",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []any{terrarium.KindMessage, "\xff\x00", "in", "ann", "m1", "self", `{"seq":1}`,
+		[]terrarium.Header{{Name: "a", Value: "1"}, {Name: "b"}}, time.Unix(1, 500_000_000).UTC(), "{}", int64(-1), false}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+func TestSends(t *testing.T) {
+	f := terrariumtest.New(handler(func(t *terrarium.Turn) error {
+		if err := t.Send("b", t.Payload(), terrarium.Header{Name: "n", Value: "v"}); err != nil {
+			return err
+		}
+		if n, err := t.SendAll([]byte("all")); n != 2 || err != nil {
+			return errors.New("not on every channel")
+		}
+		if err := t.SendTo("ann", nil); err != nil {
+			return err
+		}
+		return t.Output([]byte("out"))
+	}))
+	f.Channels = []string{"a", "b"}
+	if err := f.Message("in", "x"); err != nil {
+		t.Fatal(err)
+	}
+	want := []terrariumtest.Sent{
+		{Channel: "b", Payload: "x", Headers: "n\x00v\x00"},
+		{Channel: "a", Payload: "all"}, {Channel: "b", Payload: "all"},
+		{To: "ann"},
+	}
+	if !slices.Equal(f.Sent, want) || !slices.Equal(f.Outputs, []string{"out"}) {
+		t.Errorf("sent %v, output %v", f.Sent, f.Outputs)
+	}
+}
+
+func TestState(t *testing.T) {
+	f := terrariumtest.New(handler(func(t *terrarium.Turn) error {
+		if _, err := t.StateGet("n/a"); !errors.Is(err, terrarium.NotFound) {
+			return errors.New("a missing key is found")
+		}
+		for _, key := range []string{"n/b", "n/a", "m"} {
+			if err := t.StateSet(key, []byte(key+"\x00")); err != nil {
+				return err
+			}
+		}
+		value, err := t.StateGet("n/a")
+		if err != nil || string(value) != "n/a\x00" {
+			return errors.New("the turn's own write is not seen")
+		}
+		if keys, err := t.StateList("n/"); err != nil || !slices.Equal(keys, []string{"n/a", "n/b"}) {
+			return errors.New("the list is " + strings.Join(keys, ","))
+		}
+		if keys, err := t.StateList("zz"); err != nil || len(keys) != 0 {
+			return errors.New("an empty list is not empty")
+		}
+		if existed, err := t.StateDelete("m"); err != nil || !existed {
+			return errors.New("nothing was deleted")
+		}
+		if existed, err := t.StateDelete("m"); err != nil || existed {
+			return errors.New("it was deleted twice")
+		}
+		if err := t.StateSet("", nil); !errors.Is(err, terrarium.InvalidArgument) {
+			return errors.New("an empty key is accepted")
+		}
+		return nil
+	}))
+	if err := f.Message("in", ""); err != nil {
+		t.Fatal(err, f.Logs)
+	}
+	if len(f.State) != 2 || f.State["n/b"] != "n/b\x00" {
+		t.Errorf("the state is %v", f.State)
+	}
+}
+
+func TestFailedTurnsDoNothing(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  error
+		code terrarium.Code
+		log  string
+	}{
+		{"a plain error", errors.New("broken"), terrarium.Trapped, "error broken"},
+		{"a code", terrarium.Conflict, terrarium.Conflict, "error conflict"},
+		{"not a code", terrarium.Code(-7), terrarium.Trapped, "error unknown"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := terrariumtest.New(handler(func(t *terrarium.Turn) error {
+				if err := t.Output([]byte("x")); err != nil {
+					return err
+				}
+				if err := t.StateSet("k", nil); err != nil {
+					return err
+				}
+				return c.err
+			}))
+			if err := f.Message("in", ""); !errors.Is(err, c.code) {
+				t.Errorf("%v, want %v", err, c.code)
+			}
+			if len(f.Outputs) > 0 || len(f.State) > 0 {
+				t.Errorf("output %v, state %v", f.Outputs, f.State)
+			}
+			if !slices.Equal(f.Logs, []string{c.log}) {
+				t.Errorf("the log is %q", f.Logs)
+			}
+		})
+	}
+}
+
+func TestErrorsAreTyped(t *testing.T) {
+	f := terrariumtest.New(handler(func(t *terrarium.Turn) error { return t.Send("nowhere", nil) }))
+	if err := f.Message("in", ""); !errors.Is(err, terrarium.NotConnected) {
+		t.Error(err)
+	}
+	if want := `error send: the creature has no send alias "nowhere" (not_connected)`; !slices.Equal(f.Logs, []string{want}) {
+		t.Errorf("the log is %q", f.Logs)
+	}
+	absent := terrariumtest.New(handler(func(t *terrarium.Turn) error {
+		_, errTool := t.Tool("group_status", nil)
+		_, errCancel := t.CancelTimer("t")
+		for _, err := range []error{t.SetTimer("t", 1, 0, nil), t.Request("a", nil, time.Second, 1), t.Reply(nil), t.HTTP(nil, nil, 1), errTool, errCancel} {
+			var e *terrarium.Error
+			if !errors.As(err, &e) || e.Code != terrarium.Unsupported {
+				return errors.New("an absent feature answers otherwise")
+			}
+		}
+		return nil
+	}))
+	if err := absent.Message("in", ""); err != nil {
+		t.Error(err, absent.Logs)
+	}
+}
+
+func TestInitMayOnlyRead(t *testing.T) {
+	c := terrarium.Creature{Init: func(t *terrarium.Turn) error {
+		if name, ok := t.Config("name"); !ok || name != "x" {
+			return terrarium.InvalidArgument
+		}
+		if n, ok := t.Config("n"); !ok || n != "3" {
+			return terrarium.InvalidArgument
+		}
+		return t.Output(nil)
+	}}
+	f := terrariumtest.New(c)
+	if err := f.Init(); !errors.Is(err, terrarium.InvalidArgument) {
+		t.Errorf("without configuration: %v", err)
+	}
+	f.Config = map[string]any{"name": "x", "n": 3}
+	if err := f.Init(); !errors.Is(err, terrarium.Denied) {
+		t.Errorf("an effect in Init: %v", err)
+	}
+	if err := f.Message("in", ""); !errors.Is(err, terrarium.Unsupported) {
+		t.Errorf("without a handler: %v", err)
+	}
+	if err := terrariumtest.New(handler(nil)).Init(); err != nil {
+		t.Errorf("without Init: %v", err)
+	}
+}
+
+func TestCodesHaveNames(t *testing.T) {
+	if terrarium.NotFound.Error() != "not_found" || terrarium.Internal.Error() != "internal" {
+		t.Errorf("%v, %v", terrarium.NotFound, terrarium.Internal)
+	}
+}

@@ -1,0 +1,232 @@
+package terrarium
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// MaxRequest is the longest line that [Terrarium.Serve] takes, in bytes: the
+// largest message in base64, with room for the rest of the request.
+const MaxRequest = engine.MaxMessage*4/3 + 1<<20
+
+// session is one connection on which operations are asked for: their answers
+// and the events of its subscriptions share one output.
+type session struct {
+	t *Terrarium
+
+	mu  sync.Mutex // guards out and err
+	out *json.Encoder
+	err error // the first failure to write
+
+	waiting sync.WaitGroup // requests that answer later, and subscriptions
+	subs    map[string]*engine.Subscription
+	subMu   sync.Mutex
+	lastSub int
+	over    bool // shutdown was asked for
+}
+
+// response is the answer to one request.
+type response struct {
+	ID     json.RawMessage `json:"id,omitempty"`
+	OK     bool            `json:"ok"`
+	Result any             `json:"result,omitempty"`
+	Error  *ErrorRecord    `json:"error,omitempty"`
+}
+
+// ErrorRecord is the JSON form of an error.
+type ErrorRecord struct {
+	Code    string            `json:"code"`
+	Message string            `json:"message"`
+	Remedy  string            `json:"remedy,omitempty"`
+	IDs     map[string]string `json:"ids,omitempty"`
+}
+
+// NewErrorRecord makes the JSON form of an error.
+func NewErrorRecord(err error) *ErrorRecord {
+	r := &ErrorRecord{Code: abi.CodeOf(err).String(), Message: err.Error()}
+	var e *abi.Error
+	if errors.As(err, &e) {
+		r.Remedy, r.IDs = e.Remedy, e.IDs
+		r.Message = strings.TrimSuffix(r.Message, "; "+e.Remedy) // it has a place of its own
+	}
+	return r
+}
+
+// Serve reads requests from in, one JSON object on a line, and writes answers
+// and the events of subscriptions to out, until in ends, shutdown is asked for
+// or ctx ends. Requests start in order; those that wait answer when they are
+// done and hold up nobody. Whatever is wrong with a line is an error answer,
+// and the next line is served.
+//
+// It returns when everything that was asked for has been answered. Closing the
+// terrarium is left to the caller. A read from in is not interrupted when ctx
+// ends: close in.
+func (t *Terrarium) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	s := &session{t: t, out: enc, subs: map[string]*engine.Subscription{}}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := bufio.NewReaderSize(in, 64<<10)
+	var err error
+	for !s.over && ctx.Err() == nil && err == nil {
+		var line []byte
+		line, err = readLine(r)
+		if len(bytes.TrimSpace(line)) > 0 || err == errLongLine {
+			s.serve(ctx, line, err)
+		}
+		if err == errLongLine {
+			err = nil
+		}
+	}
+	s.endSubscriptions()
+	if ctx.Err() != nil {
+		cancel()
+	}
+	s.waiting.Wait()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("reading requests: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+var errLongLine = errors.New("the line is too long")
+
+// readLine reads a line of any length up to MaxRequest. A longer one is
+// skipped.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	tooLong := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if !tooLong {
+			line = append(line, part...)
+			if len(line) > MaxRequest {
+				line, tooLong = nil, true
+			}
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if tooLong && err == nil {
+			err = errLongLine
+		}
+		return line, err
+	}
+}
+
+// serve starts one request, and answers it unless it waits.
+func (s *session) serve(ctx context.Context, line []byte, lineErr error) {
+	if lineErr == errLongLine {
+		s.answer(nil, nil, &abi.Error{Code: abi.TooLarge, Message: fmt.Sprintf("the line is longer than %d bytes", MaxRequest), Remedy: "send less at a time"})
+		return
+	}
+	id, name, args, err := parseRequest(line)
+	var op Operation
+	if err == nil {
+		op, err = findOperation(name)
+	}
+	var decoded any
+	if err == nil {
+		decoded, err = op.decode(args)
+	}
+	if err != nil {
+		s.answer(id, nil, err)
+		return
+	}
+	run := func() {
+		result, err := op.run(ctx, s, decoded)
+		s.answer(id, result, err)
+	}
+	if op.waits == nil || !op.waits(decoded) {
+		run()
+		return
+	}
+	s.waiting.Go(run)
+}
+
+// parseRequest takes a request apart. The id is returned even if something
+// else is wrong, so that the error can be matched.
+func parseRequest(line []byte) (id json.RawMessage, op string, args json.RawMessage, err error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return nil, "", nil, &abi.Error{
+			Code: abi.InvalidArgument, Message: "the line is not a JSON object", Err: err,
+			Remedy: `write one request on a line, for example {"id": 1, "op": "status"}`,
+		}
+	}
+	if fields == nil {
+		return nil, "", nil, invalid("", "the line is null", `write one request on a line, for example {"id": 1, "op": "status"}`)
+	}
+	id = fields["id"]
+	delete(fields, "id")
+	rest, err := json.Marshal(fields)
+	if err != nil {
+		return id, "", nil, err
+	}
+	op, args, err = splitRequest(rest)
+	return id, op, args, err
+}
+
+// splitRequest separates the name of the operation from its arguments.
+func splitRequest(raw json.RawMessage) (op string, args json.RawMessage, err error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
+		return "", nil, invalid("", "an operation is a JSON object", `for example {"op": "status"}`)
+	}
+	name, ok := fields["op"]
+	if !ok {
+		return "", nil, invalid("", `the field "op" is missing`, `name an operation, for example {"op": "status"}`)
+	}
+	if err := json.Unmarshal(name, &op); err != nil {
+		return "", nil, invalid("", `the field "op" is not a string`, `name an operation, for example {"op": "status"}`)
+	}
+	delete(fields, "op")
+	args, err = json.Marshal(fields)
+	return op, args, err
+}
+
+// atStep says which operation of a batch an error is about.
+func atStep(err error, i int) error {
+	var e *abi.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	c := e.With("step", fmt.Sprint(i))
+	c.Message = fmt.Sprintf("operation %d of the batch: %s", i, c.Message)
+	return c
+}
+
+// answer writes the answer to a request.
+func (s *session) answer(id json.RawMessage, result any, err error) {
+	r := response{ID: id, OK: err == nil}
+	if err != nil {
+		r.Error = NewErrorRecord(err)
+	} else {
+		r.Result = result
+	}
+	s.write(r)
+}
+
+func (s *session) write(v any) {
+	if s.out == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.out.Encode(v); err != nil && s.err == nil {
+		s.err = fmt.Errorf("writing answers: %w", err)
+	}
+}

@@ -1,0 +1,96 @@
+package sqlitestore
+
+import (
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// latest collects rows and keeps the last one of every key: within one
+// transaction only that can ever be seen.
+type latest[K comparable, V any] struct {
+	index map[K]int
+	rows  []V
+}
+
+func (l *latest[K, V]) put(key K, row V) {
+	if i, ok := l.index[key]; ok {
+		l.rows[i] = row
+		return
+	}
+	if l.index == nil {
+		l.index = make(map[K]int)
+	}
+	l.index[key] = len(l.rows)
+	l.rows = append(l.rows, row)
+}
+
+func (l *latest[K, V]) reset() {
+	clear(l.index)
+	clear(l.rows)
+	l.rows = l.rows[:0]
+}
+
+type cursorKey struct {
+	reader  engine.ReaderID
+	channel engine.ChannelID
+}
+
+type stateKey struct {
+	creature engine.CreatureID
+	key      string
+}
+
+type producerKey struct {
+	channel  engine.ChannelID
+	producer string
+}
+
+// batch is what a group of records changes in the live rows that change all
+// the time. The others are rare and written as they come.
+type batch struct {
+	cursors   latest[cursorKey, engine.CursorRow]
+	state     latest[stateKey, engine.StateRow]
+	producers latest[producerKey, engine.ProducerRow]
+	heads     latest[engine.ChannelID, engine.HeadRow]
+}
+
+func (b *batch) add(r *engine.Record) {
+	for _, row := range r.Cursors {
+		b.cursors.put(cursorKey{row.Reader, row.Channel}, row)
+	}
+	for _, row := range r.State {
+		b.state.put(stateKey{row.Creature, row.Key}, row)
+	}
+	for _, row := range r.Producers {
+		b.producers.put(producerKey{row.Channel, row.Producer}, row)
+	}
+	for _, row := range r.Heads {
+		b.heads.put(row.Channel, row)
+	}
+}
+
+func (b *batch) reset() {
+	b.cursors.reset()
+	b.state.reset()
+	b.producers.reset()
+	b.heads.reset()
+}
+
+// recordSize estimates the memory that a record holds while it is queued.
+func recordSize(r *engine.Record) int64 {
+	const event, row = 256, 128 // structs and the strings they point to
+	n := row
+	for i := range r.Events {
+		n += event + len(r.Events[i].Payload) + len(r.Events[i].Headers)
+	}
+	for i := range r.State {
+		n += row + len(r.State[i].Key) + len(r.State[i].Value)
+	}
+	for i := range r.Creatures {
+		n += 2*row + len(r.Creatures[i].Spec)
+	}
+	for key, value := range r.Meta {
+		n += row + len(key) + len(value)
+	}
+	n += row * (len(r.Cursors) + len(r.Producers) + len(r.Channels) + len(r.Heads) + len(r.Edges))
+	return int64(n)
+}

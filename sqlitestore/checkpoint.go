@@ -1,0 +1,109 @@
+package sqlitestore
+
+import "sync"
+
+// checkpointBytes is how much is appended to a store before its write-ahead
+// log is emptied into the file, in the background.
+const checkpointBytes = 2 << 20
+
+// checkpoints empties write-ahead logs, one after another. In a commit it would
+// hold up everybody who waits for that commit.
+type checkpoints struct {
+	mu    sync.Mutex
+	bytes map[string]int64 // appended since the last checkpoint
+	due   []string
+	busy  string     // the store that is being worked on
+	idle  *sync.Cond // busy has become empty; uses mu
+	wake  chan struct{}
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+func startCheckpoints() *checkpoints {
+	c := &checkpoints{
+		bytes: map[string]int64{},
+		wake:  make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	c.idle = sync.NewCond(&c.mu)
+	go c.run()
+	return c
+}
+
+// wrote notes that a store has grown.
+func (c *checkpoints) wrote(path string, size int64) {
+	c.mu.Lock()
+	c.bytes[path] += size
+	due := c.bytes[path] >= checkpointBytes
+	if due {
+		c.bytes[path] = 0
+		c.due = append(c.due, path)
+	}
+	c.mu.Unlock()
+	if due {
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// forget takes a store that is being closed off the list, and waits until its
+// file is left alone.
+func (c *checkpoints) forget(path string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.bytes, path)
+	for c.busy == path {
+		c.idle.Wait()
+	}
+}
+
+// next ends the work on one store and chooses another.
+func (c *checkpoints) next() (string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy = ""
+	c.idle.Broadcast()
+	for len(c.due) > 0 {
+		path := c.due[0]
+		c.due = c.due[1:]
+		if _, open := c.bytes[path]; open {
+			c.busy = path
+			return path, true
+		}
+	}
+	return "", false
+}
+
+func (c *checkpoints) run() {
+	defer close(c.done)
+	for {
+		if path, ok := c.next(); ok {
+			checkpoint(path)
+			continue
+		}
+		select {
+		case <-c.wake:
+		case <-c.stop:
+			return
+		}
+	}
+}
+
+func (c *checkpoints) close() {
+	close(c.stop)
+	<-c.done
+}
+
+// checkpoint copies what it can without disturbing anybody. Its errors do not
+// matter: the log stays complete, and whatever is wrong with the disk shows
+// where somebody waits for it.
+func checkpoint(path string) {
+	c, err := openConn(path, readWrite)
+	if err != nil {
+		return
+	}
+	defer c.close()
+	_ = c.exec("PRAGMA synchronous = FULL")
+	_ = c.exec("PRAGMA wal_checkpoint(PASSIVE)")
+}

@@ -1,0 +1,184 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// busyTimeout is how long a statement waits for another process's lock. It is
+// long enough for somebody's short transaction in the sqlite3 shell.
+const busyTimeout = 5 * time.Second
+
+// minSQLite is the first version without a race that could lose commits when
+// the write-ahead log was reset.
+const minSQLite = 3_051_003
+
+func checkSQLite() error {
+	if version, number, _ := sqlite3.Version(); number < minSQLite {
+		return &abi.Error{
+			Code:    abi.Unsupported,
+			Op:      "open",
+			Message: "SQLite " + version + " may lose commits",
+			Remedy:  "build with SQLite 3.51.3 or later",
+		}
+	}
+	return nil
+}
+
+// fileMode says what a connection may do with its file.
+type fileMode string
+
+const (
+	readWrite fileMode = "rw"
+	readOnly  fileMode = "ro"
+	// immutable is for media that nobody can write to: SQLite takes no locks
+	// and ignores a write-ahead log.
+	immutable fileMode = "ro&immutable=1"
+)
+
+// dataSource is the name of a file in the form of a URI, so that no character
+// of the path is taken for anything else.
+func dataSource(path string, mode fileMode) string {
+	return fmt.Sprintf("%s&_busy_timeout=%d&_stmt_cache_size=16", fileURI(path, mode), busyTimeout.Milliseconds())
+}
+
+func fileURI(path string, mode fileMode) string {
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?mode=" + string(mode)
+}
+
+// conn is one connection that is used by one goroutine at a time. It goes past
+// database/sql, whose pool and contexts cost more than the statements.
+type conn struct {
+	raw  *sqlite3.SQLiteConn
+	path string
+}
+
+func openConn(path string, mode fileMode) (*conn, error) {
+	raw, err := (&sqlite3.SQLiteDriver{}).Open(dataSource(path, mode))
+	if err != nil {
+		return nil, err
+	}
+	return &conn{raw: raw.(*sqlite3.SQLiteConn), path: path}, nil
+}
+
+func (c *conn) close() error { return c.raw.Close() }
+
+func (c *conn) exec(query string, args ...driver.Value) error {
+	_, err := c.raw.ExecContext(context.Background(), query, named(args))
+	return err
+}
+
+// query calls row with the columns of every row. The values are only valid
+// during the call.
+func (c *conn) query(query string, args []driver.Value, row func([]driver.Value) error) error {
+	rows, err := c.raw.QueryContext(context.Background(), query, named(args))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	values := make([]driver.Value, len(rows.Columns()))
+	for {
+		switch err := rows.Next(values); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := row(values); err != nil {
+			return err
+		}
+	}
+}
+
+// integer answers the first column of the first row; ok is false without a
+// row or when it is NULL.
+func (c *conn) integer(query string, args ...driver.Value) (n int64, ok bool, err error) {
+	err = c.query(query, args, func(v []driver.Value) error {
+		n, ok = v[0].(int64)
+		return nil
+	})
+	return n, ok, err
+}
+
+// transact runs f in a transaction that takes the write lock at once.
+func (c *conn) transact(f func() error) error {
+	if err := c.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	err := f()
+	if err == nil {
+		err = c.exec("COMMIT")
+	}
+	if err != nil {
+		return errors.Join(err, c.rollback())
+	}
+	return nil
+}
+
+// rollback ends a transaction that failed, unless SQLite did so already.
+func (c *conn) rollback() error {
+	if c.raw.AutoCommit() {
+		return nil
+	}
+	return c.exec("ROLLBACK")
+}
+
+func named(values []driver.Value) []driver.NamedValue {
+	out := make([]driver.NamedValue, len(values))
+	for i, v := range values {
+		out[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
+	}
+	return out
+}
+
+// statement is a prepared statement with room for its arguments.
+type statement struct {
+	raw  *sqlite3.SQLiteStmt
+	args []driver.NamedValue
+}
+
+func (c *conn) prepare(query string) (*statement, error) {
+	raw, err := c.raw.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, err
+	}
+	s := &statement{raw: raw.(*sqlite3.SQLiteStmt)}
+	s.args = named(make([]driver.Value, s.raw.NumInput()))
+	return s, nil
+}
+
+// run executes the statement with the given arguments.
+func (s *statement) run(values ...driver.Value) error {
+	for i, v := range values {
+		s.args[i].Value = v
+	}
+	return s.execute()
+}
+
+// execute executes the statement with what args holds.
+func (s *statement) execute() error {
+	_, err := s.raw.ExecContext(context.Background(), s.args)
+	return err
+}
+
+// openPool opens a pool of connections for reading.
+func openPool(path string, mode fileMode, connections int) (*sql.DB, error) {
+	db, err := sql.Open("sqlite3", dataSource(path, mode)+"&_query_only=true")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(1) // a connection costs descriptors, and there may be many stores
+	db.SetConnMaxIdleTime(time.Minute)
+	return db, nil
+}

@@ -1,0 +1,311 @@
+package sqlitestore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/google/uuid"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+const (
+	catalogName = "catalog.db"
+	storesName  = "stores"
+	storeSuffix = ".db"
+	// partialSuffix marks a file that is not whole yet, and may be deleted.
+	partialSuffix = ".new"
+	// orphanSuffix marks a file that has been set aside.
+	orphanSuffix = ".orphan"
+
+	defaultQueueBytes = 8 << 20
+)
+
+// databaseSuffixes are those of the files that make up one database.
+var databaseSuffixes = []string{"", "-wal", "-shm"}
+
+// Options are the options of [Open]. The zero value has the defaults.
+type Options struct {
+	// MaxQueueBytes bounds what a store holds in memory because it is not yet
+	// written; see [Store.Room]. Default 8 MiB.
+	MaxQueueBytes int64
+
+	hooks hooks
+}
+
+// Directory is a session directory that this process owns: an
+// [engine.Storage]. Its methods are called by one goroutine at a time; its
+// stores may be used and closed by others meanwhile.
+type Directory struct {
+	dir         string
+	options     Options
+	lock        *flock.Flock
+	catalog     *catalog
+	checkpoints *checkpoints
+	problems    []error // found when the directory was opened
+
+	mu   sync.Mutex
+	open map[engine.SessionID]*Store
+}
+
+var _ engine.Storage = (*Directory)(nil)
+
+// Open takes a session directory for this process, and creates it if need be.
+// It answers the code unavailable while another process owns it, storage when
+// a file is damaged, read-only or not ours, and unsupported when a newer
+// program wrote it; then nothing has been changed.
+func Open(ctx context.Context, dir string, options Options) (*Directory, error) {
+	if err := checkSQLite(); err != nil {
+		return nil, err
+	}
+	options.MaxQueueBytes = cmp.Or(options.MaxQueueBytes, defaultQueueBytes)
+	dir, err := makeDirectory(dir)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockDirectory(dir)
+	if err != nil {
+		return nil, err
+	}
+	d := &Directory{dir: dir, options: options, lock: lock, open: map[engine.SessionID]*Store{}}
+	if err := d.load(ctx); err != nil {
+		if d.catalog != nil {
+			err = errors.Join(err, d.catalog.close())
+		}
+		return nil, errors.Join(err, lock.Close())
+	}
+	d.checkpoints = startCheckpoints()
+	return d, nil
+}
+
+func makeDirectory(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", storageError("open", dir, err)
+	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return "", invalid("open", dir+" is a file, and a session is a directory", "name a directory; it is created if need be").With("path", dir)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, storesName), 0o755); err != nil {
+		return "", storageError("open", dir, err)
+	}
+	return dir, nil
+}
+
+// load opens the catalogue and tidies up behind a process that was killed.
+func (d *Directory) load(ctx context.Context) error {
+	path := filepath.Join(d.dir, catalogName)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		if err := d.refuseLostCatalog(path); err != nil {
+			return err
+		}
+		if err := createCatalog(path); err != nil {
+			return storageError("open", path, err)
+		}
+	}
+	if err := catalogSchema.upgrade(ctx, path); err != nil {
+		return storageError("open", path, err)
+	}
+	var err error
+	if d.catalog, err = openCatalog(path, readWrite); err != nil {
+		return storageError("open", path, err)
+	}
+	return storageError("open", d.dir, d.tidy())
+}
+
+// refuseLostCatalog stops before stores are taken for leftovers because the
+// file that knows them is gone.
+func (d *Directory) refuseLostCatalog(path string) error {
+	stores, err := filepath.Glob(filepath.Join(globEscape(d.dir), storesName, "*"+storeSuffix))
+	if err != nil || len(stores) == 0 {
+		return err
+	}
+	return &abi.Error{
+		Code:    abi.Storage,
+		Op:      "open",
+		Message: fmt.Sprintf("%s is missing, but there are %d session stores", path, len(stores)),
+		Remedy:  "restore it from a backup, or move the stores away to begin anew",
+		IDs:     map[string]string{"path": path},
+	}
+}
+
+// describe completes what the catalogue says by what the file says. A file that
+// cannot be read leaves it as it is.
+func describe(ctx context.Context, e entry, r *reader) engine.SessionInfo {
+	info := e.SessionInfo
+	info.Bytes = diskSize(info.Path)
+	if n, err := r.count(ctx); err == nil {
+		info.Events = n
+	}
+	if meta, err := r.meta(ctx); err == nil {
+		info.Meta = meta
+	}
+	return info
+}
+
+// Open opens a live store for writing, with a new origin.
+func (d *Directory) Open(ctx context.Context, session engine.SessionID) (engine.Store, error) {
+	e, err := d.catalog.entry("open", session)
+	if err != nil {
+		return nil, err
+	}
+	if !e.Live {
+		return nil, invalid("open", fmt.Sprintf("session %s has ended", session), "read its history, or open a session that is live").With("session", string(session))
+	}
+	if d.opened(session) != nil {
+		return nil, &abi.Error{Code: abi.Conflict, Op: "open", Message: fmt.Sprintf("session %s is open already", session), IDs: map[string]string{"session": string(session)}}
+	}
+	if err := storeSchema.upgrade(ctx, e.Path); err != nil {
+		return nil, storageError("open", e.Path, err)
+	}
+	origin, err := newOrigin()
+	if err != nil {
+		return nil, err
+	}
+	w, err := openWriter(e.Path, e.Durability, origin, d.options.hooks)
+	if err != nil {
+		return nil, storageError("open", e.Path, err)
+	}
+	s, err := d.attach(ctx, e, w, 0)
+	if err != nil {
+		return nil, storageError("open", e.Path, errors.Join(err, w.close()))
+	}
+	return d.remember(s), nil
+}
+
+// Create makes the store of a new graph.
+func (d *Directory) Create(ctx context.Context, spec engine.StoreSpec) (engine.Store, error) {
+	e, err := newEntry(spec)
+	if err != nil {
+		return nil, err
+	}
+	e.Created = time.Now().UnixNano()
+	e.Path = d.catalog.storePath(e.Session)
+	w, err := d.prepare(e, spec.Meta)
+	if err == nil {
+		err = d.finishCreate(e, w)
+	}
+	if errors.Is(err, errUnknown) {
+		return nil, errors.Join(err, w.close())
+	}
+	if err != nil {
+		return nil, storageError("create", e.Path, errors.Join(err, discard(w, e.Path)))
+	}
+	s, err := d.attach(ctx, e, w, 0)
+	if err != nil {
+		return nil, storageError("create", e.Path, errors.Join(err, w.close()))
+	}
+	return d.remember(s), nil
+}
+
+func (d *Directory) finishCreate(e entry, w *writer) error {
+	if err := w.c.transact(func() error { return w.identify(e) }); err != nil {
+		return err
+	}
+	if err := d.settle(w); err != nil {
+		return err
+	}
+	return d.catalog.commit(d.options.hooks, func() error { return d.catalog.add(e) },
+		"SELECT 1 FROM store WHERE session = ?", string(e.Session))
+}
+
+// attach makes the store of a file that is written up to first.
+func (d *Directory) attach(ctx context.Context, e entry, w *writer, first uint64) (*Store, error) {
+	r, err := openReader(w.path, readOnly)
+	if err != nil {
+		return nil, err
+	}
+	e.SessionInfo = describe(ctx, e, r)
+	if err := r.close(); err != nil {
+		return nil, err
+	}
+	if e.Events < 0 {
+		return nil, fmt.Errorf("the events of %s cannot be read", e.Session)
+	}
+	return newStore(d, e.SessionInfo, w, first)
+}
+
+func (d *Directory) remember(s *Store) *Store {
+	d.mu.Lock()
+	d.open[s.info.Session] = s
+	d.mu.Unlock()
+	return s.start()
+}
+
+func (d *Directory) forget(session engine.SessionID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.open, session)
+}
+
+// opened answers the open store of a session, or nil.
+func (d *Directory) opened(session engine.SessionID) *Store {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.open[session]
+}
+
+// Retire ends a live store; if it is open, it is closed first.
+func (d *Directory) Retire(ctx context.Context, session engine.SessionID) error {
+	e, err := d.catalog.entry("retire", session)
+	if err != nil || !e.Live {
+		return err
+	}
+	if s := d.opened(session); s != nil {
+		if err := s.Close(ctx); err != nil {
+			return err
+		}
+	}
+	err = d.catalog.commit(d.options.hooks, func() error { return d.catalog.freeze([]engine.SessionID{session}, "") },
+		"SELECT 1 FROM store WHERE session = ? AND live = 0", string(session))
+	return storageError("retire", d.catalog.path, err)
+}
+
+// Close closes the directory, and stores that are still open.
+func (d *Directory) Close() error {
+	d.mu.Lock()
+	var left []*Store
+	for _, s := range d.open {
+		left = append(left, s)
+	}
+	d.mu.Unlock()
+	slices.SortFunc(left, func(a, b *Store) int { return cmp.Compare(a.path, b.path) })
+	var errs []error
+	for _, s := range left {
+		errs = append(errs, s.Close(context.Background()))
+	}
+	d.checkpoints.close()
+	errs = append(errs, storageError("close", d.catalog.path, d.catalog.close()), storageError("close", d.lock.Path(), d.lock.Close()))
+	return errors.Join(errs...)
+}
+
+func newOrigin() (engine.Origin, error) {
+	id, err := uuid.NewRandom()
+	return engine.Origin(id), err
+}
+
+// newEntry names a new session. Names rise with time.
+func newEntry(spec engine.StoreSpec) (entry, error) {
+	if spec.Durability != engine.Normal && spec.Durability != engine.Full {
+		return entry{}, invalid("create", fmt.Sprintf("a store cannot have the durability %q", spec.Durability), "use normal or full, or no store")
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return entry{}, err
+	}
+	return entry{
+		SessionInfo: engine.SessionInfo{
+			Session: engine.SessionID(id.String()), Graph: spec.Graph, Live: true, Complete: true, Durability: spec.Durability, Events: -1,
+		},
+		born: spec.Born,
+	}, nil
+}

@@ -1,0 +1,381 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mattn/go-sqlite3"
+	"go.uber.org/goleak"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+var errDisk = sqlite3.Error{Code: sqlite3.ErrIoErr, ExtendedCode: sqlite3.ErrIoErrFsync}
+
+// faults breaks the disk on demand.
+type faults struct {
+	before, after atomic.Int32 // how many commits of stores fail still; negative: all
+	catalogBefore atomic.Bool
+	catalogAfter  atomic.Bool
+	full          atomic.Bool
+}
+
+func (f *faults) hooks() hooks {
+	take := func(n *atomic.Int32) error {
+		if v := n.Load(); v == 0 || v > 0 && !n.CompareAndSwap(v, v-1) {
+			return nil
+		}
+		return errDisk
+	}
+	return hooks{
+		opened: func(c *conn) error {
+			if f.full.Load() {
+				return c.exec("PRAGMA max_page_count = 1")
+			}
+			return nil
+		},
+		committing: func(path string) error {
+			if filepath.Base(path) == catalogName {
+				if f.catalogBefore.Load() {
+					return errDisk
+				}
+				return nil
+			}
+			return take(&f.before)
+		},
+		committed: func(path string) error {
+			if filepath.Base(path) == catalogName {
+				if f.catalogAfter.Load() {
+					return errDisk
+				}
+				return nil
+			}
+			return take(&f.after)
+		},
+	}
+}
+
+func openFaulty(t *testing.T, f *faults, options Options) *Directory {
+	t.Helper()
+	options.hooks = f.hooks()
+	d, err := Open(t.Context(), t.TempDir(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func createStore(t *testing.T, d *Directory) *Store {
+	t.Helper()
+	s, err := d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: engine.Normal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.(*Store)
+}
+
+// logged appends records of one event each, from and to included.
+func logged(s *Store, from, to uint64) {
+	for seq := from; seq <= to; seq++ {
+		s.Append(&engine.Record{
+			Events:  []engine.Event{{ID: engine.EventID{Origin: s.Origin(), Seq: seq}, Time: int64(seq), Kind: engine.EventLog, Payload: make([]byte, 1000)}},
+			Cursors: []engine.CursorRow{{Reader: "a", Channel: "c", Seq: seq}},
+		})
+	}
+}
+
+// wantSeqs checks that the session has the events 1 to n of one origin, each
+// once.
+func wantSeqs(t *testing.T, events []engine.Event, err error, n int) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(events) != n {
+		t.Fatalf("%d events, want %d", len(events), n)
+	}
+	for i, e := range events {
+		if e.ID.Seq != uint64(i+1) {
+			t.Fatalf("event %d has the number %d", i+1, e.ID.Seq)
+		}
+	}
+}
+
+// failing waits until writing fails and checks how that is told.
+func failing(t *testing.T, s *Store, seq uint64, text string) {
+	t.Helper()
+	err := s.Wait(t.Context(), seq)
+	if abi.CodeOf(err) != abi.Storage || !strings.Contains(err.Error(), s.path) || !strings.Contains(err.Error(), text) {
+		t.Errorf("Wait: %v; want the code storage, the path and %q", err, text)
+	}
+	if abi.CodeOf(s.Err()) != abi.Storage {
+		t.Errorf("Err: %v, want the code storage", s.Err())
+	}
+}
+
+// recovered waits for success, which the backoff delays.
+func recovered(t *testing.T, s *Store, seq uint64) {
+	t.Helper()
+	risen := make(chan struct{}, 1)
+	s.Notify(func() { nudge(risen) })
+	for s.Durable() < seq {
+		<-risen
+	}
+	if err := s.Wait(t.Context(), seq); err != nil {
+		t.Errorf("Wait: %v", err)
+	}
+	if s.Err() != nil {
+		t.Errorf("Err: %v", s.Err())
+	}
+}
+
+func TestCommitFails(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for _, c := range []struct {
+		name  string
+		count func(*faults) *atomic.Int32
+	}{
+		{"NotWritten", func(f *faults) *atomic.Int32 { return &f.before }},
+		{"WrittenAllTheSame", func(f *faults) *atomic.Int32 { return &f.after }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var f faults
+			d := openFaulty(t, &f, Options{})
+			s := createStore(t, d)
+			logged(s, 1, 10)
+			if err := s.Wait(t.Context(), 10); err != nil {
+				t.Fatal(err)
+			}
+			told := make(chan struct{}, 1)
+			s.Notify(func() {
+				if s.Err() != nil {
+					nudge(told)
+				}
+			})
+			c.count(&f).Store(2)
+			logged(s, 11, 11)
+			<-told
+			logged(s, 12, 40)
+			recovered(t, s, 40)
+			events, err := s.History(t.Context(), engine.HistoryQuery{})
+			wantSeqs(t, events, err, 40)
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestDiskFull fills a store up to its limit of pages: what was acknowledged
+// stays, reads and Wait say what is wrong, and writing goes on by itself.
+func TestDiskFull(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	var f faults
+	d := openFaulty(t, &f, Options{MaxQueueBytes: 100_000})
+	s := createStore(t, d)
+	logged(s, 1, 100)
+	if err := s.Wait(t.Context(), 100); err != nil {
+		t.Fatal(err)
+	}
+	f.full.Store(true)
+	f.before.Store(1) // the file is reopened, and is full then
+	told := make(chan struct{}, 1)
+	s.Notify(func() { nudge(told) })
+	logged(s, 101, 300)
+	for err := s.Err(); err == nil || !strings.Contains(err.Error(), "full"); err = s.Err() {
+		<-told
+	}
+	failing(t, s, 300, "full")
+	if _, err := s.State(t.Context(), "a"); abi.CodeOf(err) != abi.Storage {
+		t.Errorf("State, when not everything can be read: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Room(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("Room with a full queue: %v", err)
+	}
+	room := make(chan error)
+	go func() { room <- s.Room(context.Background()) }()
+	f.full.Store(false)
+	recovered(t, s, 300)
+	if err := <-room; err != nil {
+		t.Errorf("Room: %v", err)
+	}
+	events, err := s.History(t.Context(), engine.HistoryQuery{})
+	wantSeqs(t, events, err, 300)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCloseGivesUp closes a store that cannot be written: Close says so and
+// ends, and what was acknowledged is there.
+func TestCloseGivesUp(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	var f faults
+	d := openFaulty(t, &f, Options{})
+	s := createStore(t, d)
+	logged(s, 1, 10)
+	if err := s.Wait(t.Context(), 10); err != nil {
+		t.Fatal(err)
+	}
+	f.before.Store(-1)
+	logged(s, 11, 20)
+	for range 2 {
+		if err := s.Close(t.Context()); abi.CodeOf(err) != abi.Storage {
+			t.Errorf("Close: %v, want the code storage", err)
+		}
+	}
+	events, err := d.History(t.Context(), s.Info().Session, engine.HistoryQuery{})
+	wantSeqs(t, events, err, 10)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func splitOf(s *Store) engine.Cut {
+	child := engine.CutChild{StoreSpec: engine.StoreSpec{Graph: "half", Durability: engine.Normal}, Parents: []engine.SessionID{s.Info().Session}}
+	return engine.Cut{Kind: "split", At: 1, Parents: []engine.Store{s}, Children: []engine.CutChild{child, child}}
+}
+
+func TestCutWhenTheCatalogueFails(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	t.Run("NotWritten", func(t *testing.T) {
+		var f faults
+		d := openFaulty(t, &f, Options{})
+		s := createStore(t, d)
+		logged(s, 1, 10)
+		f.catalogBefore.Store(true)
+		if _, err := d.Cut(t.Context(), splitOf(s)); abi.CodeOf(err) != abi.Storage {
+			t.Errorf("Cut: %v, want the code storage", err)
+		}
+		f.catalogBefore.Store(false)
+		logged(s, 11, 20)
+		if err := s.Wait(t.Context(), 20); err != nil {
+			t.Errorf("the parent does not go on: %v", err)
+		}
+		left, err := filepath.Glob(filepath.Join(d.dir, storesName, "*.db"))
+		if err != nil || len(left) != 1 {
+			t.Errorf("files left: %v; %v", left, err)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("WrittenAllTheSame", func(t *testing.T) {
+		var f faults
+		d := openFaulty(t, &f, Options{})
+		s := createStore(t, d)
+		logged(s, 1, 10)
+		f.catalogAfter.Store(true)
+		children, err := d.Cut(t.Context(), splitOf(s))
+		if err != nil || len(children) != 2 {
+			t.Fatalf("Cut: %d children, %v", len(children), err)
+		}
+		for _, c := range children {
+			events, err := c.History(t.Context(), engine.HistoryQuery{})
+			wantSeqs(t, events, err, 10)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestCutWithUnknownOutcome takes the catalogue away right after it has been
+// written: nobody can tell what happened, so nobody goes on until the next start
+// has found out.
+func TestCutWithUnknownOutcome(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	var away atomic.Bool
+	d, err := Open(t.Context(), t.TempDir(), Options{hooks: hooks{committed: func(path string) error {
+		if !away.Load() || filepath.Base(path) != catalogName {
+			return nil
+		}
+		return errors.Join(errDisk, os.Rename(path, path+".away"))
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := createStore(t, d)
+	logged(s, 1, 10)
+	away.Store(true)
+	path := d.catalog.path
+	if _, err = d.Cut(t.Context(), splitOf(s)); !errors.Is(err, errUnknown) || abi.CodeOf(err) != abi.Storage {
+		t.Errorf("Cut: %v", err)
+	}
+	logged(s, 11, 20)
+	if err := s.Wait(t.Context(), 20); abi.CodeOf(err) != abi.Stopped {
+		t.Errorf("Wait on the parent: %v", err)
+	}
+	if _, err := d.Sessions(t.Context()); abi.CodeOf(err) != abi.Storage {
+		t.Errorf("Sessions without a catalogue: %v", err)
+	}
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = Open(t.Context(), d.dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	graphs, problems, err := d.Saved(t.Context())
+	if err != nil || len(problems) > 0 || len(graphs) != 2 {
+		t.Fatalf("Saved: %+v, problems %v, %v", graphs, problems, err)
+	}
+	for _, g := range graphs {
+		events, err := d.History(t.Context(), g.Session, engine.HistoryQuery{})
+		wantSeqs(t, events, err, 10)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUnwrittenCutIsForgotten kills a cut, so to speak, right before its
+// transaction: the next start deletes the children's files.
+func TestUnwrittenCutIsForgotten(t *testing.T) {
+	d, err := Open(t.Context(), t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := createStore(t, d)
+	logged(s, 1, 10)
+	if err := s.park(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	children, err := d.makeChildren(t.Context(), "cut", splitOf(s), map[engine.SessionID]*Store{s.info.Session: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range children {
+		if err := errors.Join(c.store.reads.close(), c.w.close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.resume()
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = Open(t.Context(), d.dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	graphs, problems, err := d.Saved(t.Context())
+	if err != nil || len(problems) > 0 || len(graphs) != 1 || graphs[0].Session != s.info.Session {
+		t.Errorf("Saved: %+v, problems %v, %v", graphs, problems, err)
+	}
+	left, err := filepath.Glob(filepath.Join(d.dir, storesName, "*"))
+	if err != nil || len(left) != 1 {
+		t.Errorf("files left: %v; %v", left, err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,417 @@
+package sqlitestore
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+func mustOpen(t *testing.T, dir string) *Directory {
+	t.Helper()
+	d, err := Open(t.Context(), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// filled makes a closed directory with stores of ten events each, and answers
+// the paths of their files.
+func filled(t *testing.T, stores int) (dir string, paths []string) {
+	t.Helper()
+	d := mustOpen(t, t.TempDir())
+	for range stores {
+		s := createStore(t, d)
+		logged(s, 1, 10)
+		paths = append(paths, s.path)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return d.dir, paths
+}
+
+func wantError(t *testing.T, what string, err error, code abi.Code, texts ...string) {
+	t.Helper()
+	if abi.CodeOf(err) != code {
+		t.Errorf("%s: %v; want the code %s", what, err, code)
+		return
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v; want it to name %q", what, err, text)
+		}
+	}
+}
+
+func TestDirectoryInUse(t *testing.T) {
+	d := mustOpen(t, t.TempDir())
+	_, err := Open(t.Context(), d.dir, Options{})
+	wantError(t, "opening a directory twice", err, abi.Unavailable, "process "+strconv.Itoa(os.Getpid()), d.dir)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := mustOpen(t, d.dir).Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNotADirectory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(t.Context(), path, Options{})
+	wantError(t, "opening a file", err, abi.InvalidArgument, path)
+	_, err = OpenReadOnly(t.Context(), filepath.Dir(path))
+	wantError(t, "reading a directory without a catalogue", err, abi.NotFound, filepath.Dir(path))
+}
+
+// TestForeignFiles puts files in the places of ours. They are refused by name,
+// and left as they are.
+func TestForeignFiles(t *testing.T) {
+	foreign := filepath.Join(t.TempDir(), "foreign.db")
+	execute(t, foreign, "CREATE TABLE precious (x); INSERT INTO precious VALUES (42); PRAGMA user_version = 1")
+	newer := filepath.Join(t.TempDir(), "newer.db")
+	execute(t, newer, "CREATE TABLE x (x); PRAGMA application_id = 0x54455253; PRAGMA user_version = 99")
+	newerCatalog := filepath.Join(t.TempDir(), "catalog.db")
+	execute(t, newerCatalog, "CREATE TABLE x (x); PRAGMA application_id = 0x54455243; PRAGMA user_version = 99")
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, bytes.Repeat([]byte("not a database. "), 600), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, from string
+		code       abi.Code
+		texts      []string
+		catalog    string // what to use as a catalogue instead
+	}{
+		{"OtherApplication", foreign, abi.Storage, []string{"another application"}, foreign},
+		{"NotADatabase", text, abi.Storage, []string{"not a SQLite database"}, text},
+		{"Newer", newer, abi.Unsupported, []string{"version 99", "up to 1"}, newerCatalog},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, paths := filled(t, 2)
+			content := replace(t, paths[0], c.from)
+			d := mustOpen(t, dir)
+			graphs, problems, err := d.Saved(t.Context())
+			if err != nil || len(graphs) != 1 || graphs[0].Path != paths[1] || len(problems) != 1 {
+				t.Fatalf("Saved: %+v, problems %v, %v", graphs, problems, err)
+			}
+			wantError(t, "the problem", problems[0], c.code, append(c.texts, paths[0])...)
+			session := engine.SessionID(strings.TrimSuffix(filepath.Base(paths[0]), storeSuffix))
+			_, err = d.Open(t.Context(), session)
+			wantError(t, "opening it", err, c.code, c.texts...)
+			_, err = d.History(t.Context(), session, engine.HistoryQuery{})
+			wantError(t, "its history", err, c.code, c.texts...)
+			if infos, err := d.Sessions(t.Context()); err != nil || len(infos) != 2 || infos[0].Events != -1 || infos[1].Events != 10 {
+				t.Errorf("Sessions: %+v, %v", infos, err)
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			unchanged(t, paths[0], content)
+
+			catalog := filepath.Join(dir, catalogName)
+			content = replace(t, catalog, c.catalog)
+			_, err = Open(t.Context(), dir, Options{})
+			wantError(t, "opening with it as a catalogue", err, c.code, append(c.texts, catalog)...)
+			_, err = OpenReadOnly(t.Context(), dir)
+			wantError(t, "reading with it as a catalogue", err, c.code, append(c.texts, catalog)...)
+			unchanged(t, catalog, content)
+		})
+	}
+}
+
+// execute runs statements on a file, which is made if need be.
+func execute(t *testing.T, path, statements string) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(statements); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func replace(t *testing.T, path, from string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(path, content, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func unchanged(t *testing.T, path string, want []byte) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is not as it was; %v", path, err)
+	}
+}
+
+func TestDamagedStore(t *testing.T) {
+	dir, paths := filled(t, 3)
+	content, err := os.ReadFile(paths[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 200; i < len(content); i++ { // the header stays, the rest is rubble
+		content[i] = byte(i)
+	}
+	if err := os.WriteFile(paths[0], content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(paths[1]); err != nil {
+		t.Fatal(err)
+	}
+	d := mustOpen(t, dir)
+	defer d.Close()
+	graphs, problems, err := d.Saved(t.Context())
+	if err != nil || len(graphs) != 1 || graphs[0].Path != paths[2] || len(problems) != 2 {
+		t.Fatalf("Saved: %+v, problems %v, %v", graphs, problems, err)
+	}
+	wantError(t, "a damaged store", problems[0], abi.Storage, paths[0], "damaged")
+	wantError(t, "a missing store", problems[1], abi.Storage, paths[1], "cannot be opened")
+	unchanged(t, paths[0], content)
+}
+
+func TestUnknownFilesAreSetAside(t *testing.T) {
+	dir, paths := filled(t, 1)
+	stores := filepath.Dir(paths[0])
+	used := filepath.Join(stores, "copy.db")
+	content := replace(t, used, paths[0])
+	template, err := storeSchema.template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"unused.db": template, "half.db.new": template[:100], "notes.txt": nil, "text.db": []byte("precious")} {
+		if err := os.WriteFile(filepath.Join(stores, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := mustOpen(t, dir)
+	graphs, problems, err := d.Saved(t.Context())
+	if err != nil || len(graphs) != 1 || len(problems) != 2 {
+		t.Fatalf("Saved: %+v, problems %v, %v", graphs, problems, err)
+	}
+	wantError(t, "a copied store", problems[0], abi.Storage, used, "copy.db.orphan")
+	wantError(t, "a text", problems[1], abi.Storage, "text.db.orphan")
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	unchanged(t, used+orphanSuffix, content)
+	unchanged(t, filepath.Join(stores, "text.db.orphan"), []byte("precious"))
+	for name, want := range map[string]bool{"unused.db": false, "half.db.new": false, "notes.txt": true, "copy.db": false} {
+		if _, err := os.Stat(filepath.Join(stores, name)); (err == nil) != want {
+			t.Errorf("%s: %v, want it to be there: %v", name, err, want)
+		}
+	}
+}
+
+func TestLostCatalogue(t *testing.T) {
+	dir, paths := filled(t, 1)
+	if err := os.Remove(filepath.Join(dir, catalogName)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(t.Context(), dir, Options{})
+	wantError(t, "opening without the catalogue", err, abi.Storage, catalogName)
+	if _, err := os.Stat(paths[0]); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMigration opens files of an older version.
+func TestMigration(t *testing.T) {
+	dir, paths := filled(t, 1)
+	first, err := fs.ReadFile(storeSchema.migrations, "00001_store.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := newSchema("a session store", storeSchema.applicationID, 2, fstest.MapFS{
+		"00001_store.sql": {Data: first},
+		"00002_more.sql":  {Data: []byte("-- +goose Up\nPRAGMA user_version = 2;\nALTER TABLE event ADD COLUMN more TEXT;\n")},
+	})
+	wantError(t, "reading an older file", next.requireCurrent(paths[0], readOnly), abi.Unsupported, "version 1", "version 2")
+	for range 2 { // the second time there is nothing to do
+		if err := next.upgrade(t.Context(), paths[0]); err != nil {
+			t.Fatal(err)
+		}
+		if err := next.requireCurrent(paths[0], readWrite); err != nil {
+			t.Error(err)
+		}
+	}
+	execute(t, paths[0], "UPDATE event SET more = 'x'")
+	if err := storeSchema.requireCurrent(paths[0]+".v1", readWrite); err != nil {
+		t.Errorf("the original: %v", err)
+	}
+	wantError(t, "opening it with the older program", storeSchema.upgrade(t.Context(), paths[0]), abi.Unsupported, "version 2", "up to 1")
+	d := mustOpen(t, dir)
+	defer d.Close()
+	if _, problems, err := d.Saved(t.Context()); err != nil || len(problems) != 1 {
+		t.Errorf("problems %v, %v", problems, err)
+	}
+}
+
+// TestView reads a directory beside the process that owns it, and after.
+func TestView(t *testing.T) {
+	d := mustOpen(t, t.TempDir())
+	s := createStore(t, d)
+	v, err := OpenReadOnly(t.Context(), d.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	check := func(n int) {
+		t.Helper()
+		events, err := v.History(t.Context(), s.info.Session, engine.HistoryQuery{Newest: true})
+		wantSeqs(t, events, err, n)
+		infos, err := v.Sessions(t.Context())
+		if err != nil || len(infos) != 1 || infos[0].Events != int64(n) || infos[0].Bytes == 0 {
+			t.Errorf("Sessions: %+v, %v", infos, err)
+		}
+		g, err := v.Saved(t.Context(), s.info.Session)
+		if err != nil || len(g.Cursors) != 1 || g.Cursors[0].Seq != uint64(n) {
+			t.Errorf("Saved: %+v, %v", g, err)
+		}
+		if line, err := v.Lineage(t.Context(), s.info.Session); err != nil || len(line) != 1 {
+			t.Errorf("Lineage: %+v, %v", line, err)
+		}
+	}
+	logged(s, 1, 10)
+	if err := s.Wait(t.Context(), 10); err != nil {
+		t.Fatal(err)
+	}
+	check(10)
+	logged(s, 11, 20)
+	if err := s.Wait(t.Context(), 20); err != nil {
+		t.Fatal(err)
+	}
+	check(20)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check(20)
+	_, err = v.History(t.Context(), "nowhere", engine.HistoryQuery{})
+	wantError(t, "an unknown session", err, abi.NotFound)
+}
+
+// TestImmutable reads files in the way that is used for media which cannot be
+// written to.
+func TestImmutable(t *testing.T) {
+	dir, paths := filled(t, 1)
+	if err := storeSchema.requireCurrent(paths[0], immutable); err != nil {
+		t.Fatal(err)
+	}
+	k, err := openCatalog(filepath.Join(dir, catalogName), immutable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &View{catalog: k}
+	defer v.Close()
+	r, err := openReader(paths[0], immutable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	events, err := r.history(t.Context(), engine.HistoryQuery{})
+	wantSeqs(t, events, err, 10)
+	if left, err := filepath.Glob(paths[0] + "-*"); err != nil || len(left) > 0 {
+		t.Errorf("reading left %v; %v", left, err)
+	}
+}
+
+// TestStrangePaths has characters that mean something in a URI or a pattern.
+func TestStrangePaths(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), `a b?c=d&mode=memory#%41[x]*'ü`))
+	s := createStore(t, d)
+	logged(s, 1, 10)
+	if err := s.Wait(t.Context(), 10); err != nil {
+		t.Fatal(err)
+	}
+	children, err := d.Cut(t.Context(), splitOf(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := children[1].History(t.Context(), engine.HistoryQuery{})
+	wantSeqs(t, events, err, 10)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := mustOpen(t, d.dir).Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestViews compares the SQL views with what the store says.
+func TestViews(t *testing.T) {
+	d := mustOpen(t, t.TempDir())
+	s := createStore(t, d)
+	var want []string
+	for i, k := range engine.EventKinds() {
+		id := engine.EventID{Origin: s.Origin(), Seq: uint64(i + 1)}
+		cause := engine.EventID{Origin: engine.Origin{0xab}, Seq: uint64(i + 1)}
+		s.Append(&engine.Record{Events: []engine.Event{{ID: id, Time: int64(i), Kind: k, Graph: "g", Turn: id, Cause: cause}}})
+		want = append(want, strings.Join([]string{id.String(), k.String(), id.String(), cause.String()}, " "))
+	}
+	s.Append(&engine.Record{
+		Cursors: []engine.CursorRow{{Reader: "a", Channel: "c", Seq: 3}, {Reader: "b", Channel: "c", Seq: 3, Until: 5}},
+		Heads:   []engine.HeadRow{{Channel: "c", Seq: 9}}, Channels: []engine.ChannelRow{{ID: "c", Name: "leads"}},
+		Creatures: []engine.CreatureRow{{ID: "a", Name: "ann"}}, State: []engine.StateRow{{Creature: "a", Key: "k", Value: []byte("v")}},
+	})
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	session := string(s.info.Session)
+	for query, want := range map[string][]string{
+		"SELECT id || ' ' || kind || ' ' || turn || ' ' || cause FROM events ORDER BY ts":             want,
+		"SELECT reader || ' ' || seq || ' ' || pending FROM cursors ORDER BY reader":                  {"a 3 6", "b 3 2"},
+		"SELECT name || ' ' || head FROM channels":                                                    {"leads 9"},
+		"SELECT name FROM creatures":                                                                  {"ann"},
+		"SELECT creature || ' ' || key || ' ' || value FROM state":                                    {"a k v"},
+		"SELECT session || ' ' || coalesce(parent, '-') || ' ' || merged_at || split_at FROM lineage": {session + " - 00"},
+	} {
+		got := column(t, s.path, query)
+		if strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("%s:\n%s\nwant\n%s", query, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+	if got := column(t, d.catalog.path, "SELECT session || ' ' || live FROM sessions"); len(got) != 1 || got[0] != session+" 1" {
+		t.Errorf("sessions: %q", got)
+	}
+}
+
+func column(t *testing.T, path, query string) (out []string) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", dataSource(path, readOnly))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	err = each(context.Background(), db, func(scan func(...any) error) error {
+		var s string
+		err := scan(&s)
+		out = append(out, s)
+		return err
+	}, query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

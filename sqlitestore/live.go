@@ -1,0 +1,80 @@
+package sqlitestore
+
+import (
+	"context"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// meta reads the free metadata.
+func (r *reader) meta(ctx context.Context) (map[string]string, error) {
+	out := map[string]string{}
+	err := each(ctx, r.db, func(scan func(...any) error) error {
+		var key, value string
+		if err := scan(&key, &value); err != nil {
+			return err
+		}
+		out[key] = value
+		return nil
+	}, "SELECT key, value FROM meta")
+	return out, err
+}
+
+// collect appends a row to out for every row of a query.
+func collect[R any](ctx context.Context, r *reader, out *[]R, fields func(*R) []any, query string) error {
+	return each(ctx, r.db, func(scan func(...any) error) error {
+		var row R
+		if err := scan(fields(&row)...); err != nil {
+			return err
+		}
+		*out = append(*out, row)
+		return nil
+	}, query)
+}
+
+// signed lets numbers above the middle of their range through, which SQLite
+// keeps as negative ones.
+type signed struct{ to *uint64 }
+
+// Scan takes an integer.
+func (s signed) Scan(value any) error {
+	n, _ := value.(int64)
+	*s.to = uint64(n)
+	return nil
+}
+
+// liveRows reads everything that is live but states, which are read when they
+// are needed.
+func (r *reader) liveRows(ctx context.Context, g *engine.SavedGraph) (err error) {
+	if g.Meta, err = r.meta(ctx); err != nil {
+		return err
+	}
+	if err := collect(ctx, r, &g.Creatures, func(c *engine.CreatureRow) []any {
+		return []any{&c.ID, &c.Name, &c.Deployment, &c.Address, signed{&c.Born}, &c.Parent, &c.Privileged, &c.Root, &c.Stopped, &c.Started, &c.Module, &c.SHA256, &c.Spec}
+	}, "SELECT id, name, deployment, address, born, parent, privileged, root, stopped, started, module, sha256, spec FROM creature ORDER BY born, id"); err != nil {
+		return err
+	}
+	if err := collect(ctx, r, &g.Channels, func(c *engine.ChannelRow) []any {
+		return []any{&c.ID, &c.Name, &c.Description, &c.Deployment, &c.Address, signed{&c.Born}, &c.Report, &c.Inbox}
+	}, "SELECT id, name, description, deployment, address, born, report, inbox FROM channel ORDER BY born, id"); err != nil {
+		return err
+	}
+	if err := collect(ctx, r, &g.Heads, func(h *engine.HeadRow) []any {
+		return []any{&h.Channel, signed{&h.Seq}}
+	}, "SELECT channel, seq FROM head ORDER BY channel"); err != nil {
+		return err
+	}
+	if err := collect(ctx, r, &g.Edges, func(e *engine.EdgeRow) []any {
+		return []any{&e.Creature, &e.Channel, &e.Direction, &e.Alias, signed{&e.Order}}
+	}, "SELECT creature, channel, direction, alias, ord FROM edge ORDER BY ord, creature, channel, direction"); err != nil {
+		return err
+	}
+	if err := collect(ctx, r, &g.Cursors, func(c *engine.CursorRow) []any {
+		return []any{&c.Reader, &c.Channel, signed{&c.Seq}, signed{&c.Until}}
+	}, "SELECT reader, channel, seq, until FROM cursor ORDER BY reader, channel"); err != nil {
+		return err
+	}
+	return collect(ctx, r, &g.Producers, func(p *engine.ProducerRow) []any {
+		return []any{&p.Channel, &p.Producer, signed{&p.Offset}}
+	}, "SELECT channel, producer, offset FROM producer ORDER BY channel, producer")
+}

@@ -1,0 +1,102 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+const (
+	isMessage = "kind IN (1, 23)" // engine.EventChannelMessage, engine.EventDirectMessage
+
+	// indexBatch is how many messages may wait to be indexed. More make the
+	// index cheaper by the message; fewer keep the pause of one batch, and the
+	// scan of those who read the end of a channel, at a millisecond or so.
+	indexBatch = 4096
+)
+
+// messages reads the index, and then what is too new to be in it. Numbers of a
+// channel rise with its log, so the latter come after the former.
+func (r *reader) messages(ctx context.Context, channel engine.ChannelID, after, until uint64, limit int) (events []engine.Event, err error) {
+	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // both see one snapshot
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, endRead(tx)) }()
+	if until == 0 {
+		until = 1<<63 - 1
+	}
+	if limit <= 0 {
+		limit = -1
+	}
+	packed, err := scanEvents(ctx, tx, "SELECT "+eventFields+" FROM event WHERE id IN "+
+		"(SELECT event FROM message WHERE channel = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?) ORDER BY seq",
+		string(channel), int64(after), int64(until), limit)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(packed); n > 0 {
+		after = packed[n-1].Seq
+	}
+	if len(packed) != limit && after < until {
+		newest, err := scanEvents(ctx, tx, "SELECT "+eventFields+" FROM event WHERE id > (SELECT through FROM indexed) AND "+
+			isMessage+" AND channel = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+			string(channel), int64(after), int64(until), max(limit-len(packed), -1))
+		if err != nil {
+			return nil, err
+		}
+		packed = append(packed, newest...)
+	}
+	return r.unpackAll(ctx, tx, packed)
+}
+
+// endRead ends a transaction that has only read; one whose context has ended
+// is over already.
+func endRead(tx *sql.Tx) error {
+	if err := tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return nil
+}
+
+// loadIndex finds out how far the index lags behind.
+func (w *writer) loadIndex() error {
+	n, _, err := w.c.integer("SELECT count(*) FROM event WHERE id > (SELECT through FROM indexed) AND " + isMessage)
+	w.unindexed = int(n)
+	return err
+}
+
+// index brings the index up to date once enough messages wait for it, within
+// the transaction that appends the last of them. Every event that is appended
+// has a higher packed id than all before, because an origin that starts to
+// write gets the next number.
+func (w *writer) index(group []*engine.Record) error {
+	for _, r := range group {
+		for i := range r.Events {
+			if k := r.Events[i].Kind; k == engine.EventChannelMessage || k == engine.EventDirectMessage {
+				w.unindexed++
+			}
+		}
+	}
+	if w.unindexed < indexBatch {
+		return nil
+	}
+	if err := w.indexFrom("(SELECT through FROM indexed)", "0x7fffffffffffffff"); err != nil {
+		return err
+	}
+	return w.indexedAll()
+}
+
+// indexFrom indexes the events between two packed ids, both excluded.
+func (w *writer) indexFrom(low, high string) error {
+	return w.c.exec("INSERT OR IGNORE INTO main.message (channel, seq, event) SELECT channel, seq, id FROM main.event WHERE id > " + low +
+		" AND id < " + high + " AND " + isMessage + " AND channel IS NOT NULL AND seq IS NOT NULL ORDER BY channel, seq")
+}
+
+// indexedAll says that every event is in the index.
+func (w *writer) indexedAll() error {
+	w.unindexed = 0
+	return w.c.exec("UPDATE main.indexed SET through = coalesce((SELECT max(id) FROM main.event), 0)")
+}

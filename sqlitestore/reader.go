@@ -1,0 +1,166 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// readConnections bounds the connections that read one store at a time.
+const readConnections = 4
+
+const eventFields = "id, ts, kind, coalesce(graph, ''), coalesce(creature, ''), coalesce(turn, 0), coalesce(attempt, 0), " +
+	"coalesce(channel, ''), coalesce(seq, 0), headers, payload, coalesce(cause, 0)"
+
+// reader reads one store's file. Its methods may be called by any goroutine.
+type reader struct {
+	path string
+	db   *sql.DB
+
+	mu      sync.Mutex
+	origins map[int64]engine.Origin // rows of the origin table, which never change
+}
+
+func openReader(path string, mode fileMode) (*reader, error) {
+	db, err := openPool(path, mode, readConnections)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{path: path, db: db, origins: map[int64]engine.Origin{}}, nil
+}
+
+func (r *reader) close() error { return r.db.Close() }
+
+// querier is a pool of connections, or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// each calls row for every row of a query.
+func each(ctx context.Context, q querier, row func(scan func(...any) error) error, query string, args ...any) error {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		if err := row(rows.Scan); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}
+
+func (r *reader) state(ctx context.Context, creature engine.CreatureID) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	err := each(ctx, r.db, func(scan func(...any) error) error {
+		var key string
+		var value []byte
+		if err := scan(&key, &value); err != nil {
+			return err
+		}
+		out[key] = value
+		return nil
+	}, "SELECT key, value FROM state_value WHERE creature = ?", string(creature))
+	return out, err
+}
+
+// packedEvent is an event whose ids are still in the form of the file.
+type packedEvent struct {
+	engine.Event
+	id, turn, cause int64
+}
+
+func scanEvents(ctx context.Context, q querier, query string, args ...any) ([]packedEvent, error) {
+	var out []packedEvent
+	err := each(ctx, q, func(scan func(...any) error) error {
+		var e packedEvent
+		var seq int64
+		if err := scan(&e.id, &e.Time, &e.Kind, &e.Graph, &e.Creature, &e.turn, &e.Attempt,
+			&e.Channel, &seq, &e.Headers, &e.Payload, &e.cause); err != nil {
+			return err
+		}
+		e.Seq = uint64(seq)
+		out = append(out, e)
+		return nil
+	}, query, args...)
+	return out, err
+}
+
+// unpackAll gives events their ids.
+func (r *reader) unpackAll(ctx context.Context, q querier, packed []packedEvent) ([]engine.Event, error) {
+	out := make([]engine.Event, len(packed))
+	for i := range packed {
+		p := &packed[i]
+		out[i] = p.Event
+		for _, field := range []struct {
+			to   *engine.EventID
+			from int64
+		}{{&out[i].ID, p.id}, {&out[i].Turn, p.turn}, {&out[i].Cause, p.cause}} {
+			id, err := r.unpack(ctx, q, field.from)
+			if err != nil {
+				return nil, err
+			}
+			*field.to = id
+		}
+	}
+	return out, nil
+}
+
+func (r *reader) unpack(ctx context.Context, q querier, packed int64) (engine.EventID, error) {
+	if packed == 0 {
+		return engine.EventID{}, nil
+	}
+	origin, err := r.originOf(ctx, q, packed>>seqBits)
+	return engine.EventID{Origin: origin, Seq: uint64(packed & seqMask)}, err
+}
+
+func (r *reader) originOf(ctx context.Context, q querier, no int64) (engine.Origin, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if o, ok := r.origins[no]; ok {
+		return o, nil
+	}
+	err := each(ctx, q, func(scan func(...any) error) error {
+		var no int64
+		var uuid []byte
+		if err := scan(&no, &uuid); err != nil {
+			return err
+		}
+		r.origins[no] = engine.Origin(uuid)
+		return nil
+	}, "SELECT no, uuid FROM origin")
+	if err != nil {
+		return engine.Origin{}, err
+	}
+	if o, ok := r.origins[no]; ok {
+		return o, nil
+	}
+	return engine.Origin{}, errors.New("an event refers to an origin that the file does not have")
+}
+
+// numberOf answers the packed form of an id; 0 when the file does not know its
+// origin.
+func numberOf(ctx context.Context, q querier, id engine.EventID) (packed int64, err error) {
+	err = each(ctx, q, func(scan func(...any) error) error {
+		var no int64
+		if err := scan(&no); err != nil {
+			return err
+		}
+		packed = no<<seqBits | int64(id.Seq&seqMask)
+		return nil
+	}, "SELECT no FROM origin WHERE uuid = ?", id.Origin[:])
+	return packed, err
+}
+
+// count answers how many events there are. Numbers within an origin have no
+// gaps, so that it takes two look-ups per origin.
+func (r *reader) count(ctx context.Context) (n int64, err error) {
+	spans, err := r.spans(ctx, r.db)
+	for _, s := range spans {
+		n += s.high - s.low + 1
+	}
+	return n, err
+}

@@ -1,0 +1,210 @@
+package sqlitestore
+
+import (
+	"context"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+const (
+	// maxGroup is how many records one transaction takes: beyond that a commit
+	// gets no cheaper by the record, and those who wait get later answers.
+	maxGroup = 512
+	// linger is how long the writer waits for a group to fill up. It only does
+	// so when the last group had company: a single producer gains nothing.
+	linger = 200 * time.Microsecond
+
+	firstRetry = 20 * time.Millisecond
+	lastRetry  = 2 * time.Second
+)
+
+// run writes the queue until the store is closed.
+func (s *Store) run() {
+	defer close(s.done)
+	if s.w.unused && !s.write(nil) {
+		return
+	}
+	last := 0
+	for {
+		taken, ok := s.take(last)
+		if !ok {
+			return
+		}
+		for len(taken) > 0 {
+			group := taken[:min(len(taken), maxGroup)]
+			if !s.write(group) {
+				return
+			}
+			last = len(group)
+			clear(group) // the queue must not keep what is written
+			taken = taken[last:]
+		}
+	}
+}
+
+// take waits for records and takes them all. It answers false when there are
+// none and the store is to be closed.
+func (s *Store) take(last int) ([]*engine.Record, bool) {
+	for {
+		s.mu.Lock()
+		switch {
+		case len(s.queue) > 0:
+			if last > 1 && len(s.queue) < last && s.stop == running && s.parking == nil {
+				s.expected = last
+				s.mu.Unlock()
+				s.linger()
+				s.mu.Lock()
+				s.expected = 0
+			}
+			taken := s.queue
+			s.queue = make([]*engine.Record, 0, len(taken))
+			s.mu.Unlock()
+			return taken, true
+		case s.stop != running:
+			s.mu.Unlock()
+			return nil, false
+		case s.parking != nil:
+			parked, resumed := s.parking, s.resumed
+			s.parking = nil
+			s.mu.Unlock()
+			close(parked)
+			<-resumed
+			continue
+		}
+		s.mu.Unlock()
+		select {
+		case <-s.wake:
+		case <-s.stopping:
+		}
+	}
+}
+
+func (s *Store) linger() {
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.filled:
+	case <-s.stopping:
+	}
+}
+
+// write writes a group, as often as it takes. It answers false when it gave up
+// because the store is to be closed.
+func (s *Store) write(group []*engine.Record) bool {
+	err := s.w.commit(group)
+	if err != nil {
+		err = s.retry(group, err)
+	}
+	if err != nil {
+		s.lastErr = err
+		return false
+	}
+	s.acknowledge(group)
+	return true
+}
+
+// retry reopens the file and looks whether the group is there after all, and
+// writes the same records again if not, until one or the other succeeds.
+func (s *Store) retry(group []*engine.Record, err error) error {
+	pauses := &backoff.ExponentialBackOff{InitialInterval: firstRetry, MaxInterval: lastRetry, Multiplier: 2, RandomizationFactor: 0.3}
+	pauses.Reset()
+	for {
+		s.fail(storageError("append", s.path, err))
+		lastTry := !s.pause(pauses.NextBackOff())
+		var present bool
+		if err = s.w.reopen(); err == nil {
+			present, err = s.w.holds(group)
+		}
+		if err == nil && !present {
+			err = s.w.commit(group)
+		}
+		if err == nil {
+			s.err.Store(nil)
+			return nil
+		}
+		if lastTry {
+			return storageError("close", s.path, err)
+		}
+	}
+}
+
+// pause waits before the next try; false says that the next one is the last.
+func (s *Store) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.stopping:
+		return false
+	}
+}
+
+func (s *Store) fail(err error) {
+	s.err.Store(&err)
+	s.durable.fail(err)
+	s.written.fail(err)
+	s.tell()
+}
+
+// acknowledge says that a group is written, and gives its room back.
+func (s *Store) acknowledge(group []*engine.Record) {
+	var size int64
+	seq := s.durable.reached.Load()
+	for _, r := range group {
+		size += recordSize(r)
+		if n := len(r.Events); n > 0 {
+			seq = r.Events[n-1].ID.Seq
+		}
+	}
+	s.mu.Lock()
+	s.bytes -= size
+	if s.room != nil && s.bytes < s.maxBytes {
+		close(s.room)
+		s.room = nil
+	}
+	s.mu.Unlock()
+	s.written.advance(s.written.reached.Load() + uint64(len(group)))
+	s.durable.advance(seq)
+	s.tell()
+	s.dir.checkpoints.wrote(s.path, size)
+}
+
+// park waits until everything is written, and has the writer stand still. What
+// is appended from then on stays queued. It ends with resume or Close.
+func (s *Store) park(ctx context.Context) error {
+	if err := s.flush(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if s.stop != running {
+		s.mu.Unlock()
+		return stopped("cut", s.path)
+	}
+	parked := make(chan struct{})
+	s.parking, s.resumed = parked, make(chan struct{})
+	s.mu.Unlock()
+	nudge(s.wake)
+	select {
+	case <-parked:
+		return nil
+	case <-ctx.Done():
+		s.resume()
+		return ctx.Err()
+	}
+}
+
+// resume lets a parked writer go on.
+func (s *Store) resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.parking = nil
+	if s.resumed != nil {
+		close(s.resumed)
+		s.resumed = nil
+	}
+}

@@ -1,0 +1,125 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// Saved lists the live stores. Among the problems are files that have been set
+// aside because the catalogue does not know them. A store that cannot be read
+// is left as it is, and named.
+func (d *Directory) Saved(ctx context.Context) (graphs []engine.SavedGraph, problems []error, err error) {
+	problems = append(problems, d.problems...)
+	entries, err := d.catalog.entries()
+	if err != nil {
+		return nil, nil, storageError("open", d.catalog.path, err)
+	}
+	for _, e := range entries {
+		if !e.Live {
+			continue
+		}
+		err := storeSchema.upgrade(ctx, e.Path)
+		var g engine.SavedGraph
+		if err == nil {
+			g, err = savedGraph(ctx, e, readWrite)
+		}
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if err != nil {
+			problems = append(problems, storageError("open", e.Path, err))
+			continue
+		}
+		graphs = append(graphs, g)
+	}
+	return graphs, problems, nil
+}
+
+func savedGraph(ctx context.Context, e entry, mode fileMode) (g engine.SavedGraph, err error) {
+	r, err := openReader(e.Path, mode)
+	if err != nil {
+		return g, err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	g = engine.SavedGraph{Session: e.Session, Graph: e.Graph, Born: e.born, Durability: e.Durability, Path: e.Path}
+	return g, r.liveRows(ctx, &g)
+}
+
+// tidy deals with files that the catalogue does not know: what is left of cuts
+// and creations that did not happen.
+func (d *Directory) tidy() error {
+	entries, err := d.catalog.entries()
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, e := range entries {
+		known[e.Path] = true
+	}
+	dir := filepath.Join(d.dir, storesName)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name())
+		switch {
+		case known[path]:
+		case strings.HasSuffix(path, storeSuffix+partialSuffix):
+			err = os.Remove(path)
+		case strings.HasSuffix(path, storeSuffix):
+			err = d.tidyStore(path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidyStore deletes a file that was never used and sets aside any other.
+func (d *Directory) tidyStore(path string) error {
+	if unused(path) {
+		return removeDatabase(path)
+	}
+	for _, suffix := range databaseSuffixes {
+		err := os.Rename(path+suffix, path+orphanSuffix+suffix)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	d.problems = append(d.problems, &abi.Error{
+		Code:    abi.Storage,
+		Op:      "open",
+		Message: fmt.Sprintf("%s is not in the catalogue; it has been set aside as %s", path, filepath.Base(path)+orphanSuffix),
+		Remedy:  "remove it if you do not need it",
+		IDs:     map[string]string{"path": path + orphanSuffix},
+	})
+	return nil
+}
+
+// unused reports whether a file carries the mark under which every store is
+// made, and which its first record after the catalogue's consent removes.
+func unused(path string) bool {
+	if _, err := storeSchema.age(path, readOnly); err != nil {
+		return false
+	}
+	c, err := openConn(path, readOnly)
+	if err != nil {
+		return false
+	}
+	_, marked, err := c.integer("SELECT 1 FROM store WHERE key = 'unused'")
+	return errors.Join(err, c.close()) == nil && marked
+}
+
+// globEscape keeps the characters of a path from being taken for a pattern.
+func globEscape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}

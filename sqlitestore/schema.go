@@ -1,0 +1,198 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+//go:embed schema
+var schemaFiles embed.FS
+
+// schema is the layout of one kind of file: migrations from an empty file to
+// the newest version. A migration sets user_version to its own number.
+type schema struct {
+	what          string // as it is called in messages
+	applicationID int64
+	version       int64
+	migrations    fs.FS
+	// template is the content of a new, empty file. Migrations are run once in
+	// a process to make it, instead of once per file.
+	template func() ([]byte, error)
+}
+
+var (
+	storeSchema   = newSchema("a session store", 0x54455253, 1, subdirectory("schema/store"))
+	catalogSchema = newSchema("a session catalogue", 0x54455243, 1, subdirectory("schema/catalog"))
+)
+
+func newSchema(what string, applicationID, version int64, migrations fs.FS) *schema {
+	s := &schema{what: what, applicationID: applicationID, version: version, migrations: migrations}
+	s.template = sync.OnceValues(s.build)
+	return s
+}
+
+// subdirectory cannot fail for a path that is valid, and ours are constants.
+func subdirectory(path string) fs.FS {
+	sub, err := fs.Sub(schemaFiles, path)
+	if err != nil {
+		return schemaFiles
+	}
+	return sub
+}
+
+func (s *schema) build() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "terrarium-schema-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "template.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		return nil, err
+	}
+	c, err := openConn(path, readWrite)
+	if err != nil {
+		return nil, err
+	}
+	// The journal mode is written into the file, so every copy has it.
+	if err := errors.Join(c.exec("PRAGMA journal_mode = WAL"), c.close()); err != nil {
+		return nil, err
+	}
+	if err := s.migrate(context.Background(), path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+func (s *schema) migrate(ctx context.Context, path string) (err error) {
+	db, err := sql.Open("sqlite3", dataSource(path, readWrite)+"&_synchronous=FULL")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	db.SetMaxOpenConns(1)
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, s.migrations,
+		goose.WithTableName("schema_migration"), goose.WithLogger(goose.NopLogger()), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return err
+	}
+	_, err = provider.Up(ctx)
+	return err
+}
+
+// age reads whose a file is and which version it has, and refuses what this
+// program cannot read. Nothing is written.
+func (s *schema) age(path string, mode fileMode) (version int64, err error) {
+	c, err := openConn(path, mode)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	application, _, err := c.integer("PRAGMA application_id")
+	if err != nil {
+		return 0, err
+	}
+	if version, _, err = c.integer("PRAGMA user_version"); err != nil {
+		return 0, err
+	}
+	switch {
+	case application != s.applicationID:
+		return 0, &abi.Error{
+			Code:    abi.Storage,
+			Op:      "open",
+			Message: fmt.Sprintf("%s is a SQLite database of another application, not %s", path, s.what),
+			Remedy:  "move it away or use another directory; it has been left as it is",
+			IDs:     map[string]string{"path": path},
+		}
+	case version > s.version:
+		return 0, &abi.Error{
+			Code:    abi.Unsupported,
+			Op:      "open",
+			Message: fmt.Sprintf("%s has version %d, and this program reads versions up to %d", path, version, s.version),
+			Remedy:  "use the newer program that wrote it; the file has been left as it is",
+			IDs:     map[string]string{"path": path},
+		}
+	}
+	return version, nil
+}
+
+// upgrade brings an older file to the newest version and keeps the original
+// beside it, as <path>.v<version>.
+func (s *schema) upgrade(ctx context.Context, path string) error {
+	// A connection that may write would empty a write-ahead log into a file
+	// that may turn out not to be ours.
+	version, err := s.age(path, readOnly)
+	if err != nil || version == s.version {
+		return err
+	}
+	if err := keepOriginal(path, fmt.Sprintf("%s.v%d", path, version)); err != nil {
+		return err
+	}
+	if err := s.migrate(ctx, path); err != nil {
+		return fmt.Errorf("bringing it from version %d to %d: %w", version, s.version, err)
+	}
+	return nil
+}
+
+// keepOriginal copies a database to a file that stands alone. An unfinished
+// copy never has the final name.
+func keepOriginal(path, original string) (err error) {
+	if _, err := os.Stat(original); err == nil {
+		return nil // made by an attempt that was interrupted while migrating
+	}
+	partial := original + ".partial"
+	if err := os.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	c, err := openConn(path, readWrite)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(c.exec("VACUUM INTO ?", partial), c.close()); err != nil {
+		return err
+	}
+	if err := syncPath(partial); err != nil {
+		return err
+	}
+	if err := os.Rename(partial, original); err != nil {
+		return err
+	}
+	return syncPath(filepath.Dir(original))
+}
+
+// requireCurrent refuses a file that a reader cannot bring up to date.
+func (s *schema) requireCurrent(path string, mode fileMode) error {
+	version, err := s.age(path, mode)
+	if err == nil && version < s.version {
+		return &abi.Error{
+			Code:    abi.Unsupported,
+			Op:      "open",
+			Message: fmt.Sprintf("%s has version %d, and reading needs version %d", path, version, s.version),
+			Remedy:  "open its directory for writing once, which brings it up to date",
+			IDs:     map[string]string{"path": path},
+		}
+	}
+	return err
+}
+
+// syncPath makes a file or the entries of a directory durable. It must not be
+// used on a database that is open in this process: closing the descriptor would
+// drop SQLite's locks.
+func syncPath(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

@@ -1,0 +1,22 @@
+package sqlitestore_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/storetest"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+func TestStorage(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	storetest.Run(t, func(t *testing.T, dir string) engine.Storage {
+		d, err := sqlitestore.Open(t.Context(), dir, sqlitestore.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	})
+}

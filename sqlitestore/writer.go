@@ -1,0 +1,292 @@
+package sqlitestore
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+const (
+	// seqBits is how much of a packed event id is the number within the
+	// origin; what is left is enough for eight million origins.
+	seqBits = 40
+	seqMask = 1<<seqBits - 1
+
+	// checkpointPages is when SQLite itself checkpoints inside a commit. It
+	// is a safety net: the directory's checkpointer comes long before.
+	checkpointPages = 16_384
+	// walLimit is the size to which an emptied write-ahead log is cut back.
+	walLimit = 16 << 20
+)
+
+// writer writes records into one file. It is used by one goroutine at a time.
+type writer struct {
+	path       string
+	durability engine.Durability
+	own        engine.Origin
+	hooks      hooks
+
+	c       *conn
+	st      statements
+	origins map[engine.Origin]int64 // the numbers of this file
+	last    int64                   // the highest of them
+	pending batch
+	// unused says that the file still carries the mark of an unused file,
+	// which the next commit removes.
+	unused    bool
+	unindexed int // messages behind the end of the index
+}
+
+// hooks lets tests make the disk fail. The functions may be nil.
+type hooks struct {
+	opened     func(c *conn) error
+	committing func(path string) error // before COMMIT; an error rolls back
+	committed  func(path string) error // after COMMIT; an error hides the success
+}
+
+func openWriter(path string, durability engine.Durability, own engine.Origin, h hooks) (*writer, error) {
+	w := &writer{path: path, durability: durability, own: own, hooks: h}
+	if err := w.open(); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
+}
+
+// open connects. After an error, close must be called.
+func (w *writer) open() (err error) {
+	if w.c, err = openConn(w.path, readWrite); err != nil {
+		return err
+	}
+	// Set explicitly: the driver's default in the presence of a write-ahead
+	// log is not safe against power loss.
+	synchronous := "FULL"
+	if w.durability == engine.Normal {
+		synchronous = "NORMAL"
+	}
+	for _, pragma := range []string{
+		"PRAGMA synchronous = " + synchronous,
+		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", checkpointPages),
+		fmt.Sprintf("PRAGMA journal_size_limit = %d", walLimit),
+	} {
+		if err := w.c.exec(pragma); err != nil {
+			return err
+		}
+	}
+	if w.hooks.opened != nil {
+		if err := w.hooks.opened(w.c); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(w.loadOrigins(), w.loadIndex()); err != nil {
+		return err
+	}
+	if _, w.unused, err = w.c.integer("SELECT 1 FROM store WHERE key = 'unused'"); err != nil {
+		return err
+	}
+	return w.st.prepare(w.c)
+}
+
+func (w *writer) close() error {
+	if w.c == nil {
+		return nil
+	}
+	err := errors.Join(w.st.close(), w.c.rollback(), w.c.close())
+	w.c = nil
+	return err
+}
+
+// reopen starts afresh after an error, of which nobody knows how much of it
+// reached the disk.
+func (w *writer) reopen() error {
+	_ = w.close() // the connection is given up, whatever it says
+	w.pending.reset()
+	return w.open()
+}
+
+func (w *writer) loadOrigins() error {
+	w.origins, w.last = map[engine.Origin]int64{}, 0
+	return w.c.query("SELECT no, uuid FROM origin", nil, func(v []driver.Value) error {
+		no, uuid := v[0].(int64), v[1].([]byte)
+		w.origins[engine.Origin(uuid)] = no
+		w.last = max(w.last, no)
+		return nil
+	})
+}
+
+// pack turns an id into the form it has in this file. An origin that the file
+// does not know yet gets a number.
+func (w *writer) pack(id engine.EventID) (int64, error) {
+	no, ok := w.origins[id.Origin]
+	if !ok {
+		no = w.last + 1
+		if err := w.st.origin.run(no, id.Origin[:]); err != nil {
+			return 0, err
+		}
+		w.origins[id.Origin], w.last = no, no
+	}
+	if id.Seq == 0 || id.Seq > seqMask {
+		return 0, &abi.Error{Code: abi.Internal, Op: "append", Message: fmt.Sprintf("event id %s is out of range", id)}
+	}
+	return no<<seqBits | int64(id.Seq), nil
+}
+
+// packRef is pack for a reference, which may be absent.
+func (w *writer) packRef(id engine.EventID) (driver.Value, error) {
+	if id.IsZero() {
+		return nil, nil
+	}
+	return w.pack(id)
+}
+
+// commit writes a group of records in one transaction. After an error it is
+// unknown whether the group was written; see reopen and holds.
+func (w *writer) commit(group []*engine.Record) error {
+	if err := w.c.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	if err := w.apply(group); err != nil {
+		return err
+	}
+	if w.unused {
+		if err := w.c.exec("DELETE FROM store WHERE key = 'unused'"); err != nil {
+			return err
+		}
+	}
+	if w.hooks.committing != nil {
+		if err := w.hooks.committing(w.path); err != nil {
+			return err
+		}
+	}
+	if err := w.c.exec("COMMIT"); err != nil {
+		return err
+	}
+	w.unused = false
+	if w.hooks.committed != nil {
+		return w.hooks.committed(w.path)
+	}
+	return nil
+}
+
+// apply writes records within a transaction.
+func (w *writer) apply(group []*engine.Record) error {
+	if err := w.insertEvents(group); err != nil {
+		return err
+	}
+	if err := w.index(group); err != nil {
+		return err
+	}
+	for _, r := range group {
+		if err := w.drop(&r.Drop); err != nil {
+			return err
+		}
+		if err := w.writeRare(r); err != nil {
+			return err
+		}
+		w.pending.add(r)
+	}
+	return w.flush()
+}
+
+// insertEvents writes the events of all records, several with one statement.
+func (w *writer) insertEvents(group []*engine.Record) error {
+	n := 0
+	for _, r := range group {
+		for i := range r.Events {
+			if r.Events[i].ID.Origin != w.own {
+				return &abi.Error{Code: abi.Internal, Op: "append", Message: fmt.Sprintf("event %s is not of the store's origin %s", r.Events[i].ID, w.own)}
+			}
+			if err := w.bindEvent(w.st.events.args[n*eventColumns:], &r.Events[i]); err != nil {
+				return err
+			}
+			if n++; n < eventsPerInsert {
+				continue
+			}
+			n = 0
+			if err := w.st.events.execute(); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range n {
+		for j := range eventColumns {
+			w.st.event.args[j].Value = w.st.events.args[i*eventColumns+j].Value
+		}
+		if err := w.st.event.execute(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) bindEvent(args []driver.NamedValue, e *engine.Event) error {
+	id, err := w.pack(e.ID)
+	if err != nil {
+		return err
+	}
+	turn, err := w.packRef(e.Turn)
+	if err != nil {
+		return err
+	}
+	cause, err := w.packRef(e.Cause)
+	if err != nil {
+		return err
+	}
+	args[0].Value = id
+	args[1].Value = e.Time
+	args[2].Value = int64(e.Kind)
+	args[3].Value = text(string(e.Graph))
+	args[4].Value = text(string(e.Creature))
+	args[5].Value = turn
+	args[6].Value = number(int64(e.Attempt))
+	args[7].Value = text(string(e.Channel))
+	args[8].Value = number(int64(e.Seq))
+	args[9].Value = blob(e.Headers)
+	args[10].Value = blob(e.Payload)
+	args[11].Value = cause
+	return nil
+}
+
+// text, number and blob store what does not apply as NULL.
+func text(s string) driver.Value {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func number(n int64) driver.Value {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
+func blob(b []byte) driver.Value {
+	if b == nil {
+		return nil
+	}
+	return b
+}
+
+// holds reports whether the group was written after all, once the file has
+// been reopened. A group without events answers no: writing its rows again
+// changes nothing.
+func (w *writer) holds(group []*engine.Record) (bool, error) {
+	for i := len(group) - 1; i >= 0; i-- {
+		events := group[i].Events
+		if len(events) == 0 {
+			continue
+		}
+		no, ok := w.origins[w.own]
+		if !ok {
+			return false, nil
+		}
+		id := no<<seqBits | int64(events[len(events)-1].ID.Seq)
+		_, found, err := w.c.integer("SELECT 1 FROM event WHERE id = ?", id)
+		return found, err
+	}
+	return false, nil
+}

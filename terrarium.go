@@ -1,0 +1,237 @@
+// Package terrarium runs creatures: sandboxed WebAssembly modules that talk
+// over named channels. Creatures joined by channels form a graph with one
+// environment and one session store; the graph changes while it runs.
+//
+// This package is the face for programs that embed it. It wires a Wasm host
+// (package host), session stores (package sqlitestore) and recipes (package
+// recipes) to an engine (package engine), and offers every operation as data
+// too ([Terrarium.Do], [Terrarium.Serve]).
+//
+//	t, err := terrarium.New(ctx, terrarium.Options{Dir: "session"})
+//	...
+//	defer t.Close(ctx)
+//	applied, err := t.Apply(ctx, "team.hcl", terrarium.RecipeOptions{})
+//	...
+//	_, err = t.Send(ctx, applied.Channels["channel.tasks"], terrarium.Outgoing{Payload: line})
+//
+// A [Terrarium] is an [engine.Engine] with everything that it needs; the
+// engine's methods are its methods.
+package terrarium
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/host"
+	"github.com/seed47132306/terrarium/plugins"
+	"github.com/seed47132306/terrarium/recipes"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+// Version is the version of the library and the command.
+const Version = "0.1.0"
+
+// The types that an embedding program meets most, under the names that they
+// have in package engine.
+type (
+	CreatureSpec = engine.CreatureSpec
+	WireSpec     = engine.WireSpec
+	CreatureID   = engine.CreatureID
+	ChannelID    = engine.ChannelID
+	GraphID      = engine.GraphID
+	SessionID    = engine.SessionID
+	Event        = engine.Event
+	Filter       = engine.Filter
+	Outgoing     = engine.Outgoing
+	Incoming     = engine.Incoming
+	Durability   = engine.Durability
+	Applied      = engine.Applied
+	Error        = abi.Error
+)
+
+// The durabilities of a session; see [engine.Durability].
+const (
+	Volatile = engine.Volatile
+	Normal   = engine.Normal
+	Full     = engine.Full
+)
+
+// Options configure a [Terrarium]. The zero value keeps nothing on disk.
+type Options struct {
+	// Dir is the session directory; it is made if it does not exist, and
+	// belongs to one process at a time. Empty means that nothing is kept.
+	Dir string
+	// Scratch, without Dir, keeps session stores in a temporary directory that
+	// goes with Close: mailboxes and history are then bounded by the disk
+	// rather than by memory.
+	Scratch bool
+	// Durability of graphs that no recipe decides about; zero means Normal
+	// where there is a session directory.
+	Durability Durability
+	// CacheDir keeps compiled modules between processes. It holds executable
+	// code: nobody else may write there. Empty means no cache.
+	CacheDir string
+	// Seed makes the ids that the engine gives out repeatable.
+	Seed *uint64
+	// Workers is how many turns run at a time; zero means one per processor.
+	Workers int
+	// FreshInstances runs every turn on a new instance; see
+	// [engine.Options.FreshInstances].
+	FreshInstances bool
+	// Log gets what the engine has to say; nil discards it.
+	Log *slog.Logger
+}
+
+// Terrarium is an engine with its host and its session directory. Its methods
+// may be called from any goroutine.
+type Terrarium struct {
+	*engine.Engine
+	host    *host.Host
+	storage *sqlitestore.Directory // nil: volatile
+	scratch string
+	log     *slog.Logger
+}
+
+// New starts an engine. Saved graphs of the session directory stay as they are
+// until [Terrarium.Apply] or [engine.Engine.Restore] brings them back.
+//
+// The error has the code unavailable when another process owns the directory,
+// and names its process id. ctx bounds the start only.
+func New(ctx context.Context, o Options) (*Terrarium, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	t := &Terrarium{log: o.Log}
+	if err := t.open(ctx, o); err != nil {
+		return nil, errors.Join(err, t.release(ctx))
+	}
+	return t, nil
+}
+
+func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
+	if t.host, err = host.New(ctx, host.Options{CacheDir: o.CacheDir}); err != nil {
+		return err
+	}
+	dir := o.Dir
+	if dir == "" && o.Scratch {
+		if t.scratch, err = os.MkdirTemp("", "terrarium-"); err != nil {
+			return &abi.Error{Code: abi.Storage, Message: "there is no room for temporary session stores", Remedy: "set TMPDIR, or name a session directory", Err: err}
+		}
+		dir = t.scratch
+	}
+	eo := engine.Options{
+		Host: t.host, Durability: o.Durability, Load: LoadModule, Seed: o.Seed,
+		Workers: o.Workers, FreshInstances: o.FreshInstances, Log: o.Log,
+	}
+	if dir != "" {
+		if t.storage, err = sqlitestore.Open(ctx, dir, sqlitestore.Options{}); err != nil {
+			return err
+		}
+		eo.Storage = t.storage
+	}
+	t.Engine, err = engine.New(ctx, eo)
+	return err
+}
+
+// Close stops the engine, as [engine.Engine.Close], and gives up the session
+// directory. What was acknowledged is on disk when it returns.
+func (t *Terrarium) Close(ctx context.Context) error {
+	err := t.Engine.Close(ctx)
+	return errors.Join(err, t.release(context.WithoutCancel(ctx)))
+}
+
+// release gives up what New got hold of.
+func (t *Terrarium) release(ctx context.Context) error {
+	var errs []error
+	if t.storage != nil {
+		errs = append(errs, t.storage.Close())
+		t.storage = nil
+	}
+	if t.scratch != "" {
+		errs = append(errs, os.RemoveAll(t.scratch))
+		t.scratch = ""
+	}
+	if t.host != nil {
+		errs = append(errs, t.host.Close(ctx))
+		t.host = nil
+	}
+	return errors.Join(errs...)
+}
+
+// RecipeOptions say how a recipe is read.
+type RecipeOptions struct {
+	// Vars are values of variables: text for a variable of type string, an HCL
+	// expression for any other.
+	Vars map[string]string
+	// VarFiles are files of assignments.
+	VarFiles []string
+	// Env are environment variables in the form of os.Environ, of which those
+	// that begin with TERRARIUM_VAR_ give variables a value.
+	Env []string
+}
+
+// Diagnostics are what is wrong with a recipe; recipes.WriteText shows them with
+// the lines concerned.
+type Diagnostics = recipes.Diagnostics
+
+// LoadRecipe reads and checks a recipe, modules included, without an engine.
+// Warnings come with a recipe that can be applied.
+func LoadRecipe(ctx context.Context, path string, o RecipeOptions) (*recipes.Recipe, Diagnostics) {
+	h, err := host.New(ctx, host.Options{})
+	if err != nil {
+		return nil, Diagnostics{{Severity: recipes.Error, Summary: "The modules cannot be looked into", Detail: err.Error()}}
+	}
+	r, diags := load(ctx, h, path, o)
+	if err := h.Close(ctx); err != nil {
+		diags = append(diags, recipes.Diagnostic{Severity: recipes.Warning, Summary: "The module inspector did not close", Detail: err.Error()})
+	}
+	return r, diags
+}
+
+func load(ctx context.Context, h *host.Host, path string, o RecipeOptions) (*recipes.Recipe, Diagnostics) {
+	return recipes.Load(ctx, path, recipes.Options{
+		Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: h, Builtins: builtins{}, Version: Version,
+	})
+}
+
+// Apply reads a recipe and makes it exist: all of it, or on an error nothing;
+// see [engine.Engine.Apply]. For a recipe that is not valid the error tells the
+// first thing that is wrong; [LoadRecipe] tells all of them.
+func (t *Terrarium) Apply(ctx context.Context, path string, o RecipeOptions) (*Applied, error) {
+	r, diags := load(ctx, t.host, path, o)
+	if err := diags.Err(); err != nil {
+		return nil, err
+	}
+	return t.Engine.Apply(ctx, r.Deployment())
+}
+
+// builtins are the creatures that ship with the library, for recipes.
+type builtins struct{}
+
+func (builtins) Names() []string                  { return plugins.Names() }
+func (builtins) Wasm(name string) ([]byte, error) { return plugins.Get(name) }
+
+// BuiltinPrefix begins the name of a module that ships with the library.
+const BuiltinPrefix = "builtin:"
+
+// LoadModule reads a module: a file, or with the prefix builtin: one that
+// ships with the library.
+func LoadModule(_ context.Context, name string) ([]byte, error) {
+	if short, ok := strings.CutPrefix(name, BuiltinPrefix); ok {
+		return plugins.Get(short)
+	}
+	b, err := os.ReadFile(name)
+	if err == nil {
+		return b, nil
+	}
+	remedy := "name a file, or one that ships with terrarium: " + BuiltinPrefix + strings.Join(plugins.Names(), ", "+BuiltinPrefix)
+	return nil, &abi.Error{
+		Code: abi.NotFound, Message: "the module cannot be read", Remedy: remedy,
+		IDs: map[string]string{"path": name}, Err: err,
+	}
+}
