@@ -105,8 +105,11 @@ func TestSplitInTurn(t *testing.T) {
 	if w.state["next"] != "1" {
 		t.Errorf("the position is %q", w.state["next"])
 	}
-	w.config["to"] = []string{"c"} // a shorter list finds its place again
-	equal(t, run(t, m, w, delivery{payload: "5", headers: headers}), sent("c", "5", headers))
+	w.state["next"] = "3" // of a list that was longer
+	w.config["to"] = []string{"a", "b"}
+	equal(t, run(t, m, w, delivery{payload: "5", headers: headers}), sent("b", "5", headers))
+	w.state["next"] = "not a number"
+	equal(t, run(t, m, w, messages("6")...), sent("a", "6", ""))
 }
 
 func TestSplitPassesEverythingUnharmed(t *testing.T) {

@@ -84,6 +84,7 @@ func TestTallyKeys(t *testing.T) {
 		{"json:level", ` { "a" : {"level":1}, "level" : 7 } `, "7"},
 		{"json:level", `{"level":"a","level":"b"}`, "b"},
 		{"json:level", `{"l\u0065vel":"x\ud83d\ude00\n\ud800"}`, "x😀\n\uFFFD"},
+		{"json:level", `{"level":"\ud83d\ud83d\ude00\udE00"}`, "\uFFFD😀\uFFFD"},
 		{"json:level", `{"level":[1, 2]}`, "[1, 2]"},
 		{"json:level", `{"level":null}`, "(none)"},
 		{"json:level", `{"level":""}`, "(none)"},

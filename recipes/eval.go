@@ -256,8 +256,7 @@ func (l *loader) value(n node) (cty.Value, bool) {
 	r := &result{value: cty.DynamicVal, waiting: true}
 	l.values[n] = r
 	if len(l.waiting) >= maxWaiting {
-		l.add(l.at(scope{title: d.title}, d.at, Diagnostic{Summary: "References nest too deeply",
-			Detail: fmt.Sprintf("More than %d values wait for one another here.", maxWaiting), Remedy: "Shorten the chain of references."}))
+		l.tooManyWaiting(d)
 		r.waiting = false
 		return r.value, false
 	}
@@ -266,6 +265,16 @@ func (l *loader) value(n node) (cty.Value, bool) {
 	l.waiting = l.waiting[:len(l.waiting)-1]
 	r.waiting = false
 	return r.value, r.ok
+}
+
+// tooManyWaiting reports a chain of references that is too long, once.
+func (l *loader) tooManyWaiting(d *declaration) {
+	if l.tooMany {
+		return
+	}
+	l.tooMany = true
+	l.add(l.at(scope{title: d.title}, d.at, Diagnostic{Summary: "References nest too deeply",
+		Detail: fmt.Sprintf("More than %d values wait for one another here.", maxWaiting), Remedy: "Shorten the chain of references."}))
 }
 
 func (l *loader) compute(n node, d *declaration) (cty.Value, bool) {

@@ -108,6 +108,7 @@ type loader struct {
 	root         *hcl.Attribute
 	values       map[node]*result
 	waiting      []node            // nodes being evaluated, outermost first
+	tooMany      bool              // waiting nodes were reported
 	extra        map[string][]byte // further files that messages may quote, by the name shown
 	exprs        map[hcl.Expression]*prepared
 	inputs       map[string]input

@@ -250,7 +250,7 @@ func TestDeepTexts(t *testing.T) {
 		"splats":           config("a" + many(".*")),
 		"full splats":      config("a" + many("[*]")),
 		"for expressions":  config(many("[for x in ")),
-		"chain of locals":  "locals {\n  a0 = 1\n" + chain(20_000) + "}\n" + config("local.a20000"),
+		"chain of locals":  "locals {\n" + chain(20_000) + "  a0 = 1\n}\n" + config("local.a20000"),
 		"decoded JSON":     "locals { a = jsondecode(file(\"deep.json\")) }\n" + config("local.a"),
 		"template in file": config(`templatefile("deep.tpl", {})`),
 	} {
@@ -292,7 +292,7 @@ func TestDeepTexts(t *testing.T) {
 // chain declares local values of which each needs the one before.
 func chain(n int) string {
 	var b strings.Builder
-	for i := 1; i <= n; i++ {
+	for i := n; i > 0; i-- {
 		fmt.Fprintf(&b, "  a%d = local.a%d\n", i, i-1)
 	}
 	return b.String()
@@ -341,7 +341,7 @@ func TestWriteJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := report.Diagnostics[0]
-	if report.Valid || report.Errors != 1 || f.Severity != "error" || f.Block != `creature "x"` || f.Range.Start != (Pos{4, 18, 83}) ||
+	if report.Valid || report.Errors != 1 || f.Severity != "error" || f.Block != `creature "x"` || f.Range.Start != (Pos{4, 18, 80}) ||
 		!slices.Equal(f.Values, []Value{{"local.a", `"<&>"`}}) || len(f.Snippet) != 1 {
 		t.Errorf("got %s", b.String())
 	}

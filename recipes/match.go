@@ -61,6 +61,10 @@ func (l *loader) match(s scope, d *declaration, p *policy.Policy) {
 		p.Match = func(*engine.SendEvent) (bool, error) { return constant, nil }
 		return
 	}
+	q := quick{ctx: prepared.ctx}
+	if p.Match = q.condition(a.Expr); p.Match != nil {
+		return
+	}
 	p.Match = matcher(a.Expr, prepared.ctx, fields)
 }
 

@@ -1,7 +1,14 @@
 package recipes
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/seed47132306/terrarium/engine"
 )
@@ -42,6 +49,44 @@ func TestMatch(t *testing.T) {
 		d := matching(t, match).Send(t.Context(), sample())
 		if got := len(d.Denials) == 1 && d.Denials[0].Reason == "no"; got != want {
 			t.Errorf("%s: got %v (%+v)", match, got, d.Denials)
+		}
+	}
+}
+
+// The quick way and the general way say the same.
+func TestQuickMatchAgrees(t *testing.T) {
+	fields := []string{"channel", "sender", "deployment", "graph", "channel_address", "sender_address"}
+	var all []string
+	for _, f := range fields {
+		for _, op := range []string{"==", "!="} {
+			all = append(all, fmt.Sprintf(`event.%s %s "tasks"`, f, op), fmt.Sprintf(`"writer" %s event.%s`, op, f),
+				fmt.Sprintf(`contains(["tasks", "creature.writer"], event.%s)`, f))
+		}
+	}
+	for _, op := range []string{"==", "!=", "<", "<=", ">", ">="} {
+		for _, n := range []string{"4", "5", "6", "4.5"} {
+			all = append(all, "event.size "+op+" "+n, n+" "+op+" event.size")
+		}
+	}
+	for i, a := range slices.Clone(all) {
+		all = append(all, fmt.Sprintf("!(%s) && (%s)", a, all[(i*7+3)%len(all)]), fmt.Sprintf("%s || !(%s)", a, all[(i*5+1)%len(all)]))
+	}
+	ctx := &hcl.EvalContext{Functions: (&folder{}).functions(), Variables: map[string]cty.Value{}}
+	known := slices.Sorted(maps.Keys(eventFields))
+	for _, source := range all {
+		expr, diags := hclsyntax.ParseExpression([]byte(source), "", hcl.InitialPos)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		fast, slow := quick{ctx}.condition(expr), matcher(expr, ctx, known)
+		if fast == nil {
+			t.Errorf("%s is not known to the quick way", source)
+			continue
+		}
+		a, errA := fast(sample())
+		b, errB := slow(sample())
+		if a != b || errA != nil || errB != nil {
+			t.Errorf("%s: quick %v %v, general %v %v", source, a, errA, b, errB)
 		}
 	}
 }

@@ -115,11 +115,11 @@ func (l *loader) judged(s scope, d *declaration, p *policy.Policy) {
 type script struct {
 	title string
 	text  string
-	name  string // of the file, as verdicts tell it
-	shown string // of the file, as diagnostics tell it
-	line  int    // of the first line of text
-	lines []int  // how many bytes precede the text on each of its lines
-	src   []byte // of the whole file
+	name  string         // of the file, as verdicts tell it
+	shown string         // of the file, as diagnostics tell it
+	line  int            // of the first line of text
+	expr  hcl.Expression // the text in the recipe; nil for a file
+	src   []byte         // of the whole file
 }
 
 // script finds the source of a policy, in the recipe or in a file.
@@ -141,30 +141,40 @@ func (l *loader) script(s scope, d *declaration) (*script, bool) {
 		return nil, false
 	}
 	r := run.Expr.Range()
-	out := &script{title: d.title, text: text, name: filepath.Base(r.Filename), shown: r.Filename, line: r.Start.Line}
+	out := &script{title: d.title, text: text, name: filepath.Base(r.Filename), shown: r.Filename, line: r.Start.Line, expr: run.Expr}
 	out.src, _ = l.sourceOf(r.Filename)
-	l.place(out, run.Expr)
+	if out.heredoc() {
+		out.line++ // the text begins on the next line
+	}
 	return out, true
 }
 
-// place finds how the lines of a script lie in the recipe: the text of a
-// heredoc begins on the next line, and may have been moved to the left.
-func (l *loader) place(s *script, expr hcl.Expression) {
-	r := expr.Range()
-	heredoc := r.Start.Byte+2 < len(s.src) && string(s.src[r.Start.Byte:r.Start.Byte+2]) == "<<"
-	if !heredoc {
-		s.lines = []int{r.Start.Column} // behind the opening quote
-		return
+func (s *script) heredoc() bool {
+	if s.expr == nil {
+		return false
 	}
-	s.line++
-	written := strings.Split(string(s.src), "\n")
-	for i, line := range strings.Split(s.text, "\n") {
-		indent := 0
-		if n := s.line - 1 + i; n < len(written) {
-			indent = max(len(strings.TrimSuffix(written[n], "\r"))-len(strings.TrimSuffix(line, "\r")), 0)
+	at := s.expr.Range().Start.Byte
+	return at+2 < len(s.src) && string(s.src[at:at+2]) == "<<"
+}
+
+// indent returns how many characters of the recipe precede the script on one
+// of the script's lines, counted from 0: a heredoc may have been moved to the
+// left.
+func (s *script) indent(line int) int {
+	if s.expr == nil {
+		return 0
+	}
+	if !s.heredoc() {
+		if line > 0 {
+			return 0
 		}
-		s.lines = append(s.lines, indent)
+		return s.expr.Range().Start.Column // behind the opening quote
 	}
+	written, text := strings.Split(string(s.src), "\n"), strings.Split(s.text, "\n")
+	if line >= len(text) || s.line-1+line >= len(written) {
+		return 0
+	}
+	return max(len(strings.TrimRight(written[s.line-1+line], "\r"))-len(strings.TrimRight(text[line], "\r")), 0)
 }
 
 func (l *loader) scriptFile(s scope, d *declaration) (*script, bool) {
@@ -187,10 +197,7 @@ func (l *loader) scriptFile(s scope, d *declaration) (*script, bool) {
 
 // scriptFault places a mistake of a script in the recipe.
 func (l *loader) scriptFault(s *script, f *policy.ScriptError) {
-	column := f.Column
-	if i := f.Line - s.line; i >= 0 && i < len(s.lines) {
-		column += s.lines[i]
-	}
+	column := f.Column + s.indent(max(f.Line-s.line, 0))
 	start := hcl.Pos{Line: f.Line, Column: column, Byte: offsetOf(s.src, f.Line, column)}
 	end := start
 	end.Column++

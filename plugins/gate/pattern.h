@@ -318,6 +318,7 @@ static int pattern_matches(tr_bytes text) {
 	pattern_generation++;
 	for (int32_t i = 0;; i++) {
 		if (now->len == 0 && pattern_first_known) {
+#pragma clang loop unroll_count(8)
 			while (i < text.len && !set_has(&pattern_first, text.ptr[i])) i++;
 			if (i == text.len) return 0;
 			pattern_generation++; // what was seen was seen at another place

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+	"github.com/seed47132306/terrarium/host"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+//go:embed testdata/hop.wasm
+var hop []byte
+
+// world is an engine with its host, for benchmarks.
+type world struct {
+	*engine.Engine
+	b testing.TB
+}
+
+func newWorld(b testing.TB, durability engine.Durability, h abi.Host) *world {
+	b.Helper()
+	ctx := context.Background()
+	if h == nil {
+		real, err := host.New(ctx, host.Options{})
+		must(b, err)
+		b.Cleanup(func() { must(b, real.Close(ctx)) })
+		h = real
+	}
+	o := engine.Options{Host: h, Durability: durability}
+	if durability != engine.Volatile {
+		dir, err := sqlitestore.Open(ctx, b.TempDir(), sqlitestore.Options{})
+		must(b, err)
+		b.Cleanup(func() { must(b, dir.Close()) })
+		o.Storage = dir
+	}
+	e, err := engine.New(ctx, o)
+	must(b, err)
+	b.Cleanup(func() { must(b, e.Close(ctx)) })
+	return &world{e, b}
+}
+
+func must(b testing.TB, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// creatures adds n creatures in one step.
+func (w *world) creatures(n int, module []byte) []engine.CreatureID {
+	w.b.Helper()
+	out := make([]engine.CreatureID, n)
+	err := w.Batch(context.Background(), func(b *engine.Batch) error {
+		for i := range n {
+			added, _, err := b.AddCreature(context.Background(), engine.CreatureSpec{Name: fmt.Sprint("c", i), Wasm: module})
+			if err != nil {
+				return err
+			}
+			out[i] = added.Creature
+		}
+		// One graph, made before the batch ends, so that no store is cut.
+		for i := 1; i < n; i++ {
+			if _, err := b.Do(topology.Connect{From: out[i-1], To: out[i], Name: fmt.Sprint("ch", i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	must(w.b, err)
+	return out
+}
+
+// ring joins n creatures in a ring and returns the channel that leads into the
+// first.
+func (w *world) ring(n int, module []byte) engine.ChannelID {
+	w.b.Helper()
+	c := w.creatures(n, module)
+	out, err := w.Change(context.Background(), topology.Connect{From: c[n-1], To: c[0], Name: "closing"})
+	must(w.b, err)
+	must(w.b, w.WaitIdle(context.Background()))
+	return out[0].Channel
+}
+
+// circulate sends tokens around until they have made hops hops together.
+func (w *world) circulate(ch engine.ChannelID, tokens, hops int) {
+	ctx := context.Background()
+	for i := range tokens {
+		n := hops / tokens
+		if i < hops%tokens {
+			n++
+		}
+		_, err := w.Send(ctx, ch, engine.Outgoing{Payload: binary.LittleEndian.AppendUint64(nil, uint64(n))})
+		must(w.b, err)
+	}
+	must(w.b, w.WaitIdle(ctx))
+}
+
+// BenchmarkDelivery is one message from outside to a creature that sends one
+// on: no ring, no other creature.
+func BenchmarkDelivery(b *testing.B) {
+	w := newWorld(b, engine.Volatile, nil)
+	c := w.creatures(1, hop)[0]
+	in, err := w.Change(context.Background(), topology.Connect{From: c, To: c, Name: "in"})
+	must(b, err)
+	payload := binary.LittleEndian.AppendUint64(nil, 1)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		_, err := w.Send(context.Background(), in[0].Channel, engine.Outgoing{Payload: payload})
+		must(b, err)
+	}
+	must(b, w.WaitIdle(context.Background()))
+	perSecond(b, b.N)
+}
+
+func BenchmarkRing(b *testing.B) {
+	for _, n := range []int{2, 10, 1000, 10000} {
+		b.Run(fmt.Sprintf("wasm/%d", n), func(b *testing.B) { ring(b, nil, n) })
+		b.Run(fmt.Sprintf("engine/%d", n), func(b *testing.B) { ring(b, nopHost{}, n) })
+		b.Run(fmt.Sprintf("goroutines/%d", n), func(b *testing.B) { goroutineRing(b, n) })
+	}
+}
+
+func ring(b *testing.B, h abi.Host, n int) {
+	w := newWorld(b, engine.Volatile, h)
+	ch := w.ring(n, hop)
+	w.circulate(ch, min(n, 500), 10*n) // every mailbox has its memory
+	b.ReportAllocs()
+	b.ResetTimer()
+	w.circulate(ch, min(n, 500), b.N)
+	perSecond(b, b.N)
+}
+
+// goroutineRing is the reference: a goroutine and a channel per creature, and
+// nothing else.
+func goroutineRing(b *testing.B, n int) {
+	links := make([]chan int, n)
+	for i := range links {
+		links[i] = make(chan int, 1024)
+	}
+	done := make(chan struct{}, n)
+	for i := range n {
+		go func() {
+			for hops := range links[i] {
+				if hops == 0 {
+					done <- struct{}{}
+					continue
+				}
+				links[(i+1)%n] <- hops - 1
+			}
+		}()
+	}
+	tokens := min(n, 500)
+	b.ResetTimer()
+	for i := range tokens {
+		links[i] <- b.N / tokens
+	}
+	for range tokens {
+		<-done
+	}
+	b.StopTimer()
+	for i := range links {
+		close(links[i])
+	}
+	perSecond(b, b.N)
+}
+
+// BenchmarkFanOut is one message to a thousand listeners.
+func BenchmarkFanOut(b *testing.B) {
+	const listeners = 1000
+	for name, h := range map[string]abi.Host{"wasm": nil, "engine": nopHost{}} {
+		b.Run(name, func(b *testing.B) {
+			w := newWorld(b, engine.Volatile, h)
+			c := w.creatures(listeners, hop)
+			in, err := w.Change(context.Background(), topology.Connect{From: c[0], To: c[0], Name: "in"})
+			must(b, err)
+			for _, other := range c[1:] {
+				_, err := w.Change(context.Background(), topology.SetEdge{Creature: other, Channel: in[0].Channel, Direction: engine.Listen, On: true})
+				must(b, err)
+			}
+			payload := binary.LittleEndian.AppendUint64(nil, 0)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N/listeners + 1 {
+				_, err := w.Send(context.Background(), in[0].Channel, engine.Outgoing{Payload: payload})
+				must(b, err)
+			}
+			must(b, w.WaitIdle(context.Background()))
+			perSecond(b, b.N)
+		})
+	}
+}
+
+// BenchmarkWake is the time from a message to an idle creature until it has
+// been handled.
+func BenchmarkWake(b *testing.B) {
+	w := newWorld(b, engine.Volatile, nil)
+	ch := w.ring(2, hop)
+	b.ResetTimer()
+	for range b.N {
+		w.circulate(ch, 1, 0)
+	}
+}
+
+// BenchmarkSpawn adds and removes a creature of a warm module.
+func BenchmarkSpawn(b *testing.B) {
+	w := newWorld(b, engine.Volatile, nil)
+	w.creatures(1, hop)
+	ctx := context.Background()
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		added, err := w.AddCreature(ctx, engine.CreatureSpec{Name: fmt.Sprint("s", i), Wasm: hop})
+		must(b, err)
+		_, err = w.RemoveCreature(ctx, added.Creature)
+		must(b, err)
+	}
+}
+
+// BenchmarkMemory measures what a live idle creature costs.
+func BenchmarkMemory(b *testing.B) {
+	const n = 1000
+	for range b.N {
+		w := newWorld(b, engine.Volatile, nil)
+		w.creatures(1, hop)
+		before := heap()
+		w.creatures2(n, hop)
+		must(b, w.WaitIdle(context.Background()))
+		b.ReportMetric(float64(heap()-before)/n/1024, "KB/creature")
+		runtime.KeepAlive(w)
+	}
+}
+
+// creatures2 adds n creatures, each in a graph of its own.
+func (w *world) creatures2(n int, module []byte) {
+	for i := range n {
+		_, err := w.AddCreature(context.Background(), engine.CreatureSpec{Name: fmt.Sprint("m", i), Wasm: module})
+		must(w.b, err)
+	}
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkDurable counts turns a second with a store: many creatures, each
+// turn one delivery and one send.
+func BenchmarkDurable(b *testing.B) {
+	for _, d := range []engine.Durability{engine.Volatile, engine.Normal, engine.Full} {
+		b.Run(d.String(), func(b *testing.B) {
+			w := newWorld(b, d, nil)
+			ch := w.ring(100, hop)
+			w.circulate(ch, 100, 1000)
+			b.ReportAllocs()
+			b.ResetTimer()
+			w.circulate(ch, 100, b.N)
+			perSecond(b, b.N)
+		})
+	}
+}
+
+func perSecond(b *testing.B, n int) {
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds()/1e6, "M/s")
+	b.ReportMetric(0, "B/op")
+}
