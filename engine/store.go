@@ -131,8 +131,10 @@ type CutChild struct {
 	// each is noted in the lineage as "volatile".
 	VolatileParents int
 	// Creatures and Channels own the live rows the child takes over from its
-	// parents: state, cursors and producers. (Creature, channel, head and edge
-	// rows come with First.) Cursors of outside readers go with their channel.
+	// parents: the state of its creatures, and the producers and cursors of
+	// outside readers of its channels. (Creature, channel, head and edge rows
+	// and the cursors of creatures come with First, because the cut may change
+	// them.)
 	Creatures []CreatureID
 	Channels  []ChannelID // inboxes included
 	// First builds the first record of the child's log, which commits with the

@@ -7,12 +7,16 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/plugins"
 	"github.com/seed47132306/terrarium/plugins/internal/guestbuild"
 )
 
 const root = ".."
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestGet(t *testing.T) {
 	for _, name := range plugins.Names() {

@@ -19,6 +19,9 @@ type holder interface {
 	attr(name string) *hcl.Attribute
 }
 
+// visible are the attributes whose values are shown and stored.
+var visible = map[string]bool{"name": true, "description": true, "module": true, "required_version": true}
+
 // plain evaluates an attribute and converts it. It is not ok when the
 // attribute is absent or null, or in error.
 func (l *loader) plain(s scope, h holder, name string, ty cty.Type) (cty.Value, hcl.Expression, bool) {
@@ -28,6 +31,10 @@ func (l *loader) plain(s scope, h holder, name string, ty cty.Type) (cty.Value, 
 	}
 	v, ok := l.eval(s, a.Expr)
 	if !ok {
+		return cty.NilVal, a.Expr, false
+	}
+	if v.ContainsMarked() && visible[name] {
+		l.fault(s, a.Expr, "Sensitive value", capital(name)+" is shown and stored, so it cannot be sensitive.", "Use a value that may be seen.")
 		return cty.NilVal, a.Expr, false
 	}
 	v, _ = v.UnmarkDeep()

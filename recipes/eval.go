@@ -60,11 +60,24 @@ func (l *loader) eval(s scope, expr hcl.Expression) (cty.Value, bool) {
 	if !p.ok || (p.usesEach && s.each == nil) {
 		return cty.DynamicVal, false
 	}
-	v, diags := expr.Value(s.context(p))
+	v, diags := valueOf(expr, s.context(p))
 	for _, d := range diags {
 		l.hcl(s.title, d)
 	}
 	return v, !diags.HasErrors() && v.IsWhollyKnown()
+}
+
+// valueOf evaluates an expression. A defect of the evaluator becomes a finding
+// at the expression that met it.
+func valueOf(expr hcl.Expression, ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics) {
+	defer func() {
+		if r := recover(); r != nil {
+			v = cty.DynamicVal
+			diags = hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "Expression cannot be evaluated",
+				Detail: fmt.Sprintf("The evaluator failed: %v.", r), Subject: expr.Range().Ptr()}}
+		}
+	}()
+	return expr.Value(ctx)
 }
 
 func (l *loader) prepare(s scope, expr hcl.Expression) *prepared {

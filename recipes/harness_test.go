@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dlclark/regexp2/v2"
 	"go.uber.org/goleak"
 	"golang.org/x/tools/txtar"
 
@@ -21,10 +20,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		regexp2.StopTimeoutClock()
-		os.Exit(code)
-	}))
+	goleak.VerifyTestMain(m)
 }
 
 // inspector knows three kinds of module by their text: "manifest:" and a

@@ -42,6 +42,9 @@ type Options struct {
 	// Env is the environment in the form of os.Environ; what begins with
 	// TERRARIUM_VAR_ gives a variable its value.
 	Env []string
+	// Given are values that were given earlier, as in [engine.Source]; they go
+	// after all others, but before defaults.
+	Given map[string]json.RawMessage
 	// Inspector checks the modules; nil means that they are only read.
 	Inspector Inspector
 	// Builtins may be nil: then builtin:NAME is left for the engine to find.
@@ -77,6 +80,26 @@ func Load(ctx context.Context, path string, o Options) (*Recipe, Diagnostics) {
 	if d != nil {
 		return nil, Diagnostics{*d}
 	}
+	return load(ctx, f, names, path, o)
+}
+
+// LoadSource is like Load for a copy that was kept of a recipe. Modules are
+// looked for where they were.
+func LoadSource(ctx context.Context, source engine.Source, o Options) (*Recipe, Diagnostics) {
+	if o.MaxFileBytes <= 0 {
+		o.MaxFileBytes = defaultMaxFileBytes
+	}
+	if o.Given == nil {
+		o.Given = source.Variables
+	}
+	f, names, d := openCopy(source, o.MaxFileBytes)
+	if d != nil {
+		return nil, Diagnostics{*d}
+	}
+	return load(ctx, f, names, source.Path, o)
+}
+
+func load(ctx context.Context, f *folder, names []string, path string, o Options) (*Recipe, Diagnostics) {
 	defer f.close()
 	l := newLoader(o, f)
 	for _, name := range names {
@@ -213,8 +236,8 @@ func (l *loader) variables(d *engine.Deployment) {
 	d.Source.Variables = map[string]json.RawMessage{}
 	for _, v := range l.ordered["variable"] {
 		val, ok := l.value(node{"var", v.name})
-		if !ok || l.sensitive(v) {
-			continue
+		if _, given := l.inputs[v.name]; !given || !ok || l.sensitive(v) {
+			continue // a default belongs to the recipe, which may be edited
 		}
 		if data, err := jsonOf(val); err == nil {
 			d.Source.Variables[v.name] = data

@@ -80,7 +80,7 @@ creature "x" {
   module = "builtin:relay"
   config = { token = var.token.key }
 }`
-	d := mustLoad(t, write(t, source), Options{}).Deployment()
+	d := mustLoad(t, write(t, source), Options{Vars: map[string]string{"plain": "2", "token": `{ key = "hunter2" }`}}).Deployment()
 	if got := slices.Collect(maps.Keys(d.Source.Variables)); !slices.Equal(got, []string{"plain"}) {
 		t.Errorf("stored variables: %v", got)
 	}
@@ -151,6 +151,43 @@ func TestSourceIsKept(t *testing.T) {
 	}
 	if d.Name != "team" {
 		t.Errorf("a file's recipe is named after the file, not %q", d.Name)
+	}
+}
+
+// A copy gives the same deployment as the recipe, without the recipe.
+func TestLoadSource(t *testing.T) {
+	const source = `
+variable "n" { default = 1 }
+variable "m" { default = 1 }
+creature "x" {
+  module = "builtin:relay"
+  config = { t = file("notes.txt"), n = var.n, m = var.m }
+}
+policy "send" "p" { file = "p.js" }
+`
+	path := write(t, source)
+	for name, text := range map[string]string{"notes.txt": "notes", "p.js": "() => {}"} {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(path), name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := mustLoad(t, path, Options{Vars: map[string]string{"n": "2"}}).Deployment()
+	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
+		t.Fatal(err)
+	}
+	r, diags := LoadSource(t.Context(), d.Source, Options{Vars: map[string]string{"m": "3"}})
+	if r == nil {
+		t.Fatal(render(t, diags, ""))
+	}
+	if got := string(r.Deployment().Creatures[0].Config); got != `{"m":3,"n":2,"t":"notes"}` {
+		t.Error(got)
+	}
+	if r.Deployment().Policy == nil || r.Deployment().Name != "team" {
+		t.Error("the policy or the name is lost")
+	}
+	delete(d.Source.Files, "team.hcl")
+	if r, diags := LoadSource(t.Context(), d.Source, Options{}); r != nil || !diags.HasErrors() {
+		t.Error("a copy without a recipe is loaded")
 	}
 }
 

@@ -112,7 +112,7 @@ func (l *loader) probe(s scope, expr hcl.Expression, p *prepared, fields []strin
 	}
 	ctx := p.ctx.NewChild()
 	ctx.Variables = map[string]cty.Value{"event": cty.ObjectVal(event)}
-	v, diags := expr.Value(ctx)
+	v, diags := valueOf(expr, ctx)
 	for _, d := range diags {
 		l.hcl(s.title, d)
 	}

@@ -53,6 +53,9 @@ func (l *loader) hcl(t string, h *hcl.Diagnostic) {
 		d.Suggestion = m[1]
 		d.Detail = strings.Replace(d.Detail, m[0], "", 1)
 	}
+	if involvesSensitive(h) {
+		d.Detail, d.Suggestion = "The reason is not shown, because a sensitive value is involved.", ""
+	}
 	d.Detail = unmask.Replace(d.Detail)
 	if h.Subject != nil {
 		d = l.at(scope{title: t}, *h.Subject, d)
@@ -67,6 +70,23 @@ func (l *loader) hcl(t string, h *hcl.Diagnostic) {
 		d.Remedy = remedies[h.Summary]
 	}
 	l.add(d)
+}
+
+// involvesSensitive reports whether the text of a finding could quote a
+// sensitive value: functions quote their arguments.
+func involvesSensitive(h *hcl.Diagnostic) bool {
+	if h.Expression == nil || h.EvalContext == nil {
+		return false
+	}
+	for _, t := range h.Expression.Variables() {
+		if contextOf(h.EvalContext, t.RootName()) == nil {
+			continue
+		}
+		if _, v := reachable(t, h.EvalContext); v != cty.NilVal && v.ContainsMarked() {
+			return true
+		}
+	}
+	return false
 }
 
 // remedies are for findings of the HCL library whose text does not say what to

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	hcljson "github.com/hashicorp/hcl/v2/json"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
 )
 
 // folder is where a recipe stands. All reading goes through the os.Root, so
@@ -23,7 +25,8 @@ type folder struct {
 	name  string // of the recipe: that of its only file, or of the folder
 	shown string // as it was given, for messages
 	abs   string
-	root  *os.Root
+	root  *os.Root          // nil for a copy
+	kept  map[string]string // the files of a copy
 	limit int64
 	// read is what was read, by name relative to the folder.
 	read map[string][]byte
@@ -59,7 +62,7 @@ func openRecipe(path string, limit int64) (*folder, []string, *Diagnostic) {
 	}
 	name := filepath.Base(abs)
 	if !info.IsDir() {
-		name = strings.TrimSuffix(strings.TrimSuffix(names[0], ".json"), ".hcl")
+		name = recipeName(names[0])
 	}
 	return &folder{name: name, shown: dir, abs: abs, root: root, limit: limit, read: map[string][]byte{}}, names, nil
 }
@@ -134,7 +137,44 @@ func cause(err error) string {
 	return err.Error()
 }
 
-func (f *folder) close() { _ = f.root.Close() }
+// openCopy is openRecipe for a copy that was kept of a recipe.
+func openCopy(source engine.Source, limit int64) (*folder, []string, *Diagnostic) {
+	dir := source.Path
+	single := isRecipe(filepath.Base(dir))
+	if single {
+		dir = filepath.Dir(dir)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, nil, unreadable(source.Path, err)
+	}
+	f := &folder{name: filepath.Base(abs), shown: dir, abs: abs, kept: source.Files, limit: limit, read: map[string][]byte{}}
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(source.Files)) {
+		if isRecipe(name) && !strings.Contains(name, "/") && (!single || name == filepath.Base(source.Path)) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil, &Diagnostic{Severity: Error, Summary: "No recipe in the copy", Range: Range{File: source.Path},
+			Detail: "The copy that was kept has no file of the recipe.", Remedy: "Name the recipe itself."}
+	}
+	if single {
+		f.name = recipeName(names[0])
+	}
+	return f, names, nil
+}
+
+// recipeName is the name of a recipe that is one file.
+func recipeName(file string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(file, ".json"), ".hcl")
+}
+
+func (f *folder) close() {
+	if f.root != nil {
+		_ = f.root.Close()
+	}
+}
 
 // file returns the content of a file in the folder. The name may be relative
 // to the folder, or absolute and beneath it.
@@ -175,6 +215,13 @@ func outside(name string) error {
 }
 
 func (f *folder) readAll(rel string) ([]byte, error) {
+	if f.kept != nil {
+		text, ok := f.kept[rel]
+		if !ok {
+			return nil, &abi.Error{Code: abi.NotFound, Message: fmt.Sprintf("the copy of the recipe has no file %q", rel)}
+		}
+		return []byte(text), nil
+	}
 	// A pipe or device would block or never end; Stat tells without opening.
 	info, err := f.root.Stat(rel)
 	if err != nil {

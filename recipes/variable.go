@@ -16,6 +16,7 @@ import (
 	hcljson "github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
 // envPrefix begins the names of environment variables that give a variable of
@@ -24,6 +25,9 @@ const envPrefix = "TERRARIUM_VAR_"
 
 // sensitiveMark marks values that messages and stores must not show.
 type sensitiveMark struct{}
+
+// givenEarlier is where values come from that were kept with a copy.
+const givenEarlier = "the values given earlier"
 
 // input is a value that was given to a variable: a text, or an expression of a
 // variables file.
@@ -37,6 +41,16 @@ type input struct {
 // earlier ones.
 func (l *loader) readInputs() {
 	l.inputs = map[string]input{}
+	for name, data := range l.opts.Given {
+		if jsonTooDeep(data, maxJSONDepth) >= 0 {
+			continue
+		}
+		if ty, err := ctyjson.ImpliedType(data); err == nil {
+			if v, err := ctyjson.Unmarshal(data, ty); err == nil {
+				l.inputs[name] = input{from: givenEarlier, expr: hcl.StaticExpr(v, hcl.Range{Filename: givenEarlier})}
+			}
+		}
+	}
 	for _, entry := range l.opts.Env {
 		key, value, _ := strings.Cut(entry, "=")
 		if name, ok := strings.CutPrefix(key, envPrefix); ok {
@@ -107,7 +121,7 @@ func readBounded(path string, limit int64) ([]byte, error) {
 func (l *loader) checkInputs() {
 	for _, name := range slices.Sorted(maps.Keys(l.inputs)) {
 		in := l.inputs[name]
-		if l.decls["variable"][name] != nil || strings.HasPrefix(in.from, "environment") || l.broken {
+		if l.decls["variable"][name] != nil || in.from == givenEarlier || strings.HasPrefix(in.from, "environment") || l.broken {
 			continue
 		}
 		d := Diagnostic{Summary: "Value for an unknown variable", Detail: fmt.Sprintf("The recipe declares no variable %q, to which %s gives a value.", name, in.from),

@@ -32,6 +32,7 @@ func (l *latest[K, V]) reset() {
 type cursorKey struct {
 	reader  engine.ReaderID
 	channel engine.ChannelID
+	until   uint64
 }
 
 type stateKey struct {
@@ -55,7 +56,7 @@ type batch struct {
 
 func (b *batch) add(r *engine.Record) {
 	for _, row := range r.Cursors {
-		b.cursors.put(cursorKey{row.Reader, row.Channel}, row)
+		b.cursors.put(cursorKey{row.Reader, row.Channel, row.Until}, row)
 	}
 	for _, row := range r.State {
 		b.state.put(stateKey{row.Creature, row.Key}, row)

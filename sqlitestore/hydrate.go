@@ -133,14 +133,12 @@ func (w *writer) uniteOrigin(from, to int64) error {
 	return w.indexFrom(strconv.FormatInt(to<<seqBits|low, 10), strconv.FormatInt((to+1)<<seqBits, 10))
 }
 
-// copyLiveRows takes over what the child owns. A creature's cursors go with
-// the creature, also in channels that are elsewhere now: their backlog is in
-// the history. Those of outside readers go with the channel.
+// copyLiveRows takes over what the child owns and its first record does not
+// bring along: cursors of outside readers go with the channel.
 func (w *writer) copyLiveRows() error {
 	for _, query := range []string{
 		"INSERT OR REPLACE INTO main.state_value SELECT * FROM parent.state_value WHERE creature IN (SELECT id FROM owned_creature)",
 		"INSERT OR REPLACE INTO main.producer SELECT * FROM parent.producer WHERE channel IN (SELECT id FROM owned_channel)",
-		"INSERT OR REPLACE INTO main.cursor SELECT * FROM parent.cursor WHERE reader IN (SELECT id FROM owned_creature)",
 		`INSERT OR REPLACE INTO main.cursor SELECT * FROM parent.cursor
 			WHERE substr(reader, 1, 7) = 'reader:' AND channel IN (SELECT id FROM owned_channel)`,
 	} {

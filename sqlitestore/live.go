@@ -70,8 +70,8 @@ func (r *reader) liveRows(ctx context.Context, g *engine.SavedGraph) (err error)
 		return err
 	}
 	if err := collect(ctx, r, &g.Cursors, func(c *engine.CursorRow) []any {
-		return []any{&c.Reader, &c.Channel, signed{&c.Seq}, signed{&c.Until}}
-	}, "SELECT reader, channel, seq, until FROM cursor ORDER BY reader, channel"); err != nil {
+		return []any{&c.Reader, &c.Channel, signed{&c.Seq}, signed{&c.Until}, &c.Alias}
+	}, "SELECT reader, channel, seq, until, alias FROM cursor ORDER BY reader, channel, until"); err != nil {
 		return err
 	}
 	return collect(ctx, r, &g.Producers, func(p *engine.ProducerRow) []any {

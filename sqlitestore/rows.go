@@ -44,7 +44,7 @@ func (s *statements) prepare(c *conn) (err error) {
 	s.events = add(insertEvent + strings.Repeat(eventValues+", ", eventsPerInsert-1) + eventValues)
 	s.event = add(insertEvent + eventValues)
 	s.origin = add("INSERT INTO origin (no, uuid) VALUES (?, ?)")
-	s.cursor = add("REPLACE INTO cursor (reader, channel, seq, until) VALUES (?, ?, ?, ?)")
+	s.cursor = add("REPLACE INTO cursor (reader, channel, seq, until, alias) VALUES (?, ?, ?, ?, ?)")
 	s.head = add("REPLACE INTO head (channel, seq) VALUES (?, ?)")
 	s.producer = add("REPLACE INTO producer (channel, producer, offset) VALUES (?, ?, ?)")
 	s.setState = add("INSERT INTO state_value (creature, key, value) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value")
@@ -53,7 +53,7 @@ func (s *statements) prepare(c *conn) (err error) {
 	s.channel = add("REPLACE INTO channel (id, name, description, deployment, address, born, report, inbox) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
 	s.edge = add("REPLACE INTO edge (creature, channel, direction, alias, ord) VALUES (?, ?, ?, ?, ?)")
 	s.dropEdge = add("DELETE FROM edge WHERE creature = ? AND channel = ? AND direction = ?")
-	s.dropCursor = add("DELETE FROM cursor WHERE reader = ? AND channel = ?")
+	s.dropCursor = add("DELETE FROM cursor WHERE reader = ? AND channel = ? AND until = ?")
 	s.meta = add("REPLACE INTO meta (key, value) VALUES (?, ?)")
 	s.dropCreature = []*statement{
 		add("DELETE FROM creature WHERE id = ?"),
@@ -108,7 +108,7 @@ func (w *writer) drop(d *engine.Drop) error {
 		run(w.st.dropEdge, string(row.Creature), string(row.Channel), int64(row.Direction))
 	}
 	for _, row := range d.Cursors {
-		run(w.st.dropCursor, string(row.Reader), string(row.Channel))
+		run(w.st.dropCursor, string(row.Reader), string(row.Channel), int64(row.Until))
 	}
 	return err
 }
@@ -146,7 +146,7 @@ func (w *writer) writeRare(r *engine.Record) error {
 func (w *writer) flush() error {
 	p := &w.pending
 	for _, row := range p.cursors.rows {
-		if err := w.st.cursor.run(string(row.Reader), string(row.Channel), int64(row.Seq), int64(row.Until)); err != nil {
+		if err := w.st.cursor.run(string(row.Reader), string(row.Channel), int64(row.Seq), int64(row.Until), row.Alias); err != nil {
 			return err
 		}
 	}

@@ -137,7 +137,7 @@ func cutLiveRows(t *testing.T, open Opener) {
 	out := b.cut("split", []*journal{j},
 		engine.CutChild{StoreSpec: spec("left"), Parents: ids(j), Creatures: []engine.CreatureID{"a"}, Channels: []engine.ChannelID{"i"},
 			First: func(engine.Origin) *engine.Record {
-				return &engine.Record{Creatures: rows.Creatures[:1], Meta: map[string]string{"first": "1"}}
+				return &engine.Record{Creatures: rows.Creatures[:1], Cursors: rows.Cursors[:1], Meta: map[string]string{"first": "1"}}
 			}},
 		engine.CutChild{StoreSpec: spec("right"), Parents: ids(j), Creatures: []engine.CreatureID{"b"}, Channels: []engine.ChannelID{"c"},
 			First: func(engine.Origin) *engine.Record { return &engine.Record{Heads: rows.Heads[:1]} }})
@@ -148,12 +148,12 @@ func cutLiveRows(t *testing.T, open Opener) {
 	wantState(t, right, "a", map[string][]byte{})
 	wantLeft := savedOf(left, 3, engine.Record{
 		Creatures: rows.Creatures[:1],
-		Cursors:   []engine.CursorRow{{Reader: "a", Channel: "c", Seq: 3, Until: 5}, {Reader: "a", Channel: "i"}, {Reader: "reader:x", Channel: "i", Seq: 1}},
+		Cursors:   []engine.CursorRow{rows.Cursors[0], {Reader: "reader:x", Channel: "i", Seq: 1}},
 		Producers: []engine.ProducerRow{{Channel: "i", Producer: "p", Offset: 4}},
 	}, map[string]string{"side": "left", "first": "1"})
 	wantRight := savedOf(right, 3, engine.Record{
 		Heads:     rows.Heads[:1],
-		Cursors:   []engine.CursorRow{{Reader: "b", Channel: "c", Seq: 2, Until: 4}, {Reader: "reader:out", Channel: "c", Seq: 1}},
+		Cursors:   []engine.CursorRow{{Reader: "reader:out", Channel: "c", Seq: 1}},
 		Producers: rows.Producers[:2],
 	}, map[string]string{"side": "right"})
 	left.shut()

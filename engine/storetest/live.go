@@ -20,7 +20,7 @@ func everyRow() engine.Record {
 		},
 		Heads:     []engine.HeadRow{{Channel: "c", Seq: 9}, {Channel: "i", Seq: 1}},
 		Edges:     []engine.EdgeRow{{Creature: "a", Channel: "c", Direction: engine.Listen, Alias: "in", Order: 1}, {Creature: "a", Channel: "c", Direction: engine.Send, Alias: "out", Order: 2}, {Creature: "b", Channel: "c", Direction: engine.Send, Order: 3}},
-		Cursors:   []engine.CursorRow{{Reader: "a", Channel: "c", Seq: 3, Until: 5}, {Reader: "a", Channel: "i"}, {Reader: "reader:out", Channel: "c", Seq: 1}},
+		Cursors:   []engine.CursorRow{{Reader: "a", Channel: "c", Seq: 3, Until: 5, Alias: "in"}, {Reader: "a", Channel: "i"}, {Reader: "reader:out", Channel: "c", Seq: 1}},
 		Producers: []engine.ProducerRow{{Channel: "c", Producer: "p", Offset: 1<<64 - 1}, {Channel: "c", Producer: "q", Offset: 1}},
 		State:     []engine.StateRow{{Creature: "a", Key: "k", Value: []byte{0xff}}, {Creature: "a", Key: "empty", Value: []byte{}}, {Creature: "b", Key: "", Value: []byte("v")}},
 	}

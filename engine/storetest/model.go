@@ -141,7 +141,10 @@ func (p *program) cut(*rapid.T) {
 		StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal}, Parents: []engine.SessionID{old.Info().Session},
 		Creatures: []engine.CreatureID{"a", "b", "c"}, Channels: []engine.ChannelID{"x", "y"},
 		First: func(engine.Origin) *engine.Record {
-			return &engine.Record{Heads: slices.Collect(maps.Values(want.heads)), Edges: slices.Collect(maps.Values(want.edges))}
+			return &engine.Record{
+				Heads: slices.Collect(maps.Values(want.heads)), Edges: slices.Collect(maps.Values(want.edges)),
+				Cursors: slices.Collect(maps.Values(want.cursors)),
+			}
 		},
 	}}})
 	p.check(err)
@@ -192,7 +195,7 @@ func (w *rows) apply(r *engine.Record) {
 		delete(w.heads, string(c))
 	}
 	for _, row := range r.Cursors {
-		w.cursors[string(row.Reader)+" "+string(row.Channel)] = row
+		w.cursors[fmt.Sprint(row.Reader, " ", row.Channel, " ", row.Until)] = row
 	}
 	for _, row := range r.State {
 		key := string(row.Creature) + " " + row.Key

@@ -318,6 +318,8 @@ static int pattern_matches(tr_bytes text) {
 	pattern_generation++;
 	for (int32_t i = 0;; i++) {
 		if (now->len == 0 && pattern_first_known) {
+// Most of a long text is skipped here, and hosts may charge for each round of a
+// loop.
 #pragma clang loop unroll_count(8)
 			while (i < text.len && !set_has(&pattern_first, text.ptr[i])) i++;
 			if (i == text.len) return 0;

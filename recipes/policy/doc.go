@@ -9,7 +9,7 @@
 // collected.
 //
 // A decision depends only on the event. Time is the event's, random numbers
-// are seeded by it, the event is a frozen copy, and a policy has nowhere to
+// are seeded by it, the event is read-only, and a policy has nowhere to
 // keep anything: it is a single function, and all objects that scripts share
 // are frozen. So a decision is the same whichever runtime makes it.
 //

@@ -91,8 +91,9 @@ func (i *isolate) function(p *compiled) (goja.Callable, goja.Value, error) {
 // judge runs a policy. A nil verdict is no objection.
 func (i *isolate) judge(p *compiled, event *engine.SendEvent) (v *verdict, fault *ScriptError) {
 	defer func() {
-		// A Go panic in a callback or a built-in leaves the interpreter as it is.
+		// A Go panic leaves the interpreter in the middle of things.
 		if r := recover(); r != nil {
+			i.timer.Stop()
 			i.spoilt = true
 			v, fault = nil, p.fault(1, 1, fmt.Sprintf("the interpreter failed: %v", r), "")
 		}

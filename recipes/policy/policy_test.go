@@ -17,7 +17,17 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(int) { regexp2.StopTimeoutClock() }))
+	goleak.VerifyTestMain(quiet{m})
+}
+
+// quiet stops the clock of the regular expressions after the tests. It would
+// stop by itself, but later.
+type quiet struct{ *testing.M }
+
+func (q quiet) Run() int {
+	code := q.M.Run()
+	regexp2.StopTimeoutClock()
+	return code
 }
 
 func event(payload string) *engine.SendEvent {
@@ -291,6 +301,15 @@ func TestNoSourceMaps(t *testing.T) {
 	s := set(t, Policy{Source: "() => {}\n//# sourceMappingURL=/nonexistent/map.json"})
 	if d := s.Send(t.Context(), event("x")); told(d) != "" {
 		t.Error(told(d))
+	}
+}
+
+func TestPanicIsADenial(t *testing.T) {
+	broken := func(*engine.SendEvent) (bool, error) { panic("broken") }
+	s := set(t, Policy{Source: `() => {}`, Match: broken}, Policy{Source: `() => deny("still here")`})
+	want := `deny p0 team.hcl:10 "it panicked: broken"; deny p1 team.hcl:10 "still here"`
+	if got := told(s.Send(t.Context(), event("x"))); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 

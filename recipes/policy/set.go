@@ -120,6 +120,13 @@ type judgement struct {
 }
 
 func (j *judgement) policy(ctx context.Context, p *compiled) {
+	defer func() {
+		// Neither a condition nor a defect of the interpreter may take the
+		// engine down.
+		if r := recover(); r != nil {
+			j.failed(p, clip(fmt.Sprintf("it panicked: %v", r)), p.Line)
+		}
+	}()
 	if err := ctx.Err(); err != nil {
 		j.failed(p, fmt.Sprintf("the caller gave up: %v", err), p.Line)
 		return

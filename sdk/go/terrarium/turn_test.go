@@ -194,3 +194,27 @@ func TestCodesHaveNames(t *testing.T) {
 		t.Errorf("%v, %v", terrarium.NotFound, terrarium.Internal)
 	}
 }
+
+// silent is a host that answers and keeps nothing.
+type silent struct{ terrarium.Host }
+
+func (silent) Read(_ terrarium.Source, _ int32, p []byte) int32 { return int32(len(p)) }
+func (silent) Send(int32, []byte, []byte) int32                 { return 1 }
+func (silent) Channel(string) int32                             { return 0 }
+
+// A turn that reads a message and sends it on allocates the turn, the payload
+// and the headers, and nothing else.
+func TestTurnsAllocateLittle(t *testing.T) {
+	const most = 3
+	c := handler(func(t *terrarium.Turn) error {
+		return t.Send("out", t.Payload(), terrarium.Header{Name: "n", Value: "v"})
+	})
+	allocs := testing.AllocsPerRun(100, func() {
+		if status := c.RunHandle(silent{}, terrarium.KindMessage, 100); status != 0 {
+			t.Fatal(status)
+		}
+	})
+	if allocs > most {
+		t.Errorf("%v allocations", allocs)
+	}
+}

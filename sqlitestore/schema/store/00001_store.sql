@@ -103,8 +103,9 @@ CREATE TABLE cursor (
 	reader  TEXT NOT NULL,
 	channel TEXT NOT NULL,
 	seq     INTEGER NOT NULL,
-	until   INTEGER NOT NULL,
-	PRIMARY KEY (reader, channel)
+	until   INTEGER NOT NULL, -- 0: the edge exists; else the end of a backlog
+	alias   TEXT NOT NULL,    -- of a backlog
+	PRIMARY KEY (reader, channel, until)
 ) WITHOUT ROWID;
 
 CREATE TABLE state_value (

@@ -1,0 +1,9 @@
+channel "lines"  { description = "what the sensors say" }
+channel "alarms" { description = "what somebody should look at" }
+
+creature "guard" {
+  module = "builtin:gate"
+  listen = [channel.lines]
+  send   = [channel.alarms]
+  config = { match = "too (hot|cold|dry|wet)" }
+}
