@@ -68,12 +68,14 @@ type policyVerdict struct {
 // with that section entered, or nil if the creature is gone.
 func (w *worker) commit(c *creature) *graph {
 	t := &w.turn
+	wall := w.e.wallClock()
 	g := c.home.lock()
 	if g == nil || c.removed {
 		t.d.msg.release()
 		t.reset()
 		return g
 	}
+	g.wall = wall
 	c.current = delivery{}
 	rec := g.newRecord()
 	turnID := g.nextID()
@@ -241,6 +243,9 @@ type turnDetail struct {
 // logTurn logs a turn that succeeded, with its output, log lines and what
 // policies said of it.
 func (g *graph) logTurn(rec *Record, turnID EventID, t *turn) {
+	if rec == nil && !g.engine.observedAny() {
+		return
+	}
 	attempt := t.c.attempt + 1
 	about := Event{Creature: t.c.id, Turn: turnID, Attempt: attempt, Cause: t.d.msg.id}
 	if rec != nil || g.engine.observed(EventTurnEnded) {

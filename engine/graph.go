@@ -25,6 +25,7 @@ type graph struct {
 	origin     Origin // of the events that the graph logs
 	seq        uint64 // number of the last event
 	now        int64  // time of the last event
+	wall       int64  // the clock when the critical section was entered
 	creatures  map[CreatureID]*creature
 	names      map[string]*creature
 	channels   map[ChannelID]*channel // inboxes included
@@ -75,12 +76,16 @@ func newGraph(e *Engine, id GraphID, born uint64) *graph {
 	}
 }
 
-// tick returns the time of a new event: the clock's, but always later than the
-// last event's.
+// tick returns the time of a new event: that of the critical section, but
+// always later than the last event's.
 func (g *graph) tick() int64 {
-	g.now = max(g.now+1, g.engine.clock.Now().UnixNano())
+	g.now = max(g.now+1, g.wall)
 	return g.now
 }
+
+// wallClock reads the clock. Whoever is going to log something does so before
+// it enters the critical section, and leaves the result in graph.wall.
+func (e *Engine) wallClock() int64 { return e.clock.Now().UnixNano() }
 
 // nextID returns the id of the next event.
 func (g *graph) nextID() EventID {

@@ -171,6 +171,9 @@ func (o *observers) close() {
 // of every delivery.
 func (e *Engine) observed(k EventKind) bool { return e.observers.kinds.Load()&(1<<k) != 0 }
 
+// observedAny reports whether anybody wants any events.
+func (e *Engine) observedAny() bool { return e.observers.kinds.Load() != 0 }
+
 // publish shows an event to the subscriptions. Once a store or a subscriber
 // has it, an event is not modified. It is called in the critical section in
 // which the event got its place, so that subscribers see the order of the log.
@@ -248,11 +251,13 @@ func (e *Engine) publishTurnStarted(c *creature, d delivery) {
 
 // noteInstance logs that a creature got a new instance.
 func (w *worker) noteInstance(c *creature) {
+	wall := w.e.wallClock()
 	g := c.home.lock()
 	if g == nil {
 		return
 	}
 	defer g.mu.Unlock()
+	g.wall = wall
 	rec := g.newRecord()
 	if rec == nil && !w.e.observed(EventInstanceStarted) {
 		return

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -172,6 +173,9 @@ func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Contex
 		return err
 	}
 	x.adopt = store
+	if x.lastTime, err = lastTime(ctx, store); err != nil {
+		return errors.Join(err, store.Close(ctx))
+	}
 	delete(w.e.saved, d.Graph)
 	if err := x.stageAndCarryOut(ctx); err != nil {
 		w.e.saved[d.Graph] = d
@@ -182,6 +186,16 @@ func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Contex
 	}
 	w.changes = append(w.changes, x)
 	return nil
+}
+
+// lastTime is the time of the last event of a store. New events have to be
+// later, even if the clock has been set back.
+func lastTime(ctx context.Context, s Store) (int64, error) {
+	events, err := s.History(ctx, HistoryQuery{Newest: true, Limit: 1})
+	if err != nil || len(events) == 0 {
+		return 0, err
+	}
+	return events[0].Time, nil
 }
 
 // restoreChannels makes the channels of a saved graph.

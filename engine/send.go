@@ -128,6 +128,7 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, payload, headers
 // critical section of g, which this leaves.
 func (e *Engine) publishOutside(g *graph, ch *channel, payload, headers []byte, verdicts []policyVerdict, out Outgoing) (Sent, Store, *waker) {
 	defer g.mu.Unlock()
+	g.wall = e.wallClock()
 	w := &waker{}
 	if out.Producer != "" {
 		if seen := ch.producers[out.Producer]; out.Offset <= seen {

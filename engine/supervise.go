@@ -65,11 +65,13 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 	logs := slices.Clone(t.logs)
 	t.reset()
 	w.discard(ctx, c)
+	wall := w.e.wallClock()
 	g := c.home.lock()
 	if g == nil || c.removed {
 		d.msg.release()
 		return g
 	}
+	g.wall = wall
 	c.current = delivery{}
 	rec := g.newRecord()
 	c.attempt++
@@ -81,7 +83,7 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 	failure.Payload = mustJSON(turnDetail{Kind: kind.String(), Code: abi.CodeOf(err).String(), Error: clip(err.Error())})
 	g.log(rec, failure)
 
-	intense := c.noteFailure(g.engine.clock.Now().UnixNano())
+	intense := c.noteFailure(wall)
 	switch {
 	case c.attempt >= c.restart.Attempts:
 		w.giveUp(g, rec, c, d, kind, err, logs)

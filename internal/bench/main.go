@@ -1,3 +1,174 @@
 package main
 
-func main() {}
+import (
+	"bufio"
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+)
+
+func main() {
+	count := flag.Int("count", 1, "how often each benchmark runs; the median counts")
+	run := flag.String("run", ".", "only comparisons whose name matches this regular expression")
+	benchtime := flag.String("benchtime", "1s", "as for go test")
+	flag.Parse()
+	if err := compare(os.Stdout, *run, *count, *benchtime); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// comparison is one line of the result: a benchmark beside its reference.
+type comparison struct {
+	what            string
+	pkg, bench      string
+	refPkg, refName string // empty: no reference
+	metric          string
+	more            string // what a larger number means: "better" or "worse"
+	note            string
+}
+
+const (
+	benchPkg = "./internal/bench"
+	hostPkg  = "./host"
+	storePkg = "./sqlitestore"
+	topoPkg  = "./engine/topology"
+)
+
+// comparisons are what make bench prints.
+var comparisons = []comparison{
+	{"turn of a guest, host alone", hostPkg, "Handle/deadline", hostPkg, "BareCall", "ns/op", "worse", "target: at most 3 x, once fuel replaces the deadline"},
+	{"turn of a guest, no interruption", hostPkg, "Handle/uninterruptible", hostPkg, "BareCall", "ns/op", "worse", "the seam where fuel will come"},
+	{"delivery, one creature, no store", benchPkg, "Delivery", hostPkg, "BareCall", "ns/op", "worse", "target: at most 3 x"},
+	{"ring of 2", benchPkg, "Ring/wasm/2", benchPkg, "Ring/goroutines/2", "M/s", "better", ""},
+	{"ring of 10", benchPkg, "Ring/wasm/10", benchPkg, "Ring/goroutines/10", "M/s", "better", ""},
+	{"ring of 1,000", benchPkg, "Ring/wasm/1000", benchPkg, "Ring/goroutines/1000", "M/s", "better", "target: 3 M/s"},
+	{"ring of 10,000", benchPkg, "Ring/wasm/10000", benchPkg, "Ring/goroutines/10000", "M/s", "better", "target: 2 M/s"},
+	{"ring of 1,000, engine without Wasm", benchPkg, "Ring/engine/1000", benchPkg, "Ring/goroutines/1000", "M/s", "better", ""},
+	{"ring of 10,000, engine without Wasm", benchPkg, "Ring/engine/10000", benchPkg, "Ring/goroutines/10000", "M/s", "better", ""},
+	{"fan-out 1 to 1,000", benchPkg, "FanOut/wasm", benchPkg, "FanOut/engine", "M/s", "better", "target: 4 M/s"},
+	{"idle creature wakes and handles", benchPkg, "Wake", hostPkg, "BareCall", "ns/op", "worse", "target: 20,000 ns"},
+	{"spawn and remove, small module", benchPkg, "Spawn", "", "", "ns/op", "worse", "target: 25,000 ns"},
+	{"memory of a live creature", benchPkg, "Memory", "", "", "KB/creature", "worse", "target: 16 KB; the guest's one page is 64"},
+	{"turns with a store, normal", benchPkg, "Durable/normal", benchPkg, "Durable/none", "M/s", "better", "target: 0.1 M/s"},
+	{"turns with a store, full", benchPkg, "Durable/full", benchPkg, "Durable/none", "M/s", "better", "target: 0.05 M/s"},
+	{"store: appended turns, 256 producers, full", storePkg, "Append/durability=full/producers=256", storePkg, "Append/durability=full/producers=1", "turns/s", "better", "each waits until it is durable"},
+	{"store: appended turns, 256 producers, normal", storePkg, "Append/durability=normal/producers=256", storePkg, "Append/durability=normal/producers=1", "turns/s", "better", "each waits until it is written"},
+	{"topology: remove an edge of a ring of 100,000", topoPkg, "RingRemoval/100000", topoPkg, "Recompute/100000", "ns/op", "worse", "target: at most 1,000,000 ns"},
+	{"topology: split 5 off 100,000", topoPkg, "SplitSmall/100000", topoPkg, "Recompute/100000", "ns/op", "worse", "target: 1,000 x faster than recomputing"},
+}
+
+// results are benchmark figures: package, name, metric to one value for each
+// time it ran.
+type results map[string][]float64
+
+func key(pkg, name, metric string) string { return pkg + " " + name + " " + metric }
+
+func compare(w io.Writer, pattern string, count int, benchtime string) error {
+	wanted, err := regexp.Compile(pattern)
+	if err != nil {
+		return err
+	}
+	chosen := slices.DeleteFunc(slices.Clone(comparisons), func(c comparison) bool { return !wanted.MatchString(c.what) })
+	got := results{}
+	for _, pkg := range []string{hostPkg, benchPkg, topoPkg, storePkg} {
+		names := benchmarksOf(chosen, pkg)
+		if len(names) == 0 {
+			continue
+		}
+		if err := measure(w, got, pkg, names, count, benchtime); err != nil {
+			return err
+		}
+	}
+	print(w, chosen, got)
+	return nil
+}
+
+// benchmarksOf lists the top-level benchmarks that the comparisons need.
+func benchmarksOf(chosen []comparison, pkg string) []string {
+	var names []string
+	add := func(p, name string) {
+		top, _, _ := strings.Cut(name, "/")
+		if p == pkg && !slices.Contains(names, top) {
+			names = append(names, top)
+		}
+	}
+	for _, c := range chosen {
+		add(c.pkg, c.bench)
+		add(c.refPkg, c.refName)
+	}
+	return names
+}
+
+// measure runs benchmarks of one package and collects what they print.
+func measure(w io.Writer, got results, pkg string, names []string, count int, benchtime string) error {
+	expr := "^Benchmark(" + strings.Join(names, "|") + ")$"
+	cmd := exec.Command("go", "test", "-run", "^$", "-bench", expr, "-benchtime", benchtime, "-count", strconv.Itoa(count), pkg)
+	var out bytes.Buffer
+	cmd.Stdout = io.MultiWriter(&out, w)
+	cmd.Stderr = w
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", pkg, err)
+	}
+	for lines := bufio.NewScanner(&out); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+			continue
+		}
+		name := strings.TrimPrefix(fields[0], "Benchmark")
+		if i := strings.LastIndexByte(name, '-'); i > 0 {
+			name = name[:i]
+		}
+		for i := 2; i+1 < len(fields); i += 2 {
+			if v, err := strconv.ParseFloat(fields[i], 64); err == nil {
+				k := key(pkg, name, fields[i+1])
+				got[k] = append(got[k], v)
+			}
+		}
+	}
+	return nil
+}
+
+func median(list []float64) (float64, bool) {
+	if len(list) == 0 {
+		return 0, false
+	}
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[len(sorted)/2], true
+}
+
+func print(w io.Writer, chosen []comparison, got results) {
+	t := table.NewWriter()
+	t.SetOutputMirror(w)
+	t.SetStyle(table.StyleLight)
+	t.AppendHeader(table.Row{"", "measured", "reference", "ratio", "unit", "note"})
+	for _, c := range chosen {
+		v, ok := median(got[key(c.pkg, c.bench, c.metric)])
+		if !ok {
+			t.AppendRow(table.Row{c.what, "not measured", "", "", c.metric, c.note})
+			continue
+		}
+		row := table.Row{c.what, number(v), "", "", c.metric, c.note}
+		if ref, ok := median(got[key(c.refPkg, c.refName, c.metric)]); ok && ref != 0 {
+			row[2], row[3] = number(ref), fmt.Sprintf("%.2f", v/ref)
+		}
+		t.AppendRow(row)
+	}
+	t.Render()
+}
+
+func number(v float64) string {
+	if v >= 100 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 3, 64)
+}

@@ -1,0 +1,55 @@
+package engine
+
+import "context"
+
+// bury makes dead letters of everything that a source has waiting.
+func (x *change) bury(g *graph, rec *Record, mb *mailbox, s *source, reason string) {
+	for _, d := range mb.remove(s) {
+		g.deadLetter(rec, deadLetter{
+			Message: d.msg.id, Reason: reason, Channel: d.msg.channel, Seq: d.msg.seq,
+			reader: mb, payload: d.msg.payload, headers: d.msg.headers,
+		})
+		d.msg.release()
+	}
+	if cr := mb.creature; cr != nil && cr.retry != nil && cr.retry.src == s {
+		g.deadLetter(rec, deadLetter{
+			Message: cr.retry.msg.id, Reason: reason, Channel: s.id, Seq: cr.retry.msg.seq, reader: mb,
+		})
+		cr.retry.msg.release()
+		cr.retry = nil
+	}
+	if end := s.end(); end > s.offered && g.store != nil {
+		x.buryStored(g, rec, mb, s, reason, end)
+	}
+	if s.ch != nil {
+		s.ch.forget(s)
+		s.ch = nil
+	}
+	s.until, s.cursor, s.offered = s.end(), s.end(), s.end()
+	mb.forget(s)
+}
+
+// buryChunk is how many messages are read at a time to become dead letters.
+const buryChunk = 1024
+
+// buryStored makes dead letters of what a source has waiting in the store.
+func (x *change) buryStored(g *graph, rec *Record, mb *mailbox, s *source, reason string, end uint64) {
+	ctx := context.Background() // the change is past the point of giving up
+	for after := s.offered; after < end; {
+		events, err := g.store.Messages(ctx, s.id, after, end, buryChunk)
+		if err != nil {
+			x.e.log.Error("dead letters of a removed backlog could not be listed", "channel", s.id, "after", after, "error", err)
+			return
+		}
+		if len(events) == 0 {
+			return
+		}
+		for i := range events {
+			ev := &events[i]
+			if mb.creature == nil || ev.Creature != mb.creature.id {
+				g.deadLetter(rec, deadLetter{Message: ev.ID, Reason: reason, Channel: ev.Channel, Seq: ev.Seq, reader: mb})
+			}
+			after = ev.Seq
+		}
+	}
+}

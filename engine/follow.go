@@ -1,0 +1,312 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// follow takes the environments along, step by step.
+func (x *change) follow() {
+	for i := range x.deltas {
+		for _, c := range x.deltas[i].Changes {
+			x.step(c)
+		}
+	}
+	for c := range x.dirty {
+		if c.removed {
+			c.wiring.Store(noWiring)
+			continue
+		}
+		info, _ := x.e.topo.Creature(c.id)
+		c.wiring.Store(newWiring(c.name, info.Edges, x.e.channels))
+	}
+}
+
+func (x *change) step(c topology.Change) {
+	switch c.Kind {
+	case topology.GraphAdded:
+		x.addGraph(c.Graph)
+	case topology.GraphEnded:
+		g := x.e.graphs[c.Graph]
+		g.ended = true
+		delete(x.e.graphs, c.Graph)
+		x.e.noteSuccessor(c.Graph, c.Into)
+	case topology.CreatureAdded:
+		x.addCreature(c)
+	case topology.CreatureRemoved:
+		x.removeCreature(c)
+	case topology.ChannelAdded:
+		x.addChannel(c)
+	case topology.ChannelRemoved:
+		x.removeChannel(c)
+	case topology.EdgeAdded:
+		x.addEdge(c)
+	case topology.EdgeRemoved:
+		x.removeEdge(c)
+	case topology.CreatureMoved:
+		x.moveCreature(c)
+	case topology.ChannelMoved:
+		x.moveChannel(c)
+	case topology.CreatureRenamed:
+		x.renameCreature(c)
+	case topology.ChannelRenamed:
+		ch := x.e.channels[c.Channel]
+		ch.name = c.Name
+		x.putChannel(ch)
+	case topology.FlagsChanged:
+		x.changeFlags(c)
+	}
+}
+
+func (x *change) addGraph(id GraphID) {
+	info, ok := x.e.topo.Graph(id)
+	if !ok {
+		info.Born = 0 // it ended within the same change
+	}
+	g := newGraph(x.e, id, info.Born)
+	g.origin = x.e.ids.origin()
+	if x.saved != nil {
+		g.meta, g.now = x.saved.Meta, x.lastTime
+	}
+	x.enter(g)
+	x.e.graphs[id] = g
+}
+
+func (x *change) addCreature(c topology.Change) {
+	cr, g := x.creatures[c.Creature], x.e.graphs[c.Graph]
+	info, _ := x.e.topo.Creature(c.Creature)
+	cr.born, cr.root, cr.parent = info.Born, info.Root, info.Parent
+	x.e.creatures[cr.id] = cr
+	x.join(cr, g)
+	inbox := x.channels[InboxOf(cr.id)]
+	if inbox == nil {
+		inbox = &channel{id: InboxOf(cr.id), name: "inbox", inbox: cr.id}
+	}
+	x.e.channels[inbox.id] = inbox
+	inbox.home.store(g)
+	g.channels[inbox.id] = inbox
+	cr.mb.add(inbox, "", x.cursor(cr.id, inbox))
+	x.restoreBacklogs(cr)
+	x.dirty[cr] = true
+	if x.hold {
+		return
+	}
+	x.record(g).putCreature(cr)
+	x.putChannel(inbox)
+	if rec := x.record(g); rec != nil {
+		rec.putCursor(cr.reader(), cr.mb.source(inbox))
+	}
+	cr.wake(&x.wake)
+}
+
+func (x *change) join(cr *creature, g *graph) {
+	cr.home.store(g)
+	g.creatures[cr.id] = cr
+	g.names[cr.name] = cr
+}
+
+func (x *change) removeCreature(c topology.Change) {
+	cr, g := x.e.creatures[c.Creature], x.e.graphs[c.Graph]
+	rec := x.record(g)
+	inbox := x.e.channels[InboxOf(cr.id)]
+	for _, s := range slices.Clone(cr.mb.sources) {
+		x.bury(g, rec, &cr.mb, s, "creature_removed")
+	}
+	cr.removed = true
+	x.leaveLoad(cr, g)
+	x.forgetChannel(inbox, g)
+	delete(g.creatures, cr.id)
+	delete(g.names, cr.name)
+	delete(x.e.creatures, cr.id)
+	cr.home.store(nil)
+	x.dirty[cr] = true
+	if rec != nil {
+		rec.Drop.Creatures = append(rec.Drop.Creatures, cr.id)
+	}
+	g.log(rec, Event{Kind: EventCreatureStopped, Creature: cr.id, Payload: mustJSON(map[string]string{"reason": "removed", "name": cr.name})})
+	x.giveUpInstance(cr)
+	x.e.releaseModule(cr)
+}
+
+// giveUpInstance closes the instance of a creature that no longer runs, unless
+// a worker has it, which then does the same.
+func (x *change) giveUpInstance(cr *creature) {
+	if !cr.scheduled && cr.instance != nil {
+		x.idle = append(x.idle, closing{cr, cr.instance})
+		cr.instance = nil
+	}
+	if cr.backingOff {
+		cr.backingOff = false
+		x.e.idle.add(-1)
+	}
+}
+
+func (x *change) addChannel(c topology.Change) {
+	ch, g := x.channels[c.Channel], x.e.graphs[c.Graph]
+	if ch == nil {
+		ch = &channel{id: c.Channel}
+	}
+	ch.name = c.Name
+	if info, ok := x.e.topo.Channel(c.Channel); ok {
+		ch.born, ch.report = info.Born, info.Report
+	}
+	x.e.channels[ch.id] = ch
+	ch.home.store(g)
+	g.channels[ch.id] = ch
+	x.putChannel(ch)
+}
+
+func (x *change) removeChannel(c topology.Change) {
+	ch, g := x.e.channels[c.Channel], x.e.graphs[c.Graph]
+	for _, s := range slices.Clone(ch.sources) {
+		if r := s.mb.reader; r != nil {
+			r.end(s)
+		}
+	}
+	x.forgetChannel(ch, g)
+}
+
+func (x *change) forgetChannel(ch *channel, g *graph) {
+	ch.home.store(nil)
+	delete(g.channels, ch.id)
+	delete(x.e.channels, ch.id)
+	if rec := x.record(g); rec != nil {
+		rec.Drop.Channels = append(rec.Drop.Channels, ch.id)
+	}
+}
+
+func (x *change) addEdge(c topology.Change) {
+	cr, ch := x.e.creatures[c.Creature], x.e.channels[c.Channel]
+	x.dirty[cr] = true
+	rec := x.record(cr.home.load())
+	if c.Direction == Listen && cr.mb.source(ch) == nil {
+		s := cr.mb.add(ch, c.Alias, x.cursor(cr.id, ch))
+		rec.putCursor(cr.reader(), s)
+	}
+	if rec != nil {
+		x.e.edgeOrder++
+		rec.Edges = append(rec.Edges, EdgeRow{c.Creature, c.Channel, c.Direction, c.Alias, x.e.edgeOrder})
+	}
+}
+
+func (x *change) removeEdge(c topology.Change) {
+	cr, ch := x.e.creatures[c.Creature], x.e.channels[c.Channel]
+	x.dirty[cr] = true
+	g := cr.home.load()
+	rec := x.record(g)
+	if rec != nil {
+		rec.Drop.Edges = append(rec.Drop.Edges, EdgeRow{Creature: c.Creature, Channel: c.Channel, Direction: c.Direction})
+	}
+	if c.Direction != Listen || x.leaving[cr.id] {
+		return
+	}
+	s := cr.mb.source(ch)
+	switch {
+	case s == nil:
+	case x.dropped[ch.id]:
+		x.bury(g, rec, &cr.mb, s, "channel_removed")
+	default:
+		if rec != nil {
+			rec.Drop.Cursors = append(rec.Drop.Cursors, CursorRow{Reader: cr.reader(), Channel: ch.id})
+		}
+		if cr.mb.detach(s) {
+			rec.putCursor(cr.reader(), s)
+		}
+	}
+}
+
+func (x *change) moveCreature(c topology.Change) {
+	cr, from, to := x.e.creatures[c.Creature], x.e.graphs[c.From], x.e.graphs[c.Graph]
+	x.leaveLoad(cr, from)
+	delete(from.creatures, cr.id)
+	if from.names[cr.name] == cr {
+		delete(from.names, cr.name)
+	}
+	x.join(cr, to)
+	inbox := x.e.channels[InboxOf(cr.id)]
+	delete(from.channels, inbox.id)
+	to.channels[inbox.id] = inbox
+	inbox.home.store(to)
+	if to.store == nil {
+		cr.mb.noteLoad(to)
+	}
+}
+
+// leaveLoad takes a creature's mailbox out of the count of full ones.
+func (x *change) leaveLoad(cr *creature, g *graph) {
+	if !cr.mb.over {
+		return
+	}
+	cr.mb.over = false
+	if g.over--; g.over == 0 {
+		g.admit()
+	}
+}
+
+func (x *change) moveChannel(c topology.Change) {
+	ch, from, to := x.e.channels[c.Channel], x.e.graphs[c.From], x.e.graphs[c.Graph]
+	delete(from.channels, ch.id)
+	to.channels[ch.id] = ch
+	ch.home.store(to)
+	for _, s := range ch.sources {
+		if r := s.mb.reader; r != nil {
+			r.move(from, to)
+		}
+	}
+}
+
+func (x *change) renameCreature(c topology.Change) {
+	cr := x.e.creatures[c.Creature]
+	g := cr.home.load()
+	if g.names[cr.name] == cr {
+		delete(g.names, cr.name)
+	}
+	cr.name = c.Name
+	g.names[cr.name] = cr
+	x.dirty[cr] = true
+	x.record(g).putCreature(cr)
+}
+
+func (x *change) changeFlags(c topology.Change) {
+	cr := x.e.creatures[c.Creature]
+	g := cr.home.load()
+	info, _ := x.e.topo.Creature(c.Creature)
+	cr.privileged, cr.root = info.Privileged, info.Root
+	rec := x.record(g)
+	if cr.stopped != info.Stopped {
+		cr.stopped = info.Stopped
+		x.startOrStop(g, rec, cr)
+	}
+	rec.putCreature(cr)
+}
+
+func (x *change) startOrStop(g *graph, rec *Record, cr *creature) {
+	kind := EventCreatureStarted
+	if cr.stopped {
+		kind = EventCreatureStopped
+		x.giveUpInstance(cr)
+	} else {
+		cr.quarantined = false
+		cr.attempts = nil
+	}
+	g.log(rec, Event{Kind: kind, Creature: cr.id, Payload: mustJSON(map[string]string{"name": cr.name})})
+	if g.store == nil {
+		cr.mb.noteLoad(g)
+	}
+	cr.wake(&x.wake)
+}
+
+func (x *change) putChannel(ch *channel) {
+	if rec := x.record(ch.home.load()); rec != nil {
+		rec.Channels = append(rec.Channels, ch.row())
+		rec.putHead(ch)
+	}
+}
+
+func (ch *channel) row() ChannelRow {
+	return ChannelRow{
+		ID: ch.id, Name: ch.name, Description: ch.description, Deployment: ch.deployment,
+		Address: ch.address, Born: ch.born, Report: ch.report, Inbox: ch.inbox,
+	}
+}

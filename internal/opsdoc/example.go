@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/seed47132306/terrarium"
+)
+
+// script is one connection on which every operation is used. What is not shown
+// prepares the ground for what is.
+var script = []struct {
+	hidden bool
+	line   string
+}{
+	{false, `{"id": 1, "op": "subscribe", "kinds": ["topology_changed"]}`},
+	{false, `{"id": 2, "op": "add_creature", "name": "alarms", "module": "builtin:gate", "config": {"match": "ERROR"}}`},
+	{true, `{"id": 3, "op": "add_creature", "name": "census", "module": "builtin:tally", "config": {"key": "field:2"}}`},
+	{true, `{"id": 30, "op": "wait_idle"}`},
+	{false, `{"id": 4, "op": "connect", "from": "alarms", "to": "census", "channel": "errors"}`},
+	{false, `{"id": 5, "op": "add_channel", "graph": "alarms", "name": "lines", "description": "the log"}`},
+	{false, `{"id": 6, "op": "set_listen", "creature": "alarms", "channel": "lines", "on": true}`},
+	{false, `{"id": 7, "op": "batch", "ops": [{"op": "add_channel", "graph": "census", "name": "reports"}, {"op": "promote", "creature": "census"}]}`},
+	{false, `{"id": 8, "op": "set_send", "creature": "census", "channel": "reports", "on": true, "alias": "out"}`},
+	{false, `{"id": 9, "op": "send", "channel": "lines", "payload": "12:03 ERROR no route to host", "durable": true}`},
+	{false, `{"id": 10, "op": "wait_idle", "timeout": "10s"}`},
+	{false, `{"id": 11, "op": "send_to", "creature": "census", "payload": "report, please"}`},
+	{true, `{"id": 12, "op": "wait_idle"}`},
+	{false, `{"id": 13, "op": "state", "creature": "census", "prefix": "count/"}`},
+	{false, `{"id": 14, "op": "history", "kinds": ["channel_message"], "limit": 2}`},
+	{false, `{"id": 15, "op": "status", "graph": "alarms"}`},
+	{false, `{"id": 16, "op": "lineage", "graph": "alarms"}`},
+	{false, `{"id": 17, "op": "stop_creature", "creature": "census"}`},
+	{false, `{"id": 18, "op": "start_creature", "creature": "census"}`},
+	{false, `{"id": 19, "op": "demote", "creature": "census"}`},
+	{false, `{"id": 20, "op": "promote", "creature": "census"}`},
+	{true, `{"id": 21, "op": "wait_idle"}`},
+	{false, `{"id": 22, "op": "sessions"}`},
+	{false, `{"id": 23, "op": "disconnect", "from": "alarms", "to": "census"}`},
+	{false, `{"id": 24, "op": "remove_channel", "channel": "reports"}`},
+	{false, `{"id": 25, "op": "remove_creature", "creature": "census"}`},
+	{false, `{"id": 26, "op": "apply", "recipe": "examples/quickstart"}`},
+	{true, `{"id": 27, "op": "wait_idle"}`},
+	{false, `{"id": 28, "op": "unsubscribe", "subscription": "s1"}`},
+	{false, `{"id": 29, "op": "shutdown"}`},
+}
+
+// example is a request and its answer.
+type example struct{ request, answer string }
+
+func (e example) write(b *bytes.Buffer) {
+	fmt.Fprintf(b, "```json\n%s\n%s\n```\n", e.request, e.answer)
+}
+
+// runExamples carries the script out and returns what is to be shown, by
+// operation.
+func runExamples(ctx context.Context, root string) (out map[string]example, err error) {
+	seed := uint64(1)
+	t, err := terrarium.New(ctx, terrarium.Options{Scratch: true, Seed: &seed, Workers: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.Close(ctx)) }()
+	requests, in := io.Pipe()
+	answers, sink := io.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		err := t.Serve(ctx, requests, sink)
+		sink.CloseWithError(io.EOF)
+		served <- err
+	}()
+	c := &conversation{in: in, lines: bufio.NewReader(answers), names: newShortener()}
+	out, err = c.run(root)
+	in.Close()
+	_, derr := io.Copy(io.Discard, c.lines) // events that come after the last answer
+	return out, errors.Join(err, derr, <-served)
+}
+
+// conversation sends requests one by one.
+type conversation struct {
+	in    io.Writer
+	lines *bufio.Reader
+	names *shortener
+}
+
+func (c *conversation) run(root string) (map[string]example, error) {
+	out := map[string]example{}
+	for _, step := range script {
+		var request struct {
+			ID json.Number `json:"id"`
+			Op string      `json:"op"`
+		}
+		if err := json.Unmarshal([]byte(step.line), &request); err != nil {
+			return nil, fmt.Errorf("%s: %w", step.line, err)
+		}
+		line := strings.Replace(step.line, `"examples/`, `"`+filepath.ToSlash(root)+`/examples/`, 1)
+		answer, err := c.ask(line, request.ID)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", step.line, err)
+		}
+		shown, err := c.names.show(answer)
+		if err != nil {
+			return nil, err
+		}
+		if !step.hidden {
+			out[request.Op] = example{step.line, shown}
+		}
+	}
+	return out, nil
+}
+
+// ask sends a request and reads until its answer; events pass by.
+func (c *conversation) ask(line string, id json.Number) ([]byte, error) {
+	if _, err := fmt.Fprintln(c.in, line); err != nil {
+		return nil, err
+	}
+	for {
+		got, err := c.lines.ReadBytes('\n')
+		if err != nil {
+			return nil, err
+		}
+		var answer struct {
+			ID json.Number `json:"id"`
+			OK bool        `json:"ok"`
+		}
+		if err := json.Unmarshal(got, &answer); err != nil {
+			return nil, err
+		}
+		if answer.ID != id {
+			continue
+		}
+		if !answer.OK {
+			return nil, fmt.Errorf("it answered %s", got)
+		}
+		return bytes.TrimSpace(got), nil
+	}
+}

@@ -1,0 +1,79 @@
+// Command opsdoc writes the parts of docs/reference that tables in the code
+// define: the page of operations, and the tables of limits and error codes. The
+// examples on the page of operations are carried out while it is written.
+//
+//go:generate go run .
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// root is the repository as seen from this folder, where go generate and go
+// test run.
+const root = "../.."
+
+func main() {
+	pages, err := generate(context.Background(), root)
+	for name, content := range pages {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(root, name), content, 0o644)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "opsdoc:", err)
+		os.Exit(1)
+	}
+}
+
+// generate returns the pages as they should be, by path.
+func generate(ctx context.Context, root string) (map[string][]byte, error) {
+	examples, err := runExamples(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	comments, err := readComments(root, ".", "engine", "engine/topology", "abi")
+	if err != nil {
+		return nil, err
+	}
+	pages := map[string][]byte{"docs/reference/operations.md": operationsPage(comments, examples)}
+	for _, t := range []struct {
+		page, name string
+		write      func(*bytes.Buffer)
+	}{
+		{"docs/reference/limits.md", "limits", limitTable},
+		{"docs/reference/limits.md", "restart", restartTable},
+		{"docs/reference/errors.md", "codes", codeTable},
+	} {
+		text := pages[t.page]
+		if text == nil {
+			if text, err = os.ReadFile(filepath.Join(root, t.page)); err != nil {
+				return nil, err
+			}
+		}
+		if pages[t.page], err = fill(text, t.name, t.write); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.page, err)
+		}
+	}
+	return pages, nil
+}
+
+// fill puts a table between its markers.
+func fill(text []byte, name string, write func(*bytes.Buffer)) ([]byte, error) {
+	start, end := []byte("<!-- generated: "+name+" -->\n"), []byte("<!-- end: "+name+" -->\n")
+	from, to := bytes.Index(text, start), bytes.Index(text, end)
+	if from < 0 || to < from {
+		return nil, fmt.Errorf("the markers of the table %s are missing; write %s%s", name, start, end)
+	}
+	var b bytes.Buffer
+	b.Write(text[:from+len(start)])
+	b.WriteByte('\n')
+	write(&b)
+	b.WriteByte('\n')
+	b.Write(text[to:])
+	return b.Bytes(), nil
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium"
+)
+
+// TestPagesAreCurrent carries out every example and compares the pages with
+// what is in the repository.
+func TestPagesAreCurrent(t *testing.T) {
+	pages, err := generate(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range pages {
+		got, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != string(want) {
+			t.Errorf("%s is not what its generator writes: run go generate ./internal/opsdoc\n%s", name, firstDifference(string(got), string(want)))
+		}
+	}
+}
+
+func firstDifference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			return fmt.Sprintf("line %d\n has   %s\n wants %s", i+1, g[i], w[i])
+		}
+	}
+	return fmt.Sprintf("it has %d lines and wants %d", len(g), len(w))
+}
+
+func TestEveryOperationHasAnExample(t *testing.T) {
+	examples, err := runExamples(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range terrarium.Operations() {
+		if examples[op.Name].answer == "" {
+			t.Errorf("the operation %s has no example: add one to the script", op.Name)
+		}
+	}
+	if len(examples) != len(terrarium.Operations()) {
+		t.Errorf("there are %d examples for %d operations", len(examples), len(terrarium.Operations()))
+	}
+}

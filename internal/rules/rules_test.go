@@ -1,0 +1,283 @@
+package rules
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/seed47132306/terrarium"
+
+// pkg is a package as go list shows it.
+type pkg struct {
+	ImportPath string
+	Dir        string
+	Name       string
+	Doc        string
+	GoFiles    []string
+	Imports    []string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json", "./...")
+	cmd.Dir = root(t)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var list []pkg
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+	if len(list) < 10 {
+		t.Fatalf("go list found only %d packages", len(list))
+	}
+	return list
+}
+
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// layers says what each room may import of this module, by its path below the
+// module. A room that is not listed may import nothing of it. Rooms that are
+// only for building and testing (internal, generators) are free.
+var layers = map[string][]string{
+	"":                 {"abi", "engine", "engine/topology", "host", "plugins", "recipes", "sqlitestore"},
+	"abi":              {},
+	"abi/pack":         {"abi"},
+	"engine":           {"abi", "engine/topology"},
+	"engine/topology":  {"abi"},
+	"engine/storetest": {"abi", "engine"},
+	"host":             {"abi"},
+	"plugins":          {"abi"},
+	"recipes":          {"abi", "engine", "recipes/policy"},
+	"recipes/policy":   {"abi", "engine"},
+	"sqlitestore":      {"abi", "engine"},
+	"cmd/terrarium":    {"", "abi", "abi/pack", "engine", "recipes", "sqlitestore"},
+	"sdk/go/terrarium": {},
+}
+
+// owners says which room alone may import a library.
+var owners = map[string]string{
+	"github.com/tetratelabs/wazero": "host",
+	"github.com/hashicorp/hcl":      "recipes",
+	"github.com/zclconf/go-cty":     "recipes",
+	"github.com/dop251/goja":        "recipes/policy",
+	"github.com/mattn/go-sqlite3":   "sqlitestore",
+	"github.com/pressly/goose":      "sqlitestore",
+	"github.com/spf13/cobra":        "cmd/terrarium",
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	for _, p := range packages(t) {
+		room := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		allowed, listed := layers[room]
+		for _, imported := range p.Imports {
+			if free(room) {
+				continue
+			}
+			if rest, ours := strings.CutPrefix(imported, module); ours {
+				rest = strings.TrimPrefix(rest, "/")
+				if !slices.Contains(allowed, rest) && !strings.HasPrefix(rest, room+"/internal/") {
+					t.Errorf("%s imports %s; it may import only %v", room, rest, allowed)
+				}
+			}
+			for library, owner := range owners {
+				if strings.HasPrefix(imported, library) && room != owner && !strings.HasPrefix(room, owner+"/") {
+					t.Errorf("%s imports %s, which only %s may", room, imported, owner)
+				}
+			}
+			if imported == "testing" && room != "engine/storetest" && !strings.HasSuffix(room, "test") {
+				t.Errorf("%s imports testing in code that is not a test", room)
+			}
+		}
+		if !listed && !free(room) {
+			t.Errorf("the room %s is new: say in layers what it may import", room)
+		}
+	}
+}
+
+// free rooms build, generate, measure or test; nothing imports them.
+func free(room string) bool {
+	return strings.HasPrefix(room, "internal/") || strings.Contains(room, "/internal/") || room == "abi/gen" ||
+		strings.HasPrefix(room, "plugins/") || strings.HasPrefix(room, "sdk/go/terrarium/") || strings.Contains(room, "testdata") ||
+		strings.HasPrefix(room, "examples/")
+}
+
+func TestEveryPackageIsDocumented(t *testing.T) {
+	for _, p := range packages(t) {
+		if len(p.GoFiles) == 0 {
+			continue // tests only
+		}
+		if len(p.Doc) < 20 {
+			t.Errorf("%s has no package comment", p.ImportPath)
+		}
+	}
+}
+
+func TestEveryExportedNameIsDocumented(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.Name == "main" || strings.Contains(p.ImportPath, "/internal/") {
+			continue
+		}
+		fset := token.NewFileSet()
+		var files []*ast.File
+		for _, name := range p.GoFiles {
+			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, f)
+		}
+		if len(files) == 0 {
+			continue
+		}
+		d, err := doc.NewFromFiles(fset, files, p.ImportPath)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range undocumented(d) {
+			t.Errorf("%s.%s has no comment", p.ImportPath, name)
+		}
+	}
+}
+
+// undocumented lists exported functions, types and methods without a comment.
+// Values in a group are documented by the group's comment or their own.
+func undocumented(d *doc.Package) []string {
+	var out []string
+	functions := func(prefix string, list []*doc.Func) {
+		for _, f := range list {
+			if f.Doc == "" && !conventional[f.Name] {
+				out = append(out, prefix+f.Name)
+			}
+		}
+	}
+	values := func(list []*doc.Value) {
+		for _, v := range list {
+			if v.Doc == "" && !documentedInside(v.Decl) {
+				out = append(out, v.Names[0])
+			}
+		}
+	}
+	functions("", d.Funcs)
+	values(d.Consts)
+	values(d.Vars)
+	for _, typ := range d.Types {
+		if typ.Doc == "" {
+			out = append(out, typ.Name)
+		}
+		functions("", typ.Funcs)
+		functions(typ.Name+".", typ.Methods)
+		values(typ.Consts)
+		values(typ.Vars)
+	}
+	return out
+}
+
+// conventional methods say by their name what they do.
+var conventional = map[string]bool{
+	"Error": true, "Unwrap": true, "String": true, "Len": true, "Less": true, "Swap": true, "Push": true, "Pop": true,
+}
+
+func documentedInside(d *ast.GenDecl) bool {
+	for _, s := range d.Specs {
+		v, ok := s.(*ast.ValueSpec)
+		if ok && v.Doc == nil && v.Comment == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// maxLines is where a file is usually two ideas.
+const maxLines = 600
+
+func TestFilesStayReadable(t *testing.T) {
+	for path, content := range sources(t, ".go") {
+		if n := bytes.Count(content, []byte("\n")); n > maxLines && !generated(content) {
+			t.Errorf("%s has %d lines; more than %d are usually two ideas", path, n, maxLines)
+		}
+	}
+}
+
+func generated(content []byte) bool {
+	return bytes.Contains(content[:min(len(content), 300)], []byte("DO NOT EDIT"))
+}
+
+// leftovers are marks of work that is not finished. They are spelled apart so
+// that this file does not have them.
+var leftovers = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
+
+// machinePath is a path of somebody's machine rather than of the project.
+var machinePath = regexp.MustCompile(`(^|[\s"'(=])/(home|root|Users|work)/\w`)
+
+func TestNothingIsLeftOver(t *testing.T) {
+	for path, content := range sources(t, ".go", ".md", ".hcl", ".c", ".h", ".wat", ".mk", ".sql", "Makefile") {
+		lines := bufio.NewScanner(bytes.NewReader(content))
+		lines.Buffer(nil, 1<<20)
+		for n := 1; lines.Scan(); n++ {
+			if leftovers.Match(lines.Bytes()) {
+				t.Errorf("%s:%d: %s", path, n, lines.Text())
+			}
+			if machinePath.Match(lines.Bytes()) {
+				t.Errorf("%s:%d names a machine's path: %s", path, n, lines.Text())
+			}
+		}
+	}
+}
+
+// sources are the repository's files with certain endings, by path.
+func sources(t *testing.T, endings ...string) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	top := root(t)
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != top || d.Name() == "bin") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(path, e) }) {
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		out[strings.TrimPrefix(path, top+string(filepath.Separator))] = content
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) < 50 {
+		t.Fatalf("only %d files were found", len(out))
+	}
+	return out
+}
