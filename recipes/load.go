@@ -134,6 +134,7 @@ type loader struct {
 	tooMany      bool              // waiting nodes were reported
 	extra        map[string][]byte // further files that messages may quote, by the name shown
 	exprs        map[hcl.Expression]*prepared
+	givenLess    bool // a variables file could not be read: what it gives is not known
 	inputs       map[string]input
 	used         map[string]bool                 // channels that some edge mentions, rightly or not
 	wired        map[string]bool                 // addresses of channels with an edge

@@ -73,6 +73,7 @@ func (l *loader) readVarFile(path string) {
 			d.Detail = "There is no such file."
 		}
 		l.add(d)
+		l.givenLess = true
 		return
 	}
 	l.extra[path] = src
@@ -94,8 +95,11 @@ func (l *loader) readVarFile(path string) {
 	if file != nil && file.Body != nil {
 		attrs, more := file.Body.JustAttributes()
 		diags = append(diags, more...)
+		l.givenLess = l.givenLess || diags.HasErrors()
 		for name, a := range attrs {
-			l.inputs[name] = input{from: path, expr: a.Expr}
+			if !diags.HasErrors() {
+				l.inputs[name] = input{from: path, expr: a.Expr}
+			}
 		}
 	}
 	for _, d := range diags {
@@ -150,6 +154,8 @@ func (l *loader) variable(d *declaration) (cty.Value, bool) {
 		given = true
 	} else if a := d.attr("default"); a != nil {
 		v, ok = l.eval(s, a.Expr)
+	} else if l.givenLess {
+		return cty.DynamicVal, false // the file in error may have had it
 	} else {
 		l.add(l.at(s, d.at, Diagnostic{Summary: "No value for variable " + d.name,
 			Detail: "The variable has no default, so it needs a value.",

@@ -20,7 +20,7 @@ var preludeSource string
 
 // prelude is compiled once and shared: programs do not change.
 var prelude = func() *goja.Program {
-	tree, err := parser.ParseFile(nil, "prelude", preludeSource, 0, parser.WithDisableSourceMaps)
+	tree, err := parser.ParseFile(nil, "<prelude>", preludeSource, 0, parser.WithDisableSourceMaps)
 	if err != nil {
 		return nil
 	}

@@ -42,6 +42,9 @@ func set(t testing.TB, policies ...Policy) *Set {
 		if policies[i].Name == "" {
 			policies[i].Name = fmt.Sprintf("p%d", i)
 		}
+		if policies[i].Timeout == 0 {
+			policies[i].Timeout = MaxTimeout // a loaded machine is not what is tested
+		}
 		if policies[i].File == "" {
 			policies[i].File, policies[i].Line = "team.hcl", 10
 		}
@@ -139,6 +142,12 @@ func TestJudgesSend(t *testing.T) {
 	s := set(t, Policy{Source: `() => {}`, Channels: []string{"channel.a"}})
 	if !s.JudgesSend("channel.a") || s.JudgesSend("channel.b") {
 		t.Error("it judges other channels than it was given")
+	}
+	s = set(t, Policy{Source: `() => warn("a")`, Channels: []string{"channel.a", "channel.tasks"}}, Policy{Source: `() => warn("all")`},
+		Policy{Source: `() => warn("b")`, Channels: []string{"channel.b"}}, Policy{Source: `() => warn("tasks")`, Channels: []string{"channel.tasks"}})
+	want := `warn p0 team.hcl:10 "a"; warn p1 team.hcl:10 "all"; warn p3 team.hcl:10 "tasks"`
+	if got := told(s.Send(t.Context(), event("x"))); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if !set(t, Policy{Source: `() => {}`}).JudgesSend("channel.b") {
 		t.Error("without channels it should judge all")

@@ -48,8 +48,6 @@ type compiled struct {
 	bracketed bool
 }
 
-func (c *compiled) judges(channel string) bool { return c.channels == nil || c.channels[channel] }
-
 func (c *compiled) word(reason string, line int) engine.Verdict {
 	return engine.Verdict{Policy: c.Name, Reason: reason, Where: fmt.Sprintf("%s:%d", c.File, line)}
 }

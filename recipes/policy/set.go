@@ -3,7 +3,6 @@ package policy
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/seed47132306/terrarium/engine"
@@ -28,9 +27,10 @@ const (
 	AllowOnError                // the failure is ignored
 )
 
-// The bounds of a policy's time for one event.
+// The bounds of a policy's time for one event. It is time on the clock, so the
+// default leaves room for a busy machine.
 const (
-	DefaultTimeout = 50 * time.Millisecond
+	DefaultTimeout = 250 * time.Millisecond
 	MaxTimeout     = time.Second
 )
 
@@ -54,8 +54,12 @@ type Policy struct {
 // Set is the policies of one deployment. It implements [engine.Policy]; its
 // methods may be called from any goroutine.
 type Set struct {
-	policies []compiled // those that mutate, then those that validate
-	idle     chan *isolate
+	policies []*compiled // those that mutate, then those that validate
+	// byChannel has the policies for each channel that some policy names, and
+	// everywhere those for all other channels, both in the order of policies.
+	byChannel  map[string][]*compiled
+	everywhere []*compiled
+	idle       chan *isolate
 }
 
 var _ engine.Policy = (*Set)(nil)
@@ -79,29 +83,56 @@ func New(policies []Policy) (*Set, []*ScriptError) {
 				faults = append(faults, err)
 				continue
 			}
-			s.policies = append(s.policies, c)
+			s.policies = append(s.policies, &c)
 		}
 	}
 	if len(faults) > 0 {
 		return nil, faults
 	}
+	s.index()
 	return s, nil
+}
+
+// index sorts the policies by channel, so that a message costs nothing for
+// policies that do not concern it.
+func (s *Set) index() {
+	s.byChannel = map[string][]*compiled{}
+	for _, p := range s.policies {
+		for channel := range p.channels {
+			s.byChannel[channel] = nil
+		}
+	}
+	for _, p := range s.policies {
+		if p.channels != nil {
+			for channel := range p.channels {
+				s.byChannel[channel] = append(s.byChannel[channel], p)
+			}
+			continue
+		}
+		s.everywhere = append(s.everywhere, p)
+		for channel := range s.byChannel {
+			s.byChannel[channel] = append(s.byChannel[channel], p)
+		}
+	}
+}
+
+func (s *Set) judging(channel string) []*compiled {
+	if list, ok := s.byChannel[channel]; ok {
+		return list
+	}
+	return s.everywhere
 }
 
 // JudgesSend implements [engine.Policy].
 func (s *Set) JudgesSend(channel string) bool {
-	return slices.ContainsFunc(s.policies, func(p compiled) bool { return p.judges(channel) })
+	return len(s.judging(channel)) > 0
 }
 
 // Send implements [engine.Policy]. It blocks for as long as the scripts run,
 // each at most for its timeout.
 func (s *Set) Send(ctx context.Context, event *engine.SendEvent) engine.SendDecision {
 	j := judgement{set: s, event: event}
-	for i := range s.policies {
-		p := &s.policies[i]
-		if !p.judges(event.ChannelAddress) {
-			continue
-		}
+	for _, p := range s.judging(event.ChannelAddress) {
 		j.policy(ctx, p)
 		if j.decision.Dropped != nil {
 			break // what is not sent needs no further judging

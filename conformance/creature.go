@@ -1,0 +1,273 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// Case is what is done to a creature, and what it has to do in return.
+type Case struct {
+	// Module is a path, or builtin:NAME.
+	Module string          `json:"module"`
+	Config json.RawMessage `json:"config,omitempty"`
+	// Listen and Send are the aliases that the creature is wired to, each to a
+	// channel of its own.
+	Listen     []string   `json:"listen"`
+	Send       []string   `json:"send"`
+	Deliveries []Delivery `json:"deliveries"`
+	// Transcript is what the creature has to do: for each delivery, beginning
+	// with start, one line that names it and one for each effect.
+	Transcript []string `json:"transcript"`
+}
+
+// Delivery is one message to the creature: on the channel of an alias, or,
+// without one, directly.
+type Delivery struct {
+	Alias   string            `json:"alias,omitempty"`
+	Payload terrarium.Payload `json:"payload"`
+	Headers map[string]string `json:"headers,omitempty"`
+}
+
+// CheckCreature runs a case warm and with a fresh instance for every turn, and
+// returns what is wrong: an empty list if the creature conforms.
+func CheckCreature(ctx context.Context, c *Case) ([]string, error) {
+	var problems []string
+	for _, fresh := range []bool{false, true} {
+		got, err := RunCreature(ctx, c, fresh)
+		if err != nil {
+			return nil, err
+		}
+		how := "warm"
+		if fresh {
+			how = "with a fresh instance for every turn"
+		}
+		if diff := firstDifference(c.Transcript, got); diff != "" {
+			problems = append(problems, how+": "+diff)
+		}
+	}
+	return problems, nil
+}
+
+func firstDifference(want, got []string) string {
+	for i := range max(len(want), len(got)) {
+		w, g := "nothing", "nothing"
+		if i < len(want) {
+			w = want[i]
+		}
+		if i < len(got) {
+			g = got[i]
+		}
+		if w != g {
+			return fmt.Sprintf("line %d of the transcript is\n\t%s\nbut has to be\n\t%s", i+1, g, w)
+		}
+	}
+	return ""
+}
+
+// RunCreature runs a case and returns the transcript. The error is about the
+// case or the engine; what the creature does wrong is in the transcript.
+func RunCreature(ctx context.Context, c *Case, fresh bool) (transcript []string, err error) {
+	t, err := terrarium.New(ctx, terrarium.Options{FreshInstances: fresh, Workers: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if cerr := t.Close(ctx); err == nil {
+			err = cerr
+		}
+	}()
+	b := &bench{t: t, c: c, channels: map[string]engine.ChannelID{}}
+	sub := t.Subscribe(engine.Filter{}, 1<<16)
+	defer sub.Close()
+	b.sub = sub
+	if err := b.setUp(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.step(ctx, "start"); err != nil {
+		return nil, err
+	}
+	for i := range c.Deliveries {
+		if err := b.deliver(ctx, &c.Deliveries[i]); err != nil {
+			return nil, err
+		}
+	}
+	return b.lines, nil
+}
+
+// bench is a creature on the test bench.
+type bench struct {
+	t        *terrarium.Terrarium
+	c        *Case
+	sub      *engine.Subscription
+	subject  engine.CreatureID
+	channels map[string]engine.ChannelID // by direction and alias
+	lines    []string
+}
+
+func (b *bench) setUp(ctx context.Context) error {
+	return b.t.Batch(ctx, func(batch *engine.Batch) error {
+		added, _, err := batch.AddCreature(ctx, engine.CreatureSpec{
+			Name: "subject", Module: b.c.Module, Config: b.c.Config,
+			Restart: engine.RestartPolicy{Mode: engine.RestartNever},
+		})
+		if err != nil {
+			return err
+		}
+		b.subject = added.Creature
+		wire := func(dir engine.Direction, aliases []string) error {
+			for _, alias := range aliases {
+				name := dir.String() + " " + alias
+				ch, err := batch.AddChannel(added.Graph, name, "")
+				if err != nil {
+					return err
+				}
+				b.channels[name] = ch.Channel
+				edge := topology.SetEdge{Creature: b.subject, Channel: ch.Channel, Direction: dir, On: true, Alias: alias}
+				if _, err := batch.Do(edge); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		if err := wire(engine.Listen, b.c.Listen); err != nil {
+			return err
+		}
+		return wire(engine.Send, b.c.Send)
+	})
+}
+
+func (b *bench) deliver(ctx context.Context, d *Delivery) error {
+	out := engine.Outgoing{Payload: d.Payload, Headers: d.Headers}
+	name := "direct"
+	var err error
+	if d.Alias == "" {
+		_, err = b.t.SendTo(ctx, b.subject, out)
+	} else {
+		name = d.Alias
+		id, ok := b.channels[engine.Listen.String()+" "+d.Alias]
+		if !ok {
+			return &abi.Error{Code: abi.InvalidArgument, Message: "the case delivers on " + d.Alias + ", which is not among its listen aliases"}
+		}
+		_, err = b.t.Send(ctx, id, out)
+	}
+	if err != nil {
+		return err
+	}
+	return b.step(ctx, name+" "+show(d.Payload))
+}
+
+// step waits until the creature is done and writes down what it did.
+func (b *bench) step(ctx context.Context, title string) error {
+	if err := b.t.WaitIdle(ctx); err != nil {
+		return err
+	}
+	b.lines = append(b.lines, "> "+title)
+	// Everything up to here is in the subscription; a message to nobody marks
+	// the end.
+	mark, err := b.mark(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		ob, err := b.sub.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if ob.Event.ID == mark {
+			return nil
+		}
+		if line := b.line(&ob.Event); line != "" {
+			b.lines = append(b.lines, line)
+		}
+	}
+}
+
+const markName = "mark"
+
+// mark publishes a message on a channel that nobody hears.
+func (b *bench) mark(ctx context.Context) (engine.EventID, error) {
+	ch, ok := b.channels[markName]
+	if !ok {
+		g, err := b.t.FindGraph("subject")
+		if err != nil {
+			return engine.EventID{}, err
+		}
+		out, err := b.t.AddChannel(ctx, g, markName, "")
+		if err != nil {
+			return engine.EventID{}, err
+		}
+		ch = out.Channel
+		b.channels[markName] = ch
+	}
+	sent, err := b.t.Send(ctx, ch, engine.Outgoing{})
+	return sent.Message, err
+}
+
+// line is what a transcript says of an event, or nothing.
+func (b *bench) line(ev *engine.Event) string {
+	var detail struct{ Level, Text, Code string }
+	switch ev.Kind {
+	case engine.EventLog, engine.EventTurnFailed:
+		if json.Unmarshal(ev.Payload, &detail) != nil {
+			return ""
+		}
+	}
+	switch ev.Kind {
+	case engine.EventChannelMessage:
+		if ev.Creature == b.subject {
+			return "send " + b.alias(ev.Channel) + " " + show(ev.Payload) + showHeaders(ev.Headers)
+		}
+	case engine.EventOutput:
+		return "output " + show(ev.Payload)
+	case engine.EventState:
+		key, value, deleted := engine.DecodeStateEvent(ev.Payload)
+		if deleted {
+			return "delete " + key
+		}
+		return "state " + key + " " + show(value)
+	case engine.EventLog:
+		return "log " + detail.Level + " " + detail.Text
+	case engine.EventTurnFailed:
+		return "failed " + detail.Code
+	}
+	return ""
+}
+
+func (b *bench) alias(id engine.ChannelID) string {
+	for name, ch := range b.channels {
+		if ch == id {
+			return strings.TrimPrefix(name, engine.Send.String()+" ")
+		}
+	}
+	return string(id)
+}
+
+// show writes bytes as JSON does.
+func show(b []byte) string {
+	text, err := json.Marshal(terrarium.Payload(b))
+	if err != nil {
+		return fmt.Sprintf("%q", b)
+	}
+	return string(text)
+}
+
+func showHeaders(b []byte) string {
+	h := engine.DecodeHeaders(b)
+	if len(h) == 0 {
+		return ""
+	}
+	names := make([]string, 0, len(h))
+	for name := range h {
+		names = append(names, name+"="+h[name])
+	}
+	slices.Sort(names)
+	return " [" + strings.Join(names, ", ") + "]"
+}

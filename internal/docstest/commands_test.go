@@ -1,0 +1,161 @@
+package docstest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestCommands carries out the commands of every page, in order.
+func TestCommands(t *testing.T) {
+	for _, p := range pages(t) {
+		if !p.runs() {
+			continue
+		}
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			p.needs(t)
+			dir := workplace(t)
+			for i := range p.blocks {
+				p.carryOut(t, dir, &p.blocks[i])
+			}
+		})
+	}
+}
+
+func (b *block) isScript() bool { return b.language == "sh" && b.has("run") }
+func (b *block) isConsole() bool {
+	return b.language == "console" && !b.has("not run")
+}
+
+// runs reports whether a page has something to carry out.
+func (p *page) runs() bool {
+	for i := range p.blocks {
+		if b := &p.blocks[i]; b.isScript() || b.isConsole() {
+			return true
+		}
+	}
+	return false
+}
+
+// needs skips a page for which a guest toolchain is missing.
+func (p *page) needs(t *testing.T) {
+	for i := range p.blocks {
+		if tool, ok := p.blocks[i].note("needs"); ok {
+			if _, err := exec.LookPath(tool); err != nil {
+				t.Skipf("%s is missing: make toolchains installs it", tool)
+			}
+		}
+	}
+}
+
+func (p *page) carryOut(t *testing.T, dir string, b *block) {
+	if name, ok := b.note("file"); ok {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(b.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantCode := 0
+	if code, ok := b.note("exit"); ok {
+		var err error
+		if wantCode, err = strconv.Atoi(code); err != nil {
+			t.Fatalf("%s:%d: exit %s", p.name, b.line, code)
+		}
+	}
+	var steps []step
+	switch {
+	case b.isScript():
+		steps = []step{{command: b.text}}
+	case b.isConsole():
+		steps = parseConsole(b.text)
+	}
+	for _, s := range steps {
+		out, code := shell(t, dir, s.command)
+		if code != wantCode {
+			t.Fatalf("%s:%d: %s\nends with %d instead of %d and prints\n%s", p.name, b.line, s.command, code, wantCode, out)
+		}
+		if s.want != "" && !matches(s.want, out) {
+			t.Errorf("%s:%d: %s\nprints\n%s\ninstead of\n%s", p.name, b.line, s.command, out, s.want)
+		}
+	}
+}
+
+// step is a command and what it prints; nothing means that it does not matter.
+type step struct{ command, want string }
+
+func parseConsole(text string) []step {
+	var steps []step
+	for _, line := range strings.SplitAfter(text, "\n") {
+		command, isCommand := strings.CutPrefix(line, "$ ")
+		more, continued := strings.CutPrefix(line, "> ")
+		switch last := len(steps) - 1; {
+		case isCommand:
+			steps = append(steps, step{command: command})
+		case last < 0:
+		case continued && steps[last].want == "":
+			steps[last].command += more
+		default:
+			steps[last].want += line
+		}
+	}
+	return steps
+}
+
+// matches compares what a page shows with what was printed. … alone on a line
+// stands for any lines, within a line for any text.
+func matches(want, got string) bool {
+	var pattern strings.Builder
+	pattern.WriteString(`^`)
+	for _, line := range strings.Split(strings.TrimRight(want, "\n"), "\n") {
+		line = strings.TrimRight(line, " ")
+		if line == "…" {
+			pattern.WriteString(`(?:.*\n)*?`)
+			continue
+		}
+		parts := strings.Split(line, "…")
+		for i := range parts {
+			parts[i] = regexp.QuoteMeta(parts[i])
+		}
+		pattern.WriteString(strings.Join(parts, `.*?`) + ` *\n`)
+	}
+	pattern.WriteString(`$`)
+	got = strings.TrimRight(got, "\n ") + "\n"
+	return regexp.MustCompile(pattern.String()).MatchString(got)
+}
+
+func TestMatches(t *testing.T) {
+	for _, c := range []struct {
+		want, got string
+		ok        bool
+	}{
+		{"a\nb\n", "a\nb\n", true},
+		{"a\n", "a\nb\n", false},
+		{"a\n…\n", "a\nb\nc\n", true},
+		{"a\n…\nd\n", "a\nb\nc\nd\n", true},
+		{"a\n…\nd\n", "a\nd\n", true},
+		{"a\n…\nd\n", "a\nb\n", false},
+		{"in …ms.\n", "in 12ms.\n", true},
+		{"in …ms.\n", "in 12s.\n", false},
+		{"a  b\n", "a  b   \n", true},
+		{"a.b\n", "axb\n", false},
+	} {
+		if matches(c.want, c.got) != c.ok {
+			t.Errorf("matches(%q, %q) is not %v", c.want, c.got, c.ok)
+		}
+	}
+}
+
+func TestParseConsole(t *testing.T) {
+	steps := parseConsole("$ a \\\n> b\nout\n> no command\n$ c\n")
+	if len(steps) != 2 || steps[0] != (step{"a \\\nb\n", "out\n> no command\n"}) || steps[1] != (step{"c\n", ""}) {
+		t.Errorf("the steps are %q", steps)
+	}
+}

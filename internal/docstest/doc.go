@@ -1,0 +1,23 @@
+// Package docstest has no code of its own: its tests keep the documentation
+// true. They carry out the commands that pages show and compare what they
+// print, load every recipe, compile and run every Go program, run the examples,
+// follow the links, and compare reference pages with the code.
+//
+// What a fenced block of a page is for is told by its language and by a comment
+// right before it:
+//
+//	```console                 commands behind "$ " and what they print; "> " continues
+//	                           a command, and … stands for any text, or for any lines
+//	<!-- run -->   ```sh       a script that has to succeed
+//	<!-- not run -->           a block that is left alone
+//	<!-- exit N -->            the commands end with another code than 0
+//	<!-- file: NAME -->        the content of a file that later commands use
+//	<!-- needs: TOOL -->       commands that need a program; the page is skipped without it
+//	```hcl                     a complete recipe
+//	<!-- with: lines alerts -->  ```hcl   a part of one, which refers to these channels
+//	```go                      a complete program
+//	<!-- output -->            what the program before it prints
+//
+// The commands of a page run one after the other in a folder that looks like
+// the repository after make build.
+package docstest

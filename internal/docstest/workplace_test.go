@@ -1,0 +1,89 @@
+package docstest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+var (
+	buildDir string
+	binary   = sync.OnceValues(build)
+)
+
+// TestMain removes what the tests have built.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if buildDir != "" {
+		if err := os.RemoveAll(buildDir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	os.Exit(code)
+}
+
+// build builds the command, once.
+func build() (string, error) {
+	var err error
+	if buildDir, err = os.MkdirTemp("", "docstest-"); err != nil {
+		return "", err
+	}
+	path := filepath.Join(buildDir, "terrarium")
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/terrarium")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the command: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+func commandPath(t *testing.T) string {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// workplace makes a folder that looks like the repository after make build.
+func workplace(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	repository, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	links := map[string]string{"bin/terrarium": commandPath(t)}
+	for _, name := range []string{"abi", "docs", "examples", "plugins", "sdk", "go.mod", "go.sum"} {
+		links[name] = filepath.Join(repository, name)
+	}
+	for name, target := range links {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// shell runs a command in a folder and returns what it printed, on standard
+// output and standard error, and its exit code.
+func shell(t *testing.T, dir, script string) (output string, code int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", script)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if exit, ok := err.(*exec.ExitError); ok {
+		return string(out), exit.ExitCode()
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", script, err)
+	}
+	return string(out), 0
+}

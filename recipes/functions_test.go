@@ -1,0 +1,71 @@
+package recipes
+
+import (
+	"fmt"
+	"testing"
+)
+
+// What expressions can do, as a creature would get it.
+func TestExpressions(t *testing.T) {
+	for expr, want := range map[string]string{
+		`length("grüße")`:                           `5`,
+		`length([1, 2])`:                            `2`,
+		`length({ a = 1 })`:                         `1`,
+		`length(toset(["a", "a"]))`:                 `1`,
+		`merge({ a = 1 }, { b = 2 })`:               `{"a":1,"b":2}`,
+		`format("%s-%03d", "a", 7)`:                 `"a-007"`,
+		`join(",", split(" ", "a b"))`:              `"a,b"`,
+		`jsondecode(jsonencode({ a = [1, null] }))`: `{"a":[1,null]}`,
+		`try(tonumber("x"), 3)`:                     `3`,
+		`can(tonumber("x"))`:                        `false`,
+		`coalesce(null, "a")`:                       `"a"`,
+		`lookup({ a = "x" }, "b", "y")`:             `"y"`,
+		`regex("[0-9]+", "ab12")`:                   `"12"`,
+		`replace("a.b", ".", "-")`:                  `"a-b"`,
+		`[max(1, 2), min(1, 2), abs(-1)]`:           `[2,1,1]`,
+		`[upper("a"), lower("A"), title("a b")]`:    `["A","a","A B"]`,
+		`range(3)`:                                  `[0,1,2]`,
+		`tolist(toset(["b", "a"]))`:                 `["a","b"]`,
+		`tomap({ a = 1 })`:                          `{"a":1}`,
+		`[tobool("true"), tostring(1)]`:             `[true,"1"]`,
+		`[startswith("ab", "a"), startswith("a", "ab"), endswith("ab", "b")]`: `[true,false,true]`,
+		`base64decode(base64encode("hé"))`:                                    `"hé"`,
+		`{ for k, v in { a = 1, b = 2 } : v => k }`:                           `{"1":"a","2":"b"}`,
+		`[for x in ["a", "b"] : upper(x) if x != "a"]`:                        `["B"]`,
+		`local.numbers[*]`:                     `[1,2]`,
+		`keys(var)`:                            `["n"]`,
+		`length(local)`:                        `1`,
+		`[for c in channel : c.name]`:          `["x"]`,
+		`"${1 + 1}%{ if true } yes%{ endif }"`: `"2 yes"`,
+		`1 < 2 ? "a" : "b"`:                    `"a"`,
+	} {
+		source := fmt.Sprintf(`
+variable "n" { default = 1 }
+locals { numbers = [1, 2] }
+channel "x" {}
+creature "a" {
+  module = "builtin:relay"
+  send   = [channel.x]
+  config = { v = %s }
+}`, expr)
+		r, d := Load(t.Context(), write(t, source), Options{})
+		if r == nil {
+			t.Errorf("%s:\n%s", expr, render(t, d, ""))
+			continue
+		}
+		if got := string(r.Deployment().Creatures[0].Config); got != `{"v":`+want+`}` {
+			t.Errorf("%s: got %s, want %s", expr, got, want)
+		}
+	}
+}
+
+func TestExpressionMistakes(t *testing.T) {
+	for _, expr := range []string{
+		`length(1)`, `tonumber("x")`, `base64decode("%")`, `base64decode("/w==")`, `toset([1, "a", {}])`, `jsondecode("{")`,
+		`templatefile("nowhere.tpl", {})`, `templatefile("team.hcl", 1)`, `range(1, 5000)`, `element([], 0)`, `1 / 0`, `"a" + 1`, `[][0]`, `null.x`,
+	} {
+		if r, _ := Load(t.Context(), write(t, "creature \"a\" {\n  module = \"builtin:relay\"\n  config = { v = "+expr+" }\n}"), Options{}); r != nil {
+			t.Errorf("%s gives %s", expr, r.Deployment().Creatures[0].Config)
+		}
+	}
+}
