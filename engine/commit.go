@@ -104,8 +104,9 @@ func (w *worker) advance(g *graph, rec *Record, c *creature, d delivery) {
 		return
 	}
 	s.cursor = max(s.cursor, d.msg.seq)
+	done := c.mb.settle(s)
 	rec.putCursor(c.reader(), s)
-	if s.drained() {
+	if done {
 		c.mb.forget(s)
 	}
 }

@@ -26,8 +26,9 @@ type creature struct {
 	huskReason error
 	revived    bool // made from a saved row rather than by a caller
 
-	home   graphPointer
-	wiring atomic.Pointer[wiring]
+	home      graphPointer
+	wiring    atomic.Pointer[wiring]
+	instances atomic.Uint64 // how many were started
 
 	// The graph's mu guards what follows.
 	name        string
@@ -57,7 +58,6 @@ type creature struct {
 	scheduled bool
 	instance  abi.Instance
 	handles   *handles
-	instances uint64            // how many were started
 	state     map[string][]byte // nil until loaded; written under mu too
 	stateSize int64
 	attempt   int // failed attempts of the present delivery
@@ -204,11 +204,26 @@ type storedSpec struct {
 }
 
 func encodeSpec(s *CreatureSpec) []byte {
-	b, err := json.Marshal(storedSpec{s.Species, s.Config, s.Limits, s.Restart, s.Overflow, s.Grants})
+	b, err := json.Marshal(storedSpec{s.Species, withoutSecrets(s), s.Limits, s.Restart, s.Overflow, s.Grants})
 	if err != nil {
 		return nil // cannot happen: Config was parsed before
 	}
 	return b
+}
+
+// withoutSecrets is the configuration as a store may keep it.
+func withoutSecrets(s *CreatureSpec) json.RawMessage {
+	if len(s.Secret) == 0 {
+		return s.Config
+	}
+	var attributes map[string]json.RawMessage
+	if err := json.Unmarshal(s.Config, &attributes); err != nil {
+		return nil
+	}
+	for _, name := range s.Secret {
+		delete(attributes, name)
+	}
+	return mustJSON(attributes)
 }
 
 func decodeSpec(row CreatureRow) (CreatureSpec, error) {
@@ -238,7 +253,7 @@ func (c *creature) start(ctx context.Context, t *turn) error {
 		return err
 	}
 	c.instance = instance
-	c.instances++
+	c.instances.Add(1)
 	return nil
 }
 
@@ -263,7 +278,7 @@ func (c *creature) loadState(ctx context.Context) error {
 		if store != nil {
 			var err error
 			if state, err = store.State(ctx, c.id); err != nil {
-				if c.home.load() != g {
+				if ctx.Err() == nil && !c.home.logsTo(store) {
 					continue // a cut closed the store meanwhile
 				}
 				return err

@@ -58,9 +58,12 @@ type CreatureSpec struct {
 	Module string
 	// Wasm is the module's bytes, if the caller has them. Otherwise they are
 	// loaded when the creature is added.
-	Wasm       []byte
-	Species    string
-	Config     json.RawMessage // a JSON object; nil means {}
+	Wasm    []byte
+	Species string
+	Config  json.RawMessage // a JSON object; nil means {}
+	// Secret names the attributes of Config that no store may keep. A creature
+	// that is brought back without its recipe lacks them.
+	Secret     []string
 	Limits     abi.Limits
 	Restart    RestartPolicy
 	Overflow   Overflow

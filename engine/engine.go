@@ -179,6 +179,12 @@ func (e *Engine) shutDown(ctx context.Context) error {
 // uses one.
 func (e *Engine) closeInstances(ctx context.Context) {
 	t := &turn{e: e}
+	for c := range e.queue.rest() { // some may have been removed
+		if c.home.load() == nil && c.instance != nil {
+			stopInstance(ctx, t, c, c.instance)
+			c.instance = nil
+		}
+	}
 	for _, g := range e.sortedGraphs() {
 		for _, c := range g.sortedCreatures() {
 			if c.instance != nil {

@@ -93,8 +93,17 @@ func (g *graph) nextID() EventID {
 	return EventID{g.origin, g.seq}
 }
 
-// attach makes the graph log to a store from now on.
+// attach makes the graph log to a store from now on. With a store nothing
+// overflows, so outside publishers that wait for a mailbox may go on.
 func (g *graph) attach(s Store) {
+	for _, c := range g.creatures {
+		c.mb.over = false
+	}
+	for _, r := range g.readers {
+		r.mb.over = false
+	}
+	g.over = 0
+	g.admit()
 	g.store = s
 	g.origin = s.Origin()
 	g.durability = s.Info().Durability
@@ -115,7 +124,7 @@ func (g *graph) sequence(ch *channel, m *message) {
 func (g *graph) publish(ch *channel, m *message, w *waker, rec *Record) {
 	for _, s := range ch.sources {
 		mb := s.mb
-		if c := mb.creature; c != nil && c.id == m.sender {
+		if c := mb.creature; c != nil && c.id == m.sender && ch.inbox == "" {
 			if !mb.lagging {
 				s.offered = m.seq
 			}
@@ -184,7 +193,7 @@ func (e *Engine) awaitRoom(ctx context.Context, ch *channel) (*graph, error) {
 		store := g.store
 		g.mu.Unlock()
 		if err := store.Room(ctx); err != nil {
-			if ch.home.load() != g {
+			if ctx.Err() == nil && !ch.home.logsTo(store) {
 				continue
 			}
 			return nil, err

@@ -10,6 +10,17 @@ type graphPointer struct{ p atomic.Pointer[graph] }
 func (h *graphPointer) load() *graph   { return h.p.Load() }
 func (h *graphPointer) store(g *graph) { h.p.Store(g) }
 
+// logsTo reports whether the graph still logs to a store. When it does not, an
+// error of that store only says that a cut has closed it.
+func (h *graphPointer) logsTo(s Store) bool {
+	g := h.lock()
+	if g == nil {
+		return false
+	}
+	defer g.mu.Unlock()
+	return g.store == s
+}
+
 // lock enters the critical section of the graph, following cuts. It returns
 // nil when there is no graph any more.
 func (h *graphPointer) lock() *graph {

@@ -233,11 +233,35 @@ func (mb *mailbox) detach(s *source) (backlog bool) {
 	s.until = s.ch.head
 	s.ch.forget(s)
 	s.ch = nil
-	if s.drained() {
+	if mb.settle(s) {
 		mb.forget(s)
 		return false
 	}
 	return true
+}
+
+// settle reports whether a source without an edge has nothing left to be
+// handled. What a creature passes over, because it was the sender, may be all
+// that is between the cursor and the end.
+func (mb *mailbox) settle(s *source) bool {
+	if mb.creature != nil && s.ch == nil && s.offered >= s.until && !mb.holds(s) {
+		s.cursor = s.until
+	}
+	return s.drained()
+}
+
+// holds reports whether a delivery of a source is in the window, or in the
+// hands, of a creature.
+func (mb *mailbox) holds(s *source) bool {
+	if c := mb.creature; c.current.src == s || (c.retry != nil && c.retry.src == s) {
+		return true
+	}
+	for i := range mb.n {
+		if mb.at(i).src == s {
+			return true
+		}
+	}
+	return false
 }
 
 func (mb *mailbox) forget(s *source) { mb.sources = without(mb.sources, s) }

@@ -263,14 +263,14 @@ func (w *worker) noteInstance(c *creature) {
 		return
 	}
 	reason := "first"
-	if c.instances > 1 {
+	if c.instances.Load() > 1 {
 		reason = "replaced"
 	}
 	if c.attempt > 0 {
 		reason = "retry"
 	}
 	g.log(rec, Event{Kind: EventInstanceStarted, Creature: c.id, Payload: mustJSON(map[string]any{
-		"reason": reason, "module_sha256": c.module.Info().SHA256, "count": c.instances,
+		"reason": reason, "module_sha256": c.module.Info().SHA256, "count": c.instances.Load(),
 	})})
 	g.append(rec)
 }

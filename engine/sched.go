@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"iter"
 	"sync"
 	"sync/atomic"
 )
@@ -84,6 +85,19 @@ func (q *runQueue) take() *creature {
 	q.head = (q.head + 1) & (len(q.ring) - 1)
 	q.n--
 	return c
+}
+
+// rest ranges over what was left when the queue was closed.
+func (q *runQueue) rest() iter.Seq[*creature] {
+	return func(yield func(*creature) bool) {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		for q.n > 0 {
+			if !yield(q.take()) {
+				return
+			}
+		}
+	}
 }
 
 // close lets every pop return nil, now and later.

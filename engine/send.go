@@ -22,9 +22,9 @@ type Outgoing struct {
 
 // Sent says what became of a message.
 type Sent struct {
-	Message   EventID
-	Seq       uint64 // in its channel
-	Duplicate bool   // it was left out: the producer's offset had been seen
+	Message   EventID // zero for a duplicate
+	Seq       uint64  // in its channel
+	Duplicate bool    // it was left out: the producer's offset had been seen
 }
 
 // Send publishes a message on a channel. It blocks while the graph does not
@@ -83,10 +83,16 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 	if err != nil {
 		return Sent{}, err
 	}
-	sent, store, wake := e.publishOutside(g, ch, payload, headers, verdicts, out)
+	if e.isClosing() {
+		g.mu.Unlock() // the store takes nothing in any more
+		return Sent{}, errClosed
+	}
+	store, logged := g.store, g.seq
+	sent, wake := e.publishOutside(g, ch, payload, headers, verdicts, out)
 	wake.flush(e.queue)
 	if out.Durable && store != nil {
-		if err := store.Wait(ctx, sent.Message.Seq); err != nil {
+		// After a cut, all that the parents had logged is durable.
+		if err := store.Wait(ctx, max(logged, sent.Message.Seq)); err != nil && ch.home.logsTo(store) {
 			return sent, err
 		}
 	}
@@ -126,16 +132,19 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, payload, headers
 
 // publishOutside gives a message its place. The caller has entered the
 // critical section of g, which this leaves.
-func (e *Engine) publishOutside(g *graph, ch *channel, payload, headers []byte, verdicts []policyVerdict, out Outgoing) (Sent, Store, *waker) {
+func (e *Engine) publishOutside(g *graph, ch *channel, payload, headers []byte, verdicts []policyVerdict, out Outgoing) (Sent, *waker) {
 	defer g.mu.Unlock()
 	g.wall = e.wallClock()
 	w := &waker{}
 	if out.Producer != "" {
 		if seen := ch.producers[out.Producer]; out.Offset <= seen {
-			return Sent{Duplicate: true, Seq: ch.head, Message: EventID{g.origin, g.seq}}, g.store, w
+			return Sent{Duplicate: true, Seq: ch.head}, w
 		}
 	}
 	rec := g.newRecord()
+	for _, v := range verdicts {
+		g.logVerdict(rec, Event{}, v)
+	}
 	m := g.newMessage(rec, payload, headers)
 	m.kind = abi.KindMessage
 	g.sequence(ch, m)
@@ -148,15 +157,12 @@ func (e *Engine) publishOutside(g *graph, ch *channel, payload, headers []byte, 
 			rec.Producers = append(rec.Producers, ProducerRow{ch.id, out.Producer, out.Offset})
 		}
 	}
-	for _, v := range verdicts {
-		g.logVerdict(rec, Event{}, v)
-	}
 	sent := Sent{Message: m.id, Seq: m.seq}
 	g.logMessage(rec, ch, m, EventID{}, EventID{})
 	g.publish(ch, m, w, rec)
 	m.release()
 	g.append(rec)
-	return sent, g.store, w
+	return sent, w
 }
 
 // Producers returns the highest offset of every producer that has sent on a

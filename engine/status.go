@@ -120,7 +120,7 @@ func (c *creature) status(t topology.Creature) CreatureStatus {
 		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, State: "running",
 		Privileged: c.privileged, Root: c.root, Parent: c.parent, Listen: []ChannelID{}, Send: []ChannelID{},
 		Aliases: Aliases{Listen: map[string][]ChannelID{}, Send: map[string]ChannelID{}},
-		Cursors: map[ChannelID]Cursor{}, Incarnation: c.instances, InstanceStarts: c.instances,
+		Cursors: map[ChannelID]Cursor{}, Incarnation: c.instances.Load(), InstanceStarts: c.instances.Load(),
 		Module: c.spec.Module, ModuleSHA256: c.module.Info().SHA256, Limits: c.limits, Counters: c.counters,
 	}
 	switch {
@@ -131,7 +131,7 @@ func (c *creature) status(t topology.Creature) CreatureStatus {
 	case c.backingOff:
 		out.State = "backing_off"
 	}
-	if c.instance != nil && !c.scheduled {
+	if !c.scheduled && c.instance != nil {
 		out.MemoryBytes = c.instance.MemoryBytes()
 	}
 	for _, e := range t.Edges {
@@ -201,6 +201,9 @@ func (e *Engine) State(ctx context.Context, creature CreatureID, prefix string) 
 	if state == nil && store != nil {
 		g.mu.Unlock()
 		read, err := store.State(ctx, creature)
+		if err != nil && ctx.Err() == nil && !c.home.logsTo(store) {
+			return e.State(ctx, creature, prefix) // a cut closed it
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -152,20 +152,21 @@ func (p RestartPolicy) pause(n int) time.Duration {
 
 // pause gives a creature up for a while after something other than its guest
 // failed, such as reading its store.
-func (w *worker) pause(c *creature, err error) {
-	w.e.log.Warn("reading the backlog of a creature failed; trying again", "creature", c.id, "error", err)
+func (w *worker) pause(ctx context.Context, c *creature, err error) {
+	w.e.log.Warn("reading the store of a creature failed; trying again", "creature", c.id, "error", err)
 	g := c.home.lock()
 	if g == nil {
-		c.scheduled = false
-		w.rest()
+		w.retire(ctx, c)
+		return
+	}
+	if !c.runs() {
+		g.mu.Unlock()
+		w.e.queue.push(c) // to have its instance closed
 		return
 	}
 	w.e.backOff(c, DefaultRestart.Backoff)
-	instance := c.release()
+	c.scheduled = false
 	g.mu.Unlock()
-	if instance != nil {
-		w.closeInstance(context.Background(), c, instance)
-	}
 	w.rest()
 }
 
@@ -215,7 +216,7 @@ func refillMailbox(ctx context.Context, mb *mailbox, home *graphPointer) error {
 		b := &logs[i]
 		events, err := store.Messages(ctx, b.src.id, b.from, b.end, limit)
 		if err != nil {
-			if home.load() != g {
+			if ctx.Err() == nil && !home.logsTo(store) {
 				return nil
 			}
 			return err
@@ -248,42 +249,23 @@ func (mb *mailbox) backlogs() []backlog {
 // source that was not read to its end only a part is known, so nothing later
 // than its last known message can be taken yet.
 func (mb *mailbox) take(logs []backlog) {
-	horizon := int64(1<<63 - 1)
-	for _, b := range logs {
-		if !b.whole {
-			horizon = min(horizon, b.events[len(b.events)-1].Time)
-		}
-	}
-	type waiting struct {
-		src *source
-		ev  *Event
-	}
-	var all []waiting
+	logs = slices.DeleteFunc(logs, func(b backlog) bool {
+		return b.src.offered != b.from || !slices.Contains(mb.sources, b.src)
+	})
 	for i := range logs {
-		b := &logs[i]
-		if b.src.offered != b.from || !slices.Contains(mb.sources, b.src) {
-			continue
-		}
-		for j := range b.events {
-			if b.events[j].Time <= horizon {
-				all = append(all, waiting{b.src, &b.events[j]})
-			}
-		}
-		if b.whole && len(b.events) == 0 {
+		if b := &logs[i]; b.whole && len(b.events) == 0 {
 			b.src.offered = b.end // nothing is left of what was promised
 		}
 	}
-	slices.SortStableFunc(all, func(a, b waiting) int {
-		switch {
-		case a.ev.Time < b.ev.Time:
-			return -1
-		case a.ev.Time > b.ev.Time:
-			return 1
+	for {
+		b := earliest(logs)
+		if b == nil {
+			break
 		}
-		return 0
-	})
-	for _, x := range all {
-		mb.takeEvent(x.src, x.ev)
+		mb.takeEvent(b.src, &b.events[0])
+		if b.events = b.events[1:]; len(b.events) == 0 && !b.whole {
+			break
+		}
 	}
 	mb.lagging = false
 	for _, s := range mb.sources {
@@ -292,15 +274,29 @@ func (mb *mailbox) take(logs []backlog) {
 		}
 	}
 	for _, s := range slices.Clone(mb.sources) {
-		if s.drained() {
+		if mb.settle(s) {
 			mb.forget(s)
 		}
 	}
 }
 
+// earliest returns the log whose next message is the oldest, or nil if all are
+// read. Going by the next messages alone keeps the order of every channel, even
+// if the clock has been set back.
+func earliest(logs []backlog) *backlog {
+	var found *backlog
+	for i := range logs {
+		b := &logs[i]
+		if len(b.events) > 0 && (found == nil || b.events[0].Time < found.events[0].Time) {
+			found = b
+		}
+	}
+	return found
+}
+
 // takeEvent puts a message that was read from the store into the window.
 func (mb *mailbox) takeEvent(s *source, ev *Event) {
-	if mb.creature != nil && ev.Creature == mb.creature.id {
+	if mb.creature != nil && ev.Creature == mb.creature.id && !isInbox(s.id) {
 		s.offered = ev.Seq // a sender never hears itself
 		if mb.n == 0 {
 			s.cursor = max(s.cursor, ev.Seq)

@@ -35,7 +35,7 @@ func (w *worker) run(ctx context.Context) {
 	for {
 		c := w.next
 		w.next = nil
-		if c == nil || own >= streak {
+		if c == nil || own >= streak || w.e.isClosing() {
 			if c != nil {
 				w.e.queue.push(c)
 			}
@@ -70,19 +70,25 @@ func (w *worker) serve(ctx context.Context, c *creature) {
 			w.retire(ctx, c)
 			return
 		}
-		if n >= quantum && c.hasWork() {
+		if c.hasWork() && (n >= quantum || w.e.isClosing()) {
 			g.mu.Unlock()
 			w.flush()
 			w.e.queue.push(c)
 			return
 		}
 		d, kind, what := c.take(g)
-		if what == doNothing {
-			idleInstance := c.release()
+		if what == doNothing && c.instance != nil && !c.runs() {
+			// The creature stays in the worker's hands until its instance is
+			// closed: started again meanwhile, it must not run beside it.
 			g.mu.Unlock()
-			if idleInstance != nil {
-				w.closeInstance(ctx, c, idleInstance)
-			}
+			w.flush()
+			w.closeInstance(ctx, c)
+			g = c.home.lock()
+			continue
+		}
+		if what == doNothing {
+			c.scheduled = false
+			g.mu.Unlock()
 			w.rest()
 			return
 		}
@@ -90,7 +96,7 @@ func (w *worker) serve(ctx context.Context, c *creature) {
 		w.flush()
 		if what == doRefill {
 			if err := w.refill(ctx, c); err != nil {
-				w.pause(c, err)
+				w.pause(ctx, c, err)
 				return
 			}
 			g = c.home.lock()
@@ -125,31 +131,20 @@ func (c *creature) take(g *graph) (delivery, abi.Kind, todo) {
 	return delivery{}, 0, doRefill
 }
 
-// release gives the creature up: it is not scheduled any more. A creature that
-// does not run gives its instance up too. The caller holds the graph's mu.
-func (c *creature) release() abi.Instance {
-	c.scheduled = false
-	if c.runs() {
-		return nil
-	}
-	instance := c.instance
-	c.instance = nil
-	return instance
-}
-
 // retire gives up a creature that is in no graph any more.
 func (w *worker) retire(ctx context.Context, c *creature) {
+	w.closeInstance(ctx, c)
 	c.scheduled = false
-	if c.instance != nil {
-		w.closeInstance(ctx, c, c.instance)
-		c.instance = nil
-	}
 	w.rest()
 }
 
-// closeInstance closes an instance in an orderly way.
-func (w *worker) closeInstance(ctx context.Context, c *creature, instance abi.Instance) {
-	stopInstance(ctx, &w.turn, c, instance)
+// closeInstance closes a creature's instance, if it has one, in an orderly
+// way. The creature is in the worker's hands.
+func (w *worker) closeInstance(ctx context.Context, c *creature) {
+	if c.instance != nil {
+		stopInstance(ctx, &w.turn, c, c.instance)
+		c.instance = nil
+	}
 }
 
 // stopInstance runs creature_stop and closes the instance. Both may fail
@@ -185,17 +180,18 @@ func (w *worker) flush() {
 // with the critical section of the creature's graph entered, or nil if the
 // creature is gone.
 func (w *worker) handle(ctx context.Context, c *creature, d delivery, kind abi.Kind) *graph {
-	err := w.execute(ctx, c, d, kind)
-	if err == nil {
-		w.judge(ctx)
-		err = w.awaitStore(ctx, c)
+	if err := c.loadState(ctx); err != nil {
+		return w.postpone(ctx, c, d, err)
 	}
-	if err != nil && ctx.Err() != nil {
-		// The engine is closing: as if the turn had never begun.
-		return w.abandon(c, d)
-	}
-	if err != nil {
+	if err := w.execute(ctx, c, d, kind); err != nil {
+		if ctx.Err() != nil {
+			return w.postpone(ctx, c, d, err)
+		}
 		return w.failed(ctx, c, d, kind, err)
+	}
+	w.judge(ctx)
+	if err := w.awaitStore(ctx, c); err != nil {
+		return w.postpone(ctx, c, d, err)
 	}
 	return w.commit(c)
 }
@@ -203,9 +199,6 @@ func (w *worker) handle(ctx context.Context, c *creature, d delivery, kind abi.K
 // execute runs the guest. What it did is in w.turn.
 func (w *worker) execute(ctx context.Context, c *creature, d delivery, kind abi.Kind) error {
 	t := &w.turn
-	if err := c.loadState(ctx); err != nil {
-		return err
-	}
 	fresh := c.instance == nil
 	if err := c.start(ctx, t); err != nil {
 		return err
@@ -249,19 +242,17 @@ func (w *worker) awaitStore(ctx context.Context, c *creature) error {
 		if store == nil {
 			return nil
 		}
-		err := store.Room(ctx)
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-		if c.home.load() == g {
+		if err := store.Room(ctx); err == nil || ctx.Err() != nil || c.home.logsTo(store) {
 			return err
 		}
 	}
 }
 
-// abandon puts a delivery back as if it had never been taken.
-func (w *worker) abandon(c *creature, d delivery) *graph {
+// postpone puts a delivery back as if it had never been taken: the engine is
+// closing, or something other than the guest failed. It returns as handle does.
+func (w *worker) postpone(ctx context.Context, c *creature, d delivery, err error) *graph {
 	w.turn.reset()
+	w.discard(ctx, c)
 	g := c.home.lock()
 	if g == nil {
 		d.msg.release()
@@ -270,8 +261,10 @@ func (w *worker) abandon(c *creature, d delivery) *graph {
 	c.current = delivery{}
 	if d.src != nil {
 		c.retry = &d
-		// Nothing is going to run any more; the backlog is in the store.
-		c.backingOff = true
+	}
+	if ctx.Err() == nil {
+		w.e.log.Warn("a delivery has to wait for the store", "creature", c.id, "error", err)
+		w.e.backOff(c, DefaultRestart.Backoff)
 	}
 	return g
 }

@@ -125,10 +125,10 @@ func (l *loader) creature(ctx context.Context, d *declaration, i *instance) engi
 		spec.Species = species.name
 		own := scope{title: species.title}
 		l.traits(own, species, &spec)
-		maps.Copy(config, l.config(own, species))
+		l.addConfig(own, species, config, &spec)
 	}
 	l.traits(s, d, &spec)
-	maps.Copy(config, l.config(s, d))
+	l.addConfig(s, d, config, &spec)
 	if len(config) > 0 {
 		if data, err := json.Marshal(config); err == nil {
 			spec.Config = data
@@ -166,35 +166,48 @@ func (l *loader) species(s scope, d *declaration) *declaration {
 	return l.decls["species"][address[len("species."):]]
 }
 
-// config evaluates the configuration, attribute by attribute.
-func (l *loader) config(s scope, h holder) map[string]json.RawMessage {
+// addConfig puts a configuration over what there is.
+func (l *loader) addConfig(s scope, h holder, config map[string]json.RawMessage, spec *engine.CreatureSpec) {
+	attributes, secret := l.config(s, h)
+	maps.Copy(config, attributes)
+	spec.Secret = slices.DeleteFunc(spec.Secret, func(name string) bool { return attributes[name] != nil })
+	spec.Secret = append(spec.Secret, secret...)
+}
+
+// config evaluates the configuration, attribute by attribute. secret names
+// those in which something is sensitive.
+func (l *loader) config(s scope, h holder) (attributes map[string]json.RawMessage, secret []string) {
 	a := h.attr("config")
 	if a == nil {
-		return nil
+		return nil, nil
 	}
 	v, ok := l.eval(s, a.Expr)
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	v, _ = v.UnmarkDeep()
+	v, whole := v.Unmark()
 	if v.IsNull() {
-		return nil
+		return nil, nil
 	}
 	if ty := v.Type(); !ty.IsObjectType() && !ty.IsMapType() {
 		l.fault(s, a.Expr, "Configuration is not an object", fmt.Sprintf("A configuration is an object; this is %s.", describe(v)), "Write config = { key = value }.")
-		return nil
+		return nil, nil
 	}
 	out := map[string]json.RawMessage{}
 	for it := v.ElementIterator(); it.Next(); {
 		k, e := it.Element()
+		k, _ = k.Unmark()
 		data, err := jsonOf(e)
 		if err != nil {
 			l.fault(s, a.Expr, "Configuration cannot be JSON", sentence(err.Error()), "")
-			return nil
+			return nil, nil
 		}
 		out[k.AsString()] = data
+		if len(whole) > 0 || e.ContainsMarked() {
+			secret = append(secret, k.AsString())
+		}
 	}
-	return out
+	return out, secret
 }
 
 // wrongReference reports a value that is not a reference of the kind wanted.
