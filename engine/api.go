@@ -342,6 +342,7 @@ func (e *Engine) prepare(ctx context.Context, spec CreatureSpec) (*creature, err
 	}
 	c, err := newCreature("", spec, m)
 	if err == nil && !spec.Stopped {
+		c.wiring.Store(&wiring{name: spec.Name})
 		t := &turn{e: e}
 		if err = c.start(ctx, t); err != nil {
 			err = fmt.Errorf("add_creature: starting %s: %w", spec.Name, withLogs(err, t.logs))
@@ -404,11 +405,5 @@ func (e *Engine) noteSuccessor(old, into GraphID) {
 	if into == "" {
 		return
 	}
-	e.successors.Range(func(k, v any) bool {
-		if v.(GraphID) == old {
-			e.successors.Store(k, into)
-		}
-		return true
-	})
 	e.successors.Store(old, into)
 }

@@ -168,9 +168,17 @@ func (a *application) addCreature(x *change, spec *CreatureSpec) {
 	if c.home.load() != nil { // it was woken
 		a.creatures[spec.Address] = c.id
 		a.result.Resumed = append(a.result.Resumed, spec.Address)
-		if t, _ := a.e.topo.Creature(c.id); t.Stopped != spec.Stopped {
+		t, _ := a.e.topo.Creature(c.id)
+		if t.Stopped != spec.Stopped {
 			x.ops = append(x.ops, topology.SetStopped{ID: c.id, Stopped: spec.Stopped})
 		}
+		if t.Privileged != c.spec.Privileged {
+			x.ops = append(x.ops, topology.SetPrivileged{ID: c.id, Privileged: c.spec.Privileged})
+		}
+		if t.Root && spec.Address != a.d.Root {
+			x.ops = append(x.ops, topology.SetRoot{ID: c.id})
+		}
+		x.resumed = append(x.resumed, c)
 		return
 	}
 	c.id = a.e.ids.newCreature()
@@ -308,7 +316,8 @@ func (a *application) wire(x *change, wanted []wantedEdge) {
 	for _, address := range slices.Sorted(maps.Keys(a.creatures)) {
 		c, _ := a.e.topo.Creature(a.creatures[address])
 		for _, edge := range c.Edges {
-			if _, keep := want[key{edge.Creature, edge.Channel, edge.Direction}]; !keep {
+			_, keep := want[key{edge.Creature, edge.Channel, edge.Direction}]
+			if !keep && !a.gone(edge.Channel) {
 				x.ops = append(x.ops, topology.SetEdge{Creature: edge.Creature, Channel: edge.Channel, Direction: edge.Direction})
 			}
 		}
@@ -340,16 +349,18 @@ func (a *application) removeGone(x *change) {
 		a.result.Removed = append(a.result.Removed, RemovedAddress{address, c.mb.pending()})
 		x.ops = append(x.ops, topology.RemoveCreature{ID: id})
 	}
-	keep := map[ChannelID]bool{}
-	for _, id := range a.channels {
-		keep[id] = true
-	}
 	for _, id := range slices.Sorted(maps.Keys(a.e.channels)) {
-		if ch := a.e.channels[id]; ch.deployment == a.d.Name && ch.inbox == "" && !keep[id] {
-			a.result.Removed = append(a.result.Removed, RemovedAddress{Address: ch.address})
+		if a.gone(id) {
+			a.result.Removed = append(a.result.Removed, RemovedAddress{Address: a.e.channels[id].address})
 			x.ops = append([]topology.Op{topology.RemoveChannel{ID: id}}, x.ops...)
 		}
 	}
+}
+
+// gone reports whether a channel was the deployment's and is not any more.
+func (a *application) gone(id ChannelID) bool {
+	ch := a.e.channels[id]
+	return ch != nil && ch.deployment == a.d.Name && ch.inbox == "" && a.channels[ch.address] != id
 }
 
 // The keys of a store's metadata.

@@ -4,22 +4,26 @@ import "context"
 
 // bury makes dead letters of everything that a source has waiting.
 func (x *change) bury(g *graph, rec *Record, mb *mailbox, s *source, reason string) {
-	for _, d := range mb.remove(s) {
-		g.deadLetter(rec, deadLetter{
+	log := x.logOf(g)
+	var dead []delivery
+	if cr := mb.creature; cr != nil && cr.retry != nil && cr.retry.src == s {
+		dead = append(dead, *cr.retry)
+		// It was between two attempts, so no worker is using these.
+		cr.retry, cr.attempt = nil, 0
+	}
+	dead = append(dead, mb.remove(s)...)
+	for _, d := range dead {
+		log.deadLetter(rec, deadLetter{
 			Message: d.msg.id, Reason: reason, Channel: d.msg.channel, Seq: d.msg.seq,
 			reader: mb, payload: d.msg.payload, headers: d.msg.headers,
 		})
 		d.msg.release()
 	}
-	if cr := mb.creature; cr != nil && cr.retry != nil && cr.retry.src == s {
-		g.deadLetter(rec, deadLetter{
-			Message: cr.retry.msg.id, Reason: reason, Channel: s.id, Seq: cr.retry.msg.seq, reader: mb,
-		})
-		cr.retry.msg.release()
-		cr.retry = nil
+	if g.store == nil {
+		mb.noteLoad(g)
 	}
-	if end := s.end(); end > s.offered && g.store != nil {
-		x.buryStored(g, rec, mb, s, reason, end)
+	if end := s.end(); end > s.offered && log.store != nil {
+		x.buryStored(log, rec, mb, s, reason, end)
 	}
 	if s.ch != nil {
 		s.ch.forget(s)
@@ -46,7 +50,7 @@ func (x *change) buryStored(g *graph, rec *Record, mb *mailbox, s *source, reaso
 		}
 		for i := range events {
 			ev := &events[i]
-			if mb.creature == nil || ev.Creature != mb.creature.id {
+			if mb.creature == nil || ev.Creature != mb.creature.id || isInbox(s.id) {
 				g.deadLetter(rec, deadLetter{Message: ev.ID, Reason: reason, Channel: ev.Channel, Seq: ev.Seq, reader: mb})
 			}
 			after = ev.Seq

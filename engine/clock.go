@@ -30,29 +30,44 @@ type timers struct {
 	clock Clock
 	mu    sync.Mutex
 	heap  timerHeap
-	news  chan struct{} // there is an earlier timer, or done is closed
-	done  chan struct{}
+	news  chan struct{} // holds a token when there is an earlier timer
+	done  chan struct{} // closed by close
 }
 
+// timer is one function to be called.
 type timer struct {
-	at time.Time
-	f  func()
+	at    time.Time
+	f     func()
+	index int // in the heap; -1 when it is not in it any more
 }
 
 func newTimers(clock Clock) *timers {
 	return &timers{clock: clock, news: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// after has f called in d, unless the timers are closed before. f must not
-// block.
-func (t *timers) after(d time.Duration, f func()) {
-	at := t.clock.Now().Add(d)
+// after has f called in d; see at.
+func (t *timers) after(d time.Duration, f func()) *timer { return t.at(t.clock.Now().Add(d), f) }
+
+// at has f called at a time, unless the timer is stopped or the timers are
+// closed before. f must not block.
+func (t *timers) at(at time.Time, f func()) *timer {
+	x := &timer{at: at, f: f}
 	t.mu.Lock()
-	heap.Push(&t.heap, timer{at, f})
+	heap.Push(&t.heap, x)
+	first := x.index == 0
 	t.mu.Unlock()
-	select {
-	case t.news <- struct{}{}:
-	default:
+	if first {
+		token(t.news)
+	}
+	return x
+}
+
+// stop gives a timer up. Its function may be running already.
+func (t *timers) stop(x *timer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if x.index >= 0 {
+		heap.Remove(&t.heap, x.index)
 	}
 }
 
@@ -60,8 +75,8 @@ func (t *timers) after(d time.Duration, f func()) {
 func (t *timers) run() {
 	for {
 		due, wait := t.due()
-		for _, f := range due {
-			f()
+		for _, x := range due {
+			x.f()
 		}
 		if !t.sleep(wait) {
 			return
@@ -89,32 +104,40 @@ func (t *timers) sleep(wait time.Duration) bool {
 
 // due takes out what is due, and says how long it is until the next; zero when
 // there is none.
-func (t *timers) due() (fs []func(), wait time.Duration) {
+func (t *timers) due() (due []*timer, wait time.Duration) {
 	now := t.clock.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.heap) > 0 {
 		if wait = t.heap[0].at.Sub(now); wait > 0 {
-			return fs, wait
+			return due, wait
 		}
-		fs = append(fs, heap.Pop(&t.heap).(timer).f)
+		due = append(due, heap.Pop(&t.heap).(*timer))
 	}
-	return fs, 0
+	return due, 0
 }
 
 func (t *timers) close() { close(t.done) }
 
-type timerHeap []timer
+type timerHeap []*timer
 
 func (h timerHeap) Len() int           { return len(h) }
 func (h timerHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-func (h timerHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *timerHeap) Push(x any)        { *h = append(*h, x.(timer)) }
+func (h timerHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *timerHeap) Push(x any) {
+	t := x.(*timer)
+	t.index = len(*h)
+	*h = append(*h, t)
+}
 func (h *timerHeap) Pop() any {
 	old := *h
 	x := old[len(old)-1]
-	old[len(old)-1] = timer{}
+	old[len(old)-1] = nil
 	*h = old[:len(old)-1]
+	x.index = -1
 	return x
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"github.com/seed47132306/terrarium/abi"
 )
@@ -90,6 +91,14 @@ func (w *worker) commit(c *creature) *graph {
 		w.deliver(g, rec, turnID, c, &t.sends[i])
 	}
 	w.applyState(g, rec, turnID, c)
+	w.applyTimers(g, rec, c)
+	if t.kind == abi.KindRequest {
+		a := answer{code: abi.Unavailable, text: c.name + " did not reply", from: c}
+		if t.replied {
+			a = answer{payload: t.bytes(t.reply), from: c}
+		}
+		w.answerRequest(g, rec, c, t.d, a, turnID)
+	}
 	c.attempt = 0
 	g.append(rec)
 	t.d.msg.release()
@@ -123,6 +132,10 @@ func (w *worker) deliver(g *graph, rec *Record, turnID EventID, c *creature, s *
 		payload, headers = s.mutatedPayload, s.mutatedHeaders
 	}
 	ch := w.target(g, c, s)
+	if s.ask != nil {
+		w.sendRequest(g, rec, turnID, c, s, ch)
+		return
+	}
 	if ch == nil {
 		c.counters.DeadLetters++
 		g.deadLetter(rec, deadLetter{
@@ -134,6 +147,29 @@ func (w *worker) deliver(g *graph, rec *Record, turnID EventID, c *creature, s *
 	m := g.newMessage(rec, payload, headers)
 	m.kind, m.sender, m.senderName = abi.KindMessage, c.id, c.name
 	g.sequence(ch, m)
+	c.counters.Sent++
+	g.logMessage(rec, ch, m, turnID, t.d.msg.id)
+	g.publish(ch, m, &w.wake, rec)
+	m.release()
+}
+
+// sendRequest carries out one request. One that reaches nobody is answered at
+// once.
+func (w *worker) sendRequest(g *graph, rec *Record, turnID EventID, c *creature, s *sendEffect, ch *channel) {
+	t := &w.turn
+	row := RequestRow{Creature: c.id, Tag: s.ask.tag, Deadline: g.wall + int64(s.ask.deadline)}
+	if ch == nil {
+		row.ID = turnID // it never gets an id of its own
+		w.e.noteRequest(nil, c, row)
+		g.settle(rec, &w.wake, c, row.ID, answer{code: abi.NotConnected, text: "who was asked is not in this graph any more"}, turnID, t.d.msg.id)
+		return
+	}
+	headers, _ := EncodeHeaders(map[string]string{headerDeadline: strconv.FormatInt(s.ask.deadline.Milliseconds(), 10)})
+	m := newMessage(slices.Clone(t.bytes(s.payload)), headers)
+	m.kind, m.sender, m.senderName = abi.KindRequest, c.id, c.name
+	g.sequence(ch, m)
+	row.ID = m.id
+	w.e.noteRequest(rec, c, row)
 	c.counters.Sent++
 	g.logMessage(rec, ch, m, turnID, t.d.msg.id)
 	g.publish(ch, m, &w.wake, rec)
@@ -338,7 +374,7 @@ func (r *Record) putCursor(reader ReaderID, s *source) {
 	row := CursorRow{Reader: reader, Channel: s.id, Seq: s.cursor, Until: s.until}
 	if s.ch == nil {
 		if s.drained() {
-			r.Drop.Cursors = append(r.Drop.Cursors, row)
+			r.dropCursor(row)
 			return
 		}
 		row.Alias = s.alias

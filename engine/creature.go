@@ -51,6 +51,9 @@ type creature struct {
 	// there is none.
 	current delivery
 
+	timers    map[string]*alarm     // by name
+	questions map[EventID]*question // requests without an answer
+
 	// scheduled says that the creature is on the run queue or in the hands of
 	// a worker. Whoever sets it (under mu) sees to it that a worker gets the
 	// creature; that worker owns the fields below until it clears it. While it

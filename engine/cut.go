@@ -16,12 +16,14 @@ type storePlan struct {
 	groups   []*storeGroup
 	children map[GraphID]Store // made by carryOut, by graph
 	first    map[GraphID]int   // how many events the first record has
+	meta     map[GraphID]map[string]string
 }
 
 // storeGroup is a set of graphs whose members went from one to another.
 type storeGroup struct {
 	before []*graph  // by id
 	after  []GraphID // by id
+	moved  []CreatureID
 }
 
 // kind says what happened to the graphs of the group.
@@ -31,10 +33,60 @@ func (g *storeGroup) kind() string {
 		return topology.Merge.String()
 	case len(g.before) == 1 && len(g.after) > 1:
 		return topology.Split.String()
-	case len(g.before) <= 1 && len(g.after) <= 1:
+	case len(g.before) == 0 || len(g.after) == 0 || g.keeps():
 		return topology.None.String()
 	}
-	return "rearrange"
+	return rearrange
+}
+
+// rearrange is the kind of a cut that is neither a merge nor a split: several
+// graphs became several others, or one went on under another id.
+const rearrange = "rearrange"
+
+// findMoved lists the creatures whose graph id changes, eldest first.
+func (g *storeGroup) findMoved(x *change) {
+	var moved []*creature
+	for _, b := range g.before {
+		for _, cr := range b.creatures {
+			if after := x.e.topo.GraphOf(cr.id); after != "" && after != b.id {
+				moved = append(moved, cr)
+			}
+		}
+	}
+	slices.SortFunc(moved, func(a, b *creature) int { return cmp.Compare(a.born, b.born) })
+	for _, cr := range moved {
+		g.moved = append(g.moved, cr.id)
+	}
+}
+
+// delta sums up what the change did to the graphs of the group, if it merged
+// or split any.
+func (g *storeGroup) delta(x *change) (Delta, bool) {
+	kind := g.kind()
+	switch {
+	case kind == topology.None.String():
+		return Delta{}, false
+	case kind == rearrange && len(g.after) > len(g.before):
+		kind = topology.Split.String()
+	case kind == rearrange:
+		kind = topology.Merge.String()
+	}
+	d := Delta{Kind: kind, OldGraphs: []GraphID{}, NewGraphs: g.after, Affected: orEmpty(g.moved), Renamed: []Renamed{}}
+	for _, b := range g.before {
+		d.OldGraphs = append(d.OldGraphs, b.id)
+	}
+	for i := range x.deltas {
+		for _, r := range x.deltas[i].Renamed {
+			home := x.e.topo.GraphOf(r.Creature)
+			if r.Channel != "" {
+				home = x.e.topo.ChannelGraph(r.Channel)
+			}
+			if slices.Contains(g.after, home) {
+				d.Renamed = append(d.Renamed, Renamed(r))
+			}
+		}
+	}
+	return d, true
 }
 
 // keeps reports whether the group's graph just goes on.
@@ -44,7 +96,7 @@ func (g *storeGroup) keeps() bool {
 
 // planStores compares where members were with where they are now.
 func (x *change) planStores() *storePlan {
-	p := &storePlan{children: map[GraphID]Store{}, first: map[GraphID]int{}}
+	p := &storePlan{children: map[GraphID]Store{}, first: map[GraphID]int{}, meta: map[GraphID]map[string]string{}}
 	if !x.movesGraphs() {
 		return p
 	}
@@ -103,6 +155,7 @@ func (x *change) planStores() *storePlan {
 	for _, g := range p.groups {
 		slices.SortFunc(g.before, func(a, b *graph) int { return cmp.Compare(a.id, b.id) })
 		slices.Sort(g.after)
+		g.findMoved(x)
 	}
 	slices.SortFunc(p.groups, func(a, b *storeGroup) int { return cmp.Compare(a.key(), b.key()) })
 	return p
@@ -157,10 +210,12 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 			cut.Children = append(cut.Children, p.child(x, g, id, durability))
 			ids = append(ids, id)
 		}
-		if kind := g.kind(); cut.Kind == "" || cut.Kind == kind {
+		switch kind := g.kind(); {
+		case len(g.before) == 0: // new graphs have no say
+		case cut.Kind == "" || cut.Kind == kind:
 			cut.Kind = kind
-		} else {
-			cut.Kind = "rearrange"
+		default:
+			cut.Kind = rearrange
 		}
 	}
 	stores, err := x.makeStores(ctx, cut)
@@ -178,13 +233,13 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 // that go on under their id their new ones.
 func (p *storePlan) hand(x *change) {
 	for _, g := range p.groups {
+		if len(g.after) == 0 || p.children[g.after[0]] == nil {
+			continue
+		}
+		for _, b := range g.before {
+			b.store = nil // the cut closed it
+		}
 		for _, id := range g.after {
-			if p.children[id] == nil {
-				continue
-			}
-			for _, b := range g.before {
-				b.store = nil // the cut closed it
-			}
 			if old := x.e.graphs[id]; old != nil {
 				old.attach(p.children[id])
 				old.seq = uint64(p.first[id])
@@ -226,25 +281,25 @@ func (x *change) makeStores(ctx context.Context, cut Cut) ([]Store, error) {
 	return stores, nil
 }
 
-// settle gives new graphs their stores.
-func (p *storePlan) settle(x *change) {
-	for _, g := range p.groups {
-		for _, id := range g.after {
-			store, now := p.children[id], x.e.graphs[id]
-			if store == nil || now == nil {
-				continue
-			}
-			if now.store != store {
-				now.attach(store)
-				now.seq = uint64(p.first[id])
-			}
-			for _, b := range g.before {
-				now.now = max(now.now, b.now)
-			}
-			if now.meta == nil {
-				now.meta = x.meta
-			}
-		}
+// metaOf is the metadata of a graph that the change makes.
+func (p *storePlan) metaOf(x *change, id GraphID) map[string]string {
+	if meta, ok := p.meta[id]; ok {
+		return meta
+	}
+	return x.meta
+}
+
+// level sets the clocks of all graphs concerned to the latest, so that what
+// comes after the change is later than everything before it, wherever that was.
+func (x *change) level(p *storePlan) {
+	if len(p.groups) == 0 {
+		return
+	}
+	for g := range x.paused {
+		x.lastTime = max(x.lastTime, g.now)
+	}
+	for g := range x.paused {
+		g.now = x.lastTime
 	}
 }
 
@@ -260,6 +315,7 @@ func (p *storePlan) retire(ctx context.Context, x *change) {
 		}
 		g.before[0].store = nil
 		session := store.Info().Session
+		ctx := context.WithoutCancel(ctx) // the graph has ended, whatever the caller does
 		if err := store.Close(ctx); err != nil {
 			x.e.log.Error("closing the store of a graph that ended", "session", session, "error", err)
 		}
@@ -286,6 +342,7 @@ func (p *storePlan) child(x *change, g *storeGroup, id GraphID, durability Durab
 			child.Meta = b.meta
 		}
 	}
+	p.meta[id] = child.Meta
 	child.Creatures = info.Creatures
 	child.Channels = slices.Clone(info.Channels)
 	for _, c := range info.Creatures {
@@ -326,6 +383,7 @@ func (x *change) firstRecord(g *storeGroup, info topology.Graph, origin Origin) 
 			snapshot.add(b, info.ID)
 		}
 	}
+	snapshot.write()
 	for _, id := range info.Channels {
 		t, _ := x.e.topo.Channel(id)
 		row, head := ChannelRow{ID: id}, uint64(0)
@@ -357,7 +415,10 @@ func (x *change) firstCreature(rec *Record, id CreatureID) {
 	}
 	t, _ := x.e.topo.Creature(id)
 	row := cr.row()
-	row.Name, row.Born, row.Parent = t.Name, t.Born, t.Parent
+	row.Name, row.Born = t.Name, t.Born
+	if slices.Contains(x.unlinked, cr) {
+		row.Parent = ""
+	}
 	row.Privileged, row.Root, row.Stopped = t.Privileged, t.Root, t.Stopped
 	rec.Creatures = append(rec.Creatures, row)
 	inbox := InboxOf(id)
@@ -391,6 +452,8 @@ func (x *change) firstCursors(rec *Record, cr *creature, t topology.Creature) {
 			row.Until, row.Alias = 0, ""
 			delete(listens, s.id)
 		case s.ch != nil && x.dropped[s.id]:
+			continue
+		case s.ch != nil && s.ch.head == s.cursor:
 			continue
 		case s.ch != nil:
 			row.Until = s.ch.head

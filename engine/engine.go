@@ -66,6 +66,7 @@ type Engine struct {
 	observers   observers
 	successors  sync.Map // of ended GraphIDs: the GraphID they became part of
 	deadLetters atomic.Int64
+	callers     sync.Map // EventID of a request from outside: chan callerAnswer
 
 	// mu is the mutation lock. It guards what follows.
 	mu          sync.RWMutex
@@ -88,10 +89,13 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 		return nil, invalid("new", "an engine needs a host", "set Options.Host")
 	}
 	e := &Engine{
-		host: o.Host, storage: o.Storage, load: o.Load, clock: o.Clock, freshInstances: o.FreshInstances, log: o.Log,
+		host: o.Host, load: o.Load, clock: o.Clock, freshInstances: o.FreshInstances, log: o.Log,
 		durability: o.Durability, queue: newRunQueue(), closing: make(chan struct{}), topo: topology.New(),
 		graphs: map[GraphID]*graph{}, creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
 		deployments: map[string]*Deployment{}, saved: map[GraphID]*dormant{},
+	}
+	if o.Storage != nil {
+		e.storage = &serialStorage{Storage: o.Storage}
 	}
 	if e.clock == nil {
 		e.clock = realClock{}

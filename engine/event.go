@@ -105,7 +105,10 @@ const (
 	EventPolicyDenied      EventKind = 21
 	EventLagged            EventKind = 22 // observed only, never stored
 	EventDirectMessage     EventKind = 23 // a message in a creature's inbox
-	numEventKinds                    = 24
+	EventTimer             EventKind = 24 // a timer that fired, in the inbox of its creature
+	EventRequest           EventKind = 25 // a request, in the inbox of who is asked
+	EventResult            EventKind = 26 // the answer to a request, in the inbox of who asked
+	numEventKinds                    = 27
 )
 
 var eventKindNames = [numEventKinds]string{
@@ -132,6 +135,9 @@ var eventKindNames = [numEventKinds]string{
 	EventPolicyDenied:      "policy_denied",
 	EventLagged:            "lagged",
 	EventDirectMessage:     "direct_message",
+	EventTimer:             "timer",
+	EventRequest:           "request",
+	EventResult:            "result",
 }
 
 // String returns the stable name, for example "channel_message".
@@ -144,6 +150,16 @@ func (k EventKind) String() string {
 
 // MarshalText makes kinds strings in JSON.
 func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// IsMessage reports whether events of the kind are messages: they have a
+// channel (or inbox) and a number in it, and are delivered.
+func (k EventKind) IsMessage() bool {
+	switch k {
+	case EventChannelMessage, EventDirectMessage, EventTimer, EventRequest, EventResult:
+		return true
+	}
+	return false
+}
 
 // EventKinds returns every kind in numeric order.
 func EventKinds() []EventKind {

@@ -7,10 +7,21 @@ import (
 )
 
 // follow takes the environments along, step by step.
-func (x *change) follow() {
+func (x *change) follow(plan *storePlan) {
 	for i := range x.deltas {
 		for _, c := range x.deltas[i].Changes {
-			x.step(c)
+			x.step(plan, c)
+		}
+	}
+	for _, id := range x.started {
+		if cr := x.e.creatures[id]; cr != nil && cr.quarantined && !cr.stopped {
+			g := x.logOf(cr.home.load())
+			x.startOrStop(g, x.record(g), cr)
+		}
+	}
+	for _, cr := range x.resumed {
+		if g := cr.home.load(); g != nil {
+			x.record(g).putCreature(cr)
 		}
 	}
 	for c := range x.dirty {
@@ -23,12 +34,13 @@ func (x *change) follow() {
 	}
 }
 
-func (x *change) step(c topology.Change) {
+func (x *change) step(plan *storePlan, c topology.Change) {
 	switch c.Kind {
 	case topology.GraphAdded:
-		x.addGraph(c.Graph)
+		x.addGraph(plan, c.Graph)
 	case topology.GraphEnded:
 		g := x.e.graphs[c.Graph]
+		x.moveReaders(g, x.e.graphs[c.Into])
 		g.ended = true
 		delete(x.e.graphs, c.Graph)
 		x.e.noteSuccessor(c.Graph, c.Into)
@@ -59,15 +71,19 @@ func (x *change) step(c topology.Change) {
 	}
 }
 
-func (x *change) addGraph(id GraphID) {
+func (x *change) addGraph(plan *storePlan, id GraphID) {
 	info, ok := x.e.topo.Graph(id)
-	if !ok {
-		info.Born = 0 // it ended within the same change
-	}
 	g := newGraph(x.e, id, info.Born)
 	g.origin = x.e.ids.origin()
+	g.meta, g.now = plan.metaOf(x, id), x.lastTime
 	if x.saved != nil {
-		g.meta, g.now = x.saved.Meta, x.lastTime
+		g.meta = x.saved.Meta
+	}
+	if !ok {
+		x.transient[g] = nil
+	} else if s := plan.children[id]; s != nil {
+		g.attach(s)
+		g.seq = uint64(plan.first[id])
 	}
 	x.enter(g)
 	x.e.graphs[id] = g
@@ -76,7 +92,8 @@ func (x *change) addGraph(id GraphID) {
 func (x *change) addCreature(c topology.Change) {
 	cr, g := x.creatures[c.Creature], x.e.graphs[c.Graph]
 	info, _ := x.e.topo.Creature(c.Creature)
-	cr.born, cr.root, cr.parent = info.Born, info.Root, info.Parent
+	cr.name, cr.born, cr.root, cr.parent = c.Name, info.Born, info.Root, info.Parent
+	cr.privileged = info.Privileged
 	x.e.creatures[cr.id] = cr
 	x.join(cr, g)
 	inbox := x.channels[InboxOf(cr.id)]
@@ -108,8 +125,11 @@ func (x *change) join(cr *creature, g *graph) {
 
 func (x *change) removeCreature(c topology.Change) {
 	cr, g := x.e.creatures[c.Creature], x.e.graphs[c.Graph]
-	rec := x.record(g)
+	rec, log := x.record(g), x.logOf(g)
 	inbox := x.e.channels[InboxOf(cr.id)]
+	if m := cr.current.msg; m != nil { // its turn is going to be thrown away
+		log.deadLetter(rec, deadLetter{Message: m.id, Reason: "creature_removed", Channel: m.channel, Seq: m.seq, reader: &cr.mb})
+	}
 	for _, s := range slices.Clone(cr.mb.sources) {
 		x.bury(g, rec, &cr.mb, s, "creature_removed")
 	}
@@ -117,24 +137,25 @@ func (x *change) removeCreature(c topology.Change) {
 	x.leaveLoad(cr, g)
 	x.forgetChannel(inbox, g)
 	delete(g.creatures, cr.id)
-	delete(g.names, cr.name)
-	delete(x.e.creatures, cr.id)
-	cr.home.store(nil)
-	x.dirty[cr] = true
-	if rec != nil {
-		rec.Drop.Creatures = append(rec.Drop.Creatures, cr.id)
+	if g.names[cr.name] == cr {
+		delete(g.names, cr.name)
 	}
-	g.log(rec, Event{Kind: EventCreatureStopped, Creature: cr.id, Payload: mustJSON(map[string]string{"reason": "removed", "name": cr.name})})
+	delete(x.e.creatures, cr.id)
+	x.dirty[cr] = true
+	rec.dropCreature(cr.id)
+	log.log(rec, Event{Kind: EventCreatureStopped, Creature: cr.id, Payload: mustJSON(map[string]string{"reason": "removed", "name": cr.name})})
 	x.giveUpInstance(cr)
+	cr.home.store(nil) // from here on its worker, if it has one, may retire it
 	x.e.releaseModule(cr)
 }
 
-// giveUpInstance closes the instance of a creature that no longer runs, unless
-// a worker has it, which then does the same.
+// giveUpInstance has a worker close the instance of a creature that no longer
+// runs: that runs guest code, for which no change has to wait.
 func (x *change) giveUpInstance(cr *creature) {
 	if !cr.scheduled && cr.instance != nil {
-		x.idle = append(x.idle, closing{cr, cr.instance})
-		cr.instance = nil
+		cr.scheduled = true
+		x.e.idle.add(1)
+		x.wake.add(cr)
 	}
 	if cr.backingOff {
 		cr.backingOff = false
@@ -171,9 +192,7 @@ func (x *change) forgetChannel(ch *channel, g *graph) {
 	ch.home.store(nil)
 	delete(g.channels, ch.id)
 	delete(x.e.channels, ch.id)
-	if rec := x.record(g); rec != nil {
-		rec.Drop.Channels = append(rec.Drop.Channels, ch.id)
-	}
+	x.record(g).dropChannel(ch.id)
 }
 
 func (x *change) addEdge(c topology.Change) {
@@ -195,9 +214,7 @@ func (x *change) removeEdge(c topology.Change) {
 	x.dirty[cr] = true
 	g := cr.home.load()
 	rec := x.record(g)
-	if rec != nil {
-		rec.Drop.Edges = append(rec.Drop.Edges, EdgeRow{Creature: c.Creature, Channel: c.Channel, Direction: c.Direction})
-	}
+	rec.dropEdge(EdgeRow{Creature: c.Creature, Channel: c.Channel, Direction: c.Direction})
 	if c.Direction != Listen || x.leaving[cr.id] {
 		return
 	}
@@ -207,9 +224,7 @@ func (x *change) removeEdge(c topology.Change) {
 	case x.dropped[ch.id]:
 		x.bury(g, rec, &cr.mb, s, "channel_removed")
 	default:
-		if rec != nil {
-			rec.Drop.Cursors = append(rec.Drop.Cursors, CursorRow{Reader: cr.reader(), Channel: ch.id})
-		}
+		rec.dropCursor(CursorRow{Reader: cr.reader(), Channel: ch.id})
 		if cr.mb.detach(s) {
 			rec.putCursor(cr.reader(), s)
 		}
@@ -218,6 +233,9 @@ func (x *change) removeEdge(c topology.Change) {
 
 func (x *change) moveCreature(c topology.Change) {
 	cr, from, to := x.e.creatures[c.Creature], x.e.graphs[c.From], x.e.graphs[c.Graph]
+	if lender, ok := x.transient[to]; ok && lender == nil {
+		x.transient[to] = x.logOf(from)
+	}
 	x.leaveLoad(cr, from)
 	delete(from.creatures, cr.id)
 	if from.names[cr.name] == cr {
@@ -256,6 +274,23 @@ func (x *change) moveChannel(c topology.Change) {
 	}
 }
 
+// moveReaders takes along the readers that are left in a graph that ends: those
+// whose channel is gone, and who still have to read what it had. If the graph
+// goes nowhere, so does its store, and what they have not read with it.
+func (x *change) moveReaders(g, into *graph) {
+	for _, r := range slices.Clone(g.readers) {
+		if into != nil {
+			r.move(g, into)
+			continue
+		}
+		if log := x.logOf(g); log.store != nil && r.mb.lagging {
+			x.buryStored(log, x.record(g), &r.mb, r.src, "channel_removed", r.src.end())
+		}
+		r.mb.lagging = false
+		r.signal()
+	}
+}
+
 func (x *change) renameCreature(c topology.Change) {
 	cr := x.e.creatures[c.Creature]
 	g := cr.home.load()
@@ -276,12 +311,12 @@ func (x *change) changeFlags(c topology.Change) {
 	rec := x.record(g)
 	if cr.stopped != info.Stopped {
 		cr.stopped = info.Stopped
-		x.startOrStop(g, rec, cr)
+		x.startOrStop(x.logOf(g), rec, cr)
 	}
 	rec.putCreature(cr)
 }
 
-func (x *change) startOrStop(g *graph, rec *Record, cr *creature) {
+func (x *change) startOrStop(log *graph, rec *Record, cr *creature) {
 	kind := EventCreatureStarted
 	if cr.stopped {
 		kind = EventCreatureStopped
@@ -290,8 +325,8 @@ func (x *change) startOrStop(g *graph, rec *Record, cr *creature) {
 		cr.quarantined = false
 		cr.attempts = nil
 	}
-	g.log(rec, Event{Kind: kind, Creature: cr.id, Payload: mustJSON(map[string]string{"name": cr.name})})
-	if g.store == nil {
+	log.log(rec, Event{Kind: kind, Creature: cr.id, Payload: mustJSON(map[string]string{"name": cr.name})})
+	if g := cr.home.load(); g.store == nil {
 		cr.mb.noteLoad(g)
 	}
 	cr.wake(&x.wake)

@@ -70,12 +70,30 @@ func (m *message) release() {
 func (m *message) event(g GraphID) Event {
 	kind := EventChannelMessage
 	if isInbox(m.channel) {
-		kind = EventDirectMessage
+		kind = inboxKinds[m.kind]
 	}
 	return Event{
 		ID: m.id, Time: m.time, Kind: kind, Graph: g, Creature: m.sender,
 		Channel: m.channel, Seq: m.seq, Headers: m.headers, Payload: m.payload,
 	}
+}
+
+// inboxKinds are the kinds of event that messages in an inbox are logged as.
+var inboxKinds = map[abi.Kind]EventKind{
+	abi.KindMessage: EventDirectMessage,
+	abi.KindTimer:   EventTimer,
+	abi.KindRequest: EventRequest,
+	abi.KindResult:  EventResult,
+}
+
+// kindOf is the kind of delivery that a logged message is.
+func kindOf(k EventKind) abi.Kind {
+	for kind, event := range inboxKinds {
+		if event == k {
+			return kind
+		}
+	}
+	return abi.KindMessage
 }
 
 const inboxPrefix = "inbox:"

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -43,13 +42,15 @@ type change struct {
 	dirty   map[*creature]bool // their wiring is to be rebuilt
 	dropped map[ChannelID]bool // channels whose backlog becomes dead letters
 	leaving map[CreatureID]bool
-	idle    []closing
-}
-
-// closing is an instance to be closed once the change is done.
-type closing struct {
-	c        *creature
-	instance abi.Instance
+	// unlinked are creatures whose parent a split puts into another graph.
+	unlinked []*creature
+	// resumed are creatures that go on by what a recipe says of them now.
+	resumed []*creature
+	// started are creatures that were told to start, quarantined ones included.
+	started []CreatureID
+	// transient are graphs that exist only within the change, with the graph
+	// that their members came from, if they came from one.
+	transient map[*graph]*graph
 }
 
 func (e *Engine) newChange(name string) *change {
@@ -57,7 +58,7 @@ func (e *Engine) newChange(name string) *change {
 		e: e, name: name, durability: e.durability,
 		creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
 		paused: map[*graph]bool{}, records: map[*graph]*Record{}, dirty: map[*creature]bool{},
-		dropped: map[ChannelID]bool{}, leaving: map[CreatureID]bool{},
+		dropped: map[ChannelID]bool{}, leaving: map[CreatureID]bool{}, transient: map[*graph]*graph{},
 	}
 }
 
@@ -77,6 +78,11 @@ func (x *change) stageAll(ops []topology.Op) error {
 	}
 	x.deltas = append(x.deltas, deltas...)
 	x.undos = append(x.undos, undo)
+	for _, op := range ops {
+		if s, ok := op.(topology.SetStopped); ok && !s.Stopped {
+			x.started = append(x.started, s.ID)
+		}
+	}
 	return nil
 }
 
@@ -93,14 +99,15 @@ func (x *change) undo() {
 func (x *change) carryOut(ctx context.Context) error {
 	x.scan()
 	x.pause()
-	defer x.resume(ctx)
+	defer x.resume()
 	plan := x.planStores()
+	x.findUnlinked(plan)
 	if err := plan.carryOut(ctx, x); err != nil {
 		x.undo()
 		return err
 	}
-	x.follow()
-	plan.settle(x)
+	x.level(plan)
+	x.follow(plan)
 	x.writeDown(plan)
 	plan.retire(ctx, x)
 	return nil
@@ -157,19 +164,11 @@ func (x *change) enter(g *graph) {
 
 // resume leaves the critical sections and sets going what the change made
 // runnable.
-func (x *change) resume(ctx context.Context) {
+func (x *change) resume() {
 	for g := range x.paused {
 		g.mu.Unlock()
 	}
 	x.wake.flush(x.e.queue)
-	if len(x.idle) == 0 {
-		return
-	}
-	var t turn
-	t.e = x.e
-	for _, i := range x.idle {
-		stopInstance(ctx, &t, i.c, i.instance)
-	}
 }
 
 // ids hands out ids for what the topology adds by itself; a graph that is
@@ -197,7 +196,7 @@ func (s *savedIDs) NewGraph() GraphID {
 // cursor is where a creature starts to read a channel: where it had got to, if
 // it is brought back, else the head.
 func (x *change) cursor(c CreatureID, ch *channel) uint64 {
-	if row, ok := x.cursors[cursorKey{ReaderID(c), ch.id}]; ok && row.Until == 0 {
+	if row, ok := x.cursors[cursorKey{ReaderID(c), ch.id}]; ok {
 		return row.Seq
 	}
 	return ch.head
@@ -220,8 +219,10 @@ type cursorKey struct {
 func (x *change) indexCursors() {
 	x.cursors, x.backlogs = map[cursorKey]CursorRow{}, map[ReaderID][]CursorRow{}
 	for _, row := range x.saved.Cursors {
-		x.cursors[cursorKey{row.Reader, row.Channel}] = row
-		if row.Until > row.Seq {
+		switch {
+		case row.Until == 0:
+			x.cursors[cursorKey{row.Reader, row.Channel}] = row
+		case row.Until > row.Seq:
 			x.backlogs[row.Reader] = append(x.backlogs[row.Reader], row)
 		}
 	}
@@ -230,6 +231,7 @@ func (x *change) indexCursors() {
 // record returns the record that collects what the change logs in a graph, or
 // nil if the graph is volatile, or is only brought back.
 func (x *change) record(g *graph) *Record {
+	g = x.logOf(g)
 	if g.store == nil || x.hold {
 		return nil
 	}
@@ -239,6 +241,26 @@ func (x *change) record(g *graph) *Record {
 		x.records[g] = rec
 	}
 	return rec
+}
+
+// logOf returns the graph that logs what the change does in g: g itself or, if
+// g is gone when the change is done, the graph that it has become part of or,
+// failing that, the one that its members came from.
+func (x *change) logOf(g *graph) *graph {
+	from, transient := x.transient[g]
+	if !transient {
+		return g
+	}
+	if id, ok := x.e.topo.Current(g.id); ok {
+		if into := x.e.graphs[id]; into != nil {
+			return into
+		}
+		return g // it is yet to be made, and its first record has it all
+	}
+	if from != nil {
+		return from
+	}
+	return g
 }
 
 // writeDown logs the change in every graph it concerns.
@@ -252,19 +274,44 @@ func (x *change) writeDown(plan *storePlan) {
 	for _, g := range plan.groups {
 		x.noteCut(plan, g)
 	}
-	for i := range x.deltas {
-		d := &x.deltas[i]
+	x.noteUnlinked()
+	for _, d := range x.outcomes(plan) {
 		for _, id := range d.NewGraphs {
-			if g := x.e.graphs[id]; g != nil && (!x.summary || d.Kind != topology.None) {
-				g.log(x.record(g), Event{Kind: EventTopologyChanged, Payload: mustJSON(NewDelta(d))})
+			if g := x.e.graphs[id]; g != nil {
+				g.log(x.record(g), Event{Kind: EventTopologyChanged, Payload: mustJSON(d)})
 			}
 		}
 	}
 	for _, g := range slices.SortedFunc(maps.Keys(x.records), byGraphID) {
-		if g.store != nil {
-			g.append(x.records[g])
+		if g.store == nil {
+			continue
 		}
+		rec := x.records[g]
+		if plan.children[g.id] != nil {
+			// The first record has every row as the change leaves it; what
+			// steps in between wrote may be of members that went elsewhere.
+			rec = &Record{Events: rec.Events}
+		}
+		g.append(rec)
 	}
+}
+
+// outcomes are what topology_changed events tell: what each operation did or,
+// of a summary, which graphs became which.
+func (x *change) outcomes(plan *storePlan) []Delta {
+	var out []Delta
+	if x.summary {
+		for _, g := range plan.groups {
+			if d, ok := g.delta(x); ok {
+				out = append(out, d)
+			}
+		}
+		return out
+	}
+	for i := range x.deltas {
+		out = append(out, NewDelta(&x.deltas[i]))
+	}
+	return out
 }
 
 // noteNew logs that a creature is there.
@@ -274,6 +321,9 @@ func (x *change) noteNew(cr *creature) {
 		return // removed by the same change
 	}
 	rec := x.record(g)
+	if cr.instance != nil {
+		g.log(rec, cr.instanceStarted("first"))
+	}
 	if !cr.stopped {
 		g.log(rec, Event{Kind: EventCreatureStarted, Creature: cr.id, Payload: mustJSON(map[string]string{"name": cr.name})})
 	}

@@ -231,8 +231,10 @@ func (s *Subscription) wantsGraph(id GraphID) bool {
 		return true
 	}
 	for _, g := range s.filter.Graphs {
-		if now, ok := s.e.successors.Load(g); ok && now.(GraphID) == id {
-			return true
+		for next, ok := s.e.successors.Load(g); ok; next, ok = s.e.successors.Load(next) {
+			if next.(GraphID) == id {
+				return true
+			}
 		}
 	}
 	return false
@@ -269,8 +271,13 @@ func (w *worker) noteInstance(c *creature) {
 	if c.attempt > 0 {
 		reason = "retry"
 	}
-	g.log(rec, Event{Kind: EventInstanceStarted, Creature: c.id, Payload: mustJSON(map[string]any{
-		"reason": reason, "module_sha256": c.module.Info().SHA256, "count": c.instances.Load(),
-	})})
+	g.log(rec, c.instanceStarted(reason))
 	g.append(rec)
+}
+
+// instanceStarted is the event that says why the creature has a new instance.
+func (c *creature) instanceStarted(reason string) Event {
+	return Event{Kind: EventInstanceStarted, Creature: c.id, Payload: mustJSON(map[string]any{
+		"reason": reason, "module_sha256": c.module.Info().SHA256, "count": c.instances.Load(),
+	})}
 }

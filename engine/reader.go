@@ -84,6 +84,11 @@ func (e *Engine) Read(channel ChannelID, name string, o ReaderOptions) (*Reader,
 		// What was sent before is nowhere.
 		r.src.cursor, r.src.offered, r.mb.lagging = ch.head, ch.head, false
 	}
+	if !known {
+		// Where it begins is kept at once: otherwise one that is closed before
+		// its first Ack would begin elsewhere the next time.
+		r.keepCursor(g)
+	}
 	r.home.store(g)
 	g.readers = append(g.readers, r)
 	r.signal()
@@ -122,7 +127,8 @@ func (r *Reader) Next(ctx context.Context) (Incoming, error) {
 		switch what {
 		case doHandle:
 			if store != nil && in.ID.Origin == store.Origin() {
-				if err := store.Wait(ctx, in.ID.Seq); err != nil {
+				// After a cut, all that the parents had logged is durable.
+				if err := store.Wait(ctx, in.ID.Seq); err != nil && r.home.logsTo(store) {
 					return Incoming{}, err
 				}
 			}
@@ -130,6 +136,9 @@ func (r *Reader) Next(ctx context.Context) (Incoming, error) {
 		case doRefill:
 			if err := refillMailbox(ctx, &r.mb, &r.home); err != nil {
 				return Incoming{}, err
+			}
+			if ctx.Err() != nil {
+				return Incoming{}, context.Cause(ctx)
 			}
 			continue
 		}
@@ -199,11 +208,17 @@ func (r *Reader) Ack(seq uint64) {
 	}
 	r.src.cursor = seq
 	token(r.acks)
+	r.keepCursor(g)
+}
+
+// keepCursor writes down how far the reader has got. The caller holds the mu of
+// g, which the reader is in.
+func (r *Reader) keepCursor(g *graph) {
 	if ch := r.src.ch; ch != nil {
 		if ch.cursors == nil {
 			ch.cursors = map[ReaderID]uint64{}
 		}
-		ch.cursors[r.readerID()] = seq
+		ch.cursors[r.readerID()] = r.src.cursor
 	}
 	if rec := g.newRecord(); rec != nil {
 		rec.putCursor(r.readerID(), r.src)

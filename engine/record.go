@@ -19,6 +19,9 @@ type Record struct {
 	Channels  []ChannelRow
 	Heads     []HeadRow
 	Edges     []EdgeRow
+	Timers    []TimerRow
+	Requests  []RequestRow
+	Letters   []DeadLetterRow
 	Meta      map[string]string // free metadata of the store, by key
 	// Drop lists rows that go. It is carried out before the rows above are
 	// written.
@@ -28,10 +31,13 @@ type Record struct {
 // Drop names live rows that a [Record] removes. The events of what is dropped
 // stay: they are history.
 type Drop struct {
-	Creatures []CreatureID // with their state, cursors and edges
+	Creatures []CreatureID // with everything that is theirs, and their inbox
 	Channels  []ChannelID  // with their cursors, producers and edges
 	Edges     []EdgeRow    // keyed by creature, channel and direction
-	Cursors   []CursorRow  // keyed by reader, channel and until
+	Timers    []TimerRow   // keyed by creature and name
+	Requests  []EventID
+	Letters   []EventID
+	Cursors   []CursorRow // keyed by reader, channel and until
 }
 
 // ReaderID names who reads a channel: a creature (its id) or an outside reader
@@ -112,4 +118,43 @@ type EdgeRow struct {
 	Direction Direction
 	Alias     string
 	Order     uint64
+}
+
+// TimerRow is a timer that a creature has set. Key: creature, name. It goes
+// with its creature.
+type TimerRow struct {
+	Creature CreatureID
+	Name     string
+	Due      int64 // nanoseconds since 1970
+	Period   int64 // nanoseconds; 0: once
+	Payload  []byte
+}
+
+// RequestRow is a request that has not been answered. Key: id. It goes with
+// its creature.
+type RequestRow struct {
+	ID       EventID    // of the request's message
+	Creature CreatureID // who asked
+	Tag      int64      // what it calls the request
+	Deadline int64      // nanoseconds since 1970
+}
+
+// DeadLetterRow is a delivery that nobody has handled and that can be delivered
+// again. Key: id. It goes with its creature.
+type DeadLetterRow struct {
+	ID        EventID // of the dead_letter event
+	Time      int64   // nanoseconds since 1970
+	Creature  CreatureID
+	Message   EventID   // zero if it never was in a log
+	Kind      EventKind // of the message
+	Channel   ChannelID
+	Seq       uint64
+	Sender    CreatureID
+	Alias     string // under which the sender sent it, when no edge led anywhere
+	Reason    string // a code or "overflow", "channel_removed", "creature_removed", …
+	Attempts  int
+	Error     string
+	LastWords string // the guest's last log line
+	Headers   []byte
+	Payload   []byte
 }

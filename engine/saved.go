@@ -150,8 +150,15 @@ type waking struct {
 func (e *Engine) newWaking() *waking { return &waking{e: e} }
 
 // add brings one graph back. specOf makes the creature of a row.
-func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Context, CreatureRow) (*creature, error)) error {
+func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Context, CreatureRow) (*creature, error)) (err error) {
 	x := w.e.newChange("resume")
+	defer func() {
+		for _, c := range x.creatures {
+			if err != nil && c.revived {
+				w.e.discardPrepared(ctx, c)
+			}
+		}
+	}()
 	x.summary, x.hold = true, true
 	x.saved = d
 	slices.SortFunc(d.Creatures, func(a, b CreatureRow) int {
@@ -183,6 +190,9 @@ func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Contex
 			w.e.log.Error("closing a store", "session", d.Session, "error", cerr)
 		}
 		return err
+	}
+	for _, c := range x.creatures {
+		w.forgetInstance(ctx, c)
 	}
 	w.changes = append(w.changes, x)
 	return nil
@@ -271,6 +281,20 @@ func (x *change) restoreOps() {
 			x.ops = append(x.ops, topology.SetEdge{Creature: row.ID, Channel: e.Channel, Direction: e.Direction, On: true, Alias: e.Alias})
 		}
 	}
+}
+
+// forgetInstance closes the instance with which a creature has shown that it
+// can start. It began without the saved state, so the first turn has to make
+// another one.
+func (w *waking) forgetInstance(ctx context.Context, c *creature) {
+	if c.instance == nil {
+		return
+	}
+	if err := c.instance.Close(ctx); err != nil {
+		w.e.log.Debug("closing an instance", "creature", c.id, "error", err)
+	}
+	c.instance = nil
+	c.instances.Store(0)
 }
 
 // commit lets what was brought back run.

@@ -18,6 +18,9 @@ type Outgoing struct {
 	// that producer on that channel is left out. Offsets start at 1.
 	Producer string
 	Offset   uint64
+
+	kind  abi.Kind          // zero: a message
+	reply chan callerAnswer // of a request
 }
 
 // Sent says what became of a message.
@@ -147,7 +150,13 @@ func (e *Engine) publishOutside(g *graph, ch *channel, payload, headers []byte, 
 	}
 	m := g.newMessage(rec, payload, headers)
 	m.kind = abi.KindMessage
+	if out.kind != 0 {
+		m.kind = out.kind
+	}
 	g.sequence(ch, m)
+	if out.reply != nil {
+		e.callers.Store(m.id, out.reply)
+	}
 	if out.Producer != "" {
 		if ch.producers == nil {
 			ch.producers = map[string]uint64{}

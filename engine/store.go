@@ -83,6 +83,9 @@ type Storage interface {
 	// Lineage returns the ancestors of a session, itself first, then
 	// generation by generation back to the roots.
 	Lineage(ctx context.Context, session SessionID) ([]SessionInfo, error)
+	// Verify checks a session, live or ended: the file itself, and that its
+	// log has every event once and every channel in order.
+	Verify(ctx context.Context, session SessionID) (VerifyReport, error)
 
 	// Close closes the directory. All stores must have been closed.
 	Close() error
@@ -109,7 +112,10 @@ type SavedGraph struct {
 	Edges      []EdgeRow
 	Cursors    []CursorRow
 	Producers  []ProducerRow
+	Timers     []TimerRow
+	Requests   []RequestRow
 	Meta       map[string]string
+	LastTime   int64 // of the last event, nanoseconds since 1970; 0 if there is none
 }
 
 // Cut describes a merge, a split, or in general the division of live stores
@@ -131,10 +137,10 @@ type CutChild struct {
 	// each is noted in the lineage as "volatile".
 	VolatileParents int
 	// Creatures and Channels own the live rows the child takes over from its
-	// parents: the state of its creatures, and the producers and cursors of
-	// outside readers of its channels. (Creature, channel, head and edge rows
-	// and the cursors of creatures come with First, because the cut may change
-	// them.)
+	// parents: state and dead letters of its creatures, and the producers and
+	// cursors of outside readers of its channels. (Creature, channel, head and
+	// edge rows and the cursors, timers and requests of creatures come with
+	// First, because the cut may change them.)
 	Creatures []CreatureID
 	Channels  []ChannelID // inboxes included
 	// First builds the first record of the child's log, which commits with the
@@ -200,6 +206,11 @@ type Store interface {
 	// record that was appended before the call.
 	History(ctx context.Context, q HistoryQuery) ([]Event, error)
 
+	// DeadLetters returns dead letters by rising id (origin by origin), those
+	// of one creature if one is given, at most limit (0: 1,000), after the one
+	// given. It sees every record that was appended before the call.
+	DeadLetters(ctx context.Context, creature CreatureID, after EventID, limit int) ([]DeadLetterRow, error)
+
 	// Close writes what is queued, as durably as promised, and closes the
 	// store. It waits for the writer to end. If writing fails it gives up
 	// after one more try and says so.
@@ -218,4 +229,23 @@ type HistoryQuery struct {
 	Limit int // 0: 1,000
 	// Newest lists the last Limit events instead of the first, still in order.
 	Newest bool
+}
+
+// VerifyReport is what [Storage.Verify] found. A sound session has empty lists.
+type VerifyReport struct {
+	Session SessionID
+	Events  int64
+	// Missing are events that should be there: gaps in the numbers of an
+	// origin, and gaps in the numbers of a channel.
+	Missing []string
+	// Duplicate are numbers of a channel that stand twice.
+	Duplicate []string
+	// OutOfOrder are messages whose number in their channel does not rise with
+	// their time.
+	OutOfOrder []string
+	// IncompleteFrom are the sessions whose history has not been copied yet.
+	IncompleteFrom []SessionID
+	// Damage is what is wrong with the file, or with live rows: a cursor
+	// beyond the head of its channel, an edge without its creature, ….
+	Damage []string
 }

@@ -23,6 +23,7 @@ type deadLetter struct {
 	Error    string     `json:"error,omitempty"`
 	LastLog  string     `json:"last_words,omitempty"`
 	Turn     EventID    `json:"-"`
+	sender   CreatureID
 
 	reader           *mailbox
 	payload, headers []byte
@@ -110,6 +111,7 @@ func (w *worker) giveUp(g *graph, rec *Record, c *creature, d delivery, kind abi
 		letter.LastLog = logs[n-1].text
 	}
 	g.deadLetter(rec, letter)
+	w.answerRequest(g, rec, c, d, answer{code: abi.CodeOf(err), text: letter.Error, from: c}, EventID{})
 	c.attempt = 0
 	if kind == abi.KindStart {
 		c.started = true
@@ -305,7 +307,7 @@ func (mb *mailbox) takeEvent(s *source, ev *Event) {
 	}
 	m := newMessage(ev.Payload, ev.Headers)
 	m.id, m.time, m.channel, m.seq, m.sender = ev.ID, ev.Time, ev.Channel, ev.Seq, ev.Creature
-	m.kind = abi.KindMessage
+	m.kind = kindOf(ev.Kind)
 	m.senderName = mb.senderName(ev.Creature)
 	mb.push(s, m)
 	m.release()

@@ -2,13 +2,12 @@ package engine
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	crand "crypto/rand"
@@ -37,6 +36,9 @@ type turn struct {
 	output    span
 	hasOutput bool
 	writes    []stateWrite
+	timers    []timerEffect
+	replied   bool
+	reply     span
 	stateSize int64 // what the creature's state would have after the writes
 	logs      []logLine
 	verdicts  []policyVerdict
@@ -67,6 +69,7 @@ type sendEffect struct {
 	to      *creature
 	payload span
 	headers span
+	ask     *ask // nil unless it is a request
 
 	// What policies made of it.
 	mutated        bool
@@ -117,6 +120,8 @@ func (t *turn) reset() {
 	t.writes = emptied(t.writes)
 	t.logs = emptied(t.logs)
 	t.verdicts = emptied(t.verdicts)
+	t.timers = emptied(t.timers)
+	t.replied, t.reply = false, span{}
 	t.sendCount, t.sendBytes, t.logBytes = 0, 0, 0
 	t.output, t.hasOutput = span{}, false
 	if t.fault.code != abi.OK {
@@ -159,7 +164,9 @@ func (t *turn) LastError() string {
 	return t.fault.text + "; " + t.fault.remedy
 }
 
-func (t *turn) HasFeature(abi.Feature) bool { return false }
+func (t *turn) HasFeature(f abi.Feature) bool {
+	return f == abi.FeatureTimers || f == abi.FeatureRequests
+}
 
 func (t *turn) Source(s abi.Source) ([]byte, abi.Code) {
 	m := t.d.msg
@@ -197,18 +204,25 @@ func (t *turn) text(s string) []byte {
 // detail is the JSON of the source detail.
 func (t *turn) detail() []byte {
 	m := t.d.msg
-	detail := struct {
-		Kind    string `json:"kind"`
-		Direct  bool   `json:"direct"`
-		Seq     uint64 `json:"seq,omitempty"`
-		Attempt int    `json:"attempt"`
-		Time    int64  `json:"time"`
-	}{t.kind.String(), isInbox(m.channel), m.seq, t.c.attempt + 1, m.time}
-	b, err := json.Marshal(detail)
-	if err != nil {
-		return nil // cannot happen: the struct has only plain fields
+	var h map[string]string
+	if t.kind != abi.KindMessage {
+		h = DecodeHeaders(m.headers)
 	}
-	return b
+	deadline, _ := strconv.ParseInt(h[headerDeadline], 10, 64)
+	return mustJSON(struct {
+		Kind       string `json:"kind"`
+		Direct     bool   `json:"direct"`
+		Seq        uint64 `json:"seq,omitempty"`
+		Attempt    int    `json:"attempt"`
+		Time       int64  `json:"time"`
+		Name       string `json:"name,omitempty"`
+		Tag        string `json:"tag,omitempty"`
+		Code       string `json:"code,omitempty"`
+		DeadlineMS int64  `json:"deadline_ms,omitempty"`
+	}{
+		t.kind.String(), isInbox(m.channel), m.seq, t.c.attempt + 1, m.time,
+		h[headerTimer], h[headerTag], h[headerCode], deadline,
+	})
 }
 
 func (t *turn) Config(key []byte) ([]byte, abi.Code) {
@@ -461,12 +475,6 @@ func (t *turn) absent(feature string) abi.Code {
 	return t.fail(abi.Unsupported, "ask with the function feature first", "this host does not have the feature %s", feature)
 }
 
-func (t *turn) Request(_, _ []byte, _ time.Duration, _ int64) abi.Code { return t.absent("requests") }
-func (t *turn) Reply([]byte) abi.Code                                  { return t.absent("requests") }
-func (t *turn) TimerSet(_ []byte, _, _ time.Duration, _ []byte) abi.Code {
-	return t.absent("timers")
-}
-func (t *turn) TimerCancel([]byte) (bool, abi.Code) { return false, t.absent("timers") }
 func (t *turn) Tool(_, _ []byte) ([]byte, abi.Code) { return nil, t.absent("tools") }
 func (t *turn) HTTP(_, _ []byte, _ int64) abi.Code  { return t.absent("http") }
 

@@ -45,8 +45,8 @@ type producerKey struct {
 	producer string
 }
 
-// batch is what a group of records changes in the live rows that change all
-// the time. The others are rare and written as they come.
+// batch is what a group of records changes in the live rows that change with
+// every turn. The others are written as they come.
 type batch struct {
 	cursors   latest[cursorKey, engine.CursorRow]
 	state     latest[stateKey, engine.StateRow]
@@ -92,6 +92,12 @@ func recordSize(r *engine.Record) int64 {
 	for key, value := range r.Meta {
 		n += row + len(key) + len(value)
 	}
-	n += row * (len(r.Cursors) + len(r.Producers) + len(r.Channels) + len(r.Heads) + len(r.Edges))
+	for i := range r.Timers {
+		n += row + len(r.Timers[i].Payload)
+	}
+	for i := range r.Letters {
+		n += 3*row + len(r.Letters[i].Payload) + len(r.Letters[i].Headers)
+	}
+	n += row * (len(r.Cursors) + len(r.Producers) + len(r.Channels) + len(r.Heads) + len(r.Edges) + len(r.Requests))
 	return int64(n)
 }

@@ -4,7 +4,7 @@ import "sync"
 
 // checkpointBytes is how much is appended to a store before its write-ahead
 // log is emptied into the file, in the background.
-const checkpointBytes = 2 << 20
+const checkpointBytes = 8 << 20
 
 // checkpoints empties write-ahead logs, one after another. In a commit it would
 // hold up everybody who waits for that commit.

@@ -141,36 +141,6 @@ func named(values []driver.Value) []driver.NamedValue {
 	return out
 }
 
-// statement is a prepared statement with room for its arguments.
-type statement struct {
-	raw  *sqlite3.SQLiteStmt
-	args []driver.NamedValue
-}
-
-func (c *conn) prepare(query string) (*statement, error) {
-	raw, err := c.raw.PrepareContext(context.Background(), query)
-	if err != nil {
-		return nil, err
-	}
-	s := &statement{raw: raw.(*sqlite3.SQLiteStmt)}
-	s.args = named(make([]driver.Value, s.raw.NumInput()))
-	return s, nil
-}
-
-// run executes the statement with the given arguments.
-func (s *statement) run(values ...driver.Value) error {
-	for i, v := range values {
-		s.args[i].Value = v
-	}
-	return s.execute()
-}
-
-// execute executes the statement with what args holds.
-func (s *statement) execute() error {
-	_, err := s.raw.ExecContext(context.Background(), s.args)
-	return err
-}
-
 // openPool opens a pool of connections for reading.
 func openPool(path string, mode fileMode, connections int) (*sql.DB, error) {
 	db, err := sql.Open("sqlite3", dataSource(path, mode)+"&_query_only=true")

@@ -28,7 +28,7 @@
 // # Reading with other tools
 //
 // A store that has been closed is one self-contained file. The views events,
-// lineage, cursors, state, creatures and channels are stable; ids in them are
-// text. While the directory is in use, a store is three files (.db, .db-wal,
-// .db-shm) that belong together.
+// lineage, cursors, state, creatures, channels, timers, requests and
+// dead_letters are stable; ids in them are text. While the directory is in use,
+// a store is three files (.db, .db-wal, .db-shm) that belong together.
 package sqlitestore

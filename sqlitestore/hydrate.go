@@ -134,19 +134,30 @@ func (w *writer) uniteOrigin(from, to int64) error {
 }
 
 // copyLiveRows takes over what the child owns and its first record does not
-// bring along: cursors of outside readers go with the channel.
+// bring along: cursors of outside readers go with the channel, dead letters
+// with the creature.
 func (w *writer) copyLiveRows() error {
 	for _, query := range []string{
 		"INSERT OR REPLACE INTO main.state_value SELECT * FROM parent.state_value WHERE creature IN (SELECT id FROM owned_creature)",
 		"INSERT OR REPLACE INTO main.producer SELECT * FROM parent.producer WHERE channel IN (SELECT id FROM owned_channel)",
 		`INSERT OR REPLACE INTO main.cursor SELECT * FROM parent.cursor
 			WHERE substr(reader, 1, 7) = 'reader:' AND channel IN (SELECT id FROM owned_channel)`,
+		"INSERT OR REPLACE INTO main.letter SELECT " + renumbered("id") + ", ts, creature, " + renumbered("message") +
+			", kind, channel, seq, sender, reason, attempts, error, last_words, headers, payload" +
+			" FROM parent.letter WHERE creature IN (SELECT id FROM owned_creature)",
 	} {
 		if err := w.c.exec(query); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// renumbered is the value of a column of packed ids, with the origins that they
+// have here.
+func renumbered(column string) string {
+	return "(SELECT o.no << 40 FROM parent.origin p JOIN main.origin o ON o.uuid = p.uuid WHERE p.no = " + column + " >> 40) | (" +
+		column + " & 0xffffffffff)"
 }
 
 // sync makes everything durable that has been written, whatever the store's

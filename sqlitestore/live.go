@@ -74,7 +74,37 @@ func (r *reader) liveRows(ctx context.Context, g *engine.SavedGraph) (err error)
 	}, "SELECT reader, channel, seq, until, alias FROM cursor ORDER BY reader, channel, until"); err != nil {
 		return err
 	}
-	return collect(ctx, r, &g.Producers, func(p *engine.ProducerRow) []any {
+	if err := collect(ctx, r, &g.Producers, func(p *engine.ProducerRow) []any {
 		return []any{&p.Channel, &p.Producer, signed{&p.Offset}}
-	}, "SELECT channel, producer, offset FROM producer ORDER BY channel, producer")
+	}, "SELECT channel, producer, offset FROM producer ORDER BY channel, producer"); err != nil {
+		return err
+	}
+	if err := collect(ctx, r, &g.Timers, func(t *engine.TimerRow) []any {
+		return []any{&t.Creature, &t.Name, &t.Due, &t.Period, &t.Payload}
+	}, "SELECT creature, name, due, period, payload FROM timer ORDER BY creature, name"); err != nil {
+		return err
+	}
+	if g.Requests, err = r.requests(ctx); err != nil {
+		return err
+	}
+	spans, err := r.spans(ctx, r.db)
+	for _, s := range spans {
+		g.LastTime = max(g.LastTime, s.to)
+	}
+	return err
+}
+
+func (r *reader) requests(ctx context.Context) (out []engine.RequestRow, err error) {
+	var packed []int64
+	err = each(ctx, r.db, func(scan func(...any) error) error {
+		var row engine.RequestRow
+		var id int64
+		err := scan(&id, &row.Creature, &row.Tag, &row.Deadline)
+		packed, out = append(packed, id), append(out, row)
+		return err
+	}, "SELECT id, creature, tag, deadline FROM request ORDER BY id")
+	for i := 0; i < len(out) && err == nil; i++ {
+		out[i].ID, err = r.unpack(ctx, r.db, packed[i])
+	}
+	return out, err
 }

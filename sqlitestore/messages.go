@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	isMessage = "kind IN (1, 23)" // engine.EventChannelMessage, engine.EventDirectMessage
+	isMessage = "kind IN (1, 23, 24, 25, 26)" // those of which engine.EventKind.IsMessage is true
 
 	// indexBatch is how many messages may wait to be indexed. More make the
 	// index cheaper by the message; fewer keep the pause of one batch, and the
@@ -75,7 +75,7 @@ func (w *writer) loadIndex() error {
 func (w *writer) index(group []*engine.Record) error {
 	for _, r := range group {
 		for i := range r.Events {
-			if k := r.Events[i].Kind; k == engine.EventChannelMessage || k == engine.EventDirectMessage {
+			if r.Events[i].Kind.IsMessage() {
 				w.unindexed++
 			}
 		}

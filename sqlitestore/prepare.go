@@ -28,7 +28,7 @@ func (d *Directory) prepare(e entry, meta map[string]string) (w *writer, err err
 	if err := w.c.exec("PRAGMA synchronous = FULL"); err != nil {
 		return w, err
 	}
-	return w, w.c.transact(func() error { return w.writeRare(&engine.Record{Meta: meta}) })
+	return w, w.c.transact(func() error { return w.writeOwn(&engine.Record{Meta: meta}) })
 }
 
 // identify writes what the file is and where it comes from, within a

@@ -1,108 +1,35 @@
 package sqlitestore
 
 import (
-	"errors"
-	"strings"
+	"database/sql/driver"
 
 	"github.com/seed47132306/terrarium/engine"
 )
 
-const (
-	eventColumns = 12
-	// eventsPerInsert is where one statement for several events stops gaining.
-	eventsPerInsert = 8
-
-	insertEvent = "INSERT INTO event (id, ts, kind, graph, creature, turn, attempt, channel, seq, headers, payload, cause) VALUES "
-	eventValues = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-
-// statements are the prepared statements of a writer.
-type statements struct {
-	all []*statement
-
-	events, event, origin      *statement
-	cursor, head, producer     *statement
-	setState, deleteState      *statement
-	creature, channel, edge    *statement
-	dropEdge, dropCursor, meta *statement
-	dropCreature, dropChannel  []*statement
-}
-
-func (s *statements) prepare(c *conn) (err error) {
-	*s = statements{}
-	add := func(query string) *statement {
-		if err != nil {
-			return nil
-		}
-		var st *statement
-		if st, err = c.prepare(query); err != nil {
-			return nil
-		}
-		s.all = append(s.all, st)
-		return st
-	}
-	s.events = add(insertEvent + strings.Repeat(eventValues+", ", eventsPerInsert-1) + eventValues)
-	s.event = add(insertEvent + eventValues)
-	s.origin = add("INSERT INTO origin (no, uuid) VALUES (?, ?)")
-	s.cursor = add("REPLACE INTO cursor (reader, channel, seq, until, alias) VALUES (?, ?, ?, ?, ?)")
-	s.head = add("REPLACE INTO head (channel, seq) VALUES (?, ?)")
-	s.producer = add("REPLACE INTO producer (channel, producer, offset) VALUES (?, ?, ?)")
-	s.setState = add("INSERT INTO state_value (creature, key, value) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value")
-	s.deleteState = add("DELETE FROM state_value WHERE creature = ? AND key = ?")
-	s.creature = add("REPLACE INTO creature (id, name, deployment, address, born, parent, privileged, root, stopped, started, module, sha256, spec) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-	s.channel = add("REPLACE INTO channel (id, name, description, deployment, address, born, report, inbox) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
-	s.edge = add("REPLACE INTO edge (creature, channel, direction, alias, ord) VALUES (?, ?, ?, ?, ?)")
-	s.dropEdge = add("DELETE FROM edge WHERE creature = ? AND channel = ? AND direction = ?")
-	s.dropCursor = add("DELETE FROM cursor WHERE reader = ? AND channel = ? AND until = ?")
-	s.meta = add("REPLACE INTO meta (key, value) VALUES (?, ?)")
-	s.dropCreature = []*statement{
-		add("DELETE FROM creature WHERE id = ?"),
-		add("DELETE FROM state_value WHERE creature = ?"),
-		add("DELETE FROM cursor WHERE reader = ?"),
-		add("DELETE FROM edge WHERE creature = ?"),
-	}
-	s.dropChannel = []*statement{
-		add("DELETE FROM channel WHERE id = ?"),
-		add("DELETE FROM head WHERE channel = ?"),
-		add("DELETE FROM cursor WHERE channel = ?"),
-		add("DELETE FROM producer WHERE channel = ?"),
-		add("DELETE FROM edge WHERE channel = ?"),
-	}
-	return err
-}
-
-func (s *statements) close() (err error) {
-	for _, st := range s.all {
-		err = errors.Join(err, st.raw.Close())
-	}
-	s.all = nil
-	return err
-}
-
 // drop removes rows. What the group's earlier records wrote goes to the file
 // first, so that it is removed as well.
-func (w *writer) drop(d *engine.Drop) error {
-	if len(d.Creatures)+len(d.Channels)+len(d.Edges)+len(d.Cursors) == 0 {
-		return nil
+func (w *writer) drop(d *engine.Drop) (err error) {
+	if len(d.Creatures)+len(d.Channels)+len(d.Cursors) > 0 {
+		err = w.flush()
 	}
-	err := w.flush()
-	run := func(st *statement, values ...any) {
+	run := func(st *statement, values ...driver.Value) {
 		if err == nil {
-			for i, v := range values {
-				st.args[i].Value = v
-			}
-			err = st.execute()
+			err = st.run(values)
+		}
+	}
+	channel := func(id engine.ChannelID) {
+		for _, st := range w.st.dropChannel {
+			run(st, string(id))
 		}
 	}
 	for _, id := range d.Creatures {
 		for _, st := range w.st.dropCreature {
 			run(st, string(id))
 		}
+		channel(engine.InboxOf(id))
 	}
 	for _, id := range d.Channels {
-		for _, st := range w.st.dropChannel {
-			run(st, string(id))
-		}
+		channel(id)
 	}
 	for _, row := range d.Edges {
 		run(w.st.dropEdge, string(row.Creature), string(row.Channel), int64(row.Direction))
@@ -110,32 +37,87 @@ func (w *writer) drop(d *engine.Drop) error {
 	for _, row := range d.Cursors {
 		run(w.st.dropCursor, string(row.Reader), string(row.Channel), int64(row.Until))
 	}
+	for _, row := range d.Timers {
+		run(w.st.dropTimer, string(row.Creature), row.Name)
+	}
+	for _, id := range d.Requests {
+		if packed, known := w.find(id); known {
+			run(w.st.dropRequest, packed)
+		}
+	}
+	for _, id := range d.Letters {
+		if packed, known := w.find(id); known {
+			run(w.st.dropLetter, packed)
+		}
+	}
 	return err
 }
 
-// writeRare writes the rows that only change with the topology.
-func (w *writer) writeRare(r *engine.Record) error {
+// writeOwn writes the rows that do not change with every turn, as they come.
+func (w *writer) writeOwn(r *engine.Record) error {
+	if err := w.writeTopology(r); err != nil {
+		return err
+	}
+	for i := range r.Timers {
+		t := &r.Timers[i]
+		if err := w.st.timer.values(string(t.Creature), t.Name, t.Due, t.Period, blob(t.Payload)); err != nil {
+			return err
+		}
+	}
+	for i := range r.Requests {
+		q := &r.Requests[i]
+		id, err := w.pack(q.ID)
+		if err != nil {
+			return err
+		}
+		if err := w.st.request.values(id, string(q.Creature), q.Tag, q.Deadline); err != nil {
+			return err
+		}
+	}
+	for i := range r.Letters {
+		if err := w.writeLetter(&r.Letters[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) writeLetter(l *engine.DeadLetterRow) error {
+	id, err := w.pack(l.ID)
+	if err != nil {
+		return err
+	}
+	message, err := w.packRef(l.Message)
+	if err != nil {
+		return err
+	}
+	return w.st.letter.values(id, l.Time, string(l.Creature), message, int64(l.Kind), string(l.Channel), int64(l.Seq), string(l.Sender),
+		l.Reason, int64(l.Attempts), l.Error, l.LastWords, blob(l.Headers), blob(l.Payload))
+}
+
+// writeTopology writes the rows that only change with the topology.
+func (w *writer) writeTopology(r *engine.Record) error {
 	for i := range r.Creatures {
 		c := &r.Creatures[i]
-		if err := w.st.creature.run(string(c.ID), c.Name, c.Deployment, c.Address, int64(c.Born), string(c.Parent),
+		if err := w.st.creature.values(string(c.ID), c.Name, c.Deployment, c.Address, int64(c.Born), string(c.Parent),
 			c.Privileged, c.Root, c.Stopped, c.Started, c.Module, c.SHA256, blob(c.Spec)); err != nil {
 			return err
 		}
 	}
 	for i := range r.Channels {
 		c := &r.Channels[i]
-		if err := w.st.channel.run(string(c.ID), c.Name, c.Description, c.Deployment, c.Address, int64(c.Born), c.Report, string(c.Inbox)); err != nil {
+		if err := w.st.channel.values(string(c.ID), c.Name, c.Description, c.Deployment, c.Address, int64(c.Born), c.Report, string(c.Inbox)); err != nil {
 			return err
 		}
 	}
 	for i := range r.Edges {
 		e := &r.Edges[i]
-		if err := w.st.edge.run(string(e.Creature), string(e.Channel), int64(e.Direction), e.Alias, int64(e.Order)); err != nil {
+		if err := w.st.edge.values(string(e.Creature), string(e.Channel), int64(e.Direction), e.Alias, int64(e.Order)); err != nil {
 			return err
 		}
 	}
 	for key, value := range r.Meta {
-		if err := w.st.meta.run(key, value); err != nil {
+		if err := w.st.meta.values(key, value); err != nil {
 			return err
 		}
 	}
@@ -146,17 +128,23 @@ func (w *writer) writeRare(r *engine.Record) error {
 func (w *writer) flush() error {
 	p := &w.pending
 	for _, row := range p.cursors.rows {
-		if err := w.st.cursor.run(string(row.Reader), string(row.Channel), int64(row.Seq), int64(row.Until), row.Alias); err != nil {
+		if err := w.st.cursors.add(string(row.Reader), string(row.Channel), int64(row.Seq), int64(row.Until), row.Alias); err != nil {
 			return err
 		}
+	}
+	if err := w.st.cursors.end(); err != nil {
+		return err
 	}
 	for _, row := range p.heads.rows {
-		if err := w.st.head.run(string(row.Channel), int64(row.Seq)); err != nil {
+		if err := w.st.heads.add(string(row.Channel), int64(row.Seq)); err != nil {
 			return err
 		}
 	}
+	if err := w.st.heads.end(); err != nil {
+		return err
+	}
 	for _, row := range p.producers.rows {
-		if err := w.st.producer.run(string(row.Channel), row.Producer, int64(row.Offset)); err != nil {
+		if err := w.st.producer.values(string(row.Channel), row.Producer, int64(row.Offset)); err != nil {
 			return err
 		}
 	}
@@ -171,7 +159,7 @@ func (w *writer) flush() error {
 
 func (w *writer) writeState(row engine.StateRow) error {
 	if row.Deleted {
-		return w.st.deleteState.run(string(row.Creature), row.Key)
+		return w.st.deleteState.values(string(row.Creature), row.Key)
 	}
-	return w.st.setState.run(string(row.Creature), row.Key, blob(row.Value))
+	return w.st.setState.values(string(row.Creature), row.Key, blob(row.Value))
 }

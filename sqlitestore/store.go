@@ -224,6 +224,26 @@ func (s *Store) History(ctx context.Context, q engine.HistoryQuery) ([]engine.Ev
 	return out, storageError("history", s.path, err)
 }
 
+// DeadLetters returns dead letters by rising id, origin by origin, in the order
+// in which the file came to know the origins. It answers the code not_found
+// when the store does not know the origin of after.
+func (s *Store) DeadLetters(ctx context.Context, creature engine.CreatureID, after engine.EventID, limit int) ([]engine.DeadLetterRow, error) {
+	if err := s.flush(ctx); err != nil {
+		return nil, err
+	}
+	out, err := s.reads.letters(ctx, creature, after, limit)
+	return out, storageError("dead_letters", s.path, err)
+}
+
+// verify checks the store; see [Directory.Verify].
+func (s *Store) verify(ctx context.Context, e entry) (engine.VerifyReport, error) {
+	if err := s.flush(ctx); err != nil {
+		return engine.VerifyReport{}, err
+	}
+	report, err := s.reads.verify(ctx, e)
+	return report, storageError("verify", s.path, err)
+}
+
 // Close writes what is queued and closes the store. It blocks until both are
 // done, whatever becomes of ctx: nothing may still be written to a file that
 // its owner believes closed. Later calls answer the same.

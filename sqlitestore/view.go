@@ -106,6 +106,26 @@ func (d *Directory) History(ctx context.Context, session engine.SessionID, q eng
 	return readHistory(ctx, d.catalog, session, q, owned)
 }
 
+// Verify checks a session, live or ended: the file itself, and that its log has
+// every event once and every channel in order. It reads the whole file. Damage
+// that SQLite finds is part of the report; the code storage means that the file
+// could not be read at all.
+func (d *Directory) Verify(ctx context.Context, session engine.SessionID) (engine.VerifyReport, error) {
+	if s := d.opened(session); s != nil {
+		e, err := d.catalog.entry("verify", session)
+		if err != nil {
+			return engine.VerifyReport{}, err
+		}
+		return s.verify(ctx, e)
+	}
+	return verifySession(ctx, d.catalog, session, owned)
+}
+
+// Verify checks a session, live or ended; see [Directory.Verify].
+func (v *View) Verify(ctx context.Context, session engine.SessionID) (engine.VerifyReport, error) {
+	return verifySession(ctx, v.catalog, session, readable)
+}
+
 // access checks that a store is one of ours and answers how to read it.
 type access func(ctx context.Context, path string) (fileMode, error)
 
@@ -201,6 +221,23 @@ func readHistory(ctx context.Context, k *catalog, session engine.SessionID, q en
 	}
 	events, err = r.history(ctx, q)
 	return events, storageError("history", e.Path, errors.Join(err, r.close()))
+}
+
+func verifySession(ctx context.Context, k *catalog, session engine.SessionID, how access) (report engine.VerifyReport, err error) {
+	e, err := k.entry("verify", session)
+	if err != nil {
+		return report, err
+	}
+	mode, err := how(ctx, e.Path)
+	if err != nil {
+		return report, storageError("verify", e.Path, err)
+	}
+	r, err := openReader(e.Path, mode)
+	if err != nil {
+		return report, storageError("verify", e.Path, err)
+	}
+	report, err = r.verify(ctx, e)
+	return report, storageError("verify", e.Path, errors.Join(err, r.close()))
 }
 
 // readingMode finds out how a file can be read. SQLite needs to write a little

@@ -86,7 +86,8 @@ func (w *writer) open() (err error) {
 	if _, w.unused, err = w.c.integer("SELECT 1 FROM store WHERE key = 'unused'"); err != nil {
 		return err
 	}
-	return w.st.prepare(w.c)
+	w.st = newStatements(w.c)
+	return nil
 }
 
 func (w *writer) close() error {
@@ -122,7 +123,7 @@ func (w *writer) pack(id engine.EventID) (int64, error) {
 	no, ok := w.origins[id.Origin]
 	if !ok {
 		no = w.last + 1
-		if err := w.st.origin.run(no, id.Origin[:]); err != nil {
+		if err := w.st.origin.values(no, id.Origin[:]); err != nil {
 			return 0, err
 		}
 		w.origins[id.Origin], w.last = no, no
@@ -131,6 +132,12 @@ func (w *writer) pack(id engine.EventID) (int64, error) {
 		return 0, &abi.Error{Code: abi.Internal, Op: "append", Message: fmt.Sprintf("event id %s is out of range", id)}
 	}
 	return no<<seqBits | int64(id.Seq), nil
+}
+
+// find is pack for an id that may be unknown here, which is then left so.
+func (w *writer) find(id engine.EventID) (int64, bool) {
+	no, ok := w.origins[id.Origin]
+	return no<<seqBits | int64(id.Seq&seqMask), ok
 }
 
 // packRef is pack for a reference, which may be absent.
@@ -182,7 +189,7 @@ func (w *writer) apply(group []*engine.Record) error {
 		if err := w.drop(&r.Drop); err != nil {
 			return err
 		}
-		if err := w.writeRare(r); err != nil {
+		if err := w.writeOwn(r); err != nil {
 			return err
 		}
 		w.pending.add(r)
@@ -192,36 +199,20 @@ func (w *writer) apply(group []*engine.Record) error {
 
 // insertEvents writes the events of all records, several with one statement.
 func (w *writer) insertEvents(group []*engine.Record) error {
-	n := 0
 	for _, r := range group {
 		for i := range r.Events {
-			if r.Events[i].ID.Origin != w.own {
-				return &abi.Error{Code: abi.Internal, Op: "append", Message: fmt.Sprintf("event %s is not of the store's origin %s", r.Events[i].ID, w.own)}
-			}
-			if err := w.bindEvent(w.st.events.args[n*eventColumns:], &r.Events[i]); err != nil {
-				return err
-			}
-			if n++; n < eventsPerInsert {
-				continue
-			}
-			n = 0
-			if err := w.st.events.execute(); err != nil {
+			if err := w.insertEvent(&r.Events[i]); err != nil {
 				return err
 			}
 		}
 	}
-	for i := range n {
-		for j := range eventColumns {
-			w.st.event.args[j].Value = w.st.events.args[i*eventColumns+j].Value
-		}
-		if err := w.st.event.execute(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.st.events.end()
 }
 
-func (w *writer) bindEvent(args []driver.NamedValue, e *engine.Event) error {
+func (w *writer) insertEvent(e *engine.Event) error {
+	if e.ID.Origin != w.own {
+		return &abi.Error{Code: abi.Internal, Op: "append", Message: fmt.Sprintf("event %s is not of the store's origin %s", e.ID, w.own)}
+	}
 	id, err := w.pack(e.ID)
 	if err != nil {
 		return err
@@ -234,19 +225,8 @@ func (w *writer) bindEvent(args []driver.NamedValue, e *engine.Event) error {
 	if err != nil {
 		return err
 	}
-	args[0].Value = id
-	args[1].Value = e.Time
-	args[2].Value = int64(e.Kind)
-	args[3].Value = text(string(e.Graph))
-	args[4].Value = text(string(e.Creature))
-	args[5].Value = turn
-	args[6].Value = number(int64(e.Attempt))
-	args[7].Value = text(string(e.Channel))
-	args[8].Value = number(int64(e.Seq))
-	args[9].Value = blob(e.Headers)
-	args[10].Value = blob(e.Payload)
-	args[11].Value = cause
-	return nil
+	return w.st.events.add(id, e.Time, int64(e.Kind), text(string(e.Graph)), text(string(e.Creature)), turn, number(int64(e.Attempt)),
+		text(string(e.Channel)), number(int64(e.Seq)), blob(e.Headers), blob(e.Payload), cause)
 }
 
 // text, number and blob store what does not apply as NULL.

@@ -122,6 +122,41 @@ CREATE TABLE producer (
 	PRIMARY KEY (channel, producer)
 ) WITHOUT ROWID;
 
+CREATE TABLE timer (
+	creature TEXT NOT NULL,
+	name     TEXT NOT NULL,
+	due      INTEGER NOT NULL, -- nanoseconds since 1970
+	period   INTEGER NOT NULL, -- nanoseconds; 0: once
+	payload  BLOB,
+	PRIMARY KEY (creature, name)
+);
+
+-- Requests that have not been answered.
+CREATE TABLE request (
+	id       INTEGER PRIMARY KEY, -- of the message, packed as in event
+	creature TEXT NOT NULL,       -- who asked
+	tag      INTEGER NOT NULL,
+	deadline INTEGER NOT NULL
+);
+
+-- Deliveries that nobody has handled. A creature that goes leaves its own here.
+CREATE TABLE letter (
+	id         INTEGER PRIMARY KEY, -- of the dead_letter event, packed as in event
+	ts         INTEGER NOT NULL,
+	creature   TEXT NOT NULL,
+	message    INTEGER,             -- packed; NULL if it never was in a log
+	kind       INTEGER NOT NULL,    -- of the message
+	channel    TEXT NOT NULL,
+	seq        INTEGER NOT NULL,
+	sender     TEXT NOT NULL,
+	reason     TEXT NOT NULL,
+	attempts   INTEGER NOT NULL,
+	error      TEXT NOT NULL,
+	last_words TEXT NOT NULL,
+	headers    BLOB,
+	payload    BLOB
+);
+
 -- Lineage: one row per session and parent, of this session and of all its
 -- ancestors, so that a copied file knows where it comes from. Append-only. A
 -- session without parents has one row whose parent is NULL.
@@ -164,6 +199,9 @@ SELECT lower(hex(o.uuid)) || '-' || (e.id & 0xffffffffff) AS id,
 		WHEN 21 THEN 'policy_denied'
 		WHEN 22 THEN 'lagged'
 		WHEN 23 THEN 'direct_message'
+		WHEN 24 THEN 'timer'
+		WHEN 25 THEN 'request'
+		WHEN 26 THEN 'result'
 		ELSE 'kind_' || e.kind
 	END AS kind,
 	e.graph AS graph,
@@ -195,3 +233,35 @@ CREATE VIEW channels AS
 SELECT c.id AS id, c.name AS name, c.description AS description, c.deployment AS deployment, c.address AS address,
 	c.born AS born, c.report AS report, c.inbox AS inbox, coalesce(h.seq, 0) AS head
 FROM channel c LEFT JOIN head h ON h.channel = c.id;
+
+CREATE VIEW timers AS
+SELECT creature, name, due, nullif(period, 0) AS period, payload FROM timer;
+
+CREATE VIEW requests AS
+SELECT lower(hex(o.uuid)) || '-' || (r.id & 0xffffffffff) AS id, r.creature AS creature, r.tag AS tag, r.deadline AS deadline
+FROM request r JOIN origin o ON o.no = r.id >> 40;
+
+CREATE VIEW dead_letters AS
+SELECT lower(hex(o.uuid)) || '-' || (l.id & 0xffffffffff) AS id,
+	l.ts AS ts,
+	l.creature AS creature,
+	(SELECT lower(hex(m.uuid)) || '-' || (l.message & 0xffffffffff) FROM origin m WHERE m.no = l.message >> 40) AS message,
+	CASE l.kind
+		WHEN 1 THEN 'channel_message'
+		WHEN 3 THEN 'output'
+		WHEN 23 THEN 'direct_message'
+		WHEN 24 THEN 'timer'
+		WHEN 25 THEN 'request'
+		WHEN 26 THEN 'result'
+		ELSE 'kind_' || l.kind
+	END AS kind,
+	nullif(l.channel, '') AS channel,
+	nullif(l.seq, 0) AS seq,
+	nullif(l.sender, '') AS sender,
+	l.reason AS reason,
+	l.attempts AS attempts,
+	l.error AS error,
+	l.last_words AS last_words,
+	l.headers AS headers,
+	l.payload AS payload
+FROM letter l JOIN origin o ON o.no = l.id >> 40;

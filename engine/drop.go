@@ -1,0 +1,48 @@
+package engine
+
+import "slices"
+
+// A record's drops are carried out before its rows are written. So what one
+// change first adds and then drops has to be taken out of the rows again.
+// Methods of a nil record do nothing.
+
+func (r *Record) dropCreature(id CreatureID) {
+	if r == nil {
+		return
+	}
+	r.Creatures = slices.DeleteFunc(r.Creatures, func(c CreatureRow) bool { return c.ID == id })
+	r.Edges = slices.DeleteFunc(r.Edges, func(e EdgeRow) bool { return e.Creature == id })
+	r.Cursors = slices.DeleteFunc(r.Cursors, func(c CursorRow) bool { return c.Reader == ReaderID(id) })
+	r.Drop.Creatures = append(r.Drop.Creatures, id)
+}
+
+func (r *Record) dropChannel(id ChannelID) {
+	if r == nil {
+		return
+	}
+	r.Channels = slices.DeleteFunc(r.Channels, func(c ChannelRow) bool { return c.ID == id })
+	r.Heads = slices.DeleteFunc(r.Heads, func(h HeadRow) bool { return h.Channel == id })
+	r.Edges = slices.DeleteFunc(r.Edges, func(e EdgeRow) bool { return e.Channel == id })
+	r.Cursors = slices.DeleteFunc(r.Cursors, func(c CursorRow) bool { return c.Channel == id && c.Until == 0 })
+	r.Drop.Channels = append(r.Drop.Channels, id)
+}
+
+func (r *Record) dropEdge(edge EdgeRow) {
+	if r == nil {
+		return
+	}
+	r.Edges = slices.DeleteFunc(r.Edges, func(e EdgeRow) bool {
+		return e.Creature == edge.Creature && e.Channel == edge.Channel && e.Direction == edge.Direction
+	})
+	r.Drop.Edges = append(r.Drop.Edges, edge)
+}
+
+func (r *Record) dropCursor(row CursorRow) {
+	if r == nil {
+		return
+	}
+	r.Cursors = slices.DeleteFunc(r.Cursors, func(c CursorRow) bool {
+		return c.Reader == row.Reader && c.Channel == row.Channel && c.Until == row.Until
+	})
+	r.Drop.Cursors = append(r.Drop.Cursors, row)
+}
