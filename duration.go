@@ -3,6 +3,7 @@ package terrarium
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"time"
 )
 
@@ -17,7 +18,11 @@ func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Durat
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var seconds float64
 	if json.Unmarshal(b, &seconds) == nil {
-		*d = Duration(seconds * float64(time.Second))
+		ns := seconds * float64(time.Second)
+		if ns < 0 || ns >= math.MaxInt64 {
+			return errDuration
+		}
+		*d = Duration(ns)
 		return nil
 	}
 	var text string
@@ -27,5 +32,7 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 			return nil
 		}
 	}
-	return errors.New(`a duration is a string such as "200ms", or a number of seconds`)
+	return errDuration
 }
+
+var errDuration = errors.New(`a duration is a string such as "200ms", or a number of seconds, and not negative`)

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -86,36 +86,85 @@ func edit[A, R any](name, doc string, stage func(ctx context.Context, b *engine.
 	return op
 }
 
-// decode reads the arguments of an operation. Unknown and missing fields are
-// errors.
+// decode reads the arguments of an operation. Unknown, missing and malformed
+// fields are errors that name the field.
 func (op *Operation) decode(raw []byte) (any, error) {
-	args := reflect.New(op.Args).Interface()
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(args); err != nil {
-		return nil, op.malformed(err)
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &given); err != nil || given == nil {
+		return nil, invalid(op.Name, "the arguments are not a JSON object", op.usage())
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, invalid(op.Name, "there is something after the arguments", "give one JSON object")
-	}
-	for _, f := range reflect.VisibleFields(op.Args) {
-		if strings.Contains(f.Tag.Get("op"), "required") && reflect.ValueOf(args).Elem().FieldByIndex(f.Index).IsZero() {
-			return nil, invalid(op.Name, fmt.Sprintf("the field %q is missing", jsonName(f)), "its fields are "+strings.Join(op.fields(), ", "))
+	known := op.fields()
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(known, name) {
+			return nil, invalid(op.Name, fmt.Sprintf("there is no field %q", name), op.usage())
 		}
 	}
-	return args, nil
+	args := reflect.New(op.Args)
+	fields := reflect.VisibleFields(op.Args)
+	for _, f := range fields {
+		if raw, ok := given[jsonName(f)]; ok {
+			if err := decodeField(raw, args.Elem().FieldByIndex(f.Index)); err != nil {
+				return nil, op.malformed(jsonName(f), err)
+			}
+		}
+	}
+	for _, f := range fields {
+		if strings.Contains(f.Tag.Get("op"), "required") && args.Elem().FieldByIndex(f.Index).IsZero() {
+			return nil, invalid(op.Name, fmt.Sprintf("the field %q is missing", jsonName(f)), op.usage())
+		}
+	}
+	return args.Interface(), nil
 }
 
-// malformed says in the operation's words what is wrong with its arguments.
-func (op *Operation) malformed(err error) error {
+// decodeField reads one field. No field of any operation can be negative.
+func decodeField(raw []byte, value reflect.Value) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(value.Addr().Interface()); err != nil {
+		return err
+	}
+	return notNegative(value)
+}
+
+// notNegative looks for negative numbers in a field and in what it consists of.
+func notNegative(v reflect.Value) error {
+	switch {
+	case v.CanInt() && v.Int() < 0:
+		return errors.New("it must not be negative")
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		return notNegative(v.Elem())
+	case v.Kind() == reflect.Struct:
+		for f, part := range v.Fields() {
+			if err := notNegative(part); err != nil {
+				return fmt.Errorf("%s: %w", jsonName(f), err)
+			}
+		}
+	}
+	return nil
+}
+
+// malformed says in the operation's words what is wrong with a field.
+func (op *Operation) malformed(name string, err error) error {
+	message := fmt.Sprintf("the field %q is malformed: %v", name, err)
 	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
-		return invalid(op.Name, fmt.Sprintf("the field %q cannot be a JSON %s", wrong.Field, wrong.Value), "see the operation in docs/reference/operations.md")
+	if errors.As(err, &wrong) {
+		if wrong.Field != "" {
+			name += "." + wrong.Field
+		}
+		message = fmt.Sprintf("the field %q cannot be a JSON %s", name, wrong.Value)
+	} else if inner, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		message = fmt.Sprintf("the field %q has no field %s", name, inner)
 	}
-	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return invalid(op.Name, "there is no field "+field, "its fields are "+strings.Join(op.fields(), ", "))
+	return invalid(op.Name, message, "see the operation in docs/reference/operations.md")
+}
+
+// usage names the fields of the operation.
+func (op *Operation) usage() string {
+	fields := op.fields()
+	if len(fields) == 0 {
+		return "it has no fields"
 	}
-	return &abi.Error{Code: abi.InvalidArgument, Op: op.Name, Message: "the arguments are malformed", Remedy: "see the operation in docs/reference/operations.md", Err: err}
+	return "its fields are " + strings.Join(fields, ", ")
 }
 
 // fields are the names of the fields that the operation takes.

@@ -12,7 +12,7 @@ import (
 type SendArgs struct {
 	Channel  string            `json:"channel" op:"required" doc:"id, or name where it is unique"`
 	Graph    string            `json:"graph,omitempty" doc:"where the name is looked up"`
-	Payload  Payload           `json:"payload" doc:"the bytes"`
+	Payload  Payload           `json:"payload" op:"required" doc:"the bytes"`
 	Headers  map[string]string `json:"headers,omitempty" doc:"names and values without NUL"`
 	Durable  bool              `json:"durable,omitempty" doc:"answer once it is as durable as the graph promises"`
 	Producer string            `json:"producer,omitempty" doc:"with offset: take nothing in twice"`
@@ -21,7 +21,7 @@ type SendArgs struct {
 
 // SendResult is the result of send.
 type SendResult struct {
-	Message   string `json:"message"`
+	Message   string `json:"message,omitempty"` // none for a duplicate
 	Seq       uint64 `json:"seq"`
 	Duplicate bool   `json:"duplicate,omitempty"`
 }
@@ -29,7 +29,7 @@ type SendResult struct {
 // SendToArgs are the arguments of send_to.
 type SendToArgs struct {
 	Creature string            `json:"creature" op:"required" doc:"id, or name where it is unique"`
-	Payload  Payload           `json:"payload" doc:"the bytes"`
+	Payload  Payload           `json:"payload" op:"required" doc:"the bytes"`
 	Headers  map[string]string `json:"headers,omitempty" doc:"names and values without NUL"`
 	Durable  bool              `json:"durable,omitempty" doc:"answer once it is as durable as the graph promises"`
 }
@@ -46,10 +46,10 @@ type WaitIdleResult struct {
 }
 
 func messageOperations() []Operation {
+	// A durable send is not among those that wait aside: a later message of the
+	// same producer must not overtake it, or it would be taken for a duplicate.
 	send := read("send", "Publishes a message on a channel.", send)
-	send.waits = func(a any) bool { return a.(*SendArgs).Durable }
 	sendTo := read("send_to", "Sends a message directly to a creature.", sendTo)
-	sendTo.waits = func(a any) bool { return a.(*SendToArgs).Durable }
 	wait := read("wait_idle", "Waits until no delivery is runnable, no turn is running and none waits to be tried again.", waitIdle)
 	wait.waits = func(any) bool { return true }
 	return []Operation{send, sendTo, wait}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
@@ -24,9 +25,10 @@ const MaxRequest = engine.MaxMessage*4/3 + 1<<20
 type session struct {
 	t *Terrarium
 
-	mu  sync.Mutex // guards out and err
-	out *json.Encoder
-	err error // the first failure to write
+	mu     sync.Mutex // guards out and err
+	out    *json.Encoder
+	err    error              // the first failure to write
+	broken context.CancelFunc // called with it
 
 	waiting sync.WaitGroup // requests that answer later, and subscriptions
 	subs    map[string]*engine.Subscription
@@ -70,33 +72,39 @@ func NewErrorRecord(err error) *ErrorRecord {
 //
 // It returns when everything that was asked for has been answered. Closing the
 // terrarium is left to the caller. A read from in is not interrupted when ctx
-// ends: close in.
+// ends: close in. An answer that cannot be written ends it too.
 func (t *Terrarium) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	s := &session{t: t, out: enc, subs: map[string]*engine.Subscription{}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	s := &session{t: t, out: enc, broken: cancel, subs: map[string]*engine.Subscription{}}
 	r := bufio.NewReaderSize(in, 64<<10)
 	var err error
 	for !s.over && ctx.Err() == nil && err == nil {
 		var line []byte
 		line, err = readLine(r)
-		if len(bytes.TrimSpace(line)) > 0 || err == errLongLine {
-			s.serve(ctx, line, err)
-		}
-		if err == errLongLine {
+		switch {
+		case err == errLongLine:
+			s.answer(nil, nil, &abi.Error{Code: abi.TooLarge, Message: fmt.Sprintf("the line is longer than %d bytes", MaxRequest), Remedy: "send less at a time"})
 			err = nil
+		case len(bytes.TrimSpace(line)) > 0 && (err == nil || errors.Is(err, io.EOF)):
+			s.serve(ctx, line)
 		}
 	}
 	s.endSubscriptions()
-	if ctx.Err() != nil {
-		cancel()
-	}
 	s.waiting.Wait()
+	if serr := s.failure(); serr != nil {
+		return serr
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("reading requests: %w", err)
 	}
+	return nil
+}
+
+// failure is the first failure to write.
+func (s *session) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
@@ -128,11 +136,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 }
 
 // serve starts one request, and answers it unless it waits.
-func (s *session) serve(ctx context.Context, line []byte, lineErr error) {
-	if lineErr == errLongLine {
-		s.answer(nil, nil, &abi.Error{Code: abi.TooLarge, Message: fmt.Sprintf("the line is longer than %d bytes", MaxRequest), Remedy: "send less at a time"})
-		return
-	}
+func (s *session) serve(ctx context.Context, line []byte) {
 	id, name, args, err := parseRequest(line)
 	var op Operation
 	if err == nil {
@@ -161,16 +165,13 @@ func (s *session) serve(ctx context.Context, line []byte, lineErr error) {
 // else is wrong, so that the error can be matched.
 func parseRequest(line []byte) (id json.RawMessage, op string, args json.RawMessage, err error) {
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(line, &fields); err != nil {
-		return nil, "", nil, &abi.Error{
-			Code: abi.InvalidArgument, Message: "the line is not a JSON object", Err: err,
-			Remedy: `write one request on a line, for example {"id": 1, "op": "status"}`,
-		}
-	}
-	if fields == nil {
-		return nil, "", nil, invalid("", "the line is null", `write one request on a line, for example {"id": 1, "op": "status"}`)
+	if err := json.Unmarshal(line, &fields); err != nil || fields == nil {
+		return nil, "", nil, notARequest(err)
 	}
 	id = fields["id"]
+	if !utf8.Valid(line) {
+		return id, "", nil, invalid("", "the line is not UTF-8", `give bytes as {"base64": "…"}`)
+	}
 	delete(fields, "id")
 	rest, err := json.Marshal(fields)
 	if err != nil {
@@ -178,6 +179,17 @@ func parseRequest(line []byte) (id json.RawMessage, op string, args json.RawMess
 	}
 	op, args, err = splitRequest(rest)
 	return id, op, args, err
+}
+
+// notARequest says that a line is no JSON object, and why it is not even JSON if
+// that is so.
+func notARequest(err error) error {
+	e := invalid("", "the line is not a JSON object", `write one request on a line, for example {"id": 1, "op": "status"}`)
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		e.Err = fmt.Errorf("%w, at byte %d", err, syntax.Offset)
+	}
+	return e
 }
 
 // splitRequest separates the name of the operation from its arguments.
@@ -228,5 +240,6 @@ func (s *session) write(v any) {
 	defer s.mu.Unlock()
 	if err := s.out.Encode(v); err != nil && s.err == nil {
 		s.err = fmt.Errorf("writing answers: %w", err)
+		s.broken()
 	}
 }

@@ -31,7 +31,7 @@ func sessionEventsCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events DIR [SESSION]",
 		Short: "List the events of a session",
-		Args:  cobra.RangeArgs(1, 2),
+		Args:  arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(f.format); err != nil {
 				return err

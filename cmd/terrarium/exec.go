@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/signal"
-	"syscall"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,7 +89,7 @@ func execCommand(s streams) *cobra.Command {
 and writes one answer a line to standard output, with the events of
 subscriptions in between. docs/reference/operations.md lists the operations.
 Without --session a temporary session is used, which goes when exec ends.`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return execute(cmd, s, &f, &rf, recipe)
 		},
@@ -102,7 +101,7 @@ Without --session a temporary session is used, which goes when exec ends.`,
 }
 
 func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, recipe string) (err error) {
-	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignal(cmd.Context())
 	defer stop()
 	var deployment *engine.Deployment
 	if recipe != "" {
@@ -123,30 +122,18 @@ func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, rec
 	}()
 	if deployment != nil {
 		if _, err := t.Engine.Apply(ctx, deployment); err != nil {
-			return failWith(exitFailed, err)
+			return applyExit(err)
 		}
 	} else if _, _, err := t.Restore(ctx); err != nil {
 		return sessionExit(err)
 	}
-	// A read from standard input ends only with the input: closing it lets a
-	// signal end the loop.
-	unhook := context.AfterFunc(ctx, func() { s.in.Close() })
+	in := interruptible(func() (io.ReadCloser, error) { return s.in, nil })
+	defer in.Close()
+	unhook := context.AfterFunc(ctx, func() { in.Close() })
 	defer unhook()
-	err = t.Serve(ctx, s.in, s.out)
+	err = t.Serve(ctx, in, s.out)
 	if ctx.Err() != nil {
 		return &exit{code: exitInterrupted, shown: true}
 	}
 	return failWith(exitFailed, err)
-}
-
-func versionCommand(s streams) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print versions",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(s.out, versions())
-			return failWith(exitFailed, err)
-		},
-	}
 }

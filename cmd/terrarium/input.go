@@ -2,19 +2,18 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 )
 
@@ -23,7 +22,8 @@ type input struct {
 	channel string
 	name    string // of the file, for messages
 	file    io.ReadCloser
-	once    sync.Once // closes file
+	info    os.FileInfo // nil for standard input
+	once    sync.Once   // closes file
 
 	lines   atomic.Int64 // read so far
 	skipped atomic.Int64 // of which the session had taken in before
@@ -31,30 +31,54 @@ type input struct {
 
 // openInputs opens all inputs, so that a file that is missing is known before
 // anything starts.
-func openInputs(specs []string, s streams) ([]*input, error) {
-	var out []*input
-	stdin := false
+func openInputs(specs []string, s streams) (out []*input, err error) {
+	defer func() {
+		if err != nil {
+			closeInputs(out)
+		}
+	}()
 	for _, spec := range specs {
-		channel, name, _ := strings.Cut(spec, "=")
-		in := &input{channel: channel, name: name}
-		if name == "-" {
-			if stdin {
-				closeInputs(out)
-				return nil, usage("--input %s: standard input can be read only once", spec)
+		in, err := openInput(spec, s)
+		if err != nil {
+			return out, err
+		}
+		for _, other := range out {
+			if in.info == nil && other.info == nil {
+				return append(out, in), usage("--input %s: standard input can be read only once", spec)
 			}
-			stdin = true
-			in.name, in.file = "standard input", s.in
-		} else {
-			f, err := os.Open(name)
-			if err != nil {
-				closeInputs(out)
-				return nil, usage("--input %s: %w", spec, err)
+			if in.channel == other.channel && os.SameFile(in.info, other.info) {
+				return append(out, in), usage("--input %s: this file is already an input of this channel", spec)
 			}
-			in.file = f
 		}
 		out = append(out, in)
 	}
 	return out, nil
+}
+
+func openInput(spec string, s streams) (*input, error) {
+	channel, name, _ := strings.Cut(spec, "=")
+	if name == "-" {
+		file := interruptible(func() (io.ReadCloser, error) { return s.in, nil })
+		return &input{channel: channel, name: "standard input", file: file}, nil
+	}
+	in := &input{channel: channel, name: name}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, usage("--input %s: %w", spec, err)
+	}
+	in.info = info
+	switch {
+	case info.IsDir():
+		return nil, usage("--input %s: it is a folder; name a file", spec)
+	case info.Mode().IsRegular():
+		in.file, err = os.Open(name)
+	default:
+		in.file = interruptible(func() (io.ReadCloser, error) { return os.Open(name) })
+	}
+	if err != nil {
+		return nil, usage("--input %s: %w", spec, err)
+	}
+	return in, nil
 }
 
 func closeInputs(list []*input) {
@@ -63,176 +87,93 @@ func closeInputs(list []*input) {
 	}
 }
 
-// headBytes is how much of the beginning of an input identifies it.
-const headBytes = 64 << 10
-
-// feed sends each line to the channel. The line number is the producer's
-// offset, so a line that the session has taken in before is left out.
+// feed sends each line to the channel. The position behind the line is the
+// producer's offset, so what the session has taken in before is left out.
 func (in *input) feed(ctx context.Context, x *running) error {
 	channel, err := x.channel(in.channel)
 	if err != nil {
 		return err
 	}
-	r := bufio.NewReaderSize(in.file, headBytes)
-	producer, seen, err := in.identify(x, channel, r)
+	known, err := x.t.Producers(channel)
 	if err != nil {
-		return in.failed(ctx, err)
+		return err
 	}
-	var buf []byte
-	for n := uint64(1); ; n++ {
-		line, err := readLine(r, &buf)
-		if len(line) == 0 && err != nil {
-			return in.failed(ctx, err)
+	r := bufio.NewReaderSize(in.file, headBytes)
+	producer, seen, err := identify(r, known)
+	if err != nil {
+		return in.ended(ctx, err)
+	}
+	var position uint64
+	for {
+		line, err := in.readLine(r)
+		if err != nil {
+			return in.ended(ctx, err)
 		}
-		in.lines.Store(int64(n))
-		if n <= seen {
-			in.skipped.Store(int64(n))
+		position += uint64(len(line))
+		in.lines.Add(1)
+		line, fresh := unseen(line, position, seen)
+		if !fresh {
+			in.skipped.Add(1)
 			continue
 		}
-		payload := append([]byte(nil), strings.TrimSuffix(string(line), "\n")...)
-		_, serr := x.t.Send(ctx, channel, terrarium.Outgoing{Payload: payload, Producer: producer, Offset: n})
-		if serr != nil {
+		payload := bytes.TrimSuffix(line, []byte("\n"))
+		if _, err := x.t.Send(ctx, channel, terrarium.Outgoing{Payload: payload, Producer: producer, Offset: position}); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
-			return fmt.Errorf("line %d of %s: %w", n, in.name, serr)
+			return fmt.Errorf("line %d of %s: %w", in.lines.Load(), in.name, err)
 		}
 	}
 }
 
-// failed is what the end of the reading means: nothing at the end of the file
+// unseen is what is new of a line that ends at a position, if seen bytes of the
+// input were taken in before. A file may have been read while its last line was
+// half written: the rest of it is a line of its own, unless only the end of the
+// line was missing.
+func unseen(line []byte, position, seen uint64) (rest []byte, fresh bool) {
+	start := position - uint64(len(line))
+	switch {
+	case position <= seen:
+		return nil, false
+	case start >= seen:
+		return line, true
+	}
+	rest = line[seen-start:]
+	return rest, string(rest) != "\n"
+}
+
+// ended is what the end of the reading means: nothing at the end of the file
 // or after an interruption.
-func (in *input) failed(ctx context.Context, err error) error {
+func (in *input) ended(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return nil
 	}
 	return fmt.Errorf("reading %s: %w", in.name, err)
 }
 
-// readLine reads a line with its end, using buf for it.
-func readLine(r *bufio.Reader, buf *[]byte) ([]byte, error) {
-	line := (*buf)[:0]
+// readLine reads a line with its end. The end of the input is an error with no
+// line.
+func (in *input) readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
 	for {
 		part, err := r.ReadSlice('\n')
 		line = append(line, part...)
 		if len(line) > engine.MaxMessage {
-			return nil, fmt.Errorf("a line is longer than %d bytes, the most a message may have", engine.MaxMessage)
-		}
-		*buf = line
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
-		}
-	}
-}
-
-// identify finds out whether the session has read this input before, and how
-// far. An input is known by its beginning and not by its name: a file that has
-// grown is the same input, and another file of the same name, after a log was
-// rotated, is not.
-//
-// The name of the producer says how: "head:" the length of the first line ":"
-// its hash ":" the length of the beginning that was there at the first reading
-// ":" its hash.
-func (in *input) identify(x *running, channel terrarium.ChannelID, r *bufio.Reader) (producer string, seen uint64, err error) {
-	if _, err := r.Peek(1); err != nil {
-		return "", 0, err
-	}
-	head, err := peekLine(r)
-	if err != nil {
-		return "", 0, err
-	}
-	known, err := x.t.Producers(channel)
-	if err != nil {
-		return "", 0, err
-	}
-	best := uint64(0)
-	for name := range known {
-		first, whole, ok := parseProducer(name)
-		if !ok || !first.matches(head) {
-			continue
-		}
-		if whole.length > len(head) {
-			// The beginning has not arrived yet: wait for it.
-			head, err = r.Peek(whole.length)
-			if err != nil && !errors.Is(err, io.EOF) {
-				return "", 0, err
+			return nil, &abi.Error{
+				Code:    abi.TooLarge,
+				Message: fmt.Sprintf("line %d is longer than %d bytes, the most that a message may have", in.lines.Load()+1, engine.MaxMessage),
+				Remedy:  "break it up before it is fed in",
 			}
 		}
-		if whole.matches(head) && known[name] >= best {
-			producer, best = name, known[name]
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
 		}
-	}
-	if producer != "" {
-		return producer, best, nil
-	}
-	return producerName(head), 0, nil
-}
-
-// peekLine looks at what has arrived, which is the first line at least, unless
-// that is very long.
-func peekLine(r *bufio.Reader) ([]byte, error) {
-	for want := r.Buffered(); ; {
-		head, err := r.Peek(want)
-		if strings.IndexByte(string(head), '\n') >= 0 || errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) || len(head) >= headBytes {
-			return head, nil
+		if errors.Is(err, io.EOF) && len(line) > 0 {
+			err = nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		want = max(r.Buffered(), want+1)
+		return line, nil
 	}
-}
-
-// fingerprint is a beginning of an input.
-type fingerprint struct {
-	length int
-	hash   string
-}
-
-func printOf(b []byte) fingerprint {
-	sum := sha256.Sum256(b)
-	return fingerprint{len(b), hex.EncodeToString(sum[:8])}
-}
-
-func (f fingerprint) matches(b []byte) bool {
-	return len(b) >= f.length && printOf(b[:f.length]) == f
-}
-
-func producerName(head []byte) string {
-	first := head
-	if i := strings.IndexByte(string(head), '\n'); i >= 0 {
-		first = head[:i+1]
-	}
-	f, w := printOf(first), printOf(head)
-	return fmt.Sprintf("head:%d:%s:%d:%s", f.length, f.hash, w.length, w.hash)
-}
-
-func parseProducer(name string) (first, whole fingerprint, ok bool) {
-	parts := strings.Split(name, ":")
-	if len(parts) != 5 || parts[0] != "head" {
-		return first, whole, false
-	}
-	a, err1 := strconv.Atoi(parts[1])
-	b, err2 := strconv.Atoi(parts[3])
-	if err1 != nil || err2 != nil {
-		return first, whole, false
-	}
-	return fingerprint{a, parts[2]}, fingerprint{b, parts[4]}, true
-}
-
-// channel finds a channel of the recipe by its name or address.
-func (x *running) channel(name string) (terrarium.ChannelID, error) {
-	for _, address := range []string{name, "channel." + name} {
-		if id, ok := x.applied.Channels[address]; ok {
-			return id, nil
-		}
-	}
-	return x.t.FindChannel("", name)
-}
-
-func deliveries[N int | int64 | uint64](n N) string {
-	if n == 1 {
-		return "1 delivery"
-	}
-	return fmt.Sprintf("%d deliveries", n)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/seed47132306/terrarium"
@@ -19,11 +20,8 @@ import (
 type printer struct {
 	x       *running
 	readers []*outputReader
-	failed  chan struct{} // closed when printing has failed; err says why
-	err     error
-	once    sync.Once
 
-	mu  sync.Mutex // guards out
+	mu  sync.Mutex // guards out and what is written of every reader
 	out *bufio.Writer
 }
 
@@ -31,6 +29,7 @@ type printer struct {
 type outputReader struct {
 	channel string
 	reader  *engine.Reader
+	written uint64 // the last message in out
 	printed atomic.Int64
 }
 
@@ -38,8 +37,11 @@ type outputReader struct {
 // is kept under it.
 const outputName = "output"
 
+// errNobodyReads says that standard output is closed at its other end.
+var errNobodyReads = errors.New("nobody reads standard output any more")
+
 func newPrinter(x *running) (*printer, error) {
-	p := &printer{x: x, failed: make(chan struct{}), out: bufio.NewWriterSize(x.s.out, 64<<10)}
+	p := &printer{x: x, out: bufio.NewWriterSize(x.s.out, 64<<10)}
 	for _, name := range x.f.outputs {
 		id, err := x.channel(name)
 		if err != nil {
@@ -54,25 +56,28 @@ func newPrinter(x *running) (*printer, error) {
 	return p, nil
 }
 
-// run prints until ctx ends.
-func (p *printer) run(ctx context.Context) {
+// run prints until ctx ends, and reports the first failure.
+func (p *printer) run(ctx context.Context, fail context.CancelCauseFunc) {
 	var wait sync.WaitGroup
 	for _, r := range p.readers {
 		wait.Go(func() {
-			defer r.reader.Close()
 			if err := p.print(ctx, r); err != nil {
-				p.once.Do(func() {
-					p.err = err
-					close(p.failed)
-				})
+				fail(err)
 			}
 		})
 	}
 	wait.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.flush(); err != nil {
+		fail(err)
+	}
+	for _, r := range p.readers {
+		r.reader.Close()
+	}
 }
 
-// print prints one channel. What has been written is acknowledged, so that a
-// later run goes on after it; after a crash in between it is printed again.
+// print prints one channel.
 func (p *printer) print(ctx context.Context, r *outputReader) error {
 	for {
 		in, err := r.reader.Next(ctx)
@@ -83,11 +88,30 @@ func (p *printer) print(ctx context.Context, r *outputReader) error {
 			return fmt.Errorf("output %s: %w", r.channel, err)
 		}
 		if err := p.write(r, in); err != nil {
-			return fmt.Errorf("output %s: %w", r.channel, err)
+			return err
 		}
 		r.printed.Add(1)
-		r.reader.Ack(in.Seq)
 	}
+}
+
+// flush hands on what is written and acknowledges it, so that a later run goes
+// on after it; after a crash in between it is printed again. The caller holds
+// mu.
+func (p *printer) flush() error {
+	if err := p.out.Flush(); err != nil {
+		return outputError(err)
+	}
+	for _, r := range p.readers {
+		r.reader.Ack(r.written)
+	}
+	return nil
+}
+
+func outputError(err error) error {
+	if errors.Is(err, syscall.EPIPE) {
+		return errNobodyReads
+	}
+	return fmt.Errorf("printing: %w", err)
 }
 
 // record is the JSON form of a message on an output.
@@ -101,6 +125,9 @@ type record struct {
 	Payload terrarium.Payload `json:"payload"`
 }
 
+// flushBytes is how much is held back while more is waiting to be printed.
+const flushBytes = 32 << 10
+
 func (p *printer) write(r *outputReader, in engine.Incoming) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,16 +135,28 @@ func (p *printer) write(r *outputReader, in engine.Incoming) error {
 	if p.x.f.format == "json" {
 		err = p.writeJSON(r, in)
 	} else {
-		if len(p.readers) > 1 {
-			_, err = p.out.WriteString(r.channel + "\t")
+		err = p.writeText(r, in)
+	}
+	if err != nil {
+		return outputError(err)
+	}
+	r.written = in.Seq
+	if r.reader.Pending() == 0 || p.out.Buffered() >= flushBytes {
+		return p.flush()
+	}
+	return nil
+}
+
+func (p *printer) writeText(r *outputReader, in engine.Incoming) error {
+	if len(p.readers) > 1 {
+		if _, err := p.out.WriteString(r.channel + "\t"); err != nil {
+			return err
 		}
-		_, werr := p.out.Write(append(in.Payload, '\n'))
-		err = errors.Join(err, werr)
 	}
-	if err == nil && r.reader.Pending() == 0 {
-		err = p.out.Flush()
+	if _, err := p.out.Write(in.Payload); err != nil {
+		return err
 	}
-	return err
+	return p.out.WriteByte('\n')
 }
 
 func (p *printer) writeJSON(r *outputReader, in engine.Incoming) error {
@@ -129,19 +168,12 @@ func (p *printer) writeJSON(r *outputReader, in engine.Incoming) error {
 	})
 }
 
-// drain waits until everything that has arrived is printed.
+// drain waits until everything that has arrived is printed and flushed.
 func (p *printer) drain(ctx context.Context) error {
 	for _, r := range p.readers {
-		if err := r.reader.WaitRead(ctx); err != nil && ctx.Err() == nil {
-			select {
-			case <-p.failed:
-				return p.err
-			default:
-				return err
-			}
+		if err := r.reader.WaitRead(ctx); err != nil {
+			return err
 		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.out.Flush()
+	return nil
 }

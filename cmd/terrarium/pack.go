@@ -15,7 +15,7 @@ func packCommand(s streams) *cobra.Command {
 		Use:   "pack MODULE MANIFEST",
 		Short: "Put a manifest into a module",
 		Long:  "pack writes MODULE with the JSON of MANIFEST as its custom section terrarium.creature, in place of one that is there.",
-		Args:  cobra.ExactArgs(2),
+		Args:  arguments(2, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			module, err := os.ReadFile(args[0])
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -78,7 +79,7 @@ func validateCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate RECIPE",
 		Short: "Check a recipe and its modules without running it",
-		Args:  cobra.ExactArgs(1),
+		Args:  arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asJSON {
 				return f.validateJSON(cmd.Context(), s, args[0])
@@ -88,8 +89,8 @@ func validateCommand(s streams) *cobra.Command {
 				return err
 			}
 			d := r.Deployment()
-			fmt.Fprintf(s.out, "%s is valid: %s, %s.\n", d.Name, count(len(d.Creatures), "creature"), count(len(d.Channels), "channel"))
-			return nil
+			_, err = fmt.Fprintf(s.out, "%s is valid: %s, %s.\n", d.Name, count(len(d.Creatures), "creature"), count(len(d.Channels), "channel"))
+			return failWith(exitFailed, err)
 		},
 	}
 	f.add(cmd)
@@ -117,5 +118,5 @@ func count[N int | int64 | uint64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("%s %ss", humanize.Comma(int64(n)), noun)
 }

@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"time"
-
-	"encoding/json"
 
 	"github.com/dustin/go-humanize"
 	"golang.org/x/term"
@@ -169,7 +168,7 @@ func (r *reporter) progress() {
 func (r *reporter) counts() string {
 	var parts []string
 	for _, in := range r.x.inputs {
-		part := fmt.Sprintf("%s lines read for %s", humanize.Comma(in.lines.Load()), in.channel)
+		part := fmt.Sprintf("%s read for %s", count(in.lines.Load(), "line"), in.channel)
 		if n := in.skipped.Load(); n > 0 {
 			part += fmt.Sprintf(" (%s of them by an earlier run)", humanize.Comma(n))
 		}
@@ -179,7 +178,7 @@ func (r *reporter) counts() string {
 		parts = append(parts, fmt.Sprintf("%s printed from %s", humanize.Comma(out.printed.Load()), out.channel))
 	}
 	if n := r.x.t.DeadLetters(); n > 0 {
-		parts = append(parts, humanize.Comma(n)+" dead letters")
+		parts = append(parts, count(n, "dead letter"))
 	}
 	if len(parts) == 0 {
 		return "running"
@@ -187,14 +186,10 @@ func (r *reporter) counts() string {
 	return strings.Join(parts, ", ")
 }
 
-// summary tells at the end what was done.
-func (r *reporter) summary(interrupted bool) {
+// summary tells at the end what was done, after a word for how it ended.
+func (r *reporter) summary(word string) {
 	if r.x.f.quiet || (len(r.x.inputs) == 0 && len(r.x.printer.readers) == 0) {
 		return
-	}
-	word := "Done"
-	if interrupted {
-		word = "Stopped"
 	}
 	line := fmt.Sprintf("%s in %s: %s.", word, time.Since(r.started).Round(time.Millisecond), r.counts())
 	if s := r.x.f.session; s != "" {

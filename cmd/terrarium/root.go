@@ -113,6 +113,19 @@ deliveries became dead letters; 130 ended by a signal, cleanly.`,
 	return root
 }
 
+// arguments checks how many arguments a command has.
+func arguments(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usage("something is missing; it is used as: %s", cmd.UseLine())
+		case len(args) > most:
+			return usage("%s is one argument too many; it is used as: %s", args[most], cmd.UseLine())
+		}
+		return nil
+	}
+}
+
 // verbosity makes the logger of the engine's own messages.
 func verbosity(w io.Writer, verbose bool) *slog.Logger {
 	level := slog.LevelWarn
@@ -123,13 +136,22 @@ func verbosity(w io.Writer, verbose bool) *slog.Logger {
 }
 
 // sessionExit says whether an error of opening an engine is about its session
-// directory.
+// directory. That is the one argument which only opening it can check.
 func sessionExit(err error) error {
 	switch abi.CodeOf(err) {
 	case abi.OK:
 		return nil
-	case abi.Storage, abi.Unavailable, abi.Unsupported:
+	case abi.Storage, abi.Unavailable, abi.Unsupported, abi.InvalidArgument:
 		return failWith(exitSession, err)
 	}
 	return failWith(exitFailed, err)
+}
+
+// applyExit says whether an error of applying a recipe is about the stores of
+// the session directory.
+func applyExit(err error) error {
+	if abi.CodeOf(err) == abi.InvalidArgument {
+		return failWith(exitFailed, err)
+	}
+	return sessionExit(err)
 }

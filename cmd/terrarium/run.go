@@ -1,18 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"sync"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine"
 )
 
@@ -38,11 +32,14 @@ prints what arrives on others, until it is interrupted or, with
 
 With --session DIR everything is kept, and a later run goes on from there: a
 line of input that was taken in before is not taken in again, also if the file
-has grown meanwhile. Without it, a temporary session is used that goes when
-the run ends.`,
+has grown meanwhile. An input is known by its beginning, 64 KiB at most, and not
+by its name. Without --session, a temporary session is used that goes when the
+run ends.
+
+When nobody reads standard output any more, the run ends as if it was done.`,
 		Example: `  terrarium run examples/quickstart --exit-when-idle
   terrarium run examples/log-triage --input lines=/var/log/dpkg.log --output alerts --exit-when-idle --session S`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, s, args[0]) },
 	}
 	f.engineFlags.add(cmd)
@@ -56,23 +53,11 @@ the run ends.`,
 	return cmd
 }
 
-// running is one run under way.
-type running struct {
-	f       *runFlags
-	s       streams
-	t       *terrarium.Terrarium
-	applied *terrarium.Applied
-	recipe  string
-	inputs  []*input
-	printer *printer
-	report  *reporter
-}
-
 func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) (err error) {
-	if f.format != "text" && f.format != "json" {
-		return usage("-o %s: use text or json", f.format)
+	if err := checkFormat(f.format); err != nil {
+		return err
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignal(cmd.Context())
 	defer stop()
 	r, err := f.load(ctx, s, recipe)
 	if err != nil {
@@ -100,24 +85,25 @@ func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) (err error)
 		x.tellHowToGoOn()
 		return &exit{code: exitInterrupted, shown: true}
 	}
+	if errors.Is(err, errNobodyReads) {
+		return nil
+	}
 	return err
 }
 
-// checkChannels finds misspelt channels before anything is started.
+// checkChannels finds channels that are misspelt or named twice before anything
+// is started.
 func (f *runFlags) checkChannels(d *engine.Deployment) error {
-	names := map[string]bool{}
+	addresses := map[string]string{}
 	var known []string
 	for _, ch := range d.Channels {
-		names[ch.Name], names[ch.Address] = true, true
+		addresses[ch.Name], addresses[ch.Address] = ch.Address, ch.Address
 		known = append(known, ch.Name)
 	}
 	if d.Root != "" {
-		names[engine.ReportChannel] = true
+		addresses[engine.ReportChannel] = engine.ReportChannel
 	}
-	check := func(flag, name string) error {
-		if names[name] {
-			return nil
-		}
+	unknown := func(flag, name string) error {
 		return usage("%s %s: the recipe has no such channel; it has %s", flag, name, strings.Join(known, ", "))
 	}
 	for _, in := range f.inputs {
@@ -125,132 +111,20 @@ func (f *runFlags) checkChannels(d *engine.Deployment) error {
 		if !ok || name == "" || file == "" {
 			return usage("--input %s: write it as CHANNEL=FILE, or CHANNEL=- for standard input", in)
 		}
-		if err := check("--input", name); err != nil {
-			return err
+		if addresses[name] == "" {
+			return unknown("--input", name)
 		}
 	}
+	printed := map[string]bool{}
 	for _, name := range f.outputs {
-		if err := check("--output", name); err != nil {
-			return err
+		address := addresses[name]
+		if address == "" {
+			return unknown("--output", name)
 		}
+		if printed[address] {
+			return usage("--output %s: this channel is already an output", name)
+		}
+		printed[address] = true
 	}
 	return nil
-}
-
-// do runs the deployment until it is idle or interrupted.
-func (x *running) do(ctx context.Context, d *engine.Deployment) error {
-	x.report = newReporter(x)
-	applied, err := x.t.Engine.Apply(ctx, d)
-	if err != nil {
-		return sessionExit(err)
-	}
-	x.applied = applied
-	x.tellRemoved()
-	x.printer, err = newPrinter(x)
-	if err != nil {
-		return failWith(exitFailed, err)
-	}
-	watch := x.report.start()
-	err = x.feedAndPrint(ctx)
-	watch()
-	x.report.summary(ctx.Err() != nil)
-	if err != nil {
-		return failWith(exitFailed, err)
-	}
-	if n := x.t.DeadLetters(); n > 0 && ctx.Err() == nil {
-		return failWith(exitDeadLetters, fmt.Errorf("%s became dead letters%s", deliveries(n), x.whereToLook()))
-	}
-	return nil
-}
-
-// feedAndPrint feeds the inputs and prints the outputs. It returns when the
-// run is over and nothing of it is running any more.
-func (x *running) feedAndPrint(ctx context.Context) error {
-	printing, stopPrinting := context.WithCancel(ctx)
-	var wait sync.WaitGroup
-	defer wait.Wait()
-	defer stopPrinting()
-	wait.Go(func() { x.printer.run(printing) })
-
-	feeding, stopFeeding := context.WithCancelCause(ctx)
-	defer stopFeeding(nil)
-	var feeders sync.WaitGroup
-	errs := make(chan error, len(x.inputs))
-	for _, in := range x.inputs {
-		feeders.Go(func() {
-			if err := in.feed(feeding, x); err != nil {
-				errs <- err
-				stopFeeding(err)
-			}
-		})
-	}
-	// A read from standard input does not end with a context.
-	unhook := context.AfterFunc(feeding, func() { closeInputs(x.inputs) })
-	defer unhook()
-	feeders.Wait()
-	select {
-	case err := <-errs:
-		if ctx.Err() == nil {
-			return err
-		}
-		return nil
-	default:
-	}
-	if !x.f.exitWhenIdle {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-x.printer.failed:
-			return x.printer.err
-		}
-	}
-	if err := x.t.WaitIdle(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return err
-	}
-	return x.printer.drain(ctx)
-}
-
-// tellRemoved says what a saved session had and the recipe does not.
-func (x *running) tellRemoved() {
-	if x.f.quiet {
-		return
-	}
-	for _, r := range x.applied.Removed {
-		fmt.Fprintf(x.s.err, "%s is not in the recipe any more; its history stays", r.Address)
-		if r.Pending > 0 {
-			fmt.Fprintf(x.s.err, ", and %d waiting messages became dead letters", r.Pending)
-		}
-		fmt.Fprintln(x.s.err)
-	}
-}
-
-// tellHowToGoOn says after an interruption what has been kept.
-func (x *running) tellHowToGoOn() {
-	if x.f.session == "" {
-		fmt.Fprintln(x.s.err, "Interrupted. Nothing was kept; with --session DIR a later run goes on from here.")
-		return
-	}
-	fmt.Fprintf(x.s.err, "Interrupted. Everything is kept; go on with: %s\n", strings.Join(quoteAll(os.Args), " "))
-}
-
-func (x *running) whereToLook() string {
-	if x.f.session == "" {
-		return "; run it with --session DIR to look at them afterwards"
-	}
-	return "; see them with: terrarium session events " + x.f.session + " --kind dead_letter"
-}
-
-// quoteAll quotes words for a shell where they need it.
-func quoteAll(words []string) []string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = w
-		if w == "" || strings.ContainsAny(w, " \t\n'\"$&|;<>()*?[]#~`\\!{}") {
-			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return out
 }

@@ -91,7 +91,7 @@ func sessionListCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list DIR",
 		Short: "List the sessions of a directory, eldest first",
-		Args:  cobra.ExactArgs(1),
+		Args:  arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
 				return err
@@ -113,7 +113,7 @@ func listSessions(s streams, list []engine.SessionInfo, format string) error {
 	if format == "json" {
 		return printJSON(s, terrarium.SessionsResult{Sessions: records(list)})
 	}
-	t := newTable(s)
+	t := newTable()
 	t.AppendHeader(table.Row{"session", "graph", "state", "deployment", "created", "size", "events"})
 	for _, i := range list {
 		state := "ended"
@@ -129,8 +129,8 @@ func listSessions(s streams, list []engine.SessionInfo, format string) error {
 			time.Unix(0, i.Created).Format(time.DateTime), humanize.IBytes(uint64(max(i.Bytes, 0))), events,
 		})
 	}
-	t.Render()
-	return nil
+	_, err := fmt.Fprintln(s.out, t.Render())
+	return failWith(exitFailed, err)
 }
 
 func records(list []engine.SessionInfo) []terrarium.SessionRecord {
@@ -141,9 +141,8 @@ func records(list []engine.SessionInfo) []terrarium.SessionRecord {
 	return out
 }
 
-func newTable(s streams) table.Writer {
+func newTable() table.Writer {
 	t := table.NewWriter()
-	t.SetOutputMirror(s.out)
 	t.SetStyle(table.StyleLight)
 	t.Style().Options = table.Options{SeparateHeader: true}
 	return t
@@ -154,125 +153,4 @@ func printJSON(s streams, v any) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return failWith(exitFailed, enc.Encode(v))
-}
-
-func sessionShowCommand(s streams) *cobra.Command {
-	var format string
-	cmd := &cobra.Command{
-		Use:   "show DIR [SESSION]",
-		Short: "Show the creatures and channels of a session",
-		Args:  cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkFormat(format); err != nil {
-				return err
-			}
-			return withView(cmd.Context(), args[0], func(v *sqlitestore.View) error {
-				info, err := pick(cmd.Context(), v, optional(args, 1))
-				if err != nil {
-					return err
-				}
-				saved, err := v.Saved(cmd.Context(), info.Session)
-				if err != nil {
-					return failWith(exitSession, err)
-				}
-				return showSession(s, info, saved, format)
-			})
-		},
-	}
-	formatFlag(cmd, &format)
-	return cmd
-}
-
-func optional(args []string, i int) string {
-	if i < len(args) {
-		return args[i]
-	}
-	return ""
-}
-
-// shownSession is the JSON form of session show.
-type shownSession struct {
-	Session   terrarium.SessionRecord `json:"session"`
-	Creatures []shownCreature         `json:"creatures"`
-	Channels  []shownChannel          `json:"channels"`
-}
-
-type shownCreature struct {
-	ID      terrarium.CreatureID `json:"id"`
-	Name    string               `json:"name"`
-	Address string               `json:"address,omitempty"`
-	Module  string               `json:"module"`
-	Stopped bool                 `json:"stopped"`
-	Root    bool                 `json:"root"`
-	Pending uint64               `json:"pending"`
-}
-
-type shownChannel struct {
-	ID          terrarium.ChannelID `json:"id"`
-	Name        string              `json:"name"`
-	Description string              `json:"description,omitempty"`
-	Head        uint64              `json:"head"`
-}
-
-func showSession(s streams, info engine.SessionInfo, saved engine.SavedGraph, format string) error {
-	shown := shownSession{Session: terrarium.NewSessionRecord(&info), Creatures: []shownCreature{}, Channels: []shownChannel{}}
-	heads := map[engine.ChannelID]uint64{}
-	for _, h := range saved.Heads {
-		heads[h.Channel] = h.Seq
-	}
-	pending := map[engine.ReaderID]uint64{}
-	for _, c := range saved.Cursors {
-		end := heads[c.Channel]
-		if c.Until != 0 {
-			end = c.Until
-		}
-		if end > c.Seq {
-			pending[c.Reader] += end - c.Seq
-		}
-	}
-	for _, c := range saved.Creatures {
-		shown.Creatures = append(shown.Creatures, shownCreature{c.ID, c.Name, c.Address, c.Module, c.Stopped, c.Root, pending[engine.ReaderID(c.ID)]})
-	}
-	for _, ch := range saved.Channels {
-		if ch.Inbox == "" {
-			shown.Channels = append(shown.Channels, shownChannel{ch.ID, ch.Name, ch.Description, heads[ch.ID]})
-		}
-	}
-	if format == "json" {
-		return printJSON(s, shown)
-	}
-	shown.print(s, info)
-	return nil
-}
-
-func (shown *shownSession) print(s streams, info engine.SessionInfo) {
-	r := shown.Session
-	fmt.Fprintf(s.out, "Session     %s\nGraph       %s\nStore       %s\nDurability  %s\nCreated     %s\n", r.Session, r.Graph, r.StorePath, r.Durability, r.Created)
-	if r.Deployment != "" {
-		fmt.Fprintf(s.out, "Deployment  %s (%s)\n", r.Deployment, r.ConfigPath)
-	}
-	for _, p := range info.Parents {
-		fmt.Fprintf(s.out, "Parent      %s\n", p)
-	}
-	fmt.Fprintln(s.out)
-	t := newTable(s)
-	t.AppendHeader(table.Row{"creature", "id", "module", "state", "pending"})
-	for _, c := range shown.Creatures {
-		state := "running"
-		if c.Stopped {
-			state = "stopped"
-		}
-		if c.Root {
-			state += ", root"
-		}
-		t.AppendRow(table.Row{c.Name, c.ID, c.Module, state, humanize.Comma(int64(c.Pending))})
-	}
-	t.Render()
-	fmt.Fprintln(s.out)
-	t = newTable(s)
-	t.AppendHeader(table.Row{"channel", "id", "messages", "description"})
-	for _, ch := range shown.Channels {
-		t.AppendRow(table.Row{ch.Name, ch.ID, humanize.Comma(int64(ch.Head)), ch.Description})
-	}
-	t.Render()
 }

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/spf13/cobra"
+
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 )
@@ -21,4 +23,16 @@ func versions() string {
 	}
 	return fmt.Sprintf("terrarium %s%s, ABI %d, %s %s/%s",
 		terrarium.Version, revision, abi.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+func versionCommand(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print versions",
+		Args:  arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(s.out, versions())
+			return failWith(exitFailed, err)
+		},
+	}
 }

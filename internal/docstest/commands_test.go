@@ -63,6 +63,12 @@ func (p *page) carryOut(t *testing.T, dir string, b *block) {
 			t.Fatal(err)
 		}
 	}
+	if tool, ok := b.note("if"); ok {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Logf("%s:%d: left out, there is no %s", p.name, b.line, tool)
+			return
+		}
+	}
 	wantCode := 0
 	if code, ok := b.note("exit"); ok {
 		var err error

@@ -60,7 +60,7 @@ func restartTable(b *bytes.Buffer) {
 	d := engine.DefaultRestart
 	b.WriteString("| attribute | default | |\n|---|---|---|\n")
 	for _, row := range [][3]any{
-		{"mode", "`" + d.Mode.String() + "`", "`on_failure`, `never` or `always`"},
+		{"mode", "`" + d.Mode.String() + "`", "`on_failure`; `never`: a failed delivery becomes a dead letter at once; `always`: besides, every delivery gets a fresh instance"},
 		{"attempts", d.Attempts, "how often one delivery is tried before it becomes a dead letter"},
 		{"max", d.Max, "more failed turns than this within the window quarantine the creature"},
 		{"within", d.Within, "the window"},

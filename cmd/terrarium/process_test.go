@@ -1,0 +1,295 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// deadline is how long any step of these tests may take before it counts as
+// stuck.
+const deadline = time.Minute
+
+// process is a terrarium that is running.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	stderr *lockedBuffer
+}
+
+// start runs the command in a folder, with its input and output at hand.
+func start(t *testing.T, dir string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: exec.Command("terrarium", args...), stderr: newLockedBuffer()}
+	p.cmd.Dir = dir
+	p.cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	p.cmd.Stderr = p.stderr
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.in, p.out = in, bufio.NewReader(out)
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stuck := time.AfterFunc(deadline, func() { p.cmd.Process.Kill() })
+	t.Cleanup(func() {
+		stuck.Stop()
+		p.cmd.Process.Kill()
+		p.cmd.Wait()
+	})
+	return p
+}
+
+// line reads the next line of the output.
+func (p *process) line() string {
+	p.t.Helper()
+	line, err := p.out.ReadString('\n')
+	if err != nil {
+		p.t.Fatalf("after %q: %v\n%s", line, err, p.stderr)
+	}
+	return strings.TrimSuffix(line, "\n")
+}
+
+// ask sends a request to exec and returns the result.
+func (p *process) ask(request string) json.RawMessage {
+	p.t.Helper()
+	if _, err := io.WriteString(p.in, request+"\n"); err != nil {
+		p.t.Fatal(err)
+	}
+	var answer struct {
+		OK     bool
+		Result json.RawMessage
+		Error  json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(p.line()), &answer); err != nil {
+		p.t.Fatal(err)
+	}
+	if !answer.OK {
+		p.t.Fatalf("%s: %s", request, answer.Error)
+	}
+	return answer.Result
+}
+
+// signal sends a signal and returns what the process ends with: its exit code,
+// or -1 when the signal ended it.
+func (p *process) signal(s os.Signal) int {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+	return p.wait()
+}
+
+func (p *process) wait() int {
+	io.Copy(io.Discard, p.out)
+	p.cmd.Wait()
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// once runs the command to its end and returns its output.
+func once(t *testing.T, dir string, stdin string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("terrarium", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	cmd.Stdin = strings.NewReader(stdin)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("terrarium %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return string(out)
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const relayAndCount = `
+terrarium { name = "count" }
+channel "lines" {}
+channel "seen" {}
+creature "relay" {
+  module = "builtin:relay"
+  listen = [channel.lines]
+  send   = [channel.seen]
+}
+creature "counts" {
+  module = "builtin:tally"
+  listen = [channel.lines]
+  config = { key = "field:1" }
+}
+creature "again" {
+  module = "builtin:tally"
+  listen = [channel.seen]
+  config = { key = "field:1" }
+}
+`
+
+func TestInterrupt(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "count.hcl", relayAndCount)
+	p := start(t, dir, "run", "count.hcl", "--input", "lines=-", "--output", "seen", "--session", "S S")
+	io.WriteString(p.in, "a 1\n")
+	if got := p.line(); got != "a 1" {
+		t.Fatalf("printed %q", got)
+	}
+	// Standard input is still open, and nothing comes from it.
+	if code := p.signal(os.Interrupt); code != exitInterrupted {
+		t.Fatalf("exit code %d\n%s", code, p.stderr)
+	}
+	for _, want := range []string{"Everything is kept; go on with: ", "--input lines=- --output seen --session 'S S'", "the same standard input again"} {
+		if !strings.Contains(p.stderr.String(), want) {
+			t.Errorf("standard error does not say %q:\n%s", want, p.stderr)
+		}
+	}
+	if got := once(t, dir, "a 1\nb 2\n", "run", "count.hcl", "--input", "lines=-", "--output", "seen", "--session", "S S", "--exit-when-idle"); got != "b 2\n" {
+		t.Errorf("the next run printed %q", got)
+	}
+}
+
+func TestInterruptWithoutSession(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "count.hcl", relayAndCount)
+	write(t, dir, "lines.txt", "a\n")
+	p := start(t, dir, "run", "count.hcl", "--input", "lines=lines.txt", "--output", "seen")
+	p.line()
+	p.stderr.await(t, "running on until Ctrl-C")
+	if code := p.signal(syscall.SIGTERM); code != exitInterrupted {
+		t.Fatalf("exit code %d\n%s", code, p.stderr)
+	}
+	if !strings.Contains(p.stderr.String(), "with --session DIR a later run goes on from here") {
+		t.Errorf("standard error:\n%s", p.stderr)
+	}
+}
+
+func TestInterruptExec(t *testing.T) {
+	p := start(t, t.TempDir(), "exec")
+	p.ask(`{"op":"add_creature","name":"a","module":"builtin:echo"}`)
+	if code := p.signal(os.Interrupt); code != exitInterrupted {
+		t.Fatalf("exit code %d\n%s", code, p.stderr)
+	}
+}
+
+// A cycle is never idle; it runs until it is interrupted.
+func TestInterruptCycle(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "cycle.hcl", `
+terrarium { name = "cycle" }
+channel "a" {}
+channel "b" {}
+creature "one" {
+  module = "builtin:relay"
+  listen = [channel.a]
+  send   = [channel.b]
+}
+creature "two" {
+  module = "builtin:relay"
+  listen = [channel.b]
+  send   = [channel.a]
+}
+`)
+	p := start(t, dir, "run", "cycle.hcl", "--input", "a=-", "--output", "b", "--exit-when-idle")
+	io.WriteString(p.in, "round\n")
+	p.in.Close()
+	for range 100 {
+		if got := p.line(); got != "round" {
+			t.Fatalf("printed %q", got)
+		}
+	}
+	if code := p.signal(os.Interrupt); code != exitInterrupted {
+		t.Fatalf("exit code %d\n%s", code, p.stderr)
+	}
+}
+
+func TestSecondProcess(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "count.hcl", relayAndCount)
+	p := start(t, dir, "exec", "--session", "S", "--recipe", "count.hcl")
+	p.ask(`{"op":"send","channel":"lines","payload":"a","durable":true}`)
+	p.ask(`{"op":"wait_idle"}`)
+
+	// Reading goes on beside it.
+	for _, args := range [][]string{{"list", "S"}, {"show", "S"}, {"events", "S"}} {
+		if out := once(t, dir, "", append([]string{"session"}, args...)...); out == "" {
+			t.Errorf("session %v printed nothing", args)
+		}
+	}
+	if out := once(t, dir, "", "session", "events", "S", "--kind", "channel_message", "--channel", "lines"); !strings.Contains(out, `lines#1`) {
+		t.Errorf("session events printed %q", out)
+	}
+
+	// A second owner is refused.
+	second := start(t, dir, "run", "count.hcl", "--session", "S")
+	if code := second.wait(); code != exitSession {
+		t.Errorf("exit code %d", code)
+	}
+	if pid := fmt.Sprint(p.cmd.Process.Pid); !strings.Contains(second.stderr.String(), pid) {
+		t.Errorf("standard error does not name process %s:\n%s", pid, second.stderr)
+	}
+	p.ask(`{"op":"send","channel":"lines","payload":"b","durable":true}`)
+	p.in.Close()
+	if code := p.wait(); code != exitOK {
+		t.Errorf("exit code %d\n%s", code, p.stderr)
+	}
+}
+
+// What exec has answered is in the session, whatever becomes of the process.
+func TestAnsweredIsKept(t *testing.T) {
+	dir := t.TempDir()
+	p := start(t, dir, "exec", "--session", "S")
+	p.ask(`{"op":"add_creature","name":"a","module":"builtin:relay"}`)
+	p.ask(`{"op":"add_creature","name":"b","module":"builtin:tally"}`)
+	p.ask(`{"op":"connect","from":"a","to":"b","channel":"lines"}`)
+	p.ask(`{"op":"send","channel":"lines","payload":"x","durable":true,"producer":"p","offset":1}`)
+	p.signal(os.Kill)
+
+	p = start(t, dir, "exec", "--session", "S")
+	var sent struct{ Duplicate bool }
+	if err := json.Unmarshal(p.ask(`{"op":"send","channel":"lines","payload":"x","producer":"p","offset":1}`), &sent); err != nil || !sent.Duplicate {
+		t.Errorf("the message is not known any more: %v", err)
+	}
+	p.ask(`{"op":"wait_idle"}`)
+	if got := string(p.ask(`{"op":"state","creature":"b","prefix":"total"}`)); got != `{"state":{"total":"1"}}` {
+		t.Errorf("state %s", got)
+	}
+}
+
+func TestReadOnlyDirectory(t *testing.T) {
+	if isRoot() {
+		t.Log("permissions do not stop root: this shows only that nothing is damaged")
+	}
+	dir := t.TempDir()
+	write(t, dir, "count.hcl", relayAndCount)
+	once(t, dir, "a\n", "run", "count.hcl", "--session", "S", "--exit-when-idle", "--input", "lines=-")
+	for _, path := range []string{"S/stores", "S"} {
+		if err := os.Chmod(filepath.Join(dir, path), 0o555); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Chmod(filepath.Join(dir, path), 0o755)
+	}
+	p := start(t, dir, "run", "count.hcl", "--session", "S", "--exit-when-idle")
+	if code := p.wait(); isRoot() && code != exitOK || !isRoot() && code != exitSession {
+		t.Errorf("exit code %d\n%s", code, p.stderr)
+	}
+}

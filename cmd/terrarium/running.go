@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// running is one run under way.
+type running struct {
+	f       *runFlags
+	s       streams
+	t       *terrarium.Terrarium
+	applied *terrarium.Applied
+	recipe  string
+	inputs  []*input
+	printer *printer
+	report  *reporter
+}
+
+// do runs the deployment until it is idle or interrupted.
+func (x *running) do(ctx context.Context, d *engine.Deployment) error {
+	x.report = newReporter(x)
+	applied, err := x.t.Engine.Apply(ctx, d)
+	if err != nil {
+		return applyExit(err)
+	}
+	x.applied = applied
+	x.tellRemoved()
+	x.printer, err = newPrinter(x)
+	if err != nil {
+		return failWith(exitFailed, err)
+	}
+	watch := x.report.start()
+	err = x.feedAndPrint(ctx)
+	watch()
+	switch {
+	case errors.Is(err, errNobodyReads):
+		x.report.summary("Stopped, as nobody reads the output any more,")
+		return err
+	case err != nil:
+		x.report.summary("Failed")
+		return failWith(exitFailed, err)
+	case ctx.Err() != nil:
+		x.report.summary("Stopped")
+		return nil
+	}
+	x.report.summary("Done")
+	if n := x.t.DeadLetters(); n > 0 {
+		return failWith(exitDeadLetters, fmt.Errorf("%s became dead letters%s", deliveries(n), x.whereToLook()))
+	}
+	return nil
+}
+
+// printGrace is how long a printer may be stuck in a write to standard output
+// after an interruption. Such a write cannot be ended.
+const printGrace = 2 * time.Second
+
+// feedAndPrint feeds the inputs and prints the outputs. It returns when the
+// run is over: done, failed or, without an error, interrupted.
+func (x *running) feedAndPrint(ctx context.Context) error {
+	work, fail := context.WithCancelCause(ctx)
+	printed := make(chan struct{})
+	go func() {
+		defer close(printed)
+		x.printer.run(work, fail)
+	}()
+	x.work(work, fail)
+	failure := context.Cause(work)
+	fail(nil)
+	select {
+	case <-printed:
+	case <-time.After(printGrace):
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return failure
+}
+
+// work goes through the run until it is done or work ends.
+func (x *running) work(work context.Context, fail context.CancelCauseFunc) {
+	x.feed(work, fail)
+	if work.Err() != nil {
+		return
+	}
+	if !x.f.exitWhenIdle {
+		x.tellItGoesOn()
+		<-work.Done()
+		return
+	}
+	err := x.t.WaitIdle(work)
+	if err == nil {
+		err = x.printer.drain(work)
+	}
+	if err != nil {
+		fail(err)
+	}
+}
+
+// feed feeds all inputs, and returns when they have ended.
+func (x *running) feed(work context.Context, fail context.CancelCauseFunc) {
+	unhook := context.AfterFunc(work, func() { closeInputs(x.inputs) })
+	defer unhook()
+	var feeders sync.WaitGroup
+	for _, in := range x.inputs {
+		feeders.Go(func() {
+			if err := in.feed(work, x); err != nil {
+				fail(err)
+			}
+		})
+	}
+	feeders.Wait()
+}
+
+// channel finds a channel of the recipe by its name or address.
+func (x *running) channel(name string) (terrarium.ChannelID, error) {
+	for _, address := range []string{name, "channel." + name} {
+		if id, ok := x.applied.Channels[address]; ok {
+			return id, nil
+		}
+	}
+	return x.t.FindChannel("", name)
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files and scripts")
+
+// The tests run the command as a process of its own: this binary, under the
+// name terrarium.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"terrarium": main})
+}
+
+// TestScripts runs testdata/script, which shows how the command is used and
+// what it says.
+func TestScripts(t *testing.T) {
+	plugins, err := filepath.Abs("../../plugins")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PLUGINS", plugins)
+			e.Setenv("TMPDIR", filepath.Join(e.WorkDir, ".tmp"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":  exits,
+			"module": module,
+			"talk":   talk,
+			"first":  first,
+			"bytes":  writeBytes,
+		},
+	})
+}
+
+// exits runs a command and compares its exit code: exits CODE COMMAND ARG…
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ARG...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		got = ended.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// module writes a small module that does not do what a creature has to:
+// module FAULT FILE
+func module(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: module FAULT FILE")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), faultyModule(args[0]), 0o644))
+}
+
+// faultyModule assembles a module with one fault, or with none.
+func faultyModule(fault string) []byte {
+	section := func(id byte, content ...byte) []byte { return append([]byte{id, byte(len(content))}, content...) }
+	name := func(s string) []byte { return append([]byte{byte(len(s))}, s...) }
+	imports, exports, count, first := []byte{}, []byte{}, byte(0), byte(0)
+	if fault == "unknown-import" {
+		imports = section(2, append(append(append([]byte{1}, name("terrarium_v1")...), name("sned")...), 0, 0)...)
+		first = 1 // the functions of the module come after the imported ones
+	}
+	export := func(n string, kind, index byte) {
+		exports = append(append(exports, name(n)...), kind, index)
+		count++
+	}
+	if fault != "no-memory" {
+		export("memory", 2, 0)
+	}
+	if fault != "no-handle" {
+		export("creature_handle", 0, first)
+	}
+	if fault != "no-marker" {
+		export("terrarium_abi_v1", 0, first+1)
+	}
+	out := []byte("\x00asm\x01\x00\x00\x00")
+	out = append(out, section(1, 2, 0x60, 2, 0x7f, 0x7f, 1, 0x7f, 0x60, 0, 0)...)
+	out = append(out, imports...)
+	out = append(out, section(3, 2, 0, 1)...)
+	out = append(out, section(5, 1, 0, 1)...)
+	out = append(out, section(7, append([]byte{count}, exports...)...)...)
+	return append(out, section(10, 2, 4, 0, 0x41, 0, 0x0b, 2, 0, 0x0b)...)
+}
+
+// first copies the beginning of a file: first BYTES FROM TO
+func first(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: first BYTES FROM TO")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	b, err := os.ReadFile(ts.MkAbs(args[1]))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), b[:n], 0o644))
+}
+
+// writeBytes writes a file of what is given in the syntax of a Go string:
+// bytes TEXT FILE
+func writeBytes(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: bytes TEXT FILE")
+	}
+	text, err := strconv.Unquote(`"` + args[0] + `"`)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o644))
+}
+
+// TestHelp compares what the commands say about themselves.
+func TestHelp(t *testing.T) {
+	for _, words := range [][]string{{}, {"run"}, {"validate"}, {"exec"}, {"session"}, {"session", "list"}, {"session", "show"}, {"session", "events"}, {"pack"}, {"version"}} {
+		file := "terrarium"
+		for _, w := range words {
+			file += "-" + w
+		}
+		t.Run(file, func(t *testing.T) {
+			got, err := exec.CommandContext(context.Background(), "terrarium", append(words, "--help")...).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("testdata", "help", file+".txt"), got)
+		})
+	}
+}
+
+func golden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) != string(got) {
+		t.Errorf("%s differs; rewrite it with -update if that is right.\ngot:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+// isRoot says that permissions do not hold this process back.
+func isRoot() bool { return syscall.Geteuid() == 0 }

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+)
+
+// tellRemoved says what a saved session had and the recipe does not.
+func (x *running) tellRemoved() {
+	if x.f.quiet {
+		return
+	}
+	for _, r := range x.applied.Removed {
+		fmt.Fprintf(x.s.err, "%s is not in the recipe any more; its history stays", r.Address)
+		if r.Pending > 0 {
+			fmt.Fprintf(x.s.err, ", and %d waiting messages became dead letters", r.Pending)
+		}
+		fmt.Fprintln(x.s.err)
+	}
+}
+
+// tellItGoesOn says that nothing more will be fed.
+func (x *running) tellItGoesOn() {
+	if !x.f.quiet {
+		fmt.Fprintln(x.s.err, "All input is read; running on until Ctrl-C. With --exit-when-idle a run ends by itself.")
+	}
+}
+
+// tellHowToGoOn says after an interruption what has been kept.
+func (x *running) tellHowToGoOn() {
+	if x.f.session == "" {
+		fmt.Fprintln(x.s.err, "Interrupted. Nothing was kept; with --session DIR a later run goes on from here.")
+		return
+	}
+	fmt.Fprintf(x.s.err, "Interrupted. Everything is kept; go on with: %s\n", strings.Join(quoteAll(os.Args), " "))
+	for _, in := range x.inputs {
+		if in.info == nil {
+			fmt.Fprintln(x.s.err, "Feed it the same standard input again, from the beginning: what was taken in is left out.")
+		}
+	}
+}
+
+func deliveries(n int64) string {
+	if n == 1 {
+		return "1 delivery"
+	}
+	return humanize.Comma(n) + " deliveries"
+}
+
+func (x *running) whereToLook() string {
+	if x.f.session == "" {
+		return "; run it with --session DIR to look at them afterwards"
+	}
+	return "; see them with: terrarium session events " + x.f.session + " --kind dead_letter"
+}
+
+// quoteAll quotes words for a shell where they need it.
+func quoteAll(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = w
+		if w == "" || strings.ContainsAny(w, " \t\n'\"$&|;<>()*?[]#~`\\!{}") {
+			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return out
+}
