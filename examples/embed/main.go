@@ -35,7 +35,7 @@ func run(ctx context.Context, out io.Writer, recipe string) (err error) {
 	defer func() { err = errors.Join(err, t.Close(ctx)) }()
 
 	// What happens to the graphs is printed while it happens.
-	stop := watch(ctx, t, out)
+	stop := sync.OnceFunc(watch(ctx, t, out))
 	defer stop()
 
 	applied, err := t.Apply(ctx, recipe, terrarium.RecipeOptions{})
@@ -62,12 +62,11 @@ func run(ctx context.Context, out io.Writer, recipe string) (err error) {
 	if err := send(ctx, t, lines, "humidity 12 too dry", "temperature 25", "temperature 39 too hot"); err != nil {
 		return err
 	}
-	if err := t.WaitIdle(ctx); err != nil {
-		return err
-	}
+	stop()
 	return report(ctx, t, out, added.Creature, alarms)
 }
 
+// send sends lines and waits until everything that follows from them is done.
 func send(ctx context.Context, t *terrarium.Terrarium, channel terrarium.ChannelID, lines ...string) error {
 	for _, line := range lines {
 		if _, err := t.Send(ctx, channel, terrarium.Outgoing{Payload: []byte(line)}); err != nil {
@@ -86,7 +85,7 @@ func watch(ctx context.Context, t *terrarium.Terrarium, out io.Writer) (stop fun
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		for seen := range sub.All(ctx) {
-			fmt.Fprintf(out, "event   %s\n", seen.Event.Kind)
+			fmt.Fprintf(out, "event   %s %s\n", seen.Event.Kind, seen.Event.Payload)
 		}
 	})
 	return func() {
