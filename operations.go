@@ -41,7 +41,7 @@ var operations []Operation
 
 // Filled at start because batch looks operations up in the table.
 func init() {
-	operations = slices.Concat(topologyOperations(), messageOperations(), readingOperations(), sessionOperations())
+	operations = slices.Concat(topologyOperations(), messageOperations(), readingOperations(), supervisionOperations(), sessionOperations())
 }
 
 func findOperation(name string) (Operation, error) {

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -303,10 +305,73 @@ func (w *worker) answerRequest(g *graph, rec *Record, c *creature, d delivery, a
 	asker := g.creatures[d.msg.sender]
 	if asker == nil || !g.settle(rec, &w.wake, asker, d.msg.id, a, turnID, d.msg.id) {
 		if a.code == abi.OK {
-			g.deadLetter(rec, deadLetter{
-				Reason: abi.NotConnected.String(), Creature: c.id, Turn: turnID, sender: c.id,
-				Error: "who asked is not waiting in this graph any more", payload: a.payload,
-			})
+			g.deadLetter(rec, letter{turn: turnID, DeadLetterRow: DeadLetterRow{
+				Reason: abi.NotConnected.String(), Creature: d.msg.sender, Sender: c.id, Kind: EventResult,
+				Error: "who asked is not waiting in this graph any more", Payload: slices.Clone(a.payload),
+			}})
 		}
 	}
+}
+
+// silence gives up the timers and requests of a creature that is removed. The
+// caller holds mu.
+func (e *Engine) silence(c *creature) {
+	for _, a := range c.timers {
+		e.timers.stop(a.timer)
+	}
+	for _, q := range c.questions {
+		e.timers.stop(q.timer)
+	}
+	c.timers, c.questions = nil, nil
+}
+
+// putAsks adds the rows of a creature's timers and open requests. The caller
+// holds mu.
+func (r *Record) putAsks(c *creature) {
+	for _, name := range slices.Sorted(maps.Keys(c.timers)) {
+		r.Timers = append(r.Timers, c.timers[name].row)
+	}
+	for _, q := range c.questions {
+		r.Requests = append(r.Requests, q.row)
+	}
+	slices.SortFunc(r.Requests, func(a, b RequestRow) int { return strings.Compare(a.ID.String(), b.ID.String()) })
+}
+
+// resumeAsks sets the timers and requests of creatures that are brought back.
+// What was due meanwhile is due now. The caller holds the mutation lock.
+func (x *change) resumeAsks() {
+	each := func(id CreatureID, f func(c *creature)) {
+		c := x.creatures[id]
+		if c == nil {
+			return
+		}
+		if g := c.home.lock(); g != nil {
+			f(c)
+			g.mu.Unlock()
+		}
+	}
+	for _, row := range x.saved.Timers {
+		each(row.Creature, func(c *creature) { x.e.arm(c, row) })
+	}
+	for _, row := range x.saved.Requests {
+		each(row.Creature, func(c *creature) { x.e.noteRequest(nil, c, row) })
+	}
+}
+
+// Timers returns the timers that a creature has set, by name.
+func (e *Engine) Timers(creature CreatureID) ([]TimerRow, error) {
+	e.mu.RLock()
+	c := e.creatures[creature]
+	e.mu.RUnlock()
+	if c == nil {
+		return nil, gone("creature", string(creature))
+	}
+	g := c.home.lock()
+	if g == nil {
+		return nil, gone("creature", string(creature))
+	}
+	defer g.mu.Unlock()
+	rec := &Record{}
+	rec.putAsks(c)
+	return rec.Timers, nil
 }

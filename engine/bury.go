@@ -13,10 +13,7 @@ func (x *change) bury(g *graph, rec *Record, mb *mailbox, s *source, reason stri
 	}
 	dead = append(dead, mb.remove(s)...)
 	for _, d := range dead {
-		log.deadLetter(rec, deadLetter{
-			Message: d.msg.id, Reason: reason, Channel: d.msg.channel, Seq: d.msg.seq,
-			reader: mb, payload: d.msg.payload, headers: d.msg.headers,
-		})
+		log.deadLetter(rec, letterOf(mb, d.msg, reason))
 		d.msg.release()
 	}
 	if g.store == nil {
@@ -51,7 +48,7 @@ func (x *change) buryStored(g *graph, rec *Record, mb *mailbox, s *source, reaso
 		for i := range events {
 			ev := &events[i]
 			if mb.creature == nil || ev.Creature != mb.creature.id || isInbox(s.id) {
-				g.deadLetter(rec, deadLetter{Message: ev.ID, Reason: reason, Channel: ev.Channel, Seq: ev.Seq, reader: mb})
+				g.deadLetter(rec, letterOfEvent(mb, ev, reason))
 			}
 			after = ev.Seq
 		}

@@ -138,10 +138,14 @@ func (w *worker) deliver(g *graph, rec *Record, turnID EventID, c *creature, s *
 	}
 	if ch == nil {
 		c.counters.DeadLetters++
-		g.deadLetter(rec, deadLetter{
-			Reason: abi.NotConnected.String(), Creature: c.id, Alias: s.alias, Turn: turnID,
-			payload: payload, headers: headers,
-		})
+		row := DeadLetterRow{
+			Reason: abi.NotConnected.String(), Creature: c.id, Sender: c.id, Alias: s.alias, Kind: EventChannelMessage,
+			Payload: slices.Clone(payload), Headers: slices.Clone(headers),
+		}
+		if s.to != nil {
+			row.Creature, row.Kind = s.to.id, EventDirectMessage
+		}
+		g.deadLetter(rec, letter{DeadLetterRow: row, turn: turnID})
 		return
 	}
 	m := g.newMessage(rec, payload, headers)

@@ -421,6 +421,7 @@ func (x *change) firstCreature(rec *Record, id CreatureID) {
 	}
 	row.Privileged, row.Root, row.Stopped = t.Privileged, t.Root, t.Stopped
 	rec.Creatures = append(rec.Creatures, row)
+	rec.putAsks(cr)
 	inbox := InboxOf(id)
 	inboxRow := ChannelRow{ID: inbox, Name: "inbox", Inbox: id}
 	var head uint64

@@ -488,8 +488,8 @@ func TestACutWhileStateIsReadIsNoFailure(t *testing.T) {
 	s.send(in, "2")
 	s.wait()
 	f.state = nil
-	if got := s.state(a, "n"); got != "2" || s.DeadLetters() != 0 {
-		t.Errorf("it counted to %s with %d dead letters, want 2 and none", got, s.DeadLetters())
+	if got := s.state(a, "n"); got != "2" || s.DeadLetterCount() != 0 {
+		t.Errorf("it counted to %s with %d dead letters, want 2 and none", got, s.DeadLetterCount())
 	}
 }
 

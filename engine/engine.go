@@ -237,9 +237,9 @@ func (e *Engine) WaitIdle(ctx context.Context) error {
 	}
 }
 
-// DeadLetters is how many deliveries became dead letters since the engine was
+// DeadLetterCount is how many deliveries became dead letters since the engine was
 // started.
-func (e *Engine) DeadLetters() int64 { return e.deadLetters.Load() }
+func (e *Engine) DeadLetterCount() int64 { return e.deadLetters.Load() }
 
 // releaseModule gives up a creature's module.
 func (e *Engine) releaseModule(c *creature) {

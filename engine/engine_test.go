@@ -190,8 +190,8 @@ func TestAFailedTurnLeavesNothingButADeadLetter(t *testing.T) {
 	if !slices.Equal(kinds, want) {
 		t.Errorf("events: %v, want %v", kinds, want)
 	}
-	if w.DeadLetters() != 1 {
-		t.Errorf("%d dead letters, want 1", w.DeadLetters())
+	if w.DeadLetterCount() != 1 {
+		t.Errorf("%d dead letters, want 1", w.DeadLetterCount())
 	}
 }
 

@@ -13,18 +13,22 @@ import (
 // behaviour is a creature written in Go: what creature_handle does.
 type behaviour func(t abi.Turn, kind abi.Kind) error
 
+// contextual is a behaviour that notices when the engine gives up waiting.
+type contextual func(ctx context.Context, t abi.Turn, kind abi.Kind) error
+
 // fakeHost runs behaviours in place of Wasm. A module's bytes are the name of
 // its behaviour.
 type fakeHost struct {
 	mu         sync.Mutex
 	behaviours map[string]behaviour
+	contextual map[string]contextual
 	inits      map[string]behaviour
 	instances  int
 	live       int
 }
 
 func newFakeHost() *fakeHost {
-	h := &fakeHost{behaviours: map[string]behaviour{}, inits: map[string]behaviour{}}
+	h := &fakeHost{behaviours: map[string]behaviour{}, contextual: map[string]contextual{}, inits: map[string]behaviour{}}
 	h.on("sink", func(abi.Turn, abi.Kind) error { return nil })
 	h.on("relay", func(t abi.Turn, kind abi.Kind) error {
 		if kind == abi.KindMessage {
@@ -70,6 +74,11 @@ func newFakeHost() *fakeHost {
 
 func (h *fakeHost) on(name string, b behaviour) { h.behaviours[name] = b }
 
+func (h *fakeHost) onContext(name string, b contextual) {
+	h.contextual[name] = b
+	h.on(name, func(t abi.Turn, kind abi.Kind) error { return b(context.Background(), t, kind) })
+}
+
 func status(t abi.Turn, s int32) error { return codeErr(t, abi.CodeOfStatus(s)) }
 
 func codeErr(t abi.Turn, c abi.Code) error {
@@ -87,7 +96,7 @@ func (h *fakeHost) Compile(_ context.Context, wasm []byte) (abi.Module, error) {
 	if b == nil {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Message: "no behaviour " + name}
 	}
-	return &fakeModule{h: h, b: b, init: h.inits[name], info: abi.ModuleInfo{SHA256: "sha-of-" + name}}, nil
+	return &fakeModule{h: h, b: b, c: h.contextual[name], init: h.inits[name], info: abi.ModuleInfo{SHA256: "sha-of-" + name}}, nil
 }
 
 func (h *fakeHost) Close(context.Context) error { return nil }
@@ -95,6 +104,7 @@ func (h *fakeHost) Close(context.Context) error { return nil }
 type fakeModule struct {
 	h       *fakeHost
 	b, init behaviour
+	c       contextual
 	info    abi.ModuleInfo
 }
 
@@ -121,12 +131,17 @@ type fakeInstance struct {
 	busy   bool
 }
 
-func (i *fakeInstance) Handle(_ context.Context, t abi.Turn, kind abi.Kind, _ int) error {
+func (i *fakeInstance) Handle(ctx context.Context, t abi.Turn, kind abi.Kind, _ int) error {
 	if i.broken || i.closed || i.busy {
 		return errors.New("misused instance")
 	}
 	i.busy = true
-	err := i.m.b(t, kind)
+	var err error
+	if i.m.c != nil {
+		err = i.m.c(ctx, t, kind)
+	} else {
+		err = i.m.b(t, kind)
+	}
 	i.busy = false
 	i.broken = err != nil
 	return err

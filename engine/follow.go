@@ -128,12 +128,13 @@ func (x *change) removeCreature(c topology.Change) {
 	rec, log := x.record(g), x.logOf(g)
 	inbox := x.e.channels[InboxOf(cr.id)]
 	if m := cr.current.msg; m != nil { // its turn is going to be thrown away
-		log.deadLetter(rec, deadLetter{Message: m.id, Reason: "creature_removed", Channel: m.channel, Seq: m.seq, reader: &cr.mb})
+		log.deadLetter(rec, letterOf(&cr.mb, m, "creature_removed"))
 	}
 	for _, s := range slices.Clone(cr.mb.sources) {
 		x.bury(g, rec, &cr.mb, s, "creature_removed")
 	}
 	cr.removed = true
+	x.e.silence(cr)
 	x.leaveLoad(cr, g)
 	x.forgetChannel(inbox, g)
 	delete(g.creatures, cr.id)

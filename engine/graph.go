@@ -30,9 +30,10 @@ type graph struct {
 	names      map[string]*creature
 	channels   map[ChannelID]*channel // inboxes included
 	readers    []*Reader
-	over       int           // mailboxes for which outside publishers wait
-	admitted   chan struct{} // closed when over falls to 0; nil when nobody waits
-	ended      bool          // the graph is gone: look up again where things are
+	letters    []DeadLetterRow // the last ones, where there is no store
+	over       int             // mailboxes for which outside publishers wait
+	admitted   chan struct{}   // closed when over falls to 0; nil when nobody waits
+	ended      bool            // the graph is gone: look up again where things are
 }
 
 // channel is a log that creatures of a graph read, or one creature's inbox.
@@ -132,10 +133,7 @@ func (g *graph) publish(ch *channel, m *message, w *waker, rec *Record) {
 		}
 		switch mb.offer(g, s, m) {
 		case refused:
-			g.deadLetter(rec, deadLetter{
-				Message: m.id, Reason: "overflow", Channel: m.channel, Seq: m.seq,
-				reader: mb, payload: m.payload, headers: m.headers,
-			})
+			g.deadLetter(rec, letterOf(mb, m, "overflow"))
 			continue
 		case droppedOld, taken, deferred:
 		}

@@ -301,6 +301,7 @@ func (w *waking) forgetInstance(ctx context.Context, c *creature) {
 func (w *waking) commit() {
 	var wake waker
 	for _, x := range w.changes {
+		x.resumeAsks()
 		for _, c := range x.creatures {
 			if g := c.home.lock(); g != nil {
 				c.wake(&wake)
@@ -386,4 +387,18 @@ func (e *Engine) Lineage(ctx context.Context, graphOrSession string) ([]SessionI
 		return nil, gone("session", graphOrSession)
 	}
 	return e.storage.Lineage(ctx, session)
+}
+
+// Verify checks a session, or a graph's session: the file itself, and that its
+// log has every event once and every channel in order. What is still in memory
+// is not looked at: it follows what is on disk.
+func (e *Engine) Verify(ctx context.Context, graphOrSession string) (VerifyReport, error) {
+	session, _, err := e.sessionOf(graphOrSession)
+	if err != nil {
+		return VerifyReport{}, err
+	}
+	if e.storage == nil {
+		return VerifyReport{}, gone("session", graphOrSession)
+	}
+	return e.storage.Verify(ctx, session)
 }

@@ -53,3 +53,9 @@ func (s *serialStorage) Lineage(ctx context.Context, session SessionID) ([]Sessi
 	defer s.mu.Unlock()
 	return s.Storage.Lineage(ctx, session)
 }
+
+func (s *serialStorage) Verify(ctx context.Context, session SessionID) (VerifyReport, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Storage.Verify(ctx, session)
+}

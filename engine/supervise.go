@@ -10,54 +10,6 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// deadLetter is a delivery that nobody is going to handle.
-type deadLetter struct {
-	Message  EventID    `json:"message,omitzero"`
-	Reason   string     `json:"reason"`
-	Creature CreatureID `json:"creature,omitempty"` // who should have got it, or who sent it
-	Reader   string     `json:"reader,omitempty"`
-	Channel  ChannelID  `json:"channel,omitempty"`
-	Seq      uint64     `json:"seq,omitempty"`
-	Alias    string     `json:"alias,omitempty"`
-	Attempts int        `json:"attempts,omitempty"`
-	Error    string     `json:"error,omitempty"`
-	LastLog  string     `json:"last_words,omitempty"`
-	Turn     EventID    `json:"-"`
-	sender   CreatureID
-
-	reader           *mailbox
-	payload, headers []byte
-}
-
-// deadLetter logs a delivery that nobody is going to handle. The event's
-// payload says why; the message itself is in the log, or, if it never got
-// there, in the event's headers and detail.
-func (g *graph) deadLetter(rec *Record, d deadLetter) {
-	if mb := d.reader; mb != nil {
-		if mb.creature != nil {
-			d.Creature = mb.creature.id
-			mb.creature.counters.DeadLetters++
-		} else {
-			d.Reader = mb.reader.name
-		}
-	}
-	g.engine.deadLetters.Add(1)
-	if rec == nil && !g.engine.observed(EventDeadLetter) {
-		return
-	}
-	detail := struct {
-		deadLetter
-		Payload []byte `json:"payload,omitempty"`
-	}{deadLetter: d}
-	if d.Message.IsZero() {
-		detail.Payload = d.payload
-	}
-	g.log(rec, Event{
-		Kind: EventDeadLetter, Creature: d.Creature, Channel: d.Channel, Seq: d.Seq, Turn: d.Turn,
-		Attempt: d.Attempts, Cause: d.Message, Headers: slices.Clone(d.headers), Payload: mustJSON(detail),
-	})
-}
-
 // failed deals with a turn that did not succeed: nothing of it remains but its
 // log lines. It returns with the critical section of the creature's graph
 // entered, or nil if the creature is gone.
@@ -103,15 +55,13 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 
 // giveUp makes a delivery a dead letter.
 func (w *worker) giveUp(g *graph, rec *Record, c *creature, d delivery, kind abi.Kind, err error, logs []logLine) {
-	letter := deadLetter{
-		Message: d.msg.id, Reason: abi.CodeOf(err).String(), Channel: d.msg.channel, Seq: d.msg.seq,
-		Attempts: c.attempt, Error: clip(err.Error()), reader: &c.mb, headers: d.msg.headers,
-	}
+	l := letterOf(&c.mb, d.msg, abi.CodeOf(err).String())
+	l.Attempts, l.Error = c.attempt, clip(err.Error())
 	if n := len(logs); n > 0 {
-		letter.LastLog = logs[n-1].text
+		l.LastWords = logs[n-1].text
 	}
-	g.deadLetter(rec, letter)
-	w.answerRequest(g, rec, c, d, answer{code: abi.CodeOf(err), text: letter.Error, from: c}, EventID{})
+	g.deadLetter(rec, l)
+	w.answerRequest(g, rec, c, d, answer{code: abi.CodeOf(err), text: l.Error, from: c}, EventID{})
 	c.attempt = 0
 	if kind == abi.KindStart {
 		c.started = true

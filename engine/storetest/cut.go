@@ -72,6 +72,7 @@ func testCut(t *testing.T, open Opener) {
 	t.Run("LiveRows", func(t *testing.T) { cutLiveRows(t, open) })
 	t.Run("First", func(t *testing.T) { cutFirst(t, open) })
 	t.Run("Lineage", func(t *testing.T) { cutLineage(t, open) })
+	t.Run("DeadLetters", func(t *testing.T) { cutDeadLetters(t, open) })
 	t.Run("References", func(t *testing.T) { cutReferences(t, open) })
 	t.Run("Queued", func(t *testing.T) {
 		b := newBench(t, open)
@@ -128,16 +129,16 @@ func cutLiveRows(t *testing.T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(engine.StoreSpec{})
 	rows := everyRow()
-	rows.Cursors = append(rows.Cursors, engine.CursorRow{Reader: "b", Channel: "c", Seq: 2, Until: 4}, engine.CursorRow{Reader: "reader:x", Channel: "i", Seq: 1})
-	rows.Producers = append(rows.Producers, engine.ProducerRow{Channel: "i", Producer: "p", Offset: 4})
+	rows.Cursors = append(rows.Cursors, engine.CursorRow{Reader: "b", Channel: "c", Seq: 2, Until: 4}, engine.CursorRow{Reader: "reader:x", Channel: inbox, Seq: 1})
+	rows.Producers = append(rows.Producers, engine.ProducerRow{Channel: inbox, Producer: "p", Offset: 4})
 	j.put(rows)
 	spec := func(g engine.GraphID) engine.StoreSpec {
 		return engine.StoreSpec{Graph: g, Born: 3, Meta: map[string]string{"side": string(g)}}
 	}
 	out := b.cut("split", []*journal{j},
-		engine.CutChild{StoreSpec: spec("left"), Parents: ids(j), Creatures: []engine.CreatureID{"a"}, Channels: []engine.ChannelID{"i"},
+		engine.CutChild{StoreSpec: spec("left"), Parents: ids(j), Creatures: []engine.CreatureID{"a"}, Channels: []engine.ChannelID{inbox},
 			First: func(engine.Origin) *engine.Record {
-				return &engine.Record{Creatures: rows.Creatures[:1], Cursors: rows.Cursors[:1], Meta: map[string]string{"first": "1"}}
+				return &engine.Record{Creatures: rows.Creatures[:1], Cursors: rows.Cursors[:1], Timers: rows.Timers[:2], Requests: rows.Requests[:1], Meta: map[string]string{"first": "1"}}
 			}},
 		engine.CutChild{StoreSpec: spec("right"), Parents: ids(j), Creatures: []engine.CreatureID{"b"}, Channels: []engine.ChannelID{"c"},
 			First: func(engine.Origin) *engine.Record { return &engine.Record{Heads: rows.Heads[:1]} }})
@@ -146,10 +147,13 @@ func cutLiveRows(t *testing.T, open Opener) {
 	wantState(t, left, "b", map[string][]byte{})
 	wantState(t, right, "b", map[string][]byte{"": []byte("v")})
 	wantState(t, right, "a", map[string][]byte{})
+	wantLetters(t, left, "", []engine.DeadLetterRow{rows.Letters[0], rows.Letters[2]})
+	wantLetters(t, right, "", rows.Letters[1:2])
 	wantLeft := savedOf(left, 3, engine.Record{
 		Creatures: rows.Creatures[:1],
-		Cursors:   []engine.CursorRow{rows.Cursors[0], {Reader: "reader:x", Channel: "i", Seq: 1}},
-		Producers: []engine.ProducerRow{{Channel: "i", Producer: "p", Offset: 4}},
+		Cursors:   []engine.CursorRow{rows.Cursors[0], {Reader: "reader:x", Channel: inbox, Seq: 1}},
+		Producers: []engine.ProducerRow{{Channel: inbox, Producer: "p", Offset: 4}},
+		Timers:    rows.Timers[:2], Requests: rows.Requests[:1],
 	}, map[string]string{"side": "left", "first": "1"})
 	wantRight := savedOf(right, 3, engine.Record{
 		Heads:     rows.Heads[:1],
@@ -164,11 +168,49 @@ func cutLiveRows(t *testing.T, open Opener) {
 	// A merge brings both together again.
 	left, right = b.reopen(wantLeft.Session), b.reopen(wantRight.Session)
 	merged := b.cut("merge", []*journal{left, right}, engine.CutChild{
-		StoreSpec: spec("both"), Parents: ids(left, right), Creatures: []engine.CreatureID{"a", "b"}, Channels: []engine.ChannelID{"c", "i"},
+		StoreSpec: spec("both"), Parents: ids(left, right), Creatures: []engine.CreatureID{"a", "b"}, Channels: []engine.ChannelID{"c", inbox},
 		First: func(engine.Origin) *engine.Record { return nil },
 	})[0]
 	wantState(t, merged, "a", map[string][]byte{"k": {0xff}, "empty": {}})
 	wantState(t, merged, "b", map[string][]byte{"": []byte("v")})
+	wantLetters(t, merged, "", rows.Letters)
+}
+
+// cutDeadLetters merges dead letters of stores that number origins differently.
+func cutDeadLetters(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	var parents []*journal
+	all := map[engine.EventID]engine.DeadLetterRow{}
+	for range 3 {
+		j := b.create(engine.StoreSpec{})
+		for _, other := range parents { // refer to the others' origins, each in its own order
+			j.put(engine.Record{Events: []engine.Event{{Kind: engine.EventLog, Cause: engine.EventID{Origin: other.Origin(), Seq: 1}}}})
+		}
+		for i := range 5 {
+			e := j.put(engine.Record{Events: []engine.Event{{Kind: engine.EventDeadLetter}}})[0]
+			row := engine.DeadLetterRow{ID: e.ID, Time: e.Time, Creature: "a", Message: e.ID, Payload: []byte{byte(i)}}
+			if len(parents) > 0 {
+				row.Message = engine.EventID{Origin: parents[0].Origin(), Seq: uint64(i + 1)}
+			}
+			j.put(engine.Record{Letters: []engine.DeadLetterRow{row}})
+			all[e.ID] = row
+		}
+		parents = append(parents, j)
+	}
+	merged := b.cut("merge", parents, engine.CutChild{StoreSpec: engine.StoreSpec{Graph: "m"}, Parents: ids(parents...), Creatures: []engine.CreatureID{"a"}})[0]
+	rows, err := merged.DeadLetters(t.Context(), "a", engine.EventID{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[engine.EventID]engine.DeadLetterRow{}
+	last := map[engine.Origin]uint64{}
+	for _, row := range rows {
+		if row.ID.Seq <= last[row.ID.Origin] {
+			t.Errorf("%s follows number %d", row.ID, last[row.ID.Origin])
+		}
+		got[row.ID], last[row.ID.Origin] = row, row.ID.Seq
+	}
+	equal(t, "dead letters of the merged store", got, all)
 }
 
 func cutFirst(t *testing.T, open Opener) {

@@ -21,7 +21,14 @@ func messageRanges(t *testing.T, open Opener) {
 		j.messages("other", i, 1)
 		j.put(engine.Record{Events: []engine.Event{{Kind: engine.EventDeadLetter, Channel: "c", Seq: uint64(i)}}})
 	}
-	inbox := j.put(engine.Record{Events: []engine.Event{{Kind: engine.EventDirectMessage, Channel: "inbox", Seq: 1, Headers: []byte{}}}})
+	var inbox []engine.Event // of every kind that is delivered
+	for _, k := range engine.EventKinds() {
+		seq := uint64(len(inbox) + 1)
+		e := j.put(engine.Record{Events: []engine.Event{{Kind: k, Channel: "inbox", Seq: seq, Headers: []byte{}}}})
+		if k.IsMessage() {
+			inbox = append(inbox, e...)
+		}
+	}
 	for _, c := range []struct {
 		channel      engine.ChannelID
 		after, until uint64

@@ -40,12 +40,17 @@ type rows struct {
 	heads     map[string]engine.HeadRow
 	producers map[string]engine.ProducerRow
 	edges     map[string]engine.EdgeRow
+	timers    map[string]engine.TimerRow
+	requests  map[engine.EventID]engine.RequestRow
+	letters   map[engine.EventID]engine.DeadLetterRow
+	lastTime  int64
 }
 
 func newRows() *rows {
 	return &rows{
 		cursors: map[string]engine.CursorRow{}, state: map[string]engine.StateRow{}, heads: map[string]engine.HeadRow{},
 		producers: map[string]engine.ProducerRow{}, edges: map[string]engine.EdgeRow{},
+		timers: map[string]engine.TimerRow{}, requests: map[engine.EventID]engine.RequestRow{}, letters: map[engine.EventID]engine.DeadLetterRow{},
 	}
 }
 
@@ -88,7 +93,8 @@ func (p *program) append(t *rapid.T) {
 			})
 		}
 		c, ch, n := anyCreature.Draw(t, "creature"), anyChannel.Draw(t, "channel"), rapid.Uint64().Draw(t, "number")
-		switch rapid.IntRange(0, 4).Draw(t, "row") {
+		id := engine.EventID{Origin: p.store.Origin(), Seq: 1 + n%max(p.last, 1)} // few ids, so that some are used again
+		switch rapid.IntRange(0, 7).Draw(t, "row") {
 		case 0:
 			r.Cursors = append(r.Cursors, engine.CursorRow{Reader: engine.ReaderID(c), Channel: ch, Seq: n})
 		case 1:
@@ -99,6 +105,12 @@ func (p *program) append(t *rapid.T) {
 			r.Producers = append(r.Producers, engine.ProducerRow{Channel: ch, Producer: string(c), Offset: n})
 		case 4:
 			r.Edges = append(r.Edges, engine.EdgeRow{Creature: c, Channel: ch, Direction: engine.Send, Order: n})
+		case 5:
+			r.Timers = append(r.Timers, engine.TimerRow{Creature: c, Name: string(ch), Due: int64(n >> 1), Payload: anyBytes.Draw(t, "payload")})
+		case 6:
+			r.Requests = append(r.Requests, engine.RequestRow{ID: id, Creature: c, Tag: int64(n)})
+		case 7:
+			r.Letters = append(r.Letters, engine.DeadLetterRow{ID: id, Creature: c, Message: id, Kind: anyKind.Draw(t, "kind"), Channel: ch, Seq: n})
 		}
 		p.want.apply(r)
 		p.store.Append(r)
@@ -107,10 +119,19 @@ func (p *program) append(t *rapid.T) {
 
 func (p *program) drop(t *rapid.T) {
 	r := &engine.Record{}
-	if rapid.Bool().Draw(t, "of a creature") {
-		r.Drop.Creatures = []engine.CreatureID{anyCreature.Draw(t, "creature")}
-	} else {
-		r.Drop.Channels = []engine.ChannelID{anyChannel.Draw(t, "channel")}
+	creature, channel := anyCreature.Draw(t, "creature"), anyChannel.Draw(t, "channel")
+	id := engine.EventID{Origin: p.store.Origin(), Seq: rapid.Uint64Range(1, p.last+1).Draw(t, "id")}
+	switch rapid.IntRange(0, 4).Draw(t, "what") {
+	case 0:
+		r.Drop.Creatures = []engine.CreatureID{creature}
+	case 1:
+		r.Drop.Channels = []engine.ChannelID{channel}
+	case 2:
+		r.Drop.Timers = []engine.TimerRow{{Creature: creature, Name: string(channel)}}
+	case 3:
+		r.Drop.Requests = append(slices.Collect(maps.Keys(p.want.requests)), id)
+	case 4:
+		r.Drop.Letters = append(slices.Collect(maps.Keys(p.want.letters)), id)
 	}
 	p.want.apply(r)
 	p.store.Append(r)
@@ -130,6 +151,9 @@ func (p *program) reopen(*rapid.T) {
 	p.compare("heads", sorted(graphs[0].Heads), sorted(slices.Collect(maps.Values(p.want.heads))))
 	p.compare("producers", sorted(graphs[0].Producers), sorted(slices.Collect(maps.Values(p.want.producers))))
 	p.compare("edges", sorted(graphs[0].Edges), sorted(slices.Collect(maps.Values(p.want.edges))))
+	p.compare("timers", sorted(graphs[0].Timers), sorted(slices.Collect(maps.Values(p.want.timers))))
+	p.compare("requests", sorted(graphs[0].Requests), sorted(slices.Collect(maps.Values(p.want.requests))))
+	p.compare("the last time", graphs[0].LastTime, p.want.lastTime)
 	p.must(p.storage.Open(context.Background(), session))
 	p.read(p.t)
 }
@@ -143,7 +167,8 @@ func (p *program) cut(*rapid.T) {
 		First: func(engine.Origin) *engine.Record {
 			return &engine.Record{
 				Heads: slices.Collect(maps.Values(want.heads)), Edges: slices.Collect(maps.Values(want.edges)),
-				Cursors: slices.Collect(maps.Values(want.cursors)),
+				Cursors: slices.Collect(maps.Values(want.cursors)), Timers: slices.Collect(maps.Values(want.timers)),
+				Requests: slices.Collect(maps.Values(want.requests)),
 			}
 		},
 	}}})
@@ -155,6 +180,9 @@ func (p *program) read(*rapid.T) {
 	events, err := p.store.History(context.Background(), engine.HistoryQuery{Limit: 1 << 20})
 	p.check(err)
 	p.compare("events", events, p.want.events)
+	letters, err := p.store.DeadLetters(context.Background(), "", engine.EventID{}, 1<<20)
+	p.check(err)
+	p.compare("dead letters", sorted(letters), sorted(slices.Collect(maps.Values(p.want.letters))))
 	for _, c := range []engine.CreatureID{"a", "b", "c"} {
 		want := map[string][]byte{}
 		for _, row := range p.want.state {
@@ -183,17 +211,10 @@ func sorted[R any](list []R) []R {
 
 func (w *rows) apply(r *engine.Record) {
 	w.events = append(w.events, r.Events...)
-	for _, c := range r.Drop.Creatures {
-		maps.DeleteFunc(w.cursors, func(_ string, row engine.CursorRow) bool { return row.Reader == engine.ReaderID(c) })
-		maps.DeleteFunc(w.state, func(_ string, row engine.StateRow) bool { return row.Creature == c })
-		maps.DeleteFunc(w.edges, func(_ string, row engine.EdgeRow) bool { return row.Creature == c })
+	for _, e := range r.Events {
+		w.lastTime = max(w.lastTime, e.Time)
 	}
-	for _, c := range r.Drop.Channels {
-		maps.DeleteFunc(w.cursors, func(_ string, row engine.CursorRow) bool { return row.Channel == c })
-		maps.DeleteFunc(w.edges, func(_ string, row engine.EdgeRow) bool { return row.Channel == c })
-		maps.DeleteFunc(w.producers, func(_ string, row engine.ProducerRow) bool { return row.Channel == c })
-		delete(w.heads, string(c))
-	}
+	w.drop(&r.Drop)
 	for _, row := range r.Cursors {
 		w.cursors[fmt.Sprint(row.Reader, " ", row.Channel, " ", row.Until)] = row
 	}
@@ -211,5 +232,39 @@ func (w *rows) apply(r *engine.Record) {
 	}
 	for _, row := range r.Edges {
 		w.edges[string(row.Creature)+" "+string(row.Channel)] = row
+	}
+	for _, row := range r.Timers {
+		w.timers[string(row.Creature)+" "+row.Name] = row
+	}
+	for _, row := range r.Requests {
+		w.requests[row.ID] = row
+	}
+	for _, row := range r.Letters {
+		w.letters[row.ID] = row
+	}
+}
+
+func (w *rows) drop(d *engine.Drop) {
+	for _, c := range d.Creatures {
+		maps.DeleteFunc(w.cursors, func(_ string, row engine.CursorRow) bool { return row.Reader == engine.ReaderID(c) })
+		maps.DeleteFunc(w.state, func(_ string, row engine.StateRow) bool { return row.Creature == c })
+		maps.DeleteFunc(w.edges, func(_ string, row engine.EdgeRow) bool { return row.Creature == c })
+		maps.DeleteFunc(w.timers, func(_ string, row engine.TimerRow) bool { return row.Creature == c })
+		maps.DeleteFunc(w.requests, func(_ engine.EventID, row engine.RequestRow) bool { return row.Creature == c })
+	}
+	for _, c := range d.Channels {
+		maps.DeleteFunc(w.cursors, func(_ string, row engine.CursorRow) bool { return row.Channel == c })
+		maps.DeleteFunc(w.edges, func(_ string, row engine.EdgeRow) bool { return row.Channel == c })
+		maps.DeleteFunc(w.producers, func(_ string, row engine.ProducerRow) bool { return row.Channel == c })
+		delete(w.heads, string(c))
+	}
+	for _, row := range d.Timers {
+		delete(w.timers, string(row.Creature)+" "+row.Name)
+	}
+	for _, id := range d.Requests {
+		delete(w.requests, id)
+	}
+	for _, id := range d.Letters {
+		delete(w.letters, id)
 	}
 }

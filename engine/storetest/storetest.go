@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T, dir string) engine.Storage) {
 		{"Sessions", testSessions},
 		{"Cut", testCut},
 		{"CutFails", testCutFails},
+		{"Verify", testVerify},
 		{"Waiting", testWaiting},
 		{"Model", testModel},
 	} {
@@ -204,6 +205,7 @@ func difference(got, want any) string {
 var lists = cmp.Options{
 	equateEmpty[engine.Event](), equateEmpty[engine.CreatureRow](), equateEmpty[engine.ChannelRow](), equateEmpty[engine.HeadRow](),
 	equateEmpty[engine.EdgeRow](), equateEmpty[engine.CursorRow](), equateEmpty[engine.ProducerRow](), equateEmpty[engine.SessionID](),
+	equateEmpty[engine.TimerRow](), equateEmpty[engine.RequestRow](), equateEmpty[engine.DeadLetterRow](), equateEmpty[string](),
 }
 
 func equateEmpty[T any]() cmp.Option {

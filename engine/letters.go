@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// letter is a delivery that nobody is going to handle.
+type letter struct {
+	DeadLetterRow
+	reader string  // of an outside reader's mailbox
+	turn   EventID // that sent what reached nobody
+}
+
+// letterOf is the dead letter of a message for a reader.
+func letterOf(mb *mailbox, m *message, reason string) letter {
+	ev := m.event("")
+	l := letterOfEvent(mb, &ev, reason)
+	// What is pooled is used again; a dead letter stays.
+	l.Payload, l.Headers = slices.Clone(m.payload), slices.Clone(m.headers)
+	return l
+}
+
+// letterOfEvent is the dead letter of a logged message for a reader.
+func letterOfEvent(mb *mailbox, ev *Event, reason string) letter {
+	l := letter{DeadLetterRow: DeadLetterRow{
+		Message: ev.ID, Kind: ev.Kind, Channel: ev.Channel, Seq: ev.Seq, Sender: ev.Creature,
+		Reason: reason, Headers: ev.Headers, Payload: ev.Payload,
+	}}
+	if mb.creature != nil {
+		l.Creature = mb.creature.id
+		mb.creature.counters.DeadLetters++
+	} else {
+		l.reader = mb.reader.name
+	}
+	return l
+}
+
+// letterDetail is the payload of a dead_letter event.
+type letterDetail struct {
+	Message   EventID    `json:"message,omitzero"`
+	Reason    string     `json:"reason"`
+	Creature  CreatureID `json:"creature,omitempty"` // who should have got it, or who sent it
+	Reader    string     `json:"reader,omitempty"`
+	Channel   ChannelID  `json:"channel,omitempty"`
+	Seq       uint64     `json:"seq,omitempty"`
+	Alias     string     `json:"alias,omitempty"`
+	Attempts  int        `json:"attempts,omitempty"`
+	Error     string     `json:"error,omitempty"`
+	LastWords string     `json:"last_words,omitempty"`
+}
+
+// maxLetters is how many dead letters a graph without a store keeps; older
+// ones go.
+const maxLetters = 1000
+
+// deadLetter logs a delivery that nobody is going to handle, and keeps it to be
+// delivered again. The caller holds mu.
+func (g *graph) deadLetter(rec *Record, l letter) {
+	g.engine.deadLetters.Add(1)
+	l.ID, l.Time = g.nextID(), g.tick()
+	if rec != nil || g.engine.observed(EventDeadLetter) {
+		g.log(rec, Event{
+			ID: l.ID, Time: l.Time, Kind: EventDeadLetter, Creature: l.Creature, Turn: l.turn,
+			Attempt: l.Attempts, Channel: l.Channel, Seq: l.Seq, Cause: l.Message,
+			Payload: mustJSON(letterDetail{
+				Message: l.Message, Reason: l.Reason, Creature: l.Creature, Reader: l.reader, Channel: l.Channel,
+				Seq: l.Seq, Alias: l.Alias, Attempts: l.Attempts, Error: l.Error, LastWords: l.LastWords,
+			}),
+		})
+	}
+	switch {
+	case l.Creature == "":
+		return // an outside reader's: nobody to deliver it to
+	case rec != nil:
+		rec.Letters = append(rec.Letters, l.DeadLetterRow)
+	default:
+		if len(g.letters) >= maxLetters {
+			g.letters = slices.Delete(g.letters, 0, 1)
+		}
+		g.letters = append(g.letters, l.DeadLetterRow)
+	}
+}
+
+// DeadLetters returns the dead letters of a graph in the order in which they
+// became such, or those of one creature if one is given: at most limit (0:
+// 1,000), after the one of the given id. A graph without a store keeps the last
+// 1,000.
+func (e *Engine) DeadLetters(ctx context.Context, graph GraphID, creature CreatureID, after EventID, limit int) ([]DeadLetterRow, error) {
+	e.mu.RLock()
+	now, ok := e.topo.Current(graph)
+	g := e.graphs[now]
+	e.mu.RUnlock()
+	if !ok {
+		return nil, gone("graph", string(graph))
+	}
+	g.mu.Lock()
+	store, letters := g.store, slices.Clone(g.letters)
+	g.mu.Unlock()
+	if limit <= 0 {
+		limit = 1000
+	}
+	if store != nil {
+		return store.DeadLetters(ctx, creature, after, limit)
+	}
+	if i := slices.IndexFunc(letters, func(l DeadLetterRow) bool { return l.ID == after }); i >= 0 {
+		letters = letters[i+1:]
+	}
+	letters = slices.DeleteFunc(letters, func(l DeadLetterRow) bool { return creature != "" && l.Creature != creature })
+	return letters[:min(limit, len(letters))], nil
+}
+
+// Redeliver delivers a dead letter again: through the inbox of its creature,
+// or, if it was a send that no edge led anywhere for, through the channel that
+// the sender calls by that alias now. The letter is the id of the dead letter
+// or of its message, which must be unique in the graph. It is gone from the
+// dead letters then; if it fails again, a new one is made.
+func (e *Engine) Redeliver(ctx context.Context, graph GraphID, letter EventID) (Sent, error) {
+	row, err := e.findLetter(ctx, graph, letter)
+	if err != nil {
+		return Sent{}, err
+	}
+	e.mu.RLock()
+	c := e.creatures[row.Creature]
+	e.mu.RUnlock()
+	if c == nil {
+		err := gone("creature", string(row.Creature))
+		err.Op, err.Remedy = "redeliver", "its creature was removed; send the payload to another"
+		return Sent{}, err
+	}
+	wall := e.wallClock()
+	g := c.home.lock()
+	if g == nil {
+		return Sent{}, gone("creature", string(row.Creature))
+	}
+	g.wall = wall
+	var w waker
+	sent, err := e.redeliver(g, &w, c, row)
+	g.mu.Unlock()
+	w.flush(e.queue)
+	return sent, err
+}
+
+// redeliver carries Redeliver out. The caller holds mu.
+func (e *Engine) redeliver(g *graph, w *waker, c *creature, row DeadLetterRow) (Sent, error) {
+	ch, kind, sender := g.channels[InboxOf(c.id)], kindOf(row.Kind), row.Sender
+	if row.Alias != "" {
+		if ch = c.wiring.Load().byAlias[row.Alias]; ch == nil {
+			return Sent{}, &abi.Error{
+				Code: abi.NotConnected, Op: "redeliver", Message: c.name + " still has no send alias " + row.Alias,
+				Remedy: "connect it first", IDs: map[string]string{"creature": string(c.id)},
+			}
+		}
+		kind, sender = abi.KindMessage, c.id
+	}
+	if kind == abi.KindRequest {
+		kind = abi.KindMessage // nobody waits for the answer any more
+	}
+	rec := g.newRecord()
+	m := newMessage(slices.Clone(row.Payload), slices.Clone(row.Headers))
+	m.kind, m.sender = kind, sender
+	if s := g.creatures[sender]; s != nil {
+		m.senderName = s.name
+	}
+	g.sequence(ch, m)
+	sent := Sent{Message: m.id, Seq: m.seq}
+	g.logMessage(rec, ch, m, EventID{}, row.Message)
+	g.publish(ch, m, w, rec)
+	m.release()
+	if rec != nil {
+		rec.Drop.Letters = append(rec.Drop.Letters, row.ID)
+	}
+	g.letters = slices.DeleteFunc(g.letters, func(l DeadLetterRow) bool { return l.ID == row.ID })
+	g.append(rec)
+	return sent, nil
+}
+
+// findLetter finds a dead letter by its own id or by that of its message.
+func (e *Engine) findLetter(ctx context.Context, graph GraphID, id EventID) (DeadLetterRow, error) {
+	var found []DeadLetterRow
+	for after := (EventID{}); ; {
+		page, err := e.DeadLetters(ctx, graph, "", after, 0)
+		if err != nil {
+			return DeadLetterRow{}, err
+		}
+		for _, l := range page {
+			if l.ID == id {
+				return l, nil
+			}
+			if l.Message == id {
+				found = append(found, l)
+			}
+		}
+		if len(page) == 0 {
+			break
+		}
+		after = page[len(page)-1].ID
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		err := gone("dead letter", id.String())
+		err.Remedy = "dead_letters lists them"
+		return DeadLetterRow{}, err
+	}
+	return DeadLetterRow{}, &abi.Error{
+		Code: abi.Ambiguous, Op: "redeliver", Message: "several creatures have a dead letter of message " + id.String(),
+		Remedy: "name the dead letter by its own id", IDs: map[string]string{"message": id.String()},
+	}
+}

@@ -1,0 +1,117 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+func testVerify(t *testing.T, open Opener) {
+	t.Run("Sound", func(t *testing.T) { verifySound(t, open) })
+	t.Run("Findings", func(t *testing.T) { verifyFindings(t, open) })
+	t.Run("Unknown", func(t *testing.T) {
+		_, err := newBench(t, open).storage.Verify(t.Context(), "nowhere")
+		wantCode(t, "Verify of an unknown session", err, abi.NotFound)
+	})
+}
+
+func (b *bench) wantReport(session engine.SessionID, want engine.VerifyReport) {
+	b.t.Helper()
+	want.Session = session
+	got, err := b.storage.Verify(b.t.Context(), session)
+	if err != nil {
+		b.t.Fatalf("Verify: %v", err)
+	}
+	equal(b.t, "Verify", got, want)
+}
+
+// community is a record with a creature, its inbox and a channel.
+func community() engine.Record {
+	return engine.Record{
+		Creatures: []engine.CreatureRow{{ID: "a", Name: "ann"}},
+		Channels:  []engine.ChannelRow{{ID: "c", Name: "leads"}, {ID: inbox, Inbox: "a"}},
+		Edges:     []engine.EdgeRow{{Creature: "a", Channel: "c", Direction: engine.Listen}},
+		Cursors:   []engine.CursorRow{{Reader: "a", Channel: "c"}, {Reader: "a", Channel: inbox}, {Reader: "reader:x", Channel: "c"}},
+		State:     []engine.StateRow{{Creature: "a", Key: "k"}},
+		Timers:    []engine.TimerRow{{Creature: "a", Name: "t"}},
+		Requests:  []engine.RequestRow{{ID: engine.EventID{Origin: engine.Origin{1}, Seq: 1}, Creature: "a"}},
+	}
+}
+
+// verifySound checks a session that is open, one that a cut has ended, its
+// children, and all of them in a new process.
+func verifySound(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	j := b.create(engine.StoreSpec{})
+	j.put(community())
+	j.messages("c", 1, 5_000)
+	j.put(engine.Record{
+		Cursors: []engine.CursorRow{{Reader: "a", Channel: "c", Seq: 5_000}, {Reader: "a", Channel: "c", Seq: 7, Until: 5_000}},
+		// Of creatures that are gone, which a dead letter may be.
+		Letters: []engine.DeadLetterRow{letter("gone", 1)},
+	})
+	first := j.Info().Session
+	b.wantReport(first, engine.VerifyReport{Events: 5_000})
+	j.shut()
+	j = b.reopen(first)
+	j.messages("c", 5_001, 10)
+	left, right := b.split(j)
+	merged := b.merge(left, right)
+	check := func() {
+		t.Helper()
+		b.wantReport(first, engine.VerifyReport{Events: 5_010})
+		b.wantReport(left.Info().Session, engine.VerifyReport{Events: 5_011})
+		b.wantReport(merged.Info().Session, engine.VerifyReport{Events: 5_012})
+	}
+	check()
+	merged.shut()
+	b.restart()
+	check()
+}
+
+// verifyFindings appends what an engine never would.
+func verifyFindings(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	j := b.create(engine.StoreSpec{})
+	o := j.Origin()
+	id := func(seq uint64) string { return engine.EventID{Origin: o, Seq: seq}.String() }
+	j.put(community())
+	j.messages("c", 1, 3)
+	j.last += 4 // 4 to 7 are missing
+	j.messages("c", 5, 1)
+	j.last++
+	early := message("c", 6)
+	early.Time = 5
+	j.put(engine.Record{Events: []engine.Event{early, message("c", 6)}}) // 10, 11
+	j.messages("c", 9, 1)
+	j.put(engine.Record{
+		Heads:    []engine.HeadRow{{Channel: "c", Seq: 11}, {Channel: inbox, Seq: 2}},
+		Cursors:  []engine.CursorRow{{Reader: "a", Channel: "c", Seq: 12}, {Reader: "a", Channel: "c", Seq: 1, Until: 13}, {Reader: "ghost", Channel: inbox}, {Reader: "reader:x", Channel: "void"}},
+		Edges:    []engine.EdgeRow{{Creature: "ghost", Channel: "c", Direction: engine.Send}, {Creature: "a", Channel: "void", Direction: engine.Send}},
+		State:    []engine.StateRow{{Creature: "ghost", Key: "k"}},
+		Timers:   []engine.TimerRow{{Creature: "ghost", Name: "t"}},
+		Requests: []engine.RequestRow{{ID: engine.EventID{Origin: o, Seq: 1}, Creature: "ghost"}},
+	})
+	report, err := b.storage.Verify(t.Context(), j.Info().Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damage := report.Damage
+	report.Damage = nil
+	equal(t, "Verify", report, engine.VerifyReport{
+		Session: j.Info().Session, Events: 7,
+		Missing: []string{
+			id(4) + " to " + id(7), id(9),
+			"channel c number 4", "channel c number 7 to 8", "channel c number 10 to 11", fmt.Sprintf("channel %s number 1 to 2", inbox),
+		},
+		Duplicate:  []string{"channel c number 6: " + id(10) + " and " + id(11)},
+		OutOfOrder: []string{"channel c number 6: " + id(10) + " is not later than " + id(8) + ", number 5"},
+	})
+	// Two cursors beyond the head, and eight rows whose creature or channel is
+	// unknown: a cursor and an edge of each kind, a state, a timer, a request.
+	if len(damage) != 9 {
+		t.Errorf("damage: %q", damage)
+	}
+}
