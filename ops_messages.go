@@ -94,5 +94,5 @@ func waitIdle(ctx context.Context, s *session, a *WaitIdleArgs) (*WaitIdleResult
 	if err != nil && abi.CodeOf(err) != abi.Deadline {
 		return nil, err
 	}
-	return &WaitIdleResult{Idle: err == nil, DeadLetters: s.t.DeadLetters()}, nil
+	return &WaitIdleResult{Idle: err == nil, DeadLetters: s.t.DeadLetterCount()}, nil
 }

@@ -85,9 +85,15 @@ type eventLine struct {
 	Event        EventRecord `json:"event"`
 }
 
+// maxBuffer bounds what a subscription may hold: some hundred megabytes.
+const maxBuffer = 1 << 20
+
 func subscribe(ctx context.Context, s *session, a *SubscribeArgs) (*SubscriptionResult, error) {
 	if s.out == nil {
 		return nil, &abi.Error{Code: abi.Unsupported, Op: "subscribe", Message: "there is no connection to send events on", Remedy: "use Subscribe, or Serve"}
+	}
+	if a.Buffer > maxBuffer {
+		return nil, invalid("subscribe", fmt.Sprintf("the field \"buffer\" is more than %d", maxBuffer), "ask for less, and catch up with history")
 	}
 	f, err := s.filter(a)
 	if err != nil {

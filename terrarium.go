@@ -21,6 +21,8 @@ package terrarium
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -225,7 +227,7 @@ func LoadModule(_ context.Context, name string) ([]byte, error) {
 	if short, ok := strings.CutPrefix(name, BuiltinPrefix); ok {
 		return plugins.Get(short)
 	}
-	b, err := os.ReadFile(name)
+	b, err := readModule(name)
 	if err == nil {
 		return b, nil
 	}
@@ -234,4 +236,22 @@ func LoadModule(_ context.Context, name string) ([]byte, error) {
 		Code: abi.NotFound, Message: "the module cannot be read", Remedy: remedy,
 		IDs: map[string]string{"path": name}, Err: err,
 	}
+}
+
+// readModule reads a file, but not one without an end, such as a device. Of one
+// that is too large it reads enough for the host to find that out.
+func readModule(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, abi.MaxModuleBytes+1))
 }

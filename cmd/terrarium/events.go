@@ -129,7 +129,8 @@ func (f *eventFlags) print(out *bufio.Writer, names *names, ev *engine.Event) er
 	if ev.Seq > 0 {
 		where += fmt.Sprintf("#%d", ev.Seq)
 	}
-	_, err := fmt.Fprintf(out, "%-30s  %-17s  %-14s  %-16s  %s\n", r.TS, r.Kind, names.ofCreature(ev.Creature), where, payload)
+	line := fmt.Sprintf("%-30s  %-17s  %-14s  %-16s  %s", r.TS, r.Kind, names.ofCreature(ev.Creature), where, payload)
+	_, err := fmt.Fprintln(out, strings.TrimRight(printable(line), " "))
 	return err
 }
 

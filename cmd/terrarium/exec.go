@@ -39,30 +39,46 @@ func (f *engineFlags) add(cmd *cobra.Command) {
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "tell more on standard error")
 }
 
-// open starts an engine.
-func (f *engineFlags) open(cmd *cobra.Command, s streams) (*terrarium.Terrarium, error) {
+// engineOptions are the flags in the words of the library.
+func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Options, error) {
 	o := terrarium.Options{
 		Dir: f.session, Scratch: f.session == "", CacheDir: f.cache, Workers: f.workers,
 		FreshInstances: f.fresh, Log: verbosity(s.err, f.verbose),
 	}
+	if f.workers < 0 {
+		return o, usage("--workers %d: use a number of turns, or 0 for one per processor", f.workers)
+	}
 	if cmd.Flags().Changed("seed") {
 		o.Seed = &f.seed
 	}
-	if f.durability != "" {
-		d, ok := engine.ParseDurability(f.durability)
-		if !ok {
-			return nil, usage("--durability %s: use none, normal or full", f.durability)
+	if f.durability == "" {
+		return o, nil
+	}
+	d, ok := engine.ParseDurability(f.durability)
+	if !ok {
+		return o, usage("--durability %s: use none, normal or full", f.durability)
+	}
+	if d == engine.Volatile {
+		if f.session != "" {
+			return o, usage("--durability none keeps nothing: leave --session out")
 		}
-		if d == engine.Volatile {
-			if f.session != "" {
-				return nil, usage("--durability none keeps nothing: leave --session out")
-			}
-			o.Scratch = false
-		}
-		o.Durability = d
+		o.Scratch = false
+	}
+	o.Durability = d
+	return o, nil
+}
+
+// open starts an engine.
+func (f *engineFlags) open(cmd *cobra.Command, s streams) (*terrarium.Terrarium, error) {
+	o, err := f.engineOptions(cmd, s)
+	if err != nil {
+		return nil, err
 	}
 	t, err := terrarium.New(cmd.Context(), o)
-	if err != nil {
+	switch {
+	case err != nil && f.session == "":
+		return nil, failWith(exitFailed, err)
+	case err != nil:
 		return nil, sessionExit(err)
 	}
 	return t, nil

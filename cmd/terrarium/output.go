@@ -21,8 +21,9 @@ type printer struct {
 	x       *running
 	readers []*outputReader
 
-	mu  sync.Mutex // guards out and what is written of every reader
-	out *bufio.Writer
+	mu      sync.Mutex // guards the rest, and what is written of every reader
+	out     *bufio.Writer
+	flushed time.Time
 }
 
 // outputReader is one --output.
@@ -104,6 +105,7 @@ func (p *printer) flush() error {
 	for _, r := range p.readers {
 		r.reader.Ack(r.written)
 	}
+	p.flushed = time.Now()
 	return nil
 }
 
@@ -125,8 +127,11 @@ type record struct {
 	Payload terrarium.Payload `json:"payload"`
 }
 
-// flushBytes is how much is held back while more is waiting to be printed.
-const flushBytes = 32 << 10
+// What is held back, and for how long, while more is waiting to be printed.
+const (
+	flushBytes = 32 << 10
+	flushAfter = 100 * time.Millisecond
+)
 
 func (p *printer) write(r *outputReader, in engine.Incoming) error {
 	p.mu.Lock()
@@ -141,7 +146,7 @@ func (p *printer) write(r *outputReader, in engine.Incoming) error {
 		return outputError(err)
 	}
 	r.written = in.Seq
-	if r.reader.Pending() == 0 || p.out.Buffered() >= flushBytes {
+	if r.reader.Pending() == 0 || p.out.Buffered() >= flushBytes || time.Since(p.flushed) > flushAfter {
 		return p.flush()
 	}
 	return nil

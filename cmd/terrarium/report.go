@@ -140,7 +140,7 @@ func (r *reporter) event(ev *engine.Event) {
 
 func (r *reporter) say(format string, args ...any) {
 	r.endLine()
-	fmt.Fprintf(r.w, format+"\n", args...)
+	fmt.Fprintln(r.w, printable(fmt.Sprintf(format, args...)))
 }
 
 func (r *reporter) endLine() {
@@ -177,7 +177,7 @@ func (r *reporter) counts() string {
 	for _, out := range r.x.printer.readers {
 		parts = append(parts, fmt.Sprintf("%s printed from %s", humanize.Comma(out.printed.Load()), out.channel))
 	}
-	if n := r.x.t.DeadLetters(); n > 0 {
+	if n := r.x.t.DeadLetterCount(); n > 0 {
 		parts = append(parts, count(n, "dead letter"))
 	}
 	if len(parts) == 0 {

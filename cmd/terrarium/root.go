@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -82,16 +85,38 @@ func run(ctx context.Context, args []string, s streams) int {
 	return e.code
 }
 
+// printable is a text of unknown origin, such as a creature's log line, without
+// what a terminal would obey rather than show.
+func printable(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case r == utf8.RuneError:
+			_, size := utf8.DecodeRuneInString(s[i:])
+			if size == 1 {
+				fmt.Fprintf(&b, "\\x%02x", s[i])
+				continue
+			}
+			b.WriteRune(r)
+		case unicode.IsControl(r) && r != '\n' && r != '\t':
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
 // showError prints an error with its ids and its remedy on lines of their own.
 func showError(w io.Writer, err error) {
 	r := terrarium.NewErrorRecord(err)
-	fmt.Fprintln(w, "Error:", r.Message)
+	fmt.Fprintln(w, "Error:", printable(r.Message))
 	var e *abi.Error
 	if errors.As(err, &e) && len(e.IDs) > 0 {
-		fmt.Fprintln(w, " ", strings.Join(e.IDList(), ", "))
+		fmt.Fprintln(w, " ", printable(strings.Join(e.IDList(), ", ")))
 	}
 	if r.Remedy != "" {
-		fmt.Fprintln(w, "  Remedy:", r.Remedy)
+		fmt.Fprintln(w, "  Remedy:", printable(r.Remedy))
 	}
 }
 

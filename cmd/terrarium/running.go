@@ -51,7 +51,7 @@ func (x *running) do(ctx context.Context, d *engine.Deployment) error {
 		return nil
 	}
 	x.report.summary("Done")
-	if n := x.t.DeadLetters(); n > 0 {
+	if n := x.t.DeadLetterCount(); n > 0 {
 		return failWith(exitDeadLetters, fmt.Errorf("%s became dead letters%s", deliveries(n), x.whereToLook()))
 	}
 	return nil

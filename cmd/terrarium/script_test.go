@@ -167,3 +167,18 @@ func golden(t *testing.T, path string, got []byte) {
 
 // isRoot says that permissions do not hold this process back.
 func isRoot() bool { return syscall.Geteuid() == 0 }
+
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain, tab\t, é and 日本":  "plain, tab\t, é and 日本",
+		"\x1b[2J\a":               `\x1b[2J\a`,
+		"\r over":                 `\r over`,
+		"\u009b31m":               `\u009b31m`,
+		"not \xff UTF-8":          `not \xff UTF-8`,
+		"replaced \ufffd already": "replaced \ufffd already",
+	} {
+		if got := printable(in); got != want {
+			t.Errorf("%q is shown as %q, want %q", in, got, want)
+		}
+	}
+}

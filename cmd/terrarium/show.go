@@ -124,13 +124,13 @@ func (shown *shownSession) text() string {
 		if c.Root {
 			state += ", root"
 		}
-		t.AppendRow(table.Row{c.Name, c.ID, c.Module, state, humanize.Comma(int64(c.Pending))})
+		t.AppendRow(table.Row{printable(c.Name), c.ID, printable(c.Module), state, humanize.Comma(int64(c.Pending))})
 	}
 	fmt.Fprintf(&b, "%s\n\n", t.Render())
 	t = newTable()
 	t.AppendHeader(table.Row{"channel", "id", "messages", "description"})
 	for _, ch := range shown.Channels {
-		t.AppendRow(table.Row{ch.Name, ch.ID, humanize.Comma(int64(ch.Head)), ch.Description})
+		t.AppendRow(table.Row{printable(ch.Name), ch.ID, humanize.Comma(int64(ch.Head)), printable(ch.Description)})
 	}
 	fmt.Fprintln(&b, t.Render())
 	return b.String()
