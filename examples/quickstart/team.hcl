@@ -1,4 +1,4 @@
-# Three creatures in a row: lines ─► tidy ─► amphibians ─► census ─► report
+# Three creatures in a row: lines ─► tidy ─► spotter ─► census ─► report
 
 channel "lines"      { description = "what was seen, one sighting a line" }
 channel "sightings"  { description = "the lines without comments" }
@@ -12,7 +12,7 @@ creature "tidy" {
   config = { match = "^#|^$", invert = true } # drops comments and empty lines
 }
 
-creature "amphibians" {
+creature "spotter" {
   module = "builtin:gate"
   listen = [channel.sightings]
   send   = [channel.amphibians]

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -186,5 +187,43 @@ func TestViews(t *testing.T) {
 		if !strings.Contains(text, "| `"+v[1]+"` |") {
 			t.Errorf("docs/reference/storage.md does not describe the view %s", v[1])
 		}
+	}
+}
+
+// columnsQuery lists the views of a database with their columns.
+const columnsQuery = `SELECT m.name || '|' || group_concat(p.name, ' ') FROM sqlite_master m JOIN pragma_table_info(m.name) p WHERE m.type = 'view' GROUP BY m.name`
+
+// TestColumns compares the columns of the views with what the page says, where
+// there is a sqlite3 to ask.
+func TestColumns(t *testing.T) {
+	if _, err := exec.LookPath("sqlite3"); err != nil {
+		t.Logf("the columns were not compared, there is no sqlite3")
+		return
+	}
+	text := readRepository(t, "docs/reference/storage.md")
+	dir := workplace(t)
+	out, code := shell(t, dir, `bin/terrarium run examples/quickstart --exit-when-idle -q --session S && sqlite3 S/stores/*.db "`+columnsQuery+`"`)
+	if code != 0 {
+		t.Fatal(out)
+	}
+	seen := 0
+	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+		view, columns, _ := strings.Cut(line, "|")
+		m := regexp.MustCompile("(?m)^\\| `" + view + "` \\|[^|]*\\|(.*)\\|$").FindStringSubmatch(text)
+		if m == nil {
+			t.Errorf("docs/reference/storage.md does not describe the view %s", view)
+			continue
+		}
+		var described []string
+		for _, c := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(m[1], -1) {
+			described = append(described, c[1])
+		}
+		if strings.Join(described, " ") != columns {
+			t.Errorf("docs/reference/storage.md gives the view %s the columns\n%s\nand it has\n%s", view, strings.Join(described, " "), columns)
+		}
+		seen++
+	}
+	if seen < 6 {
+		t.Errorf("only %d views were found", seen)
 	}
 }

@@ -23,33 +23,43 @@ var script = []struct {
 	{false, `{"id": 1, "op": "subscribe", "kinds": ["topology_changed"]}`},
 	{false, `{"id": 2, "op": "add_creature", "name": "alarms", "module": "builtin:gate", "config": {"match": "ERROR"}}`},
 	{true, `{"id": 3, "op": "add_creature", "name": "census", "module": "builtin:tally", "config": {"key": "field:2"}}`},
-	{true, `{"id": 30, "op": "wait_idle"}`},
-	{false, `{"id": 4, "op": "connect", "from": "alarms", "to": "census", "channel": "errors"}`},
-	{false, `{"id": 5, "op": "add_channel", "graph": "alarms", "name": "lines", "description": "the log"}`},
-	{false, `{"id": 6, "op": "set_listen", "creature": "alarms", "channel": "lines", "on": true}`},
-	{false, `{"id": 7, "op": "batch", "ops": [{"op": "add_channel", "graph": "census", "name": "reports"}, {"op": "promote", "creature": "census"}]}`},
-	{false, `{"id": 8, "op": "set_send", "creature": "census", "channel": "reports", "on": true, "alias": "out"}`},
-	{false, `{"id": 9, "op": "send", "channel": "lines", "payload": "12:03 ERROR no route to host", "durable": true}`},
-	{false, `{"id": 10, "op": "wait_idle", "timeout": "10s"}`},
-	{false, `{"id": 11, "op": "send_to", "creature": "census", "payload": "report, please"}`},
-	{true, `{"id": 12, "op": "wait_idle"}`},
-	{false, `{"id": 13, "op": "state", "creature": "census", "prefix": "count/"}`},
-	{false, `{"id": 14, "op": "history", "kinds": ["channel_message"], "limit": 2}`},
-	{false, `{"id": 15, "op": "status", "graph": "alarms"}`},
-	{false, `{"id": 16, "op": "lineage", "graph": "alarms"}`},
-	{false, `{"id": 17, "op": "stop_creature", "creature": "census"}`},
-	{false, `{"id": 18, "op": "start_creature", "creature": "census"}`},
-	{false, `{"id": 19, "op": "demote", "creature": "census"}`},
-	{false, `{"id": 20, "op": "promote", "creature": "census"}`},
-	{true, `{"id": 21, "op": "wait_idle"}`},
-	{false, `{"id": 22, "op": "sessions"}`},
-	{false, `{"id": 23, "op": "disconnect", "from": "alarms", "to": "census"}`},
-	{false, `{"id": 24, "op": "remove_channel", "channel": "reports"}`},
-	{false, `{"id": 25, "op": "remove_creature", "creature": "census"}`},
-	{false, `{"id": 26, "op": "apply", "recipe": "examples/quickstart"}`},
-	{true, `{"id": 27, "op": "wait_idle"}`},
-	{false, `{"id": 28, "op": "unsubscribe", "subscription": "s1"}`},
-	{false, `{"id": 29, "op": "shutdown"}`},
+	{true, `{"id": 4, "op": "wait_idle"}`},
+	{false, `{"id": 5, "op": "connect", "from": "alarms", "to": "census", "channel": "errors"}`},
+	{false, `{"id": 6, "op": "add_channel", "graph": "alarms", "name": "lines", "description": "the log"}`},
+	{false, `{"id": 7, "op": "set_listen", "creature": "alarms", "channel": "lines", "on": true}`},
+	{false, `{"id": 8, "op": "batch", "ops": [{"op": "add_channel", "graph": "census", "name": "reports"}, {"op": "promote", "creature": "census"}]}`},
+	{false, `{"id": 9, "op": "set_send", "creature": "census", "channel": "reports", "on": true, "alias": "out"}`},
+	{false, `{"id": 10, "op": "send", "channel": "lines", "payload": "12:03 ERROR no route to host", "durable": true}`},
+	{false, `{"id": 11, "op": "wait_idle", "timeout": "10s"}`},
+	{false, `{"id": 12, "op": "send_to", "creature": "census", "payload": "report, please"}`},
+	{true, `{"id": 13, "op": "wait_idle"}`},
+	{false, `{"id": 14, "op": "state", "creature": "census", "prefix": "count/"}`},
+	{false, `{"id": 15, "op": "history", "kinds": ["channel_message"], "limit": 2}`},
+	{false, `{"id": 16, "op": "status", "graph": "alarms"}`},
+	{false, `{"id": 17, "op": "lineage", "graph": "alarms"}`},
+	{false, `{"id": 18, "op": "stop_creature", "creature": "census"}`},
+	{false, `{"id": 19, "op": "start_creature", "creature": "census"}`},
+	{false, `{"id": 20, "op": "demote", "creature": "census"}`},
+	{false, `{"id": 21, "op": "promote", "creature": "census"}`},
+	{true, `{"id": 22, "op": "wait_idle"}`},
+	{false, `{"id": 23, "op": "sessions"}`},
+	{false, `{"id": 24, "op": "request", "creature": "census", "payload": "report, please", "deadline": "10s"}`},
+	{false, `{"id": 25, "op": "timers", "creature": "census"}`},
+	{false, `{"id": 26, "op": "verify", "graph": "alarms"}`},
+	{true, `{"id": 27, "op": "add_creature", "name": "picky", "module": "builtin:split", "config": {"to": ["nobody"]}, "restart": {"mode": "never"}}`},
+	{true, `{"id": 28, "op": "send_to", "creature": "picky", "payload": "hello"}`},
+	{true, `{"id": 29, "op": "wait_idle"}`},
+	{false, `{"id": 30, "op": "dead_letters", "graph": "picky"}`},
+	{false, `{"id": 31, "op": "redeliver", "graph": "picky", "message": "$LETTER"}`},
+	{true, `{"id": 32, "op": "wait_idle"}`},
+	{true, `{"id": 33, "op": "remove_creature", "creature": "picky"}`},
+	{false, `{"id": 34, "op": "disconnect", "from": "alarms", "to": "census"}`},
+	{false, `{"id": 35, "op": "remove_channel", "channel": "reports"}`},
+	{false, `{"id": 36, "op": "remove_creature", "creature": "census"}`},
+	{false, `{"id": 37, "op": "apply", "recipe": "examples/quickstart"}`},
+	{true, `{"id": 38, "op": "wait_idle"}`},
+	{false, `{"id": 39, "op": "unsubscribe", "subscription": "s1"}`},
+	{false, `{"id": 40, "op": "shutdown"}`},
 }
 
 // example is a request and its answer.
@@ -85,9 +95,10 @@ func runExamples(ctx context.Context, root string) (out map[string]example, err 
 
 // conversation sends requests one by one.
 type conversation struct {
-	in    io.Writer
-	lines *bufio.Reader
-	names *shortener
+	in     io.Writer
+	lines  *bufio.Reader
+	names  *shortener
+	letter string // id of the first dead letter that was listed
 }
 
 func (c *conversation) run(root string) (map[string]example, error) {
@@ -101,19 +112,33 @@ func (c *conversation) run(root string) (map[string]example, error) {
 			return nil, fmt.Errorf("%s: %w", step.line, err)
 		}
 		line := strings.Replace(step.line, `"examples/`, `"`+filepath.ToSlash(root)+`/examples/`, 1)
-		answer, err := c.ask(line, request.ID)
+		answer, err := c.ask(strings.Replace(line, "$LETTER", c.letter, 1), request.ID)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", step.line, err)
 		}
+		c.note(answer)
 		shown, err := c.names.show(answer)
 		if err != nil {
 			return nil, err
 		}
 		if !step.hidden {
-			out[request.Op] = example{step.line, shown}
+			out[request.Op] = example{c.names.events(strings.Replace(step.line, "$LETTER", c.letter, 1)), shown}
 		}
 	}
 	return out, nil
+}
+
+// note keeps of an answer what later requests refer to.
+func (c *conversation) note(answer []byte) {
+	var a struct {
+		Result struct {
+			DeadLetters []struct{ ID string } `json:"dead_letters"`
+		}
+	}
+	// dead_letters is a number in the answer of wait_idle, which is not meant.
+	if err := json.Unmarshal(answer, &a); err == nil && len(a.Result.DeadLetters) > 0 {
+		c.letter = a.Result.DeadLetters[0].ID
+	}
 }
 
 // ask sends a request and reads until its answer; events pass by.

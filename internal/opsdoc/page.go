@@ -66,7 +66,7 @@ func notesOf(op terrarium.Operation) string {
 	if op.Batchable {
 		notes = append(notes, "*batchable*")
 	}
-	if op.Name == "wait_idle" {
+	if op.Name == "wait_idle" || op.Name == "request" {
 		notes = append(notes, "*waits*")
 	}
 	if op.Name == "send" || op.Name == "send_to" {

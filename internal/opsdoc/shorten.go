@@ -45,10 +45,14 @@ func (s *shortener) name(kind, id string) string {
 	return s.names[id]
 }
 
+// events shortens the ids of events.
+func (s *shortener) events(text string) string {
+	return evPattern.ReplaceAllStringFunc(text, func(id string) string { return s.name("event", id) })
+}
+
 // show returns an answer as it is printed.
 func (s *shortener) show(answer []byte) (string, error) {
-	text := string(answer)
-	text = evPattern.ReplaceAllStringFunc(text, func(id string) string { return s.name("event", id) })
+	text := s.events(string(answer))
 	text = uuidPattern.ReplaceAllStringFunc(text, func(id string) string { return s.name("session", id) })
 	text = idPattern.ReplaceAllStringFunc(text, func(id string) string { return s.name(kindNames[id[:1]], id) })
 	text = timePattern.ReplaceAllStringFunc(text, func(string) string {
