@@ -29,7 +29,6 @@ type Operation struct {
 	// Batchable operations change the topology and can be part of a batch.
 	Batchable bool
 
-	waits func(args any) bool
 	run   func(ctx context.Context, s *session, args any) (any, error)
 	stage func(ctx context.Context, b *engine.Batch, args any) (any, error)
 }
@@ -66,6 +65,21 @@ func read[A, R any](name, doc string, run func(ctx context.Context, s *session, 
 	return Operation{
 		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](),
 		run: func(ctx context.Context, s *session, args any) (any, error) { return run(ctx, s, args.(*A)) },
+	}
+}
+
+// wait makes an operation that begins at once and answers later. begin returns
+// the function that waits, or, if there is nothing to wait for, the result.
+func wait[A, R any](name, doc string, begin func(ctx context.Context, s *session, a *A) (*R, func(context.Context) (*R, error), error)) Operation {
+	return Operation{
+		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](),
+		run: func(ctx context.Context, s *session, args any) (any, error) {
+			result, end, err := begin(ctx, s, args.(*A))
+			if err != nil || end == nil {
+				return result, err
+			}
+			return later(func(ctx context.Context) (any, error) { return end(ctx) }), nil
+		},
 	}
 }
 
@@ -205,5 +219,14 @@ func (t *Terrarium) Do(ctx context.Context, name string, args json.RawMessage) (
 	if err != nil {
 		return nil, err
 	}
-	return op.run(ctx, &session{t: t}, decoded)
+	result, err := op.run(ctx, &session{t: t}, decoded)
+	if later, waits := result.(later); err == nil && waits {
+		return later(ctx)
+	}
+	return result, err
 }
+
+// later is what an operation answers that has begun, in its place among the
+// others, and has to wait for the rest: a function that waits and returns the
+// result.
+type later func(ctx context.Context) (any, error)

@@ -46,53 +46,56 @@ type WaitIdleResult struct {
 }
 
 func messageOperations() []Operation {
-	// A durable send is not among those that wait aside: a later message of the
-	// same producer must not overtake it, or it would be taken for a duplicate.
-	send := read("send", "Publishes a message on a channel.", send)
-	sendTo := read("send_to", "Sends a message directly to a creature.", sendTo)
-	wait := read("wait_idle", "Waits until no delivery is runnable, no turn is running and none waits to be tried again.", waitIdle)
-	wait.waits = func(any) bool { return true }
-	return []Operation{send, sendTo, wait}
+	return []Operation{
+		wait("send", "Publishes a message on a channel.", send),
+		wait("send_to", "Sends a message directly to a creature.", sendTo),
+		wait("wait_idle", "Waits until no delivery is runnable, no turn is running and none waits to be tried again.", waitIdle),
+	}
 }
 
-func send(ctx context.Context, s *session, a *SendArgs) (*SendResult, error) {
+func send(ctx context.Context, s *session, a *SendArgs) (*SendResult, func(context.Context) (*SendResult, error), error) {
 	ch, err := findChannelArg(s.t, &ChannelArgs{Channel: a.Channel, Graph: a.Graph})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	sent, err := s.t.Send(ctx, ch, engine.Outgoing{
-		Payload: a.Payload, Headers: a.Headers, Durable: a.Durable, Producer: a.Producer, Offset: a.Offset,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if sent.Duplicate {
-		return &SendResult{Seq: sent.Seq, Duplicate: true}, nil
-	}
-	return &SendResult{Message: sent.Message.String(), Seq: sent.Seq}, nil
+	sent, err := s.t.Send(ctx, ch, engine.Outgoing{Payload: a.Payload, Headers: a.Headers, Producer: a.Producer, Offset: a.Offset})
+	return sending(sent, err, a.Durable)
 }
 
-func sendTo(ctx context.Context, s *session, a *SendToArgs) (*SendResult, error) {
+func sendTo(ctx context.Context, s *session, a *SendToArgs) (*SendResult, func(context.Context) (*SendResult, error), error) {
 	c, err := s.t.FindCreature("", a.Creature)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	sent, err := s.t.SendTo(ctx, c, engine.Outgoing{Payload: a.Payload, Headers: a.Headers, Durable: a.Durable})
-	if err != nil {
-		return nil, err
-	}
-	return &SendResult{Message: sent.Message.String(), Seq: sent.Seq}, nil
+	sent, err := s.t.SendTo(ctx, c, engine.Outgoing{Payload: a.Payload, Headers: a.Headers})
+	return sending(sent, err, a.Durable)
 }
 
-func waitIdle(ctx context.Context, s *session, a *WaitIdleArgs) (*WaitIdleResult, error) {
-	if a.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(a.Timeout))
-		defer cancel()
+// sending is the second half of a send: waiting for the disk, if that was asked
+// for. The message has its place already, so none of a producer's messages
+// overtakes another.
+func sending(sent engine.Sent, err error, durable bool) (*SendResult, func(context.Context) (*SendResult, error), error) {
+	if err != nil {
+		return nil, nil, err
 	}
-	err := s.t.WaitIdle(ctx)
-	if err != nil && abi.CodeOf(err) != abi.Deadline {
-		return nil, err
+	result := &SendResult{Message: sent.Message.String(), Seq: sent.Seq, Duplicate: sent.Duplicate}
+	if !durable {
+		return result, nil, nil
 	}
-	return &WaitIdleResult{Idle: err == nil, DeadLetters: s.t.DeadLetterCount()}, nil
+	return nil, func(ctx context.Context) (*SendResult, error) { return result, sent.Wait(ctx) }, nil
+}
+
+func waitIdle(_ context.Context, s *session, a *WaitIdleArgs) (*WaitIdleResult, func(context.Context) (*WaitIdleResult, error), error) {
+	return nil, func(ctx context.Context) (*WaitIdleResult, error) {
+		if a.Timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, time.Duration(a.Timeout))
+			defer cancel()
+		}
+		err := s.t.WaitIdle(ctx)
+		if err != nil && abi.CodeOf(err) != abi.Deadline {
+			return nil, err
+		}
+		return &WaitIdleResult{Idle: err == nil, DeadLetters: s.t.DeadLetterCount()}, nil
+	}, nil
 }

@@ -127,10 +127,8 @@ func filled[T any](list []T) []T {
 }
 
 func supervisionOperations() []Operation {
-	request := read("request", "Asks a creature directly and waits for its reply.", request)
-	request.waits = func(any) bool { return true }
 	return []Operation{
-		request,
+		wait("request", "Asks a creature directly and waits for its reply.", request),
 		read("timers", "Shows the timers that a creature has set.", timers),
 		read("dead_letters", "Lists deliveries that nobody has handled.", deadLetters),
 		read("redeliver", "Delivers a dead letter again.", redeliver),
@@ -138,16 +136,22 @@ func supervisionOperations() []Operation {
 	}
 }
 
-func request(ctx context.Context, s *session, a *RequestArgs) (*RequestResult, error) {
+func request(ctx context.Context, s *session, a *RequestArgs) (*RequestResult, func(context.Context) (*RequestResult, error), error) {
 	c, err := s.t.FindCreature("", a.Creature)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	reply, err := s.t.Request(ctx, c, engine.Outgoing{Payload: a.Payload, Headers: a.Headers}, time.Duration(a.Deadline))
+	call, err := s.t.Ask(ctx, c, engine.Outgoing{Payload: a.Payload, Headers: a.Headers}, time.Duration(a.Deadline))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &RequestResult{reply}, nil
+	return nil, func(ctx context.Context) (*RequestResult, error) {
+		reply, err := call.Reply(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &RequestResult{reply}, nil
+	}, nil
 }
 
 func timers(_ context.Context, s *session, a *TimersArgs) (*TimersResult, error) {

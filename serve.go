@@ -150,15 +150,16 @@ func (s *session) serve(ctx context.Context, line []byte) {
 		s.answer(id, nil, err)
 		return
 	}
-	run := func() {
-		result, err := op.run(ctx, s, decoded)
+	result, err := op.run(ctx, s, decoded)
+	later, waits := result.(later)
+	if err != nil || !waits {
 		s.answer(id, result, err)
-	}
-	if op.waits == nil || !op.waits(decoded) {
-		run()
 		return
 	}
-	s.waiting.Go(run)
+	s.waiting.Go(func() {
+		result, err := later(ctx)
+		s.answer(id, result, err)
+	})
 }
 
 // parseRequest takes a request apart. The id is returned even if something

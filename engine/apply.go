@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -47,13 +48,12 @@ func (e *Engine) Apply(ctx context.Context, d *Deployment) (*Applied, error) {
 	defer e.mu.Unlock()
 	a := &application{e: e, d: d, prepared: prepared, channels: map[string]ChannelID{}, creatures: map[string]CreatureID{}}
 	applied, err := a.run(ctx)
-	if err != nil {
-		for _, c := range prepared {
+	for _, c := range prepared {
+		if err != nil || c.home.load() == nil {
 			e.discardPrepared(ctx, c)
 		}
-		return nil, err
 	}
-	return applied, nil
+	return applied, err
 }
 
 // prepareAll loads every module and starts every first instance, so that a
@@ -81,9 +81,13 @@ func (e *Engine) prepareAll(ctx context.Context, d *Deployment) (map[string]*cre
 
 // application is one call of Apply under way.
 type application struct {
-	e         *Engine
-	d         *Deployment
-	prepared  map[string]*creature // by address
+	e        *Engine
+	d        *Deployment
+	prepared map[string]*creature // by address
+	// live are the deployment's creatures that exist, by address. Usually the
+	// recipe's have just taken the places of saved ones; but they run already
+	// if another deployment, or Restore, has brought their graph back.
+	live      map[string]*creature
 	creatures map[string]CreatureID
 	channels  map[string]ChannelID
 	result    Applied
@@ -148,6 +152,12 @@ func (a *application) prepareChange(x *change) error {
 			x.durability = Volatile
 		}
 	}
+	a.live = map[string]*creature{}
+	for _, c := range e.creatures {
+		if c.deployment == d.Name && c.spec.Address != "" {
+			a.live[c.spec.Address] = c
+		}
+	}
 	for i := range d.Creatures {
 		a.addCreature(x, &d.Creatures[i])
 	}
@@ -165,6 +175,12 @@ func (a *application) prepareChange(x *change) error {
 
 func (a *application) addCreature(x *change, spec *CreatureSpec) {
 	c := a.prepared[spec.Address]
+	if live := a.live[spec.Address]; live != nil && live != c {
+		if !bytes.Equal(encodeSpec(&live.spec), encodeSpec(&c.spec)) {
+			a.e.log.Warn("a creature runs already, and goes on with the settings it has", "creature", live.id, "address", spec.Address)
+		}
+		c = live
+	}
 	if c.home.load() != nil { // it was woken
 		a.creatures[spec.Address] = c.id
 		a.result.Resumed = append(a.result.Resumed, spec.Address)
@@ -172,8 +188,8 @@ func (a *application) addCreature(x *change, spec *CreatureSpec) {
 		if t.Stopped != spec.Stopped {
 			x.ops = append(x.ops, topology.SetStopped{ID: c.id, Stopped: spec.Stopped})
 		}
-		if t.Privileged != c.spec.Privileged {
-			x.ops = append(x.ops, topology.SetPrivileged{ID: c.id, Privileged: c.spec.Privileged})
+		if privileged := spec.Privileged || spec.Address == a.d.Root; t.Privileged != privileged {
+			x.ops = append(x.ops, topology.SetPrivileged{ID: c.id, Privileged: privileged})
 		}
 		if t.Root && spec.Address != a.d.Root {
 			x.ops = append(x.ops, topology.SetRoot{ID: c.id})
@@ -339,14 +355,17 @@ func edgeAlias(s *topology.State, c CreatureID, ch ChannelID, dir Direction) (st
 func (a *application) removeGone(x *change) {
 	for _, id := range a.e.topo.Creatures() {
 		c := a.e.creatures[id]
-		if !c.husk {
+		address := c.spec.Address
+		left := c.deployment == a.d.Name && address != "" && a.creatures[address] != id
+		if !left && (!c.husk || c.huskReason != nil) {
 			continue
 		}
-		address := c.spec.Address
 		if address == "" {
 			address = c.name
 		}
+		g := c.home.lock()
 		a.result.Removed = append(a.result.Removed, RemovedAddress{address, c.mb.pending()})
+		g.mu.Unlock()
 		x.ops = append(x.ops, topology.RemoveCreature{ID: id})
 	}
 	for _, id := range slices.Sorted(maps.Keys(a.e.channels)) {

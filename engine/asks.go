@@ -337,24 +337,46 @@ func (r *Record) putAsks(c *creature) {
 	slices.SortFunc(r.Requests, func(a, b RequestRow) int { return strings.Compare(a.ID.String(), b.ID.String()) })
 }
 
-// resumeAsks sets the timers and requests of creatures that are brought back.
-// What was due meanwhile is due now. The caller holds the mutation lock.
-func (x *change) resumeAsks() {
-	each := func(id CreatureID, f func(c *creature)) {
-		c := x.creatures[id]
-		if c == nil {
-			return
-		}
-		if g := c.home.lock(); g != nil {
-			f(c)
-			g.mu.Unlock()
-		}
-	}
+// restoreAsks gives creatures that are brought back their timers and requests.
+// They are not set yet, but a cut that comes before takes them along.
+func (x *change) restoreAsks() {
 	for _, row := range x.saved.Timers {
-		each(row.Creature, func(c *creature) { x.e.arm(c, row) })
+		if c := x.creatures[row.Creature]; c != nil {
+			if c.timers == nil {
+				c.timers = map[string]*alarm{}
+			}
+			c.timers[row.Name] = &alarm{row: row}
+		}
 	}
 	for _, row := range x.saved.Requests {
-		each(row.Creature, func(c *creature) { x.e.noteRequest(nil, c, row) })
+		if c := x.creatures[row.Creature]; c != nil {
+			if c.questions == nil {
+				c.questions = map[EventID]*question{}
+			}
+			c.questions[row.ID] = &question{row: row}
+		}
+	}
+}
+
+// resumeAsks sets what restoreAsks has brought back. What was due meanwhile is
+// due now. The caller holds the mutation lock.
+func (x *change) resumeAsks() {
+	for _, c := range x.creatures {
+		g := c.home.lock()
+		if g == nil {
+			continue
+		}
+		for _, a := range c.timers {
+			if a.timer == nil {
+				a.timer = x.e.timers.at(time.Unix(0, a.row.Due), func() { x.e.ring(c, a) })
+			}
+		}
+		for _, q := range c.questions {
+			if q.timer == nil {
+				q.timer = x.e.timers.at(time.Unix(0, q.row.Deadline), func() { x.e.expire(c, q) })
+			}
+		}
+		g.mu.Unlock()
 	}
 }
 

@@ -62,8 +62,11 @@ func (t *timers) at(at time.Time, f func()) *timer {
 	return x
 }
 
-// stop gives a timer up. Its function may be running already.
+// stop gives a timer up, if there is one. Its function may be running already.
 func (t *timers) stop(x *timer) {
+	if x == nil {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if x.index >= 0 {

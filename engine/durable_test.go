@@ -528,3 +528,20 @@ func (stillClock) Timer(time.Duration) (<-chan time.Time, func()) {
 	c <- time.Unix(1_700_000_000, 0)
 	return c, func() {}
 }
+
+func TestABacklogOutlivesItsChannelAndARestart(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	a, b := s.add("a", "sink"), s.add("b", "record")
+	ch := s.connect(a, b, "out")
+	s.connect(a, b, "other") // keeps them together
+	s.change(topology.SetStopped{ID: b, Stopped: true})
+	s.send(ch, "1")
+	s.change(topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Listen})
+	s.change(topology.RemoveChannel{ID: ch})
+	s.reopen()
+	s.change(topology.SetStopped{ID: b})
+	s.wait()
+	if got, want := s.state(b, "heard"), "out:1\n"; got != want {
+		t.Errorf("b heard %q, want %q", got, want)
+	}
+}

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/topology"
@@ -60,7 +62,8 @@ type Engine struct {
 	timers  *timers
 	workers sync.WaitGroup
 	cancel  context.CancelFunc // ends the workers' context
-	closing chan struct{}      // closed when Close begins
+	jitter  func(max time.Duration) time.Duration
+	closing chan struct{} // closed when Close begins
 	once    sync.Once
 
 	observers   observers
@@ -85,11 +88,31 @@ type Engine struct {
 //
 // ctx bounds the start only.
 func New(ctx context.Context, o Options) (*Engine, error) {
+	e, err := assemble(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	count := o.Workers
+	if count <= 0 {
+		count = runtime.GOMAXPROCS(0)
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	e.cancel = cancel
+	e.workers.Go(e.timers.run)
+	for range count {
+		e.workers.Go(func() { newWorker(e).run(run) })
+	}
+	return e, nil
+}
+
+// assemble makes an engine in which nothing runs yet.
+func assemble(ctx context.Context, o Options) (*Engine, error) {
 	if o.Host == nil {
 		return nil, invalid("new", "an engine needs a host", "set Options.Host")
 	}
 	e := &Engine{
-		host: o.Host, load: o.Load, clock: o.Clock, freshInstances: o.FreshInstances, log: o.Log,
+		jitter: rand.N[time.Duration],
+		host:   o.Host, load: o.Load, clock: o.Clock, freshInstances: o.FreshInstances, log: o.Log,
 		durability: o.Durability, queue: newRunQueue(), closing: make(chan struct{}), topo: topology.New(),
 		graphs: map[GraphID]*graph{}, creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
 		deployments: map[string]*Deployment{}, saved: map[GraphID]*dormant{},
@@ -113,17 +136,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if err := e.loadSaved(ctx); err != nil {
 		return nil, err
 	}
-	count := o.Workers
-	if count <= 0 {
-		count = runtime.GOMAXPROCS(0)
-	}
-	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	e.cancel = cancel
 	e.timers = newTimers(e.clock)
-	e.workers.Go(e.timers.run)
-	for range count {
-		e.workers.Go(func() { newWorker(e).run(run) })
-	}
 	return e, nil
 }
 

@@ -193,7 +193,23 @@ func (x *change) forgetChannel(ch *channel, g *graph) {
 	ch.home.store(nil)
 	delete(g.channels, ch.id)
 	delete(x.e.channels, ch.id)
-	x.record(g).dropChannel(ch.id)
+	rec := x.record(g)
+	if rec == nil {
+		return
+	}
+	rec.dropChannel(ch.id)
+	if ch.inbox != "" {
+		return // whose only reader goes with it
+	}
+	// Creatures that stopped listening before still drain it, also after a
+	// restart.
+	for _, cr := range g.creatures {
+		for _, s := range cr.mb.sources {
+			if s.id == ch.id && s.ch == nil {
+				rec.putCursor(cr.reader(), s)
+			}
+		}
+	}
 }
 
 func (x *change) addEdge(c topology.Change) {

@@ -10,6 +10,14 @@ type graphPointer struct{ p atomic.Pointer[graph] }
 func (h *graphPointer) load() *graph   { return h.p.Load() }
 func (h *graphPointer) store(g *graph) { h.p.Store(g) }
 
+// graphID is the id of the graph at the moment, or empty.
+func graphID(h *graphPointer) GraphID {
+	if g := h.load(); g != nil {
+		return g.id
+	}
+	return ""
+}
+
 // logsTo reports whether the graph still logs to a store. When it does not, an
 // error of that store only says that a cut has closed it.
 func (h *graphPointer) logsTo(s Store) bool {

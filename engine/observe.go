@@ -23,6 +23,9 @@ type Filter struct {
 // subscriber unless it asks for another number.
 const DefaultSubscriptionBuffer = 4096
 
+// MaxSubscriptionBuffer is the most events that a subscription holds.
+const MaxSubscriptionBuffer = 1 << 20
+
 // Subscription is a bounded view of the events from its start on. It never
 // slows the engine: when its buffer is full, events are left out, and an event
 // of the kind lagged says how many.
@@ -56,17 +59,21 @@ type Observed struct {
 type observers struct {
 	kinds atomic.Uint32 // union of what subscriptions want
 	seq   atomic.Uint64
-	mu    sync.RWMutex
-	subs  []*Subscription
+	// mu guards what follows.
+	mu     sync.RWMutex
+	subs   []*Subscription
+	closed bool // the engine is closed: nothing more is going to happen
 }
 
 // Subscribe starts observing. buffer is the number of events held for a slow
-// subscriber; zero means [DefaultSubscriptionBuffer]. The caller must close
+// subscriber, at most [MaxSubscriptionBuffer]; zero means
+// [DefaultSubscriptionBuffer]. The caller must close
 // the subscription.
 func (e *Engine) Subscribe(f Filter, buffer int) *Subscription {
 	if buffer <= 0 {
 		buffer = DefaultSubscriptionBuffer
 	}
+	buffer = min(buffer, MaxSubscriptionBuffer)
 	s := &Subscription{e: e, filter: f, ring: make([]Observed, buffer), news: make(chan struct{}, 1)}
 	for _, k := range f.Kinds {
 		s.kinds |= 1 << k
@@ -77,6 +84,10 @@ func (e *Engine) Subscribe(f Filter, buffer int) *Subscription {
 	o := &e.observers
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.closed {
+		s.end()
+		return s
+	}
 	o.subs = append(o.subs, s)
 	o.kinds.Store(o.kinds.Load() | s.kinds)
 	return s
@@ -162,6 +173,7 @@ func (s *Subscription) signal() { token(s.news) }
 func (o *observers) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.closed = true
 	for _, s := range o.subs {
 		s.end()
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -29,14 +30,29 @@ type callerAnswer struct {
 // the creature handled the request without replying; what the creature failed
 // with when the request became a dead letter.
 func (e *Engine) Request(ctx context.Context, to CreatureID, out Outgoing, deadline time.Duration) ([]byte, error) {
+	call, err := e.Ask(ctx, to, out, deadline)
+	if err != nil {
+		return nil, err
+	}
+	return call.Reply(ctx)
+}
+
+// Call is a request that has been sent.
+type Call struct {
+	e        *Engine
+	to       CreatureID
+	ch       *channel
+	request  EventID
+	deadline time.Duration
+	reply    chan callerAnswer
+}
+
+// Ask is the first half of [Engine.Request]: it returns when the request has
+// its place in the creature's inbox. The caller must call Reply once.
+func (e *Engine) Ask(ctx context.Context, to CreatureID, out Outgoing, deadline time.Duration) (*Call, error) {
 	if deadline <= 0 {
 		deadline = DefaultRequestDeadline
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, deadline, &abi.Error{
-		Code: abi.Deadline, Op: "request", Message: "no reply came in time",
-		Remedy: "give it a longer deadline; status shows whether the creature runs", IDs: map[string]string{"creature": string(to)},
-	})
-	defer cancel()
 	e.mu.RLock()
 	ch := e.channels[InboxOf(to)]
 	e.mu.RUnlock()
@@ -45,36 +61,45 @@ func (e *Engine) Request(ctx context.Context, to CreatureID, out Outgoing, deadl
 		err.Op = "request"
 		return nil, err
 	}
-	reply := make(chan callerAnswer, 1)
-	out.kind, out.reply = abi.KindRequest, reply
+	call := &Call{e: e, to: to, ch: ch, deadline: deadline, reply: make(chan callerAnswer, 1)}
+	out.kind, out.reply = abi.KindRequest, call.reply
+	out.Headers = maps.Clone(out.Headers)
 	if out.Headers == nil {
 		out.Headers = map[string]string{}
 	}
 	out.Headers[headerDeadline] = strconv.FormatInt(deadline.Milliseconds(), 10)
 	sent, err := e.sendOn(ctx, ch, out)
-	if err != nil {
-		return nil, err
-	}
-	defer e.callers.Delete(sent.Message)
+	call.request = sent.Message
+	return call, err
+}
+
+// Reply waits for the reply, for the deadline at most.
+func (c *Call) Reply(ctx context.Context) ([]byte, error) {
+	defer c.e.callers.Delete(c.request)
+	expired, stop := c.e.clock.Timer(c.deadline)
+	defer stop()
 	select {
-	case a := <-reply:
-		return e.received(ctx, to, a)
+	case a := <-c.reply:
+		return c.received(ctx, a)
+	case <-expired:
+		return nil, &abi.Error{
+			Code: abi.Deadline, Op: "request", Message: "no reply came in time",
+			Remedy: "give it a longer deadline; status shows whether the creature runs", IDs: map[string]string{"creature": string(c.to)},
+		}
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	case <-e.closing:
+	case <-c.e.closing:
 		return nil, errClosed
 	}
 }
 
 // received turns an answer into what the caller gets, once it is durable.
-func (e *Engine) received(ctx context.Context, to CreatureID, a callerAnswer) ([]byte, error) {
-	if a.store != nil {
-		if err := a.store.Wait(ctx, a.seq); err != nil {
-			return nil, err
-		}
+func (c *Call) received(ctx context.Context, a callerAnswer) ([]byte, error) {
+	if err := (Sent{ch: c.ch, store: a.store, upTo: a.seq}).Wait(ctx); err != nil {
+		return nil, err
 	}
 	if a.code != abi.OK {
-		return nil, &abi.Error{Code: a.code, Op: "request", Message: a.text, IDs: map[string]string{"creature": string(to)}}
+		return nil, &abi.Error{Code: a.code, Op: "request", Message: a.text, IDs: map[string]string{"creature": string(c.to)}}
 	}
 	return a.payload, nil
 }

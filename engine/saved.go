@@ -173,6 +173,7 @@ func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Contex
 		x.creatures[row.ID] = c
 	}
 	x.indexCursors()
+	x.restoreAsks()
 	x.restoreChannels()
 	x.restoreOps()
 	store, err := w.e.storage.Open(ctx, d.Session)

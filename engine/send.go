@@ -25,9 +25,29 @@ type Outgoing struct {
 
 // Sent says what became of a message.
 type Sent struct {
-	Message   EventID // zero for a duplicate
-	Seq       uint64  // in its channel
-	Duplicate bool    // it was left out: the producer's offset had been seen
+	Message EventID
+	Seq     uint64 // in its channel
+	// Duplicate says that it was left out: the producer's offset had been
+	// seen. Message and Seq are not those of the earlier message then.
+	Duplicate bool
+
+	ch    *channel
+	store Store // where it is logged; nil: nowhere
+	upTo  uint64
+}
+
+// Wait waits until the message is as durable as its graph promises; for a
+// duplicate, until the message is that was taken in before it. In a graph
+// without a store there is nothing to wait for.
+func (s Sent) Wait(ctx context.Context) error {
+	if s.store == nil {
+		return nil
+	}
+	// After a cut, all that the parents had logged is durable.
+	if err := s.store.Wait(ctx, s.upTo); err != nil && s.ch.home.logsTo(s.store) {
+		return err
+	}
+	return nil
 }
 
 // Send publishes a message on a channel. It blocks while the graph does not
@@ -93,11 +113,9 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 	store, logged := g.store, g.seq
 	sent, wake := e.publishOutside(g, ch, payload, headers, verdicts, out)
 	wake.flush(e.queue)
-	if out.Durable && store != nil {
-		// After a cut, all that the parents had logged is durable.
-		if err := store.Wait(ctx, max(logged, sent.Message.Seq)); err != nil && ch.home.logsTo(store) {
-			return sent, err
-		}
+	sent.ch, sent.store, sent.upTo = ch, store, max(logged, sent.Message.Seq)
+	if out.Durable {
+		return sent, sent.Wait(ctx)
 	}
 	return sent, nil
 }
@@ -111,7 +129,7 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, payload, headers
 	w.turn.e = e
 	effect := &sendEffect{ch: ch}
 	d := ch.policy.Send(ctx, &SendEvent{
-		Time: e.clock.Now().UnixNano(), Deployment: ch.deployment,
+		Graph: graphID(&ch.home), Time: e.clock.Now().UnixNano(), Deployment: ch.deployment,
 		ChannelName: ch.label, ChannelAddress: ch.address, Payload: payload, Headers: plain,
 	})
 	w.apply(effect, &d)

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -47,7 +46,7 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 	case intense:
 		c.quarantine(g, rec, err)
 	case c.retry != nil:
-		w.e.backOff(c, c.restart.pause(c.attempt))
+		w.e.backOff(c, c.restart.pause(c.attempt, w.e.jitter))
 	}
 	g.append(rec)
 	return g
@@ -94,12 +93,12 @@ func (c *creature) quarantine(g *graph, rec *Record, err error) {
 // pause is how long to wait after the n-th failed attempt: the backoff,
 // doubled each time, of which a random half is left out so that creatures that
 // failed together do not try again together.
-func (p RestartPolicy) pause(n int) time.Duration {
+func (p RestartPolicy) pause(n int, jitter func(max time.Duration) time.Duration) time.Duration {
 	pause := p.Backoff << min(n-1, 30)
 	if pause > p.BackoffMax || pause <= 0 {
 		pause = p.BackoffMax
 	}
-	return pause/2 + rand.N(pause/2+1)
+	return pause/2 + jitter(pause/2+1)
 }
 
 // pause gives a creature up for a while after something other than its guest

@@ -255,3 +255,13 @@ func TestAFilterFollowsAGraphThroughMerges(t *testing.T) {
 		t.Errorf("%+v, %v", ob, err)
 	}
 }
+
+func TestSubscribingToAClosedEngineEndsAtOnce(t *testing.T) {
+	w := newWorld(t, engine.Options{})
+	w.close()
+	events := w.Subscribe(engine.Filter{}, 0)
+	defer events.Close()
+	if _, err := events.Next(t.Context()); abi.CodeOf(err) != abi.Stopped {
+		t.Errorf("Next: %v, want stopped", err)
+	}
+}

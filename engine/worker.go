@@ -21,10 +21,13 @@ type worker struct {
 	turn turn
 	wake waker
 	next *creature // to be run next, in place of the head of the queue
+	// quantum is how many deliveries of one creature are handled before others
+	// get their turn.
+	quantum int
 }
 
 func newWorker(e *Engine) *worker {
-	w := &worker{e: e}
+	w := &worker{e: e, quantum: quantum}
 	w.turn.e = e
 	return w
 }
@@ -70,7 +73,7 @@ func (w *worker) serve(ctx context.Context, c *creature) {
 			w.retire(ctx, c)
 			return
 		}
-		if c.hasWork() && (n >= quantum || w.e.isClosing()) {
+		if c.hasWork() && (n >= w.quantum || w.e.isClosing()) {
 			g.mu.Unlock()
 			w.flush()
 			w.e.queue.push(c)

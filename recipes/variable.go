@@ -61,7 +61,7 @@ func (l *loader) readInputs() {
 		l.readVarFile(path)
 	}
 	for name, value := range l.opts.Vars {
-		l.inputs[name] = input{from: fmt.Sprintf("-var %q", name), text: value}
+		l.inputs[name] = input{from: fmt.Sprintf("--var %q", name), text: value}
 	}
 }
 
@@ -159,7 +159,7 @@ func (l *loader) variable(d *declaration) (cty.Value, bool) {
 	} else {
 		l.add(l.at(s, d.at, Diagnostic{Summary: "No value for variable " + d.name,
 			Detail: "The variable has no default, so it needs a value.",
-			Remedy: fmt.Sprintf("Give -var %s=…, set %s%s, or add a default.", d.name, envPrefix, d.name)}))
+			Remedy: fmt.Sprintf("Give --var %s=…, set %s%s, or add a default.", d.name, envPrefix, d.name)}))
 		return cty.DynamicVal, false
 	}
 	if !ok {

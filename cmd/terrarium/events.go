@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,11 +120,13 @@ func (f *eventFlags) print(out *bufio.Writer, names *names, ev *engine.Event) er
 	}
 	payload := ""
 	if r.Payload != nil {
-		b, err := json.Marshal(r.Payload)
-		if err != nil {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(r.Payload); err != nil {
 			return err
 		}
-		payload = string(b)
+		payload = strings.TrimSuffix(b.String(), "\n")
 	}
 	where := names.ofChannel(ev.Channel)
 	if ev.Seq > 0 {

@@ -26,6 +26,7 @@ type input struct {
 	once    sync.Once   // closes file
 
 	lines   atomic.Int64 // read so far
+	denied  atomic.Int64 // of which policies denied
 	skipped atomic.Int64 // of which the session had taken in before
 }
 
@@ -64,7 +65,7 @@ func openInput(spec string, s streams) (*input, error) {
 	in := &input{channel: channel, name: name}
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, usage("--input %s: %w", spec, err)
+		return nil, usage("--input %s: %w; name a file that exists, or - for standard input", spec, err)
 	}
 	in.info = info
 	switch {
@@ -120,6 +121,10 @@ func (in *input) feed(ctx context.Context, x *running) error {
 		if _, err := x.t.Send(ctx, channel, terrarium.Outgoing{Payload: payload, Producer: producer, Offset: position}); err != nil {
 			if ctx.Err() != nil {
 				return nil
+			}
+			if abi.CodeOf(err) == abi.Denied {
+				in.denied.Add(1)
+				continue
 			}
 			return fmt.Errorf("line %d of %s: %w", in.lines.Load(), in.name, err)
 		}

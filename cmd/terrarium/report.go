@@ -172,6 +172,9 @@ func (r *reporter) counts() string {
 		if n := in.skipped.Load(); n > 0 {
 			part += fmt.Sprintf(" (%s of them by an earlier run)", humanize.Comma(n))
 		}
+		if n := in.denied.Load(); n > 0 {
+			part += fmt.Sprintf(" (%s of them denied by policies)", humanize.Comma(n))
+		}
 		parts = append(parts, part)
 	}
 	for _, out := range r.x.printer.readers {

@@ -37,7 +37,7 @@ by its name. Without --session, a temporary session is used that goes when the
 run ends.
 
 When nobody reads standard output any more, the run ends as if it was done.`,
-		Example: `  terrarium run examples/quickstart --exit-when-idle
+		Example: `  terrarium run examples/quickstart --input lines=examples/quickstart/lines.txt --output report --exit-when-idle
   terrarium run examples/log-triage --input lines=/var/log/dpkg.log --output alerts --exit-when-idle --session S`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, s, args[0]) },

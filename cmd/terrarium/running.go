@@ -52,7 +52,7 @@ func (x *running) do(ctx context.Context, d *engine.Deployment) error {
 	}
 	x.report.summary("Done")
 	if n := x.t.DeadLetterCount(); n > 0 {
-		return failWith(exitDeadLetters, fmt.Errorf("%s became dead letters%s", deliveries(n), x.whereToLook()))
+		return failWith(exitDeadLetters, fmt.Errorf("%s%s", becameDeadLetters(n), x.whereToLook()))
 	}
 	return nil
 }

@@ -43,11 +43,11 @@ func (x *running) tellHowToGoOn() {
 	}
 }
 
-func deliveries(n int64) string {
+func becameDeadLetters(n int64) string {
 	if n == 1 {
-		return "1 delivery"
+		return "1 delivery became a dead letter"
 	}
-	return humanize.Comma(n) + " deliveries"
+	return humanize.Comma(n) + " deliveries became dead letters"
 }
 
 func (x *running) whereToLook() string {

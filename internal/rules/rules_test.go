@@ -72,6 +72,7 @@ var layers = map[string][]string{
 	"":                 {"abi", "engine", "engine/topology", "host", "plugins", "recipes", "sqlitestore"},
 	"abi":              {},
 	"abi/pack":         {"abi"},
+	"conformance":      {"", "abi", "engine", "engine/topology"},
 	"engine":           {"abi", "engine/topology"},
 	"engine/topology":  {"abi"},
 	"engine/storetest": {"abi", "engine"},
