@@ -113,6 +113,12 @@ func (e *Engine) batch(ctx context.Context, f func(b *Batch) error, prepared ...
 // they have methods of their own.
 func (b *Batch) Do(op topology.Op) (Outcome, error) {
 	switch op.(type) {
+	case topology.Connect:
+		if op := op.(topology.Connect); op.Channel == "" && op.Name != "" {
+			if err := checkName("connect", "channel", op.Name); err != nil {
+				return Outcome{}, err
+			}
+		}
 	case topology.AddCreature, topology.AddChannel:
 		return Outcome{}, invalid("change", "creatures and channels are added by AddCreature and AddChannel", "call those")
 	}
@@ -129,6 +135,9 @@ func (b *Batch) stage(op topology.Op) (Outcome, error) {
 
 // AddChannel declares a channel in a graph.
 func (b *Batch) AddChannel(g GraphID, name, description string) (Outcome, error) {
+	if err := checkName("add_channel", "channel", name); err != nil {
+		return Outcome{}, err
+	}
 	ch := &channel{id: b.x.e.ids.NewChannel(), label: name, description: description}
 	b.x.channels[ch.id] = ch
 	return b.stage(topology.AddChannel{ID: ch.id, Graph: g, Name: name})
@@ -323,8 +332,11 @@ func (e *Engine) findGraph(name string) (GraphID, error) {
 
 // prepare loads a creature's module and starts its first instance.
 func (e *Engine) prepare(ctx context.Context, spec CreatureSpec) (*creature, error) {
-	if spec.Name == "" {
-		return nil, invalid("add_creature", "a creature needs a name", "give it one")
+	if err := checkName("add_creature", "creature", spec.Name); err != nil {
+		return nil, err
+	}
+	if err := checkLimits(&spec.Limits); err != nil {
+		return nil, err
 	}
 	wasm := spec.Wasm
 	if wasm == nil {

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// maxNameBytes bounds names of creatures and channels: they stand in every
+// status and in many events.
+const maxNameBytes = 256
+
+// checkName refuses names that could not be shown or typed.
+func checkName(op, what, name string) error {
+	switch {
+	case name == "":
+		return invalid(op, "a "+what+" needs a name", "give it one")
+	case len(name) > maxNameBytes:
+		return invalid(op, fmt.Sprintf("the name of a %s has %d bytes", what, len(name)), fmt.Sprintf("use %d at most", maxNameBytes))
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return invalid(op, fmt.Sprintf("the name %q of a %s is not printable text", name, what), "use UTF-8 without control characters")
+	}
+	return nil
+}
+
+// The most that can be asked for. What is more is a mistake: it could never be
+// reached, or would not be a limit.
+const (
+	maxMemory  = 4 << 30 // all that a 32-bit memory can have
+	maxMailbox = 1 << 20
+	maxTable   = 1 << 26
+)
+
+// checkLimits refuses limits that make no sense.
+func checkLimits(l *abi.Limits) error {
+	for _, f := range []struct {
+		name  string
+		value int64
+		max   int64 // 0: none
+	}{
+		{"memory", l.Memory, maxMemory}, {"fuel", l.Fuel, 0}, {"deadline", int64(l.Deadline), 0}, {"message", l.Message, MaxMessage},
+		{"sends", int64(l.Sends), 0}, {"send_bytes", l.SendBytes, 0}, {"output", l.Output, 0}, {"log_lines", int64(l.LogLines), 0},
+		{"log_bytes", l.LogBytes, 0}, {"state_key", l.StateKey, 0}, {"state_value", l.StateValue, 0}, {"state", l.State, 0},
+		{"state_writes", int64(l.StateWrites), 0}, {"calls", l.Calls, 0}, {"handles", int64(l.Handles), 0}, {"timers", int64(l.Timers), 0},
+		{"tools", int64(l.Tools), 0}, {"table", l.Table, maxTable}, {"mailbox", int64(l.Mailbox), maxMailbox},
+	} {
+		switch {
+		case f.value < 0:
+			return invalid("add_creature", fmt.Sprintf("the limit %s is negative", f.name), "use 0 for the default, or more")
+		case f.max != 0 && f.value > f.max:
+			return invalid("add_creature", fmt.Sprintf("the limit %s is %d", f.name, f.value), fmt.Sprintf("use %d at most", f.max))
+		}
+	}
+	return nil
+}
