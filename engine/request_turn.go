@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// ask is what a send has in addition when it is a request.
+type ask struct {
+	deadline time.Duration
+	tag      int64
+}
+
+// Request implements [abi.Turn].
+func (t *turn) Request(to, payload []byte, deadline time.Duration, tag int64) abi.Code {
+	if code := t.effect(); code != abi.OK {
+		return code
+	}
+	if deadline <= 0 {
+		return t.fail(abi.InvalidArgument, "say in milliseconds how long to wait", "a request needs a deadline")
+	}
+	target := t.peer(string(to))
+	if target == nil {
+		return t.fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %q in this graph", to)
+	}
+	if code := t.room(1, payload, nil); code != abi.OK {
+		return code
+	}
+	t.sends = append(t.sends, sendEffect{to: target, payload: t.keep(payload), ask: &ask{deadline, tag}})
+	return abi.OK
+}
+
+// Reply implements [abi.Turn].
+func (t *turn) Reply(payload []byte) abi.Code {
+	if code := t.effect(); code != abi.OK {
+		return code
+	}
+	switch {
+	case t.kind != abi.KindRequest:
+		return t.fail(abi.Denied, "reply while a delivery of the kind request is handled", "there is no request to reply to")
+	case t.replied:
+		return t.fail(abi.AlreadyExists, "reply once", "the request has a reply already")
+	case int64(len(payload)) > t.c.limits.Message:
+		return t.fail(abi.TooLarge, "send a smaller reply, or raise the limit", "the reply has %d bytes; the limit message is %d", len(payload), t.c.limits.Message)
+	}
+	t.replied, t.reply = true, t.keep(payload)
+	return abi.OK
+}
+
+// question is a request of a creature that has not been answered. The graph's
+// mu guards it.
+type question struct {
+	row   RequestRow
+	timer *timer
+}
+
+// noteRequest remembers a request that was just sent.
+func (e *Engine) noteRequest(rec *Record, c *creature, row RequestRow) {
+	q := &question{row: row}
+	if c.questions == nil {
+		c.questions = map[EventID]*question{}
+	}
+	c.questions[row.ID] = q
+	q.timer = e.timers.at(time.Unix(0, row.Deadline), func() { e.expire(c, q) })
+	if rec != nil {
+		rec.Requests = append(rec.Requests, row)
+	}
+}
+
+// expire answers a request whose deadline has passed.
+func (e *Engine) expire(c *creature, q *question) {
+	wall := e.wallClock()
+	g := c.home.lock()
+	if g == nil {
+		return
+	}
+	var w waker
+	if !e.isClosing() && c.questions[q.row.ID] == q {
+		g.wall = wall
+		rec := g.newRecord()
+		g.settle(rec, &w, c, q.row.ID, answer{code: abi.Deadline, text: "no reply came in time"}, EventID{}, EventID{})
+		g.append(rec)
+	}
+	g.mu.Unlock()
+	w.flush(e.queue)
+}
+
+// answer is what a request gets.
+type answer struct {
+	code    abi.Code
+	text    string // of an error
+	payload []byte // of a reply; copied
+	from    *creature
+}
+
+// settle delivers the answer to a request, if it is still open. It reports
+// whether it was. The caller holds mu.
+func (g *graph) settle(rec *Record, w *waker, c *creature, request EventID, a answer, turn, cause EventID) bool {
+	q := c.questions[request]
+	if q == nil {
+		return false
+	}
+	g.engine.timers.stop(q.timer)
+	delete(c.questions, request)
+	if rec != nil {
+		rec.Drop.Requests = append(rec.Drop.Requests, request)
+	}
+	headers, _ := EncodeHeaders(map[string]string{
+		headerTag: strconv.FormatInt(q.row.Tag, 10), headerCode: a.code.String(), headerRequest: request.String(),
+	})
+	payload := slices.Clone(a.payload)
+	if a.code != abi.OK {
+		payload = []byte(a.text)
+	}
+	m := newMessage(payload, headers)
+	m.kind = abi.KindResult
+	if a.from != nil {
+		m.sender, m.senderName = a.from.id, a.from.name
+	}
+	g.post(rec, w, c, m, turn, cause)
+	return true
+}
+
+// answerRequest answers the request that c has handled, whether with a reply or
+// because there is none. It belongs to the commit of the turn.
+func (w *worker) answerRequest(g *graph, rec *Record, c *creature, d delivery, a answer, turnID EventID) {
+	if d.msg.kind != abi.KindRequest {
+		return
+	}
+	if d.msg.sender == "" {
+		w.e.answerCaller(g, d.msg.id, a)
+		return
+	}
+	asker := g.creatures[d.msg.sender]
+	if asker == nil || !g.settle(rec, &w.wake, asker, d.msg.id, a, turnID, d.msg.id) {
+		if a.code == abi.OK {
+			g.deadLetter(rec, letter{turn: turnID, DeadLetterRow: DeadLetterRow{
+				Reason: abi.NotConnected.String(), Creature: d.msg.sender, Sender: c.id, Kind: EventResult,
+				Error: "who asked is not waiting in this graph any more", Payload: slices.Clone(a.payload),
+			}})
+		}
+	}
+}

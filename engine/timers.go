@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// timerEffect is a timer that the turn sets or cancels.
+type timerEffect struct {
+	name    string
+	delay   time.Duration
+	period  time.Duration
+	payload span
+	cancel  bool
+}
+
+// TimerSet implements [abi.Turn].
+func (t *turn) TimerSet(name []byte, delay, period time.Duration, payload []byte) abi.Code {
+	if code := t.effect(); code != abi.OK {
+		return code
+	}
+	limits := &t.c.limits
+	switch {
+	case len(name) == 0 || !utf8.Valid(name) || slices.Contains(name, 0) || int64(len(name)) > limits.StateKey:
+		return t.fail(abi.InvalidArgument, "use another name", "the name of a timer is UTF-8 without NUL, of 1 to %d bytes", limits.StateKey)
+	case delay < 0 || period < 0:
+		return t.fail(abi.InvalidArgument, "use 0 or more", "a timer's delay and period are not negative")
+	case int64(len(payload)) > limits.Message:
+		return t.fail(abi.TooLarge, "keep it in the state", "the payload has %d bytes; the limit message is %d", len(payload), limits.Message)
+	}
+	if names := t.timerNames(); !names[string(name)] && len(names) >= limits.Timers {
+		return t.overLimit("timers", int64(limits.Timers))
+	}
+	t.timers = append(t.timers, timerEffect{name: string(name), delay: delay, period: period, payload: t.keep(payload)})
+	return abi.OK
+}
+
+// TimerCancel implements [abi.Turn].
+func (t *turn) TimerCancel(name []byte) (existed bool, code abi.Code) {
+	if code := t.effect(); code != abi.OK {
+		return false, code
+	}
+	if !t.timerNames()[string(name)] {
+		return false, abi.OK
+	}
+	t.timers = append(t.timers, timerEffect{name: string(name), cancel: true})
+	return true, abi.OK
+}
+
+// timerNames are the timers that are set, as the turn sees it.
+func (t *turn) timerNames() map[string]bool {
+	names := map[string]bool{}
+	if g := t.c.home.lock(); g != nil {
+		for name := range t.c.timers {
+			names[name] = true
+		}
+		g.mu.Unlock()
+	}
+	for _, x := range t.timers {
+		if x.cancel {
+			delete(names, x.name)
+		} else {
+			names[x.name] = true
+		}
+	}
+	return names
+}
+
+// alarm is a timer that a creature has set. The graph's mu guards it.
+type alarm struct {
+	row   TimerRow
+	timer *timer
+}
+
+// applyTimers carries out what a turn does to its creature's timers. Delays
+// count from the commit: a creature that works off an old backlog sets timers
+// in its present, not in its past.
+func (w *worker) applyTimers(g *graph, rec *Record, c *creature) {
+	t := &w.turn
+	for i := range t.timers {
+		x := &t.timers[i]
+		w.e.disarm(rec, c, x.name)
+		if x.cancel {
+			continue
+		}
+		row := TimerRow{
+			Creature: c.id, Name: x.name, Due: g.wall + int64(x.delay), Period: int64(x.period),
+			Payload: slices.Clone(t.bytes(x.payload)),
+		}
+		w.e.arm(c, row)
+		if rec != nil {
+			rec.Timers = append(rec.Timers, row)
+		}
+	}
+}
+
+// arm sets a timer. The caller holds mu.
+func (e *Engine) arm(c *creature, row TimerRow) {
+	a := &alarm{row: row}
+	if c.timers == nil {
+		c.timers = map[string]*alarm{}
+	}
+	c.timers[row.Name] = a
+	a.timer = e.timers.at(time.Unix(0, row.Due), func() { e.ring(c, a) })
+}
+
+// disarm takes a timer away. The caller holds mu.
+func (e *Engine) disarm(rec *Record, c *creature, name string) {
+	a := c.timers[name]
+	if a == nil {
+		return
+	}
+	e.timers.stop(a.timer)
+	delete(c.timers, name)
+	if rec != nil {
+		rec.Drop.Timers = append(rec.Drop.Timers, TimerRow{Creature: c.id, Name: name})
+	}
+}
+
+// ring delivers a timer that is due. A repeating one that was due several
+// times meanwhile is delivered once.
+func (e *Engine) ring(c *creature, a *alarm) {
+	wall := e.wallClock()
+	g := c.home.lock()
+	if g == nil {
+		return
+	}
+	if e.isClosing() || c.timers[a.row.Name] != a {
+		g.mu.Unlock()
+		return
+	}
+	g.wall = wall
+	rec := g.newRecord()
+	e.disarm(rec, c, a.row.Name)
+	if p := a.row.Period; p > 0 {
+		next := a.row
+		next.Due += p * max(1, (wall-a.row.Due)/p+1)
+		e.arm(c, next)
+		if rec != nil {
+			rec.Timers = append(rec.Timers, next)
+		}
+	}
+	headers, _ := EncodeHeaders(map[string]string{headerTimer: a.row.Name})
+	m := newMessage(a.row.Payload, headers)
+	m.kind = abi.KindTimer
+	var w waker
+	g.post(rec, &w, c, m, EventID{}, EventID{})
+	g.append(rec)
+	g.mu.Unlock()
+	w.flush(e.queue)
+}
+
+// Timers returns the timers that a creature has set, by name.
+func (e *Engine) Timers(creature CreatureID) ([]TimerRow, error) {
+	e.mu.RLock()
+	c := e.creatures[creature]
+	e.mu.RUnlock()
+	if c == nil {
+		return nil, gone("creature", string(creature))
+	}
+	g := c.home.lock()
+	if g == nil {
+		return nil, gone("creature", string(creature))
+	}
+	defer g.mu.Unlock()
+	rec := &Record{}
+	rec.putAsks(c)
+	return rec.Timers, nil
+}
