@@ -226,9 +226,13 @@ func TestTimersFireAndRepeat(t *testing.T) {
 		tell("set never 3600000 0") // replaces it
 		tell("set late 3600000 0")
 		tell("set beyond 3600000 0") // one more than the limit
-		got := w.state(c, "heard")
-		if !strings.HasPrefix(got, "once\ntick\ntick\ntick\n") || !strings.HasSuffix(got, "cancelled true\ncancelled false\n") {
-			t.Errorf("the timekeeper noted\n%s", got)
+		// A tick may have been in the inbox already when it was cancelled.
+		heard := w.state(c, "heard")
+		if n := strings.Count(heard, "tick\n"); n < 3 {
+			t.Errorf("tick fired %d times, want 3 or more", n)
+		}
+		if got, want := strings.ReplaceAll(heard, "tick\n", ""), "once\ncancelled true\ncancelled false\n"; got != want {
+			t.Errorf("the timekeeper noted %q, want %q and ticks", got, want)
 		}
 		if n := w.DeadLetterCount(); n != 1 {
 			t.Errorf("%d dead letters, want 1: the timer beyond the limit", n)
