@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+var errUnsound = errors.New("the session is not sound")
+
+func sessionVerifyCommand(s streams) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "verify DIR [SESSION]",
+		Short: "Check that a session has every event once and every channel in order",
+		Args:  arguments(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFormat(format); err != nil {
+				return err
+			}
+			return withView(cmd.Context(), args[0], func(v *sqlitestore.View) error {
+				info, err := pick(cmd.Context(), v, optional(args, 1))
+				if err != nil {
+					return err
+				}
+				report, err := v.Verify(cmd.Context(), info.Session)
+				if err != nil {
+					return failWith(exitSession, err)
+				}
+				return showReport(s, terrarium.NewVerifyResult(&report), format)
+			})
+		},
+	}
+	formatFlag(cmd, &format)
+	return cmd
+}
+
+// showReport prints what was found. What is not sound fails the command.
+func showReport(s streams, r *terrarium.VerifyResult, format string) error {
+	var err error
+	if format == "json" {
+		err = printJSON(s, r)
+	} else {
+		err = failWith(exitFailed, printReport(s.out, r))
+	}
+	if err == nil && !r.Sound() {
+		return &exit{code: exitFailed, err: errUnsound, shown: true}
+	}
+	return err
+}
+
+func printReport(w io.Writer, r *terrarium.VerifyResult) error {
+	if r.Sound() {
+		_, err := fmt.Fprintf(w, "Session %s is sound: %s.\n", r.Session, count(r.Events, "event"))
+		return err
+	}
+	_, err := fmt.Fprintf(w, "Session %s is not sound:\n", r.Session)
+	for _, found := range []struct {
+		what string
+		list []string
+	}{
+		{"missing", r.Missing}, {"duplicate", r.Duplicate}, {"out of order", r.OutOfOrder}, {"damage", r.Damage},
+	} {
+		for _, text := range found.list {
+			_, werr := fmt.Fprintf(w, "  %s: %s\n", found.what, text)
+			err = errors.Join(err, werr)
+		}
+	}
+	for _, session := range r.IncompleteFrom {
+		_, werr := fmt.Fprintf(w, "  not copied yet: the history of %s\n", session)
+		err = errors.Join(err, werr)
+	}
+	return err
+}
