@@ -26,6 +26,13 @@ func (x *change) bury(g *graph, rec *Record, mb *mailbox, s *source, reason stri
 		s.ch.forget(s)
 		s.ch = nil
 	}
+	if cr := mb.creature; cr != nil && cr.current.src == s && !x.leaving[cr.id] {
+		// Its turn is under way and will commit. Until then a crash must not
+		// take the delivery away, so it becomes a backlog of one.
+		s.until, s.offered = cr.current.msg.seq, cr.current.msg.seq
+		rec.putCursor(cr.reader(), s)
+		return
+	}
 	s.until, s.cursor, s.offered = s.end(), s.end(), s.end()
 	mb.forget(s)
 }

@@ -453,7 +453,10 @@ func (x *change) firstCursors(rec *Record, cr *creature, t topology.Creature) {
 			row.Until, row.Alias = 0, ""
 			delete(listens, s.id)
 		case s.ch != nil && x.dropped[s.id]:
-			continue
+			if cr.current.src != s {
+				continue
+			}
+			row.Until = cr.current.msg.seq // see bury
 		case s.ch != nil && s.ch.head == s.cursor:
 			continue
 		case s.ch != nil:

@@ -282,17 +282,38 @@ func (x *change) writeDown(plan *storePlan) {
 			}
 		}
 	}
+	x.trim(plan)
 	for _, g := range slices.SortedFunc(maps.Keys(x.records), byGraphID) {
 		if g.store == nil {
 			continue
 		}
+		g.append(x.records[g])
+	}
+}
+
+// trim takes rows out of the records of graphs with a new store. Its first
+// record has every row as the change leaves it; what steps in between wrote may
+// be of members that went elsewhere. Dead letters are only in these records:
+// they go where their creature is now.
+func (x *change) trim(plan *storePlan) {
+	moved := map[*Record][]DeadLetterRow{}
+	for _, g := range slices.SortedFunc(maps.Keys(x.records), byGraphID) {
 		rec := x.records[g]
-		if plan.children[g.id] != nil {
-			// The first record has every row as the change leaves it; what
-			// steps in between wrote may be of members that went elsewhere.
-			rec = &Record{Events: rec.Events}
+		if plan.children[g.id] == nil {
+			continue
 		}
-		g.append(rec)
+		letters := rec.Letters
+		*rec = Record{Events: rec.Events}
+		for _, l := range letters {
+			to := rec
+			if c := x.e.creatures[l.Creature]; c != nil {
+				to = x.record(c.home.load())
+			}
+			moved[to] = append(moved[to], l)
+		}
+	}
+	for rec, letters := range moved {
+		rec.Letters = append(rec.Letters, letters...)
 	}
 }
 

@@ -246,7 +246,8 @@ func isOutsideReader(id ReaderID) bool {
 
 // restoreOps are the operations that lead from nothing to the saved graph: the
 // eldest creature makes the graph, the channels are declared in it, and
-// everybody else joins by edges, so that nothing ever merges.
+// everybody else joins by edges to those who are there, so that nothing ever
+// merges.
 func (x *change) restoreOps() {
 	edges := map[CreatureID][]EdgeRow{}
 	slices.SortFunc(x.saved.Edges, func(a, b EdgeRow) int { return cmp.Compare(a.Order, b.Order) })
@@ -260,10 +261,11 @@ func (x *change) restoreOps() {
 	slices.SortFunc(channels, func(a, b ChannelRow) int {
 		return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
 	})
-	for i, row := range x.saved.Creatures {
+	for i, row := range byNeighbourhood(x.saved.Creatures, edges) {
 		op := topology.AddCreature{
 			ID: row.ID, Name: row.Name, Parent: row.Parent, Privileged: row.Privileged,
 			Root: row.Root, Stopped: row.Stopped || x.creatures[row.ID].husk,
+			Born: row.Born, GraphBorn: x.saved.Born,
 		}
 		if i > 0 {
 			for _, e := range edges[row.ID] {
@@ -275,13 +277,44 @@ func (x *change) restoreOps() {
 		x.ops = append(x.ops, op)
 		for _, ch := range channels {
 			if ch.Inbox == "" {
-				x.ops = append(x.ops, topology.AddChannel{ID: ch.ID, With: row.ID, Name: ch.Name, Report: ch.Report})
+				x.ops = append(x.ops, topology.AddChannel{ID: ch.ID, With: row.ID, Name: ch.Name, Report: ch.Report, Born: ch.Born})
 			}
 		}
 		for _, e := range edges[row.ID] {
 			x.ops = append(x.ops, topology.SetEdge{Creature: row.ID, Channel: e.Channel, Direction: e.Direction, On: true, Alias: e.Alias})
 		}
 	}
+}
+
+// byNeighbourhood orders the creatures of a graph so that each but the first
+// shares a channel with one before it.
+func byNeighbourhood(creatures []CreatureRow, edges map[CreatureID][]EdgeRow) []CreatureRow {
+	members := map[ChannelID][]CreatureRow{}
+	for _, row := range creatures {
+		for _, e := range edges[row.ID] {
+			members[e.Channel] = append(members[e.Channel], row)
+		}
+	}
+	var out []CreatureRow
+	seen := map[CreatureID]bool{}
+	add := func(row CreatureRow) {
+		if !seen[row.ID] {
+			seen[row.ID] = true
+			out = append(out, row)
+		}
+	}
+	for _, row := range creatures {
+		from := len(out)
+		for add(row); from < len(out); from++ {
+			for _, e := range edges[out[from].ID] {
+				for _, neighbour := range members[e.Channel] {
+					add(neighbour)
+				}
+				delete(members, e.Channel)
+			}
+		}
+	}
+	return out
 }
 
 // forgetInstance closes the instance with which a creature has shown that it

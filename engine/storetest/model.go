@@ -23,8 +23,7 @@ func testModel(t *testing.T, open Opener) {
 		r.Repeat(map[string]func(*rapid.T){
 			"append": p.append,
 			"drop":   p.drop,
-			"reopen": p.reopen,
-			"cut":    p.cut,
+			"anew":   p.anew,
 			"":       func(*rapid.T) {},
 			"read":   p.read,
 		})
@@ -135,6 +134,16 @@ func (p *program) drop(t *rapid.T) {
 	}
 	p.want.apply(r)
 	p.store.Append(r)
+}
+
+// anew goes on with another file or another process. Both take long, and are
+// therefore one action among many.
+func (p *program) anew(t *rapid.T) {
+	if rapid.Bool().Draw(t, "cut") {
+		p.cut(t)
+	} else {
+		p.reopen(t)
+	}
 }
 
 func (p *program) reopen(*rapid.T) {

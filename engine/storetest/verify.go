@@ -109,8 +109,8 @@ func verifyFindings(t *testing.T, open Opener) {
 		Duplicate:  []string{"channel c number 6: " + id(10) + " and " + id(11)},
 		OutOfOrder: []string{"channel c number 6: " + id(10) + " is not later than " + id(8) + ", number 5"},
 	})
-	// Two cursors beyond the head, and eight rows whose creature or channel is
-	// unknown: a cursor and an edge of each kind, a state, a timer, a request.
+	// Two cursors beyond the head, and seven rows whose creature or channel is
+	// unknown: two cursors, two edges, a state, a timer and a request.
 	if len(damage) != 9 {
 		t.Errorf("damage: %q", damage)
 	}

@@ -19,7 +19,7 @@ func (e *edit) addChannelOp(op AddChannel) *abi.Error {
 		return nameTaken(aChannel, op.Name, string(other.id), g)
 	}
 	ch := e.newChannel(op.ID, op.Name)
-	ch.report = op.Report
+	ch.report, ch.born = op.Report, op.Born
 	e.addChannel(ch, g)
 	e.within(g)
 	e.delta.Channel = ch.id

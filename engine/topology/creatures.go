@@ -38,7 +38,11 @@ func (e *edit) addCreatureOp(op AddCreature) *abi.Error {
 	if other := g.creatureNames[op.Name]; other != nil {
 		return nameTaken(aCreature, op.Name, string(other.id), g)
 	}
+	if op.GraphBorn != 0 && len(g.creatureNames) == 0 {
+		g.born = number(&e.last.graph, op.GraphBorn)
+	}
 	c := e.newCreature(op.ID, op.Name)
+	c.born = op.Born
 	c.parent, c.privileged, c.root, c.stopped = op.Parent, op.Privileged, op.Root, op.Stopped
 	e.addCreature(c, g)
 	if parent != nil {

@@ -56,9 +56,18 @@ func (e *edit) endGraph(g, into *graph) {
 	})
 }
 
+// number returns the creation number of what is added: the one that it had
+// before, or the next.
+func number(last *uint64, had uint64) uint64 {
+	if had == 0 {
+		had = *last + 1
+	}
+	*last = max(*last, had)
+	return had
+}
+
 func (e *edit) addCreature(c *creature, g *graph) {
-	e.last.creature++
-	c.born = e.last.creature
+	c.born = number(&e.last.creature, c.born)
 	e.creatures[c.id] = c
 	g.attachCreature(c)
 	e.note(Change{Kind: CreatureAdded, Creature: c.id, Name: c.name, Graph: g.id}, func() {
@@ -90,8 +99,7 @@ func (e *edit) makeChannel(name string, g *graph) (*channel, *abi.Error) {
 }
 
 func (e *edit) addChannel(ch *channel, g *graph) {
-	e.last.channel++
-	ch.born = e.last.channel
+	ch.born = number(&e.last.channel, ch.born)
 	e.channels[ch.id] = ch
 	g.attachChannel(ch)
 	e.note(Change{Kind: ChannelAdded, Channel: ch.id, Name: ch.name, Graph: g.id}, func() {

@@ -75,6 +75,9 @@ type AddCreature struct {
 	Stopped    bool
 	Join       GraphID
 	Edges      []Wire
+	// Born and GraphBorn are the creation numbers of a creature, and of the
+	// graph that it is the first member of, that existed before; 0: the next.
+	Born, GraphBorn uint64
 }
 
 // RemoveCreature removes a creature with its edges. The rest of its graph may
@@ -91,6 +94,7 @@ type AddChannel struct {
 	Name  string // not empty; unique among the channels of the graph
 	// Report marks a report_to_root channel, which is never unified.
 	Report bool
+	Born   uint64 // its creation number if it existed before; 0: the next
 }
 
 // RemoveChannel drops a channel with all its edges; its graph may split.

@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// rows are the live rows of one store, by their keys.
+type rows struct {
+	creatures map[engine.CreatureID]engine.CreatureRow
+	channels  map[engine.ChannelID]engine.ChannelRow
+	heads     map[engine.ChannelID]engine.HeadRow
+	edges     map[edgeKey]engine.EdgeRow
+	cursors   map[cursorKey]engine.CursorRow
+	producers map[producerKey]engine.ProducerRow
+	state     map[stateKey][]byte
+	timers    map[stateKey]engine.TimerRow
+	requests  map[engine.EventID]engine.RequestRow
+	letters   map[engine.EventID]engine.DeadLetterRow
+	meta      map[string]string
+}
+
+type (
+	edgeKey struct {
+		creature  engine.CreatureID
+		channel   engine.ChannelID
+		direction engine.Direction
+	}
+	cursorKey struct {
+		reader  engine.ReaderID
+		channel engine.ChannelID
+		until   uint64
+	}
+	producerKey struct {
+		channel  engine.ChannelID
+		producer string
+	}
+	stateKey struct {
+		creature engine.CreatureID
+		name     string
+	}
+)
+
+func newRows(meta map[string]string) *rows {
+	r := &rows{
+		creatures: map[engine.CreatureID]engine.CreatureRow{}, channels: map[engine.ChannelID]engine.ChannelRow{},
+		heads: map[engine.ChannelID]engine.HeadRow{}, edges: map[edgeKey]engine.EdgeRow{},
+		cursors: map[cursorKey]engine.CursorRow{}, producers: map[producerKey]engine.ProducerRow{},
+		state: map[stateKey][]byte{}, timers: map[stateKey]engine.TimerRow{},
+		requests: map[engine.EventID]engine.RequestRow{}, letters: map[engine.EventID]engine.DeadLetterRow{},
+		meta: map[string]string{},
+	}
+	maps.Copy(r.meta, meta)
+	return r
+}
+
+func (r *rows) clone() *rows {
+	return &rows{
+		maps.Clone(r.creatures), maps.Clone(r.channels), maps.Clone(r.heads), maps.Clone(r.edges), maps.Clone(r.cursors),
+		maps.Clone(r.producers), maps.Clone(r.state), maps.Clone(r.timers), maps.Clone(r.requests), maps.Clone(r.letters),
+		maps.Clone(r.meta),
+	}
+}
+
+// apply carries out a record: first what it drops, then what it writes.
+func (r *rows) apply(rec *engine.Record) {
+	r.drop(&rec.Drop)
+	for _, x := range rec.Creatures {
+		r.creatures[x.ID] = x
+	}
+	for _, x := range rec.Channels {
+		r.channels[x.ID] = x
+	}
+	for _, x := range rec.Heads {
+		r.heads[x.Channel] = x
+	}
+	for _, x := range rec.Edges {
+		r.edges[edgeKey{x.Creature, x.Channel, x.Direction}] = x
+	}
+	for _, x := range rec.Cursors {
+		r.cursors[cursorKey{x.Reader, x.Channel, x.Until}] = x
+	}
+	for _, x := range rec.Producers {
+		r.producers[producerKey{x.Channel, x.Producer}] = x
+	}
+	for _, x := range rec.State {
+		if k := (stateKey{x.Creature, x.Key}); x.Deleted {
+			delete(r.state, k)
+		} else {
+			r.state[k] = x.Value
+		}
+	}
+	for _, x := range rec.Timers {
+		r.timers[stateKey{x.Creature, x.Name}] = x
+	}
+	for _, x := range rec.Requests {
+		r.requests[x.ID] = x
+	}
+	for _, x := range rec.Letters {
+		r.letters[x.ID] = x
+	}
+	maps.Copy(r.meta, rec.Meta)
+}
+
+func (r *rows) drop(d *engine.Drop) {
+	for _, id := range d.Creatures {
+		r.dropCreature(id)
+	}
+	for _, id := range d.Channels {
+		r.dropChannel(id)
+	}
+	for _, x := range d.Edges {
+		delete(r.edges, edgeKey{x.Creature, x.Channel, x.Direction})
+	}
+	for _, x := range d.Cursors {
+		delete(r.cursors, cursorKey{x.Reader, x.Channel, x.Until})
+	}
+	for _, x := range d.Timers {
+		delete(r.timers, stateKey{x.Creature, x.Name})
+	}
+	for _, id := range d.Requests {
+		delete(r.requests, id)
+	}
+	for _, id := range d.Letters {
+		delete(r.letters, id)
+	}
+}
+
+// dropCreature leaves dead letters, which may be of a creature that is gone.
+func (r *rows) dropCreature(id engine.CreatureID) {
+	delete(r.creatures, id)
+	maps.DeleteFunc(r.cursors, func(k cursorKey, _ engine.CursorRow) bool { return k.reader == engine.ReaderID(id) })
+	maps.DeleteFunc(r.edges, func(k edgeKey, _ engine.EdgeRow) bool { return k.creature == id })
+	maps.DeleteFunc(r.state, func(k stateKey, _ []byte) bool { return k.creature == id })
+	maps.DeleteFunc(r.timers, func(k stateKey, _ engine.TimerRow) bool { return k.creature == id })
+	maps.DeleteFunc(r.requests, func(_ engine.EventID, x engine.RequestRow) bool { return x.Creature == id })
+	r.dropChannel(engine.InboxOf(id))
+}
+
+func (r *rows) dropChannel(id engine.ChannelID) {
+	delete(r.channels, id)
+	delete(r.heads, id)
+	maps.DeleteFunc(r.cursors, func(k cursorKey, _ engine.CursorRow) bool { return k.channel == id })
+	maps.DeleteFunc(r.edges, func(k edgeKey, _ engine.EdgeRow) bool { return k.channel == id })
+	maps.DeleteFunc(r.producers, func(k producerKey, _ engine.ProducerRow) bool { return k.channel == id })
+}
+
+// inherit copies what a child of a cut takes over from a parent.
+func (r *rows) inherit(from *rows, creatures []engine.CreatureID, channels []engine.ChannelID) {
+	mine, ours := map[engine.CreatureID]bool{}, map[engine.ChannelID]bool{}
+	for _, id := range creatures {
+		mine[id] = true
+	}
+	for _, id := range channels {
+		ours[id] = true
+	}
+	for k, v := range from.state {
+		if mine[k.creature] {
+			r.state[k] = v
+		}
+	}
+	for k, v := range from.letters {
+		if mine[v.Creature] {
+			r.letters[k] = v
+		}
+	}
+	for k, v := range from.producers {
+		if ours[k.channel] {
+			r.producers[k] = v
+		}
+	}
+	for k, v := range from.cursors {
+		if ours[k.channel] && outside(k.reader) {
+			r.cursors[k] = v
+		}
+	}
+}
+
+func outside(r engine.ReaderID) bool { return len(r) > 7 && r[:7] == "reader:" }
+
+// sorted lists the values of a map in the order of less.
+func sorted[K comparable, V any](m map[K]V, compare func(a, b V) int) []V {
+	return slices.SortedFunc(maps.Values(m), compare)
+}

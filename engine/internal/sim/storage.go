@@ -1,0 +1,346 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// storage is a directory as one process has it.
+type storage struct {
+	d    *Disk
+	boot int
+}
+
+func (t *storage) enter(op string) error {
+	t.d.mu.Lock()
+	if t.d.boot != t.boot || t.d.crashed {
+		t.d.mu.Unlock()
+		return fault(op, "the process is dead")
+	}
+	return nil
+}
+
+func (t *storage) find(op string, id engine.SessionID) (*session, error) {
+	if s := t.d.sessions[id]; s != nil {
+		return s, nil
+	}
+	return nil, &abi.Error{Code: abi.NotFound, Op: op, Message: "there is no session " + string(id), Remedy: "sessions lists them"}
+}
+
+// Saved implements [engine.Storage].
+func (t *storage) Saved(context.Context) ([]engine.SavedGraph, []error, error) {
+	if err := t.enter("saved"); err != nil {
+		return nil, nil, err
+	}
+	defer t.d.mu.Unlock()
+	var out []engine.SavedGraph
+	for _, s := range t.d.order {
+		if s.info.Live {
+			out = append(out, s.saved())
+		}
+	}
+	return out, nil, nil
+}
+
+func (s *session) saved() engine.SavedGraph {
+	r := s.rows
+	return engine.SavedGraph{
+		Session: s.info.Session, Graph: s.info.Graph, Born: s.born, Durability: s.info.Durability, Path: s.info.Path,
+		Creatures: sorted(r.creatures, func(a, b engine.CreatureRow) int {
+			return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
+		}),
+		Channels: sorted(r.channels, func(a, b engine.ChannelRow) int {
+			return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
+		}),
+		Heads: sorted(r.heads, func(a, b engine.HeadRow) int { return cmp.Compare(a.Channel, b.Channel) }),
+		Edges: sorted(r.edges, func(a, b engine.EdgeRow) int {
+			return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Creature, b.Creature), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Direction, b.Direction))
+		}),
+		Cursors: sorted(r.cursors, func(a, b engine.CursorRow) int {
+			return cmp.Or(cmp.Compare(a.Reader, b.Reader), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Until, b.Until))
+		}),
+		Producers: sorted(r.producers, func(a, b engine.ProducerRow) int {
+			return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Producer, b.Producer))
+		}),
+		Timers: sorted(r.timers, func(a, b engine.TimerRow) int {
+			return cmp.Or(cmp.Compare(a.Creature, b.Creature), cmp.Compare(a.Name, b.Name))
+		}),
+		Requests: sorted(r.requests, func(a, b engine.RequestRow) int { return strings.Compare(a.ID.String(), b.ID.String()) }),
+		Meta:     maps.Clone(r.meta), LastTime: s.lastTime(),
+	}
+}
+
+// Open implements [engine.Storage].
+func (t *storage) Open(_ context.Context, id engine.SessionID) (engine.Store, error) {
+	if err := t.enter("open"); err != nil {
+		return nil, err
+	}
+	defer t.d.mu.Unlock()
+	s, err := t.find("open", id)
+	switch {
+	case err != nil:
+		return nil, err
+	case t.d.FailOpens > 0:
+		t.d.FailOpens--
+		return nil, fault("open", "the file cannot be opened")
+	case !s.info.Live:
+		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "open", Message: "the session has ended"}
+	case s.handle != nil:
+		return nil, &abi.Error{Code: abi.Conflict, Op: "open", Message: "the session is open"}
+	}
+	return t.d.open(s), nil
+}
+
+// Create implements [engine.Storage].
+func (t *storage) Create(_ context.Context, spec engine.StoreSpec) (engine.Store, error) {
+	if err := t.enter("create"); err != nil {
+		return nil, err
+	}
+	defer t.d.mu.Unlock()
+	switch {
+	case spec.Durability == engine.Volatile:
+		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "create", Message: "a store is durable"}
+	case t.d.Broken:
+		return nil, fault("create", "the disk is broken")
+	case t.d.FailCreates > 0:
+		t.d.FailCreates--
+		return nil, fault("create", "the file cannot be made")
+	}
+	s := t.d.newSession(spec)
+	t.d.keep(s)
+	return t.d.open(s), nil
+}
+
+// Cut implements [engine.Storage].
+func (t *storage) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error) {
+	if err := t.enter("cut"); err != nil {
+		return nil, err
+	}
+	defer t.d.mu.Unlock()
+	d := t.d
+	crash := d.CutCrash
+	d.CutCrash = NoCrash
+	if crash == CrashBefore {
+		d.crash(func(s *session) int { return s.written })
+		return nil, fault("cut", "the process is dead")
+	}
+	parents, err := t.parents(ctx, cut)
+	if err != nil {
+		return nil, err
+	}
+	children, stores, err := t.children(cut, parents)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parents {
+		p.written, p.synced = len(p.records), len(p.records)
+		p.notify()
+	}
+	switch {
+	case crash == CrashDrained:
+		d.crash(func(s *session) int { return s.written })
+		return nil, fault("cut", "the process is dead")
+	case d.FailCuts > 0:
+		d.FailCuts--
+		return nil, fault("cut", "the catalogue cannot be written")
+	}
+	for _, p := range parents {
+		p.info.Live = false
+		p.handle.shut()
+	}
+	var out []engine.Store
+	for i, s := range children {
+		d.keep(s)
+		s.handle = stores[i]
+		out = append(out, stores[i])
+	}
+	if crash == CrashAfter {
+		d.crash(func(s *session) int { return s.written })
+		return nil, fault("cut", "the process is dead")
+	}
+	return out, nil
+}
+
+// parents checks what is to be cut.
+func (t *storage) parents(ctx context.Context, cut engine.Cut) ([]*session, error) {
+	bad := func(text string) error { return &abi.Error{Code: abi.InvalidArgument, Op: "cut", Message: text} }
+	if cut.Kind != "merge" && cut.Kind != "split" && cut.Kind != "rearrange" {
+		return nil, bad("there is no cut of the kind " + cut.Kind)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	var parents []*session
+	known := map[engine.SessionID]bool{}
+	for _, p := range cut.Parents {
+		h, ok := p.(*Store)
+		if !ok || h.d != t.d || h.closed {
+			return nil, bad("a parent is not an open store of this directory")
+		}
+		known[h.s.info.Session] = true
+		parents = append(parents, h.s)
+	}
+	for _, c := range cut.Children {
+		for _, id := range c.Parents {
+			if !known[id] {
+				return nil, bad("a child's parent is not cut")
+			}
+		}
+	}
+	if t.d.Broken {
+		return nil, fault("cut", "the disk is broken")
+	}
+	return parents, nil
+}
+
+// children makes the children of a cut, which do not count yet.
+func (t *storage) children(cut engine.Cut, parents []*session) (children []*session, stores []*Store, err error) {
+	for i := range cut.Children {
+		c := &cut.Children[i]
+		s := t.d.newSession(c.StoreSpec)
+		s.info.Parents = slices.Clone(c.Parents)
+		for range c.VolatileParents {
+			s.info.Parents = append(s.info.Parents, "volatile")
+		}
+		if len(s.info.Parents) > 1 {
+			s.info.MergedAt = cut.At
+		}
+		if cut.Kind != "merge" {
+			s.info.SplitAt = cut.At
+		}
+		for _, p := range parents {
+			s.baseRows.inherit(p.rows, c.Creatures, c.Channels)
+			if slices.Contains(c.Parents, p.info.Session) {
+				s.inherit(p)
+			}
+		}
+		if len(c.Parents) > 1 {
+			slices.SortStableFunc(s.base, byTime)
+			for i := range s.base {
+				s.places[s.base[i].ID] = i
+			}
+		}
+		h := t.d.open(s)
+		s.rows = s.baseRows
+		if rec := c.First(h.origin); rec != nil {
+			before := len(t.d.Violations)
+			h.append(rec)
+			if len(t.d.Violations) > before {
+				return nil, nil, &abi.Error{Code: abi.InvalidArgument, Op: "cut", Message: "a first record is not of the child's origin"}
+			}
+		}
+		// The first record is part of the cut, which a crash never undoes.
+		s.base, s.baseRows = s.all(), s.rows.clone()
+		s.events, s.records, s.rows = nil, nil, s.baseRows.clone()
+		h.saved = h.last
+		children, stores = append(children, s), append(stores, h)
+	}
+	return children, stores, nil
+}
+
+// inherit takes over the history of a parent.
+func (s *session) inherit(p *session) {
+	for o := range p.ranks {
+		s.rank(o)
+	}
+	for i := range p.len() {
+		ev := p.at(i)
+		if _, has := s.places[ev.ID]; !has {
+			s.places[ev.ID] = len(s.base)
+			s.base = append(s.base, *ev)
+		}
+	}
+}
+
+// Retire implements [engine.Storage].
+func (t *storage) Retire(_ context.Context, id engine.SessionID) error {
+	if err := t.enter("retire"); err != nil {
+		return err
+	}
+	defer t.d.mu.Unlock()
+	s, err := t.find("retire", id)
+	if err != nil {
+		return err
+	}
+	s.written, s.synced = len(s.records), len(s.records)
+	if s.handle != nil {
+		s.handle.shut()
+	}
+	s.info.Live = false
+	return nil
+}
+
+// Sessions implements [engine.Storage].
+func (t *storage) Sessions(context.Context) ([]engine.SessionInfo, error) {
+	if err := t.enter("sessions"); err != nil {
+		return nil, err
+	}
+	defer t.d.mu.Unlock()
+	var out []engine.SessionInfo
+	for _, s := range t.d.order {
+		out = append(out, s.info)
+	}
+	return out, nil
+}
+
+// History implements [engine.Storage].
+func (t *storage) History(_ context.Context, id engine.SessionID, q engine.HistoryQuery) ([]engine.Event, error) {
+	if err := t.enter("history"); err != nil {
+		return nil, err
+	}
+	defer t.d.mu.Unlock()
+	s, err := t.find("history", id)
+	if err != nil {
+		return nil, err
+	}
+	return s.history(q)
+}
+
+// Lineage implements [engine.Storage].
+func (t *storage) Lineage(_ context.Context, id engine.SessionID) ([]engine.SessionInfo, error) {
+	if err := t.enter("lineage"); err != nil {
+		return nil, err
+	}
+	defer t.d.mu.Unlock()
+	if _, err := t.find("lineage", id); err != nil {
+		return nil, err
+	}
+	var out []engine.SessionInfo
+	seen := map[engine.SessionID]bool{id: true}
+	for next := []engine.SessionID{id}; len(next) > 0; next = next[1:] {
+		s := t.d.sessions[next[0]]
+		if s == nil {
+			continue // volatile
+		}
+		out = append(out, s.info)
+		for _, p := range s.info.Parents {
+			if !seen[p] {
+				seen[p] = true
+				next = append(next, p)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Verify implements [engine.Storage].
+func (t *storage) Verify(_ context.Context, id engine.SessionID) (engine.VerifyReport, error) {
+	if err := t.enter("verify"); err != nil {
+		return engine.VerifyReport{}, err
+	}
+	defer t.d.mu.Unlock()
+	s, err := t.find("verify", id)
+	if err != nil {
+		return engine.VerifyReport{}, err
+	}
+	return s.verify(), nil
+}
+
+// Close implements [engine.Storage].
+func (t *storage) Close() error { return nil }

@@ -1,0 +1,392 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// place is a message's place in its channel.
+type place struct {
+	channel engine.ChannelID
+	seq     uint64
+}
+
+// ledger is what the logs of all sessions say, put in order.
+type ledger struct {
+	log      []engine.Event
+	ids      map[engine.EventID]*engine.Event
+	messages map[place]*engine.Event
+	heads    map[engine.ChannelID]uint64
+	turns    map[engine.CreatureID][]*engine.Event
+	done     map[engine.Edge]map[uint64]string // how a delivery ended
+	sent     map[engine.EventID][]*engine.Event
+	state    map[engine.CreatureID]map[string]string
+	letters  map[engine.EventID]engine.CreatureID
+	unsent   map[engine.EventID]int // dead letters of what a turn sent
+}
+
+// readLog reads the logs, and checks what holds for them at any time.
+func (s *simulation) readLog() *ledger {
+	l := &ledger{
+		log: s.disk.Log(), ids: map[engine.EventID]*engine.Event{}, messages: map[place]*engine.Event{},
+		heads: map[engine.ChannelID]uint64{}, turns: map[engine.CreatureID][]*engine.Event{},
+		done: map[engine.Edge]map[uint64]string{}, sent: map[engine.EventID][]*engine.Event{},
+		state: map[engine.CreatureID]map[string]string{}, letters: map[engine.EventID]engine.CreatureID{},
+		unsent: map[engine.EventID]int{},
+	}
+	for i := range l.log {
+		ev := &l.log[i]
+		l.ids[ev.ID] = ev
+		switch {
+		case ev.Kind.IsMessage():
+			p := place{ev.Channel, ev.Seq}
+			if m := l.messages[p]; m != nil {
+				s.failf("%s and %s have the same number: %v", m.ID, ev.ID, p)
+			}
+			l.messages[p] = ev
+			l.heads[ev.Channel] = max(l.heads[ev.Channel], ev.Seq)
+			if !ev.Turn.IsZero() {
+				l.sent[ev.Turn] = append(l.sent[ev.Turn], ev)
+			}
+		case ev.Kind == engine.EventTurnEnded:
+			l.turns[ev.Creature] = append(l.turns[ev.Creature], ev)
+			s.end(l, ev, "handled")
+		case ev.Kind == engine.EventDeadLetter:
+			l.unsent[ev.Turn]++
+			if !astray(ev) {
+				l.letters[ev.ID] = ev.Creature
+			}
+			s.end(l, ev, "dead")
+		case ev.Kind == engine.EventState:
+			key, value, deleted := engine.DecodeStateEvent(ev.Payload)
+			if l.state[ev.Creature] == nil {
+				l.state[ev.Creature] = map[string]string{}
+			}
+			if l.state[ev.Creature][key] = string(value); deleted {
+				delete(l.state[ev.Creature], key)
+			}
+		}
+	}
+	return l
+}
+
+// astray reports whether a dead letter's creature may have been in another graph
+// than the log when it became one: a direct message or a reply whose way a cut
+// has crossed. Where the graph that holds such a letter is cut, it is lost, so
+// the model does not follow them.
+func astray(ev *engine.Event) bool {
+	var d struct{ Reason, Alias string }
+	return json.Unmarshal(ev.Payload, &d) == nil && d.Reason == abi.NotConnected.String() && d.Alias == ""
+}
+
+// end notes how a delivery ended: once.
+func (s *simulation) end(l *ledger, ev *engine.Event, how string) {
+	if ev.Channel == "" {
+		return // of a start, or of a message that never was in a channel
+	}
+	edge := engine.Edge{Creature: ev.Creature, Channel: ev.Channel}
+	if l.done[edge] == nil {
+		l.done[edge] = map[uint64]string{}
+	}
+	if before := l.done[edge][ev.Seq]; before != "" {
+		s.failf("message %d of %s is %s for %s, but was %s before", ev.Seq, ev.Channel, how, ev.Creature, before)
+	}
+	l.done[edge][ev.Seq] = how
+	m := l.messages[place{ev.Channel, ev.Seq}]
+	if m == nil {
+		s.failf("%s %s message %d of %s, which is not in the log before", ev.Creature, how, ev.Seq, ev.Channel)
+	}
+	if m.Creature == ev.Creature && ev.Channel != engine.InboxOf(ev.Creature) {
+		s.failf("%s hears itself: message %d of %s", ev.Creature, ev.Seq, ev.Channel)
+	}
+}
+
+// checkLog checks what holds whenever no turn is running: after a restart, and
+// when everything has settled.
+func (s *simulation) checkLog() *ledger {
+	defer s.calm()()
+	if len(s.disk.Violations) > 0 {
+		s.failf("violations: %q", s.disk.Violations)
+	}
+	l := s.readLog()
+	live := s.e.Listening()
+	s.checkChannels(l, live)
+	s.checkTurns(l)
+	s.checkState(l)
+	s.checkLetters(l, live)
+	s.checkAcks(l)
+	return l
+}
+
+// checkChannels checks that channels have no gaps, that nobody handles anything
+// out of order, and that producers are heard once.
+func (s *simulation) checkChannels(l *ledger, live map[engine.Edge]engine.Listens) {
+	for edge, at := range live {
+		if at.Head != l.heads[edge.Channel] {
+			s.failf("the head of %s is %d, but the log has %d", edge.Channel, at.Head, l.heads[edge.Channel])
+		}
+	}
+	offsets := map[engine.ChannelID]uint64{}
+	for ch, head := range l.heads {
+		for seq := uint64(1); seq <= head; seq++ {
+			m := l.messages[place{ch, seq}]
+			if m == nil {
+				s.failf("message %d of %s is missing; the last is %d", seq, ch, head)
+			}
+			if _, orders := ordersOf(string(m.Payload)); m.Creature == "" && m.Cause.IsZero() && len(orders) > 0 {
+				if o := orders[len(orders)-1]; o.what == 'o' {
+					if uint64(o.n) <= offsets[ch] {
+						s.failf("offset %d is in %s after %d", o.n, ch, offsets[ch])
+					}
+					offsets[ch] = uint64(o.n)
+				}
+			}
+		}
+		if p, err := s.e.Producers(ch); err == nil && p["p"] != offsets[ch] {
+			s.failf("the producer's offset on %s is %d, but the log has %d", ch, p["p"], offsets[ch])
+		}
+	}
+	for _, d := range s.duplicates {
+		if _, err := s.e.Producers(d.channel); err == nil && offsets[d.channel] < d.offset {
+			s.failf("offset %d of %s was left out, but the log only has %d", d.offset, d.channel, offsets[d.channel])
+		}
+	}
+}
+
+// checkTurns checks the effects of turns: each once, as told, in order.
+func (s *simulation) checkTurns(l *ledger) {
+	for id, sent := range l.sent {
+		turn := l.ids[id]
+		if turn == nil || turn.Kind != engine.EventTurnEnded && turn.Kind != engine.EventDeadLetter {
+			s.failf("%q was sent by turn %s, which is not in the log", sent[0].Payload, id)
+		}
+	}
+	for c, turns := range l.turns {
+		n, digest := 0, ""
+		last := map[engine.ChannelID]uint64{}
+		for _, t := range turns {
+			if t.Channel == "" {
+				continue
+			}
+			if t.Seq <= last[t.Channel] {
+				s.failf("%s handled message %d of %s after %d", c, t.Seq, t.Channel, last[t.Channel])
+			}
+			last[t.Channel] = t.Seq
+			m := l.messages[place{t.Channel, t.Seq}]
+			n, digest = n+1, absorb(digest, deliveryKind(m.Kind), string(m.Payload))
+			s.checkSends(l, t, string(m.Payload))
+		}
+		if n > 0 && (l.state[c]["n"] != strconv.Itoa(n) || l.state[c]["digest"] != digest) {
+			s.failf("%s has the state %q after %d turns; the digest should be %s", c, l.state[c], n, digest)
+		}
+	}
+}
+
+func deliveryKind(k engine.EventKind) abi.Kind {
+	switch k {
+	case engine.EventTimer:
+		return abi.KindTimer
+	case engine.EventRequest:
+		return abi.KindRequest
+	case engine.EventResult:
+		return abi.KindResult
+	}
+	return abi.KindMessage
+}
+
+// checkSends checks what one turn has sent on channels.
+func (s *simulation) checkSends(l *ledger, turn *engine.Event, payload string) {
+	next, relays := relayed(payload)
+	var last int64
+	for _, m := range l.sent[turn.ID] {
+		if m.Kind == engine.EventChannelMessage && (!relays || string(m.Payload) != next) {
+			s.failf("%s sent %q on %s for %q", turn.Creature, m.Payload, m.Channel, payload)
+		}
+		if m.Time <= last || m.Time <= turn.Time {
+			s.failf("the sends of turn %s are out of order", turn.ID)
+		}
+		last = m.Time
+	}
+	var d struct{ Sends int }
+	if err := json.Unmarshal(turn.Payload, &d); err != nil {
+		s.failf("turn %s: %v", turn.ID, err)
+	}
+	sent, other := 0, 0
+	for _, m := range l.sent[turn.ID] {
+		if m.Kind == engine.EventResult {
+			other++
+		} else {
+			sent++
+		}
+	}
+	other += l.unsent[turn.ID]
+	if sent > d.Sends || sent+other < d.Sends {
+		s.failf("turn %s of %s sent %d messages, %d are in the log", turn.ID, turn.Creature, d.Sends, sent)
+	}
+}
+
+// checkState checks that state is what its events add up to.
+func (s *simulation) checkState(l *ledger) {
+	creatures, _, _ := s.e.Members()
+	for _, c := range creatures {
+		state, err := s.e.State(s.ctx, c, "")
+		if err != nil {
+			s.failf("State of %s: %v", c, err)
+		}
+		got := map[string]string{}
+		for _, e := range state {
+			got[e.Key] = string(e.Value)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(l.state[c]) && len(got)+len(l.state[c]) > 0 {
+			s.failf("the state of %s is %v, its events add up to %v", c, got, l.state[c])
+		}
+	}
+}
+
+// checkLetters checks that dead letters are kept until they are redelivered.
+func (s *simulation) checkLetters(l *ledger, live map[engine.Edge]engine.Listens) {
+	alive := func(c engine.CreatureID) bool {
+		_, ok := live[engine.Edge{Creature: c, Channel: engine.InboxOf(c)}]
+		return ok
+	}
+	want := map[engine.EventID]bool{}
+	for id, c := range l.letters {
+		again := slices.ContainsFunc(s.redelivered[id], func(m engine.EventID) bool { return l.ids[m] != nil })
+		if alive(c) && !again {
+			want[id] = true
+		}
+	}
+	_, _, graphs := s.e.Members()
+	for _, g := range graphs {
+		letters, err := s.e.DeadLetters(s.ctx, g, "", engine.EventID{}, 0)
+		if err != nil {
+			s.failf("DeadLetters: %v", err)
+		}
+		for _, row := range letters {
+			if alive(row.Creature) && !want[row.ID] && !astray(l.ids[row.ID]) {
+				s.failf("%s has the dead letter %s twice, or still: %+v", row.Creature, row.ID, row)
+			}
+			delete(want, row.ID)
+		}
+	}
+	for id := range want {
+		s.failf("the dead letter %s of %s is lost: %s", id, l.letters[id], l.ids[id].Payload)
+	}
+}
+
+// checkAcks checks that what was acknowledged as durable is there.
+func (s *simulation) checkAcks(l *ledger) {
+	for id, payload := range s.acks {
+		if l.ids[id] != nil {
+			continue
+		}
+		if !s.forget || s.o.Durability == engine.Full {
+			s.failf("%q was acknowledged as durable (%s) and is lost", payload, id)
+		}
+		delete(s.acks, id)
+	}
+	s.forget = false
+}
+
+// check checks what holds when everything has settled.
+func (s *simulation) check() {
+	l := s.checkLog()
+	if report := s.disk.Report(); len(report) > 0 {
+		s.failf("damage: %q", report)
+	}
+	s.checkComplete(l)
+	s.checkAsks(l)
+}
+
+// checkComplete checks that everybody has dealt with all that was sent while it
+// listened, and with nothing else.
+func (s *simulation) checkComplete(l *ledger) {
+	intervals := s.intervals()
+	for edge, list := range intervals {
+		rest := l.done[edge]
+		for _, iv := range list {
+			if iv.open {
+				iv.until = l.heads[edge.Channel]
+			}
+			for seq := iv.after + 1; seq <= iv.until; seq++ {
+				m := l.messages[place{edge.Channel, seq}]
+				own := m != nil && m.Creature == edge.Creature && edge.Channel != engine.InboxOf(edge.Creature)
+				if rest[seq] == "" && !own {
+					s.failf("%s has never dealt with message %d of %s", edge.Creature, seq, edge.Channel)
+				}
+				delete(rest, seq)
+			}
+		}
+		for seq, how := range rest {
+			s.failf("message %d of %s is %s for %s, who did not listen: %+v", seq, edge.Channel, how, edge.Creature, list)
+		}
+	}
+	for edge, done := range l.done {
+		if intervals[edge] == nil && len(done) > 0 {
+			s.failf("%s never listened on %s, but dealt with %v", edge.Creature, edge.Channel, done)
+		}
+	}
+}
+
+// checkAsks checks that every request has one answer, and every timer rang.
+func (s *simulation) checkAsks(l *ledger) {
+	answered := map[string]bool{}
+	for i := range l.log {
+		if ev := &l.log[i]; ev.Kind == engine.EventResult {
+			id := engine.DecodeHeaders(ev.Headers)["terrarium-request"]
+			if answered[id] && id != "" { // late replies, delivered again, say nothing of their request
+				s.failf("request %s has two answers", id)
+			}
+			answered[id] = true
+		}
+	}
+	live := s.e.Listening()
+	for i := range l.log {
+		ev := &l.log[i]
+		_, alive := live[engine.Edge{Creature: ev.Creature, Channel: engine.InboxOf(ev.Creature)}]
+		if ev.Kind == engine.EventRequest && alive && !answered[ev.ID.String()] {
+			s.failf("request %s of %s has no answer", ev.ID, ev.Creature)
+		}
+	}
+	creatures, _, _ := s.e.Members()
+	for _, c := range creatures {
+		timers, err := s.e.Timers(c)
+		if err != nil {
+			s.failf("Timers: %v", err)
+		}
+		for _, t := range timers {
+			if t.Period == 0 {
+				s.failf("a timer of %s has not rung: %+v", c, t)
+			}
+		}
+		s.checkTimer(l, c)
+	}
+}
+
+// checkTimer checks that the last timer that was set has rung.
+func (s *simulation) checkTimer(l *ledger, c engine.CreatureID) {
+	var set, rang int64
+	for _, t := range l.turns[c] {
+		if m := l.messages[place{t.Channel, t.Seq}]; m != nil {
+			_, orders := ordersOf(string(m.Payload))
+			for _, o := range orders {
+				if o.what == orderTimer {
+					set = t.Time
+				}
+			}
+		}
+	}
+	for i := range l.log {
+		if ev := &l.log[i]; ev.Kind == engine.EventTimer && ev.Channel == engine.InboxOf(c) && engine.DecodeHeaders(ev.Headers)["terrarium-timer"] == "once" {
+			rang = ev.Time
+		}
+	}
+	if set > rang {
+		s.failf("a timer of %s that was set at %d has never rung; the last did at %d", c, set, rang)
+	}
+}

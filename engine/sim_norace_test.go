@@ -1,0 +1,6 @@
+//go:build !race
+
+package engine_test
+
+// simSeeds is how many programs TestSimulation runs.
+const simSeeds = 10_000

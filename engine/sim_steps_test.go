@@ -1,0 +1,368 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/internal/sim"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// step is one step of a program. Its numbers choose among what there is when it
+// is carried out, so that a program makes sense without any of its steps.
+type step struct {
+	kind    int // index in stepKinds
+	a, b, c int
+	seed    uint64 // of everything else that is random in it
+}
+
+func (st step) String() string {
+	return fmt.Sprintf("%s(%d, %d, %d)", stepKinds[st.kind].name, st.a, st.b, st.c)
+}
+
+// stepKinds are the kinds of step, with how often they are drawn. nested ones
+// may also happen in the middle of a turn.
+var stepKinds []stepInfo
+
+type stepInfo struct {
+	name   string
+	weight int
+	nested bool
+	run    func(s *simulation, st step)
+}
+
+func init() { // because steps draw steps
+	stepKinds = []stepInfo{
+		{"run", 44, true, (*simulation).runSome},
+		{"send", 40, true, (*simulation).send},
+		{"sendTo", 8, true, (*simulation).sendTo},
+		{"addCreature", 6, true, (*simulation).addCreature},
+		{"removeCreature", 2, true, (*simulation).removeCreature},
+		{"addChannel", 4, true, (*simulation).addChannel},
+		{"removeChannel", 1, true, (*simulation).removeChannel},
+		{"setEdge", 16, true, (*simulation).setEdge},
+		{"connect", 10, true, (*simulation).connect},
+		{"disconnect", 3, true, (*simulation).disconnect},
+		{"toggle", 2, true, (*simulation).toggle},
+		{"stopOrStart", 5, true, (*simulation).stopOrStart},
+		{"redeliver", 8, true, (*simulation).redeliver},
+		{"advance", 12, true, (*simulation).advance},
+		{"write", 24, true, (*simulation).write},
+		{"breakDisk", 2, true, (*simulation).breakDisk},
+		{"fail", 2, true, (*simulation).failNext},
+		{"kill", 2, true, (*simulation).kill},
+		{"powerLoss", 1, true, (*simulation).powerLoss},
+		{"crashCut", 1, true, (*simulation).crashCut},
+		{"restart", 1, false, (*simulation).restart},
+		{"settle", 1, false, (*simulation).settleStep},
+	}
+}
+
+// stepKind is the index of a kind of step.
+func stepKind(name string) int {
+	return slices.IndexFunc(stepKinds, func(k stepInfo) bool { return k.name == name })
+}
+
+// drawStep draws a step.
+func drawStep(r *rand.Rand) step {
+	total := 0
+	for _, k := range stepKinds {
+		total += k.weight
+	}
+	n, kind := r.IntN(total), 0
+	for n >= stepKinds[kind].weight {
+		n -= stepKinds[kind].weight
+		kind++
+	}
+	return step{kind, r.IntN(1000), r.IntN(1000), r.IntN(1000), r.Uint64()}
+}
+
+// runSome lets creatures have turns.
+func (s *simulation) runSome(st step) {
+	for range 1 + st.a%10 {
+		if !s.e.Serve(s.ctx, s.random.IntN) {
+			return
+		}
+	}
+}
+
+// payload makes a payload with orders.
+func (s *simulation) payload(n int) string {
+	s.names++
+	p := fmt.Sprintf("m%d", s.names)
+	switch n % 16 {
+	case 0, 1, 2, 3:
+		p += " h1"
+	case 4:
+		p += " h2"
+	case 5:
+		p += " h1 x1"
+	case 6:
+		p += " x2"
+	case 7:
+		p += " h1 D0"
+	case 8:
+		p += fmt.Sprintf(" t%d", 50*(n%7))
+	case 9:
+		p += fmt.Sprintf(" T%d", 400+n)
+	case 10:
+		p += " C0"
+	case 11, 12:
+		p += fmt.Sprintf(" a%d", n%7)
+	case 13:
+		p += fmt.Sprintf(" d%d h1", n%7)
+	case 14:
+		p += fmt.Sprintf(" f%d", n%2)
+	}
+	return p
+}
+
+func (s *simulation) outgoing(st step) engine.Outgoing {
+	out := engine.Outgoing{Durable: st.c%4 == 0}
+	payload := s.payload(st.b)
+	if st.c%5 == 0 {
+		out.Producer = "p"
+		out.Offset = uint64(1 + s.offset - min(s.offset, st.b%3))
+		s.offset = max(s.offset, int(out.Offset))
+		payload += fmt.Sprintf(" o%d", out.Offset)
+	}
+	out.Payload = []byte(payload)
+	return out
+}
+
+func (s *simulation) send(st step) {
+	_, channels, _ := s.e.Members()
+	if len(channels) == 0 {
+		return
+	}
+	ch := channels[st.a%len(channels)]
+	for range 1 + st.c%4 {
+		out := s.outgoing(st)
+		s.say("send %q on %s, producer %d, durable %v", out.Payload, ch, out.Offset, out.Durable)
+		sent, err := s.e.Send(s.ctx, ch, out)
+		s.noteSent(ch, out, sent, err)
+		st.b++
+	}
+}
+
+func (s *simulation) sendTo(st step) {
+	if c, ok := s.creature(st.a); ok {
+		out := s.outgoing(st)
+		s.say("send %q to %s, producer %d, durable %v", out.Payload, c, out.Offset, out.Durable)
+		sent, err := s.e.SendTo(s.ctx, c, out)
+		s.noteSent(engine.InboxOf(c), out, sent, err)
+	}
+}
+
+func (s *simulation) creature(n int) (engine.CreatureID, bool) {
+	creatures, _, _ := s.e.Members()
+	if len(creatures) == 0 {
+		return "", false
+	}
+	return creatures[n%len(creatures)], true
+}
+
+func (s *simulation) channel(n int) (engine.ChannelID, bool) {
+	_, channels, _ := s.e.Members()
+	if len(channels) == 0 {
+		return "", false
+	}
+	return channels[n%len(channels)], true
+}
+
+// most is how many creatures and how many channels there are at a time.
+const most = 7
+
+func (s *simulation) addCreature(st step) {
+	creatures, _, graphs := s.e.Members()
+	if len(creatures) >= most {
+		return
+	}
+	s.creatures++
+	cs := spec(fmt.Sprintf("c%d", s.creatures), "sim")
+	cs.Limits.Mailbox = 1 + st.a%6
+	cs.Restart = engine.RestartPolicy{Attempts: 1 + st.b%3, Max: 1 << 20, Backoff: 20 * time.Millisecond}
+	switch {
+	case st.b%7 == 0:
+		cs.Restart.Max = 2
+	case st.b%7 == 1:
+		cs.Restart.Mode = engine.RestartAlways
+	}
+	if st.c%2 == 0 && len(graphs) > 0 {
+		cs.Join = graphs[st.c/2%len(graphs)]
+	}
+	s.change("add "+cs.Name, func() error {
+		_, err := s.e.AddCreature(s.ctx, cs)
+		return err
+	})
+}
+
+func (s *simulation) removeCreature(st step) {
+	if c, ok := s.creature(st.a); ok {
+		// If it is the last one, its graph ends, and what cannot be written
+		// then never will be.
+		s.disk.Broken = false
+		s.keepLetters()
+		s.op(topology.RemoveCreature{ID: c})
+	}
+}
+
+func (s *simulation) addChannel(st step) {
+	_, channels, graphs := s.e.Members()
+	if len(channels) >= most || len(graphs) == 0 {
+		return
+	}
+	s.channels++
+	name := fmt.Sprintf("h%d", s.channels)
+	s.change("add channel "+name, func() error {
+		_, err := s.e.AddChannel(s.ctx, graphs[st.a%len(graphs)], name, "")
+		return err
+	})
+}
+
+func (s *simulation) removeChannel(st step) {
+	if ch, ok := s.channel(st.a); ok {
+		s.keepLetters()
+		s.op(topology.RemoveChannel{ID: ch})
+	}
+}
+
+func (s *simulation) setEdge(st step) {
+	c, ok := s.creature(st.a)
+	ch, has := s.channel(st.b)
+	if ok && has {
+		s.op(topology.SetEdge{Creature: c, Channel: ch, Direction: engine.Direction(1 + st.c%2), On: st.c%5 > 0})
+	}
+}
+
+func (s *simulation) connect(st step) {
+	a, ok := s.creature(st.a)
+	b, has := s.creature(st.b)
+	_, channels, _ := s.e.Members()
+	if ok && has && len(channels) < most {
+		s.op(topology.Connect{From: a, To: b})
+	}
+}
+
+func (s *simulation) disconnect(st step) {
+	a, ok := s.creature(st.a)
+	b, has := s.creature(st.b)
+	if ok && has {
+		s.op(topology.Disconnect{From: a, To: b})
+	}
+}
+
+// toggle turns an edge off and on again, or a creature, in one change.
+func (s *simulation) toggle(st step) {
+	c, ok := s.creature(st.a)
+	ch, has := s.channel(st.b)
+	if !ok || !has {
+		return
+	}
+	if st.c%2 == 0 {
+		s.op(topology.SetStopped{ID: c, Stopped: true}, topology.SetStopped{ID: c})
+		return
+	}
+	if _, on := s.e.Listening()[engine.Edge{Creature: c, Channel: ch}]; on {
+		edge := topology.SetEdge{Creature: c, Channel: ch, Direction: engine.Listen}
+		again := edge
+		again.On = true
+		s.op(edge, again)
+	}
+}
+
+func (s *simulation) stopOrStart(st step) {
+	if c, ok := s.creature(st.a); ok {
+		s.op(topology.SetStopped{ID: c, Stopped: !s.e.Stopped(c)})
+	}
+}
+
+func (s *simulation) redeliver(st step) {
+	_, _, graphs := s.e.Members()
+	if len(graphs) == 0 {
+		return
+	}
+	g := graphs[st.a%len(graphs)]
+	letters, err := s.e.DeadLetters(s.ctx, g, "", engine.EventID{}, 0)
+	if err != nil || len(letters) == 0 {
+		return
+	}
+	l := letters[st.b%len(letters)]
+	if l.Reason == abi.NotConnected.String() && l.Alias == "" {
+		return // see astray
+	}
+	s.say("redeliver %s: %s for %s", l.ID, l.Reason, l.Creature)
+	if sent, err := s.e.Redeliver(s.ctx, g, l.ID); err == nil {
+		s.noteRedelivered(l, sent)
+	}
+}
+
+func (s *simulation) advance(st step) {
+	d := []time.Duration{time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond, 2 * time.Second, 6 * time.Second}[st.a%5]
+	if st.b%20 == 0 {
+		d = -d // somebody has set the clock back
+	}
+	s.say("advance %s", d)
+	s.clock.Advance(d)
+	s.e.Ring()
+}
+
+func (s *simulation) write(st step) { s.disk.Write(st.a, 1+st.b%8, st.c%2 == 0) }
+
+func (s *simulation) breakDisk(st step) {
+	s.disk.Broken = st.a%2 == 0
+	s.say("the disk is broken: %v", s.disk.Broken)
+}
+
+func (s *simulation) failNext(st step) {
+	n := 1 + st.b%2
+	switch st.a % 4 {
+	case 0:
+		s.disk.FailCuts = n
+	case 1:
+		s.disk.FailCreates = n
+	case 2:
+		s.disk.FailOpens = n
+	case 3:
+		s.disk.FailReads = n
+	}
+}
+
+func (s *simulation) kill(step) {
+	s.say("kill")
+	s.disk.Kill()
+}
+
+func (s *simulation) powerLoss(step) {
+	s.say("power loss")
+	s.lost = true
+	s.disk.PowerLoss()
+}
+
+func (s *simulation) crashCut(st step) {
+	s.disk.CutCrash = sim.CutCrash(st.a % sim.NumCutCrashes)
+	s.say("the next cut crashes at point %d", s.disk.CutCrash)
+}
+
+// restart ends the engine in order and starts another.
+func (s *simulation) restart(step) {
+	s.say("restart")
+	s.disk.Broken = false
+	if err := s.e.Close(context.Background()); err != nil {
+		s.failf("Close: %v", err)
+	}
+	if n := s.host.live; n != 0 {
+		s.failf("%d instances are open after Close", n)
+	}
+	s.disk.Kill() // which must not make a difference
+}
+
+func (s *simulation) settleStep(step) {
+	s.settle()
+	s.check()
+}

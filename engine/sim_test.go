@@ -1,0 +1,135 @@
+package engine_test
+
+// The simulator runs an engine in one goroutine. A seed decides everything:
+// which creature is served next and what happens in the middle of its turn (a
+// send, a change of the topology, other creatures, a crash), when the clock
+// moves, how much of the log gets written and synced, which calls of the
+// storage fail. Its parts:
+//
+//   - internal/sim: the disk and the clock. The disk passes storetest.
+//   - export_sim_test.go: an engine without goroutines, driven by Serve (one
+//     turn) and Ring (timers that are due).
+//   - sim_guest_test.go: the one behaviour of all creatures, which does what
+//     payloads tell it.
+//   - sim_steps_test.go: what a program may do. A step is a few numbers that
+//     choose among what there is, so any of them can be left out.
+//   - sim_world_test.go: how a program runs, crashes, starts again and settles.
+//   - sim_model_test.go: what must be known apart from the log, as facts with a
+//     stamp, their place in the log: a crash takes those back whose place it
+//     has taken, and what is left is what must have survived.
+//   - sim_check_test.go: what must hold. checkLog checks it whenever no turn is
+//     running: each delivery ends once, in order; turns have the effects that
+//     their payloads ask for; state, heads, offsets and dead letters are what
+//     the log adds up to; what was acknowledged is there. check, once all has
+//     settled: everybody has dealt with all that was sent while it listened,
+//     and nothing else; requests are answered once; timers have rung. At the
+//     end of a program a restart must not change anything (view).
+//
+// To extend it: add an order to guest for what creatures can do anew, or a step
+// to stepKinds for what the engine's users can. If the effect can be read from
+// the log, read it in readLog and check it against payloads. If not, note a
+// fact with a stamp in model, drop it in survive, and compare it in reconcile
+// (after a crash) and check. What a restart has to keep goes into view. Work
+// in the background is a step that carries out a piece of it, so that crashes
+// come in between.
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+var simSeed = flag.Uint64("seed", 0, "run just this program of TestSimulation")
+
+// TestSimulation runs random programs on an engine without goroutines, over a
+// disk that forgets and a clock that is moved by hand, next to a model.
+func TestSimulation(t *testing.T) {
+	if *simSeed != 0 {
+		if failure, _ := simulate(*simSeed, simProgram(*simSeed), false); failure != "" {
+			reportSimulation(t, *simSeed, failure)
+		}
+		return
+	}
+	seeds := uint64(simSeeds)
+	if testing.Short() {
+		seeds /= 10
+	}
+	if n, err := strconv.ParseUint(os.Getenv("TERRARIUM_SEEDS"), 10, 64); err == nil {
+		seeds = n
+	}
+	// Programs are short and make much garbage, so collecting it less often
+	// saves a fifth of the time.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	var next, failed atomic.Uint64
+	var failure atomic.Value
+	var group sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for seed := next.Add(1); seed <= seeds && failed.Load() == 0; seed = next.Add(1) {
+				if f, _ := simulate(seed, simProgram(seed), false); f != "" && failed.CompareAndSwap(0, seed) {
+					failure.Store(f)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if seed := failed.Load(); seed != 0 {
+		reportSimulation(t, seed, failure.Load().(string))
+	}
+}
+
+// simProgram draws the program of a seed.
+func simProgram(seed uint64) []step {
+	r := rand.New(rand.NewPCG(seed, 0))
+	var program []step
+	for _, name := range []string{"addCreature", "addCreature", "addCreature", "connect", "connect", "addChannel", "setEdge", "setEdge", "write"} {
+		st := drawStep(r)
+		st.kind = stepKind(name)
+		program = append(program, st)
+	}
+	for range 5 + r.IntN(60) {
+		program = append(program, drawStep(r))
+	}
+	return program
+}
+
+// reportSimulation shrinks a program that fails and prints what is left of it.
+func reportSimulation(t *testing.T, seed uint64, failure string) {
+	t.Helper()
+	program := shrink(seed, simProgram(seed))
+	small, trace := simulate(seed, program, true)
+	var b strings.Builder
+	for i, st := range program {
+		fmt.Fprintf(&b, "%3d. %s\n", i+1, st)
+	}
+	t.Fatalf("seed %d: %s\n\nrun it again:  go test ./engine -run TestSimulation -seed %d\n\nthe smallest program that fails:\n%s\nfails with: %s\n\nin detail:\n%s",
+		seed, failure, seed, &b, small, strings.Join(trace, "\n"))
+}
+
+// shrink leaves steps out of a program as long as it fails.
+func shrink(seed uint64, program []step) []step {
+	for size := len(program) / 2; size > 0; {
+		smaller := false
+		for from := 0; from+size <= len(program); {
+			without := slices.Delete(slices.Clone(program), from, from+size)
+			if failure, _ := simulate(seed, without, false); failure != "" {
+				program, smaller = without, true
+			} else {
+				from += size
+			}
+		}
+		if !smaller || size > 1 {
+			size /= 2
+		}
+	}
+	return program
+}
