@@ -193,7 +193,8 @@ func (k *catalog) commit(h hooks, change func() error, landed string, args ...dr
 	return err
 }
 
-// look asks the file itself, through a new connection.
+// look asks the file itself, through a new connection. What it finds may not
+// have reached the disk, and is made to.
 func (k *catalog) look(landed string, args []driver.Value) (bool, error) {
 	_ = k.close() // given up, whatever it says
 	k.c = nil
@@ -201,12 +202,15 @@ func (k *catalog) look(landed string, args []driver.Value) (bool, error) {
 		return false, err
 	}
 	_, found, err := k.c.integer(landed, args...)
+	if err == nil && found {
+		err = k.c.sync(catalogSchema)
+	}
 	return found, err
 }
 
 // createCatalog makes the catalogue of a new directory. It appears under its
 // name when it is whole and durable.
-func createCatalog(path string) error {
+func createCatalog(path string, h hooks) error {
 	content, err := catalogSchema.template()
 	if err != nil {
 		return err
@@ -214,7 +218,7 @@ func createCatalog(path string) error {
 	if err := writeWhole(path, content); err != nil {
 		return err
 	}
-	return syncPath(filepath.Dir(path))
+	return h.syncDirectory(filepath.Dir(path))
 }
 
 // writeWhole writes a file that is either there in full, or not at all.

@@ -47,9 +47,10 @@ const (
 )
 
 // dataSource is the name of a file in the form of a URI, so that no character
-// of the path is taken for anything else.
+// of the path is taken for anything else. A connection is used by one goroutine
+// at a time, so SQLite need not lock it.
 func dataSource(path string, mode fileMode) string {
-	return fmt.Sprintf("%s&_busy_timeout=%d&_stmt_cache_size=16", fileURI(path, mode), busyTimeout.Milliseconds())
+	return fmt.Sprintf("%s&_busy_timeout=%d&_stmt_cache_size=16&_mutex=no", fileURI(path, mode), busyTimeout.Milliseconds())
 }
 
 func fileURI(path string, mode fileMode) string {
@@ -76,6 +77,15 @@ func (c *conn) close() error { return c.raw.Close() }
 func (c *conn) exec(query string, args ...driver.Value) error {
 	_, err := c.raw.ExecContext(context.Background(), query, named(args))
 	return err
+}
+
+// sync makes everything durable that the file holds. Only a commit that writes a
+// page syncs the write-ahead log, and storing the version again writes one.
+func (c *conn) sync(s *schema) error {
+	if err := c.exec("PRAGMA synchronous = FULL"); err != nil {
+		return err
+	}
+	return c.exec(fmt.Sprintf("PRAGMA user_version = %d", s.version))
 }
 
 // query calls row with the columns of every row. The values are only valid

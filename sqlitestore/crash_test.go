@@ -3,6 +3,7 @@ package sqlitestore_test
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -31,6 +32,11 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	// Programs on files take long; the command line may ask for more of them.
+	if err := flag.Set("rapid.checks", "50"); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
@@ -38,6 +44,7 @@ func TestMain(m *testing.M) {
 // splits. Whatever it had acknowledged is there at the next start, once, in
 // order and together with its live rows.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	for _, durability := range []engine.Durability{engine.Full, engine.Normal} {
 		t.Run(durability.String(), func(t *testing.T) {
 			t.Parallel()

@@ -95,8 +95,22 @@ func makeDirectory(dir string) (string, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return "", invalid("open", dir+" is a file, and a session is a directory", "name a directory; it is created if need be").With("path", dir)
 	}
+	// A directory that is made here must not vanish in a power loss with all
+	// that is in it, so those that get a new entry are synced.
+	var grown []string
+	for path := filepath.Join(dir, storesName); ; path = filepath.Dir(path) {
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		grown = append(grown, filepath.Dir(path))
+	}
 	if err := os.MkdirAll(filepath.Join(dir, storesName), 0o755); err != nil {
 		return "", storageError("open", dir, err)
+	}
+	for _, path := range grown {
+		if err := syncPath(path); err != nil {
+			return "", storageError("open", path, err)
+		}
 	}
 	return dir, nil
 }
@@ -108,7 +122,7 @@ func (d *Directory) load(ctx context.Context) error {
 		if err := d.refuseLostCatalog(path); err != nil {
 			return err
 		}
-		if err := createCatalog(path); err != nil {
+		if err := createCatalog(path, d.options.hooks); err != nil {
 			return storageError("open", path, err)
 		}
 	}

@@ -288,6 +288,35 @@ func TestCutWhenTheCatalogueFails(t *testing.T) {
 	})
 }
 
+// TestCutWhileWritingFails cuts a store that has nothing to write but the mark
+// of its use, which fails: the cut says so instead of waiting for the disk.
+func TestCutWhileWritingFails(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	var f faults
+	d := openFaulty(t, &f, Options{})
+	f.before.Store(-1)
+	s := createStore(t, d)
+	told := make(chan struct{}, 1)
+	s.Notify(func() { nudge(told) })
+	for range 2 { // when the writer has failed already, and perhaps before
+		_, err := d.Cut(t.Context(), splitOf(s))
+		wantError(t, "a cut while writing fails", err, abi.Storage, s.path)
+		if s.Err() == nil {
+			<-told
+		}
+	}
+	f.before.Store(0)
+	for s.Err() != nil {
+		<-told
+	}
+	if _, err := d.Cut(t.Context(), splitOf(s)); err != nil {
+		t.Error(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestCutWithUnknownOutcome takes the catalogue away right after it has been
 // written: nobody can tell what happened, so nobody goes on until the next start
 // has found out.

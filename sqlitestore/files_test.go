@@ -192,6 +192,40 @@ func TestDamagedStore(t *testing.T) {
 	unchanged(t, paths[0], content)
 }
 
+// TestVerifyDamage damages a page in the middle of a file, and rows behind the
+// back of the program.
+func TestVerifyDamage(t *testing.T) {
+	dir, paths := filled(t, 2)
+	execute(t, paths[1], "DELETE FROM event WHERE id & 0xffffffffff IN (3, 7, 8); INSERT INTO message VALUES ('c', 1, 1)")
+	content, err := os.ReadFile(paths[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.LastIndex(content, make([]byte, 900)) // within a page of events
+	copy(content[at/4096*4096:], "rubble")
+	if err := os.WriteFile(paths[0], content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := mustOpen(t, dir)
+	defer d.Close()
+	session := func(path string) engine.SessionID {
+		return engine.SessionID(strings.TrimSuffix(filepath.Base(path), storeSuffix))
+	}
+	report, err := d.Verify(t.Context(), session(paths[0]))
+	if err != nil || len(report.Damage) == 0 {
+		t.Errorf("a damaged page: %+v, %v", report, err)
+	}
+	report, err = d.Verify(t.Context(), session(paths[1]))
+	if err != nil || report.Events != 7 || len(report.Missing) != 2 || !strings.Contains(strings.Join(report.Damage, "\n"), "index of messages has 1 entries") {
+		t.Errorf("deleted rows: %+v, %v", report, err)
+	}
+	if err := os.Remove(paths[0]); err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.Verify(t.Context(), session(paths[0]))
+	wantError(t, "a missing store", err, abi.Storage, paths[0])
+}
+
 func TestUnknownFilesAreSetAside(t *testing.T) {
 	dir, paths := filled(t, 1)
 	stores := filepath.Dir(paths[0])
@@ -290,6 +324,10 @@ func TestView(t *testing.T) {
 		if err != nil || len(g.Cursors) != 1 || g.Cursors[0].Seq != uint64(n) {
 			t.Errorf("Saved: %+v, %v", g, err)
 		}
+		report, err := v.Verify(t.Context(), s.info.Session)
+		if err != nil || report.Events != int64(n) || len(report.Missing) > 0 {
+			t.Errorf("Verify: %+v, %v", report, err)
+		}
 		if line, err := v.Lineage(t.Context(), s.info.Session); err != nil || len(line) != 1 {
 			t.Errorf("Lineage: %+v, %v", line, err)
 		}
@@ -374,18 +412,31 @@ func TestViews(t *testing.T) {
 		Cursors: []engine.CursorRow{{Reader: "a", Channel: "c", Seq: 3}, {Reader: "b", Channel: "c", Seq: 3, Until: 5}},
 		Heads:   []engine.HeadRow{{Channel: "c", Seq: 9}}, Channels: []engine.ChannelRow{{ID: "c", Name: "leads"}},
 		Creatures: []engine.CreatureRow{{ID: "a", Name: "ann"}}, State: []engine.StateRow{{Creature: "a", Key: "k", Value: []byte("v")}},
+		Timers:   []engine.TimerRow{{Creature: "a", Name: "t", Due: 3}},
+		Requests: []engine.RequestRow{{ID: engine.EventID{Origin: engine.Origin{0xab}, Seq: 7}, Creature: "a", Tag: 5, Deadline: 6}},
 	})
+	var letters []string
+	for i, k := range engine.EventKinds() {
+		if k.IsMessage() {
+			id := engine.EventID{Origin: engine.Origin{0xab}, Seq: uint64(i + 1)}
+			s.Append(&engine.Record{Letters: []engine.DeadLetterRow{{ID: id, Message: id, Kind: k, Creature: "a", Reason: "trap", Attempts: 2, LastWords: "alas"}}})
+			letters = append(letters, strings.Join([]string{id.String(), id.String(), k.String(), "trap 2 alas"}, " "))
+		}
+	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
 	session := string(s.info.Session)
 	for query, want := range map[string][]string{
-		"SELECT id || ' ' || kind || ' ' || turn || ' ' || cause FROM events ORDER BY ts":             want,
-		"SELECT reader || ' ' || seq || ' ' || pending FROM cursors ORDER BY reader":                  {"a 3 6", "b 3 2"},
-		"SELECT name || ' ' || head FROM channels":                                                    {"leads 9"},
-		"SELECT name FROM creatures":                                                                  {"ann"},
-		"SELECT creature || ' ' || key || ' ' || value FROM state":                                    {"a k v"},
-		"SELECT session || ' ' || coalesce(parent, '-') || ' ' || merged_at || split_at FROM lineage": {session + " - 00"},
+		"SELECT id || ' ' || kind || ' ' || turn || ' ' || cause FROM events ORDER BY ts":                                                   want,
+		"SELECT reader || ' ' || seq || ' ' || pending FROM cursors ORDER BY reader":                                                        {"a 3 6", "b 3 2"},
+		"SELECT name || ' ' || head FROM channels":                                                                                          {"leads 9"},
+		"SELECT name FROM creatures":                                                                                                        {"ann"},
+		"SELECT creature || ' ' || key || ' ' || value FROM state":                                                                          {"a k v"},
+		"SELECT creature || name || due || coalesce(period, '-') FROM timers":                                                               {"at3-"},
+		"SELECT id || ' ' || creature || tag || deadline FROM requests":                                                                     {"ab000000000000000000000000000000-7 a56"},
+		"SELECT id || ' ' || message || ' ' || kind || ' ' || reason || ' ' || attempts || ' ' || last_words FROM dead_letters ORDER BY id": letters,
+		"SELECT session || ' ' || coalesce(parent, '-') || ' ' || merged_at || split_at FROM lineage":                                       {session + " - 00"},
 	} {
 		got := column(t, s.path, query)
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {

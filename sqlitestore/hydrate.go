@@ -159,9 +159,3 @@ func renumbered(column string) string {
 	return "(SELECT o.no << 40 FROM parent.origin p JOIN main.origin o ON o.uuid = p.uuid WHERE p.no = " + column + " >> 40) | (" +
 		column + " & 0xffffffffff)"
 }
-
-// sync makes everything durable that has been written, whatever the store's
-// durability.
-func (w *writer) sync() error {
-	return w.c.exec("PRAGMA wal_checkpoint(PASSIVE)")
-}

@@ -63,13 +63,10 @@ func (w *writer) identify(e entry) error {
 // the writer go on as durably as was asked for. SQLite has synced the content:
 // all transactions so far were of the durability full.
 func (d *Directory) settle(w *writer) error {
-	if err := syncPath(filepath.Dir(w.path)); err != nil {
+	if err := d.options.hooks.syncDirectory(filepath.Dir(w.path)); err != nil {
 		return err
 	}
-	if w.durability == engine.Normal {
-		return w.c.exec("PRAGMA synchronous = NORMAL")
-	}
-	return nil
+	return w.pace()
 }
 
 // discard removes a file that the catalogue has not accepted.

@@ -119,6 +119,9 @@ func (s *Store) retry(group []*engine.Record, err error) error {
 		if err = s.w.reopen(); err == nil {
 			present, err = s.w.holds(group)
 		}
+		if err == nil && present && s.durability == engine.Full {
+			err = s.w.sync() // the file has it, but perhaps not the disk
+		}
 		if err == nil && !present {
 			err = s.w.commit(group)
 		}
@@ -148,6 +151,12 @@ func (s *Store) fail(err error) {
 	s.err.Store(&err)
 	s.durable.fail(err)
 	s.written.fail(err)
+	s.mu.Lock()
+	if s.parking != nil {
+		s.parking <- err // a cut must not wait for as long as the disk fails
+		s.parking = nil
+	}
+	s.mu.Unlock()
 	s.tell()
 }
 
@@ -175,7 +184,8 @@ func (s *Store) acknowledge(group []*engine.Record) {
 }
 
 // park waits until everything is written, and has the writer stand still. What
-// is appended from then on stays queued. It ends with resume or Close.
+// is appended from then on stays queued. It ends with resume or Close. While
+// writing fails it answers why.
 func (s *Store) park(ctx context.Context) error {
 	if err := s.flush(ctx); err != nil {
 		return err
@@ -185,13 +195,20 @@ func (s *Store) park(ctx context.Context) error {
 		s.mu.Unlock()
 		return stopped("cut", s.path)
 	}
-	parked := make(chan struct{})
+	if err := s.Err(); err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	parked := make(chan error, 1)
 	s.parking, s.resumed = parked, make(chan struct{})
 	s.mu.Unlock()
 	nudge(s.wake)
 	select {
-	case <-parked:
-		return nil
+	case err := <-parked:
+		if err != nil {
+			s.resume()
+		}
+		return err
 	case <-ctx.Done():
 		s.resume()
 		return ctx.Err()

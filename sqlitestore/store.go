@@ -32,7 +32,7 @@ type Store struct {
 	meta     map[string]string
 	lastSeq  uint64        // of the last appended event
 	room     chan struct{} // if not nil, closed when bytes falls below the bound
-	parking  chan struct{} // if not nil, closed by the writer when it stands still
+	parking  chan error    // if not nil, closed by the writer when it stands still, or answered why it cannot
 	resumed  chan struct{} // closed to let a parked writer go on
 	expected int           // the length of the queue that the writer lingers for
 	stop     stopMode

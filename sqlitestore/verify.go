@@ -256,7 +256,9 @@ func (v *verification) liveRows() error {
 	return v.each(func(scan func(...any) error) error {
 		var line string
 		err := scan(&line)
-		v.report.Damage = append(v.report.Damage, line)
+		if err == nil {
+			v.report.Damage = append(v.report.Damage, line)
+		}
 		return err
 	}, strangers)
 }

@@ -45,6 +45,18 @@ type hooks struct {
 	opened     func(c *conn) error
 	committing func(path string) error // before COMMIT; an error rolls back
 	committed  func(path string) error // after COMMIT; an error hides the success
+	synced     func(dir string)        // after a directory has been synced
+}
+
+// syncDirectory makes the entries of a directory durable.
+func (h hooks) syncDirectory(dir string) error {
+	if err := syncPath(dir); err != nil {
+		return err
+	}
+	if h.synced != nil {
+		h.synced(dir)
+	}
+	return nil
 }
 
 func openWriter(path string, durability engine.Durability, own engine.Origin, h hooks) (*writer, error) {
@@ -60,14 +72,10 @@ func (w *writer) open() (err error) {
 	if w.c, err = openConn(w.path, readWrite); err != nil {
 		return err
 	}
-	// Set explicitly: the driver's default in the presence of a write-ahead
-	// log is not safe against power loss.
-	synchronous := "FULL"
-	if w.durability == engine.Normal {
-		synchronous = "NORMAL"
+	if err := w.pace(); err != nil {
+		return err
 	}
 	for _, pragma := range []string{
-		"PRAGMA synchronous = " + synchronous,
 		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", checkpointPages),
 		fmt.Sprintf("PRAGMA journal_size_limit = %d", walLimit),
 	} {
@@ -88,6 +96,25 @@ func (w *writer) open() (err error) {
 	}
 	w.st = newStatements(w.c)
 	return nil
+}
+
+// pace makes commits as durable as the store promises. It is set explicitly: the
+// driver's default in the presence of a write-ahead log is not safe against
+// power loss.
+func (w *writer) pace() error {
+	if w.durability == engine.Normal {
+		return w.c.exec("PRAGMA synchronous = NORMAL")
+	}
+	return w.c.exec("PRAGMA synchronous = FULL")
+}
+
+// sync makes everything durable that has been written, whatever the store's
+// durability.
+func (w *writer) sync() error {
+	if err := w.c.sync(storeSchema); err != nil {
+		return err
+	}
+	return w.pace()
 }
 
 func (w *writer) close() error {

@@ -32,8 +32,10 @@ CREATE TABLE parent (
 	PRIMARY KEY (child, ordinal)
 ) WITHOUT ROWID;
 
--- The published face of the catalogue. Names and columns stay.
+-- The published face of the catalogue. Names and columns stay. (The order of
+-- parents comes from the subquery: an ORDER BY inside of an aggregate is newer
+-- than the SQLite of many systems that look at this file.)
 CREATE VIEW sessions AS
 SELECT session, graph, live, complete, durability, created, merged_at, split_at,
-	(SELECT group_concat(p.parent, ' ' ORDER BY p.ordinal) FROM parent p WHERE p.child = s.session) AS parents
+	(SELECT group_concat(parent, ' ') FROM (SELECT parent FROM parent p WHERE p.child = s.session ORDER BY p.ordinal)) AS parents
 FROM store s ORDER BY no;

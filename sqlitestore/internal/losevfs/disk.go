@@ -1,0 +1,344 @@
+package losevfs
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// The result codes of SQLite that a layer answers.
+const (
+	ok          = 0
+	ioErr       = 10
+	Full        = 13         // for [Disk.Fail]: the disk is full; only writes fail
+	WriteFails  = 10 | 3<<8  // for [Disk.Fail]: only writes fail
+	SyncFails   = 10 | 4<<8  // for [Disk.Fail]: only syncs fail
+	openCreate  = 0x00000004 // flags of opening
+	openWAL     = 0x00080000
+	openJournal = 0x00000800
+)
+
+// Disk is a mounted directory with what is below it. Its methods may be called
+// by any goroutine.
+type Disk struct {
+	dir    string
+	random *rand.Rand
+
+	mu      sync.Mutex
+	entries map[string]*entry
+	known   map[string]bool // files that are durable, and which SQLite has not opened yet
+	ops     int
+	dieAt   int
+	dead    bool
+	there   map[string]bool // files at the moment of death
+	fault   int
+	skip    int
+	left    int
+}
+
+// entry is a name in a directory.
+type entry struct {
+	current *file // what the name stands for; nil: nothing
+	durable *file // what it stands for after a power loss
+}
+
+type handle struct {
+	disk *Disk
+	path string
+	file *file
+	// linked says that the next sync also makes the name durable: SQLite does
+	// so for the journals that it makes.
+	linked bool
+}
+
+var mounts struct {
+	sync.Mutex
+	disks   map[string]*Disk
+	handles map[int64]*handle
+	last    int64
+}
+
+// Mount begins to watch over a directory. What it holds is durable. SQLite must
+// not have any file in it open.
+func Mount(dir string, seed uint64) *Disk {
+	d := &Disk{dir: dir, random: rand.New(rand.NewPCG(seed, 1)), entries: map[string]*entry{}, known: map[string]bool{}}
+	for path := range d.files() {
+		d.known[path] = true
+	}
+	mounts.Lock()
+	defer mounts.Unlock()
+	if mounts.disks == nil {
+		mounts.disks, mounts.handles = map[string]*Disk{}, map[int64]*handle{}
+	}
+	mounts.disks[dir] = d
+	return d
+}
+
+// files lists the databases, with what belongs to them.
+func (d *Disk) files() map[string]bool {
+	out := map[string]bool{}
+	_ = filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && strings.Contains(filepath.Base(path), ".db") {
+			out[path] = true
+		}
+		return nil
+	})
+	return out
+}
+
+// DieAfter lets the power fail at the given number of operations from now.
+func (d *Disk) DieAfter(operations int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.dieAt = d.ops + operations
+}
+
+// Dead reports whether the power has failed. From then on every operation
+// answers an error.
+func (d *Disk) Dead() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.dead
+}
+
+// Operations answers how many writes, syncs and removals there were.
+func (d *Disk) Operations() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ops
+}
+
+// Fail makes operations fail with a result code: after skip of them have
+// succeeded, the next n do not. A sync that fails makes nothing durable.
+func (d *Disk) Fail(code, skip, n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fault, d.skip, d.left = code, skip, n
+}
+
+// Failing answers how many operations are still to fail.
+func (d *Disk) Failing() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.left
+}
+
+// Synced notes that the program has synced a directory itself.
+func (d *Disk) Synced(dir string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.dead {
+		d.link(dir)
+	}
+}
+
+// link makes the names in a directory durable.
+func (d *Disk) link(dir string) {
+	files := d.files()
+	for path := range files {
+		if filepath.Dir(path) == dir && d.entries[path] == nil {
+			d.known[path] = true
+		}
+	}
+	for path, e := range d.entries {
+		if filepath.Dir(path) != dir {
+			continue
+		}
+		if !files[path] {
+			e.current = nil
+		}
+		e.durable = e.current
+	}
+}
+
+// PowerOff ends the mount and leaves the files as they are found when the power
+// is back. SQLite must have closed all of them.
+func (d *Disk) PowerOff() error {
+	mounts.Lock()
+	delete(mounts.disks, d.dir)
+	mounts.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.dead {
+		d.die()
+	}
+	var errs []error
+	for _, path := range slices.Sorted(maps.Keys(d.files())) {
+		if d.entries[path] != nil || d.known[path] {
+			continue
+		}
+		// Made by the program, whole, but its directory was never synced; or
+		// made when the power was off.
+		if !d.there[path] || d.random.IntN(2) == 0 || strings.HasSuffix(path, "-shm") {
+			errs = append(errs, os.Remove(path))
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(d.entries)) {
+		e := d.entries[path]
+		f := e.durable
+		if d.random.IntN(2) == 0 {
+			f = e.current
+		}
+		if f == nil {
+			if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+			continue
+		}
+		errs = append(errs, os.WriteFile(path, f.lose(d.random), 0o644))
+	}
+	return errors.Join(errs...)
+}
+
+// Unmount ends the mount and leaves the files as they are.
+func (d *Disk) Unmount() {
+	mounts.Lock()
+	defer mounts.Unlock()
+	delete(mounts.disks, d.dir)
+}
+
+func (d *Disk) die() {
+	d.dead = true
+	d.there = d.files()
+}
+
+type kind uint8
+
+const (
+	write kind = iota
+	flush
+	remove
+)
+
+// operate counts an operation and answers its result.
+func (d *Disk) operate(k kind) int {
+	if d.dead {
+		return ioErr
+	}
+	d.ops++
+	if d.ops == d.dieAt {
+		d.die()
+		return ioErr
+	}
+	if d.left == 0 || k == remove || (k == flush) != (d.fault == SyncFails) {
+		return ok
+	}
+	if d.skip > 0 {
+		d.skip--
+		return ok
+	}
+	d.left--
+	return d.fault
+}
+
+func mountOf(path string) *Disk {
+	for dir, d := range mounts.disks {
+		if strings.HasPrefix(path, dir+string(filepath.Separator)) {
+			return d
+		}
+	}
+	return nil
+}
+
+// opened answers the handle of a file, 0 if it is not ours, or a result code
+// below zero.
+func opened(path string, flags int) int64 {
+	mounts.Lock()
+	defer mounts.Unlock()
+	d := mountOf(path)
+	if d == nil {
+		return 0
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.dead {
+		return -ioErr
+	}
+	e := d.entries[path]
+	if e == nil || e.current == nil {
+		// Nobody has it open, so that reading it does not take anybody's locks.
+		content, err := os.ReadFile(path)
+		if err != nil && flags&openCreate == 0 {
+			return 0
+		}
+		if e == nil {
+			e = &entry{}
+			d.entries[path] = e
+		}
+		e.current = &file{durable: content}
+		if d.known[path] {
+			e.durable = e.current
+		}
+		delete(d.known, path)
+	}
+	mounts.last++
+	mounts.handles[mounts.last] = &handle{
+		disk: d, path: path, file: e.current, linked: flags&openCreate != 0 && flags&(openWAL|openJournal) != 0,
+	}
+	return mounts.last
+}
+
+func closed(id int64) {
+	mounts.Lock()
+	defer mounts.Unlock()
+	delete(mounts.handles, id)
+}
+
+func lookup(id int64) *handle {
+	mounts.Lock()
+	defer mounts.Unlock()
+	return mounts.handles[id]
+}
+
+func (h *handle) write(o op) int {
+	h.disk.mu.Lock()
+	defer h.disk.mu.Unlock()
+	before := h.disk.dead
+	rc := h.disk.operate(write)
+	if rc == ok || h.disk.dead && !before { // the last one may have arrived
+		h.file.pending = append(h.file.pending, o)
+	}
+	return rc
+}
+
+func (h *handle) sync() int {
+	h.disk.mu.Lock()
+	defer h.disk.mu.Unlock()
+	rc := h.disk.operate(flush)
+	if rc != ok {
+		return rc
+	}
+	h.file.sync()
+	if h.linked {
+		h.linked = false
+		h.disk.link(filepath.Dir(h.path))
+	}
+	return ok
+}
+
+func removed(path string, syncDirectory bool) int {
+	mounts.Lock()
+	d := mountOf(path)
+	mounts.Unlock()
+	if d == nil {
+		return ok
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if rc := d.operate(remove); rc != ok {
+		return rc
+	}
+	if e := d.entries[path]; e != nil {
+		e.current = nil
+	}
+	if syncDirectory {
+		d.link(filepath.Dir(path))
+	}
+	return ok
+}

@@ -1,0 +1,426 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
+)
+
+const (
+	powerSeeds  = 24 // in a run of the tests; TERRARIUM_SEEDS asks for more
+	powerRounds = 3  // power losses in one directory
+	faultSeeds  = 12
+	faultSteps  = 40 // in one program with faults
+	// powerOperations bounds when the power fails: about as many writes and
+	// syncs as a program below makes.
+	powerOperations = 600
+)
+
+func seeds(t *testing.T, usual int) int {
+	t.Helper()
+	n, err := strconv.Atoi(os.Getenv("TERRARIUM_SEEDS"))
+	if err != nil {
+		return usual
+	}
+	return n
+}
+
+// TestPowerLoss lets the power fail at random moments of random programs. In
+// the durability full every acknowledged event is there afterwards. In both,
+// each log has lost nothing but its end, and that by whole records; live rows
+// are those of the last record; what a cut has divided is either whole or
+// divided; and the next start goes on by itself.
+func TestPowerLoss(t *testing.T) {
+	t.Parallel()
+	for _, durability := range []engine.Durability{engine.Full, engine.Normal} {
+		t.Run(durability.String(), func(t *testing.T) {
+			t.Parallel()
+			lost := 0
+			for seed := range uint64(seeds(t, powerSeeds)) {
+				t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+					p := newPowerProgram(t, durability, seed)
+					for range powerRounds {
+						p.round(t)
+						lost += p.restart(t, durability == engine.Full)
+						if t.Failed() {
+							return
+						}
+					}
+				})
+			}
+			// A file layer that loses nothing would prove nothing.
+			if durability == engine.Normal && lost == 0 {
+				t.Error("no event was ever lost")
+			}
+		})
+	}
+}
+
+// ledger is what the program was told, by origin.
+type ledger map[engine.Origin]*account
+
+type account struct {
+	appended     uint64 // events
+	acknowledged uint64 // by Wait
+	bequeathed   uint64 // to the children of a cut that has happened
+}
+
+type powerProgram struct {
+	dir        string
+	durability engine.Durability
+	random     *rand.Rand
+	ledger     ledger
+	ended      map[engine.SessionID]int64 // events of stores that a cut has ended
+	disk       *losevfs.Disk
+	d          *Directory
+	stores     []*Store
+}
+
+func newPowerProgram(t *testing.T, durability engine.Durability, seed uint64) *powerProgram {
+	return &powerProgram{
+		dir: t.TempDir(), durability: durability, random: rand.New(rand.NewPCG(seed, uint64(durability))),
+		ledger: ledger{}, ended: map[engine.SessionID]int64{},
+	}
+}
+
+// round runs until the power fails.
+func (p *powerProgram) round(t *testing.T) {
+	p.disk = losevfs.Mount(p.dir, p.random.Uint64())
+	p.disk.DieAfter(1 + p.random.IntN(powerOperations))
+	p.stores = nil
+	err := p.open()
+	for err == nil {
+		err = p.step()
+	}
+	if !p.disk.Dead() {
+		t.Errorf("an error although there is power: %v", err)
+	}
+	if p.d != nil {
+		_ = p.d.Close() // there is no power, so it fails
+		p.d = nil
+	}
+	if err := p.disk.PowerOff(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *powerProgram) open() (err error) {
+	ctx := context.Background()
+	if p.d, err = Open(ctx, p.dir, Options{hooks: hooks{synced: p.disk.Synced}}); err != nil {
+		return err
+	}
+	graphs, problems, err := p.d.Saved(ctx)
+	if err = errors.Join(append(problems, err)...); err != nil {
+		return err
+	}
+	for _, g := range graphs {
+		if err := p.openStore(g.Session); err != nil {
+			return err
+		}
+	}
+	if len(p.stores) > 0 {
+		return nil
+	}
+	s, err := p.d.Create(ctx, engine.StoreSpec{Graph: "g", Durability: p.durability})
+	if err == nil {
+		p.add(s)
+	}
+	return err
+}
+
+func (p *powerProgram) openStore(session engine.SessionID) error {
+	s, err := p.d.Open(context.Background(), session)
+	if err == nil {
+		p.add(s)
+	}
+	return err
+}
+
+func (p *powerProgram) add(s engine.Store) {
+	p.stores = append(p.stores, s.(*Store))
+	p.ledger[s.Origin()] = &account{appended: s.Durable(), acknowledged: s.Durable(), bequeathed: s.Durable()}
+}
+
+// step does something to one of the stores.
+func (p *powerProgram) step() error {
+	ctx := context.Background()
+	i := p.random.IntN(len(p.stores))
+	s := p.stores[i]
+	a := p.ledger[s.Origin()]
+	switch p.random.IntN(16) {
+	case 0:
+		checkpoint(s.path)
+		return nil
+	case 1:
+		p.stores = append(p.stores[:i:i], p.stores[i+1:]...)
+		if err := s.Close(ctx); err != nil {
+			return err
+		}
+		a.acknowledged = a.appended
+		return p.openStore(s.info.Session)
+	case 2:
+		return p.cut()
+	}
+	for range 1 + p.random.IntN(4) {
+		r := whole(s.Origin(), a.appended, 1+p.random.IntN(4), p.random.IntN(6000))
+		s.Append(r)
+		a.appended += uint64(len(r.Events))
+	}
+	if p.random.IntN(3) == 0 {
+		return nil
+	}
+	if err := s.Wait(ctx, a.appended); err != nil {
+		return err
+	}
+	a.acknowledged = a.appended
+	return nil
+}
+
+// cut divides a single store and unites several.
+func (p *powerProgram) cut() error {
+	cut := engine.Cut{Kind: "merge", At: 1}
+	var parents []engine.SessionID
+	for _, s := range p.stores {
+		cut.Parents = append(cut.Parents, s)
+		parents = append(parents, s.info.Session)
+	}
+	children := 1
+	if len(parents) == 1 {
+		cut.Kind, children = "split", 2
+	}
+	for range children {
+		cut.Children = append(cut.Children, engine.CutChild{
+			StoreSpec: engine.StoreSpec{Graph: "g", Durability: p.durability}, Parents: parents,
+			First: func(o engine.Origin) *engine.Record { return whole(o, 0, 2, 100) },
+		})
+	}
+	made, err := p.d.Cut(context.Background(), cut)
+	if err != nil {
+		return err
+	}
+	for _, s := range p.stores {
+		a := p.ledger[s.Origin()]
+		p.ended[s.info.Session] = s.Info().Events
+		a.acknowledged, a.bequeathed = a.appended, a.appended
+	}
+	p.stores = nil
+	for _, s := range made {
+		p.add(s)
+	}
+	return nil
+}
+
+// whole makes a record of several messages, each of which has a row that only
+// stands if the record has been written as a whole.
+func whole(o engine.Origin, after uint64, events, size int) *engine.Record {
+	channel := engine.ChannelID("channel-" + o.String())
+	last := after + uint64(events)
+	r := &engine.Record{
+		Channels: []engine.ChannelRow{{ID: channel}},
+		Cursors:  []engine.CursorRow{{Reader: "reader:x", Channel: channel, Seq: last}},
+		Heads:    []engine.HeadRow{{Channel: channel, Seq: last}},
+		Meta:     map[string]string{"last-" + o.String(): strconv.FormatUint(last, 10)},
+	}
+	for seq := after + 1; seq <= last; seq++ {
+		r.Events = append(r.Events, engine.Event{
+			ID: engine.EventID{Origin: o, Seq: seq}, Time: int64(seq), Kind: engine.EventTimer, Channel: channel, Seq: seq, Payload: make([]byte, size),
+		})
+	}
+	return r
+}
+
+// restart looks at what is left, and lets every live store go on. What was
+// acknowledged has to be there if the second argument says so, and what went
+// through a cut in any case. It answers how many events were lost.
+func (p *powerProgram) restart(t *testing.T, acknowledged bool) int {
+	d := mustOpen(t, p.dir)
+	defer d.Close()
+	graphs, problems, err := d.Saved(t.Context())
+	if err != nil || len(problems) > 0 {
+		t.Fatalf("Saved: problems %v, %v", problems, err)
+	}
+	kept := map[engine.Origin]uint64{}
+	infos, err := d.Sessions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range infos {
+		report, err := d.Verify(t.Context(), info.Session)
+		if n := len(report.Missing) + len(report.Duplicate) + len(report.OutOfOrder) + len(report.Damage); n > 0 || err != nil {
+			t.Errorf("Verify: %+v, %v", report, err)
+		}
+		if n, ended := p.ended[info.Session]; ended && report.Events != n {
+			t.Errorf("%s has %d events, and had %d when a cut ended it", info.Session, report.Events, n)
+		}
+	}
+	for _, g := range graphs {
+		p.rowsAgree(t, d, g, kept)
+		s, err := d.Open(t.Context(), g.Session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Append(whole(s.Origin(), 0, 3, 10))
+		if err := s.Wait(t.Context(), 3); err != nil {
+			t.Fatal(err)
+		}
+		p.ledger[s.Origin()] = &account{appended: 3, acknowledged: 3, bequeathed: 3}
+		kept[s.Origin()] = 3
+	}
+	lost := 0
+	for o, a := range p.ledger {
+		promised := a.bequeathed
+		if acknowledged {
+			promised = a.acknowledged
+		}
+		if kept[o] < promised || kept[o] > a.appended {
+			t.Errorf("%s: %d events are left of %d; %d were acknowledged, %d went through a cut", o, kept[o], a.appended, a.acknowledged, a.bequeathed)
+		}
+		lost += int(a.appended - kept[o])
+		// What is lost now is gone for good, and what is there stays.
+		p.ledger[o] = &account{appended: kept[o], acknowledged: kept[o], bequeathed: kept[o]}
+	}
+	return lost
+}
+
+// rowsAgree checks that the rows of a store are those of its last records.
+func (p *powerProgram) rowsAgree(t *testing.T, d *Directory, g engine.SavedGraph, kept map[engine.Origin]uint64) {
+	t.Helper()
+	events, err := d.History(t.Context(), g.Session, engine.HistoryQuery{Limit: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	highest := map[string]uint64{}
+	for _, e := range events {
+		highest[e.ID.Origin.String()] = max(e.ID.Seq, highest[e.ID.Origin.String()])
+		kept[e.ID.Origin] = max(e.ID.Seq, kept[e.ID.Origin])
+	}
+	for _, c := range g.Cursors {
+		if o := strings.TrimPrefix(string(c.Channel), "channel-"); c.Seq != highest[o] {
+			t.Errorf("%s: the cursor of %s is at %d, its last event is %d", g.Session, o, c.Seq, highest[o])
+		}
+	}
+	for key, value := range g.Meta {
+		if o := strings.TrimPrefix(key, "last-"); value != strconv.FormatUint(highest[o], 10) {
+			t.Errorf("%s: the last record of %s ends at %s, its last event is %d", g.Session, o, value, highest[o])
+		}
+	}
+}
+
+// TestFaults lets writes and syncs fail now and then: the disk is full for a
+// while, or broken. Every failure leaves it unknown what was written. Nothing is
+// lost or doubled, and appending goes on by itself; also when the power fails
+// in the end.
+func TestFaults(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for seed := range uint64(seeds(t, faultSeeds)) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			p := newPowerProgram(t, engine.Full-engine.Durability(seed%2), seed)
+			p.disk = losevfs.Mount(p.dir, seed)
+			if err := p.open(); err != nil {
+				t.Fatal(err)
+			}
+			failures := 0
+			for range faultSteps {
+				code := []int{losevfs.Full, losevfs.WriteFails, losevfs.SyncFails}[p.random.IntN(3)]
+				p.disk.Fail(code, p.random.IntN(20), 1+p.random.IntN(3))
+				if err := p.step(); err != nil {
+					failures++
+					p.endure(t, err)
+				}
+			}
+			p.disk.Fail(0, 0, 0)
+			for _, s := range p.stores {
+				p.goesOn(t, s)
+			}
+			if failures == 0 {
+				t.Error("nothing failed")
+			}
+			crash := p.random.IntN(2) == 0
+			if crash {
+				p.disk.DieAfter(1)
+			}
+			if err := p.d.Close(); err != nil && !crash {
+				t.Error(err)
+			}
+			if crash {
+				if err := p.disk.PowerOff(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.disk.Unmount()
+			p.restart(t, !crash || p.durability == engine.Full)
+		})
+	}
+}
+
+// endure has a look at an error, and lets the disk work again.
+func (p *powerProgram) endure(t *testing.T, err error) {
+	t.Helper()
+	if abi.CodeOf(err) != abi.Storage {
+		t.Fatalf("%v; want the code storage", err)
+	}
+	p.disk.Fail(0, 0, 0)
+	for _, s := range p.stores {
+		if abi.CodeOf(s.flush(t.Context())) == abi.Stopped {
+			err = errors.Join(err, errUnknown)
+		}
+	}
+	if !errors.Is(err, errUnknown) && len(p.stores) > 0 {
+		return
+	}
+	// A cut whose outcome is unknown has closed both sides, and a store that
+	// could not be written when it was closed has to be opened again.
+	if err := p.d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.stores = nil
+	if err := p.open(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// goesOn waits until a store has written everything.
+func (p *powerProgram) goesOn(t *testing.T, s *Store) {
+	t.Helper()
+	a := p.ledger[s.Origin()]
+	recovered(t, s, a.appended)
+	a.acknowledged = a.appended
+}
+
+// TestSyncFails lets the syncs of one commit fail, and of what closing the file
+// does then, so that the file has the commit and the disk has not: it must not
+// be acknowledged before the disk has it too.
+func TestSyncFails(t *testing.T) {
+	for failures := 1; failures <= 5; failures++ {
+		p := newPowerProgram(t, engine.Full, uint64(failures))
+		p.disk = losevfs.Mount(p.dir, uint64(failures))
+		if err := p.open(); err != nil {
+			t.Fatal(err)
+		}
+		s := p.stores[0]
+		a := p.ledger[s.Origin()]
+		for range 2 {
+			s.Append(whole(s.Origin(), a.appended, 10, 10))
+			a.appended += 10
+			p.goesOn(t, s)
+			p.disk.Fail(losevfs.SyncFails, 0, failures)
+		}
+		p.disk.DieAfter(1)
+		_ = p.d.Close() // there is no power, so it fails
+		if err := p.disk.PowerOff(); err != nil {
+			t.Fatal(err)
+		}
+		p.restart(t, true)
+	}
+}
