@@ -7,7 +7,7 @@ GO ?= go
 
 include guests.mk
 
-.PHONY: build run test test-race test-crash fuzz bench generate lint clean
+.PHONY: build run test test-race test-crash test-sim fuzz bench generate lint clean
 
 build:
 	$(GO) build -o bin/terrarium ./cmd/terrarium
@@ -27,10 +27,15 @@ test-race:
 # More of what make test has a short version of.
 test-crash:
 	TERRARIUM_KILLS=1000 $(GO) test -count=1 -timeout 60m -run 'Crash|Kill' ./sqlitestore ./cmd/terrarium
+	TERRARIUM_SEEDS=300 $(GO) test -count=1 -timeout 60m -run 'PowerLoss|Faults' ./sqlitestore
+
+SEEDS ?= 200000
+test-sim:
+	TERRARIUM_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m -run 'Simulation' ./engine
 
 FUZZTIME ?= 30s
 fuzz:
-	@for p in ./abi/... ./engine/... ./host/... ./recipes/... ./sqlitestore/... ; do \
+	@for p in . ./abi/... ./engine/... ./host/... ./recipes/... ./sqlitestore/... ; do \
 		for d in $$($(GO) list $$p); do \
 			for f in $$($(GO) test -list '^Fuzz' $$d | grep '^Fuzz'); do \
 				echo "$$d $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$d || exit 1; \
