@@ -140,7 +140,29 @@ func (e *Engine) Redeliver(ctx context.Context, graph GraphID, letter EventID) (
 	sent, err := e.redeliver(g, &w, c, row)
 	g.mu.Unlock()
 	w.flush(e.queue)
+	if err == nil {
+		e.forgetLetter(graph, g, row.ID)
+	}
 	return sent, err
+}
+
+// forgetLetter removes a dead letter that a graph keeps for a creature that is
+// in another one since a split. The message is on its way already, so a crash
+// in between leaves the letter rather than lose it.
+func (e *Engine) forgetLetter(keeper GraphID, delivered *graph, letter EventID) {
+	e.mu.RLock()
+	now, _ := e.topo.Current(keeper)
+	g := e.graphs[now]
+	e.mu.RUnlock()
+	if g == nil || g == delivered {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.letters = slices.DeleteFunc(g.letters, func(l DeadLetterRow) bool { return l.ID == letter })
+	if g.store != nil && !g.ended {
+		g.append(&Record{Drop: Drop{Letters: []EventID{letter}}})
+	}
 }
 
 // redeliver carries Redeliver out. The caller holds mu.

@@ -138,7 +138,7 @@ func (w *worker) answerRequest(g *graph, rec *Record, c *creature, d delivery, a
 	if asker == nil || !g.settle(rec, &w.wake, asker, d.msg.id, a, turnID, d.msg.id) {
 		if a.code == abi.OK {
 			g.deadLetter(rec, letter{turn: turnID, DeadLetterRow: DeadLetterRow{
-				Reason: abi.NotConnected.String(), Creature: d.msg.sender, Sender: c.id, Kind: EventResult,
+				Reason: abi.NotConnected.String(), Creature: d.msg.sender, Sender: c.id, Kind: EventDirectMessage,
 				Error: "who asked is not waiting in this graph any more", Payload: slices.Clone(a.payload),
 			}})
 		}
