@@ -104,3 +104,52 @@ func TestADeadLetterIsTriedAgain(t *testing.T) {
 		}
 	})
 }
+
+// A send whose edge vanished during the turn is delivered again on whatever the
+// sender calls by that alias then.
+func TestASendWithoutAnEdgeCanBeRedelivered(t *testing.T) {
+	onStorages(t, func(t *testing.T, o engine.Options) {
+		h := newFakeHost()
+		o.Host = h
+		sending, release := make(chan struct{}, 1), make(chan struct{})
+		h.onContext("sender", func(ctx context.Context, tn abi.Turn, kind abi.Kind) error {
+			if kind != abi.KindMessage {
+				return nil
+			}
+			err := status(tn, tn.Send(tn.Channel([]byte("out")), []byte("hello"), nil))
+			sending <- struct{}{}
+			select {
+			case <-release:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			return err
+		})
+		w := newWorld(t, o)
+		a, b := w.add("a", "sender"), w.add("b", "record")
+		out := w.connect(a, b, "out")
+		w.connect(b, a, "back") // keeps them together
+		if _, err := w.SendTo(t.Context(), a, engine.Outgoing{}); err != nil {
+			t.Fatal(err)
+		}
+		<-sending
+		w.change(topology.SetEdge{Creature: a, Channel: out, Direction: engine.Send})
+		close(release)
+		w.wait()
+		letters, err := w.DeadLetters(t.Context(), w.graph(a), "", engine.EventID{}, 0)
+		if err != nil || len(letters) != 1 || letters[0].Alias != "out" {
+			t.Fatalf("dead letters: %+v, %v; want one with the alias out", letters, err)
+		}
+		if _, err := w.Redeliver(t.Context(), w.graph(a), letters[0].ID); abi.CodeOf(err) != abi.NotConnected {
+			t.Errorf("without an edge: %v, want not_connected", err)
+		}
+		w.change(topology.SetEdge{Creature: a, Channel: out, Direction: engine.Send, On: true})
+		if _, err := w.Redeliver(t.Context(), w.graph(a), letters[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		w.wait()
+		if got := w.state(b, "heard"); got != "out:hello\n" {
+			t.Errorf("b heard %q", got)
+		}
+	})
+}

@@ -135,7 +135,7 @@ func (w *writer) uniteOrigin(from, to int64) error {
 
 // copyLiveRows takes over what the child owns and its first record does not
 // bring along: cursors of outside readers go with the channel, dead letters
-// with the creature.
+// with the creature, or, if that is in another graph, with the sender.
 func (w *writer) copyLiveRows() error {
 	for _, query := range []string{
 		"INSERT OR REPLACE INTO main.state_value SELECT * FROM parent.state_value WHERE creature IN (SELECT id FROM owned_creature)",
@@ -143,8 +143,9 @@ func (w *writer) copyLiveRows() error {
 		`INSERT OR REPLACE INTO main.cursor SELECT * FROM parent.cursor
 			WHERE substr(reader, 1, 7) = 'reader:' AND channel IN (SELECT id FROM owned_channel)`,
 		"INSERT OR REPLACE INTO main.letter SELECT " + renumbered("id") + ", ts, creature, " + renumbered("message") +
-			", kind, channel, seq, sender, reason, attempts, error, last_words, headers, payload" +
-			" FROM parent.letter WHERE creature IN (SELECT id FROM owned_creature)",
+			", kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload" +
+			" FROM parent.letter WHERE creature IN (SELECT id FROM owned_creature)" +
+			" OR sender IN (SELECT id FROM owned_creature) AND creature NOT IN (SELECT id FROM parent.creature)",
 	} {
 		if err := w.c.exec(query); err != nil {
 			return err

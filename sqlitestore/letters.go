@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
-const letterFields = "id, ts, creature, coalesce(message, 0), kind, channel, seq, sender, reason, attempts, error, last_words, headers, payload"
+const letterFields = "id, ts, creature, coalesce(message, 0), kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload"
 
 // packedLetter is a dead letter whose ids are still in the form of the file.
 type packedLetter struct {
@@ -64,7 +64,7 @@ func scanLetters(ctx context.Context, q querier, query string, args ...any) (out
 	err = each(ctx, q, func(scan func(...any) error) error {
 		var l packedLetter
 		err := scan(&l.id, &l.Time, &l.Creature, &l.message, &l.Kind, &l.Channel, signed{&l.Seq}, &l.Sender,
-			&l.Reason, &l.Attempts, &l.Error, &l.LastWords, &l.Headers, &l.Payload)
+			&l.Alias, &l.Reason, &l.Attempts, &l.Error, &l.LastWords, &l.Headers, &l.Payload)
 		out = append(out, l)
 		return err
 	}, query, args...)

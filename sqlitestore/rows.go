@@ -91,7 +91,7 @@ func (w *writer) writeLetter(l *engine.DeadLetterRow) error {
 	if err != nil {
 		return err
 	}
-	return w.st.letter.values(id, l.Time, string(l.Creature), message, int64(l.Kind), string(l.Channel), int64(l.Seq), string(l.Sender),
+	return w.st.letter.values(id, l.Time, string(l.Creature), message, int64(l.Kind), string(l.Channel), int64(l.Seq), string(l.Sender), l.Alias,
 		l.Reason, int64(l.Attempts), l.Error, l.LastWords, blob(l.Headers), blob(l.Payload))
 }
 

@@ -113,7 +113,7 @@ func newStatements(c *conn) statements {
 	s.edge = add("REPLACE INTO edge (creature, channel, direction, alias, ord) VALUES (?, ?, ?, ?, ?)")
 	s.timer = add("INSERT INTO timer (creature, name, due, period, payload) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET due = excluded.due, period = excluded.period, payload = excluded.payload")
 	s.request = add("REPLACE INTO request (id, creature, tag, deadline) VALUES (?, ?, ?, ?)")
-	s.letter = add("REPLACE INTO letter (id, ts, creature, message, kind, channel, seq, sender, reason, attempts, error, last_words, headers, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+	s.letter = add("REPLACE INTO letter (id, ts, creature, message, kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
 	s.meta = add("REPLACE INTO meta (key, value) VALUES (?, ?)")
 	s.dropEdge = add("DELETE FROM edge WHERE creature = ? AND channel = ? AND direction = ?")
 	s.dropCursor = add("DELETE FROM cursor WHERE reader = ? AND channel = ? AND until = ?")

@@ -47,7 +47,7 @@ func letter(creature engine.CreatureID, seq uint64) engine.DeadLetterRow {
 	return engine.DeadLetterRow{
 		ID: engine.EventID{Origin: engine.Origin{7}, Seq: seq}, Time: int64(seq), Creature: creature,
 		Message: engine.EventID{Origin: engine.Origin{8}, Seq: 1 << 39}, Kind: engine.EventTimer, Channel: engine.InboxOf(creature), Seq: 1<<64 - 1,
-		Sender: "s", Reason: "trap", Attempts: 3, Error: "unreachable\x00", LastWords: "ünï·code", Headers: []byte{0xff, 0}, Payload: []byte{},
+		Sender: "s", Alias: "out", Reason: "trap", Attempts: 3, Error: "unreachable\x00", LastWords: "ünï·code", Headers: []byte{0xff, 0}, Payload: []byte{},
 	}
 }
 

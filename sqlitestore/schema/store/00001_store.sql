@@ -149,6 +149,7 @@ CREATE TABLE letter (
 	channel    TEXT NOT NULL,
 	seq        INTEGER NOT NULL,
 	sender     TEXT NOT NULL,
+	alias      TEXT NOT NULL,       -- that it was sent under, if no edge led anywhere
 	reason     TEXT NOT NULL,
 	attempts   INTEGER NOT NULL,
 	error      TEXT NOT NULL,
@@ -262,6 +263,7 @@ SELECT lower(hex(o.uuid)) || '-' || (l.id & 0xffffffffff) AS id,
 	l.attempts AS attempts,
 	l.error AS error,
 	l.last_words AS last_words,
+	l.alias AS alias,
 	l.headers AS headers,
 	l.payload AS payload
 FROM letter l JOIN origin o ON o.no = l.id >> 40;
