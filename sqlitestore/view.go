@@ -87,6 +87,41 @@ func (v *View) Saved(ctx context.Context, session engine.SessionID) (engine.Save
 	return g, storageError("read", e.Path, err)
 }
 
+// State returns what a creature of a session holds in its state.
+func (v *View) State(ctx context.Context, session engine.SessionID, creature engine.CreatureID) (state map[string][]byte, err error) {
+	err = v.read(ctx, session, func(r *reader) (err error) {
+		state, err = r.state(ctx, creature)
+		return err
+	})
+	return state, err
+}
+
+// DeadLetters returns dead letters of a session; see [Store.DeadLetters].
+func (v *View) DeadLetters(ctx context.Context, session engine.SessionID, creature engine.CreatureID, after engine.EventID, limit int) (letters []engine.DeadLetterRow, err error) {
+	err = v.read(ctx, session, func(r *reader) (err error) {
+		letters, err = r.letters(ctx, creature, after, limit)
+		return err
+	})
+	return letters, err
+}
+
+// read opens the file of a session for one look.
+func (v *View) read(ctx context.Context, session engine.SessionID, look func(r *reader) error) error {
+	e, err := v.catalog.entry("read", session)
+	if err != nil {
+		return err
+	}
+	mode, err := readable(ctx, e.Path)
+	if err != nil {
+		return storageError("read", e.Path, err)
+	}
+	r, err := openReader(e.Path, mode)
+	if err != nil {
+		return storageError("read", e.Path, err)
+	}
+	return storageError("read", e.Path, errors.Join(look(r), r.close()))
+}
+
 // Sessions lists every session of the directory, eldest first.
 func (d *Directory) Sessions(ctx context.Context) ([]engine.SessionInfo, error) {
 	return listSessions(ctx, d.catalog, owned)

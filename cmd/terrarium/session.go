@@ -24,12 +24,12 @@ func sessionCommand(s streams) *cobra.Command {
 		Short: "Look into a session directory, also while it is in use",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("there is no command session %s: use list, show, events or verify", args[0])
+				return usage("there is no command session %s: use list, show, events, state, dead-letters or verify", args[0])
 			}
 			return cmd.Help()
 		},
 	}
-	cmd.AddCommand(sessionListCommand(s), sessionShowCommand(s), sessionEventsCommand(s), sessionVerifyCommand(s))
+	cmd.AddCommand(sessionListCommand(s), sessionShowCommand(s), sessionEventsCommand(s), sessionStateCommand(s), sessionDeadLettersCommand(s), sessionVerifyCommand(s))
 	return cmd
 }
 

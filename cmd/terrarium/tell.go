@@ -54,7 +54,7 @@ func (x *running) whereToLook() string {
 	if x.f.session == "" {
 		return "; run it with --session DIR to look at them afterwards"
 	}
-	return "; see them with: terrarium session events " + x.f.session + " --kind dead_letter"
+	return "; see them with: terrarium session dead-letters " + x.f.session
 }
 
 // quoteAll quotes words for a shell where they need it.

@@ -13,7 +13,7 @@ const commandLinePage = "docs/reference/command-line.md"
 
 var (
 	flagLine    = regexp.MustCompile(`^\s+(?:(-\w), |)(--[\w-]+)(?: ([A-Z=]+|\w+))?\s{2,}(.*)$`)
-	commandLine = regexp.MustCompile(`^  (\w+) {2,}(.*)$`)
+	commandLine = regexp.MustCompile(`^  ([\w-]+) +(.*)$`)
 )
 
 // TestCommandLine compares the tables of the page with what --help says.

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+// heldFlags are the flags of session state and session dead-letters.
+type heldFlags struct {
+	creature string
+	prefix   string
+	format   string
+}
+
+func sessionStateCommand(s streams) *cobra.Command {
+	f := &heldFlags{}
+	cmd := &cobra.Command{
+		Use:   "state DIR [SESSION]",
+		Short: "Show what the creatures of a session hold in their state",
+		Args:  arguments(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.look(cmd.Context(), args, func(v *sqlitestore.View, g engine.SavedGraph) error {
+				return f.showState(cmd.Context(), s, v, g)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&f.creature, "creature", "", "only the state of a creature, by `NAME` or id")
+	cmd.Flags().StringVar(&f.prefix, "prefix", "", "only keys that begin with `TEXT`")
+	formatFlag(cmd, &f.format)
+	return cmd
+}
+
+func sessionDeadLettersCommand(s streams) *cobra.Command {
+	f := &heldFlags{}
+	cmd := &cobra.Command{
+		Use:   "dead-letters DIR [SESSION]",
+		Short: "List the deliveries of a session that nobody has handled",
+		Args:  arguments(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.look(cmd.Context(), args, func(v *sqlitestore.View, g engine.SavedGraph) error {
+				return f.showLetters(cmd.Context(), s, v, g)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&f.creature, "creature", "", "only those of a creature, by `NAME` or id")
+	formatFlag(cmd, &f.format)
+	return cmd
+}
+
+// look opens the session that the arguments name.
+func (f *heldFlags) look(ctx context.Context, args []string, show func(*sqlitestore.View, engine.SavedGraph) error) error {
+	if err := checkFormat(f.format); err != nil {
+		return err
+	}
+	return withView(ctx, args[0], func(v *sqlitestore.View) error {
+		info, err := pick(ctx, v, optional(args, 1))
+		if err != nil {
+			return err
+		}
+		saved, err := v.Saved(ctx, info.Session)
+		if err != nil {
+			return failWith(exitSession, err)
+		}
+		return show(v, saved)
+	})
+}
+
+// showState shows the state of one creature or of all, by name.
+func (f *heldFlags) showState(ctx context.Context, s streams, v *sqlitestore.View, g engine.SavedGraph) error {
+	only, err := newNames(g).creature(f.creature)
+	if err != nil {
+		return err
+	}
+	all := map[string]map[string]terrarium.Payload{}
+	for _, c := range g.Creatures {
+		if only != "" && c.ID != only {
+			continue
+		}
+		state, err := v.State(ctx, g.Session, c.ID)
+		if err != nil {
+			return failWith(exitSession, err)
+		}
+		shown := map[string]terrarium.Payload{}
+		for k, value := range state {
+			if strings.HasPrefix(k, f.prefix) {
+				shown[k] = value
+			}
+		}
+		all[c.Name] = shown
+	}
+	if f.format == "json" {
+		return printJSON(s, map[string]any{"state": all})
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for _, key := range slices.Sorted(maps.Keys(all[name])) {
+			if _, err := fmt.Fprintf(s.out, "%s  %s = %s\n", name, printable(key), printable(string(all[name][key]))); err != nil {
+				return failWith(exitFailed, err)
+			}
+		}
+	}
+	return nil
+}
+
+// showLetters lists dead letters, a page at a time.
+func (f *heldFlags) showLetters(ctx context.Context, s streams, v *sqlitestore.View, g engine.SavedGraph) error {
+	names := newNames(g)
+	only, err := names.creature(f.creature)
+	if err != nil {
+		return err
+	}
+	list := []terrarium.DeadLetterRecord{}
+	for after := (engine.EventID{}); ; {
+		page, err := v.DeadLetters(ctx, g.Session, only, after, pageSize)
+		if err != nil {
+			return failWith(exitSession, err)
+		}
+		for i := range page {
+			list = append(list, terrarium.NewDeadLetterRecord(&page[i]))
+		}
+		if len(page) < pageSize {
+			break
+		}
+		after = page[len(page)-1].ID
+	}
+	if f.format == "json" {
+		return printJSON(s, terrarium.DeadLettersResult{DeadLetters: list})
+	}
+	for _, l := range list {
+		where := names.ofChannel(l.Channel)
+		if l.Seq > 0 {
+			where += fmt.Sprintf("#%d", l.Seq)
+		}
+		_, err := fmt.Fprintf(s.out, "%s  %s  %s  %s after %s: %s  %s\n", l.ID, names.ofCreature(l.Creature), where, l.Reason,
+			count(l.Attempts, "attempt"), printable(l.Error), printable(string(l.Payload)))
+		if err != nil {
+			return failWith(exitFailed, err)
+		}
+	}
+	return nil
+}
