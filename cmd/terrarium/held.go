@@ -58,14 +58,7 @@ func sessionDeadLettersCommand(s streams) *cobra.Command {
 
 // look opens the session that the arguments name.
 func (f *heldFlags) look(ctx context.Context, args []string, show func(*sqlitestore.View, engine.SavedGraph) error) error {
-	if err := checkFormat(f.format); err != nil {
-		return err
-	}
-	return withView(ctx, args[0], func(v *sqlitestore.View) error {
-		info, err := pick(ctx, v, optional(args, 1))
-		if err != nil {
-			return err
-		}
+	return withSession(ctx, args, f.format, func(v *sqlitestore.View, info engine.SessionInfo) error {
 		saved, err := v.Saved(ctx, info.Session)
 		if err != nil {
 			return failWith(exitSession, err)

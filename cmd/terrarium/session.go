@@ -75,6 +75,20 @@ func pick(ctx context.Context, v *sqlitestore.View, name string) (engine.Session
 	return engine.SessionInfo{}, usage("the directory has %d live sessions: name one of those that session list shows", len(live))
 }
 
+// withSession opens the session that a command's arguments DIR [SESSION] name.
+func withSession(ctx context.Context, args []string, format string, f func(v *sqlitestore.View, info engine.SessionInfo) error) error {
+	if err := checkFormat(format); err != nil {
+		return err
+	}
+	return withView(ctx, args[0], func(v *sqlitestore.View) error {
+		info, err := pick(ctx, v, optional(args, 1))
+		if err != nil {
+			return err
+		}
+		return f(v, info)
+	})
+}
+
 func formatFlag(cmd *cobra.Command, format *string) {
 	cmd.Flags().StringVarP(format, "format", "o", "text", "text or json")
 }

@@ -21,14 +21,7 @@ func sessionShowCommand(s streams) *cobra.Command {
 		Short: "Show the creatures and channels of a session",
 		Args:  arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkFormat(format); err != nil {
-				return err
-			}
-			return withView(cmd.Context(), args[0], func(v *sqlitestore.View) error {
-				info, err := pick(cmd.Context(), v, optional(args, 1))
-				if err != nil {
-					return err
-				}
+			return withSession(cmd.Context(), args, format, func(v *sqlitestore.View, info engine.SessionInfo) error {
 				saved, err := v.Saved(cmd.Context(), info.Session)
 				if err != nil {
 					return failWith(exitSession, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
@@ -20,14 +21,7 @@ func sessionVerifyCommand(s streams) *cobra.Command {
 		Short: "Check that a session has every event once and every channel in order",
 		Args:  arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkFormat(format); err != nil {
-				return err
-			}
-			return withView(cmd.Context(), args[0], func(v *sqlitestore.View) error {
-				info, err := pick(cmd.Context(), v, optional(args, 1))
-				if err != nil {
-					return err
-				}
+			return withSession(cmd.Context(), args, format, func(v *sqlitestore.View, info engine.SessionInfo) error {
 				report, err := v.Verify(cmd.Context(), info.Session)
 				if err != nil {
 					return failWith(exitSession, err)
