@@ -85,6 +85,9 @@ type Options struct {
 	// FreshInstances runs every turn on a new instance; see
 	// [engine.Options.FreshInstances].
 	FreshInstances bool
+	// Paused lets nothing run, to change a saved session first; see
+	// [engine.Options.Paused].
+	Paused bool
 	// Log gets what the engine has to say; nil discards it.
 	Log *slog.Logger
 }
@@ -128,7 +131,7 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 	}
 	eo := engine.Options{
 		Host: t.host, Durability: o.Durability, Load: LoadModule, Seed: o.Seed,
-		Workers: o.Workers, FreshInstances: o.FreshInstances, Log: o.Log,
+		Workers: o.Workers, FreshInstances: o.FreshInstances, Paused: o.Paused, Log: o.Log,
 	}
 	if dir != "" {
 		if t.storage, err = sqlitestore.Open(ctx, dir, sqlitestore.Options{}); err != nil {

@@ -40,6 +40,11 @@ type Options struct {
 	// FreshInstances runs every turn on a new instance, which shows whether
 	// creatures keep something in linear memory that they should not.
 	FreshInstances bool
+	// Paused lets nothing run: no turn, no timer. [Engine.Restore] brings
+	// creatures back without their modules. It is for tools that change a saved
+	// session, by [Engine.Redeliver] for instance, before somebody goes on with
+	// it; what they deliver waits until then.
+	Paused bool
 	// Log gets what the engine has to say; nil discards it.
 	Log *slog.Logger
 }
@@ -54,6 +59,7 @@ type Engine struct {
 	clock          Clock
 	durability     Durability
 	freshInstances bool
+	paused         bool
 	log            *slog.Logger
 	ids            *idSource
 
@@ -92,6 +98,10 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Paused {
+		e.cancel = func() {}
+		return e, nil
+	}
 	count := o.Workers
 	if count <= 0 {
 		count = runtime.GOMAXPROCS(0)
@@ -112,7 +122,7 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e := &Engine{
 		jitter: rand.N[time.Duration],
-		host:   o.Host, load: o.Load, clock: o.Clock, freshInstances: o.FreshInstances, log: o.Log,
+		host:   o.Host, load: o.Load, clock: o.Clock, freshInstances: o.FreshInstances, paused: o.Paused, log: o.Log,
 		durability: o.Durability, queue: newRunQueue(), closing: make(chan struct{}), topo: topology.New(),
 		graphs: map[GraphID]*graph{}, creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
 		deployments: map[string]*Deployment{}, saved: map[GraphID]*dormant{},

@@ -79,7 +79,7 @@ func (e *Engine) Restore(ctx context.Context) (graphs []GraphID, problems []erro
 	for _, d := range e.sortedSaved() {
 		err := waking.add(ctx, d, func(ctx context.Context, row CreatureRow) (*creature, error) {
 			c, err := e.revive(ctx, row)
-			if err == nil && c.husk {
+			if err == nil && c.huskReason != nil {
 				problems = append(problems, c.huskReason)
 			}
 			return c, err
@@ -126,6 +126,9 @@ func (m absentModule) Close(context.Context) error { return nil }
 // revive makes a saved creature as it was; one whose module is not to be had
 // becomes a husk.
 func (e *Engine) revive(ctx context.Context, row CreatureRow) (*creature, error) {
+	if e.paused {
+		return newHusk(row), nil
+	}
 	spec, err := decodeSpec(row)
 	if err == nil {
 		var c *creature

@@ -52,13 +52,17 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 	return g
 }
 
-// giveUp makes a delivery a dead letter.
+// giveUp makes a delivery a dead letter: its creature has failed it for good.
 func (w *worker) giveUp(g *graph, rec *Record, c *creature, d delivery, kind abi.Kind, err error, logs []logLine) {
 	l := letterOf(&c.mb, d.msg, abi.CodeOf(err).String())
 	l.Attempts, l.Error = c.attempt, clip(err.Error())
 	if n := len(logs); n > 0 {
 		l.LastWords = logs[n-1].text
 	}
+	g.log(rec, Event{
+		Kind: EventCreatureFailed, Creature: c.id, Attempt: c.attempt, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.id,
+		Payload: mustJSON(turnDetail{Kind: kind.String(), Code: l.Reason, Error: l.Error}),
+	})
 	g.deadLetter(rec, l)
 	w.answerRequest(g, rec, c, d, answer{code: abi.CodeOf(err), text: l.Error, from: c}, EventID{})
 	c.attempt = 0

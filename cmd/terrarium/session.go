@@ -24,19 +24,28 @@ func sessionCommand(s streams) *cobra.Command {
 		Short: "Look into a session directory, also while it is in use",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("there is no command session %s: use list, show, events, state, dead-letters or verify", args[0])
+				return usage("there is no command session %s: use list, show, events, state, dead-letters, redeliver or verify", args[0])
 			}
 			return cmd.Help()
 		},
 	}
-	cmd.AddCommand(sessionListCommand(s), sessionShowCommand(s), sessionEventsCommand(s), sessionStateCommand(s), sessionDeadLettersCommand(s), sessionVerifyCommand(s))
+	cmd.AddCommand(sessionListCommand(s), sessionShowCommand(s), sessionEventsCommand(s), sessionStateCommand(s), sessionDeadLettersCommand(s),
+		sessionRedeliverCommand(s), sessionVerifyCommand(s))
 	return cmd
+}
+
+// mustExist refuses a directory that opening would make.
+func mustExist(dir string) error {
+	if _, err := os.Stat(dir); err != nil {
+		return failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no session directory " + dir, Remedy: "name the directory that --session was given", Err: err})
+	}
+	return nil
 }
 
 // withView opens a session directory for reading.
 func withView(ctx context.Context, dir string, f func(v *sqlitestore.View) error) (err error) {
-	if _, err := os.Stat(dir); err != nil {
-		return failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no session directory " + dir, Remedy: "name the directory that --session was given", Err: err})
+	if err := mustExist(dir); err != nil {
+		return err
 	}
 	v, err := sqlitestore.OpenReadOnly(ctx, dir)
 	if err != nil {

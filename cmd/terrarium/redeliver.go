@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// redelivery is what session redeliver is asked for.
+type redelivery struct {
+	letters  []string // ids of dead letters or of their messages
+	all      bool
+	creature string
+	format   string
+}
+
+func sessionRedeliverCommand(s streams) *cobra.Command {
+	r := &redelivery{}
+	cmd := &cobra.Command{
+		Use:   "redeliver DIR [LETTER...]",
+		Short: "Deliver dead letters again when the session goes on",
+		Long: `redeliver puts dead letters back before the creatures that they were for, by
+their ids, which session dead-letters shows, or by those of their messages.
+Nothing runs: the creatures find them when the session goes on. The directory
+must not be in use; the operation redeliver does the same in a running one.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("something is missing; it is used as: %s", cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.letters = args[1:]
+			return r.run(cmd.Context(), s, args[0])
+		},
+	}
+	cmd.Flags().BoolVar(&r.all, "all", false, "every dead letter, or with --creature all of one creature")
+	cmd.Flags().StringVar(&r.creature, "creature", "", "with --all, only those of a creature, by `NAME` or id")
+	formatFlag(cmd, &r.format)
+	return cmd
+}
+
+func (r *redelivery) check() error {
+	switch {
+	case r.all == (len(r.letters) > 0):
+		return usage("name the dead letters, or use --all")
+	case r.creature != "" && !r.all:
+		return usage("--creature %s: it goes with --all", r.creature)
+	}
+	for _, l := range r.letters {
+		if id, err := engine.ParseEventID(l); err != nil || id.IsZero() {
+			return usage("%s is not the id of a dead letter: session dead-letters shows them", l)
+		}
+	}
+	return checkFormat(r.format)
+}
+
+func (r *redelivery) run(ctx context.Context, s streams, dir string) (err error) {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if err := mustExist(dir); err != nil {
+		return err
+	}
+	t, err := terrarium.New(ctx, terrarium.Options{Dir: dir, Paused: true, Log: verbosity(s.err, false)})
+	if err != nil {
+		return sessionExit(err)
+	}
+	done, err := r.deliver(ctx, t)
+	if cerr := shut(t); cerr != nil {
+		return errors.Join(err, failWith(exitSession, fmt.Errorf("closing the session: %w", cerr)))
+	}
+	return errors.Join(r.show(s, done), err)
+}
+
+// redelivered is a dead letter that is on its way again.
+type redelivered struct {
+	Letter   string            `json:"letter"`
+	Graph    terrarium.GraphID `json:"graph"`
+	Creature string            `json:"creature"`
+	Message  string            `json:"message"` // its new id
+	Seq      uint64            `json:"seq"`
+}
+
+// deliver redelivers what was asked for, as far as it can be.
+func (r *redelivery) deliver(ctx context.Context, t *terrarium.Terrarium) (done []redelivered, err error) {
+	graphs, _, err := t.Restore(ctx)
+	if err != nil {
+		return nil, sessionExit(err)
+	}
+	found, err := r.find(ctx, t, graphs)
+	if err != nil {
+		return nil, err
+	}
+	var failures []error
+	for _, l := range found {
+		id, err := engine.ParseEventID(l.Letter)
+		if err != nil {
+			return done, failWith(exitFailed, err)
+		}
+		sent, err := t.Redeliver(ctx, l.Graph, id)
+		if err != nil {
+			failures = append(failures, fmt.Errorf("dead letter %s: %w", l.Letter, err))
+			continue
+		}
+		l.Message, l.Seq = sent.Message.String(), sent.Seq
+		done = append(done, l)
+	}
+	return done, failWith(exitFailed, errors.Join(failures...))
+}
+
+// find looks for the dead letters that are meant in all graphs.
+func (r *redelivery) find(ctx context.Context, t *terrarium.Terrarium, graphs []engine.GraphID) (found []redelivered, err error) {
+	hits := make([]int, len(r.letters))
+	anybody := false // is called what --creature says
+	for _, g := range graphs {
+		names, err := namesIn(t, g)
+		if err != nil {
+			return nil, failWith(exitFailed, err)
+		}
+		err = eachLetter(ctx, t, g, func(l *engine.DeadLetterRow) {
+			name := names[l.Creature]
+			if name == "" {
+				name = string(l.Creature)
+			}
+			mine := r.all && (r.creature == "" || r.creature == name || r.creature == string(l.Creature))
+			for i, want := range r.letters {
+				if want == l.ID.String() || want == l.Message.String() {
+					hits[i]++
+					mine = true
+				}
+			}
+			if mine {
+				found = append(found, redelivered{Letter: l.ID.String(), Graph: g, Creature: name})
+			}
+		})
+		if err != nil {
+			return nil, failWith(exitSession, err)
+		}
+		for id, name := range names {
+			anybody = anybody || r.creature == name || r.creature == string(id)
+		}
+	}
+	if r.creature != "" && !anybody && len(found) == 0 {
+		return nil, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "the session has no creature " + r.creature, Remedy: "session show lists them"})
+	}
+	for i, n := range hits {
+		switch {
+		case n == 0:
+			return nil, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no dead letter " + r.letters[i], Remedy: "session dead-letters lists them"})
+		case n > 1:
+			return nil, failWith(exitSession, &abi.Error{
+				Code: abi.Ambiguous, Message: "several creatures have a dead letter of message " + r.letters[i],
+				Remedy: "name the dead letters by their own ids",
+			})
+		}
+	}
+	return found, nil
+}
+
+// namesIn are the names of the creatures of a graph.
+func namesIn(t *terrarium.Terrarium, g engine.GraphID) (map[engine.CreatureID]string, error) {
+	status, err := t.Status(g)
+	if err != nil {
+		return nil, err
+	}
+	names := map[engine.CreatureID]string{}
+	for _, s := range status {
+		for _, c := range s.Creatures {
+			names[c.ID] = c.Name
+		}
+	}
+	return names, nil
+}
+
+// eachLetter ranges over the dead letters of a graph.
+func eachLetter(ctx context.Context, t *terrarium.Terrarium, g engine.GraphID, f func(*engine.DeadLetterRow)) error {
+	for after := (engine.EventID{}); ; {
+		page, err := t.DeadLetters(ctx, g, "", after, pageSize)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			f(&page[i])
+		}
+		if len(page) < pageSize {
+			return nil
+		}
+		after = page[len(page)-1].ID
+	}
+}
+
+func (r *redelivery) show(s streams, done []redelivered) error {
+	if r.format == "json" {
+		if done == nil {
+			done = []redelivered{}
+		}
+		return printJSON(s, map[string]any{"redelivered": done})
+	}
+	_, err := fmt.Fprintf(s.out, "%s put back; the session delivers what was put back when it goes on.\n", count(len(done), "dead letter"))
+	return failWith(exitFailed, err)
+}
