@@ -69,20 +69,23 @@ func root(t *testing.T) string {
 // module. A room that is not listed may import nothing of it. Rooms that are
 // only for building and testing (internal, generators) are free.
 var layers = map[string][]string{
-	"":                 {"abi", "engine", "engine/topology", "host", "plugins", "recipes", "sqlitestore"},
-	"abi":              {},
-	"abi/pack":         {"abi"},
-	"conformance":      {"", "abi", "engine", "engine/topology"},
-	"engine":           {"abi", "engine/topology"},
-	"engine/topology":  {"abi"},
-	"engine/storetest": {"abi", "engine"},
-	"host":             {"abi"},
-	"plugins":          {"abi"},
-	"recipes":          {"abi", "engine", "recipes/policy"},
-	"recipes/policy":   {"abi", "engine"},
-	"sqlitestore":      {"abi", "engine"},
-	"cmd/terrarium":    {"", "abi", "abi/pack", "engine", "recipes", "sqlitestore"},
-	"sdk/go/terrarium": {},
+	"":                    {"abi", "engine", "engine/topology", "host", "plugins", "recipes", "sqlitestore"},
+	"abi":                 {},
+	"abi/pack":            {"abi"},
+	"conformance":         {"", "abi", "engine", "engine/topology"},
+	"conformance/hostile": {"", "abi", "engine", "engine/topology"},
+	"engine":              {"abi", "engine/topology"},
+	"engine/topology":     {"abi"},
+	"engine/storetest":    {"abi", "engine"},
+	"host":                {"abi", "host/wasmbin", "host/wasmbin/meter"},
+	"host/wasmbin":        {"abi"},
+	"host/wasmbin/meter":  {"abi", "host/wasmbin"},
+	"plugins":             {"abi"},
+	"recipes":             {"abi", "engine", "recipes/policy"},
+	"recipes/policy":      {"abi", "engine"},
+	"sqlitestore":         {"abi", "engine"},
+	"cmd/terrarium":       {"", "abi", "abi/pack", "engine", "recipes", "sqlitestore"},
+	"sdk/go/terrarium":    {},
 }
 
 // owners says which room alone may import a library.

@@ -1,0 +1,111 @@
+package wasmbin
+
+import "slices"
+
+// AddType returns the index of the type t, which it adds unless the module has
+// an equal one. It walks all types.
+func (m *Module) AddType(t FuncType) uint32 {
+	for i := range m.Types {
+		if equalTypes(m.Types[i].Params, t.Params) && equalTypes(m.Types[i].Results, t.Results) {
+			return uint32(i)
+		}
+	}
+	m.Types = append(m.Types, t)
+	return uint32(len(m.Types) - 1)
+}
+
+// AddFuncImports appends imports of functions and returns the index of the
+// first; the others follow it. The functions that the module defines move up by
+// as many: everything outside of bodies is renumbered, and bodies need
+// [AppendRenumbered] with the same shift, see [Shift].
+func (m *Module) AddFuncImports(imports ...Import) (first uint32) {
+	first = uint32(m.ImportedFuncs())
+	m.RenumberFuncs(Shift(first, uint32(len(imports))))
+	for _, imp := range imports {
+		imp.Kind = ExternFunc
+		m.Imports = append(m.Imports, imp)
+	}
+	return first
+}
+
+// AddFunc appends a function of that type and returns its index.
+func (m *Module) AddFunc(typ uint32, code Code) uint32 {
+	m.Funcs = append(m.Funcs, typ)
+	m.Code = append(m.Code, code)
+	return uint32(m.ImportedFuncs() + len(m.Funcs) - 1)
+}
+
+// AddGlobal appends a global and returns its index.
+func (m *Module) AddGlobal(g Global) uint32 {
+	m.Globals = append(m.Globals, g)
+	return uint32(m.ImportedGlobals() + len(m.Globals) - 1)
+}
+
+// AddExport appends an export. That names are exported once is left to
+// validation.
+func (m *Module) AddExport(name string, kind ExternKind, index uint32) {
+	m.Exports = append(m.Exports, Export{name, kind, index})
+}
+
+// Shift is the renumbering that moves all indices from first on up by n.
+func Shift(first, n uint32) func(uint32) uint32 {
+	return func(i uint32) uint32 {
+		if i >= first {
+			return i + n
+		}
+		return i
+	}
+}
+
+// RenumberFuncs gives every function another index wherever one stands outside
+// of bodies: exports, the start, elements, globals and names. The index spaces
+// themselves, Imports, Funcs and Code, are left to the caller, and so are bodies.
+func (m *Module) RenumberFuncs(index func(uint32) uint32) {
+	for i := range m.Exports {
+		if m.Exports[i].Kind == ExternFunc {
+			m.Exports[i].Index = index(m.Exports[i].Index)
+		}
+	}
+	if m.Start != nil {
+		start := index(*m.Start)
+		m.Start = &start
+	}
+	for i := range m.Globals {
+		m.Globals[i].Init.renumber(index)
+	}
+	for i := range m.Elements {
+		e := &m.Elements[i]
+		for j := range e.Funcs {
+			e.Funcs[j] = index(e.Funcs[j])
+		}
+		for j := range e.Exprs {
+			e.Exprs[j].renumber(index)
+		}
+	}
+	if m.Names != nil {
+		m.Names.renumber(index)
+	}
+}
+
+func (e *ConstExpr) renumber(index func(uint32) uint32) {
+	if e.Op == OpRefFunc {
+		e.Index = index(e.Index)
+	}
+}
+
+// AppendRenumbered appends the body with other functions in its call and
+// ref.func instructions. The error is that of [Instrs.Err].
+func AppendRenumbered(dst, body []byte, index func(uint32) uint32) ([]byte, error) {
+	dst = slices.Grow(dst, len(body))
+	copied := 0
+	it := NewInstrs(body)
+	for it.Next() {
+		if it.Op != OpCall && it.Op != OpRefFunc {
+			continue
+		}
+		dst = append(dst, body[copied:it.Start]...)
+		dst = AppendU32(it.Op.Append(dst), index(it.Index))
+		copied = it.End
+	}
+	return append(dst, body[copied:]...), it.Err()
+}

@@ -1,0 +1,91 @@
+package wasmbin
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// noFunction is the function of an error that is not about one.
+const noFunction = -1
+
+// noOffset is the offset of an error about what is not at one place.
+const noOffset = -1
+
+// place is where in a module something is wrong.
+type place struct {
+	offset   int
+	function int
+	relative bool // offset counts from the start of the function's instructions
+}
+
+// String is empty or starts with a space.
+func (p place) String() string {
+	var s string
+	if p.function != noFunction {
+		s = fmt.Sprintf(" in function %d", p.function)
+	}
+	if p.offset != noOffset {
+		s += fmt.Sprintf(" at byte %#x", p.offset)
+	}
+	if p.relative {
+		s += " of the body"
+	}
+	return s
+}
+
+func (p place) ids() map[string]string {
+	ids := map[string]string{}
+	if p.offset != noOffset {
+		ids["offset"] = strconv.Itoa(p.offset)
+	}
+	if p.function != noFunction {
+		ids["function"] = strconv.Itoa(p.function)
+	}
+	return ids
+}
+
+// fault is what is wrong with the encoding of an instruction, before it is
+// known whose instruction it is.
+type fault struct {
+	pos     int
+	message string
+	feature string // when the instruction belongs to a later version
+}
+
+func (f *fault) error(p place) *abi.Error {
+	if f.feature != "" {
+		return unsupported(p, f.feature)
+	}
+	return malformed(p, f.message)
+}
+
+// malformed is the error of a module that breaks the rules of the format or the
+// rules of validation.
+func malformed(p place, message string) *abi.Error {
+	return &abi.Error{Code: abi.InvalidArgument, IDs: p.ids(),
+		Message: fmt.Sprintf("the module is invalid%s: %s", p, message),
+		Remedy:  "build or copy it again"}
+}
+
+// unsupported is the error of a module that uses more than Wasm 2.0 has.
+func unsupported(p place, feature string) *abi.Error {
+	e := &abi.Error{Code: abi.Unsupported, IDs: p.ids(),
+		Message: fmt.Sprintf("the module uses %s%s", feature, p),
+		Remedy:  "build it for Wasm 2.0, without that feature"}
+	e.IDs["feature"] = feature
+	return e
+}
+
+// tooLarge is the error of a module that goes beyond a limit. limit is the name
+// of its field in Limits.
+func tooLarge(p place, limit, what string, found, most uint64) *abi.Error {
+	e := &abi.Error{Code: abi.TooLarge, IDs: p.ids(),
+		Message: fmt.Sprintf("the module has %d %s%s; at most %d are allowed", found, what, p, most),
+		Remedy:  "make it smaller, or raise the limit " + limit}
+	e.IDs["limit"] = limit
+	e.IDs["found"] = strconv.FormatUint(found, 10)
+	e.IDs["most"] = strconv.FormatUint(most, 10)
+	return e
+}

@@ -1,0 +1,122 @@
+package wasmbin
+
+// Module is a decoded module. Its byte slices are views of the bytes that were
+// read, which must not change while it is used; nothing writes through them.
+//
+// Index spaces start with the imports of a kind, followed by what the module
+// defines: function i is an import below ImportedFuncs() and otherwise has type
+// Funcs[i-ImportedFuncs()] and code Code[i-ImportedFuncs()].
+//
+// A Module is not safe for concurrent change; concurrent reading is fine.
+type Module struct {
+	Types    []FuncType
+	Imports  []Import
+	Funcs    []uint32 // of every defined function, its index into Types
+	Tables   []Table
+	Memories []Memory
+	Globals  []Global
+	Exports  []Export
+	Start    *uint32 // the start function; nil when there is none
+	Elements []Element
+	// DataCount is the content of the data count section; nil when there is none.
+	// Write derives it from Data whenever it is not nil.
+	DataCount *uint32
+	Code      []Code
+	Data      []Data
+	// Names is the part of the name section that is kept; nil when there is none.
+	Names   *Names
+	Customs []Custom // without the name section
+}
+
+// Names are the names of the name section that appear in stack traces. Those of
+// locals, labels and other things are left out when a module is read: they are
+// for debuggers, and looking them up is quadratic in places.
+type Names struct {
+	Module string
+	Funcs  []FuncName
+}
+
+// FuncName is the name of a function for stack traces.
+type FuncName struct {
+	Index uint32
+	Name  string
+}
+
+// imported counts the imports of a kind.
+func (m *Module) imported(kind ExternKind) int {
+	n := 0
+	for i := range m.Imports {
+		if m.Imports[i].Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// ImportedFuncs is how many functions are imported: the index of the first
+// defined one. It walks the imports.
+func (m *Module) ImportedFuncs() int { return m.imported(ExternFunc) }
+
+// ImportedGlobals is how many globals are imported. It walks the imports.
+func (m *Module) ImportedGlobals() int { return m.imported(ExternGlobal) }
+
+// ImportedTables is how many tables are imported. It walks the imports.
+func (m *Module) ImportedTables() int { return m.imported(ExternTable) }
+
+// FuncTypes returns the type of every function as an index into Types,
+// imported ones first.
+func (m *Module) FuncTypes() []uint32 {
+	out := make([]uint32, 0, m.ImportedFuncs()+len(m.Funcs))
+	for i := range m.Imports {
+		if m.Imports[i].Kind == ExternFunc {
+			out = append(out, m.Imports[i].Type)
+		}
+	}
+	return append(out, m.Funcs...)
+}
+
+// AllTables returns every table, imported ones first.
+func (m *Module) AllTables() []Table {
+	var out []Table
+	for i := range m.Imports {
+		if imp := &m.Imports[i]; imp.Kind == ExternTable {
+			out = append(out, Table{imp.Value, imp.Size})
+		}
+	}
+	return append(out, m.Tables...)
+}
+
+// AllMemories returns every memory, imported ones first. Wasm 2.0 allows one.
+func (m *Module) AllMemories() []Memory {
+	var out []Memory
+	for i := range m.Imports {
+		if imp := &m.Imports[i]; imp.Kind == ExternMemory {
+			out = append(out, Memory{imp.Size})
+		}
+	}
+	return append(out, m.Memories...)
+}
+
+// AllGlobals returns the type of every global, imported ones first.
+func (m *Module) AllGlobals() []GlobalType {
+	out := make([]GlobalType, 0, m.ImportedGlobals()+len(m.Globals))
+	for i := range m.Imports {
+		if imp := &m.Imports[i]; imp.Kind == ExternGlobal {
+			out = append(out, GlobalType{imp.Value, imp.Mutable})
+		}
+	}
+	for i := range m.Globals {
+		out = append(out, m.Globals[i].GlobalType)
+	}
+	return out
+}
+
+// Export returns the export with that name, nil when there is none.
+func (m *Module) Export(name string) *Export {
+	for i := range m.Exports {
+		if m.Exports[i].Name == name {
+			return &m.Exports[i]
+		}
+	}
+	return nil
+}
