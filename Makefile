@@ -7,7 +7,7 @@ GO ?= go
 
 include guests.mk
 
-.PHONY: build run test test-race test-crash test-sim fuzz bench generate lint clean
+.PHONY: build run test test-race test-fresh test-crash test-sim fuzz bench generate lint clean
 
 build:
 	$(GO) build -o bin/terrarium ./cmd/terrarium
@@ -24,10 +24,15 @@ test:
 test-race:
 	$(GO) test -race ./...
 
+# Linear memory is a cache: a fresh instance for every turn changes nothing.
+test-fresh:
+	TERRARIUM_FRESH=1 $(GO) test ./...
+
 # More of what make test has a short version of.
 test-crash:
 	TERRARIUM_KILLS=1000 $(GO) test -count=1 -timeout 60m -run 'Crash|Kill' ./sqlitestore ./cmd/terrarium
 	TERRARIUM_SEEDS=300 $(GO) test -count=1 -timeout 60m -run 'PowerLoss|Faults' ./sqlitestore
+	TERRARIUM_BACKLOG=1000000 $(GO) test -count=1 -timeout 60m -run 'FarBehind' -v ./engine
 
 SEEDS ?= 200000
 test-sim:

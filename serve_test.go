@@ -12,11 +12,13 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
 // open starts a terrarium that is closed with the test.
 func open(t testing.TB, o Options) *Terrarium {
 	t.Helper()
+	o.FreshInstances = o.FreshInstances || fresh.Instances()
 	tr, err := New(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/topology"
+	"github.com/seed47132306/terrarium/internal/fresh"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
@@ -54,6 +55,7 @@ func (s *saved) open() {
 	}
 	o.Host = h
 	o.Load = func(_ context.Context, module string) ([]byte, error) { return []byte(module), nil }
+	o.FreshInstances = o.FreshInstances || fresh.Instances()
 	e, err := engine.New(s.t.Context(), o)
 	if err != nil {
 		s.t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/topology"
+	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,6 +31,7 @@ func newWorld(t testing.TB, o engine.Options) *world {
 		h = newFakeHost()
 		o.Host = h
 	}
+	o.FreshInstances = o.FreshInstances || fresh.Instances()
 	e, err := engine.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/topology"
+	"github.com/seed47132306/terrarium/internal/fresh"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
@@ -60,7 +61,7 @@ func newProgram(rt *rapid.T, dir string) *program {
 	p.host.on("listener", p.listen)
 	p.o = engine.Options{
 		Host: p.host, Workers: rapid.IntRange(1, 4).Draw(rt, "workers"),
-		FreshInstances: rapid.Bool().Draw(rt, "fresh"),
+		FreshInstances: rapid.Bool().Draw(rt, "fresh") || fresh.Instances(),
 		Load:           func(_ context.Context, m string) ([]byte, error) { return []byte(m), nil },
 	}
 	p.open()

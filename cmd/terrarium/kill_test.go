@@ -1,19 +1,27 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/seed47132306/terrarium"
 )
 
-// kills is how often TestKill kills; TERRARIUM_KILLS asks for more.
-func kills(t *testing.T) int {
+// kills is how often a test kills: usually few times; TERRARIUM_KILLS asks for
+// more.
+func kills(t *testing.T, few int) int {
 	text := os.Getenv("TERRARIUM_KILLS")
 	if text == "" {
-		return 6
+		return few
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
@@ -22,99 +30,161 @@ func kills(t *testing.T) int {
 	return n
 }
 
-// killsPerSession is how often one session is killed before its run is
-// finished.
-const killsPerSession = 3
-
-// A run that is killed, again and again, and then finished leaves exactly the
-// tallies of an undisturbed one, and prints every line at least once, in order.
-func TestKill(t *testing.T) {
-	const lines = 3000
-	var text, want strings.Builder
-	for i := range lines {
-		fmt.Fprintf(&text, "k%d line %d\n", i%7, i)
+// TestKillLogTriage kills examples/log-triage ten times in the middle of its
+// input and runs it again on the same input. It ends with exactly the tallies of
+// an undisturbed run, and every alert has been printed.
+func TestKillLogTriage(t *testing.T) {
+	t.Parallel()
+	const killsPerSession = 10
+	triage := newTriage(t, 30)
+	undisturbed := newAlerts()
+	undisturbed.take(triage.finish("undisturbed"))
+	want := triage.tallies("undisturbed")
+	if want["count.04 total"] != fmt.Sprint(triage.lines/4) {
+		t.Fatalf("the undisturbed run has counted %v", want)
 	}
-	for k := range 7 {
-		n := lines / 7
-		if k < lines%7 {
-			n++
-		}
-		fmt.Fprintf(&want, `"count/k%d":"%d",`, k, n)
-	}
-	wantState := `{"state":{` + strings.TrimSuffix(want.String(), ",") + `}}`
-
-	for round, left := 0, kills(t); left > 0; round++ {
-		n := min(left, killsPerSession)
-		left -= n
+	for round := range (kills(t, killsPerSession) + killsPerSession - 1) / killsPerSession {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
-			dir := t.TempDir()
-			write(t, dir, "count.hcl", relayAndCount)
-			write(t, dir, "lines.txt", text.String())
-			random := rand.New(rand.NewPCG(uint64(round), 0))
-			printed := []string{}
-			for range n {
-				printed = append(printed, killedRun(t, dir, random.IntN(lines/n))...)
+			seed := rand.Uint64()
+			t.Logf("seed %d", seed)
+			random := rand.New(rand.NewPCG(seed, 0))
+			session, printed := fmt.Sprint("killed-", round), newAlerts()
+			for i := range killsPerSession {
+				// Half a part of the input at least is new to each run.
+				part := float64(len(triage.log)) / (killsPerSession + 2)
+				written := part * (float64(i+1) + random.Float64()/2)
+				printed.take(triage.kill(t, session, int(written), 1+random.IntN(50)))
 			}
-			last := once(t, dir, "", "run", "count.hcl", "--input", "lines=lines.txt", "--output", "seen", "--exit-when-idle", "--session", "S")
-			printed = append(printed, strings.SplitAfter(last, "\n")...)
-			checkPrinted(t, printed, text.String())
-			for _, creature := range []string{"counts", "again"} {
-				p := start(t, dir, "exec", "--session", "S")
-				if got := string(p.ask(`{"op":"state","creature":"` + creature + `","prefix":"count/"}`)); got != wantState {
-					t.Errorf("%s holds %s, want %s", creature, got, wantState)
+			printed.take(triage.finish(session))
+			if got := triage.tallies(session); !maps.Equal(got, want) {
+				t.Errorf("it has counted\n%v\nwant\n%v", got, want)
+			}
+			for line, n := range undisturbed.count {
+				if printed.count[line] < n {
+					t.Errorf("%q was printed %d times, want %d at least", line, printed.count[line], n)
 				}
-				p.in.Close()
-				p.wait()
+			}
+			for line := range printed.count {
+				if undisturbed.count[line] == 0 {
+					t.Errorf("%q was printed", line)
+				}
 			}
 		})
 	}
 }
 
-// killedRun kills a run once it has printed some lines, and returns all that it
-// printed.
-func killedRun(t *testing.T, dir string, after int) []string {
-	p := start(t, dir, "run", "count.hcl", "--input", "lines=lines.txt", "--output", "seen", "--exit-when-idle", "--session", "S")
-	var printed []string
-	killed := false
-	for {
-		if len(printed) >= after && !killed {
-			killed = true
-			if err := p.cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		line, err := p.out.ReadString('\n')
-		if err != nil {
-			break // a line that was cut off is printed again
-		}
-		printed = append(printed, line)
-	}
-	p.cmd.Wait()
-	return printed
+// triage runs examples/log-triage on a log, with sessions in one folder.
+type triage struct {
+	t     *testing.T
+	dir   string
+	args  []string
+	log   string
+	lines int
 }
 
-// checkPrinted checks that the runs together printed every line, in order but
-// for what a later run printed again.
-func checkPrinted(t *testing.T, printed []string, text string) {
+// newTriage makes a log that is so many times as long as the sample, without
+// two alerts that are alike.
+func newTriage(t *testing.T, times int) *triage {
 	t.Helper()
-	place := map[string]int{}
-	all := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
-	all[len(all)-1] += "\n"
-	for i, line := range all {
-		place[line] = i
+	example, err := filepath.Abs("../../examples/log-triage")
+	if err != nil {
+		t.Fatal(err)
 	}
-	next := 0
-	for _, line := range printed {
-		if line == "" {
-			continue
-		}
-		i, known := place[line]
-		if !known || i > next {
-			t.Fatalf("printed %q where line %d was due", line, next)
-		}
-		next = i + 1
+	sample, err := os.ReadFile(filepath.Join(example, "sample.log"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if next != len(all) {
-		t.Errorf("only %d of %d lines were printed", next, len(all))
+	var log strings.Builder
+	for year := range times {
+		for line := range strings.Lines(string(sample)) {
+			fmt.Fprintf(&log, "%d%s", 2000+year, strings.TrimPrefix(line, "2026"))
+		}
+	}
+	return &triage{
+		t: t, dir: t.TempDir(), log: log.String(), lines: strings.Count(log.String(), "\n"),
+		args: []string{"run", example, "--input", "lines=-", "--output", "alerts", "--exit-when-idle", "--session"},
+	}
+}
+
+// finish runs it on the whole log, and returns what it printed.
+func (x *triage) finish(session string) string {
+	return once(x.t, x.dir, x.log, append(x.args, session)...)
+}
+
+// kill runs it on the beginning of the log, without telling that there is no
+// more, kills it once it has printed so many alerts, and returns all that it
+// printed.
+func (x *triage) kill(t *testing.T, session string, written, alerts int) string {
+	t.Helper()
+	p := start(t, x.dir, append(x.args, session)...)
+	writing := make(chan error, 1)
+	go func() {
+		_, err := io.WriteString(p.in, x.log[:written])
+		writing <- err
+	}()
+	var printed strings.Builder
+	for range alerts {
+		printed.WriteString(p.line() + "\n")
+	}
+	// Its input is still open, so it cannot have come to an end.
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(&printed, p.out); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-writing; err != nil && !errors.Is(err, syscall.EPIPE) {
+		t.Fatal(err)
+	}
+	p.cmd.Wait()
+	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL || strings.Contains(p.stderr.String(), "Done") {
+		t.Fatalf("it was to be killed, but ended with %v\n%s", p.cmd.ProcessState, p.stderr)
+	}
+	return printed.String()
+}
+
+// tallies reads what every creature of a session keeps, by its name and the
+// key.
+func (x *triage) tallies(session string) map[string]string {
+	x.t.Helper()
+	ctx := x.t.Context()
+	e, err := terrarium.New(ctx, terrarium.Options{Dir: filepath.Join(x.dir, session)})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	defer e.Close(ctx)
+	if _, problems, err := e.Restore(ctx); err != nil || len(problems) > 0 {
+		x.t.Fatalf("Restore: %v, problems %v", err, problems)
+	}
+	graphs, err := e.Status("")
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, g := range graphs {
+		for _, c := range g.Creatures {
+			entries, err := e.State(ctx, c.ID, "")
+			if err != nil {
+				x.t.Fatal(err)
+			}
+			for _, entry := range entries {
+				out[c.Name+" "+entry.Key] = string(entry.Value)
+			}
+		}
+	}
+	return out
+}
+
+// alerts count the lines that were printed. What a kill has cut off does not
+// count.
+type alerts struct{ count map[string]int }
+
+func newAlerts() *alerts { return &alerts{map[string]int{}} }
+
+func (a *alerts) take(printed string) {
+	for line := range strings.Lines(printed) {
+		if strings.HasSuffix(line, "\n") {
+			a.count[line]++
+		}
 	}
 }

@@ -12,14 +12,20 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files and scripts")
 
 // The tests run the command as a process of its own: this binary, under the
-// name terrarium.
+// name terrarium. Under another name it is what TestKillPipelines kills.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"terrarium": main})
+	command := func() {
+		os.Args = fresh.Arguments(os.Args)
+		main()
+	}
+	testscript.Main(m, map[string]func(){"terrarium": command, "pipelines": victimMain})
 }
 
 // TestScripts runs testdata/script, which shows how the command is used and

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
 var (
@@ -60,7 +62,12 @@ func workplace(t *testing.T) string {
 	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	links := map[string]string{"bin/terrarium": commandPath(t)}
+	links := map[string]string{}
+	if fresh.Instances() {
+		wrap(t, commandPath(t), filepath.Join(dir, "bin", "terrarium"))
+	} else {
+		links["bin/terrarium"] = commandPath(t)
+	}
 	for _, name := range []string{"abi", "docs", "examples", "plugins", "sdk", "go.mod", "go.sum"} {
 		links[name] = filepath.Join(repository, name)
 	}
@@ -70,6 +77,20 @@ func workplace(t *testing.T) string {
 		}
 	}
 	return dir
+}
+
+// wrap makes a script that carries out the command with fresh instances.
+func wrap(t *testing.T, command, script string) {
+	t.Helper()
+	text := fmt.Sprintf(`#!/bin/sh
+case "$1" in
+run|exec) command=$1; shift; exec %[1]q "$command" --fresh-instances "$@" ;;
+esac
+exec %[1]q "$@"
+`, command)
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // shell runs a command in a folder and returns what it printed, on standard
