@@ -191,3 +191,29 @@ func TestBatchIsAllOrNothing(t *testing.T) {
 		t.Errorf("something has changed:\n%v\n%v", before, after)
 	}
 }
+
+// Every limit can be given to add_creature, under its own name.
+func TestLimitsArgsAreAllLimits(t *testing.T) {
+	args := reflect.New(reflect.TypeFor[LimitsArgs]()).Elem()
+	for i := range args.NumField() {
+		switch f := args.Field(i); f.Kind() {
+		case reflect.Int, reflect.Int64:
+			f.SetInt(int64(i + 1))
+		}
+	}
+	given, _ := json.Marshal(args.Interface())
+	limits := args.Interface().(LimitsArgs)
+	var names map[string]any
+	if err := json.Unmarshal(given, &names); err != nil {
+		t.Fatal(err)
+	}
+	made := reflect.ValueOf(limits.limits())
+	for i, l := range abi.LimitTable {
+		if names[l.Name] == nil {
+			t.Errorf("add_creature does not take the limit %s", l.Name)
+		}
+		if made.Field(i).IsZero() {
+			t.Errorf("the limit %s gets lost", l.Name)
+		}
+	}
+}

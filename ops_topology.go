@@ -33,6 +33,7 @@ type AddCreatureArgs struct {
 type LimitsArgs struct {
 	Memory      int64    `json:"memory,omitempty" doc:"bytes of linear memory"`
 	Fuel        int64    `json:"fuel,omitempty" doc:"units per turn"`
+	Stack       int64    `json:"stack,omitempty" doc:"bytes of calls within one another"`
 	Deadline    Duration `json:"deadline,omitempty" doc:"time per turn"`
 	Message     int64    `json:"message,omitempty" doc:"bytes of one message"`
 	Sends       int      `json:"sends,omitempty" doc:"messages per turn"`
@@ -46,7 +47,11 @@ type LimitsArgs struct {
 	StateWrites int      `json:"state_writes,omitempty" doc:"state writes per turn"`
 	Calls       int64    `json:"calls,omitempty" doc:"hostcalls per turn"`
 	Handles     int      `json:"handles,omitempty" doc:"channel handles"`
+	Timers      int      `json:"timers,omitempty" doc:"timers of the creature"`
+	TimerBytes  int64    `json:"timer_bytes,omitempty" doc:"bytes of all timers"`
+	Tools       int      `json:"tools,omitempty" doc:"tool calls per turn"`
 	Table       int64    `json:"table,omitempty" doc:"elements of all tables"`
+	Mailbox     int      `json:"mailbox,omitempty" doc:"deliveries held in memory"`
 }
 
 func (l *LimitsArgs) limits() abi.Limits {
@@ -54,10 +59,11 @@ func (l *LimitsArgs) limits() abi.Limits {
 		return abi.Limits{}
 	}
 	return abi.Limits{
-		Memory: l.Memory, Fuel: l.Fuel, Deadline: time.Duration(l.Deadline), Message: l.Message,
+		Memory: l.Memory, Fuel: l.Fuel, Stack: l.Stack, Deadline: time.Duration(l.Deadline), Message: l.Message,
 		Sends: l.Sends, SendBytes: l.SendBytes, Output: l.Output, LogLines: l.LogLines, LogBytes: l.LogBytes,
 		StateKey: l.StateKey, StateValue: l.StateValue, State: l.State, StateWrites: l.StateWrites,
-		Calls: l.Calls, Handles: l.Handles, Table: l.Table,
+		Calls: l.Calls, Handles: l.Handles, Timers: l.Timers, TimerBytes: l.TimerBytes, Tools: l.Tools,
+		Table: l.Table, Mailbox: l.Mailbox,
 	}
 }
 

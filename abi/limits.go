@@ -13,6 +13,7 @@ import (
 type Limits struct {
 	Memory      int64         `json:"memory,omitempty"`       // bytes of linear memory
 	Fuel        int64         `json:"fuel,omitempty"`         // units per turn
+	Stack       int64         `json:"stack,omitempty"`        // bytes of calls within one another
 	Deadline    time.Duration `json:"deadline,omitempty"`     // wall-clock time per turn
 	Message     int64         `json:"message,omitempty"`      // bytes of one message, headers included
 	Sends       int           `json:"sends,omitempty"`        // messages sent per turn
@@ -27,6 +28,7 @@ type Limits struct {
 	Calls       int64         `json:"calls,omitempty"`        // hostcalls per turn
 	Handles     int           `json:"handles,omitempty"`      // channel handles of one instance
 	Timers      int           `json:"timers,omitempty"`       // timers of one creature
+	TimerBytes  int64         `json:"timer_bytes,omitempty"`  // bytes of all timers of a creature, names included
 	Tools       int           `json:"tools,omitempty"`        // tool calls per turn
 	Table       int64         `json:"table,omitempty"`        // elements of all tables together
 	Mailbox     int           `json:"mailbox,omitempty"`      // deliveries held in memory for one creature
@@ -41,7 +43,8 @@ const (
 // reaching all of them is bounded and small beside a server.
 var DefaultLimits = Limits{
 	Memory:      64 * mib,
-	Fuel:        100_000_000,
+	Fuel:        1_000_000_000,
+	Stack:       4 * mib,
 	Deadline:    time.Second,
 	Message:     1 * mib,
 	Sends:       1024,
@@ -56,6 +59,7 @@ var DefaultLimits = Limits{
 	Calls:       1_000_000,
 	Handles:     4096,
 	Timers:      256,
+	TimerBytes:  1 * mib,
 	Tools:       64,
 	Table:       1 << 20,
 	Mailbox:     1024,
@@ -72,6 +76,7 @@ type LimitInfo struct {
 var LimitTable = []LimitInfo{
 	{"memory", "bytes", "linear memory"},
 	{"fuel", "units", "fuel per turn"},
+	{"stack", "bytes", "the frames of calls within one another"},
 	{"deadline", "time", "wall-clock time per turn"},
 	{"message", "bytes", "one message, headers included"},
 	{"sends", "messages", "messages sent per turn"},
@@ -86,6 +91,7 @@ var LimitTable = []LimitInfo{
 	{"calls", "calls", "hostcalls per turn"},
 	{"handles", "handles", "channel handles of one instance"},
 	{"timers", "timers", "timers of one creature"},
+	{"timer_bytes", "bytes", "names and payloads of all timers of a creature"},
 	{"tools", "calls", "tool calls per turn"},
 	{"table", "elements", "elements of all tables together"},
 	{"mailbox", "deliveries", "deliveries held in memory for one creature"},

@@ -117,13 +117,13 @@ func (a *application) run(ctx context.Context) (*Applied, error) {
 		waking.rollBack(ctx)
 		return nil, err
 	}
+	x.deployed = slices.Sorted(maps.Values(a.creatures))
 	if err := x.stageAndCarryOut(ctx); err != nil {
 		waking.rollBack(ctx)
 		return nil, err
 	}
 	e.deployments[d.Name] = d
 	waking.commit()
-	a.noteMeta(x.meta)
 	a.result.Creatures, a.result.Channels = a.creatures, a.channels
 	return &a.result, nil
 }
@@ -403,28 +403,29 @@ func (a *application) meta() map[string]string {
 	return m
 }
 
-// noteMeta brings the metadata of stores that existed before up to date: a
-// recipe may have been edited.
-func (a *application) noteMeta(meta map[string]string) {
+// putMeta brings the metadata of the stores of a deployment up to date: a recipe
+// may have been edited.
+func (x *change) putMeta() {
 	seen := map[*graph]bool{}
-	for _, id := range a.creatures {
-		g := a.e.creatures[id].home.load()
-		if g == nil || seen[g] {
+	for _, id := range x.deployed {
+		g := x.e.creatures[id].home.load()
+		if seen[g] {
 			continue
 		}
 		seen[g] = true
-		g.mu.Lock()
 		changed := map[string]string{}
-		for k, v := range meta {
+		for k, v := range x.meta {
 			if g.meta[k] != v {
 				changed[k] = v
 			}
 		}
-		g.meta = meta
-		if g.store != nil && len(changed) > 0 {
-			g.append(&Record{Meta: changed})
+		g.meta = x.meta
+		if len(changed) == 0 {
+			continue
 		}
-		g.mu.Unlock()
+		if rec := x.record(g); rec != nil {
+			rec.Meta = changed
+		}
 	}
 }
 

@@ -67,7 +67,7 @@ func (x *change) restoreAsks() {
 			if c.questions == nil {
 				c.questions = map[EventID]*question{}
 			}
-			c.questions[row.ID] = &question{row: row}
+			c.questions[row.ID] = &question{key: row.ID, row: row}
 		}
 	}
 }

@@ -1,32 +1,186 @@
 package engine
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+)
 
-// bury makes dead letters of everything that a source has waiting.
-func (x *change) bury(g *graph, rec *Record, mb *mailbox, s *source, reason string) {
-	log := x.logOf(g)
-	var dead []delivery
-	if cr := mb.creature; cr != nil && cr.retry != nil && cr.retry.src == s {
-		dead = append(dead, *cr.retry)
+// burial is what a source has waiting when its channel or its reader goes. It
+// is put together before anything changes: the stores that hold it can still be
+// read then, and its dead letters have to be in the first record of a store
+// that a cut makes, or a crash behind the cut would lose them.
+type burial struct {
+	mb   *mailbox
+	home *graph   // before the change
+	dead []letter // in order
+	// events are the dead letters as a cut has logged them; nil if it has not.
+	events []Event
+}
+
+// foresee puts together what the change is going to bury.
+func (x *change) foresee(ctx context.Context, plan *storePlan) error {
+	for _, id := range slices.Sorted(maps.Keys(x.leaving)) {
+		cr := x.e.creatures[id]
+		if cr == nil {
+			continue // came with the same change
+		}
+		for _, s := range cr.mb.sources {
+			if err := x.foreseeSource(ctx, cr.home.load(), s, "creature_removed"); err != nil {
+				return err
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(x.dropped)) {
+		ch := x.e.channels[id]
+		if ch == nil {
+			continue
+		}
+		for _, s := range ch.sources {
+			if cr := s.mb.creature; cr == nil || x.leaving[cr.id] {
+				continue
+			}
+			if err := x.foreseeSource(ctx, ch.home.load(), s, "channel_removed"); err != nil {
+				return err
+			}
+		}
+	}
+	for _, group := range plan.groups {
+		if len(group.after) > 0 {
+			continue
+		}
+		// The store goes with the graph, and with it what its readers have not
+		// read. What they have in memory, they can still read.
+		for _, r := range group.before[0].readers {
+			b := &burial{mb: &r.mb, home: group.before[0]}
+			if err := b.stored(ctx, r.src, "channel_removed"); err != nil {
+				return err
+			}
+			x.burials[r.src] = b
+		}
+	}
+	return nil
+}
+
+// foreseeSource puts together what a creature's source has waiting: what a
+// worker has in hand (of a creature that stays, it will be committed), what is
+// to be tried again, the window, and the rest of the log.
+func (x *change) foreseeSource(ctx context.Context, g *graph, s *source, reason string) error {
+	b := &burial{mb: s.mb, home: g}
+	cr := s.mb.creature
+	if cr.current.src == s && x.leaving[cr.id] {
+		b.add(cr.current.msg, reason)
+	}
+	if cr.retry != nil && cr.retry.src == s {
+		b.add(cr.retry.msg, reason)
+	}
+	for i := range s.mb.n {
+		if d := s.mb.at(i); d.src == s {
+			b.add(d.msg, reason)
+		}
+	}
+	if err := b.stored(ctx, s, reason); err != nil {
+		return err
+	}
+	if len(b.dead) > 0 {
+		x.burials[s] = b
+	}
+	return nil
+}
+
+func (b *burial) add(m *message, reason string) {
+	b.dead = append(b.dead, letterOf(b.mb, m, reason))
+}
+
+// buryChunk is how many messages are read at a time to become dead letters.
+const buryChunk = 1024
+
+// stored adds what a source has waiting in the store.
+func (b *burial) stored(ctx context.Context, s *source, reason string) error {
+	if b.home.store == nil {
+		return nil
+	}
+	for after, end := s.offered, s.end(); after < end; {
+		events, err := b.home.store.Messages(ctx, s.id, after, end, buryChunk)
+		if err != nil {
+			return err
+		}
+		if len(events) == 0 {
+			return nil
+		}
+		for i := range events {
+			ev := &events[i]
+			if cr := b.mb.creature; cr == nil || ev.Creature != cr.id || isInbox(s.id) {
+				b.dead = append(b.dead, letterOfEvent(b.mb, ev, reason))
+			}
+			after = ev.Seq
+		}
+	}
+	return nil
+}
+
+// heir is the graph that keeps what a graph has had for a creature: the one
+// that the creature is in now or, if it is gone or somewhere else altogether,
+// what has become of the old one.
+func (x *change) heir(old *graph, c CreatureID, group *storeGroup) GraphID {
+	if id := x.e.topo.GraphOf(c); slices.Contains(group.after, id) {
+		return id
+	}
+	if id, _ := x.e.topo.Current(old.id); slices.Contains(group.after, id) {
+		return id
+	}
+	return group.after[0]
+}
+
+// inter adds to the first record of a graph's new store the dead letters that
+// the graph keeps.
+func (x *change) inter(rec *Record, group *storeGroup, id GraphID, origin Origin) {
+	var own []*burial
+	for _, b := range x.burials {
+		if slices.Contains(group.before, b.home) && x.heir(b.home, b.mb.creature.id, group) == id {
+			own = append(own, b)
+		}
+	}
+	slices.SortFunc(own, func(a, b *burial) int {
+		l, m := &a.dead[0], &b.dead[0]
+		return cmp.Or(cmp.Compare(l.Creature, m.Creature), cmp.Compare(l.Channel, m.Channel), cmp.Compare(l.Seq, m.Seq))
+	})
+	for _, b := range own {
+		b.events = nil
+		for i := range b.dead {
+			l := &b.dead[i]
+			l.ID, l.Time = EventID{origin, uint64(len(rec.Events) + 1)}, x.tick()
+			l.Message = cmp.Or(x.entry.ids[l.Message], l.Message)
+			ev := l.event()
+			ev.Graph = id
+			b.events = append(b.events, ev)
+			rec.Events = append(rec.Events, ev)
+			rec.Letters = append(rec.Letters, l.DeadLetterRow)
+		}
+	}
+}
+
+// bury makes dead letters of everything that a creature's source has waiting.
+func (x *change) bury(g *graph, rec *Record, mb *mailbox, s *source) {
+	x.mourn(g, rec, s)
+	cr := mb.creature
+	if cr.retry != nil && cr.retry.src == s {
 		// It was between two attempts, so no worker is using these.
+		cr.retry.msg.release()
 		cr.retry, cr.attempt = nil, 0
 	}
-	dead = append(dead, mb.remove(s)...)
-	for _, d := range dead {
-		log.deadLetter(rec, letterOf(mb, d.msg, reason))
+	for _, d := range mb.remove(s) {
 		d.msg.release()
 	}
 	if g.store == nil {
 		mb.noteLoad(g)
 	}
-	if end := s.end(); end > s.offered && log.store != nil {
-		x.buryStored(log, rec, mb, s, reason, end)
-	}
 	if s.ch != nil {
 		s.ch.forget(s)
 		s.ch = nil
 	}
-	if cr := mb.creature; cr != nil && cr.current.src == s && !x.leaving[cr.id] {
+	if cr.current.src == s && !x.leaving[cr.id] {
 		// Its turn is under way and will commit. Until then a crash must not
 		// take the delivery away, so it becomes a backlog of one.
 		s.until, s.offered = cr.current.msg.seq, cr.current.msg.seq
@@ -37,27 +191,22 @@ func (x *change) bury(g *graph, rec *Record, mb *mailbox, s *source, reason stri
 	mb.forget(s)
 }
 
-// buryChunk is how many messages are read at a time to become dead letters.
-const buryChunk = 1024
-
-// buryStored makes dead letters of what a source has waiting in the store.
-func (x *change) buryStored(g *graph, rec *Record, mb *mailbox, s *source, reason string, end uint64) {
-	ctx := context.Background() // the change is past the point of giving up
-	for after := s.offered; after < end; {
-		events, err := g.store.Messages(ctx, s.id, after, end, buryChunk)
-		if err != nil {
-			x.e.log.Error("dead letters of a removed backlog could not be listed", "channel", s.id, "after", after, "error", err)
-			return
+// mourn logs the dead letters of a source and shows them to observers, unless
+// they are logged already.
+func (x *change) mourn(g *graph, rec *Record, s *source) {
+	b := x.burials[s]
+	if b == nil {
+		return
+	}
+	if b.events != nil {
+		for i := range b.events {
+			b.dead[i].count(x.e)
+			x.e.publish(&b.events[i])
 		}
-		if len(events) == 0 {
-			return
-		}
-		for i := range events {
-			ev := &events[i]
-			if mb.creature == nil || ev.Creature != mb.creature.id || isInbox(s.id) {
-				g.deadLetter(rec, letterOfEvent(mb, ev, reason))
-			}
-			after = ev.Seq
-		}
+		return
+	}
+	log := x.logOf(g)
+	for _, l := range b.dead {
+		log.deadLetter(rec, l)
 	}
 }

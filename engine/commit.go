@@ -81,6 +81,7 @@ func (w *worker) commit(c *creature) *graph {
 	rec := g.newRecord()
 	turnID := g.nextID()
 	c.counters.Turns++
+	c.counters.burn(t.fuel)
 	w.advance(g, rec, c, t.d)
 	if t.kind == abi.KindStart {
 		c.started = true
@@ -152,7 +153,7 @@ func (w *worker) deliver(g *graph, rec *Record, turnID EventID, c *creature, s *
 	m.kind, m.sender, m.senderName = abi.KindMessage, c.id, c.name
 	g.sequence(ch, m)
 	c.counters.Sent++
-	g.logMessage(rec, ch, m, turnID, t.d.msg.id)
+	g.logMessage(rec, ch, m, turnID, t.d.msg.logID())
 	g.publish(ch, m, &w.wake, rec)
 	m.release()
 }
@@ -165,7 +166,7 @@ func (w *worker) sendRequest(g *graph, rec *Record, turnID EventID, c *creature,
 	if ch == nil {
 		row.ID = turnID // it never gets an id of its own
 		w.e.noteRequest(nil, c, row)
-		g.settle(rec, &w.wake, c, row.ID, answer{code: abi.NotConnected, text: "who was asked is not in this graph any more"}, turnID, t.d.msg.id)
+		g.settle(rec, &w.wake, c, row.ID, answer{code: abi.NotConnected, text: "who was asked is not in this graph any more"}, turnID, t.d.msg.logID())
 		return
 	}
 	headers, _ := EncodeHeaders(map[string]string{headerDeadline: strconv.FormatInt(s.ask.deadline.Milliseconds(), 10)})
@@ -175,7 +176,7 @@ func (w *worker) sendRequest(g *graph, rec *Record, turnID EventID, c *creature,
 	row.ID = m.id
 	w.e.noteRequest(rec, c, row)
 	c.counters.Sent++
-	g.logMessage(rec, ch, m, turnID, t.d.msg.id)
+	g.logMessage(rec, ch, m, turnID, t.d.msg.logID())
 	g.publish(ch, m, &w.wake, rec)
 	m.release()
 }
@@ -199,9 +200,9 @@ func (w *worker) applyState(g *graph, rec *Record, turnID EventID, c *creature) 
 	t := &w.turn
 	for _, write := range t.writes {
 		if write.deleted {
-			delete(c.state, write.key)
+			c.state.Delete(write.key)
 		} else {
-			c.state[write.key] = write.value
+			c.state.Set(write.key, write.value)
 		}
 		g.logState(rec, turnID, c, write)
 	}
@@ -288,17 +289,17 @@ func (g *graph) logTurn(rec *Record, turnID EventID, t *turn) {
 		return
 	}
 	attempt := t.c.attempt + 1
-	about := Event{Creature: t.c.id, Turn: turnID, Attempt: attempt, Cause: t.d.msg.id}
+	about := Event{Creature: t.c.id, Turn: turnID, Attempt: attempt, Cause: t.d.msg.logID()}
 	if rec != nil || g.engine.observed(EventTurnEnded) {
 		ev := about
 		ev.ID, ev.Kind, ev.Channel, ev.Seq = turnID, EventTurnEnded, t.d.msg.channel, t.d.msg.seq
-		ev.Payload = mustJSON(turnDetail{Kind: t.kind.String(), Sends: len(t.sends), Writes: len(t.writes)})
+		ev.Payload = mustJSON(turnDetail{Kind: t.kind.String(), Sends: len(t.sends), Writes: len(t.writes), Fuel: max(t.fuel, 0)})
 		g.log(rec, ev)
 	}
 	g.logLines(rec, about, t.logs)
 	if t.hasOutput && (rec != nil || g.engine.observed(EventOutput)) {
 		ev := about
-		ev.Kind, ev.Payload = EventOutput, slices.Clone(t.bytes(t.output))
+		ev.Kind, ev.Payload = EventOutput, slices.Clone(t.output)
 		g.log(rec, ev)
 	}
 	for _, v := range t.verdicts {

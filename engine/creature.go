@@ -61,7 +61,7 @@ type creature struct {
 	scheduled bool
 	instance  abi.Instance
 	handles   *handles
-	state     map[string][]byte // nil until loaded; written under mu too
+	state     *creatureState // nil until loaded; written under mu too
 	stateSize int64
 	attempt   int // failed attempts of the present delivery
 }
@@ -73,6 +73,14 @@ type counters struct {
 	Sent        uint64 `json:"sent"`
 	DeadLetters uint64 `json:"dead_letters"`
 	Denied      uint64 `json:"denied"`
+	Fuel        uint64 `json:"fuel"` // used up by turns, failed ones included
+}
+
+// burn counts the fuel of a turn.
+func (c *counters) burn(fuel int64) {
+	if fuel > 0 {
+		c.Fuel += uint64(fuel)
+	}
 }
 
 // newCreature checks a specification and prepares a creature from it.
@@ -122,7 +130,7 @@ func withDefaults(l abi.Limits) abi.Limits {
 	for _, f := range []struct{ v, def *int64 }{
 		{&l.Memory, &d.Memory}, {&l.Fuel, &d.Fuel}, {&l.Message, &d.Message}, {&l.SendBytes, &d.SendBytes},
 		{&l.Output, &d.Output}, {&l.LogBytes, &d.LogBytes}, {&l.StateKey, &d.StateKey},
-		{&l.StateValue, &d.StateValue}, {&l.State, &d.State}, {&l.Calls, &d.Calls}, {&l.Table, &d.Table},
+		{&l.StateValue, &d.StateValue}, {&l.State, &d.State}, {&l.Calls, &d.Calls}, {&l.TimerBytes, &d.TimerBytes}, {&l.Stack, &d.Stack}, {&l.Table, &d.Table},
 	} {
 		if *f.v == 0 {
 			*f.v = *f.def
@@ -277,10 +285,10 @@ func (c *creature) loadState(ctx context.Context) error {
 		}
 		store := g.store
 		g.mu.Unlock()
-		state := map[string][]byte{}
+		var saved map[string][]byte
 		if store != nil {
 			var err error
-			if state, err = store.State(ctx, c.id); err != nil {
+			if saved, err = store.State(ctx, c.id); err != nil {
 				if ctx.Err() == nil && !c.home.logsTo(store) {
 					continue // a cut closed the store meanwhile
 				}
@@ -288,14 +296,13 @@ func (c *creature) loadState(ctx context.Context) error {
 			}
 		}
 		var size int64
-		for k, v := range state {
+		state := &creatureState{}
+		for k, v := range saved {
+			state.Set(k, v)
 			size += int64(len(k) + len(v))
 		}
 		if g = c.home.lock(); g == nil {
 			return gone("creature", string(c.id))
-		}
-		if state == nil {
-			state = map[string][]byte{}
 		}
 		c.state, c.stateSize = state, size
 		g.mu.Unlock()

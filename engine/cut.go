@@ -191,7 +191,7 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 		p.children[x.saved.Graph] = x.adopt
 		return nil
 	}
-	cut := Cut{At: x.e.clock.Now().UnixNano()}
+	cut := Cut{At: max(x.lastTime, x.wall)}
 	var ids []GraphID
 	for _, g := range p.groups {
 		if g.keeps() || len(g.after) == 0 {
@@ -220,7 +220,7 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 	}
 	stores, err := x.makeStores(ctx, cut)
 	if err != nil {
-		return storageError(x.name, err)
+		return err
 	}
 	for i, id := range ids {
 		p.children[id] = stores[i]
@@ -303,28 +303,6 @@ func (x *change) level(p *storePlan) {
 	}
 }
 
-// retire ends the stores of graphs whose last member is gone.
-func (p *storePlan) retire(ctx context.Context, x *change) {
-	for _, g := range p.groups {
-		if len(g.after) != 0 {
-			continue
-		}
-		store := g.before[0].store
-		if store == nil {
-			continue
-		}
-		g.before[0].store = nil
-		session := store.Info().Session
-		ctx := context.WithoutCancel(ctx) // the graph has ended, whatever the caller does
-		if err := store.Close(ctx); err != nil {
-			x.e.log.Error("closing the store of a graph that ended", "session", session, "error", err)
-		}
-		if err := x.e.storage.Retire(ctx, session); err != nil {
-			x.e.log.Error("retiring the store of a graph that ended", "session", session, "error", err)
-		}
-	}
-}
-
 // child describes one graph after the change to the storage.
 func (p *storePlan) child(x *change, g *storeGroup, id GraphID, durability Durability) CutChild {
 	info, _ := x.e.topo.Graph(id)
@@ -377,13 +355,14 @@ func (g *graph) sharesMembers(x *change, after GraphID) bool {
 // as it is after the change and everything else as it is before.
 func (x *change) firstRecord(g *storeGroup, info topology.Graph, origin Origin) *Record {
 	rec := &Record{}
-	snapshot := newSnapshot(x, rec, origin)
+	snapshot := newSnapshot(x, g, rec, origin)
 	for _, b := range g.before {
 		if b.store == nil {
 			snapshot.add(b, info.ID)
 		}
 	}
 	snapshot.write()
+	x.inter(rec, g, info.ID, origin)
 	for _, id := range info.Channels {
 		t, _ := x.e.topo.Channel(id)
 		row, head := ChannelRow{ID: id}, uint64(0)
@@ -416,12 +395,16 @@ func (x *change) firstCreature(rec *Record, id CreatureID) {
 	t, _ := x.e.topo.Creature(id)
 	row := cr.row()
 	row.Name, row.Born = t.Name, t.Born
-	if slices.Contains(x.unlinked, cr) {
+	if x.losesParent(cr) {
 		row.Parent = ""
 	}
 	row.Privileged, row.Root, row.Stopped = t.Privileged, t.Root, t.Stopped
 	rec.Creatures = append(rec.Creatures, row)
 	rec.putAsks(cr)
+	for i := range rec.Requests {
+		q := &rec.Requests[i]
+		q.ID = cmp.Or(x.entry.ids[q.ID], q.ID)
+	}
 	inbox := InboxOf(id)
 	inboxRow := ChannelRow{ID: inbox, Name: "inbox", Inbox: id}
 	var head uint64
@@ -432,8 +415,7 @@ func (x *change) firstCreature(rec *Record, id CreatureID) {
 	rec.Heads = append(rec.Heads, HeadRow{inbox, head})
 	x.firstCursors(rec, cr, t)
 	for _, e := range t.Edges {
-		x.e.edgeOrder++
-		rec.Edges = append(rec.Edges, EdgeRow{id, e.Channel, e.Direction, e.Alias, x.e.edgeOrder})
+		rec.Edges = append(rec.Edges, EdgeRow{id, e.Channel, e.Direction, e.Alias, x.e.topo.EdgeOrder(id, e.Channel, e.Direction)})
 	}
 }
 
@@ -447,7 +429,7 @@ func (x *change) firstCursors(rec *Record, cr *creature, t topology.Creature) {
 		}
 	}
 	for _, s := range cr.mb.sources {
-		row := CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.cursor, Until: s.until, Alias: s.alias}
+		row := CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.dealt(), Until: s.until, Alias: s.alias}
 		switch {
 		case s.ch != nil && listens[s.id]:
 			row.Until, row.Alias = 0, ""

@@ -85,7 +85,8 @@ type Engine struct {
 	channels    map[ChannelID]*channel
 	deployments map[string]*Deployment
 	saved       map[GraphID]*dormant
-	edgeOrder   uint64
+	families    map[CreatureID]map[CreatureID]bool // children by parent
+	endings     []*ending
 	closed      bool
 }
 
@@ -126,6 +127,7 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 		durability: o.Durability, queue: newRunQueue(), closing: make(chan struct{}), topo: topology.New(),
 		graphs: map[GraphID]*graph{}, creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
 		deployments: map[string]*Deployment{}, saved: map[GraphID]*dormant{},
+		families: map[CreatureID]map[CreatureID]bool{},
 	}
 	if o.Storage != nil {
 		e.storage = &serialStorage{Storage: o.Storage}
@@ -195,6 +197,7 @@ func (e *Engine) shutDown(ctx context.Context) error {
 			errs = append(errs, store.Close(ctx))
 		}
 	}
+	errs = append(errs, e.closeEndings(ctx))
 	e.observers.close()
 	for _, c := range e.creatures {
 		errs = append(errs, c.module.Close(ctx))

@@ -124,6 +124,137 @@ func (s *Stepper) Listening() map[Edge]Listens {
 	return out
 }
 
+// Dormant is Listening for the saved graphs that have not been brought back.
+func (s *Stepper) Dormant() map[Edge]Listens {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := map[Edge]Listens{}
+	for _, d := range s.saved {
+		heads := map[ChannelID]uint64{}
+		for _, h := range d.Heads {
+			heads[h.Channel] = h.Seq
+		}
+		for _, c := range d.Cursors {
+			if c.Until == 0 && !isOutsideReader(c.Reader) {
+				out[Edge{CreatureID(c.Reader), c.Channel}] = Listens{heads[c.Channel], d.Session}
+			}
+		}
+	}
+	return out
+}
+
+// Unlogged is what graphs without a store have in memory.
+type Unlogged struct {
+	Heads   map[ChannelID]uint64
+	Offsets map[ChannelID]uint64 // of the producer p
+	// Waiting are the numbers of what is still to be delivered, and of what no
+	// mailbox had room for.
+	Waiting map[Edge][]uint64
+}
+
+// Unlogged lists what graphs without a store have.
+func (s *Stepper) Unlogged() Unlogged {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	u := Unlogged{map[ChannelID]uint64{}, map[ChannelID]uint64{}, map[Edge][]uint64{}}
+	for _, g := range s.graphs {
+		if g.store != nil {
+			continue
+		}
+		for id, ch := range g.channels {
+			u.Heads[id], u.Offsets[id] = ch.head, ch.producers["p"]
+		}
+		for _, c := range g.creatures {
+			var waiting []delivery
+			for _, src := range c.mb.sources {
+				for _, d := range src.inHand() {
+					waiting = append(waiting, *d)
+				}
+			}
+			for i := range c.mb.n {
+				waiting = append(waiting, c.mb.at(i))
+			}
+			for _, d := range waiting {
+				edge := Edge{c.id, d.msg.channel}
+				u.Waiting[edge] = append(u.Waiting[edge], d.msg.seq)
+			}
+		}
+		for _, l := range g.letters {
+			if edge := (Edge{l.Creature, l.Channel}); l.Reason == reasonOverflow {
+				u.Waiting[edge] = append(u.Waiting[edge], l.Seq)
+			}
+		}
+	}
+	return u
+}
+
+// Volatile reports whether a channel or an inbox is in a graph without a store.
+func (s *Stepper) Volatile(id ChannelID) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	ch := s.channels[id]
+	return ch != nil && ch.home.load().store == nil
+}
+
+// VolatileReader reports whether a reader is in a graph without a store.
+func (s *Stepper) VolatileReader(r *Reader) bool {
+	g := r.home.lock()
+	defer g.mu.Unlock()
+	return g.store == nil
+}
+
+// SessionOf is the session that a channel is logged to, if it has one.
+func (s *Stepper) SessionOf(id ChannelID) SessionID {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if ch := s.channels[id]; ch != nil && ch.home.load().store != nil {
+		return ch.home.load().store.Info().Session
+	}
+	return ""
+}
+
+// Poll reads what a reader has at the moment, without waiting for more.
+func (s *Stepper) Poll(ctx context.Context, r *Reader) (in Incoming, some bool, err error) {
+	ended, cancel := context.WithCancel(ctx)
+	cancel() // Next comes back after it has read the store
+	for {
+		g := r.home.lock()
+		waiting := r.mb.waiting() || r.held != nil || r.ended
+		g.mu.Unlock()
+		if !waiting {
+			return Incoming{}, false, nil
+		}
+		if in, err = r.Next(ended); !isCanceled(err) {
+			return in, err == nil, err
+		}
+	}
+}
+
+// CursorOf is up to where a reader has acknowledged.
+func (s *Stepper) CursorOf(r *Reader) uint64 {
+	g := r.home.lock()
+	defer g.mu.Unlock()
+	return r.src.cursor
+}
+
+// Ended reports whether the graph of a reader has ended.
+func (s *Stepper) Ended(r *Reader) bool {
+	g := r.home.load()
+	return g == nil || g.ended
+}
+
+// Request is the id of the request's message.
+func (c *Call) Request() EventID { return c.request }
+
+// Answered reports whether Reply would not have to wait.
+func (c *Call) Answered() bool { return len(c.reply) > 0 }
+
+// Callers is how many callers wait for an answer.
+func (s *Stepper) Callers() (n int) {
+	s.callers.Range(func(any, any) bool { n++; return true })
+	return n
+}
+
 // Members lists the creatures, the channels that are no inboxes, and the
 // graphs, in the order in which they came to be.
 func (s *Stepper) Members() (creatures []CreatureID, channels []ChannelID, graphs []GraphID) {

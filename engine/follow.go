@@ -41,6 +41,7 @@ func (x *change) step(plan *storePlan, c topology.Change) {
 	case topology.GraphEnded:
 		g := x.e.graphs[c.Graph]
 		x.moveReaders(g, x.e.graphs[c.Into])
+		x.moveLetters(g, x.e.graphs[c.Into], "")
 		g.ended = true
 		delete(x.e.graphs, c.Graph)
 		x.e.noteSuccessor(c.Graph, c.Into)
@@ -92,7 +93,8 @@ func (x *change) addGraph(plan *storePlan, id GraphID) {
 func (x *change) addCreature(c topology.Change) {
 	cr, g := x.creatures[c.Creature], x.e.graphs[c.Graph]
 	info, _ := x.e.topo.Creature(c.Creature)
-	cr.name, cr.born, cr.root, cr.parent = c.Name, info.Born, info.Root, info.Parent
+	cr.name, cr.born, cr.root = c.Name, info.Born, info.Root
+	x.e.setParent(cr, info.Parent)
 	cr.privileged = info.Privileged
 	x.e.creatures[cr.id] = cr
 	x.join(cr, g)
@@ -127,13 +129,11 @@ func (x *change) removeCreature(c topology.Change) {
 	cr, g := x.e.creatures[c.Creature], x.e.graphs[c.Graph]
 	rec, log := x.record(g), x.logOf(g)
 	inbox := x.e.channels[InboxOf(cr.id)]
-	if m := cr.current.msg; m != nil { // its turn is going to be thrown away
-		log.deadLetter(rec, letterOf(&cr.mb, m, "creature_removed"))
-	}
 	for _, s := range slices.Clone(cr.mb.sources) {
-		x.bury(g, rec, &cr.mb, s, "creature_removed")
+		x.bury(g, rec, &cr.mb, s)
 	}
 	cr.removed = true
+	x.e.setParent(cr, "")
 	x.e.silence(cr)
 	x.leaveLoad(cr, g)
 	x.forgetChannel(inbox, g)
@@ -183,7 +183,7 @@ func (x *change) removeChannel(c topology.Change) {
 	ch, g := x.e.channels[c.Channel], x.e.graphs[c.Graph]
 	for _, s := range slices.Clone(ch.sources) {
 		if r := s.mb.reader; r != nil {
-			r.end(s)
+			r.seal(s)
 		}
 	}
 	x.forgetChannel(ch, g)
@@ -221,8 +221,8 @@ func (x *change) addEdge(c topology.Change) {
 		rec.putCursor(cr.reader(), s)
 	}
 	if rec != nil {
-		x.e.edgeOrder++
-		rec.Edges = append(rec.Edges, EdgeRow{c.Creature, c.Channel, c.Direction, c.Alias, x.e.edgeOrder})
+		place := x.e.topo.EdgeOrder(c.Creature, c.Channel, c.Direction)
+		rec.Edges = append(rec.Edges, EdgeRow{c.Creature, c.Channel, c.Direction, c.Alias, place})
 	}
 }
 
@@ -239,7 +239,7 @@ func (x *change) removeEdge(c topology.Change) {
 	switch {
 	case s == nil:
 	case x.dropped[ch.id]:
-		x.bury(g, rec, &cr.mb, s, "channel_removed")
+		x.bury(g, rec, &cr.mb, s)
 	default:
 		rec.dropCursor(CursorRow{Reader: cr.reader(), Channel: ch.id})
 		if cr.mb.detach(s) {
@@ -254,6 +254,7 @@ func (x *change) moveCreature(c topology.Change) {
 		x.transient[to] = x.logOf(from)
 	}
 	x.leaveLoad(cr, from)
+	x.moveLetters(from, to, cr.id)
 	delete(from.creatures, cr.id)
 	if from.names[cr.name] == cr {
 		delete(from.names, cr.name)
@@ -300,12 +301,26 @@ func (x *change) moveReaders(g, into *graph) {
 			r.move(g, into)
 			continue
 		}
-		if log := x.logOf(g); log.store != nil && r.mb.lagging {
-			x.buryStored(log, x.record(g), &r.mb, r.src, "channel_removed", r.src.end())
-		}
+		x.mourn(g, x.record(g), r.src)
 		r.mb.lagging = false
 		r.signal()
 	}
+}
+
+// moveLetters takes along the dead letters of a creature, or of everybody, from
+// one graph without a store to another. (In one with a store, the store has
+// them.)
+func (x *change) moveLetters(from, to *graph, c CreatureID) {
+	if from.store != nil || to == nil || to.store != nil {
+		return
+	}
+	from.letters = slices.DeleteFunc(from.letters, func(l DeadLetterRow) bool {
+		moves := c == "" || l.Creature == c
+		if moves {
+			to.keepLetter(l)
+		}
+		return moves
+	})
 }
 
 func (x *change) renameCreature(c topology.Change) {

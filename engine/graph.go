@@ -105,6 +105,7 @@ func (g *graph) attach(s Store) {
 	}
 	g.over = 0
 	g.admit()
+	g.letters = nil // the store has them
 	g.store = s
 	g.origin = s.Origin()
 	g.durability = s.Info().Durability
@@ -133,7 +134,7 @@ func (g *graph) publish(ch *channel, m *message, w *waker, rec *Record) {
 		}
 		switch mb.offer(g, s, m) {
 		case refused:
-			g.deadLetter(rec, letterOf(mb, m, "overflow"))
+			g.deadLetter(rec, letterOf(mb, m, reasonOverflow))
 			continue
 		case droppedOld, taken, deferred:
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -10,8 +11,9 @@ import (
 // letter is a delivery that nobody is going to handle.
 type letter struct {
 	DeadLetterRow
-	reader string  // of an outside reader's mailbox
-	turn   EventID // that sent what reached nobody
+	mb     *mailbox // that it was for; nil for what never got that far
+	reader string   // of an outside reader's mailbox
+	turn   EventID  // that sent what reached nobody
 }
 
 // letterOf is the dead letter of a message for a reader.
@@ -25,13 +27,12 @@ func letterOf(mb *mailbox, m *message, reason string) letter {
 
 // letterOfEvent is the dead letter of a logged message for a reader.
 func letterOfEvent(mb *mailbox, ev *Event, reason string) letter {
-	l := letter{DeadLetterRow: DeadLetterRow{
+	l := letter{mb: mb, DeadLetterRow: DeadLetterRow{
 		Message: ev.ID, Kind: ev.Kind, Channel: ev.Channel, Seq: ev.Seq, Sender: ev.Creature,
 		Reason: reason, Headers: ev.Headers, Payload: ev.Payload,
 	}}
 	if mb.creature != nil {
 		l.Creature = mb.creature.id
-		mb.creature.counters.DeadLetters++
 	} else {
 		l.reader = mb.reader.name
 	}
@@ -52,6 +53,29 @@ type letterDetail struct {
 	LastWords string     `json:"last_words,omitempty"`
 }
 
+// count counts a dead letter that is being logged.
+func (l *letter) count(e *Engine) {
+	e.deadLetters.Add(1)
+	if l.mb != nil && l.mb.creature != nil {
+		l.mb.creature.counters.DeadLetters++
+	}
+}
+
+// event is the event of a dead letter that has its id and time.
+func (l *letter) event() Event {
+	return Event{
+		ID: l.ID, Time: l.Time, Kind: EventDeadLetter, Creature: l.Creature, Turn: l.turn,
+		Attempt: l.Attempts, Channel: l.Channel, Seq: l.Seq, Cause: l.Message,
+		Payload: mustJSON(letterDetail{
+			Message: l.Message, Reason: l.Reason, Creature: l.Creature, Reader: l.reader, Channel: l.Channel,
+			Seq: l.Seq, Alias: l.Alias, Attempts: l.Attempts, Error: l.Error, LastWords: l.LastWords,
+		}),
+	}
+}
+
+// reasonOverflow is the reason of a dead letter for which a mailbox had no room.
+const reasonOverflow = "overflow"
+
 // maxLetters is how many dead letters a graph without a store keeps; older
 // ones go.
 const maxLetters = 1000
@@ -59,17 +83,10 @@ const maxLetters = 1000
 // deadLetter logs a delivery that nobody is going to handle, and keeps it to be
 // delivered again. The caller holds mu.
 func (g *graph) deadLetter(rec *Record, l letter) {
-	g.engine.deadLetters.Add(1)
+	l.count(g.engine)
 	l.ID, l.Time = g.nextID(), g.tick()
 	if rec != nil || g.engine.observed(EventDeadLetter) {
-		g.log(rec, Event{
-			ID: l.ID, Time: l.Time, Kind: EventDeadLetter, Creature: l.Creature, Turn: l.turn,
-			Attempt: l.Attempts, Channel: l.Channel, Seq: l.Seq, Cause: l.Message,
-			Payload: mustJSON(letterDetail{
-				Message: l.Message, Reason: l.Reason, Creature: l.Creature, Reader: l.reader, Channel: l.Channel,
-				Seq: l.Seq, Alias: l.Alias, Attempts: l.Attempts, Error: l.Error, LastWords: l.LastWords,
-			}),
-		})
+		g.log(rec, l.event())
 	}
 	switch {
 	case l.Creature == "":
@@ -77,11 +94,16 @@ func (g *graph) deadLetter(rec *Record, l letter) {
 	case rec != nil:
 		rec.Letters = append(rec.Letters, l.DeadLetterRow)
 	default:
-		if len(g.letters) >= maxLetters {
-			g.letters = slices.Delete(g.letters, 0, 1)
-		}
-		g.letters = append(g.letters, l.DeadLetterRow)
+		g.keepLetter(l.DeadLetterRow)
 	}
+}
+
+// keepLetter keeps a dead letter where there is no store. The caller holds mu.
+func (g *graph) keepLetter(l DeadLetterRow) {
+	if len(g.letters) >= maxLetters {
+		g.letters = slices.Delete(g.letters, 0, 1)
+	}
+	g.letters = append(g.letters, l)
 }
 
 // DeadLetters returns the dead letters of a graph in the order in which they
@@ -188,7 +210,7 @@ func (e *Engine) redeliver(g *graph, w *waker, c *creature, row DeadLetterRow) (
 	}
 	g.sequence(ch, m)
 	sent := Sent{Message: m.id, Seq: m.seq}
-	g.logMessage(rec, ch, m, EventID{}, row.Message)
+	g.logMessage(rec, ch, m, EventID{}, cmp.Or(row.Message, row.ID))
 	g.publish(ch, m, w, rec)
 	m.release()
 	if rec != nil {

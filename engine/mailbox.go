@@ -25,6 +25,40 @@ func (s *source) end() uint64 {
 	return s.offered
 }
 
+// dealt is the number up to which a creature has dealt with everything: what it
+// has in hand is the first that it has not. (The cursor may be further, if
+// something was dropped that came later.)
+func (s *source) dealt() uint64 {
+	for _, d := range s.inHand() {
+		return d.msg.seq - 1
+	}
+	return s.cursor
+}
+
+// inHand lists the deliveries that are in the hands of a worker, or to be tried
+// again; there is one at most.
+func (s *source) inHand() []*delivery {
+	var out []*delivery
+	if c := s.mb.creature; c != nil {
+		for _, d := range []*delivery{&c.current, c.retry} {
+			if d != nil && d.msg != nil && d.src == s {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
+}
+
+// refill throws the window of a creature's source away, so that it is read from
+// the store.
+func (s *source) refill() {
+	for _, d := range s.mb.remove(s) {
+		d.msg.release()
+	}
+	s.offered = s.dealt() + uint64(len(s.inHand()))
+	s.mb.lagging = true
+}
+
 // drained reports whether a source without an edge has nothing left to read.
 func (s *source) drained() bool { return s.ch == nil && s.cursor >= s.until }
 
@@ -244,7 +278,13 @@ func (mb *mailbox) detach(s *source) (backlog bool) {
 // handled. What a creature passes over, because it was the sender, may be all
 // that is between the cursor and the end.
 func (mb *mailbox) settle(s *source) bool {
-	if mb.creature != nil && s.ch == nil && s.offered >= s.until && !mb.holds(s) {
+	switch {
+	case s.ch != nil:
+		return false
+	case mb.creature == nil:
+	case mb.holds(s):
+		return false // even if something later was dropped
+	case s.offered >= s.until:
 		s.cursor = s.until
 	}
 	return s.drained()

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 
@@ -10,7 +11,10 @@ import (
 // message is one message on its way: shared by the mailboxes of all listeners
 // and read-only from the moment it is offered.
 type message struct {
-	id      EventID
+	id EventID // as it was sent; guests know it by this
+	// logged is the id under which it entered a log later, with a graph that
+	// had none; the graph's mu guards it.
+	logged  EventID
 	time    int64
 	kind    abi.Kind
 	channel ChannelID
@@ -65,7 +69,10 @@ func (m *message) release() {
 	messagePool.Put(m)
 }
 
-// event returns m as an event. The bytes are shared, so a pooled message's
+// logID is the id of m in the log of its graph. The caller holds mu.
+func (m *message) logID() EventID { return cmp.Or(m.logged, m.id) }
+
+// event returns m as an event, to a caller that holds mu. The bytes are shared, so a pooled message's
 // event must be cloned if it is kept.
 func (m *message) event(g GraphID) Event {
 	kind := EventChannelMessage
@@ -73,7 +80,7 @@ func (m *message) event(g GraphID) Event {
 		kind = inboxKinds[m.kind]
 	}
 	return Event{
-		ID: m.id, Time: m.time, Kind: kind, Graph: g, Creature: m.sender,
+		ID: m.logID(), Time: m.time, Kind: kind, Graph: g, Creature: m.sender,
 		Channel: m.channel, Seq: m.seq, Headers: m.headers, Payload: m.payload,
 	}
 }

@@ -24,15 +24,19 @@ type change struct {
 
 	// saved is the graph that the change brings back, with the store that it
 	// goes on with; hold keeps its creatures from running.
-	saved    *dormant
-	adopt    Store
-	lastTime int64 // of the events in adopt
-	hold     bool
+	saved *dormant
+	adopt Store
+	hold  bool
 	// summary logs only those operations that merged or split.
 	summary bool
 	// cursors are the saved graph's, by reader and channel.
 	cursors  map[cursorKey]CursorRow
 	backlogs map[ReaderID][]CursorRow
+
+	// lastTime is the time of the last event in any of the graphs concerned,
+	// and wall what the clock shows.
+	lastTime int64
+	wall     int64
 
 	deltas  []topology.Delta
 	undos   []func()
@@ -42,12 +46,20 @@ type change struct {
 	dirty   map[*creature]bool // their wiring is to be rebuilt
 	dropped map[ChannelID]bool // channels whose backlog becomes dead letters
 	leaving map[CreatureID]bool
-	// unlinked are creatures whose parent a split puts into another graph.
-	unlinked []*creature
-	// resumed are creatures that go on by what a recipe says of them now.
-	resumed []*creature
+	// unlinked are creatures whose parent goes, or comes into another graph by a
+	// split.
+	unlinked []unlinked
+	// deployed are the members of the deployment that the change applies, whose
+	// stores get meta, and resumed those that go on by what a recipe says of
+	// them now.
+	deployed []CreatureID
+	resumed  []*creature
 	// started are creatures that were told to start, quarantined ones included.
 	started []CreatureID
+	// burials are what the change makes dead letters of, by source.
+	burials map[*source]*burial
+	// entry is what changes when graphs that had no log enter one.
+	entry logEntry
 	// transient are graphs that exist only within the change, with the graph
 	// that their members came from, if they came from one.
 	transient map[*graph]*graph
@@ -59,6 +71,7 @@ func (e *Engine) newChange(name string) *change {
 		creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
 		paused: map[*graph]bool{}, records: map[*graph]*Record{}, dirty: map[*creature]bool{},
 		dropped: map[ChannelID]bool{}, leaving: map[CreatureID]bool{}, transient: map[*graph]*graph{},
+		burials: map[*source]*burial{}, entry: logEntry{logged: map[*message]EventID{}, ids: map[EventID]EventID{}},
 	}
 }
 
@@ -102,11 +115,20 @@ func (x *change) carryOut(ctx context.Context) error {
 	defer x.resume()
 	plan := x.planStores()
 	x.findUnlinked(plan)
-	if err := plan.carryOut(ctx, x); err != nil {
+	x.level(plan)
+	err := x.foresee(ctx, plan)
+	if err == nil {
+		err = plan.drain(ctx)
+	}
+	if err == nil {
+		err = plan.carryOut(ctx, x)
+	}
+	if err != nil {
 		x.undo()
-		return err
+		return storageError(x.name, err)
 	}
 	x.level(plan)
+	x.entry.carryOut(x)
 	x.follow(plan)
 	x.writeDown(plan)
 	plan.retire(ctx, x)
@@ -149,6 +171,14 @@ func (x *change) pause() {
 			ids[id] = true
 		}
 	}
+	for _, cr := range x.resumed {
+		ids[cr.home.load().id] = true
+	}
+	for id := range x.leaving {
+		for _, child := range x.e.children(id) {
+			ids[child.home.load().id] = true
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		if g := x.e.graphs[id]; g != nil {
 			x.enter(g)
@@ -159,7 +189,15 @@ func (x *change) pause() {
 func (x *change) enter(g *graph) {
 	g.mu.Lock()
 	g.wall = x.e.wallClock()
+	x.wall = max(x.wall, g.wall)
 	x.paused[g] = true
+}
+
+// tick returns the time of an event in the first record of a store, which is
+// later than everything in the graphs concerned.
+func (x *change) tick() int64 {
+	x.lastTime = max(x.lastTime+1, x.wall)
+	return x.lastTime
 }
 
 // resume leaves the critical sections and sets going what the change made
@@ -283,6 +321,7 @@ func (x *change) writeDown(plan *storePlan) {
 		}
 	}
 	x.trim(plan)
+	x.putMeta()
 	for _, g := range slices.SortedFunc(maps.Keys(x.records), byGraphID) {
 		if g.store == nil {
 			continue
@@ -293,27 +332,12 @@ func (x *change) writeDown(plan *storePlan) {
 
 // trim takes rows out of the records of graphs with a new store. Its first
 // record has every row as the change leaves it; what steps in between wrote may
-// be of members that went elsewhere. Dead letters are only in these records:
-// they go where their creature is now.
+// be of members that went elsewhere.
 func (x *change) trim(plan *storePlan) {
-	moved := map[*Record][]DeadLetterRow{}
-	for _, g := range slices.SortedFunc(maps.Keys(x.records), byGraphID) {
-		rec := x.records[g]
-		if plan.children[g.id] == nil {
-			continue
+	for g, rec := range x.records {
+		if plan.children[g.id] != nil {
+			*rec = Record{Events: rec.Events}
 		}
-		letters := rec.Letters
-		*rec = Record{Events: rec.Events}
-		for _, l := range letters {
-			to := rec
-			if c := x.e.creatures[l.Creature]; c != nil {
-				to = x.record(c.home.load())
-			}
-			moved[to] = append(moved[to], l)
-		}
-	}
-	for rec, letters := range moved {
-		rec.Letters = append(rec.Letters, letters...)
 	}
 }
 

@@ -1,9 +1,25 @@
 package engine
 
-// findUnlinked lists the creatures whose parent was in their graph and is going
-// to be in another: parent links do not connect, and none crosses a split. It
-// has to be called before the environments follow.
+import (
+	"maps"
+	"slices"
+)
+
+// unlinked is a creature that loses its parent.
+type unlinked struct {
+	*creature
+	reason string
+}
+
+// findUnlinked lists the creatures whose parent goes, or was in their graph and
+// is going to be in another: parent links do not connect, and none crosses a
+// split. It has to be called before the environments follow.
 func (x *change) findUnlinked(plan *storePlan) {
+	for _, id := range slices.Sorted(maps.Keys(x.leaving)) {
+		for _, cr := range x.e.children(id) {
+			x.unlink(cr, "removed")
+		}
+	}
 	for _, group := range plan.groups {
 		if len(group.after) < 2 {
 			continue
@@ -15,25 +31,66 @@ func (x *change) findUnlinked(plan *storePlan) {
 				}
 				own, parents := x.e.topo.GraphOf(cr.id), x.e.topo.GraphOf(cr.parent)
 				if own != "" && parents != "" && own != parents {
-					x.unlinked = append(x.unlinked, cr)
+					x.unlink(cr, "split")
 				}
 			}
 		}
 	}
 }
 
+func (x *change) unlink(cr *creature, reason string) {
+	if x.e.topo.GraphOf(cr.id) != "" {
+		x.unlinked = append(x.unlinked, unlinked{cr, reason})
+	}
+}
+
+// losesParent reports whether findUnlinked has found a creature.
+func (x *change) losesParent(cr *creature) bool {
+	return slices.ContainsFunc(x.unlinked, func(u unlinked) bool { return u.creature == cr })
+}
+
 // noteUnlinked removes the links that findUnlinked has found.
 func (x *change) noteUnlinked() {
-	for _, cr := range x.unlinked {
-		g := cr.home.load()
+	for _, u := range x.unlinked {
+		g := u.home.load()
 		rec := x.record(g)
 		detail := struct {
 			Old    CreatureID `json:"old"`
 			New    CreatureID `json:"new"`
 			Reason string     `json:"reason"`
-		}{Old: cr.parent, Reason: "split"}
-		cr.parent = ""
-		rec.putCreature(cr)
-		g.log(rec, Event{Kind: EventParentLinkChanged, Creature: cr.id, Payload: mustJSON(detail)})
+		}{Old: u.parent, Reason: u.reason}
+		x.e.setParent(u.creature, "")
+		rec.putCreature(u.creature)
+		g.log(rec, Event{Kind: EventParentLinkChanged, Creature: u.id, Payload: mustJSON(detail)})
 	}
+}
+
+// setParent changes who a creature's parent is. The caller holds the mutation
+// lock, and mu if the creature is in a graph.
+func (e *Engine) setParent(cr *creature, parent CreatureID) {
+	if family := e.families[cr.parent]; family != nil {
+		if delete(family, cr.id); len(family) == 0 {
+			delete(e.families, cr.parent)
+		}
+	}
+	if cr.parent = parent; parent == "" {
+		return
+	}
+	if e.families[parent] == nil {
+		e.families[parent] = map[CreatureID]bool{}
+	}
+	e.families[parent][cr.id] = true
+}
+
+// children lists the creatures whose parent a creature is, eldest first. The
+// caller holds the mutation lock.
+func (e *Engine) children(parent CreatureID) []*creature {
+	var out []*creature
+	for id := range e.families[parent] {
+		if cr := e.creatures[id]; cr != nil {
+			out = append(out, cr)
+		}
+	}
+	slices.SortFunc(out, func(a, b *creature) int { return compare(a.born, b.born) })
+	return out
 }

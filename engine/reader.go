@@ -23,6 +23,8 @@ type Reader struct {
 	// The graph's mu guards what follows.
 	mb     mailbox
 	src    *source
+	held   *Incoming // what Next could not wait for; it comes again
+	given  uint64    // number of the last message that Next has taken out
 	closed bool
 	ended  bool // the channel is gone
 }
@@ -129,6 +131,7 @@ func (r *Reader) Next(ctx context.Context) (Incoming, error) {
 			if store != nil && in.ID.Origin == store.Origin() {
 				// After a cut, all that the parents had logged is durable.
 				if err := store.Wait(ctx, in.ID.Seq); err != nil && r.home.logsTo(store) {
+					r.hold(in)
 					return Incoming{}, err
 				}
 			}
@@ -154,13 +157,21 @@ func (r *Reader) Next(ctx context.Context) (Incoming, error) {
 	}
 }
 
+// hold keeps a message that was taken out and could not be handed over.
+func (r *Reader) hold(in Incoming) {
+	if g := r.home.lock(); g != nil {
+		r.held = &in
+		g.mu.Unlock()
+	}
+}
+
 func (r *Reader) drained() bool {
 	g := r.home.lock()
 	if g == nil {
 		return true
 	}
 	defer g.mu.Unlock()
-	return !r.mb.waiting()
+	return r.held == nil && !r.mb.waiting()
 }
 
 // take takes out the next message, or says what to do instead.
@@ -173,13 +184,18 @@ func (r *Reader) take() (Incoming, Store, todo, error) {
 	switch {
 	case r.closed:
 		return Incoming{}, nil, doNothing, &abi.Error{Code: abi.Stopped, Op: "read", Message: "the reader is closed"}
+	case r.held != nil:
+		in := *r.held
+		r.held = nil
+		return in, g.store, doHandle, nil
 	case r.mb.n > 0:
 		d := r.mb.pop()
 		if g.store == nil {
 			r.mb.noteLoad(g)
 		}
 		m := d.msg
-		in := Incoming{ID: m.id, Seq: m.seq, Time: m.time, Sender: m.senderName, Headers: DecodeHeaders(m.headers)}
+		r.given = m.seq
+		in := Incoming{ID: m.logID(), Seq: m.seq, Time: m.time, Sender: m.senderName, Headers: DecodeHeaders(m.headers)}
 		in.Payload = m.payload
 		if m.pooled {
 			in.Payload = append([]byte(nil), m.payload...)
@@ -191,6 +207,7 @@ func (r *Reader) take() (Incoming, Store, todo, error) {
 	case r.ended:
 		return Incoming{}, nil, doNothing, gone("channel", string(r.src.id))
 	}
+	token(r.acks) // if the rest never was in a log, it has just been found out
 	return Incoming{}, nil, doNothing, nil
 }
 
@@ -229,35 +246,38 @@ func (r *Reader) keepCursor(g *graph) {
 // WaitRead waits until every message that the channel has at the time of the
 // call has been acknowledged. It is called by one goroutine at a time.
 func (r *Reader) WaitRead(ctx context.Context) error {
-	last, _ := r.position(true)
-	for {
-		_, cursor := r.position(false)
-		if cursor >= last {
-			return nil
-		}
+	last := r.end()
+	for !r.hasRead(last) {
 		select {
 		case <-r.acks:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
+	return nil
 }
 
-// position says up to where there is something to read, and up to where it has
-// been acknowledged. A reader that is closed has nothing to read.
-func (r *Reader) position(end bool) (last, cursor uint64) {
+// end is the number of the last message there is to read so far.
+func (r *Reader) end() uint64 {
 	g := r.home.lock()
 	if g == nil {
-		return 0, 0
+		return 0
 	}
 	defer g.mu.Unlock()
-	if r.closed {
-		return 0, ^uint64(0)
+	return r.src.end()
+}
+
+// hasRead reports whether everything up to a number has been acknowledged, or
+// everything that could be read at all: what was sent before the graph had a
+// log may not be there any more. A reader that is closed has read everything.
+func (r *Reader) hasRead(last uint64) bool {
+	g := r.home.lock()
+	if g == nil {
+		return true
 	}
-	if end {
-		last = r.src.end()
-	}
-	return last, r.src.cursor
+	defer g.mu.Unlock()
+	none := r.held == nil && !r.mb.waiting() && r.src.cursor >= r.given
+	return r.closed || none || r.src.cursor >= last
 }
 
 // Pending is how many messages are waiting to be read.
@@ -267,7 +287,11 @@ func (r *Reader) Pending() uint64 {
 		return 0
 	}
 	defer g.mu.Unlock()
-	return r.mb.pending()
+	n := r.mb.pending()
+	if r.held != nil {
+		n++
+	}
+	return n
 }
 
 // Close ends reading. The cursor stays where Ack has left it.
@@ -280,7 +304,7 @@ func (r *Reader) Close() {
 	if r.closed {
 		return
 	}
-	r.closed = true
+	r.closed, r.held = true, nil
 	for r.mb.n > 0 {
 		r.mb.pop().msg.release()
 	}
@@ -312,8 +336,8 @@ func (r *Reader) move(from, to *graph) {
 	}
 }
 
-// end notes that the channel is gone. The caller holds mu.
-func (r *Reader) end(s *source) {
+// seal notes that the channel is gone. The caller holds mu.
+func (r *Reader) seal(s *source) {
 	r.mb.detach(s)
 	r.ended = true
 	r.signal()

@@ -24,7 +24,7 @@ func (t *turn) Request(to, payload []byte, deadline time.Duration, tag int64) ab
 	}
 	target := t.peer(string(to))
 	if target == nil {
-		return t.fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %q in this graph", to)
+		return t.fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %s in this graph", quoted(to))
 	}
 	if code := t.room(1, payload, nil); code != abi.OK {
 		return code
@@ -53,13 +53,16 @@ func (t *turn) Reply(payload []byte) abi.Code {
 // question is a request of a creature that has not been answered. The graph's
 // mu guards it.
 type question struct {
+	// key is the id with which the request was sent. That of row, which the log
+	// and the store have, is another one if the graph had no store then.
+	key   EventID
 	row   RequestRow
 	timer *timer
 }
 
 // noteRequest remembers a request that was just sent.
 func (e *Engine) noteRequest(rec *Record, c *creature, row RequestRow) {
-	q := &question{row: row}
+	q := &question{key: row.ID, row: row}
 	if c.questions == nil {
 		c.questions = map[EventID]*question{}
 	}
@@ -78,10 +81,10 @@ func (e *Engine) expire(c *creature, q *question) {
 		return
 	}
 	var w waker
-	if !e.isClosing() && c.questions[q.row.ID] == q {
+	if !e.isClosing() && c.questions[q.key] == q {
 		g.wall = wall
 		rec := g.newRecord()
-		g.settle(rec, &w, c, q.row.ID, answer{code: abi.Deadline, text: "no reply came in time"}, EventID{}, EventID{})
+		g.settle(rec, &w, c, q.key, answer{code: abi.Deadline, text: "no reply came in time"}, EventID{}, EventID{})
 		g.append(rec)
 	}
 	g.mu.Unlock()
@@ -96,7 +99,8 @@ type answer struct {
 	from    *creature
 }
 
-// settle delivers the answer to a request, if it is still open. It reports
+// settle delivers the answer to a request, if it is still open: the id is the
+// one that it was sent with. It reports
 // whether it was. The caller holds mu.
 func (g *graph) settle(rec *Record, w *waker, c *creature, request EventID, a answer, turn, cause EventID) bool {
 	q := c.questions[request]
@@ -106,10 +110,10 @@ func (g *graph) settle(rec *Record, w *waker, c *creature, request EventID, a an
 	g.engine.timers.stop(q.timer)
 	delete(c.questions, request)
 	if rec != nil {
-		rec.Drop.Requests = append(rec.Drop.Requests, request)
+		rec.Drop.Requests = append(rec.Drop.Requests, q.row.ID)
 	}
 	headers, _ := EncodeHeaders(map[string]string{
-		headerTag: strconv.FormatInt(q.row.Tag, 10), headerCode: a.code.String(), headerRequest: request.String(),
+		headerTag: strconv.FormatInt(q.row.Tag, 10), headerCode: a.code.String(), headerRequest: q.row.ID.String(),
 	})
 	payload := slices.Clone(a.payload)
 	if a.code != abi.OK {
@@ -135,7 +139,7 @@ func (w *worker) answerRequest(g *graph, rec *Record, c *creature, d delivery, a
 		return
 	}
 	asker := g.creatures[d.msg.sender]
-	if asker == nil || !g.settle(rec, &w.wake, asker, d.msg.id, a, turnID, d.msg.id) {
+	if asker == nil || !g.settle(rec, &w.wake, asker, d.msg.id, a, turnID, d.msg.logID()) {
 		if a.code == abi.OK {
 			g.deadLetter(rec, letter{turn: turnID, DeadLetterRow: DeadLetterRow{
 				Reason: abi.NotConnected.String(), Creature: d.msg.sender, Sender: c.id, Kind: EventDirectMessage,

@@ -27,9 +27,30 @@ func (e *Engine) loadSaved(ctx context.Context) error {
 		e.log.Warn("a store was set aside", "problem", p)
 	}
 	for _, g := range graphs {
+		e.startAbove(&g)
+		if len(g.Creatures) == 0 {
+			e.retireEmpty(ctx, &g)
+			continue
+		}
 		e.saved[g.Graph] = &dormant{g}
 	}
 	return nil
+}
+
+// startAbove makes everything that is going to be added younger than a saved
+// graph.
+func (e *Engine) startAbove(g *SavedGraph) {
+	var creature, channel, edge uint64
+	for i := range g.Creatures {
+		creature = max(creature, g.Creatures[i].Born)
+	}
+	for i := range g.Channels {
+		channel = max(channel, g.Channels[i].Born)
+	}
+	for i := range g.Edges {
+		edge = max(edge, g.Edges[i].Order)
+	}
+	e.topo.StartAbove(creature, channel, g.Born, edge)
 }
 
 // Saved lists the saved graphs that have not been brought back, eldest first.
@@ -188,7 +209,7 @@ func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Contex
 		return errors.Join(err, store.Close(ctx))
 	}
 	delete(w.e.saved, d.Graph)
-	if err := x.stageAndCarryOut(ctx); err != nil {
+	if err := x.bringBack(ctx); err != nil {
 		w.e.saved[d.Graph] = d
 		if cerr := store.Close(ctx); cerr != nil {
 			w.e.log.Error("closing a store", "session", d.Session, "error", cerr)
@@ -199,6 +220,27 @@ func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Contex
 		w.forgetInstance(ctx, c)
 	}
 	w.changes = append(w.changes, x)
+	return nil
+}
+
+// bringBack carries out the operations that lead to the saved graph, and puts
+// its edges in the order in which they were once added.
+func (x *change) bringBack(ctx context.Context) error {
+	if err := x.stageAll(x.ops); err != nil {
+		return err
+	}
+	place := func(c CreatureID, ch ChannelID) uint64 { return x.e.topo.EdgeOrder(c, ch, Listen) }
+	for _, e := range x.saved.Edges {
+		x.e.topo.SetEdgeOrder(e.Creature, e.Channel, e.Direction, e.Order)
+	}
+	if err := x.carryOut(ctx); err != nil {
+		return err
+	}
+	for id, ch := range x.channels {
+		slices.SortFunc(ch.sources, func(a, b *source) int {
+			return compare(place(a.mb.creature.id, id), place(b.mb.creature.id, id))
+		})
+	}
 	return nil
 }
 
@@ -255,7 +297,6 @@ func (x *change) restoreOps() {
 	edges := map[CreatureID][]EdgeRow{}
 	slices.SortFunc(x.saved.Edges, func(a, b EdgeRow) int { return cmp.Compare(a.Order, b.Order) })
 	for _, e := range x.saved.Edges {
-		x.e.edgeOrder = max(x.e.edgeOrder, e.Order)
 		if x.channels[e.Channel] != nil {
 			edges[e.Creature] = append(edges[e.Creature], e)
 		}
@@ -266,7 +307,7 @@ func (x *change) restoreOps() {
 	})
 	for i, row := range byNeighbourhood(x.saved.Creatures, edges) {
 		op := topology.AddCreature{
-			ID: row.ID, Name: row.Name, Parent: row.Parent, Privileged: row.Privileged,
+			ID: row.ID, Name: row.Name, Parent: x.known(row.Parent), Privileged: row.Privileged,
 			Root: row.Root, Stopped: row.Stopped || x.creatures[row.ID].husk,
 			Born: row.Born, GraphBorn: x.saved.Born,
 		}
@@ -287,6 +328,21 @@ func (x *change) restoreOps() {
 			x.ops = append(x.ops, topology.SetEdge{Creature: row.ID, Channel: e.Channel, Direction: e.Direction, On: true, Alias: e.Alias})
 		}
 	}
+}
+
+// known returns a creature's id if it exists, in a graph that is being brought
+// back or in any other, and else none: a parent may have been in a graph without
+// a store.
+func (x *change) known(id CreatureID) CreatureID {
+	if id == "" || x.e.creatures[id] != nil || x.creatures[id] != nil {
+		return id
+	}
+	for _, d := range x.e.saved {
+		if slices.ContainsFunc(d.Creatures, func(c CreatureRow) bool { return c.ID == id }) {
+			return id
+		}
+	}
+	return ""
 }
 
 // byNeighbourhood orders the creatures of a graph so that each but the first
@@ -356,6 +412,7 @@ func (w *waking) rollBack(ctx context.Context) {
 		for id := range x.creatures {
 			c := x.creatures[id]
 			c.home.store(nil)
+			x.e.setParent(c, "")
 			delete(x.e.creatures, id)
 			if c.revived {
 				x.e.discardPrepared(ctx, c)

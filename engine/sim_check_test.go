@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -28,6 +29,8 @@ type ledger struct {
 	state    map[engine.CreatureID]map[string]string
 	letters  map[engine.EventID]engine.CreatureID
 	unsent   map[engine.EventID]int // dead letters of what a turn sent
+	// began is the state with which creatures came into a log.
+	began map[engine.CreatureID]map[string]string
 }
 
 // readLog reads the logs, and checks what holds for them at any time.
@@ -37,7 +40,7 @@ func (s *simulation) readLog() *ledger {
 		heads: map[engine.ChannelID]uint64{}, turns: map[engine.CreatureID][]*engine.Event{},
 		done: map[engine.Edge]map[uint64]string{}, sent: map[engine.EventID][]*engine.Event{},
 		state: map[engine.CreatureID]map[string]string{}, letters: map[engine.EventID]engine.CreatureID{},
-		unsent: map[engine.EventID]int{},
+		unsent: map[engine.EventID]int{}, began: map[engine.CreatureID]map[string]string{},
 	}
 	for i := range l.log {
 		ev := &l.log[i]
@@ -58,7 +61,7 @@ func (s *simulation) readLog() *ledger {
 			s.end(l, ev, "handled")
 		case ev.Kind == engine.EventDeadLetter:
 			l.unsent[ev.Turn]++
-			if !astray(ev) {
+			if ev.Creature != "" && !astray(ev) {
 				l.letters[ev.ID] = ev.Creature
 			}
 			s.end(l, ev, "dead")
@@ -69,6 +72,9 @@ func (s *simulation) readLog() *ledger {
 			}
 			if l.state[ev.Creature][key] = string(value); deleted {
 				delete(l.state[ev.Creature], key)
+			}
+			if ev.Turn.IsZero() {
+				l.began[ev.Creature] = maps.Clone(l.state[ev.Creature])
 			}
 		}
 	}
@@ -86,8 +92,8 @@ func astray(ev *engine.Event) bool {
 
 // end notes how a delivery ended: once.
 func (s *simulation) end(l *ledger, ev *engine.Event, how string) {
-	if ev.Channel == "" {
-		return // of a start, or of a message that never was in a channel
+	if ev.Channel == "" || ev.Creature == "" {
+		return // of a start, of a message that never was in a channel, or of an outside reader
 	}
 	edge := engine.Edge{Creature: ev.Creature, Channel: ev.Channel}
 	if l.done[edge] == nil {
@@ -98,6 +104,9 @@ func (s *simulation) end(l *ledger, ev *engine.Event, how string) {
 	}
 	l.done[edge][ev.Seq] = how
 	m := l.messages[place{ev.Channel, ev.Seq}]
+	if m == nil && how == "dead" && ev.Seq <= s.bases[ev.Channel].head {
+		return
+	}
 	if m == nil {
 		s.failf("%s %s message %d of %s, which is not in the log before", ev.Creature, how, ev.Seq, ev.Channel)
 	}
@@ -115,10 +124,12 @@ func (s *simulation) checkLog() *ledger {
 	}
 	l := s.readLog()
 	live := s.e.Listening()
+	maps.DeleteFunc(live, func(_ engine.Edge, at engine.Listens) bool { return at.Session == "" })
 	s.checkChannels(l, live)
 	s.checkTurns(l)
 	s.checkState(l)
 	s.checkLetters(l, live)
+	s.checkAnswered(l)
 	s.checkAcks(l)
 	return l
 }
@@ -127,16 +138,23 @@ func (s *simulation) checkLog() *ledger {
 // out of order, and that producers are heard once.
 func (s *simulation) checkChannels(l *ledger, live map[engine.Edge]engine.Listens) {
 	for edge, at := range live {
-		if at.Head != l.heads[edge.Channel] {
-			s.failf("the head of %s is %d, but the log has %d", edge.Channel, at.Head, l.heads[edge.Channel])
+		if head := max(l.heads[edge.Channel], s.bases[edge.Channel].head); at.Head != head {
+			s.failf("the head of %s is %d, but the log has %d", edge.Channel, at.Head, head)
 		}
 	}
 	offsets := map[engine.ChannelID]uint64{}
 	for ch, head := range l.heads {
+		offsets[ch] = s.bases[ch].offset
 		for seq := uint64(1); seq <= head; seq++ {
 			m := l.messages[place{ch, seq}]
+			if m == nil && seq <= s.bases[ch].head {
+				continue
+			}
 			if m == nil {
 				s.failf("message %d of %s is missing; the last is %d", seq, ch, head)
+			}
+			if seq <= s.bases[ch].head {
+				continue
 			}
 			if _, orders := ordersOf(string(m.Payload)); m.Creature == "" && m.Cause.IsZero() && len(orders) > 0 {
 				if o := orders[len(orders)-1]; o.what == 'o' {
@@ -167,7 +185,10 @@ func (s *simulation) checkTurns(l *ledger) {
 		}
 	}
 	for c, turns := range l.turns {
-		n, digest := 0, ""
+		n, digest := 0, l.began[c]["digest"]
+		if b := l.began[c]["n"]; b != "" {
+			n, _ = strconv.Atoi(b)
+		}
 		last := map[engine.ChannelID]uint64{}
 		for _, t := range turns {
 			if t.Channel == "" {
@@ -234,6 +255,9 @@ func (s *simulation) checkSends(l *ledger, turn *engine.Event, payload string) {
 func (s *simulation) checkState(l *ledger) {
 	creatures, _, _ := s.e.Members()
 	for _, c := range creatures {
+		if s.e.Volatile(engine.InboxOf(c)) {
+			continue
+		}
 		state, err := s.e.State(s.ctx, c, "")
 		if err != nil {
 			s.failf("State of %s: %v", c, err)
@@ -263,6 +287,9 @@ func (s *simulation) checkLetters(l *ledger, live map[engine.Edge]engine.Listens
 	}
 	_, _, graphs := s.e.Members()
 	for _, g := range graphs {
+		if status, err := s.e.Status(g); err != nil || status[0].Session == "" {
+			continue
+		}
 		letters, err := s.e.DeadLetters(s.ctx, g, "", engine.EventID{}, 0)
 		if err != nil {
 			s.failf("DeadLetters: %v", err)
@@ -300,18 +327,55 @@ func (s *simulation) check() {
 		s.failf("damage: %q", report)
 	}
 	s.checkComplete(l)
+	s.checkParents()
 	s.checkAsks(l)
+	s.checkOutside(l)
+}
+
+// checkParents checks that whoever has a parent has one that exists.
+func (s *simulation) checkParents() {
+	status, err := s.e.Status("")
+	if err != nil {
+		s.failf("Status: %v", err)
+	}
+	creatures, _, _ := s.e.Members()
+	for _, g := range status {
+		for _, c := range g.Creatures {
+			if c.Parent != "" && !slices.Contains(creatures, c.Parent) {
+				s.failf("%s is a child of %s, who is gone", c.ID, c.Parent)
+			}
+		}
+	}
 }
 
 // checkComplete checks that everybody has dealt with all that was sent while it
 // listened, and with nothing else.
 func (s *simulation) checkComplete(l *ledger) {
 	intervals := s.intervals()
+	for edge, done := range l.done {
+		// What was dead before its graph had a log, nobody has noted.
+		maps.DeleteFunc(done, func(seq uint64, how string) bool {
+			return how == "dead" && seq <= s.bases[edge.Channel].head && !slices.ContainsFunc(intervals[edge], func(iv interval) bool {
+				return slices.Contains(iv.handed, seq)
+			})
+		})
+	}
 	for edge, list := range intervals {
 		rest := l.done[edge]
 		for _, iv := range list {
 			if iv.open {
 				iv.until = l.heads[edge.Channel]
+			}
+			for _, seq := range iv.handed {
+				if l.messages[place{edge.Channel, seq}] != nil && rest[seq] == "" {
+					s.failf("%s has never dealt with message %d of %s, from before the graph had a log", edge.Creature, seq, edge.Channel)
+				}
+				delete(rest, seq)
+			}
+			if len(iv.handed) > 0 {
+				// What was dropped between those may have come again.
+				from := slices.Min(iv.handed)
+				maps.DeleteFunc(rest, func(seq uint64, _ string) bool { return seq > from && seq <= s.bases[edge.Channel].head })
 			}
 			for seq := iv.after + 1; seq <= iv.until; seq++ {
 				m := l.messages[place{edge.Channel, seq}]
@@ -349,12 +413,18 @@ func (s *simulation) checkAsks(l *ledger) {
 	for i := range l.log {
 		ev := &l.log[i]
 		_, alive := live[engine.Edge{Creature: ev.Creature, Channel: engine.InboxOf(ev.Creature)}]
-		if ev.Kind == engine.EventRequest && alive && !answered[ev.ID.String()] {
+		if ev.Kind == engine.EventRequest && alive && !answered[ev.ID.String()] && ev.Seq > s.bases[ev.Channel].head {
 			s.failf("request %s of %s has no answer", ev.ID, ev.Creature)
 		}
 	}
 	creatures, _, _ := s.e.Members()
 	for _, c := range creatures {
+		if open := s.e.Open(c); len(open) > 0 {
+			s.failf("%s still waits for answers: %+v", c, open)
+		}
+		if s.e.Volatile(engine.InboxOf(c)) {
+			continue
+		}
 		timers, err := s.e.Timers(c)
 		if err != nil {
 			s.failf("Timers: %v", err)

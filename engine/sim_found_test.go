@@ -93,7 +93,7 @@ func TestATurnUnderWayWhenItsChannelGoesOutlivesACrash(t *testing.T) {
 		if _, err := e.RemoveChannel(t.Context(), ch); err != nil {
 			t.Error(err)
 		}
-		disk.Flush(nil)
+		disk.Flush()
 		return nil
 	})
 	first := func(int) int { return 0 }

@@ -17,12 +17,23 @@ type model struct {
 	acks        map[engine.EventID]string // durable sends
 	redelivered map[engine.EventID][]engine.EventID
 	duplicates  []duplicate
+	cursors     []cursorFact
+	answered    []engine.EventID // requests from outside whose answer was received
+	// bases are channels that have been in a graph without a store, as they were
+	// before the last change that found them there: what is up to the head need
+	// not be in the log.
+	bases map[engine.ChannelID]base
+	// limbo is what graphs without a store had before the last change.
+	limbo engine.Unlogged
 	// unknown says that the process died in the middle of a change: it has
 	// happened or not.
 	unknown bool
 	lost    bool // the last crash was a power loss
 	forget  bool // and what it may have taken is not known yet
 }
+
+// base is where the log of a channel begins.
+type base struct{ head, offset uint64 }
 
 // stamp is a place in the log: so many records of a session.
 type stamp struct {
@@ -36,6 +47,10 @@ type edgeFact struct {
 	edge engine.Edge
 	on   bool
 	at   uint64
+	// handed are earlier messages that come along from a graph without a store,
+	// of an edge or, if backlog says so, of what was left of one.
+	handed  []uint64
+	backlog bool
 	stamp
 }
 
@@ -46,32 +61,69 @@ type duplicate struct {
 }
 
 func newModel() model {
-	return model{acks: map[engine.EventID]string{}, redelivered: map[engine.EventID][]engine.EventID{}}
+	return model{
+		acks: map[engine.EventID]string{}, redelivered: map[engine.EventID][]engine.EventID{},
+		bases: map[engine.ChannelID]base{},
+	}
 }
 
 func sameEdges(a, b map[engine.Edge]engine.Listens) bool {
 	return maps.EqualFunc(a, b, func(engine.Listens, engine.Listens) bool { return true })
 }
 
-// noteChange compares who listened before and after a change.
+// noteUnlogged remembers what graphs without a store have, which a change may
+// bring into a log.
+func (m *model) noteUnlogged(u engine.Unlogged) {
+	m.limbo = u
+	for ch, head := range u.Heads {
+		m.bases[ch] = base{head, u.Offsets[ch]}
+	}
+}
+
+// noteChange compares who listened before and after a change, in graphs that
+// have a store.
 func (m *model) noteChange(d *sim.Disk, before, after map[engine.Edge]engine.Listens, sessions map[engine.SessionID]bool) {
+	at := func(id engine.SessionID) stamp {
+		_, known := sessions[id]
+		return stamp{id, d.Stamp(id, !known)}
+	}
 	for edge, l := range before {
-		if _, on := after[edge]; !on {
-			m.edges = append(m.edges, edgeFact{edge, false, l.Head, stamp{l.Session, d.Stamp(l.Session, false)}})
+		if _, on := after[edge]; !on && l.Session != "" {
+			m.edges = append(m.edges, edgeFact{edge: edge, at: l.Head, stamp: stamp{l.Session, d.Stamp(l.Session, false)}})
 		}
 	}
 	for edge, l := range after {
-		if _, on := before[edge]; !on {
-			_, known := sessions[l.Session]
-			m.edges = append(m.edges, edgeFact{edge, true, l.Head, stamp{l.Session, d.Stamp(l.Session, !known)}})
+		if was, on := before[edge]; l.Session != "" && (!on || was.Session == "") {
+			m.edges = append(m.edges, edgeFact{edge: edge, on: true, at: l.Head, handed: m.limbo.Waiting[edge], stamp: at(l.Session)})
+		}
+	}
+	for edge, waiting := range m.limbo.Waiting {
+		_, on := after[edge]
+		if inbox := after[engine.Edge{Creature: edge.Creature, Channel: engine.InboxOf(edge.Creature)}]; !on && inbox.Session != "" {
+			m.edges = append(m.edges, edgeFact{edge: edge, backlog: true, handed: waiting, stamp: at(inbox.Session)})
+		}
+	}
+	m.noteReaders(after, at)
+}
+
+// noteReaders notes that cursors of readers have come into a log, with their
+// channels.
+func (m *model) noteReaders(after map[engine.Edge]engine.Listens, at func(engine.SessionID) stamp) {
+	logged := map[engine.ChannelID]engine.SessionID{}
+	for edge, l := range after {
+		logged[edge.Channel] = l.Session
+	}
+	for i := range m.cursors {
+		if c := &m.cursors[i]; c.session == "" && logged[c.key.channel] != "" {
+			c.stamp = at(logged[c.key.channel])
 		}
 	}
 }
 
-func (s *simulation) noteSent(ch engine.ChannelID, out engine.Outgoing, sent engine.Sent, err error) {
+func (s *simulation) noteSent(ch engine.ChannelID, out engine.Outgoing, unlogged bool, sent engine.Sent, err error) {
 	s.say("sent %s, number %d, duplicate %v: %v", sent.Message, sent.Seq, sent.Duplicate, err)
 	switch {
-	case err != nil || s.disk.Crashed():
+	case err != nil || s.disk.Crashed() || unlogged:
 	case sent.Duplicate:
 		s.duplicates = append(s.duplicates, duplicate{ch, out.Offset})
 	case out.Durable:
@@ -89,6 +141,10 @@ func (m *model) survive(d *sim.Disk, powerLoss bool) {
 		n := d.Len(f.session)
 		return n >= 0 && n < f.records
 	})
+	m.cursors = slices.DeleteFunc(m.cursors, func(f cursorFact) bool {
+		n := d.Len(f.session)
+		return f.session != "" && n >= 0 && n < f.records
+	})
 	m.duplicates = nil
 	if powerLoss {
 		m.forget = true
@@ -99,6 +155,7 @@ func (m *model) survive(d *sim.Disk, powerLoss bool) {
 type interval struct {
 	after, until uint64
 	open         bool
+	handed       []uint64 // earlier ones
 }
 
 // intervals are when everybody listened on what.
@@ -106,8 +163,10 @@ func (m *model) intervals() map[engine.Edge][]interval {
 	out := map[engine.Edge][]interval{}
 	for _, f := range m.edges {
 		list := out[f.edge]
-		if f.on {
-			out[f.edge] = append(list, interval{after: f.at, open: true})
+		if f.backlog {
+			out[f.edge] = append(list, interval{handed: f.handed})
+		} else if f.on {
+			out[f.edge] = append(list, interval{after: f.at, open: true, handed: f.handed})
 		} else if n := len(list); n > 0 && list[n-1].open {
 			list[n-1].until, list[n-1].open = f.at, false
 		}
@@ -117,10 +176,10 @@ func (m *model) intervals() map[engine.Edge][]interval {
 
 // reconcile compares who listens after a restart with what survived.
 func (m *model) reconcile(s *simulation) {
-	live := s.e.Listening()
+	live := s.edgesNow()
 	want := map[engine.Edge]engine.Listens{}
 	for edge, list := range m.intervals() {
-		if list[len(list)-1].open {
+		if slices.ContainsFunc(list, func(iv interval) bool { return iv.open }) {
 			want[edge] = live[edge]
 		}
 	}
@@ -131,16 +190,26 @@ func (m *model) reconcile(s *simulation) {
 		for edge := range want {
 			// What the cut has ended, it has ended behind the last message.
 			if _, on := live[edge]; !on {
-				want[edge] = engine.Listens{Head: s.lastNumber(edge.Channel)}
+				want[edge] = engine.Listens{Head: s.lastNumber(edge.Channel), Session: "ended"}
 			}
 		}
 		m.noteChange(s.disk, want, live, nil)
 	}
+	// What is still in no log is gone.
+	m.cursors = slices.DeleteFunc(m.cursors, func(f cursorFact) bool { return f.session == "" })
+	m.limbo = engine.Unlogged{}
 	m.unknown = false
 }
 
+// edgesNow is who listens on what, or will when it is brought back.
+func (s *simulation) edgesNow() map[engine.Edge]engine.Listens {
+	all := s.e.Dormant()
+	maps.Copy(all, s.e.Listening())
+	return all
+}
+
 func (s *simulation) lastNumber(ch engine.ChannelID) uint64 {
-	var last uint64
+	last := s.bases[ch].head
 	for _, ev := range s.disk.Log() {
 		if ev.Channel == ch && ev.Kind.IsMessage() {
 			last = max(last, ev.Seq)

@@ -51,6 +51,10 @@ func init() { // because steps draw steps
 		{"toggle", 2, true, (*simulation).toggle},
 		{"stopOrStart", 5, true, (*simulation).stopOrStart},
 		{"redeliver", 8, true, (*simulation).redeliver},
+		{"deploy", 6, true, (*simulation).deploy},
+		{"read", 10, true, (*simulation).read},
+		{"ask", 5, true, (*simulation).ask},
+		{"collect", 3, true, (*simulation).collect},
 		{"advance", 12, true, (*simulation).advance},
 		{"write", 24, true, (*simulation).write},
 		{"breakDisk", 2, true, (*simulation).breakDisk},
@@ -144,8 +148,9 @@ func (s *simulation) send(st step) {
 	for range 1 + st.c%4 {
 		out := s.outgoing(st)
 		s.say("send %q on %s, producer %d, durable %v", out.Payload, ch, out.Offset, out.Durable)
-		sent, err := s.e.Send(s.ctx, ch, out)
-		s.noteSent(ch, out, sent, err)
+		unlogged := s.e.Volatile(ch)
+		sent, err := s.e.Send(s.sendContext(ch), ch, out)
+		s.noteSent(ch, out, unlogged, sent, err)
 		st.b++
 	}
 }
@@ -154,9 +159,22 @@ func (s *simulation) sendTo(st step) {
 	if c, ok := s.creature(st.a); ok {
 		out := s.outgoing(st)
 		s.say("send %q to %s, producer %d, durable %v", out.Payload, c, out.Offset, out.Durable)
-		sent, err := s.e.SendTo(s.ctx, c, out)
-		s.noteSent(engine.InboxOf(c), out, sent, err)
+		inbox := engine.InboxOf(c)
+		unlogged := s.e.Volatile(inbox)
+		sent, err := s.e.SendTo(s.sendContext(inbox), c, out)
+		s.noteSent(inbox, out, unlogged, sent, err)
 	}
+}
+
+// sendContext is the context to send with: where there is no store, one that
+// does not wait for mailboxes that are full.
+func (s *simulation) sendContext(ch engine.ChannelID) context.Context {
+	if !s.e.Volatile(ch) {
+		return s.ctx
+	}
+	ended, cancel := context.WithCancel(s.ctx)
+	cancel()
+	return ended
 }
 
 func (s *simulation) creature(n int) (engine.CreatureID, bool) {
@@ -193,6 +211,9 @@ func (s *simulation) addCreature(st step) {
 	case st.b%7 == 1:
 		cs.Restart.Mode = engine.RestartAlways
 	}
+	if st.c%3 > 0 && len(creatures) > 0 {
+		cs.Parent = creatures[st.a%len(creatures)]
+	}
 	if st.c%2 == 0 && len(graphs) > 0 {
 		cs.Join = graphs[st.c/2%len(graphs)]
 	}
@@ -204,10 +225,6 @@ func (s *simulation) addCreature(st step) {
 
 func (s *simulation) removeCreature(st step) {
 	if c, ok := s.creature(st.a); ok {
-		// If it is the last one, its graph ends, and what cannot be written
-		// then never will be.
-		s.disk.Broken = false
-		s.keepLetters()
 		s.op(topology.RemoveCreature{ID: c})
 	}
 }
@@ -227,7 +244,6 @@ func (s *simulation) addChannel(st step) {
 
 func (s *simulation) removeChannel(st step) {
 	if ch, ok := s.channel(st.a); ok {
-		s.keepLetters()
 		s.op(topology.RemoveChannel{ID: ch})
 	}
 }
@@ -321,7 +337,7 @@ func (s *simulation) breakDisk(st step) {
 
 func (s *simulation) failNext(st step) {
 	n := 1 + st.b%2
-	switch st.a % 4 {
+	switch st.a % 5 {
 	case 0:
 		s.disk.FailCuts = n
 	case 1:
@@ -330,6 +346,8 @@ func (s *simulation) failNext(st step) {
 		s.disk.FailOpens = n
 	case 3:
 		s.disk.FailReads = n
+	case 4:
+		s.disk.FailRetires = n
 	}
 }
 

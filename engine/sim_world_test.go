@@ -30,10 +30,16 @@ type simulation struct {
 
 	names, offset, creatures, channels int // counters for names
 
+	plans   map[string]plan // of deployments, as they were applied last
+	applied map[string]bool // by this process
+	outside
+
 	model
 	tracing bool
 	trace   []string
 }
+
+var debugHook func(*simulation)
 
 // simFailure is what a failed check panics with.
 type simFailure string
@@ -53,6 +59,7 @@ func simulate(seed uint64, program []step, tracing bool) (failure string, trace 
 	s := &simulation{
 		ctx: context.Background(), seed: seed, disk: sim.NewDisk(seed), clock: sim.NewClock(), tracing: tracing,
 		random: rand.New(rand.NewPCG(seed, 1)), model: newModel(),
+		plans: map[string]plan{}, applied: map[string]bool{},
 	}
 	defer func() {
 		trace = s.trace
@@ -60,12 +67,16 @@ func simulate(seed uint64, program []step, tracing bool) (failure string, trace 
 		case nil:
 		case simFailure:
 			failure = string(p)
+			if debugHook != nil {
+				debugHook(s)
+			}
 		default:
 			failure = fmt.Sprintf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
 	s.configure()
 	s.boot()
+	s.restore()
 	for i, st := range program {
 		s.random = rand.New(rand.NewPCG(st.seed, 2))
 		s.say("%d. %s", i+1, st)
@@ -104,8 +115,13 @@ func (s *simulation) boot() {
 		s.failf("New: %v", err)
 	}
 	s.e = e
+	s.outside = outside{}
+}
+
+// restore brings back what is saved.
+func (s *simulation) restore() {
 	for try := 0; ; try++ {
-		_, problems, err := e.Restore(s.ctx)
+		_, problems, err := s.e.Restore(s.ctx)
 		if err == nil && len(problems) == 0 {
 			break
 		}
@@ -119,14 +135,16 @@ func (s *simulation) boot() {
 
 // reboot starts anew if the process has died.
 func (s *simulation) reboot() {
-	if !s.disk.Crashed() {
-		return
+	for s.disk.Crashed() {
+		s.survive(s.disk, s.lost)
+		s.lost = false
+		s.boot()
+		s.reconcile(s)
+		if s.reapply(); !s.disk.Crashed() {
+			s.restore()
+			s.checkLog()
+		}
 	}
-	s.survive(s.disk, s.lost)
-	s.lost = false
-	s.boot()
-	s.reconcile(s)
-	s.checkLog()
 }
 
 // calm keeps everything else from happening until the function that it returns
@@ -160,47 +178,35 @@ func (s *simulation) op(ops ...topology.Op) {
 	})
 }
 
-// cutsMayLoseLetters lets a crash lose the record behind a cut. The engine
-// writes into it the dead letters of what the change removed, which are gone
-// then although the removal is not; with true, the model finds that.
-const cutsMayLoseLetters = false
-
-// keepLetters keeps a cut from crashing with the letters still to be written.
-func (s *simulation) keepLetters() {
-	if s.disk.CutCrash == sim.CrashAfter && !cutsMayLoseLetters {
-		s.disk.CutCrash = sim.NoCrash
-	}
-}
-
-// change carries out a change of the topology and tells the model.
-func (s *simulation) change(what string, f func() error) {
+// change carries out a change of the topology and tells the model. It reports
+// whether the change was made.
+func (s *simulation) change(what string, f func() error) bool {
 	noisy := s.calm()
-	before, sessions := s.e.Listening(), s.disk.Sessions()
+	before, sessions := s.edgesNow(), s.disk.Sessions()
+	s.noteUnlogged(s.e.Unlogged())
 	err := f()
 	noisy()
 	s.say("%s: %v", what, err)
 	if s.disk.Crashed() {
 		s.unknown = true
-		return
+		return false
 	}
-	after := s.e.Listening()
+	after := s.edgesNow()
 	if err != nil {
 		if !sameEdges(before, after) {
 			s.failf("%s failed with %v, but changed who listens:\n%v\n%v", what, err, before, after)
 		}
-		return
+		return false
 	}
 	s.noteChange(s.disk, before, after, sessions)
-	if !cutsMayLoseLetters {
-		s.disk.Flush(sessions)
-	}
+	return true
 }
 
 // settle repairs the disk, starts everybody, and goes on until nothing is left
 // to do.
 func (s *simulation) settle() {
 	s.disk.Broken, s.disk.CutCrash = false, sim.NoCrash
-	s.disk.FailCuts, s.disk.FailCreates, s.disk.FailOpens, s.disk.FailReads = 0, 0, 0, 0
+	s.disk.FailCuts, s.disk.FailCreates, s.disk.FailOpens, s.disk.FailRetires, s.disk.FailReads = 0, 0, 0, 0, 0
 	s.depth += 2 // nothing else happens meanwhile
 	defer func() { s.depth -= 2 }()
 	for range 4 {
@@ -239,6 +245,7 @@ func (s *simulation) finish() {
 	s.survive(s.disk, false)
 	s.boot()
 	s.reconcile(s)
+	s.restore()
 	s.checkLog()
 	if after := s.view(); after != before {
 		s.failf("before a restart:\n%s\nafter it:\n%s", before, after)
@@ -248,7 +255,7 @@ func (s *simulation) finish() {
 	if err := s.e.Close(s.ctx); err != nil {
 		s.failf("Close: %v", err)
 	}
-	s.disk.Flush(nil)
+	s.disk.Flush()
 }
 
 // view is what a restart must not change, as text.
@@ -260,17 +267,21 @@ func (s *simulation) view() string {
 		s.failf("Status: %v", err)
 	}
 	for _, g := range status {
+		if g.Session == "" {
+			continue
+		}
 		fmt.Fprintf(&b, "graph %s %s %s\n", g.ID, g.Session, g.Durability)
 		for _, c := range g.Creatures {
-			fmt.Fprintf(&b, " %s %s %s listens %v sends %v\n", c.ID, c.Name, c.State, c.Aliases.Listen, c.Aliases.Send)
+			if c.Parent != "" && s.e.Volatile(engine.InboxOf(c.Parent)) {
+				c.Parent = "" // which is not there after a restart
+			}
+			fmt.Fprintf(&b, " %s %s %s of %q listens %v sends %v\n", c.ID, c.Name, c.State, c.Parent, c.Aliases.Listen, c.Aliases.Send)
 			state, err := s.e.State(s.ctx, c.ID, "")
 			timers, err2 := s.e.Timers(c.ID)
 			fmt.Fprintf(&b, "  %q %v %v %v, asks %v\n", state, timers, err, err2, s.e.Open(c.ID))
 			s.viewProducers(&b, engine.InboxOf(c.ID))
 		}
 		for _, ch := range g.Channels {
-			slices.Sort(ch.Listeners) // who was added first is not kept across creatures
-			slices.Sort(ch.Senders)
 			fmt.Fprintf(&b, " %s %s %v %v %d\n", ch.ID, ch.Name, ch.Listeners, ch.Senders, ch.Head)
 			s.viewProducers(&b, ch.ID)
 		}

@@ -6,18 +6,37 @@ import (
 )
 
 // snapshot writes what a volatile graph holds into the first record of a store
-// that it becomes part of: messages that are still to be delivered, state, and
-// how far readers and producers have got.
+// that it becomes part of: messages that are still to be delivered, state, dead
+// letters, and how far readers and producers have got.
 type snapshot struct {
 	x        *change
+	group    *storeGroup
 	rec      *Record
 	origin   Origin
-	seen     map[*message]bool
+	seen     map[place]bool
 	messages []*message
+	states   []StateRow
+	letters  []letter
 }
 
-func newSnapshot(x *change, rec *Record, origin Origin) *snapshot {
-	return &snapshot{x: x, rec: rec, origin: origin, seen: map[*message]bool{}}
+// place is the place of a message in its channel.
+type place struct {
+	channel ChannelID
+	seq     uint64
+}
+
+func newSnapshot(x *change, group *storeGroup, rec *Record, origin Origin) *snapshot {
+	return &snapshot{x: x, group: group, rec: rec, origin: origin, seen: map[place]bool{}}
+}
+
+// logEntry is what snapshots change in memory if their cut succeeds.
+type logEntry struct {
+	// logged are the ids under which messages have entered a log, and ids the
+	// same by the ids that they had.
+	logged map[*message]EventID
+	ids    map[EventID]EventID
+	// refilled are sources that read again what they had no room for.
+	refilled []*source
 }
 
 // add collects those members of a volatile graph that are in the graph after
@@ -27,8 +46,11 @@ func (s *snapshot) add(g *graph, after GraphID) {
 		if s.x.e.topo.GraphOf(cr.id) != after {
 			continue
 		}
-		for key, value := range cr.state {
-			s.rec.State = append(s.rec.State, StateRow{Creature: cr.id, Key: key, Value: value})
+		if cr.state != nil {
+			cr.state.Scan(func(key string, value []byte) bool {
+				s.states = append(s.states, StateRow{Creature: cr.id, Key: key, Value: value})
+				return true
+			})
 		}
 		if cr.current.msg != nil {
 			s.message(cr.current.msg)
@@ -44,6 +66,11 @@ func (s *snapshot) add(g *graph, after GraphID) {
 	for _, ch := range g.sortedChannels() {
 		if s.x.e.topo.ChannelGraph(ch.id) == after {
 			s.channel(ch)
+		}
+	}
+	for _, l := range g.letters {
+		if s.x.heir(g, l.Creature, s.group) == after {
+			s.letters = append(s.letters, letter{DeadLetterRow: l})
 		}
 	}
 }
@@ -71,24 +98,87 @@ func (s *snapshot) window(mb *mailbox) {
 
 // message collects a message, once.
 func (s *snapshot) message(m *message) {
-	if s.seen[m] || m.channel == "" {
+	p := place{m.channel, m.seq}
+	if s.seen[p] || m.channel == "" {
 		return
 	}
-	s.seen[m] = true
+	s.seen[p] = true
 	s.messages = append(s.messages, m)
 }
 
-// write writes the messages down, in the order in which they were sent. They
-// get ids of the new log, because no log has had them before; their places in
-// their channels stay.
+// write writes it all down. Messages come in the order in which they were sent;
+// they get ids of the new log, because no log has had them before, and keep
+// their places in their channels. State becomes events as well, so that the log
+// adds up to it.
 func (s *snapshot) write() {
+	x := s.x
 	slices.SortStableFunc(s.messages, func(a, b *message) int {
 		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.channel, b.channel), cmp.Compare(a.seq, b.seq))
 	})
-	for i, m := range s.messages {
+	for _, m := range s.messages {
 		ev := m.event("")
+		ev.ID = s.nextID()
 		ev.Payload, ev.Headers = slices.Clone(m.payload), slices.Clone(m.headers)
-		ev.ID = EventID{s.origin, uint64(i + 1)}
 		s.rec.Events = append(s.rec.Events, ev)
+		x.entry.logged[m], x.entry.ids[m.id] = ev.ID, ev.ID
+	}
+	for _, row := range s.states {
+		s.rec.State = append(s.rec.State, row)
+		s.rec.Events = append(s.rec.Events, Event{
+			ID: s.nextID(), Time: x.tick(), Kind: EventState, Creature: row.Creature,
+			Payload: encodeStateWrite(stateWrite{key: row.Key, value: row.Value}),
+		})
+	}
+	for i := range s.letters {
+		l := &s.letters[i]
+		if s.readAgain(l) {
+			continue
+		}
+		l.ID, l.Time, l.Message = s.nextID(), x.tick(), x.entry.ids[l.Message]
+		s.rec.Events = append(s.rec.Events, l.event())
+		s.rec.Letters = append(s.rec.Letters, l.DeadLetterRow)
+	}
+}
+
+func (s *snapshot) nextID() EventID { return EventID{s.origin, uint64(len(s.rec.Events) + 1)} }
+
+// readAgain has a creature read again what its mailbox had no room for, if that
+// is in the log now because somebody else has yet to read it: in a graph with a
+// store nothing overflows, and its cursor stands before it.
+func (s *snapshot) readAgain(l *letter) bool {
+	if l.Reason != reasonOverflow || !s.seen[place{l.Channel, l.Seq}] || s.x.leaving[l.Creature] || s.x.dropped[l.Channel] {
+		return false
+	}
+	cr := s.x.e.creatures[l.Creature]
+	if cr == nil {
+		return false
+	}
+	for _, src := range cr.mb.sources {
+		if src.id == l.Channel && src.dealt() < l.Seq && l.Seq <= src.end() {
+			s.x.entry.refilled = append(s.x.entry.refilled, src)
+			return true
+		}
+	}
+	return false
+}
+
+// carryOut changes it.
+func (n *logEntry) carryOut(x *change) {
+	if len(n.ids) == 0 {
+		return
+	}
+	for m, id := range n.logged {
+		m.logged = id
+	}
+	for g := range x.paused {
+		for _, cr := range g.creatures {
+			for _, q := range cr.questions {
+				q.row.ID = cmp.Or(n.ids[q.row.ID], q.row.ID)
+			}
+		}
+	}
+	for _, src := range n.refilled {
+		src.refill()
+		src.mb.creature.wake(&x.wake)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/topology"
@@ -210,7 +211,17 @@ func (e *Engine) State(ctx context.Context, creature CreatureID, prefix string) 
 		return entries(read, prefix), nil
 	}
 	defer g.mu.Unlock()
-	return entries(state, prefix), nil
+	out := []StateEntry{}
+	if state != nil {
+		state.Ascend(prefix, func(key string, value []byte) bool {
+			if strings.HasPrefix(key, prefix) {
+				out = append(out, StateEntry{key, slices.Clone(value)})
+				return true
+			}
+			return false
+		})
+	}
+	return out, nil
 }
 
 func entries(state map[string][]byte, prefix string) []StateEntry {

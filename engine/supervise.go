@@ -14,7 +14,7 @@ import (
 // entered, or nil if the creature is gone.
 func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.Kind, err error) *graph {
 	t := &w.turn
-	logs := slices.Clone(t.logs)
+	logs, fuel := slices.Clone(t.logs), t.fuel
 	t.reset()
 	w.discard(ctx, c)
 	wall := w.e.wallClock()
@@ -28,11 +28,14 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 	rec := g.newRecord()
 	c.attempt++
 	c.counters.Failures++
-	about := Event{Creature: c.id, Attempt: c.attempt, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.id}
+	c.counters.burn(fuel)
+	about := Event{Creature: c.id, Attempt: c.attempt, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.logID()}
 	g.logLines(rec, about, logs)
 	failure := about
 	failure.Kind = EventTurnFailed
-	failure.Payload = mustJSON(turnDetail{Kind: kind.String(), Code: abi.CodeOf(err).String(), Error: clip(err.Error())})
+	failure.Payload = mustJSON(turnDetail{
+		Kind: kind.String(), Fuel: max(fuel, 0), Code: abi.CodeOf(err).String(), Error: clip(err.Error()),
+	})
 	g.log(rec, failure)
 
 	intense := c.noteFailure(wall)
@@ -60,7 +63,7 @@ func (w *worker) giveUp(g *graph, rec *Record, c *creature, d delivery, kind abi
 		l.LastWords = logs[n-1].text
 	}
 	g.log(rec, Event{
-		Kind: EventCreatureFailed, Creature: c.id, Attempt: c.attempt, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.id,
+		Kind: EventCreatureFailed, Creature: c.id, Attempt: c.attempt, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.logID(),
 		Payload: mustJSON(turnDetail{Kind: kind.String(), Code: l.Reason, Error: l.Error}),
 	})
 	g.deadLetter(rec, l)

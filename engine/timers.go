@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -13,7 +14,7 @@ type timerEffect struct {
 	name    string
 	delay   time.Duration
 	period  time.Duration
-	payload span
+	payload []byte
 	cancel  bool
 }
 
@@ -31,11 +32,7 @@ func (t *turn) TimerSet(name []byte, delay, period time.Duration, payload []byte
 	case int64(len(payload)) > limits.Message:
 		return t.fail(abi.TooLarge, "keep it in the state", "the payload has %d bytes; the limit message is %d", len(payload), limits.Message)
 	}
-	if names := t.timerNames(); !names[string(name)] && len(names) >= limits.Timers {
-		return t.overLimit("timers", int64(limits.Timers))
-	}
-	t.timers = append(t.timers, timerEffect{name: string(name), delay: delay, period: period, payload: t.keep(payload)})
-	return abi.OK
+	return t.putTimer(timerEffect{name: string(name), delay: delay, period: period, payload: slices.Clone(payload)})
 }
 
 // TimerCancel implements [abi.Turn].
@@ -43,30 +40,80 @@ func (t *turn) TimerCancel(name []byte) (existed bool, code abi.Code) {
 	if code := t.effect(); code != abi.OK {
 		return false, code
 	}
-	if !t.timerNames()[string(name)] {
+	if existed, _ = t.hasTimer(string(name)); !existed {
 		return false, abi.OK
 	}
-	t.timers = append(t.timers, timerEffect{name: string(name), cancel: true})
-	return true, abi.OK
+	code = t.putTimer(timerEffect{name: string(name), cancel: true})
+	return code == abi.OK, code
 }
 
-// timerNames are the timers that are set, as the turn sees it.
-func (t *turn) timerNames() map[string]bool {
-	names := map[string]bool{}
-	if g := t.c.home.lock(); g != nil {
-		for name := range t.c.timers {
-			names[name] = true
-		}
-		g.mu.Unlock()
+// putTimer replaces what the turn has done to a timer before.
+func (t *turn) putTimer(x timerEffect) abi.Code {
+	limits := &t.c.limits
+	at, again := slices.BinarySearchFunc(t.timers, x.name, func(x timerEffect, name string) int { return cmp.Compare(x.name, name) })
+	set, others := t.hasTimer(x.name)
+	held := others.bytes + int64(len(x.name)+len(x.payload))
+	switch {
+	case x.cancel && again && !t.persists(x.name):
+		t.timers = slices.Delete(t.timers, at, at+1) // as if it had never been set
+		return abi.OK
+	case x.cancel:
+	case !set && others.count >= limits.Timers:
+		return t.overLimit("timers", int64(limits.Timers))
+	case held > limits.TimerBytes:
+		return t.overLimit("timer_bytes", limits.TimerBytes)
 	}
-	for _, x := range t.timers {
-		if x.cancel {
-			delete(names, x.name)
-		} else {
-			names[x.name] = true
+	if again {
+		t.timers[at] = x
+	} else {
+		t.timers = slices.Insert(t.timers, at, x)
+	}
+	return abi.OK
+}
+
+// persists reports whether a timer was set before the turn.
+func (t *turn) persists(name string) bool {
+	g := t.c.home.lock()
+	if g == nil {
+		return false
+	}
+	defer g.mu.Unlock()
+	return t.c.timers[name] != nil
+}
+
+// heldTimers are timers that are set.
+type heldTimers struct {
+	count int
+	bytes int64 // of their names and payloads
+}
+
+// hasTimer says whether a timer is set, and what the others amount to, as the
+// turn sees it.
+func (t *turn) hasTimer(name string) (set bool, others heldTimers) {
+	note := func(other string, size int) {
+		if other == name {
+			set = true
+			return
+		}
+		others.count++
+		others.bytes += int64(len(other) + size)
+	}
+	for i := range t.timers {
+		if x := &t.timers[i]; !x.cancel {
+			note(x.name, len(x.payload))
 		}
 	}
-	return names
+	g := t.c.home.lock()
+	if g == nil {
+		return set, others
+	}
+	defer g.mu.Unlock()
+	for other, a := range t.c.timers {
+		if _, changed := slices.BinarySearchFunc(t.timers, other, func(x timerEffect, name string) int { return cmp.Compare(x.name, name) }); !changed {
+			note(other, len(a.row.Payload))
+		}
+	}
+	return set, others
 }
 
 // alarm is a timer that a creature has set. The graph's mu guards it.
@@ -88,7 +135,7 @@ func (w *worker) applyTimers(g *graph, rec *Record, c *creature) {
 		}
 		row := TimerRow{
 			Creature: c.id, Name: x.name, Due: g.wall + int64(x.delay), Period: int64(x.period),
-			Payload: slices.Clone(t.bytes(x.payload)),
+			Payload: x.payload,
 		}
 		w.e.arm(c, row)
 		if rec != nil {

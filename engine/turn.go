@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -33,16 +32,17 @@ type turn struct {
 	sends     []sendEffect
 	sendCount int
 	sendBytes int64
-	output    span
+	output    []byte
 	hasOutput bool
-	writes    []stateWrite
-	timers    []timerEffect
+	writes    []stateWrite  // by rising key, each once
+	timers    []timerEffect // by rising name, each once
 	replied   bool
 	reply     span
 	stateSize int64 // what the creature's state would have after the writes
 	logs      []logLine
 	verdicts  []policyVerdict
 	logBytes  int64
+	fuel      int64 // what the guest used up; -1 if the host does not count it
 
 	fault   fault
 	rng     *rand.ChaCha8
@@ -78,12 +78,6 @@ type sendEffect struct {
 	left           bool // denied or dropped: leave it out
 }
 
-type stateWrite struct {
-	key     string
-	value   []byte
-	deleted bool
-}
-
 type logLine struct {
 	level abi.Level
 	text  string
@@ -113,9 +107,12 @@ func (t *turn) reset() {
 	if cap(t.arena) > 1<<20 {
 		t.arena = nil
 	}
+	if cap(t.output) > 1<<20 {
+		t.output = nil
+	}
 	// Field by field: this is on the path of every delivery, and most turns
 	// use few of them.
-	t.arena, t.scratch = t.arena[:0], t.scratch[:0]
+	t.arena, t.scratch, t.fuel = t.arena[:0], t.scratch[:0], 0
 	t.sends = emptied(t.sends)
 	t.writes = emptied(t.writes)
 	t.logs = emptied(t.logs)
@@ -123,7 +120,7 @@ func (t *turn) reset() {
 	t.timers = emptied(t.timers)
 	t.replied, t.reply = false, span{}
 	t.sendCount, t.sendBytes, t.logBytes = 0, 0, 0
-	t.output, t.hasOutput = span{}, false
+	t.output, t.hasOutput = t.output[:0], false
 	if t.fault.code != abi.OK {
 		t.fault = fault{}
 	}
@@ -143,6 +140,16 @@ func (t *turn) fail(code abi.Code, remedy, format string, args ...any) abi.Code 
 	}
 	t.fault = fault{code, text, remedy}
 	return code
+}
+
+// quoted shows what a guest named, in errors. A guest may name anything: there
+// is no use in all of it.
+func quoted(name []byte) string {
+	const most = 64
+	if len(name) <= most {
+		return strconv.Quote(string(name))
+	}
+	return strconv.Quote(string(name[:most])) + "…"
 }
 
 func (t *turn) overLimit(name string, max int64) abi.Code {
@@ -229,7 +236,7 @@ func (t *turn) Config(key []byte) ([]byte, abi.Code) {
 	if v, ok := t.c.configText[string(key)]; ok {
 		return v, abi.OK
 	}
-	return nil, t.fail(abi.NotFound, "set it in the creature's config", "the configuration has no attribute %q", key)
+	return nil, t.fail(abi.NotFound, "set it in the creature's config", "the configuration has no attribute %s", quoted(key))
 }
 
 func (t *turn) Channel(alias []byte) int32 {
@@ -237,8 +244,8 @@ func (t *turn) Channel(alias []byte) int32 {
 	if h, ok := in.index[string(alias)]; ok {
 		return h
 	}
-	if !utf8.Valid(alias) || len(alias) == 0 {
-		return t.fail(abi.InvalidArgument, "", "an alias is UTF-8 and not empty").Status()
+	if len(alias) == 0 || len(alias) > maxNameBytes || !utf8.Valid(alias) {
+		return t.fail(abi.InvalidArgument, "name a channel as the creature does", "an alias is UTF-8 of 1 to %d bytes", maxNameBytes).Status()
 	}
 	if len(in.names) >= t.c.limits.Handles {
 		return t.overLimit("handles", int64(t.c.limits.Handles)).Status()
@@ -324,7 +331,7 @@ func (t *turn) SendTo(to, payload []byte) abi.Code {
 	}
 	target := t.peer(string(to))
 	if target == nil {
-		return t.fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %q in this graph", to)
+		return t.fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %s in this graph", quoted(to))
 	}
 	if code := t.room(1, payload, nil); code != abi.OK {
 		return code
@@ -350,125 +357,11 @@ func (t *turn) Output(payload []byte) abi.Code {
 	if code := t.effect(); code != abi.OK {
 		return code
 	}
-	have := int64(t.output.to - t.output.from)
-	if have+int64(len(payload)) > t.c.limits.Output {
+	if int64(len(t.output))+int64(len(payload)) > t.c.limits.Output {
 		return t.overLimit("output", t.c.limits.Output)
 	}
-	if t.hasOutput && t.output.to != len(t.arena) {
-		// Something was kept in between: the output moves to the end, so that
-		// it stays in one piece.
-		t.output = t.keep(t.bytes(t.output))
-	}
-	added := t.keep(payload)
-	if !t.hasOutput {
-		t.output, t.hasOutput = added, true
-	}
-	t.output.to = added.to
+	t.output, t.hasOutput = append(t.output, payload...), true
 	return abi.OK
-}
-
-func (t *turn) StateGet(key []byte) ([]byte, abi.Code) {
-	for i := len(t.writes) - 1; i >= 0; i-- {
-		if w := &t.writes[i]; w.key == string(key) {
-			if w.deleted {
-				return nil, t.noKey(key)
-			}
-			return w.value, abi.OK
-		}
-	}
-	if v, ok := t.c.state[string(key)]; ok {
-		return v, abi.OK
-	}
-	return nil, t.noKey(key)
-}
-
-func (t *turn) noKey(key []byte) abi.Code {
-	return t.fail(abi.NotFound, "", "the state has no key %q", key)
-}
-
-func (t *turn) StateSet(key, value []byte) abi.Code {
-	if code := t.mayWrite(key); code != abi.OK {
-		return code
-	}
-	limits := &t.c.limits
-	if int64(len(value)) > limits.StateValue {
-		return t.fail(abi.TooLarge, "split the value, or raise the limit", "the value of %q has %d bytes; the limit state_value is %d", key, len(value), limits.StateValue)
-	}
-	size := t.stateSize + int64(len(key)+len(value))
-	if old, ok := t.lookup(string(key)); ok {
-		size -= int64(len(key) + len(old))
-	}
-	if size > limits.State {
-		return t.overLimit("state", limits.State)
-	}
-	t.stateSize = size
-	t.writes = append(t.writes, stateWrite{key: string(key), value: slices.Clone(value)})
-	return abi.OK
-}
-
-func (t *turn) StateDelete(key []byte) (existed bool, code abi.Code) {
-	if code := t.mayWrite(key); code != abi.OK {
-		return false, code
-	}
-	old, ok := t.lookup(string(key))
-	if !ok {
-		return false, abi.OK
-	}
-	t.stateSize -= int64(len(key) + len(old))
-	t.writes = append(t.writes, stateWrite{key: string(key), deleted: true})
-	return true, abi.OK
-}
-
-// lookup returns a value as the turn sees it.
-func (t *turn) lookup(key string) ([]byte, bool) {
-	for i := len(t.writes) - 1; i >= 0; i-- {
-		if w := &t.writes[i]; w.key == key {
-			return w.value, !w.deleted
-		}
-	}
-	v, ok := t.c.state[key]
-	return v, ok
-}
-
-func (t *turn) mayWrite(key []byte) abi.Code {
-	if code := t.effect(); code != abi.OK {
-		return code
-	}
-	switch {
-	case int64(len(key)) > t.c.limits.StateKey:
-		return t.fail(abi.TooLarge, "use a shorter key", "the key has %d bytes; the limit state_key is %d", len(key), t.c.limits.StateKey)
-	case len(key) == 0 || !utf8.Valid(key) || slices.Contains(key, 0):
-		return t.fail(abi.InvalidArgument, "use another key", "a key is UTF-8 without NUL and not empty")
-	case len(t.writes) >= t.c.limits.StateWrites:
-		return t.overLimit("state_writes", int64(t.c.limits.StateWrites))
-	}
-	return abi.OK
-}
-
-func (t *turn) StateList(prefix []byte) ([]byte, abi.Code) {
-	var keys []string
-	written := map[string]bool{}
-	for _, w := range t.writes {
-		written[w.key] = !w.deleted
-	}
-	p := string(prefix)
-	for k := range t.c.state {
-		if _, ok := written[k]; !ok && strings.HasPrefix(k, p) {
-			keys = append(keys, k)
-		}
-	}
-	for k, there := range written {
-		if there && strings.HasPrefix(k, p) {
-			keys = append(keys, k)
-		}
-	}
-	slices.Sort(keys)
-	t.scratch = t.scratch[:0]
-	for _, k := range keys {
-		t.scratch = append(t.scratch, k...)
-		t.scratch = append(t.scratch, 0)
-	}
-	return t.scratch, abi.OK
 }
 
 func (t *turn) absent(feature string) abi.Code {

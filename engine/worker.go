@@ -215,6 +215,7 @@ func (w *worker) execute(ctx context.Context, c *creature, d delivery, kind abi.
 		w.e.publishTurnStarted(c, d)
 	}
 	err := c.instance.Handle(ctx, t, kind, len(d.msg.payload))
+	t.fuel = c.instance.FuelUsed()
 	if err == nil && (w.e.freshInstances || c.restart.Mode == RestartAlways) {
 		w.discard(ctx, c)
 	}

@@ -12,7 +12,7 @@ import (
 // byteLimits are the limits that count bytes and may be written with a unit.
 var byteLimits = map[string]bool{
 	"memory": true, "message": true, "send_bytes": true, "output": true, "log_bytes": true,
-	"state_key": true, "state_value": true, "state": true,
+	"state_key": true, "state_value": true, "state": true, "timer_bytes": true, "stack": true,
 }
 
 // limitNames returns the names of all limits, as the contract spells them.

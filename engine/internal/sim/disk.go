@@ -24,9 +24,9 @@ type Disk struct {
 	Manual bool
 	// Broken makes writing fail.
 	Broken bool
-	// FailCuts, FailCreates, FailOpens and FailReads make the next calls fail;
-	// reads are those of State and Messages.
-	FailCuts, FailCreates, FailOpens, FailReads int
+	// FailCuts, FailCreates, FailOpens, FailRetires and FailReads make the next
+	// calls fail; reads are those of State and Messages.
+	FailCuts, FailCreates, FailOpens, FailRetires, FailReads int
 	// Calm keeps reads from failing, and Pause from being called.
 	Calm bool
 	// CutCrash makes the next cut end in a crash.
@@ -65,9 +65,12 @@ const NumCutCrashes = int(numCutCrashes)
 
 // session is the file of one session.
 type session struct {
-	info   engine.SessionInfo
-	born   uint64
-	handle *Store // that is open, or nil
+	info engine.SessionInfo
+	born uint64
+	cut  bool // it came out of a cut
+	// unlogged is when the last graph without a store became part of it.
+	unlogged int64
+	handle   *Store // that is open, or nil
 
 	// What came with the session: all of a cut, or nothing.
 	base     []engine.Event
@@ -188,13 +191,10 @@ func (d *Disk) Write(which, n int, sync bool) {
 	s.notify()
 }
 
-// Flush writes and syncs everything, or what the sessions hold that are not
-// among the given ones and came out of a cut.
-func (d *Disk) Flush(but map[engine.SessionID]bool) {
+// Flush writes and syncs everything.
+func (d *Disk) Flush() {
 	for _, s := range d.order {
-		if _, old := but[s.info.Session]; but == nil || !old && len(s.info.Parents) > 0 {
-			s.written, s.synced = len(s.records), len(s.records)
-		}
+		s.written, s.synced = len(s.records), len(s.records)
 	}
 }
 
@@ -215,7 +215,7 @@ func (d *Disk) Stamp(id engine.SessionID, isNew bool) int {
 	switch {
 	case s == nil || !s.info.Live:
 		return 0
-	case isNew && len(s.info.Parents) > 0:
+	case isNew && s.cut:
 		return 0
 	case isNew:
 		return min(1, len(s.records))

@@ -204,9 +204,10 @@ func (t *storage) children(cut engine.Cut, parents []*session) (children []*sess
 	for i := range cut.Children {
 		c := &cut.Children[i]
 		s := t.d.newSession(c.StoreSpec)
-		s.info.Parents = slices.Clone(c.Parents)
+		s.info.Parents, s.cut = slices.Clone(c.Parents), true
 		for range c.VolatileParents {
 			s.info.Parents = append(s.info.Parents, "volatile")
+			s.unlogged = cut.At
 		}
 		if len(s.info.Parents) > 1 {
 			s.info.MergedAt = cut.At
@@ -220,12 +221,6 @@ func (t *storage) children(cut engine.Cut, parents []*session) (children []*sess
 				s.inherit(p)
 			}
 		}
-		if len(c.Parents) > 1 {
-			slices.SortStableFunc(s.base, byTime)
-			for i := range s.base {
-				s.places[s.base[i].ID] = i
-			}
-		}
 		h := t.d.open(s)
 		s.rows = s.baseRows
 		if rec := c.First(h.origin); rec != nil {
@@ -237,6 +232,10 @@ func (t *storage) children(cut engine.Cut, parents []*session) (children []*sess
 		}
 		// The first record is part of the cut, which a crash never undoes.
 		s.base, s.baseRows = s.all(), s.rows.clone()
+		slices.SortStableFunc(s.base, byTime)
+		for i := range s.base {
+			s.places[s.base[i].ID] = i
+		}
 		s.events, s.records, s.rows = nil, nil, s.baseRows.clone()
 		h.saved = h.last
 		children, stores = append(children, s), append(stores, h)
@@ -246,6 +245,7 @@ func (t *storage) children(cut engine.Cut, parents []*session) (children []*sess
 
 // inherit takes over the history of a parent.
 func (s *session) inherit(p *session) {
+	s.unlogged = max(s.unlogged, p.unlogged)
 	for o := range p.ranks {
 		s.rank(o)
 	}
@@ -265,8 +265,14 @@ func (t *storage) Retire(_ context.Context, id engine.SessionID) error {
 	}
 	defer t.d.mu.Unlock()
 	s, err := t.find("retire", id)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case t.d.Broken:
+		return fault("retire", "the disk is broken")
+	case t.d.FailRetires > 0:
+		t.d.FailRetires--
+		return fault("retire", "the catalogue cannot be written")
 	}
 	s.written, s.synced = len(s.records), len(s.records)
 	if s.handle != nil {

@@ -76,6 +76,7 @@ func (s *session) verifyChannel(r *engine.VerifyReport, id engine.ChannelID, lis
 	var last engine.Event
 	for _, ev := range list {
 		switch {
+		case ev.Seq > last.Seq+1 && last.Time < s.unlogged: // what is missing never was in a log
 		case ev.Seq > last.Seq+1:
 			r.Missing = append(r.Missing, gap(name, last.Seq+1, ev.Seq-1, bare))
 		case ev.Seq == last.Seq:
@@ -86,7 +87,7 @@ func (s *session) verifyChannel(r *engine.VerifyReport, id engine.ChannelID, lis
 		}
 		last = ev
 	}
-	if head := s.rows.heads[id].Seq; head > last.Seq {
+	if head := s.rows.heads[id].Seq; head > last.Seq && last.Time >= s.unlogged {
 		r.Missing = append(r.Missing, gap(name, last.Seq+1, head, bare))
 	}
 }

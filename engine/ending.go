@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// retireAgain is the pause before the store of a graph that has ended is tried
+// again, when its disk fails.
+const retireAgain = time.Second
+
+// ending is the store of a graph that has ended and whose last events, or whose
+// end, could not be written yet.
+type ending struct {
+	store Store
+	last  uint64 // number of the last event
+}
+
+// drain waits until everything is durable that graphs have logged which the
+// change ends. If it cannot be written, they do not end: what is in the queue
+// of a store goes with the process.
+func (p *storePlan) drain(ctx context.Context) error {
+	for _, g := range p.groups {
+		if len(g.after) > 0 || g.before[0].store == nil {
+			continue
+		}
+		if err := g.before[0].store.Wait(ctx, g.before[0].seq); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retire ends the stores of graphs whose last member is gone.
+func (p *storePlan) retire(ctx context.Context, x *change) {
+	for _, g := range p.groups {
+		if len(g.after) > 0 || g.before[0].store == nil {
+			continue
+		}
+		end := &ending{g.before[0].store, g.before[0].seq}
+		g.before[0].store = nil
+		ctx := context.WithoutCancel(ctx) // the graph has ended, whatever the caller does
+		err := end.store.Wait(ctx, end.last)
+		if err == nil {
+			err = x.e.retire(ctx, end)
+		}
+		if err != nil {
+			x.e.log.Error("the store of a graph that ended is kept until it can be written", "session", end.store.Info().Session, "error", err)
+			x.e.endings = append(x.e.endings, end)
+			x.e.timers.after(retireAgain, x.e.retireLater)
+		}
+	}
+}
+
+// retire closes the store of a graph that has ended, all of which is durable,
+// and retires it. An error may be tried again.
+func (e *Engine) retire(ctx context.Context, end *ending) error {
+	session := end.store.Info().Session
+	if err := end.store.Close(ctx); err != nil {
+		e.log.Error("closing the store of a graph that ended", "session", session, "error", err)
+	}
+	return e.storage.Retire(ctx, session)
+}
+
+// retireLater tries the stores again that could not be retired. It waits for
+// nobody: not for a change that is under way, and not for a disk that fails.
+func (e *Engine) retireLater() {
+	if e.mu.TryLock() {
+		defer e.mu.Unlock()
+		if e.closed {
+			return
+		}
+		e.endings = slices.DeleteFunc(e.endings, func(end *ending) bool {
+			return end.store.Durable() >= end.last && e.retire(context.Background(), end) == nil
+		})
+		if len(e.endings) == 0 {
+			return
+		}
+	}
+	e.timers.after(retireAgain, e.retireLater)
+}
+
+// closeEndings closes and retires what is left when the engine is closed. What
+// still cannot be written leaves a graph that will be there again.
+func (e *Engine) closeEndings(ctx context.Context) error {
+	var errs []error
+	for _, end := range e.endings {
+		if err := end.store.Close(ctx); err != nil && abi.CodeOf(err) != abi.Stopped {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, e.storage.Retire(ctx, end.store.Info().Session))
+	}
+	e.endings = nil
+	return errors.Join(errs...)
+}
+
+// retireEmpty retires a saved graph without members: the process ended before
+// its first record was written, or behind its last.
+func (e *Engine) retireEmpty(ctx context.Context, g *SavedGraph) {
+	if err := e.storage.Retire(ctx, g.Session); err != nil {
+		e.log.Warn("a session without members could not be retired", "session", g.Session, "error", err)
+	}
+}

@@ -1,0 +1,142 @@
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/internal/sim"
+)
+
+// plan is what a deployment looks like: a few creatures on a few channels, told
+// by numbers.
+type plan struct {
+	name               string
+	creatures, wiring  int
+	volatile, withRoot bool
+}
+
+// deployments are how many there are.
+const deployments = 2
+
+// planOf makes a plan of the numbers of a step.
+func planOf(st step) plan {
+	return plan{
+		name: fmt.Sprintf("d%d", st.a%deployments), creatures: 1 + st.b%3, wiring: st.b / 3,
+		volatile: st.c%3 > 0, withRoot: st.c%7 == 0,
+	}
+}
+
+func memberAddress(i int) string  { return fmt.Sprintf("creature.m%d", i) }
+func channelAddress(i int) string { return fmt.Sprintf("channel.k%d", i) }
+
+// deployment is the plan as the engine takes it. Each creature listens on one
+// channel and sends on another; which, depends on the wiring.
+func (p plan) deployment() *engine.Deployment {
+	d := &engine.Deployment{Name: p.name, Source: engine.Source{Path: p.name + ".hcl", Files: map[string]string{p.name + ".hcl": fmt.Sprint(p)}}}
+	if p.volatile {
+		none := engine.Volatile
+		d.Session.Durability = &none
+	}
+	used := map[string]bool{}
+	for i := range p.creatures {
+		c := spec(fmt.Sprintf("c%d", i+1), "sim")
+		c.Address = memberAddress(i)
+		c.Limits.Mailbox = 1 + (p.wiring+i)%5
+		c.Restart = engine.RestartPolicy{Attempts: 2, Max: 1 << 20, Backoff: 20 * time.Millisecond}
+		c.Overflow = engine.Overflow(p.wiring % 3)
+		in, out := channelAddress((p.wiring+i)%2), channelAddress((p.wiring/2+i)%3)
+		c.Listen = []engine.WireSpec{{Channel: in}}
+		c.Send = []engine.WireSpec{{Channel: out}}
+		used[in], used[out] = true, true
+		d.Creatures = append(d.Creatures, c)
+	}
+	for i := range 3 {
+		if a := channelAddress(i); used[a] {
+			d.Channels = append(d.Channels, engine.ChannelSpec{Address: a, Name: fmt.Sprintf("k%d", i)})
+		}
+	}
+	if p.withRoot {
+		d.Root = memberAddress(0)
+	}
+	return d
+}
+
+// deploy applies a deployment. If it is applied already, that has to be refused.
+func (s *simulation) deploy(st step) { s.apply(planOf(st)) }
+
+func (s *simulation) apply(p plan) {
+	d := p.deployment()
+	var applied *engine.Applied
+	ok := s.change(fmt.Sprintf("apply %+v", p), func() (err error) {
+		applied, err = s.e.Apply(s.ctx, d)
+		return err
+	})
+	if !ok {
+		return
+	}
+	if s.applied[p.name] {
+		s.failf("%s has been applied twice", p.name)
+	}
+	s.applied[p.name], s.plans[p.name] = true, p
+	s.checkApplied(d, applied)
+}
+
+// checkApplied checks that a deployment is as its plan says.
+func (s *simulation) checkApplied(d *engine.Deployment, applied *engine.Applied) {
+	status, err := s.e.Status("")
+	if err != nil {
+		s.failf("Status: %v", err)
+	}
+	members := map[engine.CreatureID]engine.CreatureStatus{}
+	for _, g := range status {
+		for _, c := range g.Creatures {
+			if c.Deployment == d.Name {
+				members[c.ID] = c
+			}
+		}
+	}
+	if len(members) != len(d.Creatures) {
+		s.failf("%s has %d creatures, want %d", d.Name, len(members), len(d.Creatures))
+	}
+	for _, c := range d.Creatures {
+		m, ok := members[applied.Creatures[c.Address]]
+		if !ok || m.Address != c.Address || m.State == "stopped" {
+			s.failf("%s of %s is not there, or not running: %+v", c.Address, d.Name, m)
+		}
+		for _, w := range c.Listen {
+			if !slices.Contains(m.Listen, applied.Channels[w.Channel]) {
+				s.failf("%s of %s does not listen on %s", c.Address, d.Name, w.Channel)
+			}
+		}
+		if d.Root == "" && (len(m.Listen) != len(c.Listen) || len(m.Send) != len(c.Send) || m.Send[0] != applied.Channels[c.Send[0].Channel]) {
+			s.failf("%s of %s listens on %v and sends on %v, want %v and %v", c.Address, d.Name, m.Listen, m.Send, c.Listen, c.Send)
+		}
+	}
+}
+
+// reapply applies what was applied before the restart, some of it changed,
+// while its graphs are still asleep.
+func (s *simulation) reapply() {
+	s.applied = map[string]bool{}
+	for i := range deployments {
+		p, ok := s.plans[fmt.Sprintf("d%d", i)]
+		if !ok || s.random.IntN(2) == 0 {
+			continue
+		}
+		if s.random.IntN(2) == 0 {
+			changed := planOf(drawStep(s.random))
+			changed.name = p.name
+			p = changed
+		}
+		if s.random.IntN(8) == 0 {
+			s.disk.CutCrash = sim.CutCrash(s.random.IntN(sim.NumCutCrashes))
+		}
+		s.apply(p)
+		s.disk.CutCrash = sim.NoCrash
+		if s.disk.Crashed() {
+			return
+		}
+	}
+}
