@@ -119,7 +119,7 @@ func New(ctx context.Context, o Options) (*Terrarium, error) {
 }
 
 func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
-	if t.host, err = host.New(ctx, host.Options{CacheDir: o.CacheDir}); err != nil {
+	if t.host, err = host.New(ctx, host.Options{CacheDir: o.CacheDir, Log: o.Log}); err != nil {
 		return err
 	}
 	dir := o.Dir

@@ -29,7 +29,7 @@ func (p phase) String() string { return phaseNames[p] }
 // again for every call. It is the context.Context of the call, so that a
 // hostcall finds it without a lookup and nothing is allocated.
 type call struct {
-	guard  guard
+	meteredCall
 	memory linearMemory
 	bounds bounds
 
@@ -52,14 +52,14 @@ var _ context.Context = (*call)(nil)
 
 type callKey struct{}
 
-// Deadline implements context.Context. The guard keeps time.
+// Deadline implements context.Context. Time is kept by look.
 func (c *call) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // Done implements context.Context.
-func (c *call) Done() <-chan struct{} { return c.guard.done }
+func (c *call) Done() <-chan struct{} { return nil }
 
 // Err implements context.Context.
-func (c *call) Err() error { return c.guard.err() }
+func (c *call) Err() error { return nil }
 
 // Value implements context.Context. The caller's values are kept away from
 // wazero on purpose: some of them would change how it runs a guest.
@@ -85,7 +85,7 @@ const keepResult = 16 << 10
 
 func (c *call) begin(t abi.Turn, p phase) {
 	c.turn, c.phase, c.count = t, p, 0
-	c.text, c.turnErr, c.words = "", false, ""
+	c.text, c.turnErr, c.words, c.cost = "", false, "", 0
 	if cap(c.result) > keepResult {
 		c.result = nil
 	}
@@ -154,6 +154,13 @@ func (c *call) errorText() string {
 		return c.turn.LastError()
 	}
 	return c.text
+}
+
+// input is view for what the guest hands over.
+func (c *call) input(mem api.Memory, what string, ptr, length uint64) (b []byte, ok bool) {
+	b, ok = c.view(mem, what, ptr, length)
+	c.bytes(len(b))
+	return b, ok
 }
 
 // view returns the guest's memory at ptr, bounds-checked, as a view that is

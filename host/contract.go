@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/agext/levenshtein"
-	"github.com/tetratelabs/wazero/api"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
 // exportRules are the functions a creature exports. The type of the marker is
@@ -79,14 +79,11 @@ func (l *problemList) Error() string {
 func (l *problemList) Unwrap() []error { return l.problems }
 
 func checkMemory(s *shape, add func(*abi.Error)) {
-	e, ok := s.export(abi.ExportMemory)
+	e := s.export(abi.ExportMemory)
 	switch {
-	case len(s.memories) > 1:
-		add(&abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module has %d memories", len(s.memories)),
-			Remedy: "build it without the extension multi-memory"})
-	case ok && e.kind == api.ExternTypeMemory:
-	case ok:
-		add(&abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the export memory is a %s, not a memory", kindName(e.kind)),
+	case e != nil && e.Kind == wasmbin.ExternMemory:
+	case e != nil:
+		add(&abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the export memory is a %s, not a memory", kindName(e.Kind)),
 			Remedy: "export the linear memory by the name memory"})
 	default:
 		add(&abi.Error{Code: abi.InvalidArgument, Message: "the module does not export memory",
@@ -96,22 +93,22 @@ func checkMemory(s *shape, add func(*abi.Error)) {
 
 func checkExports(s *shape, add func(*abi.Error)) {
 	for _, rule := range exportRules {
-		e, ok := s.export(rule.name)
-		if !ok {
+		e := s.export(rule.name)
+		if e == nil {
 			if rule.required {
 				add(missingExport(s, rule.name, rule.typ))
 			}
 			continue
 		}
-		if e.kind != api.ExternTypeFunc {
-			add(&abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the export %s is a %s, not a function", rule.name, kindName(e.kind)),
+		if e.Kind != wasmbin.ExternFunc {
+			add(&abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the export %s is a %s, not a function", rule.name, kindName(e.Kind)),
 				Remedy: "export a function by that name"})
 			continue
 		}
 		if rule.typ == nil {
 			continue
 		}
-		got, ok := s.functionType(e.index)
+		got, ok := s.functionType(e.Index)
 		if !ok {
 			add(&abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the export %s refers to a function that the module does not have", rule.name),
 				Remedy: "build or copy the module again"})
@@ -125,9 +122,9 @@ func checkExports(s *shape, add func(*abi.Error)) {
 func missingExport(s *shape, name string, typ *signature) *abi.Error {
 	e := &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the module does not export %s", name)}
 	var names []string
-	for _, x := range s.exports {
-		if x.kind == api.ExternTypeFunc {
-			names = append(names, x.name)
+	for i := range s.Exports {
+		if x := &s.Exports[i]; x.Kind == wasmbin.ExternFunc {
+			names = append(names, x.Name)
 		}
 	}
 	switch near := nearest(name, names); {
@@ -143,40 +140,33 @@ func missingExport(s *shape, name string, typ *signature) *abi.Error {
 	return e
 }
 
-func (s *shape) functionType(index uint32) (signature, bool) {
-	if int64(index) >= int64(len(s.functions)) {
-		return signature{}, false
-	}
-	return s.signatureAt(s.functions[index])
-}
-
 func checkImports(s *shape, add func(*abi.Error)) {
-	for _, i := range s.imports {
-		if e := checkImport(s, i); e != nil {
+	for i := range s.Imports {
+		if e := checkImport(s, &s.Imports[i]); e != nil {
 			add(e)
 		}
 	}
 }
 
-func checkImport(s *shape, i importEntry) *abi.Error {
-	name := i.module + "." + i.name
-	if i.kind != api.ExternTypeFunc {
-		e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports the %s %s; only functions can be imported", kindName(i.kind), name),
-			Remedy: fmt.Sprintf("define the %s in the module", kindName(i.kind))}
-		if i.kind == api.ExternTypeMemory || i.kind == api.ExternTypeTable {
-			e.Remedy += fmt.Sprintf(" (wasm-ld: link without --import-%s)", kindName(i.kind))
+func checkImport(s *shape, i *wasmbin.Import) *abi.Error {
+	name := i.Module + "." + i.Name
+	if i.Kind != wasmbin.ExternFunc {
+		e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports the %s %s; only functions can be imported", kindName(i.Kind), name),
+			Remedy: fmt.Sprintf("define the %s in the module", kindName(i.Kind))}
+		if i.Kind == wasmbin.ExternMemory || i.Kind == wasmbin.ExternTable {
+			e.Remedy += fmt.Sprintf(" (wasm-ld: link without --import-%s)", kindName(i.Kind))
 		}
 		return e
 	}
-	functions, ok := provided[i.module]
+	functions, ok := provided[i.Module]
 	if !ok {
 		return unknownModule(i)
 	}
-	want, ok := functions[i.name]
+	want, ok := functions[i.Name]
 	if !ok {
 		return unknownFunction(i, functions)
 	}
-	got, ok := s.signatureAt(i.typ)
+	got, ok := s.signatureAt(i.Type)
 	if !ok {
 		return &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the import %s has a type that the module does not declare", name),
 			Remedy: "build or copy the module again"}
@@ -188,19 +178,19 @@ func checkImport(s *shape, i importEntry) *abi.Error {
 	return nil
 }
 
-func unknownModule(i importEntry) *abi.Error {
-	e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports %s.%s, and there is no module %s", i.module, i.name, i.module)}
+func unknownModule(i *wasmbin.Import) *abi.Error {
+	e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports %s.%s, and there is no module %s", i.Module, i.Name, i.Module)}
 	switch {
-	case strings.HasPrefix(i.module, "terrarium_v"):
+	case strings.HasPrefix(i.Module, "terrarium_v"):
 		e.Remedy = "this host has version 1 of the contract: import from " + abi.ImportModule
-	case strings.HasPrefix(i.module, "wasi:"), strings.HasPrefix(i.module, "wasi_"):
+	case strings.HasPrefix(i.Module, "wasi:"), strings.HasPrefix(i.Module, "wasi_"):
 		e.Remedy = "build for wasm32-wasip1, which imports from " + wasiModule
-	case i.module == "gojs" || i.module == "go":
+	case i.Module == "gojs" || i.Module == "go":
 		e.Remedy = "build with GOOS=wasip1 instead of GOOS=js"
-	case strings.HasPrefix(i.module, "__wbindgen"), i.module == "wbg":
+	case strings.HasPrefix(i.Module, "__wbindgen"), i.Module == "wbg":
 		e.Remedy = "build it without wasm-bindgen, which needs a JavaScript host"
 	default:
-		if near := nearest(i.module, providedModules()); near != "" {
+		if near := nearest(i.Module, providedModules()); near != "" {
 			e.Remedy = fmt.Sprintf("did you mean %s?", near)
 			break
 		}
@@ -209,23 +199,23 @@ func unknownModule(i importEntry) *abi.Error {
 	return e
 }
 
-func unknownFunction(i importEntry, functions map[string]signature) *abi.Error {
-	e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports %s.%s, and there is no such function", i.module, i.name)}
+func unknownFunction(i *wasmbin.Import, functions map[string]signature) *abi.Error {
+	e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports %s.%s, and there is no such function", i.Module, i.Name)}
 	var names []string
 	for name := range functions {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	near := nearest(i.name, names)
-	_, ours := abi.FunctionByName(i.name)
+	near := nearest(i.Name, names)
+	_, ours := abi.FunctionByName(i.Name)
 	switch {
 	case near != "":
 		e.Remedy = fmt.Sprintf("did you mean %s?", near)
-	case i.module == envModule && ours:
+	case i.Module == envModule && ours:
 		e.Remedy = fmt.Sprintf("import it from %s; in C: __attribute__((import_module(%q)))", abi.ImportModule, abi.ImportModule)
-	case i.module == envModule:
+	case i.Module == envModule:
 		e.Remedy = "define the function, or link the library that has it: linkers import what they cannot find from env"
-	case i.module == abi.ImportModule:
+	case i.Module == abi.ImportModule:
 		e.Remedy = "the functions are " + strings.Join(names, ", ")
 	default:
 		e.Remedy = "WASI preview 1 has no such function; check the spelling"
@@ -272,15 +262,9 @@ func nearest(name string, names []string) string {
 	return found
 }
 
-func kindName(k api.ExternType) string {
-	if k == kindTag {
-		return "tag"
-	}
-	switch k {
-	case api.ExternTypeFunc:
+func kindName(k wasmbin.ExternKind) string {
+	if k == wasmbin.ExternFunc {
 		return "function"
-	case api.ExternTypeMemory, api.ExternTypeTable, api.ExternTypeGlobal:
-		return api.ExternTypeName(k)
 	}
-	return fmt.Sprintf("export of the unknown kind %d", k)
+	return k.String()
 }

@@ -6,44 +6,52 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
+	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
 // Options configures a [Host]. The zero value is ready for use.
 type Options struct {
 	// CacheDir is a directory that keeps compiled code between processes. It
-	// is made when it does not exist. Empty means no cache.
+	// is made when it does not exist, and has to be private: what was altered
+	// by somebody else is refused. Empty means no cache.
 	CacheDir string
 	// MaxModuleBytes is the largest module that is looked at, in bytes; 0 means
 	// [abi.MaxModuleBytes].
 	MaxModuleBytes int64
-	// MaxTableElements bounds how far the tables of one instance can grow all
-	// together; 0 means the default of [abi.Limits]. The limit `table` of an
-	// instance bounds what its tables have from the start.
-	MaxTableElements int64
+	// Limits are the most that a module may have; the zero value are the
+	// defaults, which accept what compilers make. ModuleBytes is ignored:
+	// MaxModuleBytes says it.
+	Limits wasmbin.Limits
+	// CompileTime and CompileBytes bound what compiling one module may cost
+	// beyond what is in proportion to its size: processor time, and memory for
+	// one function. It is estimated beforehand, for a compilation cannot be
+	// given up. Zero means 8 seconds and 512 MiB.
+	CompileTime  time.Duration
+	CompileBytes int64
 	// Interpreter runs guests without compiling them to machine code: slow,
 	// but it starts at once and works on every platform. Without it, platforms
 	// that have no compiler use the interpreter by themselves.
 	Interpreter bool
-
-	// uninterruptible leaves out the polling for the deadline, so that
-	// benchmarks can tell its price.
-	uninterruptible bool
+	// Log gets what was refused of the cache; nil discards it.
+	Log *slog.Logger
 }
 
 // Host compiles modules. All methods may be called from any goroutine.
 type Host struct {
 	opts     Options
 	runtime  wazero.Runtime
-	cache    wazero.CompilationCache // nil without CacheDir
-	instance wazero.ModuleConfig     // shared by all instances
-	calls    []api.Closer            // the host modules guests import from
+	cache    *codeCache // nil without CacheDir
+	memories *memoryPool
+	instance wazero.ModuleConfig // shared by all instances
+	calls    []api.Closer        // the host modules guests import from
 
 	mu      sync.Mutex
 	closed  bool
@@ -57,23 +65,24 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	if opts.MaxModuleBytes <= 0 {
 		opts.MaxModuleBytes = abi.MaxModuleBytes
 	}
-	if opts.MaxTableElements <= 0 {
-		opts.MaxTableElements = abi.DefaultLimits.Table
+	opts.Limits.ModuleBytes = int(opts.MaxModuleBytes)
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	h := &Host{
 		opts:     opts,
 		instance: instanceConfig(),
 		modules:  map[[sha256.Size]byte]*compiled{},
+		memories: newMemoryPool(),
 	}
 	cfg := runtimeConfig(opts)
 	if opts.CacheDir != "" {
-		cache, err := wazero.NewCompilationCacheWithDir(opts.CacheDir)
-		if err != nil {
-			return nil, &abi.Error{Code: abi.Unavailable, Op: "open host", Message: "the compilation cache cannot be used",
-				Remedy: "name a directory that can be written, or none", IDs: map[string]string{"path": opts.CacheDir}, Err: err}
+		var err error
+		if h.cache, err = openCodeCache(ctx, opts.CacheDir); err != nil {
+			return nil, err
 		}
-		h.cache = cache
-		cfg = cfg.WithCompilationCache(cache)
+		h.tellRefused()
+		cfg = cfg.WithCompilationCache(h.cache.wazero)
 	}
 	h.runtime = wazero.NewRuntimeWithConfig(ctx, cfg)
 	if err := h.provideImports(ctx); err != nil {
@@ -91,13 +100,12 @@ func runtimeConfig(opts Options) wazero.RuntimeConfig {
 	}
 	return cfg.
 		WithCoreFeatures(api.CoreFeaturesV2).
-		WithDebugInfoEnabled(false). // stack traces name functions; source lines would keep all DWARF in memory
-		WithCloseOnContextDone(!opts.uninterruptible)
+		WithDebugInfoEnabled(false) // stack traces name functions; source lines would keep all DWARF in memory
 }
 
 func (h *Host) provideImports(ctx context.Context) error {
 	for _, provide := range []func(context.Context, wazero.Runtime) (api.Closer, error){
-		provideHostcalls, provideWASI, provideAssemblyScript,
+		provideHostcalls, provideWASI, provideAssemblyScript, providePause,
 	} {
 		c, err := provide(ctx, h.runtime)
 		if err != nil {
@@ -108,8 +116,8 @@ func (h *Host) provideImports(ctx context.Context) error {
 	return nil
 }
 
-// Inspect checks a module as Compile does, but for the function bodies, and
-// describes it without compiling it.
+// Inspect checks a module as Compile does, and describes it without compiling
+// it.
 func (h *Host) Inspect(ctx context.Context, wasm []byte) (*abi.ModuleInfo, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, interrupted("inspect", err)
@@ -117,7 +125,7 @@ func (h *Host) Inspect(ctx context.Context, wasm []byte) (*abi.ModuleInfo, error
 	if err := h.checkSize("inspect", wasm); err != nil {
 		return nil, err
 	}
-	s, err := check("inspect", wasm)
+	_, s, _, err := h.check("inspect", wasm)
 	if err != nil {
 		return nil, err
 	}
@@ -184,8 +192,9 @@ func (h *Host) Close(ctx context.Context) error {
 		return nil
 	}
 	err := h.runtime.Close(ctx)
+	h.memories.close()
 	if h.cache != nil {
-		err = errors.Join(err, h.cache.Close(ctx))
+		err = errors.Join(err, h.cache.close(ctx))
 	}
 	if err != nil {
 		return &abi.Error{Code: abi.Internal, Op: "close host", Message: "wazero did not close cleanly", Err: err}
@@ -203,22 +212,60 @@ func (h *Host) checkSize(op string, wasm []byte) error {
 }
 
 // check is everything that is looked at before wazero sees a module.
-func check(op string, wasm []byte) (*shape, error) {
+func (h *Host) check(op string, wasm []byte) (*wasmbin.Module, *shape, []wasmbin.FuncInfo, error) {
 	if err := recognise(op, wasm); err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	s, err := scan(wasm)
+	m, err := wasmbin.Read(wasm, h.opts.Limits)
 	if err != nil {
-		return nil, withOp(op, err)
+		return nil, nil, nil, withOp(op, err)
 	}
+	s := shapeOf(m)
 	if err := checkContract(op, s); err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	return s, nil
+	infos, err := m.Validate(h.opts.Limits)
+	if err != nil {
+		return nil, nil, nil, withOp(op, err)
+	}
+	return m, s, infos, nil
 }
 
-// compileModule turns wazero's errors, and its panics on modules that its
-// decoder should have refused, into ours.
+// tellRefused logs what of the cache was refused since it was last asked.
+func (h *Host) tellRefused() {
+	for _, err := range h.cache.refused() {
+		h.opts.Log.Warn("an entry of the compilation cache was refused", "error", err)
+	}
+}
+
+// compileCached compiles a module with the help of the cache, if there is one. A
+// compilation that failed by the cache is tried once more without what was
+// wrong in it; without a new entry, a cache that cannot be written costs only
+// time.
+func (h *Host) compileCached(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {
+	m, err := h.compileModule(ctx, wasm)
+	if h.cache == nil {
+		return m, err
+	}
+	if abi.CodeOf(err) == abi.Unavailable {
+		if cerr := h.cache.recheck(ctx); cerr != nil {
+			return nil, errors.Join(err, cerr)
+		}
+		h.tellRefused()
+		m, err = h.compileModule(ctx, wasm)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if cerr := h.cache.seal(ctx); cerr != nil {
+		h.opts.Log.Warn("compiled code is not kept for the next process", "error", cerr)
+	}
+	h.tellRefused()
+	return m, nil
+}
+
+// compileModule turns wazero's errors, and its panics on modules that should
+// have been refused, into ours.
 func (h *Host) compileModule(ctx context.Context, wasm []byte) (m wazero.CompiledModule, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -230,12 +277,13 @@ func (h *Host) compileModule(ctx context.Context, wasm []byte) (m wazero.Compile
 	switch {
 	case err == nil:
 		return m, nil
-	case strings.Contains(err.Error(), "feature \""): // wazero's wording; there is no typed error for it
-		return nil, &abi.Error{Code: abi.Unsupported, Op: "compile", Message: "the module needs an extension of WebAssembly 2.0",
-			Remedy: "build it without threads, exceptions, tail calls and garbage collection", Err: err}
+	case cacheFault(err):
+		return nil, &abi.Error{Code: abi.Unavailable, Op: "compile", Message: "the compilation cache is damaged or cannot be written",
+			Remedy: "make room, or use no cache", Err: err}
 	default:
-		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "compile", Message: "the module is not valid WebAssembly",
-			Remedy: "build it again; wasm-validate tells more", Err: err}
+		// Validation should have found it first, so this is a defect of it.
+		return nil, &abi.Error{Code: abi.Unsupported, Op: "compile", Message: "the compiler refuses the module",
+			Remedy: "check the module with wasm-validate", Err: err}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files and prebuilt modules")
@@ -67,7 +68,7 @@ func TestPrebuiltModulesAreCurrent(t *testing.T) {
 func withSection(wasm []byte, name, content string) []byte {
 	body := binary.AppendUvarint(nil, uint64(len(name)))
 	body = append(append(body, name...), content...)
-	out := append(slices.Clone(wasm), sectionCustom)
+	out := append(slices.Clone(wasm), byte(wasmbin.SectionCustom))
 	return append(binary.AppendUvarint(out, uint64(len(body))), body...)
 }
 
@@ -91,7 +92,7 @@ func refusals(t testing.TB) []sample {
 		{"number too large", slices.Concat(preamble, []byte{1, 5, 0xff, 0xff, 0xff, 0xff, 0x7f})},
 		{"name not UTF-8", slices.Concat(preamble, []byte{0, 2, 1, 0xff})},
 		{"section with a rest", slices.Concat(preamble, []byte{5, 4, 1, 0, 1, 9})},
-		{"garbage collection", slices.Concat(preamble, []byte{1, 3, 1, 0x5f, 0})},
+		{"garbage collection", slices.Concat(preamble, []byte{1, 5, 1, 0x5f, 1, 0x7f, 0})},
 		{"export of nothing", slices.Concat(preamble, exportOfNothing())},
 		{"locals without end", slices.Concat(preamble, []byte{1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 10, 10, 1, 8, 1, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x7f, 0x0b})},
 		{"function body too long", slices.Concat(preamble, []byte{10, 3, 1, 9, 0})},
@@ -135,7 +136,7 @@ func exportOfNothing() []byte {
 		}
 		body = append(body, kind, 9)
 	}
-	return slices.Concat([]byte{sectionExport, byte(len(body) + 1), 3}, body)
+	return slices.Concat([]byte{byte(wasmbin.SectionExport), byte(len(body) + 1), 3}, body)
 }
 
 func TestRefusals(t *testing.T) {

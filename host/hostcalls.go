@@ -39,7 +39,7 @@ var hostcalls = map[string]hostcall{
 	"log":          hostLog,
 	"now":          func(c *call, _ api.Memory, _ []uint64) int64 { return c.turn.Now() },
 	"random":       hostRandom,
-	"fuel_left":    func(*call, api.Memory, []uint64) int64 { return -1 },
+	"fuel_left":    hostFuelLeft,
 }
 
 // provideHostcalls makes the module that creatures import from.
@@ -68,6 +68,7 @@ func bind(f *abi.Function, h hostcall) api.GoModuleFunc {
 		} else {
 			result = h(c, mod.Memory(), stack)
 		}
+		c.settle()
 		if f.Result == abi.I32 {
 			stack[0] = api.EncodeI32(int32(result))
 		} else {
@@ -90,13 +91,19 @@ func hostRead(c *call, mem api.Memory, p []uint64) int64 {
 	}
 	if abi.Source(int32(p[0])) == abi.SourceError {
 		text := c.errorText()
-		return int64(copy(dst, text[min(int(offset), len(text)):]))
+		return c.copied(copy(dst, text[min(int(offset), len(text)):]))
 	}
 	src, status := c.source("read", int32(p[0]))
 	if status < 0 {
 		return status
 	}
-	return int64(copy(dst, src[min(int(offset), len(src)):]))
+	return c.copied(copy(dst, src[min(int(offset), len(src)):]))
+}
+
+// copied answers how many bytes the guest got.
+func (c *call) copied(n int) int64 {
+	c.bytes(n)
+	return int64(n)
 }
 
 func hostSize(c *call, _ api.Memory, p []uint64) int64 {
@@ -134,8 +141,8 @@ func length(b []byte) int64 { return min(int64(len(b)), math.MaxInt32) }
 func hostFeature(c *call, _ api.Memory, p []uint64) int64 {
 	f := abi.Feature(int32(p[0]))
 	known := f >= 0 && int(f) < len(abi.Features)
-	// Fuel is the host's to count, and it does not.
-	if known && f != abi.FeatureFuel && c.turn.HasFeature(f) {
+	// Fuel is the host's to count.
+	if known && (f == abi.FeatureFuel || c.turn.HasFeature(f)) {
 		return 1
 	}
 	return 0
@@ -145,7 +152,7 @@ func hostFeature(c *call, _ api.Memory, p []uint64) int64 {
 // leaves all of it as the source result.
 func lookup(name string, get func(abi.Turn, []byte) ([]byte, abi.Code)) hostcall {
 	return func(c *call, mem api.Memory, p []uint64) int64 {
-		key, ok := c.view(mem, name, p[0], p[1])
+		key, ok := c.input(mem, name, p[0], p[1])
 		if !ok {
 			return badArgument
 		}
@@ -157,8 +164,8 @@ func lookup(name string, get func(abi.Turn, []byte) ([]byte, abi.Code)) hostcall
 		if code != abi.OK {
 			return c.status(code)
 		}
+		c.bytes(len(value) + copy(dst, value))
 		c.result = append(c.result[:0], value...)
-		copy(dst, value)
 		return length(value)
 	}
 }
@@ -166,7 +173,7 @@ func lookup(name string, get func(abi.Turn, []byte) ([]byte, abi.Code)) hostcall
 // single is a hostcall that passes one range of bytes.
 func single(name string, do func(abi.Turn, []byte) abi.Code) hostcall {
 	return func(c *call, mem api.Memory, p []uint64) int64 {
-		b, ok := c.view(mem, name, p[0], p[1])
+		b, ok := c.input(mem, name, p[0], p[1])
 		if !ok {
 			return badArgument
 		}
@@ -188,7 +195,7 @@ func pair(name string, do func(t abi.Turn, a, b []byte) abi.Code) hostcall {
 // remove is a hostcall that answers whether there was something to remove.
 func remove(name string, do func(abi.Turn, []byte) (bool, abi.Code)) hostcall {
 	return func(c *call, mem api.Memory, p []uint64) int64 {
-		key, ok := c.view(mem, name, p[0], p[1])
+		key, ok := c.input(mem, name, p[0], p[1])
 		if !ok {
 			return badArgument
 		}
@@ -202,15 +209,15 @@ func remove(name string, do func(abi.Turn, []byte) (bool, abi.Code)) hostcall {
 
 // views returns the first two ranges of bytes among the arguments.
 func (c *call) views(mem api.Memory, what string, p []uint64) (a, b []byte, ok bool) {
-	if a, ok = c.view(mem, what, p[0], p[1]); !ok {
+	if a, ok = c.input(mem, what, p[0], p[1]); !ok {
 		return nil, nil, false
 	}
-	b, ok = c.view(mem, what, p[2], p[3])
+	b, ok = c.input(mem, what, p[2], p[3])
 	return a, b, ok
 }
 
 func hostChannel(c *call, mem api.Memory, p []uint64) int64 {
-	alias, ok := c.view(mem, "channel", p[0], p[1])
+	alias, ok := c.input(mem, "channel", p[0], p[1])
 	if !ok {
 		return badArgument
 	}
@@ -238,7 +245,7 @@ func hostRequest(c *call, mem api.Memory, p []uint64) int64 {
 }
 
 func hostTimerSet(c *call, mem api.Memory, p []uint64) int64 {
-	name, ok := c.view(mem, "timer_set", p[0], p[1])
+	name, ok := c.input(mem, "timer_set", p[0], p[1])
 	if !ok {
 		return badArgument
 	}
@@ -250,7 +257,7 @@ func hostTimerSet(c *call, mem api.Memory, p []uint64) int64 {
 	if !ok {
 		return c.invalid("timer_set: the period of %d ms is negative", int64(p[3]))
 	}
-	payload, ok := c.view(mem, "timer_set", p[4], p[5])
+	payload, ok := c.input(mem, "timer_set", p[4], p[5])
 	if !ok {
 		return badArgument
 	}
@@ -276,6 +283,7 @@ func hostTool(c *call, mem api.Memory, p []uint64) int64 {
 	if code != abi.OK {
 		return c.status(code)
 	}
+	c.bytes(len(result))
 	c.result = append(c.result[:0], result...)
 	return length(result)
 }
@@ -293,7 +301,7 @@ func hostLog(c *call, mem api.Memory, p []uint64) int64 {
 	if level < 0 || int(level) >= len(abi.LevelNames) {
 		return c.invalid("log: there is no level %d", int32(level))
 	}
-	text, ok := c.view(mem, "log", p[1], p[2])
+	text, ok := c.input(mem, "log", p[1], p[2])
 	if !ok {
 		return badArgument
 	}
@@ -309,7 +317,12 @@ func hostRandom(c *call, mem api.Memory, p []uint64) int64 {
 		return badArgument
 	}
 	if len(b) > 0 {
+		c.cost += randomUnits * int64(len(b))
 		c.turn.Random(b)
 	}
 	return 0
 }
+
+// hostFuelLeft answers the fuel that is left of the turn's, this call not
+// counted yet.
+func hostFuelLeft(c *call, _ api.Memory, _ []uint64) int64 { return c.budget.Left(int64(c.fuel.Get())) }

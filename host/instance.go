@@ -9,6 +9,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 )
 
 // Instance is one instance of a module. At most one method runs at a time.
@@ -24,22 +25,26 @@ type Instance struct {
 
 var _ abi.Instance = (*Instance)(nil)
 
-// start instantiates the module and runs its start functions, all of them under
-// one deadline.
+// start instantiates the module and runs its start functions, all of them
+// with the fuel and the deadline of one call.
 func (i *Instance) start(ctx context.Context, init abi.Turn) error {
 	c := &i.call
 	c.begin(init, phaseStart)
-	if err := c.guard.begin(ctx, c.bounds.deadline); err != nil {
+	if err := ctx.Err(); err != nil {
 		c.turn = nil
 		return interrupted("instantiate", err)
 	}
 	err := i.instantiate()
 	if err == nil {
+		c.bind(i.module, &c.bounds)
+		c.meteredCall.begin(ctx, &c.bounds)
 		err = i.initialize()
 	}
 	return i.finish(err)
 }
 
+// instantiate makes the instance. Nothing of the guest runs: its start function
+// is an export by now.
 func (i *Instance) instantiate() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -51,21 +56,28 @@ func (i *Instance) instantiate() (err error) {
 	return err
 }
 
+// initialize runs what a module runs once for every instance.
 func (i *Instance) initialize() error {
-	if i.compiled.info.Initializer {
-		i.call.phase = phaseInitialize
-		if err := i.module.ExportedFunction(abi.ExportInitialize).CallWithStack(&i.call, i.stack[:]); err != nil {
+	for _, f := range []struct {
+		there bool
+		phase phase
+		name  string
+	}{
+		{i.compiled.meta.Start, phaseStart, meter.ExportStart},
+		{i.compiled.info.Initializer, phaseInitialize, abi.ExportInitialize},
+		{i.compiled.info.HasInit, phaseInit, abi.ExportInit},
+	} {
+		if !f.there {
+			continue
+		}
+		i.call.phase = f.phase
+		i.call.depth.Set(uint64(i.call.bounds.stack))
+		if err := i.module.ExportedFunction(f.name).CallWithStack(&i.call, i.stack[:]); err != nil {
 			return err
 		}
 	}
-	if i.compiled.info.HasInit {
-		i.call.phase = phaseInit
-		if err := i.module.ExportedFunction(abi.ExportInit).CallWithStack(&i.call, i.stack[:]); err != nil {
-			return err
-		}
-		if status := int32(i.stack[0]); status < 0 {
-			return guestFailure(status)
-		}
+	if status := int32(i.stack[0]); i.compiled.info.HasInit && status < 0 {
+		return guestFailure(status)
 	}
 	i.handle = i.module.ExportedFunction(abi.ExportHandle)
 	return nil
@@ -73,15 +85,12 @@ func (i *Instance) initialize() error {
 
 // Handle implements [abi.Instance].
 func (i *Instance) Handle(ctx context.Context, t abi.Turn, kind abi.Kind, size int) error {
-	if err := i.usable(abi.ExportHandle, t); err != nil {
+	if err := i.ready(ctx, abi.ExportHandle, t); err != nil {
 		return err
 	}
 	c := &i.call
 	c.begin(t, phaseHandle)
-	if err := c.guard.begin(ctx, c.bounds.deadline); err != nil {
-		c.turn = nil // the guest has not run: the instance stays usable
-		return interrupted(abi.ExportHandle, err)
-	}
+	c.meteredCall.begin(ctx, &c.bounds)
 	i.stack[0], i.stack[1] = api.EncodeI32(int32(kind)), api.EncodeI32(int32(size))
 	err := i.handle.CallWithStack(c, i.stack[:])
 	if status := int32(i.stack[0]); err == nil && status < 0 {
@@ -92,7 +101,7 @@ func (i *Instance) Handle(ctx context.Context, t abi.Turn, kind abi.Kind, size i
 
 // Stop implements [abi.Instance].
 func (i *Instance) Stop(ctx context.Context, t abi.Turn) error {
-	if err := i.usable(abi.ExportStop, t); err != nil {
+	if err := i.ready(ctx, abi.ExportStop, t); err != nil {
 		return err
 	}
 	if !i.compiled.info.HasStop {
@@ -100,23 +109,31 @@ func (i *Instance) Stop(ctx context.Context, t abi.Turn) error {
 	}
 	c := &i.call
 	c.begin(t, phaseStop)
-	if err := c.guard.begin(ctx, c.bounds.deadline); err != nil {
-		c.turn = nil
-		return interrupted(abi.ExportStop, err)
-	}
+	c.meteredCall.begin(ctx, &c.bounds)
 	return i.finish(i.module.ExportedFunction(abi.ExportStop).CallWithStack(c, i.stack[:]))
 }
 
 // finish ends the call that is going on, and breaks the instance if it failed.
 func (i *Instance) finish(err error) error {
 	c := &i.call
-	cause := c.guard.end()
 	c.flushOutput()
-	if err != nil || cause != nil {
-		i.broken = c.outcome(err, cause)
+	if err != nil {
+		i.broken = c.outcome(err)
 	}
-	c.turn = nil
+	c.turn, c.caller = nil, nil
 	return i.broken
+}
+
+// ready says why a call cannot begin. The instance stays usable when only its
+// caller has given up already.
+func (i *Instance) ready(ctx context.Context, op string, t abi.Turn) error {
+	if err := i.usable(op, t); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return interrupted(op, err)
+	}
+	return nil
 }
 
 func (i *Instance) usable(op string, t abi.Turn) error {
@@ -135,8 +152,8 @@ func (i *Instance) usable(op string, t abi.Turn) error {
 // MemoryBytes implements [abi.Instance].
 func (i *Instance) MemoryBytes() int64 { return int64(len(i.call.memory.bytes)) }
 
-// FuelUsed implements [abi.Instance]. Fuel is not counted, so it answers -1.
-func (i *Instance) FuelUsed() int64 { return -1 }
+// FuelUsed implements [abi.Instance].
+func (i *Instance) FuelUsed() int64 { return i.call.used() }
 
 // Close implements [abi.Instance].
 func (i *Instance) Close(ctx context.Context) error {
@@ -144,12 +161,11 @@ func (i *Instance) Close(ctx context.Context) error {
 		return nil
 	}
 	i.closed = true
-	i.call.guard.close()
 	var err error
 	if i.module != nil {
 		err = i.module.Close(ctx)
 	}
 	i.module, i.handle = nil, nil
-	i.call.memory.Free()
+	i.call.memory.release()
 	return errors.Join(err, i.compiled.release(ctx))
 }

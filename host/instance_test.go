@@ -27,10 +27,11 @@ func TestOutcomes(t *testing.T) {
 }
 
 func testOutcomes(t *testing.T, m abi.Module) {
-	limits := &abi.Limits{Deadline: time.Minute, Calls: 100, Memory: 4 * abi.PageBytes}
+	limits := &abi.Limits{Deadline: time.Minute, Calls: 100, Memory: 4 * abi.PageBytes, Fuel: 1_000_000, Stack: 64 << 10}
 	// Only the guest that never ends has a short time; making an instance and
 	// everything else must never run into it, however slow the machine.
-	short := &abi.Limits{Deadline: 500 * time.Millisecond, Calls: 100, Memory: 4 * abi.PageBytes}
+	short := &abi.Limits{Deadline: 500 * time.Millisecond, Calls: 100, Memory: 4 * abi.PageBytes, Fuel: 1 << 60}
+	const outOfFuel = "creature_handle: the guest used up the limit fuel, 1000000 units; raise the limit fuel, or do less in one turn"
 	for _, c := range []struct {
 		what   string
 		kind   abi.Kind
@@ -42,10 +43,15 @@ func testOutcomes(t *testing.T, m abi.Module) {
 		{"answers well", 1, 0, limits, abi.OK, ""},
 		{"traps", 2, 0, limits, abi.Trapped, "creature_handle: the guest trapped: unreachable (in innermost < inner < creature_handle)"},
 		{"loops", 3, 0, short, abi.Deadline, "creature_handle: the guest ran longer than the limit deadline, 500ms; raise the limit deadline, or do less in one turn"},
+		{"loops beyond its fuel", 3, 0, limits, abi.OutOfFuel, outOfFuel},
+		{"calls twice for each call", 16, 60, limits, abi.OutOfFuel, outOfFuel},
+		{"fills memory again and again", 17, 60000, limits, abi.OutOfFuel, outOfFuel},
+		{"copies memory again and again", 18, 60000, limits, abi.OutOfFuel, outOfFuel},
+		{"reads fuel_left", 19, 0, limits, abi.OK, ""},
 		{"fails with words", 4, 0, limits, abi.Storage, "creature_handle: the guest answered -16 (storage): out of cheese"},
 		{"calls for ever", 5, 0, limits, abi.LimitExceeded, "creature_handle: the guest made 200 hostcalls; the limit calls is 100; raise the limit calls, or do less in one turn"},
 		{"grows to its limit", 6, 3, limits, abi.OK, ""},
-		{"recurses", 7, 0, limits, abi.Trapped, "creature_handle: the guest trapped: stack overflow"},
+		{"recurses", 7, 0, limits, abi.LimitExceeded, "creature_handle: the guest's calls nest beyond the limit stack, 65536 bytes; raise the limit stack, or recurse less deeply"},
 		{"exits", 8, 0, limits, abi.Trapped, "creature_handle: the guest exited with status 3; return from creature_handle instead of exiting"},
 		{"aborts", 9, 0, limits, abi.Trapped, "creature_handle: the guest aborted: nope (a.ts:12:5)"},
 		{"reads out of bounds", 10, 0, limits, abi.Trapped, "creature_handle: the guest trapped: out of bounds memory access (in creature_handle)"},
@@ -100,36 +106,10 @@ func TestMemoryLimit(t *testing.T) {
 			t.Errorf("after growing by %d the memory has %d bytes, want %d pages", c.grow, got, c.want)
 		}
 	}
-	if i.FuelUsed() != -1 {
-		t.Errorf("FuelUsed is %d", i.FuelUsed())
-	}
 	_, err := m.Instantiate(t.Context(), &abi.Limits{Memory: 100}, &fakeTurn{})
 	want := "instantiate: the module starts with 65536 bytes of memory; the limit memory is 100; raise the limit memory, or link the module with a smaller stack and less static data"
 	if abi.CodeOf(err) != abi.LimitExceeded || err.Error() != want {
 		t.Errorf("the error is %v", err)
-	}
-}
-
-// The allocator keeps what was there, hands out zeroes and does not reserve
-// much more than was asked for.
-func TestLinearMemory(t *testing.T) {
-	m := &linearMemory{limit: 10_000}
-	m.Allocate(0, 9_000)
-	if b := m.Reallocate(1000); len(b) != 1000 || cap(b) > 1100 {
-		t.Fatalf("1000 bytes are %d of %d", len(b), cap(b))
-	}
-	m.bytes[999] = 1
-	for size := uint64(1100); size <= 9000; size += 100 {
-		b := m.Reallocate(size)
-		if uint64(len(b)) != size || uint64(cap(b)) > size*4/3 || b[999] != 1 || slices.Max(b[1000:]) != 0 {
-			t.Fatalf("%d bytes are %d of %d", size, len(b), cap(b))
-		}
-	}
-	if b := m.Reallocate(9001); b != nil {
-		t.Error("the declared maximum is passed")
-	}
-	if m.Free(); m.bytes != nil {
-		t.Error("memory is kept after Free")
 	}
 }
 
@@ -144,14 +124,16 @@ func TestTableLimit(t *testing.T) {
 	}
 }
 
-func TestTableCeilingIsTheHosts(t *testing.T) {
-	h := newHost(t, Options{MaxTableElements: 10})
-	i := instantiate(t, compile(t, h, readModule(t, "behave")), nil)
+// The limit table holds for what tables grow to, and a refused growth answers
+// -1 to the guest.
+func TestTablesGrowToTheirLimit(t *testing.T) {
+	h := newHost(t, Options{})
+	i := instantiate(t, compile(t, h, readModule(t, "behave")), &abi.Limits{Table: 10})
 	if err := i.Handle(t.Context(), &fakeTurn{}, 12, 9); err != nil {
-		t.Errorf("growing to the ceiling: %v", err)
+		t.Errorf("growing to the limit: %v", err)
 	}
 	if err := i.Handle(t.Context(), &fakeTurn{}, 12, 1); abi.CodeOf(err) != abi.LimitExceeded {
-		t.Errorf("growing beyond the ceiling: %v", err)
+		t.Errorf("growing beyond the limit: %v", err)
 	}
 }
 
@@ -167,7 +149,7 @@ func TestStartUp(t *testing.T) {
 		{"init_traps", abi.Trapped, "_initialize: the guest trapped: unreachable (in _initialize)"},
 		{"data_outside", abi.Trapped, "start: the guest trapped: data[0]: out of bounds memory access"},
 	} {
-		limits := &abi.Limits{Deadline: time.Minute}
+		limits := &abi.Limits{Deadline: time.Minute, Fuel: 1 << 60}
 		if c.code == abi.Deadline {
 			limits.Deadline = 20 * time.Millisecond
 		}
@@ -237,7 +219,7 @@ func (c *cancellingTurn) Now() int64 { c.cancel(); return 0 }
 func TestCallerGivesUp(t *testing.T) {
 	h := newHost(t, Options{})
 	m := compile(t, h, readModule(t, "behave"))
-	limits := &abi.Limits{Deadline: time.Minute, Calls: 1 << 60}
+	limits := &abi.Limits{Deadline: time.Minute, Calls: 1 << 60, Fuel: 1 << 60}
 
 	i := instantiate(t, m, limits)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -313,7 +295,7 @@ func TestManyInstancesAtOnce(t *testing.T) {
 			}
 		})
 		wg.Go(func() {
-			i, err := behave.Instantiate(t.Context(), &abi.Limits{Deadline: time.Minute}, &fakeTurn{})
+			i, err := behave.Instantiate(t.Context(), &abi.Limits{Deadline: time.Minute, Fuel: 1 << 60}, &fakeTurn{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -327,4 +309,34 @@ func TestManyInstancesAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// Fuel is what the guest did, no more and no less, whatever else goes on: the
+// same turn costs the same with the compiler and with the interpreter.
+func TestFuelOfATurnIsTheSame(t *testing.T) {
+	used := map[abi.Kind]int64{}
+	for _, opts := range []Options{{}, {Interpreter: true}} {
+		m := compile(t, newHost(t, opts), readModule(t, "behave"))
+		for range 3 {
+			i := instantiate(t, m, &abi.Limits{Fuel: 10_000_000})
+			for _, kind := range []abi.Kind{1, 12, 19, 13, 16, 2, 1} {
+				turn := &fakeTurn{}
+				err := i.Handle(t.Context(), turn, kind, 10)
+				fuel := i.FuelUsed()
+				if known, ok := used[kind]; ok && known != fuel {
+					t.Errorf("kind %d used %d units of fuel, and %d before", kind, fuel, known)
+				}
+				if fuel <= 0 {
+					t.Errorf("kind %d used %d units of fuel", kind, fuel)
+				}
+				used[kind] = fuel
+				if err != nil {
+					i = instantiate(t, m, &abi.Limits{Fuel: 10_000_000})
+				}
+			}
+		}
+	}
+	if used[16] <= used[1] {
+		t.Errorf("a thousand calls used %d units, a single one %d", used[16], used[1])
+	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/host/internal/compilecost"
+	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 )
 
 // compiled is the code of one module, shared by every Module and Instance made
@@ -24,21 +26,25 @@ type compiled struct {
 	err   error
 	code  wazero.CompiledModule
 	info  *abi.ModuleInfo
+	meta  *meter.Meta
 	table int64 // elements of all tables at the start
 }
 
 func (c *compiled) compile(ctx context.Context, wasm []byte) error {
-	s, err := check("compile", wasm)
+	m, s, infos, err := c.host.check("compile", wasm)
 	if err != nil {
 		return err
 	}
-	code, err := c.host.compileModule(ctx, capTables(wasm, s, c.host.opts.MaxTableElements))
-	if err != nil {
-		return err
+	c.info, c.table = s.info(c.sum, int64(len(wasm))), s.tableElements()
+	if c.meta, err = meter.Instrument(m, infos); err != nil {
+		return withOp("compile", err)
 	}
-	c.code, c.table = code, s.tableElements()
-	c.info = s.info(c.sum, int64(len(wasm)))
-	return nil
+	limits := compilecost.Limits{Time: c.host.opts.CompileTime, Bytes: c.host.opts.CompileBytes}
+	if _, err := compilecost.Estimate(m, infos, limits); err != nil {
+		return withOp("compile", err)
+	}
+	c.code, err = c.host.compileCached(ctx, m.Write())
+	return err
 }
 
 // retain adds a reference. It answers false when the last one is gone.
@@ -102,8 +108,9 @@ func (m *Module) Instantiate(ctx context.Context, limits *abi.Limits, init abi.T
 		return nil, &abi.Error{Code: abi.Stopped, Op: op, Message: "the module or its host is closed"}
 	}
 	i := &Instance{compiled: m.compiled}
+	b.tableGrowth = b.table - m.compiled.table
 	i.call.bounds = b
-	i.call.memory.limit = uint64(b.memory)
+	i.call.memory.limit, i.call.memory.pool = uint64(b.memory), m.compiled.host.memories
 	if err := i.start(ctx, init); err != nil {
 		_ = i.Close(context.WithoutCancel(ctx)) // the first error is the one to tell
 		return nil, err
@@ -114,10 +121,13 @@ func (m *Module) Instantiate(ctx context.Context, limits *abi.Limits, init abi.T
 // bounds are the limits that the host itself enforces; the others are the
 // turn's.
 type bounds struct {
-	memory   int64 // bytes
-	table    int64 // elements
-	calls    int64 // per call into the guest
-	deadline time.Duration
+	memory      int64 // bytes
+	table       int64 // elements
+	tableGrowth int64 // elements that tables may grow by
+	calls       int64 // per call into the guest
+	fuel        int64 // per call into the guest
+	stack       int64 // bytes
+	deadline    time.Duration
 }
 
 func boundsOf(l *abi.Limits) bounds {
@@ -128,6 +138,8 @@ func boundsOf(l *abi.Limits) bounds {
 		memory:   orDefault(l.Memory, abi.DefaultLimits.Memory),
 		table:    orDefault(l.Table, abi.DefaultLimits.Table),
 		calls:    orDefault(l.Calls, abi.DefaultLimits.Calls),
+		fuel:     orDefault(l.Fuel, abi.DefaultLimits.Fuel),
+		stack:    orDefault(l.Stack, abi.DefaultLimits.Stack),
 		deadline: orDefault(l.Deadline, abi.DefaultLimits.Deadline),
 	}
 }

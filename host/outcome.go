@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,10 +15,8 @@ type guestFailure int32
 
 func (f guestFailure) Error() string { return fmt.Sprintf("status %d", int32(f)) }
 
-// outcome turns what ended a call into the error that callers see. cause is why
-// the guard fired, or nil; it comes first, because the guest's error is then
-// only its consequence.
-func (c *call) outcome(err, cause error) *abi.Error {
+// outcome turns what ended a call into the error that callers see.
+func (c *call) outcome(err error) *abi.Error {
 	op := c.phase.String()
 	var failure guestFailure
 	switch {
@@ -29,13 +26,6 @@ func (c *call) outcome(err, cause error) *abi.Error {
 		return &e
 	case c.fault != nil:
 		return &abi.Error{Code: abi.Internal, Op: op, Message: fmt.Sprintf("a hostcall failed: %v", c.fault)}
-	case cause == context.DeadlineExceeded:
-		e := limitError(op, "deadline", fmt.Sprintf("the guest ran longer than the limit deadline, %v", c.bounds.deadline),
-			"raise the limit deadline, or do less in one turn")
-		e.Code = abi.Deadline
-		return e
-	case cause != nil:
-		return interrupted(op, errors.Unwrap(cause))
 	case errors.As(err, &failure):
 		return c.failed(op, int32(failure))
 	default:

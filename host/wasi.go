@@ -122,6 +122,7 @@ func bindWASI(f wasiCall) api.GoModuleFunc {
 		if c.tick() {
 			result = f(c, mod.Memory(), stack)
 		}
+		c.settle()
 		stack[0] = uint64(result)
 	}
 }
@@ -160,6 +161,7 @@ func wasiRandom(c *call, mem api.Memory, p []uint64) errno {
 		return errnoFault
 	}
 	if len(b) > 0 {
+		c.cost += randomUnits * int64(len(b))
 		c.turn.Random(b)
 	}
 	return errnoSuccess

@@ -93,6 +93,7 @@ func wasiPoll(c *call, mem api.Memory, p []uint64) errno {
 	if !ok {
 		return errnoFault
 	}
+	c.bytes(16 * len(subs)) // each is looked at twice and computed with
 	wait := c.shortestWait(subs)
 	if now, _ := c.clock(clockMonotonic); wait > 0 {
 		c.wasi.monotonic = saturatingAdd(now, wait)

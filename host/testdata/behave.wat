@@ -1,6 +1,7 @@
 ;; Behaves well or badly, as the kind of the delivery says.
 (module
   (import "terrarium_v1" "now" (func $now (result i64)))
+  (import "terrarium_v1" "fuel_left" (func $fuel_left (result i64)))
   (import "terrarium_v1" "log" (func $log (param i32 i32 i32) (result i32)))
   (import "terrarium_v1" "state_get" (func $state_get (param i32 i32 i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
@@ -16,6 +17,10 @@
   (func $inner (call $innermost))
   (func $recurse (param i32) (result i32)
     (i32.add (call $recurse (i32.add (local.get 0) (i32.const 1))) (i32.const 1)))
+  (func $tree (param $n i32)
+    (if (local.get $n) (then
+      (call $tree (i32.sub (local.get $n) (i32.const 1)))
+      (call $tree (i32.sub (local.get $n) (i32.const 1))))))
   (func $spin (loop $again (br $again)))
   (func $call_for_ever (loop $again (drop (call $now)) (br $again)))
   (func $call_many (param $n i32) (result i32)
@@ -28,11 +33,14 @@
 
   ;; 1 well, 2 trap, 3 loop, 4 fails with words, 5 hostcalls for ever, 6 memory.grow by size,
   ;; 7 recursion, 8 exit, 9 abort, 10 out of bounds, 11 fails after a failed hostcall, 12 table.grow by size,
-  ;; 13 answers how many of size hostcalls were refused, 14 an unknown status, 15 divides by zero
+  ;; 13 answers how many of size hostcalls were refused, 14 an unknown status, 15 divides by zero,
+  ;; 16 a tree of calls of depth size, 17 fills size bytes for ever, 18 copies size bytes for ever,
+  ;; 19 fails unless fuel_left falls
   (func $creature_handle (export "creature_handle") (param $kind i32) (param $size i32) (result i32)
+    (block $k19 (block $k18 (block $k17 (block $k16
     (block $k15 (block $k14 (block $k13 (block $k12 (block $k11 (block $k10 (block $k9 (block $k8
     (block $k7 (block $k6 (block $k5 (block $k4 (block $k3 (block $k2 (block $k1
-      (br_table $k1 $k1 $k2 $k3 $k4 $k5 $k6 $k7 $k8 $k9 $k10 $k11 $k12 $k13 $k14 $k15 $k1 (local.get $kind)))
+      (br_table $k1 $k1 $k2 $k3 $k4 $k5 $k6 $k7 $k8 $k9 $k10 $k11 $k12 $k13 $k14 $k15 $k16 $k17 $k18 $k19 $k1 (local.get $kind)))
       (return (i32.const 0)))
       (call $inner) (return (i32.const 0)))
       (call $spin) (return (i32.const 0)))
@@ -47,4 +55,8 @@
       (return (select (i32.const -8) (i32.const 0) (i32.eq (table.grow $t (ref.null func) (local.get $size)) (i32.const -1)))))
       (return (i32.sub (i32.const -1) (call $call_many (local.get $size)))))
       (return (i32.const -1000)))
-    (i32.div_u (i32.const 1) (i32.const 0))))
+    (return (i32.div_u (i32.const 1) (i32.const 0))))
+      (call $tree (local.get $size)) (return (i32.const 0)))
+      (loop $again (memory.fill (i32.const 0) (i32.const 1) (local.get $size)) (br $again)))
+      (loop $again (memory.copy (i32.const 8) (i32.const 0) (local.get $size)) (br $again)))
+    (select (i32.const 0) (i32.const -8) (i64.gt_s (call $fuel_left) (call $fuel_left)))))

@@ -1,0 +1,298 @@
+package host
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/tetratelabs/wazero"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// codeCache is the directory that keeps compiled code between processes. wazero
+// maps what it finds there as executable and checks little of it, so this is
+// where it is decided what wazero finds:
+//
+//   - The directory, its key and all entries belong to the user who runs the
+//     process and can be reached by nobody else; no link leads elsewhere.
+//   - Every entry has a tag, an HMAC over its name and its bytes with a key
+//     that only the user can read. Whatever has no tag or another one, because
+//     it was torn, altered, or brought here from elsewhere, is removed before
+//     wazero opens the directory.
+//
+// Who can write to the directory as the same user can also trace the process;
+// against that no file helps.
+//
+// Processes share the directory: a lock is held while entries are checked and
+// tagged, and wazero puts entries in place by renaming them. All methods may be
+// called from any goroutine.
+type codeCache struct {
+	dir    string // absolute, below the directory that was named
+	key    []byte
+	lock   *flock.Flock
+	wazero wazero.CompilationCache
+
+	mu       sync.Mutex
+	known    map[string]bool // entries that have a tag, or are not for this process to tag
+	refusals []error
+}
+
+const (
+	cacheDir  = "compiled" // below the directory that was named
+	cacheKey  = "key"
+	cacheLock = "lock"
+	cacheTags = "tags"
+
+	// cacheBytes is how much compiled code is kept. The least recently written
+	// goes first. All of it is read when the cache is opened, at some gigabyte
+	// a second.
+	cacheBytes = 512 << 20
+
+	// staleWrite is the age of an unfinished entry that no process is going to
+	// finish any more.
+	staleWrite = time.Hour
+
+	// lockRetry is how often a lock that another process holds is tried again.
+	lockRetry = 10 * time.Millisecond
+)
+
+// openCodeCache checks the cache below dir, makes it if there is none, and
+// opens it for wazero. It fails when the directory cannot be kept private; an
+// entry that is refused is only removed, and told by refused. It waits for
+// other processes that check the same directory, or until ctx is done.
+func openCodeCache(ctx context.Context, dir string) (*codeCache, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, cacheUnusable(dir, err)
+	}
+	c := &codeCache{dir: filepath.Join(abs, cacheDir), known: map[string]bool{}}
+	if err := c.makePrivate(); err != nil {
+		return nil, err
+	}
+	c.lock = flock.New(filepath.Join(c.dir, cacheLock), flock.SetPermissions(0o600))
+	err = c.locked(ctx, func() error {
+		if err := c.loadKey(); err != nil {
+			return err
+		}
+		if err := c.verify(); err != nil {
+			return err
+		}
+		c.wazero, err = wazero.NewCompilationCacheWithDir(c.dir)
+		return err
+	})
+	if err != nil {
+		return nil, cacheUnusable(c.dir, err)
+	}
+	return c, nil
+}
+
+// seal tags the entries that were added since. It is called after a compilation
+// that may have added one; an entry that is not sealed is removed when the cache
+// is opened the next time.
+func (c *codeCache) seal(ctx context.Context) error {
+	err := c.locked(ctx, func() error {
+		entries, err := c.entries()
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if c.known[e.name] {
+				continue
+			}
+			if err := c.tag(e); err != nil {
+				return err
+			}
+			c.known[e.name] = true
+		}
+		return c.evict(entries)
+	})
+	if err != nil {
+		return cacheUnusable(c.dir, err)
+	}
+	return nil
+}
+
+// recheck checks all entries again and removes what does not verify. It is for
+// a compilation that failed by an entry which was damaged after the cache was
+// opened: what is left is sound, and the next attempt compiles anew.
+func (c *codeCache) recheck(ctx context.Context) error {
+	if err := c.locked(ctx, c.verify); err != nil {
+		return cacheUnusable(c.dir, err)
+	}
+	return nil
+}
+
+// refused returns an error for each entry that was removed so far because it
+// did not verify, and forgets them.
+func (c *codeCache) refused() []error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.refusals
+	c.refusals = nil
+	return r
+}
+
+// close ends the use of the directory. No runtime may use it any more.
+func (c *codeCache) close(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return errors.Join(c.wazero.Close(ctx), c.lock.Close())
+}
+
+// locked runs f while no other process, and no other user of this value, looks
+// at the entries.
+func (c *codeCache) locked(ctx context.Context, f func() error) (err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := c.lock.TryLockContext(ctx, lockRetry); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.lock.Unlock()) }()
+	return f()
+}
+
+// makePrivate makes the directory, or finds that it is fit to hold executable
+// code.
+func (c *codeCache) makePrivate() error {
+	if err := os.MkdirAll(filepath.Dir(c.dir), 0o700); err != nil {
+		return cacheUnusable(c.dir, err)
+	}
+	if err := checkAncestors(filepath.Dir(c.dir)); err != nil {
+		return err
+	}
+	for _, dir := range []string{c.dir, filepath.Join(c.dir, cacheTags)} {
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return cacheUnusable(dir, err)
+		}
+		info, err := os.Lstat(dir)
+		if err != nil {
+			return cacheUnusable(dir, err)
+		}
+		if why := unfit(info, fs.ModeDir); why != "" {
+			return cacheExposed(dir, why, "remove it, or name another directory for the cache")
+		}
+	}
+	return nil
+}
+
+// checkAncestors finds directories in which somebody else could put another
+// cache in the place of ours.
+func checkAncestors(dir string) error {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return cacheUnusable(dir, err)
+	}
+	for {
+		info, err := os.Lstat(dir)
+		if err != nil {
+			return cacheUnusable(dir, err)
+		}
+		if why := replaceable(info); why != "" {
+			return cacheExposed(dir, why, "name a directory for the cache that only you can write to, as are all above it")
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return nil
+		}
+		dir = parent
+	}
+}
+
+// loadKey reads the key, or makes one. Without the old key no entry verifies.
+func (c *codeCache) loadKey() error {
+	path := filepath.Join(c.dir, cacheKey)
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return c.makeKey(path)
+	case err != nil:
+		return err
+	}
+	if why := unfit(info, 0); why != "" {
+		return cacheExposed(path, why, "remove the directory of the cache; it is made anew")
+	}
+	if c.key, err = os.ReadFile(path); err != nil {
+		return err
+	}
+	if len(c.key) != sha256.Size {
+		return c.makeKey(path)
+	}
+	return nil
+}
+
+func (c *codeCache) makeKey(path string) error {
+	c.key = make([]byte, sha256.Size)
+	rand.Read(c.key) // never fails
+	return replaceFile(path, c.key)
+}
+
+// mac is the tag of an entry as its file is now.
+func (c *codeCache) mac(name string) ([]byte, error) {
+	f, err := os.Open(filepath.Join(c.dir, name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	h := hmac.New(sha256.New, c.key)
+	fmt.Fprintf(h, "%d %s\n", len(name), name)
+	if _, err := io.Copy(h, f); err != nil {
+		return nil, err
+	}
+	return h.Sum(nil), nil
+}
+
+func (c *codeCache) tagPath(name string) string {
+	return filepath.Join(c.dir, cacheTags, strings.ReplaceAll(name, string(filepath.Separator), "+"))
+}
+
+// replaceFile writes a file that nobody else can read, so that it is there as a
+// whole or not at all.
+func replaceFile(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// cacheFault reports whether a compilation failed by the cache and not by the
+// module: a damaged entry, or a disk that is full.
+func cacheFault(err error) bool {
+	var path *fs.PathError
+	var link *os.LinkError
+	return errors.As(err, &path) || errors.As(err, &link) || strings.HasPrefix(err.Error(), "compilationcache: ") // wazero's wording
+}
+
+func cacheUnusable(path string, err error) *abi.Error {
+	var known *abi.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	return &abi.Error{Code: abi.Unavailable, Op: "open compilation cache", Message: "the compilation cache cannot be used",
+		Remedy: "name a directory that can be written, or none", IDs: map[string]string{"path": path}, Err: err}
+}
+
+func cacheExposed(path, why, remedy string) *abi.Error {
+	return &abi.Error{Code: abi.Denied, Op: "open compilation cache",
+		Message: fmt.Sprintf("%s %s, and it would hold executable code", path, why),
+		Remedy:  remedy, IDs: map[string]string{"path": path}}
+}

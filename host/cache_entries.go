@@ -1,0 +1,196 @@
+package host
+
+import (
+	"crypto/hmac"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// wazero keeps its entries in a directory for each of its versions and
+// platforms, with this prefix.
+const entryDirs = "wazero-"
+
+// An entry is one file of compiled code.
+type entry struct {
+	name string // below the directory of the cache
+	info fs.FileInfo
+}
+
+// verify removes every entry that does not have the right tag, and every tag
+// without an entry.
+func (c *codeCache) verify() error {
+	if err := c.refuseStrangers(); err != nil {
+		return err
+	}
+	entries, err := c.entries()
+	if err != nil {
+		return err
+	}
+	clear(c.known)
+	for _, e := range entries {
+		if why := c.check(e); why != "" {
+			if err := c.refuse(e.name, why); err != nil {
+				return err
+			}
+			continue
+		}
+		c.known[e.name] = true
+	}
+	if err := c.dropTags(); err != nil {
+		return err
+	}
+	return c.evict(slices.DeleteFunc(entries, func(e entry) bool { return !c.known[e.name] }))
+}
+
+// check answers why an entry must not be executed, or nothing.
+func (c *codeCache) check(e entry) string {
+	if why := unfit(e.info, 0); why != "" {
+		return why
+	}
+	tag, err := os.ReadFile(c.tagPath(e.name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "has no tag"
+	} else if err != nil {
+		return "has a tag that cannot be read: " + err.Error()
+	}
+	mac, err := c.mac(e.name)
+	if err != nil {
+		return "cannot be read: " + err.Error()
+	}
+	if !hmac.Equal(tag, mac) {
+		return "is not what was written there"
+	}
+	return ""
+}
+
+// tag makes an entry one that verifies. It was written by wazero just now, in a
+// directory that only the user can write to.
+func (c *codeCache) tag(e entry) error {
+	if unfit(e.info, 0) != "" {
+		return nil // the next check removes and tells it
+	}
+	mac, err := c.mac(e.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // another process removed it
+	} else if err != nil {
+		return err
+	}
+	return replaceFile(c.tagPath(e.name), mac)
+}
+
+// refuse removes an entry and keeps an error that tells it.
+func (c *codeCache) refuse(name, why string) error {
+	path := filepath.Join(c.dir, name)
+	if err := os.RemoveAll(path); err != nil {
+		return err
+	}
+	c.refusals = append(c.refusals, &abi.Error{Code: abi.Denied, Op: "open compilation cache",
+		Message: fmt.Sprintf("%s %s; it was removed and will be compiled again", path, why),
+		Remedy:  "find out who wrote to the cache, if this comes again", IDs: map[string]string{"path": path}})
+	return nil
+}
+
+// refuseStrangers removes directories of entries, and anything else at their
+// place, that wazero would follow elsewhere or that others can reach.
+func (c *codeCache) refuseStrangers() error {
+	dirs, err := os.ReadDir(c.dir)
+	if err != nil {
+		return err
+	}
+	for _, d := range dirs {
+		if !strings.HasPrefix(d.Name(), entryDirs) {
+			continue
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if why := unfit(info, fs.ModeDir); why != "" {
+			if err := c.refuse(d.Name(), why); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// entries lists what wazero has written, without what it is still writing.
+func (c *codeCache) entries() ([]entry, error) {
+	dirs, err := filepath.Glob(filepath.Join(c.dir, entryDirs+"*"))
+	if err != nil {
+		return nil, err
+	}
+	var all []entry
+	for _, dir := range dirs {
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			info, err := f.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // wazero has renamed it meanwhile
+			} else if err != nil {
+				return nil, err
+			}
+			if strings.HasSuffix(f.Name(), ".tmp") {
+				if time.Since(info.ModTime()) > staleWrite {
+					_ = os.Remove(filepath.Join(dir, f.Name())) // it is tried again at the next start
+				}
+				continue
+			}
+			all = append(all, entry{filepath.Join(filepath.Base(dir), f.Name()), info})
+		}
+	}
+	return all, nil
+}
+
+// dropTags removes the tags of entries that are gone.
+func (c *codeCache) dropTags() error {
+	have := map[string]bool{}
+	for name := range c.known {
+		have[c.tagPath(name)] = true
+	}
+	tags, err := filepath.Glob(filepath.Join(c.dir, cacheTags, "*"))
+	if err != nil {
+		return err
+	}
+	for _, t := range tags {
+		if !have[t] {
+			if err := os.RemoveAll(t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// evict removes the oldest entries while there are more than cacheBytes.
+func (c *codeCache) evict(entries []entry) error {
+	var total int64
+	for _, e := range entries {
+		total += e.info.Size()
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return a.info.ModTime().Compare(b.info.ModTime()) })
+	for _, e := range entries {
+		if total <= cacheBytes {
+			return nil
+		}
+		for _, path := range []string{filepath.Join(c.dir, e.name), c.tagPath(e.name)} {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		delete(c.known, e.name)
+		total -= e.info.Size()
+	}
+	return nil
+}

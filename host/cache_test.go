@@ -1,0 +1,367 @@
+//go:build unix
+
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// openCache opens a cache below dir and closes it with the test.
+func openCache(t *testing.T, dir string) *codeCache {
+	t.Helper()
+	c, err := openCodeCache(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// compileWith compiles a module with a cache and seals the entry.
+func compileWith(t *testing.T, c *codeCache, wasm []byte) {
+	t.Helper()
+	r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCompilationCache(c.wazero))
+	if _, err := r.CompileModule(t.Context(), wasm); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// filled is a directory with a cache of one entry, and the path of the entry.
+func filled(t *testing.T) (dir, path string) {
+	t.Helper()
+	dir = t.TempDir()
+	c := openCache(t, dir)
+	compileWith(t, c, readModule(t, "echo"))
+	entries, err := c.entries()
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("there are %d entries: %v", len(entries), err)
+	}
+	return dir, filepath.Join(c.dir, entries[0].name)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func TestCacheKeepsEntries(t *testing.T) {
+	dir, path := filled(t)
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := openCache(t, dir)
+	if r := c.refused(); len(r) != 0 {
+		t.Fatalf("a sound entry is refused: %v", r)
+	}
+	compileWith(t, c, readModule(t, "echo"))
+	after, err := os.Stat(path)
+	if err != nil || !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime()) {
+		t.Errorf("the entry was compiled again: %v", err)
+	}
+	compileWith(t, c, readModule(t, "script"))
+	if entries, _ := openCache(t, dir).entries(); len(entries) != 2 {
+		t.Errorf("there are %d entries of two modules", len(entries))
+	}
+}
+
+// Whatever was done to an entry or beside it, it is gone before wazero could
+// load it, and the error says which and why.
+func TestCacheRefusesEntries(t *testing.T) {
+	edit := func(f func([]byte) []byte) func(t *testing.T, path string) {
+		return func(t *testing.T, path string) {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, f(b), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	must := func(t *testing.T, errs ...error) {
+		t.Helper()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root := func(path string) string { return filepath.Dir(filepath.Dir(path)) }
+	for _, c := range []struct {
+		name, why string
+		spoil     func(t *testing.T, path string)
+	}{
+		{"a changed byte", "is not what was written there", edit(func(b []byte) []byte { b[len(b)/2] ^= 1; return b })},
+		{"a byte more", "is not what was written there", edit(func(b []byte) []byte { return append(b, 0) })},
+		{"cut off", "is not what was written there", edit(func(b []byte) []byte { return b[:len(b)/2] })},
+		{"empty", "is not what was written there", edit(func([]byte) []byte { return nil })},
+		{"another version", "is not what was written there", edit(func(b []byte) []byte {
+			i := bytes.IndexByte(b, 'O') + 2 // behind the magic and the length of the version
+			b[i] ^= 3
+			return b
+		})},
+		{"under another name", "has no tag", func(t *testing.T, path string) {
+			must(t, os.Rename(path, filepath.Join(filepath.Dir(path), strings.Repeat("0", 64))))
+		}},
+		{"in the directory of another version", "has no tag", func(t *testing.T, path string) {
+			other := filepath.Join(root(path), "wazero-v0.0.0-amd64-linux")
+			must(t, os.Mkdir(other, 0o700), os.Rename(path, filepath.Join(other, filepath.Base(path))))
+		}},
+		{"without a tag", "has no tag", func(t *testing.T, path string) {
+			must(t, os.RemoveAll(filepath.Join(root(path), cacheTags)))
+		}},
+		{"with another key", "is not what was written there", func(t *testing.T, path string) {
+			must(t, os.Remove(filepath.Join(root(path), cacheKey)))
+		}},
+		{"with a torn key", "is not what was written there", func(t *testing.T, path string) {
+			must(t, os.Truncate(filepath.Join(root(path), cacheKey), 7))
+		}},
+		{"readable by others", "can be reached by other users (mode 0644)", func(t *testing.T, path string) { must(t, os.Chmod(path, 0o644)) }},
+		{"writable by others", "can be reached by other users (mode 0606)", func(t *testing.T, path string) { must(t, os.Chmod(path, 0o606)) }},
+		{"a symbolic link", "is a symbolic link", func(t *testing.T, path string) {
+			elsewhere := filepath.Join(t.TempDir(), "code")
+			must(t, os.Rename(path, elsewhere), os.Symlink(elsewhere, path))
+		}},
+		{"a second name", "has another name elsewhere", func(t *testing.T, path string) {
+			must(t, os.Link(path, filepath.Join(t.TempDir(), "code")))
+		}},
+		{"a directory", "is a directory", func(t *testing.T, path string) {
+			must(t, os.Remove(path), os.MkdirAll(filepath.Join(path, "deep"), 0o700))
+		}},
+		{"behind a linked directory", "is a symbolic link", func(t *testing.T, path string) {
+			elsewhere := filepath.Join(t.TempDir(), "wazero")
+			must(t, os.Rename(filepath.Dir(path), elsewhere), os.Symlink(elsewhere, filepath.Dir(path)))
+		}},
+		{"in an open directory", "can be reached by other users (mode 0755)", func(t *testing.T, path string) {
+			must(t, os.Chmod(filepath.Dir(path), 0o755))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, path := filled(t)
+			c.spoil(t, path)
+			cache := openCache(t, dir)
+			refused := cache.refused()
+			if len(refused) != 1 || abi.CodeOf(refused[0]) != abi.Denied || !strings.Contains(refused[0].Error(), c.why) {
+				t.Fatalf("refused is %v, want one that %s", refused, c.why)
+			}
+			if entries, err := cache.entries(); err != nil || len(entries) != 0 || exists(path) {
+				t.Errorf("%d entries are left: %v", len(entries), err)
+			}
+			compileWith(t, cache, readModule(t, "echo"))
+			if again := openCache(t, dir); !exists(path) || len(again.refused()) != 0 {
+				t.Error("the entry that was compiled again does not verify")
+			}
+		})
+	}
+}
+
+// A directory that others can reach or replace is not used at all, and the
+// error says what to do.
+func TestCacheRefusesDirectories(t *testing.T) {
+	for _, c := range []struct {
+		name, why string
+		code      abi.Code
+		spoil     func(dir string) error
+	}{
+		{"open", "can be reached by other users (mode 0750)", abi.Denied, func(dir string) error {
+			return os.Chmod(filepath.Join(dir, cacheDir), 0o750)
+		}},
+		{"open above", "can be written by other users (mode 0777)", abi.Denied, func(dir string) error { return os.Chmod(dir, 0o777) }},
+		{"a link", "is a symbolic link", abi.Denied, func(dir string) error {
+			moved := filepath.Join(dir, "moved")
+			return errors.Join(os.Rename(filepath.Join(dir, cacheDir), moved), os.Symlink(moved, filepath.Join(dir, cacheDir)))
+		}},
+		{"a file", "is a file", abi.Denied, func(dir string) error {
+			path := filepath.Join(dir, cacheDir)
+			return errors.Join(os.RemoveAll(path), os.WriteFile(path, nil, 0o600))
+		}},
+		{"open tags", "can be reached by other users", abi.Denied, func(dir string) error {
+			return os.Chmod(filepath.Join(dir, cacheDir, cacheTags), 0o701)
+		}},
+		{"open key", "can be reached by other users (mode 0640)", abi.Denied, func(dir string) error {
+			return os.Chmod(filepath.Join(dir, cacheDir, cacheKey), 0o640)
+		}},
+		{"another's", "belongs to another user", abi.Denied, func(dir string) error {
+			return os.Chown(filepath.Join(dir, cacheDir), 12345, -1)
+		}},
+		{"another's key", "belongs to another user", abi.Denied, func(dir string) error {
+			return os.Chown(filepath.Join(dir, cacheDir, cacheKey), 12345, -1)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, _ := filled(t)
+			if err := c.spoil(dir); errors.Is(err, os.ErrPermission) {
+				t.Skip("only root can give a file to another user")
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			_, err := openCodeCache(t.Context(), dir)
+			var e *abi.Error
+			if !errors.As(err, &e) || e.Code != c.code || !strings.Contains(e.Message, c.why) || e.Remedy == "" || e.IDs["path"] == "" {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openCodeCache(t.Context(), file); abi.CodeOf(err) != abi.Unavailable {
+		t.Errorf("a file in the place of the directory answers %v", err)
+	}
+}
+
+// An entry that is damaged while the cache is open fails the compilation; after
+// a second check the next one succeeds.
+func TestCacheRecheck(t *testing.T) {
+	dir, path := filled(t)
+	c := openCache(t, dir)
+	if err := os.Truncate(path, 100); err != nil {
+		t.Fatal(err)
+	}
+	r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCompilationCache(c.wazero))
+	_, err := r.CompileModule(t.Context(), readModule(t, "echo"))
+	if err == nil || !cacheFault(err) {
+		t.Fatalf("a damaged entry answers %v", err)
+	}
+	if err := c.recheck(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.refused(); len(got) != 1 || len(c.refused()) != 0 {
+		t.Errorf("refused is %v", got)
+	}
+	if _, err := r.CompileModule(t.Context(), readModule(t, "echo")); err != nil {
+		t.Errorf("the second attempt answers %v", err)
+	}
+	_, err = r.CompileModule(t.Context(), []byte("no module"))
+	if err == nil || cacheFault(err) {
+		t.Errorf("a bad module is told as a fault of the cache: %v", err)
+	}
+	if err := r.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Entries that a crash left unfinished go when they are old, for a young one
+// may be another process's that is at work.
+func TestCacheUnfinishedEntries(t *testing.T) {
+	dir, path := filled(t)
+	old, young := path+".1.tmp", path+".2.tmp"
+	for _, p := range []string{old, young} {
+		if err := os.WriteFile(p, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	past := time.Now().Add(-2 * staleWrite)
+	if err := os.Chtimes(old, past, past); err != nil {
+		t.Fatal(err)
+	}
+	c := openCache(t, dir)
+	if exists(old) || !exists(young) || !exists(path) || len(c.refused()) != 0 {
+		t.Errorf("old %v, young %v, finished %v", exists(old), exists(young), exists(path))
+	}
+}
+
+// The oldest entries go when there is too much.
+func TestCacheEvicts(t *testing.T) {
+	dir, path := filled(t)
+	c := openCache(t, dir)
+	compileWith(t, c, readModule(t, "script"))
+	name, err := filepath.Rel(c.dir, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	past := time.Now().Add(-time.Minute)
+	if err := errors.Join(os.Truncate(path, cacheBytes), os.Chtimes(path, past, past)); err != nil { // a hole, but it counts
+		t.Fatal(err)
+	}
+	if err := c.seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := c.entries()
+	if err != nil || len(entries) != 1 || exists(path) || exists(c.tagPath(name)) {
+		t.Errorf("%d entries are left, the old one %v: %v", len(entries), exists(path), err)
+	}
+}
+
+// Many open, fill and check one directory at once, each with its own handles as
+// processes have. Nobody fails, and what is left verifies.
+func TestCacheShared(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{"echo", "script", "behave", "tables"}
+	var wg sync.WaitGroup
+	for n := range 8 {
+		wg.Go(func() {
+			c, err := openCodeCache(t.Context(), dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer func() {
+				if err := c.close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}()
+			r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCompilationCache(c.wazero))
+			for i := range names {
+				if _, err := r.CompileModule(t.Context(), readModule(t, names[(i+n)%len(names)])); err != nil {
+					t.Error(err)
+				}
+				if err := c.seal(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := r.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	c := openCache(t, dir)
+	if entries, err := c.entries(); err != nil || len(entries) > len(names) {
+		t.Errorf("%d entries of %d modules: %v", len(entries), len(names), err)
+	}
+	compileWith(t, c, readModule(t, "echo"))
+	if again := openCache(t, dir); len(again.refused()) != 0 {
+		t.Errorf("refused: %v", again.refused())
+	}
+}
+
+// Whoever holds the lock too long costs patience and not the process.
+func TestCacheLockIsHeld(t *testing.T) {
+	dir, _ := filled(t)
+	holder := openCache(t, dir)
+	if _, err := holder.lock.TryLock(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*lockRetry)
+	defer cancel()
+	if _, err := openCodeCache(ctx, dir); abi.CodeOf(err) != abi.Unavailable || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the error is %v", err)
+	}
+	if err := holder.lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	openCache(t, dir)
+}

@@ -1,0 +1,56 @@
+//go:build unix
+
+package host
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// unfit answers why something must not hold or be executable code, or nothing:
+// it has to be of the type kind, as a directory or, with 0, a regular file; it
+// has to be the user's own, and nobody else may read or write it.
+func unfit(info fs.FileInfo, kind fs.FileMode) string {
+	if info.Mode().Type() != kind {
+		return "is a " + describe(info.Mode())
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return fmt.Sprintf("can be reached by other users (mode %04o)", info.Mode().Perm())
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(st.Uid) != os.Geteuid() {
+		return "belongs to another user"
+	}
+	if kind == 0 && st.Nlink != 1 {
+		return "has another name elsewhere"
+	}
+	return ""
+}
+
+// replaceable answers why somebody else could replace what a directory holds,
+// or nothing.
+func replaceable(info fs.FileInfo) string {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || (st.Uid != 0 && int(st.Uid) != os.Geteuid()) {
+		return "belongs to another user"
+	}
+	if info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		return fmt.Sprintf("can be written by other users (mode %04o)", info.Mode().Perm())
+	}
+	return ""
+}
+
+func describe(mode fs.FileMode) string {
+	switch mode.Type() {
+	case fs.ModeSymlink:
+		return "symbolic link"
+	case fs.ModeDir:
+		return "directory"
+	case 0:
+		return "file"
+	default:
+		return "special file"
+	}
+}

@@ -1,0 +1,157 @@
+//go:build linux && (amd64 || arm64)
+
+package host
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// memoryImage is the contents that memories begin with: what a module's data
+// segments and its initializer leave behind, the same for all of its instances.
+// It is a sealed file in memory that is mapped copy-on-write, so an instance
+// costs only the pages that it writes. All methods may be called from any
+// goroutine.
+type memoryImage struct {
+	length uint64
+	slabs  *slabs // where idle regions go in the end
+
+	mu   sync.Mutex
+	file int      // -1 when it is closed, for its number may then be another file's
+	idle []region // regions that show the image unchanged
+}
+
+// maxIdle is how many regions an image keeps mapped for the next instances.
+// They hold addresses and no pages.
+const maxIdle = 16
+
+// newMemoryImage keeps a copy of memory, whose length is a multiple of the size
+// of a Wasm page. Regions that show it come from pool.
+func newMemoryImage(pool *memoryPool, memory []byte) (*memoryImage, error) {
+	file, err := unix.MemfdCreate("terrarium-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, imageError(err)
+	}
+	if err := fillImage(file, memory); err != nil {
+		_ = unix.Close(file)
+		return nil, imageError(err)
+	}
+	return &memoryImage{file: file, length: uint64(len(memory)), slabs: &pool.slabs}, nil
+}
+
+// fillImage leaves holes for what is zero: they cost nothing. The seals make it
+// certain that no instance ever sees another image than the first did.
+func fillImage(file int, memory []byte) error {
+	if err := unix.Ftruncate(file, int64(len(memory))); err != nil {
+		return err
+	}
+	var zero [4 << 10]byte
+	for at := 0; at < len(memory); {
+		chunk := memory[at:min(at+len(zero), len(memory))]
+		n := len(chunk)
+		if !bytes.Equal(chunk, zero[:n]) {
+			var err error
+			if n, err = unix.Pwrite(file, chunk, int64(at)); err != nil {
+				return err
+			}
+		}
+		at += n
+	}
+	_, err := unix.FcntlInt(uintptr(file), unix.F_ADD_SEALS,
+		unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
+	return err
+}
+
+func imageError(err error) *abi.Error {
+	return &abi.Error{Code: abi.Unavailable, Op: "keep memory image", Message: "the system provides no file in memory", Err: err}
+}
+
+// size is the length of the image in bytes.
+func (m *memoryImage) size() uint64 { return m.length }
+
+// copyTo is for memories that cannot be mapped. It leaves memory as it is, and
+// answers false, when the image cannot be read.
+func (m *memoryImage) copyTo(memory []byte) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for at := 0; at < int(m.length); {
+		n, err := unix.Pread(m.file, memory[at:m.length], int64(at))
+		if err != nil || n == 0 {
+			return false
+		}
+		at += n
+	}
+	return true
+}
+
+// mapOver shows the image at the beginning of base.
+func (m *memoryImage) mapOver(base []byte) bool {
+	if m.length == 0 {
+		return true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, err := unix.MmapPtr(m.file, 0, unsafe.Pointer(unsafe.SliceData(base)), uintptr(m.length),
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE)
+	return err == nil
+}
+
+// unmapImage puts zeroes where the first length bytes of an image were.
+func unmapImage(base []byte, length uint64) bool {
+	if length == 0 {
+		return true
+	}
+	_, err := mapAnonymous(base, uintptr(length))
+	return err == nil
+}
+
+// takeIdle returns a region of the class that shows the image, if one is at
+// hand.
+func (m *memoryImage) takeIdle(class int) (region, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := len(m.idle) - 1; i >= 0; i-- {
+		if r := m.idle[i]; r.slab.class == class {
+			m.idle = slices.Delete(m.idle, i, i+1)
+			return r, true
+		}
+	}
+	return region{}, false
+}
+
+// keepIdle keeps a region that shows the image unchanged. It answers false when
+// there are enough, or when nobody will ask for one.
+func (m *memoryImage) keepIdle(r region) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.file < 0 || len(m.idle) == maxIdle {
+		return false
+	}
+	m.idle = append(m.idle, r)
+	return true
+}
+
+// close gives back the file and the idle regions. Memories that show the image
+// go on showing it. Calling it twice is harmless.
+func (m *memoryImage) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.file < 0 {
+		return
+	}
+	_ = unix.Close(m.file)
+	m.file = -1
+	for _, r := range m.idle {
+		if unmapImage(r.base, m.length) {
+			r.image = nil
+			m.slabs.putBack(r)
+		}
+	}
+	m.idle = nil
+}

@@ -1,0 +1,246 @@
+package host
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// newMemory is a memory in the state in which wazero has asked for min bytes.
+func newMemory(t testing.TB, m linearMemory, min, max uint64) *linearMemory {
+	t.Helper()
+	if b := m.Allocate(min, max).Reallocate(min); b == nil {
+		t.Fatalf("%d bytes are refused", min)
+	}
+	return &m
+}
+
+// In the Go heap memory keeps what was there, is zero beyond, and never gets
+// more than twice what was asked for.
+func TestHeapMemory(t *testing.T) {
+	m := newMemory(t, linearMemory{limit: 10_000}, 1000, 9_000)
+	if len(m.bytes) != 1000 || cap(m.bytes) > 1100 {
+		t.Fatalf("1000 bytes are %d of %d", len(m.bytes), cap(m.bytes))
+	}
+	m.bytes[999] = 1
+	for size := uint64(1100); size <= 9000; size += 100 {
+		b := m.Reallocate(size)
+		if uint64(len(b)) != size || uint64(cap(b)) > min(2*size, 9100) || b[999] != 1 || slices.Max(b[1000:]) != 0 {
+			t.Fatalf("%d bytes are %d of %d", size, len(b), cap(b))
+		}
+	}
+	if b := m.Reallocate(9001); b != nil {
+		t.Error("the declared maximum is passed")
+	}
+	if m.release(); m.bytes != nil {
+		t.Error("memory is kept after its release")
+	}
+}
+
+func TestMemoryOfNoPages(t *testing.T) {
+	m := newMemory(t, linearMemory{limit: abi.PageBytes, pool: newMemoryPool()}, 0, abi.PageBytes)
+	defer m.release()
+	if len(m.bytes) != 0 {
+		t.Fatalf("no page has %d bytes", len(m.bytes))
+	}
+	if b := m.Reallocate(abi.PageBytes); len(b) != abi.PageBytes || b[abi.PageBytes-1] != 0 {
+		t.Errorf("a page has %d bytes", len(b))
+	}
+}
+
+// wazero frees the memory of every instance when a runtime closes. A guest that
+// has not returned by then still needs it.
+func TestFreeLeavesMemory(t *testing.T) {
+	pool := newMemoryPool()
+	m := newMemory(t, linearMemory{limit: 1 << 20, pool: pool}, abi.PageBytes, 1<<20)
+	view := m.bytes
+	view[1] = 7
+	m.Free()
+	pool.close()
+	if view[1] != 7 {
+		t.Error("Free took the memory away")
+	}
+	m.release()
+	m.release()
+	if pool.bytes() != 0 {
+		t.Errorf("after the release %d bytes are counted", pool.bytes())
+	}
+}
+
+// Random creatures come, write, grow and go, against a model of plain slices.
+// What a new one sees is zero or its image, whoever had the region before.
+func TestMemoryModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pool := newMemoryPool()
+		defer pool.close()
+		images, contents := modelImages(t, pool)
+		defer func() {
+			for _, i := range images[1:] {
+				i.close()
+			}
+		}()
+		type creature struct {
+			memory *linearMemory
+			model  []byte
+		}
+		var live []creature
+		draw := func(what string, low, high int) int { return rapid.IntRange(low, high).Draw(t, what) }
+		pick := func() int { return draw("creature", 0, len(live)-1) }
+		spawn := func(t *rapid.T) {
+			kind := draw("image", 0, len(images)-1)
+			limit, pages := draw("limit", 4, 40), draw("pages", 0, 4)
+			c := creature{memory: &linearMemory{limit: uint64(limit) * abi.PageBytes, pool: pool, image: images[kind]}}
+			c.memory.Allocate(0, 1<<32).Reallocate(uint64(pages) * abi.PageBytes)
+			c.model = make([]byte, max(pages*abi.PageBytes, len(contents[kind])))
+			copy(c.model, contents[kind])
+			live = append(live, c)
+		}
+		with := func(f func(t *rapid.T, n int)) func(*rapid.T) {
+			return func(t *rapid.T) {
+				if len(live) == 0 {
+					t.Skip("nobody lives")
+				}
+				f(t, pick())
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"spawn": spawn,
+			"write": with(func(t *rapid.T, n int) {
+				if c := live[n]; len(c.model) > 0 {
+					at := draw("at", 0, len(c.model)-1)
+					c.memory.bytes[at], c.model[at] = byte(at)|1, byte(at)|1
+				}
+			}),
+			"grow": with(func(t *rapid.T, n int) {
+				c := &live[n]
+				size := len(c.model) + draw("by", 0, 20)*abi.PageBytes
+				got := c.memory.Reallocate(uint64(size))
+				if uint64(size) > c.memory.limit {
+					if got != nil {
+						t.Fatalf("%d bytes are given, the limit is %d", size, c.memory.limit)
+					}
+					return
+				}
+				if len(got) != size || (cap(got) != size && c.memory.region.mapped()) {
+					t.Fatalf("%d bytes are %d of %d", size, len(got), cap(got))
+				}
+				c.model = append(c.model, make([]byte, size-len(c.model))...)
+			}),
+			"release": with(func(t *rapid.T, n int) {
+				live[n].memory.release()
+				live = slices.Delete(live, n, n+1)
+			}),
+			"": func(t *rapid.T) {
+				var sum int64
+				for n, c := range live {
+					if !bytes.Equal(c.memory.bytes, c.model) {
+						t.Fatalf("memory %d differs from its model", n)
+					}
+					sum += int64(len(c.model))
+				}
+				if pool.bytes() != sum {
+					t.Fatalf("the pool counts %d bytes, the creatures have %d", pool.bytes(), sum)
+				}
+			},
+		})
+		for _, c := range live {
+			c.memory.release()
+		}
+	})
+}
+
+// modelImages are no image and two images, of one page and of three.
+func modelImages(t *rapid.T, pool *memoryPool) (images []*memoryImage, contents [][]byte) {
+	images, contents = []*memoryImage{nil}, [][]byte{nil}
+	for pages := 1; pages <= 3; pages += 2 {
+		content := make([]byte, pages*abi.PageBytes)
+		content[0], content[len(content)-1] = 1, byte(pages)
+		image, err := newMemoryImage(pool, content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		images, contents = append(images, image), append(contents, content)
+	}
+	return images, contents
+}
+
+// An image is what it was made of, however the memory it was taken from, or
+// another that shows it, is written to; and it outlives its own closing where
+// it is in use.
+func TestMemoryImage(t *testing.T) {
+	pool := newMemoryPool()
+	defer pool.close()
+	first := newMemory(t, linearMemory{limit: 1 << 20, pool: pool}, 2*abi.PageBytes, 1<<32)
+	copy(first.bytes[abi.PageBytes:], "initialised")
+	image, err := newMemoryImage(pool, first.bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(first.bytes[abi.PageBytes:], "and changed")
+	first.release()
+	shown := func(m *linearMemory) string { return string(m.bytes[abi.PageBytes:][:11]) }
+	for range 3 {
+		m := newMemory(t, linearMemory{limit: 1 << 20, pool: pool, image: image}, abi.PageBytes, 1<<32)
+		if len(m.bytes) != 2*abi.PageBytes || shown(m) != "initialised" {
+			t.Fatalf("the memory has %d bytes and shows %q", len(m.bytes), shown(m))
+		}
+		copy(m.bytes[abi.PageBytes:], "overwritten")
+		m.release()
+	}
+	last := newMemory(t, linearMemory{limit: 1 << 20, pool: pool, image: image}, abi.PageBytes, 1<<32)
+	image.close()
+	image.close()
+	if shown(last) != "initialised" {
+		t.Errorf("after the image is closed the memory shows %q", shown(last))
+	}
+	last.release()
+	if small := (&linearMemory{limit: abi.PageBytes, pool: pool, image: image}); small.Reallocate(1) != nil {
+		t.Error("a memory below the size of its image is provided")
+	}
+	if late := (&linearMemory{limit: 1 << 20, pool: pool, image: image}); late.Reallocate(1) != nil {
+		t.Error("a closed image is shown")
+	}
+}
+
+// Creatures on many goroutines share a pool and an image and never a byte.
+func TestMemoryConcurrently(t *testing.T) {
+	pool := newMemoryPool()
+	content := bytes.Repeat([]byte{9}, abi.PageBytes)
+	image, err := newMemoryImage(pool, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for n := range 8 {
+		wg.Go(func() {
+			for round := range 50 {
+				m := linearMemory{limit: abi.PageBytes << (round % 3), pool: pool}
+				if round%2 == 0 {
+					m.image = image
+				}
+				m.Reallocate(abi.PageBytes)
+				if want := map[bool]byte{true: 9}[m.image != nil]; slices.Min(m.bytes) != want || slices.Max(m.bytes) != want {
+					t.Errorf("a new memory is not all %d", want)
+				}
+				for i := range m.bytes {
+					m.bytes[i] = byte(n + 10)
+				}
+				if slices.Min(m.bytes) != byte(n+10) {
+					t.Error("another memory wrote here")
+				}
+				m.release()
+			}
+		})
+	}
+	wg.Wait()
+	image.close()
+	pool.close()
+	if pool.bytes() != 0 {
+		t.Errorf("%d bytes are left", pool.bytes())
+	}
+}

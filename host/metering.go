@@ -1,0 +1,148 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/host/wasmbin/meter"
+)
+
+// sliceFuel is how much fuel a guest gets at a time: a hundred microseconds'
+// worth or so. Between two slices Go code runs, so that the garbage collector,
+// the deadline and whoever gives up never wait for longer, and a slice costs
+// next to nothing beside what it buys.
+const sliceFuel = 256 << 10
+
+// What hostcalls cost, in fuel. They run in Go, out of the sight of what counts
+// in the guest, so they are charged for afterwards.
+const (
+	costHostcall = 250 // the way out of the guest and back, and the usual work
+	bytesPerUnit = 8   // bytes that are copied or looked at
+	randomUnits  = 2   // for a random byte
+)
+
+// meteredCall is what meters the calls of one instance. An instance makes one
+// call at a time.
+type meteredCall struct {
+	budget meter.Budget
+	fuel   api.MutableGlobal // what is left of the slice; the guest counts it down
+	depth  api.MutableGlobal // bytes that frames may still take
+	cost   int64             // of the hostcall that is going on, beyond costHostcall
+
+	caller context.Context // of the call that is going on; nil between calls
+	since  time.Time       // the end of the first slice; zero before
+	cause  error           // why it was ended: context.DeadlineExceeded or *abandoned
+}
+
+// abandoned says that the caller gave up, whatever its own reason.
+type abandoned struct{ cause error }
+
+func (a *abandoned) Error() string { return a.cause.Error() }
+func (a *abandoned) Unwrap() error { return a.cause }
+
+// bind finds what the instrumented module counts in.
+func (m *meteredCall) bind(mod api.Module, b *bounds) {
+	m.fuel = mod.ExportedGlobal(meter.ExportFuel).(api.MutableGlobal)
+	m.depth = mod.ExportedGlobal(meter.ExportDepth).(api.MutableGlobal)
+	if table, ok := mod.ExportedGlobal(meter.ExportTable).(api.MutableGlobal); ok {
+		table.Set(uint64(b.tableGrowth))
+	}
+	m.budget = meter.Budget{Limit: b.fuel, Slice: sliceFuel}
+}
+
+// begin gives the guest fuel for a call, or for several in a row.
+func (m *meteredCall) begin(ctx context.Context, b *bounds) {
+	m.caller, m.since = ctx, time.Time{}
+	m.fuel.Set(uint64(m.budget.Begin()))
+	m.depth.Set(uint64(b.stack))
+}
+
+// used is the fuel that the last call used up.
+func (m *meteredCall) used() int64 {
+	if m.fuel == nil {
+		return 0
+	}
+	return min(m.budget.Used(int64(m.fuel.Get())), m.budget.Limit)
+}
+
+// look ends a guest that has run out of time, or that nobody waits for any more.
+// Time counts from the end of the first slice: asking for it at the start would
+// cost a short turn, which most are, more than counting does.
+func (c *call) look() {
+	if err := c.caller.Err(); err != nil {
+		c.cause = &abandoned{err}
+		c.stop(&ending{interrupted("", err)})
+	}
+	now := time.Now()
+	switch {
+	case c.since.IsZero():
+		c.since = now
+	case now.Sub(c.since) >= c.bounds.deadline:
+		c.cause = context.DeadlineExceeded
+		e := limitError("", "deadline", fmt.Sprintf("the guest ran longer than the limit deadline, %v", c.bounds.deadline),
+			"raise the limit deadline, or do less in one turn")
+		e.Code = abi.Deadline
+		c.stop(&ending{e})
+	}
+}
+
+// goOn returns the fuel with which a guest goes on that has used up its slice,
+// or ends it.
+func (c *call) goOn(fuel int64) int64 {
+	c.look()
+	more, ok := c.budget.More(fuel)
+	if !ok {
+		e := limitError("", "fuel", fmt.Sprintf("the guest used up the limit fuel, %d units", c.bounds.fuel),
+			"raise the limit fuel, or do less in one turn")
+		e.Code = abi.OutOfFuel
+		c.stop(&ending{e})
+	}
+	return more
+}
+
+// spend charges the guest for work of the host.
+func (c *call) spend(units int64) {
+	fuel := int64(c.fuel.Get()) - units
+	c.fuel.Set(uint64(fuel))
+	if fuel < 0 {
+		c.fuel.Set(uint64(c.goOn(fuel)))
+	}
+}
+
+// settle charges the guest for the hostcall that has just been done.
+func (c *call) settle() {
+	c.spend(costHostcall + c.cost)
+	c.cost = 0
+}
+
+// bytes notes that the host copies or looks at n bytes for the guest.
+func (c *call) bytes(n int) { c.cost += int64(n) / bytesPerUnit }
+
+// providePause makes the module of the function that an instrumented guest
+// calls when its slice is used up or its calls nest too deeply.
+func providePause(ctx context.Context, r wazero.Runtime) (api.Closer, error) {
+	b := r.NewHostModuleBuilder(meter.ImportModule)
+	i64 := api.ValueTypeI64
+	b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(pause), []api.ValueType{i64, i64}, []api.ValueType{i64}).
+		Export(meter.ImportPause)
+	return b.Instantiate(ctx)
+}
+
+// pause has the parameters fuel and depth, and answers the fuel.
+func pause(ctx context.Context, _ api.Module, stack []uint64) {
+	c := callOf(ctx)
+	defer c.contain()
+	fuel, depth := int64(stack[0]), int64(stack[1])
+	if depth < 0 {
+		c.stop(&ending{limitError("", "stack", fmt.Sprintf("the guest's calls nest beyond the limit stack, %d bytes", c.bounds.stack),
+			"raise the limit stack, or recurse less deeply")})
+	}
+	if fuel < 0 {
+		stack[0] = uint64(c.goOn(fuel))
+	}
+}

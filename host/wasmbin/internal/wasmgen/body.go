@@ -1,0 +1,199 @@
+package wasmgen
+
+import "slices"
+
+// body writes the code of one function. It keeps the types on the stack and
+// the open blocks as a validator does, and produces what an instruction lacks.
+type body struct {
+	gen     *generator
+	src     *source
+	code    buffer
+	result  []valueType
+	locals  []valueType // parameters first
+	params  int
+	shared  int // the locals that the steps read and write; behind them is scratch
+	scratch map[scratch]uint32
+	stack   []valueType
+	frames  []frame
+	nested  int // how deep the operand being produced is
+	floor   int // the stack below it, which it must not use
+}
+
+// scratch names a local that a few instructions in a row use between them.
+type scratch struct {
+	t valueType
+	n int
+}
+
+type frameKind byte
+
+const (
+	blockFrame frameKind = iota
+	loopFrame
+	ifFrame
+	elseFrame
+)
+
+// frame is an open block.
+type frame struct {
+	kind            frameKind
+	params, results []valueType
+	height          int  // of the stack below its parameters
+	dead            bool // behind a branch that is always taken
+	counter         int  // the local of a loop that counts, or -1
+}
+
+// label is what a branch to the frame takes along.
+func (f *frame) label() []valueType {
+	if f.kind == loopFrame {
+		return f.params
+	}
+	return f.results
+}
+
+// deepest is how many blocks may be open, so that a long string makes long
+// code rather than deep code.
+const deepest = 24
+
+// function writes the body of a function with the bytes up to until left.
+func (g *generator) function(t funcType, until int) []byte {
+	b := &body{gen: g, src: g.src, code: buffer{wide: g.wide}, result: t.results, params: len(t.params), scratch: map[scratch]uint32{}}
+	b.locals = append(b.locals, t.params...)
+	for range b.src.below(5) {
+		kind := pick(b.src, allTypes)
+		for range 1 + b.src.below(3) {
+			b.locals = append(b.locals, kind)
+		}
+	}
+	if b.src.oneIn(32) {
+		b.locals = append(b.locals, slices.Repeat([]valueType{pick(b.src, allTypes)}, 1+b.src.below(300))...)
+	}
+	b.shared = len(b.locals)
+	b.frames = []frame{{kind: blockFrame, results: t.results, counter: -1}}
+	b.spend()
+	for b.src.left() > until {
+		steps[b.src.next()](b)
+	}
+	for len(b.frames) > 0 {
+		b.end()
+	}
+	return append(b.declarations(), b.code.bytes...)
+}
+
+// declarations are the groups of locals in front of the code. Groups may be
+// empty by the standard, so some are.
+func (b *body) declarations() []byte {
+	groups, out := uint32(0), buffer{}
+	list := b.locals[b.params:]
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && list[n] == list[0] {
+			n++
+		}
+		out.u32(uint32(n))
+		out.raw(byte(list[0]))
+		groups++
+		list = list[n:]
+	}
+	if b.src.oneIn(16) {
+		out.u32(0)
+		out.raw(byte(pick(b.src, allTypes)))
+		groups++
+	}
+	head := buffer{}
+	head.u32(groups)
+	return append(head.bytes, out.bytes...)
+}
+
+func (b *body) top() *frame {
+	return &b.frames[len(b.frames)-1]
+}
+
+func (b *body) push(types ...valueType) {
+	b.stack = append(b.stack, types...)
+}
+
+func (b *body) pop(n int) {
+	b.stack = b.stack[:len(b.stack)-n]
+}
+
+// die marks the rest of the block as never reached: its stack is whatever the
+// code there asks for.
+func (b *body) die() {
+	f := b.top()
+	f.dead = true
+	b.stack = b.stack[:f.height]
+}
+
+// need makes types the top of the stack, from what lies there as far as it
+// fits.
+func (b *body) need(types ...valueType) {
+	f := b.top()
+	if f.dead && len(b.stack) == f.height && b.src.oneIn(2) {
+		b.push(types...) // dead code may take what nobody has pushed
+		return
+	}
+	have := min(len(types), len(b.stack)-max(f.height, b.floor))
+	for !slices.Equal(types[:have], b.stack[len(b.stack)-have:]) {
+		have--
+	}
+	for _, t := range types[have:] {
+		b.produce(t)
+	}
+}
+
+// settle makes types the whole stack of the block.
+func (b *body) settle(types []valueType) {
+	f := b.top()
+	if f.dead && len(b.stack) == f.height && b.src.oneIn(2) {
+		b.push(types...)
+		return
+	}
+	have := b.stack[f.height:]
+	same := 0
+	for same < len(have) && same < len(types) && have[same] == types[same] {
+		same++
+	}
+	for len(b.stack) > f.height+same {
+		b.op(opDrop)
+		b.pop(1)
+	}
+	for _, t := range types[same:] {
+		b.produce(t)
+	}
+}
+
+// scratchLocal is the n-th local of a type that the steps leave alone.
+func (b *body) scratchLocal(t valueType, n int) uint32 {
+	key := scratch{t, n}
+	if _, ok := b.scratch[key]; !ok {
+		b.scratch[key] = b.newLocal(t)
+	}
+	return b.scratch[key]
+}
+
+func (b *body) newLocal(t valueType) uint32 {
+	b.locals = append(b.locals, t)
+	return uint32(len(b.locals) - 1)
+}
+
+func (b *body) op(code byte) {
+	b.code.raw(code)
+}
+
+// indexed emits an instruction with an index behind it.
+func (b *body) indexed(code byte, index uint32) {
+	b.op(code)
+	b.code.u32(index)
+}
+
+// prefixed emits an instruction of two bytes and its indices.
+func (b *body) prefixed(prefix byte, code uint32, indices ...uint32) {
+	b.op(prefix)
+	sub := buffer{}
+	sub.u32(code)
+	b.code.raw(sub.bytes...)
+	for _, i := range indices {
+		b.code.u32(i)
+	}
+}

@@ -1,0 +1,53 @@
+package wasmgen
+
+// observed are the results of the function that shows the hidden state.
+func (g *generator) observed() []valueType {
+	var out []valueType
+	for _, v := range g.globals {
+		if v.t == funcref || v.t == externref {
+			out = append(out, i32)
+		} else {
+			out = append(out, v.t)
+		}
+	}
+	for range g.tables {
+		out = append(out, i32, i32)
+	}
+	return out
+}
+
+// observe writes the body of that function. Its locals are an index and a sum.
+func (g *generator) observe() []byte {
+	const index, sum = 0, 1
+	b := &body{gen: g}
+	b.code.raw(1, 2, byte(i32))
+	for i, v := range g.globals {
+		b.indexed(opGlobalGet, uint32(i))
+		if v.t == funcref || v.t == externref {
+			b.op(opRefIsNull)
+		}
+	}
+	for i := range g.tables {
+		b.prefixed(prefixBulk, opTableSize, uint32(i))
+		b.code.raw(opI32Const, 0, opLocalSet, index)
+		b.code.raw(opI32Const, 0, opLocalSet, sum)
+		b.code.raw(opBlock, noResult, opLoop, noResult)
+		b.code.raw(opLocalGet, index)
+		b.prefixed(prefixBulk, opTableSize, uint32(i))
+		b.code.raw(opI32LtU, opI32Eqz, opBrIf, 1)
+		b.code.raw(opLocalGet, sum, opI32Const, 1, opI32Shl, opLocalGet, sum, opI32Add) // 3 × sum
+		b.code.raw(opLocalGet, index)
+		b.indexed(opTableGet, uint32(i))
+		b.code.raw(opRefIsNull, opI32Add, opLocalSet, sum)
+		b.code.raw(opLocalGet, index, opI32Const)
+		if g.tables[i].least < large {
+			b.op(1)
+		} else {
+			b.op(61) // a few samples will do
+		}
+		b.code.raw(opI32Add, opLocalSet, index)
+		b.code.raw(opBr, 0, opEnd, opEnd, opLocalGet, sum)
+	}
+	b.op(opEnd)
+	return b.code.bytes
+}

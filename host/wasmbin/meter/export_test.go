@@ -1,0 +1,8 @@
+package meter
+
+import "github.com/seed47132306/terrarium/host/wasmbin"
+
+// InstrumentExactly charges each segment by itself.
+func InstrumentExactly(m *wasmbin.Module, infos []wasmbin.FuncInfo) (*Meta, error) {
+	return instrument(m, infos, true)
+}

@@ -1,0 +1,143 @@
+package meter
+
+import (
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/host/wasmbin"
+)
+
+// The names by which host and module know each other. A guest must not use a
+// name that starts with Reserved for an imported module or an export.
+const (
+	Reserved = "terrarium:meter"
+
+	ImportModule = Reserved            // the module of the imported function
+	ImportPause  = "pause"             // func(fuel, depth i64) (fuel i64)
+	ExportFuel   = Reserved + ".fuel"  // mutable i64: fuel that is left of the slice
+	ExportDepth  = Reserved + ".depth" // mutable i64: bytes of frames that calls may still take
+	ExportTable  = Reserved + ".table" // mutable i64: elements that tables may still grow by
+	ExportStart  = Reserved + ".start" // func(): the start function
+)
+
+// Slice is the fuel of a slice that serves well: pauses cost about one part in a
+// hundred, and however slow the instructions of a guest are it comes to the next
+// pause within about a millisecond.
+const Slice = 50_000
+
+// maxPages is the largest memory in pages of 64 KiB. wazero cannot tell the size
+// of one of 4 GiB.
+const maxPages = 1<<16 - 1
+
+// Meta is what a host needs to know of an instrumented module.
+type Meta struct {
+	Start  bool // the guest has a start function, exported as ExportStart
+	Tables bool // the guest can grow tables, and exports ExportTable
+}
+
+// Instrument makes m a module that is metered. infos must be what m.Validate
+// has just returned without an error; m is then still valid. m must not be used
+// after an error.
+//
+// Custom sections that speak of offsets in the code, such as debugging
+// information, are dropped, for they would mislead.
+//
+// The error is an *abi.Error: denied for a guest that uses reserved names,
+// too_large for a memory of 4 GiB.
+func Instrument(m *wasmbin.Module, infos []wasmbin.FuncInfo) (*Meta, error) {
+	return instrument(m, infos, false)
+}
+
+// instrument does what Instrument says. If exact is set, each segment charges
+// its own cost and nothing is paid in advance, as a reference.
+func instrument(m *wasmbin.Module, infos []wasmbin.FuncInfo, exact bool) (*Meta, error) {
+	if err := refuse(m); err != nil {
+		return nil, err
+	}
+	if len(infos) != len(m.Code) {
+		return nil, &abi.Error{Code: abi.Internal, Op: "meter", Message: "the module was changed after it was validated"}
+	}
+	view := newView(m)
+	p := &planner{view: view, slack: slack}
+	findLeaves(m, p)
+	p.exact = exact
+	h := newHelpers(m)
+	meta := &Meta{Start: m.Start != nil}
+	rewrite(m, infos, p, h)
+	h.finish()
+	meta.Tables = h.grows
+	if m.Start != nil {
+		m.AddExport(ExportStart, wasmbin.ExternFunc, *m.Start)
+		m.Start = nil
+	}
+	dropOffsets(m)
+	return meta, nil
+}
+
+// refuse finds what cannot be metered.
+func refuse(m *wasmbin.Module) error {
+	for i := range m.Imports {
+		if strings.HasPrefix(m.Imports[i].Module, Reserved) {
+			return reserved("imports from the module", m.Imports[i].Module)
+		}
+	}
+	for i := range m.Exports {
+		if strings.HasPrefix(m.Exports[i].Name, Reserved) {
+			return reserved("exports", m.Exports[i].Name)
+		}
+	}
+	for _, mem := range m.AllMemories() {
+		if mem.Min > maxPages {
+			return &abi.Error{Code: abi.TooLarge, Op: "meter", Message: "the module starts with a memory of 4 GiB",
+				Remedy: "let it start with a smaller one"}
+		}
+	}
+	return nil
+}
+
+func reserved(uses, name string) error {
+	return &abi.Error{Code: abi.Denied, Op: "meter", Message: "the module " + uses + " " + name + ", a name that is reserved for the host",
+		Remedy: "use another name"}
+}
+
+// rewrite replaces the code of all functions.
+func rewrite(m *wasmbin.Module, infos []wasmbin.FuncInfo, p *planner, h *helpers) {
+	e := &emitter{view: p.view, helpers: h}
+	for i := range m.Code {
+		code := &m.Code[i]
+		if p.view.leaves[i] > 0 {
+			*code = e.leaf(code)
+			continue
+		}
+		results := len(m.Types[m.Funcs[i]].Results)
+		info := &infos[i]
+		planned := p.plan(code.Body, results, int(info.Params+info.Locals), entryCost(info))
+		*code = e.function(code, planned, info)
+	}
+}
+
+// entryCost is what entering a function costs: its locals are set to zero.
+func entryCost(info *wasmbin.FuncInfo) int64 { return 2 + int64(info.LocalSlots)/16 }
+
+// frameWeight estimates the bytes of a function's frame. wazero keeps in it
+// what is still wanted after a call, each value in a place of its own: mostly
+// locals and operands, but every value computed and every local brought together
+// may be one.
+func frameWeight(info *wasmbin.FuncInfo, joins int) int64 {
+	const fixed, slot = 64, 8
+	return fixed + slot*(int64(info.LocalSlots)+int64(info.StackSlots())) + int64(info.Instrs)/2 + int64(joins)
+}
+
+// dropOffsets drops the custom sections that refer to offsets in the code.
+func dropOffsets(m *wasmbin.Module) {
+	kept := m.Customs[:0:0]
+	for _, c := range m.Customs {
+		switch {
+		case strings.HasPrefix(c.Name, ".debug_"), strings.HasPrefix(c.Name, "reloc."),
+			c.Name == "linking", c.Name == "sourceMappingURL", c.Name == "external_debug_info":
+		default:
+			kept = append(kept, c)
+		}
+	}
+	m.Customs = kept
+}

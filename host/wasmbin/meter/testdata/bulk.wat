@@ -1,0 +1,28 @@
+;; Bulk instructions whose operands the caller chooses.
+(module
+  (memory (export "memory") 8 8)
+  (table $a (export "a") 20000 externref)
+  (table $b 20000 externref)
+  (table $f 10 funcref)
+  (data $d "abcdefghijklmnopqrstuvwxyz")
+  (elem $e funcref (ref.func $one) (ref.null func) (ref.func $one))
+  (func $one (result i32) (i32.const 1))
+
+  (func (export "copy") (param i32 i32 i32) (memory.copy (local.get 0) (local.get 1) (local.get 2)))
+  (func (export "fill") (param i32 i32 i32) (memory.fill (local.get 0) (local.get 1) (local.get 2)))
+  (func (export "init") (param i32 i32 i32) (memory.init $d (local.get 0) (local.get 1) (local.get 2)))
+  (func (export "drop") (data.drop $d))
+  (func (export "copy_const") (param i32 i32) (memory.copy (local.get 0) (local.get 1) (i32.const 100000)))
+
+  (func (export "table_set") (param i32 externref) (table.set $a (local.get 0) (local.get 1)))
+  (func (export "table_get") (param i32) (result externref) (table.get $a (local.get 0)))
+  (func (export "table_copy") (param i32 i32 i32) (table.copy $a $a (local.get 0) (local.get 1) (local.get 2)))
+  (func (export "table_across") (param i32 i32 i32) (table.copy $b $a (local.get 0) (local.get 1) (local.get 2)))
+  (func (export "table_back") (param i32 i32 i32) (table.copy $a $b (local.get 0) (local.get 1) (local.get 2)))
+  (func (export "table_fill") (param i32 externref i32) (table.fill $a (local.get 0) (local.get 1) (local.get 2)))
+  (func (export "table_init") (param i32 i32 i32) (table.init $f $e (local.get 0) (local.get 1) (local.get 2)))
+  (func (export "table_null") (param i32) (result i32) (ref.is_null (table.get $f (local.get 0))))
+  (func (export "elem_drop") (elem.drop $e))
+  (func (export "table_grow") (param i32) (result i32) (table.grow $f (ref.null func) (local.get 0)))
+  (func (export "table_size") (result i32) (table.size $f))
+)
