@@ -42,12 +42,12 @@ const (
 	hostPkg  = "./host"
 	storePkg = "./sqlitestore"
 	topoPkg  = "./engine/topology"
+	meterPkg = "./host/wasmbin/meter"
 )
 
 // comparisons are what make bench prints.
 var comparisons = []comparison{
-	{"turn of a guest, host alone", hostPkg, "Handle/deadline", hostPkg, "BareCall", "ns/op", "worse", "target: at most 3 x, once fuel replaces the deadline"},
-	{"turn of a guest, no interruption", hostPkg, "Handle/uninterruptible", hostPkg, "BareCall", "ns/op", "worse", "the seam where fuel will come"},
+	{"turn of a guest, host alone", hostPkg, "Handle/caller_that_never_ends", hostPkg, "BareCall", "ns/op", "worse", "target: at most 3 x"},
 	{"delivery, one creature, no store", benchPkg, "Delivery", hostPkg, "BareCall", "ns/op", "worse", "target: at most 3 x"},
 	{"ring of 2", benchPkg, "Ring/wasm/2", benchPkg, "Ring/goroutines/2", "M/s", "better", ""},
 	{"ring of 10", benchPkg, "Ring/wasm/10", benchPkg, "Ring/goroutines/10", "M/s", "better", ""},
@@ -67,6 +67,22 @@ var comparisons = []comparison{
 	{"topology: split 5 off 100,000", topoPkg, "SplitSmall/100000", topoPkg, "Recompute/100000", "ns/op", "worse", "target: 1,000 x faster than recomputing"},
 }
 
+// metered are the workloads of the metering comparisons, each of which is
+// measured three ways.
+var metered = []struct{ name, what string }{
+	{"loop", "a tight loop"}, {"memory", "memory traffic"}, {"recursion", "recursion"},
+	{"sort", "sorting, in WAT"}, {"csort", "sorting, in C"}, {"go", "a workload in Go"},
+}
+
+func init() {
+	for _, m := range metered {
+		without := "Metering/" + m.name + "/unmetered"
+		comparisons = append(comparisons,
+			comparison{"metering: " + m.what, meterPkg, "Metering/" + m.name + "/metered", meterPkg, without, "ns/op", "worse", "target: at most 1.4 x"},
+			comparison{"  the same with close-on-context-done", meterPkg, "Metering/" + m.name + "/close-on-context-done", meterPkg, without, "ns/op", "worse", ""})
+	}
+}
+
 // results are benchmark figures: package, name, metric to one value for each
 // time it ran.
 type results map[string][]float64
@@ -80,7 +96,7 @@ func compare(w io.Writer, pattern string, count int, benchtime string) error {
 	}
 	chosen := slices.DeleteFunc(slices.Clone(comparisons), func(c comparison) bool { return !wanted.MatchString(c.what) })
 	got := results{}
-	for _, pkg := range []string{hostPkg, benchPkg, topoPkg, storePkg} {
+	for _, pkg := range []string{hostPkg, meterPkg, benchPkg, topoPkg, storePkg} {
 		names := benchmarksOf(chosen, pkg)
 		if len(names) == 0 {
 			continue
