@@ -69,7 +69,7 @@ type policyVerdict struct {
 // with that section entered, or nil if the creature is gone.
 func (w *worker) commit(c *creature) *graph {
 	t := &w.turn
-	wall := w.e.wallClock()
+	wall := w.wallClock()
 	g := c.home.lock()
 	if g == nil || c.removed {
 		t.d.msg.release()

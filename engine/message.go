@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"sync"
 	"sync/atomic"
 
@@ -70,7 +69,12 @@ func (m *message) release() {
 }
 
 // logID is the id of m in the log of its graph. The caller holds mu.
-func (m *message) logID() EventID { return cmp.Or(m.logged, m.id) }
+func (m *message) logID() EventID {
+	if m.logged.IsZero() {
+		return m.id
+	}
+	return m.logged
+}
 
 // event returns m as an event, to a caller that holds mu. The bytes are shared, so a pooled message's
 // event must be cloned if it is kept.

@@ -24,6 +24,9 @@ type worker struct {
 	// quantum is how many deliveries of one creature are handled before others
 	// get their turn.
 	quantum int
+
+	wall      int64 // what the clock said when it was last asked
+	wallTurns int   // turns that may still use that
 }
 
 func newWorker(e *Engine) *worker {
@@ -43,6 +46,7 @@ func (w *worker) run(ctx context.Context) {
 				w.e.queue.push(c)
 			}
 			own = 0
+			w.wallTurns = 0
 			c = w.e.queue.pop()
 		} else {
 			own++
@@ -208,8 +212,8 @@ func (w *worker) execute(ctx context.Context, c *creature, d delivery, kind abi.
 	}
 	if fresh {
 		w.noteInstance(c)
+		t.reset()
 	}
-	t.reset()
 	t.begin(c, d, kind, false)
 	if w.e.observed(EventTurnStarted) {
 		w.e.publishTurnStarted(c, d)
@@ -220,6 +224,23 @@ func (w *worker) execute(ctx context.Context, c *creature, d delivery, kind abi.
 		w.discard(ctx, c)
 	}
 	return err
+}
+
+// Of the real clock a worker asks once in a while: that costs as much as a tenth
+// of a short turn.
+const (
+	wallTurns = 16     // turns that go by the same time, at most
+	longTurn  = 20_000 // fuel, some ten microseconds' worth; what takes longer asks anew
+)
+
+// wallClock is the time, as the log has it, of what the worker does now.
+func (w *worker) wallClock() int64 {
+	fuel := w.turn.fuel
+	if _, real := w.e.clock.(realClock); !real || w.wallTurns == 0 || fuel < 0 || fuel > longTurn {
+		w.wall, w.wallTurns = w.e.wallClock(), wallTurns
+	}
+	w.wallTurns--
+	return w.wall
 }
 
 // discard closes the instance without ceremony.

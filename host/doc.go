@@ -4,14 +4,16 @@
 //
 // # From bytes to an instance
 //
-//	bytes ─ scan ─ contract ─ cap tables ─ compile ─┬─ instance
-//	        sections  imports,    bound      once,   ├─ instance
-//	        consistent exports    growth     shared  └─ …
+//	bytes ─ read ─ contract ─ validate ─ meter ─ estimate ─ compile ─┬─ instance
+//	        bounded imports,   every       counts  what it     once,   ├─ instance
+//	                exports    instruction fuel    will cost   shared  └─ …
 //
-// [Host.Compile] looks at a module itself before wazero does: scan reads the
-// section structure with bounds (and is the seam for a full validator), the
-// contract check reports everything that is wrong with the imports and exports
-// at once. Equal bytes are compiled once and shared by reference count.
+// [Host.Compile] hands wazero nothing that it has not looked at: package wasmbin
+// reads the module with bounds and validates it, the contract check reports
+// everything that is wrong with the imports and exports at once, package meter
+// rewrites the module so that it counts fuel and stack, and an estimate refuses
+// what would keep the compiler busy for too long. Equal bytes are compiled once
+// and shared by reference count; with a cache directory, between processes too.
 //
 // # One turn
 //
@@ -30,26 +32,42 @@
 //   - Pointers are unsigned, lengths and offsets are signed: a negative one is
 //     invalid_argument. A range of length zero is never looked at, so its
 //     pointer may be anything.
+//
 //   - A buffer of cap bytes must lie in memory as a whole, even if less is
 //     copied: an error must not depend on the length of the data.
+//
 //   - Arguments are checked before the turn sees the call, in their order.
+//
 //   - The phase is checked before features: an effect outside of
 //     creature_handle is denied even when its feature is absent.
+//
 //   - A failed hostcall leaves the source result as it was; a successful one
 //     leaves the source error as it was. Both start empty in every call.
+//
 //   - A source number outside the table is not_found; an awareness document
 //     without that feature is unsupported.
+//
 //   - A negative time is invalid_argument; one beyond 292 years is clamped.
+//
 //   - The marker export has to be a function; its type does not matter.
+//
 //   - Calls into the confined WASI count as hostcalls.
+//
+//   - A hostcall costs fuel: a fixed amount, and what it copies. It is charged
+//     when it is done.
 //
 // # Ending a guest
 //
-// deadline.go holds the seam: a guard that ends the call of one instance.
-// Today it closes the instance through wazero's close-on-context-done, which
-// polls at loop heads and costs a goroutine a call. Fuel will be spent inside
-// the guest instead, and the guard then only has to catch what fuel cannot.
-// What the guard cannot end yet is a tree of calls without a loop, however long
-// it takes, and a single long bulk-memory instruction. Deep recursion ends when
-// the stack reaches wazero's ceiling of some hundred megabytes.
+// The instrumented guest calls the host when its slice of fuel is used up (a
+// hundred microseconds' worth or less), or when its calls nest too deeply.
+// metering.go then decides: out of fuel, out of time, given up by the caller, or
+// another slice. Nothing a guest can do takes longer than a slice without coming
+// by, bulk instructions and hostcalls included, so that the garbage collector
+// and the end of the process never wait for a guest.
+//
+// # Memory
+//
+// Linear memory is a range of reserved addresses up to the limit, of which the
+// system provides the pages that are touched. It never moves. Other platforms
+// than Linux on amd64 and arm64 use the Go heap.
 package host

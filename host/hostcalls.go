@@ -325,4 +325,6 @@ func hostRandom(c *call, mem api.Memory, p []uint64) int64 {
 
 // hostFuelLeft answers the fuel that is left of the turn's, this call not
 // counted yet.
-func hostFuelLeft(c *call, _ api.Memory, _ []uint64) int64 { return c.budget.Left(int64(c.fuel.Get())) }
+func hostFuelLeft(c *call, _ api.Memory, _ []uint64) int64 {
+	return c.budget.Left(int64(c.fuel.Get()) - c.owed)
+}

@@ -16,7 +16,7 @@ import (
 // worth or so. Between two slices Go code runs, so that the garbage collector,
 // the deadline and whoever gives up never wait for longer, and a slice costs
 // next to nothing beside what it buys.
-const sliceFuel = 256 << 10
+const sliceFuel = meter.Slice
 
 // What hostcalls cost, in fuel. They run in Go, out of the sight of what counts
 // in the guest, so they are charged for afterwards.
@@ -33,6 +33,7 @@ type meteredCall struct {
 	fuel   api.MutableGlobal // what is left of the slice; the guest counts it down
 	depth  api.MutableGlobal // bytes that frames may still take
 	cost   int64             // of the hostcall that is going on, beyond costHostcall
+	owed   int64             // for hostcalls, not taken from fuel yet
 
 	caller context.Context // of the call that is going on; nil between calls
 	since  time.Time       // the end of the first slice; zero before
@@ -57,7 +58,7 @@ func (m *meteredCall) bind(mod api.Module, b *bounds) {
 
 // begin gives the guest fuel for a call, or for several in a row.
 func (m *meteredCall) begin(ctx context.Context, b *bounds) {
-	m.caller, m.since = ctx, time.Time{}
+	m.caller, m.since, m.owed = ctx, time.Time{}, 0
 	m.fuel.Set(uint64(m.budget.Begin()))
 	m.depth.Set(uint64(b.stack))
 }
@@ -67,7 +68,7 @@ func (m *meteredCall) used() int64 {
 	if m.fuel == nil {
 		return 0
 	}
-	return min(m.budget.Used(int64(m.fuel.Get())), m.budget.Limit)
+	return min(m.budget.Used(int64(m.fuel.Get())-m.owed), m.budget.Limit)
 }
 
 // look ends a guest that has run out of time, or that nobody waits for any more.
@@ -105,9 +106,14 @@ func (c *call) goOn(fuel int64) int64 {
 	return more
 }
 
-// spend charges the guest for work of the host.
+// spend charges the guest for work of the host. What is owed is taken from its
+// fuel when that is looked at anyway, or when it is as much as a slice.
 func (c *call) spend(units int64) {
-	fuel := int64(c.fuel.Get()) - units
+	if c.owed += units; c.owed < sliceFuel {
+		return
+	}
+	fuel := int64(c.fuel.Get()) - c.owed
+	c.owed = 0
 	c.fuel.Set(uint64(fuel))
 	if fuel < 0 {
 		c.fuel.Set(uint64(c.goOn(fuel)))
@@ -137,12 +143,15 @@ func providePause(ctx context.Context, r wazero.Runtime) (api.Closer, error) {
 func pause(ctx context.Context, _ api.Module, stack []uint64) {
 	c := callOf(ctx)
 	defer c.contain()
-	fuel, depth := int64(stack[0]), int64(stack[1])
+	fuel, depth := int64(stack[0])-c.owed, int64(stack[1])
+	c.owed = 0
+	c.fuel.Set(uint64(fuel)) // for who asks what was used, should the guest end here
 	if depth < 0 {
 		c.stop(&ending{limitError("", "stack", fmt.Sprintf("the guest's calls nest beyond the limit stack, %d bytes", c.bounds.stack),
 			"raise the limit stack, or recurse less deeply")})
 	}
 	if fuel < 0 {
-		stack[0] = uint64(c.goOn(fuel))
+		fuel = c.goOn(fuel)
 	}
+	stack[0] = uint64(fuel)
 }
