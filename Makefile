@@ -43,7 +43,7 @@ fuzz:
 	@for p in . ./abi/... ./engine/... ./host/... ./recipes/... ./sqlitestore/... ; do \
 		for d in $$($(GO) list $$p); do \
 			for f in $$($(GO) test -list '^Fuzz' $$d | grep '^Fuzz'); do \
-				echo "$$d $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$d || exit 1; \
+				echo "$$d $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$d || exit 1; \
 			done; done; done
 
 # What it costs, beside what it is compared with. COUNT=6 for benchstat.

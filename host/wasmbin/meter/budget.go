@@ -35,8 +35,8 @@ func (b *Budget) More(fuel int64) (int64, bool) {
 	return fuel + grant, true
 }
 
-// Used is the fuel that was used, given what the global fuel has. It may be more
-// than the limit by what the guest did until it paused.
+// Used is the fuel that was used, given what the global fuel has. After the limit
+// was exceeded it is more than the limit, by what was charged at once.
 func (b *Budget) Used(fuel int64) int64 { return b.granted - fuel }
 
 // Left is the fuel that is left of the whole run.

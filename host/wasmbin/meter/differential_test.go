@@ -113,8 +113,9 @@ var (
 	errDepth = errors.New("too deep")
 )
 
-// meteredRun runs an instrumented module as a host does.
-func meteredRun(t *testing.T, module []byte, r wasmrun.Runner, slice int64) usage {
+// meteredRun runs an instrumented module as a host does, and calls paused
+// whenever the module pauses.
+func meteredRun(t *testing.T, module []byte, r wasmrun.Runner, slice int64, paused ...func(api.Module)) usage {
 	t.Helper()
 	budget := Budget{Limit: genFuel, Slice: slice}
 	var out usage
@@ -126,7 +127,7 @@ func meteredRun(t *testing.T, module []byte, r wasmrun.Runner, slice int64) usag
 	}
 	r.Host = func(ctx context.Context, rt wazero.Runtime) error {
 		_, err := rt.NewHostModuleBuilder(ImportModule).NewFunctionBuilder().
-			WithGoModuleFunction(pause(&budget), []api.ValueType{api.ValueTypeI64, api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).
+			WithGoModuleFunction(pause(&budget, paused), []api.ValueType{api.ValueTypeI64, api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).
 			Export(ImportPause).Instantiate(ctx)
 		return err
 	}
@@ -156,8 +157,11 @@ func meteredRun(t *testing.T, module []byte, r wasmrun.Runner, slice int64) usag
 
 // pause is the function that a module calls when its slice or its depth is used
 // up.
-func pause(budget *Budget) api.GoModuleFunc {
-	return func(_ context.Context, _ api.Module, stack []uint64) {
+func pause(budget *Budget, paused []func(api.Module)) api.GoModuleFunc {
+	return func(_ context.Context, mod api.Module, stack []uint64) {
+		for _, f := range paused {
+			f(mod)
+		}
 		fuel, depth := int64(stack[0]), int64(stack[1])
 		if depth < 0 {
 			panic(errDepth)
@@ -173,18 +177,18 @@ func pause(budget *Budget) api.GoModuleFunc {
 	}
 }
 
-// work runs a module that counts the cost of each instruction where it stands:
-// the dumbest meter there is. What it finds is the least that is to be paid, for
-// it leaves out what depends on operands. The results are as those of usage.
-func work(t *testing.T, module []byte) []int64 {
-	t.Helper()
-	const export = "counted"
-	m, _ := readValid(t, module)
+// exportCounted is the global of count.
+const exportCounted = "counted"
+
+// count makes a module add up the cost of each instruction where it stands: the
+// dumbest meter there is. What it finds is the least that is to be paid, for it
+// leaves out what depends on operands.
+func count(m *wasmbin.Module) {
 	global := m.AddGlobal(wasmbin.Global{
 		GlobalType: wasmbin.GlobalType{Type: wasmbin.I64, Mutable: true},
 		Init:       wasmbin.ConstExpr{Op: wasmbin.OpI64Const},
 	})
-	m.AddExport(export, wasmbin.ExternGlobal, global)
+	m.AddExport(exportCounted, wasmbin.ExternGlobal, global)
 	for i := range m.Code {
 		var a asm
 		it := wasmbin.NewInstrs(m.Code[i].Body)
@@ -199,13 +203,47 @@ func work(t *testing.T, module []byte) []int64 {
 		}
 		m.Code[i].Body = a.code
 	}
+}
+
+func counted(mod api.Module) int64 { return int64(mod.ExportedGlobal(exportCounted).Get()) }
+
+// work is what a module has counted before each call, as usage has the fuel.
+func work(t *testing.T, module []byte) []int64 {
+	t.Helper()
+	m, _ := readValid(t, module)
+	count(m)
 	var out []int64
 	r := wasmrun.Runner{Before: func(_ context.Context, mod api.Module) error {
-		out = append(out, int64(mod.ExportedGlobal(export).Get()))
+		out = append(out, counted(mod))
 		return nil
 	}}
 	if _, err := r.Run(context.Background(), m.Write()); err != nil {
 		t.Fatalf("wazero refuses the counting module: %v", err)
 	}
 	return out
+}
+
+// A module that counts is metered in slices of a unit, so that each look at the
+// fuel becomes a pause: they must not be far apart, whatever the module does.
+func TestPausesAreNotFarApart(t *testing.T) {
+	for seed := range uint64(120) {
+		m, _ := readValid(t, wasmgen.Generate(wasmgen.Seeded(seed)))
+		count(m)
+		infos, err := m.Validate(wasmbin.Limits{})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if _, err := Instrument(m, infos); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		last, most := int64(0), int64(0)
+		meteredRun(t, m.Write(), wasmrun.Runner{}, 1, func(mod api.Module) {
+			now := counted(mod)
+			most = max(most, now-last)
+			last = now
+		})
+		if most > maxRun {
+			t.Errorf("seed %d: work of %d without a pause", seed, most)
+		}
+	}
 }

@@ -55,7 +55,7 @@
 // branches by the operands they carry, labels by the locals that a compiler has
 // to bring together there. Bulk instructions of more than 64 KiB are done in
 // chunks, with a pause between them if need be. Between two looks at the fuel
-// there are at most some ten thousand units of work, however long the code is.
+// there are at most some twenty thousand units of work, however long the code is.
 //
 // A charge is at the start of a function, of each turn of a loop, and where ways
 // part and one of them needs more than has been paid:
@@ -81,8 +81,8 @@
 //
 // Each function that calls others takes an estimate of its frame from the depth,
 // in bytes: mostly its locals and operands. Frames of compiled code have been
-// seen to take between an eighth and 1.6 times of that, and cannot be made to
-// take more than some 16 times. Which calls succeed does not depend on how the
+// seen to take between an eighth and 1.6 times of that; code that is made for it
+// can bring them to some 30 times. Which calls succeed does not depend on how the
 // engine lays out its frames.
 //
 // # What the guest may not do

@@ -2,13 +2,14 @@ package wasmgen
 
 import "strconv"
 
-// Names of exports and imports. Functions of the module's own are exported as
-// "f" and their index, among all functions.
+// Names of exports and imports. Functions are exported as "f" and their index.
 const (
 	// Observe is the export that returns what nothing else shows: each global
 	// (a reference as 1 if it is null), and each table's size and a sum over
 	// which entries are null.
 	Observe = "observe"
+	// Prepare is the export to call first. It gives large tables their entries.
+	Prepare = "prepare"
 	// Memory is the export of the memory, if there is one.
 	Memory = "memory"
 	// FuelGlobal is the export of the global that bounds a bounded module.
@@ -68,7 +69,7 @@ func (g *generator) assemble() []byte {
 		p.types(types[i].results)
 	})
 	put(importSection, g.imported, g.writeImport)
-	own := append(g.funcs[g.imported:len(g.funcs):len(g.funcs)], observed)
+	own := append(g.funcs[g.imported:len(g.funcs):len(g.funcs)], observed, funcType{})
 	put(functionSection, len(own), func(i int, p *buffer) { p.u32(typeIndex(types, own[i])) })
 	put(tableSection, len(g.tables), func(i int, p *buffer) {
 		p.raw(byte(g.tables[i].t))
@@ -122,7 +123,7 @@ func (g *generator) code() [][]byte {
 		init.signed(Fuel)
 		g.globals = append(g.globals, global{t: i32, mutable: true, init: init.bytes})
 	}
-	return append(out, g.observe())
+	return append(out, g.observe(), g.prepare())
 }
 
 func (g *generator) writeImport(i int, p *buffer) {
@@ -156,10 +157,11 @@ func (g *generator) writeExports(out *buffer) {
 		p.u32(uint32(index))
 		n++
 	}
-	for i := g.imported; i < g.visible(); i++ {
+	for i := g.exported; i < g.visible(); i++ {
 		export("f"+strconv.Itoa(i), 0, i)
 	}
 	export(Observe, 0, len(g.funcs))
+	export(Prepare, 0, len(g.funcs)+1)
 	if g.reentry >= 0 {
 		export(Reentry, 0, g.reentry)
 	}

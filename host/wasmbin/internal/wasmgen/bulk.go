@@ -20,16 +20,49 @@ func (b *body) memoryGrow() {
 	if !b.gen.memory.present {
 		return
 	}
-	b.indices(3)
+	b.indices(pick(b.src, []int32{3, 3, 3, -1}))
 	b.op(opMemoryGrow)
 	b.op(0)
+}
+
+// spans are lengths around those at which implementations change their ways.
+var spans = []int{0, 1, 7, 127, 128, 129, 4097, large + 1, 1 << 16, 1<<16 + 1, 1<<16 + 4099, 1<<17 + 3, 1<<17 + 777}
+
+// exact pushes numbers, as constants or behind the back of whoever looks for
+// constants.
+func (b *body) exact(numbers ...int) {
+	for i, n := range numbers {
+		b.op(opI32Const)
+		b.code.signed(int64(int32(n)))
+		if b.src.oneIn(2) {
+			x := b.scratchLocal(i32, 1+i)
+			b.indexed(opLocalSet, x)
+			b.indexed(opLocalGet, x)
+		}
+		b.push(i32)
+	}
+}
+
+// within is a span that fits into the size, with some room left, and a place
+// for it.
+func (b *body) within(size int) (at, n int) {
+	n = pick(b.src, spans)
+	if n > size || b.src.oneIn(3) {
+		n = max(0, size-b.src.below(600))
+	}
+	return int(b.src.bits(2)) % (size - n + 1), n
 }
 
 func (b *body) memoryFill() {
 	if !b.gen.memory.present {
 		return
 	}
-	b.indices(pick(b.src, places), -1, pick(b.src, lengths))
+	if b.src.oneIn(2) {
+		at, n := b.within(b.gen.memory.least << 16)
+		b.exact(at, b.src.below(256), n)
+	} else {
+		b.indices(pick(b.src, places), -1, pick(b.src, lengths))
+	}
 	b.prefixed(prefixBulk, opMemoryFill)
 	b.op(0)
 	b.pop(3)
@@ -39,10 +72,24 @@ func (b *body) memoryCopy() {
 	if !b.gen.memory.present {
 		return
 	}
-	b.indices(pick(b.src, places), pick(b.src, places), pick(b.src, lengths))
+	if b.src.oneIn(2) {
+		b.overlapping(b.gen.memory.least << 16)
+	} else {
+		b.indices(pick(b.src, places), pick(b.src, places), pick(b.src, lengths))
+	}
 	b.prefixed(prefixBulk, opMemoryCopy)
 	b.code.raw(0, 0)
 	b.pop(3)
+}
+
+// overlapping pushes the operands of a copy over a short distance, up or down.
+func (b *body) overlapping(size int) {
+	at, n := b.within(size)
+	far := min(at+b.src.below(600), size-n)
+	if b.src.oneIn(2) {
+		at, far = far, at
+	}
+	b.exact(far, at, n)
 }
 
 func (b *body) memoryInit() {
@@ -123,7 +170,11 @@ func (b *body) tableCopy() {
 		return
 	}
 	from, _ := b.gen.tableOf(t)
-	b.indices(b.entries(to), b.entries(uint32(from)), max(b.entries(to), b.entries(uint32(from))))
+	if least := b.gen.tables[to].least; int(to) == from && (least >= large || b.src.oneIn(2)) {
+		b.overlapping(least)
+	} else {
+		b.indices(b.entries(to), b.entries(uint32(from)), max(b.entries(to), b.entries(uint32(from))))
+	}
 	b.prefixed(prefixBulk, opTableCopy, to, uint32(from))
 	b.pop(3)
 }

@@ -8,12 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seed47132306/terrarium/host/wasmbin"
 	"github.com/seed47132306/terrarium/host/wasmbin/internal/wasmgen"
 	"github.com/seed47132306/terrarium/host/wasmbin/internal/wasmrun"
 )
 
 func TestEnginesAgree(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(80) {
 		engines(t, wasmgen.GenerateBounded(wasmgen.Seeded(seed)))
 	}
 }
@@ -47,4 +48,36 @@ func TestGenerateIsAFunction(t *testing.T) {
 			t.Errorf("seed %d: the string was changed", seed)
 		}
 	}
+}
+
+func TestAnyStringMakesAModule(t *testing.T) {
+	long := wasmgen.Seeded(1)
+	var list [][]byte
+	for n := 0; n < len(long); n += 7 {
+		list = append(list, long[:n])
+	}
+	for b := range 256 {
+		list = append(list, bytes.Repeat([]byte{byte(b)}, 500))
+	}
+	for range 4 {
+		long = append(long, long...)
+	}
+	for i, data := range append(list, long) {
+		for _, module := range [][]byte{wasmgen.Generate(data), wasmgen.GenerateBounded(data)} {
+			if err := valid(module); err != nil {
+				t.Errorf("string %d: %v", i, err)
+			}
+			if len(module) > 200<<10 {
+				t.Errorf("string %d makes a module of %d bytes", i, len(module))
+			}
+		}
+	}
+}
+
+func valid(module []byte) error {
+	m, err := wasmbin.Read(module, wasmbin.Limits{})
+	if err == nil {
+		_, err = m.Validate(wasmbin.Limits{})
+	}
+	return err
 }

@@ -42,6 +42,7 @@ type generator struct {
 	funcs    []funcType // imports first
 	reentry  int        // the function that the host may call back, or -1
 	start    int        // the start function, or -1
+	exported int        // the first function that is exported: an import, or the first that is not
 	hidden   int        // how many functions, the last ones, are only there to be called
 	declared []uint32   // the functions of which code may take a reference
 	segment  bool       // whether they are declared by a segment rather than by exports
@@ -122,7 +123,10 @@ func (g *generator) chooseFunctions() {
 	if again {
 		g.funcs = append(g.funcs, g.types[0])
 	}
-	g.imported = len(g.funcs)
+	g.imported, g.exported = len(g.funcs), len(g.funcs)
+	if g.src.oneIn(4) {
+		g.exported = 0
+	}
 	for range 1 + g.src.below(5) {
 		g.funcs = append(g.funcs, pick(g.src, g.types))
 	}
@@ -130,8 +134,8 @@ func (g *generator) chooseFunctions() {
 		g.reentry = len(g.funcs)
 		g.funcs = append(g.funcs, g.types[0])
 	}
-	if own := g.thunk(); own >= 0 && g.src.oneIn(4) {
-		g.start = own
+	if g.src.oneIn(4) {
+		g.start = g.thunk()
 	}
 	g.segment = g.src.oneIn(2)
 	for i := range g.funcs {
@@ -150,15 +154,18 @@ func (g *generator) visible() int {
 	return len(g.funcs) - g.hidden
 }
 
-// thunk is the first function of the module's own that neither takes nor
-// answers anything, or -1.
+// thunk picks a function that neither takes nor answers anything, or -1.
 func (g *generator) thunk() int {
-	for i := g.imported; i < len(g.funcs); i++ {
-		if g.funcs[i].equal(funcType{}) {
-			return i
+	var fitting []int
+	for i, t := range g.funcs {
+		if t.equal(funcType{}) {
+			fitting = append(fitting, i)
 		}
 	}
-	return -1
+	if len(fitting) == 0 {
+		return -1
+	}
+	return pick(g.src, fitting)
 }
 
 // large is a size of tables at which implementations may work in pieces.
@@ -167,7 +174,7 @@ const large = 8192
 func (g *generator) chooseTables() {
 	for range g.src.below(4) {
 		t := table{t: funcref, least: g.src.below(16), most: -1}
-		if g.src.oneIn(16) {
+		if g.src.oneIn(10) {
 			t.least = large + g.src.below(large/2)
 		}
 		if g.src.oneIn(4) {
@@ -212,8 +219,10 @@ func (g *generator) chooseMemory() {
 		return
 	}
 	g.memory = memory{present: true, least: 1, most: -1}
-	if g.src.oneIn(4) {
-		g.memory.least = g.src.below(4)
+	if g.src.oneIn(2) {
+		g.memory.least = 1 + g.src.below(4)
+	} else if g.src.oneIn(12) {
+		g.memory.least = 0
 	}
 	if g.src.oneIn(2) {
 		g.memory.most = g.memory.least + g.src.below(4)

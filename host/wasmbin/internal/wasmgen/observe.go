@@ -51,3 +51,35 @@ func (g *generator) observe() []byte {
 	b.op(opEnd)
 	return b.code.bytes
 }
+
+// pattern is how many different entries a large table begins with.
+const pattern = 13
+
+// prepare writes the body of the function that repeats the pattern all over the
+// large tables, for moving nulls about shows nothing.
+func (g *generator) prepare() []byte {
+	const n = 0
+	b := &body{gen: g}
+	b.code.raw(1, 1, byte(i32))
+	for i, t := range g.tables {
+		if t.least < large {
+			continue
+		}
+		size := func() { b.prefixed(prefixBulk, opTableSize, uint32(i)) }
+		b.code.raw(opI32Const, pattern, opLocalSet, n)
+		b.code.raw(opBlock, noResult, opLoop, noResult)
+		b.code.raw(opLocalGet, n, opI32Const, 1, opI32Shl)
+		size()
+		b.code.raw(opI32LtU, opI32Eqz, opBrIf, 1)
+		b.code.raw(opLocalGet, n, opI32Const, 0, opLocalGet, n)
+		b.prefixed(prefixBulk, opTableCopy, uint32(i), uint32(i))
+		b.code.raw(opLocalGet, n, opI32Const, 1, opI32Shl, opLocalSet, n)
+		b.code.raw(opBr, 0, opEnd, opEnd)
+		b.code.raw(opLocalGet, n, opI32Const, 0)
+		size()
+		b.code.raw(opLocalGet, n, opI32Sub)
+		b.prefixed(prefixBulk, opTableCopy, uint32(i), uint32(i))
+	}
+	b.op(opEnd)
+	return b.code.bytes
+}

@@ -49,8 +49,16 @@ func (g *generator) chooseElements() {
 // filling puts functions at the start of a table.
 func (g *generator) filling(index int) elementSegment {
 	s := elementSegment{t: funcref, mode: active, table: index, exprs: g.src.oneIn(4), short: g.src.oneIn(2)}
-	for range min(16, g.tables[index].least) {
-		s.funcs = append(s.funcs, g.anyFunction())
+	n := g.tables[index].least
+	if n >= large {
+		n, s.exprs = pattern, true
+	}
+	for range n {
+		f := g.anyFunction()
+		if s.exprs && g.src.oneIn(3) {
+			f = -1
+		}
+		s.funcs = append(s.funcs, f)
 	}
 	g.place(s)
 	return s

@@ -9,8 +9,8 @@ var steps = func() [256]func(*body) {
 		step   func(*body)
 	}{
 		{14, (*body).endBlock},
-		{38, (*body).scalar},
-		{36, (*body).vector},
+		{36, (*body).scalar},
+		{31, (*body).vector},
 		{16, (*body).access},
 		{10, (*body).vectorAccess},
 		{12, (*body).getLocal},
@@ -38,8 +38,8 @@ var steps = func() [256]func(*body) {
 		{2, (*body).isNull},
 		{2, (*body).memorySize},
 		{2, (*body).memoryGrow},
-		{2, (*body).memoryFill},
-		{2, (*body).memoryCopy},
+		{3, (*body).memoryFill},
+		{6, (*body).memoryCopy},
 		{2, (*body).memoryInit},
 		{1, (*body).dataDrop},
 		{2, (*body).tableGet},
@@ -47,7 +47,7 @@ var steps = func() [256]func(*body) {
 		{1, (*body).tableSize},
 		{1, (*body).tableGrow},
 		{1, (*body).tableFill},
-		{1, (*body).tableCopy},
+		{3, (*body).tableCopy},
 		{1, (*body).tableInit},
 		{1, (*body).elemDrop},
 	} {

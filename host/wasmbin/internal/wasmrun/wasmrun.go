@@ -3,7 +3,7 @@ package wasmrun
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
+	"hash/crc32"
 	"strings"
 
 	"github.com/tetratelabs/wazero"
@@ -93,8 +93,22 @@ func (r *run) all(ctx context.Context, module []byte) error {
 		return nil
 	}
 	r.started = true
+	r.colour()
 	r.calls(ctx)
 	return nil
+}
+
+// colour writes something into what is zero of the memory, for moving zeros
+// about shows nothing.
+func (r *run) colour() {
+	if m := r.mod.ExportedMemory(wasmgen.Memory); m != nil {
+		view, _ := m.Read(0, m.Size())
+		for i := range view {
+			if view[i] == 0 {
+				view[i] = byte(uint32(i) * 0x9e3779b1 >> 24)
+			}
+		}
+	}
 }
 
 // failed notes an error, and whether it ends the run.
@@ -102,11 +116,11 @@ func (r *run) failed(what string, err error) {
 	if r.Stop != nil && r.Stop(err) {
 		r.result.Stopped = err
 	}
-	r.note("%s: %s", what, Reason(err))
+	r.note("%s: %s", what, reason(err))
 }
 
-// Reason is the cause of a trap in wazero's words, without the stack.
-func Reason(err error) string {
+// reason is the cause of a trap in wazero's words, without the stack.
+func reason(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	if i := strings.LastIndex(text, "wasm error: "); i >= 0 {
 		return text[i+len("wasm error: "):]
@@ -121,6 +135,7 @@ func Reason(err error) string {
 // calls goes through the exported functions by name, and looks at the state in
 // the end.
 func (r *run) calls(ctx context.Context) {
+	r.call(ctx, wasmgen.Prepare, 0)
 	for round := range 2 {
 		for _, name := range functions(r.mod) {
 			r.call(ctx, name, uint64(round))
@@ -132,9 +147,7 @@ func (r *run) calls(ctx context.Context) {
 	r.call(ctx, wasmgen.Observe, 0)
 	if m := r.mod.ExportedMemory(wasmgen.Memory); m != nil {
 		view, _ := m.Read(0, m.Size())
-		h := fnv.New64a()
-		h.Write(view)
-		r.note("memory of %d bytes: %016x", m.Size(), h.Sum64())
+		r.note("memory of %d bytes: %08x", m.Size(), crc32.ChecksumIEEE(view))
 	}
 }
 
