@@ -29,8 +29,11 @@ type Operation struct {
 	// Batchable operations change the topology and can be part of a batch.
 	Batchable bool
 
-	run   func(ctx context.Context, s *session, args any) (any, error)
-	stage func(ctx context.Context, b *engine.Batch, args any) (any, error)
+	run func(ctx context.Context, s *session, args any) (any, error)
+	// prepare, if there is one, does what takes long before stage is called,
+	// which holds up all other changes.
+	prepare func(ctx context.Context, s *session, args any) (*engine.Prepared, error)
+	stage   func(b *engine.Batch, args any, p *engine.Prepared) (any, error)
 }
 
 // Operations returns the table of operations, in the order of the reference.
@@ -84,20 +87,75 @@ func wait[A, R any](name, doc string, begin func(ctx context.Context, s *session
 }
 
 // edit makes an operation that changes the topology, by itself or in a batch.
-func edit[A, R any](name, doc string, stage func(ctx context.Context, b *engine.Batch, a *A) (*R, error)) Operation {
+func edit[A, R any](name, doc string, stage func(b *engine.Batch, a *A) (*R, error)) Operation {
+	return prepared(name, doc, nil, func(b *engine.Batch, a *A, _ *engine.Prepared) (*R, error) { return stage(b, a) })
+}
+
+// prepared makes an operation that changes the topology with something that is
+// made beforehand.
+func prepared[A, R any](name, doc string,
+	prepare func(ctx context.Context, s *session, a *A) (*engine.Prepared, error),
+	stage func(b *engine.Batch, a *A, p *engine.Prepared) (*R, error),
+) Operation {
 	op := Operation{
 		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](), Batchable: true,
-		stage: func(ctx context.Context, b *engine.Batch, args any) (any, error) { return stage(ctx, b, args.(*A)) },
+		stage: func(b *engine.Batch, args any, p *engine.Prepared) (any, error) { return stage(b, args.(*A), p) },
+	}
+	if prepare != nil {
+		op.prepare = func(ctx context.Context, s *session, args any) (*engine.Prepared, error) {
+			return prepare(ctx, s, args.(*A))
+		}
 	}
 	op.run = func(ctx context.Context, s *session, args any) (any, error) {
-		var result any
-		err := s.t.Batch(ctx, func(b *engine.Batch) (err error) {
-			result, err = op.stage(ctx, b, args)
-			return err
-		})
-		return result, err
+		results, err := carryOut(ctx, s, []step{{op: op, args: args}}, func(err error, _ int) error { return err })
+		if err != nil {
+			return nil, err
+		}
+		return results[0], nil
 	}
 	return op
+}
+
+// step is one of the operations that are carried out together.
+type step struct {
+	op       Operation
+	args     any
+	prepared *engine.Prepared
+}
+
+// carryOut carries out steps, all or nothing. at says in an error which step it
+// is about.
+func carryOut(ctx context.Context, s *session, steps []step, at func(err error, step int) error) ([]any, error) {
+	defer func() {
+		for i := range steps {
+			if p := steps[i].prepared; p != nil {
+				p.Discard(context.WithoutCancel(ctx))
+			}
+		}
+	}()
+	for i := range steps {
+		st := &steps[i]
+		if st.op.prepare == nil {
+			continue
+		}
+		var err error
+		if st.prepared, err = st.op.prepare(ctx, s, st.args); err != nil {
+			return nil, at(err, i)
+		}
+	}
+	results := make([]any, 0, len(steps))
+	err := s.t.Batch(ctx, func(b *engine.Batch) error {
+		for i := range steps {
+			st := &steps[i]
+			r, err := st.op.stage(b, st.args, st.prepared)
+			if err != nil {
+				return at(err, i)
+			}
+			results = append(results, r)
+		}
+		return nil
+	})
+	return results, err
 }
 
 // decode reads the arguments of an operation. Unknown, missing and malformed

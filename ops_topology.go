@@ -169,7 +169,7 @@ type EdgeArgs struct {
 
 func topologyOperations() []Operation {
 	return []Operation{
-		edit("add_creature", "Adds a creature and starts it.", addCreature),
+		prepared("add_creature", "Adds a creature and starts it.", prepareCreature, addCreature),
 		edit("remove_creature", "Removes a creature; its graph may split. What waits for it becomes dead letters.",
 			onCreature(func(id CreatureID) topology.Op { return topology.RemoveCreature{ID: id} })),
 		edit("start_creature", "Starts a stopped or quarantined creature.",
@@ -190,7 +190,8 @@ func topologyOperations() []Operation {
 	}
 }
 
-func addCreature(ctx context.Context, b *engine.Batch, a *AddCreatureArgs) (*CreatureAdded, error) {
+// prepareCreature compiles and starts the creature, which may take a while.
+func prepareCreature(ctx context.Context, s *session, a *AddCreatureArgs) (*engine.Prepared, error) {
 	restart, err := a.Restart.policy()
 	if err != nil {
 		return nil, err
@@ -212,23 +213,30 @@ func addCreature(ctx context.Context, b *engine.Batch, a *AddCreatureArgs) (*Cre
 			spec.Overflow = overflow
 		}
 	}
-	if a.Join != "" {
-		if spec.Join, err = b.FindGraph(a.Join); err != nil {
-			return nil, err
-		}
-	}
-	if a.Parent != "" {
-		if spec.Parent, err = b.FindCreature(spec.Join, a.Parent); err != nil {
-			return nil, err
-		}
-	}
 	for _, name := range a.Listen {
 		spec.Listen = append(spec.Listen, engine.WireSpec{Channel: name})
 	}
 	for _, name := range a.Send {
 		spec.Send = append(spec.Send, engine.WireSpec{Channel: name})
 	}
-	added, _, err := b.AddCreature(ctx, spec)
+	return s.t.Prepare(ctx, spec)
+}
+
+func addCreature(b *engine.Batch, a *AddCreatureArgs, p *engine.Prepared) (*CreatureAdded, error) {
+	var join GraphID
+	var parent CreatureID
+	var err error
+	if a.Join != "" {
+		if join, err = b.FindGraph(a.Join); err != nil {
+			return nil, err
+		}
+	}
+	if a.Parent != "" {
+		if parent, err = b.FindCreature(join, a.Parent); err != nil {
+			return nil, err
+		}
+	}
+	added, _, err := b.AddPrepared(p, join, parent)
 	if err != nil {
 		return nil, err
 	}
@@ -236,8 +244,8 @@ func addCreature(ctx context.Context, b *engine.Batch, a *AddCreatureArgs) (*Cre
 }
 
 // onCreature makes an operation on one creature.
-func onCreature(op func(CreatureID) topology.Op) func(context.Context, *engine.Batch, *CreatureArgs) (*DeltaResult, error) {
-	return func(_ context.Context, b *engine.Batch, a *CreatureArgs) (*DeltaResult, error) {
+func onCreature(op func(CreatureID) topology.Op) func(*engine.Batch, *CreatureArgs) (*DeltaResult, error) {
+	return func(b *engine.Batch, a *CreatureArgs) (*DeltaResult, error) {
 		id, err := b.FindCreature("", a.Creature)
 		if err != nil {
 			return nil, err
@@ -253,7 +261,7 @@ func deltaOf(out engine.Outcome, err error) (*DeltaResult, error) {
 	return &DeltaResult{out.Delta}, nil
 }
 
-func addChannel(_ context.Context, b *engine.Batch, a *AddChannelArgs) (*ChannelResult, error) {
+func addChannel(b *engine.Batch, a *AddChannelArgs) (*ChannelResult, error) {
 	g, err := b.FindGraph(a.Graph)
 	if err != nil {
 		return nil, err
@@ -265,7 +273,7 @@ func addChannel(_ context.Context, b *engine.Batch, a *AddChannelArgs) (*Channel
 	return &ChannelResult{out.Channel, out.Delta}, nil
 }
 
-func removeChannel(_ context.Context, b *engine.Batch, a *ChannelArgs) (*DeltaResult, error) {
+func removeChannel(b *engine.Batch, a *ChannelArgs) (*DeltaResult, error) {
 	id, err := findChannelArg(b, a)
 	if err != nil {
 		return nil, err
@@ -291,7 +299,7 @@ func findChannelArg(f finder, a *ChannelArgs) (ChannelID, error) {
 	return f.FindChannel(g, a.Channel)
 }
 
-func connect(_ context.Context, b *engine.Batch, a *ConnectArgs) (*ChannelResult, error) {
+func connect(b *engine.Batch, a *ConnectArgs) (*ChannelResult, error) {
 	collision, err := parseCollision(a.OnCollision)
 	if err != nil {
 		return nil, err
@@ -337,7 +345,7 @@ func findPair(b *engine.Batch, from, to string) (f, t CreatureID, err error) {
 	return
 }
 
-func disconnect(_ context.Context, b *engine.Batch, a *DisconnectArgs) (*ChannelsResult, error) {
+func disconnect(b *engine.Batch, a *DisconnectArgs) (*ChannelsResult, error) {
 	from, to, err := findPair(b, a.From, a.To)
 	if err != nil {
 		return nil, err
@@ -356,8 +364,8 @@ func disconnect(_ context.Context, b *engine.Batch, a *DisconnectArgs) (*Channel
 	return &ChannelsResult{channels, out.Delta}, nil
 }
 
-func setEdge(dir engine.Direction) func(context.Context, *engine.Batch, *EdgeArgs) (*DeltaResult, error) {
-	return func(_ context.Context, b *engine.Batch, a *EdgeArgs) (*DeltaResult, error) {
+func setEdge(dir engine.Direction) func(*engine.Batch, *EdgeArgs) (*DeltaResult, error) {
+	return func(b *engine.Batch, a *EdgeArgs) (*DeltaResult, error) {
 		c, err := b.FindCreature("", a.Creature)
 		if err != nil {
 			return nil, err
@@ -383,10 +391,6 @@ type BatchResult struct {
 }
 
 func batch(ctx context.Context, s *session, a *BatchArgs) (*BatchResult, error) {
-	type step struct {
-		op   Operation
-		args any
-	}
 	steps := make([]step, len(a.Ops))
 	for i, raw := range a.Ops {
 		name, args, err := splitRequest(raw)
@@ -404,21 +408,11 @@ func batch(ctx context.Context, s *session, a *BatchArgs) (*BatchResult, error) 
 		if err != nil {
 			return nil, atStep(err, i)
 		}
-		steps[i] = step{op, decoded}
+		steps[i] = step{op: op, args: decoded}
 	}
-	result := &BatchResult{Results: []any{}}
-	err := s.t.Batch(ctx, func(b *engine.Batch) error {
-		for i, st := range steps {
-			r, err := st.op.stage(ctx, b, st.args)
-			if err != nil {
-				return atStep(err, i)
-			}
-			result.Results = append(result.Results, r)
-		}
-		return nil
-	})
+	results, err := carryOut(ctx, s, steps, atStep)
 	if err != nil {
 		return nil, err
 	}
-	return result, nil
+	return &BatchResult{Results: results}, nil
 }

@@ -143,13 +143,53 @@ func (b *Batch) AddChannel(g GraphID, name, description string) (Outcome, error)
 	return b.stage(topology.AddChannel{ID: ch.id, Graph: g, Name: name})
 }
 
-// AddCreature adds a creature, as [Engine.AddCreature].
+// AddCreature adds a creature, as [Engine.AddCreature]. It compiles and starts the
+// guest while nothing else can change; [Engine.Prepare] does that beforehand.
 func (b *Batch) AddCreature(ctx context.Context, spec CreatureSpec) (Added, Outcome, error) {
 	c, err := b.x.e.prepare(ctx, spec)
 	if err != nil {
 		return Added{}, Outcome{}, err
 	}
 	b.prepared = append(b.prepared, c)
+	return b.add(c)
+}
+
+// Prepared is a creature that is ready to be added: its module is compiled, and a
+// first instance has started.
+type Prepared struct {
+	e *Engine
+	c *creature // nil once it was added or discarded
+}
+
+// Prepare makes a creature ready to be added by [Batch.AddPrepared]. It takes as
+// long as its guest takes to be compiled and to start, and holds up nobody. What
+// is not added has to be discarded.
+func (e *Engine) Prepare(ctx context.Context, spec CreatureSpec) (*Prepared, error) {
+	c, err := e.prepare(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return &Prepared{e: e, c: c}, nil
+}
+
+// Discard gives up a creature that was not added. Otherwise it does nothing.
+func (p *Prepared) Discard(ctx context.Context) {
+	if p.c != nil {
+		p.e.discardPrepared(ctx, p.c)
+		p.c = nil
+	}
+}
+
+// AddPrepared adds a creature that was prepared, to a graph and below a parent if
+// they are given; they take the place of those in its specification.
+func (b *Batch) AddPrepared(p *Prepared, join GraphID, parent CreatureID) (Added, Outcome, error) {
+	c := p.c
+	if c == nil {
+		return Added{}, Outcome{}, invalid("add_creature", "the creature was added or discarded before", "prepare another")
+	}
+	p.c = nil
+	b.prepared = append(b.prepared, c)
+	c.spec.Join, c.spec.Parent, c.parent = join, parent, parent
 	return b.add(c)
 }
 
