@@ -17,7 +17,8 @@ type StatusArgs struct {
 
 // StatusResult is the result of status.
 type StatusResult struct {
-	Graphs []engine.GraphStatus `json:"graphs"`
+	Graphs   []engine.GraphStatus `json:"graphs"`
+	Problems []*ErrorRecord       `json:"problems,omitempty"` // stores that were set aside
 }
 
 // StateArgs are the arguments of state.
@@ -106,7 +107,7 @@ func status(_ context.Context, s *session, a *StatusArgs) (*StatusResult, error)
 	if err != nil {
 		return nil, err
 	}
-	return &StatusResult{graphs}, nil
+	return &StatusResult{graphs, errorRecords(s.t.Problems())}, nil
 }
 
 func state(ctx context.Context, s *session, a *StateArgs) (*StateResult, error) {

@@ -22,6 +22,7 @@ type ApplyResult struct {
 	Resumed   []string              `json:"resumed"`
 	Created   []string              `json:"created"`
 	Removed   []RemovedRecord       `json:"removed"`
+	Problems  []*ErrorRecord        `json:"problems,omitempty"` // stores that were set aside
 }
 
 // RemovedRecord is something that a saved session had and the recipe has not.
@@ -76,6 +77,7 @@ func apply(ctx context.Context, s *session, a *ApplyArgs) (*ApplyResult, error) 
 	for _, r := range applied.Removed {
 		out.Removed = append(out.Removed, RemovedRecord(r))
 	}
+	out.Problems = errorRecords(applied.Problems)
 	return out, nil
 }
 

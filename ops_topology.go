@@ -48,6 +48,7 @@ type LimitsArgs struct {
 	Calls       int64    `json:"calls,omitempty" doc:"hostcalls per turn"`
 	Handles     int      `json:"handles,omitempty" doc:"channel handles"`
 	Timers      int      `json:"timers,omitempty" doc:"timers of the creature"`
+	Requests    int      `json:"requests,omitempty" doc:"requests that wait for an answer"`
 	TimerBytes  int64    `json:"timer_bytes,omitempty" doc:"bytes of all timers"`
 	Tools       int      `json:"tools,omitempty" doc:"tool calls per turn"`
 	Table       int64    `json:"table,omitempty" doc:"elements of all tables"`
@@ -62,7 +63,7 @@ func (l *LimitsArgs) limits() abi.Limits {
 		Memory: l.Memory, Fuel: l.Fuel, Stack: l.Stack, Deadline: time.Duration(l.Deadline), Message: l.Message,
 		Sends: l.Sends, SendBytes: l.SendBytes, Output: l.Output, LogLines: l.LogLines, LogBytes: l.LogBytes,
 		StateKey: l.StateKey, StateValue: l.StateValue, State: l.State, StateWrites: l.StateWrites,
-		Calls: l.Calls, Handles: l.Handles, Timers: l.Timers, TimerBytes: l.TimerBytes, Tools: l.Tools,
+		Calls: l.Calls, Handles: l.Handles, Timers: l.Timers, Requests: l.Requests, TimerBytes: l.TimerBytes, Tools: l.Tools,
 		Table: l.Table, Mailbox: l.Mailbox,
 	}
 }

@@ -53,6 +53,14 @@ type ErrorRecord struct {
 	IDs     map[string]string `json:"ids,omitempty"`
 }
 
+func errorRecords(errs []error) []*ErrorRecord {
+	var out []*ErrorRecord
+	for _, err := range errs {
+		out = append(out, NewErrorRecord(err))
+	}
+	return out
+}
+
 // NewErrorRecord makes the JSON form of an error.
 func NewErrorRecord(err error) *ErrorRecord {
 	r := &ErrorRecord{Code: abi.CodeOf(err).String(), Message: err.Error()}

@@ -23,11 +23,12 @@ type Limits struct {
 	LogBytes    int64         `json:"log_bytes,omitempty"`    // bytes of log per turn
 	StateKey    int64         `json:"state_key,omitempty"`    // bytes of one state key
 	StateValue  int64         `json:"state_value,omitempty"`  // bytes of one state value
-	State       int64         `json:"state,omitempty"`        // bytes of all state of a creature, keys included
+	State       int64         `json:"state,omitempty"`        // bytes of all state of a creature, keys included, and 32 for each
 	StateWrites int           `json:"state_writes,omitempty"` // state writes and deletes per turn
 	Calls       int64         `json:"calls,omitempty"`        // hostcalls per turn
 	Handles     int           `json:"handles,omitempty"`      // channel handles of one instance
 	Timers      int           `json:"timers,omitempty"`       // timers of one creature
+	Requests    int           `json:"requests,omitempty"`     // requests of one creature that wait for an answer
 	TimerBytes  int64         `json:"timer_bytes,omitempty"`  // bytes of all timers of a creature, names included
 	Tools       int           `json:"tools,omitempty"`        // tool calls per turn
 	Table       int64         `json:"table,omitempty"`        // elements of all tables together
@@ -59,6 +60,7 @@ var DefaultLimits = Limits{
 	Calls:       1_000_000,
 	Handles:     4096,
 	Timers:      256,
+	Requests:    1024,
 	TimerBytes:  1 * mib,
 	Tools:       64,
 	Table:       1 << 20,
@@ -86,11 +88,12 @@ var LimitTable = []LimitInfo{
 	{"log_bytes", "bytes", "log text per turn"},
 	{"state_key", "bytes", "one state key"},
 	{"state_value", "bytes", "one state value"},
-	{"state", "bytes", "all state of a creature, keys included"},
+	{"state", "bytes", "all state of a creature, keys included, and 32 for each key"},
 	{"state_writes", "writes", "state writes and deletes per turn"},
 	{"calls", "calls", "hostcalls per turn"},
 	{"handles", "handles", "channel handles of one instance"},
 	{"timers", "timers", "timers of one creature"},
+	{"requests", "requests", "requests of a creature that wait for an answer"},
 	{"timer_bytes", "bytes", "names and payloads of all timers of a creature"},
 	{"tools", "calls", "tool calls per turn"},
 	{"table", "elements", "elements of all tables together"},

@@ -25,8 +25,10 @@ type Module interface {
 	Info() *ModuleInfo
 	// Instantiate makes an instance that holds to limits, and runs
 	// _initialize and creature_init with init, which is read-only: its effects
-	// answer [Denied]. It blocks until they return or the deadline of limits
-	// has passed.
+	// answer [Denied]. Before creature_init the guest gets neither time nor
+	// random bytes from it; and what runs before may be left out, when the host
+	// has kept what it comes to. It blocks until they return or the deadline of
+	// limits has passed.
 	Instantiate(ctx context.Context, limits *Limits, init Turn) (Instance, error)
 	// Close gives up this reference; the code is released with the last one.
 	Close(ctx context.Context) error

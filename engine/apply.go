@@ -19,6 +19,9 @@ type Applied struct {
 	Resumed   []string              // addresses that existed in a saved session
 	Created   []string              // addresses that did not
 	Removed   []RemovedAddress      // what the session had and the recipe does not
+	// Problems are those of [Engine.Problems]. If the deployment was in a store
+	// that cannot be read, it has begun anew.
+	Problems []error
 }
 
 // RemovedAddress is something that a saved session had and the recipe does
@@ -104,6 +107,11 @@ func (a *application) run(ctx context.Context) (*Applied, error) {
 			Remedy: "give the recipe another name in its terrarium block", IDs: map[string]string{"deployment": d.Name},
 		}
 	}
+	if err := a.refuseTwins(); err != nil {
+		return nil, err
+	}
+	e.tellProblems()
+	a.result.Problems = slices.Clone(e.problems)
 	waking := e.newWaking()
 	for _, g := range e.savedWith(d.Name) {
 		if err := waking.add(ctx, g, a.specOf); err != nil {
@@ -126,6 +134,29 @@ func (a *application) run(ctx context.Context) (*Applied, error) {
 	waking.commit()
 	a.result.Creatures, a.result.Channels = a.creatures, a.channels
 	return &a.result, nil
+}
+
+// refuseTwins refuses to bring a deployment back that is saved twice: a store
+// that could not be read has come back, and the deployment has begun anew
+// meanwhile.
+func (a *application) refuseTwins() error {
+	home := map[string]*dormant{}
+	for _, g := range a.e.savedWith(a.d.Name) {
+		for _, c := range g.Creatures {
+			other := home[c.Address]
+			if c.Deployment != a.d.Name || c.Address == "" {
+				continue
+			}
+			if home[c.Address] = g; other != nil {
+				return &abi.Error{
+					Code: abi.Conflict, Op: "apply", Message: fmt.Sprintf("%s of the deployment %s is saved twice: in %s and in %s", c.Address, a.d.Name, other.Path, g.Path),
+					Remedy: "decide which of the two to go on with, and use a copy of the session directory without the other, or another name for the recipe",
+					IDs:    map[string]string{"deployment": a.d.Name, "path": g.Path, "other": other.Path},
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // specOf says what to make of a saved creature: the recipe's if the deployment

@@ -11,6 +11,7 @@ import (
 // headers, which the log keeps.
 const (
 	headerTimer    = "terrarium-timer"    // name of the timer
+	headerReport   = "terrarium-report"   // kind of the event that a report to the root is about
 	headerTag      = "terrarium-tag"      // of a request, in its result
 	headerCode     = "terrarium-code"     // of a result: ok or the name of an error
 	headerRequest  = "terrarium-request"  // id of the request that a result answers

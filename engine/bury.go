@@ -57,7 +57,9 @@ func (x *change) foresee(ctx context.Context, plan *storePlan) error {
 			if err := b.stored(ctx, r.src, "channel_removed"); err != nil {
 				return err
 			}
-			x.burials[r.src] = b
+			if len(b.dead) > 0 {
+				x.burials[r.src] = b
+			}
 		}
 	}
 	return nil
@@ -102,7 +104,7 @@ func (b *burial) stored(ctx context.Context, s *source, reason string) error {
 		return nil
 	}
 	for after, end := s.offered, s.end(); after < end; {
-		events, err := b.home.store.Messages(ctx, s.id, after, end, buryChunk)
+		events, err := b.home.store.Messages(ctx, s.id, after, end, buryChunk, windowBytes)
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func checkLimits(l *abi.Limits) error {
 		{"sends", int64(l.Sends), 0}, {"send_bytes", l.SendBytes, 0}, {"output", l.Output, 0}, {"log_lines", int64(l.LogLines), 0},
 		{"log_bytes", l.LogBytes, 0}, {"state_key", l.StateKey, 0}, {"state_value", l.StateValue, 0}, {"state", l.State, 0},
 		{"state_writes", int64(l.StateWrites), 0}, {"calls", l.Calls, 0}, {"handles", int64(l.Handles), 0}, {"timers", int64(l.Timers), 0},
-		{"timer_bytes", l.TimerBytes, 0}, {"stack", l.Stack, maxStack},
+		{"requests", int64(l.Requests), 0}, {"timer_bytes", l.TimerBytes, 0}, {"stack", l.Stack, maxStack},
 		{"tools", int64(l.Tools), 0}, {"table", l.Table, maxTable}, {"mailbox", int64(l.Mailbox), maxMailbox},
 	} {
 		switch {

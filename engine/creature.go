@@ -138,7 +138,7 @@ func withDefaults(l abi.Limits) abi.Limits {
 	}
 	for _, f := range []struct{ v, def *int }{
 		{&l.Sends, &d.Sends}, {&l.LogLines, &d.LogLines}, {&l.StateWrites, &d.StateWrites},
-		{&l.Handles, &d.Handles}, {&l.Timers, &d.Timers}, {&l.Tools, &d.Tools}, {&l.Mailbox, &d.Mailbox},
+		{&l.Handles, &d.Handles}, {&l.Timers, &d.Timers}, {&l.Requests, &d.Requests}, {&l.Tools, &d.Tools}, {&l.Mailbox, &d.Mailbox},
 	} {
 		if *f.v == 0 {
 			*f.v = *f.def
@@ -299,7 +299,7 @@ func (c *creature) loadState(ctx context.Context) error {
 		state := &creatureState{}
 		for k, v := range saved {
 			state.Set(k, v)
-			size += int64(len(k) + len(v))
+			size += stateCost(len(k), len(v))
 		}
 		if g = c.home.lock(); g == nil {
 			return gone("creature", string(c.id))

@@ -191,7 +191,7 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 		p.children[x.saved.Graph] = x.adopt
 		return nil
 	}
-	cut := Cut{At: max(x.lastTime, x.wall)}
+	cut := Cut{At: x.tick()}
 	var ids []GraphID
 	for _, g := range p.groups {
 		if g.keeps() || len(g.after) == 0 {
@@ -307,7 +307,10 @@ func (x *change) level(p *storePlan) {
 func (p *storePlan) child(x *change, g *storeGroup, id GraphID, durability Durability) CutChild {
 	info, _ := x.e.topo.Graph(id)
 	child := CutChild{StoreSpec: StoreSpec{Graph: id, Born: info.Born, Durability: durability, Meta: x.meta}}
-	for _, b := range g.before {
+	parents := slices.SortedFunc(slices.Values(g.before), func(a, b *graph) int {
+		return cmp.Or(compare(a.born, b.born), byGraphID(a, b)) // eldest first
+	})
+	for _, b := range parents {
 		if !b.sharesMembers(x, id) {
 			continue
 		}
@@ -429,6 +432,16 @@ func (x *change) firstCursors(rec *Record, cr *creature, t topology.Creature) {
 		}
 	}
 	for _, s := range cr.mb.sources {
+		if runs, divided := x.entry.runs[s]; divided {
+			for _, r := range runs {
+				rec.Cursors = append(rec.Cursors, CursorRow{Reader: cr.reader(), Channel: s.id, Seq: r.first - 1, Until: r.last, Alias: s.alias})
+			}
+			if s.ch != nil && listens[s.id] {
+				rec.Cursors = append(rec.Cursors, CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.end()})
+				delete(listens, s.id)
+			}
+			continue
+		}
 		row := CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.dealt(), Until: s.until, Alias: s.alias}
 		switch {
 		case s.ch != nil && listens[s.id]:

@@ -87,6 +87,8 @@ type Engine struct {
 	saved       map[GraphID]*dormant
 	families    map[CreatureID]map[CreatureID]bool // children by parent
 	endings     []*ending
+	problems    []error // found in the storage when the engine was started
+	told        bool    // and observers have been told
 	closed      bool
 }
 

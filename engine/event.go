@@ -108,7 +108,8 @@ const (
 	EventTimer             EventKind = 24 // a timer that fired, in the inbox of its creature
 	EventRequest           EventKind = 25 // a request, in the inbox of who is asked
 	EventResult            EventKind = 26 // the answer to a request, in the inbox of who asked
-	numEventKinds                    = 27
+	EventStoreSetAside     EventKind = 27 // observed only, never stored
+	numEventKinds                    = 28
 )
 
 var eventKindNames = [numEventKinds]string{
@@ -138,6 +139,7 @@ var eventKindNames = [numEventKinds]string{
 	EventTimer:             "timer",
 	EventRequest:           "request",
 	EventResult:            "result",
+	EventStoreSetAside:     "store_set_aside",
 }
 
 // String returns the stable name, for example "channel_message".

@@ -147,8 +147,7 @@ func (s *Stepper) Dormant() map[Edge]Listens {
 type Unlogged struct {
 	Heads   map[ChannelID]uint64
 	Offsets map[ChannelID]uint64 // of the producer p
-	// Waiting are the numbers of what is still to be delivered, and of what no
-	// mailbox had room for.
+	// Waiting are the numbers of what is still to be delivered.
 	Waiting map[Edge][]uint64
 }
 
@@ -177,11 +176,6 @@ func (s *Stepper) Unlogged() Unlogged {
 			for _, d := range waiting {
 				edge := Edge{c.id, d.msg.channel}
 				u.Waiting[edge] = append(u.Waiting[edge], d.msg.seq)
-			}
-		}
-		for _, l := range g.letters {
-			if edge := (Edge{l.Creature, l.Channel}); l.Reason == reasonOverflow {
-				u.Waiting[edge] = append(u.Waiting[edge], l.Seq)
 			}
 		}
 	}

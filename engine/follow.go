@@ -314,10 +314,10 @@ func (x *change) moveLetters(from, to *graph, c CreatureID) {
 	if from.store != nil || to == nil || to.store != nil {
 		return
 	}
-	from.letters = slices.DeleteFunc(from.letters, func(l DeadLetterRow) bool {
+	from.dropLetters(func(l *DeadLetterRow) bool {
 		moves := c == "" || l.Creature == c
 		if moves {
-			to.keepLetter(l)
+			to.keepLetter(*l)
 		}
 		return moves
 	})

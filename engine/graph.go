@@ -18,22 +18,23 @@ type graph struct {
 
 	// mu is the critical section. It guards what follows, and the fields that
 	// say so in channel, source, mailbox and creature of the graph's members.
-	mu         sync.Mutex
-	store      Store // nil: volatile
-	durability Durability
-	meta       map[string]string
-	origin     Origin // of the events that the graph logs
-	seq        uint64 // number of the last event
-	now        int64  // time of the last event
-	wall       int64  // the clock when the critical section was entered
-	creatures  map[CreatureID]*creature
-	names      map[string]*creature
-	channels   map[ChannelID]*channel // inboxes included
-	readers    []*Reader
-	letters    []DeadLetterRow // the last ones, where there is no store
-	over       int             // mailboxes for which outside publishers wait
-	admitted   chan struct{}   // closed when over falls to 0; nil when nobody waits
-	ended      bool            // the graph is gone: look up again where things are
+	mu          sync.Mutex
+	store       Store // nil: volatile
+	durability  Durability
+	meta        map[string]string
+	origin      Origin // of the events that the graph logs
+	seq         uint64 // number of the last event
+	now         int64  // time of the last event
+	wall        int64  // the clock when the critical section was entered
+	creatures   map[CreatureID]*creature
+	names       map[string]*creature
+	channels    map[ChannelID]*channel // inboxes included
+	readers     []*Reader
+	letters     []DeadLetterRow // the last ones, where there is no store
+	letterBytes int64
+	over        int           // mailboxes for which outside publishers wait
+	admitted    chan struct{} // closed when over falls to 0; nil when nobody waits
+	ended       bool          // the graph is gone: look up again where things are
 }
 
 // channel is a log that creatures of a graph read, or one creature's inbox.
@@ -105,7 +106,7 @@ func (g *graph) attach(s Store) {
 	}
 	g.over = 0
 	g.admit()
-	g.letters = nil // the store has them
+	g.letters, g.letterBytes = nil, 0 // the store has them
 	g.store = s
 	g.origin = s.Origin()
 	g.durability = s.Info().Durability

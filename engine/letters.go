@@ -76,9 +76,11 @@ func (l *letter) event() Event {
 // reasonOverflow is the reason of a dead letter for which a mailbox had no room.
 const reasonOverflow = "overflow"
 
-// maxLetters is how many dead letters a graph without a store keeps; older
-// ones go.
-const maxLetters = 1000
+// What a graph without a store keeps of dead letters; older ones go.
+const (
+	maxLetters     = 1000
+	maxLetterBytes = 2 << 20
+)
 
 // deadLetter logs a delivery that nobody is going to handle, and keeps it to be
 // delivered again. The caller holds mu.
@@ -100,16 +102,36 @@ func (g *graph) deadLetter(rec *Record, l letter) {
 
 // keepLetter keeps a dead letter where there is no store. The caller holds mu.
 func (g *graph) keepLetter(l DeadLetterRow) {
-	if len(g.letters) >= maxLetters {
-		g.letters = slices.Delete(g.letters, 0, 1)
-	}
 	g.letters = append(g.letters, l)
+	g.letterBytes += l.size()
+	drop := 0
+	for len(g.letters)-drop > maxLetters || g.letterBytes > maxLetterBytes && drop < len(g.letters)-1 {
+		g.letterBytes -= g.letters[drop].size()
+		g.letters[drop] = DeadLetterRow{}
+		drop++
+	}
+	g.letters = g.letters[drop:] // append moves what is left when the room behind it is used up
+}
+
+// dropLetters forgets dead letters. The caller holds mu.
+func (g *graph) dropLetters(drop func(*DeadLetterRow) bool) {
+	g.letters = slices.DeleteFunc(g.letters, func(l DeadLetterRow) bool {
+		if !drop(&l) {
+			return false
+		}
+		g.letterBytes -= l.size()
+		return true
+	})
+}
+
+func (l *DeadLetterRow) size() int64 {
+	return int64(len(l.Payload) + len(l.Headers) + len(l.Error) + len(l.LastWords))
 }
 
 // DeadLetters returns the dead letters of a graph in the order in which they
 // became such, or those of one creature if one is given: at most limit (0:
 // 1,000), after the one of the given id. A graph without a store keeps the last
-// 1,000.
+// 1,000, and no more than 2 MiB of them.
 func (e *Engine) DeadLetters(ctx context.Context, graph GraphID, creature CreatureID, after EventID, limit int) ([]DeadLetterRow, error) {
 	e.mu.RLock()
 	now, ok := e.topo.Current(graph)
@@ -181,7 +203,7 @@ func (e *Engine) forgetLetter(keeper GraphID, delivered *graph, letter EventID) 
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.letters = slices.DeleteFunc(g.letters, func(l DeadLetterRow) bool { return l.ID == letter })
+	g.dropLetters(func(l *DeadLetterRow) bool { return l.ID == letter })
 	if g.store != nil && !g.ended {
 		g.append(&Record{Drop: Drop{Letters: []EventID{letter}}})
 	}
@@ -216,7 +238,7 @@ func (e *Engine) redeliver(g *graph, w *waker, c *creature, row DeadLetterRow) (
 	if rec != nil {
 		rec.Drop.Letters = append(rec.Drop.Letters, row.ID)
 	}
-	g.letters = slices.DeleteFunc(g.letters, func(l DeadLetterRow) bool { return l.ID == row.ID })
+	g.dropLetters(func(l *DeadLetterRow) bool { return l.ID == row.ID })
 	g.append(rec)
 	return sent, nil
 }

@@ -49,16 +49,6 @@ func (s *source) inHand() []*delivery {
 	return out
 }
 
-// refill throws the window of a creature's source away, so that it is read from
-// the store.
-func (s *source) refill() {
-	for _, d := range s.mb.remove(s) {
-		d.msg.release()
-	}
-	s.offered = s.dealt() + uint64(len(s.inHand()))
-	s.mb.lagging = true
-}
-
 // drained reports whether a source without an edge has nothing left to read.
 func (s *source) drained() bool { return s.ch == nil && s.cursor >= s.until }
 
@@ -79,6 +69,7 @@ type mailbox struct {
 	head  int
 	n     int
 	bound int
+	bytes int64 // of what is in the window
 	// lagging says that a source's offered is behind its end: the rest is to
 	// be read from the store once the window is empty. Until then nothing new
 	// is put into the window, which keeps the order.
@@ -87,6 +78,15 @@ type mailbox struct {
 	over bool
 	// dropped counts deliveries lost to the overflow policy.
 	dropped uint64
+}
+
+// windowBytes is how many bytes of payloads and headers a mailbox takes in, however
+// few messages they are.
+const windowBytes = 8 << 20
+
+// full reports whether the mailbox has taken in factor times its bound.
+func (mb *mailbox) full(factor int) bool {
+	return mb.n >= factor*mb.bound || mb.bytes >= int64(factor)*windowBytes
 }
 
 // hardFactor is how far beyond its bound a mailbox takes in what creatures of
@@ -106,7 +106,7 @@ const (
 // offer puts a message into the window, or notes that the store has more.
 func (mb *mailbox) offer(g *graph, s *source, m *message) overflowed {
 	if g.store != nil {
-		if mb.lagging || mb.n >= mb.bound {
+		if mb.lagging || mb.full(1) {
 			mb.lagging = true
 			return deferred
 		}
@@ -114,7 +114,7 @@ func (mb *mailbox) offer(g *graph, s *source, m *message) overflowed {
 		return taken
 	}
 	result := taken
-	if mb.n >= mb.bound {
+	if mb.full(1) {
 		switch policy := mb.overflow(); {
 		case policy == OverflowDropOldest:
 			old := mb.pop()
@@ -122,7 +122,7 @@ func (mb *mailbox) offer(g *graph, s *source, m *message) overflowed {
 			old.msg.release()
 			mb.dropped++
 			result = droppedOld
-		case policy == OverflowDeadLetter || mb.n >= hardFactor*mb.bound:
+		case policy == OverflowDeadLetter || mb.full(hardFactor):
 			s.offered = m.seq
 			mb.dropped++
 			return refused
@@ -148,9 +148,9 @@ func (mb *mailbox) noteLoad(g *graph) {
 	switch {
 	case mb.overflow() != OverflowBlock || (mb.creature != nil && !mb.creature.runs()):
 		over = false
-	case mb.n >= mb.bound:
+	case mb.full(1):
 		over = true
-	case mb.n <= mb.bound/2:
+	case mb.n <= mb.bound/2 && mb.bytes <= windowBytes/2:
 		over = false
 	}
 	if over == mb.over {
@@ -173,6 +173,7 @@ func (mb *mailbox) push(s *source, m *message) {
 	m.retain()
 	mb.ring[(mb.head+mb.n)&(len(mb.ring)-1)] = delivery{m, s}
 	mb.n++
+	mb.bytes += m.size()
 	s.offered = m.seq
 }
 
@@ -193,6 +194,7 @@ func (mb *mailbox) pop() delivery {
 	mb.ring[mb.head] = delivery{}
 	mb.head = (mb.head + 1) & (len(mb.ring) - 1)
 	mb.n--
+	mb.bytes -= d.msg.size()
 	return d
 }
 
@@ -204,6 +206,7 @@ func (mb *mailbox) remove(s *source) []delivery {
 		d := mb.at(i)
 		if d.src == s {
 			out = append(out, d)
+			mb.bytes -= d.msg.size()
 			continue
 		}
 		mb.ring[(mb.head+kept)&(len(mb.ring)-1)] = d

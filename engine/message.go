@@ -68,6 +68,9 @@ func (m *message) release() {
 	messagePool.Put(m)
 }
 
+// size is the bytes of the message, as mailboxes count them.
+func (m *message) size() int64 { return int64(len(m.payload) + len(m.headers)) }
+
 // logID is the id of m in the log of its graph. The caller holds mu.
 func (m *message) logID() EventID {
 	if m.logged.IsZero() {

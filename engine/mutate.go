@@ -71,7 +71,7 @@ func (e *Engine) newChange(name string) *change {
 		creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
 		paused: map[*graph]bool{}, records: map[*graph]*Record{}, dirty: map[*creature]bool{},
 		dropped: map[ChannelID]bool{}, leaving: map[CreatureID]bool{}, transient: map[*graph]*graph{},
-		burials: map[*source]*burial{}, entry: logEntry{logged: map[*message]EventID{}, ids: map[EventID]EventID{}},
+		burials: map[*source]*burial{}, entry: newLogEntry(),
 	}
 }
 
@@ -330,13 +330,15 @@ func (x *change) writeDown(plan *storePlan) {
 	}
 }
 
-// trim takes rows out of the records of graphs with a new store. Its first
-// record has every row as the change leaves it; what steps in between wrote may
-// be of members that went elsewhere.
+// trim takes rows out of the records that steps in between wrote of members that
+// went elsewhere. The first record of a new store has every row as the change
+// leaves it already.
 func (x *change) trim(plan *storePlan) {
 	for g, rec := range x.records {
 		if plan.children[g.id] != nil {
 			*rec = Record{Events: rec.Events}
+		} else if len(x.transient) > 0 || len(plan.groups) > 1 {
+			rec.keepMembers(x, g)
 		}
 	}
 }

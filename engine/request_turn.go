@@ -22,15 +22,29 @@ func (t *turn) Request(to, payload []byte, deadline time.Duration, tag int64) ab
 	if deadline <= 0 {
 		return t.fail(abi.InvalidArgument, "say in milliseconds how long to wait", "a request needs a deadline")
 	}
-	target := t.peer(string(to))
+	target := t.peer(to)
 	if target == nil {
 		return t.fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %s in this graph", quoted(to))
+	}
+	if t.openRequests() >= t.c.limits.Requests {
+		return t.overLimit("requests", int64(t.c.limits.Requests))
 	}
 	if code := t.room(1, payload, nil); code != abi.OK {
 		return code
 	}
+	t.asked++
 	t.sends = append(t.sends, sendEffect{to: target, payload: t.keep(payload), ask: &ask{deadline, tag}})
 	return abi.OK
+}
+
+// openRequests counts what the creature waits for, with what the turn asks.
+func (t *turn) openRequests() int {
+	n := t.asked
+	if g := t.c.home.lock(); g != nil {
+		n += len(t.c.questions)
+		g.mu.Unlock()
+	}
+	return n
 }
 
 // Reply implements [abi.Turn].

@@ -23,6 +23,7 @@ func (e *Engine) loadSaved(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	e.problems = problems
 	for _, p := range problems {
 		e.log.Warn("a store was set aside", "problem", p)
 	}
@@ -51,6 +52,38 @@ func (e *Engine) startAbove(g *SavedGraph) {
 		edge = max(edge, g.Edges[i].Order)
 	}
 	e.topo.StartAbove(creature, channel, g.Born, edge)
+}
+
+// Problems are the stores that could not be read when the engine was started, and
+// files of the session directory that are not known to it. They have been set
+// aside, and what is in them is not there; everything else goes on. The errors
+// are of the type [abi.Error] and name the path.
+func (e *Engine) Problems() []error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return slices.Clone(e.problems)
+}
+
+// tellProblems shows the problems to observers, once. The caller holds the
+// mutation lock.
+func (e *Engine) tellProblems() {
+	if e.told {
+		return
+	}
+	e.told = true
+	for _, p := range e.problems {
+		detail := struct {
+			Path   string `json:"path,omitempty"`
+			Code   string `json:"code"`
+			Error  string `json:"error"`
+			Remedy string `json:"remedy,omitempty"`
+		}{Code: abi.CodeOf(p).String(), Error: p.Error()}
+		var typed *abi.Error
+		if errors.As(p, &typed) {
+			detail.Path, detail.Remedy = typed.IDs["path"], typed.Remedy
+		}
+		e.publish(&Event{Time: e.wallClock(), Kind: EventStoreSetAside, Payload: mustJSON(detail)})
+	}
 }
 
 // Saved lists the saved graphs that have not been brought back, eldest first.
@@ -89,13 +122,15 @@ func (e *Engine) savedWith(deployment string) []*dormant {
 
 // Restore brings every saved graph back as it was, creatures that no recipe
 // declared included. A creature whose module cannot be loaded comes back
-// stopped; the second result says why.
+// stopped; the second result says why, after the engine's [Engine.Problems].
 func (e *Engine) Restore(ctx context.Context) (graphs []GraphID, problems []error, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed || e.isClosing() {
 		return nil, nil, errClosed
 	}
+	e.tellProblems()
+	problems = slices.Clone(e.problems)
 	waking := e.newWaking()
 	for _, d := range e.sortedSaved() {
 		err := waking.add(ctx, d, func(ctx context.Context, row CreatureRow) (*creature, error) {
@@ -162,96 +197,6 @@ func (e *Engine) revive(ctx context.Context, row CreatureRow) (*creature, error)
 	husk.huskReason = fmt.Errorf("creature %s stays stopped: %w", row.Name, err)
 	e.log.Warn("a saved creature stays stopped", "creature", row.ID, "name", row.Name, "error", err)
 	return husk, nil
-}
-
-// waking brings saved graphs back. Until commit nothing of them runs, and
-// rollBack makes them dormant again. All under the mutation lock.
-type waking struct {
-	e       *Engine
-	changes []*change
-}
-
-func (e *Engine) newWaking() *waking { return &waking{e: e} }
-
-// add brings one graph back. specOf makes the creature of a row.
-func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Context, CreatureRow) (*creature, error)) (err error) {
-	x := w.e.newChange("resume")
-	defer func() {
-		for _, c := range x.creatures {
-			if err != nil && c.revived {
-				w.e.discardPrepared(ctx, c)
-			}
-		}
-	}()
-	x.summary, x.hold = true, true
-	x.saved = d
-	slices.SortFunc(d.Creatures, func(a, b CreatureRow) int {
-		return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
-	})
-	for _, row := range d.Creatures {
-		c, err := specOf(ctx, row)
-		if err != nil {
-			return err
-		}
-		c.id, c.started = row.ID, row.Started
-		x.creatures[row.ID] = c
-	}
-	x.indexCursors()
-	x.restoreAsks()
-	x.restoreChannels()
-	x.restoreOps()
-	store, err := w.e.storage.Open(ctx, d.Session)
-	if err != nil {
-		return err
-	}
-	x.adopt = store
-	if x.lastTime, err = lastTime(ctx, store); err != nil {
-		return errors.Join(err, store.Close(ctx))
-	}
-	delete(w.e.saved, d.Graph)
-	if err := x.bringBack(ctx); err != nil {
-		w.e.saved[d.Graph] = d
-		if cerr := store.Close(ctx); cerr != nil {
-			w.e.log.Error("closing a store", "session", d.Session, "error", cerr)
-		}
-		return err
-	}
-	for _, c := range x.creatures {
-		w.forgetInstance(ctx, c)
-	}
-	w.changes = append(w.changes, x)
-	return nil
-}
-
-// bringBack carries out the operations that lead to the saved graph, and puts
-// its edges in the order in which they were once added.
-func (x *change) bringBack(ctx context.Context) error {
-	if err := x.stageAll(x.ops); err != nil {
-		return err
-	}
-	place := func(c CreatureID, ch ChannelID) uint64 { return x.e.topo.EdgeOrder(c, ch, Listen) }
-	for _, e := range x.saved.Edges {
-		x.e.topo.SetEdgeOrder(e.Creature, e.Channel, e.Direction, e.Order)
-	}
-	if err := x.carryOut(ctx); err != nil {
-		return err
-	}
-	for id, ch := range x.channels {
-		slices.SortFunc(ch.sources, func(a, b *source) int {
-			return compare(place(a.mb.creature.id, id), place(b.mb.creature.id, id))
-		})
-	}
-	return nil
-}
-
-// lastTime is the time of the last event of a store. New events have to be
-// later, even if the clock has been set back.
-func lastTime(ctx context.Context, s Store) (int64, error) {
-	events, err := s.History(ctx, HistoryQuery{Newest: true, Limit: 1})
-	if err != nil || len(events) == 0 {
-		return 0, err
-	}
-	return events[0].Time, nil
 }
 
 // restoreChannels makes the channels of a saved graph.
@@ -374,125 +319,4 @@ func byNeighbourhood(creatures []CreatureRow, edges map[CreatureID][]EdgeRow) []
 		}
 	}
 	return out
-}
-
-// forgetInstance closes the instance with which a creature has shown that it
-// can start. It began without the saved state, so the first turn has to make
-// another one.
-func (w *waking) forgetInstance(ctx context.Context, c *creature) {
-	if c.instance == nil {
-		return
-	}
-	if err := c.instance.Close(ctx); err != nil {
-		w.e.log.Debug("closing an instance", "creature", c.id, "error", err)
-	}
-	c.instance = nil
-	c.instances.Store(0)
-}
-
-// commit lets what was brought back run.
-func (w *waking) commit() {
-	var wake waker
-	for _, x := range w.changes {
-		x.resumeAsks()
-		for _, c := range x.creatures {
-			if g := c.home.lock(); g != nil {
-				c.wake(&wake)
-				g.mu.Unlock()
-			}
-		}
-	}
-	wake.flush(w.e.queue)
-}
-
-// rollBack makes the graphs dormant again.
-func (w *waking) rollBack(ctx context.Context) {
-	for _, x := range slices.Backward(w.changes) {
-		g := x.e.graphs[x.saved.Graph]
-		for id := range x.creatures {
-			c := x.creatures[id]
-			c.home.store(nil)
-			x.e.setParent(c, "")
-			delete(x.e.creatures, id)
-			if c.revived {
-				x.e.discardPrepared(ctx, c)
-			}
-		}
-		for id := range x.channels {
-			delete(x.e.channels, id)
-		}
-		delete(x.e.graphs, x.saved.Graph)
-		x.undo()
-		x.e.saved[x.saved.Graph] = x.saved
-		if g != nil && g.store != nil {
-			if err := g.store.Close(ctx); err != nil {
-				x.e.log.Error("closing a store", "session", x.saved.Session, "error", err)
-			}
-		}
-	}
-}
-
-// sessionOf finds a session by its id, or by the id of a graph, live or saved.
-func (e *Engine) sessionOf(name string) (SessionID, Store, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if now, ok := e.topo.Current(GraphID(name)); ok {
-		g := e.graphs[now]
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if g.store == nil {
-			return "", nil, &abi.Error{
-				Code: abi.Unavailable, Message: "the graph " + name + " has no store, so it has no history",
-				Remedy: "run it with durability normal or full", IDs: map[string]string{"graph": name},
-			}
-		}
-		return g.store.Info().Session, g.store, nil
-	}
-	if d := e.saved[GraphID(name)]; d != nil {
-		return d.Session, nil, nil
-	}
-	return SessionID(name), nil, nil
-}
-
-// History returns events of a graph or session, live or ended, in an order
-// that respects causes.
-func (e *Engine) History(ctx context.Context, graphOrSession string, q HistoryQuery) ([]Event, error) {
-	session, store, err := e.sessionOf(graphOrSession)
-	if err != nil {
-		return nil, err
-	}
-	if store != nil {
-		return store.History(ctx, q)
-	}
-	if e.storage == nil {
-		return nil, gone("session", graphOrSession)
-	}
-	return e.storage.History(ctx, session, q)
-}
-
-// Lineage returns the ancestors of a session or of a graph's session: itself
-// first, then generation by generation back to the roots.
-func (e *Engine) Lineage(ctx context.Context, graphOrSession string) ([]SessionInfo, error) {
-	session, _, err := e.sessionOf(graphOrSession)
-	if err != nil {
-		return nil, err
-	}
-	if e.storage == nil {
-		return nil, gone("session", graphOrSession)
-	}
-	return e.storage.Lineage(ctx, session)
-}
-
-// Verify checks a session, or a graph's session: the file itself, and that its
-// log has every event once and every channel in order. What is still in memory
-// is not looked at: it follows what is on disk.
-func (e *Engine) Verify(ctx context.Context, graphOrSession string) (VerifyReport, error) {
-	session, _, err := e.sessionOf(graphOrSession)
-	if err != nil {
-		return VerifyReport{}, err
-	}
-	if e.storage == nil {
-		return VerifyReport{}, gone("session", graphOrSession)
-	}
-	return e.storage.Verify(ctx, session)
 }

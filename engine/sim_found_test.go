@@ -1,9 +1,11 @@
 package engine_test
 
 import (
-	"context"
-	"math/rand/v2"
+	"fmt"
+	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
@@ -63,63 +65,233 @@ func TestDeadLettersOfARemovalThatSplitsCanBeDeliveredAgain(t *testing.T) {
 }
 
 func TestATurnUnderWayWhenItsChannelGoesOutlivesACrash(t *testing.T) {
-	disk, clock := sim.NewDisk(1), sim.NewClock()
-	disk.Manual = true
-	host := newFakeHost()
-	boot := func() *engine.Stepper {
-		seed := uint64(7)
-		e, err := engine.NewStepper(t.Context(), engine.Options{
-			Host: host, Storage: disk.Boot(), Clock: clock, Seed: &seed,
-			Load: func(_ context.Context, m string) ([]byte, error) { return []byte(m), nil },
-		}, rand.New(rand.NewPCG(1, 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := e.Restore(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		return e
-	}
-	e := boot()
+	d := newOnDisk(t)
 	handled := 0
 	var ch engine.ChannelID
-	host.on("busy", func(_ abi.Turn, kind abi.Kind) error {
+	d.host.on("busy", func(_ abi.Turn, kind abi.Kind) error {
 		if kind != abi.KindMessage {
 			return nil
 		}
 		if handled++; handled > 1 {
 			return nil
 		}
-		if _, err := e.RemoveChannel(t.Context(), ch); err != nil {
+		if _, err := d.RemoveChannel(t.Context(), ch); err != nil {
 			t.Error(err)
 		}
-		disk.Flush()
+		d.disk.Flush()
 		return nil
 	})
-	first := func(int) int { return 0 }
-	a, err := e.AddCreature(t.Context(), spec("a", "busy"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := e.Change(t.Context(), topology.Connect{From: a.Creature, To: a.Creature})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ch = out[0].Channel
-	if _, err := e.Send(t.Context(), ch, engine.Outgoing{Payload: []byte("x")}); err != nil {
-		t.Fatal(err)
-	}
-	for e.Serve(t.Context(), first) {
-	}
-	disk.Kill() // before the commit of the turn is written
-	e = boot()
-	for e.Serve(t.Context(), first) {
-	}
+	a := d.add("a", "busy")
+	ch = d.connect(a, a)
+	d.send(ch, "x")
+	d.serve()
+	d.reboot() // before the commit of the turn is written
+	d.serve()
 	if handled != 2 {
 		t.Errorf("the delivery was handled %d times, want again after the crash", handled)
 	}
-	if err := e.Close(t.Context()); err != nil {
-		t.Error(err)
+}
+
+func TestDeadLettersOutliveACrashRightBehindTheirCut(t *testing.T) {
+	for name, remove := range map[string]func(a, b engine.CreatureID, ch engine.ChannelID) topology.Op{
+		"channel":  func(_, _ engine.CreatureID, ch engine.ChannelID) topology.Op { return topology.RemoveChannel{ID: ch} },
+		"creature": func(_, b engine.CreatureID, _ engine.ChannelID) topology.Op { return topology.RemoveCreature{ID: b} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newOnDisk(t)
+			a, b, c := d.add("a", "sink"), d.add("b", "sink", stopped), d.add("c", "sink")
+			ch := d.connect(a, b)
+			d.connect(b, c)
+			for i := range 40 { // more than the mailbox holds
+				d.send(ch, fmt.Sprint(i))
+			}
+			d.disk.CutCrash = sim.CrashAfter
+			if _, err := d.Change(t.Context(), remove(a, b, ch)); abi.CodeOf(err) != abi.Storage {
+				t.Fatalf("the change answers %v, but the process has died", err)
+			}
+			d.boot()
+			n := 0
+			_, _, graphs := d.Members()
+			for _, g := range graphs {
+				n += len(d.letters(g))
+			}
+			if len(graphs) < 2 || n != 40 {
+				t.Errorf("%d graphs have %d dead letters, want 40", len(graphs), n)
+			}
+		})
+	}
+}
+
+func TestAReaderIsGivenAgainWhatItCouldNotWaitFor(t *testing.T) {
+	d := newOnDisk(t)
+	a := d.add("a", "sink")
+	ch := d.connect(a, a)
+	r, err := d.Read(ch, "out", engine.ReaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.send(ch, "one")
+	d.disk.Broken = true
+	if _, err := r.Next(t.Context()); abi.CodeOf(err) != abi.Storage {
+		t.Fatalf("Next answers %v on a broken disk", err)
+	}
+	d.disk.Broken = false
+	if in, err := r.Next(t.Context()); err != nil || in.Seq != 1 {
+		t.Errorf("Next answers message %d, %v; want 1", in.Seq, err)
+	}
+}
+
+func TestAGraphEndsOnlyWhenItsHistoryIsWritten(t *testing.T) {
+	d := newOnDisk(t)
+	a := d.add("a", "sink", stopped)
+	d.sendTo(a, "one")
+	d.disk.Broken = true
+	if _, err := d.RemoveCreature(t.Context(), a); abi.CodeOf(err) != abi.Storage {
+		t.Errorf("RemoveCreature answers %v on a broken disk, want storage", err)
+	}
+	if creatures, _, _ := d.Members(); len(creatures) != 1 {
+		t.Fatalf("there are %d creatures after a removal that failed", len(creatures))
+	}
+	d.disk.Broken = false
+	d.change(topology.RemoveCreature{ID: a})
+	d.reboot()
+	for _, ev := range d.disk.Log() {
+		if ev.Kind == engine.EventDeadLetter {
+			return
+		}
+	}
+	t.Error("the history does not have the dead letter of the removal")
+}
+
+func TestTheStoreOfAGraphThatEndedIsRetiredLater(t *testing.T) {
+	d := newOnDisk(t)
+	a := d.add("a", "sink")
+	d.disk.FailRetires = 2
+	d.change(topology.RemoveCreature{ID: a})
+	var live []bool
+	for range 3 {
+		for _, l := range d.disk.Sessions() {
+			live = append(live, l)
+		}
+		d.clock.Advance(time.Second)
+		d.Ring()
+	}
+	if !slices.Equal(live, []bool{true, true, false}) {
+		t.Errorf("the session was live: %v, want until the third try", live)
+	}
+}
+
+func TestAStoreWithoutItsFirstRecordIsRetired(t *testing.T) {
+	d := newOnDisk(t)
+	d.add("a", "sink")
+	d.reboot() // nothing has been written
+	for id, live := range d.disk.Sessions() {
+		if live {
+			t.Errorf("session %s is live without a member", id)
+		}
+	}
+}
+
+func TestWhatIsAddedIsYoungerThanASavedGraphThatSleeps(t *testing.T) {
+	d := newOnDisk(t)
+	d.add("elder", "sink")
+	d.disk.Flush()
+	d.disk.Kill()
+	d.start()
+	younger := d.add("younger", "sink")
+	d.restore()
+	creatures, _, _ := d.Members()
+	if len(creatures) != 2 || creatures[1] != younger {
+		t.Errorf("by age: %v, want %s last", creatures, younger)
+	}
+}
+
+func TestApplyingToGraphsThatRunKeepsTheOrderOfTheirLog(t *testing.T) {
+	s := newSaved(t, engine.Options{Workers: 2})
+	a := s.apply(team(3))
+	s.reopen() // everybody runs before the recipe is applied
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		for i := range 300 {
+			if _, err := s.Send(t.Context(), a.Channels["channel.c0"], engine.Outgoing{Payload: []byte(fmt.Sprint(i))}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	again := s.apply(team(3, func(d *engine.Deployment) {
+		d.Source = engine.Source{Path: "team.hcl", Files: map[string]string{"team.hcl": "x"}}
+	}))
+	sending.Wait()
+	s.wait()
+	if len(again.Resumed) != 3 {
+		t.Errorf("resumed %v, want all three", again.Resumed)
+	}
+	report, err := s.Verify(t.Context(), string(s.graph(a.Creatures["creature.m0"])))
+	if err != nil || len(report.Missing)+len(report.Duplicate)+len(report.OutOfOrder)+len(report.Damage) > 0 {
+		t.Errorf("Verify: %+v, %v", report, err)
+	}
+}
+
+func TestWhatOnlyPassesThroughAGraphLeavesNothingThere(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	a, b := s.add("a", "sink"), s.add("b", "sink")
+	for _, pair := range [][2]engine.CreatureID{{a, b}, {b, a}} {
+		s.try(func(batch *engine.Batch) error {
+			_, err := batch.Do(topology.Connect{From: pair[0], To: pair[1]})
+			if err == nil {
+				_, err = batch.Do(topology.Disconnect{From: pair[0], To: pair[1]})
+			}
+			return err
+		})
+	}
+	status := s.status()
+	if len(status) != 2 {
+		t.Fatalf("%d graphs, want 2", len(status))
+	}
+	for _, g := range status {
+		report, err := s.Verify(t.Context(), string(g.ID))
+		if err != nil || len(report.Damage) > 0 {
+			t.Errorf("%s: %q, %v", g.Creatures[0].Name, report.Damage, err)
+		}
+	}
+	s.reopen()
+	if after := s.status(); len(after) != 2 || len(after[0].Channels)+len(after[1].Channels) != 2 {
+		t.Errorf("after a restart: %+v", after)
+	}
+}
+
+func TestListenersKeepTheirOrder(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	a, b, c := s.add("a", "sink"), s.add("b", "sink"), s.add("c", "sink")
+	ch := s.connect(c, b, "news")
+	for _, id := range []engine.CreatureID{a, c} {
+		s.change(topology.SetEdge{Creature: id, Channel: ch, Direction: engine.Listen, On: true})
+	}
+	for range 2 {
+		if got, want := s.status()[0].Channels[0].Listeners, []engine.CreatureID{b, a, c}; !slices.Equal(got, want) {
+			t.Errorf("listeners %v, want %v", got, want)
+		}
+		s.reopen()
+	}
+}
+
+func TestNobodyIsTheChildOfACreatureThatIsGone(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	elder, child := s.add("elder", "sink"), engine.CreatureID("")
+	s.change(topology.SetPrivileged{ID: elder, Privileged: true})
+	child = s.add("child", "sink", func(c *engine.CreatureSpec) { c.Parent = elder })
+	s.connect(elder, child, "orders")
+	s.connect(child, child, "own")
+	s.change(topology.RemoveCreature{ID: elder})
+	if n := len(s.events(child, engine.EventParentLinkChanged)); n != 1 {
+		t.Errorf("%d parent_link_changed events, want 1", n)
+	}
+	for range 2 {
+		if p := s.status()[0].Creatures[0].Parent; p != "" {
+			t.Errorf("the child's parent is %s, which is gone", p)
+		}
+		s.reopen()
 	}
 }
 

@@ -49,6 +49,7 @@ func init() { // because steps draw steps
 		{"connect", 10, true, (*simulation).connect},
 		{"disconnect", 3, true, (*simulation).disconnect},
 		{"toggle", 2, true, (*simulation).toggle},
+		{"rearrange", 3, true, (*simulation).rearrange},
 		{"stopOrStart", 5, true, (*simulation).stopOrStart},
 		{"redeliver", 8, true, (*simulation).redeliver},
 		{"deploy", 6, true, (*simulation).deploy},
@@ -292,6 +293,27 @@ func (s *simulation) toggle(st step) {
 	}
 }
 
+// rearrange splits and merges in one change, if it so happens, and removes.
+func (s *simulation) rearrange(st step) {
+	a, ok := s.creature(st.a)
+	b, has := s.creature(st.b)
+	ch, some := s.channel(st.c)
+	_, channels, _ := s.e.Members()
+	if !ok || !has || !some || len(channels) >= most {
+		return
+	}
+	ops := []topology.Op{topology.SetEdge{Creature: a, Channel: ch, Direction: engine.Direction(1 + st.b%2)}, topology.Connect{From: a, To: b}}
+	switch st.c % 5 {
+	case 0:
+		ops = append(ops, topology.RemoveChannel{ID: ch})
+	case 1:
+		ops = append([]topology.Op{topology.RemoveChannel{ID: ch}}, ops[1])
+	case 2:
+		ops = append(ops, topology.Disconnect{From: a, To: b})
+	}
+	s.op(ops...)
+}
+
 func (s *simulation) stopOrStart(st step) {
 	if c, ok := s.creature(st.a); ok {
 		s.op(topology.SetStopped{ID: c, Stopped: !s.e.Stopped(c)})
@@ -370,7 +392,7 @@ func (s *simulation) crashCut(st step) {
 // restart ends the engine in order and starts another.
 func (s *simulation) restart(step) {
 	s.say("restart")
-	s.disk.Broken = false
+	s.disk.Broken, s.disk.FailRetires = false, 0 // about which Close would have something to say
 	if err := s.e.Close(context.Background()); err != nil {
 		s.failf("Close: %v", err)
 	}

@@ -13,6 +13,11 @@ package engine_test
 //     payloads tell it.
 //   - sim_steps_test.go: what a program may do. A step is a few numbers that
 //     choose among what there is, so any of them can be left out.
+//   - sim_deploy_test.go: deployments, which are applied, some of them to graphs
+//     without a store, and applied again after a restart, as they were or
+//     changed, while what they had is still asleep.
+//   - sim_outside_test.go: who uses the engine from outside: readers, whose
+//     cursors outlive it, and callers, who wait for an answer.
 //   - sim_world_test.go: how a program runs, crashes, starts again and settles.
 //   - sim_model_test.go: what must be known apart from the log, as facts with a
 //     stamp, their place in the log: a crash takes those back whose place it
@@ -24,6 +29,11 @@ package engine_test
 //     settled: everybody has dealt with all that was sent while it listened,
 //     and nothing else; requests are answered once; timers have rung. At the
 //     end of a program a restart must not change anything (view).
+//
+// Graphs without a store have no log that could be checked. When one becomes
+// part of a graph with a store, the model notes what it brings along: who
+// listens, what is still to be delivered (edgeFact.handed), and where the
+// numbers of its channels begin (bases). From then on everything has to hold.
 //
 // To extend it: add an order to guest for what creatures can do anew, or a step
 // to stepKinds for what the engine's users can. If the effect can be read from

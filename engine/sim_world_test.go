@@ -39,8 +39,6 @@ type simulation struct {
 	trace   []string
 }
 
-var debugHook func(*simulation)
-
 // simFailure is what a failed check panics with.
 type simFailure string
 
@@ -67,9 +65,6 @@ func simulate(seed uint64, program []step, tracing bool) (failure string, trace 
 		case nil:
 		case simFailure:
 			failure = string(p)
-			if debugHook != nil {
-				debugHook(s)
-			}
 		default:
 			failure = fmt.Sprintf("panic: %v\n%s", p, debug.Stack())
 		}

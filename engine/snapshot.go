@@ -15,6 +15,7 @@ type snapshot struct {
 	origin   Origin
 	seen     map[place]bool
 	messages []*message
+	sources  []*source
 	states   []StateRow
 	letters  []letter
 }
@@ -27,16 +28,6 @@ type place struct {
 
 func newSnapshot(x *change, group *storeGroup, rec *Record, origin Origin) *snapshot {
 	return &snapshot{x: x, group: group, rec: rec, origin: origin, seen: map[place]bool{}}
-}
-
-// logEntry is what snapshots change in memory if their cut succeeds.
-type logEntry struct {
-	// logged are the ids under which messages have entered a log, and ids the
-	// same by the ids that they had.
-	logged map[*message]EventID
-	ids    map[EventID]EventID
-	// refilled are sources that read again what they had no room for.
-	refilled []*source
 }
 
 // add collects those members of a volatile graph that are in the graph after
@@ -58,6 +49,7 @@ func (s *snapshot) add(g *graph, after GraphID) {
 		if cr.retry != nil {
 			s.message(cr.retry.msg)
 		}
+		s.sources = append(s.sources, cr.mb.sources...)
 		s.window(&cr.mb)
 		if inbox := g.channels[InboxOf(cr.id)]; inbox != nil {
 			s.channel(inbox)
@@ -122,6 +114,7 @@ func (s *snapshot) write() {
 		s.rec.Events = append(s.rec.Events, ev)
 		x.entry.logged[m], x.entry.ids[m.id] = ev.ID, ev.ID
 	}
+	s.findRuns()
 	for _, row := range s.states {
 		s.rec.State = append(s.rec.State, row)
 		s.rec.Events = append(s.rec.Events, Event{
@@ -131,54 +124,24 @@ func (s *snapshot) write() {
 	}
 	for i := range s.letters {
 		l := &s.letters[i]
-		if s.readAgain(l) {
-			continue
-		}
 		l.ID, l.Time, l.Message = s.nextID(), x.tick(), x.entry.ids[l.Message]
 		s.rec.Events = append(s.rec.Events, l.event())
 		s.rec.Letters = append(s.rec.Letters, l.DeadLetterRow)
 	}
 }
 
+// findRuns finds the sources that passed over something that is in the log now,
+// because somebody else has yet to read it.
+func (s *snapshot) findRuns() {
+	log := map[ChannelID][]*message{}
+	for _, m := range s.messages {
+		log[m.channel] = append(log[m.channel], m)
+	}
+	for _, src := range s.sources {
+		if !s.x.dropped[src.id] || src.ch == nil {
+			s.x.entry.findRuns(src, log[src.id])
+		}
+	}
+}
+
 func (s *snapshot) nextID() EventID { return EventID{s.origin, uint64(len(s.rec.Events) + 1)} }
-
-// readAgain has a creature read again what its mailbox had no room for, if that
-// is in the log now because somebody else has yet to read it: in a graph with a
-// store nothing overflows, and its cursor stands before it.
-func (s *snapshot) readAgain(l *letter) bool {
-	if l.Reason != reasonOverflow || !s.seen[place{l.Channel, l.Seq}] || s.x.leaving[l.Creature] || s.x.dropped[l.Channel] {
-		return false
-	}
-	cr := s.x.e.creatures[l.Creature]
-	if cr == nil {
-		return false
-	}
-	for _, src := range cr.mb.sources {
-		if src.id == l.Channel && src.dealt() < l.Seq && l.Seq <= src.end() {
-			s.x.entry.refilled = append(s.x.entry.refilled, src)
-			return true
-		}
-	}
-	return false
-}
-
-// carryOut changes it.
-func (n *logEntry) carryOut(x *change) {
-	if len(n.ids) == 0 {
-		return
-	}
-	for m, id := range n.logged {
-		m.logged = id
-	}
-	for g := range x.paused {
-		for _, cr := range g.creatures {
-			for _, q := range cr.questions {
-				q.row.ID = cmp.Or(n.ids[q.row.ID], q.row.ID)
-			}
-		}
-	}
-	for _, src := range n.refilled {
-		src.refill()
-		src.mb.creature.wake(&x.wake)
-	}
-}

@@ -122,7 +122,7 @@ type SavedGraph struct {
 // into new ones.
 type Cut struct {
 	Kind     string // "merge", "split" or "rearrange"
-	At       int64  // nanoseconds since 1970
+	At       int64  // nanoseconds since 1970: after all events of the parents, before all others of the children
 	Parents  []Store
 	Children []CutChild
 }
@@ -130,8 +130,8 @@ type Cut struct {
 // CutChild describes one child of a [Cut].
 type CutChild struct {
 	StoreSpec
-	// Parents are the sessions whose history the child gets; all are among
-	// Cut.Parents.
+	// Parents are the sessions whose history the child gets, those of elder
+	// graphs first; all are among Cut.Parents.
 	Parents []SessionID
 	// VolatileParents counts the graphs without a store that went into it;
 	// each is noted in the lineage as "volatile".
@@ -199,9 +199,10 @@ type Store interface {
 	// appended before the call.
 	State(ctx context.Context, creature CreatureID) (map[string][]byte, error)
 	// Messages returns messages of a channel with a number above after and up
-	// to until (0: the head), in order, at most limit. It sees every record
-	// that was appended before the call.
-	Messages(ctx context.Context, channel ChannelID, after, until uint64, limit int) ([]Event, error)
+	// to until (0: the head), in order, at most limit, and no more once their
+	// payloads and headers amount to the given bytes (0: no bound). It sees
+	// every record that was appended before the call.
+	Messages(ctx context.Context, channel ChannelID, after, until uint64, limit int, bytes int64) ([]Event, error)
 	// History returns events in an order that respects causes. It sees every
 	// record that was appended before the call.
 	History(ctx context.Context, q HistoryQuery) ([]Event, error)

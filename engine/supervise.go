@@ -47,7 +47,7 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 	}
 	switch {
 	case intense:
-		c.quarantine(g, rec, err)
+		w.quarantine(g, rec, c, err)
 	case c.retry != nil:
 		w.e.backOff(c, c.restart.pause(c.attempt, w.e.jitter))
 	}
@@ -85,16 +85,34 @@ func (c *creature) noteFailure(now int64) (intense bool) {
 	return len(c.attempts) > c.restart.Max
 }
 
-// quarantine takes a creature out of service. The caller holds the graph's mu.
-func (c *creature) quarantine(g *graph, rec *Record, err error) {
+// quarantine takes a creature out of service, and tells the graph: with an event
+// and, where the creature may report to its root, with a message. The caller
+// holds the graph's mu.
+func (w *worker) quarantine(g *graph, rec *Record, c *creature, err error) {
 	c.quarantined = true
 	c.attempts = nil
 	if g.store == nil {
 		c.mb.noteLoad(g)
 	}
-	g.log(rec, Event{Kind: EventQuarantined, Creature: c.id, Payload: mustJSON(turnDetail{
-		Kind: "quarantine", Code: abi.CodeOf(err).String(), Error: clip(err.Error()),
-	})})
+	why := turnDetail{Kind: "quarantine", Code: abi.CodeOf(err).String(), Error: clip(err.Error())}
+	g.log(rec, Event{Kind: EventQuarantined, Creature: c.id, Payload: mustJSON(why)})
+	ch := c.wiring.Load().byAlias[ReportChannel]
+	if ch == nil {
+		return
+	}
+	headers, _ := EncodeHeaders(map[string]string{headerReport: EventQuarantined.String()})
+	report := mustJSON(struct {
+		Event    string `json:"event"`
+		Creature string `json:"creature"`
+		Code     string `json:"code"`
+		Error    string `json:"error"`
+	}{EventQuarantined.String(), c.name, why.Code, why.Error})
+	m := g.newMessage(rec, report, headers)
+	m.kind, m.sender, m.senderName = abi.KindMessage, c.id, c.name
+	g.sequence(ch, m)
+	g.logMessage(rec, ch, m, EventID{}, EventID{})
+	g.publish(ch, m, &w.wake, rec)
+	m.release()
 }
 
 // pause is how long to wait after the n-th failed attempt: the backoff,
@@ -167,19 +185,20 @@ func refillMailbox(ctx context.Context, mb *mailbox, home *graphPointer) error {
 		return nil
 	}
 	store, logs := g.store, mb.backlogs()
-	limit := max(16, mb.bound/max(1, len(logs)))
+	limit, bytes := max(16, mb.bound/max(1, len(logs))), max(1, windowBytes/int64(max(1, len(logs))))
 	g.mu.Unlock()
 
 	for i := range logs {
 		b := &logs[i]
-		events, err := store.Messages(ctx, b.src.id, b.from, b.end, limit)
+		events, err := store.Messages(ctx, b.src.id, b.from, b.end, limit, bytes)
 		if err != nil {
 			if ctx.Err() == nil && !home.logsTo(store) {
 				return nil
 			}
 			return err
 		}
-		b.events, b.whole = events, len(events) < limit
+		n := len(events)
+		b.events, b.whole = events, n == 0 || events[n-1].Seq >= b.end
 	}
 	if g2 := home.lock(); g2 == nil {
 		return nil

@@ -269,3 +269,26 @@ func TestSubscribingToAClosedEngineEndsAtOnce(t *testing.T) {
 		t.Errorf("Next: %v, want stopped", err)
 	}
 }
+
+// The root hears of a creature that is taken out of service.
+func TestQuarantineIsReportedToTheRoot(t *testing.T) {
+	onStorages(t, func(t *testing.T, o engine.Options) {
+		w := newWorld(t, o)
+		d := team(2, func(d *engine.Deployment) {
+			d.Creatures[0].Module, d.Creatures[0].Wasm = "count", []byte("count")
+			d.Creatures[0].Restart = engine.RestartPolicy{Mode: engine.RestartNever, Max: 1}
+			d.Creatures[0].Send = nil
+			d.Root = "creature.m1"
+		})
+		applied := w.apply(d)
+		for range 3 {
+			w.send(applied.Channels["channel.c0"], "trap")
+		}
+		w.wait()
+		heard := w.state(applied.Creatures["creature.m1"], "heard")
+		const report = `report_to_root:{"event":"creature_quarantined","creature":"m0","code":"trapped","error":"`
+		if strings.Count(heard, report) != 1 {
+			t.Errorf("the root heard %q, want one report", heard)
+		}
+	})
+}

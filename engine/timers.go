@@ -25,8 +25,10 @@ func (t *turn) TimerSet(name []byte, delay, period time.Duration, payload []byte
 	}
 	limits := &t.c.limits
 	switch {
-	case len(name) == 0 || !utf8.Valid(name) || slices.Contains(name, 0) || int64(len(name)) > limits.StateKey:
-		return t.fail(abi.InvalidArgument, "use another name", "the name of a timer is UTF-8 without NUL, of 1 to %d bytes", limits.StateKey)
+	case int64(len(name)) > limits.StateKey:
+		return t.fail(abi.TooLarge, "use a shorter name", "the name of the timer has %d bytes; the limit state_key is %d", len(name), limits.StateKey)
+	case len(name) == 0 || !utf8.Valid(name) || slices.Contains(name, 0):
+		return t.fail(abi.InvalidArgument, "use another name", "the name of a timer is UTF-8 without NUL and not empty")
 	case delay < 0 || period < 0:
 		return t.fail(abi.InvalidArgument, "use 0 or more", "a timer's delay and period are not negative")
 	case int64(len(payload)) > limits.Message:
@@ -39,6 +41,9 @@ func (t *turn) TimerSet(name []byte, delay, period time.Duration, payload []byte
 func (t *turn) TimerCancel(name []byte) (existed bool, code abi.Code) {
 	if code := t.effect(); code != abi.OK {
 		return false, code
+	}
+	if int64(len(name)) > t.c.limits.StateKey {
+		return false, abi.OK
 	}
 	if existed, _ = t.hasTimer(string(name)); !existed {
 		return false, abi.OK

@@ -31,6 +31,7 @@ type turn struct {
 	arena     []byte
 	sends     []sendEffect
 	sendCount int
+	asked     int // requests among them
 	sendBytes int64
 	output    []byte
 	hasOutput bool
@@ -119,7 +120,7 @@ func (t *turn) reset() {
 	t.verdicts = emptied(t.verdicts)
 	t.timers = emptied(t.timers)
 	t.replied, t.reply = false, span{}
-	t.sendCount, t.sendBytes, t.logBytes = 0, 0, 0
+	t.sendCount, t.sendBytes, t.logBytes, t.asked = 0, 0, 0, 0
 	t.output, t.hasOutput = t.output[:0], false
 	if t.fault.code != abi.OK {
 		t.fault = fault{}
@@ -233,19 +234,21 @@ func (t *turn) detail() []byte {
 }
 
 func (t *turn) Config(key []byte) ([]byte, abi.Code) {
-	if v, ok := t.c.configText[string(key)]; ok {
-		return v, abi.OK
+	if int64(len(key)) <= t.c.limits.StateKey { // looking up a long key costs by its length
+		if v, ok := t.c.configText[string(key)]; ok {
+			return v, abi.OK
+		}
 	}
 	return nil, t.fail(abi.NotFound, "set it in the creature's config", "the configuration has no attribute %s", quoted(key))
 }
 
 func (t *turn) Channel(alias []byte) int32 {
 	in := t.c.handles
-	if h, ok := in.index[string(alias)]; ok {
-		return h
-	}
 	if len(alias) == 0 || len(alias) > maxNameBytes || !utf8.Valid(alias) {
 		return t.fail(abi.InvalidArgument, "name a channel as the creature does", "an alias is UTF-8 of 1 to %d bytes", maxNameBytes).Status()
+	}
+	if h, ok := in.index[string(alias)]; ok {
+		return h
 	}
 	if len(in.names) >= t.c.limits.Handles {
 		return t.overLimit("handles", int64(t.c.limits.Handles)).Status()
@@ -296,6 +299,9 @@ func (t *turn) Send(h int32, payload, headers []byte) int32 {
 
 func (t *turn) sendAll(payload, headers []byte) int32 {
 	edges := t.wiring.sends
+	if len(edges) == 0 {
+		return 0
+	}
 	if code := t.room(len(edges), payload, headers); code != abi.OK {
 		return code.Status()
 	}
@@ -329,7 +335,7 @@ func (t *turn) SendTo(to, payload []byte) abi.Code {
 	if code := t.effect(); code != abi.OK {
 		return code
 	}
-	target := t.peer(string(to))
+	target := t.peer(to)
 	if target == nil {
 		return t.fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %s in this graph", quoted(to))
 	}
@@ -341,7 +347,10 @@ func (t *turn) SendTo(to, payload []byte) abi.Code {
 }
 
 // peer finds a creature of the own graph by id or name.
-func (t *turn) peer(name string) *creature {
+func (t *turn) peer(name []byte) *creature {
+	if len(name) > maxNameBytes {
+		return nil
+	}
 	g := t.c.home.lock()
 	if g == nil {
 		return nil
@@ -350,7 +359,7 @@ func (t *turn) peer(name string) *creature {
 	if c := g.creatures[CreatureID(name)]; c != nil {
 		return c
 	}
-	return g.names[name]
+	return g.names[string(name)]
 }
 
 func (t *turn) Output(payload []byte) abi.Code {

@@ -72,7 +72,7 @@ func TestStateOfATurnIsAMap(t *testing.T) {
 
 func sizeOf(m map[string]string) (n int64) {
 	for k, v := range m {
-		n += int64(len(k) + len(v))
+		n += stateCost(len(k), len(v))
 	}
 	return n
 }
@@ -120,7 +120,7 @@ func TestRepetitionCostsNothing(t *testing.T) {
 // Whatever a guest names, the text of the error is short, and limits are named.
 func TestErrorsOfATurnAreShortAndNameLimits(t *testing.T) {
 	huge := bytes.Repeat([]byte("x"), 32<<20)
-	small := abi.Limits{State: 10, StateWrites: 1, StateValue: 5, StateKey: 5, Timers: 1, TimerBytes: 10, Output: 5, LogLines: 1, LogBytes: 5, Handles: 1, Message: 5}
+	small := abi.Limits{State: 80, Requests: 1, StateWrites: 1, StateValue: 5, StateKey: 5, Timers: 1, TimerBytes: 10, Output: 5, LogLines: 1, LogBytes: 5, Handles: 1, Message: 5}
 	for _, c := range []struct {
 		do   func(*turn) abi.Code
 		code abi.Code
@@ -130,13 +130,13 @@ func TestErrorsOfATurnAreShortAndNameLimits(t *testing.T) {
 		{func(t *turn) abi.Code { return t.StateSet(huge, nil) }, abi.TooLarge, "limit state_key is 5"},
 		{func(t *turn) abi.Code { return t.StateSet([]byte("k"), huge) }, abi.TooLarge, "limit state_value is 5"},
 		{func(t *turn) abi.Code { t.StateSet([]byte("k"), nil); return t.StateSet([]byte("l"), nil) }, abi.LimitExceeded, "limit state_writes (1)"},
-		{func(t *turn) abi.Code { t.stateSize = 10; return t.StateSet([]byte("k"), nil) }, abi.LimitExceeded, "limit state (10)"},
+		{func(t *turn) abi.Code { t.stateSize = 80; return t.StateSet([]byte("k"), nil) }, abi.LimitExceeded, "limit state (80)"},
 		{func(t *turn) abi.Code { _, code := t.Config(huge); return code }, abi.NotFound, "no attribute"},
 		{func(t *turn) abi.Code { return t.SendTo(huge, nil) }, abi.NotFound, "no creature"},
 		{func(t *turn) abi.Code { return t.Request(huge, nil, 1, 0) }, abi.NotFound, "no creature"},
 		{func(t *turn) abi.Code { return abi.CodeOfStatus(t.Channel(huge)) }, abi.InvalidArgument, "1 to 256 bytes"},
 		{func(t *turn) abi.Code { t.Channel([]byte("a")); return abi.CodeOfStatus(t.Channel([]byte("b"))) }, abi.LimitExceeded, "limit handles (1)"},
-		{func(t *turn) abi.Code { return t.TimerSet(huge, 1, 0, nil) }, abi.InvalidArgument, "1 to 5 bytes"},
+		{func(t *turn) abi.Code { return t.TimerSet(huge, 1, 0, nil) }, abi.TooLarge, "limit state_key is 5"},
 		{func(t *turn) abi.Code { return t.TimerSet([]byte("a"), 1, 0, huge) }, abi.TooLarge, "limit message is 5"},
 		{func(t *turn) abi.Code {
 			t.TimerSet([]byte("a"), 1, 0, nil)

@@ -15,6 +15,13 @@ import (
 // listing costs as much as what is listed.
 type creatureState = btree.Map[string, []byte]
 
+// keyCost is what a key counts against the limit state besides its bytes, for that
+// is about what it costs to keep it.
+const keyCost = 32
+
+// stateCost is what a key and its value count against the limit state.
+func stateCost(key, value int) int64 { return int64(key + value + keyCost) }
+
 // stateWrite is what the turn leaves of a key.
 type stateWrite struct {
 	key     string
@@ -40,8 +47,10 @@ func (t *turn) written(key []byte) (at int, ok bool) {
 
 // StateGet implements [abi.Turn].
 func (t *turn) StateGet(key []byte) ([]byte, abi.Code) {
-	if v, ok := t.lookup(key); ok {
-		return v, abi.OK
+	if int64(len(key)) <= t.c.limits.StateKey {
+		if v, ok := t.lookup(key); ok {
+			return v, abi.OK
+		}
 	}
 	return nil, t.fail(abi.NotFound, "", "the state has no key %s", quoted(key))
 }
@@ -55,9 +64,9 @@ func (t *turn) StateSet(key, value []byte) abi.Code {
 	if int64(len(value)) > limits.StateValue {
 		return t.fail(abi.TooLarge, "split the value, or raise the limit", "the value of %s has %d bytes; the limit state_value is %d", quoted(key), len(value), limits.StateValue)
 	}
-	size := t.stateSize + int64(len(key)+len(value))
+	size := t.stateSize + stateCost(len(key), len(value))
 	if old, ok := t.lookup(key); ok {
-		size -= int64(len(key) + len(old))
+		size -= stateCost(len(key), len(old))
 	}
 	if size > limits.State {
 		return t.overLimit("state", limits.State)
@@ -74,7 +83,7 @@ func (t *turn) StateDelete(key []byte) (existed bool, code abi.Code) {
 	if !ok {
 		return false, abi.OK
 	}
-	code = t.write(key, nil, true, t.stateSize-int64(len(key)+len(old)))
+	code = t.write(key, nil, true, t.stateSize-stateCost(len(key), len(old)))
 	return code == abi.OK, code
 }
 

@@ -11,6 +11,14 @@ import (
 // looks whether others are waiting.
 const quantum = 64
 
+// quantumWork is how much work of one creature a worker does before it looks
+// whether others are waiting, in fuel: some hundred microseconds' worth. A send
+// counts as sendWork, for it is delivered by the worker.
+const (
+	quantumWork = 500_000
+	sendWork    = 1_000
+)
+
 // streak is how often a worker may go on with the creature that it woke itself
 // before it takes the next one from the queue.
 const streak = 64
@@ -24,6 +32,7 @@ type worker struct {
 	// quantum is how many deliveries of one creature are handled before others
 	// get their turn.
 	quantum int
+	work    int64 // done for the creature that is being served
 
 	wall      int64 // what the clock said when it was last asked
 	wallTurns int   // turns that may still use that
@@ -72,12 +81,13 @@ const (
 // the queue or not scheduled when it returns.
 func (w *worker) serve(ctx context.Context, c *creature) {
 	g := c.home.lock()
+	w.work = 0
 	for n := 0; ; n++ {
 		if g == nil {
 			w.retire(ctx, c)
 			return
 		}
-		if c.hasWork() && (n >= w.quantum || w.e.isClosing()) {
+		if c.hasWork() && (n >= w.quantum || w.work >= quantumWork || w.e.isClosing()) {
 			g.mu.Unlock()
 			w.flush()
 			w.e.queue.push(c)
@@ -220,6 +230,7 @@ func (w *worker) execute(ctx context.Context, c *creature, d delivery, kind abi.
 	}
 	err := c.instance.Handle(ctx, t, kind, len(d.msg.payload))
 	t.fuel = c.instance.FuelUsed()
+	w.work += max(t.fuel, 0) + sendWork*int64(len(t.sends))
 	if err == nil && (w.e.freshInstances || c.restart.Mode == RestartAlways) {
 		w.discard(ctx, c)
 	}

@@ -223,7 +223,7 @@ func BenchmarkMessages(b *testing.B) {
 	s := createBench(b, d, engine.Normal)
 	fill(b, s, 100_000)
 	for b.Loop() {
-		if _, err := s.Messages(context.Background(), "ch_0000004", 10, 0, 64); err != nil {
+		if _, err := s.Messages(context.Background(), "ch_0000004", 10, 0, 64, 0); err != nil {
 			b.Fatal(err)
 		}
 	}

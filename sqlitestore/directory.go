@@ -21,6 +21,7 @@ import (
 const (
 	catalogName = "catalog.db"
 	storesName  = "stores"
+	lockName    = "lock"
 	storeSuffix = ".db"
 	// partialSuffix marks a file that is not whole yet, and may be deleted.
 	partialSuffix = ".new"
@@ -61,8 +62,9 @@ var _ engine.Storage = (*Directory)(nil)
 
 // Open takes a session directory for this process, and creates it if need be.
 // It answers the code unavailable while another process owns it, storage when
-// a file is damaged, read-only or not ours, and unsupported when a newer
-// program wrote it; then nothing has been changed.
+// the catalogue is damaged, read-only or not ours, unsupported when a newer
+// program wrote it, and invalid_argument for a directory of something else;
+// then nothing has been changed.
 func Open(ctx context.Context, dir string, options Options) (*Directory, error) {
 	if err := checkSQLite(); err != nil {
 		return nil, err
@@ -92,8 +94,8 @@ func makeDirectory(dir string) (string, error) {
 	if err != nil {
 		return "", storageError("open", dir, err)
 	}
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return "", invalid("open", dir+" is a file, and a session is a directory", "name a directory; it is created if need be").With("path", dir)
+	if err := checkPlace(dir); err != nil {
+		return "", err
 	}
 	// A directory that is made here must not vanish in a power loss with all
 	// that is in it, so those that get a new entry are synced.
@@ -119,9 +121,6 @@ func makeDirectory(dir string) (string, error) {
 func (d *Directory) load(ctx context.Context) error {
 	path := filepath.Join(d.dir, catalogName)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		if err := d.refuseLostCatalog(path); err != nil {
-			return err
-		}
 		if err := createCatalog(path, d.options.hooks); err != nil {
 			return storageError("open", path, err)
 		}
@@ -134,22 +133,6 @@ func (d *Directory) load(ctx context.Context) error {
 		return storageError("open", path, err)
 	}
 	return storageError("open", d.dir, d.tidy())
-}
-
-// refuseLostCatalog stops before stores are taken for leftovers because the
-// file that knows them is gone.
-func (d *Directory) refuseLostCatalog(path string) error {
-	stores, err := filepath.Glob(filepath.Join(globEscape(d.dir), storesName, "*"+storeSuffix))
-	if err != nil || len(stores) == 0 {
-		return err
-	}
-	return &abi.Error{
-		Code:    abi.Storage,
-		Op:      "open",
-		Message: fmt.Sprintf("%s is missing, but there are %d session stores", path, len(stores)),
-		Remedy:  "restore it from a backup, or move the stores away to begin anew",
-		IDs:     map[string]string{"path": path},
-	}
 }
 
 // describe completes what the catalogue says by what the file says. A file that

@@ -188,7 +188,7 @@ func (m *merge) fill(src *source, wanted int) error {
 		order = " DESC"
 	}
 	args := append([]any{src.low, src.high}, m.args...)
-	page, err := scanEvents(m.ctx, m.tx, "SELECT "+eventFields+" FROM event WHERE id >= ? AND id <= ?"+m.where+
+	page, err := scanEvents(m.ctx, m.tx, nil, "SELECT "+eventFields+" FROM event WHERE id >= ? AND id <= ?"+m.where+
 		" ORDER BY id"+order+" LIMIT ?", append(args, limit)...)
 	if err != nil {
 		return err

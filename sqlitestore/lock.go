@@ -16,7 +16,7 @@ import (
 // lockDirectory takes a session directory for this process. The file stays
 // when the lock goes: removing it would race with the next owner.
 func lockDirectory(dir string) (*flock.Flock, error) {
-	path := filepath.Join(dir, "lock")
+	path := filepath.Join(dir, lockName)
 	lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR))
 	locked, err := lock.TryLock()
 	if err != nil {

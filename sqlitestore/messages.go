@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math"
 
 	"github.com/seed47132306/terrarium/engine"
 )
@@ -19,7 +20,7 @@ const (
 
 // messages reads the index, and then what is too new to be in it. Numbers of a
 // channel rise with its log, so the latter come after the former.
-func (r *reader) messages(ctx context.Context, channel engine.ChannelID, after, until uint64, limit int) (events []engine.Event, err error) {
+func (r *reader) messages(ctx context.Context, channel engine.ChannelID, after, until uint64, limit int, bytes int64) (events []engine.Event, err error) {
 	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // both see one snapshot
 	if err != nil {
 		return nil, err
@@ -31,7 +32,10 @@ func (r *reader) messages(ctx context.Context, channel engine.ChannelID, after, 
 	if limit <= 0 {
 		limit = -1
 	}
-	packed, err := scanEvents(ctx, tx, "SELECT "+eventFields+" FROM event WHERE id IN "+
+	if bytes <= 0 {
+		bytes = math.MaxInt64
+	}
+	packed, err := scanEvents(ctx, tx, &bytes, "SELECT "+eventFields+" FROM event WHERE id IN "+
 		"(SELECT event FROM message WHERE channel = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?) ORDER BY seq",
 		string(channel), int64(after), int64(until), limit)
 	if err != nil {
@@ -40,8 +44,8 @@ func (r *reader) messages(ctx context.Context, channel engine.ChannelID, after, 
 	if n := len(packed); n > 0 {
 		after = packed[n-1].Seq
 	}
-	if len(packed) != limit && after < until {
-		newest, err := scanEvents(ctx, tx, "SELECT "+eventFields+" FROM event WHERE id > (SELECT through FROM indexed) AND "+
+	if len(packed) != limit && after < until && bytes >= 0 {
+		newest, err := scanEvents(ctx, tx, &bytes, "SELECT "+eventFields+" FROM event WHERE id > (SELECT through FROM indexed) AND "+
 			isMessage+" AND channel = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
 			string(channel), int64(after), int64(until), max(limit-len(packed), -1))
 		if err != nil {

@@ -73,7 +73,7 @@ type packedEvent struct {
 	id, turn, cause int64
 }
 
-func scanEvents(ctx context.Context, q querier, query string, args ...any) ([]packedEvent, error) {
+func scanEvents(ctx context.Context, q querier, room *int64, query string, args ...any) ([]packedEvent, error) {
 	var out []packedEvent
 	err := each(ctx, q, func(scan func(...any) error) error {
 		var e packedEvent
@@ -84,10 +84,22 @@ func scanEvents(ctx context.Context, q querier, query string, args ...any) ([]pa
 		}
 		e.Seq = uint64(seq)
 		out = append(out, e)
+		if room != nil {
+			if *room -= int64(len(e.Payload) + len(e.Headers)); *room <= 0 {
+				*room = -1
+				return errEnough
+			}
+		}
 		return nil
 	}, query, args...)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return out, err
 }
+
+// errEnough ends a scan that has found as much as was asked for.
+var errEnough = errors.New("enough")
 
 // unpackAll gives events their ids.
 func (r *reader) unpackAll(ctx context.Context, q querier, packed []packedEvent) ([]engine.Event, error) {

@@ -206,11 +206,11 @@ func (s *Store) State(ctx context.Context, creature engine.CreatureID) (map[stri
 
 // Messages returns messages of a channel, in order. A limit of zero or less
 // does not limit.
-func (s *Store) Messages(ctx context.Context, channel engine.ChannelID, after, until uint64, limit int) ([]engine.Event, error) {
+func (s *Store) Messages(ctx context.Context, channel engine.ChannelID, after, until uint64, limit int, bytes int64) ([]engine.Event, error) {
 	if err := s.flush(ctx); err != nil {
 		return nil, err
 	}
-	out, err := s.reads.messages(ctx, channel, after, until, limit)
+	out, err := s.reads.messages(ctx, channel, after, until, limit, bytes)
 	return out, storageError("messages", s.path, err)
 }
 

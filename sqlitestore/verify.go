@@ -17,9 +17,11 @@ type verification struct {
 	ctx    context.Context
 	tx     *sql.Tx
 	report engine.VerifyReport
-	// partial says that earlier history may be missing for a good reason: it
-	// has not been copied yet, or it never was in a store.
+	// partial says that earlier history has not been copied yet.
 	partial bool
+	// unlogged is when the last graph without a store became part of this one,
+	// or 0. What was sent there before need not be in the log.
+	unlogged int64
 }
 
 func (r *reader) verify(ctx context.Context, e entry) (report engine.VerifyReport, err error) {
@@ -69,13 +71,10 @@ func (v *verification) integrity() error {
 	}, "PRAGMA integrity_check")
 }
 
-// lineage finds out whether a graph without a store is among the ancestors:
-// messages that were sent there are nowhere.
+// lineage finds out when the last graph without a store came in.
 func (v *verification) lineage() error {
-	return v.each(func(scan func(...any) error) error {
-		v.partial = true
-		return scan(new(int))
-	}, "SELECT 1 FROM ancestor WHERE parent = '"+volatileParent+"' LIMIT 1")
+	return v.each(func(scan func(...any) error) error { return scan(&v.unlogged) },
+		"SELECT coalesce(max(created), 0) FROM ancestor WHERE parent = '"+volatileParent+"'")
 }
 
 // name answers the id that a packed one stands for.
@@ -143,7 +142,7 @@ func (v *verification) channels() error {
 	var last message
 	var odd []func() // findings that need names, which cost a query
 	end := func() {
-		if head := heads[last.channel]; head > last.seq && !v.partial {
+		if head := heads[last.channel]; head > last.seq && !v.partial && last.ts >= v.unlogged {
 			v.gap(last.channel, last.seq+1, head)
 		}
 		delete(heads, last.channel)
@@ -165,7 +164,7 @@ func (v *verification) channels() error {
 				v.report.Duplicate = append(v.report.Duplicate, fmt.Sprintf("channel %s number %d: %s and %s", m.channel, m.seq, v.name(before.id), v.name(m.id)))
 			})
 			return nil
-		case m.seq > before.seq+1 && !(v.partial && before.id == 0) && len(v.report.IncompleteFrom) == 0:
+		case m.seq > before.seq+1 && before.ts >= v.unlogged && !(v.partial && before.id == 0) && len(v.report.IncompleteFrom) == 0:
 			v.gap(m.channel, before.seq+1, m.seq-1)
 		}
 		if before.id != 0 && m.ts <= before.ts {
@@ -196,7 +195,7 @@ func (v *verification) gap(channel string, first, last int64) {
 
 // silent looks at channels that have a head and no message at all.
 func (v *verification) silent(heads map[string]int64) error {
-	if v.partial {
+	if v.partial || v.unlogged > 0 {
 		return nil
 	}
 	return v.each(func(scan func(...any) error) error {

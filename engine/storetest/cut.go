@@ -100,7 +100,7 @@ func cutSplitMerge(t *testing.T, open Opener) {
 			all = append(all, left.messages("l", 20*round+i+1, 1)...)
 			all = append(all, right.messages("r", 20*round+i+1, 1)...)
 		}
-		if _, err := j.Messages(t.Context(), "c", 0, 0, 10); err == nil {
+		if _, err := j.Messages(t.Context(), "c", 0, 0, 10, 0); err == nil {
 			t.Error("the parent still answers through its closed store")
 		}
 		frozen, err := b.storage.History(t.Context(), j.Info().Session, engine.HistoryQuery{})
@@ -110,7 +110,7 @@ func cutSplitMerge(t *testing.T, open Opener) {
 		equal(t, "history of the frozen parent", frozen, before)
 		j = b.merge(right, left)
 		equal(t, "history after the merge", j.history(engine.HistoryQuery{}), all)
-		got, err := j.Messages(t.Context(), "l", 0, 0, 1_000)
+		got, err := j.Messages(t.Context(), "l", 0, 0, 1_000, 0)
 		if err != nil || len(got) != 20*(round+1) {
 			t.Errorf("%d messages of l, want %d; %v", len(got), 20*(round+1), err)
 		}

@@ -47,11 +47,19 @@ func messageRanges(t *testing.T, open Opener) {
 		{"inbox", 0, 0, 10, inbox},
 		{"none", 0, 0, 10, nil},
 	} {
-		got, err := j.Messages(t.Context(), c.channel, c.after, c.until, c.limit)
+		got, err := j.Messages(t.Context(), c.channel, c.after, c.until, c.limit, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		equal(t, fmt.Sprintf("Messages(%s, %d, %d, %d)", c.channel, c.after, c.until, c.limit), got, c.want)
+	}
+	size := int64(len(want[0].Payload) + len(want[0].Headers))
+	for i, n := range []int64{1, size, size + 1} {
+		got, err := j.Messages(t.Context(), "c", 0, 0, 100, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, fmt.Sprintf("Messages of %d bytes", n), got, want[:max(1, i)])
 	}
 }
 
@@ -74,7 +82,7 @@ func manyMessages(t *testing.T, open Opener) {
 		for _, c := range channels {
 			var got []engine.Event
 			for after := uint64(0); ; {
-				page, err := j.Messages(t.Context(), c, after, 0, 1_000)
+				page, err := j.Messages(t.Context(), c, after, 0, 1_000, 0)
 				if err != nil {
 					t.Fatal(err)
 				}

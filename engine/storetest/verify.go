@@ -10,6 +10,7 @@ import (
 
 func testVerify(t *testing.T, open Opener) {
 	t.Run("Sound", func(t *testing.T) { verifySound(t, open) })
+	t.Run("Unlogged", func(t *testing.T) { verifyUnlogged(t, open) })
 	t.Run("Findings", func(t *testing.T) { verifyFindings(t, open) })
 	t.Run("Unknown", func(t *testing.T) {
 		_, err := newBench(t, open).storage.Verify(t.Context(), "nowhere")
@@ -69,6 +70,39 @@ func verifySound(t *testing.T, open Opener) {
 	merged.shut()
 	b.restart()
 	check()
+}
+
+// verifyUnlogged checks a session that a graph without a store has become part
+// of: what its channels had before may be missing, and nothing else.
+func verifyUnlogged(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	parent := b.create(engine.StoreSpec{})
+	first := func(o engine.Origin) *engine.Record {
+		r := community()
+		for i, seq := range []uint64{4, 6} { // the rest has been delivered
+			ev := message("c", seq)
+			ev.ID, ev.Time = engine.EventID{Origin: o, Seq: uint64(i + 1)}, clock.Load()-5+int64(i) // before the cut
+			r.Events = append(r.Events, ev)
+		}
+		r.Heads = []engine.HeadRow{{Channel: "c", Seq: 7}, {Channel: inbox, Seq: 3}}
+		return &r
+	}
+	at := clock.Add(10)
+	stores, err := b.storage.Cut(t.Context(), engine.Cut{
+		Kind: "merge", At: at, Parents: []engine.Store{parent.Store}, Children: []engine.CutChild{{
+			StoreSpec: engine.StoreSpec{Durability: engine.Normal}, Parents: ids(parent), VolatileParents: 1, First: first,
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := newJournal(t, stores[0])
+	session := j.Info().Session
+	b.wantReport(session, engine.VerifyReport{Events: 2})
+	j.messages("c", 8, 2)
+	j.messages("c", 11, 1)
+	j.wait()
+	b.wantReport(session, engine.VerifyReport{Events: 5, Missing: []string{"channel c number 10"}})
 }
 
 // verifyFindings appends what an engine never would.

@@ -220,7 +220,7 @@ func (h *Store) State(_ context.Context, c engine.CreatureID) (map[string][]byte
 }
 
 // Messages implements [engine.Store].
-func (h *Store) Messages(_ context.Context, ch engine.ChannelID, after, until uint64, limit int) ([]engine.Event, error) {
+func (h *Store) Messages(_ context.Context, ch engine.ChannelID, after, until uint64, limit int, bytes int64) ([]engine.Event, error) {
 	h.d.pause()
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
@@ -235,7 +235,14 @@ func (h *Store) Messages(_ context.Context, ch engine.ChannelID, after, until ui
 		}
 	}
 	slices.SortStableFunc(out, func(a, b engine.Event) int { return cmp.Compare(a.Seq, b.Seq) })
-	return out[:min(limit, len(out))], nil
+	out = out[:min(limit, len(out))]
+	var read int64
+	for i := range out {
+		if read += int64(len(out[i].Payload) + len(out[i].Headers)); bytes > 0 && read >= bytes {
+			return out[:i+1], nil
+		}
+	}
+	return out, nil
 }
 
 // History implements [engine.Store].

@@ -203,6 +203,7 @@ SELECT lower(hex(o.uuid)) || '-' || (e.id & 0xffffffffff) AS id,
 		WHEN 24 THEN 'timer'
 		WHEN 25 THEN 'request'
 		WHEN 26 THEN 'result'
+		WHEN 27 THEN 'store_set_aside'
 		ELSE 'kind_' || e.kind
 	END AS kind,
 	e.graph AS graph,

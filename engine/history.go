@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// sessionOf finds a session by its id, or by the id of a graph, live or saved.
+func (e *Engine) sessionOf(name string) (SessionID, Store, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if now, ok := e.topo.Current(GraphID(name)); ok {
+		g := e.graphs[now]
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.store == nil {
+			return "", nil, &abi.Error{
+				Code: abi.Unavailable, Message: "the graph " + name + " has no store, so it has no history",
+				Remedy: "run it with durability normal or full", IDs: map[string]string{"graph": name},
+			}
+		}
+		return g.store.Info().Session, g.store, nil
+	}
+	if d := e.saved[GraphID(name)]; d != nil {
+		return d.Session, nil, nil
+	}
+	return SessionID(name), nil, nil
+}
+
+// History returns events of a graph or session, live or ended, in an order
+// that respects causes.
+func (e *Engine) History(ctx context.Context, graphOrSession string, q HistoryQuery) ([]Event, error) {
+	session, store, err := e.sessionOf(graphOrSession)
+	if err != nil {
+		return nil, err
+	}
+	if store != nil {
+		return store.History(ctx, q)
+	}
+	if e.storage == nil {
+		return nil, gone("session", graphOrSession)
+	}
+	return e.storage.History(ctx, session, q)
+}
+
+// Lineage returns the ancestors of a session or of a graph's session: itself
+// first, then generation by generation back to the roots.
+func (e *Engine) Lineage(ctx context.Context, graphOrSession string) ([]SessionInfo, error) {
+	session, _, err := e.sessionOf(graphOrSession)
+	if err != nil {
+		return nil, err
+	}
+	if e.storage == nil {
+		return nil, gone("session", graphOrSession)
+	}
+	return e.storage.Lineage(ctx, session)
+}
+
+// Verify checks a session, or a graph's session: the file itself, and that its
+// log has every event once and every channel in order. What is still in memory
+// is not looked at: it follows what is on disk.
+func (e *Engine) Verify(ctx context.Context, graphOrSession string) (VerifyReport, error) {
+	session, _, err := e.sessionOf(graphOrSession)
+	if err != nil {
+		return VerifyReport{}, err
+	}
+	if e.storage == nil {
+		return VerifyReport{}, gone("session", graphOrSession)
+	}
+	return e.storage.Verify(ctx, session)
+}

@@ -1,0 +1,206 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// What the simulator has found about graphs without a store that become part of
+// one with a store.
+
+// unlogged applies a deployment without a store whose creatures all listen and
+// send on one channel.
+func (d *onDisk) unlogged(creatures ...engine.CreatureSpec) (ids []engine.CreatureID, ch engine.ChannelID) {
+	d.Helper()
+	none := engine.Volatile
+	dep := &engine.Deployment{Name: "unlogged", Session: engine.SessionSettings{Durability: &none}}
+	dep.Channels = []engine.ChannelSpec{{Address: "channel.in", Name: "in"}}
+	for _, c := range creatures {
+		c.Address = "creature." + c.Name
+		c.Listen = []engine.WireSpec{{Channel: "channel.in"}}
+		c.Send = []engine.WireSpec{{Channel: "channel.in"}}
+		dep.Creatures = append(dep.Creatures, c)
+	}
+	a, err := d.Apply(d.T.Context(), dep)
+	if err != nil {
+		d.Fatal(err)
+	}
+	for _, c := range dep.Creatures {
+		ids = append(ids, a.Creatures[c.Address])
+	}
+	return ids, a.Channels["channel.in"]
+}
+
+// enter connects a creature of a graph without a store to one that has a store.
+func (d *onDisk) enter(c engine.CreatureID) {
+	d.Helper()
+	d.connect(c, d.add("keeper", "sink"))
+	if d.Volatile(engine.InboxOf(c)) {
+		d.Fatal("the graph has no store after all")
+	}
+}
+
+func TestAReplyFindsARequestFromBeforeTheGraphHadALog(t *testing.T) {
+	for _, crash := range []bool{false, true} {
+		t.Run(fmt.Sprintf("crash %v", crash), func(t *testing.T) {
+			d := newOnDisk(t)
+			d.host.on("asker", asker)
+			d.host.on("replier", func(t abi.Turn, kind abi.Kind) error {
+				if kind == abi.KindRequest {
+					return codeErr(t, t.Reply([]byte("yes")))
+				}
+				return nil
+			})
+			ask, reply := spec("ask", "asker"), spec("reply", "replier")
+			ask.Config = []byte(`{"ask": "reply"}`)
+			reply.Stopped = true
+			ids, _ := d.unlogged(ask, reply)
+			d.sendTo(ids[0], "go")
+			d.serve()
+			d.enter(ids[0])
+			if crash {
+				d.reboot()
+			}
+			d.change(topology.SetStopped{ID: ids[1]})
+			d.serve()
+			if got := d.state(ids[0], "heard"); got != "2 ok yes\n" {
+				t.Errorf("the asker heard %q", got)
+			}
+			if open := d.Open(ids[0]); len(open) > 0 {
+				t.Errorf("still open: %+v", open)
+			}
+		})
+	}
+}
+
+func TestDeadLettersComeAlongIntoALog(t *testing.T) {
+	d := newOnDisk(t)
+	d.host.on("fails", func(_ abi.Turn, kind abi.Kind) error {
+		if kind == abi.KindMessage {
+			return &abi.Error{Code: abi.Trapped, Message: "as told"}
+		}
+		return nil
+	})
+	a, b := spec("a", "sink"), spec("b", "fails")
+	b.Restart.Attempts = 1
+	ids, ch := d.unlogged(a, b)
+	d.sendTo(ids[1], "one")
+	d.serve()
+	check := func(when string) {
+		t.Helper()
+		g, err := d.FindGraph(string(ids[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := d.letters(g); len(l) != 1 || string(l[0].Payload) != "one" || l[0].Reason != "trapped" {
+			t.Errorf("%s: dead letters %+v", when, l)
+		}
+	}
+	check("before")
+	d.change(topology.RemoveChannel{ID: ch})
+	check("after a split")
+	d.enter(ids[1])
+	check("in the log")
+	d.reboot()
+	check("after a crash")
+}
+
+func TestWhatAMailboxHadNoRoomForStaysADeadLetter(t *testing.T) {
+	for _, policy := range []engine.Overflow{engine.OverflowDeadLetter, engine.OverflowDropOldest} {
+		for _, crash := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, crash %v", policy, crash), func(t *testing.T) {
+				d := newOnDisk(t)
+				failed := false
+				d.host.on("fails once", func(tn abi.Turn, kind abi.Kind) error {
+					if kind == abi.KindMessage && !failed {
+						failed = true
+						return &abi.Error{Code: abi.Trapped, Message: "as told"}
+					}
+					return d.host.behaviours["record"](tn, kind)
+				})
+				narrow, wide := spec("narrow", "fails once"), spec("wide", "record")
+				narrow.Overflow, narrow.Limits.Mailbox = policy, 2
+				wide.Stopped = true
+				ids, ch := d.unlogged(narrow, wide)
+				d.send(ch, "0")
+				d.serve() // it is to be tried again
+				for _, payload := range []string{"1", "2", "3"} {
+					d.send(ch, payload)
+				}
+				d.enter(ids[0])
+				if crash {
+					d.reboot()
+				}
+				d.clock.Advance(time.Minute)
+				d.Ring()
+				d.change(topology.SetStopped{ID: ids[1]})
+				d.send(ch, "4")
+				d.serve()
+				want := "in:0\nin:1\nin:2\nin:4\n"
+				if policy == engine.OverflowDropOldest {
+					want = "in:0\nin:2\nin:3\nin:4\n"
+				}
+				if got := d.state(ids[0], "heard"); got != want {
+					t.Errorf("the narrow one heard %q, want %q", got, want)
+				}
+				if got := d.state(ids[1], "heard"); got != "in:0\nin:1\nin:2\nin:3\nin:4\n" {
+					t.Errorf("the wide one heard %q", got)
+				}
+			})
+		}
+	}
+}
+
+// The window drops what came later than what is to be tried again, so that the
+// cursor is beyond it.
+func TestADeliveryToBeTriedAgainIsNotForgottenWithItsEdge(t *testing.T) {
+	d := newOnDisk(t)
+	failed := false
+	d.host.on("fails once", func(tn abi.Turn, kind abi.Kind) error {
+		if kind == abi.KindMessage && !failed {
+			failed = true
+			return &abi.Error{Code: abi.Trapped, Message: "as told"}
+		}
+		return d.host.behaviours["record"](tn, kind)
+	})
+	a := spec("a", "fails once")
+	a.Overflow, a.Limits.Mailbox = engine.OverflowDropOldest, 1
+	ids, ch := d.unlogged(a)
+	d.send(ch, "0")
+	d.serve()
+	d.send(ch, "1")
+	d.sendTo(ids[0], "2") // drops it
+	d.change(topology.SetEdge{Creature: ids[0], Channel: ch, Direction: engine.Listen})
+	d.enter(ids[0])
+	d.reboot()
+	d.serve()
+	if got := d.state(ids[0], "heard"); got != "in:0\na:2\n" {
+		t.Errorf("it heard %q", got)
+	}
+}
+
+func TestNobodyWaitsForWhatNeverWasInALog(t *testing.T) {
+	d := newOnDisk(t)
+	ids, ch := d.unlogged(spec("a", "sink"))
+	d.send(ch, "0")
+	d.serve()
+	d.enter(ids[0])
+	r, err := d.Read(ch, "out", engine.ReaderOptions{FromStart: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in, some, err := d.Poll(t.Context(), r); some || err != nil {
+		t.Fatalf("it reads %+v, %v", in, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.WaitRead(ctx); err != nil {
+		t.Errorf("WaitRead: %v", err)
+	}
+}

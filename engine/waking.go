@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+)
+
+// waking brings saved graphs back. Until commit nothing of them runs, and
+// rollBack makes them dormant again. All under the mutation lock.
+type waking struct {
+	e       *Engine
+	changes []*change
+}
+
+func (e *Engine) newWaking() *waking { return &waking{e: e} }
+
+// add brings one graph back. specOf makes the creature of a row.
+func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Context, CreatureRow) (*creature, error)) (err error) {
+	x := w.e.newChange("resume")
+	defer func() {
+		for _, c := range x.creatures {
+			if err != nil && c.revived {
+				w.e.discardPrepared(ctx, c)
+			}
+		}
+	}()
+	x.summary, x.hold = true, true
+	x.saved = d
+	slices.SortFunc(d.Creatures, func(a, b CreatureRow) int {
+		return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
+	})
+	for _, row := range d.Creatures {
+		c, err := specOf(ctx, row)
+		if err != nil {
+			return err
+		}
+		c.id, c.started = row.ID, row.Started
+		x.creatures[row.ID] = c
+	}
+	x.indexCursors()
+	x.restoreAsks()
+	x.restoreChannels()
+	x.restoreOps()
+	store, err := w.e.storage.Open(ctx, d.Session)
+	if err != nil {
+		return err
+	}
+	x.adopt = store
+	if x.lastTime, err = lastTime(ctx, store); err != nil {
+		return errors.Join(err, store.Close(ctx))
+	}
+	delete(w.e.saved, d.Graph)
+	if err := x.bringBack(ctx); err != nil {
+		w.e.saved[d.Graph] = d
+		if cerr := store.Close(ctx); cerr != nil {
+			w.e.log.Error("closing a store", "session", d.Session, "error", cerr)
+		}
+		return err
+	}
+	for _, c := range x.creatures {
+		w.forgetInstance(ctx, c)
+	}
+	w.changes = append(w.changes, x)
+	return nil
+}
+
+// bringBack carries out the operations that lead to the saved graph, and puts
+// its edges in the order in which they were once added.
+func (x *change) bringBack(ctx context.Context) error {
+	if err := x.stageAll(x.ops); err != nil {
+		return err
+	}
+	place := func(c CreatureID, ch ChannelID) uint64 { return x.e.topo.EdgeOrder(c, ch, Listen) }
+	for _, e := range x.saved.Edges {
+		x.e.topo.SetEdgeOrder(e.Creature, e.Channel, e.Direction, e.Order)
+	}
+	if err := x.carryOut(ctx); err != nil {
+		return err
+	}
+	for id, ch := range x.channels {
+		slices.SortFunc(ch.sources, func(a, b *source) int {
+			return compare(place(a.mb.creature.id, id), place(b.mb.creature.id, id))
+		})
+	}
+	return nil
+}
+
+// lastTime is the time of the last event of a store. New events have to be
+// later, even if the clock has been set back.
+func lastTime(ctx context.Context, s Store) (int64, error) {
+	events, err := s.History(ctx, HistoryQuery{Newest: true, Limit: 1})
+	if err != nil || len(events) == 0 {
+		return 0, err
+	}
+	return events[0].Time, nil
+}
+
+// forgetInstance closes the instance with which a creature has shown that it
+// can start. It began without the saved state, so the first turn has to make
+// another one.
+func (w *waking) forgetInstance(ctx context.Context, c *creature) {
+	if c.instance == nil {
+		return
+	}
+	if err := c.instance.Close(ctx); err != nil {
+		w.e.log.Debug("closing an instance", "creature", c.id, "error", err)
+	}
+	c.instance = nil
+	c.instances.Store(0)
+}
+
+// commit lets what was brought back run.
+func (w *waking) commit() {
+	var wake waker
+	for _, x := range w.changes {
+		x.resumeAsks()
+		for _, c := range x.creatures {
+			if g := c.home.lock(); g != nil {
+				c.wake(&wake)
+				g.mu.Unlock()
+			}
+		}
+	}
+	wake.flush(w.e.queue)
+}
+
+// rollBack makes the graphs dormant again.
+func (w *waking) rollBack(ctx context.Context) {
+	for _, x := range slices.Backward(w.changes) {
+		g := x.e.graphs[x.saved.Graph]
+		for id := range x.creatures {
+			c := x.creatures[id]
+			c.home.store(nil)
+			x.e.setParent(c, "")
+			delete(x.e.creatures, id)
+			if c.revived {
+				x.e.discardPrepared(ctx, c)
+			}
+		}
+		for id := range x.channels {
+			delete(x.e.channels, id)
+		}
+		delete(x.e.graphs, x.saved.Graph)
+		x.undo()
+		x.e.saved[x.saved.Graph] = x.saved
+		if g != nil && g.store != nil {
+			if err := g.store.Close(ctx); err != nil {
+				x.e.log.Error("closing a store", "session", x.saved.Session, "error", err)
+			}
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package sqlitestore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// checkPlace refuses a directory that is not ours, before anything is made in it.
+func checkPlace(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return storageError("open", dir, err)
+	case !info.IsDir():
+		return invalid("open", dir+" is a file, and a session is a directory", "name a directory; it is created if need be").With("path", dir)
+	}
+	path := filepath.Join(dir, catalogName)
+	if _, err := os.Stat(path); err == nil {
+		_, err := catalogSchema.age(path, readOnly)
+		return storageError("open", path, err)
+	}
+	if err := refuseLostCatalog(dir); err != nil {
+		return err
+	}
+	return refuseForeign(dir)
+}
+
+// refuseLostCatalog stops before stores are taken for leftovers because the
+// file that knows them is gone.
+func refuseLostCatalog(dir string) error {
+	stores, err := filepath.Glob(filepath.Join(globEscape(dir), storesName, "*"+storeSuffix))
+	if err != nil || len(stores) == 0 {
+		return err
+	}
+	path := filepath.Join(dir, catalogName)
+	return &abi.Error{
+		Code:    abi.Storage,
+		Op:      "open",
+		Message: fmt.Sprintf("%s is missing, but there are %d session stores", path, len(stores)),
+		Remedy:  "restore it from a backup, or move the stores away to begin anew",
+		IDs:     map[string]string{"path": path},
+	}
+}
+
+// ours are the names of what may be in a directory whose catalogue has not been
+// made yet, because the process that was about to was killed; lost+found is in
+// the root of many file systems.
+var ours = []string{lockName, storesName, catalogName + partialSuffix, catalogName + "-wal", catalogName + "-shm", "lost+found"}
+
+// refuseForeign refuses a directory without a catalogue that somebody else uses.
+func refuseForeign(dir string) error {
+	var foreign string
+	err := filepath.WalkDir(dir, func(path string, f fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path == dir:
+			return nil
+		case filepath.Dir(path) == dir && slices.Contains(ours, f.Name()):
+			if f.IsDir() && f.Name() != storesName {
+				return fs.SkipDir
+			}
+			return nil
+		case filepath.Dir(path) != dir && strings.Contains(f.Name(), storeSuffix): // what is left of stores
+			return nil
+		}
+		foreign = path
+		return fs.SkipAll
+	})
+	if err != nil {
+		return storageError("open", dir, err)
+	}
+	if foreign == "" {
+		return nil
+	}
+	return invalid("open", fmt.Sprintf("%s is not a session directory, and not empty: it has %s", dir, foreign),
+		"name another directory; it is created if need be. This one has been left as it is").With("path", dir)
+}
