@@ -1,0 +1,157 @@
+package hostile
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"sync"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// Stage is a live engine with innocent creatures, ready for a hostile one.
+//
+//	outside ─► in ─► relay ─► middle ─► echo ─► out ─► tally      (the neighbours)
+//	hostile ─► loot ─► victim                                     (another graph)
+//
+// Its methods are called by one goroutine at a time.
+type Stage struct {
+	// CollectGarbage collects garbage all the while that a module attacks, and
+	// notes in the report how long that took. It slows down the neighbours.
+	CollectGarbage bool
+
+	t      *terrarium.Terrarium
+	words  *lastWords
+	in     engine.ChannelID
+	out    engine.ChannelID
+	victim engine.CreatureID
+	graph  engine.GraphID // of the victim
+	// resting is what the process needs while nothing attacks.
+	resting Memory
+}
+
+// NewStage starts an engine in dir, or one that keeps nothing if dir is empty,
+// and its neighbours. The stage has to be closed.
+func NewStage(ctx context.Context, dir string) (*Stage, error) {
+	words := &lastWords{}
+	t, err := terrarium.New(ctx, terrarium.Options{Dir: dir, Log: slog.New(words)})
+	if err != nil {
+		return nil, err
+	}
+	s := &Stage{t: t, words: words}
+	if err := s.furnish(ctx); err != nil {
+		return nil, errors.Join(err, t.Close(ctx))
+	}
+	return s, nil
+}
+
+func (s *Stage) furnish(ctx context.Context) error {
+	neighbours, err := s.t.Engine.Apply(ctx, &engine.Deployment{
+		Name: "neighbours",
+		Channels: []engine.ChannelSpec{
+			{Address: "in", Name: "in"}, {Address: "middle", Name: "middle"}, {Address: "out", Name: "out"},
+		},
+		Creatures: []engine.CreatureSpec{
+			{Address: "relay", Name: "relay", Module: "builtin:relay", Listen: wires("in"), Send: wires("middle")},
+			{Address: "echo", Name: "echo", Module: "builtin:echo", Listen: wires("middle"), Send: wires("out")},
+			{Address: "tally", Name: "tally", Module: "builtin:tally", Listen: wires("out")},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	attacked, err := s.t.Engine.Apply(ctx, &engine.Deployment{
+		Name:      "attacked",
+		Channels:  []engine.ChannelSpec{{Address: loot, Name: loot}},
+		Creatures: []engine.CreatureSpec{{Address: "victim", Name: "victim", Module: "builtin:relay", Listen: wires(loot)}},
+	})
+	if err != nil {
+		return err
+	}
+	s.in, s.out = neighbours.Channels["in"], neighbours.Channels["out"]
+	s.victim = attacked.Creatures["victim"]
+	if s.graph, err = s.t.FindGraph(string(s.victim)); err != nil {
+		return err
+	}
+	// Whatever is made once for a stage is made before it is measured.
+	warm, err := startTraffic(ctx, s)
+	if err != nil {
+		return err
+	}
+	if _, err := warm.stop(); err != nil {
+		return err
+	}
+	if err := s.t.WaitIdle(ctx); err != nil {
+		return err
+	}
+	s.resting = measure()
+	return nil
+}
+
+// loot is the channel that the hostile creature may send on.
+const loot = "loot"
+
+func wires(channel string) []engine.WireSpec { return []engine.WireSpec{{Channel: channel}} }
+
+// Close closes the engine.
+func (s *Stage) Close(ctx context.Context) error { return s.t.Close(ctx) }
+
+// rest waits until nothing happens, and returns what the process needs then. What
+// a worker or a finalizer is just about to let go of is waited for.
+func (s *Stage) rest(ctx context.Context) (Memory, error) {
+	if err := s.t.WaitIdle(ctx); err != nil {
+		return Memory{}, err
+	}
+	const tries = 10
+	now := measure()
+	for range tries {
+		if !s.resting.exceededBy(now) {
+			break
+		}
+		runtime.Gosched()
+		now = measure()
+	}
+	return now, nil
+}
+
+// lastWords is a log handler that keeps the last error that was logged: an
+// engine tells nobody else what became of a creature_stop.
+type lastWords struct {
+	mu  sync.Mutex
+	err error
+}
+
+var _ slog.Handler = (*lastWords)(nil)
+
+// Enabled implements slog.Handler.
+func (w *lastWords) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler.
+func (w *lastWords) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if err, ok := a.Value.Any().(error); ok {
+			w.mu.Lock()
+			w.err = err
+			w.mu.Unlock()
+		}
+		return true
+	})
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (w *lastWords) WithAttrs([]slog.Attr) slog.Handler { return w }
+
+// WithGroup implements slog.Handler.
+func (w *lastWords) WithGroup(string) slog.Handler { return w }
+
+// take returns the last error and forgets it.
+func (w *lastWords) take() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.err
+	w.err = nil
+	return err
+}
