@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
@@ -14,14 +15,15 @@ import (
 type phase uint8
 
 const (
-	phaseStart      phase = iota // the start function of the module
-	phaseInitialize              // _initialize
-	phaseInit                    // creature_init
-	phaseHandle                  // creature_handle
-	phaseStop                    // creature_stop
+	phaseInstantiate phase = iota // segments are put in place; nothing of the guest runs
+	phaseStart                    // the start function of the module
+	phaseInitialize               // _initialize
+	phaseInit                     // creature_init
+	phaseHandle                   // creature_handle
+	phaseStop                     // creature_stop
 )
 
-var phaseNames = [...]string{"start", abi.ExportInitialize, abi.ExportInit, abi.ExportHandle, abi.ExportStop}
+var phaseNames = [...]string{"instantiate", "start", abi.ExportInitialize, abi.ExportInit, abi.ExportHandle, abi.ExportStop}
 
 func (p phase) String() string { return phaseNames[p] }
 
@@ -36,6 +38,9 @@ type call struct {
 	turn  abi.Turn // nil between calls
 	phase phase
 	count int64 // hostcalls so far
+
+	early    *rand.ChaCha8 // random bytes for start and _initialize; nil in other calls
+	personal bool          // the guest has asked for what not every instance of its module gets
 
 	result  []byte // the source result
 	text    string // the source error, unless turnErr
@@ -79,13 +84,21 @@ func callOf(ctx context.Context) *call {
 	return ctx.Value(callKey{}).(*call)
 }
 
+// now is the time in nanoseconds since 1970. Until creature_init it stands still.
+func (c *call) now() int64 {
+	if c.phase < phaseInit {
+		return 0
+	}
+	return c.turn.Now()
+}
+
 // keepResult is how much room for the source result an instance keeps between
 // turns, in bytes: enough for the usual state value.
 const keepResult = 16 << 10
 
 func (c *call) begin(t abi.Turn, p phase) {
 	c.turn, c.phase, c.count = t, p, 0
-	c.text, c.turnErr, c.words, c.cost = "", false, "", 0
+	c.text, c.turnErr, c.words, c.cost, c.personal = "", false, "", 0, false
 	if cap(c.result) > keepResult {
 		c.result = nil
 	}
@@ -110,7 +123,7 @@ func (c *call) tick() bool {
 // admit decides whether a hostcall may go on to its turn.
 func (c *call) admit(f *abi.Function) abi.Code {
 	if !c.tick() {
-		return c.refuse(abi.LimitExceeded, "the limit calls is reached; do less in one turn")
+		return c.refuse(abi.LimitExceeded, fmt.Sprintf("the limit calls (%d) is reached; do less in one turn", c.bounds.calls))
 	}
 	if f.Effect && c.phase != phaseHandle {
 		return c.refuse(abi.Denied, f.Name+" has an effect, and "+c.phase.String()+" may only read; call it in "+abi.ExportHandle)

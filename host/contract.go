@@ -28,7 +28,8 @@ var exportRules = []struct {
 
 func ptr[T any](v T) *T { return &v }
 
-// maxProblems is how many problems one error tells.
+// maxProblems is about how many problems one error tells: of wrong imports a
+// module may have thousands.
 const maxProblems = 20
 
 // checkContract finds everything in which a module breaks the contract, and
@@ -38,17 +39,17 @@ func checkContract(op string, s *shape) error {
 	add := func(e *abi.Error) { problems = append(problems, e) }
 	checkMemory(s, add)
 	checkExports(s, add)
-	checkImports(s, add)
 	checkManifest(s, add)
+	more := checkImports(s, add)
 	switch len(problems) {
 	case 0:
 		return nil
 	case 1:
 		return withOp(op, problems[0])
 	}
-	message := fmt.Sprintf("the module breaks the contract in %d places", len(problems))
-	if len(problems) > maxProblems {
-		problems = append(problems[:maxProblems:maxProblems], fmt.Errorf("… and %d more", len(problems)-maxProblems))
+	message := fmt.Sprintf("the module breaks the contract in %d places", len(problems)+more)
+	if more > 0 {
+		problems = append(problems, fmt.Errorf("… and %d more", more))
 	}
 	return &abi.Error{Code: commonCode(problems), Op: op, Message: message, Err: &problemList{problems}}
 }
@@ -63,6 +64,9 @@ func commonCode(problems []error) abi.Code {
 	}
 	return code
 }
+
+// maxNames is how many exports are compared with a name that is missing.
+const maxNames = 1000
 
 // problemList shows every problem on a line of its own.
 type problemList struct{ problems []error }
@@ -123,7 +127,7 @@ func missingExport(s *shape, name string, typ *signature) *abi.Error {
 	e := &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the module does not export %s", name)}
 	var names []string
 	for i := range s.Exports {
-		if x := &s.Exports[i]; x.Kind == wasmbin.ExternFunc {
+		if x := &s.Exports[i]; x.Kind == wasmbin.ExternFunc && len(x.Name) <= maxFrameName && len(names) < maxNames {
 			names = append(names, x.Name)
 		}
 	}
@@ -140,16 +144,38 @@ func missingExport(s *shape, name string, typ *signature) *abi.Error {
 	return e
 }
 
-func checkImports(s *shape, add func(*abi.Error)) {
+// checkImports tells the first imports that are wrong, and counts the others.
+func checkImports(s *shape, add func(*abi.Error)) (more int) {
+	told := 0
 	for i := range s.Imports {
-		if e := checkImport(s, &s.Imports[i]); e != nil {
-			add(e)
+		switch imp := &s.Imports[i]; {
+		case fits(s, imp):
+		case told < maxProblems:
+			told++
+			add(wrongImport(s, imp))
+		default:
+			more++
 		}
 	}
+	return more
 }
 
-func checkImport(s *shape, i *wasmbin.Import) *abi.Error {
-	name := i.Module + "." + i.Name
+// fits reports whether an import is provided.
+func fits(s *shape, i *wasmbin.Import) bool {
+	if i.Kind != wasmbin.ExternFunc {
+		return false
+	}
+	want, ok := provided[i.Module][i.Name]
+	if !ok {
+		return false
+	}
+	got, ok := s.signatureAt(i.Type)
+	return ok && got.equal(want)
+}
+
+// wrongImport says what is wrong with an import that does not fit.
+func wrongImport(s *shape, i *wasmbin.Import) *abi.Error {
+	name := shown(i.Module) + "." + shown(i.Name)
 	if i.Kind != wasmbin.ExternFunc {
 		e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports the %s %s; only functions can be imported", kindName(i.Kind), name),
 			Remedy: fmt.Sprintf("define the %s in the module", kindName(i.Kind))}
@@ -171,15 +197,20 @@ func checkImport(s *shape, i *wasmbin.Import) *abi.Error {
 		return &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the import %s has a type that the module does not declare", name),
 			Remedy: "build or copy the module again"}
 	}
-	if !got.equal(want) {
-		return &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the import %s has the type %s", name, got),
-			Remedy: fmt.Sprintf("declare it as %s", want)}
+	return &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the import %s has the type %s", name, got),
+		Remedy: fmt.Sprintf("declare it as %s", want)}
+}
+
+// shown is a name as it stands in messages.
+func shown(name string) string {
+	if len(name) > maxFrameName {
+		name = name[:maxFrameName] + "…"
 	}
-	return nil
+	return printable(name)
 }
 
 func unknownModule(i *wasmbin.Import) *abi.Error {
-	e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports %s.%s, and there is no module %s", i.Module, i.Name, i.Module)}
+	e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports %s.%s, and there is no module %s", shown(i.Module), shown(i.Name), shown(i.Module))}
 	switch {
 	case strings.HasPrefix(i.Module, "terrarium_v"):
 		e.Remedy = "this host has version 1 of the contract: import from " + abi.ImportModule
@@ -200,7 +231,7 @@ func unknownModule(i *wasmbin.Import) *abi.Error {
 }
 
 func unknownFunction(i *wasmbin.Import, functions map[string]signature) *abi.Error {
-	e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports %s.%s, and there is no such function", i.Module, i.Name)}
+	e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports %s.%s, and there is no such function", shown(i.Module), shown(i.Name))}
 	var names []string
 	for name := range functions {
 		names = append(names, name)
@@ -247,6 +278,9 @@ func checkManifest(s *shape, add func(*abi.Error)) {
 
 // nearest returns the name that was probably meant, or "".
 func nearest(name string, names []string) string {
+	if len(name) > maxFrameName {
+		return "" // comparing costs the product of the lengths
+	}
 	best, found := 2, "" // one letter wrong in a short name, three in a long one
 	switch {
 	case len(name) >= 9:

@@ -70,4 +70,13 @@
 // Linear memory is a range of reserved addresses up to the limit, of which the
 // system provides the pages that are touched. It never moves. Other platforms
 // than Linux on amd64 and arm64 use the Go heap.
+//
+// # Images
+//
+// A guest in standard Go takes milliseconds until it can handle its first
+// delivery, the same ones in every instance. So where the start function and
+// _initialize are much work, the first instance of a module is kept as an image
+// when they have returned, and the others begin with it: their memory shows its
+// pages copy-on-write, and their globals are set. Nothing can be told of an
+// instance by how it began. image.go says why, and when there is no image.
 package host

@@ -20,6 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fakeTurn struct {
 	payload   []byte
 	config    []byte // what Config answers
+	defaults  bool   // Config knows no key
 	state     map[string]string
 	absent    map[abi.Feature]bool
 	fail      abi.Code // what every fallible method answers, unless OK
@@ -49,6 +50,10 @@ func (f *fakeTurn) Source(s abi.Source) ([]byte, abi.Code) {
 func (f *fakeTurn) HasFeature(x abi.Feature) bool { return !f.absent[x] }
 func (f *fakeTurn) LastError() string             { return f.lastError }
 func (f *fakeTurn) Config(key []byte) ([]byte, abi.Code) {
+	if f.defaults {
+		f.lastError = "no such key"
+		return nil, abi.NotFound
+	}
 	return f.config, f.note("config %q", key)
 }
 func (f *fakeTurn) Channel(alias []byte) int32 {
@@ -130,11 +135,16 @@ func newHost(t testing.TB, opts Options) *Host {
 
 func readModule(t testing.TB, name string) []byte {
 	t.Helper()
-	wasm, err := os.ReadFile(filepath.Join("testdata", name+".wasm"))
+	return readFile(t, filepath.Join("testdata", name+".wasm"))
+}
+
+func readFile(t testing.TB, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return wasm
+	return content
 }
 
 func compile(t testing.TB, h *Host, wasm []byte) abi.Module {

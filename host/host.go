@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,6 +55,8 @@ type Host struct {
 	instance wazero.ModuleConfig // shared by all instances
 	calls    []api.Closer        // the host modules guests import from
 
+	imageFrom int64 // see the constant, which tests undercut
+
 	mu      sync.Mutex
 	closed  bool
 	modules map[[sha256.Size]byte]*compiled
@@ -74,6 +78,8 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 		instance: instanceConfig(),
 		modules:  map[[sha256.Size]byte]*compiled{},
 		memories: newMemoryPool(),
+
+		imageFrom: imageFrom,
 	}
 	cfg := runtimeConfig(opts)
 	if opts.CacheDir != "" {
@@ -187,9 +193,13 @@ func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	already := h.closed
 	h.closed = true
+	modules := slices.Collect(maps.Values(h.modules))
 	h.mu.Unlock()
 	if already {
 		return nil
+	}
+	for _, c := range modules {
+		c.images.close()
 	}
 	err := h.runtime.Close(ctx)
 	h.memories.close()

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -307,7 +308,7 @@ func TestCompilationCache(t *testing.T) {
 }
 
 // Whatever the bytes, Compile answers. What it accepts can be instantiated or is
-// refused with an error.
+// refused with an error, and does the same with an image as without.
 func FuzzCompile(f *testing.F) {
 	for _, s := range refusals(f) {
 		if len(s.wasm) < 1<<16 {
@@ -317,8 +318,13 @@ func FuzzCompile(f *testing.F) {
 	for _, name := range []string{"echo", "behave", "script", "script_wasi", "start_logs", "tables"} {
 		f.Add(readModule(f, name))
 	}
-	h := newHost(f, Options{MaxModuleBytes: 1 << 16})
+	for _, guest := range []string{"echo", "script", "script_wasi", "behave"} {
+		f.Add(withInitializer(f, guest, func(*builder) {}))
+	}
+	f.Add(busyGuest(f))
+	h := imagingHost(f, Options{MaxModuleBytes: 1 << 16})
 	limits := &abi.Limits{Memory: 1 << 20, Table: 1000, Deadline: 1_000_000, Calls: 1000}
+	steady := &abi.Limits{Memory: 1 << 20, Table: 1000, Deadline: time.Minute, Calls: 1000, Fuel: 200_000}
 	f.Fuzz(func(t *testing.T, wasm []byte) {
 		info, err := h.Inspect(t.Context(), wasm)
 		if err != nil {
@@ -349,5 +355,6 @@ func FuzzCompile(f *testing.F) {
 		if err := i.Handle(t.Context(), &fakeTurn{}, abi.KindMessage, 0); abi.CodeOf(err) == abi.Internal {
 			t.Fatalf("Handle answers %v", err)
 		}
+		compareTwins(t, m, steady, append(messages("hello"), kinds(3, 2, 3)...))
 	})
 }

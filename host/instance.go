@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
@@ -16,7 +17,7 @@ import (
 type Instance struct {
 	compiled *compiled
 	module   api.Module   // nil until wazero has instantiated it
-	handle   api.Function // kept: every lookup makes a new stack
+	handle   api.Function // kept from the first turn on, for a lookup makes a new stack of 10 KiB
 	call     call
 	stack    [2]uint64 // arguments and results of the call
 	broken   error     // why it must not run again; nil while it may
@@ -29,16 +30,27 @@ var _ abi.Instance = (*Instance)(nil)
 // with the fuel and the deadline of one call.
 func (i *Instance) start(ctx context.Context, init abi.Turn) error {
 	c := &i.call
-	c.begin(init, phaseStart)
+	c.begin(init, phaseInstantiate)
 	if err := ctx.Err(); err != nil {
 		c.turn = nil
 		return interrupted("instantiate", err)
+	}
+	image := i.compiled.images.fitting(&c.bounds)
+	if image != nil && !c.memory.show(image.memory) {
+		image = nil
 	}
 	err := i.instantiate()
 	if err == nil {
 		c.bind(i.module, &c.bounds)
 		c.meteredCall.begin(ctx, &c.bounds)
-		err = i.initialize()
+		if image != nil {
+			i.resume(image)
+		} else if err = i.initialize(); err == nil {
+			i.compiled.images.keep(i)
+		}
+	}
+	if err == nil {
+		err = i.init()
 	}
 	return i.finish(err)
 }
@@ -51,36 +63,53 @@ func (i *Instance) instantiate() (err error) {
 			err = &abi.Error{Code: abi.Internal, Op: "instantiate", Message: fmt.Sprintf("wazero failed: %v", r)}
 		}
 	}()
+	if segment := i.compiled.static.outside; segment >= 0 {
+		return fmt.Errorf("data[%d]: out of bounds memory access", segment)
+	}
 	ctx := experimental.WithMemoryAllocator(&i.call, &i.call.memory)
 	i.module, err = i.compiled.host.runtime.InstantiateModule(ctx, i.compiled.code, i.compiled.host.instance)
 	return err
 }
 
-// initialize runs what a module runs once for every instance.
+// initialize does what is the same for all instances of the module.
 func (i *Instance) initialize() error {
-	for _, f := range []struct {
-		there bool
-		phase phase
-		name  string
-	}{
-		{i.compiled.meta.Start, phaseStart, meter.ExportStart},
-		{i.compiled.info.Initializer, phaseInitialize, abi.ExportInitialize},
-		{i.compiled.info.HasInit, phaseInit, abi.ExportInit},
-	} {
-		if !f.there {
-			continue
-		}
-		i.call.phase = f.phase
-		i.call.depth.Set(uint64(i.call.bounds.stack))
-		if err := i.module.ExportedFunction(f.name).CallWithStack(&i.call, i.stack[:]); err != nil {
+	c := i.compiled
+	c.static.apply(i.call.memory.bytes)
+	if !c.runsFirst() {
+		return nil
+	}
+	i.call.early = rand.NewChaCha8(c.sum)
+	defer func() { i.call.early = nil }()
+	if c.meta.Start {
+		if err := i.run(phaseStart, meter.ExportStart); err != nil {
 			return err
 		}
 	}
-	if status := int32(i.stack[0]); i.compiled.info.HasInit && status < 0 {
-		return guestFailure(status)
+	if c.info.Initializer {
+		return i.run(phaseInitialize, abi.ExportInitialize)
 	}
-	i.handle = i.module.ExportedFunction(abi.ExportHandle)
 	return nil
+}
+
+// init runs creature_init.
+func (i *Instance) init() error {
+	i.call.phase = phaseInit
+	if i.compiled.info.HasInit {
+		if err := i.run(phaseInit, abi.ExportInit); err != nil {
+			return err
+		}
+		if status := int32(i.stack[0]); status < 0 {
+			return guestFailure(status)
+		}
+	}
+	return nil
+}
+
+// run calls a function without parameters.
+func (i *Instance) run(p phase, name string) error {
+	i.call.phase = p
+	i.call.depth.Set(uint64(i.call.bounds.stack))
+	return i.module.ExportedFunction(name).CallWithStack(&i.call, i.stack[:])
 }
 
 // Handle implements [abi.Instance].
@@ -91,6 +120,9 @@ func (i *Instance) Handle(ctx context.Context, t abi.Turn, kind abi.Kind, size i
 	c := &i.call
 	c.begin(t, phaseHandle)
 	c.meteredCall.begin(ctx, &c.bounds)
+	if i.handle == nil {
+		i.handle = i.module.ExportedFunction(abi.ExportHandle)
+	}
 	i.stack[0], i.stack[1] = api.EncodeI32(int32(kind)), api.EncodeI32(int32(size))
 	err := i.handle.CallWithStack(c, i.stack[:])
 	if status := int32(i.stack[0]); err == nil && status < 0 {

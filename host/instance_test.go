@@ -147,7 +147,7 @@ func TestStartUp(t *testing.T) {
 		{"start_loops", abi.Deadline, "start: the guest ran longer than the limit deadline, 20ms"},
 		{"init_fails", abi.NotFound, "creature_init: the guest answered -2 (not_found)"},
 		{"init_traps", abi.Trapped, "_initialize: the guest trapped: unreachable (in _initialize)"},
-		{"data_outside", abi.Trapped, "start: the guest trapped: data[0]: out of bounds memory access"},
+		{"data_outside", abi.Trapped, "instantiate: the guest trapped: data[0]: out of bounds memory access"},
 	} {
 		limits := &abi.Limits{Deadline: time.Minute, Fuel: 1 << 60}
 		if c.code == abi.Deadline {

@@ -32,8 +32,9 @@ type linearMemory struct {
 	pool  *memoryPool  // nil for the Go heap
 	image *memoryImage // what the memory begins with; nil for zeroes
 
-	bytes  []byte // what the guest has
-	region region // where bytes lie; the zero region for the Go heap
+	refused bool   // the guest asked for more than the limit
+	bytes   []byte // what the guest has
+	region  region // where bytes lie; the zero region for the Go heap
 }
 
 var (
@@ -52,8 +53,10 @@ func (m *linearMemory) Allocate(_, maximum uint64) experimental.LinearMemory {
 // the memory.
 func (m *linearMemory) Reallocate(size uint64) []byte {
 	if size > m.limit || size > math.MaxInt {
+		m.refused = true
 		return nil
 	}
+	size = max(size, uint64(len(m.bytes)))
 	before := len(m.bytes)
 	switch {
 	case m.bytes == nil:
@@ -67,6 +70,25 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 	}
 	m.count(len(m.bytes) - before)
 	return m.bytes
+}
+
+// show lets the memory begin with an image, before wazero asks for it. It answers
+// false when the system has no room for that; the memory is then as it was.
+func (m *linearMemory) show(image *memoryImage) bool {
+	m.image = image
+	if m.Reallocate(image.size()) == nil {
+		m.image = nil
+		return false
+	}
+	return true
+}
+
+// adopt shows the image that has just been made of this memory in place of it,
+// so that this instance shares the pages as well.
+func (m *linearMemory) adopt(image *memoryImage) {
+	if m.region.mapped() && m.region.adopt(image) {
+		m.image = image
+	}
 }
 
 // begin finds room for the memory and puts the image into it.

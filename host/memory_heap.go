@@ -17,6 +17,8 @@ type region struct{ base []byte }
 
 func (region) mapped() bool { return false }
 
+func (region) adopt(*memoryImage) bool { return false }
+
 // memoryImage is the contents that memories begin with.
 type memoryImage struct{ bytes []byte }
 

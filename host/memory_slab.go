@@ -54,6 +54,15 @@ type region struct {
 
 func (r *region) mapped() bool { return r.slab != nil }
 
+// adopt maps an image over the part of the region of which it is a copy.
+func (r *region) adopt(image *memoryImage) bool {
+	if !image.mapOver(r.base) {
+		return false
+	}
+	r.image = image
+	return true
+}
+
 // classOf is the class of the smallest region that holds size bytes.
 func classOf(size uint64) int {
 	return bits.Len64((max(size, smallestClass) - 1) / smallestClass)
@@ -77,11 +86,10 @@ func (p *slabs) reserve(size uint64, image *memoryImage) (region, bool) {
 	if !ok || image == nil {
 		return r, ok
 	}
-	if !image.mapOver(r.base) {
+	if !r.adopt(image) {
 		p.putBack(r)
 		return region{}, false
 	}
-	r.image = image
 	return r, true
 }
 

@@ -70,26 +70,29 @@ func TestSlabsComeAndGo(t *testing.T) {
 	}
 }
 
+// shownImages counts the mappings of images in this process.
+func shownImages(t *testing.T) int {
+	t.Helper()
+	f, err := os.Open("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	n := 0
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if strings.Contains(s.Text(), "terrarium-image") {
+			n++
+		}
+	}
+	return n
+}
+
 // An image that was mapped into a region leaves no trace in it, neither in its
 // bytes nor in the number of mappings of the process.
 func TestImagesLeaveNoMapping(t *testing.T) {
 	pool := newMemoryPool()
 	anchor, _ := pool.reserve(1<<20, nil)
-	images := func() int {
-		f, err := os.Open("/proc/self/maps")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		n := 0
-		for s := bufio.NewScanner(f); s.Scan(); {
-			if strings.Contains(s.Text(), "terrarium-image") {
-				n++
-			}
-		}
-		return n
-	}
-	before := images()
+	before := shownImages(t)
 	image, err := newMemoryImage(pool, make([]byte, 2*abi.PageBytes))
 	if err != nil {
 		t.Fatal(err)
@@ -102,21 +105,77 @@ func TestImagesLeaveNoMapping(t *testing.T) {
 		}
 		live = append(live, r)
 	}
-	if got := images() - before; got != len(live) {
+	if got := shownImages(t) - before; got != len(live) {
 		t.Errorf("%d memories show the image in %d mappings", len(live), got)
 	}
 	for _, r := range live {
 		pool.release(r, 2*abi.PageBytes)
 	}
-	if got := images() - before; got != maxIdle {
+	if got := shownImages(t) - before; got != maxIdle {
 		t.Errorf("%d mappings are kept for the next instances, want %d", got, maxIdle)
 	}
 	image.close()
-	if got := images() - before; got != 0 {
+	if got := shownImages(t) - before; got != 0 {
 		t.Errorf("the closed image has %d mappings", got)
 	}
 	pool.release(anchor, 0)
 	pool.close()
+}
+
+// The image of a module ends with the last instance that uses its code, or with
+// the host.
+func TestImagesEnd(t *testing.T) {
+	before := shownImages(t)
+	h, err := New(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.imageFrom = 0
+	closed := func(image *startImage) bool {
+		image.memory.mu.Lock()
+		defer image.memory.mu.Unlock()
+		return image.memory.file < 0
+	}
+	spawn := func(m abi.Module) abi.Instance {
+		i, err := m.Instantiate(t.Context(), nil, &fakeTurn{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i
+	}
+	m, err := h.Compile(t.Context(), busyGuest(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := spawn(m), spawn(m)
+	image := imageOf(m)
+	if got := shownImages(t) - before; image == nil || got != 2 {
+		t.Fatalf("two instances show the image %p in %d mappings", image, got)
+	}
+	m.Close(t.Context())
+	first.Close(t.Context())
+	if closed(image) {
+		t.Error("the image is closed while an instance may be made")
+	}
+	second.Close(t.Context())
+	if !closed(image) {
+		t.Error("the last instance leaves the image")
+	}
+	if m, err = h.Compile(t.Context(), busyGuest(t)); err != nil {
+		t.Fatal(err)
+	}
+	last := spawn(m)
+	image = imageOf(m)
+	if err := h.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !closed(image) {
+		t.Error("the host leaves the image")
+	}
+	last.Close(t.Context())
+	if got := shownImages(t) - before; got != 0 {
+		t.Errorf("%d mappings are left", got)
+	}
 }
 
 // A sealed image cannot be changed, not even by who has its file.

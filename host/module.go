@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,9 @@ type compiled struct {
 	info  *abi.ModuleInfo
 	meta  *meter.Meta
 	table int64 // elements of all tables at the start
+
+	static static
+	images imageSlot
 }
 
 func (c *compiled) compile(ctx context.Context, wasm []byte) error {
@@ -36,9 +40,16 @@ func (c *compiled) compile(ctx context.Context, wasm []byte) error {
 		return err
 	}
 	c.info, c.table = s.info(c.sum, int64(len(wasm))), s.tableElements()
+	c.static = takeStatic(m)
 	if c.meta, err = meter.Instrument(m, infos); err != nil {
-		return withOp("compile", err)
+		var e *abi.Error
+		if errors.As(err, &e) {
+			e.Op = "compile"
+		}
+		return err
 	}
+	c.static.exportGlobals(m)
+	c.images.never = c.runsFirst() && !c.static.captured
 	limits := compilecost.Limits{Time: c.host.opts.CompileTime, Bytes: c.host.opts.CompileBytes}
 	if _, err := compilecost.Estimate(m, infos, limits); err != nil {
 		return withOp("compile", err)
@@ -46,6 +57,9 @@ func (c *compiled) compile(ctx context.Context, wasm []byte) error {
 	c.code, err = c.host.compileCached(ctx, m.Write())
 	return err
 }
+
+// runsFirst reports whether something of the guest runs before creature_init.
+func (c *compiled) runsFirst() bool { return c.meta.Start || c.info.Initializer }
 
 // retain adds a reference. It answers false when the last one is gone.
 func (c *compiled) retain() bool {
@@ -66,6 +80,7 @@ func (c *compiled) release(ctx context.Context) error {
 		return nil
 	}
 	delete(c.host.modules, c.sum)
+	c.images.close()
 	if c.code == nil {
 		return nil
 	}

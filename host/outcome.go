@@ -67,6 +67,12 @@ func (c *call) trapped(op string, err error) *abi.Error {
 	if c.words != "" {
 		e.Message += "; it said: " + printable(c.words)
 	}
+	if c.memory.refused {
+		// Most allocators trap when there is no memory, and do not say why.
+		e.Message += fmt.Sprintf("; it was refused more memory before: the limit memory is %d bytes", c.bounds.memory)
+		e.Remedy = "raise the limit memory, or use less"
+		e.IDs = map[string]string{"limit": "memory"}
+	}
 	return e
 }
 

@@ -160,9 +160,6 @@ func wasiRandom(c *call, mem api.Memory, p []uint64) errno {
 	if !ok {
 		return errnoFault
 	}
-	if len(b) > 0 {
-		c.cost += randomUnits * int64(len(b))
-		c.turn.Random(b)
-	}
+	c.random(b)
 	return errnoSuccess
 }

@@ -28,9 +28,9 @@ type wasiState struct {
 func (c *call) clock(id uint32) (now int64, e errno) {
 	switch id {
 	case clockRealtime:
-		return c.turn.Now(), errnoSuccess
+		return c.now(), errnoSuccess
 	case clockMonotonic:
-		c.wasi.monotonic = max(c.wasi.monotonic, c.turn.Now(), 1) // Go's runtime refuses a clock at zero
+		c.wasi.monotonic = max(c.wasi.monotonic, c.now(), 1) // Go's runtime refuses a clock at zero
 		return c.wasi.monotonic, errnoSuccess
 	}
 	return 0, errnoInval

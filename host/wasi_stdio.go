@@ -100,6 +100,7 @@ func (c *call) write(mem api.Memory, fd uint32, iovs, count, result uint64) errn
 	if uint64(n)*iovBytes > uint64(mem.Size()) {
 		return errnoFault
 	}
+	c.personal = true
 	list, ok := mem.Read(uint32(iovs), n*iovBytes)
 	if !ok {
 		return errnoFault
@@ -126,7 +127,8 @@ const maxLine = 4096
 // lineBuffer holds the start of a line whose end has not been written yet.
 type lineBuffer []byte
 
-// print logs whole lines and keeps the rest for the next write.
+// print logs whole lines and keeps the rest for the next write. When a line is
+// refused, the rest is lost with it: there may be any number of lines.
 func (c *call) print(fd uint32, b []byte) {
 	buf := &c.wasi.output[fd-stdout]
 	for len(b) > 0 {
@@ -138,22 +140,22 @@ func (c *call) print(fd uint32, b []byte) {
 		*buf = append(*buf, piece[:fits]...)
 		switch {
 		case fits < len(piece):
-			c.spend(costHostcall)
-			c.logLine(fd)
 			b = b[fits:]
 		case whole:
-			c.spend(costHostcall)
-			c.logLine(fd)
 			b = b[fits+1:]
 		default:
+			return
+		}
+		c.spend(costHostcall)
+		if !c.logLine(fd) {
 			return
 		}
 	}
 }
 
 // logLine logs the line that has been put together. What the turn's limits
-// refuse is lost, as the guest could do nothing about it.
-func (c *call) logLine(fd uint32) {
+// refuse is lost, as the guest could do nothing about it; it answers false then.
+func (c *call) logLine(fd uint32) bool {
 	buf := &c.wasi.output[fd-stdout]
 	line := bytes.TrimSuffix(*buf, []byte("\r"))
 	level := abi.LevelInfo
@@ -163,8 +165,9 @@ func (c *call) logLine(fd uint32) {
 			c.say(line) // runtimes name the cause first and the stack after it
 		}
 	}
-	_ = c.turn.Log(level, line)
+	code := c.turn.Log(level, line)
 	*buf = (*buf)[:0]
+	return code == abi.OK
 }
 
 // flushOutput logs lines that were left without an end when the call ended.

@@ -15,12 +15,15 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// buildGoGuest builds the creature in standard Go. The toolchain that runs the
-// test is all it needs.
-func buildGoGuest(t testing.TB) []byte {
+// buildGoGuest builds the creature in standard Go that is for tests.
+func buildGoGuest(t testing.TB) []byte { return buildGo(t, "./testdata/goguest") }
+
+// buildGo builds a creature in standard Go. The toolchain that runs the test is
+// all it needs.
+func buildGo(t testing.TB, pkg string) []byte {
 	t.Helper()
 	target := filepath.Join(t.TempDir(), "guest.wasm")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", target, "./testdata/goguest")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", target, pkg)
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
@@ -73,6 +76,7 @@ func TestGoGuest(t *testing.T) {
 			t.Errorf("%s: the error is %v, want %s", payload, err, text)
 		}
 	}
+	compareGo(t, m, messages("hello", "print", "sleep", "wait", "world", "hello"), messages("panic"), messages("exit"))
 }
 
 func quote(s string) string { return `"` + strings.ReplaceAll(s, `"`, `\"`) + `"` }
