@@ -8,6 +8,7 @@
 // runs both and compares them with the transcript that the case expects.
 //
 // The cases of the creatures that ship with terrarium are in testdata/creatures.
-// The suite for stores is engine/storetest, beside the interface that it is
+// Package hostile, below, has modules that attack their host and what must
+// become of them. The suite for stores is engine/storetest, beside the interface that it is
 // about.
 package conformance

@@ -79,7 +79,7 @@ func init() {
 		without := "Metering/" + m.name + "/unmetered"
 		comparisons = append(comparisons,
 			comparison{"metering: " + m.what, meterPkg, "Metering/" + m.name + "/metered", meterPkg, without, "ns/op", "worse", "target: at most 1.4 x"},
-			comparison{"  the same with close-on-context-done", meterPkg, "Metering/" + m.name + "/close-on-context-done", meterPkg, without, "ns/op", "worse", ""})
+			comparison{"metering: " + m.what + ", by close-on-context-done", meterPkg, "Metering/" + m.name + "/close-on-context-done", meterPkg, without, "ns/op", "worse", ""})
 	}
 }
 
