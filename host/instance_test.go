@@ -340,3 +340,24 @@ func TestFuelOfATurnIsTheSame(t *testing.T) {
 		t.Errorf("a thousand calls used %d units, a single one %d", used[16], used[1])
 	}
 }
+
+// Slices become longer or shorter until they take about the same time, within
+// bounds.
+func TestSlicesFollowTheTimeTheyTake(t *testing.T) {
+	for _, c := range []struct {
+		slice int64
+		took  time.Duration
+		want  int64
+	}{
+		{firstSlice, sliceTime, firstSlice},
+		{firstSlice, sliceTime / 10, 2 * firstSlice},
+		{largestSlice, 0, largestSlice},
+		{50_000, 5 * sliceTime, 10_000},
+		{50_000, time.Hour, 50_000 / 16},
+		{smallestSlice, time.Hour, smallestSlice},
+	} {
+		if got := nextSlice(c.slice, c.took); got != c.want {
+			t.Errorf("after %d units in %v come %d, want %d", c.slice, c.took, got, c.want)
+		}
+	}
+}

@@ -12,11 +12,21 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 )
 
-// sliceFuel is how much fuel a guest gets at a time: a hundred microseconds'
-// worth or so. Between two slices Go code runs, so that the garbage collector,
-// the deadline and whoever gives up never wait for longer, and a slice costs
-// next to nothing beside what it buys.
-const sliceFuel = meter.Slice
+// A guest gets its fuel in slices. Between two of them Go code runs, so that the
+// garbage collector, the deadline and whoever gives up need not wait for longer.
+// How long a slice takes depends on what the guest does with it: a store to a
+// page of memory that was never touched takes a thousand times as long as one
+// that is in the cache. So slices grow and shrink until each takes about
+// sliceTime. What is counted does not depend on them.
+const (
+	firstSlice    = 10_000 // the time of the first one is not taken, so it is small
+	smallestSlice = 1_000
+	largestSlice  = 4 * meter.Slice
+	sliceTime     = 50 * time.Microsecond
+)
+
+// mostOwed is how much of what hostcalls cost is left for later.
+const mostOwed = meter.Slice
 
 // What hostcalls cost, in fuel. They run in Go, out of the sight of what counts
 // in the guest, so they are charged for afterwards.
@@ -37,14 +47,8 @@ type meteredCall struct {
 
 	caller context.Context // of the call that is going on; nil between calls
 	since  time.Time       // the end of the first slice; zero before
-	cause  error           // why it was ended: context.DeadlineExceeded or *abandoned
+	looked time.Time       // the end of the last one
 }
-
-// abandoned says that the caller gave up, whatever its own reason.
-type abandoned struct{ cause error }
-
-func (a *abandoned) Error() string { return a.cause.Error() }
-func (a *abandoned) Unwrap() error { return a.cause }
 
 // bind finds what the instrumented module counts in.
 func (m *meteredCall) bind(mod api.Module, b *bounds) {
@@ -53,12 +57,13 @@ func (m *meteredCall) bind(mod api.Module, b *bounds) {
 	if table, ok := mod.ExportedGlobal(meter.ExportTable).(api.MutableGlobal); ok {
 		table.Set(uint64(b.tableGrowth))
 	}
-	m.budget = meter.Budget{Limit: b.fuel, Slice: sliceFuel}
+	m.budget = meter.Budget{Limit: b.fuel, Slice: firstSlice}
 }
 
 // begin gives the guest fuel for a call, or for several in a row.
 func (m *meteredCall) begin(ctx context.Context, b *bounds) {
 	m.caller, m.since, m.owed = ctx, time.Time{}, 0
+	m.budget.Slice = firstSlice
 	m.fuel.Set(uint64(m.budget.Begin()))
 	m.depth.Set(uint64(b.stack))
 }
@@ -76,7 +81,6 @@ func (m *meteredCall) used() int64 {
 // cost a short turn, which most are, more than counting does.
 func (c *call) look() {
 	if err := c.caller.Err(); err != nil {
-		c.cause = &abandoned{err}
 		c.stop(&ending{interrupted("", err)})
 	}
 	now := time.Now()
@@ -84,12 +88,25 @@ func (c *call) look() {
 	case c.since.IsZero():
 		c.since = now
 	case now.Sub(c.since) >= c.bounds.deadline:
-		c.cause = context.DeadlineExceeded
 		e := limitError("", "deadline", fmt.Sprintf("the guest ran longer than the limit deadline, %v", c.bounds.deadline),
 			"raise the limit deadline, or do less in one turn")
 		e.Code = abi.Deadline
 		c.stop(&ending{e})
+	default:
+		c.budget.Slice = nextSlice(c.budget.Slice, now.Sub(c.looked))
 	}
+	c.looked = now
+}
+
+// nextSlice is how large a slice should be after one that took some time.
+func nextSlice(slice int64, took time.Duration) int64 {
+	switch {
+	case took > 2*sliceTime:
+		return max(smallestSlice, slice/min(16, int64(took/sliceTime)))
+	case took < sliceTime/2:
+		return min(largestSlice, 2*slice)
+	}
+	return slice
 }
 
 // goOn returns the fuel with which a guest goes on that has used up its slice,
@@ -109,7 +126,7 @@ func (c *call) goOn(fuel int64) int64 {
 // spend charges the guest for work of the host. What is owed is taken from its
 // fuel when that is looked at anyway, or when it is as much as a slice.
 func (c *call) spend(units int64) {
-	if c.owed += units; c.owed < sliceFuel {
+	if c.owed += units; c.owed < mostOwed {
 		return
 	}
 	fuel := int64(c.fuel.Get()) - c.owed
