@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +20,22 @@ import (
 const (
 	crashDirectory  = "SQLITESTORE_CRASH_DIRECTORY"
 	crashDurability = "SQLITESTORE_CRASH_DURABILITY"
-	killsPerRun     = 12
+	killsPerSession = 12 // a directory grows with every kill, and is checked as a whole after each
 )
+
+// kills is how often TestKilled kills in each durability: usually in one session;
+// TERRARIUM_KILLS asks for more.
+func kills(t *testing.T) int {
+	text := os.Getenv("TERRARIUM_KILLS")
+	if text == "" {
+		return killsPerSession
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("TERRARIUM_KILLS is %q, and not a number", text)
+	}
+	return n
+}
 
 // TestMain runs the victim of TestKilled instead of the tests when it is asked
 // to.
@@ -48,22 +63,30 @@ func TestKilled(t *testing.T) {
 	for _, durability := range []engine.Durability{engine.Full, engine.Normal} {
 		t.Run(durability.String(), func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
 			random := rand.New(rand.NewPCG(seed, 0))
-			var acknowledged []string
-			for range killsPerRun {
-				acknowledged = append(acknowledged, kill(t, dir, durability, random)...)
-				verify(t, dir, acknowledged)
-				if t.Failed() {
-					return
-				}
-			}
-			if len(acknowledged) < killsPerRun {
-				t.Errorf("only %d events were acknowledged", len(acknowledged))
+			for left := kills(t); left > 0; left -= killsPerSession {
+				session(t, durability, random, min(left, killsPerSession))
 			}
 		})
+	}
+}
+
+// session kills the owner of one directory several times.
+func session(t *testing.T, durability engine.Durability, random *rand.Rand, kills int) {
+	t.Helper()
+	dir := t.TempDir()
+	var acknowledged []string
+	for range kills {
+		acknowledged = append(acknowledged, kill(t, dir, durability, random)...)
+		verify(t, dir, acknowledged)
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	if len(acknowledged) < kills {
+		t.Errorf("only %d events were acknowledged", len(acknowledged))
 	}
 }
 
