@@ -114,8 +114,8 @@ func BenchmarkSpawn(b *testing.B) {
 }
 
 // BenchmarkMemory tells what a live instance costs: what it keeps of the Go heap,
-// and the pages of its linear memory that are its own. Once as it was made, and
-// once after a turn. What all instances of a module share is not counted, and
+// and the pages of its linear memory that are its own. As it was made, after a
+// turn, and when it has rested for two seconds after that. What all instances of a module share is not counted, and
 // neither is the first instance, which is there before.
 func BenchmarkMemory(b *testing.B) {
 	for _, c := range []struct {
@@ -128,15 +128,20 @@ func BenchmarkMemory(b *testing.B) {
 		{"go", 20, buildGoGuest},
 	} {
 		wasm := c.wasm(b)
-		for _, after := range []string{"made", "one turn"} {
+		for _, after := range []string{"made", "one turn", "at rest"} {
 			b.Run(c.name+"/"+after, func(b *testing.B) {
-				m := compile(b, newHost(b, Options{}), wasm)
+				h := newHost(b, Options{})
+				m := compile(b, h, wasm)
 				instantiate(b, m, nil)
 				for b.Loop() {
 					before := heapBytes()
 					instances := make([]*Instance, c.count)
 					for n := range instances {
-						instances[n] = instantiated(b, m, after == "one turn")
+						instances[n] = instantiated(b, m, after != "made")
+					}
+					if after == "at rest" {
+						h.handles.sweep()
+						h.handles.sweep()
 					}
 					heap := float64(heapBytes()-before) / float64(c.count)
 					var own float64

@@ -71,6 +71,12 @@
 // system provides the pages that are touched. It never moves. Other platforms
 // than Linux on amd64 and arm64 use the Go heap.
 //
+// # Handles
+//
+// To be called an instance needs a function with a stack of its own, which is
+// several times the size of a small creature. It is made when a turn begins
+// without it, and dropped when the instance has had no turn for a second or two.
+//
 // # Images
 //
 // A guest in standard Go takes milliseconds until it can handle its first

@@ -52,6 +52,7 @@ type Host struct {
 	runtime  wazero.Runtime
 	cache    *codeCache // nil without CacheDir
 	memories *memoryPool
+	handles  *handles
 	instance wazero.ModuleConfig // shared by all instances
 	calls    []api.Closer        // the host modules guests import from
 
@@ -78,6 +79,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 		instance: instanceConfig(),
 		modules:  map[[sha256.Size]byte]*compiled{},
 		memories: newMemoryPool(),
+		handles:  newHandles(),
 
 		imageFrom: imageFrom,
 	}
@@ -201,6 +203,7 @@ func (h *Host) Close(ctx context.Context) error {
 	for _, c := range modules {
 		c.images.close()
 	}
+	h.handles.close()
 	err := h.runtime.Close(ctx)
 	h.memories.close()
 	if h.cache != nil {

@@ -4,8 +4,6 @@ import (
 	"sync"
 
 	"github.com/tetratelabs/wazero/api"
-
-	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 )
 
 // A startImage is an instance as the start function and _initialize of its
@@ -24,9 +22,7 @@ type startImage struct {
 	memory  *memoryImage
 	globals []uint64 // as in static.globals
 
-	budget    meter.Budget // with what had been granted
-	fuel      uint64       // what was left of that
-	owed      int64
+	fuel      int64 // used
 	calls     int64 // hostcalls
 	stack     int64 // the limit that was enough
 	monotonic int64 // the clock
@@ -62,7 +58,7 @@ func (s *imageSlot) close() {
 func (s *imageSlot) fitting(b *bounds) *startImage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m := s.image; m != nil && m.memory.size() <= uint64(b.memory) && m.budget.Used(0) <= b.fuel &&
+	if m := s.image; m != nil && m.memory.size() <= uint64(b.memory) && m.fuel <= b.fuel &&
 		m.calls <= b.calls && m.stack <= b.stack {
 		return m
 	}
@@ -78,7 +74,7 @@ func (s *imageSlot) keep(i *Instance) {
 	switch {
 	case s.image != nil || s.never:
 		return
-	case c.memory.refused || c.text != "" || c.count > c.bounds.calls || c.budget.Used(0) >= c.budget.Limit:
+	case c.memory.refused || c.text != "" || c.count > c.bounds.calls || c.charged() > c.budget.Limit:
 		return // with other limits it may have gone on differently
 	case c.personal || len(c.memory.bytes) > maxImage || !i.compiled.worthImage(c):
 		s.never = true
@@ -89,8 +85,7 @@ func (s *imageSlot) keep(i *Instance) {
 		return // the next instance may have more luck
 	}
 	s.image = &startImage{
-		memory: memory, budget: c.budget, fuel: c.fuel.Get(), owed: c.owed,
-		calls: c.count, stack: c.bounds.stack, monotonic: c.wasi.monotonic,
+		memory: memory, fuel: c.charged(), calls: c.count, stack: c.bounds.stack, monotonic: c.wasi.monotonic,
 	}
 	for _, g := range i.compiled.static.globals {
 		s.image.globals = append(s.image.globals, i.module.ExportedGlobal(g.export).Get())
@@ -100,7 +95,7 @@ func (s *imageSlot) keep(i *Instance) {
 
 // worthImage reports whether beginning with an image saves more than it costs.
 func (c *compiled) worthImage(after *call) bool {
-	return after.budget.Used(int64(after.fuel.Get())) >= c.host.imageFrom || c.static.bytes >= c.host.imageFrom
+	return after.charged() >= c.host.imageFrom || c.static.bytes >= c.host.imageFrom
 }
 
 // resume makes an instance, whose memory shows the image, what the instance was
@@ -110,9 +105,6 @@ func (i *Instance) resume(m *startImage) {
 		i.module.ExportedGlobal(g.export).(api.MutableGlobal).Set(m.globals[n])
 	}
 	c := &i.call
-	limit := c.budget.Limit
-	c.budget = m.budget
-	c.budget.Limit = limit
-	c.fuel.Set(m.fuel)
-	c.owed, c.count, c.wasi.monotonic = m.owed, m.calls, m.monotonic
+	c.charge(m.fuel)
+	c.count, c.wasi.monotonic = m.calls, m.monotonic
 }

@@ -16,8 +16,8 @@ import (
 // Instance is one instance of a module. At most one method runs at a time.
 type Instance struct {
 	compiled *compiled
-	module   api.Module   // nil until wazero has instantiated it
-	handle   api.Function // kept from the first turn on, for a lookup makes a new stack of 10 KiB
+	module   api.Module // nil until wazero has instantiated it
+	handle   handle
 	call     call
 	stack    [2]uint64 // arguments and results of the call
 	broken   error     // why it must not run again; nil while it may
@@ -120,11 +120,8 @@ func (i *Instance) Handle(ctx context.Context, t abi.Turn, kind abi.Kind, size i
 	c := &i.call
 	c.begin(t, phaseHandle)
 	c.meteredCall.begin(ctx, &c.bounds)
-	if i.handle == nil {
-		i.handle = i.module.ExportedFunction(abi.ExportHandle)
-	}
 	i.stack[0], i.stack[1] = api.EncodeI32(int32(kind)), api.EncodeI32(int32(size))
-	err := i.handle.CallWithStack(c, i.stack[:])
+	err := i.compiled.host.handles.handleOf(i).CallWithStack(c, i.stack[:])
 	if status := int32(i.stack[0]); err == nil && status < 0 {
 		err = guestFailure(status)
 	}
@@ -149,6 +146,10 @@ func (i *Instance) Stop(ctx context.Context, t abi.Turn) error {
 func (i *Instance) finish(err error) error {
 	c := &i.call
 	c.flushOutput()
+	if c.overspent() {
+		c.end = c.outOfFuel()
+		err = c.end
+	}
 	if err != nil {
 		i.broken = c.outcome(err)
 	}
@@ -197,7 +198,8 @@ func (i *Instance) Close(ctx context.Context) error {
 	if i.module != nil {
 		err = i.module.Close(ctx)
 	}
-	i.module, i.handle = nil, nil
+	i.compiled.host.handles.drop(i)
+	i.module = nil
 	i.call.memory.release()
 	return errors.Join(err, i.compiled.release(ctx))
 }

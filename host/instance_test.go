@@ -361,3 +361,32 @@ func TestSlicesFollowTheTimeTheyTake(t *testing.T) {
 		}
 	}
 }
+
+// A call that uses exactly its fuel succeeds, and one unit less is too little,
+// wherever the guest was looked at last.
+func TestFuelLimitIsExact(t *testing.T) {
+	m := compile(t, newHost(t, Options{}), readModule(t, "script"))
+	for calls := range 40 {
+		s := newScript(40)
+		for range calls {
+			s.call(functionNumber(t, "random"), scriptScratch, uint64(100*calls))
+		}
+		turn := &fakeTurn{payload: s.payload(t)}
+		handle := func(fuel int64) (*Instance, error) {
+			i := instantiate(t, m, nil)
+			i.call.bounds.fuel, i.call.budget.Limit = fuel, fuel
+			return i, i.Handle(t.Context(), turn, abi.KindMessage, len(turn.payload))
+		}
+		i, err := handle(1 << 40)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := i.FuelUsed()
+		if _, err := handle(used); err != nil {
+			t.Errorf("%d calls use %d units, and with as many: %v", calls, used, err)
+		}
+		if _, err := handle(used - 1); abi.CodeOf(err) != abi.OutOfFuel {
+			t.Errorf("%d calls use %d units, and with one less: %v", calls, used, err)
+		}
+	}
+}

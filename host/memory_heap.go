@@ -2,6 +2,11 @@
 
 package host
 
+import (
+	"bytes"
+	"sync/atomic"
+)
+
 // slabs would reserve addresses. On this platform linear memories lie in the Go
 // heap.
 type slabs struct{}
@@ -19,20 +24,31 @@ func (region) mapped() bool { return false }
 
 func (region) adopt(*memoryImage) bool { return false }
 
-// memoryImage is the contents that memories begin with.
-type memoryImage struct{ bytes []byte }
+// memoryImage is the contents that memories begin with. All methods may be called
+// from any goroutine.
+type memoryImage struct {
+	length uint64
+	bytes  atomic.Pointer[[]byte] // nil when it is closed
+}
 
 // newMemoryImage keeps a copy of memory.
 func newMemoryImage(_ *memoryPool, memory []byte) (*memoryImage, error) {
-	return &memoryImage{bytes: append([]byte(nil), memory...)}, nil
+	m := &memoryImage{length: uint64(len(memory))}
+	kept := bytes.Clone(memory)
+	m.bytes.Store(&kept)
+	return m, nil
 }
 
 // size is the length of the image in bytes.
-func (m *memoryImage) size() uint64 { return uint64(len(m.bytes)) }
+func (m *memoryImage) size() uint64 { return m.length }
 
 func (m *memoryImage) copyTo(memory []byte) bool {
-	copy(memory, m.bytes)
+	kept := m.bytes.Load()
+	if kept == nil {
+		return false
+	}
+	copy(memory, *kept)
 	return true
 }
 
-func (m *memoryImage) close() {}
+func (m *memoryImage) close() { m.bytes.Store(nil) }

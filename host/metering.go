@@ -34,6 +34,7 @@ const (
 	costHostcall = 250 // the way out of the guest and back, and the usual work
 	bytesPerUnit = 8   // bytes that are copied or looked at
 	randomUnits  = 2   // for a random byte
+	costVector   = 8   // one of the vectors of a write, which may be empty and any number
 )
 
 // meteredCall is what meters the calls of one instance. An instance makes one
@@ -70,10 +71,24 @@ func (m *meteredCall) begin(ctx context.Context, b *bounds) {
 
 // used is the fuel that the last call used up.
 func (m *meteredCall) used() int64 {
+	return min(m.charged(), m.budget.Limit)
+}
+
+// charged is what used tells, and more if the limit was exceeded.
+func (m *meteredCall) charged() int64 {
 	if m.fuel == nil {
 		return 0
 	}
-	return min(m.budget.Used(int64(m.fuel.Get())-m.owed), m.budget.Limit)
+	return m.budget.Used(int64(m.fuel.Get()) - m.owed)
+}
+
+// charge takes fuel that is there from a guest that does not run.
+func (m *meteredCall) charge(units int64) {
+	fuel := int64(m.fuel.Get()) - units
+	if fuel < 0 {
+		fuel, _ = m.budget.More(fuel)
+	}
+	m.fuel.Set(uint64(fuel))
 }
 
 // look ends a guest that has run out of time, or that nobody waits for any more.
@@ -115,13 +130,22 @@ func (c *call) goOn(fuel int64) int64 {
 	c.look()
 	more, ok := c.budget.More(fuel)
 	if !ok {
-		e := limitError("", "fuel", fmt.Sprintf("the guest used up the limit fuel, %d units", c.bounds.fuel),
-			"raise the limit fuel, or do less in one turn")
-		e.Code = abi.OutOfFuel
-		c.stop(&ending{e})
+		c.stop(c.outOfFuel())
 	}
 	return more
 }
+
+func (c *call) outOfFuel() *ending {
+	e := limitError("", "fuel", fmt.Sprintf("the guest used up the limit fuel, %d units", c.bounds.fuel),
+		"raise the limit fuel, or do less in one turn")
+	e.Code = abi.OutOfFuel
+	return &ending{e}
+}
+
+// overspent reports whether a call that has come to its end went beyond its fuel
+// behind its last look at it. It would depend on the size of the slices otherwise
+// whether that is found.
+func (c *call) overspent() bool { return c.end == nil && c.charged() > c.budget.Limit }
 
 // spend charges the guest for work of the host. What is owed is taken from its
 // fuel when that is looked at anyway, or when it is as much as a slice.

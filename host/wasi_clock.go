@@ -75,6 +75,10 @@ const (
 	pollFDWrite = 2
 )
 
+// subscriptionUnits is what it costs to look at a subscription, in fuel. Each is
+// looked at twice.
+const subscriptionUnits = 48
+
 // wasiPoll is poll_oneoff. It returns at once: with what is ready, or else with
 // the clocks that are due next, after moving the monotonic clock there.
 func wasiPoll(c *call, mem api.Memory, p []uint64) errno {
@@ -93,13 +97,13 @@ func wasiPoll(c *call, mem api.Memory, p []uint64) errno {
 	if !ok {
 		return errnoFault
 	}
-	c.bytes(16 * len(subs)) // each is looked at twice and computed with
 	wait := c.shortestWait(subs)
 	if now, _ := c.clock(clockMonotonic); wait > 0 {
 		c.wasi.monotonic = saturatingAdd(now, wait)
 	}
 	var written uint32
 	for ; len(subs) > 0; subs = subs[subscriptionBytes:] {
+		c.spend(subscriptionUnits)
 		e, ready := c.pollOne(subs, wait)
 		if !ready {
 			continue
@@ -121,6 +125,7 @@ func wasiPoll(c *call, mem api.Memory, p []uint64) errno {
 func (c *call) shortestWait(subs []byte) int64 {
 	wait := int64(math.MaxInt64)
 	for ; len(subs) > 0; subs = subs[subscriptionBytes:] {
+		c.spend(subscriptionUnits) // at once, for there may be many
 		if subs[subTag] != pollClock {
 			return 0 // a descriptor is ready or wrong; either is told at once
 		}

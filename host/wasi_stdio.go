@@ -114,7 +114,7 @@ func (c *call) write(mem api.Memory, fd uint32, iovs, count, result uint64) errn
 		if total += uint64(len(b)); total > math.MaxInt32 {
 			return errnoInval // many vectors may name the same memory
 		}
-		c.spend(int64(len(b)) / bytesPerUnit) // at once, for it may be much
+		c.spend(costVector + int64(len(b))/bytesPerUnit) // at once, for it may be much
 		c.print(fd, b)
 	}
 	return putAll(mem.WriteUint32Le(uint32(result), uint32(total)))

@@ -179,6 +179,23 @@ func TestOutputBecomesLogLines(t *testing.T) {
 	}
 }
 
+// A vector may be empty, and one write may have millions of them: each costs.
+func TestVectorsCostFuel(t *testing.T) {
+	i := wasiScript(t)
+	fuel := func(vectors uint64) int64 {
+		s := newScript(1)
+		s.call(wasiNumber(t, "fd_write"), stdout, scriptScratch, vectors, scriptScratch)
+		if got := runScript(t, i, s, &fakeTurn{}); errno(got[0]) != errnoSuccess {
+			t.Fatalf("a write of %d vectors answers %d", vectors, got[0])
+		}
+		return i.FuelUsed()
+	}
+	const many = 4000
+	if one, all := fuel(1), fuel(1+many); all-one != many*costVector {
+		t.Errorf("%d more vectors cost %d units, want %d", many, all-one, many*costVector)
+	}
+}
+
 // subscription is a clock subscription of poll_oneoff.
 func subscription(user uint64, clock uint32, timeout uint64, flags uint16) []byte {
 	b := make([]byte, subscriptionBytes)

@@ -81,6 +81,16 @@ func amplifiers() []Module {
 			Name: "wasi-newlines", Attacks: "the worker: one fd_write of two billion empty lines, from vectors that name the same bytes",
 			Build: newlines, Ends: comesToNothing(),
 		},
+		{
+			Name: "wasi-vectors", Attacks: "the worker: fd_write of eight million empty vectors, without end",
+			Build: func() []byte {
+				const stdout = 1
+				m := newCreature(1024)
+				write := m.importFunction("wasi_snapshot_preview1", "fd_write", "iiii:i")
+				return m.finish(forever(i32(stdout), i32(0), i32(8*mebi-1), i32(0), call(write), drop))
+			},
+			Ends: stopped(abi.ExportHandle),
+		},
 	}
 }
 

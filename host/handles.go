@@ -1,0 +1,122 @@
+package host
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// handleRest is how long an instance keeps its handle without a turn, at least;
+// at most it is twice as long.
+const handleRest = time.Second
+
+// A handle is the function creature_handle of an instance, ready to be called.
+// With it comes the stack of the call, 12 KB in all: more than the rest of a small
+// creature. So it is looked up when a turn begins without it, which takes two
+// microseconds, and an instance that has had no turn for a while loses it again.
+type handle struct {
+	function atomic.Pointer[api.Function]
+	ran      atomic.Bool // since the last sweep
+	place    int         // in handles.kept, from 1 on; 0 for none; guarded by handles.mu
+}
+
+// handles knows which instances have a handle. While any has, a goroutine sweeps
+// them.
+type handles struct {
+	mu       sync.Mutex
+	kept     []*Instance
+	sweeping bool // there is a goroutine
+	closed   bool
+
+	rest   time.Duration // between two sweeps
+	quit   chan struct{}
+	sweeps sync.WaitGroup
+}
+
+func newHandles() *handles { return &handles{rest: handleRest, quit: make(chan struct{})} }
+
+// handleOf returns the function creature_handle of an instance that is not
+// closed. For one that has it no lock is taken.
+func (h *handles) handleOf(i *Instance) api.Function {
+	if !i.handle.ran.Load() {
+		i.handle.ran.Store(true)
+	}
+	if f := i.handle.function.Load(); f != nil {
+		return *f
+	}
+	f := i.module.ExportedFunction(abi.ExportHandle)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i.handle.function.Store(&f)
+	h.kept = append(h.kept, i)
+	i.handle.place = len(h.kept)
+	if !h.sweeping && !h.closed {
+		h.sweeping = true
+		h.sweeps.Go(h.run)
+	}
+	return f
+}
+
+// drop takes the handle from an instance. A call that is going on is not
+// disturbed. Calling it twice is harmless.
+func (h *handles) drop(i *Instance) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if i.handle.place > 0 {
+		h.remove(i)
+	}
+}
+
+func (h *handles) remove(i *Instance) {
+	end := len(h.kept)
+	last := h.kept[end-1]
+	h.kept[i.handle.place-1], last.handle.place = last, i.handle.place
+	h.kept[end-1], i.handle.place = nil, 0
+	h.kept = h.kept[:end-1]
+	i.handle.function.Store(nil)
+}
+
+// run sweeps until no instance has a handle.
+func (h *handles) run() {
+	tick := time.NewTicker(h.rest)
+	defer tick.Stop()
+	for {
+		select {
+		case <-h.quit:
+			return
+		case <-tick.C:
+			if h.sweep() {
+				return
+			}
+		}
+	}
+}
+
+// sweep drops the handles of instances that have not run since the last sweep.
+// It answers whether it was the last one for now.
+func (h *handles) sweep() (last bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for n := len(h.kept) - 1; n >= 0; n-- { // backwards, for remove fills the gap from the end
+		if i := h.kept[n]; !i.handle.ran.Swap(false) {
+			h.remove(i)
+		}
+	}
+	if len(h.kept) == 0 {
+		h.kept, h.sweeping = nil, false
+	}
+	return !h.sweeping
+}
+
+// close ends the sweeping and waits for it.
+func (h *handles) close() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	close(h.quit)
+	h.sweeps.Wait()
+}
