@@ -136,7 +136,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		if tooLong && err == nil {
+		if tooLong && (err == nil || errors.Is(err, io.EOF)) { // the end comes again with the next line
 			err = errLongLine
 		}
 		return line, err

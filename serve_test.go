@@ -156,6 +156,19 @@ func TestServeLongLine(t *testing.T) {
 	}
 }
 
+// TestServeLongLastLine ends the input within a line that is too long.
+func TestServeLongLastLine(t *testing.T) {
+	tr := open(t, Options{})
+	var out bytes.Buffer
+	if err := tr.Serve(context.Background(), io.LimitReader(endless{}, 2*MaxRequest), &out); err != nil {
+		t.Fatal(err)
+	}
+	answers := parse(t, out.Bytes())
+	if len(answers) != 1 || answers[0].Error == nil || answers[0].Error.Code != "too_large" {
+		t.Errorf("answered %+v", answers)
+	}
+}
+
 // endless is a file of the letter x.
 type endless struct{}
 

@@ -134,6 +134,49 @@ func TestForeignFiles(t *testing.T) {
 }
 
 // execute runs statements on a file, which is made if need be.
+// TestStrangeStores puts stores of ours in the place of others: one of another
+// session, and one as a crash leaves it when its write-ahead log is lost.
+func TestStrangeStores(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		put  func(t *testing.T, paths []string)
+		text string
+	}{
+		{"OtherSession", func(t *testing.T, paths []string) { replace(t, paths[0], paths[1]) }, "is the store of the session"},
+		{"LostLog", func(t *testing.T, paths []string) {
+			content, err := storeSchema.template()
+			if err == nil {
+				err = os.WriteFile(paths[0], content, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}, "-wal, is missing or damaged"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, paths := filled(t, 2)
+			c.put(t, paths)
+			content, err := os.ReadFile(paths[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := mustOpen(t, dir)
+			graphs, problems, err := d.Saved(t.Context())
+			if err != nil || len(graphs) != 1 || graphs[0].Path != paths[1] || len(problems) != 1 {
+				t.Fatalf("Saved: %+v, problems %v, %v", graphs, problems, err)
+			}
+			wantError(t, "the problem", problems[0], abi.Storage, c.text, paths[0])
+			session := engine.SessionID(strings.TrimSuffix(filepath.Base(paths[0]), storeSuffix))
+			_, err = d.Verify(t.Context(), session)
+			wantError(t, "checking it", err, abi.Storage, c.text)
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			unchanged(t, paths[0], content)
+		})
+	}
+}
+
 func execute(t *testing.T, path, statements string) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", path)

@@ -48,8 +48,35 @@ func savedGraph(ctx context.Context, e entry, mode fileMode) (g engine.SavedGrap
 		return g, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.belongs(ctx, e); err != nil {
+		return g, err
+	}
 	g = engine.SavedGraph{Session: e.Session, Graph: e.Graph, Born: e.born, Durability: e.Durability, Path: e.Path}
 	return g, r.liveRows(ctx, &g)
+}
+
+// belongs checks that a file is the store that the catalogue takes it for.
+// Every store says whose it is before the catalogue names it. What does not has
+// lost its write-ahead log, without which a file from before a crash is empty;
+// what names another session has been put in its place.
+func (r *reader) belongs(ctx context.Context, e entry) error {
+	var session string
+	err := each(ctx, r.db, func(scan func(...any) error) error { return scan(&session) }, "SELECT value FROM store WHERE key = 'session'")
+	if err != nil || session == string(e.Session) {
+		return err
+	}
+	damage := &abi.Error{
+		Code:    abi.Storage,
+		Op:      "open",
+		Message: fmt.Sprintf("%s is the store of the session %s, not of %s", e.Path, session, e.Session),
+		Remedy:  "put the right file back; it has been left as it is",
+		IDs:     map[string]string{"path": e.Path},
+	}
+	if session == "" {
+		damage.Message = fmt.Sprintf("%s has nothing of its session in it: its write-ahead log, %s-wal, is missing or damaged", e.Path, filepath.Base(e.Path))
+		damage.Remedy = "put both files back as they were; it has been left as it is"
+	}
+	return damage
 }
 
 // tidy deals with files that the catalogue does not know: what is left of cuts

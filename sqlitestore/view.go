@@ -271,7 +271,9 @@ func verifySession(ctx context.Context, k *catalog, session engine.SessionID, ho
 	if err != nil {
 		return report, storageError("verify", e.Path, err)
 	}
-	report, err = r.verify(ctx, e)
+	if err = r.belongs(ctx, e); err == nil {
+		report, err = r.verify(ctx, e)
+	}
 	return report, storageError("verify", e.Path, errors.Join(err, r.close()))
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
@@ -67,11 +68,19 @@ func (f *heldFlags) look(ctx context.Context, args []string, show func(*sqlitest
 	})
 }
 
+func noCreature(name string) error {
+	return failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "the session has no creature " + name, Remedy: "session show lists them"})
+}
+
 // showState shows the state of one creature or of all, by name.
 func (f *heldFlags) showState(ctx context.Context, s streams, v *sqlitestore.View, g engine.SavedGraph) error {
-	only, err := newNames(g).creature(f.creature)
+	names := newNames(g)
+	only, err := names.creature(f.creature)
 	if err != nil {
 		return err
+	}
+	if _, ok := names.creatures[only]; only != "" && !ok {
+		return noCreature(f.creature)
 	}
 	all := map[string]map[string]terrarium.Payload{}
 	for _, c := range g.Creatures {

@@ -76,6 +76,9 @@ func (r *redelivery) run(ctx context.Context, s streams, dir string) (err error)
 	if cerr := shut(t); cerr != nil {
 		return errors.Join(err, failWith(exitSession, fmt.Errorf("closing the session: %w", cerr)))
 	}
+	if err != nil && len(done) == 0 {
+		return err
+	}
 	return errors.Join(r.show(s, done), err)
 }
 
@@ -148,7 +151,7 @@ func (r *redelivery) find(ctx context.Context, t *terrarium.Terrarium, graphs []
 		}
 	}
 	if r.creature != "" && !anybody && len(found) == 0 {
-		return nil, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "the session has no creature " + r.creature, Remedy: "session show lists them"})
+		return nil, noCreature(r.creature)
 	}
 	for i, n := range hits {
 		switch {

@@ -51,6 +51,7 @@ func (x *running) do(ctx context.Context, d *engine.Deployment) error {
 		return nil
 	}
 	x.report.summary("Done")
+	x.tellBacklog()
 	if n := x.t.DeadLetterCount(); n > 0 {
 		return failWith(exitDeadLetters, fmt.Errorf("%s%s", becameDeadLetters(n), x.whereToLook()))
 	}

@@ -22,6 +22,35 @@ func (x *running) tellRemoved() {
 	}
 }
 
+// tellBacklog says what still waits for creatures that do not run: it is not in
+// the way of a run being done, and would go unnoticed.
+func (x *running) tellBacklog() {
+	graphs, err := x.t.Status("")
+	if err != nil {
+		return // the engine is closed, and there is nothing to tell
+	}
+	for _, g := range graphs {
+		for _, c := range g.Creatures {
+			waiting := uint64(0)
+			for _, cursor := range c.Cursors {
+				waiting += cursor.Pending
+			}
+			if waiting == 0 || (c.State != "quarantined" && c.State != "stopped") {
+				continue
+			}
+			fmt.Fprintln(x.s.err, printable(fmt.Sprintf("%s is %s, and has not handled %s; %s", c.Name, c.State, deliveries(waiting), x.whatBecomes())))
+		}
+	}
+}
+
+// whatBecomes says what becomes of deliveries that wait.
+func (x *running) whatBecomes() string {
+	if x.f.session == "" {
+		return "with --session DIR a later run could go on with that"
+	}
+	return "the next run goes on with that"
+}
+
 // tellItGoesOn says that nothing more will be fed.
 func (x *running) tellItGoesOn() {
 	if !x.f.quiet {
@@ -47,7 +76,14 @@ func becameDeadLetters(n int64) string {
 	if n == 1 {
 		return "1 delivery became a dead letter"
 	}
-	return humanize.Comma(n) + " deliveries became dead letters"
+	return deliveries(uint64(n)) + " became dead letters"
+}
+
+func deliveries(n uint64) string {
+	if n == 1 {
+		return "1 delivery"
+	}
+	return humanize.Comma(int64(n)) + " deliveries"
 }
 
 func (x *running) whereToLook() string {
