@@ -99,9 +99,6 @@ const keepResult = 16 << 10
 func (c *call) begin(t abi.Turn, p phase) {
 	c.turn, c.phase, c.count = t, p, 0
 	c.text, c.turnErr, c.words, c.cost, c.personal = "", false, "", 0, false
-	if cap(c.result) > keepResult {
-		c.result = nil
-	}
 	c.result = c.result[:0]
 }
 

@@ -151,7 +151,14 @@ func (i *Instance) finish(err error) error {
 		err = c.end
 	}
 	if err != nil {
-		i.broken = c.outcome(err)
+		e := c.outcome(err)
+		if e.Code == abi.Trapped && e.Remedy == "" && i.compiled.isProgram() {
+			e.Remedy = "the module exports _start and not _initialize: build a reactor (clang: -mexec-model=reactor, Go: -buildmode=c-shared), whose runtime is set up before it is called"
+		}
+		i.broken = e
+	}
+	if cap(c.result) > keepResult {
+		c.result = nil
 	}
 	c.turn, c.caller = nil, nil
 	return i.broken

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -60,6 +61,12 @@ func (c *compiled) compile(ctx context.Context, wasm []byte) error {
 
 // runsFirst reports whether something of the guest runs before creature_init.
 func (c *compiled) runsFirst() bool { return c.meta.Start || c.info.Initializer }
+
+// isProgram reports whether the module was built to be started once, rather than
+// to be called.
+func (c *compiled) isProgram() bool {
+	return !c.info.Initializer && slices.Contains(c.info.Exports, "_start")
+}
 
 // retain adds a reference. It answers false when the last one is gone.
 func (c *compiled) retain() bool {

@@ -40,6 +40,31 @@ type body struct {
 	accesses   int64 // to memory
 	boundsSum  int64
 	trampoline int64 // edges that get a block of their own
+	expanded   int64 // as in terms
+}
+
+// What the compiler keeps for instructions that become much machine code, in
+// bytes.
+const (
+	callBytes     = 2_500
+	indirectBytes = 13_000
+	moveBytes     = 14_000 // memory.copy and memory.init
+	fillBytes     = 34_000
+	divideBytes   = 5_500
+	truncateBytes = 8_000
+)
+
+// expansion is what the compiler keeps for an instruction beyond the usual, in
+// bytes: those that look at their operands before they calculate.
+func expansion(op wasmbin.Opcode) int64 {
+	switch {
+	case op >= wasmbin.OpI32DivS && op <= wasmbin.OpI32RemU, op >= wasmbin.OpI64DivS && op <= wasmbin.OpI64RemU:
+		return divideBytes
+	case op >= wasmbin.OpI32TruncF32S && op <= wasmbin.OpI32TruncF64U, op >= wasmbin.OpI64TruncF32S && op <= wasmbin.OpI64TruncF64U,
+		op >= wasmbin.OpI32TruncSatF32S && op <= wasmbin.OpI64TruncSatF64U:
+		return truncateBytes
+	}
+	return 0
 }
 
 // A frame is an open block, loop or if, or the function.
@@ -97,7 +122,7 @@ func (b *body) reset(i int) {
 	b.uses, b.writes = b.uses[:0], b.writes[:0]
 	b.function++
 	b.dead, b.loops, b.deepest, b.copies, b.fresh = 0, 0, 0, 0, false
-	b.calls, b.lookups, b.accesses, b.boundsSum, b.trampoline = 0, 0, 0, 0, 0
+	b.calls, b.lookups, b.accesses, b.boundsSum, b.trampoline, b.expanded = 0, 0, 0, 0, 0, 0
 	b.current = b.add(0, nowhere)
 	b.begin(b.current)
 	end := b.add(int64(len(t.Results)), nowhere)
@@ -139,9 +164,19 @@ func (b *body) instr(in *wasmbin.Instr) {
 		b.end()
 	case wasmbin.OpBr, wasmbin.OpBrIf, wasmbin.OpBrTable, wasmbin.OpReturn, wasmbin.OpUnreachable:
 		b.branch(in)
-	case wasmbin.OpCall, wasmbin.OpCallIndirect:
+	case wasmbin.OpCall:
 		b.calls++
+		b.expanded += callBytes
 		fresh = b.results(in) > 0
+	case wasmbin.OpCallIndirect:
+		b.calls++
+		b.expanded += indirectBytes
+		fresh = b.results(in) > 0
+	case wasmbin.OpMemoryCopy, wasmbin.OpMemoryInit:
+		b.expanded += moveBytes
+	case wasmbin.OpMemoryFill:
+		b.expanded += fillBytes
+		b.fill()
 	case wasmbin.OpMemoryGrow, wasmbin.OpTableGrow:
 		b.calls++
 		fresh = true
@@ -152,9 +187,25 @@ func (b *body) instr(in *wasmbin.Instr) {
 			at.known++
 			b.lookups += 2 * (at.chain + 1)
 		}
+		b.expanded += expansion(in.Op)
 		fresh = makesValue(in.Op)
 	}
 	b.fresh = fresh
+}
+
+// fill makes the blocks of memory.fill, which becomes a loop of copies.
+func (b *body) fill() {
+	header := b.blocks[b.current].header
+	loop, after := b.add(1, nowhere), b.add(0, header)
+	b.blocks[loop].loop, b.blocks[loop].header = true, loop
+	b.connect(after, 1) // when there is nothing to fill
+	b.connect(loop, 1)
+	b.leave()
+	b.begin(loop)
+	b.connect(loop, 1)
+	b.connect(after, 1)
+	b.leave()
+	b.begin(after)
 }
 
 func (b *body) results(in *wasmbin.Instr) int {

@@ -19,6 +19,8 @@
 //     block.
 //   - liveness: each block lists what is live in it.
 //   - reloads: after each call all mutable globals are loaded again.
+//   - expansion: a call, a copy or fill of memory, a division or a truncation
+//     becomes kilobytes while it is compiled, and a fill a loop besides.
 //   - setup: each function goes over all types and globals of the module, and
 //     over a table as long as the largest function before it has blocks.
 //

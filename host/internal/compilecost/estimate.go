@@ -111,6 +111,7 @@ type terms struct {
 	live       int64 // live values at the beginnings of all blocks
 	reloads    int64 // globals loaded again
 	setup      int64 // types, globals and blocks of other functions that are gone over
+	expanded   int64 // bytes that instructions take which become much machine code
 }
 
 // The prices were measured with wazero 1.12 on amd64 and rounded up.
@@ -124,7 +125,7 @@ func (t *terms) time() time.Duration {
 }
 
 func (t *terms) bytes() int64 {
-	b := 400*f(t.arguments) + 110*f(t.bounds) + 16*f(t.live) + 180*f(t.reloads)
+	b := f(t.expanded) + 400*f(t.arguments) + 110*f(t.bounds) + 16*f(t.live) + 180*f(t.reloads)
 	if b >= math.MaxInt64 {
 		return math.MaxInt64
 	}

@@ -9,10 +9,11 @@ import (
 // is as high as that at most; what lies on it is live from block to block.
 func (b *body) terms(height int64) terms {
 	t := terms{
-		lookups: b.lookups,
-		bounds:  b.boundsSum,
-		reloads: b.calls * b.mutable,
-		setup:   int64(len(b.m.Types)) + int64(len(b.m.Globals)) + b.largest,
+		lookups:  b.lookups,
+		bounds:   b.boundsSum,
+		reloads:  b.calls * b.mutable,
+		expanded: b.expanded,
+		setup:    int64(len(b.m.Types)) + int64(len(b.m.Globals)) + b.largest,
 	}
 	live, ok := b.liveness()
 	if !ok {

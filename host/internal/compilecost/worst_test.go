@@ -163,6 +163,29 @@ var worst = []shape{
 		c.b = append(c.b, make([]byte, n+1)...)
 		return moduleOf(c.end().function(n/16 + 1))
 	}},
+	{"fills of memory", func(n int) *wasmbin.Module { // each is a loop
+		c := new(code)
+		for range n {
+			c.num(0).num(0).num(8).op(wasmbin.OpMemoryFill)
+			c.b = append(c.b, 0)
+		}
+		return moduleOf(c.function(0))
+	}},
+	{"copies of memory", func(n int) *wasmbin.Module { // each becomes kilobytes
+		c := new(code)
+		for range n {
+			c.num(0).num(0).num(8).op(wasmbin.OpMemoryCopy)
+			c.b = append(c.b, 0, 0)
+		}
+		return moduleOf(c.function(0))
+	}},
+	{"divisions", func(n int) *wasmbin.Module {
+		c := new(code)
+		for range n {
+			c.get(0).get(0).op(wasmbin.OpI32DivS).set(0)
+		}
+		return moduleOf(c.function(0))
+	}},
 	{"calls and globals", func(n int) *wasmbin.Module { // all loaded again after each call
 		c := new(code).get(0)
 		for range n {
