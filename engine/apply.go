@@ -93,6 +93,7 @@ type application struct {
 	live      map[string]*creature
 	creatures map[string]CreatureID
 	channels  map[string]ChannelID
+	adopted   []*channel // that existed before
 	result    Applied
 }
 
@@ -131,6 +132,9 @@ func (a *application) run(ctx context.Context) (*Applied, error) {
 		return nil, err
 	}
 	e.deployments[d.Name] = d
+	for _, ch := range a.adopted {
+		a.setPolicy(ch)
+	}
 	waking.commit()
 	a.result.Creatures, a.result.Channels = a.creatures, a.channels
 	return &a.result, nil
@@ -316,7 +320,7 @@ func (a *application) addChannels(x *change, wanted []wantedEdge) error {
 		if ch := existing[spec.Address]; ch != nil {
 			a.channels[spec.Address] = ch.id
 			ch.description = spec.Description
-			a.setPolicy(ch)
+			a.adopted = append(a.adopted, ch)
 			continue
 		}
 		ch := &channel{
@@ -334,9 +338,10 @@ func (a *application) addChannels(x *change, wanted []wantedEdge) error {
 }
 
 func (a *application) setPolicy(ch *channel) {
-	ch.policy = nil
 	if p := a.d.Policy; p != nil && p.JudgesSend(ch.address) {
-		ch.policy = p
+		ch.policy.Store(&p)
+	} else {
+		ch.policy.Store(nil)
 	}
 }
 

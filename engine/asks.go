@@ -46,10 +46,11 @@ func (r *Record) putAsks(c *creature) {
 	for _, name := range slices.Sorted(maps.Keys(c.timers)) {
 		r.Timers = append(r.Timers, c.timers[name].row)
 	}
+	from := len(r.Requests)
 	for _, q := range c.questions {
 		r.Requests = append(r.Requests, q.row)
 	}
-	slices.SortFunc(r.Requests, func(a, b RequestRow) int { return strings.Compare(a.ID.String(), b.ID.String()) })
+	slices.SortFunc(r.Requests[from:], func(a, b RequestRow) int { return strings.Compare(a.ID.String(), b.ID.String()) })
 }
 
 // restoreAsks gives creatures that are brought back their timers and requests.

@@ -16,7 +16,11 @@ func (w *worker) judge(ctx context.Context) {
 	t := &w.turn
 	for i := range t.sends {
 		s := &t.sends[i]
-		if s.ch == nil || s.ch.policy == nil {
+		if s.ch == nil {
+			continue
+		}
+		policy := s.ch.policy.Load()
+		if policy == nil {
 			continue
 		}
 		event := &SendEvent{
@@ -25,7 +29,7 @@ func (w *worker) judge(ctx context.Context) {
 			SenderName: t.wiring.name, SenderAddress: t.c.spec.Address,
 			Payload: t.bytes(s.payload), Headers: DecodeHeaders(t.bytes(s.headers)),
 		}
-		verdict := s.ch.policy.Send(ctx, event)
+		verdict := (*policy).Send(ctx, event)
 		w.apply(s, &verdict)
 	}
 }
@@ -80,6 +84,7 @@ func (w *worker) commit(c *creature) *graph {
 	c.current = delivery{}
 	rec := g.newRecord()
 	turnID := g.nextID()
+	c.waits = 0
 	c.counters.Turns++
 	c.counters.burn(t.fuel)
 	w.advance(g, rec, c, t.d)

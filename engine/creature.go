@@ -64,6 +64,7 @@ type creature struct {
 	state     *creatureState // nil until loaded; written under mu too
 	stateSize int64
 	attempt   int // failed attempts of the present delivery
+	waits     int // how often in a row it had to wait for its store
 }
 
 // counters count what a creature has done since the engine started.

@@ -16,6 +16,8 @@ type storePlan struct {
 	groups   []*storeGroup
 	children map[GraphID]Store // made by carryOut, by graph
 	first    map[GraphID]int   // how many events the first record has
+	endings  []*ending         // of graphs that end
+	interim  []*graph          // that got a store of their own on the way
 	meta     map[GraphID]map[string]string
 }
 
@@ -24,6 +26,7 @@ type storeGroup struct {
 	before []*graph  // by id
 	after  []GraphID // by id
 	moved  []CreatureID
+	passed bool // see change.passed
 }
 
 // kind says what happened to the graphs of the group.
@@ -64,7 +67,7 @@ func (g *storeGroup) findMoved(x *change) {
 func (g *storeGroup) delta(x *change) (Delta, bool) {
 	kind := g.kind()
 	switch {
-	case kind == topology.None.String():
+	case kind == topology.None.String() || g.same():
 		return Delta{}, false
 	case kind == rearrange && len(g.after) > len(g.before):
 		kind = topology.Split.String()
@@ -90,7 +93,10 @@ func (g *storeGroup) delta(x *change) (Delta, bool) {
 }
 
 // keeps reports whether the group's graph just goes on.
-func (g *storeGroup) keeps() bool {
+func (g *storeGroup) keeps() bool { return g.same() && !g.passed }
+
+// same reports whether the group is one graph that keeps its id.
+func (g *storeGroup) same() bool {
 	return len(g.before) == 1 && len(g.after) == 1 && g.before[0].id == g.after[0]
 }
 
@@ -140,7 +146,12 @@ func (x *change) planStores() *storePlan {
 				left = false
 			}
 		}
-		if left {
+		if !left {
+			continue
+		}
+		if after, merged := x.e.topo.Current(g.id); merged { // before its last member went
+			join(g, after)
+		} else {
 			p.groups = append(p.groups, &storeGroup{before: []*graph{g}})
 		}
 	}
@@ -155,6 +166,7 @@ func (x *change) planStores() *storePlan {
 	for _, g := range p.groups {
 		slices.SortFunc(g.before, func(a, b *graph) int { return cmp.Compare(a.id, b.id) })
 		slices.Sort(g.after)
+		g.passed = slices.ContainsFunc(g.before, func(b *graph) bool { return x.passed[b.id] })
 		g.findMoved(x)
 	}
 	slices.SortFunc(p.groups, func(a, b *storeGroup) int { return cmp.Compare(a.key(), b.key()) })
@@ -191,6 +203,9 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 		p.children[x.saved.Graph] = x.adopt
 		return nil
 	}
+	if err := p.layDown(ctx, x); err != nil {
+		return err
+	}
 	cut := Cut{At: x.tick()}
 	var ids []GraphID
 	for _, g := range p.groups {
@@ -220,7 +235,7 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 	}
 	stores, err := x.makeStores(ctx, cut)
 	if err != nil {
-		return err
+		return errors.Join(err, p.takeBack(ctx, x))
 	}
 	for i, id := range ids {
 		p.children[id] = stores[i]
@@ -233,17 +248,16 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 // that go on under their id their new ones.
 func (p *storePlan) hand(x *change) {
 	for _, g := range p.groups {
-		if len(g.after) == 0 || p.children[g.after[0]] == nil {
-			continue
-		}
-		for _, b := range g.before {
-			b.store = nil // the cut closed it
-		}
-		for _, id := range g.after {
-			if old := x.e.graphs[id]; old != nil {
-				old.attach(p.children[id])
-				old.seq = uint64(p.first[id])
+		if len(g.after) > 0 && p.children[g.after[0]] != nil {
+			for _, b := range g.before {
+				b.store = nil // the cut closed it
 			}
+		}
+	}
+	for id, store := range p.children { // one group's graph may go on with another's id
+		if old := x.e.graphs[id]; old != nil {
+			old.attach(store)
+			old.seq = uint64(p.first[id])
 		}
 	}
 }
@@ -311,7 +325,7 @@ func (p *storePlan) child(x *change, g *storeGroup, id GraphID, durability Durab
 		return cmp.Or(compare(a.born, b.born), byGraphID(a, b)) // eldest first
 	})
 	for _, b := range parents {
-		if !b.sharesMembers(x, id) {
+		if !b.goesOnIn(x, id) {
 			continue
 		}
 		if b.store == nil {
@@ -337,19 +351,30 @@ func (p *storePlan) child(x *change, g *storeGroup, id GraphID, durability Durab
 	return child
 }
 
-// sharesMembers reports whether any member of the graph is in another now.
-func (g *graph) sharesMembers(x *change, after GraphID) bool {
+// goesOnIn reports whether any member of the graph is in another now or, if none
+// is left, whether it has become part of the other before.
+func (g *graph) goesOnIn(x *change, after GraphID) bool {
+	left := true
 	for id := range g.creatures {
-		if x.e.topo.GraphOf(id) == after {
+		switch x.e.topo.GraphOf(id) {
+		case after:
 			return true
+		case "":
+		default:
+			left = false
 		}
 	}
 	for id := range g.channels {
-		if x.e.topo.ChannelGraph(id) == after {
+		switch x.e.topo.ChannelGraph(id) {
+		case after:
 			return true
+		case "":
+		default:
+			left = false
 		}
 	}
-	return false
+	now, _ := x.e.topo.Current(g.id)
+	return left && now == after
 }
 
 // firstRecord is the first record of a graph's new store: all its live rows as
@@ -361,7 +386,7 @@ func (x *change) firstRecord(g *storeGroup, info topology.Graph, origin Origin) 
 	snapshot := newSnapshot(x, g, rec, origin)
 	for _, b := range g.before {
 		if b.store == nil {
-			snapshot.add(b, info.ID)
+			snapshot.add(b, func(id GraphID) bool { return id == info.ID })
 		}
 	}
 	snapshot.write()
@@ -378,6 +403,10 @@ func (x *change) firstRecord(g *storeGroup, info topology.Graph, origin Origin) 
 	}
 	for _, id := range info.Creatures {
 		x.firstCreature(rec, id)
+	}
+	for i := range rec.Requests {
+		q := &rec.Requests[i]
+		q.ID = cmp.Or(x.entry.ids[q.ID], q.ID)
 	}
 	return rec
 }
@@ -404,10 +433,6 @@ func (x *change) firstCreature(rec *Record, id CreatureID) {
 	row.Privileged, row.Root, row.Stopped = t.Privileged, t.Root, t.Stopped
 	rec.Creatures = append(rec.Creatures, row)
 	rec.putAsks(cr)
-	for i := range rec.Requests {
-		q := &rec.Requests[i]
-		q.ID = cmp.Or(x.entry.ids[q.ID], q.ID)
-	}
 	inbox := InboxOf(id)
 	inboxRow := ChannelRow{ID: inbox, Name: "inbox", Inbox: id}
 	var head uint64
@@ -425,6 +450,7 @@ func (x *change) firstCreature(rec *Record, id CreatureID) {
 // firstCursors adds the cursors that a creature has after the change: those of
 // its sources now, those it is about to get, and backlogs of edges that go.
 func (x *change) firstCursors(rec *Record, cr *creature, t topology.Creature) {
+	from := len(rec.Cursors)
 	listens := map[ChannelID]bool{InboxOf(cr.id): true}
 	for _, e := range t.Edges {
 		if e.Direction == Listen {
@@ -444,6 +470,8 @@ func (x *change) firstCursors(rec *Record, cr *creature, t topology.Creature) {
 		}
 		row := CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.dealt(), Until: s.until, Alias: s.alias}
 		switch {
+		case s.ch != nil && listens[s.id] && x.again[cursorKey{cr.reader(), s.id}]:
+			row.Until = s.ch.head // and the edge that comes again begins there
 		case s.ch != nil && listens[s.id]:
 			row.Until, row.Alias = 0, ""
 			delete(listens, s.id)
@@ -468,8 +496,8 @@ func (x *change) firstCursors(rec *Record, cr *creature, t topology.Creature) {
 		}
 		rec.Cursors = append(rec.Cursors, CursorRow{Reader: cr.reader(), Channel: id, Seq: head})
 	}
-	slices.SortFunc(rec.Cursors, func(a, b CursorRow) int {
-		return cmp.Or(cmp.Compare(a.Reader, b.Reader), cmp.Compare(a.Channel, b.Channel))
+	slices.SortFunc(rec.Cursors[from:], func(a, b CursorRow) int {
+		return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Until, b.Until))
 	})
 }
 

@@ -46,24 +46,3 @@ func (r *Record) dropCursor(row CursorRow) {
 	})
 	r.Drop.Cursors = append(r.Drop.Cursors, row)
 }
-
-// keepMembers takes out the rows of creatures and channels that are not in a
-// graph.
-func (r *Record) keepMembers(x *change, g *graph) {
-	away := func(id CreatureID) bool {
-		cr := x.e.creatures[id]
-		return cr == nil || cr.home.load() != g
-	}
-	gone := func(id ChannelID) bool {
-		ch := x.e.channels[id]
-		return ch == nil || ch.home.load() != g
-	}
-	r.Creatures = slices.DeleteFunc(r.Creatures, func(c CreatureRow) bool { return away(c.ID) })
-	r.Channels = slices.DeleteFunc(r.Channels, func(c ChannelRow) bool { return gone(c.ID) })
-	r.Heads = slices.DeleteFunc(r.Heads, func(h HeadRow) bool { return gone(h.Channel) })
-	r.Edges = slices.DeleteFunc(r.Edges, func(e EdgeRow) bool { return away(e.Creature) || gone(e.Channel) })
-	r.Cursors = slices.DeleteFunc(r.Cursors, func(c CursorRow) bool {
-		// What is left of a channel is read wherever the channel is.
-		return away(CreatureID(c.Reader)) || c.Until == 0 && gone(c.Channel)
-	})
-}

@@ -13,9 +13,9 @@ import (
 // again, when its disk fails.
 const retireAgain = time.Second
 
-// ending is the store of a graph that has ended and whose last events, or whose
-// end, could not be written yet.
+// ending is the store of a graph that ends.
 type ending struct {
+	graph *graph
 	store Store
 	last  uint64 // number of the last event
 }
@@ -28,21 +28,21 @@ func (p *storePlan) drain(ctx context.Context) error {
 		if len(g.after) > 0 || g.before[0].store == nil {
 			continue
 		}
-		if err := g.before[0].store.Wait(ctx, g.before[0].seq); err != nil {
+		end := &ending{g.before[0], g.before[0].store, g.before[0].seq}
+		if err := end.store.Wait(ctx, end.last); err != nil {
 			return err
 		}
+		p.endings = append(p.endings, end)
 	}
 	return nil
 }
 
 // retire ends the stores of graphs whose last member is gone.
 func (p *storePlan) retire(ctx context.Context, x *change) {
-	for _, g := range p.groups {
-		if len(g.after) > 0 || g.before[0].store == nil {
-			continue
+	for _, end := range p.endings {
+		if g := end.graph; g.store == end.store { // or its id goes on, with another store
+			end.last, g.store = g.seq, nil
 		}
-		end := &ending{g.before[0].store, g.before[0].seq}
-		g.before[0].store = nil
 		ctx := context.WithoutCancel(ctx) // the graph has ended, whatever the caller does
 		err := end.store.Wait(ctx, end.last)
 		if err == nil {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/abi"
 )
@@ -61,10 +62,10 @@ type channel struct {
 	// producers are the highest offsets of outside producers.
 	producers map[string]uint64
 
-	// policy judges what is sent; nil when nothing has to be judged. It is set
-	// before the channel can be found, and label with it.
-	policy Policy
-	label  string // the name in the recipe
+	// policy judges what is sent; nil when nothing has to be judged. It may be
+	// read at any time, and changes when a recipe is applied.
+	policy atomic.Pointer[Policy]
+	label  string // the name in the recipe; set before the channel can be found
 }
 
 func (ch *channel) forget(s *source) { ch.sources = without(ch.sources, s) }

@@ -46,6 +46,13 @@ type change struct {
 	dirty   map[*creature]bool // their wiring is to be rebuilt
 	dropped map[ChannelID]bool // channels whose backlog becomes dead letters
 	leaving map[CreatureID]bool
+	// again are those who cease to listen and begin again: they have read
+	// everything then, but for a backlog.
+	again map[cursorKey]bool
+	// passed are graphs that something left on the way, wherever it is when the
+	// change is done. What steps in between have noted of it is in several
+	// records, so such a graph gets a new store, whose first record has it all.
+	passed map[GraphID]bool
 	// unlinked are creatures whose parent goes, or comes into another graph by a
 	// split.
 	unlinked []unlinked
@@ -70,7 +77,7 @@ func (e *Engine) newChange(name string) *change {
 		e: e, name: name, durability: e.durability,
 		creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
 		paused: map[*graph]bool{}, records: map[*graph]*Record{}, dirty: map[*creature]bool{},
-		dropped: map[ChannelID]bool{}, leaving: map[CreatureID]bool{}, transient: map[*graph]*graph{},
+		dropped: map[ChannelID]bool{}, passed: map[GraphID]bool{}, again: map[cursorKey]bool{}, leaving: map[CreatureID]bool{}, transient: map[*graph]*graph{},
 		burials: map[*source]*burial{}, entry: newLogEntry(),
 	}
 }
@@ -146,6 +153,7 @@ func (x *change) stageAndCarryOut(ctx context.Context) error {
 // scan notes what the deltas take away, because an edge that goes with its
 // channel or creature leaves dead letters, and one that just goes a backlog.
 func (x *change) scan() {
+	ceased := map[cursorKey]bool{}
 	for i := range x.deltas {
 		d := &x.deltas[i]
 		for _, c := range d.Changes {
@@ -154,6 +162,18 @@ func (x *change) scan() {
 				x.dropped[c.Channel] = true
 			case topology.CreatureRemoved:
 				x.leaving[c.Creature] = true
+			case topology.EdgeRemoved:
+				if c.Direction == Listen {
+					ceased[cursorKey{ReaderID(c.Creature), c.Channel}] = true
+				}
+			case topology.EdgeAdded:
+				if key := (cursorKey{ReaderID(c.Creature), c.Channel}); c.Direction == Listen && ceased[key] {
+					x.again[key] = true
+				}
+			case topology.CreatureMoved, topology.ChannelMoved:
+				if x.e.graphs[c.From] != nil {
+					x.passed[c.From], x.passed[c.Graph] = true, true
+				}
 			}
 		}
 		for _, u := range d.Unified {
@@ -330,15 +350,13 @@ func (x *change) writeDown(plan *storePlan) {
 	}
 }
 
-// trim takes rows out of the records that steps in between wrote of members that
-// went elsewhere. The first record of a new store has every row as the change
-// leaves it already.
+// trim takes rows out of the records of graphs with a new store. Its first
+// record has every row as the change leaves it; what steps in between wrote may
+// be of members that went elsewhere.
 func (x *change) trim(plan *storePlan) {
 	for g, rec := range x.records {
 		if plan.children[g.id] != nil {
 			*rec = Record{Events: rec.Events}
-		} else if len(x.transient) > 0 || len(plan.groups) > 1 {
-			rec.keepMembers(x, g)
 		}
 	}
 }

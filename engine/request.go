@@ -50,6 +50,9 @@ type Call struct {
 // Ask is the first half of [Engine.Request]: it returns when the request has
 // its place in the creature's inbox. The caller must call Reply once.
 func (e *Engine) Ask(ctx context.Context, to CreatureID, out Outgoing, deadline time.Duration) (*Call, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, &abi.Error{Code: abi.Stopped, Op: "request", Message: "the caller has given up already", Err: err}
+	}
 	if deadline <= 0 {
 		deadline = DefaultRequestDeadline
 	}

@@ -122,13 +122,14 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 
 // judgeOutside asks the policies about a message from outside.
 func (e *Engine) judgeOutside(ctx context.Context, ch *channel, payload, headers []byte, plain map[string]string) ([]byte, []byte, []policyVerdict, error) {
-	if ch.policy == nil {
+	policy := ch.policy.Load()
+	if policy == nil {
 		return payload, headers, nil, nil
 	}
 	var w worker
 	w.turn.e = e
 	effect := &sendEffect{ch: ch}
-	d := ch.policy.Send(ctx, &SendEvent{
+	d := (*policy).Send(ctx, &SendEvent{
 		Graph: graphID(&ch.home), Time: e.clock.Now().UnixNano(), Deployment: ch.deployment,
 		ChannelName: ch.label, ChannelAddress: ch.address, Payload: payload, Headers: plain,
 	})

@@ -261,6 +261,108 @@ func TestWhatOnlyPassesThroughAGraphLeavesNothingThere(t *testing.T) {
 	}
 }
 
+func TestAGraphThatTakesOverTheIDOfAnotherHasAStore(t *testing.T) {
+	d := newOnDisk(t)
+	a, b, c := d.add("a", "sink"), d.add("b", "sink"), d.add("c", "sink")
+	// b gets a graph that is younger than c's, which survives when they merge;
+	// but b is the elder, and keeps the id of c's when they part.
+	d.change(topology.SetEdge{Creature: a, Channel: d.connect(a, b), Direction: engine.Send})
+	d.change(topology.Connect{From: c, To: b}, topology.Disconnect{From: c, To: b})
+	status, err := d.Status("")
+	if err != nil || len(status) != 3 {
+		t.Fatalf("%d graphs, %v; want 3", len(status), err)
+	}
+	for _, g := range status {
+		if g.Session == "" {
+			t.Errorf("the graph of %s has no store any more", g.Creatures[0].Name)
+		}
+	}
+}
+
+func TestAGraphThatTakesOverTheIDOfOneThatEndsKeepsItsStore(t *testing.T) {
+	d := newOnDisk(t)
+	elder, younger := d.add("elder", "sink", stopped), d.add("younger", "sink")
+	d.sendTo(elder, "unread")
+	d.change(topology.Connect{From: elder, To: younger}, topology.RemoveCreature{ID: elder})
+	d.sendTo(younger, "one")
+	d.reboot()
+	if creatures, _, _ := d.Members(); !slices.Equal(creatures, []engine.CreatureID{younger}) {
+		t.Errorf("there are %v, want %s", creatures, younger)
+	}
+	live := 0
+	for _, l := range d.disk.Sessions() {
+		if l {
+			live++
+		}
+	}
+	if live != 1 {
+		t.Errorf("%d sessions are live, want 1", live)
+	}
+}
+
+func TestWhatIsNewIsKeptWhereItMovesToInTheSameBatch(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	a, b := s.add("a", "sink"), s.add("b", "sink")
+	c := s.add("c", "sink")
+	s.connect(b, c, "keeps b's graph the larger")
+	var x engine.CreatureID
+	var ch engine.ChannelID
+	joining := spec("x", "record")
+	joining.Join = s.graph(a)
+	s.try(func(batch *engine.Batch) error {
+		added, _, err := batch.AddCreature(t.Context(), joining)
+		if err != nil {
+			return err
+		}
+		x = added.Creature
+		out, err := batch.Do(topology.Connect{From: x, To: b, Name: "news"})
+		if err == nil {
+			ch = out.Channel
+			_, err = batch.Do(topology.SetEdge{Creature: x, Channel: ch, Direction: engine.Listen, On: true})
+		}
+		if err == nil {
+			_, err = batch.Do(topology.RemoveCreature{ID: a})
+		}
+		return err
+	})
+	s.reopen()
+	s.send(ch, "1")
+	s.wait()
+	if got := s.state(x, "heard"); got != "news:1\n" {
+		t.Errorf("x heard %q", got)
+	}
+	for _, g := range s.status() {
+		report, err := s.Verify(t.Context(), string(g.ID))
+		if err != nil || len(report.Damage) > 0 {
+			t.Errorf("%q, %v", report.Damage, err)
+		}
+	}
+}
+
+func TestWhoSplitsOffAndComesBackHasReadEverythingOnce(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	a, b := s.add("a", "sink"), s.add("b", "record", stopped)
+	ch := s.connect(a, b, "out")
+	s.send(ch, "1")
+	off := topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Listen}
+	on := off
+	on.On = true
+	s.try(func(batch *engine.Batch) error {
+		_, err := batch.Do(off)
+		if err == nil {
+			_, err = batch.Do(on)
+		}
+		return err
+	})
+	s.change(topology.SetStopped{ID: b})
+	s.wait()
+	s.reopen()
+	s.wait()
+	if got := s.state(b, "heard"); got != "out:1\n" {
+		t.Errorf("b heard %q, want the message once", got)
+	}
+}
+
 func TestListenersKeepTheirOrder(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a, b, c := s.add("a", "sink"), s.add("b", "sink"), s.add("c", "sink")

@@ -310,6 +310,8 @@ func (s *simulation) rearrange(st step) {
 		ops = append([]topology.Op{topology.RemoveChannel{ID: ch}}, ops[1])
 	case 2:
 		ops = append(ops, topology.Disconnect{From: a, To: b})
+	case 3:
+		ops = append(ops, topology.RemoveCreature{ID: []engine.CreatureID{a, b}[st.b/2%2]})
 	}
 	s.op(ops...)
 }

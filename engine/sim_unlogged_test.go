@@ -185,6 +185,57 @@ func TestADeliveryToBeTriedAgainIsNotForgottenWithItsEdge(t *testing.T) {
 	}
 }
 
+func TestAMessageEntersTheLogsOfTwoGraphsOnce(t *testing.T) {
+	for _, fail := range []bool{false, true} {
+		t.Run(fmt.Sprintf("fail %v", fail), func(t *testing.T) {
+			d := newOnDisk(t)
+			a, b := spec("a", "record"), spec("b", "record")
+			a.Stopped, b.Stopped = true, true
+			ids, ch := d.unlogged(a, b)
+			d.send(ch, "one")
+			keeper := d.add("keeper", "sink")
+			change := []topology.Op{
+				topology.Connect{From: ids[0], To: keeper},
+				topology.SetEdge{Creature: ids[0], Channel: ch, Direction: engine.Listen},
+				topology.SetEdge{Creature: ids[0], Channel: ch, Direction: engine.Send},
+			}
+			if fail { // the second of two cuts
+				d.disk.SkipCuts, d.disk.FailCuts = 1, 1
+				if _, err := d.Change(t.Context(), change...); abi.CodeOf(err) != abi.Storage {
+					t.Fatalf("the change answers %v, want storage", err)
+				}
+				if !d.Volatile(ch) {
+					t.Error("the graph has a store although the change has failed")
+				}
+				live := 0
+				for _, l := range d.disk.Sessions() {
+					if l {
+						live++
+					}
+				}
+				if live != 1 {
+					t.Errorf("%d sessions are live, want 1", live)
+				}
+			}
+			d.change(change...)
+			d.reboot()
+			for _, id := range ids {
+				d.change(topology.SetStopped{ID: id})
+			}
+			d.serve()
+			for _, id := range ids {
+				if got := d.state(id, "heard"); got != "in:one\n" {
+					t.Errorf("%s heard %q", id, got)
+				}
+			}
+			d.connect(ids[0], ids[1])
+			if report := d.disk.Report(); len(report) > 0 {
+				t.Errorf("when both are one graph: %q", report)
+			}
+		})
+	}
+}
+
 func TestNobodyWaitsForWhatNeverWasInALog(t *testing.T) {
 	d := newOnDisk(t)
 	ids, ch := d.unlogged(spec("a", "sink"))

@@ -30,11 +30,11 @@ func newSnapshot(x *change, group *storeGroup, rec *Record, origin Origin) *snap
 	return &snapshot{x: x, group: group, rec: rec, origin: origin, seen: map[place]bool{}}
 }
 
-// add collects those members of a volatile graph that are in the graph after
-// now.
-func (s *snapshot) add(g *graph, after GraphID) {
+// add collects those members of a volatile graph that are now in one of the
+// graphs that here stands for.
+func (s *snapshot) add(g *graph, here func(GraphID) bool) {
 	for _, cr := range g.sortedCreatures() {
-		if s.x.e.topo.GraphOf(cr.id) != after {
+		if !here(s.x.e.topo.GraphOf(cr.id)) {
 			continue
 		}
 		if cr.state != nil {
@@ -56,12 +56,12 @@ func (s *snapshot) add(g *graph, after GraphID) {
 		}
 	}
 	for _, ch := range g.sortedChannels() {
-		if s.x.e.topo.ChannelGraph(ch.id) == after {
+		if here(s.x.e.topo.ChannelGraph(ch.id)) {
 			s.channel(ch)
 		}
 	}
 	for _, l := range g.letters {
-		if s.x.heir(g, l.Creature, s.group) == after {
+		if here(s.x.heir(g, l.Creature, s.group)) {
 			s.letters = append(s.letters, letter{DeadLetterRow: l})
 		}
 	}

@@ -66,11 +66,12 @@ type Storage interface {
 	Open(ctx context.Context, session SessionID) (Store, error)
 	// Create makes the store of a new graph.
 	Create(ctx context.Context, spec StoreSpec) (Store, error)
-	// Cut turns live parents into children, in one step that is either done or
-	// not: it drains and stops the parents' writers, gives every child the
-	// whole history of its parents and the live rows of its members, makes the
-	// cut durable, and then closes the parents. On an error nothing has
-	// happened and the parents go on.
+	// Cut turns live parents (none, where only graphs without a store go into
+	// it) into children, in one step that is either done or not: it drains and
+	// stops the parents' writers, gives every child the whole history of its
+	// parents and the live rows of its members, makes the cut durable, and then
+	// closes the parents. On an error nothing has happened and the parents go
+	// on.
 	Cut(ctx context.Context, cut Cut) ([]Store, error)
 	// Retire ends a live store whose graph has ended: its history stays
 	// readable, its live rows are no longer live.

@@ -129,7 +129,6 @@ func (p RestartPolicy) pause(n int, jitter func(max time.Duration) time.Duration
 // pause gives a creature up for a while after something other than its guest
 // failed, such as reading its store.
 func (w *worker) pause(ctx context.Context, c *creature, err error) {
-	w.e.log.Warn("reading the store of a creature failed; trying again", "creature", c.id, "error", err)
 	g := c.home.lock()
 	if g == nil {
 		w.retire(ctx, c)
@@ -140,10 +139,21 @@ func (w *worker) pause(ctx context.Context, c *creature, err error) {
 		w.e.queue.push(c) // to have its instance closed
 		return
 	}
-	w.e.backOff(c, DefaultRestart.Backoff)
+	w.awaitRepair(c, err)
 	c.scheduled = false
 	g.mu.Unlock()
 	w.rest()
+}
+
+// awaitRepair lets a creature wait for its store, longer each time, and tells of
+// it less and less often: a disk that is full concerns many creatures, and may
+// stay so for hours. The creature is in the worker's hands.
+func (w *worker) awaitRepair(c *creature, err error) {
+	c.waits++
+	if c.waits&(c.waits-1) == 0 {
+		w.e.log.Warn("a creature waits for its store", "creature", c.id, "name", c.name, "tries", c.waits, "error", err)
+	}
+	w.e.backOff(c, DefaultRestart.pause(c.waits, w.e.jitter))
 }
 
 // maxErrorText bounds the error texts that are logged.

@@ -45,6 +45,8 @@ type turn struct {
 	logBytes  int64
 	fuel      int64 // what the guest used up; -1 if the host does not count it
 
+	detailJSON []byte // the source detail, once it was asked for
+
 	fault   fault
 	rng     *rand.ChaCha8
 	scratch []byte
@@ -111,6 +113,9 @@ func (t *turn) reset() {
 	if cap(t.output) > 1<<20 {
 		t.output = nil
 	}
+	if cap(t.scratch) > 1<<20 {
+		t.scratch = nil
+	}
 	// Field by field: this is on the path of every delivery, and most turns
 	// use few of them.
 	t.arena, t.scratch, t.fuel = t.arena[:0], t.scratch[:0], 0
@@ -119,7 +124,7 @@ func (t *turn) reset() {
 	t.logs = emptied(t.logs)
 	t.verdicts = emptied(t.verdicts)
 	t.timers = emptied(t.timers)
-	t.replied, t.reply = false, span{}
+	t.replied, t.reply, t.detailJSON = false, span{}, nil
 	t.sendCount, t.sendBytes, t.logBytes, t.asked = 0, 0, 0, 0
 	t.output, t.hasOutput = t.output[:0], false
 	if t.fault.code != abi.OK {
@@ -193,7 +198,10 @@ func (t *turn) Source(s abi.Source) ([]byte, abi.Code) {
 	case abi.SourceMessageID:
 		return t.text(m.id.String()), abi.OK
 	case abi.SourceDetail:
-		return t.detail(), abi.OK
+		if t.detailJSON == nil {
+			t.detailJSON = t.detail()
+		}
+		return t.detailJSON, abi.OK
 	case abi.SourceConfig:
 		return t.c.config, abi.OK
 	case abi.SourceSelf:

@@ -127,6 +127,12 @@ func TestErrorsOfATurnAreShortAndNameLimits(t *testing.T) {
 		text string
 	}{
 		{func(t *turn) abi.Code { _, code := t.StateGet(huge); return code }, abi.NotFound, "no key"},
+		{func(t *turn) abi.Code {
+			if keys, code := t.StateList(huge); code != abi.OK || len(keys) != 0 {
+				return code
+			}
+			return t.fail(abi.NotFound, "", "nothing is listed")
+		}, abi.NotFound, "nothing is listed"},
 		{func(t *turn) abi.Code { return t.StateSet(huge, nil) }, abi.TooLarge, "limit state_key is 5"},
 		{func(t *turn) abi.Code { return t.StateSet([]byte("k"), huge) }, abi.TooLarge, "limit state_value is 5"},
 		{func(t *turn) abi.Code { t.StateSet([]byte("k"), nil); return t.StateSet([]byte("l"), nil) }, abi.LimitExceeded, "limit state_writes (1)"},

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -42,7 +41,18 @@ var noState creatureState
 
 // written finds the write of a key, or the place where it belongs.
 func (t *turn) written(key []byte) (at int, ok bool) {
-	return slices.BinarySearchFunc(t.writes, key, func(w stateWrite, key []byte) int { return cmp.Compare(w.key, string(key)) })
+	return slices.BinarySearchFunc(t.writes, key, func(w stateWrite, key []byte) int { return compareKey(w.key, key) })
+}
+
+// compareKey compares as cmp.Compare does, and copies nothing.
+func compareKey(a string, b []byte) int {
+	switch {
+	case a < string(b):
+		return -1
+	case a == string(b):
+		return 0
+	}
+	return 1
 }
 
 // StateGet implements [abi.Turn].
@@ -127,6 +137,9 @@ func (t *turn) mayWrite(key []byte) abi.Code {
 // StateList implements [abi.Turn]: the keys as the creature has them, with those
 // that the turn has written between them.
 func (t *turn) StateList(prefix []byte) ([]byte, abi.Code) {
+	if int64(len(prefix)) > t.c.limits.StateKey {
+		return nil, abi.OK // no key is as long
+	}
 	p := string(prefix)
 	out := t.scratch[:0]
 	at, _ := t.written(prefix)

@@ -299,8 +299,7 @@ func (w *worker) postpone(ctx context.Context, c *creature, d delivery, err erro
 		c.retry = &d
 	}
 	if ctx.Err() == nil {
-		w.e.log.Warn("a delivery has to wait for the store", "creature", c.id, "error", err)
-		w.e.backOff(c, DefaultRestart.Backoff)
+		w.awaitRepair(c, err)
 	}
 	return g
 }

@@ -103,6 +103,13 @@ func verifyUnlogged(t *testing.T, open Opener) {
 	j.messages("c", 11, 1)
 	j.wait()
 	b.wantReport(session, engine.VerifyReport{Events: 5, Missing: []string{"channel c number 10"}})
+
+	// The same without anybody who has a store.
+	j = b.cut("rearrange", nil, engine.CutChild{VolatileParents: 1, First: first})[0]
+	b.wantReport(j.Info().Session, engine.VerifyReport{Events: 2})
+	if p := j.Info().Parents; len(p) != 1 || p[0] != "volatile" {
+		t.Errorf("parents %q, want volatile", p)
+	}
 }
 
 // verifyFindings appends what an engine never would.

@@ -27,6 +27,8 @@ type Disk struct {
 	// FailCuts, FailCreates, FailOpens, FailRetires and FailReads make the next
 	// calls fail; reads are those of State and Messages.
 	FailCuts, FailCreates, FailOpens, FailRetires, FailReads int
+	// SkipCuts is how many cuts succeed before FailCuts counts.
+	SkipCuts int
 	// Calm keeps reads from failing, and Pause from being called.
 	Calm bool
 	// CutCrash makes the next cut end in a crash.

@@ -146,6 +146,8 @@ func (t *storage) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, erro
 	case crash == CrashDrained:
 		d.crash(func(s *session) int { return s.written })
 		return nil, fault("cut", "the process is dead")
+	case d.SkipCuts > 0:
+		d.SkipCuts--
 	case d.FailCuts > 0:
 		d.FailCuts--
 		return nil, fault("cut", "the catalogue cannot be written")

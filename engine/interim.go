@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// layDown gives a store to graphs that have none and whose members go to several
+// graphs with a store. An event has one id: so what waits for members here and
+// there is logged once, in a store that all of them inherit from.
+func (p *storePlan) layDown(ctx context.Context, x *change) error {
+	for _, g := range p.groups {
+		if g.durability(x) == Volatile {
+			continue
+		}
+		for _, b := range g.before {
+			if b.store != nil || !b.divides(x, g) {
+				continue
+			}
+			stores, err := x.e.storage.Cut(ctx, Cut{Kind: rearrange, At: x.tick(), Children: []CutChild{{
+				StoreSpec:       StoreSpec{Graph: b.id, Born: b.born, Durability: g.durability(x), Meta: b.meta},
+				VolatileParents: 1,
+				First: func(origin Origin) *Record {
+					rec := &Record{}
+					snapshot := newSnapshot(x, g, rec, origin)
+					snapshot.add(b, func(id GraphID) bool { return slices.Contains(g.after, id) })
+					snapshot.write()
+					return rec
+				},
+			}}})
+			if err != nil {
+				return errors.Join(err, p.takeBack(ctx, x))
+			}
+			b.store = stores[0]
+			p.interim = append(p.interim, b)
+		}
+	}
+	return nil
+}
+
+// divides reports whether the members of the graph go to several graphs.
+func (g *graph) divides(x *change, group *storeGroup) bool {
+	n := 0
+	for _, id := range group.after {
+		if g.goesOnIn(x, id) {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// takeBack gives up what layDown has made, if the cut fails. A store that cannot
+// be retired is without members, so that the next start retires it.
+func (p *storePlan) takeBack(ctx context.Context, x *change) error {
+	ctx = context.WithoutCancel(ctx)
+	var errs []error
+	for _, b := range p.interim {
+		session := b.store.Info().Session
+		errs = append(errs, b.store.Close(ctx), x.e.storage.Retire(ctx, session))
+		b.store = nil
+	}
+	p.interim = nil
+	return errors.Join(errs...)
+}
