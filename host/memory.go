@@ -2,6 +2,7 @@ package host
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
 
 	"github.com/tetratelabs/wazero/experimental"
@@ -12,6 +13,28 @@ import (
 type memoryPool struct {
 	slabs                  // how regions are reserved on this platform
 	committed atomic.Int64 // bytes that guests have, touched or not
+	cleaning  sync.WaitGroup
+}
+
+// cleanAside is from how many bytes on a memory is given back by a goroutine of
+// its own: the system takes a millisecond or two for what a large one may have
+// touched, and whoever closes an instance has others to run.
+const cleanAside = 4 << 20
+
+// giveBack takes back a region of which the first used bytes may have been
+// written.
+func (p *memoryPool) giveBack(r region, used uint64) {
+	if used < cleanAside {
+		p.release(r, used)
+		return
+	}
+	p.cleaning.Go(func() { p.release(r, used) })
+}
+
+// close gives back what no memory has. All instances have been closed.
+func (p *memoryPool) close() {
+	p.cleaning.Wait()
+	p.slabs.close()
 }
 
 func newMemoryPool() *memoryPool { return &memoryPool{} }
@@ -153,7 +176,7 @@ func (m *linearMemory) Free() {}
 func (m *linearMemory) release() {
 	m.count(-len(m.bytes))
 	if m.region.mapped() {
-		m.pool.release(m.region, uint64(len(m.bytes)))
+		m.pool.giveBack(m.region, uint64(len(m.bytes)))
 	}
 	m.region, m.bytes, m.image = region{}, nil, nil
 }

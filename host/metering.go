@@ -19,7 +19,7 @@ import (
 // that is in the cache. So slices grow and shrink until each takes about
 // sliceTime. What is counted does not depend on them.
 const (
-	firstSlice    = 10_000 // the time of the first one is not taken, so it is small
+	firstSlice    = 4_000 // the time of the first one is not taken, so it is small
 	smallestSlice = 1_000
 	largestSlice  = 4 * meter.Slice
 	sliceTime     = 50 * time.Microsecond
