@@ -17,10 +17,10 @@ type Memory struct {
 }
 
 // What may be left of an attack when it is over, in bytes. The heap is exact but
-// for pools and tables that grew; what is resident depends on when the system
+// for pools and tables that grew, and the dead letters that a graph keeps; what is resident depends on when the system
 // takes pages back, and on the runtime's own memory.
 const (
-	heapSlack     = 4 << 20
+	heapSlack     = 8 << 20
 	residentSlack = 48 << 20
 )
 
