@@ -3,11 +3,14 @@ package sqlitestore
 import (
 	"context"
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -23,10 +26,14 @@ const volatileParent = "volatile"
 // became of it.
 const catalogTries = 5
 
-// catalog decides which stores are live. It is used by one goroutine at a time.
+// catalog decides which stores are live, and which file holds what. Its methods
+// may be called by any goroutine; what says that it is used within a transaction
+// is called by [catalog.commit].
 type catalog struct {
 	path string
-	c    *conn
+
+	mu sync.Mutex
+	c  *conn // nil after it was given up; see ready
 }
 
 // entry is a session as the catalogue knows it.
@@ -34,99 +41,125 @@ type entry struct {
 	engine.SessionInfo
 	born uint64
 	cut  string // that made it, or ""
+	kind string // of that cut
+	file string // in stores/; "" when it has been removed
 }
 
 func openCatalog(path string, mode fileMode) (*catalog, error) {
-	k := &catalog{path: path}
-	var err error
-	if k.c, err = openConn(path, mode); err != nil {
+	c, err := openCatalogFile(path, mode)
+	if err != nil {
+		return nil, err
+	}
+	return &catalog{path: path, c: c}, nil
+}
+
+func openCatalogFile(path string, mode fileMode) (*conn, error) {
+	c, err := openConn(path, mode)
+	if err != nil {
 		return nil, err
 	}
 	// A cut is only as durable as the catalogue, so it is always safe against
 	// power loss.
-	if err := k.c.exec("PRAGMA synchronous = FULL"); err != nil {
-		return nil, errors.Join(err, k.c.close())
+	if err := c.exec("PRAGMA synchronous = FULL"); err != nil {
+		return nil, errors.Join(err, c.close())
 	}
-	return k, nil
+	return c, nil
 }
 
 func (k *catalog) close() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if k.c == nil {
 		return nil
 	}
 	return k.c.close()
 }
 
-// ready opens the catalogue again if that failed when it was last tried.
-func (k *catalog) ready() error {
-	if k.c != nil {
-		return nil
-	}
-	fresh, err := openCatalog(k.path, readWrite)
-	if err == nil {
-		k.c = fresh.c
+// ready opens the catalogue again if that failed when it was last tried. The
+// caller holds mu.
+func (k *catalog) ready() (err error) {
+	if k.c == nil {
+		k.c, err = openCatalogFile(k.path, readWrite)
 	}
 	return err
 }
 
-// entries lists sessions, eldest first.
-func (k *catalog) entries() ([]entry, error) {
+// query reads; see [conn.query].
+func (k *catalog) query(query string, args []driver.Value, row func([]driver.Value) error) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if err := k.ready(); err != nil {
-		return nil, err
+		return err
 	}
-	parents := map[engine.SessionID][]engine.SessionID{}
-	err := k.c.query("SELECT child, parent FROM parent ORDER BY child, ordinal", nil, func(v []driver.Value) error {
-		child := engine.SessionID(v[0].(string))
-		parents[child] = append(parents[child], engine.SessionID(v[1].(string)))
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	var out []entry
-	err = k.c.query(`SELECT session, graph, born, durability, live, complete, created, merged_at, split_at, coalesce(cut, '')
-		FROM store ORDER BY no`, nil, func(v []driver.Value) error {
-		durability, ok := engine.ParseDurability(v[3].(string))
-		if !ok {
-			return fmt.Errorf("session %s has the unknown durability %q", v[0], v[3])
-		}
-		session := engine.SessionID(v[0].(string))
-		out = append(out, entry{
-			SessionInfo: engine.SessionInfo{
-				Session: session, Graph: engine.GraphID(v[1].(string)), Path: k.storePath(session),
-				Live: v[4].(int64) != 0, Complete: v[5].(int64) != 0, Durability: durability,
-				Created: v[6].(int64), MergedAt: v[7].(int64), SplitAt: v[8].(int64),
-				Parents: parents[session], Events: -1,
-			},
-			born: uint64(v[2].(int64)), cut: v[9].(string),
-		})
-		return nil
+	return k.c.query(query, args, row)
+}
+
+const entryFields = `s.session, s.graph, s.born, s.durability, s.live, s.complete, s.created, s.merged_at, s.split_at, coalesce(s.cut, ''),
+	coalesce((SELECT kind FROM cut WHERE id = s.cut), ''), coalesce(s.file, ''), s.meta,
+	(SELECT group_concat(parent, ' ') FROM (SELECT parent FROM parent p WHERE p.child = s.session ORDER BY p.ordinal))`
+
+// selectEntries lists the entries that the end of a query chooses among the rows
+// of store, named s.
+func (k *catalog) selectEntries(rest string, args ...driver.Value) (out []entry, err error) {
+	err = k.query("SELECT "+entryFields+" FROM store s "+rest, args, func(v []driver.Value) error {
+		e, err := k.scanEntry(v)
+		out = append(out, e)
+		return err
 	})
 	return out, err
 }
 
+func (k *catalog) scanEntry(v []driver.Value) (entry, error) {
+	durability, ok := engine.ParseDurability(v[3].(string))
+	if !ok {
+		return entry{}, fmt.Errorf("session %s has the unknown durability %q", v[0], v[3])
+	}
+	e := entry{
+		SessionInfo: engine.SessionInfo{
+			Session: engine.SessionID(v[0].(string)), Graph: engine.GraphID(v[1].(string)),
+			Live: v[4].(int64) != 0, Complete: v[5].(int64) != 0, Durability: durability,
+			Created: v[6].(int64), MergedAt: v[7].(int64), SplitAt: v[8].(int64), Events: -1,
+		},
+		born: uint64(v[2].(int64)), cut: v[9].(string), kind: v[10].(string), file: v[11].(string),
+	}
+	if e.file != "" {
+		e.Path = k.filePath(e.file)
+	}
+	if parents, _ := v[13].(string); parents != "" {
+		for p := range strings.SplitSeq(parents, " ") {
+			e.Parents = append(e.Parents, engine.SessionID(p))
+		}
+	}
+	if err := json.Unmarshal([]byte(v[12].(string)), &e.Meta); err != nil {
+		return entry{}, fmt.Errorf("the metadata of session %s: %w", e.Session, err)
+	}
+	return e, nil
+}
+
+// entries lists sessions, eldest first.
+func (k *catalog) entries() ([]entry, error) { return k.selectEntries("ORDER BY s.no") }
+
 func (k *catalog) entry(op string, session engine.SessionID) (entry, error) {
-	entries, err := k.entries()
+	entries, err := k.selectEntries("WHERE s.session = ?", string(session))
 	if err != nil {
 		return entry{}, storageError(op, k.path, err)
 	}
-	for _, e := range entries {
-		if e.Session == session {
-			return e, nil
-		}
+	if len(entries) == 0 {
+		return entry{}, noSession(op, string(session))
 	}
-	return entry{}, noSession(op, string(session))
+	return entries[0], nil
 }
 
-func (k *catalog) storePath(session engine.SessionID) string {
-	return filepath.Join(filepath.Dir(k.path), storesName, string(session)+storeSuffix)
+// filePath is where a file of the directory stores is.
+func (k *catalog) filePath(file string) string {
+	return filepath.Join(filepath.Dir(k.path), storesName, file)
 }
 
 // add inserts a session, within a transaction.
 func (k *catalog) add(e entry) error {
-	if err := k.c.exec(`INSERT INTO store (session, graph, born, durability, live, complete, created, merged_at, split_at, cut)
-		VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?)`, string(e.Session), string(e.Graph), int64(e.born), e.Durability.String(), e.Complete,
-		e.Created, e.MergedAt, e.SplitAt, text(e.cut)); err != nil {
+	if err := k.c.exec(`INSERT INTO store (session, graph, born, durability, live, complete, created, merged_at, split_at, cut, file)
+		VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)`, string(e.Session), string(e.Graph), int64(e.born), e.Durability.String(), e.Complete,
+		e.Created, e.MergedAt, e.SplitAt, text(e.cut), e.file); err != nil {
 		return err
 	}
 	for i, p := range e.Parents {
@@ -137,10 +170,14 @@ func (k *catalog) add(e entry) error {
 	return nil
 }
 
-// freeze ends live sessions, within a transaction.
-func (k *catalog) freeze(sessions []engine.SessionID, cut string) error {
-	for _, s := range sessions {
-		if err := k.c.exec("UPDATE store SET live = 0, ended_by = ? WHERE session = ?", text(cut), string(s)); err != nil {
+// freeze ends a live session, within a transaction. wrote are the origins under
+// which it has written, with the highest number of each.
+func (k *catalog) freeze(session engine.SessionID, cut string, wrote map[engine.Origin]uint64) error {
+	if err := k.c.exec("UPDATE store SET live = 0, ended_by = ? WHERE session = ?", text(cut), string(session)); err != nil {
+		return err
+	}
+	for origin, highest := range wrote {
+		if err := k.c.exec("INSERT OR REPLACE INTO origin (session, uuid, highest) VALUES (?, ?, ?)", string(session), origin[:], int64(highest)); err != nil {
 			return err
 		}
 	}
@@ -156,6 +193,8 @@ var errUnknown = errors.New("the outcome is unknown")
 // reached the disk; then landed, a query that answers a row if the change was
 // made, decides whether commit succeeded.
 func (k *catalog) commit(h hooks, change func() error, landed string, args ...driver.Value) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if err := k.ready(); err != nil {
 		return err
 	}
@@ -196,8 +235,10 @@ func (k *catalog) commit(h hooks, change func() error, landed string, args ...dr
 // look asks the file itself, through a new connection. What it finds may not
 // have reached the disk, and is made to.
 func (k *catalog) look(landed string, args []driver.Value) (bool, error) {
-	_ = k.close() // given up, whatever it says
-	k.c = nil
+	if k.c != nil {
+		_ = k.c.close() // given up, whatever it says
+		k.c = nil
+	}
 	if err := k.ready(); err != nil {
 		return false, err
 	}

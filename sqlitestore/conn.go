@@ -135,6 +135,14 @@ func (c *conn) transact(f func() error) error {
 	return nil
 }
 
+// attached calls f while another database is attached as parent, for reading.
+func (c *conn) attached(path string, f func() error) error {
+	if err := c.exec("ATTACH ? AS parent", fileURI(path, readOnly)); err != nil {
+		return err
+	}
+	return errors.Join(f(), c.exec("DETACH parent"))
+}
+
 // rollback ends a transaction that failed, unless SQLite did so already.
 func (c *conn) rollback() error {
 	if c.raw.AutoCommit() {

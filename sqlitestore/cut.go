@@ -1,24 +1,27 @@
 package sqlitestore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/google/uuid"
 
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// Cut turns live parents into children. The children's files are written
-// first and made durable; then one transaction of the catalogue makes the cut.
+// Cut turns live parents into children. What the children own is written to files
+// that were made in advance; then one transaction of the catalogue makes the cut.
 // Until then a failure, or the end of the process, leaves the parents as they
 // were; from then on the children live and the parents are never written again.
-// Only if the catalogue can neither be written nor read right then, both sides
-// are closed, and the next start goes on with one of them.
+// The parents' history is not touched: the children are incomplete, and get it in
+// the background. Only if the catalogue can neither be written nor read right
+// then, both sides are closed, and the next start goes on with one of them.
 func (d *Directory) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error) {
+	d.changing.Lock()
+	defer d.changing.Unlock()
 	parents, err := d.parents(cut)
 	if err != nil {
 		return nil, err
@@ -71,6 +74,9 @@ func (d *Directory) parents(cut engine.Cut) (map[engine.SessionID]*Store, error)
 		parents[s.info.Session] = s
 	}
 	for _, c := range cut.Children {
+		if err := checkSpec("cut", c.StoreSpec); err != nil {
+			return nil, err
+		}
 		for _, p := range c.Parents {
 			if parents[p] == nil {
 				return nil, invalid("cut", fmt.Sprintf("a child names the parent %s, which is not part of the cut", p), "name it among the parents")
@@ -89,20 +95,19 @@ func resumeAll(parents map[engine.SessionID]*Store) {
 // child is a store that waits for its cut to be committed.
 type child struct {
 	entry
-	w     *writer
+	plan  *engine.CutChild
+	p     *prepared
 	store *Store
+	first *engine.Record
 }
 
-// close leaves the file as it is. What has not been opened is closed already.
+// close leaves the file as it is.
 func (c *child) close() error {
 	var err error
 	if c.store != nil {
-		err = c.store.reads.close()
+		err = c.store.shelf.close()
 	}
-	if c.w != nil {
-		err = errors.Join(err, c.w.close())
-	}
-	return err
+	return errors.Join(err, c.p.close())
 }
 
 func (c *child) discard() error { return errors.Join(c.close(), removeDatabase(c.Path)) }
@@ -118,101 +123,150 @@ func abandon(parents map[engine.SessionID]*Store, children []*child) error {
 	return errors.Join(errs...)
 }
 
-// makeChildren writes the children's files. What it returns with an error is
-// to be discarded.
+// makeChildren writes the children's files, and makes durable what the parents
+// have written. What it returns with an error is to be discarded.
 func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut, parents map[engine.SessionID]*Store) ([]*child, error) {
-	offspring := map[engine.SessionID]int{}
-	for _, c := range cut.Children {
-		for _, p := range c.Parents {
-			offspring[p]++
-		}
-	}
 	var out []*child
 	for i := range cut.Children {
-		plan := &cut.Children[i]
-		e, err := newEntry(plan.StoreSpec)
+		p, err := d.keeper.take()
 		if err != nil {
 			return out, err
 		}
-		e.cut, e.Created, e.Path = id, cut.At, d.catalog.storePath(e.Session)
-		e.Parents = slices.Clone(plan.Parents)
-		for range plan.VolatileParents {
-			e.Parents = append(e.Parents, volatileParent)
-		}
-		divided := slices.ContainsFunc(plan.Parents, func(p engine.SessionID) bool { return offspring[p] > 1 })
-		if cut.Kind == "merge" || cut.Kind == "rearrange" && len(e.Parents) > 1 {
-			e.MergedAt = cut.At
-		}
-		if cut.Kind == "split" || cut.Kind == "rearrange" && divided {
-			e.SplitAt = cut.At
-		}
-		c := &child{entry: e}
-		out = append(out, c)
-		if err := d.fillChild(ctx, c, plan, parents); err != nil {
-			return out, fmt.Errorf("writing %s: %w", e.Path, err)
+		out = append(out, d.newChild(id, cut, &cut.Children[i], p))
+	}
+	for _, c := range out { // what asks the caller is asked one after the other
+		if c.plan.First != nil {
+			c.first = c.plan.First(c.p.own)
 		}
 	}
-	return out, nil
+	// No history can vanish behind the cut: what the parents have written is as
+	// durable as the cut before it is made.
+	var tasks []func() error
+	for _, p := range parents {
+		if p.durability == engine.Normal {
+			tasks = append(tasks, p.w.sync)
+		}
+	}
+	for _, c := range out {
+		tasks = append(tasks, func() error {
+			if err := d.fillChild(ctx, c, parents); err != nil {
+				return fmt.Errorf("writing %s: %w", c.Path, err)
+			}
+			return nil
+		})
+	}
+	return out, atOnce(tasks)
 }
 
-// fillChild writes one child: history, live rows, its own identity and the
-// first record of its log.
-func (d *Directory) fillChild(ctx context.Context, c *child, plan *engine.CutChild, parents map[engine.SessionID]*Store) (err error) {
-	if c.w, err = d.prepare(c.entry, plan.Meta); err != nil {
+// atOnce runs tasks side by side: most of what they do is to wait for the disk.
+func atOnce(tasks []func() error) error {
+	errs := make([]error, len(tasks))
+	var all sync.WaitGroup
+	for i, task := range tasks {
+		all.Go(func() { errs[i] = task() })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// newChild describes one child.
+func (d *Directory) newChild(id string, cut engine.Cut, plan *engine.CutChild, p *prepared) *child {
+	c := &child{entry: newEntry(plan.StoreSpec, p), plan: plan, p: p}
+	c.cut, c.kind, c.Created = id, cut.Kind, cut.At
+	c.Parents = slices.Clone(plan.Parents)
+	c.Complete = len(plan.Parents) == 0
+	for range plan.VolatileParents {
+		c.Parents = append(c.Parents, volatileParent)
+	}
+	siblings := func(p engine.SessionID) (n int) {
+		for i := range cut.Children {
+			if slices.Contains(cut.Children[i].Parents, p) {
+				n++
+			}
+		}
+		return n
+	}
+	divided := slices.ContainsFunc(plan.Parents, func(p engine.SessionID) bool { return siblings(p) > 1 })
+	if cut.Kind == "merge" || cut.Kind == "rearrange" && len(c.Parents) > 1 {
+		c.MergedAt = cut.At
+	}
+	if cut.Kind == "split" || cut.Kind == "rearrange" && divided {
+		c.SplitAt = cut.At
+	}
+	return c
+}
+
+// fillChild writes one child: live rows, its identity and the first record of its
+// log.
+func (d *Directory) fillChild(ctx context.Context, c *child, parents map[engine.SessionID]*Store) (err error) {
+	own := belongings{creatures: c.plan.Creatures, channels: c.plan.Channels}
+	if err := own.load(c.p.c); err != nil {
 		return err
 	}
-	// The largest history comes first: into an empty file it is copied as it
-	// is, while the others are inserted event by event.
-	paths := slices.Clone(plan.Parents)
-	slices.SortStableFunc(paths, func(a, b engine.SessionID) int {
-		return cmp.Compare(diskSize(parents[b].path), diskSize(parents[a].path))
-	})
-	own := belongings{creatures: plan.Creatures, channels: plan.Channels}
-	if err := own.load(c.w); err != nil {
-		return err
-	}
-	for _, p := range paths {
+	for _, session := range c.plan.Parents {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := copyParent(c.w, parents[p].path); err != nil {
-			return fmt.Errorf("copying %s: %w", parents[p].path, err)
-		}
-	}
-	var first uint64
-	err = c.w.c.transact(func() error {
-		if err := c.w.identify(c.entry); err != nil || plan.First == nil {
+		if err := c.takeFrom(parents[session].path()); err != nil {
 			return err
 		}
-		r := plan.First(c.w.own)
-		if r == nil {
-			return nil
+	}
+	var last uint64
+	err = d.fill(c.p, c.entry, func() error {
+		if err := c.p.writeOwn(&engine.Record{Meta: c.plan.Meta}); err != nil {
+			return err
 		}
-		if n := len(r.Events); n > 0 {
-			first = r.Events[n-1].ID.Seq
+		if err := c.p.loadOrigins(); err != nil || c.first == nil {
+			return err
 		}
-		return c.w.apply([]*engine.Record{r})
+		if n := len(c.first.Events); n > 0 {
+			last = c.first.Events[n-1].ID.Seq
+		}
+		return c.p.apply([]*engine.Record{c.first})
 	})
 	if err != nil {
 		return err
 	}
-	if err := d.settle(c.w); err != nil {
-		return err
+	if c.first != nil {
+		c.noteMeta()
 	}
-	c.store, err = d.attach(ctx, c.entry, c.w, first)
+	var from []*Store
+	for _, session := range c.plan.Parents {
+		from = append(from, parents[session])
+	}
+	c.store, err = d.newborn(c.entry, c.p.writer, from, last)
 	return err
 }
 
-// commitCut is the moment of the cut. What the parents have written is made
-// durable before, so that no history can vanish behind it.
-func (d *Directory) commitCut(id string, cut engine.Cut, parents map[engine.SessionID]*Store, children []*child) error {
-	var ended []engine.SessionID
-	for session, p := range parents {
-		if p.durability == engine.Normal {
-			if err := p.w.sync(); err != nil {
-				return err
-			}
+// takeFrom takes over live rows of a parent. What it writes is made durable with
+// the first record: a commit that syncs the log syncs all of it.
+func (c *child) takeFrom(path string) error {
+	if err := c.p.c.exec("PRAGMA synchronous = NORMAL"); err != nil {
+		return err
+	}
+	err := c.p.c.attached(path, func() error {
+		return c.p.c.transact(func() error { return takeLiveRows(c.p.c) })
+	})
+	return errors.Join(err, c.p.c.exec("PRAGMA synchronous = FULL"))
+}
+
+// noteMeta adds the metadata of the first record to that of the session.
+func (c *child) noteMeta() {
+	for key, value := range c.first.Meta {
+		if c.Meta == nil {
+			c.Meta = map[string]string{}
 		}
+		c.Meta[key] = value
+	}
+}
+
+// commitCut is the moment of the cut.
+func (d *Directory) commitCut(id string, cut engine.Cut, parents map[engine.SessionID]*Store, children []*child) error {
+	if err := d.options.hooks.at("cut"); err != nil {
+		return err
+	}
+	var ended []engine.SessionID
+	for session := range parents {
 		ended = append(ended, session)
 	}
 	slices.Sort(ended)
@@ -225,6 +279,11 @@ func (d *Directory) commitCut(id string, cut engine.Cut, parents map[engine.Sess
 				return err
 			}
 		}
-		return d.catalog.freeze(ended, id)
+		for _, session := range ended {
+			if err := d.catalog.freeze(session, id, parents[session].authored()); err != nil {
+				return err
+			}
+		}
+		return nil
 	}, "SELECT 1 FROM cut WHERE id = ?", id)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,10 +53,17 @@ type Directory struct {
 	lock        *flock.Flock
 	catalog     *catalog
 	checkpoints *checkpoints
-	problems    []error // found when the directory was opened
+	keeper      *keeper
+	hydrator    *hydrator
 
-	mu   sync.Mutex
-	open map[engine.SessionID]*Store
+	// changing is held while it changes which file a store writes to, or whether
+	// it is live.
+	changing sync.Mutex
+
+	mu       sync.Mutex
+	open     map[engine.SessionID]*Store
+	problems []error          // that stay
+	troubles map[string]error // by the work that they are in the way of
 }
 
 var _ engine.Storage = (*Directory)(nil)
@@ -78,7 +86,7 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	if err != nil {
 		return nil, err
 	}
-	d := &Directory{dir: dir, options: options, lock: lock, open: map[engine.SessionID]*Store{}}
+	d := &Directory{dir: dir, options: options, lock: lock, open: map[engine.SessionID]*Store{}, troubles: map[string]error{}}
 	if err := d.load(ctx); err != nil {
 		if d.catalog != nil {
 			err = errors.Join(err, d.catalog.close())
@@ -86,6 +94,8 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 		return nil, errors.Join(err, lock.Close())
 	}
 	d.checkpoints = startCheckpoints()
+	d.keeper = startKeeper(d)
+	d.hydrator = startHydrator(d)
 	return d, nil
 }
 
@@ -135,21 +145,8 @@ func (d *Directory) load(ctx context.Context) error {
 	return storageError("open", d.dir, d.tidy())
 }
 
-// describe completes what the catalogue says by what the file says. A file that
-// cannot be read leaves it as it is.
-func describe(ctx context.Context, e entry, r *reader) engine.SessionInfo {
-	info := e.SessionInfo
-	info.Bytes = diskSize(info.Path)
-	if n, err := r.count(ctx); err == nil {
-		info.Events = n
-	}
-	if meta, err := r.meta(ctx); err == nil {
-		info.Meta = meta
-	}
-	return info
-}
-
-// Open opens a live store for writing, with a new origin.
+// Open opens a live store for writing, with a new origin. If it is incomplete,
+// its history is copied in the background.
 func (d *Directory) Open(ctx context.Context, session engine.SessionID) (engine.Store, error) {
 	e, err := d.catalog.entry("open", session)
 	if err != nil {
@@ -172,76 +169,102 @@ func (d *Directory) Open(ctx context.Context, session engine.SessionID) (engine.
 	if err != nil {
 		return nil, storageError("open", e.Path, err)
 	}
-	s, err := d.attach(ctx, e, w, 0)
+	s, err := d.attach(ctx, e, w)
 	if err != nil {
 		return nil, storageError("open", e.Path, errors.Join(err, w.close()))
 	}
 	return d.remember(s), nil
 }
 
-// Create makes the store of a new graph.
-func (d *Directory) Create(ctx context.Context, spec engine.StoreSpec) (engine.Store, error) {
-	e, err := newEntry(spec)
+// attach makes the store of a file that has been opened for writing.
+func (d *Directory) attach(ctx context.Context, e entry, w *writer) (*Store, error) {
+	f, err := d.catalog.openFamily(ctx, e, owned)
 	if err != nil {
 		return nil, err
 	}
-	e.Created = time.Now().UnixNano()
-	e.Path = d.catalog.storePath(e.Session)
-	w, err := d.prepare(e, spec.Meta)
+	if e.Meta, err = f.own.meta(ctx); err == nil {
+		_, err = f.count(ctx) // a file that cannot be read is not opened
+	}
+	var s *Store
 	if err == nil {
-		err = d.finishCreate(e, w)
+		s, err = newStore(d, e, w, f, 0)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	s.complete.Store(e.Complete)
+	for _, p := range f.missing {
+		d.problem(lostAncestor(e, p))
+	}
+	return s, nil
+}
+
+// Create makes the store of a new graph.
+func (d *Directory) Create(ctx context.Context, spec engine.StoreSpec) (engine.Store, error) {
+	if err := checkSpec("create", spec); err != nil {
+		return nil, err
+	}
+	p, err := d.keeper.take()
+	if err != nil {
+		return nil, storageError("create", d.dir, err)
+	}
+	e := newEntry(spec, p)
+	e.Created, e.Complete = time.Now().UnixNano(), true
+	if err = d.fill(p, e, func() error { return p.writeOwn(&engine.Record{Meta: spec.Meta}) }); err == nil {
+		err = d.catalog.commit(d.options.hooks, func() error { return d.catalog.add(e) },
+			"SELECT 1 FROM store WHERE session = ?", string(e.Session))
 	}
 	if errors.Is(err, errUnknown) {
-		return nil, errors.Join(err, w.close())
+		return nil, errors.Join(err, p.close())
 	}
 	if err != nil {
-		return nil, storageError("create", e.Path, errors.Join(err, discard(w, e.Path)))
+		return nil, storageError("create", e.Path, errors.Join(err, discard(p, e.Path)))
 	}
-	s, err := d.attach(ctx, e, w, 0)
+	s, err := d.newborn(e, p.writer, nil, 0)
 	if err != nil {
-		return nil, storageError("create", e.Path, errors.Join(err, w.close()))
+		return nil, storageError("create", e.Path, errors.Join(err, p.close()))
 	}
 	return d.remember(s), nil
 }
 
-func (d *Directory) finishCreate(e entry, w *writer) error {
-	if err := w.c.transact(func() error { return w.identify(e) }); err != nil {
-		return err
-	}
-	if err := d.settle(w); err != nil {
-		return err
-	}
-	return d.catalog.commit(d.options.hooks, func() error { return d.catalog.add(e) },
-		"SELECT 1 FROM store WHERE session = ?", string(e.Session))
-}
-
-// attach makes the store of a file that is written up to first.
-func (d *Directory) attach(ctx context.Context, e entry, w *writer, first uint64) (*Store, error) {
-	r, err := openReader(w.path, readOnly)
+// newborn makes the store of a file that has been filled, and has the events of
+// its first record. The catalogue does not know it yet: its history is in the
+// files of its parents and of those whose files they need themselves.
+func (d *Directory) newborn(e entry, w *writer, parents []*Store, first uint64) (*Store, error) {
+	own, err := openReader(w.path, readWrite)
 	if err != nil {
 		return nil, err
 	}
-	e.SessionInfo = describe(ctx, e, r)
-	if err := r.close(); err != nil {
-		return nil, err
+	f := &family{own: own}
+	for _, p := range parents {
+		if err := p.shelf.bequeath(f); err != nil {
+			return nil, errors.Join(err, f.close())
+		}
 	}
-	if e.Events < 0 {
-		return nil, fmt.Errorf("the events of %s cannot be read", e.Session)
+	s, err := newStore(d, e, w, f, first)
+	if err != nil {
+		return nil, errors.Join(err, f.close())
 	}
-	return newStore(d, e.SessionInfo, w, first)
+	s.complete.Store(e.Complete)
+	return s, nil
 }
 
 func (d *Directory) remember(s *Store) *Store {
 	d.mu.Lock()
 	d.open[s.info.Session] = s
 	d.mu.Unlock()
+	if !s.complete.Load() {
+		d.hydrator.nudge()
+	}
 	return s.start()
 }
 
-func (d *Directory) forget(session engine.SessionID) {
+func (d *Directory) forget(s *Store) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.open, session)
+	if d.open[s.info.Session] == s {
+		delete(d.open, s.info.Session)
+	}
 }
 
 // opened answers the open store of a session, or nil.
@@ -257,13 +280,18 @@ func (d *Directory) Retire(ctx context.Context, session engine.SessionID) error 
 	if err != nil || !e.Live {
 		return err
 	}
+	var wrote map[engine.Origin]uint64
 	if s := d.opened(session); s != nil {
 		if err := s.Close(ctx); err != nil {
 			return err
 		}
+		wrote = s.authored()
 	}
-	err = d.catalog.commit(d.options.hooks, func() error { return d.catalog.freeze([]engine.SessionID{session}, "") },
+	d.changing.Lock()
+	err = d.catalog.commit(d.options.hooks, func() error { return d.catalog.freeze(session, "", wrote) },
 		"SELECT 1 FROM store WHERE session = ? AND live = 0", string(session))
+	d.changing.Unlock()
+	d.hydrator.nudge()
 	return storageError("retire", d.catalog.path, err)
 }
 
@@ -275,11 +303,13 @@ func (d *Directory) Close() error {
 		left = append(left, s)
 	}
 	d.mu.Unlock()
-	slices.SortFunc(left, func(a, b *Store) int { return cmp.Compare(a.path, b.path) })
+	slices.SortFunc(left, func(a, b *Store) int { return cmp.Compare(a.info.Session, b.info.Session) })
+	d.hydrator.close() // it moves stores from file to file
 	var errs []error
 	for _, s := range left {
 		errs = append(errs, s.Close(context.Background()))
 	}
+	errs = append(errs, d.keeper.close())
 	d.checkpoints.close()
 	errs = append(errs, storageError("close", d.catalog.path, d.catalog.close()), storageError("close", d.lock.Path(), d.lock.Close()))
 	return errors.Join(errs...)
@@ -290,19 +320,19 @@ func newOrigin() (engine.Origin, error) {
 	return engine.Origin(id), err
 }
 
-// newEntry names a new session. Names rise with time.
-func newEntry(spec engine.StoreSpec) (entry, error) {
+func checkSpec(op string, spec engine.StoreSpec) error {
 	if spec.Durability != engine.Normal && spec.Durability != engine.Full {
-		return entry{}, invalid("create", fmt.Sprintf("a store cannot have the durability %q", spec.Durability), "use normal or full, or no store")
+		return invalid(op, fmt.Sprintf("a store cannot have the durability %q", spec.Durability), "use normal or full, or no store")
 	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return entry{}, err
-	}
+	return nil
+}
+
+// newEntry describes the session that a prepared file is taken for.
+func newEntry(spec engine.StoreSpec, p *prepared) entry {
 	return entry{
 		SessionInfo: engine.SessionInfo{
-			Session: engine.SessionID(id.String()), Graph: spec.Graph, Live: true, Complete: true, Durability: spec.Durability, Events: -1,
+			Session: p.session, Graph: spec.Graph, Path: p.path, Live: true, Durability: spec.Durability, Events: -1, Meta: maps.Clone(spec.Meta),
 		},
-		born: spec.Born,
-	}, nil
+		born: spec.Born, file: filepath.Base(p.path),
+	}
 }

@@ -111,7 +111,7 @@ func wantSeqs(t *testing.T, events []engine.Event, err error, n int) {
 func failing(t *testing.T, s *Store, seq uint64, text string) {
 	t.Helper()
 	err := s.Wait(t.Context(), seq)
-	if abi.CodeOf(err) != abi.Storage || !strings.Contains(err.Error(), s.path) || !strings.Contains(err.Error(), text) {
+	if abi.CodeOf(err) != abi.Storage || !strings.Contains(err.Error(), s.path()) || !strings.Contains(err.Error(), text) {
 		t.Errorf("Wait: %v; want the code storage, the path and %q", err, text)
 	}
 	if abi.CodeOf(s.Err()) != abi.Storage {
@@ -260,12 +260,12 @@ func TestCutWhenTheCatalogueFails(t *testing.T) {
 		if err := s.Wait(t.Context(), 20); err != nil {
 			t.Errorf("the parent does not go on: %v", err)
 		}
+		if err := d.Close(); err != nil { // which removes files that were made in advance
+			t.Fatal(err)
+		}
 		left, err := filepath.Glob(filepath.Join(d.dir, storesName, "*.db"))
 		if err != nil || len(left) != 1 {
 			t.Errorf("files left: %v; %v", left, err)
-		}
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
 		}
 	})
 	t.Run("WrittenAllTheSame", func(t *testing.T) {
@@ -300,7 +300,7 @@ func TestCutWhileWritingFails(t *testing.T) {
 	s.Notify(func() { nudge(told) })
 	for range 2 { // when the writer has failed already, and perhaps before
 		_, err := d.Cut(t.Context(), splitOf(s))
-		wantError(t, "a cut while writing fails", err, abi.Storage, s.path)
+		wantError(t, "a cut while writing fails", err, abi.Storage, s.path())
 		if s.Err() == nil {
 			<-told
 		}
@@ -385,7 +385,7 @@ func TestUnwrittenCutIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range children {
-		if err := errors.Join(c.store.reads.close(), c.w.close()); err != nil {
+		if err := c.close(); err != nil {
 			t.Fatal(err)
 		}
 	}

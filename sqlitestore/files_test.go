@@ -33,7 +33,7 @@ func filled(t *testing.T, stores int) (dir string, paths []string) {
 	for range stores {
 		s := createStore(t, d)
 		logged(s, 1, 10)
-		paths = append(paths, s.path)
+		paths = append(paths, s.path())
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestForeignFiles(t *testing.T) {
 	}{
 		{"OtherApplication", foreign, abi.Storage, []string{"another application"}, foreign},
 		{"NotADatabase", text, abi.Storage, []string{"not a SQLite database"}, text},
-		{"Newer", newer, abi.Unsupported, []string{"version 99", "up to 1"}, newerCatalog},
+		{"Newer", newer, abi.Unsupported, []string{"version 99", "up to 2"}, newerCatalog},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir, paths := filled(t, 2)
@@ -317,15 +317,18 @@ func TestLostCatalogue(t *testing.T) {
 // TestMigration opens files of an older version.
 func TestMigration(t *testing.T) {
 	dir, paths := filled(t, 1)
-	first, err := fs.ReadFile(storeSchema.migrations, "00001_store.sql")
-	if err != nil {
-		t.Fatal(err)
+	migrations := fstest.MapFS{
+		"00003_more.sql": {Data: []byte("-- +goose Up\nPRAGMA user_version = 3;\nALTER TABLE event ADD COLUMN more TEXT;\n")},
 	}
-	next := newSchema("a session store", storeSchema.applicationID, 2, fstest.MapFS{
-		"00001_store.sql": {Data: first},
-		"00002_more.sql":  {Data: []byte("-- +goose Up\nPRAGMA user_version = 2;\nALTER TABLE event ADD COLUMN more TEXT;\n")},
-	})
-	wantError(t, "reading an older file", next.requireCurrent(paths[0], readOnly), abi.Unsupported, "version 1", "version 2")
+	for _, name := range []string{"00001_store.sql", "00002_own.sql"} {
+		content, err := fs.ReadFile(storeSchema.migrations, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		migrations[name] = &fstest.MapFile{Data: content}
+	}
+	next := newSchema("a session store", storeSchema.applicationID, 3, migrations)
+	wantError(t, "reading an older file", next.requireCurrent(paths[0], readOnly), abi.Unsupported, "version 2", "version 3")
 	for range 2 { // the second time there is nothing to do
 		if err := next.upgrade(t.Context(), paths[0]); err != nil {
 			t.Fatal(err)
@@ -335,10 +338,10 @@ func TestMigration(t *testing.T) {
 		}
 	}
 	execute(t, paths[0], "UPDATE event SET more = 'x'")
-	if err := storeSchema.requireCurrent(paths[0]+".v1", readWrite); err != nil {
+	if err := storeSchema.requireCurrent(paths[0]+".v2", readWrite); err != nil {
 		t.Errorf("the original: %v", err)
 	}
-	wantError(t, "opening it with the older program", storeSchema.upgrade(t.Context(), paths[0]), abi.Unsupported, "version 2", "up to 1")
+	wantError(t, "opening it with the older program", storeSchema.upgrade(t.Context(), paths[0]), abi.Unsupported, "version 3", "up to 2")
 	d := mustOpen(t, dir)
 	defer d.Close()
 	if _, problems, err := d.Saved(t.Context()); err != nil || len(problems) != 1 {
@@ -411,7 +414,7 @@ func TestImmutable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.close()
-	events, err := r.history(t.Context(), engine.HistoryQuery{})
+	events, err := (&family{own: r}).history(t.Context(), engine.HistoryQuery{})
 	wantSeqs(t, events, err, 10)
 	if left, err := filepath.Glob(paths[0] + "-*"); err != nil || len(left) > 0 {
 		t.Errorf("reading left %v; %v", left, err)
@@ -481,7 +484,7 @@ func TestViews(t *testing.T) {
 		"SELECT id || ' ' || message || ' ' || kind || ' ' || reason || ' ' || attempts || ' ' || last_words FROM dead_letters ORDER BY id": letters,
 		"SELECT session || ' ' || coalesce(parent, '-') || ' ' || merged_at || split_at FROM lineage":                                       {session + " - 00"},
 	} {
-		got := column(t, s.path, query)
+		got := column(t, s.path(), query)
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("%s:\n%s\nwant\n%s", query, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}

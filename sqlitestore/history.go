@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
-	"database/sql"
 	"errors"
 	"slices"
 	"strings"
@@ -36,22 +35,23 @@ func (p place) compare(q place) int {
 // times rise together, so the history of a store is a merge of its spans. No
 // index on time is needed, which would halve the speed of appending.
 type span struct {
+	in        *snapshot // of the file that has it
 	origin    engine.Origin
 	low, high int64 // the lowest and the highest packed id
 	from, to  int64 // their times
 }
 
-func (r *reader) spans(ctx context.Context, q querier) ([]span, error) {
+func (s *snapshot) spans(ctx context.Context) ([]span, error) {
 	var out []span
-	err := each(ctx, q, func(scan func(...any) error) error {
-		var s span
+	err := each(ctx, s.tx, func(scan func(...any) error) error {
+		found := span{in: s}
 		var no int64
 		var uuid []byte
-		if err := scan(&no, &uuid, &s.low, &s.from, &s.high, &s.to); err != nil {
+		if err := scan(&no, &uuid, &found.low, &found.from, &found.high, &found.to); err != nil {
 			return err
 		}
-		s.origin = engine.Origin(uuid)
-		out = append(out, s)
+		found.origin = engine.Origin(uuid)
+		out = append(out, found)
 		return nil
 	}, `SELECT o.no, o.uuid, a.id, a.ts, b.id, b.ts FROM origin o
 		CROSS JOIN event a ON a.id = (SELECT id FROM event WHERE id > o.no << 40 ORDER BY id LIMIT 1)
@@ -60,48 +60,43 @@ func (r *reader) spans(ctx context.Context, q querier) ([]span, error) {
 	return out, err
 }
 
-// history lists events. All of it reads one snapshot.
-func (r *reader) history(ctx context.Context, q engine.HistoryQuery) (events []engine.Event, err error) {
-	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+// history lists events.
+func (f *family) history(ctx context.Context, q engine.HistoryQuery) (events []engine.Event, err error) {
+	v, err := f.look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, endRead(tx)) }()
-	m := merge{ctx: ctx, tx: tx, newest: q.Newest, limit: q.Limit}
+	defer func() { err = errors.Join(err, v.end()) }()
+	m := merge{ctx: ctx, query: q, newest: q.Newest, limit: q.Limit, conditions: map[*snapshot]condition{}}
 	if m.limit <= 0 {
 		m.limit = defaultLimit
 	}
-	if known, err := m.restrict(q); err != nil || !known {
-		return nil, err
-	}
-	spans, err := r.spans(ctx, tx)
+	spans, err := v.spans(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if !q.After.IsZero() {
-		if spans, err = behind(ctx, tx, spans, q.After); err != nil {
+		if spans, err = behind(ctx, v, spans, q.After); err != nil {
 			return nil, err
 		}
 	}
-	packed, err := m.run(spans)
-	if err != nil {
+	if events, err = m.run(spans); err != nil {
 		return nil, err
 	}
 	if q.Newest {
-		slices.Reverse(packed)
+		slices.Reverse(events)
 	}
-	return r.unpackAll(ctx, tx, packed)
+	return events, nil
 }
 
 // merge reads spans side by side, and each only when its turn comes.
 type merge struct {
-	ctx    context.Context
-	tx     *sql.Tx
-	where  string // conditions, each with a leading AND
-	args   []any
-	newest bool // from the end
-	limit  int
-	heap   []*source
+	ctx        context.Context
+	query      engine.HistoryQuery
+	conditions map[*snapshot]condition
+	newest     bool // from the end
+	limit      int
+	heap       []*source
 }
 
 type source struct {
@@ -112,37 +107,47 @@ type source struct {
 	ended bool          // nothing is left behind page
 }
 
-// restrict turns the query's filters into conditions. It answers false when
-// nothing can fit.
-func (m *merge) restrict(q engine.HistoryQuery) (bool, error) {
-	var where strings.Builder
+// condition restricts what is read of a file.
+type condition struct {
+	where string // with a leading AND
+	args  []any
+	never bool // nothing can fit
+}
+
+// conditionFor turns the query's filters into conditions for a file.
+func (m *merge) conditionFor(s *snapshot) (condition, error) {
+	if c, ok := m.conditions[s]; ok {
+		return c, nil
+	}
+	var c condition
+	q := m.query
 	if len(q.Kinds) > 0 {
-		where.WriteString(" AND kind IN (?" + strings.Repeat(", ?", len(q.Kinds)-1) + ")")
+		c.where += " AND kind IN (?" + strings.Repeat(", ?", len(q.Kinds)-1) + ")"
 		for _, k := range q.Kinds {
-			m.args = append(m.args, int64(k))
+			c.args = append(c.args, int64(k))
 		}
 	}
 	if q.Creature != "" {
-		where.WriteString(" AND creature = ?")
-		m.args = append(m.args, string(q.Creature))
+		c.where += " AND creature = ?"
+		c.args = append(c.args, string(q.Creature))
 	}
 	if q.Channel != "" {
-		where.WriteString(" AND channel = ?")
-		m.args = append(m.args, string(q.Channel))
+		c.where += " AND channel = ?"
+		c.args = append(c.args, string(q.Channel))
 	}
 	if !q.Turn.IsZero() {
-		turn, err := numberOf(m.ctx, m.tx, q.Turn)
-		if err != nil || turn == 0 {
-			return false, err
+		turn, err := numberOf(m.ctx, s.tx, q.Turn)
+		if err != nil {
+			return c, err
 		}
-		where.WriteString(" AND turn = ?")
-		m.args = append(m.args, turn)
+		c.where += " AND turn = ?"
+		c.args, c.never = append(c.args, turn), turn == 0
 	}
-	m.where = where.String()
-	return true, nil
+	m.conditions[s] = c
+	return c, nil
 }
 
-func (m *merge) run(spans []span) ([]packedEvent, error) {
+func (m *merge) run(spans []span) ([]engine.Event, error) {
 	for _, s := range spans {
 		src := &source{span: s, next: place{s.from, s.origin, s.low}}
 		if m.newest {
@@ -151,11 +156,15 @@ func (m *merge) run(spans []span) ([]packedEvent, error) {
 		m.heap = append(m.heap, src)
 	}
 	heap.Init(m)
-	var out []packedEvent
+	var out []engine.Event
 	for len(m.heap) > 0 && len(out) < m.limit {
 		src := m.heap[0]
 		if src.read && len(src.page) > 0 {
-			out = append(out, src.page[0])
+			ev, err := src.in.unpackEvent(m.ctx, &src.page[0])
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, ev)
 			src.page = src.page[1:]
 		}
 		if len(src.page) == 0 && !src.ended {
@@ -187,8 +196,16 @@ func (m *merge) fill(src *source, wanted int) error {
 	if m.newest {
 		order = " DESC"
 	}
-	args := append([]any{src.low, src.high}, m.args...)
-	page, err := scanEvents(m.ctx, m.tx, nil, "SELECT "+eventFields+" FROM event WHERE id >= ? AND id <= ?"+m.where+
+	c, err := m.conditionFor(src.in)
+	if err != nil {
+		return err
+	}
+	if c.never {
+		src.page, src.ended = nil, true
+		return nil
+	}
+	args := append([]any{src.low, src.high}, c.args...)
+	page, err := scanEvents(m.ctx, src.in.tx, nil, "SELECT "+eventFields+" FROM event WHERE id >= ? AND id <= ?"+c.where+
 		" ORDER BY id"+order+" LIMIT ?", append(args, limit)...)
 	if err != nil {
 		return err
@@ -228,12 +245,8 @@ func (m *merge) Pop() any {
 }
 
 // behind cuts spans down to what the history lists after an event.
-func behind(ctx context.Context, q querier, spans []span, after engine.EventID) ([]span, error) {
-	id, err := numberOf(ctx, q, after)
-	if err != nil {
-		return nil, err
-	}
-	at, found, err := firstFrom(ctx, q, id, id)
+func behind(ctx context.Context, v *view, spans []span, after engine.EventID) ([]span, error) {
+	limit, found, err := v.placeOf(ctx, spans, after)
 	if err != nil {
 		return nil, err
 	}
@@ -243,14 +256,13 @@ func behind(ctx context.Context, q querier, spans []span, after engine.EventID) 
 			Remedy: "continue behind an event that this session listed", IDs: map[string]string{"event": after.String()},
 		}
 	}
-	limit := place{at.ts, after.Origin, id}
 	out := spans[:0]
 	for _, s := range spans {
 		if (place{s.to, s.origin, s.high}).compare(limit) <= 0 {
 			continue
 		}
 		if (place{s.from, s.origin, s.low}).compare(limit) <= 0 {
-			if err := s.bisect(ctx, q, limit); err != nil {
+			if err := s.bisect(ctx, limit); err != nil {
 				return nil, err
 			}
 		}
@@ -259,15 +271,32 @@ func behind(ctx context.Context, q querier, spans []span, after engine.EventID) 
 	return out, nil
 }
 
+// placeOf finds an event in the span of its origin.
+func (v *view) placeOf(ctx context.Context, spans []span, id engine.EventID) (p place, found bool, err error) {
+	for _, s := range spans {
+		if s.origin != id.Origin {
+			continue
+		}
+		packed, err := numberOf(ctx, s.in.tx, id)
+		if err != nil {
+			return p, false, err
+		}
+		p, found, err = s.in.firstFrom(ctx, packed, packed)
+		p.origin = id.Origin
+		return p, found, err
+	}
+	return p, false, nil
+}
+
 // bisect moves the start of a span behind a place that lies within it.
-func (s *span) bisect(ctx context.Context, q querier, limit place) error {
+func (s *span) bisect(ctx context.Context, limit place) error {
 	if s.origin == limit.origin {
 		s.low = limit.id + 1
 	} else {
 		// Invariant: low is not behind the place, high is.
 		low, high := s.low, s.high
 		for high-low > 1 {
-			middle, found, err := firstFrom(ctx, q, low+(high-low)/2, high)
+			middle, found, err := s.in.firstFrom(ctx, low+(high-low)/2, high)
 			if err != nil {
 				return err
 			}
@@ -279,7 +308,7 @@ func (s *span) bisect(ctx context.Context, q querier, limit place) error {
 		}
 		s.low = high
 	}
-	first, found, err := firstFrom(ctx, q, s.low, s.high)
+	first, found, err := s.in.firstFrom(ctx, s.low, s.high)
 	if found {
 		s.low, s.from = first.id, first.ts
 	}
@@ -287,8 +316,8 @@ func (s *span) bisect(ctx context.Context, q querier, limit place) error {
 }
 
 // firstFrom finds the first event with a packed id from low to high.
-func firstFrom(ctx context.Context, q querier, low, high int64) (p place, found bool, err error) {
-	err = each(ctx, q, func(scan func(...any) error) error {
+func (s *snapshot) firstFrom(ctx context.Context, low, high int64) (p place, found bool, err error) {
+	err = each(ctx, s.tx, func(scan func(...any) error) error {
 		found = true
 		return scan(&p.id, &p.ts)
 	}, "SELECT id, ts FROM event WHERE id >= ? AND id <= ? ORDER BY id LIMIT 1", low, high)

@@ -1,162 +1,397 @@
 package sqlitestore
 
 import (
-	"database/sql/driver"
+	"cmp"
+	"context"
 	"errors"
-	"strconv"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// belongings are the creatures and channels whose live rows a child takes over.
-type belongings struct {
-	creatures []engine.CreatureID
-	channels  []engine.ChannelID
+const (
+	firstHydrationRetry = 50 * time.Millisecond
+	lastHydrationRetry  = time.Minute
+)
+
+// hydrator gives the children of cuts their history, one after the other, and
+// then removes the files that nobody needs any more.
+//
+// The whole file of a session is made beside the one that it writes to: the
+// largest file of its family is copied as it is, the events of the others are
+// added, and what the session itself has written. Only for the last of that the
+// writer stands still; then the catalogue says which file is the session's, and
+// the writer goes on in that one. Creatures do not wait meanwhile.
+type hydrator struct {
+	d    *Directory
+	wake chan struct{} // has room for one
+	done chan struct{}
+	end  context.CancelFunc
+
+	mu     sync.Mutex
+	asked  uint64 // how often work was announced
+	did    uint64 // what had been announced when the last round began that is over
+	failed error  // what went wrong in that round
+	change *sync.Cond
 }
 
-// load puts them into temporary tables, where statements can look them up.
-func (o belongings) load(w *writer) error {
-	for _, query := range []string{
-		"PRAGMA temp_store = MEMORY",
-		"CREATE TEMP TABLE owned_creature (id TEXT PRIMARY KEY) WITHOUT ROWID",
-		"CREATE TEMP TABLE owned_channel (id TEXT PRIMARY KEY) WITHOUT ROWID",
-		"CREATE TEMP TABLE renumber (old INTEGER PRIMARY KEY, new INTEGER NOT NULL)",
-	} {
-		if err := w.c.exec(query); err != nil {
+func startHydrator(d *Directory) *hydrator {
+	ctx, cancel := context.WithCancel(context.Background())
+	h := &hydrator{d: d, wake: make(chan struct{}, 1), done: make(chan struct{}), end: cancel}
+	h.change = sync.NewCond(&h.mu)
+	go h.run(ctx)
+	h.nudge()
+	return h
+}
+
+// nudge says that there may be something to do.
+func (h *hydrator) nudge() {
+	h.mu.Lock()
+	h.asked++
+	h.mu.Unlock()
+	nudge(h.wake)
+}
+
+// close ends the work as soon as it can be left. What is half done goes on at the
+// next start.
+func (h *hydrator) close() {
+	h.end()
+	<-h.done
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asked, h.did, h.failed = 1, 1, stopped("settle", h.d.dir)
+	h.change.Broadcast()
+}
+
+func (h *hydrator) run(ctx context.Context) {
+	defer close(h.done)
+	pauses := &backoff.ExponentialBackOff{InitialInterval: firstHydrationRetry, MaxInterval: lastHydrationRetry, Multiplier: 2, RandomizationFactor: 0.3}
+	pauses.Reset()
+	retry := time.NewTimer(lastHydrationRetry)
+	defer retry.Stop()
+	for {
+		select {
+		case <-h.wake:
+		case <-retry.C:
+		case <-ctx.Done():
+			return
+		}
+		if err := h.round(ctx); err != nil {
+			retry.Reset(pauses.NextBackOff())
+		} else {
+			pauses.Reset()
+			retry.Reset(lastHydrationRetry)
+		}
+	}
+}
+
+// round does all that there is to do.
+func (h *hydrator) round(ctx context.Context) error {
+	h.mu.Lock()
+	asked := h.asked
+	h.mu.Unlock()
+	err := errors.Join(h.hydrateAll(ctx), h.release(ctx), h.sweep())
+	if ctx.Err() == nil {
+		h.d.report("hydrate", err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.did, h.failed = asked, err
+	h.change.Broadcast()
+	return err
+}
+
+// settle waits until nothing is left to be done, and answers what cannot be done
+// at present.
+func (h *hydrator) settle(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.change.Broadcast()
+	})
+	defer stop()
+	h.nudge()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for want := h.asked; h.did < want; {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		h.change.Wait()
+	}
+	return h.failed
+}
+
+// hydrateAll completes every session that can be. One that fails does not hold
+// up the others.
+func (h *hydrator) hydrateAll(ctx context.Context) error {
+	waiting, err := h.d.catalog.incomplete()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range waiting {
+		if e.Live && h.d.opened(e.Session) == nil {
+			continue // nobody looks after it, so nobody stops its writer
+		}
+		switch err := h.hydrate(ctx, e); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && !errors.Is(err, errCutAgain):
+			errs = append(errs, fmt.Errorf("the history of session %s is not in its own file yet: %w", e.Session, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// errCutAgain says that a session was cut before it had its history. What has
+// been made of its file serves one of its children.
+var errCutAgain = errors.New("the session has been cut again")
+
+// hydrate gives one session its whole file.
+func (h *hydrator) hydrate(ctx context.Context, e entry) error {
+	sources, err := h.d.catalog.needed(e.Session)
+	if err != nil {
+		return err
+	}
+	for _, p := range sources {
+		if _, err := owned(ctx, p.Path); err != nil {
+			return storageError("hydrate", p.Path, err)
+		}
+	}
+	y, err := h.begin(ctx, e, sources)
+	if err != nil {
+		return err
+	}
+	path := h.d.catalog.filePath(y.file)
+	b, err := openBuilder(path, h.d.options.hooks)
+	if err != nil {
+		return storageError("hydrate", path, err)
+	}
+	err = h.gather(ctx, b, e, sources)
+	var lent *loan
+	if err == nil {
+		lent, err = h.move(ctx, b, e, y)
+	}
+	return errors.Join(storageError("hydrate", path, err), b.close(), lent.finish())
+}
+
+// begin copies the largest of the files, or goes on where it was interrupted.
+func (h *hydrator) begin(ctx context.Context, e entry, sources []entry) (hydration, error) {
+	y, err := h.choose(e, sources)
+	if err != nil {
+		return y, err
+	}
+	path := h.d.catalog.filePath(y.file)
+	if y.copied == allCopied {
+		return y, nil
+	}
+	if y.base == "" {
+		content, err := storeSchema.template()
+		if err == nil {
+			err = writeWhole(path, content)
+		}
+		if err != nil {
+			return y, storageError("hydrate", path, err)
+		}
+	} else if err := h.copyBase(ctx, &y, path); err != nil {
+		return y, storageError("hydrate", path, err)
+	}
+	if err := h.d.options.hooks.syncDirectory(filepath.Dir(path)); err != nil {
+		return y, storageError("hydrate", path, err)
+	}
+	y.copied = allCopied
+	return y, h.d.catalog.note(h.d.options.hooks, y)
+}
+
+// copyBase copies the file that y begins with.
+func (h *hydrator) copyBase(ctx context.Context, y *hydration, path string) error {
+	from := h.d.catalog.filePath(y.base)
+	rest, err := atRest(from)
+	if err == nil && !rest {
+		err = fmt.Errorf("%s is being read by another process", from)
+	}
+	if err != nil {
+		return err
+	}
+	noted := y.copied
+	return copyFile(ctx, from, path, y.copied, func(copied int64) error {
+		if err := h.d.options.hooks.at("copy"); err != nil || copied-noted < noteEvery {
+			return err
+		}
+		y.copied, noted = copied, copied
+		return h.d.catalog.note(h.d.options.hooks, *y)
+	})
+}
+
+// noteEvery is how much may be copied again after a crash.
+const noteEvery = 8 * copyChunk
+
+// choose decides what a session's whole file is made of: what an interrupted
+// attempt has made of it, or an attempt for an ancestor that has been cut since,
+// or the largest file there is.
+func (h *hydrator) choose(e entry, sources []entry) (hydration, error) {
+	begun, err := h.d.catalog.hydrations()
+	if err != nil {
+		return hydration{}, err
+	}
+	for _, y := range begun {
+		if y.session == e.Session {
+			return y, nil
+		}
+	}
+	y := hydration{session: e.Session, file: h.d.catalog.nextFile(e)}
+	for _, b := range begun {
+		if b.copied == allCopied && slices.ContainsFunc(sources, func(p entry) bool { return p.Session == b.session }) {
+			b.session = e.Session
+			return b, h.d.catalog.note(h.d.options.hooks, b)
+		}
+	}
+	if len(sources) > 0 {
+		y.base = slices.MaxFunc(sources, func(a, b entry) int { return cmp.Compare(diskSize(a.Path), diskSize(b.Path)) }).file
+	}
+	return y, h.d.catalog.note(h.d.options.hooks, y)
+}
+
+// nextFile is a name that no file of the session has had: its files are numbered.
+func (k *catalog) nextFile(e entry) string {
+	var n int
+	rest := strings.TrimPrefix(e.file, string(e.Session)+".")
+	if _, err := fmt.Sscanf(rest, "%d"+storeSuffix, &n); err != nil {
+		n = 1
+	}
+	return fmt.Sprintf("%s.%d%s", e.Session, n+1, storeSuffix)
+}
+
+// tailRounds is how often what the session writes meanwhile is followed before its
+// writer is stopped for the rest.
+const tailRounds = 3
+
+// gather brings everything into the file but the last that the session writes.
+func (h *hydrator) gather(ctx context.Context, b *builder, e entry, sources []entry) error {
+	if err := b.strip(); err != nil {
+		return err
+	}
+	for _, p := range sources {
+		if err := h.d.options.hooks.at("unite"); err != nil {
+			return err
+		}
+		if err := b.unite(ctx, p.Path); err != nil {
 			return err
 		}
 	}
-	for _, id := range o.creatures {
-		if err := w.c.exec("INSERT OR IGNORE INTO owned_creature (id) VALUES (?)", string(id)); err != nil {
-			return err
-		}
-	}
-	for _, id := range o.channels {
-		if err := w.c.exec("INSERT OR IGNORE INTO owned_channel (id) VALUES (?)", string(id)); err != nil {
+	for range tailRounds {
+		if err := b.unite(ctx, e.Path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// copyParent copies the history and the owned live rows of a parent, whose
-// writer stands still.
-func copyParent(w *writer, path string) error {
-	if err := w.c.exec("ATTACH ? AS parent", fileURI(path, readOnly)); err != nil {
-		return err
-	}
-	err := w.c.transact(func() error {
-		if err := w.copyHistory(); err != nil {
-			return err
-		}
-		return w.copyLiveRows()
-	})
-	return errors.Join(err, w.c.exec("DETACH parent"), w.loadOrigins())
-}
-
-// copyHistory adds the attached parent's events and lineage.
-func (w *writer) copyHistory() error {
-	if err := w.c.exec("INSERT OR IGNORE INTO ancestor SELECT * FROM parent.ancestor"); err != nil {
-		return err
-	}
-	_, some, err := w.c.integer("SELECT no FROM main.origin LIMIT 1")
+// move makes the file the session's own, and has its writer go on there. It
+// answers the files that were read until then.
+func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (lent *loan, err error) {
+	d := h.d
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	now, err := d.catalog.entry("hydrate", e.Session)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if some {
-		return w.unite()
-	}
-	// Into an empty file everything goes as it is; SQLite then copies rows
-	// without taking them apart.
-	for _, query := range []string{
-		"INSERT INTO main.origin SELECT * FROM parent.origin",
-		"INSERT INTO main.event SELECT * FROM parent.event",
-		"INSERT INTO main.message SELECT * FROM parent.message",
-	} {
-		if err := w.c.exec(query); err != nil {
-			return err
+	s := d.opened(e.Session)
+	switch {
+	case now.Live != e.Live, now.Live && s == nil:
+		return nil, errCutAgain
+	case s != nil:
+		if err := s.park(ctx); err != nil {
+			return nil, err
 		}
+		defer s.resume()
 	}
-	if err := w.indexFrom("(SELECT through FROM parent.indexed)", "0x7fffffffffffffff"); err != nil {
-		return err
+	if err := d.options.hooks.at("move"); err != nil {
+		return nil, err
 	}
-	return w.indexedAll()
+	if err := b.finish(ctx, e.Path); err != nil {
+		return nil, err
+	}
+	inherited, err := d.catalog.inherited(e.Session)
+	if err == nil {
+		err = b.lacks(inherited)
+	}
+	if err == nil {
+		err = d.options.hooks.syncDirectory(filepath.Join(d.dir, storesName))
+	}
+	if err == nil {
+		err = d.options.hooks.at("complete")
+	}
+	if err == nil {
+		err = h.commitMove(ctx, y)
+	}
+	if err != nil {
+		if errors.Is(err, errUnknown) && s != nil {
+			s.freeze() // either file may turn out to be the session's
+		}
+		return nil, err
+	}
+	if s != nil {
+		return s.moveTo(d.catalog.filePath(y.file)), nil
+	}
+	return nil, nil
 }
 
-// unite adds events whose origins have other numbers here.
-func (w *writer) unite() error {
-	for _, query := range []string{
-		"INSERT INTO main.origin (uuid) SELECT uuid FROM parent.origin WHERE uuid NOT IN (SELECT uuid FROM main.origin) ORDER BY no",
-		"DELETE FROM renumber",
-		"INSERT INTO renumber (old, new) SELECT p.no, o.no FROM parent.origin p JOIN main.origin o ON o.uuid = p.uuid",
-	} {
-		if err := w.c.exec(query); err != nil {
-			return err
-		}
+// commitMove makes the file the session's in the catalogue. A session that is
+// being written to cannot be left between two files, so it does not give up as
+// long as it is unknown what became of that.
+func (h *hydrator) commitMove(ctx context.Context, y hydration) error {
+	err := h.d.catalog.commit(h.d.options.hooks, func() error { return h.d.catalog.completed(y) },
+		"SELECT 1 FROM store WHERE session = ? AND file = ?", string(y.session), y.file)
+	if !errors.Is(err, errUnknown) {
+		return err
 	}
-	type pair struct{ old, new int64 }
-	var pairs []pair
-	err := w.c.query("SELECT old, new FROM renumber ORDER BY new", nil, func(v []driver.Value) error {
-		pairs = append(pairs, pair{v[0].(int64), v[1].(int64)})
+	landed, lookErr := backoff.Retry(ctx, func() (bool, error) {
+		now, err := h.d.catalog.entry("hydrate", y.session)
+		return now.file == y.file, err
+	}, backoff.WithMaxElapsedTime(0))
+	switch {
+	case lookErr != nil:
+		return err
+	case landed:
 		return nil
-	})
+	}
+	return fmt.Errorf("%s: the change was not made", h.d.catalog.path) // without errUnknown in its chain
+}
+
+// moveTo has a parked store go on in another file. What cannot be opened now is
+// tried again when something is to be written.
+func (s *Store) moveTo(path string) *loan {
+	before := s.path()
+	s.w.path = path
+	_ = s.w.reopen()
+	s.complete.Store(true)
+	fresh, err := openReader(path, readWrite)
 	if err != nil {
-		return err
+		return nil // it opens files when they are read, so there is no reason to
 	}
-	for _, p := range pairs {
-		if err := w.uniteOrigin(p.old, p.new); err != nil {
-			return err
-		}
-	}
-	return w.indexedAll()
+	lent := s.shelf.exchange(&family{own: fresh})
+	s.dir.checkpoints.forget(before)
+	return lent
 }
 
-// uniteOrigin adds the events of one origin. Where both sides have it, one has
-// a beginning of what the other has, so what both have is skipped unread.
-func (w *writer) uniteOrigin(from, to int64) error {
-	low := int64(0) // the number up to which both have the events
-	if highest, ok, err := w.c.integer("SELECT max(id) FROM main.event WHERE id > ? AND id < ?", to<<seqBits, (to+1)<<seqBits); err != nil {
-		return err
-	} else if ok {
-		low = highest & seqMask
+// lostAncestor says that a part of a history is not to be found.
+func lostAncestor(e entry, ancestor engine.SessionID) error {
+	return &abi.Error{
+		Code:    abi.Storage,
+		Op:      "open",
+		Message: fmt.Sprintf("the file of session %s is missing or damaged, and session %s does not have its history yet", ancestor, e.Session),
+		Remedy:  "put the file back; until then that part of the history cannot be read, and verifying names its events",
+		IDs:     map[string]string{"session": string(e.Session), "ancestor": string(ancestor)},
 	}
-	err := w.c.exec(`INSERT OR IGNORE INTO main.event (id, ts, kind, graph, creature, turn, attempt, channel, seq, headers, payload, cause)
-		SELECT id + ?1, ts, kind, graph, creature,
-			CASE WHEN turn >> 40 = ?2 THEN turn + ?1 ELSE (SELECT new << 40 FROM renumber WHERE old = turn >> 40) | (turn & 0xffffffffff) END,
-			attempt, channel, seq, headers, payload,
-			CASE WHEN cause >> 40 = ?2 THEN cause + ?1 ELSE (SELECT new << 40 FROM renumber WHERE old = cause >> 40) | (cause & 0xffffffffff) END
-		FROM parent.event WHERE id > ?3 AND id < ?4 ORDER BY id`,
-		(to-from)<<seqBits, from, from<<seqBits|low, (from+1)<<seqBits)
-	if err != nil {
-		return err
-	}
-	return w.indexFrom(strconv.FormatInt(to<<seqBits|low, 10), strconv.FormatInt((to+1)<<seqBits, 10))
-}
-
-// copyLiveRows takes over what the child owns and its first record does not
-// bring along: cursors of outside readers go with the channel, dead letters
-// with the creature, or, if that is in another graph, with the sender.
-func (w *writer) copyLiveRows() error {
-	for _, query := range []string{
-		"INSERT OR REPLACE INTO main.state_value SELECT * FROM parent.state_value WHERE creature IN (SELECT id FROM owned_creature)",
-		"INSERT OR REPLACE INTO main.producer SELECT * FROM parent.producer WHERE channel IN (SELECT id FROM owned_channel)",
-		`INSERT OR REPLACE INTO main.cursor SELECT * FROM parent.cursor
-			WHERE substr(reader, 1, 7) = 'reader:' AND channel IN (SELECT id FROM owned_channel)`,
-		"INSERT OR REPLACE INTO main.letter SELECT " + renumbered("id") + ", ts, creature, " + renumbered("message") +
-			", kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload" +
-			" FROM parent.letter WHERE creature IN (SELECT id FROM owned_creature)" +
-			" OR sender IN (SELECT id FROM owned_creature) AND creature NOT IN (SELECT id FROM parent.creature)",
-	} {
-		if err := w.c.exec(query); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// renumbered is the value of a column of packed ids, with the origins that they
-// have here.
-func renumbered(column string) string {
-	return "(SELECT o.no << 40 FROM parent.origin p JOIN main.origin o ON o.uuid = p.uuid WHERE p.no = " + column + " >> 40) | (" +
-		column + " & 0xffffffffff)"
 }

@@ -84,13 +84,7 @@ func (r *reader) liveRows(ctx context.Context, g *engine.SavedGraph) (err error)
 	}, "SELECT creature, name, due, period, payload FROM timer ORDER BY creature, name"); err != nil {
 		return err
 	}
-	if g.Requests, err = r.requests(ctx); err != nil {
-		return err
-	}
-	spans, err := r.spans(ctx, r.db)
-	for _, s := range spans {
-		g.LastTime = max(g.LastTime, s.to)
-	}
+	g.Requests, err = r.requests(ctx)
 	return err
 }
 

@@ -1,10 +1,12 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/seed47132306/terrarium/engine"
 )
@@ -18,14 +20,14 @@ const (
 	indexBatch = 4096
 )
 
-// messages reads the index, and then what is too new to be in it. Numbers of a
-// channel rise with its log, so the latter come after the former.
-func (r *reader) messages(ctx context.Context, channel engine.ChannelID, after, until uint64, limit int, bytes int64) (events []engine.Event, err error) {
-	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // both see one snapshot
+// messages reads messages of a channel. A limit of zero or less does not limit,
+// nor does a number of bytes.
+func (f *family) messages(ctx context.Context, channel engine.ChannelID, after, until uint64, limit int, bytes int64) (events []engine.Event, err error) {
+	v, err := f.look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, endRead(tx)) }()
+	defer func() { err = errors.Join(err, v.end()) }()
 	if until == 0 {
 		until = 1<<63 - 1
 	}
@@ -35,7 +37,41 @@ func (r *reader) messages(ctx context.Context, channel engine.ChannelID, after, 
 	if bytes <= 0 {
 		bytes = math.MaxInt64
 	}
-	packed, err := scanEvents(ctx, tx, &bytes, "SELECT "+eventFields+" FROM event WHERE id IN "+
+	var found []engine.Event
+	for _, s := range v.files {
+		part, err := s.messages(ctx, channel, after, until, limit, bytes)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, part...)
+	}
+	if len(v.files) == 1 {
+		return found, nil
+	}
+	return first(found, limit, bytes), nil
+}
+
+// first puts what several files have of a channel in order, each message once,
+// as far as the limits go.
+func first(found []engine.Event, limit int, bytes int64) (out []engine.Event) {
+	slices.SortStableFunc(found, func(a, b engine.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, ev := range found {
+		if n := len(out); n > 0 && out[n-1].Seq == ev.Seq && out[n-1].ID == ev.ID {
+			continue
+		}
+		out = append(out, ev)
+		bytes -= int64(len(ev.Payload) + len(ev.Headers))
+		if len(out) == limit || bytes <= 0 {
+			break
+		}
+	}
+	return out
+}
+
+// messages reads the index, and then what is too new to be in it. Numbers of a
+// channel rise with its log, so the latter come after the former.
+func (s *snapshot) messages(ctx context.Context, channel engine.ChannelID, after, until uint64, limit int, bytes int64) ([]engine.Event, error) {
+	packed, err := scanEvents(ctx, s.tx, &bytes, "SELECT "+eventFields+" FROM event WHERE id IN "+
 		"(SELECT event FROM message WHERE channel = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?) ORDER BY seq",
 		string(channel), int64(after), int64(until), limit)
 	if err != nil {
@@ -45,7 +81,7 @@ func (r *reader) messages(ctx context.Context, channel engine.ChannelID, after, 
 		after = packed[n-1].Seq
 	}
 	if len(packed) != limit && after < until && bytes >= 0 {
-		newest, err := scanEvents(ctx, tx, &bytes, "SELECT "+eventFields+" FROM event WHERE id > (SELECT through FROM indexed) AND "+
+		newest, err := scanEvents(ctx, s.tx, &bytes, "SELECT "+eventFields+" FROM event WHERE id > (SELECT through FROM indexed) AND "+
 			isMessage+" AND channel = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
 			string(channel), int64(after), int64(until), max(limit-len(packed), -1))
 		if err != nil {
@@ -53,7 +89,7 @@ func (r *reader) messages(ctx context.Context, channel engine.ChannelID, after, 
 		}
 		packed = append(packed, newest...)
 	}
-	return r.unpackAll(ctx, tx, packed)
+	return s.unpackAll(ctx, packed)
 }
 
 // endRead ends a transaction that has only read; one whose context has ended

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -85,6 +86,7 @@ type powerProgram struct {
 	disk       *losevfs.Disk
 	d          *Directory
 	stores     []*Store
+	restarts   int
 }
 
 func newPowerProgram(t *testing.T, durability engine.Durability, seed uint64) *powerProgram {
@@ -160,7 +162,7 @@ func (p *powerProgram) step() error {
 	a := p.ledger[s.Origin()]
 	switch p.random.IntN(16) {
 	case 0:
-		checkpoint(s.path)
+		checkpoint(s.path())
 		return nil
 	case 1:
 		p.stores = append(p.stores[:i:i], p.stores[i+1:]...)
@@ -211,7 +213,9 @@ func (p *powerProgram) cut() error {
 	}
 	for _, s := range p.stores {
 		a := p.ledger[s.Origin()]
-		p.ended[s.info.Session] = s.Info().Events
+		if n := s.Info().Events; n >= 0 { // the power may have failed already
+			p.ended[s.info.Session] = n
+		}
 		a.acknowledged, a.bequeathed = a.appended, a.appended
 	}
 	p.stores = nil
@@ -277,6 +281,12 @@ func (p *powerProgram) restart(t *testing.T, acknowledged bool) int {
 		p.ledger[s.Origin()] = &account{appended: 3, acknowledged: 3, bequeathed: 3}
 		kept[s.Origin()] = 3
 	}
+	if p.restarts++; p.restarts%2 == 0 { // in between, families grow
+		if err := d.Settle(t.Context()); err != nil {
+			t.Errorf("Settle: %v", err)
+		}
+		p.alone(t, d)
+	}
 	lost := 0
 	for o, a := range p.ledger {
 		promised := a.bequeathed
@@ -291,6 +301,38 @@ func (p *powerProgram) restart(t *testing.T, acknowledged bool) int {
 		p.ledger[o] = &account{appended: kept[o], acknowledged: kept[o], bequeathed: kept[o]}
 	}
 	return lost
+}
+
+// alone checks that every live store stands alone, and that nothing else is left.
+func (p *powerProgram) alone(t *testing.T, d *Directory) {
+	t.Helper()
+	infos, err := d.Sessions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{}
+	for _, info := range infos {
+		if info.Live && !info.Complete {
+			t.Errorf("%s is not complete", info.Session)
+		}
+		if info.Path != "" {
+			want[info.Path] = true
+		}
+	}
+	d.keeper.mu.Lock()
+	for _, spare := range d.keeper.ready {
+		want[spare.path] = true
+	}
+	d.keeper.mu.Unlock()
+	files, err := filepath.Glob(filepath.Join(p.dir, storesName, "*"+storeSuffix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		if !want[path] && !unused(path) {
+			t.Errorf("%s is left over", path)
+		}
+	}
 }
 
 // rowsAgree checks that the rows of a store are those of its last records.

@@ -17,8 +17,9 @@ const eventFields = "id, ts, kind, coalesce(graph, ''), coalesce(creature, ''), 
 
 // reader reads one store's file. Its methods may be called by any goroutine.
 type reader struct {
-	path string
-	db   *sql.DB
+	path    string
+	session engine.SessionID // as far as that is known
+	db      *sql.DB
 
 	mu      sync.Mutex
 	origins map[int64]engine.Origin // rows of the origin table, which never change
@@ -101,22 +102,30 @@ func scanEvents(ctx context.Context, q querier, room *int64, query string, args 
 // errEnough ends a scan that has found as much as was asked for.
 var errEnough = errors.New("enough")
 
-// unpackAll gives events their ids.
-func (r *reader) unpackAll(ctx context.Context, q querier, packed []packedEvent) ([]engine.Event, error) {
+// unpackAll gives events of the file their ids.
+func (s *snapshot) unpackAll(ctx context.Context, packed []packedEvent) ([]engine.Event, error) {
 	out := make([]engine.Event, len(packed))
 	for i := range packed {
-		p := &packed[i]
-		out[i] = p.Event
-		for _, field := range []struct {
-			to   *engine.EventID
-			from int64
-		}{{&out[i].ID, p.id}, {&out[i].Turn, p.turn}, {&out[i].Cause, p.cause}} {
-			id, err := r.unpack(ctx, q, field.from)
-			if err != nil {
-				return nil, err
-			}
-			*field.to = id
+		ev, err := s.unpackEvent(ctx, &packed[i])
+		if err != nil {
+			return nil, err
 		}
+		out[i] = ev
+	}
+	return out, nil
+}
+
+func (s *snapshot) unpackEvent(ctx context.Context, p *packedEvent) (engine.Event, error) {
+	out := p.Event
+	for _, field := range []struct {
+		to   *engine.EventID
+		from int64
+	}{{&out.ID, p.id}, {&out.Turn, p.turn}, {&out.Cause, p.cause}} {
+		id, err := s.r.unpack(ctx, s.tx, field.from)
+		if err != nil {
+			return engine.Event{}, err
+		}
+		*field.to = id
 	}
 	return out, nil
 }
@@ -165,14 +174,4 @@ func numberOf(ctx context.Context, q querier, id engine.EventID) (packed int64, 
 		return nil
 	}, "SELECT no FROM origin WHERE uuid = ?", id.Origin[:])
 	return packed, err
-}
-
-// count answers how many events there are. Numbers within an origin have no
-// gaps, so that it takes two look-ups per origin.
-func (r *reader) count(ctx context.Context) (n int64, err error) {
-	spans, err := r.spans(ctx, r.db)
-	for _, s := range spans {
-		n += s.high - s.low + 1
-	}
-	return n, err
 }

@@ -113,7 +113,7 @@ func (s *Store) retry(group []*engine.Record, err error) error {
 	pauses := &backoff.ExponentialBackOff{InitialInterval: firstRetry, MaxInterval: lastRetry, Multiplier: 2, RandomizationFactor: 0.3}
 	pauses.Reset()
 	for {
-		s.fail(storageError("append", s.path, err))
+		s.fail(storageError("append", s.path(), err))
 		lastTry := !s.pause(pauses.NextBackOff())
 		var present bool
 		if err = s.w.reopen(); err == nil {
@@ -130,7 +130,7 @@ func (s *Store) retry(group []*engine.Record, err error) error {
 			return nil
 		}
 		if lastTry {
-			return storageError("close", s.path, err)
+			return storageError("close", s.path(), err)
 		}
 	}
 }
@@ -180,7 +180,7 @@ func (s *Store) acknowledge(group []*engine.Record) {
 	s.written.advance(s.written.reached.Load() + uint64(len(group)))
 	s.durable.advance(seq)
 	s.tell()
-	s.dir.checkpoints.wrote(s.path, size)
+	s.dir.checkpoints.wrote(s.path(), size)
 }
 
 // park waits until everything is written, and has the writer stand still. What
@@ -193,7 +193,7 @@ func (s *Store) park(ctx context.Context) error {
 	s.mu.Lock()
 	if s.stop != running {
 		s.mu.Unlock()
-		return stopped("cut", s.path)
+		return stopped("cut", s.path())
 	}
 	if err := s.Err(); err != nil {
 		s.mu.Unlock()

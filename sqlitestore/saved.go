@@ -16,7 +16,7 @@ import (
 // aside because the catalogue does not know them. A store that cannot be read
 // is left as it is, and named.
 func (d *Directory) Saved(ctx context.Context) (graphs []engine.SavedGraph, problems []error, err error) {
-	problems = append(problems, d.problems...)
+	problems = d.Problems()
 	entries, err := d.catalog.entries()
 	if err != nil {
 		return nil, nil, storageError("open", d.catalog.path, err)
@@ -25,11 +25,7 @@ func (d *Directory) Saved(ctx context.Context) (graphs []engine.SavedGraph, prob
 		if !e.Live {
 			continue
 		}
-		err := storeSchema.upgrade(ctx, e.Path)
-		var g engine.SavedGraph
-		if err == nil {
-			g, err = savedGraph(ctx, e, readWrite)
-		}
+		g, err := d.saved(ctx, e)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -42,17 +38,37 @@ func (d *Directory) Saved(ctx context.Context) (graphs []engine.SavedGraph, prob
 	return graphs, problems, nil
 }
 
-func savedGraph(ctx context.Context, e entry, mode fileMode) (g engine.SavedGraph, err error) {
-	r, err := openReader(e.Path, mode)
+func (d *Directory) saved(ctx context.Context, e entry) (g engine.SavedGraph, err error) {
+	f, err := d.catalog.openFamily(ctx, e, owned)
 	if err != nil {
 		return g, err
 	}
-	defer func() { err = errors.Join(err, r.close()) }()
-	if err := r.belongs(ctx, e); err != nil {
+	g, err = f.saved(ctx, e)
+	return g, errors.Join(err, f.close())
+}
+
+// saved reads what is live in the session's own file.
+func (f *family) saved(ctx context.Context, e entry) (g engine.SavedGraph, err error) {
+	if err := f.own.belongs(ctx, e); err != nil {
 		return g, err
 	}
 	g = engine.SavedGraph{Session: e.Session, Graph: e.Graph, Born: e.born, Durability: e.Durability, Path: e.Path}
-	return g, r.liveRows(ctx, &g)
+	if err := f.own.liveRows(ctx, &g); err != nil {
+		return g, err
+	}
+	if len(f.missing) > 0 { // a cut is later than everything before it
+		g.LastTime = max(e.MergedAt, e.SplitAt)
+	}
+	v, err := f.look(ctx)
+	if err != nil {
+		return g, err
+	}
+	defer func() { err = errors.Join(err, v.end()) }()
+	spans, err := v.spans(ctx)
+	for _, s := range spans {
+		g.LastTime = max(g.LastTime, s.to)
+	}
+	return g, err
 }
 
 // belongs checks that a file is the store that the catalogue takes it for.
@@ -89,6 +105,20 @@ func (d *Directory) tidy() error {
 	known := map[string]bool{}
 	for _, e := range entries {
 		known[e.Path] = true
+	}
+	begun, err := d.catalog.hydrations()
+	if err != nil {
+		return err
+	}
+	for _, y := range begun {
+		known[d.catalog.filePath(y.file)] = true
+	}
+	leftovers, err := d.catalog.leftovers()
+	if err != nil {
+		return err
+	}
+	for _, file := range leftovers {
+		known[d.catalog.filePath(file)] = true // the hydrator removes it
 	}
 	dir := filepath.Join(d.dir, storesName)
 	files, err := os.ReadDir(dir)

@@ -32,8 +32,8 @@ type schema struct {
 }
 
 var (
-	storeSchema   = newSchema("a session store", 0x54455253, 1, subdirectory("schema/store"))
-	catalogSchema = newSchema("a session catalogue", 0x54455243, 1, subdirectory("schema/catalog"))
+	storeSchema   = newSchema("a session store", 0x54455253, 2, subdirectory("schema/store"))
+	catalogSchema = newSchema("a session catalogue", 0x54455243, 2, subdirectory("schema/catalog"))
 )
 
 func newSchema(what string, applicationID, version int64, migrations fs.FS) *schema {

@@ -15,15 +15,14 @@ import (
 // goroutine writes the queue; everything else only reads.
 type Store struct {
 	info       engine.SessionInfo // as it was when the store was opened
-	before     int64              // events of other origins
-	path       string
 	durability engine.Durability
 	origin     engine.Origin
 	dir        *Directory
 	maxBytes   int64
 
-	reads *reader
-	w     *writer // belongs to the writing goroutine, while it is not parked
+	shelf *shelf
+	w     *writer                  // belongs to the writing goroutine, while it is not parked
+	wrote map[engine.Origin]uint64 // before it was opened, with the highest number of each
 
 	mu       sync.Mutex
 	queue    []*engine.Record // appended and not yet taken by the writer
@@ -41,6 +40,8 @@ type Store struct {
 	filled   chan struct{} // has room for one: the queue is as long as expected
 	stopping chan struct{} // closed when the store is to be closed
 	done     chan struct{} // closed when the writing goroutine has ended
+
+	complete atomic.Bool // has its whole history in its file
 
 	durable gate // event numbers of the origin
 	written gate // records
@@ -63,17 +64,18 @@ const (
 var _ engine.Store = (*Store)(nil)
 
 // newStore makes the store of a file. The writer has written the events of its
-// origin up to first, and info.Events counts them. Nothing is written before
-// start.
-func newStore(d *Directory, info engine.SessionInfo, w *writer, first uint64) (*Store, error) {
-	reads, err := openReader(w.path, readOnly)
+// origin up to first. Nothing is written before start.
+func newStore(d *Directory, e entry, w *writer, f *family, first uint64) (*Store, error) {
+	wrote, err := w.ownHighest()
 	if err != nil {
 		return nil, err
 	}
+	delete(wrote, w.own)
+	meta := map[string]string{}
+	maps.Copy(meta, e.Meta)
 	s := &Store{
-		info: info, meta: info.Meta, before: info.Events - int64(first),
-		path: w.path, durability: w.durability, origin: w.own, dir: d, maxBytes: d.options.MaxQueueBytes,
-		reads: reads, w: w, lastSeq: first,
+		info: e.SessionInfo, meta: meta, durability: w.durability, origin: w.own, dir: d, maxBytes: d.options.MaxQueueBytes,
+		shelf: newShelf(f), w: w, wrote: wrote, lastSeq: first,
 		wake: make(chan struct{}, 1), filled: make(chan struct{}, 1),
 		stopping: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -86,16 +88,43 @@ func (s *Store) start() *Store {
 	return s
 }
 
-// Info describes the session. Events counts what has been written.
+// path is where the store's file is, or was when the store was closed.
+func (s *Store) path() string { return s.shelf.path() }
+
+// Info describes the session. Events counts what has been written; it is -1 when
+// that cannot be found out.
 func (s *Store) Info() engine.SessionInfo {
 	info := s.info
-	info.Bytes = diskSize(s.path)
-	info.Events = s.before + int64(s.Durable())
+	info.Path = s.path()
+	info.Bytes = diskSize(info.Path)
+	info.Complete = s.complete.Load()
+	info.Events = s.count()
 	s.mu.Lock()
 	info.Meta = maps.Clone(s.meta)
 	s.mu.Unlock()
 	info.Parents = slices.Clone(info.Parents)
 	return info
+}
+
+// count answers how many events have been written, or -1.
+func (s *Store) count() int64 {
+	var n int64
+	err := s.read("count", func(f *family) (err error) {
+		n, err = f.count(context.Background())
+		return err
+	})
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// authored are the origins under which the session has written, with the highest
+// number of each. The store is parked or closed.
+func (s *Store) authored() map[engine.Origin]uint64 {
+	out := maps.Clone(s.wrote)
+	out[s.origin] = s.durable.reached.Load()
+	return out
 }
 
 // Origin is what the ids of appended events carry.
@@ -165,7 +194,7 @@ func (s *Store) Room(ctx context.Context) error {
 		}
 		if s.stop != running {
 			s.mu.Unlock()
-			return stopped("append", s.path)
+			return stopped("append", s.path())
 		}
 		if s.room == nil {
 			s.room = make(chan struct{})
@@ -190,58 +219,61 @@ func (s *Store) flush(ctx context.Context) error {
 	appended, gone := s.appended, s.stop == closed
 	s.mu.Unlock()
 	if gone {
-		return stopped("read", s.path)
+		return stopped("read", s.path())
 	}
 	return s.written.wait(ctx, appended)
 }
 
 // State returns a creature's state.
-func (s *Store) State(ctx context.Context, creature engine.CreatureID) (map[string][]byte, error) {
+func (s *Store) State(ctx context.Context, creature engine.CreatureID) (out map[string][]byte, err error) {
 	if err := s.flush(ctx); err != nil {
 		return nil, err
 	}
-	out, err := s.reads.state(ctx, creature)
-	return out, storageError("state", s.path, err)
+	err = s.read("state", func(f *family) (err error) {
+		out, err = f.own.state(ctx, creature)
+		return err
+	})
+	return out, err
 }
 
 // Messages returns messages of a channel, in order. A limit of zero or less
 // does not limit.
-func (s *Store) Messages(ctx context.Context, channel engine.ChannelID, after, until uint64, limit int, bytes int64) ([]engine.Event, error) {
+func (s *Store) Messages(ctx context.Context, channel engine.ChannelID, after, until uint64, limit int, bytes int64) (out []engine.Event, err error) {
 	if err := s.flush(ctx); err != nil {
 		return nil, err
 	}
-	out, err := s.reads.messages(ctx, channel, after, until, limit, bytes)
-	return out, storageError("messages", s.path, err)
+	err = s.read("messages", func(f *family) (err error) {
+		out, err = f.messages(ctx, channel, after, until, limit, bytes)
+		return err
+	})
+	return out, err
 }
 
 // History lists events in the order that the package documentation states. It
 // answers the code not_found when the store does not have q.After.
-func (s *Store) History(ctx context.Context, q engine.HistoryQuery) ([]engine.Event, error) {
+func (s *Store) History(ctx context.Context, q engine.HistoryQuery) (out []engine.Event, err error) {
 	if err := s.flush(ctx); err != nil {
 		return nil, err
 	}
-	out, err := s.reads.history(ctx, q)
-	return out, storageError("history", s.path, err)
+	err = s.read("history", func(f *family) (err error) {
+		out, err = f.history(ctx, q)
+		return err
+	})
+	return out, err
 }
 
 // DeadLetters returns dead letters by rising id, origin by origin, in the order
 // in which the file came to know the origins. It answers the code not_found
 // when the store does not know the origin of after.
-func (s *Store) DeadLetters(ctx context.Context, creature engine.CreatureID, after engine.EventID, limit int) ([]engine.DeadLetterRow, error) {
+func (s *Store) DeadLetters(ctx context.Context, creature engine.CreatureID, after engine.EventID, limit int) (out []engine.DeadLetterRow, err error) {
 	if err := s.flush(ctx); err != nil {
 		return nil, err
 	}
-	out, err := s.reads.letters(ctx, creature, after, limit)
-	return out, storageError("dead_letters", s.path, err)
-}
-
-// verify checks the store; see [Directory.Verify].
-func (s *Store) verify(ctx context.Context, e entry) (engine.VerifyReport, error) {
-	if err := s.flush(ctx); err != nil {
-		return engine.VerifyReport{}, err
-	}
-	report, err := s.reads.verify(ctx, e)
-	return report, storageError("verify", s.path, err)
+	err = s.read("dead_letters", func(f *family) (err error) {
+		out, err = f.own.letters(ctx, creature, after, limit)
+		return err
+	})
+	return out, err
 }
 
 // Close writes what is queued and closes the store. It blocks until both are
@@ -252,33 +284,38 @@ func (s *Store) Close(context.Context) error {
 	return s.closeErr
 }
 
-// freeze closes a parked store that a cut has ended, and writes nothing more.
+// freeze ends a parked store that a cut has ended: nothing more is written, and
+// the rest of closing it is left to the directory's keeper.
 func (s *Store) freeze() {
 	s.mu.Lock()
 	s.queue = nil
+	s.stop = draining
 	s.mu.Unlock()
-	// The children have all of it, so an error concerns nobody.
-	_ = s.Close(context.Background())
+	s.dir.forget(s)
+	s.dir.keeper.bury(s)
 }
 
 func (s *Store) shut() error {
+	s.dir.changing.Lock() // a store that is getting its whole file has two until it has one
 	s.mu.Lock()
 	s.stop = draining
 	s.mu.Unlock()
 	s.resume()
 	close(s.stopping)
+	s.dir.changing.Unlock()
 	<-s.done
 	s.mu.Lock()
 	s.stop = closed
 	s.queue = nil
 	s.mu.Unlock()
-	gone := stopped("wait", s.path)
+	path := s.path()
+	gone := stopped("wait", path)
 	s.durable.fail(gone)
 	s.written.fail(gone)
-	s.dir.forget(s.info.Session)
+	s.dir.forget(s)
 	// The reading connections go first: the last one to be closed empties the
 	// write-ahead log into the file, which a reader is not able to.
-	s.dir.checkpoints.forget(s.path)
-	err := errors.Join(s.reads.close(), s.w.close())
-	return errors.Join(s.lastErr, storageError("close", s.path, err))
+	s.dir.checkpoints.forget(path)
+	err := errors.Join(s.shelf.close(), s.w.close())
+	return errors.Join(s.lastErr, storageError("close", path, err))
 }

@@ -1,48 +1,69 @@
 package sqlitestore
 
 import (
+	"bytes"
+	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
+	"slices"
 
 	"github.com/mattn/go-sqlite3"
 
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// verification checks one store. All of it reads one snapshot.
+// verification checks one session: the files of its family, each by itself, and
+// the history that they make up together. All of it reads one view.
 type verification struct {
-	r      *reader
 	ctx    context.Context
-	tx     *sql.Tx
+	view   *view
 	report engine.VerifyReport
-	// partial says that earlier history has not been copied yet.
-	partial bool
-	// unlogged is when the last graph without a store became part of this one,
-	// or 0. What was sent there before need not be in the log.
+	// inherited is what must be there of the ancestors' origins.
+	inherited map[engine.Origin]uint64
+	// unlogged is a time, or 0: of the messages that were sent before then the
+	// log need not have all. A graph without a store became part of this one, or
+	// old history has been given up.
 	unlogged int64
+	pruned   bool
 }
 
-func (r *reader) verify(ctx context.Context, e entry) (report engine.VerifyReport, err error) {
-	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+func verifySession(ctx context.Context, k *catalog, session engine.SessionID, how access) (report engine.VerifyReport, err error) {
+	err = k.withFamily(ctx, "verify", session, how, func(e entry, f *family) (err error) {
+		if f.own != nil {
+			if err := f.own.belongs(ctx, e); err != nil {
+				return err
+			}
+		}
+		inherited, err := k.inherited(session)
+		if err != nil {
+			return err
+		}
+		report, err = f.verify(ctx, e, inherited)
+		return err
+	})
+	return report, err
+}
+
+func (f *family) verify(ctx context.Context, e entry, inherited map[engine.Origin]uint64) (report engine.VerifyReport, err error) {
+	view, err := f.look(ctx)
 	if err != nil {
 		return report, err
 	}
-	defer func() { err = errors.Join(err, endRead(tx)) }()
-	v := verification{r: r, ctx: ctx, tx: tx, report: engine.VerifyReport{Session: e.Session}}
-	if !e.Complete {
-		v.partial = true
-		for _, p := range e.Parents {
-			if p != volatileParent {
-				v.report.IncompleteFrom = append(v.report.IncompleteFrom, p)
-			}
+	defer func() { err = errors.Join(err, view.end()) }()
+	v := verification{ctx: ctx, view: view, inherited: inherited, report: engine.VerifyReport{Session: e.Session}}
+	for _, p := range f.ancestors {
+		if !e.Complete && e.file != "" {
+			v.report.IncompleteFrom = append(v.report.IncompleteFrom, p.session)
 		}
 	}
-	for _, check := range []func() error{v.integrity, v.lineage, v.numbers, v.channels, v.index, v.liveRows} {
+	v.report.IncompleteFrom = append(v.report.IncompleteFrom, f.missing...)
+	for _, check := range []func() error{v.files, v.gaps, v.numbers, v.channels, v.liveRows} {
 		err := check()
 		if damaged(err) {
-			v.report.Damage = append(v.report.Damage, err.Error())
+			v.damage(err.Error())
 		} else if err != nil {
 			return v.report, err
 		}
@@ -50,139 +71,256 @@ func (r *reader) verify(ctx context.Context, e entry) (report engine.VerifyRepor
 	return v.report, nil
 }
 
+func (v *verification) damage(lines ...string) { v.report.Damage = append(v.report.Damage, lines...) }
+
 // damaged reports whether an error is a finding: SQLite stumbled upon damage.
 func damaged(err error) bool {
 	var se sqlite3.Error
 	return errors.As(err, &se) && (se.Code == sqlite3.ErrCorrupt || se.Code == sqlite3.ErrNotADB)
 }
 
-func (v *verification) each(row func(scan func(...any) error) error, query string) error {
-	return each(v.ctx, v.tx, row, query)
-}
-
-func (v *verification) integrity() error {
-	return v.each(func(scan func(...any) error) error {
-		var line string
-		err := scan(&line)
-		if err == nil && line != "ok" {
-			v.report.Damage = append(v.report.Damage, line)
+// files checks each file by itself.
+func (v *verification) files() error {
+	for _, s := range v.view.files {
+		for _, find := range []func(context.Context) ([]string, error){s.integrity, s.oddIndex} {
+			lines, err := find(v.ctx)
+			v.damage(lines...)
+			if err != nil {
+				return err
+			}
 		}
-		return err
-	}, "PRAGMA integrity_check")
-}
-
-// lineage finds out when the last graph without a store came in.
-func (v *verification) lineage() error {
-	return v.each(func(scan func(...any) error) error { return scan(&v.unlogged) },
-		"SELECT coalesce(max(created), 0) FROM ancestor WHERE parent = '"+volatileParent+"'")
-}
-
-// name answers the id that a packed one stands for.
-func (v *verification) name(packed int64) string {
-	id, err := v.r.unpack(v.ctx, v.tx, packed)
-	if err != nil {
-		return fmt.Sprintf("event %d of the unknown origin %d", packed&seqMask, packed>>seqBits)
 	}
-	return id.String()
+	return nil
+}
+
+// gaps finds out what may be missing: when the last graph without a store came
+// in, and what has been given up.
+func (v *verification) gaps() error {
+	for _, s := range v.view.files {
+		var pruned int64
+		err := each(v.ctx, s.tx, func(scan func(...any) error) error {
+			var unlogged int64
+			err := scan(&unlogged, &pruned)
+			v.unlogged = max(v.unlogged, unlogged, pruned)
+			return err
+		}, "SELECT (SELECT coalesce(max(created), 0) FROM ancestor WHERE parent = '"+volatileParent+"'),"+
+			" (SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM store WHERE key = '"+prunedKey+"')")
+		if err != nil {
+			return err
+		}
+		v.pruned = v.pruned || pruned > 0
+	}
+	return nil
 }
 
 // numbers counts the events and looks for gaps in the numbers of each origin,
-// which begin at 1.
+// which begin at 1, and for origins of ancestors that are not there as a whole.
 func (v *verification) numbers() error {
-	var gaps [][2]int64
-	last := int64(0)
-	err := v.each(func(scan func(...any) error) error {
+	spans, err := v.view.spans(v.ctx)
+	if err != nil {
+		return err
+	}
+	has := map[engine.Origin]uint64{}
+	for _, s := range spans {
+		if err := v.numbersOf(s); err != nil {
+			return err
+		}
+		has[s.origin] = uint64(s.high & seqMask)
+	}
+	for _, origin := range slices.SortedFunc(maps.Keys(v.inherited), func(a, b engine.Origin) int { return bytes.Compare(a[:], b[:]) }) {
+		if highest, before := v.inherited[origin], has[origin]; before < highest && !(v.pruned && before == 0) {
+			v.missing(engine.EventID{Origin: origin, Seq: before + 1}, engine.EventID{Origin: origin, Seq: highest})
+		}
+	}
+	return nil
+}
+
+// numbersOf looks at the events of one origin.
+func (v *verification) numbersOf(s span) error {
+	last := s.low >> seqBits << seqBits
+	if v.pruned {
+		last = s.low - 1
+	}
+	return each(v.ctx, s.in.tx, func(scan func(...any) error) error {
 		var id int64
 		if err := scan(&id); err != nil {
 			return err
 		}
 		v.report.Events++
-		if id>>seqBits != last>>seqBits {
-			last = id >> seqBits << seqBits
-		}
 		if id != last+1 {
-			gaps = append(gaps, [2]int64{last + 1, id - 1})
+			v.missing(engine.EventID{Origin: s.origin, Seq: uint64(last+1) & seqMask}, engine.EventID{Origin: s.origin, Seq: uint64(id-1) & seqMask})
 		}
 		last = id
 		return nil
-	}, "SELECT id FROM event ORDER BY id")
-	if len(v.report.IncompleteFrom) > 0 {
-		return err
-	}
-	for _, gap := range gaps {
-		v.missing(v.name(gap[0]), v.name(gap[1]))
-	}
-	return err
+	}, "SELECT id FROM event WHERE id >= ? AND id <= ? ORDER BY id", s.low, s.high)
 }
 
-func (v *verification) missing(first, last string) {
+func (v *verification) missing(first, last engine.EventID) {
+	text := first.String()
 	if first != last {
-		first += " to " + last
+		text += " to " + last.String()
 	}
-	v.report.Missing = append(v.report.Missing, first)
+	v.report.Missing = append(v.report.Missing, text)
+}
+
+// sent is a message in the log of a channel.
+type sent struct {
+	in      *snapshot
+	id, ts  int64
+	seq     int64
+	channel string
+}
+
+// messages lists what one file has of all channels.
+func (v *verification) messages(s *snapshot) iter.Seq2[sent, error] {
+	return func(yield func(sent, error) bool) {
+		enough := errors.New("enough")
+		err := each(v.ctx, s.tx, func(scan func(...any) error) error {
+			m := sent{in: s}
+			if err := scan(&m.id, &m.ts, &m.channel, &m.seq); err != nil {
+				return err
+			}
+			if !yield(m, nil) {
+				return enough
+			}
+			return nil
+		}, "SELECT id, ts, channel, seq FROM event WHERE "+isMessage+" AND channel IS NOT NULL AND seq IS NOT NULL ORDER BY channel, seq, id")
+		if err != nil && !errors.Is(err, enough) {
+			yield(sent{}, err)
+		}
+	}
+}
+
+// stream is one file's messages, of which the next is known.
+type stream struct {
+	next func() (sent, error, bool)
+	stop func()
+	head sent
+}
+
+// allMessages lists what the family has of all channels, in order. What several
+// files have comes once.
+func (v *verification) allMessages(each func(m sent, id engine.EventID) error) error {
+	var streams []*stream
+	defer func() {
+		for _, s := range streams {
+			s.stop()
+		}
+	}()
+	advance := func(s *stream) (bool, error) {
+		m, err, more := s.next()
+		s.head = m
+		return more, err
+	}
+	var live []*stream
+	for _, file := range v.view.files {
+		s := &stream{}
+		s.next, s.stop = iter.Pull2(v.messages(file))
+		streams = append(streams, s)
+		more, err := advance(s)
+		if err != nil {
+			return err
+		}
+		if more {
+			live = append(live, s)
+		}
+	}
+	seen := map[engine.EventID]bool{} // those with the number at hand
+	var last sent
+	for len(live) > 0 {
+		s := slices.MinFunc(live, func(a, b *stream) int {
+			return cmp.Or(cmp.Compare(a.head.channel, b.head.channel), cmp.Compare(a.head.seq, b.head.seq))
+		})
+		m := s.head
+		id, err := m.in.r.unpack(v.ctx, m.in.tx, m.id)
+		if err != nil {
+			return err
+		}
+		if m.channel != last.channel || m.seq != last.seq {
+			clear(seen)
+		}
+		_, wanted := v.view.family.only[id.Origin]
+		if !seen[id] && (wanted || v.view.family.only == nil) {
+			if err := each(m, id); err != nil {
+				return err
+			}
+		}
+		if len(streams) > 1 {
+			seen[id] = true
+		}
+		last = m
+		more, err := advance(s)
+		if err != nil {
+			return err
+		}
+		if !more {
+			live = slices.DeleteFunc(live, func(o *stream) bool { return o == s })
+		}
+	}
+	return nil
 }
 
 // channels looks at the numbers of the messages of each channel. It does not
 // rely on the index of messages.
 func (v *verification) channels() error {
+	heads, err := v.heads()
+	if err != nil {
+		return err
+	}
+	var last sent
+	var lastID engine.EventID
+	end := func() {
+		if head := heads[last.channel]; head > last.seq && last.ts >= v.unlogged {
+			v.gap(last.channel, last.seq+1, head)
+		}
+		delete(heads, last.channel)
+	}
+	err = v.allMessages(func(m sent, id engine.EventID) error {
+		before, beforeID := last, lastID
+		if m.channel != before.channel {
+			end()
+			before = sent{channel: m.channel}
+		}
+		last, lastID = m, id
+		switch {
+		case m.seq == before.seq && before.in != nil:
+			v.report.Duplicate = append(v.report.Duplicate, fmt.Sprintf("channel %s number %d: %s and %s", m.channel, m.seq, beforeID, id))
+			return nil
+		case m.seq > before.seq+1 && before.ts >= v.unlogged && !v.lossy():
+			v.gap(m.channel, before.seq+1, m.seq-1)
+		}
+		if before.in != nil && m.ts <= before.ts {
+			v.report.OutOfOrder = append(v.report.OutOfOrder, fmt.Sprintf("channel %s number %d: %s is not later than %s, number %d",
+				m.channel, m.seq, id, beforeID, before.seq))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	end()
+	v.silent(heads)
+	return nil
+}
+
+// lossy reports whether files of ancestors are missing: their events are named,
+// and the gaps that they leave in channels need not be.
+func (v *verification) lossy() bool { return len(v.view.family.missing) > 0 }
+
+// heads are those of the channels that the session owns.
+func (v *verification) heads() (map[string]int64, error) {
 	heads := map[string]int64{}
-	if err := v.each(func(scan func(...any) error) error {
+	if v.view.family.own == nil {
+		return heads, nil
+	}
+	err := each(v.ctx, v.view.files[0].tx, func(scan func(...any) error) error {
 		var channel string
 		var seq int64
 		err := scan(&channel, &seq)
 		heads[channel] = seq
 		return err
-	}, "SELECT channel, seq FROM head"); err != nil {
-		return err
-	}
-	type message struct {
-		id, ts, seq int64
-		channel     string
-	}
-	var last message
-	var odd []func() // findings that need names, which cost a query
-	end := func() {
-		if head := heads[last.channel]; head > last.seq && !v.partial && last.ts >= v.unlogged {
-			v.gap(last.channel, last.seq+1, head)
-		}
-		delete(heads, last.channel)
-	}
-	err := v.each(func(scan func(...any) error) error {
-		var m message
-		if err := scan(&m.id, &m.ts, &m.channel, &m.seq); err != nil {
-			return err
-		}
-		before := last
-		if m.channel != before.channel {
-			end()
-			before = message{channel: m.channel}
-		}
-		last = m
-		switch {
-		case m.seq == before.seq && before.id != 0:
-			odd = append(odd, func() {
-				v.report.Duplicate = append(v.report.Duplicate, fmt.Sprintf("channel %s number %d: %s and %s", m.channel, m.seq, v.name(before.id), v.name(m.id)))
-			})
-			return nil
-		case m.seq > before.seq+1 && before.ts >= v.unlogged && !(v.partial && before.id == 0) && len(v.report.IncompleteFrom) == 0:
-			v.gap(m.channel, before.seq+1, m.seq-1)
-		}
-		if before.id != 0 && m.ts <= before.ts {
-			odd = append(odd, func() {
-				v.report.OutOfOrder = append(v.report.OutOfOrder, fmt.Sprintf("channel %s number %d: %s is not later than %s, number %d",
-					m.channel, m.seq, v.name(m.id), v.name(before.id), before.seq))
-			})
-		}
-		return nil
-	}, "SELECT id, ts, channel, seq FROM event WHERE "+isMessage+" AND channel IS NOT NULL AND seq IS NOT NULL ORDER BY channel, seq, id")
-	if err != nil {
-		return err
-	}
-	end()
-	for _, finding := range odd {
-		finding()
-	}
-	return v.silent(heads)
+	}, "SELECT channel, seq FROM head")
+	return heads, err
 }
 
 func (v *verification) gap(channel string, first, last int64) {
@@ -193,75 +331,24 @@ func (v *verification) gap(channel string, first, last int64) {
 	v.report.Missing = append(v.report.Missing, text)
 }
 
-// silent looks at channels that have a head and no message at all.
-func (v *verification) silent(heads map[string]int64) error {
-	if v.partial || v.unlogged > 0 {
+// silent names channels that have a head and no message at all.
+func (v *verification) silent(heads map[string]int64) {
+	if v.unlogged > 0 || v.lossy() {
+		return
+	}
+	for _, channel := range slices.Sorted(maps.Keys(heads)) {
+		if heads[channel] > 0 {
+			v.gap(channel, 1, heads[channel])
+		}
+	}
+}
+
+// liveRows checks that rows fit together.
+func (v *verification) liveRows() error {
+	if v.view.family.own == nil {
 		return nil
 	}
-	return v.each(func(scan func(...any) error) error {
-		var channel string
-		err := scan(&channel)
-		if head := heads[channel]; head > 0 {
-			v.gap(channel, 1, head)
-		}
-		return err
-	}, "SELECT channel FROM head ORDER BY channel")
-}
-
-// index compares the index of messages with the log.
-func (v *verification) index() error {
-	return v.each(func(scan func(...any) error) error {
-		var indexed, messages, wrong int64
-		err := scan(&indexed, &messages, &wrong)
-		if err == nil && (indexed != messages || wrong > 0) {
-			v.report.Damage = append(v.report.Damage, fmt.Sprintf("the index of messages has %d entries, %d of them wrong, and the log has %d messages", indexed, wrong, messages))
-		}
-		return err
-	}, `SELECT (SELECT count(*) FROM message),
-		(SELECT count(*) FROM event WHERE id <= (SELECT through FROM indexed) AND `+isMessage+` AND channel IS NOT NULL AND seq IS NOT NULL),
-		(SELECT count(*) FROM message m LEFT JOIN event e ON e.id = m.event WHERE e.channel IS NOT m.channel OR e.seq IS NOT m.seq)`)
-}
-
-// strangers are the live rows that cannot be: each query answers a line. A
-// backlog may outlive its channel here: that was removed, or is in another graph
-// since a split.
-const strangers = `
-SELECT 'the cursor of ' || c.reader || ' in ' || c.channel || ' stands at ' || c.seq || ', beyond the head ' || coalesce(h.seq, 0)
-	FROM cursor c LEFT JOIN head h ON h.channel = c.channel WHERE c.until = 0 AND c.seq > coalesce(h.seq, 0)
-UNION ALL SELECT 'the backlog of ' || c.reader || ' in ' || c.channel || ' ends at ' || c.until || ', beyond the head ' || h.seq
-	FROM cursor c JOIN head h ON h.channel = c.channel WHERE c.until > h.seq
-UNION ALL SELECT 'the backlog of ' || reader || ' in ' || channel || ' stands at ' || seq || ', beyond its end ' || until
-	FROM cursor WHERE until <> 0 AND seq > until
-UNION ALL SELECT 'the cursor of ' || reader || ' is in the channel ' || channel || ', which does not exist'
-	FROM cursor WHERE until = 0 AND channel NOT IN (SELECT id FROM channel)
-UNION ALL SELECT 'the cursor in ' || channel || ' is of the creature ' || reader || ', which does not exist'
-	FROM cursor WHERE substr(reader, 1, 7) <> 'reader:' AND reader NOT IN (SELECT id FROM creature)
-UNION ALL SELECT 'the edge of ' || creature || ' is to the channel ' || channel || ', which does not exist'
-	FROM edge WHERE channel NOT IN (SELECT id FROM channel)
-UNION ALL SELECT 'the edge to ' || channel || ' is of the creature ' || creature || ', which does not exist'
-	FROM edge WHERE creature NOT IN (SELECT id FROM creature)
-UNION ALL SELECT 'the head is of the channel ' || channel || ', which does not exist'
-	FROM head WHERE channel NOT IN (SELECT id FROM channel)
-UNION ALL SELECT 'the producer ' || producer || ' is of the channel ' || channel || ', which does not exist'
-	FROM producer WHERE channel NOT IN (SELECT id FROM channel)
-UNION ALL SELECT 'the inbox ' || id || ' is of the creature ' || inbox || ', which does not exist'
-	FROM channel WHERE inbox <> '' AND inbox NOT IN (SELECT id FROM creature)
-UNION ALL SELECT 'the state ' || key || ' is of the creature ' || creature || ', which does not exist'
-	FROM state_value WHERE creature NOT IN (SELECT id FROM creature)
-UNION ALL SELECT 'the timer ' || name || ' is of the creature ' || creature || ', which does not exist'
-	FROM timer WHERE creature NOT IN (SELECT id FROM creature)
-UNION ALL SELECT 'the request ' || lower(hex(o.uuid)) || '-' || (r.id & 0xffffffffff) || ' is of the creature ' || r.creature || ', which does not exist'
-	FROM request r LEFT JOIN origin o ON o.no = r.id >> 40 WHERE r.creature NOT IN (SELECT id FROM creature)`
-
-// liveRows checks that rows fit together. Dead letters may outlive their
-// creature.
-func (v *verification) liveRows() error {
-	return v.each(func(scan func(...any) error) error {
-		var line string
-		err := scan(&line)
-		if err == nil {
-			v.report.Damage = append(v.report.Damage, line)
-		}
-		return err
-	}, strangers)
+	lines, err := v.view.files[0].oddRows(v.ctx)
+	v.damage(lines...)
+	return err
 }

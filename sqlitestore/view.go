@@ -73,24 +73,19 @@ func (v *View) History(ctx context.Context, session engine.SessionID, q engine.H
 }
 
 // Saved answers the graph of a session as its store remembers it. For one that
-// has ended that is how it was then.
-func (v *View) Saved(ctx context.Context, session engine.SessionID) (engine.SavedGraph, error) {
-	e, err := v.catalog.entry("read", session)
-	if err != nil {
-		return engine.SavedGraph{}, err
-	}
-	mode, err := readable(ctx, e.Path)
-	if err != nil {
-		return engine.SavedGraph{}, storageError("read", e.Path, err)
-	}
-	g, err := savedGraph(ctx, e, mode)
-	return g, storageError("read", e.Path, err)
+// has ended that is how it was then, as long as its file is there.
+func (v *View) Saved(ctx context.Context, session engine.SessionID) (g engine.SavedGraph, err error) {
+	err = v.catalog.withRows(ctx, "read", session, readable, func(e entry, f *family) (err error) {
+		g, err = f.saved(ctx, e)
+		return err
+	})
+	return g, err
 }
 
 // State returns what a creature of a session holds in its state.
 func (v *View) State(ctx context.Context, session engine.SessionID, creature engine.CreatureID) (state map[string][]byte, err error) {
-	err = v.read(ctx, session, func(r *reader) (err error) {
-		state, err = r.state(ctx, creature)
+	err = v.catalog.withRows(ctx, "read", session, readable, func(_ entry, f *family) (err error) {
+		state, err = f.own.state(ctx, creature)
 		return err
 	})
 	return state, err
@@ -98,28 +93,11 @@ func (v *View) State(ctx context.Context, session engine.SessionID, creature eng
 
 // DeadLetters returns dead letters of a session; see [Store.DeadLetters].
 func (v *View) DeadLetters(ctx context.Context, session engine.SessionID, creature engine.CreatureID, after engine.EventID, limit int) (letters []engine.DeadLetterRow, err error) {
-	err = v.read(ctx, session, func(r *reader) (err error) {
-		letters, err = r.letters(ctx, creature, after, limit)
+	err = v.catalog.withRows(ctx, "read", session, readable, func(_ entry, f *family) (err error) {
+		letters, err = f.own.letters(ctx, creature, after, limit)
 		return err
 	})
 	return letters, err
-}
-
-// read opens the file of a session for one look.
-func (v *View) read(ctx context.Context, session engine.SessionID, look func(r *reader) error) error {
-	e, err := v.catalog.entry("read", session)
-	if err != nil {
-		return err
-	}
-	mode, err := readable(ctx, e.Path)
-	if err != nil {
-		return storageError("read", e.Path, err)
-	}
-	r, err := openReader(e.Path, mode)
-	if err != nil {
-		return storageError("read", e.Path, err)
-	}
-	return storageError("read", e.Path, errors.Join(look(r), r.close()))
 }
 
 // Sessions lists every session of the directory, eldest first.
@@ -147,11 +125,9 @@ func (d *Directory) History(ctx context.Context, session engine.SessionID, q eng
 // could not be read at all.
 func (d *Directory) Verify(ctx context.Context, session engine.SessionID) (engine.VerifyReport, error) {
 	if s := d.opened(session); s != nil {
-		e, err := d.catalog.entry("verify", session)
-		if err != nil {
+		if err := s.flush(ctx); err != nil {
 			return engine.VerifyReport{}, err
 		}
-		return s.verify(ctx, e)
 	}
 	return verifySession(ctx, d.catalog, session, owned)
 }
@@ -184,31 +160,44 @@ func listSessions(ctx context.Context, k *catalog, how access) ([]engine.Session
 	if err != nil {
 		return nil, storageError("sessions", k.path, err)
 	}
-	return inspect(ctx, entries, how)
+	return k.inspect(ctx, entries, how)
 }
 
 // inspect looks into the files of sessions.
-func inspect(ctx context.Context, entries []entry, how access) ([]engine.SessionInfo, error) {
+func (k *catalog) inspect(ctx context.Context, entries []entry, how access) ([]engine.SessionInfo, error) {
 	out := make([]engine.SessionInfo, len(entries))
 	for i, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		out[i] = e.SessionInfo
-		mode, err := how(ctx, e.Path)
-		if err != nil {
-			continue // it is listed all the same, with what the catalogue knows
+		err := k.withFamily(ctx, "sessions", e.Session, how, func(e entry, f *family) error {
+			out[i] = describe(ctx, e, f)
+			return nil
+		})
+		if err != nil && ctx.Err() != nil {
+			return nil, err
 		}
-		r, err := openReader(e.Path, mode)
-		if err != nil {
-			continue
-		}
-		out[i] = describe(ctx, e, r)
-		if err := r.close(); err != nil {
-			return nil, storageError("sessions", e.Path, err)
-		}
+		// What cannot be read is listed all the same, with what the catalogue knows.
 	}
 	return out, nil
+}
+
+// describe completes what the catalogue says by what the files say. What cannot
+// be read leaves it as it is.
+func describe(ctx context.Context, e entry, f *family) engine.SessionInfo {
+	info := e.SessionInfo
+	if n, err := f.count(ctx); err == nil {
+		info.Events = n
+	}
+	if f.own == nil {
+		return info
+	}
+	info.Bytes = diskSize(info.Path)
+	if meta, err := f.own.meta(ctx); err == nil {
+		info.Meta = meta
+	}
+	return info
 }
 
 func lineage(ctx context.Context, k *catalog, session engine.SessionID, how access) ([]engine.SessionInfo, error) {
@@ -238,43 +227,40 @@ func lineage(ctx context.Context, k *catalog, session engine.SessionID, how acce
 			}
 		}
 	}
-	return inspect(ctx, line, how)
+	return k.inspect(ctx, line, how)
 }
 
 func readHistory(ctx context.Context, k *catalog, session engine.SessionID, q engine.HistoryQuery, how access) (events []engine.Event, err error) {
-	e, err := k.entry("history", session)
-	if err != nil {
-		return nil, err
-	}
-	mode, err := how(ctx, e.Path)
-	if err != nil {
-		return nil, storageError("history", e.Path, err)
-	}
-	r, err := openReader(e.Path, mode)
-	if err != nil {
-		return nil, storageError("history", e.Path, err)
-	}
-	events, err = r.history(ctx, q)
-	return events, storageError("history", e.Path, errors.Join(err, r.close()))
+	err = k.withFamily(ctx, "history", session, how, func(_ entry, f *family) (err error) {
+		events, err = f.history(ctx, q)
+		return err
+	})
+	return events, err
 }
 
-func verifySession(ctx context.Context, k *catalog, session engine.SessionID, how access) (report engine.VerifyReport, err error) {
-	e, err := k.entry("verify", session)
+// withRows opens the file of a session for a look at its live rows.
+func (k *catalog) withRows(ctx context.Context, op string, session engine.SessionID, how access, look func(e entry, f *family) error) error {
+	return k.withFamily(ctx, op, session, how, func(e entry, f *family) error {
+		if f.own == nil {
+			return k.rowsGone(op, e)
+		}
+		return look(e, f)
+	})
+}
+
+// rowsGone says that only the history of a session is left.
+func (k *catalog) rowsGone(op string, e entry) error {
+	heir, _, err := k.heir(e.Session)
 	if err != nil {
-		return report, err
+		return err
 	}
-	mode, err := how(ctx, e.Path)
-	if err != nil {
-		return report, storageError("verify", e.Path, err)
+	return &abi.Error{
+		Code:    abi.NotFound,
+		Op:      op,
+		Message: fmt.Sprintf("session %s was cut, and what its creatures held went on in other sessions; only its history is left", e.Session),
+		Remedy:  fmt.Sprintf("look at those that came out of it, such as %s", heir.Session),
+		IDs:     map[string]string{"session": string(e.Session), "heir": string(heir.Session)},
 	}
-	r, err := openReader(e.Path, mode)
-	if err != nil {
-		return report, storageError("verify", e.Path, err)
-	}
-	if err = r.belongs(ctx, e); err == nil {
-		report, err = r.verify(ctx, e)
-	}
-	return report, storageError("verify", e.Path, errors.Join(err, r.close()))
 }
 
 // readingMode finds out how a file can be read. SQLite needs to write a little

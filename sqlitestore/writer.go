@@ -36,16 +36,30 @@ type writer struct {
 	pending batch
 	// unused says that the file still carries the mark of an unused file,
 	// which the next commit removes.
-	unused    bool
+	unused bool
+	// claimed says that the file names our origin among those of its session,
+	// which the next commit sees to.
+	claimed   bool
 	unindexed int // messages behind the end of the index
 }
 
 // hooks lets tests make the disk fail. The functions may be nil.
 type hooks struct {
+	// reached is called at every named step; an error makes the step fail, if it
+	// is one that can.
+	reached    func(point string) error
 	opened     func(c *conn) error
 	committing func(path string) error // before COMMIT; an error rolls back
 	committed  func(path string) error // after COMMIT; an error hides the success
 	synced     func(dir string)        // after a directory has been synced
+}
+
+// at passes a named step; see [Failpoints].
+func (h hooks) at(point string) error {
+	if h.reached != nil {
+		return h.reached(point)
+	}
+	return nil
 }
 
 // syncDirectory makes the entries of a directory durable.
@@ -94,6 +108,9 @@ func (w *writer) open() (err error) {
 	if _, w.unused, err = w.c.integer("SELECT 1 FROM store WHERE key = 'unused'"); err != nil {
 		return err
 	}
+	if _, w.claimed, err = w.c.integer("SELECT 1 FROM own WHERE uuid = ?", w.own[:]); err != nil {
+		return err
+	}
 	w.st = newStatements(w.c)
 	return nil
 }
@@ -134,6 +151,9 @@ func (w *writer) reopen() error {
 	return w.open()
 }
 
+// errNoConnection says that the file could not be opened again; see reopen.
+var errNoConnection = errors.New("the file is not open")
+
 func (w *writer) loadOrigins() error {
 	w.origins, w.last = map[engine.Origin]int64{}, 0
 	return w.c.query("SELECT no, uuid FROM origin", nil, func(v []driver.Value) error {
@@ -142,6 +162,25 @@ func (w *writer) loadOrigins() error {
 		w.last = max(w.last, no)
 		return nil
 	})
+}
+
+// claim notes in the file that its session writes under our origin.
+func (w *writer) claim() error {
+	return w.c.exec("INSERT OR IGNORE INTO own (uuid) VALUES (?)", w.own[:])
+}
+
+// ownHighest are the origins under which the file's session has written, with
+// the highest number of each.
+func (w *writer) ownHighest() (map[engine.Origin]uint64, error) {
+	out := map[engine.Origin]uint64{}
+	err := w.c.query(`SELECT w.uuid, (SELECT id & 0xffffffffff FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40 ORDER BY id DESC LIMIT 1)
+		FROM own w JOIN origin o ON o.uuid = w.uuid`, nil, func(v []driver.Value) error {
+		if highest, ok := v[1].(int64); ok {
+			out[engine.Origin(v[0].([]byte))] = uint64(highest)
+		}
+		return nil
+	})
+	return out, err
 }
 
 // pack turns an id into the form it has in this file. An origin that the file
@@ -178,6 +217,9 @@ func (w *writer) packRef(id engine.EventID) (driver.Value, error) {
 // commit writes a group of records in one transaction. After an error it is
 // unknown whether the group was written; see reopen and holds.
 func (w *writer) commit(group []*engine.Record) error {
+	if w.c == nil {
+		return errNoConnection
+	}
 	if err := w.c.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
@@ -189,6 +231,11 @@ func (w *writer) commit(group []*engine.Record) error {
 			return err
 		}
 	}
+	if !w.claimed {
+		if err := w.claim(); err != nil {
+			return err
+		}
+	}
 	if w.hooks.committing != nil {
 		if err := w.hooks.committing(w.path); err != nil {
 			return err
@@ -197,7 +244,7 @@ func (w *writer) commit(group []*engine.Record) error {
 	if err := w.c.exec("COMMIT"); err != nil {
 		return err
 	}
-	w.unused = false
+	w.unused, w.claimed = false, true
 	if w.hooks.committed != nil {
 		return w.hooks.committed(w.path)
 	}

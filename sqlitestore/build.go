@@ -1,0 +1,244 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+const (
+	// copyChunk is how much of a file is copied before it is synced. More would
+	// make those wait for longer who sync something else meanwhile.
+	copyChunk = 16 << 20
+	// uniteChunk is how many events are copied in one transaction, and so for how
+	// long a copy goes on that is no longer wanted.
+	uniteChunk = 10_000
+)
+
+// copyFile copies a file that nobody writes to, from where an earlier attempt
+// had got to. After each chunk that is durable, progress is told.
+func copyFile(ctx context.Context, from, to string, copied int64, progress func(copied int64) error) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if err := out.Truncate(copied); err != nil {
+		return err
+	}
+	for _, f := range []*os.File{in, out} {
+		if _, err := f.Seek(copied, io.SeekStart); err != nil {
+			return err
+		}
+	}
+	for ctx.Err() == nil {
+		n, err := io.CopyN(out, in, copyChunk) // by the file system, where it can
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if copied += n; n == 0 {
+			return nil
+		}
+		if err := errors.Join(out.Sync(), progress(copied)); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// atRest makes sure that the file itself has all that was written to it, and not
+// its write-ahead log. It answers false while somebody who reads is in the way.
+func atRest(path string) (bool, error) {
+	c, err := openConn(path, readWrite)
+	if err != nil {
+		return false, err
+	}
+	rest := false
+	err = c.query("PRAGMA wal_checkpoint(PASSIVE)", nil, func(v []driver.Value) error {
+		busy, _ := v[0].(int64)
+		frames, _ := v[1].(int64)
+		moved, _ := v[2].(int64)
+		rest = busy == 0 && frames == moved
+		return nil
+	})
+	return rest, errors.Join(err, c.close())
+}
+
+// builder brings the history of several files together in one that nobody uses
+// yet. Every step may be done again: what is there is not added twice.
+type builder struct {
+	c *conn
+	w *writer // for what a writer does as well
+}
+
+func openBuilder(path string, h hooks) (*builder, error) {
+	origin, err := newOrigin() // under which nothing is written
+	if err != nil {
+		return nil, err
+	}
+	w, err := openWriter(path, engine.Normal, origin, h)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{c: w.c, w: w}
+	if err := w.c.exec("CREATE TEMP TABLE renumber (old INTEGER PRIMARY KEY, new INTEGER NOT NULL)"); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
+}
+
+func (b *builder) close() error { return b.w.close() }
+
+// strip removes the live rows that came with a copied file, and marks it as
+// incomplete. It also brings the index of messages up to date.
+func (b *builder) strip() error {
+	return b.c.transact(func() error {
+		for _, table := range []string{
+			"store", "meta", "own", "creature", "channel", "head", "edge", "cursor", "state_value", "producer", "timer", "request", "letter",
+		} {
+			if err := b.c.exec("DELETE FROM main." + table); err != nil {
+				return err
+			}
+		}
+		if err := b.c.exec("INSERT INTO main.store (key, value) VALUES ('incomplete', '1')"); err != nil {
+			return err
+		}
+		if err := b.w.indexFrom("(SELECT through FROM indexed)", "0x7fffffffffffffff"); err != nil {
+			return err
+		}
+		return b.w.indexedAll()
+	})
+}
+
+// unite adds the events and the lineage of another file.
+func (b *builder) unite(ctx context.Context, path string) error {
+	return b.c.attached(path, func() error {
+		pairs, err := b.meet()
+		if err != nil {
+			return err
+		}
+		for _, p := range pairs {
+			if err := b.uniteOrigin(ctx, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// numbers are those that an origin has in the attached file and in this one.
+type numbers struct{ old, new int64 }
+
+// meet gives the origins of the attached file numbers here, and takes over its
+// lineage.
+func (b *builder) meet() (pairs []numbers, err error) {
+	err = b.c.transact(func() error {
+		for _, query := range []string{
+			"INSERT OR IGNORE INTO main.ancestor SELECT * FROM parent.ancestor",
+			"INSERT INTO main.origin (uuid) SELECT uuid FROM parent.origin WHERE uuid NOT IN (SELECT uuid FROM main.origin) ORDER BY no",
+			"DELETE FROM renumber",
+			"INSERT INTO renumber (old, new) SELECT p.no, o.no FROM parent.origin p JOIN main.origin o ON o.uuid = p.uuid",
+		} {
+			if err := b.c.exec(query); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = b.c.query("SELECT old, new FROM renumber ORDER BY new", nil, func(v []driver.Value) error {
+		pairs = append(pairs, numbers{v[0].(int64), v[1].(int64)})
+		return nil
+	})
+	return pairs, err
+}
+
+// uniteOrigin adds the events of one origin. Where both sides have it, one has
+// a beginning of what the other has, so what both have is skipped unread.
+func (b *builder) uniteOrigin(ctx context.Context, p numbers) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		more, err := b.uniteSome(p)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// uniteSome adds some events of an origin, and answers whether there may be more.
+func (b *builder) uniteSome(p numbers) (more bool, err error) {
+	low, _, err := b.c.integer("SELECT max(id) & 0xffffffffff FROM main.event WHERE id > ? AND id < ?", p.new<<seqBits, (p.new+1)<<seqBits)
+	if err != nil {
+		return false, err
+	}
+	last, found, err := b.c.integer("SELECT max(id) FROM (SELECT id FROM parent.event WHERE id > ? AND id < ? ORDER BY id LIMIT ?)",
+		p.old<<seqBits|low, (p.old+1)<<seqBits, int64(uniteChunk))
+	if err != nil || !found {
+		return false, err
+	}
+	return true, b.c.transact(func() error {
+		if err := b.c.exec(`INSERT INTO main.event (id, ts, kind, graph, creature, turn, attempt, channel, seq, headers, payload, cause)
+			SELECT id + ?1, ts, kind, graph, creature,
+				CASE WHEN turn >> 40 = ?2 THEN turn + ?1 ELSE (SELECT new << 40 FROM renumber WHERE old = turn >> 40) | (turn & 0xffffffffff) END,
+				attempt, channel, seq, headers, payload,
+				CASE WHEN cause >> 40 = ?2 THEN cause + ?1 ELSE (SELECT new << 40 FROM renumber WHERE old = cause >> 40) | (cause & 0xffffffffff) END
+			FROM parent.event WHERE id > ?3 AND id <= ?4 ORDER BY id`,
+			(p.new-p.old)<<seqBits, p.old, p.old<<seqBits|low, last); err != nil {
+			return err
+		}
+		if err := b.w.indexFrom(strconv.FormatInt(p.new<<seqBits|low, 10), strconv.FormatInt((p.new+1)<<seqBits, 10)); err != nil {
+			return err
+		}
+		return b.w.indexedAll()
+	})
+}
+
+// finish takes over the live rows and the identity of the attached session, and
+// what has been written to it since it was united. The file is then whole, and
+// durable.
+func (b *builder) finish(ctx context.Context, path string) error {
+	if err := b.c.exec("PRAGMA synchronous = FULL"); err != nil {
+		return err
+	}
+	if err := b.unite(ctx, path); err != nil {
+		return err
+	}
+	return b.c.attached(path, func() error {
+		return b.c.transact(func() error {
+			if err := takeAllRows(b.c); err != nil {
+				return err
+			}
+			return b.c.exec("DELETE FROM main.store WHERE key IN ('incomplete', 'unused')")
+		})
+	})
+}
+
+// lacks names events that should be in the file by now and are not: what the
+// ancestors wrote.
+func (b *builder) lacks(inherited map[engine.Origin]uint64) error {
+	for origin, highest := range inherited {
+		_, found, err := b.c.integer("SELECT 1 FROM event WHERE id = (SELECT no << 40 FROM origin WHERE uuid = ?) | ?", origin[:], int64(highest))
+		if err != nil {
+			return err
+		}
+		if !found {
+			return fmt.Errorf("the event %s is in none of the files", engine.EventID{Origin: origin, Seq: highest})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// family are the files that hold the history of a session: its own and, as long
+// as it is incomplete, those of ancestors that it needs. Its methods may be
+// called by any goroutine.
+type family struct {
+	own       *reader   // nil when the session's file has been removed
+	ancestors []*reader // eldest first
+	// only restricts the history to these origins; nil: no restriction. So a
+	// session whose file has been removed is read in those of its descendants.
+	only map[engine.Origin]uint64
+	// missing are ancestors whose files cannot be read.
+	missing []engine.SessionID
+}
+
+// openFamily opens the files of a session for reading.
+func (k *catalog) openFamily(ctx context.Context, e entry, how access) (f *family, err error) {
+	f = &family{}
+	holder := e
+	if e.file == "" {
+		if holder, f.only, err = k.stand(e); err != nil {
+			return nil, err
+		}
+	}
+	own, err := openMember(ctx, holder, how)
+	if err != nil {
+		return nil, err
+	}
+	if e.file == "" {
+		f.ancestors = append(f.ancestors, own)
+	} else {
+		f.own = own
+	}
+	if err := k.openAncestors(ctx, f, holder, how); err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	return f, nil
+}
+
+// stand finds who holds the history of a session whose file has been removed.
+func (k *catalog) stand(e entry) (heir entry, only map[engine.Origin]uint64, err error) {
+	heir, found, err := k.heir(e.Session)
+	if err == nil && !found {
+		err = noSession("read", string(e.Session))
+	}
+	if err != nil {
+		return entry{}, nil, err
+	}
+	only, err = k.inherited(e.Session)
+	return heir, only, err
+}
+
+// openAncestors adds those whose files have what that of the session lacks.
+func (k *catalog) openAncestors(ctx context.Context, f *family, e entry, how access) error {
+	if e.Complete {
+		return nil
+	}
+	needed, err := k.needed(e.Session)
+	if err != nil {
+		return err
+	}
+	for _, p := range needed {
+		r, err := openMember(ctx, p, how)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil: // the rest can be read all the same
+			f.missing = append(f.missing, p.Session)
+		default:
+			f.ancestors = append(f.ancestors, r)
+		}
+	}
+	return nil
+}
+
+// openMember opens the file of one session.
+func openMember(ctx context.Context, e entry, how access) (*reader, error) {
+	if e.file == "" {
+		return nil, noSession("read", string(e.Session))
+	}
+	mode, err := how(ctx, e.Path)
+	if err != nil {
+		return nil, storageError("read", e.Path, err)
+	}
+	r, err := openReader(e.Path, mode)
+	if err != nil {
+		return nil, storageError("read", e.Path, err)
+	}
+	r.session = e.Session
+	return r, nil
+}
+
+func (f *family) members() []*reader {
+	if f.own == nil {
+		return f.ancestors
+	}
+	return append([]*reader{f.own}, f.ancestors...)
+}
+
+func (f *family) close() error {
+	var errs []error
+	for _, r := range f.members() {
+		errs = append(errs, r.close())
+	}
+	return errors.Join(errs...)
+}
+
+// view is one snapshot of each file of a family.
+type view struct {
+	family *family
+	files  []*snapshot
+}
+
+// snapshot is a file as it was at a moment.
+type snapshot struct {
+	r  *reader
+	tx *sql.Tx
+}
+
+// look begins to read. What frozen files hold does not change, so their
+// snapshots fit together whenever they are taken.
+func (f *family) look(ctx context.Context) (*view, error) {
+	v := &view{family: f}
+	for _, r := range f.members() {
+		s, err := r.look(ctx)
+		if err != nil {
+			return nil, errors.Join(err, v.end())
+		}
+		v.files = append(v.files, s)
+	}
+	return v, nil
+}
+
+// look begins to read one file.
+func (r *reader) look(ctx context.Context) (*snapshot, error) {
+	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	return &snapshot{r, tx}, nil
+}
+
+func (s *snapshot) end() error { return endRead(s.tx) }
+
+// end ends reading.
+func (v *view) end() error {
+	var errs []error
+	for _, s := range v.files {
+		errs = append(errs, s.end())
+	}
+	return errors.Join(errs...)
+}
+
+// spans lists what each origin has. Where several files have events of an
+// origin, one has all that the others have.
+func (v *view) spans(ctx context.Context) ([]span, error) {
+	var out []span
+	at := map[engine.Origin]int{}
+	for _, file := range v.files {
+		spans, err := file.spans(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range spans {
+			if _, wanted := v.family.only[s.origin]; !wanted && v.family.only != nil {
+				continue
+			}
+			i, known := at[s.origin]
+			switch {
+			case !known:
+				at[s.origin] = len(out)
+				out = append(out, s)
+			case s.high-s.low > out[i].high-out[i].low:
+				out[i] = s
+			}
+		}
+	}
+	return out, nil
+}
+
+// count answers how many events there are. Numbers within an origin have no
+// gaps, so that it takes two look-ups per origin.
+func (f *family) count(ctx context.Context) (n int64, err error) {
+	v, err := f.look(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, v.end()) }()
+	spans, err := v.spans(ctx)
+	for _, s := range spans {
+		n += s.high - s.low + 1
+	}
+	return n, err
+}
+
+// readTries is how often a session is looked up again because a file of its
+// family was removed between looking it up and reading it.
+const readTries = 5
+
+// withFamily opens the files of a session for one look.
+func (k *catalog) withFamily(ctx context.Context, op string, session engine.SessionID, how access, look func(e entry, f *family) error) error {
+	for try := 1; ; try++ {
+		e, err := k.entry(op, session)
+		if err != nil {
+			return err
+		}
+		f, err := k.openFamily(ctx, e, how)
+		again := func() bool { return try < readTries && k.moved(e) }
+		if err == nil && len(f.missing) > 0 && again() {
+			err = f.close()
+			if err == nil {
+				continue
+			}
+		} else if err == nil {
+			err = errors.Join(look(e, f), f.close())
+		}
+		if err == nil || !again() {
+			return storageError(op, e.Path, err)
+		}
+	}
+}
+
+// moved reports whether a session has got its whole file meanwhile, or its file
+// has been removed.
+func (k *catalog) moved(e entry) bool {
+	now, err := k.entry("read", e.Session)
+	return err == nil && (now.file != e.file || now.Complete != e.Complete)
+}

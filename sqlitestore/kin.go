@@ -1,0 +1,136 @@
+package sqlitestore
+
+import (
+	"database/sql/driver"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// Who needs whom. A session that is complete has its whole history in its file.
+// One that is not needs the files of its parents and, as far as those are not
+// complete either, of theirs. A session that a cut has ended and that nobody
+// needs has all its events in files of its descendants, and its own file can go.
+
+// needed are the sessions whose files have what the given one lacks: its
+// parents, and theirs behind those that are not complete themselves.
+func (k *catalog) needed(session engine.SessionID) ([]entry, error) {
+	return k.selectEntries(`WHERE s.session IN (
+		WITH RECURSIVE need (session) AS (
+			SELECT p.parent FROM store c JOIN parent p ON p.child = c.session WHERE c.session = ? AND NOT c.complete
+			UNION
+			SELECT p.parent FROM need n JOIN store c ON c.session = n.session AND NOT c.complete JOIN parent p ON p.child = c.session
+		) SELECT session FROM need) ORDER BY s.no`, string(session))
+}
+
+// ancestry is a query of a session and all its ancestors, given as ?1.
+const ancestry = `WITH RECURSIVE line (session) AS (
+	SELECT ?1 UNION SELECT p.parent FROM line l JOIN parent p ON p.child = l.session) SELECT session FROM line`
+
+// line lists the ancestors of a session, and the session itself.
+func (k *catalog) line(session engine.SessionID) ([]entry, error) {
+	return k.selectEntries("WHERE s.session IN ("+ancestry+") ORDER BY s.no", string(session))
+}
+
+// inherited are the origins of a session's ancestors, with the highest number
+// of each, and of the session itself if it has ended.
+func (k *catalog) inherited(session engine.SessionID) (map[engine.Origin]uint64, error) {
+	out := map[engine.Origin]uint64{}
+	err := k.query("SELECT uuid, max(highest) FROM origin WHERE session IN ("+ancestry+") AND highest > 0 GROUP BY uuid", []driver.Value{string(session)},
+		func(v []driver.Value) error {
+			out[engine.Origin(v[0].([]byte))] = uint64(v[1].(int64))
+			return nil
+		})
+	return out, err
+}
+
+// authors says which session wrote under an origin, as far as that is known.
+func (k *catalog) authors() (map[engine.Origin]engine.SessionID, error) {
+	out := map[engine.Origin]engine.SessionID{}
+	err := k.query("SELECT uuid, session FROM origin", nil, func(v []driver.Value) error {
+		out[engine.Origin(v[0].([]byte))] = engine.SessionID(v[1].(string))
+		return nil
+	})
+	return out, err
+}
+
+// heir is a session whose file, or family of files, holds everything that
+// another one had whose file has been removed. found is false when there is none.
+func (k *catalog) heir(session engine.SessionID) (heir entry, found bool, err error) {
+	entries, err := k.selectEntries(`WHERE s.file IS NOT NULL AND s.session IN (
+		WITH RECURSIVE issue (session) AS (
+			SELECT ? UNION SELECT p.child FROM issue i JOIN parent p ON p.parent = i.session
+		) SELECT session FROM issue) ORDER BY s.complete DESC, s.no LIMIT 1`, string(session))
+	if err != nil || len(entries) == 0 {
+		return entry{}, false, err
+	}
+	return entries[0], true, nil
+}
+
+// incomplete lists the sessions that are to get their history: those that are
+// not complete and have not been ended by a cut. What a cut has ended lives on in
+// its children.
+func (k *catalog) incomplete() ([]entry, error) {
+	return k.selectEntries("WHERE NOT s.complete AND s.ended_by IS NULL ORDER BY s.no")
+}
+
+// unneeded lists the sessions whose files can be removed.
+func (k *catalog) unneeded() ([]entry, error) {
+	return k.selectEntries(`WHERE s.file IS NOT NULL AND s.ended_by IS NOT NULL
+		AND EXISTS (SELECT 1 FROM parent p WHERE p.parent = s.session)
+		AND EXISTS (SELECT 1 FROM origin o WHERE o.session = s.session)
+		AND s.session NOT IN (
+			WITH RECURSIVE need (session) AS (
+				SELECT p.parent FROM store c JOIN parent p ON p.child = c.session WHERE NOT c.complete AND c.ended_by IS NULL
+				UNION
+				SELECT p.parent FROM need n JOIN store c ON c.session = n.session AND NOT c.complete JOIN parent p ON p.child = c.session
+			) SELECT session FROM need) ORDER BY s.no`)
+}
+
+// hydration is the making of a session's whole file.
+type hydration struct {
+	file    string // in stores/
+	session engine.SessionID
+	base    string // in stores/; "" for none
+	copied  int64  // bytes of base; -1: all
+}
+
+const allCopied = -1
+
+// hydrations lists the files that are being made.
+func (k *catalog) hydrations() (out []hydration, err error) {
+	err = k.query("SELECT file, session, base, copied FROM hydration ORDER BY file", nil, func(v []driver.Value) error {
+		out = append(out, hydration{v[0].(string), engine.SessionID(v[1].(string)), v[2].(string), v[3].(int64)})
+		return nil
+	})
+	return out, err
+}
+
+// note writes down how far the making of a file has come.
+func (k *catalog) note(h hooks, y hydration) error {
+	return k.commit(h, func() error {
+		return k.c.exec("INSERT OR REPLACE INTO hydration (file, session, base, copied) VALUES (?, ?, ?, ?)", y.file, string(y.session), y.base, y.copied)
+	}, "SELECT 1 FROM hydration WHERE file = ? AND session = ? AND copied = ?", y.file, string(y.session), y.copied)
+}
+
+// complete gives a session its whole file, within a transaction.
+func (k *catalog) completed(y hydration) error {
+	for _, query := range []string{
+		"INSERT OR IGNORE INTO leftover (file) SELECT file FROM store WHERE session = ?1 AND file <> ?2",
+		"UPDATE store SET file = ?2, complete = 1 WHERE session = ?1",
+		"DELETE FROM hydration WHERE session = ?1 AND file = ?2",
+	} {
+		if err := k.c.exec(query, string(y.session), y.file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leftovers lists files that are to be removed.
+func (k *catalog) leftovers() (files []string, err error) {
+	err = k.query("SELECT file FROM leftover ORDER BY file", nil, func(v []driver.Value) error {
+		files = append(files, v[0].(string))
+		return nil
+	})
+	return files, err
+}

@@ -1,0 +1,100 @@
+package sqlitestore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// release gives up the files of ended sessions whose events are all in files of
+// their descendants. The catalogue forgets a file before it is removed.
+func (h *hydrator) release(ctx context.Context) error {
+	d := h.d
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	entries, err := d.catalog.unneeded()
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	gone := map[engine.SessionID]string{} // with the metadata of each
+	for _, e := range entries {
+		if d.keeper.holds(e.Session) {
+			continue // it is still being closed
+		}
+		if gone[e.Session], err = metaOf(ctx, e); err != nil {
+			return storageError("release", e.Path, err)
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	if err := d.options.hooks.at("release"); err != nil {
+		return err
+	}
+	var any engine.SessionID
+	err = d.catalog.commit(d.options.hooks, func() error {
+		for session, meta := range gone {
+			any = session
+			if err := d.catalog.forgetFile(session, meta); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, "SELECT 1 FROM store WHERE session = ? AND file IS NULL", string(any))
+	return storageError("release", d.catalog.path, err)
+}
+
+// metaOf reads the metadata of a session, which its file will not keep.
+func metaOf(ctx context.Context, e entry) (text string, err error) {
+	r, err := openMember(ctx, e, owned)
+	if err != nil {
+		return "", err
+	}
+	meta, err := r.meta(ctx)
+	if err = errors.Join(err, r.close()); err != nil {
+		return "", err
+	}
+	content, err := json.Marshal(meta)
+	return string(content), err
+}
+
+// forgetFile notes that the file of a session, and one that was to become its
+// whole file, are of no use any more, within a transaction.
+func (k *catalog) forgetFile(session engine.SessionID, meta string) error {
+	for _, query := range []string{
+		"INSERT OR IGNORE INTO leftover (file) SELECT file FROM store WHERE session = ?1 AND file IS NOT NULL",
+		"INSERT OR IGNORE INTO leftover (file) SELECT file FROM hydration WHERE session = ?1",
+		"DELETE FROM hydration WHERE session = ?1",
+	} {
+		if err := k.c.exec(query, string(session)); err != nil {
+			return err
+		}
+	}
+	return k.c.exec("UPDATE store SET file = NULL, meta = ? WHERE session = ?", meta, string(session))
+}
+
+// sweep removes files that are of no use any more.
+func (h *hydrator) sweep() error {
+	files, err := h.d.catalog.leftovers()
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	for _, file := range files {
+		if err := h.d.options.hooks.at("sweep"); err != nil {
+			return err
+		}
+		if err := removeDatabase(h.d.catalog.filePath(file)); err != nil {
+			return storageError("sweep", h.d.catalog.filePath(file), err)
+		}
+	}
+	return h.d.catalog.commit(h.d.options.hooks, func() error {
+		for _, file := range files {
+			if err := h.d.catalog.c.exec("DELETE FROM leftover WHERE file = ?", file); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM leftover WHERE file = ?)", files[0])
+}

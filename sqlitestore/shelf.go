@@ -1,0 +1,98 @@
+package sqlitestore
+
+import (
+	"slices"
+	"sync"
+)
+
+// shelf lends the files that a store is read from. They change when the store
+// gets its whole history in one file. Its methods may be called by any goroutine.
+type shelf struct {
+	mu      sync.Mutex
+	current *loan  // nil after close
+	where   string // the store's own file is, or was
+}
+
+// loan is a family that somebody may be reading.
+type loan struct {
+	*family
+	users sync.WaitGroup
+}
+
+func newShelf(f *family) *shelf {
+	return &shelf{current: &loan{family: f}, where: f.own.path}
+}
+
+// borrow answers the family to read; its users must be told when that is done.
+func (s *shelf) borrow() (*loan, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil {
+		return nil, false
+	}
+	s.current.users.Add(1)
+	return s.current, true
+}
+
+// path is where the store's own file is, or was when it was closed.
+func (s *shelf) path() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.where
+}
+
+// exchange lends another family from now on, and answers the one before.
+func (s *shelf) exchange(f *family) *loan {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.current
+	s.current = nil
+	if f != nil {
+		s.current, s.where = &loan{family: f}, f.own.path
+	}
+	return before
+}
+
+// close closes the files, once nobody reads them.
+func (s *shelf) close() error { return s.exchange(nil).finish() }
+
+// bequeath adds the files of the store's history to those of a child.
+func (s *shelf) bequeath(f *family) error {
+	l, open := s.borrow()
+	if !open {
+		return stopped("cut", s.path())
+	}
+	defer l.users.Done()
+	for _, r := range l.members() {
+		if slices.ContainsFunc(f.ancestors, func(has *reader) bool { return has.path == r.path }) {
+			continue
+		}
+		again, err := openReader(r.path, readWrite)
+		if err != nil {
+			return err
+		}
+		again.session = r.session
+		f.ancestors = append(f.ancestors, again)
+	}
+	f.missing = append(f.missing, l.missing...)
+	return nil
+}
+
+// finish waits until nobody reads the family, and closes its files.
+func (l *loan) finish() error {
+	if l == nil {
+		return nil
+	}
+	l.users.Wait()
+	return l.family.close()
+}
+
+// read calls look with the store's files.
+func (s *Store) read(op string, look func(f *family) error) error {
+	l, open := s.shelf.borrow()
+	if !open {
+		return stopped(op, s.path())
+	}
+	defer l.users.Done()
+	return storageError(op, s.path(), look(l.family))
+}
