@@ -94,7 +94,9 @@ type VerifyArgs struct {
 	Graph   string `json:"graph,omitempty" doc:"or a live graph"`
 }
 
-// VerifyResult is the result of verify. A sound session has empty lists.
+// VerifyResult is the result of verify. A sound session has empty lists, except
+// that incomplete_from names ancestors in whose files a part of its history still
+// is.
 type VerifyResult struct {
 	Session        SessionID   `json:"session"`
 	Events         int64       `json:"events"`
@@ -113,9 +115,10 @@ func NewVerifyResult(r *engine.VerifyReport) *VerifyResult {
 	}
 }
 
-// Sound reports whether nothing is wrong.
+// Sound reports whether nothing is wrong. That history has not been copied yet
+// is not wrong.
 func (r *VerifyResult) Sound() bool {
-	return len(r.Missing)+len(r.Duplicate)+len(r.OutOfOrder)+len(r.IncompleteFrom)+len(r.Damage) == 0
+	return len(r.Missing)+len(r.Duplicate)+len(r.OutOfOrder)+len(r.Damage) == 0
 }
 
 // filled makes lists that are never null in JSON.

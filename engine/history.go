@@ -70,3 +70,43 @@ func (e *Engine) Verify(ctx context.Context, graphOrSession string) (VerifyRepor
 	}
 	return e.storage.Verify(ctx, session)
 }
+
+// Export writes a session, or a graph's session, to a new file that stands alone:
+// a snapshot of what had been logged when it was called.
+func (e *Engine) Export(ctx context.Context, graphOrSession, path string) error {
+	session, x, err := e.exporter("export", graphOrSession)
+	if err != nil {
+		return err
+	}
+	return x.Export(ctx, session, path)
+}
+
+// Fork makes a new session directory with one live session that has the history
+// of a session or of a graph's session, and what its creatures hold, and goes on
+// by itself. It answers the id of the new session. Creatures keep their ids, so
+// the fork is for another engine.
+func (e *Engine) Fork(ctx context.Context, graphOrSession, dir string) (SessionID, error) {
+	session, x, err := e.exporter("fork", graphOrSession)
+	if err != nil {
+		return "", err
+	}
+	return x.Fork(ctx, session, dir)
+}
+
+func (e *Engine) exporter(op, graphOrSession string) (SessionID, Exporter, error) {
+	session, _, err := e.sessionOf(graphOrSession)
+	if err != nil {
+		return "", nil, err
+	}
+	if e.storage == nil {
+		return "", nil, gone("session", graphOrSession)
+	}
+	x, ok := e.storage.(Exporter)
+	if !ok {
+		return "", nil, &abi.Error{
+			Code: abi.Unsupported, Op: op, Message: "the sessions of this engine are not files",
+			Remedy: "use a session directory", IDs: map[string]string{"session": string(session)},
+		}
+	}
+	return session, x, nil
+}

@@ -60,8 +60,12 @@ func (e *Engine) startAbove(g *SavedGraph) {
 // are of the type [abi.Error] and name the path.
 func (e *Engine) Problems() []error {
 	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return slices.Clone(e.problems)
+	out := slices.Clone(e.problems)
+	e.mu.RUnlock()
+	if e.storage != nil {
+		out = append(out, e.storage.Problems()...)
+	}
+	return out
 }
 
 // tellProblems shows the problems to observers, once. The caller holds the

@@ -68,10 +68,11 @@ type Storage interface {
 	Create(ctx context.Context, spec StoreSpec) (Store, error)
 	// Cut turns live parents (none, where only graphs without a store go into
 	// it) into children, in one step that is either done or not: it drains and
-	// stops the parents' writers, gives every child the whole history of its
-	// parents and the live rows of its members, makes the cut durable, and then
-	// closes the parents. On an error nothing has happened and the parents go
-	// on.
+	// stops the parents' writers, gives every child the live rows of its members,
+	// makes the cut durable, and then closes the parents. The whole history of its
+	// parents can be read in a child at once; that it is in the child's own file
+	// ([SessionInfo].Complete) may come later. On an error nothing has happened and
+	// the parents go on.
 	Cut(ctx context.Context, cut Cut) ([]Store, error)
 	// Retire ends a live store whose graph has ended: its history stays
 	// readable, its live rows are no longer live.
@@ -88,8 +89,21 @@ type Storage interface {
 	// log has every event once and every channel in order.
 	Verify(ctx context.Context, session SessionID) (VerifyReport, error)
 
+	// Problems lists what is wrong with the directory at present and does not
+	// keep it from working. It may be called by any goroutine.
+	Problems() []error
+
 	// Close closes the directory. All stores must have been closed.
 	Close() error
+}
+
+// Exporter is what a [Storage] can do besides, if its sessions are files.
+type Exporter interface {
+	// Export writes a session, live or ended, to a new file that stands alone.
+	Export(ctx context.Context, session SessionID, path string) error
+	// Fork makes a new directory with one live session that has the history and
+	// the live rows of the given one, and goes on by itself.
+	Fork(ctx context.Context, session SessionID, dir string) (SessionID, error)
 }
 
 // StoreSpec describes a store to be created.
@@ -153,9 +167,9 @@ type CutChild struct {
 type SessionInfo struct {
 	Session    SessionID
 	Graph      GraphID
-	Path       string
+	Path       string // "" once an ended session's history is only in those that came out of it
 	Live       bool
-	Complete   bool // has its whole history
+	Complete   bool // its own file has its whole history
 	Durability Durability
 	Created    int64       // nanoseconds since 1970
 	Parents    []SessionID // "volatile" for one without a store
@@ -245,7 +259,8 @@ type VerifyReport struct {
 	// OutOfOrder are messages whose number in their channel does not rise with
 	// their time.
 	OutOfOrder []string
-	// IncompleteFrom are the sessions whose history has not been copied yet.
+	// IncompleteFrom are the ancestors whose files have a part of the history,
+	// because it has not been copied yet. That is no fault.
 	IncompleteFrom []SessionID
 	// Damage is what is wrong with the file, or with live rows: a cursor
 	// beyond the head of its channel, an edge without its creature, ….

@@ -78,8 +78,9 @@ func atRest(path string) (bool, error) {
 // builder brings the history of several files together in one that nobody uses
 // yet. Every step may be done again: what is there is not added twice.
 type builder struct {
-	c *conn
-	w *writer // for what a writer does as well
+	c    *conn
+	w    *writer                  // for what a writer does as well
+	only map[engine.Origin]uint64 // the origins to add; nil: all
 }
 
 func openBuilder(path string, h hooks) (*builder, error) {
@@ -159,8 +160,10 @@ func (b *builder) meet() (pairs []numbers, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = b.c.query("SELECT old, new FROM renumber ORDER BY new", nil, func(v []driver.Value) error {
-		pairs = append(pairs, numbers{v[0].(int64), v[1].(int64)})
+	err = b.c.query("SELECT r.old, r.new, o.uuid FROM renumber r JOIN main.origin o ON o.no = r.new ORDER BY r.new", nil, func(v []driver.Value) error {
+		if _, wanted := b.only[engine.Origin(v[2].([]byte))]; wanted || b.only == nil {
+			pairs = append(pairs, numbers{v[0].(int64), v[1].(int64)})
+		}
 		return nil
 	})
 	return pairs, err

@@ -62,7 +62,7 @@ type Directory struct {
 
 	mu       sync.Mutex
 	open     map[engine.SessionID]*Store
-	problems []error          // that stay
+	problems []error          // found when the directory was opened
 	troubles map[string]error // by the work that they are in the way of
 }
 
@@ -194,7 +194,7 @@ func (d *Directory) attach(ctx context.Context, e entry, w *writer) (*Store, err
 	}
 	s.complete.Store(e.Complete)
 	for _, p := range f.missing {
-		d.problem(lostAncestor(e, p))
+		d.report("history of "+string(e.Session), lostAncestor(e, p))
 	}
 	return s, nil
 }

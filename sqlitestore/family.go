@@ -19,31 +19,44 @@ type family struct {
 	only map[engine.Origin]uint64
 	// missing are ancestors whose files cannot be read.
 	missing []engine.SessionID
+	// holder is the session whose file, or family, it is.
+	holder entry
 }
 
-// openFamily opens the files of a session for reading.
-func (k *catalog) openFamily(ctx context.Context, e entry, how access) (f *family, err error) {
-	f = &family{}
-	holder := e
+// openFamily opens the files of a session for reading. It answers errMoved when
+// these are others meanwhile.
+func (k *catalog) openFamily(ctx context.Context, e entry, how access) (*family, error) {
+	f := &family{holder: e}
 	if e.file == "" {
-		if holder, f.only, err = k.stand(e); err != nil {
+		var err error
+		if f.holder, f.only, err = k.stand(e); err != nil {
 			return nil, err
 		}
 	}
-	own, err := openMember(ctx, holder, how)
-	if err != nil {
+	own, err := openMember(ctx, f.holder, how)
+	switch {
+	case err != nil && k.moved(f.holder):
+		return nil, errMoved
+	case err != nil:
 		return nil, err
-	}
-	if e.file == "" {
+	case e.file == "":
 		f.ancestors = append(f.ancestors, own)
-	} else {
+	default:
 		f.own = own
 	}
-	if err := k.openAncestors(ctx, f, holder, how); err != nil {
+	if err := k.openAncestors(ctx, f, f.holder, how); err != nil {
 		return nil, errors.Join(err, f.close())
+	}
+	// Once a session has its whole file, nobody is there any more to be asked for
+	// what its first one lacks.
+	if !f.holder.Complete && k.moved(f.holder) {
+		return nil, errors.Join(errMoved, f.close())
 	}
 	return f, nil
 }
+
+// errMoved says that a session has got its whole file while it was looked up.
+var errMoved = errors.New("the file of the session is another one now")
 
 // stand finds who holds the history of a session whose file has been removed.
 func (k *catalog) stand(e entry) (heir entry, only map[engine.Origin]uint64, err error) {
@@ -213,16 +226,13 @@ func (k *catalog) withFamily(ctx context.Context, op string, session engine.Sess
 			return err
 		}
 		f, err := k.openFamily(ctx, e, how)
-		again := func() bool { return try < readTries && k.moved(e) }
-		if err == nil && len(f.missing) > 0 && again() {
-			err = f.close()
-			if err == nil {
-				continue
-			}
-		} else if err == nil {
+		if err == nil {
 			err = errors.Join(look(e, f), f.close())
+			if err != nil && k.moved(f.holder) {
+				err = errMoved
+			}
 		}
-		if err == nil || !again() {
+		if try == readTries || !errors.Is(err, errMoved) {
 			return storageError(op, e.Path, err)
 		}
 	}

@@ -43,11 +43,11 @@ func (k *catalog) inherited(session engine.SessionID) (map[engine.Origin]uint64,
 	return out, err
 }
 
-// authors says which session wrote under an origin, as far as that is known.
-func (k *catalog) authors() (map[engine.Origin]engine.SessionID, error) {
-	out := map[engine.Origin]engine.SessionID{}
-	err := k.query("SELECT uuid, session FROM origin", nil, func(v []driver.Value) error {
-		out[engine.Origin(v[0].([]byte))] = engine.SessionID(v[1].(string))
+// wroteAs are the origins under which an ended session has written.
+func (k *catalog) wroteAs(session engine.SessionID) (map[engine.Origin]uint64, error) {
+	out := map[engine.Origin]uint64{}
+	err := k.query("SELECT uuid, highest FROM origin WHERE session = ?", []driver.Value{string(session)}, func(v []driver.Value) error {
+		out[engine.Origin(v[0].([]byte))] = uint64(v[1].(int64))
 		return nil
 	})
 	return out, err
@@ -59,7 +59,7 @@ func (k *catalog) heir(session engine.SessionID) (heir entry, found bool, err er
 	entries, err := k.selectEntries(`WHERE s.file IS NOT NULL AND s.session IN (
 		WITH RECURSIVE issue (session) AS (
 			SELECT ? UNION SELECT p.child FROM issue i JOIN parent p ON p.parent = i.session
-		) SELECT session FROM issue) ORDER BY s.complete DESC, s.no LIMIT 1`, string(session))
+		) SELECT session FROM issue) ORDER BY s.live DESC, s.complete DESC, s.no LIMIT 1`, string(session))
 	if err != nil || len(entries) == 0 {
 		return entry{}, false, err
 	}

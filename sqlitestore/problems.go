@@ -6,24 +6,17 @@ import (
 	"slices"
 )
 
-// Problems lists what is wrong with the directory at present: files that were set
-// aside when it was opened, and what cannot be done in the background, such as
-// copying a history while the disk is full. It may be called by any goroutine.
+// Problems lists what is wrong with the directory at present: what cannot be done
+// in the background, such as copying a history while the disk is full, and
+// histories of which a part is missing. It may be called by any goroutine.
 func (d *Directory) Problems() []error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	out := slices.Clone(d.problems)
+	var out []error
 	for _, key := range slices.Sorted(maps.Keys(d.troubles)) {
 		out = append(out, d.troubles[key])
 	}
 	return out
-}
-
-// problem notes something that stays wrong as long as the directory is open.
-func (d *Directory) problem(err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.problems = append(d.problems, err)
 }
 
 // report notes what is wrong with some work at present; nil: nothing.

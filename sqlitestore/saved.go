@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -16,7 +17,7 @@ import (
 // aside because the catalogue does not know them. A store that cannot be read
 // is left as it is, and named.
 func (d *Directory) Saved(ctx context.Context) (graphs []engine.SavedGraph, problems []error, err error) {
-	problems = d.Problems()
+	problems = slices.Clone(d.problems)
 	entries, err := d.catalog.entries()
 	if err != nil {
 		return nil, nil, storageError("open", d.catalog.path, err)

@@ -289,7 +289,7 @@ func (s *Store) Close(context.Context) error {
 func (s *Store) freeze() {
 	s.mu.Lock()
 	s.queue = nil
-	s.stop = draining
+	s.stop = closed
 	s.mu.Unlock()
 	s.dir.forget(s)
 	s.dir.keeper.bury(s)
@@ -298,7 +298,7 @@ func (s *Store) freeze() {
 func (s *Store) shut() error {
 	s.dir.changing.Lock() // a store that is getting its whole file has two until it has one
 	s.mu.Lock()
-	s.stop = draining
+	s.stop = max(s.stop, draining)
 	s.mu.Unlock()
 	s.resume()
 	close(s.stopping)

@@ -59,7 +59,10 @@ func (f *family) verify(ctx context.Context, e entry, inherited map[engine.Origi
 			v.report.IncompleteFrom = append(v.report.IncompleteFrom, p.session)
 		}
 	}
-	v.report.IncompleteFrom = append(v.report.IncompleteFrom, f.missing...)
+	for _, p := range f.missing {
+		v.report.IncompleteFrom = append(v.report.IncompleteFrom, p)
+		v.damage(fmt.Sprintf("the file of session %s, which has a part of the history, is missing or damaged", p))
+	}
 	for _, check := range []func() error{v.files, v.gaps, v.numbers, v.channels, v.liveRows} {
 		err := check()
 		if damaged(err) {

@@ -51,7 +51,7 @@ func showReport(s streams, r *terrarium.VerifyResult, format string) error {
 func printReport(w io.Writer, r *terrarium.VerifyResult) error {
 	if r.Sound() {
 		_, err := fmt.Fprintf(w, "Session %s is sound: %s.\n", r.Session, count(r.Events, "event"))
-		return err
+		return errors.Join(err, printIncomplete(w, r))
 	}
 	_, err := fmt.Fprintf(w, "Session %s is not sound:\n", r.Session)
 	for _, found := range []struct {
@@ -65,8 +65,12 @@ func printReport(w io.Writer, r *terrarium.VerifyResult) error {
 			err = errors.Join(err, werr)
 		}
 	}
+	return errors.Join(err, printIncomplete(w, r))
+}
+
+func printIncomplete(w io.Writer, r *terrarium.VerifyResult) (err error) {
 	for _, session := range r.IncompleteFrom {
-		_, werr := fmt.Fprintf(w, "  not copied yet: the history of %s\n", session)
+		_, werr := fmt.Fprintf(w, "  not copied yet: the history in the file of %s\n", session)
 		err = errors.Join(err, werr)
 	}
 	return err

@@ -265,8 +265,8 @@ func cutLineage(t *testing.T, open Opener) {
 			if (i.MergedAt != 0) != merged || (i.SplitAt != 0) != split {
 				t.Errorf("%s: merged at %d, split at %d; want merged %v, split %v", i.Graph, i.MergedAt, i.SplitAt, merged, split)
 			}
-			if i.Live != (i.Session == y) || !i.Complete {
-				t.Errorf("%s: live %v, complete %v", i.Graph, i.Live, i.Complete)
+			if i.Live != (i.Session == y) {
+				t.Errorf("%s: live %v", i.Graph, i.Live)
 			}
 		}
 		equal(t, "Lineage", got, []engine.SessionID{y, l, r, m, a[0], a[1]})
@@ -275,6 +275,8 @@ func cutLineage(t *testing.T, open Opener) {
 		})
 		b.wantSessions(map[engine.SessionID]bool{a[0]: false, a[1]: false, m: false, l: false, r: false, x: true, y: true})
 	}
+	check()
+	b.complete(map[engine.SessionID]bool{x: true, y: true})
 	check()
 	out[0].shut()
 	out[1].shut()

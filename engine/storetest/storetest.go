@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T, dir string) engine.Storage) {
 		{"Sessions", testSessions},
 		{"Cut", testCut},
 		{"CutFails", testCutFails},
+		{"Generations", testGenerations},
 		{"Verify", testVerify},
 		{"Waiting", testWaiting},
 		{"Model", testModel},

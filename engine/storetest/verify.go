@@ -18,6 +18,8 @@ func testVerify(t *testing.T, open Opener) {
 	})
 }
 
+// wantReport checks what Verify finds. That a history is still being copied is
+// no finding.
 func (b *bench) wantReport(session engine.SessionID, want engine.VerifyReport) {
 	b.t.Helper()
 	want.Session = session
@@ -25,6 +27,7 @@ func (b *bench) wantReport(session engine.SessionID, want engine.VerifyReport) {
 	if err != nil {
 		b.t.Fatalf("Verify: %v", err)
 	}
+	got.IncompleteFrom = nil
 	equal(b.t, "Verify", got, want)
 }
 

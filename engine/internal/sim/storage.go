@@ -352,3 +352,6 @@ func (t *storage) Verify(_ context.Context, id engine.SessionID) (engine.VerifyR
 
 // Close implements [engine.Storage].
 func (t *storage) Close() error { return nil }
+
+// Problems implements [engine.Storage].
+func (t *storage) Problems() []error { return nil }

@@ -1,0 +1,241 @@
+package storetest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// family is a directory whose stores are cut again and again, beside a model of
+// what each session has to have.
+type family struct {
+	*bench
+	random  *rand.Rand
+	all     []*kin // eldest first
+	heads   map[engine.ChannelID]uint64
+	state   map[engine.CreatureID]map[string][]byte
+	letters map[engine.CreatureID][]engine.DeadLetterRow
+}
+
+// kin is a session as it has to be.
+type kin struct {
+	session   engine.SessionID
+	journal   *journal // nil once it has ended
+	parents   []*kin
+	kind      string // of the cut that it came from
+	creatures []engine.CreatureID
+	events    []engine.Event // in order
+}
+
+// creatures are who lives in a family. Each has a channel of its own and an
+// inbox.
+var creatures = []engine.CreatureID{"a", "b", "c", "d", "e", "f", "g", "h"}
+
+func ownChannel(c engine.CreatureID) engine.ChannelID { return engine.ChannelID("of-" + c) }
+
+func newFamily(t *testing.T, open Opener, seed uint64) *family {
+	return &family{
+		bench: newBench(t, open), random: rand.New(rand.NewPCG(seed, 3)), heads: map[engine.ChannelID]uint64{},
+		state: map[engine.CreatureID]map[string][]byte{}, letters: map[engine.CreatureID][]engine.DeadLetterRow{},
+	}
+}
+
+func (f *family) liveKin() []*kin {
+	return slices.DeleteFunc(slices.Clone(f.all), func(k *kin) bool { return k.journal == nil })
+}
+
+// found makes the first store of some creatures.
+func (f *family) found(members ...engine.CreatureID) *kin {
+	f.t.Helper()
+	k := &kin{journal: f.create(engine.StoreSpec{}), creatures: members}
+	k.session = k.journal.Info().Session
+	f.all = append(f.all, k)
+	k.journal.put(f.rowsOf(members))
+	return k
+}
+
+// rowsOf are the rows that come with the first record of a store.
+func (f *family) rowsOf(members []engine.CreatureID) (r engine.Record) {
+	for _, c := range members {
+		inbox := engine.InboxOf(c)
+		r.Creatures = append(r.Creatures, engine.CreatureRow{ID: c, Name: string(c)})
+		r.Channels = append(r.Channels, engine.ChannelRow{ID: ownChannel(c), Name: "own"}, engine.ChannelRow{ID: inbox, Inbox: c})
+		r.Heads = append(r.Heads, engine.HeadRow{Channel: ownChannel(c), Seq: f.heads[ownChannel(c)]})
+		r.Cursors = append(r.Cursors, engine.CursorRow{Reader: engine.ReaderID(c), Channel: inbox})
+	}
+	return r
+}
+
+// live lets something happen in a store, n times: a message, a value, and now
+// and then a dead letter or the end of one.
+func (f *family) live(k *kin, n int) {
+	f.t.Helper()
+	for range n {
+		c := k.creatures[f.random.IntN(len(k.creatures))]
+		ch := ownChannel(c)
+		f.heads[ch]++
+		value := fmt.Appendf(nil, "%s %d", k.session, f.random.IntN(1000))
+		k.events = append(k.events, k.journal.put(engine.Record{
+			Events: []engine.Event{message(ch, f.heads[ch]), {Kind: engine.EventState, Creature: c, Payload: value}},
+			Heads:  []engine.HeadRow{{Channel: ch, Seq: f.heads[ch]}},
+			State:  []engine.StateRow{{Creature: c, Key: "last", Value: value}},
+		})...)
+		f.state[c] = map[string][]byte{"last": value}
+		switch letters := f.letters[c]; {
+		case f.random.IntN(4) == 0:
+			ev := k.journal.put(engine.Record{Events: []engine.Event{{Kind: engine.EventDeadLetter, Creature: c}}})[0]
+			row := engine.DeadLetterRow{ID: ev.ID, Time: ev.Time, Creature: c, Message: k.events[len(k.events)-2].ID, Payload: value}
+			k.journal.put(engine.Record{Letters: []engine.DeadLetterRow{row}})
+			k.events, f.letters[c] = append(k.events, ev), append(letters, row)
+		case f.random.IntN(4) == 0 && len(letters) > 0:
+			k.journal.put(engine.Record{Drop: engine.Drop{Letters: []engine.EventID{letters[0].ID}}})
+			f.letters[c] = letters[1:]
+		}
+	}
+}
+
+// cut divides the creatures of some stores anew.
+func (f *family) cut(parents []*kin, groups ...[]engine.CreatureID) []*kin {
+	f.t.Helper()
+	kind := "rearrange"
+	switch {
+	case len(parents) > 1 && len(groups) == 1:
+		kind = "merge"
+	case len(parents) == 1 && len(groups) > 1:
+		kind = "split"
+	}
+	var out []*kin
+	var children []engine.CutChild
+	for _, group := range groups {
+		child := &kin{kind: kind, creatures: slices.Clone(group)}
+		for _, p := range parents {
+			if slices.ContainsFunc(p.creatures, func(c engine.CreatureID) bool { return slices.Contains(group, c) }) {
+				child.inherit(p)
+			}
+		}
+		out, children = append(out, child), append(children, f.cutChild(child))
+	}
+	var journals []*journal
+	for _, p := range parents {
+		journals = append(journals, p.journal)
+	}
+	for i, j := range f.bench.cut(kind, journals, children...) {
+		out[i].journal, out[i].session = j, j.Info().Session
+		out[i].events[len(out[i].events)-1].ID.Origin = j.Origin()
+	}
+	for _, p := range parents {
+		p.journal = nil
+	}
+	f.all = append(f.all, out...)
+	return out
+}
+
+// inherit takes over what a parent has.
+func (k *kin) inherit(p *kin) {
+	k.parents = append(k.parents, p)
+	has := map[engine.EventID]bool{}
+	for _, ev := range k.events {
+		has[ev.ID] = true
+	}
+	for _, ev := range p.events {
+		if !has[ev.ID] {
+			k.events = append(k.events, ev)
+		}
+	}
+	slices.SortFunc(k.events, func(a, b engine.Event) int { return cmp.Compare(a.Time, b.Time) })
+}
+
+// cutChild describes a child to the storage, and notes its first event.
+func (f *family) cutChild(k *kin) engine.CutChild {
+	ev := engine.Event{ID: engine.EventID{Seq: 1}, Time: clock.Add(1), Kind: engine.EventTopologyChanged, Graph: engine.GraphID(k.creatures[0])}
+	k.events = append(k.events, ev)
+	child := engine.CutChild{
+		StoreSpec: engine.StoreSpec{Graph: ev.Graph}, Creatures: k.creatures,
+		First: func(o engine.Origin) *engine.Record {
+			r := f.rowsOf(k.creatures)
+			first := ev
+			first.ID.Origin = o
+			r.Events = []engine.Event{first}
+			return &r
+		},
+	}
+	for _, p := range k.parents {
+		child.Parents = append(child.Parents, p.session)
+	}
+	for _, c := range k.creatures {
+		child.Channels = append(child.Channels, ownChannel(c), engine.InboxOf(c))
+	}
+	return child
+}
+
+// retire ends a store whose graph has ended.
+func (f *family) retire(k *kin) {
+	f.t.Helper()
+	if err := f.storage.Retire(f.t.Context(), k.session); err != nil {
+		f.t.Fatalf("Retire: %v", err)
+	}
+	k.journal = nil
+}
+
+// restart goes on with another process.
+func (f *family) restart() {
+	f.t.Helper()
+	live := f.liveKin()
+	for _, k := range live {
+		k.journal.shut()
+	}
+	f.bench.restart()
+	want, got := map[engine.SessionID]bool{}, map[engine.SessionID]bool{}
+	for _, k := range live {
+		want[k.session] = true
+	}
+	for _, g := range f.saved() {
+		got[g.Session] = true
+	}
+	equal(f.t, "saved sessions", got, want)
+	for _, k := range live {
+		k.journal = f.reopen(k.session)
+	}
+}
+
+// complete waits until every live session has its whole history. What was cut
+// before it had, need never have it: its children do.
+func (f *family) complete() {
+	f.t.Helper()
+	ids := map[engine.SessionID]bool{}
+	for _, k := range f.liveKin() {
+		ids[k.session] = true
+	}
+	f.bench.complete(ids)
+}
+
+// complete waits until sessions have their whole history.
+func (b *bench) complete(sessions map[engine.SessionID]bool) {
+	b.t.Helper()
+	waiting := maps.Clone(sessions)
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for deadline := time.Now().Add(time.Minute); ; <-look.C {
+		infos, err := b.storage.Sessions(b.t.Context())
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		for _, i := range infos {
+			if i.Complete {
+				delete(waiting, i.Session)
+			}
+		}
+		if len(waiting) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("incomplete after a minute: %v", slices.Sorted(maps.Keys(waiting)))
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// everything is more than any store of the suite has.
+const everything = 1 << 20
+
+func (f *family) checkAll() {
+	f.t.Helper()
+	infos, err := f.storage.Sessions(f.t.Context())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if len(infos) != len(f.all) {
+		f.t.Errorf("there are %d sessions, want %d", len(infos), len(f.all))
+	}
+	for _, k := range f.all {
+		f.check(k)
+		f.checkInfo(k, infos)
+	}
+}
+
+// check compares what a session has with what has to be there.
+func (f *family) check(k *kin) {
+	f.t.Helper()
+	if k.journal == nil { // every query may open files
+		f.checkHistory(k, func(q engine.HistoryQuery) ([]engine.Event, error) {
+			return f.storage.History(f.t.Context(), k.session, q)
+		})
+		return
+	}
+	f.checkHistory(k, func(q engine.HistoryQuery) ([]engine.Event, error) { return k.journal.History(f.t.Context(), q) })
+	for _, c := range creatures {
+		f.checkMessages(k, ownChannel(c))
+		f.checkRows(k, c)
+	}
+	f.checkLetters(k)
+}
+
+// checkInfo checks what is known of a session: Sessions, Lineage and Verify.
+func (f *family) checkInfo(k *kin, infos []engine.SessionInfo) {
+	f.t.Helper()
+	i := slices.IndexFunc(infos, func(i engine.SessionInfo) bool { return i.Session == k.session })
+	if i < 0 {
+		f.t.Fatalf("%s is not among the sessions", k.session)
+	}
+	info := infos[i]
+	var parents []engine.SessionID
+	for _, p := range k.parents {
+		parents = append(parents, p.session)
+	}
+	equal(f.t, "parents", info.Parents, parents)
+	if info.Live != (k.journal != nil) || (info.MergedAt != 0) != (len(parents) > 1) {
+		f.t.Errorf("%s: live %v, merged at %d", k.session, info.Live, info.MergedAt)
+	}
+	if pure := k.kind != "rearrange"; pure && (info.SplitAt != 0) != (k.kind == "split") {
+		f.t.Errorf("%s came out of a %s: split at %d", k.session, k.kind, info.SplitAt)
+	}
+	line, err := f.storage.Lineage(f.t.Context(), k.session)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var got []engine.SessionID
+	for _, l := range line {
+		got = append(got, l.Session)
+	}
+	equal(f.t, "Lineage", got, k.lineage())
+	f.checkVerify(k, info.Complete)
+}
+
+// lineage lists a session's ancestors, itself first, generation by generation.
+func (k *kin) lineage() (out []engine.SessionID) {
+	for next := []*kin{k}; len(next) > 0; next = next[1:] {
+		if !slices.Contains(out, next[0].session) {
+			out = append(out, next[0].session)
+			next = append(next, next[0].parents...)
+		}
+	}
+	return out
+}
+
+func (f *family) checkVerify(k *kin, complete bool) {
+	f.t.Helper()
+	if k.journal != nil {
+		k.journal.wait()
+	}
+	got, err := f.storage.Verify(f.t.Context(), k.session)
+	if err != nil {
+		f.t.Fatalf("Verify: %v", err)
+	}
+	if !complete || k.journal == nil {
+		got.IncompleteFrom = nil
+	}
+	equal(f.t, "Verify", got, engine.VerifyReport{Session: k.session, Events: int64(len(k.events))})
+}
+
+// checkHistory reads a history as a whole, in pages, from its end, and by
+// channel.
+func (f *family) checkHistory(k *kin, read func(engine.HistoryQuery) ([]engine.Event, error)) {
+	f.t.Helper()
+	must := func(q engine.HistoryQuery) []engine.Event {
+		f.t.Helper()
+		events, err := read(q)
+		if err != nil {
+			f.t.Fatalf("History(%+v) of %s: %v", q, k.session, err)
+		}
+		return events
+	}
+	if diff := difference(must(engine.HistoryQuery{Limit: everything}), k.events); diff != "" {
+		f.t.Fatalf("history of %s (-want +got):\n%s", k.session, diff)
+	}
+	var got []engine.Event
+	size := 1 + len(k.events)/(1+f.random.IntN(4))
+	for after := (engine.EventID{}); ; {
+		page := must(engine.HistoryQuery{After: after, Limit: size})
+		if len(page) == 0 {
+			break
+		}
+		got, after = append(got, page...), page[len(page)-1].ID
+	}
+	equal(f.t, fmt.Sprintf("history in pages of %d", size), got, k.events)
+	if len(k.events) == 0 {
+		return
+	}
+	after, limit := k.events[f.random.IntN(len(k.events))].ID, 1+f.random.IntN(len(k.events))
+	queries := []engine.HistoryQuery{
+		{Newest: true, Limit: limit},
+		{Newest: true, Limit: limit, After: after},
+		{After: after, Limit: limit, Channel: ownChannel(k.creatures[0])},
+		{Limit: limit, Kinds: []engine.EventKind{engine.EventTopologyChanged}},
+	}
+	if k.journal == nil {
+		queries = queries[f.random.IntN(4):][:1]
+	}
+	for _, q := range queries {
+		equal(f.t, fmt.Sprintf("History(%+v)", q), must(q), choose(k.events, q))
+	}
+}
+
+// checkMessages pages through a channel, which the store need not own.
+func (f *family) checkMessages(k *kin, ch engine.ChannelID) {
+	f.t.Helper()
+	want := slices.DeleteFunc(slices.Clone(k.events), func(ev engine.Event) bool { return ev.Channel != ch })
+	var got []engine.Event
+	for after, size := uint64(0), 1+f.random.IntN(len(want)+2); ; {
+		page, err := k.journal.Messages(f.t.Context(), ch, after, 0, size, 0)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		got, after = append(got, page...), page[len(page)-1].Seq
+	}
+	equal(f.t, fmt.Sprintf("messages of %s in %s", ch, k.session), got, want)
+}
+
+// checkRows checks that a creature's state is where the creature is, and only
+// there.
+func (f *family) checkRows(k *kin, c engine.CreatureID) {
+	f.t.Helper()
+	want := map[string][]byte{}
+	if slices.Contains(k.creatures, c) && f.state[c] != nil {
+		want = f.state[c]
+	}
+	wantState(f.t, k.journal, c, want)
+}
+
+// checkLetters checks that dead letters are where their creatures are.
+func (f *family) checkLetters(k *kin) {
+	f.t.Helper()
+	got, err := k.journal.DeadLetters(f.t.Context(), "", engine.EventID{}, everything)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var want []engine.DeadLetterRow
+	for _, c := range k.creatures {
+		want = append(want, f.letters[c]...)
+	}
+	byID := func(a, b engine.DeadLetterRow) int { return strings.Compare(a.ID.String(), b.ID.String()) }
+	slices.SortFunc(got, byID)
+	slices.SortFunc(want, byID)
+	equal(f.t, "dead letters of "+string(k.session), got, want)
+}
+
+// answers is all that can be asked about all sessions, but for what depends on
+// how much of a history has been copied.
+func (f *family) answers() map[string]any {
+	f.t.Helper()
+	out := map[string]any{}
+	infos, err := f.storage.Sessions(f.t.Context())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, i := range infos {
+		i.Complete, i.Path, i.Bytes, i.Events = false, "", 0, 0
+		events, err := f.storage.History(f.t.Context(), i.Session, engine.HistoryQuery{Limit: everything})
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		line, err := f.storage.Lineage(f.t.Context(), i.Session)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		for n := range line {
+			line[n].Complete, line[n].Path, line[n].Bytes, line[n].Events = false, "", 0, 0
+		}
+		out[string(i.Session)] = []any{i, events, line}
+	}
+	for _, k := range f.liveKin() {
+		f.checkLetters(k)
+		for _, c := range creatures {
+			messages, err := k.journal.Messages(f.t.Context(), ownChannel(c), 0, 0, everything, 0)
+			state, err2 := k.journal.State(f.t.Context(), c)
+			if err != nil || err2 != nil {
+				f.t.Fatal(err, err2)
+			}
+			out[string(k.session)+string(c)] = []any{messages, state}
+		}
+	}
+	return out
+}

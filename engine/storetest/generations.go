@@ -1,0 +1,143 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// The histories of children of a cut may be copied behind the cut's back. None
+// of these cases may notice: they hold whether a child is complete at once,
+// later, or never, because it is cut before.
+func testGenerations(t *testing.T, open Opener) {
+	t.Run("Deep", func(t *testing.T) { deep(t, open) })
+	t.Run("Wide", func(t *testing.T) { wide(t, open) })
+	t.Run("BeforeAndAfter", func(t *testing.T) { beforeAndAfter(t, open) })
+	for seed := range uint64(familySeeds) {
+		t.Run(fmt.Sprintf("Seed%d", seed), func(t *testing.T) { anyFamily(t, open, seed) })
+	}
+}
+
+// familySeeds is how many random families there are.
+const familySeeds = 4
+
+// deep cuts one side of a split again and again, a moment after, and starts
+// anew in between; then all sides are united.
+func deep(t *testing.T, open Opener) {
+	f := newFamily(t, open, 1)
+	last := f.found(creatures...)
+	f.live(last, 30)
+	var sides []*kin
+	for n := len(creatures); n > 1; n-- {
+		children := f.cut([]*kin{last}, creatures[:n-1], creatures[n-1:n])
+		f.live(children[0], 3)
+		f.check(children[1])
+		last, sides = children[0], append(sides, children[1])
+		if n%3 == 0 {
+			f.restart()
+			f.check(last)
+		}
+	}
+	f.checkAll()
+	all := f.cut(append(sides, last), creatures)[0]
+	f.live(all, 3)
+	f.check(all)
+	f.restart()
+	f.complete()
+	f.checkAll()
+}
+
+// wide divides a store among many, all of which go on, and unites them in pairs
+// and as a whole.
+func wide(t *testing.T, open Opener) {
+	f := newFamily(t, open, 2)
+	root := f.found(creatures...)
+	f.live(root, 30)
+	var groups, pairs [][]engine.CreatureID
+	for i, c := range creatures {
+		groups = append(groups, []engine.CreatureID{c})
+		if i%2 == 1 {
+			pairs = append(pairs, creatures[i-1:i+1])
+		}
+	}
+	for range 2 {
+		children := f.cut([]*kin{root}, groups...)
+		for _, c := range children {
+			f.live(c, 2)
+		}
+		for _, c := range f.cut(children, pairs...) {
+			f.check(c)
+		}
+		f.restart()
+		root = f.cut(f.liveKin(), creatures)[0]
+		f.live(root, 2)
+		f.check(root)
+	}
+	f.complete()
+	f.checkAll()
+}
+
+// beforeAndAfter compares every answer before all stores are complete, or so it
+// may be, with the same answer when they are.
+func beforeAndAfter(t *testing.T, open Opener) {
+	f := newFamily(t, open, 3)
+	first, second := f.found(creatures[:3]...), f.found(creatures[3:]...)
+	f.live(first, 200)
+	f.live(second, 200)
+	merged := f.cut([]*kin{first, second}, creatures)
+	sides := f.cut(merged, creatures[1:4], append(creatures[4:], creatures[0]))
+	f.live(sides[0], 2)
+	before := f.answers()
+	f.complete()
+	equal(t, "all answers when everything is complete", f.answers(), before)
+	f.restart()
+	equal(t, "all answers after a restart", f.answers(), before)
+}
+
+// anyFamily does what comes to its mind.
+func anyFamily(t *testing.T, open Opener, seed uint64) {
+	f := newFamily(t, open, seed)
+	f.random = rand.New(rand.NewPCG(seed, 4))
+	f.live(f.found(creatures[:4]...), 10)
+	f.live(f.found(creatures[4:]...), 10)
+	for range 15 {
+		live := f.liveKin()
+		switch n := f.random.IntN(20); {
+		case n < 8:
+			f.live(live[f.random.IntN(len(live))], 1+f.random.IntN(6))
+		case n < 15:
+			f.anyCut()
+		case n < 17:
+			f.restart()
+		case n < 18:
+			f.complete()
+		case n < 19 && len(live) > 2:
+			f.retire(live[f.random.IntN(len(live))])
+		}
+		f.check(f.all[f.random.IntN(len(f.all))])
+	}
+	f.checkAll()
+	f.complete()
+	f.restart()
+	f.checkAll()
+}
+
+// anyCut divides what some live stores have anew.
+func (f *family) anyCut() {
+	live := f.liveKin()
+	f.random.Shuffle(len(live), func(i, j int) { live[i], live[j] = live[j], live[i] })
+	live = live[:1+f.random.IntN(min(3, len(live)))]
+	var members []engine.CreatureID
+	for _, k := range live {
+		members = append(members, k.creatures...)
+	}
+	f.random.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+	var groups [][]engine.CreatureID
+	for len(members) > 0 {
+		n := 1 + f.random.IntN(len(members))
+		groups, members = append(groups, members[:n]), members[n:]
+	}
+	f.cut(live, groups...)
+}

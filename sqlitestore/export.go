@@ -1,0 +1,264 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// Export writes a session, live or ended, to a file that stands alone: its whole
+// history and, as long as its own file is there, its live rows. It is a snapshot
+// of what had been appended when it was called. The file must not exist yet:
+// otherwise it answers already_exists.
+func (d *Directory) Export(ctx context.Context, session engine.SessionID, path string) error {
+	if err := d.flush(ctx, session); err != nil {
+		return err
+	}
+	return d.catalog.export(ctx, session, path, owned)
+}
+
+// Export writes a session to a file that stands alone; see [Directory.Export].
+func (v *View) Export(ctx context.Context, session engine.SessionID, path string) error {
+	return v.catalog.export(ctx, session, path, readable)
+}
+
+// Fork makes a new session directory whose only live session has the history and
+// the live rows of the given one and goes on by itself; it answers its id. Creatures
+// and channels keep their ids, so the two are not to be loaded by one engine. The
+// lineage of the fork names the session and its ancestors. The directory must not
+// exist, or be empty: otherwise it answers already_exists. A session whose file has
+// been removed cannot be forked.
+func (d *Directory) Fork(ctx context.Context, session engine.SessionID, dir string) (engine.SessionID, error) {
+	if err := d.flush(ctx, session); err != nil {
+		return "", err
+	}
+	return d.catalog.fork(ctx, session, dir, owned)
+}
+
+// Fork makes a new session directory; see [Directory.Fork].
+func (v *View) Fork(ctx context.Context, session engine.SessionID, dir string) (engine.SessionID, error) {
+	return v.catalog.fork(ctx, session, dir, readable)
+}
+
+// flush waits until what was appended to a session can be read.
+func (d *Directory) flush(ctx context.Context, session engine.SessionID) error {
+	if s := d.opened(session); s != nil {
+		return s.flush(ctx)
+	}
+	return nil
+}
+
+func exists(op, path string) error {
+	return &abi.Error{
+		Code: abi.AlreadyExists, Op: op, Message: path + " exists already",
+		Remedy: "name one that does not exist; this one has been left as it is", IDs: map[string]string{"path": path},
+	}
+}
+
+func (k *catalog) export(ctx context.Context, session engine.SessionID, path string, how access) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return storageError("export", path, err)
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return exists("export", path)
+	}
+	partial := path + partialSuffix
+	if err := k.materialise(ctx, "export", session, partial, how); err != nil {
+		return errors.Join(storageError("export", path, err), removeDatabase(partial))
+	}
+	// A link, unlike a renaming, does not replace what somebody else has put there.
+	if err := os.Link(partial, path); err != nil {
+		return errors.Join(storageError("export", path, err), removeDatabase(partial))
+	}
+	return storageError("export", path, errors.Join(os.Remove(partial), syncPath(filepath.Dir(path))))
+}
+
+// materialise writes a session to a file that stands alone and is durable.
+func (k *catalog) materialise(ctx context.Context, op string, session engine.SessionID, path string, how access) error {
+	return k.withFamily(ctx, op, session, how, func(e entry, f *family) error {
+		if len(f.missing) > 0 {
+			return lostAncestor(e, f.missing[0])
+		}
+		if err := removeDatabase(path); err != nil { // of an attempt before
+			return err
+		}
+		content, err := storeSchema.template()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			return err
+		}
+		b, err := openBuilder(path, hooks{})
+		if err != nil {
+			return err
+		}
+		b.only = f.only
+		if err := errors.Join(b.collect(ctx, e, f), b.close()); err != nil {
+			return err
+		}
+		return syncPath(path)
+	})
+}
+
+// collect brings a family together.
+func (b *builder) collect(ctx context.Context, e entry, f *family) error {
+	if err := b.strip(); err != nil {
+		return err
+	}
+	for _, r := range f.ancestors {
+		if err := b.unite(ctx, r.path); err != nil {
+			return err
+		}
+	}
+	if f.own != nil {
+		return b.finish(ctx, f.own.path)
+	}
+	return b.c.transact(func() error {
+		e.Complete = true
+		return b.w.identify(e)
+	})
+}
+
+func (k *catalog) fork(ctx context.Context, session engine.SessionID, dir string, how access) (engine.SessionID, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", storageError("fork", dir, err)
+	}
+	if files, err := os.ReadDir(dir); err == nil && len(files) > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", exists("fork", dir)
+	}
+	line, err := k.line(session)
+	if err != nil {
+		return "", storageError("fork", k.path, err)
+	}
+	e, err := k.entry("fork", session)
+	if err != nil {
+		return "", err
+	}
+	if e.file == "" {
+		return "", k.rowsGone("fork", e)
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", err
+	}
+	fork := e
+	fork.Session, fork.Parents = engine.SessionID(id.String()), []engine.SessionID{session}
+	fork.Live, fork.Complete = true, true
+	fork.Created, fork.MergedAt = time.Now().UnixNano(), 0
+	fork.SplitAt = fork.Created
+	fork.cut, fork.kind, fork.file = "", "", id.String()+storeSuffix
+	partial := dir + partialSuffix
+	if err := k.plant(ctx, partial, e, fork, line, how); err != nil {
+		return "", errors.Join(storageError("fork", dir, err), os.RemoveAll(partial))
+	}
+	// An empty directory may be there, which a renaming replaces.
+	if err := errors.Join(os.Rename(partial, dir), syncPath(filepath.Dir(dir))); err != nil {
+		return "", errors.Join(storageError("fork", dir, err), os.RemoveAll(partial))
+	}
+	return fork.Session, nil
+}
+
+// plant makes the directory of a fork under a name that is not its own yet.
+func (k *catalog) plant(ctx context.Context, dir string, e, fork entry, line []entry, how access) (err error) {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(filepath.Join(dir, storesName), 0o755); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, storesName, fork.file)
+	if err := k.materialise(ctx, "fork", e.Session, path, how); err != nil {
+		return err
+	}
+	wrote, err := rename(path, fork)
+	if err != nil {
+		return err
+	}
+	catalogPath := filepath.Join(dir, catalogName)
+	if err := createCatalog(catalogPath, hooks{}); err != nil {
+		return err
+	}
+	fresh, err := openCatalog(catalogPath, readWrite)
+	if err != nil {
+		return err
+	}
+	err = k.copyLine(fresh, line, e.Session, wrote)
+	if err == nil {
+		err = fresh.c.transact(func() error { return fresh.add(fork) })
+	}
+	return errors.Join(err, fresh.close(), syncPath(filepath.Join(dir, storesName)), syncPath(dir))
+}
+
+// rename gives a file to another session, and answers what the one before had
+// written under its own origins.
+func rename(path string, fork entry) (map[engine.Origin]uint64, error) {
+	origin, err := newOrigin()
+	if err != nil {
+		return nil, err
+	}
+	w, err := openWriter(path, engine.Full, origin, hooks{})
+	if err != nil {
+		return nil, err
+	}
+	wrote, err := w.ownHighest()
+	if err == nil {
+		err = w.c.transact(func() error {
+			if err := w.c.exec("DELETE FROM own"); err != nil {
+				return err
+			}
+			return w.identify(fork)
+		})
+	}
+	return wrote, errors.Join(err, w.close())
+}
+
+// copyLine writes the ancestors of a fork into its catalogue, as sessions that
+// have ended and whose history the fork holds.
+func (k *catalog) copyLine(to *catalog, line []entry, forked engine.SessionID, wrote map[engine.Origin]uint64) error {
+	return to.c.transact(func() error {
+		for _, e := range line {
+			if err := to.addAncestor(e); err != nil {
+				return err
+			}
+			origins, err := k.wroteAs(e.Session)
+			if err != nil {
+				return err
+			}
+			if e.Session == forked {
+				origins = wrote
+			}
+			if err := to.freeze(e.Session, "", origins); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// addAncestor inserts a session that has ended elsewhere, within a transaction.
+func (k *catalog) addAncestor(e entry) error {
+	if e.cut != "" {
+		if err := k.c.exec("INSERT OR IGNORE INTO cut (id, kind, at) VALUES (?, ?, ?)", e.cut, e.kind, e.Created); err != nil {
+			return err
+		}
+	}
+	e.Complete = true
+	if err := k.add(e); err != nil {
+		return err
+	}
+	if err := k.c.exec("UPDATE store SET file = NULL WHERE session = ?", string(e.Session)); err != nil {
+		return fmt.Errorf("noting session %s: %w", e.Session, err)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package sqlitestore_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+// alternate splits a store and merges the sides again, n times, and answers how
+// long each cut took.
+func alternate(b *testing.B, d *sqlitestore.Directory, stores []engine.Store, n int, between func()) ([]engine.Store, []time.Duration) {
+	b.Helper()
+	var pauses []time.Duration
+	for range n {
+		cut := engine.Cut{Kind: "split", At: time.Now().UnixNano()}
+		children := 2
+		if len(stores) > 1 {
+			cut.Kind, children = "merge", 1
+		}
+		cut.Parents = stores
+		var parents []engine.SessionID
+		for _, s := range stores {
+			parents = append(parents, s.Info().Session)
+		}
+		for range children {
+			cut.Children = append(cut.Children, engine.CutChild{
+				StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal}, Parents: parents,
+				First: func(o engine.Origin) *engine.Record {
+					return &engine.Record{Events: []engine.Event{{ID: engine.EventID{Origin: o, Seq: 1}, Time: time.Now().UnixNano(), Kind: engine.EventTopologyChanged}}}
+				},
+			})
+		}
+		began := time.Now()
+		made, err := d.Cut(context.Background(), cut)
+		if err != nil {
+			b.Fatal(err)
+		}
+		pauses = append(pauses, time.Since(began))
+		stores = made
+		between()
+	}
+	slices.Sort(pauses)
+	return stores, pauses
+}
+
+// BenchmarkPause is what those who write notice of a cut: it must not depend on
+// the length of the history. "settled" waits for the history to be in its own
+// file between the cuts, "storm" cuts as fast as it can.
+func BenchmarkPause(b *testing.B) {
+	for _, events := range []int{1_000, 1_000_000} {
+		for _, mode := range []string{"settled", "calm", "storm"} {
+			if mode == "settled" && events > 100_000 {
+				continue // each copies a quarter of a gigabyte
+			}
+			b.Run(fmt.Sprintf("events=%d/%s", events, mode), func(b *testing.B) {
+				d := openBench(b, b.TempDir())
+				s := createBench(b, d, engine.Normal)
+				fill(b, s, events)
+				stores := []engine.Store{s}
+				between := map[string]func(){
+					"settled": func() {
+						if err := d.Settle(context.Background()); err != nil {
+							b.Fatal(err)
+						}
+					},
+					"calm":  func() { time.Sleep(50 * time.Millisecond) },
+					"storm": func() {},
+				}[mode]
+				stores, _ = alternate(b, d, stores, 4, between)
+				b.ResetTimer()
+				var pauses []time.Duration
+				stores, pauses = alternate(b, d, stores, b.N, between)
+				b.StopTimer()
+				b.ReportMetric(float64(pauses[len(pauses)/2].Microseconds())/1000, "p50-ms")
+				b.ReportMetric(float64(pauses[len(pauses)*99/100].Microseconds())/1000, "p99-ms")
+				for _, s := range stores {
+					if err := s.Close(context.Background()); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := d.Close(); err != nil {
+					b.Error(err)
+				}
+			})
+		}
+	}
+}
