@@ -55,6 +55,7 @@ type Options struct {
 type Engine struct {
 	host           abi.Host
 	storage        Storage
+	exports        Exporter // what storage can do besides, or nil
 	load           func(context.Context, string) ([]byte, error)
 	clock          Clock
 	durability     Durability
@@ -133,6 +134,7 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 	}
 	if o.Storage != nil {
 		e.storage = &serialStorage{Storage: o.Storage}
+		e.exports, _ = o.Storage.(Exporter)
 	}
 	if e.clock == nil {
 		e.clock = realClock{}

@@ -101,12 +101,11 @@ func (e *Engine) exporter(op, graphOrSession string) (SessionID, Exporter, error
 	if e.storage == nil {
 		return "", nil, gone("session", graphOrSession)
 	}
-	x, ok := e.storage.(Exporter)
-	if !ok {
+	if e.exports == nil {
 		return "", nil, &abi.Error{
 			Code: abi.Unsupported, Op: op, Message: "the sessions of this engine are not files",
 			Remedy: "use a session directory", IDs: map[string]string{"session": string(session)},
 		}
 	}
-	return session, x, nil
+	return session, e.exports, nil
 }

@@ -55,7 +55,9 @@ func ParseDurability(s string) (Durability, bool) {
 // engine opens, creates and cuts stores through it; nobody else does
 // meanwhile.
 //
-// Its methods are called by one goroutine at a time.
+// Those of its methods that change something, Saved and Close are called by one
+// goroutine at a time; those that read sessions may be called by any goroutine
+// at any time, and must not hold up the others.
 type Storage interface {
 	// Saved lists the live stores: the graphs as they were when the directory
 	// was last used. What cannot be opened is set aside and named in the

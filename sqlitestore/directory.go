@@ -44,9 +44,10 @@ type Options struct {
 	hooks hooks
 }
 
-// Directory is a session directory that this process owns: an
-// [engine.Storage]. Its methods are called by one goroutine at a time; its
-// stores may be used and closed by others meanwhile.
+// Directory is a session directory that this process owns: an [engine.Storage].
+// Open, Create, Cut, Retire, Saved and Close are called by one goroutine at a time;
+// everything else may be called, and its stores used and closed, by any goroutine
+// meanwhile.
 type Directory struct {
 	dir         string
 	options     Options
