@@ -33,7 +33,7 @@ type Operation struct {
 	// prepare, if there is one, does what takes long before stage is called,
 	// which holds up all other changes.
 	prepare func(ctx context.Context, s *session, args any) (*engine.Prepared, error)
-	stage   func(b *engine.Batch, args any, p *engine.Prepared) (any, error)
+	stage   func(b *staging, args any, p *engine.Prepared) (any, error)
 }
 
 // Operations returns the table of operations, in the order of the reference.
@@ -43,7 +43,7 @@ var operations []Operation
 
 // Filled at start because batch looks operations up in the table.
 func init() {
-	operations = slices.Concat(topologyOperations(), messageOperations(), readingOperations(), supervisionOperations(), sessionOperations())
+	operations = slices.Concat(topologyOperations(), messageOperations(), readingOperations(), supervisionOperations(), sessionOperations(), copyOperations())
 }
 
 func findOperation(name string) (Operation, error) {
@@ -87,19 +87,19 @@ func wait[A, R any](name, doc string, begin func(ctx context.Context, s *session
 }
 
 // edit makes an operation that changes the topology, by itself or in a batch.
-func edit[A, R any](name, doc string, stage func(b *engine.Batch, a *A) (*R, error)) Operation {
-	return prepared(name, doc, nil, func(b *engine.Batch, a *A, _ *engine.Prepared) (*R, error) { return stage(b, a) })
+func edit[A, R any](name, doc string, stage func(b *staging, a *A) (*R, error)) Operation {
+	return prepared(name, doc, nil, func(b *staging, a *A, _ *engine.Prepared) (*R, error) { return stage(b, a) })
 }
 
 // prepared makes an operation that changes the topology with something that is
 // made beforehand.
 func prepared[A, R any](name, doc string,
 	prepare func(ctx context.Context, s *session, a *A) (*engine.Prepared, error),
-	stage func(b *engine.Batch, a *A, p *engine.Prepared) (*R, error),
+	stage func(b *staging, a *A, p *engine.Prepared) (*R, error),
 ) Operation {
 	op := Operation{
 		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](), Batchable: true,
-		stage: func(b *engine.Batch, args any, p *engine.Prepared) (any, error) { return stage(b, args.(*A), p) },
+		stage: func(b *staging, args any, p *engine.Prepared) (any, error) { return stage(b, args.(*A), p) },
 	}
 	if prepare != nil {
 		op.prepare = func(ctx context.Context, s *session, args any) (*engine.Prepared, error) {
@@ -144,7 +144,8 @@ func carryOut(ctx context.Context, s *session, steps []step, at func(err error, 
 		}
 	}
 	results := make([]any, 0, len(steps))
-	err := s.t.Batch(ctx, func(b *engine.Batch) error {
+	err := s.t.Batch(ctx, func(batch *engine.Batch) error {
+		b := &staging{batch, s.t}
 		for i := range steps {
 			st := &steps[i]
 			r, err := st.op.stage(b, st.args, st.prepared)

@@ -157,6 +157,7 @@ func TestHistoryAcrossCuts(t *testing.T) {
 	roots, merges, splits := 0, 0, 0
 	for _, s := range do(t, tr, "lineage", `{"graph":"b"}`)["lineage"].([]any) {
 		s := s.(map[string]any)
+		passedOn(t, tr, s["session"].(string), seen)
 		switch parents := s["parents"].([]any); {
 		case len(parents) == 0:
 			roots++
@@ -170,6 +171,23 @@ func TestHistoryAcrossCuts(t *testing.T) {
 	}
 	if roots != 2 || merges != 2 || splits != 2 {
 		t.Errorf("the lineage has %d roots, %d merges and %d splits", roots, merges, splits)
+	}
+}
+
+// passedOn checks that an ended session has its events once, and that they are
+// all in the one that went on.
+func passedOn(t *testing.T, tr *Terrarium, session string, heir map[any]int) {
+	t.Helper()
+	own := map[any]bool{}
+	for _, ev := range do(t, tr, "history", fmt.Sprintf(`{"session":%q}`, session))["events"].([]any) {
+		id := ev.(map[string]any)["id"]
+		if own[id] || heir[id] != 1 {
+			t.Errorf("the event %v is there twice in %s, or %d times in what became of it", id, session, heir[id])
+		}
+		own[id] = true
+	}
+	if len(own) == 0 {
+		t.Errorf("the session %s has no history", session)
 	}
 }
 

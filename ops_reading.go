@@ -34,7 +34,7 @@ type StateResult struct {
 
 // HistoryArgs are the arguments of history.
 type HistoryArgs struct {
-	Graph    string   `json:"graph,omitempty" doc:"a live graph"`
+	Graph    string   `json:"graph,omitempty" doc:"a graph, by any id it has had or the name of a member, also one that ended"`
 	Session  string   `json:"session,omitempty" doc:"or a session, live or ended"`
 	Kinds    []string `json:"kinds,omitempty" doc:"only events of these kinds"`
 	Creature string   `json:"creature,omitempty" doc:"only events about this creature"`
@@ -51,7 +51,7 @@ type HistoryResult struct {
 // LineageArgs are the arguments of lineage.
 type LineageArgs struct {
 	Session string `json:"session,omitempty" doc:"a session, live or ended"`
-	Graph   string `json:"graph,omitempty" doc:"or a live graph"`
+	Graph   string `json:"graph,omitempty" doc:"or a graph, by any id it has had or the name of a member, also one that ended"`
 }
 
 // LineageResult is the result of lineage.
@@ -127,7 +127,7 @@ func state(ctx context.Context, s *session, a *StateArgs) (*StateResult, error) 
 }
 
 func history(ctx context.Context, s *session, a *HistoryArgs) (*HistoryResult, error) {
-	of, err := graphOrSession(s, "history", a.Graph, a.Session)
+	of, err := graphOrSession(ctx, s, "history", a.Graph, a.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -138,12 +138,12 @@ func history(ctx context.Context, s *session, a *HistoryArgs) (*HistoryResult, e
 	if q.After, err = engine.ParseEventID(a.After); err != nil {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "history", Message: "after is not an event id", Remedy: "take it from an event", Err: err}
 	}
-	q.Creature, q.Channel = CreatureID(a.Creature), ChannelID(a.Channel)
-	if c, err := s.t.FindCreature("", a.Creature); a.Creature != "" && err == nil {
-		q.Creature = c
+	g, _ := s.t.FindGraph(a.Graph) // where names are looked up, if that is a live graph
+	if q.Creature, err = everNamed(s.t.FindCreature, g, a.Creature); err != nil {
+		return nil, err
 	}
-	if ch, err := s.t.FindChannel("", a.Channel); a.Channel != "" && err == nil {
-		q.Channel = ch
+	if q.Channel, err = everNamed(s.t.FindChannel, g, a.Channel); err != nil {
+		return nil, err
 	}
 	events, err := s.t.History(ctx, of, q)
 	if err != nil {
@@ -156,24 +156,50 @@ func history(ctx context.Context, s *session, a *HistoryArgs) (*HistoryResult, e
 	return out, nil
 }
 
+// everNamed finds what a filter names. What is no name any more is taken for an
+// id: the history knows what is gone.
+func everNamed[T ~string](find func(GraphID, string) (T, error), g GraphID, name string) (T, error) {
+	if name == "" {
+		return "", nil
+	}
+	id, err := find(g, name)
+	if abi.CodeOf(err) == abi.NotFound {
+		return T(name), nil
+	}
+	return id, err
+}
+
 // graphOrSession resolves the two ways to name a store.
-func graphOrSession(s *session, op, graph, session string) (string, error) {
+func graphOrSession(ctx context.Context, s *session, op, graph, session string) (string, error) {
 	switch {
 	case session != "" && graph != "":
 		return "", invalid(op, "graph and session are both given", "give one of them")
 	case session != "":
 		return session, nil
 	case graph != "":
-		if g, err := s.t.FindGraph(graph); err == nil {
-			return string(g), nil
-		}
-		return graph, nil // a saved graph, perhaps
+		return liveOrHeir(ctx, s, op, graph)
 	}
 	graphs, err := s.t.Status("")
 	if err == nil && len(graphs) == 1 {
 		return string(graphs[0].ID), nil
 	}
 	return "", invalid(op, "graph or session is missing", "name one; status lists them")
+}
+
+// liveOrHeir returns the id of a live graph, or the session in which the
+// history of another goes on.
+func liveOrHeir(ctx context.Context, s *session, op, graph string) (string, error) {
+	g, err := s.t.FindGraph(graph)
+	if abi.CodeOf(err) != abi.NotFound {
+		return string(g), err
+	}
+	if heir, found, err := s.t.heir(ctx, GraphID(graph)); err != nil || found {
+		return string(heir.Session), err
+	}
+	return "", &abi.Error{
+		Code: abi.NotFound, Op: op, Message: "there is no graph " + graph,
+		Remedy: "status lists the live ones, and sessions all that there were", IDs: map[string]string{"graph": graph},
+	}
 }
 
 // ParseKinds reads names of event kinds.
@@ -195,7 +221,7 @@ func ParseKinds(op string, names []string) ([]engine.EventKind, error) {
 }
 
 func lineage(ctx context.Context, s *session, a *LineageArgs) (*LineageResult, error) {
-	of, err := graphOrSession(s, "lineage", a.Graph, a.Session)
+	of, err := graphOrSession(ctx, s, "lineage", a.Graph, a.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -212,14 +238,6 @@ func sessions(ctx context.Context, s *session, _ *SessionsArgs) (*SessionsResult
 		return nil, err
 	}
 	return &SessionsResult{sessionRecords(list)}, nil
-}
-
-// Sessions lists the sessions of the session directory, eldest first.
-func (t *Terrarium) Sessions(ctx context.Context) ([]engine.SessionInfo, error) {
-	if t.storage == nil {
-		return nil, nil
-	}
-	return t.storage.Sessions(ctx)
 }
 
 func sessionRecords(list []engine.SessionInfo) []SessionRecord {

@@ -91,7 +91,7 @@ type RedeliverArgs struct {
 // VerifyArgs are the arguments of verify.
 type VerifyArgs struct {
 	Session string `json:"session,omitempty" doc:"a session, live or ended"`
-	Graph   string `json:"graph,omitempty" doc:"or a live graph"`
+	Graph   string `json:"graph,omitempty" doc:"or a graph, by any id it has had or the name of a member, also one that ended"`
 }
 
 // VerifyResult is the result of verify. A sound session has empty lists, except
@@ -233,7 +233,7 @@ func redeliver(ctx context.Context, s *session, a *RedeliverArgs) (*SendResult, 
 }
 
 func verify(ctx context.Context, s *session, a *VerifyArgs) (*VerifyResult, error) {
-	of, err := graphOrSession(s, "verify", a.Graph, a.Session)
+	of, err := graphOrSession(ctx, s, "verify", a.Graph, a.Session)
 	if err != nil {
 		return nil, err
 	}

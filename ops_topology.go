@@ -3,7 +3,7 @@ package terrarium
 import (
 	"context"
 	"encoding/json"
-	"slices"
+	"fmt"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -138,36 +138,6 @@ type ChannelArgs struct {
 	Graph   string `json:"graph,omitempty" doc:"where the name is looked up"`
 }
 
-// ConnectArgs are the arguments of connect.
-type ConnectArgs struct {
-	From        string `json:"from" op:"required" doc:"creature that is going to send"`
-	To          string `json:"to" op:"required" doc:"creature that is going to listen"`
-	Channel     string `json:"channel,omitempty" doc:"id or name; a name that does not exist is declared; without it, one is chosen"`
-	Alias       string `json:"alias,omitempty" doc:"what both call the channel"`
-	OnCollision string `json:"on_collision,omitempty" doc:"rename, unify or reject, if a merge finds a name twice"`
-}
-
-// DisconnectArgs are the arguments of disconnect.
-type DisconnectArgs struct {
-	From    string `json:"from" op:"required" doc:"creature that sends"`
-	To      string `json:"to" op:"required" doc:"creature that listens"`
-	Channel string `json:"channel,omitempty" doc:"id or name; without it, every channel from one to the other"`
-}
-
-// ChannelsResult is the result of disconnect.
-type ChannelsResult struct {
-	Channels []ChannelID  `json:"channels"`
-	Delta    engine.Delta `json:"delta"`
-}
-
-// EdgeArgs are the arguments of set_listen and set_send.
-type EdgeArgs struct {
-	Creature string `json:"creature" op:"required" doc:"id, or name where it is unique"`
-	Channel  string `json:"channel" op:"required" doc:"id, or name in the creature's graph, or name where it is unique"`
-	On       *bool  `json:"on" op:"required" doc:"whether the edge shall exist"`
-	Alias    string `json:"alias,omitempty" doc:"what the creature calls the channel"`
-}
-
 func topologyOperations() []Operation {
 	return []Operation{
 		prepared("add_creature", "Adds a creature and starts it.", prepareCreature, addCreature),
@@ -223,7 +193,7 @@ func prepareCreature(ctx context.Context, s *session, a *AddCreatureArgs) (*engi
 	return s.t.Prepare(ctx, spec)
 }
 
-func addCreature(b *engine.Batch, a *AddCreatureArgs, p *engine.Prepared) (*CreatureAdded, error) {
+func addCreature(b *staging, a *AddCreatureArgs, p *engine.Prepared) (*CreatureAdded, error) {
 	var join GraphID
 	var parent CreatureID
 	var err error
@@ -237,6 +207,12 @@ func addCreature(b *engine.Batch, a *AddCreatureArgs, p *engine.Prepared) (*Crea
 			return nil, err
 		}
 	}
+	if err := eachOnce(b, join, "listen", a.Listen); err != nil {
+		return nil, err
+	}
+	if err := eachOnce(b, join, "send", a.Send); err != nil {
+		return nil, err
+	}
 	added, _, err := b.AddPrepared(p, join, parent)
 	if err != nil {
 		return nil, err
@@ -244,9 +220,25 @@ func addCreature(b *engine.Batch, a *AddCreatureArgs, p *engine.Prepared) (*Crea
 	return &CreatureAdded{added.Creature, added.Name, added.Graph}, nil
 }
 
+// eachOnce refuses a list of channels that has one twice, by whatever names.
+func eachOnce(b *staging, g GraphID, field string, channels []string) error {
+	seen := map[ChannelID]bool{}
+	for _, name := range channels {
+		id, err := b.FindChannel(g, name)
+		if err != nil {
+			return err
+		}
+		if seen[id] {
+			return invalid("add_creature", fmt.Sprintf("the field %q names the channel %s twice", field, name), "name it once").With("channel", string(id))
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
 // onCreature makes an operation on one creature.
-func onCreature(op func(CreatureID) topology.Op) func(*engine.Batch, *CreatureArgs) (*DeltaResult, error) {
-	return func(b *engine.Batch, a *CreatureArgs) (*DeltaResult, error) {
+func onCreature(op func(CreatureID) topology.Op) func(*staging, *CreatureArgs) (*DeltaResult, error) {
+	return func(b *staging, a *CreatureArgs) (*DeltaResult, error) {
 		id, err := b.FindCreature("", a.Creature)
 		if err != nil {
 			return nil, err
@@ -262,7 +254,7 @@ func deltaOf(out engine.Outcome, err error) (*DeltaResult, error) {
 	return &DeltaResult{out.Delta}, nil
 }
 
-func addChannel(b *engine.Batch, a *AddChannelArgs) (*ChannelResult, error) {
+func addChannel(b *staging, a *AddChannelArgs) (*ChannelResult, error) {
 	g, err := b.FindGraph(a.Graph)
 	if err != nil {
 		return nil, err
@@ -274,7 +266,7 @@ func addChannel(b *engine.Batch, a *AddChannelArgs) (*ChannelResult, error) {
 	return &ChannelResult{out.Channel, out.Delta}, nil
 }
 
-func removeChannel(b *engine.Batch, a *ChannelArgs) (*DeltaResult, error) {
+func removeChannel(b *staging, a *ChannelArgs) (*DeltaResult, error) {
 	id, err := findChannelArg(b, a)
 	if err != nil {
 		return nil, err
@@ -298,87 +290,6 @@ func findChannelArg(f finder, a *ChannelArgs) (ChannelID, error) {
 		}
 	}
 	return f.FindChannel(g, a.Channel)
-}
-
-func connect(b *engine.Batch, a *ConnectArgs) (*ChannelResult, error) {
-	collision, err := parseCollision(a.OnCollision)
-	if err != nil {
-		return nil, err
-	}
-	from, to, err := findPair(b, a.From, a.To)
-	if err != nil {
-		return nil, err
-	}
-	op := topology.Connect{From: from, To: to, Alias: a.Alias, OnCollision: collision}
-	if a.Channel != "" {
-		op.Name = a.Channel
-		for _, g := range []GraphID{b.GraphOf(from), b.GraphOf(to)} {
-			if id, err := b.FindChannel(g, a.Channel); err == nil {
-				op.Channel, op.Name = id, ""
-				break
-			}
-		}
-	}
-	out, err := b.Do(op)
-	if err != nil {
-		return nil, err
-	}
-	return &ChannelResult{out.Channel, out.Delta}, nil
-}
-
-func parseCollision(s string) (topology.Collision, error) {
-	switch s {
-	case "", "rename":
-		return topology.Rename, nil
-	case "unify":
-		return topology.Unify, nil
-	case "reject":
-		return topology.Reject, nil
-	}
-	return 0, invalid("connect", "there is no way "+s+" to settle a collision", "use rename, unify or reject")
-}
-
-func findPair(b *engine.Batch, from, to string) (f, t CreatureID, err error) {
-	if f, err = b.FindCreature("", from); err != nil {
-		return
-	}
-	t, err = b.FindCreature("", to)
-	return
-}
-
-func disconnect(b *engine.Batch, a *DisconnectArgs) (*ChannelsResult, error) {
-	from, to, err := findPair(b, a.From, a.To)
-	if err != nil {
-		return nil, err
-	}
-	op := topology.Disconnect{From: from, To: to}
-	if a.Channel != "" {
-		if op.Channel, err = b.FindChannel(b.GraphOf(from), a.Channel); err != nil {
-			return nil, err
-		}
-	}
-	out, err := b.Do(op)
-	if err != nil {
-		return nil, err
-	}
-	channels := slices.DeleteFunc(out.Channels, func(id ChannelID) bool { return id == "" })
-	return &ChannelsResult{channels, out.Delta}, nil
-}
-
-func setEdge(dir engine.Direction) func(*engine.Batch, *EdgeArgs) (*DeltaResult, error) {
-	return func(b *engine.Batch, a *EdgeArgs) (*DeltaResult, error) {
-		c, err := b.FindCreature("", a.Creature)
-		if err != nil {
-			return nil, err
-		}
-		ch, err := b.FindChannel(b.GraphOf(c), a.Channel)
-		if err != nil {
-			if ch, err = b.FindChannel("", a.Channel); err != nil {
-				return nil, err
-			}
-		}
-		return deltaOf(b.Do(topology.SetEdge{Creature: c, Channel: ch, Direction: dir, On: *a.On, Alias: a.Alias}))
-	}
 }
 
 // BatchArgs are the arguments of batch.

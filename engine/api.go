@@ -15,6 +15,13 @@ type Delta struct {
 	NewGraphs []GraphID    `json:"new_graphs"`
 	Affected  []CreatureID `json:"affected"` // creatures whose graph id changed
 	Renamed   []Renamed    `json:"renamed"`
+	Unified   []Unified    `json:"unified,omitempty"`
+}
+
+// Unified is a channel that a merge made part of another of the same name.
+type Unified struct {
+	Survivor ChannelID `json:"survivor"`
+	Absorbed ChannelID `json:"absorbed"`
 }
 
 // Renamed is a creature or channel that a merge gave another name.
@@ -33,6 +40,9 @@ func NewDelta(d *topology.Delta) Delta {
 	}
 	for _, r := range d.Renamed {
 		out.Renamed = append(out.Renamed, Renamed(r))
+	}
+	for _, u := range d.Unified {
+		out.Unified = append(out.Unified, Unified(u))
 	}
 	return out
 }

@@ -44,6 +44,15 @@ func (e *Engine) History(ctx context.Context, graphOrSession string, q HistoryQu
 	return e.storage.History(ctx, session, q)
 }
 
+// Sessions lists the sessions of the session directory, eldest first; without
+// one there are none.
+func (e *Engine) Sessions(ctx context.Context) ([]SessionInfo, error) {
+	if e.storage == nil {
+		return nil, nil
+	}
+	return e.storage.Sessions(ctx)
+}
+
 // Lineage returns the ancestors of a session or of a graph's session: itself
 // first, then generation by generation back to the roots.
 func (e *Engine) Lineage(ctx context.Context, graphOrSession string) ([]SessionInfo, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/internal/fresh"
+	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files and scripts")
@@ -45,6 +48,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TMPDIR", filepath.Join(e.WorkDir, ".tmp"))
 			return nil
 		},
+		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":  exits,
 			"module": module,
@@ -53,6 +57,15 @@ func TestScripts(t *testing.T) {
 			"bytes":  writeBytes,
 		},
 	})
+}
+
+// condition answers [copies]: whether session stores can be copied.
+func condition(name string) (bool, error) {
+	if name != "copies" {
+		return false, fmt.Errorf("there is no condition %s", name)
+	}
+	_, err := terrarium.CopierOf(&sqlitestore.View{})
+	return err == nil, nil
 }
 
 // exits runs a command and compares its exit code: exits CODE COMMAND ARG…
@@ -140,7 +153,7 @@ func writeBytes(ts *testscript.TestScript, neg bool, args []string) {
 
 // TestHelp compares what the commands say about themselves.
 func TestHelp(t *testing.T) {
-	for _, words := range [][]string{{}, {"run"}, {"validate"}, {"exec"}, {"session"}, {"session", "list"}, {"session", "show"}, {"session", "events"}, {"pack"}, {"version"}} {
+	for _, words := range [][]string{{}, {"run"}, {"validate"}, {"exec"}, {"session"}, {"session", "list"}, {"session", "show"}, {"session", "events"}, {"session", "lineage"}, {"pack"}, {"version"}} {
 		file := "terrarium"
 		for _, w := range words {
 			file += "-" + w

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -24,13 +25,13 @@ func sessionCommand(s streams) *cobra.Command {
 		Short: "Look into a session directory, also while it is in use",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("there is no command session %s: use list, show, events, state, dead-letters, redeliver or verify", args[0])
+				return usage("there is no command session %s: use list, show, events, lineage, state, dead-letters, redeliver, verify, export or fork", args[0])
 			}
 			return cmd.Help()
 		},
 	}
-	cmd.AddCommand(sessionListCommand(s), sessionShowCommand(s), sessionEventsCommand(s), sessionStateCommand(s), sessionDeadLettersCommand(s),
-		sessionRedeliverCommand(s), sessionVerifyCommand(s))
+	cmd.AddCommand(sessionListCommand(s), sessionShowCommand(s), sessionEventsCommand(s), sessionLineageCommand(s), sessionStateCommand(s), sessionDeadLettersCommand(s),
+		sessionRedeliverCommand(s), sessionVerifyCommand(s), sessionExportCommand(s), sessionForkCommand(s))
 	return cmd
 }
 
@@ -55,33 +56,44 @@ func withView(ctx context.Context, dir string, f func(v *sqlitestore.View) error
 	return f(v)
 }
 
-// pick chooses the session that a command is about: the one named, or the only
-// live one.
+// pick chooses the session that a command is about: the one named, by its id or
+// by any id of its graph, or the only live one.
 func pick(ctx context.Context, v *sqlitestore.View, name string) (engine.SessionInfo, error) {
 	list, err := v.Sessions(ctx)
 	if err != nil {
 		return engine.SessionInfo{}, failWith(exitSession, err)
 	}
-	var live, found []engine.SessionInfo
-	for _, i := range list {
-		if i.Live {
-			live = append(live, i)
-		}
-		if name != "" && (string(i.Session) == name || string(i.Graph) == name && i.Live) {
-			found = append(found, i)
-		}
+	return choose(list, name)
+}
+
+func choose(list []engine.SessionInfo, name string) (engine.SessionInfo, error) {
+	if name != "" {
+		return namedSession(list, name)
 	}
-	switch {
-	case len(found) > 0:
-		return found[0], nil
-	case name != "":
-		return engine.SessionInfo{}, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no session " + name, Remedy: "session list shows them"})
-	case len(live) == 1:
+	live := liveSessions(list)
+	switch len(live) {
+	case 1:
 		return live[0], nil
-	case len(live) == 0:
+	case 0:
 		return engine.SessionInfo{}, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "the directory has no live session", Remedy: "name one of those that session list shows"})
 	}
 	return engine.SessionInfo{}, usage("the directory has %d live sessions: name one of those that session list shows", len(live))
+}
+
+func namedSession(list []engine.SessionInfo, name string) (engine.SessionInfo, error) {
+	for _, i := range list {
+		if string(i.Session) == name {
+			return i, nil
+		}
+	}
+	if heir, found := terrarium.Heir(list, engine.GraphID(name)); found {
+		return heir, nil
+	}
+	return engine.SessionInfo{}, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no session " + name, Remedy: "session list shows them"})
+}
+
+func liveSessions(list []engine.SessionInfo) []engine.SessionInfo {
+	return slices.DeleteFunc(slices.Clone(list), func(i engine.SessionInfo) bool { return !i.Live })
 }
 
 // withSession opens the session that a command's arguments DIR [SESSION] name.

@@ -87,11 +87,13 @@ func (c *conversation) note(line []byte) bool {
 	return true
 }
 
-// fill puts the session that was mentioned last for $SESSION in a request.
+// fill puts the session and the channel that were mentioned last for $SESSION
+// and $CHANNEL in a request.
 func (c *conversation) fill(line string) string {
-	all := identifiers["S"].FindAllString(c.transcript.String(), -1)
-	if len(all) > 0 {
-		line = strings.ReplaceAll(line, "$SESSION", all[len(all)-1])
+	for word, letter := range map[string]string{"$SESSION": "S", "$CHANNEL": "H"} {
+		if all := identifiers[letter].FindAllString(c.transcript.String(), -1); len(all) > 0 {
+			line = strings.ReplaceAll(line, word, all[len(all)-1])
+		}
 	}
 	return line
 }

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
 )
 
 // script is one connection on which every operation is used. What is not shown
@@ -59,7 +61,9 @@ var script = []struct {
 	{false, `{"id": 37, "op": "apply", "recipe": "examples/quickstart"}`},
 	{true, `{"id": 38, "op": "wait_idle"}`},
 	{false, `{"id": 39, "op": "unsubscribe", "subscription": "s1"}`},
-	{false, `{"id": 40, "op": "shutdown"}`},
+	{false, `{"id": 40, "op": "export", "graph": "alarms", "path": "$TMP/alarms.db"}`},
+	{false, `{"id": 41, "op": "fork", "graph": "alarms", "dir": "$TMP/alarms"}`},
+	{false, `{"id": 42, "op": "shutdown"}`},
 }
 
 // example is a request and its answer.
@@ -78,6 +82,11 @@ func runExamples(ctx context.Context, root string) (out map[string]example, err 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, t.Close(ctx)) }()
+	tmp, err := os.MkdirTemp("", "opsdoc-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
 	requests, in := io.Pipe()
 	answers, sink := io.Pipe()
 	served := make(chan error, 1)
@@ -86,7 +95,7 @@ func runExamples(ctx context.Context, root string) (out map[string]example, err 
 		sink.CloseWithError(io.EOF)
 		served <- err
 	}()
-	c := &conversation{in: in, lines: bufio.NewReader(answers), names: newShortener()}
+	c := &conversation{in: in, lines: bufio.NewReader(answers), names: newShortener(), tmp: tmp}
 	out, err = c.run(root)
 	in.Close()
 	_, derr := io.Copy(io.Discard, c.lines) // events that come after the last answer
@@ -99,6 +108,7 @@ type conversation struct {
 	lines  *bufio.Reader
 	names  *shortener
 	letter string // id of the first dead letter that was listed
+	tmp    string // where files are written
 }
 
 func (c *conversation) run(root string) (map[string]example, error) {
@@ -112,17 +122,17 @@ func (c *conversation) run(root string) (map[string]example, error) {
 			return nil, fmt.Errorf("%s: %w", step.line, err)
 		}
 		line := strings.Replace(step.line, `"examples/`, `"`+filepath.ToSlash(root)+`/examples/`, 1)
-		answer, err := c.ask(strings.Replace(line, "$LETTER", c.letter, 1), request.ID)
+		answer, err := c.ask(strings.NewReplacer("$LETTER", c.letter, "$TMP", filepath.ToSlash(c.tmp)).Replace(line), request.ID)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", step.line, err)
 		}
 		c.note(answer)
-		shown, err := c.names.show(answer)
+		shown, err := c.names.show(bytes.ReplaceAll(answer, []byte(filepath.ToSlash(c.tmp)+"/"), nil))
 		if err != nil {
 			return nil, err
 		}
 		if !step.hidden {
-			out[request.Op] = example{c.names.events(strings.Replace(step.line, "$LETTER", c.letter, 1)), shown}
+			out[request.Op] = example{c.names.events(strings.NewReplacer("$LETTER", c.letter, "$TMP/", "").Replace(step.line)), shown}
 		}
 	}
 	return out, nil
@@ -152,8 +162,9 @@ func (c *conversation) ask(line string, id json.Number) ([]byte, error) {
 			return nil, err
 		}
 		var answer struct {
-			ID json.Number `json:"id"`
-			OK bool        `json:"ok"`
+			ID    json.Number `json:"id"`
+			OK    bool        `json:"ok"`
+			Error terrarium.ErrorRecord
 		}
 		if err := json.Unmarshal(got, &answer); err != nil {
 			return nil, err
@@ -161,7 +172,7 @@ func (c *conversation) ask(line string, id json.Number) ([]byte, error) {
 		if answer.ID != id {
 			continue
 		}
-		if !answer.OK {
+		if !answer.OK && answer.Error.Code != abi.Unsupported.String() {
 			return nil, fmt.Errorf("it answered %s", got)
 		}
 		return bytes.TrimSpace(got), nil

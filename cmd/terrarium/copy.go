@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+func sessionExportCommand(s streams) *cobra.Command {
+	return copyCommand(s, "export DIR SESSION FILE", "Write a session to a file that stands alone",
+		func(ctx context.Context, from terrarium.Copier, of engine.SessionID, path string) (any, string, error) {
+			if err := from.Export(ctx, of, path); err != nil {
+				return nil, "", err
+			}
+			return terrarium.ExportResult{Session: of, Path: path}, fmt.Sprintf("Session %s is in %s.", of, path), nil
+		})
+}
+
+func sessionForkCommand(s streams) *cobra.Command {
+	return copyCommand(s, "fork DIR SESSION NEWDIR", "Let a session go on by itself in a new session directory",
+		func(ctx context.Context, from terrarium.Copier, of engine.SessionID, dir string) (any, string, error) {
+			child, err := from.Fork(ctx, of, dir)
+			if err != nil {
+				return nil, "", err
+			}
+			return terrarium.ForkResult{Session: child, Parent: of, Dir: dir}, fmt.Sprintf("Session %s goes on as %s in %s.", of, child, dir), nil
+		})
+}
+
+// copyCommand makes a command that copies a session: copied does so and answers
+// what there is to tell, as JSON and in words.
+func copyCommand(s streams, use, short string, copied func(ctx context.Context, from terrarium.Copier, of engine.SessionID, to string) (any, string, error)) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: arguments(3, 3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withSession(cmd.Context(), args, format, func(v *sqlitestore.View, info engine.SessionInfo) error {
+				from, err := terrarium.CopierOf(v)
+				if err != nil {
+					return failWith(exitSession, err)
+				}
+				result, words, err := copied(cmd.Context(), from, info.Session, args[2])
+				if err != nil {
+					return failWith(exitSession, err)
+				}
+				if format == "json" {
+					return printJSON(s, result)
+				}
+				_, err = fmt.Fprintln(s.out, words)
+				return failWith(exitFailed, err)
+			})
+		},
+	}
+	formatFlag(cmd, &format)
+	return cmd
+}

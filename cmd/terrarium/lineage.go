@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+func sessionLineageCommand(s streams) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "lineage DIR [SESSION]",
+		Short: "Draw from which sessions a session came, or every live one",
+		Args:  arguments(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			draw, known := lineageFormats[format]
+			if !known {
+				return usage("-o %s: use text, json, dot or mermaid", format)
+			}
+			return withView(cmd.Context(), args[0], func(v *sqlitestore.View) error {
+				f, err := readFamily(cmd.Context(), v, optional(args, 1))
+				if err != nil {
+					return err
+				}
+				return draw(s, f)
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&format, "format", "o", "text", "text, json, dot or mermaid")
+	return cmd
+}
+
+// lineageFormats are the ways to draw a family.
+var lineageFormats = map[string]func(streams, *family) error{
+	"text":    drawing((*family).text),
+	"dot":     drawing((*family).dot),
+	"mermaid": drawing((*family).mermaid),
+	"json": func(s streams, f *family) error {
+		return printJSON(s, terrarium.LineageResult{Lineage: records(f.members)})
+	},
+}
+
+func drawing(draw func(*family) string) func(streams, *family) error {
+	return func(s streams, f *family) error {
+		_, err := io.WriteString(s.out, draw(f))
+		return failWith(exitFailed, err)
+	}
+}
+
+// family are sessions with all their ancestors.
+type family struct {
+	heads   []engine.SessionID   // those whose family it is
+	members []engine.SessionInfo // each once, heads first, then generation by generation
+	index   map[engine.SessionID]int
+}
+
+// readFamily reads the family of the session named or, without a name, of all
+// live sessions.
+func readFamily(ctx context.Context, v *sqlitestore.View, name string) (*family, error) {
+	list, err := v.Sessions(ctx)
+	if err != nil {
+		return nil, failWith(exitSession, err)
+	}
+	heads := liveSessions(list)
+	if name != "" || len(heads) == 0 {
+		head, err := choose(list, name)
+		if err != nil {
+			return nil, err
+		}
+		heads = []engine.SessionInfo{head}
+	}
+	return newFamily(list, heads), nil
+}
+
+// newFamily finds the ancestors of heads among the sessions of a directory.
+func newFamily(list, heads []engine.SessionInfo) *family {
+	known := map[engine.SessionID]engine.SessionInfo{}
+	for _, i := range list {
+		known[i.Session] = i
+	}
+	f := &family{index: map[engine.SessionID]int{}}
+	for _, h := range heads {
+		f.heads = append(f.heads, h.Session)
+	}
+	for queue := slices.Clone(f.heads); len(queue) > 0; queue = queue[1:] {
+		i, known := known[queue[0]]
+		if _, taken := f.index[queue[0]]; known && !taken {
+			f.index[i.Session] = len(f.members)
+			f.members = append(f.members, i)
+			queue = append(queue, i.Parents...)
+		}
+	}
+	return f
+}
+
+// member returns a session of the family, or nil for a parent that is not in
+// the directory.
+func (f *family) member(id engine.SessionID) *engine.SessionInfo {
+	at, known := f.index[id]
+	if !known {
+		return nil
+	}
+	return &f.members[at]
+}
+
+// volatileParent stands among the parents of a session for a graph that had no
+// store.
+const volatileParent = "volatile"
+
+// strangerName tells what a parent is that is not in the directory.
+func strangerName(id engine.SessionID) string {
+	if id == volatileParent {
+		return "a graph that kept nothing"
+	}
+	return string(id) + " (not in this directory)"
+}
+
+// madeBy tells how a session began.
+func (f *family) madeBy(i *engine.SessionInfo) string {
+	switch {
+	case i.MergedAt != 0 && i.SplitAt != 0:
+		return "merge, split"
+	case i.MergedAt != 0:
+		return "merge"
+	case i.SplitAt != 0:
+		return "split"
+	case slices.ContainsFunc(i.Parents, func(p engine.SessionID) bool { return f.member(p) != nil }):
+		return "change" // of the recipe, say: the graph is another and has the same history
+	case slices.ContainsFunc(i.Parents, func(p engine.SessionID) bool { return p != volatileParent }):
+		return "fork"
+	}
+	return "start"
+}
+
+func stateOf(i *engine.SessionInfo) string {
+	if i.Live {
+		return "live"
+	}
+	return "ended"
+}
+
+// bornAt is when a session began, in the form in which events have their time.
+func bornAt(i *engine.SessionInfo) string {
+	return time.Unix(0, i.Created).UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+func eventCount(i *engine.SessionInfo) string {
+	if i.Events < 0 {
+		return "-"
+	}
+	return humanize.Comma(i.Events)
+}
+
+func sizeOf(i *engine.SessionInfo) string { return humanize.IBytes(uint64(max(i.Bytes, 0))) }

@@ -1,0 +1,146 @@
+package terrarium
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// staging is a batch in which graphs are also found by ids from before the
+// engine started.
+type staging struct {
+	*engine.Batch
+	t *Terrarium
+}
+
+// FindGraph is [Terrarium.FindGraph] on the topology as the batch has it.
+func (b *staging) FindGraph(name string) (GraphID, error) {
+	return b.t.findGraph(b.Batch.FindGraph, name)
+}
+
+// FindGraph finds a graph by its id, by an id that it had before a merge, in
+// this run or an earlier one, or by the name of a creature in it.
+func (t *Terrarium) FindGraph(name string) (GraphID, error) {
+	return t.findGraph(t.Engine.FindGraph, name)
+}
+
+// findGraph asks the engine and, for an id that it does not know, the session
+// directory: an engine that goes on with a session knows the graphs that it
+// found, and the directory remembers from which they came.
+func (t *Terrarium) findGraph(find func(string) (GraphID, error), name string) (GraphID, error) {
+	g, err := find(name)
+	if err == nil || !isID('g', name) {
+		return g, err
+	}
+	heir, found, lerr := t.heir(context.Background(), GraphID(name))
+	if lerr != nil || !found || heir.Graph == GraphID(name) {
+		return "", err
+	}
+	if g, ferr := find(string(heir.Graph)); ferr == nil {
+		return g, nil
+	}
+	return "", err
+}
+
+// History is [engine.Engine.History], and also takes the ids of graphs that went
+// into others in an earlier run, or ended.
+func (t *Terrarium) History(ctx context.Context, graphOrSession string, q engine.HistoryQuery) ([]Event, error) {
+	of, err := t.lasting(ctx, graphOrSession)
+	if err != nil {
+		return nil, err
+	}
+	return t.Engine.History(ctx, of, q)
+}
+
+// Lineage is [engine.Engine.Lineage] with the names that History takes.
+func (t *Terrarium) Lineage(ctx context.Context, graphOrSession string) ([]engine.SessionInfo, error) {
+	of, err := t.lasting(ctx, graphOrSession)
+	if err != nil {
+		return nil, err
+	}
+	return t.Engine.Lineage(ctx, of)
+}
+
+// Verify is [engine.Engine.Verify] with the names that History takes.
+func (t *Terrarium) Verify(ctx context.Context, graphOrSession string) (engine.VerifyReport, error) {
+	of, err := t.lasting(ctx, graphOrSession)
+	if err != nil {
+		return engine.VerifyReport{}, err
+	}
+	return t.Engine.Verify(ctx, of)
+}
+
+// lasting returns what stands for a graph or session in the engine: the graph
+// that it is now, or the session in which the history of one that is not live
+// goes on.
+func (t *Terrarium) lasting(ctx context.Context, graphOrSession string) (string, error) {
+	if !isID('g', graphOrSession) {
+		return graphOrSession, nil
+	}
+	if g, err := t.FindGraph(graphOrSession); err == nil {
+		return string(g), nil
+	}
+	heir, found, err := t.heir(ctx, GraphID(graphOrSession))
+	if err != nil || !found {
+		return graphOrSession, err
+	}
+	return string(heir.Session), nil
+}
+
+// heir finds the session that has the history of a graph that is not live.
+func (t *Terrarium) heir(ctx context.Context, g GraphID) (engine.SessionInfo, bool, error) {
+	list, err := t.Sessions(ctx)
+	if err != nil {
+		return engine.SessionInfo{}, false, err
+	}
+	heir, found := Heir(list, g)
+	return heir, found, nil
+}
+
+// Heir finds, among the sessions of a directory, the one in which the history
+// of a graph goes on: its own newest session or, if that went into a merge, the
+// one that came out of it, and so on. It is not live if the graph ended. The
+// sessions are listed eldest first, as by [Terrarium.Sessions].
+func Heir(sessions []engine.SessionInfo, g GraphID) (engine.SessionInfo, bool) {
+	at := slices.IndexFunc(sessions, func(i engine.SessionInfo) bool { return i.Graph == g })
+	if at < 0 {
+		return engine.SessionInfo{}, false
+	}
+	for next := at; next >= 0; next = child(sessions, at) {
+		at = next
+	}
+	return sessions[at], true
+}
+
+// child is the index of the session that a session became, or -1: of the
+// children of a split the one that kept the graph's id. A child is younger than
+// its parents, so it is listed behind them.
+func child(sessions []engine.SessionInfo, of int) int {
+	found := -1
+	for i := of + 1; i < len(sessions); i++ {
+		if !slices.Contains(sessions[i].Parents, sessions[of].Session) {
+			continue
+		}
+		if sessions[i].Graph == sessions[of].Graph {
+			return i
+		}
+		if found < 0 {
+			found = i
+		}
+	}
+	return found
+}
+
+// idAlphabet are the characters of ids behind their first letter, which says
+// what they name; there are idLength of them.
+const (
+	idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+	idLength   = 16
+)
+
+// isID reports whether a name has the form of an id.
+func isID(kind byte, name string) bool {
+	return len(name) == 1+idLength && name[0] == kind && strings.Trim(name[1:], idAlphabet) == ""
+}

@@ -1,0 +1,12 @@
+terrarium { name = "left" }
+
+channel "letters" {}
+
+creature "chief" { module = "builtin:tally" }
+
+creature "clerk" {
+  module = "builtin:relay"
+  send   = [channel.letters]
+}
+
+root = creature.chief
