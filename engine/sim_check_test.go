@@ -131,6 +131,7 @@ func (s *simulation) checkLog() *ledger {
 	s.checkLetters(l, live)
 	s.checkAnswered(l)
 	s.checkAcks(l)
+	s.checkWatched(l)
 	return l
 }
 

@@ -58,6 +58,7 @@ func init() { // because steps draw steps
 		{"collect", 3, true, (*simulation).collect},
 		{"advance", 12, true, (*simulation).advance},
 		{"write", 24, true, (*simulation).write},
+		{"copy", 16, true, (*simulation).copyHistory},
 		{"breakDisk", 2, true, (*simulation).breakDisk},
 		{"fail", 2, true, (*simulation).failNext},
 		{"kill", 2, true, (*simulation).kill},
@@ -407,4 +408,5 @@ func (s *simulation) restart(step) {
 func (s *simulation) settleStep(step) {
 	s.settle()
 	s.check()
+	s.checkArchive()
 }

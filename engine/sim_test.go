@@ -18,6 +18,15 @@ package engine_test
 //     changed, while what they had is still asleep.
 //   - sim_outside_test.go: who uses the engine from outside: readers, whose
 //     cursors outlive it, and callers, who wait for an answer.
+//   - sim_cuts_test.go: graphs and their sessions. After every change, the
+//     graphs are what a breadth-first search over the edges of the environments
+//     finds (before a restart: over those in the stores), nobody who stays has
+//     lost an instance, a timer, a request, a delivery in hand or an alias, and
+//     new sessions have the parents that their members come from. Every fourth
+//     program checks all histories and lineages (archive_test.go): each is the
+//     union of its parents' and what it wrote itself, and never changes; how
+//     much of it has been copied behind a cut makes no difference.
+//   - sim_watch_test.go: a subscriber, who sees what is logged once, in order.
 //   - sim_world_test.go: how a program runs, crashes, starts again and settles.
 //   - sim_model_test.go: what must be known apart from the log, as facts with a
 //     stamp, their place in the log: a crash takes those back whose place it

@@ -33,6 +33,8 @@ type simulation struct {
 	plans   map[string]plan // of deployments, as they were applied last
 	applied map[string]bool // by this process
 	outside
+	cuts
+	watcher
 
 	model
 	tracing bool
@@ -56,7 +58,7 @@ func (s *simulation) say(format string, args ...any) {
 func simulate(seed uint64, program []step, tracing bool) (failure string, trace []string) {
 	s := &simulation{
 		ctx: context.Background(), seed: seed, disk: sim.NewDisk(seed), clock: sim.NewClock(), tracing: tracing,
-		random: rand.New(rand.NewPCG(seed, 1)), model: newModel(),
+		random: rand.New(rand.NewPCG(seed, 1)), model: newModel(), cuts: newCuts(),
 		plans: map[string]plan{}, applied: map[string]bool{},
 	}
 	defer func() {
@@ -77,6 +79,8 @@ func simulate(seed uint64, program []step, tracing bool) (failure string, trace 
 		s.say("%d. %s", i+1, st)
 		stepKinds[st.kind].run(s, st)
 		s.reboot()
+		s.checkPartition()
+		s.watch()
 	}
 	s.finish()
 	return "", s.trace
@@ -102,7 +106,8 @@ func (s *simulation) boot() {
 	s.host = newFakeHost()
 	s.host.on("sim", s.guest)
 	o := s.o
-	o.Host, o.Storage = s.host, s.disk.Boot()
+	s.storage = s.disk.Boot()
+	o.Host, o.Storage = s.host, s.storage
 	seed := s.seed*1000 + uint64(s.boots)
 	o.Seed = &seed
 	e, err := engine.NewStepper(s.ctx, o, rand.New(rand.NewPCG(seed, 3)))
@@ -110,7 +115,8 @@ func (s *simulation) boot() {
 		s.failf("New: %v", err)
 	}
 	s.e = e
-	s.outside = outside{}
+	s.outside, s.changed = outside{}, true
+	s.startWatching()
 }
 
 // restore brings back what is saved.
@@ -134,6 +140,7 @@ func (s *simulation) reboot() {
 		s.survive(s.disk, s.lost)
 		s.lost = false
 		s.boot()
+		s.checkSaved()
 		s.reconcile(s)
 		if s.reapply(); !s.disk.Crashed() {
 			s.restore()
@@ -177,7 +184,8 @@ func (s *simulation) op(ops ...topology.Op) {
 // whether the change was made.
 func (s *simulation) change(what string, f func() error) bool {
 	noisy := s.calm()
-	before, sessions := s.edgesNow(), s.disk.Sessions()
+	s.changed = true
+	before, was := s.edgesNow(), s.situation()
 	s.noteUnlogged(s.e.Unlogged())
 	err := f()
 	noisy()
@@ -193,7 +201,9 @@ func (s *simulation) change(what string, f func() error) bool {
 		}
 		return false
 	}
-	s.noteChange(s.disk, before, after, sessions)
+	s.checkLives(what, was)
+	s.checkParentage(what, was)
+	s.noteChange(s.disk, before, after, was.sessions)
 	return true
 }
 
@@ -235,18 +245,23 @@ func (s *simulation) quiesce() {
 func (s *simulation) finish() {
 	s.settle()
 	s.check()
+	s.checkArchive()
+	s.completeSome()
 	before := s.view()
 	s.restart(step{})
 	s.survive(s.disk, false)
 	s.boot()
 	s.reconcile(s)
+	s.checkSaved()
 	s.restore()
+	s.checkPartition()
 	s.checkLog()
 	if after := s.view(); after != before {
 		s.failf("before a restart:\n%s\nafter it:\n%s", before, after)
 	}
 	s.settle()
 	s.check()
+	s.checkArchive()
 	if err := s.e.Close(s.ctx); err != nil {
 		s.failf("Close: %v", err)
 	}

@@ -178,6 +178,9 @@ func (d *Directory) newChild(id string, cut engine.Cut, plan *engine.CutChild, p
 	for range plan.VolatileParents {
 		c.Parents = append(c.Parents, volatileParent)
 	}
+	if len(c.Parents) == 0 { // made of nothing, by the same change
+		return c
+	}
 	siblings := func(p engine.SessionID) (n int) {
 		for i := range cut.Children {
 			if slices.Contains(cut.Children[i].Parents, p) {

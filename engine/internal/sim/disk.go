@@ -48,6 +48,7 @@ type Disk struct {
 	boot     int  // which process has the directory
 	crashed  bool // and it is dead
 	created  int64
+	tended   int
 }
 
 // CutCrash is a point at which a cut is interrupted.
@@ -74,9 +75,17 @@ type session struct {
 	unlogged int64
 	handle   *Store // that is open, or nil
 
-	// What came with the session: all of a cut, or nothing.
-	base     []engine.Event
+	// What came with the session: all of a cut, or nothing. See history.go.
+	first    []engine.Event // first record
+	copied   []engine.Event // from parents
+	safe     int            // so many of them are synced
+	parents  []*session
+	heirs    []*session // children
+	gone     bool       // the file is
+	extent   map[engine.Origin]uint64
 	baseRows *rows
+	base     []engine.Event // all of that, put together unless it is stale
+	stale    bool
 
 	records []*engine.Record // own ones
 	written int              // so many of them
@@ -111,7 +120,12 @@ func (d *Disk) Boot() engine.Storage {
 func (d *Disk) Kill() { d.crash(func(s *session) int { return s.written }) }
 
 // PowerLoss ends the machine: what is not synced is gone.
-func (d *Disk) PowerLoss() { d.crash(func(s *session) int { return s.synced }) }
+func (d *Disk) PowerLoss() {
+	d.crash(func(s *session) int { return s.synced })
+	for _, s := range d.order {
+		s.copied, s.stale = s.copied[:s.safe:s.safe], s.stale || len(s.copied) > s.safe
+	}
+}
 
 // Crashed reports whether the process that had the directory is dead.
 func (d *Disk) Crashed() bool { return d.crashed }
@@ -129,7 +143,7 @@ func (s *session) truncate(n int) {
 		return
 	}
 	kept := s.records[:n:n]
-	s.records, s.events, s.rows, s.places = nil, nil, s.baseRows.clone(), map[engine.EventID]int{}
+	s.records, s.events, s.rows, s.stale = nil, nil, s.baseRows.clone(), true
 	for _, rec := range kept {
 		s.add(rec)
 	}
@@ -137,6 +151,7 @@ func (s *session) truncate(n int) {
 }
 
 func (s *session) add(rec *engine.Record) {
+	s.look()
 	s.records = append(s.records, rec)
 	for i := range rec.Events {
 		id := rec.Events[i].ID
@@ -154,8 +169,12 @@ func (s *session) rank(o engine.Origin) {
 }
 
 // all lists the events of the session, what it came with first.
-func (s *session) all() []engine.Event { return append(s.base[:len(s.base):len(s.base)], s.events...) }
+func (s *session) all() []engine.Event {
+	s.look()
+	return append(s.base[:len(s.base):len(s.base)], s.events...)
+}
 
+// at is one event of the session, which must have been looked at.
 func (s *session) at(i int) *engine.Event {
 	if i < len(s.base) {
 		return &s.base[i]
@@ -166,6 +185,7 @@ func (s *session) at(i int) *engine.Event {
 func (s *session) len() int { return len(s.base) + len(s.events) }
 
 func (s *session) lastTime() int64 {
+	s.look()
 	var last int64
 	for i := range s.len() {
 		last = max(last, s.at(i).Time)
@@ -252,6 +272,7 @@ func (d *Disk) Log() []engine.Event {
 	seen := map[engine.EventID]bool{}
 	var out []engine.Event
 	for _, s := range slices.Backward(d.order) {
+		s.look()
 		for i := range s.len() {
 			if ev := s.at(i); !seen[ev.ID] {
 				seen[ev.ID] = true

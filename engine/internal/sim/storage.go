@@ -153,12 +153,16 @@ func (t *storage) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, erro
 		return nil, fault("cut", "the catalogue cannot be written")
 	}
 	for _, p := range parents {
+		p.freeze()
 		p.info.Live = false
 		p.handle.shut()
 	}
 	var out []engine.Store
 	for i, s := range children {
 		d.keep(s)
+		for _, p := range s.parents {
+			p.heirs = append(p.heirs, s)
+		}
 		s.handle = stores[i]
 		out = append(out, stores[i])
 	}
@@ -214,7 +218,7 @@ func (t *storage) children(cut engine.Cut, parents []*session) (children []*sess
 		if len(s.info.Parents) > 1 {
 			s.info.MergedAt = cut.At
 		}
-		if cut.Kind != "merge" {
+		if cut.Kind != "merge" && len(s.info.Parents) > 0 {
 			s.info.SplitAt = cut.At
 		}
 		for _, p := range parents {
@@ -233,11 +237,7 @@ func (t *storage) children(cut engine.Cut, parents []*session) (children []*sess
 			}
 		}
 		// The first record is part of the cut, which a crash never undoes.
-		s.base, s.baseRows = s.all(), s.rows.clone()
-		slices.SortStableFunc(s.base, byTime)
-		for i := range s.base {
-			s.places[s.base[i].ID] = i
-		}
+		s.first, s.baseRows, s.stale = s.events, s.rows.clone(), true
 		s.events, s.records, s.rows = nil, nil, s.baseRows.clone()
 		h.saved = h.last
 		children, stores = append(children, s), append(stores, h)
@@ -245,18 +245,12 @@ func (t *storage) children(cut engine.Cut, parents []*session) (children []*sess
 	return children, stores, nil
 }
 
-// inherit takes over the history of a parent.
+// inherit takes over the history of a parent, which stays where it is for now.
 func (s *session) inherit(p *session) {
+	s.parents, s.info.Complete = append(s.parents, p), false
 	s.unlogged = max(s.unlogged, p.unlogged)
 	for o := range p.ranks {
 		s.rank(o)
-	}
-	for i := range p.len() {
-		ev := p.at(i)
-		if _, has := s.places[ev.ID]; !has {
-			s.places[ev.ID] = len(s.base)
-			s.base = append(s.base, *ev)
-		}
 	}
 }
 
@@ -290,6 +284,7 @@ func (t *storage) Sessions(context.Context) ([]engine.SessionInfo, error) {
 		return nil, err
 	}
 	defer t.d.mu.Unlock()
+	t.d.tend()
 	var out []engine.SessionInfo
 	for _, s := range t.d.order {
 		out = append(out, s.info)

@@ -228,6 +228,7 @@ func (h *Store) Messages(_ context.Context, ch engine.ChannelID, after, until ui
 		return nil, err
 	}
 	var out []engine.Event
+	h.s.look()
 	for i := range h.s.len() {
 		ev := h.s.at(i)
 		if ev.Channel == ch && ev.Kind.IsMessage() && ev.Seq > after && (until == 0 || ev.Seq <= until) {
@@ -256,6 +257,7 @@ func (h *Store) History(_ context.Context, q engine.HistoryQuery) ([]engine.Even
 }
 
 func (s *session) history(q engine.HistoryQuery) ([]engine.Event, error) {
+	s.look()
 	from := 0
 	if !q.After.IsZero() {
 		i, ok := s.places[q.After]
@@ -297,6 +299,7 @@ func (h *Store) DeadLetters(_ context.Context, c engine.CreatureID, after engine
 	order := func(a, b engine.EventID) int {
 		return cmp.Or(cmp.Compare(h.s.ranks[a.Origin], h.s.ranks[b.Origin]), strings.Compare(string(a.Origin[:]), string(b.Origin[:])), cmp.Compare(a.Seq, b.Seq))
 	}
+	h.s.look()
 	if _, known := h.s.places[after]; !known && !after.IsZero() {
 		if _, known = h.s.rows.letters[after]; !known {
 			return nil, &abi.Error{Code: abi.NotFound, Op: "dead_letters", Message: "there is no dead letter " + after.String()}

@@ -10,7 +10,13 @@ import (
 
 // verify checks the log and the live rows of a session.
 func (s *session) verify() engine.VerifyReport {
+	s.look()
 	r := engine.VerifyReport{Session: s.info.Session, Events: int64(s.len())}
+	if !s.info.Complete && !s.gone {
+		for _, p := range s.parents {
+			r.IncompleteFrom = append(r.IncompleteFrom, p.info.Session)
+		}
+	}
 	s.verifyOrigins(&r)
 	s.verifyChannels(&r)
 	s.verifyRows(&r)

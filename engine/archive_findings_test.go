@@ -1,0 +1,85 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// The checks of archive_test.go find what they are there for.
+func TestFindingsOfAnArchive(t *testing.T) {
+	event := func(origin byte, seq uint64) engine.Event {
+		return engine.Event{ID: engine.EventID{Origin: engine.Origin{origin}, Seq: seq}}
+	}
+	sound := func() *archive {
+		return &archive{
+			sessions: []engine.SessionInfo{
+				{Session: "a"}, {Session: "b"},
+				{Session: "m", Parents: []engine.SessionID{"a", "b"}, MergedAt: 1, Live: true},
+			},
+			events: map[engine.SessionID][]engine.Event{
+				"a": {event(1, 1), event(1, 2)}, "b": {event(2, 1)},
+				"m": {event(1, 1), event(2, 1), event(1, 2), event(3, 1)},
+			},
+		}
+	}
+	for _, c := range []struct {
+		name, want string
+		spoil      func(a *archive)
+	}{
+		{"sound", "", func(*archive) {}},
+		{"twice", "twice", func(a *archive) { a.events["m"] = append(a.events["m"], event(1, 1)) }},
+		{"lost", "lacks", func(a *archive) { a.events["m"] = a.events["m"][1:] }},
+		{"from elsewhere", "did not get it from its parents", func(a *archive) { a.events["b"] = append(a.events["b"], event(1, 1)) }},
+		{"order", "behind number", func(a *archive) { m := a.events["m"]; m[0], m[2] = m[2], m[0] }},
+		{"cause", "before its cause", func(a *archive) { a.events["m"][0].Cause = event(3, 1).ID }},
+		{"live parent", "is live", func(a *archive) { a.sessions[0].Live = true }},
+		{"no elder", "not an elder", func(a *archive) { a.sessions[2].Parents = append(a.sessions[2].Parents, "x") }},
+		{"merged", "was merged at 0", func(a *archive) { a.sessions[2].MergedAt = 0 }},
+		{"split", "was not split", func(a *archive) {
+			a.sessions = append(a.sessions, engine.SessionInfo{Session: "c", Parents: []engine.SessionID{"b"}})
+			a.events["c"] = a.events["b"]
+		}},
+		{"split without parents", "no parents", func(a *archive) { a.sessions[0].SplitAt = 1 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := sound()
+			c.spoil(a)
+			wantFinding(t, a.findings(), c.want)
+		})
+	}
+}
+
+func wantFinding(t *testing.T, findings []string, want string) {
+	t.Helper()
+	if all := strings.Join(findings, "; "); want == "" && all != "" || !strings.Contains(all, want) {
+		t.Errorf("found %q, want %q", findings, want)
+	}
+}
+
+func TestFindingsOfAPartition(t *testing.T) {
+	creature := func(id engine.CreatureID, listen ...engine.ChannelID) engine.CreatureStatus {
+		return engine.CreatureStatus{ID: id, Listen: listen}
+	}
+	one := engine.GraphStatus{ID: "g", Creatures: []engine.CreatureStatus{creature("a", "x"), creature("b", "x", "y")}, Channels: []engine.ChannelStatus{{ID: "x"}, {ID: "y"}}}
+	other := engine.GraphStatus{ID: "h", Creatures: []engine.CreatureStatus{creature("c", "y")}}
+	apart := engine.GraphStatus{ID: "i", Creatures: []engine.CreatureStatus{creature("d"), creature("e")}}
+	wantFinding(t, partitionFindings([]engine.GraphStatus{one}), "")
+	wantFinding(t, partitionFindings([]engine.GraphStatus{one, other}), "the edges make")
+	wantFinding(t, partitionFindings([]engine.GraphStatus{one, other}), "has an edge to y")
+	wantFinding(t, partitionFindings([]engine.GraphStatus{apart}), "the edges make")
+}
+
+func TestFindingsOfWhatIsSaved(t *testing.T) {
+	a, b := engine.CreatureRow{ID: "a"}, engine.CreatureRow{ID: "b"}
+	x := engine.ChannelRow{ID: "x"}
+	edges := []engine.EdgeRow{{Creature: "a", Channel: "x"}, {Creature: "b", Channel: "x"}}
+	graph := func(s engine.SessionID, edges []engine.EdgeRow, creatures ...engine.CreatureRow) engine.SavedGraph {
+		return engine.SavedGraph{Session: s, Creatures: creatures, Channels: []engine.ChannelRow{x}, Edges: edges}
+	}
+	wantFinding(t, savedFindings([]engine.SavedGraph{graph("s", edges, a, b)}), "")
+	wantFinding(t, savedFindings([]engine.SavedGraph{graph("s", edges[:1], a, b)}), "make 2 graphs")
+	wantFinding(t, savedFindings([]engine.SavedGraph{graph("s", edges[:1], a), {Session: "t", Creatures: []engine.CreatureRow{a}}}), "a is in s and in t")
+	wantFinding(t, savedFindings([]engine.SavedGraph{{Session: "s", Creatures: []engine.CreatureRow{a}, Edges: edges[:1]}}), "which it does not have")
+}

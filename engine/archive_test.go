@@ -1,0 +1,260 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// archive is what all sessions of a directory say, live and ended.
+type archive struct {
+	sessions []engine.SessionInfo // eldest first
+	events   map[engine.SessionID][]engine.Event
+}
+
+// everything is more events than any session of a test has.
+const everything = 1 << 20
+
+// readArchive reads all sessions of a directory through its public methods.
+func readArchive(ctx context.Context, s engine.Storage) (*archive, error) {
+	sessions, err := s.Sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a := &archive{sessions: sessions, events: map[engine.SessionID][]engine.Event{}}
+	for _, info := range sessions {
+		if a.events[info.Session], err = s.History(ctx, info.Session, engine.HistoryQuery{Limit: everything}); err != nil {
+			return nil, fmt.Errorf("history of %s: %w", info.Session, err)
+		}
+	}
+	return a, nil
+}
+
+// findings lists what is wrong with histories and lineages: every session has
+// the union of what its parents have, each event once, and what it wrote
+// itself, which nobody else has written; what follows follows what it refers to.
+func (a *archive) findings() []string {
+	var out []string
+	wrong := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	ids := map[engine.SessionID]map[engine.EventID]bool{}
+	writer := map[engine.EventID]engine.SessionID{}
+	for _, info := range a.sessions {
+		mine := map[engine.EventID]bool{}
+		for _, ev := range a.events[info.Session] {
+			if mine[ev.ID] {
+				wrong("%s has %s twice", info.Session, ev.ID)
+			}
+			mine[ev.ID] = true
+		}
+		ids[info.Session] = mine
+		inherited := map[engine.EventID]bool{}
+		for _, p := range info.Parents {
+			for id := range ids[p] { // none, of a volatile one
+				inherited[id] = true
+				if !mine[id] {
+					wrong("%s lacks %s of its parent %s", info.Session, id, p)
+				}
+			}
+		}
+		for id := range mine {
+			if inherited[id] {
+				continue
+			}
+			if other, known := writer[id]; known {
+				wrong("%s is in %s, which did not get it from its parents, and was written by %s", id, info.Session, other)
+			}
+			writer[id] = info.Session
+		}
+	}
+	for _, info := range a.sessions {
+		out = append(out, a.order(info.Session, ids[info.Session])...)
+	}
+	return append(out, a.lineageFindings()...)
+}
+
+// order checks that a history has what an event refers to before it, and the
+// numbers of every origin rising.
+func (a *archive) order(session engine.SessionID, has map[engine.EventID]bool) (out []string) {
+	seen := map[engine.EventID]bool{}
+	last := map[engine.Origin]uint64{}
+	for _, ev := range a.events[session] {
+		if has[ev.Cause] && !seen[ev.Cause] {
+			out = append(out, fmt.Sprintf("%s lists %s before its cause %s", session, ev.ID, ev.Cause))
+		}
+		if ev.ID.Seq <= last[ev.ID.Origin] {
+			out = append(out, fmt.Sprintf("%s lists %s behind number %d of its origin", session, ev.ID, last[ev.ID.Origin]))
+		}
+		last[ev.ID.Origin] = ev.ID.Seq
+		seen[ev.ID] = true
+	}
+	return out
+}
+
+// lineageFindings checks what sessions say of where they come from.
+func (a *archive) lineageFindings() (out []string) {
+	wrong := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	known, children := map[engine.SessionID]engine.SessionInfo{}, map[engine.SessionID]int{}
+	for _, info := range a.sessions {
+		for _, p := range info.Parents {
+			parent, ok := known[p]
+			if !ok && p != "volatile" {
+				wrong("%s has the parent %s, which is not an elder session", info.Session, p)
+			}
+			if parent.Live {
+				wrong("%s has the parent %s, which is live", info.Session, p)
+			}
+			children[p]++
+		}
+		if (info.MergedAt != 0) != (len(info.Parents) > 1) {
+			wrong("%s has the parents %v and was merged at %d", info.Session, info.Parents, info.MergedAt)
+		}
+		if info.SplitAt != 0 && len(info.Parents) == 0 {
+			wrong("%s has no parents and was split at %d", info.Session, info.SplitAt)
+		}
+		known[info.Session] = info
+	}
+	for _, info := range a.sessions {
+		for _, p := range info.Parents {
+			if p != "volatile" && children[p] > 1 && info.SplitAt == 0 {
+				wrong("%s is one of %d children of %s, but was not split", info.Session, children[p], p)
+			}
+		}
+	}
+	return out
+}
+
+// writers says which sessions have each event without having it from a parent.
+func (a *archive) writers(pick func(*engine.Event) bool) map[engine.EventID][]engine.SessionID {
+	out := map[engine.EventID][]engine.SessionID{}
+	for _, info := range a.sessions {
+		inherited := map[engine.EventID]bool{}
+		for _, p := range info.Parents {
+			for _, ev := range a.events[p] {
+				inherited[ev.ID] = true
+			}
+		}
+		for i := range a.events[info.Session] {
+			if ev := &a.events[info.Session][i]; !inherited[ev.ID] && pick(ev) {
+				out[ev.ID] = append(out[ev.ID], info.Session)
+			}
+		}
+	}
+	return out
+}
+
+// partition divides creatures by the channels that they share: a breadth-first
+// search over listeners and senders, from nothing else.
+func partition(creatures []engine.CreatureID, channels map[engine.ChannelID][]engine.CreatureID) [][]engine.CreatureID {
+	shares := map[engine.CreatureID][]engine.ChannelID{}
+	for ch, members := range channels {
+		for _, c := range members {
+			shares[c] = append(shares[c], ch)
+		}
+	}
+	var parts [][]engine.CreatureID
+	found := map[engine.CreatureID]bool{}
+	for _, c := range creatures {
+		if found[c] {
+			continue
+		}
+		found[c] = true
+		part := []engine.CreatureID{c}
+		for i := 0; i < len(part); i++ {
+			for _, ch := range shares[part[i]] {
+				for _, other := range channels[ch] {
+					if !found[other] {
+						found[other] = true
+						part = append(part, other)
+					}
+				}
+			}
+		}
+		slices.Sort(part)
+		parts = append(parts, part)
+	}
+	sortParts(parts)
+	return parts
+}
+
+func sortParts(parts [][]engine.CreatureID) {
+	slices.SortFunc(parts, func(a, b []engine.CreatureID) int { return slices.Compare(a, b) })
+}
+
+// partitionFindings compares the graphs that an engine reports with the
+// partition that its edges make.
+func partitionFindings(status []engine.GraphStatus) (out []string) {
+	var creatures []engine.CreatureID
+	var graphs [][]engine.CreatureID
+	channels, home := map[engine.ChannelID][]engine.CreatureID{}, map[engine.ChannelID]engine.GraphID{}
+	for _, g := range status {
+		var members []engine.CreatureID
+		for _, ch := range g.Channels {
+			home[ch.ID] = g.ID
+		}
+		for _, c := range g.Creatures {
+			members = append(members, c.ID)
+			for _, ch := range slices.Concat(c.Listen, c.Send) {
+				if !slices.Contains(channels[ch], c.ID) {
+					channels[ch] = append(channels[ch], c.ID)
+				}
+			}
+		}
+		slices.Sort(members)
+		creatures, graphs = append(creatures, members...), append(graphs, members)
+	}
+	sortParts(graphs)
+	if want := partition(creatures, channels); fmt.Sprint(graphs) != fmt.Sprint(want) {
+		out = append(out, fmt.Sprintf("the graphs are %v, the edges make %v", graphs, want))
+	}
+	for _, g := range status {
+		for _, c := range g.Creatures {
+			for _, ch := range slices.Concat(c.Listen, c.Send) {
+				if home[ch] != g.ID {
+					out = append(out, fmt.Sprintf("%s of %s has an edge to %s, which is in %q", c.ID, g.ID, ch, home[ch]))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// savedFindings compares what the live stores of a directory have with the
+// partition that the edges in them make, and checks that nobody is in two.
+func savedFindings(graphs []engine.SavedGraph) (out []string) {
+	owner := map[string]engine.SessionID{}
+	own := func(id string, s engine.SessionID) {
+		if other, known := owner[id]; known {
+			out = append(out, fmt.Sprintf("%s is in %s and in %s", id, other, s))
+		}
+		owner[id] = s
+	}
+	for i := range graphs {
+		g := &graphs[i]
+		channels := map[engine.ChannelID][]engine.CreatureID{}
+		var creatures []engine.CreatureID
+		for _, c := range g.Creatures {
+			own(string(c.ID), g.Session)
+			creatures = append(creatures, c.ID)
+		}
+		for _, ch := range g.Channels {
+			own(string(ch.ID), g.Session)
+		}
+		for _, e := range g.Edges {
+			if !slices.Contains(channels[e.Channel], e.Creature) {
+				channels[e.Channel] = append(channels[e.Channel], e.Creature)
+			}
+		}
+		if parts := partition(creatures, channels); len(parts) > 1 {
+			out = append(out, fmt.Sprintf("the edges in %s make %d graphs: %v", g.Session, len(parts), parts))
+		}
+		for _, ch := range slices.Sorted(maps.Keys(channels)) {
+			if owner[string(ch)] != g.Session {
+				out = append(out, fmt.Sprintf("%s has edges to %s, which it does not have", g.Session, ch))
+			}
+		}
+	}
+	return out
+}

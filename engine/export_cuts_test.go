@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Shape is a graph as its environment is, apart from the topology.
+type Shape struct {
+	ID        GraphID
+	Session   SessionID // "" without a store
+	Creatures []CreatureID
+	Channels  []ChannelID // those that are no inboxes
+	Edges     []Edge      // in either direction
+}
+
+// Shapes lists the graphs as their environments are.
+func (s *Stepper) Shapes() []Shape {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := make([]Shape, 0, len(s.graphs))
+	for _, g := range s.graphs {
+		shape := Shape{ID: g.id}
+		if g.store != nil {
+			shape.Session = g.store.Info().Session
+		}
+		for _, ch := range g.channels {
+			if ch.inbox == "" {
+				shape.Channels = append(shape.Channels, ch.id)
+			}
+		}
+		for _, c := range g.creatures {
+			shape.Creatures = append(shape.Creatures, c.id)
+			for _, src := range c.mb.sources {
+				if src.ch != nil && src.ch.inbox == "" {
+					shape.Edges = append(shape.Edges, Edge{c.id, src.id})
+				}
+			}
+			for _, send := range c.wiring.Load().sends {
+				shape.Edges = append(shape.Edges, Edge{c.id, send.ch.id})
+			}
+		}
+		out = append(out, shape)
+	}
+	slices.SortFunc(out, func(a, b Shape) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+// Life is what a creature has that no cut may touch.
+type Life struct {
+	Instances uint64    // that it has had in this run
+	Asks      string    // timers and open requests
+	Hand      delivered // the delivery that a worker has in hand
+	Again     Edge      // where the delivery is from that is to be tried again
+	Aliases   map[Bond]string
+}
+
+// delivered is a message's place in its channel.
+type delivered struct {
+	channel ChannelID
+	seq     uint64
+}
+
+// Bond is an edge of a creature, by its direction.
+type Bond struct {
+	Channel   ChannelID
+	Direction Direction
+}
+
+// Lives lists what creatures have that no cut may touch. Requests that were
+// made without a log are left out: they get other ids when they enter one.
+func (s *Stepper) Lives() map[CreatureID]Life {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := make(map[CreatureID]Life, len(s.creatures))
+	for id, c := range s.creatures {
+		rec := &Record{}
+		rec.putAsks(c)
+		if c.home.load().store == nil {
+			rec.Requests = nil
+		}
+		l := Life{Instances: c.instances.Load(), Aliases: map[Bond]string{}}
+		if len(rec.Timers)+len(rec.Requests) > 0 {
+			l.Asks = fmt.Sprint(rec.Timers, rec.Requests)
+		}
+		if m := c.current.msg; m != nil {
+			l.Hand = delivered{m.channel, m.seq}
+		}
+		if d := c.retry; d != nil {
+			l.Again = Edge{id, d.msg.channel}
+		}
+		for _, send := range c.wiring.Load().sends {
+			l.Aliases[Bond{send.ch.id, Send}] = send.alias
+		}
+		for _, src := range c.mb.sources {
+			if src.ch != nil {
+				l.Aliases[Bond{src.id, Listen}] = src.alias
+			}
+		}
+		out[id] = l
+	}
+	return out
+}

@@ -1,0 +1,251 @@
+package engine_test
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// cuts is what a simulation knows of graphs and their sessions.
+type cuts struct {
+	storage engine.Storage // of this process
+	changed bool           // the partition is to be checked
+	// lines are what sessions have said of where they come from, and ends the
+	// histories of those that have ended: neither ever changes.
+	lines map[engine.SessionID]string
+	ends  map[engine.SessionID][]engine.EventID
+}
+
+func newCuts() cuts {
+	return cuts{lines: map[engine.SessionID]string{}, ends: map[engine.SessionID][]engine.EventID{}}
+}
+
+// checkPartition checks that graphs are what their environments' edges make, if
+// there was a change since that was done.
+func (s *simulation) checkPartition() {
+	if !s.changed {
+		return
+	}
+	s.changed = false
+	var creatures []engine.CreatureID
+	var graphs [][]engine.CreatureID
+	channels, home := map[engine.ChannelID][]engine.CreatureID{}, map[engine.ChannelID]engine.GraphID{}
+	for _, g := range s.e.Shapes() {
+		for _, ch := range g.Channels {
+			home[ch] = g.ID
+		}
+		for _, e := range g.Edges {
+			channels[e.Channel] = append(channels[e.Channel], e.Creature)
+			if home[e.Channel] != g.ID {
+				s.failf("%s of %s has an edge to %s, which is in %q", e.Creature, g.ID, e.Channel, home[e.Channel])
+			}
+		}
+		if len(g.Creatures) == 0 {
+			s.failf("%s has no creature", g.ID)
+		}
+		creatures = append(creatures, g.Creatures...)
+		slices.Sort(g.Creatures)
+		graphs = append(graphs, g.Creatures)
+	}
+	sortParts(graphs)
+	if want := partition(creatures, channels); !reflect.DeepEqual(graphs, want) && len(want)+len(graphs) > 0 {
+		s.failf("the graphs are %v, the edges make %v", graphs, want)
+	}
+}
+
+// checkSaved checks, before anything is brought back, that the live stores have
+// everybody once, in the partition that the edges in them make.
+func (s *simulation) checkSaved() {
+	saved, problems, err := s.storage.Saved(s.ctx)
+	if err != nil || len(problems) > 0 {
+		s.failf("Saved: %v, problems %v", err, problems)
+	}
+	if findings := savedFindings(saved); len(findings) > 0 {
+		s.failf("in the stores: %q", findings)
+	}
+}
+
+// situation is what is there before a change.
+type situation struct {
+	lives    map[engine.CreatureID]engine.Life
+	homes    map[string]engine.Shape // by member
+	sessions map[engine.SessionID]bool
+}
+
+func (s *simulation) situation() situation {
+	return situation{s.e.Lives(), homes(s.e.Shapes()), s.disk.Sessions()}
+}
+
+// homes says where creatures and channels are.
+func homes(shapes []engine.Shape) map[string]engine.Shape {
+	out := map[string]engine.Shape{}
+	for _, g := range shapes {
+		for _, c := range g.Creatures {
+			out[string(c)] = g
+		}
+		for _, ch := range g.Channels {
+			out[string(ch)] = g
+		}
+	}
+	return out
+}
+
+// checkLives checks that a change took nothing from those that it leaves: no
+// instance, no timer, no request, no delivery in hand, no alias of an edge that
+// they have kept.
+func (s *simulation) checkLives(what string, before situation) {
+	_, channels, _ := s.e.Members()
+	for id, now := range s.e.Lives() {
+		was, there := before.lives[id]
+		if !there {
+			continue
+		}
+		if before.homes[string(id)].Session == "" {
+			now.Asks = was.Asks // requests get other ids when they enter a log
+		}
+		// What was to be tried again is a dead letter if its channel is gone.
+		ch := was.Again.Channel
+		again := now.Again != was.Again && (slices.Contains(channels, ch) || ch == engine.InboxOf(id))
+		if now.Instances != was.Instances || now.Hand != was.Hand || now.Asks != was.Asks || again {
+			s.failf("%s: %s was %+v and is %+v", what, id, was, now)
+		}
+		for edge, alias := range now.Aliases {
+			if old, kept := was.Aliases[edge]; kept && old != alias {
+				s.failf("%s: %s called its edge %v %q and now %q", what, id, edge, old, alias)
+			}
+		}
+	}
+}
+
+// checkParentage checks that the sessions that a change has made have the
+// parents that their members come from.
+func (s *simulation) checkParentage(what string, before situation) {
+	if len(s.disk.Sessions()) == len(before.sessions) {
+		return
+	}
+	shapes := s.e.Shapes()
+	after := homes(shapes)
+	infos, err := s.storage.Sessions(s.ctx)
+	if err != nil {
+		s.failf("Sessions: %v", err)
+	}
+	for _, g := range shapes {
+		i := slices.IndexFunc(infos, func(i engine.SessionInfo) bool { return i.Session == g.Session })
+		if _, old := before.sessions[g.Session]; old || i < 0 {
+			continue
+		}
+		want, volatile := map[engine.SessionID]bool{}, map[engine.GraphID]bool{}
+		for m, now := range after {
+			switch was, there := before.homes[m]; {
+			case now.ID != g.ID || !there:
+			case was.Session == "":
+				volatile[was.ID] = true
+			default:
+				want[was.Session] = true
+			}
+		}
+		s.compareParents(what, infos[i], want, len(volatile), before, after)
+	}
+}
+
+// compareParents compares the parents of a session with those that it should
+// have. It may have others, of whose members none is left anywhere.
+func (s *simulation) compareParents(what string, info engine.SessionInfo, want map[engine.SessionID]bool, volatile int, before situation, after map[string]engine.Shape) {
+	for _, p := range info.Parents {
+		if _, old := before.sessions[p]; !old { // none, or laid down on the way
+			volatile--
+			continue
+		}
+		for m, was := range before.homes {
+			if _, left := after[m]; was.Session == p && left && !want[p] {
+				s.failf("%s: %s has the parent %s, from where nothing has come", what, info.Session, p)
+			}
+		}
+		delete(want, p)
+	}
+	if len(want) > 0 || volatile > 0 {
+		s.failf("%s: %s lacks the parents %v and %d without a store", what, info.Session, slices.Sorted(maps.Keys(want)), volatile)
+	}
+}
+
+// checkArchive checks the histories and lineages of all sessions, and that
+// nothing has changed about what cannot change any more. It takes as long as
+// everything else, so not every program does it.
+func (s *simulation) checkArchive() {
+	if s.seed%4 != 0 {
+		return
+	}
+	defer s.calm()()
+	a, err := readArchive(s.ctx, s.storage)
+	if err != nil {
+		s.failf("%v", err)
+	}
+	if findings := a.findings(); len(findings) > 0 {
+		s.failf("sessions: %q", findings)
+	}
+	for _, info := range a.sessions {
+		line := fmt.Sprint(info.Graph, info.Parents, info.MergedAt, info.SplitAt, info.Created)
+		if was, known := s.lines[info.Session]; known && was != line {
+			s.failf("the lineage of %s was %s and is %s", info.Session, was, line)
+		}
+		s.lines[info.Session] = line
+		if info.Live {
+			continue
+		}
+		ids := a.ids(info.Session)
+		if was, known := s.ends[info.Session]; known && !slices.Equal(was, ids) {
+			s.failf("%s has ended with %d events, and now has %d, or others", info.Session, len(was), len(ids))
+		}
+		s.ends[info.Session] = ids
+	}
+}
+
+func (a *archive) ids(session engine.SessionID) (out []engine.EventID) {
+	for i := range a.events[session] {
+		out = append(out, a.events[session][i].ID)
+	}
+	return out
+}
+
+// copyHistory copies some of the history that children of cuts do not have yet.
+func (s *simulation) copyHistory(st step) {
+	for range 1 + st.b%3 {
+		s.disk.Copy(st.a, 1+st.b%60, st.c%2 == 0)
+	}
+	if st.c%3 == 0 {
+		s.disk.Sweep()
+	}
+}
+
+// completeSome copies all history, or leaves it for after the restart.
+func (s *simulation) completeSome() {
+	if s.seed%8 == 0 {
+		s.completeAll()
+	}
+}
+
+// completeAll copies all history, and compares what was read before with what is
+// read then.
+func (s *simulation) completeAll() {
+	defer s.calm()()
+	before, err := readArchive(s.ctx, s.storage)
+	if err != nil {
+		s.failf("%v", err)
+	}
+	for i := 0; s.disk.Incomplete() > 0; i++ {
+		s.disk.Copy(i, 50, true)
+	}
+	s.disk.Sweep()
+	after, err := readArchive(s.ctx, s.storage)
+	if err != nil {
+		s.failf("%v", err)
+	}
+	for _, info := range before.sessions {
+		if was, is := before.ids(info.Session), after.ids(info.Session); !slices.Equal(was, is) {
+			s.failf("%s had %d events before everything was copied, and has %d then", info.Session, len(was), len(is))
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package engine_test
+
+import (
+	"context"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// watcher is a subscriber of one engine. What it has seen may be lost with a
+// crash, so another begins anew.
+type watcher struct {
+	events *engine.Subscription // nil: nobody watches in this program
+	seen   map[engine.EventID]bool
+	last   map[engine.Origin]uint64
+	old    map[engine.Origin]bool // of earlier runs
+}
+
+// startWatching subscribes to everything in every eighth program; without a
+// subscriber, other ways are gone.
+func (s *simulation) startWatching() {
+	if s.seed%8 != 1 {
+		return
+	}
+	s.watcher = watcher{
+		events: s.e.Subscribe(engine.Filter{}, 0), seen: map[engine.EventID]bool{},
+		last: map[engine.Origin]uint64{}, old: map[engine.Origin]bool{},
+	}
+	for _, ev := range s.disk.Log() {
+		s.old[ev.ID.Origin] = true
+	}
+}
+
+// watch reads what has been observed: each event once, those of an origin in
+// their order, but for dead letters.
+func (s *simulation) watch() {
+	if s.events == nil {
+		return
+	}
+	ended, cancel := context.WithCancel(s.ctx)
+	cancel()
+	for {
+		ob, err := s.events.Next(ended)
+		if err != nil {
+			return
+		}
+		id := ob.Event.ID
+		switch {
+		case ob.Missed > 0:
+			s.failf("the subscriber has missed %d events", ob.Missed)
+		case id.IsZero():
+			continue // a turn that starts
+		case s.seen[id]:
+			s.failf("the subscriber got %s twice", id)
+		case ob.Event.Kind == engine.EventDeadLetter: // a removal that cuts shows them in another order
+			s.seen[id] = true
+			continue
+		case id.Seq <= s.last[id.Origin]:
+			s.failf("the subscriber got %s after number %d", id, s.last[id.Origin])
+		}
+		s.seen[id], s.last[id.Origin] = true, id.Seq
+	}
+}
+
+// checkWatched checks that the subscriber has seen all that this run has logged.
+// What was logged when a graph entered a log, was seen before, under other ids.
+func (s *simulation) checkWatched(l *ledger) {
+	if s.watch(); s.events == nil || len(s.bases) > 0 {
+		return
+	}
+	for i := range l.log {
+		if ev := &l.log[i]; !s.old[ev.ID.Origin] && !s.seen[ev.ID] {
+			s.failf("the subscriber never got the %s %s", ev.Kind, ev.ID)
+		}
+	}
+}
