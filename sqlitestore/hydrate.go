@@ -333,7 +333,7 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 		err = d.options.hooks.at("complete")
 	}
 	if err == nil {
-		err = h.commitMove(ctx, y)
+		err = h.commitMove(ctx, s, y)
 	}
 	if err != nil {
 		if errors.Is(err, errUnknown) && s != nil {
@@ -349,12 +349,17 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 
 // commitMove makes the file the session's in the catalogue. A session that is
 // being written to cannot be left between two files, so it does not give up as
-// long as it is unknown what became of that.
-func (h *hydrator) commitMove(ctx context.Context, y hydration) error {
+// long as it is unknown what became of that. Those who wait for the store (nil: it
+// has ended) are told meanwhile, as when writing fails.
+func (h *hydrator) commitMove(ctx context.Context, s *Store, y hydration) error {
 	err := h.d.catalog.commit(h.d.options.hooks, func() error { return h.d.catalog.completed(y) },
 		"SELECT 1 FROM store WHERE session = ? AND file = ?", string(y.session), y.file)
 	if !errors.Is(err, errUnknown) {
 		return err
+	}
+	if s != nil {
+		s.fail(err)
+		defer s.err.Store(nil)
 	}
 	landed, lookErr := backoff.Retry(ctx, func() (bool, error) {
 		now, err := h.d.catalog.entry("hydrate", y.session)
