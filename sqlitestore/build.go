@@ -211,6 +211,51 @@ func (b *builder) uniteSome(p numbers) (more bool, err error) {
 	})
 }
 
+// trim removes events that none of the given files has. They come from an earlier
+// attempt, that had copied what its session had not yet synced when the power
+// failed.
+func (b *builder) trim(paths []string) error {
+	highest := map[engine.Origin]int64{}
+	for _, path := range paths {
+		err := b.c.attached(path, func() error { return b.highest("parent", highest) })
+		if err != nil {
+			return err
+		}
+	}
+	here := map[engine.Origin]int64{}
+	if err := b.highest("main", here); err != nil {
+		return err
+	}
+	return b.c.transact(func() error {
+		for origin, last := range here {
+			if last <= highest[origin] {
+				continue
+			}
+			for _, query := range []string{
+				"DELETE FROM main.message WHERE event > (SELECT no << 40 FROM origin WHERE uuid = ?1) | ?2 AND event < (SELECT (no + 1) << 40 FROM origin WHERE uuid = ?1)",
+				"DELETE FROM main.event WHERE id > (SELECT no << 40 FROM origin WHERE uuid = ?1) | ?2 AND id < (SELECT (no + 1) << 40 FROM origin WHERE uuid = ?1)",
+			} {
+				if err := b.c.exec(query, origin[:], highest[origin]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// highest notes the highest number that each origin has in a database.
+func (b *builder) highest(database string, out map[engine.Origin]int64) error {
+	return b.c.query("SELECT o.uuid, (SELECT id & 0xffffffffff FROM "+database+".event WHERE id > o.no << 40 AND id < (o.no + 1) << 40 ORDER BY id DESC LIMIT 1) FROM "+database+".origin o",
+		nil, func(v []driver.Value) error {
+			if n, ok := v[1].(int64); ok {
+				origin := engine.Origin(v[0].([]byte))
+				out[origin] = max(out[origin], n)
+			}
+			return nil
+		})
+}
+
 // finish takes over the live rows and the identity of the attached session, and
 // what has been written to it since it was united. The file is then whole, and
 // durable.

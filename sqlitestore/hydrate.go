@@ -280,6 +280,13 @@ func (h *hydrator) gather(ctx context.Context, b *builder, e entry, sources []en
 	if err := b.strip(); err != nil {
 		return err
 	}
+	paths := []string{e.Path}
+	for _, p := range sources {
+		paths = append(paths, p.Path)
+	}
+	if err := b.trim(paths); err != nil {
+		return err
+	}
 	for _, p := range sources {
 		if err := h.d.options.hooks.at("unite"); err != nil {
 			return err
