@@ -7,7 +7,7 @@ GO ?= go
 
 include guests.mk
 
-.PHONY: build run test test-race test-fresh test-crash test-sim fuzz bench generate lint clean
+.PHONY: build run test test-race test-fresh test-crash test-sim fuzz bench bench-growth generate lint clean
 
 build:
 	$(GO) build -o bin/terrarium ./cmd/terrarium
@@ -50,6 +50,11 @@ fuzz:
 COUNT ?= 1
 bench:
 	$(GO) run ./internal/bench -count $(COUNT)
+
+# How the topology's operations grow from 10,000 to 1,000,000 creatures: some
+# minutes and some gigabytes of memory, so make bench leaves it out.
+bench-growth:
+	$(GO) run ./internal/bench -growth -count $(COUNT)
 
 generate:
 	$(GO) generate ./...

@@ -14,9 +14,8 @@ import (
 //
 // Ids taken from ids by operations that are undone are not given back.
 func (s *State) Apply(ids IDs, ops ...Op) ([]Delta, error) {
-	e := &edit{State: s, ids: ids, before: s.last, scratch: s.scratch}
-	defer e.release()
-	return e.apply(ops)
+	deltas, _, err := s.Try(ids, ops...)
+	return deltas, err
 }
 
 // apply carries out a batch, or nothing of it.
@@ -25,7 +24,7 @@ func (e *edit) apply(ops []Op) ([]Delta, error) {
 	for i, op := range ops {
 		e.delta, e.moved, e.changes = Delta{}, nil, e.changes[:0]
 		if err := e.run(op); err != nil {
-			e.revert()
+			e.back(e.undo, e.before)
 			err = numbered(err, i, len(ops))
 			err.Op = e.delta.Op
 			return nil, err
@@ -88,26 +87,6 @@ func (e *edit) finish() Delta {
 		clear(e.changes)
 	}
 	return e.delta
-}
-
-// revert undoes all operations of the batch.
-func (e *edit) revert() {
-	for _, back := range slices.Backward(e.undo) {
-		back()
-	}
-	e.last = e.before
-}
-
-// release gives the scratch space back for the next batch, without holding on
-// to what an unusually large one used.
-func (e *edit) release() {
-	const usual = 1024
-	clear(e.undo)
-	clear(e.changes)
-	e.State.scratch = scratch{e.undo[:0], e.changes[:0]}
-	if cap(e.undo) > usual || cap(e.changes) > usual {
-		e.State.scratch = scratch{}
-	}
 }
 
 // within says that the operation concerns graphs that stay what they are.

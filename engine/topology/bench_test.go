@@ -2,6 +2,8 @@ package topology_test
 
 import (
 	"fmt"
+	"os"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -9,12 +11,22 @@ import (
 	. "github.com/seed47132306/terrarium/engine/topology"
 )
 
+// sizes are the numbers of creatures that operations are measured at.
 var sizes = []int{1_000, 10_000, 100_000}
+
+// growth is the pair of sizes between which costs may grow threefold. A state
+// of the larger one needs some gigabytes and half a minute to make, so they
+// are measured only on request.
+var growth = []int{10_000, 1_000_000}
+
+func growthOnly() bool { return os.Getenv("TERRARIUM_GROWTH") != "" }
 
 // bench is a state under measurement.
 type bench struct {
 	*State
-	ids counted
+	ids   counted
+	n     int
+	naive *naive // follows the state; nil until it is needed
 }
 
 func (b *bench) must(tb testing.TB, ops ...Op) []Delta {
@@ -25,171 +37,181 @@ func (b *bench) must(tb testing.TB, ops ...Op) []Delta {
 	return deltas
 }
 
-func member(i int) CreatureID { return CreatureID(fmt.Sprintf("c%d", i)) }
-
-// ring makes a ring of n creatures, each of which sends to the next, with some
-// chords across it.
-func ring(tb testing.TB, n, chords int) *bench {
-	b := &bench{State: New()}
-	b.must(tb, AddCreature{ID: member(0), Name: "n0", Root: true})
-	g := b.GraphOf(member(0))
-	for i := 1; i < n; i++ {
-		b.must(tb, AddCreature{ID: member(i), Name: fmt.Sprintf("n%d", i), Join: g, Parent: member(i - 1)})
+// try is Try for operations that must succeed.
+func (b *bench) try(tb testing.TB, ops ...Op) ([]Delta, func()) {
+	deltas, undo, err := b.Try(&b.ids, ops...)
+	if err != nil {
+		tb.Fatal(err)
 	}
-	b.must(tb, Connect{From: member(n - 1), To: member(0), Name: "closing"})
-	for i := range chords {
-		b.must(tb, Connect{From: member(i * 7919 % n), To: member((i*104729 + n/2) % n), Name: fmt.Sprintf("chord%d", i)})
-	}
-	return b
+	return deltas, undo
 }
 
-// report adds the median and the 99th percentile to the mean.
-func report(b *testing.B, times []time.Duration) {
-	slices.Sort(times)
-	b.ReportMetric(float64(times[len(times)/2].Nanoseconds()), "p50-ns")
-	b.ReportMetric(float64(times[len(times)*99/100].Nanoseconds()), "p99-ns")
+// BenchmarkOperation measures every operation beside the naive way to derive
+// graphs: the mean, the median and the 99th percentile of the operation alone,
+// without what prepares it and takes it back.
+func BenchmarkOperation(b *testing.B) {
+	for _, n := range sizesToMeasure() {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for _, shape := range shapes {
+				shape.measure(b, n)
+			}
+		})
+	}
 }
 
-// percentile times every call of op by itself and reports the median and the
-// 99th percentile beside the mean.
-func percentile(b *testing.B, op func(i int)) {
-	times := make([]time.Duration, 0, b.N)
-	b.ReportAllocs()
+// measure runs the workloads of a shape on one state of it, which is garbage
+// before the next one is made. What they are compared with comes after all of
+// them, because collecting its garbage would slow them down.
+func (shape *shape) measure(b *testing.B, n int) {
+	var s *bench
+	for _, way := range waysToMeasure() {
+		for _, w := range workloads {
+			if w.shape != shape || way == "search" && !w.searched {
+				continue
+			}
+			b.Run(w.name+"/"+way, func(b *testing.B) {
+				if s == nil {
+					s = shape.make(b, n)
+				}
+				touchMemory()
+				ways[way](&w, b, s)
+			})
+		}
+	}
+}
+
+// touchMemory leaves the collector with memory that has been in use: a machine
+// may take long to provide a page for the first time, and that is not what an
+// operation costs.
+func touchMemory() {
+	const page, size = 4096, 256 << 20
+	memory := make([]byte, size)
+	for i := 0; i < size; i += page {
+		memory[i] = 1
+	}
+	runtime.KeepAlive(memory)
+	memory = nil
+	runtime.GC()
+}
+
+// ways are what BenchmarkOperation measures: the forest of this package, the
+// naive way, and for some a search from both ends.
+var ways = map[string]func(*workload, *testing.B, *bench){
+	"forest": (*workload).measure, "naive": (*workload).measureNaive, "search": (*workload).measureSearch,
+}
+
+func waysToMeasure() []string {
+	if growthOnly() {
+		return []string{"forest"}
+	}
+	return []string{"forest", "naive", "search"}
+}
+
+func sizesToMeasure() []int {
+	if growthOnly() {
+		return growth
+	}
+	return sizes
+}
+
+// measure times the operation on the state. Some workloads are kept, so that
+// the state grows to twice its size before they are taken back.
+func (w *workload) measure(b *testing.B, s *bench) {
+	var times []time.Duration
+	var kept []func()
 	for i := 0; b.Loop(); i++ {
+		ops := w.ops(s, i)
 		start := time.Now()
-		op(i)
+		deltas, undo := s.try(b, ops...)
+		if w.undone {
+			undo()
+		}
 		times = append(times, time.Since(start))
+		w.check(b, deltas)
+		switch {
+		case w.undone:
+		case !w.grows:
+			undo()
+		default:
+			if kept = append(kept, undo); len(kept) == s.n {
+				kept = takeBack(kept)
+			}
+		}
+	}
+	takeBack(kept)
+	report(b, times)
+}
+
+func takeBack(undos []func()) []func() {
+	for _, undo := range slices.Backward(undos) {
+		undo()
+	}
+	return undos[:0]
+}
+
+// follow sees to it that there is a naive counterpart of the state.
+func (b *bench) follow() {
+	if b.naive == nil {
+		b.naive = newNaive(b.Snapshot())
+	}
+}
+
+// measureNaive times what it costs to follow the same operation by changing
+// lists of edges and searching for all components anew.
+func (w *workload) measureNaive(b *testing.B, s *bench) {
+	s.follow()
+	var times []time.Duration
+	for i := 0; b.Loop(); i++ {
+		deltas, undo := s.try(b, w.ops(s, i)...)
+		start := time.Now()
+		s.naive.follow(deltas)
+		components := s.naive.components()
+		times = append(times, time.Since(start))
+		if _, _, graphs := s.Counts(); graphs != components {
+			b.Fatalf("%d graphs, search finds %d", graphs, components)
+		}
+		s.naive.unfollow(deltas)
+		undo()
 	}
 	report(b, times)
 }
 
-func eachSize(b *testing.B, run func(b *testing.B, n int)) {
-	for _, n := range sizes {
-		b.Run(fmt.Sprint(n), func(b *testing.B) { run(b, n) })
+// check makes sure that what was measured is what the workload says.
+func (w *workload) check(tb testing.TB, deltas []Delta) {
+	d := deltas[len(deltas)-1]
+	if d.Kind != w.kind || w.affected > 0 && len(d.Affected) != w.affected {
+		tb.Fatalf("%s: %s of %d creatures", w.name, d.Kind, len(d.Affected))
 	}
 }
 
-func BenchmarkAddCreature(b *testing.B) {
-	eachSize(b, func(b *testing.B, n int) {
-		s := ring(b, n, n/2)
-		g := s.GraphOf(member(0))
-		percentile(b, func(i int) {
-			s.must(b, AddCreature{ID: member(n + i), Name: fmt.Sprintf("n%d", n+i), Join: g, Parent: member(i * 31 % n)})
-		})
-	})
-}
-
-func BenchmarkConnectWithin(b *testing.B) {
-	eachSize(b, func(b *testing.B, n int) {
-		s := ring(b, n, n/2)
-		percentile(b, func(i int) {
-			s.must(b, Connect{From: member(i * 31 % n), To: member((i*17 + n/3) % n)})
-		})
-	})
-}
-
-// BenchmarkToggle turns an edge off and on that holds nothing together.
-func BenchmarkToggle(b *testing.B) {
-	for _, d := range []Direction{Listen, Send} {
-		b.Run(d.String(), func(b *testing.B) {
-			eachSize(b, func(b *testing.B, n int) {
-				s := ring(b, n, n)
-				percentile(b, func(i int) {
-					ch, _ := s.FindChannel(s.GraphOf(member(0)), fmt.Sprintf("chord%d", i/2%n))
-					who := member(i / 2 * 7919 % n)
-					if d == Listen {
-						who = member((i/2*104729 + n/2) % n)
-					}
-					s.must(b, SetEdge{Creature: who, Channel: ch, Direction: d, On: i%2 == 1})
-				})
-			})
-		})
+// report replaces the mean, which would hold all that is not timed, and adds
+// the median and the 99th percentile.
+func report(b *testing.B, times []time.Duration) {
+	var sum time.Duration
+	for _, t := range times {
+		sum += t
 	}
+	slices.Sort(times)
+	b.ReportMetric(float64(sum.Nanoseconds())/float64(len(times)), "ns/op")
+	b.ReportMetric(float64(times[len(times)/2].Nanoseconds()), "p50-ns")
+	b.ReportMetric(float64(times[len(times)*99/100].Nanoseconds()), "p99-ns")
 }
 
-// BenchmarkSplitSmall splits a chain of five off a large graph; joining it
-// again is not timed in the percentile but is in the mean.
-func BenchmarkSplitSmall(b *testing.B) {
-	eachSize(b, func(b *testing.B, n int) {
-		s := ring(b, n, n/2)
-		g := s.GraphOf(member(0))
-		parent := member(0)
-		for i := range 5 {
-			s.must(b, AddCreature{ID: member(n + i), Name: fmt.Sprintf("n%d", n+i), Join: g, Parent: parent})
-			parent = member(n + i)
+// BenchmarkNothing is the 99th percentile of the machine: arithmetic of about
+// ten microseconds, which no interrupt and no neighbour should
+// stretch.
+func BenchmarkNothing(b *testing.B) {
+	var times []time.Duration
+	x := uint64(1)
+	for b.Loop() {
+		start := time.Now()
+		for range 8000 {
+			x = x*6364136223846793005 + 1
 		}
-		ch := s.Connected(member(0), member(n))[0]
-		times := make([]time.Duration, 0, b.N)
-		for b.Loop() {
-			start := time.Now()
-			d := s.must(b, SetEdge{Creature: member(0), Channel: ch, Direction: Send})
-			times = append(times, time.Since(start))
-			if len(d[0].Affected) != 5 {
-				b.Fatal(d)
-			}
-			s.must(b, SetEdge{Creature: member(0), Channel: ch, Direction: Send, On: true})
-		}
-		report(b, times)
-	})
-}
-
-// BenchmarkRingRemoval opens a ring at ever other places, which does not split
-// it: the sparse worst case, because the only way round leads over all others.
-func BenchmarkRingRemoval(b *testing.B) {
-	eachSize(b, func(b *testing.B, n int) {
-		s := ring(b, n, 0)
-		times := make([]time.Duration, 0, b.N)
-		for i := 0; b.Loop(); i++ {
-			who := member(i*7919%(n-1) + 1)
-			ch, _ := s.FindChannel(s.GraphOf(who), "n"+string(who[1:]))
-			start := time.Now()
-			s.must(b, SetEdge{Creature: who, Channel: ch, Direction: Listen})
-			times = append(times, time.Since(start))
-			s.must(b, SetEdge{Creature: who, Channel: ch, Direction: Listen, On: true})
-		}
-		report(b, times)
-	})
-}
-
-// BenchmarkRecompute is what the same costs when every removal derives all
-// components anew.
-func BenchmarkRecompute(b *testing.B) {
-	eachSize(b, func(b *testing.B, n int) {
-		snap := ring(b, n, n/2).Snapshot()
-		for b.Loop() {
-			if got := recompute(snap); got != 1 {
-				b.Fatal(got)
-			}
-		}
-	})
-}
-
-// recompute counts the components of a snapshot by breadth-first search.
-func recompute(snap Snapshot) int {
-	members := make(map[ChannelID][]CreatureID, len(snap.Channels))
-	channels := make(map[CreatureID][]ChannelID, len(snap.Creatures))
-	for _, e := range snap.Edges {
-		members[e.Channel] = append(members[e.Channel], e.Creature)
-		channels[e.Creature] = append(channels[e.Creature], e.Channel)
+		times = append(times, time.Since(start))
 	}
-	seen := make(map[CreatureID]bool, len(snap.Creatures))
-	components := 0
-	for _, c := range snap.Creatures {
-		if seen[c.ID] {
-			continue
-		}
-		components++
-		seen[c.ID] = true
-		for queue := []CreatureID{c.ID}; len(queue) > 0; queue = queue[1:] {
-			for _, ch := range channels[queue[0]] {
-				for _, next := range members[ch] {
-					if !seen[next] {
-						seen[next] = true
-						queue = append(queue, next)
-					}
-				}
-			}
-		}
+	if x == 0 {
+		b.Fatal("an odd number times an odd number, plus one, was zero")
 	}
-	return components
+	report(b, times)
 }

@@ -8,14 +8,14 @@ func (e *edit) addChannelOp(op AddChannel) *abi.Error {
 		return emptyID(aChannel)
 	case op.Name == "":
 		return emptyName(aChannel, string(op.ID))
-	case e.channels[op.ID] != nil:
+	case e.channels.get(op.ID) != nil:
 		return idTaken(aChannel, string(op.ID))
 	}
 	g, err := e.declareIn(op)
 	if err != nil {
 		return err
 	}
-	if other := g.channelNames[op.Name]; other != nil {
+	if other := g.channelNames.get(op.Name); other != nil {
 		return nameTaken(aChannel, op.Name, string(other.id), g)
 	}
 	ch := e.newChannel(op.ID, op.Name)
@@ -31,7 +31,7 @@ func (e *edit) declareIn(op AddChannel) (*graph, *abi.Error) {
 	if op.Graph != "" || op.With == "" {
 		return e.graph(op.Graph)
 	}
-	c := e.creatures[op.With]
+	c := e.creatures.get(op.With)
 	if c == nil {
 		return nil, notFound(aCreature, string(op.With))
 	}
@@ -39,7 +39,7 @@ func (e *edit) declareIn(op AddChannel) (*graph, *abi.Error) {
 }
 
 func (e *edit) removeChannelOp(op RemoveChannel) *abi.Error {
-	ch := e.channels[op.ID]
+	ch := e.channels.get(op.ID)
 	if ch == nil {
 		return notFound(aChannel, string(op.ID))
 	}
@@ -50,7 +50,7 @@ func (e *edit) removeChannelOp(op RemoveChannel) *abi.Error {
 }
 
 func (e *edit) setEdgeOp(op SetEdge) *abi.Error {
-	c, ch := e.creatures[op.Creature], e.channels[op.Channel]
+	c, ch := e.creatures.get(op.Creature), e.channels.get(op.Channel)
 	switch {
 	case c == nil:
 		return notFound(aCreature, string(op.Creature))
@@ -87,7 +87,7 @@ func (e *edit) bringTogether(c *creature, ch *channel, how Collision) (*channel,
 	// Nobody is on the channel, so there is nobody to merge with: it comes over
 	// alone.
 	e.within(c.graph, ch.graph)
-	if other := c.graph.channelNames[ch.name]; other != nil && how == Reject {
+	if other := c.graph.channelNames.get(ch.name); other != nil && how == Reject {
 		return nil, colliding(c.graph, ch.graph, []string{quoted(aChannel, ch.name)})
 	}
 	return e.takeChannel(ch, c.graph, how), nil

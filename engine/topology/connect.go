@@ -31,10 +31,10 @@ func (e *edit) connectOp(op Connect) *abi.Error {
 }
 
 func (e *edit) ends(from, to CreatureID) (a, b *creature, err *abi.Error) {
-	if a = e.creatures[from]; a == nil {
+	if a = e.creatures.get(from); a == nil {
 		return nil, nil, notFound(aCreature, string(from))
 	}
-	if b = e.creatures[to]; b == nil {
+	if b = e.creatures.get(to); b == nil {
 		return nil, nil, notFound(aCreature, string(to))
 	}
 	return a, b, nil
@@ -44,7 +44,7 @@ func (e *edit) ends(from, to CreatureID) (a, b *creature, err *abi.Error) {
 func (e *edit) channelFor(from, to *creature, op Connect) (*channel, *abi.Error) {
 	switch {
 	case op.Channel != "":
-		ch := e.channels[op.Channel]
+		ch := e.channels.get(op.Channel)
 		if ch == nil {
 			return nil, notFound(aChannel, string(op.Channel))
 		}
@@ -54,7 +54,7 @@ func (e *edit) channelFor(from, to *creature, op Connect) (*channel, *abi.Error)
 		return ch, nil
 	case op.Name != "":
 		for _, g := range []*graph{from.graph, to.graph} {
-			if ch := g.channelNames[op.Name]; ch != nil {
+			if ch := g.channelNames.get(op.Name); ch != nil {
 				return ch, nil
 			}
 		}
@@ -75,7 +75,7 @@ func (e *edit) disconnectOp(op Disconnect) *abi.Error {
 	}
 	channels := e.leading(from, to)
 	if op.Channel != "" {
-		ch := e.channels[op.Channel]
+		ch := e.channels.get(op.Channel)
 		if ch == nil {
 			return notFound(aChannel, string(op.Channel))
 		}
@@ -115,7 +115,7 @@ func (e *edit) cut(from, to *creature, ch *channel) (loose []*node, detour *chan
 	if others == 0 {
 		return e.loosen(from, ch, Send), nil, nil
 	}
-	detour, err = e.makeChannel(freeChannelName(ch.name, ch.graph), ch.graph)
+	detour, err = e.makeChannel(freeChannelName(ch.name, ch.graph, ch.graph), ch.graph)
 	if err != nil {
 		return nil, nil, err
 	}

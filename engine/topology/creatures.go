@@ -12,7 +12,7 @@ func (e *edit) addCreatureOp(op AddCreature) *abi.Error {
 		return emptyID(aCreature)
 	case op.Name == "":
 		return emptyName(aCreature, string(op.ID))
-	case e.creatures[op.ID] != nil:
+	case e.creatures.get(op.ID) != nil:
 		return idTaken(aCreature, string(op.ID))
 	}
 	var join *graph
@@ -35,10 +35,10 @@ func (e *edit) addCreatureOp(op AddCreature) *abi.Error {
 	if err != nil {
 		return err
 	}
-	if other := g.creatureNames[op.Name]; other != nil {
+	if other := g.creatureNames.get(op.Name); other != nil {
 		return nameTaken(aCreature, op.Name, string(other.id), g)
 	}
-	if op.GraphBorn != 0 && len(g.creatureNames) == 0 {
+	if op.GraphBorn != 0 && g.creatureNames.count == 0 {
 		g.born = number(&e.last.graph, op.GraphBorn)
 	}
 	c := e.newCreature(op.ID, op.Name)
@@ -58,7 +58,7 @@ func (e *edit) addCreatureOp(op AddCreature) *abi.Error {
 func (e *edit) wireTargets(wires []Wire) ([]*graph, *abi.Error) {
 	var targets []*graph
 	for _, w := range wires {
-		ch := e.channels[w.Channel]
+		ch := e.channels.get(w.Channel)
 		if ch == nil {
 			return nil, notFound(aChannel, string(w.Channel))
 		}
@@ -75,7 +75,7 @@ func (e *edit) wireTargets(wires []Wire) ([]*graph, *abi.Error) {
 // parentIn returns who is to send on the direct channel of a creature that
 // joins g.
 func (e *edit) parentIn(g *graph, named CreatureID) *creature {
-	if c := e.creatures[named]; c != nil && c.graph == g {
+	if c := e.creatures.get(named); c != nil && c.graph == g {
 		return c
 	}
 	for _, r := range []rank{roots, privileged, everyone} {
@@ -105,7 +105,7 @@ func (e *edit) homeOf(targets []*graph) (*graph, *abi.Error) {
 
 // direct gives child its direct channel.
 func (e *edit) direct(parent, child *creature) *abi.Error {
-	ch, err := e.makeChannel(freeChannelName(child.name, child.graph), child.graph)
+	ch, err := e.makeChannel(freeChannelName(child.name, child.graph, child.graph), child.graph)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (e *edit) direct(parent, child *creature) *abi.Error {
 // other graphs come along.
 func (e *edit) wire(c *creature, wires []Wire) *abi.Error {
 	for _, w := range wires {
-		ch := e.channels[w.Channel]
+		ch := e.channels.get(w.Channel)
 		if ch.graph != c.graph {
 			if !slices.Contains(e.delta.OldGraphs, ch.graph.id) {
 				e.within(ch.graph)
@@ -136,7 +136,7 @@ func (e *edit) wire(c *creature, wires []Wire) *abi.Error {
 }
 
 func (e *edit) removeCreatureOp(op RemoveCreature) *abi.Error {
-	c := e.creatures[op.ID]
+	c := e.creatures.get(op.ID)
 	if c == nil {
 		return notFound(aCreature, string(op.ID))
 	}
@@ -168,7 +168,7 @@ func (e *edit) removeEdges(n *node) []*node {
 }
 
 func (e *edit) flagOp(id CreatureID, change func(*flags)) *abi.Error {
-	c := e.creatures[id]
+	c := e.creatures.get(id)
 	if c == nil {
 		return notFound(aCreature, string(id))
 	}

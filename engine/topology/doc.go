@@ -16,6 +16,7 @@
 // (tour.go, forest.go). Joining costs the logarithm of the graph's size.
 // Removing an edge outside of the spanning tree costs nothing more; removing
 // one inside looks for a replacement among the spare links of both sides in
-// turn, so it costs the smaller side and not the graph. Neither a merge nor a
-// split touches the members of the largest part.
+// turn (crossing.go), so it costs the smaller side and not the graph. Neither a
+// merge nor a split touches the members of the largest part. What is found by
+// id or name is in an index that never moves much at a time (index.go).
 package topology

@@ -3,20 +3,17 @@ package topology
 import "github.com/seed47132306/terrarium/abi"
 
 // edit is one batch under way. Its methods in this file are the only ones
-// that change a state; each notes the [Change] it makes and how to undo it.
+// that change a state; each notes the [Change] it makes and how to undo it. A
+// state has one, which one batch after the other uses: what an undo keeps must
+// not hold on to it.
 type edit struct {
 	*State
-	ids    IDs
-	before counters    // before the batch
-	delta  Delta       // of the present operation
-	moved  []*creature // those whose graph id it changed
-	scratch
-}
-
-// scratch is space that one batch after the other uses.
-type scratch struct {
-	undo    []func() // of the whole batch
-	changes []Change // of the present operation
+	ids     IDs
+	before  counters    // before the batch
+	delta   Delta       // of the present operation
+	moved   []*creature // those whose graph id it changed
+	changes []Change    // of the present operation
+	undo    []func()    // of the whole batch
 }
 
 func (e *edit) note(c Change, undo func()) {
@@ -26,20 +23,21 @@ func (e *edit) note(c Change, undo func()) {
 
 func (e *edit) addGraph() (*graph, *abi.Error) {
 	id := e.ids.NewGraph()
-	if id == "" || e.ended[id] != nil || e.graphs[id] != nil {
+	if id == "" || e.ended.get(id) != nil || e.graphs.get(id) != nil {
 		return nil, unusableID(aGraph, string(id))
 	}
 	e.last.graph++
 	g := newGraph(id, e.last.graph)
-	e.graphs[id] = g
-	e.note(Change{Kind: GraphAdded, Graph: id}, func() { delete(e.graphs, id) })
+	e.graphs.set(id, g)
+	s := e.State
+	e.note(Change{Kind: GraphAdded, Graph: id}, func() { s.graphs.remove(id) })
 	return g, nil
 }
 
 // endGraph ends a graph that has no members left. into is nil if it did not
 // become part of another.
 func (e *edit) endGraph(g, into *graph) {
-	delete(e.graphs, g.id)
+	e.graphs.remove(g.id)
 	change := Change{Kind: GraphEnded, Graph: g.id}
 	forget := func() {}
 	switch {
@@ -50,9 +48,10 @@ func (e *edit) endGraph(g, into *graph) {
 		g.past.graph = nil
 		forget = func() { g.past.graph = g }
 	}
+	s := e.State
 	e.note(change, func() {
 		forget()
-		e.graphs[g.id] = g
+		s.graphs.set(g.id, g)
 	})
 }
 
@@ -68,11 +67,12 @@ func number(last *uint64, had uint64) uint64 {
 
 func (e *edit) addCreature(c *creature, g *graph) {
 	c.born = number(&e.last.creature, c.born)
-	e.creatures[c.id] = c
+	e.creatures.set(c.id, c)
 	g.attachCreature(c)
+	s := e.State
 	e.note(Change{Kind: CreatureAdded, Creature: c.id, Name: c.name, Graph: g.id}, func() {
 		g.detachCreature(c)
-		delete(e.creatures, c.id)
+		s.creatures.remove(c.id)
 	})
 }
 
@@ -80,9 +80,10 @@ func (e *edit) addCreature(c *creature, g *graph) {
 func (e *edit) removeCreature(c *creature) {
 	g := c.graph
 	g.detachCreature(c)
-	delete(e.creatures, c.id)
+	e.creatures.remove(c.id)
+	s := e.State
 	e.note(Change{Kind: CreatureRemoved, Creature: c.id, Graph: g.id}, func() {
-		e.creatures[c.id] = c
+		s.creatures.set(c.id, c)
 		g.attachCreature(c)
 	})
 }
@@ -90,7 +91,7 @@ func (e *edit) removeCreature(c *creature) {
 // makeChannel declares a channel with an id of the caller's.
 func (e *edit) makeChannel(name string, g *graph) (*channel, *abi.Error) {
 	id := e.ids.NewChannel()
-	if id == "" || e.channels[id] != nil {
+	if id == "" || e.channels.get(id) != nil {
 		return nil, unusableID(aChannel, string(id))
 	}
 	ch := e.newChannel(id, name)
@@ -100,11 +101,12 @@ func (e *edit) makeChannel(name string, g *graph) (*channel, *abi.Error) {
 
 func (e *edit) addChannel(ch *channel, g *graph) {
 	ch.born = number(&e.last.channel, ch.born)
-	e.channels[ch.id] = ch
+	e.channels.set(ch.id, ch)
 	g.attachChannel(ch)
+	s := e.State
 	e.note(Change{Kind: ChannelAdded, Channel: ch.id, Name: ch.name, Graph: g.id}, func() {
 		g.detachChannel(ch)
-		delete(e.channels, ch.id)
+		s.channels.remove(ch.id)
 	})
 }
 
@@ -112,9 +114,10 @@ func (e *edit) addChannel(ch *channel, g *graph) {
 func (e *edit) removeChannel(ch *channel) {
 	g := ch.graph
 	g.detachChannel(ch)
-	delete(e.channels, ch.id)
+	e.channels.remove(ch.id)
+	s := e.State
 	e.note(Change{Kind: ChannelRemoved, Channel: ch.id, Graph: g.id}, func() {
-		e.channels[ch.id] = ch
+		s.channels.set(ch.id, ch)
 		g.attachChannel(ch)
 	})
 }
@@ -123,16 +126,18 @@ func (e *edit) addEdge(c *creature, ch *channel, d Direction, alias string) {
 	e.last.edge++
 	seq := e.last.edge
 	e.switchOn(c, ch, d, half{alias, seq})
+	s := e.State
 	e.note(Change{Kind: EdgeAdded, Creature: c.id, Channel: ch.id, Direction: d, Alias: alias},
-		func() { e.switchOff(c, ch, d) })
+		func() { s.switchOff(c, ch, d) })
 }
 
 // removeEdge removes an edge and reports whether its creature and its channel
 // have no path to each other any more.
 func (e *edit) removeEdge(c *creature, ch *channel, d Direction) (split bool) {
 	old, split := e.switchOff(c, ch, d)
+	s := e.State
 	e.note(Change{Kind: EdgeRemoved, Creature: c.id, Channel: ch.id, Direction: d, Alias: old.alias},
-		func() { e.switchOn(c, ch, d, old) })
+		func() { s.switchOn(c, ch, d, old) })
 	return split
 }
 
@@ -159,9 +164,9 @@ func (e *edit) moveChannel(ch *channel, to *graph) {
 
 func (e *edit) renameCreature(c *creature, name string) {
 	set := func(name string) {
-		delete(c.graph.creatureNames, c.name)
+		c.graph.creatureNames.remove(c.name)
 		c.name = name
-		c.graph.creatureNames[name] = c
+		c.graph.creatureNames.set(name, c)
 	}
 	old := c.name
 	set(name)
@@ -171,9 +176,9 @@ func (e *edit) renameCreature(c *creature, name string) {
 
 func (e *edit) renameChannel(ch *channel, name string) {
 	set := func(name string) {
-		delete(ch.graph.channelNames, ch.name)
+		ch.graph.channelNames.remove(ch.name)
 		ch.name = name
-		ch.graph.channelNames[name] = ch
+		ch.graph.channelNames.set(name, ch)
 	}
 	old := ch.name
 	set(name)

@@ -24,7 +24,7 @@ func (s *State) bequeath(g, into *graph) (undo func()) {
 	if own == nil {
 		own = &ancestry{graph: g}
 	}
-	s.ended[g.id] = own
+	s.ended.set(g.id, own)
 	own.size++
 	large, small := own, theirs
 	if theirs != nil {
@@ -43,16 +43,16 @@ func (s *State) bequeath(g, into *graph) (undo func()) {
 		}
 		own.size--
 		own.graph, into.past = g, theirs
-		delete(s.ended, g.id)
+		s.ended.remove(g.id)
 	}
 }
 
 // live returns the live graph that id is or has become part of, or nil.
 func (s *State) live(id GraphID) *graph {
-	if g := s.graphs[id]; g != nil {
+	if g := s.graphs.get(id); g != nil {
 		return g
 	}
-	if past := s.ended[id]; past != nil {
+	if past := s.ended.get(id); past != nil {
 		return past.whole().graph
 	}
 	return nil

@@ -9,13 +9,14 @@ import (
 // and indexes.
 func (s *State) CheckInternals() error {
 	var creatures, channels, links int
-	for id, g := range s.graphs {
-		if id != g.id || s.ended[id] != nil {
+	for g := range s.graphs.values() {
+		id := g.id
+		if s.graphs.get(id) != g || s.ended.get(id) != nil {
 			return fmt.Errorf("graph %s is filed as %s", g.id, id)
 		}
 		creatures += g.size()
 		channels += len(g.channels)
-		if len(g.creatureNames) != g.size() || len(g.channelNames) != len(g.channels) {
+		if g.creatureNames.count != g.size() || g.channelNames.count != len(g.channels) {
 			return fmt.Errorf("graph %s: names do not match members", id)
 		}
 		for r := range g.elders {
@@ -24,7 +25,7 @@ func (s *State) CheckInternals() error {
 			}
 		}
 		for i, ch := range g.channels {
-			if ch.graph != g || ch.at != i || s.channels[ch.id] != ch || g.channelNames[ch.name] != ch {
+			if ch.graph != g || ch.at != i || s.channels.get(ch.id) != ch || g.channelNames.get(ch.name) != ch {
 				return fmt.Errorf("graph %s: channel %s is misfiled", id, ch.id)
 			}
 			links += len(ch.links)
@@ -33,11 +34,11 @@ func (s *State) CheckInternals() error {
 			}
 		}
 	}
-	if creatures != len(s.creatures) || channels != len(s.channels) || links != s.linkCount {
+	if creatures != s.creatures.count || channels != s.channels.count || links != s.linkCount {
 		return fmt.Errorf("%d creatures, %d channels and %d links are filed as %d, %d and %d",
-			creatures, channels, links, len(s.creatures), len(s.channels), s.linkCount)
+			creatures, channels, links, s.creatures.count, s.channels.count, s.linkCount)
 	}
-	for _, c := range s.creatures {
+	for c := range s.creatures.values() {
 		if err := c.checkLinks(s); err != nil {
 			return err
 		}
@@ -45,7 +46,7 @@ func (s *State) CheckInternals() error {
 			return err
 		}
 	}
-	for _, ch := range s.channels {
+	for ch := range s.channels.values() {
 		if err := ch.checkTree(); err != nil {
 			return err
 		}
@@ -55,14 +56,13 @@ func (s *State) CheckInternals() error {
 
 // checkTree checks the stop of n and those of its links.
 func (n *node) checkTree() error {
-	stops := []*stop{n.stop}
+	stops := []*stop{&n.stop}
 	for i, l := range n.links {
-		tied := l.there != nil && l.back != nil
-		if *l.position(n) != i || tied != (i < n.trees) {
+		if *l.position(n) != i || l.tied != (i < n.trees) {
 			return fmt.Errorf("link %d of %d is misplaced", i, len(n.links))
 		}
-		if tied {
-			stops = append(stops, l.there, l.back)
+		if l.tied {
+			stops = append(stops, &l.there, &l.back)
 		}
 		if l.far(n).stop.tour() != n.stop.tour() {
 			return fmt.Errorf("link %d leads to another tree", i)
@@ -98,7 +98,7 @@ func (g *graph) checkElders(r rank) error {
 	}
 	for _, c := range g.elders[everyone].items {
 		belongs := [ranks]bool{true, c.privileged, c.root}[r]
-		if belongs != slices.Contains(items, c) || g.creatureNames[c.name] != c {
+		if belongs != slices.Contains(items, c) || g.creatureNames.get(c.name) != c {
 			return fmt.Errorf("graph %s: creature %s is misfiled", g.id, c.id)
 		}
 	}
@@ -118,8 +118,8 @@ func (c *creature) checkLinks(s *State) error {
 			}
 		}
 	}
-	if c.index != nil && sends != len(c.index) {
-		return fmt.Errorf("creature %s: %d aliases for %d edges", c.id, len(c.index), sends)
+	if c.index != nil && sends != c.index.count {
+		return fmt.Errorf("creature %s: %d aliases for %d edges", c.id, c.index.count, sends)
 	}
 	return nil
 }
@@ -137,8 +137,8 @@ func (ch *channel) checkLinks() error {
 			listeners++
 		}
 	}
-	if ch.index != nil && len(ch.index) != len(ch.links) {
-		return fmt.Errorf("channel %s: %d of %d links are indexed", ch.id, len(ch.index), len(ch.links))
+	if ch.index != nil && ch.index.count != len(ch.links) {
+		return fmt.Errorf("channel %s: %d of %d links are indexed", ch.id, ch.index.count, len(ch.links))
 	}
 	if senders != ch.senders || listeners != ch.listeners {
 		return fmt.Errorf("channel %s: %d senders and %d listeners counted as %d and %d",

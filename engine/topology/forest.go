@@ -17,7 +17,7 @@ func (s *State) join(l *link) {
 // without any path.
 func (s *State) part(l *link) (split bool) {
 	a, b := &l.creature.node, &l.channel.node
-	if l.there == nil {
+	if !l.tied {
 		a.remove(l)
 		b.remove(l)
 		a.markSpare()
@@ -37,19 +37,19 @@ func (s *State) part(l *link) (split bool) {
 // tie makes l a link of the tree, joining the tours of its ends.
 func (s *State) tie(l *link) {
 	a, b := &l.creature.node, &l.channel.node
-	l.there, l.back = s.newStop(nil), s.newStop(nil)
+	l.tied, l.there, l.back = true, s.newStop(nil), s.newStop(nil)
 	if a.alone() {
 		a, b = b, a
 	}
 	if b.alone() {
-		a.stop.insertAfter(l.there)
-		l.there.insertAfter(b.stop)
-		b.stop.insertAfter(l.back)
+		a.stop.insertAfter(&l.there)
+		l.there.insertAfter(&b.stop)
+		b.stop.insertAfter(&l.back)
 	} else {
 		front, rear := b.stop.divideBefore()
 		inner := concat(rear, front)
 		front, rear = a.stop.divideAfter()
-		concat(concat(concat(front, l.there), concat(inner, l.back)), rear)
+		concat(concat(concat(front, &l.there), concat(inner, &l.back)), rear)
 	}
 	a.promote(l)
 	b.promote(l)
@@ -62,95 +62,45 @@ func (l *link) untie() (bridge *link) {
 	if b.trees == 1 {
 		a, b = b, a
 	}
-	var one, other *stop
 	if a.trees == 1 {
 		// What is walked around a leaf is the leaf.
 		l.there.remove()
 		l.back.remove()
 		a.stop.remove()
 	} else {
-		one, other = l.sides()
+		l.divide()
 	}
-	l.there, l.back = nil, nil
+	l.tied = false
 	for _, n := range []*node{a, b} {
 		n.demote(l)
 		n.remove(l)
 	}
 	switch {
 	case !a.alone():
-		return crossing(one, other)
+		return crossing(a, b)
 	case len(a.links) > 0:
 		return a.links[0]
 	}
 	return nil
 }
 
-// sides divides the tour into what is on either side of l.
-func (l *link) sides() (one, other *stop) {
+// divide makes two tours of one: what is on either side of l.
+func (l *link) divide() {
 	before, after := l.there.takeOut()
 	if after != nil && l.back.tour() == after {
-		one, after = l.back.takeOut()
+		_, after = l.back.takeOut()
 	} else {
-		before, one = l.back.takeOut()
+		before, _ = l.back.takeOut()
 	}
-	return one, concat(before, after)
-}
-
-// crossing finds a spare link from one tour to the other. It goes through
-// those of both sides in turn, so that the side that has fewer decides the
-// cost.
-func crossing(one, other *stop) *link {
-	a, b := spares{tour: one}, spares{tour: other}
-	a.start()
-	b.start()
-	for {
-		if l, more := a.look(); l != nil || !more {
-			return l
-		}
-		if l, more := b.look(); l != nil || !more {
-			return l
-		}
-	}
-}
-
-// spares goes through the spare links of a tour.
-type spares struct {
-	tour *stop
-	at   *stop
-	next int // in the links of at.node
-}
-
-func (s *spares) start() {
-	if s.at = s.tour.firstSpare(); s.at != nil {
-		s.next = s.at.node.trees
-	}
-}
-
-// look examines the next link. It returns it if it leads to another tour;
-// more is false if there is none left.
-func (s *spares) look() (leads *link, more bool) {
-	for s.at != nil && s.next == len(s.at.node.links) {
-		if s.at = s.at.followingSpare(); s.at != nil {
-			s.next = s.at.node.trees
-		}
-	}
-	if s.at == nil {
-		return nil, false
-	}
-	l := s.at.node.links[s.next]
-	s.next++
-	if far := l.far(s.at.node); far.stop.tour() != s.tour {
-		return l, true
-	}
-	return nil, true
+	concat(before, after)
 }
 
 // newStop makes a stop. Its priority is a hash of how many there were before:
 // spread like a random number and yet the same on every run.
-func (s *State) newStop(n *node) *stop {
+func (s *State) newStop(n *node) stop {
 	s.stops++
 	z := s.stops * 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return &stop{node: n, priority: uint32(z >> 32)}
+	return stop{node: n, priority: uint32(z >> 32)}
 }

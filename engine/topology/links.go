@@ -8,7 +8,7 @@ const few = 24
 // link returns the link of c and ch, or nil.
 func (c *creature) link(ch *channel) *link {
 	if len(c.links) > few && ch.index != nil {
-		return ch.index[c]
+		return ch.index.get(c.id)
 	}
 	links := c.links
 	if len(ch.links) < len(links) {
@@ -25,7 +25,7 @@ func (c *creature) link(ch *channel) *link {
 // sending returns the link on which c sends by that alias, or nil.
 func (c *creature) sending(alias string) *link {
 	if c.index != nil {
-		return c.index[alias]
+		return c.index.get(alias)
 	}
 	for _, l := range c.links {
 		if l.send.on() && l.send.alias == alias {
@@ -64,14 +64,14 @@ func (s *State) switchOff(c *creature, ch *channel, d Direction) (was half, spli
 		ch.listeners--
 	} else {
 		ch.senders--
-		delete(c.index, was.alias)
+		c.index.remove(was.alias)
 	}
 	if l.listen.on() || l.send.on() {
 		return was, false
 	}
 	split = s.part(l)
 	s.linkCount--
-	delete(ch.index, c)
+	ch.index.remove(c.id)
 	// Halfway down, so that going up and down by one does not rebuild them.
 	if len(ch.links) < few/2 {
 		ch.index = nil
@@ -86,11 +86,11 @@ func (s *State) switchOff(c *creature, ch *channel, d Direction) (was half, spli
 func (ch *channel) indexLink(l *link) {
 	switch {
 	case ch.index != nil:
-		ch.index[l.creature] = l
+		ch.index.set(l.creature.id, l)
 	case len(ch.links) > few:
-		ch.index = make(map[*creature]*link, len(ch.links))
+		ch.index = &index[CreatureID, *link]{}
 		for _, l := range ch.links {
-			ch.index[l.creature] = l
+			ch.index.set(l.creature.id, l)
 		}
 	}
 }
@@ -100,12 +100,12 @@ func (ch *channel) indexLink(l *link) {
 func (c *creature) indexSend(l *link) {
 	switch {
 	case c.index != nil:
-		c.index[l.send.alias] = l
+		c.index.set(l.send.alias, l)
 	case len(c.links) > few:
-		c.index = make(map[string]*link, len(c.links))
+		c.index = &index[string, *link]{}
 		for _, l := range c.links {
 			if l.send.on() {
-				c.index[l.send.alias] = l
+				c.index.set(l.send.alias, l)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func (e *edit) merge(graphs []*graph, how Collision) (*graph, *abi.Error) {
 
 func (e *edit) absorb(survivor, absorbed *graph, how Collision) {
 	for _, c := range slices.SortedFunc(slices.Values(absorbed.elders[everyone].items), byAge) {
-		if survivor.creatureNames[c.name] != nil {
+		if survivor.creatureNames.get(c.name) != nil {
 			e.renameCreature(c, freeCreatureName(c.name, survivor, absorbed))
 		}
 		e.moveCreature(c, survivor)
@@ -45,7 +45,7 @@ func (e *edit) absorb(survivor, absorbed *graph, how Collision) {
 // takeChannel moves a channel to another graph. It returns the channel that
 // has its edges then: ch, or the one it was unified with.
 func (e *edit) takeChannel(ch *channel, to *graph, how Collision) *channel {
-	twin := to.channelNames[ch.name]
+	twin := to.channelNames.get(ch.name)
 	if twin != nil && how == Unify && !ch.report && !twin.report {
 		e.unify(twin, ch)
 		return twin
@@ -57,7 +57,7 @@ func (e *edit) takeChannel(ch *channel, to *graph, how Collision) *channel {
 
 // renameApart renames ch if its name is taken in the graph it goes to.
 func (e *edit) renameApart(ch *channel, to *graph) {
-	if to.channelNames[ch.name] != nil {
+	if to.channelNames.get(ch.name) != nil {
 		e.renameChannel(ch, freeChannelName(ch.name, to, ch.graph))
 	}
 }
@@ -77,7 +77,7 @@ func (e *edit) unify(survivor, absorbed *channel) {
 func (e *edit) afterUnify(ch *channel) *channel {
 	for _, u := range e.delta.Unified {
 		if u.Absorbed == ch.id {
-			return e.channels[u.Survivor]
+			return e.channels.get(u.Survivor)
 		}
 	}
 	return ch
@@ -88,12 +88,12 @@ func (e *edit) afterUnify(ch *channel) *channel {
 func collisions(survivor, absorbed *graph) []string {
 	var names []string
 	for _, c := range slices.SortedFunc(slices.Values(absorbed.elders[everyone].items), byAge) {
-		if survivor.creatureNames[c.name] != nil {
+		if survivor.creatureNames.get(c.name) != nil {
 			names = append(names, quoted(aCreature, c.name))
 		}
 	}
 	for _, ch := range slices.SortedFunc(slices.Values(absorbed.channels), byChannelAge) {
-		if survivor.channelNames[ch.name] != nil {
+		if survivor.channelNames.get(ch.name) != nil {
 			names = append(names, quoted(aChannel, ch.name))
 		}
 	}

@@ -5,7 +5,7 @@ package topology
 type node struct {
 	links    []*link // first those of the spanning tree, then the spare ones
 	trees    int     // how many are of the tree
-	stop     *stop
+	stop     stop
 	creature *creature
 	channel  *channel
 }
@@ -20,8 +20,8 @@ type creature struct {
 	privileged bool
 	root       bool
 	stopped    bool
-	index      map[string]*link // by send alias; nil while links are few
-	at         [ranks]int       // positions in the graph's lists of elders
+	index      *index[string, *link] // by send alias; nil while links are few
+	at         [ranks]int            // positions in the graph's lists of elders
 }
 
 type channel struct {
@@ -34,7 +34,7 @@ type channel struct {
 	at        int // position in graph.channels
 	senders   int
 	listeners int
-	index     map[*creature]*link // nil while links are few
+	index     *index[CreatureID, *link] // nil while links are few
 }
 
 // half is one direction of a link: an edge, if seq is not zero.
@@ -52,7 +52,8 @@ type link struct {
 	atCreature int // position in creature.links
 	atChannel  int // position in channel.links
 
-	there, back *stop // in the tour, if the link is of the spanning tree
+	tied        bool // it is of the spanning tree
+	there, back stop // its stops in the tour then
 }
 
 type graph struct {
@@ -60,8 +61,8 @@ type graph struct {
 	born          uint64
 	elders        [ranks]elders
 	channels      []*channel
-	creatureNames map[string]*creature
-	channelNames  map[string]*channel
+	creatureNames names[*creature]
+	channelNames  names[*channel]
 	past          *ancestry // the ids that became part of it; nil if none did
 }
 
@@ -80,11 +81,7 @@ func (s *State) newChannel(id ChannelID, name string) *channel {
 }
 
 func newGraph(id GraphID, born uint64) *graph {
-	return &graph{
-		id: id, born: born,
-		creatureNames: map[string]*creature{},
-		channelNames:  map[string]*channel{},
-	}
+	return &graph{id: id, born: born}
 }
 
 func (l *link) half(d Direction) *half {
@@ -156,7 +153,7 @@ func (g *graph) size() int { return len(g.elders[everyone].items) }
 
 func (g *graph) attachCreature(c *creature) {
 	c.graph = g
-	g.creatureNames[c.name] = c
+	g.creatureNames.set(c.name, c)
 	g.elders[everyone].add(everyone, c)
 	if c.privileged {
 		g.elders[privileged].add(privileged, c)
@@ -167,7 +164,7 @@ func (g *graph) attachCreature(c *creature) {
 }
 
 func (g *graph) detachCreature(c *creature) {
-	delete(g.creatureNames, c.name)
+	g.creatureNames.remove(c.name)
 	g.elders[everyone].remove(everyone, c)
 	if c.privileged {
 		g.elders[privileged].remove(privileged, c)
@@ -179,13 +176,13 @@ func (g *graph) detachCreature(c *creature) {
 
 func (g *graph) attachChannel(ch *channel) {
 	ch.graph = g
-	g.channelNames[ch.name] = ch
+	g.channelNames.set(ch.name, ch)
 	ch.at = len(g.channels)
 	g.channels = append(g.channels, ch)
 }
 
 func (g *graph) detachChannel(ch *channel) {
-	delete(g.channelNames, ch.name)
+	g.channelNames.remove(ch.name)
 	last := len(g.channels) - 1
 	moved := g.channels[last]
 	g.channels[ch.at], moved.at = moved, ch.at

@@ -33,7 +33,7 @@ func (s *State) SetEdgeOrder(c CreatureID, ch ChannelID, d Direction, place uint
 
 // edge returns an edge, or nil if there is none.
 func (s *State) edge(c CreatureID, ch ChannelID, d Direction) *half {
-	from, to := s.creatures[c], s.channels[ch]
+	from, to := s.creatures.get(c), s.channels.get(ch)
 	if from == nil || to == nil {
 		return nil
 	}

@@ -37,10 +37,12 @@ type program struct {
 	mirror *mirror
 	seen   []GraphID
 	ran    [][]Op
+	// reached are the cases that the program came by.
+	reached map[string]bool
 }
 
 func newProgram(draw func(int) int, fail func(string, ...any)) *program {
-	return &program{draw: draw, fail: fail, state: New(), model: newModel(), mirror: newMirror()}
+	return &program{draw: draw, fail: fail, state: New(), model: newModel(), mirror: newMirror(), reached: map[string]bool{}}
 }
 
 func (p *program) fatalf(format string, args ...any) {
@@ -72,15 +74,17 @@ func (p *program) step(n int) {
 	}
 	p.model = next
 	p.checkDeltas(got, want)
+	p.reach(ops, got)
 	p.checkState()
 }
 
 // try applies ops and takes them back.
 func (p *program) try(n int, ops []Op, before Snapshot) {
-	_, undo, err := p.state.Try(&counted{step: n}, ops...)
+	deltas, undo, err := p.state.Try(&counted{step: n}, ops...)
 	if err != nil {
 		return
 	}
+	p.reachTaken(deltas)
 	for _, id := range p.seen {
 		if now, ok := p.state.Current(id); ok && !slices.Contains(p.state.Graphs(), now) {
 			p.fatalf("current of %s is %s, which is not live", id, now)
@@ -95,6 +99,7 @@ func (p *program) checkFailure(err error, before Snapshot) {
 	if !errors.As(err, &e) || e.Op == "" || e.Message == "" || e.Remedy == "" {
 		p.fatalf("error %#v lacks operation, message or remedy", err)
 	}
+	p.reachFailure(err)
 	p.checkUnchanged(before)
 }
 
@@ -294,8 +299,9 @@ func TestRandomProgramsAgainstModel(t *testing.T) {
 }
 
 // TestLongProgramsAgainstModel draws evenly, unlike rapid, which prefers small
-// numbers. The seed is the name of the subtest.
+// numbers. The seed is the name of the subtest. All together come by every case.
 func TestLongProgramsAgainstModel(t *testing.T) {
+	reached := map[string]bool{}
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
@@ -303,7 +309,15 @@ func TestLongProgramsAgainstModel(t *testing.T) {
 			for i := range 1500 {
 				p.step(i)
 			}
+			for name, yes := range p.reached {
+				reached[name] = reached[name] || yes
+			}
 		})
+	}
+	for _, name := range cases {
+		if !reached[name] {
+			t.Errorf("no program came by the case %q", name)
+		}
 	}
 }
 

@@ -2,14 +2,13 @@ package topology
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 )
 
 // Creature returns what is known of a creature; ok is false if there is none
 // of that id.
 func (s *State) Creature(id CreatureID) (c Creature, ok bool) {
-	n := s.creatures[id]
+	n := s.creatures.get(id)
 	if n == nil {
 		return Creature{}, false
 	}
@@ -21,7 +20,7 @@ func (s *State) Creature(id CreatureID) (c Creature, ok bool) {
 // Channel returns what is known of a channel; ok is false if there is none of
 // that id.
 func (s *State) Channel(id ChannelID) (ch Channel, ok bool) {
-	n := s.channels[id]
+	n := s.channels.get(id)
 	if n == nil {
 		return Channel{}, false
 	}
@@ -33,7 +32,7 @@ func (s *State) Channel(id ChannelID) (ch Channel, ok bool) {
 // Graph returns what is known of a graph; ok is false if no live graph has
 // that id. The cost grows with the graph.
 func (s *State) Graph(id GraphID) (g Graph, ok bool) {
-	n := s.graphs[id]
+	n := s.graphs.get(id)
 	if n == nil {
 		return Graph{}, false
 	}
@@ -50,7 +49,7 @@ func (s *State) Graph(id GraphID) (g Graph, ok bool) {
 // GraphOf returns the graph that a creature is in, or "" if there is no such
 // creature.
 func (s *State) GraphOf(id CreatureID) GraphID {
-	if c := s.creatures[id]; c != nil {
+	if c := s.creatures.get(id); c != nil {
 		return c.graph.id
 	}
 	return ""
@@ -59,7 +58,7 @@ func (s *State) GraphOf(id CreatureID) GraphID {
 // ChannelGraph returns the graph that a channel is in, or "" if there is no
 // such channel.
 func (s *State) ChannelGraph(id ChannelID) GraphID {
-	if ch := s.channels[id]; ch != nil {
+	if ch := s.channels.get(id); ch != nil {
 		return ch.graph.id
 	}
 	return ""
@@ -67,8 +66,8 @@ func (s *State) ChannelGraph(id ChannelID) GraphID {
 
 // Graphs returns the ids of all live graphs, eldest first.
 func (s *State) Graphs() []GraphID {
-	ids := make([]GraphID, 0, len(s.graphs))
-	for _, g := range slices.SortedFunc(maps.Values(s.graphs), byGraphAge) {
+	ids := make([]GraphID, 0, s.graphs.count)
+	for _, g := range slices.SortedFunc(s.graphs.values(), byGraphAge) {
 		ids = append(ids, g.id)
 	}
 	return ids
@@ -76,8 +75,8 @@ func (s *State) Graphs() []GraphID {
 
 // Creatures returns the ids of all creatures, eldest first.
 func (s *State) Creatures() []CreatureID {
-	ids := make([]CreatureID, 0, len(s.creatures))
-	for _, c := range slices.SortedFunc(maps.Values(s.creatures), byAge) {
+	ids := make([]CreatureID, 0, s.creatures.count)
+	for _, c := range slices.SortedFunc(s.creatures.values(), byAge) {
 		ids = append(ids, c.id)
 	}
 	return ids
@@ -85,13 +84,13 @@ func (s *State) Creatures() []CreatureID {
 
 // Counts returns how many creatures, channels and live graphs there are.
 func (s *State) Counts() (creatures, channels, graphs int) {
-	return len(s.creatures), len(s.channels), len(s.graphs)
+	return s.creatures.count, s.channels.count, s.graphs.count
 }
 
 // Size returns how many creatures and channels a live graph has; both are zero
 // if there is none of that id.
 func (s *State) Size(id GraphID) (creatures, channels int) {
-	if g := s.graphs[id]; g != nil {
+	if g := s.graphs.get(id); g != nil {
 		return g.size(), len(g.channels)
 	}
 	return 0, 0
@@ -99,8 +98,8 @@ func (s *State) Size(id GraphID) (creatures, channels int) {
 
 // FindCreature finds a creature of a live graph by its name.
 func (s *State) FindCreature(g GraphID, name string) (CreatureID, bool) {
-	if g := s.graphs[g]; g != nil {
-		if c := g.creatureNames[name]; c != nil {
+	if g := s.graphs.get(g); g != nil {
+		if c := g.creatureNames.get(name); c != nil {
 			return c.id, true
 		}
 	}
@@ -109,8 +108,8 @@ func (s *State) FindCreature(g GraphID, name string) (CreatureID, bool) {
 
 // FindChannel finds a channel of a live graph by its name.
 func (s *State) FindChannel(g GraphID, name string) (ChannelID, bool) {
-	if g := s.graphs[g]; g != nil {
-		if ch := g.channelNames[name]; ch != nil {
+	if g := s.graphs.get(g); g != nil {
+		if ch := g.channelNames.get(name); ch != nil {
 			return ch.id, true
 		}
 	}
@@ -130,7 +129,7 @@ func (s *State) Current(id GraphID) (current GraphID, ok bool) {
 // Connected returns the channels on which from may send and to listens, eldest
 // first.
 func (s *State) Connected(from, to CreatureID) []ChannelID {
-	a, b := s.creatures[from], s.creatures[to]
+	a, b := s.creatures.get(from), s.creatures.get(to)
 	if a == nil || b == nil {
 		return nil
 	}

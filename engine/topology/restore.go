@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -26,7 +25,7 @@ func Restore(snap Snapshot) (*State, error) {
 			return nil, asRestore(err)
 		}
 	}
-	for _, g := range slices.SortedFunc(maps.Values(s.graphs), byGraphAge) {
+	for _, g := range slices.SortedFunc(s.graphs.values(), byGraphAge) {
 		if err := checkWhole(g); err != nil {
 			return nil, asRestore(err)
 		}
@@ -44,10 +43,10 @@ func (s *State) restoreGraphs(snap Snapshot) *abi.Error {
 		switch {
 		case in.ID == "":
 			return emptyID(aGraph)
-		case s.graphs[in.ID] != nil:
+		case s.graphs.get(in.ID) != nil:
 			return idTaken(aGraph, string(in.ID))
 		}
-		s.graphs[in.ID] = newGraph(in.ID, in.Born)
+		s.graphs.set(in.ID, newGraph(in.ID, in.Born))
 		s.last.graph = max(s.last.graph, in.Born)
 	}
 	return nil
@@ -55,23 +54,23 @@ func (s *State) restoreGraphs(snap Snapshot) *abi.Error {
 
 func (s *State) restoreCreatures(snap Snapshot) *abi.Error {
 	for _, in := range snap.Creatures {
-		g := s.graphs[in.Graph]
+		g := s.graphs.get(in.Graph)
 		switch {
 		case in.ID == "":
 			return emptyID(aCreature)
 		case in.Name == "":
 			return emptyName(aCreature, string(in.ID))
-		case s.creatures[in.ID] != nil:
+		case s.creatures.get(in.ID) != nil:
 			return idTaken(aCreature, string(in.ID))
 		case g == nil:
 			return notFound(aGraph, string(in.Graph)).With(aCreature, string(in.ID))
-		case g.creatureNames[in.Name] != nil:
-			return nameTaken(aCreature, in.Name, string(g.creatureNames[in.Name].id), g)
+		case g.creatureNames.get(in.Name) != nil:
+			return nameTaken(aCreature, in.Name, string(g.creatureNames.get(in.Name).id), g)
 		}
 		c := s.newCreature(in.ID, in.Name)
 		c.born, c.parent = in.Born, in.Parent
 		c.privileged, c.root, c.stopped = in.Privileged, in.Root, in.Stopped
-		s.creatures[in.ID] = c
+		s.creatures.set(in.ID, c)
 		g.attachCreature(c)
 		s.last.creature = max(s.last.creature, in.Born)
 	}
@@ -80,22 +79,22 @@ func (s *State) restoreCreatures(snap Snapshot) *abi.Error {
 
 func (s *State) restoreChannels(snap Snapshot) *abi.Error {
 	for _, in := range snap.Channels {
-		g := s.graphs[in.Graph]
+		g := s.graphs.get(in.Graph)
 		switch {
 		case in.ID == "":
 			return emptyID(aChannel)
 		case in.Name == "":
 			return emptyName(aChannel, string(in.ID))
-		case s.channels[in.ID] != nil:
+		case s.channels.get(in.ID) != nil:
 			return idTaken(aChannel, string(in.ID))
 		case g == nil:
 			return notFound(aGraph, string(in.Graph)).With(aChannel, string(in.ID))
-		case g.channelNames[in.Name] != nil:
-			return nameTaken(aChannel, in.Name, string(g.channelNames[in.Name].id), g)
+		case g.channelNames.get(in.Name) != nil:
+			return nameTaken(aChannel, in.Name, string(g.channelNames.get(in.Name).id), g)
 		}
 		ch := s.newChannel(in.ID, in.Name)
 		ch.born, ch.report = in.Born, in.Report
-		s.channels[in.ID] = ch
+		s.channels.set(in.ID, ch)
 		g.attachChannel(ch)
 		s.last.channel = max(s.last.channel, in.Born)
 	}
@@ -104,7 +103,7 @@ func (s *State) restoreChannels(snap Snapshot) *abi.Error {
 
 func (s *State) restoreEdges(snap Snapshot) *abi.Error {
 	for _, in := range snap.Edges {
-		c, ch := s.creatures[in.Creature], s.channels[in.Channel]
+		c, ch := s.creatures.get(in.Creature), s.channels.get(in.Channel)
 		switch {
 		case c == nil:
 			return notFound(aCreature, string(in.Creature)).With(aChannel, string(in.Channel))

@@ -52,15 +52,15 @@ type Snapshot struct {
 // belongs to one goroutine at a time; while nobody changes it, any number may
 // read.
 type State struct {
-	creatures map[CreatureID]*creature
-	channels  map[ChannelID]*channel
-	graphs    map[GraphID]*graph
-	ended     map[GraphID]*ancestry // those that were absorbed
+	creatures index[CreatureID, *creature]
+	channels  index[ChannelID, *channel]
+	graphs    index[GraphID, *graph]
+	ended     index[GraphID, *ancestry] // those that were absorbed
 
 	last      counters
 	stops     uint64 // made so far
 	linkCount int
-	scratch   scratch
+	edit      edit // the batch under way
 }
 
 // counters are the numbers given last.
@@ -68,10 +68,5 @@ type counters struct{ creature, channel, graph, edge uint64 }
 
 // New returns an empty state.
 func New() *State {
-	return &State{
-		creatures: map[CreatureID]*creature{},
-		channels:  map[ChannelID]*channel{},
-		graphs:    map[GraphID]*graph{},
-		ended:     map[GraphID]*ancestry{},
-	}
+	return &State{}
 }

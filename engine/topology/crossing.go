@@ -1,0 +1,100 @@
+package topology
+
+// crossing finds a spare link from the tree of a to that of b, which a link
+// that went held together. It returns nil if there is none.
+//
+// Spare links are looked for in four ways at once, a step of each in turn, so
+// that the quickest decides what it costs: on both sides, in the order of the
+// tour, which passes over all that have none, and from the gap outwards, which
+// finds the short way round where there is one. Whatever has gone through its
+// whole side in vain has shown that there is none, so the smaller side bounds
+// the cost of a split.
+func crossing(a, b *node) *link {
+	ways := [...]interface{ look() (*link, bool) }{
+		sparesOf(a), sparesOf(b), around(a), around(b),
+	}
+	for {
+		for _, way := range ways {
+			if l, more := way.look(); l != nil || !more {
+				return l
+			}
+		}
+	}
+}
+
+// spares goes through the spare links of a tour.
+type spares struct {
+	tour *stop
+	at   *stop
+	next int // in the links of at.node
+}
+
+func sparesOf(n *node) *spares {
+	s := &spares{tour: n.stop.tour()}
+	s.move(s.tour.firstSpare())
+	return s
+}
+
+func (s *spares) move(to *stop) {
+	if s.at = to; to != nil {
+		s.next = to.node.trees
+	}
+}
+
+// look examines the next link. It returns it if it leads to another tour;
+// more is false if there is none left.
+func (s *spares) look() (leads *link, more bool) {
+	for s.at != nil && s.next == len(s.at.node.links) {
+		s.move(s.at.followingSpare())
+	}
+	if s.at == nil {
+		return nil, false
+	}
+	s.next++
+	return s.at.node.leaving(s.next-1, s.tour), true
+}
+
+// surroundings goes through all links of a tree, breadth-first.
+type surroundings struct {
+	tour *stop
+	ends []reached // the nodes whose links are still to be looked at
+	next int       // in the links of the first of them
+}
+
+// reached is a node, and the link by which it was come to.
+type reached struct {
+	node *node
+	by   *link
+}
+
+func around(n *node) *surroundings {
+	return &surroundings{tour: n.stop.tour(), ends: []reached{{node: n}}}
+}
+
+// look is like that of spares. A tree has no way back to where it was but the
+// one it came by, so nobody has to remember what was seen.
+func (s *surroundings) look() (leads *link, more bool) {
+	for len(s.ends) > 0 && s.next == len(s.ends[0].node.links) {
+		s.ends, s.next = s.ends[1:], 0
+	}
+	if len(s.ends) == 0 {
+		return nil, false
+	}
+	at, i := s.ends[0], s.next
+	s.next++
+	if i >= at.node.trees {
+		return at.node.leaving(i, s.tour), true
+	}
+	if l := at.node.links[i]; l != at.by {
+		s.ends = append(s.ends, reached{l.far(at.node), l})
+	}
+	return nil, true
+}
+
+// leaving returns a link of n if it leads out of a tour.
+func (n *node) leaving(i int, tour *stop) *link {
+	if l := n.links[i]; l.far(n).stop.tour() != tour {
+		return l
+	}
+	return nil
+}
