@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 
 	"github.com/seed47132306/terrarium/engine"
 )
@@ -88,6 +89,11 @@ func (h *hydrator) sweep() error {
 		if err := removeDatabase(h.d.catalog.filePath(file)); err != nil {
 			return storageError("sweep", h.d.catalog.filePath(file), err)
 		}
+	}
+	// A file must not come back after the catalogue has forgotten it.
+	dir := filepath.Join(h.d.dir, storesName)
+	if err := h.d.options.hooks.syncDirectory(dir); err != nil {
+		return storageError("sweep", dir, err)
 	}
 	return h.d.catalog.commit(h.d.options.hooks, func() error {
 		for _, file := range files {
