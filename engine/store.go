@@ -188,6 +188,8 @@ type SessionInfo struct {
 // critical section of the graph); every other method may be called from any
 // goroutine.
 type Store interface {
+	// Info describes the session. It is cheap: Events is -1 and Bytes is 0, which
+	// [Storage].Sessions knows.
 	Info() SessionInfo
 	// Origin is what the ids of appended events carry. It does not change
 	// while the store is open.

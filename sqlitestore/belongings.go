@@ -10,8 +10,8 @@ type belongings struct {
 	channels  []engine.ChannelID
 }
 
-// load puts them into temporary tables, where statements can look them up.
-func (o belongings) load(c *conn) error {
+// makeRoom makes the temporary tables that load fills.
+func (belongings) makeRoom(c *conn) error {
 	for _, query := range []string{
 		"PRAGMA temp_store = MEMORY",
 		"CREATE TEMP TABLE owned_creature (id TEXT PRIMARY KEY) WITHOUT ROWID",
@@ -21,6 +21,11 @@ func (o belongings) load(c *conn) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// load puts them into temporary tables, where statements can look them up.
+func (o belongings) load(c *conn) error {
 	for _, id := range o.creatures {
 		if err := c.exec("INSERT OR IGNORE INTO owned_creature (id) VALUES (?)", string(id)); err != nil {
 			return err

@@ -19,6 +19,9 @@ const (
 	// uniteChunk is how many events are copied in one transaction, and so for how
 	// long a copy goes on that is no longer wanted.
 	uniteChunk = 10_000
+	// buildPages is how many pages the write-ahead log of a file that is being made
+	// may have.
+	buildPages = 4096
 )
 
 // copyFile copies a file that nobody writes to, from where an earlier attempt
@@ -81,6 +84,9 @@ type builder struct {
 	c    *conn
 	w    *writer                  // for what a writer does as well
 	only map[engine.Origin]uint64 // the origins to add; nil: all
+	// since is the time from which on events are added; 0: all are. Of those
+	// before pruned, some may have been given up, now or in what is added.
+	since, pruned int64
 }
 
 func openBuilder(path string, h hooks) (*builder, error) {
@@ -93,8 +99,13 @@ func openBuilder(path string, h hooks) (*builder, error) {
 		return nil, err
 	}
 	b := &builder{c: w.c, w: w}
-	if err := w.c.exec("CREATE TEMP TABLE renumber (old INTEGER PRIMARY KEY, new INTEGER NOT NULL)"); err != nil {
-		return nil, errors.Join(err, b.close())
+	for _, query := range []string{
+		"CREATE TEMP TABLE renumber (old INTEGER PRIMARY KEY, new INTEGER NOT NULL)",
+		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", buildPages), // nobody waits for it, and the log stays small
+	} {
+		if err := w.c.exec(query); err != nil {
+			return nil, errors.Join(err, b.close())
+		}
 	}
 	return b, nil
 }
@@ -104,6 +115,9 @@ func (b *builder) close() error { return b.w.close() }
 // strip removes the live rows that came with a copied file, and marks it as
 // incomplete. It also brings the index of messages up to date.
 func (b *builder) strip() error {
+	if err := b.inheritPruned("main"); err != nil {
+		return err
+	}
 	return b.c.transact(func() error {
 		for _, table := range []string{
 			"store", "meta", "own", "creature", "channel", "head", "edge", "cursor", "state_value", "producer", "timer", "request", "letter",
@@ -113,6 +127,9 @@ func (b *builder) strip() error {
 			}
 		}
 		if err := b.c.exec("INSERT INTO main.store (key, value) VALUES ('incomplete', '1')"); err != nil {
+			return err
+		}
+		if err := b.noteKept(); err != nil {
 			return err
 		}
 		if err := b.w.indexFrom("(SELECT through FROM indexed)", "0x7fffffffffffffff"); err != nil {
@@ -125,6 +142,9 @@ func (b *builder) strip() error {
 // unite adds the events and the lineage of another file.
 func (b *builder) unite(ctx context.Context, path string) error {
 	return b.c.attached(path, func() error {
+		if err := b.inheritPruned("parent"); err != nil {
+			return err
+		}
 		pairs, err := b.meet()
 		if err != nil {
 			return err
@@ -136,6 +156,14 @@ func (b *builder) unite(ctx context.Context, path string) error {
 		}
 		return nil
 	})
+}
+
+// inheritPruned notes that a file has given up some of its history, and so does
+// then what is made of it.
+func (b *builder) inheritPruned(database string) error {
+	pruned, _, err := b.c.integer("SELECT CAST(value AS INTEGER) FROM " + database + ".store WHERE key = '" + prunedKey + "'")
+	b.pruned = max(b.pruned, pruned)
+	return err
 }
 
 // numbers are those that an origin has in the attached file and in this one.
@@ -188,6 +216,11 @@ func (b *builder) uniteSome(p numbers) (more bool, err error) {
 	low, _, err := b.c.integer("SELECT max(id) & 0xffffffffff FROM main.event WHERE id > ? AND id < ?", p.new<<seqBits, (p.new+1)<<seqBits)
 	if err != nil {
 		return false, err
+	}
+	if low == 0 {
+		if low, err = b.lowerBound(p); err != nil {
+			return false, err
+		}
 	}
 	last, found, err := b.c.integer("SELECT max(id) FROM (SELECT id FROM parent.event WHERE id > ? AND id < ? ORDER BY id LIMIT ?)",
 		p.old<<seqBits|low, (p.old+1)<<seqBits, int64(uniteChunk))
@@ -271,6 +304,9 @@ func (b *builder) finish(ctx context.Context, path string) error {
 			if err := takeAllRows(b.c); err != nil {
 				return err
 			}
+			if err := b.noteKept(); err != nil {
+				return err
+			}
 			return b.c.exec("DELETE FROM main.store WHERE key IN ('incomplete', 'unused')")
 		})
 	})
@@ -279,6 +315,9 @@ func (b *builder) finish(ctx context.Context, path string) error {
 // lacks names events that should be in the file by now and are not: what the
 // ancestors wrote.
 func (b *builder) lacks(inherited map[engine.Origin]uint64) error {
+	if b.pruned > 0 {
+		return nil
+	}
 	for origin, highest := range inherited {
 		_, found, err := b.c.integer("SELECT 1 FROM event WHERE id = (SELECT no << 40 FROM origin WHERE uuid = ?) | ?", origin[:], int64(highest))
 		if err != nil {

@@ -40,6 +40,14 @@ type Options struct {
 	// MaxQueueBytes bounds what a store holds in memory because it is not yet
 	// written; see [Store.Room]. Default 8 MiB.
 	MaxQueueBytes int64
+	// Retain bounds the history of each store; by default all of it is kept.
+	Retain Retention
+	// MaxDiskBytes is a budget for the files of the directory: while they need
+	// more, old history is given up, that of the largest stores first, and
+	// histories stay in the files of ancestors instead of being copied. 0: none.
+	// What has yet to be delivered is kept even so; [Directory.Problems] then says
+	// that the budget is exceeded.
+	MaxDiskBytes int64
 
 	hooks hooks
 }
@@ -246,6 +254,7 @@ func (d *Directory) newborn(e entry, w *writer, parents []*Store, first uint64) 
 	if err != nil {
 		return nil, errors.Join(err, f.close())
 	}
+	s.made = time.Now()
 	s.complete.Store(e.Complete)
 	return s, nil
 }

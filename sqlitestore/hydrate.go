@@ -20,6 +20,12 @@ import (
 const (
 	firstHydrationRetry = 50 * time.Millisecond
 	lastHydrationRetry  = time.Minute
+
+	// quiet is how old a session must be before its history is copied: cuts come
+	// in bursts, and what is cut again is not worth the work. But no more than
+	// manyFiles are left to be read at a time.
+	quiet     = 500 * time.Millisecond
+	manyFiles = 24
 )
 
 // hydrator gives the children of cuts their history, one after the other, and
@@ -40,6 +46,7 @@ type hydrator struct {
 	asked  uint64 // how often work was announced
 	did    uint64 // what had been announced when the last round began that is over
 	failed error  // what went wrong in that round
+	urgent int    // how many wait for all of it to be done
 	change *sync.Cond
 }
 
@@ -84,21 +91,23 @@ func (h *hydrator) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if err := h.round(ctx); err != nil {
-			retry.Reset(pauses.NextBackOff())
+		wait, err := h.round(ctx)
+		if err != nil {
+			wait = min(wait, pauses.NextBackOff())
 		} else {
 			pauses.Reset()
-			retry.Reset(lastHydrationRetry)
 		}
+		retry.Reset(wait)
 	}
 }
 
-// round does all that there is to do.
-func (h *hydrator) round(ctx context.Context) error {
+// round does all that there is to do now, and answers when there may be more.
+func (h *hydrator) round(ctx context.Context) (wait time.Duration, err error) {
 	h.mu.Lock()
-	asked := h.asked
+	asked, urgent := h.asked, h.urgent > 0
 	h.mu.Unlock()
-	err := errors.Join(h.hydrateAll(ctx), h.release(ctx), h.sweep())
+	wait, err = h.hydrateAll(ctx, urgent)
+	err = errors.Join(err, h.release(ctx), h.sweep(), h.retainAll(ctx), h.sweep(), h.d.overBudget())
 	if ctx.Err() == nil {
 		h.d.report("hydrate", err)
 	}
@@ -106,7 +115,7 @@ func (h *hydrator) round(ctx context.Context) error {
 	defer h.mu.Unlock()
 	h.did, h.failed = asked, err
 	h.change.Broadcast()
-	return err
+	return wait, err
 }
 
 // settle waits until nothing is left to be done, and answers what cannot be done
@@ -118,6 +127,8 @@ func (h *hydrator) settle(ctx context.Context) error {
 		h.change.Broadcast()
 	})
 	defer stop()
+	h.hurry(1)
+	defer h.hurry(-1)
 	h.nudge()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,26 +141,42 @@ func (h *hydrator) settle(ctx context.Context) error {
 	return h.failed
 }
 
+// hurry notes that one more, or one less, waits for everything to be done.
+func (h *hydrator) hurry(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.urgent += n
+}
+
 // hydrateAll completes every session that can be. One that fails does not hold
-// up the others.
-func (h *hydrator) hydrateAll(ctx context.Context) error {
+// up the others. It answers when those are due that are too young, if it is not
+// urgent.
+func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Duration, err error) {
+	wait = lastHydrationRetry
 	waiting, err := h.d.catalog.incomplete()
 	if err != nil {
-		return err
+		return wait, err
 	}
 	var errs []error
 	for _, e := range waiting {
-		if e.Live && h.d.opened(e.Session) == nil {
+		s := h.d.opened(e.Session)
+		if e.Live && s == nil {
 			continue // nobody looks after it, so nobody stops its writer
+		}
+		if s != nil && !urgent {
+			if due := quiet - time.Since(s.made); due > 0 && s.shelf.files() <= manyFiles {
+				wait = min(wait, due)
+				continue
+			}
 		}
 		switch err := h.hydrate(ctx, e); {
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return wait, ctx.Err()
 		case err != nil && !errors.Is(err, errCutAgain):
 			errs = append(errs, fmt.Errorf("the history of session %s is not in its own file yet: %w", e.Session, err))
 		}
 	}
-	return errors.Join(errs...)
+	return wait, errors.Join(errs...)
 }
 
 // errCutAgain says that a session was cut before it had its history. What has
@@ -167,7 +194,11 @@ func (h *hydrator) hydrate(ctx context.Context, e entry) error {
 			return storageError("hydrate", p.Path, err)
 		}
 	}
-	y, err := h.begin(ctx, e, sources)
+	since, err := h.keptSince(ctx, e, sources)
+	if err != nil {
+		return err
+	}
+	y, err := h.begin(ctx, e, sources, since > 0)
 	if err != nil {
 		return err
 	}
@@ -176,6 +207,7 @@ func (h *hydrator) hydrate(ctx context.Context, e entry) error {
 	if err != nil {
 		return storageError("hydrate", path, err)
 	}
+	b.since, b.pruned = since, since
 	err = h.gather(ctx, b, e, sources)
 	var lent *loan
 	if err == nil {
@@ -184,9 +216,23 @@ func (h *hydrator) hydrate(ctx context.Context, e entry) error {
 	return errors.Join(storageError("hydrate", path, err), b.close(), lent.finish())
 }
 
+// keptSince is the time from which on the history of a session is to be in its
+// file; 0: all of it.
+func (h *hydrator) keptSince(ctx context.Context, e entry, sources []entry) (int64, error) {
+	s := h.d.opened(e.Session)
+	if s == nil {
+		return 0, nil
+	}
+	size := diskSize(e.Path)
+	for _, p := range sources {
+		size += diskSize(p.Path)
+	}
+	return s.since(ctx, h.d.bound(size), size)
+}
+
 // begin copies the largest of the files, or goes on where it was interrupted.
-func (h *hydrator) begin(ctx context.Context, e entry, sources []entry) (hydration, error) {
-	y, err := h.choose(e, sources)
+func (h *hydrator) begin(ctx context.Context, e entry, sources []entry, pruned bool) (hydration, error) {
+	y, err := h.choose(e, sources, pruned)
 	if err != nil {
 		return y, err
 	}
@@ -237,8 +283,9 @@ const noteEvery = 8 * copyChunk
 
 // choose decides what a session's whole file is made of: what an interrupted
 // attempt has made of it, or an attempt for an ancestor that has been cut since,
-// or the largest file there is.
-func (h *hydrator) choose(e entry, sources []entry) (hydration, error) {
+// or the largest file there is. If some of the history is given up, nothing is
+// copied as it is.
+func (h *hydrator) choose(e entry, sources []entry, pruned bool) (hydration, error) {
 	begun, err := h.d.catalog.hydrations()
 	if err != nil {
 		return hydration{}, err
@@ -249,6 +296,12 @@ func (h *hydrator) choose(e entry, sources []entry) (hydration, error) {
 		}
 	}
 	y := hydration{session: e.Session, file: h.d.catalog.nextFile(e)}
+	if pruned {
+		return y, h.d.catalog.note(h.d.options.hooks, y)
+	}
+	if err := h.d.room(e, sources); err != nil {
+		return y, err
+	}
 	for _, b := range begun {
 		if b.copied == allCopied && slices.ContainsFunc(sources, func(p entry) bool { return p.Session == b.session }) {
 			b.session = e.Session
@@ -300,7 +353,7 @@ func (h *hydrator) gather(ctx context.Context, b *builder, e entry, sources []en
 			return err
 		}
 	}
-	return nil
+	return b.c.exec("PRAGMA wal_checkpoint(TRUNCATE)") // so that little is left to be synced while the writer stands still
 }
 
 // move makes the file the session's own, and has its writer go on there. It

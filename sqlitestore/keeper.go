@@ -14,9 +14,9 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// poolSize is how many files are kept ready: enough for a merge and a split, or
-// for two splits, one after the other.
-const poolSize = 4
+// poolSize is how many files are kept ready: enough for a few cuts in a row. They
+// are made together, so that the disk syncs several at once.
+const poolSize = 8
 
 // prepared is a file that waits to become the store of a session: it has its
 // name and its layout, is marked as unused, and is durable with its directory
@@ -75,19 +75,28 @@ func (k *keeper) work() bool {
 		k.d.hydrator.nudge()
 		return true
 	}
-	if len(k.ready) >= poolSize || k.closed {
-		k.mu.Unlock()
-		return false
-	}
+	wanted := poolSize - len(k.ready)
+	closed := k.closed
 	k.mu.Unlock()
-	p, err := k.d.prepare()
-	if err != nil {
-		return false // whoever takes one finds out
+	return wanted > 0 && !closed && k.refill(wanted)
+}
+
+// refill makes files, and answers whether it could.
+func (k *keeper) refill(wanted int) bool {
+	tasks := make([]func() error, wanted)
+	for i := range tasks {
+		tasks[i] = func() error {
+			p, err := k.d.prepare()
+			if err != nil {
+				return err
+			}
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.ready = append(k.ready, p)
+			return nil
+		}
 	}
-	k.mu.Lock()
-	k.ready = append(k.ready, p)
-	k.mu.Unlock()
-	return true
+	return atOnce(tasks) == nil // otherwise, whoever takes one finds out why
 }
 
 // take answers a file that is ready, and makes one if none is.
@@ -162,6 +171,9 @@ func (d *Directory) prepare() (p *prepared, err error) {
 	// The first transaction makes the write-ahead log, whose name is then
 	// durable with that of the file.
 	if err = p.c.transact(p.claim); err == nil {
+		err = belongings{}.makeRoom(p.c)
+	}
+	if err == nil {
 		err = d.options.hooks.syncDirectory(filepath.Dir(path))
 	}
 	if err == nil {

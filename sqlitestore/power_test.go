@@ -213,8 +213,13 @@ func (p *powerProgram) cut() error {
 	}
 	for _, s := range p.stores {
 		a := p.ledger[s.Origin()]
-		if n := s.Info().Events; n >= 0 { // the power may have failed already
-			p.ended[s.info.Session] = n
+		inherited, err := p.d.catalog.inherited(s.info.Session)
+		if err != nil {
+			return err // the power has failed already
+		}
+		p.ended[s.info.Session] = 0
+		for _, n := range inherited {
+			p.ended[s.info.Session] += int64(n)
 		}
 		a.acknowledged, a.bequeathed = a.appended, a.appended
 	}

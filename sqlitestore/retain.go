@@ -1,5 +1,308 @@
 package sqlitestore
 
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
 // prunedKey is the key in a file's table store of the time before which history
 // may have been given up.
 const prunedKey = "pruned"
+
+// Retention says how much history a store keeps. The zero value keeps all of it.
+// What has yet to be delivered to somebody, and everything after it, is kept in any
+// case, and so is everything that is not history: state, timers, dead letters.
+//
+// Old history is given up in the background, by writing what is kept to a new
+// file. So that this is worth its while, a store may have up to a quarter more
+// than it keeps afterwards.
+type Retention struct {
+	Age    time.Duration // events younger than this are kept; 0: of any age
+	Events int64         // so many of the newest events are kept; 0: all
+	Bytes  int64         // the size that the file of a store should have at most; 0: any
+}
+
+func (r Retention) bounded() bool { return r != Retention{} }
+
+// slack is by what share a bound is exceeded before something is done about it.
+const slack = 1.25
+
+// retainAll makes every open store keep to its bounds, and the directory to its
+// budget.
+func (h *hydrator) retainAll(ctx context.Context) error {
+	d := h.d
+	if !d.options.Retain.bounded() && d.options.MaxDiskBytes <= 0 {
+		return nil
+	}
+	var errs []error
+	for _, s := range d.openBySize() {
+		if !s.complete.Load() {
+			continue // it gets no more than it keeps
+		}
+		err := h.retain(ctx, s, d.bound(0))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// bound is how much history a store keeps. When the directory, together with what
+// is about to be written, exceeds its budget, every open store gets an equal share.
+func (d *Directory) bound(more int64) Retention {
+	r := d.options.Retain
+	if d.excess()+more > 0 && d.options.MaxDiskBytes > 0 {
+		d.mu.Lock()
+		share := d.options.MaxDiskBytes / int64(max(len(d.open), 1))
+		d.mu.Unlock()
+		if r.Bytes == 0 || share < r.Bytes {
+			r.Bytes = share
+		}
+	}
+	return r
+}
+
+// excess is by how many bytes the directory exceeds its budget.
+func (d *Directory) excess() (n int64) {
+	if d.options.MaxDiskBytes <= 0 {
+		return 0
+	}
+	entries, err := d.catalog.entries()
+	if err != nil {
+		return 0
+	}
+	for _, e := range entries {
+		if e.file != "" {
+			n += diskSize(e.Path)
+		}
+	}
+	return n - d.options.MaxDiskBytes
+}
+
+// overBudget says that the directory needs more than its budget, if it does.
+func (d *Directory) overBudget() error {
+	if d.excess() <= 0 {
+		return nil
+	}
+	return &abi.Error{
+		Code:    abi.LimitExceeded,
+		Op:      "retain",
+		Message: fmt.Sprintf("%s needs more than its budget of %d bytes: what is left has yet to be delivered, or is not history", d.dir, d.options.MaxDiskBytes),
+		Remedy:  "let slow creatures catch up, remove sessions that have ended, or allow for more",
+		IDs:     map[string]string{"path": d.dir},
+	}
+}
+
+// openBySize lists the open stores, the largest first.
+func (d *Directory) openBySize() []*Store {
+	d.mu.Lock()
+	var out []*Store
+	for _, s := range d.open {
+		out = append(out, s)
+	}
+	d.mu.Unlock()
+	size := map[*Store]int64{}
+	for _, s := range out {
+		size[s] = diskSize(s.path())
+	}
+	slices.SortFunc(out, func(a, b *Store) int {
+		return cmp.Or(cmp.Compare(size[b], size[a]), cmp.Compare(a.info.Session, b.info.Session))
+	})
+	return out
+}
+
+// retain gives up old history of a store if it has too much.
+func (h *hydrator) retain(ctx context.Context, s *Store, bound Retention) error {
+	since, err := s.since(ctx, bound, diskSize(s.path()))
+	if err != nil || since == 0 {
+		return err
+	}
+	e, err := h.d.catalog.entry("retain", s.info.Session)
+	if err != nil {
+		return err
+	}
+	if err := h.rewrite(ctx, e, since); !errors.Is(err, errCutAgain) {
+		return err
+	}
+	return nil
+}
+
+// since is the time from which on a store keeps its history, which takes size
+// bytes now; 0: it keeps all of it.
+func (s *Store) since(ctx context.Context, bound Retention, size int64) (since int64, err error) {
+	if !bound.bounded() {
+		return 0, nil
+	}
+	err = s.read("retain", func(f *family) (err error) {
+		since, err = f.since(ctx, bound, size)
+		return err
+	})
+	return since, err
+}
+
+// rewrite makes a new file of what a session keeps.
+func (h *hydrator) rewrite(ctx context.Context, e entry, since int64) error {
+	y := hydration{session: e.Session, file: h.d.catalog.nextFile(e)}
+	path := h.d.catalog.filePath(y.file)
+	if err := removeDatabase(path); err != nil { // of an attempt that was interrupted
+		return storageError("retain", path, err)
+	}
+	if err := h.d.catalog.note(h.d.options.hooks, y); err != nil {
+		return err
+	}
+	content, err := storeSchema.template()
+	if err == nil {
+		err = writeWhole(path, content)
+	}
+	if err != nil {
+		return storageError("retain", path, err)
+	}
+	b, err := openBuilder(path, h.d.options.hooks)
+	if err != nil {
+		return storageError("retain", path, err)
+	}
+	b.since, b.pruned = since, since
+	err = h.gather(ctx, b, e, nil)
+	var lent *loan
+	if err == nil {
+		lent, err = h.move(ctx, b, e, y)
+	}
+	return errors.Join(storageError("retain", path, err), b.close(), lent.finish())
+}
+
+// since is the time from which on history is kept, or 0 if nothing is to be given
+// up now.
+func (f *family) since(ctx context.Context, bound Retention, size int64) (since int64, err error) {
+	v, err := f.look(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, v.end()) }()
+	spans, err := v.spans(ctx)
+	if err != nil || len(spans) == 0 {
+		return 0, err
+	}
+	var count int64
+	oldest, newest := int64(math.MaxInt64), int64(0)
+	for _, s := range spans {
+		count += s.high - s.low + 1
+		oldest, newest = min(oldest, s.from), max(newest, s.to)
+	}
+	if bound.Age > 0 && newest-oldest > int64(float64(bound.Age)*slack) {
+		since = newest - int64(bound.Age)
+	}
+	keep := count
+	if bound.Events > 0 && float64(count) > float64(bound.Events)*slack {
+		keep = bound.Events
+	}
+	if bound.Bytes > 0 && size > bound.Bytes {
+		keep = min(keep, int64(float64(count)*float64(bound.Bytes)/float64(size)/slack))
+	}
+	if keep < count {
+		from, err := newestFrom(ctx, spans, keep, oldest, newest)
+		if err != nil {
+			return 0, err
+		}
+		since = max(since, from)
+	}
+	needed, err := v.files[0].neededFrom(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if since = min(since, needed); since <= oldest {
+		return 0, nil
+	}
+	// What is given up must be worth the writing of the rest.
+	left, err := countFrom(ctx, spans, since)
+	if err != nil || float64(count) < float64(left)*1.1 {
+		return 0, err
+	}
+	return since, nil
+}
+
+// newestFrom finds the time from which on there are at most keep events.
+func newestFrom(ctx context.Context, spans []span, keep, low, high int64) (int64, error) {
+	high++
+	for low < high {
+		middle := low + (high-low)/2
+		n, err := countFrom(ctx, spans, middle)
+		if err != nil {
+			return 0, err
+		}
+		if n > keep {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, nil
+}
+
+// countFrom counts the events from a time on.
+func countFrom(ctx context.Context, spans []span, from int64) (n int64, err error) {
+	for _, s := range spans {
+		if s.to < from {
+			continue
+		}
+		if s.from < from {
+			if err := s.bisect(ctx, place{ts: from, id: -1}); err != nil {
+				return 0, err
+			}
+		}
+		n += s.high - s.low + 1
+	}
+	return n, nil
+}
+
+// neededFrom is the time of the oldest event that has yet to be read by somebody,
+// or may be: a message behind a cursor, or a request that waits for its answer.
+func (s *snapshot) neededFrom(ctx context.Context) (since int64, err error) {
+	since = math.MaxInt64
+	err = each(ctx, s.tx, func(scan func(...any) error) error {
+		var ts int64
+		err := scan(&ts)
+		if ts > 0 {
+			since = min(since, ts)
+		}
+		return err
+	}, `WITH reader (channel, seq) AS (SELECT channel, min(seq) FROM cursor GROUP BY channel)
+		SELECT coalesce((SELECT ts FROM event WHERE id = (
+			SELECT m.event FROM message m WHERE m.channel = r.channel AND m.seq > r.seq ORDER BY m.seq LIMIT 1)), 0) FROM reader r
+		UNION ALL SELECT coalesce(min(e.ts), 0) FROM event e JOIN reader r ON r.channel = e.channel AND e.seq > r.seq
+			WHERE e.id > (SELECT through FROM indexed) AND e.`+isMessage+`
+		UNION ALL SELECT coalesce((SELECT ts FROM event e WHERE e.id = r.id), 0) FROM request r`)
+	return since, err
+}
+
+// noteKept writes down what the file need not have.
+func (b *builder) noteKept() error {
+	if b.pruned == 0 {
+		return nil
+	}
+	return b.c.exec("INSERT OR REPLACE INTO main.store (key, value) VALUES (?, ?)", prunedKey, strconv.FormatInt(b.pruned, 10))
+}
+
+// lowerBound is the number behind which an origin's events are kept.
+func (b *builder) lowerBound(p numbers) (int64, error) {
+	if b.since == 0 {
+		return 0, nil
+	}
+	low, high := p.old<<seqBits, (p.old+1)<<seqBits
+	first, found, err := b.c.integer("SELECT min(id) FROM parent.event WHERE id > ? AND id < ? AND ts >= ?", low, high, b.since)
+	if err != nil {
+		return 0, err
+	}
+	if !found {
+		return seqMask, nil
+	}
+	return first&seqMask - 1, nil
+}

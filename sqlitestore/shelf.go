@@ -41,6 +41,16 @@ func (s *shelf) path() string {
 	return s.where
 }
 
+// files is how many files the store is read from.
+func (s *shelf) files() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil {
+		return 0
+	}
+	return 1 + len(s.current.ancestors)
+}
+
 // exchange lends another family from now on, and answers the one before.
 func (s *shelf) exchange(f *family) *loan {
 	s.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed47132306/terrarium/engine"
 )
@@ -41,6 +42,7 @@ type Store struct {
 	stopping chan struct{} // closed when the store is to be closed
 	done     chan struct{} // closed when the writing goroutine has ended
 
+	made     time.Time   // by a cut; zero if it was there before
 	complete atomic.Bool // has its whole history in its file
 
 	durable gate // event numbers of the origin
@@ -91,32 +93,17 @@ func (s *Store) start() *Store {
 // path is where the store's file is, or was when the store was closed.
 func (s *Store) path() string { return s.shelf.path() }
 
-// Info describes the session. Events counts what has been written; it is -1 when
-// that cannot be found out.
+// Info describes the session, without what would have to be counted or measured.
 func (s *Store) Info() engine.SessionInfo {
 	info := s.info
 	info.Path = s.path()
-	info.Bytes = diskSize(info.Path)
 	info.Complete = s.complete.Load()
-	info.Events = s.count()
+	info.Bytes, info.Events = 0, -1
 	s.mu.Lock()
 	info.Meta = maps.Clone(s.meta)
 	s.mu.Unlock()
 	info.Parents = slices.Clone(info.Parents)
 	return info
-}
-
-// count answers how many events have been written, or -1.
-func (s *Store) count() int64 {
-	var n int64
-	err := s.read("count", func(f *family) (err error) {
-		n, err = f.count(context.Background())
-		return err
-	})
-	if err != nil {
-		return -1
-	}
-	return n
 }
 
 // authored are the origins under which the session has written, with the highest

@@ -1,0 +1,164 @@
+package sqlitestore
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// chatter appends messages to a channel, a second apart, whose reader has read
+// up to a number.
+func chatter(s *Store, channel engine.ChannelID, from, to, read uint64) {
+	for seq := from; seq <= to; seq++ {
+		s.Append(&engine.Record{
+			Events: []engine.Event{{
+				ID: engine.EventID{Origin: s.Origin(), Seq: seq}, Time: int64(seq) * int64(time.Second), Kind: engine.EventChannelMessage,
+				Channel: channel, Seq: seq, Payload: make([]byte, 200),
+			}},
+			Channels: []engine.ChannelRow{{ID: channel}}, Creatures: []engine.CreatureRow{{ID: "a"}},
+			Heads:    []engine.HeadRow{{Channel: channel, Seq: seq}},
+			Cursors:  []engine.CursorRow{{Reader: "reader:x", Channel: channel, Seq: min(seq, read)}},
+			State:    []engine.StateRow{{Creature: "a", Key: fmt.Sprint(seq % 10), Value: fmt.Append(nil, seq)}},
+		})
+	}
+}
+
+// kept opens a directory with a bound, appends so many messages and answers the
+// numbers of those that are left when everything is done.
+func kept(t *testing.T, o Options, messages, read uint64) (left []uint64, d *Directory, s *Store) {
+	t.Helper()
+	d, err := Open(t.Context(), t.TempDir(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s = createStore(t, d)
+	chatter(s, "c", 1, messages, read)
+	if err := s.Wait(t.Context(), messages); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, d)
+	return numbersLeft(t, s), d, s
+}
+
+func settle(t *testing.T, d *Directory) {
+	t.Helper()
+	if err := d.Settle(t.Context()); err != nil {
+		t.Fatalf("Settle: %v", err)
+	}
+}
+
+func numbersLeft(t *testing.T, s engine.Store) (left []uint64) {
+	t.Helper()
+	events, err := s.History(t.Context(), engine.HistoryQuery{Limit: 1 << 20, Channel: "c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		left = append(left, e.Seq)
+	}
+	return left
+}
+
+// wantNewest checks that the newest numbers are left, without a gap, and the
+// oldest not.
+func wantNewest(t *testing.T, left []uint64, from, to, last uint64) {
+	t.Helper()
+	if len(left) == 0 || left[0] < from || left[0] > to || left[len(left)-1] != last || uint64(len(left)) != last-left[0]+1 {
+		t.Errorf("%d messages are left, from %v on; want those from %d or so to %d", len(left), slices.Min(append(left, last+1)), from, last)
+	}
+}
+
+func wantSound(t *testing.T, d *Directory, session engine.SessionID) {
+	t.Helper()
+	report, err := d.Verify(t.Context(), session)
+	if n := len(report.Missing) + len(report.Duplicate) + len(report.OutOfOrder) + len(report.Damage); err != nil || n > 0 {
+		t.Errorf("Verify: %+v, %v", report, err)
+	}
+}
+
+// TestRetention gives up what is too old or too much, and nothing that is still
+// to be read.
+func TestRetention(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		retain   Retention
+		read     uint64
+		from, to uint64 // where what is left begins
+	}{
+		{"Events", Retention{Events: 300}, 2000, 1690, 1702},
+		{"Age", Retention{Age: 500 * time.Second}, 2000, 1490, 1502},
+		{"Bytes", Retention{Bytes: 200 << 10}, 2000, 800, 1900},
+		{"Unread", Retention{Events: 300}, 1200, 1201, 1201},
+		{"NobodyHasRead", Retention{Events: 300}, 0, 1, 1},
+		{"WithinBounds", Retention{Events: 1900, Age: 1900 * time.Second, Bytes: 1 << 30}, 2000, 1, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			left, d, s := kept(t, Options{Retain: c.retain}, 2000, c.read)
+			wantNewest(t, left, c.from, c.to, 2000)
+			wantSound(t, d, s.info.Session)
+			state, err := s.State(t.Context(), "a")
+			if err != nil || len(state) != 10 || string(state["9"]) != "1999" {
+				t.Errorf("state %q, %v", state, err)
+			}
+			unread, err := s.Messages(t.Context(), "c", c.read, 0, 0, 0)
+			if err != nil || uint64(len(unread)) != 2000-c.read {
+				t.Errorf("%d messages are to be read, want %d; %v", len(unread), 2000-c.read, err)
+			}
+			// It goes on, also after a cut and in another process.
+			chatter(s, "c", 2001, 2010, 2010)
+			children, err := d.Cut(t.Context(), splitOf(s))
+			if err != nil {
+				t.Fatal(err)
+			}
+			settle(t, d)
+			again := numbersLeft(t, children[0])
+			if again[0] < left[0] || again[len(again)-1] != 2010 {
+				t.Errorf("the child has %d to %d, want about %d to 2010", again[0], again[len(again)-1], left[0])
+			}
+			wantSound(t, d, children[0].Info().Session)
+		})
+	}
+}
+
+// TestDiskBudget cuts again and again, and never needs much more than the budget.
+func TestDiskBudget(t *testing.T) {
+	const budget = 1 << 20
+	_, d, s := kept(t, Options{MaxDiskBytes: budget}, 5000, 5000)
+	stores := []engine.Store{s}
+	for round := range 6 {
+		cut := splitOf(s)
+		if len(stores) > 1 {
+			cut.Kind, cut.Children = "merge", cut.Children[:1]
+		}
+		var parents []engine.SessionID
+		for _, s := range stores {
+			parents = append(parents, s.Info().Session)
+		}
+		cut.Parents = stores
+		for i := range cut.Children {
+			cut.Children[i].Parents = parents
+		}
+		var err error
+		if stores, err = d.Cut(t.Context(), cut); err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range stores {
+			chatter(s.(*Store), engine.ChannelID(fmt.Sprintf("c%d-%d", round, i)), 1, 500, 500)
+		}
+		settle(t, d)
+		if n := d.excess(); n > budget/2 {
+			t.Errorf("after %d cuts the directory exceeds its budget by %d bytes", round+1, n)
+		}
+	}
+	for _, s := range stores {
+		wantSound(t, d, s.Info().Session)
+	}
+}

@@ -1,0 +1,31 @@
+package sqlitestore
+
+import (
+	"fmt"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// spareRoom is what copying a history leaves free on the disk, for those who
+// append meanwhile.
+const spareRoom = 64 << 20
+
+// room answers why there is no room for the whole file of a session beside those
+// that there are. As long as there is none, they are read.
+func (d *Directory) room(e entry, sources []entry) error {
+	needs := diskSize(e.Path)
+	for _, p := range sources {
+		needs += diskSize(p.Path)
+	}
+	free, known := freeSpace(d.dir)
+	if !known || free >= needs+spareRoom {
+		return nil
+	}
+	return &abi.Error{
+		Code:    abi.Storage,
+		Op:      "hydrate",
+		Message: fmt.Sprintf("there is no room to copy a history of %d bytes: %d are free, of which %d are left to those who append", needs, free, spareRoom),
+		Remedy:  "free some space, or bound what is kept; until then the history is read where it is, and nothing is lost",
+		IDs:     map[string]string{"path": d.dir, "session": string(e.Session)},
+	}
+}
