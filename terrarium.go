@@ -72,6 +72,11 @@ type Options struct {
 	// goes with Close: mailboxes and history are then bounded by the disk
 	// rather than by memory.
 	Scratch bool
+	// Retain bounds the history of each session; by default all of it is kept.
+	Retain sqlitestore.Retention
+	// MaxDiskBytes is a budget for the session directory; see
+	// [sqlitestore.Options]. Zero means none.
+	MaxDiskBytes int64
 	// Durability of graphs that no recipe decides about; zero means Normal
 	// where there is a session directory.
 	Durability Durability
@@ -134,7 +139,7 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 		Workers: o.Workers, FreshInstances: o.FreshInstances, Paused: o.Paused, Log: o.Log,
 	}
 	if dir != "" {
-		if t.storage, err = sqlitestore.Open(ctx, dir, sqlitestore.Options{}); err != nil {
+		if t.storage, err = sqlitestore.Open(ctx, dir, sqlitestore.Options{Retain: o.Retain, MaxDiskBytes: o.MaxDiskBytes}); err != nil {
 			return err
 		}
 		eo.Storage = t.storage

@@ -26,6 +26,7 @@ type engineFlags struct {
 	workers    int
 	fresh      bool
 	verbose    bool
+	retain     retainFlags
 }
 
 func (f *engineFlags) add(cmd *cobra.Command) {
@@ -37,6 +38,7 @@ func (f *engineFlags) add(cmd *cobra.Command) {
 	fs.IntVar(&f.workers, "workers", 0, "turns that run at a time (default one per processor)")
 	fs.BoolVar(&f.fresh, "fresh-instances", false, "run every turn on a new instance, to find creatures that rely on their linear memory")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "tell more on standard error")
+	f.retain.add(fs)
 }
 
 // engineOptions are the flags in the words of the library.
@@ -50,6 +52,9 @@ func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Op
 	}
 	if cmd.Flags().Changed("seed") {
 		o.Seed = &f.seed
+	}
+	if err := f.retain.options(&o); err != nil {
+		return o, err
 	}
 	if f.durability == "" {
 		return o, nil
