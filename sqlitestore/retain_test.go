@@ -19,9 +19,9 @@ func chatter(s *Store, channel engine.ChannelID, from, to, read uint64) {
 				Channel: channel, Seq: seq, Payload: make([]byte, 200),
 			}},
 			Channels: []engine.ChannelRow{{ID: channel}}, Creatures: []engine.CreatureRow{{ID: "a"}},
-			Heads:    []engine.HeadRow{{Channel: channel, Seq: seq}},
-			Cursors:  []engine.CursorRow{{Reader: "reader:x", Channel: channel, Seq: min(seq, read)}},
-			State:    []engine.StateRow{{Creature: "a", Key: fmt.Sprint(seq % 10), Value: fmt.Append(nil, seq)}},
+			Heads:   []engine.HeadRow{{Channel: channel, Seq: seq}},
+			Cursors: []engine.CursorRow{{Reader: "reader:x", Channel: channel, Seq: min(seq, read)}},
+			State:   []engine.StateRow{{Creature: "a", Key: fmt.Sprint(seq % 10), Value: fmt.Append(nil, seq)}},
 		})
 	}
 }
