@@ -179,45 +179,6 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-func BenchmarkCut(b *testing.B) {
-	for _, kind := range []string{"split", "merge"} {
-		for _, events := range []int{100, 10_000} {
-			b.Run(fmt.Sprintf("kind=%s/events=%d", kind, events), func(b *testing.B) {
-				d := openBench(b, b.TempDir())
-				for b.Loop() {
-					b.StopTimer()
-					cut := engine.Cut{Kind: kind, At: time.Now().UnixNano()}
-					var parents []engine.SessionID
-					for range map[string]int{"split": 1, "merge": 2}[kind] {
-						s := createBench(b, d, engine.Normal)
-						fill(b, s, events)
-						cut.Parents = append(cut.Parents, s)
-						parents = append(parents, s.Info().Session)
-					}
-					for range 3 - len(parents) {
-						cut.Children = append(cut.Children, engine.CutChild{StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal}, Parents: parents})
-					}
-					b.StartTimer()
-					stores, err := d.Cut(context.Background(), cut)
-					if err != nil {
-						b.Fatal(err)
-					}
-					b.StopTimer()
-					for _, s := range stores {
-						if err := s.Close(context.Background()); err != nil {
-							b.Fatal(err)
-						}
-					}
-					b.StartTimer()
-				}
-				if err := d.Close(); err != nil {
-					b.Error(err)
-				}
-			})
-		}
-	}
-}
-
 func BenchmarkMessages(b *testing.B) {
 	d := openBench(b, b.TempDir())
 	s := createBench(b, d, engine.Normal)

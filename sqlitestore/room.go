@@ -18,6 +18,9 @@ func (d *Directory) room(e entry, sources []entry) error {
 		needs += diskSize(p.Path)
 	}
 	free, known := freeSpace(d.dir)
+	if d.options.hooks.free != nil {
+		free, known = d.options.hooks.free(), true
+	}
 	if !known || free >= needs+spareRoom {
 		return nil
 	}

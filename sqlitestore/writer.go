@@ -52,6 +52,7 @@ type hooks struct {
 	committing func(path string) error // before COMMIT; an error rolls back
 	committed  func(path string) error // after COMMIT; an error hides the success
 	synced     func(dir string)        // after a directory has been synced
+	free       func() int64            // bytes that can be written to the disk
 }
 
 // at passes a named step; see [Failpoints].

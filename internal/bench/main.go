@@ -64,6 +64,12 @@ var comparisons = []comparison{
 	{"turns with a store, full", benchPkg, "Durable/full", benchPkg, "Durable/none", "M/s", "better", "target: 0.05 M/s"},
 	{"store: appended turns, 256 producers, full", storePkg, "Append/durability=full/producers=256", storePkg, "Append/durability=full/producers=1", "turns/s", "better", "each waits until it is durable"},
 	{"store: appended turns, 256 producers, normal", storePkg, "Append/durability=normal/producers=256", storePkg, "Append/durability=normal/producers=1", "turns/s", "better", "each waits until it is written"},
+	{"store: pause of a cut at 1,000,000 events, median", storePkg, "Pause/events=1000000/calm", storePkg, "Pause/events=1000/calm", "p50-ms", "worse", "target: as at 1,000"},
+	{"store: pause of a cut at 1,000,000 events, p99", storePkg, "Pause/events=1000000/calm", storePkg, "Pause/events=1000/calm", "p99-ms", "worse", "target: 5 ms"},
+	{"store: cuts without a break, 1,000,000 events, median", storePkg, "Pause/events=1000000/storm", storePkg, "Pause/events=1000/storm", "p50-ms", "worse", ""},
+	{"store: history of a split, 1,000,000 events", storePkg, "History/kind=split", "", "", "x-cp", "worse", "target: 2 x a copy that is synced"},
+	{"store: history of a merge", storePkg, "History/kind=merge", "", "", "events/s", "better", "target: 300,000"},
+	{"store: appends while a merge is copied, p99", storePkg, "History/kind=merge", "", "", "append-p99-ms", "worse", "target: 6 ms"},
 }
 
 // metered are the workloads of the metering comparisons, each of which is
