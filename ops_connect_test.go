@@ -242,6 +242,9 @@ func TestEdgesSettleCollisions(t *testing.T) {
 // says a word, and nothing changed.
 func refused(t *testing.T, tr *Terrarium, op, args string, code abi.Code, word string) {
 	t.Helper()
+	if err := tr.Settle(t.Context()); err != nil { // what status tells of files changes until then
+		t.Fatal(err)
+	}
 	before := do(t, tr, "status", ``)
 	result, err := tr.Do(context.Background(), op, json.RawMessage(args))
 	switch {
@@ -317,6 +320,9 @@ func TestChangeMistakes(t *testing.T) {
 	tr := open(t, Options{Scratch: true})
 	left, right := twoDesks(t, tr)
 	do(t, tr, "wait_idle", ``)
+	if err := tr.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	before := do(t, tr, "status", ``)
 	for _, c := range []struct {
 		op   topology.Op

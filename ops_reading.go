@@ -64,13 +64,13 @@ type SessionRecord struct {
 	Session    SessionID   `json:"session"`
 	Graph      GraphID     `json:"graph,omitempty"`
 	Live       bool        `json:"live"`
-	Complete   bool        `json:"complete"`
+	Complete   bool        `json:"complete"` // its whole history is in its own file
 	Durability string      `json:"durability"`
 	Created    string      `json:"created,omitempty"`
 	Parents    []SessionID `json:"parents"`
 	MergedAt   string      `json:"merged_at,omitempty"`
 	SplitAt    string      `json:"split_at,omitempty"`
-	StorePath  string      `json:"store_path,omitempty"`
+	StorePath  string      `json:"store_path,omitempty"` // none when its history is in the files of others only
 	Bytes      int64       `json:"bytes,omitempty"`
 	Events     int64       `json:"events"` // -1 when not counted
 	Deployment string      `json:"deployment,omitempty"`

@@ -13,9 +13,9 @@ type Delta struct {
 	Kind      string       `json:"kind"` // none, merge or split
 	OldGraphs []GraphID    `json:"old_graphs"`
 	NewGraphs []GraphID    `json:"new_graphs"`
-	Affected  []CreatureID `json:"affected"` // creatures whose graph id changed
-	Renamed   []Renamed    `json:"renamed"`
-	Unified   []Unified    `json:"unified,omitempty"`
+	Affected  []CreatureID `json:"affected"`          // creatures whose graph id changed
+	Renamed   []Renamed    `json:"renamed"`           // by a merge of graphs that both used a name
+	Unified   []Unified    `json:"unified,omitempty"` // channels that on_collision unify made one
 }
 
 // Unified is a channel that a merge made part of another of the same name.

@@ -3,13 +3,30 @@
 //
 // A session directory holds
 //
-//	lock                  held, and naming its owner, while a process has the directory open
-//	catalog.db            which stores there are, which are live, and who came from whom
-//	stores/<session>.db   one file per session: the whole history and the live rows of one graph
+//	lock                    held, and naming its owner, while a process has the directory open
+//	catalog.db              which sessions there are, which are live, who came from whom, and which file each has
+//	stores/<session>.db     the file that a session begins with
+//	stores/<session>.N.db   a file with the whole history of that session, or of one that came out of it
 //
-// The catalogue alone decides what is live. A cut writes its new files first
-// and then commits one transaction in the catalogue: whatever happens before
-// leaves the parents as they were, whatever happens after leaves the children.
+// The catalogue alone decides what is live, and which file is whose.
+//
+// # Cuts
+//
+// A cut (cut.go) takes files that were made in advance (keeper.go), writes to
+// them what its children own, and then commits one transaction in the catalogue:
+// whatever happens before leaves the parents as they were, whatever happens
+// after leaves the children. No history is copied. A child is incomplete at
+// first: its history is read in its own file and in those of its ancestors that
+// it needs, which are its family (family.go, kin.go). They are frozen: a cut ends
+// writing to them for good.
+//
+// In the background the child gets a file with its whole history, made beside
+// the one that it writes to (hydrate.go, build.go); when the catalogue calls that
+// its own, the child is complete. Then the files of ended sessions that nobody
+// needs are given up (release.go). The sessions stay in the catalogue, with the
+// origins under which they wrote, so that their history can be read out of the
+// files of their descendants.
+//
 // Files that the catalogue does not know are leftovers of a cut that did not
 // happen: they are deleted if they still carry the mark of an unused file, and
 // set aside under another name otherwise.
@@ -27,8 +44,10 @@
 //
 // # Reading with other tools
 //
-// A store that has been closed is one self-contained file. The views events,
-// lineage, cursors, state, creatures, channels, timers, requests and
-// dead_letters are stable; ids in them are text. While the directory is in use,
-// a store is three files (.db, .db-wal, .db-shm) that belong together.
+// The store of a complete session, once closed, is one file that stands alone;
+// [Directory.Export] and [View.Export] make such a file of any session at any
+// time. The views events, lineage, cursors, state, creatures, channels, timers,
+// requests and dead_letters of a store, and sessions of the catalogue, are
+// stable; ids in them are text. While the directory is in use, a store is three
+// files (.db, .db-wal, .db-shm) that belong together.
 package sqlitestore

@@ -2,18 +2,23 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
 func sessionExportCommand(s streams) *cobra.Command {
 	return copyCommand(s, "export DIR SESSION FILE", "Write a session to a file that stands alone",
-		func(ctx context.Context, from terrarium.Copier, of engine.SessionID, path string) (any, string, error) {
+		func(ctx context.Context, from *sqlitestore.View, of engine.SessionID, path string) (any, string, error) {
 			if err := from.Export(ctx, of, path); err != nil {
 				return nil, "", err
 			}
@@ -23,7 +28,7 @@ func sessionExportCommand(s streams) *cobra.Command {
 
 func sessionForkCommand(s streams) *cobra.Command {
 	return copyCommand(s, "fork DIR SESSION NEWDIR", "Let a session go on by itself in a new session directory",
-		func(ctx context.Context, from terrarium.Copier, of engine.SessionID, dir string) (any, string, error) {
+		func(ctx context.Context, from *sqlitestore.View, of engine.SessionID, dir string) (any, string, error) {
 			child, err := from.Fork(ctx, of, dir)
 			if err != nil {
 				return nil, "", err
@@ -34,19 +39,18 @@ func sessionForkCommand(s streams) *cobra.Command {
 
 // copyCommand makes a command that copies a session: copied does so and answers
 // what there is to tell, as JSON and in words.
-func copyCommand(s streams, use, short string, copied func(ctx context.Context, from terrarium.Copier, of engine.SessionID, to string) (any, string, error)) *cobra.Command {
+func copyCommand(s streams, use, short string, copied func(ctx context.Context, from *sqlitestore.View, of engine.SessionID, to string) (any, string, error)) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: arguments(3, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[2] == "" {
+				return usage("the name of what is to be written is empty")
+			}
 			return withSession(cmd.Context(), args, format, func(v *sqlitestore.View, info engine.SessionInfo) error {
-				from, err := terrarium.CopierOf(v)
+				result, words, err := copied(cmd.Context(), v, info.Session, args[2])
 				if err != nil {
-					return failWith(exitSession, err)
-				}
-				result, words, err := copied(cmd.Context(), from, info.Session, args[2])
-				if err != nil {
-					return failWith(exitSession, err)
+					return failWith(exitSession, blameTarget(err, args[2]))
 				}
 				if format == "json" {
 					return printJSON(s, result)
@@ -58,4 +62,18 @@ func copyCommand(s streams, use, short string, copied func(ctx context.Context, 
 	}
 	formatFlag(cmd, &format)
 	return cmd
+}
+
+// blameTarget says of an error that it is about what was to be written, if it is:
+// the store that was being read is not at fault then.
+func blameTarget(err error, to string) error {
+	var at *fs.PathError
+	abs, absErr := filepath.Abs(to)
+	if !errors.As(err, &at) || absErr != nil || !strings.HasPrefix(at.Path, abs) {
+		return err
+	}
+	return &abi.Error{
+		Code: abi.Storage, Message: to + " cannot be written",
+		Remedy: "name a place in a directory that exists and may be written to", IDs: map[string]string{"path": to}, Err: at.Err,
+	}
 }

@@ -61,11 +61,10 @@ func (f *eventFlags) list(ctx context.Context, s streams, v *sqlitestore.View, s
 	if err != nil {
 		return err
 	}
-	saved, err := v.Saved(ctx, info.Session)
+	names, err := namesOf(ctx, v, info.Session)
 	if err != nil {
 		return failWith(exitSession, err)
 	}
-	names := newNames(saved)
 	q := engine.HistoryQuery{Newest: f.newest}
 	if q.Kinds, err = terrarium.ParseKinds("session events", f.kinds); err != nil {
 		return failWith(exitUsage, err)
@@ -135,61 +134,4 @@ func (f *eventFlags) print(out *bufio.Writer, names *names, ev *engine.Event) er
 	line := fmt.Sprintf("%-30s  %-17s  %-14s  %-16s  %s", r.TS, r.Kind, names.ofCreature(ev.Creature), where, payload)
 	_, err := fmt.Fprintln(out, strings.TrimRight(printable(line), " "))
 	return err
-}
-
-// names translates between ids and names of a session.
-type names struct {
-	creatures map[engine.CreatureID]string
-	channels  map[engine.ChannelID]string
-}
-
-func newNames(g engine.SavedGraph) *names {
-	n := &names{map[engine.CreatureID]string{}, map[engine.ChannelID]string{}}
-	for _, c := range g.Creatures {
-		n.creatures[c.ID] = c.Name
-	}
-	for _, ch := range g.Channels {
-		n.channels[ch.ID] = ch.Name
-		if ch.Inbox != "" {
-			n.channels[ch.ID] = "inbox of " + n.ofCreature(ch.Inbox)
-		}
-	}
-	return n
-}
-
-func (n *names) ofCreature(id engine.CreatureID) string { return named(n.creatures, id) }
-func (n *names) ofChannel(id engine.ChannelID) string   { return named(n.channels, id) }
-
-func named[T ~string](m map[T]string, id T) string {
-	if name := m[id]; name != "" {
-		return name
-	}
-	return string(id)
-}
-
-// creature finds an id by name. What is no name is taken for an id: creatures
-// that are gone have no name any more.
-func (n *names) creature(name string) (engine.CreatureID, error) {
-	return lookUp("--creature", n.creatures, name)
-}
-
-func (n *names) channel(name string) (engine.ChannelID, error) {
-	return lookUp("--channel", n.channels, name)
-}
-
-func lookUp[T ~string](flag string, m map[T]string, name string) (T, error) {
-	var found []string
-	var id T
-	for k, v := range m {
-		if v == name && name != "" {
-			found, id = append(found, string(k)), k
-		}
-	}
-	switch len(found) {
-	case 0:
-		return T(name), nil
-	case 1:
-		return id, nil
-	}
-	return "", usage("%s %s: several have that name, give an id: %s", flag, name, strings.Join(found, ", "))
 }

@@ -159,4 +159,11 @@ func eventCount(i *engine.SessionInfo) string {
 	return humanize.Comma(i.Events)
 }
 
-func sizeOf(i *engine.SessionInfo) string { return humanize.IBytes(uint64(max(i.Bytes, 0))) }
+// sizeOf is how large the file of a session is; one that lives on in others only
+// has none any more.
+func sizeOf(i *engine.SessionInfo) string {
+	if i.Bytes <= 0 {
+		return "-"
+	}
+	return humanize.IBytes(uint64(i.Bytes))
+}

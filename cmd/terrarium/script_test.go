@@ -4,19 +4,17 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/internal/fresh"
-	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files and scripts")
@@ -48,7 +46,6 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TMPDIR", filepath.Join(e.WorkDir, ".tmp"))
 			return nil
 		},
-		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":  exits,
 			"module": module,
@@ -57,15 +54,6 @@ func TestScripts(t *testing.T) {
 			"bytes":  writeBytes,
 		},
 	})
-}
-
-// condition answers [copies]: whether session stores can be copied.
-func condition(name string) (bool, error) {
-	if name != "copies" {
-		return false, fmt.Errorf("there is no condition %s", name)
-	}
-	_, err := terrarium.CopierOf(&sqlitestore.View{})
-	return err == nil, nil
 }
 
 // exits runs a command and compares its exit code: exits CODE COMMAND ARG…
@@ -88,22 +76,24 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// module writes a small module that does not do what a creature has to:
-// module FAULT FILE
+// module writes a small module that does not do what a creature has to, or with
+// the word alarm for its fault one that sets a timer: module FAULT FILE
 func module(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: module FAULT FILE")
 	}
-	ts.Check(os.WriteFile(ts.MkAbs(args[1]), faultyModule(args[0]), 0o644))
+	content := alarmModule()
+	if args[0] != "alarm" {
+		content = faultyModule(args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), content, 0o644))
 }
 
 // faultyModule assembles a module with one fault, or with none.
 func faultyModule(fault string) []byte {
-	section := func(id byte, content ...byte) []byte { return append([]byte{id, byte(len(content))}, content...) }
-	name := func(s string) []byte { return append([]byte{byte(len(s))}, s...) }
 	imports, exports, count, first := []byte{}, []byte{}, byte(0), byte(0)
 	if fault == "unknown-import" {
-		imports = section(2, append(append(append([]byte{1}, name("terrarium_v1")...), name("sned")...), 0, 0)...)
+		imports = section(2, slices.Concat([]byte{1}, name("terrarium_v1"), name("sned"), []byte{0, 0})...)
 		first = 1 // the functions of the module come after the imported ones
 	}
 	export := func(n string, kind, index byte) {
@@ -126,6 +116,30 @@ func faultyModule(fault string) []byte {
 	out = append(out, section(5, 1, 0, 1)...)
 	out = append(out, section(7, append([]byte{count}, exports...)...)...)
 	return append(out, section(10, 2, 4, 0, 0x41, 0, 0x0b, 2, 0, 0x0b)...)
+}
+
+// section and name are parts of a module of less than 128 bytes.
+func section(id byte, content ...byte) []byte {
+	return append([]byte{id, byte(len(content))}, content...)
+}
+func name(s string) []byte { return append([]byte{byte(len(s))}, s...) }
+
+// alarmModule assembles a creature that, whatever it hears, sets its timer "egg"
+// to ring in an hour.
+func alarmModule() []byte {
+	return slices.Concat(
+		[]byte("\x00asm\x01\x00\x00\x00"),
+		section(1, 3, 0x60, 2, 0x7f, 0x7f, 1, 0x7f, 0x60, 0, 0, 0x60, 6, 0x7f, 0x7f, 0x7e, 0x7e, 0x7f, 0x7f, 1, 0x7f),
+		section(2, slices.Concat([]byte{1}, name("terrarium_v1"), name("timer_set"), []byte{0, 2})...),
+		section(3, 2, 0, 1),
+		section(5, 1, 0, 1),
+		section(7, slices.Concat([]byte{3}, name("memory"), []byte{2, 0}, name("creature_handle"), []byte{0, 1}, name("terrarium_abi_v1"), []byte{0, 2})...),
+		section(10, 2,
+			// timer_set(name "egg", 3,600,000 ms, once, payload "ring"), and ok
+			22, 0, 0x41, 0, 0x41, 3, 0x42, 0x80, 0xdd, 0xdb, 0x01, 0x42, 0, 0x41, 3, 0x41, 4, 0x10, 0, 0x1a, 0x41, 0, 0x0b,
+			2, 0, 0x0b),
+		section(11, slices.Concat([]byte{1, 0, 0x41, 0, 0x0b}, name("eggring"))...),
+	)
 }
 
 // first copies the beginning of a file: first BYTES FROM TO

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
@@ -37,8 +36,15 @@ func sessionCommand(s streams) *cobra.Command {
 
 // mustExist refuses a directory that opening would make.
 func mustExist(dir string) error {
-	if _, err := os.Stat(dir); err != nil {
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
 		return failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no session directory " + dir, Remedy: "name the directory that --session was given", Err: err})
+	case !info.IsDir():
+		return failWith(exitSession, &abi.Error{
+			Code: abi.InvalidArgument, Message: dir + " is a file, and a session is a directory",
+			Remedy: "name the directory that --session was given; an exported session is read with sqlite3",
+		})
 	}
 	return nil
 }
@@ -151,17 +157,9 @@ func listSessions(s streams, list []engine.SessionInfo, format string) error {
 	t := newTable()
 	t.AppendHeader(table.Row{"session", "graph", "state", "deployment", "created", "size", "events"})
 	for _, i := range list {
-		state := "ended"
-		if i.Live {
-			state = "live"
-		}
-		events := "-"
-		if i.Events >= 0 {
-			events = humanize.Comma(i.Events)
-		}
 		t.AppendRow(table.Row{
-			i.Session, i.Graph, state, i.Meta[engine.MetaDeployment],
-			time.Unix(0, i.Created).Format(time.DateTime), humanize.IBytes(uint64(max(i.Bytes, 0))), events,
+			i.Session, i.Graph, stateOf(&i), i.Meta[engine.MetaDeployment],
+			time.Unix(0, i.Created).Format(time.DateTime), sizeOf(&i), eventCount(&i),
 		})
 	}
 	_, err := fmt.Fprintln(s.out, t.Render())

@@ -110,15 +110,21 @@ var identifiers = map[string]*regexp.Regexp{
 }
 
 var (
-	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
-	sizes = regexp.MustCompile(`"(bytes|events)":\d+`)
-	paths = regexp.MustCompile(`"store_path":"[^"]*"`)
+	times  = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
+	counts = regexp.MustCompile(`"events":\d+`)
+	// What says which files have the history at the moment: it moves in the
+	// background.
+	files      = regexp.MustCompile(`"(store_path|bytes)":("[^"]*"|\d+),`)
+	complete   = regexp.MustCompile(`"complete":(true|false)`)
+	incomplete = regexp.MustCompile(`"incomplete_from":\[[^\]]*\]`)
 )
 
 func (c *conversation) scrub(s string) string {
 	s = times.ReplaceAllString(s, "TIME")
-	s = sizes.ReplaceAllString(s, `"$1":N`)
-	s = paths.ReplaceAllString(s, `"store_path":PATH`)
+	s = counts.ReplaceAllString(s, `"events":N`)
+	s = files.ReplaceAllString(s, "")
+	s = complete.ReplaceAllString(s, `"complete":BOOL`)
+	s = incomplete.ReplaceAllString(s, `"incomplete_from":LIST`)
 	for letter, re := range identifiers {
 		seen := map[string]string{}
 		s = re.ReplaceAllStringFunc(s, func(id string) string {

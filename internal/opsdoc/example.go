@@ -10,10 +10,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
 )
 
 // script is one connection on which every operation is used. What is not shown
@@ -96,10 +97,30 @@ func runExamples(ctx context.Context, root string) (out map[string]example, err 
 		served <- err
 	}()
 	c := &conversation{in: in, lines: bufio.NewReader(answers), names: newShortener(), tmp: tmp}
-	out, err = c.run(root)
+	out, err = c.run(root, func() error { return settle(ctx, t) })
 	in.Close()
 	_, derr := io.Copy(io.Discard, c.lines) // events that come after the last answer
 	return out, errors.Join(err, derr, <-served)
+}
+
+// settle waits until the background has done all that it has to: what is shown
+// would depend on how far it has come.
+func settle(ctx context.Context, t *terrarium.Terrarium) error {
+	for {
+		if err := t.Settle(ctx); err != nil {
+			return err
+		}
+		list, err := t.Sessions(ctx)
+		if err != nil || !slices.ContainsFunc(list, func(i engine.SessionInfo) bool { return !i.Live && i.Path != "" && passedOn(list, i) }) {
+			return err
+		}
+	}
+}
+
+// passedOn reports whether a session went into others, so that its file is not
+// needed in the end.
+func passedOn(list []engine.SessionInfo, ended engine.SessionInfo) bool {
+	return slices.ContainsFunc(list, func(i engine.SessionInfo) bool { return slices.Contains(i.Parents, ended.Session) })
 }
 
 // conversation sends requests one by one.
@@ -111,7 +132,8 @@ type conversation struct {
 	tmp    string // where files are written
 }
 
-func (c *conversation) run(root string) (map[string]example, error) {
+// run carries out the script. Before each step it calls settle.
+func (c *conversation) run(root string, settle func() error) (map[string]example, error) {
 	out := map[string]example{}
 	for _, step := range script {
 		var request struct {
@@ -120,6 +142,9 @@ func (c *conversation) run(root string) (map[string]example, error) {
 		}
 		if err := json.Unmarshal([]byte(step.line), &request); err != nil {
 			return nil, fmt.Errorf("%s: %w", step.line, err)
+		}
+		if err := settle(); err != nil {
+			return nil, err
 		}
 		line := strings.Replace(step.line, `"examples/`, `"`+filepath.ToSlash(root)+`/examples/`, 1)
 		answer, err := c.ask(strings.NewReplacer("$LETTER", c.letter, "$TMP", filepath.ToSlash(c.tmp)).Replace(line), request.ID)
@@ -162,9 +187,8 @@ func (c *conversation) ask(line string, id json.Number) ([]byte, error) {
 			return nil, err
 		}
 		var answer struct {
-			ID    json.Number `json:"id"`
-			OK    bool        `json:"ok"`
-			Error terrarium.ErrorRecord
+			ID json.Number `json:"id"`
+			OK bool        `json:"ok"`
 		}
 		if err := json.Unmarshal(got, &answer); err != nil {
 			return nil, err
@@ -172,7 +196,7 @@ func (c *conversation) ask(line string, id json.Number) ([]byte, error) {
 		if answer.ID != id {
 			continue
 		}
-		if !answer.OK && answer.Error.Code != abi.Unsupported.String() {
+		if !answer.OK {
 			return nil, fmt.Errorf("it answered %s", got)
 		}
 		return bytes.TrimSpace(got), nil

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+// names translates between ids and names of a session.
+type names struct {
+	creatures map[engine.CreatureID]string
+	channels  map[engine.ChannelID]string
+}
+
+func newNames(g engine.SavedGraph) *names {
+	n := &names{map[engine.CreatureID]string{}, map[engine.ChannelID]string{}}
+	n.add(g)
+	return n
+}
+
+// namesOf reads the names in a session. Of one that only lives on in others, they
+// are those that its creatures and channels have there.
+func namesOf(ctx context.Context, v *sqlitestore.View, session engine.SessionID) (*names, error) {
+	saved, err := v.Saved(ctx, session)
+	if abi.CodeOf(err) != abi.NotFound {
+		return newNames(saved), err
+	}
+	list, err := v.Sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := newNames(saved)
+	for _, heir := range issue(list, session) {
+		if saved, err = v.Saved(ctx, heir.Session); err != nil {
+			return nil, err
+		}
+		n.add(saved)
+	}
+	return n, nil
+}
+
+// issue are the live sessions that came out of one, at whatever remove. list has
+// sessions eldest first.
+func issue(list []engine.SessionInfo, of engine.SessionID) (out []engine.SessionInfo) {
+	family := map[engine.SessionID]bool{of: true}
+	for _, i := range list {
+		if slices.ContainsFunc(i.Parents, func(p engine.SessionID) bool { return family[p] }) {
+			family[i.Session] = true
+			if i.Live {
+				out = append(out, i)
+			}
+		}
+	}
+	return out
+}
+
+func (n *names) add(g engine.SavedGraph) {
+	for _, c := range g.Creatures {
+		n.creatures[c.ID] = c.Name
+	}
+	for _, ch := range g.Channels {
+		n.channels[ch.ID] = ch.Name
+		if ch.Inbox != "" {
+			n.channels[ch.ID] = "inbox of " + n.ofCreature(ch.Inbox)
+		}
+	}
+}
+
+func (n *names) ofCreature(id engine.CreatureID) string { return named(n.creatures, id) }
+func (n *names) ofChannel(id engine.ChannelID) string   { return named(n.channels, id) }
+
+func named[T ~string](m map[T]string, id T) string {
+	if name := m[id]; name != "" {
+		return name
+	}
+	return string(id)
+}
+
+// creature finds an id by name. What is no name is taken for an id: creatures
+// that are gone have no name any more.
+func (n *names) creature(name string) (engine.CreatureID, error) {
+	return lookUp("--creature", n.creatures, name)
+}
+
+func (n *names) channel(name string) (engine.ChannelID, error) {
+	return lookUp("--channel", n.channels, name)
+}
+
+func lookUp[T ~string](flag string, m map[T]string, name string) (T, error) {
+	var found []string
+	var id T
+	for k, v := range m {
+		if v == name && name != "" {
+			found, id = append(found, string(k)), k
+		}
+	}
+	switch len(found) {
+	case 0:
+		return T(name), nil
+	case 1:
+		return id, nil
+	}
+	return "", usage("%s %s: several have that name, give an id: %s", flag, name, strings.Join(found, ", "))
+}
