@@ -140,8 +140,8 @@ func (b *builder) strip() error {
 }
 
 // unite adds the events and the lineage of another file.
-func (b *builder) unite(ctx context.Context, path string) error {
-	return b.c.attached(path, func() error {
+func (b *builder) unite(ctx context.Context, path string, mode fileMode) error {
+	return b.c.attached(path, mode, func() error {
 		if err := b.inheritPruned("parent"); err != nil {
 			return err
 		}
@@ -250,7 +250,7 @@ func (b *builder) uniteSome(p numbers) (more bool, err error) {
 func (b *builder) trim(paths []string) error {
 	highest := map[engine.Origin]int64{}
 	for _, path := range paths {
-		err := b.c.attached(path, func() error { return b.highest("parent", highest) })
+		err := b.c.attached(path, readOnly, func() error { return b.highest("parent", highest) })
 		if err != nil {
 			return err
 		}
@@ -292,14 +292,14 @@ func (b *builder) highest(database string, out map[engine.Origin]int64) error {
 // finish takes over the live rows and the identity of the attached session, and
 // what has been written to it since it was united. The file is then whole, and
 // durable.
-func (b *builder) finish(ctx context.Context, path string) error {
+func (b *builder) finish(ctx context.Context, path string, mode fileMode) error {
 	if err := b.c.exec("PRAGMA synchronous = FULL"); err != nil {
 		return err
 	}
-	if err := b.unite(ctx, path); err != nil {
+	if err := b.unite(ctx, path, mode); err != nil {
 		return err
 	}
-	return b.c.attached(path, func() error {
+	return b.c.attached(path, mode, func() error {
 		return b.c.transact(func() error {
 			if err := takeAllRows(b.c); err != nil {
 				return err

@@ -136,8 +136,8 @@ func (c *conn) transact(f func() error) error {
 }
 
 // attached calls f while another database is attached as parent, for reading.
-func (c *conn) attached(path string, f func() error) error {
-	if err := c.exec("ATTACH ? AS parent", fileURI(path, readOnly)); err != nil {
+func (c *conn) attached(path string, mode fileMode, f func() error) error {
+	if err := c.exec("ATTACH ? AS parent", fileURI(path, mode)); err != nil {
 		return err
 	}
 	return errors.Join(f(), c.exec("DETACH parent"))

@@ -247,7 +247,7 @@ func (c *child) takeFrom(path string) error {
 	if err := c.p.c.exec("PRAGMA synchronous = NORMAL"); err != nil {
 		return err
 	}
-	err := c.p.c.attached(path, func() error {
+	err := c.p.c.attached(path, readOnly, func() error {
 		return c.p.c.transact(func() error { return takeLiveRows(c.p.c) })
 	})
 	return errors.Join(err, c.p.c.exec("PRAGMA synchronous = FULL"))

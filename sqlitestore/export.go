@@ -96,11 +96,11 @@ func (k *catalog) materialise(ctx context.Context, op string, session engine.Ses
 			return err
 		}
 		if err := os.WriteFile(path, content, 0o644); err != nil {
-			return err
+			return storageError(op, path, err)
 		}
 		b, err := openBuilder(path, hooks{})
 		if err != nil {
-			return err
+			return storageError(op, path, err)
 		}
 		b.only = f.only
 		if err := errors.Join(b.collect(ctx, e, f), b.close()); err != nil {
@@ -116,12 +116,12 @@ func (b *builder) collect(ctx context.Context, e entry, f *family) error {
 		return err
 	}
 	for _, r := range f.ancestors {
-		if err := b.unite(ctx, r.path); err != nil {
+		if err := b.unite(ctx, r.path, r.mode); err != nil {
 			return err
 		}
 	}
 	if f.own != nil {
-		return b.finish(ctx, f.own.path)
+		return b.finish(ctx, f.own.path, f.own.mode)
 	}
 	return b.c.transact(func() error {
 		e.Complete = true
@@ -158,12 +158,21 @@ func (k *catalog) fork(ctx context.Context, session engine.SessionID, dir string
 	fork.Created, fork.MergedAt = time.Now().UnixNano(), 0
 	fork.SplitAt = fork.Created
 	fork.cut, fork.kind, fork.file = "", "", id.String()+storeSuffix
-	partial := dir + partialSuffix
-	if err := k.plant(ctx, partial, e, fork, line, how); err != nil {
-		return "", errors.Join(storageError("fork", dir, err), os.RemoveAll(partial))
+	partial, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+partialSuffix)
+	if err != nil {
+		return "", storageError("fork", dir, err)
 	}
-	// An empty directory may be there, which a renaming replaces.
-	if err := errors.Join(os.Rename(partial, dir), syncPath(filepath.Dir(dir))); err != nil {
+	err = k.plant(ctx, partial, e, fork, line, how)
+	if err == nil {
+		// An empty directory may be there; what is not empty stays.
+		if err = os.Remove(dir); errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err == nil {
+		err = errors.Join(os.Chmod(partial, 0o755), os.Rename(partial, dir), syncPath(filepath.Dir(dir)))
+	}
+	if err != nil {
 		return "", errors.Join(storageError("fork", dir, err), os.RemoveAll(partial))
 	}
 	return fork.Session, nil
@@ -171,9 +180,6 @@ func (k *catalog) fork(ctx context.Context, session engine.SessionID, dir string
 
 // plant makes the directory of a fork under a name that is not its own yet.
 func (k *catalog) plant(ctx context.Context, dir string, e, fork entry, line []entry, how access) (err error) {
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return err
-	}
 	if err := os.Mkdir(filepath.Join(dir, storesName), 0o755); err != nil {
 		return err
 	}

@@ -169,6 +169,9 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 				continue
 			}
 		}
+		if e, err = h.target(e, s); err != nil {
+			return wait, err
+		}
 		switch err := h.hydrate(ctx, e); {
 		case ctx.Err() != nil:
 			return wait, ctx.Err()
@@ -177,6 +180,23 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 		}
 	}
 	return wait, errors.Join(errs...)
+}
+
+// target is whose history is put together so that a session is read from fewer
+// files: its own or, if there are many, that of its youngest ancestor that has
+// not got it either. Nobody can cut that again in the meantime, so that there is
+// an end to the files also while cuts never cease.
+func (h *hydrator) target(e entry, s *Store) (entry, error) {
+	if s == nil || s.shelf.files() <= manyFiles {
+		return e, nil
+	}
+	needed, err := h.d.catalog.needed(e.Session)
+	for _, p := range slices.Backward(needed) {
+		if !p.Complete && !h.d.keeper.holds(p.Session) {
+			return p, err
+		}
+	}
+	return e, err
 }
 
 // errCutAgain says that a session was cut before it had its history. What has
@@ -344,12 +364,12 @@ func (h *hydrator) gather(ctx context.Context, b *builder, e entry, sources []en
 		if err := h.d.options.hooks.at("unite"); err != nil {
 			return err
 		}
-		if err := b.unite(ctx, p.Path); err != nil {
+		if err := b.unite(ctx, p.Path, readOnly); err != nil {
 			return err
 		}
 	}
 	for range tailRounds {
-		if err := b.unite(ctx, e.Path); err != nil {
+		if err := b.unite(ctx, e.Path, readOnly); err != nil {
 			return err
 		}
 	}
@@ -379,7 +399,7 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 	if err := d.options.hooks.at("move"); err != nil {
 		return nil, err
 	}
-	if err := b.finish(ctx, e.Path); err != nil {
+	if err := b.finish(ctx, e.Path, readOnly); err != nil {
 		return nil, err
 	}
 	inherited, err := d.catalog.inherited(e.Session)

@@ -34,8 +34,9 @@ type keeper struct {
 	mu     sync.Mutex
 	ready  []*prepared
 	buried []*Store
+	loans  []*loan // that were lent, and somebody may still be reading
 	closed bool
-	errs   []error
+	idle   *sync.Cond // buried has become empty; uses mu
 
 	wake chan struct{} // has room for one: there is something to do
 	stop chan struct{}
@@ -44,6 +45,7 @@ type keeper struct {
 
 func startKeeper(d *Directory) *keeper {
 	k := &keeper{d: d, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	k.idle = sync.NewCond(&k.mu)
 	go k.run()
 	return k
 }
@@ -71,8 +73,18 @@ func (k *keeper) work() bool {
 		_ = s.Close(context.Background())
 		k.mu.Lock()
 		k.buried = k.buried[1:]
+		if len(k.buried) == 0 {
+			k.idle.Broadcast()
+		}
 		k.mu.Unlock()
 		k.d.hydrator.nudge()
+		return true
+	}
+	if n := len(k.loans); n > 0 {
+		l := k.loans[n-1]
+		k.loans = k.loans[:n-1]
+		k.mu.Unlock()
+		_ = l.finish() // files that were only read
 		return true
 	}
 	wanted := poolSize - len(k.ready)
@@ -121,6 +133,30 @@ func (k *keeper) bury(s *Store) {
 	nudge(k.wake)
 }
 
+// giveBack has files closed that a store is not read from any more.
+func (k *keeper) giveBack(l *loan) {
+	k.mu.Lock()
+	k.loans = append(k.loans, l)
+	k.mu.Unlock()
+	nudge(k.wake)
+}
+
+// settle waits until all stores that were to be closed are.
+func (k *keeper) settle(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.idle.Broadcast()
+	})
+	defer stop()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for len(k.buried) > 0 && ctx.Err() == nil && !k.closed {
+		k.idle.Wait()
+	}
+	return ctx.Err()
+}
+
 // holds reports whether the store of a session has yet to be closed.
 func (k *keeper) holds(session engine.SessionID) bool {
 	k.mu.Lock()
@@ -133,11 +169,15 @@ func (k *keeper) holds(session engine.SessionID) bool {
 func (k *keeper) close() error {
 	k.mu.Lock()
 	k.closed = true
+	k.idle.Broadcast()
 	k.mu.Unlock()
 	close(k.stop)
 	<-k.done
 	for _, s := range k.buried {
 		_ = s.Close(context.Background())
+	}
+	for _, l := range k.loans {
+		_ = l.finish()
 	}
 	var errs []error
 	for _, p := range k.ready {

@@ -33,4 +33,9 @@ func (d *Directory) report(work string, err error) {
 // Settle waits until the history of every session that is open is in its own
 // file, and files that nobody needs are gone. It answers what stands in the way
 // of that at present. It may be called by any goroutine.
-func (d *Directory) Settle(ctx context.Context) error { return d.hydrator.settle(ctx) }
+func (d *Directory) Settle(ctx context.Context) error {
+	if err := d.keeper.settle(ctx); err != nil {
+		return err
+	}
+	return d.hydrator.settle(ctx)
+}

@@ -18,6 +18,7 @@ const eventFields = "id, ts, kind, coalesce(graph, ''), coalesce(creature, ''), 
 // reader reads one store's file. Its methods may be called by any goroutine.
 type reader struct {
 	path    string
+	mode    fileMode
 	session engine.SessionID // as far as that is known
 	db      *sql.DB
 
@@ -30,7 +31,7 @@ func openReader(path string, mode fileMode) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reader{path: path, db: db, origins: map[int64]engine.Origin{}}, nil
+	return &reader{path: path, mode: mode, db: db, origins: map[int64]engine.Origin{}}, nil
 }
 
 func (r *reader) close() error { return r.db.Close() }

@@ -1,8 +1,12 @@
 package sqlitestore
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"sync"
+
+	"github.com/mattn/go-sqlite3"
 )
 
 // shelf lends the files that a store is read from. They change when the store
@@ -49,6 +53,13 @@ func (s *shelf) files() int {
 		return 0
 	}
 	return 1 + len(s.current.ancestors)
+}
+
+// lends reports whether a loan is what is lent at present.
+func (s *shelf) lends(l *loan) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current == l
 }
 
 // exchange lends another family from now on, and answers the one before.
@@ -99,10 +110,36 @@ func (l *loan) finish() error {
 
 // read calls look with the store's files.
 func (s *Store) read(op string, look func(f *family) error) error {
-	l, open := s.shelf.borrow()
-	if !open {
-		return stopped(op, s.path())
+	for try := 1; ; try++ {
+		l, open := s.shelf.borrow()
+		if !open {
+			return stopped(op, s.path())
+		}
+		err := look(l.family)
+		l.users.Done()
+		var failed sqlite3.Error
+		if !errors.As(err, &failed) || try == readTries || s.complete.Load() || s.refresh(l) != nil {
+			return storageError(op, s.path(), err)
+		}
 	}
-	defer l.users.Done()
-	return storageError(op, s.path(), look(l.family))
+}
+
+// refresh opens the files of an incomplete store anew: some of those that it was
+// read from may have been removed, since an ancestor has their content now.
+func (s *Store) refresh(stale *loan) error {
+	s.dir.changing.Lock()
+	defer s.dir.changing.Unlock()
+	e, err := s.dir.catalog.entry("read", s.info.Session)
+	if err != nil {
+		return err
+	}
+	if s.complete.Load() || !s.shelf.lends(stale) {
+		return nil // somebody else has done so
+	}
+	f, err := s.dir.catalog.openFamily(context.Background(), e, owned)
+	if err != nil {
+		return err
+	}
+	s.dir.keeper.giveBack(s.shelf.exchange(f))
+	return nil
 }

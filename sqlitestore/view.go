@@ -163,7 +163,8 @@ func listSessions(ctx context.Context, k *catalog, how access) ([]engine.Session
 	return k.inspect(ctx, entries, how)
 }
 
-// inspect looks into the files of sessions.
+// inspect completes what the catalogue says of sessions by what their own files
+// say. What cannot be read is listed all the same.
 func (k *catalog) inspect(ctx context.Context, entries []entry, how access) ([]engine.SessionInfo, error) {
 	out := make([]engine.SessionInfo, len(entries))
 	for i, e := range entries {
@@ -171,33 +172,50 @@ func (k *catalog) inspect(ctx context.Context, entries []entry, how access) ([]e
 			return nil, err
 		}
 		out[i] = e.SessionInfo
-		err := k.withFamily(ctx, "sessions", e.Session, how, func(e entry, f *family) error {
-			out[i] = describe(ctx, e, f)
-			return nil
-		})
-		if err != nil && ctx.Err() != nil {
-			return nil, err
+		if e.file != "" {
+			k.describe(ctx, e, how, &out[i])
 		}
-		// What cannot be read is listed all the same, with what the catalogue knows.
+		if e.Complete && e.file != "" {
+			continue
+		}
+		before, err := k.inherited(e.Session)
+		if err != nil {
+			return nil, storageError("sessions", k.path, err)
+		}
+		if out[i].Events < 0 && (e.Live || len(before) == 0) {
+			continue // it cannot be counted
+		}
+		if !e.Live {
+			out[i].Events = 0 // what an ended session wrote is among what was inherited
+		}
+		for _, n := range before {
+			out[i].Events += int64(n)
+		}
 	}
 	return out, nil
 }
 
-// describe completes what the catalogue says by what the files say. What cannot
-// be read leaves it as it is.
-func describe(ctx context.Context, e entry, f *family) engine.SessionInfo {
-	info := e.SessionInfo
-	if n, err := f.count(ctx); err == nil {
+// describe looks into the file of a session. One that has been replaced since the
+// catalogue was read is looked up once more.
+func (k *catalog) describe(ctx context.Context, e entry, how access, info *engine.SessionInfo) {
+	f, err := openMember(ctx, e, how)
+	if err != nil {
+		if now, lookErr := k.entry("sessions", e.Session); lookErr == nil && now.file != e.file && now.file != "" {
+			f, err = openMember(ctx, now, how)
+		}
+	}
+	if err != nil {
+		return
+	}
+	own := &family{own: f}
+	if n, err := own.count(ctx); err == nil {
 		info.Events = n
 	}
-	if f.own == nil {
-		return info
-	}
-	info.Bytes = diskSize(info.Path)
-	if meta, err := f.own.meta(ctx); err == nil {
+	if meta, err := f.meta(ctx); err == nil {
 		info.Meta = meta
 	}
-	return info
+	info.Bytes = diskSize(f.path)
+	_ = f.close() // it was only read
 }
 
 func lineage(ctx context.Context, k *catalog, session engine.SessionID, how access) ([]engine.SessionInfo, error) {
