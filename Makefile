@@ -30,8 +30,9 @@ test-fresh:
 
 # More of what make test has a short version of.
 test-crash:
-	TERRARIUM_KILLS=1000 $(GO) test -count=1 -timeout 60m -run 'Crash|Kill' ./sqlitestore ./cmd/terrarium
-	TERRARIUM_SEEDS=300 $(GO) test -count=1 -timeout 60m -run 'PowerLoss|Faults' ./sqlitestore
+	TERRARIUM_KILLS=800 $(GO) test -count=1 -timeout 60m -run 'Kill' ./sqlitestore
+	TERRARIUM_KILLS=100 $(GO) test -count=1 -timeout 60m -run 'Kill' ./cmd/terrarium
+	TERRARIUM_SEEDS=60 $(GO) test -count=1 -timeout 60m -run 'PowerLoss|Faults|Fails' ./sqlitestore
 	TERRARIUM_BACKLOG=1000000 $(GO) test -count=1 -timeout 60m -run 'FarBehind' -v ./engine
 
 SEEDS ?= 200000

@@ -15,10 +15,10 @@ import (
 const (
 	// copyChunk is how much of a file is copied before it is synced. More would
 	// make those wait for longer who sync something else meanwhile.
-	copyChunk = 16 << 20
+	copyChunk int64 = 16 << 20
 	// uniteChunk is how many events are copied in one transaction, and so for how
 	// long a copy goes on that is no longer wanted.
-	uniteChunk = 10_000
+	uniteChunk int64 = 10_000
 	// buildPages is how many pages the write-ahead log of a file that is being made
 	// may have.
 	buildPages = 4096
@@ -26,7 +26,7 @@ const (
 
 // copyFile copies a file that nobody writes to, from where an earlier attempt
 // had got to. After each chunk that is durable, progress is told.
-func copyFile(ctx context.Context, from, to string, copied int64, progress func(copied int64) error) (err error) {
+func (h hooks) copyFile(ctx context.Context, from, to string, copied int64, progress func(copied int64) error) (err error) {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
@@ -46,14 +46,17 @@ func copyFile(ctx context.Context, from, to string, copied int64, progress func(
 		}
 	}
 	for ctx.Err() == nil {
-		n, err := io.CopyN(out, in, copyChunk) // by the file system, where it can
+		n, err := io.CopyN(out, in, h.bytesAtOnce()) // by the file system, where it can
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		if copied += n; n == 0 {
 			return nil
 		}
-		if err := errors.Join(out.Sync(), progress(copied)); err != nil {
+		if err := h.sync(out); err != nil {
+			return err
+		}
+		if err := progress(copied); err != nil {
 			return err
 		}
 	}
@@ -87,6 +90,7 @@ type builder struct {
 	// since is the time from which on events are added; 0: all are. Of those
 	// before pruned, some may have been given up, now or in what is added.
 	since, pruned int64
+	hooks         hooks
 }
 
 func openBuilder(path string, h hooks) (*builder, error) {
@@ -98,7 +102,7 @@ func openBuilder(path string, h hooks) (*builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{c: w.c, w: w}
+	b := &builder{c: w.c, w: w, hooks: h}
 	for _, query := range []string{
 		"CREATE TEMP TABLE renumber (old INTEGER PRIMARY KEY, new INTEGER NOT NULL)",
 		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", buildPages), // nobody waits for it, and the log stays small
@@ -118,7 +122,7 @@ func (b *builder) strip() error {
 	if err := b.inheritPruned("main"); err != nil {
 		return err
 	}
-	return b.c.transact(func() error {
+	return b.transact(pointStripping, pointStripped, func() error {
 		for _, table := range []string{
 			"store", "meta", "own", "creature", "channel", "head", "edge", "cursor", "state_value", "producer", "timer", "request", "letter",
 		} {
@@ -137,6 +141,64 @@ func (b *builder) strip() error {
 		}
 		return b.w.indexedAll()
 	})
+}
+
+// trim removes events that the files do not have whose history the file is to be.
+// An attempt before may have followed what a session wrote faster than that became
+// durable; when the power failed then, the session lost it, and goes on without.
+func (b *builder) trim(paths []string) error {
+	highest := map[engine.Origin]int64{}
+	for _, path := range paths {
+		err := b.c.attached(path, readOnly, func() error {
+			return b.lasts("parent", func(_ int64, origin engine.Origin, last int64) { highest[origin] = max(highest[origin], last) })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	var extra [][2]driver.Value // from the first, up to the last
+	err := b.lasts("main", func(no int64, origin engine.Origin, last int64) {
+		if last > highest[origin] {
+			extra = append(extra, [2]driver.Value{no<<seqBits | (highest[origin] + 1), no<<seqBits | last})
+		}
+	})
+	if err != nil || len(extra) == 0 {
+		return err
+	}
+	return b.c.transact(func() error {
+		for _, ids := range extra {
+			if err := b.c.exec("DELETE FROM main.event WHERE id BETWEEN ? AND ?", ids[0], ids[1]); err != nil {
+				return err
+			}
+			if err := b.c.exec("DELETE FROM main.message WHERE event BETWEEN ? AND ?", ids[0], ids[1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// lasts lists the number of the last event of each origin of a database.
+func (b *builder) lasts(database string, each func(no int64, origin engine.Origin, last int64)) error {
+	return b.c.query(`SELECT no, uuid, coalesce((SELECT id & 0xffffffffff FROM `+database+`.event WHERE id > no << 40 AND id < (no + 1) << 40
+		ORDER BY id DESC LIMIT 1), 0) FROM `+database+`.origin`, nil, func(v []driver.Value) error {
+		each(v[0].(int64), engine.Origin(v[1].([]byte)), v[2].(int64))
+		return nil
+	})
+}
+
+// transact changes the file in one transaction, between two failpoints.
+func (b *builder) transact(before, after failpoint, change func() error) error {
+	err := b.c.transact(func() error {
+		if err := change(); err != nil {
+			return err
+		}
+		return b.hooks.at(before, b.w.path)
+	})
+	if err != nil {
+		return err
+	}
+	return b.hooks.at(after, b.w.path)
 }
 
 // unite adds the events and the lineage of another file.
@@ -223,11 +285,11 @@ func (b *builder) uniteSome(p numbers) (more bool, err error) {
 		}
 	}
 	last, found, err := b.c.integer("SELECT max(id) FROM (SELECT id FROM parent.event WHERE id > ? AND id < ? ORDER BY id LIMIT ?)",
-		p.old<<seqBits|low, (p.old+1)<<seqBits, int64(uniteChunk))
+		p.old<<seqBits|low, (p.old+1)<<seqBits, b.hooks.eventsAtOnce())
 	if err != nil || !found {
 		return false, err
 	}
-	return true, b.c.transact(func() error {
+	return true, b.transact(pointUniting, pointUnited, func() error {
 		if err := b.c.exec(`INSERT INTO main.event (id, ts, kind, graph, creature, turn, attempt, channel, seq, headers, payload, cause)
 			SELECT id + ?1, ts, kind, graph, creature,
 				CASE WHEN turn >> 40 = ?2 THEN turn + ?1 ELSE (SELECT new << 40 FROM renumber WHERE old = turn >> 40) | (turn & 0xffffffffff) END,
@@ -244,51 +306,6 @@ func (b *builder) uniteSome(p numbers) (more bool, err error) {
 	})
 }
 
-// trim removes events that none of the given files has. They come from an earlier
-// attempt, that had copied what its session had not yet synced when the power
-// failed.
-func (b *builder) trim(paths []string) error {
-	highest := map[engine.Origin]int64{}
-	for _, path := range paths {
-		err := b.c.attached(path, readOnly, func() error { return b.highest("parent", highest) })
-		if err != nil {
-			return err
-		}
-	}
-	here := map[engine.Origin]int64{}
-	if err := b.highest("main", here); err != nil {
-		return err
-	}
-	return b.c.transact(func() error {
-		for origin, last := range here {
-			if last <= highest[origin] {
-				continue
-			}
-			for _, query := range []string{
-				"DELETE FROM main.message WHERE event > (SELECT no << 40 FROM origin WHERE uuid = ?1) | ?2 AND event < (SELECT (no + 1) << 40 FROM origin WHERE uuid = ?1)",
-				"DELETE FROM main.event WHERE id > (SELECT no << 40 FROM origin WHERE uuid = ?1) | ?2 AND id < (SELECT (no + 1) << 40 FROM origin WHERE uuid = ?1)",
-			} {
-				if err := b.c.exec(query, origin[:], highest[origin]); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-}
-
-// highest notes the highest number that each origin has in a database.
-func (b *builder) highest(database string, out map[engine.Origin]int64) error {
-	return b.c.query("SELECT o.uuid, (SELECT id & 0xffffffffff FROM "+database+".event WHERE id > o.no << 40 AND id < (o.no + 1) << 40 ORDER BY id DESC LIMIT 1) FROM "+database+".origin o",
-		nil, func(v []driver.Value) error {
-			if n, ok := v[1].(int64); ok {
-				origin := engine.Origin(v[0].([]byte))
-				out[origin] = max(out[origin], n)
-			}
-			return nil
-		})
-}
-
 // finish takes over the live rows and the identity of the attached session, and
 // what has been written to it since it was united. The file is then whole, and
 // durable.
@@ -300,7 +317,7 @@ func (b *builder) finish(ctx context.Context, path string, mode fileMode) error 
 		return err
 	}
 	return b.c.attached(path, mode, func() error {
-		return b.c.transact(func() error {
+		return b.transact(pointFinishing, pointFinished, func() error {
 			if err := takeAllRows(b.c); err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -189,10 +190,10 @@ func (k *catalog) freeze(session engine.SessionID, cut string, wrote map[engine.
 // start finds out.
 var errUnknown = errors.New("the outcome is unknown")
 
-// commit runs change in a transaction. When that fails it is unknown what
+// commit runs change in the transaction of a step. When that fails it is unknown what
 // reached the disk; then landed, a query that answers a row if the change was
 // made, decides whether commit succeeded.
-func (k *catalog) commit(h hooks, change func() error, landed string, args ...driver.Value) error {
+func (k *catalog) commit(h hooks, s step, change func() error, landed string, args ...driver.Value) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err := k.ready(); err != nil {
@@ -202,13 +203,10 @@ func (k *catalog) commit(h hooks, change func() error, landed string, args ...dr
 		if err := change(); err != nil {
 			return err
 		}
-		if h.committing != nil {
-			return h.committing(k.path)
-		}
-		return nil
+		return h.at(s.before, k.path)
 	})
-	if err == nil && h.committed != nil {
-		err = h.committed(k.path)
+	if err == nil {
+		err = h.at(s.after, k.path)
 	}
 	if err == nil {
 		return nil
@@ -256,21 +254,21 @@ func createCatalog(path string, h hooks) error {
 	if err != nil {
 		return err
 	}
-	if err := writeWhole(path, content); err != nil {
+	if err := h.writeWhole(path, content); err != nil {
 		return err
 	}
 	return h.syncDirectory(filepath.Dir(path))
 }
 
 // writeWhole writes a file that is either there in full, or not at all.
-func writeWhole(path string, content []byte) error {
+func (h hooks) writeWhole(path string, content []byte) error {
 	partial := path + partialSuffix
 	f, err := os.OpenFile(partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err = errors.Join(err, h.sync(f), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(partial))
 	}
 	return os.Rename(partial, path)
@@ -286,13 +284,19 @@ func diskSize(path string) (n int64) {
 	return n
 }
 
-// removeDatabase removes a database with what belongs to it.
-func removeDatabase(path string) error {
-	var errs []error
-	for _, suffix := range databaseSuffixes {
+// removeDatabase removes a database with what belongs to it. The database goes last:
+// as long as it is there, it is known what is to be removed.
+func (h hooks) removeDatabase(path string) error {
+	for _, suffix := range slices.Backward(databaseSuffixes) {
+		if err := h.at(pointRemoving, path+suffix); err != nil {
+			return err
+		}
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
+			return err
+		}
+		if err := h.at(pointRemoved, path+suffix); err != nil {
+			return err
 		}
 	}
-	return errors.Join(errs...)
+	return nil
 }

@@ -1,34 +1,47 @@
-package sqlitestore_test
+package sqlitestore
 
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
+	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/seed47132306/terrarium/engine"
-	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
 const (
-	crashDirectory  = "SQLITESTORE_CRASH_DIRECTORY"
-	crashDurability = "SQLITESTORE_CRASH_DURABILITY"
-	killsPerSession = 12 // a directory grows with every kill, and is checked as a whole after each
+	victimOrder     = "SQLITESTORE_VICTIM"
+	killsPerSession = 8   // a directory grows with every kill, and is checked as a whole after each
+	mostSteps       = 150 // of a life that its own end does not reach
 )
 
-// kills is how often TestKilled kills in each durability: usually in one session;
+// order is what a victim is told to do.
+type order struct {
+	Dir        string
+	Durability string
+	Seed       uint64
+	Point      failpoint // where to die, at the given pass; failpoints: anywhere
+	Pass       int32
+}
+
+// kills is how often TestKilled kills: usually at few of the failpoints;
 // TERRARIUM_KILLS asks for more.
 func kills(t *testing.T) int {
 	text := os.Getenv("TERRARIUM_KILLS")
 	if text == "" {
-		return killsPerSession
+		return 3 * killsPerSession
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
@@ -40,9 +53,9 @@ func kills(t *testing.T) int {
 // TestMain runs the victim of TestKilled instead of the tests when it is asked
 // to.
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(crashDirectory); dir != "" {
-		if err := victim(dir, os.Getenv(crashDurability)); err != nil {
-			fmt.Println("error", err)
+	if text := os.Getenv(victimOrder); text != "" {
+		if err := victim(text); err != nil {
+			tell(told{Word: "error", Text: err.Error()})
 			os.Exit(1)
 		}
 		os.Exit(0)
@@ -55,68 +68,175 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestKilled kills a process at random moments while it appends, merges and
-// splits. Whatever it had acknowledged is there at the next start, once, in
-// order and together with its live rows.
+// tell prints a line. The reader does not count what is not whole.
+func tell(line told) { _ = json.NewEncoder(os.Stdout).Encode(line) }
+
+// smallChunks has copying take many steps, in any of which it can be interrupted.
+func smallChunks(reached func(failpoint, string) error) Options {
+	return Options{hooks: hooks{reached: reached, copyChunk: 16 << 10, uniteChunk: 20}}
+}
+
+// victim runs the program until it is killed, or kills itself.
+func victim(text string) error {
+	var o order
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return err
+	}
+	durability, _ := engine.ParseDurability(o.Durability)
+	p := &program{ctx: context.Background(), random: rand.New(rand.NewPCG(o.Seed, 1)), durability: durability, tell: tell}
+	err := p.start(o.Dir, smallChunks(dieAt(o.Point, o.Pass)))
+	if err == nil {
+		err = p.run(mostSteps)
+	}
+	if err == nil {
+		err = p.d.Close()
+	}
+	tell(told{Word: "end"})
+	return err
+}
+
+// dieAt kills this process at a pass of a failpoint.
+func dieAt(point failpoint, pass int32) func(failpoint, string) error {
+	passes := make(chan int32, 1)
+	passes <- pass
+	return func(p failpoint, _ string) error {
+		if p != point {
+			return nil
+		}
+		left := <-passes - 1
+		if left == 0 {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+		passes <- left
+		return nil
+	}
+}
+
+// TestKilled kills a process again and again: at every failpoint, and at random
+// moments, while it appends, cuts, creates, retires and copies. The next process
+// goes on in the same directory, by itself. Whatever had been acknowledged is in
+// every session that descends from where it was written, once, in order and
+// together with its rows; lineages are right; nothing is left over.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	for _, durability := range []engine.Durability{engine.Full, engine.Normal} {
+	n := kills(t)
+	for i, durability := range []engine.Durability{engine.Full, engine.Normal} {
 		t.Run(durability.String(), func(t *testing.T) {
 			t.Parallel()
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
 			random := rand.New(rand.NewPCG(seed, 0))
-			for left := kills(t); left > 0; left -= killsPerSession {
-				session(t, durability, random, min(left, killsPerSession))
+			var killed [failpoints + 1]int
+			for todo := targets(random, i, n/2); len(todo) > 0; {
+				now := min(len(todo), killsPerSession)
+				k := newKiller(t, durability, random)
+				for _, point := range todo[:now] {
+					k.kill(point)
+					killed[k.died]++
+				}
+				todo = todo[now:]
 			}
+			t.Logf("killed at %v", killed)
 		})
 	}
 }
 
-// session kills the owner of one directory several times.
-func session(t *testing.T, durability engine.Durability, random *rand.Rand, kills int) {
-	t.Helper()
-	dir := t.TempDir()
-	var acknowledged []string
-	for range kills {
-		acknowledged = append(acknowledged, kill(t, dir, durability, random)...)
-		verify(t, dir, acknowledged)
-		if t.Failed() {
-			t.FailNow()
+// targets are n failpoints to die at: every second one, every one, and so on, and
+// random moments (failpoints) between them. A directory is brought up to date only
+// once, so a session of kills begins with a point of that.
+func targets(random *rand.Rand, first, n int) (out []failpoint) {
+	var points []failpoint
+	for len(out) < n {
+		if len(out)%killsPerSession == 0 {
+			out = append(out, upgrades[(len(out)/killsPerSession+first)%len(upgrades)])
+			continue
 		}
+		if len(points) == 0 {
+			for p := failpoint(first); p < failpoints; p += 2 {
+				if !slices.Contains(upgrades, p) {
+					points = append(points, p)
+				}
+			}
+			points = append(points, failpoints, failpoints, failpoints, failpoints)
+			first = 1 - first
+			random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
+		}
+		out, points = append(out, points[0]), points[1:]
 	}
-	if len(acknowledged) < kills {
-		t.Errorf("only %d events were acknowledged", len(acknowledged))
+	return out
+}
+
+var upgrades = []failpoint{pointOriginalCopied, pointOriginalKept, pointMigrated}
+
+// killer kills the owner of one directory several times.
+type killer struct {
+	t          *testing.T
+	dir        string
+	durability engine.Durability
+	random     *rand.Rand
+	books      *books
+	died       failpoint // where the last life ended; failpoints: anywhere
+}
+
+func newKiller(t *testing.T, durability engine.Durability, random *rand.Rand) *killer {
+	k := &killer{t: t, dir: t.TempDir(), durability: durability, random: random, books: newBooks()}
+	k.books.happened(&told{Word: "creating", Children: []plan{{Graph: oldDirectory(t, k.dir, durability)}}})
+	return k
+}
+
+// kill lets a process live until it dies at the point, and checks what it leaves.
+func (k *killer) kill(point failpoint) {
+	k.t.Helper()
+	o := order{Dir: k.dir, Durability: k.durability.String(), Seed: k.random.Uint64(), Point: point, Pass: 1 + k.random.Int32N(2)}
+	switch {
+	case slices.Contains(upgrades, point), point == pointOpened:
+		o.Pass = 1
+	case point == pointAppending, point == pointAppended, point == pointUniting, point == pointUnited, point == pointCopying:
+		o.Pass = 1 + k.random.Int32N(30)
+	}
+	k.live(o)
+	k.books.check(k.t, k.dir, k.random, k.random.IntN(3) == 0)
+	if k.t.Failed() {
+		k.t.Fatalf("after a life that was to end at %s, pass %d, seed %d", pointName(o.Point), o.Pass, o.Seed)
 	}
 }
 
-// kill runs a victim, kills it after a random number of lines and a random
-// pause, and answers the ids that it had acknowledged.
-func kill(t *testing.T, dir string, durability engine.Durability, random *rand.Rand) (ids []string) {
-	t.Helper()
+func pointName(p failpoint) string {
+	if p == failpoints {
+		return "random"
+	}
+	return p.String()
+}
+
+// live runs a process until it dies.
+func (k *killer) live(o order) {
+	k.t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		k.t.Fatal(err)
+	}
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(), crashDirectory+"="+dir, crashDurability+"="+durability.String())
+	cmd.Env = append(os.Environ(), victimOrder+"="+string(text))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		k.t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		k.t.Fatal(err)
 	}
-	lines := 1 + random.IntN(60)
+	k.died = o.Point
+	lines := -1
+	if o.Point == failpoints {
+		lines = 1 + k.random.IntN(50)
+	}
 	var alarm *time.Timer
-	for scanner := bufio.NewScanner(out); scanner.Scan(); {
-		word, id, _ := strings.Cut(scanner.Text(), " ")
-		if word == "error" {
-			t.Errorf("the victim failed: %s", id)
-			break
-		}
-		if id, whole := strings.CutSuffix(id, "."); whole { // half a line acknowledges nothing
-			ids = append(ids, id)
-		}
+	scanner := bufio.NewScanner(out)
+	for scanner.Buffer(nil, 1<<20); scanner.Scan(); {
+		k.listen(scanner.Bytes())
 		if lines--; lines == 0 {
-			alarm = time.AfterFunc(time.Duration(random.IntN(20_000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
+			alarm = time.AfterFunc(time.Duration(k.random.IntN(20_000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
 		}
 	}
 	if alarm != nil {
@@ -124,147 +244,54 @@ func kill(t *testing.T, dir string, durability engine.Durability, random *rand.R
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait() // it was killed, which Wait calls an error
-	return ids
 }
 
-// victim appends to all live stores until it is killed, and cuts them now and
-// then. It prints the id of every event that has become durable.
-func victim(dir, durabilityName string) error {
-	ctx := context.Background()
-	durability, _ := engine.ParseDurability(durabilityName)
-	d, err := sqlitestore.Open(ctx, dir, sqlitestore.Options{})
-	if err != nil {
-		return err
+func (k *killer) listen(text []byte) {
+	k.t.Helper()
+	var line told
+	if json.Unmarshal(text, &line) != nil {
+		return // half a line acknowledges nothing
 	}
-	graphs, problems, err := d.Saved(ctx)
-	if err != nil || len(problems) > 0 {
-		return fmt.Errorf("saved: %w, %v", err, problems)
+	if line.Word == "end" { // without having passed the point so often
+		k.died = failpoints
 	}
-	var stores []*log
-	for _, g := range graphs {
-		s, err := d.Open(ctx, g.Session)
-		if err != nil {
-			return err
-		}
-		stores = append(stores, &log{Store: s})
-	}
-	if len(stores) == 0 {
-		s, err := d.Create(ctx, engine.StoreSpec{Graph: "g", Durability: durability})
-		if err != nil {
-			return err
-		}
-		stores = append(stores, &log{Store: s})
-	}
-	for {
-		for range 15 {
-			for _, s := range stores {
-				if err := s.appendSome(ctx); err != nil {
-					return err
-				}
-			}
-		}
-		if stores, err = recut(ctx, d, stores, durability); err != nil {
-			return err
-		}
+	if err := k.books.take(line); err != nil {
+		k.t.Error(err)
 	}
 }
 
-// log is a store and the number of its last event.
-type log struct {
-	engine.Store
-	last uint64
-}
-
-// record makes one of two events; the cursor of its origin says the second.
-func record(origin engine.Origin, after uint64) *engine.Record {
-	r := &engine.Record{Cursors: []engine.CursorRow{{Reader: engine.ReaderID("reader:" + origin.String()), Channel: "c", Seq: after + 2}}}
-	for i := range uint64(2) {
-		r.Events = append(r.Events, engine.Event{ID: engine.EventID{Origin: origin, Seq: after + i + 1}, Time: time.Now().UnixNano() + int64(i), Kind: engine.EventLog, Payload: make([]byte, 500)})
-	}
-	return r
-}
-
-func (l *log) appendSome(ctx context.Context) error {
-	for range 3 {
-		l.Append(record(l.Origin(), l.last))
-		l.last += 2
-	}
-	if err := l.Wait(ctx, l.last); err != nil {
-		return err
-	}
-	_, err := fmt.Printf("ok %s.\n", engine.EventID{Origin: l.Origin(), Seq: l.last})
-	return err
-}
-
-// recut splits a single store and merges several.
-func recut(ctx context.Context, d *sqlitestore.Directory, stores []*log, durability engine.Durability) ([]*log, error) {
-	cut := engine.Cut{Kind: "merge", At: time.Now().UnixNano()}
-	var parents []engine.SessionID
-	for _, s := range stores {
-		cut.Parents = append(cut.Parents, s.Store)
-		parents = append(parents, s.Info().Session)
-	}
-	children := 1
-	if len(stores) == 1 {
-		cut.Kind, children = "split", 2
-	}
-	for range children {
-		cut.Children = append(cut.Children, engine.CutChild{
-			StoreSpec: engine.StoreSpec{Graph: "g", Durability: durability}, Parents: parents, Channels: []engine.ChannelID{"c"},
-			First: func(o engine.Origin) *engine.Record { return record(o, 0) },
-		})
-	}
-	made, err := d.Cut(ctx, cut)
-	if err != nil {
-		return nil, err
-	}
-	var out []*log
-	for _, s := range made {
-		out = append(out, &log{Store: s, last: s.Durable()})
-		if _, err := fmt.Printf("cut %s.\n", engine.EventID{Origin: s.Origin(), Seq: s.Durable()}); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// verify opens what the victim has left.
-func verify(t *testing.T, dir string, acknowledged []string) {
+// oldDirectory makes a directory of the version before, with an empty session.
+func oldDirectory(t *testing.T, dir string, durability engine.Durability) engine.GraphID {
 	t.Helper()
-	d := openBench(t, dir)
-	defer d.Close()
-	graphs, problems, err := d.Saved(t.Context())
-	if err != nil || len(problems) > 0 {
-		t.Fatalf("Saved: %v, problems %v", err, problems)
+	const session = "01900000-0000-7000-8000-000000000000"
+	store := filepath.Join(dir, storesName, session+storeSuffix)
+	if err := os.MkdirAll(filepath.Dir(store), 0o755); err != nil {
+		t.Fatal(err)
 	}
-	found := map[string]bool{}
-	for _, g := range graphs {
-		events, err := d.History(t.Context(), g.Session, engine.HistoryQuery{Limit: 1 << 30})
+	for _, old := range []struct {
+		schema *schema
+		path   string
+	}{{storeSchema, store}, {catalogSchema, filepath.Join(dir, catalogName)}} {
+		first := "00001_store.sql"
+		if old.schema == catalogSchema {
+			first = "00001_catalog.sql"
+		}
+		script, err := fs.ReadFile(old.schema.migrations, first)
 		if err != nil {
 			t.Fatal(err)
 		}
-		highest := map[engine.Origin]uint64{}
-		for _, e := range events {
-			if e.ID.Seq != highest[e.ID.Origin]+1 {
-				t.Fatalf("%s: event %s follows number %d", g.Session, e.ID, highest[e.ID.Origin])
-			}
-			highest[e.ID.Origin] = e.ID.Seq
-			found[e.ID.String()] = true
+		content, err := newSchema("an old file", old.schema.applicationID, 1, fstest.MapFS{first: {Data: script}}).template()
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, c := range g.Cursors {
-			origin, err := engine.ParseOrigin(strings.TrimPrefix(string(c.Reader), "reader:"))
-			if err != nil || highest[origin] != c.Seq {
-				t.Errorf("%s: the cursor of %s is at %d, its last event is %d; %v", g.Session, c.Reader, c.Seq, highest[origin], err)
-			}
-			delete(highest, origin)
-		}
-		if len(highest) > 0 {
-			t.Errorf("%s: %d origins have no cursor", g.Session, len(highest))
+		if err := os.WriteFile(old.path, content, 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
-	for _, id := range acknowledged {
-		if !found[id] {
-			t.Errorf("acknowledged event %s is gone from the %d live stores", id, len(graphs))
-		}
-	}
+	execute(t, store, fmt.Sprintf(`DELETE FROM store;
+		INSERT INTO store VALUES ('session', '%[1]s'), ('graph', 'old'), ('born', '1'), ('durability', '%[2]s'), ('created', '1'), ('cut', '');
+		INSERT INTO ancestor (session, ordinal, graph, created, merged_at, split_at) VALUES ('%[1]s', 0, 'old', 1, 0, 0)`, session, durability))
+	execute(t, filepath.Join(dir, catalogName), fmt.Sprintf(`INSERT INTO store
+		(session, graph, born, durability, live, complete, created, merged_at, split_at) VALUES ('%s', 'old', 1, '%s', 1, 1, 1, 0, 0)`, session, durability))
+	return "old"
 }

@@ -36,6 +36,9 @@ func (d *Directory) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, er
 			return nil, err
 		}
 	}
+	if err := d.options.hooks.at(pointParked, d.dir); err != nil {
+		return nil, storageError("cut", d.dir, err)
+	}
 	children, err := d.makeChildren(ctx, id.String(), cut, parents)
 	if err == nil {
 		err = d.commitCut(id.String(), cut, parents, children)
@@ -46,13 +49,15 @@ func (d *Directory) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, er
 		return nil, errors.Join(err, abandon(parents, children))
 	case err != nil:
 		for _, c := range children {
-			err = errors.Join(err, c.discard())
+			err = errors.Join(err, d.discardChild(c))
 		}
 		return nil, storageError("cut", d.dir, err)
 	}
 	for _, p := range parents {
 		p.freeze()
 	}
+	// The cut has happened, so there is nothing left of it that could fail.
+	_ = d.options.hooks.at(pointFrozen, d.dir)
 	out := make([]engine.Store, len(children))
 	for i, c := range children {
 		out[i] = d.remember(c.store)
@@ -110,7 +115,9 @@ func (c *child) close() error {
 	return errors.Join(err, c.p.close())
 }
 
-func (c *child) discard() error { return errors.Join(c.close(), removeDatabase(c.Path)) }
+func (d *Directory) discardChild(c *child) error {
+	return errors.Join(c.close(), d.options.hooks.removeDatabase(c.Path))
+}
 
 func abandon(parents map[engine.SessionID]*Store, children []*child) error {
 	var errs []error
@@ -265,15 +272,12 @@ func (c *child) noteMeta() {
 
 // commitCut is the moment of the cut.
 func (d *Directory) commitCut(id string, cut engine.Cut, parents map[engine.SessionID]*Store, children []*child) error {
-	if err := d.options.hooks.at("cut"); err != nil {
-		return err
-	}
 	var ended []engine.SessionID
 	for session := range parents {
 		ended = append(ended, session)
 	}
 	slices.Sort(ended)
-	return d.catalog.commit(d.options.hooks, func() error {
+	return d.catalog.commit(d.options.hooks, stepCut, func() error {
 		if err := d.catalog.c.exec("INSERT INTO cut (id, kind, at) VALUES (?, ?, ?)", id, cut.Kind, cut.At); err != nil {
 			return err
 		}

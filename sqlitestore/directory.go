@@ -144,7 +144,7 @@ func (d *Directory) load(ctx context.Context) error {
 			return storageError("open", path, err)
 		}
 	}
-	if err := catalogSchema.upgrade(ctx, path); err != nil {
+	if err := catalogSchema.upgrade(ctx, path, d.options.hooks); err != nil {
 		return storageError("open", path, err)
 	}
 	var err error
@@ -167,7 +167,7 @@ func (d *Directory) Open(ctx context.Context, session engine.SessionID) (engine.
 	if d.opened(session) != nil {
 		return nil, &abi.Error{Code: abi.Conflict, Op: "open", Message: fmt.Sprintf("session %s is open already", session), IDs: map[string]string{"session": string(session)}}
 	}
-	if err := storeSchema.upgrade(ctx, e.Path); err != nil {
+	if err := storeSchema.upgrade(ctx, e.Path, d.options.hooks); err != nil {
 		return nil, storageError("open", e.Path, err)
 	}
 	origin, err := newOrigin()
@@ -178,6 +178,9 @@ func (d *Directory) Open(ctx context.Context, session engine.SessionID) (engine.
 	if err != nil {
 		return nil, storageError("open", e.Path, err)
 	}
+	if err := d.options.hooks.at(pointOpened, e.Path); err != nil {
+		return nil, storageError("open", e.Path, errors.Join(err, w.close()))
+	}
 	s, err := d.attach(ctx, e, w)
 	if err != nil {
 		return nil, storageError("open", e.Path, errors.Join(err, w.close()))
@@ -187,7 +190,7 @@ func (d *Directory) Open(ctx context.Context, session engine.SessionID) (engine.
 
 // attach makes the store of a file that has been opened for writing.
 func (d *Directory) attach(ctx context.Context, e entry, w *writer) (*Store, error) {
-	f, err := d.catalog.openFamily(ctx, e, owned)
+	f, err := d.catalog.openFamily(ctx, e, d.owned)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +206,7 @@ func (d *Directory) attach(ctx context.Context, e entry, w *writer) (*Store, err
 	}
 	s.complete.Store(e.Complete)
 	for _, p := range f.missing {
-		d.report("history of "+string(e.Session), lostAncestor(e, p))
+		d.report(historyOf(e.Session), lostAncestor(e, p))
 	}
 	return s, nil
 }
@@ -220,14 +223,14 @@ func (d *Directory) Create(ctx context.Context, spec engine.StoreSpec) (engine.S
 	e := newEntry(spec, p)
 	e.Created, e.Complete = time.Now().UnixNano(), true
 	if err = d.fill(p, e, func() error { return p.writeOwn(&engine.Record{Meta: spec.Meta}) }); err == nil {
-		err = d.catalog.commit(d.options.hooks, func() error { return d.catalog.add(e) },
+		err = d.catalog.commit(d.options.hooks, stepCreate, func() error { return d.catalog.add(e) },
 			"SELECT 1 FROM store WHERE session = ?", string(e.Session))
 	}
 	if errors.Is(err, errUnknown) {
 		return nil, errors.Join(err, p.close())
 	}
 	if err != nil {
-		return nil, storageError("create", e.Path, errors.Join(err, discard(p, e.Path)))
+		return nil, storageError("create", e.Path, errors.Join(err, d.discard(p, e.Path)))
 	}
 	s, err := d.newborn(e, p.writer, nil, 0)
 	if err != nil {
@@ -274,6 +277,7 @@ func (d *Directory) forget(s *Store) {
 	defer d.mu.Unlock()
 	if d.open[s.info.Session] == s {
 		delete(d.open, s.info.Session)
+		delete(d.troubles, historyOf(s.info.Session))
 	}
 }
 
@@ -298,7 +302,7 @@ func (d *Directory) Retire(ctx context.Context, session engine.SessionID) error 
 		wrote = s.authored()
 	}
 	d.changing.Lock()
-	err = d.catalog.commit(d.options.hooks, func() error { return d.catalog.freeze(session, "", wrote) },
+	err = d.catalog.commit(d.options.hooks, stepRetire, func() error { return d.catalog.freeze(session, "", wrote) },
 		"SELECT 1 FROM store WHERE session = ? AND live = 0", string(session))
 	d.changing.Unlock()
 	d.hydrator.nudge()

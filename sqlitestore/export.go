@@ -22,7 +22,7 @@ func (d *Directory) Export(ctx context.Context, session engine.SessionID, path s
 	if err := d.flush(ctx, session); err != nil {
 		return err
 	}
-	return d.catalog.export(ctx, session, path, owned)
+	return d.catalog.export(ctx, session, path, d.owned)
 }
 
 // Export writes a session to a file that stands alone; see [Directory.Export].
@@ -40,7 +40,7 @@ func (d *Directory) Fork(ctx context.Context, session engine.SessionID, dir stri
 	if err := d.flush(ctx, session); err != nil {
 		return "", err
 	}
-	return d.catalog.fork(ctx, session, dir, owned)
+	return d.catalog.fork(ctx, session, dir, d.owned)
 }
 
 // Fork makes a new session directory; see [Directory.Fork].
@@ -73,11 +73,11 @@ func (k *catalog) export(ctx context.Context, session engine.SessionID, path str
 	}
 	partial := path + partialSuffix
 	if err := k.materialise(ctx, "export", session, partial, how); err != nil {
-		return errors.Join(storageError("export", path, err), removeDatabase(partial))
+		return errors.Join(storageError("export", path, err), hooks{}.removeDatabase(partial))
 	}
 	// A link, unlike a renaming, does not replace what somebody else has put there.
 	if err := os.Link(partial, path); err != nil {
-		return errors.Join(storageError("export", path, err), removeDatabase(partial))
+		return errors.Join(storageError("export", path, err), hooks{}.removeDatabase(partial))
 	}
 	return storageError("export", path, errors.Join(os.Remove(partial), syncPath(filepath.Dir(path))))
 }
@@ -88,7 +88,7 @@ func (k *catalog) materialise(ctx context.Context, op string, session engine.Ses
 		if len(f.missing) > 0 {
 			return lostAncestor(e, f.missing[0])
 		}
-		if err := removeDatabase(path); err != nil { // of an attempt before
+		if err := (hooks{}).removeDatabase(path); err != nil { // of an attempt before
 			return err
 		}
 		content, err := storeSchema.template()

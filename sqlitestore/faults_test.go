@@ -40,23 +40,16 @@ func (f *faults) hooks() hooks {
 			}
 			return nil
 		},
-		committing: func(path string) error {
-			if filepath.Base(path) == catalogName {
-				if f.catalogBefore.Load() {
-					return errDisk
-				}
-				return nil
+		reached: func(p failpoint, path string) error {
+			switch {
+			case p == pointAppending:
+				return take(&f.before)
+			case p == pointAppended:
+				return take(&f.after)
+			case p == pointCutting && f.catalogBefore.Load(), p == pointCut && f.catalogAfter.Load():
+				return errDisk
 			}
-			return take(&f.before)
-		},
-		committed: func(path string) error {
-			if filepath.Base(path) == catalogName {
-				if f.catalogAfter.Load() {
-					return errDisk
-				}
-				return nil
-			}
-			return take(&f.after)
+			return nil
 		},
 	}
 }
@@ -323,8 +316,8 @@ func TestCutWhileWritingFails(t *testing.T) {
 func TestCutWithUnknownOutcome(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var away atomic.Bool
-	d, err := Open(t.Context(), t.TempDir(), Options{hooks: hooks{committed: func(path string) error {
-		if !away.Load() || filepath.Base(path) != catalogName {
+	d, err := Open(t.Context(), t.TempDir(), Options{hooks: hooks{reached: func(p failpoint, path string) error {
+		if !away.Load() || p != pointCut {
 			return nil
 		}
 		return errors.Join(errDisk, os.Rename(path, path+".away"))

@@ -330,7 +330,7 @@ func TestMigration(t *testing.T) {
 	next := newSchema("a session store", storeSchema.applicationID, 3, migrations)
 	wantError(t, "reading an older file", next.requireCurrent(paths[0], readOnly), abi.Unsupported, "version 2", "version 3")
 	for range 2 { // the second time there is nothing to do
-		if err := next.upgrade(t.Context(), paths[0]); err != nil {
+		if err := next.upgrade(t.Context(), paths[0], hooks{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := next.requireCurrent(paths[0], readWrite); err != nil {
@@ -341,7 +341,7 @@ func TestMigration(t *testing.T) {
 	if err := storeSchema.requireCurrent(paths[0]+".v2", readWrite); err != nil {
 		t.Errorf("the original: %v", err)
 	}
-	wantError(t, "opening it with the older program", storeSchema.upgrade(t.Context(), paths[0]), abi.Unsupported, "version 3", "up to 2")
+	wantError(t, "opening it with the older program", storeSchema.upgrade(t.Context(), paths[0], hooks{}), abi.Unsupported, "version 3", "up to 2")
 	d := mustOpen(t, dir)
 	defer d.Close()
 	if _, problems, err := d.Saved(t.Context()); err != nil || len(problems) != 1 {

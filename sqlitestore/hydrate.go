@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -74,7 +75,7 @@ func (h *hydrator) close() {
 	<-h.done
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.asked, h.did, h.failed = 1, 1, stopped("settle", h.d.dir)
+	h.did, h.failed = math.MaxUint64, stopped("settle", h.d.dir)
 	h.change.Broadcast()
 }
 
@@ -176,7 +177,7 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 		case ctx.Err() != nil:
 			return wait, ctx.Err()
 		case err != nil && !errors.Is(err, errCutAgain):
-			errs = append(errs, fmt.Errorf("the history of session %s is not in its own file yet: %w", e.Session, err))
+			errs = append(errs, fmt.Errorf("the history of session %s is not in its own file yet: %w", e.Session, storageError("hydrate", h.d.catalog.path, err)))
 		}
 	}
 	return wait, errors.Join(errs...)
@@ -210,7 +211,7 @@ func (h *hydrator) hydrate(ctx context.Context, e entry) error {
 		return err
 	}
 	for _, p := range sources {
-		if _, err := owned(ctx, p.Path); err != nil {
+		if _, err := h.d.owned(ctx, p.Path); err != nil {
 			return storageError("hydrate", p.Path, err)
 		}
 	}
@@ -263,7 +264,7 @@ func (h *hydrator) begin(ctx context.Context, e entry, sources []entry, pruned b
 	if y.base == "" {
 		content, err := storeSchema.template()
 		if err == nil {
-			err = writeWhole(path, content)
+			err = h.d.options.hooks.writeWhole(path, content)
 		}
 		if err != nil {
 			return y, storageError("hydrate", path, err)
@@ -274,12 +275,16 @@ func (h *hydrator) begin(ctx context.Context, e entry, sources []entry, pruned b
 	if err := h.d.options.hooks.syncDirectory(filepath.Dir(path)); err != nil {
 		return y, storageError("hydrate", path, err)
 	}
+	if err := h.d.options.hooks.at(pointCopied, path); err != nil {
+		return y, storageError("hydrate", path, err)
+	}
 	y.copied = allCopied
 	return y, h.d.catalog.note(h.d.options.hooks, y)
 }
 
 // copyBase copies the file that y begins with.
 func (h *hydrator) copyBase(ctx context.Context, y *hydration, path string) error {
+	hooks := h.d.options.hooks
 	from := h.d.catalog.filePath(y.base)
 	rest, err := atRest(from)
 	if err == nil && !rest {
@@ -289,17 +294,21 @@ func (h *hydrator) copyBase(ctx context.Context, y *hydration, path string) erro
 		return err
 	}
 	noted := y.copied
-	return copyFile(ctx, from, path, y.copied, func(copied int64) error {
-		if err := h.d.options.hooks.at("copy"); err != nil || copied-noted < noteEvery {
+	return hooks.copyFile(ctx, from, path, y.copied, func(copied int64) error {
+		if err := hooks.at(pointCopying, path); err != nil || copied-noted < noteEvery*hooks.bytesAtOnce() {
+			return err
+		}
+		// What is noted as copied must not be a hole in a file that was made again.
+		if err := hooks.syncDirectory(filepath.Dir(path)); err != nil {
 			return err
 		}
 		y.copied, noted = copied, copied
-		return h.d.catalog.note(h.d.options.hooks, *y)
+		return h.d.catalog.note(hooks, *y)
 	})
 }
 
-// noteEvery is how much may be copied again after a crash.
-const noteEvery = 8 * copyChunk
+// noteEvery is how many chunks may be copied again after a crash.
+const noteEvery = 8
 
 // choose decides what a session's whole file is made of: what an interrupted
 // attempt has made of it, or an attempt for an ancestor that has been cut since,
@@ -344,26 +353,23 @@ func (k *catalog) nextFile(e entry) string {
 	return fmt.Sprintf("%s.%d%s", e.Session, n+1, storeSuffix)
 }
 
+func paths(entries []entry) (out []string) {
+	for _, e := range entries {
+		out = append(out, e.Path)
+	}
+	return out
+}
+
 // tailRounds is how often what the session writes meanwhile is followed before its
 // writer is stopped for the rest.
 const tailRounds = 3
 
 // gather brings everything into the file but the last that the session writes.
 func (h *hydrator) gather(ctx context.Context, b *builder, e entry, sources []entry) error {
-	if err := b.strip(); err != nil {
-		return err
-	}
-	paths := []string{e.Path}
-	for _, p := range sources {
-		paths = append(paths, p.Path)
-	}
-	if err := b.trim(paths); err != nil {
+	if err := errors.Join(b.strip(), b.trim(append(paths(sources), e.Path))); err != nil {
 		return err
 	}
 	for _, p := range sources {
-		if err := h.d.options.hooks.at("unite"); err != nil {
-			return err
-		}
 		if err := b.unite(ctx, p.Path, readOnly); err != nil {
 			return err
 		}
@@ -373,7 +379,10 @@ func (h *hydrator) gather(ctx context.Context, b *builder, e entry, sources []en
 			return err
 		}
 	}
-	return b.c.exec("PRAGMA wal_checkpoint(TRUNCATE)") // so that little is left to be synced while the writer stands still
+	if err := b.c.exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil { // so that little is left to be synced while the writer stands still
+		return err
+	}
+	return b.hooks.at(pointTailFollowed, b.w.path)
 }
 
 // move makes the file the session's own, and has its writer go on there. It
@@ -396,7 +405,7 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 		}
 		defer s.resume()
 	}
-	if err := d.options.hooks.at("move"); err != nil {
+	if err := d.options.hooks.at(pointStanding, e.Path); err != nil {
 		return nil, err
 	}
 	if err := b.finish(ctx, e.Path, readOnly); err != nil {
@@ -410,9 +419,6 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 		err = d.options.hooks.syncDirectory(filepath.Join(d.dir, storesName))
 	}
 	if err == nil {
-		err = d.options.hooks.at("complete")
-	}
-	if err == nil {
 		err = h.commitMove(ctx, s, y)
 	}
 	if err != nil {
@@ -421,10 +427,12 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 		}
 		return nil, err
 	}
-	if s != nil {
-		return s.moveTo(d.catalog.filePath(y.file)), nil
+	if s == nil {
+		return nil, nil
 	}
-	return nil, nil
+	lent = s.moveTo(d.catalog.filePath(y.file))
+	d.report(historyOf(e.Session), nil)
+	return lent, d.options.hooks.at(pointMoved, s.path())
 }
 
 // commitMove makes the file the session's in the catalogue. A session that is
@@ -432,7 +440,7 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 // long as it is unknown what became of that. Those who wait for the store (nil: it
 // has ended) are told meanwhile, as when writing fails.
 func (h *hydrator) commitMove(ctx context.Context, s *Store, y hydration) error {
-	err := h.d.catalog.commit(h.d.options.hooks, func() error { return h.d.catalog.completed(y) },
+	err := h.d.catalog.commit(h.d.options.hooks, stepComplete, func() error { return h.d.catalog.completed(y) },
 		"SELECT 1 FROM store WHERE session = ? AND file = ?", string(y.session), y.file)
 	if !errors.Is(err, errUnknown) {
 		return err

@@ -181,7 +181,7 @@ func (k *keeper) close() error {
 	}
 	var errs []error
 	for _, p := range k.ready {
-		errs = append(errs, discard(p, p.path))
+		errs = append(errs, k.d.discard(p, p.path))
 	}
 	return storageError("close", k.d.dir, errors.Join(errs...))
 }
@@ -197,16 +197,19 @@ func (d *Directory) prepare() (p *prepared, err error) {
 		return nil, err
 	}
 	path := d.catalog.filePath(id.String() + storeSuffix)
-	if err := writeWhole(path, content); err != nil {
+	if err := d.options.hooks.writeWhole(path, content); err != nil {
 		return nil, err
+	}
+	if err := d.options.hooks.at(pointSpareWritten, path); err != nil {
+		return nil, errors.Join(err, d.options.hooks.removeDatabase(path))
 	}
 	origin, err := newOrigin()
 	if err != nil {
-		return nil, errors.Join(err, removeDatabase(path))
+		return nil, errors.Join(err, d.options.hooks.removeDatabase(path))
 	}
 	p = &prepared{session: engine.SessionID(id.String())}
 	if p.writer, err = openWriter(path, engine.Full, origin, d.options.hooks); err != nil {
-		return nil, errors.Join(err, removeDatabase(path))
+		return nil, errors.Join(err, d.options.hooks.removeDatabase(path))
 	}
 	// The first transaction makes the write-ahead log, whose name is then
 	// durable with that of the file.
@@ -217,10 +220,10 @@ func (d *Directory) prepare() (p *prepared, err error) {
 		err = d.options.hooks.syncDirectory(filepath.Dir(path))
 	}
 	if err == nil {
-		err = d.options.hooks.at("prepare")
+		err = d.options.hooks.at(pointSpareReady, path)
 	}
 	if err != nil {
-		return nil, errors.Join(err, discard(p, path))
+		return nil, errors.Join(err, d.discard(p, path))
 	}
 	p.claimed = true
 	return p, nil
@@ -235,12 +238,15 @@ func (d *Directory) fill(p *prepared, e entry, content func() error) error {
 		if err := p.identify(e); err != nil {
 			return err
 		}
-		return content()
+		if err := content(); err != nil {
+			return err
+		}
+		return d.options.hooks.at(pointFilling, p.path)
 	})
 	if err != nil {
 		return err
 	}
-	if err := d.options.hooks.at("fill"); err != nil {
+	if err := d.options.hooks.at(pointFilled, p.path); err != nil {
 		return err
 	}
 	return p.pace()
@@ -280,10 +286,10 @@ func (w *writer) identify(e entry) error {
 }
 
 // discard removes a file that the catalogue has not accepted.
-func discard(p *prepared, path string) error {
+func (d *Directory) discard(p *prepared, path string) error {
 	var err error
 	if p != nil && p.writer != nil {
 		err = p.close()
 	}
-	return errors.Join(err, removeDatabase(path))
+	return errors.Join(err, d.options.hooks.removeDatabase(path))
 }

@@ -107,7 +107,7 @@ func (k *catalog) hydrations() (out []hydration, err error) {
 
 // note writes down how far the making of a file has come.
 func (k *catalog) note(h hooks, y hydration) error {
-	return k.commit(h, func() error {
+	return k.commit(h, stepNote, func() error {
 		return k.c.exec("INSERT OR REPLACE INTO hydration (file, session, base, copied) VALUES (?, ?, ?, ?)", y.file, string(y.session), y.base, y.copied)
 	}, "SELECT 1 FROM hydration WHERE file = ? AND session = ? AND copied = ?", y.file, string(y.session), y.copied)
 }

@@ -7,8 +7,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -19,7 +21,7 @@ import (
 )
 
 const (
-	powerSeeds  = 24 // in a run of the tests; TERRARIUM_SEEDS asks for more
+	powerSeeds  = 12 // in a run of the tests; TERRARIUM_SEEDS asks for more
 	powerRounds = 3  // power losses in one directory
 	faultSeeds  = 12
 	faultSteps  = 40 // in one program with faults
@@ -52,7 +54,7 @@ func TestPowerLoss(t *testing.T) {
 				t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 					p := newPowerProgram(t, durability, seed)
 					for range powerRounds {
-						p.round(t)
+						p.round(t, 1+p.random.IntN(powerOperations))
 						lost += p.restart(t, durability == engine.Full)
 						if t.Failed() {
 							return
@@ -65,6 +67,38 @@ func TestPowerLoss(t *testing.T) {
 				t.Error("no event was ever lost")
 			}
 		})
+	}
+}
+
+// powerSteps is in how many steps of a program every failpoint is reached, but for
+// those that belong to what it does not do.
+const powerSteps = 600
+
+// TestPowerLossAtEveryStep lets the power fail at every failpoint, and with that
+// right after what has just been made durable and before what is not yet.
+func TestPowerLossAtEveryStep(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(seeds(t, powerSeeds)+powerSeeds-1) / powerSeeds {
+		for point := range failpoints {
+			if slices.Contains(upgrades, point) || point == pointRetiring || point == pointRetired {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/seed=%d", point, seed), func(t *testing.T) {
+				durability := engine.Full - engine.Durability((uint64(point)+seed)%2)
+				p := newPowerProgram(t, durability, seed<<8|uint64(point))
+				var passes atomic.Int32
+				pass := 1 + p.random.Int32N(3)
+				p.reached = func(at failpoint, _ string) error {
+					if at == point && passes.Add(1) == pass {
+						p.disk.Die()
+					}
+					return nil
+				}
+				p.round(t, 1<<30)
+				p.restarts = 1 // so that it waits for the background
+				p.restart(t, durability == engine.Full)
+			})
+		}
 	}
 }
 
@@ -87,6 +121,7 @@ type powerProgram struct {
 	d          *Directory
 	stores     []*Store
 	restarts   int
+	reached    func(failpoint, string) error
 }
 
 func newPowerProgram(t *testing.T, durability engine.Durability, seed uint64) *powerProgram {
@@ -96,13 +131,15 @@ func newPowerProgram(t *testing.T, durability engine.Durability, seed uint64) *p
 	}
 }
 
-// round runs until the power fails.
-func (p *powerProgram) round(t *testing.T) {
+// round runs until the power fails, after so many operations at the latest.
+func (p *powerProgram) round(t *testing.T, operations int) {
+	t.Helper()
 	p.disk = losevfs.Mount(p.dir, p.random.Uint64())
-	p.disk.DieAfter(1 + p.random.IntN(powerOperations))
+	p.disk.DieAfter(operations)
 	p.stores = nil
 	err := p.open()
-	for err == nil {
+	defer p.giveUp()()
+	for steps := 0; err == nil && steps < powerSteps; steps++ {
 		err = p.step()
 	}
 	if !p.disk.Dead() {
@@ -117,9 +154,26 @@ func (p *powerProgram) round(t *testing.T) {
 	}
 }
 
+// giveUp ends the work in the background once the power has failed: it would go on
+// trying to find out what became of a change, and hold up whoever changes something.
+func (p *powerProgram) giveUp() (wait func()) {
+	d, died, over, done := p.d, p.disk.Died(), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-died:
+			if d != nil {
+				d.hydrator.close()
+			}
+		case <-over:
+		}
+	}()
+	return func() { close(over); <-done }
+}
+
 func (p *powerProgram) open() (err error) {
 	ctx := context.Background()
-	if p.d, err = Open(ctx, p.dir, Options{hooks: hooks{synced: p.disk.Synced}}); err != nil {
+	if p.d, err = Open(ctx, p.dir, Options{hooks: hooks{synced: p.disk.Synced, reached: p.reached, copyChunk: 16 << 10, uniteChunk: 20}}); err != nil {
 		return err
 	}
 	graphs, problems, err := p.d.Saved(ctx)
@@ -134,7 +188,11 @@ func (p *powerProgram) open() (err error) {
 	if len(p.stores) > 0 {
 		return nil
 	}
-	s, err := p.d.Create(ctx, engine.StoreSpec{Graph: "g", Durability: p.durability})
+	return p.create()
+}
+
+func (p *powerProgram) create() error {
+	s, err := p.d.Create(context.Background(), engine.StoreSpec{Graph: "g", Durability: p.durability})
 	if err == nil {
 		p.add(s)
 	}
@@ -160,7 +218,7 @@ func (p *powerProgram) step() error {
 	i := p.random.IntN(len(p.stores))
 	s := p.stores[i]
 	a := p.ledger[s.Origin()]
-	switch p.random.IntN(16) {
+	switch p.random.IntN(18) {
 	case 0:
 		checkpoint(s.path())
 		return nil
@@ -173,6 +231,12 @@ func (p *powerProgram) step() error {
 		return p.openStore(s.info.Session)
 	case 2:
 		return p.cut()
+	case 3:
+		return p.d.Settle(ctx)
+	case 4:
+		if len(p.stores) < 4 {
+			return p.create()
+		}
 	}
 	for range 1 + p.random.IntN(4) {
 		r := whole(s.Origin(), a.appended, 1+p.random.IntN(4), p.random.IntN(6000))
@@ -189,11 +253,17 @@ func (p *powerProgram) step() error {
 	return nil
 }
 
-// cut divides a single store and unites several.
+// cut divides a single store or unites several.
 func (p *powerProgram) cut() error {
+	p.random.Shuffle(len(p.stores), func(i, j int) { p.stores[i], p.stores[j] = p.stores[j], p.stores[i] })
+	n := len(p.stores)
+	if n < 4 {
+		n = 1 + p.random.IntN(n)
+	}
+	ended, others := p.stores[:n:n], p.stores[n:]
 	cut := engine.Cut{Kind: "merge", At: 1}
 	var parents []engine.SessionID
-	for _, s := range p.stores {
+	for _, s := range ended {
 		cut.Parents = append(cut.Parents, s)
 		parents = append(parents, s.info.Session)
 	}
@@ -211,7 +281,7 @@ func (p *powerProgram) cut() error {
 	if err != nil {
 		return err
 	}
-	for _, s := range p.stores {
+	for _, s := range ended {
 		a := p.ledger[s.Origin()]
 		inherited, err := p.d.catalog.inherited(s.info.Session)
 		if err != nil {
@@ -223,7 +293,7 @@ func (p *powerProgram) cut() error {
 		}
 		a.acknowledged, a.bequeathed = a.appended, a.appended
 	}
-	p.stores = nil
+	p.stores = slices.Clone(others)
 	for _, s := range made {
 		p.add(s)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"slices"
+
+	"github.com/seed47132306/terrarium/engine"
 )
 
 // Problems lists what is wrong with the directory at present: what cannot be done
@@ -29,6 +31,9 @@ func (d *Directory) report(work string, err error) {
 	}
 	d.troubles[work] = err
 }
+
+// historyOf is the work that cannot be done as long as a part of a history is missing.
+func historyOf(session engine.SessionID) string { return "history of " + string(session) }
 
 // Settle waits until the history of every session that is open is in its own
 // file, and files that nobody needs are gone. It answers what stands in the way

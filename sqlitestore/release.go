@@ -24,18 +24,15 @@ func (h *hydrator) release(ctx context.Context) error {
 		if d.keeper.holds(e.Session) {
 			continue // it is still being closed
 		}
-		if gone[e.Session], err = metaOf(ctx, e); err != nil {
+		if gone[e.Session], err = d.metaOf(ctx, e); err != nil {
 			return storageError("release", e.Path, err)
 		}
 	}
 	if len(gone) == 0 {
 		return nil
 	}
-	if err := d.options.hooks.at("release"); err != nil {
-		return err
-	}
 	var any engine.SessionID
-	err = d.catalog.commit(d.options.hooks, func() error {
+	err = d.catalog.commit(d.options.hooks, stepRelease, func() error {
 		for session, meta := range gone {
 			any = session
 			if err := d.catalog.forgetFile(session, meta); err != nil {
@@ -48,8 +45,8 @@ func (h *hydrator) release(ctx context.Context) error {
 }
 
 // metaOf reads the metadata of a session, which its file will not keep.
-func metaOf(ctx context.Context, e entry) (text string, err error) {
-	r, err := openMember(ctx, e, owned)
+func (d *Directory) metaOf(ctx context.Context, e entry) (text string, err error) {
+	r, err := openMember(ctx, e, d.owned)
 	if err != nil {
 		return "", err
 	}
@@ -83,19 +80,15 @@ func (h *hydrator) sweep() error {
 		return err
 	}
 	for _, file := range files {
-		if err := h.d.options.hooks.at("sweep"); err != nil {
-			return err
-		}
-		if err := removeDatabase(h.d.catalog.filePath(file)); err != nil {
+		if err := h.d.options.hooks.removeDatabase(h.d.catalog.filePath(file)); err != nil {
 			return storageError("sweep", h.d.catalog.filePath(file), err)
 		}
 	}
-	// A file must not come back after the catalogue has forgotten it.
-	dir := filepath.Join(h.d.dir, storesName)
-	if err := h.d.options.hooks.syncDirectory(dir); err != nil {
-		return storageError("sweep", dir, err)
+	// A file that came back after the catalogue has forgotten it would be a stranger.
+	if err := h.d.options.hooks.syncDirectory(filepath.Join(h.d.dir, storesName)); err != nil {
+		return storageError("sweep", h.d.dir, err)
 	}
-	return h.d.catalog.commit(h.d.options.hooks, func() error {
+	err = h.d.catalog.commit(h.d.options.hooks, stepSweep, func() error {
 		for _, file := range files {
 			if err := h.d.catalog.c.exec("DELETE FROM leftover WHERE file = ?", file); err != nil {
 				return err
@@ -103,4 +96,5 @@ func (h *hydrator) sweep() error {
 		}
 		return nil
 	}, "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM leftover WHERE file = ?)", files[0])
+	return storageError("sweep", h.d.catalog.path, err)
 }

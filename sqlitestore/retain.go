@@ -153,7 +153,7 @@ func (s *Store) since(ctx context.Context, bound Retention, size int64) (since i
 func (h *hydrator) rewrite(ctx context.Context, e entry, since int64) error {
 	y := hydration{session: e.Session, file: h.d.catalog.nextFile(e)}
 	path := h.d.catalog.filePath(y.file)
-	if err := removeDatabase(path); err != nil { // of an attempt that was interrupted
+	if err := h.d.options.hooks.removeDatabase(path); err != nil { // of an attempt that was interrupted
 		return storageError("retain", path, err)
 	}
 	if err := h.d.catalog.note(h.d.options.hooks, y); err != nil {
@@ -161,7 +161,7 @@ func (h *hydrator) rewrite(ctx context.Context, e entry, since int64) error {
 	}
 	content, err := storeSchema.template()
 	if err == nil {
-		err = writeWhole(path, content)
+		err = h.d.options.hooks.writeWhole(path, content)
 	}
 	if err != nil {
 		return storageError("retain", path, err)

@@ -40,7 +40,7 @@ func (d *Directory) Saved(ctx context.Context) (graphs []engine.SavedGraph, prob
 }
 
 func (d *Directory) saved(ctx context.Context, e entry) (g engine.SavedGraph, err error) {
-	f, err := d.catalog.openFamily(ctx, e, owned)
+	f, err := d.catalog.openFamily(ctx, e, d.owned)
 	if err != nil {
 		return g, err
 	}
@@ -145,7 +145,7 @@ func (d *Directory) tidy() error {
 // tidyStore deletes a file that was never used and sets aside any other.
 func (d *Directory) tidyStore(path string) error {
 	if unused(path) {
-		return removeDatabase(path)
+		return d.options.hooks.removeDatabase(path)
 	}
 	for _, suffix := range databaseSuffixes {
 		err := os.Rename(path+suffix, path+orphanSuffix+suffix)

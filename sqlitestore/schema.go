@@ -129,25 +129,25 @@ func (s *schema) age(path string, mode fileMode) (version int64, err error) {
 
 // upgrade brings an older file to the newest version and keeps the original
 // beside it, as <path>.v<version>.
-func (s *schema) upgrade(ctx context.Context, path string) error {
+func (s *schema) upgrade(ctx context.Context, path string, h hooks) error {
 	// A connection that may write would empty a write-ahead log into a file
 	// that may turn out not to be ours.
 	version, err := s.age(path, readOnly)
 	if err != nil || version == s.version {
 		return err
 	}
-	if err := keepOriginal(path, fmt.Sprintf("%s.v%d", path, version)); err != nil {
+	if err := keepOriginal(path, fmt.Sprintf("%s.v%d", path, version), h); err != nil {
 		return err
 	}
 	if err := s.migrate(ctx, path); err != nil {
 		return fmt.Errorf("bringing it from version %d to %d: %w", version, s.version, err)
 	}
-	return nil
+	return h.at(pointMigrated, path)
 }
 
 // keepOriginal copies a database to a file that stands alone. An unfinished
 // copy never has the final name.
-func keepOriginal(path, original string) (err error) {
+func keepOriginal(path, original string, h hooks) (err error) {
 	if _, err := os.Stat(original); err == nil {
 		return nil // made by an attempt that was interrupted while migrating
 	}
@@ -165,10 +165,16 @@ func keepOriginal(path, original string) (err error) {
 	if err := syncPath(partial); err != nil {
 		return err
 	}
+	if err := h.at(pointOriginalCopied, partial); err != nil {
+		return err
+	}
 	if err := os.Rename(partial, original); err != nil {
 		return err
 	}
-	return syncPath(filepath.Dir(original))
+	if err := h.syncDirectory(filepath.Dir(original)); err != nil {
+		return err
+	}
+	return h.at(pointOriginalKept, original)
 }
 
 // requireCurrent refuses a file that a reader cannot bring up to date.

@@ -136,7 +136,7 @@ func (s *Store) refresh(stale *loan) error {
 	if s.complete.Load() || !s.shelf.lends(stale) {
 		return nil // somebody else has done so
 	}
-	f, err := s.dir.catalog.openFamily(context.Background(), e, owned)
+	f, err := s.dir.catalog.openFamily(context.Background(), e, s.dir.owned)
 	if err != nil {
 		return err
 	}

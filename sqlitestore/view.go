@@ -102,13 +102,13 @@ func (v *View) DeadLetters(ctx context.Context, session engine.SessionID, creatu
 
 // Sessions lists every session of the directory, eldest first.
 func (d *Directory) Sessions(ctx context.Context) ([]engine.SessionInfo, error) {
-	return listSessions(ctx, d.catalog, owned)
+	return listSessions(ctx, d.catalog, d.owned)
 }
 
 // Lineage returns the ancestors of a session, itself first, then generation by
 // generation back to the roots.
 func (d *Directory) Lineage(ctx context.Context, session engine.SessionID) ([]engine.SessionInfo, error) {
-	return lineage(ctx, d.catalog, session, owned)
+	return lineage(ctx, d.catalog, session, d.owned)
 }
 
 // History lists events of a session, live or ended; see [Store.History].
@@ -116,7 +116,7 @@ func (d *Directory) History(ctx context.Context, session engine.SessionID, q eng
 	if s := d.opened(session); s != nil {
 		return s.History(ctx, q)
 	}
-	return readHistory(ctx, d.catalog, session, q, owned)
+	return readHistory(ctx, d.catalog, session, q, d.owned)
 }
 
 // Verify checks a session, live or ended: the file itself, and that its log has
@@ -129,7 +129,7 @@ func (d *Directory) Verify(ctx context.Context, session engine.SessionID) (engin
 			return engine.VerifyReport{}, err
 		}
 	}
-	return verifySession(ctx, d.catalog, session, owned)
+	return verifySession(ctx, d.catalog, session, d.owned)
 }
 
 // Verify checks a session, live or ended; see [Directory.Verify].
@@ -142,8 +142,8 @@ type access func(ctx context.Context, path string) (fileMode, error)
 
 // owned reads a file of a directory that this process owns. A connection that
 // may write, although it does not, cleans up behind itself.
-func owned(ctx context.Context, path string) (fileMode, error) {
-	return readWrite, storeSchema.upgrade(ctx, path)
+func (d *Directory) owned(ctx context.Context, path string) (fileMode, error) {
+	return readWrite, storeSchema.upgrade(ctx, path, d.options.hooks)
 }
 
 // readable reads a file of somebody else's directory.

@@ -43,37 +43,6 @@ type writer struct {
 	unindexed int // messages behind the end of the index
 }
 
-// hooks lets tests make the disk fail. The functions may be nil.
-type hooks struct {
-	// reached is called at every named step; an error makes the step fail, if it
-	// is one that can.
-	reached    func(point string) error
-	opened     func(c *conn) error
-	committing func(path string) error // before COMMIT; an error rolls back
-	committed  func(path string) error // after COMMIT; an error hides the success
-	synced     func(dir string)        // after a directory has been synced
-	free       func() int64            // bytes that can be written to the disk
-}
-
-// at passes a named step; see [Failpoints].
-func (h hooks) at(point string) error {
-	if h.reached != nil {
-		return h.reached(point)
-	}
-	return nil
-}
-
-// syncDirectory makes the entries of a directory durable.
-func (h hooks) syncDirectory(dir string) error {
-	if err := syncPath(dir); err != nil {
-		return err
-	}
-	if h.synced != nil {
-		h.synced(dir)
-	}
-	return nil
-}
-
 func openWriter(path string, durability engine.Durability, own engine.Origin, h hooks) (*writer, error) {
 	w := &writer{path: path, durability: durability, own: own, hooks: h}
 	if err := w.open(); err != nil {
@@ -237,19 +206,14 @@ func (w *writer) commit(group []*engine.Record) error {
 			return err
 		}
 	}
-	if w.hooks.committing != nil {
-		if err := w.hooks.committing(w.path); err != nil {
-			return err
-		}
+	if err := w.hooks.at(pointAppending, w.path); err != nil {
+		return err
 	}
 	if err := w.c.exec("COMMIT"); err != nil {
 		return err
 	}
 	w.unused, w.claimed = false, true
-	if w.hooks.committed != nil {
-		return w.hooks.committed(w.path)
-	}
-	return nil
+	return w.hooks.at(pointAppended, w.path)
 }
 
 // apply writes records within a transaction.

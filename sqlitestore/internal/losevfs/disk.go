@@ -32,10 +32,12 @@ type Disk struct {
 
 	mu      sync.Mutex
 	entries map[string]*entry
-	known   map[string]bool // files that are durable, and which SQLite has not opened yet
+	known   map[string]bool // files whose names are durable, and which SQLite has not opened yet
+	plain   []plain
 	ops     int
 	dieAt   int
 	dead    bool
+	died    chan struct{}   // closed when the power fails
 	there   map[string]bool // files at the moment of death
 	fault   int
 	skip    int
@@ -46,6 +48,13 @@ type Disk struct {
 type entry struct {
 	current *file // what the name stands for; nil: nothing
 	durable *file // what it stands for after a power loss
+}
+
+// plain is a file that the program wrote without SQLite, as it was when it was last
+// synced. It may have another name by now.
+type plain struct {
+	info    fs.FileInfo
+	content []byte
 }
 
 type handle struct {
@@ -67,9 +76,10 @@ var mounts struct {
 // Mount begins to watch over a directory. What it holds is durable. SQLite must
 // not have any file in it open.
 func Mount(dir string, seed uint64) *Disk {
-	d := &Disk{dir: dir, random: rand.New(rand.NewPCG(seed, 1)), entries: map[string]*entry{}, known: map[string]bool{}}
+	d := &Disk{dir: dir, random: rand.New(rand.NewPCG(seed, 1)), entries: map[string]*entry{}, known: map[string]bool{}, died: make(chan struct{})}
 	for path := range d.files() {
 		d.known[path] = true
+		d.keep(path)
 	}
 	mounts.Lock()
 	defer mounts.Unlock()
@@ -107,6 +117,9 @@ func (d *Disk) Dead() bool {
 	return d.dead
 }
 
+// Died is closed when the power fails.
+func (d *Disk) Died() <-chan struct{} { return d.died }
+
 // Operations answers how many writes, syncs and removals there were.
 func (d *Disk) Operations() int {
 	d.mu.Lock()
@@ -129,13 +142,69 @@ func (d *Disk) Failing() int {
 	return d.left
 }
 
-// Synced notes that the program has synced a directory itself.
-func (d *Disk) Synced(dir string) {
+// Die lets the power fail now.
+func (d *Disk) Die() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.dead {
-		d.link(dir)
+		d.die()
 	}
+}
+
+// Synced notes that the program itself has synced a directory, or a file that
+// SQLite has not opened yet.
+func (d *Disk) Synced(path string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.dead {
+		return
+	}
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		d.keep(path)
+		return
+	}
+	d.link(path)
+}
+
+// keep notes that a file is durable as it is.
+func (d *Disk) keep(path string) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return
+	}
+	for i, p := range d.plain {
+		if os.SameFile(p.info, info) {
+			d.plain[i].content = content
+			return
+		}
+	}
+	d.plain = append(d.plain, plain{info, content})
+}
+
+// read answers a file that SQLite has not opened yet: what the program wrote to it
+// after it had synced it is not durable. Nobody has it open, so that reading it does
+// not take anybody's locks.
+func (d *Disk) read(path string) (*file, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &file{}
+	for _, p := range d.plain {
+		if os.SameFile(p.info, info) {
+			f.durable = p.content
+		}
+	}
+	f.become(content)
+	return f, nil
 }
 
 // link makes the names in a directory durable.
@@ -150,7 +219,8 @@ func (d *Disk) link(dir string) {
 		if filepath.Dir(path) != dir {
 			continue
 		}
-		if !files[path] {
+		// One that SQLite is only about to make is not there yet.
+		if !files[path] && e.current != nil && e.current.opens == 0 {
 			e.current = nil
 		}
 		e.durable = e.current
@@ -170,14 +240,20 @@ func (d *Disk) PowerOff() error {
 	}
 	var errs []error
 	for _, path := range slices.Sorted(maps.Keys(d.files())) {
-		if d.entries[path] != nil || d.known[path] {
+		if d.entries[path] != nil {
 			continue
 		}
-		// Made by the program, whole, but its directory was never synced; or
-		// made when the power was off.
-		if !d.there[path] || d.random.IntN(2) == 0 || strings.HasSuffix(path, "-shm") {
+		// Made by the program, but its directory was never synced; or made when the
+		// power was off.
+		if !d.known[path] && (!d.there[path] || d.random.IntN(2) == 0 || strings.HasSuffix(path, "-shm")) {
 			errs = append(errs, os.Remove(path))
+			continue
 		}
+		f, err := d.read(path)
+		if err == nil && len(f.pending) > 0 {
+			err = os.WriteFile(path, f.lose(d.random), 0o644)
+		}
+		errs = append(errs, err)
 	}
 	for _, path := range slices.Sorted(maps.Keys(d.entries)) {
 		e := d.entries[path]
@@ -205,6 +281,7 @@ func (d *Disk) Unmount() {
 
 func (d *Disk) die() {
 	d.dead = true
+	close(d.died)
 	d.there = d.files()
 }
 
@@ -262,21 +339,24 @@ func opened(path string, flags int) int64 {
 	}
 	e := d.entries[path]
 	if e == nil || e.current == nil {
-		// Nobody has it open, so that reading it does not take anybody's locks.
-		content, err := os.ReadFile(path)
-		if err != nil && flags&openCreate == 0 {
+		f, err := d.read(path)
+		switch {
+		case err != nil && flags&openCreate == 0:
 			return 0
+		case err != nil:
+			f = &file{}
 		}
 		if e == nil {
 			e = &entry{}
 			d.entries[path] = e
 		}
-		e.current = &file{durable: content}
+		e.current = f
 		if d.known[path] {
 			e.durable = e.current
 		}
 		delete(d.known, path)
 	}
+	e.current.opens++
 	mounts.last++
 	mounts.handles[mounts.last] = &handle{
 		disk: d, path: path, file: e.current, linked: flags&openCreate != 0 && flags&(openWAL|openJournal) != 0,
@@ -287,6 +367,11 @@ func opened(path string, flags int) int64 {
 func closed(id int64) {
 	mounts.Lock()
 	defer mounts.Unlock()
+	if h := mounts.handles[id]; h != nil {
+		h.disk.mu.Lock()
+		h.file.opens--
+		h.disk.mu.Unlock()
+	}
 	delete(mounts.handles, id)
 }
 

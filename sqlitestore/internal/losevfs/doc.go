@@ -17,6 +17,6 @@
 // What is not simulated: writes that damage bytes beside their own, sectors that
 // are lost later on, a sync that lies, a failed sync after which the system drops
 // what it could not write, directories that vanish, and the renaming of files
-// that SQLite had open. What the program writes without SQLite is taken for
-// durable where it syncs it itself.
+// that SQLite had open. What the program writes without SQLite is durable once it has
+// synced it, of which it has to tell the layer; see [Disk.Synced].
 package losevfs

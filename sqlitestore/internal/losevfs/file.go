@@ -9,6 +9,7 @@ const sector = 512
 type file struct {
 	durable []byte // as it was when it was last synced
 	pending []op   // since then
+	opens   int    // handles
 }
 
 // op is a write, or the cutting to a size.
@@ -28,6 +29,20 @@ func (o op) apply(content []byte) []byte {
 	}
 	copy(content[o.at:], o.data)
 	return content
+}
+
+// become notes what was written to the file since it was last synced.
+func (f *file) become(content []byte) {
+	n := 0
+	for n < min(len(content), len(f.durable)) && content[n] == f.durable[n] {
+		n++
+	}
+	if n < len(f.durable) {
+		f.pending = append(f.pending, op{at: int64(n), truncate: true})
+	}
+	if n < len(content) {
+		f.pending = append(f.pending, op{at: int64(n), data: content[n:]})
+	}
 }
 
 func (f *file) sync() {

@@ -1,0 +1,161 @@
+package sqlitestore
+
+import (
+	"cmp"
+	"os"
+)
+
+// failpoint is a named step at which tests kill the process, let the power fail
+// or make the step fail; see [hooks]. Every step after which something else is on
+// the disk than before has one.
+type failpoint uint8
+
+const (
+	// Files that are made in advance.
+
+	pointSpareWritten failpoint = iota // a file for a session to come has its layout, and no write-ahead log yet
+	pointSpareReady                    // it is durable, with its name
+
+	// The first content of a session's file.
+
+	pointFilling // all of it is in a transaction that is about to be committed
+	pointFilled  // it is committed
+
+	// The creation of a session without parents, in the catalogue.
+
+	pointCreating // the catalogue is about to commit it
+	pointCreated  // it has
+
+	// Appending to a session.
+
+	pointOpened    // the session was opened under a new origin, of which the file knows nothing
+	pointAppending // a group of records is about to be committed
+	pointAppended  // it is committed, and nobody has been told
+
+	// Bringing a file of an older version up to date.
+
+	pointOriginalCopied // a copy of it is there under a name that is not its own yet
+	pointOriginalKept   // the copy has its name
+	pointMigrated       // the file has the newest version
+
+	// A cut.
+
+	pointParked  // the parents' writers stand still
+	pointCutting // the catalogue is about to commit the cut
+	pointCut     // it has, and nobody has been told
+	pointFrozen  // the parents are closed for writing, and no child has been opened
+
+	// The end of a session, in the catalogue.
+
+	pointRetiring // the catalogue is about to commit it
+	pointRetired  // it has
+
+	// The making of a session's whole file.
+
+	pointNoting       // the catalogue is about to say how far the file has come
+	pointNoted        // it has
+	pointCopying      // a chunk of the base is durable, and the catalogue does not know
+	pointCopied       // all of the base is, and the catalogue does not know
+	pointStripping    // the live rows of the base are about to go, in a transaction
+	pointStripped     // they are gone
+	pointUniting      // some events are about to be added, in a transaction
+	pointUnited       // they are added
+	pointTailFollowed // what the session wrote meanwhile is added, but for the last of it
+	pointStanding     // the session's writer stands still
+	pointFinishing    // the last of it and the live rows are about to be added, in a transaction
+	pointFinished     // the file is whole and durable, and the catalogue does not know
+	pointCompleting   // the catalogue is about to commit that it is the session's
+	pointCompleted    // it has, and the writer has the one before open
+	pointMoved        // the writer goes on in it
+
+	// What is of no use any more.
+
+	pointReleasing // the catalogue is about to forget the files of ended sessions
+	pointReleased  // it has, and they are there
+	pointRemoving  // one of the files of a database is about to be removed
+	pointRemoved   // it is
+	pointSweeping  // the catalogue is about to forget what has been removed
+	pointSwept     // it has
+
+	failpoints // how many there are
+)
+
+var failpointNames = [failpoints]string{
+	pointSpareWritten: "spare-written", pointSpareReady: "spare-ready",
+	pointFilling: "filling", pointFilled: "filled",
+	pointCreating: "creating", pointCreated: "created",
+	pointOpened: "opened", pointAppending: "appending", pointAppended: "appended",
+	pointOriginalCopied: "original-copied", pointOriginalKept: "original-kept", pointMigrated: "migrated",
+	pointParked: "parked", pointCutting: "cutting", pointCut: "cut", pointFrozen: "frozen",
+	pointRetiring: "retiring", pointRetired: "retired",
+	pointNoting: "noting", pointNoted: "noted", pointCopying: "copying", pointCopied: "copied", pointStripping: "stripping", pointStripped: "stripped",
+	pointUniting: "uniting", pointUnited: "united", pointTailFollowed: "tail-followed",
+	pointStanding: "standing", pointFinishing: "finishing", pointFinished: "finished", pointCompleting: "completing", pointCompleted: "completed", pointMoved: "moved",
+	pointReleasing: "releasing", pointReleased: "released", pointRemoving: "removing", pointRemoved: "removed", pointSweeping: "sweeping", pointSwept: "swept",
+}
+
+// String is the name of the step.
+func (p failpoint) String() string { return failpointNames[p] }
+
+// step is a transaction of the catalogue: the points right before and right after
+// its commit.
+type step struct{ before, after failpoint }
+
+var (
+	stepCreate   = step{pointCreating, pointCreated}
+	stepCut      = step{pointCutting, pointCut}
+	stepRetire   = step{pointRetiring, pointRetired}
+	stepNote     = step{pointNoting, pointNoted}
+	stepComplete = step{pointCompleting, pointCompleted}
+	stepRelease  = step{pointReleasing, pointReleased}
+	stepSweep    = step{pointSweeping, pointSwept}
+)
+
+// hooks lets tests look at every step, and make it fail. The functions may be nil.
+type hooks struct {
+	// reached is called at every failpoint, with the file that the step is about.
+	// Its error makes the step fail; after a commit, that hides its success.
+	reached func(p failpoint, path string) error
+	// opened is called with every connection that writes to a store.
+	opened func(c *conn) error
+	// synced is called with every file, outside of SQLite, and every directory that
+	// has been synced.
+	synced func(path string)
+	// free answers how many bytes can be written to the disk.
+	free func() int64
+	// copyChunk and uniteChunk stand in for the constants of that name.
+	copyChunk, uniteChunk int64
+}
+
+// at passes a failpoint.
+func (h hooks) at(p failpoint, path string) error {
+	if h.reached == nil {
+		return nil
+	}
+	return h.reached(p, path)
+}
+
+func (h hooks) bytesAtOnce() int64  { return cmp.Or(h.copyChunk, copyChunk) }
+func (h hooks) eventsAtOnce() int64 { return cmp.Or(h.uniteChunk, uniteChunk) }
+
+// sync makes a file durable that is not a database yet.
+func (h hooks) sync(f *os.File) error {
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if h.synced != nil {
+		h.synced(f.Name())
+	}
+	return nil
+}
+
+// syncDirectory makes the entries of a directory durable.
+func (h hooks) syncDirectory(dir string) error {
+	if err := syncPath(dir); err != nil {
+		return err
+	}
+	if h.synced != nil {
+		h.synced(dir)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package sqlitestore
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
+)
+
+// TestFailpointsAreReached runs the program of TestKilled undisturbed, which must
+// pass every failpoint.
+func TestFailpointsAreReached(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	oldDirectory(t, dir, engine.Normal)
+	defer losevfs.Mount(dir, 0).Unmount() // nothing here depends on syncs
+	var mu sync.Mutex
+	reached := map[failpoint]bool{}
+	options := smallChunks(func(p failpoint, _ string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		reached[p] = true
+		return nil
+	})
+	seed := rand.Uint64()
+	for life := uint64(0); life < 12 && len(reached) < int(failpoints); life++ {
+		p := &program{ctx: t.Context(), random: rand.New(rand.NewPCG(seed, life)), durability: engine.Normal, tell: func(told) {}}
+		if err := p.start(dir, options); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.run(40); err != nil {
+			t.Error(err)
+		}
+		if err := p.d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for p := range failpoints {
+		if !reached[p] {
+			t.Errorf("%s has not been reached; seed %d", p, seed)
+		}
+	}
+}
+
+// TestFailpointsAreNamed checks the list of failpoints against the source: each has
+// a name of its own and is passed in one place at least.
+func TestFailpointsAreNamed(t *testing.T) {
+	names := map[string]bool{"": true}
+	for p := range failpoints {
+		if names[p.String()] {
+			t.Errorf("failpoint %d has the name %q, as another one or none has", p, p)
+		}
+		names[p.String()] = true
+	}
+	declared, passed := map[string]bool{}, map[string]bool{}
+	paths, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path == "failpoints.go" {
+			points(file, declared, passed)
+			continue
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				passed[id.Name] = true
+			}
+			return true
+		})
+	}
+	if len(declared) != int(failpoints) {
+		t.Errorf("%d failpoints are declared, want %d", len(declared), failpoints)
+	}
+	for name := range declared {
+		if !passed[name] {
+			t.Errorf("nothing passes %s", name)
+		}
+	}
+}
+
+// points finds the failpoints that a file declares, and those among them that it
+// makes steps of.
+func points(file *ast.File, declared, passed map[string]bool) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ValueSpec:
+			for _, id := range n.Names {
+				if strings.HasPrefix(id.Name, "point") {
+					declared[id.Name] = true
+				}
+			}
+		case *ast.CompositeLit:
+			if kind, ok := n.Type.(*ast.Ident); ok && kind.Name == "step" {
+				for _, e := range n.Elts {
+					if id, ok := e.(*ast.Ident); ok {
+						passed[id.Name] = true
+					}
+				}
+			}
+		}
+		return true
+	})
+}

@@ -1,0 +1,217 @@
+package sqlitestore
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// breakable is a directory in which one step of the work in the background fails
+// as long as it is broken.
+type breakable struct {
+	t      *testing.T
+	d      *Directory
+	broken atomic.Bool
+	failed atomic.Int32
+}
+
+func newBreakable(t *testing.T, dir string, point failpoint) *breakable {
+	t.Helper()
+	b := &breakable{t: t}
+	b.broken.Store(true)
+	options := smallChunks(func(p failpoint, _ string) error {
+		if p != point || !b.broken.Load() {
+			return nil
+		}
+		b.failed.Add(1)
+		return errDisk
+	})
+	var err error
+	if b.d, err = Open(t.Context(), dir, options); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// halves divides a new store of so many events.
+func (b *breakable) halves(events uint64) (parent *Store, children []*Store) {
+	b.t.Helper()
+	parent = createStore(b.t, b.d)
+	parent.Append(whole(parent.origin, 0, int(events), 100))
+	made, err := b.d.Cut(b.t.Context(), splitOf(parent))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, s := range made {
+		children = append(children, s.(*Store))
+	}
+	return parent, children
+}
+
+// goesOn appends to the stores, and checks that their history is all there.
+func (b *breakable) goesOn(stores []*Store, from, to uint64, inherited int) {
+	b.t.Helper()
+	for _, s := range stores {
+		s.Append(whole(s.origin, from-1, int(to-from+1), 100))
+		if err := s.Wait(b.t.Context(), to); err != nil {
+			b.t.Errorf("Wait: %v", err)
+		}
+		events, err := s.History(b.t.Context(), engine.HistoryQuery{Limit: 1 << 30})
+		if err != nil || len(events) != inherited+int(to) {
+			b.t.Errorf("%d events, want %d; %v", len(events), inherited+int(to), err)
+		}
+	}
+}
+
+// settled checks that all is done, and nothing wrong any more.
+func (b *breakable) settled(stores []*Store) {
+	b.t.Helper()
+	if err := b.d.Settle(b.t.Context()); err != nil {
+		b.t.Errorf("Settle: %v", err)
+	}
+	if problems := b.d.Problems(); len(problems) > 0 {
+		b.t.Errorf("Problems: %v", problems)
+	}
+	for _, s := range stores {
+		report, err := b.d.Verify(b.t.Context(), s.info.Session)
+		if n := len(report.Missing) + len(report.Damage) + len(report.IncompleteFrom); n > 0 || err != nil || !s.Info().Complete {
+			b.t.Errorf("Verify: %+v, %v", report, err)
+		}
+	}
+}
+
+// TestHydrationFails lets every step of the work in the background fail. The stores
+// go on and can be read meanwhile, and the directory says what is wrong, unless the
+// step had happened all the same; when the disk works again, so does the rest.
+func TestHydrationFails(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	// The catalogue is asked what became of a change, and where some of the work is
+	// done before it fails, trying again does the rest.
+	overcome := []failpoint{pointNoted, pointCompleted, pointReleased, pointSwept, pointUnited, pointMoved}
+	for point := pointNoting; point <= pointSwept; point++ {
+		t.Run(point.String(), func(t *testing.T) {
+			b := newBreakable(t, t.TempDir(), point)
+			_, stores := b.halves(200)
+			b.goesOn(stores, 1, 10, 200)
+			err := b.d.Settle(t.Context())
+			if b.failed.Load() == 0 {
+				t.Errorf("%s was not reached", point)
+			}
+			if problems := b.d.Problems(); !slices.Contains(overcome, point) && (abi.CodeOf(err) != abi.Storage || len(problems) == 0) {
+				t.Errorf("Settle: %v, problems %v; want the code storage", err, problems)
+			}
+			b.goesOn(stores, 11, 20, 200)
+			b.broken.Store(false)
+			b.settled(stores)
+			b.goesOn(stores, 21, 30, 200)
+			if err := b.d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestMissingAncestor takes the file of an ancestor away before its history has been
+// copied: the rest can be read and written, what is missing is named, and all is well
+// once the file is back.
+func TestMissingAncestor(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	b := newBreakable(t, t.TempDir(), pointNoting)
+	parent, stores := b.halves(50)
+	path := parent.path()
+	b.goesOn(stores, 1, 5, 50)
+	if err := b.d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	b = newBreakable(t, b.d.dir, failpoints)
+	var open []*Store
+	for _, s := range stores {
+		again, err := b.d.Open(t.Context(), s.info.Session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, again.(*Store))
+	}
+	b.goesOn(open, 1, 5, 5)
+	if err := b.d.Settle(t.Context()); abi.CodeOf(err) != abi.Storage {
+		t.Errorf("Settle: %v; want the code storage", err)
+	}
+	if text := fmt.Sprint(b.d.Problems()); !strings.Contains(text, string(parent.info.Session)) {
+		t.Errorf("Problems: %s; want them to name %s", text, parent.info.Session)
+	}
+	lost := engine.EventID{Origin: parent.Origin(), Seq: 1}.String() + " to " + engine.EventID{Origin: parent.Origin(), Seq: 50}.String()
+	report, err := b.d.Verify(t.Context(), open[0].info.Session)
+	if err != nil || strings.Join(report.Missing, "\n") != lost || len(report.Damage) != 1 {
+		t.Errorf("Verify: %+v, %v; want %s to be missing", report, err, lost)
+	}
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	b.settled(open)
+	b.goesOn(open, 6, 10, 55)
+	if err := b.d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSettleAfterClose must not wait for work that nobody does any more.
+func TestSettleAfterClose(t *testing.T) {
+	d := mustOpen(t, t.TempDir())
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, "Settle after Close", d.Settle(t.Context()), abi.Stopped, d.dir)
+}
+
+// TestRemovalIsInterrupted interrupts the removal of a file that was never used
+// after each of the files that belong to it: the next start removes the rest.
+func TestRemovalIsInterrupted(t *testing.T) {
+	template, err := storeSchema.template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pass := 1; pass <= len(databaseSuffixes); pass++ {
+		d := mustOpen(t, t.TempDir())
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		path := d.catalog.filePath("unused" + storeSuffix)
+		for _, suffix := range databaseSuffixes {
+			content := template
+			if suffix != "" {
+				content = nil
+			}
+			if err := os.WriteFile(path+suffix, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		left := pass
+		_, err := Open(t.Context(), d.dir, smallChunks(func(p failpoint, _ string) error {
+			if p == pointRemoved {
+				if left--; left == 0 {
+					return errDisk
+				}
+			}
+			return nil
+		}))
+		wantError(t, "Open", err, abi.Storage)
+		if err := mustOpen(t, d.dir).Close(); err != nil {
+			t.Fatal(err)
+		}
+		if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) > 0 {
+			t.Errorf("after %d removals: %v is left, %v", pass, files, err)
+		}
+	}
+}
