@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -63,6 +65,19 @@ func exists(op, path string) error {
 	}
 }
 
+// unwritable says that what was to be made cannot be: the session that is read is
+// not at fault.
+func unwritable(op, path string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return &abi.Error{
+		Code: abi.Storage, Op: op, Message: path + " cannot be written",
+		Remedy: "name a place in a directory that exists and may be written to", IDs: map[string]string{"path": path}, Err: err,
+	}
+}
+
 func (k *catalog) export(ctx context.Context, session engine.SessionID, path string, how access) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -96,7 +111,7 @@ func (k *catalog) materialise(ctx context.Context, op string, session engine.Ses
 			return err
 		}
 		if err := os.WriteFile(path, content, 0o644); err != nil {
-			return storageError(op, path, err)
+			return unwritable(op, strings.TrimSuffix(path, partialSuffix), err)
 		}
 		b, err := openBuilder(path, hooks{})
 		if err != nil {
@@ -160,7 +175,7 @@ func (k *catalog) fork(ctx context.Context, session engine.SessionID, dir string
 	fork.cut, fork.kind, fork.file = "", "", id.String()+storeSuffix
 	partial, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+partialSuffix)
 	if err != nil {
-		return "", storageError("fork", dir, err)
+		return "", unwritable("fork", dir, err)
 	}
 	err = k.plant(ctx, partial, e, fork, line, how)
 	if err == nil {

@@ -2,16 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
@@ -50,7 +45,7 @@ func copyCommand(s streams, use, short string, copied func(ctx context.Context, 
 			return withSession(cmd.Context(), args, format, func(v *sqlitestore.View, info engine.SessionInfo) error {
 				result, words, err := copied(cmd.Context(), v, info.Session, args[2])
 				if err != nil {
-					return failWith(exitSession, blameTarget(err, args[2]))
+					return failWith(exitSession, err)
 				}
 				if format == "json" {
 					return printJSON(s, result)
@@ -62,18 +57,4 @@ func copyCommand(s streams, use, short string, copied func(ctx context.Context, 
 	}
 	formatFlag(cmd, &format)
 	return cmd
-}
-
-// blameTarget says of an error that it is about what was to be written, if it is:
-// the store that was being read is not at fault then.
-func blameTarget(err error, to string) error {
-	var at *fs.PathError
-	abs, absErr := filepath.Abs(to)
-	if !errors.As(err, &at) || absErr != nil || !strings.HasPrefix(at.Path, abs) {
-		return err
-	}
-	return &abi.Error{
-		Code: abi.Storage, Message: to + " cannot be written",
-		Remedy: "name a place in a directory that exists and may be written to", IDs: map[string]string{"path": to}, Err: at.Err,
-	}
 }
