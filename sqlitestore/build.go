@@ -232,11 +232,12 @@ func (b *builder) inheritPruned(database string) error {
 type numbers struct{ old, new int64 }
 
 // meet gives the origins of the attached file numbers here, and takes over its
-// lineage.
+// lineage, with what the ancestors wrote.
 func (b *builder) meet() (pairs []numbers, err error) {
 	err = b.c.transact(func() error {
 		for _, query := range []string{
 			"INSERT OR IGNORE INTO main.ancestor SELECT * FROM parent.ancestor",
+			"INSERT OR IGNORE INTO main.wrote SELECT * FROM parent.wrote",
 			"INSERT INTO main.origin (uuid) SELECT uuid FROM parent.origin WHERE uuid NOT IN (SELECT uuid FROM main.origin) ORDER BY no",
 			"DELETE FROM renumber",
 			"INSERT INTO renumber (old, new) SELECT p.no, o.no FROM parent.origin p JOIN main.origin o ON o.uuid = p.uuid",
@@ -324,7 +325,7 @@ func (b *builder) finish(ctx context.Context, path string, mode fileMode) error 
 			if err := b.noteKept(); err != nil {
 				return err
 			}
-			return b.c.exec("DELETE FROM main.store WHERE key IN ('incomplete', 'unused')")
+			return b.c.exec("DELETE FROM main.store WHERE key IN ('incomplete', 'unused', 'moved')")
 		})
 	})
 }

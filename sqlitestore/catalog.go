@@ -160,7 +160,7 @@ func (k *catalog) filePath(file string) string {
 func (k *catalog) add(e entry) error {
 	if err := k.c.exec(`INSERT INTO store (session, graph, born, durability, live, complete, created, merged_at, split_at, cut, file)
 		VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)`, string(e.Session), string(e.Graph), int64(e.born), e.Durability.String(), e.Complete,
-		e.Created, e.MergedAt, e.SplitAt, text(e.cut), e.file); err != nil {
+		e.Created, e.MergedAt, e.SplitAt, text(e.cut), text(e.file)); err != nil {
 		return err
 	}
 	for i, p := range e.Parents {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/google/uuid"
@@ -104,6 +106,28 @@ type child struct {
 	p     *prepared
 	store *Store
 	first *engine.Record
+	// heirloom is what the catalogue will know of the cut and the child's file has
+	// to tell if the catalogue is lost.
+	heirloom heirloom
+}
+
+// heirloom are all children of a cut, and the parents of one of them with what
+// these wrote.
+type heirloom struct {
+	siblings []string
+	parents  []*Store
+}
+
+func (h heirloom) write(c *conn) error {
+	if err := c.exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, ?)", keySiblings, strings.Join(h.siblings, " ")); err != nil {
+		return err
+	}
+	for _, p := range h.parents {
+		if err := c.noteWrote(p.info.Session, p.authored()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // close leaves the file as it is.
@@ -141,6 +165,7 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut,
 		}
 		out = append(out, d.newChild(id, cut, &cut.Children[i], p))
 	}
+	bequeath(out, parents)
 	for _, c := range out { // what asks the caller is asked one after the other
 		if c.plan.First != nil {
 			c.first = c.plan.First(c.p.own)
@@ -163,6 +188,25 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut,
 		})
 	}
 	return out, atOnce(tasks)
+}
+
+// bequeath gives each child its heirloom. A parent that no child names has ended
+// all the same, which every child can tell.
+func bequeath(children []*child, parents map[engine.SessionID]*Store) {
+	var siblings []string
+	unnamed := maps.Clone(parents)
+	for _, c := range children {
+		siblings = append(siblings, string(c.Session))
+		for _, p := range c.plan.Parents {
+			delete(unnamed, p)
+		}
+	}
+	for _, c := range children {
+		c.heirloom = heirloom{siblings, slices.Collect(maps.Values(unnamed))}
+		for _, p := range c.plan.Parents {
+			c.heirloom.parents = append(c.heirloom.parents, parents[p])
+		}
+	}
 }
 
 // atOnce runs tasks side by side: most of what they do is to wait for the disk.
@@ -223,7 +267,7 @@ func (d *Directory) fillChild(ctx context.Context, c *child, parents map[engine.
 	}
 	var last uint64
 	err = d.fill(c.p, c.entry, func() error {
-		if err := c.p.writeOwn(&engine.Record{Meta: c.plan.Meta}); err != nil {
+		if err := errors.Join(c.p.writeOwn(&engine.Record{Meta: c.plan.Meta}), c.heirloom.write(c.p.c)); err != nil {
 			return err
 		}
 		if err := c.p.loadOrigins(); err != nil || c.first == nil {

@@ -302,6 +302,10 @@ func (d *Directory) Retire(ctx context.Context, session engine.SessionID) error 
 		wrote = s.authored()
 	}
 	d.changing.Lock()
+	if e, err := d.catalog.entry("retire", session); err == nil && e.file != "" {
+		// A file that cannot be written to will not be taken for a live one either.
+		_ = mark(e.Path, session, markRetired, "1")
+	}
 	err = d.catalog.commit(d.options.hooks, stepRetire, func() error { return d.catalog.freeze(session, "", wrote) },
 		"SELECT 1 FROM store WHERE session = ? AND live = 0", string(session))
 	d.changing.Unlock()

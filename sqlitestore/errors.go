@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/mattn/go-sqlite3"
 
@@ -21,6 +22,9 @@ func storageError(op, path string, err error) error {
 		return err
 	}
 	message, remedy := explain(err)
+	if filepath.Base(path) == catalogName && damaged(err) {
+		remedy = rebuildRemedy(filepath.Dir(path))
+	}
 	return &abi.Error{
 		Code:    abi.Storage,
 		Op:      op,

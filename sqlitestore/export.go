@@ -3,7 +3,6 @@ package sqlitestore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -202,7 +201,7 @@ func (k *catalog) plant(ctx context.Context, dir string, e, fork entry, line []e
 	if err := k.materialise(ctx, "fork", e.Session, path, how); err != nil {
 		return err
 	}
-	wrote, err := rename(path, fork)
+	wrote, err := rename(path, e.Session, fork)
 	if err != nil {
 		return err
 	}
@@ -223,7 +222,7 @@ func (k *catalog) plant(ctx context.Context, dir string, e, fork entry, line []e
 
 // rename gives a file to another session, and answers what the one before had
 // written under its own origins.
-func rename(path string, fork entry) (map[engine.Origin]uint64, error) {
+func rename(path string, of engine.SessionID, fork entry) (map[engine.Origin]uint64, error) {
 	origin, err := newOrigin()
 	if err != nil {
 		return nil, err
@@ -235,7 +234,7 @@ func rename(path string, fork entry) (map[engine.Origin]uint64, error) {
 	wrote, err := w.ownHighest()
 	if err == nil {
 		err = w.c.transact(func() error {
-			if err := w.c.exec("DELETE FROM own"); err != nil {
+			if err := errors.Join(w.c.exec("DELETE FROM own"), w.unmark(), w.c.noteWrote(of, wrote)); err != nil {
 				return err
 			}
 			return w.identify(fork)
@@ -274,12 +273,6 @@ func (k *catalog) addAncestor(e entry) error {
 			return err
 		}
 	}
-	e.Complete = true
-	if err := k.add(e); err != nil {
-		return err
-	}
-	if err := k.c.exec("UPDATE store SET file = NULL WHERE session = ?", string(e.Session)); err != nil {
-		return fmt.Errorf("noting session %s: %w", e.Session, err)
-	}
-	return nil
+	e.Complete, e.file = true, ""
+	return k.add(e)
 }

@@ -3,8 +3,11 @@ package sqlitestore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
+	"fmt"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 )
 
@@ -67,8 +70,32 @@ func (k *catalog) stand(e entry) (heir entry, only map[engine.Origin]uint64, err
 	if err != nil {
 		return entry{}, nil, err
 	}
+	if err := k.refuseUnknown(e, heir); err != nil {
+		return entry{}, nil, err
+	}
 	only, err = k.inherited(e.Session)
 	return heir, only, err
+}
+
+// refuseUnknown stops before the history of a session is told without the events
+// of which the catalogue does not know any more who wrote them.
+func (k *catalog) refuseUnknown(e, heir entry) error {
+	unknown := false
+	err := k.query("SELECT 1 FROM origin WHERE uuid = ?2 AND session IN ("+ancestry+")", []driver.Value{string(e.Session), unknownOrigin[:]},
+		func([]driver.Value) error {
+			unknown = true
+			return nil
+		})
+	if err != nil || !unknown {
+		return err
+	}
+	return &abi.Error{
+		Code:    abi.NotFound,
+		Op:      "read",
+		Message: fmt.Sprintf("which events session %s had is not known any more: the catalogue that knew was lost", e.Session),
+		Remedy:  fmt.Sprintf("read the history of %s, which has them all", heir.Session),
+		IDs:     map[string]string{"session": string(e.Session), "heir": string(heir.Session)},
+	}
 }
 
 // openAncestors adds those whose files have what that of the session lacks.

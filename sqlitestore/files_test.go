@@ -98,7 +98,7 @@ func TestForeignFiles(t *testing.T) {
 	}{
 		{"OtherApplication", foreign, abi.Storage, []string{"another application"}, foreign},
 		{"NotADatabase", text, abi.Storage, []string{"not a SQLite database"}, text},
-		{"Newer", newer, abi.Unsupported, []string{"version 99", "up to 2"}, newerCatalog},
+		{"Newer", newer, abi.Unsupported, []string{"version 99", "up to"}, newerCatalog},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir, paths := filled(t, 2)
@@ -318,17 +318,17 @@ func TestLostCatalogue(t *testing.T) {
 func TestMigration(t *testing.T) {
 	dir, paths := filled(t, 1)
 	migrations := fstest.MapFS{
-		"00003_more.sql": {Data: []byte("-- +goose Up\nPRAGMA user_version = 3;\nALTER TABLE event ADD COLUMN more TEXT;\n")},
+		"00004_more.sql": {Data: []byte("-- +goose Up\nPRAGMA user_version = 4;\nALTER TABLE event ADD COLUMN more TEXT;\n")},
 	}
-	for _, name := range []string{"00001_store.sql", "00002_own.sql"} {
+	for _, name := range []string{"00001_store.sql", "00002_own.sql", "00003_wrote.sql"} {
 		content, err := fs.ReadFile(storeSchema.migrations, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		migrations[name] = &fstest.MapFile{Data: content}
 	}
-	next := newSchema("a session store", storeSchema.applicationID, 3, migrations)
-	wantError(t, "reading an older file", next.requireCurrent(paths[0], readOnly), abi.Unsupported, "version 2", "version 3")
+	next := newSchema("a session store", storeSchema.applicationID, 4, migrations)
+	wantError(t, "reading an older file", next.requireCurrent(paths[0], readOnly), abi.Unsupported, "version 3", "version 4")
 	for range 2 { // the second time there is nothing to do
 		if err := next.upgrade(t.Context(), paths[0], hooks{}); err != nil {
 			t.Fatal(err)
@@ -338,10 +338,10 @@ func TestMigration(t *testing.T) {
 		}
 	}
 	execute(t, paths[0], "UPDATE event SET more = 'x'")
-	if err := storeSchema.requireCurrent(paths[0]+".v2", readWrite); err != nil {
+	if err := storeSchema.requireCurrent(paths[0]+".v3", readWrite); err != nil {
 		t.Errorf("the original: %v", err)
 	}
-	wantError(t, "opening it with the older program", storeSchema.upgrade(t.Context(), paths[0], hooks{}), abi.Unsupported, "version 3", "up to 2")
+	wantError(t, "opening it with the older program", storeSchema.upgrade(t.Context(), paths[0], hooks{}), abi.Unsupported, "version 4", "up to 3")
 	d := mustOpen(t, dir)
 	defer d.Close()
 	if _, problems, err := d.Saved(t.Context()); err != nil || len(problems) != 1 {

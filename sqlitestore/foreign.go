@@ -24,7 +24,7 @@ func checkPlace(dir string) error {
 		return invalid("open", dir+" is a file, and a session is a directory", "name a directory; it is created if need be").With("path", dir)
 	}
 	path := filepath.Join(dir, catalogName)
-	if _, err := os.Stat(path); err == nil {
+	if !missing(path) {
 		_, err := catalogSchema.age(path, readOnly)
 		return storageError("open", path, err)
 	}
@@ -37,18 +37,28 @@ func checkPlace(dir string) error {
 // refuseLostCatalog stops before stores are taken for leftovers because the
 // file that knows them is gone.
 func refuseLostCatalog(dir string) error {
-	stores, err := filepath.Glob(filepath.Join(globEscape(dir), storesName, "*"+storeSuffix))
-	if err != nil || len(stores) == 0 {
+	n, err := countStores(dir)
+	if err != nil || n == 0 {
 		return err
 	}
 	path := filepath.Join(dir, catalogName)
 	return &abi.Error{
 		Code:    abi.Storage,
 		Op:      "open",
-		Message: fmt.Sprintf("%s is missing, but there are %d session stores", path, len(stores)),
-		Remedy:  "restore it from a backup, or move the stores away to begin anew",
+		Message: fmt.Sprintf("%s is missing, but its session stores are there: %d", path, n),
+		Remedy:  rebuildRemedy(dir),
 		IDs:     map[string]string{"path": path},
 	}
+}
+
+func countStores(dir string) (int, error) {
+	stores, err := filepath.Glob(filepath.Join(globEscape(dir), storesName, "*"+storeSuffix))
+	return len(stores), err
+}
+
+// rebuildRemedy says what to do without a catalogue.
+func rebuildRemedy(dir string) string {
+	return "make it again from the stores, which know all that it knew: terrarium session rebuild " + dir
 }
 
 // ours are the names of what may be in a directory whose catalogue has not been

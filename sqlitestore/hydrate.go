@@ -224,6 +224,9 @@ func (h *hydrator) hydrate(ctx context.Context, e entry) error {
 		return err
 	}
 	path := h.d.catalog.filePath(y.file)
+	if err := storeSchema.renew(ctx, path); err != nil { // an older program may have begun it
+		return storageError("hydrate", path, err)
+	}
 	b, err := openBuilder(path, h.d.options.hooks)
 	if err != nil {
 		return storageError("hydrate", path, err)
@@ -427,6 +430,9 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 		}
 		return nil, err
 	}
+	// Two files are the session's now, until the first has been removed. If it
+	// cannot be told which, Rebuild takes the one that has more.
+	_ = mark(now.Path, y.session, markMoved, y.file)
 	if s == nil {
 		return nil, nil
 	}

@@ -277,8 +277,10 @@ func (w *writer) identify(e entry) error {
 		parents = []engine.SessionID{""}
 	}
 	for i, p := range parents {
-		values := []driver.Value{string(e.Session), int64(i), text(string(p)), string(e.Graph), e.Created, e.MergedAt, e.SplitAt}
-		if err := w.c.exec("INSERT OR REPLACE INTO ancestor (session, ordinal, parent, graph, created, merged_at, split_at) VALUES (?, ?, ?, ?, ?, ?, ?)", values...); err != nil {
+		values := []driver.Value{string(e.Session), int64(i), text(string(p)), string(e.Graph), e.Created, e.MergedAt, e.SplitAt,
+			int64(e.born), e.Durability.String(), e.cut, e.kind}
+		if err := w.c.exec(`INSERT OR REPLACE INTO ancestor (session, ordinal, parent, graph, created, merged_at, split_at, born, durability, cut, kind)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, values...); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ const (
 // run writes the queue until the store is closed.
 func (s *Store) run() {
 	defer close(s.done)
-	if s.w.unused && !s.write(nil) {
+	if s.w.marked && !s.write(nil) {
 		return
 	}
 	last := 0

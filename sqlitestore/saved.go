@@ -99,27 +99,9 @@ func (r *reader) belongs(ctx context.Context, e entry) error {
 // tidy deals with files that the catalogue does not know: what is left of cuts
 // and creations that did not happen.
 func (d *Directory) tidy() error {
-	entries, err := d.catalog.entries()
+	known, err := d.catalog.files()
 	if err != nil {
-		return err
-	}
-	known := map[string]bool{}
-	for _, e := range entries {
-		known[e.Path] = true
-	}
-	begun, err := d.catalog.hydrations()
-	if err != nil {
-		return err
-	}
-	for _, y := range begun {
-		known[d.catalog.filePath(y.file)] = true
-	}
-	leftovers, err := d.catalog.leftovers()
-	if err != nil {
-		return err
-	}
-	for _, file := range leftovers {
-		known[d.catalog.filePath(file)] = true // the hydrator removes it
+		return storageError("open", d.catalog.path, err)
 	}
 	dir := filepath.Join(d.dir, storesName)
 	files, err := os.ReadDir(dir)
@@ -140,6 +122,31 @@ func (d *Directory) tidy() error {
 		}
 	}
 	return nil
+}
+
+// files are the paths of the files that the catalogue knows: those of sessions,
+// those that are being made, and those that the hydrator will remove.
+func (k *catalog) files() (map[string]bool, error) {
+	known := map[string]bool{}
+	entries, err := k.entries()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		known[e.Path] = true
+	}
+	begun, err := k.hydrations()
+	if err != nil {
+		return nil, err
+	}
+	for _, y := range begun {
+		known[k.filePath(y.file)] = true
+	}
+	leftovers, err := k.leftovers()
+	for _, file := range leftovers {
+		known[k.filePath(file)] = true
+	}
+	return known, err
 }
 
 // tidyStore deletes a file that was never used and sets aside any other.

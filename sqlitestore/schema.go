@@ -32,7 +32,7 @@ type schema struct {
 }
 
 var (
-	storeSchema   = newSchema("a session store", 0x54455253, 2, subdirectory("schema/store"))
+	storeSchema   = newSchema("a session store", 0x54455253, 3, subdirectory("schema/store"))
 	catalogSchema = newSchema("a session catalogue", 0x54455243, 2, subdirectory("schema/catalog"))
 )
 
@@ -143,6 +143,16 @@ func (s *schema) upgrade(ctx context.Context, path string, h hooks) error {
 		return fmt.Errorf("bringing it from version %d to %d: %w", version, s.version, err)
 	}
 	return h.at(pointMigrated, path)
+}
+
+// renew is upgrade for a file that nobody has seen yet, and whose original nobody
+// needs.
+func (s *schema) renew(ctx context.Context, path string) error {
+	version, err := s.age(path, readOnly)
+	if err != nil || version == s.version {
+		return err
+	}
+	return s.migrate(ctx, path)
 }
 
 // keepOriginal copies a database to a file that stands alone. An unfinished

@@ -33,7 +33,10 @@ func OpenReadOnly(_ context.Context, dir string) (*View, error) {
 		return nil, storageError("open", dir, err)
 	}
 	path := filepath.Join(dir, catalogName)
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+	if missing(path) {
+		if err := refuseLostCatalog(dir); err != nil {
+			return nil, err
+		}
 		return nil, &abi.Error{
 			Code: abi.NotFound, Op: "open", Message: dir + " is not a session directory: it has no " + catalogName,
 			Remedy: "name the directory that --session was given", IDs: map[string]string{"path": dir},

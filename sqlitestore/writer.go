@@ -34,9 +34,9 @@ type writer struct {
 	origins map[engine.Origin]int64 // the numbers of this file
 	last    int64                   // the highest of them
 	pending batch
-	// unused says that the file still carries the mark of an unused file,
-	// which the next commit removes.
-	unused bool
+	// marked says that the file carries a mark that holds until its session is
+	// written to, and which the next commit removes: see [marks].
+	marked bool
 	// claimed says that the file names our origin among those of its session,
 	// which the next commit sees to.
 	claimed   bool
@@ -75,7 +75,7 @@ func (w *writer) open() (err error) {
 	if err := errors.Join(w.loadOrigins(), w.loadIndex()); err != nil {
 		return err
 	}
-	if _, w.unused, err = w.c.integer("SELECT 1 FROM store WHERE key = 'unused'"); err != nil {
+	if _, w.marked, err = w.c.integer("SELECT 1 FROM store WHERE key IN " + marks); err != nil {
 		return err
 	}
 	if _, w.claimed, err = w.c.integer("SELECT 1 FROM own WHERE uuid = ?", w.own[:]); err != nil {
@@ -141,9 +141,11 @@ func (w *writer) claim() error {
 
 // ownHighest are the origins under which the file's session has written, with
 // the highest number of each.
-func (w *writer) ownHighest() (map[engine.Origin]uint64, error) {
+func (w *writer) ownHighest() (map[engine.Origin]uint64, error) { return w.c.ownHighest() }
+
+func (c *conn) ownHighest() (map[engine.Origin]uint64, error) {
 	out := map[engine.Origin]uint64{}
-	err := w.c.query(`SELECT w.uuid, (SELECT id & 0xffffffffff FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40 ORDER BY id DESC LIMIT 1)
+	err := c.query(`SELECT w.uuid, (SELECT id & 0xffffffffff FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40 ORDER BY id DESC LIMIT 1)
 		FROM own w JOIN origin o ON o.uuid = w.uuid`, nil, func(v []driver.Value) error {
 		if highest, ok := v[1].(int64); ok {
 			out[engine.Origin(v[0].([]byte))] = uint64(highest)
@@ -196,8 +198,8 @@ func (w *writer) commit(group []*engine.Record) error {
 	if err := w.apply(group); err != nil {
 		return err
 	}
-	if w.unused {
-		if err := w.c.exec("DELETE FROM store WHERE key = 'unused'"); err != nil {
+	if w.marked {
+		if err := w.unmark(); err != nil {
 			return err
 		}
 	}
@@ -212,7 +214,7 @@ func (w *writer) commit(group []*engine.Record) error {
 	if err := w.c.exec("COMMIT"); err != nil {
 		return err
 	}
-	w.unused, w.claimed = false, true
+	w.marked, w.claimed = false, true
 	return w.hooks.at(pointAppended, w.path)
 }
 

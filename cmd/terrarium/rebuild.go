@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+func sessionRebuildCommand(s streams) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "rebuild DIR",
+		Short: "Make the catalogue of a directory again from its stores",
+		Args:  arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFormat(format); err != nil {
+				return err
+			}
+			if err := mustExist(args[0]); err != nil {
+				return err
+			}
+			report, err := sqlitestore.Rebuild(cmd.Context(), args[0])
+			if err != nil {
+				return failWith(exitSession, err)
+			}
+			result := newRebuildResult(&report)
+			if format == "json" {
+				return printJSON(s, result)
+			}
+			return failWith(exitFailed, result.print(s.out, args[0]))
+		},
+	}
+	formatFlag(cmd, &format)
+	return cmd
+}
+
+// rebuildResult is a [sqlitestore.RebuildReport] as it is printed.
+type rebuildResult struct {
+	Sessions   []engine.SessionID `json:"sessions"`
+	Live       []engine.SessionID `json:"live"`
+	Unreadable []unreadableFile   `json:"unreadable"`
+	Aside      []string           `json:"aside"`
+	Missing    []engine.SessionID `json:"missing"`
+	Unknown    []engine.SessionID `json:"unknown"`
+	Kept       string             `json:"kept,omitempty"`
+}
+
+type unreadableFile struct {
+	Path  string `json:"path"`
+	Error string `json:"error"`
+}
+
+func newRebuildResult(r *sqlitestore.RebuildReport) *rebuildResult {
+	out := &rebuildResult{
+		Sessions: listed(r.Sessions), Live: listed(r.Live), Unreadable: []unreadableFile{}, Aside: listed(r.Aside),
+		Missing: listed(r.Missing), Unknown: listed(r.Unknown), Kept: r.Kept,
+	}
+	for _, f := range r.Unreadable {
+		out.Unreadable = append(out.Unreadable, unreadableFile{f.Path, f.Err.Error()})
+	}
+	return out
+}
+
+// listed makes an absent list an empty one, as JSON shows it.
+func listed[T any](list []T) []T { return append([]T{}, list...) }
+
+func (r *rebuildResult) print(w io.Writer, dir string) error {
+	lines := []string{fmt.Sprintf("The catalogue of %s is there again: %s, %d of them live.", dir, count(len(r.Sessions), "session"), len(r.Live))}
+	if r.Kept != "" {
+		lines = append(lines, "The one before is kept as "+r.Kept+".")
+	}
+	for _, f := range r.Unreadable {
+		lines = append(lines, "  not read: "+f.Error)
+	}
+	for _, path := range r.Aside {
+		lines = append(lines, "  not needed: "+path+"; the next start sets it aside")
+	}
+	for _, session := range r.Missing {
+		lines = append(lines, fmt.Sprintf("  missing: the file of session %s; what it wrote cannot be read until the file is back", session))
+	}
+	for _, session := range r.Unknown {
+		lines = append(lines, fmt.Sprintf("  not told apart: what session %s wrote; it is in the histories of those that came out of it", session))
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// RebuildReport says what [Rebuild] has found.
+type RebuildReport struct {
+	// Sessions are all that the new catalogue has, eldest first, and Live those
+	// among them that go on.
+	Sessions, Live []engine.SessionID
+	// Unreadable are files that could not be read, and are in nobody's history.
+	Unreadable []FileProblem
+	// Aside are the paths of files that can be read and are not needed: copies of
+	// others. The next opening of the directory sets them aside.
+	Aside []string
+	// Missing are sessions whose files are needed and not there. What they wrote
+	// cannot be read until the files are put back.
+	Missing []engine.SessionID
+	// Unknown are ended sessions of whom nobody knows any more what they wrote: it
+	// is in the histories of those that came out of them.
+	Unknown []engine.SessionID
+	// Kept is where the catalogue before has been moved, or "".
+	Kept string
+}
+
+// FileProblem is a file and what is wrong with it.
+type FileProblem struct {
+	Path string
+	Err  error
+}
+
+// unknownOrigin stands in the catalogue for the origins of an ended session that
+// nobody knows.
+var unknownOrigin engine.Origin
+
+// Rebuild makes the catalogue of a session directory again from what the stores
+// say of themselves, when it is lost or damaged. The stores are left as they are,
+// and what there is of a catalogue is kept beside the new one. It answers the code
+// not_found for a directory without stores, unavailable while a process has it
+// open, and conflict when nothing is wrong with the catalogue.
+//
+// The metadata of sessions whose files had been removed is lost: it was in the
+// catalogue only.
+func Rebuild(ctx context.Context, dir string) (report RebuildReport, err error) {
+	if err := checkSQLite(); err != nil {
+		return report, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return report, storageError("rebuild", dir, err)
+	}
+	if n, err := countStores(dir); err != nil || n == 0 {
+		return report, errors.Join(err, nothingToRebuild(dir))
+	}
+	lock, err := lockDirectory(dir)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, storageError("rebuild", lock.Path(), lock.Close())) }()
+	path := filepath.Join(dir, catalogName)
+	if err := refuseSoundCatalog(path); err != nil {
+		return report, err
+	}
+	found, unreadable, err := readRemains(ctx, dir)
+	if err != nil {
+		return report, storageError("rebuild", dir, err)
+	}
+	b := judge(found).plan(unreadable)
+	report = b.report(dir)
+	report.Kept, err = b.install(path)
+	return report, storageError("rebuild", path, err)
+}
+
+func nothingToRebuild(dir string) error {
+	return &abi.Error{
+		Code: abi.NotFound, Op: "rebuild", Message: dir + " has no session stores", Remedy: "name the directory that --session was given",
+		IDs: map[string]string{"path": dir},
+	}
+}
+
+// refuseSoundCatalog stops before a catalogue is replaced that can be used.
+func refuseSoundCatalog(path string) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	damage, err := inspectCatalog(path)
+	switch {
+	case abi.CodeOf(err) == abi.Unsupported:
+		return err
+	case err != nil && abi.CodeOf(err) != abi.Storage && !damaged(err):
+		return storageError("rebuild", path, err)
+	case err != nil || damage:
+		return nil
+	}
+	return &abi.Error{
+		Code: abi.Conflict, Op: "rebuild", Message: fmt.Sprintf("%s is there, and nothing is wrong with it", path),
+		Remedy: "use the directory as it is. If it is the wrong one all the same, move it and its -wal and -shm files away, and rebuild it then",
+		IDs:    map[string]string{"path": path},
+	}
+}
+
+// inspectCatalog reports whether a catalogue is damaged. An error says that it is
+// not a catalogue at all, or cannot be read.
+func inspectCatalog(path string) (damage bool, err error) {
+	mode, err := readingMode(path)
+	if err != nil {
+		return false, err
+	}
+	if _, err := catalogSchema.age(path, mode); err != nil {
+		return false, err
+	}
+	k, err := openCatalog(path, mode)
+	if err != nil {
+		return false, err
+	}
+	sound := false
+	err = k.query("PRAGMA integrity_check(1)", nil, func(v []driver.Value) error {
+		sound = textIn(v[0]) == "ok"
+		return nil
+	})
+	if err == nil {
+		_, err = k.entries()
+	}
+	return !sound, joinClose(err, k)
+}
+
+// joinClose closes a catalogue, and answers an error before, or the one of that.
+func joinClose(err error, k *catalog) error { return errors.Join(err, k.close()) }
+
+func (b *rebuilt) report(dir string) (r RebuildReport) {
+	for _, e := range b.entries {
+		r.Sessions = append(r.Sessions, e.Session)
+		if e.Live {
+			r.Live = append(r.Live, e.Session)
+		}
+	}
+	for _, file := range b.aside {
+		r.Aside = append(r.Aside, pathOf(dir, file))
+	}
+	r.Unreadable, r.Missing, r.Unknown = b.unreadable, b.missing, b.unknown
+	return r
+}
+
+// install writes the catalogue beside its place, moves away what is there, and
+// gives it its name, which is the moment from which it counts. If the process ends
+// before that there is no catalogue, and no data is lost; it can be done again.
+func (b *rebuilt) install(path string) (kept string, err error) {
+	content, err := catalogSchema.template()
+	if err != nil {
+		return "", err
+	}
+	partial := path + partialSuffix
+	if err := errors.Join(hooks{}.removeDatabase(partial), os.WriteFile(partial, content, 0o644)); err != nil {
+		return "", err
+	}
+	if err := errors.Join(b.write(partial), syncPath(partial)); err != nil {
+		return "", errors.Join(err, hooks{}.removeDatabase(partial))
+	}
+	if kept, err = putAside(path); err != nil {
+		return "", errors.Join(err, hooks{}.removeDatabase(partial))
+	}
+	return kept, errors.Join(syncPath(filepath.Dir(path)), os.Rename(partial, path), syncPath(filepath.Dir(path)))
+}
+
+// putAside gives a catalogue another name, under which there is nothing yet. The
+// file goes first: without its log it must not be taken for a catalogue, and a log
+// without its file is moved at the next attempt.
+func putAside(path string) (kept string, err error) {
+	log := "-wal"
+	if info, err := os.Stat(path + log); err == nil && info.Size() > 0 || !missing(path) {
+		kept = path + orphanSuffix
+		for n := 2; !missing(kept) || !missing(kept+log); n++ {
+			kept = fmt.Sprintf("%s%s.%d", path, orphanSuffix, n)
+		}
+		for _, suffix := range []string{"", log} {
+			if err := os.Rename(path+suffix, kept+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return "", err
+			}
+		}
+	}
+	return kept, hooks{}.removeDatabase(path) // an empty log, and the shared memory, which hold nothing
+}
+
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}

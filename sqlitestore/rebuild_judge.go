@@ -1,0 +1,224 @@
+package sqlitestore
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// judgement is what the files of a directory, taken together, say of its sessions.
+type judgement struct {
+	files    map[engine.SessionID]*remains // that the sessions go on in, or ended in
+	others   []*remains                    // that are not
+	sessions map[engine.SessionID]*entry   // that files or lineages know
+	wrote    map[engine.SessionID]map[engine.Origin]uint64
+
+	children map[string][]engine.SessionID // of each cut
+	accepted map[engine.SessionID]bool     // that the lost catalogue had
+	cuts     map[string]bool               // that have happened
+	endedBy  map[engine.SessionID]string
+}
+
+// judge decides which sessions there are and which of them are live.
+//
+// A child of a cut is marked as unused until it is written to after the cut. So a
+// cut has happened if one of its children is not, or has become an ancestor. It
+// has also happened if all of its children are there, filled, and the parents have
+// not been written to since: the catalogue may have had it, and if not, it was
+// about to and nobody has been told anything else.
+func judge(found []*remains) *judgement {
+	j := &judgement{
+		files: map[engine.SessionID]*remains{}, sessions: map[engine.SessionID]*entry{}, wrote: map[engine.SessionID]map[engine.Origin]uint64{},
+		children: map[string][]engine.SessionID{}, accepted: map[engine.SessionID]bool{}, cuts: map[string]bool{}, endedBy: map[engine.SessionID]string{},
+	}
+	j.choose(found)
+	for _, r := range j.files {
+		j.learn(r)
+	}
+	for session, e := range j.sessions {
+		j.children[e.cut] = append(j.children[e.cut], session)
+	}
+	for _, r := range j.files {
+		if !r.has(markUnused) || r.has(markRetired) {
+			j.accept(r.session())
+		}
+	}
+	for _, id := range j.pending() {
+		if j.couldHaveHappened(id) {
+			j.acceptCut(id)
+		}
+	}
+	return j
+}
+
+// choose decides which of several files is the session's. While its whole file is
+// made there are two; others are copies.
+func (j *judgement) choose(found []*remains) {
+	candidates := map[engine.SessionID][]*remains{}
+	for _, r := range found {
+		if s := r.session(); s != "" {
+			candidates[s] = append(candidates[s], r)
+		} else {
+			j.others = append(j.others, r)
+		}
+	}
+	for session, list := range candidates {
+		there := map[string]bool{}
+		for _, r := range list {
+			there[r.file] = true
+		}
+		best := slices.MaxFunc(list, func(a, b *remains) int { return compareRemains(a, b, there) })
+		j.files[session] = best
+		j.others = append(j.others, slices.DeleteFunc(list, func(r *remains) bool { return r == best })...)
+	}
+	slices.SortFunc(j.others, func(a, b *remains) int { return cmp.Compare(a.file, b.file) })
+}
+
+// compareRemains orders files of one session by how likely it goes on there. One
+// that says that the session has moved to another one is never it; then it is the
+// one that was written to last. Between two that have the same events, the whole
+// one was about to take over, and records without events may be in the other.
+func compareRemains(a, b *remains, there map[string]bool) int {
+	return cmp.Or(
+		truth(!there[a.keys[markMoved]], !there[b.keys[markMoved]]),
+		cmp.Compare(a.written(), b.written()),
+		truth(a.has(markIncomplete), b.has(markIncomplete)),
+		truth(sessionInName(a.file) == a.session(), sessionInName(b.file) == b.session()),
+		cmp.Compare(b.file, a.file),
+	)
+}
+
+// truth orders true behind false.
+func truth(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// learn takes over what a file says of its session and of its ancestors.
+func (j *judgement) learn(r *remains) {
+	for session, e := range r.line {
+		known := j.sessions[session]
+		if known == nil || session == r.session() || known.cut == "" && e.cut != "" && j.files[session] == nil {
+			j.sessions[session] = e
+		}
+	}
+	for session, wrote := range r.wrote {
+		if j.wrote[session] == nil {
+			j.wrote[session] = map[engine.Origin]uint64{}
+		}
+		for origin, highest := range wrote {
+			j.wrote[session][origin] = max(j.wrote[session][origin], highest)
+		}
+	}
+}
+
+// accept notes a session that the catalogue had. Then it had its ancestors and
+// the cut that made it.
+func (j *judgement) accept(session engine.SessionID) {
+	if session == volatileParent || j.accepted[session] {
+		return
+	}
+	j.accepted[session] = true
+	e := j.sessions[session]
+	if e == nil {
+		e = &entry{} // only its name is left
+		e.Session = session
+		j.sessions[session] = e
+	}
+	for _, p := range e.Parents {
+		j.end(p, e.cut)
+	}
+	if r := j.files[session]; r != nil {
+		for ancestor := range r.line {
+			j.accept(ancestor)
+		}
+		for ended := range r.wrote {
+			j.end(ended, "")
+		}
+	}
+	j.acceptCut(e.cut)
+}
+
+// end notes that a session has ended; cut is "" if nobody knows by which.
+func (j *judgement) end(session engine.SessionID, cut string) {
+	if session == volatileParent {
+		return
+	}
+	if j.endedBy[session] == "" {
+		j.endedBy[session] = cut
+	}
+	j.accept(session)
+}
+
+// acceptCut notes a cut that has happened: all its children were accepted.
+func (j *judgement) acceptCut(id string) {
+	if id == "" || j.cuts[id] {
+		return
+	}
+	j.cuts[id] = true
+	for _, child := range j.children[id] {
+		j.accept(child)
+	}
+}
+
+// pending lists the cuts that nothing shows to have happened, the latest first.
+func (j *judgement) pending() []string {
+	var ids []string
+	for id := range j.children {
+		if id != "" && !j.cuts[id] {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids) // they rise with time
+	slices.Reverse(ids)
+	return ids
+}
+
+// couldHaveHappened reports whether a cut whose children are all unused was made,
+// or was about to be made when the process ended.
+func (j *judgement) couldHaveHappened(id string) bool {
+	for _, session := range j.children[id] {
+		r := j.files[session]
+		if r == nil {
+			return false
+		}
+		siblings := strings.Fields(r.keys[keySiblings])
+		if len(siblings) == 0 || !j.allFilled(siblings) {
+			return false
+		}
+		for ended, wrote := range r.wrote {
+			if !j.stoodStill(ended, wrote) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (j *judgement) allFilled(sessions []string) bool {
+	return !slices.ContainsFunc(sessions, func(s string) bool { return j.files[engine.SessionID(s)] == nil })
+}
+
+// stoodStill reports whether a session has not been written to since it had
+// written that, nor ended in another way.
+func (j *judgement) stoodStill(session engine.SessionID, wrote map[engine.Origin]uint64) bool {
+	if _, ended := j.endedBy[session]; ended {
+		return false
+	}
+	r := j.files[session]
+	return r == nil || !r.has(markRetired) && !exceeds(r.own, wrote)
+}
+
+// live reports whether an accepted session has not ended.
+func (j *judgement) live(session engine.SessionID) bool {
+	_, ended := j.endedBy[session]
+	r := j.files[session]
+	return !ended && r != nil && !r.has(markRetired)
+}

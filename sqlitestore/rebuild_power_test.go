@@ -1,0 +1,208 @@
+package sqlitestore
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+const rebuildSeeds = 4
+
+// TestRebuildAfterPowerLoss lets the power fail at any moment of random programs
+// and then loses the catalogue. The new one says what the old one said, everything
+// reads as it did, what was acknowledged is there, and the stores go on.
+func TestRebuildAfterPowerLoss(t *testing.T) {
+	t.Parallel()
+	for _, durability := range []engine.Durability{engine.Full, engine.Normal} {
+		t.Run(durability.String(), func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(seeds(t, rebuildSeeds)) {
+				t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+					p := newPowerProgram(t, durability, seed)
+					for range powerRounds {
+						p.round(t, 1+p.random.IntN(powerOperations))
+						before := duplicate(t, p.dir)
+						loseCatalog(t, p.dir)
+						if _, err := os.Stat(filepath.Join(before, catalogName)); err != nil {
+							continue // the power failed before there was one
+						}
+						if n, err := countStores(p.dir); n == 0 || err != nil {
+							continue
+						}
+						if _, err := Rebuild(t.Context(), p.dir); err != nil {
+							t.Fatal(err)
+						}
+						for _, d := range differences(t, before, p.dir) {
+							t.Error(d)
+						}
+						p.restart(t, durability == engine.Full)
+						if t.Failed() {
+							return
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
+// duplicate copies a directory that nobody uses.
+func duplicate(t *testing.T, dir string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func loseCatalog(t *testing.T, dir string) {
+	t.Helper()
+	if err := (hooks{}).removeDatabase(filepath.Join(dir, catalogName)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// known is what a catalogue says of a session, as far as it has to be the same in
+// one that was made again.
+type known struct {
+	Graph                      engine.GraphID
+	Born                       uint64
+	Durability                 engine.Durability
+	Created, MergedAt, SplitAt int64
+	Parents                    []engine.SessionID
+	Cut, Kind                  string
+}
+
+func knownOf(e entry) known {
+	return known{e.Graph, e.born, e.Durability, e.Created, e.MergedAt, e.SplitAt, e.Parents, e.cut, e.kind}
+}
+
+// differences compares a directory with one whose catalogue was made again.
+func differences(t *testing.T, before, after string) (out []string) {
+	t.Helper()
+	c := comparison{t: t, dir: after, old: entriesOf(t, before), fresh: entriesOf(t, after)}
+	for _, session := range slices.Sorted(maps.Keys(c.fresh)) {
+		if _, there := c.old[session]; !there && !c.marked(c.fresh[session], markUnused) {
+			out = append(out, fmt.Sprintf("%s was not there", session))
+		}
+	}
+	old, fresh := mustView(t, before), mustView(t, after)
+	for _, session := range slices.Sorted(maps.Keys(c.old)) {
+		if why := c.compare(session); why != "" {
+			out = append(out, fmt.Sprintf("%s: %s", session, why))
+			continue
+		}
+		if _, there := c.fresh[session]; there && !reflect.DeepEqual(retold(t, fresh, session), retold(t, old, session)) {
+			out = append(out, fmt.Sprintf("%s reads differently: %.500s\nbefore: %.500s", session, retold(t, fresh, session), retold(t, old, session)))
+		}
+	}
+	return out
+}
+
+type comparison struct {
+	t          *testing.T
+	dir        string
+	old, fresh map[engine.SessionID]entry
+}
+
+// compare says what is wrong with a session in the new catalogue.
+func (c *comparison) compare(session engine.SessionID) string {
+	old := c.old[session]
+	fresh, there := c.fresh[session]
+	if !there {
+		if old.cut == "" && c.marked(old, markUnused) { // created, and nobody has used it
+			return ""
+		}
+		return "it is gone"
+	}
+	two := len(c.filesOf(session)) > 1 // between two files, it is either
+	switch {
+	case !reflect.DeepEqual(knownOf(old), knownOf(fresh)):
+		return fmt.Sprintf("it was %+v and is %+v", knownOf(old), knownOf(fresh))
+	case old.Live != fresh.Live && !c.parentOfNew(session):
+		return fmt.Sprintf("live was %v", old.Live)
+	case old.file != "" && old.file != fresh.file && !two:
+		return fmt.Sprintf("its file was %q and is %q", old.file, fresh.file)
+	case old.file != "" && old.Complete != fresh.Complete && !two:
+		return fmt.Sprintf("complete was %v", old.Complete)
+	}
+	return ""
+}
+
+// parentOfNew reports whether a cut has ended the session that was about to be
+// made.
+func (c *comparison) parentOfNew(session engine.SessionID) bool {
+	for child, e := range c.fresh {
+		if _, there := c.old[child]; !there && slices.Contains(e.Parents, session) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *comparison) marked(e entry, mark string) bool {
+	r, err := readRemainsOf(filepath.Join(c.dir, storesName, e.file))
+	return err == nil && r.has(mark)
+}
+
+func (c *comparison) filesOf(session engine.SessionID) (out []*remains) {
+	found, _, err := readRemains(c.t.Context(), c.dir)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return slices.DeleteFunc(found, func(r *remains) bool { return r.session() != session })
+}
+
+func entriesOf(t *testing.T, dir string) map[engine.SessionID]entry {
+	t.Helper()
+	out := map[engine.SessionID]entry{}
+	entries, err := mustView(t, dir).catalog.entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		out[e.Session] = e
+	}
+	return out
+}
+
+func mustView(t *testing.T, dir string) *View {
+	t.Helper()
+	v, err := OpenReadOnly(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return v
+}
+
+// retold is what a session answers to the questions that have nothing to do with
+// which file it is in.
+func retold(t *testing.T, v *View, session engine.SessionID) string {
+	t.Helper()
+	events, historyErr := v.History(t.Context(), session, engine.HistoryQuery{Limit: 1 << 30})
+	line, lineErr := v.Lineage(t.Context(), session)
+	report, verifyErr := v.Verify(t.Context(), session)
+	var ids []engine.SessionID
+	for _, l := range line {
+		ids = append(ids, l.Session)
+	}
+	report.IncompleteFrom = nil
+	graph, rowsErr := v.Saved(t.Context(), session)
+	graph.Path = ""
+	if rowsErr != nil { // its file has been removed, or is about to be
+		graph = engine.SavedGraph{}
+	}
+	return fmt.Sprintf("%v %v %+v %v %v %v, %d events %v, %v", ids, lineErr, report, verifyErr, historyErr, graph, len(events), events, rowsErr == nil)
+}

@@ -1,0 +1,196 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql/driver"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// remains is what one file in stores/ says of itself and of its session's
+// ancestors.
+type remains struct {
+	file  string            // in stores/
+	keys  map[string]string // of the table store
+	own   map[engine.Origin]uint64
+	line  map[engine.SessionID]*entry // its session and ancestors, as far as it knows them
+	wrote map[engine.SessionID]map[engine.Origin]uint64
+}
+
+// The versions of a store's schema that brought what a rebuild reads.
+const (
+	versionOwn   = 2
+	versionWrote = 3
+)
+
+func (r *remains) session() engine.SessionID { return engine.SessionID(r.keys["session"]) }
+
+func (r *remains) has(key string) bool {
+	_, ok := r.keys[key]
+	return ok
+}
+
+// written says how much the session has written to the file. It only grows.
+func (r *remains) written() (n uint64) {
+	for _, highest := range r.own {
+		n += highest
+	}
+	return n
+}
+
+// covers reports whether the file has all that the session has written to another
+// one.
+func (r *remains) covers(other *remains) bool { return !exceeds(other.own, r.own) }
+
+// exceeds reports whether a has an event that b has not.
+func exceeds(a, b map[engine.Origin]uint64) bool {
+	for origin, highest := range a {
+		if highest > b[origin] {
+			return true
+		}
+	}
+	return false
+}
+
+// sessionInName answers the session that a file's name begins with.
+func sessionInName(file string) engine.SessionID {
+	session, _, _ := strings.Cut(file, ".")
+	return engine.SessionID(session)
+}
+
+// readRemains reads every file in stores/. What cannot be read is named.
+func readRemains(ctx context.Context, dir string) (found []*remains, unreadable []FileProblem, err error) {
+	stores := filepath.Join(dir, storesName)
+	files, err := os.ReadDir(stores)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), storeSuffix) || f.IsDir() {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		path := filepath.Join(stores, f.Name())
+		r, err := readRemainsOf(path)
+		if err != nil {
+			unreadable = append(unreadable, FileProblem{path, storageError("rebuild", path, err)})
+			continue
+		}
+		found = append(found, r)
+	}
+	return found, unreadable, nil
+}
+
+func readRemainsOf(path string) (r *remains, err error) {
+	mode, err := readingMode(path)
+	if err != nil {
+		return nil, err
+	}
+	version, err := storeSchema.age(path, mode)
+	if err != nil {
+		return nil, err
+	}
+	c, err := openConn(path, mode)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closeErr := c.close(); err == nil {
+			err = closeErr
+		}
+	}()
+	r = &remains{
+		file: filepath.Base(path), keys: map[string]string{},
+		line: map[engine.SessionID]*entry{}, wrote: map[engine.SessionID]map[engine.Origin]uint64{},
+	}
+	err = c.query("SELECT key, value FROM store", nil, func(v []driver.Value) error {
+		r.keys[textIn(v[0])] = textIn(v[1])
+		return nil
+	})
+	if err == nil && version >= versionOwn {
+		r.own, err = c.ownHighest()
+	}
+	if err == nil {
+		err = r.readLine(c, version)
+	}
+	if err == nil && version >= versionWrote {
+		err = r.readWrote(c)
+	}
+	r.describe()
+	return r, err
+}
+
+// textIn and numberIn are the values of columns of files that nobody vouches for.
+func textIn(v driver.Value) string {
+	s, _ := v.(string)
+	return s
+}
+
+func numberIn(v driver.Value) int64 {
+	n, _ := v.(int64)
+	return n
+}
+
+// readLine reads the lineage.
+func (r *remains) readLine(c *conn, version int64) error {
+	more := "0, '', '', ''"
+	if version >= versionWrote {
+		more = "coalesce(born, 0), coalesce(durability, ''), coalesce(cut, ''), coalesce(kind, '')"
+	}
+	return c.query("SELECT session, coalesce(parent, ''), graph, created, merged_at, split_at, "+more+" FROM ancestor ORDER BY session, ordinal", nil,
+		func(v []driver.Value) error {
+			session := engine.SessionID(textIn(v[0]))
+			e := r.line[session]
+			if e == nil {
+				e = &entry{}
+				r.line[session] = e
+			}
+			if p := textIn(v[1]); p != "" {
+				e.Parents = append(e.Parents, engine.SessionID(p))
+			}
+			e.Session, e.Graph = session, engine.GraphID(textIn(v[2]))
+			e.Created, e.MergedAt, e.SplitAt = numberIn(v[3]), numberIn(v[4]), numberIn(v[5])
+			e.born, e.cut, e.kind = uint64(numberIn(v[6])), textIn(v[8]), textIn(v[9])
+			e.Durability, _ = engine.ParseDurability(textIn(v[7]))
+			return nil
+		})
+}
+
+func (r *remains) readWrote(c *conn) error {
+	return c.query("SELECT session, uuid, highest FROM wrote", nil, func(v []driver.Value) error {
+		session := engine.SessionID(textIn(v[0]))
+		uuid, _ := v[1].([]byte)
+		if len(uuid) != len(engine.Origin{}) {
+			return nil
+		}
+		if r.wrote[session] == nil {
+			r.wrote[session] = map[engine.Origin]uint64{}
+		}
+		r.wrote[session][engine.Origin(uuid)] = uint64(numberIn(v[2]))
+		return nil
+	})
+}
+
+// describe completes what the lineage says of the file's own session, of which
+// every version of a file says more.
+func (r *remains) describe() {
+	e := r.line[r.session()]
+	if e == nil {
+		if r.session() == "" {
+			return
+		}
+		e = &entry{}
+		r.line[r.session()] = e
+	}
+	e.Session, e.Graph = r.session(), engine.GraphID(r.keys["graph"])
+	e.born, _ = strconv.ParseUint(r.keys["born"], 10, 64)
+	e.Created, _ = strconv.ParseInt(r.keys["created"], 10, 64)
+	e.Durability, _ = engine.ParseDurability(r.keys["durability"])
+	e.cut, e.kind = r.keys["cut"], r.keys["kind"]
+}

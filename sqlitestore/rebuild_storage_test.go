@@ -1,0 +1,40 @@
+package sqlitestore_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/storetest"
+	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
+)
+
+// TestStorageRebuilt passes the tests of a storage with one that loses its
+// catalogue between any two processes, and gets it again from the stores.
+func TestStorageRebuilt(t *testing.T) {
+	rebuilt := 0
+	storetest.Run(t, func(t *testing.T, dir string) engine.Storage {
+		t.Cleanup(losevfs.Mount(dir, 0).Unmount)
+		if err := os.Remove(filepath.Join(dir, "catalog.db")); err == nil {
+			report, err := sqlitestore.Rebuild(t.Context(), dir)
+			if err != nil || len(report.Unreadable)+len(report.Aside)+len(report.Missing)+len(report.Unknown) > 0 || report.Kept != "" {
+				t.Fatalf("Rebuild: %+v, %v", report, err)
+			}
+			rebuilt++
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		d, err := sqlitestore.Open(t.Context(), dir, sqlitestore.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	})
+	if rebuilt == 0 {
+		t.Error("no catalogue was ever made again")
+	}
+}
