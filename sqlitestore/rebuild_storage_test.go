@@ -2,6 +2,7 @@ package sqlitestore_test
 
 import (
 	"errors"
+	"flag"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 // TestStorageRebuilt passes the tests of a storage with one that loses its
 // catalogue between any two processes, and gets it again from the stores.
 func TestStorageRebuilt(t *testing.T) {
+	fewer(t)
 	rebuilt := 0
 	storetest.Run(t, func(t *testing.T, dir string) engine.Storage {
 		t.Cleanup(losevfs.Mount(dir, 0).Unmount)
@@ -37,4 +39,20 @@ func TestStorageRebuilt(t *testing.T) {
 	if rebuilt == 0 {
 		t.Error("no catalogue was ever made again")
 	}
+}
+
+// fewer has a test draw a few programs only: each takes many times as long as
+// without losing a catalogue.
+func fewer(t *testing.T) {
+	t.Helper()
+	checks := flag.Lookup("rapid.checks")
+	before := checks.Value.String()
+	if err := checks.Value.Set("4"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := checks.Value.Set(before); err != nil {
+			t.Error(err)
+		}
+	})
 }
