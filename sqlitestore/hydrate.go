@@ -170,10 +170,7 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 				continue
 			}
 		}
-		if e, err = h.target(e, s); err != nil {
-			return wait, err
-		}
-		switch err := h.hydrate(ctx, e); {
+		switch err := h.attend(ctx, e); {
 		case ctx.Err() != nil:
 			return wait, ctx.Err()
 		case err != nil && !errors.Is(err, errCutAgain):
@@ -183,21 +180,35 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 	return wait, errors.Join(errs...)
 }
 
-// target is whose history is put together so that a session is read from fewer
-// files: its own or, if there are many, that of its youngest ancestor that has
-// not got it either. Nobody can cut that again in the meantime, so that there is
-// an end to the files also while cuts never cease.
-func (h *hydrator) target(e entry, s *Store) (entry, error) {
-	if s == nil || s.shelf.files() <= manyFiles {
-		return e, nil
-	}
-	needed, err := h.d.catalog.needed(e.Session)
-	for _, p := range slices.Backward(needed) {
-		if !p.Complete && !h.d.keeper.holds(p.Session) {
-			return p, err
+// attend gives a session its whole file, and before that some of its ancestors,
+// if it is read from many.
+func (h *hydrator) attend(ctx context.Context, e entry) error {
+	for {
+		target, err := h.target(e)
+		if err == nil {
+			err = h.hydrate(ctx, target)
+		}
+		if err != nil || target.Session == e.Session {
+			return err
 		}
 	}
-	return e, err
+}
+
+// target is whose history is put together next so that a session is read from
+// fewer files: its own or, if there are many, that of its youngest ancestor that
+// has not got it either. Nobody can cut that again in the meantime, so that there
+// is an end to the files also while cuts never cease.
+func (h *hydrator) target(e entry) (entry, error) {
+	needed, err := h.d.catalog.needed(e.Session)
+	if err != nil || len(needed) <= manyFiles {
+		return e, err
+	}
+	for _, p := range slices.Backward(needed) {
+		if !p.Complete && !h.d.keeper.holds(p.Session) {
+			return p, nil
+		}
+	}
+	return e, nil
 }
 
 // errCutAgain says that a session was cut before it had its history. What has
