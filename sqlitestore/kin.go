@@ -112,7 +112,7 @@ func (k *catalog) note(h hooks, y hydration) error {
 	}, "SELECT 1 FROM hydration WHERE file = ? AND session = ? AND copied = ?", y.file, string(y.session), y.copied)
 }
 
-// complete gives a session its whole file, within a transaction.
+// completed gives a session its whole file, within a transaction.
 func (k *catalog) completed(y hydration) error {
 	for _, query := range []string{
 		"INSERT OR IGNORE INTO leftover (file) SELECT file FROM store WHERE session = ?1 AND file <> ?2",
