@@ -1,67 +1,177 @@
 package sqlitestore
 
 import (
+	"database/sql/driver"
+	"maps"
+	"slices"
+	"sync"
+
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// belongings are the creatures and channels whose live rows a child takes over.
+// belongings are the creatures and channels whose live rows a child takes over, as
+// far as its first record does not bring them along: states and dead letters go
+// with the creature, producers' offsets and the cursors of outside readers with the
+// channel.
 type belongings struct {
-	creatures []engine.CreatureID
-	channels  []engine.ChannelID
+	creatures map[string]bool
+	channels  map[string]bool
 }
 
-// makeRoom makes the temporary tables that load fills.
-func (belongings) makeRoom(c *conn) error {
-	for _, query := range []string{
-		"PRAGMA temp_store = MEMORY",
-		"CREATE TEMP TABLE owned_creature (id TEXT PRIMARY KEY) WITHOUT ROWID",
-		"CREATE TEMP TABLE owned_channel (id TEXT PRIMARY KEY) WITHOUT ROWID",
-	} {
-		if err := c.exec(query); err != nil {
+func belongingsOf(plan *engine.CutChild) belongings {
+	own := belongings{map[string]bool{}, map[string]bool{}}
+	for _, id := range plan.Creatures {
+		own.creatures[string(id)] = true
+	}
+	for _, id := range plan.Channels {
+		own.channels[string(id)] = true
+	}
+	return own
+}
+
+// testator is a parent whose writer stands still, so that its connection can be
+// read from. To attach its file to those of the children would mean to read its
+// schema for each of them, which takes longer than the few rows that there are as
+// a rule. Its methods may be called by any goroutine.
+type testator struct {
+	mu    sync.Mutex // a connection is used by one goroutine at a time
+	w     *writer
+	uuids map[int64]engine.Origin
+}
+
+func newTestator(s *Store) *testator {
+	t := &testator{w: s.w, uuids: make(map[int64]engine.Origin, len(s.w.origins))}
+	for origin, no := range s.w.origins {
+		t.uuids[no] = origin
+	}
+	return t
+}
+
+// rows reads what a query answers.
+func (t *testator) rows(query string, args ...driver.Value) (out [][]driver.Value, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.w.c == nil {
+		return nil, errNoConnection
+	}
+	err = t.w.c.query(query, args, func(v []driver.Value) error {
+		out = append(out, slices.Clone(v))
+		return nil
+	})
+	return out, err
+}
+
+// sync makes everything durable that the parent has written.
+func (t *testator) sync() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.w.c == nil {
+		return errNoConnection
+	}
+	return t.w.sync()
+}
+
+// take writes what a parent has of them into the file of a child, within a
+// transaction.
+func (o belongings) take(from *testator, to *writer) error {
+	for _, id := range slices.Sorted(maps.Keys(o.creatures)) {
+		if err := from.copyRows(to.st.setState, "SELECT creature, key, value FROM state_value WHERE creature = ?", id); err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(o.channels)) {
+		if err := from.copyRows(to.st.producer, "SELECT channel, producer, offset FROM producer WHERE channel = ?", id); err != nil {
+			return err
+		}
+	}
+	if err := o.takeReaders(from, to); err != nil {
+		return err
+	}
+	return o.takeLetters(from, to)
+}
+
+// copyRows writes the rows that a query answers.
+func (t *testator) copyRows(into *statement, query string, args ...driver.Value) error {
+	rows, err := t.rows(query, args...)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := into.run(row); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// load puts them into temporary tables, where statements can look them up.
-func (o belongings) load(c *conn) error {
-	for _, id := range o.creatures {
-		if err := c.exec("INSERT OR IGNORE INTO owned_creature (id) VALUES (?)", string(id)); err != nil {
-			return err
-		}
+// takeReaders takes over the cursors of outside readers.
+func (o belongings) takeReaders(from *testator, to *writer) error {
+	rows, err := from.rows("SELECT reader, channel, seq, until, alias FROM cursor WHERE reader >= 'reader:' AND reader < 'reader;'")
+	if err != nil {
+		return err
 	}
-	for _, id := range o.channels {
-		if err := c.exec("INSERT OR IGNORE INTO owned_channel (id) VALUES (?)", string(id)); err != nil {
+	for _, row := range rows {
+		if !o.channels[row[1].(string)] {
+			continue
+		}
+		if err := to.st.cursors.one.run(row); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// theirs are the dead letters that the owner takes over: those of its creatures
-// or, if a creature is in another graph, those that its creatures sent.
-const theirs = ` FROM parent.letter WHERE creature IN (SELECT id FROM owned_creature)
-	OR sender IN (SELECT id FROM owned_creature) AND creature NOT IN (SELECT id FROM parent.creature)`
-
-// takeLiveRows takes over what the owner of belongings has in the attached
-// database parent and its first record does not bring along: cursors of outside
-// readers go with the channel, dead letters with the creature.
-func takeLiveRows(c *conn) error {
-	for _, query := range []string{
-		"INSERT OR REPLACE INTO main.state_value SELECT * FROM parent.state_value WHERE creature IN (SELECT id FROM owned_creature)",
-		"INSERT OR REPLACE INTO main.producer SELECT * FROM parent.producer WHERE channel IN (SELECT id FROM owned_channel)",
-		`INSERT OR REPLACE INTO main.cursor SELECT * FROM parent.cursor
-			WHERE substr(reader, 1, 7) = 'reader:' AND channel IN (SELECT id FROM owned_channel)`,
-		`INSERT OR IGNORE INTO main.origin (uuid) SELECT uuid FROM parent.origin WHERE no IN (
-			SELECT id >> 40` + theirs + ` UNION SELECT message >> 40` + theirs + `) ORDER BY no`,
-		"INSERT OR REPLACE INTO main.letter SELECT " + letterColumns + theirs,
-	} {
-		if err := c.exec(query); err != nil {
+// takeLetters takes over the dead letters of their creatures and, of those of
+// creatures that are in another graph, what their creatures sent.
+func (o belongings) takeLetters(from *testator, to *writer) error {
+	letters, err := from.rows("SELECT id, message, creature, sender, creature IN (SELECT id FROM creature) FROM letter ORDER BY id")
+	if err != nil {
+		return err
+	}
+	var ids []int64
+	origins := map[int64]bool{}
+	for _, row := range letters {
+		here := row[4].(int64) != 0
+		if !o.creatures[row[2].(string)] && (here || !o.creatures[row[3].(string)]) {
+			continue
+		}
+		id := row[0].(int64)
+		ids = append(ids, id)
+		origins[id>>seqBits] = true
+		if message, ok := row[1].(int64); ok {
+			origins[message>>seqBits] = true
+		}
+	}
+	// Letters are listed origin by origin, so these keep their order.
+	number := map[int64]int64{}
+	for _, no := range slices.Sorted(maps.Keys(origins)) {
+		if number[no], err = to.number(from.uuids[no]); err != nil {
+			return err
+		}
+	}
+	for _, id := range ids {
+		if err := takeLetter(from, to, id, number); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// takeLetter takes over one dead letter. number are the numbers that the parent's
+// origins have in the child's file.
+func takeLetter(from *testator, to *writer, id int64, number map[int64]int64) error {
+	rows, err := from.rows(`SELECT id, ts, creature, message, kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload
+		FROM letter WHERE id = ?`, id)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	row := rows[0]
+	for _, i := range []int{0, 3} {
+		if packed, ok := row[i].(int64); ok {
+			row[i] = number[packed>>seqBits]<<seqBits | packed&seqMask
+		}
+	}
+	return to.st.letter.run(row)
 }
 
 // takeAllRows takes over all live rows of the attached database parent, whose

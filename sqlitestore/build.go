@@ -91,9 +91,11 @@ type builder struct {
 	// before pruned, some may have been given up, now or in what is added.
 	since, pruned int64
 	hooks         hooks
+	crossing      *crossing
 }
 
-func openBuilder(path string, h hooks) (*builder, error) {
+// openBuilder opens a file to be built, for work that gives way to cuts.
+func openBuilder(path string, h hooks, x *crossing) (*builder, error) {
 	origin, err := newOrigin() // under which nothing is written
 	if err != nil {
 		return nil, err
@@ -102,7 +104,7 @@ func openBuilder(path string, h hooks) (*builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{c: w.c, w: w, hooks: h}
+	b := &builder{c: w.c, w: w, hooks: h, crossing: x}
 	for _, query := range []string{
 		"CREATE TEMP TABLE renumber (old INTEGER PRIMARY KEY, new INTEGER NOT NULL)",
 		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", buildPages), // nobody waits for it, and the log stays small
@@ -189,6 +191,7 @@ func (b *builder) lasts(database string, each func(no int64, origin engine.Origi
 
 // transact changes the file in one transaction, between two failpoints.
 func (b *builder) transact(before, after failpoint, change func() error) error {
+	b.crossing.giveWay()
 	err := b.c.transact(func() error {
 		if err := change(); err != nil {
 			return err
@@ -203,6 +206,7 @@ func (b *builder) transact(before, after failpoint, change func() error) error {
 
 // unite adds the events and the lineage of another file.
 func (b *builder) unite(ctx context.Context, path string, mode fileMode) error {
+	b.crossing.giveWay()
 	return b.c.attached(path, mode, func() error {
 		if err := b.inheritPruned("parent"); err != nil {
 			return err

@@ -24,6 +24,8 @@ import (
 func (d *Directory) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
+	d.crossing.enter()
+	defer d.crossing.leave()
 	parents, err := d.parents(cut)
 	if err != nil {
 		return nil, err
@@ -174,14 +176,17 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut,
 	// No history can vanish behind the cut: what the parents have written is as
 	// durable as the cut before it is made.
 	var tasks []func() error
-	for _, p := range parents {
+	testators := map[engine.SessionID]*testator{}
+	for session, p := range parents {
+		t := newTestator(p)
+		testators[session] = t
 		if p.durability == engine.Normal {
-			tasks = append(tasks, p.w.sync)
+			tasks = append(tasks, t.sync)
 		}
 	}
 	for _, c := range out {
 		tasks = append(tasks, func() error {
-			if err := d.fillChild(ctx, c, parents); err != nil {
+			if err := d.fillChild(ctx, c, parents, testators); err != nil {
 				return fmt.Errorf("writing %s: %w", c.Path, err)
 			}
 			return nil
@@ -252,25 +257,16 @@ func (d *Directory) newChild(id string, cut engine.Cut, plan *engine.CutChild, p
 
 // fillChild writes one child: live rows, its identity and the first record of its
 // log.
-func (d *Directory) fillChild(ctx context.Context, c *child, parents map[engine.SessionID]*Store) (err error) {
-	own := belongings{creatures: c.plan.Creatures, channels: c.plan.Channels}
-	if err := own.load(c.p.c); err != nil {
-		return err
-	}
-	for _, session := range c.plan.Parents {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := c.takeFrom(parents[session].path()); err != nil {
-			return err
-		}
-	}
+func (d *Directory) fillChild(ctx context.Context, c *child, parents map[engine.SessionID]*Store, testators map[engine.SessionID]*testator) (err error) {
+	own := belongingsOf(c.plan)
 	var last uint64
 	err = d.fill(c.p, c.entry, func() error {
-		if err := errors.Join(c.p.writeOwn(&engine.Record{Meta: c.plan.Meta}), c.heirloom.write(c.p.c)); err != nil {
-			return err
+		for _, session := range c.plan.Parents {
+			if err := errors.Join(ctx.Err(), own.take(testators[session], c.p.writer)); err != nil {
+				return err
+			}
 		}
-		if err := c.p.loadOrigins(); err != nil || c.first == nil {
+		if err := errors.Join(c.p.writeOwn(&engine.Record{Meta: c.plan.Meta}), c.heirloom.write(c.p.c)); err != nil || c.first == nil {
 			return err
 		}
 		if n := len(c.first.Events); n > 0 {
@@ -290,18 +286,6 @@ func (d *Directory) fillChild(ctx context.Context, c *child, parents map[engine.
 	}
 	c.store, err = d.newborn(c.entry, c.p.writer, from, last)
 	return err
-}
-
-// takeFrom takes over live rows of a parent. What it writes is made durable with
-// the first record: a commit that syncs the log syncs all of it.
-func (c *child) takeFrom(path string) error {
-	if err := c.p.c.exec("PRAGMA synchronous = NORMAL"); err != nil {
-		return err
-	}
-	err := c.p.c.attached(path, readOnly, func() error {
-		return c.p.c.transact(func() error { return takeLiveRows(c.p.c) })
-	})
-	return errors.Join(err, c.p.c.exec("PRAGMA synchronous = FULL"))
 }
 
 // noteMeta adds the metadata of the first record to that of the session.

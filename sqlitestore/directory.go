@@ -68,6 +68,8 @@ type Directory struct {
 	// changing is held while it changes which file a store writes to, or whether
 	// it is live.
 	changing sync.Mutex
+	// crossing is where what works in the background gives way to cuts.
+	crossing crossing
 
 	mu       sync.Mutex
 	open     map[engine.SessionID]*Store
@@ -197,13 +199,14 @@ func (d *Directory) attach(ctx context.Context, e entry, w *writer) (*Store, err
 	if e.Meta, err = f.own.meta(ctx); err == nil {
 		_, err = f.count(ctx) // a file that cannot be read is not opened
 	}
-	var s *Store
+	var wrote map[engine.Origin]uint64
 	if err == nil {
-		s, err = newStore(d, e, w, f, 0)
+		wrote, err = w.c.ownHighest()
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.close())
 	}
+	s := newStore(d, e, w, f, 0, wrote)
 	s.complete.Store(e.Complete)
 	for _, p := range f.missing {
 		d.report(historyOf(e.Session), lostAncestor(e, p))
@@ -253,10 +256,7 @@ func (d *Directory) newborn(e entry, w *writer, parents []*Store, first uint64) 
 			return nil, errors.Join(err, f.close())
 		}
 	}
-	s, err := newStore(d, e, w, f, first)
-	if err != nil {
-		return nil, errors.Join(err, f.close())
-	}
+	s := newStore(d, e, w, f, first, nil)
 	s.made = time.Now()
 	s.complete.Store(e.Complete)
 	return s, nil

@@ -112,7 +112,7 @@ func (k *catalog) materialise(ctx context.Context, op string, session engine.Ses
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			return unwritable(op, strings.TrimSuffix(path, partialSuffix), err)
 		}
-		b, err := openBuilder(path, hooks{})
+		b, err := openBuilder(path, hooks{}, &crossing{})
 		if err != nil {
 			return storageError(op, path, err)
 		}
@@ -231,7 +231,7 @@ func rename(path string, of engine.SessionID, fork entry) (map[engine.Origin]uin
 	if err != nil {
 		return nil, err
 	}
-	wrote, err := w.ownHighest()
+	wrote, err := w.c.ownHighest()
 	if err == nil {
 		err = w.c.transact(func() error {
 			if err := errors.Join(w.c.exec("DELETE FROM own"), w.unmark(), w.c.noteWrote(of, wrote)); err != nil {

@@ -160,17 +160,21 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 	}
 	var errs []error
 	for _, e := range waiting {
+		h.d.crossing.giveWay()
 		s := h.d.opened(e.Session)
 		if e.Live && s == nil {
 			continue // nobody looks after it, so nobody stops its writer
 		}
+		young := false
 		if s != nil && !urgent {
-			if due := quiet - time.Since(s.made); due > 0 && s.shelf.files() <= manyFiles {
-				wait = min(wait, due)
+			if due := quiet - time.Since(s.made); due > 0 {
+				wait, young = min(wait, due), true
+			}
+			if young && s.shelf.files() <= manyFiles {
 				continue
 			}
 		}
-		switch err := h.attend(ctx, e); {
+		switch err := h.attend(ctx, e, young); {
 		case ctx.Err() != nil:
 			return wait, ctx.Err()
 		case err != nil && !errors.Is(err, errCutAgain):
@@ -180,15 +184,15 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 	return wait, errors.Join(errs...)
 }
 
-// attend gives a session its whole file, and before that some of its ancestors,
-// if it is read from many.
-func (h *hydrator) attend(ctx context.Context, e entry) error {
+// attend gives a session its whole file, and before that some of its ancestors, if
+// it is read from many. A young session is left as it is itself.
+func (h *hydrator) attend(ctx context.Context, e entry, young bool) error {
 	for {
 		target, err := h.target(e)
-		if err == nil {
-			err = h.hydrate(ctx, target)
+		if err != nil || young && target.Session == e.Session {
+			return err
 		}
-		if err != nil || target.Session == e.Session {
+		if err := h.hydrate(ctx, target); err != nil || target.Session == e.Session {
 			return err
 		}
 	}
@@ -238,9 +242,15 @@ func (h *hydrator) hydrate(ctx context.Context, e entry) error {
 	if err := storeSchema.renew(ctx, path); err != nil { // an older program may have begun it
 		return storageError("hydrate", path, err)
 	}
-	b, err := openBuilder(path, h.d.options.hooks)
+	return storageError("hydrate", path, h.build(ctx, path, since, e, sources, y))
+}
+
+// build puts the history of a session into a file, of which a beginning may be
+// there, and makes it the session's. It leaves out what is older than since.
+func (h *hydrator) build(ctx context.Context, path string, since int64, e entry, sources []entry, y hydration) error {
+	b, err := openBuilder(path, h.d.options.hooks, &h.d.crossing)
 	if err != nil {
-		return storageError("hydrate", path, err)
+		return err
 	}
 	b.since, b.pruned = since, since
 	err = h.gather(ctx, b, e, sources)
@@ -248,7 +258,12 @@ func (h *hydrator) hydrate(ctx context.Context, e entry) error {
 	if err == nil {
 		lent, err = h.move(ctx, b, e, y)
 	}
-	return errors.Join(storageError("hydrate", path, err), b.close(), lent.finish())
+	if err == nil {
+		// Two files are the session's now, until the first has been removed. If it
+		// cannot be told which, Rebuild takes the one that has more.
+		_ = mark(e.Path, y.session, markMoved, y.file)
+	}
+	return errors.Join(err, b.close(), lent.finish())
 }
 
 // keptSince is the time from which on the history of a session is to be in its
@@ -309,6 +324,7 @@ func (h *hydrator) copyBase(ctx context.Context, y *hydration, path string) erro
 	}
 	noted := y.copied
 	return hooks.copyFile(ctx, from, path, y.copied, func(copied int64) error {
+		h.d.crossing.giveWay()
 		if err := hooks.at(pointCopying, path); err != nil || copied-noted < noteEvery*hooks.bytesAtOnce() {
 			return err
 		}
@@ -401,7 +417,15 @@ func (h *hydrator) gather(ctx context.Context, b *builder, e entry, sources []en
 
 // move makes the file the session's own, and has its writer go on there. It
 // answers the files that were read until then.
-func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (lent *loan, err error) {
+func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (*loan, error) {
+	if !e.Live { // nobody writes to it, and nobody can cut it
+		if err := h.finish(ctx, b, e); err != nil {
+			return nil, err
+		}
+		h.d.changing.Lock()
+		defer h.d.changing.Unlock()
+		return nil, h.commitMove(ctx, nil, y)
+	}
 	d := h.d
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -410,52 +434,50 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 		return nil, err
 	}
 	s := d.opened(e.Session)
-	switch {
-	case now.Live != e.Live, now.Live && s == nil:
+	if !now.Live || s == nil {
 		return nil, errCutAgain
-	case s != nil:
-		if err := s.park(ctx); err != nil {
-			return nil, err
-		}
-		defer s.resume()
 	}
+	if err := s.park(ctx); err != nil {
+		return nil, err
+	}
+	defer s.resume()
 	if err := d.options.hooks.at(pointStanding, e.Path); err != nil {
 		return nil, err
 	}
-	if err := b.finish(ctx, e.Path, readOnly); err != nil {
+	if err := h.finish(ctx, b, e); err != nil {
 		return nil, err
 	}
-	inherited, err := d.catalog.inherited(e.Session)
-	if err == nil {
-		err = b.lacks(inherited)
-	}
-	if err == nil {
-		err = d.options.hooks.syncDirectory(filepath.Join(d.dir, storesName))
-	}
-	if err == nil {
-		err = h.commitMove(ctx, s, y)
-	}
-	if err != nil {
-		if errors.Is(err, errUnknown) && s != nil {
+	if err := h.commitMove(ctx, s, y); err != nil {
+		if errors.Is(err, errUnknown) {
 			s.freeze() // either file may turn out to be the session's
 		}
 		return nil, err
 	}
-	// Two files are the session's now, until the first has been removed. If it
-	// cannot be told which, Rebuild takes the one that has more.
-	_ = mark(now.Path, y.session, markMoved, y.file)
-	if s == nil {
-		return nil, nil
-	}
-	lent = s.moveTo(d.catalog.filePath(y.file))
+	lent := s.moveTo(d.catalog.filePath(y.file))
 	d.report(historyOf(e.Session), nil)
 	return lent, d.options.hooks.at(pointMoved, s.path())
 }
 
+// finish makes the file whole, and durable with its name. Nobody writes to the
+// session meanwhile.
+func (h *hydrator) finish(ctx context.Context, b *builder, e entry) error {
+	if err := b.finish(ctx, e.Path, readOnly); err != nil {
+		return err
+	}
+	inherited, err := h.d.catalog.inherited(e.Session)
+	if err == nil {
+		err = b.lacks(inherited)
+	}
+	if err != nil {
+		return err
+	}
+	return h.d.options.hooks.syncDirectory(filepath.Join(h.d.dir, storesName))
+}
+
 // commitMove makes the file the session's in the catalogue. A session that is
-// being written to cannot be left between two files, so it does not give up as
-// long as it is unknown what became of that. Those who wait for the store (nil: it
-// has ended) are told meanwhile, as when writing fails.
+// being written to cannot be left between two files, so it does not give up as long
+// as it is unknown what became of that. Those who wait for the store (nil: it has
+// ended) are told meanwhile, as when writing fails.
 func (h *hydrator) commitMove(ctx context.Context, s *Store, y hydration) error {
 	err := h.d.catalog.commit(h.d.options.hooks, stepComplete, func() error { return h.d.catalog.completed(y) },
 		"SELECT 1 FROM store WHERE session = ? AND file = ?", string(y.session), y.file)

@@ -14,9 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// poolSize is how many files are kept ready: enough for a few cuts in a row. They
-// are made together, so that the disk syncs several at once.
-const poolSize = 8
+// poolSize is how many files are kept ready: enough for a few cuts in a row.
+const poolSize = 4
 
 // prepared is a file that waits to become the store of a session: it has its
 // name and its layout, is marked as unused, and is durable with its directory
@@ -65,6 +64,7 @@ func (k *keeper) run() {
 
 // work does one thing, and answers whether there may be more.
 func (k *keeper) work() bool {
+	k.d.crossing.giveWay()
 	k.mu.Lock()
 	if len(k.buried) > 0 {
 		s := k.buried[0]
@@ -87,28 +87,22 @@ func (k *keeper) work() bool {
 		_ = l.finish() // files that were only read
 		return true
 	}
-	wanted := poolSize - len(k.ready)
-	closed := k.closed
+	wanted := len(k.ready) < poolSize && !k.closed
 	k.mu.Unlock()
-	return wanted > 0 && !closed && k.refill(wanted)
+	return wanted && k.refill()
 }
 
-// refill makes files, and answers whether it could.
-func (k *keeper) refill(wanted int) bool {
-	tasks := make([]func() error, wanted)
-	for i := range tasks {
-		tasks[i] = func() error {
-			p, err := k.d.prepare()
-			if err != nil {
-				return err
-			}
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			k.ready = append(k.ready, p)
-			return nil
-		}
+// refill makes a file, and answers whether it could. More of them at once would be
+// in the way of the next cut.
+func (k *keeper) refill() bool {
+	p, err := k.d.prepare()
+	if err != nil {
+		return false // whoever takes one finds out why
 	}
-	return atOnce(tasks) == nil // otherwise, whoever takes one finds out why
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ready = append(k.ready, p)
+	return true
 }
 
 // take answers a file that is ready, and makes one if none is.
@@ -214,9 +208,6 @@ func (d *Directory) prepare() (p *prepared, err error) {
 	// The first transaction makes the write-ahead log, whose name is then
 	// durable with that of the file.
 	if err = p.c.transact(p.claim); err == nil {
-		err = belongings{}.makeRoom(p.c)
-	}
-	if err == nil {
 		err = d.options.hooks.syncDirectory(filepath.Dir(path))
 	}
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/engine"
 )
@@ -21,6 +22,7 @@ type reader struct {
 	mode    fileMode
 	session engine.SessionID // as far as that is known
 	db      *sql.DB
+	users   atomic.Int32 // families that read it; see share
 
 	mu      sync.Mutex
 	origins map[int64]engine.Origin // rows of the origin table, which never change
@@ -31,10 +33,25 @@ func openReader(path string, mode fileMode) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reader{path: path, mode: mode, db: db, origins: map[int64]engine.Origin{}}, nil
+	r := &reader{path: path, mode: mode, db: db, origins: map[int64]engine.Origin{}}
+	r.users.Store(1)
+	return r, nil
 }
 
-func (r *reader) close() error { return r.db.Close() }
+// share makes the reader one of another family as well, and answers it. Each of
+// them closes it.
+func (r *reader) share() *reader {
+	r.users.Add(1)
+	return r
+}
+
+// close closes the file when the last family that reads it has closed it.
+func (r *reader) close() error {
+	if r.users.Add(-1) > 0 {
+		return nil
+	}
+	return r.db.Close()
+}
 
 // querier is a pool of connections, or a transaction.
 type querier interface {

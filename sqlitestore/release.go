@@ -13,14 +13,13 @@ import (
 // their descendants. The catalogue forgets a file before it is removed.
 func (h *hydrator) release(ctx context.Context) error {
 	d := h.d
-	d.changing.Lock()
-	defer d.changing.Unlock()
 	entries, err := d.catalog.unneeded()
 	if err != nil || len(entries) == 0 {
 		return err
 	}
 	gone := map[engine.SessionID]string{} // with the metadata of each
 	for _, e := range entries {
+		d.crossing.giveWay()
 		if d.keeper.holds(e.Session) {
 			continue // it is still being closed
 		}
@@ -31,7 +30,10 @@ func (h *hydrator) release(ctx context.Context) error {
 	if len(gone) == 0 {
 		return nil
 	}
+	// A cut meanwhile needs none of them either: its parents did not.
 	var any engine.SessionID
+	d.changing.Lock()
+	defer d.changing.Unlock()
 	err = d.catalog.commit(d.options.hooks, stepRelease, func() error {
 		for session, meta := range gone {
 			any = session
@@ -80,6 +82,7 @@ func (h *hydrator) sweep() error {
 		return err
 	}
 	for _, file := range files {
+		h.d.crossing.giveWay()
 		if err := h.d.options.hooks.removeDatabase(h.d.catalog.filePath(file)); err != nil {
 			return storageError("sweep", h.d.catalog.filePath(file), err)
 		}

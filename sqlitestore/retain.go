@@ -166,17 +166,7 @@ func (h *hydrator) rewrite(ctx context.Context, e entry, since int64) error {
 	if err != nil {
 		return storageError("retain", path, err)
 	}
-	b, err := openBuilder(path, h.d.options.hooks)
-	if err != nil {
-		return storageError("retain", path, err)
-	}
-	b.since, b.pruned = since, since
-	err = h.gather(ctx, b, e, nil)
-	var lent *loan
-	if err == nil {
-		lent, err = h.move(ctx, b, e, y)
-	}
-	return errors.Join(storageError("retain", path, err), b.close(), lent.finish())
+	return storageError("retain", path, h.build(ctx, path, since, e, nil, y))
 }
 
 // since is the time from which on history is kept, or 0 if nothing is to be given

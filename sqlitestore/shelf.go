@@ -77,23 +77,25 @@ func (s *shelf) exchange(f *family) *loan {
 // close closes the files, once nobody reads them.
 func (s *shelf) close() error { return s.exchange(nil).finish() }
 
-// bequeath adds the files of the store's history to those of a child.
+// bequeath adds the files of the store's history to those of a child. That of the
+// store itself is opened anew: once the store is closed, nobody should have it open
+// who does not read it, for the last one to close it empties its write-ahead log.
 func (s *shelf) bequeath(f *family) error {
 	l, open := s.borrow()
 	if !open {
 		return stopped("cut", s.path())
 	}
 	defer l.users.Done()
-	for _, r := range l.members() {
-		if slices.ContainsFunc(f.ancestors, func(has *reader) bool { return has.path == r.path }) {
-			continue
+	own, err := openReader(l.own.path, readWrite)
+	if err != nil {
+		return err
+	}
+	own.session = l.own.session
+	f.ancestors = append(f.ancestors, own)
+	for _, r := range l.ancestors {
+		if !slices.ContainsFunc(f.ancestors, func(has *reader) bool { return has.path == r.path }) {
+			f.ancestors = append(f.ancestors, r.share())
 		}
-		again, err := openReader(r.path, readWrite)
-		if err != nil {
-			return err
-		}
-		again.session = r.session
-		f.ancestors = append(f.ancestors, again)
 	}
 	f.missing = append(f.missing, l.missing...)
 	return nil

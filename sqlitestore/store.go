@@ -66,13 +66,9 @@ const (
 var _ engine.Store = (*Store)(nil)
 
 // newStore makes the store of a file. The writer has written the events of its
-// origin up to first. Nothing is written before start.
-func newStore(d *Directory, e entry, w *writer, f *family, first uint64) (*Store, error) {
-	wrote, err := w.ownHighest()
-	if err != nil {
-		return nil, err
-	}
-	delete(wrote, w.own)
+// origin up to first, and its session before that what wrote says. Nothing is
+// written before start.
+func newStore(d *Directory, e entry, w *writer, f *family, first uint64, wrote map[engine.Origin]uint64) *Store {
 	meta := map[string]string{}
 	maps.Copy(meta, e.Meta)
 	s := &Store{
@@ -82,7 +78,7 @@ func newStore(d *Directory, e entry, w *writer, f *family, first uint64) (*Store
 		stopping: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.durable.advance(first)
-	return s, nil
+	return s
 }
 
 func (s *Store) start() *Store {
@@ -109,7 +105,8 @@ func (s *Store) Info() engine.SessionInfo {
 // authored are the origins under which the session has written, with the highest
 // number of each. The store is parked or closed.
 func (s *Store) authored() map[engine.Origin]uint64 {
-	out := maps.Clone(s.wrote)
+	out := map[engine.Origin]uint64{}
+	maps.Copy(out, s.wrote)
 	out[s.origin] = s.durable.reached.Load()
 	return out
 }

@@ -98,10 +98,7 @@ func (w *writer) pace() error {
 // sync makes everything durable that has been written, whatever the store's
 // durability.
 func (w *writer) sync() error {
-	if err := w.c.sync(storeSchema); err != nil {
-		return err
-	}
-	return w.pace()
+	return errors.Join(w.c.sync(storeSchema), w.pace())
 }
 
 func (w *writer) close() error {
@@ -141,8 +138,6 @@ func (w *writer) claim() error {
 
 // ownHighest are the origins under which the file's session has written, with
 // the highest number of each.
-func (w *writer) ownHighest() (map[engine.Origin]uint64, error) { return w.c.ownHighest() }
-
 func (c *conn) ownHighest() (map[engine.Origin]uint64, error) {
 	out := map[engine.Origin]uint64{}
 	err := c.query(`SELECT w.uuid, (SELECT id & 0xffffffffff FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40 ORDER BY id DESC LIMIT 1)
@@ -158,18 +153,27 @@ func (c *conn) ownHighest() (map[engine.Origin]uint64, error) {
 // pack turns an id into the form it has in this file. An origin that the file
 // does not know yet gets a number.
 func (w *writer) pack(id engine.EventID) (int64, error) {
-	no, ok := w.origins[id.Origin]
-	if !ok {
-		no = w.last + 1
-		if err := w.st.origin.values(no, id.Origin[:]); err != nil {
-			return 0, err
-		}
-		w.origins[id.Origin], w.last = no, no
+	no, err := w.number(id.Origin)
+	if err != nil {
+		return 0, err
 	}
 	if id.Seq == 0 || id.Seq > seqMask {
 		return 0, &abi.Error{Code: abi.Internal, Op: "append", Message: fmt.Sprintf("event id %s is out of range", id)}
 	}
 	return no<<seqBits | int64(id.Seq), nil
+}
+
+// number is what stands for an origin in this file.
+func (w *writer) number(origin engine.Origin) (int64, error) {
+	if no, ok := w.origins[origin]; ok {
+		return no, nil
+	}
+	no := w.last + 1
+	if err := w.st.origin.values(no, origin[:]); err != nil {
+		return 0, err
+	}
+	w.origins[origin], w.last = no, no
+	return no, nil
 }
 
 // find is pack for an id that may be unknown here, which is then left so.
