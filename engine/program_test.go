@@ -1,7 +1,9 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -417,6 +419,7 @@ func TestRandomProgramsAgainstAModel(t *testing.T) {
 }
 
 func TestRandomDurableProgramsAgainstAModel(t *testing.T) {
+	usually(t, "20") // each opens files
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "session")
 		if err != nil {
@@ -424,6 +427,22 @@ func TestRandomDurableProgramsAgainstAModel(t *testing.T) {
 		}
 		runProgram(rt, dir)
 	})
+}
+
+// usually has rapid draw so many programs, unless TERRARIUM_SEEDS asks for another
+// number.
+func usually(t *testing.T, programs string) {
+	t.Helper()
+	checks := flag.Lookup("rapid.checks")
+	before := checks.Value.String()
+	t.Cleanup(func() {
+		if err := checks.Value.Set(before); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := checks.Value.Set(cmp.Or(os.Getenv("TERRARIUM_SEEDS"), programs)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func runProgram(rt *rapid.T, dir string) {

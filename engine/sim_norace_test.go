@@ -2,5 +2,5 @@
 
 package engine_test
 
-// simSeeds is how many programs TestSimulation runs.
-const simSeeds = 10_000
+// simSeeds is how many programs TestSimulation runs; TERRARIUM_SEEDS asks for more.
+const simSeeds = 2_000

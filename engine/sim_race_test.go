@@ -2,5 +2,5 @@
 
 package engine_test
 
-// simSeeds is how many programs TestSimulation runs.
-const simSeeds = 500
+// simSeeds is how many programs TestSimulation runs; TERRARIUM_SEEDS asks for more.
+const simSeeds = 200

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
 // books are what the lives of a program have told, and what must follow from it.
@@ -146,7 +147,11 @@ type checker struct {
 // settle it also waits for the work in the background.
 func (b *books) check(t *testing.T, dir string, random *rand.Rand, settle bool) {
 	t.Helper()
-	d := mustOpen(t, dir)
+	defer losevfs.Mount(dir, 0).Unmount()
+	d, err := Open(t.Context(), dir, WithoutSyncs)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)

@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -18,7 +19,10 @@ import (
 	"testing/fstest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
 const (
@@ -60,20 +64,24 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	// Programs on files take long; the command line may ask for more of them.
-	if err := flag.Set("rapid.checks", "50"); err != nil {
+	// Programs on files take long; TERRARIUM_SEEDS or the command line may ask for
+	// more of them.
+	if err := flag.Set("rapid.checks", cmp.Or(os.Getenv("TERRARIUM_SEEDS"), "15")); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // tell prints a line. The reader does not count what is not whole.
 func tell(line told) { _ = json.NewEncoder(os.Stdout).Encode(line) }
 
 // smallChunks has copying take many steps, in any of which it can be interrupted.
+// What a process that is killed has written is there, synced or not, so nothing is.
 func smallChunks(reached func(failpoint, string) error) Options {
-	return Options{hooks: hooks{reached: reached, copyChunk: 16 << 10, uniteChunk: 20}}
+	o := WithoutSyncs
+	o.hooks.reached, o.hooks.copyChunk, o.hooks.uniteChunk = reached, 16<<10, 20
+	return o
 }
 
 // victim runs the program until it is killed, or kills itself.
@@ -83,6 +91,7 @@ func victim(text string) error {
 		return err
 	}
 	durability, _ := engine.ParseDurability(o.Durability)
+	losevfs.Mount(o.Dir, 0) // so that SQLite syncs nothing either
 	p := &program{ctx: context.Background(), random: rand.New(rand.NewPCG(o.Seed, 1)), durability: durability, tell: tell}
 	err := p.start(o.Dir, smallChunks(dieAt(o.Point, o.Pass)))
 	if err == nil {

@@ -93,7 +93,7 @@ func (b *breakable) settled(stores []*Store) {
 // go on and can be read meanwhile, and the directory says what is wrong, unless the
 // step had happened all the same; when the disk works again, so does the rest.
 func TestHydrationFails(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	t.Parallel()
 	// The catalogue is asked what became of a change, and where some of the work is
 	// done before it fails, trying again does the rest.
 	overcome := []failpoint{pointNoted, pointCompleted, pointReleased, pointSwept, pointUnited, pointMoved}

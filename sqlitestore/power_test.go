@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	powerSeeds  = 12 // in a run of the tests; TERRARIUM_SEEDS asks for more
-	powerRounds = 3  // power losses in one directory
+	powerSeeds  = 6 // in a run of the tests; TERRARIUM_SEEDS asks for more
+	powerRounds = 3 // power losses in one directory
 	faultSeeds  = 12
 	faultSteps  = 40 // in one program with faults
 	// powerOperations bounds when the power fails: about as many writes and
@@ -70,6 +70,10 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
+// everyStepShare is how many seeds of the other tests make one of
+// TestPowerLossAtEveryStep, which has a program for every failpoint.
+const everyStepShare = 12
+
 // powerSteps is in how many steps of a program every failpoint is reached, but for
 // those that belong to what it does not do.
 const powerSteps = 600
@@ -78,12 +82,13 @@ const powerSteps = 600
 // right after what has just been made durable and before what is not yet.
 func TestPowerLossAtEveryStep(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(seeds(t, powerSeeds)+powerSeeds-1) / powerSeeds {
+	for seed := range uint64(seeds(t, everyStepShare)+everyStepShare-1) / everyStepShare {
 		for point := range failpoints {
 			if slices.Contains(upgrades, point) || point == pointRetiring || point == pointRetired {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/seed=%d", point, seed), func(t *testing.T) {
+				t.Parallel()
 				durability := engine.Full - engine.Durability((uint64(point)+seed)%2)
 				p := newPowerProgram(t, durability, seed<<8|uint64(point))
 				var passes atomic.Int32

@@ -12,7 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
-const rebuildSeeds = 4
+const rebuildSeeds = 2
 
 // TestRebuildAfterPowerLoss lets the power fail at any moment of random programs
 // and then loses the catalogue. The new one says what the old one said, everything

@@ -30,7 +30,7 @@ func TestStorageRebuilt(t *testing.T) {
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
-		d, err := sqlitestore.Open(t.Context(), dir, sqlitestore.Options{})
+		d, err := sqlitestore.Open(t.Context(), dir, sqlitestore.WithoutSyncs)
 		if err != nil {
 			t.Fatal(err)
 		}

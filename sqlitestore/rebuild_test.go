@@ -69,6 +69,7 @@ func TestRebuildSettled(t *testing.T) {
 // TestRebuildComparesEverything takes away what the stores say, one thing at a
 // time. Each makes a difference: otherwise nobody would notice if it was missing.
 func TestRebuildComparesEverything(t *testing.T) {
+	t.Parallel()
 	dir := lineaged(t)
 	for _, sabotage := range []string{
 		"DELETE FROM wrote",

@@ -87,6 +87,7 @@ func wantSound(t *testing.T, d *Directory, session engine.SessionID) {
 // TestRetention gives up what is too old or too much, and nothing that is still
 // to be read.
 func TestRetention(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		retain   Retention

@@ -3,8 +3,6 @@ package sqlitestore_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/storetest"
 	"github.com/seed47132306/terrarium/sqlitestore"
@@ -12,11 +10,11 @@ import (
 )
 
 func TestStorage(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	t.Parallel()
 	storetest.Run(t, func(t *testing.T, dir string) engine.Storage {
 		// Nothing here depends on syncs, which would take most of the time.
 		t.Cleanup(losevfs.Mount(dir, 0).Unmount)
-		d, err := sqlitestore.Open(t.Context(), dir, sqlitestore.Options{})
+		d, err := sqlitestore.Open(t.Context(), dir, sqlitestore.WithoutSyncs)
 		if err != nil {
 			t.Fatal(err)
 		}

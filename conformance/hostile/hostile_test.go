@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a module may take until the test gives up on it. It is
 // no limit of the module's: all of these are far below.
-const patience = 60 * time.Second
+const patience = 5 * time.Minute
 
 // pending lists ends that do not hold yet, as data: "module" or "module/end",
 // and why. TERRARIUM_PENDING=1 runs them all the same.

@@ -80,7 +80,7 @@ const (
 	littleFuel = 20_000_000
 	littleTime = 100 * time.Millisecond
 	muchFuel   = 1 << 60
-	muchTime   = 20 * time.Second
+	muchTime   = time.Hour
 )
 
 // stopped is how a guest ends that does not come back: by fuel when there is

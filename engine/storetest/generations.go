@@ -3,6 +3,8 @@ package storetest
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
@@ -15,13 +17,24 @@ func testGenerations(t *testing.T, open Opener) {
 	t.Run("Deep", func(t *testing.T) { deep(t, open) })
 	t.Run("Wide", func(t *testing.T) { wide(t, open) })
 	t.Run("BeforeAndAfter", func(t *testing.T) { beforeAndAfter(t, open) })
-	for seed := range uint64(familySeeds) {
+	for seed := range families(t) {
 		t.Run(fmt.Sprintf("Seed%d", seed), func(t *testing.T) { anyFamily(t, open, seed) })
 	}
 }
 
-// familySeeds is how many random families there are.
-const familySeeds = 4
+// families is how many random families there are: few usually; TERRARIUM_SEEDS
+// asks for more.
+func families(t *testing.T) uint64 {
+	text := os.Getenv("TERRARIUM_SEEDS")
+	if text == "" {
+		return 2
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("TERRARIUM_SEEDS is %q, and not a number", text)
+	}
+	return n
+}
 
 // deep cuts one side of a split again and again, a moment after, and starts
 // anew in between; then all sides are united.

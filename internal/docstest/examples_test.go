@@ -108,7 +108,7 @@ func TestEmbedFromOutside(t *testing.T) {
 	for _, args := range [][]string{
 		{"mod", "edit", "-replace", "github.com/seed47132306/terrarium=" + repository},
 		{"vet", "./..."},
-		{"build", "-o", "embed", "."},
+		{"build", undebuggable, "-o", "embed", "."},
 	} {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir = dir

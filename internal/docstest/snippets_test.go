@@ -82,7 +82,7 @@ func runProgram(t *testing.T, source string, want *block) {
 	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, file)
+	cmd := exec.CommandContext(t.Context(), "go", "build", undebuggable, "-o", program, file)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -1,0 +1,5 @@
+package sqlitestore
+
+// WithoutSyncs has nothing synced outside of SQLite, for tests that no power loss
+// is part of.
+var WithoutSyncs = Options{hooks: hooks{synced: func(string) {}}}
