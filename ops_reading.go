@@ -68,13 +68,14 @@ type SessionRecord struct {
 	Durability string      `json:"durability"`
 	Created    string      `json:"created,omitempty"`
 	Parents    []SessionID `json:"parents"`
+	MadeBy     string      `json:"made_by,omitempty"` // merge, split, rearrange or fork
 	MergedAt   string      `json:"merged_at,omitempty"`
 	SplitAt    string      `json:"split_at,omitempty"`
 	StorePath  string      `json:"store_path,omitempty"` // none when its history is in the files of others only
 	Bytes      int64       `json:"bytes,omitempty"`
-	Events     int64       `json:"events"` // -1 when not counted
-	Deployment string      `json:"deployment,omitempty"`
-	ConfigPath string      `json:"config_path,omitempty"`
+	Events     int64       `json:"events"`                // -1 when not counted
+	Deployment string      `json:"deployment,omitempty"`  // of its members; after a merge of several, all with commas between
+	ConfigPath string      `json:"config_path,omitempty"` // of the first of them
 }
 
 // SessionsArgs are the arguments of sessions.
@@ -256,9 +257,9 @@ func NewSessionRecord(i *engine.SessionInfo) SessionRecord {
 	}
 	return SessionRecord{
 		Session: i.Session, Graph: i.Graph, Live: i.Live, Complete: i.Complete, Durability: i.Durability.String(),
-		Created: stamp(i.Created), Parents: parents, MergedAt: stamp(i.MergedAt), SplitAt: stamp(i.SplitAt),
+		Created: stamp(i.Created), Parents: parents, MadeBy: i.MadeBy, MergedAt: stamp(i.MergedAt), SplitAt: stamp(i.SplitAt),
 		StorePath: i.Path, Bytes: i.Bytes, Events: i.Events,
-		Deployment: i.Meta[engine.MetaDeployment], ConfigPath: i.Meta[engine.MetaConfigPath],
+		Deployment: strings.Join(engine.DeploymentsIn(i.Meta), ", "), ConfigPath: i.Meta[engine.MetaConfigPath],
 	}
 }
 

@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -418,14 +417,6 @@ func (a *application) gone(id ChannelID) bool {
 	return ch != nil && ch.deployment == a.d.Name && ch.inbox == "" && a.channels[ch.address] != id
 }
 
-// The keys of a store's metadata.
-const (
-	MetaDeployment = "deployment"
-	MetaConfigPath = "config_path" // of the recipe
-	MetaRecipe     = "recipe"      // its files, a JSON object
-	MetaVariables  = "variables"   // a JSON object
-)
-
 // meta is what a session remembers of the deployment.
 func (a *application) meta() map[string]string {
 	m := map[string]string{MetaDeployment: a.d.Name}
@@ -437,38 +428,4 @@ func (a *application) meta() map[string]string {
 		}
 	}
 	return m
-}
-
-// putMeta brings the metadata of the stores of a deployment up to date: a recipe
-// may have been edited.
-func (x *change) putMeta() {
-	seen := map[*graph]bool{}
-	for _, id := range x.deployed {
-		g := x.e.creatures[id].home.load()
-		if seen[g] {
-			continue
-		}
-		seen[g] = true
-		changed := map[string]string{}
-		for k, v := range x.meta {
-			if g.meta[k] != v {
-				changed[k] = v
-			}
-		}
-		g.meta = x.meta
-		if len(changed) == 0 {
-			continue
-		}
-		if rec := x.record(g); rec != nil {
-			rec.Meta = changed
-		}
-	}
-}
-
-// unmarshalMeta reads a JSON object of a store's metadata.
-func unmarshalMeta[T any](meta map[string]string, key string) (out T, err error) {
-	if text := meta[key]; text != "" {
-		err = json.Unmarshal([]byte(text), &out)
-	}
-	return out, err
 }

@@ -135,9 +135,10 @@ func (x *change) heir(old *graph, c CreatureID, group *storeGroup) GraphID {
 	return group.after[0]
 }
 
-// inter adds to the first record of a graph's new store the dead letters that
-// the graph keeps.
+// inter adds to the first record of a graph's new store what nothing else in it has
+// of the graphs before: the dead letters that the graph keeps, and the metadata.
 func (x *change) inter(rec *Record, group *storeGroup, id GraphID, origin Origin) {
+	x.bequeathMeta(rec, group, id)
 	var own []*burial
 	for _, b := range x.burials {
 		if slices.Contains(group.before, b.home) && x.heir(b.home, b.mb.creature.id, group) == id {
@@ -193,22 +194,36 @@ func (x *change) bury(g *graph, rec *Record, mb *mailbox, s *source) {
 	mb.forget(s)
 }
 
-// mourn logs the dead letters of a source and shows them to observers, unless
-// they are logged already.
+// mourn logs the dead letters of a source, unless a cut has logged them.
 func (x *change) mourn(g *graph, rec *Record, s *source) {
 	b := x.burials[s]
-	if b == nil {
-		return
-	}
-	if b.events != nil {
-		for i := range b.events {
-			b.dead[i].count(x.e)
-			x.e.publish(&b.events[i])
-		}
+	if b == nil || b.events != nil {
 		return
 	}
 	log := x.logOf(g)
 	for _, l := range b.dead {
 		log.deadLetter(rec, l)
+	}
+}
+
+// announce shows observers the dead letters that a cut has logged. They are the
+// first events of the new logs, so they are shown before the environments follow
+// and log more, and in the order of their ids.
+func (x *change) announce() {
+	var interred []*burial
+	for _, b := range x.burials {
+		if b.events != nil {
+			interred = append(interred, b)
+		}
+	}
+	slices.SortFunc(interred, func(a, b *burial) int {
+		l, m := &a.events[0], &b.events[0]
+		return cmp.Or(cmp.Compare(l.Graph, m.Graph), cmp.Compare(l.ID.Seq, m.ID.Seq))
+	})
+	for _, b := range interred {
+		for i := range b.events {
+			b.dead[i].count(x.e)
+			x.e.publish(&b.events[i])
+		}
 	}
 }

@@ -60,7 +60,9 @@ type change struct {
 	// stores get meta, and resumed those that go on by what a recipe says of
 	// them now.
 	deployed []CreatureID
-	resumed  []*creature
+	// metas is the metadata of graphs that get a new store.
+	metas   map[GraphID]map[string]string
+	resumed []*creature
 	// started are creatures that were told to start, quarantined ones included.
 	started []CreatureID
 	// burials are what the change makes dead letters of, by source.
@@ -78,7 +80,7 @@ func (e *Engine) newChange(name string) *change {
 		creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
 		paused: map[*graph]bool{}, records: map[*graph]*Record{}, dirty: map[*creature]bool{},
 		dropped: map[ChannelID]bool{}, passed: map[GraphID]bool{}, again: map[cursorKey]bool{}, leaving: map[CreatureID]bool{}, transient: map[*graph]*graph{},
-		burials: map[*source]*burial{}, entry: newLogEntry(),
+		burials: map[*source]*burial{}, metas: map[GraphID]map[string]string{}, entry: newLogEntry(),
 	}
 }
 
@@ -136,7 +138,11 @@ func (x *change) carryOut(ctx context.Context) error {
 	}
 	x.level(plan)
 	x.entry.carryOut(x)
+	x.announce()
 	x.follow(plan)
+	for id, meta := range x.metas {
+		x.e.graphs[id].meta = meta
+	}
 	x.writeDown(plan)
 	plan.retire(ctx, x)
 	return nil

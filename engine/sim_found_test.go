@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -409,5 +410,43 @@ func TestASimulationIsDeterministic(t *testing.T) {
 		if len(once) != len(again) {
 			t.Fatalf("seed %d: %d lines, then %d", seed, len(once), len(again))
 		}
+	}
+}
+
+func TestDeadLettersOfACutAreShownInTheOrderOfTheirIDs(t *testing.T) {
+	d := newOnDisk(t)
+	a, b, c := d.add("a", "sink"), d.add("b", "sink", stopped), d.add("c", "sink")
+	var channels []engine.ChannelID
+	for range 8 {
+		channels = append(channels, d.connect(a, b))
+	}
+	d.connect(b, c)
+	for _, ch := range channels {
+		d.send(ch, "unread")
+	}
+	events := d.Subscribe(engine.Filter{}, 0)
+	defer events.Close()
+	if _, err := d.Change(t.Context(), topology.RemoveCreature{ID: b}); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	letters, last := 0, map[engine.Origin]uint64{}
+	for {
+		ob, err := events.Next(ended)
+		if err != nil {
+			break
+		}
+		ev := &ob.Event
+		if ev.ID.Seq <= last[ev.ID.Origin] {
+			t.Errorf("the %s %s is shown after number %d", ev.Kind, ev.ID, last[ev.ID.Origin])
+		}
+		last[ev.ID.Origin] = ev.ID.Seq
+		if ev.Kind == engine.EventDeadLetter {
+			letters++
+		}
+	}
+	if letters != len(channels) {
+		t.Errorf("%d dead letters are shown, want %d", letters, len(channels))
 	}
 }

@@ -31,7 +31,7 @@ func (s *simulation) startWatching() {
 }
 
 // watch reads what has been observed: each event once, those of an origin in
-// their order, but for dead letters.
+// their order.
 func (s *simulation) watch() {
 	if s.events == nil {
 		return
@@ -51,9 +51,6 @@ func (s *simulation) watch() {
 			continue // a turn that starts
 		case s.seen[id]:
 			s.failf("the subscriber got %s twice", id)
-		case ob.Event.Kind == engine.EventDeadLetter: // a removal that cuts shows them in another order
-			s.seen[id] = true
-			continue
 		case id.Seq <= s.last[id.Origin]:
 			s.failf("the subscriber got %s after number %d", id, s.last[id.Origin])
 		}

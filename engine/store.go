@@ -175,6 +175,7 @@ type SessionInfo struct {
 	Durability Durability
 	Created    int64       // nanoseconds since 1970
 	Parents    []SessionID // "volatile" for one without a store
+	MadeBy     string      // the kind of cut that it came out of, or "fork"; "" if it began anew
 	MergedAt   int64       // when it came out of a merge, else 0
 	SplitAt    int64       // when it came out of a split, else 0
 	Bytes      int64       // size on disk

@@ -23,6 +23,10 @@ import (
 // volatileParent stands in a lineage for a graph that had no store.
 const volatileParent = "volatile"
 
+// kindFork is the kind of the cut that made a fork: one child, in a directory of its
+// own, and a parent that goes on in another.
+const kindFork = "fork"
+
 // catalogTries is how often a catalogue whose commit failed is asked what
 // became of it.
 const catalogTries = 5
@@ -131,6 +135,10 @@ func (k *catalog) scanEntry(v []driver.Value) (entry, error) {
 			e.Parents = append(e.Parents, engine.SessionID(p))
 		}
 	}
+	if e.cut == "" && len(e.Parents) > 0 { // forks had no cut, and were taken for splits
+		e.kind, e.SplitAt = kindFork, 0
+	}
+	e.MadeBy = e.kind
 	if err := json.Unmarshal([]byte(v[12].(string)), &e.Meta); err != nil {
 		return entry{}, fmt.Errorf("the metadata of session %s: %w", e.Session, err)
 	}
@@ -149,6 +157,11 @@ func (k *catalog) entry(op string, session engine.SessionID) (entry, error) {
 		return entry{}, noSession(op, string(session))
 	}
 	return entries[0], nil
+}
+
+// addCut inserts a cut, within a transaction, if it is not there.
+func (k *catalog) addCut(id, kind string, at int64) error {
+	return k.c.exec("INSERT OR IGNORE INTO cut (id, kind, at) VALUES (?, ?, ?)", id, kind, at)
 }
 
 // filePath is where a file of the directory stores is.

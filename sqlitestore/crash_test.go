@@ -38,6 +38,7 @@ type order struct {
 	Seed       uint64
 	Point      failpoint // where to die, at the given pass; failpoints: anywhere
 	Pass       int32
+	Rebuild    bool // instead of running the program
 }
 
 // kills is how often TestKilled kills: usually at few of the failpoints;
@@ -88,6 +89,11 @@ func smallChunks(reached func(failpoint, string) error) Options {
 func victim(text string) error {
 	var o order
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return err
+	}
+	if o.Rebuild {
+		_, err := rebuild(context.Background(), o.Dir, hooks{reached: dieAt(o.Point, o.Pass)})
+		tell(told{Word: "end"})
 		return err
 	}
 	durability, _ := engine.ParseDurability(o.Durability)
@@ -163,7 +169,7 @@ func targets(random *rand.Rand, first, n int) (out []failpoint) {
 		}
 		if len(points) == 0 {
 			for p := failpoint(first); p < failpoints; p += 2 {
-				if !slices.Contains(upgrades, p) {
+				if !slices.Contains(upgrades, p) && !slices.Contains(rebuilds, p) {
 					points = append(points, p)
 				}
 			}
@@ -176,7 +182,12 @@ func targets(random *rand.Rand, first, n int) (out []failpoint) {
 	return out
 }
 
-var upgrades = []failpoint{pointOriginalCopied, pointOriginalKept, pointMigrated}
+var (
+	upgrades = []failpoint{pointOriginalCopied, pointOriginalKept, pointMigrated}
+	// rebuilds are the points of what happens when the catalogue is lost, and only
+	// then; see TestKilledWhileRebuilding.
+	rebuilds = []failpoint{pointRemaking, pointRewriting, pointRemade, pointSettingAside, pointSetAside, pointInstalling, pointInstalled}
+)
 
 // killer kills the owner of one directory several times.
 type killer struct {

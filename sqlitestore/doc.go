@@ -31,6 +31,24 @@
 // happen: they are deleted if they still carry the mark of an unused file, and
 // set aside under another name otherwise.
 //
+// # Retention
+//
+// [Retention] bounds the history of each store and Options.MaxDiskBytes the files
+// of the directory (retain.go). Old history is given up by making a new file of
+// what is kept, beside the one that is written to, as for a child of a cut; a key
+// in the file says before which time events may be missing. What somebody has yet
+// to read, and all that is later, is kept in any case. Without room for a copy
+// (room.go) a history stays where it is.
+//
+// # A lost catalogue
+//
+// Every store says of itself and of its ancestors what the catalogue says
+// (marks.go), so that [Rebuild] can make one again: it reads all files
+// (rebuild_read.go), judges which cuts have happened and which sessions are live
+// (rebuild_judge.go), decides what becomes of each file (rebuild_plan.go) and puts
+// the new catalogue in its place in one step (rebuild.go). Only the metadata of
+// sessions whose files are gone is lost.
+//
 // # Identity and order
 //
 // An event's id is (origin, number) and is never changed. Inside a file an

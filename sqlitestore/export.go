@@ -28,7 +28,7 @@ func (d *Directory) Export(ctx context.Context, session engine.SessionID, path s
 
 // Export writes a session to a file that stands alone; see [Directory.Export].
 func (v *View) Export(ctx context.Context, session engine.SessionID, path string) error {
-	return v.catalog.export(ctx, session, path, readable)
+	return v.catalog.export(ctx, session, path, v.readable)
 }
 
 // Fork makes a new session directory whose only live session has the history and
@@ -46,7 +46,7 @@ func (d *Directory) Fork(ctx context.Context, session engine.SessionID, dir stri
 
 // Fork makes a new session directory; see [Directory.Fork].
 func (v *View) Fork(ctx context.Context, session engine.SessionID, dir string) (engine.SessionID, error) {
-	return v.catalog.fork(ctx, session, dir, readable)
+	return v.catalog.fork(ctx, session, dir, v.readable)
 }
 
 // flush waits until what was appended to a session can be read.
@@ -162,16 +162,10 @@ func (k *catalog) fork(ctx context.Context, session engine.SessionID, dir string
 	if e.file == "" {
 		return "", k.rowsGone("fork", e)
 	}
-	id, err := uuid.NewV7()
+	fork, err := newFork(e)
 	if err != nil {
 		return "", err
 	}
-	fork := e
-	fork.Session, fork.Parents = engine.SessionID(id.String()), []engine.SessionID{session}
-	fork.Live, fork.Complete = true, true
-	fork.Created, fork.MergedAt = time.Now().UnixNano(), 0
-	fork.SplitAt = fork.Created
-	fork.cut, fork.kind, fork.file = "", "", id.String()+storeSuffix
 	partial, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+partialSuffix)
 	if err != nil {
 		return "", unwritable("fork", dir, err)
@@ -190,6 +184,24 @@ func (k *catalog) fork(ctx context.Context, session engine.SessionID, dir string
 		return "", errors.Join(storageError("fork", dir, err), os.RemoveAll(partial))
 	}
 	return fork.Session, nil
+}
+
+// newFork describes the fork of a session.
+func newFork(of entry) (entry, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return entry{}, err
+	}
+	cut, err := uuid.NewV7()
+	if err != nil {
+		return entry{}, err
+	}
+	fork := of
+	fork.Session, fork.Parents = engine.SessionID(id.String()), []engine.SessionID{of.Session}
+	fork.Live, fork.Complete = true, true
+	fork.Created, fork.MergedAt, fork.SplitAt = time.Now().UnixNano(), 0, 0
+	fork.cut, fork.kind, fork.file = cut.String(), kindFork, id.String()+storeSuffix
+	return fork, nil
 }
 
 // plant makes the directory of a fork under a name that is not its own yet.
@@ -215,7 +227,9 @@ func (k *catalog) plant(ctx context.Context, dir string, e, fork entry, line []e
 	}
 	err = k.copyLine(fresh, line, e.Session, wrote)
 	if err == nil {
-		err = fresh.c.transact(func() error { return fresh.add(fork) })
+		err = fresh.c.transact(func() error {
+			return errors.Join(fresh.addCut(fork.cut, fork.kind, fork.Created), fresh.add(fork))
+		})
 	}
 	return errors.Join(err, fresh.close(), syncPath(filepath.Join(dir, storesName)), syncPath(dir))
 }
@@ -269,7 +283,7 @@ func (k *catalog) copyLine(to *catalog, line []entry, forked engine.SessionID, w
 // addAncestor inserts a session that has ended elsewhere, within a transaction.
 func (k *catalog) addAncestor(e entry) error {
 	if e.cut != "" {
-		if err := k.c.exec("INSERT OR IGNORE INTO cut (id, kind, at) VALUES (?, ?, ?)", e.cut, e.kind, e.Created); err != nil {
+		if err := k.addCut(e.cut, e.kind, e.Created); err != nil {
 			return err
 		}
 	}

@@ -77,6 +77,16 @@ const (
 	pointSweeping  // the catalogue is about to forget what has been removed
 	pointSwept     // it has
 
+	// Making a lost catalogue again.
+
+	pointRemaking     // an empty one is there, under a name that is not its own
+	pointRewriting    // what the stores say is about to be committed to it, in a transaction
+	pointRemade       // it is durable, under that name
+	pointSettingAside // one of the files of the catalogue before is about to get another name
+	pointSetAside     // it has
+	pointInstalling   // the new one is about to get the name of the catalogue
+	pointInstalled    // it has, and the name is not durable
+
 	failpoints // how many there are
 )
 
@@ -92,6 +102,8 @@ var failpointNames = [failpoints]string{
 	pointUniting: "uniting", pointUnited: "united", pointTailFollowed: "tail-followed",
 	pointStanding: "standing", pointFinishing: "finishing", pointFinished: "finished", pointCompleting: "completing", pointCompleted: "completed", pointMoved: "moved",
 	pointReleasing: "releasing", pointReleased: "released", pointRemoving: "removing", pointRemoved: "removed", pointSweeping: "sweeping", pointSwept: "swept",
+	pointRemaking: "remaking", pointRewriting: "rewriting", pointRemade: "remade",
+	pointSettingAside: "setting-aside", pointSetAside: "set-aside", pointInstalling: "installing", pointInstalled: "installed",
 }
 
 // String is the name of the step.
@@ -148,10 +160,15 @@ func (h hooks) sync(f *os.File) error {
 }
 
 // syncDirectory makes the entries of a directory durable.
-func (h hooks) syncDirectory(dir string) error {
+func (h hooks) syncDirectory(dir string) error { return h.syncPath(dir) }
+
+// syncFile makes a database durable that nobody has open.
+func (h hooks) syncFile(path string) error { return h.syncPath(path) }
+
+func (h hooks) syncPath(path string) error {
 	if h.synced != nil {
-		h.synced(dir)
+		h.synced(path)
 		return nil
 	}
-	return syncPath(dir)
+	return syncPath(path)
 }

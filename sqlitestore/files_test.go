@@ -407,7 +407,7 @@ func TestImmutable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &View{catalog: k}
+	v := &View{catalog: k, visitor: newVisitor()}
 	defer v.Close()
 	r, err := openReader(paths[0], immutable)
 	if err != nil {

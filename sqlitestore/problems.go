@@ -39,6 +39,13 @@ func historyOf(session engine.SessionID) string { return "history of " + string(
 // file, and files that nobody needs are gone. It answers what stands in the way
 // of that at present. It may be called by any goroutine.
 func (d *Directory) Settle(ctx context.Context) error {
+	for _, s := range d.openBySize() {
+		// What may be given up depends on what has been read, as far as that is
+		// written. What cannot be written stands in nobody's way.
+		if err := s.flush(ctx); err != nil && ctx.Err() != nil {
+			return err
+		}
+	}
 	if err := d.keeper.settle(ctx); err != nil {
 		return err
 	}

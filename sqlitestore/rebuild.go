@@ -51,7 +51,11 @@ var unknownOrigin engine.Origin
 //
 // The metadata of sessions whose files had been removed is lost: it was in the
 // catalogue only.
-func Rebuild(ctx context.Context, dir string) (report RebuildReport, err error) {
+func Rebuild(ctx context.Context, dir string) (RebuildReport, error) {
+	return rebuild(ctx, dir, hooks{})
+}
+
+func rebuild(ctx context.Context, dir string, h hooks) (report RebuildReport, err error) {
 	if err := checkSQLite(); err != nil {
 		return report, err
 	}
@@ -76,7 +80,7 @@ func Rebuild(ctx context.Context, dir string) (report RebuildReport, err error) 
 	}
 	b := judge(found).plan(unreadable)
 	report = b.report(dir)
-	report.Kept, err = b.install(path)
+	report.Kept, err = b.install(path, h)
 	return report, storageError("rebuild", path, err)
 }
 
@@ -111,7 +115,9 @@ func refuseSoundCatalog(path string) error {
 // inspectCatalog reports whether a catalogue is damaged. An error says that it is
 // not a catalogue at all, or cannot be read.
 func inspectCatalog(path string) (damage bool, err error) {
-	mode, err := readingMode(path)
+	visitor := newVisitor()
+	defer visitor.leave()
+	mode, err := visitor.visit(path)
 	if err != nil {
 		return false, err
 	}
@@ -152,42 +158,87 @@ func (b *rebuilt) report(dir string) (r RebuildReport) {
 
 // install writes the catalogue beside its place, moves away what is there, and
 // gives it its name, which is the moment from which it counts. If the process ends
-// before that there is no catalogue, and no data is lost; it can be done again.
-func (b *rebuilt) install(path string) (kept string, err error) {
+// before that, there is the catalogue before or none, and no data is lost: a
+// directory without one is not opened, and this can be done again.
+func (b *rebuilt) install(path string, h hooks) (kept string, err error) {
+	partial := path + partialSuffix
+	if err := h.removeDatabase(partial); err != nil { // of an attempt that was interrupted
+		return "", err
+	}
+	if err = b.make(partial, h); err == nil {
+		kept, err = putAside(path, h)
+	}
+	if err != nil {
+		return "", errors.Join(err, hooks{}.removeDatabase(partial))
+	}
+	if err := h.syncDirectory(filepath.Dir(path)); err != nil {
+		return kept, err
+	}
+	if err := h.at(pointInstalling, path); err != nil {
+		return kept, err
+	}
+	if err := os.Rename(partial, path); err != nil {
+		return kept, err
+	}
+	if err := h.at(pointInstalled, path); err != nil {
+		return kept, err
+	}
+	return kept, h.syncDirectory(filepath.Dir(path))
+}
+
+// make makes a catalogue under a name that is not its own, and makes it durable.
+func (b *rebuilt) make(partial string, h hooks) error {
 	content, err := catalogSchema.template()
 	if err != nil {
-		return "", err
+		return err
 	}
-	partial := path + partialSuffix
-	if err := errors.Join(hooks{}.removeDatabase(partial), os.WriteFile(partial, content, 0o644)); err != nil {
-		return "", err
+	if err := os.WriteFile(partial, content, 0o644); err != nil {
+		return err
 	}
-	if err := errors.Join(b.write(partial), syncPath(partial)); err != nil {
-		return "", errors.Join(err, hooks{}.removeDatabase(partial))
+	if err := h.at(pointRemaking, partial); err != nil {
+		return err
 	}
-	if kept, err = putAside(path); err != nil {
-		return "", errors.Join(err, hooks{}.removeDatabase(partial))
+	if err := errors.Join(b.write(partial, h), h.syncFile(partial)); err != nil {
+		return err
 	}
-	return kept, errors.Join(syncPath(filepath.Dir(path)), os.Rename(partial, path), syncPath(filepath.Dir(path)))
+	return h.at(pointRemade, partial)
 }
 
 // putAside gives a catalogue another name, under which there is nothing yet. The
 // file goes first: without its log it must not be taken for a catalogue, and a log
 // without its file is moved at the next attempt.
-func putAside(path string) (kept string, err error) {
+func putAside(path string, h hooks) (kept string, err error) {
 	log := "-wal"
 	if info, err := os.Stat(path + log); err == nil && info.Size() > 0 || !missing(path) {
-		kept = path + orphanSuffix
-		for n := 2; !missing(kept) || !missing(kept+log); n++ {
-			kept = fmt.Sprintf("%s%s.%d", path, orphanSuffix, n)
+		aside := path + orphanSuffix
+		for n := 2; !missing(aside) || !missing(aside+log); n++ {
+			aside = fmt.Sprintf("%s%s.%d", path, orphanSuffix, n)
 		}
 		for _, suffix := range []string{"", log} {
-			if err := os.Rename(path+suffix, kept+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			moved, err := h.giveName(path+suffix, aside+suffix)
+			if err != nil {
 				return "", err
+			}
+			if moved && kept == "" {
+				kept = aside + suffix
 			}
 		}
 	}
-	return kept, hooks{}.removeDatabase(path) // an empty log, and the shared memory, which hold nothing
+	return kept, h.removeDatabase(path) // an empty log, and the shared memory, which hold nothing
+}
+
+// giveName renames a file, and answers false when it is not there.
+func (h hooks) giveName(from, to string) (bool, error) {
+	if err := h.at(pointSettingAside, from); err != nil {
+		return false, err
+	}
+	if err := os.Rename(from, to); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return false, err
+	}
+	return true, h.at(pointSetAside, to)
 }
 
 func missing(path string) bool {

@@ -83,6 +83,7 @@ func (j *judgement) choose(found []*remains) {
 func compareRemains(a, b *remains, there map[string]bool) int {
 	return cmp.Or(
 		truth(!there[a.keys[markMoved]], !there[b.keys[markMoved]]),
+		truth(a.ahead(b), b.ahead(a)),
 		cmp.Compare(a.written(), b.written()),
 		truth(a.has(markIncomplete), b.has(markIncomplete)),
 		truth(sessionInName(a.file) == a.session(), sessionInName(b.file) == b.session()),
@@ -105,7 +106,7 @@ func truth(a, b bool) int {
 func (j *judgement) learn(r *remains) {
 	for session, e := range r.line {
 		known := j.sessions[session]
-		if known == nil || session == r.session() || known.cut == "" && e.cut != "" && j.files[session] == nil {
+		if known == nil || session == r.session() || known.kind == kindUntold && e.kind != kindUntold && j.files[session] == nil {
 			j.sessions[session] = e
 		}
 	}

@@ -173,11 +173,37 @@ func (b *rebuilt) placeOther(r *remains) {
 	switch {
 	case begun:
 		b.hydrations = append(b.hydrations, y)
-	case winner != nil && b.accepted[r.session()] && r.keys[markMoved] == winner.file && winner.covers(r):
+	case b.leftBehind(r, winner) || b.halfMade(r):
 		b.leftovers = append(b.leftovers, r.file)
 	default:
 		b.aside = append(b.aside, r.file)
 	}
+}
+
+// leftBehind reports whether a file has nothing that the one lacks in which its
+// session goes on, but for what was given up: the session has moved there, or was
+// about to move from there to this one.
+func (b *rebuilt) leftBehind(r, winner *remains) bool {
+	switch {
+	case winner == nil || !b.accepted[r.session()]:
+		return false
+	case r.keys[markMoved] == winner.file:
+		return !r.ahead(winner)
+	}
+	return isNumbered(r.file) && sessionInName(r.file) == r.session() && !winner.has(markIncomplete) && winner.covers(r) && winner.pruned() <= r.pruned()
+}
+
+// halfMade reports whether a file was being made of what a session keeps of its
+// history, which it has as a whole. The session begins with it anew.
+func (b *rebuilt) halfMade(r *remains) bool {
+	e, winner := b.sessions[sessionInName(r.file)], b.files[sessionInName(r.file)]
+	return r.session() == "" && r.has(markIncomplete) && isNumbered(r.file) && e != nil && e.Complete && winner != nil && b.accepted[e.Session]
+}
+
+// isNumbered reports whether a file is called as those that take the place of the
+// one that a session began with.
+func isNumbered(file string) bool {
+	return strings.Count(file, ".") == strings.Count(".2"+storeSuffix, ".")
 }
 
 // hydrationOf reports whether a file was being made to be the whole one of a
@@ -203,8 +229,7 @@ func (b *rebuilt) awaits(y hydration) bool {
 	if e == nil || r == nil || !b.accepted[y.session] || e.Complete || e.file == y.base || r.keys[markMoved] == y.file {
 		return false
 	}
-	numbered := strings.Count(y.file, ".") == strings.Count(".2"+storeSuffix, ".")
-	return numbered && !slices.ContainsFunc(b.hydrations, func(o hydration) bool { return o.session == y.session })
+	return isNumbered(y.file) && !slices.ContainsFunc(b.hydrations, func(o hydration) bool { return o.session == y.session })
 }
 
 // placeUnreadable has a file made again of which an interrupted copy is all there
@@ -229,7 +254,7 @@ func (b *rebuilt) placeUnreadable(f FileProblem) bool {
 }
 
 // write makes a catalogue. Nothing else uses the file yet.
-func (b *rebuilt) write(path string) error {
+func (b *rebuilt) write(path string, h hooks) error {
 	k, err := openCatalog(path, readWrite)
 	if err != nil {
 		return err
@@ -250,18 +275,20 @@ func (b *rebuilt) write(path string) error {
 				return err
 			}
 		}
-		return nil
+		return h.at(pointRewriting, path)
 	})
 	return joinClose(err, k)
 }
 
 func (b *rebuilt) writeEntry(k *catalog, e *entry) error {
-	for _, id := range []string{e.cut, b.endedBy[e.Session]} {
-		if id == "" {
-			continue
+	if e.guessCut(); e.kind != "" {
+		if err := k.addCut(e.cut, e.kind, e.Created); err != nil {
+			return err
 		}
+	}
+	if id := b.endedBy[e.Session]; id != "" {
 		child := b.sessions[b.children[id][0]] // a cut is known by what its children say
-		if err := k.c.exec("INSERT OR IGNORE INTO cut (id, kind, at) VALUES (?, ?, ?)", id, child.kind, child.Created); err != nil {
+		if err := k.addCut(id, child.kind, child.Created); err != nil {
 			return err
 		}
 	}

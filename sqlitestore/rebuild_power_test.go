@@ -148,7 +148,7 @@ func (c *comparison) parentOfNew(session engine.SessionID) bool {
 }
 
 func (c *comparison) marked(e entry, mark string) bool {
-	r, err := readRemainsOf(filepath.Join(c.dir, storesName, e.file))
+	r, err := newVisitor().remains(filepath.Join(c.dir, storesName, e.file))
 	return err == nil && r.has(mark)
 }
 

@@ -46,6 +46,24 @@ func (r *remains) written() (n uint64) {
 // one.
 func (r *remains) covers(other *remains) bool { return !exceeds(other.own, r.own) }
 
+// pruned is the time before which the file need not have all of the history.
+func (r *remains) pruned() int64 {
+	at, _ := strconv.ParseInt(r.keys[prunedKey], 10, 64)
+	return at
+}
+
+// ahead reports whether the session has written to the file since it wrote to
+// another one. That may lack origins of which it has given up everything.
+func (r *remains) ahead(other *remains) bool {
+	for origin, highest := range r.own {
+		last, there := other.own[origin]
+		if highest > last && (there || other.pruned() == 0) {
+			return true
+		}
+	}
+	return false
+}
+
 // exceeds reports whether a has an event that b has not.
 func exceeds(a, b map[engine.Origin]uint64) bool {
 	for origin, highest := range a {
@@ -69,6 +87,8 @@ func readRemains(ctx context.Context, dir string) (found []*remains, unreadable 
 	if err != nil {
 		return nil, nil, err
 	}
+	visitor := newVisitor()
+	defer visitor.leave()
 	for _, f := range files {
 		if !strings.HasSuffix(f.Name(), storeSuffix) || f.IsDir() {
 			continue
@@ -77,7 +97,7 @@ func readRemains(ctx context.Context, dir string) (found []*remains, unreadable 
 			return nil, nil, err
 		}
 		path := filepath.Join(stores, f.Name())
-		r, err := readRemainsOf(path)
+		r, err := visitor.remains(path)
 		if err != nil {
 			unreadable = append(unreadable, FileProblem{path, storageError("rebuild", path, err)})
 			continue
@@ -87,8 +107,9 @@ func readRemains(ctx context.Context, dir string) (found []*remains, unreadable 
 	return found, unreadable, nil
 }
 
-func readRemainsOf(path string) (r *remains, err error) {
-	mode, err := readingMode(path)
+// remains reads one file.
+func (v *visitor) remains(path string) (r *remains, err error) {
+	mode, err := v.visit(path)
 	if err != nil {
 		return nil, err
 	}
@@ -139,9 +160,9 @@ func numberIn(v driver.Value) int64 {
 
 // readLine reads the lineage.
 func (r *remains) readLine(c *conn, version int64) error {
-	more := "0, '', '', ''"
+	more := "0, '', '', NULL"
 	if version >= versionWrote {
-		more = "coalesce(born, 0), coalesce(durability, ''), coalesce(cut, ''), coalesce(kind, '')"
+		more = "coalesce(born, 0), coalesce(durability, ''), coalesce(cut, ''), kind"
 	}
 	return c.query("SELECT session, coalesce(parent, ''), graph, created, merged_at, split_at, "+more+" FROM ancestor ORDER BY session, ordinal", nil,
 		func(v []driver.Value) error {
@@ -158,8 +179,38 @@ func (r *remains) readLine(c *conn, version int64) error {
 			e.Created, e.MergedAt, e.SplitAt = numberIn(v[3]), numberIn(v[4]), numberIn(v[5])
 			e.born, e.cut, e.kind = uint64(numberIn(v[6])), textIn(v[8]), textIn(v[9])
 			e.Durability, _ = engine.ParseDurability(textIn(v[7]))
+			if v[9] == nil {
+				e.kind = kindUntold
+			}
 			return nil
 		})
+}
+
+// kindUntold stands for the kind of a cut that made a session of which only files
+// of older versions are left. They tell when it came out of a merge or a split.
+const kindUntold = "untold"
+
+// guessCut gives an entry whose cut nobody tells one of its own.
+func (e *entry) guessCut() {
+	if e.kind != kindUntold {
+		return
+	}
+	if e.kind = e.kindByTimes(); e.kind != "" {
+		e.cut = string(e.Session)
+	}
+}
+
+// kindByTimes is the kind of the cut that a session must have come out of.
+func (e *entry) kindByTimes() string {
+	switch {
+	case len(e.Parents) == 0:
+		return ""
+	case e.MergedAt != 0 && e.SplitAt == 0:
+		return "merge"
+	case e.MergedAt == 0 && e.SplitAt != 0:
+		return "split"
+	}
+	return "rearrange"
 }
 
 func (r *remains) readWrote(c *conn) error {
@@ -193,4 +244,7 @@ func (r *remains) describe() {
 	e.Created, _ = strconv.ParseInt(r.keys["created"], 10, 64)
 	e.Durability, _ = engine.ParseDurability(r.keys["durability"])
 	e.cut, e.kind = r.keys["cut"], r.keys["kind"]
+	if e.cut != "" && e.kind == "" { // the first version did not say
+		e.kind = e.kindByTimes()
+	}
 }

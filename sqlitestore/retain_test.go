@@ -30,15 +30,22 @@ func chatter(s *Store, channel engine.ChannelID, from, to, read uint64) {
 // numbers of those that are left when everything is done.
 func kept(t *testing.T, o Options, messages, read uint64) (left []uint64, d *Directory, s *Store) {
 	t.Helper()
-	d, err := Open(t.Context(), t.TempDir(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	left, d, s = leftOpen(t, o, messages, read)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+	return left, d, s
+}
+
+// leftOpen is kept for a directory that somebody else closes.
+func leftOpen(t *testing.T, o Options, messages, read uint64) (left []uint64, d *Directory, s *Store) {
+	t.Helper()
+	d, err := Open(t.Context(), t.TempDir(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s = createStore(t, d)
 	chatter(s, "c", 1, messages, read)
 	if err := s.Wait(t.Context(), messages); err != nil {

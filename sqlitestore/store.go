@@ -71,6 +71,7 @@ var _ engine.Store = (*Store)(nil)
 func newStore(d *Directory, e entry, w *writer, f *family, first uint64, wrote map[engine.Origin]uint64) *Store {
 	meta := map[string]string{}
 	maps.Copy(meta, e.Meta)
+	e.MadeBy = e.kind
 	s := &Store{
 		info: e.SessionInfo, meta: meta, durability: w.durability, origin: w.own, dir: d, maxBytes: d.options.MaxQueueBytes,
 		shelf: newShelf(f), w: w, wrote: wrote, lastSeq: first,

@@ -15,11 +15,13 @@ import (
 
 // View reads a session directory that belongs to somebody else, who may be
 // writing to it meanwhile, or that lies on a medium which cannot be written to.
-// It takes no lock. It sees what had been written when a method was called.
+// It takes no lock. It sees what had been written when a method was called, and
+// leaves nothing behind when it is closed.
 //
 // Its methods are called by one goroutine at a time.
 type View struct {
 	catalog *catalog
+	visitor *visitor
 }
 
 // OpenReadOnly opens a session directory for reading. It answers the code
@@ -42,43 +44,49 @@ func OpenReadOnly(_ context.Context, dir string) (*View, error) {
 			Remedy: "name the directory that --session was given", IDs: map[string]string{"path": dir},
 		}
 	}
-	mode, err := readingMode(path)
+	visitor := newVisitor()
+	mode, err := visitor.visit(path)
 	if err == nil {
 		err = catalogSchema.requireCurrent(path, mode)
 	}
+	var k *catalog
+	if err == nil {
+		k, err = openCatalog(path, mode)
+	}
 	if err != nil {
+		visitor.leave()
 		return nil, storageError("open", path, err)
 	}
-	k, err := openCatalog(path, mode)
-	if err != nil {
-		return nil, storageError("open", path, err)
-	}
-	return &View{catalog: k}, nil
+	return &View{catalog: k, visitor: visitor}, nil
 }
 
 // Close ends reading.
-func (v *View) Close() error { return storageError("close", v.catalog.path, v.catalog.close()) }
+func (v *View) Close() error {
+	err := v.catalog.close()
+	v.visitor.leave()
+	return storageError("close", v.catalog.path, err)
+}
 
 // Sessions lists every session of the directory, eldest first.
 func (v *View) Sessions(ctx context.Context) ([]engine.SessionInfo, error) {
-	return listSessions(ctx, v.catalog, readable)
+	return listSessions(ctx, v.catalog, v.readable)
 }
 
 // Lineage returns the ancestors of a session, itself first, then generation by
 // generation back to the roots.
 func (v *View) Lineage(ctx context.Context, session engine.SessionID) ([]engine.SessionInfo, error) {
-	return lineage(ctx, v.catalog, session, readable)
+	return lineage(ctx, v.catalog, session, v.readable)
 }
 
 // History lists events of a session, live or ended; see [Store.History].
 func (v *View) History(ctx context.Context, session engine.SessionID, q engine.HistoryQuery) ([]engine.Event, error) {
-	return readHistory(ctx, v.catalog, session, q, readable)
+	return readHistory(ctx, v.catalog, session, q, v.readable)
 }
 
 // Saved answers the graph of a session as its store remembers it. For one that
 // has ended that is how it was then, as long as its file is there.
 func (v *View) Saved(ctx context.Context, session engine.SessionID) (g engine.SavedGraph, err error) {
-	err = v.catalog.withRows(ctx, "read", session, readable, func(e entry, f *family) (err error) {
+	err = v.catalog.withRows(ctx, "read", session, v.readable, func(e entry, f *family) (err error) {
 		g, err = f.saved(ctx, e)
 		return err
 	})
@@ -87,7 +95,7 @@ func (v *View) Saved(ctx context.Context, session engine.SessionID) (g engine.Sa
 
 // State returns what a creature of a session holds in its state.
 func (v *View) State(ctx context.Context, session engine.SessionID, creature engine.CreatureID) (state map[string][]byte, err error) {
-	err = v.catalog.withRows(ctx, "read", session, readable, func(_ entry, f *family) (err error) {
+	err = v.catalog.withRows(ctx, "read", session, v.readable, func(_ entry, f *family) (err error) {
 		state, err = f.own.state(ctx, creature)
 		return err
 	})
@@ -96,7 +104,7 @@ func (v *View) State(ctx context.Context, session engine.SessionID, creature eng
 
 // DeadLetters returns dead letters of a session; see [Store.DeadLetters].
 func (v *View) DeadLetters(ctx context.Context, session engine.SessionID, creature engine.CreatureID, after engine.EventID, limit int) (letters []engine.DeadLetterRow, err error) {
-	err = v.catalog.withRows(ctx, "read", session, readable, func(_ entry, f *family) (err error) {
+	err = v.catalog.withRows(ctx, "read", session, v.readable, func(_ entry, f *family) (err error) {
 		letters, err = f.own.letters(ctx, creature, after, limit)
 		return err
 	})
@@ -137,7 +145,7 @@ func (d *Directory) Verify(ctx context.Context, session engine.SessionID) (engin
 
 // Verify checks a session, live or ended; see [Directory.Verify].
 func (v *View) Verify(ctx context.Context, session engine.SessionID) (engine.VerifyReport, error) {
-	return verifySession(ctx, v.catalog, session, readable)
+	return verifySession(ctx, v.catalog, session, v.readable)
 }
 
 // access checks that a store is one of ours and answers how to read it.
@@ -150,8 +158,8 @@ func (d *Directory) owned(ctx context.Context, path string) (fileMode, error) {
 }
 
 // readable reads a file of somebody else's directory.
-func readable(_ context.Context, path string) (fileMode, error) {
-	mode, err := readingMode(path)
+func (v *View) readable(_ context.Context, path string) (fileMode, error) {
+	mode, err := v.visitor.visit(path)
 	if err != nil {
 		return mode, err
 	}

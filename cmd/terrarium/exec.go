@@ -137,6 +137,9 @@ func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, rec
 		return err
 	}
 	defer func() {
+		if rerr := f.retain.settle(ctx, s, t); rerr != nil {
+			err = errors.Join(err, failWith(exitFailed, rerr))
+		}
 		if cerr := shut(t); cerr != nil {
 			err = errors.Join(err, failWith(exitFailed, fmt.Errorf("closing the engine: %w", cerr)))
 		}

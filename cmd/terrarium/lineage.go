@@ -124,18 +124,18 @@ func strangerName(id engine.SessionID) string {
 }
 
 // madeBy tells how a session began.
-func (f *family) madeBy(i *engine.SessionInfo) string {
+func madeBy(i *engine.SessionInfo) string {
 	switch {
+	case i.MadeBy == "fork":
+		return "fork"
 	case i.MergedAt != 0 && i.SplitAt != 0:
 		return "merge, split"
 	case i.MergedAt != 0:
 		return "merge"
 	case i.SplitAt != 0:
 		return "split"
-	case slices.ContainsFunc(i.Parents, func(p engine.SessionID) bool { return f.member(p) != nil }):
-		return "change" // of the recipe, say: the graph is another and has the same history
 	case slices.ContainsFunc(i.Parents, func(p engine.SessionID) bool { return p != volatileParent }):
-		return "fork"
+		return "change" // of the recipe, say: the graph is another and has the same history
 	}
 	return "start"
 }

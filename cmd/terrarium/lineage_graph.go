@@ -33,7 +33,7 @@ func (f *family) links(each func(parent, child int, stranger string, i *engine.S
 func (f *family) label(i *engine.SessionInfo) string {
 	return strings.Join([]string{
 		string(i.Session),
-		fmt.Sprintf("%s, %s at %s", stateOf(i), f.madeBy(i), bornAt(i)),
+		fmt.Sprintf("%s, %s at %s", stateOf(i), madeBy(i), bornAt(i)),
 		fmt.Sprintf("%s events, %s, graph %s", eventCount(i), sizeOf(i), i.Graph),
 	}, "\n")
 }
@@ -54,7 +54,7 @@ func (f *family) dot() string {
 			drawn[parent] = true
 			fmt.Fprintf(&nodes, "  s%d [label = %s, style = dashed]\n", parent, dotString(stranger))
 		}
-		fmt.Fprintf(&edges, "  s%d -> s%d [label = %s]\n", parent, child, dotString(f.madeBy(i)))
+		fmt.Fprintf(&edges, "  s%d -> s%d [label = %s]\n", parent, child, dotString(madeBy(i)))
 	})
 	return "digraph lineage {\n  node [shape = box]\n" + nodes.String() + edges.String() + "}\n"
 }
@@ -80,7 +80,7 @@ func (f *family) mermaid() string {
 			drawn[parent] = true
 			fmt.Fprintf(&nodes, "  s%d(%s)\n", parent, mermaidString(stranger))
 		}
-		fmt.Fprintf(&edges, "  s%d -- %s --> s%d\n", parent, f.madeBy(i), child)
+		fmt.Fprintf(&edges, "  s%d -- %s --> s%d\n", parent, madeBy(i), child)
 	})
 	return "flowchart TD\n" + nodes.String() + edges.String() + "  classDef live stroke-width:3px\n"
 }

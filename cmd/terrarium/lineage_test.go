@@ -14,7 +14,7 @@ import (
 )
 
 // A session of a test is written as "name cut < parent parent", where a cut is
-// merge, split, both or none. What is nobody's parent is live.
+// merge, split, both, fork or none. What is nobody's parent is live.
 func sessionsOf(t testing.TB, lines ...string) []engine.SessionInfo {
 	t.Helper()
 	var list []engine.SessionInfo
@@ -33,6 +33,9 @@ func sessionsOf(t testing.TB, lines ...string) []engine.SessionInfo {
 		}
 		if strings.Contains(cut, "split") {
 			i.SplitAt = at
+		}
+		if cut == "fork" {
+			i.MadeBy = cut
 		}
 		for _, p := range strings.Fields(parents) {
 			i.Parents = append(i.Parents, engine.SessionID(p))
@@ -57,7 +60,7 @@ func TestLineageDrawings(t *testing.T) {
 		"merge":   {"left", "right", "both merge < left right"},
 		"diamond": {"one", "two", "whole merge < one two", "near split < whole", "far split < whole", "again merge < near far"},
 		"several": {"root", "a split < root", "b split < root", "other"},
-		"strange": {"copy < original-elsewhere", "kept merge < copy volatile volatile", "moved merge split < kept", "changed < moved"},
+		"strange": {"copy fork < original-elsewhere", "kept merge < copy volatile volatile", "moved merge split < kept", "changed < moved"},
 		"deep":    deep,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -56,7 +56,7 @@ func (t *treeDrawing) draw(id engine.SessionID, branch, indent string, depth int
 		return
 	}
 	t.shown[id] = true
-	t.table.AppendRow(table.Row{branch + string(id), stateOf(i), t.madeBy(i), bornAt(i), eventCount(i), sizeOf(i), i.Graph})
+	t.table.AppendRow(table.Row{branch + string(id), stateOf(i), madeBy(i), bornAt(i), eventCount(i), sizeOf(i), i.Graph})
 	for n, parent := range i.Parents {
 		if n < len(i.Parents)-1 {
 			t.draw(parent, indent+"├─ ", indent+"│  ", depth+1)

@@ -78,6 +78,9 @@ func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) (err error)
 	}
 	x := &running{f: f, s: s, t: t, recipe: recipe, inputs: inputs}
 	err = x.do(ctx, d)
+	if rerr := f.retain.settle(ctx, s, t); rerr != nil {
+		err = errors.Join(err, failWith(exitFailed, rerr))
+	}
 	if cerr := shut(t); cerr != nil {
 		err = errors.Join(err, failWith(exitFailed, fmt.Errorf("closing the engine: %w", cerr)))
 	}

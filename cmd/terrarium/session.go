@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -158,7 +159,7 @@ func listSessions(s streams, list []engine.SessionInfo, format string) error {
 	t.AppendHeader(table.Row{"session", "graph", "state", "deployment", "created", "size", "events"})
 	for _, i := range list {
 		t.AppendRow(table.Row{
-			i.Session, i.Graph, stateOf(&i), i.Meta[engine.MetaDeployment],
+			i.Session, i.Graph, stateOf(&i), strings.Join(engine.DeploymentsIn(i.Meta), ", "),
 			time.Unix(0, i.Created).Format(time.DateTime), sizeOf(&i), eventCount(&i),
 		})
 	}

@@ -59,6 +59,9 @@ func (f *family) checkInfo(k *kin, infos []engine.SessionInfo) {
 	if info.Live != (k.journal != nil) || (info.MergedAt != 0) != (len(parents) > 1) {
 		f.t.Errorf("%s: live %v, merged at %d", k.session, info.Live, info.MergedAt)
 	}
+	if info.MadeBy != k.kind {
+		f.t.Errorf("%s was made by %q, want %q", k.session, info.MadeBy, k.kind)
+	}
 	if pure := k.kind != "rearrange"; pure && (info.SplitAt != 0) != (k.kind == "split") {
 		f.t.Errorf("%s came out of a %s: split at %d", k.session, k.kind, info.SplitAt)
 	}

@@ -76,7 +76,7 @@ func elsewhere(ch *channel, from, to *creature) *abi.Error {
 
 // colliding is the error of a merge that was told to reject collisions.
 func colliding(into, from *graph, names []string) *abi.Error {
-	return failure(abi.AlreadyExists, "rename one of each, or let the merge rename or unify them",
+	return failure(abi.AlreadyExists, "leave on_collision out to have the merge rename them, or use unify; or remove one of each and add it under another name",
 		"graphs %q and %q both use %s", into.id, from.id, strings.Join(names, ", ")).
 		With(aGraph, string(into.id)).With("other", string(from.id))
 }

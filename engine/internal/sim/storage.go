@@ -210,7 +210,7 @@ func (t *storage) children(cut engine.Cut, parents []*session) (children []*sess
 	for i := range cut.Children {
 		c := &cut.Children[i]
 		s := t.d.newSession(c.StoreSpec)
-		s.info.Parents, s.cut = slices.Clone(c.Parents), true
+		s.info.Parents, s.info.MadeBy, s.cut = slices.Clone(c.Parents), cut.Kind, true
 		for range c.VolatileParents {
 			s.info.Parents = append(s.info.Parents, "volatile")
 			s.unlogged = cut.At

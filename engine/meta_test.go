@@ -1,0 +1,72 @@
+package engine_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// TestASessionTellsOfTheDeploymentsOfItsMembers merges the graphs of two recipes,
+// splits them again, and applies an edited one.
+func TestASessionTellsOfTheDeploymentsOfItsMembers(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	named := func(name, path string) *engine.Deployment {
+		d := team(2)
+		d.Name = name
+		d.Source = engine.Source{Path: path, Files: map[string]string{path: "text of " + path}}
+		return d
+	}
+	one, two := s.apply(named("one", "1.hcl")), s.apply(named("two", "2.hcl"))
+	a, b := one.Creatures["creature.m1"], two.Creatures["creature.m0"]
+	s.wantDeployments(a, "one:1.hcl")
+	s.wantDeployments(b, "two:2.hcl")
+	s.change(topology.Connect{From: a, To: b, Channel: two.Channels["channel.c0"]})
+	s.wantDeployments(a, "one:1.hcl", "two:2.hcl")
+	s.reopen() // what is not in the stores is forgotten
+	s.wantDeployments(b, "one:1.hcl", "two:2.hcl")
+	s.apply(named("two", "other.hcl"))
+	s.wantDeployments(a, "one:1.hcl", "two:other.hcl")
+	s.change(topology.SetEdge{Creature: a, Channel: two.Channels["channel.c0"], Direction: engine.Send})
+	s.wantDeployments(a, "one:1.hcl")
+	s.wantDeployments(b, "two:other.hcl")
+	s.reopen()
+	s.wantDeployments(a, "one:1.hcl")
+	s.wantDeployments(b, "two:other.hcl")
+}
+
+// wantDeployments checks which deployments, with the paths of their recipes, the
+// session of a creature tells of.
+func (s *saved) wantDeployments(c engine.CreatureID, want ...string) {
+	s.t.Helper()
+	home, err := s.FindGraph(string(c)) // a name may be another's too
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.History(s.t.Context(), string(home), engine.HistoryQuery{Limit: 1}); err != nil { // which waits until all is written
+		s.t.Fatal(err)
+	}
+	infos, err := s.Sessions(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, i := range infos {
+		if !i.Live || i.Graph != home {
+			continue
+		}
+		var got []string
+		for n, name := range engine.DeploymentsIn(i.Meta) {
+			key := engine.MetaConfigPath
+			if n > 0 {
+				key += "/" + name
+			}
+			got = append(got, name+":"+i.Meta[key])
+		}
+		if !slices.Equal(got, want) {
+			s.t.Errorf("the session tells of %v, want %v: %v", got, want, i.Meta)
+		}
+		return
+	}
+	s.t.Errorf("%s is in no session", c)
+}

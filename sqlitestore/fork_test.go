@@ -1,0 +1,42 @@
+package sqlitestore
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// TestForkHasItsOwnKind forks a session. The fork is the child of a cut of its own
+// kind, and no split, also when its catalogue is made again.
+func TestForkHasItsOwnKind(t *testing.T) {
+	from := lineaged(t)
+	v := mustView(t, from)
+	for _, e := range entriesOf(t, from) {
+		if !e.Live {
+			continue
+		}
+		dir := filepath.Join(t.TempDir(), "fork")
+		fork, err := v.Fork(t.Context(), e.Session, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := entriesOf(t, dir)[fork]
+		if got.MadeBy != kindFork || got.cut == "" || got.SplitAt != 0 || got.MergedAt != 0 {
+			t.Errorf("the fork is %+v", got)
+		}
+		if parent := entriesOf(t, dir)[e.Session]; parent.MadeBy != e.MadeBy || parent.SplitAt != e.SplitAt {
+			t.Errorf("its parent was %+v, and is %+v", e, parent)
+		}
+		before := duplicate(t, dir)
+		loseCatalog(t, dir)
+		if _, err := Rebuild(t.Context(), dir); err != nil {
+			t.Fatal(err)
+		}
+		wantSame(t, before, dir)
+
+		// Before forks had a cut, they were taken for splits.
+		execute(t, filepath.Join(before, catalogName), "UPDATE store SET cut = NULL, split_at = created WHERE live; DELETE FROM cut WHERE kind = 'fork'")
+		if got := entriesOf(t, before)[fork]; got.MadeBy != kindFork || got.SplitAt != 0 {
+			t.Errorf("an older fork is %+v", got)
+		}
+	}
+}

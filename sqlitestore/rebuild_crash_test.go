@@ -1,0 +1,147 @@
+package sqlitestore
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
+)
+
+// damageCatalog makes rubble of a catalogue, with a log.
+func damageCatalog(t *testing.T, dir string) {
+	t.Helper()
+	for suffix, text := range map[string]string{"": "rubble", "-wal": "a log"} {
+		if err := os.WriteFile(filepath.Join(dir, catalogName+suffix), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestKilledWhileRebuilding kills the process that makes a catalogue again at every
+// step, several times in a row. What it leaves is opened only if the catalogue is
+// there as a whole; otherwise whoever opens it is told to make it again, and that
+// has the same result as if nobody had been killed.
+func TestKilledWhileRebuilding(t *testing.T) {
+	t.Parallel()
+	sound := lineaged(t)
+	for _, c := range []struct {
+		name   string
+		lose   func(*testing.T, string)
+		points []failpoint
+	}{
+		{"Lost", loseCatalog, []failpoint{pointRemaking, pointRewriting, pointRemade, pointInstalling, pointInstalled}},
+		{"Damaged", damageCatalog, rebuilds},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := duplicate(t, sound)
+			c.lose(t, dir)
+			var killed int
+			for _, point := range c.points {
+				for pass := range int32(2) {
+					k := &killer{t: t, dir: dir, random: rand.New(rand.NewPCG(0, 0)), books: newBooks()}
+					k.live(order{Dir: dir, Rebuild: true, Point: point, Pass: pass + 1})
+					if k.died == point {
+						killed++
+						wantRebuildable(t, dir, sound)
+					}
+					if k.died != point || point == pointInstalled { // it is whole
+						c.lose(t, dir)
+					}
+				}
+			}
+			if killed < len(c.points) {
+				t.Errorf("killed %d times, at %d points", killed, len(c.points))
+			}
+			if _, err := Rebuild(t.Context(), dir); err != nil {
+				t.Fatal(err)
+			}
+			wantSame(t, sound, dir)
+			if left, err := filepath.Glob(filepath.Join(dir, catalogName+partialSuffix+"*")); err != nil || len(left) > 0 {
+				t.Errorf("%v are left over; %v", left, err)
+			}
+		})
+	}
+}
+
+// wantRebuildable looks at copies of a directory in which Rebuild was killed: one is
+// opened, another rebuilt.
+func wantRebuildable(t *testing.T, dir, sound string) {
+	t.Helper()
+	opened := duplicate(t, dir)
+	d, err := Open(t.Context(), opened, Options{})
+	if err == nil {
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wantSame(t, sound, opened)
+	} else if abi.CodeOf(err) != abi.Storage || !strings.Contains(remedyOf(err), "session rebuild") {
+		t.Errorf("opening it: %v; want to be told to rebuild it", err)
+	}
+	again := duplicate(t, dir)
+	switch _, err := Rebuild(t.Context(), again); {
+	case d != nil && abi.CodeOf(err) == abi.Conflict: // nothing is wrong with it
+	case err != nil || d != nil:
+		t.Errorf("rebuilding it: %v, although it opens: %v", err, d != nil)
+	}
+	wantSame(t, sound, again)
+}
+
+func wantSame(t *testing.T, sound, dir string) {
+	t.Helper()
+	for _, d := range differences(t, sound, dir) {
+		t.Error(d)
+	}
+}
+
+// TestPowerLossWhileRebuilding lets the power fail at every step. There is the whole
+// catalogue then, or none, and it can be made again.
+func TestPowerLossWhileRebuilding(t *testing.T) {
+	sound := lineaged(t)
+	for _, point := range []failpoint{pointRemaking, pointRewriting, pointRemade, pointInstalling, pointInstalled, failpoints} {
+		for seed := range uint64(4) {
+			t.Run(fmt.Sprintf("%s/seed=%d", pointName(point), seed), func(t *testing.T) {
+				dir := duplicate(t, sound)
+				loseCatalog(t, dir)
+				disk := losevfs.Mount(dir, seed)
+				_, err := rebuild(t.Context(), dir, hooks{synced: disk.Synced, reached: func(p failpoint, _ string) error {
+					if p == point {
+						disk.Die()
+						return errDisk // there is nobody any more who could go on
+					}
+					return nil
+				}})
+				if (err == nil) != (point == failpoints) {
+					t.Fatalf("Rebuild: %v", err)
+				}
+				if err := disk.PowerOff(); err != nil {
+					t.Fatal(err)
+				}
+				if missing(filepath.Join(dir, catalogName)) {
+					if point == failpoints {
+						t.Fatal("what was answered is not durable")
+					}
+					if _, err := Rebuild(t.Context(), dir); err != nil {
+						t.Fatal(err)
+					}
+				}
+				wantSame(t, sound, dir)
+			})
+		}
+	}
+}
+
+// remedyOf says what an error advises.
+func remedyOf(err error) string {
+	var typed *abi.Error
+	if errors.As(err, &typed) {
+		return typed.Remedy
+	}
+	return ""
+}

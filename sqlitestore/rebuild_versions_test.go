@@ -1,0 +1,204 @@
+package sqlitestore
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// age makes a store of an older version out of one of the newest: it takes away
+// what later versions have added.
+func age(t *testing.T, path string, version int) {
+	t.Helper()
+	if version < 3 {
+		execute(t, path, `DROP TABLE wrote;
+			ALTER TABLE ancestor DROP COLUMN born; ALTER TABLE ancestor DROP COLUMN durability;
+			ALTER TABLE ancestor DROP COLUMN cut; ALTER TABLE ancestor DROP COLUMN kind;
+			DELETE FROM store WHERE key IN ('siblings', 'retired', 'moved')`)
+	}
+	if version < 2 {
+		execute(t, path, "DROP TABLE own; DELETE FROM store WHERE key IN ('kind', 'incomplete', 'pruned')")
+	}
+	execute(t, path, fmt.Sprintf("DELETE FROM schema_migration WHERE version_id > %[1]d; PRAGMA user_version = %[1]d", version))
+}
+
+// ageAll makes the stores of a directory those of an older version.
+func ageAll(t *testing.T, dir string, version int) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, storesName, "*"+storeSuffix))
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		age(t, path, version)
+		if got, err := storeSchema.age(path, readOnly); err != nil || got != int64(version) {
+			t.Fatalf("%s has the version %d, %v", path, got, err)
+		}
+	}
+	if err := removeLogs(paths); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// removeLogs removes what looking at databases at rest has left beside them.
+func removeLogs(paths []string) error {
+	for _, path := range paths {
+		if err := probe(path, readWrite); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// handedOn makes a closed directory of a split and a merge in which no file has been
+// removed. If complete is true, every session that is live has its whole history, and
+// each file has the name of its session, as in directories of the first version.
+func handedOn(t *testing.T, complete bool) string {
+	t.Helper()
+	held := pointStripping
+	if complete {
+		held = pointReleasing
+	}
+	d, err := Open(t.Context(), t.TempDir(), Options{hooks: hooks{reached: func(point failpoint, _ string) error {
+		if point == held {
+			return errDisk
+		}
+		return nil
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := createStore(t, d), createStore(t, d)
+	chatter(first, "c", 1, 5, 5)
+	second.Append(whole(second.Origin(), 0, 5, 10))
+	settleOrNot(t, d)
+	children := splitStore(t, d, first)
+	for _, s := range children {
+		s.Append(whole(s.Origin(), 1, 5, 10))
+	}
+	settleOrNot(t, d)
+	merged, err := d.Cut(t.Context(), engine.Cut{
+		Kind: "merge", At: 9, Parents: []engine.Store{children[1], second},
+		Children: []engine.CutChild{{
+			StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Full, Born: 3}, Parents: []engine.SessionID{children[1].info.Session, second.info.Session},
+			First: func(o engine.Origin) *engine.Record { return whole(o, 0, 1, 10) },
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	merged[0].Append(whole(merged[0].Origin(), 1, 3, 10))
+	settleOrNot(t, d)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if complete {
+		nameBySession(t, d.dir)
+	}
+	return d.dir
+}
+
+// settleOrNot waits until the background has done what it is let do.
+func settleOrNot(t *testing.T, d *Directory) {
+	t.Helper()
+	if err := d.Settle(t.Context()); err != nil && t.Context().Err() != nil {
+		t.Fatal(err)
+	}
+}
+
+// nameBySession gives every file the name of its session.
+func nameBySession(t *testing.T, dir string) {
+	t.Helper()
+	for _, e := range entriesOf(t, dir) {
+		if err := os.Rename(e.Path, filepath.Join(dir, storesName, string(e.Session)+storeSuffix)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute(t, filepath.Join(dir, catalogName), "UPDATE store SET file = session || '.db'; DELETE FROM leftover; DELETE FROM hydration")
+}
+
+// TestRebuildOlderVersions makes the catalogue of stores again that older versions
+// have written. As long as no file has been removed, it is what it was, and so are
+// the histories, which are read when the stores have been brought up to date.
+func TestRebuildOlderVersions(t *testing.T) {
+	for version := 1; version <= 3; version++ {
+		t.Run(fmt.Sprint("version=", version), func(t *testing.T) {
+			before := handedOn(t, version == 1) // that version knew no others
+			dir := duplicate(t, before)
+			ageAll(t, dir, version)
+			loseCatalog(t, dir)
+			report, err := Rebuild(t.Context(), dir)
+			if err != nil || len(report.Live) != 2 || len(report.Sessions) != 5 || len(report.Unreadable)+len(report.Aside)+len(report.Missing)+len(report.Unknown) > 0 {
+				t.Fatalf("%+v, %v", report, err)
+			}
+			bringUpToDate(t, dir)
+			for _, d := range differences(t, before, dir) {
+				t.Error(d)
+			}
+			goOn(t, dir, report.Live)
+		})
+	}
+}
+
+// TestRebuildOlderVersionsWithoutFiles has files removed of which the second version
+// did not say what they had. What the live sessions have is all there, lineages
+// are whole, and what is not known any more is said not to be.
+func TestRebuildOlderVersionsWithoutFiles(t *testing.T) {
+	before := lineaged(t)
+	dir := duplicate(t, before)
+	ageAll(t, dir, 2)
+	loseCatalog(t, dir)
+	report, err := Rebuild(t.Context(), dir)
+	if err != nil || len(report.Unknown) == 0 || len(report.Unknown) != len(report.Sessions)-len(report.Live) {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	bringUpToDate(t, dir)
+	old, fresh := entriesOf(t, before), entriesOf(t, dir)
+	for session, e := range old {
+		now := fresh[session]
+		if now.MadeBy != e.MadeBy || now.Live != e.Live || now.MergedAt != e.MergedAt || now.SplitAt != e.SplitAt || !slices.Equal(now.Parents, e.Parents) {
+			t.Errorf("%s was %+v and is %+v", session, e, now)
+		}
+	}
+	was, is := mustView(t, before), mustView(t, dir)
+	for _, session := range report.Live {
+		if retold(t, was, session) != retold(t, is, session) {
+			t.Errorf("%s reads differently", session)
+		}
+	}
+	goOn(t, dir, report.Live)
+}
+
+// bringUpToDate has the process that owns a directory read all of it.
+func bringUpToDate(t *testing.T, dir string) {
+	t.Helper()
+	d := mustOpen(t, dir)
+	if _, err := d.Sessions(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// goOn lets sessions go on, in the end with their whole history.
+func goOn(t *testing.T, dir string, live []engine.SessionID) {
+	t.Helper()
+	d := mustOpen(t, dir)
+	defer d.Close()
+	for _, session := range live {
+		s, err := d.Open(t.Context(), session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Append(whole(s.Origin(), 0, 3, 10))
+	}
+	settle(t, d)
+	for _, session := range live {
+		wantSound(t, d, session)
+	}
+}

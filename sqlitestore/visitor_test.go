@@ -1,0 +1,90 @@
+package sqlitestore
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// TestReadingLeavesNothing looks at a directory in every way there is. Afterwards
+// it has the files that it had.
+func TestReadingLeavesNothing(t *testing.T) {
+	d := heldBack(t) // whose sessions are read in several files
+	parent := createStore(t, d)
+	logged(parent, 1, 5)
+	children := splitStore(t, d, parent)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, d.dir)
+	v, err := OpenReadOnly(t.Context(), d.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	for _, s := range []*Store{parent, children[0], children[1]} {
+		session := s.info.Session
+		_, historyErr := v.History(t.Context(), session, engine.HistoryQuery{})
+		_, savedErr := v.Saved(t.Context(), session)
+		_, lineErr := v.Lineage(t.Context(), session)
+		report, verifyErr := v.Verify(t.Context(), session)
+		_, forkErr := v.Fork(t.Context(), session, filepath.Join(out, string(session)))
+		if err := errors.Join(historyErr, savedErr, lineErr, verifyErr, forkErr, v.Export(t.Context(), session, filepath.Join(out, string(session)+".db"))); err != nil || report.Events == 0 {
+			t.Errorf("%d events, %v", report.Events, err)
+		}
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after := tree(t, d.dir); !slices.Equal(after, before) {
+		t.Errorf("the directory had\n%v, and has\n%v", before, after)
+	}
+	loseCatalog(t, d.dir)
+	if _, err := Rebuild(t.Context(), d.dir); err != nil {
+		t.Fatal(err)
+	}
+	if after := tree(t, d.dir); !slices.Equal(after, before) {
+		t.Errorf("before its catalogue was made again the directory had\n%v, and has\n%v", before, after)
+	}
+}
+
+// TestReadingLeavesLogs looks at a directory that a process was using when it was
+// killed, and at one that is in use: their logs are theirs.
+func TestReadingLeavesLogs(t *testing.T) {
+	d := mustOpen(t, t.TempDir())
+	s := createStore(t, d)
+	logged(s, 1, 5)
+	if err := s.Wait(t.Context(), 5); err != nil {
+		t.Fatal(err)
+	}
+	killed := filepath.Join(t.TempDir(), "killed")
+	if err := os.CopyFS(killed, os.DirFS(d.dir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{d.dir, killed} {
+		log := filepath.Join(dir, storesName, filepath.Base(s.path())+"-wal")
+		content, err := os.ReadFile(log)
+		if err != nil || len(content) == 0 {
+			t.Fatalf("a log of %d bytes, %v", len(content), err)
+		}
+		v := mustView(t, dir)
+		if report, err := v.Verify(t.Context(), s.info.Session); err != nil || report.Events != 5 {
+			t.Errorf("Verify: %+v, %v", report, err)
+		}
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+		unchanged(t, log, content)
+	}
+	logged(s, 6, 9)
+	if err := s.Wait(t.Context(), 9); err != nil {
+		t.Error(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
