@@ -282,9 +282,22 @@ type turnDetail struct {
 	Kind   string `json:"kind"`
 	Sends  int    `json:"sends,omitempty"`
 	Writes int    `json:"writes,omitempty"`
+	Tools  int    `json:"tools,omitempty"` // calls of group tools that changed the graph
 	Fuel   int64  `json:"fuel,omitempty"`
 	Code   string `json:"code,omitempty"`
 	Error  string `json:"error,omitempty"`
+}
+
+// summary is what the turn_ended event says of the turn.
+func (t *turn) summary() turnDetail {
+	d := turnDetail{Kind: t.kind.String(), Sends: len(t.sends), Writes: len(t.writes), Fuel: max(t.fuel, 0)}
+	if t.tools != nil {
+		d.Tools = len(t.tools.ops)
+	}
+	if t.kind == kindTool {
+		d.Kind = "tool"
+	}
+	return d
 }
 
 // logTurn logs a turn that succeeded, with its output, log lines and what
@@ -298,14 +311,12 @@ func (g *graph) logTurn(rec *Record, turnID EventID, t *turn) {
 	if rec != nil || g.engine.observed(EventTurnEnded) {
 		ev := about
 		ev.ID, ev.Kind, ev.Channel, ev.Seq = turnID, EventTurnEnded, t.d.msg.channel, t.d.msg.seq
-		ev.Payload = mustJSON(turnDetail{Kind: t.kind.String(), Sends: len(t.sends), Writes: len(t.writes), Fuel: max(t.fuel, 0)})
+		ev.Payload = mustJSON(t.summary())
 		g.log(rec, ev)
 	}
 	g.logLines(rec, about, t.logs)
 	if t.hasOutput && (rec != nil || g.engine.observed(EventOutput)) {
-		ev := about
-		ev.Kind, ev.Payload = EventOutput, slices.Clone(t.output)
-		g.log(rec, ev)
+		g.log(rec, t.outputEvent(about))
 	}
 	for _, v := range t.verdicts {
 		g.logVerdict(rec, about, v)
@@ -317,6 +328,13 @@ func (g *graph) logVerdict(rec *Record, about Event, v policyVerdict) {
 	if rec == nil && !g.engine.observed(EventPolicyDenied) {
 		return
 	}
+	g.log(rec, v.event(about))
+}
+
+// The events of what a turn leaves in the log besides what it does to others; about
+// says whose turn it was.
+
+func (v *policyVerdict) event(about Event) Event {
 	about.Kind, about.Channel = EventPolicyDenied, v.channel
 	about.Payload = mustJSON(struct {
 		Effect string `json:"effect"`
@@ -324,7 +342,21 @@ func (g *graph) logVerdict(rec *Record, about Event, v policyVerdict) {
 		Reason string `json:"reason,omitempty"`
 		Where  string `json:"where,omitempty"`
 	}{v.effect, v.Policy, v.Reason, v.Where})
-	g.log(rec, about)
+	return about
+}
+
+func (t *turn) outputEvent(about Event) Event {
+	about.Kind, about.Payload = EventOutput, slices.Clone(t.output)
+	return about
+}
+
+func (l logLine) event(about Event) Event {
+	about.Kind = EventLog
+	about.Payload = mustJSON(struct {
+		Level string `json:"level"`
+		Text  string `json:"text"`
+	}{l.level.String(), l.text})
+	return about
 }
 
 // logLines logs what the guest logged during one attempt.
@@ -333,13 +365,7 @@ func (g *graph) logLines(rec *Record, about Event, lines []logLine) {
 		return
 	}
 	for _, line := range lines {
-		ev := about
-		ev.Kind = EventLog
-		ev.Payload = mustJSON(struct {
-			Level string `json:"level"`
-			Text  string `json:"text"`
-		}{line.level.String(), line.text})
-		g.log(rec, ev)
+		g.log(rec, line.event(about))
 	}
 }
 

@@ -47,6 +47,7 @@ type creature struct {
 	// it is not over.
 	retry      *delivery
 	backingOff bool
+	jobs       []*toolJob // calls of tools from outside that wait for their turn
 	// current is the delivery that a worker is handling; its msg is nil when
 	// there is none.
 	current delivery
@@ -63,8 +64,10 @@ type creature struct {
 	handles   *handles
 	state     *creatureState // nil until loaded; written under mu too
 	stateSize int64
-	attempt   int // failed attempts of the present delivery
-	waits     int // how often in a row it had to wait for its store
+	attempt   int      // failed attempts of the present delivery
+	waits     int      // how often in a row it had to wait for its store
+	job       *toolJob // that the turn is about, if it is not about a delivery
+	conflicts int      // how often in a row its turn met another change of the graph
 }
 
 // counters count what a creature has done since the engine started.
@@ -75,6 +78,8 @@ type counters struct {
 	DeadLetters uint64 `json:"dead_letters"`
 	Denied      uint64 `json:"denied"`
 	Fuel        uint64 `json:"fuel"` // used up by turns, failed ones included
+	// Conflicts are turns that were run again because their graph had changed.
+	Conflicts uint64 `json:"conflicts,omitempty"`
 }
 
 // burn counts the fuel of a turn.
@@ -179,7 +184,7 @@ func (c *creature) runs() bool { return !c.stopped && !c.quarantined && !c.remov
 
 // hasWork reports whether there is something to do. The caller holds mu.
 func (c *creature) hasWork() bool {
-	return c.runs() && !c.backingOff && (!c.started || c.retry != nil || c.mb.waiting())
+	return c.runs() && !c.backingOff && (!c.started || c.retry != nil || c.mb.waiting() || len(c.jobs) > 0)
 }
 
 // wake schedules the creature if it has something to do and is not scheduled.

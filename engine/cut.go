@@ -408,6 +408,7 @@ func (x *change) firstRecord(g *storeGroup, info topology.Graph, origin Origin) 
 		q := &rec.Requests[i]
 		q.ID = cmp.Or(x.entry.ids[q.ID], q.ID)
 	}
+	x.turn.logFirst(x, rec, info.ID, origin)
 	return rec
 }
 

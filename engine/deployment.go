@@ -16,6 +16,8 @@ type Deployment struct {
 	// Channels and Creatures are in the order of the recipe.
 	Channels  []ChannelSpec
 	Creatures []CreatureSpec
+	// Species are templates that creatures may be spawned from.
+	Species []SpeciesSpec
 	// Root is the address of the root creature, or empty.
 	Root string
 	// Policy judges what this deployment's members do; nil allows everything.
@@ -79,6 +81,19 @@ type CreatureSpec struct {
 	// Parent is the creature it belongs to; may be empty.
 	Parent CreatureID
 	Where  string // as in ChannelSpec
+}
+
+// SpeciesSpec is a template of creatures.
+type SpeciesSpec struct {
+	Name        string
+	Description string
+	// Spec is what every creature of the species has. Its names, address and wires
+	// do not count.
+	Spec CreatureSpec
+	// Spawnable is how many creatures of the species the group tools may have
+	// spawned at a time; 0: none.
+	Spawnable int
+	Where     string // as in ChannelSpec
 }
 
 // WireSpec names a channel that a creature listens or sends on.

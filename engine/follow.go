@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -97,6 +98,7 @@ func (x *change) addCreature(c topology.Change) {
 	x.e.setParent(cr, info.Parent)
 	cr.privileged = info.Privileged
 	x.e.creatures[cr.id] = cr
+	x.e.countSpawned(cr, 1)
 	x.join(cr, g)
 	inbox := x.channels[InboxOf(cr.id)]
 	if inbox == nil {
@@ -133,6 +135,7 @@ func (x *change) removeCreature(c topology.Change) {
 		x.bury(g, rec, &cr.mb, s)
 	}
 	cr.removed = true
+	cr.giveUpJobs(gone("creature", string(cr.id)))
 	x.e.setParent(cr, "")
 	x.e.silence(cr)
 	x.leaveLoad(cr, g)
@@ -142,6 +145,7 @@ func (x *change) removeCreature(c topology.Change) {
 		delete(g.names, cr.name)
 	}
 	delete(x.e.creatures, cr.id)
+	x.e.countSpawned(cr, -1)
 	x.dirty[cr] = true
 	rec.dropCreature(cr.id)
 	log.log(rec, Event{Kind: EventCreatureStopped, Creature: cr.id, Payload: mustJSON(map[string]string{"reason": "removed", "name": cr.name})})
@@ -352,6 +356,7 @@ func (x *change) startOrStop(log *graph, rec *Record, cr *creature) {
 	kind := EventCreatureStarted
 	if cr.stopped {
 		kind = EventCreatureStopped
+		cr.giveUpJobs(&abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + cr.name + " has been stopped", Remedy: "start it first", IDs: map[string]string{"creature": string(cr.id)}})
 		x.giveUpInstance(cr)
 	} else {
 		cr.quarantined = false

@@ -36,6 +36,10 @@ type graph struct {
 	over        int           // mailboxes for which outside publishers wait
 	admitted    chan struct{} // closed when over falls to 0; nil when nobody waits
 	ended       bool          // the graph is gone: look up again where things are
+
+	// revision rises with every change of the topology that concerns the graph. It
+	// changes under the mutation lock and mu.
+	revision uint64
 }
 
 // channel is a log that creatures of a graph read, or one creature's inbox.

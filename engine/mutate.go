@@ -69,6 +69,10 @@ type change struct {
 	burials map[*source]*burial
 	// entry is what changes when graphs that had no log enter one.
 	entry logEntry
+	// turn is the turn that makes the change, and derived makes the ids of what it
+	// adds; nil if a caller from outside makes it.
+	turn    *turnChange
+	derived *derivedIDs
 	// transient are graphs that exist only within the change, with the graph
 	// that their members came from, if they came from one.
 	transient map[*graph]*graph
@@ -125,6 +129,7 @@ func (x *change) carryOut(ctx context.Context) error {
 	plan := x.planStores()
 	x.findUnlinked(plan)
 	x.level(plan)
+	x.turn.advance()
 	err := x.foresee(ctx, plan)
 	if err == nil {
 		err = plan.drain(ctx)
@@ -133,16 +138,22 @@ func (x *change) carryOut(ctx context.Context) error {
 		err = plan.carryOut(ctx, x)
 	}
 	if err != nil {
+		x.turn.goBack()
 		x.undo()
 		return storageError(x.name, err)
 	}
 	x.level(plan)
 	x.entry.carryOut(x)
 	x.announce()
+	x.turn.announce(x)
 	x.follow(plan)
 	for id, meta := range x.metas {
 		x.e.graphs[id].meta = meta
 	}
+	for g := range x.paused {
+		g.revision++
+	}
+	x.turn.land(x)
 	x.writeDown(plan)
 	plan.retire(ctx, x)
 	return nil
@@ -200,6 +211,9 @@ func (x *change) pause() {
 	for _, cr := range x.resumed {
 		ids[cr.home.load().id] = true
 	}
+	if x.turn != nil {
+		ids[x.turn.c.home.load().id] = true
+	}
 	for id := range x.leaving {
 		for _, child := range x.e.children(id) {
 			ids[child.home.load().id] = true
@@ -238,8 +252,11 @@ func (x *change) resume() {
 // ids hands out ids for what the topology adds by itself; a graph that is
 // brought back keeps its own.
 func (x *change) ids() topology.IDs {
-	if x.saved != nil {
+	switch {
+	case x.saved != nil:
 		return &savedIDs{x.e.ids, x.saved.Graph}
+	case x.derived != nil:
+		return x.derived
 	}
 	return x.e.ids
 }

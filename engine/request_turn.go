@@ -126,8 +126,15 @@ func (g *graph) settle(rec *Record, w *waker, c *creature, request EventID, a an
 	if rec != nil {
 		rec.Drop.Requests = append(rec.Drop.Requests, q.row.ID)
 	}
+	m := resultOf(&q.row, a)
+	g.post(rec, w, c, m, turn, cause)
+	return true
+}
+
+// resultOf is the delivery that answers a request.
+func resultOf(row *RequestRow, a answer) *message {
 	headers, _ := EncodeHeaders(map[string]string{
-		headerTag: strconv.FormatInt(q.row.Tag, 10), headerCode: a.code.String(), headerRequest: q.row.ID.String(),
+		headerTag: strconv.FormatInt(row.Tag, 10), headerCode: a.code.String(), headerRequest: row.ID.String(),
 	})
 	payload := slices.Clone(a.payload)
 	if a.code != abi.OK {
@@ -138,8 +145,7 @@ func (g *graph) settle(rec *Record, w *waker, c *creature, request EventID, a an
 	if a.from != nil {
 		m.sender, m.senderName = a.from.id, a.from.name
 	}
-	g.post(rec, w, c, m, turn, cause)
-	return true
+	return m
 }
 
 // answerRequest answers the request that c has handled, whether with a reply or

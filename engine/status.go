@@ -115,22 +115,28 @@ func (e *Engine) graphStatus(g *graph) GraphStatus {
 	return out
 }
 
+// stateName says whether the creature takes deliveries, and if not, why. The caller
+// holds the mu of its graph.
+func (c *creature) stateName() string {
+	switch {
+	case c.quarantined:
+		return "quarantined"
+	case c.stopped:
+		return "stopped"
+	case c.backingOff:
+		return "backing_off"
+	}
+	return "running"
+}
+
 // status describes the creature. The caller holds the mu of its graph.
 func (c *creature) status(t topology.Creature) CreatureStatus {
 	out := CreatureStatus{
-		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, State: "running",
+		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, State: c.stateName(),
 		Privileged: c.privileged, Root: c.root, Parent: c.parent, Listen: []ChannelID{}, Send: []ChannelID{},
 		Aliases: Aliases{Listen: map[string][]ChannelID{}, Send: map[string]ChannelID{}},
 		Cursors: map[ChannelID]Cursor{}, Incarnation: c.instances.Load(), InstanceStarts: c.instances.Load(),
 		Module: c.spec.Module, ModuleSHA256: c.module.Info().SHA256, Limits: c.limits, Counters: c.counters,
-	}
-	switch {
-	case c.quarantined:
-		out.State = "quarantined"
-	case c.stopped:
-		out.State = "stopped"
-	case c.backingOff:
-		out.State = "backing_off"
 	}
 	if !c.scheduled && c.instance != nil {
 		out.MemoryBytes = c.instance.MemoryBytes()

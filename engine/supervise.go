@@ -90,6 +90,7 @@ func (c *creature) noteFailure(now int64) (intense bool) {
 // holds the graph's mu.
 func (w *worker) quarantine(g *graph, rec *Record, c *creature, err error) {
 	c.quarantined = true
+	c.giveUpJobs(&abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is quarantined", Remedy: "start it first", IDs: map[string]string{"creature": string(c.id)}})
 	c.attempts = nil
 	if g.store == nil {
 		c.mb.noteLoad(g)

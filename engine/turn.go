@@ -45,6 +45,9 @@ type turn struct {
 	logBytes  int64
 	fuel      int64 // what the guest used up; -1 if the host does not count it
 
+	tools *toolUse // nil unless the turn has called a group tool
+	alone bool     // the turn holds the mutation lock; see worker.handle
+
 	detailJSON []byte // the source detail, once it was asked for
 
 	fault   fault
@@ -126,6 +129,10 @@ func (t *turn) reset() {
 	t.timers = emptied(t.timers)
 	t.replied, t.reply, t.detailJSON = false, span{}, nil
 	t.sendCount, t.sendBytes, t.logBytes, t.asked = 0, 0, 0, 0
+	if t.tools != nil {
+		t.tools.forget(t.e)
+		t.tools = nil
+	}
 	t.output, t.hasOutput = t.output[:0], false
 	if t.fault.code != abi.OK {
 		t.fault = fault{}
@@ -178,7 +185,7 @@ func (t *turn) LastError() string {
 }
 
 func (t *turn) HasFeature(f abi.Feature) bool {
-	return f == abi.FeatureTimers || f == abi.FeatureRequests
+	return f == abi.FeatureTimers || f == abi.FeatureRequests || f == abi.FeatureTools
 }
 
 func (t *turn) Source(s abi.Source) ([]byte, abi.Code) {
@@ -385,8 +392,7 @@ func (t *turn) absent(feature string) abi.Code {
 	return t.fail(abi.Unsupported, "ask with the function feature first", "this host does not have the feature %s", feature)
 }
 
-func (t *turn) Tool(_, _ []byte) ([]byte, abi.Code) { return nil, t.absent("tools") }
-func (t *turn) HTTP(_, _ []byte, _ int64) abi.Code  { return t.absent("http") }
+func (t *turn) HTTP(_, _ []byte, _ int64) abi.Code { return t.absent("http") }
 
 func (t *turn) Log(level abi.Level, text []byte) abi.Code {
 	limits := &t.c.limits

@@ -137,6 +137,9 @@ func (c *creature) take(g *graph) (delivery, abi.Kind, todo) {
 		m := newMessage(nil, nil)
 		m.kind, m.time = abi.KindStart, g.tick()
 		return delivery{msg: m}, abi.KindStart, doHandle
+	case len(c.jobs) > 0:
+		c.job, c.jobs = c.jobs[0], c.jobs[1:]
+		return delivery{msg: c.job.msg}, kindTool, doHandle
 	case c.mb.n > 0:
 		d := c.mb.pop()
 		c.current = d
@@ -197,24 +200,58 @@ func (w *worker) flush() {
 // with the critical section of the creature's graph entered, or nil if the
 // creature is gone.
 func (w *worker) handle(ctx context.Context, c *creature, d delivery, kind abi.Kind) *graph {
+	job := c.job
+	g := w.handleTurn(ctx, c, d, kind)
+	if job != nil {
+		c.endJob(g, job)
+	}
+	return g
+}
+
+func (w *worker) handleTurn(ctx context.Context, c *creature, d delivery, kind abi.Kind) *graph {
 	if err := c.loadState(ctx); err != nil {
 		return w.postpone(ctx, c, d, err)
 	}
-	if err := w.execute(ctx, c, d, kind); err != nil {
-		if ctx.Err() != nil {
-			return w.postpone(ctx, c, d, err)
-		}
-		return w.failed(ctx, c, d, kind, err)
+	if c.conflicts >= maxConflicts {
+		return w.handleAlone(ctx, c, d, kind)
 	}
-	w.judge(ctx)
+	if g, over := w.attempt(ctx, c, d, kind); over {
+		return g
+	}
 	if err := w.awaitStore(ctx, c); err != nil {
 		return w.postpone(ctx, c, d, err)
+	}
+	if w.turn.changesGraph() {
+		w.e.mu.Lock()
+		defer w.e.mu.Unlock()
+		return w.commitChange(ctx, c, d)
 	}
 	return w.commit(c)
 }
 
+// attempt runs the guest and asks the policies about what it did. If that is the
+// end of the turn, it returns as handle does.
+func (w *worker) attempt(ctx context.Context, c *creature, d delivery, kind abi.Kind) (g *graph, over bool) {
+	err := w.execute(ctx, c, d, kind)
+	switch {
+	case w.turn.tools != nil && w.turn.tools.conflict:
+		return w.conflicted(ctx, c, d), true // whatever else the guest made of it
+	case err != nil && ctx.Err() != nil:
+		return w.postpone(ctx, c, d, err), true
+	case c.job != nil && err != nil:
+		return w.refuseJob(c), true
+	case err != nil:
+		return w.failed(ctx, c, d, kind, err), true
+	}
+	w.judge(ctx)
+	return nil, false
+}
+
 // execute runs the guest. What it did is in w.turn.
 func (w *worker) execute(ctx context.Context, c *creature, d delivery, kind abi.Kind) error {
+	if c.job != nil {
+		return w.callTool(c, d, c.job)
+	}
 	t := &w.turn
 	fresh := c.instance == nil
 	if err := c.start(ctx, t); err != nil {
@@ -297,6 +334,9 @@ func (w *worker) postpone(ctx context.Context, c *creature, d delivery, err erro
 	c.current = delivery{}
 	if d.src != nil {
 		c.retry = &d
+	}
+	if c.job != nil {
+		c.job.again = true
 	}
 	if ctx.Err() == nil {
 		w.awaitRepair(c, err)

@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+)
+
+// derivedIDs makes the ids of what a turn adds to its graph. They derive from the
+// creature, its delivery and the call, so that they can be answered before anything
+// exists, and are the same when the turn is run again.
+type derivedIDs struct {
+	key  [sha256.Size]byte
+	call uint64
+	n    uint64
+}
+
+func newDerivedIDs(t *turn) *derivedIDs {
+	m := t.d.msg
+	h := sha256.New()
+	h.Write([]byte(t.c.id))
+	h.Write(m.id.Origin[:])
+	var rest [24]byte
+	binary.LittleEndian.PutUint64(rest[:], m.id.Seq)
+	binary.LittleEndian.PutUint64(rest[8:], m.seq)
+	rest[16] = byte(t.kind)
+	h.Write(rest[:])
+	h.Write([]byte(m.channel))
+	if t.kind == kindTool {
+		h.Write([]byte(m.senderName))
+	}
+	d := &derivedIDs{}
+	h.Sum(d.key[:0])
+	return d
+}
+
+// begin goes over to the ids of a call.
+func (d *derivedIDs) begin(call int) { d.call, d.n = uint64(call), 0 }
+
+func (d *derivedIDs) id(prefix string) string {
+	h := sha256.New()
+	h.Write(d.key[:])
+	var rest [16]byte
+	binary.LittleEndian.PutUint64(rest[:], d.call)
+	binary.LittleEndian.PutUint64(rest[8:], d.n)
+	h.Write(rest[:])
+	h.Write([]byte(prefix))
+	d.n++
+	return prefix + idEncoding.EncodeToString(h.Sum(nil)[:10])
+}
+
+// NewGraph implements topology.IDs.
+func (d *derivedIDs) NewGraph() GraphID { return GraphID(d.id("g")) }
+
+// NewChannel implements topology.IDs.
+func (d *derivedIDs) NewChannel() ChannelID { return ChannelID(d.id("h")) }
+
+func (d *derivedIDs) newCreature() CreatureID { return CreatureID(d.id("c")) }

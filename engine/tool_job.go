@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// kindTool is the kind of a turn that calls one group tool in place of the guest.
+const kindTool abi.Kind = -1
+
+// toolJob is a call of a group tool from outside, in the name of a creature.
+type toolJob struct {
+	name string
+	args []byte
+	msg  *message // stands for the delivery that there is not
+
+	// The worker that has the creature owns these.
+	result []byte
+	err    error
+	again  bool // it is to be run again
+
+	done chan jobAnswer // has room for one
+}
+
+type jobAnswer struct {
+	result []byte
+	err    error
+	store  Store // that the turn is logged in; nil: none
+	seq    uint64
+}
+
+// Tool calls a group tool in the name of a creature, as a turn of its own without a
+// delivery, and answers what the guest would get: the result as JSON, or the error.
+// It waits until the turn is committed and as durable as its graph promises. A
+// creature that does not run answers stopped. If ctx ends first, the call may have
+// happened, or may yet.
+func (e *Engine) Tool(ctx context.Context, caller CreatureID, name string, args []byte) ([]byte, error) {
+	e.mu.RLock()
+	c := e.creatures[caller]
+	e.mu.RUnlock()
+	if c == nil {
+		return nil, gone("creature", string(caller))
+	}
+	job := &toolJob{name: name, args: args, msg: newMessage(nil, nil), done: make(chan jobAnswer, 1)}
+	job.msg.senderName = e.ids.id("t") // what the ids of what it adds derive from
+	if err := e.post(c, job); err != nil {
+		return nil, err
+	}
+	select {
+	case a := <-job.done:
+		if a.err != nil {
+			return nil, a.err
+		}
+		sent := Sent{ch: e.inbox(c), store: a.store, upTo: a.seq}
+		return a.result, sent.Wait(ctx)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-e.closing:
+		return nil, errClosed
+	}
+}
+
+func (e *Engine) inbox(c *creature) *channel {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if ch := e.channels[InboxOf(c.id)]; ch != nil {
+		return ch
+	}
+	return &channel{} // it went meanwhile
+}
+
+// post has a creature do a job.
+func (e *Engine) post(c *creature, job *toolJob) error {
+	g := c.home.lock()
+	if g == nil {
+		return gone("creature", string(c.id))
+	}
+	if !c.runs() {
+		defer g.mu.Unlock()
+		return &abi.Error{
+			Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is " + c.stateName(),
+			Remedy: "start it first", IDs: map[string]string{"creature": string(c.id)},
+		}
+	}
+	var w waker
+	job.msg.time = e.wallClock()
+	c.jobs = append(c.jobs, job)
+	c.wake(&w)
+	g.mu.Unlock()
+	w.flush(e.queue)
+	return nil
+}
+
+// callTool is what a job does in place of the guest.
+func (w *worker) callTool(c *creature, d delivery, job *toolJob) error {
+	t := &w.turn
+	t.begin(c, d, kindTool, false)
+	t.fuel = -1
+	result, code := t.Tool([]byte(job.name), job.args)
+	job.result, job.err = result, nil
+	if code != abi.OK {
+		job.err = &abi.Error{Code: code, Op: job.name, Message: t.fault.text, Remedy: t.fault.remedy, IDs: map[string]string{"creature": string(c.id)}}
+	}
+	return job.err
+}
+
+// refuseJob ends a turn whose tool has refused. It returns as handle does.
+func (w *worker) refuseJob(c *creature) *graph {
+	w.turn.reset()
+	g := c.home.lock()
+	if g != nil {
+		c.current = delivery{}
+	}
+	return g
+}
+
+// endJob answers who waits for a job, unless it is to be run again. The caller holds
+// the mu of g, the creature's graph, if there is one.
+func (c *creature) endJob(g *graph, job *toolJob) {
+	c.job = nil
+	switch {
+	case g == nil || c.removed:
+		job.done <- jobAnswer{err: gone("creature", string(c.id))}
+	case job.again:
+		job.again = false
+		c.jobs = slices.Insert(c.jobs, 0, job)
+	default:
+		job.done <- jobAnswer{job.result, job.err, g.store, g.seq}
+	}
+}
+
+// giveUpJobs answers those who wait for a creature that is removed, or stopped. The
+// caller holds mu.
+func (c *creature) giveUpJobs(err error) {
+	for _, job := range c.jobs {
+		job.done <- jobAnswer{err: err}
+	}
+	c.jobs = nil
+}

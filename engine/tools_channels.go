@@ -1,0 +1,273 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// ChannelArgs are the arguments of the tool group_channel. Which of them an action
+// takes is said with each.
+type ChannelArgs struct {
+	Action string `json:"action" jsonschema:"enum=create,enum=delete,enum=wire,enum=unwire"`
+	// Name and Description are for create.
+	Name        string `json:"name,omitempty" jsonschema:"description=of a channel to create; unique among the graph's channels"`
+	Description string `json:"description,omitempty"`
+	// Channel is for delete, wire and unwire.
+	Channel string `json:"channel,omitempty" jsonschema:"description=by id or name; one of another graph by id and with merge"`
+	// Creature, Direction and Alias are for wire and unwire.
+	Creature  string `json:"creature,omitempty" jsonschema:"description=by id or name; one of another graph by id and with merge"`
+	Direction string `json:"direction,omitempty" jsonschema:"enum=listen,enum=send"`
+	Alias     string `json:"alias,omitempty" jsonschema:"description=what the creature calls the channel"`
+	// Merge and OnCollision are for wire.
+	Merge       bool   `json:"merge,omitempty" jsonschema:"description=allow the target to be in another graph which becomes one with this"`
+	OnCollision string `json:"on_collision,omitempty" jsonschema:"enum=rename,enum=unify,enum=reject"`
+}
+
+// ChannelResult is what group_channel answers.
+type ChannelResult struct {
+	Channel ChannelID `json:"channel"`
+	Name    string    `json:"name,omitempty"`
+	Delta   Delta     `json:"delta"`
+}
+
+func groupChannel(t *turn, args []byte) (any, error) {
+	a, err := decodeArgs[ChannelArgs](args)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	return t.edit(func(s *staging) (groupOp, error) {
+		if a.Action == "create" {
+			return &createChannel{id: s.ids.NewChannel(), name: a.Name, description: a.Description}, nil
+		}
+		ch, err := s.channelToWire(&a)
+		if err != nil {
+			return nil, err
+		}
+		if a.Action == "delete" {
+			return &deleteChannel{ch.ID}, nil
+		}
+		c, err := s.creatureToWire(&a)
+		if err != nil {
+			return nil, err
+		}
+		direction := Listen
+		if a.Direction == "send" {
+			direction = Send
+		}
+		if a.Action == "unwire" {
+			return &wireChannel{creature: c.ID, channel: ch.ID, direction: direction}, nil
+		}
+		return &wireChannel{creature: c.ID, channel: ch.ID, direction: direction, on: true, alias: a.Alias, merge: a.Merge, collision: collisions[a.OnCollision]}, nil
+	})
+}
+
+// collisions are the values of on_collision.
+var collisions = map[string]topology.Collision{"": topology.Rename, "rename": topology.Rename, "unify": topology.Unify, "reject": topology.Reject}
+
+// check refuses arguments that do not go with the action.
+func (a *ChannelArgs) check() error {
+	needs := map[string][]string{"create": {"name"}, "delete": {"channel"}, "wire": {"channel", "creature", "direction"}, "unwire": {"channel", "creature", "direction"}}
+	may := map[string][]string{"create": {"description"}, "wire": {"alias", "merge", "on_collision"}}
+	needed, known := needs[a.Action]
+	if !known {
+		return invalid("group_channel", fmt.Sprintf("%s is not an action", quoted([]byte(a.Action))), "use create, delete, wire or unwire")
+	}
+	given := map[string]bool{
+		"name": a.Name != "", "description": a.Description != "", "channel": a.Channel != "", "creature": a.Creature != "",
+		"direction": a.Direction != "", "alias": a.Alias != "", "merge": a.Merge, "on_collision": a.OnCollision != "",
+	}
+	for _, name := range needed {
+		if !given[name] {
+			return invalid("group_channel", fmt.Sprintf("%s needs the argument %s", a.Action, name), "add it")
+		}
+		delete(given, name)
+	}
+	for _, name := range may[a.Action] {
+		delete(given, name)
+	}
+	for _, name := range []string{"name", "description", "channel", "creature", "direction", "alias", "merge", "on_collision"} {
+		if given[name] {
+			return invalid("group_channel", fmt.Sprintf("%s does not take the argument %s", a.Action, name), "leave it out")
+		}
+	}
+	return a.checkValues()
+}
+
+func (a *ChannelArgs) checkValues() error {
+	if a.Direction != "" && a.Direction != "listen" && a.Direction != "send" {
+		return invalid("group_channel", fmt.Sprintf("%s is not a direction", quoted([]byte(a.Direction))), "use listen or send")
+	}
+	if _, ok := collisions[a.OnCollision]; !ok {
+		return invalid("group_channel", fmt.Sprintf("on_collision is %s", quoted([]byte(a.OnCollision))), "use rename, unify or reject")
+	}
+	if a.Action == "create" {
+		return checkName("group_channel", "channel", a.Name)
+	}
+	if a.Alias != "" {
+		return checkName("group_channel", "alias", a.Alias)
+	}
+	return nil
+}
+
+// channelToWire finds the channel that the call names: in the caller's graph or, if
+// it may merge, anywhere by its id.
+func (s *staging) channelToWire(a *ChannelArgs) (topology.Channel, error) {
+	ch, err := s.channel(a.Channel)
+	if err != nil && a.Merge {
+		if foreign, ok := s.topo().Channel(ChannelID(a.Channel)); ok {
+			return foreign, nil
+		}
+	}
+	return ch, err
+}
+
+// creatureToWire is the same for the creature.
+func (s *staging) creatureToWire(a *ChannelArgs) (topology.Creature, error) {
+	c, err := s.creature(a.Creature)
+	if err != nil && a.Merge {
+		if foreign, ok := s.topo().Creature(CreatureID(a.Creature)); ok {
+			return foreign, nil
+		}
+	}
+	return c, err
+}
+
+// createChannel is the operation of group_channel with create.
+type createChannel struct {
+	id                ChannelID
+	name, description string
+}
+
+func (o *createChannel) stage(s *staging) (any, error) {
+	if err := s.mayEdit(); err != nil {
+		return nil, err
+	}
+	d, err := s.do(topology.AddChannel{ID: o.id, With: s.caller.id, Name: o.name})
+	if err != nil {
+		return nil, err
+	}
+	s.x.channels[o.id] = &channel{id: o.id, label: o.name, description: o.description, deployment: s.caller.deployment}
+	return ChannelResult{o.id, o.name, NewDelta(d)}, nil
+}
+
+// deleteChannel is the operation of group_channel with delete.
+type deleteChannel struct{ id ChannelID }
+
+func (o *deleteChannel) stage(s *staging) (any, error) {
+	if err := s.mayEdit(); err != nil {
+		return nil, err
+	}
+	ch, err := s.ownChannel(o.id)
+	if err != nil {
+		return nil, err
+	}
+	if ch.Report {
+		return nil, s.keepsReport(ch)
+	}
+	d, err := s.do(topology.RemoveChannel{ID: o.id})
+	if err != nil {
+		return nil, err
+	}
+	return ChannelResult{Channel: o.id, Delta: NewDelta(d)}, nil
+}
+
+// ownChannel finds a channel that has to be in the caller's graph still.
+func (s *staging) ownChannel(id ChannelID) (topology.Channel, error) {
+	ch, ok := s.topo().Channel(id)
+	if !ok || s.topo().ChannelGraph(id) != s.home() {
+		return ch, gone("channel", string(id))
+	}
+	return ch, nil
+}
+
+func (s *staging) keepsReport(ch topology.Channel) error {
+	return &abi.Error{
+		Code: abi.Denied, Op: "group_channel", Message: fmt.Sprintf("%s is how a deployment reports to its root", ch.Name),
+		Remedy: "it goes with the root", IDs: map[string]string{"channel": string(ch.ID)},
+	}
+}
+
+// wireChannel is the operation of group_channel with wire and unwire.
+type wireChannel struct {
+	creature  CreatureID
+	channel   ChannelID
+	direction Direction
+	on        bool
+	alias     string
+	merge     bool
+	collision topology.Collision
+}
+
+func (o *wireChannel) stage(s *staging) (any, error) {
+	if err := s.mayEdit(); err != nil {
+		return nil, err
+	}
+	own, there := s.home(), s.topo().GraphOf(o.creature)
+	of := s.topo().ChannelGraph(o.channel)
+	switch {
+	case there == "":
+		return nil, gone("creature", string(o.creature))
+	case of == "":
+		return nil, gone("channel", string(o.channel))
+	case there != own && of != own:
+		return nil, invalid("group_channel", "neither the creature nor the channel is in the own graph", "name one of the own graph, and one of the other")
+	case there != own || of != own:
+		if err := s.mayMerge(o, there, of); err != nil {
+			return nil, err
+		}
+	}
+	if ch, _ := s.topo().Channel(o.channel); ch.Report && !o.on {
+		return nil, s.keepsReport(ch)
+	}
+	d, err := s.do(topology.SetEdge{Creature: o.creature, Channel: o.channel, Direction: o.direction, On: o.on, Alias: o.alias, OnCollision: o.collision})
+	if err != nil {
+		return nil, err
+	}
+	ch, _ := s.topo().Channel(o.channel)
+	return ChannelResult{o.channel, ch.Name, NewDelta(d)}, nil
+}
+
+// mayMerge refuses to join graphs unless that was asked for, and the deployments of
+// both allow it.
+func (s *staging) mayMerge(o *wireChannel, there, of GraphID) error {
+	if !o.on || !o.merge {
+		return &abi.Error{
+			Code: abi.NotFound, Op: "group_channel", Message: "the target is not in this graph",
+			Remedy: "give merge: true to make the two graphs one, if both deployments allow it", IDs: map[string]string{"creature": string(o.creature), "channel": string(o.channel)},
+		}
+	}
+	foreign := there
+	if there == s.home() {
+		foreign = of
+	}
+	for _, g := range []GraphID{s.home(), foreign} {
+		if name, allowed := s.allowsMerge(g); !allowed {
+			return &abi.Error{
+				Code: abi.Denied, Op: "group_channel", Message: fmt.Sprintf("the deployment %q does not allow its sessions to be merged by a tool", name),
+				Remedy: `write session { merge = "allow" } in its recipe, or let the engine's owner connect them`, IDs: map[string]string{"graph": string(g), "deployment": name},
+			}
+		}
+	}
+	return nil
+}
+
+// allowsMerge reports whether every deployment that has members in a graph allows a
+// tool to merge it. Creatures of no deployment are their owner's, who has not.
+func (s *staging) allowsMerge(g GraphID) (deployment string, allowed bool) {
+	info, _ := s.topo().Graph(g)
+	for _, id := range info.Creatures {
+		c := s.x.e.creatures[id]
+		if c == nil {
+			c = s.fresh[id]
+		}
+		if d := s.x.e.deployments[c.deployment]; d == nil || !d.Session.AllowMerge {
+			return c.deployment, false
+		}
+	}
+	return "", true
+}

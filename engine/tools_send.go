@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// ToolPayload is the payload of a message in the arguments of a tool: a JSON
+// string, or {"base64": "…"} for bytes that are not text.
+type ToolPayload []byte
+
+// UnmarshalJSON reads either form.
+func (p *ToolPayload) UnmarshalJSON(b []byte) error {
+	var text string
+	if json.Unmarshal(b, &text) == nil {
+		*p = ToolPayload(text)
+		return nil
+	}
+	var other struct {
+		Base64 *string `json:"base64"`
+	}
+	if err := json.Unmarshal(b, &other); err != nil || other.Base64 == nil {
+		return fmt.Errorf(`a payload is a string or {"base64": "…"}`)
+	}
+	bytes, err := base64.StdEncoding.DecodeString(*other.Base64)
+	*p = bytes
+	return err
+}
+
+// SendChannelArgs are the arguments of the tool send_channel.
+type SendChannelArgs struct {
+	Channel string            `json:"channel" jsonschema:"minLength=1,description=the caller's alias for the channel or its name or its id"`
+	Payload ToolPayload       `json:"payload"`
+	Headers map[string]string `json:"headers,omitempty"`
+}
+
+// SendChannelResult is what send_channel answers.
+type SendChannelResult struct {
+	Channel ChannelID `json:"channel"`
+}
+
+func sendChannel(t *turn, args []byte) (any, error) {
+	a, err := decodeArgs[SendChannelArgs](args)
+	if err != nil {
+		return nil, err
+	}
+	headers, ok := EncodeHeaders(a.Headers)
+	if !ok {
+		return nil, invalid("send_channel", "a header has no name, or contains NUL", "use other names and values")
+	}
+	var edge topology.Edge
+	if err := t.look(func(s *staging) (err error) {
+		edge, err = s.sendEdge(a.Channel)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if code := t.room(1, a.Payload, headers); code != abi.OK {
+		return nil, t.faultError()
+	}
+	// The channel may be one that this turn makes: the commit looks it up.
+	t.sends = append(t.sends, sendEffect{alias: edge.Alias, ch: t.wiring.byAlias[edge.Alias], payload: t.keep(a.Payload), headers: t.keep(headers)})
+	return SendChannelResult{edge.Channel}, nil
+}
+
+// sendEdge finds the edge on which the caller sends: by its own alias, or by the
+// channel's id or name.
+func (s *staging) sendEdge(ref string) (topology.Edge, error) {
+	c, _ := s.topo().Creature(s.caller.id)
+	var byName *topology.Edge
+	for i, e := range c.Edges {
+		if e.Direction != Send {
+			continue
+		}
+		if e.Alias == ref {
+			return e, nil
+		}
+		ch, _ := s.topo().Channel(e.Channel)
+		if byName == nil && (ch.Name == ref || string(e.Channel) == ref) {
+			byName = &c.Edges[i]
+		}
+	}
+	if byName != nil {
+		return *byName, nil
+	}
+	return topology.Edge{}, &abi.Error{
+		Code: abi.NotConnected, Op: "send_channel", Message: fmt.Sprintf("the creature sends on no channel %s", quoted([]byte(ref))),
+		Remedy: "connect it first; its awareness lists what it sends on", IDs: map[string]string{"creature": string(s.caller.id)},
+	}
+}
+
+// faultError is the fault that a check of the turn has left.
+func (t *turn) faultError() error {
+	return &abi.Error{Code: t.fault.code, Op: "tool", Message: t.fault.text, Remedy: t.fault.remedy}
+}
+
+// GroupSendArgs are the arguments of the tool group_send.
+type GroupSendArgs struct {
+	Creature string      `json:"creature" jsonschema:"minLength=1,description=a member of the own graph by id or name"`
+	Payload  ToolPayload `json:"payload"`
+}
+
+// GroupSendResult is what group_send answers.
+type GroupSendResult struct {
+	Creature CreatureID `json:"creature"`
+}
+
+func groupSend(t *turn, args []byte) (any, error) {
+	a, err := decodeArgs[GroupSendArgs](args)
+	if err != nil {
+		return nil, err
+	}
+	var to *creature
+	if err := t.look(func(s *staging) (err error) {
+		to, err = s.addressee(a.Creature)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if code := t.room(1, a.Payload, nil); code != abi.OK {
+		return nil, t.faultError()
+	}
+	t.sends = append(t.sends, sendEffect{to: to, payload: t.keep(a.Payload)})
+	return GroupSendResult{to.id}, nil
+}
+
+// addressee finds whom the caller may send to: a worker reaches privileged
+// creatures only.
+func (s *staging) addressee(ref string) (*creature, error) {
+	c, err := s.creature(ref)
+	if err != nil {
+		return nil, err
+	}
+	caller, _ := s.topo().Creature(s.caller.id)
+	if !caller.Privileged && !c.Privileged {
+		return nil, &abi.Error{
+			Code: abi.NotPrivileged, Op: "group_send", Message: "a worker sends to privileged creatures only",
+			Remedy: "send on a channel, or to a privileged creature", IDs: map[string]string{"creature": string(c.ID)},
+		}
+	}
+	if fresh := s.fresh[c.ID]; fresh != nil {
+		return fresh, nil
+	}
+	return s.x.e.creatures[c.ID], nil
+}
