@@ -3,6 +3,8 @@ package sqlitestore_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -57,9 +59,25 @@ func percentile(d []time.Duration, percent int) time.Duration {
 	return d[min(len(d)*percent/100, len(d)-1)]
 }
 
+// twoSyncs is how long it takes to sync a page twice, one after the other: a cut
+// waits for two rounds of syncs, so it is not faster than the disk does that.
+func twoSyncs(b *testing.B, f *os.File) time.Duration {
+	b.Helper()
+	began := time.Now()
+	for range 2 {
+		if _, err := f.Write(make([]byte, 4096)); err != nil {
+			b.Fatal(err)
+		}
+		if err := f.Sync(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(began)
+}
+
 // BenchmarkPause is what those who write notice of a cut: it must not depend on
-// the length of the history. "calm" cuts twenty times a second, "storm" as fast as
-// it can.
+// the length of the history. "calm" cuts twenty times a second, and measures two
+// syncs of the disk between the cuts; "storm" cuts as fast as it can.
 func BenchmarkPause(b *testing.B) {
 	for _, events := range []int{1_000, 1_000_000} {
 		for _, mode := range []string{"calm", "storm"} {
@@ -68,17 +86,30 @@ func BenchmarkPause(b *testing.B) {
 				s := createBench(b, d, engine.Normal)
 				fill(b, s, events)
 				stores := []engine.Store{s}
+				f, err := os.Create(filepath.Join(b.TempDir(), "synced"))
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer f.Close()
+				var pauses, syncs []time.Duration
 				between := func() {}
 				if mode == "calm" {
-					between = func() { time.Sleep(50 * time.Millisecond) }
+					between = func() {
+						time.Sleep(40 * time.Millisecond)
+						syncs = append(syncs, twoSyncs(b, f))
+						time.Sleep(10 * time.Millisecond)
+					}
 				}
 				stores, _ = alternate(b, d, stores, 4, between)
 				b.ResetTimer()
-				var pauses []time.Duration
 				stores, pauses = alternate(b, d, stores, b.N, between)
 				b.StopTimer()
 				b.ReportMetric(percentile(pauses, 50).Seconds()*1e3, "p50-ms")
 				b.ReportMetric(percentile(pauses, 99).Seconds()*1e3, "p99-ms")
+				if len(syncs) > 0 {
+					b.ReportMetric(percentile(syncs, 50).Seconds()*1e3, "syncs-p50-ms")
+					b.ReportMetric(percentile(syncs, 99).Seconds()*1e3, "syncs-p99-ms")
+				}
 				for _, s := range stores {
 					if err := s.Close(context.Background()); err != nil {
 						b.Fatal(err)
