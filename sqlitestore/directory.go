@@ -71,6 +71,9 @@ type Directory struct {
 	// crossing is where what works in the background gives way to cuts.
 	crossing crossing
 
+	closing  sync.Once
+	closeErr error
+
 	mu       sync.Mutex
 	open     map[engine.SessionID]*Store
 	problems []error          // found when the directory was opened
@@ -313,8 +316,14 @@ func (d *Directory) Retire(ctx context.Context, session engine.SessionID) error 
 	return storageError("retire", d.catalog.path, err)
 }
 
-// Close closes the directory, and stores that are still open.
+// Close closes the directory, and stores that are still open. Later calls answer the
+// same.
 func (d *Directory) Close() error {
+	d.closing.Do(func() { d.closeErr = d.shut() })
+	return d.closeErr
+}
+
+func (d *Directory) shut() error {
 	d.mu.Lock()
 	var left []*Store
 	for _, s := range d.open {

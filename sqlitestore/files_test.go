@@ -512,3 +512,15 @@ func column(t *testing.T, path, query string) (out []string) {
 	}
 	return out
 }
+
+func TestCloseTwice(t *testing.T) {
+	d, err := Open(t.Context(), t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
