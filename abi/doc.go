@@ -35,6 +35,9 @@ const (
 	// ExportStop is optional: () -> (), called once before an orderly close of
 	// an instance. It may only read.
 	ExportStop = "creature_stop"
+	// ExportGraphChanged is an optional marker export: the module handles
+	// [KindGraphChanged]. It is never called.
+	ExportGraphChanged = "terrarium_graph_changed"
 	// ExportInitialize is optional: () -> (), the initializer of a reactor
 	// module. It is called before everything else.
 	ExportInitialize = "_initialize"

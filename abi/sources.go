@@ -18,6 +18,7 @@ const (
 	SourceResult            Source = 9
 	SourceError             Source = 10
 	SourceSelf              Source = 11
+	SourceAwarenessRevision Source = 12
 )
 
 // SourceInfo describes one source.
@@ -41,6 +42,7 @@ var Sources = []SourceInfo{
 	{SourceResult, "result", "what the last hostcall with a result left: config, state_get, state_list, tool"},
 	{SourceError, "error", "the text of the last failed hostcall, with what to do about it"},
 	{SourceSelf, "self", "the creature's own name"},
+	{SourceAwarenessRevision, "awareness_revision", "the revision of the awareness document, as decimal text"},
 }
 
 // Kind says why creature_handle is called.

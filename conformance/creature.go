@@ -29,8 +29,12 @@ type Case struct {
 }
 
 // Delivery is one message to the creature: on the channel of an alias, or,
-// without one, directly.
+// without one, directly. Or, of which the creature may be told, it is a change of
+// its surroundings.
 type Delivery struct {
+	// Join makes the creature listen on channels of its own under these aliases,
+	// by one change.
+	Join    []string          `json:"join,omitempty"`
 	Alias   string            `json:"alias,omitempty"`
 	Payload terrarium.Payload `json:"payload"`
 	Headers map[string]string `json:"headers,omitempty"`
@@ -122,32 +126,40 @@ func (b *bench) setUp(ctx context.Context) error {
 			return err
 		}
 		b.subject = added.Creature
-		wire := func(dir engine.Direction, aliases []string) error {
-			for _, alias := range aliases {
-				name := dir.String() + " " + alias
-				ch, err := batch.AddChannel(added.Graph, name, "")
-				if err != nil {
-					return err
-				}
-				b.channels[name] = ch.Channel
-				edge := topology.SetEdge{Creature: b.subject, Channel: ch.Channel, Direction: dir, On: true, Alias: alias}
-				if _, err := batch.Do(edge); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		if err := wire(engine.Listen, b.c.Listen); err != nil {
+		if err := b.wire(batch, engine.Listen, b.c.Listen); err != nil {
 			return err
 		}
-		return wire(engine.Send, b.c.Send)
+		return b.wire(batch, engine.Send, b.c.Send)
 	})
+}
+
+// wire gives the creature a channel of its own for each alias.
+func (b *bench) wire(batch *engine.Batch, dir engine.Direction, aliases []string) error {
+	for _, alias := range aliases {
+		name := dir.String() + " " + alias
+		ch, err := batch.AddChannel(batch.GraphOf(b.subject), name, "")
+		if err != nil {
+			return err
+		}
+		b.channels[name] = ch.Channel
+		edge := topology.SetEdge{Creature: b.subject, Channel: ch.Channel, Direction: dir, On: true, Alias: alias}
+		if _, err := batch.Do(edge); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (b *bench) deliver(ctx context.Context, d *Delivery) error {
 	out := engine.Outgoing{Payload: d.Payload, Headers: d.Headers}
 	name := "direct"
 	var err error
+	if len(d.Join) > 0 {
+		if err := b.t.Batch(ctx, func(batch *engine.Batch) error { return b.wire(batch, engine.Listen, d.Join) }); err != nil {
+			return err
+		}
+		return b.step(ctx, "join "+strings.Join(d.Join, ", "))
+	}
 	if d.Alias == "" {
 		_, err = b.t.SendTo(ctx, b.subject, out)
 	} else {

@@ -92,6 +92,7 @@ func (w *worker) commit(c *creature) *graph {
 		c.started = true
 		rec.putCreature(c)
 	}
+	c.noteTold(rec, t.kind)
 	g.logTurn(rec, turnID, t)
 	for i := range t.sends {
 		w.deliver(g, rec, turnID, c, &t.sends[i])
@@ -284,13 +285,15 @@ type turnDetail struct {
 	Writes int    `json:"writes,omitempty"`
 	Tools  int    `json:"tools,omitempty"` // calls of group tools that changed the graph
 	Fuel   int64  `json:"fuel,omitempty"`
-	Code   string `json:"code,omitempty"`
-	Error  string `json:"error,omitempty"`
+	// Awareness is the revision of the document that the turn has read.
+	Awareness uint64 `json:"awareness,omitempty"`
+	Code      string `json:"code,omitempty"`
+	Error     string `json:"error,omitempty"`
 }
 
 // summary is what the turn_ended event says of the turn.
 func (t *turn) summary() turnDetail {
-	d := turnDetail{Kind: t.kind.String(), Sends: len(t.sends), Writes: len(t.writes), Fuel: max(t.fuel, 0)}
+	d := turnDetail{Kind: t.kind.String(), Sends: len(t.sends), Writes: len(t.writes), Fuel: max(t.fuel, 0), Awareness: t.seen()}
 	if t.tools != nil {
 		d.Tools = len(t.tools.ops)
 	}

@@ -25,6 +25,7 @@ type creature struct {
 	husk       bool
 	huskReason error
 	revived    bool // made from a saved row rather than by a caller
+	watches    bool // its module wants to be told of changes of its surroundings
 
 	home      graphPointer
 	wiring    atomic.Pointer[wiring]
@@ -54,6 +55,7 @@ type creature struct {
 
 	timers    map[string]*alarm     // by name
 	questions map[EventID]*question // requests without an answer
+	sight     sight
 
 	// scheduled says that the creature is on the run queue or in the hands of
 	// a worker. Whoever sets it (under mu) sees to it that a worker gets the
@@ -68,6 +70,12 @@ type creature struct {
 	waits     int      // how often in a row it had to wait for its store
 	job       *toolJob // that the turn is about, if it is not about a delivery
 	conflicts int      // how often in a row its turn met another change of the graph
+	// What the turn under way sees: the graph's shape and the creature's wiring
+	// when it began and, of a creature that has ever asked, the awareness document.
+	shape  uint64
+	facing *wiring
+	reads  bool
+	beheld *View
 }
 
 // counters count what a creature has done since the engine started.
@@ -97,6 +105,8 @@ func newCreature(id CreatureID, spec CreatureSpec, m abi.Module) (*creature, err
 		limits: withDefaults(spec.Limits), restart: spec.Restart.withDefaults(),
 	}
 	c.spec.Wasm = nil // the module has it; do not keep a second copy
+	c.watches = watchesGraph(m)
+	c.reads = c.watches
 	c.mb = mailbox{creature: c, bound: c.limits.Mailbox}
 	c.wiring.Store(noWiring)
 	var err error
@@ -184,7 +194,7 @@ func (c *creature) runs() bool { return !c.stopped && !c.quarantined && !c.remov
 
 // hasWork reports whether there is something to do. The caller holds mu.
 func (c *creature) hasWork() bool {
-	return c.runs() && !c.backingOff && (!c.started || c.retry != nil || c.mb.waiting() || len(c.jobs) > 0)
+	return c.runs() && !c.backingOff && (!c.started || c.retry != nil || c.mb.waiting() || len(c.jobs) > 0 || c.curious())
 }
 
 // wake schedules the creature if it has something to do and is not scheduled.
@@ -205,7 +215,7 @@ func (c *creature) row() CreatureRow {
 	return CreatureRow{
 		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Born: c.born,
 		Parent: c.parent, Privileged: c.privileged, Root: c.root, Stopped: c.stopped, Started: c.started,
-		Module: c.spec.Module, SHA256: c.module.Info().SHA256, Spec: encodeSpec(&c.spec),
+		Module: c.spec.Module, SHA256: c.module.Info().SHA256, Spec: c.encodeRow(),
 	}
 }
 
@@ -218,10 +228,30 @@ type storedSpec struct {
 	Restart  RestartPolicy   `json:"restart,omitzero"`
 	Overflow Overflow        `json:"overflow,omitempty"`
 	Grants   Grants          `json:"grants,omitzero"`
+	// Awareness is no part of the specification: it is what the creature has
+	// seen.
+	Awareness *storedSight `json:"awareness,omitempty"`
 }
 
-func encodeSpec(s *CreatureSpec) []byte {
-	b, err := json.Marshal(storedSpec{s.Species, withoutSecrets(s), s.Limits, s.Restart, s.Overflow, s.Grants})
+func newStoredSpec(s *CreatureSpec) storedSpec {
+	return storedSpec{
+		Species: s.Species, Config: withoutSecrets(s), Limits: s.Limits, Restart: s.Restart,
+		Overflow: s.Overflow, Grants: s.Grants,
+	}
+}
+
+func encodeSpec(s *CreatureSpec) []byte { return newStoredSpec(s).encode() }
+
+// encodeRow is the specification and what the creature has seen. The caller holds
+// mu.
+func (c *creature) encodeRow() []byte {
+	s := newStoredSpec(&c.spec)
+	s.Awareness = c.sight.stored()
+	return s.encode()
+}
+
+func (s storedSpec) encode() []byte {
+	b, err := json.Marshal(s)
 	if err != nil {
 		return nil // cannot happen: Config was parsed before
 	}

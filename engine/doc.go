@@ -39,6 +39,14 @@
 // are cut (cut.go), and creatures, channels, mailboxes and cursors move to
 // their new graphs; no creature restarts and running turns go on.
 //
+// # Awareness
+//
+// What a creature can know of its surroundings is a function of its graph
+// (describe.go). A change of the graph computes none of it: it gives the graph
+// another shape, a number, and a creature that looks at another shape than last
+// time makes the document anew and compares (sight.go). What a turn sees is fixed
+// when the worker takes the delivery, in the critical section.
+//
 // # Interfaces
 //
 // The engine consumes a Wasm host (abi.Host), session stores ([Storage] and

@@ -76,7 +76,8 @@ type Engine struct {
 	observers   observers
 	successors  sync.Map // of ended GraphIDs: the GraphID they became part of
 	deadLetters atomic.Int64
-	callers     sync.Map // EventID of a request from outside: chan callerAnswer
+	callers     sync.Map      // EventID of a request from outside: chan callerAnswer
+	shapes      atomic.Uint64 // the last one that a graph was given
 
 	// mu is the mutation lock. It guards what follows.
 	mu          sync.RWMutex

@@ -23,12 +23,13 @@ type fakeHost struct {
 	behaviours map[string]behaviour
 	contextual map[string]contextual
 	inits      map[string]behaviour
+	exports    map[string][]string // functions, sorted
 	instances  int
 	live       int
 }
 
 func newFakeHost() *fakeHost {
-	h := &fakeHost{behaviours: map[string]behaviour{}, contextual: map[string]contextual{}, inits: map[string]behaviour{}}
+	h := &fakeHost{behaviours: map[string]behaviour{}, contextual: map[string]contextual{}, inits: map[string]behaviour{}, exports: map[string][]string{}}
 	h.on("sink", func(abi.Turn, abi.Kind) error { return nil })
 	h.on("relay", func(t abi.Turn, kind abi.Kind) error {
 		if kind == abi.KindMessage {
@@ -96,7 +97,7 @@ func (h *fakeHost) Compile(_ context.Context, wasm []byte) (abi.Module, error) {
 	if b == nil {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Message: "no behaviour " + name}
 	}
-	return &fakeModule{h: h, b: b, c: h.contextual[name], init: h.inits[name], info: abi.ModuleInfo{SHA256: "sha-of-" + name}}, nil
+	return &fakeModule{h: h, b: b, c: h.contextual[name], init: h.inits[name], info: abi.ModuleInfo{SHA256: "sha-of-" + name, Exports: h.exports[name]}}, nil
 }
 
 func (h *fakeHost) Close(context.Context) error { return nil }

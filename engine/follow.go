@@ -125,6 +125,7 @@ func (x *change) join(cr *creature, g *graph) {
 	cr.home.store(g)
 	g.creatures[cr.id] = cr
 	g.names[cr.name] = cr
+	g.watch(cr)
 }
 
 func (x *change) removeCreature(c topology.Change) {
@@ -141,6 +142,7 @@ func (x *change) removeCreature(c topology.Change) {
 	x.leaveLoad(cr, g)
 	x.forgetChannel(inbox, g)
 	delete(g.creatures, cr.id)
+	g.unwatch(cr)
 	if g.names[cr.name] == cr {
 		delete(g.names, cr.name)
 	}
@@ -220,6 +222,9 @@ func (x *change) addEdge(c topology.Change) {
 	cr, ch := x.e.creatures[c.Creature], x.e.channels[c.Channel]
 	x.dirty[cr] = true
 	rec := x.record(cr.home.load())
+	if c.Direction == Send {
+		ch.senders = append(ch.senders, cr)
+	}
 	if c.Direction == Listen && cr.mb.source(ch) == nil {
 		s := cr.mb.add(ch, c.Alias, x.cursor(cr.id, ch))
 		rec.putCursor(cr.reader(), s)
@@ -236,6 +241,9 @@ func (x *change) removeEdge(c topology.Change) {
 	g := cr.home.load()
 	rec := x.record(g)
 	rec.dropEdge(EdgeRow{Creature: c.Creature, Channel: c.Channel, Direction: c.Direction})
+	if c.Direction == Send {
+		ch.senders = without(ch.senders, cr)
+	}
 	if c.Direction != Listen || x.leaving[cr.id] {
 		return
 	}
@@ -260,6 +268,7 @@ func (x *change) moveCreature(c topology.Change) {
 	x.leaveLoad(cr, from)
 	x.moveLetters(from, to, cr.id)
 	delete(from.creatures, cr.id)
+	from.unwatch(cr)
 	if from.names[cr.name] == cr {
 		delete(from.names, cr.name)
 	}

@@ -33,13 +33,11 @@ type graph struct {
 	readers     []*Reader
 	letters     []DeadLetterRow // the last ones, where there is no store
 	letterBytes int64
-	over        int           // mailboxes for which outside publishers wait
-	admitted    chan struct{} // closed when over falls to 0; nil when nobody waits
-	ended       bool          // the graph is gone: look up again where things are
-
-	// revision rises with every change of the topology that concerns the graph. It
-	// changes under the mutation lock and mu.
-	revision uint64
+	over        int                // mailboxes for which outside publishers wait
+	admitted    chan struct{}      // closed when over falls to 0; nil when nobody waits
+	ended       bool               // the graph is gone: look up again where things are
+	shape       uint64             // changes with what awareness documents may show; no two graphs have the same
+	watchers    map[*creature]bool // members that are told when it does
 }
 
 // channel is a log that creatures of a graph read, or one creature's inbox.
@@ -59,7 +57,8 @@ type channel struct {
 
 	// The graph's mu guards what follows.
 	head    uint64
-	sources []*source // who listens, in the order in which edges were added
+	sources []*source   // who listens, in the order in which edges were added
+	senders []*creature // who may send
 	// cursors are where outside readers have got to, those that are not
 	// reading at present included.
 	cursors map[ReaderID]uint64

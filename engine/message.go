@@ -71,8 +71,12 @@ func (m *message) release() {
 // size is the bytes of the message, as mailboxes count them.
 func (m *message) size() int64 { return int64(len(m.payload) + len(m.headers)) }
 
-// logID is the id of m in the log of its graph. The caller holds mu.
+// logID is the id of m in the log of its graph, or none if it is in no log. The
+// caller holds mu.
 func (m *message) logID() EventID {
+	if m.kind == abi.KindGraphChanged {
+		return EventID{}
+	}
 	if m.logged.IsZero() {
 		return m.id
 	}

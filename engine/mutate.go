@@ -150,11 +150,9 @@ func (x *change) carryOut(ctx context.Context) error {
 	for id, meta := range x.metas {
 		x.e.graphs[id].meta = meta
 	}
-	for g := range x.paused {
-		g.revision++
-	}
 	x.turn.land(x)
 	x.writeDown(plan)
+	x.reshape()
 	plan.retire(ctx, x)
 	return nil
 }

@@ -66,13 +66,16 @@ func (w *worker) giveUp(g *graph, rec *Record, c *creature, d delivery, kind abi
 		Kind: EventCreatureFailed, Creature: c.id, Attempt: c.attempt, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.logID(),
 		Payload: mustJSON(turnDetail{Kind: kind.String(), Code: l.Reason, Error: l.Error}),
 	})
-	g.deadLetter(rec, l)
+	if kind != abi.KindGraphChanged { // how things are can be read at any time
+		g.deadLetter(rec, l)
+	}
 	w.answerRequest(g, rec, c, d, answer{code: abi.CodeOf(err), text: l.Error, from: c}, EventID{})
 	c.attempt = 0
 	if kind == abi.KindStart {
 		c.started = true
 		rec.putCreature(c)
 	}
+	c.noteTold(rec, kind)
 	w.advance(g, rec, c, d)
 	d.msg.release()
 }
@@ -92,6 +95,7 @@ func (w *worker) quarantine(g *graph, rec *Record, c *creature, err error) {
 	c.quarantined = true
 	c.giveUpJobs(&abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is quarantined", Remedy: "start it first", IDs: map[string]string{"creature": string(c.id)}})
 	c.attempts = nil
+	g.reshape(&w.wake)
 	if g.store == nil {
 		c.mb.noteLoad(g)
 	}

@@ -22,7 +22,7 @@ type toolUse struct {
 	// graph and revision are what the turn sees: one topology, and its own
 	// operations. If it is another one by a later call, the turn is run again.
 	graph    *graph
-	revision uint64
+	shape    uint64
 	conflict bool
 }
 
@@ -213,8 +213,8 @@ func (t *turn) look(f func(s *staging) error) error {
 	case g == nil:
 		return gone("creature", string(t.c.id))
 	case use.graph == nil:
-		use.graph, use.revision = g, g.revision
-	case use.conflict || use.graph != g || use.revision != g.revision:
+		use.graph, use.shape = g, g.shape
+	case use.conflict || use.graph != g || use.shape != g.shape:
 		return t.conflicts()
 	}
 	s := t.newStaging()

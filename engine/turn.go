@@ -49,6 +49,8 @@ type turn struct {
 	alone bool     // the turn holds the mutation lock; see worker.handle
 
 	detailJSON []byte // the source detail, once it was asked for
+	looked     bool   // the awareness document was asked for
+	late       bool   // and is newer than the turn
 
 	fault   fault
 	rng     *rand.ChaCha8
@@ -128,6 +130,7 @@ func (t *turn) reset() {
 	t.verdicts = emptied(t.verdicts)
 	t.timers = emptied(t.timers)
 	t.replied, t.reply, t.detailJSON = false, span{}, nil
+	t.looked, t.late = false, false
 	t.sendCount, t.sendBytes, t.logBytes, t.asked = 0, 0, 0, 0
 	if t.tools != nil {
 		t.tools.forget(t.e)
@@ -185,7 +188,11 @@ func (t *turn) LastError() string {
 }
 
 func (t *turn) HasFeature(f abi.Feature) bool {
-	return f == abi.FeatureTimers || f == abi.FeatureRequests || f == abi.FeatureTools
+	return hasFeature(f)
+}
+
+func hasFeature(f abi.Feature) bool {
+	return f == abi.FeatureTimers || f == abi.FeatureRequests || f == abi.FeatureTools || f == abi.FeatureAwareness
 }
 
 func (t *turn) Source(s abi.Source) ([]byte, abi.Code) {
@@ -213,8 +220,8 @@ func (t *turn) Source(s abi.Source) ([]byte, abi.Code) {
 		return t.c.config, abi.OK
 	case abi.SourceSelf:
 		return t.text(t.wiring.name), abi.OK
-	case abi.SourceAwarenessJSON, abi.SourceAwarenessMarkdown:
-		return nil, t.fail(abi.Unsupported, "ask with the function feature first", "this host keeps no awareness documents")
+	case abi.SourceAwarenessJSON, abi.SourceAwarenessMarkdown, abi.SourceAwarenessRevision:
+		return t.awareness(s)
 	}
 	return nil, t.fail(abi.NotFound, "see the table of sources", "there is no source %d", s)
 }
@@ -242,9 +249,10 @@ func (t *turn) detail() []byte {
 		Tag        string `json:"tag,omitempty"`
 		Code       string `json:"code,omitempty"`
 		DeadlineMS int64  `json:"deadline_ms,omitempty"`
+		Revision   uint64 `json:"revision,omitempty"`
 	}{
 		t.kind.String(), isInbox(m.channel), m.seq, t.c.attempt + 1, m.time,
-		h[headerTimer], h[headerTag], h[headerCode], deadline,
+		h[headerTimer], h[headerTag], h[headerCode], deadline, t.notice(),
 	})
 }
 

@@ -36,7 +36,7 @@ func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Contex
 		if err != nil {
 			return err
 		}
-		c.id, c.started = row.ID, row.Started
+		c.id, c.started, c.sight = row.ID, row.Started, sightOf(&row)
 		x.creatures[row.ID] = c
 	}
 	x.indexCursors()

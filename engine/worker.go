@@ -94,6 +94,9 @@ func (w *worker) serve(ctx context.Context, c *creature) {
 			return
 		}
 		d, kind, what := c.take(g)
+		if what == doHandle {
+			c.behold(g)
+		}
 		if what == doNothing && c.instance != nil && !c.runs() {
 			// The creature stays in the worker's hands until its instance is
 			// closed: started again meanwhile, it must not run beside it.
@@ -140,6 +143,8 @@ func (c *creature) take(g *graph) (delivery, abi.Kind, todo) {
 	case len(c.jobs) > 0:
 		c.job, c.jobs = c.jobs[0], c.jobs[1:]
 		return delivery{msg: c.job.msg}, kindTool, doHandle
+	case c.hasNews(g):
+		return c.changeNotice(g), abi.KindGraphChanged, doHandle
 	case c.mb.n > 0:
 		d := c.mb.pop()
 		c.current = d
@@ -147,6 +152,8 @@ func (c *creature) take(g *graph) (delivery, abi.Kind, todo) {
 			c.mb.noteLoad(g)
 		}
 		return d, d.msg.kind, doHandle
+	case !c.mb.waiting():
+		return delivery{}, 0, doNothing
 	}
 	return delivery{}, 0, doRefill
 }
@@ -253,6 +260,27 @@ func (w *worker) execute(ctx context.Context, c *creature, d delivery, kind abi.
 		return w.callTool(c, d, c.job)
 	}
 	t := &w.turn
+	if w.e.observed(EventTurnStarted) {
+		w.e.publishTurnStarted(c, d)
+	}
+	err := w.call(ctx, c, d, kind)
+	if t.late && ctx.Err() == nil {
+		w.discard(ctx, c)
+		t.reset()
+		if !c.beholdAgain() {
+			return nil // it is gone, which commit notices
+		}
+		err = w.call(ctx, c, d, kind)
+	}
+	if err == nil && (w.e.freshInstances || c.restart.Mode == RestartAlways) {
+		w.discard(ctx, c)
+	}
+	return err
+}
+
+// call hands a delivery to the creature's instance, or to a new one.
+func (w *worker) call(ctx context.Context, c *creature, d delivery, kind abi.Kind) error {
+	t := &w.turn
 	fresh := c.instance == nil
 	if err := c.start(ctx, t); err != nil {
 		return err
@@ -262,15 +290,10 @@ func (w *worker) execute(ctx context.Context, c *creature, d delivery, kind abi.
 		t.reset()
 	}
 	t.begin(c, d, kind, false)
-	if w.e.observed(EventTurnStarted) {
-		w.e.publishTurnStarted(c, d)
-	}
+	t.wiring = c.facing
 	err := c.instance.Handle(ctx, t, kind, len(d.msg.payload))
 	t.fuel = c.instance.FuelUsed()
 	w.work += max(t.fuel, 0) + sendWork*int64(len(t.sends))
-	if err == nil && (w.e.freshInstances || c.restart.Mode == RestartAlways) {
-		w.discard(ctx, c)
-	}
 	return err
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
-// exportRules are the functions a creature exports. The type of the marker is
-// free, for it is never called.
+// exportRules are the functions a creature exports. The types of the markers are
+// free, for they are never called.
 var exportRules = []struct {
 	name     string
 	typ      *signature
@@ -23,6 +23,7 @@ var exportRules = []struct {
 	{abi.ExportHandle, ptr(sig("ii:i")), true},
 	{abi.ExportInit, ptr(sig(":i")), false},
 	{abi.ExportStop, ptr(sig(":")), false},
+	{abi.ExportGraphChanged, nil, false},
 	{abi.ExportInitialize, ptr(sig(":")), false},
 }
 

@@ -127,7 +127,7 @@ func (c *call) source(what string, number int32) (content []byte, status int64) 
 	switch abi.Source(number) {
 	case abi.SourceResult:
 		return c.result, 0
-	case abi.SourceAwarenessJSON, abi.SourceAwarenessMarkdown:
+	case abi.SourceAwarenessJSON, abi.SourceAwarenessMarkdown, abi.SourceAwarenessRevision:
 		if !c.turn.HasFeature(abi.FeatureAwareness) {
 			return nil, int64(c.refuse(abi.Unsupported, what+": this host has no awareness documents; ask with feature before reading them").Status())
 		}

@@ -80,7 +80,12 @@ TERRARIUM_EXPORT("%s") void %s(void);
 #define TERRARIUM_CREATURE() \
 	TERRARIUM_EXPORT("%s") void %s(void) {}
 
-`, abi.ExportHandle, abi.ExportHandle, abi.ExportInit, abi.ExportInit, abi.ExportStop, abi.ExportStop, abi.ExportMarker, abi.ExportMarker)
+// Declares that creature_handle wants the kind graph_changed: write it once, at
+// the top level.
+#define TERRARIUM_GRAPH_CHANGED() \
+	TERRARIUM_EXPORT("%s") void %s(void) {}
+
+`, abi.ExportHandle, abi.ExportHandle, abi.ExportInit, abi.ExportInit, abi.ExportStop, abi.ExportStop, abi.ExportMarker, abi.ExportMarker, abi.ExportGraphChanged, abi.ExportGraphChanged)
 }
 
 func cType(t abi.ValueType) string {

@@ -64,7 +64,8 @@ var script = []struct {
 	{false, `{"id": 39, "op": "unsubscribe", "subscription": "s1"}`},
 	{false, `{"id": 40, "op": "export", "graph": "alarms", "path": "$TMP/alarms.db"}`},
 	{false, `{"id": 41, "op": "fork", "graph": "alarms", "dir": "$TMP/alarms"}`},
-	{false, `{"id": 42, "op": "shutdown"}`},
+	{false, `{"id": 42, "op": "awareness", "creature": "tidy"}`},
+	{false, `{"id": 43, "op": "shutdown"}`},
 }
 
 // example is a request and its answer.

@@ -1,6 +1,7 @@
 // Command opsdoc writes the parts of docs/reference that tables in the code
-// define: the page of operations, and the tables of limits and error codes. The
-// examples on the page of operations are carried out while it is written.
+// define: the page of operations, the schema of the awareness document, and the
+// tables of limits and error codes. The examples on the page of operations are
+// carried out while it is written.
 //
 //go:generate go run .
 package main
@@ -11,6 +12,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+
+	"github.com/seed47132306/terrarium/engine"
 )
 
 // root is the repository as seen from this folder, where go generate and go
@@ -40,7 +44,14 @@ func generate(ctx context.Context, root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages := map[string][]byte{"docs/reference/operations.md": operationsPage(comments, examples)}
+	awareness, err := schemaPage(comments, reflect.TypeFor[engine.Awareness](), "The awareness document")
+	if err != nil {
+		return nil, err
+	}
+	pages := map[string][]byte{
+		"docs/reference/operations.md":         operationsPage(comments, examples),
+		"docs/reference/awareness.schema.json": awareness,
+	}
 	for _, t := range []struct {
 		page, name string
 		write      func(*bytes.Buffer)

@@ -230,6 +230,15 @@ TR_UNUSED static int32_t tr_state(tr_bytes key, tr_bytes *out) {
 	return size < 0 ? size : tr_read(TERRARIUM_SOURCE_RESULT, out);
 }
 
+// tr_awareness_revision reads the revision of the awareness document, which rises
+// whenever the document changes. The document itself is read with tr_read.
+TR_UNUSED static int32_t tr_awareness_revision(uint64_t *revision) {
+	tr_bytes digits;
+	int32_t status = tr_read(TERRARIUM_SOURCE_AWARENESS_REVISION, &digits);
+	if (status < 0) return status;
+	return tr_natural(digits, revision) ? TERRARIUM_OK : TERRARIUM_ERR_NOT_FOUND;
+}
+
 // tr_log logs text put together from three parts.
 TR_UNUSED static void tr_log(int32_t level, tr_bytes a, tr_bytes b, tr_bytes c) {
 	tr_buffer line = {0};

@@ -56,6 +56,7 @@ enum terrarium_source {
 	TERRARIUM_SOURCE_RESULT = 9, // what the last hostcall with a result left: config, state_get, state_list, tool
 	TERRARIUM_SOURCE_ERROR = 10, // the text of the last failed hostcall, with what to do about it
 	TERRARIUM_SOURCE_SELF = 11, // the creature's own name
+	TERRARIUM_SOURCE_AWARENESS_REVISION = 12, // the revision of the awareness document, as decimal text
 };
 
 // Why creature_handle is called.
@@ -96,6 +97,11 @@ TERRARIUM_EXPORT("creature_stop") void creature_stop(void);
 // Declares that the module is a creature: write it once, at the top level.
 #define TERRARIUM_CREATURE() \
 	TERRARIUM_EXPORT("terrarium_abi_v1") void terrarium_abi_v1(void) {}
+
+// Declares that creature_handle wants the kind graph_changed: write it once, at
+// the top level.
+#define TERRARIUM_GRAPH_CHANGED() \
+	TERRARIUM_EXPORT("terrarium_graph_changed") void terrarium_graph_changed(void) {}
 
 // What a creature may import.
 

@@ -1,6 +1,9 @@
 package terrarium
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // A Turn is one call into a creature: what it was handed, and what it does. It
 // is worth nothing after the handler has returned, and belongs to the goroutine
@@ -49,6 +52,23 @@ func (t *Turn) Self() string { return string(t.Source(SourceSelf)) }
 
 // Detail returns what is particular to the kind of delivery, as JSON.
 func (t *Turn) Detail() []byte { return t.Source(SourceDetail) }
+
+// Awareness returns the awareness document as JSON: what the creature can know of
+// itself and of what is around it.
+func (t *Turn) Awareness() []byte { return t.Source(SourceAwarenessJSON) }
+
+// AwarenessMarkdown returns the same document as Markdown.
+func (t *Turn) AwarenessMarkdown() string { return string(t.Source(SourceAwarenessMarkdown)) }
+
+// AwarenessRevision returns the document's revision, which rises whenever the
+// document changes, or 0 where there is none. It costs less than the document.
+func (t *Turn) AwarenessRevision() uint64 {
+	n, err := strconv.ParseUint(string(t.Source(SourceAwarenessRevision)), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
 
 // Headers returns the headers of the message, in their order.
 func (t *Turn) Headers() []Header { return decodeHeaders(t.Source(SourceHeaders)) }

@@ -39,6 +39,34 @@ func TestWhatIsHandedOver(t *testing.T) {
 	}
 }
 
+func TestAwareness(t *testing.T) {
+	var got []any
+	f := terrariumtest.New(handler(func(t *terrarium.Turn) error {
+		got = []any{t.AwarenessRevision(), string(t.Awareness()), t.AwarenessMarkdown()}
+		return nil
+	}))
+	for _, c := range []struct {
+		sources map[terrarium.Source]string
+		want    []any
+	}{
+		{nil, []any{uint64(0), "", ""}}, // a host without it
+		{
+			map[terrarium.Source]string{
+				terrarium.SourceAwarenessRevision: "18446744073709551615", terrarium.SourceAwarenessJSON: `{"revision":1}`,
+				terrarium.SourceAwarenessMarkdown: "# `ann`",
+			},
+			[]any{uint64(1<<64 - 1), `{"revision":1}`, "# `ann`"},
+		},
+	} {
+		if err := f.Deliver(terrarium.KindGraphChanged, c.sources); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("got %v, want %v", got, c.want)
+		}
+	}
+}
+
 func TestSends(t *testing.T) {
 	f := terrariumtest.New(handler(func(t *terrarium.Turn) error {
 		if err := t.Send("b", t.Payload(), terrarium.Header{Name: "n", Value: "v"}); err != nil {

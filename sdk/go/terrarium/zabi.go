@@ -43,6 +43,7 @@ const (
 	SourceResult            Source = 9  // what the last hostcall with a result left: config, state_get, state_list, tool
 	SourceError             Source = 10 // the text of the last failed hostcall, with what to do about it
 	SourceSelf              Source = 11 // the creature's own name
+	SourceAwarenessRevision Source = 12 // the revision of the awareness document, as decimal text
 )
 
 // The kinds of delivery.

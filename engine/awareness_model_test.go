@@ -1,0 +1,139 @@
+package engine_test
+
+import (
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// The bounds of a document, as its reference page states them.
+const (
+	mostMembers  = 256
+	mostChannels = 128
+	mostPeers    = 16
+)
+
+// expected builds a creature's awareness document naively: from the whole status
+// of its graph, with no memory of earlier ones. It has no revision.
+func expected(graphs []engine.GraphStatus, id engine.CreatureID) *engine.Awareness {
+	for i := range graphs {
+		for j := range graphs[i].Creatures {
+			if c := &graphs[i].Creatures[j]; c.ID == id {
+				return expectedIn(&graphs[i], c)
+			}
+		}
+	}
+	return nil
+}
+
+func expectedIn(g *engine.GraphStatus, c *engine.CreatureStatus) *engine.Awareness {
+	a := &engine.Awareness{Tools: []string{}, Graph: engine.AwareGraph{ID: g.ID}}
+	a.Wires.In.Items, a.Wires.Out.Items = []engine.AwareWire{}, []engine.AwareWire{}
+	a.Self = engine.AwareSelf{
+		ID: c.ID, Name: c.Name, Deployment: c.Deployment, Address: c.Address,
+		Privileged: c.Privileged, Root: c.Root, State: condition(c),
+	}
+	if c.Parent != "" {
+		a.Self.Parent = &engine.AwarePeer{ID: c.Parent}
+		if p := member(g, c.Parent); p != nil {
+			a.Self.Parent.Name = p.Name
+		}
+	}
+	for i := range g.Channels {
+		if ch, ok := expectedChannel(g, c, &g.Channels[i]); ok {
+			keep(&a.Channels, ch, mostChannels)
+		}
+	}
+	a.Channels.Items = some(a.Channels.Items)
+	if c.Privileged {
+		expectedGraph(g, &a.Graph)
+	}
+	return a
+}
+
+func expectedChannel(g *engine.GraphStatus, c *engine.CreatureStatus, ch *engine.ChannelStatus) (engine.AwareChannel, bool) {
+	out := engine.AwareChannel{ID: ch.ID, Name: ch.Name, Description: ch.Description}
+	for alias, ids := range c.Aliases.Listen {
+		if slices.Contains(ids, ch.ID) {
+			out.Listen = alias
+		}
+	}
+	for alias, id := range c.Aliases.Send {
+		if id == ch.ID {
+			out.Send = alias
+		}
+	}
+	out.Listeners, out.Senders = expectedPeers(g, c, ch.Listeners), expectedPeers(g, c, ch.Senders)
+	return out, slices.Contains(c.Listen, ch.ID) || slices.Contains(c.Send, ch.ID)
+}
+
+func expectedPeers(g *engine.GraphStatus, c *engine.CreatureStatus, ids []engine.CreatureID) engine.AwareList[engine.AwarePeer] {
+	var out engine.AwareList[engine.AwarePeer]
+	hidden := 0
+	for i := range g.Creatures { // eldest first
+		p := &g.Creatures[i]
+		switch {
+		case p.ID == c.ID || !slices.Contains(ids, p.ID):
+		case c.Privileged || p.Privileged || p.ID == c.Parent:
+			keep(&out, engine.AwarePeer{ID: p.ID, Name: p.Name}, mostPeers)
+		default:
+			hidden++
+		}
+	}
+	out.Total += hidden
+	out.Items = some(out.Items)
+	return out
+}
+
+func expectedGraph(g *engine.GraphStatus, out *engine.AwareGraph) {
+	var members engine.AwareList[engine.AwareMember]
+	for i := range g.Creatures {
+		c := &g.Creatures[i]
+		keep(&members, engine.AwareMember{
+			ID: c.ID, Name: c.Name, Deployment: c.Deployment, Address: c.Address,
+			Privileged: c.Privileged, Root: c.Root, Parent: c.Parent, State: condition(c),
+		}, mostMembers)
+	}
+	channels := engine.AwareList[engine.AwareDeclaration]{Items: []engine.AwareDeclaration{}}
+	for i := range g.Channels {
+		ch := &g.Channels[i]
+		keep(&channels, engine.AwareDeclaration{
+			ID: ch.ID, Name: ch.Name, Address: ch.Address, Description: ch.Description,
+			Listeners: len(ch.Listeners), Senders: len(ch.Senders),
+		}, mostMembers)
+	}
+	out.Members, out.Channels = &members, &channels
+	out.Spawnable = &engine.AwareList[engine.AwareSpecies]{Items: []engine.AwareSpecies{}}
+}
+
+func member(g *engine.GraphStatus, id engine.CreatureID) *engine.CreatureStatus {
+	for i := range g.Creatures {
+		if g.Creatures[i].ID == id {
+			return &g.Creatures[i]
+		}
+	}
+	return nil
+}
+
+func condition(c *engine.CreatureStatus) string {
+	if c.State == "backing_off" {
+		return "running"
+	}
+	return c.State
+}
+
+func keep[T any](list *engine.AwareList[T], x T, most int) {
+	list.Total++
+	if len(list.Items) == most {
+		list.Truncated++
+		return
+	}
+	list.Items = append(list.Items, x)
+}
+
+func some[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

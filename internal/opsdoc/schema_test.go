@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// TestDocumentsKeepToTheirSchema compares the documents of a worker and of a
+// privileged creature with the schema in the repository.
+func TestDocumentsKeepToTheirSchema(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/reference/awareness.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema map[string]any
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	tr, err := terrarium.New(t.Context(), terrarium.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close(t.Context())
+	boss, err := tr.AddCreature(t.Context(), terrarium.CreatureSpec{Name: "boss", Module: "builtin:echo", Privileged: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, err := tr.AddCreature(t.Context(), terrarium.CreatureSpec{Name: "worker", Module: "builtin:echo", Parent: boss.Creature})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tr.Change(t.Context(), topology.Connect{From: boss.Creature, To: worker.Creature}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []terrarium.CreatureID{boss.Creature, worker.Creature} {
+		view, err := tr.Awareness(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc any
+		if err := json.Unmarshal(view.JSON(), &doc); err != nil {
+			t.Fatal(err)
+		}
+		for _, problem := range check(schema, doc, "") {
+			t.Error(problem)
+		}
+		delete(doc.(map[string]any), "self")
+		if len(check(schema, doc, "")) != 1 {
+			t.Error("a missing member is not noticed")
+		}
+	}
+}
+
+// check lists where a value is not as a schema has it, or has more than it says.
+func check(schema map[string]any, value any, at string) (problems []string) {
+	kind := map[string]bool{"object": false}
+	switch v := value.(type) {
+	case map[string]any:
+		kind["object"] = true
+		properties, _ := schema["properties"].(map[string]any)
+		for name, member := range v {
+			of, ok := properties[name].(map[string]any)
+			if !ok {
+				problems = append(problems, at+"."+name+" is not in the schema")
+				continue
+			}
+			problems = append(problems, check(of, member, at+"."+name)...)
+		}
+		required, _ := schema["required"].([]any)
+		for _, name := range required {
+			if _, ok := v[name.(string)]; !ok {
+				problems = append(problems, fmt.Sprintf("%s.%s is missing", at, name))
+			}
+		}
+	case []any:
+		kind["array"] = true
+		for i, item := range v {
+			problems = append(problems, check(schema["items"].(map[string]any), item, fmt.Sprintf("%s[%d]", at, i))...)
+		}
+	case string:
+		kind["string"] = true
+	case bool:
+		kind["boolean"] = true
+	case float64:
+		kind["integer"] = v == float64(int64(v))
+	}
+	if want, _ := schema["type"].(string); !kind[want] {
+		problems = append(problems, fmt.Sprintf("%s is %T, not of the type %s", at, value, want))
+	}
+	return problems
+}
