@@ -27,7 +27,7 @@ func expected(graphs []engine.GraphStatus, id engine.CreatureID) *engine.Awarene
 }
 
 func expectedIn(g *engine.GraphStatus, c *engine.CreatureStatus) *engine.Awareness {
-	a := &engine.Awareness{Tools: []string{}, Graph: engine.AwareGraph{ID: g.ID}}
+	a := &engine.Awareness{Tools: []string{"send_channel", "group_send"}, Graph: engine.AwareGraph{ID: g.ID}}
 	a.Wires.In.Items, a.Wires.Out.Items = []engine.AwareWire{}, []engine.AwareWire{}
 	a.Self = engine.AwareSelf{
 		ID: c.ID, Name: c.Name, Deployment: c.Deployment, Address: c.Address,
@@ -46,6 +46,7 @@ func expectedIn(g *engine.GraphStatus, c *engine.CreatureStatus) *engine.Awarene
 	}
 	a.Channels.Items = some(a.Channels.Items)
 	if c.Privileged {
+		a.Tools = append(a.Tools, "group_status", "group_add_node", "group_remove_node", "group_start_node", "group_stop_node", "group_channel")
 		expectedGraph(g, &a.Graph)
 	}
 	return a

@@ -273,6 +273,7 @@ func TestAFailingWatcherIsNotTriedForEver(t *testing.T) {
 		s.Restart = engine.RestartPolicy{Attempts: 3, Max: 100, Backoff: time.Microsecond}
 	})
 	b := w.add("b", "sink")
+	w.wait() // its start, which would tell it of the first link
 	for i := range 2 {
 		w.connect(a, b, fmt.Sprint("link", i))
 		w.wait()

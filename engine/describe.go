@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-
-	"github.com/seed47132306/terrarium/abi"
 )
 
 // describe writes the awareness document of a member, without its revision. It
@@ -32,25 +30,15 @@ func wiresOf(*creature) (in, out []AwareWire) { return nil, nil }
 // spawnableOf lists what a privileged creature may have spawned.
 func spawnableOf(*creature) []AwareSpecies { return nil }
 
-// workerTools are the group tools for everybody, and privilegedTools those for
-// privileged creatures.
-var (
-	workerTools     = []string{"send_channel", "group_send"}
-	privilegedTools = []string{
-		"send_channel", "group_send", "group_status", "group_add_node", "group_remove_node",
-		"group_start_node", "group_stop_node", "group_channel", "group_wire",
-	}
-)
-
 // toolsOf lists the group tools that a creature may call.
 func toolsOf(c *creature) []string {
-	switch {
-	case !hasFeature(abi.FeatureTools):
-		return []string{}
-	case c.privileged:
-		return privilegedTools
+	out := []string{}
+	for i := range tools {
+		if f := &tools[i]; c.privileged || !f.privileged {
+			out = append(out, f.name)
+		}
 	}
-	return workerTools
+	return out
 }
 
 func (g *graph) describeSelf(c *creature) AwareSelf {
