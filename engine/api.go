@@ -214,7 +214,8 @@ func (b *Batch) add(c *creature) (Added, Outcome, error) {
 	if err != nil {
 		return Added{}, Outcome{}, err
 	}
-	return Added{Creature: c.id, Name: op.Name, Graph: b.x.e.topo.GraphOf(c.id)}, out, nil
+	added := Added{Creature: c.id, Name: op.Name, Graph: b.x.e.topo.GraphOf(c.id)}
+	return added, out, b.wireOutputs(added, c.spec.Outputs)
 }
 
 // FindCreature is [Engine.FindCreature] on the topology as the batch has it.

@@ -126,7 +126,7 @@ func (a *application) run(ctx context.Context) (*Applied, error) {
 		return nil, err
 	}
 	x.deployed = slices.Sorted(maps.Values(a.creatures))
-	if err := x.stageAndCarryOut(ctx); err != nil {
+	if err := a.carryOut(ctx, x); err != nil {
 		waking.rollBack(ctx)
 		return nil, err
 	}
@@ -137,6 +137,19 @@ func (a *application) run(ctx context.Context) (*Applied, error) {
 	waking.commit()
 	a.result.Creatures, a.result.Channels = a.creatures, a.channels
 	return &a.result, nil
+}
+
+// carryOut carries out the change, output wires included.
+func (a *application) carryOut(ctx context.Context, x *change) error {
+	x.applying = a.d
+	if err := x.stageAll(x.ops); err != nil {
+		return err
+	}
+	if err := a.wireOutputs(x); err != nil {
+		x.undo()
+		return err
+	}
+	return x.carryOut(ctx)
 }
 
 // refuseTwins refuses to bring a deployment back that is saved twice: a store

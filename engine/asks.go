@@ -16,6 +16,8 @@ const (
 	headerCode     = "terrarium-code"     // of a result: ok or the name of an error
 	headerRequest  = "terrarium-request"  // id of the request that a result answers
 	headerDeadline = "terrarium-deadline" // of a request, in milliseconds
+	headerWire     = "terrarium-wire"     // id of the wire that an output came over
+	headerHops     = "terrarium-hops"     // over how many wires in a row it came
 )
 
 // post puts a message into a creature's inbox. The caller holds mu, and gives

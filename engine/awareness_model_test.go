@@ -46,7 +46,7 @@ func expectedIn(g *engine.GraphStatus, c *engine.CreatureStatus) *engine.Awarene
 	}
 	a.Channels.Items = some(a.Channels.Items)
 	if c.Privileged {
-		a.Tools = append(a.Tools, "group_status", "group_add_node", "group_remove_node", "group_start_node", "group_stop_node", "group_channel")
+		a.Tools = append(a.Tools, "group_status", "group_add_node", "group_remove_node", "group_start_node", "group_stop_node", "group_channel", "group_wire")
 		expectedGraph(g, &a.Graph)
 	}
 	return a

@@ -10,10 +10,14 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// judge lets policies have their say on what the turn sends. They run outside
-// of critical sections, before anything gets a number.
+// judge lets predicates decide where the turn's output goes, and policies have
+// their say on what the turn sends. They run outside of critical sections,
+// before anything gets a number.
 func (w *worker) judge(ctx context.Context) {
 	t := &w.turn
+	if t.hasOutput && t.wiring.outlets != nil {
+		w.leadOut(ctx)
+	}
 	for i := range t.sends {
 		s := &t.sends[i]
 		if s.ch == nil {
@@ -96,6 +100,9 @@ func (w *worker) commit(c *creature) *graph {
 	g.logTurn(rec, turnID, t)
 	for i := range t.sends {
 		w.deliver(g, rec, turnID, c, &t.sends[i])
+	}
+	for i := range t.wired {
+		w.deliverOutput(g, rec, turnID, c, &t.wired[i])
 	}
 	w.applyState(g, rec, turnID, c)
 	w.applyTimers(g, rec, c)

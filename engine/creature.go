@@ -53,6 +53,7 @@ type creature struct {
 	// there is none.
 	current delivery
 
+	wires     []OutputWire          // by rising Order; replaced, never modified
 	timers    map[string]*alarm     // by name
 	questions map[EventID]*question // requests without an answer
 	sight     sight

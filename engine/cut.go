@@ -391,6 +391,7 @@ func (x *change) firstRecord(g *storeGroup, info topology.Graph, origin Origin) 
 	}
 	snapshot.write()
 	x.inter(rec, g, info.ID, origin)
+	x.firstWireNotes(rec, info.ID, origin)
 	for _, id := range info.Channels {
 		t, _ := x.e.topo.Channel(id)
 		row, head := ChannelRow{ID: id}, uint64(0)
@@ -434,6 +435,7 @@ func (x *change) firstCreature(rec *Record, id CreatureID) {
 	row.Privileged, row.Root, row.Stopped = t.Privileged, t.Root, t.Stopped
 	rec.Creatures = append(rec.Creatures, row)
 	rec.putAsks(cr)
+	rec.Wires = append(rec.Wires, x.wiresOf(cr)...)
 	inbox := InboxOf(id)
 	inboxRow := ChannelRow{ID: inbox, Name: "inbox", Inbox: id}
 	var head uint64

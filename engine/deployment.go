@@ -22,6 +22,8 @@ type Deployment struct {
 	Root string
 	// Policy judges what this deployment's members do; nil allows everything.
 	Policy Policy
+	// Predicates are what output wires of its members may name.
+	Predicates map[string]Predicate
 }
 
 // Source is where a deployment came from. A copy is kept in the store.
@@ -76,6 +78,8 @@ type CreatureSpec struct {
 	// by id, or by name in the graph that is joined.
 	Listen []WireSpec
 	Send   []WireSpec
+	// Outputs are its output wires.
+	Outputs []OutputSpec
 	// Join is the graph to join, by id; empty means a new graph.
 	Join GraphID
 	// Parent is the creature it belongs to; may be empty.
@@ -100,6 +104,24 @@ type SpeciesSpec struct {
 type WireSpec struct {
 	Channel string
 	Alias   string // empty: the channel's name
+}
+
+// OutputSpec declares an output wire of a creature; see [OutputWire].
+type OutputSpec struct {
+	Name string
+	// To is the target: [ToRoot] or a creature, by address within a deployment,
+	// otherwise by id, or by name in the graph.
+	To          string
+	WithContent bool
+	Prompt      string
+	When        string
+	AllowSelf   bool
+	Where       string // as in ChannelSpec
+}
+
+// wire is the output wire of a creature whose target has been found.
+func (s *OutputSpec) wire(from, to CreatureID) OutputWire {
+	return OutputWire{Name: s.Name, From: from, To: to, WithContent: s.WithContent, Prompt: s.Prompt, When: s.When, AllowSelf: s.AllowSelf}
 }
 
 // Overflow is what happens when a mailbox is full in a graph without a store.

@@ -9,7 +9,7 @@ import (
 // describe writes the awareness document of a member, without its revision. It
 // reads nothing but the graph, whose mu the caller holds.
 func (g *graph) describe(c *creature) *Awareness {
-	in, out := wiresOf(c)
+	in, out := g.awareWires(c)
 	a := &Awareness{
 		Self:     g.describeSelf(c),
 		Channels: g.describeChannels(c),
@@ -24,8 +24,31 @@ func (g *graph) describe(c *creature) *Awareness {
 	return a
 }
 
-// wiresOf lists the output wires to and from a creature, eldest first.
-func wiresOf(*creature) (in, out []AwareWire) { return nil, nil }
+// awareWires lists the output wires to and from a creature, those of elder creatures
+// first.
+func (g *graph) awareWires(c *creature) (in, out []AwareWire) {
+	from, to := g.wiresOf(c)
+	return g.describeWires(to), g.describeWires(from)
+}
+
+func (g *graph) describeWires(list []OutputWire) []AwareWire {
+	var out []AwareWire
+	for i := range list {
+		w := &list[i]
+		out = append(out, AwareWire{ID: string(w.ID), Source: g.peer(w.From), Target: g.peer(w.To)})
+	}
+	return out
+}
+
+// peer is a creature as documents name it. One that has gone, or the root, has no
+// name.
+func (g *graph) peer(id CreatureID) AwarePeer {
+	p := AwarePeer{ID: id}
+	if c := g.creatures[id]; c != nil {
+		p.Name = c.name
+	}
+	return p
+}
 
 // spawnableOf lists what a privileged creature may have spawned.
 func spawnableOf(*creature) []AwareSpecies { return nil }

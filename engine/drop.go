@@ -13,6 +13,7 @@ func (r *Record) dropCreature(id CreatureID) {
 	r.Creatures = slices.DeleteFunc(r.Creatures, func(c CreatureRow) bool { return c.ID == id })
 	r.Edges = slices.DeleteFunc(r.Edges, func(e EdgeRow) bool { return e.Creature == id })
 	r.Cursors = slices.DeleteFunc(r.Cursors, func(c CursorRow) bool { return c.Reader == ReaderID(id) })
+	r.Wires = slices.DeleteFunc(r.Wires, func(w OutputWire) bool { return w.From == id })
 	r.Drop.Creatures = append(r.Drop.Creatures, id)
 }
 

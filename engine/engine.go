@@ -89,6 +89,7 @@ type Engine struct {
 	saved       map[GraphID]*dormant
 	families    map[CreatureID]map[CreatureID]bool // children by parent
 	spawned     map[spawnKind]int
+	wires       map[WireID]*creature // that output wires lead out of
 	endings     []*ending
 	problems    []error // found in the storage when the engine was started
 	told        bool    // and observers have been told
@@ -132,7 +133,7 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 		durability: o.Durability, queue: newRunQueue(), closing: make(chan struct{}), topo: topology.New(),
 		graphs: map[GraphID]*graph{}, creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
 		deployments: map[string]*Deployment{}, saved: map[GraphID]*dormant{},
-		families: map[CreatureID]map[CreatureID]bool{}, spawned: map[spawnKind]int{},
+		families: map[CreatureID]map[CreatureID]bool{}, spawned: map[spawnKind]int{}, wires: map[WireID]*creature{},
 	}
 	if o.Storage != nil {
 		e.storage = &serialStorage{Storage: o.Storage}

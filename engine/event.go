@@ -109,7 +109,8 @@ const (
 	EventRequest           EventKind = 25 // a request, in the inbox of who is asked
 	EventResult            EventKind = 26 // the answer to a request, in the inbox of who asked
 	EventStoreSetAside     EventKind = 27 // observed only, never stored
-	numEventKinds                    = 28
+	EventWiredOutput       EventKind = 28 // an output that came over a wire, in the inbox of its target
+	numEventKinds                    = 29
 )
 
 var eventKindNames = [numEventKinds]string{
@@ -140,6 +141,7 @@ var eventKindNames = [numEventKinds]string{
 	EventRequest:           "request",
 	EventResult:            "result",
 	EventStoreSetAside:     "store_set_aside",
+	EventWiredOutput:       "wired_output",
 }
 
 // String returns the stable name, for example "channel_message".
@@ -157,7 +159,7 @@ func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), ni
 // channel (or inbox) and a number in it, and are delivered.
 func (k EventKind) IsMessage() bool {
 	switch k {
-	case EventChannelMessage, EventDirectMessage, EventTimer, EventRequest, EventResult:
+	case EventChannelMessage, EventDirectMessage, EventTimer, EventRequest, EventResult, EventWiredOutput:
 		return true
 	}
 	return false

@@ -25,13 +25,16 @@ func (x *change) follow(plan *storePlan) {
 			x.record(g).putCreature(cr)
 		}
 	}
+	x.followWires()
 	for c := range x.dirty {
 		if c.removed {
 			c.wiring.Store(noWiring)
 			continue
 		}
 		info, _ := x.e.topo.Creature(c.id)
-		c.wiring.Store(newWiring(c.name, info.Edges, x.e.channels))
+		w := newWiring(c.name, info.Edges, x.e.channels)
+		w.outlets = x.outlets(c)
+		c.wiring.Store(w)
 	}
 }
 
@@ -126,6 +129,19 @@ func (x *change) join(cr *creature, g *graph) {
 	g.creatures[cr.id] = cr
 	g.names[cr.name] = cr
 	g.watch(cr)
+	if cr.root {
+		g.roots = append(g.roots, cr)
+	}
+}
+
+// leave is the opposite of join, but for the home.
+func (x *change) leave(cr *creature, g *graph) {
+	delete(g.creatures, cr.id)
+	g.unwatch(cr)
+	if g.names[cr.name] == cr {
+		delete(g.names, cr.name)
+	}
+	g.roots = without(g.roots, cr)
 }
 
 func (x *change) removeCreature(c topology.Change) {
@@ -141,15 +157,12 @@ func (x *change) removeCreature(c topology.Change) {
 	x.e.silence(cr)
 	x.leaveLoad(cr, g)
 	x.forgetChannel(inbox, g)
-	delete(g.creatures, cr.id)
-	g.unwatch(cr)
-	if g.names[cr.name] == cr {
-		delete(g.names, cr.name)
-	}
+	x.leave(cr, g)
 	delete(x.e.creatures, cr.id)
 	x.e.countSpawned(cr, -1)
 	x.dirty[cr] = true
 	rec.dropCreature(cr.id)
+	x.orphanWires(log, rec, cr)
 	log.log(rec, Event{Kind: EventCreatureStopped, Creature: cr.id, Payload: mustJSON(map[string]string{"reason": "removed", "name": cr.name})})
 	x.giveUpInstance(cr)
 	cr.home.store(nil) // from here on its worker, if it has one, may retire it
@@ -267,11 +280,7 @@ func (x *change) moveCreature(c topology.Change) {
 	}
 	x.leaveLoad(cr, from)
 	x.moveLetters(from, to, cr.id)
-	delete(from.creatures, cr.id)
-	from.unwatch(cr)
-	if from.names[cr.name] == cr {
-		delete(from.names, cr.name)
-	}
+	x.leave(cr, from)
 	x.join(cr, to)
 	inbox := x.e.channels[InboxOf(cr.id)]
 	delete(from.channels, inbox.id)
@@ -353,6 +362,9 @@ func (x *change) changeFlags(c topology.Change) {
 	g := cr.home.load()
 	info, _ := x.e.topo.Creature(c.Creature)
 	cr.privileged, cr.root = info.Privileged, info.Root
+	if g.roots = without(g.roots, cr); cr.root {
+		g.roots = append(g.roots, cr)
+	}
 	rec := x.record(g)
 	if cr.stopped != info.Stopped {
 		cr.stopped = info.Stopped

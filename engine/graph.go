@@ -30,6 +30,7 @@ type graph struct {
 	creatures   map[CreatureID]*creature
 	names       map[string]*creature
 	channels    map[ChannelID]*channel // inboxes included
+	roots       []*creature
 	readers     []*Reader
 	letters     []DeadLetterRow // the last ones, where there is no store
 	letterBytes int64

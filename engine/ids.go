@@ -75,6 +75,15 @@ func (s *idSource) newCreature() CreatureID {
 	}
 }
 
+// newWire returns a fresh id of an output wire.
+func (s *idSource) newWire() WireID {
+	for {
+		if id := WireID(s.id("w")); s.e.wires[id] == nil {
+			return id
+		}
+	}
+}
+
 // origin returns a fresh origin for the log of a volatile graph. (Stores make
 // their own, which never come from a seed: two runs with the same seed must not
 // write the same event ids into copies of one store.)

@@ -212,7 +212,16 @@ func (e *Engine) forgetLetter(keeper GraphID, delivered *graph, letter EventID) 
 // redeliver carries Redeliver out. The caller holds mu.
 func (e *Engine) redeliver(g *graph, w *waker, c *creature, row DeadLetterRow) (Sent, error) {
 	ch, kind, sender := g.channels[InboxOf(c.id)], kindOf(row.Kind), row.Sender
-	if row.Alias != "" {
+	if row.Kind == EventWiredOutput && row.Alias != "" {
+		root := g.rootOf(c)
+		if root == nil {
+			return Sent{}, &abi.Error{
+				Code: abi.NotConnected, Op: "redeliver", Message: "there still is no root for the output of " + c.name,
+				Remedy: "assign_root first", IDs: map[string]string{"creature": string(c.id)},
+			}
+		}
+		ch = g.channels[InboxOf(root.id)]
+	} else if row.Alias != "" {
 		if ch = c.wiring.Load().byAlias[row.Alias]; ch == nil {
 			return Sent{}, &abi.Error{
 				Code: abi.NotConnected, Op: "redeliver", Message: c.name + " still has no send alias " + row.Alias,

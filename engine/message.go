@@ -102,6 +102,7 @@ var inboxKinds = map[abi.Kind]EventKind{
 	abi.KindTimer:   EventTimer,
 	abi.KindRequest: EventRequest,
 	abi.KindResult:  EventResult,
+	abi.KindOutput:  EventWiredOutput,
 }
 
 // kindOf is the kind of delivery that a logged message is.

@@ -63,6 +63,9 @@ type change struct {
 	// metas is the metadata of graphs that get a new store.
 	metas   map[GraphID]map[string]string
 	resumed []*creature
+	// applying is the deployment that the change applies.
+	applying *Deployment
+	wires    wireEdits
 	// started are creatures that were told to start, quarantined ones included.
 	started []CreatureID
 	// burials are what the change makes dead letters of, by source.
@@ -128,6 +131,7 @@ func (x *change) carryOut(ctx context.Context) error {
 	defer x.resume()
 	plan := x.planStores()
 	x.findUnlinked(plan)
+	x.partWires(plan)
 	x.level(plan)
 	x.turn.advance()
 	err := x.foresee(ctx, plan)
@@ -145,6 +149,7 @@ func (x *change) carryOut(ctx context.Context) error {
 	x.level(plan)
 	x.entry.carryOut(x)
 	x.announce()
+	x.showWireNotes()
 	x.turn.announce(x)
 	x.follow(plan)
 	for id, meta := range x.metas {
@@ -155,14 +160,6 @@ func (x *change) carryOut(ctx context.Context) error {
 	x.reshape()
 	plan.retire(ctx, x)
 	return nil
-}
-
-// stageAndCarryOut carries out the operations that were put together in ops.
-func (x *change) stageAndCarryOut(ctx context.Context) error {
-	if err := x.stageAll(x.ops); err != nil {
-		return err
-	}
-	return x.carryOut(ctx)
 }
 
 // scan notes what the deltas take away, because an edge that goes with its
@@ -211,6 +208,11 @@ func (x *change) pause() {
 	}
 	if x.turn != nil {
 		ids[x.turn.c.home.load().id] = true
+	}
+	for id := range x.wires.lists {
+		if cr := x.e.creatures[id]; cr != nil {
+			ids[cr.home.load().id] = true
+		}
 	}
 	for id := range x.leaving {
 		for _, child := range x.e.children(id) {
@@ -354,6 +356,7 @@ func (x *change) writeDown(plan *storePlan) {
 		x.noteCut(plan, g)
 	}
 	x.noteUnlinked()
+	x.noteWires()
 	for _, d := range x.outcomes(plan) {
 		for _, id := range d.NewGraphs {
 			if g := x.e.graphs[id]; g != nil {

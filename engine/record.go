@@ -21,6 +21,7 @@ type Record struct {
 	Edges     []EdgeRow
 	Timers    []TimerRow
 	Requests  []RequestRow
+	Wires     []OutputWire // keyed by id; they go with their source
 	Letters   []DeadLetterRow
 	Meta      map[string]string // free metadata of the store, by key
 	// Drop lists rows that go. It is carried out before the rows above are
@@ -36,6 +37,7 @@ type Drop struct {
 	Edges     []EdgeRow    // keyed by creature, channel and direction
 	Timers    []TimerRow   // keyed by creature and name
 	Requests  []EventID
+	Wires     []WireID
 	Letters   []EventID
 	Cursors   []CursorRow // keyed by reader, channel and until
 }

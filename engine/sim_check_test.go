@@ -127,6 +127,7 @@ func (s *simulation) checkLog() *ledger {
 	maps.DeleteFunc(live, func(_ engine.Edge, at engine.Listens) bool { return at.Session == "" })
 	s.checkChannels(l, live)
 	s.checkTurns(l)
+	s.checkWired(l)
 	s.checkState(l)
 	s.checkLetters(l, live)
 	s.checkAnswered(l)
@@ -219,6 +220,8 @@ func deliveryKind(k engine.EventKind) abi.Kind {
 		return abi.KindRequest
 	case engine.EventResult:
 		return abi.KindResult
+	case engine.EventWiredOutput:
+		return abi.KindOutput
 	}
 	return abi.KindMessage
 }
@@ -242,9 +245,11 @@ func (s *simulation) checkSends(l *ledger, turn *engine.Event, payload string) {
 	}
 	sent, other := 0, 0
 	for _, m := range l.sent[turn.ID] {
-		if m.Kind == engine.EventResult {
+		switch m.Kind {
+		case engine.EventResult:
 			other++
-		} else {
+		case engine.EventWiredOutput: // see checkWired
+		default:
 			sent++
 		}
 	}

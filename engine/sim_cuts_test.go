@@ -73,10 +73,11 @@ type situation struct {
 	lives    map[engine.CreatureID]engine.Life
 	homes    map[string]engine.Shape // by member
 	sessions map[engine.SessionID]bool
+	wires    map[engine.WireID]engine.OutputWire
 }
 
 func (s *simulation) situation() situation {
-	return situation{s.e.Lives(), homes(s.e.Shapes()), s.disk.Sessions()}
+	return situation{s.e.Lives(), homes(s.e.Shapes()), s.disk.Sessions(), s.wiresNow()}
 }
 
 // homes says where creatures and channels are.

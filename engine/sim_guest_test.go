@@ -30,6 +30,7 @@ const (
 	orderTell   = 'd' // send to the creature of that number
 	orderMute   = 'q' // do not reply
 	orderForget = 'f' // delete a state value
+	orderOutput = 'O' // put out, with the number one less, unless it is 0
 )
 
 func ordersOf(payload string) (name string, out []order) {
@@ -52,6 +53,20 @@ func relayed(payload string) (string, bool) {
 	for _, o := range orders {
 		if o.what == orderRelay && o.n > 0 {
 			return fmt.Sprintf("%s h%d", name, o.n-1), true
+		}
+	}
+	return "", false
+}
+
+// putOut is the output of a creature for a payload, if there is one.
+func putOut(payload string) (string, bool) {
+	name, orders := ordersOf(payload)
+	for _, o := range orders {
+		if o.what == orderOutput {
+			if o.n == 0 {
+				return name + "-out", true
+			}
+			return fmt.Sprintf("%s O%d", name, o.n-1), true
 		}
 	}
 	return "", false
@@ -117,6 +132,9 @@ func (s *simulation) obey(t abi.Turn, kind abi.Kind, payload string) error {
 			}
 		case orderMute:
 			mute = o.n == 1
+		case orderOutput:
+			out, _ := putOut(payload)
+			t.Output([]byte(out))
 		}
 	}
 	if kind == abi.KindRequest && !mute {

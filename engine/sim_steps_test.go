@@ -50,6 +50,8 @@ func init() { // because steps draw steps
 		{"disconnect", 3, true, (*simulation).disconnect},
 		{"toggle", 2, true, (*simulation).toggle},
 		{"rearrange", 3, true, (*simulation).rearrange},
+		{"wire", 8, true, (*simulation).wire},
+		{"unwire", 2, true, (*simulation).unwire},
 		{"stopOrStart", 5, true, (*simulation).stopOrStart},
 		{"redeliver", 8, true, (*simulation).redeliver},
 		{"deploy", 6, true, (*simulation).deploy},
@@ -124,6 +126,8 @@ func (s *simulation) payload(n int) string {
 		p += fmt.Sprintf(" d%d h1", n%7)
 	case 14:
 		p += fmt.Sprintf(" f%d", n%2)
+	case 15:
+		p += fmt.Sprintf(" O%d h1", n%3)
 	}
 	return p
 }
@@ -290,6 +294,7 @@ func (s *simulation) toggle(st step) {
 		edge := topology.SetEdge{Creature: c, Channel: ch, Direction: engine.Listen}
 		again := edge
 		again.On = true
+		again.Alias = s.e.Lives()[c].Aliases[engine.Bond{Channel: ch, Direction: engine.Listen}]
 		s.op(edge, again)
 	}
 }

@@ -203,6 +203,7 @@ func (s *simulation) change(what string, f func() error) bool {
 	}
 	s.checkLives(what, was)
 	s.checkParentage(what, was)
+	s.checkWires(what, was)
 	s.noteChange(s.disk, before, after, was.sessions)
 	return true
 }
@@ -280,7 +281,7 @@ func (s *simulation) view() string {
 		if g.Session == "" {
 			continue
 		}
-		fmt.Fprintf(&b, "graph %s %s %s\n", g.ID, g.Session, g.Durability)
+		fmt.Fprintf(&b, "graph %s %s %s, wires %v\n", g.ID, g.Session, g.Durability, g.Wires)
 		for _, c := range g.Creatures {
 			if c.Parent != "" && s.e.Volatile(engine.InboxOf(c.Parent)) {
 				c.Parent = "" // which is not there after a restart

@@ -20,7 +20,7 @@ type GraphStatus struct {
 	Durability string           `json:"durability"`
 	Creatures  []CreatureStatus `json:"creatures"`
 	Channels   []ChannelStatus  `json:"channels"`
-	Wires      []struct{}       `json:"wires"`
+	Wires      []OutputWire     `json:"wires"`
 }
 
 // CreatureStatus describes a creature.
@@ -93,7 +93,7 @@ func (e *Engine) graphStatus(g *graph) GraphStatus {
 	defer g.mu.Unlock()
 	out := GraphStatus{
 		ID: g.id, Complete: true, Durability: g.durability.String(),
-		Creatures: []CreatureStatus{}, Channels: []ChannelStatus{}, Wires: []struct{}{},
+		Creatures: []CreatureStatus{}, Channels: []ChannelStatus{}, Wires: g.wires(),
 	}
 	if g.store == nil {
 		out.Durability = Volatile.String()

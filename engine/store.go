@@ -131,6 +131,7 @@ type SavedGraph struct {
 	Producers  []ProducerRow
 	Timers     []TimerRow
 	Requests   []RequestRow
+	Wires      []OutputWire
 	Meta       map[string]string
 	LastTime   int64 // of the last event, nanoseconds since 1970; 0 if there is none
 }
@@ -156,7 +157,7 @@ type CutChild struct {
 	// Creatures and Channels own the live rows the child takes over from its
 	// parents: state and dead letters of its creatures, and the producers and
 	// cursors of outside readers of its channels. (Creature, channel, head and
-	// edge rows and the cursors, timers and requests of creatures come with
+	// edge rows and the cursors, timers, requests and wires of creatures come with
 	// First, because the cut may change them.)
 	Creatures []CreatureID
 	Channels  []ChannelID // inboxes included

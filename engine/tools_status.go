@@ -11,6 +11,7 @@ type GroupStatus struct {
 	Self      CreatureID     `json:"self"`
 	Creatures []GroupMember  `json:"creatures"`
 	Channels  []GroupChannel `json:"channels"`
+	Wires     []OutputWire   `json:"wires"`
 	Spawnable []GroupSpecies `json:"spawnable"`
 }
 
@@ -71,15 +72,11 @@ func groupStatus(t *turn, args []byte) (any, error) {
 func (s *staging) status() GroupStatus {
 	e := s.x.e
 	info, _ := s.topo().Graph(s.home())
-	out := GroupStatus{Graph: info.ID, Self: s.caller.id, Creatures: []GroupMember{}, Channels: []GroupChannel{}, Spawnable: []GroupSpecies{}}
+	out := GroupStatus{Graph: info.ID, Self: s.caller.id, Creatures: []GroupMember{}, Channels: []GroupChannel{}, Wires: s.wires(), Spawnable: []GroupSpecies{}}
 	g := s.caller.home.lock() // what is counted changes without the mutation lock
 	defer g.mu.Unlock()
 	for _, id := range info.Creatures {
-		c := e.creatures[id]
-		if c == nil {
-			c = s.fresh[id]
-		}
-		out.Creatures = append(out.Creatures, s.member(c))
+		out.Creatures = append(out.Creatures, s.member(s.x.creature(id)))
 	}
 	for _, id := range info.Channels {
 		out.Channels = append(out.Channels, s.groupChannel(id))

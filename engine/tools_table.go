@@ -37,5 +37,9 @@ func init() { // the calls refer to the table in their errors
 			name: "group_channel", privileged: true, call: groupChannel, args: ChannelArgs{}, result: ChannelResult{},
 			doc: "Creates or deletes a channel, or wires a creature to one or unwires it. Wiring something of another graph needs merge, and that both deployments allow it.",
 		},
+		{
+			name: "group_wire", privileged: true, call: groupWire, args: WireArgs{}, result: WireResult{},
+			doc: "Adds, removes or lists output wires, which lead what a member puts out to another.",
+		},
 	}
 }

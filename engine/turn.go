@@ -35,6 +35,7 @@ type turn struct {
 	sendBytes int64
 	output    []byte
 	hasOutput bool
+	wired     []wiredOutput // what its wires make of the output
 	writes    []stateWrite  // by rising key, each once
 	timers    []timerEffect // by rising name, each once
 	replied   bool
@@ -137,6 +138,7 @@ func (t *turn) reset() {
 		t.tools = nil
 	}
 	t.output, t.hasOutput = t.output[:0], false
+	t.wired = emptied(t.wired)
 	if t.fault.code != abi.OK {
 		t.fault = fault{}
 	}
@@ -239,6 +241,10 @@ func (t *turn) detail() []byte {
 		h = DecodeHeaders(m.headers)
 	}
 	deadline, _ := strconv.ParseInt(h[headerDeadline], 10, 64)
+	source := ""
+	if t.kind == abi.KindOutput {
+		source = m.senderName
+	}
 	return mustJSON(struct {
 		Kind       string `json:"kind"`
 		Direct     bool   `json:"direct"`
@@ -249,10 +255,12 @@ func (t *turn) detail() []byte {
 		Tag        string `json:"tag,omitempty"`
 		Code       string `json:"code,omitempty"`
 		DeadlineMS int64  `json:"deadline_ms,omitempty"`
+		Source     string `json:"source,omitempty"`
+		Wire       string `json:"wire,omitempty"`
 		Revision   uint64 `json:"revision,omitempty"`
 	}{
 		t.kind.String(), isInbox(m.channel), m.seq, t.c.attempt + 1, m.time,
-		h[headerTimer], h[headerTag], h[headerCode], deadline, t.notice(),
+		h[headerTimer], h[headerTag], h[headerCode], deadline, source, h[headerWire], t.notice(),
 	})
 }
 

@@ -226,6 +226,9 @@ func (tc *turnChange) write(x *change, rec *Record, id GraphID, tick func() int6
 	for i := range t.sends {
 		l.send(&t.sends[i])
 	}
+	for i := range t.wired {
+		l.lead(&t.wired[i])
+	}
 	for _, write := range t.writes {
 		if rec != nil {
 			rec.State = append(rec.State, StateRow{c.id, write.key, write.value, write.deleted})
@@ -297,6 +300,40 @@ func (l *turnLog) send(s *sendEffect) {
 	default:
 		l.post(to, m)
 	}
+}
+
+// lead carries out one delivery over an output wire, unless the wire has gone.
+func (l *turnLog) lead(o *wiredOutput) {
+	c, wire := l.tc.c, &o.outlet.OutputWire
+	if wireWithID(l.x.wiresOf(c), wire.ID) < 0 {
+		return
+	}
+	to := l.wireEnd(wire)
+	if reason, text := c.home.load().undeliverable(c, to, o); text != "" {
+		l.bury(letter{DeadLetterRow: o.letter(c, to, reason, text), turn: l.turn})
+		return
+	}
+	m := newMessage(slices.Clone(o.payload), o.headers)
+	m.kind, m.sender, m.senderName = abi.KindOutput, c.id, c.name
+	l.post(InboxOf(to.id), m)
+}
+
+// wireEnd is where a wire leads when the change has been made; nil: nowhere.
+func (l *turnLog) wireEnd(wire *OutputWire) *creature {
+	if wire.To != ToRoot {
+		if l.x.e.topo.GraphOf(wire.To) != l.graph {
+			return nil
+		}
+		return l.x.creature(wire.To)
+	}
+	info, _ := l.x.e.topo.Graph(l.graph)
+	for _, id := range info.Creatures { // eldest first
+		t, _ := l.x.e.topo.Creature(id)
+		if cr := l.x.creature(id); t.Root && (l.tc.c.deployment == "" || cr.deployment == l.tc.c.deployment) {
+			return cr
+		}
+	}
+	return nil
 }
 
 // target is the channel of a send when the change has been made; "" if there is none.

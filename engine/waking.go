@@ -41,6 +41,7 @@ func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Contex
 	}
 	x.indexCursors()
 	x.restoreAsks()
+	x.restoreWires()
 	x.restoreChannels()
 	x.restoreOps()
 	store, err := w.e.storage.Open(ctx, d.Session)
@@ -134,6 +135,7 @@ func (w *waking) rollBack(ctx context.Context) {
 			c := x.creatures[id]
 			c.home.store(nil)
 			x.e.setParent(c, "")
+			x.e.setWires(c, nil)
 			delete(x.e.creatures, id)
 			if c.revived {
 				x.e.discardPrepared(ctx, c)

@@ -9,6 +9,7 @@ type wiring struct {
 	name    string              // the creature's
 	sends   []sendEdge          // in the order in which the edges were added
 	byAlias map[string]*channel // of sends
+	outlets []outlet            // nil for a creature without output wires
 }
 
 type sendEdge struct {

@@ -102,6 +102,7 @@ func (l *loader) checkUninstantiated(d *declaration) {
 			l.mention(expr)
 		}
 	}
+	l.prepareOutputs(s, d)
 }
 
 func (l *loader) checkSpecies(ctx context.Context, d *declaration) {
@@ -144,6 +145,7 @@ func (l *loader) creature(ctx context.Context, d *declaration, i *instance) engi
 	spec.Privileged = l.boolAttr(s, d, "privileged")
 	spec.Listen = l.wires(s, d, "listen", true)
 	spec.Send = l.wires(s, d, "send", false)
+	spec.Outputs = l.outputs(s, d, i.address)
 	l.moduleOf(ctx, s, d, species, &spec)
 	return spec
 }

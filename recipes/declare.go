@@ -47,7 +47,7 @@ func (d *declaration) block(name string) *hcl.Block {
 // later are the words of the language that this version knows but does not
 // carry out.
 var later = map[string]bool{
-	"predicate": true, "wire": true, "recipe": true, "catalog": true, "test": true, "http": true, "function": true, "dynamic": true,
+	"recipe": true, "catalog": true, "test": true, "http": true, "function": true, "dynamic": true,
 }
 
 // blockShape says what may stand in a block.
@@ -68,14 +68,19 @@ var shapes = map[string]blockShape{
 	"species": {attributes: []string{"module", "config", "description"}, blocks: []string{"limits", "restart", "mailbox", "grants"},
 		notYet: []string{"spawnable"}},
 	"creature": {attributes: []string{"for_each", "species", "module", "listen", "send", "config", "privileged", "name", "description"},
-		blocks: []string{"limits", "restart", "mailbox", "grants"}},
-	"limits":  {attributes: limitNames()},
-	"restart": {attributes: []string{"mode", "attempts", "max", "within", "backoff", "backoff_max"}},
-	"mailbox": {attributes: []string{"size", "overflow"}},
-	"grants":  {attributes: []string{"clock", "random"}},
+		blocks: []string{"limits", "restart", "mailbox", "grants"}, repeated: []string{"wire"}},
+	"wire":      {required: []string{"to"}, attributes: []string{"with_content", "prompt", "when", "allow_self", "description"}},
+	"predicate": {attributes: []string{"run", "file", "timeout", "description"}},
+	"limits":    {attributes: limitNames()},
+	"restart":   {attributes: []string{"mode", "attempts", "max", "within", "backoff", "backoff_max"}},
+	"mailbox":   {attributes: []string{"size", "overflow"}},
+	"grants":    {attributes: []string{"clock", "random"}},
 	"policy": {attributes: []string{"channel", "mode", "run", "file", "match", "timeout", "on_error", "enforce", "description"},
 		notYet: []string{"record", "isolation"}},
 }
+
+// blockLabels are the labels of nested blocks that have some.
+var blockLabels = map[string][]string{"wire": {"name"}}
 
 func (s blockShape) schema() *hcl.BodySchema {
 	out := &hcl.BodySchema{}
@@ -86,10 +91,10 @@ func (s blockShape) schema() *hcl.BodySchema {
 		out.Attributes = append(out.Attributes, hcl.AttributeSchema{Name: name, Required: true})
 	}
 	for _, name := range slices.Concat(s.blocks, s.repeated) {
-		out.Blocks = append(out.Blocks, hcl.BlockHeaderSchema{Type: name})
+		out.Blocks = append(out.Blocks, hcl.BlockHeaderSchema{Type: name, LabelNames: blockLabels[name]})
 	}
 	// Blocks of later versions are let in so that they can be refused by name.
-	for name, labels := range map[string][]string{"wire": {"name"}, "http": nil, "dynamic": {"type"}} {
+	for name, labels := range map[string][]string{"http": nil, "dynamic": {"type"}} {
 		out.Blocks = append(out.Blocks, hcl.BlockHeaderSchema{Type: name, LabelNames: labels})
 	}
 	return out
@@ -108,7 +113,6 @@ var rootSchema = &hcl.BodySchema{
 		{Type: "recipe", LabelNames: []string{"name"}},
 		{Type: "catalog", LabelNames: []string{"name"}},
 		{Type: "test", LabelNames: []string{"name"}},
-		{Type: "wire", LabelNames: []string{"name"}},
 		{Type: "function", LabelNames: []string{"name"}},
 	},
 }
@@ -225,16 +229,18 @@ func (l *loader) content(t string, b *hcl.Block) *hcl.BodyContent {
 	var kept hcl.Blocks
 	seen := map[string]*hcl.Block{}
 	for _, nested := range content.Blocks {
-		first := seen[nested.Type]
+		first := seen[title(nested.Type, nested.Labels)]
 		switch {
 		case later[nested.Type]:
 			l.notYet(t, "block", nested.Type, nested.DefRange)
 			continue
-		case first != nil && !slices.Contains(shape.repeated, nested.Type):
-			l.duplicate(t, "The block "+nested.Type, nested.DefRange, first.DefRange)
+		case first != nil:
+			l.duplicate(t, "The block "+title(nested.Type, nested.Labels), nested.DefRange, first.DefRange)
 			continue
 		}
-		seen[nested.Type] = nested
+		if len(nested.Labels) > 0 || !slices.Contains(shape.repeated, nested.Type) {
+			seen[title(nested.Type, nested.Labels)] = nested
+		}
 		kept = append(kept, nested)
 	}
 	content.Blocks = kept

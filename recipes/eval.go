@@ -103,7 +103,7 @@ func (l *loader) prepare(s scope, expr hcl.Expression) *prepared {
 }
 
 // kindOf maps the roots of references to kinds of declaration.
-var kindOf = map[string]string{"var": "variable", "local": "local", "channel": "channel", "species": "species", "creature": "creature"}
+var kindOf = map[string]string{"var": "variable", "local": "local", "channel": "channel", "species": "species", "creature": "creature", "predicate": "predicate"}
 
 // refer looks up one reference of an expression and adds its value to vars.
 func (l *loader) refer(s scope, p *prepared, t hcl.Traversal, vars map[string]map[string]cty.Value) bool {
@@ -217,14 +217,14 @@ func (l *loader) unknownName(s scope, t hcl.Traversal, root, name string) {
 func (l *loader) unknownRoot(s scope, t hcl.Traversal) {
 	word := t.RootName()
 	d := Diagnostic{Summary: "Unknown reference", Detail: fmt.Sprintf("%q does not begin a reference.", word),
-		Remedy: "References begin with var, local, channel, species, creature, each or path."}
-	roots := []string{"var", "local", "channel", "species", "creature", "each", "path"}
+		Remedy: "References begin with var, local, channel, species, creature, predicate, each or path."}
+	roots := []string{"var", "local", "channel", "species", "creature", "predicate", "each", "path"}
 	switch {
 	case later[word]:
 		d.Summary, d.Remedy = "Not supported by this version", "Remove the reference, or use a later version."
 		d.Detail = fmt.Sprintf("References to %q belong to the language, but this version of terrarium does not carry them out.", word)
 	case len(t) == 1:
-		for _, root := range roots[:5] {
+		for _, root := range roots[:6] {
 			if l.decls[kindOf[root]][word] != nil {
 				d.Detail, d.Remedy = fmt.Sprintf("%q alone does not say what kind of thing it is.", word), ""
 				d.Suggestion = root + "." + word
@@ -296,8 +296,8 @@ func (l *loader) compute(n node, d *declaration) (cty.Value, bool) {
 		return l.variable(d)
 	case "local":
 		return l.eval(scope{title: "locals"}, d.expr)
-	case "species":
-		return reference("species", d.name, "species."+d.name), true
+	case "species", "predicate":
+		return reference(n.kind, d.name, n.kind+"."+d.name), true
 	default:
 		return l.expand(d)
 	}

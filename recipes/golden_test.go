@@ -3,6 +3,8 @@ package recipes
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,6 +81,12 @@ func summary(t *testing.T, d *engine.Deployment) string {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&b, "  %s\n", rest)
+		for _, o := range c.Outputs {
+			fmt.Fprintf(&b, "  wire %q to %s content=%v prompt=%q when=%q self=%v %s\n", o.Name, o.To, o.WithContent, o.Prompt, o.When, o.AllowSelf, o.Where)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Predicates)) {
+		fmt.Fprintf(&b, "predicate.%s\n", name)
 	}
 	return b.String()
 }

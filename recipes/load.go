@@ -141,6 +141,7 @@ type loader struct {
 	channelNames map[string]string               // by address
 	contents     map[*hcl.Block]*hcl.BodyContent // of nested blocks
 	modules      map[string]*module
+	targets      []wireTarget // of output wires, to be checked once the root is known
 }
 
 func newLoader(o Options, f *folder) *loader {
@@ -214,7 +215,9 @@ func (l *loader) build(ctx context.Context) *engine.Deployment {
 	l.creatures(ctx, d)
 	l.checkEdges(d)
 	l.rootCreature(d)
+	l.checkTargets(d)
 	l.policies(d)
+	l.predicates(d)
 	if len(l.ordered["creature"]) == 0 && len(l.diags) == 0 {
 		l.add(Diagnostic{Severity: Error, Summary: "Nothing to run", Range: Range{File: l.folder.shown},
 			Detail: "The recipe declares no creature.", Remedy: `Add a block such as: creature "reader" { module = "reader.wasm" }.`})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -57,12 +58,7 @@ func (l *loader) policy(d *declaration) (policy.Policy, *script, bool) {
 	}
 	enforce, _ := l.choiceAttr(s, d, "enforce", "deny", "audit")
 	p.Audit = enforce == "audit"
-	if timeout, ok := l.durationAttr(s, d, "timeout"); ok {
-		if timeout > policy.MaxTimeout {
-			l.fault(s, d.attr("timeout").Expr, "Timeout too long", fmt.Sprintf("A policy may take at most %v for a message.", policy.MaxTimeout), "")
-		}
-		p.Timeout = timeout
-	}
+	p.Timeout = l.timeout(s, d, "a message")
 	l.judged(s, d, &p)
 	l.match(s, d, &p)
 	source, ok := l.script(s, d)
@@ -71,6 +67,15 @@ func (l *loader) policy(d *declaration) (policy.Policy, *script, bool) {
 	}
 	p.Source, p.File, p.Line = source.text, source.name, source.line
 	return p, source, true
+}
+
+// timeout is how long a script may take for what; 0 if the recipe does not say.
+func (l *loader) timeout(s scope, d *declaration, what string) time.Duration {
+	timeout, ok := l.durationAttr(s, d, "timeout")
+	if ok && timeout > policy.MaxTimeout {
+		l.fault(s, d.attr("timeout").Expr, "Timeout too long", fmt.Sprintf("A %s may take at most %v for %s.", d.kind, policy.MaxTimeout, what), "")
+	}
+	return timeout
 }
 
 func (l *loader) otherEvent(s scope, d *declaration) {
@@ -127,11 +132,14 @@ func (l *loader) script(s scope, d *declaration) (*script, bool) {
 	run, file := d.attr("run"), d.attr("file")
 	switch {
 	case run == nil && file == nil:
-		l.add(l.at(s, d.at, Diagnostic{Summary: "No script", Detail: "A policy needs a script.",
-			Remedy: "Add run = <<-JS … JS, or file = \"policies/NAME.js\"."}))
+		remedy := "Add run = <<-JS … JS, or file = \"policies/NAME.js\"."
+		if d.kind == "predicate" {
+			remedy = `Add run = "output.status === 'done'", or file = "predicates/NAME.js".`
+		}
+		l.add(l.at(s, d.at, Diagnostic{Summary: "No script", Detail: fmt.Sprintf("A %s needs a script.", d.kind), Remedy: remedy}))
 		return nil, false
 	case run != nil && file != nil:
-		l.add(l.at(s, file.NameRange, Diagnostic{Summary: "Two scripts", Detail: "A policy has either run or file.", Remedy: "Remove one of them."}))
+		l.add(l.at(s, file.NameRange, Diagnostic{Summary: "Two scripts", Detail: fmt.Sprintf("A %s has either run or file.", d.kind), Remedy: "Remove one of them."}))
 		return nil, false
 	case file != nil:
 		return l.scriptFile(s, d)

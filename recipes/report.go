@@ -238,7 +238,7 @@ func describe(v cty.Value) string {
 }
 
 func describeObject(v cty.Value) string {
-	for _, kind := range []string{"channel", "creature", "species"} {
+	for _, kind := range []string{"channel", "creature", "species", "predicate"} {
 		if address, ok := refAddress(v, kind); ok {
 			return kind + " " + strings.TrimPrefix(address, kind+".")
 		}

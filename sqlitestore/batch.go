@@ -95,6 +95,9 @@ func recordSize(r *engine.Record) int64 {
 	for i := range r.Timers {
 		n += row + len(r.Timers[i].Payload)
 	}
+	for i := range r.Wires {
+		n += 2*row + len(r.Wires[i].Prompt)
+	}
 	for i := range r.Letters {
 		n += 3*row + len(r.Letters[i].Payload) + len(r.Letters[i].Headers)
 	}

@@ -177,7 +177,7 @@ func takeLetter(from *testator, to *writer, id int64, number map[int64]int64) er
 // takeAllRows takes over all live rows of the attached database parent, whose
 // origins are known here, in place of those that are here.
 func takeAllRows(c *conn) error {
-	for _, table := range []string{"store", "meta", "creature", "channel", "head", "edge", "cursor", "state_value", "producer", "timer", "own"} {
+	for _, table := range []string{"store", "meta", "creature", "channel", "head", "edge", "cursor", "state_value", "producer", "timer", "wire", "own"} {
 		if err := c.exec("DELETE FROM main." + table); err != nil {
 			return err
 		}

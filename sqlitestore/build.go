@@ -126,7 +126,7 @@ func (b *builder) strip() error {
 	}
 	return b.transact(pointStripping, pointStripped, func() error {
 		for _, table := range []string{
-			"store", "meta", "own", "creature", "channel", "head", "edge", "cursor", "state_value", "producer", "timer", "request", "letter",
+			"store", "meta", "own", "creature", "channel", "head", "edge", "cursor", "state_value", "producer", "timer", "request", "wire", "letter",
 		} {
 			if err := b.c.exec("DELETE FROM main." + table); err != nil {
 				return err

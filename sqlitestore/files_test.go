@@ -318,17 +318,17 @@ func TestLostCatalogue(t *testing.T) {
 func TestMigration(t *testing.T) {
 	dir, paths := filled(t, 1)
 	migrations := fstest.MapFS{
-		"00004_more.sql": {Data: []byte("-- +goose Up\nPRAGMA user_version = 4;\nALTER TABLE event ADD COLUMN more TEXT;\n")},
+		"00005_more.sql": {Data: []byte("-- +goose Up\nPRAGMA user_version = 5;\nALTER TABLE event ADD COLUMN more TEXT;\n")},
 	}
-	for _, name := range []string{"00001_store.sql", "00002_own.sql", "00003_wrote.sql"} {
+	for _, name := range []string{"00001_store.sql", "00002_own.sql", "00003_wrote.sql", "00004_wire.sql"} {
 		content, err := fs.ReadFile(storeSchema.migrations, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		migrations[name] = &fstest.MapFile{Data: content}
 	}
-	next := newSchema("a session store", storeSchema.applicationID, 4, migrations)
-	wantError(t, "reading an older file", next.requireCurrent(paths[0], readOnly), abi.Unsupported, "version 3", "version 4")
+	next := newSchema("a session store", storeSchema.applicationID, 5, migrations)
+	wantError(t, "reading an older file", next.requireCurrent(paths[0], readOnly), abi.Unsupported, "version 4", "version 5")
 	for range 2 { // the second time there is nothing to do
 		if err := next.upgrade(t.Context(), paths[0], hooks{}); err != nil {
 			t.Fatal(err)
@@ -338,10 +338,10 @@ func TestMigration(t *testing.T) {
 		}
 	}
 	execute(t, paths[0], "UPDATE event SET more = 'x'")
-	if err := storeSchema.requireCurrent(paths[0]+".v3", readWrite); err != nil {
+	if err := storeSchema.requireCurrent(paths[0]+".v4", readWrite); err != nil {
 		t.Errorf("the original: %v", err)
 	}
-	wantError(t, "opening it with the older program", storeSchema.upgrade(t.Context(), paths[0], hooks{}), abi.Unsupported, "version 4", "up to 3")
+	wantError(t, "opening it with the older program", storeSchema.upgrade(t.Context(), paths[0], hooks{}), abi.Unsupported, "version 5", "up to 4")
 	d := mustOpen(t, dir)
 	defer d.Close()
 	if _, problems, err := d.Saved(t.Context()); err != nil || len(problems) != 1 {
@@ -460,6 +460,7 @@ func TestViews(t *testing.T) {
 		Creatures: []engine.CreatureRow{{ID: "a", Name: "ann"}}, State: []engine.StateRow{{Creature: "a", Key: "k", Value: []byte("v")}},
 		Timers:   []engine.TimerRow{{Creature: "a", Name: "t", Due: 3}},
 		Requests: []engine.RequestRow{{ID: engine.EventID{Origin: engine.Origin{0xab}, Seq: 7}, Creature: "a", Tag: 5, Deadline: 6}},
+		Wires:    []engine.OutputWire{{ID: "w1", From: "a", To: engine.ToRoot, When: "done", Order: 1}},
 	})
 	var letters []string
 	for i, k := range engine.EventKinds() {
@@ -474,15 +475,16 @@ func TestViews(t *testing.T) {
 	}
 	session := string(s.info.Session)
 	for query, want := range map[string][]string{
-		"SELECT id || ' ' || kind || ' ' || turn || ' ' || cause FROM events ORDER BY ts":                                                   want,
-		"SELECT reader || ' ' || seq || ' ' || pending FROM cursors ORDER BY reader":                                                        {"a 3 6", "b 3 2"},
-		"SELECT name || ' ' || head FROM channels":                                                                                          {"leads 9"},
-		"SELECT name FROM creatures":                                                                                                        {"ann"},
-		"SELECT creature || ' ' || key || ' ' || value FROM state":                                                                          {"a k v"},
-		"SELECT creature || name || due || coalesce(period, '-') FROM timers":                                                               {"at3-"},
-		"SELECT id || ' ' || creature || tag || deadline FROM requests":                                                                     {"ab000000000000000000000000000000-7 a56"},
-		"SELECT id || ' ' || message || ' ' || kind || ' ' || reason || ' ' || attempts || ' ' || last_words FROM dead_letters ORDER BY id": letters,
-		"SELECT session || ' ' || coalesce(parent, '-') || ' ' || merged_at || split_at FROM lineage":                                       {session + " - 00"},
+		"SELECT id || ' ' || kind || ' ' || turn || ' ' || cause FROM events ORDER BY ts": want,
+		"SELECT reader || ' ' || seq || ' ' || pending FROM cursors ORDER BY reader":      {"a 3 6", "b 3 2"},
+		"SELECT name || ' ' || head FROM channels":                                        {"leads 9"},
+		"SELECT name FROM creatures":                                                      {"ann"},
+		"SELECT creature || ' ' || key || ' ' || value FROM state":                        {"a k v"},
+		"SELECT creature || name || due || coalesce(period, '-') FROM timers":             {"at3-"},
+		"SELECT id || ' ' || creature || tag || deadline FROM requests":                   {"ab000000000000000000000000000000-7 a56"},
+		"SELECT id || coalesce(name, '-') || source || target || with_content || coalesce(prompt, '-') || predicate || allow_self || place FROM wires": {"w1-aroot0-done01"},
+		"SELECT id || ' ' || message || ' ' || kind || ' ' || reason || ' ' || attempts || ' ' || last_words FROM dead_letters ORDER BY id":            letters,
+		"SELECT session || ' ' || coalesce(parent, '-') || ' ' || merged_at || split_at FROM lineage":                                                  {session + " - 00"},
 	} {
 		got := column(t, s.path(), query)
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -84,6 +84,11 @@ func (r *reader) liveRows(ctx context.Context, g *engine.SavedGraph) (err error)
 	}, "SELECT creature, name, due, period, payload FROM timer ORDER BY creature, name"); err != nil {
 		return err
 	}
+	if err := collect(ctx, r, &g.Wires, func(w *engine.OutputWire) []any {
+		return []any{&w.ID, &w.Name, &w.From, &w.To, &w.WithContent, &w.Prompt, &w.When, &w.AllowSelf, signed{&w.Order}}
+	}, "SELECT id, name, source, target, with_content, prompt, predicate, allow_self, ord FROM wire ORDER BY source, ord, id"); err != nil {
+		return err
+	}
 	g.Requests, err = r.requests(ctx)
 	return err
 }

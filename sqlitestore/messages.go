@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	isMessage = "kind IN (1, 23, 24, 25, 26)" // those of which engine.EventKind.IsMessage is true
+	isMessage = "kind IN (1, 23, 24, 25, 26, 28)" // those of which engine.EventKind.IsMessage is true
 
 	// indexBatch is how many messages may wait to be indexed. More make the
 	// index cheaper by the message; fewer keep the pause of one batch, and the

@@ -40,6 +40,9 @@ func (w *writer) drop(d *engine.Drop) (err error) {
 	for _, row := range d.Timers {
 		run(w.st.dropTimer, string(row.Creature), row.Name)
 	}
+	for _, id := range d.Wires {
+		run(w.st.dropWire, string(id))
+	}
 	for _, id := range d.Requests {
 		if packed, known := w.find(id); known {
 			run(w.st.dropRequest, packed)
@@ -113,6 +116,12 @@ func (w *writer) writeTopology(r *engine.Record) error {
 	for i := range r.Edges {
 		e := &r.Edges[i]
 		if err := w.st.edge.values(string(e.Creature), string(e.Channel), int64(e.Direction), e.Alias, int64(e.Order)); err != nil {
+			return err
+		}
+	}
+	for i := range r.Wires {
+		o := &r.Wires[i]
+		if err := w.st.wire.values(string(o.ID), o.Name, string(o.From), string(o.To), o.WithContent, o.Prompt, o.When, o.AllowSelf, int64(o.Order)); err != nil {
 			return err
 		}
 	}

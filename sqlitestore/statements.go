@@ -83,6 +83,7 @@ type statements struct {
 	setState, deleteState      *statement
 	creature, channel, edge    *statement
 	timer, request, letter     *statement
+	wire, dropWire             *statement
 	dropEdge, dropCursor, meta *statement
 	dropTimer, dropRequest     *statement
 	dropLetter                 *statement
@@ -113,12 +114,14 @@ func newStatements(c *conn) statements {
 	s.edge = add("REPLACE INTO edge (creature, channel, direction, alias, ord) VALUES (?, ?, ?, ?, ?)")
 	s.timer = add("INSERT INTO timer (creature, name, due, period, payload) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET due = excluded.due, period = excluded.period, payload = excluded.payload")
 	s.request = add("REPLACE INTO request (id, creature, tag, deadline) VALUES (?, ?, ?, ?)")
+	s.wire = add("REPLACE INTO wire (id, name, source, target, with_content, prompt, predicate, allow_self, ord) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
 	s.letter = add("REPLACE INTO letter (id, ts, creature, message, kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
 	s.meta = add("REPLACE INTO meta (key, value) VALUES (?, ?)")
 	s.dropEdge = add("DELETE FROM edge WHERE creature = ? AND channel = ? AND direction = ?")
 	s.dropCursor = add("DELETE FROM cursor WHERE reader = ? AND channel = ? AND until = ?")
 	s.dropTimer = add("DELETE FROM timer WHERE creature = ? AND name = ?")
 	s.dropRequest = add("DELETE FROM request WHERE id = ?")
+	s.dropWire = add("DELETE FROM wire WHERE id = ?")
 	s.dropLetter = add("DELETE FROM letter WHERE id = ?")
 	for _, query := range []string{
 		"DELETE FROM creature WHERE id = ?",
@@ -127,6 +130,7 @@ func newStatements(c *conn) statements {
 		"DELETE FROM edge WHERE creature = ?",
 		"DELETE FROM timer WHERE creature = ?",
 		"DELETE FROM request WHERE creature = ?",
+		"DELETE FROM wire WHERE source = ?",
 	} {
 		s.dropCreature = append(s.dropCreature, add(query))
 	}

@@ -34,7 +34,9 @@ UNION ALL SELECT 'the state ' || key || ' is of the creature ' || creature || ',
 UNION ALL SELECT 'the timer ' || name || ' is of the creature ' || creature || ', which does not exist'
 	FROM timer WHERE creature NOT IN (SELECT id FROM creature)
 UNION ALL SELECT 'the request ' || lower(hex(o.uuid)) || '-' || (r.id & 0xffffffffff) || ' is of the creature ' || r.creature || ', which does not exist'
-	FROM request r LEFT JOIN origin o ON o.no = r.id >> 40 WHERE r.creature NOT IN (SELECT id FROM creature)`
+	FROM request r LEFT JOIN origin o ON o.no = r.id >> 40 WHERE r.creature NOT IN (SELECT id FROM creature)
+UNION ALL SELECT 'the output wire ' || id || ' is of the creature ' || source || ', which does not exist'
+	FROM wire WHERE source NOT IN (SELECT id FROM creature)`
 
 // oddRows are those that do not fit together. Dead letters may outlive their
 // creature.

@@ -138,7 +138,7 @@ func cutLiveRows(t *testing.T, open Opener) {
 	out := b.cut("split", []*journal{j},
 		engine.CutChild{StoreSpec: spec("left"), Parents: ids(j), Creatures: []engine.CreatureID{"a"}, Channels: []engine.ChannelID{inbox},
 			First: func(engine.Origin) *engine.Record {
-				return &engine.Record{Creatures: rows.Creatures[:1], Cursors: rows.Cursors[:1], Timers: rows.Timers[:2], Requests: rows.Requests[:1], Meta: map[string]string{"first": "1"}}
+				return &engine.Record{Creatures: rows.Creatures[:1], Cursors: rows.Cursors[:1], Timers: rows.Timers[:2], Requests: rows.Requests[:1], Wires: rows.Wires[:2], Meta: map[string]string{"first": "1"}}
 			}},
 		engine.CutChild{StoreSpec: spec("right"), Parents: ids(j), Creatures: []engine.CreatureID{"b"}, Channels: []engine.ChannelID{"c"},
 			First: func(engine.Origin) *engine.Record { return &engine.Record{Heads: rows.Heads[:1]} }})
@@ -153,7 +153,7 @@ func cutLiveRows(t *testing.T, open Opener) {
 		Creatures: rows.Creatures[:1],
 		Cursors:   []engine.CursorRow{rows.Cursors[0], {Reader: "reader:x", Channel: inbox, Seq: 1}},
 		Producers: []engine.ProducerRow{{Channel: inbox, Producer: "p", Offset: 4}},
-		Timers:    rows.Timers[:2], Requests: rows.Requests[:1],
+		Timers:    rows.Timers[:2], Requests: rows.Requests[:1], Wires: rows.Wires[:2],
 	}, map[string]string{"side": "left", "first": "1"})
 	wantRight := savedOf(right, 3, engine.Record{
 		Heads:     rows.Heads[:1],

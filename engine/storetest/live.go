@@ -38,6 +38,11 @@ func everyRow() engine.Record {
 			{ID: engine.EventID{Origin: engine.Origin{7}, Seq: 1}, Creature: "a", Tag: -1, Deadline: 1 << 60},
 			{ID: engine.EventID{Origin: engine.Origin{7}, Seq: 2}, Creature: "b", Tag: 1<<63 - 1},
 		},
+		Wires: []engine.OutputWire{
+			{ID: "w1", Name: "digest", From: "a", To: "b", WithContent: true, Prompt: "{source}: {output}", When: "done", AllowSelf: true, Order: 1},
+			{ID: "w2", From: "a", To: engine.ToRoot, Order: 2},
+			{ID: "w3", From: "b", To: "gone", Order: 1},
+		},
 		Letters: []engine.DeadLetterRow{letter("a", 3), letter("b", 4), {ID: engine.EventID{Origin: engine.Origin{7}, Seq: 5}, Creature: "a"}},
 	}
 }
@@ -60,6 +65,7 @@ func testLive(t *testing.T, open Opener) {
 		second.Cursors[0].Seq, second.Heads[0].Seq, second.Producers[1].Offset = 8, 99, 12
 		second.Creatures[0].Name, second.Channels[0].Name, second.Edges[0].Alias = "anna", "tips", "news"
 		second.Timers[1].Due, second.Timers[1].Payload, second.Requests[0].Deadline = 2, nil, 2
+		second.Wires[1].To, second.Wires[1].Order, second.Wires[0].Prompt = "b", 3, ""
 		second.Letters[0].Reason, second.Letters[0].Message = "deadline", engine.EventID{}
 		second.Meta = map[string]string{"recipe": "y", "new": "z"}
 		second.State = []engine.StateRow{{Creature: "a", Key: "k", Value: []byte("new")}, {Creature: "b", Key: "", Deleted: true}}
@@ -107,6 +113,7 @@ func liveDrop(t *testing.T, open Opener) {
 		{"Creature", engine.Drop{Creatures: []engine.CreatureID{"a"}}, func(r *engine.Record) {
 			r.Creatures, r.Cursors, r.Edges, r.State = r.Creatures[1:], r.Cursors[2:], r.Edges[2:], r.State[2:]
 			r.Channels, r.Heads, r.Timers, r.Requests = r.Channels[:1], r.Heads[:1], r.Timers[2:], r.Requests[1:]
+			r.Wires = r.Wires[2:]
 		}},
 		{"Channel", engine.Drop{Channels: []engine.ChannelID{"c"}}, func(r *engine.Record) {
 			r.Channels, r.Heads, r.Cursors, r.Edges, r.Producers = r.Channels[1:], r.Heads[1:], r.Cursors[1:2], nil, nil
@@ -115,8 +122,10 @@ func liveDrop(t *testing.T, open Opener) {
 			Edges:   []engine.EdgeRow{{Creature: "a", Channel: "c", Direction: engine.Listen}},
 			Cursors: []engine.CursorRow{{Reader: "reader:out", Channel: "c"}},
 			Timers:  []engine.TimerRow{{Creature: "a", Name: "tick"}, {Creature: "a", Name: "none"}},
+			Wires:   []engine.WireID{"w1", "none"},
 		}, func(r *engine.Record) {
 			r.Edges, r.Cursors, r.Timers = r.Edges[1:], r.Cursors[:2], slices.Delete(r.Timers, 1, 2)
+			r.Wires = r.Wires[1:]
 		}},
 		{"ByID", engine.Drop{
 			Requests: []engine.EventID{{Origin: engine.Origin{7}, Seq: 2}, {Origin: engine.Origin{99}, Seq: 1}},
@@ -164,7 +173,7 @@ func savedOf(j *journal, born uint64, r engine.Record, meta map[string]string) e
 	return engine.SavedGraph{
 		Session: info.Session, Graph: info.Graph, Born: born, Durability: info.Durability, Path: info.Path,
 		Creatures: r.Creatures, Channels: r.Channels, Heads: r.Heads, Edges: r.Edges, Cursors: r.Cursors, Producers: r.Producers,
-		Timers: r.Timers, Requests: r.Requests, Meta: meta,
+		Timers: r.Timers, Requests: r.Requests, Wires: r.Wires, Meta: meta,
 	}
 }
 

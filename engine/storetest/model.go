@@ -41,6 +41,7 @@ type rows struct {
 	edges     map[string]engine.EdgeRow
 	timers    map[string]engine.TimerRow
 	requests  map[engine.EventID]engine.RequestRow
+	wires     map[engine.WireID]engine.OutputWire
 	letters   map[engine.EventID]engine.DeadLetterRow
 	lastTime  int64
 }
@@ -49,7 +50,7 @@ func newRows() *rows {
 	return &rows{
 		cursors: map[string]engine.CursorRow{}, state: map[string]engine.StateRow{}, heads: map[string]engine.HeadRow{},
 		producers: map[string]engine.ProducerRow{}, edges: map[string]engine.EdgeRow{},
-		timers: map[string]engine.TimerRow{}, requests: map[engine.EventID]engine.RequestRow{}, letters: map[engine.EventID]engine.DeadLetterRow{},
+		timers: map[string]engine.TimerRow{}, requests: map[engine.EventID]engine.RequestRow{}, wires: map[engine.WireID]engine.OutputWire{}, letters: map[engine.EventID]engine.DeadLetterRow{},
 	}
 }
 
@@ -93,7 +94,7 @@ func (p *program) append(t *rapid.T) {
 		}
 		c, ch, n := anyCreature.Draw(t, "creature"), anyChannel.Draw(t, "channel"), rapid.Uint64().Draw(t, "number")
 		id := engine.EventID{Origin: p.store.Origin(), Seq: 1 + n%max(p.last, 1)} // few ids, so that some are used again
-		switch rapid.IntRange(0, 7).Draw(t, "row") {
+		switch rapid.IntRange(0, 8).Draw(t, "row") {
 		case 0:
 			r.Cursors = append(r.Cursors, engine.CursorRow{Reader: engine.ReaderID(c), Channel: ch, Seq: n})
 		case 1:
@@ -110,6 +111,8 @@ func (p *program) append(t *rapid.T) {
 			r.Requests = append(r.Requests, engine.RequestRow{ID: id, Creature: c, Tag: int64(n)})
 		case 7:
 			r.Letters = append(r.Letters, engine.DeadLetterRow{ID: id, Creature: c, Message: id, Kind: anyKind.Draw(t, "kind"), Channel: ch, Seq: n})
+		case 8:
+			r.Wires = append(r.Wires, engine.OutputWire{ID: engine.WireID(ch), From: c, To: engine.ToRoot, Order: n, WithContent: n%2 == 0})
 		}
 		p.want.apply(r)
 		p.store.Append(r)
@@ -120,7 +123,7 @@ func (p *program) drop(t *rapid.T) {
 	r := &engine.Record{}
 	creature, channel := anyCreature.Draw(t, "creature"), anyChannel.Draw(t, "channel")
 	id := engine.EventID{Origin: p.store.Origin(), Seq: rapid.Uint64Range(1, p.last+1).Draw(t, "id")}
-	switch rapid.IntRange(0, 4).Draw(t, "what") {
+	switch rapid.IntRange(0, 5).Draw(t, "what") {
 	case 0:
 		r.Drop.Creatures = []engine.CreatureID{creature}
 	case 1:
@@ -131,6 +134,8 @@ func (p *program) drop(t *rapid.T) {
 		r.Drop.Requests = append(slices.Collect(maps.Keys(p.want.requests)), id)
 	case 4:
 		r.Drop.Letters = append(slices.Collect(maps.Keys(p.want.letters)), id)
+	case 5:
+		r.Drop.Wires = []engine.WireID{engine.WireID(channel)}
 	}
 	p.want.apply(r)
 	p.store.Append(r)
@@ -162,6 +167,7 @@ func (p *program) reopen(*rapid.T) {
 	p.compare("edges", sorted(graphs[0].Edges), sorted(slices.Collect(maps.Values(p.want.edges))))
 	p.compare("timers", sorted(graphs[0].Timers), sorted(slices.Collect(maps.Values(p.want.timers))))
 	p.compare("requests", sorted(graphs[0].Requests), sorted(slices.Collect(maps.Values(p.want.requests))))
+	p.compare("wires", sorted(graphs[0].Wires), sorted(slices.Collect(maps.Values(p.want.wires))))
 	p.compare("the last time", graphs[0].LastTime, p.want.lastTime)
 	p.must(p.storage.Open(context.Background(), session))
 	p.read(p.t)
@@ -177,7 +183,7 @@ func (p *program) cut(*rapid.T) {
 			return &engine.Record{
 				Heads: slices.Collect(maps.Values(want.heads)), Edges: slices.Collect(maps.Values(want.edges)),
 				Cursors: slices.Collect(maps.Values(want.cursors)), Timers: slices.Collect(maps.Values(want.timers)),
-				Requests: slices.Collect(maps.Values(want.requests)),
+				Requests: slices.Collect(maps.Values(want.requests)), Wires: slices.Collect(maps.Values(want.wires)),
 			}
 		},
 	}}})
@@ -248,6 +254,9 @@ func (w *rows) apply(r *engine.Record) {
 	for _, row := range r.Requests {
 		w.requests[row.ID] = row
 	}
+	for _, row := range r.Wires {
+		w.wires[row.ID] = row
+	}
 	for _, row := range r.Letters {
 		w.letters[row.ID] = row
 	}
@@ -260,6 +269,7 @@ func (w *rows) drop(d *engine.Drop) {
 		maps.DeleteFunc(w.edges, func(_ string, row engine.EdgeRow) bool { return row.Creature == c })
 		maps.DeleteFunc(w.timers, func(_ string, row engine.TimerRow) bool { return row.Creature == c })
 		maps.DeleteFunc(w.requests, func(_ engine.EventID, row engine.RequestRow) bool { return row.Creature == c })
+		maps.DeleteFunc(w.wires, func(_ engine.WireID, row engine.OutputWire) bool { return row.From == c })
 	}
 	for _, c := range d.Channels {
 		maps.DeleteFunc(w.cursors, func(_ string, row engine.CursorRow) bool { return row.Channel == c })
@@ -269,6 +279,9 @@ func (w *rows) drop(d *engine.Drop) {
 	}
 	for _, row := range d.Timers {
 		delete(w.timers, string(row.Creature)+" "+row.Name)
+	}
+	for _, id := range d.Wires {
+		delete(w.wires, id)
 	}
 	for _, id := range d.Requests {
 		delete(w.requests, id)

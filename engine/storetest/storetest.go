@@ -206,7 +206,7 @@ func difference(got, want any) string {
 var lists = cmp.Options{
 	equateEmpty[engine.Event](), equateEmpty[engine.CreatureRow](), equateEmpty[engine.ChannelRow](), equateEmpty[engine.HeadRow](),
 	equateEmpty[engine.EdgeRow](), equateEmpty[engine.CursorRow](), equateEmpty[engine.ProducerRow](), equateEmpty[engine.SessionID](),
-	equateEmpty[engine.TimerRow](), equateEmpty[engine.RequestRow](), equateEmpty[engine.DeadLetterRow](), equateEmpty[string](),
+	equateEmpty[engine.TimerRow](), equateEmpty[engine.RequestRow](), equateEmpty[engine.DeadLetterRow](), equateEmpty[engine.OutputWire](), equateEmpty[string](),
 }
 
 func equateEmpty[T any]() cmp.Option {

@@ -41,6 +41,7 @@ func community() engine.Record {
 		State:     []engine.StateRow{{Creature: "a", Key: "k"}},
 		Timers:    []engine.TimerRow{{Creature: "a", Name: "t"}},
 		Requests:  []engine.RequestRow{{ID: engine.EventID{Origin: engine.Origin{1}, Seq: 1}, Creature: "a"}},
+		Wires:     []engine.OutputWire{{ID: "w1", From: "a", To: "gone"}},
 	}
 }
 
@@ -137,6 +138,7 @@ func verifyFindings(t *testing.T, open Opener) {
 		State:    []engine.StateRow{{Creature: "ghost", Key: "k"}},
 		Timers:   []engine.TimerRow{{Creature: "ghost", Name: "t"}},
 		Requests: []engine.RequestRow{{ID: engine.EventID{Origin: o, Seq: 1}, Creature: "ghost"}},
+		Wires:    []engine.OutputWire{{ID: "w9", From: "ghost", To: "a"}},
 	})
 	report, err := b.storage.Verify(t.Context(), j.Info().Session)
 	if err != nil {
@@ -153,9 +155,9 @@ func verifyFindings(t *testing.T, open Opener) {
 		Duplicate:  []string{"channel c number 6: " + id(10) + " and " + id(11)},
 		OutOfOrder: []string{"channel c number 6: " + id(10) + " is not later than " + id(8) + ", number 5"},
 	})
-	// Two cursors beyond the head, and seven rows whose creature or channel is
-	// unknown: two cursors, two edges, a state, a timer and a request.
-	if len(damage) != 9 {
+	// Two cursors beyond the head, and eight rows whose creature or channel is
+	// unknown: two cursors, two edges, a state, a timer, a request and a wire.
+	if len(damage) != 10 {
 		t.Errorf("damage: %q", damage)
 	}
 }

@@ -114,7 +114,7 @@ func TestAttributes(t *testing.T) {
 	text := readRepository(t, "docs/reference/recipes.md")
 	checked := 0
 	for _, b := range []struct{ block, labels string }{
-		{"terrarium", ""}, {"session", ""}, {"variable", `"x"`}, {"channel", `"x"`}, {"creature", `"x"`}, {"policy", `"send" "x"`},
+		{"terrarium", ""}, {"session", ""}, {"variable", `"x"`}, {"channel", `"x"`}, {"creature", `"x"`}, {"predicate", `"x"`}, {"policy", `"send" "x"`},
 	} {
 		_, section, found := strings.Cut(text, "\n## "+b.block+"\n")
 		if !found {
@@ -126,6 +126,8 @@ func TestAttributes(t *testing.T) {
 			line := m[1] + " = null"
 			if isBlock(m[1]) {
 				line = m[1] + " {}"
+			} else if m[1] == "wire" && b.block == "creature" {
+				line = `wire "x" { to = root }`
 			}
 			recipe := fmt.Sprintf("%s %s {\n  %s\n}\n", b.block, b.labels, line)
 			if complaint := unsupported(t, recipe); complaint != "" {

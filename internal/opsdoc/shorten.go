@@ -21,7 +21,7 @@ func newShortener() *shortener {
 }
 
 var (
-	idPattern   = regexp.MustCompile(`\b([cgh])[0-9a-hj-km-np-tv-z]{16}\b`)
+	idPattern   = regexp.MustCompile(`\b([cghw])[0-9a-hj-km-np-tv-z]{16}\b`)
 	uuidPattern = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 	evPattern   = regexp.MustCompile(`\b[0-9a-f]{32}-[0-9]+\b`)
 	timePattern = regexp.MustCompile(`"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z"`)
@@ -34,7 +34,7 @@ var (
 	inlined     = regexp.MustCompile(`(?s)[\[{]\s+[^\[\]{}]{0,150}[\]}]`)
 )
 
-var kindNames = map[string]string{"c": "creature", "g": "graph", "h": "channel"}
+var kindNames = map[string]string{"c": "creature", "g": "graph", "h": "channel", "w": "wire"}
 
 // name returns the short form of an id.
 func (s *shortener) name(kind, id string) string {

@@ -18,6 +18,7 @@ type isolate struct {
 	functions []goja.Callable // by policy, made at first use
 	contexts  []goja.Value
 	makeCtx   goja.Callable
+	parseJSON goja.Callable // as scripts have it: bounded
 	view      *eventView
 	event     goja.Value // the view, for scripts
 
@@ -44,6 +45,10 @@ func newIsolate(policies int) (*isolate, error) {
 	i.vm.SetRandSource(func() float64 { return i.random.Float64() })
 	if err := i.harden(); err != nil {
 		return nil, fmt.Errorf("the runtime cannot be prepared: %w", err)
+	}
+	var ok bool
+	if i.parseJSON, ok = goja.AssertFunction(i.vm.Get("JSON").ToObject(i.vm).Get("parse")); !ok {
+		return nil, errNoPrelude
 	}
 	headers := &headersView{isolate: i}
 	headers.object = i.vm.NewDynamicObject(headers)
@@ -90,19 +95,42 @@ func (i *isolate) function(p *compiled) (goja.Callable, goja.Value, error) {
 
 // judge runs a policy. A nil verdict is no objection.
 func (i *isolate) judge(p *compiled, event *engine.SendEvent) (v *verdict, fault *ScriptError) {
+	call := func(f goja.Callable, ctx goja.Value) (goja.Value, error) {
+		i.view.show(event)
+		return f(goja.Undefined(), i.event, ctx)
+	}
+	read := func(result goja.Value) (fault *ScriptError) {
+		v, fault = verdictOf(p, result)
+		return fault
+	}
+	if fault = i.run(p, event.Time, event.Seed, call, read); fault != nil {
+		return nil, fault
+	}
+	return v, nil
+}
+
+// run calls the function of a script, for its timeout at most, at a given time
+// and with given randomness, and has its result read.
+func (i *isolate) run(p *compiled, now int64, seed uint64,
+	call func(f goja.Callable, ctx goja.Value) (goja.Value, error), read func(goja.Value) *ScriptError,
+) (fault *ScriptError) {
 	defer func() {
 		// A Go panic leaves the interpreter in the middle of things.
 		if r := recover(); r != nil {
 			i.timer.Stop()
 			i.spoilt = true
-			v, fault = nil, p.fault(1, 1, fmt.Sprintf("the interpreter failed: %v", r), "")
+			fault = p.fault(1, 1, fmt.Sprintf("the interpreter failed: %v", r), "")
 		}
 	}()
-	i.now = time.Unix(0, event.Time).UTC()
-	i.source.Seed(event.Seed, p.seed)
+	i.now = time.Unix(0, now).UTC()
+	i.source.Seed(seed, p.seed)
 	i.depth = 0
 	i.timer.Reset(p.Timeout)
-	result, err := i.call(p, event)
+	f, ctx, err := i.function(p)
+	var result goja.Value
+	if err == nil {
+		result, err = call(f, ctx)
+	}
 	if !i.timer.Stop() {
 		<-i.fired // the timer is firing: wait, or it would hit a later call
 		i.vm.ClearInterrupt()
@@ -112,18 +140,9 @@ func (i *isolate) judge(p *compiled, event *engine.SendEvent) (v *verdict, fault
 		}
 	}
 	if err != nil {
-		return nil, i.fault(p, err)
+		return i.fault(p, err)
 	}
-	return verdictOf(p, result)
-}
-
-func (i *isolate) call(p *compiled, event *engine.SendEvent) (goja.Value, error) {
-	f, ctx, err := i.function(p)
-	if err != nil {
-		return nil, err
-	}
-	i.view.show(event)
-	return f(goja.Undefined(), i.event, ctx)
+	return read(result)
 }
 
 // forget lets go of the event; the next call reads its own anew.

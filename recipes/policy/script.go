@@ -44,8 +44,9 @@ type compiled struct {
 	program  *goja.Program
 	seed     uint64
 	channels map[string]bool // nil means all
-	// bracketed says that the parsed source has one more character before it.
-	bracketed bool
+	// before is how many more characters the first line of the parsed source
+	// has at its beginning.
+	before int
 }
 
 func (c *compiled) word(reason string, line int) engine.Verdict {
@@ -54,6 +55,20 @@ func (c *compiled) word(reason string, line int) engine.Verdict {
 
 // compile checks that a script is one function, and nothing else.
 func compile(p Policy, index int) (compiled, *ScriptError) {
+	c := newCompiled(p, index)
+	if fault := c.checkSize(); fault != nil {
+		return c, fault
+	}
+	source := p.Source
+	if strings.HasPrefix(strings.TrimSpace(source), "function") {
+		// In brackets a function is an expression, and needs no name.
+		source, c.before = "("+strings.TrimRight(source, "; \t\r\n")+"\n)", 1
+	}
+	fault := c.compile(source)
+	return c, fault
+}
+
+func newCompiled(p Policy, index int) compiled {
 	if p.Line == 0 {
 		p.Line = 1
 	}
@@ -68,28 +83,33 @@ func compile(p Policy, index int) (compiled, *ScriptError) {
 			c.channels[address] = true
 		}
 	}
-	if len(p.Source) > MaxSourceBytes {
-		return c, c.fault(1, 1, fmt.Sprintf("the script has %d bytes; at most %d are allowed", len(p.Source), MaxSourceBytes), "")
+	return c
+}
+
+// checkSize refuses scripts that the parser would take too long for.
+func (c *compiled) checkSize() *ScriptError {
+	if len(c.Source) > MaxSourceBytes {
+		return c.fault(1, 1, fmt.Sprintf("the script has %d bytes; at most %d are allowed", len(c.Source), MaxSourceBytes), "")
 	}
-	if line := tooDeep(p.Source); line > 0 {
-		return c, c.fault(line, 1, fmt.Sprintf("brackets nest more than %d deep", maxBrackets), "")
+	if line := tooDeep(c.Source); line > 0 {
+		return c.fault(line, 1, fmt.Sprintf("brackets nest more than %d deep", maxBrackets), "")
 	}
-	source := p.Source
-	if strings.HasPrefix(strings.TrimSpace(source), "function") {
-		// In brackets a function is an expression, and needs no name.
-		source, c.bracketed = "("+strings.TrimRight(source, "; \t\r\n")+"\n)", true
-	}
-	tree, err := parser.ParseFile(nil, p.Name, source, 0, parser.WithDisableSourceMaps)
+	return nil
+}
+
+// compile compiles the source of one function.
+func (c *compiled) compile(source string) *ScriptError {
+	tree, err := parser.ParseFile(nil, c.Name, source, 0, parser.WithDisableSourceMaps)
 	if err != nil {
-		return c, c.syntaxError(err)
+		return c.syntaxError(err)
 	}
 	if fault := c.checkTree(tree); fault != nil {
-		return c, fault
+		return fault
 	}
 	if c.program, err = goja.CompileAST(tree, true); err != nil {
-		return c, c.syntaxError(err)
+		return c.syntaxError(err)
 	}
-	return c, nil
+	return nil
 }
 
 // maxBrackets bounds the nesting of scripts. The parser tries several readings
@@ -130,8 +150,8 @@ func tooDeep(source string) int {
 
 // fault places a mistake, given by its position in the parsed source.
 func (c *compiled) fault(line, column int, message, remedy string) *ScriptError {
-	if line == 1 && c.bracketed {
-		column = max(column-1, 1)
+	if line == 1 {
+		column = max(column-c.before, 1)
 	}
 	return &ScriptError{Policy: c.Name, File: c.File, Line: c.Line + max(line, 1) - 1, Column: column, Message: message, Remedy: remedy}
 }

@@ -59,19 +59,15 @@ type Set struct {
 	// everywhere those for all other channels, both in the order of policies.
 	byChannel  map[string][]*compiled
 	everywhere []*compiled
-	idle       chan *isolate
+	*pool
 }
 
 var _ engine.Policy = (*Set)(nil)
 
-// maxIdle bounds how many runtimes are kept for later; each is a few hundred
-// kilobytes. More calls at once make runtimes that are thrown away.
-const maxIdle = 16
-
 // New compiles policies. It tells every script that cannot be used.
 func New(policies []Policy) (*Set, []*ScriptError) {
 	limitMatching()
-	s := &Set{idle: make(chan *isolate, maxIdle)}
+	s := &Set{}
 	var faults []*ScriptError
 	for _, mode := range []Mode{Mutate, Validate} {
 		for _, p := range policies {
@@ -89,6 +85,7 @@ func New(policies []Policy) (*Set, []*ScriptError) {
 	if len(faults) > 0 {
 		return nil, faults
 	}
+	s.pool = newPool(len(s.policies))
 	s.index()
 	return s, nil
 }
@@ -253,21 +250,8 @@ func (j *judgement) retire() {
 }
 
 func (j *judgement) release() {
-	if j.isolate == nil {
-		return
-	}
-	j.isolate.forget()
-	select {
-	case j.set.idle <- j.isolate:
-	default:
-	}
-}
-
-func (s *Set) acquire() (*isolate, error) {
-	select {
-	case i := <-s.idle:
-		return i, nil
-	default:
-		return newIsolate(len(s.policies))
+	if j.isolate != nil {
+		j.isolate.forget()
+		j.set.release(j.isolate)
 	}
 }

@@ -18,6 +18,7 @@ type rows struct {
 	state     map[stateKey][]byte
 	timers    map[stateKey]engine.TimerRow
 	requests  map[engine.EventID]engine.RequestRow
+	wires     map[engine.WireID]engine.OutputWire
 	letters   map[engine.EventID]engine.DeadLetterRow
 	meta      map[string]string
 }
@@ -49,7 +50,7 @@ func newRows(meta map[string]string) *rows {
 		heads: map[engine.ChannelID]engine.HeadRow{}, edges: map[edgeKey]engine.EdgeRow{},
 		cursors: map[cursorKey]engine.CursorRow{}, producers: map[producerKey]engine.ProducerRow{},
 		state: map[stateKey][]byte{}, timers: map[stateKey]engine.TimerRow{},
-		requests: map[engine.EventID]engine.RequestRow{}, letters: map[engine.EventID]engine.DeadLetterRow{},
+		requests: map[engine.EventID]engine.RequestRow{}, wires: map[engine.WireID]engine.OutputWire{}, letters: map[engine.EventID]engine.DeadLetterRow{},
 		meta: map[string]string{},
 	}
 	maps.Copy(r.meta, meta)
@@ -59,7 +60,7 @@ func newRows(meta map[string]string) *rows {
 func (r *rows) clone() *rows {
 	return &rows{
 		maps.Clone(r.creatures), maps.Clone(r.channels), maps.Clone(r.heads), maps.Clone(r.edges), maps.Clone(r.cursors),
-		maps.Clone(r.producers), maps.Clone(r.state), maps.Clone(r.timers), maps.Clone(r.requests), maps.Clone(r.letters),
+		maps.Clone(r.producers), maps.Clone(r.state), maps.Clone(r.timers), maps.Clone(r.requests), maps.Clone(r.wires), maps.Clone(r.letters),
 		maps.Clone(r.meta),
 	}
 }
@@ -98,6 +99,9 @@ func (r *rows) apply(rec *engine.Record) {
 	for _, x := range rec.Requests {
 		r.requests[x.ID] = x
 	}
+	for _, x := range rec.Wires {
+		r.wires[x.ID] = x
+	}
 	for _, x := range rec.Letters {
 		r.letters[x.ID] = x
 	}
@@ -123,6 +127,9 @@ func (r *rows) drop(d *engine.Drop) {
 	for _, id := range d.Requests {
 		delete(r.requests, id)
 	}
+	for _, id := range d.Wires {
+		delete(r.wires, id)
+	}
 	for _, id := range d.Letters {
 		delete(r.letters, id)
 	}
@@ -136,6 +143,7 @@ func (r *rows) dropCreature(id engine.CreatureID) {
 	maps.DeleteFunc(r.state, func(k stateKey, _ []byte) bool { return k.creature == id })
 	maps.DeleteFunc(r.timers, func(k stateKey, _ engine.TimerRow) bool { return k.creature == id })
 	maps.DeleteFunc(r.requests, func(_ engine.EventID, x engine.RequestRow) bool { return x.Creature == id })
+	maps.DeleteFunc(r.wires, func(_ engine.WireID, x engine.OutputWire) bool { return x.From == id })
 	r.dropChannel(engine.InboxOf(id))
 }
 

@@ -72,7 +72,10 @@ func (s *session) saved() engine.SavedGraph {
 			return cmp.Or(cmp.Compare(a.Creature, b.Creature), cmp.Compare(a.Name, b.Name))
 		}),
 		Requests: sorted(r.requests, func(a, b engine.RequestRow) int { return strings.Compare(a.ID.String(), b.ID.String()) }),
-		Meta:     maps.Clone(r.meta), LastTime: s.lastTime(),
+		Wires: sorted(r.wires, func(a, b engine.OutputWire) int {
+			return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Order, b.Order))
+		}),
+		Meta: maps.Clone(r.meta), LastTime: s.lastTime(),
 	}
 }
 

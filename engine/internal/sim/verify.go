@@ -131,4 +131,7 @@ func (s *session) verifyRows(r *engine.VerifyReport) {
 	for _, q := range s.rows.requests {
 		damaged(creature(q.Creature), "a request of the unknown creature %s", q.Creature)
 	}
+	for _, w := range s.rows.wires {
+		damaged(creature(w.From), "an output wire of the unknown creature %s", w.From)
+	}
 }

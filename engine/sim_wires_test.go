@@ -1,0 +1,161 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// wire leads the output of a creature somewhere.
+func (s *simulation) wire(st step) {
+	from, ok := s.creature(st.a)
+	to, has := s.creature(st.b)
+	if !ok || !has {
+		return
+	}
+	w := engine.OutputWire{From: from, To: to, WithContent: true, AllowSelf: st.c%2 == 0}
+	if st.c%9 == 0 {
+		w.To = engine.ToRoot
+	}
+	s.change(fmt.Sprintf("wire %s to %s", w.From, w.To), func() error {
+		_, err := s.e.AddWire(s.ctx, w)
+		return err
+	})
+}
+
+func (s *simulation) unwire(st step) {
+	list, err := s.e.Wires("")
+	if err != nil {
+		s.failf("Wires: %v", err)
+	}
+	if len(list) == 0 {
+		return
+	}
+	id := list[st.a%len(list)].ID
+	s.change("unwire "+string(id), func() error {
+		_, err := s.e.RemoveWire(s.ctx, id)
+		return err
+	})
+}
+
+func (s *simulation) wiresNow() map[engine.WireID]engine.OutputWire {
+	list, err := s.e.Wires("")
+	if err != nil {
+		s.failf("Wires: %v", err)
+	}
+	out := map[engine.WireID]engine.OutputWire{}
+	for _, w := range list {
+		out[w.ID] = w
+	}
+	return out
+}
+
+// checkWires checks that a change took exactly those wires away whose source
+// went or whose ends came into different graphs, and those that it was about.
+func (s *simulation) checkWires(what string, before situation) {
+	now, home := s.wiresNow(), homes(s.e.Shapes())
+	for id, w := range before.wires {
+		from, there := home[string(w.From)]
+		to, reachable := home[string(w.To)]
+		stays := there && (!reachable || from.ID == to.ID)
+		got, kept := now[id]
+		switch {
+		case what == "unwire "+string(id) || strings.HasPrefix(what, "apply"):
+		case kept != stays || kept && got != w:
+			s.failf("%s: the wire %+v is there: %v, %+v, want %v", what, w, kept, got, stays)
+		}
+	}
+	for id, w := range now {
+		if to, ok := home[string(w.To)]; ok && to.ID != home[string(w.From)].ID {
+			s.failf("%s: the wire %s leads from %s to %s, which is in another graph", what, id, w.From, w.To)
+		}
+	}
+}
+
+// wireHeader names the wire that a delivery came over.
+const wireHeader = "terrarium-wire"
+
+// checkWired checks what turns have put out: each output on every wire that the
+// creature had, once, and on no other.
+func (s *simulation) checkWired(l *ledger) {
+	live := map[engine.CreatureID][]engine.WireID{}   // as the log has it
+	before := map[engine.CreatureID][]engine.WireID{} // when the creature's last turn ended
+	unlogged := len(s.bases) > 0                      // wires may have come into the log with a graph
+	for i := range l.log {
+		ev := &l.log[i]
+		switch ev.Kind {
+		case engine.EventWireAdded:
+			live[ev.Creature] = append(live[ev.Creature], wireOf(ev))
+		case engine.EventWireRemoved:
+			if id := wireOf(ev); !slices.Contains(live[ev.Creature], id) && !unlogged {
+				s.failf("the wire %s is removed, but was never added", id)
+			}
+			live[ev.Creature] = slices.DeleteFunc(slices.Clone(live[ev.Creature]), func(w engine.WireID) bool { return w == wireOf(ev) })
+		case engine.EventTurnEnded:
+			had := live[ev.Creature]
+			s.checkOutput(l, ev, had, intersection(had, before[ev.Creature]), unlogged)
+			before[ev.Creature] = slices.Clone(had)
+		}
+	}
+	if unlogged {
+		return
+	}
+	now := map[engine.WireID]engine.CreatureID{}
+	for id, w := range s.wiresNow() {
+		now[id] = w.From
+	}
+	creatures, _, _ := s.e.Members()
+	for c, list := range live {
+		if !slices.Contains(creatures, c) {
+			continue // a crash behind its removal may have taken what was logged of it
+		}
+		for _, id := range list {
+			if now[id] != c {
+				s.failf("the log has the wire %s of %s, which is not there", id, c)
+			}
+			delete(now, id)
+		}
+	}
+	if len(now) > 0 {
+		s.failf("the wires %v are not in the log", now)
+	}
+}
+
+// checkOutput checks the deliveries of one turn: over wires of may, and over all
+// of must.
+func (s *simulation) checkOutput(l *ledger, turn *engine.Event, may, must []engine.WireID, unlogged bool) {
+	out, puts := "", false
+	if m := l.messages[place{turn.Channel, turn.Seq}]; m != nil {
+		out, puts = putOut(string(m.Payload))
+	}
+	seen := map[engine.WireID]bool{}
+	for _, m := range l.sent[turn.ID] {
+		if m.Kind != engine.EventWiredOutput {
+			continue
+		}
+		id := engine.WireID(engine.DecodeHeaders(m.Headers)[wireHeader])
+		if !puts || string(m.Payload) != out || m.Channel == "" || seen[id] || !slices.Contains(may, id) && !unlogged {
+			s.failf("turn %s of %s delivers %q over %s, twice: %v; its wires are %v, it puts out %q, %v", turn.ID, turn.Creature, m.Payload, id, seen[id], may, out, puts)
+		}
+		seen[id] = true
+	}
+	if puts && len(seen)+l.unsent[turn.ID] < len(must) {
+		s.failf("turn %s of %s puts out %q on the wires %v, of %v at least", turn.ID, turn.Creature, out, seen, must)
+	}
+}
+
+func intersection(a, b []engine.WireID) []engine.WireID {
+	return slices.DeleteFunc(slices.Clone(a), func(id engine.WireID) bool { return !slices.Contains(b, id) })
+}
+
+// wireOf is the wire that an event is about.
+func wireOf(ev *engine.Event) engine.WireID {
+	var d struct{ Wire engine.WireID }
+	if err := json.Unmarshal(ev.Payload, &d); err != nil {
+		return ""
+	}
+	return d.Wire
+}

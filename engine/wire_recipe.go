@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// wireOutputs adds the wires of a creature that the batch has just added.
+func (b *Batch) wireOutputs(added Added, specs []OutputSpec) error {
+	for i := range specs {
+		to := ToRoot
+		if s := &specs[i]; s.To != string(ToRoot) {
+			var err error
+			if to, err = b.FindCreature(added.Graph, s.To); err != nil {
+				return err
+			}
+		}
+		if _, err := b.AddWire(specs[i].wire(added.Creature, to)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wireOutputs gives the deployment's creatures the wires of the recipe and takes
+// all others away. A wire that is as it was, by its name, goes on under its id.
+// It belongs behind the operations of the change, for wires lead to members of
+// the same graph.
+func (a *application) wireOutputs(x *change) error {
+	for i := range a.d.Creatures {
+		spec := &a.d.Creatures[i]
+		cr := x.creature(a.creatures[spec.Address])
+		had := x.wiresOf(cr)
+		if len(had) == 0 && len(spec.Outputs) == 0 {
+			continue
+		}
+		x.setWires(cr, nil)
+		for k := range spec.Outputs {
+			if err := a.wireOutput(x, cr, &spec.Outputs[k], had); err != nil {
+				if at := spec.Outputs[k].Where; at != "" {
+					err = fmt.Errorf("%s: %s: %w", at, spec.Address, err)
+				}
+				return err
+			}
+		}
+		for _, w := range had {
+			if wireWithID(x.wiresOf(cr), w.ID) < 0 {
+				x.wires.notes = append(x.wires.notes, wireNote{kind: EventWireRemoved, wire: w, reason: wireRecipe})
+			}
+		}
+	}
+	return nil
+}
+
+// wireOutput adds one wire of the recipe, or keeps it.
+func (a *application) wireOutput(x *change, cr *creature, s *OutputSpec, had []OutputWire) error {
+	to := ToRoot
+	if s.To != string(ToRoot) {
+		if to = a.creatures[s.To]; to == "" {
+			return &abi.Error{Code: abi.NotFound, Op: "apply", Message: "there is no creature " + s.To, Remedy: "name one of the deployment, by its address"}
+		}
+	}
+	wire := s.wire(cr.id, to)
+	i := wireNamed(had, s.Name)
+	if i < 0 || !wire.sameAs(had[i]) {
+		_, err := x.addWire(wire)
+		return err
+	}
+	if err := x.mayWire(&wire); err != nil { // its predicate may be gone
+		return err
+	}
+	kept, list := had[i], x.wiresOf(cr)
+	if kept.Order = 1; len(list) > 0 {
+		kept.Order = list[len(list)-1].Order + 1
+	}
+	if kept.Order != had[i].Order {
+		x.wires.notes = append(x.wires.notes, wireNote{wire: kept})
+	}
+	x.setWires(cr, append(list, kept))
+	return nil
+}

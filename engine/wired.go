@@ -1,0 +1,242 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// outlet is an output wire as a turn uses it.
+type outlet struct {
+	OutputWire
+	prompt    prompt
+	predicate Predicate // nil: there is none, or it is not known
+}
+
+// outlets are the wires of a creature for its wiring.
+func (x *change) outlets(cr *creature) []outlet {
+	if len(cr.wires) == 0 {
+		return nil
+	}
+	out := make([]outlet, len(cr.wires))
+	for i, w := range cr.wires {
+		out[i] = outlet{OutputWire: w, predicate: x.predicate(cr, w.When)}
+		if w.Prompt != "" {
+			out[i].prompt, _ = parsePrompt(w.Prompt, w.WithContent) // it was checked when the wire was added
+		}
+	}
+	return out
+}
+
+// wiredOutput is one delivery of the turn's output that its commit makes.
+type wiredOutput struct {
+	outlet  *outlet
+	payload []byte
+	headers []byte
+	hops    int
+	fault   string // why it is too large, if it is
+}
+
+// leadOut puts together what the turn's output becomes on the creature's wires.
+// Like policies, predicates run outside of critical sections.
+func (w *worker) leadOut(ctx context.Context) {
+	t := &w.turn
+	hops := t.hops() + 1
+	var judged map[string]bool // by predicate
+	for i := range t.wiring.outlets {
+		o := &t.wiring.outlets[i]
+		if o.When != "" {
+			holds, known := judged[o.When]
+			if !known {
+				holds = t.holds(ctx, o)
+				if judged == nil {
+					judged = map[string]bool{}
+				}
+				judged[o.When] = holds
+			}
+			if !holds {
+				continue
+			}
+		}
+		t.wired = append(t.wired, t.wrap(o, hops))
+	}
+	w.work += sendWork * int64(len(t.wired))
+}
+
+// hops is over how many wires in a row came what the turn handles. Only the
+// engine makes deliveries of the kind output, so nobody else can say.
+func (t *turn) hops() int {
+	if t.d.msg.kind != abi.KindOutput {
+		return 0
+	}
+	n, _ := strconv.Atoi(DecodeHeaders(t.d.msg.headers)[headerHops])
+	return n
+}
+
+// holds judges the turn's output. What a predicate cannot judge, it does not
+// hold of.
+func (t *turn) holds(ctx context.Context, o *outlet) bool {
+	err := error(&abi.Error{Code: abi.NotFound, Message: "it is not known, because its recipe has not been applied"})
+	if o.predicate != nil {
+		var holds bool
+		holds, err = o.predicate.Holds(ctx, &OutputEvent{
+			Time: t.d.msg.time, Seed: t.d.msg.id.Seq, Output: t.output, Source: t.wiring.name, Channel: t.channel(),
+		})
+		if err == nil {
+			return holds
+		}
+	}
+	t.logs = append(t.logs, logLine{abi.LevelWarn, fmt.Sprintf("the predicate %s of the wire %s cannot judge the output, which is not delivered: %s", o.When, o.label(), clip(err.Error()))})
+	return false
+}
+
+// channel is where the delivery came from, as the creature calls it; for the
+// inbox, its own name.
+func (t *turn) channel() string {
+	if t.d.src == nil || t.d.src.alias == "" {
+		return t.wiring.name
+	}
+	return t.d.src.alias
+}
+
+// label is what messages call a wire.
+func (w *OutputWire) label() string {
+	if w.Name != "" {
+		return w.Name
+	}
+	return string(w.ID)
+}
+
+// wrap makes the delivery for one wire.
+func (t *turn) wrap(o *outlet, hops int) wiredOutput {
+	headers, _ := EncodeHeaders(map[string]string{headerWire: string(o.ID), headerHops: strconv.Itoa(hops)})
+	out := wiredOutput{outlet: o, headers: headers, hops: hops}
+	values := [4][]byte{promptOutput: t.output, promptSource: []byte(t.wiring.name), promptChannel: []byte(t.channel())}
+	size := int64(len(t.output))
+	if o.prompt != nil {
+		size = o.prompt.size(values) // which may name the output again and again
+	}
+	size += int64(len(headers))
+	switch limit := t.c.limits.Message; {
+	case (o.prompt != nil || o.WithContent) && size > limit:
+		out.fault = fmt.Sprintf("what the wire %s delivers has %d bytes; the limit message is %d", o.label(), size, limit)
+		out.payload = t.outputDetail()
+	case o.prompt != nil:
+		out.payload = o.prompt.fill(values)
+	case o.WithContent:
+		out.payload = t.output
+	default:
+		out.payload = t.outputDetail()
+	}
+	return out
+}
+
+// outputDetail is what a wire without content and prompt delivers.
+func (t *turn) outputDetail() []byte {
+	return mustJSON(struct {
+		Source  string  `json:"source"`
+		Channel string  `json:"channel"`
+		Message EventID `json:"message,omitzero"` // that the turn handled
+		Size    int     `json:"size"`
+	}{t.wiring.name, t.channel(), t.d.msg.id, len(t.output)})
+}
+
+// hasOutlet reports whether a wire is still there.
+func (w *wiring) hasOutlet(id WireID) bool {
+	return slices.ContainsFunc(w.outlets, func(o outlet) bool { return o.ID == id })
+}
+
+// deliverOutput carries out one delivery over a wire. It belongs to the commit
+// of the turn. A wire that has been removed meanwhile delivers nothing.
+func (w *worker) deliverOutput(g *graph, rec *Record, turnID EventID, c *creature, o *wiredOutput) {
+	wire := &o.outlet.OutputWire
+	if now := c.wiring.Load(); now != w.turn.wiring && !now.hasOutlet(wire.ID) {
+		return
+	}
+	to := g.target(c, wire)
+	if reason, text := g.undeliverable(c, to, o); text != "" {
+		c.counters.DeadLetters++
+		g.deadLetter(rec, letter{DeadLetterRow: o.letter(c, to, reason, text), turn: turnID})
+		return
+	}
+	m := g.newMessage(rec, o.payload, o.headers)
+	m.kind, m.sender, m.senderName = abi.KindOutput, c.id, c.name
+	c.counters.Sent++
+	g.post(rec, &w.wake, to, m, turnID, w.turn.d.msg.logID())
+}
+
+// letter is the dead letter of a delivery that a wire of c could not make.
+func (o *wiredOutput) letter(c, to *creature, reason abi.Code, text string) DeadLetterRow {
+	row := DeadLetterRow{
+		Reason: reason.String(), Error: text, Creature: o.outlet.To, Sender: c.id, Kind: EventWiredOutput,
+		Payload: slices.Clone(o.payload), Headers: o.headers,
+	}
+	if to != nil {
+		row.Creature = to.id
+	} else if o.outlet.To == ToRoot {
+		row.Creature, row.Alias = c.id, string(ToRoot)
+	}
+	return row
+}
+
+// undeliverable says why a wire's delivery becomes a dead letter, if it does.
+// The caller holds mu.
+func (g *graph) undeliverable(c, to *creature, o *wiredOutput) (abi.Code, string) {
+	wire := &o.outlet.OutputWire
+	switch {
+	case to == nil && wire.To == ToRoot:
+		return abi.NotConnected, "the wire " + wire.label() + " leads to the root, and there is none"
+	case to == nil:
+		return abi.NotConnected, "the wire " + wire.label() + " leads to " + string(wire.To) + ", which does not exist any more"
+	case to == c && !wire.AllowSelf:
+		return abi.Denied, "the wire " + wire.label() + " leads back to its source, and does not allow that"
+	case o.hops > MaxHops:
+		return abi.LimitExceeded, fmt.Sprintf("the limit hops (%d) is reached: %s", MaxHops, g.loopText(c, to))
+	case o.fault != "":
+		return abi.TooLarge, o.fault
+	}
+	return 0, ""
+}
+
+// loopText names the loop that a wire closes.
+func (g *graph) loopText(from, to *creature) string {
+	if loop := g.loop(from, to); loop != nil {
+		return "the output goes round in the wires " + strings.Join(loop, " → ")
+	}
+	return "the chain of wires that leads from " + from.name + " to " + to.name + " is too long"
+}
+
+// loop finds the shortest way along wires from a creature over its neighbour
+// back to itself, by names; nil if there is none. The caller holds mu.
+func (g *graph) loop(from, next *creature) []string {
+	before := map[*creature]*creature{next: from}
+	for queue := []*creature{next}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if at == from {
+			return way(before, from)
+		}
+		for i := range at.wires {
+			to := g.target(at, &at.wires[i])
+			if to != nil && before[to] == nil {
+				before[to] = at
+				queue = append(queue, to)
+			}
+		}
+	}
+	return nil
+}
+
+// way is the way back to where it began.
+func way(before map[*creature]*creature, from *creature) []string {
+	names := []string{from.name}
+	for at := before[from]; at != from; at = before[at] {
+		names = append(names, at.name)
+	}
+	names = append(names, from.name)
+	slices.Reverse(names)
+	return names
+}

@@ -1,0 +1,186 @@
+package recipes
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/recipes/policy"
+)
+
+// wireTarget is where an output wire leads, for the checks that need the root.
+type wireTarget struct {
+	scope     scope
+	expr      hcl.Expression
+	from      string // address of the creature
+	to        string
+	allowSelf bool
+}
+
+// outputs reads the output wires of a creature.
+func (l *loader) outputs(s scope, d *declaration, address string) []engine.OutputSpec {
+	var out []engine.OutputSpec
+	s = withRoot(s)
+	for _, b := range d.content.Blocks {
+		if b.Type != "wire" {
+			continue
+		}
+		if len(out) == engine.MaxWires {
+			l.add(l.at(s, b.DefRange, Diagnostic{Summary: "Too many output wires",
+				Detail: fmt.Sprintf("A creature has at most %d.", engine.MaxWires), Remedy: "Send on a channel, which any number of creatures can hear."}))
+			break
+		}
+		if spec, ok := l.output(s, d, b, address); ok {
+			out = append(out, spec)
+		}
+	}
+	return out
+}
+
+// withRoot is the scope of wires, in which root has a meaning.
+func withRoot(s scope) scope {
+	s.extra = maps.Clone(s.extra)
+	if s.extra == nil {
+		s.extra = map[string]cty.Value{}
+	}
+	s.extra["root"] = rootTarget
+	return s
+}
+
+var rootTarget = reference("root", "root", string(engine.ToRoot))
+
+func (l *loader) output(s scope, d *declaration, b *hcl.Block, address string) (engine.OutputSpec, bool) {
+	c := l.blockContent(d.title, b)
+	spec := engine.OutputSpec{Name: b.Labels[0], WithContent: true, Where: l.where(b.DefRange)}
+	if !validKey(spec.Name) {
+		l.add(l.at(s, b.LabelRanges[0], Diagnostic{Summary: "Invalid name", Detail: fmt.Sprintf("%q cannot be the name of an output wire.", spec.Name),
+			Remedy: fmt.Sprintf("Names are printable texts without spaces at the ends, of 1 to %d bytes.", maxKeyBytes)}))
+	}
+	if v, _, ok := l.plain(s, c, "with_content", cty.Bool); ok {
+		spec.WithContent = v.True()
+	}
+	spec.AllowSelf = l.boolAttr(s, c, "allow_self")
+	l.prompt(s, c, &spec)
+	spec.When = l.when(s, c)
+	a := c.attr("to")
+	if a == nil {
+		return spec, false // which has been reported
+	}
+	var ok bool
+	if spec.To, ok = l.target(s, a.Expr); ok {
+		l.targets = append(l.targets, wireTarget{s, a.Expr, address, spec.To, spec.AllowSelf})
+	}
+	return spec, ok
+}
+
+// target evaluates where a wire leads.
+func (l *loader) target(s scope, expr hcl.Expression) (string, bool) {
+	v, ok := l.eval(s, expr)
+	if !ok {
+		return "", false
+	}
+	if address, ok := refAddress(v, "root"); ok {
+		return address, true
+	}
+	address, ok := refAddress(v, "creature")
+	if !ok {
+		l.wrongReference(s, expr, v, "creature")
+	}
+	return address, ok
+}
+
+func (l *loader) prompt(s scope, c blockBody, spec *engine.OutputSpec) {
+	text, ok := l.stringAttr(s, c, "prompt")
+	if !ok {
+		return
+	}
+	spec.Prompt = text
+	expr := c.attr("prompt").Expr
+	if len(text) > engine.MaxPrompt {
+		l.fault(s, expr, "Prompt too long", fmt.Sprintf("A prompt has at most %d bytes; this one has %d.", engine.MaxPrompt, len(text)), "")
+		return
+	}
+	var bad *abi.Error
+	if errors.As(engine.CheckPrompt(text, spec.WithContent), &bad) {
+		l.fault(s, expr, "Mistake in a prompt", sentence(bad.Message), sentence(bad.Remedy))
+	}
+}
+
+// when evaluates which predicate a wire asks.
+func (l *loader) when(s scope, c blockBody) string {
+	a := c.attr("when")
+	if a == nil {
+		return ""
+	}
+	v, ok := l.eval(s, a.Expr)
+	if !ok || v.IsNull() {
+		return ""
+	}
+	address, ok := refAddress(v, "predicate")
+	if !ok {
+		l.wrongReference(s, a.Expr, v, "predicate")
+		return ""
+	}
+	return address[len("predicate."):]
+}
+
+// prepareOutputs looks up the references of wires of a creature without
+// instances.
+func (l *loader) prepareOutputs(s scope, d *declaration) {
+	s = withRoot(s)
+	for _, b := range d.content.Blocks {
+		if b.Type != "wire" {
+			continue
+		}
+		c := l.blockContent(d.title, b)
+		for _, name := range slices.Sorted(maps.Keys(c.Attributes)) {
+			l.prepare(s, c.Attributes[name].Expr)
+		}
+	}
+}
+
+// checkTargets reports wires to a root that there is none of, and wires back to
+// their source.
+func (l *loader) checkTargets(d *engine.Deployment) {
+	for _, t := range l.targets {
+		to := t.to
+		if to == string(engine.ToRoot) {
+			if to = d.Root; l.root == nil {
+				l.fault(t.scope, t.expr, "No root", "The wire leads to the root, and the recipe has none.", "Declare it: root = creature.NAME.")
+			}
+		}
+		if to == t.from && !t.allowSelf {
+			l.fault(t.scope, t.expr, "Wire back to its source", fmt.Sprintf("The output of %s would come back to it.", t.from), "Write allow_self = true if that is meant.")
+		}
+	}
+}
+
+// predicates compiles the predicates and hands them to the deployment.
+func (l *loader) predicates(d *engine.Deployment) {
+	var all []policy.PredicateSource
+	scripts := map[string]*script{}
+	for _, decl := range l.ordered["predicate"] {
+		s := scope{title: decl.title}
+		timeout := l.timeout(s, decl, "an output")
+		source, ok := l.script(s, decl)
+		if !ok {
+			continue
+		}
+		scripts[decl.name] = source
+		all = append(all, policy.PredicateSource{Name: decl.name, Source: source.text, File: source.name, Line: source.line, Timeout: timeout})
+	}
+	if len(all) == 0 {
+		return
+	}
+	made, faults := policy.NewPredicates(all)
+	for _, f := range faults {
+		l.scriptFault(scripts[f.Policy], f)
+	}
+	d.Predicates = made
+}

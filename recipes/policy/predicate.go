@@ -1,0 +1,175 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/parser"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// PredicateSource is one predicate: a condition on outputs.
+type PredicateSource struct {
+	Name string
+	// Source is an expression over output, source and channel, or a function of
+	// an object with these: (event) => …
+	Source  string
+	File    string // where Source stands, for errors
+	Line    int    // of its first line; 0 means 1
+	Timeout time.Duration
+}
+
+// predicate is one predicate ready to run. It implements [engine.Predicate].
+type predicate struct {
+	*compiled
+	*pool
+}
+
+var _ engine.Predicate = (*predicate)(nil)
+
+// NewPredicates compiles predicates. It tells every script that cannot be used.
+func NewPredicates(sources []PredicateSource) (map[string]engine.Predicate, []*ScriptError) {
+	limitMatching()
+	out := map[string]engine.Predicate{}
+	runtimes := newPool(len(sources))
+	var faults []*ScriptError
+	for n, s := range sources {
+		c, fault := compilePredicate(s, n)
+		if fault != nil {
+			faults = append(faults, fault)
+			continue
+		}
+		out[s.Name] = &predicate{&c, runtimes}
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return out, nil
+}
+
+// A predicate that is an expression becomes the body of a function. Its end
+// stands on a line of its own, because the expression may end with a comment.
+const (
+	predicateHead = "({output, source, channel}) => ("
+	predicateTail = "\n)"
+)
+
+const oneCondition = "Write an expression such as output.status === 'done', or one function: (event) => …"
+
+// compilePredicate checks that a script is one expression.
+func compilePredicate(s PredicateSource, index int) (compiled, *ScriptError) {
+	c := newCompiled(Policy{Name: s.Name, Source: s.Source, File: s.File, Line: s.Line, Timeout: s.Timeout}, index)
+	fault := c.checkSize()
+	if fault == nil {
+		fault = c.compileCondition(strings.TrimRight(s.Source, "; \t\r\n"))
+	}
+	return c, fault
+}
+
+func (c *compiled) compileCondition(source string) *ScriptError {
+	if strings.HasPrefix(strings.TrimSpace(source), "function") {
+		c.before = 1
+		return c.compile("(" + source + "\n)")
+	}
+	tree, err := parser.ParseFile(nil, c.Name, source, 0, parser.WithDisableSourceMaps)
+	if err != nil {
+		return c.syntaxError(err)
+	}
+	if len(tree.Body) != 1 {
+		return c.fault(1, 1, "the script is not one expression", oneCondition)
+	}
+	statement, ok := tree.Body[0].(*ast.ExpressionStatement)
+	if !ok {
+		return c.fault(1, 1, "the script is not one expression", oneCondition)
+	}
+	if _, isFunction := statement.Expression.(*ast.ArrowFunctionLiteral); isFunction {
+		return c.compile(source)
+	}
+	c.before = len(predicateHead)
+	return c.compile(predicateHead + source + predicateTail)
+}
+
+// Holds implements [engine.Predicate]. It blocks for as long as the script runs,
+// for its timeout at most.
+func (p *predicate) Holds(ctx context.Context, event *engine.OutputEvent) (holds bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, fmt.Errorf("the caller gave up: %w", err)
+	}
+	i, err := p.acquire()
+	if err != nil {
+		return false, err
+	}
+	call := func(f goja.Callable, ctx goja.Value) (goja.Value, error) {
+		shown, err := i.showOutput(event)
+		if err != nil {
+			return nil, err
+		}
+		return f(goja.Undefined(), shown, ctx)
+	}
+	read := func(result goja.Value) (fault *ScriptError) {
+		holds, fault = condition(p.compiled, result)
+		return fault
+	}
+	fault := i.run(p.compiled, event.Time, event.Seed, call, read)
+	if !i.spoilt {
+		p.release(i)
+	}
+	if fault != nil {
+		return false, fault
+	}
+	return holds, nil
+}
+
+// condition reads a predicate's answer. That something is not there at all is no
+// error, so that output.error?.fatal does what one expects.
+func condition(p *compiled, result goja.Value) (bool, *ScriptError) {
+	if goja.IsUndefined(result) || goja.IsNull(result) {
+		return false, nil
+	}
+	if _, object := result.(*goja.Object); object {
+		return false, p.fault(1, 1, "it answered an object instead of true or false", "Compare it with something.")
+	}
+	if holds, ok := result.Export().(bool); ok {
+		return holds, nil
+	}
+	return false, p.fault(1, 1, fmt.Sprintf("it answered %s instead of true or false", clip(result.String())), "Compare it with something.")
+}
+
+var errOutputTooLarge = errors.New("the output is larger than a predicate may read")
+
+// showOutput makes the object that a predicate gets: the output is what its JSON
+// says or, if it is none, a text, or null if it is not text either.
+func (i *isolate) showOutput(event *engine.OutputEvent) (goja.Value, error) {
+	if len(event.Output) > maxText {
+		return nil, errOutputTooLarge
+	}
+	output := goja.Null()
+	if utf8.Valid(event.Output) {
+		text := i.vm.ToValue(string(event.Output))
+		if output = text; json.Valid(event.Output) {
+			parsed, err := i.parseJSON(goja.Undefined(), text)
+			if err != nil {
+				return nil, err
+			}
+			output = parsed
+		}
+	}
+	shown := i.vm.NewObject()
+	for _, field := range []struct {
+		name  string
+		value any
+	}{{"output", output}, {"source", event.Source}, {"channel", event.Channel}} {
+		if err := shown.Set(field.name, field.value); err != nil {
+			return nil, err
+		}
+	}
+	return shown, nil
+}
