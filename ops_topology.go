@@ -14,9 +14,12 @@ import (
 // AddCreatureArgs are the arguments of add_creature.
 type AddCreatureArgs struct {
 	Name       string          `json:"name" op:"required" doc:"unique in its graph"`
-	Module     string          `json:"module" op:"required" doc:"path, or builtin:NAME"`
+	Module     string          `json:"module,omitempty" doc:"path, or builtin:NAME"`
+	Species    string          `json:"species,omitempty" doc:"or a species that may be spawned; it brings its limits, grants, restart and mailbox along"`
+	Deployment string          `json:"deployment,omitempty" doc:"whose species, where several recipes have it"`
 	Join       string          `json:"join,omitempty" doc:"graph to join; without it and without channels, a graph of its own"`
 	Parent     string          `json:"parent,omitempty" doc:"creature it belongs to"`
+	Workers    string          `json:"workers,omitempty" doc:"what becomes of creatures that belong to it: keep or remove"`
 	Privileged bool            `json:"privileged,omitempty" doc:"may use the group tools"`
 	Stopped    bool            `json:"stopped,omitempty" doc:"add it without starting it"`
 	Listen     []string        `json:"listen,omitempty" doc:"channels it listens on, by id or name"`
@@ -141,7 +144,7 @@ type ChannelArgs struct {
 func topologyOperations() []Operation {
 	return []Operation{
 		prepared("add_creature", "Adds a creature and starts it.", prepareCreature, addCreature),
-		edit("remove_creature", "Removes a creature; its graph may split. What waits for it becomes dead letters.",
+		edit("remove_creature", "Removes a creature, with its workers if they go with it; its graph may split. What waits for it becomes dead letters.",
 			onCreature(func(id CreatureID) topology.Op { return topology.RemoveCreature{ID: id} })),
 		edit("start_creature", "Starts a stopped or quarantined creature.",
 			onCreature(func(id CreatureID) topology.Op { return topology.SetStopped{ID: id} })),
@@ -163,13 +166,34 @@ func topologyOperations() []Operation {
 
 // prepareCreature compiles and starts the creature, which may take a while.
 func prepareCreature(ctx context.Context, s *session, a *AddCreatureArgs) (*engine.Prepared, error) {
-	restart, err := a.Restart.policy()
+	spec, err := a.spec()
 	if err != nil {
 		return nil, err
 	}
+	return s.t.Prepare(ctx, spec)
+}
+
+// spec is what the arguments ask for.
+func (a *AddCreatureArgs) spec() (engine.CreatureSpec, error) {
 	spec := engine.CreatureSpec{
-		Name: a.Name, Module: a.Module, Config: a.Config, Limits: a.Limits.limits(), Restart: restart,
-		Privileged: a.Privileged, Stopped: a.Stopped, Address: a.Address,
+		Name: a.Name, Module: a.Module, Species: a.Species, Deployment: a.Deployment, Config: a.Config,
+		Limits: a.Limits.limits(), Privileged: a.Privileged, Stopped: a.Stopped, Address: a.Address,
+	}
+	switch {
+	case a.Module == "" && a.Species == "":
+		return spec, invalid("add_creature", `neither the field "module" nor "species" is there`, "name a module, or a species that may be spawned")
+	case a.Module != "" && (a.Species != "" || a.Deployment != ""):
+		return spec, invalid("add_creature", "a species has a module of its own", `leave out "module", or "species" and "deployment"`)
+	}
+	var err error
+	if spec.Restart, err = a.Restart.policy(); err != nil {
+		return spec, err
+	}
+	if a.Workers != "" {
+		var ok bool
+		if spec.Workers, ok = engine.ParseWorkers(a.Workers); !ok {
+			return spec, invalid("add_creature", "there is no such choice for workers: "+a.Workers, "use keep or remove")
+		}
 	}
 	if a.Grants != nil {
 		spec.Grants = *a.Grants
@@ -179,7 +203,7 @@ func prepareCreature(ctx context.Context, s *session, a *AddCreatureArgs) (*engi
 		if m.Overflow != "" {
 			overflow, ok := engine.ParseOverflow(m.Overflow)
 			if !ok {
-				return nil, invalid("add_creature", "there is no overflow policy "+m.Overflow, "use block, drop_oldest or dead_letter")
+				return spec, invalid("add_creature", "there is no overflow policy "+m.Overflow, "use block, drop_oldest or dead_letter")
 			}
 			spec.Overflow = overflow
 		}
@@ -190,7 +214,7 @@ func prepareCreature(ctx context.Context, s *session, a *AddCreatureArgs) (*engi
 	for _, name := range a.Send {
 		spec.Send = append(spec.Send, engine.WireSpec{Channel: name})
 	}
-	return s.t.Prepare(ctx, spec)
+	return spec, nil
 }
 
 func addCreature(b *staging, a *AddCreatureArgs, p *engine.Prepared) (*CreatureAdded, error) {

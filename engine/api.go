@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/topology"
@@ -156,7 +158,7 @@ func (b *Batch) AddChannel(g GraphID, name, description string) (Outcome, error)
 // AddCreature adds a creature, as [Engine.AddCreature]. It compiles and starts the
 // guest while nothing else can change; [Engine.Prepare] does that beforehand.
 func (b *Batch) AddCreature(ctx context.Context, spec CreatureSpec) (Added, Outcome, error) {
-	c, err := b.x.e.prepare(ctx, spec)
+	c, err := b.x.e.prepareNew(ctx, spec, noLocker{})
 	if err != nil {
 		return Added{}, Outcome{}, err
 	}
@@ -175,7 +177,7 @@ type Prepared struct {
 // long as its guest takes to be compiled and to start, and holds up nobody. What
 // is not added has to be discarded.
 func (e *Engine) Prepare(ctx context.Context, spec CreatureSpec) (*Prepared, error) {
-	c, err := e.prepare(ctx, spec)
+	c, err := e.prepareNew(ctx, spec, e.mu.RLocker())
 	if err != nil {
 		return nil, err
 	}
@@ -205,6 +207,9 @@ func (b *Batch) AddPrepared(p *Prepared, join GraphID, parent CreatureID) (Added
 
 func (b *Batch) add(c *creature) (Added, Outcome, error) {
 	c.id = b.x.e.ids.newCreature()
+	if err := b.x.maySpawn(c); err != nil {
+		return Added{}, Outcome{}, err
+	}
 	op, err := b.x.addCreatureOp(c)
 	if err != nil {
 		return Added{}, Outcome{}, err
@@ -263,7 +268,7 @@ type Added struct {
 // otherwise. The module is loaded and an instance started before anything
 // changes, so a creature that cannot start is an error here.
 func (e *Engine) AddCreature(ctx context.Context, spec CreatureSpec) (Added, error) {
-	c, err := e.prepare(ctx, spec)
+	c, err := e.prepareNew(ctx, spec, e.mu.RLocker())
 	if err != nil {
 		return Added{}, err
 	}
@@ -383,26 +388,75 @@ func (e *Engine) findGraph(name string) (GraphID, error) {
 
 // prepare loads a creature's module and starts its first instance.
 func (e *Engine) prepare(ctx context.Context, spec CreatureSpec) (*creature, error) {
+	if err := checkSpec(&spec); err != nil {
+		return nil, err
+	}
+	m, err := e.compile(ctx, &spec)
+	if err != nil {
+		return nil, err
+	}
+	return e.startFirst(ctx, spec, m)
+}
+
+// prepareNew is prepare for a specification that may name a species instead of a
+// module. lock guards the look at the species.
+func (e *Engine) prepareNew(ctx context.Context, spec CreatureSpec, lock sync.Locker) (*creature, error) {
+	if spec.Species == "" || spec.Module != "" || spec.Wasm != nil {
+		return e.prepare(ctx, spec)
+	}
+	if err := checkSpec(&spec); err != nil {
+		return nil, err
+	}
+	lock.Lock()
+	spec, m, err := e.ofSpecies(spec)
+	lock.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.startFirst(ctx, spec, m)
+	if err != nil {
+		return nil, err
+	}
+	c.deployment = spec.Deployment
+	return c, nil
+}
+
+// noLocker stands for a lock that the caller holds already.
+type noLocker struct{}
+
+func (noLocker) Lock()   {}
+func (noLocker) Unlock() {}
+
+func checkSpec(spec *CreatureSpec) error {
 	if err := checkName("add_creature", "creature", spec.Name); err != nil {
-		return nil, err
+		return err
 	}
-	if err := checkLimits(&spec.Limits); err != nil {
-		return nil, err
-	}
+	return checkLimits(&spec.Limits)
+}
+
+// compile loads and compiles the module of a specification.
+func (e *Engine) compile(ctx context.Context, spec *CreatureSpec) (abi.Module, error) {
+	who := cmp.Or(spec.Name, spec.Module)
 	wasm := spec.Wasm
 	if wasm == nil {
 		if e.load == nil {
-			return nil, invalid("add_creature", "the module of "+spec.Name+" has no bytes, and the engine has no loader", "set CreatureSpec.Wasm or Options.Load")
+			return nil, invalid("add_creature", "the module of "+who+" has no bytes, and the engine has no loader", "set CreatureSpec.Wasm or Options.Load")
 		}
 		var err error
 		if wasm, err = e.load(ctx, spec.Module); err != nil {
-			return nil, fmt.Errorf("add_creature: the module of %s: %w", spec.Name, err)
+			return nil, fmt.Errorf("add_creature: the module of %s: %w", who, err)
 		}
 	}
 	m, err := e.host.Compile(ctx, wasm)
 	if err != nil {
-		return nil, fmt.Errorf("add_creature: the module of %s: %w", spec.Name, err)
+		return nil, fmt.Errorf("add_creature: the module of %s: %w", who, err)
 	}
+	return m, nil
+}
+
+// startFirst makes a creature and starts its first instance. The module is the
+// creature's from here on.
+func (e *Engine) startFirst(ctx context.Context, spec CreatureSpec, m abi.Module) (*creature, error) {
 	c, err := newCreature("", spec, m)
 	if err == nil && !spec.Stopped {
 		c.wiring.Store(&wiring{name: spec.Name})
@@ -441,8 +495,9 @@ func (e *Engine) discardPrepared(ctx context.Context, c *creature) {
 	}
 }
 
-// RemoveCreature removes a creature; its graph may split. Deliveries that wait
-// for it become dead letters.
+// RemoveCreature removes a creature, and its workers if they go with it (see
+// [Workers]); its graph may split. Deliveries that wait for it become dead
+// letters.
 func (e *Engine) RemoveCreature(ctx context.Context, id CreatureID) (Outcome, error) {
 	return e.change1(ctx, topology.RemoveCreature{ID: id})
 }

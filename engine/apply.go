@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -42,14 +43,24 @@ const reportAddress = "channel." + ReportChannel
 // and waiting deliveries; the deployment alone decides about the shape. A
 // deployment that is applied already is refused with already_exists.
 func (e *Engine) Apply(ctx context.Context, d *Deployment) (*Applied, error) {
+	templates, err := e.loadSpecies(ctx, d)
+	if err != nil {
+		return nil, err
+	}
 	prepared, err := e.prepareAll(ctx, d)
 	if err != nil {
+		e.closeTemplates(ctx, templates)
 		return nil, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	a := &application{e: e, d: d, prepared: prepared, channels: map[string]ChannelID{}, creatures: map[string]CreatureID{}}
 	applied, err := a.run(ctx)
+	if err == nil {
+		e.keepTemplates(templates)
+	} else {
+		e.closeTemplates(ctx, templates)
+	}
 	for _, c := range prepared {
 		if err != nil || c.home.load() == nil {
 			e.discardPrepared(ctx, c)
@@ -408,13 +419,15 @@ func (a *application) removeGone(x *change) {
 		if !left && (!c.husk || c.huskReason != nil) {
 			continue
 		}
-		if address == "" {
-			address = c.name
-		}
-		g := c.home.lock()
-		a.result.Removed = append(a.result.Removed, RemovedAddress{address, c.mb.pending()})
-		g.mu.Unlock()
+		a.noteRemoved(c)
 		x.ops = append(x.ops, topology.RemoveCreature{ID: id})
+	}
+	for _, op := range x.withWorkers(x.ops) {
+		if r, ok := op.(topology.RemoveCreature); ok {
+			for _, worker := range r.With {
+				a.noteRemoved(a.e.creatures[worker])
+			}
+		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(a.e.channels)) {
 		if a.gone(id) {
@@ -422,6 +435,14 @@ func (a *application) removeGone(x *change) {
 			x.ops = append([]topology.Op{topology.RemoveChannel{ID: id}}, x.ops...)
 		}
 	}
+}
+
+// noteRemoved reports a creature that the deployment does not have: by its name,
+// if it was spawned.
+func (a *application) noteRemoved(c *creature) {
+	g := c.home.lock()
+	defer g.mu.Unlock()
+	a.result.Removed = append(a.result.Removed, RemovedAddress{cmp.Or(c.spec.Address, c.name), c.mb.pending()})
 }
 
 // gone reports whether a channel was the deployment's and is not any more.

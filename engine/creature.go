@@ -113,12 +113,16 @@ func newCreature(id CreatureID, spec CreatureSpec, m abi.Module) (*creature, err
 	var err error
 	c.config, c.configText, err = parseConfig(spec.Config)
 	if err != nil {
-		return nil, &abi.Error{
-			Code: abi.InvalidArgument, Op: "add_creature", Message: "the configuration of " + spec.Name + " is not a JSON object",
-			Remedy: `write an object such as {"key": "value"}`, Err: err,
-		}
+		return nil, configError(spec.Name, err)
 	}
 	return c, nil
+}
+
+func configError(name string, err error) error {
+	return &abi.Error{
+		Code: abi.InvalidArgument, Op: "add_creature", Message: "the configuration of " + name + " is not a JSON object",
+		Remedy: `write an object such as {"key": "value"}`, Err: err,
+	}
 }
 
 func parseConfig(raw json.RawMessage) ([]byte, map[string][]byte, error) {
@@ -229,6 +233,7 @@ type storedSpec struct {
 	Restart  RestartPolicy   `json:"restart,omitzero"`
 	Overflow Overflow        `json:"overflow,omitempty"`
 	Grants   Grants          `json:"grants,omitzero"`
+	Workers  Workers         `json:"workers,omitempty"`
 	// Awareness is no part of the specification: it is what the creature has
 	// seen.
 	Awareness *storedSight `json:"awareness,omitempty"`
@@ -237,7 +242,7 @@ type storedSpec struct {
 func newStoredSpec(s *CreatureSpec) storedSpec {
 	return storedSpec{
 		Species: s.Species, Config: withoutSecrets(s), Limits: s.Limits, Restart: s.Restart,
-		Overflow: s.Overflow, Grants: s.Grants,
+		Overflow: s.Overflow, Grants: s.Grants, Workers: s.Workers,
 	}
 }
 
@@ -284,7 +289,7 @@ func decodeSpec(row CreatureRow) (CreatureSpec, error) {
 	return CreatureSpec{
 		Address: row.Address, Name: row.Name, Module: row.Module, Species: s.Species, Config: s.Config,
 		Limits: s.Limits, Restart: s.Restart, Overflow: s.Overflow, Grants: s.Grants,
-		Privileged: row.Privileged, Stopped: row.Stopped, Parent: row.Parent,
+		Privileged: row.Privileged, Stopped: row.Stopped, Parent: row.Parent, Workers: s.Workers,
 	}, nil
 }
 

@@ -16,7 +16,7 @@ type Deployment struct {
 	// Channels and Creatures are in the order of the recipe.
 	Channels  []ChannelSpec
 	Creatures []CreatureSpec
-	// Species are templates that creatures may be spawned from.
+	// Species are templates of creatures; some may be spawned.
 	Species []SpeciesSpec
 	// Root is the address of the root creature, or empty.
 	Root string
@@ -62,9 +62,14 @@ type CreatureSpec struct {
 	Module string
 	// Wasm is the module's bytes, if the caller has them. Otherwise they are
 	// loaded when the creature is added.
-	Wasm    []byte
-	Species string
-	Config  json.RawMessage // a JSON object; nil means {}
+	Wasm []byte
+	// Species is the template that it was made from, or empty. With neither Module
+	// nor Wasm it is a species of an applied deployment that may be spawned: what
+	// the specification needs comes from there, and Config is laid over that of the
+	// species. Deployment says which one, if several have such a species.
+	Species    string
+	Deployment string
+	Config     json.RawMessage // a JSON object; nil means {}
 	// Secret names the attributes of Config that no store may keep. A creature
 	// that is brought back without its recipe lacks them.
 	Secret     []string
@@ -84,20 +89,9 @@ type CreatureSpec struct {
 	Join GraphID
 	// Parent is the creature it belongs to; may be empty.
 	Parent CreatureID
-	Where  string // as in ChannelSpec
-}
-
-// SpeciesSpec is a template of creatures.
-type SpeciesSpec struct {
-	Name        string
-	Description string
-	// Spec is what every creature of the species has. Its names, address and wires
-	// do not count.
-	Spec CreatureSpec
-	// Spawnable is how many creatures of the species the group tools may have
-	// spawned at a time; 0: none.
-	Spawnable int
-	Where     string // as in ChannelSpec
+	// Workers says what becomes of the creatures that belong to it.
+	Workers Workers
+	Where   string // as in ChannelSpec
 }
 
 // WireSpec names a channel that a creature listens or sends on.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -88,8 +89,9 @@ type Engine struct {
 	deployments map[string]*Deployment
 	saved       map[GraphID]*dormant
 	families    map[CreatureID]map[CreatureID]bool // children by parent
-	spawned     map[spawnKind]int
-	wires       map[WireID]*creature // that output wires lead out of
+	templates   map[spawnKind]*template            // of the deployments
+	spawned     map[spawnKind]int                  // how many are alive
+	wires       map[WireID]*creature               // that output wires lead out of
 	endings     []*ending
 	problems    []error // found in the storage when the engine was started
 	told        bool    // and observers have been told
@@ -133,7 +135,7 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 		durability: o.Durability, queue: newRunQueue(), closing: make(chan struct{}), topo: topology.New(),
 		graphs: map[GraphID]*graph{}, creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
 		deployments: map[string]*Deployment{}, saved: map[GraphID]*dormant{},
-		families: map[CreatureID]map[CreatureID]bool{}, spawned: map[spawnKind]int{}, wires: map[WireID]*creature{},
+		families: map[CreatureID]map[CreatureID]bool{}, templates: map[spawnKind]*template{}, spawned: map[spawnKind]int{}, wires: map[WireID]*creature{},
 	}
 	if o.Storage != nil {
 		e.storage = &serialStorage{Storage: o.Storage}
@@ -209,6 +211,7 @@ func (e *Engine) shutDown(ctx context.Context) error {
 	for _, c := range e.creatures {
 		errs = append(errs, c.module.Close(ctx))
 	}
+	e.closeTemplates(ctx, slices.Collect(maps.Values(e.templates)))
 	return errors.Join(errs...)
 }
 

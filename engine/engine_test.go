@@ -51,6 +51,9 @@ func (w *world) close() {
 	if w.host.live != 0 {
 		w.t.Errorf("%d instances are still open after Close", w.host.live)
 	}
+	if w.host.modules != 0 {
+		w.t.Errorf("%d modules are still open after Close", w.host.modules)
+	}
 }
 
 func (w *world) add(name, module string, more ...func(*engine.CreatureSpec)) engine.CreatureID {

@@ -26,6 +26,8 @@ type fakeHost struct {
 	exports    map[string][]string // functions, sorted
 	instances  int
 	live       int
+	modules    int // references that are open
+	compiled   int
 }
 
 func newFakeHost() *fakeHost {
@@ -97,6 +99,8 @@ func (h *fakeHost) Compile(_ context.Context, wasm []byte) (abi.Module, error) {
 	if b == nil {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Message: "no behaviour " + name}
 	}
+	h.modules++
+	h.compiled++
 	return &fakeModule{h: h, b: b, c: h.contextual[name], init: h.inits[name], info: abi.ModuleInfo{SHA256: "sha-of-" + name, Exports: h.exports[name]}}, nil
 }
 
@@ -107,10 +111,20 @@ type fakeModule struct {
 	b, init behaviour
 	c       contextual
 	info    abi.ModuleInfo
+	closed  bool
 }
 
-func (m *fakeModule) Info() *abi.ModuleInfo       { return &m.info }
-func (m *fakeModule) Close(context.Context) error { return nil }
+func (m *fakeModule) Info() *abi.ModuleInfo { return &m.info }
+
+func (m *fakeModule) Close(context.Context) error {
+	m.h.mu.Lock()
+	defer m.h.mu.Unlock()
+	if !m.closed {
+		m.closed = true
+		m.h.modules--
+	}
+	return nil
+}
 
 func (m *fakeModule) Instantiate(_ context.Context, _ *abi.Limits, init abi.Turn) (abi.Instance, error) {
 	if m.init != nil {

@@ -101,7 +101,7 @@ func (x *change) stage(op topology.Op) (*topology.Delta, error) {
 }
 
 func (x *change) stageAll(ops []topology.Op) error {
-	deltas, undo, err := x.e.topo.Try(x.ids(), ops...)
+	deltas, undo, err := x.e.topo.Try(x.ids(), x.withWorkers(ops)...)
 	if err != nil {
 		return err
 	}

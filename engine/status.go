@@ -29,6 +29,7 @@ type CreatureStatus struct {
 	Name           string               `json:"name"`
 	Deployment     string               `json:"deployment,omitempty"`
 	Address        string               `json:"address,omitempty"`
+	Species        string               `json:"species,omitempty"`
 	State          string               `json:"state"` // running, stopped, quarantined or backing_off
 	Privileged     bool                 `json:"privileged"`
 	Root           bool                 `json:"root"`
@@ -132,7 +133,7 @@ func (c *creature) stateName() string {
 // status describes the creature. The caller holds the mu of its graph.
 func (c *creature) status(t topology.Creature) CreatureStatus {
 	out := CreatureStatus{
-		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, State: c.stateName(),
+		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species, State: c.stateName(),
 		Privileged: c.privileged, Root: c.root, Parent: c.parent, Listen: []ChannelID{}, Send: []ChannelID{},
 		Aliases: Aliases{Listen: map[string][]ChannelID{}, Send: map[string]ChannelID{}},
 		Cursors: map[ChannelID]Cursor{}, Incarnation: c.instances.Load(), InstanceStarts: c.instances.Load(),

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"path"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/topology"
@@ -36,9 +38,6 @@ type AddNodeResult struct {
 type addNode struct {
 	c  *creature // prepared; nil once it is carried out or discarded
 	op topology.AddCreature
-	// species may have so many that were spawned.
-	species   string
-	spawnable int
 }
 
 func groupAddNode(t *turn, args []byte) (any, error) {
@@ -51,100 +50,55 @@ func groupAddNode(t *turn, args []byte) (any, error) {
 			return nil, err
 		}
 	}
-	var species *SpeciesSpec
-	if err := t.look(func(s *staging) (err error) {
-		if err = s.mayEdit(); err == nil {
-			species, err = s.spawnable(a.Species)
-		}
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	c, err := t.e.prepareNode(species, t.c, &a)
+	c, err := t.prepareNode(&a)
 	if err != nil {
 		return nil, err
 	}
-	result, err := t.edit(func(s *staging) (groupOp, error) { return s.addNode(c, species, &a) })
+	result, err := t.edit(func(s *staging) (groupOp, error) { return s.addNode(c, &a) })
 	if err != nil {
 		t.e.discardPrepared(context.Background(), c)
 	}
 	return result, err
 }
 
-// spawnable finds a species of the caller's deployment that its creatures may
-// spawn.
-func (s *staging) spawnable(name string) (*SpeciesSpec, error) {
-	d := s.x.e.deployments[s.caller.deployment]
-	var names []string
-	if d != nil {
-		for i := range d.Species {
-			if sp := &d.Species[i]; sp.Spawnable > 0 {
-				if sp.Name == name {
-					return sp, nil
-				}
-				names = append(names, sp.Name)
-			}
-		}
-	}
-	return nil, &abi.Error{
-		Code: abi.NotFound, Op: "group_add_node", Message: fmt.Sprintf("no species %s may be spawned here", quoted([]byte(name))),
-		Remedy: fmt.Sprintf("give a species of the recipe the attribute spawnable; there are now: %v", names), IDs: map[string]string{"species": clip(name)},
-	}
-}
-
 // prepareNode makes a creature of a species ready to be added. Starting its first
 // instance runs guest code, within the limits of the species, so nothing is locked
 // meanwhile.
-func (e *Engine) prepareNode(species *SpeciesSpec, parent *creature, a *AddNodeArgs) (*creature, error) {
-	spec := species.Spec
-	spec.Species, spec.Name, spec.Privileged, spec.Parent = species.Name, a.Name, false, parent.id
-	if spec.Name == "" {
-		spec.Name = species.Name // until the topology says which are taken
-	}
-	spec.Address, spec.Join, spec.Listen, spec.Send = "", "", nil, nil
-	config, err := mergeConfig(spec.Config, a.Config)
+func (t *turn) prepareNode(a *AddNodeArgs) (*creature, error) {
+	var spec CreatureSpec
+	var module abi.Module
+	err := t.look(func(s *staging) (err error) {
+		if err = s.mayEdit(); err != nil {
+			return err
+		}
+		if t.c.deployment == "" {
+			return t.e.notSpawnable("", a.Species) // a species belongs to a recipe
+		}
+		spec, module, err = t.e.ofSpecies(CreatureSpec{
+			Name: cmp.Or(a.Name, a.Species), Species: a.Species, Deployment: t.c.deployment, Config: a.Config, Parent: t.c.id,
+		})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	spec.Config = config
 	// The turn's context ends with the turn; this is bounded by the species' limits.
-	c, err := e.prepare(context.Background(), spec)
+	c, err := t.e.startFirst(context.Background(), spec, module)
 	if err != nil {
 		return nil, err
 	}
-	c.deployment = parent.deployment
+	c.deployment = spec.Deployment
 	return c, nil
 }
 
-// mergeConfig replaces attributes of a configuration.
-func mergeConfig(base, by json.RawMessage) (json.RawMessage, error) {
-	if len(by) == 0 {
-		return base, nil
-	}
-	out := map[string]json.RawMessage{}
-	if len(base) > 0 {
-		if err := json.Unmarshal(base, &out); err != nil {
-			return nil, err
-		}
-	}
-	var own map[string]json.RawMessage
-	if err := json.Unmarshal(by, &own); err != nil || own == nil {
-		return nil, invalid("group_add_node", "the configuration is not a JSON object", `write an object such as {"key": "value"}`)
-	}
-	for k, v := range own {
-		out[k] = v
-	}
-	return mustJSON(out), nil
-}
-
 // addNode puts the operation together: from here on it goes by ids.
-func (s *staging) addNode(c *creature, species *SpeciesSpec, a *AddNodeArgs) (groupOp, error) {
+func (s *staging) addNode(c *creature, a *AddNodeArgs) (groupOp, error) {
 	c.id = s.ids.newCreature()
 	if a.Name == "" {
-		c.spec.Name = s.freeName(species.Name)
+		c.spec.Name = s.freeName(path.Base(a.Species)) // without the catalog
 		c.name = c.spec.Name
 	}
-	op := &addNode{c: c, species: species.Name, spawnable: species.Spawnable, op: topology.AddCreature{
+	op := &addNode{c: c, op: topology.AddCreature{
 		ID: c.id, Name: c.spec.Name, Parent: s.caller.id, Join: s.home(), Stopped: c.spec.Stopped,
 	}}
 	for _, side := range []struct {
@@ -181,7 +135,7 @@ func (o *addNode) stage(s *staging) (any, error) {
 	if err := s.mayEdit(); err != nil {
 		return nil, err
 	}
-	if err := s.mayStillSpawn(o); err != nil {
+	if err := s.x.maySpawn(o.c); err != nil {
 		return nil, err
 	}
 	op := o.op
@@ -198,63 +152,6 @@ func (o *addNode) stage(s *staging) (any, error) {
 	s.x.creatures[op.ID] = o.c
 	s.fresh[op.ID] = o.c
 	return AddNodeResult{Creature: op.ID, Name: op.Name, Channel: d.Channel}, nil
-}
-
-// mayStillSpawn refuses more of a species than it may have.
-func (s *staging) mayStillSpawn(o *addNode) error {
-	if s.alive(o.species) < o.spawnable {
-		return nil
-	}
-	return &abi.Error{
-		Code: abi.LimitExceeded, Op: "group_add_node", Message: fmt.Sprintf("the limit spawnable (%d) of the species %s is reached", o.spawnable, o.species),
-		Remedy: "remove one first, or raise the limit in the recipe", IDs: map[string]string{"species": o.species},
-	}
-}
-
-// alive counts the creatures of a species that the caller's deployment has spawned.
-func (s *staging) alive(species string) int {
-	kind := spawnKind{s.caller.deployment, species}
-	n := s.x.e.spawned[kind]
-	for _, c := range s.fresh {
-		if k, ok := c.spawnKind(); ok && k == kind {
-			n++
-		}
-	}
-	for i := range s.x.deltas {
-		for _, change := range s.x.deltas[i].Changes {
-			if change.Kind != topology.CreatureRemoved {
-				continue
-			}
-			c := s.x.e.creatures[change.Creature]
-			if c == nil {
-				c = s.fresh[change.Creature]
-			}
-			if k, ok := c.spawnKind(); ok && k == kind {
-				n--
-			}
-		}
-	}
-	return n
-}
-
-// spawnKind is what spawned creatures are counted by.
-type spawnKind struct{ deployment, species string }
-
-// spawnKind answers ok for a creature that was spawned: of a species, and not
-// declared.
-func (c *creature) spawnKind() (k spawnKind, ok bool) {
-	return spawnKind{c.deployment, c.spec.Species}, c.spec.Species != "" && c.spec.Address == ""
-}
-
-// countSpawned keeps count of who lives.
-func (e *Engine) countSpawned(c *creature, by int) {
-	k, ok := c.spawnKind()
-	if !ok {
-		return
-	}
-	if e.spawned[k] += by; e.spawned[k] == 0 {
-		delete(e.spawned, k)
-	}
 }
 
 func (o *addNode) discard(e *Engine) {

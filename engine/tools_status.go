@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -81,13 +84,12 @@ func (s *staging) status() GroupStatus {
 	for _, id := range info.Channels {
 		out.Channels = append(out.Channels, s.groupChannel(id))
 	}
-	if d := e.deployments[s.caller.deployment]; d != nil {
-		for i := range d.Species {
-			if sp := &d.Species[i]; sp.Spawnable > 0 {
-				out.Spawnable = append(out.Spawnable, GroupSpecies{sp.Name, sp.Description, sp.Spawnable, s.alive(sp.Name)})
-			}
+	for kind, t := range e.templates {
+		if kind.deployment == s.caller.deployment {
+			out.Spawnable = append(out.Spawnable, GroupSpecies{t.Name, t.Description, t.Spawnable, s.x.alive(kind)})
 		}
 	}
+	slices.SortFunc(out.Spawnable, func(a, b GroupSpecies) int { return cmp.Compare(a.Species, b.Species) })
 	return out
 }
 

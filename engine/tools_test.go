@@ -139,7 +139,7 @@ func answer[R any](t testing.TB, r toolReply) (out R) {
 	return out
 }
 
-func (w *world) creature(id engine.CreatureID) (engine.CreatureStatus, engine.GraphStatus) {
+func (w *world) creatureIn(id engine.CreatureID) (engine.CreatureStatus, engine.GraphStatus) {
 	w.t.Helper()
 	for _, g := range w.status() {
 		for _, c := range g.Creatures {
@@ -171,7 +171,7 @@ func TestATurnSeesWhatItHasStaged(t *testing.T) {
 	if got := s.state(eve.Creature, "heard"); got != "notes:hello\neve:psst\n" && got != "notes:hello\ninbox:psst\n" {
 		t.Errorf("eve heard %q", got)
 	}
-	c, _ := s.creature(eve.Creature)
+	c, _ := s.creatureIn(eve.Creature)
 	if c.Parent != lead || c.Privileged || c.Deployment != "crew" {
 		t.Errorf("eve is %+v", c)
 	}
@@ -239,7 +239,7 @@ func TestToolsByCallerAndTarget(t *testing.T) {
 			}
 		}
 	}
-	if c, _ := w.creature(foreign); c.State != "running" {
+	if c, _ := w.creatureIn(foreign); c.State != "running" {
 		t.Errorf("the foreign worker is %s", c.State)
 	}
 }
@@ -307,7 +307,7 @@ func TestSpawnable(t *testing.T) {
 	if !slices.Equal(names, []string{"scribe-1", "scribe-2", "scribe-3"}) {
 		t.Errorf("names %v", names)
 	}
-	if replies[3].Code != "limit" || !strings.Contains(replies[3].Error, "spawnable (3)") {
+	if replies[3].Code != "limit" || !strings.Contains(replies[3].Error, "spawnable is 3") {
 		t.Errorf("one too many: %+v", replies[3])
 	}
 	replies = s.ask(lead, toolCall{"group_remove_node", args{"creature": "scribe-2"}}, add, add)
@@ -544,6 +544,6 @@ func TestATurnThatCutsIsWhole(t *testing.T) {
 }
 
 func (w *world) creatureGone(id engine.CreatureID) bool {
-	c, _ := w.creature(id)
+	c, _ := w.creatureIn(id)
 	return c.ID == ""
 }

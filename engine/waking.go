@@ -137,6 +137,7 @@ func (w *waking) rollBack(ctx context.Context) {
 			x.e.setParent(c, "")
 			x.e.setWires(c, nil)
 			delete(x.e.creatures, id)
+			x.e.countSpawned(c, -1)
 			if c.revived {
 				x.e.discardPrepared(ctx, c)
 			}

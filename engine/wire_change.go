@@ -36,14 +36,6 @@ const (
 	wireOrphaned = "creature_removed" // its source went
 )
 
-// creature finds a creature that exists or comes with the change.
-func (x *change) creature(id CreatureID) *creature {
-	if cr := x.creatures[id]; cr != nil {
-		return cr
-	}
-	return x.e.creatures[id]
-}
-
 // wiresOf are the wires of a creature as the change has them.
 func (x *change) wiresOf(cr *creature) []OutputWire {
 	if list, ok := x.wires.lists[cr.id]; ok {

@@ -20,7 +20,7 @@ type holder interface {
 }
 
 // visible are the attributes whose values are shown and stored.
-var visible = map[string]bool{"name": true, "description": true, "module": true, "required_version": true}
+var visible = map[string]bool{"name": true, "description": true, "module": true, "folder": true, "required_version": true}
 
 // plain evaluates an attribute and converts it. It is not ok when the
 // attribute is absent or null, or in error.

@@ -59,9 +59,6 @@ func instanceScope(d *declaration, i *instance) scope {
 // creatures evaluates the creatures of the recipe.
 func (l *loader) creatures(ctx context.Context, d *engine.Deployment) {
 	names := map[string]*declaration{}
-	for _, sp := range l.ordered["species"] {
-		l.checkSpecies(ctx, sp)
-	}
 	for _, decl := range l.ordered["creature"] {
 		_, ok := l.value(node{"creature", decl.name})
 		if !ok || len(decl.instances) == 0 {
@@ -105,16 +102,6 @@ func (l *loader) checkUninstantiated(d *declaration) {
 	l.prepareOutputs(s, d)
 }
 
-func (l *loader) checkSpecies(ctx context.Context, d *declaration) {
-	spec := engine.CreatureSpec{}
-	s := scope{title: d.title}
-	l.traits(s, d, &spec)
-	l.config(s, d)
-	if d.attr("module") != nil {
-		l.module(ctx, s, d)
-	}
-}
-
 // creature evaluates one instance. What the species says comes first, what the
 // creature itself says goes before it.
 func (l *loader) creature(ctx context.Context, d *declaration, i *instance) engine.CreatureSpec {
@@ -130,11 +117,7 @@ func (l *loader) creature(ctx context.Context, d *declaration, i *instance) engi
 	}
 	l.traits(s, d, &spec)
 	l.addConfig(s, d, config, &spec)
-	if len(config) > 0 {
-		if data, err := json.Marshal(config); err == nil {
-			spec.Config = data
-		}
-	}
+	setConfig(&spec, config)
 	if name, ok := l.stringAttr(s, d, "name"); ok {
 		if !validKey(name) {
 			l.fault(s, d.attr("name").Expr, "Invalid name", fmt.Sprintf("%q cannot be the name of a creature.", name),
@@ -174,6 +157,16 @@ func (l *loader) addConfig(s scope, h holder, config map[string]json.RawMessage,
 	maps.Copy(config, attributes)
 	spec.Secret = slices.DeleteFunc(spec.Secret, func(name string) bool { return attributes[name] != nil })
 	spec.Secret = append(spec.Secret, secret...)
+}
+
+// setConfig gives a specification its configuration, if there is one.
+func setConfig(spec *engine.CreatureSpec, config map[string]json.RawMessage) {
+	if len(config) == 0 {
+		return
+	}
+	if data, err := json.Marshal(config); err == nil {
+		spec.Config = data
+	}
 }
 
 // config evaluates the configuration, attribute by attribute. secret names

@@ -47,7 +47,7 @@ func (d *declaration) block(name string) *hcl.Block {
 // later are the words of the language that this version knows but does not
 // carry out.
 var later = map[string]bool{
-	"recipe": true, "catalog": true, "test": true, "http": true, "function": true, "dynamic": true,
+	"recipe": true, "test": true, "http": true, "function": true, "dynamic": true,
 }
 
 // blockShape says what may stand in a block.
@@ -59,16 +59,19 @@ type blockShape struct {
 	notYet     []string // attributes of a later version
 }
 
+// traitBlocks are the blocks of what a creature can be made from.
+var traitBlocks = []string{"limits", "restart", "mailbox", "grants"}
+
 var shapes = map[string]blockShape{
 	"terrarium":  {attributes: []string{"name", "required_version"}},
 	"session":    {attributes: []string{"durability", "merge"}},
 	"variable":   {attributes: []string{"type", "default", "description", "sensitive"}, repeated: []string{"validation"}},
 	"validation": {required: []string{"condition", "error_message"}},
 	"channel":    {attributes: []string{"for_each", "description"}},
-	"species": {attributes: []string{"module", "config", "description"}, blocks: []string{"limits", "restart", "mailbox", "grants"},
-		notYet: []string{"spawnable"}},
-	"creature": {attributes: []string{"for_each", "species", "module", "listen", "send", "config", "privileged", "name", "description"},
-		blocks: []string{"limits", "restart", "mailbox", "grants"}, repeated: []string{"wire"}},
+	"species":    {attributes: []string{"module", "config", "spawnable", "workers", "description"}, blocks: traitBlocks},
+	"catalog":    {attributes: []string{"config", "workers", "description"}, required: []string{"folder", "spawnable"}, blocks: traitBlocks},
+	"creature": {attributes: []string{"for_each", "species", "module", "listen", "send", "config", "privileged", "workers", "name", "description"},
+		blocks: traitBlocks, repeated: []string{"wire"}},
 	"wire":      {required: []string{"to"}, attributes: []string{"with_content", "prompt", "when", "allow_self", "description"}},
 	"predicate": {attributes: []string{"run", "file", "timeout", "description"}},
 	"limits":    {attributes: limitNames()},

@@ -65,22 +65,17 @@ func summary(t *testing.T, d *engine.Deployment) string {
 	for _, c := range d.Channels {
 		fmt.Fprintf(&b, "%s name=%q %q %s\n", c.Address, c.Name, c.Description, c.Where)
 	}
+	for _, sp := range d.Species {
+		if sp.Spawnable == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "species %s spawnable=%d %q module=%s wasm=%q %s\n", sp.Name, sp.Spawnable, sp.Description, sp.Spec.Module, sp.Spec.Wasm, sp.Where)
+		writeTraits(t, &b, &sp.Spec)
+	}
 	for _, c := range d.Creatures {
 		fmt.Fprintf(&b, "%s name=%q module=%s wasm=%q %s\n", c.Address, c.Name, c.Module, c.Wasm, c.Where)
 		fmt.Fprintf(&b, "  listen=%v send=%v\n", c.Listen, c.Send)
-		rest, err := json.Marshal(struct {
-			Species    string          `json:",omitempty"`
-			Config     json.RawMessage `json:",omitempty"`
-			Limits     any
-			Restart    any
-			Overflow   string
-			Grants     any
-			Privileged bool `json:",omitempty"`
-		}{c.Species, c.Config, c.Limits, c.Restart, c.Overflow.String(), c.Grants, c.Privileged})
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&b, "  %s\n", rest)
+		writeTraits(t, &b, &c)
 		for _, o := range c.Outputs {
 			fmt.Fprintf(&b, "  wire %q to %s content=%v prompt=%q when=%q self=%v %s\n", o.Name, o.To, o.WithContent, o.Prompt, o.When, o.AllowSelf, o.Where)
 		}
@@ -89,4 +84,27 @@ func summary(t *testing.T, d *engine.Deployment) string {
 		fmt.Fprintf(&b, "predicate.%s\n", name)
 	}
 	return b.String()
+}
+
+func writeTraits(t *testing.T, b *strings.Builder, c *engine.CreatureSpec) {
+	t.Helper()
+	workers := ""
+	if c.Workers != engine.WorkersKeep {
+		workers = c.Workers.String()
+	}
+	rest, err := json.Marshal(struct {
+		Species    string          `json:",omitempty"`
+		Config     json.RawMessage `json:",omitempty"`
+		Secret     []string        `json:",omitempty"`
+		Limits     any
+		Restart    any
+		Overflow   string
+		Grants     any
+		Workers    string `json:",omitempty"`
+		Privileged bool   `json:",omitempty"`
+	}{c.Species, c.Config, c.Secret, c.Limits, c.Restart, c.Overflow.String(), c.Grants, workers, c.Privileged})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(b, "  %s\n", rest)
 }

@@ -212,6 +212,7 @@ func (l *loader) build(ctx context.Context) *engine.Deployment {
 		l.value(node{"local", local.name})
 	}
 	l.channels(d)
+	l.allSpecies(ctx, d)
 	l.creatures(ctx, d)
 	l.checkEdges(d)
 	l.rootCreature(d)

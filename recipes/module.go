@@ -110,11 +110,8 @@ func readWasm(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
-	}
-	if info.Size() > abi.MaxModuleBytes {
-		return nil, fmt.Errorf("it has %d bytes; at most %d are allowed", info.Size(), int64(abi.MaxModuleBytes))
+	if err := fitsModule(info); err != nil {
+		return nil, err
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -122,6 +119,17 @@ func readWasm(path string) ([]byte, error) {
 	}
 	defer func() { _ = f.Close() }()
 	return io.ReadAll(io.LimitReader(f, abi.MaxModuleBytes))
+}
+
+// fitsModule refuses what cannot be read to its end, or is too large.
+func fitsModule(info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return errors.New("it is not a regular file")
+	}
+	if info.Size() > abi.MaxModuleBytes {
+		return fmt.Errorf("it has %d bytes; at most %d are allowed", info.Size(), int64(abi.MaxModuleBytes))
+	}
+	return nil
 }
 
 func (l *loader) moduleFault(s scope, expr hcl.Expression, text string, m *module) {

@@ -29,9 +29,12 @@ func limitName(f reflect.StructField) string {
 	return name
 }
 
-// traits reads the blocks that a species and a creature have in common. What
+// traits reads what a species, a catalog and a creature have in common. What
 // is not given stays as it is in spec.
 func (l *loader) traits(s scope, d *declaration, spec *engine.CreatureSpec) {
+	if text, ok := l.choiceAttr(s, d, "workers", "keep", "remove"); ok {
+		spec.Workers, _ = engine.ParseWorkers(text)
+	}
 	if b := d.block("limits"); b != nil {
 		l.limits(s, l.blockContent(d.title, b), &spec.Limits)
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/recipes"
 )
 
@@ -89,13 +90,28 @@ func validateCommand(s streams) *cobra.Command {
 				return err
 			}
 			d := r.Deployment()
-			_, err = fmt.Fprintf(s.out, "%s is valid: %s, %s.\n", d.Name, count(len(d.Creatures), "creature"), count(len(d.Channels), "channel"))
+			_, err = fmt.Fprintf(s.out, "%s is valid: %s, %s%s.\n", d.Name,
+				count(len(d.Creatures), "creature"), count(len(d.Channels), "channel"), spawnable(d))
 			return failWith(exitFailed, err)
 		},
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what is wrong as JSON")
 	return cmd
+}
+
+// spawnable names the species of a deployment that may be spawned.
+func spawnable(d *engine.Deployment) string {
+	var names []string
+	for i := range d.Species {
+		if s := &d.Species[i]; s.Spawnable > 0 {
+			names = append(names, fmt.Sprintf("%s (%s)", s.Name, humanize.Comma(int64(s.Spawnable))))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; may be spawned: " + strings.Join(names, ", ")
 }
 
 func (f *recipeFlags) validateJSON(ctx context.Context, s streams, path string) error {

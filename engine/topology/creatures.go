@@ -141,8 +141,12 @@ func (e *edit) removeCreatureOp(op RemoveCreature) *abi.Error {
 		return notFound(aCreature, string(op.ID))
 	}
 	g := c.graph
-	ends := e.removeEdges(&c.node)
-	e.removeCreature(c)
+	ends := e.takeOut(c)
+	for _, id := range op.With {
+		if other := e.creatures.get(id); other != nil && other.graph == g {
+			ends = append(ends, e.takeOut(other)...)
+		}
+	}
 	if g.size() > 0 {
 		return e.divide(g, ends)
 	}
@@ -152,6 +156,14 @@ func (e *edit) removeCreatureOp(op RemoveCreature) *abi.Error {
 	e.endGraph(g, nil)
 	e.delta.OldGraphs = []GraphID{g.id}
 	return nil
+}
+
+// takeOut removes a creature with its edges. It returns channels of every piece
+// that this took off.
+func (e *edit) takeOut(c *creature) []*node {
+	ends := e.removeEdges(&c.node)
+	e.removeCreature(c)
+	return ends
 }
 
 // removeEdges removes all edges of n. It returns one node of every piece that

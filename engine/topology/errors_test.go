@@ -71,7 +71,7 @@ func TestErrors(t *testing.T) {
 		{"wire to nothing", []Op{AddCreature{ID: "n", Name: "n", Edges: []Wire{{Channel: "nothing", Direction: Send}}}}},
 		{"wire in no direction", []Op{AddCreature{ID: "n", Name: "n", Edges: []Wire{{Channel: "ab"}}}}},
 		{"two wires of one alias", []Op{AddCreature{ID: "n", Name: "n", Edges: []Wire{{"ab", Send, "out"}, {"cd", Send, "out"}}}}},
-		{"remove nobody", []Op{RemoveCreature{"nobody"}}},
+		{"remove nobody", []Op{RemoveCreature{ID: "nobody"}}},
 		{"channel without id", []Op{AddChannel{Graph: ab, Name: "n"}}},
 		{"channel without name", []Op{AddChannel{ID: "n", Graph: ab}}},
 		{"channel id taken", []Op{AddChannel{ID: "ab", Graph: ab, Name: "n"}}},
@@ -100,8 +100,8 @@ func TestErrors(t *testing.T) {
 		{"demote nobody", []Op{SetPrivileged{"nobody", false}}},
 		{"root nobody", []Op{SetRoot{"nobody", true}}},
 		{"no operation", []Op{nil}},
-		{"pointer to an operation", []Op{&RemoveCreature{"a"}}},
-		{"second of three", []Op{RemoveCreature{"a"}, RemoveCreature{"a"}, RemoveCreature{"b"}}},
+		{"pointer to an operation", []Op{&RemoveCreature{ID: "a"}}},
+		{"second of three", []Op{RemoveCreature{ID: "a"}, RemoveCreature{ID: "a"}, RemoveCreature{ID: "b"}}},
 	}
 	var texts strings.Builder
 	before := s.Snapshot()

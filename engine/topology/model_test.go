@@ -223,8 +223,12 @@ func (m *model) removeCreature(op RemoveCreature) abi.Code {
 	if !ok {
 		return abi.NotFound
 	}
-	m.keepEdges(func(e Edge) bool { return e.Creature != op.ID })
-	delete(m.creatures, op.ID)
+	for _, id := range append([]CreatureID{op.ID}, op.With...) {
+		if m.creatures[id].Graph == c.Graph {
+			m.keepEdges(func(e Edge) bool { return e.Creature != id })
+			delete(m.creatures, id)
+		}
+	}
 	if len(m.members(c.Graph)) > 0 {
 		m.rederive(c.Graph)
 		return abi.OK

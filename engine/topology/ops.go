@@ -80,10 +80,15 @@ type AddCreature struct {
 	Born, GraphBorn uint64
 }
 
-// RemoveCreature removes a creature with its edges. The rest of its graph may
-// split. Its last member's removal ends the graph, and with it every channel
+// RemoveCreature removes a creature with its edges, and those of With that are
+// in its graph at that moment, as one. The rest of its graph may split. Its last member's removal ends the graph, and with it every channel
 // declared there.
-type RemoveCreature struct{ ID CreatureID }
+type RemoveCreature struct {
+	ID CreatureID
+	// With are others that go along. Who is in another graph, or nowhere, is left
+	// alone.
+	With []CreatureID
+}
 
 // AddChannel declares a channel in a graph: Graph, or if that is empty, the
 // graph that the creature With is in.

@@ -251,7 +251,11 @@ func (p *program) operation() Op {
 		}
 		return op
 	case 2:
-		return RemoveCreature{p.creature()}
+		op := RemoveCreature{ID: p.creature()}
+		for p.draw(3) == 0 && len(op.With) < 4 {
+			op.With = append(op.With, p.creature())
+		}
+		return op
 	case 3, 4:
 		op := AddChannel{ID: ChannelID(fmt.Sprintf("k%d", p.draw(10))), Name: p.name(), Report: p.draw(4) == 0}
 		if p.flag() {

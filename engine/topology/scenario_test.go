@@ -338,7 +338,7 @@ func TestWhoKeepsTheIDOnASplit(t *testing.T) {
 				s.do(SetRoot{test.root, true})
 			}
 			g := s.GraphOf("a")
-			d := s.do(RemoveCreature{test.remove})
+			d := s.do(RemoveCreature{ID: test.remove})
 			check(t, "kind", d.Kind, Split)
 			check(t, "old", d.OldGraphs, []GraphID{g})
 			check(t, "keeps", s.GraphOf(test.keeps), g)
@@ -360,7 +360,7 @@ func TestRemovalIntoManyPieces(t *testing.T) {
 	s.connect("c", "d")
 	s.do(AddChannel{ID: "idle", Graph: s.GraphOf("hub"), Name: "idle"})
 	g := s.GraphOf("hub")
-	d := s.do(RemoveCreature{"hub"})
+	d := s.do(RemoveCreature{ID: "hub"})
 	check(t, "new", d.NewGraphs, []GraphID{g, s.GraphOf("a"), s.GraphOf("b")})
 	check(t, "affected", d.Affected, []CreatureID{"a", "b"})
 	check(t, "the most keep the id", s.members("c"), []CreatureID{"c", "d"})
@@ -373,7 +373,7 @@ func TestLastMemberEndsTheGraph(t *testing.T) {
 	s.alone("a")
 	g := s.GraphOf("a")
 	s.do(AddChannel{ID: "k", Graph: g, Name: "k"})
-	d := s.do(RemoveCreature{"a"})
+	d := s.do(RemoveCreature{ID: "a"})
 	check(t, "old", d.OldGraphs, []GraphID{g})
 	check(t, "new", len(d.NewGraphs), 0)
 	check(t, "changes", d.Changes, []Change{
@@ -434,9 +434,9 @@ func TestBatchIsAllOrNothing(t *testing.T) {
 	before, g := s.Snapshot(), s.GraphOf("x")
 	_, err := s.Apply(s.ids,
 		Connect{From: "a", To: "x", OnCollision: Rename},
-		RemoveCreature{"b"},
+		RemoveCreature{ID: "b"},
 		AddCreature{ID: "n", Name: "n", Join: g},
-		RemoveCreature{"nobody"},
+		RemoveCreature{ID: "nobody"},
 	)
 	if err == nil || !strings.Contains(err.Error(), "operation 4 of 4") {
 		t.Errorf("error is %v", err)

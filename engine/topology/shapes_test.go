@@ -21,7 +21,7 @@ func TestEveryRemovalFromEveryShape(t *testing.T) {
 			removals = append(removals, RemoveChannel{ch.ID})
 		}
 		for _, c := range before.Creatures {
-			removals = append(removals, RemoveCreature{c.ID})
+			removals = append(removals, RemoveCreature{ID: c.ID})
 		}
 		for _, op := range removals {
 			_, undo := s.try(t, op)

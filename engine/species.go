@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// MaxSpecies bounds how many species of a deployment may be spawned: each keeps
+// its compiled module as long as the engine runs.
+const MaxSpecies = 256
+
+// SpeciesSpec is a template of creatures.
+type SpeciesSpec struct {
+	Name        string // unique in its deployment
+	Description string
+	// Spec is what every creature of the species has. Its name, address, graph,
+	// parent, edges and privilege do not count.
+	Spec CreatureSpec
+	// Spawnable is how many creatures of the species may be alive at a time, not
+	// counting those that the deployment declares; 0: none.
+	Spawnable int
+	Where     string // as in ChannelSpec
+}
+
+// template is a species that may be spawned, with its module.
+type template struct {
+	*SpeciesSpec
+	kind   spawnKind
+	module *sharedModule
+}
+
+// spawnKind is what spawned creatures are counted by.
+type spawnKind struct{ deployment, species string }
+
+// spawnKind answers ok for a creature that was spawned: of a deployment's species,
+// and not declared by it.
+func (c *creature) spawnKind() (k spawnKind, ok bool) {
+	return spawnKind{c.deployment, c.spec.Species}, c.deployment != "" && c.spec.Species != "" && c.spec.Address == ""
+}
+
+// countSpawned keeps count of who lives. The caller holds the mutation lock.
+func (e *Engine) countSpawned(c *creature, by int) {
+	k, ok := c.spawnKind()
+	if !ok {
+		return
+	}
+	if e.spawned[k] += by; e.spawned[k] == 0 {
+		delete(e.spawned, k)
+	}
+}
+
+// loadSpecies checks the species of a deployment and compiles the modules of those
+// that may be spawned, so that a deployment of which one cannot be loaded is
+// refused as a whole.
+func (e *Engine) loadSpecies(ctx context.Context, d *Deployment) (templates []*template, err error) {
+	defer func() {
+		if err != nil {
+			e.closeTemplates(ctx, templates)
+			templates = nil
+		}
+	}()
+	seen := map[string]bool{}
+	for i := range d.Species {
+		s := &d.Species[i]
+		if err := checkSpecies(s, seen[s.Name]); err != nil {
+			return templates, s.wrap(err)
+		}
+		if seen[s.Name] = true; s.Spawnable == 0 {
+			continue
+		}
+		if len(templates) == MaxSpecies {
+			return templates, s.wrap(&abi.Error{
+				Code: abi.LimitExceeded, Op: "apply", Message: fmt.Sprintf("more than %d species may be spawned", MaxSpecies),
+				Remedy: "leave out what nobody spawns", IDs: map[string]string{"limit": "species", "deployment": d.Name},
+			})
+		}
+		m, err := e.compile(ctx, &s.Spec)
+		if err != nil {
+			return templates, s.wrap(err)
+		}
+		templates = append(templates, &template{s, spawnKind{d.Name, s.Name}, &sharedModule{Module: m}})
+	}
+	return templates, nil
+}
+
+func checkSpecies(s *SpeciesSpec, seen bool) error {
+	switch {
+	case s.Name == "":
+		return invalid("apply", "a species needs a name", "give it one")
+	case seen:
+		return &abi.Error{Code: abi.AlreadyExists, Op: "apply", Message: "another species has that name", Remedy: "rename one of them"}
+	case s.Spawnable < 0:
+		return invalid("apply", fmt.Sprintf("spawnable is %d", s.Spawnable), "use 0 for none, or more")
+	}
+	if err := checkLimits(&s.Spec.Limits); err != nil {
+		return err
+	}
+	if _, _, err := parseConfig(s.Spec.Config); err != nil {
+		return configError(s.Name, err)
+	}
+	return nil
+}
+
+// wrap names the species in an error.
+func (s *SpeciesSpec) wrap(err error) error {
+	err = fmt.Errorf("species %q: %w", s.Name, err)
+	if s.Where != "" {
+		err = fmt.Errorf("%s: %w", s.Where, err)
+	}
+	return err
+}
+
+// keepTemplates makes the species of a deployment known. The caller holds the
+// mutation lock.
+func (e *Engine) keepTemplates(templates []*template) {
+	for _, t := range templates {
+		e.templates[t.kind] = t
+	}
+}
+
+func (e *Engine) closeTemplates(ctx context.Context, templates []*template) {
+	for _, t := range templates {
+		if err := t.module.Close(ctx); err != nil {
+			e.log.Debug("closing a module", "species", t.Name, "error", err)
+		}
+	}
+}
+
+// spawnTemplate finds what a species of a deployment may be spawned from, and how
+// many of it are alive. Without a deployment it is that of the only one that has
+// such a species. The caller holds the mutation lock; whoever spawns checks the
+// number again when the creature is added (see [change.maySpawn]), because others
+// may spawn meanwhile.
+func (e *Engine) spawnTemplate(deployment, species string) (*template, int, error) {
+	if deployment != "" && e.deployments[deployment] == nil {
+		return nil, 0, notApplied(deployment, slices.Sorted(maps.Keys(e.deployments)))
+	}
+	var found []*template
+	for k, t := range e.templates {
+		if k.species == species && (deployment == "" || k.deployment == deployment) {
+			found = append(found, t)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, 0, e.notSpawnable(deployment, species)
+	case 1:
+		return found[0], e.spawned[found[0].kind], nil
+	}
+	return nil, 0, &abi.Error{
+		Code: abi.Ambiguous, Op: "spawn", Message: fmt.Sprintf("%d deployments have a species %s", len(found), clip(species)),
+		Remedy: "name the deployment", IDs: map[string]string{"species": clip(species)},
+	}
+}
+
+func notApplied(deployment string, applied []string) error {
+	remedy := "apply its recipe first"
+	if len(applied) > 0 {
+		remedy += "; applied: " + listed(applied)
+	}
+	return &abi.Error{
+		Code: abi.NotFound, Op: "spawn", Message: fmt.Sprintf("no deployment %s is applied", clip(deployment)),
+		Remedy: remedy, IDs: map[string]string{"deployment": clip(deployment)},
+	}
+}
+
+// notSpawnable says what else there is to spawn.
+func (e *Engine) notSpawnable(deployment, species string) error {
+	var names []string
+	for k := range e.templates {
+		if deployment == "" || k.deployment == deployment {
+			names = append(names, k.species)
+		}
+	}
+	slices.Sort(names)
+	remedy := "give a species of the recipe the attribute spawnable, or declare a catalog"
+	if len(names) > 0 {
+		remedy = "there are: " + listed(slices.Compact(names))
+	}
+	ids := map[string]string{"species": clip(species)}
+	if deployment != "" {
+		ids["deployment"] = deployment
+	}
+	return &abi.Error{Code: abi.NotFound, Op: "spawn", Message: fmt.Sprintf("no species %s may be spawned", clip(species)), Remedy: remedy, IDs: ids}
+}
+
+// listed joins names for a sentence, not too many of them.
+func listed(names []string) string {
+	const most = 16
+	if n := len(names) - most; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,197 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+const wasmSuffix = ".wasm"
+
+// catalog makes a species of every module in a folder, named CATALOG/FILE. The
+// name of no block has a slash, so they are never taken for anything else. most
+// bounds how many there may be.
+func (l *loader) catalog(ctx context.Context, d *declaration, most int) []engine.SpeciesSpec {
+	s := scope{title: d.title}
+	base := l.template(s, d)
+	text, ok := l.stringAttr(s, d, "folder")
+	if !ok {
+		return nil
+	}
+	expr := d.attr("folder").Expr
+	c := l.openCatalog(s, expr, text)
+	if c == nil {
+		return nil
+	}
+	defer func() { _ = c.root.Close() }()
+	names := l.catalogFiles(s, expr, c, text)
+	if len(names) > most {
+		l.fault(s, expr, "Too many species", fmt.Sprintf("The folder has %s; at most %d species of a recipe may be spawned, and there is room for %d more.",
+			counted(len(names), "module"), engine.MaxSpecies, max(most, 0)), "Leave out what nobody spawns.")
+		return nil
+	}
+	var out []engine.SpeciesSpec
+	for _, name := range names {
+		m := l.catalogModule(ctx, s, expr, c, name)
+		if m == nil {
+			continue
+		}
+		species := base
+		species.Name = d.name + "/" + strings.TrimSuffix(name, wasmSuffix)
+		species.Spec.Module, species.Spec.Wasm = m.ref, m.wasm
+		out = append(out, species)
+	}
+	return out
+}
+
+// catalogFolder is the folder of a catalog. All reading goes through the root, so
+// that no symbolic link leads out of it.
+type catalogFolder struct {
+	abs  string
+	root *os.Root
+}
+
+// openCatalog opens a folder beneath the recipe's or, if the path says so in full,
+// anywhere else. What is wrong with it has been reported if it answers nil.
+func (l *loader) openCatalog(s scope, expr hcl.Expression, text string) *catalogFolder {
+	path := filepath.FromSlash(text)
+	rel, err := l.folder.relative(path)
+	switch {
+	case text == "":
+		l.fault(s, expr, "No folder", "The path is empty.", "Write the path of a folder with modules.")
+		return nil
+	case err == nil:
+		path = filepath.Join(l.folder.abs, filepath.FromSlash(rel))
+	case !filepath.IsAbs(path):
+		l.fault(s, expr, "Folder outside of the recipe", fmt.Sprintf("%q lies outside of the recipe's folder.", text),
+			"Copy the modules into the recipe's folder, or write the path in full.")
+		return nil
+	}
+	root, err := openBeneath(l.folder.abs, rel, path)
+	if err != nil {
+		l.catalogFault(s, expr, text, path, err)
+		return nil
+	}
+	return &catalogFolder{path, root}
+}
+
+// openBeneath opens rel in the folder top without leaving it; if rel is empty, path.
+func openBeneath(top, rel, path string) (*os.Root, error) {
+	if rel == "" {
+		return os.OpenRoot(path)
+	}
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	return root.OpenRoot(rel)
+}
+
+// catalogFault helps with a folder that cannot be opened.
+func (l *loader) catalogFault(s scope, expr hcl.Expression, text, path string, err error) {
+	info, serr := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		var siblings []string
+		entries, _ := os.ReadDir(filepath.Dir(path)) // without it there is nothing to suggest
+		for _, e := range entries {
+			if e.IsDir() {
+				siblings = append(siblings, e.Name())
+			}
+		}
+		d := Diagnostic{Summary: "Folder not found", Detail: fmt.Sprintf("There is no folder %s.", path), Suggestion: nearest(filepath.Base(path), siblings)}
+		if d.Suggestion == "" {
+			d.Remedy = "A relative path begins at the recipe's folder."
+		}
+		l.add(l.at(s, expr.Range(), d))
+	case serr == nil && !info.IsDir():
+		l.fault(s, expr, "Not a folder", fmt.Sprintf("%q is a file; a catalog is a folder with modules.", text), "For one module, declare a species.")
+	case escapes(err):
+		l.fault(s, expr, "Folder outside of the recipe", fmt.Sprintf("%q leads out of the recipe's folder by a symbolic link.", text),
+			"Copy the modules into the recipe's folder, or write the path in full.")
+	default:
+		l.fault(s, expr, "Folder cannot be read", fmt.Sprintf("%s: %s", text, sentence(cause(err))), "")
+	}
+}
+
+// escapes tells the error of an [os.Root] whose name leads out of it.
+func escapes(err error) bool { return strings.Contains(cause(err), "escapes") }
+
+// catalogFiles lists the modules of a folder, sorted.
+func (l *loader) catalogFiles(s scope, expr hcl.Expression, c *catalogFolder, text string) []string {
+	entries, err := fs.ReadDir(c.root.FS(), ".")
+	if err != nil {
+		l.fault(s, expr, "Folder cannot be read", sentence(cause(err)), "")
+		return nil
+	}
+	var wasm, others []string
+	for _, e := range entries {
+		name := e.Name()
+		switch stem, is := strings.CutSuffix(name, wasmSuffix); {
+		case strings.HasPrefix(name, "."):
+		case !is:
+			others = append(others, name)
+		case !validKey(stem):
+			l.fault(s, expr, "Invalid name", fmt.Sprintf("The file %q cannot give a species its name.", name),
+				fmt.Sprintf("Names are printable texts without spaces at the ends, of 1 to %d bytes.", maxKeyBytes))
+		default:
+			wasm = append(wasm, name)
+		}
+	}
+	if len(wasm) == 0 {
+		detail := fmt.Sprintf("The folder %q is empty.", text)
+		if len(others) > 0 {
+			detail = fmt.Sprintf("The folder %q holds %s.", text, enumerate(others))
+		}
+		l.fault(s, expr, "No modules in this folder", detail, "Every file whose name ends in .wasm becomes a species; build the modules first.")
+	}
+	return wasm
+}
+
+// catalogModule reads one module of a catalog, once, and looks into it.
+func (l *loader) catalogModule(ctx context.Context, s scope, expr hcl.Expression, c *catalogFolder, name string) *module {
+	ref := filepath.Join(c.abs, name)
+	m := l.modules[ref]
+	if m == nil {
+		m = &module{ref: ref}
+		l.modules[ref] = m
+		if m.wasm, m.err = c.read(name); m.err == nil && l.opts.Inspector != nil {
+			m.info, m.err = l.opts.Inspector.Inspect(ctx, m.wasm)
+		}
+	}
+	if m.err != nil {
+		l.moduleFault(s, expr, name, m)
+		return nil
+	}
+	return m
+}
+
+func (c *catalogFolder) read(name string) ([]byte, error) {
+	info, err := c.root.Stat(name)
+	if err != nil {
+		if escapes(err) {
+			return nil, errors.New("a symbolic link leads out of the catalog's folder")
+		}
+		return nil, err
+	}
+	if err := fitsModule(info); err != nil {
+		return nil, err
+	}
+	f, err := c.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, abi.MaxModuleBytes))
+}

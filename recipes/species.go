@@ -1,0 +1,70 @@
+package recipes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// allSpecies evaluates the species of the recipe, and those of its catalogs.
+func (l *loader) allSpecies(ctx context.Context, d *engine.Deployment) {
+	for _, decl := range l.ordered["species"] {
+		if ctx.Err() != nil {
+			return
+		}
+		d.Species = append(d.Species, l.oneSpecies(ctx, decl))
+	}
+	spawnable := 0
+	for i := range d.Species {
+		if d.Species[i].Spawnable > 0 {
+			spawnable++
+		}
+	}
+	for _, decl := range l.ordered["catalog"] {
+		if ctx.Err() != nil {
+			return
+		}
+		found := l.catalog(ctx, decl, engine.MaxSpecies-spawnable)
+		spawnable += len(found)
+		d.Species = append(d.Species, found...)
+	}
+}
+
+// oneSpecies evaluates a species by itself: what creatures may be spawned from.
+func (l *loader) oneSpecies(ctx context.Context, d *declaration) engine.SpeciesSpec {
+	s := scope{title: d.title}
+	out := l.template(s, d)
+	switch {
+	case d.attr("module") != nil:
+		if m := l.module(ctx, s, d); m != nil {
+			out.Spec.Module, out.Spec.Wasm = m.ref, m.wasm
+		}
+	case d.attr("spawnable") != nil:
+		l.add(l.at(s, d.attr("spawnable").NameRange, Diagnostic{Summary: "No module", Detail: "What may be spawned needs a module.",
+			Remedy: `Add module = "FILE.wasm" or module = "builtin:NAME" to the species.`}))
+	}
+	return out
+}
+
+// template evaluates what a species and a catalog have in common.
+func (l *loader) template(s scope, d *declaration) engine.SpeciesSpec {
+	out := engine.SpeciesSpec{Name: d.name, Where: l.where(d.at)}
+	out.Description, _ = l.stringAttr(s, d, "description")
+	config := map[string]json.RawMessage{}
+	l.traits(s, d, &out.Spec)
+	l.addConfig(s, d, config, &out.Spec)
+	setConfig(&out.Spec, config)
+	if n, ok := l.countAttr(s, d, "spawnable", 1); ok {
+		out.Spawnable = int(min(n, maxSpawnable))
+		if n > maxSpawnable {
+			l.fault(s, d.attr("spawnable").Expr, "Number out of range", fmt.Sprintf("Spawnable is at most %d.", maxSpawnable), "")
+		}
+	}
+	return out
+}
+
+// maxSpawnable bounds how many creatures of a species may be alive, as
+// maxInstances does how many a block makes.
+const maxSpawnable = maxInstances
