@@ -23,7 +23,7 @@ type DisconnectArgs struct {
 	Channel string `json:"channel,omitempty" doc:"id or name; without it, every channel from one to the other"`
 }
 
-// ChannelsResult is the result of disconnect.
+// ChannelsResult is the result of disconnect and assign_root.
 type ChannelsResult struct {
 	Channels []ChannelID  `json:"channels"`
 	Delta    engine.Delta `json:"delta"`

@@ -154,6 +154,7 @@ func topologyOperations() []Operation {
 			onCreature(func(id CreatureID) topology.Op { return topology.SetPrivileged{ID: id, Privileged: true} })),
 		edit("demote", "Takes a creature's privilege away.",
 			onCreature(func(id CreatureID) topology.Op { return topology.SetPrivileged{ID: id} })),
+		edit("assign_root", "Makes a creature the root of its deployment, and privileged, in place of whoever was it before; the graph may split.", assignRoot),
 		edit("add_channel", "Declares a channel in a graph.", addChannel),
 		edit("remove_channel", "Drops a channel with its edges; its graph may split.", removeChannel),
 		edit("connect", "Makes one creature send on a channel that another listens on; merges their graphs if they differ.", connect),
@@ -269,6 +270,18 @@ func onCreature(op func(CreatureID) topology.Op) func(*staging, *CreatureArgs) (
 		}
 		return deltaOf(b.Do(op(id)))
 	}
+}
+
+func assignRoot(b *staging, a *CreatureArgs) (*ChannelsResult, error) {
+	id, err := b.FindCreature("", a.Creature)
+	if err != nil {
+		return nil, err
+	}
+	rooted, err := b.AssignRoot(id)
+	if err != nil {
+		return nil, err
+	}
+	return &ChannelsResult{rooted.Channels, rooted.Delta}, nil
 }
 
 func deltaOf(out engine.Outcome, err error) (*DeltaResult, error) {

@@ -131,6 +131,8 @@ func (b *Batch) Do(op topology.Op) (Outcome, error) {
 				return Outcome{}, err
 			}
 		}
+	case topology.SetRoot:
+		return Outcome{}, invalid("change", "roots are assigned by AssignRoot", "call that")
 	case topology.AddCreature, topology.AddChannel:
 		return Outcome{}, invalid("change", "creatures and channels are added by AddCreature and AddChannel", "call those")
 	}
@@ -138,19 +140,21 @@ func (b *Batch) Do(op topology.Op) (Outcome, error) {
 }
 
 func (b *Batch) stage(op topology.Op) (Outcome, error) {
-	d, err := b.x.stage(op)
+	d, err := b.x.do(op)
 	if err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{Delta: NewDelta(d), Channel: d.Channel, Channels: d.Channels}, nil
 }
 
-// AddChannel declares a channel in a graph.
+// AddChannel declares a channel in a graph. It belongs to the deployment of the
+// graph's root, or of its eldest privileged member, or of its eldest.
 func (b *Batch) AddChannel(g GraphID, name, description string) (Outcome, error) {
 	if err := checkName("add_channel", "channel", name); err != nil {
 		return Outcome{}, err
 	}
-	ch := &channel{id: b.x.e.ids.NewChannel(), label: name, description: description}
+	deployment := b.x.deploymentOf(b.x.e.topo.Elder(g))
+	ch := &channel{id: b.x.e.ids.NewChannel(), label: name, description: description, deployment: deployment}
 	b.x.channels[ch.id] = ch
 	return b.stage(topology.AddChannel{ID: ch.id, Graph: g, Name: name})
 }
@@ -214,6 +218,9 @@ func (b *Batch) add(c *creature) (Added, Outcome, error) {
 	if err != nil {
 		return Added{}, Outcome{}, err
 	}
+	if c.deployment == "" { // a species says which it belongs to
+		c.deployment = b.x.deploymentFor(c, &op)
+	}
 	b.x.creatures[c.id] = c
 	out, err := b.stage(op)
 	if err != nil {
@@ -265,7 +272,9 @@ type Added struct {
 }
 
 // AddCreature adds a creature and starts it, unless its specification says
-// otherwise. The module is loaded and an instance started before anything
+// otherwise. It belongs to the deployment of its parent, else of a channel that it
+// is wired to, else, if it joins a graph, as a channel of that would; with an
+// address it belongs to none. The module is loaded and an instance started before anything
 // changes, so a creature that cannot start is an error here.
 func (e *Engine) AddCreature(ctx context.Context, spec CreatureSpec) (Added, error) {
 	c, err := e.prepareNew(ctx, spec, e.mu.RLocker())

@@ -35,7 +35,10 @@ type RemovedAddress struct {
 // deployment report to its root.
 const ReportChannel = "report_to_root"
 
-const reportAddress = "channel." + ReportChannel
+const (
+	reportAddress     = "channel." + ReportChannel
+	reportDescription = "reports to the root"
+)
 
 // Apply makes a deployment exist: all of it, or on an error nothing. Where a
 // saved session has the deployment, its graphs are brought back first, and
@@ -190,8 +193,8 @@ func (a *application) refuseTwins() error {
 // still has its address; nothing if it is gone; and what it was if it belongs
 // to another deployment.
 func (a *application) specOf(ctx context.Context, row CreatureRow) (*creature, error) {
-	if row.Deployment == a.d.Name || row.Deployment == "" {
-		if c := a.prepared[row.Address]; c != nil && row.Deployment != "" {
+	if row.Deployment == a.d.Name || undeclared(row.Deployment) {
+		if c := a.prepared[row.Address]; c != nil && row.Deployment == a.d.Name && row.Deployment != "" {
 			return c, nil
 		}
 		return newHusk(row), nil
@@ -266,6 +269,7 @@ func (a *application) addCreature(x *change, spec *CreatureSpec) {
 type wantedEdge struct {
 	creature, channel, alias string
 	direction                Direction
+	given                    bool // because there is a root, and not by the recipe
 }
 
 // edges lists the edges of the recipe, and those that a root brings: members
@@ -276,10 +280,10 @@ func (a *application) edges() []wantedEdge {
 	for i := range a.d.Creatures {
 		c := &a.d.Creatures[i]
 		for _, w := range c.Listen {
-			out = append(out, wantedEdge{c.Address, w.Channel, w.Alias, Listen})
+			out = append(out, wantedEdge{c.Address, w.Channel, w.Alias, Listen, false})
 		}
 		for _, w := range c.Send {
-			out = append(out, wantedEdge{c.Address, w.Channel, w.Alias, Send})
+			out = append(out, wantedEdge{c.Address, w.Channel, w.Alias, Send, false})
 		}
 	}
 	root := a.d.Root
@@ -296,11 +300,11 @@ func (a *application) edges() []wantedEdge {
 	}
 	for i := range a.d.Creatures {
 		if c := &a.d.Creatures[i]; c.Address != root {
-			add(wantedEdge{c.Address, reportAddress, ReportChannel, Send})
+			add(wantedEdge{c.Address, reportAddress, ReportChannel, Send, true})
 		}
 	}
 	for _, ch := range a.channelSpecs() {
-		add(wantedEdge{root, ch.Address, "", Listen})
+		add(wantedEdge{root, ch.Address, "", Listen, true})
 	}
 	return out
 }
@@ -311,7 +315,7 @@ func (a *application) channelSpecs() []ChannelSpec {
 	specs := a.d.Channels
 	if a.d.Root != "" {
 		specs = append(slices.Clone(specs), ChannelSpec{
-			Address: reportAddress, Name: ReportChannel, Description: "reports to the root",
+			Address: reportAddress, Name: ReportChannel, Description: reportDescription,
 		})
 	}
 	return specs
@@ -370,28 +374,31 @@ func (a *application) setPolicy(ch *channel) {
 
 // wire turns on the edges that are wanted, and then off those that are not.
 func (a *application) wire(x *change, wanted []wantedEdge) {
-	type key struct {
-		c   CreatureID
-		ch  ChannelID
-		dir Direction
-	}
-	want := map[key]string{}
+	want, own := map[edgeKey]string{}, ownEdges{}
 	for _, w := range wanted {
-		k := key{a.creatures[w.creature], a.channels[w.channel], w.direction}
+		k := edgeKey{a.creatures[w.creature], a.channels[w.channel], w.direction}
 		want[k] = w.alias
-		current, on := edgeAlias(a.e.topo, k.c, k.ch, k.dir)
+		if root := w.creature == a.d.Root; root && w.given {
+			x.rooting.given[k] = true
+		} else if root && w.direction == Listen {
+			own[ownEdge{k.channel, Listen}] = true
+		}
+		current, on := edgeAlias(a.e.topo, k.creature, k.channel, k.direction)
 		if on && w.alias != "" && current != w.alias {
-			x.ops = append(x.ops, topology.SetEdge{Creature: k.c, Channel: k.ch, Direction: k.dir})
+			x.ops = append(x.ops, topology.SetEdge{Creature: k.creature, Channel: k.channel, Direction: k.direction})
 			on = false
 		}
 		if !on {
-			x.ops = append(x.ops, topology.SetEdge{Creature: k.c, Channel: k.ch, Direction: k.dir, On: true, Alias: w.alias})
+			x.ops = append(x.ops, topology.SetEdge{Creature: k.creature, Channel: k.channel, Direction: k.direction, On: true, Alias: w.alias})
 		}
+	}
+	if a.d.Root != "" {
+		x.rooting.own[a.creatures[a.d.Root]] = own
 	}
 	for _, address := range slices.Sorted(maps.Keys(a.creatures)) {
 		c, _ := a.e.topo.Creature(a.creatures[address])
 		for _, edge := range c.Edges {
-			_, keep := want[key{edge.Creature, edge.Channel, edge.Direction}]
+			_, keep := want[edgeKey{edge.Creature, edge.Channel, edge.Direction}]
 			if !keep && !a.gone(edge.Channel) {
 				x.ops = append(x.ops, topology.SetEdge{Creature: edge.Creature, Channel: edge.Channel, Direction: edge.Direction})
 			}
@@ -431,7 +438,10 @@ func (a *application) removeGone(x *change) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(a.e.channels)) {
 		if a.gone(id) {
-			a.result.Removed = append(a.result.Removed, RemovedAddress{Address: a.e.channels[id].address})
+			ch := a.e.channels[id]
+			if to, _ := ch.directOf(); to == "" {
+				a.result.Removed = append(a.result.Removed, RemovedAddress{Address: ch.address})
+			}
 			x.ops = append([]topology.Op{topology.RemoveChannel{ID: id}}, x.ops...)
 		}
 	}
@@ -445,10 +455,17 @@ func (a *application) noteRemoved(c *creature) {
 	a.result.Removed = append(a.result.Removed, RemovedAddress{cmp.Or(c.spec.Address, c.name), c.mb.pending()})
 }
 
-// gone reports whether a channel was the deployment's and is not any more.
+// gone reports whether a channel was the deployment's and is not any more. No recipe
+// has direct channels: they are there as long as the creatures that they lead to.
 func (a *application) gone(id ChannelID) bool {
 	ch := a.e.channels[id]
-	return ch != nil && ch.deployment == a.d.Name && ch.inbox == "" && a.channels[ch.address] != id
+	if ch == nil || ch.deployment != a.d.Name || ch.inbox != "" {
+		return false
+	}
+	if to, _ := ch.directOf(); to != "" {
+		return a.e.creatures[to] == nil
+	}
+	return a.channels[ch.address] != id
 }
 
 // meta is what a session remembers of the deployment.

@@ -28,7 +28,7 @@ func (w *worker) judge(ctx context.Context) {
 			continue
 		}
 		event := &SendEvent{
-			Graph: graphID(&t.c.home), Time: t.now, Seed: t.d.msg.id.Seq<<16 | uint64(i), Deployment: t.c.deployment,
+			Graph: graphID(&t.c.home), Time: t.now, Seed: t.d.msg.id.Seq<<16 | uint64(i), Deployment: t.wiring.deployment,
 			ChannelName: s.alias, ChannelAddress: s.ch.address,
 			SenderName: t.wiring.name, SenderAddress: t.c.spec.Address,
 			Payload: t.bytes(s.payload), Headers: DecodeHeaders(t.bytes(s.headers)),

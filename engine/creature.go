@@ -36,6 +36,7 @@ type creature struct {
 	parent      CreatureID
 	privileged  bool
 	root        bool
+	own         ownEdges // of a root; see comesWithRoot
 	stopped     bool
 	quarantined bool
 	removed     bool
@@ -234,6 +235,8 @@ type storedSpec struct {
 	Overflow Overflow        `json:"overflow,omitempty"`
 	Grants   Grants          `json:"grants,omitzero"`
 	Workers  Workers         `json:"workers,omitempty"`
+	// Own is not of the specification: it is what a root has by itself.
+	Own []ownEdge `json:"own,omitempty"`
 	// Awareness is no part of the specification: it is what the creature has
 	// seen.
 	Awareness *storedSight `json:"awareness,omitempty"`
@@ -248,11 +251,11 @@ func newStoredSpec(s *CreatureSpec) storedSpec {
 
 func encodeSpec(s *CreatureSpec) []byte { return newStoredSpec(s).encode() }
 
-// encodeRow is the specification and what the creature has seen. The caller holds
+// encodeRow is what a creature's row keeps besides its columns. The caller holds
 // mu.
 func (c *creature) encodeRow() []byte {
 	s := newStoredSpec(&c.spec)
-	s.Awareness = c.sight.stored()
+	s.Awareness, s.Own = c.sight.stored(), c.own.list()
 	return s.encode()
 }
 

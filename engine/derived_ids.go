@@ -36,6 +36,10 @@ func newDerivedIDs(t *turn) *derivedIDs {
 // begin goes over to the ids of a call.
 func (d *derivedIDs) begin(call int) { d.call, d.n = uint64(call), 0 }
 
+// stage goes over to the ids of what a call makes when it is staged, however often
+// that is: they do not depend on those that were taken to put the operation together.
+func (d *derivedIDs) stage(call int) { d.call, d.n = uint64(call), 1<<32 }
+
 func (d *derivedIDs) id(prefix string) string {
 	h := sha256.New()
 	h.Write(d.key[:])

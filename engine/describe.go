@@ -50,8 +50,13 @@ func (g *graph) peer(id CreatureID) AwarePeer {
 	return p
 }
 
-// spawnableOf lists what a privileged creature may have spawned.
-func spawnableOf(*creature) []AwareSpecies { return nil }
+// spawnableOf lists what a privileged creature may have spawned. A deployment's
+// species stay as they are, so they are read without the mutation lock.
+func spawnableOf(c *creature) []AwareSpecies {
+	list, _ := c.engine().spawnable.Load(c.deployment)
+	out, _ := list.([]AwareSpecies)
+	return out
+}
 
 // toolsOf lists the group tools that a creature may call.
 func toolsOf(c *creature) []string {

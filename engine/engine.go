@@ -78,6 +78,7 @@ type Engine struct {
 	successors  sync.Map // of ended GraphIDs: the GraphID they became part of
 	deadLetters atomic.Int64
 	callers     sync.Map      // EventID of a request from outside: chan callerAnswer
+	spawnable   sync.Map      // of deployments: their []AwareSpecies
 	shapes      atomic.Uint64 // the last one that a graph was given
 
 	// mu is the mutation lock. It guards what follows.
@@ -92,6 +93,8 @@ type Engine struct {
 	templates   map[spawnKind]*template            // of the deployments
 	spawned     map[spawnKind]int                  // how many are alive
 	wires       map[WireID]*creature               // that output wires lead out of
+	roots       map[string]CreatureID              // by deployment
+	reports     map[string]ChannelID               // report channels, by deployment
 	endings     []*ending
 	problems    []error // found in the storage when the engine was started
 	told        bool    // and observers have been told
@@ -136,6 +139,7 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 		graphs: map[GraphID]*graph{}, creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
 		deployments: map[string]*Deployment{}, saved: map[GraphID]*dormant{},
 		families: map[CreatureID]map[CreatureID]bool{}, templates: map[spawnKind]*template{}, spawned: map[spawnKind]int{}, wires: map[WireID]*creature{},
+		roots: map[string]CreatureID{}, reports: map[string]ChannelID{},
 	}
 	if o.Storage != nil {
 		e.storage = &serialStorage{Storage: o.Storage}

@@ -26,13 +26,14 @@ func (x *change) follow(plan *storePlan) {
 		}
 	}
 	x.followWires()
+	x.rooting.log(x)
 	for c := range x.dirty {
 		if c.removed {
 			c.wiring.Store(noWiring)
 			continue
 		}
 		info, _ := x.e.topo.Creature(c.id)
-		w := newWiring(c.name, info.Edges, x.e.channels)
+		w := newWiring(c.name, c.deployment, info.Edges, x.e.channels)
 		w.outlets = x.outlets(c)
 		c.wiring.Store(w)
 	}
@@ -102,6 +103,7 @@ func (x *change) addCreature(c topology.Change) {
 	cr.privileged = info.Privileged
 	x.e.creatures[cr.id] = cr
 	x.e.countSpawned(cr, 1)
+	x.e.noteRoot(cr)
 	x.join(cr, g)
 	inbox := x.channels[InboxOf(cr.id)]
 	if inbox == nil {
@@ -160,6 +162,7 @@ func (x *change) removeCreature(c topology.Change) {
 	x.leave(cr, g)
 	delete(x.e.creatures, cr.id)
 	x.e.countSpawned(cr, -1)
+	x.e.noteRoot(cr)
 	x.dirty[cr] = true
 	rec.dropCreature(cr.id)
 	x.orphanWires(log, rec, cr)
@@ -193,6 +196,7 @@ func (x *change) addChannel(c topology.Change) {
 		ch.born, ch.report = info.Born, info.Report
 	}
 	x.e.channels[ch.id] = ch
+	x.e.noteReport(ch, false)
 	ch.home.store(g)
 	g.channels[ch.id] = ch
 	x.putChannel(ch)
@@ -212,6 +216,7 @@ func (x *change) forgetChannel(ch *channel, g *graph) {
 	ch.home.store(nil)
 	delete(g.channels, ch.id)
 	delete(x.e.channels, ch.id)
+	x.e.noteReport(ch, true)
 	rec := x.record(g)
 	if rec == nil {
 		return
@@ -365,6 +370,7 @@ func (x *change) changeFlags(c topology.Change) {
 	if g.roots = without(g.roots, cr); cr.root {
 		g.roots = append(g.roots, cr)
 	}
+	x.e.noteRoot(cr)
 	rec := x.record(g)
 	if cr.stopped != info.Stopped {
 		cr.stopped = info.Stopped

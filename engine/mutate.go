@@ -76,6 +76,8 @@ type change struct {
 	// adds; nil if a caller from outside makes it.
 	turn    *turnChange
 	derived *derivedIDs
+	// rooting is what the change does about the roots of deployments.
+	rooting rooting
 	// transient are graphs that exist only within the change, with the graph
 	// that their members came from, if they came from one.
 	transient map[*graph]*graph
@@ -88,6 +90,7 @@ func (e *Engine) newChange(name string) *change {
 		paused: map[*graph]bool{}, records: map[*graph]*Record{}, dirty: map[*creature]bool{},
 		dropped: map[ChannelID]bool{}, passed: map[GraphID]bool{}, again: map[cursorKey]bool{}, leaving: map[CreatureID]bool{}, transient: map[*graph]*graph{},
 		burials: map[*source]*burial{}, metas: map[GraphID]map[string]string{}, entry: newLogEntry(),
+		rooting: newRooting(),
 	}
 }
 
@@ -134,6 +137,7 @@ func (x *change) carryOut(ctx context.Context) error {
 	x.partWires(plan)
 	x.level(plan)
 	x.turn.advance()
+	unsettle := x.rooting.settle(x)
 	err := x.foresee(ctx, plan)
 	if err == nil {
 		err = plan.drain(ctx)
@@ -142,6 +146,7 @@ func (x *change) carryOut(ctx context.Context) error {
 		err = plan.carryOut(ctx, x)
 	}
 	if err != nil {
+		unsettle()
 		x.turn.goBack()
 		x.undo()
 		return storageError(x.name, err)
@@ -175,10 +180,12 @@ func (x *change) scan() {
 			case topology.CreatureRemoved:
 				x.leaving[c.Creature] = true
 			case topology.EdgeRemoved:
+				x.noteOwn(c)
 				if c.Direction == Listen {
 					ceased[cursorKey{ReaderID(c.Creature), c.Channel}] = true
 				}
 			case topology.EdgeAdded:
+				x.noteOwn(c)
 				if key := (cursorKey{ReaderID(c.Creature), c.Channel}); c.Direction == Listen && ceased[key] {
 					x.again[key] = true
 				}

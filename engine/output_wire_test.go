@@ -134,7 +134,7 @@ func TestWireErrors(t *testing.T) {
 	alone := w.add("alone", "catch")
 	boss := w.add("boss", "catch")
 	w.change(topology.Connect{From: from, To: boss})
-	w.change(topology.SetRoot{ID: boss, Root: true})
+	w.assignRoot(boss)
 	for _, c := range []struct {
 		name string
 		wire engine.OutputWire
@@ -309,7 +309,7 @@ func TestWireTargets(t *testing.T) {
 		if _, err := w.Redeliver(t.Context(), w.graph(from), l[0].ID); abi.CodeOf(err) != abi.NotConnected {
 			t.Errorf("redelivering without a root: %v", err)
 		}
-		w.change(topology.SetRoot{ID: to, Root: true})
+		w.assignRoot(to)
 		w.tell(from, "2")
 		if _, err := w.Redeliver(t.Context(), w.graph(from), l[0].ID); err != nil {
 			t.Error(err)
@@ -318,8 +318,7 @@ func TestWireTargets(t *testing.T) {
 		if got := w.state(to, "heard"); got != "from:2\nfrom:1\n" {
 			t.Errorf("heard %q", got)
 		}
-		w.change(topology.SetRoot{ID: to})
-		w.change(topology.SetRoot{ID: from, Root: true})
+		w.assignRoot(from)
 		w.tell(from, "3")
 		if l := w.letters(from); len(l) != 1 || l[0].Reason != "denied" {
 			t.Errorf("back to itself: %+v", l)
@@ -476,5 +475,12 @@ func TestWirePredicates(t *testing.T) {
 	apply()
 	if got, _ := s.Wires(""); len(got) != 0 {
 		t.Errorf("wires %+v of a recipe without any", got)
+	}
+}
+
+func (w *world) assignRoot(id engine.CreatureID) {
+	w.t.Helper()
+	if _, err := w.AssignRoot(w.t.Context(), id); err != nil {
+		w.t.Fatal(err)
 	}
 }

@@ -92,7 +92,7 @@ func (s *simulation) checkApplied(d *engine.Deployment, applied *engine.Applied)
 	members := map[engine.CreatureID]engine.CreatureStatus{}
 	for _, g := range status {
 		for _, c := range g.Creatures {
-			if c.Deployment == d.Name {
+			if c.Deployment == d.Name && c.Address != "" { // and was not added to it from outside
 				members[c.ID] = c
 			}
 		}

@@ -118,9 +118,15 @@ func (s *SpeciesSpec) wrap(err error) error {
 // keepTemplates makes the species of a deployment known. The caller holds the
 // mutation lock.
 func (e *Engine) keepTemplates(templates []*template) {
+	if len(templates) == 0 {
+		return
+	}
+	var list []AwareSpecies
 	for _, t := range templates {
 		e.templates[t.kind] = t
+		list = append(list, AwareSpecies{t.Name, t.Spawnable})
 	}
+	e.spawnable.Store(templates[0].kind.deployment, list)
 }
 
 func (e *Engine) closeTemplates(ctx context.Context, templates []*template) {

@@ -133,16 +133,21 @@ type staging struct {
 func (s *staging) topo() *topology.State { return s.x.e.topo }
 
 // do stages one operation of the topology.
-func (s *staging) do(op topology.Op) (*topology.Delta, error) { return s.x.stage(op) }
+func (s *staging) do(op topology.Op) (*topology.Delta, error) { return s.x.do(op) }
 
 // home is the graph that the caller is in.
 func (s *staging) home() GraphID { return s.topo().GraphOf(s.caller.id) }
 
-// creature finds a member of the caller's graph by its id or, if none has it, its
-// name.
+// creature finds a member of the caller's graph: by its id, else by the word root if
+// it is that of the caller's deployment, else by its name.
 func (s *staging) creature(ref string) (topology.Creature, error) {
 	if c, ok := s.topo().Creature(CreatureID(ref)); ok && s.topo().GraphOf(c.ID) == s.home() {
 		return c, nil
+	}
+	if ref == rootRef {
+		if c, err := s.ownRoot(); err == nil {
+			return c, nil // whoever else has that name
+		}
 	}
 	if id, ok := s.topo().FindCreature(s.home(), ref); ok {
 		c, _ := s.topo().Creature(id)
@@ -245,7 +250,7 @@ func (t *turn) newStaging() *staging {
 // replay stages operations again.
 func (s *staging) replay(ops []groupOp) error {
 	for i, op := range ops {
-		s.ids.begin(i)
+		s.ids.stage(i)
 		if _, err := op.stage(s); err != nil {
 			return err
 		}
@@ -263,6 +268,7 @@ func (t *turn) edit(f func(s *staging) (groupOp, error)) (result any, err error)
 		if err != nil {
 			return err
 		}
+		s.ids.stage(len(t.tools.ops))
 		if result, err = op.stage(s); err != nil {
 			return err
 		}

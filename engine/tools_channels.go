@@ -147,11 +147,11 @@ func (o *createChannel) stage(s *staging) (any, error) {
 	if err := s.mayEdit(); err != nil {
 		return nil, err
 	}
+	s.x.channels[o.id] = &channel{id: o.id, label: o.name, description: o.description, deployment: s.caller.deployment}
 	d, err := s.do(topology.AddChannel{ID: o.id, With: s.caller.id, Name: o.name})
 	if err != nil {
 		return nil, err
 	}
-	s.x.channels[o.id] = &channel{id: o.id, label: o.name, description: o.description, deployment: s.caller.deployment}
 	return ChannelResult{o.id, o.name, NewDelta(d)}, nil
 }
 

@@ -145,11 +145,11 @@ func (o *addNode) stage(s *staging) (any, error) {
 			return nil, gone("channel", string(w.Channel))
 		}
 	}
+	s.x.creatures[op.ID] = o.c
 	d, err := s.do(op)
 	if err != nil {
 		return nil, err
 	}
-	s.x.creatures[op.ID] = o.c
 	s.fresh[op.ID] = o.c
 	return AddNodeResult{Creature: op.ID, Name: op.Name, Channel: d.Channel}, nil
 }

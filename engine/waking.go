@@ -36,7 +36,7 @@ func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Contex
 		if err != nil {
 			return err
 		}
-		c.id, c.started, c.sight = row.ID, row.Started, sightOf(&row)
+		c.id, c.started, c.sight, c.own = row.ID, row.Started, sightOf(&row), ownOf(row)
 		x.creatures[row.ID] = c
 	}
 	x.indexCursors()
@@ -136,6 +136,8 @@ func (w *waking) rollBack(ctx context.Context) {
 			c.home.store(nil)
 			x.e.setParent(c, "")
 			x.e.setWires(c, nil)
+			c.root = false
+			x.e.noteRoot(c)
 			delete(x.e.creatures, id)
 			x.e.countSpawned(c, -1)
 			if c.revived {
@@ -143,6 +145,7 @@ func (w *waking) rollBack(ctx context.Context) {
 			}
 		}
 		for id := range x.channels {
+			x.e.noteReport(x.channels[id], true)
 			delete(x.e.channels, id)
 		}
 		delete(x.e.graphs, x.saved.Graph)

@@ -6,10 +6,11 @@ import "github.com/seed47132306/terrarium/engine/topology"
 // modified: a change of the creature's edges makes a new one. So a turn sees
 // one topology, and knows by comparing pointers whether it still holds.
 type wiring struct {
-	name    string              // the creature's
-	sends   []sendEdge          // in the order in which the edges were added
-	byAlias map[string]*channel // of sends
-	outlets []outlet            // nil for a creature without output wires
+	name       string              // the creature's
+	deployment string              // and the one it belongs to
+	sends      []sendEdge          // in the order in which the edges were added
+	byAlias    map[string]*channel // of sends
+	outlets    []outlet            // nil for a creature without output wires
 }
 
 type sendEdge struct {
@@ -20,8 +21,8 @@ type sendEdge struct {
 var noWiring = &wiring{}
 
 // newWiring builds the wiring of a creature from its edges.
-func newWiring(name string, edges []topology.Edge, channels map[ChannelID]*channel) *wiring {
-	w := &wiring{name: name, byAlias: map[string]*channel{}}
+func newWiring(name, deployment string, edges []topology.Edge, channels map[ChannelID]*channel) *wiring {
+	w := &wiring{name: name, deployment: deployment, byAlias: map[string]*channel{}}
 	for _, e := range edges {
 		if e.Direction != Send {
 			continue

@@ -78,14 +78,6 @@ func (x *change) workersOf(id CreatureID) []CreatureID {
 	return out
 }
 
-// creature finds a creature that is there, or that the change adds.
-func (x *change) creature(id CreatureID) *creature {
-	if c := x.e.creatures[id]; c != nil {
-		return c
-	}
-	return x.creatures[id]
-}
-
 // childrenOf lists the creatures whose parent a creature is, with those that the
 // change adds, eldest first.
 func (x *change) childrenOf(parent CreatureID) []*creature {

@@ -55,6 +55,28 @@ func (s *State) GraphOf(id CreatureID) GraphID {
 	return ""
 }
 
+// IsRoot reports whether a creature exists and is marked as a root.
+func (s *State) IsRoot(id CreatureID) bool {
+	c := s.creatures.get(id)
+	return c != nil && c.root
+}
+
+// Elder returns who speaks for a graph, or for what it has become part of: its
+// eldest root, else its eldest privileged member, else its eldest member. It is the
+// parent of whoever joins without one.
+func (s *State) Elder(g GraphID) CreatureID {
+	graph := s.live(g)
+	if graph == nil {
+		return ""
+	}
+	for _, r := range []rank{roots, privileged, everyone} {
+		if c := graph.elders[r].first(); c != nil {
+			return c.id
+		}
+	}
+	return ""
+}
+
 // ChannelGraph returns the graph that a channel is in, or "" if there is no
 // such channel.
 func (s *State) ChannelGraph(id ChannelID) GraphID {

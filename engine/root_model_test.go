@@ -1,0 +1,270 @@
+package engine_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// rootModel says by the definition which edges there are, and why. What is one graph
+// it asks the engine: the topology has a model of its own.
+type rootModel struct {
+	w         *world
+	creatures map[engine.CreatureID]*rootMember
+	channels  map[engine.ChannelID]*rootChannel
+	edges     map[rootEdge]*edgeReason
+	roots     map[string]engine.CreatureID
+	loose     int // deployments that no recipe has made
+	born      int
+}
+
+func (m *rootModel) next() int { m.born++; return m.born }
+
+type rootMember struct {
+	deployment string
+	privileged bool
+	born       int
+}
+
+type rootChannel struct {
+	deployment string
+	direct     engine.CreatureID
+	parent     engine.CreatureID // that a direct channel was made for
+	report     bool
+	born       int
+}
+
+type rootEdge struct {
+	creature  engine.CreatureID
+	channel   engine.ChannelID
+	direction engine.Direction
+}
+
+// edgeReason is why an edge is there: by itself, because of a root, or both.
+type edgeReason struct {
+	own, given bool
+	alias      string // if it is known
+}
+
+func newRootModel(w *world) *rootModel {
+	return &rootModel{
+		w: w, creatures: map[engine.CreatureID]*rootMember{}, channels: map[engine.ChannelID]*rootChannel{},
+		edges: map[rootEdge]*edgeReason{}, roots: map[string]engine.CreatureID{},
+	}
+}
+
+// places are the graphs that everything is in.
+func (m *rootModel) places() (creatures map[engine.CreatureID]engine.GraphID, channels map[engine.ChannelID]engine.GraphID) {
+	creatures, channels = map[engine.CreatureID]engine.GraphID{}, map[engine.ChannelID]engine.GraphID{}
+	for _, g := range m.w.status() {
+		for _, c := range g.Creatures {
+			creatures[c.ID] = g.ID
+		}
+		for _, ch := range g.Channels {
+			channels[ch.ID] = g.ID
+		}
+	}
+	return creatures, channels
+}
+
+func (m *rootModel) own(c engine.CreatureID, ch engine.ChannelID, d engine.Direction, alias string) {
+	e := rootEdge{c, ch, d}
+	if m.edges[e] == nil {
+		m.edges[e] = &edgeReason{alias: alias}
+	}
+	m.edges[e].own = true
+}
+
+func (m *rootModel) give(c engine.CreatureID, ch engine.ChannelID, d engine.Direction, alias string) {
+	e := rootEdge{c, ch, d}
+	if m.edges[e] != nil {
+		return
+	}
+	r := &edgeReason{given: true, alias: alias}
+	if m.channels[ch].parent == c {
+		r.own, r.given = true, false
+	}
+	m.edges[e] = r
+}
+
+func (m *rootModel) report(deployment string) engine.ChannelID {
+	for id, ch := range m.channels {
+		if ch.report && ch.deployment == deployment {
+			return id
+		}
+	}
+	return ""
+}
+
+func (m *rootModel) addCreature(id engine.CreatureID, deployment string) {
+	m.creatures[id] = &rootMember{deployment: deployment, born: m.next()}
+}
+
+// elder is who is the parent of a newcomer that has none.
+func (m *rootModel) elder(members []engine.CreatureID) engine.CreatureID {
+	rank := func(id engine.CreatureID) int {
+		switch c := m.creatures[id]; {
+		case m.roots[c.deployment] == id && c.deployment != "":
+			return 0
+		case c.privileged:
+			return 1
+		}
+		return 2
+	}
+	return slices.MinFunc(members, func(a, b engine.CreatureID) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(m.creatures[a].born, m.creatures[b].born))
+	})
+}
+
+// join is a creature that joins a graph, with a parent or without.
+func (m *rootModel) join(id, parent engine.CreatureID, direct engine.ChannelID, members []engine.CreatureID) {
+	sender := parent
+	if parent == "" {
+		sender = m.elder(members)
+	}
+	d := m.creatures[sender].deployment
+	m.addCreature(id, d)
+	m.channels[direct] = &rootChannel{deployment: d, direct: id, parent: parent, born: m.next()}
+	m.own(id, direct, engine.Listen, "")
+	root := m.roots[d]
+	if parent == "" && root == sender {
+		m.give(root, direct, engine.Send, "")
+	} else {
+		m.own(sender, direct, engine.Send, "")
+	}
+	creatures, channels := m.places()
+	if root == "" || creatures[root] != creatures[id] {
+		return
+	}
+	m.give(root, direct, engine.Send, "")
+	if report := m.report(d); report != "" && channels[report] == creatures[id] {
+		m.give(id, report, engine.Send, engine.ReportChannel)
+	}
+}
+
+func (m *rootModel) addChannel(id engine.ChannelID, deployment string) {
+	m.channels[id] = &rootChannel{deployment: deployment, born: m.next()}
+	creatures, channels := m.places()
+	if root := m.roots[deployment]; root != "" && creatures[root] == channels[id] {
+		m.give(root, id, engine.Listen, "")
+	}
+}
+
+func (m *rootModel) removeChannel(id engine.ChannelID) {
+	delete(m.channels, id)
+	maps.DeleteFunc(m.edges, func(e rootEdge, _ *edgeReason) bool { return e.channel == id })
+}
+
+func (m *rootModel) removeCreature(id engine.CreatureID) {
+	d := m.creatures[id].deployment
+	if d != "" && m.roots[d] == id {
+		m.removeChannel(m.report(d))
+		delete(m.roots, d)
+	}
+	delete(m.creatures, id)
+	maps.DeleteFunc(m.edges, func(e rootEdge, _ *edgeReason) bool { return e.creature == id })
+}
+
+// assign is how a creature becomes the root. The graphs are those of before; report
+// is the channel that it listens on then.
+func (m *rootModel) assign(id engine.CreatureID, report engine.ChannelID, creatures map[engine.CreatureID]engine.GraphID, channels map[engine.ChannelID]engine.GraphID) {
+	g := creatures[id]
+	if m.creatures[id].deployment == "" {
+		m.loose++
+		name := fmt.Sprint("loose ", m.loose)
+		for c, in := range creatures {
+			if in == g && m.creatures[c].deployment == "" {
+				m.creatures[c].deployment = name
+			}
+		}
+		for ch, in := range channels {
+			if in == g && m.channels[ch].deployment == "" {
+				m.channels[ch].deployment = name
+			}
+		}
+	}
+	d := m.creatures[id].deployment
+	if former := m.roots[d]; former != id {
+		maps.DeleteFunc(m.edges, func(e rootEdge, r *edgeReason) bool {
+			return e.creature == former && r.given && !r.own
+		})
+	}
+	m.roots[d], m.creatures[id].privileged = id, true
+	if old := m.report(d); old != "" && old != report {
+		m.removeChannel(old)
+	}
+	if m.channels[report] == nil {
+		m.channels[report] = &rootChannel{deployment: d, report: true, born: m.next()}
+	}
+	m.give(id, report, engine.Listen, "")
+	if r := m.edges[rootEdge{id, report, engine.Send}]; r != nil && r.alias == engine.ReportChannel {
+		delete(m.edges, rootEdge{id, report, engine.Send})
+	}
+	for c, in := range creatures {
+		if c != id && in == g && m.creatures[c].deployment == d {
+			m.give(c, report, engine.Send, engine.ReportChannel)
+		}
+	}
+	for ch, in := range channels {
+		of := m.channels[ch]
+		switch {
+		case of == nil || in != g || of.deployment != d:
+		case of.direct == "":
+			m.give(id, ch, engine.Listen, "")
+		case of.direct != id && creatures[of.direct] == g:
+			m.give(id, ch, engine.Send, "")
+		}
+	}
+}
+
+// tidy forgets what went with the last member of its graph.
+func (m *rootModel) tidy() {
+	_, channels := m.places()
+	for id := range m.channels {
+		if channels[id] == "" {
+			m.removeChannel(id)
+		}
+	}
+}
+
+// check compares all edges, the roots, and the aliases of what members report on.
+func (m *rootModel) check(t *testing.T, when string) {
+	t.Helper()
+	got := map[rootEdge]bool{}
+	for _, g := range m.w.status() {
+		for _, c := range g.Creatures {
+			for _, ch := range c.Listen {
+				got[rootEdge{c.ID, ch, engine.Listen}] = true
+			}
+			for _, ch := range c.Send {
+				got[rootEdge{c.ID, ch, engine.Send}] = true
+			}
+			model := m.creatures[c.ID]
+			if model == nil {
+				t.Fatalf("%s: the model lacks %s", when, c.ID)
+			}
+			if root := model.deployment != "" && m.roots[model.deployment] == c.ID; c.Root != root || root && !c.Privileged {
+				t.Fatalf("%s: %s: root %v, privileged %v; want root %v", when, c.ID, c.Root, c.Privileged, root)
+			}
+			for e, r := range m.edges {
+				if e.creature == c.ID && r.given && r.alias == engine.ReportChannel && c.Aliases.Send[r.alias] != e.channel {
+					t.Fatalf("%s: %s reports on %s, want %s", when, c.ID, c.Aliases.Send[r.alias], e.channel)
+				}
+			}
+		}
+	}
+	for e := range got {
+		if m.edges[e] == nil {
+			t.Fatalf("%s: there is %+v (deployment %q, root %s; channel %+v)", when, e, m.creatures[e.creature].deployment, m.roots[m.creatures[e.creature].deployment], m.channels[e.channel])
+		}
+	}
+	for e, r := range m.edges {
+		if !got[e] {
+			t.Fatalf("%s: there is no %+v: %+v (channel %+v)", when, e, *r, m.channels[e.channel])
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package engine_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+func ledBy(root string) func(*engine.Deployment) {
+	return func(d *engine.Deployment) { d.Root = "creature." + root }
+}
+
+func (w *world) assign(id engine.CreatureID) engine.Rooted {
+	w.t.Helper()
+	r, err := w.AssignRoot(w.t.Context(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// tell has a creature send on a channel, by its own alias.
+func (w *world) sayOn(c engine.CreatureID, alias, payload string) toolReply {
+	w.t.Helper()
+	return w.ask(c, toolCall{"send_channel", args{"channel": alias, "payload": payload}})[0]
+}
+
+func TestASpawnedCreatureReportsToItsRoot(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	a := s.apply(crew("crew", ledBy("bob")))
+	lead, bob := a.Creatures["creature.lead"], a.Creatures["creature.bob"]
+	replies := s.ask(lead,
+		toolCall{"group_add_node", args{"species": "clerk", "name": "eve"}},
+		toolCall{"group_channel", args{"action": "create", "name": "notes"}},
+	)
+	eve, notes := answer[engine.AddNodeResult](t, replies[0]), answer[engine.ChannelResult](t, replies[1])
+	check := func(when string) {
+		t.Helper()
+		root, _ := s.creature(bob)
+		child, _ := s.creature(eve.Creature)
+		if child.Aliases.Send[engine.ReportChannel] != a.Channels["channel.report_to_root"] {
+			t.Errorf("%s: eve sends on %v", when, child.Aliases.Send)
+		}
+		if !slices.Contains(root.Send, eve.Channel) || slices.Contains(root.Listen, eve.Channel) || !slices.Contains(root.Listen, notes.Channel) {
+			t.Errorf("%s: the root listens on %v, sends on %v", when, root.Listen, root.Send)
+		}
+	}
+	check("at once")
+	if n := len(s.events(lead, engine.EventTopologyChanged)); n != 2 {
+		t.Errorf("%d changes are told of, want one for each call", n)
+	}
+	if r := s.sayOn(eve.Creature, engine.ReportChannel, "done"); r.Code != "" {
+		t.Errorf("eve reports: %+v", r)
+	}
+	if got := s.state(bob, "heard"); got != "done" {
+		t.Errorf("the root heard %q", got)
+	}
+	s.reopen()
+	check("after a restart")
+}
+
+func TestARecipeRulesItsRootAgain(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	a := s.apply(crew("crew", ledBy("lead")))
+	ann := a.Creatures["creature.ann"]
+	r := s.assign(ann)
+	if r.Channels[0] != a.Channels["channel.report_to_root"] || len(r.Channels) != 2 || r.Delta.Kind != "none" {
+		t.Errorf("assigned: %+v", r)
+	}
+	lead, _ := s.creature(a.Creatures["creature.lead"])
+	if lead.Root || !lead.Privileged || len(lead.Listen) != 1 || lead.Aliases.Send[engine.ReportChannel] != r.Channels[0] {
+		t.Errorf("the former root: %+v", lead)
+	}
+	for range 2 {
+		s.shut()
+		s.open()
+		again := s.apply(crew("crew", ledBy("lead")))
+		lead, _ := s.creature(again.Creatures["creature.lead"])
+		member, _ := s.creature(ann)
+		if !lead.Root || len(lead.Listen) != 3 || member.Root || member.Privileged || len(member.Listen) != 1 {
+			t.Errorf("applied again: %+v, %+v", lead, member)
+		}
+	}
+}
+
+func TestRootsOfMergedGraphs(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	a, b := s.apply(crew("one", ledBy("lead"))), s.apply(crew("two", ledBy("lead")))
+	bobs := []engine.CreatureID{a.Creatures["creature.bob"], b.Creatures["creature.bob"]}
+	leads := []engine.CreatureID{a.Creatures["creature.lead"], b.Creatures["creature.lead"]}
+	reports := func(when string) {
+		t.Helper()
+		for i, bob := range bobs {
+			if r := s.sayOn(bob, engine.ReportChannel, when); r.Code != "" {
+				t.Errorf("%s: %+v", when, r)
+			}
+			if r := s.ask(bob, toolCall{"group_send", args{"creature": "root", "payload": "[]"}})[0]; answer[engine.GroupSendResult](t, r).Creature != leads[i] {
+				t.Errorf("%s: the root of %d is %s", when, i, r.Result)
+			}
+			if got := s.state(leads[i], "heard"); got != when {
+				t.Errorf("%s: root %d heard %q", when, i, got)
+			}
+		}
+	}
+	edges := func() (out [][]engine.ChannelID) {
+		for _, id := range leads {
+			c, _ := s.creature(id)
+			out = append(out, c.Listen, c.Send)
+		}
+		return out
+	}
+	before := edges()
+	reports("apart")
+	out := s.change(topology.Connect{From: a.Creatures["creature.ann"], To: bobs[1], Name: "bridge"})
+	if out.Delta.Kind != "merge" || len(s.status()) != 1 {
+		t.Fatalf("%+v", out.Delta)
+	}
+	reports("merged")
+	if d := s.change(topology.Disconnect{From: a.Creatures["creature.ann"], To: bobs[1]}).Delta; d.Kind != "split" {
+		t.Errorf("%+v", d)
+	}
+	reports("split")
+	for i, list := range edges() {
+		if !slices.Equal(list, before[i]) {
+			t.Errorf("the roots' edges are %v, want %v", edges(), before)
+		}
+	}
+	s.reopen()
+	reports("restarted")
+}
+
+func TestRemovingARootCanSplit(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	hub, left, right := s.add("hub", "operator"), s.add("left", "operator"), s.add("right", "record")
+	s.connect(hub, left, "l")
+	s.connect(hub, right, "r")
+	r := s.assign(hub)
+	if len(r.Channels) != 3 || r.Delta.Kind != "none" {
+		t.Errorf("assigned: %+v", r)
+	}
+	if reply := s.sayOn(left, engine.ReportChannel, "hello"); reply.Code != "" || s.state(hub, "heard") != "hello" {
+		t.Errorf("%+v", reply)
+	}
+	old := s.graph(hub)
+	d := s.change(topology.RemoveCreature{ID: hub}).Delta
+	if d.Kind != "split" || !slices.Equal(d.OldGraphs, []engine.GraphID{old}) || len(d.NewGraphs) != 2 || !slices.Contains(d.NewGraphs, old) || len(d.Affected) != 1 {
+		t.Errorf("removed: %+v", d)
+	}
+	if s.graph(left) == s.graph(right) {
+		t.Error("they are still one graph")
+	}
+	if _, err := s.FindChannel("", engine.ReportChannel); !errors.Is(err, &abi.Error{Code: abi.NotFound}) {
+		t.Errorf("the report channel: %v", err)
+	}
+	if c, _ := s.creature(left); len(c.Send) != 0 {
+		t.Errorf("left sends on %v", c.Send)
+	}
+	s.reopen()
+	if len(s.status()) != 2 {
+		t.Errorf("%d graphs after a restart", len(s.status()))
+	}
+}
+
+// TestARootInOnePartOfItsDeployment is about a deployment that is in two graphs.
+func TestARootInOnePartOfItsDeployment(t *testing.T) {
+	w := newWorld(t, engine.Options{Host: operators()})
+	a := w.apply(crew("crew", func(d *engine.Deployment) {
+		ledBy("lead")(d)
+		d.Channels = append(d.Channels, engine.ChannelSpec{Address: "channel.far", Name: "far"})
+		d.Creatures = append(d.Creatures, engine.CreatureSpec{
+			Address: "creature.hermit", Name: "hermit", Module: "record", Wasm: []byte("record"), Send: []engine.WireSpec{{Channel: "channel.far"}},
+		})
+	}))
+	hermit, ann := a.Creatures["creature.hermit"], a.Creatures["creature.ann"]
+	w.change(topology.SetEdge{Creature: hermit, Channel: a.Channels["channel.report_to_root"], Direction: engine.Send})
+	w.change(topology.SetEdge{Creature: hermit, Channel: a.Channels["channel.far"], Direction: engine.Send})
+	if len(w.status()) != 2 {
+		t.Fatalf("%d graphs", len(w.status()))
+	}
+	// The hermit's half gets a root: the other half has none any more, and remains.
+	r := w.assign(hermit)
+	if lead, _ := w.creature(a.Creatures["creature.lead"]); lead.Root || len(lead.Listen) != 1 || r.Delta.Kind != "none" {
+		t.Errorf("%+v, %+v", lead, r)
+	}
+	if c, _ := w.creature(ann); len(c.Send) != 0 {
+		t.Errorf("ann reports into the void: %v", c.Send)
+	}
+}
+
+func TestAssignRootIsAllOrNothing(t *testing.T) {
+	w := newWorld(t, engine.Options{Host: operators()})
+	a, b := w.add("a", "operator"), w.add("b", "operator")
+	ch := w.connect(a, b, "ch")
+	w.change(topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Send, On: true, Alias: engine.ReportChannel})
+	before := w.status()
+	_, err := w.AssignRoot(t.Context(), a)
+	if !errors.Is(err, &abi.Error{Code: abi.AlreadyExists}) {
+		t.Errorf("with an alias that is taken: %v", err)
+	}
+	err = w.Batch(t.Context(), func(batch *engine.Batch) error {
+		if _, err := batch.AssignRoot(a); err == nil {
+			t.Error("it was assigned")
+		}
+		_, err := batch.Do(topology.SetPrivileged{ID: b, Privileged: true}) // a batch may go on
+		return err
+	})
+	after := w.status()
+	if err != nil || len(after) != 1 || len(after[0].Channels) != 1 || after[0].Creatures[0].Root || !after[0].Creatures[1].Privileged {
+		t.Errorf("%v: %+v, before %+v", err, after, before)
+	}
+	for _, c := range after[0].Creatures {
+		if c.Deployment != "" {
+			t.Errorf("%s came into %s", c.Name, c.Deployment)
+		}
+	}
+	if _, err := w.AssignRoot(t.Context(), "cnobody"); !errors.Is(err, &abi.Error{Code: abi.NotFound}) {
+		t.Errorf("of nobody: %v", err)
+	}
+	if _, err := w.Change(t.Context(), topology.SetRoot{ID: a, Root: true}); !errors.Is(err, &abi.Error{Code: abi.InvalidArgument}) {
+		t.Errorf("by hand: %v", err)
+	}
+}
