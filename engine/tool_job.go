@@ -31,12 +31,29 @@ type jobAnswer struct {
 	seq    uint64
 }
 
+// ToolCall is a call of a group tool from outside that has begun.
+type ToolCall struct {
+	e   *Engine
+	c   *creature
+	job *toolJob
+}
+
 // Tool calls a group tool in the name of a creature, as a turn of its own without a
 // delivery, and answers what the guest would get: the result as JSON, or the error.
 // It waits until the turn is committed and as durable as its graph promises. A
 // creature that does not run answers stopped. If ctx ends first, the call may have
 // happened, or may yet.
 func (e *Engine) Tool(ctx context.Context, caller CreatureID, name string, args []byte) ([]byte, error) {
+	call, err := e.StartTool(caller, name, args)
+	if err != nil {
+		return nil, err
+	}
+	return call.Wait(ctx)
+}
+
+// StartTool begins what [Engine.Tool] does, and returns at once. Calls of one caller
+// are made in the order in which they began.
+func (e *Engine) StartTool(caller CreatureID, name string, args []byte) (*ToolCall, error) {
 	e.mu.RLock()
 	c := e.creatures[caller]
 	e.mu.RUnlock()
@@ -48,16 +65,22 @@ func (e *Engine) Tool(ctx context.Context, caller CreatureID, name string, args 
 	if err := e.post(c, job); err != nil {
 		return nil, err
 	}
+	return &ToolCall{e, c, job}, nil
+}
+
+// Wait returns what the tool has answered, once its turn is committed and durable.
+// It is called once.
+func (t *ToolCall) Wait(ctx context.Context) ([]byte, error) {
 	select {
-	case a := <-job.done:
+	case a := <-t.job.done:
 		if a.err != nil {
 			return nil, a.err
 		}
-		sent := Sent{ch: e.inbox(c), store: a.store, upTo: a.seq}
+		sent := Sent{ch: t.e.inbox(t.c), store: a.store, upTo: a.seq}
 		return a.result, sent.Wait(ctx)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	case <-e.closing:
+	case <-t.e.closing:
 		return nil, errClosed
 	}
 }

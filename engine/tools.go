@@ -75,6 +75,9 @@ func (t *turn) Tool(name, args []byte) ([]byte, abi.Code) {
 	if f == nil {
 		return nil, t.fail(abi.NotFound, "the tools are "+toolNames(), "there is no tool %s", quoted(name))
 	}
+	if err := f.check(args); err != nil {
+		return nil, t.refuse(err)
+	}
 	result, err := f.call(t, args)
 	if err != nil {
 		return nil, t.refuse(err)

@@ -20,6 +20,8 @@ type world struct {
 	state    map[string]string
 	handles  []string
 	features bool
+	// tool answers group tools; without it there are none.
+	tool func(t *turn, name, args string) (string, abi.Code)
 }
 
 // A delivery is what is handed to a creature. Left out, the kind is message and
@@ -197,8 +199,15 @@ func (t *turn) StateList(prefix []byte) ([]byte, abi.Code) {
 
 func (t *turn) TimerSet(_ []byte, _, _ time.Duration, _ []byte) abi.Code { return abi.Unsupported }
 func (t *turn) TimerCancel([]byte) (bool, abi.Code)                      { return false, abi.Unsupported }
-func (t *turn) Tool(_, _ []byte) ([]byte, abi.Code)                      { return nil, abi.Unsupported }
 func (t *turn) HTTP(_, _ []byte, _ int64) abi.Code                       { return abi.Unsupported }
+
+func (t *turn) Tool(name, args []byte) ([]byte, abi.Code) {
+	if t.w.tool == nil {
+		return nil, t.fail(abi.Unsupported, "no tools")
+	}
+	result, code := t.w.tool(t, string(name), string(args))
+	return []byte(result), code
+}
 
 func (t *turn) Log(level abi.Level, text []byte) abi.Code {
 	t.logs = append(t.logs, fmt.Sprintf("%v: %s", level, text))

@@ -45,6 +45,8 @@ func TestOnlyDeliveriesAreHandled(t *testing.T) {
 		switch name {
 		case "gate":
 			w.config["match"] = ""
+		case "operator":
+			w.features = true
 		case "split":
 			w.config["to"] = []string{"out"}
 		}
@@ -83,6 +85,8 @@ func TestMemoryPlateaus(t *testing.T) {
 		case "gate":
 			w.config["match"] = "x+y"
 			w.config["field"] = "json:a"
+		case "operator":
+			w.features = true
 		case "split":
 			w.config["to"] = []string{"out"}
 			w.config["by"] = "field:3"

@@ -17,11 +17,11 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-//go:embed echo/echo.wasm gate/gate.wasm relay/relay.wasm split/split.wasm tally/tally.wasm
+//go:embed echo/echo.wasm gate/gate.wasm operator/operator.wasm relay/relay.wasm split/split.wasm tally/tally.wasm
 var modules embed.FS
 
 // names are the embedded creatures, sorted.
-var names = []string{"echo", "gate", "relay", "split", "tally"}
+var names = []string{"echo", "gate", "operator", "relay", "split", "tally"}
 
 // onDemand are creatures that are too large to be embedded, by how they are
 // built.

@@ -25,6 +25,8 @@ type Module struct {
 	Peak int64
 	// Unwired leaves out the channel that it could send on.
 	Unwired bool
+	// Privileged makes it one that may use the group tools.
+	Privileged bool
 	// Lasts is how many rounds of the neighbours it is left alone after its turn,
 	// for what it does then; zero means a few.
 	Lasts int
@@ -61,7 +63,7 @@ const (
 // Modules returns the gallery, in the order of its chapters. The slice is the
 // caller's.
 func Modules() []Module {
-	return slices.Concat(refused(), oversized(), memories(), runaways(), floods(), amplifiers(), storms(), arguments())
+	return slices.Concat(refused(), oversized(), memories(), runaways(), floods(), toolAttacks(), amplifiers(), storms(), arguments())
 }
 
 // once is the list of ends of a module that has one.

@@ -95,8 +95,9 @@ func (s *Stage) attack(ctx context.Context, name string, m *Module, end *End, t 
 func (s *Stage) specOf(name string, m *Module, end *End) engine.CreatureSpec {
 	spec := engine.CreatureSpec{
 		Name: name, Wasm: m.Build(), Limits: end.Limits, Join: s.graph,
-		Restart:  engine.RestartPolicy{Mode: engine.RestartNever},
-		Overflow: engine.OverflowDeadLetter, // a storm may not hold up whoever sends from outside
+		Privileged: m.Privileged,
+		Restart:    engine.RestartPolicy{Mode: engine.RestartNever},
+		Overflow:   engine.OverflowDeadLetter, // a storm may not hold up whoever sends from outside
 	}
 	if !m.Unwired {
 		spec.Send = wires(loot)

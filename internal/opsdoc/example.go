@@ -69,7 +69,9 @@ var script = []struct {
 	{false, `{"id": 41, "op": "export", "graph": "alarms", "path": "$TMP/alarms.db"}`},
 	{false, `{"id": 42, "op": "fork", "graph": "alarms", "dir": "$TMP/alarms"}`},
 	{false, `{"id": 43, "op": "awareness", "creature": "tidy"}`},
-	{false, `{"id": 43, "op": "shutdown"}`},
+	{true, `{"id": 44, "op": "promote", "creature": "alarms"}`},
+	{false, `{"id": 45, "op": "tool", "caller": "alarms", "name": "group_channel", "args": {"action": "create", "name": "notes"}}`},
+	{false, `{"id": 46, "op": "shutdown"}`},
 }
 
 // example is a request and its answer.

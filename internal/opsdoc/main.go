@@ -1,8 +1,12 @@
 // Command opsdoc writes the parts of docs/reference that tables in the code
-// define: the page of operations, the schema of the awareness document, and the
-// tables of limits and error codes. The examples on the page of operations are
+// define: the page of operations, the group tools with their schemas, the schema of
+// the awareness document, and the tables of limits and error codes. The examples are
 // carried out while it is written.
 //
+// It runs twice: the second time the engine has the schemas that were written the
+// first time, and refuses what they do not allow.
+//
+//go:generate go run .
 //go:generate go run .
 package main
 
@@ -70,7 +74,7 @@ func generate(ctx context.Context, root string) (map[string][]byte, error) {
 			return nil, fmt.Errorf("%s: %w", t.page, err)
 		}
 	}
-	return pages, nil
+	return pages, addTools(ctx, pages, root, comments)
 }
 
 // fill puts a table between its markers.

@@ -53,7 +53,11 @@ func operationsPage(c comments, examples map[string]example) []byte {
 			fmt.Fprintf(&b, "%s\n\n", notes)
 		}
 		t.fields(&b, "field", op.Args)
-		t.fields(&b, "result", op.Result)
+		if op.Name == "tool" {
+			b.WriteString("The result is that of [the tool](tools.md).\n\n")
+		} else {
+			t.fields(&b, "result", op.Result)
+		}
 		examples[op.Name].write(&b)
 	}
 	b.WriteString("\n# Types\n")
@@ -66,7 +70,7 @@ func notesOf(op terrarium.Operation) string {
 	if op.Batchable {
 		notes = append(notes, "*batchable*")
 	}
-	if op.Name == "wait_idle" || op.Name == "request" {
+	if op.Name == "wait_idle" || op.Name == "request" || op.Name == "tool" {
 		notes = append(notes, "*waits*")
 	}
 	if op.Name == "send" || op.Name == "send_to" {

@@ -239,6 +239,38 @@ TR_UNUSED static int32_t tr_awareness_revision(uint64_t *revision) {
 	return tr_natural(digits, revision) ? TERRARIUM_OK : TERRARIUM_ERR_NOT_FOUND;
 }
 
+// tr_tool calls a group tool with JSON arguments, which may be empty, and reads its
+// JSON result. When it is refused the source error says why.
+TR_UNUSED static int32_t tr_tool(tr_bytes name, tr_bytes args, tr_bytes *out) {
+	int32_t size = terrarium_tool(name.ptr, name.len, args.ptr, args.len);
+	return size < 0 ? size : tr_read(TERRARIUM_SOURCE_RESULT, out);
+}
+
+// tr_code_name answers the stable name of an error code.
+TR_UNUSED static tr_bytes tr_code_name(int32_t status) {
+	switch (status) {
+	case TERRARIUM_ERR_INVALID_ARGUMENT: return TR("invalid_argument");
+	case TERRARIUM_ERR_NOT_FOUND: return TR("not_found");
+	case TERRARIUM_ERR_ALREADY_EXISTS: return TR("already_exists");
+	case TERRARIUM_ERR_AMBIGUOUS: return TR("ambiguous");
+	case TERRARIUM_ERR_NOT_CONNECTED: return TR("not_connected");
+	case TERRARIUM_ERR_NOT_PRIVILEGED: return TR("not_privileged");
+	case TERRARIUM_ERR_DENIED: return TR("denied");
+	case TERRARIUM_ERR_LIMIT: return TR("limit");
+	case TERRARIUM_ERR_CONFLICT: return TR("conflict");
+	case TERRARIUM_ERR_STOPPED: return TR("stopped");
+	case TERRARIUM_ERR_TRAPPED: return TR("trapped");
+	case TERRARIUM_ERR_OUT_OF_FUEL: return TR("out_of_fuel");
+	case TERRARIUM_ERR_DEADLINE: return TR("deadline");
+	case TERRARIUM_ERR_TOO_LARGE: return TR("too_large");
+	case TERRARIUM_ERR_UNSUPPORTED: return TR("unsupported");
+	case TERRARIUM_ERR_STORAGE: return TR("storage");
+	case TERRARIUM_ERR_UNAVAILABLE: return TR("unavailable");
+	case TERRARIUM_ERR_INTERNAL: return TR("internal");
+	}
+	return TR("unknown");
+}
+
 // tr_log logs text put together from three parts.
 TR_UNUSED static void tr_log(int32_t level, tr_bytes a, tr_bytes b, tr_bytes c) {
 	tr_buffer line = {0};

@@ -46,6 +46,7 @@ var Guests = []Guest{
 	fromGo("digest"),
 	fromWAT("echo"),
 	fromC("gate"),
+	fromC("operator"),
 	fromC("relay"),
 	fromC("split"),
 	fromC("tally"),

@@ -217,6 +217,34 @@ func TestInitMayOnlyRead(t *testing.T) {
 	}
 }
 
+func TestTools(t *testing.T) {
+	f := terrariumtest.New(handler(func(t *terrarium.Turn) error {
+		if !t.HasFeature(terrarium.FeatureTools) {
+			return terrarium.Unsupported
+		}
+		result, err := t.Tool(string(t.Payload()), []byte("{}"))
+		if err != nil {
+			return err
+		}
+		return t.Output(result)
+	}))
+	if err := f.Message("in", "group_status"); !errors.Is(err, terrarium.Unsupported) {
+		t.Errorf("without tools: %v", err)
+	}
+	f.Tools = func(name string, args []byte) ([]byte, error) {
+		if name != "group_status" {
+			return nil, terrarium.NotFound
+		}
+		return []byte("status" + string(args)), nil
+	}
+	if err := f.Message("in", "group_dance"); !errors.Is(err, terrarium.NotFound) || len(f.Outputs) != 0 {
+		t.Errorf("a tool that there is not: %v, %v", err, f.Outputs)
+	}
+	if err := f.Message("in", "group_status"); err != nil || !slices.Equal(f.Outputs, []string{"status{}"}) {
+		t.Errorf("a tool: %v, %v", err, f.Outputs)
+	}
+}
+
 func TestCodesHaveNames(t *testing.T) {
 	if terrarium.NotFound.Error() != "not_found" || terrarium.Internal.Error() != "internal" {
 		t.Errorf("%v, %v", terrarium.NotFound, terrarium.Internal)

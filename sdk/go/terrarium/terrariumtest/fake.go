@@ -10,6 +10,7 @@ package terrariumtest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,8 +28,8 @@ type Sent struct {
 }
 
 // A Fake is the world of one creature. Its fields can be set and read between
-// deliveries. It is for one goroutine. It has no optional feature: timers,
-// requests, tools and HTTP answer unsupported.
+// deliveries. It is for one goroutine. Of the optional features it has group tools,
+// if Tools is set; timers, requests and HTTP answer unsupported.
 type Fake struct {
 	Creature terrarium.Creature
 	Config   map[string]any
@@ -39,6 +40,9 @@ type Fake struct {
 	Logs     []string          // of all turns, as "level text"
 	Name     string            // of the creature
 	Time     int64             // of the next delivery, in nanoseconds since 1970
+	// Tools answers calls of group tools, if there are to be any. The code of an error
+	// is what the creature gets, and unavailable if it has none.
+	Tools func(name string, args []byte) (result []byte, err error)
 
 	sources  map[terrarium.Source][]byte
 	handles  []string
@@ -156,7 +160,12 @@ func (h host) Read(s terrarium.Source, offset int32, p []byte) int32 {
 
 func (h host) Size(s terrarium.Source) int32 { return int32(len(h.f.sources[s])) }
 
-func (h host) Feature(terrarium.Feature) int32 { return 0 }
+func (h host) Feature(f terrarium.Feature) int32 {
+	if f == terrarium.FeatureTools && h.f.Tools != nil {
+		return 1
+	}
+	return 0
+}
 
 func (h host) Config(key string, p []byte) int32 {
 	v, ok := h.f.Config[key]
@@ -241,6 +250,22 @@ func (h host) StateList(prefix string, p []byte) int32 {
 	return h.lookup([]byte(list.String()), p)
 }
 
+func (h host) Tool(name string, args []byte) int32 {
+	if h.f.Tools == nil {
+		return h.absent()
+	}
+	if status := h.effect(func(*effects) {}); status < 0 {
+		return status
+	}
+	result, err := h.f.Tools(name, args)
+	if err == nil {
+		return h.lookup(result, nil)
+	}
+	code := terrarium.Unavailable
+	errors.As(err, &code)
+	return h.fail(code, err.Error())
+}
+
 func (h host) Log(level terrarium.Level, text string) int32 {
 	names := [...]string{"debug", "info", "warn", "error"}
 	if level < 0 || int(level) >= len(names) {
@@ -265,5 +290,4 @@ func (h host) Request(string, []byte, int64, int64) int32  { return h.absent() }
 func (h host) Reply([]byte) int32                          { return h.absent() }
 func (h host) TimerSet(string, int64, int64, []byte) int32 { return h.absent() }
 func (h host) TimerCancel(string) int32                    { return h.absent() }
-func (h host) Tool(string, []byte) int32                   { return h.absent() }
 func (h host) HTTP(_, _ []byte, _ int64) int32             { return h.absent() }

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// Where the schemas of the group tools are: to read, and for the engine to check
+// arguments with.
+const (
+	toolsPage      = "docs/reference/tools.md"
+	toolsSchema    = "docs/reference/tools.schema.json"
+	toolsInTheCode = "engine/tools.schema.json"
+)
+
+// addTools adds the reference of the group tools.
+func addTools(ctx context.Context, pages map[string][]byte, root string, c comments) error {
+	list := engine.Tools()
+	for i := range list {
+		t := &list[i]
+		var err error
+		if t.Args, err = toolSchemaOf(c, t.ArgsType); err != nil {
+			return err
+		}
+		if t.Result, err = toolSchemaOf(c, t.ResultType); err != nil {
+			return err
+		}
+	}
+	schemas, err := json.MarshalIndent(map[string]any{"tools": list}, "", "  ")
+	if err != nil {
+		return err
+	}
+	schemas = append(schemas, '\n')
+	pages[toolsSchema], pages[toolsInTheCode] = schemas, schemas
+	examples, refusals, err := runTools(ctx)
+	if err != nil {
+		return err
+	}
+	page, err := os.ReadFile(filepath.Join(root, toolsPage))
+	if err != nil {
+		return err
+	}
+	if page, err = fill(page, "tools", func(b *bytes.Buffer) { writeTools(b, list, examples) }); err != nil {
+		return fmt.Errorf("%s: %w", toolsPage, err)
+	}
+	page, err = fill(page, "refusals", func(b *bytes.Buffer) { writeRefusals(b, refusals) })
+	pages[toolsPage] = page
+	return err
+}
+
+// toolSchemaOf is the JSON Schema of a type, in one piece.
+func toolSchemaOf(c comments, t reflect.Type) (json.RawMessage, error) {
+	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, Mapper: customSchema}
+	r.LookupComment = func(t reflect.Type, field string) string {
+		if field == "" {
+			return "" // what a type is says the field that has it
+		}
+		return strings.Join(strings.Fields(plain(c[t.Name()+"."+field])), " ")
+	}
+	s := r.ReflectFromType(t)
+	s.Version = ""
+	return json.Marshal(s)
+}
+
+// customSchema describes types that have a JSON form of their own.
+func customSchema(t reflect.Type) *jsonschema.Schema {
+	if t != reflect.TypeFor[engine.ToolPayload]() {
+		return nil
+	}
+	fields := jsonschema.NewProperties()
+	fields.Set("base64", &jsonschema.Schema{Type: "string", ContentEncoding: "base64"})
+	return &jsonschema.Schema{
+		OneOf: []*jsonschema.Schema{
+			{Type: "string"},
+			{Type: "object", Properties: fields, Required: []string{"base64"}, AdditionalProperties: jsonschema.FalseSchema},
+		},
+	}
+}
+
+func writeTools(b *bytes.Buffer, list []engine.ToolInfo, examples map[string]example) {
+	b.WriteString("| tool | who | |\n|---|---|---|\n")
+	for _, t := range list {
+		fmt.Fprintf(b, "| [`%s`](#%s) | %s | %s |\n", t.Name, t.Name, who(t), cell(t.Doc))
+	}
+	for _, t := range list {
+		fmt.Fprintf(b, "\n### %s\n\n%s For %s.\n\n", t.Name, t.Doc, who(t))
+		writeFields(b, "argument", t.Args)
+		writeFields(b, "result", t.Result)
+		if e, ok := examples[t.Name]; ok {
+			e.write(b)
+		}
+	}
+}
+
+func who(t engine.ToolInfo) string {
+	if t.Privileged {
+		return "privileged creatures"
+	}
+	return "every creature"
+}
+
+// field is what a schema says of one member of an object.
+type field struct {
+	Type        any
+	Description string
+	Enum        []any
+	OneOf       []any `json:"oneOf"`
+	Items       *struct {
+		Type       string
+		Properties json.RawMessage
+	}
+}
+
+// writeFields writes the members of an object, in the order of their names.
+func writeFields(b *bytes.Buffer, head string, schema json.RawMessage) {
+	var s struct {
+		Properties map[string]field
+		Required   []string
+	}
+	if err := json.Unmarshal(schema, &s); err != nil || len(s.Properties) == 0 {
+		fmt.Fprintf(b, "It has no %ss.\n\n", head)
+		return
+	}
+	names := make([]string, 0, len(s.Properties))
+	for name := range s.Properties {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(x, y string) int {
+		rx, ry := !slices.Contains(s.Required, x), !slices.Contains(s.Required, y)
+		if rx != ry {
+			if ry {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(x, y)
+	})
+	fmt.Fprintf(b, "| %s | type | |\n|---|---|---|\n", head)
+	for _, name := range names {
+		f := s.Properties[name]
+		note := ""
+		if !slices.Contains(s.Required, name) {
+			note = " (optional)"
+		}
+		fmt.Fprintf(b, "| `%s`%s | %s | %s |\n", name, note, f.typeName(), cell(f.about()))
+	}
+	b.WriteByte('\n')
+}
+
+func (f *field) typeName() string {
+	switch {
+	case f.OneOf != nil:
+		return "payload"
+	case f.Items != nil:
+		return "list of " + f.Items.Type + "s"
+	}
+	return fmt.Sprint(f.Type)
+}
+
+// about is the description, and the values that there are.
+func (f *field) about() string {
+	text := f.Description
+	var values []string
+	for _, v := range f.Enum {
+		values = append(values, fmt.Sprintf("`%v`", v))
+	}
+	if len(values) > 0 && text != "" {
+		text += ": "
+	}
+	return text + strings.Join(values, ", ")
+}
