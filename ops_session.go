@@ -37,6 +37,7 @@ type SubscribeArgs struct {
 	Creatures []string `json:"creatures,omitempty" doc:"only events about these creatures"`
 	Graphs    []string `json:"graphs,omitempty" doc:"only events of these graphs, by any id they have had"`
 	Channels  []string `json:"channels,omitempty" doc:"only events of these channels"`
+	After     string   `json:"after,omitempty" doc:"first what the session stores have behind this cursor, which every event has; start begins at the beginning"`
 	Buffer    int      `json:"buffer,omitempty" doc:"events held for a slow subscriber; beyond it an event lagged counts what is left out"`
 }
 
@@ -101,7 +102,12 @@ func subscribe(ctx context.Context, s *session, a *SubscribeArgs) (*Subscription
 	if err != nil {
 		return nil, err
 	}
-	sub := s.t.Subscribe(f, a.Buffer)
+	var sub *engine.Subscription
+	if a.After == "" {
+		sub = s.t.Subscribe(f, a.Buffer)
+	} else if sub, err = s.t.SubscribeAfter(ctx, f, engine.EventCursor(a.After), a.Buffer); err != nil {
+		return nil, err
+	}
 	s.subMu.Lock()
 	s.lastSub++
 	name := fmt.Sprintf("s%d", s.lastSub)
@@ -111,6 +117,9 @@ func subscribe(ctx context.Context, s *session, a *SubscribeArgs) (*Subscription
 		for ob := range sub.All(ctx) {
 			r := NewEventRecord(&ob.Event)
 			r.Seq, r.ChannelSeq = ob.Seq, ob.Event.Seq
+			if !ob.Event.ID.IsZero() {
+				r.Cursor = sub.Cursor()
+			}
 			s.write(eventLine{name, r})
 		}
 	})

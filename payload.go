@@ -74,6 +74,8 @@ type EventRecord struct {
 	Headers    map[string]string `json:"headers,omitempty"`
 	Payload    any               `json:"payload,omitempty"` // a Payload, or an object for structured events
 	Cause      string            `json:"cause,omitempty"`
+	// What subscribe takes as after, to continue behind the event.
+	Cursor engine.EventCursor `json:"cursor,omitempty"`
 }
 
 // NewEventRecord makes the JSON form of an event.
@@ -98,9 +100,9 @@ func NewEventRecord(ev *engine.Event) EventRecord {
 
 // StateRecord is the payload of an event of the kind state.
 type StateRecord struct {
-	Key     string  `json:"key"`
-	Value   Payload `json:"value,omitempty"`
-	Deleted bool    `json:"deleted,omitempty"`
+	Key     string  `json:"key"`               // that was written
+	Value   Payload `json:"value,omitempty"`   // what it is now
+	Deleted bool    `json:"deleted,omitempty"` // that it is gone
 }
 
 func newStateRecord(b []byte) StateRecord {

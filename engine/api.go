@@ -12,9 +12,9 @@ import (
 
 // Delta tells callers what an operation did to the graphs.
 type Delta struct {
-	Kind      string       `json:"kind"` // none, merge or split
-	OldGraphs []GraphID    `json:"old_graphs"`
-	NewGraphs []GraphID    `json:"new_graphs"`
+	Kind      string       `json:"kind"`              // none, merge or split
+	OldGraphs []GraphID    `json:"old_graphs"`        // the graphs concerned, before
+	NewGraphs []GraphID    `json:"new_graphs"`        // and after
 	Affected  []CreatureID `json:"affected"`          // creatures whose graph id changed
 	Renamed   []Renamed    `json:"renamed"`           // by a merge of graphs that both used a name
 	Unified   []Unified    `json:"unified,omitempty"` // channels that on_collision unify made one

@@ -194,6 +194,11 @@ func (x *change) bury(g *graph, rec *Record, mb *mailbox, s *source) {
 	mb.forget(s)
 }
 
+// show shows observers an event that is in the first record of a store.
+func (x *change) show(plan *storePlan, ev *Event) {
+	x.e.publish(ev, logSource{session: plan.children[ev.Graph].Info().Session})
+}
+
 // mourn logs the dead letters of a source, unless a cut has logged them.
 func (x *change) mourn(g *graph, rec *Record, s *source) {
 	b := x.burials[s]
@@ -209,7 +214,7 @@ func (x *change) mourn(g *graph, rec *Record, s *source) {
 // announce shows observers the dead letters that a cut has logged. They are the
 // first events of the new logs, so they are shown before the environments follow
 // and log more, and in the order of their ids.
-func (x *change) announce() {
+func (x *change) announce(plan *storePlan) {
 	var interred []*burial
 	for _, b := range x.burials {
 		if b.events != nil {
@@ -223,7 +228,6 @@ func (x *change) announce() {
 	for _, b := range interred {
 		for i := range b.events {
 			b.dead[i].count(x.e)
-			x.e.publish(&b.events[i])
 		}
 	}
 }

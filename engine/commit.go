@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -266,7 +265,15 @@ func (g *graph) log(rec *Record, ev Event) {
 	if rec != nil {
 		rec.Events = append(rec.Events, ev)
 	}
-	g.engine.publish(&ev)
+	g.engine.publish(&ev, g.keeper(rec))
+}
+
+// keeper is the log that keeps what is added to a record.
+func (g *graph) keeper(rec *Record) logSource {
+	if rec == nil {
+		return logSource{}
+	}
+	return g.source
 }
 
 func (g *graph) logMessage(rec *Record, ch *channel, m *message, turn, cause EventID) {
@@ -282,25 +289,12 @@ func (g *graph) logMessage(rec *Record, ch *channel, m *message, turn, cause Eve
 		rec.Events = append(rec.Events, ev)
 		rec.putHead(ch)
 	}
-	g.engine.publish(&ev)
-}
-
-// turnDetail is the payload of turn events.
-type turnDetail struct {
-	Kind   string `json:"kind"`
-	Sends  int    `json:"sends,omitempty"`
-	Writes int    `json:"writes,omitempty"`
-	Tools  int    `json:"tools,omitempty"` // calls of group tools that changed the graph
-	Fuel   int64  `json:"fuel,omitempty"`
-	// Awareness is the revision of the document that the turn has read.
-	Awareness uint64 `json:"awareness,omitempty"`
-	Code      string `json:"code,omitempty"`
-	Error     string `json:"error,omitempty"`
+	g.engine.publish(&ev, g.keeper(rec))
 }
 
 // summary is what the turn_ended event says of the turn.
-func (t *turn) summary() turnDetail {
-	d := turnDetail{Kind: t.kind.String(), Sends: len(t.sends), Writes: len(t.writes), Fuel: max(t.fuel, 0), Awareness: t.seen()}
+func (t *turn) summary() TurnEndedPayload {
+	d := TurnEndedPayload{Kind: t.kind.String(), Sends: len(t.sends), Writes: len(t.writes), Fuel: max(t.fuel, 0), Awareness: t.seen()}
 	if t.tools != nil {
 		d.Tools = len(t.tools.ops)
 	}
@@ -346,12 +340,7 @@ func (g *graph) logVerdict(rec *Record, about Event, v policyVerdict) {
 
 func (v *policyVerdict) event(about Event) Event {
 	about.Kind, about.Channel = EventPolicyDenied, v.channel
-	about.Payload = mustJSON(struct {
-		Effect string `json:"effect"`
-		Policy string `json:"policy"`
-		Reason string `json:"reason,omitempty"`
-		Where  string `json:"where,omitempty"`
-	}{v.effect, v.Policy, v.Reason, v.Where})
+	about.Payload = mustJSON(PolicyPayload{v.effect, v.Policy, v.Reason, v.Where})
 	return about
 }
 
@@ -361,11 +350,7 @@ func (t *turn) outputEvent(about Event) Event {
 }
 
 func (l logLine) event(about Event) Event {
-	about.Kind = EventLog
-	about.Payload = mustJSON(struct {
-		Level string `json:"level"`
-		Text  string `json:"text"`
-	}{l.level.String(), l.text})
+	about.Kind, about.Payload = EventLog, mustJSON(LogPayload{l.level.String(), l.text})
 	return about
 }
 
@@ -399,15 +384,6 @@ func encodeStateWrite(w stateWrite) []byte {
 		return append(b, '-')
 	}
 	return append(append(b, '='), w.value...)
-}
-
-// mustJSON encodes one of the engine's own payload structs, which cannot fail.
-func mustJSON(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return []byte("{}")
-	}
-	return b
 }
 
 // reader is the creature as a reader of channels.

@@ -256,7 +256,7 @@ func (p *storePlan) hand(x *change) {
 	}
 	for id, store := range p.children { // one group's graph may go on with another's id
 		if old := x.e.graphs[id]; old != nil {
-			old.attach(store)
+			old.attach(store, 0)
 			old.seq = uint64(p.first[id])
 		}
 	}

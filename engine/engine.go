@@ -55,8 +55,8 @@ type Options struct {
 // stores are cut.
 type Engine struct {
 	host           abi.Host
-	storage        Storage
-	exports        Exporter // what storage can do besides, or nil
+	storage        *serialStorage // nil: every graph is volatile
+	exports        Exporter       // what storage can do besides, or nil
 	load           func(context.Context, string) ([]byte, error)
 	clock          Clock
 	durability     Durability

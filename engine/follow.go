@@ -88,7 +88,11 @@ func (x *change) addGraph(plan *storePlan, id GraphID) {
 	if !ok {
 		x.transient[g] = nil
 	} else if s := plan.children[id]; s != nil {
-		g.attach(s)
+		since := int64(0)
+		if x.adopt != nil {
+			since = x.lastTime
+		}
+		g.attach(s, since)
 		g.seq = uint64(plan.first[id])
 	}
 	x.enter(g)
@@ -166,7 +170,7 @@ func (x *change) removeCreature(c topology.Change) {
 	x.dirty[cr] = true
 	rec.dropCreature(cr.id)
 	x.orphanWires(log, rec, cr)
-	log.log(rec, Event{Kind: EventCreatureStopped, Creature: cr.id, Payload: mustJSON(map[string]string{"reason": "removed", "name": cr.name})})
+	log.log(rec, Event{Kind: EventCreatureStopped, Creature: cr.id, Payload: mustJSON(CreatureStoppedPayload{Name: cr.name, Reason: "removed"})})
 	x.giveUpInstance(cr)
 	cr.home.store(nil) // from here on its worker, if it has one, may retire it
 	x.e.releaseModule(cr)
@@ -380,16 +384,16 @@ func (x *change) changeFlags(c topology.Change) {
 }
 
 func (x *change) startOrStop(log *graph, rec *Record, cr *creature) {
-	kind := EventCreatureStarted
+	ev := Event{Kind: EventCreatureStarted, Creature: cr.id, Payload: mustJSON(CreatureStartedPayload{cr.name})}
 	if cr.stopped {
-		kind = EventCreatureStopped
+		ev.Kind, ev.Payload = EventCreatureStopped, mustJSON(CreatureStoppedPayload{Name: cr.name})
 		cr.giveUpJobs(&abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + cr.name + " has been stopped", Remedy: "start it first", IDs: map[string]string{"creature": string(cr.id)}})
 		x.giveUpInstance(cr)
 	} else {
 		cr.quarantined = false
 		cr.attempts = nil
 	}
-	log.log(rec, Event{Kind: kind, Creature: cr.id, Payload: mustJSON(map[string]string{"name": cr.name})})
+	log.log(rec, ev)
 	if g := cr.home.load(); g.store == nil {
 		cr.mb.noteLoad(g)
 	}

@@ -21,6 +21,7 @@ type graph struct {
 	// say so in channel, source, mailbox and creature of the graph's members.
 	mu          sync.Mutex
 	store       Store // nil: volatile
+	source      logSource
 	durability  Durability
 	meta        map[string]string
 	origin      Origin // of the events that the graph logs
@@ -74,6 +75,12 @@ type channel struct {
 
 func (ch *channel) forget(s *source) { ch.sources = without(ch.sources, s) }
 
+// logSource says in whose log an event is; see [Mark].
+type logSource struct {
+	session SessionID
+	since   int64 // the time of the last event before the log was opened
+}
+
 func newGraph(e *Engine, id GraphID, born uint64) *graph {
 	return &graph{
 		id: id, born: born, engine: e,
@@ -102,7 +109,10 @@ func (g *graph) nextID() EventID {
 
 // attach makes the graph log to a store from now on. With a store nothing
 // overflows, so outside publishers that wait for a mailbox may go on.
-func (g *graph) attach(s Store) {
+//
+// since is the time of the last event that the store has from before it was
+// opened.
+func (g *graph) attach(s Store, since int64) {
 	for _, c := range g.creatures {
 		c.mb.over = false
 	}
@@ -112,7 +122,7 @@ func (g *graph) attach(s Store) {
 	g.over = 0
 	g.admit()
 	g.letters, g.letterBytes = nil, 0 // the store has them
-	g.store = s
+	g.store, g.source = s, logSource{s.Info().Session, since}
 	g.origin = s.Origin()
 	g.durability = s.Info().Durability
 	g.seq = 0

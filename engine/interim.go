@@ -32,7 +32,7 @@ func (p *storePlan) layDown(ctx context.Context, x *change) error {
 			if err != nil {
 				return errors.Join(err, p.takeBack(ctx, x))
 			}
-			b.store = stores[0]
+			b.store, b.source = stores[0], logSource{session: stores[0].Info().Session}
 			p.interim = append(p.interim, b)
 		}
 	}

@@ -39,20 +39,6 @@ func letterOfEvent(mb *mailbox, ev *Event, reason string) letter {
 	return l
 }
 
-// letterDetail is the payload of a dead_letter event.
-type letterDetail struct {
-	Message   EventID    `json:"message,omitzero"`
-	Reason    string     `json:"reason"`
-	Creature  CreatureID `json:"creature,omitempty"` // who should have got it, or who sent it
-	Reader    string     `json:"reader,omitempty"`
-	Channel   ChannelID  `json:"channel,omitempty"`
-	Seq       uint64     `json:"seq,omitempty"`
-	Alias     string     `json:"alias,omitempty"`
-	Attempts  int        `json:"attempts,omitempty"`
-	Error     string     `json:"error,omitempty"`
-	LastWords string     `json:"last_words,omitempty"`
-}
-
 // count counts a dead letter that is being logged.
 func (l *letter) count(e *Engine) {
 	e.deadLetters.Add(1)
@@ -66,7 +52,7 @@ func (l *letter) event() Event {
 	return Event{
 		ID: l.ID, Time: l.Time, Kind: EventDeadLetter, Creature: l.Creature, Turn: l.turn,
 		Attempt: l.Attempts, Channel: l.Channel, Seq: l.Seq, Cause: l.Message,
-		Payload: mustJSON(letterDetail{
+		Payload: mustJSON(DeadLetterPayload{
 			Message: l.Message, Reason: l.Reason, Creature: l.Creature, Reader: l.reader, Channel: l.Channel,
 			Seq: l.Seq, Alias: l.Alias, Attempts: l.Attempts, Error: l.Error, LastWords: l.LastWords,
 		}),

@@ -153,9 +153,9 @@ func (x *change) carryOut(ctx context.Context) error {
 	}
 	x.level(plan)
 	x.entry.carryOut(x)
-	x.announce()
-	x.showWireNotes()
-	x.turn.announce(x)
+	x.announce(plan)
+	x.showWireNotes(plan)
+	x.turn.announce(x, plan)
 	x.follow(plan)
 	for id, meta := range x.metas {
 		x.e.graphs[id].meta = meta
@@ -421,10 +421,10 @@ func (x *change) noteNew(cr *creature) {
 		g.log(rec, cr.instanceStarted("first"))
 	}
 	if !cr.stopped {
-		g.log(rec, Event{Kind: EventCreatureStarted, Creature: cr.id, Payload: mustJSON(map[string]string{"name": cr.name})})
+		g.log(rec, Event{Kind: EventCreatureStarted, Creature: cr.id, Payload: mustJSON(CreatureStartedPayload{cr.name})})
 	}
 	if g.store != nil {
-		g.log(rec, Event{Kind: EventSessionAttached, Creature: cr.id, Payload: mustJSON(map[string]SessionID{"session": g.store.Info().Session})})
+		g.log(rec, Event{Kind: EventSessionAttached, Creature: cr.id, Payload: mustJSON(SessionAttachedPayload{g.source.session})})
 	}
 }
 
@@ -441,7 +441,7 @@ func (x *change) noteCut(plan *storePlan, group *storeGroup) {
 		}
 		g := x.e.graphs[id]
 		info := store.Info()
-		g.log(x.record(g), Event{Kind: kind, Payload: mustJSON(map[string]any{"session": info.Session, "parents": info.Parents})})
+		g.log(x.record(g), Event{Kind: kind, Payload: mustJSON(SessionCutPayload{info.Session, orEmpty(info.Parents)})})
 	}
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,13 @@ type Subscription struct {
 	filter Filter
 	kinds  uint32 // bit set of the kinds wanted
 
+	// What follows belongs to the goroutine that calls Next; see catchup.go.
+	at       position           // behind what Next answered last
+	floor    map[SessionID]Mark // what came before the first event of the ring
+	replay   *Replay            // what is to be read of the stores first; nil when that is done
+	attached bool               // events as they happen go to the ring
+	tidyAt   int                // how many marks there are when it is time to look for fewer
+
 	mu     sync.Mutex
 	ring   []Observed
 	head   int
@@ -53,6 +61,8 @@ type Observed struct {
 	Event Event
 	// Missed is the number of events left out, for the kind lagged.
 	Missed uint64
+
+	log logSource // that has the event; zero if none has
 }
 
 // observers is the set of subscriptions.
@@ -70,6 +80,16 @@ type observers struct {
 // [DefaultSubscriptionBuffer]. The caller must close
 // the subscription.
 func (e *Engine) Subscribe(f Filter, buffer int) *Subscription {
+	s := e.newSubscription(f, buffer)
+	s.attach()
+	if e.storage != nil {
+		s.at = e.here()
+		s.floor, s.tidyAt = maps.Clone(s.at.marks), tidyFrom(&s.at)
+	}
+	return s
+}
+
+func (e *Engine) newSubscription(f Filter, buffer int) *Subscription {
 	if buffer <= 0 {
 		buffer = DefaultSubscriptionBuffer
 	}
@@ -81,15 +101,6 @@ func (e *Engine) Subscribe(f Filter, buffer int) *Subscription {
 	if len(f.Kinds) == 0 {
 		s.kinds = 1<<numEventKinds - 1
 	}
-	o := &e.observers
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
-		s.end()
-		return s
-	}
-	o.subs = append(o.subs, s)
-	o.kinds.Store(o.kinds.Load() | s.kinds)
 	return s
 }
 
@@ -97,8 +108,16 @@ func (e *Engine) Subscribe(f Filter, buffer int) *Subscription {
 // the engine has been closed and everything has been read.
 func (s *Subscription) Next(ctx context.Context) (Observed, error) {
 	for {
+		if s.replay != nil {
+			if ob, ok, err := s.catchUp(ctx); ok || err != nil {
+				return ob, err
+			}
+		}
 		if ob, ok := s.take(); ok {
-			return ob, nil
+			if s.note(&ob) {
+				return ob, nil
+			}
+			continue
 		}
 		s.mu.Lock()
 		closed := s.closed && s.n == 0
@@ -138,7 +157,6 @@ func (s *Subscription) take() (Observed, bool) {
 	}
 	if s.missed > 0 {
 		ob := Observed{Seq: s.e.observers.seq.Add(1), Event: Event{Kind: EventLagged}, Missed: s.missed}
-		ob.Event.Payload = mustJSON(map[string]uint64{"missed": s.missed})
 		ob.Event.Time = s.e.clock.Now().UnixNano()
 		s.missed = 0
 		return ob, true
@@ -148,6 +166,25 @@ func (s *Subscription) take() (Observed, bool) {
 
 // Close ends the subscription. What it holds can still be read.
 func (s *Subscription) Close() {
+	s.detach()
+	s.end()
+}
+
+// attach makes events go to the ring from now on.
+func (s *Subscription) attach() {
+	o := &s.e.observers
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		s.end()
+		return
+	}
+	o.subs = append(o.subs, s)
+	o.kinds.Store(o.kinds.Load() | s.kinds)
+}
+
+// detach undoes attach.
+func (s *Subscription) detach() {
 	o := &s.e.observers
 	o.mu.Lock()
 	o.subs = without(slices.Clone(o.subs), s)
@@ -157,7 +194,6 @@ func (s *Subscription) Close() {
 	}
 	o.kinds.Store(kinds)
 	o.mu.Unlock()
-	s.end()
 }
 
 func (s *Subscription) end() {
@@ -189,7 +225,8 @@ func (e *Engine) observedAny() bool { return e.observers.kinds.Load() != 0 }
 // publish shows an event to the subscriptions. Once a store or a subscriber
 // has it, an event is not modified. It is called in the critical section in
 // which the event got its place, so that subscribers see the order of the log.
-func (e *Engine) publish(ev *Event) {
+// log is the one that has it, or zero if none has.
+func (e *Engine) publish(ev *Event, log logSource) {
 	if !e.observed(ev.Kind) {
 		return
 	}
@@ -204,7 +241,7 @@ func (e *Engine) publish(ev *Event) {
 		if seq == 0 {
 			seq = o.seq.Add(1)
 		}
-		s.add(Observed{Seq: seq, Event: *ev})
+		s.add(Observed{Seq: seq, Event: *ev, log: log})
 	}
 }
 
@@ -237,19 +274,12 @@ func (s *Subscription) wants(ev *Event) bool {
 	return true
 }
 
-// wantsGraph also matches ids that a graph had before a merge.
+// wantsGraph also matches ids that a graph had before a merge: what became of
+// the graph asked for, and what that came from.
 func (s *Subscription) wantsGraph(id GraphID) bool {
-	if slices.Contains(s.filter.Graphs, id) {
-		return true
-	}
-	for _, g := range s.filter.Graphs {
-		for next, ok := s.e.successors.Load(g); ok; next, ok = s.e.successors.Load(next) {
-			if next.(GraphID) == id {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.filter.Graphs, func(g GraphID) bool {
+		return g == id || s.e.became(g, id) || s.e.became(id, g)
+	})
 }
 
 func (e *Engine) publishTurnStarted(c *creature, d delivery) {
@@ -260,7 +290,7 @@ func (e *Engine) publishTurnStarted(c *creature, d delivery) {
 	e.publish(&Event{
 		Time: e.clock.Now().UnixNano(), Kind: EventTurnStarted, Graph: g.id, Creature: c.id,
 		Attempt: c.attempt + 1, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.id,
-	})
+	}, logSource{})
 }
 
 // noteInstance logs that a creature got a new instance.
@@ -289,7 +319,7 @@ func (w *worker) noteInstance(c *creature) {
 
 // instanceStarted is the event that says why the creature has a new instance.
 func (c *creature) instanceStarted(reason string) Event {
-	return Event{Kind: EventInstanceStarted, Creature: c.id, Payload: mustJSON(map[string]any{
-		"reason": reason, "module_sha256": c.module.Info().SHA256, "count": c.instances.Load(),
+	return Event{Kind: EventInstanceStarted, Creature: c.id, Payload: mustJSON(InstanceStartedPayload{
+		Reason: reason, ModuleSHA256: c.module.Info().SHA256, Count: c.instances.Load(),
 	})}
 }

@@ -54,12 +54,7 @@ func (x *change) noteUnlinked() {
 	for _, u := range x.unlinked {
 		g := u.home.load()
 		rec := x.record(g)
-		detail := struct {
-			Child  CreatureID `json:"child"`
-			Old    CreatureID `json:"old"`
-			New    CreatureID `json:"new"`
-			Reason string     `json:"reason"`
-		}{Child: u.id, Old: u.parent, Reason: u.reason}
+		detail := ParentLinkPayload{Child: u.id, Old: u.parent, Reason: u.reason}
 		x.e.setParent(u.creature, "")
 		rec.putCreature(u.creature)
 		g.log(rec, Event{Kind: EventParentLinkChanged, Creature: u.id, Payload: mustJSON(detail)})

@@ -27,6 +27,9 @@ func (e *Engine) loadSaved(ctx context.Context) error {
 	for _, p := range problems {
 		e.log.Warn("a store was set aside", "problem", p)
 	}
+	if err := e.loadSuccessors(ctx); err != nil {
+		return err
+	}
 	for _, g := range graphs {
 		e.startAbove(&g)
 		if len(g.Creatures) == 0 {
@@ -76,17 +79,12 @@ func (e *Engine) tellProblems() {
 	}
 	e.told = true
 	for _, p := range e.problems {
-		detail := struct {
-			Path   string `json:"path,omitempty"`
-			Code   string `json:"code"`
-			Error  string `json:"error"`
-			Remedy string `json:"remedy,omitempty"`
-		}{Code: abi.CodeOf(p).String(), Error: p.Error()}
+		detail := StoreSetAsidePayload{Code: abi.CodeOf(p).String(), Error: p.Error()}
 		var typed *abi.Error
 		if errors.As(p, &typed) {
 			detail.Path, detail.Remedy = typed.IDs["path"], typed.Remedy
 		}
-		e.publish(&Event{Time: e.wallClock(), Kind: EventStoreSetAside, Payload: mustJSON(detail)})
+		e.publish(&Event{Time: e.wallClock(), Kind: EventStoreSetAside, Payload: mustJSON(detail)}, logSource{})
 	}
 }
 

@@ -8,8 +8,23 @@ import (
 // serialStorage sees to it that the methods of a storage that change something
 // are called by one goroutine at a time, as [Storage] promises.
 type serialStorage struct {
-	mu sync.Mutex
+	mu       sync.Mutex
+	youngest SessionID // of all that there are; guarded by mu
 	Storage
+}
+
+// last is the youngest session of the directory.
+func (s *serialStorage) last() SessionID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.youngest
+}
+
+// grow notes that sessions were made, the youngest last. The caller holds mu.
+func (s *serialStorage) grow(stores ...Store) {
+	if len(stores) > 0 {
+		s.youngest = stores[len(stores)-1].Info().Session
+	}
 }
 
 func (s *serialStorage) Open(ctx context.Context, session SessionID) (Store, error) {
@@ -21,13 +36,21 @@ func (s *serialStorage) Open(ctx context.Context, session SessionID) (Store, err
 func (s *serialStorage) Create(ctx context.Context, spec StoreSpec) (Store, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.Storage.Create(ctx, spec)
+	store, err := s.Storage.Create(ctx, spec)
+	if err == nil {
+		s.grow(store)
+	}
+	return store, err
 }
 
 func (s *serialStorage) Cut(ctx context.Context, cut Cut) ([]Store, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.Storage.Cut(ctx, cut)
+	stores, err := s.Storage.Cut(ctx, cut)
+	if err == nil {
+		s.grow(stores...)
+	}
+	return stores, err
 }
 
 func (s *serialStorage) Retire(ctx context.Context, session SessionID) error {

@@ -27,6 +27,8 @@ package engine_test
 //     union of its parents' and what it wrote itself, and never changes; how
 //     much of it has been copied behind a cut makes no difference.
 //   - sim_watch_test.go: a subscriber, who sees what is logged once, in order.
+//   - sim_catchup_test.go: somebody who reads all events across cuts and crashes,
+//     one subscription after the other, each once and in order.
 //   - sim_world_test.go: how a program runs, crashes, starts again and settles.
 //   - sim_model_test.go: what must be known apart from the log, as facts with a
 //     stamp, their place in the log: a crash takes those back whose place it

@@ -43,6 +43,9 @@ func (s *simulation) watch() {
 		if err != nil {
 			return
 		}
+		if err := checkPayload(&ob.Event); err != nil {
+			s.failf("the payload %s of a %s: %v", ob.Event.Payload, ob.Event.Kind, err)
+		}
 		id := ob.Event.ID
 		switch {
 		case ob.Missed > 0:

@@ -35,6 +35,7 @@ type simulation struct {
 	outside
 	cuts
 	watcher
+	onward continued
 
 	model
 	tracing bool
@@ -72,6 +73,7 @@ func simulate(seed uint64, program []step, tracing bool) (failure string, trace 
 		}
 	}()
 	s.configure()
+	s.followEvents()
 	s.boot()
 	s.restore()
 	for i, st := range program {
@@ -81,6 +83,7 @@ func simulate(seed uint64, program []step, tracing bool) (failure string, trace 
 		s.reboot()
 		s.checkPartition()
 		s.watch()
+		s.follow()
 	}
 	s.finish()
 	return "", s.trace
@@ -117,6 +120,7 @@ func (s *simulation) boot() {
 	s.e = e
 	s.outside, s.changed = outside{}, true
 	s.startWatching()
+	s.startOnward()
 }
 
 // restore brings back what is saved.
@@ -246,6 +250,7 @@ func (s *simulation) quiesce() {
 func (s *simulation) finish() {
 	s.settle()
 	s.check()
+	s.checkFollowed()
 	s.checkArchive()
 	s.completeSome()
 	before := s.view()
@@ -262,6 +267,7 @@ func (s *simulation) finish() {
 	}
 	s.settle()
 	s.check()
+	s.checkFollowed()
 	s.checkArchive()
 	if err := s.e.Close(s.ctx); err != nil {
 		s.failf("Close: %v", err)

@@ -80,7 +80,8 @@ type Storage interface {
 	// readable, its live rows are no longer live.
 	Retire(ctx context.Context, session SessionID) error
 
-	// Sessions lists every session of the directory, eldest first.
+	// Sessions lists every session of the directory, eldest first, and those that
+	// one cut made in the order in which it names them.
 	Sessions(ctx context.Context) ([]SessionInfo, error)
 	// History reads a session, live or ended; see [Store.History].
 	History(ctx context.Context, session SessionID, q HistoryQuery) ([]Event, error)
@@ -246,9 +247,15 @@ type HistoryQuery struct {
 	Creature CreatureID
 	Channel  ChannelID
 	Turn     EventID
+	// Own lists only what the session wrote itself, and not what it took over from
+	// those that it came from.
+	Own bool
 	// After continues behind an event: those that History lists after it.
 	After EventID
-	Limit int // 0: 1,000
+	// Behind continues behind a place, also one whose event is not there any more
+	// or has been lost in a crash.
+	Behind Mark
+	Limit  int // 0: 1,000
 	// Newest lists the last Limit events instead of the first, still in order.
 	Newest bool
 }

@@ -33,7 +33,7 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 	g.logLines(rec, about, logs)
 	failure := about
 	failure.Kind = EventTurnFailed
-	failure.Payload = mustJSON(turnDetail{
+	failure.Payload = mustJSON(TurnFailedPayload{
 		Kind: kind.String(), Fuel: max(fuel, 0), Code: abi.CodeOf(err).String(), Error: clip(err.Error()),
 	})
 	g.log(rec, failure)
@@ -64,7 +64,7 @@ func (w *worker) giveUp(g *graph, rec *Record, c *creature, d delivery, kind abi
 	}
 	g.log(rec, Event{
 		Kind: EventCreatureFailed, Creature: c.id, Attempt: c.attempt, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.logID(),
-		Payload: mustJSON(turnDetail{Kind: kind.String(), Code: l.Reason, Error: l.Error}),
+		Payload: mustJSON(CreatureFailedPayload{Kind: kind.String(), Code: l.Reason, Error: l.Error}),
 	})
 	if kind != abi.KindGraphChanged { // how things are can be read at any time
 		g.deadLetter(rec, l)
@@ -99,7 +99,7 @@ func (w *worker) quarantine(g *graph, rec *Record, c *creature, err error) {
 	if g.store == nil {
 		c.mb.noteLoad(g)
 	}
-	why := turnDetail{Kind: "quarantine", Code: abi.CodeOf(err).String(), Error: clip(err.Error())}
+	why := QuarantinedPayload{Kind: "quarantine", Code: abi.CodeOf(err).String(), Error: clip(err.Error())}
 	g.log(rec, Event{Kind: EventQuarantined, Creature: c.id, Payload: mustJSON(why)})
 	ch := c.wiring.Load().byAlias[ReportChannel]
 	if ch == nil {

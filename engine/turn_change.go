@@ -137,9 +137,12 @@ func (tc *turnChange) logFirst(x *change, rec *Record, id GraphID, origin Origin
 
 // announce shows observers what a first record has of the turn: they see the order
 // of the log.
-func (tc *turnChange) announce(x *change) {
-	if tc != nil && tc.log != nil {
-		tc.log.announce(x)
+func (tc *turnChange) announce(x *change, plan *storePlan) {
+	if tc == nil || tc.log == nil {
+		return
+	}
+	for i := range tc.log.events {
+		x.show(plan, &tc.log.events[i])
 	}
 }
 
@@ -154,7 +157,9 @@ func (tc *turnChange) land(x *change) {
 	if tc.log == nil {
 		rec = x.record(g)
 		tc.log = tc.write(x, rec, g.id, g.tick, g.nextID)
-		tc.log.announce(x)
+		for i := range tc.log.events {
+			x.e.publish(&tc.log.events[i], g.keeper(rec))
+		}
 	}
 	c.waits, c.attempt, c.conflicts = 0, 0, 0
 	c.counters.Turns++
@@ -435,12 +440,6 @@ func (l *turnLog) answer() answer {
 		return answer{payload: t.bytes(t.reply), from: l.tc.c}
 	}
 	return answer{code: abi.Unavailable, text: l.tc.c.name + " did not reply", from: l.tc.c}
-}
-
-func (l *turnLog) announce(x *change) {
-	for i := range l.events {
-		x.e.publish(&l.events[i])
-	}
 }
 
 // land carries out in memory what has been logged.

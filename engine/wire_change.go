@@ -270,10 +270,10 @@ func (x *change) firstWireNotes(rec *Record, id GraphID, origin Origin) {
 
 // showWireNotes shows observers what is in first records, before anything that is
 // logged behind them.
-func (x *change) showWireNotes() {
+func (x *change) showWireNotes(plan *storePlan) {
 	for _, n := range x.wires.notes {
 		if n.logged != nil {
-			x.e.publish(n.logged)
+			x.show(plan, n.logged)
 		}
 	}
 }
@@ -290,10 +290,11 @@ func (x *change) orphanWires(log *graph, rec *Record, cr *creature) {
 
 // event is what the log says of the change of a wire.
 func (n *wireNote) event() Event {
-	return Event{Kind: n.kind, Creature: n.wire.From, Payload: mustJSON(struct {
-		OutputWire
-		Reason string `json:"reason,omitempty"`
-	}{n.wire, n.reason})}
+	ev := Event{Kind: n.kind, Creature: n.wire.From, Payload: mustJSON(n.wire)}
+	if n.kind == EventWireRemoved {
+		ev.Payload = mustJSON(WireRemovedPayload{n.wire, n.reason})
+	}
+	return ev
 }
 
 // restoreWires brings back the wires of a saved graph.

@@ -157,6 +157,7 @@ func (f *family) close() error {
 type view struct {
 	family *family
 	files  []*snapshot
+	only   map[engine.Origin]uint64 // see family
 }
 
 // snapshot is a file as it was at a moment.
@@ -168,7 +169,7 @@ type snapshot struct {
 // look begins to read. What frozen files hold does not change, so their
 // snapshots fit together whenever they are taken.
 func (f *family) look(ctx context.Context) (*view, error) {
-	v := &view{family: f}
+	v := &view{family: f, only: f.only}
 	for _, r := range f.members() {
 		s, err := r.look(ctx)
 		if err != nil {
@@ -210,7 +211,7 @@ func (v *view) spans(ctx context.Context) ([]span, error) {
 			return nil, err
 		}
 		for _, s := range spans {
-			if _, wanted := v.family.only[s.origin]; !wanted && v.family.only != nil {
+			if _, wanted := v.only[s.origin]; !wanted && v.only != nil {
 				continue
 			}
 			i, known := at[s.origin]

@@ -414,7 +414,7 @@ func TestImmutable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.close()
-	events, err := (&family{own: r}).history(t.Context(), engine.HistoryQuery{})
+	events, err := (&family{own: r}).history(t.Context(), engine.HistoryQuery{}, nil)
 	wantSeqs(t, events, err, 10)
 	if left, err := filepath.Glob(paths[0] + "-*"); err != nil || len(left) > 0 {
 		t.Errorf("reading left %v; %v", left, err)

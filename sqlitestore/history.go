@@ -60,13 +60,17 @@ func (s *snapshot) spans(ctx context.Context) ([]span, error) {
 	return out, err
 }
 
-// history lists events.
-func (f *family) history(ctx context.Context, q engine.HistoryQuery) (events []engine.Event, err error) {
+// history lists events. own are the origins under which the session has written,
+// for a query that asks for those only.
+func (f *family) history(ctx context.Context, q engine.HistoryQuery, own map[engine.Origin]uint64) (events []engine.Event, err error) {
 	v, err := f.look(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, v.end()) }()
+	if q.Own {
+		v.only = own
+	}
 	m := merge{ctx: ctx, query: q, newest: q.Newest, limit: q.Limit, conditions: map[*snapshot]condition{}}
 	if m.limit <= 0 {
 		m.limit = defaultLimit
@@ -76,7 +80,12 @@ func (f *family) history(ctx context.Context, q engine.HistoryQuery) (events []e
 		return nil, err
 	}
 	if !q.After.IsZero() {
-		if spans, err = behind(ctx, v, spans, q.After); err != nil {
+		if spans, err = v.after(ctx, spans, q.After); err != nil {
+			return nil, err
+		}
+	}
+	if !q.Behind.IsZero() {
+		if spans, err = behind(ctx, spans, q.Behind); err != nil {
 			return nil, err
 		}
 	}
@@ -244,8 +253,37 @@ func (m *merge) Pop() any {
 	return last
 }
 
-// behind cuts spans down to what the history lists after an event.
-func behind(ctx context.Context, v *view, spans []span, after engine.EventID) ([]span, error) {
+// behind cuts spans down to what is behind a mark.
+func behind(ctx context.Context, spans []span, mark engine.Mark) ([]span, error) {
+	var out, others []span
+	for _, s := range spans {
+		if s.origin != mark.Event.Origin {
+			others = append(others, s)
+			continue
+		}
+		packed, err := numberOf(ctx, s.in.tx, mark.Event)
+		if err != nil {
+			return nil, err
+		}
+		s.low = max(s.low, packed+1)
+		first, found, err := s.in.firstFrom(ctx, s.low, s.high)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			s.low, s.from = first.id, first.ts
+			out = append(out, s)
+		}
+	}
+	others, err := cutAt(ctx, others, place{mark.Since, lastOrigin, 0})
+	return append(out, others...), err
+}
+
+// lastOrigin is behind all origins that there are.
+var lastOrigin = engine.Origin(bytes.Repeat([]byte{0xff}, len(engine.Origin{})))
+
+// after cuts spans down to what the history lists after an event.
+func (v *view) after(ctx context.Context, spans []span, after engine.EventID) ([]span, error) {
 	limit, found, err := v.placeOf(ctx, spans, after)
 	if err != nil {
 		return nil, err
@@ -256,6 +294,11 @@ func behind(ctx context.Context, v *view, spans []span, after engine.EventID) ([
 			Remedy: "continue behind an event that this session listed", IDs: map[string]string{"event": after.String()},
 		}
 	}
+	return cutAt(ctx, spans, limit)
+}
+
+// cutAt cuts spans down to what is behind a place.
+func cutAt(ctx context.Context, spans []span, limit place) ([]span, error) {
 	out := spans[:0]
 	for _, s := range spans {
 		if (place{s.to, s.origin, s.high}).compare(limit) <= 0 {

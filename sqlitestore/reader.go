@@ -53,6 +53,20 @@ func (r *reader) close() error {
 	return r.db.Close()
 }
 
+// authored are the origins under which the session of the file has written.
+func (r *reader) authored(ctx context.Context) (map[engine.Origin]uint64, error) {
+	out := map[engine.Origin]uint64{}
+	err := each(ctx, r.db, func(scan func(...any) error) error {
+		var uuid []byte
+		if err := scan(&uuid); err != nil {
+			return err
+		}
+		out[engine.Origin(uuid)] = seqMask
+		return nil
+	}, "SELECT uuid FROM own")
+	return out, err
+}
+
 // querier is a pool of connections, or a transaction.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)

@@ -241,7 +241,7 @@ func (s *Store) History(ctx context.Context, q engine.HistoryQuery) (out []engin
 		return nil, err
 	}
 	err = s.read("history", func(f *family) (err error) {
-		out, err = f.history(ctx, q)
+		out, err = f.history(ctx, q, s.authored())
 		return err
 	})
 	return out, err

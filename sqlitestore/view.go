@@ -72,6 +72,30 @@ func (v *View) Sessions(ctx context.Context) ([]engine.SessionInfo, error) {
 	return listSessions(ctx, v.catalog, v.readable)
 }
 
+// Catalogue lists every session of the directory, eldest first, without a look
+// into their files; see [engine.Chronicle].
+func (v *View) Catalogue(context.Context) ([]engine.SessionInfo, error) {
+	return v.catalog.list()
+}
+
+// Catalogue lists every session of the directory, eldest first, without a look
+// into their files; see [engine.Chronicle].
+func (d *Directory) Catalogue(context.Context) ([]engine.SessionInfo, error) {
+	return d.catalog.list()
+}
+
+func (k *catalog) list() ([]engine.SessionInfo, error) {
+	entries, err := k.entries()
+	if err != nil {
+		return nil, storageError("sessions", k.path, err)
+	}
+	out := make([]engine.SessionInfo, len(entries))
+	for i := range entries {
+		out[i] = entries[i].SessionInfo
+	}
+	return out, nil
+}
+
 // Lineage returns the ancestors of a session, itself first, then generation by
 // generation back to the roots.
 func (v *View) Lineage(ctx context.Context, session engine.SessionID) ([]engine.SessionInfo, error) {
@@ -260,11 +284,27 @@ func lineage(ctx context.Context, k *catalog, session engine.SessionID, how acce
 }
 
 func readHistory(ctx context.Context, k *catalog, session engine.SessionID, q engine.HistoryQuery, how access) (events []engine.Event, err error) {
-	err = k.withFamily(ctx, "history", session, how, func(_ entry, f *family) (err error) {
-		events, err = f.history(ctx, q)
+	err = k.withFamily(ctx, "history", session, how, func(e entry, f *family) (err error) {
+		var own map[engine.Origin]uint64
+		if q.Own {
+			if own, err = k.authored(ctx, e, f); err != nil {
+				return err
+			}
+		}
+		events, err = f.history(ctx, q, own)
 		return err
 	})
 	return events, err
+}
+
+// authored are the origins under which a session has written: what the catalogue
+// says of one that has ended, and else its file.
+func (k *catalog) authored(ctx context.Context, e entry, f *family) (map[engine.Origin]uint64, error) {
+	own, err := k.wroteAs(e.Session)
+	if err != nil || len(own) > 0 || f.own == nil {
+		return own, err
+	}
+	return f.own.authored(ctx)
 }
 
 // withRows opens the file of a session for a look at its live rows.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -111,19 +112,35 @@ func (f *eventFlags) pages(ctx context.Context, v *sqlitestore.View, session eng
 }
 
 func (f *eventFlags) print(out *bufio.Writer, names *names, ev *engine.Event) error {
-	r := terrarium.NewEventRecord(ev)
 	if f.format == "json" {
 		enc := json.NewEncoder(out)
 		enc.SetEscapeHTML(false)
-		return enc.Encode(r)
+		return enc.Encode(terrarium.NewEventRecord(ev))
 	}
+	line, err := eventText(ev, names, textStyle{kindWidth: 17})
+	if err != nil {
+		return err
+	}
+	_, err = out.WriteString(line)
+	return err
+}
+
+// textStyle is how lines of text look.
+type textStyle struct {
+	kindWidth int
+	colour    bool
+}
+
+// eventText is an event as a line of text.
+func eventText(ev *engine.Event, names *names, style textStyle) (string, error) {
+	r := terrarium.NewEventRecord(ev)
 	payload := ""
 	if r.Payload != nil {
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
 		if err := enc.Encode(r.Payload); err != nil {
-			return err
+			return "", err
 		}
 		payload = strings.TrimSuffix(b.String(), "\n")
 	}
@@ -131,7 +148,37 @@ func (f *eventFlags) print(out *bufio.Writer, names *names, ev *engine.Event) er
 	if ev.Seq > 0 {
 		where += fmt.Sprintf("#%d", ev.Seq)
 	}
-	line := fmt.Sprintf("%-30s  %-17s  %-14s  %-16s  %s", r.TS, r.Kind, names.ofCreature(ev.Creature), where, payload)
-	_, err := fmt.Fprintln(out, strings.TrimRight(printable(line), " "))
-	return err
+	at := time.Unix(0, ev.Time).UTC().Format(eventTime)
+	kind := fmt.Sprintf("%-*s", style.kindWidth, r.Kind)
+	if style.colour {
+		at, kind = dim+at+plain, kindColour(ev.Kind)+kind+plain
+	}
+	about := printable(fmt.Sprintf("%-14s  %-16s  %s", names.ofCreature(ev.Creature), where, payload))
+	about = strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(about) // names may have them
+	return strings.TrimRight(at+"  "+kind+"  "+about, " ") + "\n", nil
+}
+
+// eventTime is the form of times in lines of text, which are in UTC.
+const eventTime = "2006-01-02T15:04:05.000000000Z"
+
+// What a terminal obeys.
+const (
+	plain  = "\x1b[0m"
+	dim    = "\x1b[2m"
+	red    = "\x1b[31m"
+	yellow = "\x1b[33m"
+	cyan   = "\x1b[36m"
+)
+
+// kindColour tells failures and changes of graphs from everything else.
+func kindColour(k engine.EventKind) string {
+	switch k {
+	case engine.EventTurnFailed, engine.EventCreatureFailed, engine.EventQuarantined, engine.EventDeadLetter, engine.EventStoreSetAside:
+		return red
+	case engine.EventPolicyDenied, engine.EventLagged:
+		return yellow
+	case engine.EventTopologyChanged, engine.EventSessionForked, engine.EventSessionMerged, engine.EventParentLinkChanged:
+		return cyan
+	}
+	return plain
 }

@@ -87,5 +87,5 @@ func (f *family) mermaid() string {
 
 // mermaidString quotes a text for Mermaid.
 func mermaidString(s string) string {
-	return `"` + strings.NewReplacer(`&`, "#amp;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "\n", "<br>").Replace(s) + `"`
+	return `"` + strings.NewReplacer(`&`, "#amp;", `#`, "#35;", "`", "#96;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "\n", "<br>").Replace(s) + `"`
 }

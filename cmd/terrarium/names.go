@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -67,6 +68,18 @@ func (n *names) add(g engine.SavedGraph) {
 		if ch.Inbox != "" {
 			n.channels[ch.ID] = "inbox of " + n.ofCreature(ch.Inbox)
 		}
+	}
+}
+
+// learn notes the name that an event tells of its creature, which may be gone by
+// now.
+func (n *names) learn(ev *engine.Event) {
+	if ev.Kind != engine.EventCreatureStarted && ev.Kind != engine.EventCreatureStopped || n.creatures[ev.Creature] != "" {
+		return
+	}
+	var told engine.CreatureStartedPayload // both kinds have the name
+	if err := json.Unmarshal(ev.Payload, &told); err == nil && told.Name != "" {
+		n.creatures[ev.Creature] = told.Name
 	}
 }
 

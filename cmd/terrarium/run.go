@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine"
 )
 
@@ -19,6 +21,9 @@ type runFlags struct {
 	exitWhenIdle bool
 	format       string
 	quiet        bool
+	// watch, if set, is called before the recipe is applied. What it returns ends
+	// watching, and is called when the run is over.
+	watch func(ctx context.Context, t *terrarium.Terrarium, done func()) (end func() error, err error)
 }
 
 func runCommand(s streams) *cobra.Command {
@@ -42,15 +47,21 @@ When nobody reads standard output any more, the run ends as if it was done.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, s, args[0]) },
 	}
+	f.add(cmd)
+	fs := cmd.Flags()
+	fs.StringArrayVar(&f.outputs, "output", nil, "print what arrives on `CHANNEL`; may be repeated")
+	fs.StringVarP(&f.format, "format", "o", "text", "how outputs are printed: text or json")
+	return cmd
+}
+
+// add adds the flags that every run of a recipe has.
+func (f *runFlags) add(cmd *cobra.Command) {
 	f.engineFlags.add(cmd)
 	f.recipeFlags.add(cmd)
 	fs := cmd.Flags()
 	fs.StringArrayVar(&f.inputs, "input", nil, "send each line of a file to a channel, as `CHANNEL=FILE`; FILE - is standard input; may be repeated")
-	fs.StringArrayVar(&f.outputs, "output", nil, "print what arrives on `CHANNEL`; may be repeated")
 	fs.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "end when all input has been handled")
-	fs.StringVarP(&f.format, "format", "o", "text", "how outputs are printed: text or json")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary on standard error")
-	return cmd
 }
 
 func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) (err error) {
@@ -77,7 +88,7 @@ func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) (err error)
 		return err
 	}
 	x := &running{f: f, s: s, t: t, recipe: recipe, inputs: inputs}
-	err = x.do(ctx, d)
+	err = x.watched(ctx, d)
 	if rerr := f.retain.settle(ctx, s, t); rerr != nil {
 		err = errors.Join(err, failWith(exitFailed, rerr))
 	}

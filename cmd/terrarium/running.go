@@ -23,6 +23,25 @@ type running struct {
 	report  *reporter
 }
 
+// watched is do with somebody who watches, if anybody does. When that one has
+// seen enough, the run ends as if it was done.
+func (x *running) watched(ctx context.Context, d *engine.Deployment) error {
+	if x.f.watch == nil {
+		return x.do(ctx, d)
+	}
+	work, enough := context.WithCancel(ctx)
+	defer enough()
+	end, err := x.f.watch(ctx, x.t, enough)
+	if err != nil {
+		return err
+	}
+	err = x.do(work, d)
+	if ctx.Err() == nil && work.Err() != nil {
+		err = nil
+	}
+	return errors.Join(err, end())
+}
+
 // do runs the deployment until it is idle or interrupted.
 func (x *running) do(ctx context.Context, d *engine.Deployment) error {
 	x.report = newReporter(x)

@@ -110,8 +110,9 @@ var identifiers = map[string]*regexp.Regexp{
 }
 
 var (
-	times  = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
-	counts = regexp.MustCompile(`"events":\d+`)
+	cursors = regexp.MustCompile(`"cursor":"[\w-]+"`)
+	times   = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
+	counts  = regexp.MustCompile(`"events":\d+`)
 	// What says which files have the history at the moment: it moves in the
 	// background.
 	files      = regexp.MustCompile(`"(store_path|bytes)":("[^"]*"|\d+),`)
@@ -121,6 +122,7 @@ var (
 
 func (c *conversation) scrub(s string) string {
 	s = times.ReplaceAllString(s, "TIME")
+	s = cursors.ReplaceAllString(s, `"cursor":"CURSOR"`)
 	s = counts.ReplaceAllString(s, `"events":N`)
 	s = files.ReplaceAllString(s, "")
 	s = complete.ReplaceAllString(s, `"complete":BOOL`)

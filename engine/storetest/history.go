@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -115,6 +116,7 @@ func manyMessages(t *testing.T, open Opener) {
 func testHistory(t *testing.T, open Opener) {
 	t.Run("Filters", func(t *testing.T) { historyFilters(t, open) })
 	t.Run("Pages", func(t *testing.T) { historyPages(t, open) })
+	t.Run("Own", func(t *testing.T) { historyOwn(t, open) })
 	t.Run("DefaultLimit", func(t *testing.T) {
 		j := newBench(t, open).create(engine.StoreSpec{})
 		want := j.put(engine.Record{Events: make([]engine.Event, 1_500)})
@@ -219,5 +221,68 @@ func historyPages(t *testing.T, open Opener) {
 		equal(t, fmt.Sprintf("the newest %d", size), j.history(engine.HistoryQuery{Newest: true, Limit: size}), choose(all, engine.HistoryQuery{Newest: true, Limit: size}))
 		q := engine.HistoryQuery{Newest: true, Limit: size, After: all[25].ID, Kinds: []engine.EventKind{engine.EventChannelMessage}}
 		equal(t, fmt.Sprintf("the newest %d after the 26th", size), j.history(q), choose(all, q))
+	}
+}
+
+// historyOwn reads what each session of a family wrote itself, in pages that go
+// on behind a mark: live, ended, opened again, and when files were removed.
+func historyOwn(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	j := b.create(engine.StoreSpec{})
+	session := j.Info().Session
+	own := map[engine.SessionID][]engine.Event{session: j.messages("c", 1, 9)}
+	j.shut()
+	b.restart()
+	j = b.reopen(session)
+	own[session] = append(own[session], j.messages("c", 10, 9)...)
+	left, right := b.split(j)
+	for _, side := range []*journal{left, right} {
+		first := side.history(engine.HistoryQuery{Newest: true, Limit: 1})
+		own[side.Info().Session] = append(first, side.messages("d", 1, 7)...)
+	}
+	j = b.merge(left, right)
+	own[j.Info().Session] = j.messages("c", 19, 5)
+	check := func(when string) {
+		t.Helper()
+		for session, want := range own {
+			for _, size := range []int{1, 4, 100} {
+				equal(t, fmt.Sprintf("%s: what %s wrote, in pages of %d", when, session, size), b.ownPages(session, size), want)
+			}
+		}
+	}
+	check("at once")
+	j.shut()
+	b.restart()
+	check("after a restart")
+	last := own[session][8] // of the first origin
+	for _, lost := range []engine.Mark{
+		{Event: engine.EventID{Origin: engine.Origin{9}, Seq: 4}, Since: last.Time},
+		{Event: engine.EventID{Origin: last.ID.Origin, Seq: 1000}, Since: last.Time + 1<<40},
+		{Since: last.Time},
+	} {
+		got, err := b.storage.History(t.Context(), session, engine.HistoryQuery{Own: true, Behind: lost})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := slices.DeleteFunc(slices.Clone(own[session]), func(ev engine.Event) bool { return lost.Covers(&ev) })
+		equal(t, fmt.Sprintf("History behind %v, whose event is not there", lost), got, want)
+	}
+}
+
+// ownPages reads what a session wrote itself.
+func (b *bench) ownPages(session engine.SessionID, size int) (out []engine.Event) {
+	b.t.Helper()
+	for mark := (engine.Mark{}); ; {
+		page, err := b.storage.History(b.t.Context(), session, engine.HistoryQuery{Own: true, Behind: mark, Limit: size})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if len(page) == 0 {
+			return out
+		}
+		for i := range page {
+			mark = mark.Next(&page[i])
+		}
+		out = append(out, page...)
 	}
 }

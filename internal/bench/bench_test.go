@@ -120,6 +120,30 @@ func BenchmarkDelivery(b *testing.B) {
 	perSecond(b, b.N)
 }
 
+// BenchmarkWatched is what subscribers cost: nobody, one that reads everything,
+// and one that never reads.
+func BenchmarkWatched(b *testing.B) {
+	for _, who := range []string{"nobody", "reading", "never_reading"} {
+		b.Run(who, func(b *testing.B) {
+			w := newWorld(b, engine.Normal, nil)
+			ch := w.ring(10, hop)
+			if who != "nobody" {
+				sub := w.Subscribe(engine.Filter{}, 0)
+				defer sub.Close()
+				if who == "reading" {
+					go func() {
+						for range sub.All(context.Background()) {
+						}
+					}()
+				}
+			}
+			b.ResetTimer()
+			w.circulate(ch, 10, b.N)
+			perSecond(b, b.N)
+		})
+	}
+}
+
 func BenchmarkRing(b *testing.B) {
 	for _, n := range []int{2, 10, 1000, 10000} {
 		b.Run(fmt.Sprintf("wasm/%d", n), func(b *testing.B) { ring(b, nil, n) })

@@ -56,6 +56,8 @@ var comparisons = []comparison{
 	{"ring of 10,000", benchPkg, "Ring/wasm/10000", benchPkg, "Ring/goroutines/10000", "M/s", "better", "target: 2 M/s"},
 	{"ring of 1,000, engine without Wasm", benchPkg, "Ring/engine/1000", benchPkg, "Ring/goroutines/1000", "M/s", "better", ""},
 	{"ring of 10,000, engine without Wasm", benchPkg, "Ring/engine/10000", benchPkg, "Ring/goroutines/10000", "M/s", "better", ""},
+	{"ring of 10, logged, a subscriber that reads", benchPkg, "Watched/reading", benchPkg, "Watched/nobody", "M/s", "better", ""},
+	{"ring of 10, logged, one that never reads", benchPkg, "Watched/never_reading", benchPkg, "Watched/nobody", "M/s", "better", "target: 1 x"},
 	{"fan-out 1 to 1,000", benchPkg, "FanOut/wasm", benchPkg, "FanOut/engine", "M/s", "better", "target: 4 M/s"},
 	{"idle creature wakes and handles", benchPkg, "Wake", hostPkg, "BareCall", "ns/op", "worse", "target: 20,000 ns"},
 	{"spawn and remove, small module", benchPkg, "Spawn", "", "", "ns/op", "worse", "target: 25,000 ns"},

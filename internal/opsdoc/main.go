@@ -56,6 +56,16 @@ func generate(ctx context.Context, root string) (map[string][]byte, error) {
 		"docs/reference/operations.md":         operationsPage(comments, examples),
 		"docs/reference/awareness.schema.json": awareness,
 	}
+	if pages[eventsSchema], err = schemaFile(comments); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(root, eventsPage))
+	if err == nil {
+		pages[eventsPage], err = payloadTables(text, comments)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", eventsPage, err)
+	}
 	for _, t := range []struct {
 		page, name string
 		write      func(*bytes.Buffer)

@@ -96,6 +96,7 @@ type session struct {
 	events []engine.Event // without base
 	places map[engine.EventID]int
 	ranks  map[engine.Origin]int
+	wrote  map[engine.Origin]bool // under which it was open for writing
 }
 
 // NewDisk returns an empty directory. Its ids come from the seed.
@@ -298,7 +299,7 @@ func (d *Disk) newSession(spec engine.StoreSpec) *session {
 			Durability: spec.Durability, Created: d.created, Events: -1,
 		},
 		born: spec.Born, baseRows: newRows(spec.Meta), rows: newRows(spec.Meta),
-		places: map[engine.EventID]int{}, ranks: map[engine.Origin]int{},
+		places: map[engine.EventID]int{}, ranks: map[engine.Origin]int{}, wrote: map[engine.Origin]bool{},
 	}
 	return s
 }

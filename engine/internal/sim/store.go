@@ -31,7 +31,7 @@ var _ engine.Store = (*Store)(nil)
 func (d *Disk) open(s *session) *Store {
 	h := &Store{d: d, s: s, boot: d.boot, origin: d.origin()}
 	h.change.L = &d.mu
-	s.handle = h
+	s.handle, s.wrote[h.origin] = h, true
 	return h
 }
 
@@ -270,7 +270,8 @@ func (s *session) history(q engine.HistoryQuery) ([]engine.Event, error) {
 	var out []engine.Event
 	fits := func(ev *engine.Event) bool {
 		return (len(q.Kinds) == 0 || slices.Contains(q.Kinds, ev.Kind)) && (q.Creature == "" || ev.Creature == q.Creature) &&
-			(q.Channel == "" || ev.Channel == q.Channel) && (q.Turn.IsZero() || ev.Turn == q.Turn)
+			(q.Channel == "" || ev.Channel == q.Channel) && (q.Turn.IsZero() || ev.Turn == q.Turn) &&
+			(!q.Own || s.wrote[ev.ID.Origin]) && !q.Behind.Covers(ev)
 	}
 	if q.Newest {
 		for i := s.len() - 1; i >= from && len(out) < limit; i-- {

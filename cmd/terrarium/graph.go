@@ -1,0 +1,180 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+// graphFlags are the flags of graph.
+type graphFlags struct {
+	recipe recipeFlags
+	format string
+	ids    bool
+}
+
+func graphCommand(s streams) *cobra.Command {
+	f := &graphFlags{}
+	cmd := &cobra.Command{
+		Use:   "graph RECIPE | DIR [SESSION]",
+		Short: "Draw creatures, channels and who is joined to whom",
+		Long: `graph draws the graphs of a recipe, as they are before anything has run, or
+those of a session directory, also while another process uses it: all that are
+live, or one session. A session that has ended is drawn as it was then, as long
+as its file is there.`,
+		Example: `  terrarium graph examples/quickstart -o mermaid
+  terrarium graph S | dot -Tsvg > graphs.svg`,
+		Args: arguments(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.draw(cmd.Context(), s, args) },
+	}
+	f.recipe.add(cmd)
+	cmd.Flags().StringVarP(&f.format, "format", "o", "dot", "dot, mermaid or json")
+	cmd.Flags().BoolVar(&f.ids, "ids", false, "show ids with the names")
+	return cmd
+}
+
+// graphFormats are the ways to draw graphs.
+var graphFormats = map[string]func(s streams, d *picture) error{
+	"dot":     func(s streams, d *picture) error { return drawn(s, d.dot()) },
+	"mermaid": func(s streams, d *picture) error { return drawn(s, d.mermaid()) },
+	"json":    func(s streams, d *picture) error { return printJSON(s, d) },
+}
+
+func drawn(s streams, text string) error {
+	_, err := io.WriteString(s.out, text)
+	return failWith(exitFailed, err)
+}
+
+func (f *graphFlags) draw(ctx context.Context, s streams, args []string) error {
+	write, known := graphFormats[f.format]
+	if !known {
+		return usage("-o %s: use dot, mermaid or json", f.format)
+	}
+	v, err := savedAt(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	var d *picture
+	switch {
+	case v != nil:
+		d, err = savedPicture(ctx, v, optional(args, 1))
+		err = errors.Join(err, failWith(exitSession, v.Close()))
+	case len(args) > 1:
+		return usage("%s is not a session directory, so it has no session %s", args[0], args[1])
+	default:
+		d, err = f.recipePicture(ctx, s, args[0])
+	}
+	if err != nil {
+		return err
+	}
+	d.ids = f.ids
+	return write(s, d)
+}
+
+// recipePicture applies a recipe to an engine in which nothing runs.
+func (f *graphFlags) recipePicture(ctx context.Context, s streams, path string) (d *picture, err error) {
+	r, err := f.recipe.load(ctx, s, path)
+	if err != nil {
+		return nil, err
+	}
+	seed := uint64(1) // so that a recipe is always drawn the same
+	t, err := terrarium.New(ctx, terrarium.Options{Seed: &seed, Paused: true})
+	if err != nil {
+		return nil, failWith(exitFailed, err)
+	}
+	defer func() { err = errors.Join(err, failWith(exitFailed, shut(t))) }()
+	if _, err := t.Engine.Apply(ctx, r.Deployment()); err != nil {
+		return nil, applyExit(err)
+	}
+	graphs, err := t.Status("")
+	if err != nil {
+		return nil, failWith(exitFailed, err)
+	}
+	d = newPicture()
+	for i := range graphs {
+		d.addStatus(&graphs[i])
+	}
+	return d, nil
+}
+
+// savedPicture reads the live sessions of a directory, or the one named.
+func savedPicture(ctx context.Context, v *sqlitestore.View, session string) (*picture, error) {
+	list, err := v.Catalogue(ctx)
+	if err != nil {
+		return nil, failWith(exitSession, err)
+	}
+	wanted := liveSessions(list)
+	if session != "" {
+		info, err := namedSession(list, session)
+		if err != nil {
+			return nil, err
+		}
+		wanted = []engine.SessionInfo{info}
+	}
+	d := newPicture()
+	for _, i := range wanted {
+		saved, err := v.Saved(ctx, i.Session)
+		if abi.CodeOf(err) == abi.NotFound && session == "" {
+			continue // it was cut meanwhile
+		}
+		if err != nil {
+			return nil, failWith(exitSession, err)
+		}
+		d.addSaved(&saved)
+	}
+	return d, nil
+}
+
+// addSaved adds a graph as its store remembers it.
+func (d *picture) addSaved(g *engine.SavedGraph) {
+	out := newDrawnGraph(g.Graph, g.Session)
+	byAge := func(a, b engine.CreatureRow) int { return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID)) }
+	for _, c := range slices.SortedFunc(slices.Values(g.Creatures), byAge) {
+		state := "running"
+		if c.Stopped {
+			state = "stopped"
+		}
+		out.Creatures = append(out.Creatures, drawnCreature{c.ID, c.Name, state, c.Privileged, c.Root, c.Parent})
+	}
+	byBirth := func(a, b engine.ChannelRow) int { return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID)) }
+	for _, ch := range slices.SortedFunc(slices.Values(g.Channels), byBirth) {
+		if ch.Inbox == "" {
+			out.Channels = append(out.Channels, drawnChannel{ch.ID, ch.Name, ch.Description})
+		}
+	}
+	byOrder := func(a, b engine.EdgeRow) int { return cmp.Compare(a.Order, b.Order) }
+	for _, e := range slices.SortedFunc(slices.Values(g.Edges), byOrder) {
+		out.Edges = append(out.Edges, drawnEdge{e.Creature, e.Channel, e.Direction.String(), e.Alias})
+	}
+	d.add(out)
+}
+
+// addStatus adds a graph of an engine.
+func (d *picture) addStatus(g *engine.GraphStatus) {
+	out := newDrawnGraph(g.ID, g.Session)
+	for i := range g.Creatures {
+		c := &g.Creatures[i]
+		out.Creatures = append(out.Creatures, drawnCreature{c.ID, c.Name, c.State, c.Privileged, c.Root, c.Parent})
+		for alias, channels := range c.Aliases.Listen {
+			for _, ch := range channels {
+				out.Edges = append(out.Edges, drawnEdge{c.ID, ch, engine.Listen.String(), alias})
+			}
+		}
+		for alias, ch := range c.Aliases.Send {
+			out.Edges = append(out.Edges, drawnEdge{c.ID, ch, engine.Send.String(), alias})
+		}
+	}
+	for _, ch := range g.Channels {
+		out.Channels = append(out.Channels, drawnChannel{ch.ID, ch.Name, ch.Description})
+	}
+	d.add(out)
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// picture are graphs to be drawn, and at the same time their JSON form.
+type picture struct {
+	Graphs []drawnGraph `json:"graphs"`
+	ids    bool         // labels have ids too
+}
+
+type drawnGraph struct {
+	ID        engine.GraphID   `json:"id"`
+	Session   engine.SessionID `json:"session,omitempty"`
+	Creatures []drawnCreature  `json:"creatures"`
+	Channels  []drawnChannel   `json:"channels"`
+	Edges     []drawnEdge      `json:"edges"`
+	Wires     []drawnWire      `json:"wires"`
+}
+
+type drawnCreature struct {
+	ID         engine.CreatureID `json:"id"`
+	Name       string            `json:"name"`
+	State      string            `json:"state"`
+	Privileged bool              `json:"privileged"`
+	Root       bool              `json:"root"`
+	Parent     engine.CreatureID `json:"parent,omitempty"`
+}
+
+type drawnChannel struct {
+	ID          engine.ChannelID `json:"id"`
+	Name        string           `json:"name"`
+	Description string           `json:"description,omitempty"`
+}
+
+type drawnEdge struct {
+	Creature  engine.CreatureID `json:"creature"`
+	Channel   engine.ChannelID  `json:"channel"`
+	Direction string            `json:"direction"` // listen or send
+	Alias     string            `json:"alias"`     // what the creature calls the channel
+}
+
+// drawnWire is an output wire. There are none yet: addSaved and addStatus are
+// where they come from.
+type drawnWire struct {
+	From  engine.CreatureID `json:"from"`
+	To    engine.CreatureID `json:"to"`
+	Label string            `json:"label,omitempty"`
+}
+
+func newPicture() *picture { return &picture{Graphs: []drawnGraph{}} }
+
+func newDrawnGraph(id engine.GraphID, session engine.SessionID) drawnGraph {
+	return drawnGraph{
+		ID: id, Session: session, Creatures: []drawnCreature{}, Channels: []drawnChannel{}, Edges: []drawnEdge{}, Wires: []drawnWire{},
+	}
+}
+
+// add adds a graph, with its edges in an order that does not depend on where it
+// was read: by the age of their creatures and channels.
+func (d *picture) add(g drawnGraph) {
+	age := map[string]int{}
+	for i := range g.Creatures {
+		age[string(g.Creatures[i].ID)] = i
+	}
+	for i := range g.Channels {
+		age[string(g.Channels[i].ID)] = i
+	}
+	slices.SortFunc(g.Edges, func(a, b drawnEdge) int {
+		return cmp.Or(cmp.Compare(age[string(a.Creature)], age[string(b.Creature)]), cmp.Compare(age[string(a.Channel)], age[string(b.Channel)]),
+			cmp.Compare(a.Direction, b.Direction))
+	})
+	d.Graphs = append(d.Graphs, g)
+}
+
+// arrow is a line of a drawing between two nodes.
+type arrow struct {
+	from, to string
+	label    string
+	kind     string // edge, parent or wire
+}
+
+// nodes numbers what is drawn: creatures c0, c1, … and channels h0, h1, ….
+func (d *picture) nodes() map[string]string {
+	out := map[string]string{}
+	creatures, channels := 0, 0
+	for i := range d.Graphs {
+		for _, c := range d.Graphs[i].Creatures {
+			out[string(c.ID)] = fmt.Sprint("c", creatures)
+			creatures++
+		}
+		for _, ch := range d.Graphs[i].Channels {
+			out[string(ch.ID)] = fmt.Sprint("h", channels)
+			channels++
+		}
+	}
+	return out
+}
+
+// arrows lists the lines of a graph. A parent in another graph is drawn too, one
+// that is not there is not.
+func (g *drawnGraph) arrows(nodes map[string]string) (out []arrow) {
+	names := map[engine.ChannelID]string{}
+	for _, ch := range g.Channels {
+		names[ch.ID] = ch.Name
+	}
+	add := func(from, to, label, kind string) {
+		if a := (arrow{nodes[from], nodes[to], label, kind}); a.from != "" && a.to != "" {
+			out = append(out, a)
+		}
+	}
+	for _, e := range g.Edges {
+		alias := e.Alias
+		if alias == names[e.Channel] {
+			alias = ""
+		}
+		if e.Direction == engine.Listen.String() {
+			add(string(e.Channel), string(e.Creature), alias, "edge")
+		} else {
+			add(string(e.Creature), string(e.Channel), alias, "edge")
+		}
+	}
+	for _, c := range g.Creatures {
+		add(string(c.Parent), string(c.ID), "parent", "parent")
+	}
+	for _, w := range g.Wires {
+		add(string(w.From), string(w.To), w.Label, "wire")
+	}
+	return out
+}
+
+// label is what stands in a node.
+func (d *picture) label(name, id string, more ...string) string {
+	lines := []string{printable(strings.ReplaceAll(name, "\n", `\n`))}
+	if d.ids {
+		lines = append(lines, id)
+	}
+	for _, m := range more {
+		if m != "" {
+			lines = append(lines, m)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// about says of a creature what is not usual.
+func (c *drawnCreature) about() string {
+	var words []string
+	if c.State != "running" {
+		words = append(words, c.State)
+	}
+	switch {
+	case c.Root:
+		words = append(words, "root")
+	case c.Privileged:
+		words = append(words, "privileged")
+	}
+	return strings.Join(words, ", ")
+}
+
+// title is what stands above a graph.
+func (g *drawnGraph) title() string {
+	if g.Session == "" {
+		return "graph " + string(g.ID)
+	}
+	return fmt.Sprintf("graph %s, session %s", g.ID, g.Session)
+}
+
+// dot draws in the language of Graphviz.
+func (d *picture) dot() string {
+	var b strings.Builder
+	b.WriteString("digraph terrarium {\n  rankdir = LR\n")
+	nodes := d.nodes()
+	for i := range d.Graphs {
+		g := &d.Graphs[i]
+		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label = %s\n", i, dotString(g.title()))
+		for _, c := range g.Creatures {
+			fmt.Fprintf(&b, "    %s [shape = box, style = %s, label = %s]\n", nodes[string(c.ID)], c.dotStyle(), dotString(d.label(c.Name, string(c.ID), c.about())))
+		}
+		for _, ch := range g.Channels {
+			fmt.Fprintf(&b, "    %s [shape = ellipse, label = %s]\n", nodes[string(ch.ID)], dotString(d.label(ch.Name, string(ch.ID))))
+		}
+		b.WriteString("  }\n")
+	}
+	styles := map[string]string{"edge": "solid", "parent": "dotted", "wire": "dashed"}
+	for i := range d.Graphs {
+		for _, a := range d.Graphs[i].arrows(nodes) {
+			fmt.Fprintf(&b, "  %s -> %s [style = %s, label = %s]\n", a.from, a.to, styles[a.kind], dotString(d.label(a.label, "")))
+		}
+	}
+	return b.String() + "}\n"
+}
+
+func (c *drawnCreature) dotStyle() string {
+	switch {
+	case c.State != "running":
+		return "dashed"
+	case c.Root, c.Privileged:
+		return "bold"
+	}
+	return "solid"
+}
+
+// mermaid draws as a flowchart of Mermaid.
+func (d *picture) mermaid() string {
+	var b strings.Builder
+	b.WriteString("flowchart LR\n")
+	nodes := d.nodes()
+	for i := range d.Graphs {
+		g := &d.Graphs[i]
+		fmt.Fprintf(&b, "  subgraph g%d [%s]\n", i, mermaidString(g.title()))
+		for _, c := range g.Creatures {
+			fmt.Fprintf(&b, "    %s[%s]\n", nodes[string(c.ID)], mermaidString(d.label(c.Name, string(c.ID), c.about())))
+		}
+		for _, ch := range g.Channels {
+			fmt.Fprintf(&b, "    %s([%s])\n", nodes[string(ch.ID)], mermaidString(d.label(ch.Name, string(ch.ID))))
+		}
+		b.WriteString("  end\n")
+	}
+	lines := map[string]string{"edge": "-->", "parent": "-.->", "wire": "==>"}
+	for i := range d.Graphs {
+		for _, a := range d.Graphs[i].arrows(nodes) {
+			label := ""
+			if a.label != "" {
+				label = "|" + mermaidString(d.label(a.label, "")) + "|"
+			}
+			fmt.Fprintf(&b, "  %s %s%s %s\n", a.from, lines[a.kind], label, a.to)
+		}
+	}
+	return b.String()
+}

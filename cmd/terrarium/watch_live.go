@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// live runs a recipe and shows what happens.
+func (f *watchFlags) live(cmd *cobra.Command, s streams, recipe string, kinds []engine.EventKind) error {
+	f.run.format = "text"
+	f.run.watch = func(ctx context.Context, t *terrarium.Terrarium, done func()) (func() error, error) {
+		filter := engine.Filter{Kinds: kinds}
+		for _, g := range f.graphs {
+			filter.Graphs = append(filter.Graphs, terrarium.GraphID(g))
+		}
+		known := newNames(engine.SavedGraph{})
+		for _, g := range t.Saved() {
+			known.add(g)
+		}
+		w := &liveWatch{t: t, w: f.writer(s, kinds, known), filter: filter}
+		if err := w.subscribe(ctx, engine.EventCursor(f.after)); err != nil {
+			return nil, failWith(exitUsage, err)
+		}
+		return w.start(done), nil
+	}
+	return f.run.run(cmd, s, recipe)
+}
+
+// liveWatch shows the events of an engine.
+type liveWatch struct {
+	t      *terrarium.Terrarium
+	w      *eventWriter
+	filter engine.Filter
+	sub    *engine.Subscription
+	asked  map[string]bool // ids for whose names the engine has been asked
+	ended  chan struct{}   // closed when the run is over
+}
+
+func (l *liveWatch) subscribe(ctx context.Context, after engine.EventCursor) (err error) {
+	l.asked = map[string]bool{}
+	if after == "" {
+		l.sub = l.t.Subscribe(l.filter, 0)
+		return nil
+	}
+	l.sub, err = l.t.SubscribeAfter(ctx, l.filter, after, 0)
+	return err
+}
+
+// start shows events until the function that it returns is called, and then what
+// was not shown yet. done is called when enough have been shown.
+func (l *liveWatch) start(done func()) (end func() error) {
+	l.ended = make(chan struct{})
+	result := make(chan error, 1)
+	go func() {
+		defer done()
+		result <- errors.Join(l.show(), l.w.flush())
+	}()
+	return func() error {
+		close(l.ended)
+		return <-result
+	}
+}
+
+// show shows events. Where the engine was quicker, it reads on in the stores.
+func (l *liveWatch) show() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-l.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	defer func() { l.sub.Close() }()
+	for {
+		ob, err := l.next(ctx)
+		if err != nil {
+			return nil // everything has been shown
+		}
+		if cursor := l.sub.Cursor(); ob.Missed > 0 && cursor != "" {
+			l.sub.Close()
+			if err := l.subscribe(context.Background(), cursor); err != nil {
+				return err
+			}
+			continue
+		}
+		if more, err := l.one(&ob); err != nil || !more {
+			return err
+		}
+	}
+}
+
+// next waits for an event. When the run is over, it answers those that are there.
+func (l *liveWatch) next(ctx context.Context) (engine.Observed, error) {
+	over := ctx.Err() != nil
+	if !over {
+		quick, cancel := context.WithCancel(ctx)
+		cancel()
+		if ob, err := l.sub.Next(quick); err == nil {
+			return ob, nil
+		}
+		if err := l.w.flush(); err != nil { // nothing is waiting
+			return engine.Observed{}, err
+		}
+		ob, err := l.sub.Next(ctx)
+		if err == nil || ctx.Err() == nil {
+			return ob, err
+		}
+	}
+	return l.sub.Next(ctx)
+}
+
+// one shows one event, if it is wanted.
+func (l *liveWatch) one(ob *engine.Observed) (more bool, err error) {
+	ev := &ob.Event
+	l.w.names.learn(ev)
+	l.askFor(string(ev.Creature), l.w.names.creatures[ev.Creature])
+	l.askFor(string(ev.Channel), l.w.names.channels[ev.Channel])
+	if !l.w.wants(ev) {
+		return true, nil
+	}
+	var cursor engine.EventCursor
+	if l.w.f.format == "json" && !ev.ID.IsZero() {
+		cursor = l.sub.Cursor()
+	}
+	return l.w.write(ev, cursor)
+}
+
+// askFor learns all names when an id comes that has none, once for each.
+func (l *liveWatch) askFor(id, name string) {
+	if id == "" || name != "" || l.asked[id] {
+		return
+	}
+	l.asked[id] = true
+	graphs, err := l.t.Status("")
+	if err != nil {
+		return // it is shown by its id
+	}
+	for i := range graphs {
+		for _, c := range graphs[i].Creatures {
+			l.w.names.creatures[c.ID] = c.Name
+			l.w.names.channels[engine.InboxOf(c.ID)] = "inbox of " + c.Name
+		}
+		for _, ch := range graphs[i].Channels {
+			l.w.names.channels[ch.ID] = ch.Name
+		}
+	}
+}

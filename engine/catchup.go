@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// SubscribeAfter is [Engine.Subscribe] for somebody who goes on behind a cursor:
+// what the session stores have behind it comes first, and then what happens, each
+// event once. Events that no store keeps come only from when they are watched.
+//
+// The stores are read by [Subscription.Next], so that nobody waits for it. It
+// answers unsupported where there is no session directory, and not_found for a
+// cursor of another one.
+func (e *Engine) SubscribeAfter(ctx context.Context, f Filter, after EventCursor, buffer int) (*Subscription, error) {
+	if e.storage == nil {
+		return nil, &abi.Error{
+			Code: abi.Unsupported, Op: "subscribe", Message: "nothing is kept that could be caught up on",
+			Remedy: "use a session directory, or leave after out",
+		}
+	}
+	replay, err := NewReplay(ctx, chronicle(e.storage.Storage), after, nil)
+	if err != nil {
+		return nil, err
+	}
+	s := e.newSubscription(f, buffer)
+	s.replay, s.at = replay, replay.at
+	return s, nil
+}
+
+// Cursor says where to continue behind what Next answered last; without a
+// session directory it is empty. It belongs to the goroutine that calls Next.
+func (s *Subscription) Cursor() EventCursor {
+	if s.e.storage == nil {
+		return ""
+	}
+	if s.replay != nil {
+		return s.replay.Cursor()
+	}
+	s.tidy()
+	return s.at.cursor()
+}
+
+// catchUp answers the next event that the stores have, or neither that nor an
+// error when the rest is in the ring.
+//
+// It reads until nothing is left, has the ring filled from then on, and reads
+// what was logged in between. If the ring is full before that is done, it begins
+// again from where it is.
+func (s *Subscription) catchUp(ctx context.Context) (ob Observed, ok bool, err error) {
+	for {
+		if s.isClosed() {
+			return ob, false, errSubscriptionClosed
+		}
+		ev, session, more, err := s.replay.Next(ctx)
+		switch {
+		case err != nil:
+			return ob, false, err
+		case more:
+			if s.attached {
+				s.floor[session] = s.replay.at.marks[session]
+			}
+			if s.wants(&ev) {
+				return Observed{Seq: s.e.observers.seq.Add(1), Event: ev}, true, nil
+			}
+		case !s.attached:
+			s.attach()
+			s.attached, s.floor = true, s.e.here().marks
+		case s.overflown():
+			s.detach()
+			s.empty()
+			s.attached = false
+		default:
+			s.at, s.replay = s.replay.at, nil
+			s.tidyAt = tidyFrom(&s.at)
+			return ob, false, nil
+		}
+	}
+}
+
+// errSubscriptionClosed ends a subscription.
+var errSubscriptionClosed = &abi.Error{Code: abi.Stopped, Op: "subscribe", Message: "the subscription is closed"}
+
+// isClosed reports whether the subscription or the engine is closed.
+func (s *Subscription) isClosed() bool {
+	o := &s.e.observers
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed || o.closed
+}
+
+func (s *Subscription) overflown() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.missed > 0
+}
+
+func (s *Subscription) empty() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.ring)
+	s.head, s.n, s.missed = 0, 0, 0
+}
+
+// note moves the position behind an event of the ring. It reports whether the
+// event is to be handed out: those that came before the floor have been read in
+// the stores, or were there before the subscription.
+func (s *Subscription) note(ob *Observed) bool {
+	if ob.Event.Kind == EventLagged {
+		lagged := LaggedPayload{Missed: ob.Missed}
+		if s.e.storage != nil {
+			lagged.Cursor = s.at.cursor()
+		}
+		ob.Event.Payload = mustJSON(lagged)
+		return true
+	}
+	log := ob.log
+	if log.session == "" {
+		return true
+	}
+	if floor, known := s.floor[log.session]; known && floor.Covers(&ob.Event) {
+		return false
+	}
+	s.at.marks[log.session] = Mark{ob.Event.ID, log.since}
+	return true
+}
+
+// here is the position behind everything that has been logged. Whoever attaches
+// to the observers before it is called misses nothing: what is being logged is
+// in the position or comes to the ring, or both.
+func (e *Engine) here() position {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	p := position{through: e.storage.last(), marks: map[SessionID]Mark{}}
+	for _, g := range e.graphs {
+		g.mu.Lock()
+		if g.store != nil {
+			p.marks[g.source.session] = Mark{EventID{g.origin, g.seq}, g.source.since}
+		}
+		g.mu.Unlock()
+	}
+	for _, d := range e.saved {
+		p.marks[d.Session] = Mark{Since: d.LastTime}
+	}
+	return p
+}
+
+// tidyFrom is the number of marks from which on it is worth while to look for a
+// shorter position: every cut adds marks, and those of ended sessions stay.
+func tidyFrom(p *position) int { return 2*len(p.marks) + 8 }
+
+// tidy replaces the position by that of the engine, if it has grown and there is
+// nothing between the two.
+func (s *Subscription) tidy() {
+	if len(s.at.marks) < s.tidyAt {
+		return
+	}
+	here := s.e.here()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n == 0 && s.missed == 0 {
+		s.at, s.tidyAt = here, tidyFrom(&here)
+	}
+}
+
+// loadSuccessors finds out what became of the graphs of earlier runs.
+func (e *Engine) loadSuccessors(ctx context.Context) error {
+	list, err := chronicle(e.storage.Storage).Catalogue(ctx)
+	if err != nil {
+		return err
+	}
+	if len(list) > 0 {
+		e.storage.youngest = list[len(list)-1].Session
+	}
+	for old, id := range NewSuccession(list) {
+		e.noteSuccessor(old, id)
+	}
+	return nil
+}
+
+// became reports whether a graph went into others, of which the last given is
+// one.
+func (e *Engine) became(old, id GraphID) bool {
+	for next, ok := e.successors.Load(old); ok; next, ok = e.successors.Load(next) {
+		if next.(GraphID) == id {
+			return true
+		}
+	}
+	return false
+}

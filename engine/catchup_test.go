@@ -1,0 +1,193 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// tell sends a direct message.
+func (w *world) sayTo(c engine.CreatureID, text string) {
+	w.t.Helper()
+	if _, err := w.SendTo(w.t.Context(), c, engine.Outgoing{Payload: []byte(text)}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// until reads a subscription up to the event with a payload, and answers what came
+// before and with it, and where it goes on.
+func (w *world) until(sub *engine.Subscription, payload string) (out []engine.Event, cursor engine.EventCursor) {
+	w.t.Helper()
+	for {
+		ob, err := sub.Next(w.t.Context())
+		if err != nil {
+			w.t.Fatalf("%v, after %d events", err, len(out))
+		}
+		if err := checkPayload(&ob.Event); err != nil {
+			w.t.Errorf("the payload %s of a %s: %v", ob.Event.Payload, ob.Event.Kind, err)
+		}
+		if out = append(out, ob.Event); string(ob.Event.Payload) == payload || payload == "" && ob.Missed > 0 {
+			return out, sub.Cursor()
+		}
+	}
+}
+
+func (w *world) after(f engine.Filter, cursor engine.EventCursor, buffer int) *engine.Subscription {
+	w.t.Helper()
+	sub, err := w.SubscribeAfter(w.t.Context(), f, cursor, buffer)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return sub
+}
+
+func wantEvents(t *testing.T, what string, got, want []engine.Event) {
+	t.Helper()
+	text := func(list []engine.Event) (out []string) {
+		for _, ev := range list {
+			out = append(out, fmt.Sprintf("%s %s %s", ev.ID, ev.Kind, ev.Payload))
+		}
+		return out
+	}
+	if !slices.Equal(text(got), text(want)) {
+		t.Errorf("%s: %q, want %q", what, text(got), text(want))
+	}
+}
+
+// A creature is followed by its id through a merge, a split and a restart, and a
+// graph by an id that it had before all of them.
+func TestSubscribeAfterFollows(t *testing.T) {
+	s := newSaved(t, engine.Options{Durability: engine.Normal})
+	left, right := s.add("left", "count"), s.add("right", "count")
+	old := map[engine.CreatureID]engine.GraphID{left: s.graph(left), right: s.graph(right)}
+	about := engine.Filter{Creatures: []engine.CreatureID{left}, Kinds: []engine.EventKind{engine.EventOutput}}
+	sub := s.Subscribe(about, 0)
+	tell := func(text string) {
+		t.Helper()
+		for _, c := range []engine.CreatureID{left, right} {
+			s.sayTo(c, text)
+		}
+		s.wait()
+	}
+	tell("apart")
+	first, cursor := s.until(sub, "apart")
+	s.connect(left, right, "link")
+	tell("joined")
+	s.reopen()
+	tell("again")
+	s.change(topology.Disconnect{From: left, To: right})
+	tell("parted")
+
+	whole, _ := s.until(s.after(about, engine.FromStart, 0), "parted")
+	rest, end := s.until(s.after(about, cursor, 1), "parted")
+	var said []string
+	for _, ev := range whole {
+		said = append(said, string(ev.Payload))
+	}
+	if want := []string{"apart", "joined", "again", "parted"}; !slices.Equal(said, want) {
+		t.Errorf("the creature said %q, want %q", said, want)
+	}
+	wantEvents(t, "what was watched and what came behind it", append(first, rest...), whole)
+	tell("end")
+	if more, _ := s.until(s.after(about, end, 0), "end"); len(more) != 1 {
+		t.Errorf("behind the last cursor there are %d events, want one", len(more))
+	}
+	for c, graph := range old {
+		f := engine.Filter{Graphs: []engine.GraphID{graph}, Kinds: about.Kinds}
+		got, _ := s.until(s.after(f, engine.FromStart, 0), "end")
+		counts := map[string]int{}
+		for _, ev := range got {
+			counts[string(ev.Payload)]++
+		}
+		if counts["joined"] != 2 || counts["again"] != 2 || counts["apart"] == 0 || counts["parted"] == 0 {
+			t.Errorf("the graph that %s was in at first has %v", c, counts)
+		}
+	}
+}
+
+// Who was too slow catches up on exactly what was left out.
+func TestLaggedCatchesUp(t *testing.T) {
+	s := newSaved(t, engine.Options{Durability: engine.Normal})
+	c := s.add("busy", "count")
+	kinds := engine.Filter{Kinds: []engine.EventKind{engine.EventOutput, engine.EventLagged}}
+	slow, quick := s.Subscribe(kinds, 3), s.Subscribe(kinds, 0)
+	for i := range 20 {
+		s.sayTo(c, fmt.Sprint(i))
+	}
+	s.wait()
+	all, _ := s.until(quick, "19")
+	got, _ := s.until(slow, "")
+	lagged := got[len(got)-1]
+	var payload engine.LaggedPayload
+	if err := json.Unmarshal(lagged.Payload, &payload); err != nil || lagged.Kind != engine.EventLagged || payload.Missed != 17 {
+		t.Fatalf("the last event is %s %s, %v; want lagged by 17", lagged.Kind, lagged.Payload, err)
+	}
+	rest, _ := s.until(s.after(kinds, payload.Cursor, 3), "19")
+	wantEvents(t, "what came and what was caught up on", append(got[:len(got)-1], rest...), all)
+}
+
+// What is no cursor of the directory is refused, with what to do about it.
+func TestSubscribeAfterRefuses(t *testing.T) {
+	s, other := newSaved(t, engine.Options{}), newSaved(t, engine.Options{})
+	s.add("here", "count")
+	other.add("there", "count")
+	cursor := other.Subscribe(engine.Filter{}, 0).Cursor()
+	for _, c := range []struct {
+		after engine.EventCursor
+		code  abi.Code
+	}{
+		{"", abi.InvalidArgument}, {"begin", abi.InvalidArgument}, {cursor[:len(cursor)-2], abi.InvalidArgument},
+		{cursor + "AAAA", abi.InvalidArgument}, {cursor, abi.NotFound},
+	} {
+		_, err := s.SubscribeAfter(t.Context(), engine.Filter{}, c.after, 0)
+		if abi.CodeOf(err) != c.code {
+			t.Errorf("after %q: %v, want %s", c.after, err, c.code)
+		}
+	}
+	volatile := newWorld(t, engine.Options{})
+	if _, err := volatile.SubscribeAfter(t.Context(), engine.Filter{}, engine.FromStart, 0); abi.CodeOf(err) != abi.Unsupported {
+		t.Errorf("without a session directory: %v", err)
+	}
+	sub := s.after(engine.Filter{}, engine.FromStart, 0)
+	sub.Close()
+	if _, err := sub.Next(t.Context()); abi.CodeOf(err) != abi.Stopped {
+		t.Errorf("Next of a closed subscription that has not caught up: %v", err)
+	}
+}
+
+// Whatever position a cursor stands for, it reads back as the same; and whatever
+// is changed in one is noticed.
+func TestCursorRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		through := engine.SessionID(rapid.String().Draw(t, "through"))
+		marks := rapid.MapOf(rapid.Map(rapid.String(), func(s string) engine.SessionID { return engine.SessionID(s) }), rapid.Custom(func(t *rapid.T) engine.Mark {
+			var o engine.Origin
+			copy(o[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "origin"))
+			return engine.Mark{Event: engine.EventID{Origin: o, Seq: rapid.Uint64().Draw(t, "seq")}, Since: rapid.Int64().Draw(t, "since")}
+		})).Draw(t, "marks")
+		cursor := engine.MakeCursor(through, marks)
+		if back, err := engine.RemakeCursor(cursor); err != nil || back != cursor {
+			t.Fatalf("%q came back as %q: %v", cursor, back, err)
+		}
+		at := rapid.IntRange(0, len(cursor)-1).Draw(t, "at")
+		bad := []byte(cursor)
+		bad[at] = "AB"[btoi(bad[at] == 'A')]
+		if _, err := engine.RemakeCursor(engine.EventCursor(bad)); abi.CodeOf(err) != abi.InvalidArgument {
+			t.Fatalf("%q, changed to %q, is taken: %v", cursor, bad, err)
+		}
+	})
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

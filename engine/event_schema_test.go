@@ -1,0 +1,46 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"os"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// payloadSchemas are the published schemas of payloads that are JSON.
+var payloadSchemas = sync.OnceValues(func() (map[engine.EventKind]*jsonschema.Resolved, error) {
+	b, err := os.ReadFile("../docs/reference/events.schema.json")
+	if err != nil {
+		return nil, err
+	}
+	var all jsonschema.Schema
+	if err := json.Unmarshal(b, &all); err != nil {
+		return nil, err
+	}
+	out := map[engine.EventKind]*jsonschema.Resolved{}
+	for _, k := range engine.EventKinds() {
+		if engine.PayloadType(k) == nil {
+			continue
+		}
+		if out[k], err = all.Defs[k.String()].Resolve(nil); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+})
+
+// checkPayload compares the payload of an event with the schema of its kind.
+func checkPayload(ev *engine.Event) error {
+	schemas, err := payloadSchemas()
+	if err != nil || schemas[ev.Kind] == nil || ev.Kind == engine.EventTurnStarted {
+		return err
+	}
+	var payload any
+	if err := json.Unmarshal(ev.Payload, &payload); err != nil {
+		return err
+	}
+	return schemas[ev.Kind].Validate(payload)
+}

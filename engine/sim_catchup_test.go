@@ -1,0 +1,128 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// continued is somebody who reads the events of a directory through all that
+// happens to it: with one subscription after the other, each of which goes on
+// behind the cursor of the last, across cuts and crashes. It asks for every event
+// or for those of some kinds, and its buffers are small.
+type continued struct {
+	reader *engine.Subscription // nil: nobody reads at present, or in this program
+	cursor engine.EventCursor   // "": not in this program
+	kinds  []engine.EventKind
+	got    map[engine.EventID]bool
+	last   map[engine.Origin]uint64
+	latest int64 // time of an event
+	chance *rand.Rand
+}
+
+// followEvents begins to read in every eighth program.
+func (s *simulation) followEvents() {
+	if s.seed%8 != 5 {
+		return
+	}
+	s.onward = continued{
+		cursor: engine.FromStart, got: map[engine.EventID]bool{}, last: map[engine.Origin]uint64{},
+		chance: rand.New(rand.NewPCG(s.seed, 4)),
+	}
+	if s.onward.chance.IntN(2) == 0 {
+		s.onward.kinds = []engine.EventKind{engine.EventChannelMessage, engine.EventTurnEnded, engine.EventDeadLetter, engine.EventLagged}
+	}
+}
+
+// startOnward is what a process that has died leaves: the cursor. A clock that
+// was set back behind what the crash has lost would deceive it; see engine.Mark.
+func (s *simulation) startOnward() {
+	s.onward.reader = nil
+	if behind := s.onward.latest - s.clock.Now().UnixNano(); behind >= 0 && s.onward.cursor != "" {
+		s.clock.Advance(time.Duration(behind + 1))
+	}
+}
+
+// follow reads a few events, or stops reading, or begins again.
+func (s *simulation) follow() {
+	if s.onward.cursor == "" {
+		return
+	}
+	switch s.onward.chance.IntN(8) {
+	case 0, 1:
+		s.readOn(s.onward.chance.IntN(40))
+	case 2:
+		s.readOn(1000)
+	case 3:
+		if s.onward.reader != nil {
+			s.onward.reader.Close()
+			s.onward.reader = nil
+		}
+	}
+}
+
+// readOn reads up to n events, as far as there are any.
+func (s *simulation) readOn(n int) {
+	ended, cancel := context.WithCancel(s.ctx)
+	cancel()
+	for range n {
+		if s.onward.reader == nil {
+			sub, err := s.e.SubscribeAfter(s.ctx, engine.Filter{Kinds: s.onward.kinds}, s.onward.cursor, 1+s.onward.chance.IntN(30))
+			if err != nil {
+				s.failf("SubscribeAfter: %v", err)
+			}
+			s.onward.reader = sub
+		}
+		ob, err := s.onward.reader.Next(ended)
+		if err != nil {
+			return
+		}
+		s.takeOn(&ob)
+	}
+}
+
+// takeOn notes one event, or goes on behind what was missed.
+func (s *simulation) takeOn(ob *engine.Observed) {
+	id := ob.Event.ID
+	switch {
+	case ob.Event.Kind == engine.EventLagged:
+		var lagged engine.LaggedPayload
+		if err := json.Unmarshal(ob.Event.Payload, &lagged); err != nil || lagged.Missed != ob.Missed || lagged.Missed == 0 {
+			s.failf("lagged says %s of %d events: %v", ob.Event.Payload, ob.Missed, err)
+		}
+		s.onward.reader.Close()
+		s.onward.reader, s.onward.cursor = nil, lagged.Cursor
+		return
+	case id.IsZero():
+		return // a turn that starts
+	case s.onward.got[id]:
+		s.failf("who goes on got the %s %s twice", ob.Event.Kind, id)
+	case id.Seq <= s.onward.last[id.Origin]:
+		s.failf("who goes on got the %s %s after number %d", ob.Event.Kind, id, s.onward.last[id.Origin])
+	}
+	s.onward.latest = max(s.onward.latest, ob.Event.Time)
+	s.onward.got[id], s.onward.last[id.Origin] = true, id.Seq
+	s.onward.cursor = s.onward.reader.Cursor()
+}
+
+// checkFollowed checks that somebody who goes on has got all that is logged. What
+// was logged when a graph entered a log was shown before, under other ids.
+func (s *simulation) checkFollowed() {
+	if s.onward.cursor == "" {
+		return
+	}
+	s.readOn(1_000_000)
+	if len(s.bases) > 0 {
+		return
+	}
+	log := s.disk.Log()
+	for i := range log {
+		if ev := &log[i]; (s.onward.kinds == nil || slices.Contains(s.onward.kinds, ev.Kind)) && !s.onward.got[ev.ID] {
+			s.failf("who goes on never got the %s %s", ev.Kind, ev.ID)
+		}
+	}
+}
