@@ -112,7 +112,7 @@ func (w *worker) commit(c *creature) *graph {
 		}
 		w.answerRequest(g, rec, c, t.d, a, turnID)
 	}
-	c.attempt = 0
+	c.attempt, c.conflicts = 0, 0
 	g.append(rec)
 	t.d.msg.release()
 	t.reset()

@@ -39,10 +39,16 @@ func (p plan) deployment() *engine.Deployment {
 		none := engine.Volatile
 		d.Session.Durability = &none
 	}
+	worker := spec("", "sim")
+	worker.Limits.Mailbox = 1 + p.wiring%5
+	worker.Restart = engine.RestartPolicy{Attempts: 2, Max: 1 << 20, Backoff: 20 * time.Millisecond}
+	d.Species = []engine.SpeciesSpec{{Name: "sp", Spec: worker, Spawnable: 1 + p.wiring%2}}
+	d.Session.AllowMerge = p.wiring%4 > 0
 	used := map[string]bool{}
 	for i := range p.creatures {
 		c := spec(fmt.Sprintf("c%d", i+1), "sim")
 		c.Address = memberAddress(i)
+		c.Privileged = i == 0
 		c.Limits.Mailbox = 1 + (p.wiring+i)%5
 		c.Restart = engine.RestartPolicy{Attempts: 2, Max: 1 << 20, Backoff: 20 * time.Millisecond}
 		c.Overflow = engine.Overflow(p.wiring % 3)

@@ -31,6 +31,7 @@ const (
 	orderMute   = 'q' // do not reply
 	orderForget = 'f' // delete a state value
 	orderOutput = 'O' // put out, with the number one less, unless it is 0
+	orderEdit   = 'g' // edit the graph by tools
 )
 
 func ordersOf(payload string) (name string, out []order) {
@@ -130,6 +131,8 @@ func (s *simulation) obey(t abi.Turn, kind abi.Kind, payload string) error {
 			if o.n > 0 {
 				t.StateDelete([]byte("brief"))
 			}
+		case orderEdit:
+			s.edit(t, name, o.n)
 		case orderMute:
 			mute = o.n == 1
 		case orderOutput:

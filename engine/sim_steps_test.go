@@ -93,7 +93,7 @@ func drawStep(r *rand.Rand) step {
 // runSome lets creatures have turns.
 func (s *simulation) runSome(st step) {
 	for range 1 + st.a%10 {
-		if !s.e.Serve(s.ctx, s.random.IntN) {
+		if !s.serve() {
 			return
 		}
 	}
@@ -103,7 +103,7 @@ func (s *simulation) runSome(st step) {
 func (s *simulation) payload(n int) string {
 	s.names++
 	p := fmt.Sprintf("m%d", s.names)
-	switch n % 16 {
+	switch n % 20 {
 	case 0, 1, 2, 3:
 		p += " h1"
 	case 4:
@@ -127,6 +127,12 @@ func (s *simulation) payload(n int) string {
 	case 14:
 		p += fmt.Sprintf(" f%d", n%2)
 	case 15:
+		p += fmt.Sprintf(" g%d h1 f%d", n+s.names, n%2)
+	case 16:
+		p += fmt.Sprintf(" g%d t%d a%d", n+s.names, 50*(n%7), n%7)
+	case 17:
+		p += fmt.Sprintf(" g%d x%d", n+s.names, n%3)
+	case 18:
 		p += fmt.Sprintf(" O%d h1", n%3)
 	}
 	return p
@@ -210,6 +216,7 @@ func (s *simulation) addCreature(st step) {
 	s.creatures++
 	cs := spec(fmt.Sprintf("c%d", s.creatures), "sim")
 	cs.Limits.Mailbox = 1 + st.a%6
+	cs.Privileged = st.b%3 > 0
 	cs.Restart = engine.RestartPolicy{Attempts: 1 + st.b%3, Max: 1 << 20, Backoff: 20 * time.Millisecond}
 	switch {
 	case st.b%7 == 0:
@@ -293,8 +300,7 @@ func (s *simulation) toggle(st step) {
 	if _, on := s.e.Listening()[engine.Edge{Creature: c, Channel: ch}]; on {
 		edge := topology.SetEdge{Creature: c, Channel: ch, Direction: engine.Listen}
 		again := edge
-		again.On = true
-		again.Alias = s.e.Lives()[c].Aliases[engine.Bond{Channel: ch, Direction: engine.Listen}]
+		again.On, again.Alias = true, s.e.Lives()[c].Aliases[engine.Bond{Channel: ch, Direction: engine.Listen}]
 		s.op(edge, again)
 	}
 }

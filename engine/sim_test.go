@@ -26,6 +26,9 @@ package engine_test
 //     program checks all histories and lineages (archive_test.go): each is the
 //     union of its parents' and what it wrote itself, and never changes; how
 //     much of it has been copied behind a cut makes no difference.
+//   - sim_tools_test.go: turns that edit their graph by tools. What a turn has seen
+//     staged is what its commit makes, all of it or nothing, also when the process
+//     dies in its middle; nothing stays of a turn that is not in the log.
 //   - sim_watch_test.go: a subscriber, who sees what is logged once, in order.
 //   - sim_catchup_test.go: somebody who reads all events across cuts and crashes,
 //     one subscription after the other, each once and in order.

@@ -34,6 +34,7 @@ type simulation struct {
 	applied map[string]bool // by this process
 	outside
 	cuts
+	edits
 	watcher
 	onward continued
 
@@ -118,7 +119,7 @@ func (s *simulation) boot() {
 		s.failf("New: %v", err)
 	}
 	s.e = e
-	s.outside, s.changed = outside{}, true
+	s.outside, s.frames, s.changed = outside{}, nil, true
 	s.startWatching()
 	s.startOnward()
 }
@@ -148,6 +149,7 @@ func (s *simulation) reboot() {
 		s.reconcile(s)
 		if s.reapply(); !s.disk.Crashed() {
 			s.restore()
+			s.checkEdits()
 			s.checkLog()
 		}
 	}
@@ -164,9 +166,10 @@ func (s *simulation) calm() (noisy func()) {
 // interrupt lets something else happen in the middle of a turn, or while a
 // store is waited for.
 func (s *simulation) interrupt() {
-	if s.depth >= 2 || s.disk.Crashed() || s.random.IntN(8) > 0 {
+	if s.depth >= 2 || s.disk.Crashed() || s.e.Alone() || s.random.IntN(8) > 0 {
 		return
 	}
+	defer s.freeze()
 	st := drawStep(s.random)
 	if !stepKinds[st.kind].nested {
 		return
@@ -189,6 +192,7 @@ func (s *simulation) op(ops ...topology.Op) {
 func (s *simulation) change(what string, f func() error) bool {
 	noisy := s.calm()
 	s.changed = true
+	s.changes++
 	before, was := s.edgesNow(), s.situation()
 	s.noteUnlogged(s.e.Unlogged())
 	err := f()
@@ -229,7 +233,7 @@ func (s *simulation) settle() {
 
 func (s *simulation) quiesce() {
 	for range 2000 {
-		for s.e.Serve(s.ctx, s.random.IntN) {
+		for s.serve() {
 		}
 		if s.e.Busy() {
 			s.clock.Advance(100 * time.Millisecond)

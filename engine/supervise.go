@@ -70,7 +70,7 @@ func (w *worker) giveUp(g *graph, rec *Record, c *creature, d delivery, kind abi
 		g.deadLetter(rec, l)
 	}
 	w.answerRequest(g, rec, c, d, answer{code: abi.CodeOf(err), text: l.Error, from: c}, EventID{})
-	c.attempt = 0
+	c.attempt, c.conflicts = 0, 0
 	if kind == abi.KindStart {
 		c.started = true
 		rec.putCreature(c)

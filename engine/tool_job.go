@@ -134,7 +134,7 @@ func (w *worker) refuseJob(c *creature) *graph {
 	w.turn.reset()
 	g := c.home.lock()
 	if g != nil {
-		c.current = delivery{}
+		c.current, c.conflicts = delivery{}, 0
 	}
 	return g
 }

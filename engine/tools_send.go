@@ -53,8 +53,10 @@ func sendChannel(t *turn, args []byte) (any, error) {
 		return nil, invalid("send_channel", "a header has no name, or contains NUL", "use other names and values")
 	}
 	var edge topology.Edge
+	var ch *channel // nil if this turn makes it; the commit looks it up by its alias
 	if err := t.look(func(s *staging) (err error) {
 		edge, err = s.sendEdge(a.Channel)
+		ch = s.x.e.channels[edge.Channel]
 		return err
 	}); err != nil {
 		return nil, err
@@ -62,8 +64,7 @@ func sendChannel(t *turn, args []byte) (any, error) {
 	if code := t.room(1, a.Payload, headers); code != abi.OK {
 		return nil, t.faultError()
 	}
-	// The channel may be one that this turn makes: the commit looks it up.
-	t.sends = append(t.sends, sendEffect{alias: edge.Alias, ch: t.wiring.byAlias[edge.Alias], payload: t.keep(a.Payload), headers: t.keep(headers)})
+	t.sends = append(t.sends, sendEffect{alias: edge.Alias, ch: ch, payload: t.keep(a.Payload), headers: t.keep(headers)})
 	return SendChannelResult{edge.Channel}, nil
 }
 

@@ -186,7 +186,7 @@ func TestReadClamps(t *testing.T) {
 	s.call(read, source, 6, scriptScratch, 100)
 	s.call(read, source, 1000, scriptScratch, 100)
 	s.call(read, source, uint64(uint32(math.MaxUint32)), scriptScratch, 100)
-	s.call(read, 12, 0, scriptScratch, 100)
+	s.call(read, 99, 0, scriptScratch, 100)
 	s.call(read, uint64(uint32(math.MaxUint32)), 0, scriptScratch, 100)
 	s.call(log, 1, scriptScratch, 5)
 	turn := &fakeTurn{}

@@ -2,4 +2,4 @@ package sqlitestore
 
 // WithoutSyncs has nothing synced outside of SQLite, for tests that no power loss
 // is part of.
-var WithoutSyncs = Options{hooks: hooks{synced: func(string) {}}}
+var WithoutSyncs = Options{hooks: hooks{unsynced: true}}

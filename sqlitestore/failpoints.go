@@ -130,9 +130,11 @@ type hooks struct {
 	reached func(p failpoint, path string) error
 	// opened is called with every connection that writes to a store.
 	opened func(c *conn) error
-	// synced stands in for syncing a file outside of SQLite, or a directory: a disk
-	// that is simulated has to know of it, and the real one would only cost time.
+	// synced is called with every file, outside of SQLite, and every directory that
+	// has been synced.
 	synced func(path string)
+	// unsynced leaves out those syncs, for tests that no power loss is part of.
+	unsynced bool
 	// free answers how many bytes can be written to the disk.
 	free func() int64
 	// copyChunk and uniteChunk stand in for the constants of that name.
@@ -151,13 +153,7 @@ func (h hooks) bytesAtOnce() int64  { return cmp.Or(h.copyChunk, copyChunk) }
 func (h hooks) eventsAtOnce() int64 { return cmp.Or(h.uniteChunk, uniteChunk) }
 
 // sync makes a file durable that is not a database yet.
-func (h hooks) sync(f *os.File) error {
-	if h.synced != nil {
-		h.synced(f.Name())
-		return nil
-	}
-	return f.Sync()
-}
+func (h hooks) sync(f *os.File) error { return h.syncBy(f.Name(), f.Sync) }
 
 // syncDirectory makes the entries of a directory durable.
 func (h hooks) syncDirectory(dir string) error { return h.syncPath(dir) }
@@ -166,9 +162,18 @@ func (h hooks) syncDirectory(dir string) error { return h.syncPath(dir) }
 func (h hooks) syncFile(path string) error { return h.syncPath(path) }
 
 func (h hooks) syncPath(path string) error {
-	if h.synced != nil {
-		h.synced(path)
+	return h.syncBy(path, func() error { return syncPath(path) })
+}
+
+func (h hooks) syncBy(path string, sync func() error) error {
+	if h.unsynced {
 		return nil
 	}
-	return syncPath(path)
+	if err := sync(); err != nil {
+		return err
+	}
+	if h.synced != nil {
+		h.synced(path)
+	}
+	return nil
 }

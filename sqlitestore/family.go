@@ -227,19 +227,29 @@ func (v *view) spans(ctx context.Context) ([]span, error) {
 	return out, nil
 }
 
-// count answers how many events there are. Numbers within an origin have no
-// gaps, so that it takes two look-ups per origin.
+// count answers how many events there are.
 func (f *family) count(ctx context.Context) (n int64, err error) {
+	counts, err := f.counts(ctx)
+	for _, of := range counts {
+		n += of
+	}
+	return n, err
+}
+
+// counts answers how many events there are of each origin. Numbers within an origin
+// have no gaps, so that it takes two look-ups per origin.
+func (f *family) counts(ctx context.Context) (out map[engine.Origin]int64, err error) {
 	v, err := f.look(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, v.end()) }()
 	spans, err := v.spans(ctx)
+	out = map[engine.Origin]int64{}
 	for _, s := range spans {
-		n += s.high - s.low + 1
+		out[s.origin] = s.high - s.low + 1
 	}
-	return n, err
+	return out, err
 }
 
 // readTries is how often a session is looked up again because a file of its

@@ -207,8 +207,17 @@ func (k *catalog) inspect(ctx context.Context, entries []entry, how access) ([]e
 			return nil, err
 		}
 		out[i] = e.SessionInfo
+		var own map[engine.Origin]int64
 		if e.file != "" {
-			k.describe(ctx, e, how, &out[i])
+			own = k.describe(ctx, e, how, &out[i])
+		}
+		if out[i].Events < 0 { // its file may have been replaced or removed since the catalogue was read
+			if now, err := k.entry("sessions", e.Session); err == nil && now.file != e.file {
+				e, out[i] = now, now.SessionInfo
+				if e.file != "" {
+					own = k.describe(ctx, e, how, &out[i])
+				}
+			}
 		}
 		if e.Complete && e.file != "" {
 			continue
@@ -220,37 +229,35 @@ func (k *catalog) inspect(ctx context.Context, entries []entry, how access) ([]e
 		if out[i].Events < 0 && (e.Live || len(before) == 0) {
 			continue // it cannot be counted
 		}
-		if !e.Live {
-			out[i].Events = 0 // what an ended session wrote is among what was inherited
-		}
-		for _, n := range before {
-			out[i].Events += int64(n)
+		// What an ended session wrote may be among what was inherited.
+		out[i].Events = max(out[i].Events, 0)
+		for origin, n := range before {
+			out[i].Events += max(int64(n)-own[origin], 0)
 		}
 	}
 	return out, nil
 }
 
-// describe looks into the file of a session. One that has been replaced since the
-// catalogue was read is looked up once more.
-func (k *catalog) describe(ctx context.Context, e entry, how access, info *engine.SessionInfo) {
+// describe looks into the file of a session, and answers how many events of each
+// origin are there.
+func (k *catalog) describe(ctx context.Context, e entry, how access, info *engine.SessionInfo) map[engine.Origin]int64 {
 	f, err := openMember(ctx, e, how)
 	if err != nil {
-		if now, lookErr := k.entry("sessions", e.Session); lookErr == nil && now.file != e.file && now.file != "" {
-			f, err = openMember(ctx, now, how)
+		return nil
+	}
+	own, err := (&family{own: f}).counts(ctx)
+	if err == nil {
+		info.Events = 0
+		for _, n := range own {
+			info.Events += n
 		}
-	}
-	if err != nil {
-		return
-	}
-	own := &family{own: f}
-	if n, err := own.count(ctx); err == nil {
-		info.Events = n
 	}
 	if meta, err := f.meta(ctx); err == nil {
 		info.Meta = meta
 	}
 	info.Bytes = diskSize(f.path)
 	_ = f.close() // it was only read
+	return own
 }
 
 func lineage(ctx context.Context, k *catalog, session engine.SessionID, how access) ([]engine.SessionInfo, error) {

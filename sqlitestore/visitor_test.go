@@ -62,8 +62,18 @@ func TestReadingLeavesLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	killed := filepath.Join(t.TempDir(), "killed")
-	if err := os.CopyFS(killed, os.DirFS(d.dir)); err != nil {
+	if err := os.MkdirAll(filepath.Join(killed, storesName), 0o755); err != nil {
 		t.Fatal(err)
+	}
+	store := filepath.Join(storesName, filepath.Base(s.path()))
+	for _, name := range []string{catalogName, catalogName + "-wal", store, store + "-wal"} { // others are being made
+		content, err := os.ReadFile(filepath.Join(d.dir, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(killed, name), content, 0o644)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
 	}
 	for _, dir := range []string{d.dir, killed} {
 		log := filepath.Join(dir, storesName, filepath.Base(s.path())+"-wal")

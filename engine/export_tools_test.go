@@ -1,0 +1,41 @@
+package engine
+
+// Unlocked calls f with the mutation lock free, also in the middle of a turn that
+// holds it: the goroutine that f runs in is the one that has it.
+func (s *Stepper) Unlocked(f func()) {
+	if !s.Alone() {
+		f()
+		return
+	}
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	f()
+}
+
+// Alone reports whether somebody has the mutation lock.
+func (s *Stepper) Alone() bool {
+	if s.mu.TryRLock() {
+		s.mu.RUnlock()
+		return false
+	}
+	return true
+}
+
+// Heads are the last numbers of all channels and inboxes.
+func (s *Stepper) Heads() map[ChannelID]uint64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := map[ChannelID]uint64{}
+	for id, ch := range s.channels {
+		out[id] = ch.head
+	}
+	return out
+}
+
+// ConflictsInARow is how often a creature's turn has met another change, since it
+// committed last.
+func (s *Stepper) ConflictsInARow(id CreatureID) int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.creatures[id].conflicts
+}

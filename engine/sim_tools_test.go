@@ -1,0 +1,301 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// edits is what a simulation knows of turns that edit their graph.
+type edits struct {
+	changes int      // of the topology, so far
+	frames  []*frame // of the turns under way, the innermost last
+	staged  []madeBy // what turns have added
+	doubt   *madeBy  // the turn in whose commit the process may have died
+}
+
+// frame is a turn under way. When it has called tools, it has what there was before
+// its commit: nothing else happens between that and the commit.
+type frame struct {
+	caller   engine.CreatureID
+	made     madeBy
+	want     *engine.GroupStatus // the graph as the turn has left it; nil if it has called no tool
+	changes  int                 // that there had been by then
+	edges    map[engine.Edge]engine.Listens
+	heads    map[engine.ChannelID]uint64
+	was      situation
+	unlogged engine.Unlogged
+}
+
+// madeBy is what a turn has added.
+type madeBy struct {
+	creature  engine.CreatureID
+	message   string // that it has handled
+	creatures []engine.CreatureID
+	channels  []engine.ChannelID
+	volatile  bool // its message may have got another id since, when it came into a log
+}
+
+// serve lets one creature have a turn, and tells the model what it did to the graph.
+func (s *simulation) serve() bool {
+	f := &frame{}
+	s.frames = append(s.frames, f)
+	ok := s.e.Serve(s.ctx, s.random.IntN)
+	s.frames = s.frames[:len(s.frames)-1]
+	if f.want != nil {
+		s.landed(f)
+	}
+	return ok
+}
+
+// freeze notes how things are right before a turn's commit.
+func (s *simulation) freeze() {
+	if len(s.frames) == 0 {
+		return
+	}
+	f := s.frames[len(s.frames)-1]
+	if f.want == nil {
+		return
+	}
+	defer s.calm()()
+	s.e.Unlocked(func() {
+		f.edges, f.heads, f.was, f.unlogged = s.edgesNow(), s.e.Heads(), s.situation(), s.e.Unlogged()
+		f.made.volatile = f.made.volatile || s.e.Volatile(engine.InboxOf(f.caller))
+	})
+}
+
+// landed follows a turn that has called tools: what it has staged has happened, or
+// nothing.
+func (s *simulation) landed(f *frame) {
+	if s.disk.Crashed() {
+		s.unknown, s.doubt = true, &f.made
+		return
+	}
+	noisy := s.calm()
+	defer noisy()
+	after := s.edgesNow()
+	sameSession := func(a, b engine.Listens) bool { return a.Session == b.Session }
+	if maps.EqualFunc(f.edges, after, sameSession) && !s.someExist(&f.made) {
+		return
+	}
+	s.changed = true
+	what := fmt.Sprintf("the tools of %s in its turn of %s", f.caller, f.made.message)
+	s.say("%s have changed the graph", what)
+	for edge, l := range after {
+		l.Head = f.heads[edge.Channel] // the turn's own messages come after its changes
+		after[edge] = l
+	}
+	if s.changes == f.changes { // what was staged holds for other graphs too, if it can be done there
+		s.checkStaged(what, f)
+	}
+	s.changes++
+	s.checkParentage(what, f.was)
+	s.noteUnlogged(f.unlogged)
+	s.noteChange(s.disk, f.edges, after, f.was.sessions)
+	s.staged = append(s.staged, f.made)
+}
+
+// checkStaged checks that the graph is as the turn has seen it in the end.
+func (s *simulation) checkStaged(what string, f *frame) {
+	status, err := s.e.Status("")
+	if err != nil {
+		s.failf("Status: %v", err)
+	}
+	got := ""
+	for _, g := range status {
+		if !slices.ContainsFunc(g.Creatures, func(c engine.CreatureStatus) bool { return c.ID == f.caller }) {
+			continue
+		}
+		for _, c := range g.Creatures {
+			got += fmt.Sprintln(c.ID, c.Name, sorted(c.Listen), sorted(c.Send), slices.Sorted(maps.Keys(c.Aliases.Send)), c.Privileged)
+		}
+		for _, ch := range g.Channels {
+			got += fmt.Sprintln(ch.ID, ch.Name)
+		}
+	}
+	want := ""
+	for _, c := range f.want.Creatures {
+		listen, _ := endsOf(c.Listen)
+		send, aliases := endsOf(c.Send)
+		want += fmt.Sprintln(c.ID, c.Name, listen, send, aliases, c.Privileged)
+	}
+	for _, ch := range f.want.Channels {
+		want += fmt.Sprintln(ch.ID, ch.Name)
+	}
+	if got != want {
+		s.failf("%s: the graph is\n%s, but the turn saw\n%s", what, got, want)
+	}
+}
+
+func sorted(channels []engine.ChannelID) []engine.ChannelID {
+	return slices.Sorted(slices.Values(channels))
+}
+
+func endsOf(edges []engine.GroupEdge) (channels []engine.ChannelID, aliases []string) {
+	for _, e := range edges {
+		channels, aliases = append(channels, e.Channel), append(aliases, e.Alias)
+	}
+	slices.Sort(aliases)
+	return sorted(channels), aliases
+}
+
+// exist counts which of what a turn has added there are, awake or asleep.
+func (s *simulation) exist(m *madeBy) (n int) {
+	creatures, channels, _ := s.e.Members()
+	for edge := range s.e.Dormant() {
+		creatures = append(creatures, edge.Creature)
+	}
+	for _, c := range m.creatures {
+		if slices.Contains(creatures, c) {
+			n++
+		}
+	}
+	for _, ch := range m.channels {
+		if slices.Contains(channels, ch) {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *simulation) someExist(m *madeBy) bool { return s.exist(m) > 0 }
+
+// checkEdits checks, after a restart, that nothing is there that a turn has added
+// which is not in the log, and that of a turn during whose commit the process has
+// died all is there or nothing.
+func (s *simulation) checkEdits() {
+	done, known := map[string]bool{}, map[string]bool{}
+	for _, ev := range s.disk.Log() {
+		known[ev.ID.String()] = true
+		if ev.Kind == engine.EventTurnEnded {
+			done[string(ev.Creature)+" "+ev.Cause.String()] = true
+		}
+	}
+	whole := func(m *madeBy) bool { return done[string(m.creature)+" "+m.message] }
+	for i := range s.staged {
+		if m := &s.staged[i]; known[m.message] && !m.volatile && !whole(m) && s.someExist(m) {
+			s.failf("what the turn of %s of %s has added is there, but the turn is not in the log", m.creature, m.message)
+		}
+	}
+	m := s.doubt
+	if s.doubt = nil; m == nil || m.volatile || !known[m.message] {
+		return
+	}
+	if n := s.exist(m); whole(m) != (n > 0) && len(m.creatures)+len(m.channels) > 0 || n > 0 && n < len(m.creatures)+len(m.channels) {
+		s.failf("%d of what the turn of %s of %s has added is there: %+v; the turn is in the log: %v", n, m.creature, m.message, m, whole(m))
+	}
+	s.staged = append(s.staged, *m)
+}
+
+// tool calls a tool and decodes its result. It answers ok if the tool has worked.
+func tool[R any](s *simulation, t abi.Turn, name string, a args) (out R, ok bool) {
+	b, err := json.Marshal(a)
+	if err != nil {
+		s.failf("%v", err)
+	}
+	result, code := t.Tool([]byte(name), b)
+	s.say("%s %s: %s", name, b, code)
+	switch {
+	case code == abi.Internal || code == abi.InvalidArgument:
+		s.failf("%s %s answers %s: %s", name, b, code, t.LastError())
+	case code != abi.OK:
+		return out, false
+	}
+	if err := json.Unmarshal(result, &out); err != nil {
+		s.failf("%s %s: %v", name, b, err)
+	}
+	return out, true
+}
+
+// edit has a turn edit its graph, as its number says. Something else may happen in
+// between.
+func (s *simulation) edit(t abi.Turn, name string, n int) {
+	before, ok := tool[engine.GroupStatus](s, t, "group_status", args{})
+	if !ok || len(s.frames) == 0 {
+		return
+	}
+	f := s.frames[len(s.frames)-1]
+	id, _ := t.Source(abi.SourceMessageID)
+	*f = frame{caller: before.Self, made: madeBy{creature: before.Self, message: string(id)}, want: &before, changes: s.changes}
+	s.freeze()
+	for i := range 1 + n%3 {
+		s.editOnce(t, f, fmt.Sprint(name, "g", i), n/3+5*i)
+		if i == 0 {
+			s.interrupt()
+		}
+		if now, ok := tool[engine.GroupStatus](s, t, "group_status", args{}); ok {
+			f.want, f.changes = &now, s.changes
+		}
+	}
+	s.freeze()
+}
+
+// editOnce makes one call.
+func (s *simulation) editOnce(t abi.Turn, f *frame, name string, n int) {
+	g := f.want
+	member := g.Creatures[n/7%len(g.Creatures)].ID
+	direction := []string{"listen", "send"}[n/3%2]
+	var channel engine.ChannelID
+	if len(g.Channels) > 0 {
+		channel = g.Channels[n/5%len(g.Channels)].ID
+	}
+	switch wire := (args{"action": "wire", "channel": channel, "creature": member, "direction": direction}); n % 8 {
+	case 0:
+		if len(g.Channels) < most {
+			if r, ok := tool[engine.ChannelResult](s, t, "group_channel", args{"action": "create", "name": name}); ok {
+				f.made.channels = append(f.made.channels, r.Channel)
+			}
+		}
+	case 1:
+		if len(g.Creatures) < most && len(g.Channels) < most {
+			if r, ok := tool[engine.AddNodeResult](s, t, "group_add_node", args{"species": "sp"}); ok {
+				f.made.creatures = append(f.made.creatures, r.Creature)
+				f.made.channels = append(f.made.channels, r.Channel)
+				tool[engine.GroupSendResult](s, t, "group_send", args{"creature": r.Creature, "payload": name + "-told"})
+			}
+		}
+	case 2:
+		if channel != "" {
+			if wire["action"] = "unwire"; n%3 == 0 {
+				wire = args{"action": "delete", "channel": channel}
+			}
+			tool[engine.ChannelResult](s, t, "group_channel", wire)
+			f.made.channels = slices.DeleteFunc(f.made.channels, func(ch engine.ChannelID) bool { return n%3 == 0 && ch == channel })
+		}
+	case 3:
+		if _, ok := tool[engine.DeltaResult](s, t, "group_remove_node", args{"creature": member}); ok {
+			f.made.creatures = slices.DeleteFunc(f.made.creatures, func(c engine.CreatureID) bool { return c == member })
+		}
+	case 4:
+		tool[engine.NodeState](s, t, []string{"group_stop_node", "group_start_node"}[n/8%2], args{"creature": member})
+	case 5:
+		s.wireAcross(t, wire, n)
+	default:
+		if channel != "" {
+			tool[engine.ChannelResult](s, t, "group_channel", wire)
+			tool[engine.SendChannelResult](s, t, "send_channel", args{"channel": channel, "payload": name + toolPayload})
+		}
+	}
+}
+
+// toolPayload ends the payloads that tools send on channels.
+const toolPayload = "-tool"
+
+// wireAcross wires a creature of whatever graph, which is to become one with the own.
+func (s *simulation) wireAcross(t abi.Turn, wire args, n int) {
+	var all []engine.CreatureID
+	s.e.Unlocked(func() { all, _, _ = s.e.Members() })
+	if wire["channel"] == engine.ChannelID("") || len(all) == 0 {
+		return
+	}
+	wire["merge"], wire["creature"] = true, all[n/7%len(all)]
+	tool[engine.ChannelResult](s, t, "group_channel", wire)
+}
+
+// ofTool reports whether a tool has sent a message on a channel.
+func ofTool(payload string) bool { return strings.HasSuffix(payload, toolPayload) }

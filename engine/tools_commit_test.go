@@ -1,0 +1,138 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// onMessage is a behaviour that handles messages only.
+func onMessage(f func(t abi.Turn) error) behaviour {
+	return func(t abi.Turn, kind abi.Kind) error {
+		if kind != abi.KindMessage {
+			return nil
+		}
+		return f(t)
+	}
+}
+
+func TestAStagedOperationIsCheckedAgainAtTheCommit(t *testing.T) {
+	d := newOnDisk(t)
+	var lead, bob engine.CreatureID
+	var removals []abi.Code
+	d.host.on("lead", onMessage(func(t abi.Turn) error {
+		if _, code := t.Tool([]byte("group_channel"), []byte(`{"action": "create", "name": "one"}`)); code != abi.OK {
+			return codeErr(t, code)
+		}
+		_, code := t.Tool([]byte("group_remove_node"), []byte(`{"creature": "bob"}`))
+		if removals = append(removals, code); len(removals) == 1 {
+			d.change(topology.RemoveCreature{ID: bob}) // somebody else is faster
+		}
+		return nil
+	}))
+	lead, bob = d.add("lead", "lead", privileged), d.add("bob", "sink")
+	d.connect(lead, bob)
+	d.sendTo(lead, "go")
+	d.serve()
+	if fmt.Sprint(removals) != fmt.Sprint([]abi.Code{abi.OK, abi.NotFound}) {
+		t.Errorf("the removals answered %v, want ok and, in the second run, not_found", removals)
+	}
+	if _, err := d.FindChannel(d.graphOf(lead), "one"); err != nil {
+		t.Error(err)
+	}
+}
+
+func (d *onDisk) graphOf(c engine.CreatureID) engine.GraphID {
+	d.Helper()
+	g, err := d.FindGraph(string(c))
+	if err != nil {
+		d.Fatal(err)
+	}
+	return g
+}
+
+func TestAStartThatEditsTheGraphIsTriedAgainWhenItsCutFails(t *testing.T) {
+	d := newOnDisk(t)
+	d.host.on("starter", func(t abi.Turn, kind abi.Kind) error {
+		if kind != abi.KindStart {
+			return nil
+		}
+		_, code := t.Tool([]byte("group_remove_node"), []byte(`{"creature": "bridge"}`))
+		return codeErr(t, code)
+	})
+	starter := d.add("starter", "starter", privileged, stopped)
+	bridge, far := d.add("bridge", "sink"), d.add("far", "sink")
+	d.connect(starter, bridge)
+	d.connect(bridge, far)
+	d.disk.FailCuts = 1
+	d.change(topology.SetStopped{ID: starter})
+	d.serve()
+	if d.graphOf(starter) != d.graphOf(far) {
+		t.Fatal("the first attempt has cut the graph, but the storage has refused")
+	}
+	d.clock.Advance(time.Minute)
+	d.Ring()
+	d.serve()
+	if d.graphOf(starter) == d.graphOf(far) {
+		t.Error("the bridge is still there: the start was not handled again")
+	}
+}
+
+func TestATurnThatWasRunAloneDoesNotLeaveItsCreatureAlone(t *testing.T) {
+	d := newOnDisk(t)
+	runs := 0
+	var lead engine.CreatureID
+	d.host.on("lead", onMessage(func(t abi.Turn) error {
+		t.Tool([]byte("group_status"), nil)
+		if runs++; runs <= 3 {
+			if _, err := d.AddChannel(context.Background(), d.graphOf(lead), fmt.Sprint("c", runs), ""); err != nil {
+				return err
+			}
+		}
+		t.Tool([]byte("group_status"), nil)
+		return nil
+	}))
+	lead = d.add("lead", "lead", privileged)
+	d.sendTo(lead, "go")
+	d.serve()
+	if n := d.ConflictsInARow(lead); runs != 4 || n != 0 {
+		t.Errorf("%d runs, want 4; then %d conflicts are still held against it", runs, n)
+	}
+}
+
+// denier is a policy that denies every send on one channel.
+type denier string
+
+func (p denier) JudgesSend(address string) bool { return address == string(p) }
+
+func (p denier) Send(context.Context, *engine.SendEvent) engine.SendDecision {
+	return engine.SendDecision{Denials: []engine.Verdict{{Policy: "no"}}}
+}
+
+func TestPoliciesJudgeSendsOnChannelsThatTheTurnWires(t *testing.T) {
+	h := operators()
+	w := newWorld(t, engine.Options{Host: h})
+	a := w.apply(crew("crew", func(d *engine.Deployment) {
+		d.Policy = denier("channel.work")
+		d.Creatures[0].Send = nil
+		d.Creatures[0].Listen = append(d.Creatures[0].Listen, engine.WireSpec{Channel: "channel.work"})
+	}))
+	lead := a.Creatures["creature.lead"]
+	replies := w.ask(lead,
+		toolCall{"group_channel", args{"action": "wire", "channel": "work", "creature": "lead", "direction": "send"}},
+		toolCall{"send_channel", args{"channel": "work", "payload": "secret"}},
+	)
+	answer[engine.SendChannelResult](t, replies[1])
+	if got := w.state(a.Creatures["creature.ann"], "heard"); strings.Contains(got, "secret") {
+		t.Errorf("ann heard %q, which a policy denies", got)
+	}
+	if c, _ := w.creature(lead); c.Counters.Denied != 1 {
+		t.Errorf("%d sends were denied, want 1", c.Counters.Denied)
+	}
+}

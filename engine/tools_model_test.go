@@ -1,0 +1,386 @@
+package engine_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// toolModel is a naive model of what the group tools do: maps of creatures and
+// channels, and a search over their edges. What a turn adds has made-up ids until
+// its results tell the real ones.
+type toolModel struct {
+	creatures map[engine.CreatureID]*toolCreature
+	channels  map[engine.ChannelID]*toolChannel
+	allow     map[string]bool // by deployment; empty after a restart, when none is applied
+	// vague says that the model does not know where a channel without edges has
+	// gone, or how a merge has settled names: the engine's word is taken for it.
+	vague bool
+	made  int // ids
+}
+
+// newThing is what a call adds, by the ids that the model has given it.
+type newThing struct {
+	creature engine.CreatureID
+	channel  engine.ChannelID
+}
+
+func (m *toolModel) newCreature() engine.CreatureID {
+	m.made++
+	return engine.CreatureID(fmt.Sprint("new ", m.made))
+}
+func (m *toolModel) newChannel() engine.ChannelID {
+	m.made++
+	return engine.ChannelID(fmt.Sprint("new ", m.made))
+}
+
+type toolCreature struct {
+	name, deployment, species string
+	privileged, stopped       bool
+	edges                     map[toolEdge]bool
+	heard                     []string
+	waiting                   []toolMessage // while it is stopped
+}
+
+type toolEdge struct {
+	channel   engine.ChannelID
+	direction string
+}
+
+type toolMessage struct {
+	channel engine.ChannelID
+	payload string
+}
+
+// toolChannel is with one of the creatures of its graph if it has no edges.
+type toolChannel struct {
+	name string
+	with engine.CreatureID
+}
+
+func (m *toolModel) clone() *toolModel {
+	out := &toolModel{map[engine.CreatureID]*toolCreature{}, map[engine.ChannelID]*toolChannel{}, m.allow, m.vague, m.made}
+	for id, c := range m.creatures {
+		copied := *c
+		copied.edges, copied.heard, copied.waiting = maps.Clone(c.edges), slices.Clone(c.heard), slices.Clone(c.waiting)
+		out.creatures[id] = &copied
+	}
+	for id, ch := range m.channels {
+		copied := *ch
+		out.channels[id] = &copied
+	}
+	return out
+}
+
+// around is the graph of a creature: who can be reached by edges.
+func (m *toolModel) around(from engine.CreatureID) map[engine.CreatureID]bool {
+	seen := map[engine.CreatureID]bool{from: true}
+	for queue := []engine.CreatureID{from}; len(queue) > 0; queue = queue[1:] {
+		for e := range m.creatures[queue[0]].edges {
+			for id, c := range m.creatures {
+				if !seen[id] && (c.edges[toolEdge{e.channel, "listen"}] || c.edges[toolEdge{e.channel, "send"}]) {
+					seen[id] = true
+					queue = append(queue, id)
+				}
+			}
+		}
+	}
+	return seen
+}
+
+// keeper is a creature in whose graph a channel is.
+func (m *toolModel) keeper(ch engine.ChannelID) engine.CreatureID {
+	for id, c := range m.creatures {
+		if c.edges[toolEdge{ch, "listen"}] || c.edges[toolEdge{ch, "send"}] {
+			return id
+		}
+	}
+	return m.channels[ch].with
+}
+
+// wired reports whether a channel has edges; one without does not lead anywhere.
+func (m *toolModel) wired(ch engine.ChannelID) bool {
+	for _, c := range m.creatures {
+		if c.edges[toolEdge{ch, "listen"}] || c.edges[toolEdge{ch, "send"}] {
+			return true
+		}
+	}
+	return false
+}
+
+// creature finds a member of the caller's graph by id or name; "" if there is none.
+func (m *toolModel) creature(caller engine.CreatureID, ref string) engine.CreatureID {
+	near := m.around(caller)
+	if near[engine.CreatureID(ref)] {
+		return engine.CreatureID(ref)
+	}
+	for id := range near {
+		if m.creatures[id].name == ref {
+			return id
+		}
+	}
+	return ""
+}
+
+func (m *toolModel) channel(caller engine.CreatureID, ref string) engine.ChannelID {
+	near := m.around(caller)
+	if ch := engine.ChannelID(ref); m.channels[ch] != nil && near[m.keeper(ch)] {
+		return ch
+	}
+	for id, ch := range m.channels {
+		if ch.name == ref && near[m.keeper(id)] {
+			return id
+		}
+	}
+	return ""
+}
+
+// parts is how many graphs there are.
+func (m *toolModel) parts() (n int) {
+	seen := map[engine.CreatureID]bool{}
+	for id := range m.creatures {
+		if !seen[id] {
+			n++
+			maps.Copy(seen, m.around(id))
+		}
+	}
+	return n
+}
+
+// loosened notes that edges have gone, of which there were so many graphs before.
+func (m *toolModel) loosened(before int, with engine.CreatureID) {
+	for id, ch := range m.channels {
+		if k := m.keeper(id); m.creatures[k] == nil {
+			ch.with = with
+		}
+	}
+	if m.parts() != before {
+		m.vague = true
+	}
+}
+
+// toolSend is a message that a turn wants to send.
+type toolSend struct {
+	to      engine.CreatureID
+	channel engine.ChannelID
+	payload string
+}
+
+// land delivers what a turn has sent, when the graph is as the turn leaves it.
+func (m *toolModel) land(from engine.CreatureID, sends []toolSend) {
+	for _, s := range sends {
+		if s.to != "" {
+			if m.creatures[s.to] != nil && m.around(from)[s.to] {
+				m.hear(s.to, toolMessage{payload: s.payload})
+			}
+			continue
+		}
+		if !m.creatures[from].edges[toolEdge{s.channel, "send"}] {
+			continue // a dead letter
+		}
+		for id, c := range m.creatures {
+			if id != from && c.edges[toolEdge{s.channel, "listen"}] {
+				m.hear(id, toolMessage{s.channel, s.payload})
+			}
+		}
+	}
+	for _, c := range m.creatures {
+		if !c.stopped {
+			for _, w := range c.waiting {
+				c.heard = append(c.heard, w.payload)
+			}
+			c.waiting = nil
+		}
+	}
+}
+
+func (m *toolModel) hear(id engine.CreatureID, w toolMessage) {
+	c := m.creatures[id]
+	c.waiting = append(c.waiting, w)
+}
+
+// The tools. Each answers a code, "" for success.
+
+func (m *toolModel) addNode(caller engine.CreatureID, species, name string, limit int, listen, send []string) (code string, made newThing) {
+	self := m.creatures[caller]
+	if !self.privileged {
+		return "not_privileged", made
+	}
+	if _, applied := m.allow[self.deployment]; !applied || limit == 0 {
+		return "not_found", made
+	}
+	edges := map[toolEdge]bool{}
+	for _, ref := range listen {
+		edges[toolEdge{m.channel(caller, ref), "listen"}] = true
+	}
+	for _, ref := range send {
+		edges[toolEdge{m.channel(caller, ref), "send"}] = true
+	}
+	if edges[toolEdge{"", "listen"}] || edges[toolEdge{"", "send"}] {
+		return "not_found", made
+	}
+	alive := 0
+	for _, c := range m.creatures {
+		if c.species == species {
+			alive++
+		}
+	}
+	for n := 1; name == ""; n++ {
+		if try := fmt.Sprintf("%s-%d", species, n); m.creature(caller, try) == "" {
+			name = try
+		}
+	}
+	switch {
+	case alive >= limit:
+		return "limit", made
+	case m.creature(caller, name) != "":
+		return "already_exists", made
+	}
+	made.creature = m.newCreature()
+	if !slices.ContainsFunc(append(listen, send...), func(ref string) bool { return m.wired(m.channel(caller, ref)) }) {
+		made.channel = m.newChannel()
+		m.channels[made.channel] = &toolChannel{name: "?" + name} // which may be taken
+		edges[toolEdge{made.channel, "listen"}] = true
+		self.edges[toolEdge{made.channel, "send"}] = true
+	}
+	m.creatures[made.creature] = &toolCreature{name: name, deployment: self.deployment, species: species, edges: edges}
+	return "", made
+}
+
+// onWorker is what group_remove_node, group_start_node and group_stop_node have in common.
+func (m *toolModel) onWorker(caller engine.CreatureID, ref string, f func(id engine.CreatureID)) string {
+	id := m.creature(caller, ref)
+	switch {
+	case !m.creatures[caller].privileged:
+		return "not_privileged"
+	case id == "":
+		return "not_found"
+	case m.creatures[id].privileged:
+		return "not_privileged"
+	}
+	f(id)
+	return ""
+}
+
+func (m *toolModel) removeNode(caller engine.CreatureID, ref string) string {
+	return m.onWorker(caller, ref, func(id engine.CreatureID) {
+		before := m.parts()
+		delete(m.creatures, id)
+		m.loosened(before, caller)
+	})
+}
+
+func (m *toolModel) setStopped(caller engine.CreatureID, ref string, stopped bool) string {
+	return m.onWorker(caller, ref, func(id engine.CreatureID) { m.creatures[id].stopped = stopped })
+}
+
+func (m *toolModel) createChannel(caller engine.CreatureID, name string) (code string, made newThing) {
+	switch {
+	case !m.creatures[caller].privileged:
+		return "not_privileged", made
+	case m.channel(caller, name) != "":
+		return "already_exists", made
+	}
+	made.channel = m.newChannel()
+	m.channels[made.channel] = &toolChannel{name, caller}
+	return "", made
+}
+
+func (m *toolModel) deleteChannel(caller engine.CreatureID, ref string) string {
+	id := m.channel(caller, ref)
+	switch {
+	case !m.creatures[caller].privileged:
+		return "not_privileged"
+	case id == "":
+		return "not_found"
+	}
+	before := m.parts()
+	delete(m.channels, id)
+	for _, c := range m.creatures {
+		delete(c.edges, toolEdge{id, "listen"})
+		delete(c.edges, toolEdge{id, "send"})
+		c.waiting = slices.DeleteFunc(c.waiting, func(w toolMessage) bool { return w.channel == id })
+	}
+	m.loosened(before, caller)
+	return ""
+}
+
+func (m *toolModel) wire(caller engine.CreatureID, channel, creature, direction string, on, merge bool) string {
+	if !m.creatures[caller].privileged {
+		return "not_privileged"
+	}
+	ch, c := m.channel(caller, channel), m.creature(caller, creature)
+	if foreign := engine.ChannelID(channel); ch == "" && merge && m.channels[foreign] != nil {
+		ch = foreign
+	}
+	if foreign := engine.CreatureID(creature); c == "" && merge && m.creatures[foreign] != nil {
+		c = foreign
+	}
+	if ch == "" || c == "" {
+		return "not_found"
+	}
+	near, edge, before := m.around(caller), toolEdge{ch, direction}, m.parts()
+	keeper := m.keeper(ch)
+	switch {
+	case !on:
+		delete(m.creatures[c].edges, edge)
+		if m.keeper(ch) == "" {
+			m.channels[ch].with = c
+		}
+		m.loosened(before, c)
+		return ""
+	case !near[c] && !near[keeper]:
+		return "invalid_argument"
+	case !near[c] && !m.mayMerge(caller, c) || !near[keeper] && !m.mayMerge(caller, keeper):
+		return "denied"
+	}
+	m.collide(m.around(c), m.around(keeper))
+	m.creatures[c].edges[edge] = true
+	return ""
+}
+
+func (m *toolModel) mayMerge(a, b engine.CreatureID) bool {
+	for _, from := range []engine.CreatureID{a, b} {
+		for id := range m.around(from) {
+			if !m.allow[m.creatures[id].deployment] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// collide notes whether two graphs that are to be one have a name in common.
+func (m *toolModel) collide(a, b map[engine.CreatureID]bool) {
+	if maps.Equal(a, b) {
+		return
+	}
+	names := map[string]bool{}
+	for id := range a {
+		names["c "+m.creatures[id].name] = true
+	}
+	for id, ch := range m.channels {
+		if a[m.keeper(id)] {
+			names["h "+ch.name] = true
+		}
+	}
+	for id := range b {
+		m.vague = m.vague || names["c "+m.creatures[id].name]
+	}
+	for id, ch := range m.channels {
+		m.vague = m.vague || b[m.keeper(id)] && names["h "+ch.name]
+	}
+}
+
+func (m *toolModel) groupSend(caller engine.CreatureID, ref string) (string, engine.CreatureID) {
+	id := m.creature(caller, ref)
+	switch {
+	case id == "":
+		return "not_found", ""
+	case !m.creatures[caller].privileged && !m.creatures[id].privileged:
+		return "not_privileged", ""
+	}
+	return "", id
+}
