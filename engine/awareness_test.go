@@ -113,6 +113,7 @@ func TestWatchersAreToldAfterARestartIfSomethingChanged(t *testing.T) {
 	seen.on(h)
 	s := newSaved(t, engine.Options{Host: h})
 	a, b := s.add("a", "watcher", privileged), s.add("b", "sink")
+	s.wait() // else its start may see the link already
 	s.connect(a, b, "link")
 	s.wait()
 	before := seen.last(a)

@@ -228,6 +228,7 @@ func (x *change) announce(plan *storePlan) {
 	for _, b := range interred {
 		for i := range b.events {
 			b.dead[i].count(x.e)
+			x.show(plan, &b.events[i])
 		}
 	}
 }

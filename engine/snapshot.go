@@ -46,6 +46,9 @@ func (s *snapshot) add(g *graph, here func(GraphID) bool) {
 		if cr.current.msg != nil {
 			s.message(cr.current.msg)
 		}
+		if tc := s.x.turn; tc != nil && tc.c == cr && tc.d.msg != nil {
+			s.message(tc.d.msg) // it has been dealt with, in this very change
+		}
 		if cr.retry != nil {
 			s.message(cr.retry.msg)
 		}

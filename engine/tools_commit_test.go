@@ -136,3 +136,31 @@ func TestPoliciesJudgeSendsOnChannelsThatTheTurnWires(t *testing.T) {
 		t.Errorf("%d sends were denied, want 1", c.Counters.Denied)
 	}
 }
+
+// TestATurnOfAVolatileGraphThatMergesHasItsCause lets a creature whose graph has no
+// store join one that has. Its turn is the first that the log knows of, so the
+// message that it handled has to be in there.
+func TestATurnOfAVolatileGraphThatMergesHasItsCause(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	none := engine.Volatile
+	a := s.apply(crew("own", allowMerge, func(d *engine.Deployment) { d.Session.Durability = &none }))
+	b := s.apply(crew("other", allowMerge))
+	lead := a.Creatures["creature.lead"]
+	r := s.ask(lead, toolCall{"group_channel", args{
+		"action": "wire", "channel": string(b.Channels["channel.work"]), "creature": "ann", "direction": "listen", "merge": true,
+	}})[0]
+	if r.Code != "" {
+		t.Fatalf("%s: %s", r.Code, r.Error)
+	}
+	var causes []engine.EventID
+	logged := map[engine.EventID]bool{}
+	for _, ev := range s.events(lead) {
+		logged[ev.ID] = true
+		if ev.Kind == engine.EventTurnEnded && ev.Creature == lead {
+			causes = append(causes, ev.Cause)
+		}
+	}
+	if len(causes) != 1 || !logged[causes[0]] {
+		t.Errorf("its turns were caused by %v, and %d events are logged", causes, len(logged))
+	}
+}

@@ -143,7 +143,7 @@ func (d *picture) addSaved(g *engine.SavedGraph) {
 		if c.Stopped {
 			state = "stopped"
 		}
-		out.Creatures = append(out.Creatures, drawnCreature{c.ID, c.Name, state, c.Privileged, c.Root, c.Parent})
+		out.Creatures = append(out.Creatures, drawnCreature{c.ID, c.Name, c.Deployment, state, c.Privileged, c.Root, c.Parent})
 	}
 	byBirth := func(a, b engine.ChannelRow) int { return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID)) }
 	for _, ch := range slices.SortedFunc(slices.Values(g.Channels), byBirth) {
@@ -155,6 +155,7 @@ func (d *picture) addSaved(g *engine.SavedGraph) {
 	for _, e := range slices.SortedFunc(slices.Values(g.Edges), byOrder) {
 		out.Edges = append(out.Edges, drawnEdge{e.Creature, e.Channel, e.Direction.String(), e.Alias})
 	}
+	out.addWires(slices.SortedFunc(slices.Values(g.Wires), func(a, b engine.OutputWire) int { return cmp.Compare(a.Order, b.Order) }))
 	d.add(out)
 }
 
@@ -163,7 +164,7 @@ func (d *picture) addStatus(g *engine.GraphStatus) {
 	out := newDrawnGraph(g.ID, g.Session)
 	for i := range g.Creatures {
 		c := &g.Creatures[i]
-		out.Creatures = append(out.Creatures, drawnCreature{c.ID, c.Name, c.State, c.Privileged, c.Root, c.Parent})
+		out.Creatures = append(out.Creatures, drawnCreature{c.ID, c.Name, c.Deployment, c.State, c.Privileged, c.Root, c.Parent})
 		for alias, channels := range c.Aliases.Listen {
 			for _, ch := range channels {
 				out.Edges = append(out.Edges, drawnEdge{c.ID, ch, engine.Listen.String(), alias})
@@ -176,5 +177,14 @@ func (d *picture) addStatus(g *engine.GraphStatus) {
 	for _, ch := range g.Channels {
 		out.Channels = append(out.Channels, drawnChannel{ch.ID, ch.Name, ch.Description})
 	}
+	out.addWires(g.Wires)
 	d.add(out)
+}
+
+// addWires adds output wires, those of one creature in their order.
+func (g *drawnGraph) addWires(wires []engine.OutputWire) {
+	for i := range wires {
+		w := &wires[i]
+		g.Wires = append(g.Wires, drawnWire{w.ID, w.Name, w.From, w.To, w.When})
+	}
 }

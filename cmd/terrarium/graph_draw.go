@@ -27,6 +27,7 @@ type drawnGraph struct {
 type drawnCreature struct {
 	ID         engine.CreatureID `json:"id"`
 	Name       string            `json:"name"`
+	Deployment string            `json:"deployment,omitempty"`
 	State      string            `json:"state"`
 	Privileged bool              `json:"privileged"`
 	Root       bool              `json:"root"`
@@ -46,12 +47,21 @@ type drawnEdge struct {
 	Alias     string            `json:"alias"`     // what the creature calls the channel
 }
 
-// drawnWire is an output wire. There are none yet: addSaved and addStatus are
-// where they come from.
+// drawnWire is an output wire.
 type drawnWire struct {
-	From  engine.CreatureID `json:"from"`
-	To    engine.CreatureID `json:"to"`
-	Label string            `json:"label,omitempty"`
+	ID   engine.WireID     `json:"id"`
+	Name string            `json:"name,omitempty"`
+	From engine.CreatureID `json:"from"`
+	To   engine.CreatureID `json:"to"` // a creature, or root
+	When string            `json:"when,omitempty"`
+}
+
+// label is what the wire is called, and of which outputs it takes only some.
+func (w *drawnWire) label() string {
+	if w.When == "" {
+		return cmp.Or(w.Name, "output")
+	}
+	return cmp.Or(w.Name, "output") + " when " + w.When
 }
 
 func newPicture() *picture { return &picture{Graphs: []drawnGraph{}} }
@@ -62,8 +72,8 @@ func newDrawnGraph(id engine.GraphID, session engine.SessionID) drawnGraph {
 	}
 }
 
-// add adds a graph, with its edges in an order that does not depend on where it
-// was read: by the age of their creatures and channels.
+// add adds a graph, with its edges and wires in an order that does not depend on
+// where it was read: by the age of their creatures and channels.
 func (d *picture) add(g drawnGraph) {
 	age := map[string]int{}
 	for i := range g.Creatures {
@@ -76,6 +86,7 @@ func (d *picture) add(g drawnGraph) {
 		return cmp.Or(cmp.Compare(age[string(a.Creature)], age[string(b.Creature)]), cmp.Compare(age[string(a.Channel)], age[string(b.Channel)]),
 			cmp.Compare(a.Direction, b.Direction))
 	})
+	slices.SortStableFunc(g.Wires, func(a, b drawnWire) int { return cmp.Compare(age[string(a.From)], age[string(b.From)]) })
 	d.Graphs = append(d.Graphs, g)
 }
 
@@ -130,15 +141,33 @@ func (g *drawnGraph) arrows(nodes map[string]string) (out []arrow) {
 		add(string(c.Parent), string(c.ID), "parent", "parent")
 	}
 	for _, w := range g.Wires {
-		add(string(w.From), string(w.To), w.Label, "wire")
+		add(string(w.From), string(g.target(w)), w.label(), "wire")
 	}
 	return out
+}
+
+// target is the creature that a wire leads to: root is that of the source's own
+// deployment or, if it has none, the eldest.
+func (g *drawnGraph) target(w drawnWire) engine.CreatureID {
+	if w.To != engine.ToRoot {
+		return w.To
+	}
+	own := ""
+	if i := slices.IndexFunc(g.Creatures, func(c drawnCreature) bool { return c.ID == w.From }); i >= 0 {
+		own = g.Creatures[i].Deployment
+	}
+	for _, c := range g.Creatures { // eldest first
+		if c.Root && (own == "" || c.Deployment == own) {
+			return c.ID
+		}
+	}
+	return ""
 }
 
 // label is what stands in a node.
 func (d *picture) label(name, id string, more ...string) string {
 	lines := []string{printable(strings.ReplaceAll(name, "\n", `\n`))}
-	if d.ids {
+	if d.ids && id != "" {
 		lines = append(lines, id)
 	}
 	for _, m := range more {

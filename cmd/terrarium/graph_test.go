@@ -20,8 +20,8 @@ func savedGraph() *engine.SavedGraph {
 	return &engine.SavedGraph{
 		Session: "s1", Graph: "g1",
 		Creatures: []engine.CreatureRow{
-			{ID: "c3", Name: "asleep", Born: 3, Stopped: true, Parent: "c1"},
-			{ID: "c1", Name: "boss", Born: 1, Root: true, Privileged: true},
+			{ID: "c3", Name: "asleep", Deployment: "team", Born: 3, Stopped: true, Parent: "c1"},
+			{ID: "c1", Name: "boss", Deployment: "team", Born: 1, Root: true, Privileged: true},
 			{ID: "c2", Name: "deputy", Born: 2, Privileged: true, Parent: "elsewhere"},
 		},
 		Channels: []engine.ChannelRow{
@@ -35,6 +35,11 @@ func savedGraph() *engine.SavedGraph {
 			{Creature: "c1", Channel: "h1", Direction: engine.Send, Alias: "tasks", Order: 1},
 			{Creature: "c3", Channel: "h1", Direction: engine.Listen, Alias: "work", Order: 4},
 		},
+		Wires: []engine.OutputWire{
+			{ID: "w2", From: "c3", To: engine.ToRoot, Order: 2, Name: "answers", When: "long"},
+			{ID: "w1", From: "c3", To: "c2", Order: 1},
+			{ID: "w3", From: "c1", To: "gone", Order: 3},
+		},
 	}
 }
 
@@ -47,6 +52,7 @@ func hostileGraph() *engine.SavedGraph {
 		},
 		Channels: []engine.ChannelRow{{ID: "h9", Name: "a|b\r\"", Born: 1}},
 		Edges:    []engine.EdgeRow{{Creature: "c9", Channel: "h9", Direction: engine.Send, Alias: "|]\")", Order: 1}},
+		Wires:    []engine.OutputWire{{ID: "w9", From: "c9", To: "c8", Name: "\"|\n]"}},
 	}
 }
 
