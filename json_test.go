@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/seed47132306/terrarium/engine"
 )
 
 // Any bytes survive their JSON form, which is a string exactly for UTF-8.
@@ -94,5 +96,31 @@ func TestDurationJSON(t *testing.T) {
 		if err := json.Unmarshal([]byte(in), &d); err == nil {
 			t.Errorf("%s is read as %v", in, time.Duration(d))
 		}
+	}
+}
+
+// What creatures write is no JSON, in whatever kind of message it is.
+func TestEventsOfMessagesHaveTextPayloads(t *testing.T) {
+	seen := 0
+	for _, kind := range engine.EventKinds() {
+		if !kind.IsMessage() && kind != engine.EventOutput {
+			continue
+		}
+		seen++
+		for payload, want := range map[string]string{
+			"factor 7": `"factor 7"`, `{"a": 1}`: `"{\"a\": 1}"`, "": `""`, "\xff": `{"base64":"/w=="}`,
+		} {
+			line, err := json.Marshal(NewEventRecord(&engine.Event{Kind: kind, Payload: []byte(payload)}))
+			var record struct{ Payload json.RawMessage }
+			if err == nil {
+				err = json.Unmarshal(line, &record)
+			}
+			if err != nil || string(record.Payload) != want {
+				t.Errorf("%v: %q is written as %s (%v), want %s", kind, payload, record.Payload, err, want)
+			}
+		}
+	}
+	if seen < 7 {
+		t.Errorf("there are %d kinds that carry what creatures write", seen)
 	}
 }

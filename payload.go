@@ -85,15 +85,13 @@ func NewEventRecord(ev *engine.Event) EventRecord {
 		Graph: ev.Graph, Creature: ev.Creature, Turn: ev.Turn.String(), Attempt: ev.Attempt,
 		Channel: ev.Channel, Headers: engine.DecodeHeaders(ev.Headers), Cause: ev.Cause.String(),
 	}
-	switch ev.Kind {
-	case engine.EventChannelMessage, engine.EventDirectMessage, engine.EventOutput:
-		r.Payload = Payload(ev.Payload)
-	case engine.EventState:
+	switch {
+	case ev.Kind.IsMessage(), ev.Kind == engine.EventOutput:
+		r.Payload = Payload(ev.Payload) // whatever a creature has written
+	case ev.Kind == engine.EventState:
 		r.Payload = newStateRecord(ev.Payload)
-	default:
-		if len(ev.Payload) > 0 {
-			r.Payload = json.RawMessage(ev.Payload)
-		}
+	case len(ev.Payload) > 0:
+		r.Payload = json.RawMessage(ev.Payload)
 	}
 	return r
 }

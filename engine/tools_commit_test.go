@@ -48,6 +48,57 @@ func TestAStagedOperationIsCheckedAgainAtTheCommit(t *testing.T) {
 	}
 }
 
+// Whom a turn adds it can write to and ask at once, by id and by name.
+func TestATurnReachesWhomItAdds(t *testing.T) {
+	host := operators()
+	heard := make(chan string, 8)
+	host.on("helper", func(t abi.Turn, kind abi.Kind) error {
+		payload, _ := t.Source(abi.SourcePayload)
+		heard <- fmt.Sprintf("%v %s", kind, payload)
+		if kind == abi.KindRequest {
+			return codeErr(t, t.Reply([]byte("pong")))
+		}
+		return nil
+	})
+	host.on("hirer", func(t abi.Turn, kind abi.Kind) error {
+		if kind == abi.KindResult {
+			payload, _ := t.Source(abi.SourcePayload)
+			heard <- "answer " + string(payload)
+		}
+		if kind != abi.KindMessage {
+			return nil
+		}
+		if code := t.SendTo([]byte("eve"), []byte("early")); code != abi.NotFound {
+			return fmt.Errorf("eve is there before she is added: %v", code)
+		}
+		if _, code := t.Tool([]byte("group_add_node"), []byte(`{"species": "helper", "name": "eve"}`)); code != abi.OK {
+			return codeErr(t, code)
+		}
+		if code := t.SendTo([]byte("eve"), []byte("hello")); code != abi.OK {
+			return codeErr(t, code)
+		}
+		return codeErr(t, t.Request([]byte("eve"), []byte("ping"), time.Hour, 7))
+	})
+	w := newWorld(t, engine.Options{Host: host})
+	on := []engine.WireSpec{{Channel: "orders"}}
+	applied, err := w.Apply(t.Context(), &engine.Deployment{
+		Name: "crew", Channels: []engine.ChannelSpec{{Address: "orders", Name: "orders"}},
+		Creatures: []engine.CreatureSpec{{Address: "lead", Name: "lead", Module: "hirer", Wasm: []byte("hirer"), Listen: on, Privileged: true}},
+		Species:   []engine.SpeciesSpec{{Name: "helper", Spec: engine.CreatureSpec{Module: "helper", Wasm: []byte("helper")}, Spawnable: 1}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Send(t.Context(), applied.Channels["orders"], engine.Outgoing{Payload: []byte("go")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"start ", "message hello", "request ping", "answer pong"} {
+		if got := <-heard; got != want {
+			t.Errorf("heard %q, want %q", got, want)
+		}
+	}
+}
+
 func (d *onDisk) graphOf(c engine.CreatureID) engine.GraphID {
 	d.Helper()
 	g, err := d.FindGraph(string(c))

@@ -148,3 +148,16 @@ func (s *staging) addressee(ref string) (*creature, error) {
 	}
 	return s.x.e.creatures[c.ID], nil
 }
+
+// addition finds a creature that the turn has added to the own graph with a tool.
+func (t *turn) addition(ref string) (c *creature) {
+	err := t.look(func(s *staging) error {
+		found, err := s.creature(ref)
+		c = s.fresh[found.ID]
+		return err
+	})
+	if err != nil {
+		return nil // there is none, or the turn is run again
+	}
+	return c
+}

@@ -377,11 +377,19 @@ func (t *turn) SendTo(to, payload []byte) abi.Code {
 	return abi.OK
 }
 
-// peer finds a creature of the own graph by id or name.
+// peer finds a creature of the own graph by id or name, also one that the turn adds.
 func (t *turn) peer(name []byte) *creature {
 	if len(name) > maxNameBytes {
 		return nil
 	}
+	if c := t.neighbour(name); c != nil || !t.changesGraph() {
+		return c
+	}
+	return t.addition(string(name))
+}
+
+// neighbour finds a creature that is in the own graph already.
+func (t *turn) neighbour(name []byte) *creature {
 	g := t.c.home.lock()
 	if g == nil {
 		return nil

@@ -32,6 +32,7 @@ type delivery struct {
 	direct  bool
 	payload string
 	headers string
+	detail  string // JSON; left out, what a message has
 }
 
 // An effect is what one turn did, as text that can be compared.
@@ -76,7 +77,12 @@ func (t *turn) Source(s abi.Source) ([]byte, abi.Code) {
 		return []byte(t.d.channel), abi.OK
 	case abi.SourceHeaders:
 		return []byte(t.d.headers), abi.OK
+	case abi.SourceError:
+		return []byte(t.fault), abi.OK
 	case abi.SourceDetail:
+		if t.d.detail != "" {
+			return []byte(t.d.detail), abi.OK
+		}
 		return fmt.Appendf(nil, `{"kind":%q,"direct":%v,"seq":1,"attempt":1}`, t.d.kind, t.d.direct), abi.OK
 	case abi.SourceConfig:
 		if t.w.config == nil {
@@ -147,7 +153,10 @@ func (t *turn) SendTo(to, payload []byte) abi.Code {
 	return t.effect()
 }
 
-func (t *turn) Request(_, _ []byte, _ time.Duration, _ int64) abi.Code { return abi.Unsupported }
+func (t *turn) Request(to, payload []byte, _ time.Duration, tag int64) abi.Code {
+	t.effects = append(t.effects, fmt.Sprintf("request %q %q %d", to, payload, tag))
+	return t.effect()
+}
 
 func (t *turn) Reply(payload []byte) abi.Code {
 	t.effects = append(t.effects, fmt.Sprintf("reply %q", payload))
@@ -197,9 +206,12 @@ func (t *turn) StateList(prefix []byte) ([]byte, abi.Code) {
 	return list, abi.OK
 }
 
-func (t *turn) TimerSet(_ []byte, _, _ time.Duration, _ []byte) abi.Code { return abi.Unsupported }
-func (t *turn) TimerCancel([]byte) (bool, abi.Code)                      { return false, abi.Unsupported }
-func (t *turn) HTTP(_, _ []byte, _ int64) abi.Code                       { return abi.Unsupported }
+func (t *turn) TimerSet(name []byte, delay, _ time.Duration, payload []byte) abi.Code {
+	t.effects = append(t.effects, fmt.Sprintf("timer %s %v %q", name, delay, payload))
+	return t.effect()
+}
+func (t *turn) TimerCancel([]byte) (bool, abi.Code) { return false, t.effect() }
+func (t *turn) HTTP(_, _ []byte, _ int64) abi.Code  { return abi.Unsupported }
 
 func (t *turn) Tool(name, args []byte) ([]byte, abi.Code) {
 	if t.w.tool == nil {

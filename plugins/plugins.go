@@ -17,11 +17,11 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-//go:embed echo/echo.wasm gate/gate.wasm operator/operator.wasm relay/relay.wasm split/split.wasm tally/tally.wasm
+//go:embed clerk/clerk.wasm echo/echo.wasm envoy/envoy.wasm foreman/foreman.wasm gate/gate.wasm operator/operator.wasm relay/relay.wasm split/split.wasm tally/tally.wasm
 var modules embed.FS
 
 // names are the embedded creatures, sorted.
-var names = []string{"echo", "gate", "operator", "relay", "split", "tally"}
+var names = []string{"clerk", "echo", "envoy", "foreman", "gate", "operator", "relay", "split", "tally"}
 
 // onDemand are creatures that are too large to be embedded, by how they are
 // built.

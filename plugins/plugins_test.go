@@ -39,7 +39,7 @@ func TestGetSaysWhatToDo(t *testing.T) {
 	}{
 		{"tallly", abi.NotFound, "did you mean tally?"},
 		{"Echo", abi.NotFound, "did you mean echo?"},
-		{"router", abi.NotFound, "there are echo, gate, operator, relay, split, tally"},
+		{"router", abi.NotFound, "there are clerk, echo, envoy, foreman, gate, operator, relay, split, tally"},
 		{"", abi.NotFound, "there are"},
 		{"../echo/echo", abi.NotFound, "there are"},
 		{"digest", abi.Unavailable, "make digest"},

@@ -14,21 +14,6 @@ static selector by;
 static tr_bytes report_on;
 static uint64_t every, max_keys;
 
-// natural_config reads an attribute that is a whole number of at most most.
-static int natural_config(tr_bytes name, uint64_t most, uint64_t *value) {
-	tr_bytes text;
-	int32_t status = tr_config(name, &text);
-	if (status == TERRARIUM_ERR_NOT_FOUND) return 1;
-	if (status >= 0 && tr_natural(text, value) && *value <= most) return 1;
-	tr_buffer line = {0};
-	tr_put(&line, TR("config "));
-	tr_put(&line, name);
-	tr_put(&line, TR(": it is a whole number from 0 to "));
-	tr_put_natural(&line, most);
-	terrarium_log(TERRARIUM_LEVEL_ERROR, line.ptr, line.len);
-	return 0;
-}
-
 int32_t creature_init(void) {
 	tr_bytes key = TR("");
 	report_on = TR("report");
@@ -38,27 +23,11 @@ int32_t creature_init(void) {
 	tr_begin();
 	tr_config(TR("key"), &key);
 	tr_config(TR("report_on"), &report_on);
-	if (!selector_parse(TR("key"), key, &by) || !natural_config(TR("every"), INT64_MAX, &every) ||
-	    !natural_config(TR("max_keys"), MAX_KEYS_MOST, &max_keys))
+	if (!selector_parse(TR("key"), key, &by) || !tr_config_natural(TR("every"), INT64_MAX, &every) ||
+	    !tr_config_natural(TR("max_keys"), MAX_KEYS_MOST, &max_keys))
 		return TERRARIUM_ERR_INVALID_ARGUMENT;
 	tr_keep();
 	return TERRARIUM_OK;
-}
-
-// get_number reads a number of the state; what is not there is 0.
-static int32_t get_number(tr_bytes key, uint64_t *value) {
-	uint8_t digits[24];
-	*value = 0;
-	int32_t n = terrarium_state_get(key.ptr, key.len, digits, sizeof digits);
-	if (n > 0 && n <= (int32_t)sizeof digits) tr_natural((tr_bytes){digits, n}, value);
-	return n;
-}
-
-static int32_t set_number(tr_bytes key, uint64_t value) {
-	tr_buffer text = {0};
-	tr_put_natural(&text, value);
-	if (text.failed) return TERRARIUM_ERR_LIMIT;
-	return terrarium_state_set(key.ptr, key.len, text.ptr, text.len);
 }
 
 // put_key puts a key as the state can hold it: UTF-8 without NUL, not longer
@@ -85,13 +54,13 @@ static int32_t choose_key(tr_bytes payload, tr_buffer *name, uint64_t *count) {
 	if (!has_key) tr_put(name, NONE);
 	else put_key(name, part);
 	if (name->failed) return TERRARIUM_ERR_LIMIT;
-	int32_t status = get_number(tr_view(name), count);
+	int32_t status = tr_state_natural(tr_view(name), count);
 	if (status != TERRARIUM_ERR_NOT_FOUND || !has_key) return status == TERRARIUM_ERR_NOT_FOUND ? TERRARIUM_OK : status;
-	get_number(TR("keys"), &keys);
-	if (keys < max_keys) return set_number(TR("keys"), keys + 1);
+	tr_state_natural(TR("keys"), &keys);
+	if (keys < max_keys) return tr_state_set_natural(TR("keys"), keys + 1);
 	name->len = sizeof(COUNT) - 1;
 	tr_put(name, OTHER);
-	status = get_number(tr_view(name), count);
+	status = tr_state_natural(tr_view(name), count);
 	return status == TERRARIUM_ERR_NOT_FOUND ? TERRARIUM_OK : status;
 }
 
@@ -107,14 +76,14 @@ static int32_t make_report(tr_buffer *report) {
 		int32_t end = i;
 		while (end < list.len && list.ptr[end]) end++;
 		tr_bytes key = {list.ptr + i, end - i};
-		get_number(key, &count);
+		tr_state_natural(key, &count);
 		if (i > 0) tr_put_byte(report, ',');
 		tr_put_json(report, tr_from(key, sizeof(COUNT) - 1));
 		tr_put_byte(report, ':');
 		tr_put_natural(report, count);
 		i = end + 1;
 	}
-	get_number(TR("total"), &total);
+	tr_state_natural(TR("total"), &total);
 	tr_put(report, TR("},\"total\":"));
 	tr_put_natural(report, total);
 	tr_put_byte(report, '}');
@@ -154,10 +123,10 @@ static int32_t count_message(void) {
 	uint64_t count, total;
 	int32_t status = tr_read(TERRARIUM_SOURCE_PAYLOAD, &payload);
 	if (status >= 0) status = choose_key(payload, &name, &count);
-	if (status >= 0) status = set_number(tr_view(&name), count + 1);
+	if (status >= 0) status = tr_state_set_natural(tr_view(&name), count + 1);
 	if (status < 0) return status;
-	get_number(TR("total"), &total);
-	status = set_number(TR("total"), ++total);
+	tr_state_natural(TR("total"), &total);
+	status = tr_state_set_natural(TR("total"), ++total);
 	return status >= 0 && every && total % every == 0 ? send_report() : status;
 }
 

@@ -230,6 +230,45 @@ TR_UNUSED static int32_t tr_state(tr_bytes key, tr_bytes *out) {
 	return size < 0 ? size : tr_read(TERRARIUM_SOURCE_RESULT, out);
 }
 
+// tr_state_natural reads a number that tr_state_set_natural wrote. What is not there
+// is 0, and the answer TERRARIUM_ERR_NOT_FOUND.
+TR_UNUSED static int32_t tr_state_natural(tr_bytes key, uint64_t *value) {
+	uint8_t digits[24];
+	*value = 0;
+	int32_t n = terrarium_state_get(key.ptr, key.len, digits, sizeof digits);
+	if (n > 0 && n <= (int32_t)sizeof digits) tr_natural((tr_bytes){digits, n}, value);
+	return n < 0 ? n : TERRARIUM_OK;
+}
+
+// tr_state_set_natural writes a number to the state, in decimal.
+TR_UNUSED static int32_t tr_state_set_natural(tr_bytes key, uint64_t value) {
+	tr_buffer text = {0};
+	tr_put_natural(&text, value);
+	if (text.failed) return TERRARIUM_ERR_LIMIT;
+	return terrarium_state_set(key.ptr, key.len, text.ptr, text.len);
+}
+
+// tr_config_natural reads an attribute that is a whole number of at most most, and
+// leaves value alone where it is left out. It answers 0, and logs what is wrong,
+// if the attribute is anything else.
+TR_UNUSED static int tr_config_natural(tr_bytes name, uint64_t most, uint64_t *value) {
+	tr_bytes text;
+	uint64_t number;
+	int32_t status = tr_config(name, &text);
+	if (status == TERRARIUM_ERR_NOT_FOUND) return 1;
+	if (status >= 0 && tr_natural(text, &number) && number <= most) {
+		*value = number;
+		return 1;
+	}
+	tr_buffer line = {0};
+	tr_put(&line, TR("config "));
+	tr_put(&line, name);
+	tr_put(&line, TR(": it is a whole number from 0 to "));
+	tr_put_natural(&line, most);
+	terrarium_log(TERRARIUM_LEVEL_ERROR, line.ptr, line.len);
+	return 0;
+}
+
 // tr_awareness_revision reads the revision of the awareness document, which rises
 // whenever the document changes. The document itself is read with tr_read.
 TR_UNUSED static int32_t tr_awareness_revision(uint64_t *revision) {

@@ -43,8 +43,11 @@ type command struct {
 
 // Guests are all creatures, in the order of their names.
 var Guests = []Guest{
+	fromC("clerk"),
 	fromGo("digest"),
 	fromWAT("echo"),
+	fromC("envoy"),
+	fromC("foreman"),
 	fromC("gate"),
 	fromC("operator"),
 	fromC("relay"),

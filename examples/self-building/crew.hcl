@@ -1,0 +1,50 @@
+# tasks ─► foreman ─► clerk-1 … clerk-n ─ ─► ledger ─► results
+#             └─► problems
+
+terrarium { required_version = ">= 0.1" }
+
+variable "clerks" {
+  description = "how many workers there may be at a time"
+  type        = number
+  default     = 4
+}
+
+variable "linger" {
+  description = "for how many milliseconds workers stay when everything is done"
+  type        = number
+  default     = 0
+}
+
+channel "tasks"    { description = "what is to be done, a task a line" }
+channel "dismiss"  { description = "a message here lets the workers go when they are free" }
+channel "crew"     { description = "what joins the workers to the foreman" }
+channel "results"  { description = "what came of each task" }
+channel "problems" { description = "tasks that could not be done, and why" }
+
+creature "foreman" {
+  module = "builtin:foreman"
+  listen = [channel.tasks, channel.dismiss]
+  send   = [channel.crew, channel.problems]
+  config = {
+    species    = "clerk"
+    channel    = "crew"
+    answers_to = "ledger"
+    per_worker = 4
+    linger_ms  = var.linger
+  }
+}
+
+creature "ledger" {
+  module = "builtin:split"
+  send   = [channel.results]
+  config = { to = ["results"] } # and nothing to the root
+}
+
+root = creature.foreman
+
+species "clerk" {
+  module    = "builtin:clerk"
+  spawnable = var.clerks
+  limits { deadline = "30s" }
+  restart { attempts = 1 } # the foreman gives the task to somebody else
+}

@@ -1,0 +1,113 @@
+package plugins_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// A site is the graph of a foreman: who is alive, of most at a time. Its tools act on
+// it at once, so a test plays each turn only once.
+type site struct {
+	most, born int
+	alive      []string
+}
+
+func (s *site) tool(t *turn, name, args string) (string, abi.Code) {
+	switch name {
+	case "group_add_node":
+		if len(s.alive) == s.most {
+			return "", t.fail(abi.LimitExceeded, "no more")
+		}
+		s.born++
+		id := fmt.Sprint("c", s.born)
+		s.alive = append(s.alive, id)
+		return fmt.Sprintf(`{"creature":%q}`, id), abi.OK
+	case "group_remove_node":
+		t.effects = append(t.effects, "remove "+args)
+		return "{}", abi.OK
+	case "group_status":
+		var list []string
+		for _, id := range s.alive {
+			list = append(list, fmt.Sprintf(`{"id":%q,"state":"running"}`, id))
+		}
+		return `{"creatures":[` + strings.Join(list, ",") + `]}`, abi.OK
+	}
+	return "", t.fail(abi.NotFound, "no tool %s", name)
+}
+
+// foreman plays deliveries on fresh instances and returns what came of all of them.
+func (s *site) foreman(t *testing.T, w *world, deliveries ...delivery) []effect {
+	t.Helper()
+	var all []effect
+	for n, r := range play(t, builtin(t, "foreman"), w, true, deliveries) {
+		if r.err != nil {
+			t.Fatalf("delivery %d: %v", n, r.err)
+		}
+		all = append(all, r.effects...)
+	}
+	return all
+}
+
+func newSite(most int, config map[string]any) (*site, *world) {
+	s := &site{most: most}
+	return s, &world{channels: []string{"problems"}, features: true, tool: s.tool, config: config}
+}
+
+func task(text string) delivery { return delivery{channel: "tasks", payload: text} }
+
+func result(tag int, code, text string) delivery {
+	return delivery{kind: abi.KindResult, payload: text, detail: fmt.Sprintf(`{"tag":"%d","code":%q}`, tag, code)}
+}
+
+func TestForemanHiresAsThereIsMoreToDo(t *testing.T) {
+	s, w := newSite(2, map[string]any{"per_worker": 2})
+	got := s.foreman(t, w, task("a"), task(""), task("b"), task("c"), task("d"), task("e"))
+	equal(t, got, `request "c1" "a" 1`, `request "c2" "b" 2`)
+	got = s.foreman(t, w, result(2, "ok", ""), result(1, "ok", "cannot"), result(3, "ok", ""), result(4, "ok", ""), result(5, "ok", ""))
+	equal(t, got, `request "c2" "c" 3`, sent("problems", "a: cannot", ""), `request "c1" "d" 4`, `request "c2" "e" 5`,
+		`remove {"creature":"c1"}`, `remove {"creature":"c2"}`)
+	equal(t, s.foreman(t, w, delivery{kind: abi.KindRequest}), fmt.Sprintf("reply %q", `{"open":0,"waiting":0,"workers":0}`))
+}
+
+func TestForemanGivesUpWhatFailsTooOften(t *testing.T) {
+	s, w := newSite(1, map[string]any{"linger_ms": 5000})
+	got := s.foreman(t, w, task("a"), result(1, "trapped", "oh"), result(2, "out_of_fuel", "no"), result(2, "ok", ""),
+		delivery{kind: abi.KindTimer, detail: `{"name":"linger"}`})
+	equal(t, got, `request "c1" "a" 1`, `request "c1" "a" 2`, sent("problems", "a: out_of_fuel: no", ""),
+		fmt.Sprintf("timer linger %v %q", 5*time.Second, ""), `remove {"creature":"c1"}`)
+}
+
+// The answer of a worker that is gone may come behind the news, and even behind the
+// timer of an earlier loss.
+func TestForemanHandsOutAgainOnlyWhatWasNotDone(t *testing.T) {
+	s, w := newSite(1, nil)
+	s.foreman(t, w, task("a"), task("b"))
+	changed := delivery{kind: abi.KindGraphChanged}
+	lost := func(look string) delivery {
+		return delivery{kind: abi.KindTimer, payload: look, detail: `{"name":"lost"}`}
+	}
+	s.alive = nil
+	equal(t, s.foreman(t, w, changed), `timer lost 0s "1"`, `request "c2" "b" 2`)
+	s.alive = nil
+	equal(t, s.foreman(t, w, changed), `timer lost 0s "2"`)
+	equal(t, s.foreman(t, w, lost("1")), `request "c3" "a" 3`)
+	equal(t, s.foreman(t, w, result(2, "ok", ""), lost("2"), result(3, "ok", "")), `remove {"creature":"c3"}`)
+}
+
+func TestForemanWithoutWorkersSaysSo(t *testing.T) {
+	s, w := newSite(0, nil)
+	equal(t, s.foreman(t, w, task("a"), task("b")), sent("problems", "nobody can be put to work: no more", ""))
+	s.most = 1
+	equal(t, s.foreman(t, w, delivery{kind: abi.KindGraphChanged}), `request "c1" "a" 1`)
+}
+
+func TestForemanMistakes(t *testing.T) {
+	m := builtin(t, "foreman")
+	refuses(t, m, map[string]any{"per_worker": 0}, "per_worker and attempts are 1 at least")
+	refuses(t, m, map[string]any{"linger_ms": "soon"}, "config linger_ms: it is a whole number")
+	refuses(t, m, map[string]any{"specie": "x"}, `there is no attribute "specie"`)
+}
