@@ -242,15 +242,13 @@ func (b *builder) meet() (pairs []numbers, err error) {
 		for _, query := range []string{
 			"INSERT OR IGNORE INTO main.ancestor SELECT * FROM parent.ancestor",
 			"INSERT OR IGNORE INTO main.wrote SELECT * FROM parent.wrote",
-			"INSERT INTO main.origin (uuid) SELECT uuid FROM parent.origin WHERE uuid NOT IN (SELECT uuid FROM main.origin) ORDER BY no",
 			"DELETE FROM renumber",
-			"INSERT INTO renumber (old, new) SELECT p.no, o.no FROM parent.origin p JOIN main.origin o ON o.uuid = p.uuid",
 		} {
 			if err := b.c.exec(query); err != nil {
 				return err
 			}
 		}
-		return nil
+		return b.meetOrigins()
 	})
 	if err != nil {
 		return nil, err
@@ -262,6 +260,14 @@ func (b *builder) meet() (pairs []numbers, err error) {
 		return nil
 	})
 	return pairs, err
+}
+
+// meetOrigins gives the origins of the attached file numbers here that have none yet.
+func (b *builder) meetOrigins() error {
+	if err := b.c.exec("INSERT INTO main.origin (uuid) SELECT uuid FROM parent.origin WHERE uuid NOT IN (SELECT uuid FROM main.origin) ORDER BY no"); err != nil {
+		return err
+	}
+	return b.c.exec("INSERT INTO renumber (old, new) SELECT p.no, o.no FROM parent.origin p JOIN main.origin o ON o.uuid = p.uuid WHERE p.no NOT IN (SELECT old FROM renumber)")
 }
 
 // uniteOrigin adds the events of one origin. Where both sides have it, one has
@@ -295,6 +301,11 @@ func (b *builder) uniteSome(p numbers) (more bool, err error) {
 		return false, err
 	}
 	return true, b.transact(pointUniting, pointUnited, func() error {
+		// A session writes on in its file meanwhile, also of what is of origins that the
+		// file had not met before.
+		if err := b.meetOrigins(); err != nil {
+			return err
+		}
 		if err := b.c.exec(`INSERT INTO main.event (id, ts, kind, graph, creature, turn, attempt, channel, seq, headers, payload, cause)
 			SELECT id + ?1, ts, kind, graph, creature,
 				CASE WHEN turn >> 40 = ?2 THEN turn + ?1 ELSE (SELECT new << 40 FROM renumber WHERE old = turn >> 40) | (turn & 0xffffffffff) END,

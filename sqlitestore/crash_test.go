@@ -27,8 +27,9 @@ import (
 
 const (
 	victimOrder     = "SQLITESTORE_VICTIM"
-	killsPerSession = 8   // a directory grows with every kill, and is checked as a whole after each
-	mostSteps       = 150 // of a life that its own end does not reach
+	killsPerSession = 8               // a directory grows with every kill, and is checked as a whole after each
+	mostSteps       = 150             // of a life that its own end does not reach
+	mostOfALife     = 4 * time.Minute // and then it is stuck
 )
 
 // order is what a victim is told to do.
@@ -38,7 +39,8 @@ type order struct {
 	Seed       uint64
 	Point      failpoint // where to die, at the given pass; failpoints: anywhere
 	Pass       int32
-	Rebuild    bool // instead of running the program
+	Rebuild    bool     // instead of running the program
+	Editing    *editing `json:",omitempty"` // instead of running the program
 }
 
 // kills is how often TestKilled kills: usually at few of the failpoints;
@@ -90,6 +92,9 @@ func victim(text string) error {
 	var o order
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
+	}
+	if o.Editing != nil {
+		return editAway(o)
 	}
 	if o.Rebuild {
 		_, err := rebuild(context.Background(), o.Dir, hooks{reached: dieAt(o.Point, o.Pass)})
@@ -232,31 +237,40 @@ func pointName(p failpoint) string {
 // live runs a process until it dies.
 func (k *killer) live(o order) {
 	k.t.Helper()
+	k.died = o.Point
+	runVictim(k.t, o, k.random, k.listen)
+}
+
+// runVictim runs a process until it dies: at the order's point or, without one, soon
+// after some line of its output.
+func runVictim(t *testing.T, o order, random *rand.Rand, listen func(line []byte)) {
+	t.Helper()
 	text, err := json.Marshal(o)
 	if err != nil {
-		k.t.Fatal(err)
+		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), victimOrder+"="+string(text))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		k.t.Fatal(err)
+		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		k.t.Fatal(err)
+		t.Fatal(err)
 	}
-	k.died = o.Point
+	stuck := time.AfterFunc(mostOfALife, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) }) // it tells where
+	defer stuck.Stop()
 	lines := -1
 	if o.Point == failpoints {
-		lines = 1 + k.random.IntN(50)
+		lines = 1 + random.IntN(50)
 	}
 	var alarm *time.Timer
 	scanner := bufio.NewScanner(out)
 	for scanner.Buffer(nil, 1<<20); scanner.Scan(); {
-		k.listen(scanner.Bytes())
+		listen(scanner.Bytes())
 		if lines--; lines == 0 {
-			alarm = time.AfterFunc(time.Duration(k.random.IntN(20_000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
+			alarm = time.AfterFunc(time.Duration(random.IntN(20_000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
 		}
 	}
 	if alarm != nil {

@@ -1,0 +1,91 @@
+package sqlitestore
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// A graph as lines, so that what an engine has, what a store has and what has to be
+// can be compared.
+
+func creatureLine(id engine.CreatureID, name string, stopped bool) string {
+	return fmt.Sprintf("creature %s %s stopped=%t", id, name, stopped)
+}
+
+func channelLine(id engine.ChannelID, name string) string {
+	return fmt.Sprintf("channel %s %s", id, name)
+}
+
+func edgeLine(c engine.CreatureID, ch engine.ChannelID, d engine.Direction) string {
+	return fmt.Sprintf("edge %s %s %s", c, ch, d)
+}
+
+func wireLine(w *engine.OutputWire) string { return fmt.Sprintf("wire %s %s %s", w.ID, w.From, w.To) }
+
+// graphsLine says how many graphs there are; who is in which follows from the edges.
+func graphsLine(n int) string { return fmt.Sprintf("graphs %d", n) }
+
+func linesOfStatus(graphs []engine.GraphStatus) []string {
+	out := []string{graphsLine(len(graphs))}
+	for _, g := range graphs {
+		for _, c := range g.Creatures {
+			out = append(out, creatureLine(c.ID, c.Name, c.State == "stopped"))
+			for _, ch := range c.Listen {
+				out = append(out, edgeLine(c.ID, ch, engine.Listen))
+			}
+			for _, ch := range c.Send {
+				out = append(out, edgeLine(c.ID, ch, engine.Send))
+			}
+		}
+		for _, ch := range g.Channels {
+			out = append(out, channelLine(ch.ID, ch.Name))
+		}
+		for _, w := range g.Wires {
+			out = append(out, wireLine(&w))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// linesOfSaved leaves out graphs without creatures: their stores were made for what
+// has not happened, and the next start ends them.
+func linesOfSaved(graphs []engine.SavedGraph) []string {
+	graphs = slices.DeleteFunc(slices.Clone(graphs), func(g engine.SavedGraph) bool { return len(g.Creatures) == 0 })
+	out := []string{graphsLine(len(graphs))}
+	for _, g := range graphs {
+		for _, c := range g.Creatures {
+			out = append(out, creatureLine(c.ID, c.Name, c.Stopped))
+		}
+		for _, e := range g.Edges {
+			out = append(out, edgeLine(e.Creature, e.Channel, e.Direction))
+		}
+		for _, ch := range g.Channels {
+			if ch.Inbox == "" {
+				out = append(out, channelLine(ch.ID, ch.Name))
+			}
+		}
+		for _, w := range g.Wires {
+			out = append(out, wireLine(&w))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// unlike are the lines that only one of two sorted lists has.
+func unlike(got, want []string) (out []string) {
+	for _, line := range got {
+		if _, found := slices.BinarySearch(want, line); !found {
+			out = append(out, "surplus: "+line)
+		}
+	}
+	for _, line := range want {
+		if _, found := slices.BinarySearch(got, line); !found {
+			out = append(out, "missing: "+line)
+		}
+	}
+	return out
+}

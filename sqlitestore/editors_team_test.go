@@ -1,0 +1,274 @@
+package sqlitestore
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// team is what the answers of one editor amount to: everything that is in the graph,
+// on its side, and not in its deployment. Hands keep to their own side's channels and
+// the other's gate, so that the two sides do not depend on each other.
+type team struct {
+	side     string
+	places   map[string]engine.ChannelID // of the deployment's channels, by name
+	members  map[string]engine.CreatureID
+	gate     engine.ChannelID // of the other side
+	hands    map[string]*hand
+	channels map[string]engine.ChannelID // made by the editor
+	relay    map[engine.ChannelID]bool   // what the relay listens on beside its deployment's channels
+	answered uint64
+	refused  map[string]int // by code
+}
+
+type hand struct {
+	id      engine.CreatureID
+	since   uint64 // the order that it came with
+	stopped bool
+	listens map[engine.ChannelID]bool
+	wire    *engine.OutputWire
+}
+
+func newTeam(side string) *team {
+	return &team{side: side, places: map[string]engine.ChannelID{}, members: map[string]engine.CreatureID{}, hands: map[string]*hand{}, channels: map[string]engine.ChannelID{}, relay: map[engine.ChannelID]bool{}, refused: map[string]int{}}
+}
+
+// result is what a call was answered.
+type result struct {
+	OK     bool
+	Code   string
+	Error  string
+	Result struct {
+		Creature engine.CreatureID
+		Name     string
+		State    string
+		Channel  engine.ChannelID
+		Wire     *engine.OutputWire
+	}
+}
+
+// answer takes an editor's next answer, to an order as the log has it.
+func (m *team) answer(order, answer []byte) error {
+	var o struct {
+		ID    uint64
+		Calls []call
+	}
+	var a struct {
+		ID      uint64
+		Results []result
+	}
+	if err := json.Unmarshal(order, &o); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return err
+	}
+	if a.ID != m.answered+1 || o.ID != a.ID {
+		return fmt.Errorf("%s answers order %d with number %d after order %d", m.side, o.ID, a.ID, m.answered)
+	}
+	m.answered = a.ID
+	for i, r := range a.Results {
+		if err := m.take(o.Calls[i].Args, o.Calls[i].Tool, &r); err != nil {
+			return fmt.Errorf("order %d of %s, %s, is answered %s: %w", a.ID, m.side, order, answer, err)
+		}
+		if last := i == len(a.Results)-1; !r.OK && !last || last && r.OK && i < len(o.Calls)-1 {
+			return fmt.Errorf("order %d of %s, %s, is answered %s: it ends at a refusal, and only there", a.ID, m.side, order, answer)
+		}
+	}
+	return nil
+}
+
+// take takes what came of one call.
+func (m *team) take(c callArgs, tool string, r *result) error {
+	if !r.OK {
+		m.refused[r.Code]++
+	}
+	switch tool {
+	case "group_add_node":
+		return m.added(c, r)
+	case "group_channel":
+		return m.rewired(c, r)
+	case "group_wire":
+		return m.told(c, r)
+	}
+	h := m.hands[c.Creature]
+	if want := map[bool]string{true: "", false: "not_found"}[h != nil]; r.Code != want {
+		return fmt.Errorf("want the code %q", want)
+	}
+	switch {
+	case h == nil:
+	case tool == "group_remove_node":
+		delete(m.hands, c.Creature)
+	default:
+		h.stopped = tool == "group_stop_node"
+		if r.Result.Creature != h.id || (r.Result.State == "stopped") != h.stopped {
+			return fmt.Errorf("it is %+v", *h)
+		}
+	}
+	return nil
+}
+
+// added takes the answer to group_add_node, which follows from who lives.
+func (m *team) added(c callArgs, r *result) error {
+	want := ""
+	switch {
+	case len(m.hands) == mostHands:
+		want = "limit"
+	case m.hands[c.Name] != nil:
+		want = "already_exists"
+	}
+	if r.Code != want {
+		return fmt.Errorf("%d hands are alive: want the code %q", len(m.hands), want)
+	}
+	if r.OK {
+		m.hands[c.Name] = &hand{id: r.Result.Creature, since: m.answered, listens: map[engine.ChannelID]bool{m.places[m.side+"-answers"]: true}}
+	}
+	return nil
+}
+
+// rewired takes the answer to group_channel.
+func (m *team) rewired(c callArgs, r *result) error {
+	if !r.OK {
+		return mayBe(r, "not_found", "already_exists", "not_connected")
+	}
+	ch := engine.ChannelID(c.Channel)
+	if own, ok := m.channels[c.Channel]; ok {
+		ch = own
+	}
+	if c.Action != "create" && r.Result.Channel != ch {
+		return fmt.Errorf("the channel is %s", ch)
+	}
+	switch {
+	case c.Action == "create" && m.channels[c.Name] != "":
+		return fmt.Errorf("there is %s already", m.channels[c.Name])
+	case c.Action == "create":
+		m.channels[c.Name] = r.Result.Channel
+	case c.Action == "delete":
+		m.forget(c.Channel)
+	case m.listens(c.Creature) == nil:
+		return fmt.Errorf("there is no %s", c.Creature)
+	case c.Action == "wire":
+		m.listens(c.Creature)[ch] = true
+	default:
+		delete(m.listens(c.Creature), ch)
+	}
+	return nil
+}
+
+// listens is what somebody listens on.
+func (m *team) listens(name string) map[engine.ChannelID]bool {
+	if h := m.hands[name]; h != nil {
+		return h.listens
+	}
+	if name == m.side+"-relay" {
+		return m.relay
+	}
+	return nil
+}
+
+// told takes the answer to group_wire.
+func (m *team) told(c callArgs, r *result) error {
+	if !r.OK {
+		return mayBe(r, "not_found", "already_exists", "invalid_argument")
+	}
+	from, to := m.hands[c.From], m.hands[c.To]
+	w := r.Result.Wire
+	switch {
+	case w == nil || from == nil || w.From != from.id:
+		return fmt.Errorf("there is no %s that it is from", c.From)
+	case c.Action == "remove" && (from.wire == nil || from.wire.ID != w.ID):
+		return fmt.Errorf("it was %+v", from.wire)
+	case c.Action == "remove":
+		from.wire = nil
+	case to == nil || w.To != to.id:
+		return fmt.Errorf("there is no %s that it leads to", c.To)
+	default:
+		from.wire = w
+	}
+	return nil
+}
+
+func mayBe(r *result, codes ...string) error {
+	if slices.Contains(codes, r.Code) {
+		return nil
+	}
+	return fmt.Errorf("want one of %s", strings.Join(codes, ", "))
+}
+
+// forget takes a channel away that the editor made.
+func (m *team) forget(name string) {
+	for _, h := range m.hands {
+		delete(h.listens, m.channels[name])
+	}
+	delete(m.relay, m.channels[name])
+	delete(m.channels, name)
+}
+
+// clone is a copy that keeps what the team is now.
+func (m *team) clone() *team {
+	out := *m
+	out.hands, out.channels, out.relay = map[string]*hand{}, maps.Clone(m.channels), maps.Clone(m.relay)
+	for name, h := range m.hands {
+		h := *h
+		h.listens = maps.Clone(h.listens)
+		out.hands[name] = &h
+	}
+	return &out
+}
+
+// applied takes back what the deployment does not have: a recipe rules over its own
+// creatures and the channels, and leaves alone who was spawned.
+func (m *team) applied() {
+	for name := range m.channels {
+		m.forget(name)
+	}
+	clear(m.relay)
+}
+
+// lines are what the team has, in the form of linesOf.
+func (m *team) lines() (out []string) {
+	if len(m.members) == 0 {
+		return nil // not applied yet
+	}
+	editor, relay := m.members[m.side+"-editor"], m.members[m.side+"-relay"]
+	for name, id := range m.members {
+		out = append(out, creatureLine(id, name, false))
+	}
+	for name, id := range m.places {
+		out = append(out, channelLine(id, name))
+	}
+	for name, id := range m.channels {
+		out = append(out, channelLine(id, name))
+	}
+	out = append(out,
+		edgeLine(editor, m.places[m.side+"-orders"], engine.Listen), edgeLine(editor, m.places[m.side+"-answers"], engine.Send),
+		edgeLine(relay, m.places[m.side+"-answers"], engine.Listen), edgeLine(relay, m.places[m.side+"-gate"], engine.Listen),
+		edgeLine(relay, m.places[m.side+"-heard"], engine.Send))
+	for ch := range m.relay {
+		out = append(out, edgeLine(relay, ch, engine.Listen))
+	}
+	for name, h := range m.hands {
+		out = append(out, creatureLine(h.id, name, h.stopped))
+		for ch := range h.listens {
+			out = append(out, edgeLine(h.id, ch, engine.Listen))
+		}
+		if h.wire != nil {
+			out = append(out, wireLine(h.wire))
+		}
+	}
+	return out
+}
+
+// joined reports whether the team holds the two sides together.
+func (m *team) joined() bool {
+	for _, h := range m.hands {
+		if h.listens[m.gate] {
+			return true
+		}
+	}
+	return m.relay[m.gate]
+}

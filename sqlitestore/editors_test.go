@@ -1,0 +1,202 @@
+package sqlitestore
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// editPoints are where a life of editors is ended, besides random moments: at the
+// steps of cuts, and of what comes right before and after them.
+var editPoints = []failpoint{
+	pointParked, pointFilling, pointFilled, pointCutting, pointCut, pointFrozen, pointOpened,
+	pointAppending, pointAppended, pointStanding, pointCompleting, pointCompleted, pointMoved, pointReleased,
+}
+
+const (
+	killsPerEditors = 12 // of one session, whose every cut copies the history
+	ordersPerLife   = 60 // of each side, in a life that nothing ends before
+)
+
+// TestKilledEditors kills a process in which two real creatures edit their graphs by
+// tools, as random orders ask of them: they spawn, remove, stop and start workers, wire
+// their outputs, make and delete channels, and join and part the two graphs. It dies
+// at the steps of cuts and at random moments, and the next process goes on by itself.
+//
+// After every life what the editors' answers say, in the log, is exactly what there
+// is, in the store and then in the engine: by id, once, and nothing else, so no turn
+// is there without its changes nor a change without its turn. Every answer that
+// got out is one of them. Each worker heard everything since the turn that spawned
+// it, once; there were never more than may be; and every session is sound.
+func TestKilledEditors(t *testing.T) {
+	t.Parallel()
+	n := (kills(t) + 3) / 4
+	for i, durability := range []engine.Durability{engine.Full, engine.Normal} {
+		t.Run(durability.String(), func(t *testing.T) {
+			t.Parallel()
+			seed := rand.Uint64()
+			t.Logf("seed %d", seed)
+			random := rand.New(rand.NewPCG(seed, 0))
+			cache := t.TempDir()
+			for todo := editTargets(random, i, n); len(todo) > 0; {
+				now := min(len(todo), killsPerEditors)
+				b := newEditorBooks(t, durability, random, cache)
+				for _, point := range todo[:now] {
+					b.live(point)
+				}
+				b.finish()
+				todo = todo[now:]
+			}
+		})
+	}
+}
+
+// editTargets are n points to die at: half of the points first, then the others, and
+// every third time a random moment (failpoints).
+func editTargets(random *rand.Rand, first, n int) (out []failpoint) {
+	for i := first; len(out) < n; i += 2 {
+		if len(out)%3 == 0 {
+			out = append(out, failpoints)
+		}
+		out = append(out, editPoints[(i+i/len(editPoints))%len(editPoints)])
+	}
+	random.Shuffle(n, func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out[:n]
+}
+
+// editorBooks are what the lives of one session have said, and what follows from it.
+type editorBooks struct {
+	t          *testing.T
+	dir, cache string
+	durability engine.Durability
+	random     *rand.Rand
+	seed       uint64 // of the orders
+	teams      map[string]*team
+	printed    map[string]map[string]string // answers by side and event id
+	logged     map[string][]engine.EventID  // answers by side
+	cuts       map[string]int               // sessions by what made them
+	died       map[string]int               // by what ended a life
+
+	// Of the life that goes on: what the teams were before it applied their deployments,
+	// the graphs that it has told of, and whether it came to its end.
+	before map[string]*team
+	graphs [][]string
+	done   bool
+}
+
+func newEditorBooks(t *testing.T, d engine.Durability, random *rand.Rand, cache string) *editorBooks {
+	b := &editorBooks{
+		t: t, dir: t.TempDir(), cache: cache, durability: d, random: random, seed: random.Uint64(),
+		teams: map[string]*team{}, printed: map[string]map[string]string{}, logged: map[string][]engine.EventID{}, died: map[string]int{},
+	}
+	for _, side := range sides {
+		b.teams[side], b.printed[side] = newTeam(side), map[string]string{}
+	}
+	return b
+}
+
+// live lets a process edit until it dies at the point, and checks what it leaves.
+func (b *editorBooks) live(point failpoint) {
+	b.t.Helper()
+	if len(b.printed["left"]) == 0 {
+		point = failpoints // there has to be a directory, before anything else is tried
+	}
+	pass := 1 + b.random.Int32N(2)
+	if point == pointAppending || point == pointAppended {
+		pass = 1 + b.random.Int32N(80)
+	}
+	b.run(order{Dir: b.dir, Durability: b.durability.String(), Seed: b.random.Uint64(), Point: point, Pass: pass})
+	if b.done {
+		b.died["its own end"]++
+	} else {
+		b.died[pointName(point)]++
+	}
+	b.check()
+	if b.t.Failed() {
+		b.t.Fatalf("after a life that was to end at %s, pass %d", pointName(point), pass)
+	}
+}
+
+// finish lets a process edit to its end, and checks that nothing is left to be done.
+func (b *editorBooks) finish() {
+	b.t.Helper()
+	b.run(order{Dir: b.dir, Durability: b.durability.String(), Point: failpoints + 1})
+	if !b.done {
+		b.t.Fatal("the last life did not come to its end")
+	}
+	b.check()
+	b.checkEnd()
+	refused := map[string]int{}
+	for _, m := range b.teams {
+		for code, n := range m.refused {
+			refused[code] += n
+		}
+	}
+	b.t.Logf("%d and %d orders, refused %v; sessions by %v; lives ended at %v", b.teams["left"].answered, b.teams["right"].answered, refused, b.cuts, b.died)
+}
+
+func (b *editorBooks) run(o order) {
+	b.t.Helper()
+	goal := max(uint64(len(b.logged["left"])), uint64(len(b.logged["right"]))) + ordersPerLife + mostOrders + 1
+	o.Editing = &editing{Cache: b.cache, Seed: b.seed, Goal: goal}
+	b.before, b.graphs, b.done = map[string]*team{}, nil, false
+	runVictim(b.t, o, b.random, b.listen)
+}
+
+// listen takes down what a life says.
+func (b *editorBooks) listen(text []byte) {
+	b.t.Helper()
+	var line said
+	if json.Unmarshal(text, &line) != nil {
+		return // half a line says nothing
+	}
+	switch line.Word {
+	case "applying":
+		b.before[line.Side] = b.teams[line.Side].clone()
+	case "applied":
+		b.teams[line.Side].applied()
+	case "graph":
+		b.graphs = append(b.graphs, line.Graph)
+		if len(b.graphs) < 3 && len(b.logged["left"])+len(b.logged["right"]) > 0 { // no editor has begun yet
+			b.compare("the engine, to begin with,", line.Graph)
+		}
+	case "answer":
+		printed := b.printed[line.Side]
+		if before, known := printed[line.ID]; known && before != line.Payload {
+			b.t.Errorf("%s was printed as %s, and is %s now", line.ID, before, line.Payload)
+		}
+		printed[line.ID] = line.Payload
+	case "done":
+		b.done = true
+	case "error":
+		b.t.Errorf("the victim failed: %s", line.Text)
+	}
+}
+
+// want are the lines of what there has to be.
+func (b *editorBooks) want() []string {
+	graphs := 0
+	var out []string
+	for _, m := range b.teams {
+		if lines := m.lines(); len(lines) > 0 {
+			graphs++
+			out = append(out, lines...)
+		}
+	}
+	if graphs == 2 && (b.teams["left"].joined() || b.teams["right"].joined()) {
+		graphs = 1
+	}
+	out = append(out, graphsLine(graphs))
+	slices.Sort(out)
+	return out
+}
+
+func (b *editorBooks) compare(who string, got []string) {
+	b.t.Helper()
+	for _, line := range unlike(got, b.want()) {
+		b.t.Errorf("%s has, %s", who, line)
+	}
+}
