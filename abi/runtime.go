@@ -28,7 +28,8 @@ type Module interface {
 	// answer [Denied]. Before creature_init the guest gets neither time nor
 	// random bytes from it; and what runs before may be left out, when the host
 	// has kept what it comes to. It blocks until they return or the deadline of
-	// limits has passed.
+	// limits has passed. An error of creature_init has that name as its Op; others
+	// come whatever the configuration is.
 	Instantiate(ctx context.Context, limits *Limits, init Turn) (Instance, error)
 	// Close gives up this reference; the code is released with the last one.
 	Close(ctx context.Context) error

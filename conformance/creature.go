@@ -223,8 +223,13 @@ func (b *bench) mark(ctx context.Context) (engine.EventID, error) {
 	return sent.Message, err
 }
 
-// line is what a transcript says of an event, or nothing.
+// line is what a transcript says of an event, or nothing. The creature's id, which is
+// another one each time, is its name there.
 func (b *bench) line(ev *engine.Event) string {
+	return strings.ReplaceAll(b.lineOf(ev), string(b.subject), "subject")
+}
+
+func (b *bench) lineOf(ev *engine.Event) string {
 	var detail struct{ Level, Text, Code string }
 	switch ev.Kind {
 	case engine.EventLog, engine.EventTurnFailed:

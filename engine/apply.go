@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -27,7 +26,7 @@ type Applied struct {
 // RemovedAddress is something that a saved session had and the recipe does
 // not.
 type RemovedAddress struct {
-	Address string
+	Address string // the name, of what no recipe has declared
 	Pending uint64 // deliveries that waited for it; they are dead letters now
 }
 
@@ -43,8 +42,11 @@ const (
 // Apply makes a deployment exist: all of it, or on an error nothing. Where a
 // saved session has the deployment, its graphs are brought back first, and
 // creatures and channels of the same address go on with their state, cursors
-// and waiting deliveries; the deployment alone decides about the shape. A
-// deployment that is applied already is refused with already_exists.
+// and waiting deliveries; the deployment alone decides about the shape: creatures that
+// were spawned, and channels that were made, while it ran, go, and are among
+// [Applied.Removed]. A session that [Engine.Restore] has brought back keeps its workers,
+// what leads to them, and what waits for them. A deployment that is applied already is refused with
+// already_exists.
 func (e *Engine) Apply(ctx context.Context, d *Deployment) (*Applied, error) {
 	templates, err := e.loadSpecies(ctx, d)
 	if err != nil {
@@ -107,7 +109,10 @@ type application struct {
 	creatures map[string]CreatureID
 	channels  map[string]ChannelID
 	adopted   []*channel // that existed before
-	result    Applied
+	// kept are channels of the deployment that no recipe has, and that Restore has
+	// brought back: they stay, with all who are on them.
+	kept   map[ChannelID]bool
+	result Applied
 }
 
 func (a *application) run(ctx context.Context) (*Applied, error) {
@@ -126,6 +131,7 @@ func (a *application) run(ctx context.Context) (*Applied, error) {
 	}
 	e.tellProblems()
 	a.result.Problems = slices.Clone(e.problems)
+	a.keepRuntime()
 	waking := e.newWaking()
 	for _, g := range e.savedWith(d.Name) {
 		if err := waking.add(ctx, g, a.specOf); err != nil {
@@ -156,10 +162,15 @@ func (a *application) run(ctx context.Context) (*Applied, error) {
 // carryOut carries out the change, output wires included.
 func (a *application) carryOut(ctx context.Context, x *change) error {
 	x.applying = a.d
+	directs := x.directsOf(x.ops...)
 	if err := x.stageAll(x.ops); err != nil {
 		return err
 	}
-	if err := a.wireOutputs(x); err != nil {
+	err := x.stageAll(x.unheard(directs))
+	if err == nil {
+		err = a.wireOutputs(x)
+	}
+	if err != nil {
 		x.undo()
 		return err
 	}
@@ -346,7 +357,9 @@ func (a *application) addChannels(x *change, wanted []wantedEdge) error {
 		}
 		if ch := existing[spec.Address]; ch != nil {
 			a.channels[spec.Address] = ch.id
-			ch.description = spec.Description
+			if ch.description != spec.Description {
+				x.described[ch] = spec.Description
+			}
 			a.adopted = append(a.adopted, ch)
 			continue
 		}
@@ -399,7 +412,7 @@ func (a *application) wire(x *change, wanted []wantedEdge) {
 		c, _ := a.e.topo.Creature(a.creatures[address])
 		for _, edge := range c.Edges {
 			_, keep := want[edgeKey{edge.Creature, edge.Channel, edge.Direction}]
-			if !keep && !a.gone(edge.Channel) {
+			if !keep && !a.kept[edge.Channel] && !a.gone(edge.Channel) {
 				x.ops = append(x.ops, topology.SetEdge{Creature: edge.Creature, Channel: edge.Channel, Direction: edge.Direction})
 			}
 		}
@@ -415,57 +428,6 @@ func edgeAlias(s *topology.State, c CreatureID, ch ChannelID, dir Direction) (st
 		}
 	}
 	return "", false
-}
-
-// removeGone removes what a saved session had and the deployment does not.
-func (a *application) removeGone(x *change) {
-	for _, id := range a.e.topo.Creatures() {
-		c := a.e.creatures[id]
-		address := c.spec.Address
-		left := c.deployment == a.d.Name && address != "" && a.creatures[address] != id
-		if !left && (!c.husk || c.huskReason != nil) {
-			continue
-		}
-		a.noteRemoved(c)
-		x.ops = append(x.ops, topology.RemoveCreature{ID: id})
-	}
-	for _, op := range x.withWorkers(x.ops) {
-		if r, ok := op.(topology.RemoveCreature); ok {
-			for _, worker := range r.With {
-				a.noteRemoved(a.e.creatures[worker])
-			}
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(a.e.channels)) {
-		if a.gone(id) {
-			ch := a.e.channels[id]
-			if to, _ := ch.directOf(); to == "" {
-				a.result.Removed = append(a.result.Removed, RemovedAddress{Address: ch.address})
-			}
-			x.ops = append([]topology.Op{topology.RemoveChannel{ID: id}}, x.ops...)
-		}
-	}
-}
-
-// noteRemoved reports a creature that the deployment does not have: by its name,
-// if it was spawned.
-func (a *application) noteRemoved(c *creature) {
-	g := c.home.lock()
-	defer g.mu.Unlock()
-	a.result.Removed = append(a.result.Removed, RemovedAddress{cmp.Or(c.spec.Address, c.name), c.mb.pending()})
-}
-
-// gone reports whether a channel was the deployment's and is not any more. No recipe
-// has direct channels: they are there as long as the creatures that they lead to.
-func (a *application) gone(id ChannelID) bool {
-	ch := a.e.channels[id]
-	if ch == nil || ch.deployment != a.d.Name || ch.inbox != "" {
-		return false
-	}
-	if to, _ := ch.directOf(); to != "" {
-		return a.e.creatures[to] == nil
-	}
-	return a.channels[ch.address] != id
 }
 
 // meta is what a session remembers of the deployment.

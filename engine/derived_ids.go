@@ -6,8 +6,9 @@ import (
 )
 
 // derivedIDs makes the ids of what a turn adds to its graph. They derive from the
-// creature, its delivery and the call, so that they can be answered before anything
-// exists, and are the same when the turn is run again.
+// creature, its delivery and the number of the call in the turn, refused calls
+// counted, so that they can be answered before anything exists, and are the same when
+// the turn is run again.
 type derivedIDs struct {
 	key  [sha256.Size]byte
 	call uint64

@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"slices"
-	"strings"
 )
 
 // describe writes the awareness document of a member, without its revision. It
@@ -133,10 +132,7 @@ func (ch *channel) listeners() func(yield func(*creature) bool) {
 
 // brief is the description, cut where it is too long.
 func (ch *channel) brief() string {
-	if len(ch.description) <= maxAwareDescription {
-		return ch.description
-	}
-	return strings.ToValidUTF8(ch.description[:maxAwareDescription], "") + "…"
+	return cut(ch.description, maxAwareDescription)
 }
 
 // describePeers lists the creatures on a channel that c may know of, and counts

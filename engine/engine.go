@@ -89,6 +89,7 @@ type Engine struct {
 	channels    map[ChannelID]*channel
 	deployments map[string]*Deployment
 	saved       map[GraphID]*dormant
+	restored    bool                               // Restore has brought back what was saved
 	families    map[CreatureID]map[CreatureID]bool // children by parent
 	templates   map[spawnKind]*template            // of the deployments
 	spawned     map[spawnKind]int                  // how many are alive

@@ -81,6 +81,19 @@ func (s *source) waiting() map[uint64]bool {
 	return out
 }
 
+// unread counts what waits for a creature of its source, but for what it handles at
+// the moment.
+func (s *source) unread() uint64 {
+	n := uint64(len(s.waiting()))
+	if s.mb.creature.current.src == s {
+		n--
+	}
+	if end := s.end(); end > s.offered {
+		n += end - s.offered
+	}
+	return n
+}
+
 // divide turns a source into backlogs, one for each run, and if there is an
 // edge, into a source that has read everything so far. The first backlog is the
 // source itself, which a worker may have in hand.

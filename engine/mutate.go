@@ -63,6 +63,8 @@ type change struct {
 	// metas is the metadata of graphs that get a new store.
 	metas   map[GraphID]map[string]string
 	resumed []*creature
+	// described are the channels that a recipe describes in other words than before.
+	described map[*channel]string
 	// applying is the deployment that the change applies.
 	applying *Deployment
 	wires    wireEdits
@@ -90,7 +92,7 @@ func (e *Engine) newChange(name string) *change {
 		paused: map[*graph]bool{}, records: map[*graph]*Record{}, dirty: map[*creature]bool{},
 		dropped: map[ChannelID]bool{}, passed: map[GraphID]bool{}, again: map[cursorKey]bool{}, leaving: map[CreatureID]bool{}, transient: map[*graph]*graph{},
 		burials: map[*source]*burial{}, metas: map[GraphID]map[string]string{}, entry: newLogEntry(),
-		rooting: newRooting(),
+		rooting: newRooting(), described: map[*channel]string{},
 	}
 }
 
@@ -137,7 +139,7 @@ func (x *change) carryOut(ctx context.Context) error {
 	x.partWires(plan)
 	x.level(plan)
 	x.turn.advance()
-	unsettle := x.rooting.settle(x)
+	unsettle, undescribe := x.rooting.settle(x), x.redescribe()
 	err := x.foresee(ctx, plan)
 	if err == nil {
 		err = plan.drain(ctx)
@@ -147,6 +149,7 @@ func (x *change) carryOut(ctx context.Context) error {
 	}
 	if err != nil {
 		unsettle()
+		undescribe()
 		x.turn.goBack()
 		x.undo()
 		return storageError(x.name, err)
@@ -220,6 +223,9 @@ func (x *change) pause() {
 		if cr := x.e.creatures[id]; cr != nil {
 			ids[cr.home.load().id] = true
 		}
+	}
+	for ch := range x.described {
+		ids[ch.home.load().id] = true
 	}
 	for id := range x.leaving {
 		for _, child := range x.e.children(id) {
@@ -364,6 +370,7 @@ func (x *change) writeDown(plan *storePlan) {
 	}
 	x.noteUnlinked()
 	x.noteWires()
+	x.noteRedescribed()
 	for _, d := range x.outcomes(plan) {
 		for _, id := range d.NewGraphs {
 			if g := x.e.graphs[id]; g != nil {

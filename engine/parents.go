@@ -29,13 +29,48 @@ func (x *change) findUnlinked(plan *storePlan) {
 				if g.creatures[cr.parent] == nil {
 					continue
 				}
-				own, parents := x.e.topo.GraphOf(cr.id), x.e.topo.GraphOf(cr.parent)
-				if own != "" && parents != "" && own != parents {
+				if x.parted(cr.id, cr.parent) {
 					x.unlink(cr, "split")
 				}
 			}
 		}
 	}
+	x.unlinkSpawned()
+}
+
+// unlinkSpawned does the same for what a turn has spawned, beside itself, and then
+// split off.
+func (x *change) unlinkSpawned() {
+	if x.turn == nil {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(x.creatures)) {
+		if cr := x.creatures[id]; x.parted(id, cr.parent) {
+			x.unlink(cr, "split")
+		}
+	}
+}
+
+// parentOf is the parent of a creature as the change leaves it, if nothing more is
+// staged: findUnlinked takes the links away that are not there any more.
+func (x *change) parentOf(cr *creature) CreatureID {
+	parent := x.e.creatures[cr.parent]
+	if parent == nil {
+		return cr.parent // which never was here, and is kept as it was given
+	}
+	home := cr.home.load()
+	together := home == nil || home == parent.home.load() // it was spawned by this turn, or they were before
+	if x.e.topo.GraphOf(parent.id) == "" || together && x.parted(cr.id, parent.id) {
+		return ""
+	}
+	return cr.parent
+}
+
+// parted reports whether two creatures are in different graphs as the change has it.
+// One that is nowhere is parted from nobody.
+func (x *change) parted(a, b CreatureID) bool {
+	one, other := x.e.topo.GraphOf(a), x.e.topo.GraphOf(b)
+	return one != "" && other != "" && one != other
 }
 
 func (x *change) unlink(cr *creature, reason string) {

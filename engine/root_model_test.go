@@ -166,6 +166,15 @@ func (m *rootModel) removeCreature(id engine.CreatureID) {
 		delete(m.roots, d)
 	}
 	delete(m.creatures, id)
+	for ch, of := range m.channels {
+		listens := m.edges[rootEdge{id, ch, engine.Listen}] != nil
+		others := slices.ContainsFunc(slices.Collect(maps.Keys(m.edges)), func(e rootEdge) bool {
+			return e.creature != id && e.channel == ch && e.direction == engine.Listen
+		})
+		if of.direct == id && listens && !others {
+			m.removeChannel(ch)
+		}
+	}
 	maps.DeleteFunc(m.edges, func(e rootEdge, _ *edgeReason) bool { return e.creature == id })
 }
 

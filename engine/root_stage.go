@@ -9,7 +9,7 @@ import (
 // do stages an operation together with what roots get and lose by it, as one.
 func (x *change) do(op topology.Op) (*topology.Delta, error) {
 	mark := len(x.undos)
-	report := x.reportThatGoes(op)
+	report, directs := x.reportThatGoes(op), x.directsOf(op)
 	if _, err := x.stage(op); err != nil {
 		return nil, err
 	}
@@ -18,6 +18,7 @@ func (x *change) do(op topology.Op) (*topology.Delta, error) {
 	if report != "" && x.e.topo.ChannelGraph(report) != "" {
 		more = append(more, topology.RemoveChannel{ID: report})
 	}
+	more = append(more, x.unheard(directs)...)
 	for _, op := range more {
 		if err := x.also(at, op); err != nil {
 			x.takeBack(mark, at)
@@ -38,6 +39,39 @@ func (x *change) reportThatGoes(op topology.Op) ChannelID {
 		return ""
 	}
 	return x.reportOf(d)
+}
+
+// directsOf lists the direct channels of the creatures that operations remove.
+func (x *change) directsOf(ops ...topology.Op) []ChannelID {
+	var out []ChannelID
+	for _, op := range x.withWorkers(ops) {
+		remove, ok := op.(topology.RemoveCreature)
+		if !ok {
+			continue
+		}
+		for _, id := range append([]CreatureID{remove.ID}, remove.With...) {
+			c, _ := x.e.topo.Creature(id)
+			for _, e := range c.Edges {
+				if member, _ := x.directOf(e.Channel); e.Direction == Listen && member == id {
+					out = append(out, e.Channel)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// unheard are the operations that take channels away to which nobody listens any
+// more, such as the direct channels of creatures that have been removed.
+func (x *change) unheard(channels []ChannelID) []topology.Op {
+	var ops []topology.Op
+	for _, id := range channels {
+		ch, ok := x.e.topo.Channel(id)
+		if ok && !slices.ContainsFunc(ch.Edges, func(e topology.Edge) bool { return e.Direction == Listen }) {
+			ops = append(ops, topology.RemoveChannel{ID: id})
+		}
+	}
+	return ops
 }
 
 // consequences are the operations that follow from one that has been staged.

@@ -148,6 +148,7 @@ func (e *Engine) Restore(ctx context.Context) (graphs []GraphID, problems []erro
 		}
 		graphs = append(graphs, d.Graph)
 	}
+	e.restored = true
 	waking.commit()
 	return graphs, problems, nil
 }

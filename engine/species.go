@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -54,8 +55,8 @@ func (e *Engine) countSpawned(c *creature, by int) {
 	}
 }
 
-// loadSpecies checks the species of a deployment and compiles the modules of those
-// that may be spawned, so that a deployment of which one cannot be loaded is
+// loadSpecies checks the species of a deployment, and compiles and tries the modules
+// of those that may be spawned, so that a deployment of which one cannot be loaded is
 // refused as a whole.
 func (e *Engine) loadSpecies(ctx context.Context, d *Deployment) (templates []*template, err error) {
 	defer func() {
@@ -83,9 +84,33 @@ func (e *Engine) loadSpecies(ctx context.Context, d *Deployment) (templates []*t
 		if err != nil {
 			return templates, s.wrap(err)
 		}
-		templates = append(templates, &template{s, spawnKind{d.Name, s.Name}, &sharedModule{Module: m}})
+		t := &template{s, spawnKind{d.Name, s.Name}, &sharedModule{Module: m}}
+		templates = append(templates, t)
+		if err := e.tryStart(ctx, t); err != nil {
+			return templates, s.wrap(err)
+		}
 	}
 	return templates, nil
+}
+
+// tryStart starts an instance of a species, and gives it up: a module that does not
+// fit the limits of its species, or ends before it has looked at its configuration,
+// would never start. What creature_init refuses may be the configuration, which
+// whoever spawns may replace, so that is no error yet.
+func (e *Engine) tryStart(ctx context.Context, t *template) error {
+	spec := t.Spec
+	spec.Name, spec.Stopped = t.Name, false
+	c, err := e.startFirst(ctx, spec, t.module.retain())
+	if err == nil {
+		e.discardPrepared(ctx, c)
+		return nil
+	}
+	var fault *abi.Error
+	if errors.As(err, &fault) && fault.Op == abi.ExportInit {
+		e.log.Warn("a species does not start with the configuration that it has", "species", t.Name, "deployment", t.kind.deployment, "error", err)
+		return nil
+	}
+	return err
 }
 
 func checkSpecies(s *SpeciesSpec, seen bool) error {

@@ -161,16 +161,6 @@ func (w *worker) awaitRepair(c *creature, err error) {
 	w.e.backOff(c, DefaultRestart.pause(c.waits, w.e.jitter))
 }
 
-// maxErrorText bounds the error texts that are logged.
-const maxErrorText = 4 << 10
-
-func clip(s string) string {
-	if len(s) <= maxErrorText {
-		return s
-	}
-	return s[:maxErrorText] + "…"
-}
-
 // refill reads the next deliveries of a creature from the store into its
 // mailbox.
 func (w *worker) refill(ctx context.Context, c *creature) error {

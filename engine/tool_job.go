@@ -124,7 +124,8 @@ func (w *worker) callTool(c *creature, d delivery, job *toolJob) error {
 	result, code := t.Tool([]byte(job.name), job.args)
 	job.result, job.err = result, nil
 	if code != abi.OK {
-		job.err = &abi.Error{Code: code, Op: job.name, Message: t.fault.text, Remedy: t.fault.remedy, IDs: map[string]string{"creature": string(c.id)}}
+		e := &abi.Error{Code: code, Op: job.name, Message: t.fault.text, Remedy: t.fault.remedy, IDs: t.fault.ids}
+		job.err = e.With("caller", string(c.id))
 	}
 	return job.err
 }

@@ -18,7 +18,7 @@ import (
 // them out.
 type toolUse struct {
 	calls int
-	ops   []groupOp // that succeeded, in the order of the calls
+	ops   []stagedOp // that succeeded, in the order of the calls
 	// graph and revision are what the turn sees: one topology, and its own
 	// operations. If it is another one by a later call, the turn is run again.
 	graph    *graph
@@ -31,6 +31,14 @@ type toolUse struct {
 // at the commit. Everything it names is an id by then.
 type groupOp interface {
 	stage(s *staging) (result any, err error)
+}
+
+// stagedOp is an operation with the number of the call that it comes from. The ids of
+// what it adds derive from that number, so that they are the same in another run of
+// the turn, whatever the calls before it answer then.
+type stagedOp struct {
+	groupOp
+	call int
 }
 
 // discarder is a groupOp that holds something until it is carried out.
@@ -93,7 +101,8 @@ func toolNames() string {
 	return strings.Join(names, ", ")
 }
 
-// refuse keeps an error for the guest to ask for.
+// refuse keeps an error for the guest to ask for, with its remedy and the ids
+// concerned.
 func (t *turn) refuse(err error) abi.Code {
 	var e *abi.Error
 	if !errors.As(err, &e) {
@@ -103,7 +112,15 @@ func (t *turn) refuse(err error) abi.Code {
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
-	return t.fail(e.Code, e.Remedy, "%s", clip(text))
+	if err != error(e) { // what is around it says where that was
+		text = err.Error()
+	}
+	if e.Remedy != "" {
+		text = strings.Replace(text, "; "+e.Remedy, "", 1)
+	}
+	code := t.fail(e.Code, e.Remedy, "%s", clip(text))
+	t.fault.ids = e.IDs
+	return code
 }
 
 // decodeArgs reads the arguments of a tool: one JSON object without anything that
@@ -128,7 +145,6 @@ func decodeArgs[A any](args []byte) (a A, err error) {
 type staging struct {
 	x      *change
 	caller *creature
-	call   int // which of the staged operations is being staged
 	ids    *derivedIDs
 	fresh  map[CreatureID]*creature // that earlier operations add
 }
@@ -180,8 +196,7 @@ func (s *staging) channel(ref string) (topology.Channel, error) {
 
 // mayEdit refuses those who may not use the tools that edit the graph.
 func (s *staging) mayEdit() error {
-	c, _ := s.topo().Creature(s.caller.id)
-	if c.Privileged {
+	if s.topo().IsPrivileged(s.caller.id) {
 		return nil
 	}
 	return &abi.Error{
@@ -230,7 +245,7 @@ func (t *turn) look(f func(s *staging) error) error {
 	if err := s.replay(use.ops); err != nil {
 		return t.conflicts()
 	}
-	s.ids.begin(len(use.ops))
+	s.ids.begin(use.calls)
 	return f(s)
 }
 
@@ -251,9 +266,9 @@ func (t *turn) newStaging() *staging {
 }
 
 // replay stages operations again.
-func (s *staging) replay(ops []groupOp) error {
-	for i, op := range ops {
-		s.ids.stage(i)
+func (s *staging) replay(ops []stagedOp) error {
+	for _, op := range ops {
+		s.ids.stage(op.call)
 		if _, err := op.stage(s); err != nil {
 			return err
 		}
@@ -271,11 +286,11 @@ func (t *turn) edit(f func(s *staging) (groupOp, error)) (result any, err error)
 		if err != nil {
 			return err
 		}
-		s.ids.stage(len(t.tools.ops))
+		s.ids.stage(t.tools.calls)
 		if result, err = op.stage(s); err != nil {
 			return err
 		}
-		t.tools.ops = append(t.tools.ops, op)
+		t.tools.ops = append(t.tools.ops, stagedOp{op, t.tools.calls})
 		return nil
 	})
 	return result, err
@@ -284,7 +299,7 @@ func (t *turn) edit(f func(s *staging) (groupOp, error)) (result any, err error)
 // forget gives up what a turn has staged and not carried out.
 func (u *toolUse) forget(e *Engine) {
 	for _, op := range u.ops {
-		if d, ok := op.(discarder); ok {
+		if d, ok := op.groupOp.(discarder); ok {
 			d.discard(e)
 		}
 	}

@@ -56,8 +56,9 @@ type toolMessage struct {
 
 // toolChannel is with one of the creatures of its graph if it has no edges.
 type toolChannel struct {
-	name string
-	with engine.CreatureID
+	name   string
+	with   engine.CreatureID
+	direct engine.CreatureID // whose direct channel it is
 }
 
 func (m *toolModel) clone() *toolModel {
@@ -241,7 +242,7 @@ func (m *toolModel) addNode(caller engine.CreatureID, species, name string, limi
 	made.creature = m.newCreature()
 	if !slices.ContainsFunc(append(listen, send...), func(ref string) bool { return m.wired(m.channel(caller, ref)) }) {
 		made.channel = m.newChannel()
-		m.channels[made.channel] = &toolChannel{name: "?" + name} // which may be taken
+		m.channels[made.channel] = &toolChannel{name: "?" + name, direct: made.creature} // which may be taken
 		edges[toolEdge{made.channel, "listen"}] = true
 		self.edges[toolEdge{made.channel, "send"}] = true
 	}
@@ -266,10 +267,32 @@ func (m *toolModel) onWorker(caller engine.CreatureID, ref string, f func(id eng
 
 func (m *toolModel) removeNode(caller engine.CreatureID, ref string) string {
 	return m.onWorker(caller, ref, func(id engine.CreatureID) {
-		before := m.parts()
+		before, gone := m.parts(), m.creatures[id]
 		delete(m.creatures, id)
+		for ch, x := range m.channels {
+			if x.direct == id && gone.edges[toolEdge{ch, "listen"}] && !m.heardBySomebody(ch) {
+				m.dropChannel(ch)
+			}
+		}
 		m.loosened(before, caller)
 	})
+}
+
+func (m *toolModel) heardBySomebody(ch engine.ChannelID) bool {
+	for _, c := range m.creatures {
+		if c.edges[toolEdge{ch, "listen"}] {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *toolModel) dropChannel(id engine.ChannelID) {
+	delete(m.channels, id)
+	for _, c := range m.creatures {
+		delete(c.edges, toolEdge{id, "listen"})
+		delete(c.edges, toolEdge{id, "send"})
+	}
 }
 
 func (m *toolModel) setStopped(caller engine.CreatureID, ref string, stopped bool) string {
@@ -284,7 +307,7 @@ func (m *toolModel) createChannel(caller engine.CreatureID, name string) (code s
 		return "already_exists", made
 	}
 	made.channel = m.newChannel()
-	m.channels[made.channel] = &toolChannel{name, caller}
+	m.channels[made.channel] = &toolChannel{name: name, with: caller}
 	return "", made
 }
 
@@ -297,10 +320,8 @@ func (m *toolModel) deleteChannel(caller engine.CreatureID, ref string) string {
 		return "not_found"
 	}
 	before := m.parts()
-	delete(m.channels, id)
+	m.dropChannel(id)
 	for _, c := range m.creatures {
-		delete(c.edges, toolEdge{id, "listen"})
-		delete(c.edges, toolEdge{id, "send"})
 		c.waiting = slices.DeleteFunc(c.waiting, func(w toolMessage) bool { return w.channel == id })
 	}
 	m.loosened(before, caller)

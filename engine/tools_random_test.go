@@ -453,6 +453,9 @@ func (p *toolProgram) rename(from, to newThing) {
 		if h.with == c && c != "" {
 			h.with = as
 		}
+		if h.direct == c && c != "" {
+			h.direct = as
+		}
 	}
 	for _, other := range m.creatures {
 		for _, direction := range []string{"listen", "send"} {

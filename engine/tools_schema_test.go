@@ -117,7 +117,12 @@ func spoilt(schema *jsonschema.Schema, good args) map[string]string {
 		put("without", name, nil, false)
 	}
 	for name, p := range schema.Properties {
-		put("a number as", name, 7, true)
+		if p.Type == "integer" {
+			put("text as", name, "7", true)
+			put("too much as", name, 1<<20, true)
+		} else {
+			put("a number as", name, 7, true)
+		}
 		put("null as", name, nil, true)
 		put("the case of", strings.ToUpper(name), "x", true)
 		if len(p.Enum) > 0 {

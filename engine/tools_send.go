@@ -96,7 +96,7 @@ func (s *staging) sendEdge(ref string) (topology.Edge, error) {
 
 // faultError is the fault that a check of the turn has left.
 func (t *turn) faultError() error {
-	return &abi.Error{Code: t.fault.code, Op: "tool", Message: t.fault.text, Remedy: t.fault.remedy}
+	return &abi.Error{Code: t.fault.code, Op: "tool", Message: t.fault.text, Remedy: t.fault.remedy, IDs: t.fault.ids}
 }
 
 // GroupSendArgs are the arguments of the tool group_send.
@@ -136,8 +136,7 @@ func (s *staging) addressee(ref string) (*creature, error) {
 	if err != nil {
 		return nil, err
 	}
-	caller, _ := s.topo().Creature(s.caller.id)
-	if !caller.Privileged && !c.Privileged {
+	if !s.topo().IsPrivileged(s.caller.id) && !c.Privileged {
 		return nil, &abi.Error{
 			Code: abi.NotPrivileged, Op: "group_send", Message: "a worker sends to privileged creatures only",
 			Remedy: "send on a channel, or to a privileged creature", IDs: map[string]string{"creature": string(c.ID)},

@@ -7,15 +7,39 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
+// The bounds of what group_status and group_wire answer, so that its size does not
+// grow with the graph.
+const (
+	maxStatusItems  = 256 // creatures, channels and wires in one answer of group_status
+	maxStatusEdges  = 32  // in each direction of one creature, or of one channel
+	maxStatusPrompt = 256 // bytes of a wire's prompt
+	maxListedWires  = 64  // in one answer of group_wire
+)
+
+// GroupStatusArgs are the arguments of the tool group_status.
+type GroupStatusArgs struct {
+	After string `json:"after,omitempty" jsonschema:"description=to go on behind the answer before: what its next says"`
+	Limit int    `json:"limit,omitempty" jsonschema:"minimum=1,maximum=256,description=how many creatures and channels and wires to answer in all; 256 if it is left out"`
+}
+
 // GroupStatus is what the tool group_status answers: the caller's graph as its turn
-// sees it.
+// sees it, or a part of it.
 type GroupStatus struct {
 	Graph     GraphID        `json:"graph"`
 	Self      CreatureID     `json:"self"`
-	Creatures []GroupMember  `json:"creatures"`
-	Channels  []GroupChannel `json:"channels"`
-	Wires     []OutputWire   `json:"wires"`
-	Spawnable []GroupSpecies `json:"spawnable"`
+	Creatures []GroupMember  `json:"creatures"` // eldest first
+	Channels  []GroupChannel `json:"channels"`  // eldest first, behind all creatures
+	Wires     []OutputWire   `json:"wires"`     // behind all channels; a long prompt is cut
+	Spawnable []GroupSpecies `json:"spawnable"` // in the first part only
+	Totals    GroupTotals    `json:"totals"`
+	Next      string         `json:"next,omitempty"` // if there is more: what to give as after
+}
+
+// GroupTotals is how much there is of everything in the graph.
+type GroupTotals struct {
+	Creatures int `json:"creatures"`
+	Channels  int `json:"channels"`
+	Wires     int `json:"wires"`
 }
 
 // GroupMember is a creature in a [GroupStatus].
@@ -30,6 +54,8 @@ type GroupMember struct {
 	Pending    uint64      `json:"pending"` // deliveries that wait for it
 	Listen     []GroupEdge `json:"listen"`
 	Send       []GroupEdge `json:"send"`
+	// Truncated counts the edges that are left out because a part is bounded.
+	Truncated int `json:"truncated,omitempty"`
 }
 
 // GroupEdge is an edge in a [GroupStatus].
@@ -46,6 +72,8 @@ type GroupChannel struct {
 	Listeners   []CreatureID `json:"listeners"`
 	Senders     []CreatureID `json:"senders"`
 	Head        uint64       `json:"head"` // the number of its last message
+	// Truncated counts the listeners and senders that are left out because a part is bounded.
+	Truncated int `json:"truncated,omitempty"`
 }
 
 // GroupSpecies is something that may be spawned.
@@ -57,39 +85,64 @@ type GroupSpecies struct {
 }
 
 func groupStatus(t *turn, args []byte) (any, error) {
-	if _, err := decodeArgs[struct{}](args); err != nil {
+	a, err := decodeArgs[GroupStatusArgs](args)
+	if err != nil {
 		return nil, err
 	}
 	var out GroupStatus
-	err := t.look(func(s *staging) error {
+	err = t.look(func(s *staging) (err error) {
 		if err := s.mayEdit(); err != nil {
 			return err
 		}
-		out = s.status()
-		return nil
+		out, err = s.status(newPart(a.After, a.Limit, maxStatusItems))
+		return err
 	})
 	return out, err
 }
 
-// status describes the caller's graph.
-func (s *staging) status() GroupStatus {
-	e := s.x.e
+// status describes a part of the caller's graph.
+func (s *staging) status(p *part) (GroupStatus, error) {
 	info, _ := s.topo().Graph(s.home())
-	out := GroupStatus{Graph: info.ID, Self: s.caller.id, Creatures: []GroupMember{}, Channels: []GroupChannel{}, Wires: s.wires(), Spawnable: []GroupSpecies{}}
+	wires := s.wires()
+	out := GroupStatus{
+		Graph: info.ID, Self: s.caller.id, Creatures: []GroupMember{}, Channels: []GroupChannel{}, Wires: []OutputWire{}, Spawnable: []GroupSpecies{},
+		Totals: GroupTotals{len(info.Creatures), len(info.Channels), len(wires)},
+	}
+	if p.begun {
+		out.Spawnable = s.spawnable()
+	}
 	g := s.caller.home.lock() // what is counted changes without the mutation lock
 	defer g.mu.Unlock()
 	for _, id := range info.Creatures {
-		out.Creatures = append(out.Creatures, s.member(s.x.creature(id)))
-	}
-	for _, id := range info.Channels {
-		out.Channels = append(out.Channels, s.groupChannel(id))
-	}
-	for kind, t := range e.templates {
-		if kind.deployment == s.caller.deployment {
-			out.Spawnable = append(out.Spawnable, GroupSpecies{t.Name, t.Description, t.Spawnable, s.x.alive(kind)})
+		if p.has(string(id)) {
+			out.Creatures = append(out.Creatures, s.member(s.x.creature(id)))
 		}
 	}
-	slices.SortFunc(out.Spawnable, func(a, b GroupSpecies) int { return cmp.Compare(a.Species, b.Species) })
+	for _, id := range info.Channels {
+		if p.has(string(id)) {
+			out.Channels = append(out.Channels, s.groupChannel(id))
+		}
+	}
+	for _, w := range wires {
+		if p.has(string(w.ID)) {
+			w.Prompt = cut(w.Prompt, maxStatusPrompt)
+			out.Wires = append(out.Wires, w)
+		}
+	}
+	var err error
+	out.Next, err = p.end()
+	return out, err
+}
+
+// spawnable lists what the caller may spawn.
+func (s *staging) spawnable() []GroupSpecies {
+	out := []GroupSpecies{}
+	for kind, t := range s.x.e.templates {
+		if kind.deployment == s.caller.deployment {
+			out = append(out, GroupSpecies{t.Name, cut(t.Description, maxAwareDescription), t.Spawnable, s.x.alive(kind)})
+		}
+	}
+	slices.SortFunc(out, func(a, b GroupSpecies) int { return cmp.Compare(a.Species, b.Species) })
 	return out
 }
 
@@ -98,7 +151,7 @@ func (s *staging) status() GroupStatus {
 func (s *staging) member(c *creature) GroupMember {
 	t, _ := s.topo().Creature(c.id)
 	m := GroupMember{
-		ID: c.id, Name: t.Name, State: "running", Privileged: t.Privileged, Root: t.Root, Parent: t.Parent,
+		ID: c.id, Name: t.Name, State: "running", Privileged: t.Privileged, Root: t.Root, Parent: s.x.parentOf(c),
 		Species: c.spec.Species, Listen: []GroupEdge{}, Send: []GroupEdge{},
 	}
 	if c.home.load() == s.caller.home.load() {
@@ -110,12 +163,11 @@ func (s *staging) member(c *creature) GroupMember {
 		m.State = "running" // since it was told so by this turn
 	}
 	for _, e := range t.Edges {
-		edge := GroupEdge{e.Channel, e.Alias}
+		list := &m.Send
 		if e.Direction == Listen {
-			m.Listen = append(m.Listen, edge)
-		} else {
-			m.Send = append(m.Send, edge)
+			list = &m.Listen
 		}
+		m.Truncated += addBounded(list, GroupEdge{e.Channel, e.Alias})
 	}
 	return m
 }
@@ -124,17 +176,26 @@ func (s *staging) groupChannel(id ChannelID) GroupChannel {
 	t, _ := s.topo().Channel(id)
 	out := GroupChannel{ID: id, Name: t.Name, Listeners: []CreatureID{}, Senders: []CreatureID{}}
 	if ch := s.x.channel(id); ch != nil {
-		out.Description = ch.description
+		out.Description = ch.brief()
 		if ch.home.load() == s.caller.home.load() {
 			out.Head = ch.head
 		}
 	}
 	for _, e := range t.Edges {
+		list := &out.Senders
 		if e.Direction == topology.Listen {
-			out.Listeners = append(out.Listeners, e.Creature)
-		} else {
-			out.Senders = append(out.Senders, e.Creature)
+			list = &out.Listeners
 		}
+		out.Truncated += addBounded(list, e.Creature)
 	}
 	return out
+}
+
+// addBounded adds to a list unless it is full. It returns how many it has left out.
+func addBounded[T any](list *[]T, x T) int {
+	if len(*list) == maxStatusEdges {
+		return 1
+	}
+	*list = append(*list, x)
+	return 0
 }

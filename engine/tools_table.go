@@ -14,8 +14,8 @@ func init() { // the calls refer to the table in their errors
 			doc: "Sends a message directly to a member of the own graph. A worker reaches privileged members only.",
 		},
 		{
-			name: "group_status", privileged: true, call: groupStatus, args: struct{}{}, result: GroupStatus{},
-			doc: "Describes the own graph: members, channels, output wires, and what may be spawned.",
+			name: "group_status", privileged: true, call: groupStatus, args: GroupStatusArgs{}, result: GroupStatus{},
+			doc: "Describes the own graph as the turn sees it: members, channels, output wires, and what may be spawned. A large graph comes in parts.",
 		},
 		{
 			name: "group_add_node", privileged: true, call: groupAddNode, args: AddNodeArgs{}, result: AddNodeResult{},

@@ -23,6 +23,9 @@ type WireArgs struct {
 	Name        string `json:"name,omitempty" jsonschema:"description=unique among the wires of the source"`
 	// Wire is for remove.
 	Wire string `json:"wire,omitempty" jsonschema:"description=its id or with from its name"`
+	// After and Limit are for list.
+	After string `json:"after,omitempty" jsonschema:"description=to go on behind the answer before: what its next says"`
+	Limit int    `json:"limit,omitempty" jsonschema:"minimum=1,maximum=64,description=how many wires to answer; 64 if it is left out"`
 }
 
 // WireResult is what group_wire answers: the wire that was added or removed, or
@@ -30,6 +33,7 @@ type WireArgs struct {
 type WireResult struct {
 	Wire  *OutputWire  `json:"wire,omitempty"`
 	Wires []OutputWire `json:"wires,omitempty"`
+	Next  string       `json:"next,omitempty"` // if there are more: what to give as after
 }
 
 func groupWire(t *turn, args []byte) (any, error) {
@@ -74,6 +78,7 @@ func (a *WireArgs) check() error {
 	}{
 		{"from", a.From != "", "add remove list"}, {"to", a.To != "", "add"}, {"with_content", a.WithContent, "add"}, {"prompt", a.Prompt != "", "add"},
 		{"when", a.When != "", "add"}, {"allow_self", a.AllowSelf, "add"}, {"name", a.Name != "", "add"}, {"wire", a.Wire != "", "remove"},
+		{"after", a.After != "", "list"}, {"limit", a.Limit != 0, "list"},
 	}
 	needs := map[string][]string{"add": {"from", "to"}, "remove": {"wire"}, "list": nil}
 	needed, known := needs[a.Action]
@@ -114,10 +119,11 @@ func (s *staging) wire(a *WireArgs) (OutputWire, error) {
 	return OutputWire{}, noWire(clip(a.Wire))
 }
 
-// listWires lists the wires of the caller's graph, or of one member.
+// listWires lists the wires of the caller's graph, or of one member, or a part of
+// them.
 func (t *turn) listWires(a *WireArgs) (any, error) {
 	out := WireResult{Wires: []OutputWire{}}
-	err := t.look(func(s *staging) error {
+	err := t.look(func(s *staging) (err error) {
 		if err := s.mayEdit(); err != nil {
 			return err
 		}
@@ -129,12 +135,14 @@ func (t *turn) listWires(a *WireArgs) (any, error) {
 			}
 			only = from.ID
 		}
+		p := newPart(a.After, a.Limit, maxListedWires)
 		for _, w := range s.wires() {
-			if only == "" || w.From == only {
+			if (only == "" || w.From == only) && p.has(string(w.ID)) {
 				out.Wires = append(out.Wires, w)
 			}
 		}
-		return nil
+		out.Next, err = p.end()
+		return err
 	})
 	return out, err
 }
@@ -144,7 +152,7 @@ func (s *staging) wires() []OutputWire {
 	out := []OutputWire{}
 	info, _ := s.topo().Graph(s.home())
 	for _, id := range info.Creatures {
-		out = append(out, s.x.wiresOf(s.x.creature(id))...)
+		out = append(out, s.x.wiresLeft(s.x.creature(id))...)
 	}
 	return out
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -98,6 +100,7 @@ type fault struct {
 	code   abi.Code
 	text   string
 	remedy string
+	ids    map[string]string // that it is about, as in [abi.Error]
 }
 
 // begin prepares the turn for one call into c's instance.
@@ -156,18 +159,8 @@ func (t *turn) fail(code abi.Code, remedy, format string, args ...any) abi.Code 
 	if len(args) > 0 {
 		text = fmt.Sprintf(format, args...)
 	}
-	t.fault = fault{code, text, remedy}
+	t.fault = fault{code: code, text: text, remedy: remedy}
 	return code
-}
-
-// quoted shows what a guest named, in errors. A guest may name anything: there
-// is no use in all of it.
-func quoted(name []byte) string {
-	const most = 64
-	if len(name) <= most {
-		return strconv.Quote(string(name))
-	}
-	return strconv.Quote(string(name[:most])) + "…"
 }
 
 func (t *turn) overLimit(name string, max int64) abi.Code {
@@ -182,11 +175,21 @@ func (t *turn) effect() abi.Code {
 	return abi.OK
 }
 
+// LastError implements [abi.Turn]: what was wrong, what to do, and at the end in
+// parentheses the ids that it is about.
 func (t *turn) LastError() string {
-	if t.fault.remedy == "" {
-		return t.fault.text
+	text := t.fault.text
+	if t.fault.remedy != "" {
+		text += "; " + t.fault.remedy
 	}
-	return t.fault.text + "; " + t.fault.remedy
+	if len(t.fault.ids) == 0 {
+		return text
+	}
+	var ids []string
+	for _, what := range slices.Sorted(maps.Keys(t.fault.ids)) {
+		ids = append(ids, what+"="+plainID(t.fault.ids[what]))
+	}
+	return text + " (" + strings.Join(ids, ", ") + ")"
 }
 
 func (t *turn) HasFeature(f abi.Feature) bool {

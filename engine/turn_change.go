@@ -182,7 +182,7 @@ func (tc *turnChange) land(x *change) {
 	}
 	tc.log.land(x, g)
 	for _, op := range t.tools.ops {
-		if add, ok := op.(*addNode); ok {
+		if add, ok := op.groupOp.(*addNode); ok {
 			add.c = nil // it lives
 		}
 	}

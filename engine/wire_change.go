@@ -195,13 +195,19 @@ func (x *change) partWires(plan *storePlan) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(sources)) {
-		own := x.e.topo.GraphOf(id)
 		for _, w := range x.wiresOf(sources[id]) {
-			if theirs := x.e.topo.GraphOf(w.To); own != "" && theirs != "" && own != theirs {
+			if x.parted(id, w.To) {
 				x.takeWire(sources[id], w, wireSplit)
 			}
 		}
 	}
+}
+
+// wiresLeft are the wires of a creature as the change leaves them, if nothing more is
+// staged: partWires takes away those that join two graphs.
+func (x *change) wiresLeft(cr *creature) []OutputWire {
+	list := slices.Clone(x.wiresOf(cr))
+	return slices.DeleteFunc(list, func(w OutputWire) bool { return x.parted(cr.id, w.To) })
 }
 
 // followWires gives creatures the wires that the change leaves them.

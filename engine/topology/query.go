@@ -61,6 +61,12 @@ func (s *State) IsRoot(id CreatureID) bool {
 	return c != nil && c.root
 }
 
+// IsPrivileged reports whether a creature exists and is privileged.
+func (s *State) IsPrivileged(id CreatureID) bool {
+	c := s.creatures.get(id)
+	return c != nil && c.privileged
+}
+
 // Elder returns who speaks for a graph, or for what it has become part of: its
 // eldest root, else its eldest privileged member, else its eldest member. It is the
 // parent of whoever joins without one.

@@ -16,9 +16,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // root is the repository as seen from this folder, where go generate and go
@@ -48,7 +45,7 @@ func generate(ctx context.Context, root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	awareness, err := schemaPage(comments, reflect.TypeFor[engine.Awareness](), "The awareness document")
+	awareness, err := awarenessSchema(comments)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +53,7 @@ func generate(ctx context.Context, root string) (map[string][]byte, error) {
 		"docs/reference/operations.md":         operationsPage(comments, examples),
 		"docs/reference/awareness.schema.json": awareness,
 	}
-	if pages[eventsSchema], err = schemaFile(comments); err != nil {
+	if pages[eventsSchema], err = schemaText(schemaOfEvents(comments)); err != nil {
 		return nil, err
 	}
 	text, err := os.ReadFile(filepath.Join(root, eventsPage))

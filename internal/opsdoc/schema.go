@@ -2,111 +2,119 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine"
 )
 
-// schema is a JSON Schema, as far as the types of this repository need one. The
-// order of its members is the order in which they are written.
-type schema struct {
-	Schema      string      `json:"$schema,omitempty"`
-	Title       string      `json:"title,omitempty"`
-	Description string      `json:"description,omitempty"`
-	Type        string      `json:"type"`
-	Minimum     *int        `json:"minimum,omitempty"`
-	Items       *schema     `json:"items,omitempty"`
-	Properties  *properties `json:"properties,omitempty"`
-	Required    []string    `json:"required,omitempty"`
-	Values      *schema     `json:"additionalProperties,omitempty"` // of an object without fixed members
-}
+// dialect is what all published schemas are written in.
+const dialect = "https://json-schema.org/draft/2020-12/schema"
 
-// properties are the members of an object, in the order of the fields.
-type properties struct {
-	names   []string
-	schemas []*schema
-}
-
-// MarshalJSON writes an object.
-func (p *properties) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, name := range p.names {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		key, err := json.Marshal(name)
-		if err != nil {
-			return nil, err
-		}
-		value, err := json.Marshal(p.schemas[i])
-		if err != nil {
-			return nil, err
-		}
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(value)
+// newReflector makes schemas of Go types: each in one piece, with the members in the
+// order of the fields and in the words of their comments. Equal types make equal
+// bytes.
+func newReflector(c comments) *jsonschema.Reflector {
+	return &jsonschema.Reflector{
+		Anonymous: true, DoNotReference: true, Mapper: customSchema,
+		LookupComment: func(t reflect.Type, field string) string {
+			if field == "" {
+				return "" // what a type is says the field that has it
+			}
+			return c.field(t, field)
+		},
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
 }
 
-// schemaPage is the schema of a type as a file.
-func schemaPage(c comments, ty reflect.Type, title string) ([]byte, error) {
-	s := schemaOf(c, ty)
-	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", title
+// schemaOf describes the JSON form of a type.
+func schemaOf(r *jsonschema.Reflector, t reflect.Type) *jsonschema.Schema {
+	s := r.ReflectFromType(t)
+	s.Version = ""
+	return s
+}
+
+// customSchema describes types that have a JSON form of their own.
+func customSchema(t reflect.Type) *jsonschema.Schema {
+	switch t {
+	case reflect.TypeFor[engine.ToolPayload]():
+		return &jsonschema.Schema{OneOf: bytesForms()}
+	case reflect.TypeFor[terrarium.Payload]():
+		return &jsonschema.Schema{Ref: "#/$defs/" + bytesPayload}
+	case reflect.TypeFor[engine.EventID]():
+		return &jsonschema.Schema{Type: "string", Pattern: "^[0-9a-f]{32}-[0-9]+$"}
+	}
+	if k := t.Kind(); k >= reflect.Uint && k <= reflect.Uint64 {
+		return &jsonschema.Schema{Type: "integer", Minimum: "0"}
+	}
+	return nil
+}
+
+// bytesForms are the forms of bytes in JSON.
+func bytesForms() []*jsonschema.Schema {
+	fields := jsonschema.NewProperties()
+	fields.Set("base64", &jsonschema.Schema{Type: "string", ContentEncoding: "base64"})
+	return []*jsonschema.Schema{
+		{Type: "string"},
+		{Type: "object", Properties: fields, Required: []string{"base64"}, AdditionalProperties: jsonschema.FalseSchema},
+	}
+}
+
+// awarenessSchema is the schema of the awareness document as a file. It says what the
+// types are as well, and leaves room for members that come later.
+func awarenessSchema(c comments) ([]byte, error) {
+	r := newReflector(c)
+	r.AllowAdditionalProperties = true
+	fields := r.LookupComment
+	r.LookupComment = func(t reflect.Type, field string) string {
+		if field == "" {
+			return c.typ(t)
+		}
+		f, _ := t.FieldByName(field)
+		return cmp.Or(fields(t, field), c.typ(f.Type))
+	}
+	s := schemaOf(r, reflect.TypeFor[engine.Awareness]())
+	s.Version, s.Title = dialect, "The awareness document"
+	return schemaText(s)
+}
+
+// schemaText writes a schema as it is published.
+func schemaText(schema any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(s); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	err := enc.Encode(schema)
+	return b.Bytes(), err
 }
 
-// schemaOf is the schema of what a Go type becomes in JSON.
-func schemaOf(c comments, ty reflect.Type) *schema {
-	switch ty.Kind() {
-	case reflect.Pointer:
-		return schemaOf(c, ty.Elem())
-	case reflect.Struct:
-		return objectSchema(c, ty)
-	case reflect.Slice:
-		return &schema{Type: "array", Items: schemaOf(c, ty.Elem())}
-	case reflect.Map:
-		return &schema{Type: "object", Values: schemaOf(c, ty.Elem())}
-	case reflect.Bool:
-		return &schema{Type: "boolean"}
-	case reflect.String:
-		return &schema{Type: "string"}
-	}
-	return &schema{Type: "integer", Minimum: new(int)}
-}
+// field is what the source says of a field.
+func (c comments) field(t reflect.Type, name string) string { return prose(c[typeName(t)+"."+name]) }
 
-func objectSchema(c comments, ty reflect.Type) *schema {
-	name, _, _ := strings.Cut(ty.Name(), "[") // of a generic type, without its arguments
+// typ is what the source says that a struct is.
+func (c comments) typ(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return ""
+	}
+	name := typeName(t)
 	doc := prose(c[name])
 	if is, ok := strings.CutPrefix(doc, name+" is "); ok {
-		doc = strings.ToUpper(is[:1]) + is[1:]
+		return strings.ToUpper(is[:1]) + is[1:]
 	}
-	s := &schema{Type: "object", Description: doc, Properties: &properties{}}
-	for _, f := range reflect.VisibleFields(ty) {
-		member, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if member == "" || member == "-" || f.Anonymous {
-			continue
-		}
-		of := schemaOf(c, f.Type)
-		if doc := prose(c[name+"."+f.Name]); doc != "" {
-			of.Description = doc
-		}
-		s.Properties.names = append(s.Properties.names, member)
-		s.Properties.schemas = append(s.Properties.schemas, of)
-		if !strings.Contains(options, "omit") {
-			s.Required = append(s.Required, member)
-		}
-	}
-	return s
+	return doc
+}
+
+// typeName is the name of a type without the arguments of a generic one.
+func typeName(t reflect.Type) string {
+	name, _, _ := strings.Cut(t.Name(), "[")
+	return name
 }
 
 // prose is a comment on one line.

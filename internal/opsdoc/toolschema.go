@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/invopop/jsonschema"
 
 	"github.com/seed47132306/terrarium/engine"
 )
@@ -26,22 +23,21 @@ const (
 
 // addTools adds the reference of the group tools.
 func addTools(ctx context.Context, pages map[string][]byte, root string, c comments) error {
-	list := engine.Tools()
+	list, r := engine.Tools(), newReflector(c)
 	for i := range list {
 		t := &list[i]
 		var err error
-		if t.Args, err = toolSchemaOf(c, t.ArgsType); err != nil {
+		if t.Args, err = json.Marshal(schemaOf(r, t.ArgsType)); err != nil {
 			return err
 		}
-		if t.Result, err = toolSchemaOf(c, t.ResultType); err != nil {
+		if t.Result, err = json.Marshal(schemaOf(r, t.ResultType)); err != nil {
 			return err
 		}
 	}
-	schemas, err := json.MarshalIndent(map[string]any{"tools": list}, "", "  ")
+	schemas, err := schemaText(map[string]any{"tools": list})
 	if err != nil {
 		return err
 	}
-	schemas = append(schemas, '\n')
 	pages[toolsSchema], pages[toolsInTheCode] = schemas, schemas
 	examples, refusals, err := runTools(ctx)
 	if err != nil {
@@ -57,35 +53,6 @@ func addTools(ctx context.Context, pages map[string][]byte, root string, c comme
 	page, err = fill(page, "refusals", func(b *bytes.Buffer) { writeRefusals(b, refusals) })
 	pages[toolsPage] = page
 	return err
-}
-
-// toolSchemaOf is the JSON Schema of a type, in one piece.
-func toolSchemaOf(c comments, t reflect.Type) (json.RawMessage, error) {
-	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, Mapper: customSchema}
-	r.LookupComment = func(t reflect.Type, field string) string {
-		if field == "" {
-			return "" // what a type is says the field that has it
-		}
-		return strings.Join(strings.Fields(plain(c[t.Name()+"."+field])), " ")
-	}
-	s := r.ReflectFromType(t)
-	s.Version = ""
-	return json.Marshal(s)
-}
-
-// customSchema describes types that have a JSON form of their own.
-func customSchema(t reflect.Type) *jsonschema.Schema {
-	if t != reflect.TypeFor[engine.ToolPayload]() {
-		return nil
-	}
-	fields := jsonschema.NewProperties()
-	fields.Set("base64", &jsonschema.Schema{Type: "string", ContentEncoding: "base64"})
-	return &jsonschema.Schema{
-		OneOf: []*jsonschema.Schema{
-			{Type: "string"},
-			{Type: "object", Properties: fields, Required: []string{"base64"}, AdditionalProperties: jsonschema.FalseSchema},
-		},
-	}
 }
 
 func writeTools(b *bytes.Buffer, list []engine.ToolInfo, examples map[string]example) {
