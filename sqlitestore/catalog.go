@@ -1,7 +1,6 @@
 package sqlitestore
 
 import (
-	"context"
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
@@ -12,11 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 )
 
@@ -26,10 +21,6 @@ const volatileParent = "volatile"
 // kindFork is the kind of the cut that made a fork: one child, in a directory of its
 // own, and a parent that goes on in another.
 const kindFork = "fork"
-
-// catalogTries is how often a catalogue whose commit failed is asked what
-// became of it.
-const catalogTries = 5
 
 // catalog decides which stores are live, and which file holds what. Its methods
 // may be called by any goroutine; what says that it is used within a transaction
@@ -50,6 +41,7 @@ type entry struct {
 	file string // in stores/; "" when it has been removed
 }
 
+// openCatalog opens a catalogue that is only looked at, or that nobody knows yet.
 func openCatalog(path string, mode fileMode) (*catalog, error) {
 	c, err := openCatalogFile(path, mode)
 	if err != nil {
@@ -78,15 +70,6 @@ func (k *catalog) close() error {
 		return nil
 	}
 	return k.c.close()
-}
-
-// ready opens the catalogue again if that failed when it was last tried. The
-// caller holds mu.
-func (k *catalog) ready() (err error) {
-	if k.c == nil {
-		k.c, err = openCatalogFile(k.path, readWrite)
-	}
-	return err
 }
 
 // query reads; see [conn.query].
@@ -196,68 +179,6 @@ func (k *catalog) freeze(session engine.SessionID, cut string, wrote map[engine.
 		}
 	}
 	return nil
-}
-
-// errUnknown is in the chain of an error after which nobody knows whether the
-// catalogue was changed. The files concerned must then be left alone: the next
-// start finds out.
-var errUnknown = errors.New("the outcome is unknown")
-
-// commit runs change in the transaction of a step. When that fails it is unknown what
-// reached the disk; then landed, a query that answers a row if the change was
-// made, decides whether commit succeeded.
-func (k *catalog) commit(h hooks, s step, change func() error, landed string, args ...driver.Value) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err := k.ready(); err != nil {
-		return err
-	}
-	err := k.c.transact(func() error {
-		if err := change(); err != nil {
-			return err
-		}
-		return h.at(s.before, k.path)
-	})
-	if err == nil {
-		err = h.at(s.after, k.path)
-	}
-	if err == nil {
-		return nil
-	}
-	found, lookErr := backoff.Retry(context.Background(), func() (bool, error) {
-		return k.look(landed, args)
-	}, backoff.WithMaxTries(catalogTries), backoff.WithMaxElapsedTime(time.Second))
-	switch {
-	case lookErr != nil:
-		return &abi.Error{
-			Code:    abi.Storage,
-			Op:      "commit",
-			Message: k.path + ": it is unknown whether the change was made",
-			Remedy:  "close the directory and open it again, when the disk works",
-			IDs:     map[string]string{"path": k.path},
-			Err:     errors.Join(errUnknown, err, lookErr),
-		}
-	case found:
-		return nil
-	}
-	return err
-}
-
-// look asks the file itself, through a new connection. What it finds may not
-// have reached the disk, and is made to.
-func (k *catalog) look(landed string, args []driver.Value) (bool, error) {
-	if k.c != nil {
-		_ = k.c.close() // given up, whatever it says
-		k.c = nil
-	}
-	if err := k.ready(); err != nil {
-		return false, err
-	}
-	_, found, err := k.c.integer(landed, args...)
-	if err == nil && found {
-		err = k.c.sync(catalogSchema)
-	}
-	return found, err
 }
 
 // createCatalog makes the catalogue of a new directory. It appears under its

@@ -21,8 +21,15 @@ import (
 // The parents' history is not touched: the children are incomplete, and get it in
 // the background. Only if the catalogue can neither be written nor read right
 // then, both sides are closed, and the next start goes on with one of them.
+//
+// If ctx ends before that transaction has begun, nothing has happened and Cut says
+// so, however long the catalogue does not answer. From then on it waits, whatever
+// becomes of ctx, until the catalogue says what happened or the tries to ask it have
+// failed: for as long as the disk hangs.
 func (d *Directory) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error) {
-	d.changing.Lock()
+	if err := d.changing.lockWithin(ctx); err != nil {
+		return nil, err
+	}
 	defer d.changing.Unlock()
 	d.crossing.enter()
 	defer d.crossing.leave()
@@ -45,7 +52,7 @@ func (d *Directory) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, er
 	}
 	children, err := d.makeChildren(ctx, id.String(), cut, parents)
 	if err == nil {
-		err = d.commitCut(id.String(), cut, parents, children)
+		err = d.commitCut(ctx, id.String(), cut, parents, children)
 	}
 	switch {
 	case errors.Is(err, errUnknown):
@@ -299,13 +306,13 @@ func (c *child) noteMeta() {
 }
 
 // commitCut is the moment of the cut.
-func (d *Directory) commitCut(id string, cut engine.Cut, parents map[engine.SessionID]*Store, children []*child) error {
+func (d *Directory) commitCut(ctx context.Context, id string, cut engine.Cut, parents map[engine.SessionID]*Store, children []*child) error {
 	var ended []engine.SessionID
 	for session := range parents {
 		ended = append(ended, session)
 	}
 	slices.Sort(ended)
-	return d.catalog.commit(d.options.hooks, stepCut, func() error {
+	return d.catalog.commitWithin(ctx, d.options.hooks, stepCut, func() error {
 		if err := d.catalog.c.exec("INSERT INTO cut (id, kind, at) VALUES (?, ?, ?)", id, cut.Kind, cut.At); err != nil {
 			return err
 		}

@@ -67,7 +67,7 @@ type Directory struct {
 
 	// changing is held while it changes which file a store writes to, or whether
 	// it is live.
-	changing sync.Mutex
+	changing exclusion
 	// crossing is where what works in the background gives way to cuts.
 	crossing crossing
 
@@ -100,7 +100,7 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	if err != nil {
 		return nil, err
 	}
-	d := &Directory{dir: dir, options: options, lock: lock, open: map[engine.SessionID]*Store{}, troubles: map[string]error{}}
+	d := &Directory{dir: dir, options: options, lock: lock, changing: newExclusion(), open: map[engine.SessionID]*Store{}, troubles: map[string]error{}}
 	if err := d.load(ctx); err != nil {
 		if d.catalog != nil {
 			err = errors.Join(err, d.catalog.close())
@@ -153,7 +153,7 @@ func (d *Directory) load(ctx context.Context) error {
 		return storageError("open", path, err)
 	}
 	var err error
-	if d.catalog, err = openCatalog(path, readWrite); err != nil {
+	if d.catalog, err = takeCatalog(path); err != nil {
 		return storageError("open", path, err)
 	}
 	return storageError("open", d.dir, d.tidy())
@@ -183,7 +183,12 @@ func (d *Directory) Open(ctx context.Context, session engine.SessionID) (engine.
 	if err != nil {
 		return nil, storageError("open", e.Path, err)
 	}
-	if err := d.options.hooks.at(pointOpened, e.Path); err != nil {
+	if err = d.options.hooks.at(pointOpened, e.Path); err == nil && e.Durability == engine.Full {
+		// Who reads on from here takes for durable what is there, and a commit that
+		// failed when the file was last written to for not made; see [catalog.ready].
+		err = w.sync()
+	}
+	if err != nil {
 		return nil, storageError("open", e.Path, errors.Join(err, w.close()))
 	}
 	s, err := d.attach(ctx, e, w)

@@ -35,6 +35,12 @@ func storageError(op, path string, err error) error {
 	}
 }
 
+// fullDisk reports whether there was no room to write something.
+func fullDisk(err error) bool {
+	var se sqlite3.Error
+	return errors.As(err, &se) && se.Code == sqlite3.ErrFull
+}
+
 func explain(err error) (message, remedy string) {
 	var se sqlite3.Error
 	if !errors.As(err, &se) {

@@ -89,6 +89,13 @@ func (g *gate) advance(reached uint64) {
 	})
 }
 
+// open lets callers wait again after fail.
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.err = nil
+}
+
 // fail answers all who wait, and all who come before the number rises again.
 func (g *gate) fail(err error) {
 	g.mu.Lock()

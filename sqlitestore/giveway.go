@@ -1,6 +1,30 @@
 package sqlitestore
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
+
+// exclusion is a lock for which one need not wait for longer than a context lasts.
+type exclusion chan struct{}
+
+func newExclusion() exclusion { return make(exclusion, 1) }
+
+// Lock takes the lock, however long that takes.
+func (x exclusion) Lock() { x <- struct{}{} }
+
+// Unlock gives it back.
+func (x exclusion) Unlock() { <-x }
+
+// lockWithin takes the lock, unless ctx ends before.
+func (x exclusion) lockWithin(ctx context.Context) error {
+	select {
+	case x <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 // crossing lets cuts go first: what works in the background asks between two of
 // its steps whether one is under way, and waits until it is over. So the pause of a

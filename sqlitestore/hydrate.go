@@ -486,7 +486,7 @@ func (h *hydrator) commitMove(ctx context.Context, s *Store, y hydration) error 
 	}
 	if s != nil {
 		s.fail(err)
-		defer s.err.Store(nil)
+		defer s.goOn()
 	}
 	landed, lookErr := backoff.Retry(ctx, func() (bool, error) {
 		now, err := h.d.catalog.entry("hydrate", y.session)

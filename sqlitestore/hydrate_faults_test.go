@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -114,6 +115,61 @@ func TestHydrationFails(t *testing.T) {
 			b.settled(stores)
 			b.goesOn(stores, 21, 30, 200)
 			if err := b.d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestMovedFileCannotBeOpened lets a store get its whole file, which cannot be opened
+// then. The store opens it when that is possible again, whether there is something to
+// be written or not: it can be cut.
+func TestMovedFileCannotBeOpened(t *testing.T) {
+	for _, writes := range []bool{false, true} {
+		t.Run(fmt.Sprint("writes=", writes), func(t *testing.T) {
+			defer goleak.VerifyNone(t)
+			var left atomic.Int32 // how often opening fails still
+			options := smallChunks(func(p failpoint, _ string) error {
+				if p == pointCompleted {
+					left.Store(2)
+				}
+				return nil
+			})
+			options.hooks.opened = func(c *conn) error {
+				if isNumbered(filepath.Base(c.path)) && left.Add(-1) >= 0 {
+					return errDisk
+				}
+				return nil
+			}
+			d, err := Open(t.Context(), t.TempDir(), options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parent := createStore(t, d)
+			parent.Append(whole(parent.origin, 0, 50, 100))
+			cut := splitOf(parent)
+			cut.Kind, cut.Children = "merge", cut.Children[:1] // nobody else opens such a file then
+			children, err := d.Cut(t.Context(), cut)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := children[0].(*Store)
+			if err := d.Settle(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if writes {
+				s.Append(whole(s.origin, 0, 5, 100))
+				recovered(t, s, 5)
+				(&breakable{t: t, d: d}).goesOn([]*Store{s}, 6, 10, 50)
+			}
+			for left.Load() >= 0 { // a store that has nothing to write opens it, too
+				runtime.Gosched()
+			}
+			recovered(t, s, s.Durable())
+			if _, err := d.Cut(t.Context(), splitOf(s)); err != nil {
+				t.Error(err)
+			}
+			if err := d.Close(); err != nil {
 				t.Error(err)
 			}
 		})

@@ -127,6 +127,7 @@ type powerProgram struct {
 	stores     []*Store
 	restarts   int
 	reached    func(failpoint, string) error
+	free       func() int64
 }
 
 func newPowerProgram(t *testing.T, durability engine.Durability, seed uint64) *powerProgram {
@@ -178,7 +179,7 @@ func (p *powerProgram) giveUp() (wait func()) {
 
 func (p *powerProgram) open() (err error) {
 	ctx := context.Background()
-	if p.d, err = Open(ctx, p.dir, Options{hooks: hooks{synced: p.disk.Synced, reached: p.reached, copyChunk: 16 << 10, uniteChunk: 20}}); err != nil {
+	if p.d, err = Open(ctx, p.dir, Options{hooks: hooks{synced: p.disk.Synced, reached: p.reached, free: p.free, copyChunk: 16 << 10, uniteChunk: 20}}); err != nil {
 		return err
 	}
 	graphs, problems, err := p.d.Saved(ctx)

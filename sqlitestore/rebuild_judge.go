@@ -78,11 +78,12 @@ func (j *judgement) choose(found []*remains) {
 
 // compareRemains orders files of one session by how likely it goes on there. One
 // that says that the session has moved to another one is never it; then it is the
-// one that was written to last. Between two that have the same events, the whole
+// one in which it was opened last, and the one that was written to last. Between two that have the same events, the whole
 // one was about to take over, and records without events may be in the other.
 func compareRemains(a, b *remains, there map[string]bool) int {
 	return cmp.Or(
 		truth(!there[a.keys[markMoved]], !there[b.keys[markMoved]]),
+		truth(a.later(b), b.later(a)),
 		truth(a.ahead(b), b.ahead(a)),
 		cmp.Compare(a.written(), b.written()),
 		truth(a.has(markIncomplete), b.has(markIncomplete)),

@@ -181,16 +181,18 @@ func (b *rebuilt) placeOther(r *remains) {
 }
 
 // leftBehind reports whether a file has nothing that the one lacks in which its
-// session goes on, but for what was given up: the session has moved there, or was
-// about to move from there to this one.
+// session goes on, but for what was given up or taken back: the session has moved
+// there, or was about to move from there to this one.
 func (b *rebuilt) leftBehind(r, winner *remains) bool {
 	switch {
 	case winner == nil || !b.accepted[r.session()]:
 		return false
 	case r.keys[markMoved] == winner.file:
-		return !r.ahead(winner)
+		return !r.later(winner) && !r.ahead(winner)
+	case sessionInName(r.file) != r.session() || winner.has(markIncomplete) || !isNumbered(r.file) && !isNumbered(winner.file):
+		return false
 	}
-	return isNumbered(r.file) && sessionInName(r.file) == r.session() && !winner.has(markIncomplete) && winner.covers(r) && winner.pruned() <= r.pruned()
+	return winner.succeeds(r) || winner.covers(r) && winner.pruned() <= r.pruned()
 }
 
 // halfMade reports whether a file was being made of what a session keeps of its
@@ -213,7 +215,7 @@ func (b *rebuilt) hydrationOf(r, winner *remains) (hydration, bool) {
 	y := hydration{file: r.file, session: sessionInName(r.file), copied: allCopied}
 	switch {
 	case winner == nil && r.has(markIncomplete): // about to get all that is in its name's family
-	case winner == nil || !winner.covers(r):
+	case winner == nil || !winner.covers(r) && !winner.succeeds(r):
 		return y, false
 	case !r.has(markIncomplete) && winner.has(markIncomplete): // finished, and not yet taken
 		y.session = r.session()

@@ -17,6 +17,7 @@ type remains struct {
 	file  string            // in stores/
 	keys  map[string]string // of the table store
 	own   map[engine.Origin]uint64
+	named map[engine.Origin]bool      // the origins of its session, also those without events
 	line  map[engine.SessionID]*entry // its session and ancestors, as far as it knows them
 	wrote map[engine.SessionID]map[engine.Origin]uint64
 }
@@ -40,6 +41,27 @@ func (r *remains) written() (n uint64) {
 		n += highest
 	}
 	return n
+}
+
+// succeeds reports whether the session has gone on in the file after it was last in
+// another one. What that has besides is what a power loss took back, or what was
+// given up.
+func (r *remains) succeeds(other *remains) bool {
+	if r.later(other) || other.later(r) {
+		return !other.later(r)
+	}
+	return r.ahead(other) && !other.ahead(r)
+}
+
+// later reports whether the session was opened, and written to, in the file since it
+// was in another one, which lacks an origin then.
+func (r *remains) later(other *remains) bool {
+	for origin := range r.named {
+		if !other.named[origin] {
+			return true
+		}
+	}
+	return false
 }
 
 // covers reports whether the file has all that the session has written to another
@@ -137,6 +159,9 @@ func (v *visitor) remains(path string) (r *remains, err error) {
 	if err == nil && version >= versionOwn {
 		r.own, err = c.ownHighest()
 	}
+	if err == nil && version >= versionOwn {
+		err = r.readNamed(c)
+	}
 	if err == nil {
 		err = r.readLine(c, version)
 	}
@@ -145,6 +170,18 @@ func (v *visitor) remains(path string) (r *remains, err error) {
 	}
 	r.describe()
 	return r, err
+}
+
+// readNamed reads under which origins the session has written, also where nothing
+// of that is left.
+func (r *remains) readNamed(c *conn) error {
+	r.named = map[engine.Origin]bool{}
+	return c.query("SELECT uuid FROM own", nil, func(v []driver.Value) error {
+		if uuid, _ := v[0].([]byte); len(uuid) == len(engine.Origin{}) {
+			r.named[engine.Origin(uuid)] = true
+		}
+		return nil
+	})
 }
 
 // textIn and numberIn are the values of columns of files that nobody vouches for.

@@ -30,7 +30,7 @@ func (s *Store) run() {
 	last := 0
 	for {
 		taken, ok := s.take(last)
-		if !ok {
+		if !ok || s.w.c == nil && !s.write(nil) {
 			return
 		}
 		for len(taken) > 0 {
@@ -45,8 +45,8 @@ func (s *Store) run() {
 	}
 }
 
-// take waits for records and takes them all. It answers false when there are
-// none and the store is to be closed.
+// take waits for records and takes them all; there are none if the file has to be
+// opened first. It answers false when there are none and the store is to be closed.
 func (s *Store) take(last int) ([]*engine.Record, bool) {
 	for {
 		s.mu.Lock()
@@ -66,6 +66,9 @@ func (s *Store) take(last int) ([]*engine.Record, bool) {
 		case s.stop != running:
 			s.mu.Unlock()
 			return nil, false
+		case s.w.c == nil: // it was moved to another file, which could not be opened
+			s.mu.Unlock()
+			return nil, true
 		case s.parking != nil:
 			parked, resumed := s.parking, s.resumed
 			s.parking = nil
@@ -157,6 +160,14 @@ func (s *Store) fail(err error) {
 		s.parking = nil
 	}
 	s.mu.Unlock()
+	s.tell()
+}
+
+// goOn says that writing goes on.
+func (s *Store) goOn() {
+	s.err.Store(nil)
+	s.durable.open()
+	s.written.open()
 	s.tell()
 }
 

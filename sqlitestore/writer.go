@@ -111,11 +111,14 @@ func (w *writer) close() error {
 }
 
 // reopen starts afresh after an error, of which nobody knows how much of it
-// reached the disk.
+// reached the disk. If that fails there is no connection.
 func (w *writer) reopen() error {
 	_ = w.close() // the connection is given up, whatever it says
 	w.pending.reset()
-	return w.open()
+	if err := w.open(); err != nil {
+		return errors.Join(err, w.close())
+	}
+	return nil
 }
 
 // errNoConnection says that the file could not be opened again; see reopen.

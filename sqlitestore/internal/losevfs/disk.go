@@ -245,7 +245,7 @@ func (d *Disk) PowerOff() error {
 		}
 		// Made by the program, but its directory was never synced; or made when the
 		// power was off.
-		if !d.known[path] && (!d.there[path] || d.random.IntN(2) == 0 || strings.HasSuffix(path, "-shm")) {
+		if strings.HasSuffix(path, "-shm") || !d.known[path] && (!d.there[path] || d.random.IntN(2) == 0) {
 			errs = append(errs, os.Remove(path))
 			continue
 		}

@@ -1,0 +1,68 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestCutEndsWithItsContext ends the context of a cut while the catalogue does not
+// answer: before the cut has begun, because the catalogue is waited for by others,
+// and when it is about to be made. Nothing has happened, and the parent goes on.
+func TestCutEndsWithItsContext(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	var filling atomic.Int32 // children that are to be filled before the context ends
+	ctx, cancel := context.WithCancel(t.Context())
+	d, err := Open(t.Context(), t.TempDir(), smallChunks(func(p failpoint, _ string) error {
+		if p == pointFilled && filling.Add(-1) == 0 {
+			cancel()
+		}
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := createStore(t, d)
+	logged(s, 1, 10)
+
+	d.changing.Lock()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := d.Cut(ended, splitOf(s)); !errors.Is(err, context.Canceled) {
+		t.Errorf("Cut while another change is made: %v", err)
+	}
+	d.changing.Unlock()
+
+	other, err := openConn(d.catalog.path, readWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.exec("BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	filling.Store(2)
+	if _, err := d.Cut(ctx, splitOf(s)); !errors.Is(err, context.Canceled) {
+		t.Errorf("Cut while the catalogue is locked: %v", err)
+	}
+	logged(s, 11, 20)
+	if err := s.Wait(t.Context(), 20); err != nil {
+		t.Errorf("the parent does not go on: %v", err)
+	}
+	if err := errors.Join(other.rollback(), other.close()); err != nil {
+		t.Fatal(err)
+	}
+	children, err := d.Cut(t.Context(), splitOf(s))
+	if err != nil || len(children) != 2 {
+		t.Fatalf("Cut: %d children, %v", len(children), err)
+	}
+	infos, err := d.Sessions(t.Context())
+	if err != nil || len(infos) != 3 {
+		t.Errorf("%d sessions, want the parent and its children; %v", len(infos), err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

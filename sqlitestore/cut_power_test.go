@@ -1,0 +1,51 @@
+package sqlitestore
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
+)
+
+// TestEndedParentIsDurable cuts two stores of the durability normal, of which no child
+// goes on with the second: all of its creatures were removed by the same change. What
+// it had written is there after a power loss, although its commits had not been synced.
+func TestEndedParentIsDurable(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(outcomeSeeds) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			t.Parallel()
+			p := newPowerProgram(t, engine.Normal, seed)
+			p.disk = losevfs.Mount(p.dir, seed)
+			if err := p.open(); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.create(); err != nil {
+				t.Fatal(err)
+			}
+			cut := engine.Cut{Kind: "split", At: 1}
+			for i, s := range p.stores {
+				const events = 20
+				s.Append(whole(s.Origin(), 0, events, 1000))
+				p.ended[s.info.Session] = events
+				p.ledger[s.Origin()] = &account{appended: events, acknowledged: events, bequeathed: events}
+				if i > 0 { // it ends, so no live session has its events
+					delete(p.ledger, s.Origin())
+				}
+				cut.Parents = append(cut.Parents, s)
+			}
+			child := engine.CutChild{StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal}, Parents: []engine.SessionID{p.stores[0].info.Session}}
+			cut.Children = []engine.CutChild{child, child}
+			if _, err := p.d.Cut(t.Context(), cut); err != nil {
+				t.Fatal(err)
+			}
+			p.disk.Die()
+			_ = p.d.Close() // there is no power, so it fails
+			if err := p.disk.PowerOff(); err != nil {
+				t.Fatal(err)
+			}
+			p.restart(t, false)
+		})
+	}
+}

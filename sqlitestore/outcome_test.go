@@ -1,0 +1,254 @@
+package sqlitestore
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
+)
+
+// outcomeSeeds are how many disks each test below lets lose what is not durable:
+// whether a write survives that was not synced is drawn.
+const outcomeSeeds = 16
+
+// unsure is a program on a disk whose syncs fail in one step. What a commit wrote
+// whose sync has failed is on the disk or not, whatever is in the file; the power
+// loss at the end decides.
+type unsure struct {
+	*powerProgram
+	t        *testing.T
+	breaking failpoint     // where syncs begin to fail; failpoints: nowhere
+	code     int           // how they fail
+	failures int           // how many fail then
+	broke    chan struct{} // closed when they do
+	once     atomic.Bool
+	refusing atomic.Bool // the commits of stores
+}
+
+// newUnsure opens a directory with one store and spare files, where nothing is done
+// in the background until something is asked for.
+func newUnsure(t *testing.T, seed uint64) *unsure {
+	t.Helper()
+	u := &unsure{powerProgram: newPowerProgram(t, engine.Full, seed), t: t, breaking: failpoints, code: losevfs.SyncFails, broke: make(chan struct{})}
+	u.disk = losevfs.Mount(u.dir, seed)
+	spares := make(chan struct{}, 100)
+	u.reached = func(p failpoint, _ string) error {
+		if p == pointSpareReady {
+			spares <- struct{}{}
+		}
+		if p == u.breaking && !u.once.Swap(true) {
+			u.disk.Fail(u.code, 0, u.failures)
+			close(u.broke)
+		}
+		if p == pointAppending && u.refusing.Load() {
+			return errDisk
+		}
+		return nil
+	}
+	// No other history is begun to be copied then: a further commit of the catalogue
+	// would make certain what was not.
+	u.free = func() int64 {
+		if u.once.Load() {
+			<-u.disk.Died()
+		}
+		return 1 << 40
+	}
+	if err := u.open(); err != nil {
+		t.Fatal(err)
+	}
+	for range poolSize + 1 {
+		<-spares
+	}
+	return u
+}
+
+// write appends to a store and has that acknowledged.
+func (u *unsure) write(s *Store) {
+	u.t.Helper()
+	a := u.ledger[s.Origin()]
+	s.Append(whole(s.Origin(), a.appended, 3, 100))
+	a.appended += 3
+	if err := s.Wait(u.t.Context(), a.appended); err != nil {
+		u.t.Fatal(err)
+	}
+	a.acknowledged = a.appended
+}
+
+// divide cuts the store into two, which are incomplete and have been written to.
+func (u *unsure) divide() {
+	u.t.Helper()
+	u.write(u.stores[0])
+	if err := u.cut(); err != nil {
+		u.t.Fatal(err)
+	}
+	for _, s := range u.stores {
+		u.write(s)
+	}
+}
+
+// losesPower checks that all that was acknowledged is there after a power loss.
+func (u *unsure) losesPower() {
+	u.t.Helper()
+	u.disk.Die()
+	_ = u.d.Close() // there is no power, so it fails
+	if err := u.disk.PowerOff(); err != nil {
+		u.t.Fatal(err)
+	}
+	u.restart(u.t, true)
+}
+
+func forOutcomes(t *testing.T, test func(t *testing.T, u *unsure)) {
+	t.Helper()
+	t.Parallel()
+	for seed := range uint64(outcomeSeeds) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			t.Parallel()
+			test(t, newUnsure(t, seed))
+		})
+	}
+}
+
+// TestCutThatFailedStaysUndone lets the sync of the catalogue fail that would have
+// made a cut. The caller is told that nothing has happened and goes on with the
+// parent; then the power fails. SQLite has removed the log with the cut in it
+// meanwhile, and it must not come back.
+func TestCutThatFailedStaysUndone(t *testing.T) {
+	forOutcomes(t, func(t *testing.T, u *unsure) {
+		parent := u.stores[0]
+		u.write(parent)
+		u.breaking, u.failures = pointCutting, 1
+		if err := u.cut(); abi.CodeOf(err) != abi.Storage || errors.Is(err, errUnknown) {
+			t.Fatalf("Cut: %v, want the code storage and a known outcome", err)
+		}
+		u.write(parent)
+		u.losesPower()
+	})
+}
+
+// TestCutOnFullDisk has no room for the entry that makes a cut. Then it is known that
+// nothing has happened, although the catalogue cannot be written to.
+func TestCutOnFullDisk(t *testing.T) {
+	forOutcomes(t, func(t *testing.T, u *unsure) {
+		parent := u.stores[0]
+		u.write(parent)
+		u.breaking, u.code, u.failures = pointCutting, losevfs.Full, 1<<30
+		if err := u.cut(); abi.CodeOf(err) != abi.Storage || errors.Is(err, errUnknown) {
+			t.Fatalf("Cut: %v, want the code storage and a known outcome", err)
+		}
+		if _, err := u.d.Sessions(t.Context()); err != nil {
+			t.Errorf("Sessions: %v", err)
+		}
+		u.disk.Fail(0, 0, 0)
+		u.write(parent)
+		u.losesPower()
+	})
+}
+
+// TestMoveThatFailedStaysUndone does so with the change that makes a file the whole
+// one of its session.
+func TestMoveThatFailedStaysUndone(t *testing.T) {
+	forOutcomes(t, func(t *testing.T, u *unsure) {
+		u.divide()
+		u.breaking, u.failures = pointCompleting, 1
+		settled := make(chan error)
+		go func() { settled <- u.d.Settle(t.Context()) }()
+		<-u.broke
+		for _, s := range u.stores { // one of which stands still until the outcome is known
+			u.write(s)
+		}
+		u.losesPower()
+		<-settled
+	})
+}
+
+// TestMoveThatIsFoundIsDurable lets all syncs fail when a file becomes the whole one
+// of its session. That it has is found in the catalogue when they work again, and
+// it must be on the disk before the session goes on in that file.
+func TestMoveThatIsFoundIsDurable(t *testing.T) {
+	forOutcomes(t, func(t *testing.T, u *unsure) {
+		u.divide()
+		told := make(chan *Store, 1)
+		for _, s := range u.stores {
+			s.Notify(func() {
+				if s.Err() == nil {
+					return
+				}
+				select {
+				case told <- s:
+				default:
+				}
+			})
+		}
+		u.breaking, u.failures = pointCompleting, 1<<30
+		settled := make(chan error)
+		go func() { settled <- u.d.Settle(t.Context()) }()
+		s := <-told
+		u.disk.Fail(0, 0, 0)
+		u.goesOn(t, s)
+		u.write(s)
+		u.losesPower()
+		<-settled
+	})
+}
+
+// TestCutThatIsFoundIsDurable lets all syncs fail when a cut is made, so that nobody
+// knows whether it was. The directory is opened again: what it goes on with must be
+// on the disk before.
+func TestCutThatIsFoundIsDurable(t *testing.T) {
+	forOutcomes(t, func(t *testing.T, u *unsure) {
+		u.write(u.stores[0])
+		u.breaking, u.failures = pointCutting, 1<<30
+		if err := u.cut(); !errors.Is(err, errUnknown) {
+			t.Fatalf("Cut: %v, want an unknown outcome", err)
+		}
+		_ = u.d.Close() // whose syncs fail
+		u.disk.Fail(0, 0, 0)
+		u.stores = nil
+		if err := u.open(); err != nil {
+			t.Fatal(err)
+		}
+		if len(u.stores) != 2 {
+			t.Fatalf("%d stores, want the children", len(u.stores))
+		}
+		for _, s := range u.stores {
+			u.write(s)
+		}
+		u.losesPower()
+	})
+}
+
+// TestCommitThatFailedStaysUndone closes a store that cannot be written, and opens
+// and cuts it without writing to it. The parent has then ended with what was in its
+// file when it was opened, and must not have more after a power loss.
+func TestCommitThatFailedStaysUndone(t *testing.T) {
+	forOutcomes(t, func(t *testing.T, u *unsure) {
+		s := u.stores[0]
+		u.write(s)
+		u.breaking, u.failures = pointAppending, 1
+		told := make(chan struct{}, 1)
+		s.Notify(func() {
+			u.refusing.Store(true) // so that it cannot be written again either
+			nudge(told)
+		})
+		a := u.ledger[s.Origin()]
+		s.Append(whole(s.Origin(), a.appended, 3, 100))
+		a.appended += 3
+		<-told
+		if err := s.Close(t.Context()); abi.CodeOf(err) != abi.Storage {
+			t.Fatalf("Close: %v, want the code storage", err)
+		}
+		u.refusing.Store(false)
+		u.stores = nil
+		if err := u.openStore(s.info.Session); err != nil {
+			t.Fatal(err)
+		}
+		if err := u.cut(); err != nil {
+			t.Fatal(err)
+		}
+		u.losesPower()
+	})
+}

@@ -1,0 +1,140 @@
+package sqlitestore
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// mover has a session that gets another file, and is in two for a while.
+type mover struct {
+	t       *testing.T
+	dir     string // where it goes on in the second file
+	stopped string // a copy from when the second file was whole, and not yet the session's
+	session engine.SessionID
+	path    string // of the first file, in stopped
+	s       *Store
+}
+
+// ownEvents are those of the mover's session in its first file, and inherited ones
+// those of its parent.
+const ownEvents, inheritedEvents = 20, 30
+
+func moved(t *testing.T) *mover {
+	t.Helper()
+	m := &mover{t: t, dir: t.TempDir(), stopped: filepath.Join(t.TempDir(), "stopped")}
+	copied := make(chan error, 1)
+	d, err := Open(t.Context(), m.dir, smallChunks(func(p failpoint, path string) error {
+		if p == pointFinished && strings.HasPrefix(filepath.Base(path), string(m.session)) {
+			copied <- copyKilled(m.stopped, m.dir)
+		}
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := createStore(t, d)
+	parent.Append(whole(parent.Origin(), 0, inheritedEvents, 10))
+	split := splitOf(parent)
+	split.Children = split.Children[:1]
+	split.Kind = "merge"
+	children, err := d.Cut(t.Context(), split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.s = children[0].(*Store)
+	m.session, m.path = m.s.info.Session, filepath.Join(m.stopped, storesName, filepath.Base(m.s.path()))
+	m.s.Append(whole(m.s.Origin(), 0, ownEvents, 10))
+	settle(t, d)
+	if err := <-copied; err != nil {
+		t.Fatal(err)
+	}
+	m.s.Append(whole(m.s.Origin(), ownEvents, 5, 10))
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// loseTail takes the last events of the session from the first file, as a power loss
+// does. The second one had followed them.
+func (m *mover) loseTail() {
+	m.t.Helper()
+	left := ownEvents / 2
+	execute(m.t, m.path, fmt.Sprintf("DELETE FROM event WHERE id >> 40 = (SELECT no FROM origin WHERE uuid = x'%x') AND id & 0xffffffffff > %d", m.s.origin[:], left))
+	execute(m.t, m.path, fmt.Sprintf("UPDATE cursor SET seq = %d; UPDATE head SET seq = %d; UPDATE meta SET value = '%d'", left, left, left))
+}
+
+// rebuilds loses the catalogue of a directory, makes it again, and checks that the
+// session goes on with so many events, of so many of its origins, and that nothing is
+// left for a person to do.
+func (m *mover) rebuilds(dir string, events int) {
+	m.t.Helper()
+	loseCatalog(m.t, dir)
+	report, err := Rebuild(m.t.Context(), dir)
+	if err != nil || len(report.Live) != 1 || len(report.Aside)+len(report.Unreadable)+len(report.Missing) > 0 {
+		m.t.Fatalf("%+v, %v", report, err)
+	}
+	told, err := mustView(m.t, dir).History(m.t.Context(), m.session, engine.HistoryQuery{Limit: 1 << 20})
+	if err != nil || len(told) != events {
+		m.t.Errorf("%d events are left, want %d; %v", len(told), events, err)
+	}
+	keepsTo(m.t, dir, smallChunks(nil), report.Live)
+	files, err := filepath.Glob(filepath.Join(dir, storesName, string(m.session)+"*"))
+	if err != nil || len(files) != 1 {
+		m.t.Errorf("%v are left; %v", files, err)
+	}
+}
+
+// TestRebuildAfterMove finds both files, of which the second was written to: the
+// first one had not been marked, and not been removed, when the power failed.
+func TestRebuildAfterMove(t *testing.T) {
+	m := moved(t)
+	for _, suffix := range []string{"", "-wal"} {
+		if from := m.path + suffix; !missing(from) {
+			replace(t, filepath.Join(m.dir, storesName, filepath.Base(from)), from)
+		}
+	}
+	m.rebuilds(m.dir, inheritedEvents+ownEvents+5)
+}
+
+// TestRebuildBeforeMove finds both files, and the second one has what a power loss
+// took from the first.
+func TestRebuildBeforeMove(t *testing.T) {
+	m := moved(t)
+	m.loseTail()
+	m.rebuilds(m.stopped, inheritedEvents+ownEvents)
+}
+
+// TestRebuildWithoutMove has the session go on in the first file after that, under
+// another origin. What it has written since counts, and not what it had lost.
+func TestRebuildWithoutMove(t *testing.T) {
+	m := moved(t)
+	m.loseTail()
+	options := smallChunks(nil)
+	options.hooks.opened = func(c *conn) error { // before the second file has been made anew
+		if isNumbered(filepath.Base(c.path)) {
+			return errDisk
+		}
+		return nil
+	}
+	d, err := Open(t.Context(), m.stopped, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.Open(t.Context(), m.session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Append(whole(s.Origin(), 0, 3, 10))
+	if err := s.Wait(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.rebuilds(m.stopped, inheritedEvents+ownEvents/2+3)
+}
