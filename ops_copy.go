@@ -1,6 +1,10 @@
 package terrarium
 
-import "context"
+import (
+	"context"
+
+	"github.com/seed47132306/terrarium/engine"
+)
 
 // Export is [engine.Engine.Export] with the names that History takes.
 func (t *Terrarium) Export(ctx context.Context, graphOrSession, path string) error {
@@ -18,6 +22,15 @@ func (t *Terrarium) Fork(ctx context.Context, graphOrSession, dir string) (Sessi
 		return "", err
 	}
 	return t.Engine.Fork(ctx, of, dir)
+}
+
+// ForkAt is [engine.Engine.ForkAt] with the names that History takes.
+func (t *Terrarium) ForkAt(ctx context.Context, graphOrSession string, at engine.EventCursor, dir string) (SessionID, engine.EventID, error) {
+	of, err := t.lasting(ctx, graphOrSession)
+	if err != nil {
+		return "", engine.EventID{}, err
+	}
+	return t.Engine.ForkAt(ctx, of, at, dir)
 }
 
 // Settle waits until the history of every graph is in the file of its session, and
@@ -59,6 +72,8 @@ type ForkArgs struct {
 	Session string `json:"session,omitempty" doc:"a session whose file is there"`
 	Graph   string `json:"graph,omitempty" doc:"or a graph, by any id it has had or the name of a member, also one that ended"`
 	Dir     string `json:"dir" op:"required" doc:"the session directory to be made; it must not exist"`
+
+	At engine.EventCursor `json:"at,omitempty" doc:"as the session was at this cursor of an event; without it, as it is now"`
 }
 
 // ForkResult is the result of fork.
@@ -66,6 +81,7 @@ type ForkResult struct {
 	Session SessionID `json:"session"` // the new one
 	Parent  SessionID `json:"parent"`
 	Dir     string    `json:"dir"`
+	Last    string    `json:"last,omitempty"` // with at: the last event of the fork
 }
 
 func copyOperations() []Operation {
@@ -93,6 +109,13 @@ func fork(ctx context.Context, s *session, a *ForkArgs) (*ForkResult, error) {
 		return nil, err
 	}
 	parent := s.t.sessionOf(of)
+	if a.At != "" {
+		child, last, err := s.t.Engine.ForkAt(ctx, string(parent), a.At, a.Dir)
+		if err != nil {
+			return nil, err
+		}
+		return &ForkResult{Session: child, Parent: parent, Dir: a.Dir, Last: last.String()}, nil
+	}
 	child, err := s.t.Engine.Fork(ctx, string(parent), a.Dir)
 	if err != nil {
 		return nil, err

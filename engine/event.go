@@ -155,6 +155,16 @@ func (k EventKind) String() string {
 // MarshalText makes kinds strings in JSON.
 func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
+// UnmarshalText reads what MarshalText writes.
+func (k *EventKind) UnmarshalText(b []byte) error {
+	kind, known := ParseEventKind(string(b))
+	if !known {
+		return fmt.Errorf("there is no kind of event %q", b)
+	}
+	*k = kind
+	return nil
+}
+
 // IsMessage reports whether events of the kind are messages: they have a
 // channel (or inbox) and a number in it, and are delivered.
 func (k EventKind) IsMessage() bool {

@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-
-	"github.com/seed47132306/terrarium/abi"
 )
 
 // Chronicle is a session directory to be read by a [Replay].
@@ -118,10 +116,7 @@ func (r *Replay) ask(ctx context.Context) error {
 		}
 	}
 	if r.age < 0 && r.at.through != "" || found < len(r.at.marks) {
-		return &abi.Error{
-			Code: abi.NotFound, Op: "subscribe", Message: "the cursor is of another session directory",
-			Remedy: "take it from an event of this one, or begin with " + string(FromStart),
-		}
+		return foreignCursor("subscribe")
 	}
 	return nil
 }

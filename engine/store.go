@@ -107,6 +107,9 @@ type Exporter interface {
 	// Fork makes a new directory with one live session that has the history and
 	// the live rows of the given one, and goes on by itself.
 	Fork(ctx context.Context, session SessionID, dir string) (SessionID, error)
+	// ForkAt is Fork of the session as it was at a mark in what it wrote; it
+	// answers also the last event that the fork has.
+	ForkAt(ctx context.Context, session SessionID, at Mark, dir string) (SessionID, EventID, error)
 }
 
 // StoreSpec describes a store to be created.

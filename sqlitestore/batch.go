@@ -56,10 +56,10 @@ type batch struct {
 
 func (b *batch) add(r *engine.Record) {
 	for _, row := range r.Cursors {
-		b.cursors.put(cursorKey{row.Reader, row.Channel, row.Until}, row)
+		b.putCursor(row)
 	}
 	for _, row := range r.State {
-		b.state.put(stateKey{row.Creature, row.Key}, row)
+		b.putState(row)
 	}
 	for _, row := range r.Producers {
 		b.producers.put(producerKey{row.Channel, row.Producer}, row)
@@ -67,6 +67,14 @@ func (b *batch) add(r *engine.Record) {
 	for _, row := range r.Heads {
 		b.heads.put(row.Channel, row)
 	}
+}
+
+func (b *batch) putCursor(row engine.CursorRow) {
+	b.cursors.put(cursorKey{row.Reader, row.Channel, row.Until}, row)
+}
+
+func (b *batch) putState(row engine.StateRow) {
+	b.state.put(stateKey{row.Creature, row.Key}, row)
 }
 
 func (b *batch) reset() {

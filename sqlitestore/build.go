@@ -87,6 +87,7 @@ type builder struct {
 	c    *conn
 	w    *writer                  // for what a writer does as well
 	only map[engine.Origin]uint64 // the origins to add; nil: all
+	upTo map[engine.Origin]uint64 // how much of an origin is added, where that is not all
 	// since is the time from which on events are added; 0: all are. Of those
 	// before pruned, some may have been given up, now or in what is added.
 	since, pruned int64
@@ -175,6 +176,9 @@ func (b *builder) trim(paths []string) error {
 			if err := b.c.exec("DELETE FROM main.message WHERE event BETWEEN ? AND ?", ids[0], ids[1]); err != nil {
 				return err
 			}
+			if err := b.c.exec("DELETE FROM main.change WHERE event BETWEEN ? AND ?", ids[0], ids[1]); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
@@ -216,7 +220,7 @@ func (b *builder) unite(ctx context.Context, path string, mode fileMode) error {
 			return err
 		}
 		for _, p := range pairs {
-			if err := b.uniteOrigin(ctx, p); err != nil {
+			if err := errors.Join(b.uniteOrigin(ctx, p), b.uniteChanges(p)); err != nil {
 				return err
 			}
 		}
@@ -232,8 +236,9 @@ func (b *builder) inheritPruned(database string) error {
 	return err
 }
 
-// numbers are those that an origin has in the attached file and in this one.
-type numbers struct{ old, new int64 }
+// numbers are those that an origin has in the attached file and in this one, and
+// the highest number of its events that are added.
+type numbers struct{ old, new, upTo int64 }
 
 // meet gives the origins of the attached file numbers here, and takes over its
 // lineage, with what the ancestors wrote.
@@ -254,8 +259,13 @@ func (b *builder) meet() (pairs []numbers, err error) {
 		return nil, err
 	}
 	err = b.c.query("SELECT r.old, r.new, o.uuid FROM renumber r JOIN main.origin o ON o.no = r.new ORDER BY r.new", nil, func(v []driver.Value) error {
-		if _, wanted := b.only[engine.Origin(v[2].([]byte))]; wanted || b.only == nil {
-			pairs = append(pairs, numbers{v[0].(int64), v[1].(int64)})
+		origin := engine.Origin(v[2].([]byte))
+		p := numbers{v[0].(int64), v[1].(int64), seqMask}
+		if upTo, bounded := b.upTo[origin]; bounded {
+			p.upTo = int64(upTo)
+		}
+		if _, wanted := b.only[origin]; wanted || b.only == nil {
+			pairs = append(pairs, p)
 		}
 		return nil
 	})
@@ -295,8 +305,8 @@ func (b *builder) uniteSome(p numbers) (more bool, err error) {
 			return false, err
 		}
 	}
-	last, found, err := b.c.integer("SELECT max(id) FROM (SELECT id FROM parent.event WHERE id > ? AND id < ? ORDER BY id LIMIT ?)",
-		p.old<<seqBits|low, (p.old+1)<<seqBits, b.hooks.eventsAtOnce())
+	last, found, err := b.c.integer("SELECT max(id) FROM (SELECT id FROM parent.event WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)",
+		p.old<<seqBits|low, p.old<<seqBits|p.upTo, b.hooks.eventsAtOnce())
 	if err != nil || !found {
 		return false, err
 	}
@@ -338,6 +348,9 @@ func (b *builder) finish(ctx context.Context, path string, mode fileMode) error 
 				return err
 			}
 			if err := b.noteKept(); err != nil {
+				return err
+			}
+			if err := b.forgetChanges(); err != nil {
 				return err
 			}
 			return b.c.exec("DELETE FROM main.store WHERE key IN ('incomplete', 'unused', 'moved')")

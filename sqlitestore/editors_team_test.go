@@ -220,13 +220,12 @@ func (m *team) clone() *team {
 	return &out
 }
 
-// applied takes back what the deployment does not have: a recipe rules over its own
-// creatures and the channels, and leaves alone who was spawned.
+// applied takes back what the deployment does not have: a recipe rules over what its
+// own creatures have to do with others. What the team has made stays, as a Restore has
+// brought it back.
 func (m *team) applied() {
-	for name := range m.channels {
-		m.forget(name)
-	}
-	clear(m.relay)
+	own := slices.Collect(maps.Values(m.channels))
+	maps.DeleteFunc(m.relay, func(ch engine.ChannelID, _ bool) bool { return !slices.Contains(own, ch) })
 }
 
 // lines are what the team has, in the form of linesOf.

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -41,12 +40,12 @@ func (d *Directory) Fork(ctx context.Context, session engine.SessionID, dir stri
 	if err := d.flush(ctx, session); err != nil {
 		return "", err
 	}
-	return d.catalog.fork(ctx, session, dir, d.owned)
+	return d.catalog.forkNow(ctx, session, dir, d.owned)
 }
 
 // Fork makes a new session directory; see [Directory.Fork].
 func (v *View) Fork(ctx context.Context, session engine.SessionID, dir string) (engine.SessionID, error) {
-	return v.catalog.fork(ctx, session, dir, v.readable)
+	return v.catalog.forkNow(ctx, session, dir, v.readable)
 }
 
 // flush waits until what was appended to a session can be read.
@@ -105,16 +104,9 @@ func (k *catalog) materialise(ctx context.Context, op string, session engine.Ses
 		if err := (hooks{}).removeDatabase(path); err != nil { // of an attempt before
 			return err
 		}
-		content, err := storeSchema.template()
+		b, err := newWhole(op, path)
 		if err != nil {
 			return err
-		}
-		if err := os.WriteFile(path, content, 0o644); err != nil {
-			return unwritable(op, strings.TrimSuffix(path, partialSuffix), err)
-		}
-		b, err := openBuilder(path, hooks{}, &crossing{})
-		if err != nil {
-			return storageError(op, path, err)
 		}
 		b.only = f.only
 		if err := errors.Join(b.collect(ctx, e, f), b.close()); err != nil {
@@ -143,7 +135,19 @@ func (b *builder) collect(ctx context.Context, e entry, f *family) error {
 	})
 }
 
-func (k *catalog) fork(ctx context.Context, session engine.SessionID, dir string, how access) (engine.SessionID, error) {
+// forkNow makes a fork of a session as it is.
+func (k *catalog) forkNow(ctx context.Context, session engine.SessionID, dir string, how access) (engine.SessionID, error) {
+	return k.fork(session, dir, func(e entry, path string) error {
+		if e.file == "" {
+			return k.rowsGone("fork", e)
+		}
+		return k.materialise(ctx, "fork", e.Session, path, how)
+	})
+}
+
+// fork makes a directory whose only live session begins with what materialise
+// writes to its file.
+func (k *catalog) fork(session engine.SessionID, dir string, materialise func(e entry, path string) error) (engine.SessionID, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", storageError("fork", dir, err)
@@ -159,9 +163,6 @@ func (k *catalog) fork(ctx context.Context, session engine.SessionID, dir string
 	if err != nil {
 		return "", err
 	}
-	if e.file == "" {
-		return "", k.rowsGone("fork", e)
-	}
 	fork, err := newFork(e)
 	if err != nil {
 		return "", err
@@ -170,7 +171,7 @@ func (k *catalog) fork(ctx context.Context, session engine.SessionID, dir string
 	if err != nil {
 		return "", unwritable("fork", dir, err)
 	}
-	err = k.plant(ctx, partial, e, fork, line, how)
+	err = k.plant(partial, e, fork, line, materialise)
 	if err == nil {
 		// An empty directory may be there; what is not empty stays.
 		if err = os.Remove(dir); errors.Is(err, os.ErrNotExist) {
@@ -205,12 +206,12 @@ func newFork(of entry) (entry, error) {
 }
 
 // plant makes the directory of a fork under a name that is not its own yet.
-func (k *catalog) plant(ctx context.Context, dir string, e, fork entry, line []entry, how access) (err error) {
+func (k *catalog) plant(dir string, e, fork entry, line []entry, materialise func(e entry, path string) error) (err error) {
 	if err := os.Mkdir(filepath.Join(dir, storesName), 0o755); err != nil {
 		return err
 	}
 	path := filepath.Join(dir, storesName, fork.file)
-	if err := k.materialise(ctx, "fork", e.Session, path, how); err != nil {
+	if err := materialise(e, path); err != nil {
 		return err
 	}
 	wrote, err := rename(path, e.Session, fork)
@@ -248,7 +249,7 @@ func rename(path string, of engine.SessionID, fork entry) (map[engine.Origin]uin
 	wrote, err := w.c.ownHighest()
 	if err == nil {
 		err = w.c.transact(func() error {
-			if err := errors.Join(w.c.exec("DELETE FROM own"), w.unmark(), w.c.noteWrote(of, wrote)); err != nil {
+			if err := errors.Join(w.c.exec("DELETE FROM own"), w.c.exec("DELETE FROM store WHERE key = ?", keyBased), w.unmark(), w.c.noteWrote(of, wrote)); err != nil {
 				return err
 			}
 			return w.identify(fork)

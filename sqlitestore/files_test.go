@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -317,18 +318,24 @@ func TestLostCatalogue(t *testing.T) {
 // TestMigration opens files of an older version.
 func TestMigration(t *testing.T) {
 	dir, paths := filled(t, 1)
-	migrations := fstest.MapFS{
-		"00005_more.sql": {Data: []byte("-- +goose Up\nPRAGMA user_version = 5;\nALTER TABLE event ADD COLUMN more TEXT;\n")},
+	version := storeSchema.version
+	migrations := fstest.MapFS{fmt.Sprintf("%05d_more.sql", version+1): {
+		Data: fmt.Appendf(nil, "-- +goose Up\nPRAGMA user_version = %d;\nALTER TABLE event ADD COLUMN more TEXT;\n", version+1),
+	}}
+	names, err := fs.Glob(storeSchema.migrations, "*.sql")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, name := range []string{"00001_store.sql", "00002_own.sql", "00003_wrote.sql", "00004_wire.sql"} {
+	for _, name := range names {
 		content, err := fs.ReadFile(storeSchema.migrations, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		migrations[name] = &fstest.MapFile{Data: content}
 	}
-	next := newSchema("a session store", storeSchema.applicationID, 5, migrations)
-	wantError(t, "reading an older file", next.requireCurrent(paths[0], readOnly), abi.Unsupported, "version 4", "version 5")
+	ours, theirs := fmt.Sprint(version), fmt.Sprint(version+1)
+	next := newSchema("a session store", storeSchema.applicationID, version+1, migrations)
+	wantError(t, "reading an older file", next.requireCurrent(paths[0], readOnly), abi.Unsupported, "version "+ours, "version "+theirs)
 	for range 2 { // the second time there is nothing to do
 		if err := next.upgrade(t.Context(), paths[0], hooks{}); err != nil {
 			t.Fatal(err)
@@ -338,10 +345,10 @@ func TestMigration(t *testing.T) {
 		}
 	}
 	execute(t, paths[0], "UPDATE event SET more = 'x'")
-	if err := storeSchema.requireCurrent(paths[0]+".v4", readWrite); err != nil {
+	if err := storeSchema.requireCurrent(paths[0]+".v"+ours, readWrite); err != nil {
 		t.Errorf("the original: %v", err)
 	}
-	wantError(t, "opening it with the older program", storeSchema.upgrade(t.Context(), paths[0], hooks{}), abi.Unsupported, "version 5", "up to 4")
+	wantError(t, "opening it with the older program", storeSchema.upgrade(t.Context(), paths[0], hooks{}), abi.Unsupported, "version "+theirs, "up to "+ours)
 	d := mustOpen(t, dir)
 	defer d.Close()
 	if _, problems, err := d.Saved(t.Context()); err != nil || len(problems) != 1 {

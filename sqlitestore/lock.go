@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/gofrs/flock"
 
@@ -25,7 +26,7 @@ func lockDirectory(dir string) (*flock.Flock, error) {
 	if !locked {
 		return nil, errors.Join(inUse(dir, path), lock.Close())
 	}
-	if err := os.WriteFile(path, fmt.Appendln(nil, os.Getpid()), 0o644); err != nil {
+	if err := os.WriteFile(path, fmt.Appendln(nil, os.Getpid(), filepath.Base(os.Args[0])), 0o644); err != nil {
 		return nil, errors.Join(storageError("open", path, err), lock.Close())
 	}
 	return lock, nil
@@ -35,9 +36,13 @@ func inUse(dir, path string) error {
 	owner := "another process"
 	ids := map[string]string{"path": dir}
 	if content, err := os.ReadFile(path); err == nil {
-		if pid, err := strconv.Atoi(string(bytes.TrimSpace(content))); err == nil {
+		number, program, _ := strings.Cut(string(bytes.TrimSpace(content)), " ")
+		if pid, err := strconv.Atoi(number); err == nil {
 			owner = fmt.Sprintf("process %d", pid)
 			ids["pid"] = strconv.Itoa(pid)
+			if program != "" {
+				owner += " (" + program + ")"
+			}
 		}
 	}
 	return &abi.Error{

@@ -32,7 +32,7 @@ type schema struct {
 }
 
 var (
-	storeSchema   = newSchema("a session store", 0x54455253, 4, subdirectory("schema/store"))
+	storeSchema   = newSchema("a session store", 0x54455253, 5, subdirectory("schema/store"))
 	catalogSchema = newSchema("a session catalogue", 0x54455243, 2, subdirectory("schema/catalog"))
 )
 

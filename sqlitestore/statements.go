@@ -86,7 +86,7 @@ type statements struct {
 	wire, dropWire             *statement
 	dropEdge, dropCursor, meta *statement
 	dropTimer, dropRequest     *statement
-	dropLetter                 *statement
+	dropLetter, change         *statement
 	dropCreature, dropChannel  []*statement
 }
 
@@ -117,6 +117,7 @@ func newStatements(c *conn) statements {
 	s.wire = add("REPLACE INTO wire (id, name, source, target, with_content, prompt, predicate, allow_self, ord) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
 	s.letter = add("REPLACE INTO letter (id, ts, creature, message, kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
 	s.meta = add("REPLACE INTO meta (key, value) VALUES (?, ?)")
+	s.change = add("INSERT INTO change (event, part, first, base, rows) VALUES (?, ?, ?, ?, ?)")
 	s.dropEdge = add("DELETE FROM edge WHERE creature = ? AND channel = ? AND direction = ?")
 	s.dropCursor = add("DELETE FROM cursor WHERE reader = ? AND channel = ? AND until = ?")
 	s.dropTimer = add("DELETE FROM timer WHERE creature = ? AND name = ?")

@@ -63,7 +63,7 @@ func (f *family) verify(ctx context.Context, e entry, inherited map[engine.Origi
 		v.report.IncompleteFrom = append(v.report.IncompleteFrom, p)
 		v.damage(fmt.Sprintf("the file of session %s, which has a part of the history, is missing or damaged", p))
 	}
-	for _, check := range []func() error{v.files, v.gaps, v.numbers, v.channels, v.liveRows} {
+	for _, check := range []func() error{v.files, v.gaps, v.numbers, v.channels, v.turns, v.liveRows, v.states} {
 		err := check()
 		if damaged(err) {
 			v.damage(err.Error())
@@ -273,8 +273,11 @@ func (v *verification) channels() error {
 	var last sent
 	var lastID engine.EventID
 	end := func() {
-		if head := heads[last.channel]; head > last.seq && last.ts >= v.unlogged {
+		head, owned := heads[last.channel]
+		if head > last.seq && last.ts >= v.unlogged {
 			v.gap(last.channel, last.seq+1, head)
+		} else if owned && head < last.seq {
+			v.damage(fmt.Sprintf("the head of channel %s is %d, and %s is its message %d", last.channel, head, lastID, last.seq))
 		}
 		delete(heads, last.channel)
 	}

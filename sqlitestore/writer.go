@@ -41,6 +41,11 @@ type writer struct {
 	// which the next commit sees to.
 	claimed   bool
 	unindexed int // messages behind the end of the index
+
+	// What tells the changes of live rows: see [writer.noteChanges].
+	based  bool   // the file has begun to
+	behind uint64 // the number of our last event
+	parts  int64  // of the changes behind it
 }
 
 func openWriter(path string, durability engine.Durability, own engine.Origin, h hooks) (*writer, error) {
@@ -82,7 +87,7 @@ func (w *writer) open() (err error) {
 		return err
 	}
 	w.st = newStatements(w.c)
-	return nil
+	return w.loadChanges()
 }
 
 // pace makes commits as durable as the store promises. It is set explicitly: the
@@ -200,6 +205,9 @@ func (w *writer) commit(group []*engine.Record) error {
 		return errNoConnection
 	}
 	if err := w.c.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	if err := w.noteChanges(group); err != nil {
 		return err
 	}
 	if err := w.apply(group); err != nil {

@@ -22,14 +22,38 @@ func sessionExportCommand(s streams) *cobra.Command {
 }
 
 func sessionForkCommand(s streams) *cobra.Command {
-	return copyCommand(s, "fork DIR SESSION NEWDIR", "Let a session go on by itself in a new session directory",
+	var at string
+	var cmd *cobra.Command
+	cmd = copyCommand(s, "fork DIR SESSION NEWDIR", "Let a session go on by itself in a new session directory",
 		func(ctx context.Context, from *sqlitestore.View, of engine.SessionID, dir string) (any, string, error) {
+			if cmd.Flags().Changed("at") {
+				return forkAt(ctx, from, of, engine.EventCursor(at), dir)
+			}
 			child, err := from.Fork(ctx, of, dir)
 			if err != nil {
 				return nil, "", err
 			}
 			return terrarium.ForkResult{Session: child, Parent: of, Dir: dir}, fmt.Sprintf("Session %s goes on as %s in %s.", of, child, dir), nil
 		})
+	cmd.Flags().StringVar(&at, "at", "", "go on from where the session was at this `CURSOR` of an event")
+	return cmd
+}
+
+func forkAt(ctx context.Context, from *sqlitestore.View, of engine.SessionID, at engine.EventCursor, dir string) (any, string, error) {
+	list, err := from.Catalogue(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	mark, err := at.In(list, of)
+	if err != nil {
+		return nil, "", err
+	}
+	child, last, err := from.ForkAt(ctx, of, mark, dir)
+	if err != nil {
+		return nil, "", err
+	}
+	return terrarium.ForkResult{Session: child, Parent: of, Dir: dir, Last: last.String()},
+		fmt.Sprintf("Session %s goes on from the event %s as %s in %s.", of, last, child, dir), nil
 }
 
 // copyCommand makes a command that copies a session: copied does so and answers

@@ -1,0 +1,245 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+// forker is a program that remembers how its sessions were at some times.
+type forker struct {
+	*program
+	past []remembered
+}
+
+// remembered is a session as it was at a cursor.
+type remembered struct {
+	session engine.SessionID
+	cursor  engine.EventCursor
+	rows    string
+	events  []engine.EventID
+}
+
+// eventful is listen with effects of every kind: what it hears says which.
+func (f *forker) eventful(t abi.Turn, kind abi.Kind) error {
+	if err := f.listen(t, kind); err != nil || kind != abi.KindMessage {
+		return err
+	}
+	payload, _ := t.Source(abi.SourcePayload)
+	sum := 0
+	for _, b := range payload {
+		sum += int(b)
+	}
+	timer := fmt.Appendf(nil, "t%d", sum%3)
+	switch sum % 7 {
+	case 0:
+		return codeErr(t, t.TimerSet(timer, time.Hour, time.Duration(sum%2)*time.Hour, payload))
+	case 1:
+		_, code := t.TimerCancel(timer)
+		return codeErr(t, code)
+	case 2:
+		_, code := t.StateDelete([]byte("note"))
+		return codeErr(t, code)
+	case 3:
+		return codeErr(t, t.StateSet([]byte("note"), payload))
+	case 4:
+		t.Request(fmt.Appendf(nil, "c%d", sum%4), payload, time.Hour, int64(sum)) // of one who may not be there
+	case 5:
+		return codeErr(t, t.Output(payload))
+	}
+	return nil
+}
+
+// outside sends as a producer that numbers its messages.
+func (f *forker) produce() {
+	if ch := f.channel(); ch != nil {
+		f.sends++
+		_, err := f.e.Send(f.ctx(), ch.id, engine.Outgoing{Payload: fmt.Appendf(nil, "%s %d", ch.name, f.sends), Producer: "p", Offset: uint64(f.sends)})
+		f.must(err)
+	}
+}
+
+// wire leads the output of one creature to another, or takes such a wire away.
+func (f *forker) wire() {
+	from, to := f.creature(), f.creature()
+	if from == nil || to == nil || from == to {
+		return
+	}
+	wires, _, err := f.e.WiresOf(from.id)
+	f.must(err)
+	if len(wires) > 0 {
+		_, err := f.e.RemoveWire(f.ctx(), wires[0].ID)
+		f.must(err)
+		return
+	}
+	_, _ = f.e.AddWire(f.ctx(), engine.OutputWire{From: from.id, To: to.id, WithContent: true}) // unless they are in different graphs
+}
+
+// remember notes how every session is.
+func (f *forker) remember() {
+	f.idle()
+	for _, g := range f.live() {
+		f.past = append(f.past, remembered{
+			session: g.Session, cursor: f.here(), rows: f.rows(f.storage.(*sqlitestore.Directory), &g), events: f.history(f.storage, g.Session),
+		})
+	}
+}
+
+// live lists the graphs as their stores have them, with all that was appended.
+func (f *forker) live() []engine.SavedGraph {
+	status, err := f.e.Status("")
+	f.must(err)
+	for _, g := range status {
+		_, err := f.storage.History(f.ctx(), g.Session, engine.HistoryQuery{Limit: 1})
+		f.must(err)
+	}
+	graphs, problems, err := f.storage.Saved(f.ctx())
+	f.must(err)
+	if len(problems) > 0 {
+		f.Fatalf("%v", problems)
+	}
+	return graphs
+}
+
+// here is the cursor behind all events.
+func (f *forker) here() engine.EventCursor {
+	replay, err := engine.NewReplay(f.ctx(), f.storage.(engine.Chronicle), engine.FromStart, nil)
+	f.must(err)
+	for more := true; more; f.must(err) {
+		_, _, more, err = replay.Next(f.ctx())
+	}
+	return replay.Cursor()
+}
+
+// sessions is what reads a directory.
+type sessions interface {
+	History(ctx context.Context, session engine.SessionID, q engine.HistoryQuery) ([]engine.Event, error)
+}
+
+func (f *forker) history(from sessions, session engine.SessionID) (ids []engine.EventID) {
+	events, err := from.History(f.ctx(), session, engine.HistoryQuery{Limit: 1_000_000})
+	f.must(err)
+	for i := range events {
+		ids = append(ids, events[i].ID)
+	}
+	return ids
+}
+
+// rows are the live rows of a graph as text, but for which session it is and where
+// outside readers are.
+func (f *forker) rows(from sessions, g *engine.SavedGraph) string {
+	view, isView := from.(*sqlitestore.View)
+	if !isView {
+		var err error
+		view, err = sqlitestore.OpenReadOnly(f.ctx(), f.dir)
+		f.must(err)
+		defer view.Close()
+	}
+	letters, err := view.DeadLetters(f.ctx(), g.Session, "", engine.EventID{}, 1_000_000)
+	f.must(err)
+	// Files list them origin by origin, in the order in which they came to know these.
+	slices.SortFunc(letters, func(a, b engine.DeadLetterRow) int { return strings.Compare(a.ID.String(), b.ID.String()) })
+	var b strings.Builder
+	for _, c := range g.Creatures {
+		state, err := view.State(f.ctx(), g.Session, c.ID)
+		f.must(err)
+		text, err := json.Marshal(state)
+		f.must(err)
+		fmt.Fprintf(&b, "%s has %s\n", c.ID, text)
+	}
+	kept := *g
+	kept.Session, kept.Path = "", ""
+	kept.Cursors = slices.DeleteFunc(slices.Clone(g.Cursors), func(c engine.CursorRow) bool { return strings.HasPrefix(string(c.Reader), "reader:") })
+	for _, part := range []any{kept, kept.Wires, letters} {
+		text, err := json.MarshalIndent(part, "", " ")
+		f.must(err)
+		b.Write(append(text, '\n'))
+	}
+	return b.String()
+}
+
+// check forks every session as it was, and finds there what was then.
+func (f *forker) check() {
+	for i, was := range f.past {
+		dir := filepath.Join(f.dir, "..", fmt.Sprintf("fork-%d", i))
+		fork, last, err := f.e.ForkAt(f.ctx(), string(was.session), was.cursor, dir)
+		f.must(err)
+		if want := was.events[len(was.events)-1]; last != want && !slices.Contains(was.events, last) {
+			f.Fatalf("the fork ends with %s, and the session had ended with %s", last, want)
+		}
+		f.compare(dir, fork, &was)
+		f.must(os.RemoveAll(dir))
+	}
+}
+
+func (f *forker) compare(dir string, fork engine.SessionID, was *remembered) {
+	v, err := sqlitestore.OpenReadOnly(f.ctx(), dir)
+	f.must(err)
+	defer v.Close()
+	g, err := v.Saved(f.ctx(), fork)
+	f.must(err)
+	if got := f.rows(v, &g); got != was.rows {
+		f.Fatalf("the fork of session %s is not what that was:\n%s", was.session, firstDifference(was.rows, got))
+	}
+	if got := f.history(v, fork); !slices.Equal(got, was.events) {
+		f.Fatalf("session %s had the events\n%v\nand its fork has\n%v", was.session, was.events, got)
+	}
+	report, err := v.Verify(f.ctx(), fork)
+	f.must(err)
+	if len(report.Missing)+len(report.Duplicate)+len(report.OutOfOrder)+len(report.Damage) > 0 {
+		f.Fatalf("the fork is not sound: %+v", report)
+	}
+}
+
+// TestForkAtAnyTime forks the sessions of random programs as they were at random
+// moments, across merges, splits and restarts. Each fork has the rows, the state
+// and the dead letters that there were, and the history up to then.
+func TestForkAtAnyTime(t *testing.T) {
+	usually(t, "25") // each opens files
+	rapid.Check(t, func(rt *rapid.T) {
+		dir, err := os.MkdirTemp(t.TempDir(), "session")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		f := &forker{program: newProgram(rt, filepath.Join(dir, "S"))}
+		f.host.on("listener", f.eventful)
+		defer f.shut()
+		f.add()
+		f.addChannel()
+		steps := []func(){
+			f.add, f.addChannel, f.listenOn, f.listenOff, f.remove, f.removeChannel, f.stopOrStart, f.restart, f.toggle,
+			f.send, f.send, f.sendTo, f.idle, f.reopen, f.listenOn, f.produce, f.wire, f.remember, f.remember, f.settle,
+		}
+		for range rapid.IntRange(5, 40).Draw(rt, "steps") {
+			rapid.SampledFrom(steps).Draw(rt, "step")()
+		}
+		f.remember()
+		f.check()
+	})
+}
+
+// settle has every history brought together, so that files of ended sessions go.
+func (f *forker) settle() { f.must(f.storage.(*sqlitestore.Directory).Settle(f.ctx())) }
+
+// firstDifference is where two texts begin to differ, with some lines around.
+func firstDifference(a, b string) string {
+	was, is := strings.Split(a, "\n"), strings.Split(b, "\n")
+	i := 0
+	for i < min(len(was), len(is)) && was[i] == is[i] {
+		i++
+	}
+	around := func(lines []string) string { return strings.Join(lines[max(0, i-8):min(len(lines), i+8)], "\n") }
+	return around(was) + "\nis\n" + around(is)
+}

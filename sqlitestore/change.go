@@ -1,0 +1,186 @@
+package sqlitestore
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// A fork can begin at any time in the past, because the log tells how the live
+// rows were at any time. Most records are plain: their events alone tell which
+// rows they changed. Of the others the table change has the rows, and it begins
+// with a base: all rows as they were when the session's changes were told first.
+
+// rowChanges are the rows of a record that is not plain. State is told by events
+// of its own.
+type rowChanges struct {
+	Drop      *engine.Drop           `json:",omitempty"`
+	Cursors   []engine.CursorRow     `json:",omitempty"`
+	Producers []engine.ProducerRow   `json:",omitempty"`
+	Creatures []engine.CreatureRow   `json:",omitempty"`
+	Channels  []engine.ChannelRow    `json:",omitempty"`
+	Heads     []engine.HeadRow       `json:",omitempty"`
+	Edges     []engine.EdgeRow       `json:",omitempty"`
+	Timers    []engine.TimerRow      `json:",omitempty"`
+	Requests  []engine.RequestRow    `json:",omitempty"`
+	Wires     []orderedWire          `json:",omitempty"`
+	Letters   []engine.DeadLetterRow `json:",omitempty"`
+	Meta      map[string]string      `json:",omitempty"`
+}
+
+// orderedWire is an output wire with its place, which the event of it leaves out.
+type orderedWire struct {
+	engine.OutputWire
+	Place uint64
+}
+
+func changesOf(r *engine.Record) rowChanges {
+	c := rowChanges{
+		Cursors: r.Cursors, Producers: r.Producers, Creatures: r.Creatures, Channels: r.Channels, Heads: r.Heads, Edges: r.Edges,
+		Timers: r.Timers, Requests: r.Requests, Letters: r.Letters, Meta: r.Meta,
+	}
+	if dropsAny(&r.Drop) {
+		c.Drop = &r.Drop
+	}
+	for _, w := range r.Wires {
+		c.Wires = append(c.Wires, orderedWire{w, w.Order})
+	}
+	return c
+}
+
+// record is what the changes were made of, without its events.
+func (c *rowChanges) record() *engine.Record {
+	r := &engine.Record{
+		Cursors: c.Cursors, Producers: c.Producers, Creatures: c.Creatures, Channels: c.Channels, Heads: c.Heads, Edges: c.Edges,
+		Timers: c.Timers, Requests: c.Requests, Letters: c.Letters, Meta: c.Meta,
+	}
+	if c.Drop != nil {
+		r.Drop = *c.Drop
+	}
+	for _, w := range c.Wires {
+		w.Order = w.Place
+		r.Wires = append(r.Wires, w.OutputWire)
+	}
+	return r
+}
+
+func dropsAny(d *engine.Drop) bool {
+	return len(d.Creatures)+len(d.Channels)+len(d.Edges)+len(d.Timers)+len(d.Requests)+len(d.Wires)+len(d.Letters)+len(d.Cursors) > 0
+}
+
+// implied is what an event tells of the live rows: how far a creature has got in a
+// channel, or that the channel has one message more.
+func implied(kind engine.EventKind, creature engine.CreatureID, channel engine.ChannelID, seq uint64) (cursor engine.CursorRow, head engine.HeadRow) {
+	switch {
+	case channel == "" || seq == 0:
+	case kind == engine.EventTurnEnded:
+		cursor = engine.CursorRow{Reader: engine.ReaderID(creature), Channel: channel, Seq: seq}
+	case kind.IsMessage():
+		head = engine.HeadRow{Channel: channel, Seq: seq}
+	}
+	return cursor, head
+}
+
+// plain reports whether the events of a record tell exactly the rows that it
+// changes.
+func plain(r *engine.Record) bool {
+	if len(r.Producers)+len(r.Creatures)+len(r.Channels)+len(r.Edges)+len(r.Timers)+len(r.Requests)+len(r.Wires)+len(r.Letters)+len(r.Meta) > 0 ||
+		dropsAny(&r.Drop) {
+		return false
+	}
+	var cursors, heads int
+	for i := range r.Events {
+		ev := &r.Events[i]
+		cursor, head := implied(ev.Kind, ev.Creature, ev.Channel, ev.Seq)
+		if cursor.Reader != "" {
+			if cursors++; !slices.Contains(r.Cursors, cursor) {
+				return false
+			}
+		}
+		if head.Channel != "" {
+			if heads++; heads > len(r.Heads) || r.Heads[heads-1] != head {
+				return false
+			}
+		}
+	}
+	return cursors == len(r.Cursors) && heads == len(r.Heads)
+}
+
+// noteChanges writes down what the events of a group do not tell, within its
+// transaction and before anything else of it. What outside readers acknowledge is
+// no part of the past.
+func (w *writer) noteChanges(group []*engine.Record) error {
+	if err := w.layBase(); err != nil {
+		return err
+	}
+	for _, r := range group {
+		if n := len(r.Events); n > 0 {
+			w.behind, w.parts = r.Events[n-1].ID.Seq, 0
+		}
+		if plain(r) || acknowledges(r) {
+			continue
+		}
+		if err := w.noteChange(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// acknowledges reports whether a record only says how far outside readers have
+// got.
+func acknowledges(r *engine.Record) bool {
+	changes := changesOf(r)
+	cursors := changes.Cursors
+	changes.Cursors = nil
+	return len(r.Events) == 0 && changes.empty() && !slices.ContainsFunc(cursors, func(c engine.CursorRow) bool { return !outside(c.Reader) })
+}
+
+func (c *rowChanges) empty() bool {
+	return c.Drop == nil && len(c.Cursors)+len(c.Producers)+len(c.Creatures)+len(c.Channels)+len(c.Heads)+len(c.Edges)+
+		len(c.Timers)+len(c.Requests)+len(c.Wires)+len(c.Letters)+len(c.Meta) == 0
+}
+
+// outside reports whether a reader is not a creature.
+func outside(id engine.ReaderID) bool { return len(id) >= 7 && id[:7] == "reader:" }
+
+func (w *writer) noteChange(r *engine.Record) error {
+	rows, err := json.Marshal(changesOf(r))
+	if err != nil {
+		return err
+	}
+	last, err := w.pack(engine.EventID{Origin: w.own, Seq: max(w.behind, 1)})
+	if err != nil {
+		return err
+	}
+	if w.behind == 0 {
+		last--
+	}
+	first := last + 1
+	if len(r.Events) > 0 {
+		first = last + 1 - int64(len(r.Events))
+	}
+	w.parts++
+	return w.st.change.values(last, w.parts, first, int64(0), string(rows))
+}
+
+// loadChanges finds out where telling the changes goes on.
+func (w *writer) loadChanges() (err error) {
+	if _, w.based, err = w.c.integer("SELECT 1 FROM store WHERE key = '" + keyBased + "'"); err != nil {
+		return err
+	}
+	w.behind, w.parts = 0, 0
+	no, known := w.origins[w.own]
+	if !known {
+		return nil
+	}
+	last, _, err := w.c.integer("SELECT max(id) FROM event WHERE id > ? AND id < ?", no<<seqBits, (no+1)<<seqBits)
+	if err != nil {
+		return err
+	}
+	w.behind = uint64(last & seqMask)
+	parts, _, err := w.c.integer("SELECT max(part) FROM change WHERE event = ?", no<<seqBits|int64(w.behind))
+	w.parts = parts
+	return err
+}

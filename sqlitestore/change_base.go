@@ -1,0 +1,212 @@
+package sqlitestore
+
+import (
+	"bytes"
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// keyBased is the key in a file's table store that says that the changes of its
+// session's rows are told.
+const keyBased = "based"
+
+// liveTable is a table of live rows, with its columns. A later version may add
+// columns at the end; a base that lacks them has the rows of before.
+type liveTable struct{ name, columns string }
+
+var liveTables = []liveTable{
+	{"meta", "key, value"},
+	{"creature", "id, name, deployment, address, born, parent, privileged, root, stopped, started, module, sha256, spec"},
+	{"channel", "id, name, description, deployment, address, born, report, inbox"},
+	{"head", "channel, seq"},
+	{"edge", "creature, channel, direction, alias, ord"},
+	{"cursor", "reader, channel, seq, until, alias"},
+	{"producer", "channel, producer, offset"},
+	{"timer", "creature, name, due, period, payload"},
+	{"request", "id, creature, tag, deadline"},
+	{"wire", "id, name, source, target, with_content, prompt, predicate, allow_self, ord"},
+	{"letter", "id, ts, creature, message, kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload"},
+}
+
+// stateTable is in a base only if the log does not have all that was written.
+var stateTable = liveTable{"state_value", "creature, key, value"}
+
+// packedColumns are those that have ids in the form of the file.
+func (t liveTable) packedColumns() []int {
+	switch t.name {
+	case "request":
+		return []int{0}
+	case "letter":
+		return []int{0, 3}
+	}
+	return nil
+}
+
+// baseRows are all live rows of a session, by table. A blob is an object with a
+// member b; an id of an event is a text.
+type baseRows map[string][][]any
+
+type jsonBlob struct {
+	B []byte `json:"b"`
+}
+
+// layBase begins to tell the changes of a session in a file that has not done so
+// yet: it writes down all rows, behind the last event of the session. It is used
+// within a transaction.
+func (w *writer) layBase() error {
+	if w.based {
+		return nil
+	}
+	tables := liveTables
+	_, lossy, err := w.c.integer("SELECT 1 FROM store WHERE key = '" + prunedKey + "' UNION ALL SELECT 1 FROM ancestor WHERE parent = '" + volatileParent + "' LIMIT 1")
+	if err != nil {
+		return err
+	}
+	if lossy {
+		tables = append(slices.Clone(tables), stateTable)
+	}
+	rows, err := w.dump(tables)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(rows)
+	if err != nil {
+		return err
+	}
+	behind, err := w.lastOwn()
+	if err != nil {
+		return err
+	}
+	part, _, err := w.c.integer("SELECT coalesce(max(part), 0) + 1 FROM change WHERE event = ?", behind)
+	if err != nil {
+		return err
+	}
+	if err := w.st.change.values(behind, part, behind+1, int64(1), string(text)); err != nil {
+		return err
+	}
+	w.based = true
+	if no := w.origins[w.own]; behind>>seqBits == no {
+		w.behind, w.parts = uint64(behind&seqMask), part
+	}
+	return w.c.exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, '1')", keyBased)
+}
+
+// lastOwn is the last event of the session, packed; before its first one, that
+// would be.
+func (w *writer) lastOwn() (int64, error) {
+	last, found, err := w.c.integer(`SELECT e.id FROM own w JOIN origin o ON o.uuid = w.uuid
+		JOIN event e ON e.id = (SELECT max(id) FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40)
+		ORDER BY e.ts DESC, e.id DESC LIMIT 1`)
+	if err != nil || found {
+		return last, err
+	}
+	no, err := w.number(w.own)
+	return no << seqBits, err
+}
+
+// dump reads all rows of some tables.
+func (w *writer) dump(tables []liveTable) (baseRows, error) {
+	uuids := make(map[int64]engine.Origin, len(w.origins))
+	for origin, no := range w.origins {
+		uuids[no] = origin
+	}
+	out := baseRows{}
+	for _, t := range tables {
+		packed := t.packedColumns()
+		out[t.name] = [][]any{} // a table that is there without rows has none
+		err := w.c.query("SELECT "+t.columns+" FROM "+t.name, nil, func(v []driver.Value) error {
+			row := make([]any, len(v))
+			for i := range v {
+				row[i] = v[i]
+				if b, ok := v[i].([]byte); ok {
+					row[i] = jsonBlob{bytes.Clone(b)}
+				}
+				if n, ok := v[i].(int64); ok && slices.Contains(packed, i) {
+					row[i] = engine.EventID{Origin: uuids[n>>seqBits], Seq: uint64(n & seqMask)}
+				}
+			}
+			out[t.name] = append(out[t.name], row)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// restore writes the rows of a base in place of those that are there, within a
+// transaction.
+func (w *writer) restore(text string) (rows baseRows, err error) {
+	in := json.NewDecoder(strings.NewReader(text))
+	in.UseNumber()
+	if err := in.Decode(&rows); err != nil {
+		return nil, err
+	}
+	for _, t := range append(slices.Clone(liveTables), stateTable) {
+		if err := w.c.exec("DELETE FROM " + t.name); err != nil {
+			return nil, err
+		}
+		for _, row := range rows[t.name] {
+			if err := w.restoreRow(t, row); err != nil {
+				return nil, fmt.Errorf("the base of the changes: %w", err)
+			}
+		}
+	}
+	return rows, nil
+}
+
+func (w *writer) restoreRow(t liveTable, row []any) error {
+	columns := strings.Split(t.columns, ", ")
+	if len(row) > len(columns) {
+		return fmt.Errorf("a row of %s has %d columns", t.name, len(row))
+	}
+	columns = columns[:len(row)]
+	packed := t.packedColumns()
+	values := make([]driver.Value, len(row))
+	for i, field := range row {
+		value, err := w.restoreField(field, slices.Contains(packed, i))
+		if err != nil {
+			return err
+		}
+		values[i] = value
+	}
+	return w.c.exec("INSERT INTO "+t.name+" ("+strings.Join(columns, ", ")+") VALUES (?"+strings.Repeat(", ?", len(columns)-1)+")", values...)
+}
+
+// restoreField is a value as the file keeps it.
+func (w *writer) restoreField(field any, packed bool) (driver.Value, error) {
+	switch v := field.(type) {
+	case nil:
+		return nil, nil
+	case bool:
+		return v, nil
+	case json.Number:
+		return v.Int64()
+	case string:
+		if !packed {
+			return v, nil
+		}
+		id, err := engine.ParseEventID(v)
+		if err != nil {
+			return nil, err
+		}
+		return w.pack(id)
+	case map[string]any:
+		text, err := json.Marshal(v)
+		var blob jsonBlob
+		if err == nil {
+			err = json.Unmarshal(text, &blob)
+		}
+		if blob.B == nil {
+			blob.B = []byte{}
+		}
+		return blob.B, err
+	}
+	return nil, fmt.Errorf("a field is %T", field)
+}

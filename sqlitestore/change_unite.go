@@ -1,0 +1,39 @@
+package sqlitestore
+
+// uniteChanges adds what the attached file tells of the changes that come with
+// the events of an origin which are here.
+func (b *builder) uniteChanges(p numbers) error {
+	if b.since > 0 {
+		return nil // see forgetChanges
+	}
+	here, beyond := p.new<<seqBits, (p.new+1)<<seqBits
+	from, _, err := b.c.integer("SELECT coalesce(max(event), ?1) FROM main.change WHERE event >= ?1 AND event < ?2", here, beyond)
+	if err != nil {
+		return err
+	}
+	last, _, err := b.c.integer("SELECT coalesce(max(id), ?1) FROM main.event WHERE id > ?1 AND id < ?2", here, beyond)
+	if err != nil {
+		return err
+	}
+	shift := (p.new - p.old) << seqBits
+	_, found, err := b.c.integer("SELECT 1 FROM parent.change WHERE event BETWEEN ? AND ? LIMIT 1", from-shift, last-shift)
+	if err != nil || !found {
+		return err
+	}
+	return b.c.transact(func() error {
+		return b.c.exec(`INSERT OR IGNORE INTO main.change (event, part, first, base, rows)
+			SELECT event + ?1, part, first + ?1, base, rows FROM parent.change WHERE event BETWEEN ?2 AND ?3`, shift, from-shift, last-shift)
+	})
+}
+
+// forgetChanges makes a file that has given up history begin to tell the changes
+// anew: those before now are of no use without it.
+func (b *builder) forgetChanges() error {
+	if b.since == 0 {
+		return nil
+	}
+	if err := b.c.exec("DELETE FROM main.change"); err != nil {
+		return err
+	}
+	return b.c.exec("DELETE FROM main.store WHERE key = ?", keyBased)
+}

@@ -1,0 +1,211 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// ForkAt is Fork of a session as it was at a mark in what it wrote: its history up
+// to there, and its live rows as they were then. It answers also the last event of
+// the fork. A record of which the mark has only a part is left out. Only outside
+// readers are where they are now, as far as there is something to be read. Unlike
+// Fork it needs no more than the history, so an ended session whose file has been
+// removed can be forked, too.
+//
+// It answers invalid_argument for a mark before the session's first event, and
+// unsupported for one before its rows can be told: when an older program wrote the
+// session, or old history has been given up since.
+func (d *Directory) ForkAt(ctx context.Context, session engine.SessionID, at engine.Mark, dir string) (engine.SessionID, engine.EventID, error) {
+	if err := d.flush(ctx, session); err != nil {
+		return "", engine.EventID{}, err
+	}
+	return d.catalog.forkAt(ctx, session, at, dir, d.owned)
+}
+
+// ForkAt makes a new session directory; see [Directory.ForkAt].
+func (v *View) ForkAt(ctx context.Context, session engine.SessionID, at engine.Mark, dir string) (engine.SessionID, engine.EventID, error) {
+	return v.catalog.forkAt(ctx, session, at, dir, v.readable)
+}
+
+func (k *catalog) forkAt(ctx context.Context, session engine.SessionID, at engine.Mark, dir string, how access) (engine.SessionID, engine.EventID, error) {
+	var last engine.EventID
+	fork, err := k.fork(session, dir, func(e entry, path string) (err error) {
+		last, err = k.materialiseAt(ctx, e.Session, at, path, how)
+		return err
+	})
+	return fork, last, err
+}
+
+// materialiseAt writes a session as it was at a mark to a file that stands alone
+// and is durable, and answers its last event.
+func (k *catalog) materialiseAt(ctx context.Context, session engine.SessionID, at engine.Mark, path string, how access) (last engine.EventID, err error) {
+	err = k.withFamily(ctx, "fork", session, how, func(e entry, f *family) error {
+		if len(f.missing) > 0 {
+			return lostAncestor(e, f.missing[0])
+		}
+		own, err := k.authored(ctx, e, f)
+		if err != nil {
+			return err
+		}
+		var upTo map[engine.Origin]uint64
+		if upTo, last, err = f.bounds(ctx, own, at); err != nil {
+			return err
+		}
+		if last.IsZero() {
+			return tooEarly(e, "at the cursor, session %s had not begun", abi.InvalidArgument)
+		}
+		b, err := newWhole("fork", path)
+		if err != nil {
+			return err
+		}
+		b.only, b.upTo = f.only, upTo
+		if err := errors.Join(b.collectAt(ctx, e, f, own), b.close()); err != nil {
+			return err
+		}
+		return syncPath(path)
+	})
+	return last, err
+}
+
+// newWhole begins a file that is to have a whole session.
+func newWhole(op, path string) (*builder, error) {
+	content, err := storeSchema.template()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		return nil, unwritable(op, strings.TrimSuffix(path, partialSuffix), err)
+	}
+	b, err := openBuilder(path, hooks{}, &crossing{})
+	if err != nil {
+		return nil, storageError(op, path, err)
+	}
+	return b, nil
+}
+
+// bounds are how much of each of a session's own origins is not behind a mark, in
+// whole records, and the last of these events.
+func (f *family) bounds(ctx context.Context, own map[engine.Origin]uint64, at engine.Mark) (upTo map[engine.Origin]uint64, last engine.EventID, err error) {
+	v, err := f.look(ctx)
+	if err != nil {
+		return nil, last, err
+	}
+	defer func() { err = errors.Join(err, v.end()) }()
+	spans, err := v.spans(ctx)
+	if err != nil {
+		return nil, last, err
+	}
+	upTo = map[engine.Origin]uint64{}
+	for origin := range own {
+		upTo[origin] = 0
+	}
+	var latest int64
+	for _, s := range spans {
+		if _, mine := own[s.origin]; !mine {
+			continue
+		}
+		id, ts, err := s.bound(ctx, at)
+		if err != nil {
+			return nil, last, err
+		}
+		upTo[s.origin] = uint64(id & seqMask)
+		if id&seqMask > 0 && ts >= latest {
+			latest, last = ts, engine.EventID{Origin: s.origin, Seq: uint64(id & seqMask)}
+		}
+	}
+	return upTo, last, nil
+}
+
+// bound is the last event of a span that is not behind a mark and ends a record,
+// packed, and its time.
+func (s span) bound(ctx context.Context, at engine.Mark) (id, ts int64, err error) {
+	id = s.low>>seqBits<<seqBits | int64(min(at.Event.Seq, uint64(s.high&seqMask)))
+	if s.origin != at.Event.Origin {
+		id = s.low>>seqBits<<seqBits - 1
+		err = s.value(ctx, &id, "SELECT id FROM event WHERE id BETWEEN ? AND ? AND ts <= ? ORDER BY id DESC LIMIT 1", s.low, s.high, at.Since)
+	}
+	if err != nil || id < s.low {
+		return s.low >> seqBits << seqBits, 0, err
+	}
+	if id, err = s.wholeRecords(ctx, id); err != nil {
+		return id, 0, err
+	}
+	return id, ts, s.value(ctx, &ts, "SELECT ts FROM event WHERE id = ?", id)
+}
+
+// wholeRecords is the last event up to the given one that ends a record.
+func (s span) wholeRecords(ctx context.Context, id int64) (int64, error) {
+	first, turn := id+1, int64(0)
+	err := errors.Join(
+		s.value(ctx, &first, `SELECT first FROM change WHERE event = (SELECT min(event) FROM change WHERE event > ?1 AND event <= ?2)
+			AND first <= ?1 ORDER BY part LIMIT 1`, id, s.high),
+		s.value(ctx, &turn, `SELECT e.turn FROM event e JOIN event n ON n.id = e.id + 1 WHERE e.id = ? AND n.turn = e.turn`, id))
+	if turn > 0 && turn <= id && turn>>seqBits == id>>seqBits {
+		first = min(first, turn)
+	}
+	return first - 1, err
+}
+
+// value reads one number, if there is one.
+func (s span) value(ctx context.Context, to *int64, query string, args ...any) error {
+	return each(ctx, s.in.tx, func(scan func(...any) error) error { return scan(to) }, query, args...)
+}
+
+// collectAt brings the history of a family together as far as it is wanted, and
+// makes the live rows as they were at its end.
+func (b *builder) collectAt(ctx context.Context, e entry, f *family, own map[engine.Origin]uint64) error {
+	if err := b.strip(); err != nil {
+		return err
+	}
+	for _, r := range f.members() {
+		if err := b.unite(ctx, r.path, r.mode); err != nil {
+			return err
+		}
+	}
+	err := b.c.transact(func() error {
+		e.Complete = true
+		for origin := range own {
+			if err := b.c.exec("INSERT OR IGNORE INTO own (uuid) VALUES (?)", origin[:]); err != nil {
+				return err
+			}
+		}
+		if err := errors.Join(b.w.loadOrigins(), b.w.identify(e), b.noteKept(), b.c.exec("DELETE FROM store WHERE key = ?", markIncomplete)); err != nil {
+			return err
+		}
+		return b.w.rewind(e, slices.Collect(maps.Keys(own)))
+	})
+	if err != nil || f.own == nil {
+		return err
+	}
+	return b.c.attached(f.own.path, f.own.mode, b.seatReaders)
+}
+
+// seatReaders puts outside readers where they are now, as far as there is
+// something to be read.
+func (b *builder) seatReaders() error {
+	return b.c.transact(func() error {
+		if err := b.c.exec("DELETE FROM main.cursor WHERE reader >= 'reader:' AND reader < 'reader;'"); err != nil {
+			return err
+		}
+		return b.c.exec(`INSERT INTO main.cursor (reader, channel, seq, until, alias)
+			SELECT c.reader, c.channel, min(c.seq, coalesce(h.seq, 0)), c.until, c.alias
+			FROM parent.cursor c JOIN main.channel n ON n.id = c.channel LEFT JOIN main.head h ON h.channel = c.channel
+			WHERE c.reader >= 'reader:' AND c.reader < 'reader;'`)
+	})
+}
+
+// tooEarly says that a session cannot be forked where it was asked to.
+func tooEarly(e entry, message string, code abi.Code) *abi.Error {
+	return &abi.Error{
+		Code: code, Op: "fork", Message: fmt.Sprintf(message, e.Session),
+		Remedy: "take a later cursor, or fork the session as it is now", IDs: map[string]string{"session": string(e.Session)},
+	}
+}

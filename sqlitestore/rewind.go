@@ -1,0 +1,234 @@
+package sqlitestore
+
+import (
+	"bytes"
+	"cmp"
+	"database/sql/driver"
+	"encoding/json"
+	"math"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// change is a row of the table of that name.
+type change struct {
+	event, part int64
+	rows        string
+}
+
+// rewind makes the live rows of a session as they were at the end of the history
+// that the file has, within a transaction. own are the origins under which the
+// session wrote: their changes begin with a base, and what comes behind it tells
+// the rest.
+func (w *writer) rewind(e entry, own []engine.Origin) error {
+	line, err := w.inOrder(own)
+	if err != nil {
+		return err
+	}
+	at, base, err := w.lastBase(line)
+	if err != nil {
+		return err
+	}
+	if at < 0 {
+		return tooEarly(e, "what the creatures of session %s held at the cursor is not known: it was written by an older version, or history has been given up since", abi.Unsupported)
+	}
+	rows, err := w.restore(base.rows)
+	if err != nil {
+		return err
+	}
+	if rows[stateTable.name] == nil {
+		if err := w.recallState(base.event); err != nil {
+			return err
+		}
+	}
+	for _, no := range line[at:] {
+		from := max(no<<seqBits, base.event)
+		if from>>seqBits != no {
+			from = no << seqBits
+		}
+		if err := w.replay(from, base); err != nil {
+			return err
+		}
+	}
+	return w.flush()
+}
+
+// inOrder are the numbers of some origins, in the order in which they were
+// written. Those of which there is no event are last.
+func (w *writer) inOrder(own []engine.Origin) (line []int64, err error) {
+	begun := map[int64]int64{}
+	for _, origin := range own {
+		no, known := w.origins[origin]
+		if !known {
+			continue
+		}
+		ts, found, err := w.c.integer("SELECT ts FROM event WHERE id > ? AND id < ? ORDER BY id LIMIT 1", no<<seqBits, (no+1)<<seqBits)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			ts = math.MaxInt64
+		}
+		begun[no] = ts
+		line = append(line, no)
+	}
+	slices.SortFunc(line, func(a, b int64) int {
+		return cmp.Or(cmp.Compare(begun[a], begun[b]), cmp.Compare(a, b))
+	})
+	return line, nil
+}
+
+// lastBase finds the last base in a line of origins; at is -1 if there is none.
+func (w *writer) lastBase(line []int64) (at int, base change, err error) {
+	for at, no := range slices.Backward(line) {
+		found := false
+		err := w.c.query("SELECT event, part, rows FROM change WHERE event >= ? AND event < ? AND base ORDER BY event DESC, part DESC LIMIT 1",
+			[]driver.Value{no << seqBits, (no + 1) << seqBits}, func(v []driver.Value) error {
+				base, found = change{v[0].(int64), v[1].(int64), v[2].(string)}, true
+				return nil
+			})
+		if err != nil || found {
+			return at, base, err
+		}
+	}
+	return -1, base, nil
+}
+
+// replay does again what the records of one origin did behind a place.
+func (w *writer) replay(from int64, base change) error {
+	end := (from>>seqBits + 1) << seqBits
+	var changes []struct {
+		change
+		first int64
+	}
+	err := w.c.query("SELECT event, part, rows, first FROM change WHERE event >= ? AND event < ? AND NOT base ORDER BY event, part",
+		[]driver.Value{from, end}, func(v []driver.Value) error {
+			c := change{v[0].(int64), v[1].(int64), v[2].(string)}
+			if c.event != base.event || c.part > base.part {
+				changes = append(changes, struct {
+					change
+					first int64
+				}{c, v[3].(int64)})
+			}
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	upTo := func(id int64) error { // carries out the changes before an event
+		for len(changes) > 0 && changes[0].event < id {
+			if err := w.redo(changes[0].rows); err != nil {
+				return err
+			}
+			changes = changes[1:]
+		}
+		return nil
+	}
+	err = w.c.query("SELECT id, kind, creature, channel, seq, CASE kind WHEN 4 THEN payload END FROM event WHERE id > ? AND id < ? AND (kind IN (2, 4) OR "+isMessage+") ORDER BY id",
+		[]driver.Value{from, end}, func(v []driver.Value) error {
+			id := v[0].(int64)
+			if err := upTo(id); err != nil {
+				return err
+			}
+			told := len(changes) > 0 && changes[0].first <= id // by what comes with the record
+			w.redoEvent(v, told)
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	return upTo(end)
+}
+
+// redo carries out the changes of a record.
+func (w *writer) redo(text string) error {
+	var c rowChanges
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return err
+	}
+	return w.apply([]*engine.Record{c.record()})
+}
+
+// redoEvent notes what an event tells of the rows: a row of the event's id, kind,
+// creature, channel, number and, for one of state, payload. Unless it is one of
+// state, it may have been told already.
+func (w *writer) redoEvent(v []driver.Value, told bool) {
+	kind := engine.EventKind(v[1].(int64))
+	creature, _ := v[2].(string)
+	if kind == engine.EventState {
+		payload, _ := v[5].([]byte)
+		w.pending.putState(stateRow(creature, payload))
+		return
+	}
+	if told {
+		return
+	}
+	channel, _ := v[3].(string)
+	seq, _ := v[4].(int64)
+	cursor, head := implied(kind, engine.CreatureID(creature), engine.ChannelID(channel), uint64(seq))
+	if cursor.Reader != "" {
+		w.pending.putCursor(cursor)
+	}
+	if head.Channel != "" {
+		w.pending.heads.put(head.Channel, head)
+	}
+}
+
+// stateRow is what an event of the kind state says.
+func stateRow(creature string, payload []byte) engine.StateRow {
+	key, value, deleted := engine.DecodeStateEvent(payload)
+	return engine.StateRow{Creature: engine.CreatureID(creature), Key: key, Value: bytes.Clone(value), Deleted: deleted}
+}
+
+// recallState writes the state that the creatures of the file had at an event,
+// from all that the log says before.
+func (w *writer) recallState(upTo int64) error {
+	type latest struct {
+		ts, id int64
+	}
+	values := map[stateKey]latest{}
+	until, err := w.timeOf(upTo)
+	if err != nil {
+		return err
+	}
+	err = w.c.query("SELECT id, ts, creature, payload FROM event WHERE kind = 4 AND ts <= ? AND creature IN (SELECT id FROM creature) ORDER BY id", []driver.Value{until},
+		func(v []driver.Value) error {
+			id, ts := v[0].(int64), v[1].(int64)
+			payload, _ := v[3].([]byte)
+			key, _, _ := bytes.Cut(payload, []byte{0})
+			at := stateKey{engine.CreatureID(v[2].(string)), string(key)}
+			if ts >= values[at].ts {
+				values[at] = latest{ts, id}
+			}
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	for at, last := range values {
+		err := w.c.query("SELECT payload FROM event WHERE id = ?", []driver.Value{last.id}, func(v []driver.Value) error {
+			payload, _ := v[0].([]byte)
+			return w.writeState(stateRow(string(at.creature), payload))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timeOf is when an event was logged. Before the first one of an origin, that is
+// before that one.
+func (w *writer) timeOf(id int64) (int64, error) {
+	ts, found, err := w.c.integer("SELECT ts FROM event WHERE id = ?", id)
+	if err != nil || found {
+		return ts, err
+	}
+	ts, found, err = w.c.integer("SELECT min(ts) - 1 FROM event WHERE id > ? AND id < ?", id, (id>>seqBits+1)<<seqBits)
+	if !found {
+		ts = math.MaxInt64
+	}
+	return ts, err
+}

@@ -1,0 +1,282 @@
+package terrarium
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+// asLeft makes the session directory that a version of terrarium has left: see
+// testdata/stores.
+func asLeft(t *testing.T, version int) string {
+	t.Helper()
+	archive, err := txtar.ParseFile(filepath.Join("testdata", "stores", fmt.Sprintf("v%d.txtar", version)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "stores"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range archive.Files {
+		run(t, filepath.Join(dir, f.Name), "PRAGMA journal_mode = WAL", string(f.Data))
+	}
+	return dir
+}
+
+// run executes statements on a database.
+func run(t *testing.T, path string, statements ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1)
+	for _, s := range statements {
+		if _, execErr := db.Exec(s); execErr != nil {
+			err = fmt.Errorf("%s: %w", path, execErr)
+			break
+		}
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// numberIn answers what a query of one number does.
+func numberIn(t *testing.T, path, query string) (n int) {
+	t.Helper()
+	if _, err := fmt.Sscan(column(t, path, query)[0], &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// newestStore is the version of the stores that this program writes.
+func newestStore(t *testing.T) int {
+	t.Helper()
+	dir := t.TempDir()
+	tr, err := New(t.Context(), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	act(t, tr, "add_creature", map[string]any{"name": "a", "module": "builtin:echo"})
+	if err := tr.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	paths, err := filepath.Glob(filepath.Join(dir, "stores", "*.db"))
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	return numberIn(t, paths[0], "PRAGMA user_version")
+}
+
+// TestEveryVersionOpens opens what each version has left: creatures go on with what
+// they held, nothing of the history is lost, and it becomes one with something new.
+// A version of which there is no such store fails, so that none is forgotten.
+func TestEveryVersionOpens(t *testing.T) {
+	newest := newestStore(t)
+	for version := 1; version <= newest; version++ {
+		t.Run(fmt.Sprint("v", version), func(t *testing.T) {
+			dir := asLeft(t, version)
+			logged := storedEvents(t, dir)
+			tr, err := New(t.Context(), Options{Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tr.Close(context.WithoutCancel(t.Context()))
+			if _, problems, err := tr.Restore(t.Context()); err != nil || len(problems) != 1 || !strings.Contains(problems[0].Error(), "alarm.wasm") {
+				t.Fatalf("problems %v, %v", problems, err)
+			}
+			wantHeld(t, tr, version)
+			wantAll(t, tr, logged)
+			goOnWithNew(t, tr)
+			wantOriginals(t, dir, version, newest)
+		})
+	}
+}
+
+// act does one operation.
+func act(t *testing.T, tr *Terrarium, op string, args map[string]any) map[string]any {
+	t.Helper()
+	text, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return do(t, tr, op, string(text))
+}
+
+// storedEvents are the ids of all events in the stores of a directory.
+func storedEvents(t *testing.T, dir string) (ids []string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "stores", "*.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		ids = append(ids, column(t, path, "SELECT id FROM events")...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// wantHeld checks what creatures had when the store was left.
+func wantHeld(t *testing.T, tr *Terrarium, version int) {
+	t.Helper()
+	for creature, want := range map[string]string{"fish": "3", "fruit": "2"} {
+		if got := totalOf(t, tr, creature); got != want {
+			t.Errorf("%s has the total %v, want %s", creature, got, want)
+		}
+	}
+	if timers := act(t, tr, "timers", map[string]any{"creature": "egg"})["timers"].([]any); len(timers) != 1 {
+		t.Errorf("egg has the timers %v", timers)
+	}
+	if letters := act(t, tr, "dead_letters", map[string]any{"graph": "slow"})["dead_letters"].([]any); len(letters) != 1 {
+		t.Errorf("slow has the dead letters %v", letters)
+	}
+	if wires := act(t, tr, "wires", map[string]any{"graph": "fish"})["wires"].([]any); len(wires) != min(1, max(0, version-3)) {
+		t.Errorf("fish has the wires %v", wires)
+	}
+}
+
+// totalOf is how much a tally has counted.
+func totalOf(t *testing.T, tr *Terrarium, creature string) any {
+	t.Helper()
+	return act(t, tr, "state", map[string]any{"creature": creature, "prefix": "total"})["state"].(map[string]any)["total"]
+}
+
+// wantAll checks that the histories have every event of before, and are sound.
+func wantAll(t *testing.T, tr *Terrarium, logged []string) {
+	t.Helper()
+	sessions, err := tr.Sessions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, s := range sessions {
+		report, err := tr.Verify(t.Context(), string(s.Session))
+		if err != nil || len(report.Missing)+len(report.Duplicate)+len(report.OutOfOrder)+len(report.Damage) > 0 {
+			t.Errorf("session %s: %+v, %v", s.Session, report, err)
+		}
+		events, err := tr.History(t.Context(), string(s.Session), engine.HistoryQuery{Limit: 1_000_000})
+		if err != nil {
+			t.Error(err)
+		}
+		for i := range events {
+			found[events[i].ID.String()] = true
+		}
+	}
+	for _, id := range logged {
+		if !found[id] {
+			t.Errorf("the event %s is in no history", id)
+		}
+	}
+}
+
+// goOnWithNew merges an old graph with a new one, and exports and forks the outcome.
+func goOnWithNew(t *testing.T, tr *Terrarium) {
+	t.Helper()
+	act(t, tr, "add_creature", map[string]any{"name": "cook", "module": "builtin:tally"})
+	act(t, tr, "connect", map[string]any{"from": "fisher", "to": "cook", "channel": "dish"})
+	act(t, tr, "send_to", map[string]any{"creature": "fisher", "payload": "tench"})
+	act(t, tr, "wait_idle", map[string]any{"timeout": "60s"})
+	if got := totalOf(t, tr, "fish"); got != "4" {
+		t.Errorf("fish did not go on: it has the total %v", got)
+	}
+	path := filepath.Join(t.TempDir(), "x.db")
+	act(t, tr, "export", map[string]any{"graph": "fish", "path": path})
+	if got := column(t, path, "PRAGMA integrity_check"); !slices.Equal(got, []string{"ok"}) {
+		t.Errorf("the exported file is not whole: %v", got)
+	}
+	act(t, tr, "fork", map[string]any{"graph": "fish", "dir": filepath.Join(t.TempDir(), "fork")})
+}
+
+// wantOriginals checks that of each file that was brought up to date the original
+// is there.
+func wantOriginals(t *testing.T, dir string, version, newest int) {
+	t.Helper()
+	originals, err := filepath.Glob(filepath.Join(dir, "stores", fmt.Sprintf("*.db.v%d", version)))
+	if err != nil || (len(originals) > 0) != (version < newest) {
+		t.Errorf("originals %v, %v", originals, err)
+	}
+	for _, path := range originals {
+		if got := numberIn(t, path, "PRAGMA user_version"); got != version {
+			t.Errorf("%s has the version %d", path, got)
+		}
+	}
+	if kept := isThere(filepath.Join(dir, "catalog.db.v1")); kept != (version == 1) {
+		t.Errorf("the original of the catalogue is there: %v", kept)
+	}
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// TestNewerIsRefused opens a catalogue and a store that a newer program has written.
+// Both versions are named, and nothing is changed.
+func TestNewerIsRefused(t *testing.T) {
+	newest := newestStore(t)
+	dir := asLeft(t, newest)
+	catalogue := filepath.Join(dir, "catalog.db")
+	was := numberIn(t, catalogue, "PRAGMA user_version")
+	run(t, catalogue, "PRAGMA user_version = 99")
+	before := contents(t, dir)
+	_, err := New(t.Context(), Options{Dir: dir})
+	if abi.CodeOf(err) != abi.Unsupported || !strings.Contains(err.Error(), "has version 99, and this program reads versions up to "+fmt.Sprint(was)) {
+		t.Errorf("New: %v", err)
+	}
+	_, err = sqlitestore.OpenReadOnly(t.Context(), dir)
+	if abi.CodeOf(err) != abi.Unsupported || !strings.Contains(err.Error(), "99") {
+		t.Errorf("OpenReadOnly: %v", err)
+	}
+	if after := contents(t, dir); after != before {
+		t.Errorf("the directory was\n%s\nand is\n%s", before, after)
+	}
+	run(t, catalogue, "PRAGMA user_version = "+fmt.Sprint(was))
+	for _, file := range column(t, catalogue, "SELECT file FROM sessions WHERE live") {
+		run(t, filepath.Join(dir, "stores", file), "PRAGMA user_version = 98")
+	}
+	tr, err := New(t.Context(), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close(context.WithoutCancel(t.Context()))
+	problems := fmt.Sprint(tr.Problems())
+	if !strings.Contains(problems, "has version 98, and this program reads versions up to "+fmt.Sprint(newest)) {
+		t.Errorf("problems: %s", problems)
+	}
+}
+
+// contents are the databases of a directory, each with a sum of what is in it.
+func contents(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, f os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".db" {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		fmt.Fprintf(&b, "%s %x\n", path, sha256.Sum256(content))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
