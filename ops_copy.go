@@ -58,7 +58,7 @@ func (t *Terrarium) sessionOf(graphOrSession string) SessionID {
 type ExportArgs struct {
 	Session string `json:"session,omitempty" doc:"a session, live or ended"`
 	Graph   string `json:"graph,omitempty" doc:"or a graph, by any id it has had or the name of a member, also one that ended"`
-	Path    string `json:"path" op:"required" doc:"the file to be written; there must be none"`
+	Path    string `json:"path" op:"required" doc:"the file to be written; there must be none. One that ends in .jsonl gets the history as JSON lines"`
 }
 
 // ExportResult is the result of export.
@@ -97,7 +97,11 @@ func export(ctx context.Context, s *session, a *ExportArgs) (*ExportResult, erro
 		return nil, err
 	}
 	session := s.t.sessionOf(of)
-	if err := s.t.Engine.Export(ctx, string(session), a.Path); err != nil {
+	write := s.t.Engine.Export
+	if asLines(a.Path) {
+		write = s.t.ExportLines
+	}
+	if err := write(ctx, string(session), a.Path); err != nil {
 		return nil, err
 	}
 	return &ExportResult{Session: session, Path: a.Path}, nil

@@ -92,6 +92,7 @@ func readingOperations() []Operation {
 		read("state", "Shows what a creature holds in its state.", state),
 		read("awareness", "Shows what a creature can know of itself and of what is around it.", awareness),
 		read("history", "Lists events of a graph or session, in an order that respects causes.", history),
+		read("search", "Finds events by what they say, the newest first.", searchEvents),
 		read("lineage", "Lists the ancestors of a session, itself first, back to the roots.", lineage),
 		read("sessions", "Lists the sessions of the session directory, eldest first.", sessions),
 	}

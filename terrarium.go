@@ -77,6 +77,9 @@ type Options struct {
 	// MaxDiskBytes is a budget for the session directory; see
 	// [sqlitestore.Options]. Zero means none.
 	MaxDiskBytes int64
+	// NoSearchIndex does without the index that makes [Terrarium.Search] quick, and
+	// that is kept up to date in the background otherwise.
+	NoSearchIndex bool
 	// Durability of graphs that no recipe decides about; zero means Normal
 	// where there is a session directory.
 	Durability Durability
@@ -139,7 +142,7 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 		Workers: o.Workers, FreshInstances: o.FreshInstances, Paused: o.Paused, Log: o.Log,
 	}
 	if dir != "" {
-		if t.storage, err = sqlitestore.Open(ctx, dir, sqlitestore.Options{Retain: o.Retain, MaxDiskBytes: o.MaxDiskBytes}); err != nil {
+		if t.storage, err = sqlitestore.Open(ctx, dir, sqlitestore.Options{Retain: o.Retain, MaxDiskBytes: o.MaxDiskBytes, SearchIndex: !o.NoSearchIndex && o.Dir != ""}); err != nil {
 			return err
 		}
 		eo.Storage = t.storage

@@ -41,6 +41,8 @@ type fileMode string
 const (
 	readWrite fileMode = "rw"
 	readOnly  fileMode = "ro"
+	// readWriteCreate makes the file if it is not there.
+	readWriteCreate fileMode = "rwc"
 	// immutable is for media that nobody can write to: SQLite takes no locks
 	// and ignores a write-ahead log.
 	immutable fileMode = "ro&immutable=1"
@@ -70,6 +72,15 @@ func openConn(path string, mode fileMode) (*conn, error) {
 		return nil, err
 	}
 	return &conn{raw: raw.(*sqlite3.SQLiteConn), path: path}, nil
+}
+
+// openTemporary opens a database that is nobody else's and goes when it is closed.
+func openTemporary() (*conn, error) {
+	raw, err := (&sqlite3.SQLiteDriver{}).Open("file:?_mutex=no&_stmt_cache_size=16")
+	if err != nil {
+		return nil, err
+	}
+	return &conn{raw: raw.(*sqlite3.SQLiteConn), path: "a temporary index"}, nil
 }
 
 func (c *conn) close() error { return c.raw.Close() }

@@ -48,6 +48,9 @@ type Options struct {
 	// What has yet to be delivered is kept even so; [Directory.Problems] then says
 	// that the budget is exceeded.
 	MaxDiskBytes int64
+	// SearchIndex keeps an index for [Directory.Search] up to date in the background.
+	// Without it, searching reads everything that an index does not have yet.
+	SearchIndex bool
 
 	hooks hooks
 }
@@ -64,6 +67,7 @@ type Directory struct {
 	checkpoints *checkpoints
 	keeper      *keeper
 	hydrator    *hydrator
+	indexer     *indexer // nil: none
 
 	// changing is held while it changes which file a store writes to, or whether
 	// it is live.
@@ -110,6 +114,9 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	d.checkpoints = startCheckpoints()
 	d.keeper = startKeeper(d)
 	d.hydrator = startHydrator(d)
+	if options.SearchIndex {
+		d.indexer = startIndexer(d)
+	}
 	return d, nil
 }
 
@@ -336,6 +343,7 @@ func (d *Directory) shut() error {
 	}
 	d.mu.Unlock()
 	slices.SortFunc(left, func(a, b *Store) int { return cmp.Compare(a.info.Session, b.info.Session) })
+	d.indexer.close()  // it reads stores
 	d.hydrator.close() // it moves stores from file to file
 	var errs []error
 	for _, s := range left {

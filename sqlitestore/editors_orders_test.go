@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// call is one that an order asks for, with the arguments that these tests use.
-type call struct {
+// toolCall is one that an order asks for, with the arguments that these tests use.
+type toolCall struct {
 	Tool string   `json:"tool"`
 	Args callArgs `json:"args"`
 }
@@ -36,8 +36,8 @@ func orderOf(seed uint64, side string, n uint64, otherGate engine.ChannelID) []b
 	_, _ = fmt.Fprint(h, side, n)
 	w := &orderWriter{rand.New(rand.NewPCG(seed, h.Sum64())), side, string(otherGate)}
 	order := struct {
-		ID    uint64 `json:"id"`
-		Calls []call `json:"calls"`
+		ID    uint64     `json:"id"`
+		Calls []toolCall `json:"calls"`
 	}{ID: n}
 	for range 1 + w.random.IntN(3) {
 		order.Calls = append(order.Calls, w.calls()...)
@@ -57,40 +57,40 @@ func (w *orderWriter) hand() string { return fmt.Sprintf("%s-%d", w.side, w.rand
 
 func (w *orderWriter) notes() string { return fmt.Sprintf("%s-notes-%d", w.side, w.random.IntN(3)) }
 
-func (w *orderWriter) calls() []call {
+func (w *orderWriter) calls() []toolCall {
 	if w.random.IntN(12) > 0 {
-		return []call{w.call()}
+		return []toolCall{w.call()}
 	}
 	// A channel that nobody is wired to could be in either piece of a split.
 	name := w.notes()
-	return []call{
+	return []toolCall{
 		{"group_channel", callArgs{Action: "create", Name: name}},
 		{"group_channel", callArgs{Action: "wire", Creature: w.side + "-relay", Channel: name, Direction: "listen"}},
 	}
 }
 
-func (w *orderWriter) call() call {
+func (w *orderWriter) call() toolCall {
 	switch w.random.IntN(17) {
 	case 0, 1, 2, 3:
-		return call{"group_add_node", callArgs{Species: handSpecies, Name: w.hand(), Listen: []map[string]string{{"channel": w.side + "-answers"}}}}
+		return toolCall{"group_add_node", callArgs{Species: handSpecies, Name: w.hand(), Listen: []map[string]string{{"channel": w.side + "-answers"}}}}
 	case 4, 5:
-		return call{"group_remove_node", callArgs{Creature: w.hand()}}
+		return toolCall{"group_remove_node", callArgs{Creature: w.hand()}}
 	case 6:
-		return call{"group_stop_node", callArgs{Creature: w.hand()}}
+		return toolCall{"group_stop_node", callArgs{Creature: w.hand()}}
 	case 7:
-		return call{"group_start_node", callArgs{Creature: w.hand()}}
+		return toolCall{"group_start_node", callArgs{Creature: w.hand()}}
 	case 8:
-		return call{"group_wire", callArgs{Action: "add", From: w.hand(), To: w.hand(), Name: "told"}}
+		return toolCall{"group_wire", callArgs{Action: "add", From: w.hand(), To: w.hand(), Name: "told"}}
 	case 9:
-		return call{"group_wire", callArgs{Action: "remove", From: w.hand(), Wire: "told"}}
+		return toolCall{"group_wire", callArgs{Action: "remove", From: w.hand(), Wire: "told"}}
 	case 10:
-		return call{"group_channel", callArgs{Action: "delete", Channel: w.notes()}}
+		return toolCall{"group_channel", callArgs{Action: "delete", Channel: w.notes()}}
 	case 11:
-		return call{"group_channel", callArgs{Action: "wire", Creature: w.hand(), Channel: w.notes(), Direction: "listen"}}
+		return toolCall{"group_channel", callArgs{Action: "wire", Creature: w.hand(), Channel: w.notes(), Direction: "listen"}}
 	case 12, 13: // a bridge, which a removal takes away as well
-		return call{"group_channel", callArgs{Action: "wire", Creature: w.bridge(), Channel: w.otherGate, Direction: "listen", Merge: true}}
+		return toolCall{"group_channel", callArgs{Action: "wire", Creature: w.bridge(), Channel: w.otherGate, Direction: "listen", Merge: true}}
 	}
-	return call{"group_channel", callArgs{Action: "unwire", Creature: w.bridge(), Channel: w.otherGate, Direction: "listen"}}
+	return toolCall{"group_channel", callArgs{Action: "unwire", Creature: w.bridge(), Channel: w.otherGate, Direction: "listen"}}
 }
 
 // bridge is a hand or the relay.

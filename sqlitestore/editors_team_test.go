@@ -55,7 +55,7 @@ type result struct {
 func (m *team) answer(order, answer []byte) error {
 	var o struct {
 		ID    uint64
-		Calls []call
+		Calls []toolCall
 	}
 	var a struct {
 		ID      uint64

@@ -48,6 +48,8 @@ type hydrator struct {
 	did    uint64 // what had been announced when the last round began that is over
 	failed error  // what went wrong in that round
 	urgent int    // how many wait for all of it to be done
+	calls  []call // that wait to be carried out
+	ended  bool   // there will be no more rounds
 	change *sync.Cond
 }
 
@@ -76,6 +78,7 @@ func (h *hydrator) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.did, h.failed = math.MaxUint64, stopped("settle", h.d.dir)
+	h.refuse()
 	h.change.Broadcast()
 }
 
@@ -92,6 +95,7 @@ func (h *hydrator) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		h.answer(ctx)
 		wait, err := h.round(ctx)
 		if err != nil {
 			wait = min(wait, pauses.NextBackOff())

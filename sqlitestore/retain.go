@@ -62,7 +62,7 @@ func (d *Directory) bound(more int64) Retention {
 	r := d.options.Retain
 	if d.excess()+more > 0 && d.options.MaxDiskBytes > 0 {
 		d.mu.Lock()
-		share := d.options.MaxDiskBytes / int64(max(len(d.open), 1))
+		share := max(d.options.MaxDiskBytes-d.indexSize(), 1) / int64(max(len(d.open), 1))
 		d.mu.Unlock()
 		if r.Bytes == 0 || share < r.Bytes {
 			r.Bytes = share
@@ -80,6 +80,7 @@ func (d *Directory) excess() (n int64) {
 	if err != nil {
 		return 0
 	}
+	n = d.indexSize()
 	for _, e := range entries {
 		if e.file != "" {
 			n += diskSize(e.Path)
@@ -131,6 +132,7 @@ func (h *hydrator) retain(ctx context.Context, s *Store, bound Retention) error 
 		return err
 	}
 	if err := h.rewrite(ctx, e, since); !errors.Is(err, errCutAgain) {
+		h.d.indexer.lookAgain()
 		return err
 	}
 	return nil
@@ -181,40 +183,56 @@ func (f *family) since(ctx context.Context, bound Retention, size int64) (since 
 	if err != nil || len(spans) == 0 {
 		return 0, err
 	}
-	var count int64
-	oldest, newest := int64(math.MaxInt64), int64(0)
-	for _, s := range spans {
-		count += s.high - s.low + 1
-		oldest, newest = min(oldest, s.from), max(newest, s.to)
+	h := summary(spans)
+	if since, err = bound.from(ctx, spans, h, size, slack); err != nil {
+		return 0, err
 	}
-	if bound.Age > 0 && newest-oldest > int64(float64(bound.Age)*slack) {
-		since = newest - int64(bound.Age)
-	}
-	keep := count
-	if bound.Events > 0 && float64(count) > float64(bound.Events)*slack {
-		keep = bound.Events
-	}
-	if bound.Bytes > 0 && size > bound.Bytes {
-		keep = min(keep, int64(float64(count)*float64(bound.Bytes)/float64(size)/slack))
-	}
-	if keep < count {
-		from, err := newestFrom(ctx, spans, keep, oldest, newest)
-		if err != nil {
-			return 0, err
-		}
-		since = max(since, from)
-	}
-	needed, err := v.files[0].neededFrom(ctx)
+	needed, err := v.neededFrom(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if since = min(since, needed); since <= oldest {
+	if since = min(since, needed); since <= h.oldest {
 		return 0, nil
 	}
 	// What is given up must be worth the writing of the rest.
 	left, err := countFrom(ctx, spans, since)
-	if err != nil || float64(count) < float64(left)*1.1 {
+	if err != nil || float64(h.count) < float64(left)*1.1 {
 		return 0, err
+	}
+	return since, nil
+}
+
+// extent is how much history there is, and of which times.
+type extent struct{ count, oldest, newest int64 }
+
+func summary(spans []span) extent {
+	h := extent{oldest: math.MaxInt64}
+	for _, s := range spans {
+		h.count += s.high - s.low + 1
+		h.oldest, h.newest = min(h.oldest, s.from), max(h.newest, s.to)
+	}
+	return h
+}
+
+// from is the time from which on the bound keeps history; 0 if it keeps all. It may
+// be exceeded by a factor before anything is given up.
+func (bound Retention) from(ctx context.Context, spans []span, h extent, size int64, factor float64) (since int64, err error) {
+	if bound.Age > 0 && h.newest-h.oldest > int64(float64(bound.Age)*factor) {
+		since = h.newest - int64(bound.Age)
+	}
+	keep := h.count
+	if bound.Events > 0 && float64(h.count) > float64(bound.Events)*factor {
+		keep = bound.Events
+	}
+	if bound.Bytes > 0 && size > bound.Bytes {
+		keep = min(keep, int64(float64(h.count)*float64(bound.Bytes)/float64(size)/slack))
+	}
+	if keep < h.count {
+		from, err := newestFrom(ctx, spans, keep, h.oldest, h.newest)
+		if err != nil {
+			return 0, err
+		}
+		since = max(since, from)
 	}
 	return since, nil
 }
@@ -251,26 +269,6 @@ func countFrom(ctx context.Context, spans []span, from int64) (n int64, err erro
 		n += s.high - s.low + 1
 	}
 	return n, nil
-}
-
-// neededFrom is the time of the oldest event that has yet to be read by somebody,
-// or may be: a message behind a cursor, or a request that waits for its answer.
-func (s *snapshot) neededFrom(ctx context.Context) (since int64, err error) {
-	since = math.MaxInt64
-	err = each(ctx, s.tx, func(scan func(...any) error) error {
-		var ts int64
-		err := scan(&ts)
-		if ts > 0 {
-			since = min(since, ts)
-		}
-		return err
-	}, `WITH reader (channel, seq) AS (SELECT channel, min(seq) FROM cursor GROUP BY channel)
-		SELECT coalesce((SELECT ts FROM event WHERE id = (
-			SELECT m.event FROM message m WHERE m.channel = r.channel AND m.seq > r.seq ORDER BY m.seq LIMIT 1)), 0) FROM reader r
-		UNION ALL SELECT coalesce(min(e.ts), 0) FROM event e JOIN reader r ON r.channel = e.channel AND e.seq > r.seq
-			WHERE e.id > (SELECT through FROM indexed) AND e.`+isMessage+`
-		UNION ALL SELECT coalesce((SELECT ts FROM event e WHERE e.id = r.id), 0) FROM request r`)
-	return since, err
 }
 
 // noteKept writes down what the file need not have.

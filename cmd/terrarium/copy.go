@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,13 +14,28 @@ import (
 )
 
 func sessionExportCommand(s streams) *cobra.Command {
-	return copyCommand(s, "export DIR SESSION FILE", "Write a session to a file that stands alone",
+	var lines bool
+	cmd := copyCommand(s, "export DIR SESSION FILE", "Write a session to a file that stands alone",
 		func(ctx context.Context, from *sqlitestore.View, of engine.SessionID, path string) (any, string, error) {
-			if err := from.Export(ctx, of, path); err != nil {
+			if path == "-" {
+				return nil, "", terrarium.WriteHistory(ctx, s.out, from, of)
+			}
+			write := from.Export
+			if lines || strings.EqualFold(filepath.Ext(path), terrarium.LinesSuffix) {
+				write = func(ctx context.Context, of engine.SessionID, path string) error {
+					return terrarium.ExportLines(ctx, from, of, path)
+				}
+			}
+			if err := write(ctx, of, path); err != nil {
 				return nil, "", err
 			}
 			return terrarium.ExportResult{Session: of, Path: path}, fmt.Sprintf("Session %s is in %s.", of, path), nil
 		})
+	cmd.Long = `export writes a session to a file that stands alone: a SQLite database or, if the
+name of the file ends in .jsonl, its history as JSON lines. With - for a file, the
+lines are printed.`
+	cmd.Flags().BoolVar(&lines, "jsonl", false, "write JSON lines, whatever the name of the file")
+	return cmd
 }
 
 func sessionForkCommand(s streams) *cobra.Command {
@@ -70,6 +87,9 @@ func copyCommand(s streams, use, short string, copied func(ctx context.Context, 
 				result, words, err := copied(cmd.Context(), v, info.Session, args[2])
 				if err != nil {
 					return failWith(exitSession, err)
+				}
+				if result == nil {
+					return nil // it has been printed
 				}
 				if format == "json" {
 					return printJSON(s, result)

@@ -26,6 +26,7 @@ type engineFlags struct {
 	workers    int
 	fresh      bool
 	verbose    bool
+	noIndex    bool
 	retain     retainFlags
 }
 
@@ -38,6 +39,7 @@ func (f *engineFlags) add(cmd *cobra.Command) {
 	fs.IntVar(&f.workers, "workers", 0, "turns that run at a time (default one per processor)")
 	fs.BoolVar(&f.fresh, "fresh-instances", false, "run every turn on a new instance, to find creatures that rely on their linear memory")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "tell more on standard error")
+	fs.BoolVar(&f.noIndex, "no-search-index", false, "do not prepare for session search in the background, which takes longer then")
 	f.retain.add(fs)
 }
 
@@ -45,7 +47,7 @@ func (f *engineFlags) add(cmd *cobra.Command) {
 func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Options, error) {
 	o := terrarium.Options{
 		Dir: f.session, Scratch: f.session == "", CacheDir: f.cache, Workers: f.workers,
-		FreshInstances: f.fresh, Log: verbosity(s.err, f.verbose),
+		FreshInstances: f.fresh, NoSearchIndex: f.noIndex, Log: verbosity(s.err, f.verbose),
 	}
 	if f.workers < 0 {
 		return o, usage("--workers %d: use a number of turns, or 0 for one per processor", f.workers)

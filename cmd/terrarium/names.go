@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -23,40 +22,24 @@ func newNames(g engine.SavedGraph) *names {
 	return n
 }
 
-// namesOf reads the names in a session. Of one that only lives on in others, they
-// are those that its creatures and channels have there.
-func namesOf(ctx context.Context, v *sqlitestore.View, session engine.SessionID) (*names, error) {
-	saved, err := v.Saved(ctx, session)
-	if abi.CodeOf(err) != abi.NotFound {
-		return newNames(saved), err
-	}
-	list, err := v.Sessions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	n := newNames(saved)
-	for _, heir := range issue(list, session) {
-		if saved, err = v.Saved(ctx, heir.Session); err != nil {
-			return nil, err
+// readLive adds the names in the live sessions of a list.
+func (n *names) readLive(ctx context.Context, v *sqlitestore.View, list []engine.SessionInfo) error {
+	for _, i := range liveSessions(list) {
+		if err := n.read(ctx, v, i.Session); err != nil {
+			return err
 		}
-		n.add(saved)
 	}
-	return n, nil
+	return nil
 }
 
-// issue are the live sessions that came out of one, at whatever remove. list has
-// sessions eldest first.
-func issue(list []engine.SessionInfo, of engine.SessionID) (out []engine.SessionInfo) {
-	family := map[engine.SessionID]bool{of: true}
-	for _, i := range list {
-		if slices.ContainsFunc(i.Parents, func(p engine.SessionID) bool { return family[p] }) {
-			family[i.Session] = true
-			if i.Live {
-				out = append(out, i)
-			}
-		}
+// read adds the names in a session. One that has been cut may have none any more.
+func (n *names) read(ctx context.Context, v *sqlitestore.View, session engine.SessionID) error {
+	saved, err := v.Saved(ctx, session)
+	if err != nil && abi.CodeOf(err) != abi.NotFound {
+		return err
 	}
-	return out
+	n.add(saved)
+	return nil
 }
 
 func (n *names) add(g engine.SavedGraph) {
@@ -97,10 +80,6 @@ func named[T ~string](m map[T]string, id T) string {
 // that are gone have no name any more.
 func (n *names) creature(name string) (engine.CreatureID, error) {
 	return lookUp("--creature", n.creatures, name)
-}
-
-func (n *names) channel(name string) (engine.ChannelID, error) {
-	return lookUp("--channel", n.channels, name)
 }
 
 func lookUp[T ~string](flag string, m map[T]string, name string) (T, error) {

@@ -25,13 +25,13 @@ func sessionCommand(s streams) *cobra.Command {
 		Short: "Look into a session directory, also while it is in use",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("there is no command session %s: use list, show, events, lineage, state, dead-letters, redeliver, verify, rebuild, export or fork", args[0])
+				return usage("there is no command session %s: use list, show, events, search, lineage, state, dead-letters, redeliver, verify, rebuild, export, prune or fork", args[0])
 			}
 			return cmd.Help()
 		},
 	}
-	cmd.AddCommand(sessionListCommand(s), sessionShowCommand(s), sessionEventsCommand(s), sessionLineageCommand(s), sessionStateCommand(s), sessionDeadLettersCommand(s),
-		sessionRedeliverCommand(s), sessionVerifyCommand(s), sessionRebuildCommand(s), sessionExportCommand(s), sessionForkCommand(s))
+	cmd.AddCommand(sessionListCommand(s), sessionShowCommand(s), sessionEventsCommand(s), sessionSearchCommand(s), sessionLineageCommand(s), sessionStateCommand(s), sessionDeadLettersCommand(s),
+		sessionRedeliverCommand(s), sessionVerifyCommand(s), sessionRebuildCommand(s), sessionExportCommand(s), sessionPruneCommand(s), sessionForkCommand(s))
 	return cmd
 }
 

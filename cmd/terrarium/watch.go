@@ -19,7 +19,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
-// watchFlags are the flags of events.
+// watchFlags are the flags of events, and those of session events but run.
 type watchFlags struct {
 	run       runFlags
 	kinds     []string
@@ -27,7 +27,10 @@ type watchFlags struct {
 	channels  []string
 	graphs    []string
 	after     string
+	since     string
+	until     string
 	limit     int
+	newest    bool
 	follow    bool
 	format    string
 }
@@ -38,10 +41,8 @@ func eventsCommand(s streams) *cobra.Command {
 		Use:   "events RECIPE | DIR [SESSION]",
 		Short: "Show what happens in a run, or has happened in a session directory",
 		Long: `events shows events, one a line. Of a recipe it runs it, as run does, and shows
-what happens. Of a session directory it shows what has been logged, also while
-another process uses it: everything, each event once, or with SESSION what that
-session, those that it came from and those that came out of it have logged; and
-with --follow what is logged from then on.
+what happens. Of a session directory it shows what has been logged, as session
+events does.
 
 As JSON, every event has a cursor, which --after takes: it goes on behind the
 event, also after merges, splits and restarts.`,
@@ -51,28 +52,77 @@ event, also after merges, splits and restarts.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.show(cmd, s, args) },
 	}
 	f.run.add(cmd)
+	f.add(cmd)
+	return cmd
+}
+
+func sessionEventsCommand(s streams) *cobra.Command {
+	f := &watchFlags{}
+	cmd := &cobra.Command{
+		Use:   "events DIR [SESSION]",
+		Short: "Show what has happened in a session directory",
+		Long: `events shows what has been logged in a session directory, one event a line, also
+while another process uses it: everything, each event once, or with SESSION the
+history of that session, which has those of the sessions that it came from; and
+with --follow what is logged from then on, also by those that come out of it.
+
+As JSON, every event has a cursor, which --after takes: it goes on behind the
+event, also after merges, splits and restarts.`,
+		Example: `  terrarium session events S --kind dead_letter --follow
+  terrarium session events S --newest --limit 20
+  terrarium session events S --since 1h --creature census`,
+		Args: arguments(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kinds, err := f.check("session events")
+			if err != nil {
+				return err
+			}
+			return withView(cmd.Context(), args[0], func(v *sqlitestore.View) error {
+				return f.saved(cmd, s, v, optional(args, 1), kinds)
+			})
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// add adds the flags that choose among events.
+func (f *watchFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringSliceVar(&f.kinds, "kind", nil, "only events of `KIND`; may be repeated")
 	fs.StringArrayVar(&f.creatures, "creature", nil, "only events about a creature, by `NAME` or id; may be repeated")
 	fs.StringArrayVar(&f.channels, "channel", nil, "only events of a channel, by `NAME` or id; may be repeated")
 	fs.StringArrayVar(&f.graphs, "graph", nil, "only events of a graph, by any `ID` it has had; may be repeated")
 	fs.StringVar(&f.after, "after", "", "only what comes after the event with this `CURSOR`")
+	fs.StringVar(&f.since, "since", "", "of a session directory, only what happened at a `TIME` or later: 2026-05-01T12:00:00Z, 2026-05-01, or 90m ago")
+	fs.StringVar(&f.until, "until", "", "of a session directory, only what happened at a `TIME` or before")
 	fs.IntVar(&f.limit, "limit", 0, "end after `N` events")
+	fs.BoolVar(&f.newest, "newest", false, "of a session directory, with --limit, the last ones rather than the first")
 	fs.BoolVar(&f.follow, "follow", false, "of a session directory, go on with what is logged, until interrupted")
 	formatFlag(cmd, &f.format)
-	return cmd
+}
+
+// check refuses what does not go together, and answers the kinds that are wanted.
+func (f *watchFlags) check(op string) ([]engine.EventKind, error) {
+	if err := checkFormat(f.format); err != nil {
+		return nil, err
+	}
+	switch {
+	case f.limit < 0:
+		return nil, usage("--limit %d: use a number of events, or 0 for all", f.limit)
+	case f.newest && (f.follow || f.after != ""):
+		return nil, usage("--newest counts from the end: leave out --follow and --after")
+	case f.since != "" && f.after != "":
+		return nil, usage("--since and --after both say where to begin: give one of them")
+	}
+	kinds, err := terrarium.ParseKinds(op, f.kinds)
+	return kinds, failWith(exitUsage, err)
 }
 
 func (f *watchFlags) show(cmd *cobra.Command, s streams, args []string) error {
-	if err := checkFormat(f.format); err != nil {
-		return err
-	}
-	if f.limit < 0 {
-		return usage("--limit %d: use a number of events, or 0 for all", f.limit)
-	}
-	kinds, err := terrarium.ParseKinds("events", f.kinds)
+	kinds, err := f.check("events")
 	if err != nil {
-		return failWith(exitUsage, err)
+		return err
 	}
 	v, err := savedAt(cmd.Context(), args[0])
 	switch {
@@ -83,8 +133,11 @@ func (f *watchFlags) show(cmd *cobra.Command, s streams, args []string) error {
 		return errors.Join(err, failWith(exitSession, v.Close()))
 	case len(args) > 1:
 		return usage("%s is not a session directory, so it has no session %s", args[0], args[1])
-	case f.follow:
-		return usage("--follow is for a session directory; the run of a recipe is followed as it is")
+	}
+	for _, name := range []string{"follow", "newest", "since", "until"} {
+		if cmd.Flags().Changed(name) {
+			return usage("--%s is for a session directory; the run of a recipe is followed as it is", name)
+		}
 	}
 	return f.live(cmd, s, args[0], kinds)
 }
@@ -102,22 +155,21 @@ func savedAt(ctx context.Context, path string) (*sqlitestore.View, error) {
 	return v, failWith(exitSession, err)
 }
 
-// widestKind is how long the longest name of a kind is.
-const widestKind = len("creature_session_attached")
-
 // eventWriter writes the events that are wanted.
 type eventWriter struct {
 	f     *watchFlags
 	kinds []engine.EventKind
 	names *names
 	out   *bufio.Writer
-	style textStyle
-	left  int // how many may still be written; -1: any number
+	// What is not between these times is left out; 0: any time.
+	since, until int64
+	colour       bool
+	left         int // how many may still be written; -1: any number
 }
 
 func (f *watchFlags) writer(s streams, kinds []engine.EventKind, n *names) *eventWriter {
 	_, colour := terminal(s.out)
-	w := &eventWriter{f: f, kinds: kinds, names: n, out: bufio.NewWriter(s.out), style: textStyle{widestKind, colour}, left: -1}
+	w := &eventWriter{f: f, kinds: kinds, names: n, out: bufio.NewWriter(s.out), colour: colour, left: -1}
 	w.left = cmp.Or(f.limit, -1)
 	return w
 }
@@ -125,7 +177,8 @@ func (f *watchFlags) writer(s streams, kinds []engine.EventKind, n *names) *even
 // wants reports whether the event is one of those that were asked for. Of a
 // creature or channel that is gone, only the id is known for sure.
 func (w *eventWriter) wants(ev *engine.Event) bool {
-	return (len(w.kinds) == 0 || slices.Contains(w.kinds, ev.Kind)) &&
+	return ev.Time >= w.since && (w.until == 0 || ev.Time <= w.until) &&
+		(len(w.kinds) == 0 || slices.Contains(w.kinds, ev.Kind)) &&
 		among(w.f.creatures, string(ev.Creature), w.names.ofCreature(ev.Creature)) &&
 		among(w.f.channels, string(ev.Channel), w.names.ofChannel(ev.Channel))
 }
@@ -146,7 +199,7 @@ func (w *eventWriter) write(ev *engine.Event, cursor engine.EventCursor) (more b
 		err = enc.Encode(r)
 	} else {
 		var line string
-		if line, err = eventText(ev, w.names, w.style); err == nil {
+		if line, err = eventText(ev, w.names, w.colour); err == nil {
 			_, err = io.WriteString(w.out, line)
 		}
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -23,55 +25,99 @@ func (f *watchFlags) saved(cmd *cobra.Command, s streams, v *sqlitestore.View, s
 	ctx, stop := untilSignal(cmd.Context())
 	defer stop()
 	h := &savedHistory{view: v, names: newNames(engine.SavedGraph{})}
-	only, err := h.family(ctx, session)
-	if err != nil {
+	if err := h.begin(ctx, f, s, session, kinds); err != nil {
 		return err
 	}
-	after := engine.EventCursor(f.after)
-	if after == "" {
-		after = engine.FromStart
+	var err error
+	if f.newest && f.limit > 0 {
+		err = h.last(ctx, f.limit)
+	} else {
+		err = h.follow(ctx, f.follow)
 	}
-	if h.replay, err = engine.NewReplay(ctx, v, after, only); err != nil {
-		if abi.CodeOf(err) == abi.InvalidArgument || abi.CodeOf(err) == abi.NotFound {
-			return failWith(exitUsage, err)
-		}
-		return failWith(exitSession, err)
-	}
-	h.w = f.writer(s, kinds, h.names)
-	err = errors.Join(h.follow(ctx, f.follow), h.w.flush())
+	err = errors.Join(err, h.w.flush())
 	if err == nil && ctx.Err() != nil {
 		return &exit{code: exitInterrupted, shown: true}
 	}
+	if err == nil && h.w.left == 0 && !f.newest && f.format == "text" {
+		_, err = fmt.Fprintf(s.err, "Ended after %s; go on with --after %s\n", count(f.limit, "event"), h.replay.Cursor())
+	}
 	return err
+}
+
+// begin finds out what is to be shown, and where it begins.
+func (h *savedHistory) begin(ctx context.Context, f *watchFlags, s streams, session string, kinds []engine.EventKind) (err error) {
+	h.w = f.writer(s, kinds, h.names)
+	now := time.Now()
+	if h.w.since, err = parseTime("--since", f.since, now); err != nil {
+		return err
+	}
+	if h.w.until, err = parseTime("--until", f.until, now); err != nil {
+		return err
+	}
+	list, err := h.view.Catalogue(ctx)
+	if err != nil {
+		return failWith(exitSession, err)
+	}
+	if h.only, err = h.family(ctx, list, session, f.follow); err != nil {
+		return err
+	}
+	after := cmp.Or(engine.EventCursor(f.after), engine.FromStart)
+	if f.since != "" {
+		after = engine.CursorAt(list, h.w.since-1)
+	}
+	h.replay, err = engine.NewReplay(ctx, h.view, after, h.only)
+	if abi.CodeOf(err) == abi.InvalidArgument || abi.CodeOf(err) == abi.NotFound {
+		return failWith(exitUsage, err)
+	}
+	return failWith(exitSession, err)
+}
+
+// parseTime reads a time, a day, or how long ago something was; nothing is 0.
+func parseTime(flag, text string, now time.Time) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago).UnixNano(), nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UnixNano(), nil
+		}
+	}
+	return 0, usage("%s %s: use a time such as 2026-05-01T12:00:00Z, a day such as 2026-05-01, or how long ago it was, such as 90m", flag, text)
 }
 
 // savedHistory is a session directory whose events are shown.
 type savedHistory struct {
 	view       *sqlitestore.View
+	only       func(*engine.SessionInfo) bool // nil: all
 	replay     *engine.Replay
 	w          *eventWriter
 	names      *names
 	succession engine.Succession
 }
 
-// family chooses the sessions that one is about: itself, those that it came from,
-// and those that came out of it, later ones included. Without a session it
-// chooses all.
-func (h *savedHistory) family(ctx context.Context, session string) (func(*engine.SessionInfo) bool, error) {
+// family chooses the sessions whose events one has in its history: itself and those
+// that it came from; and, to follow it, those that come out of it. Without a session
+// it chooses all.
+func (h *savedHistory) family(ctx context.Context, list []engine.SessionInfo, session string, follow bool) (func(*engine.SessionInfo) bool, error) {
 	if session == "" {
 		return nil, nil
-	}
-	list, err := h.view.Catalogue(ctx)
-	if err != nil {
-		return nil, failWith(exitSession, err)
 	}
 	info, err := namedSession(list, session)
 	if err != nil {
 		return nil, err
 	}
+	if err := h.names.read(ctx, h.view, info.Session); err != nil {
+		return nil, failWith(exitSession, err)
+	}
 	family := map[engine.SessionID]bool{}
 	for _, i := range newFamily(list, []engine.SessionInfo{info}).members {
 		family[i.Session] = true
+	}
+	if !follow {
+		return func(i *engine.SessionInfo) bool { return family[i.Session] }, nil
 	}
 	issue := map[engine.SessionID]bool{info.Session: true}
 	return func(i *engine.SessionInfo) bool {
@@ -88,7 +134,7 @@ func (h *savedHistory) follow(ctx context.Context, goesOn bool) error {
 		if err := h.look(ctx); err != nil {
 			return failWith(exitSession, err)
 		}
-		more, err := h.pass(ctx)
+		more, err := h.pass(ctx, goesOn)
 		if err != nil || !more || !goesOn {
 			return err
 		}
@@ -110,18 +156,11 @@ func (h *savedHistory) look(ctx context.Context) error {
 		return err
 	}
 	h.succession = engine.NewSuccession(list)
-	for _, i := range liveSessions(list) {
-		saved, err := h.view.Saved(ctx, i.Session)
-		if err != nil && abi.CodeOf(err) != abi.NotFound { // it may have been cut meanwhile
-			return err
-		}
-		h.names.add(saved)
-	}
-	return nil
+	return h.names.readLive(ctx, h.view, list)
 }
 
 // pass shows what there is by now. It reports whether more is wanted.
-func (h *savedHistory) pass(ctx context.Context) (more bool, err error) {
+func (h *savedHistory) pass(ctx context.Context, follow bool) (more bool, err error) {
 	for {
 		ev, _, found, err := h.replay.Next(ctx)
 		switch {
@@ -131,9 +170,11 @@ func (h *savedHistory) pass(ctx context.Context) (more bool, err error) {
 			return false, failWith(exitSession, err)
 		case !found:
 			return true, nil
+		case h.w.until != 0 && ev.Time > h.w.until && !follow:
+			return false, nil // what comes is later still
 		}
 		h.names.learn(&ev)
-		if !h.w.wants(&ev) || !h.ofGraph(ev.Graph) {
+		if !h.wants(&ev) {
 			continue
 		}
 		var cursor engine.EventCursor
@@ -145,6 +186,8 @@ func (h *savedHistory) pass(ctx context.Context) (more bool, err error) {
 		}
 	}
 }
+
+func (h *savedHistory) wants(ev *engine.Event) bool { return h.w.wants(ev) && h.ofGraph(ev.Graph) }
 
 func (h *savedHistory) ofGraph(id engine.GraphID) bool {
 	asked := h.w.f.graphs

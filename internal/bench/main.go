@@ -72,6 +72,11 @@ var comparisons = []comparison{
 	{"store: history of a split, 1,000,000 events", storePkg, "History/kind=split", "", "", "x-cp", "worse", "target: 2 x a copy that is synced"},
 	{"store: history of a merge", storePkg, "History/kind=merge", "", "", "events/s", "better", "target: 300,000"},
 	{"store: appends while a merge is copied, p99", storePkg, "History/kind=merge", "", "", "append-p99-ms", "worse", "target: 6 ms"},
+	{"search in 1,000,000 events, p99", storePkg, "Search/index", storePkg, "Search/scan", "p99-ms", "worse", "target: 50 ms; the reference is a LIKE scan"},
+	{"search in 1,000,000 events, median", storePkg, "Search/index", storePkg, "Search/scan", "p50-ms", "worse", ""},
+	{"search: making the index of 1,000,000 events", storePkg, "Search/index", "", "", "build-s", "worse", ""},
+	{"search: its size", storePkg, "Search/index", "", "", "index-MB", "worse", ""},
+	{"store: appends while an index is made", storePkg, "AppendIndexed/index=true", storePkg, "AppendIndexed/index=false", "events/s", "better", "target: 1 x"},
 }
 
 // metered are the workloads of the metering comparisons, each of which is

@@ -38,6 +38,7 @@ var script = []struct {
 	{true, `{"id": 13, "op": "wait_idle"}`},
 	{false, `{"id": 14, "op": "state", "creature": "census", "prefix": "count/"}`},
 	{false, `{"id": 15, "op": "history", "kinds": ["channel_message"], "limit": 2}`},
+	{false, `{"id": 47, "op": "search", "query": "no AND rou*", "kinds": ["channel_message"], "limit": 1}`},
 	{false, `{"id": 43, "op": "wire", "from": "census", "to": "alarms", "name": "echo", "with_content": false}`},
 	{false, `{"id": 44, "op": "wires", "creature": "alarms"}`},
 	{false, `{"id": 16, "op": "status", "graph": "alarms"}`},

@@ -27,6 +27,7 @@ var (
 	timePattern = regexp.MustCompile(`"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z"`)
 	pathPattern = regexp.MustCompile(`"[^"]*/stores/`)
 	sumPattern  = regexp.MustCompile(`"[0-9a-f]{64}"`)
+	cursPattern = regexp.MustCompile(`"cursor":"[^"]*"`)
 	bytePattern = regexp.MustCompile(`"bytes":[0-9]+`)
 	evtPattern  = regexp.MustCompile(`"events":[0-9]+`)
 	memPattern  = regexp.MustCompile(`"memory_bytes":[0-9]+`)
@@ -53,6 +54,7 @@ func (s *shortener) events(text string) string {
 // show returns an answer as it is printed.
 func (s *shortener) show(answer []byte) (string, error) {
 	text := s.events(string(answer))
+	text = cursPattern.ReplaceAllString(text, `"cursor":"…"`)
 	text = uuidPattern.ReplaceAllStringFunc(text, func(id string) string { return s.name("session", id) })
 	text = idPattern.ReplaceAllStringFunc(text, func(id string) string { return s.name(kindNames[id[:1]], id) })
 	text = timePattern.ReplaceAllStringFunc(text, func(string) string {

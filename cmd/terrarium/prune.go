@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+// pruneFlags are the flags of session prune.
+type pruneFlags struct {
+	age    time.Duration
+	events int64
+	bytes  string
+	plan   bool
+	format string
+}
+
+func sessionPruneCommand(s streams) *cobra.Command {
+	f := &pruneFlags{}
+	cmd := &cobra.Command{
+		Use:   "prune DIR [SESSION]",
+		Short: "Give up old history",
+		Long: `prune gives up the oldest part of the history of a live session, or of every live
+session of the directory, so that what is left keeps to the bounds given. What
+somebody has yet to read, and all that is later, is kept in any case, and so is
+everything that is not history: state, timers, dead letters.
+
+With --plan it only says what would be given up, and reads, also while another
+process uses the directory. Without, no other process may.`,
+		Example: `  terrarium session prune S --events 100000 --plan
+  terrarium session prune S --age 720h`,
+		Args: arguments(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.prune(cmd.Context(), s, args[0], optional(args, 1))
+		},
+	}
+	fs := cmd.Flags()
+	fs.DurationVar(&f.age, "age", 0, "give up what is so much older than a session's newest event, such as 720h")
+	fs.Int64Var(&f.events, "events", 0, "keep so many of the newest events of each session")
+	fs.StringVar(&f.bytes, "bytes", "", "make each session's file as small as `SIZE` or so, such as 500MB")
+	fs.BoolVar(&f.plan, "plan", false, "say what would be given up, and change nothing")
+	formatFlag(cmd, &f.format)
+	return cmd
+}
+
+func (f *pruneFlags) bound() (bound sqlitestore.Retention, err error) {
+	if err := checkFormat(f.format); err != nil {
+		return bound, err
+	}
+	if f.age < 0 || f.events < 0 {
+		return bound, usage("use an --age and a number of --events that are not negative")
+	}
+	if bound.Bytes, err = parseSize("--bytes", f.bytes); err != nil {
+		return bound, err
+	}
+	bound.Age, bound.Events = f.age, f.events
+	if bound == (sqlitestore.Retention{}) {
+		return bound, usage("say what to keep: --age, --events or --bytes")
+	}
+	return bound, nil
+}
+
+func (f *pruneFlags) prune(ctx context.Context, s streams, dir, session string) error {
+	bound, err := f.bound()
+	if err != nil {
+		return err
+	}
+	if err := mustExist(dir); err != nil {
+		return err
+	}
+	var chosen []engine.SessionID
+	var reports []sqlitestore.PruneReport
+	err = withView(ctx, dir, func(v *sqlitestore.View) error {
+		if chosen, err = pruned(ctx, v, session); err != nil || !f.plan {
+			return err
+		}
+		reports, err = pruneAll(chosen, func(of engine.SessionID) (sqlitestore.PruneReport, error) { return v.PlanPrune(ctx, of, bound) })
+		return err
+	})
+	if err == nil && !f.plan {
+		reports, err = f.carryOut(ctx, dir, chosen, bound)
+	}
+	if err != nil {
+		return err
+	}
+	if f.format == "json" {
+		return printJSON(s, newPruneResult(reports, !f.plan))
+	}
+	return failWith(exitFailed, f.print(s.out, reports))
+}
+
+// pruned chooses the sessions that are concerned.
+func pruned(ctx context.Context, v *sqlitestore.View, name string) (out []engine.SessionID, err error) {
+	list, err := v.Catalogue(ctx)
+	if err != nil {
+		return nil, failWith(exitSession, err)
+	}
+	if name != "" {
+		info, err := namedSession(list, name)
+		return []engine.SessionID{info.Session}, err
+	}
+	for _, i := range liveSessions(list) {
+		out = append(out, i.Session)
+	}
+	return out, nil
+}
+
+func pruneAll(sessions []engine.SessionID, one func(engine.SessionID) (sqlitestore.PruneReport, error)) (out []sqlitestore.PruneReport, err error) {
+	for _, session := range sessions {
+		r, err := one(session)
+		if err != nil {
+			return out, failWith(exitSession, err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// carryOut opens the directory for writing, which another process must not have.
+func (f *pruneFlags) carryOut(ctx context.Context, dir string, sessions []engine.SessionID, bound sqlitestore.Retention) (reports []sqlitestore.PruneReport, err error) {
+	d, err := sqlitestore.Open(ctx, dir, sqlitestore.Options{})
+	if err != nil {
+		return nil, failWith(exitSession, err)
+	}
+	defer func() { err = errors.Join(err, failWith(exitSession, d.Close())) }()
+	return pruneAll(sessions, func(of engine.SessionID) (sqlitestore.PruneReport, error) { return d.Prune(ctx, of, bound) })
+}
+
+// pruneResult is the JSON form of what was, or would be, given up.
+type pruneResult struct {
+	Done     bool            `json:"done"` // false for a plan
+	Sessions []prunedSession `json:"sessions"`
+}
+
+type prunedSession struct {
+	Session terrarium.SessionID `json:"session"`
+	Events  int64               `json:"events"`          // that it had
+	Given   int64               `json:"given_up"`        // how many of them
+	Since   string              `json:"since,omitempty"` // of the oldest that is kept
+	Held    bool                `json:"held"`            // more is kept than was asked for: somebody has yet to read it
+	Bytes   int64               `json:"bytes"`           // of its file, before
+	Left    int64               `json:"bytes_left,omitempty"`
+}
+
+func newPruneResult(reports []sqlitestore.PruneReport, done bool) pruneResult {
+	out := pruneResult{Done: done, Sessions: []prunedSession{}}
+	for _, r := range reports {
+		p := prunedSession{Session: r.Session, Events: r.Events, Given: r.Given, Held: r.Held, Bytes: r.Bytes, Left: r.Left}
+		if r.Since != 0 {
+			p.Since = time.Unix(0, r.Since).UTC().Format(time.RFC3339Nano)
+		}
+		out.Sessions = append(out.Sessions, p)
+	}
+	return out
+}
+
+func (f *pruneFlags) print(w io.Writer, reports []sqlitestore.PruneReport) error {
+	for _, r := range reports {
+		line := fmt.Sprintf("Session %s: nothing to give up of %s", r.Session, count(r.Events, "event"))
+		if r.Given > 0 {
+			verb := "gave up"
+			if f.plan {
+				verb = "would give up"
+			}
+			line = fmt.Sprintf("Session %s: %s %s of %s, all before %s", r.Session, verb, count(r.Given, "event"),
+				humanize.Comma(r.Events), time.Unix(0, r.Since).UTC().Format(eventTime))
+			if !f.plan {
+				line += fmt.Sprintf("; %s of %s left", humanize.IBytes(uint64(r.Left)), humanize.IBytes(uint64(r.Bytes)))
+			}
+		}
+		if r.Held {
+			line += "; more is kept, as somebody has yet to read it"
+		}
+		if _, err := fmt.Fprintln(w, line+"."); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+// searchFlags are the flags of session search.
+type searchFlags struct {
+	session   string
+	kinds     []string
+	creatures []string
+	channels  []string
+	limit     int
+	format    string
+}
+
+func sessionSearchCommand(s streams) *cobra.Command {
+	f := &searchFlags{}
+	cmd := &cobra.Command{
+		Use:   "search DIR QUERY",
+		Short: "Find events by what they say, the newest first",
+		Long: `search looks for words in the events of a session directory: messages, outputs,
+state, log lines, dead letters and what else is text, also while another process
+uses the directory. A query has
+
+  words            all of them are in the event, in any order
+  "two words"      one behind the other
+  begin*           words that begin so, with three letters at least
+  a OR b, a NOT b  one of them, or the first without the second
+  (a OR b) c       parentheses
+
+Case and accents do not count. Signs divide words: 10.0.0.7 is the phrase "10 0 0 7".`,
+		Example: `  terrarium session search S 'error "no route"'
+  terrarium session search S 'timeout NOT retr*' --kind log --limit 5 -o json`,
+		Args: arguments(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFormat(f.format); err != nil {
+				return err
+			}
+			return withView(cmd.Context(), args[0], func(v *sqlitestore.View) error {
+				return f.search(cmd.Context(), s, v, args[1])
+			})
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.session, "session", "", "only in the history of a `SESSION`, by its id or that of its graph")
+	fs.StringSliceVar(&f.kinds, "kind", nil, "only events of `KIND`; may be repeated")
+	fs.StringArrayVar(&f.creatures, "creature", nil, "only events about a creature, by `NAME` or id; may be repeated")
+	fs.StringArrayVar(&f.channels, "channel", nil, "only events of a channel, by `NAME` or id; may be repeated")
+	fs.IntVar(&f.limit, "limit", sqlitestore.DefaultFound, "find at most `N` events")
+	formatFlag(cmd, &f.format)
+	return cmd
+}
+
+func (f *searchFlags) search(ctx context.Context, s streams, v *sqlitestore.View, query string) error {
+	if f.limit < 1 || f.limit > sqlitestore.MostFound {
+		return usage("--limit %d: use a number from 1 to %d", f.limit, sqlitestore.MostFound)
+	}
+	q := sqlitestore.SearchQuery{Text: query, Limit: f.limit}
+	var err error
+	if q.Kinds, err = terrarium.ParseKinds("session search", f.kinds); err != nil {
+		return failWith(exitUsage, err)
+	}
+	list, err := v.Catalogue(ctx)
+	if err != nil {
+		return failWith(exitSession, err)
+	}
+	if f.session != "" {
+		info, err := namedSession(list, f.session)
+		if err != nil {
+			return err
+		}
+		q.Session = info.Session
+	}
+	names, err := liveNames(ctx, v, list)
+	if err != nil {
+		return failWith(exitSession, err)
+	}
+	q.Creatures, q.Channels = idsOf(names.creatures, f.creatures), idsOf(names.channels, f.channels)
+	found, err := v.Search(ctx, q)
+	if err != nil {
+		return searchExit(err)
+	}
+	if f.format == "json" {
+		return printJSON(s, terrarium.NewSearchResult(&found, list))
+	}
+	return failWith(exitFailed, f.print(s, names, &found))
+}
+
+func (f *searchFlags) print(s streams, names *names, r *sqlitestore.SearchResult) error {
+	for i := range r.Found {
+		if _, err := fmt.Fprint(s.out, foundText(&r.Found[i], names)); err != nil {
+			return err
+		}
+	}
+	var notes []string
+	if r.More {
+		notes = append(notes, fmt.Sprintf("There are older ones: ask for more with --limit, or for something narrower than the newest %d.", len(r.Found)))
+	}
+	if r.Problem != nil {
+		notes = append(notes, "Searched without the index: "+r.Problem.Error())
+	}
+	for _, note := range notes {
+		if _, err := fmt.Fprintln(s.err, printable(note)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// foundText is what was found as a line of text.
+func foundText(f *sqlitestore.Found, names *names) string {
+	line := fmt.Sprintf("%s  %-*s  %-14s  %-16s  %s", time.Unix(0, f.Time).UTC().Format(eventTime), widestKind, f.Kind,
+		names.ofCreature(f.Creature), names.place(&f.Event), f.Snippet)
+	return strings.TrimRight(oneLine(line), " ") + "\n"
+}
+
+// liveNames reads the names that are in use in the live sessions of a list.
+func liveNames(ctx context.Context, v *sqlitestore.View, list []engine.SessionInfo) (*names, error) {
+	n := newNames(engine.SavedGraph{})
+	return n, n.readLive(ctx, v, list)
+}
+
+// idsOf are the ids of what has one of some names. What is no name is taken for an
+// id.
+func idsOf[T ~string](known map[T]string, wanted []string) (out []T) {
+	for _, name := range wanted {
+		found := false
+		for id, has := range known {
+			if has == name {
+				out, found = append(out, id), true
+			}
+		}
+		if !found {
+			out = append(out, T(name))
+		}
+	}
+	return out
+}
+
+// searchExit says whether the query is at fault.
+func searchExit(err error) error {
+	if abi.CodeOf(err) == abi.InvalidArgument {
+		return failWith(exitUsage, err)
+	}
+	return failWith(exitSession, err)
+}

@@ -1,0 +1,210 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+const (
+	// indexEvery is how long what was logged waits at least to be indexed. Searching
+	// reads it in the stores until then.
+	indexEvery = 2 * time.Second
+	// busyPause is how much longer than a step of indexing the pause behind it is,
+	// while something is being logged.
+	busyPause = 9
+)
+
+// workSearch is the work of which [Directory.Problems] tells.
+const workSearch = "search"
+
+// indexer keeps the index for searching up to date, in the background: it gives
+// way to cuts, and to those who append. That it is behind does no harm, and neither
+// does it if it is stopped at any point.
+type indexer struct {
+	d       *Directory
+	path    string
+	end     context.CancelFunc
+	done    chan struct{}
+	shrunk  atomic.Bool // history has been given up
+	stepped time.Time   // when the last step began
+	seen    activity    // at that time
+}
+
+// activity is what has been logged, as far as it takes no effort to know.
+type activity struct {
+	records uint64
+	stores  int
+}
+
+func (d *Directory) activity() (a activity) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, s := range d.open {
+		a.records += s.written.reached.Load()
+		a.stores++
+	}
+	return a
+}
+
+func startIndexer(d *Directory) *indexer {
+	ctx, cancel := context.WithCancel(context.Background())
+	x := &indexer{d: d, path: filepath.Join(d.dir, searchName), end: cancel, done: make(chan struct{})}
+	x.shrunk.Store(true)
+	go x.run(ctx)
+	return x
+}
+
+// lookAgain says that history has been given up.
+func (x *indexer) lookAgain() {
+	if x != nil {
+		x.shrunk.Store(true)
+	}
+}
+
+// indexSize is what the index for searching takes of the disk.
+func (d *Directory) indexSize() int64 { return diskSize(filepath.Join(d.dir, searchName)) }
+
+// close ends the work as soon as it can be left.
+func (x *indexer) close() {
+	if x == nil {
+		return
+	}
+	x.end()
+	<-x.done
+}
+
+func (x *indexer) run(ctx context.Context) {
+	defer close(x.done)
+	tick := time.NewTicker(indexEvery)
+	defer tick.Stop()
+	indexed := activity{stores: -1}
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		now := x.d.activity()
+		if now == indexed {
+			continue
+		}
+		if x.round(ctx) == nil {
+			indexed = now
+		}
+	}
+}
+
+// round brings the index up to date.
+func (x *indexer) round(ctx context.Context) error {
+	x.stepped, x.seen = time.Now(), x.d.activity()
+	err := x.room()
+	if err == nil {
+		err = x.trim(ctx)
+	}
+	if err == nil {
+		err = extend(ctx, x.path, x.d, everything, pacing{func() { x.pace(ctx) }, x.d.crossing.giveWay})
+	}
+	if damaged(err) {
+		err = x.replace(err)
+	}
+	if ctx.Err() == nil {
+		x.d.report(workSearch, err)
+	}
+	return err
+}
+
+// pace waits for cuts, and for as long as somebody logs something.
+func (x *indexer) pace(ctx context.Context) {
+	x.d.crossing.giveWay()
+	took := time.Since(x.stepped)
+	if now := x.d.activity(); now != x.seen {
+		x.seen = now
+		select {
+		case <-time.After(busyPause * took):
+		case <-ctx.Done():
+		}
+	}
+	x.stepped = time.Now()
+}
+
+// room answers why the index may not grow: half of the budget of the directory is
+// for what is not made again.
+func (x *indexer) room() error {
+	most := x.d.options.MaxDiskBytes
+	if most <= 0 || diskSize(x.path) <= most/2 {
+		return nil
+	}
+	return &abi.Error{
+		Code: abi.LimitExceeded, Op: "search", Message: fmt.Sprintf("%s takes more than half of the budget of %d bytes, so it is not extended", x.path, most),
+		Remedy: "allow for more, or do without the index; searching takes longer then", IDs: map[string]string{"path": x.path},
+	}
+}
+
+// trim empties an index of which more than half is about events that have been
+// given up. It is made again from what is there.
+func (x *indexer) trim(ctx context.Context) error {
+	if missing(x.path) || !x.shrunk.Swap(false) {
+		return nil
+	}
+	ix, err := openIndex(x.path, readWrite)
+	if err != nil {
+		return storageError("search", x.path, err)
+	}
+	there, err := x.d.countEvents(ctx)
+	if err == nil {
+		err = ix.read()
+	}
+	if err == nil && ix.next > 2*there+batchEvents {
+		if err = ix.reset(func() bool { return false }); err == nil {
+			_ = ix.c.exec("VACUUM") // while nobody reads it; else it gets smaller another time
+		}
+	}
+	return storageError("search", x.path, errors.Join(err, ix.close()))
+}
+
+// countEvents answers how many events the files of the directory have, each once.
+func (d *Directory) countEvents(ctx context.Context) (n int64, err error) {
+	entries, err := d.catalog.entries()
+	if err != nil {
+		return 0, err
+	}
+	most := map[[16]byte]int64{}
+	for _, e := range entries {
+		if e.file == "" {
+			continue
+		}
+		own, err := openMember(ctx, e, d.owned)
+		if err != nil {
+			continue // it may have been removed meanwhile
+		}
+		counts, err := (&family{own: own}).counts(ctx)
+		if err := errors.Join(err, own.close()); err != nil {
+			return 0, err
+		}
+		for origin, has := range counts {
+			most[origin] = max(most[origin], has)
+		}
+	}
+	for _, has := range most {
+		n += has
+	}
+	return n, nil
+}
+
+// replace sets a damaged index aside. The next round makes it again.
+func (x *indexer) replace(damage error) error {
+	kept, err := putAside(x.path, x.d.options.hooks)
+	if err != nil {
+		return errors.Join(damage, err)
+	}
+	return &abi.Error{
+		Code: abi.Storage, Op: "search", Message: fmt.Sprintf("%s was damaged; it is kept as %s, and is being made again", x.path, kept),
+		Remedy: "nothing is lost; remove what was kept, and check the disk", IDs: map[string]string{"path": x.path}, Err: damage,
+	}
+}

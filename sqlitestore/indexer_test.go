@@ -1,0 +1,141 @@
+package sqlitestore
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// indexedDirectory is a directory with so many events, each with the word "frog",
+// and an index that is extended when the test says so.
+func indexedDirectory(t *testing.T, o Options, events uint64) (*Directory, *Store) {
+	t.Helper()
+	o.SearchIndex = true
+	d, err := Open(t.Context(), t.TempDir(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := createStore(t, d)
+	croak(t, s, 1, events)
+	return d, s
+}
+
+func croak(t *testing.T, s *Store, from, to uint64) {
+	t.Helper()
+	for seq := from; seq <= to; seq++ {
+		s.Append(&engine.Record{Events: []engine.Event{{
+			ID: engine.EventID{Origin: s.Origin(), Seq: seq}, Time: int64(seq), Kind: engine.EventChannelMessage, Channel: "h", Seq: seq, Payload: []byte("a frog"),
+		}}})
+	}
+	if err := s.Wait(t.Context(), to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantFound checks how many frogs are found, and that each is found once.
+func wantFound(t *testing.T, d *Directory, n int) {
+	t.Helper()
+	r, err := d.Search(t.Context(), SearchQuery{Text: "frog", Limit: MostFound})
+	if err != nil || len(r.Found) != n {
+		t.Fatalf("found %d; want %d: %v", len(r.Found), n, err)
+	}
+	seen := map[engine.EventID]bool{}
+	for _, f := range r.Found {
+		if seen[f.ID] {
+			t.Errorf("%s is found twice", f.ID)
+		}
+		seen[f.ID] = true
+	}
+}
+
+// TestIndexStopsAnywhere ends the indexing in the middle of a transaction. What was
+// begun is not there, and what is done anew is there once.
+func TestIndexStopsAnywhere(t *testing.T) {
+	d, _ := indexedDirectory(t, Options{}, 700)
+	stopped := func() (stopped bool) {
+		defer func() { stopped = recover() != nil }()
+		_ = extend(t.Context(), d.indexer.path, d, everything, pacing{func() {}, func() { panic("killed") }})
+		return false
+	}
+	if !stopped() {
+		t.Fatal("it was not stopped")
+	}
+	wantFound(t, d, 700)
+	wantFound(t, d, 700)
+}
+
+// TestDamagedIndex is set aside and made again, and those who search find the same
+// meanwhile.
+func TestDamagedIndex(t *testing.T) {
+	d, _ := indexedDirectory(t, Options{}, 50)
+	if err := d.indexer.round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := (hooks{}).removeDatabase(d.indexer.path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(d.indexer.path, make([]byte, 10_000), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wantFound(t, d, 50)
+	err := d.indexer.round(t.Context())
+	wantError(t, "a damaged index", err, abi.Storage, "was damaged", searchName+orphanSuffix)
+	if len(d.Problems()) != 1 {
+		t.Errorf("the problems are %v", d.Problems())
+	}
+	if err := d.indexer.round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if missing(filepath.Join(d.dir, searchName+orphanSuffix)) {
+		t.Error("the damaged index was not kept")
+	}
+	wantFound(t, d, 50)
+}
+
+// TestIndexShrinks makes an index anew when most of what it is about has been given
+// up. What has been given up is not found before that either.
+func TestIndexShrinks(t *testing.T) {
+	d, s := indexedDirectory(t, Options{}, 5*batchEvents/4)
+	if err := d.indexer.round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Prune(t.Context(), s.info.Session, Retention{Events: 100}); err != nil {
+		t.Fatal(err)
+	}
+	wantFound(t, d, 100)
+	if err := d.indexer.round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ix, err := openIndex(d.indexer.path, readOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ix.read(); err != nil || ix.next != 101 {
+		t.Errorf("the index has %d places, %v; want 100", ix.next-1, err)
+	}
+	if err := ix.close(); err != nil {
+		t.Error(err)
+	}
+	wantFound(t, d, 100)
+}
+
+// TestIndexKeepsToTheBudget is not extended when it takes more than half of the
+// budget.
+func TestIndexKeepsToTheBudget(t *testing.T) {
+	d, _ := indexedDirectory(t, Options{}, 500)
+	if err := d.indexer.round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.indexer.close()
+	d.options.MaxDiskBytes = 2*d.indexSize() - 2
+	wantError(t, "a large index", d.indexer.round(t.Context()), abi.LimitExceeded, searchName)
+	wantFound(t, d, 500)
+}

@@ -1,0 +1,148 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// PruneReport says what of a history has been given up, or would be.
+type PruneReport struct {
+	Session engine.SessionID
+	Events  int64 // that there were
+	Given   int64 // how many of them are given up, the oldest
+	Since   int64 // the time from which on everything is kept; 0: nothing is given up
+	// Held says that more is kept than was asked for, because somebody has yet to
+	// read it.
+	Held        bool
+	Bytes, Left int64 // what its files take, before and after
+}
+
+// PlanPrune says what [Directory.Prune] would give up. It changes nothing.
+func (v *View) PlanPrune(ctx context.Context, session engine.SessionID, bound Retention) (r PruneReport, err error) {
+	err = v.catalog.withFamily(ctx, "prune", session, v.readable, func(e entry, f *family) (err error) {
+		if err := prunable(e); err != nil {
+			return err
+		}
+		r, err = f.planPrune(ctx, e, bound)
+		return err
+	})
+	return r, err
+}
+
+// Prune gives up the oldest part of the history of a live session, at once and to
+// the letter: retention in the background waits until it is worth its while. What
+// somebody has yet to read, and all that is later, is kept. It returns when that is
+// done, and durable. The session may be open or not.
+func (d *Directory) Prune(ctx context.Context, session engine.SessionID, bound Retention) (r PruneReport, err error) {
+	e, err := d.catalog.entry("prune", session)
+	if err == nil {
+		err = prunable(e)
+	}
+	if err != nil {
+		return r, err
+	}
+	s := d.opened(session)
+	if s == nil {
+		opened, err := d.Open(ctx, session)
+		if err != nil {
+			return r, err
+		}
+		s = opened.(*Store)
+		defer func() { err = errors.Join(err, s.Close(ctx)) }()
+	}
+	if err := s.flush(ctx); err != nil {
+		return r, err
+	}
+	done := make(chan PruneReport, 1)
+	err = d.hydrator.call(ctx, func(ctx context.Context) error {
+		r, err := d.hydrator.prune(ctx, s, bound)
+		done <- r
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
+	return <-done, nil
+}
+
+// prunable refuses a session that has ended: what is left of it is in the files of
+// others, or is all that there is.
+func prunable(e entry) error {
+	if e.Live {
+		return nil
+	}
+	return &abi.Error{
+		Code: abi.InvalidArgument, Op: "prune", Message: fmt.Sprintf("session %s has ended, and keeps its history", e.Session),
+		Remedy: "prune the live ones; session list shows them", IDs: map[string]string{"session": string(e.Session)},
+	}
+}
+
+// prune gives up old history of a store, in the goroutine that makes files.
+func (h *hydrator) prune(ctx context.Context, s *Store, bound Retention) (r PruneReport, err error) {
+	e, err := h.d.catalog.entry("prune", s.info.Session)
+	if err != nil {
+		return r, err
+	}
+	if !e.Complete {
+		if err := h.attend(ctx, e, false); err != nil {
+			return r, err
+		}
+		if e, err = h.d.catalog.entry("prune", s.info.Session); err != nil {
+			return r, err
+		}
+	}
+	err = s.read("prune", func(f *family) (err error) {
+		r, err = f.planPrune(ctx, e, bound)
+		return err
+	})
+	if err != nil || r.Since == 0 {
+		r.Left = r.Bytes
+		return r, err
+	}
+	if err := h.rewrite(ctx, e, r.Since); err != nil {
+		return r, err
+	}
+	h.d.indexer.lookAgain()
+	r.Left = diskSize(s.path())
+	return r, h.sweep()
+}
+
+// planPrune is what a bound gives up, to the letter.
+func (f *family) planPrune(ctx context.Context, e entry, bound Retention) (r PruneReport, err error) {
+	r = PruneReport{Session: e.Session, Bytes: diskSize(e.Path)}
+	for _, a := range f.ancestors {
+		r.Bytes += diskSize(a.path)
+	}
+	v, err := f.look(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, v.end()) }()
+	spans, err := v.spans(ctx)
+	if err != nil || len(spans) == 0 {
+		return r, err
+	}
+	h := summary(spans)
+	r.Events = h.count
+	since, err := bound.from(ctx, spans, h, r.Bytes, 1)
+	if err != nil || since <= h.oldest {
+		return r, err
+	}
+	needed, err := v.neededFrom(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.Held = needed < since
+	if since = min(since, needed); since <= h.oldest {
+		return r, nil
+	}
+	left, err := countFrom(ctx, spans, since)
+	if r.Given = r.Events - left; r.Given > 0 {
+		r.Since = since
+	}
+	return r, err
+}

@@ -1,0 +1,141 @@
+package sqlitestore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// TestPruneToTheLetter gives up history by hand. A plan says what will be given up,
+// and changes nothing; what a reader has yet to read stays.
+func TestPruneToTheLetter(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		bound      Retention
+		read, want uint64 // want: the first number that is left
+		held       bool
+	}{
+		{"events", Retention{Events: 95}, 100, 6, false},
+		{"age", Retention{Age: 9 * time.Second}, 100, 91, false},
+		{"strictest", Retention{Age: 9 * time.Second, Events: 50}, 100, 91, false},
+		{"held", Retention{Events: 10}, 40, 41, true},
+		{"nothing", Retention{Events: 200}, 100, 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := mustOpen(t, t.TempDir())
+			s := createStore(t, d)
+			chatter(s, "c", 1, 100, c.read)
+			if err := s.Wait(t.Context(), 100); err != nil {
+				t.Fatal(err)
+			}
+			session := s.info.Session
+			v := mustView(t, d.dir)
+			plan, err := v.PlanPrune(t.Context(), session, c.bound)
+			if err != nil || plan.Events != 100 || plan.Given != int64(c.want)-1 || plan.Held != c.held {
+				t.Errorf("the plan is %+v, %v", plan, err)
+			}
+			if left := numbersLeft(t, s); len(left) != 100 {
+				t.Errorf("after the plan %d are left", len(left))
+			}
+			done, err := d.Prune(t.Context(), session, c.bound)
+			if err != nil || done.Given != plan.Given || done.Since != plan.Since || done.Held != plan.Held {
+				t.Errorf("done was %+v, %v; planned %+v", done, err, plan)
+			}
+			if left := numbersLeft(t, s); left[0] != c.want || left[len(left)-1] != 100 {
+				t.Errorf("%d to %d are left; want them from %d", left[0], left[len(left)-1], c.want)
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestPruneRefuses what has ended, and a directory that is in use.
+func TestPruneRefuses(t *testing.T) {
+	d := mustOpen(t, t.TempDir())
+	s := createStore(t, d)
+	if err := d.Retire(t.Context(), s.info.Session); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.Prune(t.Context(), s.info.Session, Retention{Events: 1})
+	wantError(t, "pruning what has ended", err, abi.InvalidArgument, string(s.info.Session))
+	_, err = d.Prune(t.Context(), "nobody", Retention{Events: 1})
+	wantError(t, "pruning nothing", err, abi.NotFound)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.Prune(t.Context(), createdIn(t, d.dir), Retention{Events: 1})
+	wantError(t, "pruning a closed directory", err, abi.Storage)
+}
+
+// TestPruneAfterCut keeps what is undelivered also where it is in the file of an
+// ancestor.
+func TestPruneAfterCut(t *testing.T) {
+	for _, how := range []string{"prune", "retain", "plan"} {
+		t.Run(how, func(t *testing.T) {
+			o := Options{}
+			if how == "retain" {
+				o.Retain = Retention{Events: 10}
+			}
+			d, err := Open(t.Context(), t.TempDir(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := createStore(t, d)
+			chatter(s, "c", 1, 100, 40)
+			if err := s.Wait(t.Context(), 100); err != nil {
+				t.Fatal(err)
+			}
+			made, err := d.Cut(t.Context(), engine.Cut{
+				Kind: "split", At: int64(200 * time.Second), Parents: []engine.Store{s},
+				Children: []engine.CutChild{{
+					StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal}, Parents: []engine.SessionID{s.info.Session},
+					Creatures: []engine.CreatureID{"a"}, Channels: []engine.ChannelID{"c"},
+					First: func(o engine.Origin) *engine.Record {
+						return &engine.Record{
+							Events:   []engine.Event{{ID: engine.EventID{Origin: o, Seq: 1}, Time: int64(200 * time.Second), Kind: engine.EventTopologyChanged}},
+							Channels: []engine.ChannelRow{{ID: "c"}}, Heads: []engine.HeadRow{{Channel: "c", Seq: 100}},
+						}
+					},
+				}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			child := made[0].(*Store)
+			var given int64 = 40
+			switch how {
+			case "prune":
+				r, err := d.Prune(t.Context(), child.info.Session, Retention{Events: 10})
+				if given = r.Given; err != nil {
+					t.Fatal(err)
+				}
+			case "plan":
+				r, err := mustView(t, d.dir).PlanPrune(t.Context(), child.info.Session, Retention{Events: 10})
+				if given = r.Given; err != nil {
+					t.Fatal(err)
+				}
+			}
+			settle(t, d)
+			messages, err := child.Messages(t.Context(), "c", 40, 0, 0, 0)
+			if err != nil || len(messages) != 60 || given != 40 {
+				t.Errorf("%d are left of 60 that are undelivered, and %d were given up of 40; %v", len(messages), given, err)
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// createdIn is a session of a closed directory.
+func createdIn(t *testing.T, dir string) engine.SessionID {
+	t.Helper()
+	for _, e := range entriesOf(t, dir) {
+		return e.Session
+	}
+	return ""
+}

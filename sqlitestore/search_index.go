@@ -1,0 +1,338 @@
+package sqlitestore
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// searchName is the file of a session directory in which it is noted which words
+// are in which events.
+const searchName = "search.db"
+
+const (
+	searchApplication = 0x54455258 // "TERX"
+	searchVersion     = 1
+)
+
+// searchSchema is the layout of an index. It is made anew rather than migrated:
+// nothing is in it that is not in the stores.
+//
+// Every event of the directory has a place, in the order in which it was read. Only
+// the words are noted, and not the texts, which are read in the stores. The
+// character % is a part of words, so that no text has the words that stand for
+// kinds, creatures and channels; see tagsOf. Places are listed from the end, as the
+// newest are wanted first.
+const searchSchema = `
+CREATE TABLE progress (
+	one    INTEGER PRIMARY KEY CHECK (one = 1),
+	cursor TEXT NOT NULL,   -- of events: behind what is in the index
+	next   INTEGER NOT NULL -- the place of the event behind that
+);
+INSERT INTO progress VALUES (1, 'start', 1);
+CREATE TABLE origin (
+	no      INTEGER PRIMARY KEY,
+	uuid    BLOB NOT NULL UNIQUE,
+	session TEXT NOT NULL -- that wrote under it
+);
+CREATE TABLE run (
+	first  INTEGER PRIMARY KEY, -- the place of the first of some events in a row
+	origin INTEGER NOT NULL,    -- of all of them
+	seq    INTEGER NOT NULL     -- of the first
+);
+CREATE VIRTUAL TABLE word USING fts4 (content="", text, order=desc, matchinfo=fts3, tokenize=unicode61 "remove_diacritics=2" "tokenchars=%");
+PRAGMA user_version = 1;
+`
+
+// searchIndex is an index that is open. It is used by one goroutine; others, and
+// other processes, may have it open as well.
+type searchIndex struct {
+	c       *conn
+	cursor  engine.EventCursor // of the transaction that last read or wrote it
+	next    int64
+	origins map[engine.Origin]int64
+	insert  *statement
+}
+
+// openIndex opens an index, and makes it if it may be written to and is not there.
+func openIndex(path string, mode fileMode) (*searchIndex, error) {
+	if mode == readWrite {
+		mode = readWriteCreate
+	}
+	c, err := openConn(path, mode)
+	if err != nil {
+		return nil, err
+	}
+	ix := newIndex(c)
+	err = c.exec("PRAGMA synchronous = NORMAL")
+	if err == nil {
+		err = ix.prepare(mode != readWriteCreate)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return ix, nil
+}
+
+func newIndex(c *conn) *searchIndex {
+	return &searchIndex{c: c, origins: map[engine.Origin]int64{}, insert: &statement{c: c, query: "INSERT INTO word (docid, text) VALUES (?, ?)"}}
+}
+
+// temporaryIndex makes an index of what is behind a cursor, which goes when it is
+// closed. It is kept in memory as long as it is small.
+func temporaryIndex(after engine.EventCursor) (*searchIndex, error) {
+	c, err := openTemporary()
+	if err != nil {
+		return nil, err
+	}
+	ix := newIndex(c)
+	if err := errors.Join(c.exec("PRAGMA journal_mode = OFF"), c.exec("PRAGMA synchronous = OFF"), ix.prepare(false), c.exec("UPDATE progress SET cursor = ?", string(after))); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return ix, nil
+}
+
+func (ix *searchIndex) close() error {
+	var err error
+	if ix.insert.raw != nil {
+		err = ix.insert.raw.Close()
+	}
+	return errors.Join(err, ix.c.close())
+}
+
+// prepare checks that the file is an index, and makes one of an empty file.
+func (ix *searchIndex) prepare(only bool) error {
+	application, _, err := ix.c.integer("PRAGMA application_id")
+	if err != nil {
+		return err
+	}
+	version, _, err := ix.c.integer("PRAGMA user_version")
+	if err != nil {
+		return err
+	}
+	tables, _, err := ix.c.integer("SELECT count(*) FROM sqlite_schema")
+	switch {
+	case err != nil:
+		return err
+	case application != searchApplication && (application != 0 || tables > 0):
+		return &abi.Error{
+			Code: abi.Storage, Op: "search", Message: ix.c.path + " is a SQLite database of another application, not an index for searching",
+			Remedy: "move it away; it has been left as it is, and searching takes longer", IDs: map[string]string{"path": ix.c.path},
+		}
+	case version > searchVersion:
+		return &abi.Error{
+			Code: abi.Unsupported, Op: "search", Message: fmt.Sprintf("%s has version %d, and this program knows %d", ix.c.path, version, searchVersion),
+			Remedy: "use the newer program, or remove the file, which is made again", IDs: map[string]string{"path": ix.c.path},
+		}
+	case version == searchVersion:
+		return nil
+	case only:
+		return errNoIndex
+	}
+	if err := errors.Join(ix.c.exec("PRAGMA journal_mode = WAL"), ix.c.exec(fmt.Sprintf("PRAGMA application_id = %d", searchApplication))); err != nil {
+		return err
+	}
+	return ix.reset(func() bool { return true })
+}
+
+// errNoIndex says that there is no index yet.
+var errNoIndex = errors.New("there is no index")
+
+// reset empties the index, unless somebody else has done so by then.
+func (ix *searchIndex) reset(done func() bool) error {
+	ix.forget()
+	return ix.c.transact(func() error {
+		if version, _, err := ix.c.integer("PRAGMA user_version"); err != nil || version == searchVersion && ix.read() == nil && done() {
+			return err
+		}
+		for _, table := range []string{"progress", "origin", "run", "word"} {
+			if err := ix.c.exec("DROP TABLE IF EXISTS " + table); err != nil {
+				return err
+			}
+		}
+		return ix.c.exec(searchSchema)
+	})
+}
+
+// forget lets go of what is known of the content.
+func (ix *searchIndex) forget() { ix.origins = map[engine.Origin]int64{} }
+
+// read notes how far the index has come, within a transaction.
+func (ix *searchIndex) read() error {
+	return ix.c.query("SELECT cursor, next FROM progress", nil, func(v []driver.Value) error {
+		ix.cursor, ix.next = engine.EventCursor(textIn(v[0])), v[1].(int64)
+		return nil
+	})
+}
+
+// textEvent is an event as it goes into the index.
+type textEvent struct {
+	id      engine.EventID
+	session engine.SessionID
+	text    string // with tags; "" if there is none
+}
+
+// errOvertaken says that somebody else has gone on with the index.
+var errOvertaken = errors.New("the index has been extended by another process")
+
+// add notes events that were read behind a cursor, and goes on to the next. All of
+// it happens or nothing, so what is in the index is there once.
+func (ix *searchIndex) add(after engine.EventCursor, events []textEvent, next engine.EventCursor, pace func()) error {
+	err := ix.c.transact(func() error {
+		if err := ix.read(); err != nil {
+			return err
+		}
+		if ix.cursor != after {
+			return errOvertaken
+		}
+		if err := ix.write(events, pace); err != nil {
+			return err
+		}
+		return ix.c.exec("UPDATE progress SET cursor = ?, next = ?", string(next), ix.next)
+	})
+	if err != nil {
+		ix.forget() // numbers of origins may be those of what did not happen
+	}
+	return err
+}
+
+// paceEvery is after how many events the background asks whether somebody else
+// should go first.
+const paceEvery = 256
+
+func (ix *searchIndex) write(events []textEvent, pace func()) error {
+	var last engine.EventID
+	for i := range events {
+		if i%paceEvery == paceEvery-1 {
+			pace()
+		}
+		e := &events[i]
+		if e.id.Origin != last.Origin || e.id.Seq != last.Seq+1 {
+			no, err := ix.number(e)
+			if err != nil {
+				return err
+			}
+			if err := ix.c.exec("INSERT INTO run (first, origin, seq) VALUES (?, ?, ?)", ix.next, no, int64(e.id.Seq)); err != nil {
+				return err
+			}
+		}
+		if e.text != "" {
+			if err := ix.insert.values(ix.next, e.text); err != nil {
+				return err
+			}
+		}
+		last = e.id
+		ix.next++
+	}
+	return nil
+}
+
+// number is the number of an event's origin.
+func (ix *searchIndex) number(e *textEvent) (int64, error) {
+	if no, known := ix.origins[e.id.Origin]; known {
+		return no, nil
+	}
+	uuid := e.id.Origin[:]
+	if err := ix.c.exec("INSERT OR IGNORE INTO origin (uuid, session) VALUES (?, ?)", uuid, string(e.session)); err != nil {
+		return 0, err
+	}
+	no, _, err := ix.c.integer("SELECT no FROM origin WHERE uuid = ?", uuid)
+	ix.origins[e.id.Origin] = no
+	return no, err
+}
+
+// indexed is an event that the index has found.
+type indexed struct {
+	place   int64
+	id      engine.EventID
+	session engine.SessionID
+}
+
+// find hands out what matches before a place, the last one first, until take
+// answers false.
+func (ix *searchIndex) find(match string, before int64, take func(indexed) bool) error {
+	var run struct {
+		first, seq int64
+		origin     engine.Origin
+		session    engine.SessionID
+	}
+	run.first = before
+	err := ix.c.query("SELECT docid FROM word WHERE word MATCH ? AND docid < ? ORDER BY docid DESC", []driver.Value{match, before}, func(v []driver.Value) error {
+		place := v[0].(int64)
+		if place < run.first {
+			err := ix.c.query("SELECT r.first, r.seq, o.uuid, o.session FROM run r JOIN origin o ON o.no = r.origin WHERE r.first <= ? ORDER BY r.first DESC LIMIT 1",
+				[]driver.Value{place}, func(v []driver.Value) error {
+					run.first, run.seq, run.origin, run.session = v[0].(int64), v[1].(int64), engine.Origin(v[2].([]byte)), engine.SessionID(textIn(v[3]))
+					return nil
+				})
+			if err != nil {
+				return err
+			}
+		}
+		if !take(indexed{place, engine.EventID{Origin: run.origin, Seq: uint64(run.seq + place - run.first)}, run.session}) {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return err
+}
+
+// tagged is the text of an event with the words by which it is chosen without
+// looking at it.
+func tagged(ev *engine.Event) string {
+	text := textOf(ev)
+	if text == "" {
+		return ""
+	}
+	return strings.ReplaceAll(text, "%", " ") + " " + kindTag(ev.Kind) + " " + tag("c", string(ev.Creature)) + " " + tag("h", string(ev.Channel))
+}
+
+func kindTag(k engine.EventKind) string { return "%k" + strconv.Itoa(int(k)) }
+
+// tag is the word that stands for an id. Ids that differ in signs only have the
+// same one, so what is found is compared again.
+func tag(of, id string) string {
+	if id == "" {
+		return ""
+	}
+	return "%" + of + strings.Map(func(r rune) rune {
+		if r > 127 || !inWord(r) {
+			return '%'
+		}
+		return r
+	}, id)
+}
+
+// matchFor is the query of the index for what is asked.
+func matchFor(text searchText, q *SearchQuery) string {
+	parts := []string{text.match}
+	add := func(tags []string) {
+		if len(tags) > 0 {
+			parts = append(parts, joinSearch(tags, " OR "))
+		}
+	}
+	var kinds, creatures, channels []string
+	for _, k := range q.Kinds {
+		kinds = append(kinds, quoted(kindTag(k)))
+	}
+	for _, c := range q.Creatures {
+		creatures = append(creatures, quoted(tag("c", string(c))))
+	}
+	for _, ch := range q.Channels {
+		channels = append(channels, quoted(tag("h", string(ch))))
+	}
+	add(kinds)
+	add(creatures)
+	add(channels)
+	return strings.Join(parts, " AND ")
+}
+
+func quoted(word string) string { return `"` + word + `"` }

@@ -1,0 +1,313 @@
+package sqlitestore
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// question is a query that is answered by the index, and by looking at every event.
+type question struct {
+	text string // in parentheses, if it has parts
+	fits func(words []string) bool
+}
+
+var vocabulary = []string{"frog", "FROG", "newt", "pond", "ponds", "élan", "elan", "10.0.0.7", "x=1", "日本"}
+
+// wordsOf divides a text as the index does, in the simplest way.
+func wordsOf(text string) []string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return !inWord(r) })
+	for i, w := range words {
+		words[i] = folded(w)
+	}
+	return words
+}
+
+// follows reports whether words have a sequence.
+func follows(words, sequence []string, prefix bool) bool {
+	for i := 0; i+len(sequence) <= len(words); i++ {
+		same := slices.EqualFunc(words[i:i+len(sequence)], sequence, func(has, wanted string) bool { return has == wanted })
+		if prefix && !same {
+			last := len(sequence) - 1
+			same = slices.Equal(words[i:i+last], sequence[:last]) && strings.HasPrefix(words[i+last], sequence[last])
+		}
+		if same {
+			return true
+		}
+	}
+	return false
+}
+
+// ask makes a random question.
+func ask(r *rand.Rand, depth int) question {
+	if depth == 0 || r.IntN(3) == 0 {
+		return askTerm(r)
+	}
+	a, b := ask(r, depth-1), ask(r, depth-1)
+	switch r.IntN(4) {
+	case 0:
+		return question{"(" + a.text + " " + b.text + ")", func(w []string) bool { return a.fits(w) && b.fits(w) }}
+	case 1:
+		return question{"(" + a.text + " AND " + b.text + ")", func(w []string) bool { return a.fits(w) && b.fits(w) }}
+	case 2:
+		return question{"(" + a.text + " OR " + b.text + ")", func(w []string) bool { return a.fits(w) || b.fits(w) }}
+	}
+	return question{"(" + a.text + " NOT " + b.text + ")", func(w []string) bool { return a.fits(w) && !b.fits(w) }}
+}
+
+func askTerm(r *rand.Rand) question {
+	term, prefix := vocabulary[r.IntN(len(vocabulary))], false
+	switch r.IntN(5) {
+	case 0:
+		term = `"` + term + " " + vocabulary[r.IntN(len(vocabulary))] + `"`
+	case 1:
+		term, prefix = []string{"pon", "fro", "newt", "elan"}[r.IntN(4)], true
+	}
+	sequence := wordsOf(term)
+	if prefix {
+		term += "*"
+	}
+	return question{term, func(w []string) bool { return follows(w, sequence, prefix) }}
+}
+
+// searchProgram does things at random to a directory with an index, and compares
+// what is found with what is there.
+type searchProgram struct {
+	t      *testing.T
+	r      *rand.Rand
+	dir    string
+	d      *Directory
+	stores []*Store
+	last   map[*Store]uint64
+	clock  int64
+}
+
+func (p *searchProgram) now() int64 {
+	p.clock = max(p.clock+1, time.Now().UnixNano())
+	return p.clock
+}
+
+func (p *searchProgram) open() {
+	d, err := Open(p.t.Context(), p.dir, WithoutSyncs)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.d, p.stores, p.last = d, nil, map[*Store]uint64{}
+	graphs, _, err := d.Saved(p.t.Context())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, g := range graphs {
+		s, err := d.Open(p.t.Context(), g.Session)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.stores = append(p.stores, s.(*Store))
+	}
+}
+
+func (p *searchProgram) close() {
+	if err := p.d.Close(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// log appends some events to one of the stores.
+func (p *searchProgram) log() {
+	s := p.stores[p.r.IntN(len(p.stores))]
+	for range 1 + p.r.IntN(30) {
+		p.last[s]++
+		var words []string
+		for range p.r.IntN(6) {
+			words = append(words, vocabulary[p.r.IntN(len(vocabulary))])
+		}
+		text := strings.Join(words, []string{" ", ", ", "%", "\n"}[p.r.IntN(4)])
+		ev := engine.Event{
+			ID: engine.EventID{Origin: s.Origin(), Seq: p.last[s]}, Time: p.now(), Kind: engine.EventChannelMessage, Payload: []byte(text),
+			Creature: engine.CreatureID(fmt.Sprint("c", p.r.IntN(3))), Channel: engine.ChannelID(fmt.Sprint("h-", p.r.IntN(3))), Seq: 1,
+		}
+		if p.r.IntN(3) == 0 {
+			ev.Kind, ev.Payload, ev.Channel = engine.EventState, []byte("key\x00="+text), ""
+		}
+		s.Append(&engine.Record{Events: []engine.Event{ev}})
+	}
+}
+
+// cut splits a store, or merges two.
+func (p *searchProgram) cut() {
+	cut, children, n := engine.Cut{Kind: "split", At: p.now()}, 2, 1
+	if len(p.stores) > 3 || len(p.stores) > 1 && p.r.IntN(2) == 0 {
+		cut.Kind, children, n = "merge", 1, 2
+	}
+	p.r.Shuffle(len(p.stores), func(i, j int) { p.stores[i], p.stores[j] = p.stores[j], p.stores[i] })
+	var parents []engine.SessionID
+	for _, s := range p.stores[:n] {
+		cut.Parents, parents = append(cut.Parents, s), append(parents, s.Info().Session)
+	}
+	for range children {
+		cut.Children = append(cut.Children, engine.CutChild{
+			StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal}, Parents: parents,
+			First: func(o engine.Origin) *engine.Record {
+				return &engine.Record{Events: []engine.Event{{ID: engine.EventID{Origin: o, Seq: 1}, Time: p.now(), Kind: engine.EventLog, Payload: []byte(`{"level":"info","text":"frog pond"}`)}}}
+			},
+		})
+	}
+	made, err := p.d.Cut(p.t.Context(), cut)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.stores = p.stores[n:]
+	for _, s := range made {
+		p.stores, p.last[s.(*Store)] = append(p.stores, s.(*Store)), 1
+	}
+}
+
+// index extends the index, and may be stopped anywhere.
+func (p *searchProgram) index() {
+	ctx, stop := context.WithCancel(p.t.Context())
+	defer stop()
+	steps := p.r.IntN(4)
+	pause := pacing{rest: func() {
+		if steps--; steps == 0 {
+			stop()
+		}
+	}, giveWay: func() {}}
+	until := p.clock - int64(p.r.IntN(40))
+	path := filepath.Join(p.dir, searchName)
+	err := extend(ctx, path, p.d, until, pause)
+	if damaged(err) {
+		err = (hooks{}).removeDatabase(path)
+	}
+	if err != nil && ctx.Err() == nil {
+		p.t.Fatal(err)
+	}
+}
+
+// lose removes, damages or keeps the index while the directory is closed.
+func (p *searchProgram) lose() {
+	path := filepath.Join(p.dir, searchName)
+	switch p.r.IntN(4) {
+	case 0:
+		if err := (hooks{}).removeDatabase(path); err != nil {
+			p.t.Fatal(err)
+		}
+	case 1:
+		if err := os.WriteFile(path, []byte(strings.Repeat("not a database", 100)), 0o644); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+type searching interface {
+	Sessions(context.Context) ([]engine.SessionInfo, error)
+	History(context.Context, engine.SessionID, engine.HistoryQuery) ([]engine.Event, error)
+	Search(context.Context, SearchQuery) (SearchResult, error)
+}
+
+// check asks something, and looks at every event for the answer.
+func (p *searchProgram) check(from searching) {
+	p.t.Helper()
+	asked := ask(p.r, 2)
+	q := SearchQuery{Text: asked.text, Limit: MostFound}
+	infos, err := from.Sessions(p.t.Context())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if p.r.IntN(2) == 0 {
+		q.Session = infos[p.r.IntN(len(infos))].Session
+		infos = []engine.SessionInfo{{Session: q.Session}}
+	}
+	if p.r.IntN(3) == 0 {
+		q.Creatures = []engine.CreatureID{"c0", "c2"}
+	}
+	if p.r.IntN(3) == 0 {
+		q.Channels = []engine.ChannelID{"h-1"}
+	}
+	if p.r.IntN(3) == 0 {
+		q.Kinds = []engine.EventKind{engine.EventState, engine.EventLog}
+	}
+	want := p.expect(from, infos, asked, &q)
+	for _, limit := range []int{MostFound, 1 + p.r.IntN(5)} {
+		q.Limit = limit
+		got, err := from.Search(p.t.Context(), q)
+		if err != nil {
+			p.t.Fatalf("%+v: %v", q, err)
+		}
+		shown := want[:min(len(want), limit)]
+		same := slices.EqualFunc(got.Found, shown, func(f Found, ev engine.Event) bool { return f.ID == ev.ID && string(f.Payload) == string(ev.Payload) })
+		if !same || got.More != (len(want) > limit) {
+			p.t.Fatalf("%+v found %d, more %v; want %d of %d\n%+v\n%+v", q, len(got.Found), got.More, len(shown), len(want), got.Found, shown)
+		}
+	}
+}
+
+func (p *searchProgram) expect(from searching, infos []engine.SessionInfo, asked question, q *SearchQuery) (want []engine.Event) {
+	seen := map[engine.EventID]bool{}
+	for _, i := range infos {
+		events, err := from.History(p.t.Context(), i.Session, engine.HistoryQuery{Limit: 1 << 20})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		for _, ev := range events {
+			if !seen[ev.ID] && q.fits(&ev) && asked.fits(wordsOf(textOf(&ev))) {
+				want = append(want, ev)
+			}
+			seen[ev.ID] = true
+		}
+	}
+	slices.SortFunc(want, func(a, b engine.Event) int { return int(b.Time - a.Time) })
+	return want
+}
+
+// TestSearchModel compares what is found with what looking at every event finds,
+// while sessions are cut, the index is extended now and then, stopped, lost and
+// damaged, and the directory is closed and read by others.
+func TestSearchModel(t *testing.T) {
+	for seed := range uint64(seeds(t, 4)) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			p := &searchProgram{t: t, r: rand.New(rand.NewPCG(seed, 8)), dir: t.TempDir()}
+			p.open()
+			p.stores = append(p.stores, createStore(t, p.d))
+			for range 40 {
+				switch p.r.IntN(10) {
+				case 0:
+					p.cut()
+				case 1, 2:
+					p.index()
+				case 3:
+					p.close()
+					p.lose()
+					p.look()
+					p.open()
+				case 4, 5:
+					p.check(p.d)
+				default:
+					p.log()
+				}
+			}
+			p.check(p.d)
+			p.close()
+		})
+	}
+}
+
+// look searches a directory that is not in use, as another process does.
+func (p *searchProgram) look() {
+	v, err := OpenReadOnly(p.t.Context(), p.dir)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.check(v)
+	p.check(v)
+	if err := v.Close(); err != nil {
+		p.t.Fatal(err)
+	}
+}

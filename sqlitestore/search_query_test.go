@@ -1,0 +1,104 @@
+package sqlitestore
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+func TestParseSearch(t *testing.T) {
+	for _, c := range []struct{ query, want string }{
+		{"frog", `"frog"`},
+		{"frog newt", `("frog" AND "newt")`},
+		{"frog AND newt pond", `("frog" AND "newt" AND "pond")`},
+		{"a OR b c", `("a" OR ("b" AND "c"))`},
+		{"a NOT b NOT c d", `((("a" NOT "b") NOT "c") AND "d")`},
+		{"(a OR b) c", `(("a" OR "b") AND "c")`},
+		{`"two words" begin*`, `("two words" AND "begin*")`},
+		{`"two wor"*`, `"two wor*"`},
+		{"10.0.0.7 x=1", `("10 0 0 7" AND "x 1")`},
+		{`"AND" or`, `("AND" AND "or")`},
+		{"a^b:c*", ""},
+		{"word:colon", `"word colon"`},
+	} {
+		got, err := parseSearch(c.query)
+		if c.want == "" {
+			wantError(t, c.query, err, abi.InvalidArgument)
+			continue
+		}
+		if err != nil || got.match != c.want {
+			t.Errorf("%s is %s, %v; want %s", c.query, got.match, err, c.want)
+		}
+	}
+}
+
+func TestParseSearchRefuses(t *testing.T) {
+	for query, want := range map[string]string{
+		"":                                 "something to look for is missing",
+		"()":                               "something to look for is missing",
+		`a "b`:                             "a quotation mark is not closed",
+		"(a":                               "a parenthesis is not closed",
+		"a)":                               "a parenthesis is closed that was not opened",
+		"NOT a":                            "NOT has nothing before it",
+		"a OR AND b":                       "AND has nothing before it",
+		"a OR":                             "something to look for is missing",
+		"--- ":                             "has no letters",
+		"ab*":                              "stands for too much",
+		"\xff":                             "it is not text",
+		strings.Repeat("a ", 33):           "too many words",
+		strings.Repeat("(", 10) + "a":      "too deep",
+		`a NOT "` + strings.Repeat(`"`, 2): "",
+	} {
+		_, err := parseSearch(query)
+		wantError(t, query, err, abi.InvalidArgument, want)
+	}
+}
+
+// FuzzParseSearch gives every query that is understood to the index, which must
+// understand it, too.
+func FuzzParseSearch(f *testing.F) {
+	for _, query := range []string{"a OR (b NOT c) d*", `"x y"* z`, "ab*c 日本 é", "((((a))))"} {
+		f.Add(query)
+	}
+	ix, err := temporaryIndex("start")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() {
+		if err := ix.close(); err != nil {
+			f.Error(err)
+		}
+	})
+	f.Fuzz(func(t *testing.T, query string) {
+		q, err := parseSearch(query)
+		if err != nil {
+			wantError(t, query, err, abi.InvalidArgument)
+			return
+		}
+		if err := ix.find(q.match, everything, func(indexed) bool { return true }); err != nil {
+			t.Errorf("%q became %s: %v", query, q.match, err)
+		}
+		if s := q.snippet(query); len(s) > 2*(snippetBefore+snippetBehind) {
+			t.Errorf("the snippet of %q is %q", query, s)
+		}
+	})
+}
+
+func TestSnippet(t *testing.T) {
+	long := strings.Repeat("word ", 50)
+	for _, c := range []struct{ query, text, want string }{
+		{"frog", "one\nfrog", "one frog"},
+		{"ÉLAN", long + "elan vital " + long, "…" + strings.Repeat("word ", 12) + "elan vital " + strings.TrimSpace(strings.Repeat("word ", 26)) + "…"},
+		{"begin*", "at the beginning", "at the beginning"},
+		{"a NOT word", long + "a", "…" + strings.Repeat("word ", 12) + "a"},
+	} {
+		q, err := parseSearch(c.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := q.snippet(c.text); got != c.want {
+			t.Errorf("%s in %q is shown as %q; want %q", c.query, c.text, got, c.want)
+		}
+	}
+}
