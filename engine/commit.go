@@ -62,6 +62,7 @@ func (w *worker) apply(s *sendEffect, d *SendDecision) {
 		}
 		s.mutated, s.mutatedPayload, s.mutatedHeaders = true, d.Payload, headers
 	}
+	t.judged = t.judged || s.left || s.mutated
 }
 
 // policyVerdict is one policy's word on one send.
@@ -292,14 +293,18 @@ func (g *graph) logMessage(rec *Record, ch *channel, m *message, turn, cause Eve
 	g.engine.publish(&ev, g.keeper(rec))
 }
 
-// summary is what the turn_ended event says of the turn.
-func (t *turn) summary() TurnEndedPayload {
+// summary is what the turn_ended event says of the turn, whose delivery has the
+// given id in the log.
+func (t *turn) summary(cause EventID, logged bool) TurnEndedPayload {
 	d := TurnEndedPayload{Kind: t.kind.String(), Sends: len(t.sends), Writes: len(t.writes), Fuel: max(t.fuel, 0), Awareness: t.seen()}
 	if t.tools != nil {
 		d.Tools = len(t.tools.ops)
 	}
 	if t.kind == kindTool {
 		d.Kind = "tool"
+	}
+	if logged {
+		d.Notes = t.notes(cause)
 	}
 	return d
 }
@@ -315,7 +320,7 @@ func (g *graph) logTurn(rec *Record, turnID EventID, t *turn) {
 	if rec != nil || g.engine.observed(EventTurnEnded) {
 		ev := about
 		ev.ID, ev.Kind, ev.Channel, ev.Seq = turnID, EventTurnEnded, t.d.msg.channel, t.d.msg.seq
-		ev.Payload = mustJSON(t.summary())
+		ev.Payload = mustJSON(t.summary(about.Cause, rec != nil))
 		g.log(rec, ev)
 	}
 	g.logLines(rec, about, t.logs)
@@ -350,7 +355,7 @@ func (t *turn) outputEvent(about Event) Event {
 }
 
 func (l logLine) event(about Event) Event {
-	about.Kind, about.Payload = EventLog, mustJSON(LogPayload{l.level.String(), l.text})
+	about.Kind, about.Payload = EventLog, mustJSON(LogPayload{Level: l.level.String(), Text: l.text, Engine: l.engine})
 	return about
 }
 

@@ -72,6 +72,7 @@ type creature struct {
 	waits     int      // how often in a row it had to wait for its store
 	job       *toolJob // that the turn is about, if it is not about a delivery
 	conflicts int      // how often in a row its turn met another change of the graph
+	portrait  portrait // what the log says that it is
 	// What the turn under way sees: the graph's shape and the creature's wiring
 	// when it began and, of a creature that has ever asked, the awareness document.
 	shape  uint64

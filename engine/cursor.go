@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -77,6 +78,34 @@ func (p *position) cursor() EventCursor {
 	}
 	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 	return EventCursor(base64.RawURLEncoding.EncodeToString(b))
+}
+
+// Covering tells of events of a session directory whether they come before a cursor,
+// that is, whether a [Replay] from there leaves them out. It answers not_found for a
+// cursor of another directory.
+func Covering(ctx context.Context, from Chronicle, cursor EventCursor) (func(SessionID, *Event) bool, error) {
+	r, err := NewReplay(ctx, from, cursor, nil)
+	if err != nil {
+		return nil, err
+	}
+	at, later := r.at, map[SessionID]bool{}
+	for _, log := range r.waiting {
+		later[log.info.Session] = true
+	}
+	known, err := from.Catalogue(ctx)
+	if err != nil {
+		return nil, err
+	}
+	old := map[SessionID]bool{}
+	for _, info := range known {
+		old[info.Session] = !later[info.Session]
+	}
+	return func(session SessionID, ev *Event) bool {
+		if mark, ok := at.marks[session]; ok {
+			return mark.Covers(ev)
+		}
+		return old[session]
+	}, nil
 }
 
 func appendText(b []byte, s string) []byte {

@@ -46,7 +46,8 @@ type TurnEndedPayload struct {
 	Tools  int    `json:"tools,omitempty"`  // how many calls of group tools changed the graph
 	Fuel   int64  `json:"fuel,omitempty"`   // that the guest used up
 	// The revision of the awareness document, if the turn has read it or was told of it.
-	Awareness uint64 `json:"awareness,omitempty"`
+	Awareness uint64     `json:"awareness,omitempty"`
+	Notes     *TurnNotes `json:"notes,omitempty"` // what else repeating it takes
 }
 
 // TurnFailedPayload is the payload of turn_failed.
@@ -55,12 +56,16 @@ type TurnFailedPayload struct {
 	Fuel  int64  `json:"fuel,omitempty"` // that the guest used up
 	Code  string `json:"code"`           // of the error
 	Error string `json:"error"`          // what happened
+	// The revision of the awareness document that the turn was told of.
+	Awareness uint64     `json:"awareness,omitempty"`
+	Notes     *TurnNotes `json:"notes,omitempty"` // what else repeating it takes
 }
 
 // LogPayload is the payload of log.
 type LogPayload struct {
-	Level string `json:"level"` // debug, info, warn or error
-	Text  string `json:"text"`  // the line
+	Level  string `json:"level"`            // debug, info, warn or error
+	Text   string `json:"text"`             // the line
+	Engine bool   `json:"engine,omitempty"` // the engine says it, not the creature
 }
 
 // DeadLetterPayload is the payload of dead_letter.

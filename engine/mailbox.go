@@ -12,6 +12,8 @@ type source struct {
 	cursor  uint64 // last message dealt with
 	offered uint64 // last message that was put in the window, or passed over; >= cursor
 	until   uint64 // last message to be read; 0: no end
+
+	portrait uint64 // of the creature, with which the alias was noted; its worker owns it
 }
 
 // end is the number of the last message there is to read so far.

@@ -120,6 +120,14 @@ const inboxPrefix = "inbox:"
 // InboxOf returns the channel id of a creature's inbox.
 func InboxOf(c CreatureID) ChannelID { return ChannelID(inboxPrefix + string(c)) }
 
+// InboxOwner is whose inbox a channel is, or "".
+func InboxOwner(c ChannelID) CreatureID {
+	if !isInbox(c) {
+		return ""
+	}
+	return CreatureID(c[len(inboxPrefix):])
+}
+
 func isInbox(c ChannelID) bool {
 	return len(c) > len(inboxPrefix) && c[:len(inboxPrefix)] == inboxPrefix
 }

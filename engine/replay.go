@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 )
 
@@ -29,6 +30,8 @@ type Replay struct {
 	waiting []*sessionLog // that have not been begun, eldest first
 	logs    []*sessionLog // those with a mark
 	asked   bool          // which sessions there are, since everything was at its end
+	last    SessionID     // whose event Next answered last
+	before  Mark          // of that session, before it
 }
 
 // sessionLog is what one session wrote, as far as it is being read.
@@ -59,6 +62,15 @@ func NewReplay(ctx context.Context, from Chronicle, after EventCursor, only func
 // Cursor says where to continue behind what Next answered last.
 func (r *Replay) Cursor() EventCursor { return r.at.cursor() }
 
+// Before says where to continue so that what Next answered last comes again.
+func (r *Replay) Before() EventCursor {
+	at := position{through: r.at.through, marks: maps.Clone(r.at.marks)}
+	if r.last != "" {
+		at.marks[r.last] = r.before
+	}
+	return at.cursor()
+}
+
 // Next answers the next event and the session that wrote it. more is false when
 // everything has been read that there is; there may be more when it is called
 // again.
@@ -82,7 +94,8 @@ func (r *Replay) Next(ctx context.Context) (ev Event, session SessionID, more bo
 			return ev, "", false, nil
 		}
 		ev, log.page = log.page[0], log.page[1:]
-		r.at.marks[log.info.Session] = r.at.marks[log.info.Session].Next(&ev)
+		r.last, r.before = log.info.Session, r.at.marks[log.info.Session]
+		r.at.marks[r.last] = r.before.Next(&ev)
 		return ev, log.info.Session, true, nil
 	}
 }

@@ -64,6 +64,10 @@ func (t *turn) Reply(payload []byte) abi.Code {
 	return abi.OK
 }
 
+// NotWaiting is the error of a dead letter that has the reply to a request of which
+// nobody waits for the answer any more.
+const NotWaiting = "who asked is not waiting in this graph any more"
+
 // question is a request of a creature that has not been answered. The graph's
 // mu guards it.
 type question struct {
@@ -163,7 +167,7 @@ func (w *worker) answerRequest(g *graph, rec *Record, c *creature, d delivery, a
 		if a.code == abi.OK {
 			g.deadLetter(rec, letter{turn: turnID, DeadLetterRow: DeadLetterRow{
 				Reason: abi.NotConnected.String(), Creature: d.msg.sender, Sender: c.id, Kind: EventDirectMessage,
-				Error: "who asked is not waiting in this graph any more", Payload: slices.Clone(a.payload),
+				Error: NotWaiting, Payload: slices.Clone(a.payload),
 			}})
 		}
 	}

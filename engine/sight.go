@@ -186,10 +186,16 @@ func appendRevision(b []byte, v *View) []byte { return strconv.AppendUint(b, v.R
 func (c *creature) changeNotice(g *graph) delivery {
 	m := newMessage(nil, nil)
 	m.kind, m.time = abi.KindGraphChanged, g.tick()
-	sum := sha256.Sum256([]byte(abi.KindGraphChanged.String() + "\x00" + string(c.id)))
-	copy(m.id.Origin[:], sum[:])
-	m.id.Seq = c.sight.revision
+	m.id = noticeID(c.id, c.sight.revision)
 	return delivery{msg: m}
+}
+
+// noticeID is the id of the delivery that tells a creature of a revision.
+func noticeID(c CreatureID, revision uint64) EventID {
+	sum := sha256.Sum256([]byte(abi.KindGraphChanged.String() + "\x00" + string(c)))
+	id := EventID{Seq: revision}
+	copy(id.Origin[:], sum[:])
+	return id
 }
 
 // noteTold notes that a creature has dealt with a delivery that tells it how

@@ -14,7 +14,11 @@ import (
 // entered, or nil if the creature is gone.
 func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.Kind, err error) *graph {
 	t := &w.turn
-	logs, fuel := slices.Clone(t.logs), t.fuel
+	logs, fuel, told := slices.Clone(t.logs), t.fuel, t.notice()
+	var calls []NotedCall
+	if t.tools != nil {
+		calls = t.tools.log
+	}
 	t.reset()
 	w.discard(ctx, c)
 	wall := w.e.wallClock()
@@ -33,9 +37,13 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 	g.logLines(rec, about, logs)
 	failure := about
 	failure.Kind = EventTurnFailed
-	failure.Payload = mustJSON(TurnFailedPayload{
-		Kind: kind.String(), Fuel: max(fuel, 0), Code: abi.CodeOf(err).String(), Error: clip(err.Error()),
-	})
+	payload := TurnFailedPayload{
+		Kind: kind.String(), Fuel: max(fuel, 0), Code: abi.CodeOf(err).String(), Error: clip(err.Error()), Awareness: told,
+	}
+	if rec != nil {
+		payload.Notes = c.inputNotes(c.facing, d, about.Cause).withCalls(calls)
+	}
+	failure.Payload = mustJSON(payload)
 	g.log(rec, failure)
 
 	intense := c.noteFailure(wall)

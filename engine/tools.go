@@ -24,6 +24,7 @@ type toolUse struct {
 	graph    *graph
 	shape    uint64
 	conflict bool
+	log      []NotedCall
 }
 
 // groupOp is an operation on the graph that a turn has called for. It is staged
@@ -67,18 +68,33 @@ func toolByName(name string) *tool {
 
 // Tool implements [abi.Turn].
 func (t *turn) Tool(name, args []byte) ([]byte, abi.Code) {
-	if code := t.effect(); code != abi.OK {
+	if code := t.mayCallTool(name, args); code != abi.OK {
 		return nil, code
+	}
+	result, code := t.callTool(name, args)
+	t.noteCall(name, args, result, code)
+	return result, code
+}
+
+// mayCallTool checks what does not depend on the graph, and counts the call.
+func (t *turn) mayCallTool(name, args []byte) abi.Code {
+	if code := t.effect(); code != abi.OK {
+		return code
 	}
 	if t.tools == nil {
 		t.tools = &toolUse{}
 	}
 	if t.tools.calls++; t.tools.calls > t.c.limits.Tools {
-		return nil, t.overLimit("tools", int64(t.c.limits.Tools))
+		return t.overLimit("tools", int64(t.c.limits.Tools))
 	}
 	if size := int64(len(name) + len(args)); size > t.c.limits.Message {
-		return nil, t.fail(abi.TooLarge, "use smaller arguments, or raise the limit", "the call has %d bytes; the limit message is %d", size, t.c.limits.Message)
+		return t.fail(abi.TooLarge, "use smaller arguments, or raise the limit", "the call has %d bytes; the limit message is %d", size, t.c.limits.Message)
 	}
+	return abi.OK
+}
+
+// callTool does what a tool is for.
+func (t *turn) callTool(name, args []byte) ([]byte, abi.Code) {
 	f := toolByName(string(name))
 	if f == nil {
 		return nil, t.fail(abi.NotFound, "the tools are "+toolNames(), "there is no tool %s", quoted(name))

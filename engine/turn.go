@@ -45,6 +45,7 @@ type turn struct {
 	stateSize int64 // what the creature's state would have after the writes
 	logs      []logLine
 	verdicts  []policyVerdict
+	judged    bool // policies have changed or left out a send
 	logBytes  int64
 	fuel      int64 // what the guest used up; -1 if the host does not count it
 
@@ -90,8 +91,9 @@ type sendEffect struct {
 }
 
 type logLine struct {
-	level abi.Level
-	text  string
+	level  abi.Level
+	text   string
+	engine bool // the guest has not said it
 }
 
 // fault is the last failed call, kept in a form that costs nothing until the
@@ -131,7 +133,7 @@ func (t *turn) reset() {
 	t.sends = emptied(t.sends)
 	t.writes = emptied(t.writes)
 	t.logs = emptied(t.logs)
-	t.verdicts = emptied(t.verdicts)
+	t.verdicts, t.judged = emptied(t.verdicts), false
 	t.timers = emptied(t.timers)
 	t.replied, t.reply, t.detailJSON = false, span{}, nil
 	t.looked, t.late = false, false
@@ -432,7 +434,7 @@ func (t *turn) Log(level abi.Level, text []byte) abi.Code {
 		return t.overLimit("log_bytes", limits.LogBytes)
 	}
 	t.logBytes += int64(len(text))
-	t.logs = append(t.logs, logLine{level, strings.ToValidUTF8(string(text), "\uFFFD")})
+	t.logs = append(t.logs, logLine{level: level, text: strings.ToValidUTF8(string(text), "\uFFFD")})
 	return abi.OK
 }
 

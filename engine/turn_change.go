@@ -217,7 +217,7 @@ func (tc *turnChange) write(x *change, rec *Record, id GraphID, tick func() int6
 	l.turn = next()
 	about := Event{Creature: c.id, Turn: l.turn, Attempt: c.attempt + 1, Cause: l.cause}
 	ended := about
-	ended.ID, ended.Kind, ended.Channel, ended.Seq, ended.Payload = l.turn, EventTurnEnded, tc.d.msg.channel, tc.d.msg.seq, mustJSON(t.summary())
+	ended.ID, ended.Kind, ended.Channel, ended.Seq, ended.Payload = l.turn, EventTurnEnded, tc.d.msg.channel, tc.d.msg.seq, mustJSON(t.summary(l.cause, rec != nil))
 	l.log(ended)
 	for _, line := range t.logs {
 		l.log(line.event(about))
@@ -419,7 +419,7 @@ func (l *turnLog) reply() {
 		if t.replied {
 			l.bury(letter{turn: l.turn, DeadLetterRow: DeadLetterRow{
 				Reason: abi.NotConnected.String(), Creature: m.sender, Sender: l.tc.c.id, Kind: EventDirectMessage,
-				Error: "who asked is not waiting in this graph any more", Payload: slices.Clone(t.bytes(t.reply)),
+				Error: NotWaiting, Payload: slices.Clone(t.bytes(t.reply)),
 			}})
 		}
 		return

@@ -90,7 +90,7 @@ func (t *turn) holds(ctx context.Context, o *outlet) bool {
 			return holds
 		}
 	}
-	t.logs = append(t.logs, logLine{abi.LevelWarn, fmt.Sprintf("the predicate %s of the wire %s cannot judge the output, which is not delivered: %s", o.When, o.label(), clip(err.Error()))})
+	t.logs = append(t.logs, logLine{level: abi.LevelWarn, engine: true, text: fmt.Sprintf("the predicate %s of the wire %s cannot judge the output, which is not delivered: %s", o.When, o.label(), clip(err.Error()))})
 	return false
 }
 

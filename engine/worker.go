@@ -347,6 +347,7 @@ func (w *worker) awaitStore(ctx context.Context, c *creature) error {
 // postpone puts a delivery back as if it had never been taken: the engine is
 // closing, or something other than the guest failed. It returns as handle does.
 func (w *worker) postpone(ctx context.Context, c *creature, d delivery, err error) *graph {
+	c.portrait.wiring = nil // what the turn has noted is not in the log, it may be
 	w.turn.reset()
 	w.discard(ctx, c)
 	g := c.home.lock()

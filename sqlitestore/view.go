@@ -107,6 +107,16 @@ func (v *View) History(ctx context.Context, session engine.SessionID, q engine.H
 	return readHistory(ctx, v.catalog, session, q, v.readable)
 }
 
+// Messages returns messages of a channel with a number above after and up to until, as
+// far as the history of a session has them; see [Store.Messages].
+func (v *View) Messages(ctx context.Context, session engine.SessionID, channel engine.ChannelID, after, until uint64, limit int, bytes int64) (events []engine.Event, err error) {
+	err = v.catalog.withFamily(ctx, "read", session, v.readable, func(_ entry, f *family) (err error) {
+		events, err = f.messages(ctx, channel, after, until, limit, bytes)
+		return err
+	})
+	return events, err
+}
+
 // Saved answers the graph of a session as its store remembers it. For one that
 // has ended that is how it was then, as long as its file is there.
 func (v *View) Saved(ctx context.Context, session engine.SessionID) (g engine.SavedGraph, err error) {

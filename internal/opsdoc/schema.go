@@ -41,7 +41,7 @@ func schemaOf(r *jsonschema.Reflector, t reflect.Type) *jsonschema.Schema {
 // customSchema describes types that have a JSON form of their own.
 func customSchema(t reflect.Type) *jsonschema.Schema {
 	switch t {
-	case reflect.TypeFor[engine.ToolPayload]():
+	case reflect.TypeFor[engine.ToolPayload](), reflect.TypeFor[engine.NotedBytes]():
 		return &jsonschema.Schema{OneOf: bytesForms()}
 	case reflect.TypeFor[terrarium.Payload]():
 		return &jsonschema.Schema{Ref: "#/$defs/" + bytesPayload}

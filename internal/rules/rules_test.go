@@ -69,7 +69,7 @@ func root(t *testing.T) string {
 // module. A room that is not listed may import nothing of it. Rooms that are
 // only for building and testing (internal, generators) are free.
 var layers = map[string][]string{
-	"":                    {"abi", "engine", "engine/topology", "host", "plugins", "recipes", "sqlitestore"},
+	"":                    {"abi", "engine", "engine/topology", "host", "plugins", "recipes", "replay", "sqlitestore"},
 	"abi":                 {},
 	"abi/pack":            {"abi"},
 	"conformance":         {"", "abi", "engine", "engine/topology"},
@@ -83,8 +83,9 @@ var layers = map[string][]string{
 	"plugins":             {"abi"},
 	"recipes":             {"abi", "engine", "recipes/policy"},
 	"recipes/policy":      {"abi", "engine"},
+	"replay":              {"abi", "engine"},
 	"sqlitestore":         {"abi", "engine"},
-	"cmd/terrarium":       {"", "abi", "abi/pack", "engine", "recipes", "sqlitestore"},
+	"cmd/terrarium":       {"", "abi", "abi/pack", "engine", "recipes", "replay", "sqlitestore"},
 	"sdk/go/terrarium":    {},
 }
 

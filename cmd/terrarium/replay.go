@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/replay"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+// replayFlags are the flags of replay.
+type replayFlags struct {
+	creatures []string
+	module    string
+	from      string
+	fresh     bool
+	all       bool
+	cache     string
+	format    string
+}
+
+var errDiffers = errors.New("a turn does something else than was recorded")
+
+func replayCommand(s streams) *cobra.Command {
+	f := &replayFlags{}
+	cmd := &cobra.Command{
+		Use:   "replay DIR [SESSION]",
+		Short: "Run recorded turns again, and compare what they do",
+		Long: `replay runs the turns that a session directory has recorded again, each with the
+delivery, state and configuration that it had, and compares what they do with
+what they did: what they send, put out, write, set, answer and log, and how they
+fail. It shows the first turn that differs, with both sides. The directory is
+only read, and may be in use.
+
+With SESSION it goes through what that session, those that it came from and those
+that came out of it have logged, and else through everything. With --module, the
+turns of the creatures that --creature names are run on another module.
+
+Exit codes: 0 no turn differs; 1 one does, or none could be compared; others as
+for every command.`,
+		Example: `  terrarium replay S
+  terrarium replay S --creature census --module new.wasm --all`,
+		Args: arguments(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), s, args) },
+	}
+	fs := cmd.Flags()
+	fs.StringArrayVar(&f.creatures, "creature", nil, "only turns of a creature, by `NAME` or id; * stands for any text; may be repeated")
+	fs.StringVar(&f.module, "module", "", "run the module in `FILE`, or builtin:NAME, in place of the recorded one")
+	fs.StringVar(&f.from, "from", "", "begin behind the event with this `CURSOR`")
+	fs.BoolVar(&f.fresh, "fresh", false, "make a new instance for every turn")
+	fs.BoolVar(&f.all, "all", false, "go on behind the first turn that differs")
+	fs.StringVar(&f.cache, "cache", "", "keep compiled modules in `DIR`, which holds executable code")
+	formatFlag(cmd, &f.format)
+	return cmd
+}
+
+func (f *replayFlags) run(ctx context.Context, s streams, args []string) error {
+	if err := checkFormat(f.format); err != nil {
+		return err
+	}
+	if f.module != "" && len(f.creatures) == 0 {
+		return usage("--module is for the creatures that --creature names")
+	}
+	o := terrarium.ReplayOptions{
+		Creatures: f.creatures, From: engine.EventCursor(f.from), Fresh: f.fresh, All: f.all, CacheDir: f.cache,
+	}
+	var err error
+	if f.module != "" {
+		if o.Module, err = terrarium.LoadModule(ctx, f.module); err != nil {
+			return failWith(exitUsage, err)
+		}
+	}
+	if o.Sessions, err = familyOf(ctx, args[0], optional(args, 1)); err != nil {
+		return err
+	}
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	report, err := terrarium.Replay(ctx, args[0], o)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return &exit{code: exitInterrupted, shown: true}
+	case err != nil:
+		return failWith(replayExit(err), err)
+	}
+	return f.show(s, report)
+}
+
+// replayExit tells what is wrong with the command line from what is wrong with the
+// directory.
+func replayExit(err error) int {
+	var e *abi.Error
+	if errors.As(err, &e) && (e.Op == "replay" && e.Code == abi.NotFound || e.Op == "subscribe") {
+		return exitUsage
+	}
+	return exitSession
+}
+
+// familyOf chooses a session and its relatives; without a session, all.
+func familyOf(ctx context.Context, dir, session string) (only func(*engine.SessionInfo) bool, err error) {
+	err = withView(ctx, dir, func(v *sqlitestore.View) error {
+		list, err := v.Catalogue(ctx)
+		if err != nil {
+			return failWith(exitSession, err)
+		}
+		only, err = (&savedHistory{view: v, names: newNames(engine.SavedGraph{})}).family(ctx, list, session, true)
+		return err
+	})
+	return only, err
+}
+
+func (f *replayFlags) show(s streams, r *replay.Report) error {
+	var err error
+	if f.format == "json" {
+		err = printJSON(s, r)
+	} else {
+		err = failWith(exitFailed, f.print(s.out, r))
+	}
+	if err == nil && !r.Same() && r.Turns+r.Skipped() > 0 {
+		return &exit{code: exitFailed, err: errDiffers, shown: true}
+	}
+	return err
+}
+
+func (f *replayFlags) print(w io.Writer, r *replay.Report) error {
+	var b strings.Builder
+	for i := range r.Differences {
+		printDifference(&b, &r.Differences[i])
+	}
+	if more := r.Differ - len(r.Differences); more > 0 {
+		fmt.Fprintf(&b, "… and %s more.\n\n", count(more, "turn"))
+	}
+	verdict := "and none differs"
+	switch {
+	case r.Turns == 0:
+		verdict = "so there was nothing to compare"
+	case r.Differ > 0 && !f.all:
+		verdict = "and the last of them differs; --all goes on"
+	case r.Differ == 1:
+		verdict = "and one differs"
+	case r.Differ > 0:
+		verdict = fmt.Sprintf("and %d differ", r.Differ)
+	}
+	fmt.Fprintf(&b, "%s run again, %s.\n", count(r.Turns, "turn"), verdict)
+	for i := range r.Unjudged {
+		printUnjudged(&b, &r.Unjudged[i])
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func printUnjudged(w io.Writer, u *replay.Unjudged) {
+	fmt.Fprintf(w, "  Not compared: %s of %s, from %s on, which %s", count(u.Turns, "turn"), printable(u.Name), u.First, u.Reason.Text())
+	if u.Detail != "" {
+		fmt.Fprintf(w, " (%s)", printable(u.Detail))
+	}
+	fmt.Fprintln(w, ".")
+}
+
+// around is how many effects that are the same are shown before and after others.
+const around = 3
+
+func printDifference(w io.Writer, d *replay.Difference) {
+	fmt.Fprintf(w, "The turn %s of %s differs.\n", d.Turn, printable(d.Name))
+	fmt.Fprintf(w, "  handled   %s\n", printable(handled(&d.Delivery)))
+	if !d.Delivery.Message.IsZero() {
+		fmt.Fprintf(w, "  message   %s\n", d.Delivery.Message)
+	}
+	if d.Attempt > 1 {
+		fmt.Fprintf(w, "  attempt   %d\n", d.Attempt)
+	}
+	fmt.Fprintf(w, "  cursor    %s\n", d.Cursor)
+	fmt.Fprintf(w, "  - recorded, + replayed\n")
+	changes := d.Diff()
+	near := nearChange(changes)
+	for i := 0; i < len(changes); i++ {
+		left := i
+		for left < len(changes) && !near[left] {
+			left++
+		}
+		if left > i {
+			fmt.Fprintf(w, "      … %d that are the same\n", left-i)
+			i = left - 1
+			continue
+		}
+		fmt.Fprintf(w, "    %c %s\n", changes[i].Sign, printable(changes[i].Effect.String()))
+	}
+	fmt.Fprintln(w)
+}
+
+// nearChange says which effects are shown: those that differ, and a few around them.
+func nearChange(changes []replay.Change) []bool {
+	near := make([]bool, len(changes))
+	for i, c := range changes {
+		if c.Sign == ' ' {
+			continue
+		}
+		for j := max(0, i-around); j <= min(len(changes)-1, i+around); j++ {
+			near[j] = true
+		}
+	}
+	return near
+}
+
+func handled(d *replay.Delivery) string {
+	out := d.Kind
+	if d.Seq > 0 {
+		out += fmt.Sprintf(" %d", d.Seq)
+	}
+	switch {
+	case d.Alias != "":
+		out += " on " + d.Alias
+	case d.Channel != "":
+		out += " in the inbox"
+	}
+	if d.Sender != "" {
+		out += ", from " + d.Sender
+	}
+	if !d.Message.IsZero() {
+		out += ": " + d.Payload.String()
+	}
+	return out
+}

@@ -1,0 +1,251 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// Rehearsal is a creature outside of any engine, to which recorded deliveries are
+// handed again. What its guest calls for meets the same checks and limits, and gets
+// the same answers, as in an engine; but nothing comes of it: [Rehearsal.Effects]
+// says what would have.
+//
+// It knows nobody: whoever uses it introduces the creatures that the guest may name,
+// and answers what depends on the graph (group tools, awareness documents). It belongs to
+// one goroutine.
+type Rehearsal struct {
+	turn turn
+	c    *creature
+	g    *graph
+}
+
+// NewRehearsal makes a creature with an empty state that is nowhere yet: it needs
+// [Rehearsal.Become].
+func NewRehearsal(id CreatureID) *Rehearsal {
+	e := &Engine{clock: realClock{}}
+	r := &Rehearsal{g: newGraph(e, "", 0)}
+	r.turn.e = e
+	r.c = &creature{id: id, state: &creatureState{}, reads: true, beheld: newView(&Awareness{})}
+	r.c.home.store(r.g)
+	r.c.limits = withDefaults(abi.Limits{})
+	r.c.wiring.Store(noWiring)
+	r.c.facing = noWiring
+	return r
+}
+
+// Become makes the creature what it was from some turn on. Its state and timers
+// stay.
+func (r *Rehearsal) Become(s *Setting) error {
+	config, texts, err := parseConfig([]byte(s.Config))
+	if err != nil {
+		return configError(s.Name, err)
+	}
+	r.c.config, r.c.configText = config, texts
+	r.c.limits, r.c.spec.Grants = withDefaults(s.Limits), s.Grants
+	w := &wiring{name: s.Name, byAlias: map[string]*channel{}}
+	for _, edge := range s.Sends {
+		ch := &channel{id: edge.Channel}
+		w.sends = append(w.sends, sendEdge{edge.Alias, ch})
+		w.byAlias[edge.Alias] = ch
+	}
+	r.c.wiring.Store(w)
+	r.c.facing = w
+	return nil
+}
+
+// Limits are those of the creature, with defaults filled in.
+func (r *Rehearsal) Limits() abi.Limits { return r.c.limits }
+
+// Write changes the state, as a turn that has happened did.
+func (r *Rehearsal) Write(key string, value []byte, deleted bool) {
+	if old, ok := r.c.state.Get(key); ok {
+		r.c.stateSize -= stateCost(len(key), len(old))
+	}
+	if deleted {
+		r.c.state.Delete(key)
+		return
+	}
+	r.c.state.Set(key, value)
+	r.c.stateSize += stateCost(len(key), len(value))
+}
+
+// Keys is how many keys the state has.
+func (r *Rehearsal) Keys() int { return r.c.state.Len() }
+
+// Has reports whether the state has a key.
+func (r *Rehearsal) Has(key string) bool {
+	_, ok := r.c.state.Get(key)
+	return ok
+}
+
+// SetTimer sets a timer, or cancels it, as a turn that has happened did.
+func (r *Rehearsal) SetTimer(x NotedTimer) {
+	if x.Cancelled {
+		delete(r.c.timers, x.Name)
+		return
+	}
+	if r.c.timers == nil {
+		r.c.timers = map[string]*alarm{}
+	}
+	row := TimerRow{Creature: r.c.id, Name: x.Name, Period: x.Period, Payload: x.Payload}
+	r.c.timers[x.Name] = &alarm{row: row}
+}
+
+// Rang notes that a timer has fired: if it does not repeat, it is gone.
+func (r *Rehearsal) Rang(name string) {
+	if a := r.c.timers[name]; a != nil && a.row.Period == 0 {
+		delete(r.c.timers, name)
+	}
+}
+
+// HasTimer reports whether a timer is set, and Timers how many are.
+func (r *Rehearsal) HasTimer(name string) bool { return r.c.timers[name] != nil }
+
+// Timers is how many timers are set.
+func (r *Rehearsal) Timers() int { return len(r.c.timers) }
+
+// Asked and Answered note a request that was sent, and that its answer came.
+func (r *Rehearsal) Asked(request EventID) {
+	if r.c.questions == nil {
+		r.c.questions = map[EventID]*question{}
+	}
+	r.c.questions[request] = &question{key: request}
+}
+
+// Answered notes that a request has its answer.
+func (r *Rehearsal) Answered(request EventID) { delete(r.c.questions, request) }
+
+// Introduce lets the guest name a creature, by its id or by a name.
+func (r *Rehearsal) Introduce(id CreatureID, name string) {
+	peer := r.g.creatures[id]
+	if peer == nil {
+		peer = &creature{id: id}
+		r.g.creatures[id] = peer
+	}
+	r.g.names[name] = peer
+}
+
+// Starting is what a new instance is made with.
+func (r *Rehearsal) Starting() abi.Turn {
+	r.turn.reset()
+	r.c.handles = &handles{index: map[string]int32{}}
+	r.turn.begin(r.c, delivery{msg: bootMessage}, 0, true)
+	return &r.turn
+}
+
+// RehearsedDelivery is a delivery as a guest sees it.
+type RehearsedDelivery struct {
+	Kind    abi.Kind
+	ID      EventID // zero: a start, or a change of the surroundings
+	Time    int64   // nanoseconds since 1970
+	Channel ChannelID
+	Seq     uint64
+	Alias   string // under which it was heard; none for what came in the inbox
+	Sender  string // name
+	Headers []byte // in the form of the ABI
+	Payload []byte
+	Attempt int // from 1
+	// Revision of the awareness document, for the kind graph_changed.
+	Revision uint64
+}
+
+// Begin hands a delivery over: what the guest calls for until the next call of
+// Begin or Starting is about it.
+func (r *Rehearsal) Begin(d *RehearsedDelivery) abi.Turn {
+	clear(r.g.creatures)
+	clear(r.g.names)
+	r.turn.reset()
+	m := newMessage(d.Payload, d.Headers)
+	m.id, m.time, m.kind, m.channel, m.seq, m.senderName = d.ID, d.Time, d.Kind, d.Channel, d.Seq, d.Sender
+	if d.Kind == abi.KindGraphChanged {
+		m.id = noticeID(r.c.id, d.Revision)
+	}
+	r.c.attempt = d.Attempt - 1
+	r.c.beheld = newView(&Awareness{Revision: d.Revision})
+	r.turn.begin(r.c, delivery{msg: m, src: &source{id: d.Channel, alias: d.Alias}}, d.Kind, false)
+	return &r.turn
+}
+
+// MayCallTool answers what an engine would without a look at the graph: whether the
+// call is one too many, or too large.
+func (r *Rehearsal) MayCallTool(name, args []byte) abi.Code { return r.turn.mayCallTool(name, args) }
+
+// Refuse leaves the text of a failed call to the guest, and answers the code.
+func (r *Rehearsal) Refuse(code abi.Code, text string) abi.Code {
+	r.turn.fault = fault{code: code, text: text}
+	return code
+}
+
+// SendFor adds what a group tool sends: on a channel, or to a creature.
+func (r *Rehearsal) SendFor(ch ChannelID, to CreatureID, payload, headers []byte) {
+	s := sendEffect{payload: r.turn.keep(payload), headers: r.turn.keep(headers)}
+	if to != "" {
+		s.to = &creature{id: to}
+	} else {
+		s.ch = &channel{id: ch}
+	}
+	r.turn.sends = append(r.turn.sends, s)
+}
+
+// Effects are what a turn wants to have done.
+type Effects struct {
+	Sends  []RehearsedSend
+	Reply  []byte       // nil: none
+	Output []byte       // nil: none
+	Writes []StateRow   // by rising key
+	Timers []NotedTimer // by rising name
+	Logs   []LogPayload
+}
+
+// RehearsedSend is a message that a turn wants to send: on a channel, or to a
+// creature.
+type RehearsedSend struct {
+	Channel  ChannelID
+	To       CreatureID
+	Request  bool // it waits for a reply
+	Deadline time.Duration
+	Tag      int64
+	Payload  []byte
+	Headers  []byte
+}
+
+// Effects are what the guest has called for since Begin.
+func (r *Rehearsal) Effects() Effects {
+	t := &r.turn
+	var out Effects
+	for i := range t.sends {
+		out.Sends = append(out.Sends, t.rehearsed(&t.sends[i]))
+	}
+	if t.replied {
+		out.Reply = append([]byte{}, t.bytes(t.reply)...)
+	}
+	if t.hasOutput {
+		out.Output = append([]byte{}, t.output...)
+	}
+	for _, w := range t.writes {
+		out.Writes = append(out.Writes, StateRow{Creature: r.c.id, Key: w.key, Value: w.value, Deleted: w.deleted})
+	}
+	for i := range t.timers {
+		out.Timers = append(out.Timers, t.timers[i].noted())
+	}
+	for _, line := range t.logs {
+		out.Logs = append(out.Logs, LogPayload{Level: line.level.String(), Text: line.text})
+	}
+	return out
+}
+
+func (t *turn) rehearsed(s *sendEffect) RehearsedSend {
+	out := RehearsedSend{Payload: slices.Clone(t.bytes(s.payload)), Headers: slices.Clone(t.bytes(s.headers))}
+	if s.ch != nil {
+		out.Channel = s.ch.id
+	}
+	if s.to != nil {
+		out.To = s.to.id
+	}
+	if s.ask != nil {
+		out.Request, out.Deadline, out.Tag = true, s.ask.deadline, s.ask.tag
+	}
+	return out
+}

@@ -1,0 +1,215 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// Effect is one thing that a turn did. The effects of a turn are listed by kind, and
+// those of a kind in their order: tool, send, send to, request, reply, output, state,
+// timer, log, failed.
+type Effect struct {
+	Kind string `json:"kind"`
+	// Target is the alias of a channel, the name of a creature or timer, a key of the
+	// state, the level of a log line, the name of a tool, or the code of a failure.
+	Target  string            `json:"target,omitempty"`
+	Detail  string            `json:"detail,omitempty"` // what else there is to say of it
+	Headers map[string]string `json:"headers,omitempty"`
+	Payload Text              `json:"payload,omitempty"`
+	// Unknown says that only the fact was recorded, but not what was in it: it is like
+	// every other of its kind.
+	Unknown bool `json:"unknown,omitempty"`
+}
+
+// Text are bytes; in JSON a string if they are UTF-8, else {"base64": "…"}.
+type Text []byte
+
+// MarshalJSON implements json.Marshaler.
+func (t Text) MarshalJSON() ([]byte, error) { return json.Marshal(engine.NotedBytes(t)) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Text) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*engine.NotedBytes)(t)) }
+
+// same compares what is known of two effects. The text of a failure may name another
+// place of another module, so only its code counts.
+func (e *Effect) same(other *Effect) bool {
+	switch {
+	case e.Kind != other.Kind:
+		return false
+	case e.Kind == "request" && (e.Unknown || other.Unknown), e.Kind == "reply" && (e.Unknown || other.Unknown):
+		return true
+	case e.Target != other.Target:
+		return false
+	case e.Kind == "failed" || e.Unknown || other.Unknown:
+		return true
+	}
+	return e.Detail == other.Detail && maps.Equal(e.Headers, other.Headers) && bytes.Equal(e.Payload, other.Payload)
+}
+
+// firstDifference is the place of the first effects that differ, or -1.
+func firstDifference(recorded, replayed []Effect) int {
+	for i := range min(len(recorded), len(replayed)) {
+		if !recorded[i].same(&replayed[i]) {
+			return i
+		}
+	}
+	if len(recorded) != len(replayed) {
+		return min(len(recorded), len(replayed))
+	}
+	return -1
+}
+
+// labels are how effects call channels and creatures.
+type labels struct {
+	setting *engine.Setting
+	cast    *cast
+}
+
+// channel is the alias under which the creature sends on a channel, or its id.
+func (l *labels) channel(id engine.ChannelID) string {
+	at := slices.IndexFunc(l.setting.Sends, func(e engine.SettingEdge) bool { return e.Channel == id })
+	if at < 0 {
+		return string(id)
+	}
+	return l.setting.Sends[at].Alias
+}
+
+// creature is the present name of a creature with its id: names change.
+func (l *labels) creature(id engine.CreatureID) string {
+	if m := l.cast.members[id]; m != nil && m.name != "" {
+		return m.name + " (" + string(id) + ")"
+	}
+	return string(id)
+}
+
+// would is what a turn that was run again wants to have done.
+func would(e *engine.Effects, calls []engine.NotedCall, who *labels) []Effect {
+	out := appendCalls(nil, calls)
+	for i := range e.Sends {
+		out = append(out, sendEffect(&e.Sends[i], who))
+	}
+	if e.Reply != nil {
+		out = append(out, Effect{Kind: "reply", Payload: e.Reply})
+	}
+	if e.Output != nil {
+		out = append(out, Effect{Kind: "output", Payload: e.Output})
+	}
+	for _, w := range e.Writes {
+		out = append(out, stateEffect(w.Key, w.Value, w.Deleted))
+	}
+	for _, x := range e.Timers {
+		out = append(out, timerEffect(x))
+	}
+	return append(out, said(e)...)
+}
+
+// said are the log lines of a turn, which stay when it fails.
+func said(e *engine.Effects) []Effect {
+	var out []Effect
+	for _, line := range e.Logs {
+		out = append(out, logEffect(line))
+	}
+	return out
+}
+
+func sendEffect(s *engine.RehearsedSend, who *labels) Effect {
+	out := Effect{Kind: "send", Payload: s.Payload}
+	switch {
+	case s.Request:
+		out.Kind, out.Target = "request", who.creature(s.To)
+		out.Detail = fmt.Sprintf("%s, tag %d", within(s.Deadline), s.Tag)
+	case s.To != "":
+		out.Kind, out.Target = "send to", who.creature(s.To)
+	default:
+		out.Target, out.Headers = who.channel(s.Channel), headers(s.Headers)
+	}
+	return out
+}
+
+func within(d time.Duration) string { return "within " + d.Truncate(time.Millisecond).String() }
+
+func headers(b []byte) map[string]string { return engine.DecodeHeaders(b) }
+
+func stateEffect(key string, value []byte, deleted bool) Effect {
+	out := Effect{Kind: "state", Target: key, Payload: value}
+	if deleted {
+		out.Detail = "deleted"
+	}
+	return out
+}
+
+func timerEffect(x engine.NotedTimer) Effect {
+	out := Effect{Kind: "timer", Target: x.Name, Payload: Text(x.Payload), Detail: "in " + time.Duration(x.Delay).String()}
+	if x.Period > 0 {
+		out.Detail += ", every " + time.Duration(x.Period).String()
+	}
+	if x.Cancelled {
+		out.Detail = "cancelled"
+	}
+	return out
+}
+
+func logEffect(p engine.LogPayload) Effect {
+	return Effect{Kind: "log", Target: p.Level, Payload: Text(p.Text)}
+}
+
+func failure(code, text string) Effect {
+	return Effect{Kind: "failed", Target: code, Payload: Text(text)}
+}
+
+func appendCalls(out []Effect, calls []engine.NotedCall) []Effect {
+	for _, c := range calls {
+		out = append(out, Effect{Kind: "tool", Target: c.Tool, Payload: Text(c.Args)})
+	}
+	return out
+}
+
+// String shows the effect on one line; what is long is clipped, with a note.
+func (e Effect) String() string {
+	var b strings.Builder
+	b.WriteString(e.Kind)
+	for _, part := range []string{e.Target, e.Detail} {
+		if part != "" {
+			b.WriteString(" " + part)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
+		fmt.Fprintf(&b, " [%s: %s]", name, Text(e.Headers[name]))
+	}
+	switch {
+	case e.Unknown:
+		b.WriteString(" (what was in it was not recorded)")
+	case len(e.Payload) > 0 || e.Kind != "state" && e.Kind != "timer":
+		b.WriteString(" " + e.Payload.String())
+	}
+	return b.String()
+}
+
+// shownBytes is how much of a payload is shown.
+const shownBytes = 400
+
+// String quotes what is UTF-8, and writes everything else in hexadecimal digits. What
+// is long is clipped, with a note.
+func (t Text) String() string {
+	shown, note := t, ""
+	if len(t) > shownBytes {
+		shown, note = t[:shownBytes], fmt.Sprintf("… (%d bytes)", len(t))
+	}
+	if utf8.Valid(t) {
+		for !utf8.Valid(shown) {
+			shown = shown[:len(shown)-1]
+		}
+		return strconv.Quote(string(shown)) + note
+	}
+	return hex.EncodeToString(shown) + note
+}

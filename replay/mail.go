@@ -1,0 +1,88 @@
+package replay
+
+import (
+	"context"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// mailBytes is how many bytes of messages are remembered until somebody handles them.
+// Those of a longer backlog are read again.
+const mailBytes = 32 << 20
+
+// eventBytes is what a remembered message costs besides its bytes.
+const eventBytes = 256
+
+// mailPage is how many messages of a backlog are read at a time.
+const mailPage = 512
+
+// mail finds the messages that turns handle: among those that were read last, else in
+// the store.
+type mail struct {
+	source Source
+	bound  int
+	bytes  int
+	recent map[letterBox]*engine.Event
+	order  []letterBox // the eldest first
+	pages  map[reading][]engine.Event
+}
+
+// letterBox is the place of a message.
+type letterBox struct {
+	channel engine.ChannelID
+	seq     uint64
+}
+
+// reading is somebody's way through a channel.
+type reading struct {
+	creature engine.CreatureID
+	channel  engine.ChannelID
+}
+
+func newMail(source Source, bound int) *mail {
+	return &mail{source: source, bound: bound, recent: map[letterBox]*engine.Event{}, pages: map[reading][]engine.Event{}}
+}
+
+// keep remembers a message, and forgets others for it.
+func (m *mail) keep(ev *engine.Event) {
+	if !ev.Kind.IsMessage() {
+		return
+	}
+	place := letterBox{ev.Channel, ev.Seq}
+	m.recent[place] = ev
+	m.order = append(m.order, place)
+	m.bytes += size(ev)
+	for m.bytes > m.bound && len(m.order) > 1 {
+		oldest := m.order[0]
+		m.order = m.order[1:]
+		if old := m.recent[oldest]; old != nil {
+			m.bytes -= size(old)
+			delete(m.recent, oldest)
+		}
+	}
+}
+
+func size(ev *engine.Event) int { return eventBytes + len(ev.Payload) + len(ev.Headers) }
+
+// find returns the message that a turn handled, or nil if the log does not have it.
+func (m *mail) find(ctx context.Context, t *recorded) (*engine.Event, error) {
+	if ev := m.recent[letterBox{t.event.Channel, t.event.Seq}]; ev != nil && ev.ID == t.cause() {
+		return ev, nil
+	}
+	who := reading{t.creature, t.event.Channel}
+	page := m.pages[who]
+	for len(page) > 0 && page[0].Seq < t.event.Seq {
+		page = page[1:]
+	}
+	if len(page) == 0 || page[0].Seq > t.event.Seq {
+		var err error
+		if page, err = m.source.Messages(ctx, t.session, t.event.Channel, t.event.Seq-1, 0, mailPage, int64(m.bound/4)); err != nil {
+			return nil, err
+		}
+	}
+	m.pages[who] = page
+	if len(page) == 0 || page[0].ID != t.cause() {
+		return nil, nil
+	}
+	return &page[0], nil
+}

@@ -1,0 +1,237 @@
+package replay_test
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+	"github.com/seed47132306/terrarium/replay"
+)
+
+// program is a creature that does something else for every delivery, which depends on
+// everything that it can ask for but on nothing else. With the payload that poison
+// names it does something that it does not do without.
+func program(poison func(payload []byte) int) behaviour {
+	return func(t abi.Turn, kind abi.Kind, _ *int) error {
+		payload := get(t, abi.SourcePayload)
+		h := fnv.New64a()
+		for _, s := range []abi.Source{abi.SourcePayload, abi.SourceChannel, abi.SourceSender, abi.SourceMessageID, abi.SourceHeaders, abi.SourceDetail, abi.SourceConfig, abi.SourceSelf} {
+			h.Write(get(t, s))
+		}
+		var dice [8]byte
+		t.Random(dice[:])
+		fmt.Fprint(h, t.Now(), dice, kind)
+		for _, list := range []string{"", "k1"} {
+			keys, _ := t.StateList([]byte(list))
+			h.Write(keys)
+		}
+		r := rand.New(rand.NewPCG(h.Sum64(), 0))
+		for range r.IntN(5) {
+			step(t, r, kind)
+		}
+		if poison != nil {
+			if n := poison(payload); n >= 0 {
+				return strike(t, n)
+			}
+		}
+		if r.IntN(9) == 0 {
+			return &abi.Error{Code: abi.Trapped, Message: "unreachable"}
+		}
+		return nil
+	}
+}
+
+func get(t abi.Turn, s abi.Source) []byte {
+	b, _ := t.Source(s)
+	return append([]byte{}, b...)
+}
+
+// step does one thing.
+func step(t abi.Turn, r *rand.Rand, kind abi.Kind) {
+	key := fmt.Appendf(nil, "k%d", r.IntN(4))
+	value := fmt.Appendf(nil, "v%d", r.IntN(1000))
+	switch r.IntN(10) {
+	case 0:
+		t.Send(abi.AllChannels, value, nil)
+	case 1:
+		t.Send(t.Channel([]byte("next")), value, []byte("a\x00b\x00"))
+	case 2:
+		t.StateSet(key, value)
+	case 3:
+		if existed, _ := t.StateDelete(key); existed {
+			t.Output([]byte("gone"))
+		}
+	case 4:
+		old, code := t.StateGet(key)
+		t.Output(append([]byte(code.String()), old...))
+	case 5:
+		t.Log(abi.LevelInfo, value)
+	case 6:
+		t.TimerSet(key, time.Hour, 0, value)
+	case 7:
+		if existed, _ := t.TimerCancel(key); existed {
+			t.Log(abi.LevelWarn, key)
+		}
+	case 8:
+		code := t.SendTo([]byte([]string{"a", "b", "c", "nobody"}[r.IntN(4)]), value)
+		t.Log(abi.LevelDebug, []byte(code.String()+t.LastError()))
+	case 9:
+		if kind == abi.KindMessage && r.IntN(4) == 0 {
+			t.Request([]byte("b"), value, time.Hour, int64(r.IntN(9)))
+		} else if kind == abi.KindRequest {
+			t.Reply(value)
+		}
+	}
+}
+
+// strike does the n-th thing that the program never does.
+func strike(t abi.Turn, n int) error {
+	switch n {
+	case 0:
+		t.StateSet([]byte("poison"), []byte("1"))
+	case 1:
+		t.Output([]byte("poison"))
+	case 2:
+		t.Log(abi.LevelError, []byte("poison"))
+	case 3:
+		t.TimerSet([]byte("poison"), time.Hour, time.Hour, nil)
+	case 4:
+		t.SendTo([]byte("a"), []byte("poison"))
+		t.SendTo([]byte("b"), []byte("poison"))
+		t.SendTo([]byte("c"), []byte("poison"))
+		t.Output([]byte("x"))
+	case 5:
+		return &abi.Error{Code: abi.OutOfFuel, Message: "poison"}
+	}
+	return nil
+}
+
+const strikes = 6
+
+// TestRandomPrograms records creatures that do random things while graphs merge, split and
+// are closed, killed and opened again, and replays them: nothing differs, whether instances are kept or
+// not. Then one turn, chosen at random, is made to do something else, and exactly that
+// one is found.
+func TestRandomPrograms(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 7))
+			w := newWorld(t, map[string]behaviour{"program": program(nil)})
+			told := tumble(t, w, r)
+			chosen := told[r.IntN(len(told))]
+			for _, fresh := range []bool{false, true} {
+				same(t, w.replay(replay.Options{Fresh: fresh, All: true}), len(told))
+			}
+			n := r.IntN(strikes)
+			w.host.behaviours["changed"] = program(func(payload []byte) int {
+				if string(payload) == chosen.payload {
+					return n
+				}
+				return -1
+			})
+			report := w.replay(replay.Options{Module: []byte("changed"), Creatures: []string{"*"}})
+			want := w.turnOf(chosen.to, chosen.message)
+			if len(report.Differences) != 1 || report.Differences[0].Turn != want {
+				t.Fatalf("with strike %d the report is %+v, want turn %s to differ", n, report, want)
+			}
+			d := report.Differences[0]
+			if string(d.Delivery.Payload) != chosen.payload || d.Creature != chosen.to {
+				t.Errorf("the delivery is %+v of %s, want %+v", d.Delivery, d.Creature, chosen)
+			}
+			again := w.replay(replay.Options{Module: []byte("changed"), Creatures: []string{"*"}, From: d.Cursor})
+			if again.Turns != 1 || len(again.Differences) != 1 || again.Differences[0].Turn != want {
+				t.Errorf("from its cursor on, the report is %+v", again)
+			}
+		})
+	}
+}
+
+type told struct {
+	to      engine.CreatureID
+	message engine.EventID
+	payload string
+}
+
+// tumble runs three creatures for a while.
+func tumble(t *testing.T, w *world, r *rand.Rand) []told {
+	ids := []engine.CreatureID{w.add("a", "program"), w.add("b", "program"), w.add("c", "program")}
+	var all []told
+	for n := range 100 {
+		from, to := ids[r.IntN(3)], ids[r.IntN(3)]
+		switch r.IntN(12) {
+		case 0, 1:
+			if from != to {
+				w.change(topology.Connect{From: from, To: to, Name: "next"})
+			}
+		case 2, 3:
+			if from != to {
+				_, err := w.Change(t.Context(), topology.Disconnect{From: from, To: to})
+				if err != nil && abi.CodeOf(err) != abi.NotConnected {
+					t.Fatal(err)
+				}
+			}
+		case 4:
+			if r.IntN(3) == 0 { // with turns that have not been handled yet
+				restart(t, w, r.IntN(2) == 0)
+			}
+		default:
+			payload := fmt.Sprintf("message %d", n)
+			all = append(all, told{to, w.tell(to, payload), payload})
+		}
+	}
+	w.wait()
+	return all
+}
+
+// restart ends the run and begins another: of the directory, or of what a process
+// leaves of it that is killed when nothing moves in the background.
+func restart(t *testing.T, w *world, killed bool) {
+	left := w.dir
+	if killed {
+		w.wait()
+		if err := w.storage.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range mustStatus(t, w) { // reading waits for what is still to be written
+			if _, err := w.History(t.Context(), string(g.ID), engine.HistoryQuery{Limit: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		left = t.TempDir()
+		if err := os.CopyFS(left, os.DirFS(w.dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.close()
+	w.dir = left
+	w.open()
+}
+
+func mustStatus(t *testing.T, w *world) []engine.GraphStatus {
+	graphs, err := w.Status("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return graphs
+}
+
+func TestLabels(t *testing.T) {
+	long := strings.Repeat("é", 500)
+	for want, text := range map[string]replay.Text{
+		`"plain"`:                            replay.Text("plain"),
+		"00ff":                               replay.Text("\x00\xff"),
+		`"` + long[:400] + `"… (1000 bytes)`: replay.Text(long),
+	} {
+		if got := text.String(); got != want {
+			t.Errorf("%.20q is shown as %s, want %s", text, got, want)
+		}
+	}
+}

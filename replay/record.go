@@ -1,0 +1,239 @@
+package replay
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// recorded is a turn as the log has it.
+type recorded struct {
+	session  engine.SessionID
+	creature engine.CreatureID
+	event    engine.Event // turn_ended or turn_failed
+	kind     abi.Kind     // 0: no guest had a part in it
+	code     string       // of the failure; "" if it succeeded
+	reason   string       // of the failure
+	aware    uint64       // the revision of the awareness document
+	sends    int
+	notes    engine.TurnNotes
+	effects  []engine.Event // what else is about it, in order
+	judged   bool
+	cursor   engine.EventCursor
+	message  *engine.Event // that it handled; nil if there is none, or it was not found
+}
+
+// newRecorded reads the event of a turn.
+func newRecorded(session engine.SessionID, ev engine.Event) (*recorded, error) {
+	t := &recorded{session: session, creature: ev.Creature, event: ev}
+	var kind string
+	var notes *engine.TurnNotes
+	if ev.Kind == engine.EventTurnFailed {
+		var p engine.TurnFailedPayload
+		if err := json.Unmarshal(ev.Payload, &p); err != nil {
+			return nil, damaged(&ev, err)
+		}
+		kind, t.code, t.reason, t.aware, notes = p.Kind, p.Code, p.Error, p.Awareness, p.Notes
+	} else {
+		var p engine.TurnEndedPayload
+		if err := json.Unmarshal(ev.Payload, &p); err != nil {
+			return nil, damaged(&ev, err)
+		}
+		kind, t.sends, t.aware, notes = p.Kind, p.Sends, p.Awareness, p.Notes
+	}
+	if notes != nil {
+		t.notes = *notes
+	}
+	for _, k := range abi.Kinds {
+		if k.Name == kind {
+			t.kind = k.Kind
+		}
+	}
+	return t, nil
+}
+
+func damaged(ev *engine.Event, err error) error {
+	return &abi.Error{
+		Code: abi.Storage, Op: "replay", Message: "the payload of event " + ev.ID.String() + " cannot be read",
+		Remedy: "check the session with session verify", IDs: map[string]string{"event": ev.ID.String()}, Err: err,
+	}
+}
+
+// cause is the id that the log has for the message.
+func (t *recorded) cause() engine.EventID { return t.event.Cause }
+
+// failed reports whether nothing came of the turn but its log lines.
+func (t *recorded) failed() bool { return t.code != "" }
+
+// asked is what a guest was handed.
+func (t *recorded) asked(alias, sender string) *engine.RehearsedDelivery {
+	d := &engine.RehearsedDelivery{
+		Kind: t.kind, ID: t.cause(), Time: t.notes.Time, Channel: t.event.Channel, Seq: t.event.Seq,
+		Alias: alias, Sender: sender, Attempt: t.event.Attempt, Revision: t.aware,
+	}
+	if m := t.message; m != nil {
+		d.Time, d.Headers, d.Payload = m.Time, m.Headers, m.Payload
+	}
+	if !t.notes.Message.IsZero() {
+		d.ID = t.notes.Message
+	}
+	return d
+}
+
+// did is what the turn did, as the log has it.
+func (t *recorded) did(who *labels) []Effect {
+	var out []Effect
+	if !t.failed() {
+		out = appendCalls(out, t.notes.Calls)
+		out = append(out, t.sent(who)...)
+		out = append(out, t.gave()...)
+		for _, x := range t.notes.Timers {
+			out = append(out, timerEffect(x))
+		}
+	}
+	for i := range t.effects {
+		var p engine.LogPayload
+		if ev := &t.effects[i]; ev.Kind == engine.EventLog && json.Unmarshal(ev.Payload, &p) == nil && !p.Engine {
+			out = append(out, logEffect(p))
+		}
+	}
+	if t.failed() {
+		out = append(out, failure(t.code, t.reason))
+	}
+	return out
+}
+
+// gave are the turn's reply, output and state writes.
+func (t *recorded) gave() []Effect {
+	var out []Effect
+	if t.notes.Reply != nil {
+		out = append(out, Effect{Kind: "reply", Payload: Text(*t.notes.Reply)})
+	}
+	for i := range t.effects {
+		ev := &t.effects[i]
+		switch ev.Kind {
+		case engine.EventResult:
+			if h := engine.DecodeHeaders(ev.Headers); t.kind == abi.KindRequest && h["terrarium-code"] == abi.OK.String() && h["terrarium-request"] == t.cause().String() {
+				out = append(out, Effect{Kind: "reply", Payload: Text(ev.Payload)})
+			}
+		case engine.EventDeadLetter:
+			if t.kind == abi.KindRequest && letter(ev).Error == engine.NotWaiting {
+				out = append(out, Effect{Kind: "reply", Unknown: true})
+			}
+		}
+	}
+	for i := range t.effects {
+		if ev := &t.effects[i]; ev.Kind == engine.EventOutput {
+			out = append(out, Effect{Kind: "output", Payload: Text(ev.Payload)})
+		}
+	}
+	for i := range t.effects {
+		if ev := &t.effects[i]; ev.Kind == engine.EventState {
+			out = append(out, stateEffect(engine.DecodeStateEvent(ev.Payload)))
+		}
+	}
+	return out
+}
+
+func letter(ev *engine.Event) (p engine.DeadLetterPayload) {
+	if json.Unmarshal(ev.Payload, &p) != nil {
+		return engine.DeadLetterPayload{}
+	}
+	return p
+}
+
+// sent are the turn's sends as the guest made them: what became of each is in the
+// log, in order, and the notes have those that policies changed or left out.
+func (t *recorded) sent(who *labels) []Effect {
+	noted := map[int]engine.NotedSend{}
+	for _, n := range t.notes.Sends {
+		noted[n.Index] = n
+	}
+	tags := t.notes.Requests
+	var out []Effect
+	left := t.posted()
+	next := func() *engine.Event {
+		if len(left) == 0 {
+			return nil
+		}
+		ev := left[0]
+		left = left[1:]
+		return ev
+	}
+	for i := range t.sends {
+		if n, ok := noted[i]; ok {
+			if !n.Left {
+				next()
+			}
+			out = append(out, Effect{Kind: "send", Target: who.channel(n.Channel), Payload: Text(n.Payload), Headers: headers(n.Headers)})
+			continue
+		}
+		ev := next()
+		if ev == nil {
+			break
+		}
+		e := postEffect(ev, who)
+		if e.Kind == "request" && len(tags) > 0 {
+			e.Detail, tags = e.Detail+", tag "+strconv.FormatInt(tags[0], 10), tags[1:]
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// posted are the events of what the turn sent.
+func (t *recorded) posted() []*engine.Event {
+	var out []*engine.Event
+	for i := range t.effects {
+		ev := &t.effects[i]
+		switch ev.Kind {
+		case engine.EventChannelMessage, engine.EventDirectMessage, engine.EventRequest:
+			out = append(out, ev)
+		case engine.EventResult: // to a request that reached nobody
+			if engine.DecodeHeaders(ev.Headers)["terrarium-request"] == t.event.ID.String() {
+				out = append(out, ev)
+			}
+		case engine.EventDeadLetter:
+			if p := letter(ev); p.Reason == abi.NotConnected.String() && p.Error == "" {
+				out = append(out, ev)
+			}
+		}
+	}
+	return out
+}
+
+// postEffect is a send by what became of it.
+func postEffect(ev *engine.Event, who *labels) Effect {
+	switch ev.Kind {
+	case engine.EventChannelMessage:
+		return Effect{Kind: "send", Target: who.channel(ev.Channel), Payload: Text(ev.Payload), Headers: headers(ev.Headers)}
+	case engine.EventDirectMessage:
+		return Effect{Kind: "send to", Target: who.creature(engine.InboxOwner(ev.Channel)), Payload: Text(ev.Payload)}
+	case engine.EventRequest:
+		ms, _ := strconv.ParseInt(engine.DecodeHeaders(ev.Headers)["terrarium-deadline"], 10, 64)
+		return Effect{Kind: "request", Target: who.creature(engine.InboxOwner(ev.Channel)), Payload: Text(ev.Payload), Detail: within(time.Duration(ms) * time.Millisecond)}
+	case engine.EventResult:
+		return Effect{Kind: "request", Unknown: true}
+	}
+	if p := letter(ev); p.Alias != "" {
+		return Effect{Kind: "send", Target: p.Alias, Unknown: true}
+	}
+	return Effect{Kind: "send to", Target: who.creature(ev.Creature), Unknown: true}
+}
+
+// recipients are the creatures that the turn sent to.
+func (t *recorded) recipients() []engine.CreatureID {
+	var out []engine.CreatureID
+	for _, ev := range t.posted() {
+		switch {
+		case engine.InboxOwner(ev.Channel) != "" && ev.Kind != engine.EventResult:
+			out = append(out, engine.InboxOwner(ev.Channel))
+		case ev.Kind == engine.EventDeadLetter && letter(ev).Alias == "":
+			out = append(out, ev.Creature)
+		}
+	}
+	return out
+}

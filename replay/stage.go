@@ -1,0 +1,184 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// stage is where turns are run again: who takes part, the modules, and the result.
+type stage struct {
+	o       Options
+	cast    *cast
+	actors  map[engine.CreatureID]*actor
+	chosen  map[engine.CreatureID]bool // whether it is one of Options.Creatures
+	modules map[string]*loaded         // by name; "": Options.Module
+	result  Report
+}
+
+// loaded is a module, or why there is none.
+type loaded struct {
+	module abi.Module
+	err    error
+}
+
+func newStage(o Options) *stage {
+	return &stage{
+		o: o, cast: newCast(), actors: map[engine.CreatureID]*actor{}, chosen: map[engine.CreatureID]bool{},
+		modules: map[string]*loaded{}, result: Report{Differences: []Difference{}, Unjudged: []Unjudged{}},
+	}
+}
+
+// close gives up instances and modules.
+func (s *stage) close(ctx context.Context) {
+	for _, a := range s.actors {
+		a.discard(ctx)
+	}
+	for _, m := range s.modules {
+		if m.module != nil {
+			_ = m.module.Close(ctx) // it was only run
+		}
+	}
+}
+
+// wants reports whether the turns of a creature are to be run again. A creature is
+// told by a name that it has or has had.
+func (s *stage) wants(id engine.CreatureID) bool {
+	if len(s.o.Creatures) == 0 || s.chosen[id] {
+		return true
+	}
+	name := ""
+	if m := s.cast.members[id]; m != nil {
+		name = m.name
+	}
+	for _, c := range s.o.Creatures {
+		if c == string(id) || matches(c, name) {
+			s.chosen[id] = true
+			return true
+		}
+	}
+	return false
+}
+
+func matches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return name != "" && (pattern == name || err == nil && ok)
+}
+
+func (s *stage) actor(id engine.CreatureID) *actor {
+	a := s.actors[id]
+	if a == nil {
+		a = newActor(s, id)
+		s.actors[id] = a
+	}
+	return a
+}
+
+// module finds the module of a creature.
+func (s *stage) module(ctx context.Context, set *engine.Setting) (abi.Module, error) {
+	name := set.Module
+	if len(s.o.Module) > 0 {
+		name = ""
+	}
+	m := s.modules[name]
+	if m == nil {
+		m = s.load(ctx, name)
+		s.modules[name] = m
+	}
+	if m.err != nil || name == "" {
+		return m.module, m.err
+	}
+	if now := m.module.Info().SHA256; now != set.SHA256 {
+		return nil, fmt.Errorf("%s is not the module that was recorded: its SHA-256 is %.12s… and was %.12s…", name, now, set.SHA256)
+	}
+	return m.module, nil
+}
+
+func (s *stage) load(ctx context.Context, name string) *loaded {
+	wasm := s.o.Module
+	if name != "" {
+		if s.o.Load == nil {
+			return &loaded{err: fmt.Errorf("nobody loads %s", name)}
+		}
+		var err error
+		if wasm, err = s.o.Load(ctx, name); err != nil {
+			return &loaded{err: err}
+		}
+	}
+	m, err := s.o.Host.Compile(ctx, wasm)
+	return &loaded{m, err}
+}
+
+// play brings a creature forward by one turn, which is run again before if it is to be
+// judged.
+func (s *stage) play(ctx context.Context, t *recorded) error {
+	m := s.cast.acts(t)
+	a := s.actor(t.creature)
+	if err := a.enter(t); err != nil {
+		return err
+	}
+	if t.judged && t.kind != 0 {
+		if err := s.judge(ctx, a, t, m.name); err != nil {
+			return err
+		}
+	}
+	a.leave(t)
+	return nil
+}
+
+func (s *stage) judge(ctx context.Context, a *actor, t *recorded, name string) error {
+	replayed, gap, err := a.rehearse(ctx, t)
+	switch {
+	case err != nil:
+		return err
+	case gap != nil:
+		s.result.noteUnjudged(t, name, gap.reason, gap.detail)
+		return nil
+	}
+	s.result.Turns++
+	recorded := t.did(a.labels())
+	at := firstDifference(recorded, replayed)
+	if at < 0 {
+		return nil
+	}
+	s.result.Differ++
+	if len(s.result.Differences) < MaxDifferences {
+		s.result.Differences = append(s.result.Differences, Difference{
+			Turn: t.event.ID, Creature: t.creature, Name: name, Attempt: t.event.Attempt, Ended: time.Unix(0, t.event.Time).UTC(), Cursor: t.cursor,
+			Delivery: a.delivery(t), Recorded: recorded, Replayed: replayed, First: at,
+		})
+	}
+	return nil
+}
+
+// first is the difference whose turn ended first.
+func (s *stage) first() *Difference {
+	s.sort()
+	return &s.result.Differences[0]
+}
+
+func (s *stage) sort() {
+	slices.SortStableFunc(s.result.Differences, func(a, b Difference) int { return a.Ended.Compare(b.Ended) })
+}
+
+// report is the result, when everything has been read.
+func (s *stage) report() (*Report, error) {
+	s.sort()
+	r := &s.result
+	if !s.o.All && r.Differ > 1 {
+		r.Differ, r.Differences = 1, r.Differences[:1]
+	}
+	if len(s.o.Creatures) > 0 && len(s.chosen) == 0 {
+		return nil, &abi.Error{
+			Code: abi.NotFound, Op: "replay", Message: "the log has no creature " + strings.Join(s.o.Creatures, " or "),
+			Remedy: "name it as session show does, or by its id",
+		}
+	}
+	return r, nil
+}

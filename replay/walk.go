@@ -1,0 +1,174 @@
+package replay
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// walk reads the log and finds the turns in it.
+//
+// A turn's events stand one behind the other in the log of a session, so each session
+// has one turn at most that is being read.
+type walk struct {
+	o       Options
+	log     *engine.Replay
+	covered func(engine.SessionID, *engine.Event) bool // comes before Options.From
+	open    map[engine.SessionID]*recorded
+	lines   map[engine.CreatureID][]engine.Event // of a turn that failed, which come before its end
+	mail    *mail
+	stage   *stage
+}
+
+func newWalk(ctx context.Context, o Options) (*walk, error) {
+	w := &walk{
+		o: o, open: map[engine.SessionID]*recorded{}, lines: map[engine.CreatureID][]engine.Event{},
+		mail: newMail(o.Source, mailBytes), stage: newStage(o),
+	}
+	var err error
+	if o.From == "" {
+		o.From = engine.FromStart
+	}
+	if w.covered, err = engine.Covering(ctx, o.Source, o.From); err != nil {
+		return nil, err
+	}
+	w.log, err = engine.NewReplay(ctx, o.Source, engine.FromStart, o.Sessions)
+	return w, err
+}
+
+func (w *walk) close(ctx context.Context) { w.stage.close(ctx) }
+
+// run reads all there is, or up to the first turn that differs.
+func (w *walk) run(ctx context.Context) error {
+	for {
+		ev, session, more, err := w.log.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if !more {
+			return w.finish(ctx, nil)
+		}
+		if err := w.take(ctx, session, ev); err != nil {
+			return err
+		}
+		if w.stage.result.Differ > 0 && !w.o.All {
+			return w.finish(ctx, w.stage.first())
+		}
+	}
+}
+
+// finish closes the turns that are still being read: with a difference that was found
+// already, only those that ended before it.
+func (w *walk) finish(ctx context.Context, found *Difference) error {
+	var rest []*recorded
+	for _, t := range w.open {
+		if found == nil || t.event.Time < found.Ended.UnixNano() {
+			rest = append(rest, t)
+		}
+	}
+	slices.SortFunc(rest, func(a, b *recorded) int { return cmp.Compare(a.event.Time, b.event.Time) })
+	for _, t := range rest {
+		if err := w.shut(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take follows one event.
+func (w *walk) take(ctx context.Context, session engine.SessionID, ev engine.Event) error {
+	if t := w.open[session]; t != nil {
+		if ev.Turn == t.event.ID && !ev.Turn.IsZero() {
+			t.effects = append(t.effects, ev)
+			w.mail.keep(&ev)
+			return nil
+		}
+		if err := w.shut(ctx, t); err != nil {
+			return err
+		}
+	}
+	w.stage.cast.learn(&ev)
+	w.mail.keep(&ev)
+	switch {
+	case ev.Kind == engine.EventTurnEnded || ev.Kind == engine.EventTurnFailed:
+		return w.begin(ctx, session, ev)
+	case ev.Kind == engine.EventLog && ev.Turn.IsZero():
+		w.lines[ev.Creature] = append(w.lines[ev.Creature], ev)
+	}
+	return w.between(ctx, &ev)
+}
+
+// between follows an event that changes what a creature holds, but is of no turn of it.
+func (w *walk) between(ctx context.Context, ev *engine.Event) error {
+	id := holder(ev)
+	if id == "" || !w.stage.wants(id) {
+		return nil
+	}
+	if err := w.shutOf(ctx, id); err != nil {
+		return err
+	}
+	w.stage.actor(id).learn(ev)
+	return nil
+}
+
+// holder is whose state, timers or requests an event changes.
+func holder(ev *engine.Event) engine.CreatureID {
+	switch ev.Kind {
+	case engine.EventState:
+		return ev.Creature
+	case engine.EventTimer, engine.EventResult:
+		return engine.InboxOwner(ev.Channel)
+	}
+	return ""
+}
+
+// begin opens a turn, with the end of which its events begin.
+func (w *walk) begin(ctx context.Context, session engine.SessionID, ev engine.Event) error {
+	lines := w.lines[ev.Creature]
+	delete(w.lines, ev.Creature)
+	if !w.stage.wants(ev.Creature) && !bytes.Contains(ev.Payload, []byte(`"setting"`)) {
+		return nil
+	}
+	if err := w.shutOf(ctx, ev.Creature); err != nil {
+		return err
+	}
+	t, err := newRecorded(session, ev)
+	if err != nil {
+		return err
+	}
+	if w.stage.cast.acts(t); !w.stage.wants(t.creature) { // now that its name is known
+		return nil
+	}
+	if ev.Kind == engine.EventTurnFailed {
+		t.effects = lines
+	}
+	if t.judged = !w.covered(session, &ev); t.judged {
+		t.cursor = w.log.Before()
+	}
+	w.open[session] = t
+	return nil
+}
+
+// shutOf closes the turn of a creature that is still being read.
+func (w *walk) shutOf(ctx context.Context, id engine.CreatureID) error {
+	for _, t := range w.open {
+		if t.creature == id {
+			return w.shut(ctx, t)
+		}
+	}
+	return nil
+}
+
+// shut hands over a turn whose events have been read.
+func (w *walk) shut(ctx context.Context, t *recorded) error {
+	delete(w.open, t.session)
+	var err error
+	if t.judged && !t.cause().IsZero() {
+		t.message, err = w.mail.find(ctx, t)
+	}
+	return errors.Join(err, w.stage.play(ctx, t))
+}
