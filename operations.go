@@ -43,7 +43,7 @@ var operations []Operation
 
 // Filled at start because batch looks operations up in the table.
 func init() {
-	operations = slices.Concat(topologyOperations(), wireOperations(), messageOperations(), readingOperations(), supervisionOperations(), toolOperations(), sessionOperations(), copyOperations())
+	operations = slices.Concat(topologyOperations(), wireOperations(), messageOperations(), readingOperations(), supervisionOperations(), toolOperations(), sessionOperations(), resumeOperations(), copyOperations())
 }
 
 func findOperation(name string) (Operation, error) {

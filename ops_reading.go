@@ -2,12 +2,14 @@ package terrarium
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
 // StatusArgs are the arguments of status.
@@ -79,7 +81,9 @@ type SessionRecord struct {
 }
 
 // SessionsArgs are the arguments of sessions.
-type SessionsArgs struct{}
+type SessionsArgs struct {
+	Dir string `json:"dir,omitempty" doc:"another session directory, which may be in use; by default the engine's own"`
+}
 
 // SessionsResult is the result of sessions.
 type SessionsResult struct {
@@ -235,12 +239,25 @@ func lineage(ctx context.Context, s *session, a *LineageArgs) (*LineageResult, e
 	return &LineageResult{sessionRecords(list)}, nil
 }
 
-func sessions(ctx context.Context, s *session, _ *SessionsArgs) (*SessionsResult, error) {
-	list, err := s.t.Sessions(ctx)
+func sessions(ctx context.Context, s *session, a *SessionsArgs) (*SessionsResult, error) {
+	list, err := s.sessions(ctx, a.Dir)
 	if err != nil {
 		return nil, err
 	}
 	return &SessionsResult{sessionRecords(list)}, nil
+}
+
+// sessions lists the sessions of the engine's directory or of another one.
+func (s *session) sessions(ctx context.Context, dir string) (list []engine.SessionInfo, err error) {
+	if dir == "" {
+		return s.t.Sessions(ctx)
+	}
+	v, err := sqlitestore.OpenReadOnly(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	return v.Sessions(ctx)
 }
 
 func sessionRecords(list []engine.SessionInfo) []SessionRecord {

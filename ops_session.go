@@ -11,8 +11,9 @@ import (
 
 // ApplyArgs are the arguments of apply.
 type ApplyArgs struct {
-	Recipe string            `json:"recipe" op:"required" doc:"path of a file or folder"`
-	Vars   map[string]string `json:"vars,omitempty" doc:"values of variables, as on the command line"`
+	Recipe   string            `json:"recipe" op:"required" doc:"path of a file or folder"`
+	Vars     map[string]string `json:"vars,omitempty" doc:"values of variables, as on the command line"`
+	PlanOnly bool              `json:"plan_only,omitempty" doc:"only say what would change"`
 }
 
 // ApplyResult is the result of apply.
@@ -23,6 +24,7 @@ type ApplyResult struct {
 	Created   []string              `json:"created"`
 	Removed   []RemovedRecord       `json:"removed"`
 	Problems  []*ErrorRecord        `json:"problems,omitempty"` // stores that were set aside
+	Plan      *PlanRecord           `json:"plan,omitempty"`     // if only that was asked for
 }
 
 // RemovedRecord is something that a saved session had and the recipe has not.
@@ -67,10 +69,24 @@ func sessionOperations() []Operation {
 }
 
 func apply(ctx context.Context, s *session, a *ApplyArgs) (*ApplyResult, error) {
-	applied, err := s.t.Apply(ctx, a.Recipe, RecipeOptions{Vars: a.Vars})
+	o := RecipeOptions{Vars: a.Vars}
+	if a.PlanOnly {
+		plan, err := s.t.PlanApply(ctx, a.Recipe, o)
+		if err != nil {
+			return nil, err
+		}
+		out := newApplyResult(&Applied{Creatures: map[string]CreatureID{}, Channels: map[string]ChannelID{}})
+		out.Plan = NewPlanRecord(plan)
+		return out, nil
+	}
+	applied, err := s.t.Apply(ctx, a.Recipe, o)
 	if err != nil {
 		return nil, err
 	}
+	return newApplyResult(applied), nil
+}
+
+func newApplyResult(applied *Applied) *ApplyResult {
 	out := &ApplyResult{
 		Creatures: applied.Creatures, Channels: applied.Channels,
 		Resumed: append([]string{}, applied.Resumed...), Created: append([]string{}, applied.Created...), Removed: []RemovedRecord{},
@@ -79,7 +95,7 @@ func apply(ctx context.Context, s *session, a *ApplyArgs) (*ApplyResult, error) 
 		out.Removed = append(out.Removed, RemovedRecord(r))
 	}
 	out.Problems = errorRecords(applied.Problems)
-	return out, nil
+	return out
 }
 
 // eventLine is one event of a subscription.

@@ -39,69 +39,12 @@ const (
 	reportDescription = "reports to the root"
 )
 
-// Apply makes a deployment exist: all of it, or on an error nothing. Where a
-// saved session has the deployment, its graphs are brought back first, and
-// creatures and channels of the same address go on with their state, cursors
-// and waiting deliveries; the deployment alone decides about the shape: creatures that
-// were spawned, and channels that were made, while it ran, go, and are among
-// [Applied.Removed]. A session that [Engine.Restore] has brought back keeps its workers,
-// what leads to them, and what waits for them. A deployment that is applied already is refused with
-// already_exists.
-func (e *Engine) Apply(ctx context.Context, d *Deployment) (*Applied, error) {
-	templates, err := e.loadSpecies(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	prepared, err := e.prepareAll(ctx, d)
-	if err != nil {
-		e.closeTemplates(ctx, templates)
-		return nil, err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	a := &application{e: e, d: d, prepared: prepared, channels: map[string]ChannelID{}, creatures: map[string]CreatureID{}}
-	applied, err := a.run(ctx)
-	if err == nil {
-		e.keepTemplates(templates)
-	} else {
-		e.closeTemplates(ctx, templates)
-	}
-	for _, c := range prepared {
-		if err != nil || c.home.load() == nil {
-			e.discardPrepared(ctx, c)
-		}
-	}
-	return applied, err
-}
-
-// prepareAll loads every module and starts every first instance, so that a
-// deployment that cannot start is refused as a whole.
-func (e *Engine) prepareAll(ctx context.Context, d *Deployment) (map[string]*creature, error) {
-	prepared := map[string]*creature{}
-	for i := range d.Creatures {
-		spec := d.Creatures[i]
-		spec.Privileged = spec.Privileged || (d.Root != "" && spec.Address == d.Root)
-		c, err := e.prepare(ctx, spec)
-		if err != nil {
-			for _, c := range prepared {
-				e.discardPrepared(ctx, c)
-			}
-			if spec.Where != "" {
-				err = fmt.Errorf("%s: %s: %w", spec.Where, spec.Address, err)
-			}
-			return nil, err
-		}
-		c.deployment = d.Name
-		prepared[spec.Address] = c
-	}
-	return prepared, nil
-}
-
 // application is one call of Apply under way.
 type application struct {
 	e        *Engine
 	d        *Deployment
 	prepared map[string]*creature // by address
+	species  []*template
 	// live are the deployment's creatures that exist, by address. Usually the
 	// recipe's have just taken the places of saved ones; but they run already
 	// if another deployment, or Restore, has brought their graph back.
@@ -109,54 +52,45 @@ type application struct {
 	creatures map[string]CreatureID
 	channels  map[string]ChannelID
 	adopted   []*channel // that existed before
+	drift     *drift     // what running has changed and stays; nil: the recipe decides alone
+	leaving   map[CreatureID]bool
 	// kept are channels of the deployment that no recipe has, and that Restore has
 	// brought back: they stay, with all who are on them.
 	kept   map[ChannelID]bool
 	result Applied
 }
 
-func (a *application) run(ctx context.Context) (*Applied, error) {
-	e, d := a.e, a.d
-	if e.closed || e.isClosing() {
-		return nil, errClosed
-	}
-	if e.deployments[d.Name] != nil {
-		return nil, &abi.Error{
-			Code: abi.AlreadyExists, Op: "apply", Message: "the deployment " + d.Name + " is applied already",
-			Remedy: "give the recipe another name in its terrarium block", IDs: map[string]string{"deployment": d.Name},
+// may refuses what cannot be applied.
+func (a *application) may() error {
+	if a.e.deployments[a.d.Name] != nil {
+		return &abi.Error{
+			Code: abi.AlreadyExists, Op: "apply", Message: "the deployment " + a.d.Name + " is applied already",
+			Remedy: "give the recipe another name in its terrarium block", IDs: map[string]string{"deployment": a.d.Name},
 		}
 	}
-	if err := a.refuseTwins(); err != nil {
-		return nil, err
-	}
-	e.tellProblems()
-	a.result.Problems = slices.Clone(e.problems)
+	return a.refuseTwins()
+}
+
+// run leads from what there is to what the deployment wants. Its saved graphs
+// have been brought back.
+func (a *application) run(ctx context.Context) error {
+	a.result.Problems = slices.Clone(a.e.problems)
 	a.keepRuntime()
-	waking := e.newWaking()
-	for _, g := range e.savedWith(d.Name) {
-		if err := waking.add(ctx, g, a.specOf); err != nil {
-			waking.rollBack(ctx)
-			return nil, err
-		}
-	}
-	x := e.newChange("apply")
+	x := a.e.newChange("apply")
 	x.summary = true
 	if err := a.prepareChange(x); err != nil {
-		waking.rollBack(ctx)
-		return nil, err
+		return err
 	}
 	x.deployed = slices.Sorted(maps.Values(a.creatures))
 	if err := a.carryOut(ctx, x); err != nil {
-		waking.rollBack(ctx)
-		return nil, err
+		return err
 	}
-	e.deployments[d.Name] = d
+	a.e.deployments[a.d.Name] = a.d
 	for _, ch := range a.adopted {
 		a.setPolicy(ch)
 	}
-	waking.commit()
 	a.result.Creatures, a.result.Channels = a.creatures, a.channels
-	return &a.result, nil
+	return nil
 }
 
 // carryOut carries out the change, output wires included.
@@ -200,19 +134,6 @@ func (a *application) refuseTwins() error {
 	return nil
 }
 
-// specOf says what to make of a saved creature: the recipe's if the deployment
-// still has its address; nothing if it is gone; and what it was if it belongs
-// to another deployment.
-func (a *application) specOf(ctx context.Context, row CreatureRow) (*creature, error) {
-	if row.Deployment == a.d.Name || undeclared(row.Deployment) {
-		if c := a.prepared[row.Address]; c != nil && row.Deployment == a.d.Name && row.Deployment != "" {
-			return c, nil
-		}
-		return newHusk(row), nil
-	}
-	return a.e.revive(ctx, row)
-}
-
 // prepareChange puts together what leads from what exists to what the
 // deployment wants.
 func (a *application) prepareChange(x *change) error {
@@ -230,19 +151,45 @@ func (a *application) prepareChange(x *change) error {
 			a.live[c.spec.Address] = c
 		}
 	}
+	a.drift.since(a)
 	for i := range d.Creatures {
-		a.addCreature(x, &d.Creatures[i])
+		if spec := &d.Creatures[i]; !a.drift.removed(a, spec.Address) {
+			a.addCreature(x, spec)
+		}
 	}
-	wanted := a.edges()
-	if err := a.addChannels(x, wanted); err != nil {
+	a.findLeaving(x)
+	existing := a.channelsByAddress()
+	wanted := a.drift.wanted(a, edgesOf(d), existing)
+	if err := a.addChannels(x, wanted, existing); err != nil {
 		return err
 	}
 	a.wire(x, wanted)
-	if d.Root != "" {
-		x.ops = append(x.ops, topology.SetRoot{ID: a.creatures[d.Root], Root: true})
-	}
+	a.setRoot(x, wanted)
 	a.removeGone(x)
 	return nil
+}
+
+// channelsByAddress are the deployment's channels that exist.
+func (a *application) channelsByAddress() map[string]*channel {
+	out := map[string]*channel{}
+	for _, ch := range a.e.channels {
+		if ch.deployment == a.d.Name && ch.inbox == "" {
+			out[ch.address] = ch
+		}
+	}
+	return out
+}
+
+// setRoot makes the recipe's root the root.
+func (a *application) setRoot(x *change, wanted []wantedEdge) {
+	if a.drift.leavesRoot(a.d) {
+		a.drift.acquaint(a, x)
+		return
+	}
+	a.drift.demote(a, x, wanted)
+	if id := a.creatures[a.d.Root]; id != "" {
+		x.ops = append(x.ops, topology.SetRoot{ID: id, Root: true})
+	}
 }
 
 func (a *application) addCreature(x *change, spec *CreatureSpec) {
@@ -257,13 +204,13 @@ func (a *application) addCreature(x *change, spec *CreatureSpec) {
 		a.creatures[spec.Address] = c.id
 		a.result.Resumed = append(a.result.Resumed, spec.Address)
 		t, _ := a.e.topo.Creature(c.id)
-		if t.Stopped != spec.Stopped {
+		if t.Stopped != spec.Stopped && !a.drift.leavesStopped(spec) {
 			x.ops = append(x.ops, topology.SetStopped{ID: c.id, Stopped: spec.Stopped})
 		}
-		if privileged := spec.Privileged || spec.Address == a.d.Root; t.Privileged != privileged {
+		if privileged := spec.Privileged || spec.Address == a.d.Root; t.Privileged != privileged && !a.drift.leavesPrivilege(spec.Address, privileged) {
 			x.ops = append(x.ops, topology.SetPrivileged{ID: c.id, Privileged: privileged})
 		}
-		if t.Root && spec.Address != a.d.Root {
+		if t.Root && spec.Address != a.d.Root && !a.drift.leavesRoot(a.d) {
 			x.ops = append(x.ops, topology.SetRoot{ID: c.id})
 		}
 		x.resumed = append(x.resumed, c)
@@ -283,13 +230,13 @@ type wantedEdge struct {
 	given                    bool // because there is a root, and not by the recipe
 }
 
-// edges lists the edges of the recipe, and those that a root brings: members
+// edgesOf lists the edges of the recipe, and those that a root brings: members
 // may send on the report channel, and the root listens on every channel of the
 // deployment.
-func (a *application) edges() []wantedEdge {
+func edgesOf(d *Deployment) []wantedEdge {
 	var out []wantedEdge
-	for i := range a.d.Creatures {
-		c := &a.d.Creatures[i]
+	for i := range d.Creatures {
+		c := &d.Creatures[i]
 		for _, w := range c.Listen {
 			out = append(out, wantedEdge{c.Address, w.Channel, w.Alias, Listen, false})
 		}
@@ -297,7 +244,7 @@ func (a *application) edges() []wantedEdge {
 			out = append(out, wantedEdge{c.Address, w.Channel, w.Alias, Send, false})
 		}
 	}
-	root := a.d.Root
+	root := d.Root
 	if root == "" {
 		return out
 	}
@@ -309,22 +256,22 @@ func (a *application) edges() []wantedEdge {
 			out = append(out, e)
 		}
 	}
-	for i := range a.d.Creatures {
-		if c := &a.d.Creatures[i]; c.Address != root {
+	for i := range d.Creatures {
+		if c := &d.Creatures[i]; c.Address != root {
 			add(wantedEdge{c.Address, reportAddress, ReportChannel, Send, true})
 		}
 	}
-	for _, ch := range a.channelSpecs() {
+	for _, ch := range channelSpecsOf(d) {
 		add(wantedEdge{root, ch.Address, "", Listen, true})
 	}
 	return out
 }
 
-// channelSpecs are the recipe's channels, and the report channel if there is a
+// channelSpecsOf are the recipe's channels, and the report channel if there is a
 // root.
-func (a *application) channelSpecs() []ChannelSpec {
-	specs := a.d.Channels
-	if a.d.Root != "" {
+func channelSpecsOf(d *Deployment) []ChannelSpec {
+	specs := d.Channels
+	if d.Root != "" {
 		specs = append(slices.Clone(specs), ChannelSpec{
 			Address: reportAddress, Name: ReportChannel, Description: reportDescription,
 		})
@@ -334,36 +281,32 @@ func (a *application) channelSpecs() []ChannelSpec {
 
 // addChannels declares new channels, each in the graph of the first creature
 // that is to have an edge to it.
-func (a *application) addChannels(x *change, wanted []wantedEdge) error {
+func (a *application) addChannels(x *change, wanted []wantedEdge, existing map[string]*channel) error {
 	first := map[string]string{}
 	for _, w := range wanted {
 		if first[w.channel] == "" {
 			first[w.channel] = w.creature
 		}
 	}
-	existing := map[string]*channel{}
-	for _, ch := range a.e.channels {
-		if ch.deployment == a.d.Name && ch.inbox == "" {
-			existing[ch.address] = ch
-		}
-	}
-	for _, spec := range a.channelSpecs() {
-		near := first[spec.Address]
-		if near == "" {
+	for _, spec := range channelSpecsOf(a.d) {
+		near, ch := first[spec.Address], existing[spec.Address]
+		switch {
+		case near == "" && a.drift == nil:
 			return &abi.Error{
 				Code: abi.InvalidArgument, Op: "apply", Message: spec.Address + " has neither listeners nor senders",
 				Remedy: "wire it to a creature, or leave it out", IDs: map[string]string{"channel": spec.Address},
 			}
-		}
-		if ch := existing[spec.Address]; ch != nil {
+		case ch != nil:
 			a.channels[spec.Address] = ch.id
 			if ch.description != spec.Description {
 				x.described[ch] = spec.Description
 			}
 			a.adopted = append(a.adopted, ch)
 			continue
+		case near == "":
+			continue // it was removed, or whoever would have it
 		}
-		ch := &channel{
+		ch = &channel{
 			id: a.e.ids.NewChannel(), description: spec.Description, deployment: a.d.Name,
 			address: spec.Address, label: spec.Name,
 		}
@@ -405,14 +348,14 @@ func (a *application) wire(x *change, wanted []wantedEdge) {
 			x.ops = append(x.ops, topology.SetEdge{Creature: k.creature, Channel: k.channel, Direction: k.direction, On: true, Alias: w.alias})
 		}
 	}
-	if a.d.Root != "" {
-		x.rooting.own[a.creatures[a.d.Root]] = own
+	if id := a.creatures[a.d.Root]; id != "" {
+		x.rooting.own[id] = a.drift.own(a, own)
 	}
 	for _, address := range slices.Sorted(maps.Keys(a.creatures)) {
 		c, _ := a.e.topo.Creature(a.creatures[address])
 		for _, edge := range c.Edges {
 			_, keep := want[edgeKey{edge.Creature, edge.Channel, edge.Direction}]
-			if !keep && !a.kept[edge.Channel] && !a.gone(edge.Channel) {
+			if !keep && !a.kept[edge.Channel] && !a.gone(edge.Channel) && a.drift.takes(a, address, edge) {
 				x.ops = append(x.ops, topology.SetEdge{Creature: edge.Creature, Channel: edge.Channel, Direction: edge.Direction})
 			}
 		}

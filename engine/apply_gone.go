@@ -24,23 +24,36 @@ func (a *application) keepRuntime() {
 	}
 }
 
+// findLeaving finds who goes: what the deployment does not have any more, and the
+// workers that go along.
+func (a *application) findLeaving(x *change) {
+	a.leaving = map[CreatureID]bool{}
+	for id, c := range a.e.creatures {
+		if a.left(c) {
+			a.leaving[id] = true
+			for _, worker := range x.workersOf(id) {
+				a.leaving[worker] = true
+			}
+		}
+	}
+}
+
+// left reports whether the deployment does not have a creature any more.
+func (a *application) left(c *creature) bool {
+	address := c.spec.Address
+	declared := c.deployment == a.d.Name && address != "" && a.drift.declared(address)
+	if c.husk && c.huskReason == nil {
+		return c.deployment == a.d.Name || undeclared(c.deployment)
+	}
+	return declared && a.creatures[address] != c.id
+}
+
 // removeGone removes what a saved session had and the deployment does not.
 func (a *application) removeGone(x *change) {
 	for _, id := range a.e.topo.Creatures() {
-		c := a.e.creatures[id]
-		address := c.spec.Address
-		left := c.deployment == a.d.Name && address != "" && a.creatures[address] != id
-		if !left && (!c.husk || c.huskReason != nil) {
-			continue
-		}
-		a.noteRemoved(c)
-		x.ops = append(x.ops, topology.RemoveCreature{ID: id})
-	}
-	for _, op := range x.withWorkers(x.ops) {
-		if r, ok := op.(topology.RemoveCreature); ok {
-			for _, worker := range r.With {
-				a.noteRemoved(a.e.creatures[worker])
-			}
+		if a.leaving[id] {
+			a.noteRemoved(a.e.creatures[id])
+			x.ops = append(x.ops, topology.RemoveCreature{ID: id})
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(a.e.channels)) {
@@ -85,7 +98,7 @@ func (a *application) gone(id ChannelID) bool {
 		return false
 	}
 	if to, _ := ch.directOf(); to != "" {
-		return a.e.creatures[to] == nil
+		return a.drift == nil && a.e.creatures[to] == nil
 	}
-	return !a.kept[id] && a.channels[ch.address] != id
+	return !a.kept[id] && a.channels[ch.address] != id && a.drift.declaredChannel(ch.address)
 }

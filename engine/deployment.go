@@ -24,6 +24,12 @@ type Deployment struct {
 	Policy Policy
 	// Predicates are what output wires of its members may name.
 	Predicates map[string]Predicate
+	// Last, if not nil, is the deployment as it was applied last. What was
+	// changed since, while it ran, then stays: creatures, channels, edges and
+	// output wires that came or went, and who is the root, privileged or stopped.
+	// Where the deployment differs from Last, it decides. Without Last it
+	// decides alone, and nothing of that stays.
+	Last *Deployment
 }
 
 // Source is where a deployment came from. A copy is kept in the store.

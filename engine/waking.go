@@ -37,6 +37,7 @@ func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Contex
 			return err
 		}
 		c.id, c.started, c.sight, c.own = row.ID, row.Started, sightOf(&row), ownOf(row)
+		c.stopped = row.Stopped || c.husk
 		x.creatures[row.ID] = c
 	}
 	x.indexCursors()

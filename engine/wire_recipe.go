@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
 )
@@ -24,24 +25,33 @@ func (b *Batch) wireOutputs(added Added, specs []OutputSpec) error {
 }
 
 // wireOutputs gives the deployment's creatures the wires of the recipe and takes
-// all others away. A wire that is as it was, by its name, goes on under its id.
+// all others away. A wire that is as it was, name included, goes on under its id.
 // It belongs behind the operations of the change, for wires lead to members of
 // the same graph.
 func (a *application) wireOutputs(x *change) error {
 	for i := range a.d.Creatures {
 		spec := &a.d.Creatures[i]
 		cr := x.creature(a.creatures[spec.Address])
+		if cr == nil {
+			continue // removed while the recipe ran
+		}
 		had := x.wiresOf(cr)
 		if len(had) == 0 && len(spec.Outputs) == 0 {
 			continue
 		}
 		x.setWires(cr, nil)
-		for k := range spec.Outputs {
-			if err := a.wireOutput(x, cr, &spec.Outputs[k], had); err != nil {
-				if at := spec.Outputs[k].Where; at != "" {
+		outputs := a.drift.outputs(a, spec, cr, had)
+		for k := range outputs {
+			if err := a.wireOutput(x, cr, &outputs[k], had); err != nil {
+				if at := outputs[k].Where; at != "" {
 					err = fmt.Errorf("%s: %s: %w", at, spec.Address, err)
 				}
 				return err
+			}
+		}
+		for _, w := range a.drift.wires(a, spec, had) {
+			if roomForWire(x.wiresOf(cr), &w) == nil { // or the recipe has such a one now
+				keepWire(x, cr, w)
 			}
 		}
 		for _, w := range had {
@@ -62,21 +72,27 @@ func (a *application) wireOutput(x *change, cr *creature, s *OutputSpec, had []O
 		}
 	}
 	wire := s.wire(cr.id, to)
-	i := wireNamed(had, s.Name)
-	if i < 0 || !wire.sameAs(had[i]) {
+	i := slices.IndexFunc(had, func(w OutputWire) bool { return w.Name == s.Name && wire.sameAs(w) })
+	if i < 0 {
 		_, err := x.addWire(wire)
 		return err
 	}
 	if err := x.mayWire(&wire); err != nil { // its predicate may be gone
 		return err
 	}
-	kept, list := had[i], x.wiresOf(cr)
-	if kept.Order = 1; len(list) > 0 {
-		kept.Order = list[len(list)-1].Order + 1
-	}
-	if kept.Order != had[i].Order {
-		x.wires.notes = append(x.wires.notes, wireNote{wire: kept})
-	}
-	x.setWires(cr, append(list, kept))
+	keepWire(x, cr, had[i])
 	return nil
+}
+
+// keepWire puts a wire that was there behind those that its creature has so far.
+func keepWire(x *change, cr *creature, w OutputWire) {
+	list, place := x.wiresOf(cr), uint64(1)
+	if len(list) > 0 {
+		place = list[len(list)-1].Order + 1
+	}
+	if place != w.Order {
+		w.Order = place
+		x.wires.notes = append(x.wires.notes, wireNote{wire: w})
+	}
+	x.setWires(cr, append(slices.Clip(list), w))
 }

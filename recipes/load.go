@@ -45,6 +45,12 @@ type Options struct {
 	// Given are values that were given earlier, as in [engine.Source]; they go
 	// after all others, but before defaults.
 	Given map[string]json.RawMessage
+	// Shared says that the values are meant for other recipes too: what is for
+	// variables that this one does not declare is left.
+	Shared bool
+	// ShapeOnly leaves modules and catalogs alone: the deployment cannot be
+	// applied, but says which creatures, channels, edges and wires there were.
+	ShapeOnly bool
 	// Inspector checks the modules; nil means that they are only read.
 	Inspector Inspector
 	// Builtins may be nil: then builtin:NAME is left for the engine to find.
@@ -79,6 +85,9 @@ func Load(ctx context.Context, path string, o Options) (*Recipe, Diagnostics) {
 	f, names, d := openRecipe(path, o.MaxFileBytes)
 	if d != nil {
 		return nil, Diagnostics{*d}
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs // whoever goes on with it may stand somewhere else
 	}
 	return load(ctx, f, names, path, o)
 }

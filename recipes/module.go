@@ -75,6 +75,9 @@ func (l *loader) module(ctx context.Context, s scope, d *declaration) *module {
 			ref = filepath.Join(l.folder.abs, ref)
 		}
 	}
+	if l.opts.ShapeOnly {
+		return &module{ref: ref}
+	}
 	m := l.modules[ref]
 	if m == nil {
 		m = &module{ref: ref}

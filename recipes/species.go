@@ -23,7 +23,7 @@ func (l *loader) allSpecies(ctx context.Context, d *engine.Deployment) {
 		}
 	}
 	for _, decl := range l.ordered["catalog"] {
-		if ctx.Err() != nil {
+		if l.opts.ShapeOnly || ctx.Err() != nil {
 			return
 		}
 		found := l.catalog(ctx, decl, engine.MaxSpecies-spawnable)

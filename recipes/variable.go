@@ -125,7 +125,7 @@ func readBounded(path string, limit int64) ([]byte, error) {
 func (l *loader) checkInputs() {
 	for _, name := range slices.Sorted(maps.Keys(l.inputs)) {
 		in := l.inputs[name]
-		if l.decls["variable"][name] != nil || in.from == givenEarlier || strings.HasPrefix(in.from, "environment") || l.broken {
+		if l.decls["variable"][name] != nil || in.from == givenEarlier || strings.HasPrefix(in.from, "environment") || l.broken || l.opts.Shared {
 			continue
 		}
 		d := Diagnostic{Summary: "Value for an unknown variable", Detail: fmt.Sprintf("The recipe declares no variable %q, to which %s gives a value.", name, in.from),

@@ -18,6 +18,11 @@ const (
 	// index cheaper by the message; fewer keep the pause of one batch, and the
 	// scan of those who read the end of a channel, at a millisecond or so.
 	indexBatch = 4096
+
+	// indexSpan is how many events may come after those that are indexed, messages
+	// or not. Where a message has a hundred listeners, two hundred events follow
+	// each; opening a store and reading the end of a channel go through them all.
+	indexSpan = 32768
 )
 
 // messages reads messages of a channel. A limit of zero or less does not limit,
@@ -104,23 +109,29 @@ func endRead(tx *sql.Tx) error {
 // loadIndex finds out how far the index lags behind.
 func (w *writer) loadIndex() error {
 	n, _, err := w.c.integer("SELECT count(*) FROM event WHERE id > (SELECT through FROM indexed) AND " + isMessage)
+	if err != nil {
+		return err
+	}
 	w.unindexed = int(n)
+	n, _, err = w.c.integer("SELECT count(*) FROM event WHERE id > (SELECT through FROM indexed)")
+	w.unspanned = int(n)
 	return err
 }
 
-// index brings the index up to date once enough messages wait for it, within
+// index brings the index up to date once enough messages or events wait for it, within
 // the transaction that appends the last of them. Every event that is appended
 // has a higher packed id than all before, because an origin that starts to
 // write gets the next number.
 func (w *writer) index(group []*engine.Record) error {
 	for _, r := range group {
+		w.unspanned += len(r.Events)
 		for i := range r.Events {
 			if r.Events[i].Kind.IsMessage() {
 				w.unindexed++
 			}
 		}
 	}
-	if w.unindexed < indexBatch {
+	if w.unindexed < indexBatch && w.unspanned < indexSpan {
 		return nil
 	}
 	if err := w.indexFrom("(SELECT through FROM indexed)", "0x7fffffffffffffff"); err != nil {
@@ -137,6 +148,6 @@ func (w *writer) indexFrom(low, high string) error {
 
 // indexedAll says that every event is in the index.
 func (w *writer) indexedAll() error {
-	w.unindexed = 0
+	w.unindexed, w.unspanned = 0, 0
 	return w.c.exec("UPDATE main.indexed SET through = coalesce((SELECT max(id) FROM main.event), 0)")
 }

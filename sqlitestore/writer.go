@@ -41,6 +41,7 @@ type writer struct {
 	// which the next commit sees to.
 	claimed   bool
 	unindexed int // messages behind the end of the index
+	unspanned int // events behind it
 
 	// What tells the changes of live rows: see [writer.noteChanges].
 	based  bool   // the file has begun to

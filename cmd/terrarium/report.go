@@ -48,8 +48,10 @@ func (r *reporter) start() (stop func()) {
 	sub := r.x.t.Subscribe(engine.Filter{Kinds: []engine.EventKind{
 		engine.EventLog, engine.EventTurnFailed, engine.EventDeadLetter, engine.EventQuarantined, engine.EventPolicyDenied,
 	}}, 0)
-	for address, id := range r.x.applied.Creatures {
-		r.names[id] = strings.TrimPrefix(address, "creature.")
+	for _, a := range r.x.applied {
+		for address, id := range a.Creatures {
+			r.names[id] = strings.TrimPrefix(address, "creature.")
+		}
 	}
 	events := make(chan engine.Event)
 	done := make(chan struct{})

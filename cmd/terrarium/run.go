@@ -64,7 +64,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary on standard error")
 }
 
-func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) (err error) {
+func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) error {
 	if err := checkFormat(f.format); err != nil {
 		return err
 	}
@@ -75,9 +75,17 @@ func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) (err error)
 		return err
 	}
 	d := r.Deployment()
-	if err := f.checkChannels(d); err != nil {
+	if err := f.checkChannels([]*engine.Deployment{d}); err != nil {
 		return err
 	}
+	return f.runWith(ctx, cmd, s, func(ctx context.Context, t *terrarium.Terrarium) ([]*terrarium.Applied, error) {
+		applied, err := t.Engine.Apply(ctx, d)
+		return []*terrarium.Applied{applied}, err
+	})
+}
+
+// runWith runs what begin applies until it is done.
+func (f *runFlags) runWith(ctx context.Context, cmd *cobra.Command, s streams, begin func(context.Context, *terrarium.Terrarium) ([]*terrarium.Applied, error)) error {
 	inputs, err := openInputs(f.inputs, s)
 	if err != nil {
 		return err
@@ -87,8 +95,9 @@ func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) (err error)
 	if err != nil {
 		return err
 	}
-	x := &running{f: f, s: s, t: t, recipe: recipe, inputs: inputs}
-	err = x.watched(ctx, d)
+	x := &running{f: f, s: s, t: t, inputs: inputs}
+	x.begin = func(ctx context.Context) ([]*terrarium.Applied, error) { return begin(ctx, t) }
+	err = x.watched(ctx)
 	if rerr := f.retain.settle(ctx, s, t); rerr != nil {
 		err = errors.Join(err, failWith(exitFailed, rerr))
 	}
@@ -107,18 +116,25 @@ func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) (err error)
 
 // checkChannels finds channels that are misspelt or named twice before anything
 // is started.
-func (f *runFlags) checkChannels(d *engine.Deployment) error {
-	addresses := map[string]string{}
+func (f *runFlags) checkChannels(deployments []*engine.Deployment) error {
+	addresses, several := map[string]string{}, map[string]bool{}
 	var known []string
-	for _, ch := range d.Channels {
-		addresses[ch.Name], addresses[ch.Address] = ch.Address, ch.Address
-		known = append(known, ch.Name)
-	}
-	if d.Root != "" {
-		addresses[engine.ReportChannel] = engine.ReportChannel
+	for _, d := range deployments {
+		for _, ch := range d.Channels {
+			several[ch.Name], several[ch.Address] = addresses[ch.Name] != "", addresses[ch.Name] != ""
+			addresses[ch.Name], addresses[ch.Address] = ch.Address, ch.Address
+			known = append(known, ch.Name)
+		}
+		if d.Root != "" {
+			several[engine.ReportChannel] = addresses[engine.ReportChannel] != ""
+			addresses[engine.ReportChannel] = engine.ReportChannel
+		}
 	}
 	unknown := func(flag, name string) error {
 		return usage("%s %s: the recipe has no such channel; it has %s", flag, name, strings.Join(known, ", "))
+	}
+	ambiguous := func(flag, name string) error {
+		return usage("%s %s: several recipes of the session have a channel of that name; run that one recipe instead: terrarium run RECIPE --session DIR", flag, name)
 	}
 	for _, in := range f.inputs {
 		name, file, ok := strings.Cut(in, "=")
@@ -128,12 +144,18 @@ func (f *runFlags) checkChannels(d *engine.Deployment) error {
 		if addresses[name] == "" {
 			return unknown("--input", name)
 		}
+		if several[name] {
+			return ambiguous("--input", name)
+		}
 	}
 	printed := map[string]bool{}
 	for _, name := range f.outputs {
 		address := addresses[name]
 		if address == "" {
 			return unknown("--output", name)
+		}
+		if several[name] {
+			return ambiguous("--output", name)
 		}
 		if printed[address] {
 			return usage("--output %s: this channel is already an output", name)

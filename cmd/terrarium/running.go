@@ -8,16 +8,16 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // running is one run under way.
 type running struct {
-	f       *runFlags
-	s       streams
-	t       *terrarium.Terrarium
-	applied *terrarium.Applied
-	recipe  string
+	f *runFlags
+	s streams
+	t *terrarium.Terrarium
+	// begin applies what there is to run.
+	begin   func(ctx context.Context) ([]*terrarium.Applied, error)
+	applied []*terrarium.Applied
 	inputs  []*input
 	printer *printer
 	report  *reporter
@@ -25,9 +25,9 @@ type running struct {
 
 // watched is do with somebody who watches, if anybody does. When that one has
 // seen enough, the run ends as if it was done.
-func (x *running) watched(ctx context.Context, d *engine.Deployment) error {
+func (x *running) watched(ctx context.Context) error {
 	if x.f.watch == nil {
-		return x.do(ctx, d)
+		return x.do(ctx)
 	}
 	work, enough := context.WithCancel(ctx)
 	defer enough()
@@ -35,21 +35,19 @@ func (x *running) watched(ctx context.Context, d *engine.Deployment) error {
 	if err != nil {
 		return err
 	}
-	err = x.do(work, d)
+	err = x.do(work)
 	if ctx.Err() == nil && work.Err() != nil {
 		err = nil
 	}
 	return errors.Join(err, end())
 }
 
-// do runs the deployment until it is idle or interrupted.
-func (x *running) do(ctx context.Context, d *engine.Deployment) error {
+// do runs what is applied until it is idle or interrupted.
+func (x *running) do(ctx context.Context) (err error) {
 	x.report = newReporter(x)
-	applied, err := x.t.Engine.Apply(ctx, d)
-	if err != nil {
+	if x.applied, err = x.begin(ctx); err != nil {
 		return applyExit(err)
 	}
-	x.applied = applied
 	x.tellRemoved()
 	x.printer, err = newPrinter(x)
 	if err != nil {
@@ -138,11 +136,13 @@ func (x *running) feed(work context.Context, fail context.CancelCauseFunc) {
 	feeders.Wait()
 }
 
-// channel finds a channel of the recipe by its name or address.
+// channel finds a channel of the recipes by its name or address.
 func (x *running) channel(name string) (terrarium.ChannelID, error) {
-	for _, address := range []string{name, "channel." + name} {
-		if id, ok := x.applied.Channels[address]; ok {
-			return id, nil
+	for _, a := range x.applied {
+		for _, address := range []string{name, "channel." + name} {
+			if id, ok := a.Channels[address]; ok {
+				return id, nil
+			}
 		}
 	}
 	return x.t.FindChannel("", name)

@@ -13,12 +13,14 @@ func (x *running) tellRemoved() {
 	if x.f.quiet {
 		return
 	}
-	for _, r := range x.applied.Removed {
-		fmt.Fprintf(x.s.err, "%s is not in the recipe any more; its history stays", r.Address)
-		if r.Pending > 0 {
-			fmt.Fprintf(x.s.err, ", and %d waiting messages became dead letters", r.Pending)
+	for _, a := range x.applied {
+		for _, r := range a.Removed {
+			fmt.Fprintf(x.s.err, "%s is not in the recipe any more; its history stays", r.Address)
+			if r.Pending > 0 {
+				fmt.Fprintf(x.s.err, ", and %d waiting messages became dead letters", r.Pending)
+			}
+			fmt.Fprintln(x.s.err)
 		}
-		fmt.Fprintln(x.s.err)
 	}
 }
 

@@ -64,6 +64,7 @@ var comparisons = []comparison{
 	{"memory of a live creature", benchPkg, "Memory", "", "", "KB/creature", "worse", "target: 16 KB; the guest's one page is 64"},
 	{"turns with a store, normal", benchPkg, "Durable/normal", benchPkg, "Durable/none", "M/s", "better", "target: 0.1 M/s"},
 	{"turns with a store, full", benchPkg, "Durable/full", benchPkg, "Durable/none", "M/s", "better", "target: 0.05 M/s"},
+	{"open and resume 100 creatures, 1,000,000 events", benchPkg, "Resume/terrarium", benchPkg, "Resume/sqlite", "ns/op", "worse", "target: 200,000,000 ns; beside reading the same rows"},
 	{"store: appended turns, 256 producers, full", storePkg, "Append/durability=full/producers=256", storePkg, "Append/durability=full/producers=1", "turns/s", "better", "each waits until it is durable"},
 	{"store: appended turns, 256 producers, normal", storePkg, "Append/durability=normal/producers=256", storePkg, "Append/durability=normal/producers=1", "turns/s", "better", "each waits until it is written"},
 	{"store: pause of a cut at 1,000,000 events, median", storePkg, "Pause/events=1000000/calm", storePkg, "Pause/events=1000/calm", "p50-ms", "worse", "target: as at 1,000"},

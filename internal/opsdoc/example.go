@@ -66,6 +66,7 @@ var script = []struct {
 	{false, `{"id": 37, "op": "remove_creature", "creature": "census"}`},
 	{false, `{"id": 38, "op": "apply", "recipe": "examples/quickstart"}`},
 	{true, `{"id": 39, "op": "wait_idle"}`},
+	{false, `{"id": 47, "op": "resume", "plan_only": true}`},
 	{false, `{"id": 40, "op": "unsubscribe", "subscription": "s1"}`},
 	{false, `{"id": 41, "op": "export", "graph": "alarms", "path": "$TMP/alarms.db"}`},
 	{false, `{"id": 42, "op": "fork", "graph": "alarms", "dir": "$TMP/alarms"}`},

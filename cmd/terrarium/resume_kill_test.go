@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+// editions are one recipe as it is edited between two kills: creatures that come,
+// go, are joined and are parted. The two that count stay.
+var editions = []string{
+	`creature "relay" {
+  module = "builtin:relay"
+  listen = [channel.lines]
+  send   = [channel.seen]
+}
+creature "late" {
+  module = "builtin:tally"
+  listen = [channel.seen]
+  config = { key = "field:2" }
+}
+channel "seen" {}
+`,
+	`creature "bridge" {
+  module = "builtin:relay"
+  listen = [channel.lines]
+  send   = [channel.others]
+}
+`,
+	``,
+}
+
+func edition(i int) string {
+	return `
+terrarium { name = "edited" }
+channel "lines" {}
+channel "others" {}
+creature "census" {
+  module = "builtin:tally"
+  listen = [channel.lines]
+  config = { key = "field:1" }
+}
+creature "other" {
+  module = "builtin:tally"
+  listen = [channel.others]
+  config = { key = "field:1" }
+}
+` + editions[i%len(editions)]
+}
+
+// TestKillResume kills resume at any time, most often while it brings back a
+// session whose recipe was edited. Whatever it had come to, the next one goes on:
+// in the end each line was counted once.
+func TestKillResume(t *testing.T) {
+	t.Parallel()
+	const lines = 3000
+	dir := t.TempDir()
+	var log strings.Builder
+	for i := range lines {
+		fmt.Fprintf(&log, "%d line\n", i%7)
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	write(t, dir, "edited.hcl", edition(0))
+	once(t, dir, "0 line\n", "run", "edited.hcl", "--input", "lines=-", "--exit-when-idle", "--session", "S")
+	resume := []string{"resume", "S", "--input", "lines=lines.txt", "--exit-when-idle"}
+	killed := 0
+	for i := range kills(t, 12) {
+		write(t, dir, "edited.hcl", edition(i+1))
+		// Each finds more to do than the one before, so that there is always
+		// something to interrupt.
+		write(t, dir, "lines.txt", log.String()[:len("0 line\n")*(1+random.IntN(lines))])
+		p := start(t, dir, resume...)
+		end := time.AfterFunc(time.Duration(random.IntN(400))*time.Millisecond, func() { p.cmd.Process.Kill() })
+		switch code := p.wait(); {
+		case code == -1:
+			killed++
+		case code != exitOK && code != exitDeadLetters: // of a creature that went with what waited for it
+			t.Fatalf("after %d kills it ended with %d\n%s", killed, code, p.stderr)
+		}
+		end.Stop()
+	}
+	if killed == 0 {
+		t.Fatal("nothing was killed")
+	}
+	t.Logf("%d were killed", killed)
+	write(t, dir, "edited.hcl", edition(0))
+	write(t, dir, "lines.txt", log.String())
+	last := start(t, dir, resume...)
+	if code := last.wait(); code != exitOK && code != exitDeadLetters {
+		t.Fatalf("the last one ended with %d\n%s", code, last.stderr)
+	}
+	want := map[string]string{"census total": fmt.Sprint(lines)}
+	for k := range 7 {
+		want[fmt.Sprintf("census count/%d", k)] = fmt.Sprint((lines - k + 6) / 7)
+	}
+	got := (&triage{t: t, dir: dir}).tallies("S")
+	for key, n := range want {
+		if got[key] != n {
+			t.Errorf("%s is %q, want %s; all: %v", key, got[key], n, got)
+		}
+	}
+	verifyAll(t, filepath.Join(dir, "S"))
+}
+
+// verifyAll checks every session of a directory.
+func verifyAll(t *testing.T, dir string) {
+	t.Helper()
+	v, err := sqlitestore.OpenReadOnly(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	list, err := v.Sessions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range list {
+		r, err := v.Verify(t.Context(), info.Session)
+		if err != nil || len(r.Missing)+len(r.Duplicate)+len(r.OutOfOrder)+len(r.Damage) > 0 {
+			t.Errorf("session %s: %+v, %v", info.Session, r, err)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+)
+
+// Apply makes a deployment exist: all of it, or on an error nothing. Where a
+// saved session has the deployment, its graphs are brought back first, and
+// creatures and channels of the same address go on with their state, cursors
+// and waiting deliveries; the deployment alone decides about the shape, unless
+// [Deployment.Last] says otherwise: creatures that were spawned, and channels that
+// were made, while it ran, go, and are among [Applied.Removed]. A session that
+// [Engine.Restore] has brought back keeps its workers, what leads to them, and what
+// waits for them. A deployment that is applied already is refused with already_exists.
+func (e *Engine) Apply(ctx context.Context, d *Deployment) (*Applied, error) {
+	applied, err := e.ApplyAll(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return applied[0], nil
+}
+
+// ApplyAll is [Engine.Apply] for deployments that share saved graphs: each
+// decides about its own members, in the order given. Nothing runs before all of
+// them are applied. If one fails, nothing is applied, unless others before it
+// have been: these stay. [Engine.Plan] fails where this would.
+func (e *Engine) ApplyAll(ctx context.Context, deployments ...*Deployment) ([]*Applied, error) {
+	j := &joint{e: e, of: map[string]*application{}}
+	if err := j.prepare(ctx, deployments); err != nil {
+		j.discard(ctx)
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	err := j.run(ctx)
+	j.discard(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []*Applied
+	for _, a := range j.applications {
+		out = append(out, &a.result)
+	}
+	return out, nil
+}
+
+// joint is one call of ApplyAll under way.
+type joint struct {
+	e            *Engine
+	applications []*application
+	of           map[string]*application // by deployment
+}
+
+// prepare loads every module and starts every first instance, so that
+// deployments that cannot start are refused as a whole.
+func (j *joint) prepare(ctx context.Context, deployments []*Deployment) (err error) {
+	for _, d := range deployments {
+		if j.of[d.Name] != nil {
+			return invalid("apply", "two recipes are called "+d.Name, "give one of them another name in its terrarium block")
+		}
+		a := &application{
+			e: j.e, d: d, prepared: map[string]*creature{}, channels: map[string]ChannelID{}, creatures: map[string]CreatureID{},
+			drift: driftFrom(d.Last),
+		}
+		j.applications = append(j.applications, a)
+		j.of[d.Name] = a
+		if a.species, err = j.e.loadSpecies(ctx, d); err != nil {
+			return err
+		}
+		if err := a.prepareAll(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *application) prepareAll(ctx context.Context) error {
+	for i := range a.d.Creatures {
+		spec := a.d.Creatures[i]
+		spec.Privileged = spec.Privileged || (a.d.Root != "" && spec.Address == a.d.Root)
+		c, err := a.e.prepare(ctx, spec)
+		if err != nil {
+			if spec.Where != "" {
+				err = fmt.Errorf("%s: %s: %w", spec.Where, spec.Address, err)
+			}
+			return err
+		}
+		c.deployment = a.d.Name
+		a.prepared[spec.Address] = c
+	}
+	return nil
+}
+
+// run brings back what the deployments have saved, and applies them. The caller
+// holds the mutation lock.
+func (j *joint) run(ctx context.Context) error {
+	e := j.e
+	if e.closed || e.isClosing() {
+		return errClosed
+	}
+	for _, a := range j.applications {
+		if err := a.may(); err != nil {
+			return err
+		}
+	}
+	e.tellProblems()
+	waking := e.newWaking()
+	for _, a := range j.applications {
+		for _, g := range e.savedWith(a.d.Name) {
+			if err := waking.add(ctx, g, j.specOf); err != nil {
+				waking.rollBack(ctx)
+				return err
+			}
+		}
+	}
+	for i, a := range j.applications {
+		err := a.run(ctx)
+		if err != nil && i == 0 {
+			waking.rollBack(ctx)
+			return err
+		}
+		if err != nil {
+			waking.commit()
+			return err
+		}
+		e.keepTemplates(a.species)
+		a.species = nil
+	}
+	waking.commit()
+	return nil
+}
+
+// discard gives up what was prepared and is not used.
+func (j *joint) discard(ctx context.Context) {
+	for _, a := range j.applications {
+		j.e.closeTemplates(ctx, a.species)
+		a.species = nil
+		for _, c := range a.prepared {
+			if c.home.load() == nil {
+				j.e.discardPrepared(ctx, c)
+			}
+		}
+	}
+}
+
+// specOf says what to make of a saved creature: the recipe's if its deployment is
+// applied and still has its address, nothing if it is gone, and what it was if it
+// is of another deployment, or came while the recipe ran and stays.
+func (j *joint) specOf(ctx context.Context, row CreatureRow) (*creature, error) {
+	a := j.of[row.Deployment]
+	if a != nil && row.Address != "" {
+		if c := a.prepared[row.Address]; c != nil {
+			return c, nil
+		}
+	}
+	switch {
+	case a != nil && a.drift == nil, a == nil && undeclared(row.Deployment) && !j.drifts():
+		return newHusk(row), nil
+	case a != nil && a.drift.creatures[row.Address] != nil:
+		return newHusk(row), nil
+	}
+	return j.e.revive(ctx, row)
+}
+
+// drifts reports whether what came while the recipes ran stays.
+func (j *joint) drifts() bool {
+	for _, a := range j.applications {
+		if a.drift != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,219 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// comparison finds what is different between two sets of saved graphs.
+type comparison struct {
+	before, after *inventory
+	ids           []CreatureID // of the creatures of the plan
+}
+
+func newComparison(before, after []SavedGraph) *comparison {
+	return &comparison{before: takeInventory(before), after: takeInventory(after)}
+}
+
+// plan puts the differences together.
+func (c *comparison) plan() *Plan {
+	p := &Plan{Creatures: []CreaturePlan{}, Channels: []ChannelPlan{}, Graphs: c.graphs()}
+	for _, id := range inOrder(c.before.creatures, c.after.creatures, func(r *CreatureRow) (string, string, string) { return r.Deployment, r.Address, r.Name }) {
+		p.Creatures = append(p.Creatures, c.creature(id))
+		c.ids = append(c.ids, id)
+	}
+	for _, id := range inOrder(c.before.channels, c.after.channels, func(r *ChannelRow) (string, string, string) { return r.Deployment, r.Address, r.Name }) {
+		p.Channels = append(p.Channels, c.channel(id))
+	}
+	return p
+}
+
+// inOrder lists the ids of both sides by deployment, address, name and id.
+func inOrder[K cmp.Ordered, R any](before, after map[K]*R, key func(*R) (deployment, address, name string)) []K {
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	return slices.SortedFunc(maps.Keys(all), func(a, b K) int {
+		d1, a1, n1 := key(all[a])
+		d2, a2, n2 := key(all[b])
+		return cmp.Or(cmp.Compare(d1, d2), cmp.Compare(a1, a2), cmp.Compare(n1, n2), cmp.Compare(a, b))
+	})
+}
+
+func (c *comparison) creature(id CreatureID) CreaturePlan {
+	was, is := c.before.creatures[id], c.after.creatures[id]
+	row := cmp.Or(is, was)
+	out := CreaturePlan{Deployment: row.Deployment, Address: row.Address, Name: row.Name, Creature: id, Action: PlanResume}
+	switch {
+	case was == nil:
+		out.Action, out.Creature = PlanCreate, ""
+	case is == nil:
+		out.Action, out.Waiting = PlanRemove, c.before.waiting[id]
+	default:
+		out.Waiting, out.Changes = c.after.waiting[id], c.changes(was, is)
+	}
+	return out
+}
+
+// changes lists what is different about a creature.
+func (c *comparison) changes(was, is *CreatureRow) []PlanChange {
+	l := &changeList{}
+	l.add("name", "", was.Name, is.Name)
+	l.add("deployment", "", was.Deployment, is.Deployment)
+	l.add("module", "", was.Module, is.Module)
+	l.add("sha256", "", was.SHA256, is.SHA256)
+	l.settings(was.Spec, is.Spec)
+	l.flag("root", was.Root, is.Root)
+	l.flag("privileged", was.Privileged, is.Privileged)
+	l.flag("stopped", was.Stopped, is.Stopped)
+	l.add("parent", "", c.label(c.before, was.Parent), c.label(c.after, is.Parent))
+	c.edges(l, is.ID)
+	c.wires(l, is.ID)
+	return l.list
+}
+
+// changeList collects changes.
+type changeList struct{ list []PlanChange }
+
+func (l *changeList) add(what, of, before, after string) {
+	if before != after {
+		l.list = append(l.list, PlanChange{what, of, before, after})
+	}
+}
+
+func (l *changeList) flag(what string, before, after bool) {
+	l.add(what, "", strconv.FormatBool(before), strconv.FormatBool(after))
+}
+
+// settings compares what a row keeps as JSON, field by field, but for what is no
+// setting.
+func (l *changeList) settings(was, is []byte) {
+	before, after := settingsOf(was), settingsOf(is)
+	names := maps.Clone(before)
+	maps.Copy(names, after)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		l.add(name, "", string(before[name]), string(after[name]))
+	}
+}
+
+func settingsOf(spec []byte) map[string]json.RawMessage {
+	var s storedSpec
+	if len(spec) == 0 || json.Unmarshal(spec, &s) != nil {
+		return nil
+	}
+	s.Own, s.Awareness = nil, nil
+	if string(s.Config) == "{}" || string(s.Config) == "null" {
+		s.Config = nil
+	}
+	out := map[string]json.RawMessage{}
+	if json.Unmarshal(s.encode(), &out) != nil {
+		return nil
+	}
+	for name, raw := range out {
+		var b bytes.Buffer
+		if json.Compact(&b, raw) == nil {
+			out[name] = b.Bytes()
+		}
+	}
+	return out
+}
+
+func (c *comparison) edges(l *changeList, id CreatureID) {
+	was, is := c.before.edges[id], c.after.edges[id]
+	all := maps.Clone(was)
+	maps.Copy(all, is)
+	var list changeList
+	for key := range all {
+		of := channelLabel(cmp.Or(c.after.channels[key.channel], c.before.channels[key.channel]))
+		list.add(key.direction.String(), of, was[key], is[key])
+	}
+	l.take(&list)
+}
+
+func (c *comparison) wires(l *changeList, id CreatureID) {
+	was, is := c.before.wires[id], c.after.wires[id]
+	var list changeList
+	for wire, w := range was {
+		if _, stays := is[wire]; !stays {
+			list.add("wire", w.Name, c.wireText(c.before, w), "")
+		}
+	}
+	for wire, w := range is {
+		if _, there := was[wire]; !there {
+			list.add("wire", w.Name, "", c.wireText(c.after, w))
+		}
+	}
+	l.take(&list)
+}
+
+// take adds changes that come out of maps, in order.
+func (l *changeList) take(more *changeList) {
+	slices.SortFunc(more.list, func(a, b PlanChange) int {
+		return cmp.Or(cmp.Compare(a.What, b.What), cmp.Compare(a.Of, b.Of), cmp.Compare(a.Before, b.Before), cmp.Compare(a.After, b.After))
+	})
+	l.list = append(l.list, more.list...)
+}
+
+// wireText tells a wire in one line.
+func (c *comparison) wireText(v *inventory, w OutputWire) string {
+	to := string(w.To)
+	if w.To != ToRoot {
+		to = c.label(v, w.To)
+	}
+	parts := []string{"to " + to}
+	if w.WithContent {
+		parts = append(parts, "with content")
+	}
+	if w.Prompt != "" {
+		parts = append(parts, "prompt "+strconv.Quote(w.Prompt))
+	}
+	if w.When != "" {
+		parts = append(parts, "when "+w.When)
+	}
+	if w.AllowSelf {
+		parts = append(parts, "may lead to itself")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// label calls a creature by its address, or else by its name.
+func (c *comparison) label(v *inventory, id CreatureID) string {
+	if row := v.creatures[id]; row != nil {
+		return cmp.Or(row.Address, row.Name)
+	}
+	return string(id)
+}
+
+// channelLabel is the same of a channel. The address of a direct channel is made
+// of ids.
+func channelLabel(row *ChannelRow) string {
+	if row.Address == "" || strings.HasPrefix(row.Address, directPrefix) {
+		return row.Name
+	}
+	return row.Address
+}
+
+func (c *comparison) channel(id ChannelID) ChannelPlan {
+	was, is := c.before.channels[id], c.after.channels[id]
+	row := cmp.Or(is, was)
+	out := ChannelPlan{Deployment: row.Deployment, Address: row.Address, Name: row.Name, Channel: id, Action: PlanResume, Messages: c.before.heads[id]}
+	if strings.HasPrefix(row.Address, directPrefix) {
+		out.Address = "" // which is made of ids
+	}
+	switch {
+	case was == nil:
+		out.Action, out.Channel = PlanCreate, ""
+	case is == nil:
+		out.Action = PlanRemove
+	default:
+		l := &changeList{}
+		l.add("name", "", was.Name, is.Name)
+		l.add("deployment", "", was.Deployment, is.Deployment)
+		out.Changes = l.list
+	}
+	return out
+}

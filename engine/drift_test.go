@@ -1,0 +1,161 @@
+package engine_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// set is what is there, told by texts.
+type set map[string]bool
+
+// facts are the creatures, channels and edges of a deployment, by address where
+// there is one, and otherwise by id.
+type facts struct{ creatures, channels, edges set }
+
+func newFacts() facts { return facts{set{}, set{}, set{}} }
+
+// factsOf are those that a deployment asks for. It has no root.
+func factsOf(d *engine.Deployment) facts {
+	f := newFacts()
+	for _, ch := range d.Channels {
+		f.channels[ch.Address] = true
+	}
+	for _, c := range d.Creatures {
+		f.creatures[c.Address] = true
+		for _, w := range c.Listen {
+			f.edges[c.Address+" listen "+w.Channel] = true
+		}
+		for _, w := range c.Send {
+			f.edges[c.Address+" send "+w.Channel] = true
+		}
+	}
+	return f
+}
+
+// factsIn are those that are saved.
+func factsIn(graphs []engine.SavedGraph) facts {
+	f := newFacts()
+	names := map[string]string{}
+	for _, g := range graphs {
+		for _, c := range g.Creatures {
+			names[string(c.ID)] = string(c.ID)
+			if c.Address != "" {
+				names[string(c.ID)] = c.Address
+			}
+			f.creatures[names[string(c.ID)]] = true
+		}
+		for _, ch := range g.Channels {
+			if ch.Inbox != "" {
+				continue
+			}
+			names[string(ch.ID)] = string(ch.ID)
+			if strings.HasPrefix(ch.Address, "channel.") {
+				names[string(ch.ID)] = ch.Address
+			}
+			f.channels[names[string(ch.ID)]] = true
+		}
+	}
+	for _, g := range graphs {
+		for _, e := range g.Edges {
+			f.edges[fmt.Sprintf("%s %s %s", names[string(e.Creature)], e.Direction, names[string(e.Channel)])] = true
+		}
+	}
+	return f
+}
+
+// merge is a three-way merge: ours with what became different between base and
+// theirs.
+func merge(ours, base, theirs set) set {
+	out := set{}
+	for x := range ours {
+		if !base[x] || theirs[x] {
+			out[x] = true
+		}
+	}
+	for x := range theirs {
+		if !base[x] {
+			out[x] = true
+		}
+	}
+	return out
+}
+
+// merged is what the model expects: a merge of creatures, channels and edges,
+// without edges that have lost an end. A channel that was removed comes back if
+// the recipe has something new to do with it, and one that only those would
+// have who were removed does not come.
+func merged(ours, base, theirs facts) facts {
+	out := facts{merge(ours.creatures, base.creatures, theirs.creatures), merge(ours.channels, base.channels, theirs.channels), set{}}
+	used := set{}
+	for e := range merge(ours.edges, base.edges, theirs.edges) {
+		ends := strings.Fields(e)
+		if !out.creatures[ends[0]] || !out.channels[ends[2]] && !ours.channels[ends[2]] {
+			continue
+		}
+		out.edges[e], out.channels[ends[2]], used[ends[2]] = true, true, true
+	}
+	for ch := range ours.channels {
+		if !used[ch] && !theirs.channels[ch] {
+			delete(out.channels, ch)
+		}
+	}
+	return out
+}
+
+// TestWhatRunningHasChangedStays compares with a three-way merge of sets.
+func TestWhatRunningHasChangedStays(t *testing.T) {
+	for seed := range seeds(t, planSeeds) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { driftProgram(t, seed) })
+	}
+}
+
+func driftProgram(t *testing.T, seed uint64) {
+	r := newDrafts(1000 + seed)
+	s := newSaved(t, engine.Options{})
+	base := r.deployment("d0", false)
+	s.apply(base)
+	r.disturb(s, r.IntN(15), false)
+	s.wait()
+	saved := s.rest()
+	theirs := factsIn(saved)
+	ours := *base
+	if !r.once(4) {
+		ours = *r.edit(base, false)
+	}
+	if !slices.ContainsFunc(base.Creatures, func(c engine.CreatureSpec) bool { return theirs.creatures[c.Address] }) {
+		return // nobody is left to tell what has become different
+	}
+	ours.Last = base
+	s.apply(&ours)
+	s.wait()
+	got, want := factsIn(s.rest()), merged(factsOf(&ours), factsOf(base), theirs)
+	// What is new has ids of its own; only recipes make it, so it has addresses.
+	if diff := cmp.Diff(inLists(want), inLists(got)); diff != "" {
+		t.Errorf("merged (-), and what there is (+):\n%s", diff)
+	}
+}
+
+// inLists leaves out the channels without edges: they go with the graph that they
+// were declared in, or stay.
+func inLists(f facts) [][]string {
+	var out [][]string
+	maps.DeleteFunc(f.channels, func(ch string, _ bool) bool {
+		for e := range f.edges {
+			if strings.HasSuffix(e, " "+ch) {
+				return false
+			}
+		}
+		return true
+	})
+	for _, s := range []set{f.creatures, f.channels, f.edges} {
+		out = append(out, slices.Sorted(maps.Keys(s)))
+	}
+	return out
+}

@@ -1,0 +1,267 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// Plan is what applying deployments changes, address by address: the difference
+// between what there is and what there will be.
+type Plan struct {
+	Creatures []CreaturePlan
+	Channels  []ChannelPlan
+	// Graphs are those that merge, split, begin or end.
+	Graphs []GraphPlan
+	// Problems are the stores that cannot be read; see [Engine.Problems].
+	Problems []error
+}
+
+// PlanAction is what becomes of a creature or a channel.
+type PlanAction string
+
+// The actions.
+const (
+	PlanResume PlanAction = "resume" // it goes on, perhaps changed
+	PlanCreate PlanAction = "create"
+	PlanRemove PlanAction = "remove"
+)
+
+// CreaturePlan is what becomes of one creature.
+type CreaturePlan struct {
+	Deployment string       `json:"deployment,omitempty"`
+	Address    string       `json:"address,omitempty"` // empty for one that no recipe declares
+	Name       string       `json:"name"`
+	Creature   CreatureID   `json:"creature,omitempty"` // empty for one that does not exist yet
+	Action     PlanAction   `json:"action"`
+	Changes    []PlanChange `json:"changes,omitempty"`
+	// Waiting is what it finds when it goes on; of one that goes, what it had.
+	Waiting Waiting `json:"waiting,omitzero"`
+	// Buried are the deliveries that become dead letters.
+	Buried uint64 `json:"buried,omitempty"`
+}
+
+// Waiting is what waits for a creature.
+type Waiting struct {
+	Deliveries  uint64 `json:"deliveries,omitempty"`
+	Timers      int    `json:"timers,omitempty"`
+	Requests    int    `json:"requests,omitempty"` // that it has made and nobody has answered
+	DeadLetters int    `json:"dead_letters,omitempty"`
+}
+
+// ChannelPlan is what becomes of one channel.
+type ChannelPlan struct {
+	Deployment string       `json:"deployment,omitempty"`
+	Address    string       `json:"address,omitempty"`
+	Name       string       `json:"name"`
+	Channel    ChannelID    `json:"channel,omitempty"`
+	Action     PlanAction   `json:"action"`
+	Changes    []PlanChange `json:"changes,omitempty"`
+	Messages   uint64       `json:"messages,omitempty"` // that it has had
+}
+
+// PlanChange is one thing that is different afterwards. An empty Before means
+// that it comes, an empty After that it goes.
+type PlanChange struct {
+	What   string `json:"what"`         // module, sha256, config, limits, …, listen, send, wire, root, privileged, stopped, parent, name
+	Of     string `json:"of,omitempty"` // which edge or wire
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
+// GraphPlan is what becomes of graphs whose members go from one to another.
+type GraphPlan struct {
+	Kind   string      `json:"kind"` // merge, split, rearrange, begin or end
+	Before []GraphID   `json:"before"`
+	After  []GraphPart `json:"after"`
+}
+
+// GraphPart is one graph as it is going to be.
+type GraphPart struct {
+	Graph   GraphID  `json:"graph,omitempty"` // empty for one that does not exist yet
+	Members []string `json:"members"`         // creatures by address or else by name, sorted
+}
+
+// Empty reports whether nothing changes.
+func (p *Plan) Empty() bool {
+	idle := func(action PlanAction, changes []PlanChange) bool {
+		return action == PlanResume && len(changes) == 0
+	}
+	return len(p.Graphs) == 0 &&
+		!slices.ContainsFunc(p.Creatures, func(c CreaturePlan) bool { return !idle(c.Action, c.Changes) || c.Buried > 0 }) &&
+		!slices.ContainsFunc(p.Channels, func(c ChannelPlan) bool { return !idle(c.Action, c.Changes) })
+}
+
+// Plan says what [Engine.ApplyAll] would do with the deployments, and does none of
+// it. An error is the one that ApplyAll would answer.
+func (e *Engine) Plan(ctx context.Context, deployments ...*Deployment) (*Plan, error) {
+	p := &planning{o: Options{Host: e.host, Load: e.load, Durability: e.durability, Clock: e.clock}}
+	e.mu.RLock()
+	if e.closed || e.isClosing() {
+		e.mu.RUnlock()
+		return nil, errClosed
+	}
+	for _, g := range e.sortedGraphs() {
+		p.live = append(p.live, e.rowsOf(g))
+	}
+	for _, d := range e.sortedSaved() {
+		p.saved = append(p.saved, d.SavedGraph)
+	}
+	for name, d := range e.deployments {
+		p.applied = append(p.applied, appliedDeployment{name, d})
+	}
+	p.problems = slices.Clone(e.problems)
+	if e.storage != nil {
+		p.archive, _ = e.storage.Storage.(Archive)
+	}
+	e.mu.RUnlock()
+	return p.make(ctx, deployments)
+}
+
+// PlanSaved is [Engine.Plan] for saved graphs that belong to somebody else: the
+// options need a host and a loader of modules, and no storage. problems are the
+// stores that could not be read; archive may be nil, if nobody can read what
+// waits.
+func PlanSaved(ctx context.Context, o Options, saved []SavedGraph, problems []error, archive Archive, deployments ...*Deployment) (*Plan, error) {
+	p := &planning{
+		o:     Options{Host: o.Host, Load: o.Load, Durability: o.Durability, Clock: o.Clock},
+		saved: saved, problems: problems, archive: archive,
+	}
+	return p.make(ctx, deployments)
+}
+
+// planning is one plan being made.
+type planning struct {
+	o        Options
+	live     []SavedGraph // of an engine that is running
+	saved    []SavedGraph
+	applied  []appliedDeployment
+	problems []error
+	archive  Archive
+}
+
+type appliedDeployment struct {
+	name string
+	*Deployment
+}
+
+// make applies the deployments to an engine of its own, in which nothing runs and
+// whose storage keeps nothing, and compares. So a plan cannot say anything else
+// than what Apply does.
+func (p *planning) make(ctx context.Context, deployments []*Deployment) (plan *Plan, err error) {
+	before := slices.Concat(p.live, p.saved)
+	stage := newRehearsal(before, p.problems, p.archive)
+	p.o.Storage = stage
+	e, err := assemble(ctx, p.o)
+	if err != nil {
+		return nil, err
+	}
+	e.cancel = func() {}
+	defer func() {
+		if cerr := e.Close(context.WithoutCancel(ctx)); err == nil {
+			err = cerr
+		}
+	}()
+	if err := e.pretend(ctx, p.live, p.applied); err != nil {
+		return nil, err
+	}
+	if _, err := e.ApplyAll(ctx, deployments...); err != nil {
+		return nil, err
+	}
+	c := newComparison(before, e.rows())
+	plan = c.plan()
+	plan.Problems = p.problems
+	for i := range plan.Creatures {
+		plan.Creatures[i].Buried = stage.buried[c.ids[i]]
+	}
+	return plan, p.countLetters(ctx, plan, before)
+}
+
+// pretend brings back graphs that are running somewhere else. Their creatures
+// have their modules there.
+func (e *Engine) pretend(ctx context.Context, live []SavedGraph, applied []appliedDeployment) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, a := range applied {
+		e.deployments[a.name] = a.Deployment
+	}
+	w := e.newWaking()
+	for i := range live {
+		err := w.add(ctx, e.saved[live[i].Graph], func(_ context.Context, row CreatureRow) (*creature, error) {
+			c := newHusk(row)
+			c.husk, c.stopped, c.spec.Stopped = false, row.Stopped, row.Stopped
+			return c, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rows are the graphs of the engine as a storage would save them, and those that
+// are saved.
+func (e *Engine) rows() []SavedGraph {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	var out []SavedGraph
+	for _, g := range e.sortedGraphs() {
+		out = append(out, e.rowsOf(g))
+	}
+	for _, d := range e.sortedSaved() {
+		out = append(out, d.SavedGraph)
+	}
+	return out
+}
+
+// rowsOf are the live rows of a graph. The caller holds the mutation lock, to
+// read at least.
+func (e *Engine) rowsOf(g *graph) SavedGraph {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	info, _ := e.topo.Graph(g.id)
+	x := e.newChange("plan") // which only reads, and is never carried out
+	rec := x.firstRecord(&storeGroup{before: []*graph{g}, after: []GraphID{g.id}}, info, g.origin)
+	out := SavedGraph{
+		Session: SessionID(g.id), Graph: g.id, Born: g.born, Durability: g.durability,
+		Creatures: rec.Creatures, Channels: rec.Channels, Heads: rec.Heads, Edges: rec.Edges,
+		Cursors: rec.Cursors, Timers: rec.Timers, Requests: rec.Requests, Wires: rec.Wires, Meta: g.meta, LastTime: g.now,
+	}
+	if g.store != nil {
+		out.Session = g.store.Info().Session
+	}
+	return out
+}
+
+// countLetters adds the dead letters that there are.
+func (p *planning) countLetters(ctx context.Context, plan *Plan, graphs []SavedGraph) error {
+	if p.archive == nil {
+		return nil
+	}
+	const page = 1000
+	count := map[CreatureID]int{}
+	for i := range graphs {
+		for after := (EventID{}); ; {
+			letters, err := p.archive.DeadLetters(ctx, graphs[i].Session, "", after, page)
+			if abi.CodeOf(err) == abi.NotFound {
+				break // it has no file
+			}
+			if err != nil {
+				return err
+			}
+			for k := range letters {
+				count[letters[k].Creature]++
+				after = letters[k].ID
+			}
+			if len(letters) < page {
+				break
+			}
+		}
+	}
+	for i := range plan.Creatures {
+		c := &plan.Creatures[i]
+		c.Waiting.DeadLetters = count[c.Creature]
+	}
+	return nil
+}

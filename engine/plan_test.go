@@ -1,0 +1,97 @@
+package engine_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// planSeeds is how many programs the tests of plans draw; TERRARIUM_SEEDS says
+// otherwise.
+const planSeeds = 30
+
+func seeds(t *testing.T, n uint64) uint64 {
+	if testing.Short() {
+		n /= 5
+	}
+	if more, err := strconv.ParseUint(os.Getenv("TERRARIUM_SEEDS"), 10, 64); err == nil {
+		n = more
+	}
+	return n
+}
+
+// shapeOf is a plan without what running changes by itself.
+func shapeOf(p *engine.Plan) engine.Plan {
+	out := engine.Plan{Graphs: p.Graphs, Channels: p.Channels}
+	for i := range out.Channels {
+		out.Channels[i].Messages = 0
+	}
+	for _, c := range p.Creatures {
+		c.Waiting, c.Buried = engine.Waiting{}, 0
+		out.Creatures = append(out.Creatures, c)
+	}
+	return out
+}
+
+// TestAPlanSaysWhatApplyThenDoes draws deployments, changes what runs, edits the
+// deployments, and compares the plan with what the stores have before and after
+// they are applied. Every other program keeps what running has changed.
+func TestAPlanSaysWhatApplyThenDoes(t *testing.T) {
+	for seed := range seeds(t, planSeeds) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { planProgram(t, seed) })
+	}
+}
+
+func planProgram(t *testing.T, seed uint64) {
+	r, keep := newDrafts(seed), seed%2 == 1
+	s := newSaved(t, engine.Options{})
+	old := []*engine.Deployment{r.deployment("d0", true), r.deployment("d1", true)}
+	for _, d := range old {
+		s.apply(d)
+	}
+	r.disturb(s, r.IntN(12), true)
+	s.wait()
+	before := s.rest()
+	var edited []*engine.Deployment
+	for _, d := range old {
+		e := r.edit(d, true)
+		if keep {
+			e.Last = d
+		}
+		edited = append(edited, e)
+	}
+	plan, perr := s.Plan(t.Context(), edited...)
+	if _, err := s.ApplyAll(t.Context(), edited...); err != nil {
+		if perr == nil || perr.Error() != err.Error() {
+			t.Fatalf("Apply says %v, and the plan said %v", err, perr)
+		}
+		return
+	}
+	if perr != nil {
+		t.Fatalf("the plan failed: %v", perr)
+	}
+	s.wait()
+	after := s.rest()
+	if diff := cmp.Diff(shapeOf(engine.Compare(before, after)), shapeOf(plan)); diff != "" {
+		t.Errorf("what Apply did (-), and what was planned (+):\n%s", diff)
+	}
+	for i := range edited {
+		again := *edited[i]
+		if keep {
+			again.Last = edited[i]
+		}
+		edited[i] = &again
+	}
+	again, err := s.Plan(t.Context(), edited...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !again.Empty() {
+		t.Errorf("there is something left to do: %s", cmp.Diff(engine.Plan{}, *again))
+	}
+}

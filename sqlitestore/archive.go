@@ -1,0 +1,76 @@
+package sqlitestore
+
+import (
+	"context"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+var (
+	_ engine.Archive = (*View)(nil)
+	_ engine.Archive = (*Directory)(nil)
+)
+
+// Live lists the live sessions as their stores remember them, eldest first. What
+// cannot be read is named in the second result.
+func (v *View) Live(ctx context.Context) (graphs []engine.SavedGraph, problems []error, err error) {
+	list, err := v.catalog.list()
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range list {
+		if !list[i].Live {
+			continue
+		}
+		g, lost, err := v.live(ctx, list[i].Session)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if err != nil {
+			problems = append(problems, storageError("open", list[i].Path, err))
+			continue
+		}
+		problems = append(problems, lost...)
+		if len(g.Creatures) > 0 { // without members its graph has ended
+			graphs = append(graphs, g)
+		}
+	}
+	return graphs, problems, nil
+}
+
+// live reads a session, and says which ancestors it lacks.
+func (v *View) live(ctx context.Context, session engine.SessionID) (g engine.SavedGraph, lost []error, err error) {
+	err = v.catalog.withRows(ctx, "read", session, v.readable, func(e entry, f *family) (err error) {
+		lost = nil
+		for _, ancestor := range f.missing {
+			lost = append(lost, lostAncestor(e, ancestor))
+		}
+		g, err = f.saved(ctx, e)
+		return err
+	})
+	return g, lost, err
+}
+
+// Messages reads a channel of a session; see [Store.Messages].
+func (d *Directory) Messages(ctx context.Context, session engine.SessionID, channel engine.ChannelID, after, until uint64, limit int, bytes int64) (events []engine.Event, err error) {
+	if s := d.opened(session); s != nil {
+		return s.Messages(ctx, channel, after, until, limit, bytes)
+	}
+	err = d.catalog.withRows(ctx, "read", session, d.owned, func(_ entry, f *family) (err error) {
+		events, err = f.messages(ctx, channel, after, until, limit, bytes)
+		return err
+	})
+	return events, err
+}
+
+// DeadLetters returns dead letters of a session; see [Store.DeadLetters].
+func (d *Directory) DeadLetters(ctx context.Context, session engine.SessionID, creature engine.CreatureID, after engine.EventID, limit int) (letters []engine.DeadLetterRow, err error) {
+	if s := d.opened(session); s != nil {
+		return s.DeadLetters(ctx, creature, after, limit)
+	}
+	err = d.catalog.withRows(ctx, "read", session, d.owned, func(_ entry, f *family) (err error) {
+		letters, err = f.own.letters(ctx, creature, after, limit)
+		return err
+	})
+	return letters, err
+}
