@@ -38,7 +38,7 @@ func (f *watchFlags) saved(cmd *cobra.Command, s streams, v *sqlitestore.View, s
 	if err == nil && ctx.Err() != nil {
 		return &exit{code: exitInterrupted, shown: true}
 	}
-	if err == nil && h.w.left == 0 && !f.newest && f.format == "text" {
+	if err == nil && h.w.left == 0 && !f.newest && f.format == "text" && !f.run.quiet {
 		_, err = fmt.Fprintf(s.err, "Ended after %s; go on with --after %s\n", count(f.limit, "event"), h.replay.Cursor())
 	}
 	return err
