@@ -177,7 +177,7 @@ func (s *stage) report() (*Report, error) {
 	if len(s.o.Creatures) > 0 && len(s.chosen) == 0 {
 		return nil, &abi.Error{
 			Code: abi.NotFound, Op: "replay", Message: "the log has no creature " + strings.Join(s.o.Creatures, " or "),
-			Remedy: "name it as session show does, or by its id",
+			Remedy: "name it as session show does, or by its id, when the log does not have its name any more",
 		}
 	}
 	return r, nil

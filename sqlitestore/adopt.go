@@ -13,8 +13,9 @@ import (
 
 // Adopt makes a session directory of a session's file that stands alone, as
 // [Exporter] writes it. The file is copied and stays as it is. Whoever goes on
-// with it forks the session, so that it has an id of its own. The directory must
-// not exist, or be empty.
+// with it forks the session, so that it has an id of its own. The copy of a file
+// that an older version has written is brought up to date. The directory must not
+// exist, or be empty.
 func Adopt(ctx context.Context, file, dir string) error {
 	if files, err := os.ReadDir(dir); err == nil && len(files) > 0 {
 		return exists("adopt", dir)
@@ -24,7 +25,7 @@ func Adopt(ctx context.Context, file, dir string) error {
 	}
 	mode, err := newVisitor().visit(file)
 	if err == nil {
-		err = storeSchema.requireCurrent(file, mode)
+		_, err = storeSchema.age(file, mode)
 	}
 	if err != nil {
 		return unadoptable(file, err)
@@ -33,7 +34,11 @@ func Adopt(ctx context.Context, file, dir string) error {
 	if err := os.MkdirAll(stores, 0o755); err != nil {
 		return unwritable("adopt", dir, err)
 	}
-	if err := copyDatabase(file, mode, filepath.Join(stores, "adopted"+storeSuffix)); err != nil {
+	adopted := filepath.Join(stores, "adopted"+storeSuffix)
+	if err := copyDatabase(file, mode, adopted); err != nil {
+		return unadoptable(file, err)
+	}
+	if err := storeSchema.upgrade(ctx, adopted, hooks{}); err != nil {
 		return unadoptable(file, err)
 	}
 	report, err := Rebuild(ctx, dir)

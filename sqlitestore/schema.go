@@ -195,7 +195,7 @@ func (s *schema) requireCurrent(path string, mode fileMode) error {
 			Code:    abi.Unsupported,
 			Op:      "open",
 			Message: fmt.Sprintf("%s has version %d, and reading needs version %d", path, version, s.version),
-			Remedy:  "open its directory for writing once, which brings it up to date",
+			Remedy:  "open its directory for writing once, as terrarium resume DIR --plan does, which brings it up to date",
 			IDs:     map[string]string{"path": path},
 		}
 	}

@@ -77,6 +77,11 @@ func (f *pruneFlags) prune(ctx context.Context, s streams, dir, session string) 
 	if err := mustExist(dir); err != nil {
 		return err
 	}
+	if !f.plan {
+		if err := upToDate(ctx, dir); err != nil {
+			return err
+		}
+	}
 	var chosen []engine.SessionID
 	var reports []sqlitestore.PruneReport
 	err = withView(ctx, dir, func(v *sqlitestore.View) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,7 +158,8 @@ func (f *replayFlags) print(w io.Writer, r *replay.Report) error {
 }
 
 func printUnjudged(w io.Writer, u *replay.Unjudged) {
-	fmt.Fprintf(w, "  Not compared: %s of %s, from %s on, which %s", count(u.Turns, "turn"), printable(u.Name), u.First, u.Reason.Text())
+	who := cmp.Or(u.Name, string(u.Creature)) // retention may have given up its name
+	fmt.Fprintf(w, "  Not compared: %s of %s, from %s on, which %s", count(u.Turns, "turn"), printable(who), u.First, u.Reason.Text())
 	if u.Detail != "" {
 		fmt.Fprintf(w, " (%s)", printable(u.Detail))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,15 +109,19 @@ func (f *resumeFlags) resume(cmd *cobra.Command, s streams, path string) (err er
 }
 
 // look finds the recipes of a directory and, if that was asked for, prints what
-// would change. The directory may be in use, and nothing in it changes.
+// would change. The directory may be in use, and nothing in it changes, except
+// that one that an older version has left is brought up to date.
 func (f *resumeFlags) look(ctx context.Context, s streams, dir string, o terrarium.ResumeOptions) (found []terrarium.FoundRecipe, err error) {
+	if err := upToDate(ctx, dir); err != nil {
+		return nil, err
+	}
 	err = withView(ctx, dir, func(v *sqlitestore.View) error {
 		graphs, problems, err := v.Live(ctx)
 		if err != nil {
 			return failWith(exitSession, err)
 		}
 		if len(graphs) == 0 {
-			return failWith(exitSession, errors.Join(append(problems, nothingToResume(dir))...))
+			return failWith(exitSession, cmp.Or(errors.Join(problems...), nothingToResume(dir)))
 		}
 		var diags terrarium.Diagnostics
 		found, diags = terrarium.FindRecipes(ctx, engine.RememberedIn(graphs), o)
@@ -138,7 +143,7 @@ func (f *resumeFlags) look(ctx context.Context, s streams, dir string, o terrari
 
 func nothingToResume(dir string) error {
 	return &abi.Error{
-		Code: abi.NotFound, Message: "no session of " + dir + " goes on: all have ended, or cannot be read",
+		Code: abi.NotFound, Message: "no session of " + dir + " goes on: all have ended",
 		Remedy: "begin anew with terrarium run RECIPE --session DIR", IDs: map[string]string{"path": dir},
 	}
 }

@@ -63,6 +63,15 @@ func withView(ctx context.Context, dir string, f func(v *sqlitestore.View) error
 	return f(v)
 }
 
+// upToDate brings a directory that an older version has left up to date. One that
+// is new enough is only read.
+func upToDate(ctx context.Context, dir string) error {
+	if err := mustExist(dir); err != nil {
+		return err
+	}
+	return failWith(exitSession, sqlitestore.Upgrade(ctx, dir))
+}
+
 // pick chooses the session that a command is about: the one named, by its id or
 // by any id of its graph, or the only live one.
 func pick(ctx context.Context, v *sqlitestore.View, name string) (engine.SessionInfo, error) {
