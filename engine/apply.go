@@ -376,6 +376,9 @@ func edgeAlias(s *topology.State, c CreatureID, ch ChannelID, dir Direction) (st
 // meta is what a session remembers of the deployment.
 func (a *application) meta() map[string]string {
 	m := map[string]string{MetaDeployment: a.d.Name}
+	if a.d.Session.AllowMerge {
+		m[MetaMerge] = mergeAllowed
+	}
 	if s := a.d.Source; s.Path != "" {
 		m[MetaConfigPath] = s.Path
 		m[MetaRecipe] = string(mustJSON(s.Files))

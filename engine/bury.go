@@ -5,6 +5,8 @@ import (
 	"context"
 	"maps"
 	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
 )
 
 // burial is what a source has waiting when its channel or its reader goes. It
@@ -15,6 +17,8 @@ type burial struct {
 	mb   *mailbox
 	home *graph   // before the change
 	dead []letter // in order
+	// asked are the requests among it, as they were sent.
+	asked []buriedRequest
 	// events are the dead letters as a cut has logged them; nil if it has not.
 	events []Event
 }
@@ -93,6 +97,9 @@ func (x *change) foreseeSource(ctx context.Context, g *graph, s *source, reason 
 
 func (b *burial) add(m *message, reason string) {
 	b.dead = append(b.dead, letterOf(b.mb, m, reason))
+	if m.kind == abi.KindRequest {
+		b.asked = append(b.asked, buriedRequest{m.id, m.sender})
+	}
 }
 
 // buryChunk is how many messages are read at a time to become dead letters.
@@ -115,6 +122,9 @@ func (b *burial) stored(ctx context.Context, s *source, reason string) error {
 			ev := &events[i]
 			if cr := b.mb.creature; cr == nil || ev.Creature != cr.id || isInbox(s.id) {
 				b.dead = append(b.dead, letterOfEvent(b.mb, ev, reason))
+				if ev.Kind == EventRequest {
+					b.asked = append(b.asked, buriedRequest{ev.ID, ev.Creature})
+				}
 			}
 			after = ev.Seq
 		}

@@ -49,10 +49,11 @@ func (s *Stepper) Shapes() []Shape {
 
 // Life is what a creature has that no cut may touch.
 type Life struct {
-	Instances uint64    // that it has had in this run
-	Asks      string    // timers and open requests
-	Hand      delivered // the delivery that a worker has in hand
-	Again     Edge      // where the delivery is from that is to be tried again
+	Instances uint64 // that it has had in this run
+	Timers    string
+	Asks      []RequestRow // open requests
+	Hand      delivered    // the delivery that a worker has in hand
+	Again     Edge         // where the delivery is from that is to be tried again
 	Aliases   map[Bond]string
 }
 
@@ -81,9 +82,7 @@ func (s *Stepper) Lives() map[CreatureID]Life {
 			rec.Requests = nil
 		}
 		l := Life{Instances: c.instances.Load(), Aliases: map[Bond]string{}}
-		if len(rec.Timers)+len(rec.Requests) > 0 {
-			l.Asks = fmt.Sprint(rec.Timers, rec.Requests)
-		}
+		l.Timers, l.Asks = fmt.Sprint(rec.Timers), rec.Requests
 		if m := c.current.msg; m != nil {
 			l.Hand = delivered{m.channel, m.seq}
 		}

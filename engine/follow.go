@@ -170,7 +170,7 @@ func (x *change) removeCreature(c topology.Change) {
 	x.dirty[cr] = true
 	rec.dropCreature(cr.id)
 	x.orphanWires(log, rec, cr)
-	log.log(rec, Event{Kind: EventCreatureStopped, Creature: cr.id, Payload: mustJSON(CreatureStoppedPayload{Name: cr.name, Reason: "removed"})})
+	x.log(log, rec, Event{Kind: EventCreatureStopped, Creature: cr.id, Payload: mustJSON(CreatureStoppedPayload{Name: cr.name, Reason: "removed"})})
 	x.giveUpInstance(cr)
 	cr.home.store(nil) // from here on its worker, if it has one, may retire it
 	x.e.releaseModule(cr)
@@ -393,7 +393,7 @@ func (x *change) startOrStop(log *graph, rec *Record, cr *creature) {
 		cr.quarantined = false
 		cr.attempts = nil
 	}
-	log.log(rec, ev)
+	x.log(log, rec, ev)
 	if g := cr.home.load(); g.store == nil {
 		cr.mb.noteLoad(g)
 	}

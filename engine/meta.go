@@ -18,7 +18,11 @@ const (
 	MetaConfigPath = "config_path" // of the recipe
 	MetaRecipe     = "recipe"      // its files, a JSON object
 	MetaVariables  = "variables"   // a JSON object
+	MetaMerge      = "merge"       // allow, if a group tool may merge its session
 )
+
+// mergeAllowed is the value of [MetaMerge].
+const mergeAllowed = "allow"
 
 // DeploymentsIn lists the deployments that a store's metadata tells of.
 func DeploymentsIn(meta map[string]string) []string { return parseMeta(meta).names }

@@ -374,11 +374,12 @@ func (x *change) writeDown(plan *storePlan) {
 	for _, d := range x.outcomes(plan) {
 		for _, id := range d.NewGraphs {
 			if g := x.e.graphs[id]; g != nil {
-				g.log(x.record(g), Event{Kind: EventTopologyChanged, Payload: mustJSON(d)})
+				x.log(g, x.record(g), Event{Kind: EventTopologyChanged, Payload: mustJSON(d)})
 			}
 		}
 	}
 	x.trim(plan)
+	x.answerBuried()
 	x.putMeta()
 	for _, g := range slices.SortedFunc(maps.Keys(x.records), byGraphID) {
 		if g.store == nil {
@@ -425,22 +426,35 @@ func (x *change) noteNew(cr *creature) {
 	}
 	rec := x.record(g)
 	if cr.instance != nil {
-		g.log(rec, cr.instanceStarted("first"))
+		x.log(g, rec, cr.instanceStarted("first"))
 	}
 	if !cr.stopped {
-		g.log(rec, Event{Kind: EventCreatureStarted, Creature: cr.id, Payload: mustJSON(CreatureStartedPayload{cr.name})})
+		x.log(g, rec, Event{Kind: EventCreatureStarted, Creature: cr.id, Payload: mustJSON(CreatureStartedPayload{cr.name})})
 	}
+	x.noteAttached(g, cr)
+}
+
+// noteAttached logs which session the events of a creature go to from now on.
+func (x *change) noteAttached(g *graph, cr *creature) {
 	if g.store != nil {
-		g.log(rec, Event{Kind: EventSessionAttached, Creature: cr.id, Payload: mustJSON(SessionAttachedPayload{g.source.session})})
+		x.log(g, x.record(g), Event{Kind: EventSessionAttached, Creature: cr.id, Payload: mustJSON(SessionAttachedPayload{g.source.session})})
 	}
 }
 
-// noteCut logs in the children of a cut where they come from.
+// log logs an event of the change. If a turn makes the change, the message that it
+// handles is the cause.
+func (x *change) log(g *graph, rec *Record, ev Event) {
+	ev.Cause = x.turn.cause(x)
+	g.log(rec, ev)
+}
+
+// noteCut logs in the children of a cut where they come from, and who has come to them.
 func (x *change) noteCut(plan *storePlan, group *storeGroup) {
 	kind := EventSessionForked
 	if group.kind() == topology.Merge.String() {
 		kind = EventSessionMerged
 	}
+	moved := x.moved()
 	for _, id := range group.after {
 		store := plan.children[id]
 		if store == nil || len(group.before) == 0 {
@@ -448,8 +462,29 @@ func (x *change) noteCut(plan *storePlan, group *storeGroup) {
 		}
 		g := x.e.graphs[id]
 		info := store.Info()
-		g.log(x.record(g), Event{Kind: kind, Payload: mustJSON(SessionCutPayload{info.Session, orEmpty(info.Parents)})})
+		x.log(g, x.record(g), Event{Kind: kind, Payload: mustJSON(SessionCutPayload{info.Session, orEmpty(info.Parents)})})
+		for _, cr := range moved[g] {
+			x.noteAttached(g, cr)
+		}
 	}
+}
+
+// moved are the creatures that have come to a graph from another one, by where they are
+// now. Who stays in its graph goes along with that, so that a cut costs what moves.
+func (x *change) moved() map[*graph][]*creature {
+	out, seen := map[*graph][]*creature{}, map[CreatureID]bool{}
+	for i := range x.deltas {
+		for _, c := range x.deltas[i].Changes {
+			cr := x.e.creatures[c.Creature]
+			if c.Kind != topology.CreatureMoved || cr == nil || seen[c.Creature] || x.creatures[c.Creature] != nil {
+				continue // noteNew tells of new ones
+			}
+			seen[c.Creature] = true
+			g := cr.home.load()
+			out[g] = append(out[g], cr)
+		}
+	}
+	return out
 }
 
 func byGraphID(a, b *graph) int { return cmp.Compare(a.id, b.id) }

@@ -33,10 +33,10 @@ const (
 // delivery of the kind output. It joins no graphs: both ends are in the same one
 // when it is added, and a split between them removes it.
 type OutputWire struct {
-	ID   WireID     `json:"wire"`
+	ID   WireID     `json:"wire"`           // its id
 	Name string     `json:"name,omitempty"` // unique among the wires of the source; may be empty
 	From CreatureID `json:"from"`           // the source
-	To   CreatureID `json:"to"`             // the target: a creature or root; see [ToRoot]
+	To   CreatureID `json:"to"`             // the target: the id of a creature, or root
 	// Whether the output itself is delivered; without it, the target learns
 	// where the output came from and how large it is.
 	WithContent bool `json:"with_content"`

@@ -92,7 +92,7 @@ func (x *change) noteUnlinked() {
 		detail := ParentLinkPayload{Child: u.id, Old: u.parent, Reason: u.reason}
 		x.e.setParent(u.creature, "")
 		rec.putCreature(u.creature)
-		g.log(rec, Event{Kind: EventParentLinkChanged, Creature: u.id, Payload: mustJSON(detail)})
+		x.log(g, rec, Event{Kind: EventParentLinkChanged, Creature: u.id, Payload: mustJSON(detail)})
 	}
 }
 

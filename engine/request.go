@@ -27,8 +27,9 @@ type callerAnswer struct {
 // [DefaultRequestDeadline].
 //
 // The codes of the error: deadline when no reply came in time; unavailable when
-// the creature handled the request without replying; what the creature failed
-// with when the request became a dead letter.
+// the creature handled the request without replying; not_connected when it was
+// removed before it did; what the creature failed with when the request became a
+// dead letter.
 func (e *Engine) Request(ctx context.Context, to CreatureID, out Outgoing, deadline time.Duration) ([]byte, error) {
 	call, err := e.Ask(ctx, to, out, deadline)
 	if err != nil {

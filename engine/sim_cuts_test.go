@@ -105,12 +105,12 @@ func (s *simulation) checkLives(what string, before situation) {
 			continue
 		}
 		if before.homes[string(id)].Session == "" {
-			now.Asks = was.Asks // requests get other ids when they enter a log
+			now.Timers, now.Asks = was.Timers, was.Asks // requests get other ids when they enter a log
 		}
 		// What was to be tried again is a dead letter if its channel is gone.
 		ch := was.Again.Channel
 		again := now.Again != was.Again && (slices.Contains(channels, ch) || ch == engine.InboxOf(id))
-		if now.Instances != was.Instances || now.Hand != was.Hand || now.Asks != was.Asks || again {
+		if now.Instances != was.Instances || now.Hand != was.Hand || now.Timers != was.Timers || !s.asksOn(was.Asks, now.Asks, before) || again {
 			s.failf("%s: %s was %+v and is %+v", what, id, was, now)
 		}
 		for edge, alias := range now.Aliases {
@@ -150,6 +150,21 @@ func (s *simulation) checkParentage(what string, before situation) {
 		}
 		s.compareParents(what, infos[i], want, len(volatile), before, after)
 	}
+}
+
+// asksOn reports whether who had requests still has them: those to a creature that
+// is removed are answered, and no others.
+func (s *simulation) asksOn(was, now []engine.RequestRow, before situation) bool {
+	answered := len(was) - len(now)
+	if answered == 0 {
+		return slices.Equal(was, now)
+	}
+	lives := s.e.Lives()
+	removed := slices.ContainsFunc(slices.Collect(maps.Keys(before.lives)), func(id engine.CreatureID) bool {
+		_, stays := lives[id]
+		return !stays
+	})
+	return removed && !slices.ContainsFunc(now, func(r engine.RequestRow) bool { return !slices.Contains(was, r) })
 }
 
 // compareParents compares the parents of a session with those that it should

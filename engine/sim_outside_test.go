@@ -166,10 +166,17 @@ func (s *simulation) checkReply(c simCall, reply []byte, err error) {
 		}
 	case code == abi.Unavailable && mute:
 	case code == abi.Trapped && dies:
+	case code == abi.NotConnected && !s.lives(c.to):
 	case code == abi.Storage || s.disk.Crashed(): // it could not be made durable
 	default:
 		s.failf("%q was answered with %q, %v", c.payload, reply, err)
 	}
+}
+
+// lives reports whether there is a creature of that id.
+func (s *simulation) lives(c engine.CreatureID) bool {
+	_, err := s.e.FindGraph(string(c))
+	return err == nil
 }
 
 // checkOutside checks, when everything has settled, that readers have all that

@@ -265,9 +265,22 @@ func (s *staging) allowsMerge(g GraphID) (deployment string, allowed bool) {
 		if c == nil {
 			c = s.fresh[id]
 		}
-		if d := s.x.e.deployments[c.deployment]; d == nil || !d.Session.AllowMerge {
+		if !s.letsMerge(c) {
 			return c.deployment, false
 		}
 	}
 	return "", true
+}
+
+// letsMerge reports whether the deployment of a creature allows a merge: by its recipe
+// or, if the session goes on without that, by what the store remembers of it.
+func (s *staging) letsMerge(c *creature) bool {
+	if d := s.x.e.deployments[c.deployment]; d != nil {
+		return d.Session.AllowMerge
+	}
+	g := c.home.load()
+	if g == nil { // spawned by this turn
+		g = s.caller.home.load()
+	}
+	return c.deployment != "" && parseMeta(g.meta).of[c.deployment][MetaMerge] == mergeAllowed
 }

@@ -14,7 +14,8 @@ import (
 type toolModel struct {
 	creatures map[engine.CreatureID]*toolCreature
 	channels  map[engine.ChannelID]*toolChannel
-	allow     map[string]bool // by deployment; empty after a restart, when none is applied
+	allow     map[string]bool // by deployment; sessions remember it
+	applied   bool            // false after a restart, when no recipe says what may be spawned
 	// vague says that the model does not know where a channel without edges has
 	// gone, or how a merge has settled names: the engine's word is taken for it.
 	vague bool
@@ -62,7 +63,7 @@ type toolChannel struct {
 }
 
 func (m *toolModel) clone() *toolModel {
-	out := &toolModel{map[engine.CreatureID]*toolCreature{}, map[engine.ChannelID]*toolChannel{}, m.allow, m.vague, m.made}
+	out := &toolModel{map[engine.CreatureID]*toolCreature{}, map[engine.ChannelID]*toolChannel{}, m.allow, m.applied, m.vague, m.made}
 	for id, c := range m.creatures {
 		copied := *c
 		copied.edges, copied.heard, copied.waiting = maps.Clone(c.edges), slices.Clone(c.heard), slices.Clone(c.waiting)
@@ -209,7 +210,7 @@ func (m *toolModel) addNode(caller engine.CreatureID, species, name string, limi
 	if !self.privileged {
 		return "not_privileged", made
 	}
-	if _, applied := m.allow[self.deployment]; !applied || limit == 0 {
+	if _, of := m.allow[self.deployment]; !of || !m.applied || limit == 0 {
 		return "not_found", made
 	}
 	edges := map[toolEdge]bool{}

@@ -140,7 +140,7 @@ func toolCrew(name string, allow bool) *engine.Deployment {
 func newToolProgram(rt *rapid.T, dir string) *toolProgram {
 	p := &toolProgram{
 		program: &program{T: rt, dir: dir, host: newFakeHost()}, attempts: map[string][][]toolReply{},
-		toolModel: &toolModel{creatures: map[engine.CreatureID]*toolCreature{}, channels: map[engine.ChannelID]*toolChannel{}, allow: map[string]bool{}},
+		toolModel: &toolModel{creatures: map[engine.CreatureID]*toolCreature{}, channels: map[engine.ChannelID]*toolChannel{}, allow: map[string]bool{}, applied: true},
 	}
 	p.host.on("hand", p.hand)
 	seed := uint64(1) // ids are drawn from, so programs have to have the same ones again
@@ -561,7 +561,7 @@ func (p *toolProgram) restart() {
 	p.open()
 	_, problems, err := p.e.Restore(p.ctx())
 	p.must(errors.Join(append(problems, err)...))
-	p.allow = map[string]bool{}
+	p.applied = false
 	p.idle()
 	p.compare()
 }

@@ -97,6 +97,15 @@ type turnChange struct {
 	log    *turnLog
 }
 
+// cause is the message that the turn handles, as the log has it; none if there is no
+// turn, or the delivery is of no log.
+func (tc *turnChange) cause(x *change) EventID {
+	if tc == nil {
+		return EventID{}
+	}
+	return cmp.Or(x.entry.ids[tc.d.msg.id], tc.d.msg.logID())
+}
+
 // advance counts the delivery as dealt with, before stores are cut: their first
 // records have it so.
 func (tc *turnChange) advance() {
@@ -213,7 +222,7 @@ type turnLog struct {
 func (tc *turnChange) write(x *change, rec *Record, id GraphID, tick func() int64, next func() EventID) *turnLog {
 	t, c := &tc.w.turn, tc.c
 	l := &turnLog{x: x, tc: tc, graph: id, rec: rec, next: next, tick: tick, heads: map[ChannelID]uint64{}}
-	l.cause = cmp.Or(x.entry.ids[tc.d.msg.id], tc.d.msg.logID())
+	l.cause = tc.cause(x)
 	l.turn = next()
 	about := Event{Creature: c.id, Turn: l.turn, Attempt: c.attempt + 1, Cause: l.cause}
 	ended := about

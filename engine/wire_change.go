@@ -246,7 +246,7 @@ func (x *change) noteWires() {
 			continue // and the first record has the rows
 		}
 		if n.kind != 0 {
-			g.log(rec, n.event())
+			x.log(g, rec, n.event())
 		}
 		switch {
 		case rec == nil:
@@ -268,7 +268,7 @@ func (x *change) firstWireNotes(rec *Record, id GraphID, origin Origin) {
 			continue
 		}
 		ev := n.event()
-		ev.ID, ev.Time, ev.Graph = EventID{origin, uint64(len(rec.Events) + 1)}, x.tick(), id
+		ev.ID, ev.Time, ev.Graph, ev.Cause = EventID{origin, uint64(len(rec.Events) + 1)}, x.tick(), id, x.turn.cause(x)
 		rec.Events = append(rec.Events, ev)
 		n.logged = &ev
 	}
@@ -289,7 +289,7 @@ func (x *change) showWireNotes(plan *storePlan) {
 func (x *change) orphanWires(log *graph, rec *Record, cr *creature) {
 	for _, w := range cr.wires {
 		n := wireNote{kind: EventWireRemoved, wire: w, reason: wireOrphaned}
-		log.log(rec, n.event())
+		x.log(log, rec, n.event())
 	}
 	x.e.setWires(cr, nil)
 }

@@ -71,9 +71,22 @@ func payloadTables(page []byte, c comments) ([]byte, error) {
 
 func payloadTable(b *bytes.Buffer, c comments, t reflect.Type) {
 	b.WriteString("| payload | |\n|---|---|\n")
+	payloadRows(b, c, t)
+}
+
+// payloadRows writes a line for each member of the JSON form of a struct, those of
+// what it embeds among them.
+func payloadRows(b *bytes.Buffer, c comments, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" {
+			payloadRows(b, c, f.Type)
+			continue
+		}
+		if name == "-" {
+			continue
+		}
 		about := strings.Join(strings.Fields(c[t.Name()+"."+f.Name]), " ")
 		if strings.Contains(rest, "omit") {
 			about += " (optional)"

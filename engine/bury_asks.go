@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// buriedRequest is a request that waited for a creature that is removed.
+type buriedRequest struct {
+	id    EventID
+	asker CreatureID // empty: somebody outside
+}
+
+// answerBuried answers the requests that wait for creatures that the change removes:
+// nobody is going to. It comes after the records have been trimmed, because an
+// answer is a message, with rows of its own. An asker whom the change before has put
+// into a graph that this one does not concern waits for the deadline.
+func (x *change) answerBuried() {
+	removed := slices.SortedFunc(maps.Values(x.burials), func(a, b *burial) int {
+		l, m := &a.dead[0], &b.dead[0]
+		return cmp.Or(strings.Compare(string(l.Creature), string(m.Creature)), strings.Compare(string(l.Channel), string(m.Channel)))
+	})
+	for _, b := range removed {
+		for _, r := range b.asked {
+			a := answer{code: abi.NotConnected, text: "who was asked has been removed"}
+			if r.asker == "" {
+				x.e.answerCaller(b.logged(), r.id, a)
+			} else if cr := x.e.creatures[r.asker]; cr != nil {
+				x.answerAsker(cr, r.id, a)
+			}
+		}
+	}
+}
+
+// answerAsker answers a request of a creature, if it is still open.
+func (x *change) answerAsker(cr *creature, request EventID, a answer) {
+	g := cr.home.load()
+	if !x.paused[g] {
+		return
+	}
+	for key, q := range cr.questions {
+		if key == request || q.row.ID == request {
+			g.settle(x.record(g), &x.wake, cr, key, a, EventID{}, x.turn.cause(x))
+			return
+		}
+	}
+}
+
+// logged is the graph whose log a caller outside waits for: none if it has ended.
+func (b *burial) logged() *graph {
+	if b.home.ended {
+		return &graph{}
+	}
+	return b.home
+}

@@ -1,0 +1,122 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// TestWhatToolsChangeHasItsCause has a creature edit its graph, and looks for the
+// message that it handled in the events of what it changed.
+func TestWhatToolsChangeHasItsCause(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	lead := s.apply(crew("own")).Creatures["creature.lead"]
+	for _, r := range s.ask(lead,
+		toolCall{"group_add_node", args{"species": "scribe", "name": "eve"}},
+		toolCall{"group_wire", args{"action": "add", "from": "bob", "to": "eve"}},
+		toolCall{"group_stop_node", args{"creature": "ann"}},
+	) {
+		if r.Code != "" {
+			t.Fatalf("%s: %s", r.Code, r.Error)
+		}
+	}
+	var asked engine.EventID
+	causes := map[engine.EventKind]engine.EventID{}
+	for _, ev := range s.events(lead) {
+		switch {
+		case ev.Kind == engine.EventDirectMessage:
+			asked = ev.ID
+		case !asked.IsZero():
+			causes[ev.Kind] = ev.Cause
+		}
+	}
+	for _, kind := range []engine.EventKind{
+		engine.EventCreatureStarted, engine.EventSessionAttached, engine.EventWireAdded, engine.EventCreatureStopped, engine.EventTopologyChanged,
+	} {
+		if causes[kind] != asked {
+			t.Errorf("%s was caused by %q, want %q", kind, causes[kind], asked)
+		}
+	}
+}
+
+// TestACutTellsWhereCreaturesGoOn merges two sessions: the creature whose graph is
+// another one then is attached to the session that comes out.
+func TestACutTellsWhereCreaturesGoOn(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	a, b := s.add("a", "record"), s.add("b", "record")
+	s.connect(a, b, "link")
+	want := s.session(a)
+	attached := map[engine.CreatureID][]engine.SessionID{}
+	for _, ev := range s.events(a) {
+		var p engine.SessionAttachedPayload
+		if ev.Kind != engine.EventSessionAttached {
+			continue
+		}
+		if err := json.Unmarshal(ev.Payload, &p); err != nil {
+			t.Fatal(err)
+		}
+		attached[ev.Creature] = append(attached[ev.Creature], p.Session)
+	}
+	if len(attached[a]) != 1 || len(attached[b]) != 2 || attached[b][1] != want {
+		t.Errorf("the creatures were attached to %v, want %s in the end", attached, want)
+	}
+}
+
+// TestASessionRemembersThatItMayBeMerged brings sessions back without their recipes.
+func TestASessionRemembersThatItMayBeMerged(t *testing.T) {
+	for name, c := range map[string]struct {
+		other func(*engine.Deployment)
+		want  string
+	}{"both allow it": {allowMerge, ""}, "one does not": {func(*engine.Deployment) {}, "denied"}} {
+		t.Run(name, func(t *testing.T) {
+			s := newSaved(t, engine.Options{Host: operators()})
+			a, b := s.apply(crew("own", allowMerge)), s.apply(crew("other", c.other))
+			s.reopen()
+			s.restore()
+			r := s.ask(a.Creatures["creature.lead"], toolCall{"group_channel", args{
+				"action": "wire", "channel": string(b.Channels["channel.work"]), "creature": "ann", "direction": "listen", "merge": true,
+			}})[0]
+			if r.Code != c.want {
+				t.Errorf("%q (%s), want %q", r.Code, r.Error, c.want)
+			}
+		})
+	}
+}
+
+// TestARequestToWhoIsRemovedIsAnswered removes a creature that was asked something,
+// with and without a cut, and has its askers told.
+func TestARequestToWhoIsRemovedIsAnswered(t *testing.T) {
+	onStorages(t, func(t *testing.T, o engine.Options) {
+		h := newFakeHost()
+		h.on("asker", asker)
+		h.on("answerer", answerer)
+		o.Host = h
+		w := newWorld(t, o)
+		b := w.add("b", "answerer")
+		a := w.add("a", "asker", func(s *engine.CreatureSpec) { s.Config = json.RawMessage(`{"ask":"b"}`) })
+		c := w.add("c", "answerer")
+		w.connect(a, b, "link")
+		w.connect(b, c, "other") // so that the removal splits
+		w.change(topology.SetStopped{ID: b, Stopped: true})
+		if _, err := w.SendTo(t.Context(), a, engine.Outgoing{Payload: []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+		w.wait()
+		call, err := w.Ask(t.Context(), b, engine.Outgoing{}, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.change(topology.RemoveCreature{ID: b})
+		w.wait()
+		if got, want := w.state(a, "heard"), "1 not_connected who was asked has been removed\n"; got != want {
+			t.Errorf("a heard %q, want %q", got, want)
+		}
+		if _, err := call.Reply(t.Context()); abi.CodeOf(err) != abi.NotConnected {
+			t.Errorf("who asked from outside got %v, want not_connected", err)
+		}
+	})
+}
