@@ -162,7 +162,11 @@ type told struct {
 
 // tumble runs three creatures for a while.
 func tumble(t *testing.T, w *world, r *rand.Rand) []told {
-	ids := []engine.CreatureID{w.add("a", "program"), w.add("b", "program"), w.add("c", "program")}
+	var ids []engine.CreatureID
+	for _, name := range []string{"a", "b", "c"} {
+		ids = append(ids, w.add(name, "program"))
+		w.wait() // whom a start finds by name depends on who has been added while it ran
+	}
 	var all []told
 	for n := range 100 {
 		from, to := ids[r.IntN(3)], ids[r.IntN(3)]

@@ -169,6 +169,17 @@ func (d *Directory) load(ctx context.Context) error {
 // Open opens a live store for writing, with a new origin. If it is incomplete,
 // its history is copied in the background.
 func (d *Directory) Open(ctx context.Context, session engine.SessionID) (engine.Store, error) {
+	for try := 1; ; try++ {
+		s, err := d.openOnce(ctx, session)
+		if try == readTries || !errors.Is(err, errMoved) {
+			return s, err
+		}
+	}
+}
+
+// openOnce is Open, unless the session gets its whole file meanwhile: then it answers
+// errMoved, and nothing has been opened.
+func (d *Directory) openOnce(ctx context.Context, session engine.SessionID) (engine.Store, error) {
 	e, err := d.catalog.entry("open", session)
 	if err != nil {
 		return nil, err
