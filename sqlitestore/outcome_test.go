@@ -37,12 +37,12 @@ func newUnsure(t *testing.T, seed uint64) *unsure {
 	u.disk = losevfs.Mount(u.dir, seed)
 	spares := make(chan struct{}, 100)
 	u.reached = func(p failpoint, _ string) error {
-		if p == pointSpareReady {
-			spares <- struct{}{}
-		}
 		if p == u.breaking && !u.once.Swap(true) {
 			u.disk.Fail(u.code, 0, u.failures)
 			close(u.broke)
+		}
+		if p == pointSpareReady {
+			spares <- struct{}{} // the last of them lets the test set breaking, so nothing reads it after
 		}
 		if p == pointAppending && u.refusing.Load() {
 			return errDisk
