@@ -20,6 +20,7 @@ type TurnNotes struct {
 	Alias   string      `json:"alias,omitempty"`
 	Time    int64       `json:"time,omitempty"`   // of the delivery, if that is in no log
 	Message EventID     `json:"message,omitzero"` // how the creature knows the message, if the log has it under another id
+	Sender  string      `json:"sender,omitempty"` // the sender's id, if the creature was told that: it was in another graph when the store was read
 	Calls   []NotedCall `json:"calls,omitempty"`  // of group tools
 	// Sends that policies have changed or left out, as the creature made them; and all, if
 	// its channels have changed under the turn.
@@ -126,6 +127,9 @@ func (c *creature) inputNotes(w *wiring, d delivery, cause EventID) *TurnNotes {
 		n.Time, noted = d.msg.time, true
 	case cause != d.msg.id:
 		n.Message, noted = d.msg.id, true
+	}
+	if m := d.msg; m.sender != "" && m.senderName == string(m.sender) {
+		n.Sender, noted = m.senderName, true
 	}
 	if !noted {
 		return nil

@@ -19,6 +19,7 @@ type walk struct {
 	log     *engine.Replay
 	covered func(engine.SessionID, *engine.Event) bool // comes before Options.From
 	open    map[engine.SessionID]*recorded
+	seen    map[engine.SessionID]bool
 	lines   map[engine.CreatureID][]engine.Event // of a turn that failed, which come before its end
 	mail    *mail
 	stage   *stage
@@ -26,7 +27,7 @@ type walk struct {
 
 func newWalk(ctx context.Context, o Options) (*walk, error) {
 	w := &walk{
-		o: o, open: map[engine.SessionID]*recorded{}, lines: map[engine.CreatureID][]engine.Event{},
+		o: o, open: map[engine.SessionID]*recorded{}, seen: map[engine.SessionID]bool{}, lines: map[engine.CreatureID][]engine.Event{},
 		mail: newMail(o.Source, mailBytes), stage: newStage(o),
 	}
 	var err error
@@ -81,6 +82,12 @@ func (w *walk) finish(ctx context.Context, found *Difference) error {
 
 // take follows one event.
 func (w *walk) take(ctx context.Context, session engine.SessionID, ev engine.Event) error {
+	if !w.seen[session] {
+		w.seen[session] = true
+		if err := w.shutParents(ctx, session); err != nil {
+			return err
+		}
+	}
 	if t := w.open[session]; t != nil {
 		if ev.Turn == t.event.ID && !ev.Turn.IsZero() {
 			t.effects = append(t.effects, ev)
@@ -158,6 +165,31 @@ func (w *walk) shutOf(ctx context.Context, id engine.CreatureID) error {
 	for _, t := range w.open {
 		if t.creature == id {
 			return w.shut(ctx, t)
+		}
+	}
+	return nil
+}
+
+// shutParents closes the turns with which the sessions have ended that another one
+// comes from: what that tells of who is where came after them.
+func (w *walk) shutParents(ctx context.Context, session engine.SessionID) error {
+	if len(w.open) == 0 {
+		return nil
+	}
+	list, err := w.o.Source.Catalogue(ctx)
+	if err != nil {
+		return err
+	}
+	for _, info := range list {
+		if info.Session != session {
+			continue
+		}
+		for _, parent := range info.Parents {
+			if t := w.open[parent]; t != nil {
+				if err := w.shut(ctx, t); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil

@@ -32,6 +32,9 @@ func newWitness(a *actor, t *recorded) *witness {
 	if t.message != nil {
 		sender, w.named = a.stage.cast.nameThen(t.message.Creature, t.message.Time)
 	}
+	if t.notes.Sender != "" {
+		sender, w.named = t.notes.Sender, true
+	}
 	w.delivery = t.asked(a.aliases[t.event.Channel], sender)
 	return w
 }
