@@ -197,7 +197,7 @@ func (t *Terrarium) PlanResume(ctx context.Context, o ResumeOptions) (*engine.Pl
 
 // PlanApply says what [Terrarium.Apply] would do.
 func (t *Terrarium) PlanApply(ctx context.Context, path string, o RecipeOptions) (*engine.Plan, error) {
-	r, diags := load(ctx, t.host, path, o)
+	r, diags := recipes.Load(ctx, path, o.loading(t.host))
 	if err := diags.Err(); err != nil {
 		return nil, err
 	}

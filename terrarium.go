@@ -195,28 +195,37 @@ type Diagnostics = recipes.Diagnostics
 // LoadRecipe reads and checks a recipe, modules included, without an engine.
 // Warnings come with a recipe that can be applied.
 func LoadRecipe(ctx context.Context, path string, o RecipeOptions) (*recipes.Recipe, Diagnostics) {
-	h, err := host.New(ctx, host.Options{})
-	if err != nil {
-		return nil, Diagnostics{{Severity: recipes.Error, Summary: "The modules cannot be looked into", Detail: err.Error()}}
-	}
-	r, diags := load(ctx, h, path, o)
-	if err := h.Close(ctx); err != nil {
-		diags = append(diags, recipes.Diagnostic{Severity: recipes.Warning, Summary: "The module inspector did not close", Detail: err.Error()})
-	}
+	var r *recipes.Recipe
+	diags := inspecting(ctx, func(h *host.Host) (diags Diagnostics) {
+		r, diags = recipes.Load(ctx, path, o.loading(h))
+		return diags
+	})
 	return r, diags
 }
 
-func load(ctx context.Context, h *host.Host, path string, o RecipeOptions) (*recipes.Recipe, Diagnostics) {
-	return recipes.Load(ctx, path, recipes.Options{
-		Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: h, Builtins: builtins{}, Version: Version,
-	})
+// inspecting calls load with a host that can look into modules.
+func inspecting(ctx context.Context, load func(*host.Host) Diagnostics) Diagnostics {
+	h, err := host.New(ctx, host.Options{})
+	if err != nil {
+		return Diagnostics{{Severity: recipes.Error, Summary: "The modules cannot be looked into", Detail: err.Error()}}
+	}
+	diags := load(h)
+	if err := h.Close(ctx); err != nil {
+		diags = append(diags, recipes.Diagnostic{Severity: recipes.Warning, Summary: "The module inspector did not close", Detail: err.Error()})
+	}
+	return diags
+}
+
+// loading are the options in the words of package recipes.
+func (o RecipeOptions) loading(h *host.Host) recipes.Options {
+	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: h, Builtins: builtins{}, Version: Version}
 }
 
 // Apply reads a recipe and makes it exist: all of it, or on an error nothing;
 // see [engine.Engine.Apply]. For a recipe that is not valid the error tells the
 // first thing that is wrong; [LoadRecipe] tells all of them.
 func (t *Terrarium) Apply(ctx context.Context, path string, o RecipeOptions) (*Applied, error) {
-	r, diags := load(ctx, t.host, path, o)
+	r, diags := recipes.Load(ctx, path, o.loading(t.host))
 	if err := diags.Err(); err != nil {
 		return nil, err
 	}

@@ -35,6 +35,9 @@ const (
 	maxStack   = 32 << 20 // wazero's own end of the stack is not far behind
 )
 
+// MaxLimits are the largest limits that can be asked for; 0 means any.
+var MaxLimits = abi.Limits{Memory: maxMemory, Message: MaxMessage, Stack: maxStack, Table: maxTable, Mailbox: maxMailbox}
+
 // checkLimits refuses limits that make no sense.
 func checkLimits(l *abi.Limits) error {
 	for _, f := range []struct {

@@ -139,12 +139,12 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, payload, headers
 		v := d.Denials[0]
 		return nil, nil, nil, &abi.Error{
 			Code: abi.Denied, Op: "send", Message: fmt.Sprintf("policy %s denied it: %s", v.Policy, v.Reason),
-			Remedy: "see the policy at " + v.Where, IDs: map[string]string{"channel": string(ch.id)},
+			Remedy: "see the policy at " + v.Where, IDs: map[string]string{"channel": string(ch.id), "policy": v.Policy},
 		}
 	case effect.left:
 		return nil, nil, nil, &abi.Error{
 			Code: abi.Denied, Op: "send", Message: fmt.Sprintf("policy %s dropped it: %s", d.Dropped.Policy, d.Dropped.Reason),
-			Remedy: "see the policy at " + d.Dropped.Where, IDs: map[string]string{"channel": string(ch.id)},
+			Remedy: "see the policy at " + d.Dropped.Where, IDs: map[string]string{"channel": string(ch.id), "policy": d.Dropped.Policy},
 		}
 	case effect.mutated:
 		return effect.mutatedPayload, effect.mutatedHeaders, w.turn.verdicts, nil

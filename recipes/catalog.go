@@ -47,7 +47,7 @@ func (l *loader) catalog(ctx context.Context, d *declaration, most int) []engine
 			continue
 		}
 		species := base
-		species.Name = d.name + "/" + strings.TrimSuffix(name, wasmSuffix)
+		species.Name = l.names + d.name + "/" + strings.TrimSuffix(name, wasmSuffix)
 		species.Spec.Module, species.Spec.Wasm = m.ref, m.wasm
 		out = append(out, species)
 	}

@@ -41,7 +41,6 @@ func (l *loader) channels(d *engine.Deployment) {
 			d.Channels = append(d.Channels, engine.ChannelSpec{Address: at.address, Name: at.name, Description: description, Where: l.where(decl.at)})
 		}
 	}
-	l.channelNames = map[string]string{}
 	for _, c := range d.Channels {
 		l.channelNames[c.Address] = c.Name
 	}
@@ -58,7 +57,6 @@ func instanceScope(d *declaration, i *instance) scope {
 
 // creatures evaluates the creatures of the recipe.
 func (l *loader) creatures(ctx context.Context, d *engine.Deployment) {
-	names := map[string]*declaration{}
 	for _, decl := range l.ordered["creature"] {
 		_, ok := l.value(node{"creature", decl.name})
 		if !ok || len(decl.instances) == 0 {
@@ -70,16 +68,7 @@ func (l *loader) creatures(ctx context.Context, d *engine.Deployment) {
 				return
 			}
 			spec := l.creature(ctx, decl, &decl.instances[i])
-			if first := names[spec.Name]; first != nil {
-				at := decl.at
-				if a := decl.attr("name"); a != nil {
-					at = a.Expr.Range()
-				}
-				l.add(l.at(scope{title: decl.title}, at, Diagnostic{Summary: "Name used twice",
-					Detail: fmt.Sprintf("Another creature has the name %q; see %s.", spec.Name, l.where(first.at)),
-					Remedy: "Names are unique in a recipe; with for_each, make each.key part of it."}))
-			}
-			names[spec.Name] = decl
+			decl.instances[i].name = spec.Name
 			d.Creatures = append(d.Creatures, spec)
 		}
 	}
@@ -107,13 +96,13 @@ func (l *loader) checkUninstantiated(d *declaration) {
 func (l *loader) creature(ctx context.Context, d *declaration, i *instance) engine.CreatureSpec {
 	s := instanceScope(d, i)
 	spec := engine.CreatureSpec{Address: i.address, Name: i.name, Where: l.where(d.at)}
-	species := l.species(s, d)
+	species := l.speciesOf(s, d)
 	config := map[string]json.RawMessage{}
 	if species != nil {
 		spec.Species = species.name
 		own := scope{title: species.title}
-		l.traits(own, species, &spec)
-		l.addConfig(own, species, config, &spec)
+		species.in.traits(own, species.declaration, &spec)
+		species.in.addConfig(own, species, config, &spec)
 	}
 	l.traits(s, d, &spec)
 	l.addConfig(s, d, config, &spec)
@@ -123,7 +112,7 @@ func (l *loader) creature(ctx context.Context, d *declaration, i *instance) engi
 			l.fault(s, d.attr("name").Expr, "Invalid name", fmt.Sprintf("%q cannot be the name of a creature.", name),
 				fmt.Sprintf("Names are printable texts without spaces at the ends, of 1 to %d bytes.", maxKeyBytes))
 		}
-		spec.Name = name
+		spec.Name = l.names + name
 	}
 	spec.Privileged = l.boolAttr(s, d, "privileged")
 	spec.Listen = l.wires(s, d, "listen", true)
@@ -133,8 +122,15 @@ func (l *loader) creature(ctx context.Context, d *declaration, i *instance) engi
 	return spec
 }
 
-// species returns the species that a creature names, if any.
-func (l *loader) species(s scope, d *declaration) *declaration {
+// ofSpecies is a species and whose it is.
+type ofSpecies struct {
+	*declaration
+	in   *loader
+	name string // in the deployment
+}
+
+// speciesOf returns the species that a creature names, if any.
+func (l *loader) speciesOf(s scope, d *declaration) *ofSpecies {
 	a := d.attr("species")
 	if a == nil {
 		return nil
@@ -148,7 +144,7 @@ func (l *loader) species(s scope, d *declaration) *declaration {
 		l.wrongReference(s, a.Expr, v, "species")
 		return nil
 	}
-	return l.decls["species"][address[len("species."):]]
+	return l.species[address]
 }
 
 // addConfig puts a configuration over what there is.
@@ -238,7 +234,7 @@ func (l *loader) notQuoted(s scope, expr hcl.Expression, text, kind string) {
 	d := Diagnostic{Summary: capital(kind) + " expected, found a text",
 		Detail: fmt.Sprintf("References are written without quotes, so that they can be checked; this is the text %q.", text)}
 	if l.decls[kind][name] == nil {
-		name = nearest(name, l.names(kind))
+		name = nearest(name, l.declared(kind))
 	}
 	switch {
 	case name == "":

@@ -19,9 +19,16 @@ type declaration struct {
 	content *hcl.BodyContent
 	expr    hcl.Expression // of a local value
 	failed  bool           // a part of it is in error
+	// refersTo is the kind of thing that a variable's value refers to, or empty
+	refersTo string
+	body     hcl.Body
+	dynamic  bool // it has dynamic blocks; see blocks
+
+	made     hcl.Blocks // what the dynamic blocks made, for the instance madeFor
+	madeFor  *instance
+	madeOnce bool
 
 	instances []instance // what for_each made of it; see expand
-	expanded  bool
 }
 
 func (d *declaration) attr(name string) *hcl.Attribute {
@@ -31,23 +38,10 @@ func (d *declaration) attr(name string) *hcl.Attribute {
 	return d.content.Attributes[name]
 }
 
-// block returns the nested block of that type, if there is one.
-func (d *declaration) block(name string) *hcl.Block {
-	if d.content == nil {
-		return nil
-	}
-	for _, b := range d.content.Blocks {
-		if b.Type == name {
-			return b
-		}
-	}
-	return nil
-}
-
 // later are the words of the language that this version knows but does not
 // carry out.
 var later = map[string]bool{
-	"recipe": true, "test": true, "http": true, "function": true, "dynamic": true,
+	"http": true,
 }
 
 // blockShape says what may stand in a block.
@@ -72,6 +66,10 @@ var shapes = map[string]blockShape{
 	"catalog":    {attributes: []string{"config", "workers", "description"}, required: []string{"folder", "spawnable"}, blocks: traitBlocks},
 	"creature": {attributes: []string{"for_each", "species", "module", "listen", "send", "config", "privileged", "workers", "name", "description"},
 		blocks: traitBlocks, repeated: []string{"wire"}},
+	"function":  {required: []string{"params", "result"}, attributes: []string{"variadic_param", "description"}},
+	"test":      {attributes: []string{"description", "variables", "timeout"}, repeated: []string{"send", "assert"}},
+	"send":      {required: []string{"channel"}, attributes: []string{"payload", "json", "lines", "headers"}},
+	"assert":    {required: []string{"condition"}, attributes: []string{"error_message"}},
 	"wire":      {required: []string{"to"}, attributes: []string{"with_content", "prompt", "when", "allow_self", "description"}},
 	"predicate": {attributes: []string{"run", "file", "timeout", "description"}},
 	"limits":    {attributes: limitNames()},
@@ -80,6 +78,18 @@ var shapes = map[string]blockShape{
 	"grants":    {attributes: []string{"clock", "random"}},
 	"policy": {attributes: []string{"channel", "mode", "run", "file", "match", "timeout", "on_error", "enforce", "description"},
 		notYet: []string{"record", "isolation"}},
+}
+
+// schemas are what the shapes mean to the parser; dynamicSchemas let dynamic
+// blocks in too.
+var schemas, dynamicSchemas = schemasOf(blockShape.schema), schemasOf(blockShape.withDynamic)
+
+func schemasOf(of func(blockShape) *hcl.BodySchema) map[string]*hcl.BodySchema {
+	out := map[string]*hcl.BodySchema{}
+	for kind, shape := range shapes {
+		out[kind] = of(shape)
+	}
+	return out
 }
 
 // blockLabels are the labels of nested blocks that have some.
@@ -97,9 +107,14 @@ func (s blockShape) schema() *hcl.BodySchema {
 		out.Blocks = append(out.Blocks, hcl.BlockHeaderSchema{Type: name, LabelNames: blockLabels[name]})
 	}
 	// Blocks of later versions are let in so that they can be refused by name.
-	for name, labels := range map[string][]string{"http": nil, "dynamic": {"type"}} {
-		out.Blocks = append(out.Blocks, hcl.BlockHeaderSchema{Type: name, LabelNames: labels})
-	}
+	out.Blocks = append(out.Blocks, hcl.BlockHeaderSchema{Type: "http"})
+	return out
+}
+
+// withDynamic is the schema of a block in which others may be made by dynamic ones.
+func (s blockShape) withDynamic() *hcl.BodySchema {
+	out := s.schema()
+	out.Blocks = append(out.Blocks, hcl.BlockHeaderSchema{Type: "dynamic", LabelNames: []string{"type"}})
 	return out
 }
 
@@ -155,6 +170,10 @@ func (l *loader) declareBlock(b *hcl.Block) {
 		l.notYet(t, "block", b.Type, b.DefRange)
 	case b.Type == "locals":
 		l.declareLocals(b)
+	case b.Type == "test":
+		l.tests = append(l.tests, b)
+	case b.Type == "function":
+		l.declareFunction(b, t)
 	case len(b.Labels) == 0:
 		d := &declaration{kind: b.Type, title: t, at: b.DefRange}
 		if first := l.singles[b.Type]; first != nil {
@@ -186,7 +205,14 @@ func (l *loader) declareNamed(b *hcl.Block, t string) {
 	if l.decls[d.kind] == nil {
 		l.decls[d.kind] = map[string]*declaration{}
 	}
-	d.content = l.content(t, b)
+	if d.kind == "recipe" {
+		d.content = l.inputsContent(t, b)
+	} else {
+		d.content = l.content(t, b)
+		d.body = b.Body
+		d.dynamic = l.usesDynamic(t, b, d.content.Blocks)
+		d.content.Blocks = slices.DeleteFunc(d.content.Blocks, func(n *hcl.Block) bool { return n.Type == "dynamic" })
+	}
 	if first := l.decls[d.kind][key]; first != nil {
 		l.duplicate(t, "A "+t, b.DefRange, first.at)
 		return
@@ -220,7 +246,7 @@ func (l *loader) declareLocals(b *hcl.Block) {
 // content decodes the body of a block as far as it goes.
 func (l *loader) content(t string, b *hcl.Block) *hcl.BodyContent {
 	shape := shapes[b.Type]
-	content, diags := b.Body.Content(shape.schema())
+	content, diags := b.Body.Content(dynamicSchemas[b.Type])
 	for _, d := range diags {
 		l.hcl(t, d)
 	}
@@ -229,11 +255,21 @@ func (l *loader) content(t string, b *hcl.Block) *hcl.BodyContent {
 			l.notYet(t, "attribute", name, a.NameRange)
 		}
 	}
+	content.Blocks = l.distinct(t, shape, content.Blocks)
+	return content
+}
+
+// distinct returns the nested blocks that count: not those of later versions,
+// nor those that were there before.
+func (l *loader) distinct(t string, shape blockShape, blocks hcl.Blocks) hcl.Blocks {
 	var kept hcl.Blocks
 	seen := map[string]*hcl.Block{}
-	for _, nested := range content.Blocks {
+	for _, nested := range blocks {
 		first := seen[title(nested.Type, nested.Labels)]
 		switch {
+		case nested.Type == "dynamic":
+			kept = append(kept, nested) // as often as one likes
+			continue
 		case later[nested.Type]:
 			l.notYet(t, "block", nested.Type, nested.DefRange)
 			continue
@@ -246,8 +282,21 @@ func (l *loader) content(t string, b *hcl.Block) *hcl.BodyContent {
 		}
 		kept = append(kept, nested)
 	}
-	content.Blocks = kept
-	return content
+	return kept
+}
+
+// inputsContent decodes the block of a sub-recipe, whose attributes are whatever
+// that has variables for.
+func (l *loader) inputsContent(t string, b *hcl.Block) *hcl.BodyContent {
+	attributes, diags := b.Body.JustAttributes()
+	for _, d := range diags {
+		l.hcl(t, d)
+	}
+	if attributes["source"] == nil {
+		l.add(l.at(scope{title: t}, b.DefRange, Diagnostic{Summary: "Missing required argument",
+			Detail: `The argument "source" is required, but no definition was found.`, Remedy: `Add source = "./FOLDER".`}))
+	}
+	return &hcl.BodyContent{Attributes: attributes}
 }
 
 func (l *loader) notYet(t, what, name string, at hcl.Range) {

@@ -2,10 +2,12 @@ package recipes
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -22,6 +24,14 @@ type result struct {
 	waiting bool
 }
 
+// waiting is a node being evaluated, and whose it is.
+type waiting struct {
+	in   *loader
+	node node
+}
+
+func (w waiting) String() string { return w.in.prefix + w.node.String() }
+
 // maxWaiting bounds how many nodes may wait for one another, because each
 // takes stack.
 const maxWaiting = 512
@@ -32,6 +42,7 @@ type scope struct {
 	forEach bool                 // the block has for_each, so each.* has a meaning
 	each    *instance            // the instance at hand
 	static  string               // not empty: references are not allowed, in what
+	pure    bool                 // nothing but extra has a meaning
 	extra   map[string]cty.Value // further names that have a meaning here
 }
 
@@ -81,13 +92,48 @@ func valueOf(expr hcl.Expression, ctx *hcl.EvalContext) (v cty.Value, diags hcl.
 }
 
 func (l *loader) prepare(s scope, expr hcl.Expression) *prepared {
-	if p := l.exprs[expr]; p != nil {
+	if p := l.prepared(expr); p != nil {
 		return p
 	}
+	references := expr.Variables()
+	if len(references) == 0 && len(s.extra) == 0 {
+		return l.constant() // the same for all
+	}
+	p := l.lookUp(s, references)
+	if canBeKey(expr) {
+		l.exprs[expr] = p
+	}
+	return p
+}
+
+// prepared returns what is known of an expression, or nil.
+func (l *loader) prepared(expr hcl.Expression) *prepared {
+	if !canBeKey(expr) {
+		return nil
+	}
+	return l.exprs[expr]
+}
+
+// canBeKey reports whether an expression can be the key of a map. Those in what
+// a dynamic block made cannot.
+func canBeKey(expr hcl.Expression) bool {
+	_, plain := expr.(hclsyntax.Expression)
+	return plain || reflect.TypeOf(expr).Comparable()
+}
+
+// constant is what an expression without references is prepared to.
+func (l *loader) constant() *prepared {
+	if l.constants == nil {
+		l.constants = &prepared{ok: true, ctx: &hcl.EvalContext{Functions: l.functions, Variables: map[string]cty.Value{}}}
+	}
+	return l.constants
+}
+
+// lookUp looks up references.
+func (l *loader) lookUp(s scope, references []hcl.Traversal) *prepared {
 	p := &prepared{ok: true}
-	l.exprs[expr] = p
 	vars := map[string]map[string]cty.Value{}
-	for _, t := range expr.Variables() {
+	for _, t := range references {
 		if !l.refer(s, p, t, vars) {
 			p.ok = false
 		}
@@ -100,161 +146,6 @@ func (l *loader) prepare(s scope, expr hcl.Expression) *prepared {
 		p.ctx.Variables[name] = v
 	}
 	return p
-}
-
-// kindOf maps the roots of references to kinds of declaration.
-var kindOf = map[string]string{"var": "variable", "local": "local", "channel": "channel", "species": "species", "creature": "creature", "predicate": "predicate"}
-
-// refer looks up one reference of an expression and adds its value to vars.
-func (l *loader) refer(s scope, p *prepared, t hcl.Traversal, vars map[string]map[string]cty.Value) bool {
-	root := t.RootName()
-	if _, ok := s.extra[root]; ok {
-		return true
-	}
-	if s.static != "" {
-		l.add(l.at(s, t.SourceRange(), Diagnostic{Summary: "No references here",
-			Detail: fmt.Sprintf("References cannot be used in %s: it is read before anything else.", s.static),
-			Remedy: "Write the value itself."}))
-		return false
-	}
-	if root == "each" {
-		p.usesEach = true
-		return l.referEach(s, t)
-	}
-	if vars[root] == nil {
-		vars[root] = map[string]cty.Value{}
-	}
-	if root == "path" {
-		return l.referPath(s, t, vars[root])
-	}
-	if kindOf[root] == "" {
-		l.unknownRoot(s, t)
-		return false
-	}
-	if len(t) == 1 {
-		return l.referAll(root, vars[root])
-	}
-	return l.referOne(s, t, vars[root])
-}
-
-func (l *loader) referEach(s scope, t hcl.Traversal) bool {
-	if !s.forEach {
-		l.add(l.at(s, t.SourceRange(), Diagnostic{Summary: "No for_each here",
-			Detail: "each.key and each.value have a meaning only in a block with for_each.", Remedy: "Give the block a for_each, or write the value itself."}))
-		return false
-	}
-	return l.fixedName(s, t, "each", "key", "value")
-}
-
-func (l *loader) referPath(s scope, t hcl.Traversal, to map[string]cty.Value) bool {
-	to["recipe"] = cty.StringVal(l.folder.abs)
-	return l.fixedName(s, t, "path", "recipe")
-}
-
-// fixedName checks references to the names that every recipe has.
-func (l *loader) fixedName(s scope, t hcl.Traversal, root string, names ...string) bool {
-	if len(t) == 1 || slices.Contains(names, stepName(t[1])) {
-		return true
-	}
-	l.add(l.at(s, t.SourceRange(), Diagnostic{Summary: "Unknown reference",
-		Detail:     fmt.Sprintf("There is no %s.%s; there is %s.%s.", root, stepName(t[1]), root, strings.Join(names, " and "+root+".")),
-		Suggestion: nearest(stepName(t[1]), names)}))
-	return false
-}
-
-func (l *loader) referAll(root string, to map[string]cty.Value) bool {
-	ok := true
-	for name := range l.decls[kindOf[root]] {
-		v, found := l.value(node{root, name})
-		to[name] = v
-		ok = ok && found
-	}
-	return ok
-}
-
-func (l *loader) referOne(s scope, t hcl.Traversal, to map[string]cty.Value) bool {
-	root, name := t.RootName(), stepName(t[1])
-	if l.decls[kindOf[root]][name] == nil {
-		l.unknownName(s, t, root, name)
-		return false
-	}
-	v, ok := l.value(node{root, name})
-	to[name] = v
-	if root == "channel" && !ok {
-		l.used[name] = true
-	}
-	return ok
-}
-
-// unknownName reports a reference to something that is not declared. When a
-// file could not be read to its end, it may well be declared there.
-func (l *loader) unknownName(s scope, t hcl.Traversal, root, name string) {
-	if l.broken {
-		return
-	}
-	names := l.names(kindOf[root])
-	d := Diagnostic{Summary: "Unknown " + kindOf[root], Suggestion: nearest(name, names),
-		Detail: fmt.Sprintf("No %s named %q is declared.", kindOf[root], name)}
-	if root == "local" {
-		d.Summary, d.Detail = "Unknown local value", fmt.Sprintf("No local value named %q is declared.", name)
-	}
-	switch {
-	case d.Suggestion != "":
-	case len(names) > 0:
-		d.Remedy = fmt.Sprintf("Declared: %s.", enumerate(names))
-	case root == "local":
-		d.Remedy = fmt.Sprintf("Declare it: locals { %s = … }.", name)
-	default:
-		d.Remedy = fmt.Sprintf("Declare it: %s %q { … }.", kindOf[root], name)
-	}
-	if root == "channel" {
-		l.used[d.Suggestion] = true
-	}
-	l.add(l.at(s, hcl.RangeBetween(t[0].SourceRange(), t[1].SourceRange()), d))
-}
-
-// unknownRoot reports a reference whose first word means nothing.
-func (l *loader) unknownRoot(s scope, t hcl.Traversal) {
-	word := t.RootName()
-	d := Diagnostic{Summary: "Unknown reference", Detail: fmt.Sprintf("%q does not begin a reference.", word),
-		Remedy: "References begin with var, local, channel, species, creature, predicate, each or path."}
-	roots := []string{"var", "local", "channel", "species", "creature", "predicate", "each", "path"}
-	switch {
-	case later[word]:
-		d.Summary, d.Remedy = "Not supported by this version", "Remove the reference, or use a later version."
-		d.Detail = fmt.Sprintf("References to %q belong to the language, but this version of terrarium does not carry them out.", word)
-	case len(t) == 1:
-		for _, root := range roots[:6] {
-			if l.decls[kindOf[root]][word] != nil {
-				d.Detail, d.Remedy = fmt.Sprintf("%q alone does not say what kind of thing it is.", word), ""
-				d.Suggestion = root + "." + word
-				l.used[word] = l.used[word] || root == "channel"
-				break
-			}
-		}
-		if d.Suggestion == "" {
-			d.Remedy += fmt.Sprintf(" A text stands in quotes: %q.", word)
-		}
-	default:
-		d.Suggestion = nearest(word, append(roots, "variable", "locals"))
-		switch d.Suggestion {
-		case "variable":
-			d.Suggestion = "var"
-		case "locals":
-			d.Suggestion = "local"
-		}
-	}
-	l.add(l.at(s, t.SourceRange(), d))
-}
-
-// names returns the declared names of a kind, sorted.
-func (l *loader) names(kind string) []string {
-	var out []string
-	for name := range l.decls[kind] {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // value evaluates a node, once.
@@ -273,7 +164,7 @@ func (l *loader) value(n node) (cty.Value, bool) {
 		r.waiting = false
 		return r.value, false
 	}
-	l.waiting = append(l.waiting, n)
+	l.waiting = append(l.waiting, waiting{l, n})
 	r.value, r.ok = l.compute(n, d)
 	l.waiting = l.waiting[:len(l.waiting)-1]
 	r.waiting = false
@@ -297,7 +188,9 @@ func (l *loader) compute(n node, d *declaration) (cty.Value, bool) {
 	case "local":
 		return l.eval(scope{title: "locals"}, d.expr)
 	case "species", "predicate":
-		return reference(n.kind, d.name, n.kind+"."+d.name), true
+		return reference(n.kind, l.names+d.name, l.prefix+n.kind+"."+d.name), true
+	case "recipe":
+		return l.recipe(d)
 	default:
 		return l.expand(d)
 	}
@@ -305,7 +198,7 @@ func (l *loader) compute(n node, d *declaration) (cty.Value, bool) {
 
 // cycle reports that the value of n needs itself.
 func (l *loader) cycle(n node) {
-	from := slices.Index(l.waiting, n)
+	from := slices.Index(l.waiting, waiting{l, n})
 	if from < 0 {
 		return
 	}
@@ -313,9 +206,9 @@ func (l *loader) cycle(n node) {
 	for _, w := range l.waiting[from:] {
 		path = append(path, w.String())
 	}
-	path = append(path, n.String())
+	path = append(path, l.prefix+n.String())
 	d := l.decls[kindOf[n.kind]][n.name]
-	detail := fmt.Sprintf("The value of %s needs itself: %s.", n, strings.Join(path, " → "))
+	detail := fmt.Sprintf("The value of %s needs itself: %s.", waiting{l, n}, strings.Join(path, " → "))
 	l.add(l.at(scope{title: d.title}, d.at, Diagnostic{Summary: "Circular reference", Detail: detail, Remedy: "Take one of these references out."}))
 }
 

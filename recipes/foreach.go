@@ -14,9 +14,11 @@ import (
 // per element of for_each.
 type instance struct {
 	keyed   bool
+	key     string    // of for_each
 	address string    // for example channel.shard["a"]
 	name    string    // for example shard.a
 	object  cty.Value // what each is; cty.NilVal without for_each
+	sub     *loader   // of a sub-recipe
 }
 
 // maxInstances bounds what one for_each makes, so that a mistake in an
@@ -28,11 +30,11 @@ const maxKeyBytes = 128
 // expand finds the instances of a channel or creature and returns what a
 // reference to it means: an object, or with for_each a map of objects.
 func (l *loader) expand(d *declaration) (cty.Value, bool) {
-	base := d.kind + "." + d.name
+	base := l.prefix + d.kind + "." + d.name
 	a := d.attr("for_each")
 	if a == nil {
-		d.instances = []instance{{address: base, name: d.name}}
-		return reference(d.kind, d.name, base), true
+		d.instances = []instance{{address: base, name: l.names + d.name}}
+		return reference(d.kind, l.names+d.name, base), true
 	}
 	s := scope{title: d.title}
 	v, ok := l.eval(s, a.Expr)
@@ -47,7 +49,7 @@ func (l *loader) expand(d *declaration) (cty.Value, bool) {
 			key = value
 		}
 		k := key.AsString()
-		i := instance{keyed: true, address: base + "[" + strconv.Quote(k) + "]", name: d.name + "." + k,
+		i := instance{keyed: true, key: k, address: base + "[" + strconv.Quote(k) + "]", name: l.names + d.name + "." + k,
 			object: cty.ObjectVal(map[string]cty.Value{"key": key, "value": value})}
 		d.instances = append(d.instances, i)
 		refs[k] = reference(d.kind, i.name, i.address)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -106,6 +107,13 @@ func BenchmarkLoad(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkValidate is the same as the command does it, which collects garbage
+// less often meanwhile.
+func BenchmarkValidate(b *testing.B) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	BenchmarkLoad(b)
 }
 
 func BenchmarkForEach(b *testing.B) {

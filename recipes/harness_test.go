@@ -23,8 +23,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// inspector knows three kinds of module by their text: "manifest:" and a
-// manifest, "refuse:" and a message, and anything else, which is fine.
+// inspector knows kinds of module by their text: "manifest:" and a manifest,
+// before which a line "imports:" may tell what it imports, "memory:" and how
+// many bytes it begins with, "refuse:" and a message, and anything else, which
+// is fine.
 type inspector struct{ calls int }
 
 func (i *inspector) Inspect(_ context.Context, wasm []byte) (*abi.ModuleInfo, error) {
@@ -32,6 +34,20 @@ func (i *inspector) Inspect(_ context.Context, wasm []byte) (*abi.ModuleInfo, er
 	info := &abi.ModuleInfo{Size: int64(len(wasm))}
 	if text, ok := bytes.CutPrefix(wasm, []byte("refuse:")); ok {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Message: strings.TrimSpace(string(text)), Remedy: "build it again"}
+	}
+	if text, ok := bytes.CutPrefix(wasm, []byte("memory:")); ok {
+		_, err := fmt.Sscan(string(text), &info.MemoryMin)
+		return info, err
+	}
+	text, imports := bytes.CutPrefix(wasm, []byte("imports:"))
+	if imports {
+		list, rest, _ := bytes.Cut(text, []byte("\n"))
+		for _, name := range bytes.Fields(list) {
+			info.Imports = append(info.Imports, abi.Import{Module: "terrarium", Name: string(name)})
+		}
+		wasm = rest
+	} else {
+		info.Imports = []abi.Import{{Module: "terrarium", Name: "now"}, {Module: "terrarium", Name: "random"}}
 	}
 	if text, ok := bytes.CutPrefix(wasm, []byte("manifest:")); ok {
 		m, err := abi.ParseManifest(text)
@@ -179,4 +195,13 @@ func mustLoad(t testing.TB, path string, o Options) *Recipe {
 		t.Fatal(fmt.Sprint("not loaded:\n", render(t, d, "")))
 	}
 	return r
+}
+
+// replaceOnce replaces what a text has exactly once.
+func replaceOnce(t testing.TB, text, old, with string) string {
+	t.Helper()
+	if strings.Count(text, old) != 1 {
+		t.Fatalf("%q is not once in %s", old, text)
+	}
+	return strings.Replace(text, old, with, 1)
 }

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
@@ -79,25 +77,40 @@ func (r *Recipe) Deployment() *engine.Deployment { return r.deployment }
 // files. It reports everything it finds, errors and warnings; the recipe is
 // nil if there is an error. It blocks while it reads files.
 func Load(ctx context.Context, path string, o Options) (*Recipe, Diagnostics) {
-	if o.MaxFileBytes <= 0 {
-		o.MaxFileBytes = defaultMaxFileBytes
-	}
-	f, names, d := openRecipe(path, o.MaxFileBytes)
+	l, d := openLoader(path, o.withDefaults())
 	if d != nil {
 		return nil, Diagnostics{*d}
 	}
+	defer l.close()
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs // whoever goes on with it may stand somewhere else
 	}
-	return load(ctx, f, names, path, o)
+	r := l.finish(ctx, path)
+	return r, l.diags
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxFileBytes <= 0 {
+		o.MaxFileBytes = defaultMaxFileBytes
+	}
+	return o
+}
+
+// openLoader opens a recipe and takes in its files. The caller closes the loader.
+func openLoader(path string, o Options) (*loader, *Diagnostic) {
+	f, names, d := openRecipe(path, o.MaxFileBytes)
+	if d != nil {
+		return nil, d
+	}
+	l := newShared(o).newLoader(f)
+	l.take(names)
+	return l, nil
 }
 
 // LoadSource is like Load for a copy that was kept of a recipe. Modules are
 // looked for where they were.
 func LoadSource(ctx context.Context, source engine.Source, o Options) (*Recipe, Diagnostics) {
-	if o.MaxFileBytes <= 0 {
-		o.MaxFileBytes = defaultMaxFileBytes
-	}
+	o = o.withDefaults()
 	if o.Given == nil {
 		o.Given = source.Variables
 	}
@@ -105,153 +118,89 @@ func LoadSource(ctx context.Context, source engine.Source, o Options) (*Recipe, 
 	if d != nil {
 		return nil, Diagnostics{*d}
 	}
-	return load(ctx, f, names, source.Path, o)
+	l := newShared(o).newLoader(f)
+	defer l.close()
+	l.take(names)
+	r := l.finish(ctx, source.Path)
+	return r, l.diags
 }
 
-func load(ctx context.Context, f *folder, names []string, path string, o Options) (*Recipe, Diagnostics) {
-	defer f.close()
-	l := newLoader(o, f)
-	for _, name := range names {
-		l.parse(name)
-	}
+// finish evaluates what was taken in; the recipe is nil if there is an error.
+func (l *loader) finish(ctx context.Context, path string) *Recipe {
 	deployment := l.build(ctx)
 	deployment.Source.Path = path
 	if err := ctx.Err(); err != nil {
 		l.add(Diagnostic{Severity: Error, Summary: "Loading was given up", Detail: sentence(err.Error())})
 	}
-	diags := l.diags.tidy()
-	if diags.HasErrors() {
-		return nil, diags
+	if l.diags = l.diags.tidy(); l.diags.HasErrors() {
+		return nil
 	}
-	return &Recipe{deployment: deployment}, diags
-}
-
-// loader holds what is known of a recipe while it is loaded.
-type loader struct {
-	opts      Options
-	folder    *folder
-	functions map[string]function.Function
-	diags     Diagnostics
-	broken    bool // a file could not be parsed: what it declares is not known
-
-	singles      map[string]*declaration            // terrarium, session
-	decls        map[string]map[string]*declaration // by kind and name
-	ordered      map[string][]*declaration          // by kind, as declared
-	root         *hcl.Attribute
-	values       map[node]*result
-	waiting      []node            // nodes being evaluated, outermost first
-	tooMany      bool              // waiting nodes were reported
-	extra        map[string][]byte // further files that messages may quote, by the name shown
-	exprs        map[hcl.Expression]*prepared
-	givenLess    bool // a variables file could not be read: what it gives is not known
-	inputs       map[string]input
-	used         map[string]bool                 // channels that some edge mentions, rightly or not
-	wired        map[string]bool                 // addresses of channels with an edge
-	channelNames map[string]string               // by address
-	contents     map[*hcl.Block]*hcl.BodyContent // of nested blocks
-	modules      map[string]*module
-	targets      []wireTarget // of output wires, to be checked once the root is known
-}
-
-func newLoader(o Options, f *folder) *loader {
-	return &loader{
-		opts: o, folder: f, functions: f.functions(),
-		singles: map[string]*declaration{}, decls: map[string]map[string]*declaration{}, ordered: map[string][]*declaration{},
-		values: map[node]*result{}, exprs: map[hcl.Expression]*prepared{}, used: map[string]bool{}, wired: map[string]bool{}, contents: map[*hcl.Block]*hcl.BodyContent{}, modules: map[string]*module{}, extra: map[string][]byte{},
-	}
-}
-
-// parse adds the declarations of one file.
-func (l *loader) parse(name string) {
-	file, diags := l.folder.parse(name)
-	if diags.HasErrors() {
-		l.broken = true
-	}
-	for _, d := range withoutEchoes(diags) {
-		l.hcl(titleAt(file, d.Subject), d)
-	}
-	if file != nil && file.Body != nil {
-		l.declare(file.Body)
-	}
-}
-
-// withoutEchoes leaves out what follows from a quote that was not closed: from
-// there on the parser takes code for text and text for code.
-func withoutEchoes(diags hcl.Diagnostics) hcl.Diagnostics {
-	unclosed := map[string]bool{"Invalid multi-line string": true, "Unterminated template string": true}
-	var out hcl.Diagnostics
-	seen := false
-	for _, d := range diags {
-		if unclosed[d.Summary] {
-			if seen {
-				continue
-			}
-			seen = true
-		}
-		out = append(out, d)
-	}
-	return out
-}
-
-// titleAt names the block around a place, for errors from the parser.
-func titleAt(file *hcl.File, at *hcl.Range) string {
-	if file == nil || at == nil {
-		return ""
-	}
-	body, ok := file.Body.(*hclsyntax.Body)
-	if !ok {
-		return ""
-	}
-	for _, b := range body.Blocks {
-		if r := b.Range(); r.Start.Byte <= at.Start.Byte && at.Start.Byte < max(r.End.Byte, b.Body.SrcRange.End.Byte) {
-			return title(b.Type, b.Labels)
-		}
-	}
-	return ""
+	return &Recipe{deployment: deployment}
 }
 
 // build evaluates all declarations.
 func (l *loader) build(ctx context.Context) *engine.Deployment {
 	d := &engine.Deployment{Name: l.folder.name}
 	l.readInputs()
+	l.testInputs()
 	l.terrarium(d)
 	l.session(d)
-	l.variables(d)
-	for _, local := range l.ordered["locals"] {
-		l.value(node{"local", local.name})
+	all := l.withSubRecipes()
+	for _, l := range all {
+		l.variables(d)
+		l.locals()
 	}
-	l.channels(d)
-	l.allSpecies(ctx, d)
-	l.creatures(ctx, d)
-	l.checkEdges(d)
+	for _, l := range all {
+		l.channels(d)
+	}
+	l.allSpecies(ctx, all, d)
+	for _, l := range all {
+		l.creatures(ctx, d)
+	}
+	for _, l := range all {
+		l.checkEdges(d)
+	}
 	l.rootCreature(d)
 	l.checkTargets(d)
-	l.policies(d)
-	l.predicates(d)
-	if len(l.ordered["creature"]) == 0 && len(l.diags) == 0 {
+	l.checkNames(all)
+	l.policies(all, d)
+	l.predicates(all, d)
+	l.checkTests()
+	if len(d.Creatures) == 0 && len(l.diags) == 0 {
 		l.add(Diagnostic{Severity: Error, Summary: "Nothing to run", Range: Range{File: l.folder.shown},
 			Detail: "The recipe declares no creature.", Remedy: `Add a block such as: creature "reader" { module = "reader.wasm" }.`})
 	}
 	d.Source.Files = map[string]string{}
-	for name, data := range l.folder.read {
-		d.Source.Files[name] = string(data)
+	for _, f := range l.folders {
+		for name, data := range f.read {
+			d.Source.Files[f.prefix+name] = string(data)
+		}
 	}
 	return d
+}
+
+// locals evaluates all local values.
+func (l *loader) locals() {
+	for _, local := range l.ordered["locals"] {
+		l.value(node{"local", local.name})
+	}
 }
 
 // where tells a place by file and line, as it is kept with what the recipe
 // declares.
 func (l *loader) where(r hcl.Range) string {
-	return fmt.Sprintf("%s:%d", filepath.Base(r.Filename), r.Start.Line)
+	return fmt.Sprintf("%s:%d", l.folder.prefix+filepath.Base(r.Filename), r.Start.Line)
 }
 
 // variables evaluates all variables and records those that may be stored.
 func (l *loader) variables(d *engine.Deployment) {
-	d.Source.Variables = map[string]json.RawMessage{}
+	if l.parent == nil {
+		d.Source.Variables = map[string]json.RawMessage{}
+	}
 	for _, v := range l.ordered["variable"] {
 		val, ok := l.value(node{"var", v.name})
-		if _, given := l.inputs[v.name]; !given || !ok || l.sensitive(v) {
-			continue // a default belongs to the recipe, which may be edited
+		if _, given := l.inputs[v.name]; l.parent != nil || !given || !ok || l.sensitive(v) {
+			continue // a default, or what a sub-recipe is given, belongs to the recipe, which may be edited
 		}
 		if data, err := jsonOf(val); err == nil {
 			d.Source.Variables[v.name] = data
@@ -270,7 +219,9 @@ func (l *loader) terrarium(d *engine.Deployment) {
 		return
 	}
 	s := scope{title: b.title, static: "the terrarium block"}
-	if name, ok := l.stringAttr(s, b, "name"); ok {
+	if l.parent != nil && b.attr("name") != nil {
+		l.outermostOnly(b.title, b.attr("name").NameRange, "The name")
+	} else if name, ok := l.stringAttr(s, b, "name"); ok {
 		if name == "" {
 			l.fault(s, b.attr("name").Expr, "Empty name", "A deployment needs a name.", "Leave the attribute out, or give it a text.")
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -26,11 +27,14 @@ type module struct {
 	wasm []byte
 	info *abi.ModuleInfo // nil when there is no inspector
 	err  error
+
+	resolved   *jsonschema.Resolved // see schema
+	unresolved bool                 // it was tried
 }
 
 // moduleOf gives a creature its own module, or that of its species.
-func (l *loader) moduleOf(ctx context.Context, s scope, d, species *declaration, spec *engine.CreatureSpec) {
-	at := d
+func (l *loader) moduleOf(ctx context.Context, s scope, d *declaration, species *ofSpecies, spec *engine.CreatureSpec) {
+	at, owner, instance := d, l, s
 	if d.attr("module") == nil {
 		if species == nil {
 			if a := d.attr("species"); a == nil { // otherwise the species is in error
@@ -44,14 +48,18 @@ func (l *loader) moduleOf(ctx context.Context, s scope, d, species *declaration,
 				Remedy: "Add a module to one of them."}))
 			return
 		}
-		at, s = species, scope{title: species.title}
+		at, owner, s = species.declaration, species.in, scope{title: species.title}
 	}
-	m := l.module(ctx, s, at)
+	m := owner.module(ctx, s, at)
 	if m == nil {
 		return
 	}
 	spec.Module, spec.Wasm = m.ref, m.wasm
-	if m.info != nil && m.info.Manifest != nil && !d.failed {
+	if m.info == nil || d.failed {
+		return
+	}
+	(&fitting{loader: l, scope: instance, d: d, species: species, module: m, spec: spec}).check()
+	if m.info.Manifest != nil {
 		l.checkManifest(d, m.info.Manifest, spec)
 	}
 }
@@ -186,7 +194,7 @@ func (l *loader) moduleMissing(s scope, expr hcl.Expression, text, path string) 
 		d.Remedy = "Build the module first; a relative path begins at the recipe's folder."
 	}
 	f := l.at(s, expr.Range(), d)
-	if p := l.exprs[expr]; p != nil && p.ok {
+	if p := l.prepared(expr); p != nil && p.ok {
 		f.Values = valuesOf(expr, s.context(p))
 	}
 	l.add(f)

@@ -33,6 +33,49 @@ func measure(lex lexer, src []byte, filename string) *hcl.Diagnostic {
 	return nil
 }
 
+// maxLexed is how much of a text is measured at a time, where that is possible:
+// the tokens of a large recipe take far more memory than its text.
+const maxLexed = 32 << 10
+
+// measureConfig is measure for a file, piece by piece. A piece ends with a line
+// that ends outside of all brackets: from there on, the scanner knows nothing of
+// what was before.
+func measureConfig(src []byte, filename string) *hcl.Diagnostic {
+	start := hcl.InitialPos
+	for size := maxLexed; size < len(src); {
+		end, ok := calmEnd(src[:size], filename, start)
+		if !ok {
+			size *= 2
+			continue
+		}
+		src, start, size = src[end.Byte-start.Byte:], end, maxLexed
+	}
+	return measure(func(src []byte, filename string, _ hcl.Pos) (hclsyntax.Tokens, hcl.Diagnostics) {
+		return hclsyntax.LexConfig(src, filename, start)
+	}, src, filename)
+}
+
+// calmEnd returns the end of the last line of a piece that ends outside of all
+// brackets. It is not ok if there is none, if something nests too deeply, or if
+// the piece could end within a comment of several lines, which the scanner would
+// not know for one.
+func calmEnd(piece []byte, filename string, start hcl.Pos) (end hcl.Pos, ok bool) {
+	if bytes.Contains(piece, []byte("/*")) {
+		return end, false
+	}
+	tokens, _ := hclsyntax.LexConfig(piece, filename, start)
+	var m meter
+	for _, t := range tokens {
+		if m.token(t) {
+			return end, false
+		}
+		if t.Type == hclsyntax.TokenNewline && len(m.open) == 0 && m.controls == 0 {
+			end, ok = t.Range.End, true
+		}
+	}
+	return end, ok
+}
+
 func tooDeep(at hcl.Range) *hcl.Diagnostic {
 	return &hcl.Diagnostic{
 		Severity: hcl.DiagError,

@@ -16,6 +16,7 @@ import (
 
 // wireTarget is where an output wire leads, for the checks that need the root.
 type wireTarget struct {
+	in        *loader
 	scope     scope
 	expr      hcl.Expression
 	from      string // address of the creature
@@ -26,8 +27,9 @@ type wireTarget struct {
 // outputs reads the output wires of a creature.
 func (l *loader) outputs(s scope, d *declaration, address string) []engine.OutputSpec {
 	var out []engine.OutputSpec
+	blocks := l.blocks(s, d)
 	s = withRoot(s)
-	for _, b := range d.content.Blocks {
+	for _, b := range blocks {
 		if b.Type != "wire" {
 			continue
 		}
@@ -74,7 +76,7 @@ func (l *loader) output(s scope, d *declaration, b *hcl.Block, address string) (
 	}
 	var ok bool
 	if spec.To, ok = l.target(s, a.Expr); ok {
-		l.targets = append(l.targets, wireTarget{s, a.Expr, address, spec.To, spec.AllowSelf})
+		l.targets = append(l.targets, wireTarget{l, s, a.Expr, address, spec.To, spec.AllowSelf})
 	}
 	return spec, ok
 }
@@ -122,12 +124,12 @@ func (l *loader) when(s scope, c blockBody) string {
 	if !ok || v.IsNull() {
 		return ""
 	}
-	address, ok := refAddress(v, "predicate")
-	if !ok {
+	if _, ok := refAddress(v, "predicate"); !ok {
 		l.wrongReference(s, a.Expr, v, "predicate")
 		return ""
 	}
-	return address[len("predicate."):]
+	v, _ = v.UnmarkDeep()
+	return v.GetAttr("name").AsString()
 }
 
 // prepareOutputs looks up the references of wires of a creature without
@@ -152,35 +154,38 @@ func (l *loader) checkTargets(d *engine.Deployment) {
 		to := t.to
 		if to == string(engine.ToRoot) {
 			if to = d.Root; l.root == nil {
-				l.fault(t.scope, t.expr, "No root", "The wire leads to the root, and the recipe has none.", "Declare it: root = creature.NAME.")
+				t.in.fault(t.scope, t.expr, "No root", "The wire leads to the root, and the recipe has none.", "Declare it: root = creature.NAME.")
 			}
 		}
 		if to == t.from && !t.allowSelf {
-			l.fault(t.scope, t.expr, "Wire back to its source", fmt.Sprintf("The output of %s would come back to it.", t.from), "Write allow_self = true if that is meant.")
+			t.in.fault(t.scope, t.expr, "Wire back to its source", fmt.Sprintf("The output of %s would come back to it.", t.from), "Write allow_self = true if that is meant.")
 		}
 	}
 }
 
-// predicates compiles the predicates and hands them to the deployment.
-func (l *loader) predicates(d *engine.Deployment) {
-	var all []policy.PredicateSource
+// predicates compiles the predicates of all recipes and hands them to the
+// deployment.
+func (l *loader) predicates(all []*loader, d *engine.Deployment) {
+	var sources []policy.PredicateSource
 	scripts := map[string]*script{}
-	for _, decl := range l.ordered["predicate"] {
-		s := scope{title: decl.title}
-		timeout := l.timeout(s, decl, "an output")
-		source, ok := l.script(s, decl)
-		if !ok {
-			continue
+	for _, l := range all {
+		for _, decl := range l.ordered["predicate"] {
+			s := scope{title: decl.title}
+			timeout := l.timeout(s, decl, "an output")
+			source, ok := l.script(s, decl)
+			if !ok {
+				continue
+			}
+			scripts[l.names+decl.name] = source
+			sources = append(sources, policy.PredicateSource{Name: l.names + decl.name, Source: source.text, File: source.name, Line: source.line, Timeout: timeout})
 		}
-		scripts[decl.name] = source
-		all = append(all, policy.PredicateSource{Name: decl.name, Source: source.text, File: source.name, Line: source.line, Timeout: timeout})
 	}
-	if len(all) == 0 {
+	if len(sources) == 0 {
 		return
 	}
-	made, faults := policy.NewPredicates(all)
+	made, faults := policy.NewPredicates(sources)
 	for _, f := range faults {
-		l.scriptFault(scripts[f.Policy], f)
+		scripts[f.Policy].in.scriptFault(scripts[f.Policy], f)
 	}
 	d.Predicates = made
 }

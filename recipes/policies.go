@@ -16,24 +16,27 @@ import (
 // laterEvents are the deciding events that this version does not judge yet.
 var laterEvents = []string{"plan", "spawn", "remove", "connect", "disconnect", "merge", "split", "wire", "tool", "capability", "fail"}
 
-// policies compiles the policies and hands them to the deployment.
-func (l *loader) policies(d *engine.Deployment) {
-	var all []policy.Policy
+// policies compiles the policies of all recipes and hands them to the deployment.
+func (l *loader) policies(all []*loader, d *engine.Deployment) {
+	var policies []policy.Policy
 	scripts := map[string]*script{}
-	for _, decl := range l.ordered["policy"] {
-		p, s, ok := l.policy(decl)
-		if !ok {
-			continue
+	for _, l := range all {
+		for _, decl := range l.ordered["policy"] {
+			p, s, ok := l.policy(decl)
+			if !ok {
+				continue
+			}
+			l.confine(&p)
+			scripts[p.Name] = s
+			policies = append(policies, p)
 		}
-		scripts[p.Name] = s
-		all = append(all, p)
 	}
-	if len(all) == 0 {
+	if len(policies) == 0 {
 		return
 	}
-	set, faults := policy.New(all)
+	set, faults := policy.New(policies)
 	for _, f := range faults {
-		l.scriptFault(scripts[f.Policy], f)
+		scripts[f.Policy].in.scriptFault(scripts[f.Policy], f)
 	}
 	if set != nil {
 		d.Policy = set
@@ -118,6 +121,7 @@ func (l *loader) judged(s scope, d *declaration, p *policy.Policy) {
 
 // script is the source of a policy and where it stands.
 type script struct {
+	in    *loader
 	title string
 	text  string
 	name  string         // of the file, as verdicts tell it
@@ -149,7 +153,7 @@ func (l *loader) script(s scope, d *declaration) (*script, bool) {
 		return nil, false
 	}
 	r := run.Expr.Range()
-	out := &script{title: d.title, text: text, name: filepath.Base(r.Filename), shown: r.Filename, line: r.Start.Line, expr: run.Expr}
+	out := &script{in: l, title: d.title, text: text, name: l.folder.prefix + filepath.Base(r.Filename), shown: r.Filename, line: r.Start.Line, expr: run.Expr}
 	out.src, _ = l.sourceOf(r.Filename)
 	if out.heredoc() {
 		out.line++ // the text begins on the next line
@@ -200,7 +204,11 @@ func (l *loader) scriptFile(s scope, d *declaration) (*script, bool) {
 		shown = path
 	}
 	l.extra[shown] = []byte(text)
-	return &script{title: d.title, text: text, name: path, shown: shown, line: 1, src: []byte(text)}, true
+	name := path
+	if !filepath.IsAbs(path) {
+		name = l.folder.prefix + path
+	}
+	return &script{in: l, title: d.title, text: text, name: name, shown: shown, line: 1, src: []byte(text)}, true
 }
 
 // scriptFault places a mistake of a script in the recipe.

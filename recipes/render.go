@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -191,6 +192,20 @@ func wrap(text string, limit int) []string {
 // {"valid", "errors", "warnings", "diagnostics": [{"severity", "summary",
 // "detail", "suggestion", "remedy", "range", "block", "values", "snippet"}]}.
 func WriteJSON(w io.Writer, ds Diagnostics) error {
+	report := struct {
+		Valid       bool        `json:"valid"`
+		Errors      int         `json:"errors"`
+		Warnings    int         `json:"warnings"`
+		Diagnostics Diagnostics `json:"diagnostics"`
+	}{Valid: !ds.HasErrors(), Diagnostics: ds}
+	report.Errors, report.Warnings = ds.Count()
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(report)
+}
+
+// MarshalJSON writes the findings as a list, as in [WriteJSON].
+func (ds Diagnostics) MarshalJSON() ([]byte, error) {
 	type finding struct {
 		Severity   string   `json:"severity"`
 		Summary    string   `json:"summary"`
@@ -202,22 +217,18 @@ func WriteJSON(w io.Writer, ds Diagnostics) error {
 		Values     []Value  `json:"values,omitempty"`
 		Snippet    []string `json:"snippet,omitempty"`
 	}
-	report := struct {
-		Valid       bool      `json:"valid"`
-		Errors      int       `json:"errors"`
-		Warnings    int       `json:"warnings"`
-		Diagnostics []finding `json:"diagnostics"`
-	}{Valid: !ds.HasErrors(), Diagnostics: []finding{}}
-	report.Errors, report.Warnings = ds.Count()
+	out := []finding{}
 	for _, d := range ds {
 		f := finding{Severity: d.Severity.String(), Summary: d.Summary, Detail: d.Detail, Suggestion: d.Suggestion,
 			Remedy: d.Remedy, Block: d.Block, Values: d.Values, Snippet: d.Snippet}
 		if d.Range.File != "" {
 			f.Range = &d.Range
 		}
-		report.Diagnostics = append(report.Diagnostics, f)
+		out = append(out, f)
 	}
-	enc := json.NewEncoder(w)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(report)
+	err := enc.Encode(out)
+	return b.Bytes(), err
 }

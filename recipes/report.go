@@ -3,7 +3,6 @@ package recipes
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,7 +21,7 @@ func (l *loader) add(d Diagnostic) {
 
 // at gives a finding its place.
 func (l *loader) at(s scope, r hcl.Range, d Diagnostic) Diagnostic {
-	d.Block = s.title
+	d.Block = l.blockTitle(s.title)
 	d.Range = rangeOf(r)
 	d.Snippet = l.snippet(r)
 	return d
@@ -35,7 +34,7 @@ func (l *loader) fault(s scope, expr hcl.Expression, summary, detail, remedy str
 
 func (l *loader) faultMeaning(s scope, expr hcl.Expression, summary, detail, remedy, suggestion string) {
 	d := l.at(s, expr.Range(), Diagnostic{Summary: summary, Detail: detail, Remedy: remedy, Suggestion: suggestion})
-	if p := l.exprs[expr]; p != nil && p.ctx != nil {
+	if p := l.prepared(expr); p != nil && p.ctx != nil {
 		d.Values = valuesOf(expr, s.context(p))
 	}
 	l.add(d)
@@ -296,9 +295,6 @@ func (l *loader) snippet(r hcl.Range) []string {
 
 // sourceOf returns the text of a file by the name that messages use.
 func (l *loader) sourceOf(shown string) ([]byte, bool) {
-	if src, ok := l.folder.read[filepath.Base(shown)]; ok && filepath.Join(l.folder.shown, filepath.Base(shown)) == shown {
-		return src, true
-	}
 	src, ok := l.extra[shown]
 	return src, ok
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	hcljson "github.com/hashicorp/hcl/v2/json"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -28,8 +27,18 @@ type folder struct {
 	root  *os.Root          // nil for a copy
 	kept  map[string]string // the files of a copy
 	limit int64
+	// prefix leads here from the folder of the outermost recipe: empty, or
+	// ending in a slash.
+	prefix string
 	// read is what was read, by name relative to the folder.
 	read map[string][]byte
+	// parsed are the recipe's files, by name.
+	parsed map[string]parsedFile
+}
+
+type parsedFile struct {
+	file  *hcl.File
+	diags hcl.Diagnostics
 }
 
 // openRecipe finds the folder of a recipe and the names of its files.
@@ -79,6 +88,10 @@ func listRecipe(path string) (names []string, d *Diagnostic) {
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
+	return recipesAmong(entries, path)
+}
+
+func recipesAmong(entries []fs.DirEntry, path string) (names []string, d *Diagnostic) {
 	var others []string
 	for _, e := range entries {
 		switch {
@@ -274,8 +287,20 @@ func (f *folder) siblings(rel string) []string {
 	return names
 }
 
-// parse reads and parses one file of the recipe.
+// parse reads and parses one file of the recipe, once.
 func (f *folder) parse(name string) (*hcl.File, hcl.Diagnostics) {
+	p, ok := f.parsed[name]
+	if !ok {
+		p.file, p.diags = f.parseFile(name)
+		if f.parsed == nil {
+			f.parsed = map[string]parsedFile{}
+		}
+		f.parsed[name] = p
+	}
+	return p.file, p.diags
+}
+
+func (f *folder) parseFile(name string) (*hcl.File, hcl.Diagnostics) {
 	shown := filepath.Join(f.shown, name)
 	src, err := f.file(name)
 	if err != nil {
@@ -288,13 +313,7 @@ func (f *folder) parse(name string) (*hcl.File, hcl.Diagnostics) {
 		}
 		return hcljson.Parse(src, shown)
 	}
-	masked := maskScripts(src)
-	if d := measure(hclsyntax.LexConfig, masked, shown); d != nil {
-		return nil, hcl.Diagnostics{d}
-	}
-	file, diags := hclsyntax.ParseConfig(masked, shown, hcl.InitialPos)
-	unmaskScripts(file)
-	return file, diags
+	return parseNative(src, shown)
 }
 
 // sentence gives a clause a capital letter and a full stop.

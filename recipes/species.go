@@ -8,13 +8,17 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// allSpecies evaluates the species of the recipe, and those of its catalogs.
-func (l *loader) allSpecies(ctx context.Context, d *engine.Deployment) {
-	for _, decl := range l.ordered["species"] {
-		if ctx.Err() != nil {
-			return
+// allSpecies evaluates the species of the recipes, and those of their catalogs.
+func (l *loader) allSpecies(ctx context.Context, all []*loader, d *engine.Deployment) {
+	for _, l := range all {
+		for _, decl := range l.ordered["species"] {
+			if ctx.Err() != nil {
+				return
+			}
+			species := l.oneSpecies(ctx, decl)
+			l.species[l.prefix+"species."+decl.name] = &ofSpecies{decl, l, species.Name}
+			d.Species = append(d.Species, species)
 		}
-		d.Species = append(d.Species, l.oneSpecies(ctx, decl))
 	}
 	spawnable := 0
 	for i := range d.Species {
@@ -22,13 +26,15 @@ func (l *loader) allSpecies(ctx context.Context, d *engine.Deployment) {
 			spawnable++
 		}
 	}
-	for _, decl := range l.ordered["catalog"] {
-		if l.opts.ShapeOnly || ctx.Err() != nil {
-			return
+	for _, l := range all {
+		for _, decl := range l.ordered["catalog"] {
+			if l.opts.ShapeOnly || ctx.Err() != nil {
+				return
+			}
+			found := l.catalog(ctx, decl, engine.MaxSpecies-spawnable)
+			spawnable += len(found)
+			d.Species = append(d.Species, found...)
 		}
-		found := l.catalog(ctx, decl, engine.MaxSpecies-spawnable)
-		spawnable += len(found)
-		d.Species = append(d.Species, found...)
 	}
 }
 
@@ -40,6 +46,11 @@ func (l *loader) oneSpecies(ctx context.Context, d *declaration) engine.SpeciesS
 	case d.attr("module") != nil:
 		if m := l.module(ctx, s, d); m != nil {
 			out.Spec.Module, out.Spec.Wasm = m.ref, m.wasm
+			if m.info != nil && d.attr("spawnable") != nil {
+				out.Spec.Address = d.title
+				(&fitting{loader: l, scope: s, d: d, module: m, spec: &out.Spec, partial: true}).check()
+				out.Spec.Address = ""
+			}
 		}
 	case d.attr("spawnable") != nil:
 		l.add(l.at(s, d.attr("spawnable").NameRange, Diagnostic{Summary: "No module", Detail: "What may be spawned needs a module.",
@@ -50,7 +61,7 @@ func (l *loader) oneSpecies(ctx context.Context, d *declaration) engine.SpeciesS
 
 // template evaluates what a species and a catalog have in common.
 func (l *loader) template(s scope, d *declaration) engine.SpeciesSpec {
-	out := engine.SpeciesSpec{Name: d.name, Where: l.where(d.at)}
+	out := engine.SpeciesSpec{Name: l.names + d.name, Where: l.where(d.at)}
 	out.Description, _ = l.stringAttr(s, d, "description")
 	config := map[string]json.RawMessage{}
 	l.traits(s, d, &out.Spec)

@@ -1,9 +1,12 @@
 package recipes
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/hashicorp/hcl/v2"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
@@ -35,13 +38,14 @@ func (l *loader) traits(s scope, d *declaration, spec *engine.CreatureSpec) {
 	if text, ok := l.choiceAttr(s, d, "workers", "keep", "remove"); ok {
 		spec.Workers, _ = engine.ParseWorkers(text)
 	}
-	if b := d.block("limits"); b != nil {
+	nested := l.blocks(s, d)
+	if b := blockOf(nested, "limits"); b != nil {
 		l.limits(s, l.blockContent(d.title, b), &spec.Limits)
 	}
-	if b := d.block("restart"); b != nil {
+	if b := blockOf(nested, "restart"); b != nil {
 		l.restart(s, l.blockContent(d.title, b), &spec.Restart)
 	}
-	if b := d.block("mailbox"); b != nil {
+	if b := blockOf(nested, "mailbox"); b != nil {
 		c := l.blockContent(d.title, b)
 		if n, ok := l.countAttr(s, c, "size", 1); ok {
 			spec.Limits.Mailbox = int(n)
@@ -50,7 +54,7 @@ func (l *loader) traits(s scope, d *declaration, spec *engine.CreatureSpec) {
 			spec.Overflow, _ = engine.ParseOverflow(text)
 		}
 	}
-	if b := d.block("grants"); b != nil {
+	if b := blockOf(nested, "grants"); b != nil {
 		c := l.blockContent(d.title, b)
 		if c.attr("clock") != nil {
 			spec.Grants.Clock = l.boolAttr(s, c, "clock")
@@ -59,6 +63,16 @@ func (l *loader) traits(s scope, d *declaration, spec *engine.CreatureSpec) {
 			spec.Grants.Random = l.boolAttr(s, c, "random")
 		}
 	}
+}
+
+// blockOf returns the block of that type, if there is one.
+func blockOf(blocks hcl.Blocks, name string) *hcl.Block {
+	for _, b := range blocks {
+		if b.Type == name {
+			return b
+		}
+	}
+	return nil
 }
 
 func (l *loader) limits(s scope, c blockBody, limits *abi.Limits) {
@@ -80,10 +94,22 @@ func (l *loader) limits(s scope, c blockBody, limits *abi.Limits) {
 		default:
 			n, ok = l.countAttr(s, c, name, 1)
 		}
+		if most := reflect.ValueOf(engine.MaxLimits).FieldByIndex(f.Index).Int(); ok && most > 0 && n > most {
+			l.fault(s, c.attr(name).Expr, "Limit too large", fmt.Sprintf("%s is at most %s.", capital(name), sizeText(name, most)), "")
+			ok = false
+		}
 		if ok {
 			field.SetInt(n)
 		}
 	}
+}
+
+// sizeText writes a limit as a recipe would.
+func sizeText(name string, n int64) string {
+	if byteLimits[name] && n%(1<<20) == 0 {
+		return fmt.Sprintf(`"%dMiB"`, n>>20)
+	}
+	return fmt.Sprint(n)
 }
 
 func (l *loader) restart(s scope, c blockBody, r *engine.RestartPolicy) {

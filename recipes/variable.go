@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,12 +36,25 @@ type input struct {
 	from string // for messages
 	text string
 	expr hcl.Expression
+	// static is what expr stands in, if that is not a variables file
+	static string
+	// of a sub-recipe: the recipe in which expr stands, and where
+	owner *loader
+	scope scope
+	name  hcl.Range
+}
+
+// at gives a finding about the value its place.
+func (in input) at(l *loader, s scope, d Diagnostic) Diagnostic {
+	if in.owner != nil {
+		l, s = in.owner, in.scope
+	}
+	return l.at(s, in.expr.Range(), d)
 }
 
 // readInputs collects what was given to variables; later sources go before
 // earlier ones.
 func (l *loader) readInputs() {
-	l.inputs = map[string]input{}
 	for name, data := range l.opts.Given {
 		if jsonTooDeep(data, maxJSONDepth) >= 0 {
 			continue
@@ -129,9 +143,13 @@ func (l *loader) checkInputs() {
 			continue
 		}
 		d := Diagnostic{Summary: "Value for an unknown variable", Detail: fmt.Sprintf("The recipe declares no variable %q, to which %s gives a value.", name, in.from),
-			Suggestion: nearest(name, l.names("variable"))}
-		if in.expr != nil {
-			d = l.at(scope{}, in.expr.Range(), d)
+			Suggestion: nearest(name, l.declared("variable"))}
+		switch {
+		case in.owner != nil:
+			d.Summary, d.Detail = "Unknown input", fmt.Sprintf("%s declares no variable %q.", l.place, name)
+			d = in.owner.at(in.scope, in.name, d)
+		case in.expr != nil:
+			d = in.at(l, scope{}, d)
 		}
 		l.add(d)
 	}
@@ -156,6 +174,9 @@ func (l *loader) variable(d *declaration) (cty.Value, bool) {
 		v, ok = l.eval(s, a.Expr)
 	} else if l.givenLess {
 		return cty.DynamicVal, false // the file in error may have had it
+	} else if l.parent != nil {
+		l.inputMissing(d)
+		return cty.DynamicVal, false
 	} else {
 		l.add(l.at(s, d.at, Diagnostic{Summary: "No value for variable " + d.name,
 			Detail: "The variable has no default, so it needs a value.",
@@ -173,6 +194,9 @@ func (l *loader) variable(d *declaration) (cty.Value, bool) {
 		l.wrongType(s, d, given, ty, v, err)
 		return cty.DynamicVal, false
 	}
+	if !l.checkReferences(d, out) {
+		return cty.DynamicVal, false
+	}
 	if l.sensitive(d) {
 		out = out.Mark(sensitiveMark{})
 	}
@@ -184,6 +208,9 @@ func (l *loader) variableType(d *declaration) (cty.Type, *typeexpr.Defaults, boo
 	if a == nil {
 		return cty.DynamicPseudoType, nil, true
 	}
+	if ty, ok := l.referenceVariable(d, a.Expr); ok {
+		return ty, nil, true
+	}
 	ty, defaults, diags := typeexpr.TypeConstraintWithDefaults(a.Expr)
 	for _, h := range diags {
 		l.hcl(d.title, h)
@@ -194,8 +221,11 @@ func (l *loader) variableType(d *declaration) (cty.Type, *typeexpr.Defaults, boo
 // inputValue reads a given value. A text is the value itself where a string is
 // wanted, otherwise an expression; without a type, whichever it can be.
 func (l *loader) inputValue(s scope, d *declaration, in input, ty cty.Type) (cty.Value, bool) {
+	if in.owner != nil {
+		return in.owner.eval(in.scope, in.expr)
+	}
 	if in.expr != nil {
-		return l.eval(scope{title: d.title, static: "a variables file"}, in.expr)
+		return l.eval(scope{title: d.title, static: cmp.Or(in.static, "a variables file")}, in.expr)
 	}
 	invalid := func(detail string) (cty.Value, bool) {
 		shown := ", " + describe(cty.StringVal(in.text)) + ","
@@ -246,12 +276,15 @@ func (l *loader) wrongType(s scope, d *declaration, given bool, ty cty.Type, v c
 		shown = "sensitive"
 	}
 	detail := fmt.Sprintf("Its type is %s, but the value is %s: %s.", typeexpr.TypeString(ty), shown, err)
+	if d.refersTo != "" {
+		detail = fmt.Sprintf("It takes references to %ss, but the value is %s.", d.refersTo, shown)
+	}
 	f := Diagnostic{Summary: "Wrong type for variable " + d.name, Detail: detail}
 	switch in := l.inputs[d.name]; {
 	case !given:
 		f = l.at(s, d.attr("default").Expr.Range(), f)
 	case in.expr != nil:
-		f = l.at(s, in.expr.Range(), f)
+		f = in.at(l, s, f)
 	default:
 		f.Detail = fmt.Sprintf("The value comes from %s. %s", in.from, detail)
 		f = l.at(s, d.at, f)

@@ -177,8 +177,12 @@ func (w *wiring) fault(expr hcl.Expression, summary, detail, remedy string) {
 // that they are not reported as unused on top of it.
 func (l *loader) mention(expr hcl.Expression) {
 	for _, t := range expr.Variables() {
-		if t.RootName() == "channel" && len(t) > 1 {
+		switch {
+		case len(t) < 2:
+		case t.RootName() == "channel":
 			l.used[stepName(t[1])] = true
+		case t.RootName() == "recipe":
+			l.mentionMember(t)
 		}
 	}
 }

@@ -134,8 +134,8 @@ deliveries became dead letters; 130 ended by a signal, cleanly.`,
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(runCommand(s), resumeCommand(s), validateCommand(s), execCommand(s), eventsCommand(s), graphCommand(s), replayCommand(s),
-		sessionCommand(s), packCommand(s), versionCommand(s))
+	root.AddCommand(runCommand(s), resumeCommand(s), validateCommand(s), fmtCommand(s), testCommand(s), execCommand(s), eventsCommand(s), graphCommand(s),
+		replayCommand(s), sessionCommand(s), packCommand(s), versionCommand(s))
 	return root
 }
 

@@ -1,4 +1,4 @@
-channel "lines"  { description = "what the sensors say" }
+channel "lines" { description = "what the sensors say" }
 channel "alarms" { description = "what somebody should look at" }
 
 creature "guard" {

@@ -29,10 +29,10 @@ locals {
   workers = toset([for n in range(var.workers) : format("%02d", n + 1)])
 }
 
-channel "lines"  { description = "the log, one line a message" }
+channel "lines" { description = "the log, one line a message" }
 channel "alerts" { description = "lines that somebody should see" }
 channel "counts" { description = "what each worker has counted" }
-channel "ask"    { description = "a message here asks every worker for its counts" }
+channel "ask" { description = "a message here asks every worker for its counts" }
 
 channel "share" {
   for_each    = local.workers

@@ -42,6 +42,7 @@ const (
 	benchPkg = "./internal/bench"
 	hostPkg  = "./host"
 	storePkg = "./sqlitestore"
+	hclPkg   = "./recipes"
 	topoPkg  = "./engine/topology"
 	meterPkg = "./host/wasmbin/meter"
 )
@@ -65,6 +66,7 @@ var comparisons = []comparison{
 	{"turns with a store, normal", benchPkg, "Durable/normal", benchPkg, "Durable/none", "M/s", "better", "target: 0.1 M/s"},
 	{"turns with a store, full", benchPkg, "Durable/full", benchPkg, "Durable/none", "M/s", "better", "target: 0.05 M/s"},
 	{"open and resume 100 creatures, 1,000,000 events", benchPkg, "Resume/terrarium", benchPkg, "Resume/sqlite", "ns/op", "worse", "target: 200,000,000 ns; beside reading the same rows"},
+	{"a recipe of 1,000 creatures, channels and policies, as validate reads it", hclPkg, "Validate/1000", hclPkg, "Validate/100", "ns/op", "worse", "target: 500,000,000 ns"},
 	{"store: appended turns, 256 producers, full", storePkg, "Append/durability=full/producers=256", storePkg, "Append/durability=full/producers=1", "turns/s", "better", "each waits until it is durable"},
 	{"store: appended turns, 256 producers, normal", storePkg, "Append/durability=normal/producers=256", storePkg, "Append/durability=normal/producers=1", "turns/s", "better", "each waits until it is written"},
 	{"store: pause of a cut at 1,000,000 events, median", storePkg, "Pause/events=1000000/calm", storePkg, "Pause/events=1000/calm", "p50-ms", "worse", "target: as at 1,000"},
@@ -112,7 +114,7 @@ func compare(w io.Writer, pattern string, count int, benchtime string, growth bo
 	}
 	chosen := slices.DeleteFunc(slices.Clone(comparisons), func(c comparison) bool { return !wanted.MatchString(c.what) })
 	got := results{}
-	for _, pkg := range []string{hostPkg, meterPkg, benchPkg, storePkg} {
+	for _, pkg := range []string{hostPkg, meterPkg, benchPkg, storePkg, hclPkg} {
 		names := benchmarksOf(chosen, pkg)
 		if len(names) == 0 {
 			continue

@@ -13,17 +13,19 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/abi/pack"
 )
 
-// A Guest is one creature that ships with the project, in the folder
-// plugins/Name.
+// A Guest is one creature that ships with the project.
 type Guest struct {
 	Name string
+	Dir  string // of its sources and its manifest, below the top folder
 	// Embedded guests are prebuilt and kept beside their sources; the others
 	// are built when they are wanted.
 	Embedded bool
@@ -55,6 +57,24 @@ var Guests = []Guest{
 	fromC("tally"),
 }
 
+// Examples are the creatures of the examples, which are kept beside their sources
+// too, but are no part of the program.
+var Examples = []Guest{
+	fromCIn("examples/review-team/reviewer"),
+	fromCIn("examples/review-team/writer"),
+}
+
+// kept are the guests whose modules are kept beside their sources.
+func kept() []Guest {
+	out := slices.Clone(Examples)
+	for _, g := range Guests {
+		if g.Embedded {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
 // ByName returns the guest of that name.
 func ByName(name string) (Guest, bool) {
 	for _, g := range Guests {
@@ -68,7 +88,7 @@ func ByName(name string) (Guest, bool) {
 func fromWAT(name string) Guest {
 	dir := "plugins/" + name
 	return Guest{
-		Name: name, Embedded: true, Tools: []string{"wat2wasm"},
+		Name: name, Dir: dir, Embedded: true, Tools: []string{"wat2wasm"},
 		Inputs: []string{dir + "/*.wat", dir + "/manifest.json"},
 		commands: func(g Guest, out string) []command {
 			return []command{{args: []string{"wat2wasm", dir + "/" + name + ".wat", "-o", out}}}
@@ -79,9 +99,15 @@ func fromWAT(name string) Guest {
 // Compiling and linking are separate steps: in one step clang also runs wasm-opt
 // when it finds one, and the bytes would depend on what is installed.
 func fromC(name string) Guest {
-	dir := "plugins/" + name
+	g := fromCIn("plugins/" + name)
+	g.Embedded = true
+	return g
+}
+
+func fromCIn(dir string) Guest {
+	name := path.Base(dir)
 	return Guest{
-		Name: name, Embedded: true, Tools: []string{"clang-14", "wasm-ld-14"},
+		Name: name, Dir: dir, Tools: []string{"clang-14", "wasm-ld-14"},
 		Inputs: []string{dir + "/*.c", dir + "/*.h", dir + "/manifest.json", "plugins/selector/*.h", "sdk/c/*.h"},
 		commands: func(g Guest, out string) []command {
 			object := out + ".o"
@@ -98,7 +124,7 @@ func fromC(name string) Guest {
 func fromGo(name string) Guest {
 	dir := "plugins/" + name
 	return Guest{
-		Name: name, Tools: []string{"go"},
+		Name: name, Dir: dir, Tools: []string{"go"},
 		Inputs: []string{dir + "/*.go", dir + "/manifest.json", "sdk/go/terrarium/*.go"},
 		commands: func(g Guest, out string) []command {
 			return []command{{
@@ -144,7 +170,7 @@ func (g Guest) Build(ctx context.Context, root string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := os.ReadFile(filepath.Join(root, "plugins", g.Name, "manifest.json"))
+	manifest, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(g.Dir), "manifest.json"))
 	if err != nil {
 		return nil, err
 	}
@@ -164,5 +190,5 @@ func (c command) run(ctx context.Context, dir string) error {
 
 // Path is where the module of the guest is kept, below root.
 func (g Guest) Path(root string) string {
-	return filepath.Join(root, "plugins", g.Name, g.Name+".wasm")
+	return filepath.Join(root, filepath.FromSlash(g.Dir), g.Name+".wasm")
 }

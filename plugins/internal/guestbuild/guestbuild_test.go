@@ -17,7 +17,7 @@ func tree(t *testing.T) string {
 	t.Helper()
 	const root = "../../.."
 	dir := t.TempDir()
-	for _, part := range []string{"plugins", "sdk"} {
+	for _, part := range []string{"plugins", "sdk", "examples/review-team"} {
 		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(root, part))); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,8 @@ func TestChecksNoticeChanges(t *testing.T) {
 		{"plugins/gate/pattern.h", appendLine, []string{"gate is stale"}},
 		{"plugins/split/manifest.json", appendLine, []string{"split is stale"}},
 		{"plugins/selector/selector.h", appendLine, []string{"gate is stale", "relay is stale", "split is stale", "tally is stale"}},
-		{"sdk/c/terrarium.h", appendLine, []string{"gate is stale", "relay is stale", "split is stale", "tally is stale"}},
+		{"examples/review-team/writer/writer.c", appendLine, []string{"writer is stale"}},
+		{"sdk/c/terrarium.h", appendLine, []string{"reviewer is stale", "gate is stale", "relay is stale", "split is stale", "tally is stale"}},
 		{"plugins/tally/tally.wasm", appendLine, []string{"tally is not the module"}},
 		{"plugins/tally/README.md", appendLine, nil},
 		{"plugins/guests.sum", func([]byte) []byte { return nil }, []string{"echo is stale", "tally is stale"}},

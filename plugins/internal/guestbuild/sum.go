@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// sumFile records, for every embedded guest, a sum over what went into it and
+// sumFile records, for every guest that is kept, a sum over what went into it and
 // one over the module that came of it.
 const sumFile = "plugins/guests.sum"
 
@@ -88,13 +88,10 @@ func ReadSums(root string) (map[string]Sum, error) {
 	return sums, lines.Err()
 }
 
-// Write builds every embedded guest and writes the modules and their sums.
+// Write builds every guest that is kept and writes the modules and their sums.
 func Write(root string, build func(Guest) ([]byte, error)) error {
 	var record strings.Builder
-	for _, g := range Guests {
-		if !g.Embedded {
-			continue
-		}
+	for _, g := range kept() {
 		module, err := build(g)
 		if err != nil {
 			return err
@@ -111,7 +108,7 @@ func Write(root string, build func(Guest) ([]byte, error)) error {
 	return os.WriteFile(filepath.Join(root, filepath.FromSlash(sumFile)), []byte(record.String()), 0o644)
 }
 
-// CheckSums names every embedded guest whose sources or module are not those
+// CheckSums names every guest that is kept whose sources or module are not those
 // that were recorded. It needs no toolchain.
 func CheckSums(root string) error {
 	sums, err := ReadSums(root)
@@ -119,10 +116,7 @@ func CheckSums(root string) error {
 		return err
 	}
 	var stale error
-	for _, g := range Guests {
-		if !g.Embedded {
-			continue
-		}
+	for _, g := range kept() {
 		inputs, err := g.InputSum(root)
 		if err != nil {
 			return err
@@ -141,13 +135,10 @@ func CheckSums(root string) error {
 	return stale
 }
 
-// CheckBytes builds every embedded guest again and names those that differ.
+// CheckBytes builds every guest that is kept again and names those that differ.
 func CheckBytes(root string, build func(Guest) ([]byte, error)) error {
 	var stale error
-	for _, g := range Guests {
-		if !g.Embedded {
-			continue
-		}
+	for _, g := range kept() {
 		have, err := os.ReadFile(g.Path(root))
 		if err != nil {
 			return err

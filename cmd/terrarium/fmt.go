@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium/recipes"
+)
+
+// formatting is one run of fmt.
+type formatting struct {
+	s                  streams
+	write, check, diff bool
+	differ             bool // some file is not formatted
+	invalid            bool // some file cannot be parsed
+}
+
+func fmtCommand(s streams) *cobra.Command {
+	f := &formatting{s: s}
+	cmd := &cobra.Command{
+		Use:   "fmt FILE|DIR...",
+		Short: "Lay out recipes the usual way",
+		Long: `fmt lays out recipes the usual way and prints them. What stands in heredocs,
+such as scripts, stays as it is. Of a folder, all files in it and beneath it whose
+names end in .hcl are formatted; - is standard input. Recipes in JSON are left
+alone.`,
+		Args: arguments(1, 10_000),
+		RunE: func(_ *cobra.Command, args []string) error { return f.run(args) },
+	}
+	fs := cmd.Flags()
+	fs.BoolVarP(&f.write, "write", "w", false, "write the files, and print the names of those that changed")
+	fs.BoolVar(&f.check, "check", false, "print the names of files that would change, and end with 1 if there are any")
+	fs.BoolVar(&f.diff, "diff", false, "print what would change")
+	cmd.MarkFlagsMutuallyExclusive("write", "check", "diff")
+	return cmd
+}
+
+func (f *formatting) run(args []string) error {
+	for _, arg := range args {
+		if err := f.argument(arg); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.invalid:
+		return &exit{code: exitRecipe, err: errRecipe, shown: true}
+	case f.check && f.differ:
+		return &exit{code: exitFailed, err: errors.New("some files are not formatted"), shown: true}
+	}
+	return nil
+}
+
+// argument formats a file, standard input, or all recipes beneath a folder.
+func (f *formatting) argument(arg string) error {
+	if arg == "-" {
+		src, err := io.ReadAll(f.s.in)
+		if err != nil {
+			return failWith(exitFailed, err)
+		}
+		return f.text("standard input", src, nil)
+	}
+	info, err := os.Stat(arg)
+	if err != nil {
+		return usage("%s: %v", arg, errors.Unwrap(err))
+	}
+	if !info.IsDir() {
+		return f.file(arg)
+	}
+	return filepath.WalkDir(arg, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return failWith(exitFailed, err)
+		case e.IsDir() && strings.HasPrefix(e.Name(), ".") && path != arg:
+			return fs.SkipDir
+		case e.Type().IsRegular() && strings.HasSuffix(e.Name(), ".hcl") && !strings.HasPrefix(e.Name(), "."):
+			return f.file(path)
+		}
+		return nil
+	})
+}
+
+// maxFormatted bounds the size of a file, as the reading of recipes does.
+const maxFormatted = 1 << 20
+
+func (f *formatting) file(path string) error {
+	if strings.HasSuffix(path, ".json") {
+		fmt.Fprintf(f.s.err, "%s is JSON, and left alone.\n", path)
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return failWith(exitFailed, err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxFormatted {
+		return usage("%s is not a regular file of at most %d bytes", path, maxFormatted)
+	}
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return failWith(exitFailed, err)
+	}
+	return f.text(path, src, info)
+}
+
+// text formats one text; without info it is not a file.
+func (f *formatting) text(name string, src []byte, info fs.FileInfo) error {
+	out, diags := recipes.Format(name, src)
+	if diags.HasErrors() {
+		f.invalid = true
+		width, colour := terminal(f.s.err)
+		return failWith(exitFailed, recipes.WriteText(f.s.err, diags, width, colour))
+	}
+	changed := !bytes.Equal(src, out)
+	f.differ = f.differ || changed
+	var err error
+	switch {
+	case f.check && changed:
+		_, err = fmt.Fprintln(f.s.out, name)
+	case f.diff:
+		_, err = f.s.out.Write(diff.Diff(name, src, name+" (formatted)", out))
+	case f.write && changed && info != nil:
+		if err = replaceFile(name, out, info.Mode()); err == nil {
+			_, err = fmt.Fprintln(f.s.out, name)
+		}
+	case f.write && info == nil, !f.write && !f.check:
+		_, err = f.s.out.Write(out)
+	}
+	return failWith(exitFailed, err)
+}
+
+// replaceFile puts a new text in the place of a file, whole or not at all.
+func replaceFile(path string, text []byte, mode fs.FileMode) (err error) {
+	// What a symbolic link leads to is replaced, not the link.
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return err
+	}
+	h, err := os.CreateTemp(filepath.Dir(path), ".fmt-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(h.Name()))
+		}
+	}()
+	_, err = h.Write(text)
+	err = errors.Join(err, h.Chmod(mode.Perm()), h.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(h.Name(), path)
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/recipes"
+)
+
+// testFlags are the flags of test.
+type testFlags struct {
+	recipeFlags
+	run     string
+	format  string
+	seed    uint64
+	cache   string
+	verbose bool
+}
+
+func testCommand(s streams) *cobra.Command {
+	var f testFlags
+	cmd := &cobra.Command{
+		Use:   "test RECIPE",
+		Short: "Run the tests of a recipe",
+		Long: `test carries out the blocks test of a recipe, each with an engine and a temporary
+session of its own: it sends messages and evaluates assertions over what came of
+them. It ends with 1 if a test fails.`,
+		Example: `  terrarium test examples/quickstart
+  terrarium test examples/quickstart --run comments -o json`,
+		Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.test(cmd, s, args[0]) },
+	}
+	f.recipeFlags.add(cmd)
+	fs := cmd.Flags()
+	fs.StringVar(&f.run, "run", "", "run only the tests whose names match the regular expression `NAME`")
+	fs.StringVarP(&f.format, "format", "o", "text", "how results are printed: text or json")
+	fs.Uint64Var(&f.seed, "seed", 1, "what ids and random numbers derive from")
+	fs.StringVar(&f.cache, "cache", "", "keep compiled modules in `DIR`, which holds executable code")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "tell more on standard error")
+	return cmd
+}
+
+var errTestsFailed = errors.New("some tests failed")
+
+func (f *testFlags) test(cmd *cobra.Command, s streams, path string) error {
+	if err := checkFormat(f.format); err != nil {
+		return err
+	}
+	ctx, stop := untilSignal(cmd.Context())
+	defer stop()
+	tests, err := f.loadTests(ctx, s, path)
+	if err != nil {
+		return err
+	}
+	p := testPrinter{s: s, asJSON: f.format == "json"}
+	for _, test := range tests {
+		result, err := terrarium.RunTest(ctx, test, terrarium.Options{Seed: &f.seed, CacheDir: f.cache, Log: verbosity(s.err, f.verbose)})
+		if ctx.Err() != nil {
+			return &exit{code: exitInterrupted, shown: true}
+		}
+		if err == nil {
+			err = p.result(result)
+		}
+		if err != nil {
+			return failWith(exitFailed, err)
+		}
+	}
+	if err := p.summary(); err != nil {
+		return failWith(exitFailed, err)
+	}
+	if p.failed > 0 {
+		return &exit{code: exitFailed, err: errTestsFailed, shown: true}
+	}
+	return nil
+}
+
+// loadTests loads the tests that are asked for, and shows what is wrong.
+func (f *testFlags) loadTests(ctx context.Context, s streams, path string) ([]*recipes.Test, error) {
+	wanted, err := regexp.Compile(f.run)
+	if err != nil {
+		return nil, usage("--run %s: %v", f.run, err)
+	}
+	o, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	all, diags := terrarium.LoadTests(ctx, path, o)
+	if err := showFindings(s, diags); err != nil {
+		return nil, err
+	}
+	var tests []*recipes.Test
+	var names []string
+	for _, test := range all {
+		names = append(names, test.Name)
+		if wanted.MatchString(test.Name) {
+			tests = append(tests, test)
+		}
+	}
+	switch {
+	case len(all) == 0:
+		return nil, usage(`%s has no tests: add a block such as test "name" { … }`, path)
+	case len(tests) == 0:
+		return nil, usage("--run %s: there is no such test; there are %s", f.run, strings.Join(names, ", "))
+	}
+	return tests, nil
+}
+
+// testPrinter prints results as they come in, and counts them.
+type testPrinter struct {
+	s              streams
+	asJSON         bool
+	passed, failed int
+}
+
+func (p *testPrinter) result(r terrarium.RecipeTest) error {
+	if r.Passed {
+		p.passed++
+	} else {
+		p.failed++
+	}
+	if p.asJSON {
+		return p.line(struct {
+			terrarium.RecipeTest
+			Milliseconds int64 `json:"milliseconds"`
+		}{r, r.Took.Milliseconds()})
+	}
+	word := "ok    "
+	if !r.Passed {
+		word = "FAILED"
+	}
+	if _, err := fmt.Fprintf(p.s.out, "%s %s (%s, %v)\n", word, printable(r.Name), r.Where, r.Took.Round(time.Millisecond)); err != nil {
+		return err
+	}
+	if r.Error != "" {
+		if _, err := fmt.Fprintf(p.s.out, "Error: %s\n", printable(r.Error)); err != nil {
+			return err
+		}
+	}
+	if len(r.Findings) == 0 {
+		return nil
+	}
+	width, colour := terminal(p.s.out)
+	return recipes.WriteText(p.s.out, r.Findings, width, colour)
+}
+
+// line prints a value as one line of JSON.
+func (p *testPrinter) line(v any) error {
+	enc := json.NewEncoder(p.s.out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+func (p *testPrinter) summary() error {
+	if p.asJSON {
+		return p.line(map[string]int{"passed": p.passed, "failed": p.failed})
+	}
+	_, err := fmt.Fprintf(p.s.out, "%s passed, %d failed.\n", count(p.passed, "test"), p.failed)
+	return err
+}

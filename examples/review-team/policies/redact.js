@@ -1,0 +1,5 @@
+// No mail address goes on in a verdict.
+(event) => {
+  const redacted = event.payload.replace(/[\w.+-]+@[\w.-]+\w/g, "<address>");
+  if (redacted !== event.payload) return patch({ payload: redacted });
+};

@@ -1,0 +1,70 @@
+package recipes
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/dynblock"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// maxMade bounds how many blocks one dynamic block makes.
+const maxMade = 1024
+
+// templates are the blocks in which others may be made by dynamic ones.
+var templates = map[string]bool{"creature": true, "species": true, "catalog": true}
+
+// usesDynamic reports whether a block has dynamic ones in it.
+func (l *loader) usesDynamic(t string, b *hcl.Block, nested hcl.Blocks) bool {
+	i := slices.IndexFunc(nested, func(n *hcl.Block) bool { return n.Type == "dynamic" })
+	if i < 0 {
+		return false
+	}
+	if !templates[b.Type] {
+		l.add(l.at(scope{title: t}, nested[i].DefRange, Diagnostic{Summary: "No dynamic blocks here",
+			Detail: "Blocks can be made in creatures, species and catalogs.", Remedy: "Write the blocks themselves."}))
+		return false
+	}
+	return true
+}
+
+// blocks returns the nested blocks of a declaration, with what dynamic blocks
+// make for the instance at hand.
+func (l *loader) blocks(s scope, d *declaration) hcl.Blocks {
+	switch {
+	case d.content == nil:
+		return nil
+	case !d.dynamic:
+		return d.content.Blocks
+	case !d.madeOnce || d.madeFor != s.each:
+		d.made = l.expandBlocks(s, d)
+		d.madeFor, d.madeOnce = s.each, true
+	}
+	return d.made
+}
+
+func (l *loader) expandBlocks(s scope, d *declaration) hcl.Blocks {
+	shape := shapes[d.kind]
+	references, _ := dynblock.WalkExpandVariables(d.body).Visit(schemas[d.kind])
+	p := l.lookUp(s, references)
+	if !p.ok || p.usesEach && s.each == nil {
+		return d.content.Blocks
+	}
+	body := dynblock.Expand(d.body, s.context(p), dynblock.OptCheckForEach(fewEnough))
+	content, diags := body.Content(schemas[d.kind])
+	for _, h := range diags {
+		l.hcl(d.title, h)
+	}
+	return l.distinct(d.title, shape, content.Blocks)
+}
+
+// fewEnough refuses to make too many blocks.
+func fewEnough(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) hcl.Diagnostics {
+	v, _ = v.Unmark()
+	if !v.IsKnown() || v.IsNull() || !v.CanIterateElements() || v.LengthInt() <= maxMade {
+		return nil
+	}
+	return hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "Unusable for_each", Subject: expr.Range().Ptr(), Expression: expr, EvalContext: ctx,
+		Detail: fmt.Sprintf("It has %d elements; a dynamic block makes at most %d blocks.", v.LengthInt(), maxMade)}}
+}

@@ -1,0 +1,147 @@
+package recipes
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// fitting compares what a creature gets with what its module says of itself.
+type fitting struct {
+	*loader
+	scope   scope
+	d       *declaration
+	species *ofSpecies // may be nil
+	module  *module
+	spec    *engine.CreatureSpec
+	partial bool // of a species: whoever spawns from it adds to its configuration
+}
+
+func (f *fitting) check() {
+	f.memory()
+	f.grants()
+	if f.module.info.Manifest == nil {
+		return
+	}
+	f.capabilities()
+	f.config()
+}
+
+// name is what messages call the module.
+func (f *fitting) name() string {
+	if m := f.module.info.Manifest; m != nil && m.Name != "" {
+		return m.Name
+	}
+	return f.module.ref[strings.LastIndexAny(f.module.ref, `/\`)+1:]
+}
+
+// source is a place where something of the creature may be written.
+type source struct {
+	in    *loader
+	scope scope
+	d     *declaration
+}
+
+// sources are the creature and its species.
+func (f *fitting) sources() []source {
+	out := []source{{f.loader, f.scope, f.d}}
+	if f.species != nil {
+		out = append(out, source{f.species.in, scope{title: f.species.title}, f.species.declaration})
+	}
+	return out
+}
+
+// find returns where an attribute of a nested block is written; without one, the
+// creature.
+func (f *fitting) find(block, attribute string) (source, hcl.Range) {
+	for _, s := range f.sources() {
+		for _, b := range s.in.blocks(s.scope, s.d) {
+			if b.Type != block {
+				continue
+			}
+			if a := s.in.blockContent(s.d.title, b).attr(attribute); a != nil {
+				return s, a.Range
+			}
+		}
+	}
+	return f.sources()[0], f.d.at
+}
+
+func (f *fitting) report(s source, at hcl.Range, d Diagnostic) { s.in.add(s.in.at(s.scope, at, d)) }
+
+// memory refuses a limit below what the module begins with.
+func (f *fitting) memory() {
+	limit := cmp.Or(f.spec.Limits.Memory, abi.DefaultLimits.Memory)
+	least := f.module.info.MemoryMin
+	if least <= limit {
+		return
+	}
+	s, at := f.find("limits", "memory")
+	f.report(s, at, Diagnostic{Summary: "Memory limit too small",
+		Detail: fmt.Sprintf("The module %s begins with %d bytes of memory; the limit of %s is %d.", f.name(), least, f.spec.Address, limit),
+		Remedy: fmt.Sprintf("Allow %d bytes or more: limits { memory = \"%dKiB\" }.", least, (least+1023)/1024)})
+}
+
+// uses are the imports that a grant changes the meaning of.
+var uses = map[string][]string{"clock": {"now", "clock_time_get"}, "random": {"random", "random_get"}}
+
+// grants warns of grants that change nothing, and of imports that nothing can be
+// granted for.
+func (f *fitting) grants() {
+	imports := map[string]bool{}
+	for _, i := range f.module.info.Imports {
+		imports[i.Name] = true
+	}
+	given := map[string]bool{"clock": f.spec.Grants.Clock, "random": f.spec.Grants.Random}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !given[name] || slices.ContainsFunc(uses[name], func(i string) bool { return imports[i] }) {
+			continue
+		}
+		s, at := f.find("grants", name)
+		f.report(s, at, Diagnostic{Severity: Warning, Summary: "Grant without a use",
+			Detail: fmt.Sprintf("The module %s never imports %s, so the grant %s changes nothing.", f.name(), uses[name][0], name), Remedy: "Remove the grant."})
+	}
+	if imports["http"] {
+		s := f.sources()[0]
+		f.report(s, f.moduleRange(), Diagnostic{Severity: Warning, Summary: "Import that is not granted",
+			Detail: fmt.Sprintf("The module %s imports http, which this version of terrarium does not carry out: every call answers unsupported.", f.name()),
+			Remedy: "Use a later version if it cannot do without."})
+	}
+}
+
+// moduleRange is where the module is named.
+func (f *fitting) moduleRange() hcl.Range {
+	if a := f.d.attr("module"); a != nil {
+		return a.Expr.Range()
+	}
+	if a := f.d.attr("species"); a != nil {
+		return a.Expr.Range()
+	}
+	return f.d.at
+}
+
+// capabilities compares what the manifest asks for with what is granted.
+func (f *fitting) capabilities() {
+	given := map[string]bool{"clock": f.spec.Grants.Clock, "random": f.spec.Grants.Random}
+	for _, name := range f.module.info.Manifest.Capabilities {
+		granted, known := given[name]
+		switch {
+		case granted:
+		case known:
+			f.report(f.sources()[0], f.moduleRange(), Diagnostic{Severity: Warning, Summary: "Capability not granted",
+				Detail: fmt.Sprintf("The module %s says that it needs %s, which %s is not granted.", f.name(), name, f.spec.Address),
+				Remedy: fmt.Sprintf("Write grants { %s = true }.", name)})
+		default:
+			f.report(f.sources()[0], f.moduleRange(), Diagnostic{Summary: "Not supported by this version",
+				Detail: fmt.Sprintf("The module %s says that it needs the capability %q, which this version of terrarium cannot grant.", f.name(), name),
+				Remedy: "Use another module, or a later version."})
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package recipes
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/hashicorp/hcl/v2"
+)
+
+// schema returns the schema of the module's configuration, if it has a usable
+// one. A module with a schema that is none is not the recipe's mistake. Schemas
+// with references are left alone: one that refers to itself would have the
+// library call itself until the stack overflows, which ends the process.
+func (m *module) schema() *jsonschema.Resolved {
+	if m.resolved != nil || m.unresolved {
+		return m.resolved
+	}
+	m.unresolved = true
+	var s jsonschema.Schema
+	if len(m.info.Manifest.Config) == 0 || json.Unmarshal(m.info.Manifest.Config, &s) != nil {
+		return nil
+	}
+	// As the library understood it: in the manifest's own spelling a reference
+	// could be written so that it is not seen.
+	text, err := json.Marshal(&s)
+	if err != nil || bytes.Contains(text, []byte(`"$ref"`)) || bytes.Contains(text, []byte(`"$dynamicRef"`)) {
+		return nil
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		return nil
+	}
+	m.resolved = resolved
+	return resolved
+}
+
+// config checks the configuration against the schema of the manifest: attribute
+// by attribute, so that each mistake can be pointed at, then as a whole.
+func (f *fitting) config() {
+	schema := f.module.schema()
+	if schema == nil {
+		return
+	}
+	config := map[string]any{}
+	if len(f.spec.Config) > 0 && json.Unmarshal(f.spec.Config, &config) != nil {
+		return
+	}
+	if f.unknownAttributes(schema.Schema(), config) || f.missingAttributes(schema.Schema(), config) {
+		return
+	}
+	if err := validate(schema, config); err != nil && !f.partial {
+		where, text := misfit(err)
+		f.misfits(where, text)
+	}
+}
+
+// validate recovers from the defects of the library: a schema comes with a
+// module, which may be hostile.
+func validate(schema *jsonschema.Resolved, config map[string]any) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = nil
+		}
+	}()
+	return schema.Validate(config)
+}
+
+func (f *fitting) unknownAttributes(s *jsonschema.Schema, config map[string]any) bool {
+	closed := s.AdditionalProperties != nil && s.AdditionalProperties.Not != nil && len(s.PatternProperties) == 0
+	found := false
+	known := slices.Sorted(maps.Keys(s.Properties))
+	for _, name := range slices.Sorted(maps.Keys(config)) {
+		if !closed || s.Properties[name] != nil {
+			continue
+		}
+		found = true
+		src, at := f.attribute(name)
+		d := Diagnostic{Summary: "Unknown attribute of a configuration", Detail: fmt.Sprintf("The module %s knows no %q.", f.name(), name), Suggestion: nearest(name, known)}
+		if d.Suggestion == "" && len(known) > 0 {
+			d.Remedy = fmt.Sprintf("It knows %s.", enumerate(known))
+		}
+		f.report(src, at, d)
+	}
+	return found
+}
+
+func (f *fitting) missingAttributes(s *jsonschema.Schema, config map[string]any) bool {
+	if f.partial {
+		return false
+	}
+	found := false
+	for _, name := range s.Required {
+		if _, has := config[name]; has {
+			continue
+		}
+		found = true
+		src, at := f.attribute("")
+		what := ""
+		if p := s.Properties[name]; p != nil && p.Description != "" {
+			what = fmt.Sprintf(" (%s)", p.Description)
+		}
+		f.report(src, at, Diagnostic{Summary: "Configuration is not complete", Detail: fmt.Sprintf("The module %s needs %q%s.", f.name(), name, what),
+			Remedy: fmt.Sprintf("Add config = { %s = … }.", name)})
+	}
+	return found
+}
+
+// misfits reports what a schema objects to.
+func (f *fitting) misfits(where, text string) {
+	name, _, _ := strings.Cut(where, "/")
+	src, at := f.attribute(name)
+	d := Diagnostic{Summary: "Configuration does not fit", Detail: fmt.Sprintf("The module %s refuses it: %s.", f.name(), text)}
+	if where != "" {
+		d.Detail = fmt.Sprintf("The module %s refuses %s: %s.", f.name(), strings.ReplaceAll(where, "/", "."), text)
+	}
+	if len(f.spec.Secret) > 0 && (name == "" || slices.Contains(f.spec.Secret, name)) {
+		d.Detail = fmt.Sprintf("The module %s refuses it. The reason is not shown, because a sensitive value is involved.", f.name())
+	}
+	if p := f.module.schema().Schema().Properties[name]; p != nil && p.Description != "" {
+		d.Remedy = sentence(name + " is " + p.Description)
+	}
+	f.report(src, at, d)
+}
+
+// misfit says what a schema objects to, and to what, without the way there
+// through the schema.
+func misfit(err error) (where, text string) {
+	text = err.Error()
+	for {
+		rest, ok := strings.CutPrefix(text, "validating ")
+		at, what, found := strings.Cut(rest, ": ")
+		if !ok || !found {
+			break
+		}
+		where, text = at, what
+	}
+	text = strings.Replace(text, "<invalid reflect.Value>", "null", 1)
+	if where == "root" {
+		return "", text
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(where, "/properties/"), "/properties/", "/"), text
+}
+
+// attribute returns where an attribute of the configuration is written, or as
+// near to it as can be told.
+func (f *fitting) attribute(name string) (source, hcl.Range) {
+	var nearby []source
+	for _, s := range f.sources() {
+		a := s.d.attr("config")
+		if a == nil {
+			continue
+		}
+		nearby = append(nearby, s)
+		pairs, diags := hcl.ExprMap(a.Expr)
+		if diags.HasErrors() {
+			continue
+		}
+		for _, p := range pairs {
+			if key, ok := s.in.eval(s.scope, p.Key); ok && !key.IsNull() && key.Type().FriendlyName() == "string" {
+				if key, _ = key.Unmark(); key.AsString() == name {
+					return s, hcl.RangeBetween(p.Key.Range(), p.Value.Range())
+				}
+			}
+		}
+	}
+	if len(nearby) > 0 {
+		return nearby[0], nearby[0].d.attr("config").Expr.Range()
+	}
+	return f.sources()[0], f.d.at
+}

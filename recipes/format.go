@@ -1,0 +1,117 @@
+package recipes
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+)
+
+// Format gives the text of a recipe's file its usual layout: indentation, and
+// equals signs below one another. What stands in heredocs stays as it is, to the
+// last blank. Formatting what is formatted changes nothing, and a recipe means
+// the same before and after. A text that cannot be parsed is told of, and
+// returned unchanged with a nil slice. name is the file's, for messages; JSON is
+// left alone, whatever it looks like.
+func Format(name string, src []byte) ([]byte, Diagnostics) {
+	if strings.HasSuffix(name, ".json") {
+		return src, nil
+	}
+	l := newShared(Options{}).newLoader(&folder{shown: ".", read: map[string][]byte{}})
+	l.extra[name] = src
+	if bytes.Contains(src, []byte(maskedInterpolation)) || bytes.Contains(src, []byte(maskedControl)) {
+		l.add(Diagnostic{Summary: "Control characters", Range: Range{File: name}, Detail: "The file has characters U+0080 or U+0081, which have no place in a text.",
+			Remedy: `Write them as "\u0080" and "\u0081".`})
+		return nil, l.diags
+	}
+	file, diags := parseNative(src, name)
+	for _, h := range diags {
+		l.hcl(titleAt(file, h.Subject), h)
+	}
+	if diags.HasErrors() {
+		return nil, l.diags.tidy()
+	}
+	out := layOut(src, name)
+	if !sameTokens(src, out, name) {
+		l.add(Diagnostic{Summary: "File cannot be formatted", Range: Range{File: name}, Detail: "Formatting would change what it says.",
+			Remedy: "Lay it out by hand; this is a defect of terrarium."})
+		return nil, l.diags
+	}
+	return out, nil
+}
+
+// parseNative parses a text in HCL's own syntax, with its scripts.
+func parseNative(src []byte, shown string) (*hcl.File, hcl.Diagnostics) {
+	masked := maskScripts(src)
+	if d := measureConfig(masked, shown); d != nil {
+		return nil, hcl.Diagnostics{d}
+	}
+	file, diags := hclsyntax.ParseConfig(masked, shown, hcl.InitialPos)
+	unmaskScripts(file)
+	return file, diags
+}
+
+// layOut formats a text around its heredocs, which the formatter would take for
+// code where they have templates.
+func layOut(src []byte, name string) []byte {
+	var bare bytes.Buffer
+	var bodies [][]byte
+	from := 0
+	for _, at := range heredocs(src, name) {
+		bare.Write(src[from:at.from])
+		bare.WriteString("text\n")
+		bodies = append(bodies, src[at.from:at.to])
+		from = at.to
+	}
+	bare.Write(src[from:])
+	formatted := hclwrite.Format(bare.Bytes())
+	places := heredocs(formatted, name)
+	if len(places) != len(bodies) {
+		return nil // which sameTokens refuses
+	}
+	var out bytes.Buffer
+	from = 0
+	for i, at := range places {
+		out.Write(formatted[from:at.from])
+		out.Write(bodies[i])
+		from = at.to
+	}
+	out.Write(formatted[from:])
+	return out.Bytes()
+}
+
+// stretch is a part of a text, by offsets.
+type stretch struct{ from, to int }
+
+// heredocs finds what stands in the heredocs of a text, of nested ones the
+// outermost.
+func heredocs(src []byte, name string) []stretch {
+	tokens, _ := hclsyntax.LexConfig(maskScripts(src), name, hcl.InitialPos)
+	var out []stretch
+	depth, from := 0, 0
+	for _, t := range tokens {
+		switch t.Type {
+		case hclsyntax.TokenOHeredoc:
+			if depth++; depth == 1 {
+				from = t.Range.End.Byte
+			}
+		case hclsyntax.TokenCHeredoc:
+			if depth--; depth == 0 {
+				out = append(out, stretch{from, t.Range.Start.Byte})
+			}
+		}
+	}
+	return out
+}
+
+// sameTokens reports whether two texts differ in blanks between words only.
+func sameTokens(a, b []byte, name string) bool {
+	left, _ := hclsyntax.LexConfig(maskScripts(a), name, hcl.InitialPos)
+	right, _ := hclsyntax.LexConfig(maskScripts(b), name, hcl.InitialPos)
+	return slices.EqualFunc(left, right, func(x, y hclsyntax.Token) bool {
+		return x.Type == y.Type && (bytes.Equal(x.Bytes, y.Bytes) || x.Type == hclsyntax.TokenCHeredoc && bytes.Equal(bytes.TrimSpace(x.Bytes), bytes.TrimSpace(y.Bytes)))
+	})
+}

@@ -1,0 +1,250 @@
+package recipes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/recipes/policy"
+)
+
+// A sub-recipe is a recipe in a folder beneath that of the recipe that declares
+// it. Each instance has a loader of its own; what it declares has its own names
+// and addresses in the same deployment. Its variables are its inputs, and are
+// evaluated where they are given, when somebody asks for them: so two
+// sub-recipes can be given each other's channels.
+const (
+	maxRecipeDepth = 8    // sub-recipes within one another
+	maxSubRecipes  = 1024 // in a whole recipe
+)
+
+// instantiation says which instance of which sub-recipe a loader is for. The
+// zero value is the outermost recipe.
+type instantiation struct {
+	parent *loader
+	block  *declaration // of the type recipe
+	place  string       // its address, such as recipe.alerts["north"]
+	prefix string       // of addresses, such as recipe.alerts["north"].
+	names  string       // prefix of names, such as alerts.north.
+	files  []string     // that it is made of, relative to the outermost folder
+	depth  int
+}
+
+// blockTitle names a block of a sub-recipe.
+func (i *instantiation) blockTitle(title string) string {
+	switch {
+	case i.parent == nil:
+		return title
+	case title == "":
+		return i.place
+	}
+	return title + " of " + i.place
+}
+
+// withSubRecipes returns the loaders of the recipe and of all beneath it, each
+// after the one that declares it, in the order of declaration.
+func (l *loader) withSubRecipes() []*loader {
+	out := []*loader{l}
+	for _, d := range l.ordered["recipe"] {
+		l.value(node{"recipe", d.name})
+		for _, i := range d.instances {
+			if i.sub != nil {
+				out = append(out, i.sub.withSubRecipes()...)
+			}
+		}
+	}
+	return out
+}
+
+// instantiate loads the sub-recipe that a block declares, once for each element
+// of its for_each. It is not ok if that failed.
+func (l *loader) instantiate(d *declaration) bool {
+	refs, ok := l.expand(d)
+	source := d.attr("source")
+	if !ok || source == nil || refs == cty.NilVal {
+		return false
+	}
+	f, files, ok := l.findSource(scope{title: d.title}, source.Expr)
+	if !ok || !l.mayNest(d, f, files) {
+		return false
+	}
+	for i := range d.instances {
+		if l.loaders++; l.loaders > maxSubRecipes {
+			l.add(l.at(scope{title: d.title}, d.at, Diagnostic{Summary: "Too many sub-recipes",
+				Detail: fmt.Sprintf("A recipe has at most %d, those of sub-recipes included.", maxSubRecipes), Remedy: "Use for_each on creatures where that is enough."}))
+			return false
+		}
+		d.instances[i].sub = l.sub(d, &d.instances[i], f, files)
+	}
+	return true
+}
+
+// findSource finds the folder that a source names, and the files of the recipe
+// in it.
+func (l *loader) findSource(s scope, expr hcl.Expression) (*folder, []string, bool) {
+	v, ok := l.eval(s, expr)
+	if !ok {
+		return nil, nil, false
+	}
+	v, _ = v.UnmarkDeep()
+	if v.IsNull() || v.Type() != cty.String {
+		l.fault(s, expr, "Wrong type", fmt.Sprintf("Source is a text; this is %s.", describe(v)), `Write the path of a folder or file, such as "./alerts".`)
+		return nil, nil, false
+	}
+	f, names, d := l.folder.beneath(v.AsString())
+	if d != nil {
+		found := l.at(s, expr.Range(), *d)
+		l.add(found)
+		return nil, nil, false
+	}
+	if known := l.folders[f.prefix]; known != nil {
+		f.close()
+		f = known
+	}
+	return f, names, true
+}
+
+// mayNest refuses recipes that contain themselves.
+func (l *loader) mayNest(d *declaration, f *folder, names []string) bool {
+	files := filesIn(f, names)
+	for up := l; up != nil; up = up.parent {
+		if !slices.ContainsFunc(files, func(file string) bool { return slices.Contains(up.filesOf(), file) }) {
+			continue
+		}
+		l.add(l.at(scope{title: d.title}, d.at, Diagnostic{Summary: "Recipe within itself",
+			Detail: fmt.Sprintf("The source has %s, of which this recipe is a part.", enumerate(files)), Remedy: "Move what both need into a recipe of its own."}))
+		return false
+	}
+	if l.depth >= maxRecipeDepth {
+		l.add(l.at(scope{title: d.title}, d.at, Diagnostic{Summary: "Recipes nest too deeply",
+			Detail: fmt.Sprintf("At most %d sub-recipes may stand within one another.", maxRecipeDepth)}))
+		return false
+	}
+	return true
+}
+
+// filesOf are the files that a loader has taken in.
+func (l *loader) filesOf() []string {
+	if l.parent != nil {
+		return l.files
+	}
+	var names []string
+	for name := range l.folder.parsed {
+		names = append(names, name)
+	}
+	return filesIn(l.folder, names)
+}
+
+func filesIn(f *folder, names []string) []string {
+	out := make([]string, 0, len(names))
+	for _, name := range names {
+		out = append(out, f.prefix+name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// sub makes the loader of one instance.
+func (l *loader) sub(d *declaration, i *instance, f *folder, files []string) *loader {
+	sub := l.shared.newLoader(f)
+	sub.instantiation = instantiation{
+		parent: l, block: d, place: i.address, prefix: i.address + ".", names: i.name + ".",
+		files: filesIn(f, files), depth: l.depth + 1,
+	}
+	from := fmt.Sprintf("%s at %s", d.title, l.where(d.at))
+	for name, a := range d.content.Attributes {
+		if !reserved[name] {
+			sub.inputs[name] = input{from: from, expr: a.Expr, owner: l, scope: instanceScope(d, i), name: a.NameRange}
+		}
+	}
+	sub.take(files)
+	sub.onlyOutermost()
+	return sub
+}
+
+// reserved are the attributes of a recipe block that are no inputs.
+var reserved = map[string]bool{"source": true, "for_each": true}
+
+// onlyOutermost refuses what the outermost recipe alone decides.
+func (l *loader) onlyOutermost() {
+	if b := l.singles["session"]; b != nil {
+		l.outermostOnly(b.title, b.at, "A session")
+	}
+	if l.root != nil {
+		l.outermostOnly("root", l.root.NameRange, "The root")
+	}
+	l.terrarium(&engine.Deployment{})
+}
+
+func (l *loader) outermostOnly(title string, at hcl.Range, what string) {
+	l.add(l.at(scope{title: title}, at, Diagnostic{Summary: "Not in a sub-recipe", Detail: what + " is that of the whole deployment.",
+		Remedy: "Leave it to the outermost recipe, which can name what is in here, such as " + l.prefix + "creature.NAME."}))
+}
+
+// inputMissing reports a variable of a sub-recipe that is given no value.
+func (l *loader) inputMissing(v *declaration) {
+	l.add(l.parent.at(scope{title: l.block.title}, l.block.at, Diagnostic{Summary: "No value for variable " + v.name,
+		Detail: fmt.Sprintf("The sub-recipe's variable has no default (%s), so it needs a value.", l.where(v.at)),
+		Remedy: fmt.Sprintf("Add %s = … to the block, or a default to the variable.", v.name)}))
+}
+
+// confine keeps a policy of a sub-recipe to the members of that: to what is sent
+// on its channels, and what its creatures send on others.
+func (l *loader) confine(p *policy.Policy) {
+	if l.parent == nil {
+		return
+	}
+	p.Name = l.names + p.Name
+	inner, prefix := p.Match, l.prefix
+	p.Match = func(e *engine.SendEvent) (bool, error) {
+		if !strings.HasPrefix(e.ChannelAddress, prefix) && !strings.HasPrefix(e.SenderAddress, prefix) {
+			return false, nil
+		}
+		if inner == nil {
+			return true, nil
+		}
+		return inner(e)
+	}
+}
+
+// checkNames reports names that two things of the deployment have.
+func (l *loader) checkNames(all []*loader) {
+	for _, kind := range []string{"channel", "creature", "species"} {
+		names := map[string]string{}
+		for _, l := range all {
+			for _, d := range l.ordered[kind] {
+				for _, name := range l.namesOf(d) {
+					if first, twice := names[name]; twice {
+						l.usedTwice(d, name, first)
+					}
+					names[name] = l.where(d.at)
+				}
+			}
+		}
+	}
+}
+
+func (l *loader) namesOf(d *declaration) []string {
+	if d.kind == "species" {
+		return []string{l.names + d.name}
+	}
+	var names []string
+	for _, i := range d.instances {
+		names = append(names, i.name)
+	}
+	return names
+}
+
+func (l *loader) usedTwice(d *declaration, name, first string) {
+	at := d.at
+	if a := d.attr("name"); a != nil {
+		at = a.Expr.Range()
+	}
+	l.add(l.at(scope{title: d.title}, at, Diagnostic{Summary: "Name used twice",
+		Detail: fmt.Sprintf("Another %s has the name %q; see %s.", d.kind, name, first),
+		Remedy: "Names are unique in a recipe; with for_each, make each.key part of it."}))
+}

@@ -1,0 +1,191 @@
+package recipes
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// Test is a block test of a recipe: what is sent, and what has to have come of
+// it. It is for one run.
+type Test struct {
+	Name    string
+	Where   string  // it stands: "team.hcl:12"
+	Recipe  *Recipe // with the variables of the test
+	Sends   []TestSend
+	Timeout time.Duration // for all of it
+
+	in     *loader
+	block  *hcl.Block
+	checks []*hcl.Block
+}
+
+// TestSend is a message that a test sends, once all is idle.
+type TestSend struct {
+	Channel string // its address
+	Payload []byte
+	Headers map[string]string
+}
+
+// The bounds of a test's time.
+const (
+	DefaultTestTimeout = 10 * time.Second
+	MaxTestTimeout     = 10 * time.Minute
+)
+
+// LoadTests loads the recipe at path once for each of its tests, in the order of
+// the recipe. If something is wrong with any of them there are none. Tests of
+// sub-recipes belong to these.
+func LoadTests(ctx context.Context, path string, o Options) ([]*Test, Diagnostics) {
+	o = o.withDefaults()
+	first, d := openLoader(path, o)
+	if d != nil {
+		return nil, Diagnostics{*d}
+	}
+	first.close()
+	var tests []*Test
+	var diags Diagnostics
+	for i := range first.tests {
+		t, found := loadTest(ctx, path, o, i)
+		diags = append(diags, found...)
+		tests = append(tests, t)
+	}
+	if len(tests) == 0 {
+		_, diags = Load(ctx, path, o)
+	}
+	if diags = diags.tidy(); diags.HasErrors() {
+		return nil, diags
+	}
+	return tests, diags
+}
+
+// loadTest loads a recipe for its i-th test.
+func loadTest(ctx context.Context, path string, o Options, i int) (*Test, Diagnostics) {
+	l, d := openLoader(path, o)
+	if d != nil {
+		return nil, Diagnostics{*d}
+	}
+	defer l.close()
+	if i >= len(l.tests) {
+		return nil, Diagnostics{{Severity: Error, Summary: "Recipe has changed", Range: Range{File: path}, Detail: "It was written while it was read."}}
+	}
+	t := &Test{Name: l.tests[i].Labels[0], Where: l.where(l.tests[i].DefRange), in: l, block: l.tests[i]}
+	l.underTest = t
+	t.Recipe = l.finish(ctx, path)
+	return t, l.diags
+}
+
+// checkTests looks at the tests of the outermost recipe, and reads the one at
+// hand.
+func (l *loader) checkTests() {
+	names := map[string]hcl.Range{}
+	for _, b := range l.tests {
+		t := testTitle(b)
+		if first, twice := names[b.Labels[0]]; twice {
+			l.duplicate(t, "A "+t, b.DefRange, first)
+		}
+		names[b.Labels[0]] = b.DefRange
+		for _, inner := range l.testBody(b).Blocks {
+			c := l.blockContent(t, inner)
+			for _, name := range slices.Sorted(maps.Keys(c.Attributes)) {
+				l.checkTestExpression(testScope(t), c.Attributes[name].Expr)
+			}
+		}
+	}
+	if t := l.underTest; t != nil {
+		l.readTest(t, l.testBody(t.block))
+		return
+	}
+	for _, b := range l.tests {
+		// With variables of its own, what it sends is not known here.
+		if c := l.testBody(b); c.attr("variables") == nil {
+			l.readTest(&Test{block: b}, c)
+		}
+	}
+}
+
+// testScope is the scope of tests, in which result has a meaning; what it is, is
+// not known before the test was run.
+func testScope(t string) scope {
+	return scope{title: t, extra: map[string]cty.Value{"result": cty.DynamicVal}}
+}
+
+// checkTestExpression looks up references, those to results too.
+func (l *loader) checkTestExpression(s scope, expr hcl.Expression) {
+	l.lookUp(s, expr.Variables())
+	for _, t := range expr.Variables() {
+		if t.RootName() == "result" && len(t) > 1 {
+			l.checkResult(s, t)
+		}
+	}
+}
+
+// resultNames are what a result has.
+var resultNames = []string{"channel", "creature", "dead_letters", "denials", "recipe"}
+
+// checkResult reports a reference to the result of something that there is none
+// of.
+func (l *loader) checkResult(s scope, t hcl.Traversal) {
+	kind := stepName(t[1])
+	if !slices.Contains(resultNames, kind) {
+		l.add(l.at(s, t.SourceRange(), Diagnostic{Summary: "Unknown reference", Detail: fmt.Sprintf("A result has no %q.", kind),
+			Suggestion: nearest(kind, resultNames), Remedy: fmt.Sprintf("It has %s.", enumerate(resultNames))}))
+		return
+	}
+	if len(t) < 3 || kindOf[kind] == "" || l.broken {
+		return
+	}
+	name := stepName(t[2])
+	if l.decls[kind][name] != nil || kind == "channel" && name == reportName && l.root != nil {
+		return
+	}
+	l.add(l.at(s, t.SourceRange(), Diagnostic{Summary: "Unknown " + kind, Detail: fmt.Sprintf("No %s named %q is declared.", kind, name),
+		Suggestion: nearest(name, l.declared(kind))}))
+}
+
+// Check evaluates the assertions of the test. What it returns is empty if all
+// of them hold.
+func (t *Test) Check(o TestOutcome) Diagnostics {
+	l := t.in
+	l.diags = nil
+	s := scope{title: testTitle(t.block), extra: map[string]cty.Value{"result": l.result(&o)}}
+	for _, b := range t.checks {
+		c := l.blockContent(s.title, b)
+		a := c.attr("condition")
+		v, ok := l.eval(s, a.Expr)
+		if !ok {
+			continue
+		}
+		v, _ = v.UnmarkDeep()
+		holds, err := convert.Convert(v, cty.Bool)
+		switch {
+		case err != nil || holds.IsNull():
+			l.fault(s, a.Expr, "Wrong type", fmt.Sprintf("A condition is true or false; this is %s.", describe(v)), "")
+		case !holds.True():
+			l.fault(s, a.Expr, "Assertion failed", sentence(l.assertMessage(s, c)), "")
+		}
+	}
+	return l.diags.tidy()
+}
+
+func (l *loader) assertMessage(s scope, c blockBody) string {
+	a := c.attr("error_message")
+	if a == nil {
+		return "The condition does not hold."
+	}
+	v, ok := l.eval(s, a.Expr)
+	if v.ContainsMarked() {
+		return "The message is sensitive, so it is not shown."
+	}
+	text, err := convert.Convert(v, cty.String)
+	if !ok || err != nil || text.IsNull() {
+		return "The condition does not hold."
+	}
+	return text.AsString()
+}

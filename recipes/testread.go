@@ -1,0 +1,130 @@
+package recipes
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// maxTestSends bounds how many messages one test sends.
+const maxTestSends = 100_000
+
+// testBody decodes a block test.
+func (l *loader) testBody(b *hcl.Block) blockBody { return l.blockContent(testTitle(b), b) }
+
+func testTitle(b *hcl.Block) string { return title(b.Type, b.Labels) }
+
+// testInputs takes the variables of the test at hand, which go before all others.
+func (l *loader) testInputs() {
+	if l.underTest == nil {
+		return
+	}
+	b := l.underTest.block
+	a := l.testBody(b).attr("variables")
+	if a == nil {
+		return
+	}
+	pairs, diags := hcl.ExprMap(a.Expr)
+	for _, h := range diags {
+		l.hcl(testTitle(b), h)
+	}
+	for _, p := range pairs {
+		if name, ok := l.eval(scope{title: testTitle(b), static: "the variables of a test"}, p.Key); ok && !name.IsNull() && name.Type() == cty.String {
+			name, _ = name.Unmark()
+			l.inputs[name.AsString()] = input{from: testTitle(b), expr: p.Value, static: "the variables of a test"}
+		}
+	}
+}
+
+// readTest reads what a test does.
+func (l *loader) readTest(t *Test, c blockBody) {
+	s := scope{title: testTitle(t.block)}
+	t.Timeout = DefaultTestTimeout
+	if d, ok := l.durationAttr(s, c, "timeout"); ok {
+		if t.Timeout = d; d > MaxTestTimeout {
+			l.fault(s, c.attr("timeout").Expr, "Timeout too long", fmt.Sprintf("A test may take at most %v.", MaxTestTimeout), "")
+		}
+	}
+	for _, b := range c.Blocks {
+		if b.Type == "assert" {
+			t.checks = append(t.checks, b)
+			continue
+		}
+		t.Sends = append(t.Sends, l.testSend(s, b)...)
+	}
+	if len(t.checks) == 0 {
+		l.add(l.at(s, t.block.DefRange, Diagnostic{Summary: "Nothing is asserted", Detail: "A test without an assert block cannot fail.",
+			Remedy: "Add assert { condition = length(result.dead_letters) == 0 }."}))
+	}
+	if len(t.Sends) > maxTestSends {
+		l.add(l.at(s, t.block.DefRange, Diagnostic{Summary: "Too many messages", Detail: fmt.Sprintf("A test sends at most %d messages.", maxTestSends)}))
+	}
+}
+
+// testSend reads a block send: one message, or one for each of some lines.
+func (l *loader) testSend(s scope, b *hcl.Block) []TestSend {
+	c := l.blockContent(s.title, b)
+	a := c.attr("channel")
+	if a == nil {
+		return nil // which has been reported
+	}
+	v, ok := l.eval(s, a.Expr)
+	if !ok {
+		return nil
+	}
+	address, ok := refAddress(v, "channel")
+	if !ok {
+		l.wrongReference(s, a.Expr, v, "channel")
+		return nil
+	}
+	headers := map[string]string{}
+	if v, _, ok := l.plain(s, c, "headers", cty.Map(cty.String)); ok {
+		for name, value := range v.AsValueMap() {
+			if !value.IsNull() {
+				headers[name] = value.AsString()
+			}
+		}
+	}
+	var out []TestSend
+	for _, payload := range l.testPayloads(s, b, c) {
+		out = append(out, TestSend{Channel: address, Payload: payload, Headers: headers})
+	}
+	return out
+}
+
+func (l *loader) testPayloads(s scope, b *hcl.Block, c blockBody) [][]byte {
+	given := 0
+	for _, name := range []string{"payload", "json", "lines"} {
+		if c.attr(name) != nil {
+			given++
+		}
+	}
+	if given != 1 {
+		l.add(l.at(s, b.DefRange, Diagnostic{Summary: "What is sent?", Detail: "A send block has one of payload (a text), json (any value) and lines (a list of texts, each a message).",
+			Remedy: `Write for example payload = "hello".`}))
+		return nil
+	}
+	if text, ok := l.stringAttr(s, c, "payload"); ok {
+		return [][]byte{[]byte(text)}
+	}
+	if a := c.attr("json"); a != nil {
+		v, ok := l.eval(s, a.Expr)
+		data, err := jsonOf(v)
+		if !ok || err != nil {
+			return nil
+		}
+		return [][]byte{data}
+	}
+	var out [][]byte
+	if v, expr, ok := l.plain(s, c, "lines", cty.List(cty.String)); ok {
+		for _, line := range v.AsValueSlice() {
+			if line.IsNull() {
+				l.fault(s, expr, "Wrong type", "A line is a text; this list has one that is null.", "")
+				return nil
+			}
+			out = append(out, []byte(line.AsString()))
+		}
+	}
+	return out
+}

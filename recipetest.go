@@ -1,0 +1,204 @@
+package terrarium
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/host"
+	"github.com/seed47132306/terrarium/recipes"
+)
+
+// RecipeTest is what became of one test of a recipe. It has passed if nothing
+// was found.
+type RecipeTest struct {
+	Name     string              `json:"name"`
+	Where    string              `json:"where"` // it stands: "team.hcl:12"
+	Passed   bool                `json:"passed"`
+	Took     time.Duration       `json:"-"`
+	Error    string              `json:"error,omitempty"` // why it could not be run to its end
+	Findings recipes.Diagnostics `json:"findings"`
+}
+
+// LoadTests loads the tests of a recipe, as [LoadRecipe] does the recipe.
+func LoadTests(ctx context.Context, path string, o RecipeOptions) ([]*recipes.Test, Diagnostics) {
+	var tests []*recipes.Test
+	diags := inspecting(ctx, func(h *host.Host) (diags Diagnostics) {
+		tests, diags = recipes.LoadTests(ctx, path, o.loading(h))
+		return diags
+	})
+	return tests, diags
+}
+
+// RunTest carries out one test of a recipe on an engine of its own, with a
+// temporary session. o configures the engine; its Dir is not used. Each message
+// is sent when all that came before it has been handled. The result tells what
+// is wrong with the recipe; the error, what is wrong with running it.
+func RunTest(ctx context.Context, test *recipes.Test, o Options) (RecipeTest, error) {
+	started := time.Now()
+	out := RecipeTest{Name: test.Name, Where: test.Where, Findings: Diagnostics{}}
+	o.Dir, o.Scratch = "", true
+	t, err := New(ctx, o)
+	if err != nil {
+		return out, err
+	}
+	defer func() { _ = t.Close(context.WithoutCancel(ctx)) }() // what it holds is temporary
+	outcome, err := t.carryOut(ctx, test)
+	if ctx.Err() != nil {
+		return out, context.Cause(ctx)
+	}
+	out.Took = time.Since(started)
+	if err != nil {
+		out.Error = NewErrorRecord(err).Message
+		return out, nil
+	}
+	out.Findings = append(out.Findings, test.Check(outcome)...)
+	out.Passed = len(out.Findings) == 0
+	return out, nil
+}
+
+// carryOut applies the recipe of a test, sends its messages and collects what
+// comes of them.
+func (t *Terrarium) carryOut(ctx context.Context, test *recipes.Test) (recipes.TestOutcome, error) {
+	bounded, cancel := context.WithTimeoutCause(ctx, test.Timeout, &abi.Error{
+		Code: abi.Deadline, Message: fmt.Sprintf("the test was not over after %v", test.Timeout), Remedy: "give it a longer timeout",
+	})
+	defer cancel()
+	w := watchTest(t)
+	applied, err := t.Engine.Apply(bounded, test.Recipe.Deployment())
+	var denials []recipes.TestDenial
+	if err == nil {
+		denials, err = t.sendAll(bounded, applied, test.Sends)
+	}
+	observed := w.end()
+	if cause := context.Cause(bounded); err != nil && cause != nil {
+		err = cause
+	}
+	if err != nil {
+		return recipes.TestOutcome{}, err
+	}
+	outcome, err := t.outcome(ctx, applied, observed)
+	outcome.Denials = append(outcome.Denials, denials...)
+	return outcome, err
+}
+
+// sendAll sends the messages of a test. What policies deny somebody outside is no
+// event, so it is returned.
+func (t *Terrarium) sendAll(ctx context.Context, applied *Applied, sends []recipes.TestSend) (denials []recipes.TestDenial, err error) {
+	err = t.WaitIdle(ctx)
+	for _, s := range sends {
+		if err != nil {
+			return denials, err
+		}
+		_, err = t.Send(ctx, applied.Channels[s.Channel], Outgoing{Payload: s.Payload, Headers: s.Headers})
+		if abi.CodeOf(err) == abi.Denied {
+			denials, err = append(denials, denial(err, s.Channel)), nil
+		}
+		if err == nil {
+			err = t.WaitIdle(ctx)
+		}
+	}
+	return denials, err
+}
+
+// denial is what an error of [engine.Engine.Send] says of a policy.
+func denial(err error, channel string) recipes.TestDenial {
+	var e *abi.Error
+	errors.As(err, &e)
+	d := recipes.TestDenial{Policy: e.IDs["policy"], Channel: channel, Effect: "denied", Reason: e.Message}
+	for _, effect := range []string{"denied", "dropped"} {
+		if reason, ok := strings.CutPrefix(e.Message, fmt.Sprintf("policy %s %s it: ", d.Policy, effect)); ok {
+			d.Effect, d.Reason = effect, reason
+		}
+	}
+	return d
+}
+
+// testWatch collects events of a test.
+type testWatch struct {
+	sub    *engine.Subscription
+	done   sync.WaitGroup
+	events []Event
+	missed uint64
+}
+
+func watchTest(t *Terrarium) *testWatch {
+	w := &testWatch{sub: t.Subscribe(engine.Filter{Kinds: []engine.EventKind{
+		engine.EventChannelMessage, engine.EventOutput, engine.EventDeadLetter, engine.EventPolicyDenied,
+	}}, engine.MaxSubscriptionBuffer)}
+	w.done.Go(func() {
+		for {
+			o, err := w.sub.Next(context.Background()) // ends when the subscription is closed
+			if err != nil {
+				return
+			}
+			w.missed += o.Missed
+			if o.Missed == 0 {
+				w.events = append(w.events, o.Event)
+			}
+		}
+	})
+	return w
+}
+
+func (w *testWatch) end() *testWatch {
+	w.sub.Close()
+	w.done.Wait()
+	return w
+}
+
+// outcome sorts what was observed by the addresses of the recipe.
+func (t *Terrarium) outcome(ctx context.Context, applied *Applied, w *testWatch) (recipes.TestOutcome, error) {
+	o := recipes.TestOutcome{Messages: map[string][]recipes.TestMessage{}, Outputs: map[string][][]byte{}, State: map[string]map[string][]byte{}}
+	if w.missed > 0 {
+		return o, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("the test caused more than could be looked at; %d events were missed", w.missed), Remedy: "send less"}
+	}
+	channels, creatures := map[ChannelID]string{}, map[CreatureID]string{}
+	for address, id := range applied.Channels {
+		channels[id] = address
+	}
+	for address, id := range applied.Creatures {
+		creatures[id] = address
+		entries, err := t.State(ctx, id, "")
+		if err != nil {
+			return o, err
+		}
+		o.State[address] = map[string][]byte{}
+		for _, e := range entries {
+			o.State[address][e.Key] = e.Value
+		}
+	}
+	var errs []error
+	for _, e := range w.events {
+		errs = append(errs, addEvent(&o, e, channels[e.Channel], creatures))
+	}
+	return o, errors.Join(errs...)
+}
+
+// addEvent adds one event to an outcome.
+func addEvent(o *recipes.TestOutcome, e Event, channel string, creatures map[CreatureID]string) error {
+	who := creatures[e.Creature]
+	switch e.Kind {
+	case engine.EventChannelMessage:
+		o.Messages[channel] = append(o.Messages[channel], recipes.TestMessage{Payload: e.Payload, Headers: engine.DecodeHeaders(e.Headers), Sender: who})
+	case engine.EventOutput:
+		o.Outputs[who] = append(o.Outputs[who], e.Payload)
+	case engine.EventDeadLetter:
+		var p engine.DeadLetterPayload
+		err := json.Unmarshal(e.Payload, &p)
+		o.DeadLetters = append(o.DeadLetters, recipes.TestDeadLetter{Creature: creatures[p.Creature], Reason: p.Reason, Error: p.Error})
+		return err
+	case engine.EventPolicyDenied:
+		var p engine.PolicyPayload
+		err := json.Unmarshal(e.Payload, &p)
+		o.Denials = append(o.Denials, recipes.TestDenial{Policy: p.Policy, Effect: p.Effect, Reason: p.Reason, Channel: channel, Sender: who})
+		return err
+	}
+	return nil
+}
