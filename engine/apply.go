@@ -63,6 +63,7 @@ func (e *Engine) Apply(ctx context.Context, d *Deployment) (*Applied, error) {
 		e.keepTemplates(templates)
 	} else {
 		e.closeTemplates(ctx, templates)
+		e.closePolicy(d.Policy)
 	}
 	for _, c := range prepared {
 		if err != nil || c.home.load() == nil {
@@ -140,11 +141,18 @@ func (a *application) run(ctx context.Context) (*Applied, error) {
 		return nil, err
 	}
 	x.deployed = slices.Sorted(maps.Values(a.creatures))
+	if err := a.judgePlan(x); err != nil {
+		waking.rollBack(ctx)
+		return nil, err
+	}
 	if err := a.carryOut(ctx, x); err != nil {
 		waking.rollBack(ctx)
 		return nil, err
 	}
 	e.deployments[d.Name] = d
+	if d.Policy != nil {
+		e.policies.Store(d.Name, d.Policy)
+	}
 	for _, ch := range a.adopted {
 		a.setPolicy(ch)
 	}

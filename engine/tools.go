@@ -19,6 +19,10 @@ import (
 type toolUse struct {
 	calls int
 	ops   []groupOp // that succeeded, in the order of the calls
+	names []string  // of the tools, by operation
+	name  string    // of the tool that is being called
+	// recalled is what policies recalled that judge calls.
+	recalled recollection
 	// graph and revision are what the turn sees: one topology, and its own
 	// operations. If it is another one by a later call, the turn is run again.
 	graph    *graph
@@ -78,7 +82,12 @@ func (t *turn) Tool(name, args []byte) ([]byte, abi.Code) {
 	if err := f.check(args); err != nil {
 		return nil, t.refuse(err)
 	}
-	result, err := f.call(t, args)
+	t.tools.name = f.name
+	err := t.judgeTool(f, args)
+	var result any
+	if err == nil {
+		result, err = f.call(t, args)
+	}
 	if err != nil {
 		return nil, t.refuse(err)
 	}
@@ -227,10 +236,11 @@ func (t *turn) look(f func(s *staging) error) error {
 	}
 	s := t.newStaging()
 	defer s.x.undo()
-	if err := s.replay(use.ops); err != nil {
+	if err := s.replay(use); err != nil {
 		return t.conflicts()
 	}
 	s.ids.begin(len(use.ops))
+	s.x.judging.call = use.name
 	return f(s)
 }
 
@@ -247,13 +257,15 @@ func (t *turn) newStaging() *staging {
 	x := t.e.newChange("tool")
 	s := &staging{x: x, caller: t.c, ids: newDerivedIDs(t), fresh: map[CreatureID]*creature{}}
 	x.derived = s.ids
+	x.judging.caller, x.judging.now = t.c.party(), t.d.msg.time
 	return s
 }
 
 // replay stages operations again.
-func (s *staging) replay(ops []groupOp) error {
-	for i, op := range ops {
+func (s *staging) replay(use *toolUse) error {
+	for i, op := range use.ops {
 		s.ids.stage(i)
+		s.x.judging.call = use.names[i]
 		if _, err := op.stage(s); err != nil {
 			return err
 		}
@@ -273,9 +285,10 @@ func (t *turn) edit(f func(s *staging) (groupOp, error)) (result any, err error)
 		}
 		s.ids.stage(len(t.tools.ops))
 		if result, err = op.stage(s); err != nil {
+			t.noteRefusals(s.x)
 			return err
 		}
-		t.tools.ops = append(t.tools.ops, op)
+		t.tools.ops, t.tools.names = append(t.tools.ops, op), append(t.tools.names, t.tools.name)
 		return nil
 	})
 	return result, err

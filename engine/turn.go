@@ -43,6 +43,7 @@ type turn struct {
 	stateSize int64 // what the creature's state would have after the writes
 	logs      []logLine
 	verdicts  []policyVerdict
+	recalled  recollection // by the policies that judge what the turn does
 	logBytes  int64
 	fuel      int64 // what the guest used up; -1 if the host does not count it
 
@@ -129,6 +130,7 @@ func (t *turn) reset() {
 	t.writes = emptied(t.writes)
 	t.logs = emptied(t.logs)
 	t.verdicts = emptied(t.verdicts)
+	t.recalled.forget()
 	t.timers = emptied(t.timers)
 	t.replied, t.reply, t.detailJSON = false, span{}, nil
 	t.looked, t.late = false, false
