@@ -96,6 +96,9 @@ type Options struct {
 	// Paused lets nothing run, to change a saved session first; see
 	// [engine.Options.Paused].
 	Paused bool
+	// PolicyProcess is that of recipes that [RecipeOptions] say nothing else of,
+	// those of the operation apply among them.
+	PolicyProcess []string
 	// Log gets what the engine has to say; nil discards it.
 	Log *slog.Logger
 }
@@ -108,6 +111,8 @@ type Terrarium struct {
 	storage *sqlitestore.Directory // nil: volatile
 	scratch string
 	log     *slog.Logger
+	// policyProcess is Options.PolicyProcess.
+	policyProcess []string
 }
 
 // New starts an engine. Saved graphs of the session directory stay as they are
@@ -119,7 +124,7 @@ func New(ctx context.Context, o Options) (*Terrarium, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	t := &Terrarium{log: o.Log}
+	t := &Terrarium{log: o.Log, policyProcess: o.PolicyProcess}
 	if err := t.open(ctx, o); err != nil {
 		return nil, errors.Join(err, t.release(ctx))
 	}
@@ -186,7 +191,16 @@ type RecipeOptions struct {
 	// Env are environment variables in the form of os.Environ, of which those
 	// that begin with TERRARIUM_VAR_ give variables a value.
 	Env []string
+	// PolicyProcess is the command, an executable and its arguments, that runs
+	// policies with isolation = "process": a program that does nothing but call
+	// [ServePolicies]. Without it recipes that have such policies are refused.
+	PolicyProcess []string
 }
+
+// ServePolicies runs policies for another process, at the other end of the pipes,
+// until in ends. It bounds the memory of its own process, and ends it when a script
+// exceeds that: it is all that the process should do.
+func ServePolicies(in io.Reader, out io.Writer) error { return recipes.ServePolicies(in, out) }
 
 // Diagnostics are what is wrong with a recipe; recipes.WriteText shows them with
 // the lines concerned.
@@ -218,13 +232,16 @@ func inspecting(ctx context.Context, load func(*host.Host) Diagnostics) Diagnost
 
 // loading are the options in the words of package recipes.
 func (o RecipeOptions) loading(h *host.Host) recipes.Options {
-	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: h, Builtins: builtins{}, Version: Version}
+	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: h, Builtins: builtins{}, Version: Version, PolicyProcess: o.PolicyProcess}
 }
 
 // Apply reads a recipe and makes it exist: all of it, or on an error nothing;
 // see [engine.Engine.Apply]. For a recipe that is not valid the error tells the
 // first thing that is wrong; [LoadRecipe] tells all of them.
 func (t *Terrarium) Apply(ctx context.Context, path string, o RecipeOptions) (*Applied, error) {
+	if o.PolicyProcess == nil {
+		o.PolicyProcess = t.policyProcess
+	}
 	r, diags := recipes.Load(ctx, path, o.loading(t.host))
 	if err := diags.Err(); err != nil {
 		return nil, err

@@ -110,6 +110,7 @@ func (e *Engine) batch(ctx context.Context, f func(b *Batch) error, prepared ...
 		err = errClosed
 	} else if err = f(b); err != nil {
 		b.x.undo()
+		b.x.logRefusals()
 	} else {
 		err = b.x.carryOut(ctx)
 	}

@@ -54,6 +54,7 @@ type application struct {
 	adopted   []*channel // that existed before
 	drift     *drift     // what running has changed and stays; nil: the recipe decides alone
 	leaving   map[CreatureID]bool
+	applied   bool
 	// kept are channels of the deployment that no recipe has, and that Restore has
 	// brought back: they stay, with all who are on them.
 	kept   map[ChannelID]bool
@@ -82,10 +83,16 @@ func (a *application) run(ctx context.Context) error {
 		return err
 	}
 	x.deployed = slices.Sorted(maps.Values(a.creatures))
+	if err := a.judgePlan(x); err != nil {
+		return err
+	}
 	if err := a.carryOut(ctx, x); err != nil {
 		return err
 	}
-	a.e.deployments[a.d.Name] = a.d
+	a.e.deployments[a.d.Name], a.applied = a.d, true
+	if a.d.Policy != nil {
+		a.e.policies.Store(a.d.Name, a.d.Policy)
+	}
 	for _, ch := range a.adopted {
 		a.setPolicy(ch)
 	}

@@ -136,6 +136,9 @@ func (j *joint) discard(ctx context.Context) {
 	for _, a := range j.applications {
 		j.e.closeTemplates(ctx, a.species)
 		a.species = nil
+		if !a.applied {
+			j.e.closePolicy(a.d.Policy)
+		}
 		for _, c := range a.prepared {
 			if c.home.load() == nil {
 				j.e.discardPrepared(ctx, c)

@@ -149,6 +149,7 @@ func (x *change) heir(old *graph, c CreatureID, group *storeGroup) GraphID {
 // of the graphs before: the dead letters that the graph keeps, and the metadata.
 func (x *change) inter(rec *Record, group *storeGroup, id GraphID, origin Origin) {
 	x.bequeathMeta(rec, group, id)
+	x.firstMemory(rec, group, id)
 	var own []*burial
 	for _, b := range x.burials {
 		if slices.Contains(group.before, b.home) && x.heir(b.home, b.mb.creature.id, group) == id {

@@ -17,6 +17,12 @@ func (w *worker) judge(ctx context.Context) {
 	if t.hasOutput && t.wiring.outlets != nil {
 		w.leadOut(ctx)
 	}
+	w.judgeSends(ctx)
+}
+
+// judgeSends asks the policies about everything that the turn sends on channels.
+func (w *worker) judgeSends(ctx context.Context) {
+	t := &w.turn
 	for i := range t.sends {
 		s := &t.sends[i]
 		if s.ch == nil {
@@ -26,15 +32,29 @@ func (w *worker) judge(ctx context.Context) {
 		if policy == nil {
 			continue
 		}
+		t.recalled.home = t.c.home.lock
 		event := &SendEvent{
 			Graph: graphID(&t.c.home), Time: t.now, Seed: t.d.msg.id.Seq<<16 | uint64(i), Deployment: t.wiring.deployment,
 			ChannelName: s.alias, ChannelAddress: s.ch.address,
-			SenderName: t.wiring.name, SenderAddress: t.c.spec.Address,
+			SenderName: t.wiring.name, SenderAddress: t.c.spec.Address, SenderSpecies: t.c.spec.Species,
 			Payload: t.bytes(s.payload), Headers: DecodeHeaders(t.bytes(s.headers)),
+			Surroundings: Surroundings{View: t.c.home.view(), Memory: t.recalled.of(s.ch.deployment)},
 		}
 		verdict := (*policy).Send(ctx, event)
 		w.apply(s, &verdict)
 	}
+}
+
+// judgeAgain is judgeSends when what the policies recalled does not hold any more.
+func (w *worker) judgeAgain(ctx context.Context) {
+	t := &w.turn
+	t.recalled.forget()
+	t.verdicts = slices.DeleteFunc(t.verdicts, func(v policyVerdict) bool { return v.judged == JudgeSend })
+	for i := range t.sends {
+		s := &t.sends[i]
+		s.left, s.mutated, s.mutatedPayload, s.mutatedHeaders = false, false, nil, nil
+	}
+	w.judgeSends(ctx)
 }
 
 // apply notes on a send what the policies decided.
@@ -42,19 +62,11 @@ func (w *worker) apply(s *sendEffect, d *SendDecision) {
 	t := &w.turn
 	if len(d.Denials) > 0 {
 		s.left = true
-		for _, v := range d.Denials {
-			t.verdicts = append(t.verdicts, policyVerdict{"denied", s.ch.id, v})
-		}
 	} else if d.Dropped != nil {
 		s.left = true
-		t.verdicts = append(t.verdicts, policyVerdict{"dropped", s.ch.id, *d.Dropped})
+		t.verdicts = append(t.verdicts, policyVerdict{effect: effectDropped, judged: JudgeSend, channel: s.ch.id, Verdict: *d.Dropped})
 	}
-	for _, v := range d.Audits {
-		t.verdicts = append(t.verdicts, policyVerdict{"audit", s.ch.id, v})
-	}
-	for _, v := range d.Warnings {
-		t.verdicts = append(t.verdicts, policyVerdict{"warning", s.ch.id, v})
-	}
+	t.verdicts = append(t.verdicts, wordsOf(&PolicyEvent{Kind: JudgeSend, Channel: PolicyChannel{ID: s.ch.id}}, &d.Words)...)
 	if d.Mutated && !s.left {
 		headers, ok := EncodeHeaders(d.Headers)
 		if !ok {
@@ -65,24 +77,26 @@ func (w *worker) apply(s *sendEffect, d *SendDecision) {
 	t.judged = t.judged || s.left || s.mutated
 }
 
-// policyVerdict is one policy's word on one send.
-type policyVerdict struct {
-	effect  string // denied, dropped, audit or warning
-	channel ChannelID
-	Verdict
-}
-
 // commit applies a successful turn: it gets its place in the log, its effects
 // become visible, and its cursor advances, in one critical section. It returns
 // with that section entered, or nil if the creature is gone.
-func (w *worker) commit(c *creature) *graph {
+func (w *worker) commit(ctx context.Context, c *creature) *graph {
 	t := &w.turn
 	wall := w.wallClock()
 	g := c.home.lock()
+	for g != nil && !t.recalled.current(g) {
+		g.mu.Unlock()
+		w.judgeAgain(ctx)
+		g = c.home.lock()
+	}
 	if g == nil || c.removed {
 		t.d.msg.release()
 		t.reset()
 		return g
+	}
+	if t.tools != nil && !t.tools.recalled.current(g) {
+		g.mu.Unlock()
+		return w.conflicted(ctx, c, t.d)
 	}
 	g.wall = wall
 	c.current = delivery{}
@@ -103,6 +117,10 @@ func (w *worker) commit(c *creature) *graph {
 	}
 	for i := range t.wired {
 		w.deliverOutput(g, rec, turnID, c, &t.wired[i])
+	}
+	t.recalled.keep(g, rec)
+	if t.tools != nil {
+		t.tools.recalled.keep(g, rec)
 	}
 	w.applyState(g, rec, turnID, c)
 	w.applyTimers(g, rec, c)
@@ -342,12 +360,6 @@ func (g *graph) logVerdict(rec *Record, about Event, v policyVerdict) {
 
 // The events of what a turn leaves in the log besides what it does to others; about
 // says whose turn it was.
-
-func (v *policyVerdict) event(about Event) Event {
-	about.Kind, about.Channel = EventPolicyDenied, v.channel
-	about.Payload = mustJSON(PolicyPayload{v.effect, v.Policy, v.Reason, v.Where})
-	return about
-}
 
 func (t *turn) outputEvent(about Event) Event {
 	about.Kind, about.Payload = EventOutput, slices.Clone(t.output)

@@ -47,6 +47,14 @@
 // time makes the document anew and compares (sight.go). What a turn sees is fixed
 // when the worker takes the delivery, in the critical section.
 //
+// # Policies
+//
+// Messages, calls of tools and failed turns are judged by the worker, before it
+// enters a critical section (policy_turn.go). Operations are judged while they are
+// staged, under the mutation lock (policy_ops.go): what is denied was never done.
+// What policies remember is part of the graph (policy_memory.go), and is compared
+// at the commit with what they have recalled.
+//
 // # Interfaces
 //
 // The engine consumes a Wasm host (abi.Host), session stores ([Storage] and

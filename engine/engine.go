@@ -79,6 +79,7 @@ type Engine struct {
 	deadLetters atomic.Int64
 	callers     sync.Map      // EventID of a request from outside: chan callerAnswer
 	spawnable   sync.Map      // of deployments: their []AwareSpecies
+	policies    sync.Map      // of deployments: their Policy, if they have one
 	shapes      atomic.Uint64 // the last one that a graph was given
 
 	// mu is the mutation lock. It guards what follows.
@@ -217,7 +218,19 @@ func (e *Engine) shutDown(ctx context.Context) error {
 		errs = append(errs, c.module.Close(ctx))
 	}
 	e.closeTemplates(ctx, slices.Collect(maps.Values(e.templates)))
+	for _, d := range e.deployments {
+		e.closePolicy(d.Policy)
+	}
 	return errors.Join(errs...)
+}
+
+// closePolicy lets go of what a policy holds, if it holds anything.
+func (e *Engine) closePolicy(p Policy) {
+	if closer, ok := p.(io.Closer); ok {
+		if err := closer.Close(); err != nil {
+			e.log.Debug("closing policies", "error", err)
+		}
+	}
 }
 
 // closeInstances closes every instance. The workers have ended, so nobody

@@ -141,10 +141,12 @@ type SessionAttachedPayload struct {
 
 // PolicyPayload is the payload of policy_denied.
 type PolicyPayload struct {
-	Effect string `json:"effect"`           // denied, dropped, audit or warning
-	Policy string `json:"policy"`           // its name
-	Reason string `json:"reason,omitempty"` // it gave
-	Where  string `json:"where,omitempty"`  // it stands in the recipe
+	Effect string     `json:"effect"`           // denied, dropped, audit, warning or ruled
+	Event  PolicyKind `json:"event"`            // that was judged: send, spawn, …
+	Call   string     `json:"call,omitempty"`   // the operation or tool that asked for it
+	Policy string     `json:"policy"`           // its name
+	Reason string     `json:"reason,omitempty"` // it gave
+	Where  string     `json:"where,omitempty"`  // it stands in the recipe
 }
 
 // LaggedPayload is the payload of lagged.

@@ -83,7 +83,7 @@ func (x *change) addGraph(plan *storePlan, id GraphID) {
 	g.origin = x.e.ids.origin()
 	g.meta, g.now = plan.metaOf(x, id), x.lastTime
 	if x.saved != nil {
-		g.meta = x.saved.Meta
+		g.meta, g.memory = memoryOf(x.saved.Meta)
 	}
 	if !ok {
 		x.transient[g] = nil

@@ -24,6 +24,9 @@ type graph struct {
 	source      logSource
 	durability  Durability
 	meta        map[string]string
+	memory      map[memoryKey]*memoryCell // of policies; replaced, never modified
+	seen        *GraphView                // see picture; of the shape seenShape
+	seenShape   uint64
 	origin      Origin // of the events that the graph logs
 	seq         uint64 // number of the last event
 	now         int64  // time of the last event

@@ -192,7 +192,9 @@ func (x *change) putMeta() {
 			continue
 		}
 		if rec := x.record(g); rec != nil {
-			rec.Meta = changed
+			for key, value := range changed {
+				rec.putMeta(key, value)
+			}
 		}
 	}
 }

@@ -80,6 +80,8 @@ type change struct {
 	derived *derivedIDs
 	// rooting is what the change does about the roots of deployments.
 	rooting rooting
+	// judging is what policies say of the change.
+	judging judging
 	// transient are graphs that exist only within the change, with the graph
 	// that their members came from, if they came from one.
 	transient map[*graph]*graph
@@ -140,7 +142,10 @@ func (x *change) carryOut(ctx context.Context) error {
 	x.level(plan)
 	x.turn.advance()
 	unsettle, undescribe := x.rooting.settle(x), x.redescribe()
-	err := x.foresee(ctx, plan)
+	unremember, err := x.remember()
+	if err == nil {
+		err = x.foresee(ctx, plan)
+	}
 	if err == nil {
 		err = plan.drain(ctx)
 	}
@@ -148,6 +153,7 @@ func (x *change) carryOut(ctx context.Context) error {
 		err = plan.carryOut(ctx, x)
 	}
 	if err != nil {
+		unremember()
 		unsettle()
 		undescribe()
 		x.turn.goBack()
@@ -159,7 +165,11 @@ func (x *change) carryOut(ctx context.Context) error {
 	x.announce(plan)
 	x.showWireNotes(plan)
 	x.turn.announce(x, plan)
+	memories := x.inheritance(plan)
 	x.follow(plan)
+	for id, memory := range memories {
+		x.e.graphs[id].memory = memory
+	}
 	for id, meta := range x.metas {
 		x.e.graphs[id].meta = meta
 	}
@@ -378,7 +388,10 @@ func (x *change) writeDown(plan *storePlan) {
 			}
 		}
 	}
+	x.logWords()
+	x.writeMemories()
 	x.trim(plan)
+	x.rememberNew()
 	x.answerBuried()
 	x.putMeta()
 	for _, g := range slices.SortedFunc(maps.Keys(x.records), byGraphID) {

@@ -166,7 +166,11 @@ func (p *planning) make(ctx context.Context, deployments []*Deployment) (plan *P
 	if err := e.pretend(ctx, p.live, p.applied); err != nil {
 		return nil, err
 	}
-	if _, err := e.ApplyAll(ctx, deployments...); err != nil {
+	borrowed := make([]*Deployment, len(deployments))
+	for i, d := range deployments {
+		borrowed[i] = withBorrowedPolicy(d)
+	}
+	if _, err := e.ApplyAll(ctx, borrowed...); err != nil {
 		return nil, err
 	}
 	c := newComparison(before, e.rows())
@@ -178,13 +182,26 @@ func (p *planning) make(ctx context.Context, deployments []*Deployment) (plan *P
 	return plan, p.countLetters(ctx, plan, before)
 }
 
+// withBorrowedPolicy is a deployment whose policy is somebody else's to close.
+func withBorrowedPolicy(d *Deployment) *Deployment {
+	if d.Policy == nil {
+		return d
+	}
+	out := *d
+	out.Policy = struct{ Policy }{d.Policy}
+	return &out
+}
+
 // pretend brings back graphs that are running somewhere else. Their creatures
 // have their modules there.
 func (e *Engine) pretend(ctx context.Context, live []SavedGraph, applied []appliedDeployment) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, a := range applied {
-		e.deployments[a.name] = a.Deployment
+		d := withBorrowedPolicy(a.Deployment)
+		if e.deployments[a.name] = d; d.Policy != nil {
+			e.policies.Store(a.name, d.Policy)
+		}
 	}
 	w := e.newWaking()
 	for i := range live {

@@ -2,19 +2,33 @@ package engine
 
 import "context"
 
-// Policy judges what the members of a deployment are about to do. A decision
-// depends only on the event.
+// Policy judges what the members of a deployment are about to do, and what is
+// about to be done to them. A decision depends only on the event, on the graph
+// that the event shows and on what the policy remembers.
 //
-// Its methods may be called from any goroutine.
+// If it is an io.Closer, it is closed when the engine is, or when its deployment
+// could not be applied.
+//
+// Its methods may be called from any goroutine. They must not call methods of
+// the engine: operations on the graph are judged while the engine is changing
+// it, see [PolicyEvent].
 type Policy interface {
+	// Judges reports whether events of a kind are to be judged at all. The engine
+	// may keep the answer: nothing is paid for what nobody judges.
+	Judges(kind PolicyKind) bool
 	// JudgesSend reports whether sends on a channel are to be judged at all.
 	// The engine asks once per channel and keeps the answer.
 	JudgesSend(channelAddress string) bool
-	// Send judges one message before it gets its number. It is called once per
-	// message, outside of critical sections, and may take as long as the
-	// policy's own timeout. It does not fail: a policy that cannot decide
-	// denies, unless it was declared otherwise.
+	// Send judges one message before it gets its number. It is called outside of
+	// critical sections, and may take as long as the policy's own timeout. It
+	// does not fail: a policy that cannot decide denies, unless it was declared
+	// otherwise.
+	//
+	// It is called once per message, and again if what the policy remembers has
+	// been changed meanwhile by another decision in the same graph.
 	Send(ctx context.Context, event *SendEvent) SendDecision
+	// Judge judges an event of any other kind. It does not fail either.
+	Judge(ctx context.Context, event *PolicyEvent) Decision
 }
 
 // SendEvent is a message about to be sent. The slices are not to be modified
@@ -28,18 +42,16 @@ type SendEvent struct {
 	ChannelAddress string
 	SenderName     string // empty when it comes from outside
 	SenderAddress  string
+	SenderSpecies  string
 	Payload        []byte
 	Headers        map[string]string // nil when there are none
+
+	Surroundings
 }
 
-// SendDecision is what a policy decided.
+// SendDecision is what a policy decided about a message.
 type SendDecision struct {
-	// Denials are the objections; any one denies the send.
-	Denials []Verdict
-	// Warnings and Audits (denials that are only recorded) do not change
-	// anything.
-	Warnings []Verdict
-	Audits   []Verdict
+	Words
 	// Dropped leaves the message out without calling it denied.
 	Dropped *Verdict
 	// Mutated says that Payload and Headers replace those of the message.
@@ -48,9 +60,46 @@ type SendDecision struct {
 	Headers map[string]string
 }
 
+// Words are what the policies of a deployment have said.
+type Words struct {
+	// Denials are the objections; any one denies what is judged.
+	Denials []Verdict `json:",omitempty"`
+	// Warnings and Audits (denials that are only recorded) do not change
+	// anything.
+	Warnings []Verdict `json:",omitempty"`
+	Audits   []Verdict `json:",omitempty"`
+}
+
 // Verdict is one policy's word.
 type Verdict struct {
 	Policy string // its name
 	Reason string
 	Where  string // where in the recipe, for example "team.hcl:48"
 }
+
+// Surroundings are what a policy can look at besides the event. Both may be nil.
+type Surroundings struct {
+	// View is the graph as it is when the policy first asks, or, if an operation
+	// on it is judged, as it is before the operation. It is asked only while the
+	// event is being judged, by whoever was called.
+	View func() *GraphView `json:"-"`
+	// Memory is what the deployment's policies remember in this graph.
+	Memory PolicyMemory `json:"-"`
+}
+
+// PolicyMemory is what the policies of one deployment remember in one graph. It
+// is used only while an event is being judged, by whoever was called.
+//
+// What is remembered takes effect together with what was judged: with the turn,
+// or with the operation. If these do not happen, nothing is remembered. When
+// graphs merge, the memory of the one that keeps its id goes on; when one
+// splits, each part has a copy.
+type PolicyMemory interface {
+	// Recall returns what a policy remembers, as JSON; nil for nothing.
+	Recall(policy string) []byte
+	// Remember replaces it; nil forgets. It keeps the slice.
+	Remember(policy string, value []byte)
+}
+
+// MaxPolicyMemory is how many bytes of JSON a policy may remember in a graph.
+const MaxPolicyMemory = 16 << 10

@@ -42,7 +42,11 @@ func (b *Batch) AssignRoot(id CreatureID) (Rooted, error) {
 	mark, at, before := len(x.undos), len(x.deltas), x.rooting
 	x.rooting = before.clone()
 	a := assignment{x: x, id: id, at: at}
-	if err := a.run(); err != nil {
+	err := a.run()
+	if err == nil {
+		err = x.judgeSplit(topology.SetRoot{ID: id, Root: true}, &x.deltas[at])
+	}
+	if err != nil {
 		x.takeBack(mark, at)
 		x.rooting = before
 		return Rooted{}, err

@@ -8,6 +8,10 @@ import (
 
 // do stages an operation together with what roots get and lose by it, as one.
 func (x *change) do(op topology.Op) (*topology.Delta, error) {
+	op, err := x.judgeOp(op)
+	if err != nil {
+		return nil, err
+	}
 	mark := len(x.undos)
 	report, directs := x.reportThatGoes(op), x.directsOf(op)
 	if _, err := x.stage(op); err != nil {
@@ -24,6 +28,10 @@ func (x *change) do(op topology.Op) (*topology.Delta, error) {
 			x.takeBack(mark, at)
 			return nil, err
 		}
+	}
+	if err := x.judgeSplit(op, &x.deltas[at]); err != nil {
+		x.takeBack(mark, at)
+		return nil, err
 	}
 	return &x.deltas[at], nil
 }

@@ -98,11 +98,7 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 		return Sent{}, errClosed
 	default:
 	}
-	payload, headers, verdicts, err := e.judgeOutside(ctx, ch, out.Payload, headers, out.Headers)
-	if err != nil {
-		return Sent{}, err
-	}
-	g, err := e.awaitRoom(ctx, ch)
+	judged, g, err := e.admitOutside(ctx, ch, &outsideSend{payload: out.Payload, headers: headers, plain: out.Headers})
 	if err != nil {
 		return Sent{}, err
 	}
@@ -111,7 +107,7 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 		return Sent{}, errClosed
 	}
 	store, logged := g.store, g.seq
-	sent, wake := e.publishOutside(g, ch, payload, headers, verdicts, out)
+	sent, wake := e.publishOutside(g, ch, judged, out)
 	wake.flush(e.queue)
 	sent.ch, sent.store, sent.upTo = ch, store, max(logged, sent.Message.Seq)
 	if out.Durable {
@@ -120,41 +116,72 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 	return sent, nil
 }
 
+// outsideSend is a message from outside as policies leave it.
+type outsideSend struct {
+	payload, headers []byte
+	plain            map[string]string // the headers, before policies
+	verdicts         []policyVerdict
+	recalled         recollection
+}
+
+// admitOutside waits until a message from outside is taken in, and answers it as
+// the policies leave it, with the critical section of the graph entered.
+func (e *Engine) admitOutside(ctx context.Context, ch *channel, sent *outsideSend) (*outsideSend, *graph, error) {
+	for {
+		judged, err := e.judgeOutside(ctx, ch, sent)
+		if err != nil {
+			return nil, nil, err
+		}
+		g, err := e.awaitRoom(ctx, ch)
+		if err != nil {
+			return nil, nil, err
+		}
+		if judged.recalled.current(g) {
+			return judged, g, nil
+		}
+		g.mu.Unlock() // another message has changed what the policies remember
+	}
+}
+
 // judgeOutside asks the policies about a message from outside.
-func (e *Engine) judgeOutside(ctx context.Context, ch *channel, payload, headers []byte, plain map[string]string) ([]byte, []byte, []policyVerdict, error) {
+func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSend) (*outsideSend, error) {
 	policy := ch.policy.Load()
 	if policy == nil {
-		return payload, headers, nil, nil
+		return sent, nil
 	}
 	var w worker
 	w.turn.e = e
 	effect := &sendEffect{ch: ch}
+	out := *sent
+	out.recalled.home = ch.home.lock
 	d := (*policy).Send(ctx, &SendEvent{
 		Graph: graphID(&ch.home), Time: e.clock.Now().UnixNano(), Deployment: ch.deployment,
-		ChannelName: ch.label, ChannelAddress: ch.address, Payload: payload, Headers: plain,
+		ChannelName: ch.label, ChannelAddress: ch.address, Payload: sent.payload, Headers: sent.plain,
+		Surroundings: Surroundings{View: ch.home.view(), Memory: out.recalled.of(ch.deployment)},
 	})
 	w.apply(effect, &d)
+	out.verdicts = w.turn.verdicts
 	switch {
 	case len(d.Denials) > 0:
-		v := d.Denials[0]
-		return nil, nil, nil, &abi.Error{
-			Code: abi.Denied, Op: "send", Message: fmt.Sprintf("policy %s denied it: %s", v.Policy, v.Reason),
-			Remedy: "see the policy at " + v.Where, IDs: map[string]string{"channel": string(ch.id), "policy": v.Policy},
-		}
+		return nil, refusedSend(ch, "denied", d.Denials[0])
 	case effect.left:
-		return nil, nil, nil, &abi.Error{
-			Code: abi.Denied, Op: "send", Message: fmt.Sprintf("policy %s dropped it: %s", d.Dropped.Policy, d.Dropped.Reason),
-			Remedy: "see the policy at " + d.Dropped.Where, IDs: map[string]string{"channel": string(ch.id), "policy": d.Dropped.Policy},
-		}
+		return nil, refusedSend(ch, "dropped", *d.Dropped)
 	case effect.mutated:
-		return effect.mutatedPayload, effect.mutatedHeaders, w.turn.verdicts, nil
+		out.payload, out.headers = effect.mutatedPayload, effect.mutatedHeaders
 	}
-	return payload, headers, w.turn.verdicts, nil
+	return &out, nil
+}
+
+func refusedSend(ch *channel, what string, v Verdict) error {
+	return &abi.Error{
+		Code: abi.Denied, Op: "send", Message: fmt.Sprintf("policy %s %s it: %s", v.Policy, what, v.Reason),
+		Remedy: "see the policy at " + v.Where, IDs: map[string]string{"channel": string(ch.id), "policy": v.Policy, "where": v.Where},
+	}
 }
 
 // publishOutside gives a message its place. The caller has entered the
 // critical section of g, which this leaves.
-func (e *Engine) publishOutside(g *graph, ch *channel, payload, headers []byte, verdicts []policyVerdict, out Outgoing) (Sent, *waker) {
+func (e *Engine) publishOutside(g *graph, ch *channel, judged *outsideSend, out Outgoing) (Sent, *waker) {
 	defer g.mu.Unlock()
 	g.wall = e.wallClock()
 	w := &waker{}
@@ -164,10 +191,11 @@ func (e *Engine) publishOutside(g *graph, ch *channel, payload, headers []byte, 
 		}
 	}
 	rec := g.newRecord()
-	for _, v := range verdicts {
+	for _, v := range judged.verdicts {
 		g.logVerdict(rec, Event{}, v)
 	}
-	m := g.newMessage(rec, payload, headers)
+	judged.recalled.keep(g, rec)
+	m := g.newMessage(rec, judged.payload, judged.headers)
 	m.kind = abi.KindMessage
 	if out.kind != 0 {
 		m.kind = out.kind

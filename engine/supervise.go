@@ -22,7 +22,7 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 	t.reset()
 	w.discard(ctx, c)
 	wall := w.e.wallClock()
-	g := c.home.lock()
+	g, judged := w.enterFailed(ctx, c, d, kind, err)
 	if g == nil || c.removed {
 		d.msg.release()
 		return g
@@ -45,16 +45,17 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 	}
 	failure.Payload = mustJSON(payload)
 	g.log(rec, failure)
+	judged.log(g, rec, about)
 
-	intense := c.noteFailure(wall)
+	ruling, intense := judged.ruling(), c.noteFailure(wall)
 	switch {
-	case c.attempt >= c.restart.Attempts:
+	case ruling == RuleDrop, ruling == RuleNothing && c.attempt >= c.restart.Attempts:
 		w.giveUp(g, rec, c, d, kind, err, logs)
 	default:
 		c.retry = &d
 	}
 	switch {
-	case intense:
+	case ruling == RuleQuarantine, ruling == RuleNothing && intense:
 		w.quarantine(g, rec, c, err)
 	case c.retry != nil:
 		w.e.backOff(c, c.restart.pause(c.attempt, w.e.jitter))

@@ -162,17 +162,21 @@ func TestFreshInstancesSeeTheSameState(t *testing.T) {
 // censor is a policy on one channel.
 type censor struct{ channel string }
 
+func (c censor) Judges(engine.PolicyKind) bool { return false }
+
+func (c censor) Judge(context.Context, *engine.PolicyEvent) engine.Decision { return engine.Decision{} }
+
 func (c censor) JudgesSend(address string) bool { return address == c.channel }
 
 func (c censor) Send(_ context.Context, ev *engine.SendEvent) engine.SendDecision {
 	v := engine.Verdict{Policy: "censor", Reason: "told to", Where: "x.hcl:1"}
 	switch text := string(ev.Payload); {
 	case strings.HasPrefix(text, "deny"):
-		return engine.SendDecision{Denials: []engine.Verdict{v}}
+		return engine.SendDecision{Words: engine.Words{Denials: []engine.Verdict{v}}}
 	case strings.HasPrefix(text, "drop"):
 		return engine.SendDecision{Dropped: &v}
 	case strings.HasPrefix(text, "audit"):
-		return engine.SendDecision{Audits: []engine.Verdict{v}}
+		return engine.SendDecision{Words: engine.Words{Audits: []engine.Verdict{v}}}
 	}
 	return engine.SendDecision{Mutated: true, Payload: []byte(ev.SenderName + "/" + string(ev.Payload))}
 }

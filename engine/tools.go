@@ -19,6 +19,9 @@ import (
 type toolUse struct {
 	calls int
 	ops   []stagedOp // that succeeded, in the order of the calls
+	name  string     // of the tool that is being called
+	// recalled is what policies recalled that judge calls.
+	recalled recollection
 	// graph and revision are what the turn sees: one topology, and its own
 	// operations. If it is another one by a later call, the turn is run again.
 	graph    *graph
@@ -40,6 +43,7 @@ type groupOp interface {
 type stagedOp struct {
 	groupOp
 	call int
+	tool string // by which
 }
 
 // discarder is a groupOp that holds something until it is carried out.
@@ -102,7 +106,12 @@ func (t *turn) callTool(name, args []byte) ([]byte, abi.Code) {
 	if err := f.check(args); err != nil {
 		return nil, t.refuse(err)
 	}
-	result, err := f.call(t, args)
+	t.tools.name = f.name
+	err := t.judgeTool(f, args)
+	var result any
+	if err == nil {
+		result, err = f.call(t, args)
+	}
 	if err != nil {
 		return nil, t.refuse(err)
 	}
@@ -262,6 +271,7 @@ func (t *turn) look(f func(s *staging) error) error {
 		return t.conflicts()
 	}
 	s.ids.begin(use.calls)
+	s.x.judging.call = use.name
 	return f(s)
 }
 
@@ -278,6 +288,7 @@ func (t *turn) newStaging() *staging {
 	x := t.e.newChange("tool")
 	s := &staging{x: x, caller: t.c, ids: newDerivedIDs(t), fresh: map[CreatureID]*creature{}}
 	x.derived = s.ids
+	x.judging.caller, x.judging.now = t.c.party(), t.d.msg.time
 	return s
 }
 
@@ -285,6 +296,7 @@ func (t *turn) newStaging() *staging {
 func (s *staging) replay(ops []stagedOp) error {
 	for _, op := range ops {
 		s.ids.stage(op.call)
+		s.x.judging.call = op.tool
 		if _, err := op.stage(s); err != nil {
 			return err
 		}
@@ -304,9 +316,10 @@ func (t *turn) edit(f func(s *staging) (groupOp, error)) (result any, err error)
 		}
 		s.ids.stage(t.tools.calls)
 		if result, err = op.stage(s); err != nil {
+			t.noteRefusals(s.x)
 			return err
 		}
-		t.tools.ops = append(t.tools.ops, stagedOp{op, t.tools.calls})
+		t.tools.ops = append(t.tools.ops, stagedOp{op, t.tools.calls, t.tools.name})
 		return nil
 	})
 	return result, err

@@ -160,10 +160,14 @@ func TestATurnThatWasRunAloneDoesNotLeaveItsCreatureAlone(t *testing.T) {
 // denier is a policy that denies every send on one channel.
 type denier string
 
+func (p denier) Judges(engine.PolicyKind) bool { return false }
+
+func (p denier) Judge(context.Context, *engine.PolicyEvent) engine.Decision { return engine.Decision{} }
+
 func (p denier) JudgesSend(address string) bool { return address == string(p) }
 
 func (p denier) Send(context.Context, *engine.SendEvent) engine.SendDecision {
-	return engine.SendDecision{Denials: []engine.Verdict{{Policy: "no"}}}
+	return engine.SendDecision{Words: engine.Words{Denials: []engine.Verdict{{Policy: "no"}}}}
 }
 
 func TestPoliciesJudgeSendsOnChannelsThatTheTurnWires(t *testing.T) {

@@ -45,7 +45,8 @@ type turn struct {
 	stateSize int64 // what the creature's state would have after the writes
 	logs      []logLine
 	verdicts  []policyVerdict
-	judged    bool // policies have changed or left out a send
+	judged    bool         // policies have changed or left out a send
+	recalled  recollection // by the policies that judge what the turn does
 	logBytes  int64
 	fuel      int64 // what the guest used up; -1 if the host does not count it
 
@@ -134,6 +135,7 @@ func (t *turn) reset() {
 	t.writes = emptied(t.writes)
 	t.logs = emptied(t.logs)
 	t.verdicts, t.judged = emptied(t.verdicts), false
+	t.recalled.forget()
 	t.timers = emptied(t.timers)
 	t.replied, t.reply, t.detailJSON = false, span{}, nil
 	t.looked, t.late = false, false

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -33,7 +34,7 @@ func (w *worker) handleAlone(ctx context.Context, c *creature, d delivery, kind 
 	if w.turn.changesGraph() {
 		return w.commitChange(ctx, c, d)
 	}
-	return w.commit(c)
+	return w.commit(ctx, c)
 }
 
 // commitChange commits a turn together with what it does to the graph: either all
@@ -42,15 +43,22 @@ func (w *worker) handleAlone(ctx context.Context, c *creature, d delivery, kind 
 func (w *worker) commitChange(ctx context.Context, c *creature, d delivery) *graph {
 	t := &w.turn
 	if g := c.home.load(); g == nil || c.removed {
-		return w.commit(c) // which notices
+		return w.commit(ctx, c) // which notices
 	}
 	s := t.newStaging()
 	if err := s.replay(t.tools.ops); err != nil {
 		s.x.undo()
+		if t.alone && abi.CodeOf(err) == abi.Denied {
+			s.x.logRefusals()
+			return w.failed(ctx, c, d, t.kind, err) // to run it again would not help
+		}
 		return w.conflicted(ctx, c, d)
 	}
 	s.x.turn = &turnChange{w: w, c: c, d: d}
-	if err := s.x.carryOut(ctx); err != nil {
+	switch err := s.x.carryOut(ctx); {
+	case errors.Is(err, errForgotten):
+		return w.conflicted(ctx, c, d)
+	case err != nil:
 		return w.postpone(ctx, c, d, err)
 	}
 	d.msg.release()

@@ -75,6 +75,9 @@ func (x *change) addWire(w OutputWire) (OutputWire, error) {
 	if err := x.mayWire(&w); err != nil {
 		return OutputWire{}, err
 	}
+	if err := x.judgeWire(&w, true); err != nil {
+		return OutputWire{}, err
+	}
 	cr := x.creature(w.From)
 	list := x.wiresOf(cr)
 	if err := roomForWire(list, &w); err != nil {
@@ -158,6 +161,9 @@ func (x *change) removeWire(id WireID) (OutputWire, error) {
 	cr, w, ok := x.findWire(id)
 	if !ok {
 		return OutputWire{}, noWire(string(id))
+	}
+	if err := x.judgeWire(&w, false); err != nil {
+		return OutputWire{}, err
 	}
 	x.takeWire(cr, w, wireUnwired)
 	return w, nil

@@ -233,7 +233,7 @@ func (w *worker) handleTurn(ctx context.Context, c *creature, d delivery, kind a
 		defer w.e.mu.Unlock()
 		return w.commitChange(ctx, c, d)
 	}
-	return w.commit(c)
+	return w.commit(ctx, c)
 }
 
 // attempt runs the guest and asks the policies about what it did. If that is the

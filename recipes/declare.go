@@ -76,8 +76,8 @@ var shapes = map[string]blockShape{
 	"restart":   {attributes: []string{"mode", "attempts", "max", "within", "backoff", "backoff_max"}},
 	"mailbox":   {attributes: []string{"size", "overflow"}},
 	"grants":    {attributes: []string{"clock", "random"}},
-	"policy": {attributes: []string{"channel", "mode", "run", "file", "match", "timeout", "on_error", "enforce", "description"},
-		notYet: []string{"record", "isolation"}},
+	"policy": {attributes: []string{"channel", "creature", "species", "isolation", "mode", "run", "file", "match", "timeout", "on_error", "enforce", "description"},
+		notYet: []string{"record"}},
 }
 
 // schemas are what the shapes mean to the parser; dynamicSchemas let dynamic

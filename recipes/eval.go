@@ -186,7 +186,8 @@ func (l *loader) compute(n node, d *declaration) (cty.Value, bool) {
 	case "var":
 		return l.variable(d)
 	case "local":
-		return l.eval(scope{title: "locals"}, d.expr)
+		v, ok := l.eval(scope{title: "locals"}, d.expr)
+		return l.light(d, v, ok)
 	case "species", "predicate":
 		return reference(n.kind, l.names+d.name, l.prefix+n.kind+"."+d.name), true
 	case "recipe":

@@ -52,10 +52,10 @@ func TestFormatKeepsTheMeaning(t *testing.T) {
 		t.Fatalf("only %d recipes can be parsed", len(texts))
 	}
 	for _, text := range texts {
-		checkFormat(t, text)
+		checkFormatted(t, text)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		checkFormat(t, disarray(t, rapid.SampledFrom(texts).Draw(t, "text")))
+		checkFormatted(t, disarray(t, rapid.SampledFrom(texts).Draw(t, "text")))
 	})
 }
 
@@ -64,7 +64,7 @@ type tester interface {
 	Fatalf(string, ...any)
 }
 
-func checkFormat(t tester, text string) {
+func checkFormatted(t tester, text string) {
 	t.Helper()
 	once, d := Format("team.hcl", []byte(text))
 	if d != nil {

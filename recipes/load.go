@@ -56,6 +56,10 @@ type Options struct {
 	// Version is the version of the program, for required_version; empty means
 	// that it is not checked.
 	Version string
+	// PolicyProcess is the command, an executable and its arguments, that starts a
+	// process for policies with isolation = "process": one that calls
+	// [ServePolicies].
+	PolicyProcess []string
 	// MaxFileBytes bounds every file that is read; 0 means 1 MiB. Modules are
 	// bounded by [abi.MaxModuleBytes].
 	MaxFileBytes int64

@@ -14,8 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/recipes/policy"
 )
 
-// eventFields are what a match expression can ask of an event.
-var eventFields = map[string]func(*engine.SendEvent) cty.Value{
+// sendFields are what a match expression can ask of a message.
+var sendFields = map[string]func(*engine.SendEvent) cty.Value{
 	"kind":            func(*engine.SendEvent) cty.Value { return cty.StringVal("send") },
 	"graph":           func(e *engine.SendEvent) cty.Value { return cty.StringVal(string(e.Graph)) },
 	"deployment":      func(e *engine.SendEvent) cty.Value { return cty.StringVal(e.Deployment) },
@@ -23,6 +23,7 @@ var eventFields = map[string]func(*engine.SendEvent) cty.Value{
 	"channel_address": func(e *engine.SendEvent) cty.Value { return cty.StringVal(e.ChannelAddress) },
 	"sender":          func(e *engine.SendEvent) cty.Value { return cty.StringVal(e.SenderName) },
 	"sender_address":  func(e *engine.SendEvent) cty.Value { return cty.StringVal(e.SenderAddress) },
+	"sender_species":  func(e *engine.SendEvent) cty.Value { return cty.StringVal(e.SenderSpecies) },
 	"size":            func(e *engine.SendEvent) cty.Value { return cty.NumberIntVal(int64(len(e.Payload))) },
 	"payload": func(e *engine.SendEvent) cty.Value {
 		if !utf8.Valid(e.Payload) {
@@ -42,36 +43,79 @@ var eventFields = map[string]func(*engine.SendEvent) cty.Value{
 	},
 }
 
+// conditionFields are the fields of an event of any other kind that a match
+// expression can ask for: those that are not whole structures.
+func conditionFields(kind engine.PolicyKind) map[string]func(*engine.PolicyEvent) cty.Value {
+	out := map[string]func(*engine.PolicyEvent) cty.Value{}
+	for i := range policy.Fields {
+		if f := &policy.Fields[i]; f.Of(kind) && f.Type != policy.Data {
+			out[f.Name] = func(e *engine.PolicyEvent) cty.Value { return conditionValue(f.Value(e)) }
+		}
+	}
+	return out
+}
+
+func conditionValue(v any) cty.Value {
+	switch v := v.(type) {
+	case string:
+		return cty.StringVal(v)
+	case float64:
+		return cty.NumberFloatVal(v)
+	case bool:
+		return cty.BoolVal(v)
+	case []string:
+		list := make([]cty.Value, len(v))
+		for i, text := range v {
+			list[i] = cty.StringVal(text)
+		}
+		if len(list) > 0 {
+			return cty.ListVal(list)
+		}
+	}
+	return cty.ListValEmpty(cty.String)
+}
+
 // match reads the condition under which a policy's script is run.
 func (l *loader) match(s scope, d *declaration, p *policy.Policy) {
 	a := d.attr("match")
 	if a == nil {
 		return
 	}
-	// References are looked up now; only the event changes.
+	if p.On == engine.JudgeSend {
+		p.Match = prepareMatch(l, s, a.Expr, sendFields, quickSend)
+	} else {
+		p.MatchEvent = prepareMatch(l, s, a.Expr, conditionFields(p.On), quickEvent(p.On))
+	}
+}
+
+// prepareMatch makes the function for a condition on events of a type; nil if there
+// is a mistake. References are looked up now; only the event changes.
+func prepareMatch[E any](l *loader, s scope, expr hcl.Expression, known map[string]func(*E) cty.Value, q quick[E]) func(*E) (bool, error) {
 	s.extra = map[string]cty.Value{"event": cty.DynamicVal}
-	prepared := l.prepare(s, a.Expr)
-	fields, ok := l.fieldsOf(s, a.Expr)
+	prepared := l.prepare(s, expr)
+	fields, ok := l.fieldsOf(s, expr, slices.Sorted(maps.Keys(known)))
 	if !prepared.ok || !ok {
-		return
+		return nil
 	}
-	if probe, ok := l.probe(s, a.Expr, prepared, fields); !ok {
-		return
+	sample, event := new(E), map[string]cty.Value{}
+	for _, name := range fields {
+		event[name] = cty.UnknownVal(known[name](sample).Type())
+	}
+	if probe, ok := l.probe(s, expr, prepared, event); !ok {
+		return nil
 	} else if constant, known := probe.constant(); known && len(fields) == 0 {
-		p.Match = func(*engine.SendEvent) (bool, error) { return constant, nil }
-		return
+		return func(*E) (bool, error) { return constant, nil }
 	}
-	q := quick{ctx: prepared.ctx}
-	if p.Match = q.condition(a.Expr); p.Match != nil {
-		return
+	q.ctx = prepared.ctx
+	if f := q.condition(expr); f != nil {
+		return f
 	}
-	p.Match = matcher(a.Expr, prepared.ctx, fields)
+	return matcher(expr, prepared.ctx, fields, known)
 }
 
 // fieldsOf returns the fields of the event that an expression uses.
-func (l *loader) fieldsOf(s scope, expr hcl.Expression) ([]string, bool) {
+func (l *loader) fieldsOf(s scope, expr hcl.Expression, known []string) ([]string, bool) {
 	used := map[string]bool{}
-	known := slices.Sorted(maps.Keys(eventFields))
 	ok := true
 	for _, t := range expr.Variables() {
 		switch {
@@ -80,7 +124,7 @@ func (l *loader) fieldsOf(s scope, expr hcl.Expression) ([]string, bool) {
 			for _, name := range known {
 				used[name] = true
 			}
-		case eventFields[stepName(t[1])] == nil:
+		case !slices.Contains(known, stepName(t[1])):
 			l.add(l.at(s, t.SourceRange(), Diagnostic{Summary: "Unknown field of an event", Detail: fmt.Sprintf("Events have no %q.", stepName(t[1])),
 				Suggestion: nearest(stepName(t[1]), known), Remedy: fmt.Sprintf("There are %s.", enumerate(known))}))
 			ok = false
@@ -103,13 +147,8 @@ func (p probed) constant() (value, known bool) {
 }
 
 // probe evaluates a condition for an unknown event, which finds mistakes of
-// type before a message does.
-func (l *loader) probe(s scope, expr hcl.Expression, p *prepared, fields []string) (probed, bool) {
-	var sample engine.SendEvent
-	event := map[string]cty.Value{}
-	for _, name := range fields {
-		event[name] = cty.UnknownVal(eventFields[name](&sample).Type())
-	}
+// type before an event does.
+func (l *loader) probe(s scope, expr hcl.Expression, p *prepared, event map[string]cty.Value) (probed, bool) {
 	ctx := p.ctx.NewChild()
 	ctx.Variables = map[string]cty.Value{"event": cty.ObjectVal(event)}
 	v, diags := valueOf(expr, ctx)
@@ -129,11 +168,11 @@ func (l *loader) probe(s scope, expr hcl.Expression, p *prepared, fields []strin
 var errNoBool = errors.New("the condition is neither true nor false")
 
 // matcher evaluates a condition for an event.
-func matcher(expr hcl.Expression, parent *hcl.EvalContext, fields []string) func(*engine.SendEvent) (bool, error) {
-	return func(e *engine.SendEvent) (bool, error) {
+func matcher[E any](expr hcl.Expression, parent *hcl.EvalContext, fields []string, known map[string]func(*E) cty.Value) func(*E) (bool, error) {
+	return func(e *E) (bool, error) {
 		event := make(map[string]cty.Value, len(fields))
 		for _, name := range fields {
-			event[name] = eventFields[name](e)
+			event[name] = known[name](e)
 		}
 		ctx := parent.NewChild()
 		ctx.Variables = map[string]cty.Value{"event": cty.ObjectVal(event)}

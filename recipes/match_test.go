@@ -55,7 +55,7 @@ func TestMatch(t *testing.T) {
 
 // The quick way and the general way say the same.
 func TestQuickMatchAgrees(t *testing.T) {
-	fields := []string{"channel", "sender", "deployment", "graph", "channel_address", "sender_address"}
+	fields := []string{"channel", "sender", "deployment", "graph", "channel_address", "sender_address", "sender_species"}
 	var all []string
 	for _, f := range fields {
 		for _, op := range []string{"==", "!="} {
@@ -72,13 +72,15 @@ func TestQuickMatchAgrees(t *testing.T) {
 		all = append(all, fmt.Sprintf("!(%s) && (%s)", a, all[(i*7+3)%len(all)]), fmt.Sprintf("%s || !(%s)", a, all[(i*5+1)%len(all)]))
 	}
 	ctx := &hcl.EvalContext{Functions: (&folder{}).functions(), Variables: map[string]cty.Value{}}
-	known := slices.Sorted(maps.Keys(eventFields))
+	known := slices.Sorted(maps.Keys(sendFields))
 	for _, source := range all {
 		expr, diags := hclsyntax.ParseExpression([]byte(source), "", hcl.InitialPos)
 		if diags.HasErrors() {
 			t.Fatal(diags)
 		}
-		fast, slow := quick{ctx}.condition(expr), matcher(expr, ctx, known)
+		q := quickSend
+		q.ctx = ctx
+		fast, slow := q.condition(expr), matcher(expr, ctx, known, sendFields)
 		if fast == nil {
 			t.Errorf("%s is not known to the quick way", source)
 			continue

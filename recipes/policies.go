@@ -2,7 +2,9 @@ package recipes
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +15,18 @@ import (
 	"github.com/seed47132306/terrarium/recipes/policy"
 )
 
-// laterEvents are the deciding events that this version does not judge yet.
-var laterEvents = []string{"plan", "spawn", "remove", "connect", "disconnect", "merge", "split", "wire", "tool", "capability", "fail"}
+// decidingEvents are the events that policies judge.
+var decidingEvents = func() []string {
+	var out []string
+	for _, kind := range engine.PolicyKinds() {
+		out = append(out, string(kind))
+	}
+	return out
+}()
+
+// ServePolicies runs policies for the process at the other end of the pipes, until
+// in ends; see [Options.PolicyProcess].
+func ServePolicies(in io.Reader, out io.Writer) error { return policy.Serve(in, out) }
 
 // policies compiles the policies of all recipes and hands them to the deployment.
 func (l *loader) policies(all []*loader, d *engine.Deployment) {
@@ -34,7 +46,7 @@ func (l *loader) policies(all []*loader, d *engine.Deployment) {
 	if len(policies) == 0 {
 		return
 	}
-	set, faults := policy.New(policies)
+	set, faults := policy.New(policies, policy.Options{Command: l.opts.PolicyProcess})
 	for _, f := range faults {
 		scripts[f.Policy].in.scriptFault(scripts[f.Policy], f)
 	}
@@ -45,14 +57,12 @@ func (l *loader) policies(all []*loader, d *engine.Deployment) {
 
 func (l *loader) policy(d *declaration) (policy.Policy, *script, bool) {
 	s := scope{title: d.title}
-	if d.event != "send" {
+	if !slices.Contains(decidingEvents, d.event) {
 		l.otherEvent(s, d)
 		return policy.Policy{}, nil, false
 	}
-	p := policy.Policy{Name: d.name}
-	if mode, ok := l.choiceAttr(s, d, "mode", "validate", "mutate"); ok && mode == "mutate" {
-		p.Mode = policy.Mutate
-	}
+	p := policy.Policy{Name: d.name, On: engine.PolicyKind(d.event)}
+	l.mode(s, d, &p)
 	switch then, _ := l.choiceAttr(s, d, "on_error", "deny", "warn", "allow"); then {
 	case "warn":
 		p.OnError = policy.WarnOnError
@@ -61,7 +71,8 @@ func (l *loader) policy(d *declaration) (policy.Policy, *script, bool) {
 	}
 	enforce, _ := l.choiceAttr(s, d, "enforce", "deny", "audit")
 	p.Audit = enforce == "audit"
-	p.Timeout = l.timeout(s, d, "a message")
+	p.Timeout = l.timeout(s, d, "an event")
+	l.isolation(s, d, &p)
 	l.judged(s, d, &p)
 	l.match(s, d, &p)
 	source, ok := l.script(s, d)
@@ -70,6 +81,32 @@ func (l *loader) policy(d *declaration) (policy.Policy, *script, bool) {
 	}
 	p.Source, p.File, p.Line = source.text, source.name, source.line
 	return p, source, true
+}
+
+// mode reads what a policy may do. There is something to change about messages
+// and merges only.
+func (l *loader) mode(s scope, d *declaration, p *policy.Policy) {
+	mode, ok := l.choiceAttr(s, d, "mode", "validate", "mutate")
+	if !ok || mode != "mutate" {
+		return
+	}
+	if p.On != engine.JudgeSend && p.On != engine.JudgeMerge {
+		l.fault(s, d.attr("mode").Expr, "Nothing to change", fmt.Sprintf("A policy on %q can allow and deny; there is nothing for it to change.", d.event),
+			`Leave mode out. Policies on "send" and "merge" can be in the mode "mutate".`)
+		return
+	}
+	p.Mode = policy.Mutate
+}
+
+// isolation reads where the script is to run.
+func (l *loader) isolation(s scope, d *declaration, p *policy.Policy) {
+	if text, _ := l.choiceAttr(s, d, "isolation", "none", "process"); text != "process" {
+		return
+	}
+	if p.Process = true; len(l.opts.PolicyProcess) == 0 {
+		l.fault(s, d.attr("isolation").Expr, "No process to run it in", "This program has not been told how to start a process for policies.",
+			"Run the recipe with the command terrarium, or set RecipeOptions.PolicyProcess.")
+	}
 }
 
 // timeout is how long a script may take for what; 0 if the recipe does not say.
@@ -82,41 +119,65 @@ func (l *loader) timeout(s scope, d *declaration, what string) time.Duration {
 }
 
 func (l *loader) otherEvent(s scope, d *declaration) {
-	for _, name := range laterEvents {
-		if name == d.event {
-			l.notYet(d.title, "event", name, d.at)
+	if d.event == "capability" {
+		l.add(l.at(s, d.at, Diagnostic{Summary: "Not supported by this version",
+			Detail: "Policies on \"capability\" are to judge outbound requests, and creatures cannot make any yet.",
+			Remedy: "Remove the policy, or use a later version."}))
+		return
+	}
+	l.add(l.at(s, d.at, Diagnostic{Summary: "Unknown event", Detail: fmt.Sprintf("Policies on %q do not exist.", d.event),
+		Suggestion: nearest(d.event, decidingEvents), Remedy: fmt.Sprintf("There are %s.", enumerate(decidingEvents))}))
+}
+
+// judged reads what a policy is about: channels, creatures and species, each one
+// of them or a list; without an attribute all.
+func (l *loader) judged(s scope, d *declaration, p *policy.Policy) {
+	onEdges := p.On == engine.JudgeSend || p.On == engine.JudgeConnect || p.On == engine.JudgeDisconnect
+	if a := d.attr("channel"); a != nil && !onEdges {
+		l.fault(s, a.Expr, "No channel", fmt.Sprintf("The event %q has no channel.", d.event), "Leave the attribute out.")
+		return
+	}
+	p.Channels = l.scopeAttr(s, d, "channel")
+	for _, name := range []string{"creature", "species"} {
+		if a := d.attr(name); a != nil && (p.On == engine.JudgePlan || p.On == engine.JudgeMerge || p.On == engine.JudgeSplit) {
+			l.fault(s, a.Expr, "No creature", fmt.Sprintf("The event %q is about whole graphs.", d.event), "Leave the attribute out, and look at the event in the script.")
 			return
 		}
 	}
-	l.add(l.at(s, d.at, Diagnostic{Summary: "Unknown event", Detail: fmt.Sprintf("Policies on %q do not exist.", d.event),
-		Suggestion: nearest(d.event, append([]string{"send"}, laterEvents...))}))
+	p.Creatures = l.scopeAttr(s, d, "creature")
+	for _, address := range l.scopeAttr(s, d, "species") {
+		if of := l.species[address]; of != nil {
+			p.Species = append(p.Species, of.name)
+		}
+	}
 }
 
-// judged reads which channels a policy judges: one, a list, or without the
-// attribute all.
-func (l *loader) judged(s scope, d *declaration, p *policy.Policy) {
-	a := d.attr("channel")
+// scopeAttr reads the addresses of what a policy is about; nil without the
+// attribute.
+func (l *loader) scopeAttr(s scope, d *declaration, kind string) []string {
+	a := d.attr(kind)
 	if a == nil {
-		return
+		return nil
 	}
-	p.Channels = []string{}
+	out := []string{}
 	v, ok := l.eval(s, a.Expr)
 	if !ok {
-		return
+		return out
 	}
 	v, _ = v.UnmarkDeep()
-	if ty := v.Type(); v.IsNull() || !ty.IsTupleType() && !ty.IsListType() && !ty.IsSetType() {
+	if v.IsNull() || v.Type().Equals(referenceType) || !v.CanIterateElements() {
 		v = cty.TupleVal([]cty.Value{v})
 	}
 	for it := v.ElementIterator(); it.Next(); {
 		_, e := it.Element()
-		address, ok := refAddress(e, "channel")
+		address, ok := refAddress(e, kind)
 		if !ok {
-			l.wrongReference(s, a.Expr, e, "channel")
+			l.wrongReference(s, a.Expr, e, kind)
 			continue
 		}
-		p.Channels = append(p.Channels, address)
+		out = append(out, address)
 	}
+	return out
 }
 
 // script is the source of a policy and where it stands.

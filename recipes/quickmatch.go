@@ -8,28 +8,65 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/recipes/policy"
 )
 
 // quick turns the conditions that are common in policies into Go functions:
 // evaluating them as HCL for every message costs some microseconds, which
 // would defeat the purpose of a condition. What it does not know it leaves to
 // the general way; both must always agree.
-type quick struct{ ctx *hcl.EvalContext }
+type quick[E any] struct {
+	ctx     *hcl.EvalContext
+	texts   map[string]func(*E) string // fields that are always texts
+	numbers map[string]func(*E) float64
+	flags   map[string]func(*E) bool
+}
 
-type (
-	condition = func(*engine.SendEvent) (bool, error)
-	textOf    = func(*engine.SendEvent) string
-	numberOf  = func(*engine.SendEvent) float64
-)
+// quickSend is what it knows of messages.
+var quickSend = quick[engine.SendEvent]{
+	texts: map[string]func(*engine.SendEvent) string{
+		"graph":           func(e *engine.SendEvent) string { return string(e.Graph) },
+		"deployment":      func(e *engine.SendEvent) string { return e.Deployment },
+		"channel":         func(e *engine.SendEvent) string { return e.ChannelName },
+		"channel_address": func(e *engine.SendEvent) string { return e.ChannelAddress },
+		"sender":          func(e *engine.SendEvent) string { return e.SenderName },
+		"sender_address":  func(e *engine.SendEvent) string { return e.SenderAddress },
+		"sender_species":  func(e *engine.SendEvent) string { return e.SenderSpecies },
+	},
+	numbers: map[string]func(*engine.SendEvent) float64{
+		"size": func(e *engine.SendEvent) float64 { return float64(len(e.Payload)) },
+	},
+}
+
+// quickEvent is what it knows of events of another kind.
+func quickEvent(kind engine.PolicyKind) quick[engine.PolicyEvent] {
+	q := quick[engine.PolicyEvent]{
+		texts: map[string]func(*engine.PolicyEvent) string{}, numbers: map[string]func(*engine.PolicyEvent) float64{},
+		flags: map[string]func(*engine.PolicyEvent) bool{},
+	}
+	for i := range policy.Fields {
+		f := &policy.Fields[i]
+		switch {
+		case !f.Of(kind):
+		case f.Type == policy.Text:
+			q.texts[f.Name] = func(e *engine.PolicyEvent) string { return f.Value(e).(string) }
+		case f.Type == policy.Number:
+			q.numbers[f.Name] = func(e *engine.PolicyEvent) float64 { return f.Value(e).(float64) }
+		case f.Type == policy.Flag:
+			q.flags[f.Name] = func(e *engine.PolicyEvent) bool { return f.Value(e).(bool) }
+		}
+	}
+	return q
+}
 
 // condition returns the function for a condition, or nil.
-func (q quick) condition(expr hcl.Expression) condition {
+func (q quick[E]) condition(expr hcl.Expression) func(*E) (bool, error) {
 	switch e := hcl.UnwrapExpression(expr).(type) {
 	case *hclsyntax.ParenthesesExpr:
 		return q.condition(e.Expression)
 	case *hclsyntax.UnaryOpExpr:
 		if inner := q.condition(e.Val); inner != nil && e.Op == hclsyntax.OpLogicalNot {
-			return func(ev *engine.SendEvent) (bool, error) {
+			return func(ev *E) (bool, error) {
 				ok, err := inner(ev)
 				return !ok, err
 			}
@@ -39,14 +76,17 @@ func (q quick) condition(expr hcl.Expression) condition {
 	case *hclsyntax.FunctionCallExpr:
 		return q.contains(e)
 	}
+	if f := q.flags[eventField(expr)]; f != nil {
+		return func(ev *E) (bool, error) { return f(ev), nil }
+	}
 	if v, ok := q.constant(expr); ok && v.Type() == cty.Bool {
 		constant := v.True()
-		return func(*engine.SendEvent) (bool, error) { return constant, nil }
+		return func(*E) (bool, error) { return constant, nil }
 	}
 	return nil
 }
 
-func (q quick) binary(e *hclsyntax.BinaryOpExpr) condition {
+func (q quick[E]) binary(e *hclsyntax.BinaryOpExpr) func(*E) (bool, error) {
 	switch e.Op {
 	case hclsyntax.OpLogicalAnd, hclsyntax.OpLogicalOr:
 		left, right := q.condition(e.LHS), q.condition(e.RHS)
@@ -54,7 +94,7 @@ func (q quick) binary(e *hclsyntax.BinaryOpExpr) condition {
 			return nil
 		}
 		decisive := e.Op == hclsyntax.OpLogicalOr
-		return func(ev *engine.SendEvent) (bool, error) {
+		return func(ev *E) (bool, error) {
 			if ok, err := left(ev); err != nil || ok == decisive {
 				return ok, err
 			}
@@ -63,14 +103,14 @@ func (q quick) binary(e *hclsyntax.BinaryOpExpr) condition {
 	case hclsyntax.OpEqual, hclsyntax.OpNotEqual:
 		if a, b := q.text(e.LHS), q.text(e.RHS); a != nil && b != nil {
 			equal := e.Op == hclsyntax.OpEqual
-			return func(ev *engine.SendEvent) (bool, error) { return (a(ev) == b(ev)) == equal, nil }
+			return func(ev *E) (bool, error) { return (a(ev) == b(ev)) == equal, nil }
 		}
 	}
 	a, b, holds := q.number(e.LHS), q.number(e.RHS), comparisons[e.Op]
 	if a == nil || b == nil || holds == nil {
 		return nil
 	}
-	return func(ev *engine.SendEvent) (bool, error) { return holds(cmp.Compare(a(ev), b(ev))), nil }
+	return func(ev *E) (bool, error) { return holds(cmp.Compare(a(ev), b(ev))), nil }
 }
 
 var comparisons = map[*hclsyntax.Operation]func(int) bool{
@@ -84,7 +124,7 @@ var comparisons = map[*hclsyntax.Operation]func(int) bool{
 
 // contains knows contains(LIST, event.FIELD) with a list that does not depend
 // on the event.
-func (q quick) contains(e *hclsyntax.FunctionCallExpr) condition {
+func (q quick[E]) contains(e *hclsyntax.FunctionCallExpr) func(*E) (bool, error) {
 	if e.Name != "contains" || len(e.Args) != 2 || e.ExpandFinal {
 		return nil
 	}
@@ -101,40 +141,29 @@ func (q quick) contains(e *hclsyntax.FunctionCallExpr) condition {
 		}
 		set[v.AsString()] = true
 	}
-	return func(ev *engine.SendEvent) (bool, error) { return set[text(ev)], nil }
+	return func(ev *E) (bool, error) { return set[text(ev)], nil }
 }
 
 // text returns the function for a field of the event that is a text, or for a
 // constant one.
-func (q quick) text(expr hcl.Expression) textOf {
-	switch eventField(expr) {
-	case "graph":
-		return func(e *engine.SendEvent) string { return string(e.Graph) }
-	case "deployment":
-		return func(e *engine.SendEvent) string { return e.Deployment }
-	case "channel":
-		return func(e *engine.SendEvent) string { return e.ChannelName }
-	case "channel_address":
-		return func(e *engine.SendEvent) string { return e.ChannelAddress }
-	case "sender":
-		return func(e *engine.SendEvent) string { return e.SenderName }
-	case "sender_address":
-		return func(e *engine.SendEvent) string { return e.SenderAddress }
+func (q quick[E]) text(expr hcl.Expression) func(*E) string {
+	if f := q.texts[eventField(expr)]; f != nil {
+		return f
 	}
 	if v, ok := q.constant(expr); ok && v.Type() == cty.String {
 		constant := v.AsString()
-		return func(*engine.SendEvent) string { return constant }
+		return func(*E) string { return constant }
 	}
 	return nil
 }
 
-func (q quick) number(expr hcl.Expression) numberOf {
-	if eventField(expr) == "size" {
-		return func(e *engine.SendEvent) float64 { return float64(len(e.Payload)) }
+func (q quick[E]) number(expr hcl.Expression) func(*E) float64 {
+	if f := q.numbers[eventField(expr)]; f != nil {
+		return f
 	}
 	if v, ok := q.constant(expr); ok && v.Type() == cty.Number {
 		constant, _ := v.AsBigFloat().Float64()
-		return func(*engine.SendEvent) float64 { return constant }
+		return func(*E) float64 { return constant }
 	}
 	return nil
 }
@@ -153,7 +182,7 @@ func eventField(expr hcl.Expression) string {
 }
 
 // constant evaluates an expression that does not depend on the event.
-func (q quick) constant(expr hcl.Expression) (cty.Value, bool) {
+func (q quick[E]) constant(expr hcl.Expression) (cty.Value, bool) {
 	for _, t := range expr.Variables() {
 		if t.RootName() == "event" {
 			return cty.NilVal, false

@@ -3,13 +3,11 @@ package recipes
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/seed47132306/terrarium/engine"
-	"github.com/seed47132306/terrarium/recipes/policy"
 )
 
 // A sub-recipe is a recipe in a folder beneath that of the recipe that declares
@@ -190,25 +188,6 @@ func (l *loader) inputMissing(v *declaration) {
 	l.add(l.parent.at(scope{title: l.block.title}, l.block.at, Diagnostic{Summary: "No value for variable " + v.name,
 		Detail: fmt.Sprintf("The sub-recipe's variable has no default (%s), so it needs a value.", l.where(v.at)),
 		Remedy: fmt.Sprintf("Add %s = … to the block, or a default to the variable.", v.name)}))
-}
-
-// confine keeps a policy of a sub-recipe to the members of that: to what is sent
-// on its channels, and what its creatures send on others.
-func (l *loader) confine(p *policy.Policy) {
-	if l.parent == nil {
-		return
-	}
-	p.Name = l.names + p.Name
-	inner, prefix := p.Match, l.prefix
-	p.Match = func(e *engine.SendEvent) (bool, error) {
-		if !strings.HasPrefix(e.ChannelAddress, prefix) && !strings.HasPrefix(e.SenderAddress, prefix) {
-			return false, nil
-		}
-		if inner == nil {
-			return true, nil
-		}
-		return inner(e)
-	}
 }
 
 // checkNames reports names that two things of the deployment have.

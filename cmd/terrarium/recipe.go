@@ -30,7 +30,7 @@ func (f *recipeFlags) add(cmd *cobra.Command) {
 }
 
 func (f *recipeFlags) options() (terrarium.RecipeOptions, error) {
-	o := terrarium.RecipeOptions{VarFiles: f.varFiles, Env: os.Environ(), Vars: map[string]string{}}
+	o := terrarium.RecipeOptions{VarFiles: f.varFiles, Env: os.Environ(), Vars: map[string]string{}, PolicyProcess: policyProcess()}
 	for _, v := range f.vars {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok || name == "" {

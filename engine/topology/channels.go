@@ -66,7 +66,7 @@ func (e *edit) setEdgeOp(op SetEdge) *abi.Error {
 	if !op.On {
 		return e.turnOff(c, ch, op.Direction)
 	}
-	ch, err := e.bringTogether(c, ch, op.OnCollision)
+	ch, err := e.bringTogether(c, ch, settling{op.OnCollision, op.Settle})
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (e *edit) setEdgeOp(op SetEdge) *abi.Error {
 
 // bringTogether sees to it that c and ch are in one graph and returns the
 // channel to be used: another one if ch was unified.
-func (e *edit) bringTogether(c *creature, ch *channel, how Collision) (*channel, *abi.Error) {
+func (e *edit) bringTogether(c *creature, ch *channel, how settling) (*channel, *abi.Error) {
 	if c.graph == ch.graph {
 		e.within(c.graph)
 		return ch, nil
@@ -87,7 +87,7 @@ func (e *edit) bringTogether(c *creature, ch *channel, how Collision) (*channel,
 	// Nobody is on the channel, so there is nobody to merge with: it comes over
 	// alone.
 	e.within(c.graph, ch.graph)
-	if other := c.graph.channelNames.get(ch.name); other != nil && how == Reject {
+	if other := c.graph.channelNames.get(ch.name); other != nil && how.of(ch.name) == Reject {
 		return nil, colliding(c.graph, ch.graph, []string{quoted(aChannel, ch.name)})
 	}
 	return e.takeChannel(ch, c.graph, how), nil

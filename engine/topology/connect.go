@@ -18,7 +18,7 @@ func (e *edit) connectOp(op Connect) *abi.Error {
 	if from.graph == to.graph {
 		e.within(from.graph)
 	} else {
-		if _, err := e.merge([]*graph{from.graph, to.graph}, op.OnCollision); err != nil {
+		if _, err := e.merge([]*graph{from.graph, to.graph}, settling{op.OnCollision, op.Settle}); err != nil {
 			return err
 		}
 		ch = e.afterUnify(ch)

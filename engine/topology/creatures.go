@@ -100,7 +100,7 @@ func (e *edit) homeOf(targets []*graph) (*graph, *abi.Error) {
 		e.within(targets[0])
 		return targets[0], nil
 	}
-	return e.merge(targets, Rename)
+	return e.merge(targets, settling{otherwise: Rename})
 }
 
 // direct gives child its direct channel.

@@ -8,9 +8,23 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
+// settling says what a merge does about each name that both sides use.
+type settling struct {
+	otherwise Collision
+	channels  map[string]Collision // by name; goes before otherwise
+}
+
+// of says what becomes of two channels of a name.
+func (s settling) of(channel string) Collision {
+	if how, ok := s.channels[channel]; ok {
+		return how
+	}
+	return s.otherwise
+}
+
 // merge makes one graph of several and returns it. All survive in the one that
 // has the most creatures; of equals, in the eldest.
-func (e *edit) merge(graphs []*graph, how Collision) (*graph, *abi.Error) {
+func (e *edit) merge(graphs []*graph, how settling) (*graph, *abi.Error) {
 	graphs = slices.SortedFunc(slices.Values(graphs), func(a, b *graph) int {
 		return cmp.Or(cmp.Compare(b.size(), a.size()), byGraphAge(a, b))
 	})
@@ -21,7 +35,7 @@ func (e *edit) merge(graphs []*graph, how Collision) (*graph, *abi.Error) {
 		e.delta.OldGraphs = append(e.delta.OldGraphs, g.id)
 	}
 	for _, g := range graphs[1:] {
-		if names := collisions(survivor, g); how == Reject && len(names) > 0 {
+		if names := how.rejected(survivor, g); len(names) > 0 {
 			return nil, colliding(survivor, g, names)
 		}
 		e.absorb(survivor, g, how)
@@ -29,7 +43,7 @@ func (e *edit) merge(graphs []*graph, how Collision) (*graph, *abi.Error) {
 	return survivor, nil
 }
 
-func (e *edit) absorb(survivor, absorbed *graph, how Collision) {
+func (e *edit) absorb(survivor, absorbed *graph, how settling) {
 	for _, c := range slices.SortedFunc(slices.Values(absorbed.elders[everyone].items), byAge) {
 		if survivor.creatureNames.get(c.name) != nil {
 			e.renameCreature(c, freeCreatureName(c.name, survivor, absorbed))
@@ -44,9 +58,9 @@ func (e *edit) absorb(survivor, absorbed *graph, how Collision) {
 
 // takeChannel moves a channel to another graph. It returns the channel that
 // has its edges then: ch, or the one it was unified with.
-func (e *edit) takeChannel(ch *channel, to *graph, how Collision) *channel {
+func (e *edit) takeChannel(ch *channel, to *graph, how settling) *channel {
 	twin := to.channelNames.get(ch.name)
-	if twin != nil && how == Unify && !ch.report && !twin.report {
+	if twin != nil && how.of(ch.name) == Unify && !ch.report && !twin.report {
 		e.unify(twin, ch)
 		return twin
 	}
@@ -83,17 +97,20 @@ func (e *edit) afterUnify(ch *channel) *channel {
 	return ch
 }
 
-// collisions lists the names that both graphs use: creatures, then channels,
-// the absorbed side's eldest first.
-func collisions(survivor, absorbed *graph) []string {
+// rejected lists the names that both graphs use and that must not collide:
+// creatures, then channels, the absorbed side's eldest first.
+func (s settling) rejected(survivor, absorbed *graph) []string {
+	if s.otherwise != Reject && len(s.channels) == 0 {
+		return nil
+	}
 	var names []string
 	for _, c := range slices.SortedFunc(slices.Values(absorbed.elders[everyone].items), byAge) {
-		if survivor.creatureNames.get(c.name) != nil {
+		if s.otherwise == Reject && survivor.creatureNames.get(c.name) != nil {
 			names = append(names, quoted(aCreature, c.name))
 		}
 	}
 	for _, ch := range slices.SortedFunc(slices.Values(absorbed.channels), byChannelAge) {
-		if survivor.channelNames.get(ch.name) != nil {
+		if s.of(ch.name) == Reject && survivor.channelNames.get(ch.name) != nil {
 			names = append(names, quoted(aChannel, ch.name))
 		}
 	}

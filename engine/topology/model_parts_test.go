@@ -9,8 +9,21 @@ import (
 	. "github.com/seed47132306/terrarium/engine/topology"
 )
 
+// settle says what becomes of a name that both graphs use.
+type settle struct {
+	otherwise Collision
+	channels  map[string]Collision
+}
+
+func (s settle) of(name string) Collision {
+	if how, ok := s.channels[name]; ok {
+		return how
+	}
+	return s.otherwise
+}
+
 // merge relabels everything of all graphs but the best one.
-func (m *model) merge(graphs []GraphID, how Collision) (GraphID, abi.Code) {
+func (m *model) merge(graphs []GraphID, how settle) (GraphID, abi.Code) {
 	slices.SortFunc(graphs, func(a, b GraphID) int {
 		return cmp.Or(
 			cmp.Compare(len(m.members(b)), len(m.members(a))),
@@ -23,7 +36,7 @@ func (m *model) merge(graphs []GraphID, how Collision) (GraphID, abi.Code) {
 	for _, g := range graphs[1:] {
 		for _, c := range m.members(g) {
 			if m.creatureNamed(survivor, c.Name) != "" {
-				if how == Reject {
+				if how.otherwise == Reject {
 					return "", abi.AlreadyExists
 				}
 				old := c.Name
@@ -36,7 +49,7 @@ func (m *model) merge(graphs []GraphID, how Collision) (GraphID, abi.Code) {
 			m.creatures[c.ID] = c
 		}
 		for _, ch := range m.declared(g) {
-			if how == Reject && m.channelNamed(survivor, ch.Name) != "" {
+			if how.of(ch.Name) == Reject && m.channelNamed(survivor, ch.Name) != "" {
 				return "", abi.AlreadyExists
 			}
 			m.take(ch.ID, survivor, how)
@@ -48,10 +61,10 @@ func (m *model) merge(graphs []GraphID, how Collision) (GraphID, abi.Code) {
 }
 
 // take moves one channel and returns the channel that stands for it then.
-func (m *model) take(id ChannelID, to GraphID, how Collision) ChannelID {
+func (m *model) take(id ChannelID, to GraphID, how settle) ChannelID {
 	ch := m.channels[id]
 	twin := m.channelNamed(to, ch.Name)
-	if twin != "" && how == Unify && !ch.Report && !m.channels[twin].Report {
+	if twin != "" && how.of(ch.Name) == Unify && !ch.Report && !m.channels[twin].Report {
 		var moved []Edge
 		m.keepEdges(func(e Edge) bool {
 			if e.Channel == id {

@@ -171,7 +171,7 @@ func (m *model) addCreature(op AddCreature) abi.Code {
 		}
 		m.concern(home)
 	default:
-		home, _ = m.merge(slices.Collect(maps.Keys(into)), Rename)
+		home, _ = m.merge(slices.Collect(maps.Keys(into)), settle{})
 	}
 	if m.creatureNamed(home, op.Name) != "" {
 		return abi.AlreadyExists
@@ -192,7 +192,7 @@ func (m *model) addCreature(op AddCreature) abi.Code {
 			if !slices.Contains(m.d.OldGraphs, from) {
 				m.concern(from)
 			}
-			m.take(w.Channel, home, Rename)
+			m.take(w.Channel, home, settle{})
 		}
 		if code := m.on(op.ID, w.Channel, w.Direction, w.Alias); code != abi.OK {
 			return code
@@ -287,17 +287,17 @@ func (m *model) setEdge(op SetEdge) abi.Code {
 	case c.Graph == ch.Graph:
 		m.concern(c.Graph)
 	case m.used(ch.ID):
-		if _, code := m.merge([]GraphID{c.Graph, ch.Graph}, op.OnCollision); code != abi.OK {
+		if _, code := m.merge([]GraphID{c.Graph, ch.Graph}, settle{op.OnCollision, op.Settle}); code != abi.OK {
 			return code
 		}
 		target = m.unified(target)
 	default:
 		m.concern(c.Graph)
 		m.concern(ch.Graph)
-		if op.OnCollision == Reject && m.channelNamed(c.Graph, ch.Name) != "" {
+		if (settle{op.OnCollision, op.Settle}).of(ch.Name) == Reject && m.channelNamed(c.Graph, ch.Name) != "" {
 			return abi.AlreadyExists
 		}
-		target = m.take(target, c.Graph, op.OnCollision)
+		target = m.take(target, c.Graph, settle{op.OnCollision, op.Settle})
 	}
 	if code := m.on(c.ID, target, op.Direction, op.Alias); code != abi.OK {
 		return code
@@ -338,7 +338,7 @@ func (m *model) connect(op Connect) abi.Code {
 	}
 	if from.Graph == to.Graph {
 		m.concern(from.Graph)
-	} else if _, code := m.merge([]GraphID{from.Graph, to.Graph}, op.OnCollision); code != abi.OK {
+	} else if _, code := m.merge([]GraphID{from.Graph, to.Graph}, settle{op.OnCollision, op.Settle}); code != abi.OK {
 		return code
 	}
 	target = m.unified(target)

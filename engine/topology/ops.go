@@ -119,6 +119,7 @@ type Connect struct {
 	Name        string
 	Alias       string // for both ends' new edges; empty: the channel's name, made unique for Send
 	OnCollision Collision
+	Settle      map[string]Collision // as in [SetEdge]
 }
 
 // Disconnect ends From→To, on Channel or, if it is empty, on every channel
@@ -147,6 +148,9 @@ type SetEdge struct {
 	Alias string
 	// OnCollision settles names when turning on merges two graphs.
 	OnCollision Collision
+	// Settle goes before OnCollision for the channels of the names that it has.
+	// It is not modified.
+	Settle map[string]Collision
 }
 
 // SetStopped marks a creature stopped or running. Membership and edges stay.

@@ -236,6 +236,14 @@ func (p *program) direction() Direction {
 	return Direction(1 + p.draw(2))
 }
 
+// settle decides, now and then, about channels of one name by itself.
+func (p *program) settle() map[string]Collision {
+	if p.draw(4) > 0 {
+		return nil
+	}
+	return map[string]Collision{p.name(): Collision(p.draw(3))}
+}
+
 func (p *program) operation() Op {
 	how := Collision(p.draw(3))
 	switch p.draw(14) {
@@ -274,6 +282,7 @@ func (p *program) operation() Op {
 		case 1:
 			op.Name = p.name()
 		}
+		op.Settle = p.settle()
 		return op
 	case 8, 9:
 		op := Disconnect{From: p.creature(), To: p.creature()}
@@ -282,7 +291,7 @@ func (p *program) operation() Op {
 		}
 		return op
 	case 10, 11, 12:
-		return SetEdge{p.creature(), p.channel(), p.direction(), p.draw(3) > 0, p.alias(), how}
+		return SetEdge{p.creature(), p.channel(), p.direction(), p.draw(3) > 0, p.alias(), how, p.settle()}
 	}
 	switch p.draw(3) {
 	case 0:

@@ -238,6 +238,15 @@ func TestCollisions(t *testing.T) {
 		_, ok := s.Channel(absorbed)
 		check(t, "absorbed exists", ok, false)
 	})
+	t.Run("name by name", func(t *testing.T) {
+		s := build(t)
+		survivor, _ := s.FindChannel(s.GraphOf("a"), "news")
+		absorbed, _ := s.FindChannel(s.GraphOf("x1"), "news")
+		s.do(AddChannel{ID: "r", Graph: s.GraphOf("x1"), Name: "report"})
+		d := s.do(Connect{From: "x1", To: "a", Name: "bridge", OnCollision: Unify, Settle: map[string]Collision{"report": Rename}})
+		check(t, "unified", d.Unified, []Unification{{survivor, absorbed}})
+		check(t, "renamed", d.Renamed, []Renaming{{Creature: "x1", Old: "a", New: "a~3"}, {Channel: "r", Old: "report", New: "report~2"}})
+	})
 	t.Run("report is never unified", func(t *testing.T) {
 		s := build(t)
 		s.do(AddChannel{ID: "r", Graph: s.GraphOf("x1"), Name: "report", Report: true})

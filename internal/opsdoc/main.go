@@ -70,6 +70,7 @@ func generate(ctx context.Context, root string) (map[string][]byte, error) {
 		{"docs/reference/limits.md", "limits", limitTable},
 		{"docs/reference/limits.md", "restart", restartTable},
 		{"docs/reference/errors.md", "codes", codeTable},
+		{"docs/reference/recipes.md", "policy fields", policyFieldTable},
 	} {
 		text := pages[t.page]
 		if text == nil {

@@ -8,8 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // eventView is the event as a script sees it: a read-only object whose fields
@@ -17,31 +15,42 @@ import (
 // events of a runtime, which is safe because a script cannot keep it.
 type eventView struct {
 	isolate *isolate
-	event   *engine.SendEvent
-	payload goja.Value // of event, once asked for
+	subject subject    // empty: there is none
+	payload goja.Value // of a message, once asked for
 	headers *headersView
+	data    map[string]goja.Value // of another event, once asked for
 }
 
 var _ goja.DynamicObject = (*eventView)(nil)
 
-var eventKeys = []string{"kind", "time", "graph", "deployment", "channel", "channel_address", "sender", "sender_address",
+// sendKeys are the fields of the event send.
+var sendKeys = []string{"kind", "time", "graph", "deployment", "channel", "channel_address", "sender", "sender_address", "sender_species",
 	"payload", "base64", "size", "headers"}
 
 // show makes the view one of another event.
-func (v *eventView) show(e *engine.SendEvent) {
-	if v.event == e {
+func (v *eventView) show(s *subject) {
+	if s == nil {
+		s = &subject{}
+	} else if v.subject == *s {
 		return
 	}
-	v.event, v.payload = e, nil
+	v.subject, v.payload = *s, nil
+	clear(v.data)
 	v.headers.headers = nil
-	if e != nil {
-		v.headers.headers = e.Headers
+	if s.send != nil {
+		v.headers.headers = s.send.Headers
 	}
 }
 
 // Get implements [goja.DynamicObject].
 func (v *eventView) Get(key string) goja.Value {
-	vm, e := v.isolate.vm, v.event
+	switch {
+	case v.subject.event != nil:
+		return v.field(key)
+	case v.subject.send == nil:
+		return nil
+	}
+	vm, e := v.isolate.vm, v.subject.send
 	switch key {
 	case "kind":
 		return vm.ToValue("send")
@@ -59,6 +68,8 @@ func (v *eventView) Get(key string) goja.Value {
 		return vm.ToValue(e.SenderName)
 	case "sender_address":
 		return vm.ToValue(e.SenderAddress)
+	case "sender_species":
+		return vm.ToValue(e.SenderSpecies)
 	case "payload":
 		return v.text()
 	case "base64":
@@ -78,24 +89,61 @@ func (v *eventView) Get(key string) goja.Value {
 func (v *eventView) text() goja.Value {
 	if v.payload == nil {
 		v.payload = goja.Null()
-		if utf8.Valid(v.event.Payload) {
-			v.payload = v.isolate.vm.ToValue(string(v.event.Payload))
+		if utf8.Valid(v.subject.send.Payload) {
+			v.payload = v.isolate.vm.ToValue(string(v.subject.send.Payload))
 		}
 	}
 	return v.payload
+}
+
+// field returns a field of an event that is not a message.
+func (v *eventView) field(key string) goja.Value {
+	f := fieldsByKind[v.subject.event.Kind][key]
+	if f == nil {
+		return nil
+	}
+	switch value := f.Value(v.subject.event).(type) {
+	case string:
+		return v.isolate.vm.ToValue(value)
+	case float64:
+		return v.isolate.vm.ToValue(value)
+	case bool:
+		return v.isolate.vm.ToValue(value)
+	case []string:
+		return v.once(key, append([]string{}, value...))
+	default:
+		return v.once(key, value)
+	}
+}
+
+// once makes a value that is an object, unless it has been made for this event.
+func (v *eventView) once(key string, value any) goja.Value {
+	if made := v.data[key]; made != nil {
+		return made
+	}
+	if v.data == nil {
+		v.data = map[string]goja.Value{}
+	}
+	v.data[key] = v.isolate.plain(value)
+	return v.data[key]
 }
 
 // Set implements [goja.DynamicObject]; nothing can be set.
 func (v *eventView) Set(string, goja.Value) bool { return false }
 
 // Has implements [goja.DynamicObject].
-func (v *eventView) Has(key string) bool { return slices.Contains(eventKeys, key) }
+func (v *eventView) Has(key string) bool { return slices.Contains(v.Keys(), key) }
 
 // Delete implements [goja.DynamicObject]; nothing can be deleted.
 func (v *eventView) Delete(string) bool { return false }
 
 // Keys implements [goja.DynamicObject].
-func (v *eventView) Keys() []string { return eventKeys }
+func (v *eventView) Keys() []string {
+	if v.subject == (subject{}) {
+		return nil
+	}
+	return keysByKind[v.subject.kind()]
+}
 
 // headersView is the headers of an event, by rising name.
 type headersView struct {

@@ -60,7 +60,7 @@ func (i *isolate) harden() error {
 			return err
 		}
 	}
-	for _, k := range []kind{kindAllow, kindDeny, kindWarn, kindDrop, kindPatch} {
+	for _, k := range []kind{kindAllow, kindDeny, kindWarn, kindDrop, kindPatch, kindRestart, kindQuarantine} {
 		if err := vm.Set(string(k), i.verdictFunction(k)); err != nil {
 			return err
 		}
@@ -69,8 +69,13 @@ func (i *isolate) harden() error {
 	if err != nil {
 		return err
 	}
-	if i.makeCtx, ok = goja.AssertFunction(made); !ok {
-		return errNoPrelude
+	tools := made.ToObject(vm)
+	for name, f := range map[string]*goja.Callable{
+		"sealFunction": &i.sealFunction, "parseData": &i.parseData, "parse": &i.parse, "write": &i.write,
+	} {
+		if *f, ok = goja.AssertFunction(tools.Get(name)); !ok {
+			return errNoPrelude
+		}
 	}
 	return nil
 }

@@ -8,19 +8,21 @@ import (
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // isolate is one JavaScript runtime. One goroutine uses it at a time.
 type isolate struct {
 	vm        *goja.Runtime
 	functions []goja.Callable // by policy, made at first use
-	contexts  []goja.Value
-	makeCtx   goja.Callable
-	parseJSON goja.Callable // as scripts have it: bounded
-	view      *eventView
-	event     goja.Value // the view, for scripts
+	// Functions of the prelude, bounded as those that scripts have.
+	sealFunction goja.Callable // so that it cannot keep anything
+	parseData    goja.Callable // JSON to read-only values
+	parse, write goja.Callable // JSON
+
+	view  *eventView
+	event goja.Value // the view, for scripts
+	about *contextView
+	ctx   goja.Value // the same
 
 	now    time.Time
 	random *rand.Rand
@@ -37,7 +39,7 @@ type isolate struct {
 const maxCallDepth = 512
 
 func newIsolate(policies int) (*isolate, error) {
-	i := &isolate{vm: goja.New(), functions: make([]goja.Callable, policies), contexts: make([]goja.Value, policies),
+	i := &isolate{vm: goja.New(), functions: make([]goja.Callable, policies),
 		source: rand.NewPCG(0, 0), fired: make(chan struct{}, 1)}
 	i.random = rand.New(i.source)
 	i.vm.SetMaxCallStackSize(maxCallDepth)
@@ -46,14 +48,12 @@ func newIsolate(policies int) (*isolate, error) {
 	if err := i.harden(); err != nil {
 		return nil, fmt.Errorf("the runtime cannot be prepared: %w", err)
 	}
-	var ok bool
-	if i.parseJSON, ok = goja.AssertFunction(i.vm.Get("JSON").ToObject(i.vm).Get("parse")); !ok {
-		return nil, errNoPrelude
-	}
 	headers := &headersView{isolate: i}
 	headers.object = i.vm.NewDynamicObject(headers)
 	i.view = &eventView{isolate: i, headers: headers}
 	i.event = i.vm.NewDynamicObject(i.view)
+	i.about = newContextView(i)
+	i.ctx = i.vm.NewDynamicObject(i.about)
 	i.timer = time.AfterFunc(time.Hour, func() {
 		i.vm.Interrupt(errTimeout)
 		i.fired <- struct{}{}
@@ -67,46 +67,55 @@ var (
 	errNoPrelude = errors.New("the prelude is not a function")
 )
 
-// function returns the function of a policy, and what it gets as ctx.
-func (i *isolate) function(p *compiled) (goja.Callable, goja.Value, error) {
+// function returns the function of a policy.
+func (i *isolate) function(p *compiled) (goja.Callable, error) {
 	if f := i.functions[p.index]; f != nil {
-		return f, i.contexts[p.index], nil
+		return f, nil
 	}
 	v, err := i.vm.RunProgram(p.program)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	f, ok := goja.AssertFunction(v)
 	if !ok {
-		return nil, nil, errors.New("the script is not a function")
-	}
-	mode := "validate"
-	if p.Mode == Mutate {
-		mode = "mutate"
+		return nil, errors.New("the script is not a function")
 	}
 	// The function object itself is frozen too, for it could keep something.
-	ctx, err := i.makeCtx(goja.Undefined(), i.vm.ToValue(p.Name), i.vm.ToValue(mode), v)
-	if err != nil {
-		return nil, nil, err
+	if _, err := i.sealFunction(goja.Undefined(), v); err != nil {
+		return nil, err
 	}
-	i.functions[p.index], i.contexts[p.index] = f, ctx
-	return f, ctx, nil
+	i.functions[p.index] = f
+	return f, nil
 }
 
-// judge runs a policy. A nil verdict is no objection.
-func (i *isolate) judge(p *compiled, event *engine.SendEvent) (v *verdict, fault *ScriptError) {
-	call := func(f goja.Callable, ctx goja.Value) (goja.Value, error) {
-		i.view.show(event)
-		return f(goja.Undefined(), i.event, ctx)
+// answer is what a policy has come to.
+type answer struct {
+	verdict *verdict // nil: no objection
+	// memory is what it wants remembered, if remembers is set.
+	memory    []byte
+	remembers bool
+}
+
+// judge runs a policy on what j judges.
+func (i *isolate) judge(p *compiled, s *subject) (a answer, fault *ScriptError) {
+	call := func(f goja.Callable, ctx goja.Value) (result goja.Value, err error) {
+		i.view.show(s)
+		i.about.show(p, s)
+		if result, err = f(goja.Undefined(), i.event, ctx); err != nil {
+			return nil, err
+		}
+		a.memory, a.remembers, err = i.about.memory()
+		return result, err
 	}
 	read := func(result goja.Value) (fault *ScriptError) {
-		v, fault = verdictOf(p, result)
+		a.verdict, fault = verdictOf(p, result)
 		return fault
 	}
-	if fault = i.run(p, event.Time, event.Seed, call, read); fault != nil {
-		return nil, fault
+	now, seed := s.fixed()
+	if fault = i.run(p, now, seed, call, read); fault != nil {
+		return answer{}, fault
 	}
-	return v, nil
+	return a, nil
 }
 
 // run calls the function of a script, for its timeout at most, at a given time
@@ -124,12 +133,13 @@ func (i *isolate) run(p *compiled, now int64, seed uint64,
 	}()
 	i.now = time.Unix(0, now).UTC()
 	i.source.Seed(seed, p.seed)
+	i.about.show(p, nil)
 	i.depth = 0
 	i.timer.Reset(p.Timeout)
-	f, ctx, err := i.function(p)
+	f, err := i.function(p)
 	var result goja.Value
 	if err == nil {
-		result, err = call(f, ctx)
+		result, err = call(f, i.ctx)
 	}
 	if !i.timer.Stop() {
 		<-i.fired // the timer is firing: wait, or it would hit a later call
@@ -146,7 +156,10 @@ func (i *isolate) run(p *compiled, now int64, seed uint64,
 }
 
 // forget lets go of the event; the next call reads its own anew.
-func (i *isolate) forget() { i.view.show(nil) }
+func (i *isolate) forget() {
+	i.view.show(nil)
+	i.about.show(nil, nil)
+}
 
 // fault turns an error of the interpreter into one with a place in the recipe.
 func (i *isolate) fault(p *compiled, err error) *ScriptError {

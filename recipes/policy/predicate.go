@@ -155,7 +155,7 @@ func (i *isolate) showOutput(event *engine.OutputEvent) (goja.Value, error) {
 	if utf8.Valid(event.Output) {
 		text := i.vm.ToValue(string(event.Output))
 		if output = text; json.Valid(event.Output) {
-			parsed, err := i.parseJSON(goja.Undefined(), text)
+			parsed, err := i.parse(goja.Undefined(), text)
 			if err != nil {
 				return nil, err
 			}

@@ -44,6 +44,8 @@ type compiled struct {
 	program  *goja.Program
 	seed     uint64
 	channels map[string]bool // nil means all
+	parties  map[string]bool // addresses and species whom it judges; nil means all
+	memory   string          // the key of what it remembers
 	// before is how many more characters the first line of the parsed source
 	// has at its beginning.
 	before int
@@ -72,15 +74,24 @@ func newCompiled(p Policy, index int) compiled {
 	if p.Line == 0 {
 		p.Line = 1
 	}
+	if p.On == "" {
+		p.On = engine.JudgeSend
+	}
 	if p.Timeout <= 0 {
 		p.Timeout = DefaultTimeout
 	}
 	p.Timeout = min(p.Timeout, MaxTimeout)
-	c := compiled{Policy: p, index: index, seed: hash(p.Name)}
+	c := compiled{Policy: p, index: index, seed: hash(p.Name), memory: string(p.On) + "." + p.Name}
 	if p.Channels != nil {
 		c.channels = map[string]bool{}
 		for _, address := range p.Channels {
 			c.channels[address] = true
+		}
+	}
+	if p.Creatures != nil || p.Species != nil {
+		c.parties = map[string]bool{}
+		for _, name := range slices.Concat(p.Creatures, p.Species) {
+			c.parties[name] = true
 		}
 	}
 	return c

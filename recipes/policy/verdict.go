@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/dop251/goja"
+
+	"github.com/seed47132306/terrarium/engine"
 )
 
 // kind is what a script answered, by the name of the function that makes it.
@@ -16,6 +18,9 @@ const (
 	kindWarn  kind = "warn"
 	kindDrop  kind = "drop"
 	kindPatch kind = "patch"
+	// Of a failed turn.
+	kindRestart    kind = "restart"
+	kindQuarantine kind = "quarantine"
 )
 
 // verdict is what the functions deny, warn, … return to a script, which can
@@ -23,9 +28,10 @@ const (
 type verdict struct {
 	kind    kind
 	reason  string
-	line    int                // in the recipe
-	payload []byte             // of a patch; nil leaves it as it is
-	headers *map[string]string // of a patch; nil leaves them as they are
+	line    int                         // in the recipe
+	payload []byte                      // of a patch; nil leaves it as it is
+	headers *map[string]string          // of a patch; nil leaves them as they are
+	names   map[string]engine.Collision // of a patch of a merge
 }
 
 // verdictOf reads a script's answer.
@@ -92,15 +98,17 @@ func (i *isolate) readPatch(v *verdict, arg goja.Value) {
 				i.throw("patch: base64 is not valid base64")
 			}
 			v.payload = data
+		case "names":
+			v.names = i.readNames(value)
 		case "headers":
 			headers := i.readHeaders(value)
 			v.headers = &headers
 		default:
-			i.throw(fmt.Sprintf("patch does not know %q; it takes payload, base64 and headers", clip(name)))
+			i.throw(fmt.Sprintf("patch does not know %q; it takes payload, base64 and headers, and of a merge names", clip(name)))
 		}
 	}
-	if v.payload == nil && v.headers == nil {
-		i.throw("patch changes nothing; give it payload, base64 or headers")
+	if v.payload == nil && v.headers == nil && v.names == nil {
+		i.throw("patch changes nothing; give it payload, base64 or headers, or of a merge names")
 	}
 }
 
@@ -118,6 +126,25 @@ func (i *isolate) readHeaders(value goja.Value) map[string]string {
 		headers[name] = text
 	}
 	return headers
+}
+
+// collisions are what patch({names: {…}}) may say of a name.
+var collisions = map[string]engine.Collision{"rename": engine.Rename, "unify": engine.Unify}
+
+func (i *isolate) readNames(value goja.Value) map[string]engine.Collision {
+	o, ok := value.(*goja.Object)
+	if !ok {
+		i.throw("patch: names is not an object")
+	}
+	names := map[string]engine.Collision{}
+	for _, name := range o.Keys() {
+		how, ok := collisions[i.text("the name "+clip(name), o.Get(name))]
+		if !ok {
+			i.throw(fmt.Sprintf("patch: %s is neither \"rename\" nor \"unify\"", clip(name)))
+		}
+		names[name] = how
+	}
+	return names
 }
 
 func validHeader(name, value string) bool {

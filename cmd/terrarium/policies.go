@@ -1,0 +1,30 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium"
+)
+
+// policiesName is the command that runs policies with isolation = "process" for
+// another terrarium. Nobody types it.
+const policiesName = "policies"
+
+func policiesCommand(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use: policiesName, Hidden: true, Args: cobra.NoArgs, Short: "Run policies for another process",
+		RunE: func(*cobra.Command, []string) error { return terrarium.ServePolicies(s.in, s.out) },
+	}
+}
+
+// policyProcess is the command that starts such a process; nil if it is not known
+// what this program is called.
+func policyProcess() []string {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{self, policiesName}
+}

@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"time"
+)
+
+// judging is what policies have to do with a change. Nothing of it matters if the
+// change does not happen, but for what they have refused.
+type judging struct {
+	caller Party
+	call   string // the tool; empty: the operation says by itself
+	now    int64  // 0: the clock says
+	until  time.Time
+
+	memories map[memoryHome]*recollection
+	words    []policyWord // to be logged with the change
+	refused  []policyWord // to be logged because it does not happen
+	// objections are the denials of the operation that is being judged.
+	objections []objection
+}
+
+// objection is a denial of an event.
+type objection struct {
+	event *PolicyEvent
+	Verdict
+}
+
+// memoryHome says whose memory is meant: that of a graph or, if it is yet to be
+// made, of the one that a creature will be in.
+type memoryHome struct {
+	graph    GraphID
+	creature CreatureID
+}
+
+// policyWord is a verdict on something other than a message.
+type policyWord struct {
+	home memoryHome
+	policyVerdict
+}
+
+// maxJudging bounds how long the policies may take for one operation in all. The
+// mutation lock is held meanwhile.
+const maxJudging = 2 * time.Second
+
+// judge asks every deployment concerned about an event, and collects what they
+// say; see objected. creature is who makes the graph, if there is none yet.
+func (x *change) judge(ev PolicyEvent, creature CreatureID, deployments ...string) (all Decision) {
+	asked := map[string]bool{"": true}
+	for _, name := range deployments {
+		if asked[name] {
+			continue
+		}
+		asked[name] = true
+		if d := x.deployment(name); d != nil && d.Policy != nil && d.Policy.Judges(ev.Kind) {
+			x.ask(d.Policy, ev, memoryHome{ev.Graph, creature}, name, &all)
+		}
+	}
+	return all
+}
+
+// objected answers an error if anybody has objected to the operation, which must
+// not happen then.
+func (x *change) objected() error {
+	list := x.judging.objections
+	if x.judging.objections = nil; len(list) == 0 {
+		return nil
+	}
+	return refusal(list)
+}
+
+// ask asks the policies of one deployment.
+func (x *change) ask(p Policy, ev PolicyEvent, home memoryHome, deployment string, all *Decision) {
+	if home.graph != "" {
+		home.creature = ""
+	}
+	x.completeEvent(&ev, deployment)
+	memory := x.memory(home)
+	ev.Surroundings = Surroundings{Memory: memory.of(deployment), View: func() *GraphView { return x.view(ev.Graph) }}
+	var d Decision
+	if x.judging.until.IsZero() {
+		x.judging.until = time.Now().Add(maxJudging)
+	}
+	if time.Now().After(x.judging.until) {
+		d.Denials = []Verdict{{Policy: deployment, Reason: fmt.Sprintf("the policies take longer than %v for this operation", maxJudging)}}
+	} else {
+		d = p.Judge(context.Background(), &ev)
+	}
+	for _, v := range wordsOf(&ev, &d.Words) {
+		w := policyWord{home, v}
+		if v.effect == effectDenied {
+			x.judging.refused = append(x.judging.refused, w)
+		} else {
+			x.judging.words = append(x.judging.words, w)
+		}
+	}
+	for _, v := range d.Denials {
+		x.judging.objections = append(x.judging.objections, objection{&ev, v})
+	}
+	for name, how := range d.Settle {
+		if all.Settle == nil {
+			all.Settle = map[string]Collision{}
+		}
+		if _, settled := all.Settle[name]; !settled {
+			all.Settle[name] = how
+		}
+	}
+}
+
+// completeEvent fills in what does not depend on the kind.
+func (x *change) completeEvent(ev *PolicyEvent, deployment string) {
+	ev.Deployment, ev.Caller = deployment, x.judging.caller
+	if ev.Time = x.judging.now; ev.Time == 0 {
+		ev.Time = x.e.wallClock()
+	}
+	if x.judging.call != "" {
+		ev.Call = x.judging.call
+	}
+	h := fnv.New64a()
+	for _, part := range []string{string(ev.Kind), string(ev.Graph), ev.Call, string(ev.Creature.ID), string(ev.From.ID), string(ev.To.ID), string(ev.Channel.ID)} {
+		h.Write([]byte(part))
+	}
+	ev.Seed = h.Sum64() + uint64(ev.Time)
+}
+
+// memory is what policies remember in a graph, as the change has it.
+func (x *change) memory(home memoryHome) *recollection {
+	if r := x.judging.memories[home]; r != nil {
+		return r
+	}
+	if x.judging.memories == nil {
+		x.judging.memories = map[memoryHome]*recollection{}
+	}
+	r := &recollection{home: func() *graph {
+		g := x.e.graphs[home.graph]
+		if g != nil {
+			g.mu.Lock()
+		}
+		return g
+	}}
+	x.judging.memories[home] = r
+	return r
+}
+
+// judged reports whether any deployment has events of a kind judged.
+func (x *change) judged(kind PolicyKind) bool {
+	if x.applying != nil || x.hold {
+		return false // a plan is judged as a whole
+	}
+	for _, d := range x.e.deployments {
+		if d.Policy != nil && d.Policy.Judges(kind) {
+			return true
+		}
+	}
+	return false
+}

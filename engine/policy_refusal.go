@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// refusal is the error of an operation that policies have denied.
+func refusal(denials []objection) error {
+	reasons := make([]string, len(denials))
+	for i, v := range denials {
+		reasons[i] = fmt.Sprintf("policy %s (%s): %s", v.Policy, v.Where, v.Reason)
+	}
+	first := denials[0]
+	ev := first.event
+	ids := map[string]string{"policy": first.Policy, "event": string(ev.Kind), "call": ev.Call}
+	about := ev.about()
+	if first.Where != "" {
+		ids["where"] = first.Where
+	}
+	if about.Where != "" {
+		ids["line"] = about.Where
+	}
+	if about.ID != "" {
+		ids["creature"] = string(about.ID)
+	}
+	return &abi.Error{
+		Code: abi.Denied, Op: ev.Call, Message: fmt.Sprintf("%s was denied: %s", ev.subject(), strings.Join(reasons, "; ")),
+		Remedy: "change the operation, or the policy at " + first.Where, IDs: ids,
+	}
+}
+
+// about is the creature that an event is about, if it is about one.
+func (ev *PolicyEvent) about() Party {
+	for _, p := range []Party{ev.Creature, ev.From, ev.To, ev.Caller} {
+		if p.ID != "" || p.Name != "" {
+			return p
+		}
+	}
+	return Party{}
+}
+
+// subject says what an event is about, for messages.
+func (ev *PolicyEvent) subject() string {
+	text := string(ev.Kind)
+	switch {
+	case ev.Tool != "":
+		text += " " + ev.Tool
+	case ev.Creature.Name != "":
+		text += " of " + ev.Creature.Name
+	case ev.From.Name != "" || ev.To.Name != "":
+		text += " of " + ev.From.Name + "→" + ev.To.Name
+	}
+	if ev.Channel.Name != "" {
+		text += " on " + ev.Channel.Name
+	}
+	if where := ev.about().Where; where != "" {
+		text += " (" + where + ")"
+	}
+	return text
+}
+
+// The effects of verdicts, as events have them.
+const (
+	effectDenied  = "denied"
+	effectDropped = "dropped"
+	effectAudit   = "audit"
+	effectWarning = "warning"
+	effectRuled   = "ruled"
+)
+
+// policyVerdict is one policy's word as it is logged.
+type policyVerdict struct {
+	effect   string
+	judged   PolicyKind
+	channel  ChannelID
+	creature CreatureID // whom an event is about that is not a message
+	call     string
+	Verdict
+}
+
+// event is the log's form of a verdict. about says whose turn it was, if it was
+// one.
+func (v *policyVerdict) event(about Event) Event {
+	about.Kind, about.Channel = EventPolicyDenied, v.channel
+	if v.creature != "" {
+		about.Creature = v.creature
+	}
+	about.Payload = mustJSON(PolicyPayload{Effect: v.effect, Event: v.judged, Call: v.call, Policy: v.Policy, Reason: v.Reason, Where: v.Where})
+	return about
+}
+
+// wordsOf are the verdicts on an event, to be logged.
+func wordsOf(ev *PolicyEvent, w *Words) []policyVerdict {
+	var out []policyVerdict
+	add := func(effect string, list []Verdict) {
+		for _, v := range list {
+			out = append(out, policyVerdict{effect, ev.Kind, ev.Channel.ID, ev.about().ID, ev.Call, v})
+		}
+	}
+	add(effectDenied, w.Denials)
+	add(effectAudit, w.Audits)
+	add(effectWarning, w.Warnings)
+	return out
+}
+
+// logWords logs what policies have said about a change that has been made.
+func (x *change) logWords() {
+	for i := range x.judging.words {
+		w := &x.judging.words[i]
+		if g := x.homeOf(w.home); g != nil {
+			g.log(x.record(g), w.event(Event{}))
+		}
+	}
+}
+
+// logRefusals logs what policies have refused, where it would have happened. The
+// caller holds the mutation lock, but no graph's mu.
+func (x *change) logRefusals() {
+	for i := range x.judging.refused {
+		w := &x.judging.refused[i]
+		x.e.log.Info("a policy has refused an operation", "policy", w.Policy, "where", w.Where, "call", w.call, "reason", w.Reason)
+		g := x.e.graphs[w.home.graph]
+		if g == nil {
+			continue // it would have been made
+		}
+		wall := x.e.wallClock()
+		g.mu.Lock()
+		g.wall = wall
+		rec := g.newRecord()
+		g.log(rec, w.event(Event{}))
+		g.append(rec)
+		g.mu.Unlock()
+	}
+}
+
+// homeOf is the graph that a memory, or a word, belongs to after the change.
+func (x *change) homeOf(home memoryHome) *graph {
+	id := x.e.topo.GraphOf(home.creature)
+	if home.graph != "" {
+		id, _ = x.e.topo.Current(home.graph)
+	}
+	return x.e.graphs[id]
+}

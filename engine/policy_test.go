@@ -1,0 +1,473 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// judge is a policy in Go.
+type judge struct {
+	kinds []engine.PolicyKind
+	send  func(ev *engine.SendEvent) engine.SendDecision // nil: sends are not judged
+	judge func(ev *engine.PolicyEvent) engine.Decision
+
+	mu   sync.Mutex
+	seen []engine.PolicyEvent // without surroundings
+}
+
+func (j *judge) Judges(kind engine.PolicyKind) bool { return slices.Contains(j.kinds, kind) }
+
+func (j *judge) JudgesSend(string) bool { return j.send != nil }
+
+func (j *judge) Send(_ context.Context, ev *engine.SendEvent) engine.SendDecision { return j.send(ev) }
+
+func (j *judge) Judge(_ context.Context, ev *engine.PolicyEvent) engine.Decision {
+	d := engine.Decision{}
+	if j.judge != nil {
+		d = j.judge(ev)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e := *ev
+	e.Surroundings = engine.Surroundings{}
+	j.seen = append(j.seen, e)
+	return d
+}
+
+// last is the last event of a kind.
+func (j *judge) last(kind engine.PolicyKind) (ev engine.PolicyEvent) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range j.seen {
+		if e.Kind == kind {
+			ev = e
+		}
+	}
+	return ev
+}
+
+func denial(reason string) engine.Words {
+	return engine.Words{Denials: []engine.Verdict{{Policy: "cage", Reason: reason, Where: "team.hcl:48"}}}
+}
+
+// denying objects to everything of one kind.
+func denying(kind engine.PolicyKind) *judge {
+	return &judge{kinds: []engine.PolicyKind{kind}, judge: func(*engine.PolicyEvent) engine.Decision {
+		return engine.Decision{Words: denial("told to")}
+	}}
+}
+
+func judgedBy(j *judge) func(*engine.Deployment) {
+	return func(d *engine.Deployment) { d.Policy = j }
+}
+
+// shape is all that an operation could change of the topology.
+func (w *world) shape() string {
+	w.t.Helper()
+	var b strings.Builder
+	for _, g := range w.status() {
+		fmt.Fprintf(&b, "%s\n", g.ID)
+		for _, c := range g.Creatures {
+			fmt.Fprintf(&b, " %s %v %v\n", c.Name, c.Listen, c.Send)
+		}
+	}
+	return b.String()
+}
+
+// renamed gives the creatures of a deployment other names.
+func renamed(d *engine.Deployment) {
+	for i := range d.Creatures {
+		d.Creatures[i].Name += "-of-" + d.Name
+	}
+}
+
+// operation is one way to cause an event.
+type operation struct {
+	kind engine.PolicyKind
+	call string
+	do   func(s *saved, a, other *engine.Applied) error
+}
+
+// fromOutside are operations of callers from outside.
+var fromOutside = []operation{
+	{engine.JudgeSpawn, "add_creature", func(s *saved, a, _ *engine.Applied) error {
+		_, err := s.AddCreature(s.t.Context(), engine.CreatureSpec{Name: "eve", Species: "scribe", Deployment: "own", Join: s.graph(a.Creatures["creature.lead"])})
+		return err
+	}},
+	{engine.JudgeRemove, "remove_creature", func(s *saved, a, _ *engine.Applied) error {
+		_, err := s.RemoveCreature(s.t.Context(), a.Creatures["creature.ann"])
+		return err
+	}},
+	{engine.JudgeConnect, "connect", func(s *saved, a, _ *engine.Applied) error {
+		_, err := s.Change(s.t.Context(), topology.Connect{From: a.Creatures["creature.ann"], To: a.Creatures["creature.bob"], Name: "x"})
+		return err
+	}},
+	{engine.JudgeConnect, "set_listen", func(s *saved, a, _ *engine.Applied) error {
+		_, err := s.Change(s.t.Context(), topology.SetEdge{Creature: a.Creatures["creature.ann"], Channel: a.Channels["channel.orders"], Direction: engine.Listen, On: true})
+		return err
+	}},
+	{engine.JudgeDisconnect, "set_send", func(s *saved, a, _ *engine.Applied) error {
+		_, err := s.Change(s.t.Context(), topology.SetEdge{Creature: a.Creatures["creature.bob"], Channel: a.Channels["channel.orders"], Direction: engine.Send})
+		return err
+	}},
+	{engine.JudgeDisconnect, "disconnect", func(s *saved, a, _ *engine.Applied) error {
+		_, err := s.Change(s.t.Context(), topology.Disconnect{From: a.Creatures["creature.lead"], To: a.Creatures["creature.ann"]})
+		return err
+	}},
+	{engine.JudgeDisconnect, "remove_channel", func(s *saved, a, _ *engine.Applied) error {
+		_, err := s.RemoveChannel(s.t.Context(), a.Channels["channel.work"])
+		return err
+	}},
+	{engine.JudgeMerge, "connect", func(s *saved, a, b *engine.Applied) error {
+		_, err := s.Change(s.t.Context(), topology.Connect{From: a.Creatures["creature.ann"], To: b.Creatures["creature.ann"]})
+		return err
+	}},
+	{engine.JudgeSplit, "disconnect", func(s *saved, a, _ *engine.Applied) error {
+		_, err := s.Change(s.t.Context(), topology.Disconnect{From: a.Creatures["creature.lead"], To: a.Creatures["creature.ann"]})
+		return err
+	}},
+	{engine.JudgeWire, "wire", func(s *saved, a, _ *engine.Applied) error {
+		return s.Batch(s.t.Context(), func(b *engine.Batch) error {
+			_, err := b.AddWire(engine.OutputWire{From: a.Creatures["creature.lead"], To: a.Creatures["creature.ann"]})
+			return err
+		})
+	}},
+}
+
+func TestOperationsFromOutsideAreJudged(t *testing.T) {
+	for _, op := range fromOutside {
+		t.Run(string(op.kind)+" by "+op.call, func(t *testing.T) {
+			s := newSaved(t, engine.Options{Host: operators()})
+			j := denying(op.kind)
+			a, b := s.apply(crew("own", judgedBy(j))), s.apply(crew("other", renamed))
+			before := s.shape()
+			err := op.do(s, a, b)
+			var e *abi.Error
+			if !errors.As(err, &e) || e.Code != abi.Denied || e.IDs["policy"] != "cage" || e.IDs["where"] != "team.hcl:48" || e.IDs["call"] != op.call {
+				t.Fatalf("%v with %v, want denied by cage for %s", err, e, op.call)
+			}
+			if after := s.shape(); after != before {
+				t.Errorf("a denied operation has changed\n%sto\n%s", before, after)
+			}
+			if ev := j.last(op.kind); ev.Deployment != "own" || ev.Caller.ID != "" || ev.Time == 0 {
+				t.Errorf("the event is %+v", ev)
+			}
+			logged := s.events(a.Creatures["creature.lead"], engine.EventPolicyDenied)
+			if len(logged) != 1 || !strings.Contains(string(logged[0].Payload), `"event":"`+string(op.kind)+`"`) {
+				t.Errorf("the log has %v", logged)
+			}
+			j.judge = nil
+			if err := op.do(s, a, b); err != nil {
+				t.Errorf("without an objection: %v", err)
+			}
+			if s.shape() == before && op.kind != engine.JudgeWire {
+				t.Error("without an objection nothing has changed")
+			}
+		})
+	}
+}
+
+func TestToolsAreJudged(t *testing.T) {
+	for _, c := range []struct {
+		kind engine.PolicyKind
+		call toolCall
+	}{
+		{engine.JudgeTool, toolCall{"group_status", nil}},
+		{engine.JudgeTool, toolCall{"group_add_node", args{"species": "scribe"}}},
+		{engine.JudgeSpawn, toolCall{"group_add_node", args{"species": "scribe"}}},
+		{engine.JudgeRemove, toolCall{"group_remove_node", args{"creature": "bob"}}},
+		{engine.JudgeConnect, toolCall{"group_channel", args{"action": "wire", "channel": "orders", "creature": "ann", "direction": "listen"}}},
+		{engine.JudgeDisconnect, toolCall{"group_channel", args{"action": "unwire", "channel": "work", "creature": "ann", "direction": "listen"}}},
+		{engine.JudgeDisconnect, toolCall{"group_channel", args{"action": "delete", "channel": "work"}}},
+		{engine.JudgeSplit, toolCall{"group_channel", args{"action": "unwire", "channel": "work", "creature": "ann", "direction": "listen"}}},
+		{engine.JudgeWire, toolCall{"group_wire", args{"action": "add", "from": "bob", "to": "ann"}}},
+	} {
+		t.Run(string(c.kind)+" by "+c.call.Tool, func(t *testing.T) {
+			s := newSaved(t, engine.Options{Host: operators()})
+			j := denying(c.kind)
+			a := s.apply(crew("own", judgedBy(j)))
+			lead, before := a.Creatures["creature.lead"], s.shape()
+			reply := s.ask(lead, c.call)[0]
+			if reply.Code != "denied" || !strings.Contains(reply.Error, "cage (team.hcl:48): told to") {
+				t.Errorf("the call answers %+v", reply)
+			}
+			if after := s.shape(); after != before {
+				t.Errorf("a denied call has changed\n%sto\n%s", before, after)
+			}
+			if ev := j.last(c.kind); ev.Caller.ID != lead || ev.Caller.Name != "lead" || ev.Call != c.call.Tool {
+				t.Errorf("the caller is %+v, the call %s", ev.Caller, ev.Call)
+			}
+			if n := len(s.events(lead, engine.EventPolicyDenied)); n != 1 {
+				t.Errorf("%d verdicts are logged, want 1", n)
+			}
+		})
+	}
+}
+
+// What a guest was allowed when it called may be denied when its turn commits: the
+// turn is run again then, and told.
+func TestACommitIsJudgedToo(t *testing.T) {
+	calls := 0
+	j := &judge{kinds: []engine.PolicyKind{engine.JudgeSpawn}, judge: func(*engine.PolicyEvent) engine.Decision {
+		if calls++; calls == 1 {
+			return engine.Decision{}
+		}
+		return engine.Decision{Words: denial("not any more")}
+	}}
+	w := newWorld(t, engine.Options{Host: operators()})
+	a := w.apply(crew("own", judgedBy(j)))
+	reply := w.ask(a.Creatures["creature.lead"], toolCall{"group_add_node", args{"species": "scribe"}})[0]
+	if reply.Code != "denied" || calls < 3 {
+		t.Errorf("after %d judgements the call answers %+v", calls, reply)
+	}
+	if n := len(w.status()[0].Creatures); n != 3 {
+		t.Errorf("%d creatures, want 3", n)
+	}
+}
+
+func TestPoliciesSettleNames(t *testing.T) {
+	j := &judge{kinds: []engine.PolicyKind{engine.JudgeMerge}, judge: func(*engine.PolicyEvent) engine.Decision {
+		return engine.Decision{Settle: map[string]engine.Collision{"work": topology.Unify}}
+	}}
+	w := newWorld(t, engine.Options{Host: operators()})
+	a, b := w.apply(crew("own", judgedBy(j))), w.apply(crew("other"))
+	out := w.change(topology.Connect{From: a.Creatures["creature.ann"], To: b.Creatures["creature.ann"]})
+	if want := []engine.Unified{{Survivor: a.Channels["channel.work"], Absorbed: b.Channels["channel.work"]}}; !slices.Equal(out.Delta.Unified, want) {
+		t.Errorf("unified %v, want %v", out.Delta.Unified, want)
+	}
+	var names []string
+	for _, c := range j.last(engine.JudgeMerge).Collisions {
+		names = append(names, c.Kind+" "+c.Name)
+	}
+	if want := []string{"creature lead", "creature ann", "creature bob", "channel orders", "channel work"}; !slices.Equal(names, want) {
+		t.Errorf("the collisions are %v, want %v", names, want)
+	}
+	graphs := j.last(engine.JudgeMerge).Graphs
+	if len(graphs) != 2 || graphs[0].ID != out.Delta.NewGraphs[0] || len(graphs[1].Creatures) != 3 {
+		t.Errorf("the graphs are %+v", graphs)
+	}
+}
+
+func TestAPlanIsJudgedOnceAndWhole(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	j := denying(engine.JudgePlan)
+	if _, err := s.Apply(t.Context(), crew("own", judgedBy(j))); abi.CodeOf(err) != abi.Denied {
+		t.Fatalf("Apply: %v", err)
+	}
+	if len(s.status()) != 0 {
+		t.Error("something of a denied plan exists")
+	}
+	j.judge = nil
+	s.apply(crew("own", judgedBy(j)))
+	s.shut()
+	s.open()
+	j.seen = nil
+	s.apply(crew("own", judgedBy(j), func(d *engine.Deployment) {
+		d.Creatures = d.Creatures[:2]
+		d.Creatures[1].Address, d.Creatures[1].Name = "creature.new", "new"
+		d.Creatures[0].Send = append(d.Creatures[0].Send, engine.WireSpec{Channel: "channel.orders"})
+	}))
+	want := engine.PolicyEvent{Created: []string{"creature.new"}, Resumed: []string{"creature.lead"}, Removed: []string{"creature.ann", "creature.bob"}}
+	ev := j.last(engine.JudgePlan)
+	if !reflect.DeepEqual(ev.Created, want.Created) || !reflect.DeepEqual(ev.Resumed, want.Resumed) || !reflect.DeepEqual(ev.Removed, want.Removed) || len(j.seen) != 1 {
+		t.Errorf("%d events, the last %+v", len(j.seen), ev)
+	}
+}
+
+// tally counts what it judges in its memory, and denies from a number on.
+func tally(m engine.PolicyMemory, most int) engine.Words {
+	n, _ := strconv.Atoi(string(m.Recall("tally")))
+	if n >= most {
+		return denial("enough")
+	}
+	m.Remember("tally", []byte(strconv.Itoa(n+1)))
+	return engine.Words{}
+}
+
+func TestMemoryGoesWithTheOperation(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	policy := func() func(*engine.Deployment) {
+		return judgedBy(&judge{kinds: []engine.PolicyKind{engine.JudgeSpawn}, judge: func(ev *engine.PolicyEvent) engine.Decision {
+			return engine.Decision{Words: tally(ev.Memory, 3)}
+		}})
+	}
+	a := s.apply(crew("own", policy()))
+	lead := a.Creatures["creature.lead"]
+	add := toolCall{"group_add_node", args{"species": "scribe"}}
+	refused := toolCall{"group_add_node", args{"species": "scribe", "name": "ann"}} // judged, but the name is taken
+	for i, r := range s.ask(lead, add, refused, add) {
+		if (r.Code == "") != (i != 1) {
+			t.Fatalf("call %d: %+v", i, r)
+		}
+	}
+	s.shut()
+	s.open()
+	a = s.apply(crew("own", policy()))
+	lead = a.Creatures["creature.lead"]
+	replies := s.ask(lead, add, toolCall{"group_remove_node", args{"creature": "scribe-1"}}, add)
+	if replies[0].Code != "" || replies[2].Code != "denied" {
+		t.Errorf("after a restart the third and fourth answer %+v", replies)
+	}
+}
+
+// Policies that remember are asked again if another turn was faster: nothing is
+// counted twice, and nothing is lost.
+func TestMemoryOfSendsIsExact(t *testing.T) {
+	const senders, each, most = 4, 50, 120
+	s := newSaved(t, engine.Options{Workers: senders})
+	j := &judge{send: func(ev *engine.SendEvent) engine.SendDecision {
+		if ev.SenderName == "" {
+			return engine.SendDecision{}
+		}
+		return engine.SendDecision{Words: tally(ev.Memory, most)}
+	}}
+	d := &engine.Deployment{Name: "team", Policy: j, Channels: []engine.ChannelSpec{{Address: "channel.out", Name: "out"}}}
+	sink := spec("sink", "count")
+	sink.Address, sink.Listen = "creature.sink", []engine.WireSpec{{Channel: "channel.out"}}
+	d.Creatures = append(d.Creatures, sink)
+	for i := range senders {
+		c := spec(fmt.Sprintf("m%d", i), "relay")
+		in := engine.ChannelSpec{Address: fmt.Sprintf("channel.c%d", i), Name: fmt.Sprintf("c%d", i)}
+		d.Channels = append(d.Channels, in)
+		c.Address, c.Listen, c.Send = "creature."+c.Name, []engine.WireSpec{{Channel: in.Address}}, []engine.WireSpec{{Channel: "channel.out"}}
+		d.Creatures = append(d.Creatures, c)
+	}
+	a := s.apply(d)
+	for i := range each {
+		for k := range senders {
+			s.send(a.Channels[fmt.Sprintf("channel.c%d", k)], strconv.Itoa(i))
+		}
+	}
+	s.wait()
+	if got := s.state(a.Creatures["creature.sink"], "n"); got != strconv.Itoa(most) {
+		t.Errorf("%s messages were let through, want %d", got, most)
+	}
+	if n := len(s.events(a.Creatures["creature.sink"], engine.EventPolicyDenied)); n != senders*each-most {
+		t.Errorf("%d denials are logged, want %d", n, senders*each-most)
+	}
+}
+
+func TestMemoryFollowsMergesAndSplits(t *testing.T) {
+	for name, o := range map[string]engine.Durability{"with stores": engine.Normal, "volatile": engine.Volatile} {
+		t.Run(name, func(t *testing.T) {
+			s := newSaved(t, engine.Options{Host: operators()})
+			var recalled string
+			policy := judgedBy(&judge{kinds: []engine.PolicyKind{engine.JudgeConnect}, judge: func(ev *engine.PolicyEvent) engine.Decision {
+				recalled = string(ev.Memory.Recall("last"))
+				ev.Memory.Remember("last", []byte(strconv.Quote(ev.Channel.Name)))
+				return engine.Decision{}
+			}})
+			volatile := func(d *engine.Deployment) { d.Session.Durability = &o }
+			a := s.apply(crew("own", policy, volatile))
+			ann, bob, lead := a.Creatures["creature.ann"], a.Creatures["creature.bob"], a.Creatures["creature.lead"]
+			s.change(topology.Connect{From: lead, To: bob, Name: "first"})
+			s.change(topology.SetEdge{Creature: ann, Channel: a.Channels["channel.work"], Direction: engine.Listen}) // ann is alone
+			s.change(topology.Connect{From: ann, To: ann, Name: "second"})
+			if recalled != `"first"` {
+				t.Errorf("the part that was split off recalls %s", recalled)
+			}
+			s.change(topology.Connect{From: ann, To: bob, Name: "third"}) // merges; bob's is the larger part
+			s.change(topology.Connect{From: ann, To: bob, Name: "fourth"})
+			if recalled != `"third"` {
+				t.Errorf("after the merge: %s", recalled)
+			}
+		})
+	}
+}
+
+func TestPoliciesRuleOnFailures(t *testing.T) {
+	for _, c := range []struct {
+		ruling  engine.Ruling
+		turns   int // attempts at the delivery that fails
+		state   string
+		letters int64
+	}{
+		{engine.RuleNothing, 2, "running", 1},
+		{engine.RuleDrop, 1, "running", 1},
+		{engine.RuleQuarantine, 1, "quarantined", 0},
+		{engine.RuleRestart, 5, "running", 1}, // until it rules otherwise
+	} {
+		t.Run("rules "+c.ruling.String(), func(t *testing.T) {
+			s := newSaved(t, engine.Options{})
+			j := &judge{kinds: []engine.PolicyKind{engine.JudgeFail}, judge: func(ev *engine.PolicyEvent) engine.Decision {
+				if c.ruling == engine.RuleRestart && ev.Attempt == 5 {
+					return engine.Decision{Ruling: engine.RuleDrop}
+				}
+				return engine.Decision{Ruling: c.ruling, By: engine.Verdict{Policy: "nurse", Where: "team.hcl:7"}}
+			}}
+			counting := spec("a", "count")
+			counting.Address, counting.Listen = "creature.a", []engine.WireSpec{{Channel: "channel.in"}}
+			counting.Restart = engine.RestartPolicy{Attempts: 2, Backoff: time.Microsecond, BackoffMax: time.Microsecond}
+			a := s.apply(&engine.Deployment{Name: "team", Policy: j, Channels: []engine.ChannelSpec{{Address: "channel.in", Name: "in"}}, Creatures: []engine.CreatureSpec{counting}})
+			id := a.Creatures["creature.a"]
+			s.send(a.Channels["channel.in"], "trap")
+			s.wait()
+			if n := len(s.events(id, engine.EventTurnFailed)); n != c.turns {
+				t.Errorf("%d attempts, want %d", n, c.turns)
+			}
+			if state := s.status()[0].Creatures[0].State; state != c.state || s.DeadLetterCount() != c.letters {
+				t.Errorf("it is %s with %d dead letters", state, s.DeadLetterCount())
+			}
+			ev := j.last(engine.JudgeFail)
+			if ev.Creature.Name != "a" || ev.Code != "trapped" || ev.Attempts != 2 || ev.Delivery != "message" || ev.Failures != c.turns {
+				t.Errorf("the event is %+v", ev)
+			}
+			ruled := s.events(id, engine.EventPolicyDenied)
+			if want := c.turns; c.ruling != engine.RuleNothing && len(ruled) != want {
+				t.Errorf("%d rulings are logged, want %d", len(ruled), want)
+			}
+		})
+	}
+}
+
+func TestWhatNobodyJudgesAsksNobody(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	j := &judge{}
+	a, b := s.apply(crew("own", judgedBy(j))), s.apply(crew("other", renamed))
+	for _, op := range fromOutside {
+		if op.kind == engine.JudgeMerge || op.kind == engine.JudgeRemove {
+			continue // the others need what it takes away
+		}
+		_ = op.do(s, a, b) // some find done already what they would do
+	}
+	if len(j.seen) != 0 {
+		t.Errorf("%d events were judged", len(j.seen))
+	}
+}
+
+func TestThePictureShowsTheGraphBeforeTheOperation(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	var shown *engine.GraphView
+	j := &judge{kinds: []engine.PolicyKind{engine.JudgeSpawn}, judge: func(ev *engine.PolicyEvent) engine.Decision {
+		shown = ev.View()
+		return engine.Decision{}
+	}}
+	a := s.apply(crew("own", judgedBy(j)))
+	lead := a.Creatures["creature.lead"]
+	s.ask(lead, toolCall{"group_add_node", args{"species": "scribe"}}, toolCall{"group_add_node", args{"species": "clerk"}})
+	text, err := json.Marshal(shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, c := range shown.Creatures {
+		names = append(names, c.Name+"/"+c.Species+"/"+c.State)
+	}
+	want := []string{"lead//running", "ann//running", "bob//running", "scribe-1/scribe/running"}
+	if !slices.Equal(names, want) || !strings.Contains(string(text), `"listeners":["scribe-1"],"senders":["lead"]`) {
+		t.Errorf("the second spawn sees %s", text)
+	}
+}

@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"context"
+	"maps"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// policyOf is the policy of an applied deployment that judges events of a kind;
+// nil if there is none. It needs no lock.
+func (e *Engine) policyOf(deployment string, kind PolicyKind) Policy {
+	p, _ := e.policies.Load(deployment)
+	if policy, ok := p.(Policy); ok && policy.Judges(kind) {
+		return policy
+	}
+	return nil
+}
+
+// judgeTool asks about a call of a group tool. What the call does to the graph is
+// judged besides, as what it is, and again when the turn commits.
+func (t *turn) judgeTool(f *tool, args []byte) error {
+	p := t.e.policyOf(t.c.deployment, JudgeTool)
+	if p == nil {
+		return nil
+	}
+	r := &t.tools.recalled
+	r.home = t.c.home.lock
+	ev := PolicyEvent{
+		Kind: JudgeTool, Call: f.name, Tool: f.name, Arguments: args, Caller: t.c.party(), Graph: graphID(&t.c.home),
+		Deployment: t.c.deployment, Time: t.d.msg.time, Seed: t.d.msg.id.Seq<<16 | uint64(t.tools.calls),
+		Surroundings: Surroundings{View: t.c.home.view(), Memory: r.of(t.c.deployment)},
+	}
+	before := r.now
+	r.now = maps.Clone(before)
+	d := p.Judge(context.Background(), &ev)
+	t.verdicts = append(t.verdicts, wordsOf(&ev, &d.Words)...)
+	if len(d.Denials) == 0 {
+		return nil
+	}
+	r.now = before // the call does not happen
+	list := make([]objection, len(d.Denials))
+	for i, v := range d.Denials {
+		list[i] = objection{&ev, v}
+	}
+	return refusal(list)
+}
+
+// noteRefusals has the turn log what policies have refused of a call: the rest of
+// the turn may well happen.
+func (t *turn) noteRefusals(x *change) {
+	for _, w := range x.judging.refused {
+		t.verdicts = append(t.verdicts, w.policyVerdict)
+	}
+}
+
+// failure is what policies decide about a failed turn.
+type failure struct {
+	Decision
+	event    PolicyEvent
+	recalled recollection
+}
+
+// judgeFailure asks what is to become of a failed turn. It is called outside of
+// critical sections.
+func (w *worker) judgeFailure(ctx context.Context, c *creature, d delivery, kind abi.Kind, cause error) *failure {
+	p := w.e.policyOf(c.deployment, JudgeFail)
+	if p == nil {
+		return nil
+	}
+	f := &failure{}
+	f.recalled.home = c.home.lock
+	f.event = PolicyEvent{
+		Kind: JudgeFail, Call: "turn", Graph: graphID(&c.home), Deployment: c.deployment, Creature: c.party(),
+		Time: w.e.wallClock(), Seed: d.msg.id.Seq<<16 | uint64(c.attempt), Code: abi.CodeOf(cause).String(), Error: clip(cause.Error()),
+		Delivery: kind.String(), Attempt: c.attempt + 1, Attempts: c.restart.Attempts, Failures: c.failures(w.e.wallClock()) + 1,
+		Surroundings: Surroundings{View: c.home.view(), Memory: f.recalled.of(c.deployment)},
+	}
+	f.Decision = p.Judge(ctx, &f.event)
+	return f
+}
+
+// failures is how many of the creature's turns have failed within the time of its
+// restart policy.
+func (c *creature) failures(now int64) int {
+	g := c.home.lock()
+	if g == nil {
+		return 0
+	}
+	defer g.mu.Unlock()
+	n := 0
+	for _, at := range c.attempts {
+		if at >= now-int64(c.restart.Within) {
+			n++
+		}
+	}
+	return n
+}
+
+// ruling is what the policies have decided, if they have decided anything.
+func (f *failure) ruling() Ruling {
+	if f == nil {
+		return RuleNothing
+	}
+	return f.Ruling
+}
+
+// log logs what the policies have said, and has the graph remember. The caller
+// holds the mu of g.
+func (f *failure) log(g *graph, rec *Record, about Event) {
+	if f == nil {
+		return
+	}
+	for _, v := range wordsOf(&f.event, &f.Words) {
+		g.logVerdict(rec, about, v)
+	}
+	if f.Ruling != RuleNothing {
+		by := f.By
+		if by.Reason == "" {
+			by.Reason = f.Ruling.String()
+		} else {
+			by.Reason = f.Ruling.String() + ": " + by.Reason
+		}
+		g.logVerdict(rec, about, policyVerdict{effect: effectRuled, judged: JudgeFail, creature: f.event.Creature.ID, call: f.event.Call, Verdict: by})
+	}
+	f.recalled.keep(g, rec)
+}
+
+// enterFailed judges a failed turn, and enters the critical section of the
+// creature's graph with what the policies recalled still holding; nil if the
+// creature is in none.
+func (w *worker) enterFailed(ctx context.Context, c *creature, d delivery, kind abi.Kind, cause error) (*graph, *failure) {
+	for {
+		f := w.judgeFailure(ctx, c, d, kind, cause)
+		g := c.home.lock()
+		if g == nil || f == nil || f.recalled.current(g) {
+			return g, f
+		}
+		g.mu.Unlock()
+	}
+}

@@ -1,0 +1,76 @@
+package recipes
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/recipes/policy"
+)
+
+// confine keeps a policy of a sub-recipe to the members of that: to what is sent
+// on its channels and by its creatures, what happens to them or is done by them,
+// and the graphs that have any of them.
+func (l *loader) confine(p *policy.Policy) {
+	if l.parent == nil {
+		return
+	}
+	p.Name = l.names + p.Name
+	m := members{addresses: l.prefix, species: l.names}
+	p.Match, p.MatchEvent = within(m.send, p.Match), within(m.concern, p.MatchEvent)
+}
+
+// within is a condition that holds where both do; nil for the second means that it
+// always does.
+func within[E any](outer func(*E) bool, inner func(*E) (bool, error)) func(*E) (bool, error) {
+	return func(e *E) (bool, error) {
+		if !outer(e) {
+			return false, nil
+		}
+		if inner == nil {
+			return true, nil
+		}
+		return inner(e)
+	}
+}
+
+// members are what a sub-recipe declares, and what is spawned from its species.
+type members struct {
+	addresses string // how their addresses begin
+	species   string // how the names of their species begin
+}
+
+func (m members) has(address, species string) bool {
+	return strings.HasPrefix(address, m.addresses) || strings.HasPrefix(species, m.species)
+}
+
+func (m members) send(e *engine.SendEvent) bool {
+	return m.has(e.ChannelAddress, "") || m.has(e.SenderAddress, e.SenderSpecies)
+}
+
+func (m members) concern(e *engine.PolicyEvent) bool {
+	for _, p := range []*engine.Party{&e.Caller, &e.Creature, &e.Parent, &e.From, &e.To} {
+		if p.Deployment == e.Deployment && m.has(p.Address, p.Species) {
+			return true
+		}
+	}
+	declared := func(address string) bool { return m.has(address, "") }
+	switch e.Kind {
+	case engine.JudgeConnect, engine.JudgeDisconnect:
+		return declared(e.Channel.Address)
+	case engine.JudgePlan:
+		return slices.ContainsFunc(slices.Concat(e.Created, e.Resumed, e.Removed), declared)
+	case engine.JudgeMerge:
+		return slices.ContainsFunc(e.Graphs, func(g *engine.GraphView) bool { return m.live(g, e.Deployment) })
+	case engine.JudgeSplit:
+		return m.live(e.View(), e.Deployment)
+	}
+	return false
+}
+
+// live reports whether any of them is in a graph.
+func (m members) live(g *engine.GraphView, deployment string) bool {
+	return slices.ContainsFunc(g.Creatures, func(c engine.CreatureView) bool {
+		return c.Deployment == deployment && m.has(c.Address, c.Species)
+	})
+}

@@ -1,0 +1,116 @@
+package recipes
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+const harmless = `
+creature "a" {
+  module = "builtin:relay"
+  listen = [channel.in]
+}
+channel "in" {}
+`
+
+// hostileRecipes are recipes that try to stop, overwhelm or outwit whoever loads
+// them. Each is refused with a diagnostic: it never costs the process.
+var hostileRecipes = map[string]string{
+	"brackets":           "locals { a = " + strings.Repeat("[", 100_000),
+	"closed brackets":    "locals { a = " + strings.Repeat("[", 50_000) + strings.Repeat("]", 50_000) + " }",
+	"parentheses":        "locals { a = " + strings.Repeat("(", 100_000),
+	"objects":            "locals { a = " + strings.Repeat("{a=", 100_000),
+	"templates":          `locals { a = "` + strings.Repeat("${\"", 50_000),
+	"negations":          "locals { a = " + strings.Repeat("!", 200_000) + "true }",
+	"minus signs":        "locals { a = " + strings.Repeat("-", 200_000) + "1 }",
+	"conditionals":       "locals { a = " + strings.Repeat("true ? 1 : ", 100_000) + "1 }",
+	"sums":               "locals { a = 1" + strings.Repeat("+1", 200_000) + " }",
+	"attributes":         "locals { a = local" + strings.Repeat(".a", 200_000) + " }",
+	"indexes":            "locals { a = local" + strings.Repeat("[0]", 200_000) + " }",
+	"splats":             "locals { a = local.b" + strings.Repeat("[*]", 100_000) + " }",
+	"calls":              "locals { a = " + strings.Repeat("upper(", 100_000),
+	"for expressions":    "locals { a = " + strings.Repeat("[for x in ", 50_000),
+	"nested blocks":      strings.Repeat("creature \"a\" {\n", 50_000),
+	"heredocs":           "locals { a = <<-A\n" + strings.Repeat("${<<-B\n", 20_000),
+	"a quote":            "locals { a = \"",
+	"no text":            "\xff\xfe\x00\x00",
+	"NUL":                "locals { a = \"\x00\" }\ncreature",
+	"a long range":       harmless + "locals { a = range(1000000000) }",
+	"a product":          harmless + "locals { a = setproduct(range(1000), range(1000), range(1000)) }",
+	"a format":           harmless + `locals { a = format("%1000000000d", 1) }`,
+	"an indent":          harmless + `locals { a = indent(1000000000, "a\nb") }`,
+	"a doubled text":     harmless + doubling(`"${local.x%d}${local.x%d}"`, `"xxxxxxxx"`),
+	"a doubled list":     harmless + doubling(`[local.x%d, local.x%d]`, `[1]`),
+	"a cycle":            harmless + "locals {\n a = local.b\n b = local.a\n}",
+	"a cycle by itself":  harmless + "locals { a = [local.a, local.a] }",
+	"a file above":       harmless + `locals { a = file("../../../../etc/passwd") }`,
+	"an absolute file":   harmless + `locals { a = file("/etc/passwd") }`,
+	"a device":           harmless + `locals { a = file("/dev/zero") }`,
+	"a link outside":     harmless + `locals { a = file("link") }`,
+	"a linked folder":    harmless + `locals { a = file("folder/passwd") }`,
+	"a template outside": harmless + `locals { a = templatefile("link", {}) }`,
+	"a script outside":   harmless + `policy "send" "p" { file = "../x.js" }`,
+	"a linked script":    harmless + `policy "send" "p" { file = "link" }`,
+	"a script's depth":   harmless + "policy \"send\" \"p\" {\n  run = <<-JS\n    () => " + strings.Repeat("(", 10_000) + "\n  JS\n}",
+	"a script's length":  harmless + "policy \"send\" \"p\" {\n  run = <<-JS\n    () => '" + strings.Repeat("x", 100_000) + "'\n  JS\n}",
+	"two functions":      harmless + `policy "send" "p" { run = "() => {}, () => {}" }`,
+	"a loop outside":     harmless + `policy "send" "p" { run = "for (;;) {}" }`,
+	"a match that loops": harmless + "policy \"send\" \"p\" {\n match = event.size == " + strings.Repeat("(", 5_000) + "1\n run = \"() => {}\"\n}",
+	"a large file":       harmless + "#" + strings.Repeat("x", 2<<20),
+	"many creatures":     `creature "a" {` + "\n for_each = toset([for i in range(1024) : tostring(i)])\n module = \"missing.wasm\"\n}",
+}
+
+// doubling is a chain of values, each of which is twice the one before it.
+func doubling(next, first string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "locals {\n x0 = %s\n", first)
+	for n := range 50 {
+		fmt.Fprintf(&b, " x%d = "+next+"\n", n+1, n, n)
+	}
+	return b.String() + "}"
+}
+
+func TestHostileRecipesAreRefused(t *testing.T) {
+	for name, source := range hostileRecipes {
+		t.Run(name, func(t *testing.T) {
+			path := write(t, source)
+			for link, to := range map[string]string{"link": "/etc/passwd", "folder": "/etc"} {
+				if err := os.Symlink(to, filepath.Join(filepath.Dir(path), link)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, diags := Load(t.Context(), path, Options{Inspector: &inspector{}, Builtins: builtins{"relay"}})
+			if r != nil || !diags.HasErrors() {
+				t.Fatalf("it was loaded, with %v", diags)
+			}
+			text := render(t, diags, "")
+			if strings.Contains(text, "root:") {
+				t.Error("the diagnostics show a file from elsewhere")
+			}
+		})
+	}
+}
+
+// What a recipe may have a policy do at run time is bounded by the policy's package;
+// here it is a policy of a recipe that does it, and the next message still passes.
+func TestAHostilePolicyOfARecipeDenies(t *testing.T) {
+	p := matchingRun(t, `for (;;) {}`)
+	for range 2 {
+		d := p.Send(t.Context(), &engine.SendEvent{ChannelAddress: "channel.in", Payload: []byte("x")})
+		if len(d.Denials) != 1 || !strings.HasPrefix(d.Denials[0].Where, "team.hcl:") {
+			t.Fatalf("got %+v", d)
+		}
+	}
+}
+
+// matchingRun loads a recipe with a policy of that body.
+func matchingRun(t *testing.T, body string) engine.Policy {
+	t.Helper()
+	source := harmless + fmt.Sprintf("policy \"send\" \"p\" {\n  timeout = \"20ms\"\n  run = <<-JS\n    () => { %s }\n  JS\n}", body)
+	return mustLoad(t, write(t, source), Options{Builtins: builtins{"relay"}}).Deployment().Policy
+}

@@ -1,0 +1,236 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dop251/goja"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// memory is what policies remember, in a test.
+type memory map[string]string
+
+func (m memory) Recall(policy string) []byte {
+	if v, ok := m[policy]; ok {
+		return []byte(v)
+	}
+	return nil
+}
+
+func (m memory) Remember(policy string, value []byte) {
+	if value == nil {
+		delete(m, policy)
+		return
+	}
+	m[policy] = string(value)
+}
+
+// happening is an event of a kind with something in every field.
+func happening(kind engine.PolicyKind, m memory) *engine.PolicyEvent {
+	ann := engine.Party{ID: "c1", Name: "ann", Address: "creature.ann", Species: "scribe", Deployment: "team"}
+	bob := engine.Party{ID: "c2", Name: "bob", Address: "creature.bob"}
+	view := &engine.GraphView{ID: "g1",
+		Creatures: []engine.CreatureView{
+			{ID: "c1", Name: "ann", Species: "scribe", State: "running", Parent: "bob"},
+			{ID: "c2", Name: "bob", State: "stopped", Privileged: true},
+		},
+		Channels: []engine.ChannelView{{ID: "k1", Name: "work", Listeners: []string{"ann"}, Senders: []string{"bob"}}},
+	}
+	e := &engine.PolicyEvent{
+		Kind: kind, Time: 1_700_000_000_000_000_000, Seed: 7, Graph: "g1", Deployment: "team", Call: "some_call", Caller: bob,
+		Creature: ann, Module: "builtin:echo", Parent: bob, Listen: []string{"work"}, Send: []string{}, Alive: 2, Workers: []string{"w"},
+		From: ann, To: bob, Channel: engine.PolicyChannel{ID: "k1", Name: "work", Address: "channel.work"},
+		Wire: &engine.OutputWire{Name: "digest", WithContent: true}, Added: true, Graphs: []*engine.GraphView{view, {ID: "g2"}},
+		Collisions: []engine.NameCollision{{Kind: "channel", Name: "work"}}, Parts: [][]string{{"ann"}, {"bob"}},
+		Tool: "group_status", Arguments: []byte(`{"a":1}`), Code: "trapped", Error: "unreachable", Delivery: "message", Attempt: 1, Attempts: 3, Failures: 4,
+		Created: []string{"creature.ann"}, Resumed: []string{}, Removed: []string{"creature.old"},
+	}
+	e.View = func() *engine.GraphView { return view }
+	if m != nil {
+		e.Memory = m
+	}
+	return e
+}
+
+// toldOf writes a decision in one line, to compare it.
+func toldOf(d engine.Decision) string {
+	parts := []string{}
+	if text := told(engine.SendDecision{Words: d.Words}); text != "" {
+		parts = append(parts, text)
+	}
+	if d.Ruling != engine.RuleNothing {
+		parts = append(parts, fmt.Sprintf("rule %s by %s %s %q", d.Ruling, d.By.Policy, d.By.Where, d.By.Reason))
+	}
+	if d.Settle != nil {
+		parts = append(parts, fmt.Sprint("settle ", d.Settle))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func TestDecisionsOnOtherEvents(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		on     engine.PolicyKind
+		script string
+		policy Policy
+		want   string
+	}{
+		{"deny", engine.JudgeSpawn, "(e) =>\n deny(`no ${e.species}`)", Policy{}, `deny p0 team.hcl:11 "no scribe"`},
+		{"audit", engine.JudgeSpawn, `() => deny("x")`, Policy{Audit: true}, `audit p0 team.hcl:10 "x"`},
+		{"exception", engine.JudgeMerge, `() => nope()`, Policy{}, `deny p0 team.hcl:10 "ReferenceError: nope is not defined"`},
+		{"kin", engine.JudgeSpawn, `(e, c) => deny(c.graph.creatures({species: e.species}).map(k => k.name).join() + c.graph.creatures().length + c.graph.channels({name: "work"})[0].senders + c.graph.id)`,
+			Policy{}, `deny p0 team.hcl:10 "ann2bobg1"`},
+		{"unknown filter", engine.JudgeSpawn, `(e, c) => deny(c.graph.creatures({specie: "x"}))`, Policy{}, `deny p0 team.hcl:10 "TypeError: there is no \"specie\" to look for"`},
+		{"the graph is read-only", engine.JudgeSpawn, `(e, c) => { c.graph.creatures()[0].name = "eve"; }`, Policy{}, `deny p0 team.hcl:10 "TypeError: Cannot assign to read only property 'name'"`},
+		{"lists are read-only", engine.JudgeSpawn, `(e, c) => { e.listen.push("x"); }`, Policy{}, `deny p0 team.hcl:10 "TypeError: Cannot add property 1, object is not extensible"`},
+		{"a merge settled", engine.JudgeMerge, `(e) => patch({names: {[e.collisions[0].name]: "unify"}})`, Policy{Mode: Mutate}, `settle map[work:1]`},
+		{"a merge settled wrongly", engine.JudgeMerge, `(e) => patch({names: {work: "join"}})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "TypeError: patch: work is neither \"rename\" nor \"unify\""`},
+		{"a merge settled by a validator", engine.JudgeMerge, `(e) => patch({names: {work: "unify"}})`, Policy{}, `deny p0 team.hcl:10 "patch() needs mode = \"mutate\""`},
+		{"a merge has no payload", engine.JudgeMerge, `(e) => patch({payload: ""})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "a merge is patched by names, and a message by payload, base64 and headers"`},
+		{"patch elsewhere", engine.JudgeSpawn, `(e) => patch({payload: ""})`, Policy{}, `deny p0 team.hcl:10 "patch() does not go with the event spawn"`},
+		{"drop elsewhere", engine.JudgeTool, `(e) => drop("x")`, Policy{}, `deny p0 team.hcl:10 "drop() does not go with the event tool"`},
+		{"restart elsewhere", engine.JudgeTool, `(e) => restart()`, Policy{}, `deny p0 team.hcl:10 "restart() does not go with the event tool"`},
+		{"restart", engine.JudgeFail, `(e) => restart("try")`, Policy{}, `rule restart by p0 team.hcl:10 "try"`},
+		{"drop", engine.JudgeFail, `(e) => drop(e.code)`, Policy{}, `rule drop by p0 team.hcl:10 "trapped"`},
+		{"quarantine", engine.JudgeFail, `(e) => e.failures > 3 ? quarantine("again") : undefined`, Policy{}, `rule quarantine by p0 team.hcl:10 "again"`},
+		{"audited ruling", engine.JudgeFail, `(e) => drop("x")`, Policy{Audit: true}, `audit p0 team.hcl:10 "would have called drop(x)"`},
+		{"deny a failure", engine.JudgeFail, `(e) => deny("x")`, Policy{}, `warn p0 team.hcl:10 "deny() does not go with the event fail: what happened has happened"`},
+		{"fail to judge a failure", engine.JudgeFail, `(e) => nope()`, Policy{}, `warn p0 team.hcl:10 "ReferenceError: nope is not defined"`},
+		{"another species", engine.JudgeSpawn, `() => deny("x")`, Policy{Species: []string{"clerk"}}, ``},
+		{"its species", engine.JudgeSpawn, `() => deny("x")`, Policy{Species: []string{"scribe"}}, `deny p0 team.hcl:10 "x"`},
+		{"its caller", engine.JudgeTool, `() => deny("x")`, Policy{Creatures: []string{"creature.bob"}}, `deny p0 team.hcl:10 "x"`},
+		{"another channel", engine.JudgeConnect, `() => deny("x")`, Policy{Channels: []string{"channel.other"}}, ``},
+		{"match false", engine.JudgeConnect, `() => deny("x")`, Policy{MatchEvent: func(*engine.PolicyEvent) (bool, error) { return false, nil }}, ``},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.policy.Source, c.policy.On = c.script, c.on
+			s := set(t, c.policy)
+			for range 2 {
+				if got := toldOf(s.Judge(t.Context(), happening(c.on, memory{}))); got != c.want {
+					t.Errorf("got  %s\nwant %s", got, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestTheSternestRulingHolds(t *testing.T) {
+	s := set(t, Policy{On: engine.JudgeFail, Source: `() => restart()`}, Policy{On: engine.JudgeFail, Source: `() => quarantine("enough")`}, Policy{On: engine.JudgeFail, Source: `() => drop()`})
+	if got, want := toldOf(s.Judge(t.Context(), happening(engine.JudgeFail, nil))), `rule quarantine by p1 team.hcl:10 "enough"`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// Every field of every kind of event can be read, and what it reads is of the type
+// that the table says.
+func TestFields(t *testing.T) {
+	for _, kind := range engine.PolicyKinds() {
+		if kind == engine.JudgeSend {
+			continue
+		}
+		s := set(t, Policy{On: kind, Source: `(e) => warn(JSON.stringify(Object.keys(e).map(k => [k, Array.isArray(e[k]) ? "array" : typeof e[k]])))`})
+		d := s.Judge(t.Context(), happening(kind, nil))
+		var got [][2]string
+		if err := json.Unmarshal([]byte(strings.TrimSuffix(d.Warnings[0].Reason, "…")), &got); err != nil {
+			t.Fatalf("%s: %v in %s", kind, err, d.Warnings[0].Reason)
+		}
+		types := map[FieldType][]string{Text: {"string"}, Number: {"number"}, Flag: {"boolean"}, Texts: {"array"}, Data: {"array", "object"}}
+		for i, name := range keysByKind[kind] {
+			if got[i][0] != name || !slices.Contains(types[fieldsByKind[kind][name].Type], got[i][1]) {
+				t.Errorf("%s: the field %d is %v, want %s of type %s", kind, i, got[i], name, fieldsByKind[kind][name].Type)
+			}
+		}
+	}
+}
+
+func TestState(t *testing.T) {
+	for _, c := range []struct{ name, script, want, kept string }{
+		{"counts", `(e, c) => { c.state.n = (c.state.n || 0) + 1; return warn(c.state.n); }`, `warn p0 team.hcl:10 "3"`, `{"n":3}`},
+		{"is replaced", `(e, c) => { c.state = [1, 2]; }`, ``, `[1,2]`},
+		{"is left alone", `(e, c) => { return warn(JSON.stringify(c.state)); }`, `warn p0 team.hcl:10 "{}"`, ``},
+		{"is forgotten", `(e, c) => { c.state = undefined; }`, ``, ``},
+		{"is no JSON", `(e, c) => { c.state = () => 1; }`, `deny p0 team.hcl:10 "ctx.state is no JSON value"`, ``},
+		{"refers to itself", `(e, c) => { c.state.me = c.state; }`, `deny p0 team.hcl:10 "RangeError: the nesting of the value is larger than a policy may make it"`, ``},
+		{"is too large", `(e, c) => { c.state.x = 'x'.repeat(20000); }`, `deny p0 team.hcl:10 "ctx.state has 20008 bytes; at most 16384 are kept"`, ``},
+		{"is not kept by an exception", `(e, c) => { c.state.n = 1; nope(); }`, `deny p0 team.hcl:10 "ReferenceError: nope is not defined"`, ``},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := memory{}
+			s := set(t, Policy{On: engine.JudgeSpawn, Source: c.script})
+			var got string
+			for range 3 {
+				got = toldOf(s.Judge(t.Context(), happening(engine.JudgeSpawn, m)))
+			}
+			if got != c.want || m["spawn.p0"] != c.kept {
+				t.Errorf("got  %s, kept %s\nwant %s, kept %s", got, m["spawn.p0"], c.want, c.kept)
+			}
+		})
+	}
+}
+
+func TestStateOfSends(t *testing.T) {
+	s := set(t, Policy{Source: `(e, c) => { c.state.n = (c.state.n || 0) + 1; if (c.state.n > 2) return deny("enough"); }`})
+	m := memory{}
+	for i := range 4 {
+		e := event("x")
+		e.Memory = m
+		if denied := len(s.Send(t.Context(), e).Denials) > 0; denied != (i >= 2) {
+			t.Errorf("message %d: denied is %v", i, denied)
+		}
+	}
+}
+
+func BenchmarkJudge(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		policy Policy
+	}{
+		{"undefined", Policy{Source: `(e) => { if (e.species === "other") return deny("x"); }`}},
+		{"deny", Policy{Source: `(e) => deny(e.species)`}},
+		{"state", Policy{Source: `(e, c) => { c.state.n = (c.state.n || 0) + 1; }`}},
+		{"graph", Policy{Source: `(e, c) => { if (c.graph.creatures({species: e.species}).length > 8) return deny("x"); }`}},
+		{"match=false", Policy{Source: `(e) => deny("x")`, MatchEvent: func(*engine.PolicyEvent) (bool, error) { return false, nil }}},
+		{"species=other", Policy{Source: `(e) => deny("x")`, Species: []string{"other"}}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			c.policy.On = engine.JudgeSpawn
+			s, e := set(b, c.policy), happening(engine.JudgeSpawn, memory{})
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Judge(b.Context(), e)
+			}
+		})
+	}
+	b.Run("bare call", func(b *testing.B) { // what the interpreter itself costs
+		vm := goja.New()
+		v, err := vm.RunString(`(e) => { if (e === "other") return 1; }`)
+		if err != nil {
+			b.Fatal(err)
+		}
+		f, _ := goja.AssertFunction(v)
+		arg := vm.ToValue("scribe")
+		for b.Loop() {
+			if _, err := f(goja.Undefined(), arg); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// A recipe may have a thousand policies.
+func BenchmarkCompile(b *testing.B) {
+	var policies []Policy
+	for i := range 1000 {
+		policies = append(policies, Policy{Name: fmt.Sprintf("p%d", i), File: "team.hcl", Source: `(e) => { if (e.payload.length > 100) return deny("long"); }`})
+	}
+	for b.Loop() {
+		if _, faults := New(policies, Options{}); len(faults) > 0 {
+			b.Fatal(faults[0])
+		}
+	}
+}

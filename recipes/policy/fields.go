@@ -1,0 +1,148 @@
+package policy
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// FieldType is what a field of an event holds.
+type FieldType string
+
+// The types.
+const (
+	Text   FieldType = "text"
+	Number FieldType = "number"
+	Flag   FieldType = "true or false"
+	Texts  FieldType = "list of texts"
+	Data   FieldType = "object or list" // which conditions cannot use
+)
+
+// Field is a field of the events of some kinds, but for send, whose fields are
+// those of [SendFields].
+type Field struct {
+	Name  string
+	Kinds []engine.PolicyKind // nil: all
+	Type  FieldType
+	Doc   string
+	// Value is a string, float64, bool, []string or, of Data, what encodes as JSON.
+	Value func(*engine.PolicyEvent) any
+}
+
+func kinds(list ...engine.PolicyKind) []engine.PolicyKind { return list }
+
+// Of reports whether events of a kind have the field.
+func (f *Field) Of(kind engine.PolicyKind) bool {
+	return kind != engine.JudgeSend && (f.Kinds == nil || slices.Contains(f.Kinds, kind))
+}
+
+var (
+	ofCreature = kinds(engine.JudgeSpawn, engine.JudgeRemove, engine.JudgeFail)
+	ofEdge     = kinds(engine.JudgeConnect, engine.JudgeDisconnect)
+	ofEnds     = kinds(engine.JudgeConnect, engine.JudgeDisconnect, engine.JudgeWire)
+	ofFail     = kinds(engine.JudgeFail)
+	ofPlan     = kinds(engine.JudgePlan)
+	ofSpawn    = kinds(engine.JudgeSpawn)
+	ofMerge    = kinds(engine.JudgeMerge)
+	ofWire     = kinds(engine.JudgeWire)
+	ofTool     = kinds(engine.JudgeTool)
+)
+
+// Fields are the fields of all events but send.
+var Fields = []Field{
+	{"kind", nil, Text, "which event it is", func(e *engine.PolicyEvent) any { return string(e.Kind) }},
+	{"time", nil, Number, "when, in milliseconds since 1970", func(e *engine.PolicyEvent) any { return float64(e.Time) / float64(time.Millisecond) }},
+	{"graph", nil, Text, "id of the graph, before; empty if there is none yet", func(e *engine.PolicyEvent) any { return string(e.Graph) }},
+	{"deployment", nil, Text, "whose policies are asked", func(e *engine.PolicyEvent) any { return e.Deployment }},
+	{"call", nil, Text, "the operation or tool that asks for it", func(e *engine.PolicyEvent) any { return e.Call }},
+	{"caller", nil, Text, "name of the creature that calls; empty for somebody outside", func(e *engine.PolicyEvent) any { return e.Caller.Name }},
+	{"caller_address", nil, Text, "its address", func(e *engine.PolicyEvent) any { return e.Caller.Address }},
+	{"caller_species", nil, Text, "its species", func(e *engine.PolicyEvent) any { return e.Caller.Species }},
+
+	{"creature", ofCreature, Text, "name of the creature", func(e *engine.PolicyEvent) any { return e.Creature.Name }},
+	{"creature_id", ofCreature, Text, "its id", func(e *engine.PolicyEvent) any { return string(e.Creature.ID) }},
+	{"address", ofCreature, Text, "its address; empty if no recipe declares it", func(e *engine.PolicyEvent) any { return e.Creature.Address }},
+	{"species", ofCreature, Text, "its species; empty if it has none", func(e *engine.PolicyEvent) any { return e.Creature.Species }},
+	{"privileged", ofCreature, Flag, "whether it is privileged", func(e *engine.PolicyEvent) any { return e.Creature.Privileged }},
+	{"module", ofSpawn, Text, "what it is made from", func(e *engine.PolicyEvent) any { return e.Module }},
+	{"parent", ofSpawn, Text, "name of its parent", func(e *engine.PolicyEvent) any { return e.Parent.Name }},
+	{"alive", ofSpawn, Number, "how many of its species there are", func(e *engine.PolicyEvent) any { return float64(e.Alive) }},
+	{"listen", ofSpawn, Texts, "names of the channels that it listens on", func(e *engine.PolicyEvent) any { return e.Listen }},
+	{"send", ofSpawn, Texts, "names of the channels that it sends on", func(e *engine.PolicyEvent) any { return e.Send }},
+	{"workers", kinds(engine.JudgeRemove), Texts, "names of the workers that go with it", func(e *engine.PolicyEvent) any { return e.Workers }},
+
+	{"from", ofEnds, Text, "name of the one who sends, or whose output it is; empty if only the other end is concerned", func(e *engine.PolicyEvent) any { return e.From.Name }},
+	{"from_address", ofEnds, Text, "its address", func(e *engine.PolicyEvent) any { return e.From.Address }},
+	{"from_species", ofEnds, Text, "its species", func(e *engine.PolicyEvent) any { return e.From.Species }},
+	{"to", ofEnds, Text, "name of the one who listens, or gets the output", func(e *engine.PolicyEvent) any { return e.To.Name }},
+	{"to_address", ofEnds, Text, "its address", func(e *engine.PolicyEvent) any { return e.To.Address }},
+	{"to_species", ofEnds, Text, "its species", func(e *engine.PolicyEvent) any { return e.To.Species }},
+	{"channel", ofEdge, Text, "name of the channel; empty if it is to be found or made", func(e *engine.PolicyEvent) any { return e.Channel.Name }},
+	{"channel_address", ofEdge, Text, "its address", func(e *engine.PolicyEvent) any { return e.Channel.Address }},
+	{"added", ofWire, Flag, "whether the wire is added; otherwise it is removed", func(e *engine.PolicyEvent) any { return e.Added }},
+	{"wire", ofWire, Text, "its name", func(e *engine.PolicyEvent) any { return wireOf(e).Name }},
+	{"with_content", ofWire, Flag, "whether it delivers the output itself", func(e *engine.PolicyEvent) any { return wireOf(e).WithContent }},
+
+	{"graphs", ofMerge, Data, "the graphs, the one whose id stays first: `{id, creatures, channels}` as `ctx.graph` lists them", func(e *engine.PolicyEvent) any { return e.Graphs }},
+	{"collisions", ofMerge, Data, "names that both use: `{kind, name}`, of kind creature or channel", func(e *engine.PolicyEvent) any { return e.Collisions }},
+	{"parts", kinds(engine.JudgeSplit), Data, "names of the creatures in each part, the one that keeps the id first", func(e *engine.PolicyEvent) any { return e.Parts }},
+
+	{"tool", ofTool, Text, "name of the tool", func(e *engine.PolicyEvent) any { return e.Tool }},
+	{"arguments", ofTool, Data, "its arguments", func(e *engine.PolicyEvent) any { return arguments(e.Arguments) }},
+
+	{"code", ofFail, Text, "of the error", func(e *engine.PolicyEvent) any { return e.Code }},
+	{"error", ofFail, Text, "what happened", func(e *engine.PolicyEvent) any { return e.Error }},
+	{"delivery", ofFail, Text, "its kind: message, timer, …", func(e *engine.PolicyEvent) any { return e.Delivery }},
+	{"attempt", ofFail, Number, "which attempt at the delivery it was, from 1", func(e *engine.PolicyEvent) any { return float64(e.Attempt) }},
+	{"attempts", ofFail, Number, "how many the restart policy makes", func(e *engine.PolicyEvent) any { return float64(e.Attempts) }},
+	{"failures", ofFail, Number, "how many turns of the creature have failed within the restart policy's time", func(e *engine.PolicyEvent) any { return float64(e.Failures) }},
+
+	{"created", ofPlan, Texts, "addresses of creatures that would be made", func(e *engine.PolicyEvent) any { return e.Created }},
+	{"resumed", ofPlan, Texts, "addresses of creatures that would go on", func(e *engine.PolicyEvent) any { return e.Resumed }},
+	{"removed", ofPlan, Texts, "addresses that would be removed", func(e *engine.PolicyEvent) any { return e.Removed }},
+}
+
+// wireOf is the output wire of an event.
+func wireOf(e *engine.PolicyEvent) engine.OutputWire {
+	if e.Wire == nil {
+		return engine.OutputWire{}
+	}
+	return *e.Wire
+}
+
+// arguments are those of a tool; none are an empty object.
+func arguments(b []byte) any {
+	if !json.Valid(b) {
+		return struct{}{}
+	}
+	return json.RawMessage(b)
+}
+
+// fieldsByKind finds a field of the events of a kind.
+var fieldsByKind = func() map[engine.PolicyKind]map[string]*Field {
+	out := map[engine.PolicyKind]map[string]*Field{}
+	for _, kind := range engine.PolicyKinds() {
+		out[kind] = map[string]*Field{}
+		for i := range Fields {
+			if f := &Fields[i]; f.Of(kind) {
+				out[kind][f.Name] = f
+			}
+		}
+	}
+	return out
+}()
+
+// keysByKind are the names of the fields of each kind, in order.
+var keysByKind = func() map[engine.PolicyKind][]string {
+	out := map[engine.PolicyKind][]string{engine.JudgeSend: sendKeys}
+	for _, f := range Fields {
+		for _, kind := range engine.PolicyKinds() {
+			if f.Of(kind) {
+				out[kind] = append(out[kind], f.Name)
+			}
+		}
+	}
+	return out
+}()

@@ -1,0 +1,236 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// Send implements [engine.Policy]. It blocks for as long as the scripts run,
+// each at most for its timeout.
+func (s *Set) Send(ctx context.Context, event *engine.SendEvent) engine.SendDecision {
+	var d engine.SendDecision
+	j := judgement{set: s, subject: subject{send: event}, words: &d.Words, sent: &d}
+	for _, p := range s.judging(event.ChannelAddress) {
+		j.policy(ctx, p)
+		if d.Dropped != nil {
+			break // what is not sent needs no further judging
+		}
+	}
+	j.release()
+	return d
+}
+
+// Judge implements [engine.Policy], as Send does.
+func (s *Set) Judge(ctx context.Context, event *engine.PolicyEvent) engine.Decision {
+	var d engine.Decision
+	j := judgement{set: s, subject: subject{event: event}, words: &d.Words, decided: &d}
+	for _, p := range s.byKind[event.Kind] {
+		j.policy(ctx, p)
+	}
+	j.release()
+	return d
+}
+
+// judgement is the course of one decision. Of sent and decided one is set.
+type judgement struct {
+	set     *Set
+	subject subject  // as mutated so far
+	isolate *isolate // from the first script that runs
+	words   *engine.Words
+	sent    *engine.SendDecision
+	decided *engine.Decision
+}
+
+func (j *judgement) policy(ctx context.Context, p *compiled) {
+	defer func() {
+		// Neither a condition nor a defect of the interpreter may take the
+		// engine down.
+		if r := recover(); r != nil {
+			j.failed(p, clip(fmt.Sprintf("it panicked: %v", r)), p.Line)
+		}
+	}()
+	if err := ctx.Err(); err != nil {
+		j.failed(p, fmt.Sprintf("the caller gave up: %v", err), p.Line)
+		return
+	}
+	ok, err := p.concerns(&j.subject)
+	if err != nil {
+		j.failed(p, "match: "+err.Error(), p.Line)
+		return
+	}
+	if !ok {
+		return
+	}
+	a, fault := j.run(p)
+	if fault != nil {
+		j.failed(p, fault.Message, fault.Line)
+		return
+	}
+	if a.remembers {
+		j.subject.surroundings().Memory.Remember(p.memory, a.memory)
+	}
+	j.verdict(p, a.verdict)
+}
+
+// run runs a script, here or in another process.
+func (j *judgement) run(p *compiled) (answer, *ScriptError) {
+	if p.Process {
+		return j.set.children.judge(p, &j.subject)
+	}
+	if j.isolate == nil {
+		var err error
+		if j.isolate, err = j.set.acquire(); err != nil {
+			return answer{}, p.fault(1, 1, err.Error(), "")
+		}
+	}
+	a, fault := j.isolate.judge(p, &j.subject)
+	if fault != nil && j.isolate.spoilt {
+		j.isolate = nil // it may be in any state
+	}
+	return a, fault
+}
+
+// concerns reports whether the policy is about a subject at all.
+func (p *compiled) concerns(s *subject) (bool, error) {
+	if p.parties != nil && !p.isParty(s) {
+		return false, nil
+	}
+	switch {
+	case s.send != nil && p.Match != nil:
+		return p.Match(s.send)
+	case s.event == nil:
+		return true, nil
+	case p.channels != nil && !p.channels[s.event.Channel.Address]:
+		return false, nil
+	case p.MatchEvent != nil:
+		return p.MatchEvent(s.event)
+	}
+	return true, nil
+}
+
+// isParty reports whether any creature in the event is one that the policy is
+// about.
+func (p *compiled) isParty(s *subject) bool {
+	if e := s.send; e != nil {
+		return p.isAbout(e.SenderAddress, e.SenderSpecies)
+	}
+	e := s.event
+	return p.isAbout(e.Creature.Address, e.Creature.Species) || p.isAbout(e.From.Address, e.From.Species) ||
+		p.isAbout(e.To.Address, e.To.Species) || p.isAbout(e.Caller.Address, e.Caller.Species)
+}
+
+func (p *compiled) isAbout(address, species string) bool {
+	return address != "" && p.parties[address] || species != "" && p.parties[species]
+}
+
+// failed handles a policy that did not decide.
+func (j *judgement) failed(p *compiled, message string, line int) {
+	v := p.word(message, line)
+	switch {
+	case p.OnError == AllowOnError:
+	case p.OnError == WarnOnError, p.On == engine.JudgeFail: // a failure has happened: the restart policy decides
+		j.words.Warnings = append(j.words.Warnings, v)
+	default:
+		j.deny(p, v)
+	}
+}
+
+func (j *judgement) deny(p *compiled, v engine.Verdict) {
+	if p.Audit {
+		j.words.Audits = append(j.words.Audits, v)
+	} else {
+		j.words.Denials = append(j.words.Denials, v)
+	}
+}
+
+func (j *judgement) verdict(p *compiled, v *verdict) {
+	if v == nil || v.kind == kindAllow {
+		return
+	}
+	if reason := p.unfit(v); reason != "" {
+		j.failed(p, reason, v.line)
+		return
+	}
+	word := p.word(v.reason, v.line)
+	switch {
+	case v.kind == kindDeny:
+		j.deny(p, word)
+	case v.kind == kindWarn:
+		j.words.Warnings = append(j.words.Warnings, word)
+	case p.Audit:
+		word.Reason = fmt.Sprintf("would have called %s(%s)", v.kind, v.reason)
+		j.words.Audits = append(j.words.Audits, word)
+	case p.On == engine.JudgeFail:
+		if r := rulings[v.kind]; r > j.decided.Ruling {
+			j.decided.Ruling, j.decided.By = r, word
+		}
+	case v.kind == kindDrop:
+		j.sent.Dropped = &word
+	case p.On == engine.JudgeMerge:
+		j.settle(v)
+	default:
+		j.patch(v)
+	}
+}
+
+// rulings are the answers that decide about a failed turn.
+var rulings = map[kind]engine.Ruling{
+	kindRestart: engine.RuleRestart, kindDrop: engine.RuleDrop, kindQuarantine: engine.RuleQuarantine,
+}
+
+// unfit says why a verdict does not go with the policy; empty if it does.
+func (p *compiled) unfit(v *verdict) string {
+	_, ruling := rulings[v.kind]
+	onSend, onFail, onMerge := p.On == engine.JudgeSend, p.On == engine.JudgeFail, p.On == engine.JudgeMerge
+	switch {
+	case v.kind == kindWarn, onFail && ruling:
+		return ""
+	case onFail:
+		return fmt.Sprintf("%s() does not go with the event fail: what happened has happened", v.kind)
+	case v.kind == kindDeny:
+		return ""
+	case !(v.kind == kindPatch && (onSend || onMerge)) && !(v.kind == kindDrop && onSend):
+		return fmt.Sprintf("%s() does not go with the event %s", v.kind, p.On)
+	case p.Mode != Mutate:
+		return fmt.Sprintf("%s() needs mode = \"mutate\"", v.kind)
+	case v.kind == kindPatch && onMerge != (v.names != nil), onMerge && (v.payload != nil || v.headers != nil):
+		return "a merge is patched by names, and a message by payload, base64 and headers"
+	}
+	return ""
+}
+
+// settle decides about names that collide in a merge. The first word on a name
+// holds.
+func (j *judgement) settle(v *verdict) {
+	if j.decided.Settle == nil {
+		j.decided.Settle = map[string]engine.Collision{}
+	}
+	for name, how := range v.names {
+		if _, settled := j.decided.Settle[name]; !settled {
+			j.decided.Settle[name] = how
+		}
+	}
+}
+
+// patch changes the message for the policies to come.
+func (j *judgement) patch(v *verdict) {
+	e := *j.subject.send // the caller's stays as it is
+	if v.payload != nil {
+		e.Payload = v.payload
+	}
+	if v.headers != nil {
+		e.Headers = *v.headers
+	}
+	j.subject.send = &e
+	j.sent.Mutated = true
+	j.sent.Payload, j.sent.Headers = e.Payload, e.Headers
+}
+
+func (j *judgement) release() {
+	if j.isolate != nil {
+		j.isolate.forget()
+		j.set.release(j.isolate)
+	}
+}

@@ -1,0 +1,39 @@
+package policy
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// An eater is given much time, so that only memory can stop it.
+func TestProcessesDieOfTooMuchMemory(t *testing.T) {
+	for _, script := range eaters {
+		t.Run(script, func(t *testing.T) {
+			s := apart(t, Policy{Name: "p0", Source: script, Timeout: MaxTimeout})
+			p := s.policies[0]
+			ch, err := s.children.take()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.children.busy.Done()
+			_, fault, err := ch.judge(p, &subject{send: event("x")})
+			ch.kill()
+			usage, ok := ch.command.ProcessState.SysUsage().(*syscall.Rusage)
+			if !ok {
+				t.Fatal("the system does not tell what the process has used")
+			}
+			const most = (DefaultMemory*4 + 128<<20) >> 10 // with garbage, and the program itself, in KiB
+			if usage.Maxrss > most {
+				t.Errorf("it has used %d KiB, more than %d", usage.Maxrss, most)
+			}
+			switch {
+			case fault != nil && strings.Contains(fault.Message, "ran for longer"): // a slow machine
+			case err == nil:
+				t.Errorf("it ended with %v", fault)
+			case !strings.Contains(ch.epitaph(err), "memory"):
+				t.Errorf("it ended so: %s", ch.epitaph(err))
+			}
+		})
+	}
+}

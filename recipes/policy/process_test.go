@@ -1,0 +1,159 @@
+package policy
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// apart makes a set whose policies run in processes of their own: this binary.
+func apart(t testing.TB, policies ...Policy) *Set {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range policies {
+		policies[i].Process = true
+		policies[i].File, policies[i].Line = "team.hcl", 10
+	}
+	s, faults := New(policies, Options{Command: []string{self, "policies"}})
+	for _, f := range faults {
+		t.Fatal(f)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// telling are scripts that tell whatever could make decisions differ.
+var telling = []string{
+	`(e) => deny([Math.random(), Date.now(), new Date().getTimezoneOffset()].join())`,
+	`(e) => warn(JSON.stringify(e))`,
+	`(e) => warn(Object.keys(e.headers).join() + [3, 1, 2].sort().join() + JSON.stringify(Object.entries({b: 1, a: 2})))`,
+	`(e, c) => { c.state.n = (c.state.n || 0) + e.size; return warn(JSON.stringify(c.state)); }`,
+	`(e, c) => warn(JSON.stringify(c.graph.creatures()) + JSON.stringify(c.graph.channels()))`,
+	`(e) => patch({payload: e.payload + "!", headers: {...e.headers, a: "b"}})`,
+	`(e) => patch({base64: ""})`,
+	`(e) => { throw new Error(e.payload); }`,
+	`(e) => drop("no " + e.sender)`,
+	`(e) => /a+b/.exec(e.payload) ? deny("ab") : undefined`,
+	`(e) => deny([..."añ🙂"].map(c => c.codePointAt(0)).join() + (0.1 + 0.2) + 1e21 + "ß".toUpperCase() + ["é", "z", "a"].sort((a, b) => a.localeCompare(b)).join())`,
+}
+
+// The same event leads to the same decision in any runtime: a new one, one that has
+// judged other events before, and one of another process.
+func TestDecisionsAreTheSameEverywhere(t *testing.T) {
+	policy := func(script string) Policy {
+		return Policy{Name: "p0", Source: script, Mode: Mutate, Timeout: MaxTimeout}
+	}
+	used, other := map[string]*Set{}, map[string]*Set{}
+	for _, script := range telling {
+		used[script], other[script] = set(t, policy(script)), apart(t, policy(script))
+	}
+	view := happening(engine.JudgeSpawn, nil).View
+	rapid.Check(t, func(t *rapid.T) {
+		script := rapid.SampledFrom(telling).Draw(t, "script")
+		e := event(rapid.String().Draw(t, "payload"))
+		e.Seed, e.Time = rapid.Uint64().Draw(t, "seed"), rapid.Int64Range(0, 1<<60).Draw(t, "time")
+		e.Headers = rapid.MapOfN(rapid.StringMatching("[a-z]{1,8}"), rapid.String(), 0, 4).Draw(t, "headers")
+		before := rapid.SampledFrom([]string{`{}`, `{"n":1}`}).Draw(t, "state")
+		judge := func(s *Set) (string, string) {
+			m := memory{"send.p0": before}
+			own := *e
+			own.Surroundings = engine.Surroundings{Memory: m, View: view}
+			return told(s.Send(t.Context(), &own)), m["send.p0"]
+		}
+		p := policy(script)
+		p.File, p.Line = "team.hcl", 10
+		fresh, _ := New([]Policy{p}, Options{})
+		want, kept := judge(fresh)
+		for name, s := range map[string]*Set{"a used runtime": used[script], "another process": other[script]} {
+			if got, remembers := judge(s); got != want || remembers != kept {
+				t.Fatalf("%s in %s:\ngot  %s, kept %s\nwant %s, kept %s", script, name, got, remembers, want, kept)
+			}
+		}
+	})
+}
+
+func TestEventsGoToAnotherProcess(t *testing.T) {
+	for _, kind := range engine.PolicyKinds() {
+		if kind == engine.JudgeSend {
+			continue
+		}
+		p := Policy{Name: "p0", On: kind, Source: `(e, c) => { c.state.k = e.kind; return warn(JSON.stringify(e) + c.graph.creatures({name: "ann"}).length); }`, Timeout: MaxTimeout}
+		here, there := memory{}, memory{}
+		want := toldOf(set(t, p).Judge(t.Context(), happening(kind, here)))
+		got := toldOf(apart(t, p).Judge(t.Context(), happening(kind, there)))
+		if got != want || here["p"] != there["p"] || len(there) != 1 {
+			t.Errorf("%s:\ngot  %s, %v\nwant %s, %v", kind, got, there, want, here)
+		}
+	}
+}
+
+// eaters are scripts whose only aim is memory: each step is small enough to be let
+// through.
+var eaters = []string{
+	`() => { const a = []; for (;;) a.push('x'.repeat(1e6) + a.length); }`,
+	`() => { let s = 'x'; for (;;) s += s; }`,
+	`() => { const m = new Map(); for (let i = 0;; i++) m.set(i, {i}); }`,
+	`() => { const o = {}; for (let i = 0;; i++) o['k' + i] = [i, i, i]; }`,
+	`() => { let f = () => 1; for (;;) { const g = f; f = () => g; } }`,
+	`() => { const a = []; for (;;) a.push(Array(1e5).fill(0)); }`,
+}
+
+// A process for policies contains what a script does: it answers or dies, within its
+// memory, and the next script is run in another.
+func TestProcessesContainEverything(t *testing.T) {
+	var policies []Policy
+	for _, script := range slices.Concat(eaters, hostile) {
+		if refused(script) {
+			continue
+		}
+		n := strconv.Itoa(len(policies))
+		policies = append(policies, Policy{Name: "p" + n, Source: script, Timeout: 20 * time.Millisecond, Channels: []string{"channel." + n}})
+	}
+	s := apart(t, append(policies, Policy{Name: "last", Source: `() => deny("still here")`, Timeout: MaxTimeout})...)
+	for n := range policies {
+		e := event("x")
+		e.ChannelAddress, e.Memory = "channel."+strconv.Itoa(n), memory{}
+		d := s.Send(t.Context(), e)
+		if len(d.Denials) != 2 || d.Denials[1].Reason != "still here" {
+			t.Errorf("%s: %s", policies[n].Source, told(d))
+		}
+	}
+}
+
+func TestAProcessThatCannotBeStartedDenies(t *testing.T) {
+	for name, command := range map[string][]string{"none": nil, "missing": {"/nonexistent/terrarium"}, "another program": {"/bin/true"}} {
+		t.Run(name, func(t *testing.T) {
+			s, faults := New([]Policy{{Name: "p0", Source: `() => {}`, Process: true}}, Options{Command: command})
+			if len(faults) > 0 {
+				t.Fatal(faults)
+			}
+			defer s.Close()
+			if d := s.Send(t.Context(), event("x")); len(d.Denials) != 1 {
+				t.Error(told(d))
+			}
+		})
+	}
+}
+
+func BenchmarkProcess(b *testing.B) {
+	s := apart(b, Policy{Name: "p0", Source: `(e) => { if (e.payload.length > 100) return deny("long"); }`, Timeout: MaxTimeout})
+	e := event("x marks the spot")
+	s.Send(b.Context(), e)
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Send(b.Context(), e)
+	}
+}

@@ -1,0 +1,143 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// Serve runs policies for the process at the other end of the pipes, until in
+// ends. It is what the command in [Options] does. It bounds the memory of the
+// process that it is called in, and ends that process when a script exceeds it.
+func Serve(in io.Reader, out io.Writer) error {
+	s := &server{in: json.NewDecoder(in), out: json.NewEncoder(out)}
+	var m manifest
+	if err := s.in.Decode(&m); err != nil {
+		return err
+	}
+	limitMatching()
+	stop := boundMemory(m.Memory)
+	defer stop()
+	size := 0
+	for _, sc := range m.Policies {
+		size = max(size, sc.Index+1)
+	}
+	s.policies, s.pool = make([]*compiled, size), newPool(size)
+	for _, sc := range m.Policies {
+		c, fault := compile(sc.Policy, sc.Index)
+		if fault != nil {
+			return fault
+		}
+		s.policies[sc.Index] = &c
+	}
+	for {
+		var q question
+		if err := s.in.Decode(&q); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		if err := s.out.Encode(s.answer(&q)); err != nil {
+			return err
+		}
+	}
+}
+
+// server is the process that runs scripts.
+type server struct {
+	in       *json.Decoder
+	out      *json.Encoder
+	policies []*compiled
+	*pool
+}
+
+func (s *server) answer(q *question) reply {
+	p := s.policies[q.Index]
+	subject := &subject{send: q.Send, event: q.Event}
+	*subject.surroundings() = engine.Surroundings{View: s.graph, Memory: &remoteMemory{s}}
+	i, err := s.acquire()
+	if err != nil {
+		return replyOf(answer{}, p.fault(1, 1, err.Error(), ""))
+	}
+	a, fault := i.judge(p, subject)
+	i.forget()
+	if !i.spoilt {
+		s.release(i)
+	}
+	return replyOf(a, fault)
+}
+
+// ask has the other end supply something.
+func (s *server) ask(what string) (out supply) {
+	if s.out.Encode(reply{Needs: what}) != nil || s.in.Decode(&out) != nil {
+		return supply{}
+	}
+	return out
+}
+
+func (s *server) graph() *engine.GraphView {
+	if g := s.ask(needsGraph).Graph; g != nil {
+		return g
+	}
+	return &engine.GraphView{}
+}
+
+// remoteMemory is the memory that the engine's process keeps. What is to be
+// remembered goes along with the answer.
+type remoteMemory struct{ *server }
+
+func (m *remoteMemory) Recall(string) []byte    { return m.ask(needsMemory).Memory }
+func (m *remoteMemory) Remember(string, []byte) {}
+
+const (
+	needsGraph  = "graph"
+	needsMemory = "memory"
+)
+
+// watchPause is how often the memory of the process is looked at. A script fills a
+// few megabytes in that time.
+const watchPause = 5 * time.Millisecond
+
+// exitMemory is the exit code of a process that has used too much memory.
+const exitMemory = 7
+
+// boundMemory ends the process when its heap grows by more than limit bytes. The
+// operating system bounds it too, where that can be done.
+func boundMemory(limit int64) (stop func()) {
+	base := heapBytes()
+	debug.SetMemoryLimit(base + limit/2) // collect often before giving up
+	limitAddressSpace(limit)
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(watchPause)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				if heapBytes() > base+limit {
+					os.Exit(exitMemory)
+				}
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+func heapBytes() int64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
+}

@@ -1,0 +1,32 @@
+package policy
+
+import "github.com/seed47132306/terrarium/engine"
+
+// subject is what is judged: a message, or anything else. One of the two is set.
+type subject struct {
+	send  *engine.SendEvent
+	event *engine.PolicyEvent
+}
+
+// fixed are the time and the randomness of a decision.
+func (s *subject) fixed() (now int64, seed uint64) {
+	if s.send != nil {
+		return s.send.Time, s.send.Seed
+	}
+	return s.event.Time, s.event.Seed
+}
+
+// surroundings are what a script can look at besides the event.
+func (s *subject) surroundings() *engine.Surroundings {
+	if s.send != nil {
+		return &s.send.Surroundings
+	}
+	return &s.event.Surroundings
+}
+
+func (s *subject) kind() engine.PolicyKind {
+	if s.send != nil {
+		return engine.JudgeSend
+	}
+	return s.event.Kind
+}

@@ -1,0 +1,79 @@
+package policy
+
+import (
+	"encoding/json"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// What the engine's process and the one that runs scripts tell each other, one
+// JSON value after the other. The engine begins with a manifest; then it asks one
+// question at a time, and the answer may be preceded by requests for more.
+
+// manifest is what a process is to run.
+type manifest struct {
+	Memory   int64
+	Policies []script
+}
+
+// script is a policy as another process has to know it.
+type script struct {
+	Index  int
+	Policy Policy
+}
+
+// question asks for the judgement of one policy.
+type question struct {
+	Index int
+	Send  *engine.SendEvent   `json:",omitempty"`
+	Event *engine.PolicyEvent `json:",omitempty"`
+}
+
+// reply is an answer or, with Needs, a request for something that the answer
+// depends on.
+type reply struct {
+	Needs string `json:",omitempty"` // "graph" or "memory"
+
+	Kind      kind                        `json:",omitempty"`
+	Reason    string                      `json:",omitempty"`
+	Line      int                         `json:",omitempty"`
+	Payload   []byte                      `json:",omitempty"`
+	Patched   bool                        `json:",omitempty"` // Payload counts, even if it is empty
+	Headers   *map[string]string          `json:",omitempty"`
+	Names     map[string]engine.Collision `json:",omitempty"`
+	Memory    json.RawMessage             `json:",omitempty"`
+	Remembers bool                        `json:",omitempty"`
+	Fault     *ScriptError                `json:",omitempty"`
+}
+
+// supply is what was asked for.
+type supply struct {
+	Graph  *engine.GraphView `json:",omitempty"`
+	Memory json.RawMessage   `json:",omitempty"`
+}
+
+// replyOf is what a process answers.
+func replyOf(a answer, fault *ScriptError) reply {
+	r := reply{Fault: fault, Memory: a.memory, Remembers: a.remembers}
+	if v := a.verdict; v != nil {
+		r.Kind, r.Reason, r.Line, r.Headers, r.Names = v.kind, v.reason, v.line, v.headers, v.names
+		r.Payload, r.Patched = v.payload, v.payload != nil
+	}
+	return r
+}
+
+// answer is the same on the engine's side.
+func (r *reply) answer() (answer, *ScriptError) {
+	if r.Fault != nil {
+		return answer{}, r.Fault
+	}
+	a := answer{memory: r.Memory, remembers: r.Remembers}
+	if r.Kind == "" {
+		return a, nil
+	}
+	a.verdict = &verdict{kind: r.Kind, reason: clip(r.Reason), line: r.Line, headers: r.Headers, names: r.Names}
+	if r.Patched {
+		a.verdict.payload = append([]byte{}, r.Payload...)
+	}
+	return a, nil
+}

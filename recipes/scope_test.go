@@ -1,0 +1,70 @@
+package recipes
+
+import (
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// A policy may be about some creatures and species only: one, a list, or all that a
+// for_each has made.
+func TestPoliciesAreAboutSome(t *testing.T) {
+	const source = `
+channel "in" {}
+species "scribe" {
+  module    = "builtin:relay"
+  spawnable = 2
+}
+creature "a" {
+  for_each = toset(["x", "y"])
+  module   = "builtin:relay"
+  listen   = [channel.in]
+}
+creature "b" {
+  module = "builtin:relay"
+  listen = [channel.in]
+}
+policy "remove" "one" {
+  creature = creature.a["x"]
+  run      = "() => warn('one')"
+}
+policy "remove" "all" {
+  creature = creature.a
+  run      = "() => warn('all')"
+}
+policy "remove" "either" {
+  creature = [creature.b]
+  species  = species.scribe
+  match    = event.species == "scribe" || contains(["b"], event.creature)
+  run      = "() => warn('either')"
+}
+`
+	p := mustLoad(t, write(t, source), Options{Builtins: builtins{"relay"}}).Deployment().Policy
+	if !p.Judges(engine.JudgeRemove) || p.Judges(engine.JudgeSpawn) || p.JudgesSend("channel.in") {
+		t.Error("it judges other events than the recipe says")
+	}
+	for _, c := range []struct {
+		who  engine.Party
+		want []string
+	}{
+		{engine.Party{Name: "x", Address: `creature.a["x"]`}, []string{"one", "all"}},
+		{engine.Party{Name: "y", Address: `creature.a["y"]`}, []string{"all"}},
+		{engine.Party{Name: "b", Address: "creature.b"}, []string{"either"}},
+		{engine.Party{Name: "scribe-1", Species: "scribe"}, []string{"either"}},
+		{engine.Party{Name: "stranger"}, nil},
+	} {
+		var got []string
+		for _, v := range p.Judge(t.Context(), &engine.PolicyEvent{Kind: engine.JudgeRemove, Creature: c.who}).Warnings {
+			got = append(got, v.Reason)
+		}
+		if len(got) != len(c.want) {
+			t.Errorf("%s: %v, want %v", c.who.Name, got, c.want)
+			continue
+		}
+		for i := range got {
+			if got[i] != c.want[i] {
+				t.Errorf("%s: %v, want %v", c.who.Name, got, c.want)
+			}
+		}
+	}
+}
