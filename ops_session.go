@@ -21,13 +21,14 @@ type ApplyResult struct {
 	Creatures map[string]CreatureID `json:"creatures"` // by address
 	Channels  map[string]ChannelID  `json:"channels"`  // by address
 	Resumed   []string              `json:"resumed"`
+	Changed   []string              `json:"changed,omitempty"` // those of them that ran, and have another instance now
 	Created   []string              `json:"created"`
 	Removed   []RemovedRecord       `json:"removed"`
 	Problems  []*ErrorRecord        `json:"problems,omitempty"` // stores that were set aside
 	Plan      *PlanRecord           `json:"plan,omitempty"`     // if only that was asked for
 }
 
-// RemovedRecord is something that a saved session had and the recipe has not.
+// RemovedRecord is something that was there and the recipe does not have.
 type RemovedRecord struct {
 	Address string `json:"address"`
 	Pending uint64 `json:"pending"`
@@ -89,7 +90,7 @@ func apply(ctx context.Context, s *session, a *ApplyArgs) (*ApplyResult, error) 
 func newApplyResult(applied *Applied) *ApplyResult {
 	out := &ApplyResult{
 		Creatures: applied.Creatures, Channels: applied.Channels,
-		Resumed: append([]string{}, applied.Resumed...), Created: append([]string{}, applied.Created...), Removed: []RemovedRecord{},
+		Resumed: append([]string{}, applied.Resumed...), Changed: applied.Changed, Created: append([]string{}, applied.Created...), Removed: []RemovedRecord{},
 	}
 	for _, r := range applied.Removed {
 		out.Removed = append(out.Removed, RemovedRecord(r))

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -15,16 +14,16 @@ import (
 type Applied struct {
 	Creatures map[string]CreatureID // by address
 	Channels  map[string]ChannelID  // by address
-	Resumed   []string              // addresses that existed in a saved session
-	Created   []string              // addresses that did not
-	Removed   []RemovedAddress      // what the session had and the recipe does not
+	Resumed   []string              // addresses that existed, in a saved session or running
+	Changed   []string              // those of them that ran, and have another instance: other modules or settings
+	Created   []string              // addresses that did not exist
+	Removed   []RemovedAddress      // what existed and the recipe does not have
 	// Problems are those of [Engine.Problems]. If the deployment was in a store
 	// that cannot be read, it has begun anew.
 	Problems []error
 }
 
-// RemovedAddress is something that a saved session had and the recipe does
-// not.
+// RemovedAddress is something that existed and the recipe does not have.
 type RemovedAddress struct {
 	Address string // the name, of what no recipe has declared
 	Pending uint64 // deliveries that waited for it; they are dead letters now
@@ -51,50 +50,62 @@ type application struct {
 	live      map[string]*creature
 	creatures map[string]CreatureID
 	channels  map[string]ChannelID
-	adopted   []*channel // that existed before
-	drift     *drift     // what running has changed and stays; nil: the recipe decides alone
+	drift     *drift // what running has changed and stays; nil: the recipe decides alone
 	leaving   map[CreatureID]bool
 	applied   bool
+	former    *Deployment // that is applied now; nil if none is
+	adopted   []adoption
 	// kept are channels of the deployment that no recipe has, and that Restore has
 	// brought back: they stay, with all who are on them.
 	kept   map[ChannelID]bool
 	result Applied
 }
 
-// may refuses what cannot be applied.
+// may refuses what cannot be applied: the recipe of another deployment that has the
+// same name, most likely without anybody's having noticed.
 func (a *application) may() error {
-	if a.e.deployments[a.d.Name] != nil {
+	a.former = a.e.deployments[a.d.Name]
+	if a.former == nil {
+		return a.refuseTwins()
+	}
+	if was, is := a.former.Source.Path, a.d.Source.Path; was != is && was != "" && is != "" {
 		return &abi.Error{
-			Code: abi.AlreadyExists, Op: "apply", Message: "the deployment " + a.d.Name + " is applied already",
-			Remedy: "give the recipe another name in its terrarium block", IDs: map[string]string{"deployment": a.d.Name},
+			Code: abi.AlreadyExists, Op: "apply", Message: "another recipe is applied as the deployment " + a.d.Name,
+			Remedy: "give one of them another name in its terrarium block",
+			IDs:    map[string]string{"deployment": a.d.Name, "path": was, "other": is},
 		}
 	}
-	return a.refuseTwins()
+	if a.drift == nil {
+		a.drift = driftFrom(a.former)
+		a.drift.heals = true
+	}
+	return nil
 }
 
 // run leads from what there is to what the deployment wants. Its saved graphs
 // have been brought back.
-func (a *application) run(ctx context.Context) error {
+func (a *application) run(ctx context.Context, h *holding) error {
 	a.result.Problems = slices.Clone(a.e.problems)
 	a.keepRuntime()
 	x := a.e.newChange("apply")
 	x.summary = true
-	if err := a.prepareChange(x); err != nil {
+	if err := a.prepareChange(ctx, x, h); err != nil {
+		x.undo()
 		return err
 	}
 	x.deployed = slices.Sorted(maps.Values(a.creatures))
 	if err := a.judgePlan(x); err != nil {
+		x.undo()
 		return err
 	}
+	former := a.e.putPolicy(a.d.Name, a.d.Policy)
 	if err := a.carryOut(ctx, x); err != nil {
+		a.e.putPolicy(a.d.Name, former)
 		return err
 	}
 	a.e.deployments[a.d.Name], a.applied = a.d, true
-	if a.d.Policy != nil {
-		a.e.policies.Store(a.d.Name, a.d.Policy)
-	}
-	for _, ch := range a.adopted {
-		a.setPolicy(ch)
+	if !samePolicy(former, a.d.Policy) {
+		a.e.retirePolicy(former)
 	}
 	a.result.Creatures, a.result.Channels = a.creatures, a.channels
 	return nil
@@ -104,10 +115,10 @@ func (a *application) run(ctx context.Context) error {
 func (a *application) carryOut(ctx context.Context, x *change) error {
 	x.applying = a.d
 	directs := x.directsOf(x.ops...)
-	if err := x.stageAll(x.ops); err != nil {
-		return err
+	err := x.stageAll(x.ops)
+	if err == nil {
+		err = x.stageAll(x.unheard(directs))
 	}
-	err := x.stageAll(x.unheard(directs))
 	if err == nil {
 		err = a.wireOutputs(x)
 	}
@@ -143,7 +154,7 @@ func (a *application) refuseTwins() error {
 
 // prepareChange puts together what leads from what exists to what the
 // deployment wants.
-func (a *application) prepareChange(x *change) error {
+func (a *application) prepareChange(ctx context.Context, x *change, h *holding) error {
 	e, d := a.e, a.d
 	x.meta = a.meta()
 	if d.Session.Durability != nil {
@@ -161,7 +172,7 @@ func (a *application) prepareChange(x *change) error {
 	a.drift.since(a)
 	for i := range d.Creatures {
 		if spec := &d.Creatures[i]; !a.drift.removed(a, spec.Address) {
-			a.addCreature(x, spec)
+			a.addCreature(ctx, x, spec, h)
 		}
 	}
 	a.findLeaving(x)
@@ -199,11 +210,13 @@ func (a *application) setRoot(x *change, wanted []wantedEdge) {
 	}
 }
 
-func (a *application) addCreature(x *change, spec *CreatureSpec) {
+func (a *application) addCreature(ctx context.Context, x *change, spec *CreatureSpec, h *holding) {
 	c := a.prepared[spec.Address]
-	if live := a.live[spec.Address]; live != nil && live != c {
-		if !bytes.Equal(encodeSpec(&live.spec), encodeSpec(&c.spec)) {
-			a.e.log.Warn("a creature runs already, and goes on with the settings it has", "creature", live.id, "address", spec.Address)
+	live := a.live[spec.Address]
+	running := live != nil && live != c
+	if running {
+		if h.has(live) && a.become(ctx, x, live, c) {
+			a.result.Changed = append(a.result.Changed, spec.Address)
 		}
 		c = live
 	}
@@ -220,7 +233,9 @@ func (a *application) addCreature(x *change, spec *CreatureSpec) {
 		if t.Root && spec.Address != a.d.Root && !a.drift.leavesRoot(a.d) {
 			x.ops = append(x.ops, topology.SetRoot{ID: c.id})
 		}
-		x.resumed = append(x.resumed, c)
+		if !running || h.has(c) {
+			x.resumed = append(x.resumed, c)
+		}
 		return
 	}
 	c.id = a.e.ids.newCreature()
@@ -308,7 +323,6 @@ func (a *application) addChannels(x *change, wanted []wantedEdge, existing map[s
 			if ch.description != spec.Description {
 				x.described[ch] = spec.Description
 			}
-			a.adopted = append(a.adopted, ch)
 			continue
 		case near == "":
 			continue // it was removed, or whoever would have it
@@ -317,7 +331,6 @@ func (a *application) addChannels(x *change, wanted []wantedEdge, existing map[s
 			id: a.e.ids.NewChannel(), description: spec.Description, deployment: a.d.Name,
 			address: spec.Address, label: spec.Name,
 		}
-		a.setPolicy(ch)
 		a.channels[spec.Address] = ch.id
 		x.channels[ch.id] = ch
 		x.ops = append(x.ops, topology.AddChannel{
@@ -325,14 +338,6 @@ func (a *application) addChannels(x *change, wanted []wantedEdge, existing map[s
 		})
 	}
 	return nil
-}
-
-func (a *application) setPolicy(ch *channel) {
-	if p := a.d.Policy; p != nil && p.JudgesSend(ch.address) {
-		ch.policy.Store(&p)
-	} else {
-		ch.policy.Store(nil)
-	}
 }
 
 // wire turns on the edges that are wanted, and then off those that are not.

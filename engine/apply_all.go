@@ -12,7 +12,17 @@ import (
 // [Deployment.Last] says otherwise: creatures that were spawned, and channels that
 // were made, while it ran, go, and are among [Applied.Removed]. A session that
 // [Engine.Restore] has brought back keeps its workers, what leads to them, and what
-// waits for them. A deployment that is applied already is refused with already_exists.
+// waits for them.
+//
+// A deployment that is applied already is led from what there is to what it is now.
+// Creatures that the recipe says the same of go on as if nothing had happened. Those
+// whose module or settings are others end the turn that they are in, which Apply
+// waits for, and go on with another instance, with all they have and what waits for
+// them; one that was quarantined is not any more. What the recipe declared before
+// and does not now, goes; workers, channels, edges and wires that came while it ran
+// stay, and who was stopped or started, made privileged or demoted, as long as the
+// recipe says what it said then. A recipe from another path under the same name is
+// refused with already_exists.
 func (e *Engine) Apply(ctx context.Context, d *Deployment) (*Applied, error) {
 	applied, err := e.ApplyAll(ctx, d)
 	if err != nil {
@@ -31,9 +41,23 @@ func (e *Engine) ApplyAll(ctx context.Context, deployments ...*Deployment) ([]*A
 		j.discard(ctx)
 		return nil, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	err := j.run(ctx)
+	select {
+	case e.applying <- struct{}{}:
+		defer func() { <-e.applying }()
+	case <-e.closing:
+		j.discard(ctx)
+		return nil, errClosed
+	case <-ctx.Done():
+		j.discard(ctx)
+		return nil, context.Cause(ctx)
+	}
+	defer j.update.end(ctx, e)
+	err := j.hold(ctx)
+	if err == nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		err = j.run(ctx)
+	}
 	j.discard(ctx)
 	if err != nil {
 		return nil, err
@@ -50,6 +74,7 @@ type joint struct {
 	e            *Engine
 	applications []*application
 	of           map[string]*application // by deployment
+	update       update
 }
 
 // prepare loads every module and starts every first instance, so that
@@ -115,7 +140,7 @@ func (j *joint) run(ctx context.Context) error {
 		}
 	}
 	for i, a := range j.applications {
-		err := a.run(ctx)
+		err := a.run(ctx, j.update.holding)
 		if err != nil && i == 0 {
 			waking.rollBack(ctx)
 			return err
@@ -124,8 +149,8 @@ func (j *joint) run(ctx context.Context) error {
 			waking.commit()
 			return err
 		}
-		e.keepTemplates(a.species)
-		a.species = nil
+		a.species = e.replaceTemplates(a.d.Name, a.species) // to be closed
+		a.keep(&j.update)
 	}
 	waking.commit()
 	return nil

@@ -83,7 +83,7 @@ func (a *application) noteChannelRemoved(ch *channel) {
 	defer g.mu.Unlock()
 	var pending uint64
 	for _, s := range ch.sources {
-		if c := s.mb.creature; c != nil && (!c.husk || c.huskReason != nil) {
+		if c := s.mb.creature; c != nil && !a.leaving[c.id] {
 			pending += s.unread()
 		}
 	}

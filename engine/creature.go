@@ -11,21 +11,16 @@ import (
 
 // creature is one member of the engine.
 type creature struct {
-	id      CreatureID
-	born    uint64
-	spec    CreatureSpec // what it was made from; read-only
-	limits  abi.Limits   // with defaults filled in
-	restart RestartPolicy
-	config  []byte // JSON
-	// configText holds the configuration's attributes as the ABI gives them.
-	configText map[string][]byte
-	module     abi.Module
+	id   CreatureID
+	born uint64
+	// settings change only while nobody has the creature in hands (see hold), under
+	// the mutation lock and the graph's mu.
+	settings
 	deployment string
 	// husk marks a saved creature that has no module and does not run.
 	husk       bool
 	huskReason error
 	revived    bool // made from a saved row rather than by a caller
-	watches    bool // its module wants to be told of changes of its surroundings
 
 	home      graphPointer
 	wiring    atomic.Pointer[wiring]
@@ -64,6 +59,8 @@ type creature struct {
 	// creature; that worker owns the fields below until it clears it. While it
 	// is not set, holders of mu own them.
 	scheduled bool
+	inHands   bool  // of a worker
+	hold      *hold // nil: it may run
 	instance  abi.Instance
 	handles   *handles
 	state     *creatureState // nil until loaded; written under mu too
@@ -79,6 +76,18 @@ type creature struct {
 	facing *wiring
 	reads  bool
 	beheld *View
+}
+
+// settings are what the turns of a creature go by.
+type settings struct {
+	spec    CreatureSpec // what it was made from
+	limits  abi.Limits   // with defaults filled in
+	restart RestartPolicy
+	config  []byte // JSON
+	// configText holds the configuration's attributes as the ABI gives them.
+	configText map[string][]byte
+	module     abi.Module
+	watches    bool // its module wants to be told of changes of its surroundings
 }
 
 // counters count what a creature has done since the engine started.
@@ -103,9 +112,8 @@ func (c *counters) burn(fuel int64) {
 // newCreature checks a specification and prepares a creature from it.
 func newCreature(id CreatureID, spec CreatureSpec, m abi.Module) (*creature, error) {
 	c := &creature{
-		id: id, spec: spec, module: m, name: spec.Name, parent: spec.Parent,
-		privileged: spec.Privileged, stopped: spec.Stopped,
-		limits: withDefaults(spec.Limits), restart: spec.Restart.withDefaults(),
+		id: id, name: spec.Name, parent: spec.Parent, privileged: spec.Privileged, stopped: spec.Stopped,
+		settings: settings{spec: spec, module: m, limits: withDefaults(spec.Limits), restart: spec.Restart.withDefaults()},
 	}
 	c.spec.Wasm = nil // the module has it; do not keep a second copy
 	c.watches = watchesGraph(m)
@@ -201,7 +209,7 @@ func (c *creature) runs() bool { return !c.stopped && !c.quarantined && !c.remov
 
 // hasWork reports whether there is something to do. The caller holds mu.
 func (c *creature) hasWork() bool {
-	return c.runs() && !c.backingOff && (!c.started || c.retry != nil || c.mb.waiting() || len(c.jobs) > 0 || c.curious())
+	return c.runs() && !c.backingOff && c.hold == nil && (!c.started || c.retry != nil || c.mb.waiting() || len(c.jobs) > 0 || c.curious())
 }
 
 // wake schedules the creature if it has something to do and is not scheduled.

@@ -17,9 +17,11 @@ type drift struct {
 	creatures map[string]*CreatureSpec // of last, by address
 	channels  map[string]bool          // of last, by address
 	edges     map[addressedEdge]string // of last: aliases
-	// sure says that what is not there was removed. If a store could not be
-	// read, it may be in that one.
+	// sure says that what is not there was removed, and stays so. If a store could
+	// not be read, it may be in that one.
 	sure bool
+	// heals has the recipe make again what it declares and is not there.
+	heals bool
 }
 
 // addressedEdge names an edge by addresses.
@@ -50,7 +52,7 @@ func driftFrom(last *Deployment) *drift {
 // since compares with what there is, now that it has been brought back.
 func (f *drift) since(a *application) {
 	if f != nil {
-		f.sure = len(a.live) > 0 && len(a.e.problems) == 0
+		f.sure = !f.heals && len(a.live) > 0 && len(a.e.problems) == 0
 	}
 }
 

@@ -73,6 +73,8 @@ type Engine struct {
 	jitter  func(max time.Duration) time.Duration
 	closing chan struct{} // closed when Close begins
 	once    sync.Once
+	// applying is taken by who applies deployments, one after the other.
+	applying chan struct{}
 
 	observers   observers
 	successors  sync.Map // of ended GraphIDs: the GraphID they became part of
@@ -98,8 +100,9 @@ type Engine struct {
 	roots       map[string]CreatureID              // by deployment
 	reports     map[string]ChannelID               // report channels, by deployment
 	endings     []*ending
-	problems    []error // found in the storage when the engine was started
-	told        bool    // and observers have been told
+	former      []Policy // of deployments that have others now
+	problems    []error  // found in the storage when the engine was started
+	told        bool     // and observers have been told
 	closed      bool
 }
 
@@ -141,7 +144,7 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 		graphs: map[GraphID]*graph{}, creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
 		deployments: map[string]*Deployment{}, saved: map[GraphID]*dormant{},
 		families: map[CreatureID]map[CreatureID]bool{}, templates: map[spawnKind]*template{}, spawned: map[spawnKind]int{}, wires: map[WireID]*creature{},
-		roots: map[string]CreatureID{}, reports: map[string]ChannelID{},
+		roots: map[string]CreatureID{}, reports: map[string]ChannelID{}, applying: make(chan struct{}, 1),
 	}
 	if o.Storage != nil {
 		e.storage = &serialStorage{Storage: o.Storage}
@@ -199,6 +202,8 @@ func (e *Engine) shutDown(ctx context.Context) error {
 	// Closing has to be finished even if ctx has ended: what was acknowledged
 	// is in the queues of the stores.
 	ctx = context.WithoutCancel(ctx)
+	e.applying <- struct{}{} // whoever is applying gives up
+	defer func() { <-e.applying }()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closed = true
@@ -220,6 +225,9 @@ func (e *Engine) shutDown(ctx context.Context) error {
 	e.closeTemplates(ctx, slices.Collect(maps.Values(e.templates)))
 	for _, d := range e.deployments {
 		e.closePolicy(d.Policy)
+	}
+	for _, p := range e.former {
+		e.closePolicy(p)
 	}
 	return errors.Join(errs...)
 }

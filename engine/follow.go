@@ -179,7 +179,7 @@ func (x *change) removeCreature(c topology.Change) {
 // giveUpInstance has a worker close the instance of a creature that no longer
 // runs: that runs guest code, for which no change has to wait.
 func (x *change) giveUpInstance(cr *creature) {
-	if !cr.scheduled && cr.instance != nil {
+	if !cr.scheduled && cr.hold == nil && cr.instance != nil {
 		cr.scheduled = true
 		x.e.idle.add(1)
 		x.wake.add(cr)
@@ -201,6 +201,7 @@ func (x *change) addChannel(c topology.Change) {
 	}
 	x.e.channels[ch.id] = ch
 	x.e.noteReport(ch, false)
+	x.e.setPolicy(ch)
 	ch.home.store(g)
 	g.channels[ch.id] = ch
 	x.putChannel(ch)

@@ -98,6 +98,7 @@ type PolicyEvent struct {
 	// A plan: addresses.
 	Created []string `json:",omitempty"`
 	Resumed []string `json:",omitempty"`
+	Changed []string `json:",omitempty"` // those resumed that run, and get another instance
 	Removed []string `json:",omitempty"`
 
 	Surroundings

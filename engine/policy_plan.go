@@ -7,7 +7,7 @@ func (a *application) judgePlan(x *change) error {
 	if p == nil || !p.Judges(JudgePlan) {
 		return nil
 	}
-	ev := PolicyEvent{Kind: JudgePlan, Call: "apply", Created: a.result.Created, Resumed: a.result.Resumed, Removed: []string{}}
+	ev := PolicyEvent{Kind: JudgePlan, Call: "apply", Created: a.result.Created, Resumed: a.result.Resumed, Changed: a.result.Changed, Removed: []string{}}
 	for _, r := range a.result.Removed {
 		ev.Removed = append(ev.Removed, r.Address)
 	}

@@ -128,7 +128,8 @@ func (r *rooting) settle(x *change) (undo func()) {
 		ch := x.channel(id)
 		before := ch.deployment
 		ch.deployment = deployment
-		undos = append(undos, func() { ch.deployment = before })
+		x.e.setPolicy(ch)
+		undos = append(undos, func() { ch.deployment = before; x.e.setPolicy(ch) })
 	}
 	for id, own := range r.own {
 		cr := x.creature(id)

@@ -139,7 +139,7 @@ func (c *creature) status(t topology.Creature) CreatureStatus {
 		Cursors: map[ChannelID]Cursor{}, Incarnation: c.instances.Load(), InstanceStarts: c.instances.Load(),
 		Module: c.spec.Module, ModuleSHA256: c.module.Info().SHA256, Limits: c.limits, Counters: c.counters,
 	}
-	if !c.scheduled && c.instance != nil {
+	if !c.scheduled && c.hold == nil && c.instance != nil {
 		out.MemoryBytes = c.instance.MemoryBytes()
 	}
 	for _, e := range t.Edges {

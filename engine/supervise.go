@@ -149,12 +149,13 @@ func (w *worker) pause(ctx context.Context, c *creature, err error) {
 		return
 	}
 	if !c.runs() {
+		c.inHands = false
 		g.mu.Unlock()
 		w.e.queue.push(c) // to have its instance closed
 		return
 	}
 	w.awaitRepair(c, err)
-	c.scheduled = false
+	c.giveUp()
 	g.mu.Unlock()
 	w.rest()
 }

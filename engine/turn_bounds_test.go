@@ -15,7 +15,7 @@ import (
 
 // newTestTurn is a turn of a creature that is in no graph.
 func newTestTurn(limits abi.Limits) *turn {
-	c := &creature{id: "c", limits: withDefaults(limits), state: &creatureState{}, handles: &handles{index: map[string]int32{}}}
+	c := &creature{id: "c", settings: settings{limits: withDefaults(limits)}, state: &creatureState{}, handles: &handles{index: map[string]int32{}}}
 	c.wiring.Store(&wiring{})
 	t := &turn{}
 	t.begin(c, delivery{msg: bootMessage}, abi.KindMessage, false)

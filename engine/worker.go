@@ -81,6 +81,11 @@ const (
 // the queue or not scheduled when it returns.
 func (w *worker) serve(ctx context.Context, c *creature) {
 	g := c.home.lock()
+	if c.hold != nil {
+		w.leave(g, c)
+		return
+	}
+	c.inHands = true
 	w.work = 0
 	for n := 0; ; n++ {
 		if g == nil {
@@ -88,6 +93,7 @@ func (w *worker) serve(ctx context.Context, c *creature) {
 			return
 		}
 		if c.hasWork() && (n >= w.quantum || w.work >= quantumWork || w.e.isClosing()) {
+			c.inHands = false
 			g.mu.Unlock()
 			w.flush()
 			w.e.queue.push(c)
@@ -107,7 +113,7 @@ func (w *worker) serve(ctx context.Context, c *creature) {
 			continue
 		}
 		if what == doNothing {
-			c.scheduled = false
+			c.giveUp()
 			g.mu.Unlock()
 			w.rest()
 			return
@@ -124,6 +130,16 @@ func (w *worker) serve(ctx context.Context, c *creature) {
 		}
 		g = w.handle(ctx, c, d, kind)
 	}
+}
+
+// leave puts a creature aside that somebody holds, who wakes it or, if it is gone,
+// closes its instance.
+func (w *worker) leave(g *graph, c *creature) {
+	c.scheduled = false
+	if g != nil {
+		g.mu.Unlock()
+	}
+	w.rest()
 }
 
 // take decides what the creature does next. The caller holds the graph's mu.
@@ -161,7 +177,7 @@ func (c *creature) take(g *graph) (delivery, abi.Kind, todo) {
 // retire gives up a creature that is in no graph any more.
 func (w *worker) retire(ctx context.Context, c *creature) {
 	w.closeInstance(ctx, c)
-	c.scheduled = false
+	c.giveUp()
 	w.rest()
 }
 

@@ -101,6 +101,7 @@ var Fields = []Field{
 
 	{"created", ofPlan, Texts, "addresses of creatures that would be made", func(e *engine.PolicyEvent) any { return e.Created }},
 	{"resumed", ofPlan, Texts, "addresses of creatures that would go on", func(e *engine.PolicyEvent) any { return e.Resumed }},
+	{"changed", ofPlan, Texts, "those of them that run, and would get another instance: other modules or settings", func(e *engine.PolicyEvent) any { return e.Changed }},
 	{"removed", ofPlan, Texts, "addresses that would be removed", func(e *engine.PolicyEvent) any { return e.Removed }},
 }
 

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// hold keeps a creature from beginning another turn. What comes for it waits in its
+// mailbox. Once no worker has it in hands, it is in those of whoever holds it.
+type hold struct {
+	quiet chan struct{} // closed when no worker has the creature in hands
+	over  bool          // quiet is closed
+}
+
+// settle hands the creature over to whoever holds it. The caller has had it in
+// hands, and holds the graph's mu if the creature is in one.
+func (h *hold) settle() {
+	if h != nil && !h.over {
+		h.over = true
+		close(h.quiet)
+	}
+}
+
+// giveUp ends that a worker has the creature in hands. The caller holds the graph's
+// mu if the creature is in one.
+func (c *creature) giveUp() {
+	c.scheduled, c.inHands = false, false
+	c.hold.settle()
+}
+
+// holding are creatures that one caller holds.
+type holding struct {
+	e    *Engine
+	held map[*creature]*hold
+}
+
+// holdAll holds creatures, waits until the turns are over that they are in, and
+// closes the instances of those that are to have others. The caller has its turn to
+// apply, and does not hold the mutation lock, for turns that change the graph wait
+// for that.
+func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]bool) (*holding, error) {
+	h := &holding{e: e, held: map[*creature]*hold{}}
+	e.idle.add(1) // what waits for them is going to be handled
+	for c := range creatures {
+		if g := c.home.lock(); g != nil {
+			c.hold = &hold{quiet: make(chan struct{})}
+			h.held[c] = c.hold
+			if !c.inHands {
+				c.hold.settle()
+			}
+			g.mu.Unlock()
+		}
+	}
+	for c, held := range h.held {
+		select {
+		case <-held.quiet:
+		case <-e.closing:
+			h.release(ctx)
+			return nil, errClosed
+		case <-ctx.Done():
+			h.release(ctx)
+			return nil, &abi.Error{
+				Code: abi.Deadline, Op: "apply", Message: "a creature that is to be changed is in a turn that has not ended",
+				Remedy: "wait longer, or lower its deadline", IDs: map[string]string{"creature": string(c.id)}, Err: context.Cause(ctx),
+			}
+		}
+	}
+	for c := range h.held {
+		if creatures[c] {
+			h.closeInstance(ctx, c)
+		}
+	}
+	return h, nil
+}
+
+func (h *holding) closeInstance(ctx context.Context, c *creature) {
+	if c.instance != nil {
+		stopInstance(ctx, &turn{e: h.e}, c, c.instance)
+		c.instance = nil
+	}
+}
+
+// has reports whether the creature is held.
+func (h *holding) has(c *creature) bool { return h != nil && h.held[c] != nil }
+
+// release lets the creatures go on. The instance of one that was removed meanwhile
+// is closed.
+func (h *holding) release(ctx context.Context) {
+	if h == nil {
+		return
+	}
+	var wake waker
+	for c, held := range h.held {
+		g := c.home.lock()
+		if g != nil {
+			c.hold = nil
+			c.wake(&wake)
+			g.mu.Unlock()
+			continue
+		}
+		select {
+		case <-held.quiet:
+			h.closeInstance(ctx, c)
+		default: // a worker has it in hands, and does that
+		}
+	}
+	wake.flush(h.e.queue)
+	h.e.idle.add(-1)
+}

@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"reflect"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// update is what applying a deployment does to creatures that run already.
+type update struct {
+	holding *holding
+	// modules are those that creatures had before, and are closed when the
+	// deployments are applied.
+	modules []abi.Module
+}
+
+// hold has the creatures wait that are to be changed. The caller holds the apply
+// lock.
+func (j *joint) hold(ctx context.Context) error {
+	creatures := map[*creature]bool{}
+	j.e.mu.RLock()
+	for _, a := range j.applications {
+		for _, c := range j.e.creatures {
+			wanted := a.prepared[c.spec.Address]
+			if c.deployment != a.d.Name || c.spec.Address == "" || wanted == nil {
+				continue
+			}
+			if !wanted.saysWhatIs(c) {
+				creatures[c] = wanted.restarts(c)
+			}
+		}
+	}
+	j.e.mu.RUnlock()
+	if len(creatures) == 0 {
+		return nil
+	}
+	var err error
+	j.update.holding, err = j.e.holdAll(ctx, creatures)
+	return err
+}
+
+// saysWhatIs reports whether a creature is all that was prepared, down to where it
+// stands in the recipe.
+func (c *creature) saysWhatIs(live *creature) bool {
+	return !c.restarts(live) && reflect.DeepEqual(c.declared(live), live.declared(live))
+}
+
+// declared is the specification but for what is not a recipe's to say.
+func (c *creature) declared(live *creature) CreatureSpec {
+	s := c.spec
+	s.Wasm, s.Join, s.Parent, s.Name, s.Deployment = nil, "", "", live.spec.Name, ""
+	s.Config = nil // see restarts
+	return s
+}
+
+// restarts reports whether a creature that runs needs another instance to become
+// what was prepared.
+func (c *creature) restarts(live *creature) bool {
+	return live.husk || live.module.Info().SHA256 != c.module.Info().SHA256 || !bytes.Equal(live.config, c.config) ||
+		!bytes.Equal(encodeSpec(&live.spec), encodeSpec(&c.spec))
+}
+
+// become gives a creature that runs the settings of one that was prepared; what it
+// has and knows stays. It reports whether that takes another instance. What it does
+// is taken back with the change. The caller holds the creature and the mutation lock.
+func (a *application) become(ctx context.Context, x *change, live, prepared *creature) (restarted bool) {
+	before := role{live.settings, live.husk, live.huskReason, live.stopped}
+	after := before
+	restarted = prepared.restarts(live)
+	if restarted {
+		(&waking{e: a.e}).forgetInstance(ctx, prepared)
+		t, _ := a.e.topo.Creature(live.id)
+		after = role{settings: prepared.settings, stopped: t.Stopped}
+		a.adopted = append(a.adopted, adoption{prepared, before.module})
+		x.started = append(x.started, live.id) // which ends a quarantine
+	}
+	after.spec = prepared.spec
+	after.spec.Name, after.spec.Parent = live.spec.Name, live.spec.Parent
+	x.cast(live, after)
+	x.undos = append(x.undos, func() { x.cast(live, before) })
+	return restarted
+}
+
+// role is what a creature is by its recipe, and whether that makes it run.
+type role struct {
+	settings
+	husk       bool
+	huskReason error
+	stopped    bool
+}
+
+// cast has a creature that is held play a role. The caller holds the mutation lock.
+func (x *change) cast(c *creature, r role) {
+	if g := c.home.load(); !x.paused[g] {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+	}
+	c.settings, c.husk, c.huskReason, c.stopped = r.settings, r.husk, r.huskReason, r.stopped
+	c.reads = c.reads || c.watches
+	c.mb.bound = c.limits.Mailbox
+	c.portrait.wiring = nil
+}
+
+// adoption is a prepared creature whose module another one has now, and the module
+// that this one had.
+type adoption struct {
+	prepared *creature
+	former   abi.Module
+}
+
+// keep makes what become did final.
+func (a *application) keep(u *update) {
+	for _, t := range a.adopted {
+		u.modules = append(u.modules, t.former)
+		delete(a.prepared, t.prepared.spec.Address)
+	}
+	a.adopted = nil
+}
+
+// end lets the creatures go on, and closes what nobody uses any more.
+func (u *update) end(ctx context.Context, e *Engine) {
+	u.holding.release(ctx)
+	for _, m := range u.modules {
+		if err := m.Close(ctx); err != nil {
+			e.log.Debug("closing a module", "error", err)
+		}
+	}
+}
+
+// replaceTemplates puts the species of a deployment in the place of those that it
+// had, which it returns. The caller holds the mutation lock.
+func (e *Engine) replaceTemplates(deployment string, templates []*template) (former []*template) {
+	for k, t := range e.templates {
+		if k.deployment == deployment {
+			former = append(former, t)
+			delete(e.templates, k)
+		}
+	}
+	if e.keepTemplates(templates); len(templates) == 0 {
+		e.spawnable.Delete(deployment)
+	}
+	return former
+}
+
+// putPolicy puts a policy, or none, in the place of the one that a deployment had,
+// which it returns. The caller holds the mutation lock.
+func (e *Engine) putPolicy(deployment string, p Policy) Policy {
+	former, _ := e.policies.Load(deployment)
+	if e.policies.Delete(deployment); p != nil {
+		e.policies.Store(deployment, p)
+	}
+	for _, ch := range e.channels {
+		if ch.deployment == deployment {
+			e.setPolicy(ch)
+		}
+	}
+	was, _ := former.(Policy)
+	return was
+}
+
+// setPolicy has what is sent on a channel judged by the policy of its deployment.
+// The caller holds the mutation lock.
+func (e *Engine) setPolicy(ch *channel) {
+	found, _ := e.policies.Load(ch.deployment)
+	if p, _ := found.(Policy); p != nil && p.JudgesSend(ch.address) {
+		ch.policy.Store(&p)
+	} else {
+		ch.policy.Store(nil)
+	}
+}
+
+// retirePolicy closes a policy that a deployment had. Turns that are under way may
+// still ask it, and have it hold something again, so it is closed once more with the
+// engine. The caller holds the mutation lock.
+func (e *Engine) retirePolicy(p Policy) {
+	if p != nil {
+		e.closePolicy(p)
+		e.former = append(e.former, p)
+	}
+}
+
+// samePolicy reports whether two policies are one, as far as can be told.
+func samePolicy(a, b Policy) bool {
+	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
+}
