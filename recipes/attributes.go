@@ -16,15 +16,16 @@ import (
 
 // holder is what has attributes: a declaration, or the content of a block.
 type holder interface {
+	shape() *Block
 	attr(name string) *hcl.Attribute
 }
 
 // visible are the attributes whose values are shown and stored.
 var visible = map[string]bool{"name": true, "description": true, "module": true, "folder": true, "required_version": true}
 
-// plain evaluates an attribute and converts it. It is not ok when the
-// attribute is absent or null, or in error.
-func (l *loader) plain(s scope, h holder, name string, ty cty.Type) (cty.Value, hcl.Expression, bool) {
+// plain evaluates an attribute and converts it to the type that it is described
+// with. It is not ok when the attribute is absent or null, or in error.
+func (l *loader) plain(s scope, h holder, name string) (cty.Value, hcl.Expression, bool) {
 	a := h.attr(name)
 	if a == nil {
 		return cty.NilVal, nil, false
@@ -41,6 +42,7 @@ func (l *loader) plain(s scope, h holder, name string, ty cty.Type) (cty.Value, 
 	if v.IsNull() {
 		return cty.NilVal, a.Expr, false
 	}
+	ty := converted[h.shape().attribute(name).Type]
 	out, err := convert.Convert(v, ty)
 	if err != nil {
 		l.fault(s, a.Expr, "Wrong type", fmt.Sprintf("%s is %s; this is %s.", capital(name), wanted(ty), describe(v)), "")
@@ -62,24 +64,28 @@ func wanted(ty cty.Type) string {
 }
 
 func (l *loader) stringAttr(s scope, h holder, name string) (string, bool) {
-	v, _, ok := l.plain(s, h, name, cty.String)
+	v, _, ok := l.plain(s, h, name)
 	if !ok {
 		return "", false
 	}
 	return v.AsString(), true
 }
 
+// checkDescription finds the mistakes of a description that nobody keeps.
+func (l *loader) checkDescription(s scope, h holder) { l.stringAttr(s, h, "description") }
+
 func (l *loader) boolAttr(s scope, h holder, name string) bool {
-	v, _, ok := l.plain(s, h, name, cty.Bool)
+	v, _, ok := l.plain(s, h, name)
 	return ok && v.True()
 }
 
-// choiceAttr is a string of which only some are allowed.
-func (l *loader) choiceAttr(s scope, h holder, name string, choices ...string) (string, bool) {
-	v, expr, ok := l.plain(s, h, name, cty.String)
+// choiceAttr is one of the texts that the attribute is described with.
+func (l *loader) choiceAttr(s scope, h holder, name string) (string, bool) {
+	v, expr, ok := l.plain(s, h, name)
 	if !ok {
 		return "", false
 	}
+	choices := h.shape().attribute(name).Choices
 	for _, c := range choices {
 		if v.AsString() == c {
 			return c, true
@@ -89,15 +95,15 @@ func (l *loader) choiceAttr(s scope, h holder, name string, choices ...string) (
 	return "", false
 }
 
-// countAttr is a whole number that is not below least.
-func (l *loader) countAttr(s scope, h holder, name string, least int64) (int64, bool) {
-	v, expr, ok := l.plain(s, h, name, cty.Number)
+// countAttr is a whole number from 1.
+func (l *loader) countAttr(s scope, h holder, name string) (int64, bool) {
+	v, expr, ok := l.plain(s, h, name)
 	if !ok {
 		return 0, false
 	}
 	n, exact := v.AsBigFloat().Int64()
-	if exact != big.Exact || n < least {
-		l.fault(s, expr, "Number out of range", fmt.Sprintf("%s is a whole number of at least %d; this is %s.", capital(name), least, describe(v)), "")
+	if exact != big.Exact || n < 1 {
+		l.fault(s, expr, "Number out of range", fmt.Sprintf("%s is a whole number of at least 1; this is %s.", capital(name), describe(v)), "")
 		return 0, false
 	}
 	return n, true
@@ -105,7 +111,7 @@ func (l *loader) countAttr(s scope, h holder, name string, least int64) (int64, 
 
 // sizeAttr is a number of bytes: a number, or a text with a unit.
 func (l *loader) sizeAttr(s scope, h holder, name string) (int64, bool) {
-	v, expr, ok := l.plain(s, h, name, cty.String)
+	v, expr, ok := l.plain(s, h, name)
 	if !ok {
 		return 0, false
 	}
@@ -140,7 +146,7 @@ func parseSize(text string) (int64, bool) {
 
 // durationAttr is a positive duration.
 func (l *loader) durationAttr(s scope, h holder, name string) (time.Duration, bool) {
-	v, expr, ok := l.plain(s, h, name, cty.String)
+	v, expr, ok := l.plain(s, h, name)
 	if !ok {
 		return 0, false
 	}

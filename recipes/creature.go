@@ -14,7 +14,12 @@ import (
 )
 
 // blockBody is the content of a nested block.
-type blockBody struct{ *hcl.BodyContent }
+type blockBody struct {
+	*hcl.BodyContent
+	block *Block
+}
+
+func (b blockBody) shape() *Block { return b.block }
 
 func (b blockBody) attr(name string) *hcl.Attribute { return b.Attributes[name] }
 
@@ -25,7 +30,7 @@ func (l *loader) blockContent(t string, b *hcl.Block) blockBody {
 		c = l.content(t, b)
 		l.contents[b] = c
 	}
-	return blockBody{c}
+	return blockBody{c, blockNamed[b.Type]}
 }
 
 // channels evaluates the channels of the recipe.
@@ -104,6 +109,7 @@ func (l *loader) creature(ctx context.Context, d *declaration, i *instance) engi
 		species.in.traits(own, species.declaration, &spec)
 		species.in.addConfig(own, species, config, &spec)
 	}
+	l.checkDescription(s, d)
 	l.traits(s, d, &spec)
 	l.addConfig(s, d, config, &spec)
 	setConfig(&spec, config)

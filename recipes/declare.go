@@ -31,108 +31,13 @@ type declaration struct {
 	instances []instance // what for_each made of it; see expand
 }
 
+func (d *declaration) shape() *Block { return blockNamed[d.kind] }
+
 func (d *declaration) attr(name string) *hcl.Attribute {
 	if d.content == nil {
 		return nil
 	}
 	return d.content.Attributes[name]
-}
-
-// later are the words of the language that this version knows but does not
-// carry out.
-var later = map[string]bool{
-	"http": true,
-}
-
-// blockShape says what may stand in a block.
-type blockShape struct {
-	attributes []string
-	required   []string
-	blocks     []string // each at most once
-	repeated   []string // as often as one likes
-	notYet     []string // attributes of a later version
-}
-
-// traitBlocks are the blocks of what a creature can be made from.
-var traitBlocks = []string{"limits", "restart", "mailbox", "grants"}
-
-var shapes = map[string]blockShape{
-	"terrarium":  {attributes: []string{"name", "required_version"}},
-	"session":    {attributes: []string{"durability", "merge"}},
-	"variable":   {attributes: []string{"type", "default", "description", "sensitive"}, repeated: []string{"validation"}},
-	"validation": {required: []string{"condition", "error_message"}},
-	"channel":    {attributes: []string{"for_each", "description"}},
-	"species":    {attributes: []string{"module", "config", "spawnable", "workers", "description"}, blocks: traitBlocks},
-	"catalog":    {attributes: []string{"config", "workers", "description"}, required: []string{"folder", "spawnable"}, blocks: traitBlocks},
-	"creature": {attributes: []string{"for_each", "species", "module", "listen", "send", "config", "privileged", "workers", "name", "description"},
-		blocks: traitBlocks, repeated: []string{"wire"}},
-	"function":  {required: []string{"params", "result"}, attributes: []string{"variadic_param", "description"}},
-	"test":      {attributes: []string{"description", "variables", "timeout"}, repeated: []string{"send", "assert"}},
-	"send":      {required: []string{"channel"}, attributes: []string{"payload", "json", "lines", "headers"}},
-	"assert":    {required: []string{"condition"}, attributes: []string{"error_message"}},
-	"wire":      {required: []string{"to"}, attributes: []string{"with_content", "prompt", "when", "allow_self", "description"}},
-	"predicate": {attributes: []string{"run", "file", "timeout", "description"}},
-	"limits":    {attributes: limitNames()},
-	"restart":   {attributes: []string{"mode", "attempts", "max", "within", "backoff", "backoff_max"}},
-	"mailbox":   {attributes: []string{"size", "overflow"}},
-	"grants":    {attributes: []string{"clock", "random"}},
-	"policy": {attributes: []string{"channel", "creature", "species", "isolation", "mode", "run", "file", "match", "timeout", "on_error", "enforce", "description"},
-		notYet: []string{"record"}},
-}
-
-// schemas are what the shapes mean to the parser; dynamicSchemas let dynamic
-// blocks in too.
-var schemas, dynamicSchemas = schemasOf(blockShape.schema), schemasOf(blockShape.withDynamic)
-
-func schemasOf(of func(blockShape) *hcl.BodySchema) map[string]*hcl.BodySchema {
-	out := map[string]*hcl.BodySchema{}
-	for kind, shape := range shapes {
-		out[kind] = of(shape)
-	}
-	return out
-}
-
-// blockLabels are the labels of nested blocks that have some.
-var blockLabels = map[string][]string{"wire": {"name"}}
-
-func (s blockShape) schema() *hcl.BodySchema {
-	out := &hcl.BodySchema{}
-	for _, name := range slices.Concat(s.attributes, s.notYet) {
-		out.Attributes = append(out.Attributes, hcl.AttributeSchema{Name: name})
-	}
-	for _, name := range s.required {
-		out.Attributes = append(out.Attributes, hcl.AttributeSchema{Name: name, Required: true})
-	}
-	for _, name := range slices.Concat(s.blocks, s.repeated) {
-		out.Blocks = append(out.Blocks, hcl.BlockHeaderSchema{Type: name, LabelNames: blockLabels[name]})
-	}
-	// Blocks of later versions are let in so that they can be refused by name.
-	out.Blocks = append(out.Blocks, hcl.BlockHeaderSchema{Type: "http"})
-	return out
-}
-
-// withDynamic is the schema of a block in which others may be made by dynamic ones.
-func (s blockShape) withDynamic() *hcl.BodySchema {
-	out := s.schema()
-	out.Blocks = append(out.Blocks, hcl.BlockHeaderSchema{Type: "dynamic", LabelNames: []string{"type"}})
-	return out
-}
-
-var rootSchema = &hcl.BodySchema{
-	Attributes: []hcl.AttributeSchema{{Name: "root"}},
-	Blocks: []hcl.BlockHeaderSchema{
-		{Type: "terrarium"}, {Type: "session"}, {Type: "locals"},
-		{Type: "variable", LabelNames: []string{"name"}},
-		{Type: "channel", LabelNames: []string{"name"}},
-		{Type: "species", LabelNames: []string{"name"}},
-		{Type: "creature", LabelNames: []string{"name"}},
-		{Type: "policy", LabelNames: []string{"event", "name"}},
-		{Type: "predicate", LabelNames: []string{"name"}},
-		{Type: "recipe", LabelNames: []string{"name"}},
-		{Type: "catalog", LabelNames: []string{"name"}},
-		{Type: "test", LabelNames: []string{"name"}},
-		{Type: "function", LabelNames: []string{"name"}},
-	},
 }
 
 // title names a block for messages.
@@ -211,7 +116,7 @@ func (l *loader) declareNamed(b *hcl.Block, t string) {
 		d.content = l.content(t, b)
 		d.body = b.Body
 		d.dynamic = l.usesDynamic(t, b, d.content.Blocks)
-		d.content.Blocks = slices.DeleteFunc(d.content.Blocks, func(n *hcl.Block) bool { return n.Type == "dynamic" })
+		d.content.Blocks = slices.DeleteFunc(d.content.Blocks, func(n *hcl.Block) bool { return n.Type == dynamic })
 	}
 	if first := l.decls[d.kind][key]; first != nil {
 		l.duplicate(t, "A "+t, b.DefRange, first.at)
@@ -245,7 +150,7 @@ func (l *loader) declareLocals(b *hcl.Block) {
 
 // content decodes the body of a block as far as it goes.
 func (l *loader) content(t string, b *hcl.Block) *hcl.BodyContent {
-	shape := shapes[b.Type]
+	shape := blockNamed[b.Type]
 	content, diags := b.Body.Content(dynamicSchemas[b.Type])
 	for _, d := range diags {
 		l.hcl(t, d)
@@ -255,19 +160,19 @@ func (l *loader) content(t string, b *hcl.Block) *hcl.BodyContent {
 			l.notYet(t, "attribute", name, a.NameRange)
 		}
 	}
-	content.Blocks = l.distinct(t, shape, content.Blocks)
+	content.Blocks = l.distinct(t, content.Blocks)
 	return content
 }
 
 // distinct returns the nested blocks that count: not those of later versions,
 // nor those that were there before.
-func (l *loader) distinct(t string, shape blockShape, blocks hcl.Blocks) hcl.Blocks {
+func (l *loader) distinct(t string, blocks hcl.Blocks) hcl.Blocks {
 	var kept hcl.Blocks
 	seen := map[string]*hcl.Block{}
 	for _, nested := range blocks {
 		first := seen[title(nested.Type, nested.Labels)]
 		switch {
-		case nested.Type == "dynamic":
+		case nested.Type == dynamic:
 			kept = append(kept, nested) // as often as one likes
 			continue
 		case later[nested.Type]:
@@ -277,7 +182,7 @@ func (l *loader) distinct(t string, shape blockShape, blocks hcl.Blocks) hcl.Blo
 			l.duplicate(t, "The block "+title(nested.Type, nested.Labels), nested.DefRange, first.DefRange)
 			continue
 		}
-		if len(nested.Labels) > 0 || !slices.Contains(shape.repeated, nested.Type) {
+		if len(nested.Labels) > 0 || !blockNamed[nested.Type].Repeated {
 			seen[title(nested.Type, nested.Labels)] = nested
 		}
 		kept = append(kept, nested)

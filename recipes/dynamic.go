@@ -12,16 +12,13 @@ import (
 // maxMade bounds how many blocks one dynamic block makes.
 const maxMade = 1024
 
-// templates are the blocks in which others may be made by dynamic ones.
-var templates = map[string]bool{"creature": true, "species": true, "catalog": true}
-
 // usesDynamic reports whether a block has dynamic ones in it.
 func (l *loader) usesDynamic(t string, b *hcl.Block, nested hcl.Blocks) bool {
-	i := slices.IndexFunc(nested, func(n *hcl.Block) bool { return n.Type == "dynamic" })
+	i := slices.IndexFunc(nested, func(n *hcl.Block) bool { return n.Type == dynamic })
 	if i < 0 {
 		return false
 	}
-	if !templates[b.Type] {
+	if !slices.Contains(templates, b.Type) {
 		l.add(l.at(scope{title: t}, nested[i].DefRange, Diagnostic{Summary: "No dynamic blocks here",
 			Detail: "Blocks can be made in creatures, species and catalogs.", Remedy: "Write the blocks themselves."}))
 		return false
@@ -45,7 +42,6 @@ func (l *loader) blocks(s scope, d *declaration) hcl.Blocks {
 }
 
 func (l *loader) expandBlocks(s scope, d *declaration) hcl.Blocks {
-	shape := shapes[d.kind]
 	references, _ := dynblock.WalkExpandVariables(d.body).Visit(schemas[d.kind])
 	p := l.lookUp(s, references)
 	if !p.ok || p.usesEach && s.each == nil {
@@ -56,7 +52,7 @@ func (l *loader) expandBlocks(s scope, d *declaration) hcl.Blocks {
 	for _, h := range diags {
 		l.hcl(d.title, h)
 	}
-	return l.distinct(d.title, shape, content.Blocks)
+	return l.distinct(d.title, content.Blocks)
 }
 
 // fewEnough refuses to make too many blocks.

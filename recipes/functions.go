@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/ext/tryfunc"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -17,33 +16,9 @@ import (
 // functions returns what expressions can call. All are pure but for file and
 // templatefile, which read beneath the recipe's folder.
 func (f *folder) functions() map[string]function.Function {
-	fns := map[string]function.Function{
-		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "chomp": stdlib.ChompFunc, "chunklist": stdlib.ChunklistFunc,
-		"coalesce": stdlib.CoalesceFunc, "coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc,
-		"concat": stdlib.ConcatFunc, "contains": stdlib.ContainsFunc, "csvdecode": stdlib.CSVDecodeFunc,
-		"distinct": stdlib.DistinctFunc, "element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc,
-		"floor": stdlib.FloorFunc, "format": formatFunc, "formatdate": stdlib.FormatDateFunc,
-		"formatlist": formatListFunc, "indent": indentFunc, "index": stdlib.IndexFunc, "int": stdlib.IntFunc,
-		"join": stdlib.JoinFunc, "jsonencode": stdlib.JSONEncodeFunc, "keys": stdlib.KeysFunc, "length": lengthFunc,
-		"log": stdlib.LogFunc, "lookup": stdlib.LookupFunc, "lower": stdlib.LowerFunc, "max": stdlib.MaxFunc,
-		"merge": stdlib.MergeFunc, "min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc, "pow": stdlib.PowFunc,
-		"range": stdlib.RangeFunc, "regex": stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc, "replace": stdlib.ReplaceFunc,
-		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc, "setproduct": setProductFunc,
-		"setsubtract": stdlib.SetSubtractFunc, "setunion": stdlib.SetUnionFunc, "signum": stdlib.SignumFunc,
-		"slice": stdlib.SliceFunc, "sort": stdlib.SortFunc, "split": stdlib.SplitFunc, "strlen": stdlib.StrlenFunc,
-		"strrev": stdlib.ReverseFunc, "substr": stdlib.SubstrFunc, "timeadd": stdlib.TimeAddFunc, "title": stdlib.TitleFunc,
-		"trim": stdlib.TrimFunc, "trimprefix": stdlib.TrimPrefixFunc, "trimspace": stdlib.TrimSpaceFunc,
-		"trimsuffix": stdlib.TrimSuffixFunc, "upper": stdlib.UpperFunc, "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc,
-
-		"try": tryfunc.TryFunc, "can": tryfunc.CanFunc,
-		"tobool": conversion(cty.Bool), "tonumber": conversion(cty.Number), "tostring": conversion(cty.String),
-		"tolist": conversion(cty.List(cty.DynamicPseudoType)), "toset": conversion(cty.Set(cty.DynamicPseudoType)),
-		"tomap":        conversion(cty.Map(cty.DynamicPseudoType)),
-		"jsondecode":   jsonDecodeFunc,
-		"base64encode": base64EncodeFunc, "base64decode": base64DecodeFunc,
-		"startswith": affixFunc("prefix", func(s, affix string) bool { return len(s) >= len(affix) && s[:len(affix)] == affix }),
-		"endswith":   affixFunc("suffix", func(s, affix string) bool { return len(s) >= len(affix) && s[len(s)-len(affix):] == affix }),
-		"file":       f.fileFunc(),
+	fns := map[string]function.Function{"file": f.fileFunc()}
+	for _, b := range builtinFunctions {
+		fns[b.name] = b.fn
 	}
 	fns["templatefile"] = f.templateFunc(fns)
 	return fns

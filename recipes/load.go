@@ -211,6 +211,7 @@ func (l *loader) variables(d *engine.Deployment) {
 		}
 	}
 	for _, v := range l.ordered["variable"] {
+		l.checkDescription(scope{title: v.title, static: "a variable block"}, v)
 		l.validate(v)
 	}
 	l.checkInputs()
@@ -243,12 +244,12 @@ func (l *loader) session(d *engine.Deployment) {
 		return
 	}
 	s := scope{title: b.title}
-	if text, ok := l.choiceAttr(s, b, "durability", "full", "normal", "none"); ok {
+	if text, ok := l.choiceAttr(s, b, "durability"); ok {
 		if durability, ok := engine.ParseDurability(text); ok {
 			d.Session.Durability = &durability
 		}
 	}
-	if text, ok := l.choiceAttr(s, b, "merge", "deny", "allow"); ok {
+	if text, ok := l.choiceAttr(s, b, "merge"); ok {
 		d.Session.AllowMerge = text == "allow"
 	}
 }

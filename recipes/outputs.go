@@ -64,10 +64,11 @@ func (l *loader) output(s scope, d *declaration, b *hcl.Block, address string) (
 		l.add(l.at(s, b.LabelRanges[0], Diagnostic{Summary: "Invalid name", Detail: fmt.Sprintf("%q cannot be the name of an output wire.", spec.Name),
 			Remedy: fmt.Sprintf("Names are printable texts without spaces at the ends, of 1 to %d bytes.", maxKeyBytes)}))
 	}
-	if v, _, ok := l.plain(s, c, "with_content", cty.Bool); ok {
+	if v, _, ok := l.plain(s, c, "with_content"); ok {
 		spec.WithContent = v.True()
 	}
 	spec.AllowSelf = l.boolAttr(s, c, "allow_self")
+	l.checkDescription(s, c)
 	l.prompt(s, c, &spec)
 	spec.When = l.when(s, c)
 	a := c.attr("to")
@@ -172,6 +173,7 @@ func (l *loader) predicates(all []*loader, d *engine.Deployment) {
 		for _, decl := range l.ordered["predicate"] {
 			s := scope{title: decl.title}
 			timeout := l.timeout(s, decl, "an output")
+			l.checkDescription(s, decl)
 			source, ok := l.script(s, decl)
 			if !ok {
 				continue

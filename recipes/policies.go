@@ -62,14 +62,15 @@ func (l *loader) policy(d *declaration) (policy.Policy, *script, bool) {
 		return policy.Policy{}, nil, false
 	}
 	p := policy.Policy{Name: d.name, On: engine.PolicyKind(d.event)}
+	l.checkDescription(s, d)
 	l.mode(s, d, &p)
-	switch then, _ := l.choiceAttr(s, d, "on_error", "deny", "warn", "allow"); then {
+	switch then, _ := l.choiceAttr(s, d, "on_error"); then {
 	case "warn":
 		p.OnError = policy.WarnOnError
 	case "allow":
 		p.OnError = policy.AllowOnError
 	}
-	enforce, _ := l.choiceAttr(s, d, "enforce", "deny", "audit")
+	enforce, _ := l.choiceAttr(s, d, "enforce")
 	p.Audit = enforce == "audit"
 	p.Timeout = l.timeout(s, d, "an event")
 	l.isolation(s, d, &p)
@@ -86,7 +87,7 @@ func (l *loader) policy(d *declaration) (policy.Policy, *script, bool) {
 // mode reads what a policy may do. There is something to change about messages
 // and merges only.
 func (l *loader) mode(s scope, d *declaration, p *policy.Policy) {
-	mode, ok := l.choiceAttr(s, d, "mode", "validate", "mutate")
+	mode, ok := l.choiceAttr(s, d, "mode")
 	if !ok || mode != "mutate" {
 		return
 	}
@@ -100,7 +101,7 @@ func (l *loader) mode(s scope, d *declaration, p *policy.Policy) {
 
 // isolation reads where the script is to run.
 func (l *loader) isolation(s scope, d *declaration, p *policy.Policy) {
-	if text, _ := l.choiceAttr(s, d, "isolation", "none", "process"); text != "process" {
+	if text, _ := l.choiceAttr(s, d, "isolation"); text != "process" {
 		return
 	}
 	if p.Process = true; len(l.opts.PolicyProcess) == 0 {

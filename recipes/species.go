@@ -67,7 +67,7 @@ func (l *loader) template(s scope, d *declaration) engine.SpeciesSpec {
 	l.traits(s, d, &out.Spec)
 	l.addConfig(s, d, config, &out.Spec)
 	setConfig(&out.Spec, config)
-	if n, ok := l.countAttr(s, d, "spawnable", 1); ok {
+	if n, ok := l.countAttr(s, d, "spawnable"); ok {
 		out.Spawnable = int(min(n, maxSpawnable))
 		if n > maxSpawnable {
 			l.fault(s, d.attr("spawnable").Expr, "Number out of range", fmt.Sprintf("Spawnable is at most %d.", maxSpawnable), "")

@@ -155,7 +155,7 @@ func (l *loader) sub(d *declaration, i *instance, f *folder, files []string) *lo
 	}
 	from := fmt.Sprintf("%s at %s", d.title, l.where(d.at))
 	for name, a := range d.content.Attributes {
-		if !reserved[name] {
+		if !slices.ContainsFunc(d.shape().Attributes, func(known Attribute) bool { return known.Name == name }) {
 			sub.inputs[name] = input{from: from, expr: a.Expr, owner: l, scope: instanceScope(d, i), name: a.NameRange}
 		}
 	}
@@ -163,9 +163,6 @@ func (l *loader) sub(d *declaration, i *instance, f *folder, files []string) *lo
 	sub.onlyOutermost()
 	return sub
 }
-
-// reserved are the attributes of a recipe block that are no inputs.
-var reserved = map[string]bool{"source": true, "for_each": true}
 
 // onlyOutermost refuses what the outermost recipe alone decides.
 func (l *loader) onlyOutermost() {

@@ -91,6 +91,8 @@ func (l *loader) checkTests() {
 			l.duplicate(t, "A "+t, b.DefRange, first)
 		}
 		names[b.Labels[0]] = b.DefRange
+		l.checkDescription(scope{title: t}, l.testBody(b))
+		l.testVariables(b)
 		for _, inner := range l.testBody(b).Blocks {
 			c := l.blockContent(t, inner)
 			for _, name := range slices.Sorted(maps.Keys(c.Attributes)) {

@@ -21,20 +21,25 @@ func (l *loader) testInputs() {
 		return
 	}
 	b := l.underTest.block
-	a := l.testBody(b).attr("variables")
-	if a == nil {
-		return
-	}
-	pairs, diags := hcl.ExprMap(a.Expr)
-	for _, h := range diags {
-		l.hcl(testTitle(b), h)
-	}
-	for _, p := range pairs {
+	for _, p := range l.testVariables(b) {
 		if name, ok := l.eval(scope{title: testTitle(b), static: "the variables of a test"}, p.Key); ok && !name.IsNull() && name.Type() == cty.String {
 			name, _ = name.Unmark()
 			l.inputs[name.AsString()] = input{from: testTitle(b), expr: p.Value, static: "the variables of a test"}
 		}
 	}
+}
+
+// testVariables are the variables that a test gives.
+func (l *loader) testVariables(b *hcl.Block) []hcl.KeyValuePair {
+	a := l.testBody(b).attr("variables")
+	if a == nil {
+		return nil
+	}
+	pairs, diags := hcl.ExprMap(a.Expr)
+	for _, h := range diags {
+		l.hcl(testTitle(b), h)
+	}
+	return pairs
 }
 
 // readTest reads what a test does.
@@ -79,7 +84,7 @@ func (l *loader) testSend(s scope, b *hcl.Block) []TestSend {
 		return nil
 	}
 	headers := map[string]string{}
-	if v, _, ok := l.plain(s, c, "headers", cty.Map(cty.String)); ok {
+	if v, _, ok := l.plain(s, c, "headers"); ok {
 		for name, value := range v.AsValueMap() {
 			if !value.IsNull() {
 				headers[name] = value.AsString()
@@ -117,7 +122,7 @@ func (l *loader) testPayloads(s scope, b *hcl.Block, c blockBody) [][]byte {
 		return [][]byte{data}
 	}
 	var out [][]byte
-	if v, expr, ok := l.plain(s, c, "lines", cty.List(cty.String)); ok {
+	if v, expr, ok := l.plain(s, c, "lines"); ok {
 		for _, line := range v.AsValueSlice() {
 			if line.IsNull() {
 				l.fault(s, expr, "Wrong type", "A line is a text; this list has one that is null.", "")

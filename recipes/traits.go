@@ -4,28 +4,12 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 )
-
-// byteLimits are the limits that count bytes and may be written with a unit.
-var byteLimits = map[string]bool{
-	"memory": true, "message": true, "send_bytes": true, "output": true, "log_bytes": true,
-	"state_key": true, "state_value": true, "state": true, "timer_bytes": true, "stack": true,
-}
-
-// limitNames returns the names of all limits, as the contract spells them.
-func limitNames() []string {
-	var names []string
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[abi.Limits]()) {
-		names = append(names, limitName(f))
-	}
-	return names
-}
 
 func limitName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -35,7 +19,7 @@ func limitName(f reflect.StructField) string {
 // traits reads what a species, a catalog and a creature have in common. What
 // is not given stays as it is in spec.
 func (l *loader) traits(s scope, d *declaration, spec *engine.CreatureSpec) {
-	if text, ok := l.choiceAttr(s, d, "workers", "keep", "remove"); ok {
+	if text, ok := l.choiceAttr(s, d, "workers"); ok {
 		spec.Workers, _ = engine.ParseWorkers(text)
 	}
 	nested := l.blocks(s, d)
@@ -47,10 +31,10 @@ func (l *loader) traits(s scope, d *declaration, spec *engine.CreatureSpec) {
 	}
 	if b := blockOf(nested, "mailbox"); b != nil {
 		c := l.blockContent(d.title, b)
-		if n, ok := l.countAttr(s, c, "size", 1); ok {
+		if n, ok := l.countAttr(s, c, "size"); ok {
 			spec.Limits.Mailbox = int(n)
 		}
-		if text, ok := l.choiceAttr(s, c, "overflow", "block", "drop_oldest", "dead_letter"); ok {
+		if text, ok := l.choiceAttr(s, c, "overflow"); ok {
 			spec.Overflow, _ = engine.ParseOverflow(text)
 		}
 	}
@@ -82,20 +66,9 @@ func (l *loader) limits(s scope, c blockBody, limits *abi.Limits) {
 		if c.attr(name) == nil {
 			continue
 		}
-		var n int64
-		var ok bool
-		switch {
-		case f.Type == reflect.TypeFor[time.Duration]():
-			var d time.Duration
-			d, ok = l.durationAttr(s, c, name)
-			n = int64(d)
-		case byteLimits[name]:
-			n, ok = l.sizeAttr(s, c, name)
-		default:
-			n, ok = l.countAttr(s, c, name, 1)
-		}
+		n, ok := l.limit(s, c, name)
 		if most := reflect.ValueOf(engine.MaxLimits).FieldByIndex(f.Index).Int(); ok && most > 0 && n > most {
-			l.fault(s, c.attr(name).Expr, "Limit too large", fmt.Sprintf("%s is at most %s.", capital(name), sizeText(name, most)), "")
+			l.fault(s, c.attr(name).Expr, "Limit too large", fmt.Sprintf("%s is at most %s.", capital(name), limitText(c.block.attribute(name), most)), "")
 			ok = false
 		}
 		if ok {
@@ -104,22 +77,35 @@ func (l *loader) limits(s scope, c blockBody, limits *abi.Limits) {
 	}
 }
 
-// sizeText writes a limit as a recipe would.
-func sizeText(name string, n int64) string {
-	if byteLimits[name] && n%(1<<20) == 0 {
+// limit reads one limit.
+func (l *loader) limit(s scope, c blockBody, name string) (int64, bool) {
+	switch c.block.attribute(name).Type {
+	case DurationValue:
+		d, ok := l.durationAttr(s, c, name)
+		return int64(d), ok
+	case SizeValue:
+		return l.sizeAttr(s, c, name)
+	default:
+		return l.countAttr(s, c, name)
+	}
+}
+
+// limitText writes a limit as a recipe would.
+func limitText(a *Attribute, n int64) string {
+	if a.Type == SizeValue && n%(1<<20) == 0 {
 		return fmt.Sprintf(`"%dMiB"`, n>>20)
 	}
 	return fmt.Sprint(n)
 }
 
 func (l *loader) restart(s scope, c blockBody, r *engine.RestartPolicy) {
-	if text, ok := l.choiceAttr(s, c, "mode", "on_failure", "never", "always"); ok {
+	if text, ok := l.choiceAttr(s, c, "mode"); ok {
 		r.Mode, _ = engine.ParseRestartMode(text)
 	}
-	if n, ok := l.countAttr(s, c, "attempts", 1); ok {
+	if n, ok := l.countAttr(s, c, "attempts"); ok {
 		r.Attempts = int(n)
 	}
-	if n, ok := l.countAttr(s, c, "max", 1); ok {
+	if n, ok := l.countAttr(s, c, "max"); ok {
 		r.Max = int(n)
 	}
 	if d, ok := l.durationAttr(s, c, "within"); ok {

@@ -3,6 +3,7 @@ package recipes
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -85,6 +86,8 @@ func (l *loader) userFunction(d *declaration) (function.Function, bool) {
 		ok = ok && fine
 		spec.VarParam = &function.Parameter{Name: rest, Type: cty.DynamicPseudoType, AllowNull: true}
 	}
+	l.checkDescription(scope{title: d.title, static: "a function block"}, d)
+	l.prepare(inFunction(d, bind(names, rest, unknown(len(names)))), result.Expr) // called or not
 	spec.Impl = func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		return l.call(d, result.Expr, bind(names, rest, args))
 	}
@@ -112,6 +115,16 @@ func bind(names []string, rest string, args []cty.Value) map[string]cty.Value {
 	return out
 }
 
+// unknown are arguments before there are any.
+func unknown(n int) []cty.Value {
+	return slices.Repeat([]cty.Value{cty.DynamicVal}, n)
+}
+
+// inFunction is the scope of a declared function, which knows its parameters only.
+func inFunction(d *declaration, params map[string]cty.Value) scope {
+	return scope{title: d.title, pure: true, extra: params}
+}
+
 // call evaluates a declared function.
 func (l *loader) call(d *declaration, expr hcl.Expression, params map[string]cty.Value) (cty.Value, error) {
 	if l.calls.depth == 0 {
@@ -127,7 +140,7 @@ func (l *loader) call(d *declaration, expr hcl.Expression, params map[string]cty
 	}
 	l.calls.depth++
 	defer func() { l.calls.depth-- }()
-	p := l.prepare(scope{title: d.title, pure: true, extra: params}, expr)
+	p := l.prepare(inFunction(d, params), expr)
 	if !p.ok {
 		return cty.DynamicVal, nil // which has been reported
 	}

@@ -304,7 +304,8 @@ func (l *loader) validate(d *declaration) {
 			continue
 		}
 		s := scope{title: d.title}
-		v, expr, ok := l.plain(s, c, "condition", cty.Bool)
+		l.prepare(s, c.attr("error_message").Expr) // whether it is needed or not
+		v, expr, ok := l.plain(s, c, "condition")
 		if !ok || v.True() {
 			continue
 		}

@@ -108,7 +108,7 @@ func (r *reporter) loop(events <-chan engine.Event) {
 // event shows what a person should know while it happens.
 func (r *reporter) event(ev *engine.Event) {
 	var p struct {
-		Level, Text, Code, Error, Reason, Policy, Effect, Where string
+		Level, Text, Error, Reason, Effect string
 	}
 	if err := json.Unmarshal(ev.Payload, &p); err != nil {
 		return
@@ -135,9 +135,23 @@ func (r *reporter) event(ev *engine.Event) {
 		}
 	case engine.EventPolicyDenied:
 		if r.x.f.verbose || p.Effect == "warning" {
-			r.say("policy %s (%s) %s a message of %s: %s", p.Policy, p.Where, p.Effect, name, p.Reason)
+			r.say("%s", policyLine(ev.Payload, name))
 		}
 	}
+}
+
+// policyLine tells what a policy said, of whose doing; name is empty for somebody
+// outside.
+func policyLine(payload []byte, name string) string {
+	var p engine.PolicyPayload
+	if err := json.Unmarshal(payload, &p); err != nil {
+		return ""
+	}
+	what := string(p.Event)
+	if name != "" {
+		what += " of " + name
+	}
+	return fmt.Sprintf("policy %s (%s) on %s: %s: %s", p.Policy, p.Where, what, p.Effect, p.Reason)
 }
 
 func (r *reporter) say(format string, args ...any) {

@@ -1,21 +1,13 @@
 package docstest
 
 import (
-	"context"
-	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine"
 )
 
@@ -38,131 +30,6 @@ func TestEventKinds(t *testing.T) {
 	for name := range headings {
 		t.Errorf("docs/reference/events.md explains %s, which does not exist", name)
 	}
-}
-
-// TestFunctions compares the functions of the recipes page with those that
-// expressions can call.
-func TestFunctions(t *testing.T) {
-	_, text, _ := strings.Cut(readRepository(t, "docs/reference/recipes.md"), "<!-- functions -->")
-	text, _, _ = strings.Cut(text, "\n## ")
-	var described []string
-	for _, row := range regexp.MustCompile(`(?m)^\| \w[^|]*\|(.*)\|$`).FindAllStringSubmatch(text, -1) {
-		for _, m := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(row[1], -1) {
-			described = append(described, m[1])
-		}
-	}
-	defined := definedFunctions(t)
-	for _, name := range described {
-		if !slices.Contains(defined, name) {
-			t.Errorf("docs/reference/recipes.md lists %s, which is no function", name)
-		}
-	}
-	for _, name := range defined {
-		if !slices.Contains(described, name) {
-			t.Errorf("docs/reference/recipes.md does not list the function %s", name)
-		}
-	}
-}
-
-// definedFunctions reads the names from the source: keys of maps of functions,
-// and what is assigned to one.
-func definedFunctions(t *testing.T) []string {
-	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "recipes/functions.go"), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	add := func(e ast.Expr) {
-		if lit, ok := e.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			if name, err := strconv.Unquote(lit.Value); err == nil {
-				names = append(names, name)
-			}
-		}
-	}
-	ast.Inspect(file, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.CompositeLit:
-			if m, ok := n.Type.(*ast.MapType); ok && isFunctionType(m.Value) {
-				for _, e := range n.Elts {
-					add(e.(*ast.KeyValueExpr).Key)
-				}
-			}
-		case *ast.AssignStmt:
-			if index, ok := n.Lhs[0].(*ast.IndexExpr); ok {
-				add(index.Index)
-			}
-		}
-		return true
-	})
-	if len(names) < 20 {
-		t.Fatalf("recipes/functions.go defines %v only: this test does not understand it any more", names)
-	}
-	return names
-}
-
-func isFunctionType(e ast.Expr) bool {
-	s, ok := e.(*ast.SelectorExpr)
-	return ok && s.Sel.Name == "Function"
-}
-
-var attributeRow = regexp.MustCompile("(?m)^\\| `(\\w+)` \\|")
-
-// TestAttributes makes sure that a recipe may have every attribute that the
-// page describes, in the block that it describes.
-func TestAttributes(t *testing.T) {
-	text := readRepository(t, "docs/reference/recipes.md")
-	checked := 0
-	for _, b := range []struct{ block, labels string }{
-		{"terrarium", ""}, {"session", ""}, {"variable", `"x"`}, {"channel", `"x"`}, {"creature", `"x"`}, {"predicate", `"x"`}, {"policy", `"send" "x"`},
-	} {
-		_, section, found := strings.Cut(text, "\n## "+b.block+"\n")
-		if !found {
-			t.Errorf("docs/reference/recipes.md has no section %s", b.block)
-			continue
-		}
-		section, _, _ = strings.Cut(section, "\n## ")
-		for _, m := range attributeRow.FindAllStringSubmatch(section, -1) {
-			line := m[1] + " = null"
-			if isBlock(m[1]) {
-				line = m[1] + " {}"
-			} else if m[1] == "wire" && b.block == "creature" {
-				line = `wire "x" { to = root }`
-			}
-			recipe := fmt.Sprintf("%s %s {\n  %s\n}\n", b.block, b.labels, line)
-			if complaint := unsupported(t, recipe); complaint != "" {
-				t.Errorf("%s of a block %s: %s", m[1], b.block, complaint)
-			}
-			checked++
-		}
-	}
-	if checked < 30 {
-		t.Errorf("only %d attributes were found on the page", checked)
-	}
-	if unsupported(t, "terrarium {\n  nonsense = null\n}\n") == "" {
-		t.Error("this test does not notice an attribute that does not exist")
-	}
-}
-
-func isBlock(name string) bool {
-	return slices.Contains([]string{"limits", "restart", "mailbox", "grants"}, name)
-}
-
-// unsupported returns what is said of the second line of a recipe because of a
-// word that has no meaning there.
-func unsupported(t *testing.T, recipe string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "attribute.hcl")
-	if err := os.WriteFile(path, []byte(recipe), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	_, diags := terrarium.LoadRecipe(context.Background(), path, terrarium.RecipeOptions{})
-	for _, d := range diags {
-		if d.Range.Start.Line == 2 && regexp.MustCompile(`(?i)unsupported|not supported|unknown (argument|attribute|block)`).MatchString(d.Summary) {
-			return d.Summary
-		}
-	}
-	return ""
 }
 
 // TestViews makes sure that the page of storage describes the views of a store

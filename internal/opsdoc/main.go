@@ -1,7 +1,8 @@
 // Command opsdoc writes the parts of docs/reference that tables in the code
 // define: the page of operations, the group tools with their schemas, the schema of
-// the awareness document, and the tables of limits and error codes. The examples are
-// carried out while it is written.
+// the awareness document, and the tables of limits, of error codes and of what
+// recipes and their policies may say. The examples are carried out while it is
+// written.
 //
 // It runs twice: the second time the engine has the schemas that were written the
 // first time, and refuses what they do not allow.
@@ -35,6 +36,22 @@ func main() {
 	}
 }
 
+// table is a part of a page that is written between two markers.
+type table struct {
+	page, name string
+	write      func(*bytes.Buffer)
+}
+
+var tables = []table{
+	{"docs/reference/limits.md", "limits", limitTable},
+	{"docs/reference/errors.md", "codes", codeTable},
+	{recipesPage, "policy events", occasionTable},
+	{recipesPage, "answers", answerTable},
+	{recipesPage, "policy fields", policyFieldTable},
+	{recipesPage, "message fields", messageFieldTable},
+	{recipesPage, "ctx", contextTable},
+}
+
 // generate returns the pages as they should be, by path.
 func generate(ctx context.Context, root string) (map[string][]byte, error) {
 	examples, err := runExamples(ctx, root)
@@ -63,15 +80,7 @@ func generate(ctx context.Context, root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", eventsPage, err)
 	}
-	for _, t := range []struct {
-		page, name string
-		write      func(*bytes.Buffer)
-	}{
-		{"docs/reference/limits.md", "limits", limitTable},
-		{"docs/reference/limits.md", "restart", restartTable},
-		{"docs/reference/errors.md", "codes", codeTable},
-		{"docs/reference/recipes.md", "policy fields", policyFieldTable},
-	} {
+	for _, t := range append(tables, languageTables()...) {
 		text := pages[t.page]
 		if text == nil {
 			if text, err = os.ReadFile(filepath.Join(root, t.page)); err != nil {

@@ -33,3 +33,35 @@ func policyFieldTable(b *bytes.Buffer) {
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.Name, of, what)
 	}
 }
+
+// occasionTable lists the events that policies judge.
+func occasionTable(b *bytes.Buffer) {
+	fmt.Fprintln(b, "| event | when |\n|---|---|")
+	for _, o := range policy.Occasions {
+		fmt.Fprintf(b, "| `%s` | %s |\n", o.Kind, o.Doc)
+	}
+}
+
+// answerTable lists what scripts may answer.
+func answerTable(b *bytes.Buffer) {
+	fmt.Fprintln(b, "| answer | on | |\n|---|---|---|")
+	for _, a := range policy.Answers {
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", a.Call, a.On, a.Doc)
+	}
+}
+
+// messageFieldTable lists the fields of the event send.
+func messageFieldTable(b *bytes.Buffer) {
+	fmt.Fprintln(b, "| field | |\n|---|---|")
+	for _, f := range policy.SendFields {
+		fmt.Fprintf(b, "| `%s` | %s |\n", f.Name, f.Doc)
+	}
+}
+
+// contextTable lists what scripts get besides the event.
+func contextTable(b *bytes.Buffer) {
+	fmt.Fprintln(b, "| field | |\n|---|---|")
+	for _, f := range policy.ContextFields {
+		fmt.Fprintf(b, "| `%s` | %s |\n", f.Name, f.Doc)
+	}
+}

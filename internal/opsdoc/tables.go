@@ -10,7 +10,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
 )
 
 func limitTable(b *bytes.Buffer) {
@@ -54,21 +53,6 @@ func sizeText(n int64) string {
 		return fmt.Sprintf("%d KiB", n>>10)
 	}
 	return fmt.Sprintf("%d bytes", n)
-}
-
-func restartTable(b *bytes.Buffer) {
-	d := engine.DefaultRestart
-	b.WriteString("| attribute | default | |\n|---|---|---|\n")
-	for _, row := range [][3]any{
-		{"mode", "`" + d.Mode.String() + "`", "`on_failure`; `never`: a failed delivery becomes a dead letter at once; `always`: besides, every delivery gets a fresh instance"},
-		{"attempts", d.Attempts, "how often one delivery is tried before it becomes a dead letter"},
-		{"max", d.Max, "more failed turns than this within the window quarantine the creature"},
-		{"within", d.Within, "the window"},
-		{"backoff", d.Backoff, "the pause before the second attempt; it doubles each time, with jitter"},
-		{"backoff_max", d.BackoffMax, "the longest pause"},
-	} {
-		fmt.Fprintf(b, "| `%v` | %v | %v |\n", row[0], row[1], row[2])
-	}
 }
 
 func codeTable(b *bytes.Buffer) {

@@ -26,7 +26,7 @@ var _ goja.DynamicObject = (*contextView)(nil)
 
 var errNoState = errors.New("ctx.state is no JSON value")
 
-var contextKeys = []string{"policy", "mode", "state", "graph"}
+var contextKeys = names(ContextFields)
 
 func newContextView(i *isolate) *contextView { return &contextView{isolate: i} }
 

@@ -23,9 +23,7 @@ type eventView struct {
 
 var _ goja.DynamicObject = (*eventView)(nil)
 
-// sendKeys are the fields of the event send.
-var sendKeys = []string{"kind", "time", "graph", "deployment", "channel", "channel_address", "sender", "sender_address", "sender_species",
-	"payload", "base64", "size", "headers"}
+var sendKeys = names(SendFields)
 
 // show makes the view one of another event.
 func (v *eventView) show(s *subject) {

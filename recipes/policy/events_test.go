@@ -126,6 +126,54 @@ func TestTheSternestRulingHolds(t *testing.T) {
 	}
 }
 
+// What is told of events and answers is what there is.
+func TestOccasionsAndAnswers(t *testing.T) {
+	var told []engine.PolicyKind
+	for _, o := range Occasions {
+		told = append(told, o.Kind)
+		if o.Doc == "" {
+			t.Errorf("nothing is said of %s", o.Kind)
+		}
+	}
+	if !slices.Equal(told, engine.PolicyKinds()) {
+		t.Errorf("the occasions are %v, want %v", told, engine.PolicyKinds())
+	}
+	for _, a := range Answers {
+		if name, _, _ := strings.Cut(a.Call, "("); name != string(a.kind) || a.On == "" || a.Doc == "" {
+			t.Errorf("the answer %+v is not described", a)
+		}
+	}
+	for _, members := range [][]Member{SendFields, ContextFields} {
+		for _, m := range members {
+			if m.Doc == "" {
+				t.Errorf("nothing is said of %s", m.Name)
+			}
+		}
+	}
+	for _, f := range Fields {
+		if f.Doc == "" {
+			t.Errorf("nothing is said of %s", f.Name)
+		}
+	}
+}
+
+// A script reads every field of a message and of ctx that is described.
+func TestMembers(t *testing.T) {
+	e := event("\xff") // no text, so that it has base64
+	e.Memory, e.View = memory{}, func() *engine.GraphView { return &engine.GraphView{} }
+	for _, object := range []struct {
+		name    string
+		members []Member
+	}{{"event", SendFields}, {"ctx", ContextFields}} {
+		for _, m := range object.members {
+			s := set(t, Policy{Source: fmt.Sprintf(`(event, ctx) => { if (%s.%s === undefined) return deny("missing"); }`, object.name, m.Name)})
+			if len(s.Send(t.Context(), e).Denials) > 0 {
+				t.Errorf("%s has no %s", object.name, m.Name)
+			}
+		}
+	}
+}
+
 // Every field of every kind of event can be read, and what it reads is of the type
 // that the table says.
 func TestFields(t *testing.T) {

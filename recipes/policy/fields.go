@@ -31,6 +31,44 @@ type Field struct {
 	Value func(*engine.PolicyEvent) any
 }
 
+// Member is a field of the event send or of the context, which scripts read by
+// name; see eventView and contextView.
+type Member struct{ Name, Doc string }
+
+// SendFields are the fields of the event send.
+var SendFields = []Member{
+	{"kind", "`send`"},
+	{"time", "when, in milliseconds since 1970 (number)"},
+	{"graph", "id of the graph"},
+	{"deployment", "of the channel"},
+	{"channel", "name of the channel"},
+	{"channel_address", "its address"},
+	{"sender", "name of the creature that sends; empty for somebody outside"},
+	{"sender_address", "its address"},
+	{"sender_species", "its species"},
+	{"payload", "what is said, as a text; null if it is no text"},
+	{"base64", "the same in base64, if it is no text"},
+	{"size", "of the payload, in bytes (number)"},
+	{"headers", "its headers: an object of texts"},
+}
+
+// ContextFields are the fields of ctx.
+var ContextFields = []Member{
+	{"policy", "the name of the policy"},
+	{"mode", "its mode"},
+	{"state", "what the policy remembers in this graph: any JSON value, `{}` at first, at most 16 KiB. Change it, or set it; it is kept if the turn or operation that is judged takes effect, and so in a turn also if the message is denied"},
+	{"graph", "the graph in which it happens, as it is before: `id`, `creatures(filter)` and `channels(filter)`"},
+}
+
+// names are those of members.
+func names(members []Member) []string {
+	out := make([]string, len(members))
+	for i, m := range members {
+		out[i] = m.Name
+	}
+	return out
+}
+
 func kinds(list ...engine.PolicyKind) []engine.PolicyKind { return list }
 
 // Of reports whether events of a kind have the field.

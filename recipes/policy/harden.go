@@ -60,8 +60,8 @@ func (i *isolate) harden() error {
 			return err
 		}
 	}
-	for _, k := range []kind{kindAllow, kindDeny, kindWarn, kindDrop, kindPatch, kindRestart, kindQuarantine} {
-		if err := vm.Set(string(k), i.verdictFunction(k)); err != nil {
+	for _, a := range Answers {
+		if err := vm.Set(string(a.kind), i.verdictFunction(a.kind)); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/seed47132306/terrarium/recipes"
+)
+
+const recipesPage = "docs/reference/recipes.md"
+
+// elsewhere are the blocks that other tables have; content has no attributes of
+// its own.
+var elsewhere = map[string]bool{"limits": true, "restart": true, "content": true}
+
+// languageTables are the tables of the blocks and functions of recipes.
+func languageTables() []table {
+	tables := []table{
+		{recipesPage, "blocks", blocksTable},
+		{recipesPage, "functions", functionTable},
+		{"docs/reference/limits.md", "restart", func(b *bytes.Buffer) { attributeTable(b, blockOf("restart")) }},
+	}
+	for _, block := range recipes.Language() {
+		if !elsewhere[block.Name] && len(block.Attributes) > 0 {
+			tables = append(tables, table{recipesPage, "block " + block.Name, func(b *bytes.Buffer) { blockTable(b, block) }})
+		}
+	}
+	return tables
+}
+
+func blockOf(name string) recipes.Block {
+	for _, b := range recipes.Language() {
+		if b.Name == name {
+			return b
+		}
+	}
+	return recipes.Block{}
+}
+
+// blocksTable lists what may stand in a recipe itself.
+func blocksTable(b *bytes.Buffer) {
+	b.WriteString("| block | how often | |\n|---|---|---|\n")
+	for _, block := range recipes.Language() {
+		if block.Within == nil {
+			fmt.Fprintf(b, "| [`%s`](#%s) | %s | %s |\n", written(block), block.Name, howOften(block), block.Doc)
+		}
+	}
+}
+
+// written is the head of a block as it stands in a recipe.
+func written(block recipes.Block) string {
+	head := block.Name
+	for _, label := range block.Labels {
+		head += ` "` + strings.ToUpper(label) + `"`
+	}
+	return head
+}
+
+func howOften(block recipes.Block) string {
+	if block.Repeated {
+		return "any number"
+	}
+	return "at most one"
+}
+
+// blockTable lists the attributes of a block, and the blocks that may stand in it.
+func blockTable(b *bytes.Buffer, block recipes.Block) {
+	attributeTable(b, block)
+	var rows []string
+	for _, nested := range recipes.Language() {
+		for _, in := range nested.Within {
+			if in == block.Name {
+				rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", written(nested), howOften(nested), nested.Doc))
+			}
+		}
+	}
+	if len(rows) > 0 {
+		fmt.Fprintf(b, "\n| block | how often | |\n|---|---|---|\n%s", strings.Join(rows, ""))
+	}
+}
+
+func attributeTable(b *bytes.Buffer, block recipes.Block) {
+	b.WriteString("| attribute | type | default | |\n|---|---|---|---|\n")
+	for _, a := range block.Attributes {
+		row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", a.Name, typeText(a), defaultText(a), cell(a.Doc))
+		b.WriteString(strings.Replace(row, "|  |", "| |", 1))
+	}
+	if block.Others != "" {
+		fmt.Fprintf(b, "| any other | any | | %s |\n", block.Others)
+	}
+}
+
+func typeText(a recipes.Attribute) string {
+	if a.Type != recipes.ChoiceValue {
+		return string(a.Type)
+	}
+	choices := make([]string, len(a.Choices))
+	for i, c := range a.Choices {
+		choices[i] = "`" + c + "`"
+	}
+	return strings.Join(choices, ", ")
+}
+
+func defaultText(a recipes.Attribute) string {
+	switch {
+	case a.Required:
+		return "*required*"
+	case a.Default != "":
+		return "`" + a.Default + "`"
+	}
+	return a.Without
+}
+
+// functionTable lists the functions, by what they work on.
+func functionTable(b *bytes.Buffer) {
+	b.WriteString("| function | works on | |\n|---|---|---|\n")
+	for _, f := range recipes.Functions() {
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.Signature, f.Group, cell(f.Doc))
+	}
+}

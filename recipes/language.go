@@ -1,0 +1,141 @@
+package recipes
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Block describes a type of block: what may stand in it, and what that means.
+// Recipes are decoded by these descriptions, and the reference is written from
+// them. Texts are Markdown; their links begin at docs/reference.
+type Block struct {
+	Name       string
+	Labels     []string // what each label is; none for most
+	Within     []string // the blocks that it may stand in; nil: the recipe itself
+	Repeated   bool     // it may stand there more often than once
+	Doc        string
+	Attributes []Attribute
+	// Others says what attributes of any other name are; empty: there are none.
+	Others string
+
+	notYet []string // attributes of a later version
+}
+
+// Attribute describes an attribute of a block.
+type Attribute struct {
+	Name     string
+	Type     ValueType
+	Choices  []string // of a [ChoiceValue]
+	Required bool
+	Default  string // what it is if it is left out, as a recipe would write it
+	Without  string // or in words, what holds then
+	Doc      string
+}
+
+// ValueType says what the value of an attribute is. Those without a constant are
+// read by the code that needs them.
+type ValueType string
+
+// The types that are read in the same way wherever they occur.
+const (
+	TextValue     ValueType = "text"
+	FlagValue     ValueType = "true or false"
+	CountValue    ValueType = "whole number from 1"
+	SizeValue     ValueType = "size"     // a number of bytes, or a text such as "16MiB"
+	DurationValue ValueType = "duration" // a text such as "200ms"
+	ChoiceValue   ValueType = "choice"
+	TextsValue    ValueType = "list of texts"
+	TextMapValue  ValueType = "object of texts"
+)
+
+// converted are the types of values that attributes are converted to.
+var converted = map[ValueType]cty.Type{
+	TextValue: cty.String, FlagValue: cty.Bool, CountValue: cty.Number, SizeValue: cty.String, DurationValue: cty.String,
+	ChoiceValue: cty.String, TextsValue: cty.List(cty.String), TextMapValue: cty.Map(cty.String),
+}
+
+// Language returns the descriptions of all blocks.
+func Language() []Block { return slices.Clone(language) }
+
+// blockNamed finds the description of a block.
+var blockNamed = func() map[string]*Block {
+	out := map[string]*Block{}
+	for i := range language {
+		out[language[i].Name] = &language[i]
+	}
+	return out
+}()
+
+// attribute finds the description of an attribute; every one that the loader asks
+// for has one.
+func (b *Block) attribute(name string) *Attribute {
+	for i := range b.Attributes {
+		if b.Attributes[i].Name == name {
+			return &b.Attributes[i]
+		}
+	}
+	panic("recipes: a block " + b.Name + " has no attribute " + name)
+}
+
+// nestedIn returns the blocks that may stand in one of the given name, "" for the
+// recipe itself.
+func nestedIn(name string) []*Block {
+	var out []*Block
+	for i := range language {
+		b := &language[i]
+		if b.Within == nil && name == "" || slices.Contains(b.Within, name) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// dynamic makes blocks; the expansion of HCL decodes it.
+const dynamic = "dynamic"
+
+// later are the blocks that this version knows but does not carry out.
+var later = map[string]bool{"http": true}
+
+// schemas are what the descriptions mean to the parser; dynamicSchemas let dynamic
+// blocks in too, wherever they stand.
+var schemas, dynamicSchemas, rootSchema = schemasOf()
+
+func schemasOf() (plain, withDynamic map[string]*hcl.BodySchema, root *hcl.BodySchema) {
+	plain, withDynamic = map[string]*hcl.BodySchema{}, map[string]*hcl.BodySchema{}
+	for i := range language {
+		b := &language[i]
+		s := b.schema()
+		plain[b.Name] = s
+		withDynamic[b.Name] = &hcl.BodySchema{Attributes: s.Attributes, Blocks: append(slices.Clone(s.Blocks), header(dynamic, blockNamed[dynamic].Labels))}
+	}
+	root = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "root"}}}
+	for _, b := range nestedIn("") {
+		root.Blocks = append(root.Blocks, header(b.Name, b.Labels))
+	}
+	return plain, withDynamic, root
+}
+
+func (b *Block) schema() *hcl.BodySchema {
+	out := &hcl.BodySchema{}
+	for _, a := range b.Attributes {
+		out.Attributes = append(out.Attributes, hcl.AttributeSchema{Name: a.Name, Required: a.Required})
+	}
+	for _, name := range b.notYet {
+		out.Attributes = append(out.Attributes, hcl.AttributeSchema{Name: name})
+	}
+	for _, nested := range nestedIn(b.Name) {
+		if nested.Name != dynamic {
+			out.Blocks = append(out.Blocks, header(nested.Name, nested.Labels))
+		}
+	}
+	for name := range later { // let in so that they can be refused by name
+		out.Blocks = append(out.Blocks, header(name, nil))
+	}
+	return out
+}
+
+func header(name string, labels []string) hcl.BlockHeaderSchema {
+	return hcl.BlockHeaderSchema{Type: name, LabelNames: labels}
+}

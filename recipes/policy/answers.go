@@ -1,0 +1,46 @@
+package policy
+
+import "github.com/seed47132306/terrarium/engine"
+
+// Occasion is a kind of event that policies judge. Texts are Markdown; their links
+// begin at docs/reference.
+type Occasion struct {
+	Kind engine.PolicyKind
+	Doc  string // when they are asked
+}
+
+// Occasions are all kinds.
+var Occasions = []Occasion{
+	{engine.JudgePlan, "the recipe is applied: once, with all that would change"},
+	{engine.JudgeSpawn, "a creature is added, by an operation or a [group tool](tools.md)"},
+	{engine.JudgeRemove, "a creature is removed"},
+	{engine.JudgeConnect, "creatures are connected, or an edge is turned on"},
+	{engine.JudgeDisconnect, "creatures are disconnected, an edge is turned off, or a channel is removed"},
+	{engine.JudgeMerge, "an operation makes one graph of several"},
+	{engine.JudgeSplit, "an operation makes several graphs of one"},
+	{engine.JudgeWire, "an output wire is added or removed"},
+	{engine.JudgeSend, "a message is sent on a channel of the deployment, by a creature or by somebody outside"},
+	{engine.JudgeTool, "a creature of the deployment calls a group tool"},
+	{engine.JudgeFail, "a turn of a creature has failed"},
+}
+
+// Answer is something that a script may answer, besides nothing.
+type Answer struct {
+	Call string // as a script writes it
+	On   string // which events
+	Doc  string // what it means
+	kind kind
+}
+
+// Answers are all answers; scripts have a function for each kind.
+var Answers = []Answer{
+	{"allow()", "all", "the same as nothing", kindAllow},
+	{"deny(reason)", "all but `fail`", "it does not happen, and answers `denied`", kindDeny},
+	{"warn(reason)", "all", "only recorded", kindWarn},
+	{"patch({payload, base64, headers})", "`send`, mode `mutate`", "the message is another one", kindPatch},
+	{"drop(reason)", "`send`, mode `mutate`", "the message is left out, which is no error", kindDrop},
+	{"patch({names: {NAME: \"unify\"}})", "`merge`, mode `mutate`", "what becomes of channels of that name: `unify` or `rename`", kindPatch},
+	{"restart(reason)", "`fail`", "the delivery is tried again, however often it was", kindRestart},
+	{"drop(reason)", "`fail`", "it becomes a dead letter", kindDrop},
+	{"quarantine(reason)", "`fail`", "the creature is taken out of service; the delivery waits", kindQuarantine},
+}
