@@ -93,6 +93,7 @@ func TestTheDocumentIsTheGraph(t *testing.T) {
 // TestTheRevisionOutlivesTheEngine does the same with stores, and with engines
 // that take over from one another.
 func TestTheRevisionOutlivesTheEngine(t *testing.T) {
+	usually(t, "25") // each opens files
 	rapid.Check(t, func(rt *rapid.T) {
 		p := &awareProgram{program: newProgram(rt, t.TempDir())}
 		p.watch()

@@ -13,9 +13,10 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/topology"
 	"github.com/seed47132306/terrarium/internal/fresh"
+	"github.com/seed47132306/terrarium/internal/ramdisk"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(ramdisk.Tests(m)) }
 
 // world is an engine under test.
 type world struct {

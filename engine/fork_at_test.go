@@ -207,7 +207,7 @@ func (f *forker) compare(dir string, fork engine.SessionID, was *remembered) {
 // moments, across merges, splits and restarts. Each fork has the rows, the state
 // and the dead letters that there were, and the history up to then.
 func TestForkAtAnyTime(t *testing.T) {
-	usually(t, "25") // each opens files
+	usually(t, "12") // each opens files
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "session")
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // planSeeds is how many programs the tests of plans draw; TERRARIUM_SEEDS says
 // otherwise.
-const planSeeds = 30
+const planSeeds = 15
 
 func seeds(t *testing.T, n uint64) uint64 {
 	if testing.Short() {

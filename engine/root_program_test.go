@@ -16,7 +16,7 @@ import (
 // TestRootsGiveWhatTheDefinitionSays carries out random operations on two deployments
 // and creatures of none.
 func TestRootsGiveWhatTheDefinitionSays(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range seeds(t, 30) {
 		t.Run(fmt.Sprint("volatile/", seed), func(t *testing.T) {
 			w := newWorld(t, engine.Options{Host: operators()})
 			p := newRootProgram(t, seed, w)
@@ -25,7 +25,7 @@ func TestRootsGiveWhatTheDefinitionSays(t *testing.T) {
 			}
 		})
 	}
-	for seed := range uint64(6) {
+	for seed := range seeds(t, 3) {
 		t.Run(fmt.Sprint("saved/", seed), func(t *testing.T) {
 			s := newSaved(t, engine.Options{Host: operators()})
 			p := newRootProgram(t, seed, s.world)

@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/internal/ramdisk"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
@@ -69,11 +70,11 @@ func TestMain(m *testing.M) {
 	}
 	// Programs on files take long; TERRARIUM_SEEDS or the command line may ask for
 	// more of them.
-	if err := flag.Set("rapid.checks", cmp.Or(os.Getenv("TERRARIUM_SEEDS"), "15")); err != nil {
+	if err := flag.Set("rapid.checks", cmp.Or(os.Getenv("TERRARIUM_SEEDS"), "8")); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(ramdisk.Tests(m))
 }
 
 // tell prints a line. The reader does not count what is not whole.

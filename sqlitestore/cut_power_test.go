@@ -13,7 +13,7 @@ import (
 // it had written is there after a power loss, although its commits had not been synced.
 func TestEndedParentIsDurable(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(outcomeSeeds) {
+	for seed := range uint64(seeds(t, outcomeSeeds)) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			t.Parallel()
 			p := newPowerProgram(t, engine.Normal, seed)

@@ -60,16 +60,34 @@ func wantFound(t *testing.T, d *Directory, n int) {
 // begun is not there, and what is done anew is there once.
 func TestIndexStopsAnywhere(t *testing.T) {
 	d, _ := indexedDirectory(t, Options{}, 700)
+	ix, err := openIndex(d.indexer.path, readWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &extension{ix, d, everything, pacing{func() {}, func() { panic("killed") }}}
 	stopped := func() (stopped bool) {
 		defer func() { stopped = recover() != nil }()
-		_ = extend(t.Context(), d.indexer.path, d, everything, pacing{func() {}, func() { panic("killed") }})
+		_ = x.run(t.Context())
 		return false
 	}
 	if !stopped() {
 		t.Fatal("it was not stopped")
 	}
+	// The end of a process takes its locks with it; here, that of its connection.
+	if err := ix.close(); err != nil {
+		t.Fatal(err)
+	}
 	wantFound(t, d, 700)
 	wantFound(t, d, 700)
+	if ix, err = openIndex(d.indexer.path, readOnly); err != nil {
+		t.Fatal(err)
+	}
+	if err := ix.read(); err != nil || ix.next != 701 {
+		t.Errorf("the index has %d places, %v; want 700", ix.next-1, err)
+	}
+	if err := ix.close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestDamagedIndex is set aside and made again, and those who search find the same

@@ -12,8 +12,9 @@ import (
 )
 
 // outcomeSeeds are how many disks each test below lets lose what is not durable:
-// whether a write survives that was not synced is drawn.
-const outcomeSeeds = 16
+// whether a write survives that was not synced is drawn. TERRARIUM_SEEDS asks for
+// more.
+const outcomeSeeds = 8
 
 // unsure is a program on a disk whose syncs fail in one step. What a commit wrote
 // whose sync has failed is on the disk or not, whatever is in the file; the power
@@ -104,7 +105,7 @@ func (u *unsure) losesPower() {
 func forOutcomes(t *testing.T, test func(t *testing.T, u *unsure)) {
 	t.Helper()
 	t.Parallel()
-	for seed := range uint64(outcomeSeeds) {
+	for seed := range uint64(seeds(t, outcomeSeeds)) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			t.Parallel()
 			test(t, newUnsure(t, seed))

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	powerSeeds  = 6 // in a run of the tests; TERRARIUM_SEEDS asks for more
+	powerSeeds  = 4 // in a run of the tests; TERRARIUM_SEEDS asks for more
 	powerRounds = 3 // power losses in one directory
-	faultSeeds  = 12
+	faultSeeds  = 8
 	faultSteps  = 40 // in one program with faults
 	// powerOperations bounds when the power fails: about as many writes and
 	// syncs as a program below makes.

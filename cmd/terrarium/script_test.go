@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/seed47132306/terrarium/internal/fresh"
+	"github.com/seed47132306/terrarium/internal/ramdisk"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files and scripts")
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 		main() // a process for policies, which is started by what this binary is, not by its name
 		return
 	}
-	testscript.Main(m, map[string]func(){"terrarium": command, "pipelines": victimMain})
+	testscript.Main(ramdisk.Tests(m), map[string]func(){"terrarium": command, "pipelines": victimMain})
 }
 
 // TestScripts runs testdata/script, which shows how the command is used and

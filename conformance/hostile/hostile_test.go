@@ -14,10 +14,11 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/conformance/hostile"
 	"github.com/seed47132306/terrarium/host"
+	"github.com/seed47132306/terrarium/internal/ramdisk"
 	"github.com/seed47132306/terrarium/plugins"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(ramdisk.Tests(m)) }
 
 // patience is how long a module may take until the test gives up on it. It is
 // no limit of the module's: all of these are far below.

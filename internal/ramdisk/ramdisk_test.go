@@ -1,0 +1,63 @@
+package ramdisk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tempDirs is a run of tests that notes where temporary files are.
+type tempDirs struct{ dir *string }
+
+func (d tempDirs) Run() int {
+	*d.dir = os.TempDir()
+	if err := os.WriteFile(filepath.Join(*d.dir, "left-over"), nil, 0o600); err != nil {
+		return 1
+	}
+	return 7
+}
+
+// TestNothingIsLeft runs tests that leave a file: it is gone, the result is theirs,
+// and temporary files are where they were before.
+func TestNothingIsLeft(t *testing.T) {
+	t.Setenv("TMPDIR", "")
+	before := os.TempDir()
+	var dir string
+	if code := Tests(tempDirs{&dir}).Run(); code != 7 {
+		t.Errorf("the result is %d, want 7", code)
+	}
+	if after := os.TempDir(); after != before {
+		t.Errorf("temporary files are in %s, want %s", after, before)
+	}
+	if !roomy(where) {
+		if dir != before {
+			t.Errorf("without memory, files are in %s, want %s", dir, before)
+		}
+		if err := os.Remove(filepath.Join(dir, "left-over")); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	if !strings.HasPrefix(dir, where) {
+		t.Errorf("files are in %s, want them in %s", dir, where)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is left: %v", dir, err)
+	}
+}
+
+// TestWhoChoosesIsObeyed leaves the files where TMPDIR says.
+func TestWhoChoosesIsObeyed(t *testing.T) {
+	chosen := t.TempDir()
+	t.Setenv("TMPDIR", chosen)
+	var dir string
+	if Tests(tempDirs{&dir}).Run(); dir != chosen {
+		t.Errorf("files are in %s, want %s", dir, chosen)
+	}
+	if _, err := os.Stat(filepath.Join(chosen, "left-over")); err != nil {
+		t.Error(err)
+	}
+}
