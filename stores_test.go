@@ -347,3 +347,45 @@ func contents(t *testing.T, dir string) string {
 	}
 	return b.String()
 }
+
+// TestAdoptAnOldFile goes on with a lone file of the first version, which any file of a
+// session was then, in a directory of its own.
+func TestAdoptAnOldFile(t *testing.T) {
+	left, held := asLeft(t, 1), 0
+	for _, session := range column(t, filepath.Join(left, "catalog.db"), "SELECT session FROM sessions WHERE live") {
+		file := filepath.Join(left, "stores", session+".db")
+		dir := filepath.Join(t.TempDir(), "adopted")
+		if err := sqlitestore.Adopt(t.Context(), file, dir); err != nil {
+			t.Fatal(err)
+		}
+		tr, err := New(t.Context(), Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		graphs, _, err := tr.Restore(t.Context())
+		if err != nil || len(graphs) != 1 {
+			t.Fatalf("graphs %v, %v", graphs, err)
+		}
+		events, err := tr.History(t.Context(), session, engine.HistoryQuery{Limit: 1_000_000})
+		if logged := column(t, file, "SELECT id FROM events"); err != nil || len(logged) == 0 || len(events) < len(logged) {
+			t.Errorf("its history has %d events of %d, %v", len(events), len(logged), err)
+		}
+		for creature, total := range map[string]string{"fish": "3", "fruit": "2"} {
+			if slices.Contains(column(t, file, "SELECT name FROM creatures"), creature) {
+				held++
+				if got := totalOf(t, tr, creature); got != total {
+					t.Errorf("%s has the total %v, want %s", creature, got, total)
+				}
+			}
+		}
+		if err := tr.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if version := numberIn(t, file, "PRAGMA user_version"); version != 1 {
+			t.Errorf("%s has the version %d now", file, version)
+		}
+	}
+	if held != 2 {
+		t.Errorf("%d creatures that hold something are there, want 2", held)
+	}
+}

@@ -36,21 +36,26 @@ type holding struct {
 }
 
 // holdAll holds creatures, waits until the turns are over that they are in, and
-// closes the instances of those that are to have others. The caller has its turn to
-// apply, and does not hold the mutation lock, for turns that change the graph wait
-// for that.
+// closes the instances of those that are to have others. One that keeps its instance
+// is not worth waiting for: if it is in a turn, it is not held. The caller has its
+// turn to apply, and does not hold the mutation lock, for turns that change the graph
+// wait for that.
 func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]bool) (*holding, error) {
 	h := &holding{e: e, held: map[*creature]*hold{}}
 	e.idle.add(1) // what waits for them is going to be handled
-	for c := range creatures {
-		if g := c.home.lock(); g != nil {
+	for c, closes := range creatures {
+		g := c.home.lock()
+		if g == nil {
+			continue
+		}
+		if closes || !c.inHands {
 			c.hold = &hold{quiet: make(chan struct{})}
 			h.held[c] = c.hold
-			if !c.inHands {
-				c.hold.settle()
-			}
-			g.mu.Unlock()
 		}
+		if !c.inHands {
+			c.hold.settle()
+		}
+		g.mu.Unlock()
 	}
 	for c, held := range h.held {
 		select {

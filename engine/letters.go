@@ -144,20 +144,17 @@ func (e *Engine) DeadLetters(ctx context.Context, graph GraphID, creature Creatu
 
 // Redeliver delivers a dead letter again: through the inbox of its creature,
 // or, if it was a send that no edge led anywhere for, through the channel that
-// the sender calls by that alias now. The letter is the id of the dead letter
-// or of its message, which must be unique in the graph. It is gone from the
-// dead letters then; if it fails again, a new one is made.
+// the sender calls by that alias now. If a recipe took its creature away and has
+// brought another one to the same address since, that one gets it. The letter is the
+// id of the dead letter or of its message, which must be unique in the graph. It is
+// gone from the dead letters then; if it fails again, a new one is made.
 func (e *Engine) Redeliver(ctx context.Context, graph GraphID, letter EventID) (Sent, error) {
 	row, err := e.findLetter(ctx, graph, letter)
 	if err != nil {
 		return Sent{}, err
 	}
-	e.mu.RLock()
-	c := e.creatures[row.Creature]
-	e.mu.RUnlock()
-	if c == nil {
-		err := gone("creature", string(row.Creature))
-		err.Op, err.Remedy = "redeliver", "its creature was removed; send the payload to another"
+	c, err := e.addressee(ctx, graph, row.Creature)
+	if err != nil {
 		return Sent{}, err
 	}
 	wall := e.wallClock()

@@ -160,7 +160,8 @@ type CutChild struct {
 	VolatileParents int
 	// Creatures and Channels own the live rows the child takes over from its
 	// parents: state and dead letters of its creatures, and the producers and
-	// cursors of outside readers of its channels. (Creature, channel, head and
+	// cursors of outside readers of its channels. Dead letters of creatures that are
+	// nowhere in the children go where [Cut.LetterHeirs] says. (Creature, channel, head and
 	// edge rows and the cursors, timers, requests and wires of creatures come with
 	// First, because the cut may change them.)
 	Creatures []CreatureID

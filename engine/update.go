@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"reflect"
+	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
 )
@@ -59,6 +60,7 @@ func (c *creature) declared(live *creature) CreatureSpec {
 // what was prepared.
 func (c *creature) restarts(live *creature) bool {
 	return live.husk || live.module.Info().SHA256 != c.module.Info().SHA256 || !bytes.Equal(live.config, c.config) ||
+		!slices.Equal(live.spec.Secret, c.spec.Secret) ||
 		!bytes.Equal(encodeSpec(&live.spec), encodeSpec(&c.spec))
 }
 

@@ -23,7 +23,9 @@ func Adopt(ctx context.Context, file, dir string) error {
 	if !strings.HasSuffix(file, storeSuffix) && missing(file) {
 		return unadoptable(file, os.ErrNotExist)
 	}
-	mode, err := newVisitor().visit(file)
+	visitor := newVisitor()
+	defer visitor.leave()
+	mode, err := visitor.visit(file)
 	if err == nil {
 		_, err = storeSchema.age(file, mode)
 	}
@@ -38,7 +40,7 @@ func Adopt(ctx context.Context, file, dir string) error {
 	if err := copyDatabase(file, mode, adopted); err != nil {
 		return unadoptable(file, err)
 	}
-	if err := storeSchema.upgrade(ctx, adopted, hooks{}); err != nil {
+	if err := storeSchema.renew(ctx, adopted); err != nil {
 		return unadoptable(file, err)
 	}
 	report, err := Rebuild(ctx, dir)

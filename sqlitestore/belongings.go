@@ -14,12 +14,14 @@ import (
 // with the creature, producers' offsets and the cursors of outside readers with the
 // channel.
 type belongings struct {
+	cut       *engine.Cut
+	number    int // of the child
 	creatures map[string]bool
 	channels  map[string]bool
 }
 
-func belongingsOf(plan *engine.CutChild) belongings {
-	own := belongings{map[string]bool{}, map[string]bool{}}
+func belongingsOf(cut *engine.Cut, number int) belongings {
+	own, plan := belongings{cut, number, map[string]bool{}, map[string]bool{}}, &cut.Children[number]
 	for _, id := range plan.Creatures {
 		own.creatures[string(id)] = true
 	}
@@ -73,7 +75,7 @@ func (t *testator) sync() error {
 
 // take writes what a parent has of them into the file of a child, within a
 // transaction.
-func (o belongings) take(from *testator, to *writer) error {
+func (o belongings) take(from *testator, parent *engine.SessionInfo, to *writer) error {
 	for _, id := range slices.Sorted(maps.Keys(o.creatures)) {
 		if err := from.copyRows(to.st.setState, "SELECT creature, key, value FROM state_value WHERE creature = ?", id); err != nil {
 			return err
@@ -87,7 +89,7 @@ func (o belongings) take(from *testator, to *writer) error {
 	if err := o.takeReaders(from, to); err != nil {
 		return err
 	}
-	return o.takeLetters(from, to)
+	return o.takeLetters(from, parent, to)
 }
 
 // copyRows writes the rows that a query answers.
@@ -121,18 +123,17 @@ func (o belongings) takeReaders(from *testator, to *writer) error {
 	return nil
 }
 
-// takeLetters takes over the dead letters of their creatures and, of those of
-// creatures that are in another graph, what their creatures sent.
-func (o belongings) takeLetters(from *testator, to *writer) error {
-	letters, err := from.rows("SELECT id, message, creature, sender, creature IN (SELECT id FROM creature) FROM letter ORDER BY id")
-	if err != nil {
+// takeLetters takes over dead letters: see [engine.Cut.LetterHeirs].
+func (o belongings) takeLetters(from *testator, parent *engine.SessionInfo, to *writer) error {
+	letters, err := from.rows("SELECT id, message, creature, sender FROM letter ORDER BY id")
+	if err != nil || len(letters) == 0 {
 		return err
 	}
+	heir := o.cut.LetterHeirs(parent)
 	var ids []int64
 	origins := map[int64]bool{}
 	for _, row := range letters {
-		here := row[4].(int64) != 0
-		if !o.creatures[row[2].(string)] && (here || !o.creatures[row[3].(string)]) {
+		if heir(engine.CreatureID(row[2].(string)), engine.CreatureID(row[3].(string))) != o.number {
 			continue
 		}
 		id := row[0].(int64)

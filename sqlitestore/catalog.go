@@ -26,7 +26,8 @@ const kindFork = "fork"
 // may be called by any goroutine; what says that it is used within a transaction
 // is called by [catalog.commit].
 type catalog struct {
-	path string
+	path  string
+	hooks hooks // for what is made of a session elsewhere
 
 	mu sync.Mutex
 	c  *conn // nil after it was given up; see ready

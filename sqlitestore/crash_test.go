@@ -42,6 +42,8 @@ type order struct {
 	Pass       int32
 	Rebuild    bool     // instead of running the program
 	Editing    *editing `json:",omitempty"` // instead of running the program
+	Errand     *errand  `json:",omitempty"` // instead of running the program
+	Lines      int      // a random moment is behind one of so many lines of its output; 0: 50
 }
 
 // kills is how often TestKilled kills: usually at few of the failpoints;
@@ -96,6 +98,9 @@ func victim(text string) error {
 	}
 	if o.Editing != nil {
 		return editAway(o)
+	}
+	if o.Errand != nil {
+		return o.Errand.run(o)
 	}
 	if o.Rebuild {
 		_, err := rebuild(context.Background(), o.Dir, hooks{reached: dieAt(o.Point, o.Pass)})
@@ -175,7 +180,7 @@ func targets(random *rand.Rand, first, n int) (out []failpoint) {
 		}
 		if len(points) == 0 {
 			for p := failpoint(first); p < failpoints; p += 2 {
-				if !slices.Contains(upgrades, p) && !slices.Contains(rebuilds, p) {
+				if !slices.Contains(upgrades, p) && !slices.Contains(rebuilds, p) && !slices.Contains(forks, p) {
 					points = append(points, p)
 				}
 			}
@@ -264,7 +269,7 @@ func runVictim(t *testing.T, o order, random *rand.Rand, listen func(line []byte
 	defer stuck.Stop()
 	lines := -1
 	if o.Point == failpoints {
-		lines = 1 + random.IntN(50)
+		lines = 1 + random.IntN(cmp.Or(o.Lines, 50))
 	}
 	var alarm *time.Timer
 	scanner := bufio.NewScanner(out)

@@ -112,6 +112,7 @@ func resumeAll(parents map[engine.SessionID]*Store) {
 type child struct {
 	entry
 	plan  *engine.CutChild
+	own   belongings
 	p     *prepared
 	store *Store
 	first *engine.Record
@@ -172,7 +173,9 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut,
 		if err != nil {
 			return out, err
 		}
-		out = append(out, d.newChild(id, cut, &cut.Children[i], p))
+		c := d.newChild(id, cut, &cut.Children[i], p)
+		c.own = belongingsOf(&cut, i)
+		out = append(out, c)
 	}
 	bequeath(out, parents)
 	for _, c := range out { // what asks the caller is asked one after the other
@@ -265,11 +268,10 @@ func (d *Directory) newChild(id string, cut engine.Cut, plan *engine.CutChild, p
 // fillChild writes one child: live rows, its identity and the first record of its
 // log.
 func (d *Directory) fillChild(ctx context.Context, c *child, parents map[engine.SessionID]*Store, testators map[engine.SessionID]*testator) (err error) {
-	own := belongingsOf(c.plan)
 	var last uint64
 	err = d.fill(c.p, c.entry, func() error {
 		for _, session := range c.plan.Parents {
-			if err := errors.Join(ctx.Err(), own.take(testators[session], c.p.writer)); err != nil {
+			if err := errors.Join(ctx.Err(), c.own.take(testators[session], &parents[session].info, c.p.writer)); err != nil {
 				return err
 			}
 		}

@@ -163,6 +163,7 @@ func (d *Directory) load(ctx context.Context) error {
 	if d.catalog, err = takeCatalog(path); err != nil {
 		return storageError("open", path, err)
 	}
+	d.catalog.hooks = d.options.hooks
 	return storageError("open", d.dir, d.tidy())
 }
 

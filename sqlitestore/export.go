@@ -104,7 +104,7 @@ func (k *catalog) materialise(ctx context.Context, op string, session engine.Ses
 		if err := (hooks{}).removeDatabase(path); err != nil { // of an attempt before
 			return err
 		}
-		b, err := newWhole(op, path)
+		b, err := newWhole(op, path, k.hooks)
 		if err != nil {
 			return err
 		}
@@ -148,12 +148,9 @@ func (k *catalog) forkNow(ctx context.Context, session engine.SessionID, dir str
 // fork makes a directory whose only live session begins with what materialise
 // writes to its file.
 func (k *catalog) fork(session engine.SessionID, dir string, materialise func(e entry, path string) error) (engine.SessionID, error) {
-	dir, err := filepath.Abs(dir)
+	place, err := k.placeOfFork(dir)
 	if err != nil {
-		return "", storageError("fork", dir, err)
-	}
-	if files, err := os.ReadDir(dir); err == nil && len(files) > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", exists("fork", dir)
+		return "", err
 	}
 	line, err := k.line(session)
 	if err != nil {
@@ -167,22 +164,8 @@ func (k *catalog) fork(session engine.SessionID, dir string, materialise func(e 
 	if err != nil {
 		return "", err
 	}
-	partial, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+partialSuffix)
-	if err != nil {
-		return "", unwritable("fork", dir, err)
-	}
-	err = k.plant(partial, e, fork, line, materialise)
-	if err == nil {
-		// An empty directory may be there; what is not empty stays.
-		if err = os.Remove(dir); errors.Is(err, os.ErrNotExist) {
-			err = nil
-		}
-	}
-	if err == nil {
-		err = errors.Join(os.Chmod(partial, 0o755), os.Rename(partial, dir), syncPath(filepath.Dir(dir)))
-	}
-	if err != nil {
-		return "", errors.Join(storageError("fork", dir, err), os.RemoveAll(partial))
+	if err := place.fill(func(dir string) error { return k.plant(dir, e, fork, line, materialise) }); err != nil {
+		return "", err
 	}
 	return fork.Session, nil
 }
@@ -211,15 +194,15 @@ func (k *catalog) plant(dir string, e, fork entry, line []entry, materialise fun
 		return err
 	}
 	path := filepath.Join(dir, storesName, fork.file)
-	if err := materialise(e, path); err != nil {
+	if err := errors.Join(materialise(e, path), k.hooks.at(pointPlanted, path)); err != nil {
 		return err
 	}
 	wrote, err := rename(path, e.Session, fork)
-	if err != nil {
+	if err = errors.Join(err, k.hooks.at(pointGrafted, path)); err != nil {
 		return err
 	}
 	catalogPath := filepath.Join(dir, catalogName)
-	if err := createCatalog(catalogPath, hooks{}); err != nil {
+	if err := errors.Join(createCatalog(catalogPath, k.hooks), k.hooks.at(pointCatalogued, catalogPath)); err != nil {
 		return err
 	}
 	fresh, err := openCatalog(catalogPath, readWrite)
@@ -232,7 +215,7 @@ func (k *catalog) plant(dir string, e, fork entry, line []entry, materialise fun
 			return errors.Join(fresh.addCut(fork.cut, fork.kind, fork.Created), fresh.add(fork))
 		})
 	}
-	return errors.Join(err, fresh.close(), syncPath(filepath.Join(dir, storesName)), syncPath(dir))
+	return errors.Join(err, fresh.close(), k.hooks.syncDirectory(filepath.Join(dir, storesName)), k.hooks.syncDirectory(dir))
 }
 
 // rename gives a file to another session, and answers what the one before had

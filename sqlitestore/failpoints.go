@@ -77,6 +77,15 @@ const (
 	pointSweeping  // the catalogue is about to forget what has been removed
 	pointSwept     // it has
 
+	// A fork, in a directory under a name that is not its own.
+
+	pointPlanting   // the directory is there and locked, and nothing else is in it
+	pointPlanted    // its store has the history and the rows of the session that is forked
+	pointGrafted    // the store is that of the fork
+	pointCatalogued // its catalogue is there
+	pointForking    // all of it is durable, and about to get its name
+	pointForked     // it has
+
 	// Making a lost catalogue again.
 
 	pointRemaking     // an empty one is there, under a name that is not its own
@@ -102,6 +111,7 @@ var failpointNames = [failpoints]string{
 	pointUniting: "uniting", pointUnited: "united", pointTailFollowed: "tail-followed",
 	pointStanding: "standing", pointFinishing: "finishing", pointFinished: "finished", pointCompleting: "completing", pointCompleted: "completed", pointMoved: "moved",
 	pointReleasing: "releasing", pointReleased: "released", pointRemoving: "removing", pointRemoved: "removed", pointSweeping: "sweeping", pointSwept: "swept",
+	pointPlanting: "planting", pointPlanted: "planted", pointGrafted: "grafted", pointCatalogued: "catalogued", pointForking: "forking", pointForked: "forked",
 	pointRemaking: "remaking", pointRewriting: "rewriting", pointRemade: "remade",
 	pointSettingAside: "setting-aside", pointSetAside: "set-aside", pointInstalling: "installing", pointInstalled: "installed",
 }

@@ -22,7 +22,7 @@ import (
 //
 // It answers invalid_argument for a mark before the session's first event, and
 // unsupported for one before its rows can be told: when an older program wrote the
-// session, or old history has been given up since.
+// session, or old history has been given up since, be it all up to the mark.
 func (d *Directory) ForkAt(ctx context.Context, session engine.SessionID, at engine.Mark, dir string) (engine.SessionID, engine.EventID, error) {
 	if err := d.flush(ctx, session); err != nil {
 		return "", engine.EventID{}, err
@@ -60,9 +60,9 @@ func (k *catalog) materialiseAt(ctx context.Context, session engine.SessionID, a
 			return err
 		}
 		if last.IsZero() {
-			return tooEarly(e, "at the cursor, session %s had not begun", abi.InvalidArgument)
+			return f.nothingUpTo(ctx, e, at)
 		}
-		b, err := newWhole("fork", path)
+		b, err := newWhole("fork", path, k.hooks)
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (k *catalog) materialiseAt(ctx context.Context, session engine.SessionID, a
 }
 
 // newWhole begins a file that is to have a whole session.
-func newWhole(op, path string) (*builder, error) {
+func newWhole(op, path string, h hooks) (*builder, error) {
 	content, err := storeSchema.template()
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func newWhole(op, path string) (*builder, error) {
 	if err := os.WriteFile(path, content, 0o644); err != nil {
 		return nil, unwritable(op, strings.TrimSuffix(path, partialSuffix), err)
 	}
-	b, err := openBuilder(path, hooks{}, &crossing{})
+	b, err := openBuilder(path, h, &crossing{})
 	if err != nil {
 		return nil, storageError(op, path, err)
 	}
@@ -200,6 +200,22 @@ func (b *builder) seatReaders() error {
 			FROM parent.cursor c JOIN main.channel n ON n.id = c.channel LEFT JOIN main.head h ON h.channel = c.channel
 			WHERE c.reader >= 'reader:' AND c.reader < 'reader;'`)
 	})
+}
+
+// nothingUpTo says why a session has nothing up to a mark: it had not begun, or what it
+// wrote until then has been given up.
+func (f *family) nothingUpTo(ctx context.Context, e entry, at engine.Mark) error {
+	pruned := false
+	for _, r := range f.members() {
+		err := each(ctx, r.db, func(scan func(...any) error) error { pruned = true; return nil }, "SELECT 1 FROM store WHERE key = '"+prunedKey+"'")
+		if err != nil {
+			return err
+		}
+	}
+	if begun := !at.Event.IsZero() || at.Since >= e.Created; pruned && begun {
+		return tooEarly(e, "the history of session %s up to the cursor has been given up", abi.Unsupported)
+	}
+	return tooEarly(e, "at the cursor, session %s had not begun", abi.InvalidArgument)
 }
 
 // tooEarly says that a session cannot be forked where it was asked to.

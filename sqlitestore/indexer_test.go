@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -116,6 +117,68 @@ func TestDamagedIndex(t *testing.T) {
 		t.Error("the damaged index was not kept")
 	}
 	wantFound(t, d, 50)
+}
+
+// TestAnOlderIndexIsMadeAnew has an index that an older version made, which found less.
+func TestAnOlderIndexIsMadeAnew(t *testing.T) {
+	d, _ := indexedDirectory(t, Options{}, 50)
+	if err := d.indexer.round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, d.indexer.path, fmt.Sprintf("DELETE FROM run; PRAGMA user_version = %d", searchVersion-1))
+	wantFound(t, d, 50)
+	if err := d.indexer.round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ix, err := openIndex(d.indexer.path, readOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ix.read(); err != nil || ix.next != 51 {
+		t.Errorf("the index has %d places, %v; want 50", ix.next-1, err)
+	}
+	if err := ix.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestADirectoryIsNoIndex has a directory where the index should be, empty or not. All
+// that it costs is time; who asks is told why, and what to do; and it stays.
+func TestADirectoryIsNoIndex(t *testing.T) {
+	d, _ := indexedDirectory(t, Options{}, 50)
+	d.indexer.close()
+	if err := os.RemoveAll(d.indexer.path); err != nil {
+		t.Fatal(err)
+	}
+	for _, inside := range []string{"", "notes"} {
+		path := filepath.Join(d.indexer.path, inside)
+		if err := os.Mkdir(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		wantFound(t, d, 50)
+		for _, from := range []searching{d, mustView(t, d.dir)} {
+			r, err := from.Search(t.Context(), SearchQuery{Text: "frog"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantError(t, "searching", r.Problem, abi.Storage, d.indexer.path+" is a directory")
+			if remedyOf(r.Problem) == "" {
+				t.Error("nobody says what to do")
+			}
+		}
+		wantError(t, "indexing", d.indexer.round(t.Context()), abi.Storage, "is a directory")
+		if len(d.Problems()) != 1 {
+			t.Errorf("the problems are %v", d.Problems())
+		}
+		if missing(path) {
+			t.Errorf("%s is gone", path)
+		}
+	}
+	lost := duplicate(t, d.dir)
+	loseCatalog(t, lost)
+	if _, err := Rebuild(t.Context(), lost); err != nil || missing(filepath.Join(lost, searchName, "notes")) {
+		t.Errorf("Rebuild: %v", err)
+	}
 }
 
 // TestIndexShrinks makes an index anew when most of what it is about has been given

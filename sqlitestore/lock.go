@@ -26,11 +26,14 @@ func lockDirectory(dir string) (*flock.Flock, error) {
 	if !locked {
 		return nil, errors.Join(inUse(dir, path), lock.Close())
 	}
-	if err := os.WriteFile(path, fmt.Appendln(nil, os.Getpid(), filepath.Base(os.Args[0])), 0o644); err != nil {
+	if err := os.WriteFile(path, ownerOfLock(), 0o644); err != nil {
 		return nil, errors.Join(storageError("open", path, err), lock.Close())
 	}
 	return lock, nil
 }
+
+// ownerOfLock is what a lock says of this process.
+func ownerOfLock() []byte { return fmt.Appendln(nil, os.Getpid(), filepath.Base(os.Args[0])) }
 
 func inUse(dir, path string) error {
 	owner := "another process"

@@ -17,8 +17,10 @@ type PruneReport struct {
 	Since   int64 // the time from which on everything is kept; 0: nothing is given up
 	// Held says that more is kept than was asked for, because somebody has yet to
 	// read it.
-	Held        bool
-	Bytes, Left int64 // what its files take, before and after
+	Held bool
+	// What its history and its rows take in files, before and after. Of files in use
+	// it is less than the disk has: logs that belong to them go when they are closed.
+	Bytes, Left int64
 }
 
 // PlanPrune says what [Directory.Prune] would give up. It changes nothing.
@@ -107,15 +109,18 @@ func (h *hydrator) prune(ctx context.Context, s *Store, bound Retention) (r Prun
 		return r, err
 	}
 	h.d.indexer.lookAgain()
-	r.Left = diskSize(s.path())
-	return r, h.sweep()
+	err = s.read("prune", func(f *family) (err error) {
+		r.Left, err = f.size(ctx)
+		return err
+	})
+	return r, errors.Join(err, h.sweep())
 }
 
 // planPrune is what a bound gives up, to the letter.
 func (f *family) planPrune(ctx context.Context, e entry, bound Retention) (r PruneReport, err error) {
-	r = PruneReport{Session: e.Session, Bytes: diskSize(e.Path)}
-	for _, a := range f.ancestors {
-		r.Bytes += diskSize(a.path)
+	r = PruneReport{Session: e.Session}
+	if r.Bytes, err = f.size(ctx); err != nil {
+		return r, err
 	}
 	v, err := f.look(ctx)
 	if err != nil {
@@ -145,4 +150,23 @@ func (f *family) planPrune(ctx context.Context, e entry, bound Retention) (r Pru
 		r.Since = since
 	}
 	return r, err
+}
+
+// size is what the files of a family take when they are at rest.
+func (f *family) size(ctx context.Context) (bytes int64, err error) {
+	for _, r := range f.members() {
+		n, err := r.size(ctx)
+		if err != nil {
+			return 0, err
+		}
+		bytes += n
+	}
+	return bytes, nil
+}
+
+// size is what the file takes when what is in its write-ahead log has been moved.
+func (r *reader) size(ctx context.Context) (bytes int64, err error) {
+	err = each(ctx, r.db, func(scan func(...any) error) error { return scan(&bytes) },
+		"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
+	return bytes, err
 }

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -138,4 +139,21 @@ func createdIn(t *testing.T, dir string) engine.SessionID {
 		return e.Session
 	}
 	return ""
+}
+
+// TestPruneTellsTheSize compares the sizes that pruning tells with those of the files,
+// also when so little is given up that they get no smaller.
+func TestPruneTellsTheSize(t *testing.T) {
+	dir, session := chattered(t)
+	for _, events := range []int64{chatterAll - 50, chatterAll - 51} {
+		before := diskSize(entriesOf(t, dir)[session].Path)
+		d := mustOpen(t, dir)
+		r, err := d.Prune(t.Context(), session, Retention{Events: events})
+		if err := errors.Join(err, d.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if after := diskSize(entriesOf(t, dir)[session].Path); r.Given == 0 || r.Bytes != before || r.Left != after {
+			t.Errorf("the file had %d bytes and has %d: %+v", before, after, r)
+		}
+	}
 }

@@ -81,9 +81,11 @@ func rebuild(ctx context.Context, dir string, h hooks) (report RebuildReport, er
 	b := judge(found).plan(unreadable)
 	report = b.report(dir)
 	// How far the index for searching has come is told in the words of the catalogue
-	// before. It is made again.
-	if err := (hooks{}).removeDatabase(filepath.Join(dir, searchName)); err != nil {
-		return report, storageError("rebuild", dir, err)
+	// before. It is made again. What is no index is left alone.
+	if index := filepath.Join(dir, searchName); refuseDirectory(index) == nil {
+		if err := (hooks{}).removeDatabase(index); err != nil {
+			return report, storageError("rebuild", dir, err)
+		}
 	}
 	report.Kept, err = b.install(path, h)
 	return report, storageError("rebuild", path, err)

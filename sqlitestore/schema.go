@@ -75,19 +75,29 @@ func (s *schema) build() ([]byte, error) {
 	return os.ReadFile(path)
 }
 
+// migrate runs the migrations that a file lacks, in one transaction: a process that
+// is killed leaves the version that was there, and none between that and the newest.
 func (s *schema) migrate(ctx context.Context, path string) (err error) {
 	db, err := sql.Open("sqlite3", dataSource(path, readWrite)+"&_synchronous=FULL")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer func() { err = errors.Join(err, db.Close()) }() // which takes back what has not been committed
 	db.SetMaxOpenConns(1)
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, s.migrations,
+	// Under WithIsolateDDL the provider begins no transactions itself; the only
+	// connection has one already.
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, s.migrations, goose.WithIsolateDDL(true),
 		goose.WithTableName("schema_migration"), goose.WithLogger(goose.NopLogger()), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return err
 	}
-	_, err = provider.Up(ctx)
+	if _, err := db.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, "COMMIT")
 	return err
 }
 

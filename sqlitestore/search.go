@@ -89,7 +89,13 @@ func (v *View) withSession(ctx context.Context, session engine.SessionID, look f
 
 // indexed reports whether there is an index to be tried; one that could not be
 // extended may serve.
-func (s *search) indexed() bool { return !missing(s.path) && !damaged(s.problem) }
+func (s *search) indexed() bool {
+	if err := refuseDirectory(s.path); err != nil {
+		s.problem = err
+		return false
+	}
+	return !missing(s.path) && !damaged(s.problem)
+}
 
 // search is one search.
 type search struct {

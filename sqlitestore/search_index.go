@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,7 @@ const searchName = "search.db"
 
 const (
 	searchApplication = 0x54455258 // "TERX"
-	searchVersion     = 1
+	searchVersion     = 2
 )
 
 // searchSchema is the layout of an index. It is made anew rather than migrated:
@@ -46,7 +47,7 @@ CREATE TABLE run (
 	seq    INTEGER NOT NULL     -- of the first
 );
 CREATE VIRTUAL TABLE word USING fts4 (content="", text, order=desc, matchinfo=fts3, tokenize=unicode61 "remove_diacritics=2" "tokenchars=%");
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 `
 
 // searchIndex is an index that is open. It is used by one goroutine; others, and
@@ -64,6 +65,9 @@ func openIndex(path string, mode fileMode) (*searchIndex, error) {
 	if mode == readWrite {
 		mode = readWriteCreate
 	}
+	if err := refuseDirectory(path); err != nil {
+		return nil, err
+	}
 	c, err := openConn(path, mode)
 	if err != nil {
 		return nil, err
@@ -77,6 +81,17 @@ func openIndex(path string, mode fileMode) (*searchIndex, error) {
 		return nil, errors.Join(err, c.close())
 	}
 	return ix, nil
+}
+
+// refuseDirectory answers an error if a directory is where an index should be.
+func refuseDirectory(path string) error {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return nil
+	}
+	return &abi.Error{
+		Code: abi.Storage, Op: "search", Message: path + " is a directory, not an index for searching",
+		Remedy: "move it away; it has been left as it is, and searching takes longer", IDs: map[string]string{"path": path},
+	}
 }
 
 func newIndex(c *conn) *searchIndex {

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -18,7 +19,8 @@ const mostText = 64 << 10
 
 // textOf is what of an event is searched: the bytes of messages and outputs if
 // they are text, key and value of a state, and of everything else the texts in its
-// payload. The end of a turn says nothing that anybody looks for.
+// payload; and besides, what that says when it is not percent-encoded, as URLs and keys
+// made of them are. The end of a turn says nothing that anybody looks for.
 func textOf(ev *engine.Event) string {
 	var text string
 	switch {
@@ -35,7 +37,28 @@ func textOf(ev *engine.Event) string {
 	case utf8.Valid(ev.Payload):
 		text = string(ev.Payload)
 	}
-	return shortened(text, mostText)
+	text = shortened(text, mostText)
+	if plain, encoded := unescaped(text); encoded {
+		text += "\n" + plain
+	}
+	return text
+}
+
+// unescaped is a text in which signs are percent-encoded, without that.
+func unescaped(text string) (plain string, encoded bool) {
+	var b strings.Builder
+	before, rest, found := strings.Cut(text, "%")
+	for b.WriteString(before); found; b.WriteString(before) {
+		code, err := hex.DecodeString(rest[:min(2, len(rest))])
+		if encoded = encoded || err == nil && len(code) == 1; err == nil && len(code) == 1 {
+			rest = rest[2:]
+		} else {
+			code = []byte("%")
+		}
+		b.Write(code)
+		before, rest, found = strings.Cut(rest, "%")
+	}
+	return b.String(), encoded && utf8.ValidString(b.String())
 }
 
 // shortened cuts a text between two characters.

@@ -9,25 +9,33 @@ import (
 // Upgrade brings a session directory that an older version has left up to date, as
 // opening it for writing does: for those who are going to write to it, but want to
 // look at it with a [View] first. The originals are kept. A directory whose
-// catalogue and live stores are up to date is only read, and may be in use.
-func Upgrade(ctx context.Context, dir string) error {
-	old, err := outdated(ctx, dir)
-	if err != nil || !old {
+// catalogue and live stores are up to date may be in use, or be on a medium that
+// cannot be written to: then it is only read, and stores of ended sessions that are
+// older, because somebody was interrupted here, are left for another time.
+func Upgrade(ctx context.Context, dir string) error { return upgrade(ctx, dir, hooks{}) }
+
+func upgrade(ctx context.Context, dir string, h hooks) error {
+	live, ended, err := outdated(ctx, dir)
+	if err != nil || !live && !ended {
 		return err
 	}
-	d, err := Open(ctx, dir, Options{})
+	d, err := Open(ctx, dir, Options{hooks: h})
 	if err != nil {
+		if !live && ctx.Err() == nil {
+			return nil
+		}
 		return err
 	}
 	_, err = d.Sessions(ctx) // which looks into every file
 	return errors.Join(err, d.Close())
 }
 
-// outdated reports whether the catalogue or a live store is older than what a
-// reader can read. What cannot be read at all is left for the reader to tell.
-func outdated(ctx context.Context, dir string) (old bool, err error) {
+// outdated reports whether the catalogue or a live store is older than what a reader
+// can read, or that of an ended session. What cannot be read at all is left for the
+// reader to tell.
+func outdated(ctx context.Context, dir string) (live, ended bool, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
-		return false, storageError("open", dir, err)
+		return false, false, storageError("open", dir, err)
 	}
 	visitor := newVisitor()
 	defer visitor.leave()
@@ -41,11 +49,13 @@ func outdated(ctx context.Context, dir string) (old bool, err error) {
 	}
 	v, err := OpenReadOnly(ctx, dir)
 	if err != nil {
-		return older(catalogSchema, filepath.Join(dir, catalogName)), nil
+		return older(catalogSchema, filepath.Join(dir, catalogName)), false, nil
 	}
 	list, err := v.Catalogue(ctx)
 	for i := range list {
-		old = old || list[i].Live && older(storeSchema, list[i].Path)
+		if list[i].Path != "" && older(storeSchema, list[i].Path) {
+			live, ended = live || list[i].Live, ended || !list[i].Live
+		}
 	}
-	return old, errors.Join(err, v.Close())
+	return live, ended, errors.Join(err, v.Close())
 }

@@ -179,7 +179,7 @@ func (f *pruneFlags) print(w io.Writer, reports []sqlitestore.PruneReport) error
 			line = fmt.Sprintf("Session %s: %s %s of %s, all before %s", r.Session, verb, count(r.Given, "event"),
 				humanize.Comma(r.Events), time.Unix(0, r.Since).UTC().Format(eventTime))
 			if !f.plan {
-				line += fmt.Sprintf("; %s of %s left", humanize.IBytes(uint64(r.Left)), humanize.IBytes(uint64(r.Bytes)))
+				line += "; " + pruneSize(r.Bytes, r.Left)
 			}
 		}
 		if r.Held {
@@ -190,4 +190,14 @@ func (f *pruneFlags) print(w io.Writer, reports []sqlitestore.PruneReport) error
 		}
 	}
 	return nil
+}
+
+// pruneSize says how large a file has become that was so large. What is given up may be
+// too little to make it smaller: it has whole pages.
+func pruneSize(before, after int64) string {
+	was, is := humanize.IBytes(uint64(before)), humanize.IBytes(uint64(after))
+	if after >= before || is == was {
+		return fmt.Sprintf("its file takes %s, no less than before", is)
+	}
+	return fmt.Sprintf("%s of %s left", is, was)
 }

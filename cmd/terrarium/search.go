@@ -109,6 +109,9 @@ func (f *searchFlags) print(s streams, names *names, r *sqlitestore.SearchResult
 	}
 	if r.Problem != nil {
 		notes = append(notes, "Searched without the index: "+r.Problem.Error())
+		if remedy := terrarium.NewErrorRecord(r.Problem).Remedy; remedy != "" {
+			notes = append(notes, "  Remedy: "+remedy)
+		}
 	}
 	for _, note := range notes {
 		if _, err := fmt.Fprintln(s.err, printable(note)); err != nil {

@@ -73,6 +73,7 @@ func testCut(t *testing.T, open Opener) {
 	t.Run("First", func(t *testing.T) { cutFirst(t, open) })
 	t.Run("Lineage", func(t *testing.T) { cutLineage(t, open) })
 	t.Run("DeadLetters", func(t *testing.T) { cutDeadLetters(t, open) })
+	t.Run("LettersOfTheGone", func(t *testing.T) { cutLettersOfTheGone(t, open) })
 	t.Run("References", func(t *testing.T) { cutReferences(t, open) })
 	t.Run("Queued", func(t *testing.T) {
 		b := newBench(t, open)
@@ -174,6 +175,37 @@ func cutLiveRows(t *testing.T, open Opener) {
 	wantState(t, merged, "a", map[string][]byte{"k": {0xff}, "empty": {}})
 	wantState(t, merged, "b", map[string][]byte{"": []byte("v")})
 	wantLetters(t, merged, "", rows.Letters)
+}
+
+// cutLettersOfTheGone cuts a store with dead letters of creatures that are in none of
+// the children. They go with who sent them or else stay with the graph, through any
+// number of cuts.
+func cutLettersOfTheGone(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	j := b.create(engine.StoreSpec{Graph: "pond"})
+	j.put(everyRow()) // has creatures a and b
+	letters := func(names ...[2]engine.CreatureID) (out []engine.DeadLetterRow) {
+		for i, n := range names {
+			l := letter(n[0], uint64(10+i))
+			l.Sender = n[1]
+			out = append(out, l)
+		}
+		return out
+	}
+	all := letters([2]engine.CreatureID{"gone", "a"}, [2]engine.CreatureID{"gone", "b"}, [2]engine.CreatureID{"gone", "nobody"}, [2]engine.CreatureID{"b", ""}, [2]engine.CreatureID{"b", "a"}, [2]engine.CreatureID{"a", "b"})
+	j.put(engine.Record{Letters: all, Drop: engine.Drop{Letters: []engine.EventID{everyRow().Letters[0].ID, everyRow().Letters[1].ID, everyRow().Letters[2].ID}}})
+	child := func(g engine.GraphID, parents []engine.SessionID, members ...engine.CreatureID) engine.CutChild {
+		return engine.CutChild{StoreSpec: engine.StoreSpec{Graph: g}, Parents: parents, Creatures: members}
+	}
+	// b is removed by the very change that makes the cut.
+	out := b.cut("split", []*journal{j}, child("left", ids(j), "a"), child("pond", ids(j), "c"))
+	wantLetters(t, out[0], "", []engine.DeadLetterRow{all[0], all[4], all[5]})
+	wantLetters(t, out[1], "", all[1:4])
+	merged := b.cut("merge", out, child("left", ids(out...), "c"))[0] // without a
+	wantLetters(t, merged, "", all)
+	again := b.cut("split", []*journal{merged}, child("other", ids(merged), "c"), child("third", ids(merged), "d"))
+	wantLetters(t, again[0], "", all)
+	wantLetters(t, again[1], "", nil)
 }
 
 // cutDeadLetters merges dead letters of stores that number origins differently.

@@ -155,8 +155,9 @@ func (r *rows) dropChannel(id engine.ChannelID) {
 	maps.DeleteFunc(r.producers, func(k producerKey, _ engine.ProducerRow) bool { return k.channel == id })
 }
 
-// inherit copies what a child of a cut takes over from a parent.
-func (r *rows) inherit(from *rows, creatures []engine.CreatureID, channels []engine.ChannelID) {
+// inherit copies what a child of a cut takes over from a parent, and those dead
+// letters that are wanted.
+func (r *rows) inherit(from *rows, creatures []engine.CreatureID, channels []engine.ChannelID, wanted func(engine.DeadLetterRow) bool) {
 	mine, ours := map[engine.CreatureID]bool{}, map[engine.ChannelID]bool{}
 	for _, id := range creatures {
 		mine[id] = true
@@ -170,7 +171,7 @@ func (r *rows) inherit(from *rows, creatures []engine.CreatureID, channels []eng
 		}
 	}
 	for k, v := range from.letters {
-		if mine[v.Creature] {
+		if wanted(v) {
 			r.letters[k] = v
 		}
 	}

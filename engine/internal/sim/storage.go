@@ -225,7 +225,8 @@ func (t *storage) children(cut engine.Cut, parents []*session) (children []*sess
 			s.info.SplitAt = cut.At
 		}
 		for _, p := range parents {
-			s.baseRows.inherit(p.rows, c.Creatures, c.Channels)
+			heir := cut.LetterHeirs(&p.info)
+			s.baseRows.inherit(p.rows, c.Creatures, c.Channels, func(l engine.DeadLetterRow) bool { return heir(l.Creature, l.Sender) == i })
 			if slices.Contains(c.Parents, p.info.Session) {
 				s.inherit(p)
 			}

@@ -1,0 +1,89 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// TestALetterFollowsTheAddress has a recipe take a creature away for which something
+// waits, and bring one back to its address. What the one before left goes to the other
+// when it is delivered again, also after cuts and in another run; and not before there
+// is one.
+func TestALetterFollowsTheAddress(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	first := s.apply(team(2))
+	m0, m1 := first.Creatures["creature.m0"], first.Creatures["creature.m1"]
+	s.change(topology.SetStopped{ID: m1, Stopped: true})
+	s.send(first.Channels["channel.c0"], "precious")
+	s.wait()
+	s.shut()
+
+	s.open()
+	if without := s.apply(team(1)); len(without.Removed) == 0 || without.Creatures["creature.m0"] != m0 {
+		t.Fatalf("applied %+v", without)
+	}
+	letter := func() engine.DeadLetterRow {
+		t.Helper()
+		letters, err := s.DeadLetters(t.Context(), s.graph(m0), "", engine.EventID{}, 0)
+		if err != nil || len(letters) != 1 || letters[0].Creature != m1 || letters[0].Reason != "creature_removed" {
+			t.Fatalf("dead letters %+v, %v; want one of %s", letters, err, m1)
+		}
+		return letters[0]
+	}
+	_, err := s.Redeliver(t.Context(), s.graph(m0), letter().ID)
+	if abi.CodeOf(err) != abi.NotFound || !strings.Contains(err.Error(), string(m1)) {
+		t.Errorf("with nobody at the address: %v", err)
+	}
+	other := s.add("other", "sink") // for cuts, which give the graph other stores
+	bridge := s.connect(m0, other, "bridge")
+	s.change(topology.SetEdge{Creature: other, Channel: bridge, Direction: engine.Listen})
+	s.shut()
+
+	s.open()
+	again := s.apply(team(2)).Creatures["creature.m1"]
+	s.restore()
+	if again == m1 || s.state(again, "heard") != "" {
+		t.Fatalf("%s did not begin anew, and has heard %q", again, s.state(again, "heard"))
+	}
+	if _, err := s.Redeliver(t.Context(), s.graph(m0), letter().ID); err != nil {
+		t.Fatal(err)
+	}
+	s.wait()
+	if got := s.state(again, "heard"); !strings.Contains(got, "precious") {
+		t.Errorf("it heard %q", got)
+	}
+	if left, err := s.DeadLetters(t.Context(), s.graph(m0), "", engine.EventID{}, 0); err != nil || len(left) > 0 {
+		t.Errorf("left are %+v, %v", left, err)
+	}
+}
+
+// TestAStoreRemembersWhoWas asks for creatures that are there, were removed, and never
+// were.
+func TestAStoreRemembersWhoWas(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	applied := s.apply(team(3))
+	gone := applied.Creatures["creature.m2"]
+	s.change(topology.RemoveCreature{ID: gone})
+	stays := applied.Creatures["creature.m0"]
+	info := s.status()[0]
+	s.shut()
+	s.open()
+	store, err := s.storage.Open(t.Context(), info.Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := store.(engine.Rememberer)
+	for id, want := range map[engine.CreatureID]string{gone: "creature.m2", stays: "creature.m0", "nobody": ""} {
+		row, known, err := memory.Was(t.Context(), id)
+		if err != nil || known != (want != "") || row.Address != want || known && (row.ID != id || row.Deployment != "team") {
+			t.Errorf("%s was %+v, %v, %v; want %q", id, row, known, err, want)
+		}
+	}
+	if err := store.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}

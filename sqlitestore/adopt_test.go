@@ -1,0 +1,97 @@
+package sqlitestore
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// exported writes the live session of a directory to a file that stands alone.
+func exported(t *testing.T, dir string) (path string, session engine.SessionID) {
+	t.Helper()
+	path, session = filepath.Join(t.TempDir(), "alone.db"), liveSessions(t, dir)[0]
+	if err := mustView(t, dir).Export(t.Context(), session, path); err != nil {
+		t.Fatal(err)
+	}
+	return path, session
+}
+
+// TestAdoptOlderVersions makes directories of exported files as older versions wrote
+// them. The session has there what it had, and goes on; the file stays as it was, and
+// nothing but the copy of it is in the directory.
+func TestAdoptOlderVersions(t *testing.T) {
+	from := lineaged(t)
+	for version := 1; version <= int(storeSchema.version); version++ {
+		t.Run(fmt.Sprint("v", version), func(t *testing.T) {
+			file, session := exported(t, from)
+			age(t, file, version)
+			was := contentOf(t, file)
+			dir := filepath.Join(t.TempDir(), "adopted")
+			if err := Adopt(t.Context(), file, dir); err != nil {
+				t.Fatal(err)
+			}
+			if contentOf(t, file) != was || len(filesIn(t, filepath.Dir(file))) != 1 {
+				t.Errorf("the file has changed, or there is more than it: %v", filesIn(t, filepath.Dir(file)))
+			}
+			if live := liveSessions(t, dir); len(live) != 1 || live[0] != session {
+				t.Fatalf("live are %v, want %s", live, session)
+			}
+			wantTidy(t, dir)
+			if left := originalsIn(t, dir); len(left) > 0 {
+				t.Errorf("originals of a copy: %v", left)
+			}
+			wantAdopted(t, from, dir, session)
+			wantForkable(t, dir, session)
+			if err := openAll(t.Context(), dir, Options{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// wantAdopted compares a session with what it was elsewhere.
+func wantAdopted(t *testing.T, from, dir string, session engine.SessionID) {
+	t.Helper()
+	old, fresh := mustView(t, from), mustView(t, dir)
+	wantWhole(t, fresh, session)
+	if got, want := fmt.Sprint(history(t, fresh, session)), fmt.Sprint(history(t, old, session)); got != want {
+		t.Errorf("the history is %.500s\nwant %.500s", got, want)
+	}
+	got, err := fresh.Saved(t.Context(), session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := old.Saved(t.Context(), session)
+	if got.Path, want.Path = "", ""; err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("its rows are %+v, want %+v; %v", got, want, err)
+	}
+}
+
+// wantForkable forks a session, as whoever goes on with an adopted file does.
+func wantForkable(t *testing.T, dir string, session engine.SessionID) {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "fork")
+	fork, err := mustView(t, dir).Fork(t.Context(), session, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantWhole(t, mustView(t, to), fork)
+	wantTidy(t, to)
+}
+
+// TestAdoptRefuses tries files of which no session could go on.
+func TestAdoptRefuses(t *testing.T) {
+	file, _ := exported(t, lineaged(t))
+	execute(t, file, fmt.Sprintf("PRAGMA user_version = %d", storeSchema.version+1))
+	catalog := filepath.Join(lineaged(t), catalogName)
+	for what, path := range map[string]string{"a newer file": file, "a catalogue": catalog, "no file": filepath.Join(t.TempDir(), "none.db")} {
+		dir := filepath.Join(t.TempDir(), "adopted")
+		wantError(t, what, Adopt(t.Context(), path, dir), abi.InvalidArgument, path)
+		if !missing(dir) {
+			t.Errorf("%s: something was made", what)
+		}
+	}
+}

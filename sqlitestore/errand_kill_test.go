@@ -1,0 +1,214 @@
+package sqlitestore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
+)
+
+// errand is something that a person asks for once, and that ends by itself: a victim
+// does it until it is killed. The next one does it again, without being told more.
+type errand struct {
+	Word    string           // upgrade, open, fork, fork-at, prune or resume
+	Session engine.SessionID // fork, fork-at, prune
+	To      string           // fork, fork-at: the directory to be made
+	Owner   bool             // fork, fork-at: the directory belongs to this process
+	At      engine.Mark      // fork-at
+	Bound   Retention        // prune
+	Resume  *resuming        `json:",omitempty"`
+}
+
+// errandKills is how often a test of errands kills: they take longer than what
+// TestKilled does, and have fewer steps.
+func errandKills(t *testing.T) int { return (kills(t) + 5) / 6 }
+
+// run does the errand. It tells of every failpoint, so that it can be killed a moment
+// after any, and at last that it has come to its end.
+func (a *errand) run(o order) error {
+	ctx := context.Background()
+	losevfs.Mount(o.Dir, 0) // so that SQLite syncs nothing either
+	die := dieAt(o.Point, o.Pass)
+	options := smallChunks(func(p failpoint, path string) error {
+		tell(told{Word: "at", Text: p.String()})
+		return die(p, path)
+	})
+	tell(told{Word: "at", Text: "the beginning"})
+	err := a.do(ctx, o.Dir, options)
+	if err == nil {
+		tell(told{Word: "end"})
+	}
+	return err
+}
+
+func (a *errand) do(ctx context.Context, dir string, options Options) error {
+	switch a.Word {
+	case "upgrade":
+		return upgrade(ctx, dir, options.hooks)
+	case "open":
+		return openAll(ctx, dir, options)
+	case "fork", "fork-at":
+		return a.fork(ctx, dir, options.hooks)
+	case "prune":
+		return a.prune(ctx, dir, options)
+	case "resume":
+		return a.Resume.run(ctx, dir, options)
+	}
+	return fmt.Errorf("nobody knows how to %s", a.Word)
+}
+
+// openAll opens every live session for writing, and waits for what is to be done in
+// the background.
+func openAll(ctx context.Context, dir string, options Options) error {
+	d, err := Open(ctx, dir, options)
+	if err != nil {
+		return err
+	}
+	graphs, problems, err := d.Saved(ctx)
+	if err = errors.Join(append(problems, err)...); err != nil {
+		return err
+	}
+	for _, g := range graphs {
+		if _, err := d.Open(ctx, g.Session); err != nil {
+			return err
+		}
+	}
+	return errors.Join(d.Settle(ctx), d.Close())
+}
+
+// sendOff has a process do an errand until it dies, at the point or a moment after
+// some line, and answers what it told and whether it came to its end.
+func (a *errand) sendOff(t *testing.T, o order, random *rand.Rand) (lines []told, done bool) {
+	t.Helper()
+	o.Errand = a
+	runVictim(t, o, random, func(text []byte) {
+		var line told
+		switch {
+		case json.Unmarshal(text, &line) != nil: // half a line says nothing
+		case line.Word == "error":
+			t.Errorf("to %s failed: %s", a.Word, line.Text)
+		case line.Word == "end":
+			done = true
+		default:
+			lines = append(lines, line)
+		}
+	})
+	if t.Failed() {
+		t.Fatalf("in a life that was to %s and end at %s, pass %d", a.Word, pointName(o.Point), o.Pass)
+	}
+	return lines, done
+}
+
+// toldOf is everything that the sessions of a directory answer, by session: history,
+// lineage, live rows, state and dead letters. Each has to be sound.
+func toldOf(t *testing.T, dir string) map[engine.SessionID]string {
+	t.Helper()
+	v, err := OpenReadOnly(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	list, err := v.Catalogue(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[engine.SessionID]string{}
+	for _, info := range list {
+		wantWhole(t, v, info.Session)
+		out[info.Session] = retold(t, v, info.Session)
+		g, err := v.Saved(t.Context(), info.Session)
+		if err != nil {
+			continue // its file has been removed, and retold says so
+		}
+		letters, err := v.DeadLetters(t.Context(), info.Session, "", engine.EventID{}, 1<<30)
+		out[info.Session] += fmt.Sprint(letters, err)
+		for _, c := range g.Creatures {
+			state, err := v.State(t.Context(), info.Session, c.ID)
+			out[info.Session] += fmt.Sprint(c.ID, state, err)
+		}
+	}
+	return out
+}
+
+// wantWhole verifies a session.
+func wantWhole(t *testing.T, v *View, session engine.SessionID) {
+	t.Helper()
+	report, err := v.Verify(t.Context(), session)
+	if n := len(report.Missing) + len(report.Duplicate) + len(report.OutOfOrder) + len(report.Damage); n > 0 || err != nil {
+		t.Errorf("session %s: %+v, %v", session, report, err)
+	}
+}
+
+// wantTold compares what two directories answer.
+func wantTold(t *testing.T, dir string, want map[engine.SessionID]string) {
+	t.Helper()
+	got := toldOf(t, dir)
+	for session, text := range want {
+		if got[session] != text {
+			t.Errorf("%s answers %.800s\nwant %.800s", session, got[session], text)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d sessions are there, want %d", len(got), len(want))
+	}
+}
+
+// wantTidy checks that a directory that nobody uses has nothing in it but its
+// catalogue, its lock, the files of its sessions, those that the catalogue will
+// finish or remove, and originals of older ones.
+func wantTidy(t *testing.T, dir string) {
+	t.Helper()
+	k := mustView(t, dir).catalog
+	known, err := k.files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known[k.path], known[filepath.Join(dir, lockName)], known[filepath.Join(dir, searchName)] = true, true, true
+	for _, path := range filesIn(t, dir) {
+		plain := path
+		for _, suffix := range databaseSuffixes[1:] {
+			plain = strings.TrimSuffix(plain, suffix)
+		}
+		if !known[plain] && !slices.Contains(originalsIn(t, dir), path) {
+			t.Errorf("%s is left over", path)
+		}
+	}
+}
+
+// filesIn are the files of a directory and of those in it.
+func filesIn(t *testing.T, dir string) (paths []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, f os.DirEntry, err error) error {
+		if err == nil && !f.IsDir() {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+// originalsIn are the files that were kept as they had been before a migration.
+func originalsIn(t *testing.T, dir string) []string {
+	t.Helper()
+	catalogs, err := filepath.Glob(filepath.Join(dir, catalogName+".v[0-9]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stores, err := filepath.Glob(filepath.Join(dir, storesName, "*"+storeSuffix+".v[0-9]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(catalogs, stores...)
+}

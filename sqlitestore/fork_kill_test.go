@@ -1,0 +1,178 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// forks are the points that only a fork passes, and forkPoints are where one is ended:
+// there, at the steps of bringing its history together, and at random moments.
+var (
+	forks      = []failpoint{pointPlanting, pointPlanted, pointGrafted, pointCatalogued, pointForking, pointForked}
+	forkPoints = append([]failpoint{pointStripping, pointStripped, pointUniting, pointUnited, failpoints, failpoints}, forks...)
+)
+
+// fork makes a fork, as one who has the directory or as one who only reads it.
+func (a *errand) fork(ctx context.Context, dir string, h hooks) (err error) {
+	var from interface {
+		Fork(context.Context, engine.SessionID, string) (engine.SessionID, error)
+		ForkAt(context.Context, engine.SessionID, engine.Mark, string) (engine.SessionID, engine.EventID, error)
+		Close() error
+	}
+	if a.Owner {
+		from, err = Open(ctx, dir, Options{hooks: h})
+	} else {
+		v, verr := OpenReadOnly(ctx, dir)
+		if from, err = v, verr; err == nil {
+			v.catalog.hooks = h
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if a.Word == "fork-at" {
+		_, _, err = from.ForkAt(ctx, a.Session, a.At, a.To)
+	} else {
+		_, err = from.Fork(ctx, a.Session, a.To)
+	}
+	return errors.Join(err, from.Close())
+}
+
+// TestKilledForking kills a process that forks a session, as it is or as it was at one
+// of its events: at every step and between them. There is the whole fork then, or
+// none; forking again makes it, or says that it is there, and nothing is left over
+// beside it. What is forked stays as it was.
+func TestKilledForking(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	from := handedOn(t, false)
+	want := toldOf(t, from)
+	sessions, first := liveSessions(t, from), random.IntN(len(forkPoints))
+	for i := range errandKills(t) {
+		session := sessions[random.IntN(len(sessions))]
+		a := &errand{Word: "fork", Session: session, Owner: random.IntN(2) == 0, To: filepath.Join(t.TempDir(), "fork")}
+		if random.IntN(2) == 0 {
+			a.Word, a.At = "fork-at", markIn(t, from, session, random)
+		}
+		o := order{Dir: from, Point: forkPoints[(first+i)%len(forkPoints)], Pass: 1, Lines: 12}
+		if _, done := a.sendOff(t, o, random); done && o.Point == pointForked {
+			t.Errorf("it did not die")
+		}
+		wantTold(t, from, want)
+		wantTidy(t, from)
+		a.finish(t, from, undisturbed(t, a, from))
+		if t.Failed() {
+			t.Fatalf("after it was to %s and end at %s", a.Word, pointName(o.Point))
+		}
+	}
+}
+
+func liveSessions(t *testing.T, dir string) (out []engine.SessionID) {
+	t.Helper()
+	for session, e := range entriesOf(t, dir) {
+		if e.Live {
+			out = append(out, session)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// markIn is a place in what a session wrote itself.
+func markIn(t *testing.T, dir string, session engine.SessionID, random *rand.Rand) engine.Mark {
+	t.Helper()
+	file, err := newVisitor().remains(entriesOf(t, dir)[session].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own []engine.Event
+	for _, e := range history(t, mustView(t, dir), session) {
+		if _, wrote := file.own[e.ID.Origin]; wrote {
+			own = append(own, e)
+		}
+	}
+	at := own[random.IntN(len(own))]
+	return engine.Mark{Event: at.ID, Since: at.Time}
+}
+
+// finish does the errand again, after a kill, and checks what is there then.
+func (a *errand) finish(t *testing.T, from, want string) {
+	t.Helper()
+	there := !missing(a.To)
+	if there {
+		wantForked(t, a.To, want)
+	}
+	err := a.fork(t.Context(), from, hooks{})
+	switch {
+	case there && abi.CodeOf(err) != abi.AlreadyExists:
+		t.Errorf("forking to where a fork is: %v", err)
+	case !there && err != nil:
+		t.Errorf("forking again: %v", err)
+	case !there:
+		wantForked(t, a.To, want)
+	}
+	beside, err := os.ReadDir(filepath.Dir(a.To))
+	if err != nil || len(beside) != 1 {
+		t.Errorf("beside the fork there is %v, %v", beside, err)
+	}
+}
+
+// undisturbed is what a fork has whose making nothing ends.
+func undisturbed(t *testing.T, a *errand, from string) string {
+	t.Helper()
+	plain := *a
+	plain.To = filepath.Join(t.TempDir(), "undisturbed")
+	if err := plain.fork(t.Context(), from, hooks{}); err != nil {
+		t.Fatal(err)
+	}
+	return forkedIn(t, plain.To)
+}
+
+// wantForked checks that a fork is whole, and that it can be gone on with.
+func wantForked(t *testing.T, dir, want string) {
+	t.Helper()
+	if got := forkedIn(t, dir); got != want {
+		t.Errorf("the fork has %.800s\nwant %.800s", got, want)
+	}
+	wantTidy(t, dir)
+	next := duplicate(t, dir)
+	if err := openAll(t.Context(), next, Options{}); err != nil {
+		t.Error(err)
+	}
+	wantTidy(t, next)
+}
+
+// forkedIn is what the live session of a fork has, without what is only its own.
+func forkedIn(t *testing.T, dir string) string {
+	t.Helper()
+	v := mustView(t, dir)
+	live := liveSessions(t, dir)
+	if len(live) != 1 {
+		t.Fatalf("%d sessions are live", len(live))
+	}
+	wantWhole(t, v, live[0])
+	g, err := v.Saved(t.Context(), live[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Path, g.Session = "", ""
+	out := fmt.Sprint(g, history(t, v, live[0]))
+	letters, err := v.DeadLetters(t.Context(), live[0], "", engine.EventID{}, 1<<30)
+	out += fmt.Sprint(letters, err)
+	for _, c := range g.Creatures {
+		state, err := v.State(t.Context(), live[0], c.ID)
+		out += fmt.Sprint(c.ID, state, err)
+	}
+	return out
+}

@@ -1,0 +1,141 @@
+package sqlitestore
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// TestForkInsideIsRefused names places in the directory that is forked, by whatever
+// way one gets there, and some that only look like it.
+func TestForkInsideIsRefused(t *testing.T) {
+	root := t.TempDir()
+	from := filepath.Join(root, "pond")
+	d := mustOpen(t, from)
+	s := createStore(t, d)
+	logged(s, 1, 10)
+	if err := s.Wait(t.Context(), 10); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(from, filepath.Join(root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{"pond/fork", "pond/stores/fork", "pond/stores/../new/fork", "pond", "link/fork", "link/new/fork"} {
+		path := filepath.Join(root, to)
+		_, err := d.Fork(t.Context(), s.info.Session, path)
+		wantError(t, "forking to "+to, err, abi.InvalidArgument, "is in the session directory that is forked")
+		if remedyOf(err) == "" {
+			t.Errorf("forking to %s: nobody says what to do", to)
+		}
+		_, _, err = d.ForkAt(t.Context(), s.info.Session, engine.Mark{Since: 1 << 62}, path)
+		wantError(t, "forking to "+to, err, abi.InvalidArgument)
+	}
+	for _, file := range filesIn(t, from) { // where stores are made in advance meanwhile
+		if rest, err := filepath.Rel(from, file); err != nil || strings.Contains(rest, "fork") || strings.Contains(rest, "new") {
+			t.Errorf("%s has been left there: %v", file, err)
+		}
+	}
+	for _, to := range []string{"pond2", "pond.new1", "fork"} {
+		if _, err := d.Fork(t.Context(), s.info.Session, filepath.Join(root, to)); err != nil {
+			t.Errorf("forking to %s: %v", to, err)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestForkClearsOnlyItsOwn finds things beside the place of a fork whose names are like
+// those of unfinished ones. Only what a killed fork has left is removed.
+func TestForkClearsOnlyItsOwn(t *testing.T) {
+	root := t.TempDir()
+	d := mustOpen(t, filepath.Join(root, "pond"))
+	s := createStore(t, d)
+	put := func(name, content string) {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("fork.new1/lock", unfinishedFork)
+	put("fork.new1/stores/x.db", "half")
+	put("fork.new2/lock", "")
+	if err := os.Mkdir(filepath.Join(root, "fork.new3"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	others := []string{"fork.new4/lock", "fork.new5/notes", "fork.new6/lock", "fork.new6/notes", "fork.newer/lock", "fork.new", "fork2.new1/lock", "fork.new7"}
+	for _, name := range others {
+		put(name, map[string]string{"fork.new4/lock": "77 terrarium\n", "fork.newer/lock": unfinishedFork, "fork2.new1/lock": unfinishedFork}[name])
+	}
+	busy, err := lockUnfinished(mustMake(t, filepath.Join(root, "fork.new8")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Fork(t.Context(), s.info.Session, filepath.Join(root, "fork")); err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []string{"fork.new1", "fork.new2", "fork.new3"} {
+		if !missing(filepath.Join(root, gone)) {
+			t.Errorf("%s is left over", gone)
+		}
+	}
+	for _, name := range append(others, "fork.new8/lock") {
+		if missing(filepath.Join(root, name)) {
+			t.Errorf("%s is gone", name)
+		}
+	}
+	if content, err := os.ReadFile(filepath.Join(root, "fork", lockName)); err != nil || string(content) != string(ownerOfLock()) {
+		t.Errorf("the lock of the fork says %q, %v", content, err)
+	}
+	if err := busy.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustMake(t *testing.T, dir string) string {
+	t.Helper()
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestForkAtWhatWasGivenUp forks a session at an event that it has given up, and at a
+// time before it began.
+func TestForkAtWhatWasGivenUp(t *testing.T) {
+	d := mustOpen(t, t.TempDir())
+	s := createStore(t, d)
+	chatter(s, "c", 1, 100, 100)
+	if err := s.Wait(t.Context(), 100); err != nil {
+		t.Fatal(err)
+	}
+	mark := func(seq uint64) engine.Mark {
+		return engine.Mark{Event: engine.EventID{Origin: s.Origin(), Seq: seq}}
+	}
+	to := filepath.Join(t.TempDir(), "fork")
+	_, _, err := d.ForkAt(t.Context(), s.info.Session, engine.Mark{Since: 1}, to)
+	wantError(t, "before the beginning", err, abi.InvalidArgument, "had not begun")
+	if _, err := d.Prune(t.Context(), s.info.Session, Retention{Events: 10}); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = d.ForkAt(t.Context(), s.info.Session, mark(5), to)
+	wantError(t, "at what was given up", err, abi.Unsupported, "up to the cursor has been given up")
+	if remedyOf(err) == "" || !missing(to) {
+		t.Errorf("the remedy is %q; something was made: %t", remedyOf(err), !missing(to))
+	}
+	_, _, err = d.ForkAt(t.Context(), s.info.Session, engine.Mark{Since: 1}, to)
+	wantError(t, "before the beginning", err, abi.InvalidArgument, "had not begun")
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,238 @@
+package sqlitestore
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// asLeft makes the session directory that a version of terrarium has left: see
+// testdata/stores.
+func asLeft(t *testing.T, version int) string {
+	t.Helper()
+	archive, err := txtar.ParseFile(filepath.Join("..", "testdata", "stores", fmt.Sprintf("v%d.txtar", version)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, storesName), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range archive.Files {
+		execute(t, filepath.Join(dir, f.Name), "PRAGMA journal_mode = WAL;"+string(f.Data))
+	}
+	return dir
+}
+
+// TestMigrationIsOneTransaction has the last of several migrations fail. The file is as
+// it was then, and not of a version between: of that, the next attempt would keep an
+// original.
+func TestMigrationIsOneTransaction(t *testing.T) {
+	step := func(text string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte("-- +goose Up\n" + text + ";\n")}
+	}
+	files := fstest.MapFS{"00001_a.sql": step("PRAGMA user_version = 1; CREATE TABLE a (x)")}
+	content, err := newSchema("a file", 0, 1, files).template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.db")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := contentOf(t, path)
+	files["00002_b.sql"], files["00003_c.sql"] = step("PRAGMA user_version = 2; CREATE TABLE b (x)"), step("CREATE TABLE a (x)")
+	err = newSchema("a file", 0, 3, files).upgrade(t.Context(), path, hooks{})
+	if err == nil || !strings.Contains(err.Error(), "from version 1 to 3") {
+		t.Errorf("upgrade: %v", err)
+	}
+	if after := contentOf(t, path); after != before {
+		t.Errorf("it was %s\nand is %s", before, after)
+	}
+	files["00003_c.sql"] = step("PRAGMA user_version = 3; CREATE TABLE c (x)")
+	if err := newSchema("a file", 0, 3, files).upgrade(t.Context(), path, hooks{}); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := filepath.Glob(path + ".v*")
+	if err != nil || len(kept) != 1 || contentOf(t, kept[0]) != before {
+		t.Errorf("the originals are %v, %v", kept, err)
+	}
+}
+
+// migrationKills is how often one directory is killed while it is brought up to date,
+// before it is let come to the end.
+const migrationKills = 3
+
+// TestKilledMigrating kills a process while it brings what an older version has left
+// up to date, to be read or to be written to: at every step of it, between them, and
+// several times in a row. Whoever comes next does the rest and finds what there would
+// be without the kills. Of each file there is one original, as it was, and nothing
+// else is left over.
+func TestKilledMigrating(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	oldest := 1 + random.IntN(int(storeSchema.version)-1)
+	for todo := errandKills(t); todo > 0; todo -= migrationKills {
+		t.Run(fmt.Sprint("v", oldest), func(t *testing.T) { killMigrating(t, oldest, random) })
+		oldest = 1 + oldest%(int(storeSchema.version)-1)
+	}
+}
+
+func killMigrating(t *testing.T, version int, random *rand.Rand) {
+	left := asLeft(t, version)
+	sound := duplicate(t, left)
+	if err := Upgrade(t.Context(), sound); err != nil {
+		t.Fatal(err)
+	}
+	want := migration{left: left, told: toldOf(t, sound), entries: entriesOf(t, sound), histories: historiesOf(t, sound)}
+	dir := duplicate(t, left)
+	points := append(slices.Clone(upgrades), failpoints)
+	first := random.IntN(len(points))
+	for i := range migrationKills {
+		o := order{Dir: dir, Point: points[(first+i)%len(points)], Pass: 1 + random.Int32N(3), Lines: 6}
+		a := &errand{Word: []string{"upgrade", "open"}[random.IntN(2)]}
+		_, done := a.sendOff(t, o, random)
+		wantOriginals(t, dir, left)
+		next := duplicate(t, dir)
+		if err := Upgrade(t.Context(), next); err != nil {
+			t.Fatalf("after %s, pass %d, nobody can go on: %v", pointName(o.Point), o.Pass, err)
+		}
+		want.check(t, next)
+		if done {
+			break
+		}
+	}
+	if err := Upgrade(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	want.check(t, dir)
+}
+
+// migration is a directory of an older version, and what there is when it has been
+// brought up to date by one whom nobody disturbs.
+type migration struct {
+	left      string // the directory
+	told      map[engine.SessionID]string
+	entries   map[engine.SessionID]entry
+	histories map[engine.SessionID]string
+}
+
+func historiesOf(t *testing.T, dir string) map[engine.SessionID]string {
+	t.Helper()
+	v, out := mustView(t, dir), map[engine.SessionID]string{}
+	for session := range entriesOf(t, dir) {
+		out[session] = fmt.Sprint(history(t, v, session))
+	}
+	return out
+}
+
+// check compares a directory that is up to date. Who has opened it for writing may have
+// given sessions their whole file, and removed those of ended ones.
+func (m *migration) check(t *testing.T, dir string) {
+	t.Helper()
+	got, histories := toldOf(t, dir), historiesOf(t, dir)
+	for session, e := range m.entries {
+		if e.Live && got[session] != m.told[session] {
+			t.Errorf("%s answers %.800s\nwant %.800s", session, got[session], m.told[session])
+		}
+		if histories[session] != m.histories[session] {
+			t.Errorf("%s has the history %.800s\nwant %.800s", session, histories[session], m.histories[session])
+		}
+	}
+	if len(got) != len(m.entries) {
+		t.Errorf("%d sessions are there, want %d", len(got), len(m.entries))
+	}
+	wantTidy(t, dir)
+	wantOriginals(t, dir, m.left)
+	m.checkOriginals(t, dir)
+}
+
+// checkOriginals checks that there is one original of each file that is a session's,
+// as it was before.
+func (m *migration) checkOriginals(t *testing.T, dir string) {
+	t.Helper()
+	var files []string // of which there are originals
+	for _, path := range originalsIn(t, dir) {
+		files = append(files, strings.TrimSuffix(path, filepath.Ext(path)))
+	}
+	for session, e := range entriesOf(t, dir) {
+		if e.file != "" && e.file == m.entries[session].file && !slices.Contains(files, e.Path) {
+			t.Errorf("there is no original of %s", e.Path)
+		}
+	}
+	if slices.Sort(files); len(slices.Compact(slices.Clone(files))) != len(files) {
+		t.Errorf("there are several originals of one file: %v", files)
+	}
+}
+
+// wantOriginals checks that what has the name of an original is one: it says what
+// the file said that an older version left.
+func wantOriginals(t *testing.T, dir, left string) {
+	t.Helper()
+	for _, path := range originalsIn(t, dir) {
+		inside, err := filepath.Rel(dir, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		was := contentOf(t, filepath.Join(left, strings.TrimSuffix(inside, filepath.Ext(inside))))
+		if contentOf(t, path) != was {
+			t.Errorf("%s is not as it was", path)
+		}
+	}
+}
+
+// contentOf is everything that a database holds.
+func contentOf(t *testing.T, path string) string {
+	t.Helper()
+	visitor := newVisitor()
+	defer visitor.leave()
+	mode, err := visitor.visit(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := openConn(path, mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	version, _, err := c.integer("PRAGMA user_version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := fmt.Sprint(version)
+	for _, table := range tablesOf(t, c) {
+		out += "\n" + table
+		err := c.query(`SELECT * FROM "`+table+`" ORDER BY 1`, nil, func(v []driver.Value) error {
+			out += fmt.Sprintf("\n%q", v)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func tablesOf(t *testing.T, c *conn) (names []string) {
+	t.Helper()
+	err := c.query("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name", nil, func(v []driver.Value) error {
+		names = append(names, textIn(v[0]))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}

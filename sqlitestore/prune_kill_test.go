@@ -1,0 +1,122 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// prunePoints are the steps of giving up history.
+var prunePoints = []failpoint{
+	pointOpened, pointNoting, pointNoted, pointUniting, pointUnited, pointTailFollowed, pointStanding, pointFinishing, pointFinished,
+	pointCompleting, pointCompleted, pointMoved, pointReleasing, pointReleased, pointRemoving, pointRemoved, pointSweeping, pointSwept,
+}
+
+func (a *errand) prune(ctx context.Context, dir string, options Options) error {
+	d, err := Open(ctx, dir, options)
+	if err != nil {
+		return err
+	}
+	_, err = d.Prune(ctx, a.Session, a.Bound)
+	return errors.Join(err, d.Close())
+}
+
+const killsPerPruned = 4 // of one directory
+
+// TestKilledPruning kills a process that gives up history, several times in a row, at
+// every step and between them. What was to be kept is kept every time: the newest, and
+// all that somebody has yet to read; and so is everything that is not history. The next
+// one gives up the rest, and nothing else is left over.
+func TestKilledPruning(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for todo, at := errandKills(t), random.IntN(len(prunePoints)); todo > 0; todo -= killsPerPruned {
+		dir, session := chattered(t)
+		live := liveOf(t, dir, session)
+		for range min(todo, killsPerPruned) {
+			o := order{Dir: dir, Point: prunePoints[at%len(prunePoints)], Pass: 1 + random.Int32N(2), Lines: 20}
+			if at++; random.IntN(3) == 0 {
+				o.Point = failpoints
+			}
+			a := &errand{Word: "prune", Session: session, Bound: Retention{Events: int64(50 + 10*random.IntN(10))}}
+			a.sendOff(t, o, random)
+			wantPruned(t, dir, session, live)
+		}
+		wantPrunedWhole(t, dir, session, live)
+	}
+}
+
+const (
+	chatterAll  = 400
+	chatterRead = 340 // by the one outside reader; what is behind that is kept
+)
+
+// chattered makes a closed directory of one session whose reader is a little behind.
+func chattered(t *testing.T) (dir string, session engine.SessionID) {
+	t.Helper()
+	d := mustOpen(t, t.TempDir())
+	s := createStore(t, d)
+	chatter(s, "c", 1, chatterAll, chatterRead)
+	if err := s.Wait(t.Context(), chatterAll); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return d.dir, s.info.Session
+}
+
+// liveOf is what of a session is not history.
+func liveOf(t *testing.T, dir string, session engine.SessionID) string {
+	t.Helper()
+	v := mustView(t, dir)
+	g, err := v.Saved(t.Context(), session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Path = ""
+	state, err := v.State(t.Context(), session, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(g, state)
+}
+
+// wantPruned checks that some of the oldest events are gone, and nothing else.
+func wantPruned(t *testing.T, dir string, session engine.SessionID, live string) {
+	t.Helper()
+	v := mustView(t, dir)
+	wantWhole(t, v, session)
+	if got := liveOf(t, dir, session); got != live {
+		t.Errorf("live was %s\nand is %s", live, got)
+	}
+	var left []uint64
+	for _, e := range history(t, v, session) {
+		left = append(left, e.Seq)
+	}
+	if !slices.IsSorted(left) || len(left) == 0 || left[0] > chatterRead+1 || left[len(left)-1] != chatterAll || len(left) != int(chatterAll+1-left[0]) {
+		t.Fatalf("%d events are left: %v", len(left), left)
+	}
+}
+
+// wantPrunedWhole prunes the directory undisturbed.
+func wantPrunedWhole(t *testing.T, dir string, session engine.SessionID, live string) {
+	t.Helper()
+	d := mustOpen(t, dir)
+	_, pruneErr := d.Prune(t.Context(), session, Retention{Events: 10})
+	if err := errors.Join(pruneErr, d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	wantPruned(t, dir, session, live)
+	if n := len(history(t, mustView(t, dir), session)); n != chatterAll-chatterRead {
+		t.Errorf("%d events are left, want the %d that have yet to be read", n, chatterAll-chatterRead)
+	}
+	wantTidy(t, dir)
+}

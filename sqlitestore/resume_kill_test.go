@@ -1,0 +1,156 @@
+package sqlitestore
+
+import (
+	"encoding/json"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// resumePoints are where a life that resumes is ended, besides random moments: at the
+// steps of cuts, of what comes right before and after them, and of the ends of
+// sessions.
+var resumePoints = []failpoint{
+	pointOpened, pointAppending, pointAppended, pointParked, pointFilling, pointFilled, pointCutting, pointCut, pointFrozen,
+	pointCreating, pointCreated, pointNoting, pointCopied, pointStripped, pointUnited, pointStanding, pointFinished, pointCompleting,
+	pointCompleted, pointMoved, pointReleasing, pointReleased, pointRemoved, pointSwept,
+}
+
+const killsPerResumed = 6 // of one directory
+
+// TestKilledResuming kills a process that resumes a session whose recipe is edited
+// every time: creatures come, go, and listen elsewhere, so that ponds are joined and
+// parted. It dies at the steps of that and at random moments, and the next process
+// goes on by itself.
+//
+// After every life each creature is as it was before the edit or as it is after it,
+// every message that was acknowledged is there once, nobody has heard one twice, no
+// dead letter is gone, and every session is sound. When a recipe has been applied,
+// the shape is what it says. In the end everybody has heard everything since he came.
+func TestKilledResuming(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	cache, died := t.TempDir(), map[string]int{}
+	for todo := errandKills(t); todo > 0; todo -= killsPerResumed {
+		b := &resumeBooks{t: t, dir: t.TempDir(), cache: cache, random: random, letters: map[engine.EventID]bool{}}
+		b.live(failpoints + 1) // something has to be there
+		for range min(todo, killsPerResumed) {
+			point := failpoints
+			if random.IntN(3) > 0 {
+				point = resumePoints[random.IntN(len(resumePoints))]
+			}
+			died[b.live(point)]++
+		}
+		b.finish()
+	}
+	t.Logf("lives ended at %v", died)
+}
+
+// resumeBooks are what the lives of one directory have said, and what follows from it.
+type resumeBooks struct {
+	t          *testing.T
+	dir, cache string
+	random     *rand.Rand
+	is         edition           // the recipe as it is now
+	was        map[string]string // who listened where after the life before
+	goal       uint64
+	acked      [ponds]uint64
+	letters    map[engine.EventID]bool
+}
+
+// edit edits the recipe.
+func (b *resumeBooks) edit() {
+	b.is = edition{}
+	for _, name := range []string{"otter", "heron", "toad"} {
+		if b.random.IntN(3) > 0 {
+			b.is[name] = b.random.Perm(ponds)[:1+b.random.IntN(3)]
+		}
+	}
+}
+
+// live lets a process resume what there is by an edited recipe until it dies at the
+// point, checks what it leaves, and answers where it ended.
+func (b *resumeBooks) live(point failpoint) string {
+	b.t.Helper()
+	b.edit()
+	b.goal += 20 + b.random.Uint64N(40)
+	o := order{Dir: b.dir, Seed: b.random.Uint64(), Point: point, Pass: 1 + b.random.Int32N(2), Lines: 150}
+	lines, done := b.send(o)
+	for i := range lines {
+		b.listen(&lines[i])
+	}
+	b.check(done)
+	switch {
+	case b.t.Failed():
+		b.t.Fatalf("after a life that was to end at %s, pass %d", pointName(min(point, failpoints)), o.Pass)
+	case done:
+		return "its own end"
+	}
+	return pointName(point)
+}
+
+func (b *resumeBooks) send(o order) ([]told, bool) {
+	b.t.Helper()
+	a := &errand{Word: "resume", Resume: &resuming{Cache: b.cache, Edition: b.is, Goal: b.goal}}
+	return a.sendOff(b.t, o, b.random)
+}
+
+// listen takes down what a life says.
+func (b *resumeBooks) listen(line *told) {
+	b.t.Helper()
+	switch line.Word {
+	case "ok":
+		b.acked[line.At] = max(b.acked[line.At], line.Seq)
+	case "applied":
+		var got resumed
+		if err := json.Unmarshal([]byte(line.Text), &got); err != nil {
+			b.t.Fatal(err)
+		}
+		if want := b.is.graphs(); !slices.Equal(got.Graphs, want) {
+			b.t.Errorf("the graphs are %q, want %q", got.Graphs, want)
+		}
+		if want := b.is.listens(); !maps.Equal(got.Listens, want) {
+			b.t.Errorf("they listen %v, want %v", got.Listens, want)
+		}
+		for i, n := range got.Marks {
+			if n < b.acked[i] {
+				b.t.Errorf("pond %d has %d messages, and %d were acknowledged", i, n, b.acked[i])
+			}
+		}
+	}
+}
+
+// finish lets a process resume to its end, and checks that everybody has heard
+// everything, and that nothing is left to be done.
+func (b *resumeBooks) finish() {
+	b.t.Helper()
+	b.edit()
+	b.goal += 20
+	lines, done := b.send(order{Dir: b.dir, Point: failpoints + 1})
+	if !done {
+		b.t.Fatal("the last life did not come to its end")
+	}
+	var since [ponds]uint64
+	for i := range lines {
+		if b.listen(&lines[i]); lines[i].Word == "applied" {
+			var got resumed
+			if err := json.Unmarshal([]byte(lines[i].Text), &got); err != nil {
+				b.t.Fatal(err)
+			}
+			since = got.Marks
+		}
+	}
+	b.check(true)
+	b.checkHeard(since)
+	wantTidy(b.t, b.dir)
+	for _, e := range entriesOf(b.t, b.dir) {
+		if e.Live != e.Complete && e.file != "" {
+			b.t.Errorf("it has settled, and there is %+v", e)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package sqlitestore
+
+import (
+	"net/url"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+func TestUnescaped(t *testing.T) {
+	for text, want := range map[string]string{
+		"a%20frog":        "a frog",
+		"%c3%A9lan":       "élan",
+		"count/a%2Fb%25":  "count/a/b%",
+		"100%":            "",
+		"100% of %x":      "",
+		"50%4 and 7%20up": "50%4 and 7 up",
+		"a%ffb":           "", // no text
+		"plain":           "",
+		"":                "",
+		"%%41":            "%A",
+	} {
+		got, encoded := unescaped(text)
+		if encoded != (want != "") || encoded && got != want {
+			t.Errorf("%q is %q, %v; want %q", text, got, encoded, want)
+		}
+	}
+}
+
+// TestUnescapedModel compares with what made the texts.
+func TestUnescapedModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		plain := rapid.String().Draw(t, "plain")
+		text := url.PathEscape(plain)
+		if got, encoded := unescaped(text); encoded != (text != plain) || encoded && got != plain {
+			t.Errorf("%q is %q, %v; want %q", text, got, encoded, plain)
+		}
+	})
+}
+
+// TestSearchWhatIsEncoded finds words in keys and texts that are percent-encoded, as
+// they stand there and as they are meant.
+func TestSearchWhatIsEncoded(t *testing.T) {
+	d := mustOpen(t, t.TempDir())
+	defer d.Close()
+	s := createStore(t, d)
+	s.Append(&engine.Record{Events: []engine.Event{
+		{ID: engine.EventID{Origin: s.Origin(), Seq: 1}, Time: 1, Kind: engine.EventState, Creature: "c", Payload: []byte("count/a%20frog\x00=1")},
+		{ID: engine.EventID{Origin: s.Origin(), Seq: 2}, Time: 2, Kind: engine.EventChannelMessage, Channel: "h", Seq: 1, Payload: []byte("GET /pond?q=%C3%A9lan+newt")},
+	}})
+	if err := s.Wait(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]uint64{"frog": 1, `"a frog"`: 1, "20frog": 1, "élan": 2, "newt pond": 2} {
+		r, err := d.Search(t.Context(), SearchQuery{Text: text})
+		if err != nil || len(r.Found) != 1 || r.Found[0].ID.Seq != want {
+			t.Errorf("%s found %+v, %v; want event %d", text, r.Found, err, want)
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package sqlitestore
+
+import "testing"
+
+// TestUpgradeGoesOn brings a directory up to date of which somebody has done the live
+// stores already, and not those of ended sessions. While it is in use, they are left.
+func TestUpgradeGoesOn(t *testing.T) {
+	dir := asLeft(t, 1)
+	d := mustOpen(t, dir)
+	graphs, problems, err := d.Saved(t.Context())
+	if err != nil || len(graphs) == 0 || len(problems) > 0 {
+		t.Fatalf("saved %d, problems %v, %v", len(graphs), problems, err)
+	}
+	for _, g := range graphs {
+		if _, err := d.Open(t.Context(), g.Session); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantOutdated(t, dir, false, true)
+	if err := Upgrade(t.Context(), dir); err != nil {
+		t.Errorf("while it is in use: %v", err)
+	}
+	wantOutdated(t, dir, false, true)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Upgrade(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	wantOutdated(t, dir, false, false)
+	toldOf(t, dir) // each can be read, and is sound
+}
+
+func wantOutdated(t *testing.T, dir string, live, ended bool) {
+	t.Helper()
+	gotLive, gotEnded, err := outdated(t.Context(), dir)
+	if err != nil || gotLive != live || gotEnded != ended {
+		t.Errorf("older are live stores %v and ended ones %v, %v; want %v, %v", gotLive, gotEnded, err, live, ended)
+	}
+}
