@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -89,7 +90,7 @@ func findRecipe(ctx context.Context, h *host.Host, r engine.Remembered, o Resume
 	f := FoundRecipe{Remembered: r, Path: r.Source.Path}
 	ro := recipes.Options{
 		Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Given: r.Source.Variables, Shared: shared,
-		Inspector: h, Builtins: builtins{}, Version: Version,
+		Inspector: h, Builtins: builtins{}, Version: Version, PolicyProcess: o.PolicyProcess,
 	}
 	moved, isGiven := o.Recipes[r.Name]
 	if isGiven {
@@ -153,11 +154,18 @@ type Resumed struct {
 // recipe made as it was. A recipe that is not valid changes nothing, and resumes
 // nothing.
 func (t *Terrarium) Resume(ctx context.Context, o ResumeOptions) (*Resumed, error) {
-	found, diags := findRecipes(ctx, t.host, t.Remembered(), o)
-	if err := diags.Err(); err != nil {
+	found, err := t.findRecipes(ctx, o)
+	if err != nil {
 		return nil, err
 	}
 	return t.ResumeRecipes(ctx, found)
+}
+
+// findRecipes finds the recipes of what the session directory remembers.
+func (t *Terrarium) findRecipes(ctx context.Context, o ResumeOptions) ([]FoundRecipe, error) {
+	o.RecipeOptions = t.completed(o.RecipeOptions)
+	found, diags := findRecipes(ctx, t.host, t.Remembered(), o)
+	return found, diags.Err()
 }
 
 // ResumeRecipes is [Terrarium.Resume] with recipes that have been found before.
@@ -165,7 +173,7 @@ func (t *Terrarium) ResumeRecipes(ctx context.Context, found []FoundRecipe) (*Re
 	out := &Resumed{Recipes: found}
 	deployments := deploymentsOf(found)
 	if len(deployments) > 1 { // the second may fail when the first is done
-		if _, err := t.Engine.Plan(ctx, deployments...); err != nil {
+		if _, err := planAndClose(deployments, func() (*engine.Plan, error) { return t.Engine.Plan(ctx, deployments...) }); err != nil {
 			return nil, err
 		}
 	}
@@ -188,20 +196,34 @@ func deploymentsOf(found []FoundRecipe) (out []*engine.Deployment) {
 
 // PlanResume says what [Terrarium.Resume] would do.
 func (t *Terrarium) PlanResume(ctx context.Context, o ResumeOptions) (*engine.Plan, error) {
-	found, diags := findRecipes(ctx, t.host, t.Remembered(), o)
-	if err := diags.Err(); err != nil {
+	found, err := t.findRecipes(ctx, o)
+	if err != nil {
 		return nil, err
 	}
-	return t.Engine.Plan(ctx, deploymentsOf(found)...)
+	deployments := deploymentsOf(found)
+	return planAndClose(deployments, func() (*engine.Plan, error) { return t.Engine.Plan(ctx, deployments...) })
+}
+
+// planAndClose makes a plan, and lets go of what policies have needed for it, such
+// as processes. They can be asked again all the same.
+func planAndClose(deployments []*engine.Deployment, plan func() (*engine.Plan, error)) (*engine.Plan, error) {
+	out, err := plan()
+	for _, d := range deployments {
+		if c, ok := d.Policy.(io.Closer); ok {
+			err = errors.Join(err, c.Close())
+		}
+	}
+	return out, err
 }
 
 // PlanApply says what [Terrarium.Apply] would do.
 func (t *Terrarium) PlanApply(ctx context.Context, path string, o RecipeOptions) (*engine.Plan, error) {
-	r, diags := recipes.Load(ctx, path, o.loading(t.host))
+	r, diags := recipes.Load(ctx, path, t.completed(o).loading(t.host))
 	if err := diags.Err(); err != nil {
 		return nil, err
 	}
-	return t.Engine.Plan(ctx, r.Deployment())
+	d := r.Deployment()
+	return planAndClose([]*engine.Deployment{d}, func() (*engine.Plan, error) { return t.Engine.Plan(ctx, d) })
 }
 
 // PlanDirectory says what resuming a session directory with the recipes would do.
@@ -216,5 +238,8 @@ func PlanDirectory(ctx context.Context, v *sqlitestore.View, found []FoundRecipe
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
-	return engine.PlanSaved(ctx, engine.Options{Host: h, Load: LoadModule}, graphs, problems, v, deploymentsOf(found)...)
+	deployments := deploymentsOf(found)
+	return planAndClose(deployments, func() (*engine.Plan, error) {
+		return engine.PlanSaved(ctx, engine.Options{Host: h, Load: LoadModule}, graphs, problems, v, deployments...)
+	})
 }

@@ -239,14 +239,19 @@ func (o RecipeOptions) loading(h *host.Host) recipes.Options {
 // see [engine.Engine.Apply]. For a recipe that is not valid the error tells the
 // first thing that is wrong; [LoadRecipe] tells all of them.
 func (t *Terrarium) Apply(ctx context.Context, path string, o RecipeOptions) (*Applied, error) {
-	if o.PolicyProcess == nil {
-		o.PolicyProcess = t.policyProcess
-	}
-	r, diags := recipes.Load(ctx, path, o.loading(t.host))
+	r, diags := recipes.Load(ctx, path, t.completed(o).loading(t.host))
 	if err := diags.Err(); err != nil {
 		return nil, err
 	}
 	return t.Engine.Apply(ctx, r.Deployment())
+}
+
+// completed are the options with what the terrarium was given for all recipes.
+func (t *Terrarium) completed(o RecipeOptions) RecipeOptions {
+	if o.PolicyProcess == nil {
+		o.PolicyProcess = t.policyProcess
+	}
+	return o
 }
 
 // builtins are the creatures that ship with the library, for recipes.

@@ -52,7 +52,6 @@ type application struct {
 	channels  map[string]ChannelID
 	drift     *drift // what running has changed and stays; nil: the recipe decides alone
 	leaving   map[CreatureID]bool
-	applied   bool
 	former    *Deployment // that is applied now; nil if none is
 	adopted   []adoption
 	// kept are channels of the deployment that no recipe has, and that Restore has
@@ -103,7 +102,7 @@ func (a *application) run(ctx context.Context, h *holding) error {
 		a.e.putPolicy(a.d.Name, former)
 		return err
 	}
-	a.e.deployments[a.d.Name], a.applied = a.d, true
+	a.e.deployments[a.d.Name] = a.d
 	if !samePolicy(former, a.d.Policy) {
 		a.e.retirePolicy(former)
 	}

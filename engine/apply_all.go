@@ -161,7 +161,7 @@ func (j *joint) discard(ctx context.Context) {
 	for _, a := range j.applications {
 		j.e.closeTemplates(ctx, a.species)
 		a.species = nil
-		if !a.applied {
+		if now, _ := j.e.policies.Load(a.d.Name); !samePolicy(now, a.d.Policy) { // it is not in use
 			j.e.closePolicy(a.d.Policy)
 		}
 		for _, c := range a.prepared {

@@ -37,7 +37,7 @@ func parseMeta(meta map[string]string) *deploymentMeta {
 	m := &deploymentMeta{of: map[string]map[string]string{}}
 	first := meta[MetaDeployment]
 	for key, value := range meta {
-		if value == "" {
+		if value == "" || strings.HasPrefix(key, metaMemory) {
 			continue
 		}
 		key, name, others := strings.Cut(key, "/")

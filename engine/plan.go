@@ -243,7 +243,7 @@ func (e *Engine) rowsOf(g *graph) SavedGraph {
 	out := SavedGraph{
 		Session: SessionID(g.id), Graph: g.id, Born: g.born, Durability: g.durability,
 		Creatures: rec.Creatures, Channels: rec.Channels, Heads: rec.Heads, Edges: rec.Edges,
-		Cursors: rec.Cursors, Timers: rec.Timers, Requests: rec.Requests, Wires: rec.Wires, Meta: g.meta, LastTime: g.now,
+		Cursors: rec.Cursors, Timers: rec.Timers, Requests: rec.Requests, Wires: rec.Wires, Meta: g.metaWithMemory(), LastTime: g.now,
 	}
 	if g.store != nil {
 		out.Session = g.store.Info().Session

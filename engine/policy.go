@@ -34,17 +34,18 @@ type Policy interface {
 // SendEvent is a message about to be sent. The slices are not to be modified
 // or kept.
 type SendEvent struct {
-	Time           int64 // the turn's time, nanoseconds since 1970
-	Seed           uint64
-	Graph          GraphID
-	Deployment     string
-	ChannelName    string
-	ChannelAddress string
-	SenderName     string // empty when it comes from outside
-	SenderAddress  string
-	SenderSpecies  string
-	Payload        []byte
-	Headers        map[string]string // nil when there are none
+	Time             int64 // the turn's time, nanoseconds since 1970
+	Seed             uint64
+	Graph            GraphID
+	Deployment       string // of the channel: whose policies are asked
+	ChannelName      string
+	ChannelAddress   string
+	SenderName       string // empty when it comes from outside
+	SenderAddress    string
+	SenderSpecies    string
+	SenderDeployment string // in which the address and the species mean something
+	Payload          []byte
+	Headers          map[string]string // nil when there are none
 
 	Surroundings
 }

@@ -118,9 +118,10 @@ type Party struct {
 
 // PolicyChannel is a channel in an event.
 type PolicyChannel struct {
-	ID      ChannelID `json:",omitempty"`
-	Name    string    `json:",omitempty"`
-	Address string    `json:",omitempty"`
+	ID         ChannelID `json:",omitempty"`
+	Name       string    `json:",omitempty"`
+	Address    string    `json:",omitempty"`
+	Deployment string    `json:",omitempty"`
 }
 
 // NameCollision is a name that two graphs of a merge use.

@@ -18,11 +18,19 @@ type memoryKey struct{ deployment, policy string }
 type memoryCell struct{ value []byte }
 
 // metaMemory begins the keys of a store's metadata that hold the memory of
-// policies. Behind it come the policy and, as with every key, the deployment.
+// policies. Behind it come the policy and, after a slash, the deployment.
 const metaMemory = "policy "
 
+// The name of a policy may have slashes, from the keys of a for_each.
+var (
+	escapeSlashes   = strings.NewReplacer("%", "%25", "/", "%2F")
+	unescapeSlashes = strings.NewReplacer("%25", "%", "%2F", "/")
+)
+
 // metaKey is the key under which a store keeps a cell.
-func (k memoryKey) metaKey() string { return metaMemory + k.policy + "/" + k.deployment }
+func (k memoryKey) metaKey() string {
+	return metaMemory + escapeSlashes.Replace(k.policy) + "/" + k.deployment
+}
 
 // memoryOf takes the memory out of a store's metadata.
 func memoryOf(meta map[string]string) (rest map[string]string, memory map[memoryKey]*memoryCell) {
@@ -37,13 +45,29 @@ func memoryOf(meta map[string]string) (rest map[string]string, memory map[memory
 		delete(rest, key)
 		policy, deployment, _ := strings.Cut(text, "/")
 		if json.Valid([]byte(value)) { // an empty value stands for none
-			memory[memoryKey{deployment, policy}] = &memoryCell{[]byte(value)}
+			memory[memoryKey{deployment, unescapeSlashes.Replace(policy)}] = &memoryCell{[]byte(value)}
 		}
 	}
 	if memory == nil {
 		return meta, nil
 	}
 	return rest, memory
+}
+
+// metaWithMemory is the metadata of a graph as a store of it has it. The caller
+// holds mu.
+func (g *graph) metaWithMemory() map[string]string {
+	if len(g.memory) == 0 {
+		return g.meta
+	}
+	out := maps.Clone(g.meta)
+	if out == nil {
+		out = map[string]string{}
+	}
+	for k, cell := range g.memory {
+		out[k.metaKey()] = string(cell.value)
+	}
+	return out
 }
 
 // recollection is what the policies of one turn or operation have recalled, and

@@ -134,7 +134,7 @@ func (c *creature) party() Party {
 // policyChannel is a channel as events for policies have it.
 func (x *change) policyChannel(id ChannelID) PolicyChannel {
 	t, _ := x.e.topo.Channel(id)
-	out := PolicyChannel{ID: id, Name: t.Name}
+	out := PolicyChannel{ID: id, Name: t.Name, Deployment: x.deploymentOfChannel(id)}
 	if ch := x.channel(id); ch != nil {
 		out.Address = ch.address
 	}

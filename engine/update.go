@@ -184,6 +184,6 @@ func (e *Engine) retirePolicy(p Policy) {
 }
 
 // samePolicy reports whether two policies are one, as far as can be told.
-func samePolicy(a, b Policy) bool {
+func samePolicy(a, b any) bool {
 	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
 }

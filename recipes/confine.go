@@ -45,7 +45,7 @@ func (m members) has(address, species string) bool {
 }
 
 func (m members) send(e *engine.SendEvent) bool {
-	return m.has(e.ChannelAddress, "") || m.has(e.SenderAddress, e.SenderSpecies)
+	return m.has(e.ChannelAddress, "") || e.SenderDeployment == e.Deployment && m.has(e.SenderAddress, e.SenderSpecies)
 }
 
 func (m members) concern(e *engine.PolicyEvent) bool {
@@ -57,7 +57,7 @@ func (m members) concern(e *engine.PolicyEvent) bool {
 	declared := func(address string) bool { return m.has(address, "") }
 	switch e.Kind {
 	case engine.JudgeConnect, engine.JudgeDisconnect:
-		return declared(e.Channel.Address)
+		return e.Channel.Deployment == e.Deployment && declared(e.Channel.Address)
 	case engine.JudgePlan:
 		return slices.ContainsFunc(slices.Concat(e.Created, e.Resumed, e.Removed), declared)
 	case engine.JudgeMerge:

@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -22,11 +23,6 @@ func Format(name string, src []byte) ([]byte, Diagnostics) {
 	}
 	l := newShared(Options{}).newLoader(&folder{shown: ".", read: map[string][]byte{}})
 	l.extra[name] = src
-	if bytes.Contains(src, []byte(maskedInterpolation)) || bytes.Contains(src, []byte(maskedControl)) {
-		l.add(Diagnostic{Summary: "Control characters", Range: Range{File: name}, Detail: "The file has characters U+0080 or U+0081, which have no place in a text.",
-			Remedy: `Write them as "\u0080" and "\u0081".`})
-		return nil, l.diags
-	}
 	file, diags := parseNative(src, name)
 	for _, h := range diags {
 		l.hcl(titleAt(file, h.Subject), h)
@@ -45,6 +41,9 @@ func Format(name string, src []byte) ([]byte, Diagnostics) {
 
 // parseNative parses a text in HCL's own syntax, with its scripts.
 func parseNative(src []byte, shown string) (*hcl.File, hcl.Diagnostics) {
+	if d := cmp.Or(encoding(src, shown), deceptive(src, shown)); d != nil {
+		return nil, hcl.Diagnostics{d}
+	}
 	masked := maskScripts(src)
 	if d := measureConfig(masked, shown); d != nil {
 		return nil, hcl.Diagnostics{d}

@@ -20,6 +20,7 @@ func (f *folder) functions() map[string]function.Function {
 	for _, b := range builtinFunctions {
 		fns[b.name] = b.fn
 	}
+	boundFunctions(fns)
 	fns["templatefile"] = f.templateFunc(fns)
 	return fns
 }
@@ -153,7 +154,7 @@ func (f *folder) templateFunc(fns map[string]function.Function) function.Functio
 			return cty.NilVal, function.NewArgError(0, err)
 		}
 		if d := measure(hclsyntax.LexTemplate, []byte(text), name); d != nil {
-			return cty.NilVal, function.NewArgErrorf(0, "%s nests too deeply", d.Subject)
+			return cty.NilVal, function.NewArgErrorf(0, "%s: %s", d.Subject, d.Summary)
 		}
 		tmpl, diags := hclsyntax.ParseTemplate([]byte(text), name, hcl.InitialPos)
 		if diags.HasErrors() {

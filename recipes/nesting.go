@@ -29,6 +29,9 @@ func measure(lex lexer, src []byte, filename string) *hcl.Diagnostic {
 		if m.token(t) {
 			return tooDeep(t.Range)
 		}
+		if t.Type == hclsyntax.TokenNumberLit && excessive(string(t.Bytes)) {
+			return numberTooLarge(t.Range)
+		}
 	}
 	return nil
 }
@@ -66,7 +69,7 @@ func calmEnd(piece []byte, filename string, start hcl.Pos) (end hcl.Pos, ok bool
 	tokens, _ := hclsyntax.LexConfig(piece, filename, start)
 	var m meter
 	for _, t := range tokens {
-		if m.token(t) {
+		if m.token(t) || t.Type == hclsyntax.TokenNumberLit && excessive(string(t.Bytes)) {
 			return end, false
 		}
 		if t.Type == hclsyntax.TokenNewline && len(m.open) == 0 && m.controls == 0 {
@@ -155,22 +158,38 @@ func measureJSON(src []byte, filename string) *hcl.Diagnostic {
 		return tooDeep(byteRange(src, filename, at, at+1))
 	}
 	dec := json.NewDecoder(bytes.NewReader(src))
+	dec.UseNumber()
 	for {
 		token, err := dec.Token()
 		if err != nil {
 			return nil // at the end, or where the parser will tell what is wrong
 		}
-		text, ok := token.(string)
-		if !ok {
-			continue
-		}
-		for _, lex := range []lexer{hclsyntax.LexTemplate, hclsyntax.LexExpression} {
-			if d := measure(lex, []byte(text), filename); d != nil {
-				end := int(dec.InputOffset())
-				return tooDeep(byteRange(src, filename, end-1, end))
+		end := int(dec.InputOffset())
+		at := byteRange(src, filename, end-1, end)
+		switch token := token.(type) {
+		case json.Number:
+			if excessive(token.String()) {
+				return numberTooLarge(at)
+			}
+		case string:
+			if d := measureText(token, at); d != nil {
+				return d
 			}
 		}
 	}
+}
+
+// measureText measures a string of JSON as the template and as the expression that
+// it may be. An expression there is a reference, and has no numbers to speak of.
+func measureText(text string, at hcl.Range) *hcl.Diagnostic {
+	if d := measure(hclsyntax.LexTemplate, []byte(text), at.Filename); d != nil {
+		d.Subject = &at
+		return d
+	}
+	if d := measure(hclsyntax.LexExpression, []byte(text), at.Filename); d != nil && d.Summary == tooDeep(at).Summary {
+		return tooDeep(at)
+	}
+	return nil
 }
 
 // jsonTooDeep returns the offset of the bracket that is one too many, or -1.

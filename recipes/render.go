@@ -3,13 +3,10 @@ package recipes
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/text/width"
 )
 
 // WriteText writes findings for people: place, block, snippet with carets,
@@ -66,79 +63,6 @@ func (p *painter) diagnostic(d Diagnostic) {
 		p.paragraph("- ", v.Name+" is "+v.Text)
 	}
 	p.paragraph("= ", d.Remedy)
-}
-
-// snippet quotes the lines of the range and underlines exactly the range.
-func (p *painter) snippet(d Diagnostic, code string) {
-	gutter := len(fmt.Sprint(d.Range.Start.Line + len(d.Snippet) - 1))
-	for i, line := range d.Snippet {
-		number := d.Range.Start.Line + i
-		p.b.WriteString(p.paint(faint, fmt.Sprintf("  %*d |", gutter, number)) + " " + printable(line) + "\n")
-		before, under := underline(d.Range, number, line)
-		p.b.WriteString(p.paint(faint, fmt.Sprintf("  %*s |", gutter, "")) + " " + before + p.paint(code, under) + "\n")
-	}
-}
-
-// underline returns the blank that lines up with what precedes the range on a
-// line, and the carets for the range itself.
-func underline(r Range, number int, line string) (blank, carets string) {
-	from, to := 0, len(line)
-	if number == r.Start.Line {
-		from = bytesOfColumn(line, r.Start.Column)
-	} else {
-		from = len(line) - len(strings.TrimLeft(line, " \t"))
-	}
-	if number == r.End.Line {
-		to = bytesOfColumn(line, r.End.Column)
-	}
-	to = max(to, from)
-	n := max(columns(line[from:to]), 1)
-	return blankOf(line[:from]), strings.Repeat("^", n)
-}
-
-// bytesOfColumn returns the offset of a column, which counts characters as a
-// reader sees them: marks that combine with the letter before do not count.
-func bytesOfColumn(line string, column int) int {
-	n := 0
-	for i, r := range line {
-		if combines(r) {
-			continue
-		}
-		if n++; n == column {
-			return i
-		}
-	}
-	return len(line)
-}
-
-func combines(r rune) bool { return unicode.In(r, unicode.Mn, unicode.Me) || r == '\u200d' }
-
-// columns returns how wide a terminal shows text.
-func columns(text string) int {
-	n := 0
-	for _, r := range text {
-		switch {
-		case combines(r):
-		case width.LookupRune(r).Kind() == width.EastAsianWide, width.LookupRune(r).Kind() == width.EastAsianFullwidth:
-			n += 2
-		default:
-			n++
-		}
-	}
-	return n
-}
-
-// blankOf keeps tabs, so that carets line up however wide a tab is shown.
-func blankOf(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if r == '\t' {
-			b.WriteByte('\t')
-		} else {
-			b.WriteString(strings.Repeat(" ", columns(string(r))))
-		}
-	}
-	return b.String()
 }
 
 // printable replaces what could move a terminal's cursor.

@@ -225,6 +225,8 @@ func describe(v cty.Value) string {
 			return fmt.Sprintf("%q and %d more characters", string(text[:maxShown]), len(text)-maxShown)
 		}
 		return fmt.Sprintf("%q", string(text))
+	case ty == cty.Number && huge(v):
+		return "a number that is too large, or too close to zero"
 	case ty == cty.Number:
 		return v.AsBigFloat().Text('g', -1)
 	case ty == cty.Bool:

@@ -2,8 +2,10 @@ package recipes
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -25,6 +27,46 @@ var (
 
 	heredocStart = regexp.MustCompile(`<<-?([\pL_][\pL\pN_-]*)[ \t]*\r?$`)
 )
+
+// byteOrderMark is what some editors begin a text with.
+const byteOrderMark = "\ufeff"
+
+// encoding says that a text is not UTF-8, if so.
+func encoding(src []byte, filename string) *hcl.Diagnostic {
+	if utf8.Valid(src) {
+		return nil
+	}
+	at := 0
+	for at < len(src) {
+		r, size := utf8.DecodeRune(src[at:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		at += size
+	}
+	detail := "A recipe is UTF-8 text."
+	if bytes.HasPrefix(src, []byte("\xff\xfe")) || bytes.HasPrefix(src, []byte("\xfe\xff")) {
+		detail = "A recipe is UTF-8 text, and this is UTF-16. Windows PowerShell writes that, unless it is told otherwise."
+	}
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Not UTF-8", Detail: detail, Subject: byteRange(src, filename, at, at+1).Ptr()}
+}
+
+// deceptive finds the characters for which a text may not be what it looks like: the
+// two of the masks, which nobody sees, and those that change the direction of writing
+// and so the order in which a reader sees code. In texts they can be escaped.
+func deceptive(src []byte, filename string) *hcl.Diagnostic {
+	at := bytes.IndexFunc(src, func(r rune) bool {
+		return r == 0x80 || r == 0x81 || '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
+	})
+	if at < 0 {
+		return nil
+	}
+	r, size := utf8.DecodeRune(src[at:])
+	return &hcl.Diagnostic{
+		Severity: hcl.DiagError, Summary: "Invisible character", Subject: byteRange(src, filename, at, at+size).Ptr(),
+		Detail: fmt.Sprintf("The character %U cannot be seen, and what stands around it may be something else than what is seen. In a text it can be written as \"\\u%04x\".", r, r),
+	}
+}
 
 // scriptTag is the heredoc tag of JavaScript.
 const scriptTag = "JS"

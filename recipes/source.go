@@ -1,6 +1,8 @@
 package recipes
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -127,17 +129,33 @@ func enumerate(names []string) string {
 
 func unreadable(path string, err error) *Diagnostic {
 	d := &Diagnostic{Severity: Error, Summary: "Recipe cannot be read", Detail: sentence(cause(err)), Range: Range{File: path}}
-	if errors.Is(err, fs.ErrNotExist) {
-		d.Summary, d.Detail = "Recipe not found", fmt.Sprintf("There is no file or folder %q.", path)
-		if entries, err := os.ReadDir(filepath.Dir(path)); err == nil {
-			names := make([]string, 0, len(entries))
-			for _, e := range entries {
-				names = append(names, e.Name())
-			}
-			d.Suggestion = nearest(filepath.Base(path), names)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return d
+	}
+	d.Summary, d.Detail = "Recipe not found", fmt.Sprintf("There is no file or folder %q.", path)
+	if to, err := os.Readlink(path); err == nil {
+		d.Detail = fmt.Sprintf("%q is a link to %q, where there is nothing.", path, to)
+		return d
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err == nil {
+		names := make([]string, 0, len(entries))
+		for _, e := range entries {
+			names = append(names, e.Name())
 		}
+		d.Suggestion = meantFile(filepath.Base(path), names)
 	}
 	return d
+}
+
+// meantFile is the name that was probably meant by one: the same with its ending, or
+// one that is nearly the same.
+func meantFile(name string, names []string) string {
+	for _, ending := range []string{".hcl", ".hcl.json"} {
+		if slices.Contains(names, name+ending) {
+			return name + ending
+		}
+	}
+	return nearest(name, names)
 }
 
 // cause strips the operation and path from a file error; messages have them
@@ -308,12 +326,18 @@ func (f *folder) parseFile(name string) (*hcl.File, hcl.Diagnostics) {
 			Subject: &hcl.Range{Filename: shown}}}
 	}
 	if strings.HasSuffix(name, ".json") {
-		if d := measureJSON(src, shown); d != nil {
-			return nil, hcl.Diagnostics{d}
-		}
-		return hcljson.Parse(src, shown)
+		return parseJSON(src, shown)
 	}
 	return parseNative(src, shown)
+}
+
+// parseJSON parses a text in JSON.
+func parseJSON(src []byte, shown string) (*hcl.File, hcl.Diagnostics) {
+	src = bytes.TrimPrefix(src, []byte(byteOrderMark))
+	if d := cmp.Or(encoding(src, shown), deceptive(src, shown), measureJSON(src, shown)); d != nil {
+		return nil, hcl.Diagnostics{d}
+	}
+	return hcljson.Parse(src, shown)
 }
 
 // sentence gives a clause a capital letter and a full stop.

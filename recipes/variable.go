@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	hcljson "github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -94,17 +93,9 @@ func (l *loader) readVarFile(path string) {
 	var file *hcl.File
 	var diags hcl.Diagnostics
 	if strings.HasSuffix(path, ".json") {
-		if d := measureJSON(src, path); d != nil {
-			l.hcl("", d)
-			return
-		}
-		file, diags = hcljson.Parse(src, path)
+		file, diags = parseJSON(src, path)
 	} else {
-		if d := measure(hclsyntax.LexConfig, src, path); d != nil {
-			l.hcl("", d)
-			return
-		}
-		file, diags = hclsyntax.ParseConfig(src, path, hcl.InitialPos)
+		file, diags = parseNative(src, path)
 	}
 	if file != nil && file.Body != nil {
 		attrs, more := file.Body.JustAttributes()
@@ -194,6 +185,10 @@ func (l *loader) variable(d *declaration) (cty.Value, bool) {
 		l.wrongType(s, d, given, ty, v, err)
 		return cty.DynamicVal, false
 	}
+	if huge(out) {
+		l.wrongType(s, d, given, ty, v, errHuge)
+		return cty.DynamicVal, false
+	}
 	if !l.checkReferences(d, out) {
 		return cty.DynamicVal, false
 	}
@@ -244,7 +239,7 @@ func (l *loader) inputValue(s scope, d *declaration, in input, ty cty.Type) (cty
 	}
 	src := []byte(in.text)
 	if int64(len(src)) > l.opts.MaxFileBytes || measure(hclsyntax.LexExpression, src, "") != nil {
-		return invalid("is too large or nests too deeply")
+		return invalid("is too large, nests too deeply, or has too large a number")
 	}
 	expr, diags := hclsyntax.ParseExpression(src, in.from, hcl.InitialPos)
 	if !diags.HasErrors() {

@@ -66,26 +66,49 @@ func (f *formatting) argument(arg string) error {
 		if err != nil {
 			return failWith(exitFailed, err)
 		}
-		return f.text("standard input", src, nil)
+		return f.input(src)
 	}
 	info, err := os.Stat(arg)
-	if err != nil {
+	switch {
+	case err != nil:
 		return usage("%s: %v", arg, errors.Unwrap(err))
+	case info.IsDir():
+		return f.folder(arg)
+	case !strings.HasSuffix(arg, ".hcl") && !strings.HasSuffix(arg, ".json"):
+		return usage("%s is not a recipe: the name of one ends in .hcl", arg)
 	}
-	if !info.IsDir() {
-		return f.file(arg)
+	return f.file(arg)
+}
+
+// input formats what stood in standard input.
+func (f *formatting) input(src []byte) error {
+	name := "standard input"
+	if strings.HasPrefix(strings.TrimSpace(string(src)), "{") { // which no text in HCL's own syntax does
+		fmt.Fprintf(f.s.err, "%s is JSON, and left alone.\n", name)
+		name += ".json"
 	}
-	return filepath.WalkDir(arg, func(path string, e fs.DirEntry, err error) error {
+	return f.text(name, src, nil)
+}
+
+// folder formats all recipes in and beneath a folder.
+func (f *formatting) folder(arg string) error {
+	found := false
+	err := filepath.WalkDir(arg, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return failWith(exitFailed, err)
 		case e.IsDir() && strings.HasPrefix(e.Name(), ".") && path != arg:
 			return fs.SkipDir
 		case e.Type().IsRegular() && strings.HasSuffix(e.Name(), ".hcl") && !strings.HasPrefix(e.Name(), "."):
+			found = true
 			return f.file(path)
 		}
 		return nil
 	})
+	if err == nil && !found {
+		fmt.Fprintf(f.s.err, "There is no file in %s whose name ends in .hcl.\n", arg)
+	}
+	return err
 }
 
 // maxFormatted bounds the size of a file, as the reading of recipes does.

@@ -33,7 +33,7 @@ func (m memory) Remember(policy string, value []byte) {
 // happening is an event of a kind with something in every field.
 func happening(kind engine.PolicyKind, m memory) *engine.PolicyEvent {
 	ann := engine.Party{ID: "c1", Name: "ann", Address: "creature.ann", Species: "scribe", Deployment: "team"}
-	bob := engine.Party{ID: "c2", Name: "bob", Address: "creature.bob"}
+	bob := engine.Party{ID: "c2", Name: "bob", Address: "creature.bob", Deployment: "team"}
 	view := &engine.GraphView{ID: "g1",
 		Creatures: []engine.CreatureView{
 			{ID: "c1", Name: "ann", Species: "scribe", State: "running", Parent: "bob"},

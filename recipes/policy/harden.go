@@ -11,7 +11,8 @@ import (
 // interpreter cannot be interrupted.
 const (
 	maxText     = 4 << 20 // characters of a text that a built-in makes
-	maxElements = 1 << 20 // elements of an array that a built-in goes through
+	maxElements = 1 << 17 // elements of an array that a built-in goes through
+	maxSplit    = 1 << 20 // characters of a text that is split
 	maxDepth    = 256     // of arrays and objects inside each other
 )
 
@@ -46,7 +47,7 @@ func (i *isolate) harden() error {
 	}
 	host := vm.NewObject()
 	for name, value := range map[string]any{
-		"maxText": maxText, "maxElements": maxElements, "maxDepth": maxDepth,
+		"maxText": maxText, "maxElements": maxElements, "maxSplit": maxSplit, "maxDepth": maxDepth,
 		"enter": func(goja.FunctionCall) goja.Value {
 			if i.depth++; i.depth > maxDepth {
 				i.throw("values nest too deeply")

@@ -129,6 +129,9 @@ func (i *isolate) run(p *compiled, now int64, seed uint64,
 			i.timer.Stop()
 			i.spoilt = true
 			fault = p.fault(1, 1, fmt.Sprintf("the interpreter failed: %v", r), "")
+			if _, late := r.(*goja.InterruptedError); late {
+				fault = i.fault(p, errTimeout)
+			}
 		}
 	}()
 	i.now = time.Unix(0, now).UTC()
@@ -141,6 +144,7 @@ func (i *isolate) run(p *compiled, now int64, seed uint64,
 	if err == nil {
 		result, err = call(f, i.ctx)
 	}
+	err = toldThrown(err)
 	if !i.timer.Stop() {
 		<-i.fired // the timer is firing: wait, or it would hit a later call
 		i.vm.ClearInterrupt()
@@ -155,6 +159,22 @@ func (i *isolate) run(p *compiled, now int64, seed uint64,
 	return read(result)
 }
 
+// thrownError is what a script has thrown, with its text.
+type thrownError struct {
+	*goja.Exception
+	text string
+}
+
+// toldThrown has what a script has thrown turned into text. That can be the script's own
+// function, so the time has to run meanwhile.
+func toldThrown(err error) error {
+	var thrown *goja.Exception
+	if !errors.As(err, &thrown) {
+		return err
+	}
+	return &thrownError{thrown, clip(thrown.Value().String())}
+}
+
 // forget lets go of the event; the next call reads its own anew.
 func (i *isolate) forget() {
 	i.view.show(nil)
@@ -163,7 +183,7 @@ func (i *isolate) forget() {
 
 // fault turns an error of the interpreter into one with a place in the recipe.
 func (i *isolate) fault(p *compiled, err error) *ScriptError {
-	var thrown *goja.Exception
+	var thrown *thrownError
 	var interrupted *goja.InterruptedError
 	var overflow *goja.StackOverflowError
 	switch {
@@ -175,7 +195,7 @@ func (i *isolate) fault(p *compiled, err error) *ScriptError {
 		return p.fault(1, 1, fmt.Sprintf("its calls nest more than %d deep", maxCallDepth), "")
 	case errors.As(err, &thrown):
 		line, column := i.place(p, thrown.Stack())
-		return p.fault(line, column, clip(thrown.Value().String()), "")
+		return p.fault(line, column, thrown.text, "")
 	default:
 		i.spoilt = true
 		return p.fault(1, 1, clip(err.Error()), "")

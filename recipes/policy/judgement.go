@@ -102,7 +102,7 @@ func (p *compiled) concerns(s *subject) (bool, error) {
 		return p.Match(s.send)
 	case s.event == nil:
 		return true, nil
-	case p.channels != nil && !p.channels[s.event.Channel.Address]:
+	case p.channels != nil && !p.isOn(s.event):
 		return false, nil
 	case p.MatchEvent != nil:
 		return p.MatchEvent(s.event)
@@ -110,15 +110,25 @@ func (p *compiled) concerns(s *subject) (bool, error) {
 	return true, nil
 }
 
+// isOn reports whether the channel of the event is one that the policy is about.
+func (p *compiled) isOn(e *engine.PolicyEvent) bool {
+	return e.Channel.Deployment == e.Deployment && p.channels[e.Channel.Address]
+}
+
 // isParty reports whether any creature in the event is one that the policy is
-// about.
+// about. In a graph of several deployments, others may have the same addresses
+// and species.
 func (p *compiled) isParty(s *subject) bool {
 	if e := s.send; e != nil {
-		return p.isAbout(e.SenderAddress, e.SenderSpecies)
+		return e.SenderDeployment == e.Deployment && p.isAbout(e.SenderAddress, e.SenderSpecies)
 	}
 	e := s.event
-	return p.isAbout(e.Creature.Address, e.Creature.Species) || p.isAbout(e.From.Address, e.From.Species) ||
-		p.isAbout(e.To.Address, e.To.Species) || p.isAbout(e.Caller.Address, e.Caller.Species)
+	for _, party := range []*engine.Party{&e.Creature, &e.From, &e.To, &e.Caller} {
+		if party.Deployment == e.Deployment && p.isAbout(party.Address, party.Species) {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *compiled) isAbout(address, species string) bool {

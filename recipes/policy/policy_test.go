@@ -318,6 +318,33 @@ var hostile = []string{
 	`(e, c) => { Object.defineProperty(c, 'mode', {value: 'mutate'}); }`,
 	`(e) => { Object.defineProperty(e, 'payload', {value: ''}); }`,
 	`(e) => { Object.setPrototypeOf(e, {payload: ''}); e.headers.__proto__.x = 1; }`,
+	`() => { const a = []; const it = a.values(); a.length = 4e9; new Set(it); }`,
+	`() => { const a = []; const it = a.values(); a.length = 4e9; [...it]; }`,
+	`() => { const a = []; const it = a.values(); a.length = 4e9; Math.max(...it); }`,
+	`() => { const a = []; const it = a.entries(); a.length = 4e9; new Map(it); }`,
+	`() => { [].push(...'x'.repeat(4e6)); for (;;) {} }`,
+	`() => { [].push(...Array(1e6)); }`,
+	`() => { new Set(Array(1e6).keys()); }`,
+	`() => { Array(1e6).fill('a'.repeat(1000)).sort(); }`,
+	`() => { Object.fromEntries(Array(1e6).fill(['a', 1])); }`,
+	`() => { new RegExp('(?=x)' + '(?:'.repeat(1e6) + 'a' + ')'.repeat(1e6)); for (;;) {} }`,
+	`() => { new RegExp('(?=x)(((a{1000}){1000}){1000}){1000}').test('a'.repeat(1e6)); for (;;) {} }`,
+	`() => { '\ufdfa'.repeat(1e6).normalize('NFKD'); for (;;) {} }`,
+	`() => { Number('9'.repeat(4e6)); parseFloat('0.' + '0'.repeat(4e6) + '1'); for (;;) {} }`,
+	`() => { (1).toPrecision(1e9); }`,
+	`() => { const d\u0065ny = 1; \u0065val('1'); }`,
+	`() => { const \u200ballow = 1; }`,
+	`() => { const a = []; a.push(a); '' + a.flat(1 / 0) + JSON.stringify(a); }`,
+	`() => { const a = {}; a.a = a; JSON.stringify(a); }`,
+	`() => { const o = {get a() { return o.a; }}; ({...o}); }`,
+	`() => { const m = {__proto__: null, get ['x'.repeat(4e6)]() { for (;;) {} }}; Object.values(m); for (;;) {} }`,
+	`() => { throw {toString() { for (;;) {} }}; }`,
+	`() => { let f = (x) => x; for (let i = 0; i < 1e5; i++) f = f.bind(null, i); f(); for (;;) {} }`,
+	`() => { let p = {}; for (let i = 0; i < 1e5; i++) p = Object.create(p); p.x; for (;;) {} }`,
+	`(e, c) => { c.graph.creatures({get species() { for (;;) {} }}); for (;;) {} }`,
+	`(e, c) => { c.state = Array(1e6).fill(0); }`,
+	`(e, c) => { c.state = {get a() { for (;;) {} }}; }`,
+	`(e, c) => { c.state.__proto__ = c.state; c.state.constructor.prototype.x = 1; }`,
 	`() => { require('fs'); }`,
 	`() => { import('fs'); }`,
 	`() => { process.exit(); }`,
@@ -358,12 +385,45 @@ func refused(script string) bool {
 	return len(faults) > 0
 }
 
-// The parser recurses; the size of a script bounds how far.
+// The parser recurses; the size of a script bounds how far. What looks like a text or
+// a comment hides nothing.
 func TestDeepScripts(t *testing.T) {
-	for _, open := range []string{"(", "[", "{", "!", "-", "a?", "a=>", "`${", "f(", "[a,", "{a:"} {
-		script := "() => " + strings.Repeat(open, (MaxSourceBytes-16)/len(open))
-		if _, faults := New([]Policy{{Name: "p", Source: script}}, Options{}); len(faults) == 0 {
-			t.Errorf("%q, repeated, is accepted", open)
+	everything := []string{"(", "[", "{", "!", "-", "a?", "a=>", "`${", "f(", "[a,", "{a:"}
+	for _, before := range []string{"", `/"/ + `, "/* ' */ ", "/[//]/ + ", "/[/*]/ + ", "`${`a`}` + `", "/'/ + '\\\n", "(a) / `"} {
+		some := everything
+		if before != "" {
+			some = []string{"(", "a=>", "{a:"}
+		}
+		for _, open := range some {
+			script := "() => " + before + strings.Repeat(open, (MaxSourceBytes-32)/len(open))
+			if _, faults := New([]Policy{{Name: "p", Source: script}}, Options{}); len(faults) == 0 {
+				t.Errorf("%q and %q, repeated, is accepted", before, open)
+			}
+		}
+	}
+}
+
+// Brackets count where they nest, and hardly elsewhere.
+func TestBracketsThatAreCounted(t *testing.T) {
+	for _, c := range []struct {
+		script string
+		line   int
+	}{
+		{"() => " + strings.Repeat("(", 65), 1},
+		{"() => {\n" + strings.Repeat("[", 40) + "\n" + strings.Repeat("{", 24), 3},
+		{strings.Repeat("(f)[0]{}", 1000), 0},
+		{strings.Repeat(`"(" + '[' + /* { */ 1 // (`+"\n", 100), 0},
+		{strings.Repeat("`${f(`${g()}`)}`", 100), 0},
+		{"`" + strings.Repeat("${", 65), 1},
+		{strings.Repeat("'\\'(' + ", 600), 1},
+		{strings.Repeat("/*(*/", 600), 1},
+		{strings.Repeat("//(\n", 600), 513},
+		{"/* ' */ " + strings.Repeat("(", 65), 1},
+		{"'a\n" + strings.Repeat("(", 65), 2},
+		{strings.Repeat("a=>\n", 600), 513},
+	} {
+		if line, why := tooDeep(c.script); line != c.line || (why == "") != (line == 0) {
+			t.Errorf("%.40q: line %d, %q; want %d", c.script, line, why, c.line)
 		}
 	}
 }

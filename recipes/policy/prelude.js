@@ -1,7 +1,7 @@
 // Prepares a runtime. It runs once, before any policy.
 (function (host) {
   'use strict';
-  const { maxText, maxElements, enter, leave, jsonFits, maxDepth } = host;
+  const { maxText, maxElements, maxSplit, enter, leave, jsonFits, maxDepth } = host;
   const { apply: reflectApply, getPrototypeOf, ownKeys, getOwnPropertyDescriptor, defineProperty } = Reflect;
   const { freeze, keys } = Object;
   const isArray = Array.isArray;
@@ -47,7 +47,7 @@
   }
   wrap(S, 'split', (f) => function split(separator, limit) {
     const s = toText(this);
-    fits(s.length, maxElements, 'the list');
+    fits(s.length, maxSplit, 'the list');
     return reflectApply(f, s, [separator, limit]);
   });
   wrap(S, 'concat', (f) => function concat(...more) {
@@ -99,6 +99,12 @@
     if (items !== null && items !== undefined) fits(+items.length || 0, maxElements, 'the list');
     return reflectApply(f, this, [items, ...rest]);
   });
+  // Built-in functions and spreading take all that an iterator has in one step, and an
+  // array may have grown since its iterator was made. A step that is written here can
+  // be interrupted.
+  for (const iterator of [[][Symbol.iterator](), ''[Symbol.iterator](), new Map().entries(), new Set().values()]) {
+    wrap(getPrototypeOf(iterator), 'next', (f) => function next() { return reflectApply(f, this, []); });
+  }
   wrap(Function.prototype, 'apply', (f) => function apply(self, args) {
     if (args !== null && args !== undefined) fits(+args.length || 0, 65536, 'the argument list');
     return reflectApply(f, this, [self, args]);

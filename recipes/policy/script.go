@@ -102,8 +102,8 @@ func (c *compiled) checkSize() *ScriptError {
 	if len(c.Source) > MaxSourceBytes {
 		return c.fault(1, 1, fmt.Sprintf("the script has %d bytes; at most %d are allowed", len(c.Source), MaxSourceBytes), "")
 	}
-	if line := tooDeep(c.Source); line > 0 {
-		return c.fault(line, 1, fmt.Sprintf("brackets nest more than %d deep", maxBrackets), "")
+	if line, why := tooDeep(c.Source); line > 0 {
+		return c.fault(line, 1, why, "")
 	}
 	return nil
 }
@@ -121,42 +121,6 @@ func (c *compiled) compile(source string) *ScriptError {
 		return c.syntaxError(err)
 	}
 	return nil
-}
-
-// maxBrackets bounds the nesting of scripts. The parser tries several readings
-// of nested brackets, so its time grows much faster than their number.
-const maxBrackets = 64
-
-// tooDeep returns the line where brackets nest too deeply, or 0. It knows
-// strings and comments but not regular expressions, so it can err either way;
-// what keeps the parser's stack bounded is the size of a script.
-func tooDeep(source string) int {
-	depth, line := 0, 1
-	var quote byte
-	for i := 0; i < len(source); i++ {
-		b := source[i]
-		if b == '\n' {
-			line++
-		}
-		switch {
-		case quote != 0 && b == '\\':
-			i++
-		case b == quote, quote != 0 && quote != '`' && b == '\n':
-			quote = 0
-		case quote != 0 && (quote != '`' || b != '{' && b != '}'):
-		case b == '"', b == '\'', b == '`':
-			quote = b
-		case strings.HasPrefix(source[i:], "//"):
-			i += max(strings.IndexByte(source[i:], '\n'), 1) - 1
-		case b == '(', b == '[', b == '{':
-			if depth++; depth > maxBrackets {
-				return line
-			}
-		case b == ')', b == ']', b == '}':
-			depth = max(depth-1, 0)
-		}
-	}
-	return 0
 }
 
 // fault places a mistake, given by its position in the parsed source.

@@ -7,6 +7,10 @@ import (
 )
 
 // An eater is given much time, so that only memory can stop it.
+//
+// The system takes what the process that starts another has used for a part of what
+// that one has. So this test has to come before those whose scripts use much here,
+// and tests run in the order of their files.
 func TestProcessesDieOfTooMuchMemory(t *testing.T) {
 	for _, script := range eaters {
 		t.Run(script, func(t *testing.T) {

@@ -1,0 +1,157 @@
+package engine_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// holder is a policy that holds something, which it has to let go of once.
+type holder struct {
+	judge
+	closed int
+}
+
+func (h *holder) Close() error {
+	h.closed++
+	return nil
+}
+
+func heldBy(h *holder) func(*engine.Deployment) {
+	return func(d *engine.Deployment) { d.Policy = h }
+}
+
+func holding(kinds ...engine.PolicyKind) *holder { return &holder{judge: judge{kinds: kinds}} }
+
+// A deployment that cannot be applied leaves nothing of its policies behind: they are
+// let go of, and judge nothing that happens later.
+func TestPoliciesOfADeploymentThatFails(t *testing.T) {
+	for name, spoil := range map[string]func(*engine.Deployment){
+		"denied by itself": func(d *engine.Deployment) {
+			h := d.Policy.(*holder)
+			h.kinds = append(h.kinds, engine.JudgePlan)
+			h.judge.judge = func(ev *engine.PolicyEvent) engine.Decision {
+				ev.Memory.Remember("tally", []byte("7"))
+				return engine.Decision{Words: denial("no")}
+			}
+		},
+		"a module that does not exist": func(d *engine.Deployment) { d.Creatures[2].Module, d.Creatures[2].Wasm = "missing", []byte("missing") },
+		"a channel that nobody is on": func(d *engine.Deployment) {
+			d.Channels = append(d.Channels, engine.ChannelSpec{Address: "channel.lost", Name: "lost"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSaved(t, engine.Options{Host: operators()})
+			first := holding(engine.JudgeSpawn, engine.JudgeTool, engine.JudgeMerge)
+			d := crew("own", heldBy(first))
+			spoil(d)
+			if _, err := s.Apply(t.Context(), d); err == nil {
+				t.Fatal("it was applied")
+			}
+			seen := len(first.seen)
+			var recalled []byte
+			second := holding(engine.JudgeSpawn)
+			second.judge.judge = func(ev *engine.PolicyEvent) engine.Decision {
+				recalled = ev.Memory.Recall("tally")
+				return engine.Decision{}
+			}
+			a := s.apply(crew("own", heldBy(second)))
+			s.ask(a.Creatures["creature.lead"], toolCall{"group_add_node", args{"species": "scribe"}})
+			if len(first.seen) != seen || first.closed != 1 {
+				t.Errorf("the policy of what failed has judged %d events since, and was closed %d times", len(first.seen)-seen, first.closed)
+			}
+			if len(second.seen) == 0 || recalled != nil || second.closed != 0 {
+				t.Errorf("the next one has judged %d events, recalls %q, and was closed %d times", len(second.seen), recalled, second.closed)
+			}
+			s.shut()
+			if second.closed != 1 {
+				t.Errorf("it was closed %d times", second.closed)
+			}
+		})
+	}
+}
+
+// A deployment that is applied already keeps its policies when somebody tries again.
+func TestAPolicyInUseIsNotClosed(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	h := holding(engine.JudgeTool)
+	d := crew("own", heldBy(h))
+	a := s.apply(d)
+	broken := crew("own", heldBy(h), func(d *engine.Deployment) { d.Creatures[0].Wasm = []byte("nobody") })
+	if _, err := s.Apply(t.Context(), broken); abi.CodeOf(err) != abi.InvalidArgument {
+		t.Errorf("Apply of a module that does not exist: %v", err)
+	}
+	for name, try := range map[string]func() error{
+		"Apply": func() error { _, err := s.Apply(t.Context(), d); return err },
+		"Plan":  func() error { _, err := s.Plan(t.Context(), d); return err },
+	} {
+		if err := try(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s.ask(a.Creatures["creature.lead"], toolCall{"group_status", nil})
+	if h.closed != 0 || h.last(engine.JudgeTool).Tool != "group_status" {
+		t.Errorf("it was closed %d times, and judged %v", h.closed, h.seen)
+	}
+}
+
+// Plans ask policies what they would say, from what they remember, and neither change
+// that nor take the policies away from whoever uses them.
+func TestPlansLeavePoliciesAlone(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	most := 1
+	policy := func() *holder {
+		h := holding(engine.JudgePlan)
+		h.judge.judge = func(ev *engine.PolicyEvent) engine.Decision { return engine.Decision{Words: tally(ev.Memory, most)} }
+		return h
+	}
+	s.apply(crew("own", heldBy(policy())))
+	for _, restored := range []bool{false, true} {
+		s.shut()
+		s.open()
+		if restored {
+			s.restore()
+		}
+		most = 1
+		h := policy()
+		if _, err := s.Plan(t.Context(), crew("own", heldBy(h))); abi.CodeOf(err) != abi.Denied {
+			t.Errorf("restored %v: the plan answers %v, though Apply would be denied", restored, err)
+		}
+		most = 2
+		for range 3 {
+			if _, err := s.Plan(t.Context(), crew("own", heldBy(h))); err != nil {
+				t.Errorf("restored %v: %v, as if the plans before had happened", restored, err)
+			}
+		}
+		if h.closed > 0 {
+			t.Error("a plan has closed the policy")
+		}
+	}
+	s.apply(crew("own", heldBy(policy())))
+}
+
+// The deployments of events are those of the channels and creatures that they name.
+func TestEventsTellWhoseTheyAre(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	var sent []engine.SendEvent
+	j := &judge{kinds: engine.PolicyKinds(), send: func(ev *engine.SendEvent) engine.SendDecision {
+		sent = append(sent, *ev)
+		return engine.SendDecision{}
+	}}
+	own, other := s.apply(crew("own", judgedBy(j))), s.apply(crew("other", renamed))
+	stranger := other.Creatures["creature.lead"]
+	s.change(topology.SetEdge{Creature: stranger, Channel: own.Channels["channel.work"], Direction: engine.Send, On: true, Alias: "theirs"})
+	ev := j.last(engine.JudgeConnect)
+	if ev.Deployment != "own" || ev.Channel.Deployment != "own" || ev.From.Deployment != "other" || ev.From.Address != "creature.lead" {
+		t.Errorf("the edge is %+v", ev)
+	}
+	s.ask(stranger, toolCall{"send_channel", args{"channel": "theirs", "payload": "x"}})
+	if !slices.ContainsFunc(sent, func(ev engine.SendEvent) bool {
+		return ev.Deployment == "own" && ev.SenderDeployment == "other" && ev.ChannelAddress == "channel.work" && ev.SenderAddress == "creature.lead"
+	}) {
+		t.Errorf("the messages are %+v", sent)
+	}
+}

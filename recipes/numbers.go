@@ -1,0 +1,129 @@
+package recipes
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// The numbers of HCL know no bounds, so that writing 1e10000000 out takes hours, and
+// adding 1 to it hundreds of megabytes. They are bounded wherever they come from:
+// where they are written, and what operators and functions make of others.
+const (
+	maxDigits   = 512  // characters of a number that is written
+	maxExponent = 1000 // of one, to the base of ten
+	maxBits     = 4096 // of a number's exponent to the base of two
+)
+
+// excessive reports whether a number is written with too many digits, or with too
+// large an exponent.
+func excessive(number string) bool {
+	_, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+	exponent = strings.TrimLeft(strings.TrimLeft(exponent, "+-"), "0")
+	if len(number) > maxDigits || len(exponent) > len(strconv.Itoa(maxExponent)) {
+		return true
+	}
+	n, err := strconv.Atoi(exponent)
+	return err == nil && n > maxExponent
+}
+
+func numberTooLarge(at hcl.Range) *hcl.Diagnostic {
+	return &hcl.Diagnostic{
+		Severity: hcl.DiagError,
+		Summary:  "Number too large",
+		Detail:   fmt.Sprintf("A number has at most %d characters, and an exponent of at most %d.", maxDigits, maxExponent),
+		Subject:  at.Ptr(),
+	}
+}
+
+// huge reports whether a value is, or has in it, a number beyond the bounds.
+func huge(v cty.Value) bool {
+	v, _ = v.Unmark()
+	switch {
+	case v == cty.NilVal || !v.IsKnown() || v.IsNull():
+	case v.Type() == cty.Number:
+		f := v.AsBigFloat()
+		exponent := f.MantExp(nil)
+		return f.IsInf() || exponent > maxBits || exponent < -maxBits
+	case v.CanIterateElements():
+		for it := v.ElementIterator(); it.Next(); {
+			if _, element := it.Element(); huge(element) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var errHuge = errors.New("the number is too large, or too close to zero")
+
+// bounded is a function that takes no number beyond the bounds, and makes none.
+func bounded(f function.Function) function.Function {
+	return function.New(&function.Spec{
+		Description: f.Description(), Params: f.Params(), VarParam: f.VarParam(),
+		Type: func(args []cty.Value) (cty.Type, error) {
+			for i, v := range args {
+				if v.Type() == cty.Number && huge(v) {
+					return cty.NilType, function.NewArgError(i, errHuge)
+				}
+			}
+			return f.ReturnTypeForValues(args)
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			v, err := f.Call(args)
+			if err == nil && huge(v) {
+				return cty.NilVal, errHuge
+			}
+			return v, err
+		},
+	})
+}
+
+// boundFunctions bounds those that make numbers of others, or of texts.
+func boundFunctions(fns map[string]function.Function) {
+	for _, name := range []string{"abs", "ceil", "floor", "int", "jsondecode", "max", "min", "parseint", "pow", "range", "tonumber"} {
+		fns[name] = bounded(fns[name])
+	}
+	for _, name := range []string{"format", "formatlist"} {
+		fns[name] = guarded(fns[name], checkNumericVerbs)
+	}
+}
+
+var numericVerb = regexp.MustCompile(`%[^%a-zA-Z]*[bdoxXeEfFgG]`)
+
+// checkNumericVerbs refuses texts that format would make huge numbers of.
+func checkNumericVerbs(args []cty.Value) error {
+	verbs, _ := args[0].Unmark()
+	if !verbs.IsKnown() || verbs.IsNull() || verbs.Type() != cty.String || !numericVerb.MatchString(verbs.AsString()) {
+		return nil
+	}
+	for i, v := range args[1:] {
+		v, _ = v.UnmarkDeep()
+		if n, err := convert.Convert(v, cty.Number); err == nil && huge(n) {
+			return function.NewArgError(i+1, errHuge)
+		}
+	}
+	return nil
+}
+
+// The operators are the library's, for all that evaluate expressions in this process.
+// They can be bounded in no other place: expressions of recipes in JSON are parsed
+// where nobody sees them. It has to be done before anybody evaluates one.
+var _ = boundOperators()
+
+func boundOperators() bool {
+	for _, op := range []*hclsyntax.Operation{
+		hclsyntax.OpAdd, hclsyntax.OpSubtract, hclsyntax.OpMultiply, hclsyntax.OpDivide, hclsyntax.OpModulo, hclsyntax.OpNegate,
+	} {
+		op.Impl = bounded(op.Impl)
+	}
+	return true
+}
