@@ -3,6 +3,7 @@ package recipes
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
@@ -15,6 +16,7 @@ const (
 	maxProduct = 1 << 16 // combinations of setproduct
 	maxIndent  = 1 << 10 // spaces of indent
 	maxWeight  = 4 << 20 // of a local value: bytes of text, and some for each element
+	eachWeighs = 32
 )
 
 // guarded is a function that refuses arguments of which it would make too much.
@@ -71,6 +73,108 @@ var (
 	formatListFunc = guarded(stdlib.FormatListFunc, checkFormat)
 )
 
+// hugeNumber reports whether a value is a number with too many digits.
+func hugeNumber(v cty.Value) bool {
+	if v.Type() != cty.Number || !v.IsKnown() || v.IsNull() {
+		return false
+	}
+	number := v.AsBigFloat()
+	exponent := number.MantExp(nil)
+	return number.IsInf() || exponent > maxBits || exponent < -maxBits
+}
+
+// enlarging are functions that can make much more than they are given, by how much
+// that is at most.
+var enlarging = map[string]func(args []cty.Value) int{
+	"replace": func(args []cty.Value) int {
+		return len(textOf(args, 0)) + (strings.Count(textOf(args, 0), textOf(args, 1)) * len(textOf(args, 2)))
+	},
+	"join": func(args []cty.Value) int {
+		n := 0
+		for _, v := range args[min(1, len(args)):] {
+			n += elementsOf(v)
+		}
+		return n * len(textOf(args, 0))
+	},
+	"split": func(args []cty.Value) int { return (strings.Count(textOf(args, 1), textOf(args, 0)) + 1) * eachWeighs },
+	"regex": searched,
+	"regexall": func(args []cty.Value) int {
+		return searched(args) + 4*len(textOf(args, 1))*(strings.Count(textOf(args, 0), "(")+1)
+	},
+	"format": formatted,
+	"formatlist": func(args []cty.Value) int {
+		n := 1
+		for _, v := range args {
+			n = max(n, elementsOf(v))
+		}
+		return n * (formatted(args) + eachWeighs)
+	},
+	"indent":     func(args []cty.Value) int { return strings.Count(textOf(args, 1), "\n") * maxIndent / 8 },
+	"csvdecode":  func(args []cty.Value) int { return separators(textOf(args, 0)) * eachWeighs },
+	"jsondecode": func(args []cty.Value) int { return separators(textOf(args, 0)) * eachWeighs },
+	// These take time that grows with the square.
+	"distinct": func(args []cty.Value) int { n := elementsOf(args[0]); return n * n },
+	"parseint": func(args []cty.Value) int { n := len(textOf(args, 0)); return n * n },
+}
+
+// formatted is how long a text may become whose verbs may all take the longest text.
+func formatted(args []cty.Value) int {
+	longest := 0
+	for _, v := range args[min(1, len(args)):] {
+		longest = max(longest, maxWeight-weigh(v, maxWeight))
+	}
+	return len(textOf(args, 0)) + strings.Count(textOf(args, 0), "%")*longest
+}
+
+// searched grows with the time that a search takes.
+func searched(args []cty.Value) int { return len(textOf(args, 0)) * len(textOf(args, 1)) / 64 }
+
+func separators(text string) int {
+	return strings.Count(text, ",") + strings.Count(text, "\n") + strings.Count(text, "[") + strings.Count(text, "{")
+}
+
+// textOf is an argument that is a text; empty if it is not, or not known yet.
+func textOf(args []cty.Value, k int) string {
+	if k >= len(args) {
+		return ""
+	}
+	v, _ := args[k].Unmark()
+	if v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
+		return ""
+	}
+	return v.AsString()
+}
+
+func elementsOf(v cty.Value) int {
+	v, _ = v.Unmark()
+	if !v.IsKnown() || v.IsNull() || !v.CanIterateElements() {
+		return 0
+	}
+	return v.LengthInt()
+}
+
+// boundAll has functions refuse arguments that are large, or of which they would make
+// too much. Those that evaluate expressions themselves are left as they are.
+func boundAll(functions map[string]function.Function) {
+	for name, f := range functions {
+		if name == "try" || name == "can" {
+			continue
+		}
+		functions[name] = guarded(f, func(args []cty.Value) error {
+			left := maxWeight
+			for k, v := range args {
+				if left = weigh(v, left); left <= 0 {
+					return function.NewArgErrorf(k, "this comes to more than %d MiB, or has a number of too many digits", maxWeight>>20)
+				}
+			}
+			if estimate := enlarging[name]; estimate != nil && estimate(args) > maxWeight {
+				return function.NewArgErrorf(0, "this would make more than %d MiB", maxWeight>>20)
+			}
+			return nil
+		})
+	}
+}
+
 // light evaluates to v, unless it is so large that doubling it again and again could
 // fill the memory.
 func (l *loader) light(d *declaration, v cty.Value, ok bool) (cty.Value, bool) {
@@ -85,13 +189,18 @@ func (l *loader) light(d *declaration, v cty.Value, ok bool) (cty.Value, bool) {
 // weigh returns what is left of a budget behind a value; nothing or less if it is too
 // heavy. It stops there: a small recipe can mean a value without end.
 func weigh(v cty.Value, left int) int {
-	const each = 16
-	left -= each
+	left -= eachWeighs
 	v, _ = v.Unmark()
 	switch {
 	case left <= 0 || v.IsNull() || !v.IsKnown():
 	case v.Type() == cty.String:
 		left -= len(v.AsString())
+	case v.Type() == cty.Number:
+		if hugeNumber(v) {
+			return 0
+		}
+		exponent := v.AsBigFloat().MantExp(nil)
+		left -= max(exponent, -exponent) / 3
 	case v.CanIterateElements():
 		for it := v.ElementIterator(); left > 0 && it.Next(); {
 			_, element := it.Element()

@@ -162,5 +162,14 @@ func (l *loader) durationAttr(s scope, h holder, name string) (time.Duration, bo
 // jsonOf returns a value as JSON, with what is sensitive in it.
 func jsonOf(v cty.Value) ([]byte, error) {
 	v, _ = v.UnmarkDeep()
+	if weigh(v, maxWeight) <= 0 {
+		return nil, fmt.Errorf("it comes to more than %d MiB, or has a number of too many digits", maxWeight>>20)
+	}
+	if v.Type() == cty.Number && v.IsKnown() && !v.IsNull() {
+		// Numbers have 512 bits, which take long to be written.
+		if whole, accuracy := v.AsBigFloat().Int64(); accuracy == big.Exact {
+			return strconv.AppendInt(nil, whole, 10), nil
+		}
+	}
 	return ctyjson.Marshal(v, v.Type())
 }

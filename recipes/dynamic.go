@@ -47,12 +47,24 @@ func (l *loader) expandBlocks(s scope, d *declaration) hcl.Blocks {
 	if !p.ok || p.usesEach && s.each == nil {
 		return d.content.Blocks
 	}
-	body := dynblock.Expand(d.body, s.context(p), dynblock.OptCheckForEach(fewEnough))
-	content, diags := body.Content(schemas[d.kind])
+	content, diags := expandAll(dynblock.Expand(d.body, s.context(p), dynblock.OptCheckForEach(fewEnough)), d)
 	for _, h := range diags {
 		l.hcl(d.title, h)
 	}
 	return l.distinct(d.title, content.Blocks)
+}
+
+// expandAll evaluates the for_each of all dynamic blocks of a declaration.
+func expandAll(body hcl.Body, d *declaration) (content *hcl.BodyContent, diags hcl.Diagnostics) {
+	defer func() {
+		r := recover()
+		if x, ok := r.(excess); ok {
+			content, diags = d.content, hcl.Diagnostics{x.diagnostic()}
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	return body.Content(schemas[d.kind])
 }
 
 // fewEnough refuses to make too many blocks.

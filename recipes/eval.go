@@ -71,27 +71,50 @@ func (l *loader) eval(s scope, expr hcl.Expression) (cty.Value, bool) {
 	if !p.ok || (p.usesEach && s.each == nil) {
 		return cty.DynamicVal, false
 	}
-	v, diags := valueOf(expr, s.context(p))
+	v, diags := l.valueOf(expr, s.context(p))
 	for _, d := range diags {
 		l.hcl(s.title, d)
 	}
 	return v, !diags.HasErrors() && v.IsWhollyKnown()
 }
 
+// valueOf evaluates an expression of the recipe. When all has been spent, nothing
+// more is evaluated, which is said once.
+func (l *loader) valueOf(expr hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	v, diags := valueOf(expr, ctx)
+	if !l.spent.over {
+		return v, diags
+	}
+	if l.spent.told {
+		return cty.DynamicVal, nil
+	}
+	l.spent.told = true
+	return cty.DynamicVal, hcl.Diagnostics{excess{at: expr.Range()}.diagnostic()}
+}
+
 // valueOf evaluates an expression. A defect of the evaluator becomes a finding
 // at the expression that met it.
 func valueOf(expr hcl.Expression, ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics) {
 	defer func() {
-		if r := recover(); r != nil {
+		r := recover()
+		if x, ok := r.(excess); ok {
+			v, diags = cty.DynamicVal, hcl.Diagnostics{x.diagnostic()}
+		} else if r != nil {
 			v = cty.DynamicVal
 			diags = hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "Expression cannot be evaluated",
 				Detail: fmt.Sprintf("The evaluator failed: %v.", r), Subject: expr.Range().Ptr()}}
 		}
 	}()
+	if isTemplates(expr, ctx) {
+		return valueOfJSON(expr, ctx)
+	}
 	return expr.Value(ctx)
 }
 
 func (l *loader) prepare(s scope, expr hcl.Expression) *prepared {
+	if isLiteral(expr) && len(s.extra) == 0 {
+		return l.constant()
+	}
 	if p := l.prepared(expr); p != nil {
 		return p
 	}
@@ -104,6 +127,18 @@ func (l *loader) prepare(s scope, expr hcl.Expression) *prepared {
 		l.exprs[expr] = p
 	}
 	return p
+}
+
+// isLiteral reports whether an expression is a number, a text in quotes or the like,
+// as most are.
+func isLiteral(expr hcl.Expression) bool {
+	switch expr := expr.(type) {
+	case *hclsyntax.LiteralValueExpr:
+		return true
+	case *hclsyntax.TemplateExpr:
+		return expr.IsStringLiteral()
+	}
+	return false
 }
 
 // prepared returns what is known of an expression, or nil.
@@ -124,7 +159,7 @@ func canBeKey(expr hcl.Expression) bool {
 // constant is what an expression without references is prepared to.
 func (l *loader) constant() *prepared {
 	if l.constants == nil {
-		l.constants = &prepared{ok: true, ctx: &hcl.EvalContext{Functions: l.functions, Variables: map[string]cty.Value{}}}
+		l.constants = &prepared{ok: true, ctx: &hcl.EvalContext{Functions: l.functions, Variables: map[string]cty.Value{spendingName: l.spent.value()}}}
 	}
 	return l.constants
 }
@@ -138,7 +173,7 @@ func (l *loader) lookUp(s scope, references []hcl.Traversal) *prepared {
 			p.ok = false
 		}
 	}
-	p.ctx = &hcl.EvalContext{Functions: l.functions, Variables: map[string]cty.Value{}}
+	p.ctx = &hcl.EvalContext{Functions: l.functions, Variables: map[string]cty.Value{spendingName: l.spent.value()}}
 	for root, names := range vars {
 		p.ctx.Variables[root] = cty.ObjectVal(names)
 	}
@@ -225,12 +260,12 @@ var referenceType = reference("", "", "").Type()
 // refAddress returns the address of a thing of that kind that v refers to.
 func refAddress(v cty.Value, kind string) (string, bool) {
 	v, _ = v.Unmark()
-	if !v.Type().Equals(referenceType) || v.IsNull() || !v.IsWhollyKnown() {
+	if !v.Type().Equals(referenceType) || v.IsNull() || !v.IsKnown() {
 		return "", false
 	}
-	v, _ = v.UnmarkDeep()
-	k, a := v.GetAttr("kind"), v.GetAttr("address")
-	if k.IsNull() || a.IsNull() || k.AsString() != kind {
+	k, _ := v.GetAttr("kind").Unmark()
+	a, _ := v.GetAttr("address").Unmark()
+	if !k.IsKnown() || !a.IsKnown() || k.IsNull() || a.IsNull() || k.AsString() != kind {
 		return "", false
 	}
 	return a.AsString(), true

@@ -50,6 +50,9 @@ func parseNative(src []byte, shown string) (*hcl.File, hcl.Diagnostics) {
 	}
 	file, diags := hclsyntax.ParseConfig(masked, shown, hcl.InitialPos)
 	unmaskScripts(file)
+	if body, ok := file.Body.(*hclsyntax.Body); ok {
+		meterBody(body)
+	}
 	return file, diags
 }
 

@@ -21,6 +21,7 @@ func (f *folder) functions() map[string]function.Function {
 		fns[b.name] = b.fn
 	}
 	boundFunctions(fns)
+	boundAll(fns)
 	fns["templatefile"] = f.templateFunc(fns)
 	return fns
 }
@@ -160,7 +161,8 @@ func (f *folder) templateFunc(fns map[string]function.Function) function.Functio
 		if diags.HasErrors() {
 			return cty.NilVal, function.NewArgError(0, diags)
 		}
-		ctx := &hcl.EvalContext{Functions: inner, Variables: map[string]cty.Value{}}
+		own := &spending{left: maxMatching}
+		ctx := &hcl.EvalContext{Functions: inner, Variables: map[string]cty.Value{spendingName: own.value()}}
 		if ty := args[1].Type(); !ty.IsObjectType() && !ty.IsMapType() {
 			return cty.NilVal, function.NewArgErrorf(1, "the variables are an object or a map")
 		}
@@ -168,7 +170,7 @@ func (f *folder) templateFunc(fns map[string]function.Function) function.Functio
 			k, v := it.Element()
 			ctx.Variables[k.AsString()] = v
 		}
-		v, diags := tmpl.Value(ctx)
+		v, diags := valueOf(meterTree(tmpl), ctx)
 		if diags.HasErrors() {
 			return cty.NilVal, function.NewArgError(0, diags)
 		}

@@ -48,12 +48,14 @@ type shared struct {
 	modules      map[string]*module
 	targets      []wireTarget // of output wires, to be checked once the root is known
 	calls        calls
+	spent        *spending
 }
 
 func newShared(o Options) *shared {
 	return &shared{
 		opts: o, folders: map[string]*folder{}, extra: map[string][]byte{}, wired: map[string]bool{}, channelNames: map[string]string{},
 		species: map[string]*ofSpecies{}, modules: map[string]*module{},
+		spent: &spending{left: maxSpending},
 	}
 }
 

@@ -151,7 +151,7 @@ func (p probed) constant() (value, known bool) {
 func (l *loader) probe(s scope, expr hcl.Expression, p *prepared, event map[string]cty.Value) (probed, bool) {
 	ctx := p.ctx.NewChild()
 	ctx.Variables = map[string]cty.Value{"event": cty.ObjectVal(event)}
-	v, diags := valueOf(expr, ctx)
+	v, diags := l.valueOf(expr, ctx)
 	for _, d := range diags {
 		l.hcl(s.title, d)
 	}
@@ -174,9 +174,9 @@ func matcher[E any](expr hcl.Expression, parent *hcl.EvalContext, fields []strin
 		for _, name := range fields {
 			event[name] = known[name](e)
 		}
-		ctx := parent.NewChild()
-		ctx.Variables = map[string]cty.Value{"event": cty.ObjectVal(event)}
-		v, diags := expr.Value(ctx)
+		ctx, spent := parent.NewChild(), spending{left: maxMatching}
+		ctx.Variables = map[string]cty.Value{"event": cty.ObjectVal(event), spendingName: spent.value()}
+		v, diags := valueOf(expr, ctx)
 		if diags.HasErrors() {
 			return false, diags
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
@@ -49,6 +50,26 @@ func TestMatch(t *testing.T) {
 		d := matching(t, match).Send(t.Context(), sample())
 		if got := len(d.Denials) == 1 && d.Denials[0].Reason == "no"; got != want {
 			t.Errorf("%s: got %v (%+v)", match, got, d.Denials)
+		}
+	}
+}
+
+// What a condition makes is bounded each time that it is asked, and not in all.
+func TestMatchesAreBounded(t *testing.T) {
+	const most = `length(flatten([for a in range(event.size) : [for b in range(event.size) : a if b < event.size]])) == `
+	p := matching(t, most+"625")
+	for range 100 {
+		e := sample()
+		e.Payload = []byte(strings.Repeat("x", 25))
+		if d := p.Send(t.Context(), e); len(d.Denials) != 1 || d.Denials[0].Reason != "no" {
+			t.Fatalf("it does not hold: %+v", d.Denials)
+		}
+	}
+	e := sample()
+	e.Payload = []byte(strings.Repeat("x", 1000))
+	for range 2 {
+		if d := p.Send(t.Context(), e); len(d.Denials) != 1 || !strings.Contains(d.Denials[0].Reason, "Too much is made") {
+			t.Fatalf("it was not refused: %+v", d.Denials)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -40,10 +42,17 @@ func measure(lex lexer, src []byte, filename string) *hcl.Diagnostic {
 // the tokens of a large recipe take far more memory than its text.
 const maxLexed = 32 << 10
 
-// measureConfig is measure for a file, piece by piece. A piece ends with a line
+// measureConfig is measure for a file, as far as needed piece by piece. A piece ends with a line
 // that ends outside of all brackets: from there on, the scanner knows nothing of
 // what was before.
 func measureConfig(src []byte, filename string) *hcl.Diagnostic {
+	if shallow(src) {
+		return nil
+	}
+	return measurePieces(src, filename)
+}
+
+func measurePieces(src []byte, filename string) *hcl.Diagnostic {
 	start := hcl.InitialPos
 	for size := maxLexed; size < len(src); {
 		end, ok := calmEnd(src[:size], filename, start)
@@ -128,11 +137,11 @@ func (m *meter) token(t hclsyntax.Token) bool {
 		}
 	case hclsyntax.TokenComma:
 		m.current().operators = 0
-	case hclsyntax.TokenNewline:
+	case hclsyntax.TokenNewline, hclsyntax.TokenComment: // which ends with its line
 		if f := m.current(); f.braces || len(m.open) == 0 {
 			f.operators = 0
 		}
-	case hclsyntax.TokenIdent, hclsyntax.TokenNumberLit, hclsyntax.TokenEqual, hclsyntax.TokenComment, hclsyntax.TokenEOF:
+	case hclsyntax.TokenIdent, hclsyntax.TokenNumberLit, hclsyntax.TokenEqual, hclsyntax.TokenEOF:
 	case hclsyntax.TokenQuotedLit, hclsyntax.TokenStringLit:
 		// The parts of a template do not nest: they lie side by side.
 		m.current().operators = 0
@@ -157,26 +166,47 @@ func measureJSON(src []byte, filename string) *hcl.Diagnostic {
 	if at := jsonTooDeep(src, maxNesting); at >= 0 {
 		return tooDeep(byteRange(src, filename, at, at+1))
 	}
+	dynamic, repeats := false, 0 // repeats: the offset behind the first text that does
 	dec := json.NewDecoder(bytes.NewReader(src))
 	dec.UseNumber()
 	for {
 		token, err := dec.Token()
 		if err != nil {
-			return nil // at the end, or where the parser will tell what is wrong
+			break // at the end, or where the parser will tell what is wrong
 		}
 		end := int(dec.InputOffset())
 		at := byteRange(src, filename, end-1, end)
-		switch token := token.(type) {
-		case json.Number:
-			if excessive(token.String()) {
-				return numberTooLarge(at)
-			}
-		case string:
-			if d := measureText(token, at); d != nil {
-				return d
-			}
+		if number, ok := token.(json.Number); ok && excessive(number.String()) {
+			return numberTooLarge(at)
+		}
+		text, ok := token.(string)
+		if !ok {
+			continue
+		}
+		dynamic = dynamic || text == "dynamic"
+		if d := measureText(text, at); d != nil {
+			return d
+		}
+		if repeats == 0 && mayRepeat(text) {
+			repeats = end
 		}
 	}
+	if dynamic && repeats > 0 {
+		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Expression too large for JSON", Subject: byteRange(src, filename, repeats-1, repeats).Ptr(),
+			Detail: fmt.Sprintf("In JSON with dynamic blocks, an expression has at most %d characters, and no for.", maxUnweighed)}
+	}
+	return nil
+}
+
+// maxUnweighed bounds the expressions that nobody can weigh: those in what dynamic
+// blocks make of JSON.
+const maxUnweighed = 512
+
+var forKeyword = regexp.MustCompile(`\bfor\b`)
+
+// mayRepeat reports whether a text could be an expression that makes much.
+func mayRepeat(text string) bool {
+	return forKeyword.MatchString(text) || len(text) > maxUnweighed && strings.Contains(text, "${")
 }
 
 // measureText measures a string of JSON as the template and as the expression that

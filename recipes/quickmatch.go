@@ -188,7 +188,7 @@ func (q quick[E]) constant(expr hcl.Expression) (cty.Value, bool) {
 			return cty.NilVal, false
 		}
 	}
-	v, diags := expr.Value(q.ctx)
+	v, diags := valueOf(expr, q.ctx)
 	if diags.HasErrors() {
 		return cty.NilVal, false
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
+var limitFields = reflect.VisibleFields(reflect.TypeFor[abi.Limits]())
+
 func limitName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name
@@ -61,7 +63,7 @@ func blockOf(blocks hcl.Blocks, name string) *hcl.Block {
 
 func (l *loader) limits(s scope, c blockBody, limits *abi.Limits) {
 	v := reflect.ValueOf(limits).Elem()
-	for _, f := range reflect.VisibleFields(v.Type()) {
+	for _, f := range limitFields {
 		name, field := limitName(f), v.FieldByIndex(f.Index)
 		if c.attr(name) == nil {
 			continue

@@ -146,7 +146,7 @@ func (l *loader) call(d *declaration, expr hcl.Expression, params map[string]cty
 	}
 	ctx := p.ctx.NewChild()
 	ctx.Variables = params
-	v, diags := expr.Value(ctx)
+	v, diags := valueOf(expr, ctx)
 	if !diags.HasErrors() {
 		return v, nil
 	}

@@ -137,13 +137,13 @@ func (w *wiring) severalAllowed(alias string, expr hcl.Expression, n int) bool {
 }
 
 func (w *wiring) value(alias string, expr hcl.Expression, v cty.Value) {
-	v, _ = v.UnmarkDeep()
-	if ty := v.Type(); alias != "" && !v.IsNull() && (ty.IsTupleType() || ty.IsListType() || ty.IsSetType()) {
-		w.aliased(alias, expr, v)
-		return
-	}
 	address, ok := refAddress(v, "channel")
 	if !ok {
+		v, _ = v.UnmarkDeep()
+		if ty := v.Type(); alias != "" && !v.IsNull() && (ty.IsTupleType() || ty.IsListType() || ty.IsSetType()) {
+			w.aliased(alias, expr, v)
+			return
+		}
 		w.failed = true
 		w.loader.wrongReference(w.scope, expr, v, "channel")
 		return

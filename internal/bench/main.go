@@ -43,6 +43,7 @@ const (
 	hostPkg  = "./host"
 	storePkg = "./sqlitestore"
 	hclPkg   = "./recipes"
+	lawPkg   = "./recipes/policy"
 	topoPkg  = "./engine/topology"
 	meterPkg = "./host/wasmbin/meter"
 )
@@ -67,6 +68,15 @@ var comparisons = []comparison{
 	{"turns with a store, full", benchPkg, "Durable/full", benchPkg, "Durable/none", "M/s", "better", "target: 0.05 M/s"},
 	{"open and resume 100 creatures, 1,000,000 events", benchPkg, "Resume/terrarium", benchPkg, "Resume/sqlite", "ns/op", "worse", "target: 200,000,000 ns; beside reading the same rows"},
 	{"a recipe of 1,000 creatures, channels and policies, as validate reads it", hclPkg, "Validate/1000", hclPkg, "Validate/100", "ns/op", "worse", "target: 500,000,000 ns"},
+	{"policy: a decision, no objection", lawPkg, "Decision/allow", lawPkg, "BareScript/allow", "ns/op", "worse", "target: 5,000 ns; beside the script alone"},
+	{"policy: match is false", lawPkg, "Decision/match=false", lawPkg, "BareScript/match=false", "ns/op", "worse", "target: 1,000 ns"},
+	{"policy: deny", lawPkg, "Decision/deny", lawPkg, "BareScript/deny", "ns/op", "worse", "target: 5,000 ns"},
+	{"policy: patch", lawPkg, "Decision/patch", lawPkg, "BareScript/patch", "ns/op", "worse", "target: 5,000 ns"},
+	{"policy: reads and writes ctx.state", lawPkg, "Decision/state", lawPkg, "BareScript/state", "ns/op", "worse", "target: 5,000 ns"},
+	{"policy: reads and writes ctx.state, of 16 KiB", lawPkg, "Decision/state/16KiB", lawPkg, "BareScript/state/16KiB", "ns/op", "worse", ""},
+	{"policy: looks for creatures among 10", lawPkg, "Decision/graph/10", lawPkg, "BareScript/graph/10", "ns/op", "worse", "target: 5,000 ns"},
+	{"policy: looks for creatures among 1,000", lawPkg, "Decision/graph/1000", lawPkg, "BareScript/graph/1000", "ns/op", "worse", "target: 5,000 ns"},
+	{"policy: a decision, in a process of its own", lawPkg, "Decision/process", lawPkg, "Decision/allow", "ns/op", "worse", "beside the same without one"},
 	{"store: appended turns, 256 producers, full", storePkg, "Append/durability=full/producers=256", storePkg, "Append/durability=full/producers=1", "turns/s", "better", "each waits until it is durable"},
 	{"store: appended turns, 256 producers, normal", storePkg, "Append/durability=normal/producers=256", storePkg, "Append/durability=normal/producers=1", "turns/s", "better", "each waits until it is written"},
 	{"store: pause of a cut at 1,000,000 events, median", storePkg, "Pause/events=1000000/calm", storePkg, "Pause/events=1000/calm", "p50-ms", "worse", "target: as at 1,000"},
@@ -114,7 +124,7 @@ func compare(w io.Writer, pattern string, count int, benchtime string, growth bo
 	}
 	chosen := slices.DeleteFunc(slices.Clone(comparisons), func(c comparison) bool { return !wanted.MatchString(c.what) })
 	got := results{}
-	for _, pkg := range []string{hostPkg, meterPkg, benchPkg, storePkg, hclPkg} {
+	for _, pkg := range []string{hostPkg, meterPkg, benchPkg, storePkg, hclPkg, lawPkg} {
 		names := benchmarksOf(chosen, pkg)
 		if len(names) == 0 {
 			continue

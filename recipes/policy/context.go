@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 // asked for.
 type contextView struct {
 	isolate *isolate
+	object  *goja.Object
 	policy  *compiled
 	subject *subject
 	state   goja.Value // once asked for or set
@@ -24,15 +26,19 @@ type contextView struct {
 
 var _ goja.DynamicObject = (*contextView)(nil)
 
-var errNoState = errors.New("ctx.state is no JSON value")
+var errNoState = misuse{errors.New("ctx.state is no JSON value")}
 
 var contextKeys = names(ContextFields)
 
-func newContextView(i *isolate) *contextView { return &contextView{isolate: i} }
+func newContextView(i *isolate) *contextView {
+	c := &contextView{isolate: i}
+	c.object = i.vm.NewDynamicObject(c)
+	return c
+}
 
 // show makes the view one of another policy and event.
 func (c *contextView) show(p *compiled, s *subject) {
-	*c = contextView{isolate: c.isolate, policy: p, subject: s}
+	*c = contextView{isolate: c.isolate, object: c.object, policy: p, subject: s}
 }
 
 // Get implements [goja.DynamicObject].
@@ -65,7 +71,7 @@ func (c *contextView) recall() goja.Value {
 			}
 		}
 	}
-	v, err := c.isolate.parse(goja.Undefined(), c.isolate.vm.ToValue(string(c.before)))
+	v, err := c.isolate.decode(string(c.before), false)
 	if err != nil {
 		c.isolate.throw("ctx.state cannot be read")
 	}
@@ -79,20 +85,20 @@ func (c *contextView) memory() (value []byte, changed bool, err error) {
 	if c.state == nil || c.subject == nil || c.subject.surroundings().Memory == nil {
 		return nil, false, nil
 	}
-	text, err := c.isolate.write(goja.Undefined(), c.state)
-	if err != nil {
-		return nil, false, err
-	}
-	s, ok := text.Export().(string)
+	text, ok, err := c.isolate.encode(c.state)
 	switch {
+	case err != nil:
+		return nil, false, err
 	case goja.IsUndefined(c.state):
 		return nil, true, nil
 	case !ok:
 		return nil, false, errNoState
-	case len(s) > engine.MaxPolicyMemory:
-		return nil, false, fmt.Errorf("ctx.state has %d bytes; at most %d are kept", len(s), engine.MaxPolicyMemory)
+	case len(text) > engine.MaxPolicyMemory:
+		return nil, false, misuse{fmt.Errorf("ctx.state has %d bytes; at most %d are kept", len(text), engine.MaxPolicyMemory)}
+	case bytes.Equal(text, c.before):
+		return nil, false, nil
 	}
-	return []byte(s), s != string(c.before), nil
+	return bytes.Clone(text), true, nil
 }
 
 // Set implements [goja.DynamicObject]: only state can be set.
@@ -116,101 +122,14 @@ func (c *contextView) Delete(string) bool { return false }
 // Keys implements [goja.DynamicObject].
 func (c *contextView) Keys() []string { return contextKeys }
 
-// showGraph makes ctx.graph: {id, creatures(filter), channels(filter)}.
+// showGraph makes ctx.graph.
 func (c *contextView) showGraph() goja.Value {
-	if c.graph != nil {
-		return c.graph
-	}
-	if c.subject == nil || c.subject.surroundings().View == nil {
-		return goja.Undefined()
-	}
-	i := c.isolate
-	o := i.vm.NewObject()
-	view := c.subject.surroundings().View()
-	for _, field := range []struct {
-		name  string
-		value any
-	}{
-		{"id", string(view.ID)},
-		{"creatures", func(call goja.FunctionCall) goja.Value { return i.matching(call, view.Creatures) }},
-		{"channels", func(call goja.FunctionCall) goja.Value { return i.matching(call, view.Channels) }},
-	} {
-		if err := o.Set(field.name, field.value); err != nil {
-			i.throw("ctx.graph cannot be shown")
+	if c.graph == nil {
+		if c.graph = goja.Undefined(); c.subject != nil && c.subject.surroundings().View != nil {
+			c.graph = c.isolate.sight.shown(c.subject.surroundings().View())
 		}
 	}
-	c.graph = o
-	return o
-}
-
-// wanted is one field of a filter.
-type wanted struct {
-	key   string
-	value any
-}
-
-// matching makes a list of those that have the fields of a filter, all of them
-// if there is none.
-func (i *isolate) matching(call goja.FunctionCall, list any) goja.Value {
-	var filter []wanted
-	switch arg := call.Argument(0).(type) {
-	case *goja.Object:
-		for _, key := range arg.Keys() {
-			filter = append(filter, wanted{key, arg.Get(key).Export()})
-		}
-	default:
-		if !goja.IsUndefined(arg) {
-			i.throw("the filter is not an object: creatures({species: \"reviewer\"})")
-		}
-	}
-	var found any
-	switch list := list.(type) {
-	case []engine.CreatureView:
-		found = filtered(i, list, creatureFields, filter)
-	case []engine.ChannelView:
-		found = filtered(i, list, channelFields, filter)
-	}
-	return i.plain(found)
-}
-
-// The fields that filters know.
-var (
-	creatureFields = map[string]func(*engine.CreatureView) any{
-		"id":         func(c *engine.CreatureView) any { return string(c.ID) },
-		"name":       func(c *engine.CreatureView) any { return c.Name },
-		"address":    func(c *engine.CreatureView) any { return c.Address },
-		"species":    func(c *engine.CreatureView) any { return c.Species },
-		"deployment": func(c *engine.CreatureView) any { return c.Deployment },
-		"parent":     func(c *engine.CreatureView) any { return c.Parent },
-		"state":      func(c *engine.CreatureView) any { return c.State },
-		"privileged": func(c *engine.CreatureView) any { return c.Privileged },
-		"root":       func(c *engine.CreatureView) any { return c.Root },
-	}
-	channelFields = map[string]func(*engine.ChannelView) any{
-		"id":         func(c *engine.ChannelView) any { return string(c.ID) },
-		"name":       func(c *engine.ChannelView) any { return c.Name },
-		"address":    func(c *engine.ChannelView) any { return c.Address },
-		"deployment": func(c *engine.ChannelView) any { return c.Deployment },
-	}
-)
-
-func filtered[V any](i *isolate, list []V, fields map[string]func(*V) any, filter []wanted) []V {
-	for _, w := range filter {
-		if fields[w.key] == nil {
-			i.throw(fmt.Sprintf("there is no %q to look for", clip(w.key)))
-		}
-	}
-	out := []V{}
-	for k := range list {
-		fits := true
-		for _, w := range filter {
-			fits = fits && fields[w.key](&list[k]) == w.value
-		}
-		if fits {
-			out = append(out, list[k])
-		}
-	}
-	return out
+	return c.graph
 }
 
 // plain makes a read-only value of something that encodes as JSON.
@@ -219,7 +138,7 @@ func (i *isolate) plain(value any) goja.Value {
 	if err != nil {
 		i.throw("this cannot be shown")
 	}
-	v, err := i.parseData(goja.Undefined(), i.vm.ToValue(string(text)))
+	v, err := i.decode(string(text), true)
 	if err != nil {
 		i.throw("this is too large to be shown")
 	}

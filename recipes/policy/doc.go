@@ -12,8 +12,9 @@
 // A decision depends on the event (event.go, fields.go) and on what ctx shows
 // (context.go): the graph, and what the policy remembers in it. Time is the
 // event's, random numbers are seeded by it, both are read-only, and a policy has
-// nowhere else to keep anything: it is a single function, and all objects that
-// scripts share are frozen. So a decision is the same whichever runtime makes it.
+// nowhere else to keep anything: it is a single function, all objects that scripts
+// share are frozen, or made good before the next call (isolate.go, pristine). So a
+// decision is the same whichever runtime makes it.
 //
 // A policy cannot stop the program by a loop, by recursion, or by the built-in
 // functions that do a lot of work in one step; these are bounded, and those

@@ -12,9 +12,11 @@ import (
 
 // eventView is the event as a script sees it: a read-only object whose fields
 // are copied into the runtime when they are asked for. One object serves all
-// events of a runtime, which is safe because a script cannot keep it.
+// events of a runtime, which is safe because a script cannot keep it, and what a
+// script can do to it is undone, see pristine.
 type eventView struct {
 	isolate *isolate
+	object  *goja.Object
 	subject subject    // empty: there is none
 	payload goja.Value // of a message, once asked for
 	headers *headersView
@@ -24,6 +26,12 @@ type eventView struct {
 var _ goja.DynamicObject = (*eventView)(nil)
 
 var sendKeys = names(SendFields)
+
+func newEventView(i *isolate) *eventView {
+	v := &eventView{isolate: i, headers: &headersView{isolate: i}}
+	v.object, v.headers.object = i.vm.NewDynamicObject(v), i.vm.NewDynamicObject(v.headers)
+	return v
+}
 
 // show makes the view one of another event.
 func (v *eventView) show(s *subject) {
@@ -78,7 +86,7 @@ func (v *eventView) Get(key string) goja.Value {
 	case "size":
 		return vm.ToValue(len(e.Payload))
 	case "headers":
-		return v.headers.object
+		return v.isolate.pristine(v.headers.object)
 	}
 	return nil
 }

@@ -72,11 +72,14 @@ func (i *isolate) harden() error {
 	}
 	tools := made.ToObject(vm)
 	for name, f := range map[string]*goja.Callable{
-		"sealFunction": &i.sealFunction, "parseData": &i.parseData, "parse": &i.parse, "write": &i.write,
+		"sealFunction": &i.sealFunction, "freeze": &i.freeze, "write": &i.write,
 	} {
 		if *f, ok = goja.AssertFunction(tools.Get(name)); !ok {
 			return errNoPrelude
 		}
+	}
+	if i.encodePlain, ok = goja.AssertFunction(vm.ToValue(i.encodePlainData)); !ok {
+		return errNoPrelude
 	}
 	return nil
 }

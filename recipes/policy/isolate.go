@@ -16,13 +16,17 @@ type isolate struct {
 	functions []goja.Callable // by policy, made at first use
 	// Functions of the prelude, bounded as those that scripts have.
 	sealFunction goja.Callable // so that it cannot keep anything
-	parseData    goja.Callable // JSON to read-only values
-	parse, write goja.Callable // JSON
+	freeze       goja.Callable // one object
+	write        goja.Callable // JSON.stringify
 
-	view  *eventView
-	event goja.Value // the view, for scripts
-	about *contextView
-	ctx   goja.Value // the same
+	encodePlain goja.Callable // see encode
+	encoder     encoder
+
+	view      *eventView
+	about     *contextView
+	sight     *sight
+	prototype *goja.Object      // of the views, see pristine
+	frames    []goja.StackFrame // see callerLine
 
 	now    time.Time
 	random *rand.Rand
@@ -48,12 +52,13 @@ func newIsolate(policies int) (*isolate, error) {
 	if err := i.harden(); err != nil {
 		return nil, fmt.Errorf("the runtime cannot be prepared: %w", err)
 	}
-	headers := &headersView{isolate: i}
-	headers.object = i.vm.NewDynamicObject(headers)
-	i.view = &eventView{isolate: i, headers: headers}
-	i.event = i.vm.NewDynamicObject(i.view)
+	i.prototype = i.vm.NewObject().Prototype()
+	i.view = newEventView(i)
 	i.about = newContextView(i)
-	i.ctx = i.vm.NewDynamicObject(i.about)
+	var err error
+	if i.sight, err = newSight(i); err != nil {
+		return nil, fmt.Errorf("the runtime cannot be prepared: %w", err)
+	}
 	i.timer = time.AfterFunc(time.Hour, func() {
 		i.vm.Interrupt(errTimeout)
 		i.fired <- struct{}{}
@@ -62,10 +67,24 @@ func newIsolate(policies int) (*isolate, error) {
 	return i, nil
 }
 
+// misuse is an error that leaves the runtime as it was.
+type misuse struct{ error }
+
 var (
 	errTimeout   = errors.New("timeout")
 	errNoPrelude = errors.New("the prelude is not a function")
 )
+
+// pristine makes the object of a view one that no script has touched. Scripts cannot
+// set its fields, but they can change what it inherits.
+func (i *isolate) pristine(o *goja.Object) *goja.Object {
+	if o.Prototype() != i.prototype {
+		if err := o.SetPrototype(i.prototype); err != nil {
+			panic(err) // which spoils the runtime; it cannot happen
+		}
+	}
+	return o
+}
 
 // function returns the function of a policy.
 func (i *isolate) function(p *compiled) (goja.Callable, error) {
@@ -101,7 +120,7 @@ func (i *isolate) judge(p *compiled, s *subject) (a answer, fault *ScriptError) 
 	call := func(f goja.Callable, ctx goja.Value) (result goja.Value, err error) {
 		i.view.show(s)
 		i.about.show(p, s)
-		if result, err = f(goja.Undefined(), i.event, ctx); err != nil {
+		if result, err = f(goja.Undefined(), i.pristine(i.view.object), ctx); err != nil {
 			return nil, err
 		}
 		a.memory, a.remembers, err = i.about.memory()
@@ -142,7 +161,7 @@ func (i *isolate) run(p *compiled, now int64, seed uint64,
 	f, err := i.function(p)
 	var result goja.Value
 	if err == nil {
-		result, err = call(f, i.ctx)
+		result, err = call(f, i.pristine(i.about.object))
 	}
 	err = toldThrown(err)
 	if !i.timer.Stop() {
@@ -179,6 +198,7 @@ func toldThrown(err error) error {
 func (i *isolate) forget() {
 	i.view.show(nil)
 	i.about.show(nil, nil)
+	i.sight.forget()
 }
 
 // fault turns an error of the interpreter into one with a place in the recipe.
@@ -186,6 +206,7 @@ func (i *isolate) fault(p *compiled, err error) *ScriptError {
 	var thrown *thrownError
 	var interrupted *goja.InterruptedError
 	var overflow *goja.StackOverflowError
+	var wrong misuse
 	switch {
 	case errors.As(err, &interrupted), errors.Is(err, errTimeout):
 		i.spoilt = true
@@ -193,6 +214,8 @@ func (i *isolate) fault(p *compiled, err error) *ScriptError {
 	case errors.As(err, &overflow):
 		i.spoilt = true
 		return p.fault(1, 1, fmt.Sprintf("its calls nest more than %d deep", maxCallDepth), "")
+	case errors.As(err, &wrong):
+		return p.fault(1, 1, clip(err.Error()), "")
 	case errors.As(err, &thrown):
 		line, column := i.place(p, thrown.Stack())
 		return p.fault(line, column, thrown.text, "")

@@ -143,7 +143,7 @@ func condition(p *compiled, result goja.Value) (bool, *ScriptError) {
 	return false, p.fault(1, 1, fmt.Sprintf("it answered %s instead of true or false", clip(result.String())), "Compare it with something.")
 }
 
-var errOutputTooLarge = errors.New("the output is larger than a predicate may read")
+var errOutputTooLarge = misuse{errors.New("the output is larger than a predicate may read")}
 
 // showOutput makes the object that a predicate gets: the output is what its JSON
 // says or, if it is none, a text, or null if it is not text either.
@@ -153,9 +153,9 @@ func (i *isolate) showOutput(event *engine.OutputEvent) (goja.Value, error) {
 	}
 	output := goja.Null()
 	if utf8.Valid(event.Output) {
-		text := i.vm.ToValue(string(event.Output))
-		if output = text; json.Valid(event.Output) {
-			parsed, err := i.parse(goja.Undefined(), text)
+		text := string(event.Output)
+		if output = i.vm.ToValue(text); json.Valid(event.Output) {
+			parsed, err := i.decode(text, false)
 			if err != nil {
 				return nil, err
 			}

@@ -47,7 +47,7 @@ func TestPredicates(t *testing.T) {
 		{"exception on the first line", "output.a.b", `{}`, "team.hcl:10:10: TypeError: Cannot read property 'b' of undefined"},
 		{"thrown", `(e) => { throw new Error(e.output) }`, `boom`, "team.hcl:10:16: Error: boom"},
 		{"too large", `true`, strings.Repeat("x", maxText+1), "team.hcl:10:1: the output is larger than a predicate may read"},
-		{"too deep to be JSON for a script", `true`, strings.Repeat("[", 1000) + strings.Repeat("]", 1000), "RangeError: the nesting of the JSON is larger than a policy may make it"},
+		{"too deep to be JSON for a script", `true`, strings.Repeat("[", 1000) + strings.Repeat("]", 1000), "team.hcl:10:1: the nesting of the JSON is larger than a policy may make it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := predicateOf(t, c.script)

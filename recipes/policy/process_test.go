@@ -147,13 +147,3 @@ func TestAProcessThatCannotBeStartedDenies(t *testing.T) {
 		})
 	}
 }
-
-func BenchmarkProcess(b *testing.B) {
-	s := apart(b, Policy{Name: "p0", Source: `(e) => { if (e.payload.length > 100) return deny("long"); }`, Timeout: MaxTimeout})
-	e := event("x marks the spot")
-	s.Send(b.Context(), e)
-	b.ReportAllocs()
-	for b.Loop() {
-		s.Send(b.Context(), e)
-	}
-}

@@ -24,7 +24,7 @@ const (
 )
 
 // verdict is what the functions deny, warn, … return to a script, which can
-// only hand it back: no field can be reached from JavaScript.
+// only hand it back: it is an object without fields.
 type verdict struct {
 	kind    kind
 	reason  string
@@ -33,6 +33,23 @@ type verdict struct {
 	headers *map[string]string          // of a patch; nil leaves them as they are
 	names   map[string]engine.Collision // of a patch of a merge
 }
+
+var _ goja.DynamicObject = (*verdict)(nil)
+
+// Get implements [goja.DynamicObject].
+func (*verdict) Get(string) goja.Value { return nil }
+
+// Set implements [goja.DynamicObject]; nothing can be set.
+func (*verdict) Set(string, goja.Value) bool { return false }
+
+// Has implements [goja.DynamicObject].
+func (*verdict) Has(string) bool { return false }
+
+// Delete implements [goja.DynamicObject]; nothing can be deleted.
+func (*verdict) Delete(string) bool { return false }
+
+// Keys implements [goja.DynamicObject].
+func (*verdict) Keys() []string { return nil }
 
 // verdictOf reads a script's answer.
 func verdictOf(p *compiled, result goja.Value) (*verdict, *ScriptError) {
@@ -65,15 +82,17 @@ func (i *isolate) verdictFunction(k kind) func(goja.FunctionCall) goja.Value {
 		case k == kindDeny || k == kindWarn:
 			v.reason = "no reason given"
 		}
-		return i.vm.ToValue(v)
+		return i.vm.NewDynamicObject(v)
 	}
 }
 
-// callerLine returns the line of the script that is calling a Go function.
+// callerLine returns the line of the script that is calling a Go function. It looks
+// at the innermost calls only.
 func (i *isolate) callerLine() int {
-	var frames [4]goja.StackFrame
-	for _, f := range i.vm.CaptureCallStack(len(frames), frames[:0]) {
-		if at := f.Position(); at.Line > 0 {
+	const innermost = 4
+	i.frames = i.vm.CaptureCallStack(innermost, i.frames[:0])
+	for k := range i.frames {
+		if at := i.frames[k].Position(); at.Line > 0 {
 			return at.Line
 		}
 	}

@@ -1,0 +1,112 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/dop251/goja"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// sight is ctx.graph: {id, creatures(filter), channels(filter)}. A runtime has one.
+// What it has made of a graph it keeps until the graph changes, which is safe
+// because scripts cannot modify it.
+type sight struct {
+	isolate   *isolate
+	object    *goja.Object
+	view      *engine.GraphView
+	creatures members[engine.CreatureView]
+	channels  members[engine.ChannelView]
+}
+
+var _ goja.DynamicObject = (*sight)(nil)
+
+var sightKeys = []string{"id", "creatures", "channels"}
+
+// maxKept bounds how many members of a graph are kept for later.
+const maxKept = 4096
+
+func newSight(i *isolate) (*sight, error) {
+	s := &sight{isolate: i, view: &engine.GraphView{}}
+	s.object = i.vm.NewDynamicObject(s)
+	s.creatures = members[engine.CreatureView]{isolate: i, fields: creatureFields, id: creatureID, same: sameCreature}
+	s.channels = members[engine.ChannelView]{isolate: i, fields: channelFields, id: channelID, same: sameChannel}
+	if err := s.creatures.offer(); err != nil {
+		return nil, err
+	}
+	return s, s.channels.offer()
+}
+
+// shown is the view of a graph, for the script that runs.
+func (s *sight) shown(view *engine.GraphView) goja.Value {
+	if s.view != view { // views are shared, and never modified
+		s.view = view
+		s.creatures.show(view.Creatures)
+		s.channels.show(view.Channels)
+	}
+	return s.isolate.pristine(s.object)
+}
+
+// forget lets go of a graph that is too large to be kept.
+func (s *sight) forget() {
+	if len(s.view.Creatures)+len(s.view.Channels) > maxKept {
+		s.view = &engine.GraphView{}
+		s.creatures.show(nil)
+		s.channels.show(nil)
+	}
+}
+
+// Get implements [goja.DynamicObject].
+func (s *sight) Get(key string) goja.Value {
+	switch key {
+	case "id":
+		return s.isolate.vm.ToValue(string(s.view.ID))
+	case "creatures":
+		return s.creatures.function
+	case "channels":
+		return s.channels.function
+	}
+	return nil
+}
+
+// Set implements [goja.DynamicObject]; nothing can be set.
+func (s *sight) Set(string, goja.Value) bool { return false }
+
+// Has implements [goja.DynamicObject].
+func (s *sight) Has(key string) bool { return slices.Contains(sightKeys, key) }
+
+// Delete implements [goja.DynamicObject]; nothing can be deleted.
+func (s *sight) Delete(string) bool { return false }
+
+// Keys implements [goja.DynamicObject].
+func (s *sight) Keys() []string { return sightKeys }
+
+// The fields that filters know.
+var (
+	creatureFields = map[string]field[engine.CreatureView]{
+		"id":         {text: func(c *engine.CreatureView) string { return string(c.ID) }},
+		"name":       {text: func(c *engine.CreatureView) string { return c.Name }},
+		"address":    {text: func(c *engine.CreatureView) string { return c.Address }},
+		"species":    {text: func(c *engine.CreatureView) string { return c.Species }},
+		"deployment": {text: func(c *engine.CreatureView) string { return c.Deployment }},
+		"parent":     {text: func(c *engine.CreatureView) string { return c.Parent }},
+		"state":      {text: func(c *engine.CreatureView) string { return c.State }},
+		"privileged": {flag: func(c *engine.CreatureView) bool { return c.Privileged }},
+		"root":       {flag: func(c *engine.CreatureView) bool { return c.Root }},
+	}
+	channelFields = map[string]field[engine.ChannelView]{
+		"id":         {text: func(c *engine.ChannelView) string { return string(c.ID) }},
+		"name":       {text: func(c *engine.ChannelView) string { return c.Name }},
+		"address":    {text: func(c *engine.ChannelView) string { return c.Address }},
+		"deployment": {text: func(c *engine.ChannelView) string { return c.Deployment }},
+	}
+)
+
+func creatureID(c *engine.CreatureView) string    { return string(c.ID) }
+func sameCreature(a, b *engine.CreatureView) bool { return *a == *b }
+func channelID(c *engine.ChannelView) string      { return string(c.ID) }
+
+func sameChannel(a, b *engine.ChannelView) bool {
+	return a.ID == b.ID && a.Name == b.Name && a.Address == b.Address && a.Deployment == b.Deployment &&
+		slices.Equal(a.Listeners, b.Listeners) && slices.Equal(a.Senders, b.Senders)
+}

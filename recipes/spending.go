@@ -1,0 +1,237 @@
+package recipes
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// A few nested for expressions make more than any memory holds, and nothing stops
+// their evaluation from outside. So what they make is weighed as they make it, and
+// so is what functions, templates and products do: these are all that an expression
+// can repeat or enlarge. It is done by nodes that the parsed expressions are given.
+const (
+	maxSpending = 8 << 20 // for a recipe, by weight
+	maxMatching = 4 << 20 // for a condition, each time it is asked
+)
+
+// spending is what may still be made.
+type spending struct {
+	left       int
+	over, told bool
+}
+
+// excess ends an evaluation, as a panic: a for expression goes on after errors.
+type excess struct {
+	at     hcl.Range
+	number bool // that has too many digits
+}
+
+// take weighs a value that has been made.
+func (s *spending) take(v cty.Value, at hcl.Range) {
+	if plain, _ := v.Unmark(); hugeNumber(plain) {
+		panic(excess{at, true})
+	}
+	if !s.over {
+		s.left = weigh(v, s.left)
+		s.over = s.left <= 0
+	}
+	if s.over {
+		panic(excess{at, false})
+	}
+}
+
+func (x excess) diagnostic() *hcl.Diagnostic {
+	if x.number {
+		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Number too large", Subject: x.at.Ptr(),
+			Detail: fmt.Sprintf("A number has at most %d digits, before and after the point.", maxBits*3/10)}
+	}
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Too much is made", Subject: x.at.Ptr(),
+		Detail: fmt.Sprintf("What expressions repeat or put together comes to more than %d MiB, which is the most for a recipe.", maxSpending>>20)}
+}
+
+// spendingName is the variable that holds the spending of an evaluation. No recipe
+// can name it.
+const spendingName = " spending"
+
+var spendingType = cty.Capsule("spending", reflect.TypeFor[spending]())
+
+// value is for the variables of an evaluation.
+func (s *spending) value() cty.Value { return cty.CapsuleVal(spendingType, s) }
+
+// spendingOf finds what an evaluation spends. There is nothing in a context that
+// was not made for one, where all is known by the parser.
+func spendingOf(ctx *hcl.EvalContext) *spending {
+	for ; ctx != nil; ctx = ctx.Parent() {
+		if v, ok := ctx.Variables[spendingName]; ok {
+			return v.EncapsulatedValue().(*spending)
+		}
+	}
+	return nil
+}
+
+// metered is an expression whose value is weighed.
+type metered struct{ hclsyntax.Expression }
+
+// Value implements [hcl.Expression].
+func (m *metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	v, diags := m.Expression.Value(ctx)
+	if s := spendingOf(ctx); s != nil {
+		s.take(v, m.Range())
+	}
+	return v, diags
+}
+
+// UnwrapExpression lets those who look at the form of an expression see it.
+func (m *metered) UnwrapExpression() hcl.Expression { return m.Expression }
+
+// meterBody has all expressions beneath a body weighed.
+func meterBody(body *hclsyntax.Body) {
+	for _, a := range body.Attributes {
+		a.Expr = meterTree(a.Expr)
+	}
+	for _, b := range body.Blocks {
+		meterBody(b.Body)
+	}
+}
+
+// meterTree has what is beneath an expression weighed, and itself if need be.
+func meterTree(expr hclsyntax.Expression) hclsyntax.Expression {
+	below := func(list ...*hclsyntax.Expression) {
+		for _, e := range list {
+			if *e != nil {
+				*e = meterTree(*e)
+			}
+		}
+	}
+	switch e := expr.(type) {
+	case *hclsyntax.LiteralValueExpr:
+		if hugeNumber(e.Val) {
+			return &metered{e}
+		}
+	case *hclsyntax.FunctionCallExpr:
+		for k := range e.Args {
+			below(&e.Args[k])
+		}
+		return &metered{e}
+	case *hclsyntax.BinaryOpExpr:
+		below(&e.LHS, &e.RHS)
+		if e.Op == hclsyntax.OpMultiply || e.Op == hclsyntax.OpDivide {
+			return &metered{e}
+		}
+	case *hclsyntax.ForExpr:
+		below(&e.CollExpr, &e.KeyExpr, &e.ValExpr, &e.CondExpr)
+		weighed(&e.KeyExpr, &e.ValExpr, &e.CondExpr)
+	case *hclsyntax.TemplateExpr:
+		for k := range e.Parts {
+			if below(&e.Parts[k]); !isLiteral(e.Parts[k]) {
+				weighed(&e.Parts[k])
+			}
+		}
+	case *hclsyntax.TupleConsExpr:
+		for k := range e.Exprs {
+			below(&e.Exprs[k])
+		}
+	case *hclsyntax.ObjectConsExpr:
+		for k := range e.Items {
+			below(&e.Items[k].KeyExpr, &e.Items[k].ValueExpr)
+		}
+	case *hclsyntax.ObjectConsKeyExpr:
+		below(&e.Wrapped)
+	case *hclsyntax.ConditionalExpr:
+		below(&e.Condition, &e.TrueResult, &e.FalseResult)
+	case *hclsyntax.IndexExpr:
+		below(&e.Collection, &e.Key)
+	case *hclsyntax.SplatExpr:
+		below(&e.Source, &e.Each)
+	case *hclsyntax.UnaryOpExpr:
+		below(&e.Val)
+	case *hclsyntax.ParenthesesExpr:
+		below(&e.Expression)
+	case *hclsyntax.TemplateWrapExpr:
+		below(&e.Wrapped)
+	case *hclsyntax.TemplateJoinExpr:
+		below(&e.Tuple)
+	case *hclsyntax.RelativeTraversalExpr:
+		below(&e.Source)
+	}
+	return expr
+}
+
+// weighed has expressions weighed. They are put in parentheses, because the search
+// for references looks at what is inside of a node only.
+func weighed(list ...*hclsyntax.Expression) {
+	for _, e := range list {
+		if *e != nil {
+			*e = &metered{&hclsyntax.ParenthesesExpr{Expression: *e, SrcRange: (*e).Range()}}
+		}
+	}
+}
+
+// valueOfJSON evaluates an expression of a recipe in JSON, each text of which is a
+// template. It is what the expression would do itself, with the templates weighed.
+func valueOfJSON(expr hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	raw, diags := expr.Value(nil) // without a context, texts are as they stand
+	switch ty := raw.Type(); {
+	case diags.HasErrors() || raw.IsNull():
+		return raw, diags
+	case ty == cty.String:
+		at := expr.Range()
+		tree, diags := hclsyntax.ParseTemplate([]byte(raw.AsString()), at.Filename, hcl.Pos{Line: at.Start.Line, Column: at.Start.Column + 1, Byte: at.Start.Byte + 1})
+		if diags.HasErrors() {
+			return cty.DynamicVal, diags
+		}
+		return meterTree(tree).Value(ctx)
+	case ty.IsTupleType():
+		items, diags := hcl.ExprList(expr)
+		values := make([]cty.Value, len(items))
+		for k, item := range items {
+			v, more := valueOfJSON(item, ctx)
+			values[k], diags = v, append(diags, more...)
+		}
+		return cty.TupleVal(values), diags
+	case ty.IsObjectType():
+		return objectOfJSON(expr, ctx)
+	}
+	return raw, nil
+}
+
+func objectOfJSON(expr hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	pairs, diags := hcl.ExprMap(expr)
+	values := map[string]cty.Value{}
+	fault := func(p hcl.KeyValuePair, summary, detail string) {
+		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: p.Key.Range().Ptr(), Expression: p.Key, EvalContext: ctx})
+	}
+	known := true
+	for _, p := range pairs {
+		key, more := valueOfJSON(p.Key, ctx)
+		v, evenMore := valueOfJSON(p.Value, ctx)
+		diags = append(append(diags, more...), evenMore...)
+		key, err := convert.Convert(key, cty.String)
+		switch key, _ = key.Unmark(); {
+		case err != nil || key.IsNull():
+			fault(p, "Invalid object key expression", "Cannot use this expression as an object key.")
+		case !key.IsKnown():
+			known = false
+		case values[key.AsString()] != cty.NilVal:
+			fault(p, "Duplicate object attribute", fmt.Sprintf("An attribute named %q was already defined.", key.AsString()))
+		default:
+			values[key.AsString()] = v
+		}
+	}
+	if !known {
+		return cty.DynamicVal, diags
+	}
+	return cty.ObjectVal(values), diags
+}
+
+// isTemplates reports whether an expression is of a recipe in JSON, and is evaluated
+// as valueOfJSON does.
+func isTemplates(expr hcl.Expression, ctx *hcl.EvalContext) bool {
+	_, wrapped := expr.(interface{ UnwrapExpression() hcl.Expression }) // made by a dynamic block
+	return ctx != nil && !wrapped && isJSON(expr)
+}
