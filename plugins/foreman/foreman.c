@@ -189,6 +189,8 @@ static int32_t concluded(void) {
 	if (tr_equal(code, TR("ok"))) {
 		if (why.len > 0) status = tell(task, why);
 		if (status >= 0) status = backlog_done(n);
+	} else if (tr_equal(code, TR("not_connected"))) {
+		status = backlog_again(n, task, backlog_tries(n)); // the worker was removed, for which the task cannot be blamed
 	} else {
 		status = failed(n, task, code, why);
 	}
