@@ -40,12 +40,19 @@ func (d *Directory) Saved(ctx context.Context) (graphs []engine.SavedGraph, prob
 }
 
 func (d *Directory) saved(ctx context.Context, e entry) (g engine.SavedGraph, err error) {
-	f, err := d.catalog.openFamily(ctx, e, d.owned)
-	if err != nil {
-		return g, err
+	for try := 1; ; try++ {
+		f, err := d.catalog.openFamily(ctx, e, d.owned)
+		if err == nil {
+			g, err = f.saved(ctx, e)
+			err = errors.Join(err, f.close())
+		}
+		if err == nil || try == readTries || !errors.Is(err, errMoved) && !d.catalog.moved(e) {
+			return g, err
+		}
+		if e, err = d.catalog.entry("open", e.Session); err != nil { // it has another file now
+			return g, err
+		}
 	}
-	g, err = f.saved(ctx, e)
-	return g, errors.Join(err, f.close())
 }
 
 // saved reads what is live in the session's own file.
