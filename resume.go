@@ -226,20 +226,28 @@ func (t *Terrarium) PlanApply(ctx context.Context, path string, o RecipeOptions)
 	return planAndClose([]*engine.Deployment{d}, func() (*engine.Plan, error) { return t.Engine.Plan(ctx, d) })
 }
 
+// PlanRecipe says what applying a recipe makes where there is nothing yet.
+func PlanRecipe(ctx context.Context, r *recipes.Recipe) (*engine.Plan, error) {
+	return planSaved(ctx, nil, nil, nil, []*engine.Deployment{r.Deployment()})
+}
+
 // PlanDirectory says what resuming a session directory with the recipes would do.
 // Somebody else may be using the directory, and nothing in it changes.
-func PlanDirectory(ctx context.Context, v *sqlitestore.View, found []FoundRecipe) (plan *engine.Plan, err error) {
+func PlanDirectory(ctx context.Context, v *sqlitestore.View, found []FoundRecipe) (*engine.Plan, error) {
 	graphs, problems, err := v.Live(ctx)
 	if err != nil {
 		return nil, err
 	}
+	return planSaved(ctx, graphs, problems, v, deploymentsOf(found))
+}
+
+func planSaved(ctx context.Context, graphs []engine.SavedGraph, problems []error, archive engine.Archive, deployments []*engine.Deployment) (plan *engine.Plan, err error) {
 	h, err := host.New(ctx, host.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
-	deployments := deploymentsOf(found)
 	return planAndClose(deployments, func() (*engine.Plan, error) {
-		return engine.PlanSaved(ctx, engine.Options{Host: h, Load: LoadModule}, graphs, problems, v, deployments...)
+		return engine.PlanSaved(ctx, engine.Options{Host: h, Load: LoadModule}, graphs, problems, archive, deployments...)
 	})
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // showPlan prints what would change.
-func (f *resumeFlags) showPlan(s streams, p *engine.Plan) error {
-	if f.format == "json" {
+func showPlan(s streams, format string, p *engine.Plan) error {
+	if format == "json" {
 		return printJSON(s, terrarium.NewPlanRecord(p))
 	}
 	w := planWriter{bufio.NewWriter(s.out)}
