@@ -52,7 +52,7 @@ func (w *worker) judgeAgain(ctx context.Context) {
 	t.verdicts = slices.DeleteFunc(t.verdicts, func(v policyVerdict) bool { return v.judged == JudgeSend })
 	for i := range t.sends {
 		s := &t.sends[i]
-		s.left, s.mutated, s.mutatedPayload, s.mutatedHeaders = false, false, nil, nil
+		s.left, s.keep, s.mutated, s.mutatedPayload, s.mutatedHeaders = false, false, false, nil, nil
 	}
 	w.judgeSends(ctx)
 }
@@ -74,6 +74,7 @@ func (w *worker) apply(s *sendEffect, d *SendDecision) {
 		}
 		s.mutated, s.mutatedPayload, s.mutatedHeaders = true, d.Payload, headers
 	}
+	s.keep = d.Original
 	t.judged = t.judged || s.left || s.mutated
 }
 

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"unicode/utf8"
@@ -66,9 +68,25 @@ type NotedCall struct {
 type NotedSend struct {
 	Index   int        `json:"index"` // among the sends of the turn, from 0
 	Channel ChannelID  `json:"channel"`
-	Payload NotedBytes `json:"payload"`
+	Payload NotedBytes `json:"payload,omitempty"`
 	Headers NotedBytes `json:"headers,omitempty"` // in the form of the ABI
+	Hash    string     `json:"hash,omitempty"`    // instead of payload and headers; see [HashMessage]
 	Left    bool       `json:"left,omitempty"`    // it was not sent
+}
+
+// HashMessage is what the log keeps of a message that policies have changed or left
+// out: the SHA-256, in hexadecimal, of a JSON object with its payload in base64 and
+// its headers. It tells whether a message was that one, and whoever can guess what was
+// in it can also find out that this was so.
+func HashMessage(payload []byte, headers map[string]string) string {
+	if len(headers) == 0 {
+		headers = nil
+	}
+	sum := sha256.Sum256(mustJSON(struct {
+		Payload []byte            `json:"payload"`
+		Headers map[string]string `json:"headers,omitempty"`
+	}{payload, headers}))
+	return hex.EncodeToString(sum[:])
 }
 
 // NotedTimer is a timer that a turn has set or cancelled.
@@ -203,9 +221,16 @@ func (t *turn) noteSends(n *TurnNotes, all bool) {
 		if s.ask != nil {
 			n.Requests = append(n.Requests, s.ask.tag)
 		}
-		if s.ch != nil && (s.left || s.mutated || all) {
-			n.Sends = append(n.Sends, NotedSend{Index: i, Channel: s.ch.id, Payload: t.bytes(s.payload), Headers: t.bytes(s.headers), Left: s.left})
+		if s.ch == nil || !s.left && !s.mutated && !all {
+			continue
 		}
+		noted := NotedSend{Index: i, Channel: s.ch.id, Left: s.left}
+		if payload, headers := t.bytes(s.payload), t.bytes(s.headers); s.keep || !s.left && !s.mutated {
+			noted.Payload, noted.Headers = payload, headers
+		} else {
+			noted.Hash = HashMessage(payload, DecodeHeaders(headers))
+		}
+		n.Sends = append(n.Sends, noted)
 	}
 }
 

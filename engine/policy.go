@@ -59,6 +59,9 @@ type SendDecision struct {
 	Mutated bool
 	Payload []byte
 	Headers map[string]string
+	// Original keeps in the log what a creature has sent and policies have changed or
+	// left out; otherwise the log has a hash of it.
+	Original bool
 }
 
 // Words are what the policies of a deployment have said.

@@ -89,6 +89,7 @@ type sendEffect struct {
 	mutatedPayload []byte
 	mutatedHeaders []byte
 	left           bool // denied or dropped: leave it out
+	keep           bool // log it as it was
 }
 
 type logLine struct {

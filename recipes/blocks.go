@@ -112,7 +112,7 @@ var language = []Block{
 		{Name: "run", Type: TextValue, Doc: "the script: a JavaScript expression over `output`, `source` and `channel`, or one function of an object with these"},
 		attrFile, attrTimeout, attrDescription,
 	}},
-	{Name: "policy", Labels: eventAndName, Repeated: true, Doc: "judges what is about to happen", notYet: []string{"record"}, Attributes: []Attribute{
+	{Name: "policy", Labels: eventAndName, Repeated: true, Doc: "judges what is about to happen", Attributes: []Attribute{
 		{Name: "channel", Type: "channel or list", Without: "all", Doc: "on `send`, `connect` and `disconnect`: only these"},
 		{Name: "creature", Type: "creature or list", Without: "all", Doc: "only events that one of them has a part in, as sender, caller or either end"},
 		{Name: "species", Type: "species or list", Without: "all", Doc: "the same for species; either is enough"},
@@ -123,6 +123,7 @@ var language = []Block{
 		attrTimeout,
 		{Name: "on_error", Type: ChoiceValue, Choices: []string{"deny", "warn", "allow"}, Default: "deny", Doc: "what a script that fails, or takes too long, amounts to"},
 		{Name: "enforce", Type: ChoiceValue, Choices: []string{"deny", "audit"}, Default: "deny", Doc: "`audit` only records what it would do"},
+		{Name: "record", Type: ChoiceValue, Choices: []string{"hash", "original"}, Default: "hash", Doc: "on `send`: what the session keeps of a creature's message that the policy changes or leaves out"},
 		{Name: "isolation", Type: ChoiceValue, Choices: []string{"none", "process"}, Default: "none", Doc: "`process` runs the script in a process of its own, with a memory limit"},
 		attrDescription,
 	}},

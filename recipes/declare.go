@@ -150,15 +150,9 @@ func (l *loader) declareLocals(b *hcl.Block) {
 
 // content decodes the body of a block as far as it goes.
 func (l *loader) content(t string, b *hcl.Block) *hcl.BodyContent {
-	shape := blockNamed[b.Type]
 	content, diags := b.Body.Content(dynamicSchemas[b.Type])
 	for _, d := range diags {
 		l.hcl(t, d)
-	}
-	for _, name := range shape.notYet {
-		if a := content.Attributes[name]; a != nil {
-			l.notYet(t, "attribute", name, a.NameRange)
-		}
 	}
 	content.Blocks = l.distinct(t, content.Blocks)
 	return content

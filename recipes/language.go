@@ -19,8 +19,6 @@ type Block struct {
 	Attributes []Attribute
 	// Others says what attributes of any other name are; empty: there are none.
 	Others string
-
-	notYet []string // attributes of a later version
 }
 
 // Attribute describes an attribute of a block.
@@ -121,9 +119,6 @@ func (b *Block) schema() *hcl.BodySchema {
 	out := &hcl.BodySchema{}
 	for _, a := range b.Attributes {
 		out.Attributes = append(out.Attributes, hcl.AttributeSchema{Name: a.Name, Required: a.Required})
-	}
-	for _, name := range b.notYet {
-		out.Attributes = append(out.Attributes, hcl.AttributeSchema{Name: name})
 	}
 	for _, nested := range nestedIn(b.Name) {
 		if nested.Name != dynamic {

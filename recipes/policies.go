@@ -72,6 +72,7 @@ func (l *loader) policy(d *declaration) (policy.Policy, *script, bool) {
 	}
 	enforce, _ := l.choiceAttr(s, d, "enforce")
 	p.Audit = enforce == "audit"
+	l.record(s, d, &p)
 	p.Timeout = l.timeout(s, d, "an event")
 	l.isolation(s, d, &p)
 	l.judged(s, d, &p)
@@ -97,6 +98,16 @@ func (l *loader) mode(s scope, d *declaration, p *policy.Policy) {
 		return
 	}
 	p.Mode = policy.Mutate
+}
+
+// record reads what is kept of messages that the policy changes or leaves out.
+func (l *loader) record(s scope, d *declaration, p *policy.Policy) {
+	kept, ok := l.choiceAttr(s, d, "record")
+	if ok && p.On != engine.JudgeSend {
+		l.fault(s, d.attr("record").Expr, "Nothing to keep", fmt.Sprintf("A policy on %q changes no message.", d.event), "Leave record out.")
+		return
+	}
+	p.Original = kept == "original"
 }
 
 // isolation reads where the script is to run.

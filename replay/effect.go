@@ -26,6 +26,9 @@ type Effect struct {
 	Detail  string            `json:"detail,omitempty"` // what else there is to say of it
 	Headers map[string]string `json:"headers,omitempty"`
 	Payload Text              `json:"payload,omitempty"`
+	// Hash is recorded of a message, in place of headers and payload, that a policy has
+	// changed or left out; see [engine.HashMessage].
+	Hash string `json:"hash,omitempty"`
 	// Unknown says that only the fact was recorded, but not what was in it: it is like
 	// every other of its kind.
 	Unknown bool `json:"unknown,omitempty"`
@@ -53,7 +56,18 @@ func (e *Effect) same(other *Effect) bool {
 	case e.Kind == "failed" || e.Unknown || other.Unknown:
 		return true
 	}
+	if e.Hash != "" || other.Hash != "" {
+		return e.Detail == other.Detail && e.hash() == other.hash()
+	}
 	return e.Detail == other.Detail && maps.Equal(e.Headers, other.Headers) && bytes.Equal(e.Payload, other.Payload)
+}
+
+// hash is that of the message that was sent.
+func (e *Effect) hash() string {
+	if e.Hash != "" {
+		return e.Hash
+	}
+	return engine.HashMessage(e.Payload, e.Headers)
 }
 
 // firstDifference is the place of the first effects that differ, or -1.
@@ -189,6 +203,8 @@ func (e Effect) String() string {
 	switch {
 	case e.Unknown:
 		b.WriteString(" (what was in it was not recorded)")
+	case e.Hash != "":
+		b.WriteString(" (a policy changed it or left it out; hash " + e.Hash + ")")
 	case len(e.Payload) > 0 || e.Kind != "state" && e.Kind != "timer":
 		b.WriteString(" " + e.Payload.String())
 	}

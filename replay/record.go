@@ -168,7 +168,7 @@ func (t *recorded) sent(who *labels) []Effect {
 			if !n.Left {
 				next()
 			}
-			out = append(out, Effect{Kind: "send", Target: who.channel(n.Channel), Payload: Text(n.Payload), Headers: headers(n.Headers)})
+			out = append(out, Effect{Kind: "send", Target: who.channel(n.Channel), Payload: Text(n.Payload), Headers: headers(n.Headers), Hash: n.Hash})
 			continue
 		}
 		ev := next()

@@ -152,6 +152,15 @@ func (j *judgement) deny(p *compiled, v engine.Verdict) {
 		j.words.Audits = append(j.words.Audits, v)
 	} else {
 		j.words.Denials = append(j.words.Denials, v)
+		j.keep(p)
+	}
+}
+
+// keep has a message logged as it was that a policy changes or leaves out, if the
+// policy asks for that.
+func (j *judgement) keep(p *compiled) {
+	if p.Original && j.sent != nil {
+		j.sent.Original = true
 	}
 }
 
@@ -178,10 +187,12 @@ func (j *judgement) verdict(p *compiled, v *verdict) {
 		}
 	case v.kind == kindDrop:
 		j.sent.Dropped = &word
+		j.keep(p)
 	case p.On == engine.JudgeMerge:
 		j.settle(v)
 	default:
 		j.patch(v)
+		j.keep(p)
 	}
 }
 
