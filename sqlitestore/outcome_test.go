@@ -22,7 +22,7 @@ const outcomeSeeds = 8
 type unsure struct {
 	*powerProgram
 	t        *testing.T
-	breaking failpoint     // where syncs begin to fail; failpoints: nowhere
+	breaking atomic.Int64  // the failpoint where syncs begin to fail; failpoints: nowhere
 	code     int           // how they fail
 	failures int           // how many fail then
 	broke    chan struct{} // closed when they do
@@ -34,16 +34,17 @@ type unsure struct {
 // in the background until something is asked for.
 func newUnsure(t *testing.T, seed uint64) *unsure {
 	t.Helper()
-	u := &unsure{powerProgram: newPowerProgram(t, engine.Full, seed), t: t, breaking: failpoints, code: losevfs.SyncFails, broke: make(chan struct{})}
+	u := &unsure{powerProgram: newPowerProgram(t, engine.Full, seed), t: t, code: losevfs.SyncFails, broke: make(chan struct{})}
+	u.breaking.Store(int64(failpoints))
 	u.disk = losevfs.Mount(u.dir, seed)
 	spares := make(chan struct{}, 100)
 	u.reached = func(p failpoint, _ string) error {
-		if p == u.breaking && !u.once.Swap(true) {
+		if int64(p) == u.breaking.Load() && !u.once.Swap(true) {
 			u.disk.Fail(u.code, 0, u.failures)
 			close(u.broke)
 		}
 		if p == pointSpareReady {
-			spares <- struct{}{} // the last of them lets the test set breaking, so nothing reads it after
+			spares <- struct{}{}
 		}
 		if p == pointAppending && u.refusing.Load() {
 			return errDisk
@@ -65,6 +66,13 @@ func newUnsure(t *testing.T, seed uint64) *unsure {
 		<-spares
 	}
 	return u
+}
+
+// breakAt has syncs fail so many times from a step on. What works in the background
+// reaches steps meanwhile.
+func (u *unsure) breakAt(p failpoint, failures int) {
+	u.failures = failures
+	u.breaking.Store(int64(p))
 }
 
 // write appends to a store and has that acknowledged.
@@ -121,7 +129,7 @@ func TestCutThatFailedStaysUndone(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {
 		parent := u.stores[0]
 		u.write(parent)
-		u.breaking, u.failures = pointCutting, 1
+		u.breakAt(pointCutting, 1)
 		if err := u.cut(); abi.CodeOf(err) != abi.Storage || errors.Is(err, errUnknown) {
 			t.Fatalf("Cut: %v, want the code storage and a known outcome", err)
 		}
@@ -136,7 +144,8 @@ func TestCutOnFullDisk(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {
 		parent := u.stores[0]
 		u.write(parent)
-		u.breaking, u.code, u.failures = pointCutting, losevfs.Full, 1<<30
+		u.code = losevfs.Full
+		u.breakAt(pointCutting, 1<<30)
 		if err := u.cut(); abi.CodeOf(err) != abi.Storage || errors.Is(err, errUnknown) {
 			t.Fatalf("Cut: %v, want the code storage and a known outcome", err)
 		}
@@ -154,7 +163,7 @@ func TestCutOnFullDisk(t *testing.T) {
 func TestMoveThatFailedStaysUndone(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {
 		u.divide()
-		u.breaking, u.failures = pointCompleting, 1
+		u.breakAt(pointCompleting, 1)
 		settled := make(chan error)
 		go func() { settled <- u.d.Settle(t.Context()) }()
 		<-u.broke
@@ -184,7 +193,7 @@ func TestMoveThatIsFoundIsDurable(t *testing.T) {
 				}
 			})
 		}
-		u.breaking, u.failures = pointCompleting, 1<<30
+		u.breakAt(pointCompleting, 1<<30)
 		settled := make(chan error)
 		go func() { settled <- u.d.Settle(t.Context()) }()
 		s := <-told
@@ -202,7 +211,7 @@ func TestMoveThatIsFoundIsDurable(t *testing.T) {
 func TestCutThatIsFoundIsDurable(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {
 		u.write(u.stores[0])
-		u.breaking, u.failures = pointCutting, 1<<30
+		u.breakAt(pointCutting, 1<<30)
 		if err := u.cut(); !errors.Is(err, errUnknown) {
 			t.Fatalf("Cut: %v, want an unknown outcome", err)
 		}
@@ -229,7 +238,7 @@ func TestCommitThatFailedStaysUndone(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {
 		s := u.stores[0]
 		u.write(s)
-		u.breaking, u.failures = pointAppending, 1
+		u.breakAt(pointAppending, 1)
 		told := make(chan struct{}, 1)
 		s.Notify(func() {
 			u.refusing.Store(true) // so that it cannot be written again either
