@@ -87,7 +87,13 @@ func planProgram(t *testing.T, seed uint64) {
 		}
 		edited[i] = &again
 	}
-	again, err := s.Plan(t.Context(), edited...)
+	nothingLeft(t, s, edited)
+}
+
+// nothingLeft expects that deployments that have been applied would change nothing.
+func nothingLeft(t *testing.T, s *saved, applied []*engine.Deployment) {
+	t.Helper()
+	again, err := s.Plan(t.Context(), applied...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ type update struct {
 	modules []abi.Module
 }
 
-// hold has the creatures wait that are to be changed. The caller holds the apply
-// lock.
+// hold has the creatures wait that are to be changed. It is the caller's turn
+// to apply.
 func (j *joint) hold(ctx context.Context) error {
 	creatures := map[*creature]bool{}
 	j.e.mu.RLock()

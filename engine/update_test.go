@@ -336,13 +336,7 @@ func livePlanProgram(t *testing.T, seed uint64) {
 			}
 		}
 	}
-	again, err := s.Plan(t.Context(), edited...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !again.Empty() {
-		t.Errorf("there is something left to do: %s", cmp.Diff(engine.Plan{}, *again))
-	}
+	nothingLeft(t, s, edited)
 }
 
 // changes reports whether a plan has one of these become different for a creature.
