@@ -105,9 +105,6 @@ func valueOf(expr hcl.Expression, ctx *hcl.EvalContext) (v cty.Value, diags hcl.
 				Detail: fmt.Sprintf("The evaluator failed: %v.", r), Subject: expr.Range().Ptr()}}
 		}
 	}()
-	if isTemplates(expr, ctx) {
-		return valueOfJSON(expr, ctx)
-	}
 	return expr.Value(ctx)
 }
 

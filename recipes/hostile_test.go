@@ -138,6 +138,33 @@ func TestHostileExpressionsInJSONAreRefused(t *testing.T) {
 	}
 }
 
+// So they are in what a dynamic block makes of JSON.
+func TestHostileExpressionsInDynamicJSONAreRefused(t *testing.T) {
+	for _, prompt := range []string{
+		`${join(",", [for a in range(1024) : join(",", [for b in range(1024) : join(",", range(1024))])])}`,
+		`%{ for a in range(1024) }%{ for b in range(1024) }%{ for c in range(1024) }x%{ endfor }%{ endfor }%{ endfor }`,
+		`${wire.value * 1e900}`,
+	} {
+		path := filepath.Join(t.TempDir(), "team.hcl.json")
+		if err := os.WriteFile(path, []byte(dynamicJSON(`[1e900]`, prompt)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, diags := Load(t.Context(), path, Options{Inspector: &inspector{}, Builtins: builtins{"relay"}})
+		if r != nil || !diags.HasErrors() {
+			t.Errorf("%s was loaded, with %v", prompt, diags)
+		}
+	}
+}
+
+// dynamicJSON is a recipe with a dynamic block for each of what is given.
+func dynamicJSON(each, prompt string) string {
+	return fmt.Sprintf(`{"channel": {"in": {}}, "creature": {
+		"a": {"module": "builtin:relay", "listen": ["${channel.in}"]},
+		"b": {"module": "builtin:relay", "send": ["${channel.in}"],
+			"dynamic": {"wire": {"for_each": %s, "labels": ["w${wire.key}"], "content": {"to": "${creature.a}", "prompt": %s}}}}
+	}}`, each, strconv.Quote(prompt))
+}
+
 func TestHostileRecipesAreRefused(t *testing.T) {
 	for name, source := range hostileRecipes {
 		t.Run(name, func(t *testing.T) {

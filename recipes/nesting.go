@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -166,7 +164,6 @@ func measureJSON(src []byte, filename string) *hcl.Diagnostic {
 	if at := jsonTooDeep(src, maxNesting); at >= 0 {
 		return tooDeep(byteRange(src, filename, at, at+1))
 	}
-	dynamic, repeats := false, 0 // repeats: the offset behind the first text that does
 	dec := json.NewDecoder(bytes.NewReader(src))
 	dec.UseNumber()
 	for {
@@ -183,30 +180,11 @@ func measureJSON(src []byte, filename string) *hcl.Diagnostic {
 		if !ok {
 			continue
 		}
-		dynamic = dynamic || text == "dynamic"
 		if d := measureText(text, at); d != nil {
 			return d
 		}
-		if repeats == 0 && mayRepeat(text) {
-			repeats = end
-		}
-	}
-	if dynamic && repeats > 0 {
-		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Expression too large for JSON", Subject: byteRange(src, filename, repeats-1, repeats).Ptr(),
-			Detail: fmt.Sprintf("In JSON with dynamic blocks, an expression has at most %d characters, and no for.", maxUnweighed)}
 	}
 	return nil
-}
-
-// maxUnweighed bounds the expressions that nobody can weigh: those in what dynamic
-// blocks make of JSON.
-const maxUnweighed = 512
-
-var forKeyword = regexp.MustCompile(`\bfor\b`)
-
-// mayRepeat reports whether a text could be an expression that makes much.
-func mayRepeat(text string) bool {
-	return forKeyword.MatchString(text) || len(text) > maxUnweighed && strings.Contains(text, "${")
 }
 
 // measureText measures a string of JSON as the template and as the expression that

@@ -114,16 +114,24 @@ func checkNumericVerbs(args []cty.Value) error {
 	return nil
 }
 
-// The operators are the library's, for all that evaluate expressions in this process.
-// They can be bounded in no other place: expressions of recipes in JSON are parsed
-// where nobody sees them. It has to be done before anybody evaluates one.
-var _ = boundOperators()
-
-func boundOperators() bool {
+// boundedOperations are the library's operators that make numbers, as the expressions
+// of recipes are given them. The library's own stay as they are: others in this process
+// evaluate with them.
+var boundedOperations = func() map[*hclsyntax.Operation]*hclsyntax.Operation {
+	out := map[*hclsyntax.Operation]*hclsyntax.Operation{}
 	for _, op := range []*hclsyntax.Operation{
 		hclsyntax.OpAdd, hclsyntax.OpSubtract, hclsyntax.OpMultiply, hclsyntax.OpDivide, hclsyntax.OpModulo, hclsyntax.OpNegate,
 	} {
-		op.Impl = bounded(op.Impl)
+		b := *op
+		b.Impl = bounded(op.Impl)
+		out[op] = &b
 	}
-	return true
+	return out
+}()
+
+func boundedOperation(op *hclsyntax.Operation) *hclsyntax.Operation {
+	if b := boundedOperations[op]; b != nil {
+		return b
+	}
+	return op
 }

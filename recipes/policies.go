@@ -221,9 +221,11 @@ func (l *loader) script(s scope, d *declaration) (*script, bool) {
 	case file != nil:
 		return l.scriptFile(s, d)
 	}
-	text, ok := l.stringAttr(s, d, "run")
+	text, ok := literalJSON(run.Expr)
 	if !ok {
-		return nil, false
+		if text, ok = l.stringAttr(s, d, "run"); !ok {
+			return nil, false
+		}
 	}
 	r := run.Expr.Range()
 	out := &script{in: l, title: d.title, text: text, name: l.folder.prefix + filepath.Base(r.Filename), shown: r.Filename, line: r.Start.Line, expr: run.Expr}
@@ -232,6 +234,19 @@ func (l *loader) script(s scope, d *declaration) (*script, bool) {
 		out.line++ // the text begins on the next line
 	}
 	return out, true
+}
+
+// literalJSON is a script in a recipe in JSON, which has no heredocs: such a text is no
+// template, so that ${ means there what it means in JavaScript.
+func literalJSON(expr hcl.Expression) (string, bool) {
+	if !isJSON(expr) {
+		return "", false
+	}
+	v, diags := expr.Value(nil)
+	if diags.HasErrors() || v.IsNull() || v.Type() != cty.String {
+		return "", false
+	}
+	return v.AsString(), true
 }
 
 func (s *script) heredoc() bool {

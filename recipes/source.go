@@ -337,7 +337,11 @@ func parseJSON(src []byte, shown string) (*hcl.File, hcl.Diagnostics) {
 	if d := cmp.Or(encoding(src, shown), deceptive(src, shown), measureJSON(src, shown)); d != nil {
 		return nil, hcl.Diagnostics{d}
 	}
-	return hcljson.Parse(src, shown)
+	file, diags := hcljson.Parse(src, shown)
+	if file != nil && file.Body != nil {
+		file.Body = jsonBody{file.Body}
+	}
+	return file, diags
 }
 
 // sentence gives a clause a capital letter and a full stop.

@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 )
 
 // A few nested for expressions make more than any memory holds, and nothing stops
@@ -120,7 +119,9 @@ func meterTree(expr hclsyntax.Expression) hclsyntax.Expression {
 		return &metered{e}
 	case *hclsyntax.BinaryOpExpr:
 		below(&e.LHS, &e.RHS)
-		if e.Op == hclsyntax.OpMultiply || e.Op == hclsyntax.OpDivide {
+		weighed := e.Op == hclsyntax.OpMultiply || e.Op == hclsyntax.OpDivide
+		e.Op = boundedOperation(e.Op)
+		if weighed {
 			return &metered{e}
 		}
 	case *hclsyntax.ForExpr:
@@ -150,6 +151,7 @@ func meterTree(expr hclsyntax.Expression) hclsyntax.Expression {
 		below(&e.Source, &e.Each)
 	case *hclsyntax.UnaryOpExpr:
 		below(&e.Val)
+		e.Op = boundedOperation(e.Op)
 	case *hclsyntax.ParenthesesExpr:
 		below(&e.Expression)
 	case *hclsyntax.TemplateWrapExpr:
@@ -170,68 +172,4 @@ func weighed(list ...*hclsyntax.Expression) {
 			*e = &metered{&hclsyntax.ParenthesesExpr{Expression: *e, SrcRange: (*e).Range()}}
 		}
 	}
-}
-
-// valueOfJSON evaluates an expression of a recipe in JSON, each text of which is a
-// template. It is what the expression would do itself, with the templates weighed.
-func valueOfJSON(expr hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	raw, diags := expr.Value(nil) // without a context, texts are as they stand
-	switch ty := raw.Type(); {
-	case diags.HasErrors() || raw.IsNull():
-		return raw, diags
-	case ty == cty.String:
-		at := expr.Range()
-		tree, diags := hclsyntax.ParseTemplate([]byte(raw.AsString()), at.Filename, hcl.Pos{Line: at.Start.Line, Column: at.Start.Column + 1, Byte: at.Start.Byte + 1})
-		if diags.HasErrors() {
-			return cty.DynamicVal, diags
-		}
-		return meterTree(tree).Value(ctx)
-	case ty.IsTupleType():
-		items, diags := hcl.ExprList(expr)
-		values := make([]cty.Value, len(items))
-		for k, item := range items {
-			v, more := valueOfJSON(item, ctx)
-			values[k], diags = v, append(diags, more...)
-		}
-		return cty.TupleVal(values), diags
-	case ty.IsObjectType():
-		return objectOfJSON(expr, ctx)
-	}
-	return raw, nil
-}
-
-func objectOfJSON(expr hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	pairs, diags := hcl.ExprMap(expr)
-	values := map[string]cty.Value{}
-	fault := func(p hcl.KeyValuePair, summary, detail string) {
-		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: p.Key.Range().Ptr(), Expression: p.Key, EvalContext: ctx})
-	}
-	known := true
-	for _, p := range pairs {
-		key, more := valueOfJSON(p.Key, ctx)
-		v, evenMore := valueOfJSON(p.Value, ctx)
-		diags = append(append(diags, more...), evenMore...)
-		key, err := convert.Convert(key, cty.String)
-		switch key, _ = key.Unmark(); {
-		case err != nil || key.IsNull():
-			fault(p, "Invalid object key expression", "Cannot use this expression as an object key.")
-		case !key.IsKnown():
-			known = false
-		case values[key.AsString()] != cty.NilVal:
-			fault(p, "Duplicate object attribute", fmt.Sprintf("An attribute named %q was already defined.", key.AsString()))
-		default:
-			values[key.AsString()] = v
-		}
-	}
-	if !known {
-		return cty.DynamicVal, diags
-	}
-	return cty.ObjectVal(values), diags
-}
-
-// isTemplates reports whether an expression is of a recipe in JSON, and is evaluated
-// as valueOfJSON does.
-func isTemplates(expr hcl.Expression, ctx *hcl.EvalContext) bool {
-	_, wrapped := expr.(interface{ UnwrapExpression() hcl.Expression }) // made by a dynamic block
-	return ctx != nil && !wrapped && isJSON(expr)
 }

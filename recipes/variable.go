@@ -243,7 +243,7 @@ func (l *loader) inputValue(s scope, d *declaration, in input, ty cty.Type) (cty
 	}
 	expr, diags := hclsyntax.ParseExpression(src, in.from, hcl.InitialPos)
 	if !diags.HasErrors() {
-		v, more := expr.Value(nil)
+		v, more := meterTree(expr).Value(nil)
 		if diags = append(diags, more...); !diags.HasErrors() {
 			return v, true
 		}
