@@ -18,7 +18,7 @@ const searchName = "search.db"
 
 const (
 	searchApplication = 0x54455258 // "TERX"
-	searchVersion     = 2
+	searchVersion     = 3
 )
 
 // searchSchema is the layout of an index. It is made anew rather than migrated:
@@ -27,8 +27,10 @@ const (
 // Every event of the directory has a place, in the order in which it was read. Only
 // the words are noted, and not the texts, which are read in the stores. The
 // character % is a part of words, so that no text has the words that stand for
-// kinds, creatures and channels; see tagsOf. Places are listed from the end, as the
-// newest are wanted first.
+// kinds, creatures and channels; see tagged. Places are listed from the end, as the
+// newest are wanted first; and the words of each part of them are noted apart (FTS4
+// calls such a part a language), so that what is common is found in the newest part
+// without reading how often the others have it.
 const searchSchema = `
 CREATE TABLE progress (
 	one    INTEGER PRIMARY KEY CHECK (one = 1),
@@ -46,8 +48,8 @@ CREATE TABLE run (
 	origin INTEGER NOT NULL,    -- of all of them
 	seq    INTEGER NOT NULL     -- of the first
 );
-CREATE VIRTUAL TABLE word USING fts4 (content="", text, order=desc, matchinfo=fts3, tokenize=unicode61 "remove_diacritics=2" "tokenchars=%");
-PRAGMA user_version = 2;
+CREATE VIRTUAL TABLE word USING fts4 (content="", text, languageid="part", order=desc, matchinfo=fts3, tokenize=unicode61 "remove_diacritics=2" "tokenchars=%");
+PRAGMA user_version = 3;
 `
 
 // searchIndex is an index that is open. It is used by one goroutine; others, and
@@ -95,7 +97,7 @@ func refuseDirectory(path string) error {
 }
 
 func newIndex(c *conn) *searchIndex {
-	return &searchIndex{c: c, origins: map[engine.Origin]int64{}, insert: &statement{c: c, query: "INSERT INTO word (docid, text) VALUES (?, ?)"}}
+	return &searchIndex{c: c, origins: map[engine.Origin]int64{}, insert: &statement{c: c, query: "INSERT INTO word (docid, part, text) VALUES (?, ?, ?)"}}
 }
 
 // temporaryIndex makes an index of what is behind a cursor, which goes when it is
@@ -237,7 +239,7 @@ func (ix *searchIndex) write(events []textEvent, pace func()) error {
 			}
 		}
 		if e.text != "" {
-			if err := ix.insert.values(ix.next, e.text); err != nil {
+			if err := ix.insert.values(ix.next, partOf(ix.next), e.text); err != nil {
 				return err
 			}
 		}
@@ -268,36 +270,55 @@ type indexed struct {
 	session engine.SessionID
 }
 
+// partBits are how many places a part has, as a power of two: a word that is in one
+// event of each part costs a look into each, and one that is in all events costs the
+// length of a part.
+const partBits = 18
+
+func partOf(place int64) int64 { return place >> partBits }
+
 // find hands out what matches before a place, the last one first, until take
 // answers false.
 func (ix *searchIndex) find(match string, before int64, take func(indexed) bool) error {
-	var run struct {
-		first, seq int64
-		origin     engine.Origin
-		session    engine.SessionID
-	}
-	run.first = before
-	err := ix.c.query("SELECT docid FROM word WHERE word MATCH ? AND docid < ? ORDER BY docid DESC", []driver.Value{match, before}, func(v []driver.Value) error {
-		place := v[0].(int64)
-		if place < run.first {
-			err := ix.c.query("SELECT r.first, r.seq, o.uuid, o.session FROM run r JOIN origin o ON o.no = r.origin WHERE r.first <= ? ORDER BY r.first DESC LIMIT 1",
-				[]driver.Value{place}, func(v []driver.Value) error {
-					run.first, run.seq, run.origin, run.session = v[0].(int64), v[1].(int64), engine.Origin(v[2].([]byte)), engine.SessionID(textIn(v[3]))
-					return nil
-				})
-			if err != nil {
-				return err
+	before = min(before, ix.next)
+	r := run{first: before}
+	for part := partOf(before - 1); part >= 0; part-- {
+		err := ix.c.query("SELECT docid FROM word WHERE word MATCH ? AND part = ? AND docid < ? ORDER BY docid DESC", []driver.Value{match, part, before}, func(v []driver.Value) error {
+			place := v[0].(int64)
+			if place < r.first {
+				if err := ix.runOf(place, &r); err != nil {
+					return err
+				}
 			}
+			if !take(indexed{place, engine.EventID{Origin: r.origin, Seq: uint64(r.seq + place - r.first)}, r.session}) {
+				return errEnough
+			}
+			return nil
+		})
+		if errors.Is(err, errEnough) {
+			return nil
 		}
-		if !take(indexed{place, engine.EventID{Origin: run.origin, Seq: uint64(run.seq + place - run.first)}, run.session}) {
-			return errEnough
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
 	}
-	return err
+	return nil
+}
+
+// run are events in a row.
+type run struct {
+	first, seq int64
+	origin     engine.Origin
+	session    engine.SessionID
+}
+
+// runOf finds the events in a row among which one is.
+func (ix *searchIndex) runOf(place int64, r *run) error {
+	return ix.c.query("SELECT r.first, r.seq, o.uuid, o.session FROM run r JOIN origin o ON o.no = r.origin WHERE r.first <= ? ORDER BY r.first DESC LIMIT 1",
+		[]driver.Value{place}, func(v []driver.Value) error {
+			*r = run{v[0].(int64), v[1].(int64), engine.Origin(v[2].([]byte)), engine.SessionID(textIn(v[3]))}
+			return nil
+		})
 }
 
 // tagged is the text of an event with the words by which it is chosen without

@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -170,8 +171,27 @@ func (p *searchProgram) cut() {
 	}
 }
 
+// leap lets the index go on shortly before its next part, as if there had been many
+// more events.
+func (p *searchProgram) leap() {
+	ix, err := openIndex(filepath.Join(p.dir, searchName), readWrite)
+	if damaged(err) {
+		return
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	err = ix.c.exec("UPDATE progress SET next = ((next >> ?) + 1 << ?) - ?", int64(partBits), int64(partBits), int64(1+p.r.IntN(20)))
+	if err = errors.Join(err, ix.close()); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // index extends the index, and may be stopped anywhere.
 func (p *searchProgram) index() {
+	if p.r.IntN(3) == 0 {
+		p.leap()
+	}
 	ctx, stop := context.WithCancel(p.t.Context())
 	defer stop()
 	steps := p.r.IntN(4)
