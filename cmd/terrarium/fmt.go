@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ type formatting struct {
 	s                  streams
 	write, check, diff bool
 	differ             bool // some file is not formatted
-	invalid            bool // some file cannot be parsed
+	fault              int  // the exit code of the first fault that was told; 0 if none was
 }
 
 func fmtCommand(s streams) *cobra.Command {
@@ -32,7 +33,8 @@ func fmtCommand(s streams) *cobra.Command {
 		Long: `fmt lays out recipes the usual way and prints them. What stands in heredocs,
 such as scripts, stays as it is. Of a folder, all files in it and beneath it whose
 names end in .hcl are formatted; - is standard input. Recipes in JSON are left
-alone.`,
+alone. What cannot be formatted is told, and everything else is formatted; the exit
+code is that of the first fault.`,
 		Args: arguments(1, 10_000),
 		RunE: func(_ *cobra.Command, args []string) error { return f.run(args) },
 	}
@@ -44,19 +46,27 @@ alone.`,
 	return cmd
 }
 
+// run formats everything that it can. A fault is told and remembered; an error is
+// that nothing can be told any more.
 func (f *formatting) run(args []string) error {
 	for _, arg := range args {
 		if err := f.argument(arg); err != nil {
-			return err
+			return failWith(exitFailed, err)
 		}
 	}
 	switch {
-	case f.invalid:
-		return &exit{code: exitRecipe, err: errRecipe, shown: true}
+	case f.fault != 0:
+		return &exit{code: f.fault, err: errors.New("some files could not be formatted"), shown: true}
 	case f.check && f.differ:
 		return &exit{code: exitFailed, err: errors.New("some files are not formatted"), shown: true}
 	}
 	return nil
+}
+
+// tell shows what is wrong with one file; the others are still formatted.
+func (f *formatting) tell(code int, format string, args ...any) {
+	showError(f.s.err, fmt.Errorf(format, args...))
+	f.fault = cmp.Or(f.fault, code)
 }
 
 // argument formats a file, standard input, or all recipes beneath a folder.
@@ -64,20 +74,23 @@ func (f *formatting) argument(arg string) error {
 	if arg == "-" {
 		src, err := io.ReadAll(f.s.in)
 		if err != nil {
-			return failWith(exitFailed, err)
+			f.tell(exitFailed, "reading standard input: %w", err)
+			return nil
 		}
 		return f.input(src)
 	}
 	info, err := os.Stat(arg)
 	switch {
 	case err != nil:
-		return usage("%s: %v", arg, errors.Unwrap(err))
+		f.tell(exitUsage, "%s: %w", arg, errors.Unwrap(err))
 	case info.IsDir():
 		return f.folder(arg)
 	case !strings.HasSuffix(arg, ".hcl") && !strings.HasSuffix(arg, ".json"):
-		return usage("%s is not a recipe: the name of one ends in .hcl", arg)
+		f.tell(exitUsage, "%s is not a recipe: the name of one ends in .hcl", arg)
+	default:
+		return f.file(arg)
 	}
-	return f.file(arg)
+	return nil
 }
 
 // input formats what stood in standard input.
@@ -96,7 +109,8 @@ func (f *formatting) folder(arg string) error {
 	err := filepath.WalkDir(arg, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return failWith(exitFailed, err)
+			f.tell(exitFailed, "%w", err)
+			found = true // perhaps
 		case e.IsDir() && strings.HasPrefix(e.Name(), ".") && path != arg:
 			return fs.SkipDir
 		case e.Type().IsRegular() && strings.HasSuffix(e.Name(), ".hcl") && !strings.HasPrefix(e.Name(), "."):
@@ -120,15 +134,17 @@ func (f *formatting) file(path string) error {
 		return nil
 	}
 	info, err := os.Stat(path)
-	if err != nil {
-		return failWith(exitFailed, err)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxFormatted) {
+		f.tell(exitUsage, "%s is not a regular file of at most %d bytes", path, maxFormatted)
+		return nil
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxFormatted {
-		return usage("%s is not a regular file of at most %d bytes", path, maxFormatted)
+	var src []byte
+	if err == nil {
+		src, err = os.ReadFile(path)
 	}
-	src, err := os.ReadFile(path)
 	if err != nil {
-		return failWith(exitFailed, err)
+		f.tell(exitFailed, "%w", err)
+		return nil
 	}
 	return f.text(path, src, info)
 }
@@ -137,9 +153,9 @@ func (f *formatting) file(path string) error {
 func (f *formatting) text(name string, src []byte, info fs.FileInfo) error {
 	out, diags := recipes.Format(name, src)
 	if diags.HasErrors() {
-		f.invalid = true
+		f.fault = cmp.Or(f.fault, exitRecipe)
 		width, colour := terminal(f.s.err)
-		return failWith(exitFailed, recipes.WriteText(f.s.err, diags, width, colour))
+		return recipes.WriteText(f.s.err, diags, width, colour)
 	}
 	changed := !bytes.Equal(src, out)
 	f.differ = f.differ || changed
@@ -150,13 +166,15 @@ func (f *formatting) text(name string, src []byte, info fs.FileInfo) error {
 	case f.diff:
 		_, err = f.s.out.Write(diff.Diff(name, src, name+" (formatted)", out))
 	case f.write && changed && info != nil:
-		if err = replaceFile(name, out, info.Mode()); err == nil {
-			_, err = fmt.Fprintln(f.s.out, name)
+		if failed := replaceFile(name, out, info.Mode()); failed != nil {
+			f.tell(exitFailed, "%w", failed)
+			return nil
 		}
+		_, err = fmt.Fprintln(f.s.out, name)
 	case f.write && info == nil, !f.write && !f.check:
 		_, err = f.s.out.Write(out)
 	}
-	return failWith(exitFailed, err)
+	return err
 }
 
 // replaceFile puts a new text in the place of a file, whole or not at all.
