@@ -217,6 +217,11 @@ func LoadRecipe(ctx context.Context, path string, o RecipeOptions) (*recipes.Rec
 	return r, diags
 }
 
+// OpenConsole loads a recipe for evaluating expressions; see [recipes.OpenConsole].
+func OpenConsole(ctx context.Context, path string, o RecipeOptions) (*recipes.Console, Diagnostics) {
+	return recipes.OpenConsole(ctx, path, o.loading(nil))
+}
+
 // inspecting calls load with a host that can look into modules.
 func inspecting(ctx context.Context, load func(*host.Host) Diagnostics) Diagnostics {
 	h, err := host.New(ctx, host.Options{})

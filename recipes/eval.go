@@ -75,7 +75,11 @@ func (l *loader) eval(s scope, expr hcl.Expression) (cty.Value, bool) {
 	for _, d := range diags {
 		l.hcl(s.title, d)
 	}
-	return v, !diags.HasErrors() && v.IsWhollyKnown()
+	ok := !diags.HasErrors() && v.IsWhollyKnown()
+	if !ok && !l.diags.HasErrors() {
+		l.fault(s, expr, "Value not known", "A function was given null here, and cannot tell what comes of it.", "Say of which type it is: tostring(null), for example.")
+	}
+	return v, ok
 }
 
 // valueOf evaluates an expression of the recipe. When all has been spent, nothing

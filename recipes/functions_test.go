@@ -69,3 +69,24 @@ func TestExpressionMistakes(t *testing.T) {
 		}
 	}
 }
+
+// TestNullsOfNoType gives null, which has no type, to functions: those of a recipe
+// take it, and of one that answers nothing then it is told. Neither leaves out what
+// was asked for.
+func TestNullsOfNoType(t *testing.T) {
+	const wrap = "function \"wrap\" {\n params = [x]\n variadic_param = rest\n result = [x == null, rest]\n}\n"
+	r := mustLoad(t, write(t, wrap+`creature "a" {
+  module = "builtin:relay"
+  config = { got = wrap(null, null) }
+}`), Options{Builtins: builtins{"relay"}})
+	if got := string(r.Deployment().Creatures[0].Config); got != `{"got":[true,[null]]}` {
+		t.Errorf("the configuration is %s", got)
+	}
+	_, diags := Load(t.Context(), write(t, `creature "a" {
+  module = "builtin:relay"
+  config = { got = contains(["a"], null) }
+}`), Options{Builtins: builtins{"relay"}})
+	if len(diags) != 1 || diags[0].Summary != "Value not known" {
+		t.Errorf("of a function that knows no null: %v", diags)
+	}
+}

@@ -42,9 +42,8 @@ func FuzzMask(f *testing.F) {
 // too: those that never end take longer, and the fuzzer finds them.
 const patience = 20 * time.Second
 
-// FuzzEvaluate evaluates expressions, in HCL and in JSON: whatever they are, there is
-// an answer or a finding, and not after hours.
-func FuzzEvaluate(f *testing.F) {
+// addExpressions are what fuzzing of expressions begins with.
+func addExpressions(f *testing.F) {
 	for _, expr := range endless {
 		f.Add(clipped(expr))
 	}
@@ -55,6 +54,12 @@ func FuzzEvaluate(f *testing.F) {
 	} {
 		f.Add(expr)
 	}
+}
+
+// FuzzEvaluate evaluates expressions, in HCL and in JSON: whatever they are, there is
+// an answer or a finding, and not after hours.
+func FuzzEvaluate(f *testing.F) {
+	addExpressions(f)
 	f.Fuzz(func(t *testing.T, expr string) {
 		quoted, err := json.Marshal("${" + expr + "}")
 		if err != nil {

@@ -77,14 +77,15 @@ func (l *loader) userFunction(d *declaration) (function.Function, bool) {
 		name, fine := l.paramName(d, item)
 		ok = ok && fine
 		names = append(names, name)
-		spec.Params = append(spec.Params, function.Parameter{Name: name, Type: cty.DynamicPseudoType, AllowNull: true})
+		spec.Params = append(spec.Params, parameter(name))
 	}
 	rest := ""
 	if a := d.attr("variadic_param"); a != nil {
 		var fine bool
 		rest, fine = l.paramName(d, a.Expr)
 		ok = ok && fine
-		spec.VarParam = &function.Parameter{Name: rest, Type: cty.DynamicPseudoType, AllowNull: true}
+		variadic := parameter(rest)
+		spec.VarParam = &variadic
 	}
 	l.checkDescription(scope{title: d.title, static: "a function block"}, d)
 	l.prepare(inFunction(d, bind(names, rest, unknown(len(names)))), result.Expr) // called or not
@@ -92,6 +93,11 @@ func (l *loader) userFunction(d *declaration) (function.Function, bool) {
 		return l.call(d, result.Expr, bind(names, rest, args))
 	}
 	return function.New(spec), ok
+}
+
+// parameter takes any value, also null, which has no type of its own.
+func parameter(name string) function.Parameter {
+	return function.Parameter{Name: name, Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true}
 }
 
 // paramName reads the name of a parameter.

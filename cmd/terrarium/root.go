@@ -134,7 +134,7 @@ deliveries became dead letters; 130 ended by a signal, cleanly.`,
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(runCommand(s), resumeCommand(s), validateCommand(s), planCommand(s), fmtCommand(s), testCommand(s), execCommand(s), eventsCommand(s), graphCommand(s),
+	root.AddCommand(runCommand(s), resumeCommand(s), validateCommand(s), planCommand(s), fmtCommand(s), consoleCommand(s), testCommand(s), execCommand(s), eventsCommand(s), graphCommand(s),
 		replayCommand(s), sessionCommand(s), packCommand(s), versionCommand(s), policiesCommand(s))
 	return root
 }
