@@ -32,7 +32,7 @@ type ResumedRecord struct {
 
 // PlanRecord is what applying recipes would change.
 type PlanRecord struct {
-	Empty     bool                  `json:"empty"` // nothing would change
+	Empty     bool                  `json:"empty"` // nothing would change, as far as is known: see unknown
 	Creatures []engine.CreaturePlan `json:"creatures"`
 	Channels  []engine.ChannelPlan  `json:"channels"`
 	Graphs    []engine.GraphPlan    `json:"graphs"`

@@ -216,14 +216,19 @@ func planAndClose(deployments []*engine.Deployment, plan func() (*engine.Plan, e
 	return out, err
 }
 
-// PlanApply says what [Terrarium.Apply] would do.
+// PlanApply says what [Terrarium.Apply] would do: with the members of the recipe,
+// and with others if something becomes of them.
 func (t *Terrarium) PlanApply(ctx context.Context, path string, o RecipeOptions) (*engine.Plan, error) {
 	r, diags := recipes.Load(ctx, path, t.completed(o).loading(t.host))
 	if err := diags.Err(); err != nil {
 		return nil, err
 	}
 	d := r.Deployment()
-	return planAndClose([]*engine.Deployment{d}, func() (*engine.Plan, error) { return t.Engine.Plan(ctx, d) })
+	plan, err := planAndClose([]*engine.Deployment{d}, func() (*engine.Plan, error) { return t.Engine.Plan(ctx, d) })
+	if err != nil {
+		return nil, err
+	}
+	return plan.About(d.Name), nil
 }
 
 // PlanRecipe says what applying a recipe makes where there is nothing yet.

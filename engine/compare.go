@@ -14,6 +14,7 @@ import (
 type comparison struct {
 	before, after *inventory
 	ids           []CreatureID // of the creatures of the plan
+	hidden        hidden
 }
 
 func newComparison(before, after []SavedGraph) *comparison {
@@ -22,9 +23,13 @@ func newComparison(before, after []SavedGraph) *comparison {
 
 // plan puts the differences together.
 func (c *comparison) plan() *Plan {
-	p := &Plan{Creatures: []CreaturePlan{}, Channels: []ChannelPlan{}, Graphs: c.graphs()}
+	groups := c.groups()
+	cut := cutGraphs(groups)
+	p := &Plan{Creatures: []CreaturePlan{}, Channels: []ChannelPlan{}, Graphs: c.graphs(groups)}
 	for _, id := range inOrder(c.before.creatures, c.after.creatures, func(r *CreatureRow) (string, string, string) { return r.Deployment, r.Address, r.Name }) {
-		p.Creatures = append(p.Creatures, c.creature(id))
+		creature := c.creature(id)
+		creature.Cut = cut[c.before.homes[id]] || cut[c.after.homes[id]]
+		p.Creatures = append(p.Creatures, creature)
 		c.ids = append(c.ids, id)
 	}
 	for _, id := range inOrder(c.before.channels, c.after.channels, func(r *ChannelRow) (string, string, string) { return r.Deployment, r.Address, r.Name }) {
@@ -54,7 +59,7 @@ func (c *comparison) creature(id CreatureID) CreaturePlan {
 	case is == nil:
 		out.Action, out.Waiting = PlanRemove, c.before.waiting[id]
 	default:
-		out.Waiting, out.Changes = c.after.waiting[id], c.changes(was, is)
+		out.Waiting, out.Changes, out.Unknown = c.after.waiting[id], c.changes(was, is), c.hidden.unknown(id)
 	}
 	return out
 }
@@ -67,6 +72,7 @@ func (c *comparison) changes(was, is *CreatureRow) []PlanChange {
 	l.add("module", "", was.Module, is.Module)
 	l.add("sha256", "", was.SHA256, is.SHA256)
 	l.settings(was.Spec, is.Spec)
+	l.list = append(l.list, c.hidden.changed(is.ID)...)
 	l.flag("root", was.Root, is.Root)
 	l.flag("privileged", was.Privileged, is.Privileged)
 	l.flag("stopped", was.Stopped, is.Stopped)

@@ -9,8 +9,7 @@ import (
 )
 
 // graphs finds out which graphs became which.
-func (c *comparison) graphs() []GraphPlan {
-	groups := c.groups()
+func (c *comparison) graphs(groups []*graphGroup) []GraphPlan {
 	out := []GraphPlan{}
 	for _, g := range groups {
 		if kind := g.kind(); kind != topology.None.String() {
@@ -47,6 +46,18 @@ func (g *graphGroup) kind() string {
 		return topology.Split.String()
 	}
 	return rearrange
+}
+
+// cutGraphs are the graphs, before and after, that merge, split or are rearranged.
+func cutGraphs(groups []*graphGroup) map[GraphID]bool {
+	out := map[GraphID]bool{}
+	for _, g := range groups {
+		if len(g.before) > 0 && len(g.after) > 0 && g.kind() != topology.None.String() {
+			maps.Copy(out, g.before)
+			maps.Copy(out, g.after)
+		}
+	}
+	return out
 }
 
 // groups joins graphs that have members in common.

@@ -36,6 +36,12 @@ type CreaturePlan struct {
 	Creature   CreatureID   `json:"creature,omitempty"` // empty for one that does not exist yet
 	Action     PlanAction   `json:"action"`
 	Changes    []PlanChange `json:"changes,omitempty"`
+	// Unknown are attributes of its configuration that are sensitive, so that no
+	// store has what they were. They are set to what the recipe says, which may be
+	// the same, and are not among the changes.
+	Unknown []string `json:"unknown,omitempty"`
+	// Cut says that its graph merges, splits or is rearranged.
+	Cut bool `json:"cut,omitempty"`
 	// Waiting is what it finds when it goes on; of one that goes, what it had.
 	Waiting Waiting `json:"waiting,omitzero"`
 	// Buried are the deliveries that become dead letters.
@@ -62,10 +68,11 @@ type ChannelPlan struct {
 }
 
 // PlanChange is one thing that is different afterwards. An empty Before means
-// that it comes, an empty After that it goes.
+// that it comes, an empty After that it goes. Where a value is sensitive there is
+// "(sensitive value)", on both sides if it is another.
 type PlanChange struct {
 	What   string `json:"what"`         // module, sha256, config, limits, …, listen, send, wire, root, privileged, stopped, parent, name
-	Of     string `json:"of,omitempty"` // which edge or wire
+	Of     string `json:"of,omitempty"` // which edge or wire, or which sensitive attribute of the configuration
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 }
@@ -83,14 +90,12 @@ type GraphPart struct {
 	Members []string `json:"members"`         // creatures by address or else by name, sorted
 }
 
-// Empty reports whether nothing changes.
+// Empty reports whether nothing changes, as far as can be known; see
+// [CreaturePlan.Unknown].
 func (p *Plan) Empty() bool {
-	idle := func(action PlanAction, changes []PlanChange) bool {
-		return action == PlanResume && len(changes) == 0
-	}
 	return len(p.Graphs) == 0 &&
-		!slices.ContainsFunc(p.Creatures, func(c CreaturePlan) bool { return !idle(c.Action, c.Changes) || c.Buried > 0 }) &&
-		!slices.ContainsFunc(p.Channels, func(c ChannelPlan) bool { return !idle(c.Action, c.Changes) })
+		!slices.ContainsFunc(p.Creatures, func(c CreaturePlan) bool { return !c.idle() }) &&
+		!slices.ContainsFunc(p.Channels, func(c ChannelPlan) bool { return !c.idle() })
 }
 
 // Plan says what [Engine.ApplyAll] would do with the deployments, and does none of
@@ -105,6 +110,7 @@ func (e *Engine) Plan(ctx context.Context, deployments ...*Deployment) (*Plan, e
 	for _, g := range e.sortedGraphs() {
 		p.live = append(p.live, e.rowsOf(g))
 	}
+	p.running = e.settings()
 	for _, d := range e.sortedSaved() {
 		p.saved = append(p.saved, d.SavedGraph)
 	}
@@ -135,6 +141,7 @@ func PlanSaved(ctx context.Context, o Options, saved []SavedGraph, problems []er
 type planning struct {
 	o        Options
 	live     []SavedGraph // of an engine that is running
+	running  map[CreatureID]settings
 	saved    []SavedGraph
 	applied  []appliedDeployment
 	problems []error
@@ -163,7 +170,7 @@ func (p *planning) make(ctx context.Context, deployments []*Deployment) (plan *P
 			err = cerr
 		}
 	}()
-	if err := e.pretend(ctx, p.live, p.applied); err != nil {
+	if err := e.pretend(ctx, p); err != nil {
 		return nil, err
 	}
 	borrowed := make([]*Deployment, len(deployments))
@@ -174,6 +181,7 @@ func (p *planning) make(ctx context.Context, deployments []*Deployment) (plan *P
 		return nil, err
 	}
 	c := newComparison(before, e.rows())
+	c.hidden = hiddenIn(p.running, e)
 	plan = c.plan()
 	plan.Problems = p.problems
 	for i := range plan.Creatures {
@@ -193,21 +201,23 @@ func withBorrowedPolicy(d *Deployment) *Deployment {
 }
 
 // pretend brings back graphs that are running somewhere else. Their creatures
-// have their modules there.
-func (e *Engine) pretend(ctx context.Context, live []SavedGraph, applied []appliedDeployment) error {
+// have their modules there, and sensitive attributes, which no row has.
+func (e *Engine) pretend(ctx context.Context, p *planning) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, a := range applied {
+	for _, a := range p.applied {
 		d := withBorrowedPolicy(a.Deployment)
 		if e.deployments[a.name] = d; d.Policy != nil {
 			e.policies.Store(a.name, d.Policy)
 		}
 	}
 	w := e.newWaking()
-	for i := range live {
-		err := w.add(ctx, e.saved[live[i].Graph], func(_ context.Context, row CreatureRow) (*creature, error) {
+	for i := range p.live {
+		err := w.add(ctx, e.saved[p.live[i].Graph], func(_ context.Context, row CreatureRow) (*creature, error) {
 			c := newHusk(row)
 			c.husk, c.stopped, c.spec.Stopped = false, row.Stopped, row.Stopped
+			s := p.running[row.ID]
+			c.config, c.spec.Config, c.spec.Secret = s.config, s.spec.Config, s.spec.Secret
 			return c, nil
 		})
 		if err != nil {

@@ -24,6 +24,8 @@ func planCommand(s streams) *cobra.Command {
 		Short: "Say what a recipe would make, or change in a session directory",
 		Long: `plan says what run would begin with: address by address, what comes, what goes,
 what goes on, and what is different then. Without --session that is everything.
+Of other recipes in the directory it tells only what becomes different for them.
+No session keeps sensitive values, so whether these change cannot be told.
 Modules are loaded and started, and the recipe's policies on plan are asked, so
 that a plan fails where run would. Nothing runs and nothing changes; the directory
 may be in use.
@@ -48,25 +50,27 @@ func (f *planFlags) plan(ctx context.Context, s streams, path string) error {
 	if err != nil {
 		return err
 	}
+	name := r.Deployment().Name
 	if f.session == "" {
 		plan, err := terrarium.PlanRecipe(ctx, r)
-		return f.show(s, plan, err)
+		return f.show(s, name, plan, err)
 	}
 	if err := upToDate(ctx, f.session); err != nil {
 		return err
 	}
 	return withView(ctx, f.session, func(v *sqlitestore.View) error {
 		plan, err := terrarium.PlanDirectory(ctx, v, []terrarium.FoundRecipe{{Recipe: r}})
-		return f.show(s, plan, err)
+		return f.show(s, name, plan, err)
 	})
 }
 
-func (f *planFlags) show(s streams, plan *engine.Plan, err error) error {
+// show prints a plan as far as it concerns a recipe.
+func (f *planFlags) show(s streams, name string, plan *engine.Plan, err error) error {
 	if err != nil {
 		return applyExit(err)
 	}
 	for _, p := range plan.Problems {
 		showError(s.err, p)
 	}
-	return showPlan(s, f.format, plan)
+	return showPlan(s, f.format, plan.About(name), name)
 }

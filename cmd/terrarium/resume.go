@@ -136,7 +136,7 @@ func (f *resumeFlags) look(ctx context.Context, s streams, dir string, o terrari
 		if err != nil {
 			return applyExit(err)
 		}
-		return showPlan(s, f.format, plan)
+		return showPlan(s, f.format, plan, "")
 	})
 	return found, err
 }

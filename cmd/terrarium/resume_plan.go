@@ -3,39 +3,65 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// showPlan prints what would change.
-func showPlan(s streams, format string, p *engine.Plan) error {
+// showPlan prints what would change. With the name of a deployment in about, what
+// concerns others stands under a heading of its own.
+func showPlan(s streams, format string, p *engine.Plan, about string) error {
 	if format == "json" {
 		return printJSON(s, terrarium.NewPlanRecord(p))
 	}
 	w := planWriter{bufio.NewWriter(s.out)}
-	for i := range p.Creatures {
-		w.creature(&p.Creatures[i])
-	}
-	for i := range p.Channels {
-		w.channel(&p.Channels[i])
+	others := w.members(p, func(deployment string) bool { return about == "" || deployment == about })
+	if others {
+		w.line("Of others in the directory:")
+		w.members(p, func(deployment string) bool { return deployment != about })
 	}
 	for i := range p.Graphs {
 		w.graph(&p.Graphs[i])
 	}
-	if p.Empty() {
+	unknown := slices.ContainsFunc(p.Creatures, func(c engine.CreaturePlan) bool { return len(c.Unknown) > 0 })
+	switch {
+	case p.Empty() && unknown:
+		w.line("Nothing would change, unless sensitive values are others than before.")
+	case p.Empty():
 		w.line("Nothing would change.")
 	}
 	return failWith(exitFailed, w.Flush())
 }
 
 // planWriter writes a plan as text. A line begins with + for what comes, - for
-// what goes, ~ for what is different, and = for what goes on as it was.
+// what goes, ~ for what is different, = for what goes on as it was, and ? for what
+// cannot be known.
 type planWriter struct{ *bufio.Writer }
 
 func (w planWriter) line(format string, args ...any) {
 	fmt.Fprintln(w, printable(fmt.Sprintf(format, args...))) // a failure turns up when it is flushed
+}
+
+// members tells of the creatures and channels of some deployments, and reports
+// whether there are others.
+func (w planWriter) members(p *engine.Plan, of func(deployment string) bool) (others bool) {
+	for i := range p.Creatures {
+		if c := &p.Creatures[i]; of(c.Deployment) {
+			w.creature(c)
+		} else {
+			others = true
+		}
+	}
+	for i := range p.Channels {
+		if ch := &p.Channels[i]; of(ch.Deployment) {
+			w.channel(ch)
+		} else {
+			others = true
+		}
+	}
+	return others
 }
 
 func (w planWriter) creature(c *engine.CreaturePlan) {
@@ -53,6 +79,9 @@ func (w planWriter) creature(c *engine.CreaturePlan) {
 		w.line("%s %s goes on%s%s", mark, what, waits(&c.Waiting), buried(c.Buried))
 	}
 	w.changes(c.Changes)
+	for _, name := range c.Unknown {
+		w.line("    ? config %s: %s, set anew; what it was is not stored", name, engine.HiddenValue)
+	}
 }
 
 // channel tells of channels that come, go or change: the others are many.

@@ -1,0 +1,59 @@
+package engine_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// membersOf are the creatures of a plan, by deployment and address.
+func membersOf(p *engine.Plan) (out []string) {
+	for _, c := range p.Creatures {
+		out = append(out, c.Deployment+" "+c.Address)
+	}
+	return out
+}
+
+// TestAPlanAboutOneDeployment leaves out the members of another, unless the graph
+// that they share is cut.
+func TestAPlanAboutOneDeployment(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	other := team(2)
+	other.Name = "other"
+	a, b := s.apply(team(2)), s.apply(other)
+	d := team(2, configured(1, `{"v":1}`))
+	about := func() *engine.Plan {
+		plan, err := s.Plan(t.Context(), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan.About(d.Name)
+	}
+	own := []string{d.Name + " creature.m0", d.Name + " creature.m1"}
+	apart := about()
+	if got := membersOf(apart); !slices.Equal(got, own) {
+		t.Errorf("apart from the other, the plan tells of %v", got)
+	}
+	for _, ch := range apart.Channels {
+		if ch.Deployment != d.Name {
+			t.Errorf("it tells of %s of %s", ch.Name, ch.Deployment)
+		}
+	}
+
+	s.connect(a.Creatures["creature.m1"], b.Creatures["creature.m0"], "bridge")
+	if got := membersOf(about()); !slices.Equal(got, own) {
+		t.Errorf("joined to the other, which stays so, the plan tells of %v", got)
+	}
+	s.shut()
+	s.open() // saved, the recipe alone decides: the bridge goes
+	cut := about()
+	if got := membersOf(cut); !slices.Equal(got, append([]string{"other creature.m0", "other creature.m1"}, own...)) {
+		t.Errorf("cut off from the other, the plan tells of %v", got)
+	}
+	for _, c := range cut.Creatures {
+		if !c.Cut {
+			t.Errorf("%s of %s is not said to be in a graph that splits", c.Address, c.Deployment)
+		}
+	}
+}

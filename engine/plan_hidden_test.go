@@ -1,0 +1,156 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// token is what a recipe says of one attribute of a configuration.
+type token struct {
+	value  string // empty: it does not have the attribute
+	secret bool
+}
+
+// bearing gives the second member of the team an attribute, beside one that stays.
+func bearing(k token) func(*engine.Deployment) {
+	return func(d *engine.Deployment) {
+		c := &d.Creatures[1]
+		if c.Config = json.RawMessage(`{"open":1}`); k.value != "" {
+			c.Config = json.RawMessage(fmt.Sprintf(`{"open":1,"token":%q}`, k.value))
+		}
+		if k.secret {
+			c.Secret = []string{"token"}
+		}
+	}
+}
+
+var tokens = []token{{}, {"hush-a", false}, {"hush-a", true}, {"hush-b", true}}
+
+// settingsOf are the changes of a configuration that a plan tells, without what an
+// open one is.
+func settingsOf(c engine.CreaturePlan) []engine.PlanChange {
+	var out []engine.PlanChange
+	for _, change := range c.Changes {
+		if change.What == "config" && change.Of == "" {
+			change.Before, change.After = "open", "open"
+		}
+		out = append(out, change)
+	}
+	return out
+}
+
+// changesOf are what a plan says about a token that was one thing and is another,
+// while the creature runs.
+func changesOf(was, is token) (out []engine.PlanChange) {
+	visible := func(k token) string {
+		if k.secret {
+			return ""
+		}
+		return k.value
+	}
+	hidden := func(k token) string {
+		if k.secret {
+			return engine.HiddenValue
+		}
+		return ""
+	}
+	if visible(was) != visible(is) {
+		out = append(out, engine.PlanChange{What: "config", Before: "open", After: "open"})
+	}
+	if (was.secret || is.secret) && was != is {
+		out = append(out, engine.PlanChange{What: "config", Of: "token", Before: hidden(was), After: hidden(is)})
+	}
+	return out
+}
+
+// TestAPlanTellsThatSensitiveValuesChange goes through what an attribute can be
+// before and after, in a creature that runs: the plan tells of a change exactly if
+// Apply then changes the creature, and never the value.
+func TestAPlanTellsThatSensitiveValuesChange(t *testing.T) {
+	for _, was := range tokens {
+		for _, is := range tokens {
+			t.Run(fmt.Sprint(was, is), func(t *testing.T) {
+				s := newSaved(t, engine.Options{})
+				s.apply(team(3, bearing(was)))
+				plan, err := s.Plan(t.Context(), team(3, bearing(is)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := planned(t, plan, "creature.m1")
+				if diff := cmp.Diff(changesOf(was, is), settingsOf(c)); diff != "" || len(c.Unknown) > 0 {
+					t.Errorf("want (-), planned (+):\n%s\nunknown are %v", diff, c.Unknown)
+				}
+				if text := string(toJSON(t, plan)); strings.Contains(text, "hush") && was.secret && is.secret {
+					t.Errorf("the plan tells what is sensitive: %s", text)
+				}
+				if changed := s.apply(team(3, bearing(is))).Changed; slices.Contains(changed, "creature.m1") == plan.Empty() {
+					t.Errorf("changed are %v, and the plan is empty: %v", changed, plan.Empty())
+				}
+			})
+		}
+	}
+}
+
+// TestAPlanSaysWhichSensitiveValuesAreNotKnown covers a session that does not run:
+// no store has what is sensitive, so nobody can say whether it is the same.
+func TestAPlanSaysWhichSensitiveValuesAreNotKnown(t *testing.T) {
+	for _, is := range tokens[2:] {
+		s := newSaved(t, engine.Options{})
+		s.apply(team(3, bearing(tokens[2])))
+		s.rest()
+		plan, err := s.Plan(t.Context(), team(3, bearing(is)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := planned(t, plan, "creature.m1")
+		if !slices.Equal(c.Unknown, []string{"token"}) || len(c.Changes) > 0 || !plan.Empty() {
+			t.Errorf("planned: %+v, empty: %v", c, plan.Empty())
+		}
+		if other := planned(t, plan, "creature.m0"); len(other.Unknown) > 0 {
+			t.Errorf("of one without anything sensitive: %v", other.Unknown)
+		}
+		if text := string(toJSON(t, plan)); strings.Contains(text, "hush") {
+			t.Errorf("the plan tells what is sensitive: %s", text)
+		}
+	}
+}
+
+// TestPoliciesOnPlansSeeNoChangeOfTheSameSecrets compares what a policy sees of a
+// plan with what it sees of the deployment: a creature whose sensitive values are
+// what they were is not among those that change.
+func TestPoliciesOnPlansSeeNoChangeOfTheSameSecrets(t *testing.T) {
+	var seen [][]string
+	watching := judgedBy(&judge{kinds: []engine.PolicyKind{engine.JudgePlan}, judge: func(e *engine.PolicyEvent) engine.Decision {
+		seen = append(seen, e.Changed)
+		return engine.Decision{}
+	}})
+	s := newSaved(t, engine.Options{})
+	s.apply(team(3, bearing(tokens[2])))
+	for _, is := range tokens[2:] {
+		d := team(3, bearing(is), watching)
+		if _, err := s.Plan(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		s.apply(d)
+	}
+	want := [][]string{nil, nil, {"creature.m1"}, {"creature.m1"}}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("want (-), the policy has seen (+):\n%s", diff)
+	}
+}
+
+func toJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
