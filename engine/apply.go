@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -253,16 +254,21 @@ type wantedEdge struct {
 
 // edgesOf lists the edges of the recipe, and those that a root brings: members
 // may send on the report channel, and the root listens on every channel of the
-// deployment.
+// deployment. An alias that is not given is the channel's name in the recipe,
+// whatever its graph calls it.
 func edgesOf(d *Deployment) []wantedEdge {
 	var out []wantedEdge
+	names := map[string]string{}
+	for _, ch := range channelSpecsOf(d) {
+		names[ch.Address] = ch.Name
+	}
 	for i := range d.Creatures {
 		c := &d.Creatures[i]
 		for _, w := range c.Listen {
-			out = append(out, wantedEdge{c.Address, w.Channel, w.Alias, Listen, false})
+			out = append(out, wantedEdge{c.Address, w.Channel, cmp.Or(w.Alias, names[w.Channel]), Listen, false})
 		}
 		for _, w := range c.Send {
-			out = append(out, wantedEdge{c.Address, w.Channel, w.Alias, Send, false})
+			out = append(out, wantedEdge{c.Address, w.Channel, cmp.Or(w.Alias, names[w.Channel]), Send, false})
 		}
 	}
 	root := d.Root
@@ -283,7 +289,7 @@ func edgesOf(d *Deployment) []wantedEdge {
 		}
 	}
 	for _, ch := range channelSpecsOf(d) {
-		add(wantedEdge{root, ch.Address, "", Listen, true})
+		add(wantedEdge{root, ch.Address, ch.Name, Listen, true})
 	}
 	return out
 }
@@ -301,7 +307,9 @@ func channelSpecsOf(d *Deployment) []ChannelSpec {
 }
 
 // addChannels declares new channels, each in the graph of the first creature
-// that is to have an edge to it.
+// that is to have an edge to it. Another deployment of that graph may have the
+// name, or somebody who made a channel while it ran: as when graphs merge, the
+// newcomer gets a number.
 func (a *application) addChannels(x *change, wanted []wantedEdge, existing map[string]*channel) error {
 	first := map[string]string{}
 	for _, w := range wanted {
@@ -333,55 +341,10 @@ func (a *application) addChannels(x *change, wanted []wantedEdge, existing map[s
 		a.channels[spec.Address] = ch.id
 		x.channels[ch.id] = ch
 		x.ops = append(x.ops, topology.AddChannel{
-			ID: ch.id, With: a.creatures[near], Name: spec.Name, Report: spec.Address == reportAddress,
+			ID: ch.id, With: a.creatures[near], Name: spec.Name, Numbered: true, Report: spec.Address == reportAddress,
 		})
 	}
 	return nil
-}
-
-// wire turns on the edges that are wanted, and then off those that are not.
-func (a *application) wire(x *change, wanted []wantedEdge) {
-	want, own := map[edgeKey]string{}, ownEdges{}
-	for _, w := range wanted {
-		k := edgeKey{a.creatures[w.creature], a.channels[w.channel], w.direction}
-		want[k] = w.alias
-		if root := w.creature == a.d.Root; root && w.given {
-			x.rooting.given[k] = true
-		} else if root && w.direction == Listen {
-			own[ownEdge{k.channel, Listen}] = true
-		}
-		current, on := edgeAlias(a.e.topo, k.creature, k.channel, k.direction)
-		if on && w.alias != "" && current != w.alias {
-			x.ops = append(x.ops, topology.SetEdge{Creature: k.creature, Channel: k.channel, Direction: k.direction})
-			on = false
-		}
-		if !on {
-			x.ops = append(x.ops, topology.SetEdge{Creature: k.creature, Channel: k.channel, Direction: k.direction, On: true, Alias: w.alias})
-		}
-	}
-	if id := a.creatures[a.d.Root]; id != "" {
-		x.rooting.own[id] = a.drift.own(a, own)
-	}
-	for _, address := range slices.Sorted(maps.Keys(a.creatures)) {
-		c, _ := a.e.topo.Creature(a.creatures[address])
-		for _, edge := range c.Edges {
-			_, keep := want[edgeKey{edge.Creature, edge.Channel, edge.Direction}]
-			if !keep && !a.kept[edge.Channel] && !a.gone(edge.Channel) && a.drift.takes(a, address, edge) {
-				x.ops = append(x.ops, topology.SetEdge{Creature: edge.Creature, Channel: edge.Channel, Direction: edge.Direction})
-			}
-		}
-	}
-}
-
-// edgeAlias returns the alias of an edge, if it exists.
-func edgeAlias(s *topology.State, c CreatureID, ch ChannelID, dir Direction) (string, bool) {
-	info, _ := s.Creature(c)
-	for _, e := range info.Edges {
-		if e.Channel == ch && e.Direction == dir {
-			return e.Alias, true
-		}
-	}
-	return "", false
 }
 
 // meta is what a session remembers of the deployment.

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -70,6 +71,126 @@ func TestTwoRecipesGoOnInTheGraphTheyMergedInto(t *testing.T) {
 	if n != 4 {
 		t.Errorf("there are %d creatures, want 4", n)
 	}
+}
+
+// A channel that a recipe declares comes into the graph that its creatures are
+// in, and whatever else is there may have its name.
+func TestARecipeDeclaresAChannelWhoseNameItsGraphHas(t *testing.T) {
+	named := func(name string, more ...func(*engine.Deployment)) *engine.Deployment {
+		d := team(2, more...)
+		d.Name = name
+		return d
+	}
+	more := func(d *engine.Deployment) {
+		d.Channels = append(d.Channels, engine.ChannelSpec{Address: "channel.more", Name: "more"})
+		d.Creatures[1].Listen = append(d.Creatures[1].Listen, engine.WireSpec{Channel: "channel.more"})
+	}
+	for _, c := range []struct {
+		name       string
+		first, two *engine.Deployment // the second as it is applied in the second run
+		lead       func(s *saved, one, two *engine.Applied)
+		channel    string // of the second deployment, in the second run
+		want       string
+	}{
+		{"unified with another's", named("one"), named("two"), func(s *saved, one, two *engine.Applied) {
+			s.change(topology.Connect{From: one.Creatures["creature.m0"], To: two.Creatures["creature.m1"], Name: "c1", OnCollision: topology.Unify})
+		}, "channel.c1", "c1:7\n"},
+		{"another's", named("one", more), named("two", more), func(s *saved, one, two *engine.Applied) {
+			s.change(topology.Connect{From: one.Creatures["creature.m0"], To: two.Creatures["creature.m1"], Name: "c1"})
+		}, "channel.more", "more:7\n"},
+		{"nobody's", named("one"), named("two", more), func(s *saved, _, two *engine.Applied) {
+			s.change(topology.Connect{From: two.Creatures["creature.m0"], To: two.Creatures["creature.m1"], Name: "more"})
+		}, "channel.more", "more:7\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSaved(t, engine.Options{})
+			c.lead(s, s.apply(c.first), s.apply(named("two")))
+			s.shut()
+			s.open()
+			again, err := s.ApplyAll(t.Context(), c.two, c.first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.send(again[0].Channels[c.channel], "7")
+			s.wait()
+			if got := s.state(again[0].Creatures["creature.m1"], "heard"); got != c.want {
+				t.Errorf("it heard %q, want %q", got, c.want)
+			}
+			s.sound(s.archive())
+		})
+	}
+}
+
+// What a creature calls its channels is the recipe's, also where something else
+// has the alias by now. What waits is not lost by it.
+func TestARecipeGivesChannelsOtherAliases(t *testing.T) {
+	sends := func(wires ...engine.WireSpec) func(*engine.Deployment) {
+		return func(d *engine.Deployment) { d.Creatures[0].Send = wires }
+	}
+	straight := sends(engine.WireSpec{Channel: "channel.c1", Alias: "x"}, engine.WireSpec{Channel: "channel.c2", Alias: "y"})
+	crossed := sends(engine.WireSpec{Channel: "channel.c1", Alias: "y"}, engine.WireSpec{Channel: "channel.c2", Alias: "x"})
+	plain := sends(engine.WireSpec{Channel: "channel.c1"}, engine.WireSpec{Channel: "channel.c2"})
+	extra := func(s *saved, a *engine.Applied) {
+		s.change(topology.Connect{From: a.Creatures["creature.m0"], To: a.Creatures["creature.m2"], Name: "extra", Alias: "c1"})
+	}
+	for _, c := range []struct {
+		name          string
+		first, second func(*engine.Deployment)
+		meanwhile     func(*saved, *engine.Applied)
+		last          bool // what was changed meanwhile stays
+		want          map[string]string
+	}{
+		{"swapped", straight, crossed, nil, false, map[string]string{"y": "c1", "x": "c2"}},
+		{"swapped, with the last topology", straight, crossed, nil, true, map[string]string{"y": "c1", "x": "c2"}},
+		{"left out", straight, plain, nil, false, map[string]string{"c1": "c1", "c2": "c2"}},
+		{"taken meanwhile", straight, plain, extra, false, map[string]string{"c1": "c1", "c2": "c2"}},
+		{"taken meanwhile by what stays", straight, plain, extra, true, map[string]string{"c1": "c1", "c2": "c2", "extra": "extra"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSaved(t, engine.Options{})
+			first := team(3, c.first)
+			one := s.apply(first)
+			if c.meanwhile != nil {
+				c.meanwhile(s, one)
+			}
+			s.change(topology.SetStopped{ID: one.Creatures["creature.m2"], Stopped: true})
+			s.send(one.Channels["channel.c2"], "7")
+			s.wait()
+			s.shut()
+			s.open()
+			second := team(3, c.second)
+			second.Creatures[2].Stopped = false
+			if c.last {
+				second.Last = first
+			}
+			two := s.apply(second)
+			if got := s.sendAliases(two.Creatures["creature.m0"]); !maps.Equal(got, c.want) {
+				t.Errorf("it sends on %v, want %v", got, c.want)
+			}
+			s.change(topology.SetStopped{ID: two.Creatures["creature.m2"]})
+			s.wait()
+			if got := s.state(two.Creatures["creature.m2"], "heard"); got != "c2:7\n" {
+				t.Errorf("it heard %q", got)
+			}
+			s.sound(s.archive())
+		})
+	}
+}
+
+// sendAliases are the names of the channels that a creature sends on, by alias.
+func (s *saved) sendAliases(id engine.CreatureID) map[string]string {
+	out := map[string]string{}
+	for _, g := range s.status() {
+		for _, c := range g.Creatures {
+			for alias, ch := range c.Aliases.Send {
+				at := slices.IndexFunc(g.Channels, func(o engine.ChannelStatus) bool { return o.ID == ch })
+				if c.ID == id {
+					out[alias] = g.Channels[at].Name
+				}
+			}
+		}
+	}
+	return out
 }
 
 func TestApplyLeavesCreaturesWithoutAModuleAlone(t *testing.T) {

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"maps"
-	"strconv"
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -176,20 +175,14 @@ func (a *assignment) report() []topology.Op {
 		a.channels = append(a.channels, id)
 		return nil
 	}
-	name := ReportChannel
-	for n := 2; ; n++ { // another deployment of the graph may have one
-		if _, taken := topo.FindChannel(a.graph.ID, name); !taken {
-			break
-		}
-		name = ReportChannel + "~" + strconv.Itoa(n)
-	}
 	ch := &channel{
 		id: x.ids().NewChannel(), label: ReportChannel, description: reportDescription,
 		deployment: a.deployment, address: reportAddress,
 	}
 	x.channels[ch.id] = ch
 	a.channels = append(a.channels, ch.id)
-	return []topology.Op{topology.AddChannel{ID: ch.id, With: a.id, Name: name, Report: true}}
+	// Another deployment of the graph may have one.
+	return []topology.Op{topology.AddChannel{ID: ch.id, With: a.id, Name: ReportChannel, Numbered: true, Report: true}}
 }
 
 // edges are the operations by which the members and the root get their edges.

@@ -143,7 +143,7 @@ func (f *resumeFlags) look(ctx context.Context, s streams, dir string, o terrari
 
 func nothingToResume(dir string) error {
 	return &abi.Error{
-		Code: abi.NotFound, Message: "no session of " + dir + " goes on: all have ended",
+		Code: abi.NotFound, Message: "no session of " + dir + " goes on: it has none, or all have ended",
 		Remedy: "begin anew with terrarium run RECIPE --session DIR", IDs: map[string]string{"path": dir},
 	}
 }

@@ -15,10 +15,14 @@ func (e *edit) addChannelOp(op AddChannel) *abi.Error {
 	if err != nil {
 		return err
 	}
-	if other := g.channelNames.get(op.Name); other != nil {
-		return nameTaken(aChannel, op.Name, string(other.id), g)
+	name := op.Name
+	if op.Numbered {
+		name = freeIn(name, &g.channelNames)
 	}
-	ch := e.newChannel(op.ID, op.Name)
+	if other := g.channelNames.get(name); other != nil {
+		return nameTaken(aChannel, name, string(other.id), g)
+	}
+	ch := e.newChannel(op.ID, name)
 	ch.report, ch.born = op.Report, op.Born
 	e.addChannel(ch, g)
 	e.within(g)

@@ -2,6 +2,7 @@ package topology_test
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -253,11 +254,15 @@ func (m *model) addChannel(op AddChannel) abi.Code {
 	if !ok {
 		return abi.NotFound
 	}
-	if m.channelNamed(g, op.Name) != "" {
+	name := op.Name
+	for n := 2; op.Numbered && m.channelNamed(g, name) != ""; n++ {
+		name = fmt.Sprintf("%s~%d", op.Name, n)
+	}
+	if m.channelNamed(g, name) != "" {
 		return abi.AlreadyExists
 	}
 	m.lastChannel++
-	m.channels[op.ID] = Channel{ID: op.ID, Name: op.Name, Graph: g, Born: m.lastChannel, Report: op.Report}
+	m.channels[op.ID] = Channel{ID: op.ID, Name: name, Graph: g, Born: m.lastChannel, Report: op.Report}
 	m.concern(g)
 	m.d.Channel = op.ID
 	return abi.OK

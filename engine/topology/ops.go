@@ -97,6 +97,9 @@ type AddChannel struct {
 	Graph GraphID
 	With  CreatureID
 	Name  string // not empty; unique among the channels of the graph
+	// Numbered takes the next free name of the form name~2, name~3, … if another
+	// channel of the graph has the name, where it would otherwise be an error.
+	Numbered bool
 	// Report marks a report_to_root channel, which is never unified.
 	Report bool
 	Born   uint64 // its creation number if it existed before; 0: the next

@@ -265,7 +265,7 @@ func (p *program) operation() Op {
 		}
 		return op
 	case 3, 4:
-		op := AddChannel{ID: ChannelID(fmt.Sprintf("k%d", p.draw(10))), Name: p.name(), Report: p.draw(4) == 0}
+		op := AddChannel{ID: ChannelID(fmt.Sprintf("k%d", p.draw(10))), Name: p.name(), Report: p.draw(4) == 0, Numbered: p.draw(3) == 0}
 		if p.flag() {
 			op.Graph = p.graph()
 		} else {
