@@ -35,6 +35,19 @@ func storageError(op, path string, err error) error {
 	}
 }
 
+// unwritten says why a store was closed before all that was queued was in its
+// file. Nobody writes it later, so that is not promised.
+func unwritten(path string, err error) error {
+	err = storageError("close", path, err)
+	var typed *abi.Error
+	if !errors.As(err, &typed) {
+		return err
+	}
+	final := *typed
+	final.Remedy = "mend that, and go on with the directory: what was acknowledged is there, and what was still queued has not happened"
+	return &final
+}
+
 // fullDisk reports whether there was no room to write something.
 func fullDisk(err error) bool {
 	var se sqlite3.Error

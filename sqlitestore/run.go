@@ -133,7 +133,7 @@ func (s *Store) retry(group []*engine.Record, err error) error {
 			return nil
 		}
 		if lastTry {
-			return storageError("close", s.path(), err)
+			return unwritten(s.path(), err)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (f *family) verify(ctx context.Context, e entry, inherited map[engine.Origi
 	for _, check := range []func() error{v.files, v.gaps, v.numbers, v.channels, v.turns, v.liveRows, v.states} {
 		err := check()
 		if damaged(err) {
-			v.damage(err.Error())
+			v.stumbled(err.Error())
 		} else if err != nil {
 			return v.report, err
 		}
@@ -75,6 +75,13 @@ func (f *family) verify(ctx context.Context, e entry, inherited map[engine.Origi
 }
 
 func (v *verification) damage(lines ...string) { v.report.Damage = append(v.report.Damage, lines...) }
+
+// stumbled reports what kept a check from ending: once, however many come upon it.
+func (v *verification) stumbled(line string) {
+	if !slices.Contains(v.report.Damage, line) {
+		v.damage(line)
+	}
+}
 
 // damaged reports whether an error is a finding: SQLite stumbled upon damage.
 func damaged(err error) bool {

@@ -1,6 +1,9 @@
 package sqlitestore
 
 import (
+	"bytes"
+	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mattn/go-sqlite3"
+
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 )
 
@@ -79,6 +85,67 @@ func TestVerifyNamesTheDamage(t *testing.T) {
 				t.Errorf("found\n%s\nwant\n%s", strings.Join(found, "\n"), c.want)
 			}
 		})
+	}
+}
+
+// TestVerifySaysOnceWhatIsDamaged spoils a page that several checks come upon.
+func TestVerifySaysOnceWhatIsDamaged(t *testing.T) {
+	dir, session, _ := conversed(t)
+	path := filepath.Join(dir, storesName, string(session)+storeSuffix)
+	page, size := rootPage(t, path, "event")
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt(bytes.Repeat([]byte{0xff}, int(size)), (page-1)*size); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := mustView(t, dir).Verify(t.Context(), session)
+	if err != nil || len(r.Damage) < 2 {
+		t.Fatalf("Verify: %+v, %v", r, err)
+	}
+	said := map[string]bool{}
+	for _, line := range r.Damage {
+		if said[line] {
+			t.Errorf("said twice: %s", line)
+		}
+		said[line] = true
+	}
+}
+
+// rootPage is the number of a table's first page, and the size of a page.
+func rootPage(t *testing.T, path, table string) (page, size int64) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRow("SELECT rootpage FROM sqlite_schema WHERE name = ?", table).Scan(&page); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.QueryRow("PRAGMA page_size").Scan(&size); err != nil {
+		t.Fatal(err)
+	}
+	return page, size
+}
+
+// TestAClosedStorePromisesNothing is about what is said when the disk is still
+// full at the end: then nothing is written by itself any more.
+func TestAClosedStorePromisesNothing(t *testing.T) {
+	full := sqlite3.Error{Code: sqlite3.ErrFull}
+	var open, closed *abi.Error
+	if !errors.As(storageError("append", "S/a.db", full), &open) || !strings.Contains(open.Remedy, "written by itself") {
+		t.Fatalf("while it is open: %+v", open)
+	}
+	if !errors.As(unwritten("S/a.db", full), &closed) || closed.Code != abi.Storage || closed.IDs["path"] != "S/a.db" {
+		t.Fatalf("when it is closed: %+v", closed)
+	}
+	if !strings.Contains(closed.Message, "the disk is full") || strings.Contains(closed.Remedy, "by itself") || !errors.Is(closed, full) {
+		t.Errorf("when it is closed: %v", closed)
 	}
 }
 

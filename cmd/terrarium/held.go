@@ -141,11 +141,19 @@ func (f *heldFlags) showLetters(ctx context.Context, s streams, v *sqlitestore.V
 		if l.Seq > 0 {
 			where += fmt.Sprintf("#%d", l.Seq)
 		}
-		_, err := fmt.Fprintf(s.out, "%s  %s  %s  %s after %s: %s  %s\n", l.ID, names.ofCreature(l.Creature), where, l.Reason,
-			count(l.Attempts, "attempt"), printable(l.Error), printable(string(l.Payload)))
+		_, err := fmt.Fprintf(s.out, "%s  %s  %s  %s  %s\n", l.ID, names.ofCreature(l.Creature), where, why(l), printable(string(l.Payload)))
 		if err != nil {
 			return failWith(exitFailed, err)
 		}
 	}
 	return nil
+}
+
+// why says why a delivery is a dead letter. What waited for somebody who was
+// removed has neither been tried nor failed.
+func why(l terrarium.DeadLetterRecord) string {
+	if l.Attempts == 0 && l.Error == "" {
+		return l.Reason
+	}
+	return fmt.Sprintf("%s after %s: %s", l.Reason, count(l.Attempts, "attempt"), printable(l.Error))
 }

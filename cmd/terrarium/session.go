@@ -91,6 +91,12 @@ func choose(list []engine.SessionInfo, name string) (engine.SessionInfo, error) 
 	case 1:
 		return live[0], nil
 	case 0:
+		if len(list) == 0 {
+			return engine.SessionInfo{}, failWith(exitSession, &abi.Error{
+				Code: abi.NotFound, Message: "the directory has no session yet",
+				Remedy: "begin one with terrarium run RECIPE --session DIR",
+			})
+		}
 		return engine.SessionInfo{}, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "the directory has no live session", Remedy: "name one of those that session list shows"})
 	}
 	return engine.SessionInfo{}, usage("the directory has %d live sessions: name one of those that session list shows", len(live))
