@@ -35,20 +35,25 @@ type holding struct {
 	held map[*creature]*hold
 }
 
+// claim is how much a creature is needed that is to be held.
+type claim struct {
+	waits  bool // worth waiting for; otherwise it is not held if it is in a turn
+	closes bool // is to have another instance
+}
+
 // holdAll holds creatures, waits until the turns are over that they are in, and
-// closes the instances of those that are to have others. One that keeps its instance
-// is not worth waiting for: if it is in a turn, it is not held. The caller has its
-// turn to apply, and does not hold the mutation lock, for turns that change the graph
-// wait for that.
-func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]bool) (*holding, error) {
+// closes the instances of those that are to have others. The caller has its turn to
+// apply, and does not hold the mutation lock, for turns that change the graph wait
+// for that.
+func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]claim) (*holding, error) {
 	h := &holding{e: e, held: map[*creature]*hold{}}
 	e.idle.add(1) // what waits for them is going to be handled
-	for c, closes := range creatures {
+	for c, claim := range creatures {
 		g := c.home.lock()
 		if g == nil {
 			continue
 		}
-		if closes || !c.inHands {
+		if claim.waits || !c.inHands {
 			c.hold = &hold{quiet: make(chan struct{})}
 			h.held[c] = c.hold
 		}
@@ -72,7 +77,7 @@ func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]bool) (*ho
 		}
 	}
 	for c := range h.held {
-		if creatures[c] {
+		if creatures[c].closes {
 			h.closeInstance(ctx, c)
 		}
 	}

@@ -20,7 +20,7 @@ type update struct {
 // hold has the creatures wait that are to be changed. It is the caller's turn
 // to apply.
 func (j *joint) hold(ctx context.Context) error {
-	creatures := map[*creature]bool{}
+	creatures := map[*creature]claim{}
 	j.e.mu.RLock()
 	for _, a := range j.applications {
 		for _, c := range j.e.creatures {
@@ -29,7 +29,7 @@ func (j *joint) hold(ctx context.Context) error {
 				continue
 			}
 			if !wanted.saysWhatIs(c) {
-				creatures[c] = wanted.restarts(c)
+				creatures[c] = wanted.claims(c)
 			}
 		}
 	}
@@ -40,6 +40,14 @@ func (j *joint) hold(ctx context.Context) error {
 	var err error
 	j.update.holding, err = j.e.holdAll(ctx, creatures)
 	return err
+}
+
+// claims returns how a creature that runs is to be held so that it becomes what was
+// prepared. The same module at another path takes no other instance; but the path is
+// what the session finds the module by, so the creature has to be told.
+func (c *creature) claims(live *creature) claim {
+	closes := c.restarts(live)
+	return claim{waits: closes || c.spec.Module != live.spec.Module, closes: closes}
 }
 
 // saysWhatIs reports whether a creature is all that was prepared, down to where it

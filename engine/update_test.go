@@ -195,6 +195,54 @@ func TestApplyingAgainWaitsForTurns(t *testing.T) {
 	}
 }
 
+// TestAModuleThatMovesWhileItsCreatureIsInATurn has the same module at another path:
+// the creature keeps its instance, and is remembered with the path at which the
+// module is now.
+func TestAModuleThatMovesWhileItsCreatureIsInATurn(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	began, let := make(chan struct{}, 1), make(chan struct{})
+	s.host.on("slow", func(_ abi.Turn, kind abi.Kind) error {
+		if kind == abi.KindMessage {
+			began <- struct{}{}
+			<-let
+		}
+		return nil
+	})
+	at := func(path string) *engine.Deployment {
+		return team(2, func(d *engine.Deployment) {
+			d.Creatures[0].Module, d.Creatures[0].Wasm = path, []byte("slow")
+		})
+	}
+	a := s.apply(at("slow.wasm"))
+	m0 := a.Creatures["creature.m0"]
+	s.send(a.Channels["channel.c0"], "go")
+	<-began
+	starts := s.starts(m0)
+	type outcome struct {
+		*engine.Applied
+		error
+	}
+	done := make(chan outcome)
+	go func() {
+		applied, err := s.Apply(t.Context(), at("moved.wasm"))
+		done <- outcome{applied, err}
+	}()
+	select {
+	case <-done:
+		t.Fatal("applied within the turn")
+	case let <- struct{}{}:
+	}
+	if got := <-done; got.error != nil || len(got.Changed) > 0 {
+		t.Fatalf("applied: %+v", got)
+	}
+	if c, _ := s.creature(m0); c.Module != "moved.wasm" || s.starts(m0) != starts {
+		t.Errorf("the module is %s after %d more starts", c.Module, s.starts(m0)-starts)
+	}
+	if p, err := s.Plan(t.Context(), at("moved.wasm")); err != nil || !p.Empty() {
+		t.Errorf("then planned: %+v, %v", p, err)
+	}
+}
+
 // TestApplyingAgainUnderLoad applies two recipes in turn while messages run through
 // the creatures: each arrives once, in order.
 func TestApplyingAgainUnderLoad(t *testing.T) {
