@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -191,5 +193,27 @@ func TestHostileVariablesAreRefused(t *testing.T) {
 		if r != nil || len(render(t, diags, "")) > 10_000 {
 			t.Errorf("%s is taken, or much is said of it: %v", filepath.Base(name), diags)
 		}
+	}
+}
+
+// TestManyFindings has a finding on each of many lines: what they quote is those
+// lines, and not what stands behind them.
+func TestManyFindings(t *testing.T) {
+	const many = 5_000
+	var b strings.Builder
+	b.WriteString("creature \"a\" { module = \"builtin:relay\" }\n")
+	for i := range many {
+		fmt.Fprintf(&b, "channel \"c%d\" {}\n", i)
+	}
+	dir := write(t, b.String())
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, diags := Load(t.Context(), dir, Options{})
+	runtime.ReadMemStats(&after)
+	if len(diags) != many || !slices.Equal(diags[7].Snippet, []string{`channel "c7" {}`}) {
+		t.Errorf("%d findings, of which one quotes %q", len(diags), diags[7].Snippet)
+	}
+	if made := after.TotalAlloc - before.TotalAlloc; made > 100<<20 {
+		t.Errorf("%d findings took %d MiB", many, made>>20)
 	}
 }

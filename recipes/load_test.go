@@ -58,6 +58,10 @@ func TestVariableTexts(t *testing.T) {
 		{"list(string)", `["a", "b"]`, `["a","b"]`},
 		{"map(number)", `{a = 1}`, `{"a":1}`},
 		{"object({a = number, b = optional(string, \"x\")})", `{a = 1}`, `{"a":1,"b":"x"}`},
+		{"object({a = number, b = optional(string)})", `{a = 1}`, `{"a":1,"b":null}`},
+		{"map(object({a = number, b = optional(object({c = optional(bool)}))}))", `{x = {a = 1}, y = {a = 2, b = {}}}`,
+			`{"x":{"a":1,"b":null},"y":{"a":2,"b":{"c":null}}}`},
+		{"list(object({b = optional(string)}))", `[]`, `[]`},
 		{"any", "plain text", `"plain text"`},
 		{"any", "[1, 2]", `[1,2]`},
 	} {

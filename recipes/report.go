@@ -283,14 +283,26 @@ func (l *loader) snippet(r hcl.Range) []string {
 		return nil
 	}
 	from := bytes.LastIndexByte(src[:r.Start.Byte], '\n') + 1
-	lines := strings.SplitN(string(src[from:]), "\n", maxSnippetLines+1)
-	n := min(max(r.End.Line-r.Start.Line, 0)+1, maxSnippetLines, len(lines))
+	lines := firstLines(src[from:], min(max(r.End.Line-r.Start.Line, 0)+1, maxSnippetLines))
+	n := len(lines)
 	if n > 1 && r.End.Column <= 1 && r.End.Line-r.Start.Line+1 == n {
 		n-- // the range ends with a newline
 	}
 	lines = lines[:n]
 	for i := range lines {
 		lines[i] = strings.TrimSuffix(lines[i], "\r")
+	}
+	return lines
+}
+
+// firstLines returns at most so many lines of a text, and keeps nothing else of it:
+// there may be a finding for every line of a large recipe.
+func firstLines(src []byte, most int) []string {
+	var lines []string
+	for line := range bytes.SplitSeq(src, []byte("\n")) {
+		if lines = append(lines, string(line)); len(lines) >= most {
+			break
+		}
 	}
 	return lines
 }

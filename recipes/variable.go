@@ -198,6 +198,8 @@ func (l *loader) variable(d *declaration) (cty.Value, bool) {
 	return out, true
 }
 
+// variableType returns the type of a variable. It knows which attributes are
+// optional, which converting to it needs; no value has such a type.
 func (l *loader) variableType(d *declaration) (cty.Type, *typeexpr.Defaults, bool) {
 	a := d.attr("type")
 	if a == nil {
@@ -210,7 +212,7 @@ func (l *loader) variableType(d *declaration) (cty.Type, *typeexpr.Defaults, boo
 	for _, h := range diags {
 		l.hcl(d.title, h)
 	}
-	return ty.WithoutOptionalAttributesDeep(), defaults, !diags.HasErrors()
+	return ty, defaults, !diags.HasErrors()
 }
 
 // inputValue reads a given value. A text is the value itself where a string is
