@@ -28,10 +28,16 @@ var decidingEvents = func() []string {
 // in ends; see [Options.PolicyProcess].
 func ServePolicies(in io.Reader, out io.Writer) error { return policy.Serve(in, out) }
 
+// policyName tells a policy from others: those on other events may have its name.
+type policyName struct {
+	on   engine.PolicyKind
+	name string
+}
+
 // policies compiles the policies of all recipes and hands them to the deployment.
 func (l *loader) policies(all []*loader, d *engine.Deployment) {
 	var policies []policy.Policy
-	scripts := map[string]*script{}
+	scripts := map[policyName]*script{}
 	for _, l := range all {
 		for _, decl := range l.ordered["policy"] {
 			p, s, ok := l.policy(decl)
@@ -39,7 +45,7 @@ func (l *loader) policies(all []*loader, d *engine.Deployment) {
 				continue
 			}
 			l.confine(&p)
-			scripts[p.Name] = s
+			scripts[policyName{p.On, p.Name}] = s
 			policies = append(policies, p)
 		}
 	}
@@ -48,7 +54,8 @@ func (l *loader) policies(all []*loader, d *engine.Deployment) {
 	}
 	set, faults := policy.New(policies, policy.Options{Command: l.opts.PolicyProcess})
 	for _, f := range faults {
-		scripts[f.Policy].in.scriptFault(scripts[f.Policy], f)
+		s := scripts[policyName{f.On, f.Policy}]
+		s.in.scriptFault(s, f)
 	}
 	if set != nil {
 		d.Policy = set

@@ -16,11 +16,11 @@ func TestProcessesDieOfTooMuchMemory(t *testing.T) {
 		t.Run(script, func(t *testing.T) {
 			s := apart(t, Policy{Name: "p0", Source: script, Timeout: MaxTimeout})
 			p := s.policies[0]
+			defer s.children.end()
 			ch, err := s.children.take()
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.children.busy.Done()
 			_, fault, err := ch.judge(p, &subject{send: event("x")})
 			ch.kill()
 			usage, ok := ch.command.ProcessState.SysUsage().(*syscall.Rusage)

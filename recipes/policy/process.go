@@ -30,9 +30,10 @@ type children struct {
 	options  Options
 	manifest []byte
 
-	mu   sync.Mutex
-	idle []*child
-	busy sync.WaitGroup // judgements under way
+	mu    sync.Mutex
+	idle  []*child
+	busy  int       // judgements under way
+	quiet sync.Cond // busy is 0
 }
 
 func newChildren(o Options, policies []*compiled) *children {
@@ -51,17 +52,19 @@ func newChildren(o Options, policies []*compiled) *children {
 	if err != nil {
 		text = nil // cannot happen: it is texts and numbers
 	}
-	return &children{options: o, manifest: text}
+	c := &children{options: o, manifest: text}
+	c.quiet.L = &c.mu
+	return c
 }
 
 // judge has a process judge. What it does there costs the engine's process nothing
 // but the time.
 func (c *children) judge(p *compiled, s *subject) (answer, *ScriptError) {
+	defer c.end()
 	ch, err := c.take()
 	if err != nil {
 		return answer{}, p.fault(1, 1, err.Error(), "")
 	}
-	defer c.busy.Done()
 	a, fault, err := ch.judge(p, s)
 	if err != nil {
 		ch.kill()
@@ -71,11 +74,10 @@ func (c *children) judge(p *compiled, s *subject) (answer, *ScriptError) {
 	return a, fault
 }
 
-// take returns a process that is not in use. Whoever takes one has to call
-// busy.Done.
+// take begins a judgement, and returns a process that is not in use.
 func (c *children) take() (*child, error) {
 	c.mu.Lock()
-	c.busy.Add(1)
+	c.busy++
 	if n := len(c.idle); n > 0 {
 		ch := c.idle[n-1]
 		c.idle = c.idle[:n-1]
@@ -83,11 +85,16 @@ func (c *children) take() (*child, error) {
 		return ch, nil
 	}
 	c.mu.Unlock()
-	ch, err := c.start()
-	if err != nil {
-		c.busy.Done()
+	return c.start()
+}
+
+// end ends a judgement.
+func (c *children) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.busy--; c.busy == 0 {
+		c.quiet.Broadcast()
 	}
-	return ch, err
 }
 
 func (c *children) giveBack(ch *child) {
@@ -105,8 +112,10 @@ func (c *children) giveBack(ch *child) {
 // close ends all processes, as soon as none is in use. Whoever judges again starts
 // others.
 func (c *children) close() {
-	c.busy.Wait()
 	c.mu.Lock()
+	for c.busy > 0 {
+		c.quiet.Wait()
+	}
 	idle := c.idle
 	c.idle = nil
 	c.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -130,6 +131,31 @@ func TestProcessesContainEverything(t *testing.T) {
 		if len(d.Denials) != 2 || d.Denials[1].Reason != "still here" {
 			t.Errorf("%s: %s", policies[n].Source, told(d))
 		}
+	}
+}
+
+// A set may be closed while others judge: they get their decisions, and what they have
+// started goes when it is closed the last time.
+func TestClosedWhileJudging(t *testing.T) {
+	s := apart(t, Policy{Name: "p0", Source: `() => deny("no")`, Timeout: MaxTimeout})
+	var judges sync.WaitGroup
+	for range 2 {
+		judges.Go(func() {
+			for range 20 {
+				if d := s.Send(t.Context(), event("x")); len(d.Denials) != 1 || d.Denials[0].Reason != "no" {
+					t.Errorf("while it is closed: %s", told(d))
+				}
+			}
+		})
+	}
+	for range 20 {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	judges.Wait()
+	if err := s.Close(); err != nil || len(s.children.idle) > 0 || s.children.busy > 0 {
+		t.Errorf("%d processes are left, %d judgements: %v", len(s.children.idle), s.children.busy, err)
 	}
 }
 

@@ -26,6 +26,7 @@ const MaxSourceBytes = 32 << 10
 // ScriptError is a mistake in a script, by its place in File.
 type ScriptError struct {
 	Policy  string
+	On      engine.PolicyKind // what that judges; policies on different events may share a name
 	File    string
 	Line    int
 	Column  int
@@ -129,7 +130,7 @@ func (c *compiled) fault(line, column int, message, remedy string) *ScriptError 
 	if line == 1 {
 		column = max(column-c.before, 1)
 	}
-	return &ScriptError{Policy: c.Name, File: c.File, Line: c.Line + max(line, 1) - 1, Column: column, Message: message, Remedy: remedy}
+	return &ScriptError{Policy: c.Name, On: c.On, File: c.File, Line: c.Line + max(line, 1) - 1, Column: column, Message: message, Remedy: remedy}
 }
 
 func (c *compiled) syntaxError(err error) *ScriptError {

@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/base64"
 	"fmt"
+	"reflect"
 
 	"github.com/dop251/goja"
 
@@ -51,16 +52,22 @@ func (*verdict) Delete(string) bool { return false }
 // Keys implements [goja.DynamicObject].
 func (*verdict) Keys() []string { return nil }
 
-// verdictOf reads a script's answer.
+var (
+	verdictType = reflect.TypeFor[*verdict]()
+	textType    = reflect.TypeFor[string]()
+)
+
+// verdictOf reads a script's answer, when its time does not run any more. So an object
+// is exported only if it is known to be a verdict: of any other that would run getters.
 func verdictOf(p *compiled, result goja.Value) (*verdict, *ScriptError) {
 	if goja.IsUndefined(result) {
 		return nil, nil
 	}
 	if o, ok := result.(*goja.Object); ok {
-		if v, ok := o.Export().(*verdict); ok {
-			located := *v
-			located.line = p.Line + max(v.line, 1) - 1
-			return &located, nil
+		if o.ExportType() == verdictType {
+			v := *o.Export().(*verdict)
+			v.line = p.Line + max(v.line, 1) - 1
+			return &v, nil
 		}
 		if o.ClassName() == "Promise" {
 			return nil, p.fault(1, 1, "it answered a promise; a decision cannot wait", "")
@@ -181,11 +188,10 @@ func validHeader(name, value string) bool {
 // text returns a string, and does not convert: an object would become
 // "[object Object]", which nobody wants sent.
 func (i *isolate) text(what string, value goja.Value) string {
-	s, ok := value.Export().(string)
-	if !ok {
+	if value.ExportType() != textType { // what else it is may be without end
 		i.throw(fmt.Sprintf("patch: %s is not a string; JSON.stringify makes one of an object", what))
 	}
-	return s
+	return value.String()
 }
 
 // throw raises a TypeError in the script that is running.
