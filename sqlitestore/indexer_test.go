@@ -42,7 +42,7 @@ func croak(t *testing.T, s *Store, from, to uint64) {
 }
 
 // wantFound checks how many frogs are found, and that each is found once.
-func wantFound(t *testing.T, d *Directory, n int) {
+func wantFound(t *testing.T, d searching, n int) {
 	t.Helper()
 	r, err := d.Search(t.Context(), SearchQuery{Text: "frog", Limit: MostFound})
 	if err != nil || len(r.Found) != n {
@@ -140,6 +140,31 @@ func TestAnOlderIndexIsMadeAnew(t *testing.T) {
 	if err := ix.close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestTheIndexOfAnotherDirectory stands where the index should be, and nobody may write
+// there: everything is found, each once, and it is told what is wrong.
+func TestTheIndexOfAnotherDirectory(t *testing.T) {
+	other, _ := indexedDirectory(t, Options{}, 30)
+	if err := other.indexer.round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d, _ := indexedDirectory(t, Options{}, 50)
+	d.indexer.close()
+	if err := copyDatabase(other.indexer.path, readOnly, d.indexer.path); err != nil {
+		t.Fatal(err)
+	}
+	v := mustView(t, d.dir)
+	wantFound(t, v, 50)
+	r, err := v.Search(t.Context(), SearchQuery{Text: "frog"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, "searching", r.Problem, abi.Storage, d.indexer.path+" is the index of another session directory")
+	if err := d.indexer.round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantFound(t, d, 50)
 }
 
 // TestADirectoryIsNoIndex has a directory where the index should be, empty or not. All

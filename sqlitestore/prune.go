@@ -91,7 +91,7 @@ func (h *hydrator) prune(ctx context.Context, s *Store, bound Retention) (r Prun
 	}
 	if !e.Complete {
 		if err := h.attend(ctx, e, false); err != nil {
-			return r, err
+			return r, h.whyNotPruned(e, err)
 		}
 		if e, err = h.d.catalog.entry("prune", s.info.Session); err != nil {
 			return r, err
@@ -106,7 +106,7 @@ func (h *hydrator) prune(ctx context.Context, s *Store, bound Retention) (r Prun
 		return r, err
 	}
 	if err := h.rewrite(ctx, e, r.Since); err != nil {
-		return r, err
+		return r, h.whyNotPruned(e, err)
 	}
 	h.d.indexer.lookAgain()
 	err = s.read("prune", func(f *family) (err error) {
@@ -114,6 +114,18 @@ func (h *hydrator) prune(ctx context.Context, s *Store, bound Retention) (r Prun
 		return err
 	})
 	return r, errors.Join(err, h.sweep())
+}
+
+// whyNotPruned is the error for a session that was cut while its file was written.
+func (h *hydrator) whyNotPruned(e entry, err error) error {
+	if !errors.Is(err, errCutAgain) {
+		return err
+	}
+	now, lookErr := h.d.catalog.entry("prune", e.Session)
+	if lookErr != nil || now.Live {
+		return storageError("prune", e.Path, err)
+	}
+	return prunable(now)
 }
 
 // planPrune is what a bound gives up, to the letter.

@@ -72,6 +72,30 @@ func TestPruneRefuses(t *testing.T) {
 	wantError(t, "pruning a closed directory", err, abi.Storage)
 }
 
+// TestPruneOfWhatIsCutMeanwhile answers as if the session had ended before.
+func TestPruneOfWhatIsCutMeanwhile(t *testing.T) {
+	var cut func()
+	d, err := Open(t.Context(), t.TempDir(), smallChunks(func(p failpoint, _ string) error {
+		if now := cut; p == pointTailFollowed && now != nil {
+			cut = nil
+			now()
+		}
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	s := createStore(t, d)
+	chatter(s, "c", 1, 100, 100)
+	if err := s.Wait(t.Context(), 100); err != nil {
+		t.Fatal(err)
+	}
+	cut = func() { splitStore(t, d, s) }
+	_, err = d.Prune(t.Context(), s.info.Session, Retention{Events: 10})
+	wantError(t, "pruning what was cut", err, abi.InvalidArgument, string(s.info.Session)+" has ended")
+}
+
 // TestPruneAfterCut keeps what is undelivered also where it is in the file of an
 // ancestor.
 func TestPruneAfterCut(t *testing.T) {

@@ -137,15 +137,24 @@ func (s *search) run(ctx context.Context) (SearchResult, error) {
 		defer func() { _ = ix.close() }() // it was only read
 	}
 	err = s.tail(ctx, cursor)
-	if code := abi.CodeOf(err); ix != nil && (code == abi.NotFound || code == abi.InvalidArgument) {
-		s.problem, ix = err, nil // the index is of another directory
+	ours := ix != nil
+	if code := abi.CodeOf(err); ours && (code == abi.NotFound || code == abi.InvalidArgument) {
+		ours, s.problem, s.result = false, ofAnother(s.path, err), SearchResult{}
 		err = s.tail(ctx, engine.FromStart)
 	}
-	if err == nil && ix != nil {
+	if err == nil && ours {
 		err = s.in(ctx, ix)
 	}
 	s.result.Problem = s.problem
 	return s.result, err
+}
+
+// ofAnother says that an index is not of this directory.
+func ofAnother(path string, err error) error {
+	return &abi.Error{
+		Code: abi.Storage, Op: "search", Message: path + " is the index of another session directory",
+		Remedy: "remove it, and it is made again; searching takes longer until then", IDs: map[string]string{"path": path}, Err: err,
+	}
 }
 
 // lookUp finds out which events the session has.
