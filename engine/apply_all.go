@@ -41,16 +41,11 @@ func (e *Engine) ApplyAll(ctx context.Context, deployments ...*Deployment) ([]*A
 		j.discard(ctx)
 		return nil, err
 	}
-	select {
-	case e.applying <- struct{}{}:
-		defer func() { <-e.applying }()
-	case <-e.closing:
+	if err := e.takeTurn(ctx); err != nil {
 		j.discard(ctx)
-		return nil, errClosed
-	case <-ctx.Done():
-		j.discard(ctx)
-		return nil, context.Cause(ctx)
+		return nil, err
 	}
+	defer e.passTurn()
 	defer j.update.end(ctx, e)
 	err := j.hold(ctx)
 	if err == nil {
@@ -68,6 +63,21 @@ func (e *Engine) ApplyAll(ctx context.Context, deployments ...*Deployment) ([]*A
 	}
 	return out, nil
 }
+
+// takeTurn waits until nobody else applies deployments or brings graphs back: what is
+// held of a deployment has to be all that runs of it until it is applied.
+func (e *Engine) takeTurn(ctx context.Context) error {
+	select {
+	case e.applying <- struct{}{}:
+		return nil
+	case <-e.closing:
+		return errClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (e *Engine) passTurn() { <-e.applying }
 
 // joint is one call of ApplyAll under way.
 type joint struct {

@@ -73,7 +73,8 @@ type Engine struct {
 	jitter  func(max time.Duration) time.Duration
 	closing chan struct{} // closed when Close begins
 	once    sync.Once
-	// applying is taken by who applies deployments, one after the other.
+	// applying is taken by who applies deployments or brings graphs back, one after
+	// the other.
 	applying chan struct{}
 
 	observers   observers

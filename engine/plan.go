@@ -112,7 +112,7 @@ func (e *Engine) Plan(ctx context.Context, deployments ...*Deployment) (*Plan, e
 	}
 	p.running = e.settings()
 	for _, d := range e.sortedSaved() {
-		p.saved = append(p.saved, d.SavedGraph)
+		p.saved = append(p.saved, withOwnRows(d.SavedGraph)) // somebody may bring it back meanwhile
 	}
 	for name, d := range e.deployments {
 		p.applied = append(p.applied, appliedDeployment{name, d})

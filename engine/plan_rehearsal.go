@@ -40,14 +40,20 @@ func newRehearsal(graphs []SavedGraph, problems []error, archive Archive) *rehea
 
 var _ Storage = (*rehearsal)(nil)
 
-// Saved implements [Storage]. Whoever brings a graph back sorts its rows.
+// Saved implements [Storage].
 func (r *rehearsal) Saved(context.Context) ([]SavedGraph, []error, error) {
-	out := slices.Clone(r.graphs)
+	out := make([]SavedGraph, len(r.graphs))
 	for i := range out {
-		g := &out[i]
-		g.Creatures, g.Channels, g.Edges = slices.Clone(g.Creatures), slices.Clone(g.Channels), slices.Clone(g.Edges)
+		out[i] = withOwnRows(r.graphs[i])
 	}
 	return out, r.problems, nil
+}
+
+// withOwnRows is a saved graph with copies of those rows that whoever brings it back
+// sorts.
+func withOwnRows(g SavedGraph) SavedGraph {
+	g.Creatures, g.Channels, g.Edges = slices.Clone(g.Creatures), slices.Clone(g.Channels), slices.Clone(g.Edges)
+	return g
 }
 
 // Open implements [Storage].

@@ -126,6 +126,10 @@ func (e *Engine) savedWith(deployment string) []*dormant {
 // declared included. A creature whose module cannot be loaded comes back
 // stopped; the second result says why, after the engine's [Engine.Problems].
 func (e *Engine) Restore(ctx context.Context) (graphs []GraphID, problems []error, err error) {
+	if err := e.takeTurn(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer e.passTurn()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed || e.isClosing() {

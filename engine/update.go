@@ -155,11 +155,14 @@ func (e *Engine) replaceTemplates(deployment string, templates []*template) (for
 }
 
 // putPolicy puts a policy, or none, in the place of the one that a deployment had,
-// which it returns. The caller holds the mutation lock.
+// which it returns. Turns that ask meanwhile get the one or the other. The caller
+// holds the mutation lock.
 func (e *Engine) putPolicy(deployment string, p Policy) Policy {
-	former, _ := e.policies.Load(deployment)
-	if e.policies.Delete(deployment); p != nil {
-		e.policies.Store(deployment, p)
+	var former any
+	if p != nil {
+		former, _ = e.policies.Swap(deployment, p)
+	} else {
+		former, _ = e.policies.LoadAndDelete(deployment)
 	}
 	for _, ch := range e.channels {
 		if ch.deployment == deployment {

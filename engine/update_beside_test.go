@@ -1,0 +1,121 @@
+package engine_test
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// TestAPolicyIsReplacedWithoutAGap asks all the time who judges calls of tools, while
+// one policy takes the place of another: somebody always does.
+func TestAPolicyIsReplacedWithoutAGap(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	strict := func() *judge { return &judge{kinds: []engine.PolicyKind{engine.JudgeTool}} }
+	s.apply(team(1, judgedBy(strict())))
+	stop := make(chan struct{})
+	var turns sync.WaitGroup
+	turns.Go(func() {
+		for asked := 0; ; asked++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if !engine.Judges(s.Engine, "team", engine.JudgeTool) {
+				t.Errorf("nobody judged when it was asked for the %dth time", asked)
+				return
+			}
+		}
+	})
+	for range 200 {
+		s.apply(team(1, judgedBy(strict())))
+	}
+	close(stop)
+	turns.Wait()
+}
+
+// attentive is a context that tells when somebody first asks for its end.
+type attentive struct {
+	context.Context
+	asked func()
+}
+
+func (c attentive) Done() <-chan struct{} {
+	c.asked()
+	return c.Context.Done()
+}
+
+// TestRestoreWaitsForWhoApplies brings graphs back while somebody waits for a turn in
+// order to apply deployments to them too: they get what is applied.
+func TestRestoreWaitsForWhoApplies(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	other := func(more ...func(*engine.Deployment)) *engine.Deployment {
+		return team(2, append(more, func(d *engine.Deployment) { d.Name = "other" })...)
+	}
+	s.apply(team(2))
+	s.apply(other())
+	s.rest()
+	begun, let := s.host.slow("slow")
+	a := s.apply(team(2, func(d *engine.Deployment) { d.Creatures[0].Wasm = []byte("slow") }))
+	s.send(a.Channels["channel.c0"], "long")
+	<-begun
+	edited := []*engine.Deployment{team(2), other(configured(0, `{"v":1}`))}
+	var both sync.WaitGroup
+	both.Go(func() {
+		if _, err := s.ApplyAll(t.Context(), edited...); err != nil {
+			t.Errorf("ApplyAll: %v", err)
+		}
+	})
+	for !engine.Held(s.Engine, a.Creatures["creature.m0"]) {
+		runtime.Gosched()
+	}
+	waits := make(chan struct{})
+	both.Go(func() {
+		ctx := attentive{t.Context(), sync.OnceFunc(func() { close(waits) })}
+		if _, _, err := s.Restore(ctx); err != nil {
+			t.Errorf("Restore: %v", err)
+		}
+	})
+	<-waits // for its turn; or it has the mutation lock, and Apply waits
+	close(let)
+	both.Wait()
+	nothingLeft(t, s, edited)
+}
+
+// reversed is a storage whose rows come in no order that anybody wants.
+type reversed struct{ engine.Storage }
+
+func (r reversed) Saved(ctx context.Context) ([]engine.SavedGraph, []error, error) {
+	graphs, problems, err := r.Storage.Saved(ctx)
+	for _, g := range graphs {
+		slices.Reverse(g.Creatures)
+		slices.Reverse(g.Edges)
+	}
+	return graphs, problems, err
+}
+
+// TestAPlanBesideARestore has a plan read saved graphs that are being brought back; the
+// race detector sees whether it has rows of its own.
+func TestAPlanBesideARestore(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	s.wrap = func(storage engine.Storage) engine.Storage { return reversed{storage} }
+	s.apply(team(5))
+	for range 5 {
+		s.rest()
+		var restoring sync.WaitGroup
+		restoring.Go(func() {
+			if _, _, err := s.Restore(t.Context()); err != nil {
+				t.Errorf("Restore: %v", err)
+			}
+		})
+		plan, err := s.Plan(t.Context(), team(5))
+		restoring.Wait()
+		if err != nil || !plan.Empty() {
+			t.Errorf("there is something to do: %+v, %v", plan, err)
+		}
+	}
+}
