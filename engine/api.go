@@ -125,9 +125,9 @@ func (e *Engine) batch(ctx context.Context, f func(b *Batch) error, prepared ...
 // Do takes one step. Operations that add creatures or channels are refused:
 // they have methods of their own.
 func (b *Batch) Do(op topology.Op) (Outcome, error) {
-	switch op.(type) {
+	switch op := op.(type) {
 	case topology.Connect:
-		if op := op.(topology.Connect); op.Channel == "" && op.Name != "" {
+		if op.Channel == "" && op.Name != "" {
 			if err := checkName("connect", "channel", op.Name); err != nil {
 				return Outcome{}, err
 			}

@@ -5,7 +5,6 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"math/rand/v2"
-	"strings"
 	"sync"
 )
 
@@ -91,9 +90,4 @@ func (s *idSource) origin() Origin {
 	var o Origin
 	s.read(o[:])
 	return o
-}
-
-// named reports whether s has the form of an id with a prefix.
-func named(prefix, s string) bool {
-	return strings.HasPrefix(s, prefix) && len(s) == len(prefix)+16
 }

@@ -99,13 +99,6 @@ func (e *Engine) Read(channel ChannelID, name string, o ReaderOptions) (*Reader,
 
 func (r *Reader) readerID() ReaderID { return ReaderID(readerPrefix + r.name) }
 
-func (mb *mailbox) readerID() ReaderID {
-	if mb.creature != nil {
-		return mb.creature.reader()
-	}
-	return mb.reader.readerID()
-}
-
 // signal tells a waiting Next to look again.
 func (r *Reader) signal() { token(r.news) }
 

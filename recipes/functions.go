@@ -3,6 +3,7 @@ package recipes
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
@@ -144,10 +145,7 @@ func (f *folder) text(name string) (string, error) {
 // templateFunc renders a template with the variables given. A template cannot
 // read further templates, so there is no recursion.
 func (f *folder) templateFunc(fns map[string]function.Function) function.Function {
-	inner := make(map[string]function.Function, len(fns))
-	for name, fn := range fns {
-		inner[name] = fn
-	}
+	inner := maps.Clone(fns)
 	render := func(args []cty.Value) (cty.Value, error) {
 		name := args[0].AsString()
 		text, err := f.text(name)

@@ -35,7 +35,7 @@ func (l *loader) members() cty.Value {
 	kinds := map[string]cty.Value{}
 	for _, kind := range memberKinds {
 		things := map[string]cty.Value{}
-		for name := range l.decls[kind] {
+		for _, name := range l.declared(kind) {
 			things[name] = cty.DynamicVal
 			if v, ok := l.value(node{kind, name}); ok {
 				things[name] = v

@@ -163,7 +163,7 @@ func (l *loader) moduleFault(s scope, expr hcl.Expression, text string, m *modul
 		if refused.Err != nil {
 			detail += ": " + refused.Err.Error()
 		}
-		l.fault(s, expr, "Module refused", fmt.Sprintf("%s cannot be a creature: %s", text, sentence(detail)[:len(sentence(detail))]), sentence(refused.Remedy))
+		l.fault(s, expr, "Module refused", fmt.Sprintf("%s cannot be a creature: %s", text, sentence(detail)), sentence(refused.Remedy))
 	default:
 		l.fault(s, expr, "Module cannot be read", fmt.Sprintf("%s: %s", text, sentence(cause(m.err))), "")
 	}
@@ -177,7 +177,7 @@ func (l *loader) moduleMissing(s scope, expr hcl.Expression, text, path string) 
 	var files, wasm []string
 	for _, e := range entries {
 		files = append(files, e.Name())
-		if strings.HasSuffix(e.Name(), ".wasm") {
+		if strings.HasSuffix(e.Name(), wasmSuffix) {
 			wasm = append(wasm, e.Name())
 		}
 	}
@@ -186,8 +186,8 @@ func (l *loader) moduleMissing(s scope, expr hcl.Expression, text, path string) 
 	case err != nil:
 		d.Remedy = "The folder does not exist either; a relative path begins at the recipe's folder."
 	case d.Suggestion != "":
-	case l.opts.Builtins != nil && slices.Contains(l.opts.Builtins.Names(), strings.TrimSuffix(text, ".wasm")):
-		d.Suggestion = builtinPrefix + strings.TrimSuffix(text, ".wasm")
+	case l.opts.Builtins != nil && slices.Contains(l.opts.Builtins.Names(), strings.TrimSuffix(text, wasmSuffix)):
+		d.Suggestion = builtinPrefix + strings.TrimSuffix(text, wasmSuffix)
 	case len(wasm) > 0:
 		d.Remedy = fmt.Sprintf("That folder has %s.", enumerate(wasm))
 	default:
@@ -224,9 +224,8 @@ func (l *loader) checkManifest(d *declaration, m *abi.Manifest, spec *engine.Cre
 				at = a.Expr.Range()
 			}
 			l.add(l.at(scope{title: d.title}, at, Diagnostic{Severity: Warning, Summary: "Channel not wired",
-				Detail:     fmt.Sprintf("The module %s says that it needs the alias %q to %s on, which %s does not have.", m.Name, want.Alias, side.verb, spec.Address),
-				Suggestion: "",
-				Remedy:     fmt.Sprintf("Write %s = { %s = channel.NAME }.", side.verb, want.Alias)}))
+				Detail: fmt.Sprintf("The module %s says that it needs the alias %q to %s on, which %s does not have.", m.Name, want.Alias, side.verb, spec.Address),
+				Remedy: fmt.Sprintf("Write %s = { %s = channel.NAME }.", side.verb, want.Alias)}))
 		}
 	}
 }

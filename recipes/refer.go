@@ -78,7 +78,7 @@ func (l *loader) fixedName(s scope, t hcl.Traversal, root string, names ...strin
 
 func (l *loader) referAll(root string, to map[string]cty.Value) bool {
 	ok := true
-	for name := range l.decls[kindOf[root]] {
+	for _, name := range l.declared(kindOf[root]) { // in order: of a cycle, it decides who is told of it
 		v, found := l.value(node{root, name})
 		to[name] = v
 		ok = ok && found

@@ -157,7 +157,8 @@ func (l *loader) variable(d *declaration) (cty.Value, bool) {
 	if !ok {
 		return cty.DynamicVal, false
 	}
-	v, given := cty.NilVal, false
+	var v cty.Value
+	given := false
 	if in, found := l.inputs[d.name]; found {
 		v, ok = l.inputValue(s, d, in, ty)
 		given = true

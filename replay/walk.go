@@ -71,7 +71,9 @@ func (w *walk) finish(ctx context.Context, found *Difference) error {
 			rest = append(rest, t)
 		}
 	}
-	slices.SortFunc(rest, func(a, b *recorded) int { return cmp.Compare(a.event.Time, b.event.Time) })
+	slices.SortFunc(rest, func(a, b *recorded) int {
+		return cmp.Or(cmp.Compare(a.event.Time, b.event.Time), cmp.Compare(a.session, b.session))
+	})
 	for _, t := range rest {
 		if err := w.shut(ctx, t); err != nil {
 			return err

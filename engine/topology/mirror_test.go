@@ -113,8 +113,4 @@ func (m *mirror) equals(s Snapshot) error {
 	return nil
 }
 
-func (m *mirror) clone() *mirror {
-	return &mirror{maps.Clone(m.creatures), maps.Clone(m.channels), maps.Clone(m.graphs), slices.Clone(m.edges)}
-}
-
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

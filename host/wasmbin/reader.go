@@ -55,16 +55,6 @@ func (r *reader) u32() uint32 {
 	return v
 }
 
-func (r *reader) signed(bits uint) int64 {
-	v, n := loadSigned(r.data[r.pos:r.end], bits)
-	if n == 0 {
-		r.fail("a number is cut off or too large")
-		return 0
-	}
-	r.pos += n
-	return v
-}
-
 // bytes returns the next n bytes, as a view of the module.
 func (r *reader) bytes(n uint32) []byte {
 	if int64(n) > int64(r.left()) {

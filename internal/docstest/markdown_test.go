@@ -111,12 +111,6 @@ func readRepository(t *testing.T, name string) string {
 	return string(text)
 }
 
-// findPage returns one page.
-func findPage(t *testing.T, name string) page {
-	t.Helper()
-	return parsePage(name, readRepository(t, name))
-}
-
 func TestParsePage(t *testing.T) {
 	p := parsePage("x.md", "text\n\n<!-- exit 3 -->\n<!-- needs: wat2wasm -->\n\n```console\n$ a\nb\n```\n<!-- lost -->\ntext\n```go\nc\n```\n")
 	if len(p.blocks) != 2 {

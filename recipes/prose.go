@@ -1,0 +1,44 @@
+package recipes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// maxListed bounds how many names a message lists.
+const maxListed = 8
+
+// enumerate joins names for a sentence, leaving out what would be too long.
+func enumerate(names []string) string {
+	if n := len(names) - maxListed; n > 0 {
+		return strings.Join(names[:maxListed], ", ") + fmt.Sprintf(" and %d more", n)
+	}
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return strings.Join(names, "")
+}
+
+// cause strips the operation and path from a file error; messages have them
+// already.
+func cause(err error) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}
+
+// sentence gives a clause a capital letter and a full stop.
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	s = strings.ToUpper(s[:1]) + s[1:]
+	if strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") {
+		return s
+	}
+	return s + "."
+}

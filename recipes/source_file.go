@@ -1,0 +1,111 @@
+package recipes
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// file returns the content of a file in the folder. The name may be relative
+// to the folder, or absolute and beneath it.
+func (f *folder) file(name string) ([]byte, error) {
+	rel, err := f.relative(name)
+	if err != nil {
+		return nil, err
+	}
+	if data, ok := f.read[rel]; ok {
+		return data, nil
+	}
+	data, err := f.readAll(rel)
+	if err != nil {
+		return nil, err
+	}
+	f.read[rel] = data
+	return data, nil
+}
+
+func (f *folder) relative(name string) (string, error) {
+	rel := filepath.FromSlash(name)
+	if filepath.IsAbs(rel) {
+		var err error
+		if rel, err = filepath.Rel(f.abs, rel); err != nil {
+			return "", outside(name)
+		}
+	}
+	rel = filepath.Clean(rel)
+	if !filepath.IsLocal(rel) {
+		return "", outside(name)
+	}
+	return filepath.ToSlash(rel), nil
+}
+
+func outside(name string) error {
+	return &abi.Error{Code: abi.Denied, Message: fmt.Sprintf("%q lies outside of the recipe's folder", name),
+		Remedy: "copy the file into the recipe's folder"}
+}
+
+func (f *folder) readAll(rel string) ([]byte, error) {
+	if f.kept != nil {
+		text, ok := f.kept[rel]
+		if !ok {
+			return nil, &abi.Error{Code: abi.NotFound, Message: fmt.Sprintf("the copy of the recipe has no file %q", rel)}
+		}
+		return []byte(text), nil
+	}
+	// A pipe or device would block or never end; Stat tells without opening.
+	info, err := f.root.Stat(rel)
+	if err != nil {
+		return nil, f.refused(rel, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("%q is not a regular file", rel)}
+	}
+	h, err := f.root.Open(rel)
+	if err != nil {
+		return nil, f.refused(rel, err)
+	}
+	defer func() { _ = h.Close() }()
+	data, err := io.ReadAll(io.LimitReader(h, f.limit+1))
+	if err != nil {
+		return nil, f.refused(rel, err)
+	}
+	if int64(len(data)) > f.limit {
+		return nil, &abi.Error{Code: abi.TooLarge, Message: fmt.Sprintf("%q is larger than %d bytes", rel, f.limit)}
+	}
+	return data, nil
+}
+
+// refused tells an escape through a symbolic link from a missing file.
+func (f *folder) refused(rel string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		e := &abi.Error{Code: abi.NotFound, Message: fmt.Sprintf("there is no file %q in the recipe's folder", rel)}
+		if s := nearest(filepath.Base(rel), f.siblings(rel)); s != "" {
+			e.Message += fmt.Sprintf(". Did you mean %q?", s) // the form in which HCL suggests names too
+		}
+		return e
+	}
+	if l, lerr := f.root.Lstat(rel); lerr == nil && l.Mode()&fs.ModeSymlink != 0 || strings.Contains(cause(err), "escapes") {
+		return outside(rel)
+	}
+	return &abi.Error{Code: abi.Unavailable, Message: fmt.Sprintf("%q cannot be read: %s", rel, cause(err))}
+}
+
+func (f *folder) siblings(rel string) []string {
+	d, err := f.root.Open(filepath.Dir(rel))
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = d.Close() }()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil
+	}
+	slices.Sort(names)
+	return names
+}
