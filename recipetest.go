@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -97,8 +96,8 @@ func (t *Terrarium) sendAll(ctx context.Context, applied *Applied, sends []recip
 			return denials, err
 		}
 		_, err = t.Send(ctx, applied.Channels[s.Channel], Outgoing{Payload: s.Payload, Headers: s.Headers})
-		if abi.CodeOf(err) == abi.Denied {
-			denials, err = append(denials, denial(err, s.Channel)), nil
+		if refused := denialsOf(err, s.Channel); len(refused) > 0 {
+			denials, err = append(denials, refused...), nil
 		}
 		if err == nil {
 			err = t.WaitIdle(ctx)
@@ -107,17 +106,15 @@ func (t *Terrarium) sendAll(ctx context.Context, applied *Applied, sends []recip
 	return denials, err
 }
 
-// denial is what an error of [engine.Engine.Send] says of a policy.
-func denial(err error, channel string) recipes.TestDenial {
-	var e *abi.Error
-	errors.As(err, &e)
-	d := recipes.TestDenial{Policy: e.IDs["policy"], Channel: channel, Effect: "denied", Reason: e.Message}
-	for _, effect := range []string{"denied", "dropped"} {
-		if reason, ok := strings.CutPrefix(e.Message, fmt.Sprintf("policy %s %s it: ", d.Policy, effect)); ok {
-			d.Effect, d.Reason = effect, reason
+// denialsOf is what an error of [engine.Engine.Send] says of policies.
+func denialsOf(err error, channel string) (out []recipes.TestDenial) {
+	var refused *engine.RefusedMessage
+	if errors.As(err, &refused) {
+		for _, v := range refused.By {
+			out = append(out, recipes.TestDenial{Policy: v.Policy, Channel: channel, Effect: refused.Effect, Reason: v.Reason})
 		}
 	}
-	return d
+	return out
 }
 
 // testWatch collects events of a test.
@@ -197,6 +194,9 @@ func addEvent(o *recipes.TestOutcome, e Event, channel string, creatures map[Cre
 	case engine.EventPolicyDenied:
 		var p engine.PolicyPayload
 		err := json.Unmarshal(e.Payload, &p)
+		if p.Effect == "changed" {
+			return err // nobody has objected
+		}
 		o.Denials = append(o.Denials, recipes.TestDenial{Policy: p.Policy, Effect: p.Effect, Reason: p.Reason, Channel: channel, Sender: who})
 		return err
 	}

@@ -88,6 +88,9 @@ func (w *worker) commit(ctx context.Context, c *creature) *graph {
 	for g != nil && !t.recalled.current(g) {
 		g.mu.Unlock()
 		w.judgeAgain(ctx)
+		if err := ctx.Err(); err != nil {
+			return w.postpone(ctx, c, t.d, err)
+		}
 		g = c.home.lock()
 	}
 	if g == nil || c.removed {

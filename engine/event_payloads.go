@@ -141,12 +141,15 @@ type SessionAttachedPayload struct {
 
 // PolicyPayload is the payload of policy_denied.
 type PolicyPayload struct {
-	Effect string     `json:"effect"`           // denied, dropped, audit, warning or ruled
+	Effect string     `json:"effect"`           // denied, dropped, changed, audit, warning or ruled
 	Event  PolicyKind `json:"event"`            // that was judged: send, spawn, …
 	Call   string     `json:"call,omitempty"`   // the operation or tool that asked for it
 	Policy string     `json:"policy"`           // its name
 	Reason string     `json:"reason,omitempty"` // it gave
 	Where  string     `json:"where,omitempty"`  // it stands in the recipe
+	// What was sent from outside and is another message now; of several policies that
+	// changed it, the first has it.
+	Original *NotedMessage `json:"original,omitempty"`
 }
 
 // LaggedPayload is the payload of lagged.

@@ -74,6 +74,21 @@ type NotedSend struct {
 	Left    bool       `json:"left,omitempty"`    // it was not sent
 }
 
+// NotedMessage is a message from outside before policies changed it.
+type NotedMessage struct {
+	Payload NotedBytes `json:"payload,omitempty"`
+	Headers NotedBytes `json:"headers,omitempty"` // in the form of the ABI
+	Hash    string     `json:"hash,omitempty"`    // instead of payload and headers; see [HashMessage]
+}
+
+// noteMessage notes a message as it was, or a hash of it.
+func noteMessage(payload, headers []byte, original bool) NotedMessage {
+	if original {
+		return NotedMessage{Payload: payload, Headers: headers}
+	}
+	return NotedMessage{Hash: HashMessage(payload, DecodeHeaders(headers))}
+}
+
 // HashMessage is what the log keeps of a message that policies have changed or left
 // out: the SHA-256, in hexadecimal, of a JSON object with its payload in base64 and
 // its headers. It tells whether a message was that one, and whoever can guess what was
@@ -190,7 +205,7 @@ func (c *creature) setting(w *wiring) *Setting {
 // notes are what the event of a turn that succeeded notes.
 func (t *turn) notes(cause EventID) *TurnNotes {
 	if t.kind == kindTool {
-		return nil // no guest had a part in it
+		return t.toolNotes()
 	}
 	n := t.c.inputNotes(t.wiring, t.d, cause)
 	outside := t.replied && t.d.msg.sender == ""
@@ -215,6 +230,17 @@ func (t *turn) notes(cause EventID) *TurnNotes {
 	return n
 }
 
+// toolNotes are those of a tool that was called from outside. There is no turn of a
+// guest to repeat, but what policies have made of a message is kept all the same.
+func (t *turn) toolNotes() *TurnNotes {
+	if !t.judged {
+		return nil
+	}
+	n := &TurnNotes{}
+	t.noteSends(n, false)
+	return n
+}
+
 func (t *turn) noteSends(n *TurnNotes, all bool) {
 	for i := range t.sends {
 		s := &t.sends[i]
@@ -224,13 +250,8 @@ func (t *turn) noteSends(n *TurnNotes, all bool) {
 		if s.ch == nil || !s.left && !s.mutated && !all {
 			continue
 		}
-		noted := NotedSend{Index: i, Channel: s.ch.id, Left: s.left}
-		if payload, headers := t.bytes(s.payload), t.bytes(s.headers); s.keep || !s.left && !s.mutated {
-			noted.Payload, noted.Headers = payload, headers
-		} else {
-			noted.Hash = HashMessage(payload, DecodeHeaders(headers))
-		}
-		n.Sends = append(n.Sends, noted)
+		m := noteMessage(t.bytes(s.payload), t.bytes(s.headers), s.keep || !s.left && !s.mutated)
+		n.Sends = append(n.Sends, NotedSend{Index: i, Channel: s.ch.id, Payload: m.Payload, Headers: m.Headers, Hash: m.Hash, Left: s.left})
 	}
 }
 

@@ -55,12 +55,14 @@ type SendDecision struct {
 	Words
 	// Dropped leaves the message out without calling it denied.
 	Dropped *Verdict
-	// Mutated says that Payload and Headers replace those of the message.
-	Mutated bool
-	Payload []byte
-	Headers map[string]string
-	// Original keeps in the log what a creature has sent and policies have changed or
-	// left out; otherwise the log has a hash of it.
+	// Mutated says that Payload and Headers replace those of the message; ChangedBy are
+	// the policies that had it so.
+	Mutated   bool
+	Payload   []byte
+	Headers   map[string]string
+	ChangedBy []Verdict
+	// Original keeps in the log what was sent and policies have changed or, if a creature
+	// has sent it, left out; otherwise the log has a hash of it.
 	Original bool
 }
 
@@ -79,6 +81,18 @@ type Verdict struct {
 	Policy string // its name
 	Reason string
 	Where  string // where in the recipe, for example "team.hcl:48"
+}
+
+// String says whose word it is, where that stands, and why.
+func (v Verdict) String() string {
+	who := "policy " + v.Policy
+	if v.Where != "" {
+		who += " (" + v.Where + ")"
+	}
+	if v.Reason == "" {
+		return who
+	}
+	return who + ": " + v.Reason
 }
 
 // Surroundings are what a policy can look at besides the event. Both may be nil.

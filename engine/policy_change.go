@@ -17,6 +17,7 @@ type judging struct {
 
 	memories map[memoryHome]*recollection
 	words    []policyWord // to be logged with the change
+	settled  int          // how many of them are about operations that nobody has objected to
 	refused  []policyWord // to be logged because it does not happen
 	// objections are the denials of the operation that is being judged.
 	objections []objection
@@ -64,10 +65,14 @@ func (x *change) judge(ev PolicyEvent, creature CreatureID, deployments ...strin
 // objected answers an error if anybody has objected to the operation, which must
 // not happen then.
 func (x *change) objected() error {
-	list := x.judging.objections
-	if x.judging.objections = nil; len(list) == 0 {
+	j := &x.judging
+	list := j.objections
+	if j.objections = nil; len(list) == 0 {
+		j.settled = len(j.words)
 		return nil
 	}
+	j.refused = append(j.refused, j.words[j.settled:]...) // who did not object may have said something
+	j.words = j.words[:j.settled]
 	return refusal(list)
 }
 

@@ -11,7 +11,7 @@ import (
 func refusal(denials []objection) error {
 	reasons := make([]string, len(denials))
 	for i, v := range denials {
-		reasons[i] = fmt.Sprintf("policy %s (%s): %s", v.Policy, v.Where, v.Reason)
+		reasons[i] = v.String()
 	}
 	first := denials[0]
 	ev := first.event
@@ -29,6 +29,41 @@ func refusal(denials []objection) error {
 	return &abi.Error{
 		Code: abi.Denied, Op: ev.Call, Message: fmt.Sprintf("%s was denied: %s", ev.subject(), strings.Join(reasons, "; ")),
 		Remedy: "change the operation, or the policy at " + first.Where, IDs: ids,
+	}
+}
+
+// RefusedMessage is the cause of the error of a message from outside that policies
+// have not let through.
+type RefusedMessage struct {
+	Effect string    // denied or dropped
+	By     []Verdict // who said so
+}
+
+// Error lists who has refused the message, where and why.
+func (r *RefusedMessage) Error() string {
+	reasons := make([]string, len(r.By))
+	for i, v := range r.By {
+		reasons[i] = v.String()
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// refusedMessage is the error of a message from outside that policies have denied or
+// dropped.
+func refusedMessage(ch *channel, d *SendDecision) error {
+	cause := &RefusedMessage{effectDenied, d.Denials}
+	if len(d.Denials) == 0 {
+		cause = &RefusedMessage{effectDropped, []Verdict{*d.Dropped}}
+	}
+	first := cause.By[0]
+	ids := map[string]string{"channel": string(ch.id), "policy": first.Policy}
+	remedy := "change the message, or the policy"
+	if first.Where != "" {
+		ids["where"], remedy = first.Where, remedy+" at "+first.Where
+	}
+	return &abi.Error{
+		Code: abi.Denied, Op: "send", Message: fmt.Sprintf("the message on %s was %s", ch.label, cause.Effect),
+		Remedy: remedy, IDs: ids, Err: cause,
 	}
 }
 
@@ -69,6 +104,7 @@ const (
 	effectAudit   = "audit"
 	effectWarning = "warning"
 	effectRuled   = "ruled"
+	effectChanged = "changed" // a message from outside; those of creatures are noted with their turns
 )
 
 // policyVerdict is one policy's word as it is logged.
@@ -78,6 +114,7 @@ type policyVerdict struct {
 	channel  ChannelID
 	creature CreatureID // whom an event is about that is not a message
 	call     string
+	original *NotedMessage
 	Verdict
 }
 
@@ -88,7 +125,7 @@ func (v *policyVerdict) event(about Event) Event {
 	if v.creature != "" {
 		about.Creature = v.creature
 	}
-	about.Payload = mustJSON(PolicyPayload{Effect: v.effect, Event: v.judged, Call: v.call, Policy: v.Policy, Reason: v.Reason, Where: v.Where})
+	about.Payload = mustJSON(PolicyPayload{Effect: v.effect, Event: v.judged, Call: v.call, Policy: v.Policy, Reason: v.Reason, Where: v.Where, Original: v.original})
 	return about
 }
 
@@ -97,7 +134,7 @@ func wordsOf(ev *PolicyEvent, w *Words) []policyVerdict {
 	var out []policyVerdict
 	add := func(effect string, list []Verdict) {
 		for _, v := range list {
-			out = append(out, policyVerdict{effect, ev.Kind, ev.Channel.ID, ev.about().ID, ev.Call, v})
+			out = append(out, policyVerdict{effect: effect, judged: ev.Kind, channel: ev.Channel.ID, creature: ev.about().ID, call: ev.Call, Verdict: v})
 		}
 	}
 	add(effectDenied, w.Denials)
@@ -116,12 +153,14 @@ func (x *change) logWords() {
 	}
 }
 
-// logRefusals logs what policies have refused, where it would have happened. The
-// caller holds the mutation lock, but no graph's mu.
+// logRefusals logs what policies have said of what they refused, where it would have
+// happened. The caller holds the mutation lock, but no graph's mu.
 func (x *change) logRefusals() {
 	for i := range x.judging.refused {
 		w := &x.judging.refused[i]
-		x.e.log.Info("a policy has refused an operation", "policy", w.Policy, "where", w.Where, "call", w.call, "reason", w.Reason)
+		if w.effect == effectDenied {
+			x.e.log.Info("a policy has refused an operation", "policy", w.Policy, "where", w.Where, "call", w.call, "reason", w.Reason)
+		}
 		g := x.e.graphs[w.home.graph]
 		if g == nil {
 			continue // it would have been made

@@ -98,16 +98,12 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 		return Sent{}, errClosed
 	default:
 	}
-	judged, g, err := e.admitOutside(ctx, ch, &outsideSend{payload: out.Payload, headers: headers, plain: out.Headers})
+	judged, g, err := e.admitOutside(ctx, ch, &outsideSend{Outgoing: out, headers: headers})
 	if err != nil {
 		return Sent{}, err
 	}
-	if e.isClosing() {
-		g.mu.Unlock() // the store takes nothing in any more
-		return Sent{}, errClosed
-	}
 	store, logged := g.store, g.seq
-	sent, wake := e.publishOutside(g, ch, judged, out)
+	sent, wake := e.publishOutside(g, ch, judged)
 	wake.flush(e.queue)
 	sent.ch, sent.store, sent.upTo = ch, store, max(logged, sent.Message.Seq)
 	if out.Durable {
@@ -116,86 +112,19 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 	return sent, nil
 }
 
-// outsideSend is a message from outside as policies leave it.
-type outsideSend struct {
-	payload, headers []byte
-	plain            map[string]string // the headers, before policies
-	verdicts         []policyVerdict
-	recalled         recollection
-}
-
-// admitOutside waits until a message from outside is taken in, and answers it as
-// the policies leave it, with the critical section of the graph entered.
-func (e *Engine) admitOutside(ctx context.Context, ch *channel, sent *outsideSend) (*outsideSend, *graph, error) {
-	for {
-		judged, err := e.judgeOutside(ctx, ch, sent)
-		if err != nil {
-			return nil, nil, err
-		}
-		g, err := e.awaitRoom(ctx, ch)
-		if err != nil {
-			return nil, nil, err
-		}
-		if judged.recalled.current(g) {
-			return judged, g, nil
-		}
-		g.mu.Unlock() // another message has changed what the policies remember
-	}
-}
-
-// judgeOutside asks the policies about a message from outside.
-func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSend) (*outsideSend, error) {
-	policy := ch.policy.Load()
-	if policy == nil {
-		return sent, nil
-	}
-	var w worker
-	w.turn.e = e
-	effect := &sendEffect{ch: ch}
-	out := *sent
-	out.recalled.home = ch.home.lock
-	d := (*policy).Send(ctx, &SendEvent{
-		Graph: graphID(&ch.home), Time: e.clock.Now().UnixNano(), Deployment: ch.deployment,
-		ChannelName: ch.label, ChannelAddress: ch.address, Payload: sent.payload, Headers: sent.plain,
-		Surroundings: Surroundings{View: ch.home.view(), Memory: out.recalled.of(ch.deployment)},
-	})
-	w.apply(effect, &d)
-	out.verdicts = w.turn.verdicts
-	switch {
-	case len(d.Denials) > 0:
-		return nil, refusedSend(ch, "denied", d.Denials[0])
-	case effect.left:
-		return nil, refusedSend(ch, "dropped", *d.Dropped)
-	case effect.mutated:
-		out.payload, out.headers = effect.mutatedPayload, effect.mutatedHeaders
-	}
-	return &out, nil
-}
-
-func refusedSend(ch *channel, what string, v Verdict) error {
-	return &abi.Error{
-		Code: abi.Denied, Op: "send", Message: fmt.Sprintf("policy %s %s it: %s", v.Policy, what, v.Reason),
-		Remedy: "see the policy at " + v.Where, IDs: map[string]string{"channel": string(ch.id), "policy": v.Policy, "where": v.Where},
-	}
-}
-
 // publishOutside gives a message its place. The caller has entered the
 // critical section of g, which this leaves.
-func (e *Engine) publishOutside(g *graph, ch *channel, judged *outsideSend, out Outgoing) (Sent, *waker) {
+func (e *Engine) publishOutside(g *graph, ch *channel, out *outsideSend) (Sent, *waker) {
 	defer g.mu.Unlock()
 	g.wall = e.wallClock()
 	w := &waker{}
-	if out.Producer != "" {
-		if seen := ch.producers[out.Producer]; out.Offset <= seen {
-			return Sent{Duplicate: true, Seq: ch.head}, w
-		}
+	if out.duplicate || ch.hasSeen(&out.Outgoing) {
+		return Sent{Duplicate: true, Seq: ch.head}, w
 	}
 	rec := g.newRecord()
-	for _, v := range judged.verdicts {
-		g.logVerdict(rec, Event{}, v)
-	}
-	judged.recalled.keep(g, rec)
-	m := g.newMessage(rec, judged.payload, judged.headers)
+	out.logWords(g, rec, Event{Seq: ch.head + 1})
+	out.recalled.keep(g, rec)
+	m := g.newMessage(rec, out.Payload, out.headers)
 	m.kind = abi.KindMessage
 	if out.kind != 0 {
 		m.kind = out.kind
@@ -219,6 +148,12 @@ func (e *Engine) publishOutside(g *graph, ch *channel, judged *outsideSend, out 
 	m.release()
 	g.append(rec)
 	return sent, w
+}
+
+// hasSeen reports whether the producer of a message has sent it on the channel
+// before. The caller holds the mu of the channel's graph.
+func (ch *channel) hasSeen(out *Outgoing) bool {
+	return out.Producer != "" && out.Offset <= ch.producers[out.Producer]
 }
 
 // Producers returns the highest offset of every producer that has sent on a

@@ -130,12 +130,23 @@ func (w *worker) callTool(c *creature, d delivery, job *toolJob) error {
 	return job.err
 }
 
-// refuseJob ends a turn whose tool has refused. It returns as handle does.
+// refuseJob ends a turn whose tool has refused. What policies have said of the call
+// is all that is logged of it. It returns as handle does.
 func (w *worker) refuseJob(c *creature) *graph {
-	w.turn.reset()
+	t, wall := &w.turn, w.wallClock()
+	defer t.reset()
 	g := c.home.lock()
-	if g != nil {
-		c.current, c.conflicts = delivery{}, 0
+	if g == nil {
+		return nil
+	}
+	c.current, c.conflicts = delivery{}, 0
+	if len(t.verdicts) > 0 {
+		g.wall = wall
+		rec := g.newRecord()
+		for _, v := range t.verdicts {
+			g.logVerdict(rec, Event{Creature: c.id}, v)
+		}
+		g.append(rec)
 	}
 	return g
 }

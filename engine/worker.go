@@ -267,6 +267,9 @@ func (w *worker) attempt(ctx context.Context, c *creature, d delivery, kind abi.
 		return w.failed(ctx, c, d, kind, err), true
 	}
 	w.judge(ctx)
+	if err := ctx.Err(); err != nil {
+		return w.postpone(ctx, c, d, err), true // policies that are interrupted fail, which says nothing of the turn
+	}
 	return nil, false
 }
 

@@ -123,7 +123,7 @@ var language = []Block{
 		attrTimeout,
 		{Name: "on_error", Type: ChoiceValue, Choices: []string{"deny", "warn", "allow"}, Default: "deny", Doc: "what a script that fails, or takes too long, amounts to"},
 		{Name: "enforce", Type: ChoiceValue, Choices: []string{"deny", "audit"}, Default: "deny", Doc: "`audit` only records what it would do"},
-		{Name: "record", Type: ChoiceValue, Choices: []string{"hash", "original"}, Default: "hash", Doc: "on `send`: what the session keeps of a creature's message that the policy changes or leaves out"},
+		{Name: "record", Type: ChoiceValue, Choices: []string{"hash", "original"}, Default: "hash", Doc: "on `send`: what the session keeps of a message that the policy changes, or of a creature's that it leaves out"},
 		{Name: "isolation", Type: ChoiceValue, Choices: []string{"none", "process"}, Default: "none", Doc: "`process` runs the script in a process of its own, with a memory limit"},
 		attrDescription,
 	}},

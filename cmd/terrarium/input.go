@@ -95,6 +95,7 @@ func (in *input) feed(ctx context.Context, x *running) error {
 	if err != nil {
 		return err
 	}
+	defer in.tellAllDenied(x.report)
 	known, err := x.t.Producers(channel)
 	if err != nil {
 		return err
@@ -123,7 +124,7 @@ func (in *input) feed(ctx context.Context, x *running) error {
 				return nil
 			}
 			if abi.CodeOf(err) == abi.Denied {
-				in.denied.Add(1)
+				in.tellDenied(x.report, err)
 				continue
 			}
 			return fmt.Errorf("line %d of %s: %w", in.lines.Load(), in.name, err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -24,7 +25,9 @@ type reporter struct {
 	started  time.Time
 	names    map[engine.CreatureID]string
 	failures int
-	onLine   bool // a progress line without its end is on the terminal
+
+	mu     sync.Mutex // inputs tell things, too
+	onLine bool       // a progress line without its end is on the terminal
 }
 
 func newReporter(x *running) *reporter {
@@ -90,7 +93,7 @@ func (r *reporter) loop(events <-chan engine.Event) {
 		select {
 		case ev, ok := <-events:
 			if !ok {
-				r.endLine()
+				r.write("")
 				return
 			}
 			r.event(&ev)
@@ -151,19 +154,26 @@ func policyLine(payload []byte, name string) string {
 	if name != "" {
 		what += " of " + name
 	}
-	return fmt.Sprintf("policy %s (%s) on %s: %s: %s", p.Policy, p.Where, what, p.Effect, p.Reason)
+	line := fmt.Sprintf("policy %s (%s) on %s: %s", p.Policy, p.Where, what, p.Effect)
+	if p.Reason != "" {
+		line += ": " + p.Reason
+	}
+	return line
 }
 
 func (r *reporter) say(format string, args ...any) {
-	r.endLine()
-	fmt.Fprintln(r.w, printable(fmt.Sprintf(format, args...)))
+	r.write(printable(fmt.Sprintf(format, args...)) + "\n")
 }
 
-func (r *reporter) endLine() {
+// write writes a text where a progress line may be, which goes.
+func (r *reporter) write(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.onLine {
-		fmt.Fprint(r.w, "\r\x1b[K")
+		text = "\r\x1b[K" + text
 		r.onLine = false
 	}
+	fmt.Fprint(r.w, text)
 }
 
 // progress tells how far the run is.
@@ -172,12 +182,14 @@ func (r *reporter) progress() {
 		return
 	}
 	line := fmt.Sprintf("%s: %s", time.Since(r.started).Round(time.Second), r.counts())
-	if r.terminal {
-		fmt.Fprintf(r.w, "\r\x1b[K%s", line)
-		r.onLine = true
+	if !r.terminal {
+		r.write(line + "\n")
 		return
 	}
-	fmt.Fprintln(r.w, line)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintf(r.w, "\r\x1b[K%s", line)
+	r.onLine = true
 }
 
 // counts tells what went in and what came out.

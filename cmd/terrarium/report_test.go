@@ -11,6 +11,7 @@ func TestPolicyLine(t *testing.T) {
 			"policy short (a.hcl:9) on send: audit: too long"},
 		{`{"effect":"ruled","event":"fail","policy":"enough","reason":"quarantine: 2 failures","where":"q.hcl:18"}`, "worker",
 			"policy enough (q.hcl:18) on fail of worker: ruled: quarantine: 2 failures"},
+		{`{"effect":"changed","event":"send","policy":"hide","where":"h.hcl:3"}`, "", "policy hide (h.hcl:3) on send: changed"},
 	} {
 		if got := policyLine([]byte(c.payload), c.name); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)

@@ -192,6 +192,7 @@ func (j *judgement) verdict(p *compiled, v *verdict) {
 		j.settle(v)
 	default:
 		j.patch(v)
+		j.sent.ChangedBy = append(j.sent.ChangedBy, word)
 		j.keep(p)
 	}
 }

@@ -81,7 +81,21 @@ func told(d engine.SendDecision) string {
 	if d.Mutated {
 		parts = append(parts, fmt.Sprintf("now %q %v", d.Payload, d.Headers))
 	}
+	if d.Mutated != (len(d.ChangedBy) > 0) {
+		parts = append(parts, fmt.Sprintf("changed by %v", d.ChangedBy))
+	}
 	return strings.Join(parts, "; ")
+}
+
+// A decision names each policy that has changed the message, where it did, and why if it
+// says.
+func TestADecisionTellsWhoChanged(t *testing.T) {
+	s := set(t, Policy{Mode: Mutate, Source: "(e) =>\n patch({payload: e.payload + '!'})"}, Policy{Source: `() => {}`}, Policy{Mode: Mutate, Source: `() => patch({headers: {}})`})
+	d := s.Send(t.Context(), event("x"))
+	want := []engine.Verdict{{Policy: "p0", Where: "team.hcl:11"}, {Policy: "p2", Where: "team.hcl:10"}}
+	if !slices.Equal(d.ChangedBy, want) || string(d.Payload) != "x!" {
+		t.Errorf("%q, changed by %+v, want %+v", d.Payload, d.ChangedBy, want)
+	}
 }
 
 func TestDecisions(t *testing.T) {

@@ -57,7 +57,7 @@ type Policy struct {
 	Timeout    time.Duration                           // 0 means DefaultTimeout, and at most MaxTimeout is used
 	OnError    OnError
 	Audit      bool // only record what it would do
-	// Original keeps in the log what the policy changes or leaves out of what creatures
+	// Original keeps in the log what the policy changes, or leaves out of what creatures
 	// send, rather than a hash of it.
 	Original bool
 	// Process runs the script in another process; see [Options].

@@ -1,0 +1,84 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// interrupted is a policy that is asked about a creature's message while the engine
+// gives up waiting for turns, and then denies, as one that has failed. What it remembers
+// changes with each message from outside.
+type interrupted struct {
+	judge
+	first, remembered chan struct{} // if set, the first question is answered once the policy remembers something else
+	last              chan struct{} // closed when it is asked for the last time
+}
+
+func (p *interrupted) Send(ctx context.Context, ev *engine.SendEvent) engine.SendDecision {
+	if ev.SenderName == "" {
+		ev.Memory.Remember("last", []byte(`1`))
+		return engine.SendDecision{}
+	}
+	if ev.Memory.Recall("last") == nil && p.first != nil {
+		close(p.first)
+		<-p.remembered
+		return engine.SendDecision{}
+	}
+	close(p.last)
+	<-ctx.Done()
+	return engine.SendDecision{Words: denial("it was interrupted")}
+}
+
+func (p *interrupted) JudgesSend(channel string) bool { return channel == "channel.out" }
+
+// gatewayBehind is gateway with somebody between in and sink, who sends on out.
+func gatewayBehind(p engine.Policy) *engine.Deployment {
+	d := gateway(p)
+	d.Channels = append(d.Channels, engine.ChannelSpec{Address: "channel.out", Name: "out"})
+	relay := spec("relay", "relay")
+	relay.Address, relay.Listen, relay.Send = "creature.relay", d.Creatures[0].Listen, []engine.WireSpec{{Channel: "channel.out"}}
+	d.Creatures[0].Listen = relay.Send
+	d.Creatures = append(d.Creatures, relay)
+	return d
+}
+
+// A turn whose policies are interrupted when the engine closes is put back, also if they
+// were asked once more: its message is not lost to their failure.
+func TestATurnWhosePoliciesAreInterruptedIsPutBack(t *testing.T) {
+	for name, again := range map[string]bool{"asked once": false, "asked again": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newSaved(t, engine.Options{})
+			p, want := &interrupted{last: make(chan struct{})}, "1"
+			if again {
+				p.first, p.remembered, want = make(chan struct{}), make(chan struct{}), "2"
+			}
+			a := s.apply(gatewayBehind(p))
+			s.send(a.Channels["channel.in"], "x")
+			if again {
+				<-p.first
+				s.send(a.Channels["channel.out"], "y")
+				close(p.remembered)
+			}
+			<-p.last
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			if err := s.Close(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("Close: %v", err)
+			}
+			s.shut()
+			s.open()
+			a = s.apply(gatewayBehind(nil))
+			s.wait()
+			sink := a.Creatures["creature.sink"]
+			if got := s.state(sink, "n"); got != want {
+				t.Errorf("%q messages came through, want %s", got, want)
+			}
+			if got := s.said(sink); len(got) != 0 {
+				t.Errorf("the log has %q", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,226 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// word is what a policy of that name says.
+func word(policy, reason string) engine.Verdict {
+	return engine.Verdict{Policy: policy, Reason: reason, Where: "team.hcl:7"}
+}
+
+// gateway is a deployment with one channel that somebody outside sends on; sink
+// hears it.
+func gateway(j engine.Policy) *engine.Deployment {
+	sink := spec("sink", "count")
+	sink.Address, sink.Listen = "creature.sink", []engine.WireSpec{{Channel: "channel.in"}}
+	return &engine.Deployment{
+		Name: "team", Policy: j, Creatures: []engine.CreatureSpec{sink},
+		Channels: []engine.ChannelSpec{{Address: "channel.in", Name: "in"}},
+	}
+}
+
+// said are the words of policies in the log of a creature's graph: effect, policy,
+// reason.
+func (w *world) said(c engine.CreatureID) []string {
+	w.t.Helper()
+	var out []string
+	for _, ev := range w.events(c, engine.EventPolicyDenied) {
+		p := policyPayload(w.t, &ev)
+		out = append(out, p.Effect+" "+p.Policy+" "+p.Reason)
+	}
+	return out
+}
+
+// policyPayload is the payload of a policy_denied event, which its schema allows.
+func policyPayload(t testing.TB, ev *engine.Event) (p engine.PolicyPayload) {
+	t.Helper()
+	if err := checkPayload(ev); err != nil {
+		t.Errorf("the payload %s: %v", ev.Payload, err)
+	}
+	if err := json.Unmarshal(ev.Payload, &p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// What was sent from outside and is another message now is kept as a hash or, if the
+// policy asks for it, as it was, beside the message that came of it; and only once.
+func TestWhatPoliciesChangeFromOutsideIsKept(t *testing.T) {
+	headers := map[string]string{"from": "eve"}
+	for _, original := range []bool{false, true} {
+		s := newSaved(t, engine.Options{})
+		a := s.apply(gateway(&judge{send: func(*engine.SendEvent) engine.SendDecision {
+			return engine.SendDecision{
+				Mutated: true, Payload: []byte("clean"), Original: original,
+				ChangedBy: []engine.Verdict{word("wash", ""), word("rinse", "why not")},
+			}
+		}}))
+		in, sink := a.Channels["channel.in"], a.Creatures["creature.sink"]
+		sent, err := s.Send(t.Context(), in, engine.Outgoing{Payload: []byte("dirty"), Headers: headers, Durable: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.reopen()
+		if m := s.events(sink, engine.EventChannelMessage); len(m) != 1 || string(m[0].Payload) != "clean" || m[0].ID != sent.Message {
+			t.Fatalf("the log has %v", m)
+		}
+		events := s.events(sink, engine.EventPolicyDenied)
+		if got, want := s.said(sink), []string{"changed wash ", "changed rinse why not"}; !slices.Equal(got, want) {
+			t.Fatalf("the policies said %q, want %q", got, want)
+		}
+		for _, ev := range events {
+			if ev.Channel != in || ev.Seq != sent.Seq || ev.Creature != "" {
+				t.Errorf("the event is about %s#%d of %q, want %s#%d", ev.Channel, ev.Seq, ev.Creature, in, sent.Seq)
+			}
+		}
+		first, second := policyPayload(t, &events[0]).Original, policyPayload(t, &events[1]).Original
+		if first == nil || second != nil {
+			t.Fatalf("the originals are %v and %v, want one", first, second)
+		}
+		encoded, _ := engine.EncodeHeaders(headers)
+		switch {
+		case original && (string(first.Payload) != "dirty" || string(first.Headers) != string(encoded) || first.Hash != ""):
+			t.Errorf("kept is %+v, want the original", first)
+		case !original && (first.Hash != engine.HashMessage([]byte("dirty"), headers) || first.Payload != nil || first.Headers != nil):
+			t.Errorf("kept is %+v, want its hash", first)
+		}
+	}
+}
+
+// Warnings and audits about a message from outside are in the log whether it is taken
+// in or not; that it was not is told by the error, which has every objection.
+func TestWordsOnWhatIsRefusedFromOutsideAreKept(t *testing.T) {
+	words := engine.Words{Warnings: []engine.Verdict{word("mind", "odd")}, Audits: []engine.Verdict{word("try", "no")}}
+	denied, dropped := words, word("sieve", "not needed")
+	denied.Denials = []engine.Verdict{word("cage", "told to"), word("fence", "me too")}
+	for name, c := range map[string]struct {
+		decision engine.SendDecision
+		want     string // of the error; empty: it is taken in
+	}{
+		"taken in": {engine.SendDecision{Words: words}, ""},
+		"denied":   {engine.SendDecision{Words: denied}, "the message on in was denied: policy cage (team.hcl:7): told to; policy fence (team.hcl:7): me too"},
+		"dropped":  {engine.SendDecision{Words: words, Dropped: &dropped}, "the message on in was dropped: policy sieve (team.hcl:7): not needed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSaved(t, engine.Options{})
+			a := s.apply(gateway(&judge{send: func(ev *engine.SendEvent) engine.SendDecision {
+				ev.Memory.Remember("mind", []byte(`1`))
+				return c.decision
+			}}))
+			sink := a.Creatures["creature.sink"]
+			_, err := s.Send(t.Context(), a.Channels["channel.in"], engine.Outgoing{Payload: []byte("x"), Durable: true})
+			if (err == nil) != (c.want == "") || err != nil && (abi.CodeOf(err) != abi.Denied || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("Send answers %v, want %s", err, c.want)
+			}
+			s.reopen()
+			if got, want := s.said(sink), []string{"audit try no", "warning mind odd"}; !slices.Equal(got, want) {
+				t.Errorf("the log has %q, want %q", got, want)
+			}
+			if n := len(s.events(sink, engine.EventChannelMessage)); (n == 1) != (c.want == "") {
+				t.Errorf("%d messages were taken in", n)
+			}
+		})
+	}
+}
+
+// Without a store, those who watch see the words all the same.
+func TestWordsOnWhatIsRefusedAreSeenWithoutAStore(t *testing.T) {
+	w := newWorld(t, engine.Options{})
+	a := w.apply(gateway(&judge{send: func(*engine.SendEvent) engine.SendDecision {
+		d := engine.SendDecision{Words: denial("told to")}
+		d.Warnings = []engine.Verdict{word("mind", "odd")}
+		return d
+	}}))
+	seen := w.watch(engine.EventPolicyDenied)
+	if _, err := w.Send(t.Context(), a.Channels["channel.in"], engine.Outgoing{Payload: []byte("x")}); abi.CodeOf(err) != abi.Denied {
+		t.Fatalf("Send answers %v", err)
+	}
+	if got := seen(); len(got) != 1 || policyPayload(t, &got[0]).Effect != "warning" {
+		t.Errorf("seen: %v, want the warning alone", got)
+	}
+}
+
+// The cause of the error lists who has refused, for machines.
+func TestARefusalTellsByWhom(t *testing.T) {
+	w := newWorld(t, engine.Options{})
+	a := w.apply(gateway(&judge{send: func(*engine.SendEvent) engine.SendDecision {
+		return engine.SendDecision{Words: engine.Words{Denials: []engine.Verdict{word("cage", "told to"), word("fence", "me too")}}}
+	}}))
+	in := a.Channels["channel.in"]
+	_, err := w.Send(t.Context(), in, engine.Outgoing{})
+	var e *abi.Error
+	var by *engine.RefusedMessage
+	if !errors.As(err, &e) || !errors.As(err, &by) || by.Effect != "denied" || len(by.By) != 2 || by.By[1].Policy != "fence" {
+		t.Fatalf("%v has the cause %+v", err, by)
+	}
+	if e.IDs["policy"] != "cage" || e.IDs["where"] != "team.hcl:7" || e.IDs["channel"] != string(in) || e.Op != "send" {
+		t.Errorf("the error is %+v", e)
+	}
+}
+
+// What a producer sends again is left out before anybody judges it: what the policies
+// say by now is of no matter.
+func TestADuplicateIsNotJudged(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	asked := 0
+	a := s.apply(gateway(&judge{send: func(*engine.SendEvent) engine.SendDecision {
+		if asked++; asked > 1 {
+			return engine.SendDecision{Words: denial("one is enough")}
+		}
+		return engine.SendDecision{}
+	}}))
+	out := engine.Outgoing{Payload: []byte("x"), Producer: "p", Offset: 1}
+	for i := range 2 {
+		sent, err := s.Send(t.Context(), a.Channels["channel.in"], out)
+		if err != nil || sent.Duplicate != (i == 1) {
+			t.Errorf("the %d. time: %+v, %v", i+1, sent, err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("the policy was asked %d times", asked)
+	}
+}
+
+// A caller that gives up while its message is judged has neither been denied nor let
+// through, whatever the policies make of that.
+func TestACallerThatGivesUpIsNotJudged(t *testing.T) {
+	for name, decision := range map[string]engine.SendDecision{"deny": {Words: denial("the caller gave up")}, "allow": {}} {
+		t.Run(name, func(t *testing.T) {
+			ctx, giveUp := context.WithCancel(t.Context())
+			w := newWorld(t, engine.Options{})
+			a := w.apply(gateway(&judge{send: func(*engine.SendEvent) engine.SendDecision {
+				giveUp()
+				return decision
+			}}))
+			_, err := w.Send(ctx, a.Channels["channel.in"], engine.Outgoing{Payload: []byte("x")})
+			if abi.CodeOf(err) != abi.Unavailable || !errors.Is(err, context.Canceled) {
+				t.Errorf("Send answers %v", err)
+			}
+			w.wait()
+			if got := w.state(a.Creatures["creature.sink"], "n"); got != "" {
+				t.Errorf("%s messages came through", got)
+			}
+		})
+	}
+}
+
+// Policies that judge everything judge neither direct messages nor requests: an inbox
+// is no channel of a deployment.
+func TestInboxesAreNotJudged(t *testing.T) {
+	w := newWorld(t, engine.Options{})
+	a := w.apply(gateway(&judge{send: func(*engine.SendEvent) engine.SendDecision {
+		return engine.SendDecision{Words: denial("told to")}
+	}}))
+	if _, err := w.SendTo(t.Context(), a.Creatures["creature.sink"], engine.Outgoing{Payload: []byte("x")}); err != nil {
+		t.Errorf("SendTo: %v", err)
+	}
+}

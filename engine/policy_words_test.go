@@ -1,0 +1,86 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// refusing denies one kind of event, with a warning and an audit besides.
+func refusing(kind engine.PolicyKind) *judge {
+	return &judge{kinds: []engine.PolicyKind{kind}, judge: func(*engine.PolicyEvent) engine.Decision {
+		d := engine.Decision{Words: denial("told to")}
+		d.Warnings, d.Audits = []engine.Verdict{word("mind", "odd")}, []engine.Verdict{word("try", "no")}
+		return d
+	}}
+}
+
+// Every word on an operation that is refused is in the log: whoever asked for it, and
+// however.
+func TestWordsOnRefusedOperationsAreKept(t *testing.T) {
+	want := []string{"denied cage told to", "audit try no", "warning mind odd"}
+	for name, c := range map[string]struct {
+		kind engine.PolicyKind
+		do   func(s *saved, a *engine.Applied) error
+	}{
+		"an operation": {engine.JudgeSpawn, func(s *saved, a *engine.Applied) error {
+			_, err := s.AddCreature(t.Context(), engine.CreatureSpec{Name: "eve", Species: "scribe", Deployment: "own", Join: s.graph(a.Creatures["creature.lead"])})
+			return err
+		}},
+		"a tool's operation": {engine.JudgeSpawn, func(s *saved, a *engine.Applied) error {
+			_, err := s.Tool(t.Context(), a.Creatures["creature.lead"], "group_add_node", []byte(`{"species": "scribe"}`))
+			return err
+		}},
+		"a tool": {engine.JudgeTool, func(s *saved, a *engine.Applied) error {
+			_, err := s.Tool(t.Context(), a.Creatures["creature.lead"], "group_status", nil)
+			return err
+		}},
+		"a guest's call": {engine.JudgeSpawn, func(s *saved, a *engine.Applied) error {
+			reply := s.ask(a.Creatures["creature.lead"], toolCall{"group_add_node", args{"species": "scribe"}})[0]
+			return &abi.Error{Code: map[string]abi.Code{"denied": abi.Denied}[reply.Code]}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSaved(t, engine.Options{Host: operators()})
+			a := s.apply(crew("own", judgedBy(refusing(c.kind))))
+			if err := c.do(s, a); abi.CodeOf(err) != abi.Denied {
+				t.Fatalf("it answers %v, want denied", err)
+			}
+			got := s.said(a.Creatures["creature.lead"])
+			slices.Sort(got)
+			if sorted := slices.Sorted(slices.Values(want)); !slices.Equal(got, sorted) {
+				t.Errorf("the log has %q, want %q", got, sorted)
+			}
+		})
+	}
+}
+
+// What a tool sends that is called from outside is kept like what a guest sends.
+func TestWhatPoliciesChangeOfAToolsSendIsKept(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	a := s.apply(crew("own", judgedBy(&judge{send: func(ev *engine.SendEvent) engine.SendDecision {
+		return engine.SendDecision{Mutated: true, Payload: []byte("clean")}
+	}})))
+	lead := a.Creatures["creature.lead"]
+	if _, err := s.Tool(t.Context(), lead, "send_channel", []byte(`{"channel": "work", "payload": "dirty"}`)); err != nil {
+		t.Fatal(err)
+	}
+	var kept []engine.NotedSend
+	for _, ev := range s.events(lead, engine.EventTurnEnded) {
+		var p engine.TurnEndedPayload
+		if err := json.Unmarshal(ev.Payload, &p); err != nil {
+			t.Fatal(err)
+		}
+		if p.Kind == "tool" && p.Notes != nil {
+			kept = append(kept, p.Notes.Sends...)
+		}
+	}
+	want := engine.NotedSend{Channel: a.Channels["channel.work"], Hash: engine.HashMessage([]byte("dirty"), nil)}
+	if len(kept) != 1 || !reflect.DeepEqual(kept[0], want) {
+		t.Errorf("kept is %+v, want %+v", kept, want)
+	}
+}

@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// outsideSend is a message from outside, as policies leave it.
+type outsideSend struct {
+	Outgoing
+	headers  []byte          // in the form of the ABI
+	verdicts []policyVerdict // to be logged, also if the message is refused
+	recalled recollection
+	refusal  error // by policies; nil: it is taken in
+	// duplicate says that it was taken in before, and so nobody has judged it.
+	duplicate bool
+}
+
+// admitOutside waits until a message from outside is taken in, and answers it as
+// the policies leave it, with the critical section of the graph entered. What
+// policies say of a message that they refuse is logged as well, and waits like one.
+func (e *Engine) admitOutside(ctx context.Context, ch *channel, sent *outsideSend) (*outsideSend, *graph, error) {
+	for {
+		judged, err := e.judgeOutside(ctx, ch, sent)
+		if err != nil {
+			return nil, nil, err
+		}
+		if judged.refusal != nil && len(judged.verdicts) == 0 {
+			return nil, nil, judged.refusal
+		}
+		g, err := e.awaitRoom(ctx, ch)
+		if err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case e.isClosing():
+			g.mu.Unlock() // the store takes nothing in any more
+			return nil, nil, errClosed
+		case !judged.recalled.current(g):
+			g.mu.Unlock() // another message has changed what the policies remember
+		case judged.refusal != nil:
+			e.logRefused(g, judged)
+			return nil, nil, judged.refusal
+		default:
+			return judged, g, nil
+		}
+	}
+}
+
+// judgeOutside asks the policies about a message from outside.
+func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSend) (*outsideSend, error) {
+	policy := ch.policy.Load()
+	if policy == nil {
+		return sent, nil
+	}
+	out := *sent
+	if out.duplicate = ch.wasTakenIn(&sent.Outgoing); out.duplicate {
+		return &out, nil
+	}
+	out.recalled.home = ch.home.lock
+	d := (*policy).Send(ctx, &SendEvent{
+		Graph: graphID(&ch.home), Time: e.clock.Now().UnixNano(), Deployment: ch.deployment,
+		ChannelName: ch.label, ChannelAddress: ch.address, Payload: sent.Payload, Headers: sent.Headers,
+		Surroundings: Surroundings{View: ch.home.view(), Memory: out.recalled.of(ch.deployment)},
+	})
+	if ctx.Err() != nil {
+		// Policies that were interrupted have failed, which may have them deny or
+		// allow anything.
+		return nil, &abi.Error{
+			Code: abi.Unavailable, Op: "send", Message: "the caller has given up while policies judged the message",
+			Remedy: "send it again", Err: context.Cause(ctx),
+		}
+	}
+	out.decide(ch, &d)
+	return &out, nil
+}
+
+// decide has the message be what policies have decided.
+func (out *outsideSend) decide(ch *channel, d *SendDecision) {
+	var w worker
+	effect := &sendEffect{ch: ch}
+	w.apply(effect, d)
+	out.verdicts = w.turn.verdicts
+	switch {
+	case effect.left:
+		out.refusal = refusedMessage(ch, d)
+		out.verdicts = slices.DeleteFunc(out.verdicts, func(v policyVerdict) bool {
+			return v.effect == effectDenied || v.effect == effectDropped // the error says that
+		})
+	case effect.mutated:
+		out.verdicts = append(out.verdicts, changes(ch, d, noteMessage(out.Payload, out.headers, d.Original))...)
+		out.Payload, out.headers = effect.mutatedPayload, effect.mutatedHeaders
+	}
+}
+
+// changes are the words of the policies that have changed a message from outside. The
+// first has what it was.
+func changes(ch *channel, d *SendDecision, original NotedMessage) []policyVerdict {
+	by := d.ChangedBy
+	if len(by) == 0 {
+		by = []Verdict{{Policy: ch.deployment}} // it does not tell one from another
+	}
+	out := make([]policyVerdict, len(by))
+	for i, v := range by {
+		out[i] = policyVerdict{effect: effectChanged, judged: JudgeSend, channel: ch.id, Verdict: v}
+	}
+	out[0].original = &original
+	return out
+}
+
+// wasTakenIn is hasSeen for who has not entered the critical section.
+func (ch *channel) wasTakenIn(out *Outgoing) bool {
+	if out.Producer == "" {
+		return false
+	}
+	g := ch.home.lock()
+	if g == nil {
+		return false
+	}
+	defer g.mu.Unlock()
+	return ch.hasSeen(out)
+}
+
+// logWords logs what policies have said of the message.
+func (out *outsideSend) logWords(g *graph, rec *Record, about Event) {
+	for _, v := range out.verdicts {
+		g.logVerdict(rec, about, v)
+	}
+}
+
+// logRefused logs what policies have said of a message that is not taken in. The
+// caller has entered the critical section of g, which this leaves.
+func (e *Engine) logRefused(g *graph, out *outsideSend) {
+	defer g.mu.Unlock()
+	g.wall = e.wallClock()
+	rec := g.newRecord()
+	out.logWords(g, rec, Event{})
+	g.append(rec)
+}
