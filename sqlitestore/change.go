@@ -1,7 +1,6 @@
 package sqlitestore
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine"
@@ -27,6 +26,7 @@ type rowChanges struct {
 	Wires     []orderedWire          `json:",omitempty"`
 	Letters   []engine.DeadLetterRow `json:",omitempty"`
 	Meta      map[string]string      `json:",omitempty"`
+	Spelt     bool                   `json:",omitempty"` // texts have a character for each byte
 }
 
 // orderedWire is an output wire with its place, which the event of it leaves out.
@@ -146,7 +146,8 @@ func (c *rowChanges) empty() bool {
 func outside(id engine.ReaderID) bool { return len(id) >= 7 && id[:7] == "reader:" }
 
 func (w *writer) noteChange(r *engine.Record) error {
-	rows, err := json.Marshal(changesOf(r))
+	changes := changesOf(r)
+	rows, err := changes.encode()
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/engine"
 )
@@ -48,11 +49,17 @@ func (t liveTable) packedColumns() []int {
 }
 
 // baseRows are all live rows of a session, by table. A blob is an object with a
-// member b; an id of an event is a text.
+// member b, and a text that is not UTF-8 one with a member t; an id of an event is a
+// text.
 type baseRows map[string][][]any
 
 type jsonBlob struct {
 	B []byte `json:"b"`
+}
+
+// jsonText stands for a text that is not UTF-8.
+type jsonText struct {
+	T []byte `json:"t"`
 }
 
 // layBase begins to tell the changes of a session in a file that has not done so
@@ -126,6 +133,9 @@ func (w *writer) dump(tables []liveTable) (baseRows, error) {
 				if b, ok := v[i].([]byte); ok {
 					row[i] = jsonBlob{bytes.Clone(b)}
 				}
+				if s, ok := v[i].(string); ok && !utf8.ValidString(s) {
+					row[i] = jsonText{[]byte(s)}
+				}
 				if n, ok := v[i].(int64); ok && slices.Contains(packed, i) {
 					row[i] = engine.EventID{Origin: uuids[n>>seqBits], Seq: uint64(n & seqMask)}
 				}
@@ -198,15 +208,26 @@ func (w *writer) restoreField(field any, packed bool) (driver.Value, error) {
 		}
 		return w.pack(id)
 	case map[string]any:
-		text, err := json.Marshal(v)
-		var blob jsonBlob
-		if err == nil {
-			err = json.Unmarshal(text, &blob)
-		}
-		if blob.B == nil {
-			blob.B = []byte{}
-		}
-		return blob.B, err
+		return restoreBytes(v)
 	}
 	return nil, fmt.Errorf("a field is %T", field)
+}
+
+// restoreBytes is what an object stands for: a blob or a text.
+func restoreBytes(object map[string]any) (driver.Value, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	var of struct {
+		jsonBlob
+		jsonText
+	}
+	if err := json.Unmarshal(text, &of); err != nil {
+		return nil, err
+	}
+	if of.T != nil {
+		return string(of.T), nil
+	}
+	return append([]byte{}, of.B...), nil
 }

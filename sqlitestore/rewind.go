@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"database/sql/driver"
-	"encoding/json"
 	"math"
 	"slices"
 
@@ -144,8 +143,8 @@ func (w *writer) replay(from int64, base change) error {
 
 // redo carries out the changes of a record.
 func (w *writer) redo(text string) error {
-	var c rowChanges
-	if err := json.Unmarshal([]byte(text), &c); err != nil {
+	c, err := decodeChanges(text)
+	if err != nil {
 		return err
 	}
 	return w.apply([]*engine.Record{c.record()})
