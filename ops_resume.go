@@ -36,7 +36,7 @@ type PlanRecord struct {
 	Creatures []engine.CreaturePlan `json:"creatures"`
 	Channels  []engine.ChannelPlan  `json:"channels"`
 	Graphs    []engine.GraphPlan    `json:"graphs"`
-	Problems  []*ErrorRecord        `json:"problems,omitempty"` // stores that cannot be read
+	Problems  []*ErrorRecord        `json:"problems,omitempty"` // stores that cannot be read, and creatures that will stay stopped
 }
 
 // NewPlanRecord makes the JSON form of a plan.
@@ -46,7 +46,8 @@ func NewPlanRecord(p *engine.Plan) *PlanRecord {
 
 func resumeOperations() []Operation {
 	return []Operation{
-		read("resume", "Goes on with the deployments that the session directory remembers, by their recipes.", resume),
+		read("resume", "Goes on with the deployments that the session directory remembers, by their recipes. "+
+			"An engine has the one directory that it was started with; `terrarium resume FILE` makes one of an exported file.", resume),
 	}
 }
 

@@ -201,7 +201,7 @@ func (t *Terrarium) PlanResume(ctx context.Context, o ResumeOptions) (*engine.Pl
 		return nil, err
 	}
 	deployments := deploymentsOf(found)
-	return planAndClose(deployments, func() (*engine.Plan, error) { return t.Engine.Plan(ctx, deployments...) })
+	return planAndClose(deployments, func() (*engine.Plan, error) { return t.Engine.PlanResume(ctx, deployments...) })
 }
 
 // planAndClose makes a plan, and lets go of what policies have needed for it, such
@@ -233,7 +233,17 @@ func (t *Terrarium) PlanApply(ctx context.Context, path string, o RecipeOptions)
 
 // PlanRecipe says what applying a recipe makes where there is nothing yet.
 func PlanRecipe(ctx context.Context, r *recipes.Recipe) (*engine.Plan, error) {
-	return planSaved(ctx, nil, nil, nil, []*engine.Deployment{r.Deployment()})
+	return planSaved(ctx, engine.PlanSaved, nil, nil, nil, []*engine.Deployment{r.Deployment()})
+}
+
+// PlanRecipeIn says what applying a recipe to a session directory changes. Somebody else
+// may be using the directory, and nothing in it changes.
+func PlanRecipeIn(ctx context.Context, v *sqlitestore.View, r *recipes.Recipe) (*engine.Plan, error) {
+	graphs, problems, err := v.Live(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return planSaved(ctx, engine.PlanSaved, graphs, problems, v, []*engine.Deployment{r.Deployment()})
 }
 
 // PlanDirectory says what resuming a session directory with the recipes would do.
@@ -243,16 +253,19 @@ func PlanDirectory(ctx context.Context, v *sqlitestore.View, found []FoundRecipe
 	if err != nil {
 		return nil, err
 	}
-	return planSaved(ctx, graphs, problems, v, deploymentsOf(found))
+	return planSaved(ctx, engine.PlanSavedResume, graphs, problems, v, deploymentsOf(found))
 }
 
-func planSaved(ctx context.Context, graphs []engine.SavedGraph, problems []error, archive engine.Archive, deployments []*engine.Deployment) (plan *engine.Plan, err error) {
+// planner is [engine.PlanSaved] or [engine.PlanSavedResume].
+type planner func(context.Context, engine.Options, []engine.SavedGraph, []error, engine.Archive, ...*engine.Deployment) (*engine.Plan, error)
+
+func planSaved(ctx context.Context, how planner, graphs []engine.SavedGraph, problems []error, archive engine.Archive, deployments []*engine.Deployment) (plan *engine.Plan, err error) {
 	h, err := host.New(ctx, host.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
 	return planAndClose(deployments, func() (*engine.Plan, error) {
-		return engine.PlanSaved(ctx, engine.Options{Host: h, Load: LoadModule}, graphs, problems, archive, deployments...)
+		return how(ctx, engine.Options{Host: h, Load: LoadModule}, graphs, problems, archive, deployments...)
 	})
 }

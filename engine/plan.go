@@ -14,7 +14,9 @@ type Plan struct {
 	Channels  []ChannelPlan
 	// Graphs are those that merge, split, begin or end.
 	Graphs []GraphPlan
-	// Problems are the stores that cannot be read; see [Engine.Problems].
+	// Problems are the stores that cannot be read, see [Engine.Problems], and behind
+	// them the creatures that will stay stopped, because no recipe declares them and
+	// their modules are missing or cannot be used.
 	Problems []error
 }
 
@@ -101,7 +103,16 @@ func (p *Plan) Empty() bool {
 // Plan says what [Engine.ApplyAll] would do with the deployments, and does none of
 // it. An error is the one that ApplyAll would answer.
 func (e *Engine) Plan(ctx context.Context, deployments ...*Deployment) (*Plan, error) {
-	p := &planning{o: Options{Host: e.host, Load: e.load, Durability: e.durability, Clock: e.clock}}
+	return e.plan(ctx, false, deployments)
+}
+
+// PlanResume says what ApplyAll and then [Engine.Restore] would do, and does none of it.
+func (e *Engine) PlanResume(ctx context.Context, deployments ...*Deployment) (*Plan, error) {
+	return e.plan(ctx, true, deployments)
+}
+
+func (e *Engine) plan(ctx context.Context, restores bool, deployments []*Deployment) (*Plan, error) {
+	p := &planning{restores: restores, o: Options{Host: e.host, Load: e.load, Durability: e.durability, Clock: e.clock}}
 	e.mu.RLock()
 	if e.closed || e.isClosing() {
 		e.mu.RUnlock()
@@ -130,11 +141,22 @@ func (e *Engine) Plan(ctx context.Context, deployments ...*Deployment) (*Plan, e
 // stores that could not be read; archive may be nil, if nobody can read what
 // waits.
 func PlanSaved(ctx context.Context, o Options, saved []SavedGraph, problems []error, archive Archive, deployments ...*Deployment) (*Plan, error) {
-	p := &planning{
+	return newPlanning(o, saved, problems, archive).make(ctx, deployments)
+}
+
+// PlanSavedResume is [Engine.PlanResume] for saved graphs that belong to somebody else;
+// see [PlanSaved].
+func PlanSavedResume(ctx context.Context, o Options, saved []SavedGraph, problems []error, archive Archive, deployments ...*Deployment) (*Plan, error) {
+	p := newPlanning(o, saved, problems, archive)
+	p.restores = true
+	return p.make(ctx, deployments)
+}
+
+func newPlanning(o Options, saved []SavedGraph, problems []error, archive Archive) *planning {
+	return &planning{
 		o:     Options{Host: o.Host, Load: o.Load, Durability: o.Durability, Clock: o.Clock},
 		saved: saved, problems: problems, archive: archive,
 	}
-	return p.make(ctx, deployments)
 }
 
 // planning is one plan being made.
@@ -146,6 +168,7 @@ type planning struct {
 	applied  []appliedDeployment
 	problems []error
 	archive  Archive
+	restores bool // what no deployment has is brought back, too
 }
 
 type appliedDeployment struct {
@@ -180,14 +203,31 @@ func (p *planning) make(ctx context.Context, deployments []*Deployment) (plan *P
 	if _, err := e.ApplyAll(ctx, borrowed...); err != nil {
 		return nil, err
 	}
+	if p.restores {
+		if _, _, err := e.Restore(ctx); err != nil {
+			return nil, err
+		}
+	}
 	c := newComparison(before, e.rows())
 	c.hidden = hiddenIn(p.running, e)
 	plan = c.plan()
-	plan.Problems = p.problems
+	plan.Problems = slices.Concat(p.problems, e.staying())
 	for i := range plan.Creatures {
 		plan.Creatures[i].Buried = stage.buried[c.ids[i]]
 	}
 	return plan, p.countLetters(ctx, plan, before)
+}
+
+// staying says of the creatures that have been brought back and stay stopped why.
+func (e *Engine) staying() (out []error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for _, id := range e.topo.Creatures() {
+		if c := e.creatures[id]; c.huskReason != nil {
+			out = append(out, c.huskReason)
+		}
+	}
+	return out
 }
 
 // withBorrowedPolicy is a deployment whose policy is somebody else's to close.

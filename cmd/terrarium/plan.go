@@ -59,7 +59,7 @@ func (f *planFlags) plan(ctx context.Context, s streams, path string) error {
 		return err
 	}
 	return withView(ctx, f.session, func(v *sqlitestore.View) error {
-		plan, err := terrarium.PlanDirectory(ctx, v, []terrarium.FoundRecipe{{Recipe: r}})
+		plan, err := terrarium.PlanRecipeIn(ctx, v, r)
 		return f.show(s, name, plan, err)
 	})
 }
