@@ -4,10 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -72,47 +69,19 @@ func WriteHistory(ctx context.Context, w io.Writer, from HistorySource, session 
 	}
 }
 
+// HistoryDirectory is a session directory that a history is exported from.
+type HistoryDirectory interface {
+	HistorySource
+	// WriteFile has a file written outside of the directory that is there when it is
+	// whole; see [sqlitestore.Directory.WriteFile].
+	WriteFile(path string, write func(io.Writer) error) error
+}
+
 // ExportLines writes the history of a session as JSON lines to a new file; see
 // [WriteHistory]. If there is such a file, it answers already_exists. The file has its
 // name when it is whole.
-func ExportLines(ctx context.Context, from HistorySource, session SessionID, path string) (err error) {
-	if _, err := os.Lstat(path); err == nil {
-		return lineFileExists(path)
-	}
-	partial, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return unwritableLines(path, err)
-	}
-	defer func() { err = errors.Join(err, os.Remove(partial.Name())) }()
-	err = WriteHistory(ctx, partial, from, session)
-	if err := errors.Join(err, partial.Chmod(0o644), partial.Sync(), partial.Close()); err != nil {
-		return unwritableLines(path, err)
-	}
-	// A link, unlike a renaming, does not replace what somebody else has put there.
-	if err := os.Link(partial.Name(), path); errors.Is(err, fs.ErrExist) {
-		return lineFileExists(path)
-	} else if err != nil {
-		return unwritableLines(path, err)
-	}
-	return nil
-}
-
-func lineFileExists(path string) error {
-	return &abi.Error{
-		Code: abi.AlreadyExists, Op: "export", Message: path + " exists already",
-		Remedy: "name one that does not exist; this one has been left as it is", IDs: map[string]string{"path": path},
-	}
-}
-
-func unwritableLines(path string, err error) error {
-	var typed *abi.Error
-	if errors.As(err, &typed) {
-		return err
-	}
-	return &abi.Error{
-		Code: abi.Storage, Op: "export", Message: path + " cannot be written",
-		Remedy: "name a place in a directory that exists and may be written to", IDs: map[string]string{"path": path}, Err: err,
-	}
+func ExportLines(ctx context.Context, from HistoryDirectory, session SessionID, path string) error {
+	return from.WriteFile(path, func(w io.Writer) error { return WriteHistory(ctx, w, from, session) })
 }
 
 // ExportLines is [ExportLines] of a graph or session, with the names that History

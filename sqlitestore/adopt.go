@@ -15,10 +15,36 @@ import (
 // [Exporter] writes it. The file is copied and stays as it is. Whoever goes on
 // with it forks the session, so that it has an id of its own. The copy of a file
 // that an older version has written is brought up to date. The directory must not
-// exist, or be empty.
-func Adopt(ctx context.Context, file, dir string) error {
-	if files, err := os.ReadDir(dir); err == nil && len(files) > 0 {
-		return exists("adopt", dir)
+// exist, or be empty, and has its name when it is whole.
+func Adopt(ctx context.Context, file, dir string) error { return adopt(ctx, file, dir, hooks{}) }
+
+// AdoptAside is [Adopt] for as long as one looks at the session: the directory is among
+// the temporary files, and leave removes it. What processes that were killed before
+// they left have not removed goes as well.
+func AdoptAside(ctx context.Context, file string) (dir string, leave func() error, err error) {
+	place := filepath.Join(os.TempDir(), "terrarium-adopt")
+	if err := clearAsides(place, hooks{}); err != nil {
+		return "", nil, unwritable("adopt", place, err)
+	}
+	a, err := setAside(place, hooks{})
+	if err != nil {
+		return "", nil, unwritable("adopt", place, err)
+	}
+	dir = filepath.Join(a.dir, "session")
+	if err := Adopt(ctx, file, dir); err != nil {
+		return "", nil, errors.Join(err, a.remove())
+	}
+	return dir, a.remove, nil
+}
+
+func adopt(ctx context.Context, file, dir string, h hooks) error {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return storageError("adopt", dir, err)
+	}
+	to := destination{"adopt", path, h}
+	if err := to.clear(true); err != nil {
+		return err
 	}
 	if !strings.HasSuffix(file, storeSuffix) && missing(file) {
 		return unadoptable(file, os.ErrNotExist)
@@ -32,28 +58,38 @@ func Adopt(ctx context.Context, file, dir string) error {
 	if err != nil {
 		return unadoptable(file, err)
 	}
+	return to.makeDirectory(func(dir string) error {
+		if err := os.Mkdir(filepath.Join(dir, storesName), 0o755); err != nil {
+			return err
+		}
+		if err := fillAdopted(ctx, file, mode, dir, h); err != nil {
+			return unadoptable(file, err)
+		}
+		return nil
+	})
+}
+
+// fillAdopted gives a directory the copy of a file, and a catalogue for it.
+func fillAdopted(ctx context.Context, file string, mode fileMode, dir string, h hooks) error {
 	stores := filepath.Join(dir, storesName)
-	if err := os.MkdirAll(stores, 0o755); err != nil {
-		return unwritable("adopt", dir, err)
-	}
 	adopted := filepath.Join(stores, "adopted"+storeSuffix)
 	if err := copyDatabase(file, mode, adopted); err != nil {
-		return unadoptable(file, err)
+		return err
 	}
 	if err := storeSchema.renew(ctx, adopted); err != nil {
-		return unadoptable(file, err)
+		return err
 	}
-	report, err := Rebuild(ctx, dir)
+	if err := errors.Join(h.syncFile(adopted), h.syncDirectory(stores)); err != nil {
+		return err
+	}
+	report, err := remake(ctx, dir, h)
 	if err == nil && len(report.Unreadable) > 0 {
 		err = report.Unreadable[0].Err
 	}
 	if err == nil && len(report.Live) == 0 {
 		err = errors.New("its session had ended")
 	}
-	if err != nil {
-		return unadoptable(file, err)
-	}
-	return nil
+	return err
 }
 
 func unadoptable(file string, err error) error {

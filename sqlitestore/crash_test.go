@@ -180,7 +180,7 @@ func targets(random *rand.Rand, first, n int) (out []failpoint) {
 		}
 		if len(points) == 0 {
 			for p := failpoint(first); p < failpoints; p += 2 {
-				if !slices.Contains(upgrades, p) && !slices.Contains(rebuilds, p) && !slices.Contains(forks, p) {
+				if !slices.Contains(upgrades, p) && !slices.Contains(rebuilds, p) && !slices.Contains(forks, p) && !slices.Contains(exports, p) {
 					points = append(points, p)
 				}
 			}

@@ -19,10 +19,11 @@ import (
 // errand is something that a person asks for once, and that ends by itself: a victim
 // does it until it is killed. The next one does it again, without being told more.
 type errand struct {
-	Word    string           // upgrade, open, fork, fork-at, prune or resume
-	Session engine.SessionID // fork, fork-at, prune
-	To      string           // fork, fork-at: the directory to be made
-	Owner   bool             // fork, fork-at: the directory belongs to this process
+	Word    string           // upgrade, open, fork, fork-at, export, adopt, prune or resume
+	Session engine.SessionID // fork, fork-at, export, prune
+	File    string           // adopt: what was exported
+	To      string           // fork, fork-at, export, adopt: what is to be made
+	Owner   bool             // fork, fork-at, export: the directory belongs to this process
 	At      engine.Mark      // fork-at
 	Bound   Retention        // prune
 	Resume  *resuming        `json:",omitempty"`
@@ -56,8 +57,10 @@ func (a *errand) do(ctx context.Context, dir string, options Options) error {
 		return upgrade(ctx, dir, options.hooks)
 	case "open":
 		return openAll(ctx, dir, options)
-	case "fork", "fork-at":
+	case "fork", "fork-at", "export":
 		return a.fork(ctx, dir, options.hooks)
+	case "adopt":
+		return adopt(ctx, a.File, a.To, options.hooks)
 	case "prune":
 		return a.prune(ctx, dir, options)
 	case "resume":

@@ -3,12 +3,9 @@ package sqlitestore
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
@@ -28,24 +25,6 @@ func (d *Directory) Export(ctx context.Context, session engine.SessionID, path s
 // Export writes a session to a file that stands alone; see [Directory.Export].
 func (v *View) Export(ctx context.Context, session engine.SessionID, path string) error {
 	return v.catalog.export(ctx, session, path, v.readable)
-}
-
-// Fork makes a new session directory whose only live session has the history and
-// the live rows of the given one and goes on by itself; it answers its id. Creatures
-// and channels keep their ids, so the two are not to be loaded by one engine. The
-// lineage of the fork names the session and its ancestors. The directory must not
-// exist, or be empty: otherwise it answers already_exists. A session whose file has
-// been removed cannot be forked.
-func (d *Directory) Fork(ctx context.Context, session engine.SessionID, dir string) (engine.SessionID, error) {
-	if err := d.flush(ctx, session); err != nil {
-		return "", err
-	}
-	return d.catalog.forkNow(ctx, session, dir, d.owned)
-}
-
-// Fork makes a new session directory; see [Directory.Fork].
-func (v *View) Fork(ctx context.Context, session engine.SessionID, dir string) (engine.SessionID, error) {
-	return v.catalog.forkNow(ctx, session, dir, v.readable)
 }
 
 // flush waits until what was appended to a session can be read.
@@ -77,22 +56,42 @@ func unwritable(op, path string, err error) error {
 }
 
 func (k *catalog) export(ctx context.Context, session engine.SessionID, path string, how access) error {
-	path, err := filepath.Abs(path)
+	return k.newFile(path, func(made string) error { return k.materialise(ctx, "export", session, made, how) })
+}
+
+// newFile has a file made outside of the session directory.
+func (k *catalog) newFile(path string, fill func(made string) error) error {
+	to, err := k.destinationOf("export", path)
+	if err == nil {
+		err = to.clear(false)
+	}
 	if err != nil {
-		return storageError("export", path, err)
+		return err
 	}
-	if _, err := os.Lstat(path); err == nil {
-		return exists("export", path)
-	}
-	partial := path + partialSuffix
-	if err := k.materialise(ctx, "export", session, partial, how); err != nil {
-		return errors.Join(storageError("export", path, err), hooks{}.removeDatabase(partial))
-	}
-	// A link, unlike a renaming, does not replace what somebody else has put there.
-	if err := os.Link(partial, path); err != nil {
-		return errors.Join(storageError("export", path, err), hooks{}.removeDatabase(partial))
-	}
-	return storageError("export", path, errors.Join(os.Remove(partial), syncPath(filepath.Dir(path))))
+	return to.makeFile(fill)
+}
+
+// WriteFile has a file written that is to have something of the session directory, and
+// lies outside of it. The file must not exist yet, and has its name when it is whole
+// and durable.
+func (d *Directory) WriteFile(path string, write func(io.Writer) error) error {
+	return d.catalog.writeFile(path, write)
+}
+
+// WriteFile has a file written; see [Directory.WriteFile].
+func (v *View) WriteFile(path string, write func(io.Writer) error) error {
+	return v.catalog.writeFile(path, write)
+}
+
+func (k *catalog) writeFile(path string, write func(io.Writer) error) error {
+	return k.newFile(path, func(made string) error {
+		f, err := os.OpenFile(made, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+		if err != nil {
+			return err
+		}
+		err = write(f)
+		return errors.Join(err, k.hooks.sync(f), f.Close())
+	})
 }
 
 // materialise writes a session to a file that stands alone and is durable.
@@ -101,10 +100,7 @@ func (k *catalog) materialise(ctx context.Context, op string, session engine.Ses
 		if len(f.missing) > 0 {
 			return lostAncestor(e, f.missing[0])
 		}
-		if err := (hooks{}).removeDatabase(path); err != nil { // of an attempt before
-			return err
-		}
-		b, err := newWhole(op, path, k.hooks)
+		b, err := newWhole(path, k.hooks)
 		if err != nil {
 			return err
 		}
@@ -112,7 +108,7 @@ func (k *catalog) materialise(ctx context.Context, op string, session engine.Ses
 		if err := errors.Join(b.collect(ctx, e, f), b.close()); err != nil {
 			return err
 		}
-		return syncPath(path)
+		return k.hooks.syncFile(path)
 	})
 }
 
@@ -133,144 +129,4 @@ func (b *builder) collect(ctx context.Context, e entry, f *family) error {
 		e.Complete = true
 		return b.w.identify(e)
 	})
-}
-
-// forkNow makes a fork of a session as it is.
-func (k *catalog) forkNow(ctx context.Context, session engine.SessionID, dir string, how access) (engine.SessionID, error) {
-	return k.fork(session, dir, func(e entry, path string) error {
-		if e.file == "" {
-			return k.rowsGone("fork", e)
-		}
-		return k.materialise(ctx, "fork", e.Session, path, how)
-	})
-}
-
-// fork makes a directory whose only live session begins with what materialise
-// writes to its file.
-func (k *catalog) fork(session engine.SessionID, dir string, materialise func(e entry, path string) error) (engine.SessionID, error) {
-	place, err := k.placeOfFork(dir)
-	if err != nil {
-		return "", err
-	}
-	line, err := k.line(session)
-	if err != nil {
-		return "", storageError("fork", k.path, err)
-	}
-	e, err := k.entry("fork", session)
-	if err != nil {
-		return "", err
-	}
-	fork, err := newFork(e)
-	if err != nil {
-		return "", err
-	}
-	if err := place.fill(func(dir string) error { return k.plant(dir, e, fork, line, materialise) }); err != nil {
-		return "", err
-	}
-	return fork.Session, nil
-}
-
-// newFork describes the fork of a session.
-func newFork(of entry) (entry, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return entry{}, err
-	}
-	cut, err := uuid.NewV7()
-	if err != nil {
-		return entry{}, err
-	}
-	fork := of
-	fork.Session, fork.Parents = engine.SessionID(id.String()), []engine.SessionID{of.Session}
-	fork.Live, fork.Complete = true, true
-	fork.Created, fork.MergedAt, fork.SplitAt = time.Now().UnixNano(), 0, 0
-	fork.cut, fork.kind, fork.file = cut.String(), kindFork, id.String()+storeSuffix
-	return fork, nil
-}
-
-// plant makes the directory of a fork under a name that is not its own yet.
-func (k *catalog) plant(dir string, e, fork entry, line []entry, materialise func(e entry, path string) error) (err error) {
-	if err := os.Mkdir(filepath.Join(dir, storesName), 0o755); err != nil {
-		return err
-	}
-	path := filepath.Join(dir, storesName, fork.file)
-	if err := errors.Join(materialise(e, path), k.hooks.at(pointPlanted, path)); err != nil {
-		return err
-	}
-	wrote, err := rename(path, e.Session, fork)
-	if err = errors.Join(err, k.hooks.at(pointGrafted, path)); err != nil {
-		return err
-	}
-	catalogPath := filepath.Join(dir, catalogName)
-	if err := errors.Join(createCatalog(catalogPath, k.hooks), k.hooks.at(pointCatalogued, catalogPath)); err != nil {
-		return err
-	}
-	fresh, err := openCatalog(catalogPath, readWrite)
-	if err != nil {
-		return err
-	}
-	err = k.copyLine(fresh, line, e.Session, wrote)
-	if err == nil {
-		err = fresh.c.transact(func() error {
-			return errors.Join(fresh.addCut(fork.cut, fork.kind, fork.Created), fresh.add(fork))
-		})
-	}
-	return errors.Join(err, fresh.close(), k.hooks.syncDirectory(filepath.Join(dir, storesName)), k.hooks.syncDirectory(dir))
-}
-
-// rename gives a file to another session, and answers what the one before had
-// written under its own origins.
-func rename(path string, of engine.SessionID, fork entry) (map[engine.Origin]uint64, error) {
-	origin, err := newOrigin()
-	if err != nil {
-		return nil, err
-	}
-	w, err := openWriter(path, engine.Full, origin, hooks{})
-	if err != nil {
-		return nil, err
-	}
-	wrote, err := w.c.ownHighest()
-	if err == nil {
-		err = w.c.transact(func() error {
-			if err := errors.Join(w.c.exec("DELETE FROM own"), w.c.exec("DELETE FROM store WHERE key = ?", keyBased), w.unmark(), w.c.noteWrote(of, wrote)); err != nil {
-				return err
-			}
-			return w.identify(fork)
-		})
-	}
-	return wrote, errors.Join(err, w.close())
-}
-
-// copyLine writes the ancestors of a fork into its catalogue, as sessions that
-// have ended and whose history the fork holds.
-func (k *catalog) copyLine(to *catalog, line []entry, forked engine.SessionID, wrote map[engine.Origin]uint64) error {
-	return to.c.transact(func() error {
-		for _, e := range line {
-			if err := to.addAncestor(e); err != nil {
-				return err
-			}
-			origins, err := k.wroteAs(e.Session)
-			if err != nil {
-				return err
-			}
-			if e.Session == forked {
-				origins = wrote
-			}
-			if err := to.freeze(e.Session, "", origins); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// addAncestor inserts a session that has ended elsewhere, within a transaction.
-func (k *catalog) addAncestor(e entry) error {
-	if e.cut != "" {
-		if err := k.addCut(e.cut, e.kind, e.Created); err != nil {
-			return err
-		}
-	}
-	e.Complete, e.file = true, ""
-	return k.add(e)
 }

@@ -84,7 +84,12 @@ const (
 	pointGrafted    // the store is that of the fork
 	pointCatalogued // its catalogue is there
 	pointForking    // all of it is durable, and about to get its name
-	pointForked     // it has
+	pointForked     // it has, and the name is durable
+
+	// An export, in a directory that is set aside.
+
+	pointExporting // the file is whole and durable, and about to get its name
+	pointExported  // it has, and the name is durable; what was set aside is there
 
 	// Making a lost catalogue again.
 
@@ -112,6 +117,7 @@ var failpointNames = [failpoints]string{
 	pointStanding: "standing", pointFinishing: "finishing", pointFinished: "finished", pointCompleting: "completing", pointCompleted: "completed", pointMoved: "moved",
 	pointReleasing: "releasing", pointReleased: "released", pointRemoving: "removing", pointRemoved: "removed", pointSweeping: "sweeping", pointSwept: "swept",
 	pointPlanting: "planting", pointPlanted: "planted", pointGrafted: "grafted", pointCatalogued: "catalogued", pointForking: "forking", pointForked: "forked",
+	pointExporting: "exporting", pointExported: "exported",
 	pointRemaking: "remaking", pointRewriting: "rewriting", pointRemade: "remade",
 	pointSettingAside: "setting-aside", pointSetAside: "set-aside", pointInstalling: "installing", pointInstalled: "installed",
 }
@@ -143,6 +149,9 @@ type hooks struct {
 	// synced is called with every file, outside of SQLite, and every directory that
 	// has been synced.
 	synced func(path string)
+	// renamed is called when a directory, or a file that SQLite has had open, has got
+	// another name, and linked when a file has got one more.
+	renamed, linked func(from, to string)
 	// unsynced leaves out those syncs, for tests that no power loss is part of.
 	unsynced bool
 	// free answers how many bytes can be written to the disk.
@@ -186,4 +195,22 @@ func (h hooks) syncBy(path string, sync func() error) error {
 		h.synced(path)
 	}
 	return nil
+}
+
+// rename gives a directory another name, or a file that SQLite has had open.
+func (h hooks) rename(from, to string) error {
+	err := os.Rename(from, to)
+	if err == nil && h.renamed != nil {
+		h.renamed(from, to)
+	}
+	return err
+}
+
+// link gives a file one more name.
+func (h hooks) link(from, to string) error {
+	err := os.Link(from, to)
+	if err == nil && h.linked != nil {
+		h.linked(from, to)
+	}
+	return err
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
-// TestFailpointsAreReached runs the program of TestKilled undisturbed, forks a session,
-// and has a damaged catalogue made again: together they must pass every failpoint.
+// TestFailpointsAreReached runs the program of TestKilled undisturbed, forks and exports
+// a session, and has a damaged catalogue made again: together they must pass every failpoint.
 func TestFailpointsAreReached(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -30,7 +30,7 @@ func TestFailpointsAreReached(t *testing.T) {
 		return nil
 	})
 	seed := rand.Uint64()
-	for life := uint64(0); life < 12 && len(reached) < int(failpoints)-len(rebuilds)-len(forks); life++ {
+	for life := uint64(0); life < 12 && len(reached) < int(failpoints)-len(rebuilds)-len(forks)-len(exports); life++ {
 		p := &program{ctx: t.Context(), random: rand.New(rand.NewPCG(seed, life)), durability: engine.Normal, tell: func(told) {}}
 		if err := p.start(dir, options); err != nil {
 			t.Fatal(err)
@@ -43,6 +43,10 @@ func TestFailpointsAreReached(t *testing.T) {
 		}
 	}
 	a := &errand{Word: "fork", Session: liveSessions(t, dir)[0], To: filepath.Join(t.TempDir(), "fork")}
+	if err := a.fork(t.Context(), dir, options.hooks); err != nil {
+		t.Error(err)
+	}
+	a.Word, a.To = "export", filepath.Join(t.TempDir(), "alone.db")
 	if err := a.fork(t.Context(), dir, options.hooks); err != nil {
 		t.Error(err)
 	}

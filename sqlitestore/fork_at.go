@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
@@ -62,7 +61,7 @@ func (k *catalog) materialiseAt(ctx context.Context, session engine.SessionID, a
 		if last.IsZero() {
 			return f.nothingUpTo(ctx, e, at)
 		}
-		b, err := newWhole("fork", path, k.hooks)
+		b, err := newWhole(path, k.hooks)
 		if err != nil {
 			return err
 		}
@@ -70,25 +69,21 @@ func (k *catalog) materialiseAt(ctx context.Context, session engine.SessionID, a
 		if err := errors.Join(b.collectAt(ctx, e, f, own), b.close()); err != nil {
 			return err
 		}
-		return syncPath(path)
+		return k.hooks.syncFile(path)
 	})
 	return last, err
 }
 
 // newWhole begins a file that is to have a whole session.
-func newWhole(op, path string, h hooks) (*builder, error) {
+func newWhole(path string, h hooks) (*builder, error) {
 	content, err := storeSchema.template()
 	if err != nil {
 		return nil, err
 	}
 	if err := os.WriteFile(path, content, 0o644); err != nil {
-		return nil, unwritable(op, strings.TrimSuffix(path, partialSuffix), err)
+		return nil, err
 	}
-	b, err := openBuilder(path, h, &crossing{})
-	if err != nil {
-		return nil, storageError(op, path, err)
-	}
-	return b, nil
+	return openBuilder(path, h, &crossing{})
 }
 
 // bounds are how much of each of a session's own origins is not behind a mark, in

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -18,12 +17,15 @@ import (
 // there, at the steps of bringing its history together, and at random moments.
 var (
 	forks      = []failpoint{pointPlanting, pointPlanted, pointGrafted, pointCatalogued, pointForking, pointForked}
+	exports    = []failpoint{pointExporting, pointExported}
 	forkPoints = append([]failpoint{pointStripping, pointStripped, pointUniting, pointUnited, failpoints, failpoints}, forks...)
 )
 
-// fork makes a fork, as one who has the directory or as one who only reads it.
+// fork makes a fork or an export, as one who has the directory or as one who only reads
+// it.
 func (a *errand) fork(ctx context.Context, dir string, h hooks) (err error) {
 	var from interface {
+		Export(context.Context, engine.SessionID, string) error
 		Fork(context.Context, engine.SessionID, string) (engine.SessionID, error)
 		ForkAt(context.Context, engine.SessionID, engine.Mark, string) (engine.SessionID, engine.EventID, error)
 		Close() error
@@ -39,9 +41,12 @@ func (a *errand) fork(ctx context.Context, dir string, h hooks) (err error) {
 	if err != nil {
 		return err
 	}
-	if a.Word == "fork-at" {
+	switch a.Word {
+	case "export":
+		err = from.Export(ctx, a.Session, a.To)
+	case "fork-at":
 		_, _, err = from.ForkAt(ctx, a.Session, a.At, a.To)
-	} else {
+	default:
 		_, err = from.Fork(ctx, a.Session, a.To)
 	}
 	return errors.Join(err, from.Close())
@@ -78,6 +83,44 @@ func TestKilledForking(t *testing.T) {
 	}
 }
 
+// exportPoints are where an export is ended.
+var exportPoints = append([]failpoint{pointStripping, pointStripped, pointUniting, pointUnited, pointFinishing, pointFinished, failpoints, failpoints}, exports...)
+
+// TestKilledExporting kills a process that exports a session, or adopts such a file, as
+// TestKilledForking does.
+func TestKilledExporting(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	from := handedOn(t, false)
+	want := toldOf(t, from)
+	sessions, first := liveSessions(t, from), random.IntN(len(exportPoints))
+	for i := range errandKills(t) {
+		session := sessions[random.IntN(len(sessions))]
+		a := &errand{Word: "export", Session: session, Owner: random.IntN(2) == 0, To: filepath.Join(t.TempDir(), "alone.db")}
+		o := order{Dir: from, Point: exportPoints[(first+i)%len(exportPoints)], Pass: 1, Lines: 8}
+		if _, done := a.sendOff(t, o, random); done && o.Point == pointExported {
+			t.Errorf("it did not die")
+		}
+		wantTold(t, from, want)
+		wantTidy(t, from)
+		copied := undisturbed(t, a, from)
+		a.finish(t, from, copied)
+
+		adopting := &errand{Word: "adopt", File: a.To, To: filepath.Join(t.TempDir(), "adopted")}
+		o.Point = adoptPoints[(first+i)%len(adoptPoints)]
+		adopting.sendOff(t, o, random)
+		adopting.finish(t, from, copied)
+		if t.Failed() {
+			t.Fatalf("after it was to end at %s", pointName(o.Point))
+		}
+	}
+}
+
+// adoptPoints are where the making of a directory of an exported file is ended.
+var adoptPoints = []failpoint{pointPlanting, pointRemaking, pointRewriting, pointRemade, pointInstalling, pointInstalled, pointForking, pointForked, failpoints}
+
 func liveSessions(t *testing.T, dir string) (out []engine.SessionID) {
 	t.Helper()
 	for session, e := range entriesOf(t, dir) {
@@ -111,32 +154,55 @@ func (a *errand) finish(t *testing.T, from, want string) {
 	t.Helper()
 	there := !missing(a.To)
 	if there {
-		wantForked(t, a.To, want)
+		a.wantMade(t, want)
 	}
-	err := a.fork(t.Context(), from, hooks{})
+	err := a.do(t.Context(), from, Options{})
 	switch {
 	case there && abi.CodeOf(err) != abi.AlreadyExists:
-		t.Errorf("forking to where a fork is: %v", err)
+		t.Errorf("to %s to where it has been done: %v", a.Word, err)
 	case !there && err != nil:
-		t.Errorf("forking again: %v", err)
+		t.Errorf("to %s again: %v", a.Word, err)
 	case !there:
-		wantForked(t, a.To, want)
+		a.wantMade(t, want)
 	}
-	beside, err := os.ReadDir(filepath.Dir(a.To))
-	if err != nil || len(beside) != 1 {
-		t.Errorf("beside the fork there is %v, %v", beside, err)
+	names, err := filepath.Glob(a.To + "*")
+	if err != nil || len(names) != 1 {
+		t.Errorf("of what was made there is %v, %v", names, err)
 	}
 }
 
-// undisturbed is what a fork has whose making nothing ends.
+// undisturbed is what a copy has whose making nothing ends.
 func undisturbed(t *testing.T, a *errand, from string) string {
 	t.Helper()
 	plain := *a
 	plain.To = filepath.Join(t.TempDir(), "undisturbed")
-	if err := plain.fork(t.Context(), from, hooks{}); err != nil {
+	if err := plain.do(t.Context(), from, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	return forkedIn(t, plain.To)
+	return plain.made(t)
+}
+
+// made is what there is of the session that was copied. An export is adopted for that.
+func (a *errand) made(t *testing.T) string {
+	t.Helper()
+	if a.Word != "export" {
+		return forkedIn(t, a.To)
+	}
+	dir := filepath.Join(t.TempDir(), "adopted")
+	if err := Adopt(t.Context(), a.To, dir); err != nil {
+		t.Fatal(err)
+	}
+	return forkedIn(t, dir)
+}
+
+// wantMade checks that what was made is whole, and that one can go on with it.
+func (a *errand) wantMade(t *testing.T, want string) {
+	t.Helper()
+	if a.Word != "export" {
+		wantForked(t, a.To, want)
+	} else if got := a.made(t); got != want {
+		t.Errorf("the export has %.800s\nwant %.800s", got, want)
+	}
 }
 
 // wantForked checks that a fork is whole, and that it can be gone on with.

@@ -27,7 +27,7 @@ func TestForkInsideIsRefused(t *testing.T) {
 	for _, to := range []string{"pond/fork", "pond/stores/fork", "pond/stores/../new/fork", "pond", "link/fork", "link/new/fork"} {
 		path := filepath.Join(root, to)
 		_, err := d.Fork(t.Context(), s.info.Session, path)
-		wantError(t, "forking to "+to, err, abi.InvalidArgument, "is in the session directory that is forked")
+		wantError(t, "forking to "+to, err, abi.InvalidArgument, "is in the session directory that is copied from")
 		if remedyOf(err) == "" {
 			t.Errorf("forking to %s: nobody says what to do", to)
 		}
@@ -64,7 +64,7 @@ func TestForkClearsOnlyItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put("fork.new1/lock", unfinishedFork)
+	put("fork.new1/lock", unfinishedMark)
 	put("fork.new1/stores/x.db", "half")
 	put("fork.new2/lock", "")
 	if err := os.Mkdir(filepath.Join(root, "fork.new3"), 0o755); err != nil {
@@ -72,9 +72,9 @@ func TestForkClearsOnlyItsOwn(t *testing.T) {
 	}
 	others := []string{"fork.new4/lock", "fork.new5/notes", "fork.new6/lock", "fork.new6/notes", "fork.newer/lock", "fork.new", "fork2.new1/lock", "fork.new7"}
 	for _, name := range others {
-		put(name, map[string]string{"fork.new4/lock": "77 terrarium\n", "fork.newer/lock": unfinishedFork, "fork2.new1/lock": unfinishedFork}[name])
+		put(name, map[string]string{"fork.new4/lock": "77 terrarium\n", "fork.newer/lock": unfinishedMark, "fork2.new1/lock": unfinishedMark}[name])
 	}
-	busy, err := lockUnfinished(mustMake(t, filepath.Join(root, "fork.new8")))
+	busy, err := lockUnfinished(mustMake(t, filepath.Join(root, "fork.new8")), hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}

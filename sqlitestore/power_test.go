@@ -84,7 +84,7 @@ func TestPowerLossAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(seeds(t, everyStepShare)+everyStepShare-1) / everyStepShare {
 		for point := range failpoints {
-			if slices.Contains(upgrades, point) || slices.Contains(rebuilds, point) || slices.Contains(forks, point) || point == pointRetiring || point == pointRetired {
+			if slices.Contains(upgrades, point) || slices.Contains(rebuilds, point) || slices.Contains(forks, point) || slices.Contains(exports, point) || point == pointRetiring || point == pointRetired {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/seed=%d", point, seed), func(t *testing.T) {

@@ -70,6 +70,11 @@ func rebuild(ctx context.Context, dir string, h hooks) (report RebuildReport, er
 		return report, err
 	}
 	defer func() { err = errors.Join(err, storageError("rebuild", lock.Path(), lock.Close())) }()
+	return remake(ctx, dir, h)
+}
+
+// remake is rebuild in a directory that this process has to itself.
+func remake(ctx context.Context, dir string, h hooks) (report RebuildReport, err error) {
 	path := filepath.Join(dir, catalogName)
 	if err := refuseSoundCatalog(path); err != nil {
 		return report, err
@@ -184,7 +189,7 @@ func (b *rebuilt) install(path string, h hooks) (kept string, err error) {
 	if err := h.at(pointInstalling, path); err != nil {
 		return kept, err
 	}
-	if err := os.Rename(partial, path); err != nil {
+	if err := h.rename(partial, path); err != nil {
 		return kept, err
 	}
 	if err := h.at(pointInstalled, path); err != nil {

@@ -110,7 +110,7 @@ func TestPowerLossWhileRebuilding(t *testing.T) {
 				dir := duplicate(t, sound)
 				loseCatalog(t, dir)
 				disk := losevfs.Mount(dir, seed)
-				_, err := rebuild(t.Context(), dir, hooks{synced: disk.Synced, reached: func(p failpoint, _ string) error {
+				_, err := rebuild(t.Context(), dir, hooks{synced: disk.Synced, renamed: disk.Renamed, reached: func(p failpoint, _ string) error {
 					if p == point {
 						disk.Die()
 						return errDisk // there is nobody any more who could go on

@@ -31,9 +31,15 @@ type process struct {
 // start runs the command in a folder, with its input and output at hand.
 func start(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
+	return startWith(t, dir, t.TempDir(), args...)
+}
+
+// startWith is start with a directory for temporary files, which others have used.
+func startWith(t *testing.T, dir, tmp string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, cmd: exec.Command("terrarium", args...), stderr: newLockedBuffer()}
 	p.cmd.Dir = dir
-	p.cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	p.cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 	p.cmd.Stderr = p.stderr
 	in, err := p.cmd.StdinPipe()
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,7 +41,8 @@ recipe is not valid, nothing is resumed and nothing changes.
 
 With --plan it says what would change and changes nothing, also while the
 directory is in use. Instead of a directory it takes a file that session export
-has written, and --session for the new directory in which it goes on.`,
+has written, and --session for the new directory in which it goes on. The same
+command again goes on with that directory.`,
 		Example: `  terrarium resume S --plan
   terrarium resume S --output report --exit-when-idle
   terrarium resume S --topology last
@@ -57,7 +57,7 @@ has written, and --session for the new directory in which it goes on.`,
 	fs.StringVar(&f.topology, "topology", "recipe", "what decides about the shape: recipe, or last, which also keeps what was changed while the recipes ran")
 	fs.StringArrayVar(&f.moved, "recipe", nil, "where a recipe is that has moved, as `NAME=PATH`; may be repeated")
 	fs.BoolVar(&f.plan, "plan", false, "say what would change, and change nothing")
-	fs.Lookup("session").Usage = "of an exported file: keep what follows in `DIR`, which must not exist"
+	fs.Lookup("session").Usage = "of an exported file: keep what follows in `DIR`, which must not exist, or be one that was begun from this file"
 	return cmd
 }
 
@@ -135,6 +135,9 @@ func (f *resumeFlags) look(ctx context.Context, s streams, dir string, o terrari
 		plan, err := terrarium.PlanDirectory(ctx, v, found)
 		if err != nil {
 			return applyExit(err)
+		}
+		for _, p := range plan.Problems[len(problems):] { // the others have been shown
+			showError(s.err, p)
 		}
 		return showPlan(s, f.format, plan, "")
 	})
@@ -221,20 +224,57 @@ func (f *resumeFlags) resumeFile(ctx context.Context, cmd *cobra.Command, s stre
 	if f.session == "" && !f.plan {
 		return usage("%s is a file: say with --session DIR where it is to go on", file)
 	}
-	scratch, err := os.MkdirTemp("", "terrarium-adopt-")
-	if err != nil {
-		return failWith(exitFailed, err)
-	}
-	defer func() { err = errors.Join(err, failWith(exitFailed, os.RemoveAll(scratch))) }()
-	dir := filepath.Join(scratch, "session")
-	if err := sqlitestore.Adopt(ctx, file, dir); err != nil {
-		return failWith(exitSession, err)
-	}
-	found, err := f.look(ctx, s, dir, o)
+	found, err := f.begin(ctx, s, file, o)
 	if err != nil || f.plan {
 		return err
 	}
-	err = withView(ctx, dir, func(v *sqlitestore.View) error {
+	return f.goOnAlone(ctx, cmd, s, found)
+}
+
+// begin finds the recipes of an exported file, and makes the directory in which its
+// session goes on.
+func (f *resumeFlags) begin(ctx context.Context, s streams, file string, o terrarium.ResumeOptions) (found []terrarium.FoundRecipe, err error) {
+	adopted, leave, err := sqlitestore.AdoptAside(ctx, file)
+	if err != nil {
+		return nil, failWith(exitSession, err)
+	}
+	defer func() { err = errors.Join(err, failWith(exitFailed, leave())) }()
+	begun, err := f.hasBegun(ctx, adopted)
+	if err != nil {
+		return nil, err
+	}
+	if begun {
+		if !f.quiet {
+			fmt.Fprintf(s.err, "%s has been begun from %s before: it goes on there.\n", printable(f.session), printable(file))
+		}
+		return f.look(ctx, s, f.session, o)
+	}
+	if found, err = f.look(ctx, s, adopted, o); err != nil || f.plan {
+		return nil, err
+	}
+	return found, f.forkAlone(ctx, adopted)
+}
+
+// hasBegun reports whether the session of an exported file, which has been adopted, has
+// been gone on with in the directory named before, by a command that was killed perhaps.
+func (f *resumeFlags) hasBegun(ctx context.Context, adopted string) (begun bool, err error) {
+	if f.session == "" {
+		return false, nil
+	}
+	err = withView(ctx, adopted, func(v *sqlitestore.View) error {
+		info, err := pick(ctx, v, "")
+		if err != nil {
+			return err
+		}
+		begun, err = v.IsForkedTo(ctx, info.Session, f.session)
+		return failWith(exitSession, err)
+	})
+	return begun, err
+}
+
+// forkAlone makes the directory in which the session of an exported file goes on.
+func (f *resumeFlags) forkAlone(ctx context.Context, adopted string) error {
+	return withView(ctx, adopted, func(v *sqlitestore.View) error {
 		info, err := pick(ctx, v, "")
 		if err != nil {
 			return err
@@ -242,10 +282,6 @@ func (f *resumeFlags) resumeFile(ctx context.Context, cmd *cobra.Command, s stre
 		_, err = v.Fork(ctx, info.Session, f.session)
 		return failWith(exitSession, err)
 	})
-	if err != nil {
-		return err
-	}
-	return f.goOnAlone(ctx, cmd, s, found)
 }
 
 // goOnAlone is goOn, and says who is not in the file.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -107,6 +108,74 @@ func TestKillResume(t *testing.T) {
 		}
 	}
 	verifyAll(t, filepath.Join(dir, "S"))
+}
+
+// TestKillResumeFile kills resume of an exported file at any time: before there is the
+// directory in which it goes on, or later. Whenever that was, the same command goes on:
+// in the end each line was counted once, and nothing is left over.
+func TestKillResumeFile(t *testing.T) {
+	t.Parallel()
+	const lines = 400
+	dir, tmp := t.TempDir(), t.TempDir()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	write(t, dir, "edited.hcl", edition(1)) // of one graph
+	write(t, dir, "lines.txt", strings.Repeat("0 line\n", lines))
+	once(t, dir, "0 line\n", "run", "edited.hcl", "--input", "lines=-", "--exit-when-idle", "--session", "S")
+	once(t, dir, "", "session", "export", "S", liveSession(t, filepath.Join(dir, "S")), "alone.db")
+	resume := []string{"resume", "alone.db", "--session", "N", "--input", "lines=lines.txt", "--exit-when-idle"}
+	killed, before := 0, 0
+	for range kills(t, 12) {
+		if random.IntN(4) == 0 { // begin anew
+			if err := os.RemoveAll(filepath.Join(dir, "N")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := startWith(t, dir, tmp, resume...)
+		end := time.AfterFunc(time.Duration(random.IntN(500))*time.Millisecond, func() { p.cmd.Process.Kill() })
+		switch code := p.wait(); {
+		case code == -1:
+			killed++
+		case code != exitOK:
+			t.Fatalf("after %d kills it ended with %d\n%s", killed, code, p.stderr)
+		}
+		end.Stop()
+		if _, err := os.Stat(filepath.Join(dir, "N")); err != nil {
+			before++
+		}
+	}
+	if killed == 0 {
+		t.Fatal("nothing was killed")
+	}
+	t.Logf("%d were killed, %d of them before there was the directory", killed, before)
+	if last := startWith(t, dir, tmp, resume...); last.wait() != exitOK {
+		t.Fatalf("the last one failed\n%s", last.stderr)
+	}
+	if got := (&triage{t: t, dir: dir}).tallies("N")["census total"]; got != fmt.Sprint(lines) {
+		t.Errorf("%s lines were counted, want %d", got, lines)
+	}
+	verifyAll(t, filepath.Join(dir, "N"))
+	for _, pattern := range []string{filepath.Join(dir, "N.*"), filepath.Join(tmp, "terrarium-adopt*")} {
+		if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
+			t.Errorf("left over: %v, %v", left, err)
+		}
+	}
+}
+
+// liveSession is the only session of a directory that goes on.
+func liveSession(t *testing.T, dir string) string {
+	t.Helper()
+	v, err := sqlitestore.OpenReadOnly(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	info, err := pick(t.Context(), v, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(info.Session)
 }
 
 // verifyAll checks every session of a directory.

@@ -39,6 +39,9 @@ type Disk struct {
 	dead    bool
 	died    chan struct{}   // closed when the power fails
 	there   map[string]bool // files at the moment of death
+	frozen  string          // the directory as it was then, beside it
+	failed  error           // what has kept it from being frozen
+	renames []renaming      // not durable yet
 	fault   int
 	skip    int
 	left    int
@@ -49,6 +52,9 @@ type entry struct {
 	current *file // what the name stands for; nil: nothing
 	durable *file // what it stands for after a power loss
 }
+
+// renaming is that of a directory, or of a file.
+type renaming struct{ from, to string }
 
 // plain is a file that the program wrote without SQLite, as it was when it was last
 // synced. It may have another name by now.
@@ -90,11 +96,11 @@ func Mount(dir string, seed uint64) *Disk {
 	return d
 }
 
-// files lists the databases, with what belongs to them.
+// files lists the files there are.
 func (d *Disk) files() map[string]bool {
 	out := map[string]bool{}
 	_ = filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && strings.Contains(filepath.Base(path), ".db") {
+		if err == nil && !e.IsDir() {
 			out[path] = true
 		}
 		return nil
@@ -152,7 +158,7 @@ func (d *Disk) Die() {
 }
 
 // Synced notes that the program itself has synced a directory, or a file that
-// SQLite has not opened yet.
+// SQLite does not have open.
 func (d *Disk) Synced(path string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -160,10 +166,46 @@ func (d *Disk) Synced(path string) {
 		return
 	}
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		if e := d.entries[path]; e != nil && e.current != nil {
+			e.current.sync()
+		}
 		d.keep(path)
 		return
 	}
 	d.link(path)
+}
+
+// Renamed notes that the program has given a directory another name, or a file that
+// SQLite has had open. It has none of that open.
+func (d *Disk) Renamed(from, to string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.dead {
+		return
+	}
+	rename(d.entries, from, to)
+	rename(d.known, from, to)
+	d.renames = append(d.renames, renaming{from, to})
+}
+
+// rename moves what is kept of a file, or of those in a directory.
+func rename[T any](of map[string]T, from, to string) {
+	for path, kept := range maps.Clone(of) {
+		if path == from || strings.HasPrefix(path, from+string(filepath.Separator)) {
+			delete(of, path)
+			of[to+strings.TrimPrefix(path, from)] = kept
+		}
+	}
+}
+
+// Linked notes that the program has given a file one more name. SQLite does not have it
+// open.
+func (d *Disk) Linked(from, to string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if e := d.entries[from]; !d.dead && e != nil {
+		d.entries[to] = &entry{current: e.current}
+	}
 }
 
 // keep notes that a file is durable as it is.
@@ -209,6 +251,7 @@ func (d *Disk) read(path string) (*file, error) {
 
 // link makes the names in a directory durable.
 func (d *Disk) link(dir string) {
+	d.renames = slices.DeleteFunc(d.renames, func(r renaming) bool { return filepath.Dir(r.to) == dir })
 	files := d.files()
 	for path := range files {
 		if filepath.Dir(path) == dir && d.entries[path] == nil {
@@ -238,7 +281,7 @@ func (d *Disk) PowerOff() error {
 	if !d.dead {
 		d.die()
 	}
-	var errs []error
+	errs := []error{d.failed, d.thaw()}
 	for _, path := range slices.Sorted(maps.Keys(d.files())) {
 		if d.entries[path] != nil {
 			continue
@@ -257,6 +300,9 @@ func (d *Disk) PowerOff() error {
 	}
 	for _, path := range slices.Sorted(maps.Keys(d.entries)) {
 		e := d.entries[path]
+		if !d.there[path] && e.current != nil && e.current.opens == 0 {
+			e.current = nil // the program has removed it
+		}
 		f := e.durable
 		if d.random.IntN(2) == 0 {
 			f = e.current
@@ -267,7 +313,14 @@ func (d *Disk) PowerOff() error {
 			}
 			continue
 		}
-		errs = append(errs, os.WriteFile(path, f.lose(d.random), 0o644))
+		errs = append(errs, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, f.lose(d.random), 0o644))
+	}
+	for _, r := range slices.Backward(d.renames) {
+		if d.random.IntN(2) == 0 {
+			if err := os.Rename(r.to, r.from); !errors.Is(err, fs.ErrNotExist) { // a file without a durable name may be gone
+				errs = append(errs, err)
+			}
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -283,6 +336,67 @@ func (d *Disk) die() {
 	d.dead = true
 	close(d.died)
 	d.there = d.files()
+	d.failed = d.freeze()
+}
+
+// freeze keeps the directory as it is, beside it: the program goes on for a while
+// without power, and may remove and rename files, and write to those that are none of
+// SQLite's. For the others, another name is enough.
+func (d *Disk) freeze() (err error) {
+	if d.frozen, err = os.MkdirTemp(filepath.Dir(d.dir), "frozen-"); err != nil {
+		return err
+	}
+	return filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
+		to := d.frozen + strings.TrimPrefix(path, d.dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || path == d.dir:
+			return nil
+		case err != nil:
+			return err
+		case e.IsDir():
+			return os.Mkdir(to, 0o755)
+		}
+		hold := os.Link
+		if d.entries[path] == nil {
+			hold = d.copy
+		}
+		if err := hold(path, to); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		delete(d.there, path)
+		return nil
+	})
+}
+
+// copy copies a file that the program has written, with what is known of it.
+func (d *Disk) copy(from, to string) error {
+	was, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(to, content, was.Mode()); err != nil {
+		return err
+	}
+	is, err := os.Stat(to)
+	for _, p := range d.plain {
+		if os.SameFile(p.info, was) {
+			d.plain = append(d.plain, plain{is, p.content})
+			break
+		}
+	}
+	return err
+}
+
+// thaw puts the directory back as it was when the power failed.
+func (d *Disk) thaw() error {
+	if err := os.RemoveAll(d.dir); err != nil {
+		return err
+	}
+	return os.Rename(d.frozen, d.dir)
 }
 
 type kind uint8

@@ -18,5 +18,7 @@
 // are lost later on, a sync that lies, a failed sync after which the system drops
 // what it could not write, directories that vanish, and the renaming of files
 // that SQLite had open. What the program writes without SQLite is durable once it has
-// synced it, of which it has to tell the layer; see [Disk.Synced].
+// synced it, of which it has to tell the layer, as of the directories that it renames
+// and of the files that it links; see [Disk.Synced], [Disk.Renamed] and [Disk.Linked].
+// Nothing that it does after the power has failed is there when the power is back.
 package losevfs

@@ -1,0 +1,140 @@
+package sqlitestore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofrs/flock"
+)
+
+const (
+	// unfinishedMark is what the lock of a directory says in which something is being
+	// made. Who opens a session directory writes something else there.
+	unfinishedMark = "unfinished\n"
+	// asideTries is how often one that somebody else has cleared, who took it for a
+	// killed process's, is made again.
+	asideTries = 10
+)
+
+// aside is a directory beside a place, with a number behind the place's name, in which
+// is made what is to appear there. Whoever makes it holds the lock in it, which tells
+// it from one that a killed process has left.
+type aside struct {
+	dir   string
+	lock  *flock.Flock
+	hooks hooks
+}
+
+// setAside makes such a directory. What says so of it is durable before anything else
+// is in it, so that it is known for what it is after a power loss, too.
+func setAside(place string, h hooks) (*aside, error) {
+	var last error
+	for range asideTries {
+		dir, err := os.MkdirTemp(filepath.Dir(place), filepath.Base(place)+partialSuffix)
+		if err != nil {
+			return nil, err
+		}
+		lock, err := lockUnfinished(dir, h)
+		if err == nil {
+			return &aside{dir, lock, h}, nil
+		}
+		last = errors.Join(err, os.RemoveAll(dir))
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errLocked) {
+			break
+		}
+	}
+	return nil, last
+}
+
+var errLocked = errors.New("somebody else has the lock")
+
+// lockUnfinished takes the lock of a directory that was just made.
+func lockUnfinished(dir string, h hooks) (*flock.Flock, error) {
+	path := filepath.Join(dir, lockName)
+	lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR))
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		err = fmt.Errorf("%s: %w", path, errLocked)
+	}
+	if err == nil {
+		err = os.WriteFile(path, []byte(unfinishedMark), 0o644)
+	}
+	if err == nil {
+		err = errors.Join(h.syncFile(path), h.syncDirectory(dir))
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// keep lets go of the directory, which has another name by now.
+func (a *aside) keep() { _ = a.lock.Close() }
+
+// remove removes the directory with what is in it.
+func (a *aside) remove() error { return errors.Join(removeUnfinished(a.dir, a.hooks), a.lock.Close()) }
+
+// removeUnfinished removes such a directory. The lock goes last: as long as anything is
+// there, it is known what it is.
+func removeUnfinished(dir string, h hooks) error {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if f.Name() == lockName {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, f.Name())); err != nil {
+			return err
+		}
+	}
+	if err := h.syncDirectory(dir); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+// clearAsides removes the directories beside a place that killed processes have left.
+// Anything else that is called like one stays.
+func clearAsides(place string, h hooks) error {
+	paths, err := filepath.Glob(globEscape(place) + partialSuffix + "*")
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		number := strings.TrimPrefix(path, place+partialSuffix)
+		if number == "" || strings.Trim(number, "0123456789") != "" {
+			continue
+		}
+		if err := clearAside(path, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clearAside removes one. Its process may have been killed before there was a lock, or
+// before that said what the directory is: then there is nothing else in it.
+func clearAside(path string, h hooks) error {
+	lockPath := filepath.Join(path, lockName)
+	content, err := os.ReadFile(lockPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		_ = os.Remove(path) // which does nothing if there is anything in it
+		return nil
+	}
+	files, readErr := os.ReadDir(path)
+	if err != nil || readErr != nil || string(content) != unfinishedMark && (len(content) > 0 || len(files) > 1) {
+		return nil
+	}
+	lock := flock.New(lockPath)
+	locked, err := lock.TryLock()
+	if err == nil && locked {
+		err = removeUnfinished(path, h)
+	}
+	return errors.Join(err, lock.Close())
+}

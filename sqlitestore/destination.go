@@ -1,0 +1,157 @@
+package sqlitestore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// destination is where a directory or a file is to appear: a fork, or an export. It is made
+// aside, and gets its name when it is whole and durable. So an attempt that is killed,
+// or whose power fails, can be made again.
+type destination struct {
+	op, path string
+	hooks    hooks
+}
+
+// destinationOf is where something of the session directory is copied to, outside of it.
+func (k *catalog) destinationOf(op, path string) (destination, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return destination{}, storageError(op, path, err)
+	}
+	if inside(path, filepath.Dir(k.path)) {
+		return destination{}, &abi.Error{
+			Code: abi.InvalidArgument, Op: op, Message: fmt.Sprintf("%s is in the session directory that is copied from", path),
+			Remedy: "name a place outside of it", IDs: map[string]string{"path": path},
+		}
+	}
+	return destination{op, path, k.hooks}, nil
+}
+
+// clear removes what attempts that were killed have left, and checks that nothing is
+// there: an empty directory counts as nothing, if a directory is to be made.
+func (p destination) clear(directory bool) error {
+	if err := clearAsides(p.path, p.hooks); err != nil {
+		return unwritable(p.op, p.path, err)
+	}
+	_, err := os.Lstat(p.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return unwritable(p.op, p.path, err)
+	}
+	if files, err := os.ReadDir(p.path); directory && err == nil && len(files) == 0 {
+		return nil
+	}
+	return exists(p.op, p.path)
+}
+
+// inside reports whether a path, of which the end may not exist yet, is a directory or
+// in it, by whatever links it is reached.
+func inside(path, dir string) bool {
+	top, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	path = behindLinks(path)
+	for ; ; path = filepath.Dir(path) {
+		if at, err := os.Stat(path); err == nil && os.SameFile(at, top) {
+			return true
+		}
+		if path == filepath.Dir(path) {
+			return false
+		}
+	}
+}
+
+// behindLinks is the path with the links resolved that its existing beginning has.
+func behindLinks(path string) string {
+	rest := ""
+	for at := path; ; at = filepath.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if at == filepath.Dir(at) {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}
+
+// makeDirectory has a directory made aside, and gives it its name.
+func (p destination) makeDirectory(fill func(dir string) error) error {
+	a, err := setAside(p.path, p.hooks)
+	if err != nil {
+		return unwritable(p.op, p.path, err)
+	}
+	if err = p.hooks.at(pointPlanting, a.dir); err == nil {
+		err = fill(a.dir)
+	}
+	if err == nil {
+		err = p.installDirectory(a.dir)
+	}
+	if err != nil {
+		return errors.Join(storageError(p.op, p.path, err), a.remove())
+	}
+	defer a.keep()
+	if err := p.arrived(pointForked); err != nil {
+		return err
+	}
+	// It says nothing wrong any more, and does no harm if it does. Before the name is
+	// durable, it has to say what the directory is under the other one.
+	_ = os.WriteFile(filepath.Join(p.path, lockName), ownerOfLock(), 0o644)
+	return nil
+}
+
+// installDirectory gives a directory that is whole its name.
+func (p destination) installDirectory(made string) error {
+	if err := errors.Join(os.Chmod(made, 0o755), p.hooks.at(pointForking, made)); err != nil {
+		return err
+	}
+	// An empty directory may be there; what is not empty stays.
+	if err := os.Remove(p.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return p.hooks.rename(made, p.path)
+}
+
+// makeFile has a file made aside, and gives it its name.
+func (p destination) makeFile(fill func(path string) error) error {
+	a, err := setAside(p.path, p.hooks)
+	if err != nil {
+		return unwritable(p.op, p.path, err)
+	}
+	made := filepath.Join(a.dir, "made")
+	if err = fill(made); err == nil {
+		err = p.hooks.at(pointExporting, made)
+	}
+	if err == nil {
+		err = p.installFile(made)
+	}
+	return errors.Join(storageError(p.op, p.path, err), storageError(p.op, p.path, a.remove()))
+}
+
+// installFile gives a file that is whole its name.
+func (p destination) installFile(made string) error {
+	// A link, unlike a renaming, does not replace what somebody else has put there.
+	err := p.hooks.link(made, p.path)
+	if errors.Is(err, fs.ErrExist) {
+		return exists(p.op, p.path)
+	}
+	if err != nil {
+		return err
+	}
+	return p.arrived(pointExported)
+}
+
+// arrived makes the name of what was made durable.
+func (p destination) arrived(point failpoint) error {
+	err := errors.Join(p.hooks.syncDirectory(filepath.Dir(p.path)), p.hooks.at(point, p.path))
+	return storageError(p.op, p.path, err)
+}

@@ -1,0 +1,52 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// IsForkedTo reports whether a directory has a fork of a session as it is now: then it
+// need not be forked there, but can be gone on with.
+func (v *View) IsForkedTo(ctx context.Context, session engine.SessionID, dir string) (is bool, err error) {
+	if missing(filepath.Join(dir, catalogName)) {
+		return false, nil
+	}
+	to, err := OpenReadOnly(ctx, dir)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	entries, err := to.catalog.entries()
+	if err != nil {
+		return false, storageError("fork", to.catalog.path, err)
+	}
+	parents := []engine.SessionID{session}
+	if !slices.ContainsFunc(entries, func(e entry) bool { return e.MadeBy == kindFork && slices.Equal(e.Parents, parents) }) {
+		return false, nil
+	}
+	then, err := to.catalog.wroteAs(session)
+	if err != nil {
+		return false, storageError("fork", to.catalog.path, err)
+	}
+	err = v.catalog.withRows(ctx, "fork", session, v.readable, func(_ entry, f *family) error {
+		now, err := f.own.wrote()
+		is = maps.Equal(now, then)
+		return err
+	})
+	return is, err
+}
+
+// wrote is what the session of a file has written under its own origins.
+func (r *reader) wrote() (map[engine.Origin]uint64, error) {
+	c, err := openConn(r.path, r.mode)
+	if err != nil {
+		return nil, err
+	}
+	wrote, err := c.ownHighest()
+	return wrote, errors.Join(err, c.close())
+}
