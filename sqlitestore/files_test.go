@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -531,5 +532,39 @@ func TestCloseTwice(t *testing.T) {
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestAReaderOfWhatIsRemovedLeavesNothing opens a file to read right before it is
+// removed, when what SQLite keeps beside it has gone already.
+func TestAReaderOfWhatIsRemovedLeavesNothing(t *testing.T) {
+	d := mustOpen(t, t.TempDir())
+	s := createStore(t, d)
+	logged(s, 1, 10)
+	path := s.path()
+	if err := errors.Join(s.Wait(t.Context(), 10), s.Close(t.Context()), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var r *reader
+	h := hooks{reached: func(p failpoint, at string) (err error) {
+		if p != pointRemoving || at != path {
+			return nil
+		}
+		if r, err = openReader(path, readWrite); err == nil {
+			_, err = r.authored(t.Context())
+		}
+		return err
+	}}
+	if err := h.removeDatabase(path); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(path + "*"); len(left) == 0 {
+		t.Fatal("nothing was there while it was read")
+	}
+	if err := r.close(); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(path + "*"); len(left) > 0 {
+		t.Errorf("%v have been left", left)
 	}
 }

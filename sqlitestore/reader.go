@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -45,12 +46,19 @@ func (r *reader) share() *reader {
 	return r
 }
 
-// close closes the file when the last family that reads it has closed it.
+// close closes the file when the last family that reads it has closed it. If the file
+// has been removed while it was opened, SQLite leaves what it keeps beside it.
 func (r *reader) close() error {
 	if r.users.Add(-1) > 0 {
 		return nil
 	}
-	return r.db.Close()
+	err := r.db.Close()
+	if missing(r.path) {
+		for _, suffix := range databaseSuffixes[1:] {
+			_ = os.Remove(r.path + suffix) // or somebody else does so
+		}
+	}
+	return err
 }
 
 // authored are the origins under which the session of the file has written.
