@@ -152,7 +152,7 @@ func wantReadable(t *testing.T, dir string) {
 		}
 	}
 	plan, err := PlanDirectory(t.Context(), v, nil)
-	if err != nil || len(plan.Creatures) != 6 || len(plan.Problems) > 0 {
+	if err != nil || len(plan.Creatures) != 6 || len(plan.Problems) != 1 || !strings.Contains(plan.Problems[0].Error(), "alarm.wasm") {
 		t.Fatalf("plan %+v, %v", plan, err)
 	}
 }
