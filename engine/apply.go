@@ -55,6 +55,7 @@ type application struct {
 	leaving   map[CreatureID]bool
 	former    *Deployment // that is applied now; nil if none is
 	adopted   []adoption
+	retired   Policy // that the deployment had; nil if it had none, or still has it
 	// kept are channels of the deployment that no recipe has, and that Restore has
 	// brought back: they stay, with all who are on them.
 	kept   map[ChannelID]bool
@@ -104,8 +105,8 @@ func (a *application) run(ctx context.Context, h *holding) error {
 		return err
 	}
 	a.e.deployments[a.d.Name] = a.d
-	if !samePolicy(former, a.d.Policy) {
-		a.e.retirePolicy(former)
+	if former != nil && !samePolicy(former, a.d.Policy) {
+		a.retire(former)
 	}
 	a.result.Creatures, a.result.Channels = a.creatures, a.channels
 	return nil

@@ -12,9 +12,11 @@ import (
 // update is what applying a deployment does to creatures that run already.
 type update struct {
 	holding *holding
-	// modules are those that creatures had before, and are closed when the
-	// deployments are applied.
-	modules []abi.Module
+	// modules are those that creatures had before, and policies those that deployments
+	// had. They are closed when the deployments are applied and the mutation lock is
+	// left: a policy may wait for scripts that run in another process.
+	modules  []abi.Module
+	policies []Policy
 }
 
 // hold has the creatures wait that are to be changed. It is the caller's turn
@@ -127,6 +129,9 @@ func (a *application) keep(u *update) {
 		delete(a.prepared, t.prepared.spec.Address)
 	}
 	a.adopted = nil
+	if a.retired != nil {
+		u.policies = append(u.policies, a.retired)
+	}
 }
 
 // end lets the creatures go on, and closes what nobody uses any more.
@@ -136,6 +141,9 @@ func (u *update) end(ctx context.Context, e *Engine) {
 		if err := m.Close(ctx); err != nil {
 			e.log.Debug("closing a module", "error", err)
 		}
+	}
+	for _, p := range u.policies {
+		e.closePolicy(p)
 	}
 }
 
@@ -184,14 +192,12 @@ func (e *Engine) setPolicy(ch *channel) {
 	}
 }
 
-// retirePolicy closes a policy that a deployment had. Turns that are under way may
-// still ask it, and have it hold something again, so it is closed once more with the
-// engine. The caller holds the mutation lock.
-func (e *Engine) retirePolicy(p Policy) {
-	if p != nil {
-		e.closePolicy(p)
-		e.former = append(e.former, p)
-	}
+// retire notes that the deployment has another policy than this. It is closed when the
+// deployments are applied, and once more with the engine: turns that are under way may
+// still ask it, and have it hold something again. The caller holds the mutation lock.
+func (a *application) retire(p Policy) {
+	a.retired = p
+	a.e.former = append(a.e.former, p)
 }
 
 // samePolicy reports whether two policies are one, as far as can be told.
