@@ -127,6 +127,9 @@ func (l *loader) unknownName(s scope, t hcl.Traversal, root, name string) {
 	l.add(l.at(s, hcl.RangeBetween(t[0].SourceRange(), t[1].SourceRange()), d))
 }
 
+// scriptWords are names that scripts know, and recipes do not.
+var scriptWords = []string{"event", "ctx", "output", "source"}
+
 // unknownRoot reports a reference whose first word means nothing.
 func (l *loader) unknownRoot(s scope, t hcl.Traversal) {
 	word := t.RootName()
@@ -137,6 +140,8 @@ func (l *loader) unknownRoot(s scope, t hcl.Traversal) {
 	case later[word]:
 		d.Summary, d.Remedy = "Not supported by this version", "Remove the reference, or use a later version."
 		d.Detail = fmt.Sprintf("References to %q belong to the language, but this version of terrarium does not carry them out.", word)
+	case slices.Contains(scriptWords, word):
+		d.Remedy = "A script in quotes is a template: write $${ for what is JavaScript's, or the script in a heredoc, <<-JS, which needs no escaping."
 	case len(t) == 1:
 		for _, root := range roots[:7] {
 			if l.decls[kindOf[root]][word] != nil {
