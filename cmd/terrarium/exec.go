@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -123,6 +125,27 @@ Without --session a temporary session is used, which goes when exec ends.`,
 	return cmd
 }
 
+// tellUnjudged says which deployments come back without their recipes, and so without
+// their policies.
+func tellUnjudged(s streams, saved []engine.SavedGraph) {
+	var names []string
+	for _, r := range engine.RememberedIn(saved) {
+		for _, text := range r.Source.Files {
+			if mayHavePolicies.MatchString(text) {
+				names = append(names, printable(r.Name))
+				break
+			}
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(s.err, "Without recipes, no policy judges what happens in %s. The operation resume applies them, and so does --recipe.\n", strings.Join(names, ", "))
+	}
+}
+
+// mayHavePolicies matches recipes with policies, and others that have the word: it is
+// only for a hint.
+var mayHavePolicies = regexp.MustCompile(`\bpolicy\b`)
+
 func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, recipe string) (err error) {
 	ctx, stop := untilSignal(cmd.Context())
 	defer stop()
@@ -150,8 +173,11 @@ func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, rec
 		if _, err := t.Engine.Apply(ctx, deployment); err != nil {
 			return applyExit(err)
 		}
-	} else if _, _, err := t.Restore(ctx); err != nil {
-		return sessionExit(err)
+	} else {
+		tellUnjudged(s, t.Saved())
+		if _, _, err := t.Restore(ctx); err != nil {
+			return sessionExit(err)
+		}
 	}
 	in := interruptible(func() (io.ReadCloser, error) { return s.in, nil })
 	defer in.Close()
