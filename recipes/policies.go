@@ -3,12 +3,9 @@ package recipes
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/seed47132306/terrarium/engine"
@@ -197,135 +194,4 @@ func (l *loader) scopeAttr(s scope, d *declaration, kind string) []string {
 		out = append(out, address)
 	}
 	return out
-}
-
-// script is the source of a policy and where it stands.
-type script struct {
-	in    *loader
-	title string
-	text  string
-	name  string         // of the file, as verdicts tell it
-	shown string         // of the file, as diagnostics tell it
-	line  int            // of the first line of text
-	expr  hcl.Expression // the text in the recipe; nil for a file
-	src   []byte         // of the whole file
-}
-
-// script finds the source of a policy, in the recipe or in a file.
-func (l *loader) script(s scope, d *declaration) (*script, bool) {
-	run, file := d.attr("run"), d.attr("file")
-	switch {
-	case run == nil && file == nil:
-		remedy := "Add run = <<-JS … JS, or file = \"policies/NAME.js\"."
-		if d.kind == "predicate" {
-			remedy = `Add run = "output.status === 'done'", or file = "predicates/NAME.js".`
-		}
-		l.add(l.at(s, d.at, Diagnostic{Summary: "No script", Detail: fmt.Sprintf("A %s needs a script.", d.kind), Remedy: remedy}))
-		return nil, false
-	case run != nil && file != nil:
-		l.add(l.at(s, file.NameRange, Diagnostic{Summary: "Two scripts", Detail: fmt.Sprintf("A %s has either run or file.", d.kind), Remedy: "Remove one of them."}))
-		return nil, false
-	case file != nil:
-		return l.scriptFile(s, d)
-	}
-	text, ok := literalJSON(run.Expr)
-	if !ok {
-		if text, ok = l.stringAttr(s, d, "run"); !ok {
-			return nil, false
-		}
-	}
-	r := run.Expr.Range()
-	out := &script{in: l, title: d.title, text: text, name: l.folder.prefix + filepath.Base(r.Filename), shown: r.Filename, line: r.Start.Line, expr: run.Expr}
-	out.src, _ = l.sourceOf(r.Filename)
-	if out.heredoc() {
-		out.line++ // the text begins on the next line
-	}
-	return out, true
-}
-
-// literalJSON is a script in a recipe in JSON, which has no heredocs: such a text is no
-// template, so that ${ means there what it means in JavaScript.
-func literalJSON(expr hcl.Expression) (string, bool) {
-	if !isJSON(expr) {
-		return "", false
-	}
-	v, diags := expr.Value(nil)
-	if diags.HasErrors() || v.IsNull() || v.Type() != cty.String {
-		return "", false
-	}
-	return v.AsString(), true
-}
-
-func (s *script) heredoc() bool {
-	if s.expr == nil {
-		return false
-	}
-	at := s.expr.Range().Start.Byte
-	return at+2 < len(s.src) && string(s.src[at:at+2]) == "<<"
-}
-
-// indent returns how many characters of the recipe precede the script on one
-// of the script's lines, counted from 0: a heredoc may have been moved to the
-// left.
-func (s *script) indent(line int) int {
-	if s.expr == nil {
-		return 0
-	}
-	if !s.heredoc() {
-		if line > 0 {
-			return 0
-		}
-		return s.expr.Range().Start.Column // behind the opening quote
-	}
-	written, text := strings.Split(string(s.src), "\n"), strings.Split(s.text, "\n")
-	if line >= len(text) || s.line-1+line >= len(written) {
-		return 0
-	}
-	return max(len(strings.TrimRight(written[s.line-1+line], "\r"))-len(strings.TrimRight(text[line], "\r")), 0)
-}
-
-func (l *loader) scriptFile(s scope, d *declaration) (*script, bool) {
-	path, ok := l.stringAttr(s, d, "file")
-	if !ok {
-		return nil, false
-	}
-	text, err := l.folder.text(path)
-	if err != nil {
-		l.fault(s, d.attr("file").Expr, "Script cannot be read", sentence(err.Error()), "")
-		return nil, false
-	}
-	shown := filepath.Join(l.folder.shown, path)
-	if filepath.IsAbs(path) {
-		shown = path
-	}
-	l.extra[shown] = []byte(text)
-	name := path
-	if !filepath.IsAbs(path) {
-		name = l.folder.prefix + path
-	}
-	return &script{in: l, title: d.title, text: text, name: name, shown: shown, line: 1, src: []byte(text)}, true
-}
-
-// scriptFault places a mistake of a script in the recipe.
-func (l *loader) scriptFault(s *script, f *policy.ScriptError) {
-	column := f.Column + s.indent(max(f.Line-s.line, 0))
-	start := hcl.Pos{Line: f.Line, Column: column, Byte: offsetOf(s.src, f.Line, column)}
-	end := start
-	end.Column++
-	end.Byte++
-	l.add(l.at(scope{title: s.title}, hcl.Range{Filename: s.shown, Start: start, End: end},
-		Diagnostic{Summary: "Mistake in a script", Detail: sentence(f.Message), Remedy: f.Remedy}))
-}
-
-// offsetOf returns the byte offset of a place.
-func offsetOf(src []byte, line, column int) int {
-	lines := strings.SplitAfterN(string(src), "\n", line+1)
-	offset := 0
-	for i := range min(line-1, len(lines)) {
-		offset += len(lines[i])
-	}
-	if line-1 < len(lines) {
-		offset += bytesOfColumn(strings.TrimRight(lines[line-1], "\r\n"), column)
-	}
-	return offset
 }

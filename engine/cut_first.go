@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// firstRecord is the first record of a graph's new store: all its live rows as
+// the change leaves them, but for state and producers, which the storage
+// copies. It is made before the environments follow, so it reads the topology
+// as it is after the change and everything else as it is before.
+func (x *change) firstRecord(g *storeGroup, info topology.Graph, origin Origin) *Record {
+	rec := &Record{}
+	snapshot := newSnapshot(x, g, rec, origin)
+	for _, b := range g.before {
+		if b.store == nil {
+			snapshot.add(b, func(id GraphID) bool { return id == info.ID })
+		}
+	}
+	snapshot.write()
+	x.inter(rec, g, info.ID, origin)
+	x.firstWireNotes(rec, info.ID, origin)
+	for _, id := range info.Channels {
+		t, _ := x.e.topo.Channel(id)
+		row, head := ChannelRow{ID: id}, uint64(0)
+		if ch := x.channel(id); ch != nil {
+			row, head = ch.row(), ch.head
+		}
+		row.Name, row.Born, row.Report = t.Name, t.Born, t.Report
+		rec.Channels = append(rec.Channels, row)
+		rec.Heads = append(rec.Heads, HeadRow{id, head})
+	}
+	for _, id := range info.Creatures {
+		x.firstCreature(rec, id)
+	}
+	for i := range rec.Requests {
+		q := &rec.Requests[i]
+		q.ID = cmp.Or(x.entry.ids[q.ID], q.ID)
+	}
+	x.turn.logFirst(x, rec, info.ID, origin)
+	return rec
+}
+
+func (x *change) channel(id ChannelID) *channel {
+	if ch := x.e.channels[id]; ch != nil {
+		return ch
+	}
+	return x.channels[id]
+}
+
+// firstCreature adds the rows of one creature.
+func (x *change) firstCreature(rec *Record, id CreatureID) {
+	cr := x.e.creatures[id]
+	if cr == nil {
+		cr = x.creatures[id]
+	}
+	t, _ := x.e.topo.Creature(id)
+	row := cr.row()
+	row.Name, row.Born = t.Name, t.Born
+	if x.losesParent(cr) {
+		row.Parent = ""
+	}
+	row.Privileged, row.Root, row.Stopped = t.Privileged, t.Root, t.Stopped
+	rec.Creatures = append(rec.Creatures, row)
+	rec.putAsks(cr)
+	rec.Wires = append(rec.Wires, x.wiresOf(cr)...)
+	inbox := InboxOf(id)
+	inboxRow := ChannelRow{ID: inbox, Name: "inbox", Inbox: id}
+	var head uint64
+	if ch := x.channel(inbox); ch != nil {
+		head = ch.head
+	}
+	rec.Channels = append(rec.Channels, inboxRow)
+	rec.Heads = append(rec.Heads, HeadRow{inbox, head})
+	x.firstCursors(rec, cr, t)
+	for _, e := range t.Edges {
+		rec.Edges = append(rec.Edges, EdgeRow{id, e.Channel, e.Direction, e.Alias, x.e.topo.EdgeOrder(id, e.Channel, e.Direction)})
+	}
+}
+
+// firstCursors adds the cursors that a creature has after the change: those of
+// its sources now, those it is about to get, and backlogs of edges that go.
+func (x *change) firstCursors(rec *Record, cr *creature, t topology.Creature) {
+	from := len(rec.Cursors)
+	listens := map[ChannelID]bool{InboxOf(cr.id): true}
+	for _, e := range t.Edges {
+		if e.Direction == Listen {
+			listens[e.Channel] = true
+		}
+	}
+	for _, s := range cr.mb.sources {
+		if runs, divided := x.entry.runs[s]; divided {
+			for _, r := range runs {
+				rec.Cursors = append(rec.Cursors, CursorRow{Reader: cr.reader(), Channel: s.id, Seq: r.first - 1, Until: r.last, Alias: s.alias})
+			}
+			if s.ch != nil && listens[s.id] {
+				rec.Cursors = append(rec.Cursors, CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.end()})
+				delete(listens, s.id)
+			}
+			continue
+		}
+		row := CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.dealt(), Until: s.until, Alias: s.alias}
+		switch {
+		case s.ch != nil && listens[s.id] && x.again[cursorKey{cr.reader(), s.id}]:
+			row.Until = s.ch.head // and the edge that comes again begins there
+		case s.ch != nil && listens[s.id]:
+			row.Until, row.Alias = 0, ""
+			delete(listens, s.id)
+		case s.ch != nil && x.dropped[s.id]:
+			if cr.current.src != s {
+				continue
+			}
+			row.Until = cr.current.msg.seq // see bury
+		case s.ch != nil && s.ch.head == s.cursor:
+			continue
+		case s.ch != nil:
+			row.Until = s.ch.head
+		}
+		if row.Until == 0 || row.Until > row.Seq {
+			rec.Cursors = append(rec.Cursors, row)
+		}
+	}
+	for id := range listens {
+		var head uint64
+		if ch := x.channel(id); ch != nil {
+			head = ch.head
+		}
+		rec.Cursors = append(rec.Cursors, CursorRow{Reader: cr.reader(), Channel: id, Seq: head})
+	}
+	slices.SortFunc(rec.Cursors[from:], func(a, b CursorRow) int {
+		return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Until, b.Until))
+	})
+}

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// findChannel is FindChannel under the mutation lock.
+func (e *Engine) findChannel(g GraphID, name string) (ChannelID, error) {
+	if _, ok := e.topo.Channel(ChannelID(name)); ok {
+		return ChannelID(name), nil
+	}
+	return findByName(e, "channel", g, name, e.topo.FindChannel)
+}
+
+// findByName finds something by a name that is unique, in a graph if one is
+// given, else in all of them.
+func findByName[T ~string](e *Engine, what string, g GraphID, name string, find func(GraphID, string) (T, bool)) (T, error) {
+	graphs := e.topo.Graphs()
+	if g != "" {
+		now, _ := e.topo.Current(g)
+		graphs = []GraphID{now}
+	}
+	var found []T
+	for _, id := range graphs {
+		if x, ok := find(id, name); ok {
+			found = append(found, x)
+		}
+	}
+	return one(what, name, found)
+}
+
+// one returns the only one of the ids that a name stands for.
+func one[T ~string](what, name string, found []T) (T, error) {
+	switch len(found) {
+	case 0:
+		return "", gone(what, name)
+	case 1:
+		return found[0], nil
+	}
+	return "", &abi.Error{
+		Code: abi.Ambiguous, Message: fmt.Sprintf("%d %ss are named %s", len(found), what, name),
+		Remedy: "name it by its id", IDs: map[string]string{what: name},
+	}
+}
+
+// FindCreature finds a creature by id, or by a name that is unique in the
+// engine, or in a graph if one is given.
+func (e *Engine) FindCreature(g GraphID, name string) (CreatureID, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.findCreature(g, name)
+}
+
+func (e *Engine) findCreature(g GraphID, name string) (CreatureID, error) {
+	if _, ok := e.topo.Creature(CreatureID(name)); ok {
+		return CreatureID(name), nil
+	}
+	return findByName(e, "creature", g, name, e.topo.FindCreature)
+}
+
+// FindChannel finds a channel by id, or by a name that is unique in the
+// engine, or in a graph if one is given.
+func (e *Engine) FindChannel(g GraphID, name string) (ChannelID, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.findChannel(g, name)
+}
+
+// FindGraph finds a graph by its id, by an id that it had before a merge, or
+// by the name of a creature in it.
+func (e *Engine) FindGraph(name string) (GraphID, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.findGraph(name)
+}
+
+func (e *Engine) findGraph(name string) (GraphID, error) {
+	if now, ok := e.topo.Current(GraphID(name)); ok {
+		return now, nil
+	}
+	c, err := e.findCreature("", name)
+	if abi.CodeOf(err) == abi.NotFound {
+		return "", gone("graph", name)
+	}
+	return e.topo.GraphOf(c), err
+}

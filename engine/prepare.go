@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// prepare loads a creature's module and starts its first instance.
+func (e *Engine) prepare(ctx context.Context, spec CreatureSpec) (*creature, error) {
+	if err := checkSpec(&spec); err != nil {
+		return nil, err
+	}
+	m, err := e.compile(ctx, &spec)
+	if err != nil {
+		return nil, err
+	}
+	return e.startFirst(ctx, spec, m)
+}
+
+// prepareNew is prepare for a specification that may name a species instead of a
+// module. lock guards the look at the species.
+func (e *Engine) prepareNew(ctx context.Context, spec CreatureSpec, lock sync.Locker) (*creature, error) {
+	if spec.Species == "" || spec.Module != "" || spec.Wasm != nil {
+		return e.prepare(ctx, spec)
+	}
+	if err := checkSpec(&spec); err != nil {
+		return nil, err
+	}
+	lock.Lock()
+	spec, m, err := e.ofSpecies(spec)
+	lock.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.startFirst(ctx, spec, m)
+	if err != nil {
+		return nil, err
+	}
+	c.deployment = spec.Deployment
+	return c, nil
+}
+
+// noLocker stands for a lock that the caller holds already.
+type noLocker struct{}
+
+func (noLocker) Lock()   {}
+func (noLocker) Unlock() {}
+
+func checkSpec(spec *CreatureSpec) error {
+	if err := checkName("add_creature", "creature", spec.Name); err != nil {
+		return err
+	}
+	return checkLimits(&spec.Limits)
+}
+
+// compile loads and compiles the module of a specification.
+func (e *Engine) compile(ctx context.Context, spec *CreatureSpec) (abi.Module, error) {
+	who := cmp.Or(spec.Name, spec.Module)
+	wasm := spec.Wasm
+	if wasm == nil {
+		if e.load == nil {
+			return nil, invalid("add_creature", "the module of "+who+" has no bytes, and the engine has no loader", "set CreatureSpec.Wasm or Options.Load")
+		}
+		var err error
+		if wasm, err = e.load(ctx, spec.Module); err != nil {
+			return nil, fmt.Errorf("add_creature: the module of %s: %w", who, err)
+		}
+	}
+	m, err := e.host.Compile(ctx, wasm)
+	if err != nil {
+		return nil, fmt.Errorf("add_creature: the module of %s: %w", who, err)
+	}
+	return m, nil
+}
+
+// startFirst makes a creature and starts its first instance. The module is the
+// creature's from here on.
+func (e *Engine) startFirst(ctx context.Context, spec CreatureSpec, m abi.Module) (*creature, error) {
+	c, err := newCreature("", spec, m)
+	if err == nil && !spec.Stopped {
+		c.wiring.Store(&wiring{name: spec.Name})
+		t := &turn{e: e}
+		if err = c.start(ctx, t); err != nil {
+			err = fmt.Errorf("add_creature: starting %s: %w", spec.Name, withLogs(err, t.logs))
+		}
+	}
+	if err != nil {
+		if cerr := m.Close(ctx); cerr != nil {
+			e.log.Debug("closing a module", "error", cerr)
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+// withLogs adds the guest's last words to an error.
+func withLogs(err error, logs []logLine) error {
+	if len(logs) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w (it logged: %s)", err, clip(logs[len(logs)-1].text))
+}
+
+// discardPrepared undoes prepare.
+func (e *Engine) discardPrepared(ctx context.Context, c *creature) {
+	if c.instance != nil {
+		if err := c.instance.Close(ctx); err != nil {
+			e.log.Debug("closing an instance", "error", err)
+		}
+		c.instance = nil
+	}
+	if err := c.module.Close(ctx); err != nil {
+		e.log.Debug("closing a module", "error", err)
+	}
+}

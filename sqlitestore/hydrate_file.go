@@ -1,0 +1,329 @@
+package sqlitestore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// errCutAgain says that a session was cut before it had its history. What has
+// been made of its file serves one of its children.
+var errCutAgain = errors.New("the session has been cut again")
+
+// hydrate gives one session its whole file.
+func (h *hydrator) hydrate(ctx context.Context, e entry) error {
+	sources, err := h.d.catalog.needed(e.Session)
+	if err != nil {
+		return err
+	}
+	for _, p := range sources {
+		if _, err := h.d.owned(ctx, p.Path); err != nil {
+			return storageError("hydrate", p.Path, err)
+		}
+	}
+	since, err := h.keptSince(ctx, e, sources)
+	if err != nil {
+		return err
+	}
+	y, err := h.begin(ctx, e, sources, since > 0)
+	if err != nil {
+		return err
+	}
+	path := h.d.catalog.filePath(y.file)
+	if err := storeSchema.renew(ctx, path); err != nil { // an older program may have begun it
+		return storageError("hydrate", path, err)
+	}
+	return storageError("hydrate", path, h.build(ctx, path, since, e, sources, y))
+}
+
+// build puts the history of a session into a file, of which a beginning may be
+// there, and makes it the session's. It leaves out what is older than since.
+func (h *hydrator) build(ctx context.Context, path string, since int64, e entry, sources []entry, y hydration) error {
+	b, err := openBuilder(path, h.d.options.hooks, &h.d.crossing)
+	if err != nil {
+		return err
+	}
+	b.since, b.pruned = since, since
+	err = h.gather(ctx, b, e, sources)
+	var lent *loan
+	if err == nil {
+		lent, err = h.move(ctx, b, e, y)
+	}
+	if err == nil {
+		// Two files are the session's now, until the first has been removed. If it
+		// cannot be told which, Rebuild takes the one that has more.
+		_ = mark(e.Path, y.session, markMoved, y.file)
+	}
+	return errors.Join(err, b.close(), lent.finish())
+}
+
+// keptSince is the time from which on the history of a session is to be in its
+// file; 0: all of it.
+func (h *hydrator) keptSince(ctx context.Context, e entry, sources []entry) (int64, error) {
+	s := h.d.opened(e.Session)
+	if s == nil {
+		return 0, nil
+	}
+	size := diskSize(e.Path)
+	for _, p := range sources {
+		size += diskSize(p.Path)
+	}
+	return s.since(ctx, h.d.bound(size), size)
+}
+
+// begin copies the largest of the files, or goes on where it was interrupted.
+func (h *hydrator) begin(ctx context.Context, e entry, sources []entry, pruned bool) (hydration, error) {
+	y, err := h.choose(e, sources, pruned)
+	if err != nil {
+		return y, err
+	}
+	path := h.d.catalog.filePath(y.file)
+	if y.copied == allCopied {
+		return y, nil
+	}
+	if y.base == "" {
+		content, err := storeSchema.template()
+		if err == nil {
+			err = h.d.options.hooks.writeWhole(path, content)
+		}
+		if err != nil {
+			return y, storageError("hydrate", path, err)
+		}
+	} else if err := h.copyBase(ctx, &y, path); err != nil {
+		return y, storageError("hydrate", path, err)
+	}
+	if err := h.d.options.hooks.syncDirectory(filepath.Dir(path)); err != nil {
+		return y, storageError("hydrate", path, err)
+	}
+	if err := h.d.options.hooks.at(pointCopied, path); err != nil {
+		return y, storageError("hydrate", path, err)
+	}
+	y.copied = allCopied
+	return y, h.d.catalog.note(h.d.options.hooks, y)
+}
+
+// copyBase copies the file that y begins with.
+func (h *hydrator) copyBase(ctx context.Context, y *hydration, path string) error {
+	hooks := h.d.options.hooks
+	from := h.d.catalog.filePath(y.base)
+	rest, err := atRest(from)
+	if err == nil && !rest {
+		err = fmt.Errorf("%s is being read by another process", from)
+	}
+	if err != nil {
+		return err
+	}
+	noted := y.copied
+	return hooks.copyFile(ctx, from, path, y.copied, func(copied int64) error {
+		h.d.crossing.giveWay()
+		if err := hooks.at(pointCopying, path); err != nil || copied-noted < noteEvery*hooks.bytesAtOnce() {
+			return err
+		}
+		// What is noted as copied must not be a hole in a file that was made again.
+		if err := hooks.syncDirectory(filepath.Dir(path)); err != nil {
+			return err
+		}
+		y.copied, noted = copied, copied
+		return h.d.catalog.note(hooks, *y)
+	})
+}
+
+// noteEvery is how many chunks may be copied again after a crash.
+const noteEvery = 8
+
+// choose decides what a session's whole file is made of: what an interrupted
+// attempt has made of it, or an attempt for an ancestor that has been cut since,
+// or the largest file there is. If some of the history is given up, nothing is
+// copied as it is.
+func (h *hydrator) choose(e entry, sources []entry, pruned bool) (hydration, error) {
+	begun, err := h.d.catalog.hydrations()
+	if err != nil {
+		return hydration{}, err
+	}
+	for _, y := range begun {
+		if y.session == e.Session {
+			return y, nil
+		}
+	}
+	y := hydration{session: e.Session, file: h.d.catalog.nextFile(e)}
+	if pruned {
+		return y, h.d.catalog.note(h.d.options.hooks, y)
+	}
+	if err := h.d.room(e, sources); err != nil {
+		return y, err
+	}
+	for _, b := range begun {
+		if b.copied == allCopied && slices.ContainsFunc(sources, func(p entry) bool { return p.Session == b.session }) {
+			b.session = e.Session
+			return b, h.d.catalog.note(h.d.options.hooks, b)
+		}
+	}
+	if len(sources) > 0 {
+		y.base = slices.MaxFunc(sources, func(a, b entry) int { return cmp.Compare(diskSize(a.Path), diskSize(b.Path)) }).file
+	}
+	return y, h.d.catalog.note(h.d.options.hooks, y)
+}
+
+// nextFile is a name that no file of the session has had: its files are numbered.
+func (k *catalog) nextFile(e entry) string {
+	var n int
+	rest := strings.TrimPrefix(e.file, string(e.Session)+".")
+	if _, err := fmt.Sscanf(rest, "%d"+storeSuffix, &n); err != nil {
+		n = 1
+	}
+	return fmt.Sprintf("%s.%d%s", e.Session, n+1, storeSuffix)
+}
+
+func paths(entries []entry) (out []string) {
+	for _, e := range entries {
+		out = append(out, e.Path)
+	}
+	return out
+}
+
+// tailRounds is how often what the session writes meanwhile is followed before its
+// writer is stopped for the rest.
+const tailRounds = 3
+
+// gather brings everything into the file but the last that the session writes.
+func (h *hydrator) gather(ctx context.Context, b *builder, e entry, sources []entry) error {
+	if err := errors.Join(b.strip(), b.trim(append(paths(sources), e.Path))); err != nil {
+		return err
+	}
+	for _, p := range sources {
+		if err := b.unite(ctx, p.Path, readOnly); err != nil {
+			return err
+		}
+	}
+	for range tailRounds {
+		if err := b.unite(ctx, e.Path, readOnly); err != nil {
+			return err
+		}
+	}
+	if err := b.c.exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil { // so that little is left to be synced while the writer stands still
+		return err
+	}
+	return b.hooks.at(pointTailFollowed, b.w.path)
+}
+
+// move makes the file the session's own, and has its writer go on there. It
+// answers the files that were read until then.
+func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (*loan, error) {
+	if !e.Live { // nobody writes to it, and nobody can cut it
+		if err := h.finish(ctx, b, e); err != nil {
+			return nil, err
+		}
+		h.d.changing.Lock()
+		defer h.d.changing.Unlock()
+		return nil, h.commitMove(ctx, nil, y)
+	}
+	d := h.d
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	now, err := d.catalog.entry("hydrate", e.Session)
+	if err != nil {
+		return nil, err
+	}
+	s := d.opened(e.Session)
+	if !now.Live || s == nil {
+		return nil, errCutAgain
+	}
+	if err := s.park(ctx); err != nil {
+		return nil, err
+	}
+	defer s.resume()
+	if err := d.options.hooks.at(pointStanding, e.Path); err != nil {
+		return nil, err
+	}
+	if err := h.finish(ctx, b, e); err != nil {
+		return nil, err
+	}
+	if err := h.commitMove(ctx, s, y); err != nil {
+		if errors.Is(err, errUnknown) {
+			s.freeze() // either file may turn out to be the session's
+		}
+		return nil, err
+	}
+	lent := s.moveTo(d.catalog.filePath(y.file))
+	d.report(historyOf(e.Session), nil)
+	return lent, d.options.hooks.at(pointMoved, s.path())
+}
+
+// finish makes the file whole, and durable with its name. Nobody writes to the
+// session meanwhile.
+func (h *hydrator) finish(ctx context.Context, b *builder, e entry) error {
+	if err := b.finish(ctx, e.Path, readOnly); err != nil {
+		return err
+	}
+	inherited, err := h.d.catalog.inherited(e.Session)
+	if err == nil {
+		err = b.lacks(inherited)
+	}
+	if err != nil {
+		return err
+	}
+	return h.d.options.hooks.syncDirectory(filepath.Join(h.d.dir, storesName))
+}
+
+// commitMove makes the file the session's in the catalogue. A session that is
+// being written to cannot be left between two files, so it does not give up as long
+// as it is unknown what became of that. Those who wait for the store (nil: it has
+// ended) are told meanwhile, as when writing fails.
+func (h *hydrator) commitMove(ctx context.Context, s *Store, y hydration) error {
+	err := h.d.catalog.commit(h.d.options.hooks, stepComplete, func() error { return h.d.catalog.completed(y) },
+		"SELECT 1 FROM store WHERE session = ? AND file = ?", string(y.session), y.file)
+	if !errors.Is(err, errUnknown) {
+		return err
+	}
+	if s != nil {
+		s.fail(err)
+		defer s.goOn()
+	}
+	landed, lookErr := backoff.Retry(ctx, func() (bool, error) {
+		now, err := h.d.catalog.entry("hydrate", y.session)
+		return now.file == y.file, err
+	}, backoff.WithMaxElapsedTime(0))
+	switch {
+	case lookErr != nil:
+		return err
+	case landed:
+		return nil
+	}
+	return fmt.Errorf("%s: the change was not made", h.d.catalog.path) // without errUnknown in its chain
+}
+
+// moveTo has a parked store go on in another file. What cannot be opened now is
+// tried again when something is to be written.
+func (s *Store) moveTo(path string) *loan {
+	before := s.path()
+	s.w.path = path
+	_ = s.w.reopen()
+	s.complete.Store(true)
+	fresh, err := openReader(path, readWrite)
+	if err != nil {
+		return nil // it opens files when they are read, so there is no reason to
+	}
+	lent := s.shelf.exchange(&family{own: fresh})
+	s.dir.checkpoints.forget(before)
+	return lent
+}
+
+// lostAncestor says that a part of a history is not to be found.
+func lostAncestor(e entry, ancestor engine.SessionID) error {
+	return &abi.Error{
+		Code:    abi.Storage,
+		Op:      "open",
+		Message: fmt.Sprintf("the file of session %s is missing or damaged, and session %s does not have its history yet", ancestor, e.Session),
+		Remedy:  "put the file back; until then that part of the history cannot be read, and verifying names its events",
+		IDs:     map[string]string{"session": string(e.Session), "ancestor": string(ancestor)},
+	}
+}
