@@ -193,6 +193,8 @@ func (v *editingVictim) work(ctx context.Context) error {
 	results := make(chan error, 2*len(sides))
 	for _, side := range sides {
 		v.ahead[side] = make(chan struct{}, mostOrders)
+	}
+	for _, side := range sides {
 		r, err := v.Read(v.channels[side+"-answers"], "test", engine.ReaderOptions{FromStart: true})
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,11 +75,13 @@ func TestPruneRefuses(t *testing.T) {
 
 // TestPruneOfWhatIsCutMeanwhile answers as if the session had ended before.
 func TestPruneOfWhatIsCutMeanwhile(t *testing.T) {
-	var cut func()
+	var cut atomic.Pointer[func()] // asked for by every goroutine of the directory
 	d, err := Open(t.Context(), t.TempDir(), smallChunks(func(p failpoint, _ string) error {
-		if now := cut; p == pointTailFollowed && now != nil {
-			cut = nil
-			now()
+		if p != pointTailFollowed {
+			return nil
+		}
+		if now := cut.Swap(nil); now != nil {
+			(*now)()
 		}
 		return nil
 	}))
@@ -91,7 +94,8 @@ func TestPruneOfWhatIsCutMeanwhile(t *testing.T) {
 	if err := s.Wait(t.Context(), 100); err != nil {
 		t.Fatal(err)
 	}
-	cut = func() { splitStore(t, d, s) }
+	split := func() { splitStore(t, d, s) }
+	cut.Store(&split)
 	_, err = d.Prune(t.Context(), s.info.Session, Retention{Events: 10})
 	wantError(t, "pruning what was cut", err, abi.InvalidArgument, string(s.info.Session)+" has ended")
 }
