@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -352,26 +353,26 @@ func TestAFailedTurnLeavesNothingOfItsTools(t *testing.T) {
 	}
 }
 
-// TestConflictsRunAgain has two leads of one graph take turns that look at the graph,
-// wait for each other, and change it.
+// TestConflictsRunAgain has a lead look at the graph, and change it when another lead
+// has done so meanwhile.
 func TestConflictsRunAgain(t *testing.T) {
 	h := operators()
-	var meet sync.WaitGroup
-	meet.Add(2)
-	var met [2]sync.Once
-	for i := range 2 {
-		h.on(fmt.Sprintf("rival%d", i), func(t abi.Turn, kind abi.Kind) error {
+	looked, changed := make(chan struct{}), make(chan struct{})
+	turn := func(i int, between func()) func(t abi.Turn, kind abi.Kind) error {
+		return func(t abi.Turn, kind abi.Kind) error {
 			if kind != abi.KindMessage {
 				return nil
 			}
 			if _, code := t.Tool([]byte("group_status"), nil); code != abi.OK {
 				return codeErr(t, code)
 			}
-			met[i].Do(func() { meet.Done(); meet.Wait() })
+			between()
 			_, code := t.Tool([]byte("group_add_node"), fmt.Appendf(nil, `{"species": "scribe", "name": "of%d"}`, i))
 			return codeErr(t, code)
-		})
+		}
 	}
+	h.on("rival0", turn(0, func() { <-looked }))
+	h.on("rival1", turn(1, sync.OnceFunc(func() { close(looked); <-changed })))
 	w := newWorld(t, engine.Options{Host: h, Workers: 3})
 	a := w.apply(crew("crew", func(d *engine.Deployment) {
 		for i := range 2 {
@@ -382,16 +383,22 @@ func TestConflictsRunAgain(t *testing.T) {
 			})
 		}
 	}))
-	w.send(a.Channels["channel.orders"], `[]`)
-	w.wait()
-	found, conflicts := 0, uint64(0)
-	for _, c := range w.status()[0].Creatures {
-		if strings.HasPrefix(c.Name, "of") {
-			found++
+	count := func() (found int, conflicts uint64) {
+		for _, c := range w.status()[0].Creatures {
+			if strings.HasPrefix(c.Name, "of") {
+				found++
+			}
+			conflicts += c.Counters.Conflicts
 		}
-		conflicts += c.Counters.Conflicts
+		return found, conflicts
 	}
-	if found != 2 || conflicts == 0 {
+	w.send(a.Channels["channel.orders"], `[]`)
+	for found := 0; found == 0; found, _ = count() {
+		runtime.Gosched()
+	}
+	close(changed)
+	w.wait()
+	if found, conflicts := count(); found != 2 || conflicts != 1 {
 		t.Errorf("%d of 2 nodes, %d conflicts", found, conflicts)
 	}
 }
