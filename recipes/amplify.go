@@ -73,16 +73,6 @@ var (
 	formatListFunc = guarded(stdlib.FormatListFunc, checkFormat)
 )
 
-// hugeNumber reports whether a value is a number with too many digits.
-func hugeNumber(v cty.Value) bool {
-	if v.Type() != cty.Number || !v.IsKnown() || v.IsNull() {
-		return false
-	}
-	number := v.AsBigFloat()
-	exponent := number.MantExp(nil)
-	return number.IsInf() || exponent > maxBits || exponent < -maxBits
-}
-
 // enlarging are functions that can make much more than they are given, by how much
 // that is at most.
 var enlarging = map[string]func(args []cty.Value) int{

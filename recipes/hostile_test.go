@@ -127,10 +127,7 @@ func TestHostileExpressionsInJSONAreRefused(t *testing.T) {
 	} {
 		for _, around := range []string{`%s`, `[[%s]]`, `{"k": %s}`, `{%s: 1}`} {
 			source := fmt.Sprintf(`{"channel": {"in": {}}, "creature": {"a": {"module": "builtin:relay", "listen": ["${channel.in}"], "config": {"v": `+around+`}}}}`, strconv.Quote(expr))
-			path := filepath.Join(t.TempDir(), "team.hcl.json")
-			if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			path := writeJSON(t, source)
 			if r, diags := Load(t.Context(), path, Options{Inspector: &inspector{}, Builtins: builtins{"relay"}}); r != nil || !diags.HasErrors() {
 				t.Errorf("%s was loaded, with %v", source, diags)
 			}
@@ -145,10 +142,7 @@ func TestHostileExpressionsInDynamicJSONAreRefused(t *testing.T) {
 		`%{ for a in range(1024) }%{ for b in range(1024) }%{ for c in range(1024) }x%{ endfor }%{ endfor }%{ endfor }`,
 		`${wire.value * 1e900}`,
 	} {
-		path := filepath.Join(t.TempDir(), "team.hcl.json")
-		if err := os.WriteFile(path, []byte(dynamicJSON(`[1e900]`, prompt)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		path := writeJSON(t, dynamicJSON(`[1e900]`, prompt))
 		r, diags := Load(t.Context(), path, Options{Inspector: &inspector{}, Builtins: builtins{"relay"}})
 		if r != nil || !diags.HasErrors() {
 			t.Errorf("%s was loaded, with %v", prompt, diags)

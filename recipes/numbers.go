@@ -50,9 +50,7 @@ func huge(v cty.Value) bool {
 	switch {
 	case v == cty.NilVal || !v.IsKnown() || v.IsNull():
 	case v.Type() == cty.Number:
-		f := v.AsBigFloat()
-		exponent := f.MantExp(nil)
-		return f.IsInf() || exponent > maxBits || exponent < -maxBits
+		return hugeNumber(v)
 	case v.CanIterateElements():
 		for it := v.ElementIterator(); it.Next(); {
 			if _, element := it.Element(); huge(element) {
@@ -61,6 +59,16 @@ func huge(v cty.Value) bool {
 		}
 	}
 	return false
+}
+
+// hugeNumber reports whether a value is a number with too many digits.
+func hugeNumber(v cty.Value) bool {
+	if v.Type() != cty.Number || !v.IsKnown() || v.IsNull() {
+		return false
+	}
+	number := v.AsBigFloat()
+	exponent := number.MantExp(nil)
+	return number.IsInf() || exponent > maxBits || exponent < -maxBits
 }
 
 var errHuge = errors.New("the number is too large, or too close to zero")

@@ -119,9 +119,9 @@ func meterTree(expr hclsyntax.Expression) hclsyntax.Expression {
 		return &metered{e}
 	case *hclsyntax.BinaryOpExpr:
 		below(&e.LHS, &e.RHS)
-		weighed := e.Op == hclsyntax.OpMultiply || e.Op == hclsyntax.OpDivide
+		lengthens := e.Op == hclsyntax.OpMultiply || e.Op == hclsyntax.OpDivide
 		e.Op = boundedOperation(e.Op)
-		if weighed {
+		if lengthens {
 			return &metered{e}
 		}
 	case *hclsyntax.ForExpr:

@@ -52,17 +52,22 @@ func (a *errand) fork(ctx context.Context, dir string, h hooks) (err error) {
 	return errors.Join(err, from.Close())
 }
 
+// toCopyFrom makes a directory to copy from, and answers what it says of itself.
+func toCopyFrom(t *testing.T) (random *rand.Rand, from string, want map[engine.SessionID]string) {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	from = handedOn(t, false)
+	return rand.New(rand.NewPCG(seed, 0)), from, toldOf(t, from)
+}
+
 // TestKilledForking kills a process that forks a session, as it is or as it was at one
 // of its events: at every step and between them. There is the whole fork then, or
 // none; forking again makes it, or says that it is there, and nothing is left over
 // beside it. What is forked stays as it was.
 func TestKilledForking(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	from := handedOn(t, false)
-	want := toldOf(t, from)
+	random, from, want := toCopyFrom(t)
 	sessions, first := liveSessions(t, from), random.IntN(len(forkPoints))
 	for i := range errandKills(t) {
 		session := sessions[random.IntN(len(sessions))]
@@ -90,11 +95,7 @@ var exportPoints = append([]failpoint{pointStripping, pointStripped, pointUnitin
 // TestKilledForking does.
 func TestKilledExporting(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	from := handedOn(t, false)
-	want := toldOf(t, from)
+	random, from, want := toCopyFrom(t)
 	sessions, first := liveSessions(t, from), random.IntN(len(exportPoints))
 	for i := range errandKills(t) {
 		session := sessions[random.IntN(len(sessions))]
