@@ -183,12 +183,16 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 }
 
 // attend gives a session its whole file, and before that some of its ancestors, if
-// it is read from many. A young session is left as it is itself.
+// it is read from many. A young session is left as it is itself, but for that it is
+// read from those that it needs then.
 func (h *hydrator) attend(ctx context.Context, e entry, young bool) error {
 	for {
 		target, err := h.target(e)
-		if err != nil || young && target.Session == e.Session {
+		if err != nil {
 			return err
+		}
+		if young && target.Session == e.Session {
+			return h.d.readAnew(ctx, e)
 		}
 		if err := h.hydrate(ctx, target); err != nil || target.Session == e.Session {
 			return err

@@ -126,6 +126,32 @@ func (s *Store) read(op string, look func(f *family) error) error {
 	}
 }
 
+// readAnew has an open session read from the files that it needs, which may be fewer
+// than when it was made: it inherits those of its parents. It is for the hydrator, so
+// that no session gets another file meanwhile. Cuts do not have to wait for it.
+func (d *Directory) readAnew(ctx context.Context, e entry) error {
+	s := d.opened(e.Session)
+	if s == nil {
+		return nil
+	}
+	l, open := s.shelf.borrow()
+	if !open {
+		return nil
+	}
+	defer l.users.Done()
+	f, err := d.catalog.openFamily(ctx, e, d.owned)
+	if err != nil {
+		return err
+	}
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	if s.complete.Load() || !s.shelf.lends(l) {
+		return f.close()
+	}
+	d.keeper.giveBack(s.shelf.exchange(f))
+	return nil
+}
+
 // refresh opens the files of an incomplete store anew: some of those that it was
 // read from may have been removed, since an ancestor has their content now.
 func (s *Store) refresh(stale *loan) error {
