@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"database/sql/driver"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -63,14 +64,22 @@ func (t *testator) rows(query string, args ...driver.Value) (out [][]driver.Valu
 	return out, err
 }
 
-// sync makes everything durable that the parent has written.
-func (t *testator) sync() error {
+// seal writes into the parent's file for which cut it stands still. Where that is, or
+// if it is durable, so is everything that the parent has written before.
+func (t *testator) seal(cut string, durable bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.w.c == nil {
 		return errNoConnection
 	}
-	return t.w.sync()
+	err := t.w.c.tempo(durable)
+	if err == nil {
+		err = t.w.c.exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, ?)", keySeal, cut)
+	}
+	if err = errors.Join(err, t.w.pace()); err != nil {
+		return err
+	}
+	return t.w.hooks.at(pointSealed, t.w.path)
 }
 
 // take writes what a parent has of them into the file of a child, within a

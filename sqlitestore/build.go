@@ -15,7 +15,7 @@ import (
 const (
 	// copyChunk is how much of a file is copied before it is synced. More would
 	// make those wait for longer who sync something else meanwhile.
-	copyChunk int64 = 16 << 20
+	copyChunk int64 = 4 << 20
 	// uniteChunk is how many events are copied in one transaction, and so for how
 	// long a copy goes on that is no longer wanted.
 	uniteChunk int64 = 10_000

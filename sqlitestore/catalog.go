@@ -27,7 +27,8 @@ const kindFork = "fork"
 // is called by [catalog.commit].
 type catalog struct {
 	path  string
-	hooks hooks // for what is made of a session elsewhere
+	hooks hooks  // for what is made of a session elsewhere
+	wrote func() // is told that the log has grown; may be nil
 
 	mu sync.Mutex
 	c  *conn // nil after it was given up; see ready
@@ -56,9 +57,9 @@ func openCatalogFile(path string, mode fileMode) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A cut is only as durable as the catalogue, so it is always safe against
-	// power loss.
-	if err := c.exec("PRAGMA synchronous = FULL"); err != nil {
+	// Who commits makes that durable, without holding up others; see [catalog.commit].
+	// The log is emptied in the background.
+	if err := errors.Join(c.tempo(false), c.exec(fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", checkpointPages))); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
@@ -143,7 +144,7 @@ func (k *catalog) entry(op string, session engine.SessionID) (entry, error) {
 	return entries[0], nil
 }
 
-// addCut inserts a cut, within a transaction, if it is not there.
+// addCut inserts a cut that is durable, within a transaction, if it is not there.
 func (k *catalog) addCut(id, kind string, at int64) error {
 	return k.c.exec("INSERT OR IGNORE INTO cut (id, kind, at) VALUES (?, ?, ?)", id, kind, at)
 }

@@ -40,7 +40,7 @@ func (k *catalog) ready() error {
 	if err != nil {
 		return err
 	}
-	if err := c.sync(catalogSchema); err != nil {
+	if err := errors.Join(c.sync(catalogSchema), c.tempo(false)); err != nil {
 		return errors.Join(err, c.close())
 	}
 	k.c = c
@@ -52,34 +52,22 @@ func (k *catalog) ready() error {
 // start finds out.
 var errUnknown = errors.New("the outcome is unknown")
 
-// commit runs change in the transaction of a step. When the commit itself fails it is
-// unknown what reached the disk; then landed, a query that answers a row if the
-// change was made, decides whether commit succeeded.
+// commit runs change in the transaction of a step, and makes it durable, unless the
+// step says that it need not be. When the commit itself fails it is unknown what
+// reached the disk; then landed, a query that answers a row if the change was made,
+// decides whether commit succeeded.
+//
+// Nobody has to wait for the disk who only wants to ask or change something else
+// meanwhile: what is committed later is not there without what was before.
 func (k *catalog) commit(h hooks, s step, change func() error, landed string, args ...driver.Value) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err := k.ready(); err != nil {
-		return err
+	tried, err := k.transact(h, s, change)
+	if err == nil && !s.loose {
+		err = h.syncLog(k.path)
 	}
-	tried := false
-	err := k.c.transact(func() error {
-		err := change()
-		if err == nil {
-			err = h.at(s.before, k.path)
-		}
-		tried = err == nil
-		return err
-	})
 	if err == nil {
 		err = h.at(s.after, k.path)
 	}
-	switch {
-	case err == nil:
-		return nil
-	case !tried || fullDisk(err): // what would have ended the transaction was not written as a whole
-		if k.c.rollback() != nil {
-			k.giveUp()
-		}
+	if err == nil || !tried || fullDisk(err) { // what would have ended the transaction was not written as a whole
 		return err
 	}
 	found, lookErr := backoff.Retry(context.Background(), func() (bool, error) {
@@ -101,8 +89,35 @@ func (k *catalog) commit(h hooks, s step, change func() error, landed string, ar
 	return err
 }
 
+// transact runs change in a transaction, which is not durable yet, and answers
+// whether it has tried to commit that.
+func (k *catalog) transact(h hooks, s step, change func() error) (tried bool, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.ready(); err != nil {
+		return false, err
+	}
+	err = k.c.transact(func() error {
+		err := change()
+		if err == nil {
+			err = h.at(s.before, k.path)
+		}
+		tried = err == nil
+		return err
+	})
+	if err != nil && k.c.rollback() != nil {
+		k.giveUp()
+	}
+	if k.wrote != nil {
+		k.wrote()
+	}
+	return tried, err
+}
+
 // look asks the file itself, through a new connection; see ready.
 func (k *catalog) look(landed string, args []driver.Value) (bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.giveUp()
 	if err := k.ready(); err != nil {
 		return false, err

@@ -6,6 +6,9 @@ import "sync"
 // log is emptied into the file, in the background.
 const checkpointBytes = 8 << 20
 
+// commitBytes is about what a commit of the catalogue appends.
+const commitBytes = 40 << 10
+
 // checkpoints empties write-ahead logs, one after another. In a commit it would
 // hold up everybody who waits for that commit.
 type checkpoints struct {

@@ -90,10 +90,19 @@ func (c *conn) exec(query string, args ...driver.Value) error {
 	return err
 }
 
+// tempo says whether commits from now on are durable. It is always set explicitly: the
+// driver's default in the presence of a write-ahead log is not safe against power loss.
+func (c *conn) tempo(durable bool) error {
+	if durable {
+		return c.exec("PRAGMA synchronous = FULL")
+	}
+	return c.exec("PRAGMA synchronous = NORMAL")
+}
+
 // sync makes everything durable that the file holds. Only a commit that writes a
 // page syncs the write-ahead log, and storing the version again writes one.
 func (c *conn) sync(s *schema) error {
-	if err := c.exec("PRAGMA synchronous = FULL"); err != nil {
+	if err := c.tempo(true); err != nil {
 		return err
 	}
 	return c.exec(fmt.Sprintf("PRAGMA user_version = %d", s.version))

@@ -180,7 +180,7 @@ func targets(random *rand.Rand, first, n int) (out []failpoint) {
 		}
 		if len(points) == 0 {
 			for p := failpoint(first); p < failpoints; p += 2 {
-				if !slices.Contains(upgrades, p) && !slices.Contains(rebuilds, p) && !slices.Contains(forks, p) && !slices.Contains(exports, p) {
+				if !isApart(p) && !slices.Contains(upgrades, p) {
 					points = append(points, p)
 				}
 			}
@@ -198,7 +198,19 @@ var (
 	// rebuilds are the points of what happens when the catalogue is lost, and only
 	// then; see TestKilledWhileRebuilding.
 	rebuilds = []failpoint{pointRemaking, pointRewriting, pointRemade, pointSettingAside, pointSetAside, pointInstalling, pointInstalled}
+	// losses are those of what happens when the power has taken a part of a cut; see
+	// TestLooseCut.
+	losses = []failpoint{pointTakingBack, pointTakenBack}
+	// looses are those of making a cut durable that was not, which those of the
+	// durability full are at once.
+	looses = []failpoint{pointLoose, pointFirming, pointFirm}
 )
+
+// isApart reports whether a point is not one of what a directory does all by itself,
+// and as long as there is power.
+func isApart(p failpoint) bool {
+	return slices.Contains(slices.Concat(rebuilds, forks, exports, losses), p)
+}
 
 // killer kills the owner of one directory several times.
 type killer struct {

@@ -31,6 +31,11 @@ func (d *Directory) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, er
 		return nil, err
 	}
 	defer d.changing.Unlock()
+	if d.loose.stuck() {
+		if err := d.makeFirm(); err != nil {
+			return nil, err
+		}
+	}
 	d.crossing.enter()
 	defer d.crossing.leave()
 	parents, err := d.parents(cut)
@@ -50,9 +55,10 @@ func (d *Directory) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, er
 	if err := d.options.hooks.at(pointParked, d.dir); err != nil {
 		return nil, storageError("cut", d.dir, err)
 	}
-	children, err := d.makeChildren(ctx, id.String(), cut, parents)
+	loose := loosely(cut, parents)
+	children, err := d.makeChildren(ctx, id.String(), cut, parents, !loose)
 	if err == nil {
-		err = d.commitCut(ctx, id.String(), cut, parents, children)
+		err = d.commitCut(ctx, id.String(), cut, parents, children, !loose)
 	}
 	switch {
 	case errors.Is(err, errUnknown):
@@ -64,6 +70,9 @@ func (d *Directory) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, er
 		}
 		return nil, storageError("cut", d.dir, err)
 	}
+	if loose {
+		d.loose.add(newLooseCut(id.String(), parents, children))
+	}
 	for _, p := range parents {
 		p.freeze()
 	}
@@ -73,6 +82,7 @@ func (d *Directory) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, er
 	for i, c := range children {
 		out[i] = d.remember(c.store)
 	}
+	nudge(d.keeper.wake)
 	return out, nil
 }
 
@@ -129,7 +139,7 @@ type heirloom struct {
 }
 
 func (h heirloom) write(c *conn) error {
-	if err := c.exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, ?)", keySiblings, strings.Join(h.siblings, " ")); err != nil {
+	if err := c.exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, ?), (?, ?)", keySiblings, strings.Join(h.siblings, " "), keySealed, "1"); err != nil {
 		return err
 	}
 	for _, p := range h.parents {
@@ -164,9 +174,9 @@ func abandon(parents map[engine.SessionID]*Store, children []*child) error {
 	return errors.Join(errs...)
 }
 
-// makeChildren writes the children's files, and makes durable what the parents
-// have written. What it returns with an error is to be discarded.
-func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut, parents map[engine.SessionID]*Store) ([]*child, error) {
+// makeChildren writes the children's files, and into those of the parents that they
+// end. What it returns with an error is to be discarded.
+func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut, parents map[engine.SessionID]*Store, durable bool) ([]*child, error) {
 	var out []*child
 	for i := range cut.Children {
 		p, err := d.keeper.take()
@@ -184,19 +194,17 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut,
 		}
 	}
 	// No history can vanish behind the cut: what the parents have written is as
-	// durable as the cut before it is made.
+	// durable as the cut before it is made, or it can be seen that it is not.
 	var tasks []func() error
 	testators := map[engine.SessionID]*testator{}
 	for session, p := range parents {
 		t := newTestator(p)
 		testators[session] = t
-		if p.durability == engine.Normal {
-			tasks = append(tasks, t.sync)
-		}
+		tasks = append(tasks, func() error { return t.seal(id, durable) })
 	}
 	for _, c := range out {
 		tasks = append(tasks, func() error {
-			if err := d.fillChild(ctx, c, parents, testators); err != nil {
+			if err := d.fillChild(ctx, c, parents, testators, durable); err != nil {
 				return fmt.Errorf("writing %s: %w", c.Path, err)
 			}
 			return nil
@@ -267,9 +275,9 @@ func (d *Directory) newChild(id string, cut engine.Cut, plan *engine.CutChild, p
 
 // fillChild writes one child: live rows, its identity and the first record of its
 // log.
-func (d *Directory) fillChild(ctx context.Context, c *child, parents map[engine.SessionID]*Store, testators map[engine.SessionID]*testator) (err error) {
+func (d *Directory) fillChild(ctx context.Context, c *child, parents map[engine.SessionID]*Store, testators map[engine.SessionID]*testator, durable bool) (err error) {
 	var last uint64
-	err = d.fill(c.p, c.entry, func() error {
+	err = d.fill(c.p, c.entry, durable, func() error {
 		for _, session := range c.plan.Parents {
 			if err := errors.Join(ctx.Err(), c.own.take(testators[session], &parents[session].info, c.p.writer)); err != nil {
 				return err
@@ -308,14 +316,18 @@ func (c *child) noteMeta() {
 }
 
 // commitCut is the moment of the cut.
-func (d *Directory) commitCut(ctx context.Context, id string, cut engine.Cut, parents map[engine.SessionID]*Store, children []*child) error {
+func (d *Directory) commitCut(ctx context.Context, id string, cut engine.Cut, parents map[engine.SessionID]*Store, children []*child, durable bool) error {
 	var ended []engine.SessionID
 	for session := range parents {
 		ended = append(ended, session)
 	}
 	slices.Sort(ended)
-	return d.catalog.commitWithin(ctx, d.options.hooks, stepCut, func() error {
-		if err := d.catalog.c.exec("INSERT INTO cut (id, kind, at) VALUES (?, ?, ?)", id, cut.Kind, cut.At); err != nil {
+	step := stepCut
+	if !durable {
+		step = stepLooseCut
+	}
+	return d.catalog.commitWithin(ctx, d.options.hooks, step, func() error {
+		if err := d.catalog.c.exec("INSERT INTO cut (id, kind, at, firm) VALUES (?, ?, ?, ?)", id, cut.Kind, cut.At, durable); err != nil {
 			return err
 		}
 		for _, c := range children {

@@ -9,8 +9,8 @@ import (
 )
 
 // TestEndedParentIsDurable cuts two stores of the durability normal, of which no child
-// goes on with the second: all of its creatures were removed by the same change. What
-// it had written is there after a power loss, although its commits had not been synced.
+// goes on with the second: all of its creatures were removed by the same change. When
+// the cut is durable, so is what it had written, although its commits were not synced.
 func TestEndedParentIsDurable(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(seeds(t, outcomeSeeds)) {
@@ -38,6 +38,9 @@ func TestEndedParentIsDurable(t *testing.T) {
 			child := engine.CutChild{StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal}, Parents: []engine.SessionID{p.stores[0].info.Session}}
 			cut.Children = []engine.CutChild{child, child}
 			if _, err := p.d.Cut(t.Context(), cut); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.d.makeFirm(); err != nil {
 				t.Fatal(err)
 			}
 			p.disk.Die()

@@ -72,6 +72,7 @@ type Directory struct {
 	// changing is held while it changes which file a store writes to, or whether
 	// it is live.
 	changing exclusion
+	loose    looseCuts
 	// crossing is where what works in the background gives way to cuts.
 	crossing crossing
 
@@ -112,6 +113,7 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 		return nil, errors.Join(err, lock.Close())
 	}
 	d.checkpoints = startCheckpoints()
+	d.catalog.wrote = func() { d.checkpoints.wrote(d.catalog.path, commitBytes) }
 	d.keeper = startKeeper(d)
 	d.hydrator = startHydrator(d)
 	if options.SearchIndex {
@@ -164,6 +166,9 @@ func (d *Directory) load(ctx context.Context) error {
 		return storageError("open", path, err)
 	}
 	d.catalog.hooks = d.options.hooks
+	if err := d.decide(); err != nil {
+		return storageError("open", d.dir, err)
+	}
 	return storageError("open", d.dir, d.tidy())
 }
 
@@ -202,7 +207,10 @@ func (d *Directory) openOnce(ctx context.Context, session engine.SessionID) (eng
 	if err != nil {
 		return nil, storageError("open", e.Path, err)
 	}
-	if err = d.options.hooks.at(pointOpened, e.Path); err == nil && e.Durability == engine.Full {
+	if err = d.options.hooks.at(pointOpened, e.Path); err == nil && w.marked {
+		err = d.makeFirm()
+	}
+	if err == nil && e.Durability == engine.Full {
 		// Who reads on from here takes for durable what is there, and a commit that
 		// failed when the file was last written to for not made; see [catalog.ready].
 		err = w.sync()
@@ -252,7 +260,7 @@ func (d *Directory) Create(ctx context.Context, spec engine.StoreSpec) (engine.S
 	}
 	e := newEntry(spec, p)
 	e.Created, e.Complete = time.Now().UnixNano(), true
-	if err = d.fill(p, e, func() error { return p.writeOwn(&engine.Record{Meta: spec.Meta}) }); err == nil {
+	if err = d.fill(p, e, true, func() error { return p.writeOwn(&engine.Record{Meta: spec.Meta}) }); err == nil {
 		err = d.catalog.commit(d.options.hooks, stepCreate, func() error { return d.catalog.add(e) },
 			"SELECT 1 FROM store WHERE session = ?", string(e.Session))
 	}
@@ -328,16 +336,24 @@ func (d *Directory) Retire(ctx context.Context, session engine.SessionID) error 
 		}
 		wrote = s.authored()
 	}
+	err = d.retire(session, wrote)
+	d.hydrator.nudge()
+	return storageError("retire", d.catalog.path, err)
+}
+
+// retire ends a live store that nobody has open.
+func (d *Directory) retire(session engine.SessionID, wrote map[engine.Origin]uint64) error {
 	d.changing.Lock()
+	defer d.changing.Unlock()
+	if err := d.makeFirm(); err != nil {
+		return err
+	}
 	if e, err := d.catalog.entry("retire", session); err == nil && e.file != "" {
 		// A file that cannot be written to will not be taken for a live one either.
 		_ = mark(e.Path, session, markRetired, "1")
 	}
-	err = d.catalog.commit(d.options.hooks, stepRetire, func() error { return d.catalog.freeze(session, "", wrote) },
+	return d.catalog.commit(d.options.hooks, stepRetire, func() error { return d.catalog.freeze(session, "", wrote) },
 		"SELECT 1 FROM store WHERE session = ? AND live = 0", string(session))
-	d.changing.Unlock()
-	d.hydrator.nudge()
-	return storageError("retire", d.catalog.path, err)
 }
 
 // Close closes the directory, and stores that are still open. Later calls answer the
@@ -357,7 +373,7 @@ func (d *Directory) shut() error {
 	slices.SortFunc(left, func(a, b *Store) int { return cmp.Compare(a.info.Session, b.info.Session) })
 	d.indexer.close()  // it reads stores
 	d.hydrator.close() // it moves stores from file to file
-	var errs []error
+	errs := []error{d.makeFirm()}
 	for _, s := range left {
 		errs = append(errs, s.Close(context.Background()))
 	}

@@ -2,6 +2,8 @@ package sqlitestore
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
 	"os"
 )
 
@@ -44,6 +46,15 @@ const (
 	pointCutting // the catalogue is about to commit the cut
 	pointCut     // it has, and nobody has been told
 	pointFrozen  // the parents are closed for writing, and no child has been opened
+	pointSealed  // the file of a parent says which cut it stands still for
+	pointLoose   // the cut has happened, and is about to be made durable
+	pointFirming // it is durable, and the catalogue is about to say so
+	pointFirm    // it has
+
+	// The end of a cut that a power loss has taken a part of.
+
+	pointTakingBack // the catalogue is about to go back to the parents
+	pointTakenBack  // it has
 
 	// The end of a session, in the catalogue.
 
@@ -111,6 +122,7 @@ var failpointNames = [failpoints]string{
 	pointOpened: "opened", pointAppending: "appending", pointAppended: "appended",
 	pointOriginalCopied: "original-copied", pointOriginalKept: "original-kept", pointMigrated: "migrated",
 	pointParked: "parked", pointCutting: "cutting", pointCut: "cut", pointFrozen: "frozen",
+	pointSealed: "sealed", pointLoose: "loose", pointFirming: "firming", pointFirm: "firm", pointTakingBack: "taking-back", pointTakenBack: "taken-back",
 	pointRetiring: "retiring", pointRetired: "retired",
 	pointNoting: "noting", pointNoted: "noted", pointCopying: "copying", pointCopied: "copied", pointStripping: "stripping", pointStripped: "stripped",
 	pointUniting: "uniting", pointUnited: "united", pointTailFollowed: "tail-followed",
@@ -127,16 +139,22 @@ func (p failpoint) String() string { return failpointNames[p] }
 
 // step is a transaction of the catalogue: the points right before and right after
 // its commit.
-type step struct{ before, after failpoint }
+type step struct {
+	before, after failpoint
+	loose         bool // it need not be durable: a power loss may take it back
+}
 
 var (
-	stepCreate   = step{pointCreating, pointCreated}
-	stepCut      = step{pointCutting, pointCut}
-	stepRetire   = step{pointRetiring, pointRetired}
-	stepNote     = step{pointNoting, pointNoted}
-	stepComplete = step{pointCompleting, pointCompleted}
-	stepRelease  = step{pointReleasing, pointReleased}
-	stepSweep    = step{pointSweeping, pointSwept}
+	stepCreate   = step{pointCreating, pointCreated, false}
+	stepCut      = step{pointCutting, pointCut, false}
+	stepLooseCut = step{pointCutting, pointCut, true}
+	stepFirm     = step{pointFirming, pointFirm, true}
+	stepTakeBack = step{pointTakingBack, pointTakenBack, false}
+	stepRetire   = step{pointRetiring, pointRetired, false}
+	stepNote     = step{pointNoting, pointNoted, false}
+	stepComplete = step{pointCompleting, pointCompleted, false}
+	stepRelease  = step{pointReleasing, pointReleased, false}
+	stepSweep    = step{pointSweeping, pointSwept, false}
 )
 
 // hooks lets tests look at every step, and make it fail. The functions may be nil.
@@ -148,7 +166,7 @@ type hooks struct {
 	opened func(c *conn) error
 	// synced is called with every file, outside of SQLite, and every directory that
 	// has been synced.
-	synced func(path string)
+	synced func(path string) error
 	// renamed is called when a directory, or a file that SQLite has had open, has got
 	// another name, and linked when a file has got one more.
 	renamed, linked func(from, to string)
@@ -180,6 +198,23 @@ func (h hooks) syncDirectory(dir string) error { return h.syncPath(dir) }
 // syncFile makes a database durable that nobody has open.
 func (h hooks) syncFile(path string) error { return h.syncPath(path) }
 
+// syncLog makes the write-ahead log of a database durable, which somebody may be
+// writing to. SQLite locks the database and not its log, so that nobody loses a lock.
+// When there is none, it has been emptied into the database, durably.
+func (h hooks) syncLog(path string) error {
+	path += "-wal"
+	return h.syncBy(path, func() error {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
+}
+
 func (h hooks) syncPath(path string) error {
 	return h.syncBy(path, func() error { return syncPath(path) })
 }
@@ -192,7 +227,7 @@ func (h hooks) syncBy(path string, sync func() error) error {
 		return err
 	}
 	if h.synced != nil {
-		h.synced(path)
+		return h.synced(path)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +16,8 @@ import (
 )
 
 // TestFailpointsAreReached runs the program of TestKilled undisturbed, forks and exports
-// a session, and has a damaged catalogue made again: together they must pass every failpoint.
+// a session, and has a damaged catalogue made again: together they must pass every
+// failpoint but those behind a power loss, which TestLooseCut passes.
 func TestFailpointsAreReached(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -30,7 +32,7 @@ func TestFailpointsAreReached(t *testing.T) {
 		return nil
 	})
 	seed := rand.Uint64()
-	for life := uint64(0); life < 12 && len(reached) < int(failpoints)-len(rebuilds)-len(forks)-len(exports); life++ {
+	for life := uint64(0); life < 12 && len(reached) < int(failpoints)-len(rebuilds)-len(forks)-len(exports)-len(losses); life++ {
 		p := &program{ctx: t.Context(), random: rand.New(rand.NewPCG(seed, life)), durability: engine.Normal, tell: func(told) {}}
 		if err := p.start(dir, options); err != nil {
 			t.Fatal(err)
@@ -55,7 +57,7 @@ func TestFailpointsAreReached(t *testing.T) {
 		t.Error(err)
 	}
 	for p := range failpoints {
-		if !reached[p] {
+		if !reached[p] && !slices.Contains(losses, p) {
 			t.Errorf("%s has not been reached; seed %d", p, seed)
 		}
 	}

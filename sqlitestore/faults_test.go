@@ -373,7 +373,7 @@ func TestUnwrittenCutIsForgotten(t *testing.T) {
 	if err := s.park(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	children, err := d.makeChildren(t.Context(), "cut", splitOf(s), map[engine.SessionID]*Store{s.info.Session: s})
+	children, err := d.makeChildren(t.Context(), "cut", splitOf(s), map[engine.SessionID]*Store{s.info.Session: s}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

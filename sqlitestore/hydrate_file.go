@@ -224,11 +224,17 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 		}
 		h.d.changing.Lock()
 		defer h.d.changing.Unlock()
+		if err := h.d.makeFirm(); err != nil {
+			return nil, err
+		}
 		return nil, h.commitMove(ctx, nil, y)
 	}
 	d := h.d
 	d.changing.Lock()
 	defer d.changing.Unlock()
+	if err := d.makeFirm(); err != nil {
+		return nil, err
+	}
 	now, err := d.catalog.entry("hydrate", e.Session)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/google/uuid"
@@ -25,8 +26,8 @@ type prepared struct {
 	session engine.SessionID
 }
 
-// keeper does what a cut and its creatures need not wait for: it makes files in
-// advance and closes the stores that cuts have ended.
+// keeper does what a cut and its creatures need not wait for: it makes cuts durable
+// and files in advance, and closes the stores that cuts have ended.
 type keeper struct {
 	d *Directory
 
@@ -65,6 +66,10 @@ func (k *keeper) run() {
 // work does one thing, and answers whether there may be more.
 func (k *keeper) work() bool {
 	k.d.crossing.giveWay()
+	if k.d.loose.due() {
+		_ = k.d.makeFirm() // an error is a problem of the directory
+		return true
+	}
 	k.mu.Lock()
 	if len(k.buried) > 0 {
 		s := k.buried[0]
@@ -220,11 +225,14 @@ func (d *Directory) prepare() (p *prepared, err error) {
 	return p, nil
 }
 
-// fill writes what a prepared file is, and what it begins with, in one
-// transaction that is durable whatever the durability of the session is. From
-// then on its writer is as durable as was asked for.
-func (d *Directory) fill(p *prepared, e entry, content func() error) error {
+// fill writes what a prepared file is, and what it begins with, in one transaction,
+// which is durable or not, whatever the durability of the session is. From then on
+// its writer is as durable as was asked for.
+func (d *Directory) fill(p *prepared, e entry, durable bool, content func() error) error {
 	p.durability = e.Durability
+	if err := p.c.tempo(durable); err != nil {
+		return err
+	}
 	err := p.c.transact(func() error {
 		if err := p.identify(e); err != nil {
 			return err
@@ -246,22 +254,21 @@ func (d *Directory) fill(p *prepared, e entry, content func() error) error {
 // identify writes what the file is and where it comes from, within a
 // transaction.
 func (w *writer) identify(e entry) error {
-	pairs := [][2]string{
-		{"session", string(e.Session)},
-		{"graph", string(e.Graph)},
-		{"born", strconv.FormatUint(e.born, 10)},
-		{"durability", e.Durability.String()},
-		{"created", strconv.FormatInt(e.Created, 10)},
-		{"cut", e.cut},
-		{"kind", e.kind},
+	pairs := []driver.Value{
+		"session", string(e.Session),
+		"graph", string(e.Graph),
+		"born", strconv.FormatUint(e.born, 10),
+		"durability", e.Durability.String(),
+		"created", strconv.FormatInt(e.Created, 10),
+		"cut", e.cut,
+		"kind", e.kind,
 	}
 	if !e.Complete {
-		pairs = append(pairs, [2]string{"incomplete", "1"})
+		pairs = append(pairs, "incomplete", "1")
 	}
-	for _, pair := range pairs {
-		if err := w.c.exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, ?)", pair[0], pair[1]); err != nil {
-			return err
-		}
+	rows := strings.Repeat(", (?, ?)", len(pairs)/2)[2:]
+	if err := w.c.exec("INSERT OR REPLACE INTO store (key, value) VALUES "+rows, pairs...); err != nil {
+		return err
 	}
 	parents := e.Parents
 	if len(parents) == 0 {

@@ -15,6 +15,10 @@ const (
 	markMoved      = "moved"      // its session goes on in the file that is named
 	// keySiblings names all children of the cut that made the session.
 	keySiblings = "siblings"
+	// keySeal names the cut that is about to end the session. It is written behind
+	// everything else. keySealed says that the parents of the session have it.
+	keySeal   = "seal"
+	keySealed = "sealed"
 
 	// marks are those that hold until the session is written to.
 	marks = "('" + markUnused + "', '" + markRetired + "', '" + markMoved + "')"

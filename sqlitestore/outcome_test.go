@@ -121,21 +121,29 @@ func forOutcomes(t *testing.T, test func(t *testing.T, u *unsure)) {
 	}
 }
 
-// TestCutThatFailedStaysUndone lets the sync of the catalogue fail that would have
-// made a cut. The caller is told that nothing has happened and goes on with the
-// parent; then the power fails. SQLite has removed the log with the cut in it
-// meanwhile, and it must not come back.
-func TestCutThatFailedStaysUndone(t *testing.T) {
-	forOutcomes(t, func(t *testing.T, u *unsure) {
-		parent := u.stores[0]
-		u.write(parent)
-		u.breakAt(pointCutting, 1)
-		if err := u.cut(); abi.CodeOf(err) != abi.Storage || errors.Is(err, errUnknown) {
-			t.Fatalf("Cut: %v, want the code storage and a known outcome", err)
-		}
-		u.write(parent)
-		u.losesPower()
-	})
+// TestCutIsWhatItSeems lets syncs of the catalogue fail that are to make a cut. The
+// caller is told that it has happened or not, and goes on with the children or with
+// the parent; then the power fails. SQLite has removed the log with the cut in it
+// meanwhile, and what was told must hold.
+func TestCutIsWhatItSeems(t *testing.T) {
+	for failures := 1; failures <= 3; failures++ {
+		t.Run(fmt.Sprint("failures=", failures), func(t *testing.T) {
+			forOutcomes(t, func(t *testing.T, u *unsure) {
+				u.write(u.stores[0])
+				u.breakAt(pointCutting, failures)
+				if err := u.cut(); err != nil && (abi.CodeOf(err) != abi.Storage || errors.Is(err, errUnknown)) {
+					t.Fatalf("Cut: %v, want the code storage and a known outcome", err)
+				}
+				if !u.once.Load() {
+					t.Error("no sync has failed")
+				}
+				for _, s := range u.stores {
+					u.write(s)
+				}
+				u.losesPower()
+			})
+		})
+	}
 }
 
 // TestCutOnFullDisk has no room for the entry that makes a cut. Then it is known that

@@ -15,7 +15,7 @@ import (
 
 // alternate splits a store and merges the sides again, n times, and answers how
 // long each cut took.
-func alternate(b *testing.B, d *sqlitestore.Directory, stores []engine.Store, n int, between func()) ([]engine.Store, []time.Duration) {
+func alternate(b *testing.B, d *sqlitestore.Directory, stores []engine.Store, n int, durability engine.Durability, between func()) ([]engine.Store, []time.Duration) {
 	b.Helper()
 	var pauses []time.Duration
 	for range n {
@@ -31,7 +31,7 @@ func alternate(b *testing.B, d *sqlitestore.Directory, stores []engine.Store, n 
 		}
 		for range children {
 			cut.Children = append(cut.Children, engine.CutChild{
-				StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal}, Parents: parents,
+				StoreSpec: engine.StoreSpec{Graph: "g", Durability: durability}, Parents: parents,
 				First: func(o engine.Origin) *engine.Record {
 					return &engine.Record{Events: []engine.Event{{ID: engine.EventID{Origin: o, Seq: 1}, Time: time.Now().UnixNano(), Kind: engine.EventTopologyChanged}}}
 				},
@@ -59,8 +59,18 @@ func percentile(d []time.Duration, percent int) time.Duration {
 	return d[min(len(d)*percent/100, len(d)-1)]
 }
 
-// twoSyncs is how long it takes to sync a page twice, one after the other: a cut
-// waits for two rounds of syncs, so it is not faster than the disk does that.
+// report reports the median and the longest of some times.
+func report(b *testing.B, times []time.Duration, of string) {
+	b.Helper()
+	if len(times) > 0 {
+		b.ReportMetric(percentile(times, 50).Seconds()*1e3, of+"p50-ms")
+		b.ReportMetric(percentile(times, 99).Seconds()*1e3, of+"p99-ms")
+	}
+}
+
+// twoSyncs is how long it takes to sync a page twice, one after the other: a cut of
+// the durability full waits for two rounds of syncs, so it is not faster than the disk
+// does that.
 func twoSyncs(b *testing.B, f *os.File) time.Duration {
 	b.Helper()
 	began := time.Now()
@@ -75,15 +85,37 @@ func twoSyncs(b *testing.B, f *os.File) time.Duration {
 	return time.Since(began)
 }
 
+// arithmetic is how long it takes to do nothing but arithmetic, which is about as much
+// as a cut: what its longest times exceed its median by, the machine does.
+func arithmetic(b *testing.B) time.Duration {
+	b.Helper()
+	began := time.Now()
+	x := uint64(88172645463325252)
+	for range 600_000 {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	if x == 0 { // it never is: see G. Marsaglia, Xorshift RNGs, 2003
+		b.Fatal("a generator has ended")
+	}
+	return time.Since(began)
+}
+
 // BenchmarkPause is what those who write notice of a cut: it must not depend on
-// the length of the history. "calm" cuts twenty times a second, and measures two
-// syncs of the disk between the cuts; "storm" cuts as fast as it can.
+// the length of the history. "calm" cuts twenty times a second, "full" does so with
+// stores of that durability, and between the cuts both measure what the machine does:
+// two syncs of the disk, and arithmetic. "storm" cuts as fast as it can.
 func BenchmarkPause(b *testing.B) {
 	for _, events := range []int{1_000, 1_000_000} {
-		for _, mode := range []string{"calm", "storm"} {
+		for _, mode := range []string{"calm", "full", "storm"} {
 			b.Run(fmt.Sprintf("events=%d/%s", events, mode), func(b *testing.B) {
 				d := openBench(b, b.TempDir())
-				s := createBench(b, d, engine.Normal)
+				durability := engine.Normal
+				if mode == "full" {
+					durability = engine.Full
+				}
+				s := createBench(b, d, durability)
 				fill(b, s, events)
 				stores := []engine.Store{s}
 				f, err := os.Create(filepath.Join(b.TempDir(), "synced"))
@@ -91,25 +123,23 @@ func BenchmarkPause(b *testing.B) {
 					b.Fatal(err)
 				}
 				defer f.Close()
-				var pauses, syncs []time.Duration
+				var pauses, syncs, work []time.Duration
 				between := func() {}
-				if mode == "calm" {
+				if mode != "storm" {
 					between = func() {
 						time.Sleep(40 * time.Millisecond)
 						syncs = append(syncs, twoSyncs(b, f))
+						work = append(work, arithmetic(b))
 						time.Sleep(10 * time.Millisecond)
 					}
 				}
-				stores, _ = alternate(b, d, stores, 4, between)
+				stores, _ = alternate(b, d, stores, 4, durability, between)
 				b.ResetTimer()
-				stores, pauses = alternate(b, d, stores, b.N, between)
+				stores, pauses = alternate(b, d, stores, b.N, durability, between)
 				b.StopTimer()
-				b.ReportMetric(percentile(pauses, 50).Seconds()*1e3, "p50-ms")
-				b.ReportMetric(percentile(pauses, 99).Seconds()*1e3, "p99-ms")
-				if len(syncs) > 0 {
-					b.ReportMetric(percentile(syncs, 50).Seconds()*1e3, "syncs-p50-ms")
-					b.ReportMetric(percentile(syncs, 99).Seconds()*1e3, "syncs-p99-ms")
-				}
+				report(b, pauses, "")
+				report(b, syncs, "syncs-")
+				report(b, work, "arithmetic-")
 				for _, s := range stores {
 					if err := s.Close(context.Background()); err != nil {
 						b.Fatal(err)

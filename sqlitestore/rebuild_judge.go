@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ type judgement struct {
 // A child of a cut is marked as unused until it is written to after the cut. So a
 // cut has happened if one of its children is not, or has become an ancestor. It
 // has also happened if all of its children are there, filled, and the parents have
-// not been written to since: the catalogue may have had it, and if not, it was
+// not been written to since, nor lost anything: the catalogue may have had it, and if not, it was
 // about to and nobody has been told anything else.
 func judge(found []*remains) *judgement {
 	j := &judgement{
@@ -200,6 +201,9 @@ func (j *judgement) couldHaveHappened(id string) bool {
 				return false
 			}
 		}
+		if r.has(keySealed) && !j.allSealed(r, id) {
+			return false
+		}
 	}
 	return true
 }
@@ -216,6 +220,16 @@ func (j *judgement) stoodStill(session engine.SessionID, wrote map[engine.Origin
 	}
 	r := j.files[session]
 	return r == nil || !r.has(markRetired) && !exceeds(r.own, wrote)
+}
+
+// allSealed reports whether the parents of a file's session have all that they had
+// when a cut was about to end them, as far as they are there.
+func (j *judgement) allSealed(child *remains, cut string) bool {
+	parents := slices.Concat(j.sessions[child.session()].Parents, slices.Collect(maps.Keys(child.wrote)))
+	return !slices.ContainsFunc(parents, func(p engine.SessionID) bool {
+		r := j.files[p]
+		return r != nil && r.keys[keySeal] != cut
+	})
 }
 
 // live reports whether an accepted session has not ended.

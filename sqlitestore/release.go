@@ -34,6 +34,9 @@ func (h *hydrator) release(ctx context.Context) error {
 	var any engine.SessionID
 	d.changing.Lock()
 	defer d.changing.Unlock()
+	if err := d.makeFirm(); err != nil {
+		return err
+	}
 	err = d.catalog.commit(d.options.hooks, stepRelease, func() error {
 		for session, meta := range gone {
 			any = session

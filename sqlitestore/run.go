@@ -24,13 +24,10 @@ const (
 // run writes the queue until the store is closed.
 func (s *Store) run() {
 	defer close(s.done)
-	if s.w.marked && !s.write(nil) {
-		return
-	}
 	last := 0
 	for {
 		taken, ok := s.take(last)
-		if !ok || s.w.c == nil && !s.write(nil) {
+		if !ok || (s.w.c == nil || s.w.due() && len(taken) == 0) && !s.write(nil) {
 			return
 		}
 		for len(taken) > 0 {
@@ -46,7 +43,7 @@ func (s *Store) run() {
 }
 
 // take waits for records and takes them all; there are none if the file has to be
-// opened first. It answers false when there are none and the store is to be closed.
+// opened first, or has marks that are to go. It answers false when there are none and the store is to be closed.
 func (s *Store) take(last int) ([]*engine.Record, bool) {
 	for {
 		s.mu.Lock()
@@ -63,6 +60,9 @@ func (s *Store) take(last int) ([]*engine.Record, bool) {
 			s.queue = make([]*engine.Record, 0, len(taken))
 			s.mu.Unlock()
 			return taken, true
+		case s.w.c != nil && s.w.due():
+			s.mu.Unlock()
+			return nil, true
 		case s.stop != running:
 			s.mu.Unlock()
 			return nil, false
@@ -188,8 +188,8 @@ func (s *Store) acknowledge(group []*engine.Record) {
 		s.room = nil
 	}
 	s.mu.Unlock()
+	s.durable.advance(seq) // first, so that who has waited for records knows of their events
 	s.written.advance(s.written.reached.Load() + uint64(len(group)))
-	s.durable.advance(seq)
 	s.tell()
 	s.dir.checkpoints.wrote(s.path(), size)
 }

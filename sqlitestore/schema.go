@@ -33,7 +33,7 @@ type schema struct {
 
 var (
 	storeSchema   = newSchema("a session store", 0x54455253, 5, subdirectory("schema/store"))
-	catalogSchema = newSchema("a session catalogue", 0x54455243, 2, subdirectory("schema/catalog"))
+	catalogSchema = newSchema("a session catalogue", 0x54455243, 3, subdirectory("schema/catalog"))
 )
 
 func newSchema(what string, applicationID, version int64, migrations fs.FS) *schema {

@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
@@ -37,6 +38,9 @@ type writer struct {
 	// marked says that the file carries a mark that holds until its session is
 	// written to, and which the next commit removes: see [marks].
 	marked bool
+	// firm, if there is one, becomes true when the cut is durable that made the file.
+	// Until then it keeps its marks: should the power fail, it is of no use.
+	firm *atomic.Bool
 	// claimed says that the file names our origin among those of its session,
 	// which the next commit sees to.
 	claimed   bool
@@ -91,15 +95,8 @@ func (w *writer) open() (err error) {
 	return w.loadChanges()
 }
 
-// pace makes commits as durable as the store promises. It is set explicitly: the
-// driver's default in the presence of a write-ahead log is not safe against
-// power loss.
-func (w *writer) pace() error {
-	if w.durability == engine.Normal {
-		return w.c.exec("PRAGMA synchronous = NORMAL")
-	}
-	return w.c.exec("PRAGMA synchronous = FULL")
-}
+// pace makes commits as durable as the store promises.
+func (w *writer) pace() error { return w.c.tempo(w.durability != engine.Normal) }
 
 // sync makes everything durable that has been written, whatever the store's
 // durability.
@@ -214,7 +211,8 @@ func (w *writer) commit(group []*engine.Record) error {
 	if err := w.apply(group); err != nil {
 		return err
 	}
-	if w.marked {
+	unmark := w.due()
+	if unmark {
 		if err := w.unmark(); err != nil {
 			return err
 		}
@@ -230,9 +228,12 @@ func (w *writer) commit(group []*engine.Record) error {
 	if err := w.c.exec("COMMIT"); err != nil {
 		return err
 	}
-	w.marked, w.claimed = false, true
+	w.marked, w.claimed = w.marked && !unmark, true
 	return w.hooks.at(pointAppended, w.path)
 }
+
+// due reports whether the next commit, be it of nothing, removes marks.
+func (w *writer) due() bool { return w.marked && (w.firm == nil || w.firm.Load()) }
 
 // apply writes records within a transaction.
 func (w *writer) apply(group []*engine.Record) error {

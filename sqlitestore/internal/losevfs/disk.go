@@ -24,6 +24,11 @@ const (
 	openJournal = 0x00000800
 )
 
+var (
+	errNoPower   = errors.New("there is no power")
+	errNotSynced = errors.New("the sync has failed")
+)
+
 // Disk is a mounted directory with what is below it. Its methods may be called
 // by any goroutine.
 type Disk struct {
@@ -157,22 +162,33 @@ func (d *Disk) Die() {
 	}
 }
 
-// Synced notes that the program itself has synced a directory, or a file that
-// SQLite does not have open.
-func (d *Disk) Synced(path string) {
+// Synced notes that the program itself has synced a directory, a file that SQLite
+// does not have open, or a write-ahead log. It answers an error where the disk would
+// have: for a log, when syncs are to fail, and for anything when there is no power.
+func (d *Disk) Synced(path string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.dead {
-		return
+		return errNoPower
+	}
+	if strings.HasSuffix(path, "-wal") { // which SQLite has open, or has removed
+		if d.operate(flush) != ok {
+			return errNotSynced
+		}
+		if e := d.entries[path]; e != nil && e.current != nil {
+			e.current.sync()
+		}
+		return nil
 	}
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		if e := d.entries[path]; e != nil && e.current != nil {
 			e.current.sync()
 		}
 		d.keep(path)
-		return
+		return nil
 	}
 	d.link(path)
+	return nil
 }
 
 // Renamed notes that the program has given a directory another name, or a file that

@@ -1,0 +1,161 @@
+package sqlitestore
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// looseCut is a cut that has happened and is not durable yet. Between stores of the
+// durability normal nobody is promised more than that what is acknowledged survives
+// the process, for which nothing has to be synced; so nobody waits for the disk.
+// Right after the cut all of it is synced, and then it is firm.
+//
+// When the power fails before that, any part of it may be missing: the end of what
+// the parents have written, the first content of a child, the catalogue's
+// transaction. Each of them is one of the last transactions of a write-ahead log, of
+// which a prefix is left, so it is enough to look whether it is there. If all of them
+// are, the cut has happened; otherwise the parents go on with what is left of them;
+// see [Directory.decide].
+type looseCut struct {
+	id       string
+	files    []string // of the parents and of the children
+	children []*Store
+	firm     *atomic.Bool // which the children's writers have, too
+}
+
+// loosely reports whether all that takes part in a cut has the durability normal.
+func loosely(cut engine.Cut, parents map[engine.SessionID]*Store) bool {
+	for _, p := range parents {
+		if p.durability != engine.Normal {
+			return false
+		}
+	}
+	for i := range cut.Children {
+		if cut.Children[i].Durability != engine.Normal {
+			return false
+		}
+	}
+	return true
+}
+
+// newLooseCut describes a cut that is about to be committed.
+func newLooseCut(id string, parents map[engine.SessionID]*Store, children []*child) *looseCut {
+	l := &looseCut{id: id, firm: new(atomic.Bool)}
+	for _, p := range parents {
+		l.files = append(l.files, p.path())
+	}
+	for _, c := range children {
+		c.store.w.firm = l.firm
+		l.files = append(l.files, c.Path)
+		l.children = append(l.children, c.store)
+	}
+	return l
+}
+
+// looseCuts are those of a directory. Its methods may be called by any goroutine.
+type looseCuts struct {
+	firming sync.Mutex // held while some of them are made durable
+
+	mu     sync.Mutex
+	cuts   []*looseCut
+	failed error // why the last attempt to make them durable did not succeed
+}
+
+func (l *looseCuts) add(cut *looseCut) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cuts = append(l.cuts, cut)
+}
+
+// waiting are the cuts that are not durable.
+func (l *looseCuts) waiting() []*looseCut {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.cuts)
+}
+
+// done notes what became of the first n cuts.
+func (l *looseCuts) done(n int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed = err; err == nil {
+		l.cuts = slices.Delete(l.cuts, 0, n)
+	}
+}
+
+// due reports whether somebody should try to make cuts durable; when that has failed,
+// those try again who depend on it.
+func (l *looseCuts) due() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.cuts) > 0 && l.failed == nil
+}
+
+// stuck reports whether that has failed.
+func (l *looseCuts) stuck() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed != nil
+}
+
+// makeFirm makes all cuts durable that have happened. Nothing that a cut could be taken
+// back to is removed before, and nothing is built upon it but other loose cuts. An
+// error is one of the directory's problems until it succeeds. It may be called by any
+// goroutine.
+func (d *Directory) makeFirm() error {
+	d.loose.firming.Lock()
+	defer d.loose.firming.Unlock()
+	cuts := d.loose.waiting()
+	if len(cuts) == 0 {
+		return nil
+	}
+	err := d.options.hooks.at(pointLoose, d.dir)
+	if err == nil {
+		err = atOnce(d.syncsOf(cuts))
+	}
+	if err == nil {
+		// That they are firm need not be durable: whatever comes later in the catalogue
+		// is not there without it, and until then the next start finds it out anew.
+		err = d.catalog.commit(d.options.hooks, stepFirm, func() error {
+			for _, l := range cuts {
+				if err := d.catalog.firm(l.id); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, "SELECT 1 FROM cut WHERE id = ? AND firm", cuts[0].id)
+	}
+	err = storageError("cut", d.dir, err)
+	d.report("make a cut durable", err)
+	d.loose.done(len(cuts), err)
+	if err != nil {
+		return err
+	}
+	for _, l := range cuts {
+		l.firm.Store(true)
+		for _, s := range l.children {
+			nudge(s.wake) // so that the file stops saying that it is unused
+		}
+	}
+	return nil
+}
+
+// syncsOf are the syncs that make cuts durable. All that they wrote is in write-ahead
+// logs; who empties one into its file makes it durable before.
+func (d *Directory) syncsOf(cuts []*looseCut) (tasks []func() error) {
+	paths := []string{d.catalog.path}
+	for _, l := range cuts {
+		paths = append(paths, l.files...)
+	}
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
+		tasks = append(tasks, func() error { return d.options.hooks.syncLog(path) })
+	}
+	return tasks
+}
+
+// firm notes that a cut is durable, within a transaction.
+func (k *catalog) firm(id string) error { return k.c.exec("UPDATE cut SET firm = 1 WHERE id = ?", id) }
