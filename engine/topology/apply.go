@@ -78,6 +78,7 @@ func (e *edit) run(op Op) *abi.Error {
 
 // finish completes the delta of an operation that succeeded.
 func (e *edit) finish() Delta {
+	e.torn = false
 	slices.SortFunc(e.moved, byAge)
 	for _, c := range e.moved {
 		e.delta.Affected = append(e.delta.Affected, c.id)

@@ -94,17 +94,19 @@ func touchMemory() {
 	runtime.GC()
 }
 
-// ways are what BenchmarkOperation measures: the forest of this package, the
-// naive way, and for some a search from both ends.
+// ways are what BenchmarkOperation measures: the forest of this package, with and
+// without the garbage collector, the naive way, and for some a search from both
+// ends.
 var ways = map[string]func(*workload, *testing.B, *bench){
-	"forest": (*workload).measure, "naive": (*workload).measureNaive, "search": (*workload).measureSearch,
+	"forest": (*workload).measure, "uncollected": (*workload).measureUncollected,
+	"naive": (*workload).measureNaive, "search": (*workload).measureSearch,
 }
 
 func waysToMeasure() []string {
 	if growthOnly() {
 		return []string{"forest"}
 	}
-	return []string{"forest", "naive", "search"}
+	return []string{"forest", "uncollected", "naive", "search"}
 }
 
 func sizesToMeasure() []int {
@@ -195,23 +197,4 @@ func report(b *testing.B, times []time.Duration) {
 	b.ReportMetric(float64(sum.Nanoseconds())/float64(len(times)), "ns/op")
 	b.ReportMetric(float64(times[len(times)/2].Nanoseconds()), "p50-ns")
 	b.ReportMetric(float64(times[len(times)*99/100].Nanoseconds()), "p99-ns")
-}
-
-// BenchmarkNothing is the 99th percentile of the machine: arithmetic of about
-// ten microseconds, which no interrupt and no neighbour should
-// stretch.
-func BenchmarkNothing(b *testing.B) {
-	var times []time.Duration
-	x := uint64(1)
-	for b.Loop() {
-		start := time.Now()
-		for range 8000 {
-			x = x*6364136223846793005 + 1
-		}
-		times = append(times, time.Since(start))
-	}
-	if x == 0 {
-		b.Fatal("an odd number times an odd number, plus one, was zero")
-	}
-	report(b, times)
 }

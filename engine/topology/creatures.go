@@ -128,6 +128,8 @@ func (e *edit) wire(c *creature, wires []Wire) *abi.Error {
 			e.renameApart(ch, c.graph)
 			e.moveChannel(ch, c.graph)
 		}
+		// On a channel where nobody is, c is a piece by itself until the next wire.
+		e.torn = e.torn || len(ch.links) == 0
 		if err := e.turnOn(c, ch, w.Direction, w.Alias); err != nil {
 			return err
 		}
@@ -150,7 +152,7 @@ func (e *edit) removeCreatureOp(op RemoveCreature) *abi.Error {
 	if g.size() > 0 {
 		return e.divide(g, ends)
 	}
-	for _, ch := range slices.SortedFunc(slices.Values(g.channels), byChannelAge) {
+	for _, ch := range slices.SortedFunc(g.channels.all(), byChannelAge) {
 		e.removeChannel(ch)
 	}
 	e.endGraph(g, nil)

@@ -57,24 +57,18 @@ func (s *spares) look() (leads *link, more bool) {
 // surroundings goes through all links of a tree, breadth-first.
 type surroundings struct {
 	tour *stop
-	ends []reached // the nodes whose links are still to be looked at
-	next int       // in the links of the first of them
-}
-
-// reached is a node, and the link by which it was come to.
-type reached struct {
-	node *node
-	by   *link
+	ends []arm // the nodes whose links are still to be looked at, and how they were come to
+	next int   // in the links of the first of them
 }
 
 func around(n *node) *surroundings {
-	return &surroundings{tour: n.stop.tour(), ends: []reached{{node: n}}}
+	return &surroundings{tour: n.stop.tour(), ends: []arm{{to: n}}}
 }
 
 // look is like that of spares. A tree has no way back to where it was but the
 // one it came by, so nobody has to remember what was seen.
 func (s *surroundings) look() (leads *link, more bool) {
-	for len(s.ends) > 0 && s.next == len(s.ends[0].node.links) {
+	for len(s.ends) > 0 && s.next == len(s.ends[0].to.links) {
 		s.ends, s.next = s.ends[1:], 0
 	}
 	if len(s.ends) == 0 {
@@ -82,19 +76,19 @@ func (s *surroundings) look() (leads *link, more bool) {
 	}
 	at, i := s.ends[0], s.next
 	s.next++
-	if i >= at.node.trees {
-		return at.node.leaving(i, s.tour), true
+	if i >= at.to.trees {
+		return at.to.leaving(i, s.tour), true
 	}
-	if l := at.node.links[i]; l != at.by {
-		s.ends = append(s.ends, reached{l.far(at.node), l})
+	if next := at.to.links[i]; next.link != at.link {
+		s.ends = append(s.ends, next)
 	}
 	return nil, true
 }
 
 // leaving returns a link of n if it leads out of a tour.
 func (n *node) leaving(i int, tour *stop) *link {
-	if l := n.links[i]; l.far(n).stop.tour() != tour {
-		return l
+	if a := n.links[i]; a.to.stop.tour() != tour {
+		return a.link
 	}
 	return nil
 }

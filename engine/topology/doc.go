@@ -13,7 +13,7 @@
 // a time.
 //
 // Every graph has a spanning tree whose Euler tour is kept in a balanced tree
-// (tour.go, forest.go). Joining costs the logarithm of the graph's size.
+// (tour.go, forest.go). Joining two trees costs the logarithm of their size.
 // Removing an edge outside of the spanning tree costs nothing more; removing
 // one inside looks for a replacement among the spare links of both sides in
 // turn (crossing.go), so it costs the smaller side and not the graph. Neither a

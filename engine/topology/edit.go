@@ -135,6 +135,7 @@ func (e *edit) addEdge(c *creature, ch *channel, d Direction, alias string) {
 // have no path to each other any more.
 func (e *edit) removeEdge(c *creature, ch *channel, d Direction) (split bool) {
 	old, split := e.switchOff(c, ch, d)
+	e.torn = e.torn || split
 	s := e.State
 	e.note(Change{Kind: EdgeRemoved, Creature: c.id, Channel: ch.id, Direction: d, Alias: old.alias},
 		func() { s.switchOn(c, ch, d, old) })

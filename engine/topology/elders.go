@@ -15,67 +15,68 @@ const (
 // elders is a binary heap of creatures, eldest first. Every creature knows its
 // position, so that it can leave in logarithmic time; a newborn joins in
 // constant time because nobody is younger.
-type elders struct{ items []*creature }
+type elders struct{ items pile[*creature] }
 
 // first returns the eldest, or nil.
 func (e *elders) first() *creature {
-	if len(e.items) == 0 {
+	if e.items.size == 0 {
 		return nil
 	}
-	return e.items[0]
+	return *e.items.at(0)
 }
 
 func (e *elders) add(r rank, c *creature) {
-	e.items = append(e.items, c)
-	e.up(r, len(e.items)-1)
+	e.items.push(c)
+	e.up(r, e.items.size-1)
 }
 
 func (e *elders) remove(r rank, c *creature) {
-	at, last := c.at[r], len(e.items)-1
-	moved := e.items[last]
-	e.items[last] = nil
-	e.items = e.items[:last]
+	at, last := c.at[r], e.items.size-1
+	moved := *e.items.at(last)
+	e.items.pop()
 	if moved == c {
 		return
 	}
-	e.items[at], moved.at[r] = moved, at
+	e.put(r, at, moved)
 	e.up(r, at)
 	e.down(r, moved.at[r])
 }
 
 func (e *elders) up(r rank, i int) {
-	c := e.items[i]
+	c := *e.items.at(i)
 	for i > 0 {
 		above := (i - 1) / 2
-		if !elder(c, e.items[above]) {
+		senior := *e.items.at(above)
+		if !elder(c, senior) {
 			break
 		}
-		e.items[i] = e.items[above]
-		e.items[i].at[r] = i
+		e.put(r, i, senior)
 		i = above
 	}
-	e.items[i], c.at[r] = c, i
+	e.put(r, i, c)
 }
 
 func (e *elders) down(r rank, i int) {
-	c := e.items[i]
+	c := *e.items.at(i)
 	for {
 		below := 2*i + 1
-		if below >= len(e.items) {
+		if below >= e.items.size {
 			break
 		}
-		if right := below + 1; right < len(e.items) && elder(e.items[right], e.items[below]) {
-			below = right
+		junior := *e.items.at(below)
+		if right := below + 1; right < e.items.size && elder(*e.items.at(right), junior) {
+			below, junior = right, *e.items.at(right)
 		}
-		if !elder(e.items[below], c) {
+		if !elder(junior, c) {
 			break
 		}
-		e.items[i] = e.items[below]
-		e.items[i].at[r] = i
+		e.put(r, i, junior)
 		i = below
 	}
-	e.items[i], c.at[r] = c, i
+	e.put(r, i, c)
 }
+
+func (e *elders) put(r rank, i int, c *creature) { *e.items.at(i), c.at[r] = c, i }
 
 func elder(a, b *creature) bool { return byAge(a, b) < 0 }
 

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -8,6 +9,9 @@ import (
 // CheckInternals checks what cannot be seen from outside: positions, counters
 // and indexes.
 func (s *State) CheckInternals() error {
+	if s.torn {
+		return errors.New("a graph is still torn")
+	}
 	var creatures, channels, links int
 	for g := range s.graphs.values() {
 		id := g.id
@@ -15,8 +19,8 @@ func (s *State) CheckInternals() error {
 			return fmt.Errorf("graph %s is filed as %s", g.id, id)
 		}
 		creatures += g.size()
-		channels += len(g.channels)
-		if g.creatureNames.count != g.size() || g.channelNames.count != len(g.channels) {
+		channels += g.channels.size
+		if g.creatureNames.count != g.size() || g.channelNames.count != g.channels.size {
 			return fmt.Errorf("graph %s: names do not match members", id)
 		}
 		for r := range g.elders {
@@ -24,7 +28,7 @@ func (s *State) CheckInternals() error {
 				return err
 			}
 		}
-		for i, ch := range g.channels {
+		for i, ch := range slices.Collect(g.channels.all()) {
 			if ch.graph != g || ch.at != i || s.channels.get(ch.id) != ch || g.channelNames.get(ch.name) != ch {
 				return fmt.Errorf("graph %s: channel %s is misfiled", id, ch.id)
 			}
@@ -57,7 +61,11 @@ func (s *State) CheckInternals() error {
 // checkTree checks the stop of n and those of its links.
 func (n *node) checkTree() error {
 	stops := []*stop{&n.stop}
-	for i, l := range n.links {
+	for i, a := range n.links {
+		l := a.link
+		if a.to != l.far(n) {
+			return fmt.Errorf("link %d does not lead where it says", i)
+		}
 		if *l.position(n) != i || l.tied != (i < n.trees) {
 			return fmt.Errorf("link %d of %d is misplaced", i, len(n.links))
 		}
@@ -90,13 +98,13 @@ func (n *node) checkTree() error {
 }
 
 func (g *graph) checkElders(r rank) error {
-	items := g.elders[r].items
+	items := slices.Collect(g.elders[r].items.all())
 	for i, c := range items {
 		if c.at[r] != i || c.graph != g || i > 0 && elder(c, items[(i-1)/2]) {
 			return fmt.Errorf("graph %s: creature %s is misplaced", g.id, c.id)
 		}
 	}
-	for _, c := range g.elders[everyone].items {
+	for c := range g.elders[everyone].items.all() {
 		belongs := [ranks]bool{true, c.privileged, c.root}[r]
 		if belongs != slices.Contains(items, c) || g.creatureNames.get(c.name) != c {
 			return fmt.Errorf("graph %s: creature %s is misfiled", g.id, c.id)
@@ -107,7 +115,8 @@ func (g *graph) checkElders(r rank) error {
 
 func (c *creature) checkLinks(s *State) error {
 	sends := 0
-	for i, l := range c.links {
+	for i, a := range c.links {
+		l := a.link
 		if l.creature != c || l.atCreature != i || c.link(l.channel) != l {
 			return fmt.Errorf("creature %s: link %d is misfiled", c.id, i)
 		}
@@ -126,7 +135,8 @@ func (c *creature) checkLinks(s *State) error {
 
 func (ch *channel) checkLinks() error {
 	var senders, listeners int
-	for i, l := range ch.links {
+	for i, a := range ch.links {
+		l := a.link
 		if l.channel != ch || l.atChannel != i || !l.send.on() && !l.listen.on() {
 			return fmt.Errorf("channel %s: link %d is misfiled", ch.id, i)
 		}

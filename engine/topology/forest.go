@@ -1,12 +1,14 @@
 package topology
 
-// join puts a new link into the spanning forest: into a tree if it connects
-// two, else among the spare links of its ends.
+// join puts a new link, whose ends are in one graph, into the spanning forest:
+// into a tree if it connects two, else among the spare links of its ends. In a
+// graph that is whole there is only one tree, so nobody has to climb up to see
+// whether both are of the same, which would be most of what a spare link costs.
 func (s *State) join(l *link) {
 	a, b := &l.creature.node, &l.channel.node
 	a.add(l)
 	b.add(l)
-	if a.alone() || b.alone() || a.stop.tour() != b.stop.tour() {
+	if a.alone() || b.alone() || s.torn && a.stop.tour() != b.stop.tour() {
 		s.tie(l)
 	}
 	a.markSpare()
@@ -79,7 +81,7 @@ func (l *link) untie() (bridge *link) {
 	case !a.alone():
 		return crossing(a, b)
 	case len(a.links) > 0:
-		return a.links[0]
+		return a.links[0].link
 	}
 	return nil
 }

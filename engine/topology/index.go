@@ -13,9 +13,20 @@ import (
 //
 // Places in it differ from run to run, so whoever goes through it has to sort.
 type index[K ~string, V any] struct {
-	buckets [][]entry[K, V] // a bucket's number is the low bits of its entries' hashes
+	buckets pile[bucket[K, V]] // a bucket's number is the low bits of its entries' hashes
 	count   int
 }
+
+// bucket keeps a byte of each of its first entries' hashes beside it, so that
+// most look-ups of what is not there, of which an addition makes several, end
+// without a way to the entries.
+type bucket[K ~string, V any] struct {
+	tags    uint64 // the i-th byte is the tag of the i-th entry; 0: there is none
+	entries []entry[K, V]
+}
+
+// tagged is how many entries of a bucket have a tag.
+const tagged = 8
 
 // entry keeps its hash, so that moving it does not touch its key.
 type entry[K ~string, V any] struct {
@@ -25,10 +36,11 @@ type entry[K ~string, V any] struct {
 }
 
 // Buckets hold this many entries on average before there is one more, and
-// that many before there is one less.
+// that many before there is one less. Those that have not been parted lately hold
+// twice as many as the others, and seldom more than have a tag.
 const (
-	fullBucket  = 6
-	emptyBucket = 2
+	fullBucket  = tagged / 2
+	emptyBucket = 1
 )
 
 // keyed keeps who chooses names from choosing where they go.
@@ -42,27 +54,27 @@ func (x *index[K, V]) get(key K) (value V) {
 		return value
 	}
 	h := hash(key)
-	bucket := x.buckets[x.place(h)]
-	if i := find(bucket, h, key); i >= 0 {
-		return bucket[i].value
+	b := x.buckets.at(x.place(h))
+	if i := b.find(h, key); i >= 0 {
+		return b.entries[i].value
 	}
 	return value
 }
 
 // set files value under key, in place of what was there.
 func (x *index[K, V]) set(key K, value V) {
-	if len(x.buckets) == 0 {
-		x.buckets = make([][]entry[K, V], 1)
+	if x.buckets.size == 0 {
+		x.buckets.push(bucket[K, V]{})
 	}
 	h := hash(key)
-	bucket := &x.buckets[x.place(h)]
-	if i := find(*bucket, h, key); i >= 0 {
-		(*bucket)[i].value = value
+	b := x.buckets.at(x.place(h))
+	if i := b.find(h, key); i >= 0 {
+		b.entries[i].value = value
 		return
 	}
-	*bucket = append(*bucket, entry[K, V]{h, key, value})
+	b.add(entry[K, V]{h, key, value})
 	x.count++
-	if x.count > fullBucket*len(x.buckets) {
+	if x.count > fullBucket*x.buckets.size {
 		x.grow()
 	}
 }
@@ -73,17 +85,14 @@ func (x *index[K, V]) remove(key K) {
 		return
 	}
 	h := hash(key)
-	bucket := &x.buckets[x.place(h)]
-	i := find(*bucket, h, key)
+	b := x.buckets.at(x.place(h))
+	i := b.find(h, key)
 	if i < 0 {
 		return
 	}
-	last := len(*bucket) - 1
-	(*bucket)[i] = (*bucket)[last]
-	(*bucket)[last] = entry[K, V]{}
-	*bucket = (*bucket)[:last]
+	b.remove(i)
 	x.count--
-	if len(x.buckets) > 1 && x.count < emptyBucket*len(x.buckets) {
+	if x.buckets.size > 1 && x.count < emptyBucket*x.buckets.size {
 		x.shrink()
 	}
 }
@@ -91,8 +100,8 @@ func (x *index[K, V]) remove(key K) {
 // values goes through everything, in no order.
 func (x *index[K, V]) values() iter.Seq[V] {
 	return func(yield func(V) bool) {
-		for _, bucket := range x.buckets {
-			for _, e := range bucket {
+		for b := range x.buckets.all() {
+			for _, e := range b.entries {
 				if !yield(e.value) {
 					return
 				}
@@ -104,7 +113,7 @@ func (x *index[K, V]) values() iter.Seq[V] {
 // place returns the bucket of a hash: as many of its low bits as the number of
 // buckets has, or one less where there is no such bucket yet.
 func (x *index[K, V]) place(h uint64) int {
-	last := uint64(len(x.buckets) - 1)
+	last := uint64(x.buckets.size - 1)
 	i := h & (1<<bits.Len64(last) - 1)
 	if i > last {
 		i &^= 1 << (bits.Len64(last) - 1)
@@ -114,39 +123,79 @@ func (x *index[K, V]) place(h uint64) int {
 
 // grow adds a bucket. What belongs there comes out of a single other one.
 func (x *index[K, V]) grow() {
-	added := len(x.buckets)
-	x.buckets = append(x.buckets, nil)
-	from := partner(added)
-	stay := x.buckets[from][:0]
-	for _, e := range x.buckets[from] {
-		if x.place(e.hash) == added {
-			x.buckets[added] = append(x.buckets[added], e)
+	number := x.buckets.size
+	x.buckets.push(bucket[K, V]{entries: make([]entry[K, V], 0, tagged)})
+	added, from := x.buckets.at(number), x.buckets.at(partner(number))
+	for i := 0; i < len(from.entries); {
+		if e := from.entries[i]; x.place(e.hash) == number {
+			from.remove(i)
+			added.add(e)
 		} else {
-			stay = append(stay, e)
+			i++
 		}
 	}
-	clear(x.buckets[from][len(stay):])
-	x.buckets[from] = stay
 }
 
 // shrink gives the entries of the last bucket back to where they came from.
 func (x *index[K, V]) shrink() {
-	last := len(x.buckets) - 1
-	into := partner(last)
-	x.buckets[into] = append(x.buckets[into], x.buckets[last]...)
-	x.buckets[last] = nil
-	x.buckets = x.buckets[:last]
+	last := x.buckets.size - 1
+	into := x.buckets.at(partner(last))
+	for _, e := range x.buckets.at(last).entries {
+		into.add(e)
+	}
+	x.buckets.pop()
 }
 
 // partner returns the bucket that shares all bits with a later one but the
 // highest.
 func partner(bucket int) int { return bucket &^ (1 << (bits.Len(uint(bucket)) - 1)) }
 
-func find[K ~string, V any](bucket []entry[K, V], h uint64, key K) int {
-	for i := range bucket {
-		if bucket[i].hash == h && bucket[i].key == key {
+// find returns the place of key among the entries, or -1.
+func (b *bucket[K, V]) find(h uint64, key K) int {
+	for match := b.matches(h); match != 0; match &= match - 1 {
+		i := bits.TrailingZeros64(match) / 8
+		if e := &b.entries[i]; e.hash == h && e.key == key {
+			return i
+		}
+	}
+	for i := tagged; i < len(b.entries); i++ {
+		if e := &b.entries[i]; e.hash == h && e.key == key {
 			return i
 		}
 	}
 	return -1
+}
+
+// matches sets the highest bit of each byte of tags that is the tag of h: those
+// that are zero in the difference. A borrow may set it also for a byte that
+// differs in the lowest bit only, which is never one without an entry, as tags
+// have the highest bit.
+func (b *bucket[K, V]) matches(h uint64) uint64 {
+	const ones, highest = 0x0101010101010101, 0x8080808080808080
+	differ := b.tags ^ ones*tag(h)
+	return (differ - ones) &^ differ & highest
+}
+
+// tag is a byte of bits that do not choose the bucket, and never zero.
+func tag(h uint64) uint64 { return h>>57 | 1<<7 }
+
+func (b *bucket[K, V]) add(e entry[K, V]) {
+	b.mark(len(b.entries), tag(e.hash))
+	b.entries = append(b.entries, e)
+}
+
+// remove puts the last entry in the place of the i-th.
+func (b *bucket[K, V]) remove(i int) {
+	last := len(b.entries) - 1
+	b.entries[i] = b.entries[last]
+	b.mark(i, tag(b.entries[i].hash))
+	b.entries[last] = entry[K, V]{}
+	b.mark(last, 0)
+	b.entries = b.entries[:last]
+}
+
+func (b *bucket[K, V]) mark(i int, tag uint64) {
+	if i < tagged {
+		b.tags = b.tags&^(0xff<<(8*i)) | tag<<(8*i)
+	}
 }

@@ -43,8 +43,8 @@ func checkIndex(t *testing.T, x *index[string, int], want map[string]int) {
 	if !slices.Equal(got, all) {
 		t.Fatalf("values are %v, want %v", got, all)
 	}
-	if most := 1 + len(want)/emptyBucket; len(x.buckets) > most {
-		t.Fatalf("%d entries keep %d buckets, want at most %d", len(want), len(x.buckets), most)
+	if most := 1 + len(want)/emptyBucket; x.buckets.size > most {
+		t.Fatalf("%d entries keep %d buckets, want at most %d", len(want), x.buckets.size, most)
 	}
 }
 
@@ -53,15 +53,15 @@ func checkIndex(t *testing.T, x *index[string, int], want map[string]int) {
 func TestIndexMovesLittle(t *testing.T) {
 	var x index[string, int]
 	for i := range 20_000 {
-		before := len(x.buckets)
+		before := x.buckets.size
 		x.set(strconv.Itoa(i), i)
-		if len(x.buckets) > max(before, 1)+1 {
-			t.Fatalf("insertion %d made %d buckets of %d", i, len(x.buckets), before)
+		if x.buckets.size > max(before, 1)+1 {
+			t.Fatalf("insertion %d made %d buckets of %d", i, x.buckets.size, before)
 		}
 	}
-	largest := slices.MaxFunc(x.buckets, func(a, b []entry[string, int]) int { return len(a) - len(b) })
-	if len(largest) > 10*fullBucket {
-		t.Errorf("one bucket has %d entries where the average is below %d", len(largest), fullBucket)
+	largest := slices.MaxFunc(slices.Collect(x.buckets.all()), func(a, b bucket[string, int]) int { return len(a.entries) - len(b.entries) })
+	if len(largest.entries) > 10*fullBucket {
+		t.Errorf("one bucket has %d entries where the average is below %d", len(largest.entries), fullBucket)
 	}
 }
 

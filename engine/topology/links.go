@@ -6,17 +6,23 @@ package topology
 const few = 24
 
 // link returns the link of c and ch, or nil.
-func (c *creature) link(ch *channel) *link {
-	if len(c.links) > few && ch.index != nil {
-		return ch.index.get(c.id)
+func (c *creature) link(ch *channel) *link { return c.linkTo(&ch.node) }
+
+// linkTo is link for the node of a channel, which it does not visit if c has so
+// few links that it is not worth the way.
+func (c *creature) linkTo(to *node) *link {
+	at := &c.node
+	if len(c.links) > creatureRoom {
+		if ch := to.channel; len(c.links) > few && ch.index != nil {
+			return ch.index.get(c.id)
+		}
+		if len(to.links) < len(c.links) {
+			at, to = to, at
+		}
 	}
-	links := c.links
-	if len(ch.links) < len(links) {
-		links = ch.links
-	}
-	for _, l := range links {
-		if l.creature == c && l.channel == ch {
-			return l
+	for _, a := range at.links {
+		if a.to == to {
+			return a.link
 		}
 	}
 	return nil
@@ -27,8 +33,8 @@ func (c *creature) sending(alias string) *link {
 	if c.index != nil {
 		return c.index.get(alias)
 	}
-	for _, l := range c.links {
-		if l.send.on() && l.send.alias == alias {
+	for _, a := range c.links {
+		if l := a.link; l.send.on() && l.send.alias == alias {
 			return l
 		}
 	}
@@ -89,8 +95,8 @@ func (ch *channel) indexLink(l *link) {
 		ch.index.set(l.creature.id, l)
 	case len(ch.links) > few:
 		ch.index = &index[CreatureID, *link]{}
-		for _, l := range ch.links {
-			ch.index.set(l.creature.id, l)
+		for _, a := range ch.links {
+			ch.index.set(a.link.creature.id, a.link)
 		}
 	}
 }
@@ -103,9 +109,9 @@ func (c *creature) indexSend(l *link) {
 		c.index.set(l.send.alias, l)
 	case len(c.links) > few:
 		c.index = &index[string, *link]{}
-		for _, l := range c.links {
-			if l.send.on() {
-				c.index.set(l.send.alias, l)
+		for _, a := range c.links {
+			if a.link.send.on() {
+				c.index.set(a.link.send.alias, a.link)
 			}
 		}
 	}

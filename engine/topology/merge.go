@@ -29,6 +29,7 @@ func (e *edit) merge(graphs []*graph, how settling) (*graph, *abi.Error) {
 		return cmp.Or(cmp.Compare(b.size(), a.size()), byGraphAge(a, b))
 	})
 	survivor := graphs[0]
+	e.torn = true
 	e.delta.Kind = Merge
 	e.delta.NewGraphs = []GraphID{survivor.id}
 	for _, g := range graphs {
@@ -44,13 +45,13 @@ func (e *edit) merge(graphs []*graph, how settling) (*graph, *abi.Error) {
 }
 
 func (e *edit) absorb(survivor, absorbed *graph, how settling) {
-	for _, c := range slices.SortedFunc(slices.Values(absorbed.elders[everyone].items), byAge) {
+	for _, c := range slices.SortedFunc(absorbed.elders[everyone].items.all(), byAge) {
 		if survivor.creatureNames.get(c.name) != nil {
 			e.renameCreature(c, freeCreatureName(c.name, survivor, absorbed))
 		}
 		e.moveCreature(c, survivor)
 	}
-	for _, ch := range slices.SortedFunc(slices.Values(absorbed.channels), byChannelAge) {
+	for _, ch := range slices.SortedFunc(absorbed.channels.all(), byChannelAge) {
 		e.takeChannel(ch, survivor, how)
 	}
 	e.endGraph(absorbed, survivor)
@@ -104,12 +105,12 @@ func (s settling) rejected(survivor, absorbed *graph) []string {
 		return nil
 	}
 	var names []string
-	for _, c := range slices.SortedFunc(slices.Values(absorbed.elders[everyone].items), byAge) {
+	for _, c := range slices.SortedFunc(absorbed.elders[everyone].items.all(), byAge) {
 		if s.otherwise == Reject && survivor.creatureNames.get(c.name) != nil {
 			names = append(names, quoted(aCreature, c.name))
 		}
 	}
-	for _, ch := range slices.SortedFunc(slices.Values(absorbed.channels), byChannelAge) {
+	for _, ch := range slices.SortedFunc(absorbed.channels.all(), byChannelAge) {
 		if s.of(ch.name) == Reject && survivor.channelNames.get(ch.name) != nil {
 			names = append(names, quoted(aChannel, ch.name))
 		}

@@ -3,11 +3,25 @@ package topology
 // node is what the spanning forest sees of a creature or a channel. Exactly one
 // of creature and channel is set.
 type node struct {
-	links    []*link // first those of the spanning tree, then the spare ones
-	trees    int     // how many are of the tree
+	links    []arm // first those of the spanning tree, then the spare ones
+	trees    int   // how many are of the tree
 	stop     stop
 	creature *creature
 	channel  *channel
+}
+
+// So many links most creatures and channels do with. They are kept in the node
+// itself, where they take no allocation and are not far away.
+const (
+	creatureRoom = 4
+	channelRoom  = 2
+)
+
+// arm is a link as one of its ends sees it. It knows the other end, so that who
+// looks for a neighbour does not have to visit every link.
+type arm struct {
+	link *link
+	to   *node
 }
 
 type creature struct {
@@ -22,6 +36,7 @@ type creature struct {
 	stopped    bool
 	index      *index[string, *link] // by send alias; nil while links are few
 	at         [ranks]int            // positions in the graph's lists of elders
+	room       [creatureRoom]arm     // for links, until there are more
 }
 
 type channel struct {
@@ -35,6 +50,7 @@ type channel struct {
 	senders   int
 	listeners int
 	index     *index[CreatureID, *link] // nil while links are few
+	room      [channelRoom]arm          // for links, until there are more
 }
 
 // half is one direction of a link: an edge, if seq is not zero.
@@ -60,7 +76,7 @@ type graph struct {
 	id            GraphID
 	born          uint64
 	elders        [ranks]elders
-	channels      []*channel
+	channels      pile[*channel]
 	creatureNames names[*creature]
 	channelNames  names[*channel]
 	past          *ancestry // the ids that became part of it; nil if none did
@@ -68,14 +84,14 @@ type graph struct {
 
 func (s *State) newCreature(id CreatureID, name string) *creature {
 	c := &creature{id: id, name: name}
-	c.node.creature = c
+	c.node.creature, c.links = c, c.room[:0]
 	c.stop = s.newStop(&c.node)
 	return c
 }
 
 func (s *State) newChannel(id ChannelID, name string) *channel {
 	ch := &channel{id: id, name: name}
-	ch.node.channel = ch
+	ch.node.channel, ch.links = ch, ch.room[:0]
 	ch.stop = s.newStop(&ch.node)
 	return ch
 }
@@ -121,14 +137,18 @@ func (n *node) markSpare() {
 // add adds a link as a spare one.
 func (n *node) add(l *link) {
 	*l.position(n) = len(n.links)
-	n.links = append(n.links, l)
+	before := n.links
+	n.links = append(n.links, arm{l, l.far(n)})
+	if len(before) == cap(before) {
+		clear(before) // they have moved out, and it must not hold on to them
+	}
 }
 
 // remove removes a spare link.
 func (n *node) remove(l *link) {
 	last := len(n.links) - 1
 	n.swap(*l.position(n), last)
-	n.links[last] = nil
+	n.links[last] = arm{}
 	n.links = n.links[:last]
 }
 
@@ -146,10 +166,10 @@ func (n *node) demote(l *link) {
 func (n *node) swap(i, j int) {
 	a, b := n.links[i], n.links[j]
 	n.links[i], n.links[j] = b, a
-	*a.position(n), *b.position(n) = j, i
+	*a.link.position(n), *b.link.position(n) = j, i
 }
 
-func (g *graph) size() int { return len(g.elders[everyone].items) }
+func (g *graph) size() int { return g.elders[everyone].items.size }
 
 func (g *graph) attachCreature(c *creature) {
 	c.graph = g
@@ -177,15 +197,13 @@ func (g *graph) detachCreature(c *creature) {
 func (g *graph) attachChannel(ch *channel) {
 	ch.graph = g
 	g.channelNames.set(ch.name, ch)
-	ch.at = len(g.channels)
-	g.channels = append(g.channels, ch)
+	ch.at = g.channels.size
+	g.channels.push(ch)
 }
 
 func (g *graph) detachChannel(ch *channel) {
 	g.channelNames.remove(ch.name)
-	last := len(g.channels) - 1
-	moved := g.channels[last]
-	g.channels[ch.at], moved.at = moved, ch.at
-	g.channels[last] = nil
-	g.channels = g.channels[:last]
+	moved := *g.channels.at(g.channels.size - 1)
+	*g.channels.at(ch.at), moved.at = moved, ch.at
+	g.channels.pop()
 }

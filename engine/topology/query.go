@@ -37,10 +37,10 @@ func (s *State) Graph(id GraphID) (g Graph, ok bool) {
 		return Graph{}, false
 	}
 	g = Graph{ID: n.id, Born: n.born}
-	for _, c := range slices.SortedFunc(slices.Values(n.elders[everyone].items), byAge) {
+	for _, c := range slices.SortedFunc(n.elders[everyone].items.all(), byAge) {
 		g.Creatures = append(g.Creatures, c.id)
 	}
-	for _, ch := range slices.SortedFunc(slices.Values(n.channels), byChannelAge) {
+	for _, ch := range slices.SortedFunc(n.channels.all(), byChannelAge) {
 		g.Channels = append(g.Channels, ch.id)
 	}
 	return g, true
@@ -119,7 +119,7 @@ func (s *State) Counts() (creatures, channels, graphs int) {
 // if there is none of that id.
 func (s *State) Size(id GraphID) (creatures, channels int) {
 	if g := s.graphs.get(id); g != nil {
-		return g.size(), len(g.channels)
+		return g.size(), g.channels.size
 	}
 	return 0, 0
 }
@@ -171,22 +171,21 @@ func (s *State) Connected(from, to CreatureID) []ChannelID {
 // leading is Connected on nodes. It goes through the links of whoever has
 // fewer.
 func (s *State) leading(from, to *creature) []*channel {
-	few := from
+	one, other, does, mustDo := from, to, Send, Listen
 	if len(to.links) < len(from.links) {
-		few = to
+		one, other, does, mustDo = to, from, Listen, Send
 	}
 	var found []*channel
-	for _, l := range few.links {
-		if s.leads(from, to, l.channel) {
+	for _, a := range one.links {
+		if !a.link.half(does).on() {
+			continue
+		}
+		if l := other.linkTo(a.to); l != nil && l.half(mustDo).on() {
 			found = append(found, l.channel)
 		}
 	}
 	slices.SortFunc(found, byChannelAge)
 	return found
-}
-
-func (s *State) leads(from, to *creature, ch *channel) bool {
-	return s.has(from, ch, Send) && s.has(to, ch, Listen)
 }
 
 // has reports whether there is an edge.
@@ -229,7 +228,8 @@ func (n *node) edges() []edge {
 }
 
 func (n *node) appendEdges(list []edge) []edge {
-	for _, l := range n.links {
+	for _, a := range n.links {
+		l := a.link
 		if l.listen.on() {
 			list = append(list, edge{l, Listen})
 		}

@@ -18,6 +18,7 @@ const restoreRemedy = "restore what Snapshot returned, or mend the data"
 // went is not part of a snapshot.
 func Restore(snap Snapshot) (*State, error) {
 	s := New()
+	s.torn = true
 	for _, step := range []func(Snapshot) *abi.Error{
 		s.restoreGraphs, s.restoreCreatures, s.restoreChannels, s.restoreEdges,
 	} {
@@ -30,6 +31,7 @@ func Restore(snap Snapshot) (*State, error) {
 			return nil, asRestore(err)
 		}
 	}
+	s.torn = false
 	return s, nil
 }
 
@@ -140,7 +142,7 @@ func checkWhole(g *graph) *abi.Error {
 			With(aGraph, string(g.id))
 	}
 	whole := eldest.stop.tour()
-	for _, c := range slices.SortedFunc(slices.Values(g.elders[everyone].items), byAge) {
+	for _, c := range slices.SortedFunc(g.elders[everyone].items.all(), byAge) {
 		if c.stop.tour() != whole {
 			return failure(abi.InvalidArgument, restoreRemedy,
 				"no path joins creatures %q and %q of graph %q", eldest.id, c.id, g.id).

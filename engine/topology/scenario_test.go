@@ -169,6 +169,24 @@ func TestAWireToAChannelWithoutEdgesLeadsNowhere(t *testing.T) {
 	check(t, "new", d.NewGraphs, []GraphID{s.GraphOf("n"), s.GraphOf("a")})
 }
 
+// TestNewcomerOnAnEmptyChannelFirst wires a newcomer to nobody before it is wired
+// to others. CheckInternals says whether it is in one tree with them.
+func TestNewcomerOnAnEmptyChannelFirst(t *testing.T) {
+	for _, join := range []bool{false, true} {
+		s := newScenario(t)
+		s.chain("a", "b")
+		s.do(AddChannel{ID: "k", Graph: s.GraphOf("a"), Name: "k"})
+		op := AddCreature{ID: "n", Name: "n", Edges: []Wire{{Channel: "k", Direction: Listen}, {Channel: "ab", Direction: Send}}}
+		if join {
+			op.Join = s.GraphOf("a")
+		}
+		s.do(op)
+		check(t, "members", s.members("n"), []CreatureID{"a", "b", "n"})
+		s.do(Disconnect{From: "n", To: "b"})
+		check(t, "apart again", s.members("n"), []CreatureID{"n"})
+	}
+}
+
 func TestSurvivorOfAMerge(t *testing.T) {
 	tests := map[string]struct {
 		build func(s *scenario)

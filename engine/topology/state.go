@@ -60,6 +60,7 @@ type State struct {
 	last      counters
 	stops     uint64 // made so far
 	linkCount int
+	torn      bool // a graph may be in several pieces at the moment
 	edit      edit // the batch under way
 }
 

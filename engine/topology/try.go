@@ -39,8 +39,9 @@ func (e *edit) end() {
 
 // back undoes the steps of a batch.
 func (s *State) back(steps []func(), before counters) {
+	s.torn = true // between the steps of what splits or merges
 	for _, step := range slices.Backward(steps) {
 		step()
 	}
-	s.last = before
+	s.torn, s.last = false, before
 }
