@@ -243,14 +243,7 @@ func (b *Batch) FindGraph(name string) (GraphID, error) { return b.x.e.findGraph
 // GraphOf returns the graph that a creature is in.
 func (b *Batch) GraphOf(c CreatureID) GraphID { return b.x.e.topo.GraphOf(c) }
 
-func (e *Engine) isClosing() bool {
-	select {
-	case <-e.closing:
-		return true
-	default:
-		return false
-	}
-}
+func (e *Engine) isClosing() bool { return e.closes.Load() }
 
 // change1 carries out one operation.
 func (e *Engine) change1(ctx context.Context, op topology.Op) (Outcome, error) {

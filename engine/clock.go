@@ -161,6 +161,6 @@ func (e *Engine) backOff(c *creature, d time.Duration) {
 			e.idle.add(-1)
 		}
 		g.mu.Unlock()
-		w.flush(e.queue)
+		w.flush(e)
 	})
 }

@@ -188,7 +188,9 @@ func (w *worker) deliver(g *graph, rec *Record, turnID EventID, c *creature, s *
 	m.kind, m.sender, m.senderName = abi.KindMessage, c.id, c.name
 	g.sequence(ch, m)
 	c.counters.Sent++
-	g.logMessage(rec, ch, m, turnID, t.d.msg.logID())
+	if rec != nil || g.engine.observedAny() {
+		g.logMessage(rec, ch, m, turnID, t.d.msg.logID())
+	}
 	g.publish(ch, m, &w.wake, rec)
 	m.release()
 }

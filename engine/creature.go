@@ -219,7 +219,6 @@ func (c *creature) wake(w *waker) {
 		return
 	}
 	c.scheduled = true
-	c.engine().idle.add(1)
 	w.add(c)
 }
 

@@ -72,6 +72,7 @@ type Engine struct {
 	cancel  context.CancelFunc // ends the workers' context
 	jitter  func(max time.Duration) time.Duration
 	closing chan struct{} // closed when Close begins
+	closes  atomic.Bool   // the same, for who asks often
 	once    sync.Once
 	// applying is taken by who applies deployments or brings graphs back, one after
 	// the other.
@@ -127,8 +128,12 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e.cancel = cancel
 	e.workers.Go(e.timers.run)
-	for range count {
-		e.workers.Go(func() { newWorker(e).run(run) })
+	workers := make([]*worker, count)
+	for i := range workers {
+		workers[i] = newWorker(e, e.queue.addLane())
+	}
+	for _, w := range workers {
+		e.workers.Go(func() { w.run(run) })
 	}
 	return e, nil
 }
@@ -184,6 +189,7 @@ func (e *Engine) Close(ctx context.Context) error {
 }
 
 func (e *Engine) shutDown(ctx context.Context) error {
+	e.closes.Store(true)
 	close(e.closing)
 	e.queue.close()
 	e.timers.close()

@@ -53,15 +53,10 @@ func (s *Stepper) Serve(ctx context.Context, pick func(n int) int) bool {
 	if n := len(s.free); n > 0 {
 		w, s.free = s.free[n-1], s.free[:n-1]
 	} else {
-		w = newWorker(s.Engine)
-		w.quantum = 1
+		w = newWorker(s.Engine, nil)
+		w.quantum, w.streak = 1, 0
 	}
 	w.serve(ctx, c)
-	w.flush()
-	if w.next != nil {
-		s.ready = append(s.ready, w.next)
-		w.next = nil
-	}
 	s.free = append(s.free, w)
 	return true
 }
@@ -85,7 +80,7 @@ func (s *Stepper) Busy() bool { return s.idle.busy.Load() != 0 }
 // Close ends the engine, as Engine.Close.
 func (s *Stepper) Close(ctx context.Context) error {
 	s.Ready()
-	s.queue.push(s.ready...)
+	s.queue.push(nil, s.ready...)
 	s.ready = nil
 	return s.Engine.Close(ctx)
 }

@@ -181,7 +181,6 @@ func (x *change) removeCreature(c topology.Change) {
 func (x *change) giveUpInstance(cr *creature) {
 	if !cr.scheduled && cr.hold == nil && cr.instance != nil {
 		cr.scheduled = true
-		x.e.idle.add(1)
 		x.wake.add(cr)
 	}
 	if cr.backingOff {

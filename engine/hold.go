@@ -115,6 +115,6 @@ func (h *holding) release(ctx context.Context) {
 		default: // a worker has it in hands, and does that
 		}
 	}
-	wake.flush(h.e.queue)
+	wake.flush(h.e)
 	h.e.idle.add(-1)
 }

@@ -166,7 +166,7 @@ func (e *Engine) Redeliver(ctx context.Context, graph GraphID, letter EventID) (
 	var w waker
 	sent, err := e.redeliver(g, &w, c, row)
 	g.mu.Unlock()
-	w.flush(e.queue)
+	w.flush(e)
 	if err == nil {
 		e.forgetLetter(graph, g, row.ID)
 	}

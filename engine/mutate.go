@@ -269,7 +269,7 @@ func (x *change) resume() {
 	for g := range x.paused {
 		g.mu.Unlock()
 	}
-	x.wake.flush(x.e.queue)
+	x.wake.flush(x.e)
 }
 
 // ids hands out ids for what the topology adds by itself; a graph that is

@@ -106,7 +106,7 @@ func (e *Engine) expire(c *creature, q *question) {
 		g.append(rec)
 	}
 	g.mu.Unlock()
-	w.flush(e.queue)
+	w.flush(e)
 }
 
 // answer is what a request gets.

@@ -104,7 +104,7 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 	}
 	store, logged := g.store, g.seq
 	sent, wake := e.publishOutside(g, ch, judged)
-	wake.flush(e.queue)
+	wake.flush(e)
 	sent.ch, sent.store, sent.upTo = ch, store, max(logged, sent.Message.Seq)
 	if out.Durable {
 		return sent, sent.Wait(ctx)

@@ -151,13 +151,12 @@ func (w *worker) pause(ctx context.Context, c *creature, err error) {
 	if !c.runs() {
 		c.inHands = false
 		g.mu.Unlock()
-		w.e.queue.push(c) // to have its instance closed
+		w.putBack(c) // to have its instance closed
 		return
 	}
 	w.awaitRepair(c, err)
-	c.giveUp()
+	w.rest(c)
 	g.mu.Unlock()
-	w.rest()
 }
 
 // awaitRepair lets a creature wait for its store, longer each time, and tells of

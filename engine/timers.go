@@ -202,7 +202,7 @@ func (e *Engine) ring(c *creature, a *alarm) {
 	g.post(rec, &w, c, m, EventID{}, EventID{})
 	g.append(rec)
 	g.mu.Unlock()
-	w.flush(e.queue)
+	w.flush(e)
 }
 
 // Timers returns the timers that a creature has set, by name.

@@ -112,7 +112,7 @@ func (e *Engine) post(c *creature, job *toolJob) error {
 	c.jobs = append(c.jobs, job)
 	c.wake(&w)
 	g.mu.Unlock()
-	w.flush(e.queue)
+	w.flush(e)
 	return nil
 }
 

@@ -125,7 +125,7 @@ func (w *waking) commit() {
 			}
 		}
 	}
-	wake.flush(w.e.queue)
+	wake.flush(w.e)
 }
 
 // rollBack makes the graphs dormant again.

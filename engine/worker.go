@@ -28,46 +28,37 @@ type worker struct {
 	e    *Engine
 	turn turn
 	wake waker
-	next *creature // to be run next, in place of the head of the queue
 	// quantum is how many deliveries of one creature are handled before others
 	// get their turn.
 	quantum int
-	work    int64 // done for the creature that is being served
+	// streak is how often the worker may go on with a creature that it woke itself
+	// before it takes the next one from the queue. At 0 serve serves one creature.
+	streak int
+	own    int   // how often it has
+	work   int64 // done for the creature that is being served
+	store  Store // of the graph in which the turn under way began
 
 	wall      int64 // what the clock said when it was last asked
 	wallTurns int   // turns that may still use that
 }
 
-func newWorker(e *Engine) *worker {
-	w := &worker{e: e, quantum: quantum}
+func newWorker(e *Engine, l *lane) *worker {
+	w := &worker{e: e, quantum: quantum, streak: streak}
 	w.turn.e = e
+	w.wake.later, w.wake.lane = true, l
 	return w
 }
 
 // run works until the queue is closed. It returns with no creature in hand.
 func (w *worker) run(ctx context.Context) {
-	own := 0
-	for {
-		c := w.next
-		w.next = nil
-		if c == nil || own >= streak || w.e.isClosing() {
-			if c != nil {
-				w.e.queue.push(c)
-			}
-			own = 0
-			w.wallTurns = 0
-			c = w.e.queue.pop()
-		} else {
-			own++
-		}
-		if c == nil {
-			return
-		}
+	lane := w.wake.lane
+	for c := w.e.queue.pop(lane); c != nil; c = w.e.queue.pop(lane) {
+		w.wallTurns = 0
 		w.serve(ctx, c)
 	}
 }
 
-// next says what a creature has to do next.
+// todo says what a creature has to do next.
 type todo uint8
 
 const (
@@ -76,70 +67,103 @@ const (
 	doRefill       // read the store
 )
 
-// serve handles deliveries of a creature until there are none or its quantum
-// is used up. The creature is scheduled when serve is called, and either on
-// the queue or not scheduled when it returns.
+// serve serves a creature and then the next, as long as there is one. A turn is
+// committed in the critical section in which the next delivery is taken, whoever
+// that is for in the same graph: to leave and enter it costs more than most of what
+// is done in it.
 func (w *worker) serve(ctx context.Context, c *creature) {
 	g := c.home.lock()
+	for c != nil {
+		g = w.serveOne(ctx, g, c)
+		c, g = w.goOn(g)
+	}
+}
+
+// goOn chooses the next creature and enters the critical section of its graph.
+// The caller is in that of g, if it is not nil.
+func (w *worker) goOn(g *graph) (*creature, *graph) {
+	c := w.choose()
+	if c != nil && c.home.load() == g {
+		return c, g
+	}
+	if g != nil {
+		g.mu.Unlock()
+	}
+	w.flush()
+	if c == nil {
+		w.wake.settle(&w.e.idle)
+		return nil, nil
+	}
+	return c, c.home.lock()
+}
+
+// choose takes the creature that the worker woke last, whose message is still in
+// the cache, or after a while the one that has waited longest.
+func (w *worker) choose() *creature {
+	if w.streak == 0 {
+		return nil
+	}
+	w.wake.lane.chosen.Add(1)
+	if w.own < w.streak && !w.e.isClosing() {
+		if c := w.wake.last(); c != nil {
+			w.own++
+			return c
+		}
+	}
+	w.own = 0
+	return w.e.queue.next(w.wake.lane)
+}
+
+// serveOne handles deliveries of a creature until there are none or its quantum
+// is used up. The creature is scheduled when serveOne is called, and either on the
+// queue or not scheduled when it returns. The caller has entered the critical
+// section of its graph, unless it is gone; so has serveOne when it returns one.
+func (w *worker) serveOne(ctx context.Context, g *graph, c *creature) *graph {
 	if c.hold != nil {
-		w.leave(g, c)
-		return
+		// Who holds it wakes it or, if it is gone, closes its instance.
+		c.scheduled = false
+		w.wake.owed--
+		return g
 	}
 	c.inHands = true
 	w.work = 0
-	for n := 0; ; n++ {
-		if g == nil {
-			w.retire(ctx, c)
-			return
-		}
+	for n := 0; g != nil; n++ {
 		if c.hasWork() && (n >= w.quantum || w.work >= quantumWork || w.e.isClosing()) {
 			c.inHands = false
 			g.mu.Unlock()
-			w.flush()
-			w.e.queue.push(c)
-			return
+			w.putBack(c)
+			return nil
 		}
 		d, kind, what := c.take(g)
-		if what == doHandle {
+		switch {
+		case what == doHandle:
 			c.behold(g)
-		}
-		if what == doNothing && c.instance != nil && !c.runs() {
+			w.store = g.store
+			g.mu.Unlock()
+			w.flush()
+			g = w.handle(ctx, c, d, kind)
+		case what == doRefill:
+			g.mu.Unlock()
+			w.flush()
+			if err := w.refill(ctx, c); err != nil {
+				w.pause(ctx, c, err)
+				return nil
+			}
+			g = c.home.lock()
+		case c.instance != nil && !c.runs():
 			// The creature stays in the worker's hands until its instance is
 			// closed: started again meanwhile, it must not run beside it.
 			g.mu.Unlock()
 			w.flush()
 			w.closeInstance(ctx, c)
 			g = c.home.lock()
-			continue
+		default:
+			w.rest(c)
+			return g
 		}
-		if what == doNothing {
-			c.giveUp()
-			g.mu.Unlock()
-			w.rest()
-			return
-		}
-		g.mu.Unlock()
-		w.flush()
-		if what == doRefill {
-			if err := w.refill(ctx, c); err != nil {
-				w.pause(ctx, c, err)
-				return
-			}
-			g = c.home.lock()
-			continue
-		}
-		g = w.handle(ctx, c, d, kind)
 	}
-}
-
-// leave puts a creature aside that somebody holds, who wakes it or, if it is gone,
-// closes its instance.
-func (w *worker) leave(g *graph, c *creature) {
-	c.scheduled = false
-	if g != nil {
-		g.mu.Unlock()
-	}
-	w.rest()
+	w.retire(ctx, c)
+	return nil
 }
 
 // take decides what the creature does next. The caller holds the graph's mu.
@@ -177,8 +201,7 @@ func (c *creature) take(g *graph) (delivery, abi.Kind, todo) {
 // retire gives up a creature that is in no graph any more.
 func (w *worker) retire(ctx context.Context, c *creature) {
 	w.closeInstance(ctx, c)
-	c.giveUp()
-	w.rest()
+	w.rest(c)
 }
 
 // closeInstance closes a creature's instance, if it has one, in an orderly
@@ -201,22 +224,25 @@ func stopInstance(ctx context.Context, t *turn, c *creature, instance abi.Instan
 	}
 }
 
-// rest notes that a creature is not busy any more, and puts what it woke on
-// the queue, but for one that the worker runs itself.
-func (w *worker) rest() {
-	if n := len(w.wake.list); n > 0 && w.next == nil {
-		w.next = w.wake.list[n-1]
-		w.wake.list = w.wake.list[:n-1]
-	}
-	w.wake.flush(w.e.queue)
-	w.e.idle.add(-1)
+// rest gives up a creature, which is not busy any more. The caller holds the mu of
+// its graph, if it is in one.
+func (w *worker) rest(c *creature) {
+	c.giveUp()
+	w.wake.owed--
 }
 
 // flush puts what was woken on the queue.
 func (w *worker) flush() {
 	if len(w.wake.list) > 0 {
-		w.wake.flush(w.e.queue)
+		w.wake.flush(w.e)
 	}
+}
+
+// putBack puts the creature that the worker has in hands at the end of the queue,
+// behind what it woke.
+func (w *worker) putBack(c *creature) {
+	w.wake.list = append(w.wake.list, c)
+	w.wake.flush(w.e)
 }
 
 // handle runs one turn and commits it or deals with its failure. It returns
@@ -344,23 +370,22 @@ func (w *worker) discard(ctx context.Context, c *creature) {
 	c.instance = nil
 }
 
-// awaitStore waits until the log of the creature's graph has room for the
-// turn's record.
+// awaitStore waits until the log of the creature's graph has room for the turn's
+// record. A graph that had no log when the turn began may have one by now: its bound
+// is exceeded by one record for every worker at most.
 func (w *worker) awaitStore(ctx context.Context, c *creature) error {
-	for {
+	for w.store != nil {
+		if err := w.store.Room(ctx); err == nil || ctx.Err() != nil || c.home.logsTo(w.store) {
+			return err
+		}
 		g := c.home.lock()
 		if g == nil {
 			return nil // commit notices
 		}
-		store := g.store
+		w.store = g.store
 		g.mu.Unlock()
-		if store == nil {
-			return nil
-		}
-		if err := store.Room(ctx); err == nil || ctx.Err() != nil || c.home.logsTo(store) {
-			return err
-		}
 	}
+	return nil
 }
 
 // postpone puts a delivery back as if it had never been taken: the engine is
