@@ -144,7 +144,9 @@ func carryOut(ctx context.Context, s *session, steps []step, at func(err error, 
 		}
 	}
 	results := make([]any, 0, len(steps))
+	var made *engine.Batch
 	err := s.t.Batch(ctx, func(batch *engine.Batch) error {
+		made = batch
 		b := &staging{batch, s.t}
 		for i := range steps {
 			st := &steps[i]
@@ -156,7 +158,21 @@ func carryOut(ctx context.Context, s *session, steps []step, at func(err error, 
 		}
 		return nil
 	})
-	return results, err
+	if err != nil {
+		return nil, err
+	}
+	return results, unwritten(made.Wait(ctx))
+}
+
+// unwritten says of a change that cannot be written that it has been made.
+func unwritten(err error) error {
+	var why *abi.Error
+	if !errors.As(err, &why) {
+		return err
+	}
+	told := *why
+	told.Message = "the change is made, but a crash would take it back: " + why.Message
+	return &told
 }
 
 // decode reads the arguments of an operation. Unknown, missing and malformed

@@ -2,9 +2,11 @@ package terrarium
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 )
 
@@ -35,13 +37,37 @@ func (t *Terrarium) findGraph(find func(string) (GraphID, error), name string) (
 		return g, err
 	}
 	heir, found, lerr := t.heir(context.Background(), GraphID(name))
-	if lerr != nil || !found || heir.Graph == GraphID(name) {
+	if lerr != nil || !found {
 		return "", err
 	}
-	if g, ferr := find(string(heir.Graph)); ferr == nil {
-		return g, nil
+	if heir.Graph != GraphID(name) {
+		if g, ferr := find(string(heir.Graph)); ferr == nil {
+			return g, nil
+		}
 	}
-	return "", err
+	return "", notRunning(GraphID(name), heir)
+}
+
+// notRunning says what became of a graph that is only remembered.
+func notRunning(g GraphID, heir engine.SessionInfo) error {
+	ids := map[string]string{"graph": string(g), "session": string(heir.Session)}
+	became := "it"
+	if heir.Graph != g {
+		became = "it became " + string(heir.Graph) + ", which"
+		ids["heir"] = string(heir.Graph)
+	}
+	if heir.Live {
+		return &abi.Error{
+			Code: abi.NotFound, IDs: ids,
+			Message: fmt.Sprintf("the graph %s does not run: %s is saved in session %s", g, became, heir.Session),
+			Remedy:  "bring it back with its recipe or with resume; history, lineage and export take it as it is",
+		}
+	}
+	return &abi.Error{
+		Code: abi.NotFound, IDs: ids,
+		Message: fmt.Sprintf("there is no graph %s any more: %s ended, and session %s has its history", g, became, heir.Session),
+		Remedy:  "status lists what exists; history, lineage and export take what has ended, too",
+	}
 }
 
 // History is [engine.Engine.History], and also takes the ids of graphs that went

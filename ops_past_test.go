@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -110,7 +111,7 @@ func TestGraphIDsFromBeforeAMerge(t *testing.T) {
 	}
 
 	tr = open(t, Options{Dir: dir})
-	if _, err := tr.FindGraph(now); abi.CodeOf(err) != abi.NotFound {
+	if _, err := tr.FindGraph(now); abi.CodeOf(err) != abi.NotFound || !strings.Contains(err.Error(), "is saved in session") {
 		t.Errorf("a graph that was not brought back is found: %v", err)
 	}
 	if events := do(t, tr, "history", fmt.Sprintf(`{"graph":%q}`, old))["events"].([]any); len(events) == 0 {
@@ -128,7 +129,9 @@ func TestGraphIDsFromBeforeAMerge(t *testing.T) {
 	}
 	goAPI(t, tr, old, now)
 	for _, id := range []string{old, now} {
-		refused(t, tr, "status", fmt.Sprintf(`{"graph":%q}`, id), abi.NotFound, id)
+		for _, op := range []string{"status", "dead_letters"} {
+			refused(t, tr, op, fmt.Sprintf(`{"graph":%q}`, id), abi.NotFound, "ended, and session")
+		}
 		events := do(t, tr, "history", fmt.Sprintf(`{"graph":%q,"kinds":["creature_started"]}`, id))["events"].([]any)
 		if len(events) != 3 {
 			t.Errorf("the history of %s, which has ended, tells of %d creatures that started, want 3", id, len(events))

@@ -96,6 +96,39 @@ func (e *Engine) Batch(ctx context.Context, f func(b *Batch) error) error {
 	return e.batch(ctx, f)
 }
 
+// Wait waits until what the batch has changed is as durable as its graphs promise.
+// It is called after [Engine.Batch] has returned without an error. If it answers
+// one, the changes are in effect all the same, and are written once that is possible.
+func (b *Batch) Wait(ctx context.Context) error {
+	for _, l := range b.x.logged {
+		if err := l.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// logged is where a change stands in the log of a graph.
+type logged struct {
+	g     *graph
+	store Store
+	upTo  uint64
+}
+
+// wait waits until that is durable. After a cut, all that the parents had logged is.
+func (l logged) wait(ctx context.Context) error {
+	err := l.store.Wait(ctx, l.upTo)
+	if err == nil {
+		return nil
+	}
+	l.g.mu.Lock()
+	defer l.g.mu.Unlock()
+	if l.g.ended || l.g.store != l.store {
+		return nil
+	}
+	return err
+}
+
 // batch is Batch with creatures that were prepared for it.
 func (e *Engine) batch(ctx context.Context, f func(b *Batch) error, prepared ...*creature) error {
 	e.mu.Lock()

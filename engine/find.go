@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
 )
@@ -39,11 +40,18 @@ func one[T ~string](what, name string, found []T) (T, error) {
 	case 1:
 		return found[0], nil
 	}
+	ids := make([]string, 0, namedAtMost)
+	for _, id := range found[:min(len(found), namedAtMost)] {
+		ids = append(ids, string(id))
+	}
 	return "", &abi.Error{
 		Code: abi.Ambiguous, Message: fmt.Sprintf("%d %ss are named %s", len(found), what, name),
-		Remedy: "name it by its id", IDs: map[string]string{what: name},
+		Remedy: "name it by its id, such as " + strings.Join(ids, " or "), IDs: map[string]string{what: name},
 	}
 }
+
+// namedAtMost is how many of those that have a name an error names.
+const namedAtMost = 4
 
 // FindCreature finds a creature by id, or by a name that is unique in the
 // engine, or in a graph if one is given.

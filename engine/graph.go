@@ -146,7 +146,7 @@ func (g *graph) publish(ch *channel, m *message, w *waker, rec *Record) {
 	for _, s := range ch.sources {
 		mb := s.mb
 		if c := mb.creature; c != nil && c.id == m.sender && ch.inbox == "" {
-			if !mb.lagging {
+			if !mb.lagging && !s.lost {
 				s.offered = m.seq
 			}
 			continue

@@ -13,6 +13,8 @@ type source struct {
 	offered uint64 // last message that was put in the window, or passed over; >= cursor
 	until   uint64 // last message to be read; 0: no end
 
+	lost bool // what comes next cannot be read; see lost.go
+
 	portrait uint64 // of the creature, with which the alias was noted; its worker owns it
 }
 
@@ -73,7 +75,7 @@ type mailbox struct {
 	bound int
 	bytes int64 // of what is in the window
 	// lagging says that a source's offered is behind its end: the rest is to
-	// be read from the store once the window is empty. Until then nothing new
+	// be read from the store once the window is empty, unless it is lost. Until then nothing new
 	// is put into the window, which keeps the order.
 	lagging bool
 	// over says that the mailbox counts in graph.over.
@@ -108,8 +110,8 @@ const (
 // offer puts a message into the window, or notes that the store has more.
 func (mb *mailbox) offer(g *graph, s *source, m *message) overflowed {
 	if g.store != nil {
-		if mb.lagging || mb.full(1) {
-			mb.lagging = true
+		if mb.lagging || s.lost || mb.full(1) {
+			mb.lagging = true // of what is lost, another attempt is made
 			return deferred
 		}
 		mb.push(s, m)

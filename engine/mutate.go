@@ -42,6 +42,7 @@ type change struct {
 	undos   []func()
 	paused  map[*graph]bool // graphs whose mu is held
 	records map[*graph]*Record
+	logged  []logged
 	wake    waker
 	dirty   map[*creature]bool // their wiring is to be rebuilt
 	dropped map[ChannelID]bool // channels whose backlog becomes dead letters
@@ -399,6 +400,7 @@ func (x *change) writeDown(plan *storePlan) {
 			continue
 		}
 		g.append(x.records[g])
+		x.logged = append(x.logged, logged{g, g.store, g.seq})
 	}
 }
 

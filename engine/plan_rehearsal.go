@@ -141,6 +141,7 @@ func (s *rehearsed) Wait(context.Context, uint64) error { return nil }
 func (s *rehearsed) Durable() uint64                    { return ^uint64(0) }
 func (s *rehearsed) Notify(func())                      {}
 func (s *rehearsed) Err() error                         { return nil }
+func (s *rehearsed) Missing() error                     { return nil }
 func (s *rehearsed) Close(context.Context) error        { return nil }
 
 func (s *rehearsed) State(context.Context, CreatureID) (map[string][]byte, error) { return nil, nil }

@@ -221,6 +221,11 @@ type Store interface {
 	// Err is the reason why writing fails at present, or nil.
 	Err() error
 
+	// Missing is why a part of the history cannot be read, such as a file that is
+	// gone; nil if all of it can. Reading answers the rest, and messages of which
+	// nobody knows are not among what Missing is about.
+	Missing() error
+
 	// State returns a creature's state. It sees every record that was
 	// appended before the call.
 	State(ctx context.Context, creature CreatureID) (map[string][]byte, error)

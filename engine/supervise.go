@@ -183,6 +183,7 @@ type backlog struct {
 	end    uint64
 	events []Event
 	whole  bool // events reach end
+	broken bool // what comes behind events, or all of it, is missing
 }
 
 // refillMailbox reads from the store what a lagging mailbox has to get next.
@@ -214,14 +215,21 @@ func refillMailbox(ctx context.Context, mb *mailbox, home *graphPointer) error {
 		n := len(events)
 		b.events, b.whole = events, n == 0 || events[n-1].Seq >= b.end
 	}
+	missing := store.Missing()
+	if mb.creature != nil && missing != nil {
+		for i := range logs {
+			logs[i].breakOff()
+		}
+	}
 	if g2 := home.lock(); g2 == nil {
 		return nil
 	} else if g2 != g || g.store != store {
 		g2.mu.Unlock()
 		return nil
 	}
-	mb.take(logs)
+	lost := mb.take(logs)
 	g.mu.Unlock()
+	g.engine.tellLost(lost, missing)
 	return nil
 }
 
@@ -238,11 +246,13 @@ func (mb *mailbox) backlogs() []backlog {
 
 // take puts what was read into the window, in the order of the log. Of a
 // source that was not read to its end only a part is known, so nothing later
-// than its last known message can be taken yet.
-func (mb *mailbox) take(logs []backlog) {
+// than its last known message can be taken yet. It answers the sources that turn
+// out to be lost.
+func (mb *mailbox) take(logs []backlog) []*source {
 	logs = slices.DeleteFunc(logs, func(b backlog) bool {
 		return b.src.offered != b.from || !slices.Contains(mb.sources, b.src)
 	})
+	lost := mb.lose(logs)
 	for i := range logs {
 		if b := &logs[i]; b.whole && len(b.events) == 0 {
 			b.src.offered = b.end // nothing is left of what was promised
@@ -260,7 +270,7 @@ func (mb *mailbox) take(logs []backlog) {
 	}
 	mb.lagging = false
 	for _, s := range mb.sources {
-		if s.end() > s.offered {
+		if s.end() > s.offered && !s.lost {
 			mb.lagging = true
 		}
 	}
@@ -269,6 +279,7 @@ func (mb *mailbox) take(logs []backlog) {
 			mb.forget(s)
 		}
 	}
+	return lost
 }
 
 // earliest returns the log whose next message is the oldest, or nil if all are

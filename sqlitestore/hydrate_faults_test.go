@@ -212,10 +212,16 @@ func TestMissingAncestor(t *testing.T) {
 	if err != nil || strings.Join(report.Missing, "\n") != lost || len(report.Damage) != 1 {
 		t.Errorf("Verify: %+v, %v; want %s to be missing", report, err, lost)
 	}
+	if text := fmt.Sprint(open[0].Missing()); !strings.Contains(text, string(parent.info.Session)) {
+		t.Errorf("Missing: %s; want it to name %s", text, parent.info.Session)
+	}
 	if err := os.Rename(path+".away", path); err != nil {
 		t.Fatal(err)
 	}
 	b.settled(open)
+	if err := open[0].Missing(); err != nil {
+		t.Errorf("Missing, when the history is whole: %v", err)
+	}
 	b.goesOn(open, 6, 10, 55)
 	if err := b.d.Close(); err != nil {
 		t.Error(err)

@@ -209,6 +209,20 @@ func (s *Store) flush(ctx context.Context) error {
 	return s.written.wait(ctx, appended)
 }
 
+// Missing says which ancestor's file cannot be read as long as the store needs it,
+// or nil.
+func (s *Store) Missing() error {
+	l, open := s.shelf.borrow()
+	if !open {
+		return nil
+	}
+	defer l.users.Done()
+	if len(l.missing) == 0 {
+		return nil
+	}
+	return lostAncestor(entry{SessionInfo: s.info}, l.missing[0])
+}
+
 // State returns a creature's state.
 func (s *Store) State(ctx context.Context, creature engine.CreatureID) (out map[string][]byte, err error) {
 	if err := s.flush(ctx); err != nil {

@@ -202,6 +202,9 @@ func (h *Store) Err() error {
 	return nil
 }
 
+// Missing implements [engine.Store]: the disk loses no files.
+func (h *Store) Missing() error { return nil }
+
 // State implements [engine.Store].
 func (h *Store) State(_ context.Context, c engine.CreatureID) (map[string][]byte, error) {
 	h.d.pause()

@@ -1,0 +1,123 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+var errHole = errors.New("the file of a session is missing")
+
+// hole is a storage in which some messages of a channel cannot be read, as if they
+// were in a file that is gone.
+type hole struct {
+	engine.Storage
+	channel     engine.ChannelID // "": the file is back
+	first, last uint64
+}
+
+type holed struct {
+	engine.Store
+	h *hole
+}
+
+func (h *hole) Open(ctx context.Context, id engine.SessionID) (engine.Store, error) {
+	s, err := h.Storage.Open(ctx, id)
+	return &holed{s, h}, err
+}
+
+func (h *hole) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error) {
+	cut.Parents = slices.Clone(cut.Parents)
+	for i, p := range cut.Parents {
+		if s, ok := p.(*holed); ok {
+			cut.Parents[i] = s.Store
+		}
+	}
+	stores, err := h.Storage.Cut(ctx, cut)
+	for i, s := range stores {
+		stores[i] = &holed{s, h}
+	}
+	return stores, err
+}
+
+func (s *holed) Missing() error {
+	if s.h.channel != "" {
+		return errHole
+	}
+	return nil
+}
+
+func (s *holed) Messages(ctx context.Context, ch engine.ChannelID, after, until uint64, limit int, bytes int64) ([]engine.Event, error) {
+	events, err := s.Store.Messages(ctx, ch, after, until, limit, bytes)
+	return slices.DeleteFunc(events, func(ev engine.Event) bool {
+		return ev.Channel == s.h.channel && s.h.first <= ev.Seq && ev.Seq <= s.h.last
+	}), err
+}
+
+// TestWhatIsLostGoesOnWaiting takes away some of what waits for a creature. It hears
+// what comes before that, and what is not of that channel; the rest waits, also through
+// a split and once the edge is gone, and is heard in order when the file is back.
+func TestWhatIsLostGoesOnWaiting(t *testing.T) {
+	const waiting = 6
+	for _, c := range []struct{ first, last uint64 }{{1, 6}, {1, 2}, {3, 4}, {6, 6}} {
+		t.Run(fmt.Sprintf("%d to %d", c.first, c.last), func(t *testing.T) {
+			h := &hole{first: c.first, last: c.last}
+			s := newSaved(t, engine.Options{})
+			a, b, third := s.add("a", "sink"), s.add("b", "record"), s.add("c", "sink")
+			ch, other, bridge := s.connect(a, b, "in"), s.connect(a, b, "other"), s.connect(a, third, "bridge")
+			s.change(topology.SetStopped{ID: b, Stopped: true})
+			for i := range waiting {
+				s.send(ch, fmt.Sprint(i+1))
+			}
+			s.send(other, "o")
+			s.wrap = func(storage engine.Storage) engine.Storage { h.Storage, h.channel = storage, ch; return h }
+			s.reopen()
+			s.change(topology.SetStopped{ID: b})
+			s.send(ch, "7")
+			s.wait()
+			s.change(topology.Disconnect{From: a, To: third, Channel: bridge})
+			s.send(ch, "8")
+			s.send(other, "p")
+			s.wait()
+			s.change(topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Listen})
+			s.wait()
+			want := "other:o\nother:p\n" + heardOn("in", 1, int(c.first)-1)
+			if got := s.state(b, "heard"); byChannel(got) != byChannel(want) {
+				t.Errorf("with a hole it heard %q, want %q", got, want)
+			}
+			s.wrap = func(storage engine.Storage) engine.Storage { h.Storage, h.channel = storage, ""; return h }
+			s.reopen()
+			s.wait()
+			want = "other:o\nother:p\n" + heardOn("in", 1, 8)
+			if got := s.state(b, "heard"); byChannel(got) != byChannel(want) {
+				t.Errorf("once the file is back it has heard %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// heardOn is what the module record keeps of messages with rising numbers.
+func heardOn(alias string, from, to int) string {
+	var b strings.Builder
+	for i := from; i <= to; i++ {
+		fmt.Fprintf(&b, "%s:%d\n", alias, i)
+	}
+	return b.String()
+}
+
+// byChannel sorts what was heard by channels, and leaves the order within each.
+func byChannel(heard string) string {
+	lines := strings.Split(heard, "\n")
+	slices.SortStableFunc(lines, func(a, b string) int {
+		x, _, _ := strings.Cut(a, ":")
+		y, _, _ := strings.Cut(b, ":")
+		return strings.Compare(x, y)
+	})
+	return strings.Join(lines, "\n")
+}

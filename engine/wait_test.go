@@ -1,0 +1,86 @@
+package engine_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// unsure is a storage whose stores answer what they are told when somebody waits.
+type unsure struct {
+	engine.Storage
+	err    error
+	waited uint64
+}
+
+type unsureStore struct {
+	engine.Store
+	u *unsure
+}
+
+func (u *unsure) Create(ctx context.Context, spec engine.StoreSpec) (engine.Store, error) {
+	s, err := u.Storage.Create(ctx, spec)
+	return &unsureStore{s, u}, err
+}
+
+func (u *unsure) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error) {
+	cut.Parents = slices.Clone(cut.Parents)
+	for i, p := range cut.Parents {
+		cut.Parents[i] = p.(*unsureStore).Store
+	}
+	stores, err := u.Storage.Cut(ctx, cut)
+	for i, s := range stores {
+		stores[i] = &unsureStore{s, u}
+	}
+	return stores, err
+}
+
+func (s *unsureStore) Wait(ctx context.Context, seq uint64) error {
+	s.u.waited = max(s.u.waited, seq)
+	return cmp.Or(s.u.err, s.Store.Wait(ctx, seq))
+}
+
+// TestABatchIsWaitedFor waits for what is logged of changes that neither merge nor
+// split. What cannot be written is told, unless a cut has carried it over since.
+func TestABatchIsWaitedFor(t *testing.T) {
+	u := &unsure{}
+	s := &saved{t: t, dir: t.TempDir(), wrap: func(storage engine.Storage) engine.Storage { u.Storage = storage; return u }}
+	s.open()
+	t.Cleanup(s.shut)
+	a, b := s.add("a", "sink"), s.add("b", "sink")
+	ch := s.connect(a, b, "in")
+	change := func(op topology.Op) *engine.Batch {
+		var made *engine.Batch
+		s.try(func(b *engine.Batch) error {
+			made = b
+			_, err := b.Do(op)
+			return err
+		})
+		return made
+	}
+	if err := change(topology.SetPrivileged{ID: a, Privileged: true}).Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	told := s.events(a, engine.EventTopologyChanged)
+	if last := told[len(told)-1].ID.Seq; u.waited != last {
+		t.Errorf("it waited for %d, and the change is %d", u.waited, last)
+	}
+	made := change(topology.SetPrivileged{ID: a})
+	u.err = errors.New("the disk is full")
+	if err := made.Wait(t.Context()); !errors.Is(err, u.err) {
+		t.Errorf("a change that cannot be written is waited for: %v", err)
+	}
+	u.err = nil
+	made = change(topology.SetPrivileged{ID: a, Privileged: true})
+	s.change(topology.RemoveChannel{ID: ch}) // splits
+	u.err = errors.New("the store is closed")
+	if err := made.Wait(t.Context()); err != nil {
+		t.Errorf("what a cut has carried over is waited for: %v", err)
+	}
+	u.err = nil
+}
