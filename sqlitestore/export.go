@@ -27,12 +27,15 @@ func (v *View) Export(ctx context.Context, session engine.SessionID, path string
 	return v.catalog.export(ctx, session, path, v.readable)
 }
 
-// flush waits until what was appended to a session can be read.
+// flush waits until what was appended to a session can be read, and until the cut is
+// durable that made it: a copy must not tell of one that a power loss takes back.
 func (d *Directory) flush(ctx context.Context, session engine.SessionID) error {
 	if s := d.opened(session); s != nil {
-		return s.flush(ctx)
+		if err := s.flush(ctx); err != nil {
+			return err
+		}
 	}
-	return nil
+	return d.makeFirm()
 }
 
 func exists(op, path string) error {

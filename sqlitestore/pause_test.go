@@ -102,6 +102,9 @@ func arithmetic(b *testing.B) time.Duration {
 	return time.Since(began)
 }
 
+// fewestCuts is how many make a hundredth of them worth telling.
+const fewestCuts = 200
+
 // BenchmarkPause is what those who write notice of a cut: it must not depend on
 // the length of the history. "calm" cuts twenty times a second, "full" does so with
 // stores of that durability, and between the cuts both measure what the machine does:
@@ -135,7 +138,7 @@ func BenchmarkPause(b *testing.B) {
 				}
 				stores, _ = alternate(b, d, stores, 4, durability, between)
 				b.ResetTimer()
-				stores, pauses = alternate(b, d, stores, b.N, durability, between)
+				stores, pauses = alternate(b, d, stores, max(b.N, fewestCuts), durability, between)
 				b.StopTimer()
 				report(b, pauses, "")
 				report(b, syncs, "syncs-")
