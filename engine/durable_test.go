@@ -409,14 +409,22 @@ func (f *faulty) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error
 	if f.cut != nil {
 		return nil, f.cut
 	}
-	parents := slices.Clone(cut.Parents)
-	for i, p := range parents {
-		parents[i] = p.(*watched).Store
+	return cutThrough(ctx, f.Storage, cut, func(s engine.Store) engine.Store { return &watched{s, f} })
+}
+
+func (s *watched) wrapped() engine.Store { return s.Store }
+
+// cutThrough cuts stores that a test has wrapped, and wraps the children.
+func cutThrough(ctx context.Context, storage engine.Storage, cut engine.Cut, wrap func(engine.Store) engine.Store) ([]engine.Store, error) {
+	cut.Parents = slices.Clone(cut.Parents)
+	for i, p := range cut.Parents {
+		if w, ok := p.(interface{ wrapped() engine.Store }); ok {
+			cut.Parents[i] = w.wrapped()
+		}
 	}
-	cut.Parents = parents
-	stores, err := f.Storage.Cut(ctx, cut)
+	stores, err := storage.Cut(ctx, cut)
 	for i, s := range stores {
-		stores[i] = &watched{s, f}
+		stores[i] = wrap(s)
 	}
 	return stores, err
 }

@@ -33,18 +33,10 @@ func (h *hole) Open(ctx context.Context, id engine.SessionID) (engine.Store, err
 }
 
 func (h *hole) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error) {
-	cut.Parents = slices.Clone(cut.Parents)
-	for i, p := range cut.Parents {
-		if s, ok := p.(*holed); ok {
-			cut.Parents[i] = s.Store
-		}
-	}
-	stores, err := h.Storage.Cut(ctx, cut)
-	for i, s := range stores {
-		stores[i] = &holed{s, h}
-	}
-	return stores, err
+	return cutThrough(ctx, h.Storage, cut, func(s engine.Store) engine.Store { return &holed{s, h} })
 }
+
+func (s *holed) wrapped() engine.Store { return s.Store }
 
 func (s *holed) Missing() error {
 	if s.h.channel != "" {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
@@ -29,16 +28,10 @@ func (u *unsure) Create(ctx context.Context, spec engine.StoreSpec) (engine.Stor
 }
 
 func (u *unsure) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error) {
-	cut.Parents = slices.Clone(cut.Parents)
-	for i, p := range cut.Parents {
-		cut.Parents[i] = p.(*unsureStore).Store
-	}
-	stores, err := u.Storage.Cut(ctx, cut)
-	for i, s := range stores {
-		stores[i] = &unsureStore{s, u}
-	}
-	return stores, err
+	return cutThrough(ctx, u.Storage, cut, func(s engine.Store) engine.Store { return &unsureStore{s, u} })
 }
+
+func (s *unsureStore) wrapped() engine.Store { return s.Store }
 
 func (s *unsureStore) Wait(ctx context.Context, seq uint64) error {
 	s.u.waited = max(s.u.waited, seq)
