@@ -6,31 +6,50 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+
+	"github.com/seed47132306/terrarium/engine"
 )
 
 // decide deals with cuts that were not durable when the process before ended: if all
 // of a cut is there, it is made durable; if the power has taken a part of it, it is
-// taken back. After a process that was killed, all of it is there.
+// taken back, with those that rest on it. After a process that was killed, all of it
+// is there.
 func (d *Directory) decide() error {
 	cuts, err := d.catalog.loose()
 	if err != nil {
 		return err
 	}
+	var back []lostCut
+	gone := map[engine.SessionID]bool{} // the children of these
 	for _, id := range cuts {
 		parents, children, err := d.catalog.partakers(id)
 		if err != nil {
 			return err
 		}
-		if d.isWhole(id, parents, children) || !allThere(parents) {
-			err = d.confirm(id, append(parents, children...))
-		} else {
-			err = d.takeBack(id, children)
+		rests := slices.ContainsFunc(parents, func(e entry) bool { return gone[e.Session] })
+		if !rests && (d.isWhole(id, parents, children) || !allThere(parents)) {
+			if err := d.confirm(id, append(parents, children...)); err != nil {
+				return err
+			}
+			continue
 		}
-		if err != nil {
+		back = append(back, lostCut{id, children})
+		for _, e := range children {
+			gone[e.Session] = true
+		}
+	}
+	for _, c := range slices.Backward(back) { // so that none is left that rests on nothing
+		if err := d.takeBack(c); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// lostCut is a cut of which a part is missing.
+type lostCut struct {
+	id       string
+	children []entry
 }
 
 // isWhole reports whether everything is there that a cut wrote.
@@ -83,9 +102,9 @@ func (d *Directory) confirm(id string, partakers []entry) error {
 
 // takeBack undoes a cut in the catalogue: the parents are live again, and the files
 // of the children are of no use any more.
-func (d *Directory) takeBack(id string, children []entry) error {
+func (d *Directory) takeBack(c lostCut) error {
 	return d.catalog.commit(d.options.hooks, stepTakeBack, func() error {
-		for _, e := range children {
+		for _, e := range c.children {
 			if err := d.catalog.forget(e); err != nil {
 				return err
 			}
@@ -95,12 +114,12 @@ func (d *Directory) takeBack(id string, children []entry) error {
 			"UPDATE store SET live = 1, ended_by = NULL WHERE ended_by = ?1",
 			"DELETE FROM cut WHERE id = ?1",
 		} {
-			if err := d.catalog.c.exec(query, id); err != nil {
+			if err := d.catalog.c.exec(query, c.id); err != nil {
 				return err
 			}
 		}
 		return nil
-	}, "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM cut WHERE id = ?)", id)
+	}, "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM cut WHERE id = ?)", c.id)
 }
 
 // forget removes a session that has not come to be, within a transaction.
@@ -116,10 +135,10 @@ func (k *catalog) forget(e entry) error {
 	return nil
 }
 
-// loose are the cuts that may not be durable, the latest first: their ids rise with
+// loose are the cuts that may not be durable, the eldest first: their ids rise with
 // time.
 func (k *catalog) loose() (ids []string, err error) {
-	err = k.query("SELECT id FROM cut WHERE NOT firm ORDER BY id DESC", nil, func(v []driver.Value) error {
+	err = k.query("SELECT id FROM cut WHERE NOT firm ORDER BY id", nil, func(v []driver.Value) error {
 		ids = append(ids, v[0].(string))
 		return nil
 	})

@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 
@@ -111,4 +112,59 @@ func (p *powerProgram) isLive(t *testing.T, session engine.SessionID) bool {
 		t.Fatal(err)
 	}
 	return e.Live
+}
+
+// TestCutThatRestsOnALostOne makes two cuts that are not durable, the second of a child
+// of the first. Of the first a part is lost and of the second nothing: both are taken
+// back, so that nobody's members are in two graphs.
+func TestCutThatRestsOnALostOne(t *testing.T) {
+	blocked := make(chan struct{})
+	o := WithoutSyncs
+	o.hooks.reached = func(at failpoint, _ string) error {
+		if at == pointLoose {
+			<-blocked
+		}
+		return nil
+	}
+	d, err := Open(t.Context(), t.TempDir(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := createStore(t, d)
+	logged(first, 1, 10)
+	halves, err := d.Cut(t.Context(), splitOf(first))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Cut(t.Context(), splitOf(halves[0].(*Store))); err != nil {
+		t.Fatal(err)
+	}
+	dir := duplicate(t, d.dir)
+	close(blocked)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, filepath.Join(dir, storesName, filepath.Base(halves[1].Info().Path)),
+		"DELETE FROM store WHERE key <> 'unused'; DELETE FROM ancestor")
+
+	rebuilt := duplicate(t, dir) // with the catalogue lost as well
+	loseCatalog(t, rebuilt)
+	if report, err := Rebuild(t.Context(), rebuilt); err != nil || len(report.Live) != 1 || report.Live[0] != first.info.Session {
+		t.Errorf("Rebuild: %+v, %v; want %s alone to be live", report, err, first.info.Session)
+	}
+
+	after := mustOpen(t, dir)
+	graphs, problems, err := after.Saved(t.Context())
+	if err != nil || len(problems) > 0 || len(graphs) != 1 || graphs[0].Session != first.info.Session {
+		t.Errorf("Saved: %+v, problems %v, %v; want %s alone", graphs, problems, err, first.info.Session)
+	}
+	events, err := after.History(t.Context(), first.info.Session, engine.HistoryQuery{})
+	wantSeqs(t, events, err, 10)
+	settle(t, after)
+	if infos, err := after.Sessions(t.Context()); err != nil || len(infos) != 1 {
+		t.Errorf("%d sessions are left, want 1; %v", len(infos), err)
+	}
+	if err := after.Close(); err != nil {
+		t.Fatal(err)
+	}
 }

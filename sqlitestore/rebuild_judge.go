@@ -24,11 +24,12 @@ type judgement struct {
 
 // judge decides which sessions there are and which of them are live.
 //
-// A child of a cut is marked as unused until it is written to after the cut. So a
-// cut has happened if one of its children is not, or has become an ancestor. It
-// has also happened if all of its children are there, filled, and the parents have
-// not been written to since, nor lost anything: the catalogue may have had it, and if not, it was
-// about to and nobody has been told anything else.
+// A child of a cut is marked as unused until the cut is durable and it is written to.
+// So a cut has happened if one of its children is not, or has become an ancestor. It
+// has also happened if all of its children are there, filled, the parents have not been
+// written to since nor lost anything, and that holds for the cuts that it rests on: the
+// catalogue may have had it, and if not, it was about to and nobody has been told
+// anything else.
 func judge(found []*remains) *judgement {
 	j := &judgement{
 		files: map[engine.SessionID]*remains{}, sessions: map[engine.SessionID]*entry{}, wrote: map[engine.SessionID]map[engine.Origin]uint64{},
@@ -201,7 +202,7 @@ func (j *judgement) couldHaveHappened(id string) bool {
 				return false
 			}
 		}
-		if r.has(keySealed) && !j.allSealed(r, id) {
+		if r.has(keySealed) && !j.allSealed(r, id) || j.restsOnALostOne(session) {
 			return false
 		}
 	}
@@ -220,6 +221,15 @@ func (j *judgement) stoodStill(session engine.SessionID, wrote map[engine.Origin
 	}
 	r := j.files[session]
 	return r == nil || !r.has(markRetired) && !exceeds(r.own, wrote)
+}
+
+// restsOnALostOne reports whether a parent, whose file is there, has come out of a cut
+// that has not happened.
+func (j *judgement) restsOnALostOne(session engine.SessionID) bool {
+	return slices.ContainsFunc(j.sessions[session].Parents, func(p engine.SessionID) bool {
+		e := j.sessions[p]
+		return e != nil && j.files[p] != nil && e.cut != "" && !j.cuts[e.cut] && !j.couldHaveHappened(e.cut)
+	})
 }
 
 // allSealed reports whether the parents of a file's session have all that they had
