@@ -74,7 +74,7 @@ func (t *testator) seal(cut string, durable bool) error {
 	}
 	err := t.w.c.tempo(durable)
 	if err == nil {
-		err = t.w.c.exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, ?)", keySeal, cut)
+		err = t.w.c.seal(cut)
 	}
 	if err = errors.Join(err, t.w.pace()); err != nil {
 		return err

@@ -52,7 +52,7 @@ const (
 // of the path is taken for anything else. A connection is used by one goroutine
 // at a time, so SQLite need not lock it.
 func dataSource(path string, mode fileMode) string {
-	return fmt.Sprintf("%s&_busy_timeout=%d&_stmt_cache_size=16&_mutex=no", fileURI(path, mode), busyTimeout.Milliseconds())
+	return fmt.Sprintf("%s&_busy_timeout=%d&_stmt_cache_size=24&_mutex=no", fileURI(path, mode), busyTimeout.Milliseconds())
 }
 
 func fileURI(path string, mode fileMode) string {
@@ -64,6 +64,7 @@ func fileURI(path string, mode fileMode) string {
 type conn struct {
 	raw  *sqlite3.SQLiteConn
 	path string
+	pace string // the pragma that was last set by tempo
 }
 
 func openConn(path string, mode fileMode) (*conn, error) {
@@ -93,10 +94,18 @@ func (c *conn) exec(query string, args ...driver.Value) error {
 // tempo says whether commits from now on are durable. It is always set explicitly: the
 // driver's default in the presence of a write-ahead log is not safe against power loss.
 func (c *conn) tempo(durable bool) error {
+	pace := "PRAGMA synchronous = NORMAL"
 	if durable {
-		return c.exec("PRAGMA synchronous = FULL")
+		pace = "PRAGMA synchronous = FULL"
 	}
-	return c.exec("PRAGMA synchronous = NORMAL")
+	if pace == c.pace {
+		return nil
+	}
+	if err := c.exec(pace); err != nil {
+		return err
+	}
+	c.pace = pace
+	return nil
 }
 
 // sync makes everything durable that the file holds. Only a commit that writes a

@@ -177,12 +177,12 @@ func abandon(parents map[engine.SessionID]*Store, children []*child) error {
 // makeChildren writes the children's files, and into those of the parents that they
 // end. What it returns with an error is to be discarded.
 func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut, parents map[engine.SessionID]*Store, durable bool) ([]*child, error) {
+	files, err := d.spares.take(len(cut.Children))
+	if err != nil {
+		return nil, err
+	}
 	var out []*child
-	for i := range cut.Children {
-		p, err := d.keeper.take()
-		if err != nil {
-			return out, err
-		}
+	for i, p := range files {
 		c := d.newChild(id, cut, &cut.Children[i], p)
 		c.own = belongingsOf(&cut, i)
 		out = append(out, c)
@@ -210,7 +210,10 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut,
 			return nil
 		})
 	}
-	return out, atOnce(tasks)
+	if durable {
+		return out, atOnce(tasks)
+	}
+	return out, inTurn(tasks)
 }
 
 // bequeath gives each child its heirloom. A parent that no child names has ended
@@ -230,6 +233,17 @@ func bequeath(children []*child, parents map[engine.SessionID]*Store) {
 			c.heirloom.parents = append(c.heirloom.parents, parents[p])
 		}
 	}
+}
+
+// inTurn runs tasks one after the other, up to the first that fails: where nobody waits
+// for the disk, to wake somebody up takes longer than what he does.
+func inTurn(tasks []func() error) error {
+	for _, task := range tasks {
+		if err := task(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // atOnce runs tasks side by side: most of what they do is to wait for the disk.

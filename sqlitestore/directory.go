@@ -66,6 +66,7 @@ type Directory struct {
 	catalog     *catalog
 	checkpoints *checkpoints
 	keeper      *keeper
+	spares      *spares
 	hydrator    *hydrator
 	indexer     *indexer // nil: none
 
@@ -73,6 +74,7 @@ type Directory struct {
 	// it is live.
 	changing exclusion
 	loose    looseCuts
+	current  sync.Map // paths of files that are known to have the newest version
 	// crossing is where what works in the background gives way to cuts.
 	crossing crossing
 
@@ -115,6 +117,7 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	d.checkpoints = startCheckpoints()
 	d.catalog.wrote = func() { d.checkpoints.wrote(d.catalog.path, commitBytes) }
 	d.keeper = startKeeper(d)
+	d.spares = startSpares(d)
 	d.hydrator = startHydrator(d)
 	if options.SearchIndex {
 		d.indexer = startIndexer(d)
@@ -254,10 +257,11 @@ func (d *Directory) Create(ctx context.Context, spec engine.StoreSpec) (engine.S
 	if err := checkSpec("create", spec); err != nil {
 		return nil, err
 	}
-	p, err := d.keeper.take()
+	taken, err := d.spares.take(1)
 	if err != nil {
 		return nil, storageError("create", d.dir, err)
 	}
+	p := taken[0]
 	e := newEntry(spec, p)
 	e.Created, e.Complete = time.Now().UnixNano(), true
 	if err = d.fill(p, e, true, func() error { return p.writeOwn(&engine.Record{Meta: spec.Meta}) }); err == nil {
@@ -291,6 +295,7 @@ func (d *Directory) newborn(e entry, w *writer, parents []*Store, first uint64) 
 			return nil, errors.Join(err, f.close())
 		}
 	}
+	d.current.Store(w.path, true)
 	s := newStore(d, e, w, f, first, nil)
 	s.made = time.Now()
 	s.complete.Store(e.Complete)
@@ -377,7 +382,8 @@ func (d *Directory) shut() error {
 	for _, s := range left {
 		errs = append(errs, s.Close(context.Background()))
 	}
-	errs = append(errs, d.keeper.close())
+	d.keeper.close()
+	errs = append(errs, d.spares.close())
 	d.checkpoints.close()
 	errs = append(errs, storageError("close", d.catalog.path, d.catalog.close()), storageError("close", d.lock.Path(), d.lock.Close()))
 	return errors.Join(errs...)

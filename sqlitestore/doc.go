@@ -12,7 +12,7 @@
 //
 // # Cuts
 //
-// A cut (cut.go) takes files that were made in advance (keeper.go), writes to
+// A cut (cut.go) takes files that were made in advance (spares.go), writes to
 // them what its children own, and then commits one transaction in the catalogue:
 // whatever happens before leaves the parents as they were, whatever happens
 // after leaves the children. No history is copied. A child is incomplete at

@@ -53,7 +53,7 @@ func (h *hydrator) build(ctx context.Context, path string, since int64, e entry,
 		return err
 	}
 	b.since, b.pruned = since, since
-	err = h.gather(ctx, b, e, sources)
+	err = h.gather(ctx, b, e, sources, y.begun)
 	var lent *loan
 	if err == nil {
 		lent, err = h.move(ctx, b, e, y)
@@ -194,10 +194,16 @@ func paths(entries []entry) (out []string) {
 // writer is stopped for the rest.
 const tailRounds = 3
 
-// gather brings everything into the file but the last that the session writes.
-func (h *hydrator) gather(ctx context.Context, b *builder, e entry, sources []entry) error {
-	if err := errors.Join(b.strip(), b.trim(append(paths(sources), e.Path))); err != nil {
+// gather brings everything into the file but the last that the session writes. Only
+// what an earlier attempt has begun can have more than the sources.
+func (h *hydrator) gather(ctx context.Context, b *builder, e entry, sources []entry, begun bool) error {
+	if err := b.strip(); err != nil {
 		return err
+	}
+	if begun {
+		if err := b.trim(append(paths(sources), e.Path)); err != nil {
+			return err
+		}
 	}
 	for _, p := range sources {
 		if err := b.unite(ctx, p.Path, readOnly); err != nil {

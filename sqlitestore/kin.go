@@ -92,6 +92,7 @@ type hydration struct {
 	session engine.SessionID
 	base    string // in stores/; "" for none
 	copied  int64  // bytes of base; -1: all
+	begun   bool   // by an earlier attempt
 }
 
 const allCopied = -1
@@ -99,7 +100,7 @@ const allCopied = -1
 // hydrations lists the files that are being made.
 func (k *catalog) hydrations() (out []hydration, err error) {
 	err = k.query("SELECT file, session, base, copied FROM hydration ORDER BY file", nil, func(v []driver.Value) error {
-		out = append(out, hydration{v[0].(string), engine.SessionID(v[1].(string)), v[2].(string), v[3].(int64)})
+		out = append(out, hydration{file: v[0].(string), session: engine.SessionID(v[1].(string)), base: v[2].(string), copied: v[3].(int64), begun: true})
 		return nil
 	})
 	return out, err

@@ -45,6 +45,11 @@ func mark(path string, session engine.SessionID, key, value string) error {
 	return errors.Join(err, c.close())
 }
 
+// seal writes for which cut nothing is written to the file from now on.
+func (c *conn) seal(cut string) error {
+	return c.exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, ?)", keySeal, cut)
+}
+
 // noteWrote writes what a session that has ended wrote under its own origins,
 // within a transaction.
 func (c *conn) noteWrote(session engine.SessionID, wrote map[engine.Origin]uint64) error {

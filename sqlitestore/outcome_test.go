@@ -62,7 +62,7 @@ func newUnsure(t *testing.T, seed uint64) *unsure {
 	if err := u.open(); err != nil {
 		t.Fatal(err)
 	}
-	for range poolSize + 1 {
+	for range fewestSpares + 1 {
 		<-spares
 	}
 	return u

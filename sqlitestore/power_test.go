@@ -427,11 +427,11 @@ func (p *powerProgram) alone(t *testing.T, d *Directory) {
 			want[info.Path] = true
 		}
 	}
-	d.keeper.mu.Lock()
-	for _, spare := range d.keeper.ready {
+	d.spares.mu.Lock()
+	for _, spare := range d.spares.ready {
 		want[spare.path] = true
 	}
-	d.keeper.mu.Unlock()
+	d.spares.mu.Unlock()
 	files, err := filepath.Glob(filepath.Join(p.dir, storesName, "*"+storeSuffix))
 	if err != nil {
 		t.Fatal(err)

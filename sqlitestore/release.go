@@ -86,9 +86,11 @@ func (h *hydrator) sweep() error {
 	}
 	for _, file := range files {
 		h.d.crossing.giveWay()
-		if err := h.d.options.hooks.removeDatabase(h.d.catalog.filePath(file)); err != nil {
-			return storageError("sweep", h.d.catalog.filePath(file), err)
+		path := h.d.catalog.filePath(file)
+		if err := h.d.options.hooks.removeDatabase(path); err != nil {
+			return storageError("sweep", path, err)
 		}
+		h.d.current.Delete(path)
 	}
 	// A file that came back after the catalogue has forgotten it would be a stranger.
 	if err := h.d.options.hooks.syncDirectory(filepath.Join(h.d.dir, storesName)); err != nil {

@@ -186,9 +186,17 @@ func (v *View) Verify(ctx context.Context, session engine.SessionID) (engine.Ver
 type access func(ctx context.Context, path string) (fileMode, error)
 
 // owned reads a file of a directory that this process owns. A connection that
-// may write, although it does not, cleans up behind itself.
+// may write, although it does not, cleans up behind itself. Nobody else changes
+// the version of a file meanwhile, so each is looked at once.
 func (d *Directory) owned(ctx context.Context, path string) (fileMode, error) {
-	return readWrite, storeSchema.upgrade(ctx, path, d.options.hooks)
+	if _, known := d.current.Load(path); known && !missing(path) {
+		return readWrite, nil
+	}
+	err := storeSchema.upgrade(ctx, path, d.options.hooks)
+	if err == nil {
+		d.current.Store(path, true)
+	}
+	return readWrite, err
 }
 
 // readable reads a file of somebody else's directory.

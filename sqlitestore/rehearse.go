@@ -1,0 +1,45 @@
+package sqlitestore
+
+import (
+	"errors"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// rehearse does once what a cut does with a file, and takes it back. SQLite compiles a
+// statement when it meets it for the first time and keeps it, so that a cut, which
+// would spend half of its time on that, need not: neither the one that the file is made
+// for, nor the one that ends its session.
+func (w *writer) rehearse(session engine.SessionID) error {
+	err := w.c.exec("BEGIN IMMEDIATE")
+	if err == nil {
+		err = w.play(session)
+	}
+	// What the writer knows of the file is read again, as when it was opened.
+	w.pending.reset()
+	return errors.Join(err, w.c.rollback(), w.loadOrigins(), w.loadIndex())
+}
+
+// play writes what a child is, what it inherits and what it begins with.
+func (w *writer) play(session engine.SessionID) error {
+	const creature, channel = "creature", "channel"
+	e := entry{SessionInfo: engine.SessionInfo{Session: session, Parents: []engine.SessionID{session}}}
+	own := belongings{creatures: map[string]bool{creature: true}, channels: map[string]bool{channel: true}}
+	first := &engine.Record{
+		Events:    []engine.Event{{ID: engine.EventID{Origin: w.own, Seq: 1}, Kind: engine.EventTopologyChanged}},
+		Creatures: []engine.CreatureRow{{ID: creature}},
+		Channels:  []engine.ChannelRow{{ID: channel}},
+		Edges:     []engine.EdgeRow{{Creature: creature, Channel: channel}},
+		Cursors:   []engine.CursorRow{{Reader: creature, Channel: channel}},
+		Heads:     []engine.HeadRow{{Channel: channel}},
+		Meta:      map[string]string{"key": ""},
+	}
+	return errors.Join(
+		w.identify(e),
+		own.take(&testator{w: w}, &e.SessionInfo, w),
+		heirloom{siblings: []string{string(session)}}.write(w.c),
+		w.c.noteWrote(session, map[engine.Origin]uint64{w.own: 1}),
+		w.apply([]*engine.Record{first}),
+		w.c.seal(""),
+	)
+}

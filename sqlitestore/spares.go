@@ -1,0 +1,256 @@
+package sqlitestore
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+const (
+	// fewestSpares are kept ready at least: enough for a few cuts in a row.
+	fewestSpares = 4
+	// mostSpares are kept ready at most. Each is a file of some 200 KB that is open.
+	mostSpares = 32
+	// sparesAtOnce are made together, so that the disk is asked less often. More of
+	// them would be in the way of the next cut.
+	sparesAtOnce = 4
+	// calm is how long none must have been taken for fewer to be kept.
+	calm = time.Minute
+)
+
+// prepared is a file that waits to become the store of a session: it has its
+// name and its layout, is marked as unused, and is durable with its directory
+// entry. Making one takes two rounds of syncs, which nobody then has to wait for.
+type prepared struct {
+	*writer
+	session engine.SessionID
+}
+
+// spares are the prepared files of a directory. Cuts that come faster than files can
+// be made use them up; whenever that happens, twice as many are kept from then on,
+// until it is calm again. Its methods may be called by any goroutine.
+type spares struct {
+	d *Directory
+
+	mu     sync.Mutex
+	ready  []*prepared
+	wanted int
+	full   bool // there have been as many as wanted, since wanted has changed
+
+	wake chan struct{} // has room for one: some have been taken
+	stop chan struct{}
+	done chan struct{}
+}
+
+func startSpares(d *Directory) *spares {
+	s := &spares{d: d, wanted: fewestSpares, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	go s.run()
+	return s
+}
+
+func (s *spares) run() {
+	defer close(s.done)
+	quiet := time.NewTimer(calm)
+	defer quiet.Stop()
+	for {
+		select {
+		case <-s.wake:
+			for s.refill() {
+			}
+		case <-quiet.C:
+			s.shrink()
+		case <-s.stop:
+			return
+		}
+		quiet.Reset(calm)
+	}
+}
+
+// take answers n files, and makes those that are not ready.
+func (s *spares) take(n int) ([]*prepared, error) {
+	defer nudge(s.wake)
+	s.mu.Lock()
+	left := max(len(s.ready)-n, 0)
+	taken := slices.Clone(s.ready[left:])
+	clear(s.ready[left:])
+	s.ready = s.ready[:left]
+	if len(taken) < n && s.full {
+		s.wanted, s.full = min(2*s.wanted, mostSpares), false
+	}
+	s.mu.Unlock()
+	if len(taken) == n {
+		return taken, nil
+	}
+	made, err := s.d.prepare(n-len(taken), func() {})
+	if err != nil {
+		s.add(taken)
+		return nil, err
+	}
+	return append(taken, made...), nil
+}
+
+// add keeps files that are ready.
+func (s *spares) add(files []*prepared) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ready = append(s.ready, files...)
+}
+
+// refill makes some files, and answers whether more are wanted.
+func (s *spares) refill() bool {
+	select {
+	case <-s.stop:
+		return false
+	default:
+	}
+	s.mu.Lock()
+	lacking := s.wanted - len(s.ready)
+	s.full = s.full || lacking <= 0
+	s.mu.Unlock()
+	if lacking <= 0 {
+		return false
+	}
+	made, err := s.d.prepare(min(lacking, sparesAtOnce), s.d.crossing.giveWay)
+	if err != nil {
+		return false // whoever takes one finds out why
+	}
+	s.add(made)
+	return true
+}
+
+// shrink removes files that have not been needed for a while.
+func (s *spares) shrink() {
+	s.mu.Lock()
+	s.wanted = max(s.wanted/2, fewestSpares)
+	kept := min(s.wanted, len(s.ready))
+	surplus := slices.Clone(s.ready[kept:])
+	clear(s.ready[kept:])
+	s.ready = s.ready[:kept]
+	s.mu.Unlock()
+	_ = s.discard(surplus) // what cannot be removed is, by the next start
+}
+
+// close removes the files that nobody has taken.
+func (s *spares) close() error {
+	close(s.stop)
+	<-s.done
+	return storageError("close", s.d.dir, s.discard(s.ready))
+}
+
+func (s *spares) discard(files []*prepared) error {
+	var errs []error
+	for _, p := range files {
+		errs = append(errs, s.d.discard(p, p.path))
+	}
+	return errors.Join(errs...)
+}
+
+// prepare makes files for sessions to come, and calls giveWay before each step that
+// takes the processor. Names rise with time. They are written one after the other, and
+// the disk is asked only twice to make all of them durable. There are none with an error.
+func (d *Directory) prepare(n int, giveWay func()) (made []*prepared, err error) {
+	giveWay()
+	paths, err := d.writeLayouts(n)
+	for _, path := range paths {
+		giveWay()
+		var p *prepared
+		if err == nil {
+			p, err = d.openSpare(path)
+		}
+		if err != nil {
+			err = errors.Join(err, d.options.hooks.removeDatabase(path))
+			continue
+		}
+		made = append(made, p)
+	}
+	if err == nil {
+		err = d.makeDurable(made)
+	}
+	if err != nil {
+		for _, p := range made {
+			err = errors.Join(err, d.discard(p, p.path))
+		}
+		return nil, err
+	}
+	return made, nil
+}
+
+// writeLayouts writes files that are nobody's yet, durably but for their names, and
+// answers which of them there are, even with an error.
+func (d *Directory) writeLayouts(n int) (paths []string, err error) {
+	content, err := storeSchema.template()
+	if err != nil {
+		return nil, err
+	}
+	var tasks []func() error
+	for range n {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return nil, err
+		}
+		path := d.catalog.filePath(id.String() + storeSuffix)
+		paths = append(paths, path)
+		tasks = append(tasks, func() error {
+			if err := d.options.hooks.writeWhole(path, content); err != nil {
+				return err
+			}
+			return d.options.hooks.at(pointSpareWritten, path)
+		})
+	}
+	return paths, atOnce(tasks)
+}
+
+// openSpare makes a file that has its layout one that a session can be given. Its
+// first transaction makes the write-ahead log.
+func (d *Directory) openSpare(path string) (*prepared, error) {
+	origin, err := newOrigin()
+	if err != nil {
+		return nil, err
+	}
+	p := &prepared{session: engine.SessionID(strings.TrimSuffix(filepath.Base(path), storeSuffix))}
+	if p.writer, err = openWriter(path, engine.Normal, origin, d.options.hooks); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(p.c.transact(p.claim), p.rehearse(p.session)); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	p.claimed = true
+	return p, nil
+}
+
+// makeDurable makes durable what prepared files have in their write-ahead logs, and
+// the names of both. It does not touch the files themselves, of which SQLite holds locks.
+func (d *Directory) makeDurable(made []*prepared) error {
+	var tasks []func() error
+	for _, p := range made {
+		tasks = append(tasks, func() error { return d.options.hooks.syncLog(p.path) })
+	}
+	if len(made) > 0 {
+		tasks = append(tasks, func() error { return d.options.hooks.syncDirectory(filepath.Dir(made[0].path)) })
+	}
+	if err := atOnce(tasks); err != nil {
+		return err
+	}
+	for _, p := range made {
+		if err := d.options.hooks.at(pointSpareReady, p.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discard removes a file that the catalogue has not accepted.
+func (d *Directory) discard(p *prepared, path string) error {
+	var err error
+	if p != nil && p.writer != nil {
+		err = p.close()
+	}
+	return errors.Join(err, d.options.hooks.removeDatabase(path))
+}

@@ -1,0 +1,184 @@
+package sqlitestore
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+)
+
+// sparesOf opens a directory and waits until its first spare files are ready, of which
+// it answers one and leaves the others. From then on, fails decides at every step.
+func sparesOf(t *testing.T, fails func(failpoint) error) (*Directory, *prepared) {
+	t.Helper()
+	armed := false
+	d, err := Open(t.Context(), t.TempDir(), Options{hooks: hooks{reached: func(p failpoint, _ string) error {
+		if armed {
+			return fails(p)
+		}
+		return nil
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	taken, err := d.spares.take(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.spares.rest(t)
+	armed = true
+	return d, taken[0]
+}
+
+// rest stops the goroutine that makes files, once there are as many as wanted; what it
+// does is then done by calling refill and shrink.
+func (s *spares) rest(t *testing.T) {
+	t.Helper()
+	close(s.stop)
+	<-s.done
+	s.stop = make(chan struct{}) // so that the files can be closed, and made, as before
+	for s.refill() {
+	}
+	if len(s.ready) != s.wanted {
+		t.Fatalf("%d files are ready, want %d", len(s.ready), s.wanted)
+	}
+}
+
+// onDisk are the files of stores that there are.
+func (s *spares) onDisk(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(s.d.dir, storesName, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(paths, func(path string) bool { return filepath.Ext(path) != storeSuffix })
+}
+
+func TestSparesFollowTheNeed(t *testing.T) {
+	d, first := sparesOf(t, func(failpoint) error { return nil })
+	s, out := d.spares, []*prepared{first}
+	take := func(n, wanted int) {
+		t.Helper()
+		taken, err := s.take(n)
+		if err != nil || len(taken) != n {
+			t.Fatalf("%d files were taken (%v), want %d", len(taken), err, n)
+		}
+		if out = append(out, taken...); s.wanted != wanted {
+			t.Errorf("after %d were taken, %d are wanted, want %d", n, s.wanted, wanted)
+		}
+	}
+	take(fewestSpares, fewestSpares)
+	take(1, 2*fewestSpares) // there was none
+	take(1, 2*fewestSpares) // and there could not be one yet
+	for n := 2 * fewestSpares; n <= mostSpares; n *= 2 {
+		for s.refill() {
+		}
+		take(n+1, min(2*n, mostSpares))
+	}
+	seen := map[string]bool{}
+	for _, p := range out {
+		if seen[p.path] {
+			t.Errorf("%s was taken twice", p.path)
+		}
+		seen[p.path] = true
+	}
+	for s.refill() {
+	}
+	for wanted := mostSpares / 2; wanted >= fewestSpares; wanted /= 2 {
+		s.shrink()
+		if there := len(s.onDisk(t)) - len(out); len(s.ready) != wanted || there != wanted {
+			t.Errorf("%d files are ready and %d there, want %d", len(s.ready), there, wanted)
+		}
+	}
+	s.shrink()
+	if len(s.ready) != fewestSpares {
+		t.Errorf("%d files are ready, want %d", len(s.ready), fewestSpares)
+	}
+	if err := s.discard(out); err != nil {
+		t.Error(err)
+	}
+}
+
+// Files that cannot be made leave nothing behind, and take nothing away.
+func TestSparesThatFail(t *testing.T) {
+	broken := errors.New("the disk is broken")
+	for _, at := range []failpoint{pointSpareWritten, pointSpareReady} {
+		for nth := range int64(3) {
+			t.Run(fmt.Sprintf("%s/%d", at, nth), func(t *testing.T) {
+				var met atomic.Int64
+				d, first := sparesOf(t, func(p failpoint) error {
+					if p == at && met.Add(1) == nth+1 {
+						return broken
+					}
+					return nil
+				})
+				before := d.spares.onDisk(t)
+				if _, err := d.spares.take(fewestSpares + 3); !errors.Is(err, broken) {
+					t.Errorf("taking more than there are answers %v", err)
+				}
+				if after := d.spares.onDisk(t); !slices.Equal(after, before) {
+					t.Errorf("there are %q, want %q", after, before)
+				}
+				taken, err := d.spares.take(fewestSpares)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := d.spares.discard(append(taken, first)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// A file that has been rehearsed with is as if it had not.
+func TestRehearsalLeavesNothing(t *testing.T) {
+	d, p := sparesOf(t, func(failpoint) error { return nil })
+	content := func() string {
+		t.Helper()
+		var out []string
+		err := p.c.query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name", nil, func(v []driver.Value) error {
+			out = append(out, v[0].(string))
+			return nil
+		})
+		for i, table := range out {
+			err = errors.Join(err, p.c.query("SELECT * FROM "+table, nil, func(v []driver.Value) error {
+				out[i] += fmt.Sprintf(" %v", v)
+				return nil
+			}))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(out, p.origins, p.last, p.unindexed, p.unspanned, p.pending, p.marked, p.claimed)
+	}
+	fresh, err := d.writeLayouts(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rehearsed := p.writer
+	plain, err := openWriter(fresh[0], rehearsed.durability, rehearsed.own, d.options.hooks)
+	if err == nil {
+		err = plain.c.transact(plain.claim)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain.claimed = true
+	got := content()
+	p.writer = plain
+	if want := content(); got != want {
+		t.Errorf("the file holds\n%s\nwant\n%s", got, want)
+	}
+	if err := errors.Join(rehearsed.close(), d.options.hooks.removeDatabase(rehearsed.path), d.discard(p, plain.path)); err != nil {
+		t.Error(err)
+	}
+}
