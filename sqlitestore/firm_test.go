@@ -69,6 +69,7 @@ func (p *powerProgram) cutLoosely(t *testing.T, cuts int) engine.SessionID {
 		}
 	}
 	<-reached
+	p.writeBack(t)
 	p.disk.Die()
 	close(released)
 	_ = p.d.Close() // there is no power, so it fails
@@ -77,6 +78,24 @@ func (p *powerProgram) cutLoosely(t *testing.T, cuts int) engine.SessionID {
 	}
 	p.loose = nil
 	return parent.info.Session
+}
+
+// writeBack lets most of what has not been synced reach the disk, as systems do after a
+// while: of every write-ahead log all or nothing more than there was.
+func (p *powerProgram) writeBack(t *testing.T) {
+	t.Helper()
+	logs, err := filepath.Glob(filepath.Join(p.dir, storesName, "*-wal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(logs, filepath.Join(p.dir, catalogName+"-wal")) {
+		if p.random.IntN(4) == 0 {
+			continue
+		}
+		if err := p.disk.Synced(path); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // openAndDie opens the directory. If that passes a point, the power fails there.
