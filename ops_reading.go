@@ -20,7 +20,7 @@ type StatusArgs struct {
 // StatusResult is the result of status.
 type StatusResult struct {
 	Graphs   []engine.GraphStatus `json:"graphs"`
-	Problems []*ErrorRecord       `json:"problems,omitempty"` // stores that were set aside
+	Problems []*ErrorRecord       `json:"problems,omitempty"` // of the session directory, such as a store that was set aside or cannot be written
 }
 
 // StateArgs are the arguments of state.

@@ -59,8 +59,9 @@ func (e *Engine) startAbove(g *SavedGraph) {
 
 // Problems are the stores that could not be read when the engine was started, and
 // files of the session directory that are not known to it. They have been set
-// aside, and what is in them is not there; everything else goes on. The errors
-// are of the type [abi.Error] and name the path.
+// aside, and what is in them is not there; everything else goes on. Behind them comes
+// what is wrong with the session directory at present, such as a store that cannot be
+// written. The errors are of the type [abi.Error] and name the path.
 func (e *Engine) Problems() []error {
 	e.mu.RLock()
 	out := slices.Clone(e.problems)

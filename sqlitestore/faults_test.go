@@ -185,6 +185,9 @@ func TestDiskFull(t *testing.T) {
 		<-told
 	}
 	failing(t, s, 300, "full")
+	if problems := d.Problems(); len(problems) != 1 || !strings.Contains(problems[0].Error(), "full") {
+		t.Errorf("Problems: %v, want that the disk is full", problems)
+	}
 	if _, err := s.State(t.Context(), "a"); abi.CodeOf(err) != abi.Storage {
 		t.Errorf("State, when not everything can be read: %v", err)
 	}
@@ -197,6 +200,9 @@ func TestDiskFull(t *testing.T) {
 	go func() { room <- s.Room(context.Background()) }()
 	f.full.Store(false)
 	recovered(t, s, 300)
+	if problems := d.Problems(); len(problems) > 0 {
+		t.Errorf("Problems: %v, want none any more", problems)
+	}
 	if err := <-room; err != nil {
 		t.Errorf("Room: %v", err)
 	}

@@ -8,13 +8,19 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// Problems lists what is wrong with the directory at present: what cannot be done
-// in the background, such as copying a history while the disk is full, and
-// histories of which a part is missing. It may be called by any goroutine.
+// Problems lists what is wrong with the directory at present: open stores that cannot
+// be written, what cannot be done in the background, such as copying a history while
+// the disk is full, and histories of which a part is missing. It may be called by any
+// goroutine.
 func (d *Directory) Problems() []error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var out []error
+	for _, session := range slices.Sorted(maps.Keys(d.open)) {
+		if err := d.open[session].Err(); err != nil {
+			out = append(out, err)
+		}
+	}
 	for _, key := range slices.Sorted(maps.Keys(d.troubles)) {
 		out = append(out, d.troubles[key])
 	}
