@@ -22,7 +22,10 @@ func (d *Directory) Problems() []error {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.troubles)) {
-		out = append(out, d.troubles[key])
+		told := func(other error) bool { return other.Error() == d.troubles[key].Error() }
+		if !slices.ContainsFunc(out, told) { // work that waits for such a store says the same
+			out = append(out, d.troubles[key])
+		}
 	}
 	return out
 }
