@@ -336,7 +336,7 @@ func (b *builder) uniteSome(p numbers) (more bool, err error) {
 // what has been written to it since it was united. The file is then whole, and
 // durable.
 func (b *builder) finish(ctx context.Context, path string, mode fileMode) error {
-	if err := b.c.exec("PRAGMA synchronous = FULL"); err != nil {
+	if err := b.c.tempo(true); err != nil {
 		return err
 	}
 	if err := b.unite(ctx, path, mode); err != nil {

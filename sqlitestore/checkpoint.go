@@ -107,6 +107,6 @@ func checkpoint(path string) {
 		return
 	}
 	defer c.close()
-	_ = c.exec("PRAGMA synchronous = FULL")
+	_ = c.tempo(true)
 	_ = c.exec("PRAGMA wal_checkpoint(PASSIVE)")
 }

@@ -37,7 +37,7 @@ func mark(path string, session engine.SessionID, key, value string) error {
 	if err != nil {
 		return err
 	}
-	err = c.exec("PRAGMA synchronous = FULL")
+	err = c.tempo(true)
 	if err == nil {
 		err = c.exec(`INSERT OR REPLACE INTO store (key, value)
 			SELECT ?, ? WHERE EXISTS (SELECT 1 FROM store WHERE key = 'session' AND value = ?)`, key, value, string(session))
