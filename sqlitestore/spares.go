@@ -16,7 +16,8 @@ import (
 const (
 	// fewestSpares are kept ready at least: enough for a few cuts in a row.
 	fewestSpares = 4
-	// mostSpares are kept ready at most. Each is a file of some 200 KB that is open.
+	// mostSpares are kept ready at most. Each takes some 300 KB of memory and 200 KB of
+	// the disk.
 	mostSpares = 32
 	// sparesAtOnce are made together, so that the disk is asked less often. More of
 	// them would be in the way of the next cut.
