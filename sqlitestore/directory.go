@@ -242,7 +242,7 @@ func (d *Directory) attach(ctx context.Context, e entry, w *writer) (*Store, err
 		wrote, err = w.c.ownHighest()
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.close())
+		return nil, errors.Join(f.vanished(err), f.close())
 	}
 	s := newStore(d, e, w, f, 0, wrote)
 	s.complete.Store(e.Complete)

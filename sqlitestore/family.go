@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
@@ -184,7 +185,7 @@ func (f *family) look(ctx context.Context) (*view, error) {
 func (r *reader) look(ctx context.Context) (*snapshot, error) {
 	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, err
+		return nil, storageError("read", r.path, err)
 	}
 	return &snapshot{r, tx}, nil
 }
@@ -265,7 +266,7 @@ func (k *catalog) withFamily(ctx context.Context, op string, session engine.Sess
 		}
 		f, err := k.openFamily(ctx, e, how)
 		if err == nil {
-			err = errors.Join(look(e, f), f.close())
+			err = f.vanished(errors.Join(look(e, f), f.close()))
 			if err != nil && k.moved(f.holder) {
 				err = errMoved
 			}
@@ -274,6 +275,16 @@ func (k *catalog) withFamily(ctx context.Context, op string, session engine.Sess
 			return storageError(op, e.Path, err)
 		}
 	}
+}
+
+// vanished answers errMoved in place of an error with which reading has failed if a file
+// has gone since the family was opened: when an ancestor has got its whole history in
+// another, its first one goes, and those that only it needed.
+func (f *family) vanished(err error) error {
+	if err != nil && slices.ContainsFunc(f.members(), func(r *reader) bool { return missing(r.path) }) {
+		return errMoved
+	}
+	return err
 }
 
 // moved reports whether a session has got its whole file meanwhile, or its file

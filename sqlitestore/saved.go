@@ -44,7 +44,7 @@ func (d *Directory) saved(ctx context.Context, e entry) (g engine.SavedGraph, er
 		f, err := d.catalog.openFamily(ctx, e, d.owned)
 		if err == nil {
 			g, err = f.saved(ctx, e)
-			err = errors.Join(err, f.close())
+			err = errors.Join(f.vanished(err), f.close())
 		}
 		if err == nil || try == readTries || !errors.Is(err, errMoved) && !d.catalog.moved(e) {
 			return g, err
