@@ -58,19 +58,19 @@ func startSpares(d *Directory) *spares {
 
 func (s *spares) run() {
 	defer close(s.done)
-	quiet := time.NewTimer(calm)
-	defer quiet.Stop()
+	timer := time.NewTimer(calm)
+	defer timer.Stop()
 	for {
 		select {
 		case <-s.wake:
 			for s.refill() {
 			}
-		case <-quiet.C:
+		case <-timer.C:
 			s.shrink()
 		case <-s.stop:
 			return
 		}
-		quiet.Reset(calm)
+		timer.Reset(calm)
 	}
 }
 
