@@ -20,7 +20,7 @@ const (
 	// in bursts, and what is cut again is not worth the work. But no more than
 	// manyFiles are left to be read at a time.
 	quiet     = 500 * time.Millisecond
-	manyFiles = 24
+	manyFiles = 64
 )
 
 // hydrator gives the children of cuts their history, one after the other, and
