@@ -81,7 +81,7 @@ func (p *powerProgram) cutLoosely(t *testing.T, cuts int) engine.SessionID {
 }
 
 // writeBack lets most of what has not been synced reach the disk, as systems do after a
-// while: of every write-ahead log all or nothing more than there was.
+// while: all of a write-ahead log, or no more of it than has been synced.
 func (p *powerProgram) writeBack(t *testing.T) {
 	t.Helper()
 	logs, err := filepath.Glob(filepath.Join(p.dir, storesName, "*-wal"))

@@ -7,9 +7,8 @@ import (
 )
 
 // rehearse does once what a cut does with a file, and takes it back. SQLite compiles a
-// statement when it meets it for the first time and keeps it, so that a cut, which
-// would spend half of its time on that, need not: neither the one that the file is made
-// for, nor the one that ends its session.
+// statement when it meets it for the first time and keeps it, so that no cut has to wait
+// for that: neither the one that the file is made for, nor the one that ends its session.
 func (w *writer) rehearse(session engine.SessionID) error {
 	err := w.c.exec("BEGIN IMMEDIATE")
 	if err == nil {

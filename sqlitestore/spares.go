@@ -78,10 +78,7 @@ func (s *spares) run() {
 func (s *spares) take(n int) ([]*prepared, error) {
 	defer nudge(s.wake)
 	s.mu.Lock()
-	left := max(len(s.ready)-n, 0)
-	taken := slices.Clone(s.ready[left:])
-	clear(s.ready[left:])
-	s.ready = s.ready[:left]
+	taken := s.takeAllBut(len(s.ready) - n)
 	if len(taken) < n && s.full {
 		s.wanted, s.full = min(2*s.wanted, mostSpares), false
 	}
@@ -95,6 +92,16 @@ func (s *spares) take(n int) ([]*prepared, error) {
 		return nil, err
 	}
 	return append(taken, made...), nil
+}
+
+// takeAllBut answers the files that are ready but for so many of them, which stay. The
+// caller holds mu.
+func (s *spares) takeAllBut(stay int) []*prepared {
+	stay = min(max(stay, 0), len(s.ready))
+	taken := slices.Clone(s.ready[stay:])
+	clear(s.ready[stay:])
+	s.ready = s.ready[:stay]
+	return taken
 }
 
 // add keeps files that are ready.
@@ -130,10 +137,7 @@ func (s *spares) refill() bool {
 func (s *spares) shrink() {
 	s.mu.Lock()
 	s.wanted = max(s.wanted/2, fewestSpares)
-	kept := min(s.wanted, len(s.ready))
-	surplus := slices.Clone(s.ready[kept:])
-	clear(s.ready[kept:])
-	s.ready = s.ready[:kept]
+	surplus := s.takeAllBut(s.wanted)
 	s.mu.Unlock()
 	_ = s.discard(surplus) // what cannot be removed is, by the next start
 }
@@ -154,8 +158,8 @@ func (s *spares) discard(files []*prepared) error {
 }
 
 // prepare makes files for sessions to come, and calls giveWay before each step that
-// takes the processor. Names rise with time. They are written one after the other, and
-// the disk is asked only twice to make all of them durable. There are none with an error.
+// takes the processor. Names rise with time. However many they are, the disk is asked
+// only twice to make them durable. There are none with an error.
 func (d *Directory) prepare(n int, giveWay func()) (made []*prepared, err error) {
 	giveWay()
 	paths, err := d.writeLayouts(n)
