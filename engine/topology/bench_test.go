@@ -26,7 +26,8 @@ type bench struct {
 	*State
 	ids   counted
 	n     int
-	naive *naive // follows the state; nil until it is needed
+	ties  []Disconnect // what takes away links of the tree, still to be used
+	naive *naive       // follows the state; nil until it is needed
 }
 
 func (b *bench) must(tb testing.TB, ops ...Op) []Delta {
@@ -73,6 +74,7 @@ func (shape *shape) measure(b *testing.B, n int) {
 				if s == nil {
 					s = shape.make(b, n)
 				}
+				w.ops(s, 0) // looks for what it will need, which may take long
 				touchMemory()
 				ways[way](&w, b, s)
 			})

@@ -106,8 +106,31 @@ func (b *bench) fresh(i int, d Direction) Op {
 	return SetEdge{Creature: member(who), Channel: ch, Direction: d, On: true}
 }
 
-// neighbours disconnects a creature from the next of its ring.
-func neighbours(s *bench, i int) []Op {
-	at := i * 7919 % (s.n - 1)
-	return one(Disconnect{From: member(at), To: member(at + 1)})
+// neighbours disconnects a creature from one next to it in the ring, by a link of
+// the tree: what was taken away and put back is a spare one from then on.
+func neighbours(s *bench, _ int) []Op {
+	if len(s.ties) == 0 {
+		s.ties = s.treeLinks()
+	}
+	last := len(s.ties) - 1
+	op := s.ties[last]
+	s.ties = s.ties[:last]
+	return one(op)
+}
+
+// treeLinks returns, in no order, what takes away a link of the tree that joins
+// two neighbours of the ring. All of it at once: looking for one before each
+// operation would bring what the operation needs into the caches.
+func (b *bench) treeLinks() []Disconnect {
+	var ops []Disconnect
+	for i := range b.n {
+		at := i * 7919 % b.n
+		next := (at + 1) % b.n
+		for _, d := range []Disconnect{{From: member(at), To: member(next)}, {From: member(next), To: member(at)}} {
+			if b.TiedBy(d.From, d.To) {
+				ops = append(ops, d)
+			}
+		}
+	}
+	return ops
 }

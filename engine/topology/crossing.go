@@ -4,14 +4,15 @@ package topology
 // that went held together. It returns nil if there is none.
 //
 // Spare links are looked for in four ways at once, a step of each in turn, so
-// that the quickest decides what it costs: on both sides, in the order of the
-// tour, which passes over all that have none, and from the gap outwards, which
-// finds the short way round where there is one. Whatever has gone through its
-// whole side in vain has shown that there is none, so the smaller side bounds
-// the cost of a split.
+// that the quickest decides what it costs: on both sides, from the gap outwards,
+// which finds the short way round where there is one, and in the order of the
+// tour, which passes over all that have none. Outwards goes first, because what
+// is next to the gap has just been visited and the tour begins elsewhere.
+// Whatever has gone through its whole side in vain has shown that there is none,
+// so the smaller side bounds the cost of a split.
 func crossing(a, b *node) *link {
 	ways := [...]interface{ look() (*link, bool) }{
-		sparesOf(a), sparesOf(b), around(a), around(b),
+		around(a), around(b), &spares{of: a}, &spares{of: b},
 	}
 	for {
 		for _, way := range ways {
@@ -22,17 +23,12 @@ func crossing(a, b *node) *link {
 	}
 }
 
-// spares goes through the spare links of a tour.
+// spares goes through the spare links of the tour that a node is in.
 type spares struct {
-	tour *stop
+	of   *node
+	tour *stop // nil before the first look
 	at   *stop
 	next int // in the links of at.node
-}
-
-func sparesOf(n *node) *spares {
-	s := &spares{tour: n.stop.tour()}
-	s.move(s.tour.firstSpare())
-	return s
 }
 
 func (s *spares) move(to *stop) {
@@ -44,6 +40,10 @@ func (s *spares) move(to *stop) {
 // look examines the next link. It returns it if it leads to another tour;
 // more is false if there is none left.
 func (s *spares) look() (leads *link, more bool) {
+	if s.tour == nil {
+		s.tour = s.of.stop.tour()
+		s.move(s.tour.firstSpare())
+	}
 	for s.at != nil && s.next == len(s.at.node.links) {
 		s.move(s.at.followingSpare())
 	}
@@ -54,7 +54,8 @@ func (s *spares) look() (leads *link, more bool) {
 	return s.at.node.leaving(s.next-1, s.tour), true
 }
 
-// surroundings goes through all links of a tree, breadth-first.
+// surroundings goes through all links of a tree, breadth-first, and at each node
+// first through the spare ones.
 type surroundings struct {
 	tour *stop
 	ends []arm // the nodes whose links are still to be looked at, and how they were come to
@@ -74,8 +75,9 @@ func (s *surroundings) look() (leads *link, more bool) {
 	if len(s.ends) == 0 {
 		return nil, false
 	}
-	at, i := s.ends[0], s.next
+	at := s.ends[0]
 	s.next++
+	i := len(at.to.links) - s.next // the spare ones first
 	if i >= at.to.trees {
 		return at.to.leaving(i, s.tour), true
 	}

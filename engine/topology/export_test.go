@@ -58,6 +58,22 @@ func (s *State) CheckInternals() error {
 	return nil
 }
 
+// TiedBy reports whether one channel leads from one creature to the other, and
+// [Disconnect] would take a link of the spanning tree away.
+func (s *State) TiedBy(from, to CreatureID) bool {
+	sends, hears := s.creatures.get(from), s.creatures.get(to)
+	channels := 0
+	tied := false
+	for _, a := range hears.links {
+		sent := sends.link(a.link.channel)
+		if sent != nil && sent.send.on() && a.link.listen.on() {
+			channels++
+			tied = a.link.channel.senders == 1 && a.link.tied
+		}
+	}
+	return tied && channels == 1
+}
+
 // checkTree checks the stop of n and those of its links.
 func (n *node) checkTree() error {
 	stops := []*stop{&n.stop}
@@ -80,18 +96,16 @@ func (n *node) checkTree() error {
 		return fmt.Errorf("stop of a node with %d of %d links in the tree is %+v", n.trees, len(n.links), n.stop)
 	}
 	for _, s := range stops {
-		below := s.spare
 		for _, under := range []*stop{s.left, s.right} {
-			if under == nil {
-				continue
-			}
-			below = below || under.below
-			if under.up != s || under.priority > s.priority {
+			if under != nil && (under.up != s || under.priority > s.priority) {
 				return fmt.Errorf("stop %+v is above %+v", s, under)
 			}
 		}
-		if s.below != below || s.tour() != n.stop.tour() {
-			return fmt.Errorf("stop %+v is marked wrongly or astray", s)
+		if s.spareLeft != (s.left != nil && s.left.spares()) || s.spareRight != (s.right != nil && s.right.spares()) {
+			return fmt.Errorf("stop %+v is wrong about the spare ones beneath", s)
+		}
+		if s.tour() != n.stop.tour() {
+			return fmt.Errorf("stop %+v is astray", s)
 		}
 	}
 	return nil

@@ -88,12 +88,12 @@ func (l *link) untie() (bridge *link) {
 
 // divide makes two tours of one: what is on either side of l.
 func (l *link) divide() {
-	before, after := l.there.takeOut()
-	if after != nil && l.back.tour() == after {
-		_, after = l.back.takeOut()
-	} else {
-		before, _ = l.back.takeOut()
+	first, last := &l.there, &l.back
+	if last.precedes(first) {
+		first, last = last, first
 	}
+	before, _ := first.takeOut()
+	_, after := last.takeOut()
 	concat(before, after)
 }
 

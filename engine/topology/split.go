@@ -18,7 +18,7 @@ type piece struct {
 // every piece that g may have fallen into.
 func (e *edit) divide(g *graph, ends []*node) *abi.Error {
 	walks := distinct(ends)
-	if len(walks) < 2 {
+	if walks == nil {
 		e.within(g)
 		return nil
 	}
@@ -85,19 +85,29 @@ type walk struct {
 	piece
 }
 
-// distinct returns a walk for each piece that the ends are in. A channel
-// without edges is nobody's piece.
+// distinct returns a walk for each piece that the ends are in, if there are two
+// or more. It finds out as little as it can, because who climbs up or down a
+// large tour waits for memory at every step. A channel without edges is nobody's
+// piece. It modifies ends.
 func distinct(ends []*node) []*walk {
-	var walks []*walk
+	ends = slices.DeleteFunc(ends, func(n *node) bool { return n.channel != nil && n.alone() })
+	if len(ends) < 2 {
+		return nil
+	}
+	var tours []*stop
 	seen := map[*stop]bool{}
 	for _, n := range ends {
-		if n.channel != nil && n.alone() {
-			continue
-		}
 		if tour := n.stop.tour(); !seen[tour] {
 			seen[tour] = true
-			walks = append(walks, &walk{next: tour.first()})
+			tours = append(tours, tour)
 		}
+	}
+	if len(tours) < 2 {
+		return nil
+	}
+	walks := make([]*walk, len(tours))
+	for i, tour := range tours {
+		walks[i] = &walk{next: tour.first()}
 	}
 	return walks
 }

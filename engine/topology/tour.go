@@ -15,43 +15,49 @@ type stop struct {
 	node            *node // whose own stop it is; nil for a link's
 	priority        uint32
 	spare           bool // the node has links outside of the spanning tree
-	below           bool // this or a stop beneath is spare
+
+	// Whether a stop is spare in what is left and right of this one. It is known
+	// above and not in what it is said of, because a walk up or down would have to
+	// wait for the memory of every stop beside its way otherwise.
+	spareLeft, spareRight bool
 }
 
-func (s *stop) refresh() {
-	s.below = s.spare || s.left != nil && s.left.below || s.right != nil && s.right.below
-}
+// spares reports whether s or a stop beneath is spare.
+func (s *stop) spares() bool { return s.spare || s.spareLeft || s.spareRight }
 
 // setSpare changes the mark and tells the stops above, as far as it matters.
 func (s *stop) setSpare(spare bool) {
-	s.spare = spare
-	s.tell()
+	before := s.spares()
+	if s.spare = spare; s.spares() != before {
+		s.tell()
+	}
 }
 
-// tell brings the marks at s and above up to date.
+// tell tells the stops above s whether there are spare ones, as far as it matters.
 func (s *stop) tell() {
-	for ; s != nil; s = s.up {
-		before := s.below
-		if s.refresh(); s.below == before {
+	for above := s.up; above != nil; s, above = above, above.up {
+		before := above.spares()
+		if above.left == s {
+			above.spareLeft = s.spares()
+		} else {
+			above.spareRight = s.spares()
+		}
+		if above.spares() == before {
 			return
 		}
 	}
 }
 
 func (s *stop) setLeft(t *stop) {
-	s.left = t
-	if t != nil {
-		t.up = s
+	if s.left, s.spareLeft = t, false; t != nil {
+		t.up, s.spareLeft = s, t.spares()
 	}
-	s.refresh()
 }
 
 func (s *stop) setRight(t *stop) {
-	s.right = t
-	if t != nil {
-		t.up = s
+	if s.right, s.spareRight = t, false; t != nil {
+		t.up, s.spareRight = s, t.spares()
 	}
-	s.refresh()
 }
 
 // tour returns what identifies the tour that s is in, until it changes.
@@ -60,6 +66,34 @@ func (s *stop) tour() *stop {
 		s = s.up
 	}
 	return s
+}
+
+// precedes reports whether s comes before t in the tour that both are in. The way
+// up from either is gone in step: most of what it costs in a large tour is waiting
+// for memory, which is so waited for only once.
+func (s *stop) precedes(t *stop) bool {
+	depth := 0 // of s, less that of t
+	for a, b := s.up, t.up; a != nil || b != nil; {
+		if a != nil {
+			a = a.up
+			depth++
+		}
+		if b != nil {
+			b = b.up
+			depth--
+		}
+	}
+	var left, right *stop // where from
+	for ; depth > 0; depth-- {
+		left, s = s, s.up
+	}
+	for ; depth < 0; depth++ {
+		right, t = t, t.up
+	}
+	for s != t {
+		left, right, s, t = s, t, s.up, t.up
+	}
+	return left != nil && s.left == left || right != nil && s.right == right
 }
 
 func (s *stop) first() *stop {
@@ -82,33 +116,32 @@ func (s *stop) following() *stop {
 
 // firstSpare returns the first spare stop at or beneath s, or nil.
 func (s *stop) firstSpare() *stop {
-	for s != nil && s.below {
+	for {
 		switch {
-		case s.left != nil && s.left.below:
+		case s.spareLeft:
 			s = s.left
 		case s.spare:
 			return s
-		default:
+		case s.spareRight:
 			s = s.right
+		default:
+			return nil
 		}
 	}
-	return nil
 }
 
 // followingSpare returns the next spare stop of the tour, or nil.
 func (s *stop) followingSpare() *stop {
-	if found := s.right.firstSpare(); found != nil {
-		return found
+	if s.spareRight {
+		return s.right.firstSpare()
 	}
 	for ; s.up != nil; s = s.up {
-		if s.up.right == s {
-			continue
-		}
-		if s.up.spare {
+		switch {
+		case s.up.right == s:
+		case s.up.spare:
 			return s.up
-		}
-		if found := s.up.right.firstSpare(); found != nil {
-			return found
+		case s.up.spareRight:
+			return s.up.right.firstSpare()
 		}
 	}
 	return nil
@@ -188,9 +221,7 @@ func (s *stop) insertAfter(lone *stop) {
 	for lone.up != nil && lone.up.priority < lone.priority {
 		lone.rotate()
 	}
-	for above := lone.up; above != nil && lone.below && !above.below; above = above.up {
-		above.below = true
-	}
+	lone.tell()
 }
 
 // remove takes s out of its tour, which must have other stops. Like
@@ -204,12 +235,15 @@ func (s *stop) remove() {
 		}
 	}
 	above := s.up
+	before := above.spares()
 	if s.up = nil; above.left == s {
-		above.left = nil
+		above.setLeft(nil)
 	} else {
-		above.right = nil
+		above.setRight(nil)
 	}
-	above.tell()
+	if above.spares() != before {
+		above.tell()
+	}
 }
 
 // rotate swaps s with the stop above it.
