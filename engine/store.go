@@ -71,7 +71,8 @@ type Storage interface {
 	// Cut turns live parents (none, where only graphs without a store go into
 	// it) into children, in one step that is either done or not: it drains and
 	// stops the parents' writers, gives every child the live rows of its members,
-	// makes the cut durable, and then closes the parents. The whole history of its
+	// and then closes the parents. The cut may become durable later; until then
+	// Wait of a child with the durability [Full] does not answer. The whole history of its
 	// parents can be read in a child at once; that it is in the child's own file
 	// ([SessionInfo].Complete) may come later. On an error nothing has happened and
 	// the parents go on.

@@ -64,15 +64,15 @@ func (t *testator) rows(query string, args ...driver.Value) (out [][]driver.Valu
 	return out, err
 }
 
-// seal writes into the parent's file for which cut it stands still. Where that is, or
-// if it is durable, so is everything that the parent has written before.
-func (t *testator) seal(cut string, durable bool) error {
+// seal writes into the parent's file for which cut it stands still. Where that is, so
+// is everything that the parent has written before.
+func (t *testator) seal(cut string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.w.c == nil {
 		return errNoConnection
 	}
-	err := t.w.c.tempo(durable)
+	err := t.w.c.tempo(false)
 	if err == nil {
 		err = t.w.c.seal(cut)
 	}

@@ -18,6 +18,8 @@ import (
 // that were made in advance; then one transaction of the catalogue makes the cut.
 // Until then a failure, or the end of the process, leaves the parents as they
 // were; from then on the children live and the parents are never written again.
+// Nobody waits for the disk meanwhile: the cut becomes durable right afterwards, and
+// what is written to children of the durability full is not acknowledged before.
 // The parents' history is not touched: the children are incomplete, and get it in
 // the background. Only if the catalogue can neither be written nor read right
 // then, both sides are closed, and the next start goes on with one of them.
@@ -55,10 +57,9 @@ func (d *Directory) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, er
 	if err := d.options.hooks.at(pointParked, d.dir); err != nil {
 		return nil, storageError("cut", d.dir, err)
 	}
-	loose := loosely(cut, parents)
-	children, err := d.makeChildren(ctx, id.String(), cut, parents, !loose)
+	children, err := d.makeChildren(ctx, id.String(), cut, parents)
 	if err == nil {
-		err = d.commitCut(ctx, id.String(), cut, parents, children, !loose)
+		err = d.commitCut(ctx, id.String(), cut, parents, children)
 	}
 	switch {
 	case errors.Is(err, errUnknown):
@@ -70,9 +71,7 @@ func (d *Directory) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, er
 		}
 		return nil, storageError("cut", d.dir, err)
 	}
-	if loose {
-		d.loose.add(newLooseCut(id.String(), parents, children))
-	}
+	d.loose.add(newLooseCut(id.String(), parents, children))
 	for _, p := range parents {
 		p.freeze()
 	}
@@ -176,7 +175,7 @@ func abandon(parents map[engine.SessionID]*Store, children []*child) error {
 
 // makeChildren writes the children's files, and into those of the parents that they
 // end. What it returns with an error is to be discarded.
-func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut, parents map[engine.SessionID]*Store, durable bool) ([]*child, error) {
+func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut, parents map[engine.SessionID]*Store) ([]*child, error) {
 	files, err := d.spares.take(len(cut.Children))
 	if err != nil {
 		return nil, err
@@ -193,27 +192,22 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut,
 			c.first = c.plan.First(c.p.own)
 		}
 	}
-	// No history can vanish behind the cut: what the parents have written is as
-	// durable as the cut before it is made, or it can be seen that it is not.
-	var tasks []func() error
+	// One after the other: since nobody waits for the disk, to wake somebody up who
+	// does some of it takes longer than it does.
 	testators := map[engine.SessionID]*testator{}
 	for session, p := range parents {
-		t := newTestator(p)
-		testators[session] = t
-		tasks = append(tasks, func() error { return t.seal(id, durable) })
+		// No history can vanish behind the cut: it can be seen whether it is there.
+		testators[session] = newTestator(p)
+		if err := testators[session].seal(id); err != nil {
+			return out, err
+		}
 	}
 	for _, c := range out {
-		tasks = append(tasks, func() error {
-			if err := d.fillChild(ctx, c, parents, testators, durable); err != nil {
-				return fmt.Errorf("writing %s: %w", c.Path, err)
-			}
-			return nil
-		})
+		if err := d.fillChild(ctx, c, parents, testators); err != nil {
+			return out, fmt.Errorf("writing %s: %w", c.Path, err)
+		}
 	}
-	if durable {
-		return out, atOnce(tasks)
-	}
-	return out, inTurn(tasks)
+	return out, nil
 }
 
 // bequeath gives each child its heirloom. A parent that no child names has ended
@@ -233,17 +227,6 @@ func bequeath(children []*child, parents map[engine.SessionID]*Store) {
 			c.heirloom.parents = append(c.heirloom.parents, parents[p])
 		}
 	}
-}
-
-// inTurn runs tasks one after the other, up to the first that fails: where nobody waits
-// for the disk, to wake somebody up takes longer than what he does.
-func inTurn(tasks []func() error) error {
-	for _, task := range tasks {
-		if err := task(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // atOnce runs tasks side by side: most of what they do is to wait for the disk.
@@ -289,9 +272,9 @@ func (d *Directory) newChild(id string, cut engine.Cut, plan *engine.CutChild, p
 
 // fillChild writes one child: live rows, its identity and the first record of its
 // log.
-func (d *Directory) fillChild(ctx context.Context, c *child, parents map[engine.SessionID]*Store, testators map[engine.SessionID]*testator, durable bool) (err error) {
+func (d *Directory) fillChild(ctx context.Context, c *child, parents map[engine.SessionID]*Store, testators map[engine.SessionID]*testator) (err error) {
 	var last uint64
-	err = d.fill(c.p, c.entry, durable, func() error {
+	err = d.fill(c.p, c.entry, false, func() error {
 		for _, session := range c.plan.Parents {
 			if err := errors.Join(ctx.Err(), c.own.take(testators[session], &parents[session].info, c.p.writer)); err != nil {
 				return err
@@ -330,18 +313,14 @@ func (c *child) noteMeta() {
 }
 
 // commitCut is the moment of the cut.
-func (d *Directory) commitCut(ctx context.Context, id string, cut engine.Cut, parents map[engine.SessionID]*Store, children []*child, durable bool) error {
+func (d *Directory) commitCut(ctx context.Context, id string, cut engine.Cut, parents map[engine.SessionID]*Store, children []*child) error {
 	var ended []engine.SessionID
 	for session := range parents {
 		ended = append(ended, session)
 	}
 	slices.Sort(ended)
-	step := stepCut
-	if !durable {
-		step = stepLooseCut
-	}
-	return d.catalog.commitWithin(ctx, d.options.hooks, step, func() error {
-		if err := d.catalog.c.exec("INSERT INTO cut (id, kind, at, firm) VALUES (?, ?, ?, ?)", id, cut.Kind, cut.At, durable); err != nil {
+	return d.catalog.commitWithin(ctx, d.options.hooks, stepCut, func() error {
+		if err := d.catalog.c.exec("INSERT INTO cut (id, kind, at, firm) VALUES (?, ?, ?, 0)", id, cut.Kind, cut.At); err != nil {
 			return err
 		}
 		for _, c := range children {

@@ -20,6 +20,11 @@
 // it needs, which are its family (family.go, kin.go). They are frozen: a cut ends
 // writing to them for good.
 //
+// None of that waits for the disk. Right afterwards all of it is made durable
+// (firm.go, keeper.go), and only then anything is acknowledged that was written to
+// a child of the durability [engine.Full]. If the power fails before, the next start
+// finds out whether the cut has happened (decide.go).
+//
 // In the background the child gets a file with its whole history, made beside
 // the one that it writes to (hydrate.go, build.go); when the catalogue calls that
 // its own, the child is complete. Then the files of ended sessions that nobody

@@ -146,8 +146,7 @@ type step struct {
 
 var (
 	stepCreate   = step{pointCreating, pointCreated, false}
-	stepCut      = step{pointCutting, pointCut, false}
-	stepLooseCut = step{pointCutting, pointCut, true}
+	stepCut      = step{pointCutting, pointCut, true}
 	stepFirm     = step{pointFirming, pointFirm, true}
 	stepTakeBack = step{pointTakingBack, pointTakenBack, false}
 	stepRetire   = step{pointRetiring, pointRetired, false}

@@ -379,7 +379,7 @@ func TestUnwrittenCutIsForgotten(t *testing.T) {
 	if err := s.park(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	children, err := d.makeChildren(t.Context(), "cut", splitOf(s), map[engine.SessionID]*Store{s.info.Session: s}, true)
+	children, err := d.makeChildren(t.Context(), "cut", splitOf(s), map[engine.SessionID]*Store{s.info.Session: s})
 	if err != nil {
 		t.Fatal(err)
 	}

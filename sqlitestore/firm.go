@@ -8,10 +8,10 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// looseCut is a cut that has happened and is not durable yet. Between stores of the
-// durability normal nobody is promised more than that what is acknowledged survives
-// the process, for which nothing has to be synced; so nobody waits for the disk.
-// Right after the cut all of it is synced, and then it is firm.
+// looseCut is a cut that has happened and is not durable yet. For what is acknowledged
+// in a store of the durability normal to survive the process, nothing has to be synced;
+// in one of the durability full nothing is acknowledged before. So a cut waits for no
+// disk. Right after it all of it is synced, and then it is firm.
 //
 // When the power fails before that, any part of it may be missing: the end of what
 // the parents have written, the first content of a child, the catalogue's
@@ -26,29 +26,15 @@ type looseCut struct {
 	firm     *atomic.Bool // which the children's writers have, too
 }
 
-// loosely reports whether all that takes part in a cut has the durability normal.
-func loosely(cut engine.Cut, parents map[engine.SessionID]*Store) bool {
-	for _, p := range parents {
-		if p.durability != engine.Normal {
-			return false
-		}
-	}
-	for i := range cut.Children {
-		if cut.Children[i].Durability != engine.Normal {
-			return false
-		}
-	}
-	return true
-}
-
-// newLooseCut describes a cut that is about to be committed.
+// newLooseCut describes a cut that has just been committed, and whose children nobody
+// has been given yet.
 func newLooseCut(id string, parents map[engine.SessionID]*Store, children []*child) *looseCut {
 	l := &looseCut{id: id, firm: new(atomic.Bool)}
 	for _, p := range parents {
 		l.files = append(l.files, p.path())
 	}
 	for _, c := range children {
-		c.store.w.firm = l.firm
+		c.store.restOn(l.firm)
 		l.files = append(l.files, c.Path)
 		l.children = append(l.children, c.store)
 	}
@@ -130,17 +116,48 @@ func (d *Directory) makeFirm() error {
 	}
 	err = storageError("cut", d.dir, err)
 	d.report("make a cut durable", err)
-	d.loose.done(len(cuts), err)
-	if err != nil {
-		return err
-	}
 	for _, l := range cuts {
-		l.firm.Store(true)
+		l.firm.Store(err == nil)
 		for _, s := range l.children {
-			nudge(s.wake) // so that the file stops saying that it is unused
+			s.cutIsFirm(err)
 		}
 	}
-	return nil
+	d.loose.done(len(cuts), err)
+	return err
+}
+
+// restOn notes that the store came out of a cut that is not durable before firm is true.
+func (s *Store) restOn(firm *atomic.Bool) {
+	s.w.firm = firm
+	if !s.asDurable() {
+		s.durable.reached.Store(0)
+	}
+}
+
+// asDurable reports whether what is written is as durable as the store promises: in one
+// of the durability full it is not before the cut is that the store came out of.
+func (s *Store) asDurable() bool {
+	return s.durability == engine.Normal || s.w.firm == nil || s.w.firm.Load()
+}
+
+// cutIsFirm is told what became of the cut that the store came out of.
+func (s *Store) cutIsFirm(err error) {
+	if err != nil {
+		if !s.asDurable() {
+			s.durable.fail(err)
+			s.tell()
+		}
+		return
+	}
+	// Either this sees what the writer has written, or the writer that the cut is firm.
+	s.durable.raise(s.highest.Load())
+	s.mu.Lock()
+	if s.stop == running && s.Err() == nil {
+		s.durable.open()
+	}
+	s.mu.Unlock()
+	s.tell()
+	nudge(s.wake) // so that the file stops saying that it is unused
 }
 
 // syncsOf are the syncs that make cuts durable. All that they wrote is in write-ahead

@@ -1,17 +1,21 @@
 package sqlitestore
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
-// TestLooseCut cuts a store of the durability normal, and what has come out of it, and
-// lets the power fail before any of the cuts is durable; in every other program it
+// TestLooseCut cuts a store, and what has come out of it, and lets the power fail before
+// any of the cuts is durable; in every other program it
 // fails once more while the next start takes them back. Whatever has reached the disk,
 // the cuts have happened as a whole or not at all, an earlier one if a later one has,
 // and it goes on by itself.
@@ -22,7 +26,8 @@ func TestLooseCut(t *testing.T) {
 		for seed := range uint64(4 * seeds(t, outcomeSeeds)) {
 			t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 				t.Parallel()
-				p := newPowerProgram(t, engine.Normal, seed)
+				durability := engine.Full - engine.Durability(seed/4%2)
+				p := newPowerProgram(t, durability, seed)
 				parent := p.cutLoosely(t, 1+int(seed%3))
 				again := []failpoint{failpoints, pointTakingBack, failpoints, pointTakenBack}[seed%4]
 				p.openAndDie(t, again)
@@ -32,7 +37,7 @@ func TestLooseCut(t *testing.T) {
 					whole.Add(1)
 				}
 				p.restarts = 1 // so that it waits for the background
-				p.restart(t, false)
+				p.restart(t, durability == engine.Full)
 			})
 		}
 	})
@@ -131,6 +136,97 @@ func (p *powerProgram) isLive(t *testing.T, session engine.SessionID) bool {
 		t.Fatal(err)
 	}
 	return e.Live
+}
+
+// TestFullIsDurableWithItsCut has a store of the durability full wait for the cut that it
+// came out of: first for one that has not been made durable, then for one that cannot be.
+func TestFullIsDurableWithItsCut(t *testing.T) {
+	reached := make(chan struct{}, 1)
+	var held sync.Mutex
+	var fails atomic.Bool
+	broken := errors.New("the disk does not work")
+	o := WithoutSyncs
+	o.hooks.reached = func(at failpoint, _ string) error {
+		if at != pointLoose {
+			return nil
+		}
+		nudge(reached)
+		held.Lock()
+		defer held.Unlock()
+		if fails.Load() {
+			return broken
+		}
+		return nil
+	}
+	d, err := Open(t.Context(), t.TempDir(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent, err := d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: engine.Full})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := func(parent engine.Store) *Store {
+		c := splitOf(parent.(*Store))
+		for i := range c.Children {
+			c.Children[i].Durability = engine.Full
+		}
+		children, err := d.Cut(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		child := children[0].(*Store)
+		child.Append(whole(child.Origin(), child.highest.Load(), 3, 100))
+		if err := child.flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return child
+	}
+
+	held.Lock()
+	first := cut(parent)
+	<-reached
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := first.Wait(ended, 1); first.Durable() != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("%d events are acknowledged before the cut is durable; Wait: %v", first.Durable(), err)
+	}
+	held.Unlock()
+	if err := first.Wait(t.Context(), 3); err != nil || first.Durable() != first.highest.Load() {
+		t.Errorf("%d of %d events are acknowledged afterwards; Wait: %v", first.Durable(), first.highest.Load(), err)
+	}
+
+	held.Lock()
+	second := cut(first)
+	third := cut(second)
+	fails.Store(true)
+	held.Unlock()
+	for _, s := range []*Store{second, third} {
+		if err := s.Wait(t.Context(), 3); !errors.Is(err, broken) {
+			t.Errorf("Wait of a store whose cut cannot be made durable: %v", err)
+		}
+	}
+	if err := d.keeper.settle(t.Context()); err != nil || !d.keeper.holds(second.info.Session) {
+		t.Errorf("%v; the store has been closed, although the cut that it came out of may not be there tomorrow", err)
+	}
+	if problems := d.Problems(); len(problems) != 1 || !errors.Is(problems[0], broken) {
+		t.Errorf("problems %v", problems)
+	}
+	if _, err := d.Cut(t.Context(), splitOf(third)); !errors.Is(err, broken) {
+		t.Errorf("another cut upon it: %v", err)
+	}
+	fails.Store(false)
+	for d.loose.stuck() { // it is tried again by itself
+		time.Sleep(time.Millisecond)
+	}
+	for _, s := range []*Store{second, third} {
+		if err := s.Wait(t.Context(), 3); err != nil || s.Durable() != 3 {
+			t.Errorf("%d of 3 events are acknowledged in the end; Wait: %v", s.Durable(), err)
+		}
+	}
+	if err := d.Close(); err != nil || len(d.Problems()) > 0 {
+		t.Errorf("Close: %v; problems %v", err, d.Problems())
+	}
 }
 
 // TestCutThatRestsOnALostOne makes two cuts that are not durable, the second of a child

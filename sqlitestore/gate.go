@@ -74,11 +74,17 @@ func (g *gate) leave(w *waiter) bool {
 	return true
 }
 
-// advance raises the number, and lets those through that wait for no more.
+// advance raises the number, and lets callers wait again after fail.
 func (g *gate) advance(reached uint64) {
+	g.raise(reached)
+	g.open()
+}
+
+// raise raises the number, if it is lower, and lets those through that wait for no more.
+func (g *gate) raise(reached uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.err = nil
+	reached = max(reached, g.reached.Load())
 	g.reached.Store(reached)
 	g.waiters = slices.DeleteFunc(g.waiters, func(w *waiter) bool {
 		if w.want > reached {

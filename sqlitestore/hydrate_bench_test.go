@@ -30,7 +30,7 @@ func BenchmarkHistory(b *testing.B) {
 				size := fileSize(b, stores[0].Info().Path)
 				b.StartTimer()
 				began := time.Now()
-				stores, _ = alternate(b, d, stores, 1, engine.Normal, func() {})
+				stores, _, _ = alternate(b, d, stores, 1, engine.Normal, func() {})
 				appends := watchAppends(b, stores[0])
 				if err := d.Settle(context.Background()); err != nil {
 					b.Fatal(err)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"github.com/seed47132306/terrarium/engine"
 )
@@ -31,15 +34,30 @@ func startKeeper(d *Directory) *keeper {
 	return k
 }
 
+// run works until the keeper is closed. While cuts cannot be made durable it tries again,
+// as writers do, since there are stores in which nothing is acknowledged before.
 func (k *keeper) run() {
 	defer close(k.done)
+	pauses := &backoff.ExponentialBackOff{InitialInterval: firstRetry, MaxInterval: lastRetry, Multiplier: 2, RandomizationFactor: 0.3}
+	pauses.Reset()
+	var again <-chan time.Time
 	for {
 		select {
 		case <-k.wake:
+		case <-again:
+			again = nil
+			_ = k.d.makeFirm() // an error is a problem of the directory
 		case <-k.stop:
 			return
 		}
 		for k.work() {
+		}
+		switch {
+		case !k.d.loose.stuck():
+			again = nil
+			pauses.Reset()
+		case again == nil: // else it is as near as it was
+			again = time.After(pauses.NextBackOff())
 		}
 	}
 }
@@ -51,8 +69,13 @@ func (k *keeper) work() bool {
 		_ = k.d.makeFirm() // an error is a problem of the directory
 		return true
 	}
+	stuck := k.d.loose.stuck()
 	k.mu.Lock()
-	if len(k.buried) > 0 {
+	if stuck {
+		k.idle.Broadcast()
+	}
+	// While a store rests on a cut that is not durable, somebody may be waiting there.
+	if len(k.buried) > 0 && (!stuck || k.buried[0].asDurable()) {
 		s := k.buried[0]
 		k.mu.Unlock()
 		// Its children have all that it held, so an error concerns nobody.
@@ -91,7 +114,7 @@ func (k *keeper) giveBack(l *loan) {
 	nudge(k.wake)
 }
 
-// settle waits until all stores that were to be closed are.
+// settle waits until all stores that were to be closed are, or cannot be at present.
 func (k *keeper) settle(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		k.mu.Lock()
@@ -101,7 +124,7 @@ func (k *keeper) settle(ctx context.Context) error {
 	defer stop()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for len(k.buried) > 0 && ctx.Err() == nil && !k.closed {
+	for len(k.buried) > 0 && ctx.Err() == nil && !k.closed && !k.d.loose.stuck() {
 		k.idle.Wait()
 	}
 	return ctx.Err()

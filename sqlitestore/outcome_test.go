@@ -75,16 +75,13 @@ func (u *unsure) breakAt(p failpoint, failures int) {
 	u.breaking.Store(int64(p))
 }
 
-// write appends to a store and has that acknowledged.
+// write appends to a store and has that acknowledged, as soon as syncs succeed.
 func (u *unsure) write(s *Store) {
 	u.t.Helper()
 	a := u.ledger[s.Origin()]
 	s.Append(whole(s.Origin(), a.appended, 3, 100))
 	a.appended += 3
-	if err := s.Wait(u.t.Context(), a.appended); err != nil {
-		u.t.Fatal(err)
-	}
-	a.acknowledged = a.appended
+	u.goesOn(u.t, s)
 }
 
 // divide cuts the store into two, which are incomplete and have been written to.
@@ -121,24 +118,23 @@ func forOutcomes(t *testing.T, test func(t *testing.T, u *unsure)) {
 	}
 }
 
-// TestCutIsWhatItSeems lets syncs of the catalogue fail that are to make a cut. The
-// caller is told that it has happened or not, and goes on with the children or with
-// the parent; then the power fails. SQLite has removed the log with the cut in it
-// meanwhile, and what was told must hold.
+// TestCutIsWhatItSeems lets syncs fail that are to make a cut durable. The caller goes
+// on with the children, and nothing that is written there is acknowledged before they
+// succeed; then the power fails, and what was acknowledged must be there.
 func TestCutIsWhatItSeems(t *testing.T) {
 	for failures := 1; failures <= 3; failures++ {
 		t.Run(fmt.Sprint("failures=", failures), func(t *testing.T) {
 			forOutcomes(t, func(t *testing.T, u *unsure) {
 				u.write(u.stores[0])
 				u.breakAt(pointCutting, failures)
-				if err := u.cut(); err != nil && (abi.CodeOf(err) != abi.Storage || errors.Is(err, errUnknown)) {
-					t.Fatalf("Cut: %v, want the code storage and a known outcome", err)
-				}
-				if !u.once.Load() {
-					t.Error("no sync has failed")
+				if err := u.cut(); err != nil {
+					t.Fatal(err)
 				}
 				for _, s := range u.stores {
 					u.write(s)
+				}
+				if !u.once.Load() {
+					t.Error("no sync has failed")
 				}
 				u.losesPower()
 			})
@@ -213,17 +209,19 @@ func TestMoveThatIsFoundIsDurable(t *testing.T) {
 	})
 }
 
-// TestCutThatIsFoundIsDurable lets all syncs fail when a cut is made, so that nobody
-// knows whether it was. The directory is opened again: what it goes on with must be
-// on the disk before.
+// TestCutThatIsFoundIsDurable lets all syncs fail from a cut on, so that it does not
+// become durable. The directory is opened again: what it goes on with must be on the
+// disk before.
 func TestCutThatIsFoundIsDurable(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {
 		u.write(u.stores[0])
 		u.breakAt(pointCutting, 1<<30)
-		if err := u.cut(); !errors.Is(err, errUnknown) {
-			t.Fatalf("Cut: %v, want an unknown outcome", err)
+		if err := u.cut(); err != nil {
+			t.Fatal(err)
 		}
-		_ = u.d.Close() // whose syncs fail
+		if err := u.d.Close(); abi.CodeOf(err) != abi.Storage {
+			t.Errorf("Close: %v, want the code storage", err)
+		}
 		u.disk.Fail(0, 0, 0)
 		u.stores = nil
 		if err := u.open(); err != nil {

@@ -219,7 +219,8 @@ func (p *powerProgram) openStore(session engine.SessionID) error {
 
 func (p *powerProgram) add(s engine.Store) {
 	p.stores = append(p.stores, s.(*Store))
-	p.ledger[s.Origin()] = &account{appended: s.Durable(), acknowledged: s.Durable(), bequeathed: s.Durable()}
+	written := s.(*Store).highest.Load()
+	p.ledger[s.Origin()] = &account{appended: written, acknowledged: written, bequeathed: written}
 }
 
 // firm holds the cuts to their promises that are durable.
@@ -321,13 +322,12 @@ func (p *powerProgram) cut() error {
 	p.stores = slices.Clone(others)
 	for _, s := range made {
 		p.add(s)
-		if a := p.ledger[s.Origin()]; p.durability == engine.Normal {
-			promised := *a
-			a.acknowledged, a.bequeathed = 0, 0
-			p.loose = append(p.loose, func() {
-				a.acknowledged, a.bequeathed = max(a.acknowledged, promised.acknowledged), promised.bequeathed
-			})
-		}
+		a := p.ledger[s.Origin()]
+		promised := *a
+		a.acknowledged, a.bequeathed = 0, 0
+		p.loose = append(p.loose, func() {
+			a.acknowledged, a.bequeathed = max(a.acknowledged, promised.acknowledged), promised.bequeathed
+		})
 	}
 	p.firm()
 	return nil

@@ -174,7 +174,7 @@ func (s *Store) goOn() {
 // acknowledge says that a group is written, and gives its room back.
 func (s *Store) acknowledge(group []*engine.Record) {
 	var size int64
-	seq := s.durable.reached.Load()
+	seq := s.highest.Load()
 	for _, r := range group {
 		size += recordSize(r)
 		if n := len(r.Events); n > 0 {
@@ -188,7 +188,10 @@ func (s *Store) acknowledge(group []*engine.Record) {
 		s.room = nil
 	}
 	s.mu.Unlock()
-	s.durable.advance(seq) // first, so that who has waited for records knows of their events
+	s.highest.Store(seq)
+	if s.asDurable() { // before the records, so that who has waited for these knows of their events
+		s.durable.advance(seq)
+	}
 	s.written.advance(s.written.reached.Load() + uint64(len(group)))
 	s.tell()
 	s.dir.checkpoints.wrote(s.path(), size)

@@ -45,8 +45,9 @@ type Store struct {
 	made     time.Time   // by a cut; zero if it was there before
 	complete atomic.Bool // has its whole history in its file
 
-	durable gate // event numbers of the origin
-	written gate // records
+	highest atomic.Uint64 // event number of the origin that is written
+	durable gate          // event numbers of the origin
+	written gate          // records
 	err     atomic.Pointer[error]
 	notify  atomic.Pointer[func()]
 
@@ -78,6 +79,7 @@ func newStore(d *Directory, e entry, w *writer, f *family, first uint64, wrote m
 		wake: make(chan struct{}, 1), filled: make(chan struct{}, 1),
 		stopping: make(chan struct{}), done: make(chan struct{}),
 	}
+	s.highest.Store(first)
 	s.durable.advance(first)
 	return s
 }
@@ -108,7 +110,7 @@ func (s *Store) Info() engine.SessionInfo {
 func (s *Store) authored() map[engine.Origin]uint64 {
 	out := map[engine.Origin]uint64{}
 	maps.Copy(out, s.wrote)
-	out[s.origin] = s.durable.reached.Load()
+	out[s.origin] = s.highest.Load()
 	return out
 }
 
@@ -295,6 +297,10 @@ func (s *Store) freeze() {
 }
 
 func (s *Store) shut() error {
+	var firmErr error
+	if !s.asDurable() {
+		firmErr = s.dir.makeFirm()
+	}
 	s.dir.changing.Lock() // a store that is getting its whole file has two until it has one
 	s.mu.Lock()
 	s.stop = max(s.stop, draining)
@@ -316,5 +322,5 @@ func (s *Store) shut() error {
 	// write-ahead log into the file, which a reader is not able to.
 	s.dir.checkpoints.forget(path)
 	err := errors.Join(s.shelf.close(), s.w.close())
-	return errors.Join(s.lastErr, storageError("close", path, err))
+	return errors.Join(firmErr, s.lastErr, storageError("close", path, err))
 }
