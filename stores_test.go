@@ -196,8 +196,12 @@ func wantHeld(t *testing.T, tr *Terrarium, version int) {
 			t.Errorf("%s has the total %v, want %s", creature, got, want)
 		}
 	}
-	timers := act(t, tr, "timers", map[string]any{"creature": "egg"})["timers"].([]any)
-	if due := pendingOf(t, tr, "egg"); len(timers)+due != 1 { // it is due an hour after the store was left
+	timers := timersOf(t, tr, "egg")
+	due := pendingOf(t, tr, "egg")
+	if left := timersOf(t, tr, "egg"); len(left) < len(timers) { // it was due in between
+		timers, due = left, pendingOf(t, tr, "egg")
+	}
+	if len(timers)+due != 1 { // it is due an hour after the store was left
 		t.Errorf("egg has the timers %v, and %d deliveries wait", timers, due)
 	}
 	if letters := act(t, tr, "dead_letters", map[string]any{"graph": "slow"})["dead_letters"].([]any); len(letters) != 1 {
@@ -206,6 +210,12 @@ func wantHeld(t *testing.T, tr *Terrarium, version int) {
 	if wires := act(t, tr, "wires", map[string]any{"graph": "fish"})["wires"].([]any); len(wires) != min(1, max(0, version-3)) {
 		t.Errorf("fish has the wires %v", wires)
 	}
+}
+
+// timersOf are the timers of a creature.
+func timersOf(t *testing.T, tr *Terrarium, creature string) []any {
+	t.Helper()
+	return act(t, tr, "timers", map[string]any{"creature": creature})["timers"].([]any)
 }
 
 // pendingOf is how many deliveries wait for a creature.
