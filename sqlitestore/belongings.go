@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/seed47132306/terrarium/engine"
 )
@@ -35,9 +34,8 @@ func belongingsOf(cut *engine.Cut, number int) belongings {
 // testator is a parent whose writer stands still, so that its connection can be
 // read from. To attach its file to those of the children would mean to read its
 // schema for each of them, which takes longer than the few rows that there are as
-// a rule. Its methods may be called by any goroutine.
+// a rule.
 type testator struct {
-	mu    sync.Mutex // a connection is used by one goroutine at a time
 	w     *writer
 	uuids map[int64]engine.Origin
 }
@@ -52,8 +50,6 @@ func newTestator(s *Store) *testator {
 
 // rows reads what a query answers.
 func (t *testator) rows(query string, args ...driver.Value) (out [][]driver.Value, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.w.c == nil {
 		return nil, errNoConnection
 	}
@@ -67,8 +63,6 @@ func (t *testator) rows(query string, args ...driver.Value) (out [][]driver.Valu
 // seal writes into the parent's file for which cut it stands still. Where that is, so
 // is everything that the parent has written before.
 func (t *testator) seal(cut string) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.w.c == nil {
 		return errNoConnection
 	}

@@ -119,7 +119,7 @@ func (d *Directory) makeFirm() error {
 	for _, l := range cuts {
 		l.firm.Store(err == nil)
 		for _, s := range l.children {
-			s.cutIsFirm(err)
+			s.cutSynced(err)
 		}
 	}
 	d.loose.done(len(cuts), err)
@@ -140,8 +140,9 @@ func (s *Store) asDurable() bool {
 	return s.durability == engine.Normal || s.w.firm == nil || s.w.firm.Load()
 }
 
-// cutIsFirm is told what became of the cut that the store came out of.
-func (s *Store) cutIsFirm(err error) {
+// cutSynced is told what became of an attempt to make the cut durable that the store
+// came out of.
+func (s *Store) cutSynced(err error) {
 	if err != nil {
 		if !s.asDurable() {
 			s.durable.fail(err)
