@@ -279,20 +279,11 @@ func (x *change) makeStores(ctx context.Context, cut Cut) ([]Store, error) {
 	if len(cut.Parents) > 0 {
 		return x.e.storage.Cut(ctx, cut)
 	}
-	var stores []Store
+	var specs []StoreSpec
 	for _, c := range cut.Children {
-		s, err := x.e.storage.Create(ctx, c.StoreSpec)
-		if err != nil {
-			for _, made := range stores {
-				session := made.Info().Session
-				err = errors.Join(err, made.Close(ctx), x.e.storage.Retire(ctx, session))
-			}
-			return nil, err
-		}
-		s.Append(c.First(s.Origin()))
-		stores = append(stores, s)
+		specs = append(specs, c.StoreSpec)
 	}
-	return stores, nil
+	return x.e.storage.Create(ctx, specs...)
 }
 
 // metaOf is the metadata of a graph that the change makes.

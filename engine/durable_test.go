@@ -386,8 +386,9 @@ func TestABacklogDoesNotHideTheNewCursor(t *testing.T) {
 // what they are asked for.
 type faulty struct {
 	engine.Storage
-	cut   error
-	state func()
+	cut     error
+	state   func()
+	created []int // stores by each Create
 }
 
 type watched struct {
@@ -395,9 +396,9 @@ type watched struct {
 	f *faulty
 }
 
-func (f *faulty) Create(ctx context.Context, spec engine.StoreSpec) (engine.Store, error) {
-	s, err := f.Storage.Create(ctx, spec)
-	return &watched{s, f}, err
+func (f *faulty) Create(ctx context.Context, specs ...engine.StoreSpec) ([]engine.Store, error) {
+	f.created = append(f.created, len(specs))
+	return createThrough(ctx, f.Storage, specs, func(s engine.Store) engine.Store { return &watched{s, f} })
 }
 
 func (f *faulty) Open(ctx context.Context, id engine.SessionID) (engine.Store, error) {
@@ -413,6 +414,15 @@ func (f *faulty) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error
 }
 
 func (s *watched) wrapped() engine.Store { return s.Store }
+
+// createThrough makes stores and wraps them.
+func createThrough(ctx context.Context, storage engine.Storage, specs []engine.StoreSpec, wrap func(engine.Store) engine.Store) ([]engine.Store, error) {
+	stores, err := storage.Create(ctx, specs...)
+	for i, s := range stores {
+		stores[i] = wrap(s)
+	}
+	return stores, err
+}
 
 // cutThrough cuts stores that a test has wrapped, and wraps the children.
 func cutThrough(ctx context.Context, storage engine.Storage, cut engine.Cut, wrap func(engine.Store) engine.Store) ([]engine.Store, error) {
@@ -434,6 +444,23 @@ func (s *watched) State(ctx context.Context, c engine.CreatureID) (map[string][]
 		f()
 	}
 	return s.Store.State(ctx, c)
+}
+
+// TestARecipeMakesItsStoresAtOnce applies a recipe of several graphs: no end of the
+// process can leave only some of them.
+func TestARecipeMakesItsStoresAtOnce(t *testing.T) {
+	f := &faulty{}
+	s := &saved{t: t, dir: t.TempDir(), wrap: func(st engine.Storage) engine.Storage { f.Storage = st; return f }}
+	s.open()
+	t.Cleanup(s.shut)
+	s.apply(team(2, func(d *engine.Deployment) {
+		for i := range d.Creatures {
+			d.Creatures[i].Send = nil // each goes alone
+		}
+	}))
+	if !slices.Equal(f.created, []int{2}) {
+		t.Errorf("stores were made in the portions %v, want both at once", f.created)
+	}
 }
 
 func TestACutThatFailsChangesNothing(t *testing.T) {

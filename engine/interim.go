@@ -19,15 +19,14 @@ func (p *storePlan) layDown(ctx context.Context, x *change) error {
 				continue
 			}
 			stores, err := x.e.storage.Cut(ctx, Cut{Kind: rearrange, At: x.tick(), Children: []CutChild{{
-				StoreSpec:       StoreSpec{Graph: b.id, Born: b.born, Durability: g.durability(x), Meta: b.meta},
 				VolatileParents: 1,
-				First: func(origin Origin) *Record {
+				StoreSpec: StoreSpec{Graph: b.id, Born: b.born, Durability: g.durability(x), Meta: b.meta, First: func(origin Origin) *Record {
 					rec := &Record{}
 					snapshot := newSnapshot(x, g, rec, origin)
 					snapshot.add(b, func(id GraphID) bool { return slices.Contains(g.after, id) })
 					snapshot.write()
 					return rec
-				},
+				}},
 			}}})
 			if err != nil {
 				return errors.Join(err, p.takeBack(ctx, x))

@@ -67,23 +67,24 @@ func (r *rehearsal) Open(_ context.Context, session SessionID) (Store, error) {
 }
 
 // Create implements [Storage].
-func (r *rehearsal) Create(_ context.Context, spec StoreSpec) (Store, error) {
-	r.made++
-	return r.store(SessionInfo{Session: SessionID("rehearsal-" + strconv.Itoa(r.made)), Graph: spec.Graph, Durability: spec.Durability}), nil
+func (r *rehearsal) Create(_ context.Context, specs ...StoreSpec) ([]Store, error) {
+	var out []Store
+	for _, spec := range specs {
+		r.made++
+		s := r.store(SessionInfo{Session: SessionID("rehearsal-" + strconv.Itoa(r.made)), Graph: spec.Graph, Durability: spec.Durability})
+		s.Append(spec.First(s.Origin()))
+		out = append(out, s)
+	}
+	return out, nil
 }
 
 // Cut implements [Storage].
 func (r *rehearsal) Cut(ctx context.Context, cut Cut) ([]Store, error) {
-	out := make([]Store, 0, len(cut.Children))
+	var specs []StoreSpec
 	for _, child := range cut.Children {
-		s, err := r.Create(ctx, child.StoreSpec)
-		if err != nil {
-			return nil, err
-		}
-		s.Append(child.First(s.Origin()))
-		out = append(out, s)
+		specs = append(specs, child.StoreSpec)
 	}
-	return out, nil
+	return r.Create(ctx, specs...)
 }
 
 func (r *rehearsal) store(info SessionInfo) Store {

@@ -33,14 +33,14 @@ func (s *serialStorage) Open(ctx context.Context, session SessionID) (Store, err
 	return s.Storage.Open(ctx, session)
 }
 
-func (s *serialStorage) Create(ctx context.Context, spec StoreSpec) (Store, error) {
+func (s *serialStorage) Create(ctx context.Context, specs ...StoreSpec) ([]Store, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	store, err := s.Storage.Create(ctx, spec)
+	stores, err := s.Storage.Create(ctx, specs...)
 	if err == nil {
-		s.grow(store)
+		s.grow(stores...)
 	}
-	return store, err
+	return stores, err
 }
 
 func (s *serialStorage) Cut(ctx context.Context, cut Cut) ([]Store, error) {

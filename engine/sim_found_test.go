@@ -182,14 +182,28 @@ func TestTheStoreOfAGraphThatEndedIsRetiredLater(t *testing.T) {
 	}
 }
 
-func TestAStoreWithoutItsFirstRecordIsRetired(t *testing.T) {
+func TestAStoreWithoutMembersIsRetired(t *testing.T) {
 	d := newOnDisk(t)
-	d.add("a", "sink")
-	d.reboot() // nothing has been written
+	if _, err := d.disk.Boot().Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: engine.Normal}); err != nil {
+		t.Fatal(err)
+	}
+	d.reboot()
 	for id, live := range d.disk.Sessions() {
 		if live {
 			t.Errorf("session %s is live without a member", id)
 		}
+	}
+}
+
+// TestANewGraphIsThereAtOnce loses all that is not written right after graphs came
+// to be.
+func TestANewGraphIsThereAtOnce(t *testing.T) {
+	d := newOnDisk(t)
+	a := d.add("a", "sink")
+	b := d.add("b", "sink")
+	d.reboot()
+	if creatures, _, _ := d.Members(); !slices.Equal(creatures, []engine.CreatureID{a, b}) {
+		t.Errorf("%s are left, want %s and %s", creatures, a, b)
 	}
 }
 

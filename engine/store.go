@@ -66,8 +66,9 @@ type Storage interface {
 	// Open opens the live store of a saved graph for writing. The store starts
 	// a new origin.
 	Open(ctx context.Context, session SessionID) (Store, error)
-	// Create makes the store of a new graph.
-	Create(ctx context.Context, spec StoreSpec) (Store, error)
+	// Create makes the stores of new graphs, in one step: all of them, each with its
+	// first record, or none. They are durable once it returns.
+	Create(ctx context.Context, specs ...StoreSpec) ([]Store, error)
 	// Cut turns live parents (none, where only graphs without a store go into
 	// it) into children, in one step that is either done or not: it drains and
 	// stops the parents' writers, gives every child the live rows of its members,
@@ -119,6 +120,10 @@ type StoreSpec struct {
 	Born       uint64 // creation number of the graph
 	Durability Durability
 	Meta       map[string]string // free metadata: recipe path, recipe text, deployment, …
+	// First builds the first record of the store's log, which comes to be with the
+	// store. It is called once, with the store's origin. Nil, or a nil record, is
+	// none.
+	First func(origin Origin) *Record
 }
 
 // SavedGraph is a graph as its live store remembers it.
@@ -167,9 +172,6 @@ type CutChild struct {
 	// First, because the cut may change them.)
 	Creatures []CreatureID
 	Channels  []ChannelID // inboxes included
-	// First builds the first record of the child's log, which commits with the
-	// cut. It is called once with the child's origin.
-	First func(origin Origin) *Record
 }
 
 // SessionInfo describes one session.

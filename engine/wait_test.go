@@ -22,9 +22,8 @@ type unsureStore struct {
 	u *unsure
 }
 
-func (u *unsure) Create(ctx context.Context, spec engine.StoreSpec) (engine.Store, error) {
-	s, err := u.Storage.Create(ctx, spec)
-	return &unsureStore{s, u}, err
+func (u *unsure) Create(ctx context.Context, specs ...engine.StoreSpec) ([]engine.Store, error) {
+	return createThrough(ctx, u.Storage, specs, func(s engine.Store) engine.Store { return &unsureStore{s, u} })
 }
 
 func (u *unsure) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error) {

@@ -24,11 +24,11 @@ func openBench(tb testing.TB, dir string) *sqlitestore.Directory {
 
 func createBench(tb testing.TB, d *sqlitestore.Directory, durability engine.Durability) engine.Store {
 	tb.Helper()
-	s, err := d.Create(context.Background(), engine.StoreSpec{Graph: "g_bench", Durability: durability})
+	stores, err := d.Create(context.Background(), engine.StoreSpec{Graph: "g_bench", Durability: durability})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return s
+	return stores[0]
 }
 
 // turns makes records as an engine does: a message and the end of the turn

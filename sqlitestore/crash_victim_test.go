@@ -162,18 +162,47 @@ func (p *program) step() error {
 // name is one that nothing else has.
 func (p *program) name(what string) string { return fmt.Sprintf("%s-%016x", what, p.random.Uint64()) }
 
+func (p *program) newMember() *member {
+	return &member{graph: engine.GraphID(p.name("graph")), channels: map[engine.ChannelID]*tally{}}
+}
+
+// create makes one store or several at once.
 func (p *program) create() error {
-	m := &member{graph: engine.GraphID(p.name("graph")), channels: map[engine.ChannelID]*tally{}}
-	p.tell(told{Word: "creating", Children: []plan{{Graph: m.graph}}})
-	s, err := p.d.Create(p.ctx, engine.StoreSpec{Graph: m.graph, Durability: p.durability})
+	announced := told{Word: "creating"}
+	var made []*member
+	var specs []engine.StoreSpec
+	for range 1 + p.random.IntN(3) {
+		m := p.newMember()
+		made, specs = append(made, m), append(specs, p.specOf(m))
+		announced.Children = append(announced.Children, plan{Graph: m.graph})
+	}
+	p.tell(announced)
+	stores, err := p.d.Create(p.ctx, specs...)
 	if err != nil {
 		return err
 	}
-	m.Store = s
 	p.tell(told{Word: "created"})
-	p.tell(told{Word: "opening", Graph: m.graph, Origin: m.Origin().String()})
-	p.stores = append(p.stores, m)
+	for i, s := range stores {
+		made[i].Store = s
+		p.tell(made[i].ok())
+	}
+	p.stores = append(p.stores, made...)
 	return nil
+}
+
+// specOf describes a store that begins with the event that says so, and with the
+// channels that the member has.
+func (p *program) specOf(m *member) engine.StoreSpec {
+	return engine.StoreSpec{Graph: m.graph, Durability: p.durability, First: func(o engine.Origin) *engine.Record {
+		p.tell(told{Word: "opening", Graph: m.graph, Origin: o.String()})
+		m.Store = &unborn{origin: o}
+		r := &engine.Record{}
+		for c := range m.channels {
+			m.introduce(r, c)
+		}
+		p.log(m, r, engine.EventTopologyChanged, "", 0)
+		return r
+	}}
 }
 
 func (p *program) retire() error {
@@ -327,7 +356,7 @@ func (p *program) planned(kind string, parents []*member, children int) ([]*memb
 	}
 	out.Ended = all
 	for i := range made {
-		made[i] = &member{graph: engine.GraphID(p.name("graph")), channels: map[engine.ChannelID]*tally{}}
+		made[i] = p.newMember()
 		from := all
 		if kind == "rearrange" && i > 0 { // one of the parents goes into one child only
 			from = all[1:]
@@ -355,22 +384,12 @@ func (p *program) cutOf(announced told, parents, made []*member) engine.Cut {
 		sessions[m.graph] = m.Info().Session
 	}
 	for i, m := range made {
-		child := engine.CutChild{StoreSpec: engine.StoreSpec{Graph: m.graph, Durability: p.durability}, Channels: announced.Children[i].Channels}
+		child := engine.CutChild{StoreSpec: p.specOf(m), Channels: announced.Children[i].Channels}
 		for _, g := range announced.Children[i].Parents {
 			child.Parents = append(child.Parents, sessions[g])
 		}
 		for c := range m.channels {
 			child.Creatures = append(child.Creatures, readerOf(c))
-		}
-		child.First = func(o engine.Origin) *engine.Record {
-			p.tell(told{Word: "opening", Graph: m.graph, Origin: o.String()})
-			m.Store = &unborn{origin: o}
-			r := &engine.Record{}
-			for c := range m.channels {
-				m.introduce(r, c)
-			}
-			p.log(m, r, engine.EventTopologyChanged, "", 0)
-			return r
 		}
 		cut.Children = append(cut.Children, child)
 	}

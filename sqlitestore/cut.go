@@ -117,7 +117,8 @@ func resumeAll(parents map[engine.SessionID]*Store) {
 	}
 }
 
-// child is a store that waits for its cut to be committed.
+// child is a store that waits for the catalogue to know it: of a cut, or of a new
+// graph.
 type child struct {
 	entry
 	plan  *engine.CutChild
@@ -125,13 +126,13 @@ type child struct {
 	p     *prepared
 	store *Store
 	first *engine.Record
-	// heirloom is what the catalogue will know of the cut and the child's file has
-	// to tell if the catalogue is lost.
+	// heirloom is what the catalogue will know and the child's file has to tell if the
+	// catalogue is lost.
 	heirloom heirloom
 }
 
-// heirloom are all children of a cut, and the parents of one of them with what
-// these wrote.
+// heirloom are all children of a cut, or all sessions that were created at once, and
+// the parents of one of them with what these wrote.
 type heirloom struct {
 	siblings []string
 	parents  []*Store
@@ -188,9 +189,7 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut,
 	}
 	bequeath(out, parents)
 	for _, c := range out { // what asks the caller is asked one after the other
-		if c.plan.First != nil {
-			c.first = c.plan.First(c.p.own)
-		}
+		c.begin()
 	}
 	// One after the other: since nobody waits for the disk, to wake somebody up who
 	// does some of it takes longer than it does.
@@ -208,6 +207,13 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut,
 		}
 	}
 	return out, nil
+}
+
+// begin asks for the first record.
+func (c *child) begin() {
+	if c.plan.First != nil {
+		c.first = c.plan.First(c.p.own)
+	}
 }
 
 // bequeath gives each child its heirloom. A parent that no child names has ended
@@ -274,7 +280,7 @@ func (d *Directory) newChild(id string, cut engine.Cut, plan *engine.CutChild, p
 // log.
 func (d *Directory) fillChild(ctx context.Context, c *child, parents map[engine.SessionID]*Store, testators map[engine.SessionID]*testator) (err error) {
 	var last uint64
-	err = d.fill(c.p, c.entry, false, func() error {
+	err = d.fill(c.p, c.entry, func() error {
 		for _, session := range c.plan.Parents {
 			if err := errors.Join(ctx.Err(), c.own.take(testators[session], &parents[session].info, c.p.writer)); err != nil {
 				return err

@@ -21,15 +21,16 @@ func TestEndedParentIsDurable(t *testing.T) {
 			if err := p.open(); err != nil {
 				t.Fatal(err)
 			}
-			if err := p.create(); err != nil {
+			if err := p.create(1); err != nil {
 				t.Fatal(err)
 			}
 			cut := engine.Cut{Kind: "split", At: 1}
 			for i, s := range p.stores {
-				const events = 20
-				s.Append(whole(s.Origin(), 0, events, 1000))
-				p.ended[s.info.Session] = events
-				p.ledger[s.Origin()] = &account{appended: events, acknowledged: events, bequeathed: events}
+				a := p.ledger[s.Origin()]
+				s.Append(whole(s.Origin(), a.appended, 20, 1000))
+				events := a.appended + 20
+				p.ended[s.info.Session] = int64(events)
+				*a = account{appended: events, acknowledged: events, bequeathed: events}
 				if i > 0 { // it ends, so no live session has its events
 					delete(p.ledger, s.Origin())
 				}

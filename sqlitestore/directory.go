@@ -252,35 +252,6 @@ func (d *Directory) attach(ctx context.Context, e entry, w *writer) (*Store, err
 	return s, nil
 }
 
-// Create makes the store of a new graph.
-func (d *Directory) Create(ctx context.Context, spec engine.StoreSpec) (engine.Store, error) {
-	if err := checkSpec("create", spec); err != nil {
-		return nil, err
-	}
-	taken, err := d.spares.take(1)
-	if err != nil {
-		return nil, storageError("create", d.dir, err)
-	}
-	p := taken[0]
-	e := newEntry(spec, p)
-	e.Created, e.Complete = time.Now().UnixNano(), true
-	if err = d.fill(p, e, true, func() error { return p.writeOwn(&engine.Record{Meta: spec.Meta}) }); err == nil {
-		err = d.catalog.commit(d.options.hooks, stepCreate, func() error { return d.catalog.add(e) },
-			"SELECT 1 FROM store WHERE session = ?", string(e.Session))
-	}
-	if errors.Is(err, errUnknown) {
-		return nil, errors.Join(err, p.close())
-	}
-	if err != nil {
-		return nil, storageError("create", e.Path, errors.Join(err, d.discard(p, e.Path)))
-	}
-	s, err := d.newborn(e, p.writer, nil, 0)
-	if err != nil {
-		return nil, storageError("create", e.Path, errors.Join(err, p.close()))
-	}
-	return d.remember(s), nil
-}
-
 // newborn makes the store of a file that has been filled, and has the events of
 // its first record. The catalogue does not know it yet: its history is in the
 // files of its parents and of those whose files they need themselves.

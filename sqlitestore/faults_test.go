@@ -66,11 +66,11 @@ func openFaulty(t *testing.T, f *faults, options Options) *Directory {
 
 func createStore(t *testing.T, d *Directory) *Store {
 	t.Helper()
-	s, err := d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: engine.Normal})
+	stores, err := d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: engine.Normal})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.(*Store)
+	return stores[0].(*Store)
 }
 
 // logged appends records of one event each, from and to included.

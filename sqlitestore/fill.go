@@ -9,11 +9,11 @@ import (
 )
 
 // fill writes what a prepared file is, and what it begins with, in one transaction,
-// which is durable or not, whatever the durability of the session is. From then on
+// which is not durable yet, whatever the durability of the session is. From then on
 // its writer is as durable as was asked for.
-func (d *Directory) fill(p *prepared, e entry, durable bool, content func() error) error {
+func (d *Directory) fill(p *prepared, e entry, content func() error) error {
 	p.durability = e.Durability
-	if err := p.c.tempo(durable); err != nil {
+	if err := p.c.tempo(false); err != nil {
 		return err
 	}
 	err := p.c.transact(func() error {

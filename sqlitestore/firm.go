@@ -100,7 +100,7 @@ func (d *Directory) makeFirm() error {
 	}
 	err := d.options.hooks.at(pointLoose, d.dir)
 	if err == nil {
-		err = atOnce(d.syncsOf(cuts))
+		err = d.syncAll(d.filesOf(cuts))
 	}
 	if err == nil {
 		// That they are firm need not be durable: whatever comes later in the catalogue
@@ -161,18 +161,25 @@ func (s *Store) cutSynced(err error) {
 	nudge(s.wake) // so that the file stops saying that it is unused
 }
 
-// syncsOf are the syncs that make cuts durable. All that they wrote is in write-ahead
-// logs; who empties one into its file makes it durable before.
-func (d *Directory) syncsOf(cuts []*looseCut) (tasks []func() error) {
+// filesOf are the files of the catalogue and of all who had part in cuts, each once.
+func (d *Directory) filesOf(cuts []*looseCut) []string {
 	paths := []string{d.catalog.path}
 	for _, l := range cuts {
 		paths = append(paths, l.files...)
 	}
 	slices.Sort(paths)
-	for _, path := range slices.Compact(paths) {
+	return slices.Compact(paths)
+}
+
+// syncAll makes durable what has been written to files, and waits for all of them at
+// once. All of it is in write-ahead logs; who empties one into its file makes it
+// durable before.
+func (d *Directory) syncAll(paths []string) error {
+	var tasks []func() error
+	for _, path := range paths {
 		tasks = append(tasks, func() error { return d.options.hooks.syncLog(path) })
 	}
-	return tasks
+	return atOnce(tasks)
 }
 
 // firm notes that a cut is durable, within a transaction.

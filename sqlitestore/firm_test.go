@@ -162,7 +162,7 @@ func TestFullIsDurableWithItsCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent, err := d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: engine.Full})
+	made, err := d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: engine.Full})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestFullIsDurableWithItsCut(t *testing.T) {
 	}
 
 	held.Lock()
-	first := cut(parent)
+	first := cut(made[0])
 	<-reached
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -13,7 +13,8 @@ const (
 	markIncomplete = "incomplete" // has only what its session wrote
 	markRetired    = "retired"    // its session has ended without a cut
 	markMoved      = "moved"      // its session goes on in the file that is named
-	// keySiblings names all children of the cut that made the session.
+	// keySiblings names all children of the cut that made the session, or all sessions
+	// that were created with it.
 	keySiblings = "siblings"
 	// keySeal names the cut that is about to end the session. It is written behind
 	// everything else. keySealed says that the parents of the session have it.

@@ -30,10 +30,10 @@ func alternate(b *testing.B, d *sqlitestore.Directory, stores []engine.Store, n 
 		}
 		for range children {
 			cut.Children = append(cut.Children, engine.CutChild{
-				StoreSpec: engine.StoreSpec{Graph: "g", Durability: durability}, Parents: parents,
-				First: func(o engine.Origin) *engine.Record {
+				Parents: parents,
+				StoreSpec: engine.StoreSpec{Graph: "g", Durability: durability, First: func(o engine.Origin) *engine.Record {
 					return &engine.Record{Events: []engine.Event{{ID: engine.EventID{Origin: o, Seq: 1}, Time: time.Now().UnixNano(), Kind: engine.EventTopologyChanged}}}
-				},
+				}},
 			})
 		}
 		began := time.Now()

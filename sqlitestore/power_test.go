@@ -198,12 +198,14 @@ func (p *powerProgram) open() (err error) {
 	if len(p.stores) > 0 {
 		return nil
 	}
-	return p.create()
+	return p.create(1)
 }
 
-func (p *powerProgram) create() error {
-	s, err := p.d.Create(context.Background(), engine.StoreSpec{Graph: "g", Durability: p.durability})
-	if err == nil {
+// create makes n stores at once, which are durable with their first records.
+func (p *powerProgram) create(n int) error {
+	spec := engine.StoreSpec{Graph: "g", Durability: p.durability, First: func(o engine.Origin) *engine.Record { return whole(o, 0, 2, 100) }}
+	stores, err := p.d.Create(context.Background(), slices.Repeat([]engine.StoreSpec{spec}, n)...)
+	for _, s := range stores {
 		p.add(s)
 	}
 	return err
@@ -258,7 +260,7 @@ func (p *powerProgram) step() error {
 		return p.d.Settle(ctx)
 	case 4:
 		if len(p.stores) < 4 {
-			return p.create()
+			return p.create(1 + p.random.IntN(3))
 		}
 	}
 	for range 1 + p.random.IntN(4) {
@@ -296,8 +298,8 @@ func (p *powerProgram) cut() error {
 	}
 	for range children {
 		cut.Children = append(cut.Children, engine.CutChild{
-			StoreSpec: engine.StoreSpec{Graph: "g", Durability: p.durability}, Parents: parents,
-			First: func(o engine.Origin) *engine.Record { return whole(o, 0, 2, 100) },
+			Parents:   parents,
+			StoreSpec: engine.StoreSpec{Graph: "g", Durability: p.durability, First: func(o engine.Origin) *engine.Record { return whole(o, 0, 2, 100) }},
 		})
 	}
 	made, err := p.d.Cut(context.Background(), cut)

@@ -121,14 +121,14 @@ func TestPruneAfterCut(t *testing.T) {
 			made, err := d.Cut(t.Context(), engine.Cut{
 				Kind: "split", At: int64(200 * time.Second), Parents: []engine.Store{s},
 				Children: []engine.CutChild{{
-					StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal}, Parents: []engine.SessionID{s.info.Session},
-					Creatures: []engine.CreatureID{"a"}, Channels: []engine.ChannelID{"c"},
-					First: func(o engine.Origin) *engine.Record {
+					Parents: []engine.SessionID{s.info.Session},
+					StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal, First: func(o engine.Origin) *engine.Record {
 						return &engine.Record{
 							Events:   []engine.Event{{ID: engine.EventID{Origin: o, Seq: 1}, Time: int64(200 * time.Second), Kind: engine.EventTopologyChanged}},
 							Channels: []engine.ChannelRow{{ID: "c"}}, Heads: []engine.HeadRow{{Channel: "c", Seq: 100}},
 						}
-					},
+					}},
+					Creatures: []engine.CreatureID{"a"}, Channels: []engine.ChannelID{"c"},
 				}},
 			})
 			if err != nil {

@@ -24,12 +24,13 @@ type judgement struct {
 
 // judge decides which sessions there are and which of them are live.
 //
-// A child of a cut is marked as unused until the cut is durable and it is written to.
-// So a cut has happened if one of its children is not, or has become an ancestor. It
-// has also happened if all of its children are there, filled, the parents have not been
-// written to since nor lost anything, and that holds for the cuts that it rests on: the
-// catalogue may have had it, and if not, it was about to and nobody has been told
-// anything else.
+// A file is marked as unused until it is written to after it was made, and a child of a
+// cut until that is durable besides. So sessions were created if one of those that were
+// created at once is not, or has become an ancestor, and a cut has happened if that is so
+// of one of its children. It has also happened if all of them are there, filled, and in
+// the case of a cut the parents have not been written to since nor lost anything, and
+// that holds for the cuts that it rests on: the catalogue may have had it, and if not, it
+// was about to and nobody has been told anything else.
 func judge(found []*remains) *judgement {
 	j := &judgement{
 		files: map[engine.SessionID]*remains{}, sessions: map[engine.SessionID]*entry{}, wrote: map[engine.SessionID]map[engine.Origin]uint64{},
@@ -45,6 +46,11 @@ func judge(found []*remains) *judgement {
 	for _, r := range j.files {
 		if !r.has(markUnused) || r.has(markRetired) {
 			j.accept(r.session())
+		}
+	}
+	for session, r := range j.files {
+		if e := j.sessions[session]; e != nil && e.cut == "" && j.couldBeCreated(r) {
+			j.accept(session)
 		}
 	}
 	for _, id := range j.pending() {
@@ -183,6 +189,14 @@ func (j *judgement) pending() []string {
 	slices.Sort(ids) // they rise with time
 	slices.Reverse(ids)
 	return ids
+}
+
+// couldBeCreated reports whether the catalogue has had a session without parents, or was
+// about to.
+func (j *judgement) couldBeCreated(r *remains) bool {
+	siblings := strings.Fields(r.keys[keySiblings])
+	accepted := func(s string) bool { return j.accepted[engine.SessionID(s)] }
+	return slices.ContainsFunc(siblings, accepted) || len(siblings) > 0 && j.allFilled(siblings)
 }
 
 // couldHaveHappened reports whether a cut whose children are all unused was made,

@@ -133,9 +133,6 @@ func (c *comparison) compare(session engine.SessionID) string {
 	old := c.old[session]
 	fresh, there := c.fresh[session]
 	if !there {
-		if old.cut == "" && c.marked(old, markUnused) { // created, and nobody has used it
-			return ""
-		}
 		return "it is gone"
 	}
 	two := len(c.filesOf(session)) > 1 // between two files, it is either

@@ -46,11 +46,7 @@ func lineaged(t *testing.T) string {
 func (p *powerProgram) openPlain(t *testing.T) (err error) {
 	t.Helper()
 	p.d = mustOpen(t, p.dir)
-	s, err := p.d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: p.durability})
-	if err == nil {
-		p.add(s)
-	}
-	return err
+	return p.create(1)
 }
 
 func TestRebuildSettled(t *testing.T) {
@@ -283,8 +279,8 @@ func splitStore(t *testing.T, d *Directory, parent *Store) (out []*Store) {
 	cut := engine.Cut{Kind: "split", At: 7, Parents: []engine.Store{parent}}
 	for range 2 {
 		cut.Children = append(cut.Children, engine.CutChild{
-			StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal}, Parents: []engine.SessionID{parent.info.Session},
-			First: func(o engine.Origin) *engine.Record { return whole(o, 0, 1, 10) },
+			Parents:   []engine.SessionID{parent.info.Session},
+			StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal, First: func(o engine.Origin) *engine.Record { return whole(o, 0, 1, 10) }},
 		})
 	}
 	made, err := d.Cut(t.Context(), cut)

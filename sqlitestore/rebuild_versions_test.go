@@ -90,8 +90,8 @@ func handedOn(t *testing.T, complete bool) string {
 	merged, err := d.Cut(t.Context(), engine.Cut{
 		Kind: "merge", At: 9, Parents: []engine.Store{children[1], second},
 		Children: []engine.CutChild{{
-			StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Full, Born: 3}, Parents: []engine.SessionID{children[1].info.Session, second.info.Session},
-			First: func(o engine.Origin) *engine.Record { return whole(o, 0, 1, 10) },
+			Parents:   []engine.SessionID{children[1].info.Session, second.info.Session},
+			StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Full, Born: 3, First: func(o engine.Origin) *engine.Record { return whole(o, 0, 1, 10) }},
 		}},
 	})
 	if err != nil {

@@ -45,12 +45,12 @@ func benchDirectory(b *testing.B, o Options, events int) (*Directory, engine.Sto
 			b.Error(err)
 		}
 	})
-	s, err := d.Create(context.Background(), engine.StoreSpec{Graph: "g", Durability: engine.Normal})
+	stores, err := d.Create(context.Background(), engine.StoreSpec{Graph: "g", Durability: engine.Normal})
 	if err != nil {
 		b.Fatal(err)
 	}
-	spoken(b, s, 1, events)
-	return d, s
+	spoken(b, stores[0], 1, events)
+	return d, stores[0]
 }
 
 // BenchmarkSearch searches 1,000,000 events for what is common and what is seldom,

@@ -155,10 +155,10 @@ func (p *searchProgram) cut() {
 	}
 	for range children {
 		cut.Children = append(cut.Children, engine.CutChild{
-			StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal}, Parents: parents,
-			First: func(o engine.Origin) *engine.Record {
+			Parents: parents,
+			StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal, First: func(o engine.Origin) *engine.Record {
 				return &engine.Record{Events: []engine.Event{{ID: engine.EventID{Origin: o, Seq: 1}, Time: p.now(), Kind: engine.EventLog, Payload: []byte(`{"level":"info","text":"frog pond"}`)}}}
-			},
+			}},
 		})
 	}
 	made, err := p.d.Cut(p.t.Context(), cut)

@@ -70,7 +70,7 @@ func (b *books) anyMoment() moment {
 	within := func(d time.Duration) time.Duration { return time.Duration(b.random.Int64N(int64(d))) }
 	switch b.random.IntN(8) {
 	case 0:
-		return moment{delay: within(100 * time.Millisecond)}
+		return moment{delay: within(60 * time.Millisecond)} // most often within the start
 	case 1, 2, 3:
 		return moment{"cutting", 1 + b.random.IntN(3), within(5 * time.Millisecond)}
 	case 4:

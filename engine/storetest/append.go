@@ -12,10 +12,6 @@ func testAppend(t *testing.T, open Opener) {
 	t.Run("Order", func(t *testing.T) { appendOrder(t, open) })
 	t.Run("Whole", func(t *testing.T) { appendWhole(t, open) })
 	t.Run("CloseWrites", func(t *testing.T) { closeWrites(t, open) })
-	t.Run("NoStore", func(t *testing.T) {
-		_, err := newBench(t, open).storage.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: engine.Volatile})
-		wantCode(t, "Create without durability", err, abi.InvalidArgument)
-	})
 }
 
 // awkward are bytes that get lost where they are taken for text.

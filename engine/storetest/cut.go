@@ -53,10 +53,9 @@ func ids(js ...*journal) (out []engine.SessionID) {
 
 func (b *bench) merge(parents ...*journal) *journal {
 	b.t.Helper()
-	return b.cut("merge", parents, engine.CutChild{
-		StoreSpec: engine.StoreSpec{Graph: "merged"}, Parents: ids(parents...),
-		First: func(engine.Origin) *engine.Record { return &engine.Record{} },
-	})[0]
+	child := engine.CutChild{StoreSpec: engine.StoreSpec{Graph: "merged"}, Parents: ids(parents...)}
+	child.First = func(engine.Origin) *engine.Record { return &engine.Record{} }
+	return b.cut("merge", parents, child)[0]
 }
 
 func (b *bench) split(parent *journal) (*journal, *journal) {
@@ -133,16 +132,17 @@ func cutLiveRows(t *testing.T, open Opener) {
 	rows.Cursors = append(rows.Cursors, engine.CursorRow{Reader: "b", Channel: "c", Seq: 2, Until: 4}, engine.CursorRow{Reader: "reader:x", Channel: inbox, Seq: 1})
 	rows.Producers = append(rows.Producers, engine.ProducerRow{Channel: inbox, Producer: "p", Offset: 4})
 	j.put(rows)
-	spec := func(g engine.GraphID) engine.StoreSpec {
-		return engine.StoreSpec{Graph: g, Born: 3, Meta: map[string]string{"side": string(g)}}
+	spec := func(g engine.GraphID, first *engine.Record) engine.StoreSpec {
+		return engine.StoreSpec{
+			Graph: g, Born: 3, Meta: map[string]string{"side": string(g)},
+			First: func(engine.Origin) *engine.Record { return first },
+		}
 	}
 	out := b.cut("split", []*journal{j},
-		engine.CutChild{StoreSpec: spec("left"), Parents: ids(j), Creatures: []engine.CreatureID{"a"}, Channels: []engine.ChannelID{inbox},
-			First: func(engine.Origin) *engine.Record {
-				return &engine.Record{Creatures: rows.Creatures[:1], Cursors: rows.Cursors[:1], Timers: rows.Timers[:2], Requests: rows.Requests[:1], Wires: rows.Wires[:2], Meta: map[string]string{"first": "1"}}
-			}},
-		engine.CutChild{StoreSpec: spec("right"), Parents: ids(j), Creatures: []engine.CreatureID{"b"}, Channels: []engine.ChannelID{"c"},
-			First: func(engine.Origin) *engine.Record { return &engine.Record{Heads: rows.Heads[:1]} }})
+		engine.CutChild{Parents: ids(j), Creatures: []engine.CreatureID{"a"}, Channels: []engine.ChannelID{inbox}, StoreSpec: spec("left", &engine.Record{
+			Creatures: rows.Creatures[:1], Cursors: rows.Cursors[:1], Timers: rows.Timers[:2], Requests: rows.Requests[:1], Wires: rows.Wires[:2], Meta: map[string]string{"first": "1"},
+		})},
+		engine.CutChild{Parents: ids(j), Creatures: []engine.CreatureID{"b"}, Channels: []engine.ChannelID{"c"}, StoreSpec: spec("right", &engine.Record{Heads: rows.Heads[:1]})})
 	left, right := out[0], out[1]
 	wantState(t, left, "a", map[string][]byte{"k": {0xff}, "empty": {}})
 	wantState(t, left, "b", map[string][]byte{})
@@ -169,8 +169,7 @@ func cutLiveRows(t *testing.T, open Opener) {
 	// A merge brings both together again.
 	left, right = b.reopen(wantLeft.Session), b.reopen(wantRight.Session)
 	merged := b.cut("merge", []*journal{left, right}, engine.CutChild{
-		StoreSpec: spec("both"), Parents: ids(left, right), Creatures: []engine.CreatureID{"a", "b"}, Channels: []engine.ChannelID{"c", inbox},
-		First: func(engine.Origin) *engine.Record { return nil },
+		StoreSpec: spec("both", nil), Parents: ids(left, right), Creatures: []engine.CreatureID{"a", "b"}, Channels: []engine.ChannelID{"c", inbox},
 	})[0]
 	wantState(t, merged, "a", map[string][]byte{"k": {0xff}, "empty": {}})
 	wantState(t, merged, "b", map[string][]byte{"": []byte("v")})

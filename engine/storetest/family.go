@@ -156,14 +156,14 @@ func (f *family) cutChild(k *kin) engine.CutChild {
 	ev := engine.Event{ID: engine.EventID{Seq: 1}, Time: clock.Add(1), Kind: engine.EventTopologyChanged, Graph: engine.GraphID(k.creatures[0])}
 	k.events = append(k.events, ev)
 	child := engine.CutChild{
-		StoreSpec: engine.StoreSpec{Graph: ev.Graph}, Creatures: k.creatures,
-		First: func(o engine.Origin) *engine.Record {
+		Creatures: k.creatures,
+		StoreSpec: engine.StoreSpec{Graph: ev.Graph, First: func(o engine.Origin) *engine.Record {
 			r := f.rowsOf(k.creatures)
 			first := ev
 			first.ID.Origin = o
 			r.Events = []engine.Event{first}
 			return &r
-		},
+		}},
 	}
 	for _, p := range k.parents {
 		child.Parents = append(child.Parents, p.session)

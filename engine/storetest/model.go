@@ -19,7 +19,7 @@ func testModel(t *testing.T, open Opener) {
 		p := &program{t: r, open: func() engine.Storage { return open(t, dir) }, want: newRows()}
 		p.storage = p.open()
 		defer func() { p.check(p.storage.Close()) }()
-		p.must(p.storage.Create(context.Background(), engine.StoreSpec{Graph: "g", Durability: engine.Normal}))
+		p.mustOne(p.storage.Create(context.Background(), engine.StoreSpec{Graph: "g", Durability: engine.Normal}))
 		r.Repeat(map[string]func(*rapid.T){
 			"append": p.append,
 			"drop":   p.drop,
@@ -73,6 +73,11 @@ func (p *program) check(err error) {
 func (p *program) must(s engine.Store, err error) {
 	p.check(err)
 	p.store, p.last = s, s.Durable()
+}
+
+func (p *program) mustOne(stores []engine.Store, err error) {
+	p.check(err)
+	p.must(stores[0], nil)
 }
 
 var (
@@ -177,18 +182,16 @@ func (p *program) reopen(*rapid.T) {
 func (p *program) cut(*rapid.T) {
 	want, old := p.want, p.store
 	stores, err := p.storage.Cut(context.Background(), engine.Cut{Kind: "split", Parents: []engine.Store{old}, Children: []engine.CutChild{{
-		StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal}, Parents: []engine.SessionID{old.Info().Session},
-		Creatures: []engine.CreatureID{"a", "b", "c"}, Channels: []engine.ChannelID{"x", "y"},
-		First: func(engine.Origin) *engine.Record {
+		Parents: []engine.SessionID{old.Info().Session}, Creatures: []engine.CreatureID{"a", "b", "c"}, Channels: []engine.ChannelID{"x", "y"},
+		StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal, First: func(engine.Origin) *engine.Record {
 			return &engine.Record{
 				Heads: slices.Collect(maps.Values(want.heads)), Edges: slices.Collect(maps.Values(want.edges)),
 				Cursors: slices.Collect(maps.Values(want.cursors)), Timers: slices.Collect(maps.Values(want.timers)),
 				Requests: slices.Collect(maps.Values(want.requests)), Wires: slices.Collect(maps.Values(want.wires)),
 			}
-		},
+		}},
 	}}})
-	p.check(err)
-	p.must(stores[0], nil)
+	p.mustOne(stores, err)
 }
 
 func (p *program) read(*rapid.T) {

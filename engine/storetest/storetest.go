@@ -27,6 +27,7 @@ func Run(t *testing.T, open func(t *testing.T, dir string) engine.Storage) {
 		name string
 		run  func(*testing.T, Opener)
 	}{
+		{"Create", testCreate},
 		{"Append", testAppend},
 		{"Live", testLive},
 		{"Messages", testMessages},
@@ -83,17 +84,25 @@ func (b *bench) restart() {
 
 func (b *bench) create(spec engine.StoreSpec) *journal {
 	b.t.Helper()
-	if spec.Durability == engine.Volatile {
-		spec.Durability = engine.Normal
+	return b.createAll(spec)[0]
+}
+
+func (b *bench) createAll(specs ...engine.StoreSpec) (out []*journal) {
+	b.t.Helper()
+	for i := range specs {
+		specs[i].Durability = max(specs[i].Durability, engine.Normal)
+		if specs[i].Graph == "" {
+			specs[i].Graph = "g"
+		}
 	}
-	if spec.Graph == "" {
-		spec.Graph = "g"
+	stores, err := b.storage.Create(b.t.Context(), specs...)
+	if err != nil || len(stores) != len(specs) {
+		b.t.Fatalf("Create made %d of %d stores: %v", len(stores), len(specs), err)
 	}
-	s, err := b.storage.Create(b.t.Context(), spec)
-	if err != nil {
-		b.t.Fatalf("Create: %v", err)
+	for _, s := range stores {
+		out = append(out, newJournal(b.t, s))
 	}
-	return newJournal(b.t, s)
+	return out
 }
 
 func (b *bench) reopen(session engine.SessionID) *journal {

@@ -94,7 +94,7 @@ func verifyUnlogged(t *testing.T, open Opener) {
 	at := clock.Add(10)
 	stores, err := b.storage.Cut(t.Context(), engine.Cut{
 		Kind: "merge", At: at, Parents: []engine.Store{parent.Store}, Children: []engine.CutChild{{
-			StoreSpec: engine.StoreSpec{Durability: engine.Normal}, Parents: ids(parent), VolatileParents: 1, First: first,
+			StoreSpec: engine.StoreSpec{Durability: engine.Normal, First: first}, Parents: ids(parent), VolatileParents: 1,
 		}},
 	})
 	if err != nil {
@@ -109,7 +109,7 @@ func verifyUnlogged(t *testing.T, open Opener) {
 	b.wantReport(session, engine.VerifyReport{Events: 5, Missing: []string{"channel c number 10"}})
 
 	// The same without anybody who has a store.
-	j = b.cut("rearrange", nil, engine.CutChild{VolatileParents: 1, First: first})[0]
+	j = b.cut("rearrange", nil, engine.CutChild{VolatileParents: 1, StoreSpec: engine.StoreSpec{First: first}})[0]
 	b.wantReport(j.Info().Session, engine.VerifyReport{Events: 2})
 	if p := j.Info().Parents; len(p) != 1 || p[0] != "volatile" {
 		t.Errorf("parents %q, want volatile", p)

@@ -70,7 +70,6 @@ const NumCutCrashes = int(numCutCrashes)
 type session struct {
 	info engine.SessionInfo
 	born uint64
-	cut  bool // it came out of a cut
 	// unlogged is when the last graph without a store became part of it.
 	unlogged int64
 	handle   *Store // that is open, or nil
@@ -238,10 +237,8 @@ func (d *Disk) Stamp(id engine.SessionID, isNew bool) int {
 	switch {
 	case s == nil || !s.info.Live:
 		return 0
-	case isNew && s.cut:
-		return 0
 	case isNew:
-		return min(1, len(s.records))
+		return 0
 	}
 	return len(s.records)
 }
@@ -307,6 +304,16 @@ func (d *Disk) newSession(spec engine.StoreSpec) *session {
 func (d *Disk) keep(s *session) {
 	d.sessions[s.info.Session] = s
 	d.order = append(d.order, s)
+}
+
+// keepAll keeps sessions that are open.
+func (d *Disk) keepAll(sessions []*session, open []*Store) (out []engine.Store) {
+	for i, s := range sessions {
+		d.keep(s)
+		s.handle = open[i]
+		out = append(out, open[i])
+	}
+	return out
 }
 
 func (d *Disk) origin() (o engine.Origin) {

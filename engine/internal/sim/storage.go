@@ -101,23 +101,30 @@ func (t *storage) Open(_ context.Context, id engine.SessionID) (engine.Store, er
 }
 
 // Create implements [engine.Storage].
-func (t *storage) Create(_ context.Context, spec engine.StoreSpec) (engine.Store, error) {
+func (t *storage) Create(_ context.Context, specs ...engine.StoreSpec) ([]engine.Store, error) {
 	if err := t.enter("create"); err != nil {
 		return nil, err
 	}
 	defer t.d.mu.Unlock()
+	var all engine.Cut
+	for _, spec := range specs {
+		if spec.Durability == engine.Volatile {
+			return nil, &abi.Error{Code: abi.InvalidArgument, Op: "create", Message: "a store is durable"}
+		}
+		all.Children = append(all.Children, engine.CutChild{StoreSpec: spec})
+	}
 	switch {
-	case spec.Durability == engine.Volatile:
-		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "create", Message: "a store is durable"}
 	case t.d.Broken:
 		return nil, fault("create", "the disk is broken")
 	case t.d.FailCreates > 0:
 		t.d.FailCreates--
 		return nil, fault("create", "the file cannot be made")
 	}
-	s := t.d.newSession(spec)
-	t.d.keep(s)
-	return t.d.open(s), nil
+	sessions, stores, err := t.children(all, nil)
+	if err != nil {
+		return nil, err
+	}
+	return t.d.keepAll(sessions, stores), nil
 }
 
 // Cut implements [engine.Storage].
@@ -160,15 +167,12 @@ func (t *storage) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, erro
 		p.info.Live = false
 		p.handle.shut()
 	}
-	var out []engine.Store
-	for i, s := range children {
-		d.keep(s)
+	for _, s := range children {
 		for _, p := range s.parents {
 			p.heirs = append(p.heirs, s)
 		}
-		s.handle = stores[i]
-		out = append(out, stores[i])
 	}
+	out := d.keepAll(children, stores)
 	if crash == CrashAfter {
 		d.crash(func(s *session) int { return s.written })
 		return nil, fault("cut", "the process is dead")
@@ -208,12 +212,12 @@ func (t *storage) parents(ctx context.Context, cut engine.Cut) ([]*session, erro
 	return parents, nil
 }
 
-// children makes the children of a cut, which do not count yet.
+// children makes the children of a cut, or of none, which do not count yet.
 func (t *storage) children(cut engine.Cut, parents []*session) (children []*session, stores []*Store, err error) {
 	for i := range cut.Children {
 		c := &cut.Children[i]
 		s := t.d.newSession(c.StoreSpec)
-		s.info.Parents, s.info.MadeBy, s.cut = slices.Clone(c.Parents), cut.Kind, true
+		s.info.Parents, s.info.MadeBy = slices.Clone(c.Parents), cut.Kind
 		for range c.VolatileParents {
 			s.info.Parents = append(s.info.Parents, "volatile")
 			s.unlogged = cut.At
@@ -233,14 +237,10 @@ func (t *storage) children(cut engine.Cut, parents []*session) (children []*sess
 		}
 		h := t.d.open(s)
 		s.rows = s.baseRows
-		if rec := c.First(h.origin); rec != nil {
-			before := len(t.d.Violations)
-			h.append(rec)
-			if len(t.d.Violations) > before {
-				return nil, nil, &abi.Error{Code: abi.InvalidArgument, Op: "cut", Message: "a first record is not of the child's origin"}
-			}
+		if err := h.appendFirst(c.First); err != nil {
+			return nil, nil, err
 		}
-		// The first record is part of the cut, which a crash never undoes.
+		// The first record comes with the store, and a crash never undoes it.
 		s.first, s.baseRows, s.stale = s.events, s.rows.clone(), true
 		s.events, s.records, s.rows = nil, nil, s.baseRows.clone()
 		h.saved = h.last

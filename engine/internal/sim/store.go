@@ -91,6 +91,23 @@ func (h *Store) append(r *engine.Record) {
 	h.s.add(r)
 }
 
+// appendFirst appends the record that the session comes with.
+func (h *Store) appendFirst(first func(engine.Origin) *engine.Record) error {
+	if first == nil {
+		return nil
+	}
+	r := first(h.origin)
+	if r == nil {
+		return nil
+	}
+	before := len(h.d.Violations)
+	h.append(r)
+	if len(h.d.Violations) > before {
+		return &abi.Error{Code: abi.InvalidArgument, Op: "create", Message: "a first record is not of the store's origin"}
+	}
+	return nil
+}
+
 // flush writes the queue as durably as promised.
 func (s *session) flush() {
 	s.written = len(s.records)

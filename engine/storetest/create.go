@@ -1,0 +1,91 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+func testCreate(t *testing.T, open Opener) {
+	t.Run("Several", func(t *testing.T) { createSeveral(t, open) })
+	t.Run("Fails", func(t *testing.T) { createFails(t, open) })
+}
+
+// createSeveral makes several stores at once, with and without a first record.
+func createSeveral(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	first := func(o engine.Origin) *engine.Record {
+		r := community()
+		r.Events = []engine.Event{{ID: engine.EventID{Origin: o, Seq: 1}, Time: clock.Add(1), Kind: engine.EventTopologyChanged, Graph: "a"}}
+		r.Meta = map[string]string{"first": "1"}
+		return &r
+	}
+	js := b.createAll(
+		engine.StoreSpec{Graph: "a", Born: 1, Durability: engine.Full, Meta: map[string]string{"k": "v"}, First: first},
+		engine.StoreSpec{Graph: "b", Born: 2, First: func(engine.Origin) *engine.Record { return nil }},
+		engine.StoreSpec{Graph: "c", Born: 3})
+	for i, j := range js {
+		info := j.Info()
+		if len(info.Parents) > 0 || info.MadeBy != "" || !info.Complete || !info.Live {
+			t.Errorf("%s has not begun anew: %+v", info.Graph, info)
+		}
+		if want := uint64(max(0, 1-i)); j.Durable() != want {
+			t.Errorf("%s: Durable is %d, want %d", info.Graph, j.Durable(), want)
+		}
+		if err := j.Wait(t.Context(), j.Durable()); err != nil {
+			t.Errorf("Wait for the first record: %v", err)
+		}
+		if n := len(j.history(engine.HistoryQuery{})); n != int(j.Durable()) {
+			t.Errorf("%s begins with %d events", info.Graph, n)
+		}
+	}
+	wantA := savedOf(js[0], 1, community(), map[string]string{"k": "v", "first": "1"})
+	wantA.LastTime = js[0].history(engine.HistoryQuery{})[0].Time
+	sessions := ids(js...)
+	for _, j := range js {
+		j.messages("c", 10, 2)
+		j.wait()
+		j.shut()
+	}
+	b.restart()
+	saved := b.saved()
+	if len(saved) != len(js) {
+		t.Fatalf("%d saved graphs, want %d", len(saved), len(js))
+	}
+	wantA.LastTime, wantA.Heads = saved[0].LastTime, saved[0].Heads // of the messages
+	equal(t, "the first", saved[0], wantA)
+	infos, err := b.storage.Sessions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, info := range infos {
+		if info.Session != sessions[i] || saved[i].Session != sessions[i] {
+			t.Errorf("place %d: %s and %s, want %s as it was created", i, info.Session, saved[i].Session, sessions[i])
+		}
+	}
+	if none, err := b.storage.Create(t.Context()); err != nil || len(none) > 0 {
+		t.Errorf("Create of none: %d stores, %v", len(none), err)
+	}
+}
+
+// createFails leaves nothing of the others if one of them cannot be made.
+func createFails(t *testing.T, open Opener) {
+	b := newBench(t, open)
+	there := b.create(engine.StoreSpec{})
+	fine := engine.StoreSpec{Graph: "a", Durability: engine.Full}
+	_, err := b.storage.Create(t.Context(), fine, engine.StoreSpec{Graph: "g", Durability: engine.Volatile})
+	wantCode(t, "Create without durability", err, abi.InvalidArgument)
+	_, err = b.storage.Create(t.Context(), fine, engine.StoreSpec{Graph: "b", Durability: engine.Normal, First: func(engine.Origin) *engine.Record {
+		return &engine.Record{Events: []engine.Event{{ID: engine.EventID{Origin: engine.Origin{1}, Seq: 1}}}}
+	}})
+	if err == nil {
+		t.Error("a first record that is not of the store's origin was taken")
+	}
+	want := map[engine.SessionID]bool{there.Info().Session: true}
+	b.wantSessions(want)
+	there.messages("c", 1, 1)
+	there.shut()
+	b.restart()
+	b.wantSessions(want)
+}

@@ -1,0 +1,75 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// Create makes the stores of new graphs. Their files are written and made durable;
+// then one transaction of the catalogue makes sessions of all of them. Until then
+// a failure, or the end of the process, leaves nothing of any.
+func (d *Directory) Create(ctx context.Context, specs ...engine.StoreSpec) ([]engine.Store, error) {
+	for _, spec := range specs {
+		if err := checkSpec("create", spec); err != nil {
+			return nil, err
+		}
+	}
+	if len(specs) == 0 {
+		return nil, nil
+	}
+	files, err := d.spares.take(len(specs))
+	if err != nil {
+		return nil, storageError("create", d.dir, err)
+	}
+	now := time.Now().UnixNano()
+	var made []*child
+	for i, p := range files {
+		c := &child{entry: newEntry(specs[i], p), plan: &engine.CutChild{StoreSpec: specs[i]}, p: p}
+		c.Created, c.Complete = now, true
+		made = append(made, c)
+	}
+	if err = d.writeNew(ctx, made); err == nil {
+		err = d.catalog.commit(d.options.hooks, stepCreate, func() error {
+			for _, c := range made {
+				if err := d.catalog.add(c.entry); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, "SELECT 1 FROM store WHERE session = ?", string(made[0].Session))
+	}
+	switch {
+	case errors.Is(err, errUnknown):
+		return nil, errors.Join(err, abandon(nil, made))
+	case err != nil:
+		for _, c := range made {
+			err = errors.Join(err, d.discardChild(c))
+		}
+		return nil, storageError("create", d.dir, err)
+	}
+	out := make([]engine.Store, len(made))
+	for i, c := range made {
+		out[i] = d.remember(c.store)
+	}
+	return out, nil
+}
+
+// writeNew writes the files of new sessions, durably.
+func (d *Directory) writeNew(ctx context.Context, made []*child) error {
+	bequeath(made, nil)
+	for _, c := range made {
+		c.begin()
+	}
+	var paths []string
+	for _, c := range made {
+		if err := d.fillChild(ctx, c, nil, nil); err != nil {
+			return fmt.Errorf("writing %s: %w", c.Path, err)
+		}
+		paths = append(paths, c.Path)
+	}
+	return d.syncAll(paths)
+}
