@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -61,6 +62,20 @@ var errUnknown = errors.New("the outcome is unknown")
 // meanwhile: what is committed later is not there without what was before.
 func (k *catalog) commit(h hooks, s step, change func() error, landed string, args ...driver.Value) error {
 	tried, err := k.transact(h, s, change)
+	return k.conclude(h, s, tried, err, landed, args...)
+}
+
+// commitBriefly is commit for somebody who has to keep others out while the change is
+// made, but not while it is made durable.
+func (k *catalog) commitBriefly(lock sync.Locker, h hooks, s step, change func() error, landed string, args ...driver.Value) error {
+	lock.Lock()
+	tried, err := k.transact(h, s, change)
+	lock.Unlock()
+	return k.conclude(h, s, tried, err, landed, args...)
+}
+
+// conclude is the rest of commit after the transaction.
+func (k *catalog) conclude(h hooks, s step, tried bool, err error, landed string, args ...driver.Value) error {
 	if err == nil && !s.loose {
 		err = h.syncLog(k.path)
 	}

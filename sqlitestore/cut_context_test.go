@@ -3,8 +3,11 @@ package sqlitestore
 import (
 	"context"
 	"errors"
+	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -61,6 +64,49 @@ func TestCutEndsWithItsContext(t *testing.T) {
 	infos, err := d.Sessions(t.Context())
 	if err != nil || len(infos) != 3 {
 		t.Errorf("%d sessions, want the parent and its children; %v", len(infos), err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCutDoesNotWaitForARelease has the disk hang when it is to take in that the files of
+// ended sessions are of no use any more.
+func TestCutDoesNotWaitForARelease(t *testing.T) {
+	var releasing atomic.Bool
+	var first sync.Once
+	hanging, goOn := make(chan struct{}), make(chan struct{})
+	d, err := Open(t.Context(), t.TempDir(), Options{hooks: hooks{
+		reached: func(p failpoint, _ string) error {
+			if p == pointReleasing {
+				releasing.Store(true)
+			}
+			return nil
+		},
+		synced: func(path string) error {
+			if filepath.Base(path) == catalogName+"-wal" && releasing.Load() {
+				first.Do(func() { close(hanging) })
+				<-goOn
+			}
+			return nil
+		},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := createStore(t, d)
+	logged(s, 1, 10)
+	halves, err := d.Cut(t.Context(), splitOf(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-hanging
+	patient, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, err = d.Cut(patient, splitOf(halves[0].(*Store)))
+	close(goOn)
+	if err != nil {
+		t.Errorf("Cut meanwhile: %v", err)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)

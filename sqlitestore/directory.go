@@ -319,11 +319,11 @@ func (d *Directory) Retire(ctx context.Context, session engine.SessionID) error 
 
 // retire ends a live store that nobody has open.
 func (d *Directory) retire(session engine.SessionID, wrote map[engine.Origin]uint64) error {
-	d.changing.Lock()
-	defer d.changing.Unlock()
 	if err := d.makeFirm(); err != nil {
 		return err
 	}
+	d.changing.Lock()
+	defer d.changing.Unlock()
 	if e, err := d.catalog.entry("retire", session); err == nil && e.file != "" {
 		// A file that cannot be written to will not be taken for a live one either.
 		_ = mark(e.Path, session, markRetired, "1")

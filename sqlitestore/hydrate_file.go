@@ -228,19 +228,19 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 		if err := h.finish(ctx, b, e); err != nil {
 			return nil, err
 		}
-		h.d.changing.Lock()
-		defer h.d.changing.Unlock()
 		if err := h.d.makeFirm(); err != nil {
 			return nil, err
 		}
 		return nil, h.commitMove(ctx, nil, y)
 	}
 	d := h.d
-	d.changing.Lock()
-	defer d.changing.Unlock()
+	// The cut that made the session is among these, and if a later one ends it, there
+	// is nothing to move any more.
 	if err := d.makeFirm(); err != nil {
 		return nil, err
 	}
+	d.changing.Lock()
+	defer d.changing.Unlock()
 	now, err := d.catalog.entry("hydrate", e.Session)
 	if err != nil {
 		return nil, err
@@ -288,11 +288,19 @@ func (h *hydrator) finish(ctx context.Context, b *builder, e entry) error {
 
 // commitMove makes the file the session's in the catalogue. A session that is
 // being written to cannot be left between two files, so it does not give up as long
-// as it is unknown what became of that. Those who wait for the store (nil: it has
-// ended) are told meanwhile, as when writing fails.
+// as it is unknown what became of that. Those who wait for the store are told
+// meanwhile, as when writing fails. The caller keeps cuts out, but for a session that
+// has ended (s is nil): then they wait for the transaction alone.
 func (h *hydrator) commitMove(ctx context.Context, s *Store, y hydration) error {
-	err := h.d.catalog.commit(h.d.options.hooks, stepComplete, func() error { return h.d.catalog.completed(y) },
-		"SELECT 1 FROM store WHERE session = ? AND file = ?", string(y.session), y.file)
+	const landed = "SELECT 1 FROM store WHERE session = ? AND file = ?"
+	k, hooks := h.d.catalog, h.d.options.hooks
+	completed := func() error { return k.completed(y) }
+	var err error
+	if s == nil {
+		err = k.commitBriefly(h.d.changing, hooks, stepComplete, completed, landed, string(y.session), y.file)
+	} else {
+		err = k.commit(hooks, stepComplete, completed, landed, string(y.session), y.file)
+	}
 	if !errors.Is(err, errUnknown) {
 		return err
 	}
@@ -300,17 +308,17 @@ func (h *hydrator) commitMove(ctx context.Context, s *Store, y hydration) error 
 		s.fail(err)
 		defer s.goOn()
 	}
-	landed, lookErr := backoff.Retry(ctx, func() (bool, error) {
-		now, err := h.d.catalog.entry("hydrate", y.session)
+	found, lookErr := backoff.Retry(ctx, func() (bool, error) {
+		now, err := k.entry("hydrate", y.session)
 		return now.file == y.file, err
 	}, backoff.WithMaxElapsedTime(0))
 	switch {
 	case lookErr != nil:
 		return err
-	case landed:
+	case found:
 		return nil
 	}
-	return fmt.Errorf("%s: the change was not made", h.d.catalog.path) // without errUnknown in its chain
+	return fmt.Errorf("%s: the change was not made", k.path) // without errUnknown in its chain
 }
 
 // moveTo has a parked store go on in another file. What cannot be opened now is

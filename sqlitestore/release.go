@@ -30,14 +30,13 @@ func (h *hydrator) release(ctx context.Context) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	// A cut meanwhile needs none of them either: its parents did not.
-	var any engine.SessionID
-	d.changing.Lock()
-	defer d.changing.Unlock()
+	// A cut meanwhile needs none of them either: its parents did not, so nobody has to
+	// wait who cuts while this is made durable.
 	if err := d.makeFirm(); err != nil {
 		return err
 	}
-	err = d.catalog.commit(d.options.hooks, stepRelease, func() error {
+	var any engine.SessionID
+	err = d.catalog.commitBriefly(d.changing, d.options.hooks, stepRelease, func() error {
 		for session, meta := range gone {
 			any = session
 			if err := d.catalog.forgetFile(session, meta); err != nil {
