@@ -32,7 +32,7 @@ test-fresh:
 test-crash:
 	TERRARIUM_KILLS=800 $(GO) test -count=1 -timeout 60m -run 'Kill' ./sqlitestore
 	TERRARIUM_KILLS=100 $(GO) test -count=1 -timeout 60m -run 'Kill' ./cmd/terrarium
-	TERRARIUM_SEEDS=60 $(GO) test -count=1 -timeout 60m -run 'PowerLoss|Faults|Fails|Storage|Undone|Durable|OnFullDisk' ./sqlitestore
+	TERRARIUM_SEEDS=60 $(GO) test -count=1 -timeout 60m -run 'PowerLoss|Faults|Fails|Storage|Undone|Durable|OnFullDisk|Loose|WhatItSeems' ./sqlitestore
 	TERRARIUM_SEEDS=500 $(GO) test -count=1 -timeout 60m -run 'Durable|OutlivesTheEngine|ForkAtAnyTime|APlanSays|WhatRunningHasChanged|RootsGive' ./engine
 	TERRARIUM_BACKLOG=1000000 $(GO) test -count=1 -timeout 60m -run 'FarBehind' -v ./engine
 
