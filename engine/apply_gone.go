@@ -98,7 +98,7 @@ func (a *application) gone(id ChannelID) bool {
 		return false
 	}
 	if to, _ := ch.directOf(); to != "" {
-		return a.drift == nil && a.e.creatures[to] == nil
+		return a.drift == nil && (a.e.creatures[to] == nil || a.leaving[to])
 	}
 	return !a.kept[id] && a.channels[ch.address] != id && a.drift.declaredChannel(ch.address)
 }

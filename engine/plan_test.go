@@ -47,6 +47,14 @@ func TestAPlanSaysWhatApplyThenDoes(t *testing.T) {
 	}
 }
 
+// TestAPlanAfterADirectChannelWasHeardByOthers repeats programs in which a recipe takes
+// away a creature that another one's listens to on its direct channel.
+func TestAPlanAfterADirectChannelWasHeardByOthers(t *testing.T) {
+	for _, seed := range []uint64{160, 166} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { planProgram(t, seed) })
+	}
+}
+
 func planProgram(t *testing.T, seed uint64) {
 	r, keep := newDrafts(seed), seed%2 == 1
 	s := newSaved(t, engine.Options{})
