@@ -48,7 +48,7 @@ func TestAPlanSaysWhatApplyThenDoes(t *testing.T) {
 }
 
 // TestAPlanAfterADirectChannelWasHeardByOthers repeats programs in which a recipe takes
-// away a creature that another one's listens to on its direct channel.
+// away a creature on whose direct channel a creature of another recipe listens.
 func TestAPlanAfterADirectChannelWasHeardByOthers(t *testing.T) {
 	for _, seed := range []uint64{160, 166} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { planProgram(t, seed) })
