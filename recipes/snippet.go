@@ -54,8 +54,9 @@ func excerpt(line string, from, to, room int) (string, int, int) {
 		first = min(max(columns(line[:from])-room/4, 0), total-room+1)
 	}
 	head, tail := "", ""
-	start := bytesOfWidth(line, first)
-	if start > 0 {
+	start := 0
+	if first > 0 { // else marks that the line begins with, which have no width, stay
+		start = bytesBeyond(line, first)
 		head = ellipsis
 		room--
 	}
@@ -83,6 +84,19 @@ func bytesOfWidth(text string, most int) int {
 		if n += columns(string(r)); n > most {
 			return i
 		}
+	}
+	return len(text)
+}
+
+// bytesBeyond returns the offset of the first character with at least so many columns
+// before it.
+func bytesBeyond(text string, least int) int {
+	n := 0
+	for i, r := range text {
+		if n >= least && !combines(r) {
+			return i
+		}
+		n += columns(string(r))
 	}
 	return len(text)
 }

@@ -15,26 +15,35 @@ func TestExcerpt(t *testing.T) {
 		a := rapid.IntRange(0, len(runes)).Draw(t, "from")
 		b := rapid.IntRange(a, len(runes)).Draw(t, "to")
 		line, from, to := string(runes), len(string(runes[:a])), len(string(runes[:b]))
-		room := rapid.IntRange(minRoom, 120).Draw(t, "room")
-
-		text, f, u := excerpt(line, from, to, room)
-		if columns(text) > room {
-			t.Errorf("it has %d columns: %q", columns(text), text)
-		}
-		if columns(line) <= room && text != line {
-			t.Errorf("it is cut though there is room: %q", text)
-		}
-		if !strings.Contains(line, strings.Trim(text, ellipsis)) {
-			t.Errorf("it is no part of the line: %q", text)
-		}
-		part := line[from:to]
-		if !strings.HasPrefix(part, strings.TrimSuffix(text[f:u], ellipsis)) {
-			t.Errorf("underlined is %q and not %q", text[f:u], part)
-		}
-		if columns(part) <= room/2 && text[f:u] != part {
-			t.Errorf("%q is not underlined whole, but %q", part, text[f:u])
-		}
+		checkExcerpt(t, line, from, to, rapid.IntRange(minRoom, 120).Draw(t, "room"))
 	})
+}
+
+// What is seldom drawn: marks before the first letter, and a wide letter where the
+// line is cut.
+func TestExcerptBetweenColumns(t *testing.T) {
+	checkExcerpt(t, "\u0301aaaaaaaaaaaaaaa界界🙂", 0, 2, minRoom)
+	checkExcerpt(t, "a界aaaaaaaaaaaaa界🙂a", 17, 24, minRoom)
+}
+
+func checkExcerpt(t interface{ Errorf(string, ...any) }, line string, from, to, room int) {
+	text, f, u := excerpt(line, from, to, room)
+	if columns(text) > room {
+		t.Errorf("it has %d columns: %q", columns(text), text)
+	}
+	if columns(line) <= room && text != line {
+		t.Errorf("it is cut though there is room: %q", text)
+	}
+	if !strings.Contains(line, strings.Trim(text, ellipsis)) {
+		t.Errorf("it is no part of the line: %q", text)
+	}
+	part := line[from:to]
+	if !strings.HasPrefix(part, strings.TrimSuffix(text[f:u], ellipsis)) {
+		t.Errorf("underlined is %q and not %q", text[f:u], part)
+	}
+	if columns(part) <= room/2 && text[f:u] != part {
+		t.Errorf("%q is not underlined whole, but %q", part, text[f:u])
+	}
 }
 
 // What a cut line looks like, with the part at its beginning, in its middle and at its
