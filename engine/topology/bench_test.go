@@ -155,7 +155,9 @@ func (w *workload) measure(b *testing.B, s *bench) {
 
 // renew makes the state anew, as it was.
 func (w *workload) renew(b *testing.B, s *bench) {
-	*s = *w.shape.make(b, s.n)
+	n := s.n
+	*s = bench{} // one at a time
+	*s = *w.shape.make(b, n)
 	runtime.GC()
 }
 
