@@ -3,7 +3,6 @@ package sqlitestore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/seed47132306/terrarium/engine"
@@ -61,14 +60,12 @@ func (d *Directory) Create(ctx context.Context, specs ...engine.StoreSpec) ([]en
 // writeNew writes the files of new sessions, durably.
 func (d *Directory) writeNew(ctx context.Context, made []*child) error {
 	bequeath(made, nil)
-	for _, c := range made {
-		c.begin()
+	askFirst(made)
+	if err := d.fillChildren(ctx, made, nil, nil); err != nil {
+		return err
 	}
 	var paths []string
 	for _, c := range made {
-		if err := d.fillChild(ctx, c, nil, nil); err != nil {
-			return fmt.Errorf("writing %s: %w", c.Path, err)
-		}
 		paths = append(paths, c.Path)
 	}
 	return d.syncAll(paths)

@@ -188,9 +188,7 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut,
 		out = append(out, c)
 	}
 	bequeath(out, parents)
-	for _, c := range out { // what asks the caller is asked one after the other
-		c.begin()
-	}
+	askFirst(out)
 	// One after the other: since nobody waits for the disk, to wake somebody up who
 	// does some of it takes longer than it does.
 	testators := map[engine.SessionID]*testator{}
@@ -201,18 +199,15 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut,
 			return out, err
 		}
 	}
-	for _, c := range out {
-		if err := d.fillChild(ctx, c, parents, testators); err != nil {
-			return out, fmt.Errorf("writing %s: %w", c.Path, err)
-		}
-	}
-	return out, nil
+	return out, d.fillChildren(ctx, out, parents, testators)
 }
 
-// begin asks for the first record.
-func (c *child) begin() {
-	if c.plan.First != nil {
-		c.first = c.plan.First(c.p.own)
+// askFirst asks the caller for the first records.
+func askFirst(children []*child) {
+	for _, c := range children {
+		if c.plan.First != nil {
+			c.first = c.plan.First(c.p.own)
+		}
 	}
 }
 
@@ -274,6 +269,16 @@ func (d *Directory) newChild(id string, cut engine.Cut, plan *engine.CutChild, p
 		c.SplitAt = cut.At
 	}
 	return c
+}
+
+// fillChildren writes the children's files, which are not durable yet.
+func (d *Directory) fillChildren(ctx context.Context, children []*child, parents map[engine.SessionID]*Store, testators map[engine.SessionID]*testator) error {
+	for _, c := range children {
+		if err := d.fillChild(ctx, c, parents, testators); err != nil {
+			return fmt.Errorf("writing %s: %w", c.Path, err)
+		}
+	}
+	return nil
 }
 
 // fillChild writes one child: live rows, its identity and the first record of its

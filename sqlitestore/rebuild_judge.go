@@ -49,7 +49,7 @@ func judge(found []*remains) *judgement {
 		}
 	}
 	for session, r := range j.files {
-		if e := j.sessions[session]; e != nil && e.cut == "" && j.couldBeCreated(r) {
+		if e := j.sessions[session]; e != nil && e.cut == "" && j.couldHaveBeenCreated(r) {
 			j.accept(session)
 		}
 	}
@@ -191,9 +191,9 @@ func (j *judgement) pending() []string {
 	return ids
 }
 
-// couldBeCreated reports whether the catalogue has had a session without parents, or was
-// about to.
-func (j *judgement) couldBeCreated(r *remains) bool {
+// couldHaveBeenCreated reports whether the catalogue has had a session without parents,
+// or was about to.
+func (j *judgement) couldHaveBeenCreated(r *remains) bool {
 	siblings := strings.Fields(r.keys[keySiblings])
 	accepted := func(s string) bool { return j.accepted[engine.SessionID(s)] }
 	return slices.ContainsFunc(siblings, accepted) || len(siblings) > 0 && j.allFilled(siblings)

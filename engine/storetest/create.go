@@ -41,7 +41,6 @@ func createSeveral(t *testing.T, open Opener) {
 		}
 	}
 	wantA := savedOf(js[0], 1, community(), map[string]string{"k": "v", "first": "1"})
-	wantA.LastTime = js[0].history(engine.HistoryQuery{})[0].Time
 	sessions := ids(js...)
 	for _, j := range js {
 		j.messages("c", 10, 2)

@@ -234,10 +234,7 @@ func (d *Disk) Len(id engine.SessionID) int {
 // it to be there: so many records, or 0 if it came with the session.
 func (d *Disk) Stamp(id engine.SessionID, isNew bool) int {
 	s := d.sessions[id]
-	switch {
-	case s == nil || !s.info.Live:
-		return 0
-	case isNew:
+	if s == nil || !s.info.Live || isNew {
 		return 0
 	}
 	return len(s.records)
