@@ -70,7 +70,8 @@ type Options struct {
 	Dir string
 	// Scratch, without Dir, keeps session stores in a temporary directory that
 	// goes with Close: mailboxes and history are then bounded by the disk
-	// rather than by memory.
+	// rather than by memory. Those that killed processes of the same user have left
+	// are removed first.
 	Scratch bool
 	// Retain bounds the history of each session; by default all of it is kept.
 	Retain sqlitestore.Retention
@@ -109,7 +110,7 @@ type Terrarium struct {
 	*engine.Engine
 	host    *host.Host
 	storage *sqlitestore.Directory // nil: volatile
-	scratch string
+	scratch *scratch               // nil: none
 	log     *slog.Logger
 	// policyProcess is Options.PolicyProcess.
 	policyProcess []string
@@ -137,10 +138,10 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 	}
 	dir := o.Dir
 	if dir == "" && o.Scratch {
-		if t.scratch, err = os.MkdirTemp("", "terrarium-"); err != nil {
-			return &abi.Error{Code: abi.Storage, Message: "there is no room for temporary session stores", Remedy: "set TMPDIR, or name a session directory", Err: err}
+		if t.scratch, err = makeScratch(o.Log); err != nil {
+			return err
 		}
-		dir = t.scratch
+		dir = t.scratch.sessions()
 	}
 	eo := engine.Options{
 		Host: t.host, Durability: o.Durability, Load: LoadModule, Seed: o.Seed,
@@ -170,9 +171,9 @@ func (t *Terrarium) release(ctx context.Context) error {
 		errs = append(errs, t.storage.Close())
 		t.storage = nil
 	}
-	if t.scratch != "" {
-		errs = append(errs, os.RemoveAll(t.scratch))
-		t.scratch = ""
+	if t.scratch != nil {
+		errs = append(errs, t.scratch.remove())
+		t.scratch = nil
 	}
 	if t.host != nil {
 		errs = append(errs, t.host.Close(ctx))

@@ -72,6 +72,25 @@ func (e *Engine) Problems() []error {
 	return out
 }
 
+// UnreadableID is the id of a problem, an [abi.Error], that names the session of a live
+// store which cannot be read.
+const UnreadableID = "unreadable_session"
+
+// Unreadable are those of the problems that are live stores which cannot be read.
+// What was in them is not there: a recipe that made it makes it anew, and takes input
+// again that it has handled before. A program that must not do that without being told
+// to looks here, at [Engine.Problems] or those of a plan, before it applies anything.
+func Unreadable(problems []error) []error {
+	var out []error
+	for _, p := range problems {
+		var typed *abi.Error
+		if errors.As(p, &typed) && typed.IDs[UnreadableID] != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // tellProblems shows the problems to observers, once. The caller holds the
 // mutation lock.
 func (e *Engine) tellProblems() {

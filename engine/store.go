@@ -61,7 +61,8 @@ func ParseDurability(s string) (Durability, bool) {
 type Storage interface {
 	// Saved lists the live stores: the graphs as they were when the directory
 	// was last used. What cannot be opened is set aside and named in the
-	// second result; the rest goes on.
+	// second result; the rest goes on. A live store that cannot be read is a
+	// problem with the id [UnreadableID].
 	Saved(ctx context.Context) (graphs []SavedGraph, problems []error, err error)
 	// Open opens the live store of a saved graph for writing. The store starts
 	// a new origin.

@@ -27,7 +27,7 @@ func (v *View) Live(ctx context.Context) (graphs []engine.SavedGraph, problems [
 			return nil, nil, ctx.Err()
 		}
 		if err != nil {
-			problems = append(problems, storageError("open", list[i].Path, err))
+			problems = append(problems, unreadable(&list[i], err))
 			continue
 		}
 		problems = append(problems, lost...)

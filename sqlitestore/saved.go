@@ -31,12 +31,22 @@ func (d *Directory) Saved(ctx context.Context) (graphs []engine.SavedGraph, prob
 			return nil, nil, ctx.Err()
 		}
 		if err != nil {
-			problems = append(problems, storageError("open", e.Path, err))
+			problems = append(problems, unreadable(&e.SessionInfo, err))
 			continue
 		}
 		graphs = append(graphs, g)
 	}
 	return graphs, problems, nil
+}
+
+// unreadable says of a live store that it cannot be read; see [engine.Unreadable].
+func unreadable(info *engine.SessionInfo, err error) error {
+	err = storageError("open", info.Path, err)
+	var typed *abi.Error
+	if errors.As(err, &typed) {
+		return typed.With(engine.UnreadableID, string(info.Session))
+	}
+	return err
 }
 
 func (d *Directory) saved(ctx context.Context, e entry) (g engine.SavedGraph, err error) {

@@ -29,6 +29,7 @@ type engineFlags struct {
 	fresh      bool
 	verbose    bool
 	noIndex    bool
+	despite    bool
 	retain     retainFlags
 }
 
@@ -43,6 +44,7 @@ func (f *engineFlags) add(cmd *cobra.Command) {
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "tell more on standard error")
 	fs.BoolVar(&f.noIndex, "no-search-index", false, "do not prepare for session search in the background, which takes longer then")
 	f.retain.add(fs)
+	addDespite(fs, &f.despite)
 }
 
 // engineOptions are the flags in the words of the library.
@@ -89,6 +91,9 @@ func (f *engineFlags) open(cmd *cobra.Command, s streams) (*terrarium.Terrarium,
 		return nil, failWith(exitFailed, err)
 	case err != nil:
 		return nil, sessionExit(err)
+	}
+	if err := refuseDamage(s, f.session, t.Problems(), f.despite); err != nil {
+		return nil, errors.Join(err, failWith(exitFailed, shut(t)))
 	}
 	return t, nil
 }
@@ -185,7 +190,7 @@ func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, rec
 	defer unhook()
 	err = t.Serve(ctx, in, s.out)
 	if ctx.Err() != nil {
-		return &exit{code: exitInterrupted, shown: true}
+		return interrupted(ctx)
 	}
 	return failWith(exitFailed, err)
 }

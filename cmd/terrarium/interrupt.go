@@ -2,21 +2,64 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"syscall"
 )
 
-// untilSignal returns a context that ends with the first SIGINT or SIGTERM.
-// The second one finds the signals as they were, and ends the process at once.
+// interruption is why a context has ended that a signal ended.
+type interruption struct{ signal syscall.Signal }
+
+func (i *interruption) Error() string { return fmt.Sprintf("interrupted by a signal: %v", i.signal) }
+
+// exitInterrupted is the exit code of a command that a signal has ended cleanly: what a
+// shell shows for a process that died of that signal, so 130 after Ctrl-C, 143 after
+// SIGTERM and 129 after SIGHUP.
+func exitInterrupted(s syscall.Signal) int { return 128 + int(s) }
+
+// interrupted is what a command answers that a signal has ended cleanly. ctx has ended.
+func interrupted(ctx context.Context) error {
+	s := syscall.SIGINT
+	var why *interruption
+	if errors.As(context.Cause(ctx), &why) {
+		s = why.signal
+	}
+	return &exit{code: exitInterrupted(s), shown: true}
+}
+
+// untilSignal returns a context that ends with the first SIGINT, SIGTERM or SIGHUP; its
+// cause is an [interruption]. The second one finds the signals as they were, and ends
+// the process at once. A process that was started to survive its terminal, by nohup for
+// example, goes on ignoring SIGHUP.
 //
 // A closed standard output is from then on an error of writing rather than the
 // end of the process, so that sessions are closed first.
-func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	arrived := make(chan os.Signal, 1)
+	signal.Notify(arrived, signals...)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		defer signal.Stop(arrived)
+		select {
+		case s := <-arrived:
+			cancel(&interruption{s.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		cancel(context.Canceled)
+		<-watched
+	}
 }
 
 // interruptible reads from what open gives, a pipe or a terminal for example,

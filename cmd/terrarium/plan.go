@@ -15,6 +15,7 @@ type planFlags struct {
 	recipeFlags
 	session string
 	format  string
+	despite bool
 }
 
 func planCommand(s streams) *cobra.Command {
@@ -39,6 +40,7 @@ For a recipe that runs, ask its engine: the operation apply with plan_only.`,
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.session, "session", "", "compare with what is in `DIR`")
 	cmd.Flags().StringVarP(&f.format, "format", "o", "text", "how the plan is printed: text or json")
+	addDespite(cmd.Flags(), &f.despite)
 	return cmd
 }
 
@@ -72,5 +74,14 @@ func (f *planFlags) show(s streams, name string, plan *engine.Plan, err error) e
 	for _, p := range plan.Problems {
 		showError(s.err, p)
 	}
-	return showPlan(s, f.format, plan.About(name), name)
+	return planned(showPlan(s, f.format, plan.About(name), name), f.session, plan.Problems, f.despite)
+}
+
+// planned ends a command that has shown a plan. It fails where carrying the plan out
+// would, as stores cannot be read, and these have been shown.
+func planned(err error, dir string, problems []error, despite bool) error {
+	if n := len(engine.Unreadable(problems)); err == nil && n > 0 && !despite {
+		return damaged(dir, n)
+	}
+	return err
 }

@@ -37,9 +37,16 @@ func start(t *testing.T, dir string, args ...string) *process {
 // startWith is start with a directory for temporary files, which others have used.
 func startWith(t *testing.T, dir, tmp string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, cmd: exec.Command("terrarium", args...), stderr: newLockedBuffer()}
-	p.cmd.Dir = dir
-	p.cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+	cmd := exec.Command("terrarium", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+	return launch(t, cmd)
+}
+
+// launch starts a command, with its input and output at hand.
+func launch(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, stderr: newLockedBuffer()}
 	p.cmd.Stderr = p.stderr
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
@@ -161,7 +168,7 @@ func TestInterrupt(t *testing.T) {
 		t.Fatalf("printed %q", got)
 	}
 	// Standard input is still open, and nothing comes from it.
-	if code := p.signal(os.Interrupt); code != exitInterrupted {
+	if code := p.signal(os.Interrupt); code != exitInterrupted(syscall.SIGINT) {
 		t.Fatalf("exit code %d\n%s", code, p.stderr)
 	}
 	for _, want := range []string{"Everything is kept; go on with: ", "--input lines=- --output seen --session 'S S'", "the same standard input again"} {
@@ -181,7 +188,7 @@ func TestInterruptWithoutSession(t *testing.T) {
 	p := start(t, dir, "run", "count.hcl", "--input", "lines=lines.txt", "--output", "seen")
 	p.line()
 	p.stderr.await(t, "running on until Ctrl-C")
-	if code := p.signal(syscall.SIGTERM); code != exitInterrupted {
+	if code := p.signal(syscall.SIGTERM); code != exitInterrupted(syscall.SIGTERM) {
 		t.Fatalf("exit code %d\n%s", code, p.stderr)
 	}
 	if !strings.Contains(p.stderr.String(), "with --session DIR a later run goes on from here") {
@@ -189,10 +196,61 @@ func TestInterruptWithoutSession(t *testing.T) {
 	}
 }
 
+// A signal that asks a process to end leaves nothing behind, and shows in the exit code.
+// What one leaves that is killed, the next removes.
+func TestSignals(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGKILL} {
+		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel()
+			tmp := t.TempDir()
+			p := startWith(t, t.TempDir(), tmp, "exec")
+			p.ask(`{"op":"add_creature","name":"a","module":"builtin:echo"}`)
+			left, err := filepath.Glob(filepath.Join(tmp, "terrarium-scratch-*"))
+			if err != nil || len(left) != 1 {
+				t.Fatalf("temporary sessions %v, %v; want one", left, err)
+			}
+			want := map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129, syscall.SIGKILL: -1}[s]
+			if code := p.signal(s); code != want {
+				t.Errorf("exit code %d, want %d\n%s", code, want, p.stderr)
+			}
+			if s == syscall.SIGKILL {
+				long := time.Now().Add(-time.Hour)
+				if err := os.Chtimes(left[0], long, long); err != nil {
+					t.Fatal(err)
+				}
+				p = startWith(t, t.TempDir(), tmp, "exec")
+				p.in.Close()
+				p.wait()
+			}
+			if entries, err := os.ReadDir(tmp); err != nil || len(entries) > 0 {
+				t.Errorf("left behind: %v, %v", entries, err)
+			}
+		})
+	}
+}
+
+// A process that nohup has started goes on when its terminal goes.
+func TestNoHangup(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command("sh", "-c", `trap '' HUP; exec terrarium exec`)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	p := launch(t, cmd)
+	p.ask(`{"op":"status"}`)
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	p.ask(`{"op":"status"}`)
+	p.in.Close()
+	if code := p.wait(); code != exitOK {
+		t.Errorf("exit code %d\n%s", code, p.stderr)
+	}
+}
+
 func TestInterruptExec(t *testing.T) {
 	p := start(t, t.TempDir(), "exec")
 	p.ask(`{"op":"add_creature","name":"a","module":"builtin:echo"}`)
-	if code := p.signal(os.Interrupt); code != exitInterrupted {
+	if code := p.signal(os.Interrupt); code != exitInterrupted(syscall.SIGINT) {
 		t.Fatalf("exit code %d\n%s", code, p.stderr)
 	}
 }
@@ -223,7 +281,7 @@ creature "two" {
 			t.Fatalf("printed %q", got)
 		}
 	}
-	if code := p.signal(os.Interrupt); code != exitInterrupted {
+	if code := p.signal(os.Interrupt); code != exitInterrupted(syscall.SIGINT) {
 		t.Fatalf("exit code %d\n%s", code, p.stderr)
 	}
 }

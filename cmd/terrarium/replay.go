@@ -87,7 +87,7 @@ func (f *replayFlags) run(ctx context.Context, s streams, args []string) error {
 	report, err := terrarium.Replay(ctx, args[0], o)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return &exit{code: exitInterrupted, shown: true}
+		return interrupted(ctx)
 	case err != nil:
 		return failWith(replayExit(err), err)
 	}

@@ -120,6 +120,11 @@ func (f *resumeFlags) look(ctx context.Context, s streams, dir string, o terrari
 		if err != nil {
 			return failWith(exitSession, err)
 		}
+		if !f.plan || len(graphs) == 0 {
+			if err := refuseDamage(s, dir, problems, f.despite); err != nil {
+				return err
+			}
+		}
 		if len(graphs) == 0 {
 			return failWith(exitSession, cmp.Or(errors.Join(problems...), nothingToResume(dir)))
 		}
@@ -139,7 +144,7 @@ func (f *resumeFlags) look(ctx context.Context, s streams, dir string, o terrari
 		for _, p := range plan.Problems[len(problems):] { // the others have been shown
 			showError(s.err, p)
 		}
-		return showPlan(s, f.format, plan, "")
+		return planned(showPlan(s, f.format, plan, ""), dir, problems, f.despite)
 	})
 	return found, err
 }

@@ -26,12 +26,12 @@ type streams struct {
 // The exit codes of the command.
 const (
 	exitOK          = 0
-	exitFailed      = 1   // the run failed
-	exitUsage       = 2   // the command line is wrong
-	exitRecipe      = 3   // the recipe is not valid
-	exitSession     = 4   // the session directory cannot be used
-	exitDeadLetters = 5   // the run finished, but deliveries became dead letters
-	exitInterrupted = 130 // ended by a signal, cleanly
+	exitFailed      = 1 // the run failed
+	exitUsage       = 2 // the command line is wrong
+	exitRecipe      = 3 // the recipe is not valid
+	exitSession     = 4 // the session directory cannot be used
+	exitDeadLetters = 5 // the run finished, but deliveries became dead letters
+	// After a signal, see exitInterrupted.
 )
 
 // exit is an error that decides about the exit code. Its text has been shown
@@ -128,8 +128,9 @@ func newRoot(s streams) *cobra.Command {
 channels. A recipe says which creatures exist and what they are joined by.
 
 Exit codes: 0 ok; 1 the run failed; 2 the command line is wrong; 3 the recipe
-is not valid; 4 the session directory cannot be used; 5 the run finished, but
-deliveries became dead letters; 130 ended by a signal, cleanly.`,
+is not valid; 4 the session directory cannot be used, or a store in it cannot be
+read; 5 the run finished, but deliveries became dead letters; 129, 130, 143 ended
+cleanly by SIGHUP, SIGINT or SIGTERM.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -106,7 +106,7 @@ func (f *runFlags) runWith(ctx context.Context, cmd *cobra.Command, s streams, b
 	}
 	if err == nil && ctx.Err() != nil {
 		x.tellHowToGoOn()
-		return &exit{code: exitInterrupted, shown: true}
+		return interrupted(ctx)
 	}
 	if errors.Is(err, errNobodyReads) {
 		return nil

@@ -64,7 +64,7 @@ func (f *testFlags) test(cmd *cobra.Command, s streams, path string) error {
 	for _, test := range tests {
 		result, err := terrarium.RunTest(ctx, test, terrarium.Options{Seed: &f.seed, CacheDir: f.cache, Log: verbosity(s.err, f.verbose)})
 		if ctx.Err() != nil {
-			return &exit{code: exitInterrupted, shown: true}
+			return interrupted(ctx)
 		}
 		if err == nil {
 			err = p.result(result)

@@ -36,7 +36,7 @@ func (f *watchFlags) saved(cmd *cobra.Command, s streams, v *sqlitestore.View, s
 	}
 	err = errors.Join(err, h.w.flush())
 	if err == nil && ctx.Err() != nil {
-		return &exit{code: exitInterrupted, shown: true}
+		return interrupted(ctx)
 	}
 	if err == nil && h.w.left == 0 && !f.newest && f.format == "text" && !f.run.quiet {
 		_, err = fmt.Fprintf(s.err, "Ended after %s; go on with --after %s\n", count(f.limit, "event"), h.replay.Cursor())
