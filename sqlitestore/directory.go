@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/google/uuid"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -62,7 +61,7 @@ type Options struct {
 type Directory struct {
 	dir         string
 	options     Options
-	lock        *flock.Flock
+	lock        *ownership
 	catalog     *catalog
 	checkpoints *checkpoints
 	keeper      *keeper

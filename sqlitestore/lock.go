@@ -14,22 +14,41 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
+// ownership is what keeps others out of a session directory: a lock on the file of that
+// name, and one on the directory itself. The file can be removed while it is locked, and
+// the next process would lock another one of the same name; the directory stays.
+type ownership struct {
+	file, dir *flock.Flock
+}
+
+// Path is where the file is.
+func (o *ownership) Path() string { return o.file.Path() }
+
+// Close lets others in.
+func (o *ownership) Close() error { return errors.Join(o.file.Close(), o.dir.Close()) }
+
 // lockDirectory takes a session directory for this process. The file stays
 // when the lock goes: removing it would race with the next owner.
-func lockDirectory(dir string) (*flock.Flock, error) {
+func lockDirectory(dir string) (*ownership, error) {
 	path := filepath.Join(dir, lockName)
-	lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR))
-	locked, err := lock.TryLock()
+	own := &ownership{flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR)), flock.New(dir, flock.SetFlag(os.O_RDONLY))}
+	locked, err := own.file.TryLock()
 	if err != nil {
-		return nil, errors.Join(storageError("open", path, err), lock.Close())
+		return nil, errors.Join(storageError("open", path, err), own.Close())
+	}
+	if locked {
+		// Some file systems, and Windows, cannot lock a directory: then the file is all.
+		if whole, err := own.dir.TryLock(); err == nil {
+			locked = whole
+		}
 	}
 	if !locked {
-		return nil, errors.Join(inUse(dir, path), lock.Close())
+		return nil, errors.Join(inUse(dir, path), own.Close())
 	}
 	if err := os.WriteFile(path, ownerOfLock(), 0o644); err != nil {
-		return nil, errors.Join(storageError("open", path, err), lock.Close())
+		return nil, errors.Join(storageError("open", path, err), own.Close())
 	}
-	return lock, nil
+	return own, nil
 }
 
 // ownerOfLock is what a lock says of this process.

@@ -286,6 +286,36 @@ creature "two" {
 	}
 }
 
+// TestRemovedLock removes the file that keeps others out of a session. A second process
+// is refused all the same, and nothing is lost that the first acknowledges.
+func TestRemovedLock(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "count.hcl", relayAndCount)
+	p := start(t, dir, "exec", "--session", "S", "--recipe", "count.hcl")
+	p.ask(`{"op":"send","channel":"lines","payload":"a","durable":true}`)
+	for round := range 2 { // the second time there is the file that the refused process made
+		if round == 0 {
+			if err := os.Remove(filepath.Join(dir, "S", "lock")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, args := range [][]string{{"run", "count.hcl", "--session", "S"}, {"session", "rebuild", "S"}} {
+			second := start(t, dir, args...)
+			if code := second.wait(); code != exitSession || !strings.Contains(second.stderr.String(), "is in use by") {
+				t.Errorf("%v: exit code %d\n%s", args, code, second.stderr)
+			}
+		}
+	}
+	p.ask(`{"op":"send","channel":"lines","payload":"b","durable":true}`)
+	p.in.Close()
+	if code := p.wait(); code != exitOK {
+		t.Errorf("exit code %d\n%s", code, p.stderr)
+	}
+	if out := once(t, dir, "", "session", "events", "S", "--kind", "channel_message", "--channel", "lines"); strings.Count(out, "lines#") != 2 {
+		t.Errorf("session events printed %q", out)
+	}
+}
+
 func TestSecondProcess(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "count.hcl", relayAndCount)
