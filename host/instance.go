@@ -63,8 +63,8 @@ func (i *Instance) instantiate() (err error) {
 			err = &abi.Error{Code: abi.Internal, Op: "instantiate", Message: fmt.Sprintf("wazero failed: %v", r)}
 		}
 	}()
-	if segment := i.compiled.static.outside; segment >= 0 {
-		return fmt.Errorf("data[%d]: out of bounds memory access", segment)
+	if outside := i.compiled.static.outside; outside != "" {
+		return errors.New(outside)
 	}
 	ctx := experimental.WithMemoryAllocator(&i.call, &i.call.memory)
 	i.module, err = i.compiled.host.runtime.InstantiateModule(ctx, i.compiled.code, i.compiled.host.instance)

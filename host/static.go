@@ -14,8 +14,8 @@ import (
 // names the host reaches the globals.
 type static struct {
 	data     []chunk
-	bytes    int64 // of all data
-	outside  int   // the first data segment that does not fit into memory, or -1
+	bytes    int64  // of all data
+	outside  string // the first segment that does not fit into its table or the memory
 	globals  []global
 	captured bool // memory and globals are all that a run can change in an instance
 }
@@ -47,7 +47,7 @@ const prefixGlobal = meter.Reserved + ".global."
 // the instructions of the guest each is empty from the start, as the
 // specification has it after instantiation.
 func takeStatic(m *wasmbin.Module) static {
-	s := static{outside: -1, captured: true}
+	s := static{outside: elementOutside(m), captured: true}
 	s.findGlobals(m)
 	named := s.look(m)
 	var memory uint64
@@ -61,8 +61,8 @@ func takeStatic(m *wasmbin.Module) static {
 		}
 		// It is a constant: other expressions need a global that is imported.
 		at := uint64(uint32(d.Offset.Lo))
-		if at+uint64(len(d.Bytes)) > memory && s.outside < 0 {
-			s.outside = i
+		if at+uint64(len(d.Bytes)) > memory && s.outside == "" {
+			s.outside = "data[" + decimal(uint64(i)) + "]: out of bounds memory access"
 		}
 		s.data = append(s.data, chunk{at, d.Bytes})
 		s.bytes += int64(len(d.Bytes))
@@ -71,10 +71,23 @@ func takeStatic(m *wasmbin.Module) static {
 	if !named {
 		m.Data, m.DataCount = nil, nil
 	}
-	if s.data = joined(s.data); s.outside >= 0 {
+	if s.data = joined(s.data); s.outside != "" {
 		s.data = nil // there are no instances
 	}
 	return s
+}
+
+// elementOutside finds the first active element segment that does not fit into
+// its table, which wazero would leave out without a word, and says so.
+func elementOutside(m *wasmbin.Module) string {
+	tables := m.AllTables()
+	for i := range m.Elements {
+		e := &m.Elements[i]
+		if e.Mode == wasmbin.Active && uint64(uint32(e.Offset.Lo))+uint64(e.Len()) > uint64(tables[e.Table].Min) {
+			return "element[" + decimal(uint64(i)) + "]: out of bounds table access"
+		}
+	}
+	return ""
 }
 
 // look finds out whether instructions name data segments, and whether they

@@ -80,11 +80,33 @@ func memories() []Module {
 			Build: func() []byte {
 				m := newCreature(1)
 				f := m.function(":", nil)
-				m.elements(f) // for ref.func; fills nothing beyond what is there
+				m.elements(f) // for ref.func
 				a, b := m.table(1), m.table(1)
 				return m.finish(growTable(a, f, 4096), growTable(b, f, 4096), unreachable)
 			},
 			Ends: once(abi.ExportHandle, abi.Trapped, "unreachable", "limit table"),
+		},
+		{
+			Name: "ref-func", Attacks: "the machine's memory past the limit memory: a reference to a function, made again and again",
+			Build: func() []byte {
+				m := newCreature(1)
+				f := m.function(":", nil)
+				m.table(1)
+				m.elements(f)
+				return m.finish(forever(repeat(8, refFunc(f), drop)))
+			},
+			Ends: stopped(abi.ExportHandle),
+		},
+		{
+			Name: "elements-outside", Attacks: "instantiation: an element segment beyond the end of its table",
+			Build: func() []byte {
+				m := newCreature(1)
+				f := m.function(":", nil)
+				m.table(0)
+				m.elements(f)
+				return m.harmless()
+			},
+			Ends: once(InInstantiate, abi.Trapped, "element[0]"),
 		},
 	}
 }

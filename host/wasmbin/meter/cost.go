@@ -35,7 +35,7 @@ var plainCosts = map[wasmbin.Opcode]uint16{
 
 	wasmbin.OpBrTable: costTable, wasmbin.OpCall: costCall, wasmbin.OpCallIndirect: costIndirect,
 	wasmbin.OpTableGet: costTable, wasmbin.OpTableSet: costTable,
-	wasmbin.OpMemorySize: 2, wasmbin.OpMemoryGrow: costGo, wasmbin.OpRefFunc: costGo,
+	wasmbin.OpMemorySize: 2, wasmbin.OpMemoryGrow: costGo,
 
 	wasmbin.OpI32DivS: costDivide, wasmbin.OpI32DivU: costDivide, wasmbin.OpI32RemS: costDivide, wasmbin.OpI32RemU: costDivide,
 	wasmbin.OpI64DivS: costDivide, wasmbin.OpI64DivU: costDivide, wasmbin.OpI64RemS: costDivide, wasmbin.OpI64RemU: costDivide,

@@ -141,12 +141,12 @@ func TestChargesAreClose(t *testing.T) {
 // TestLongCodePauses runs long code without loops whose instructions are
 // expensive, in one piece and behind many loops.
 func TestLongCodePauses(t *testing.T) {
-	const self = 0
 	expensive := func(body []byte) []byte {
-		return wasmbin.OpDrop.Append(wasmbin.AppendU32(wasmbin.OpRefFunc.Append(body), self))
+		body = append(wasmbin.OpI32Const.Append(body), 0)
+		return wasmbin.OpDrop.Append(append(wasmbin.OpMemoryGrow.Append(body), 0))
 	}
 	for _, loops := range []bool{false, true} {
-		m := &wasmbin.Module{}
+		m := &wasmbin.Module{Memories: []wasmbin.Memory{{}}}
 		var body []byte
 		for i := range 8_000 {
 			body = expensive(body)

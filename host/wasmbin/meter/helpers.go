@@ -17,6 +17,7 @@ type helpers struct {
 
 	known map[helperKey]uint32
 	added []helper
+	refs  map[uint32]uint32 // the globals that hold references, by function of the guest
 }
 
 // helperKey names a helper by the instruction it stands for.
@@ -40,7 +41,7 @@ func types(t ...wasmbin.ValueType) []wasmbin.ValueType { return t }
 
 // newHelpers adds to a module what it shares with the host.
 func newHelpers(m *wasmbin.Module) *helpers {
-	h := &helpers{module: m, imported: uint32(m.ImportedFuncs()), known: make(map[helperKey]uint32)}
+	h := &helpers{module: m, imported: uint32(m.ImportedFuncs()), known: make(map[helperKey]uint32), refs: make(map[uint32]uint32)}
 	h.host = m.AddFuncImports(wasmbin.Import{Module: ImportModule, Name: ImportPause,
 		Type: m.AddType(wasmbin.FuncType{Params: types(i64, i64), Results: types(i64)})})
 	h.triple = m.AddType(wasmbin.FuncType{Params: types(i32, i32, i32)})
@@ -73,6 +74,20 @@ func (h *helpers) finish() {
 
 // moved is the index of a function of the guest now that host is imported.
 func (h *helpers) moved(function uint32) uint32 { return wasmbin.Shift(h.imported, 1)(function) }
+
+// ref is the index of the global that holds the reference to a function of the
+// guest. wazero makes a new one whenever ref.func is executed and keeps all of
+// them as long as the instance, out of reach of every limit. The constant of a
+// global is made once.
+func (h *helpers) ref(function uint32) uint32 {
+	global, ok := h.refs[function]
+	if !ok {
+		global = h.module.AddGlobal(wasmbin.Global{GlobalType: wasmbin.GlobalType{Type: wasmbin.FuncRef},
+			Init: wasmbin.ConstExpr{Op: wasmbin.OpRefFunc, Index: h.moved(function)}})
+		h.refs[function] = global
+	}
+	return global
+}
 
 // index is the index of the helper that stands for an instruction.
 func (h *helpers) index(in *wasmbin.Instr) uint32 {

@@ -1,7 +1,9 @@
 package meter_test
 
 import (
+	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,5 +107,42 @@ func TestSectionsWithOffsetsAreDropped(t *testing.T) {
 	}
 	if got := strings.Join(kept, " "); got != "producers terrarium" {
 		t.Errorf("what is left: %s", got)
+	}
+}
+
+// No ref.func is left in the code: wazero would make and keep another reference
+// each time. One global holds each, so that the references stay what they were.
+func TestReferencesAreMadeOnce(t *testing.T) {
+	m := &wasmbin.Module{}
+	var body []byte
+	for range 3 {
+		for f := range uint32(2) {
+			body = wasmbin.OpDrop.Append(wasmbin.AppendU32(wasmbin.OpRefFunc.Append(body), f))
+		}
+	}
+	typ := m.AddType(wasmbin.FuncType{})
+	for _, name := range []string{"a", "b"} {
+		m.AddExport(name, wasmbin.ExternFunc, m.AddFunc(typ, wasmbin.Code{Body: wasmbin.OpEnd.Append(bytes.Clone(body))}))
+	}
+	m, infos := decode(t, m.Write())
+	if _, err := meter.Instrument(m, infos); err != nil {
+		t.Fatal(err)
+	}
+	for i := range m.Code {
+		it := wasmbin.NewInstrs(m.Code[i].Body)
+		for it.Next() {
+			if it.Op == wasmbin.OpRefFunc {
+				t.Errorf("function %d still executes ref.func", i)
+			}
+		}
+	}
+	var held []uint32
+	for _, g := range m.Globals {
+		if g.Init.Op == wasmbin.OpRefFunc && !g.Mutable {
+			held = append(held, g.Init.Index)
+		}
+	}
+	if !slices.Equal(held, []uint32{1, 2}) {
+		t.Errorf("the globals hold references to %v", held)
 	}
 }

@@ -27,7 +27,7 @@ func (e *emitter) replace(in *wasmbin.Instr) {
 		e.index(in.Op, in.Index, in.Index2)
 		e.reload()
 	case wasmbin.OpRefFunc:
-		e.index(in.Op, e.helpers.moved(in.Index))
+		e.index(wasmbin.OpGlobalGet, e.helpers.ref(in.Index))
 	case wasmbin.OpMemoryCopy, wasmbin.OpMemoryFill, wasmbin.OpMemoryInit:
 		e.memoryBulk(in)
 	default:
