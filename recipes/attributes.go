@@ -20,9 +20,6 @@ type holder interface {
 	attr(name string) *hcl.Attribute
 }
 
-// visible are the attributes whose values are shown and stored.
-var visible = map[string]bool{"name": true, "description": true, "module": true, "folder": true, "required_version": true}
-
 // plain evaluates an attribute and converts it to the type that it is described
 // with. It is not ok when the attribute is absent or null, or in error.
 func (l *loader) plain(s scope, h holder, name string) (cty.Value, hcl.Expression, bool) {
@@ -30,14 +27,15 @@ func (l *loader) plain(s scope, h holder, name string) (cty.Value, hcl.Expressio
 	if a == nil {
 		return cty.NilVal, nil, false
 	}
-	v, ok := l.eval(s, a.Expr)
+	v, ok := l.evalAny(s, a.Expr)
 	if !ok {
 		return cty.NilVal, a.Expr, false
 	}
-	if v.ContainsMarked() && visible[name] {
-		l.fault(s, a.Expr, "Sensitive value", capital(name)+" is shown and stored, so it cannot be sensitive.", "Use a value that may be seen.")
+	if v.ContainsMarked() && !s.secret {
+		l.refuseSensitive(s, a.Expr, capital(name))
 		return cty.NilVal, a.Expr, false
 	}
+	secret := v.ContainsMarked()
 	v, _ = v.UnmarkDeep()
 	if v.IsNull() {
 		return cty.NilVal, a.Expr, false
@@ -45,10 +43,18 @@ func (l *loader) plain(s scope, h holder, name string) (cty.Value, hcl.Expressio
 	ty := converted[h.shape().attribute(name).Type]
 	out, err := convert.Convert(v, ty)
 	if err != nil {
-		l.fault(s, a.Expr, "Wrong type", fmt.Sprintf("%s is %s; this is %s.", capital(name), wanted(ty), describe(v)), "")
+		l.fault(s, a.Expr, "Wrong type", fmt.Sprintf("%s is %s; this is %s.", capital(name), wanted(ty), describeUnless(secret, v)), "")
 		return cty.NilVal, a.Expr, false
 	}
 	return out, a.Expr, true
+}
+
+// describeUnless is [describe] for a value whose marks have been taken off.
+func describeUnless(secret bool, v cty.Value) string {
+	if secret {
+		return "sensitive"
+	}
+	return describe(v)
 }
 
 // wanted says what kind of value a type means.

@@ -178,7 +178,7 @@ func (l *loader) config(s scope, h holder) (attributes map[string]json.RawMessag
 	if a == nil {
 		return nil, nil
 	}
-	v, ok := l.eval(s, a.Expr)
+	v, ok := l.eval(s.secretly(), a.Expr)
 	if !ok {
 		return nil, nil
 	}
@@ -187,7 +187,7 @@ func (l *loader) config(s scope, h holder) (attributes map[string]json.RawMessag
 		return nil, nil
 	}
 	if ty := v.Type(); !ty.IsObjectType() && !ty.IsMapType() {
-		l.fault(s, a.Expr, "Configuration is not an object", fmt.Sprintf("A configuration is an object; this is %s.", describe(v)), "Write config = { key = value }.")
+		l.fault(s, a.Expr, "Configuration is not an object", fmt.Sprintf("A configuration is an object; this is %s.", describeUnless(len(whole) > 0, v)), "Write config = { key = value }.")
 		return nil, nil
 	}
 	out := map[string]json.RawMessage{}

@@ -43,6 +43,7 @@ type scope struct {
 	each    *instance            // the instance at hand
 	static  string               // not empty: references are not allowed, in what
 	pure    bool                 // nothing but extra has a meaning
+	secret  bool                 // sensitive values may be used: what comes of them is neither shown nor stored
 	extra   map[string]cty.Value // further names that have a meaning here
 }
 
@@ -64,9 +65,29 @@ type prepared struct {
 	ctx      *hcl.EvalContext
 }
 
+// secretly is the scope in which sensitive values may be used.
+func (s scope) secretly() scope {
+	s.secret = true
+	return s
+}
+
 // eval evaluates an expression. It is not ok if that failed, which has then
-// been reported.
+// been reported. A sensitive value is refused unless the scope admits it, so that
+// the code that reads an attribute never has one without having asked for it.
 func (l *loader) eval(s scope, expr hcl.Expression) (cty.Value, bool) {
+	v, ok := l.evalAny(s, expr)
+	if ok && !s.secret && v.ContainsMarked() {
+		l.refuseSensitive(s, expr, "This value")
+		return cty.DynamicVal, false
+	}
+	return v, ok
+}
+
+func (l *loader) refuseSensitive(s scope, expr hcl.Expression, what string) {
+	l.fault(s, expr, "Sensitive value", what+" is shown and stored, so it cannot be sensitive.", "Use a value that may be seen.")
+}
+
+func (l *loader) evalAny(s scope, expr hcl.Expression) (cty.Value, bool) {
 	p := l.prepare(s, expr)
 	if !p.ok || (p.usesEach && s.each == nil) {
 		return cty.DynamicVal, false
@@ -222,7 +243,7 @@ func (l *loader) compute(n node, d *declaration) (cty.Value, bool) {
 	case "var":
 		return l.variable(d)
 	case "local":
-		v, ok := l.eval(scope{title: "locals"}, d.expr)
+		v, ok := l.eval(scope{title: "locals", secret: true}, d.expr)
 		return l.light(d, v, ok)
 	case "species", "predicate":
 		return reference(n.kind, l.names+d.name, l.prefix+n.kind+"."+d.name), true

@@ -161,7 +161,7 @@ func (f *fitting) attribute(name string) (source, hcl.Range) {
 			continue
 		}
 		for _, p := range pairs {
-			if key, ok := s.in.eval(s.scope, p.Key); ok && !key.IsNull() && key.Type().FriendlyName() == "string" {
+			if key, ok := s.in.eval(s.scope.secretly(), p.Key); ok && !key.IsNull() && key.Type().FriendlyName() == "string" {
 				if key, _ = key.Unmark(); key.AsString() == name {
 					return s, hcl.RangeBetween(p.Key.Range(), p.Value.Range())
 				}

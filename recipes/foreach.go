@@ -37,7 +37,7 @@ func (l *loader) expand(d *declaration) (cty.Value, bool) {
 		return reference(d.kind, l.names+d.name, base), true
 	}
 	s := scope{title: d.title}
-	v, ok := l.eval(s, a.Expr)
+	v, ok := l.eval(s.secretly(), a.Expr)
 	if !ok || !l.checkForEach(s, a.Expr, v) {
 		d.failed = true
 		return cty.DynamicVal, false

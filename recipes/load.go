@@ -177,7 +177,7 @@ func (l *loader) build(ctx context.Context) *engine.Deployment {
 	d.Source.Files = map[string]string{}
 	for _, f := range l.folders {
 		for name, data := range f.read {
-			d.Source.Files[f.prefix+name] = string(data)
+			d.Source.Files[f.prefix+name] = l.stored(f, name, data)
 		}
 	}
 	return d

@@ -49,6 +49,7 @@ type shared struct {
 	targets      []wireTarget // of output wires, to be checked once the root is known
 	calls        calls
 	spent        *spending
+	hidden       []hiddenText // what the files say of sensitive variables
 }
 
 func newShared(o Options) *shared {
@@ -82,6 +83,7 @@ func (l *loader) take(names []string) {
 		l.parse(name)
 	}
 	l.userFunctions()
+	l.hideSensitive()
 }
 
 // parse adds the declarations of one file.

@@ -283,6 +283,9 @@ func (l *loader) snippet(r hcl.Range) []string {
 		return nil
 	}
 	from := bytes.LastIndexByte(src[:r.Start.Byte], '\n') + 1
+	if veiled := l.veiled(r.Filename, src); len(l.hidden) > 0 { // in which the same line begins elsewhere
+		src, from = veiled, lineStart(veiled, r.Start.Line)
+	}
 	lines := firstLines(src[from:], min(max(r.End.Line-r.Start.Line, 0)+1, maxSnippetLines))
 	n := len(lines)
 	if n > 1 && r.End.Column <= 1 && r.End.Line-r.Start.Line+1 == n {
@@ -293,6 +296,19 @@ func (l *loader) snippet(r hcl.Range) []string {
 		lines[i] = strings.TrimSuffix(lines[i], "\r")
 	}
 	return lines
+}
+
+// lineStart is where a line begins, counted from 1.
+func lineStart(src []byte, line int) int {
+	at := 0
+	for ; line > 1; line-- {
+		next := bytes.IndexByte(src[at:], '\n')
+		if next < 0 {
+			return len(src)
+		}
+		at += next + 1
+	}
+	return at
 }
 
 // firstLines returns at most so many lines of a text, and keeps nothing else of it:

@@ -160,15 +160,16 @@ func (t *Test) Check(o TestOutcome) Diagnostics {
 	for _, b := range t.checks {
 		c := l.blockContent(s.title, b)
 		a := c.attr("condition")
-		v, ok := l.eval(s, a.Expr)
+		v, ok := l.eval(s.secretly(), a.Expr)
 		if !ok {
 			continue
 		}
+		secret := v.ContainsMarked()
 		v, _ = v.UnmarkDeep()
 		holds, err := convert.Convert(v, cty.Bool)
 		switch {
 		case err != nil || holds.IsNull():
-			l.fault(s, a.Expr, "Wrong type", fmt.Sprintf("A condition is true or false; this is %s.", describe(v)), "")
+			l.fault(s, a.Expr, "Wrong type", fmt.Sprintf("A condition is true or false; this is %s.", describeUnless(secret, v)), "")
 		case !holds.True():
 			l.fault(s, a.Expr, "Assertion failed", sentence(l.assertMessage(s, c)), "")
 		}
@@ -181,7 +182,7 @@ func (l *loader) assertMessage(s scope, c blockBody) string {
 	if a == nil {
 		return "The condition does not hold."
 	}
-	v, ok := l.eval(s, a.Expr)
+	v, ok := l.eval(s.secretly(), a.Expr)
 	if v.ContainsMarked() {
 		return "The message is sensitive, so it is not shown."
 	}

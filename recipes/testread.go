@@ -84,7 +84,7 @@ func (l *loader) testSend(s scope, b *hcl.Block) []TestSend {
 		return nil
 	}
 	headers := map[string]string{}
-	if v, _, ok := l.plain(s, c, "headers"); ok {
+	if v, _, ok := l.plain(s.secretly(), c, "headers"); ok {
 		for name, value := range v.AsValueMap() {
 			if !value.IsNull() {
 				headers[name] = value.AsString()
@@ -110,6 +110,7 @@ func (l *loader) testPayloads(s scope, b *hcl.Block, c blockBody) [][]byte {
 			Remedy: `Write for example payload = "hello".`}))
 		return nil
 	}
+	s = s.secretly()
 	if text, ok := l.stringAttr(s, c, "payload"); ok {
 		return [][]byte{[]byte(text)}
 	}

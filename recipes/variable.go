@@ -163,7 +163,9 @@ func (l *loader) variable(d *declaration) (cty.Value, bool) {
 		v, ok = l.inputValue(s, d, in, ty)
 		given = true
 	} else if a := d.attr("default"); a != nil {
-		v, ok = l.eval(s, a.Expr)
+		v, ok = l.eval(s.secretly(), a.Expr)
+	} else if l.opts.ShapeOnly && l.sensitive(d) {
+		return unknownSecret(ty).Mark(sensitiveMark{}), true
 	} else if l.givenLess {
 		return cty.DynamicVal, false // the file in error may have had it
 	} else if l.parent != nil {
@@ -220,10 +222,10 @@ func (l *loader) variableType(d *declaration) (cty.Type, *typeexpr.Defaults, boo
 // wanted, otherwise an expression; without a type, whichever it can be.
 func (l *loader) inputValue(s scope, d *declaration, in input, ty cty.Type) (cty.Value, bool) {
 	if in.owner != nil {
-		return in.owner.eval(in.scope, in.expr)
+		return in.owner.eval(in.scope.secretly(), in.expr)
 	}
 	if in.expr != nil {
-		return l.eval(scope{title: d.title, static: cmp.Or(in.static, "a variables file")}, in.expr)
+		return l.eval(scope{title: d.title, static: cmp.Or(in.static, "a variables file"), secret: true}, in.expr)
 	}
 	invalid := func(detail string) (cty.Value, bool) {
 		shown := ", " + describe(cty.StringVal(in.text)) + ","
@@ -287,12 +289,15 @@ func (l *loader) wrongType(s scope, d *declaration, given bool, ty cty.Type, v c
 		f.Detail = fmt.Sprintf("The value comes from %s. %s", in.from, detail)
 		f = l.at(s, d.at, f)
 	}
+	if l.sensitive(d) {
+		f.Snippet = nil // which may be a line of a file of values
+	}
 	l.add(f)
 }
 
 // validate checks the conditions of a variable's validation blocks.
 func (l *loader) validate(d *declaration) {
-	if d.content == nil {
+	if d.content == nil || l.opts.ShapeOnly {
 		return
 	}
 	for _, b := range d.content.Blocks {
@@ -301,7 +306,7 @@ func (l *loader) validate(d *declaration) {
 		if cond == nil || c.attr("error_message") == nil {
 			continue
 		}
-		s := scope{title: d.title}
+		s := scope{title: d.title, secret: true}
 		l.prepare(s, c.attr("error_message").Expr) // whether it is needed or not
 		v, expr, ok := l.plain(s, c, "condition")
 		if !ok || v.True() {

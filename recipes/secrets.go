@@ -1,0 +1,116 @@
+package recipes
+
+import (
+	"bytes"
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// hiddenText is where a recipe gives a sensitive variable its value: the default,
+// or the input of a sub-recipe. Neither the copy in a store nor a message has it.
+type hiddenText struct {
+	name      string
+	attribute hcl.Range // the name too
+	value     hcl.Range
+}
+
+// hiddenMark stands in messages for what a recipe says there.
+const hiddenMark = "(sensitive value)"
+
+// hideSensitive notes where sensitive variables get their values. The recipe has
+// been taken in.
+func (l *loader) hideSensitive() {
+	for _, v := range l.ordered["variable"] {
+		if v.attr("sensitive") == nil || !l.sensitive(v) {
+			continue
+		}
+		if a := v.attr("default"); a != nil {
+			l.hide(v.name, a)
+		}
+		if l.block == nil {
+			continue
+		}
+		if a := l.block.attr(v.name); a != nil && len(a.Expr.Variables()) == 0 {
+			l.hide(v.name, a)
+		}
+	}
+}
+
+func (l *loader) hide(name string, a *hcl.Attribute) {
+	value := a.Expr.Range()
+	h := hiddenText{name, hcl.RangeBetween(a.NameRange, value), value}
+	if !slices.Contains(l.hidden, h) { // a sub-recipe is taken in once for each of its instances
+		l.hidden = append(l.hidden, h)
+	}
+}
+
+// hiddenIn are the hidden parts of a file, by the name that messages use, last first.
+func (l *loader) hiddenIn(shown string) (out []hiddenText) {
+	for _, h := range l.hidden {
+		if h.attribute.Filename == shown {
+			out = append(out, h)
+		}
+	}
+	slices.SortFunc(out, func(a, b hiddenText) int { return cmp.Compare(b.value.Start.Byte, a.value.Start.Byte) })
+	return out
+}
+
+// stored is the text of a file as a store may keep it: without the attributes that
+// give sensitive variables their values, which have to be given again.
+func (l *loader) stored(f *folder, name string, data []byte) string {
+	for _, h := range l.hiddenIn(filepath.Join(f.shown, name)) {
+		from, to := h.attribute.Start.Byte, h.attribute.End.Byte
+		if from < 0 || to > len(data) || from > to {
+			continue
+		}
+		note := "# " + h.name + " is sensitive and not stored"
+		if strings.HasSuffix(name, ".json") {
+			note = `"//": "` + h.name + ` is sensitive and not stored"` // which the parser takes for a comment
+		} else if bytes.HasSuffix(data[from:to], []byte("\n")) { // a heredoc
+			note += "\n"
+		}
+		data = slices.Concat(data[:from], []byte(note), data[to:])
+	}
+	return string(data)
+}
+
+// veiled is a file without the hidden parts, line by line: each is replaced by a
+// mark and as many line ends as it had.
+func (l *loader) veiled(shown string, src []byte) []byte {
+	for _, h := range l.hiddenIn(shown) {
+		from, to := h.value.Start.Byte, h.value.End.Byte
+		if from < 0 || to > len(src) || from > to {
+			continue
+		}
+		lines := bytes.Count(src[from:to], []byte("\n"))
+		src = slices.Concat(src[:from], []byte(hiddenMark), bytes.Repeat([]byte("\n"), lines), src[to:])
+	}
+	return src
+}
+
+// unknownSecret stands for the value of a sensitive variable where only the shape
+// of a recipe is asked for: the copy of a recipe does not have it.
+func unknownSecret(ty cty.Type) cty.Value {
+	switch ty {
+	case cty.String, cty.DynamicPseudoType:
+		return cty.StringVal("")
+	case cty.Number:
+		return cty.Zero
+	case cty.Bool:
+		return cty.False
+	}
+	switch {
+	case ty.IsListType():
+		return cty.ListValEmpty(ty.ElementType())
+	case ty.IsSetType():
+		return cty.SetValEmpty(ty.ElementType())
+	case ty.IsMapType():
+		return cty.MapValEmpty(ty.ElementType())
+	}
+	return cty.NullVal(ty)
+}
