@@ -161,18 +161,7 @@ func carryOut(ctx context.Context, s *session, steps []step, at func(err error, 
 	if err != nil {
 		return nil, err
 	}
-	return results, unwritten(made.Wait(ctx))
-}
-
-// unwritten says of a change that cannot be written that it has been made.
-func unwritten(err error) error {
-	var why *abi.Error
-	if !errors.As(err, &why) {
-		return err
-	}
-	told := *why
-	told.Message = "the change is made, but a crash would take it back: " + why.Message
-	return &told
+	return results, made.Wait(ctx)
 }
 
 // decode reads the arguments of an operation. Unknown, missing and malformed

@@ -14,8 +14,8 @@ type SendArgs struct {
 	Graph    string            `json:"graph,omitempty" doc:"where the name is looked up"`
 	Payload  Payload           `json:"payload" op:"required" doc:"the bytes"`
 	Headers  map[string]string `json:"headers,omitempty" doc:"names and values without NUL"`
-	Durable  bool              `json:"durable,omitempty" doc:"answer once it is as durable as the graph promises"`
-	Producer string            `json:"producer,omitempty" doc:"with offset: take nothing in twice"`
+	Durable  bool              `json:"durable,omitempty" doc:"answer once it is as durable as the graph promises; unknown_outcome says that it was taken in, and not whether it lasts"`
+	Producer string            `json:"producer,omitempty" doc:"with offset: take nothing in twice; so what had an unknown outcome is sent again without doubling it"`
 	Offset   uint64            `json:"offset,omitempty" doc:"rising number of the producer, from 1"`
 }
 
@@ -31,7 +31,9 @@ type SendToArgs struct {
 	Creature string            `json:"creature" op:"required" doc:"id, or name where it is unique"`
 	Payload  Payload           `json:"payload" op:"required" doc:"the bytes"`
 	Headers  map[string]string `json:"headers,omitempty" doc:"names and values without NUL"`
-	Durable  bool              `json:"durable,omitempty" doc:"answer once it is as durable as the graph promises"`
+	Durable  bool              `json:"durable,omitempty" doc:"answer once it is as durable as the graph promises; unknown_outcome says that it was taken in, and not whether it lasts"`
+	Producer string            `json:"producer,omitempty" doc:"with offset: take nothing in twice; so what had an unknown outcome is sent again without doubling it"`
+	Offset   uint64            `json:"offset,omitempty" doc:"rising number of the producer, from 1"`
 }
 
 // WaitIdleArgs are the arguments of wait_idle.
@@ -67,7 +69,7 @@ func sendTo(ctx context.Context, s *session, a *SendToArgs) (*SendResult, func(c
 	if err != nil {
 		return nil, nil, err
 	}
-	sent, err := s.t.SendTo(ctx, c, engine.Outgoing{Payload: a.Payload, Headers: a.Headers})
+	sent, err := s.t.SendTo(ctx, c, engine.Outgoing{Payload: a.Payload, Headers: a.Headers, Producer: a.Producer, Offset: a.Offset})
 	return sending(sent, err, a.Durable)
 }
 

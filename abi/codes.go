@@ -28,6 +28,7 @@ const (
 	Storage         Code = 16
 	Unavailable     Code = 17
 	Internal        Code = 18
+	UnknownOutcome  Code = 19
 )
 
 // CodeInfo describes one error code.
@@ -57,6 +58,7 @@ var Codes = []CodeInfo{
 	{Storage, "storage", "a session store failed; the message names its path"},
 	{Unavailable, "unavailable", "not at the moment; trying again may help"},
 	{Internal, "internal", "a defect in the host or the engine"},
+	{UnknownOutcome, "unknown_outcome", "it was taken in, but whether it lasts is not known: neither done for certain nor refused"},
 }
 
 // Info returns the table entry of c; ok is false for numbers that are not in

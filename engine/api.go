@@ -97,12 +97,14 @@ func (e *Engine) Batch(ctx context.Context, f func(b *Batch) error) error {
 }
 
 // Wait waits until what the batch has changed is as durable as its graphs promise.
-// It is called after [Engine.Batch] has returned without an error. If it answers
-// one, the changes are in effect all the same, and are written once that is possible.
+// It is called after [Engine.Batch] has returned without an error. Its one error has
+// the code unknown_outcome: the changes are in effect, and are written once that is
+// possible; a crash before would take them back.
 func (b *Batch) Wait(ctx context.Context) error {
 	for _, l := range b.x.logged {
 		if err := l.wait(ctx); err != nil {
-			return err
+			return unknownOutcome("change", "the change is made, but a crash would take it back",
+				"do not repeat it; if the process ends first, status of the next one shows whether it has lasted", err)
 		}
 	}
 	return nil

@@ -214,7 +214,7 @@ func (e *Engine) awaitRoom(ctx context.Context, ch *channel) (*graph, error) {
 			if ctx.Err() == nil && !ch.home.logsTo(store) {
 				continue
 			}
-			return nil, err
+			return nil, notTakenIn(ctx, err)
 		}
 		if g = ch.home.lock(); g == nil {
 			return nil, gone("channel", string(ch.id))

@@ -26,10 +26,12 @@ type callerAnswer struct {
 // until that is as durable as its graph promises. A deadline of zero means
 // [DefaultRequestDeadline].
 //
-// The codes of the error: deadline when no reply came in time; unavailable when
-// the creature handled the request without replying; not_connected when it was
-// removed before it did; what the creature failed with when the request became a
-// dead letter.
+// The codes of the error: deadline when no reply came in time, and unknown_outcome
+// when ctx ended, the engine was closed or the store failed before one was durable:
+// the request may have been handled, or may be yet; unavailable when the creature
+// handled the request without replying; not_connected when it was removed before it
+// did; what the creature failed with when the request became a dead letter. Others
+// say that the request was refused.
 func (e *Engine) Request(ctx context.Context, to CreatureID, out Outgoing, deadline time.Duration) ([]byte, error) {
 	call, err := e.Ask(ctx, to, out, deadline)
 	if err != nil {
@@ -72,6 +74,7 @@ func (e *Engine) Ask(ctx context.Context, to CreatureID, out Outgoing, deadline 
 		out.Headers = map[string]string{}
 	}
 	out.Headers[headerDeadline] = strconv.FormatInt(deadline.Milliseconds(), 10)
+	out.Durable = false // Reply waits, and for more than that
 	sent, err := e.sendOn(ctx, ch, out)
 	call.request = sent.Message
 	return call, err
@@ -88,19 +91,29 @@ func (c *Call) Reply(ctx context.Context) ([]byte, error) {
 	case <-expired:
 		return nil, &abi.Error{
 			Code: abi.Deadline, Op: "request", Message: "no reply came in time",
-			Remedy: "give it a longer deadline; status shows whether the creature runs", IDs: map[string]string{"creature": string(c.to)},
+			Remedy: "give it a longer deadline; status shows whether the creature runs; the request may be handled yet", IDs: map[string]string{"creature": string(c.to)},
 		}
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, c.unknown("the caller stopped waiting for the reply, and the request may be handled yet", context.Cause(ctx))
 	case <-c.e.closing:
-		return nil, errClosed
 	}
+	select { // it may have been answered just before
+	case a := <-c.reply:
+		return c.received(ctx, a)
+	default:
+		return nil, c.unknown("the engine was closed before a reply came, and the request may be handled yet", nil)
+	}
+}
+
+func (c *Call) unknown(message string, cause error) error {
+	return unknownOutcome("request", message, "look for the request in the history before asking again", cause).
+		With("creature", string(c.to)).With("message", c.request.String())
 }
 
 // received turns an answer into what the caller gets, once it is durable.
 func (c *Call) received(ctx context.Context, a callerAnswer) ([]byte, error) {
-	if err := (Sent{ch: c.ch, store: a.store, upTo: a.seq}).Wait(ctx); err != nil {
-		return nil, err
+	if err := (Sent{ch: c.ch, store: a.store, upTo: a.seq}).wait(ctx); err != nil {
+		return nil, c.unknown("the request was answered, but it is not known whether that lasts", err)
 	}
 	if a.code != abi.OK {
 		return nil, &abi.Error{Code: a.code, Op: "request", Message: a.text, IDs: map[string]string{"creature": string(c.to)}}

@@ -11,11 +11,16 @@ import (
 type Outgoing struct {
 	Payload []byte
 	Headers map[string]string
-	// Durable waits until the message is as durable as its graph promises.
+	// Durable waits until the message is as durable as its graph promises. There
+	// are three answers then: nil, it is; unknown_outcome, it was taken in, and
+	// whether it lasts is not known, as when the disk is full or the context ends
+	// meanwhile; any other error, it was refused.
 	Durable bool
 	// Producer and Offset, given together, make sure that nothing is taken in
 	// twice: a message whose offset is not above the highest one seen from
-	// that producer on that channel is left out. Offsets start at 1.
+	// that producer on that channel is left out. Offsets start at 1. So a message
+	// whose outcome is unknown is repeated with the same two, also by another
+	// process: it is a duplicate if the first has lasted.
 	Producer string
 	Offset   uint64
 
@@ -31,15 +36,39 @@ type Sent struct {
 	// seen. Message and Seq are not those of the earlier message then.
 	Duplicate bool
 
-	ch    *channel
-	store Store // where it is logged; nil: nowhere
-	upTo  uint64
+	ch         *channel
+	store      Store // where it is logged; nil: nowhere
+	upTo       uint64
+	repeatable bool // it has a producer and an offset
 }
 
 // Wait waits until the message is as durable as its graph promises; for a
 // duplicate, until the message is that was taken in before it. In a graph
 // without a store there is nothing to wait for.
+//
+// Its one error has the code unknown_outcome, and says how to repeat the message
+// without doubling it. Wait may be called again, and may then say more.
 func (s Sent) Wait(ctx context.Context) error {
+	cause := s.wait(ctx)
+	if cause == nil {
+		return nil
+	}
+	remedy := "wait again, or look for the message in the history before sending it again; with a producer and an offset it can be repeated without doubling it"
+	if s.repeatable {
+		remedy = "send it again with the same producer and offset, which does not double it"
+	}
+	err := unknownOutcome("send", "the message was taken in, but it is not known whether it lasts", remedy, cause)
+	if s.ch.id != "" {
+		err = err.With("channel", string(s.ch.id))
+	}
+	if !s.Message.IsZero() {
+		err = err.With("message", s.Message.String())
+	}
+	return err
+}
+
+// wait is Wait with the store's reason.
+func (s Sent) wait(ctx context.Context) error {
 	if s.store == nil {
 		return nil
 	}
@@ -52,7 +81,8 @@ func (s Sent) Wait(ctx context.Context) error {
 
 // Send publishes a message on a channel. It blocks while the graph does not
 // take in outside messages (see [OverflowBlock] and [Store.Room]) and, if asked
-// to, until the message is durable.
+// to, until the message is durable; see [Outgoing] for what its errors say. When ctx
+// ends before the message is taken in, that is unavailable, and a refusal.
 func (e *Engine) Send(ctx context.Context, channel ChannelID, out Outgoing) (Sent, error) {
 	e.mu.RLock()
 	ch := e.channels[channel]
@@ -105,7 +135,7 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 	store, logged := g.store, g.seq
 	sent, wake := e.publishOutside(g, ch, judged)
 	wake.flush(e)
-	sent.ch, sent.store, sent.upTo = ch, store, max(logged, sent.Message.Seq)
+	sent.ch, sent.store, sent.upTo, sent.repeatable = ch, store, max(logged, sent.Message.Seq), out.Producer != ""
 	if out.Durable {
 		return sent, sent.Wait(ctx)
 	}

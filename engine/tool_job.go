@@ -41,8 +41,9 @@ type ToolCall struct {
 // Tool calls a group tool in the name of a creature, as a turn of its own without a
 // delivery, and answers what the guest would get: the result as JSON, or the error.
 // It waits until the turn is committed and as durable as its graph promises. A
-// creature that does not run answers stopped. If ctx ends first, the call may have
-// happened, or may yet.
+// creature that does not run answers stopped. If ctx ends or the engine is closed
+// first, or the store fails, that is unknown_outcome: the call may have happened, or
+// may yet.
 func (e *Engine) Tool(ctx context.Context, caller CreatureID, name string, args []byte) ([]byte, error) {
 	call, err := e.StartTool(caller, name, args)
 	if err != nil {
@@ -73,16 +74,32 @@ func (e *Engine) StartTool(caller CreatureID, name string, args []byte) (*ToolCa
 func (t *ToolCall) Wait(ctx context.Context) ([]byte, error) {
 	select {
 	case a := <-t.job.done:
-		if a.err != nil {
-			return nil, a.err
-		}
-		sent := Sent{ch: t.e.inbox(t.c), store: a.store, upTo: a.seq}
-		return a.result, sent.Wait(ctx)
+		return t.answered(ctx, a)
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, t.unknown("the caller stopped waiting, and the call may have happened or may yet", context.Cause(ctx))
 	case <-t.e.closing:
-		return nil, errClosed
 	}
+	select { // its turn may have ended just before
+	case a := <-t.job.done:
+		return t.answered(ctx, a)
+	default:
+		return nil, t.unknown("the engine is closed, and the call may have happened", nil)
+	}
+}
+
+// answered is what the caller gets of an answer, once that is durable.
+func (t *ToolCall) answered(ctx context.Context, a jobAnswer) ([]byte, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	if err := (Sent{ch: t.e.inbox(t.c), store: a.store, upTo: a.seq}).wait(ctx); err != nil {
+		return nil, t.unknown("the call has happened, but it is not known whether that lasts", err)
+	}
+	return a.result, nil
+}
+
+func (t *ToolCall) unknown(message string, cause error) error {
+	return unknownOutcome(t.job.name, message, "look at status or the history before calling it again", cause).With("caller", string(t.c.id))
 }
 
 func (e *Engine) inbox(c *creature) *channel {

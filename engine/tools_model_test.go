@@ -348,9 +348,7 @@ func (m *toolModel) wire(caller engine.CreatureID, channel, creature, direction 
 	switch {
 	case !on:
 		delete(m.creatures[c].edges, edge)
-		if m.keeper(ch) == "" {
-			m.channels[ch].with = c
-		}
+		m.channels[ch].with = c // both are in the caller's graph, or it stays vague
 		m.loosened(before, c)
 		return ""
 	case !near[c] && !near[keeper]:
@@ -360,6 +358,7 @@ func (m *toolModel) wire(caller engine.CreatureID, channel, creature, direction 
 	}
 	m.collide(m.around(c), m.around(keeper))
 	m.creatures[c].edges[edge] = true
+	m.channels[ch].with = c // one without edges leaves its graph for that of its first edge
 	return ""
 }
 

@@ -40,6 +40,7 @@ enum terrarium_status {
 	TERRARIUM_ERR_STORAGE = -16, // a session store failed; the message names its path
 	TERRARIUM_ERR_UNAVAILABLE = -17, // not at the moment; trying again may help
 	TERRARIUM_ERR_INTERNAL = -18, // a defect in the host or the engine
+	TERRARIUM_ERR_UNKNOWN_OUTCOME = -19, // it was taken in, but whether it lasts is not known: neither done for certain nor refused
 };
 
 // What can be read.

@@ -25,9 +25,10 @@ const (
 	Storage         Code = 16 // a session store failed; the message names its path
 	Unavailable     Code = 17 // not at the moment; trying again may help
 	Internal        Code = 18 // a defect in the host or the engine
+	UnknownOutcome  Code = 19 // it was taken in, but whether it lasts is not known: neither done for certain nor refused
 )
 
-var codeNames = [...]string{"ok", "invalid_argument", "not_found", "already_exists", "ambiguous", "not_connected", "not_privileged", "denied", "limit", "conflict", "stopped", "trapped", "out_of_fuel", "deadline", "too_large", "unsupported", "storage", "unavailable", "internal"}
+var codeNames = [...]string{"ok", "invalid_argument", "not_found", "already_exists", "ambiguous", "not_connected", "not_privileged", "denied", "limit", "conflict", "stopped", "trapped", "out_of_fuel", "deadline", "too_large", "unsupported", "storage", "unavailable", "internal", "unknown_outcome"}
 
 // The sources.
 const (
