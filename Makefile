@@ -28,17 +28,18 @@ test-race:
 test-fresh:
 	TERRARIUM_FRESH=1 $(GO) test ./...
 
-# More of what make test has a short version of.
+# More of what make test has a short version of, and from new seeds: the tests above
+# say the same at every run. What these find is kept as a case; see internal/seeded.
 test-crash:
-	TERRARIUM_KILLS=800 $(GO) test -count=1 -timeout 60m -run 'Kill' ./sqlitestore
-	TERRARIUM_KILLS=100 $(GO) test -count=1 -timeout 60m -run 'Kill' ./cmd/terrarium
-	TERRARIUM_SEEDS=60 $(GO) test -count=1 -timeout 60m -run 'PowerLoss|Faults|Fails|Storage|Undone|Durable|OnFullDisk|Loose|WhatItSeems' ./sqlitestore
-	TERRARIUM_SEEDS=500 $(GO) test -count=1 -timeout 60m -run 'Durable|OutlivesTheEngine|ForkAtAnyTime|APlanSays|WhatRunningHasChanged|RootsGive' ./engine
+	RAPID_SEED=0 TERRARIUM_KILLS=800 $(GO) test -count=1 -timeout 60m -run 'Kill' ./sqlitestore
+	RAPID_SEED=0 TERRARIUM_KILLS=100 $(GO) test -count=1 -timeout 60m -run 'Kill' ./cmd/terrarium
+	RAPID_SEED=0 TERRARIUM_SEEDS=60 $(GO) test -count=1 -timeout 60m -run 'PowerLoss|Faults|Fails|Storage|Undone|Durable|OnFullDisk|Loose|WhatItSeems' ./sqlitestore
+	RAPID_SEED=0 TERRARIUM_SEEDS=500 $(GO) test -count=1 -timeout 60m -run 'Durable|OutlivesTheEngine|ForkAtAnyTime|APlanSays|WhatRunningHasChanged|RootsGive' ./engine
 	TERRARIUM_BACKLOG=1000000 $(GO) test -count=1 -timeout 60m -run 'FarBehind' -v ./engine
 
 SEEDS ?= 200000
 test-sim:
-	TERRARIUM_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m -run 'Simulation' ./engine
+	RAPID_SEED=0 TERRARIUM_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m -run 'Simulation' ./engine
 
 FUZZTIME ?= 30s
 fuzz:

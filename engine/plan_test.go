@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"strconv"
 	"testing"
@@ -9,20 +10,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
 // planSeeds is how many programs the tests of plans draw; TERRARIUM_SEEDS says
 // otherwise.
 const planSeeds = 15
 
-func seeds(t *testing.T, n uint64) uint64 {
+// seeds are n of them, or as many as TERRARIUM_SEEDS says.
+func seeds(t *testing.T, n uint64) iter.Seq[uint64] {
+	t.Helper()
 	if testing.Short() {
 		n /= 5
 	}
 	if more, err := strconv.ParseUint(os.Getenv("TERRARIUM_SEEDS"), 10, 64); err == nil {
 		n = more
 	}
-	return n
+	return func(yield func(uint64) bool) {
+		for first, i := seeded.First(), uint64(0); i < n && yield(first-1+i); i++ {
+		}
+	}
 }
 
 // shapeOf is a plan without what running changes by itself.

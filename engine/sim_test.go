@@ -70,6 +70,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
 var simSeed = flag.Uint64("seed", 0, "run just this program of TestSimulation")
@@ -93,12 +95,14 @@ func TestSimulation(t *testing.T) {
 	// Programs are short and make much garbage, so collecting it less often
 	// saves a fifth of the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	first := seeded.First()
 	var next, failed atomic.Uint64
 	var failure atomic.Value
 	var group sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
-			for seed := next.Add(1); seed <= seeds && failed.Load() == 0; seed = next.Add(1) {
+			for n := next.Add(1); n <= seeds && failed.Load() == 0; n = next.Add(1) {
+				seed := first + n - 1
 				if f, _ := simulate(seed, simProgram(seed), false); f != "" && failed.CompareAndSwap(0, seed) {
 					failure.Store(f)
 				}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/internal/ramdisk"
+	"github.com/seed47132306/terrarium/internal/seeded"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
@@ -150,7 +151,7 @@ func TestKilled(t *testing.T) {
 	for i, durability := range []engine.Durability{engine.Full, engine.Normal} {
 		t.Run(durability.String(), func(t *testing.T) {
 			t.Parallel()
-			seed := rand.Uint64()
+			seed := seeded.For(t.Name())
 			t.Logf("seed %d", seed)
 			random := rand.New(rand.NewPCG(seed, 0))
 			var killed [failpoints + 1]int

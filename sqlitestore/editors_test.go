@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
 // editPoints are where a life of editors is ended, besides random moments: at the
@@ -37,7 +38,7 @@ func TestKilledEditors(t *testing.T) {
 	for i, durability := range []engine.Durability{engine.Full, engine.Normal} {
 		t.Run(durability.String(), func(t *testing.T) {
 			t.Parallel()
-			seed := rand.Uint64()
+			seed := seeded.For(t.Name())
 			t.Logf("seed %d", seed)
 			random := rand.New(rand.NewPCG(seed, 0))
 			cache := t.TempDir()

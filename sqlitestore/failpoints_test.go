@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/internal/seeded"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
@@ -31,7 +32,7 @@ func TestFailpointsAreReached(t *testing.T) {
 		reached[p] = true
 		return nil
 	})
-	seed := rand.Uint64()
+	seed := seeded.For(t.Name())
 	for life := uint64(0); life < 12 && len(reached) < int(failpoints)-len(rebuilds)-len(forks)-len(exports)-len(losses); life++ {
 		p := &program{ctx: t.Context(), random: rand.New(rand.NewPCG(seed, life)), durability: engine.Normal, tell: func(told) {}}
 		if err := p.start(dir, options); err != nil {

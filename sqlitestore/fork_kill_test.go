@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
 // forks are the points that only a fork passes, and forkPoints are where one is ended:
@@ -55,7 +56,7 @@ func (a *errand) fork(ctx context.Context, dir string, h hooks) (err error) {
 // toCopyFrom makes a directory to copy from, and answers what it says of itself.
 func toCopyFrom(t *testing.T) (random *rand.Rand, from string, want map[engine.SessionID]string) {
 	t.Helper()
-	seed := rand.Uint64()
+	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	from = handedOn(t, false)
 	return rand.New(rand.NewPCG(seed, 0)), from, toldOf(t, from)

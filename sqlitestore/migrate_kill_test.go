@@ -14,6 +14,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
 // asLeft makes the session directory that a version of terrarium has left: see
@@ -80,7 +81,7 @@ const migrationKills = 3
 // else is left over.
 func TestKilledMigrating(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
+	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	oldest := 1 + random.IntN(int(storeSchema.version)-1)

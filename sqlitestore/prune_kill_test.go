@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
 // prunePoints are the steps of giving up history.
@@ -34,7 +35,7 @@ const killsPerPruned = 4 // of one directory
 // one gives up the rest, and nothing else is left over.
 func TestKilledPruning(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
+	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for todo, at := errandKills(t), random.IntN(len(prunePoints)); todo > 0; todo -= killsPerPruned {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
 // resumePoints are where a life that resumes is ended, besides random moments: at the
@@ -32,7 +33,7 @@ const killsPerResumed = 6 // of one directory
 // the shape is what it says. In the end everybody has heard everything since he came.
 func TestKilledResuming(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
+	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	cache, died := t.TempDir(), map[string]int{}

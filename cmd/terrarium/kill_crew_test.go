@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
 // TestKillSelfBuilding kills examples/self-building ten times while its workers come
@@ -27,7 +29,7 @@ func TestKillSelfBuilding(t *testing.T) {
 	}
 	for round := range (kills(t, killsPerSession) + killsPerSession - 1) / killsPerSession {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
-			seed := rand.Uint64()
+			seed := seeded.For(t.Name())
 			t.Logf("seed %d", seed)
 			random := rand.New(rand.NewPCG(seed, 0))
 			session := fmt.Sprint("killed-", round)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
 // kills is how often a test kills: usually few times; TERRARIUM_KILLS asks for
@@ -45,7 +46,7 @@ func TestKillLogTriage(t *testing.T) {
 	}
 	for round := range (kills(t, killsPerSession) + killsPerSession - 1) / killsPerSession {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
-			seed := rand.Uint64()
+			seed := seeded.For(t.Name())
 			t.Logf("seed %d", seed)
 			random := rand.New(rand.NewPCG(seed, 0))
 			session, printed := fmt.Sprint("killed-", round), newAlerts()

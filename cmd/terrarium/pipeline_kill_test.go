@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
 // killsPerPipelines is how often one session is killed before it may finish:
@@ -42,7 +42,7 @@ func TestKillPipelines(t *testing.T) {
 
 // killPipelines kills one session so many times and lets it finish.
 func killPipelines(t *testing.T, durability engine.Durability, kills int) {
-	seed := rand.Uint64()
+	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	b := newBooks(t, durability, seed)
 	for range kills {

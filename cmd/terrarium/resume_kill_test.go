@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed47132306/terrarium/internal/seeded"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
@@ -65,7 +66,7 @@ func TestKillResume(t *testing.T) {
 	for i := range lines {
 		fmt.Fprintf(&log, "%d line\n", i%7)
 	}
-	seed := rand.Uint64()
+	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	write(t, dir, "edited.hcl", edition(0))
@@ -117,7 +118,7 @@ func TestKillResumeFile(t *testing.T) {
 	t.Parallel()
 	const lines = 400
 	dir, tmp := t.TempDir(), t.TempDir()
-	seed := rand.Uint64()
+	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	write(t, dir, "edited.hcl", edition(1)) // of one graph

@@ -286,3 +286,45 @@ func sources(t *testing.T, endings ...string) map[string][]byte {
 	}
 	return out
 }
+
+// Random tests say the same at every run: those that draw with rapid import seeded, and
+// the others take their seeds from it, or count them up.
+func TestRandomTestsAreSeeded(t *testing.T) {
+	drawn := regexp.MustCompile(`\brand\.(Uint64|Uint32|Int|IntN|Int64N|Uint64N|N|Perm|Shuffle|Float64)(\[\w+\])?\(|PCG\(uint64\(time\.Now`)
+	const rapid, storetest, seeded = `"pgregory.net/rapid"`, `engine/storetest"`, `internal/seeded"`
+	needs, has := map[string]string{}, map[string]bool{}
+	err := filepath.WalkDir(root(t), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		text, dir := string(b), filepath.Dir(path)
+		if strings.Contains(text, seeded) {
+			has[dir] = true
+		}
+		if filepath.Base(dir) == "rules" {
+			return nil
+		}
+		if strings.Contains(text, rapid) || strings.Contains(text, storetest) {
+			needs[dir] = path
+		}
+		if at := drawn.FindString(text); at != "" && strings.Contains(text, `"math/rand/v2"`) {
+			t.Errorf("%s draws with %s…) from a new seed at every run; take it from internal/seeded", path, at)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(needs) < 10 {
+		t.Fatalf("only %d packages have random tests", len(needs))
+	}
+	for dir, path := range needs {
+		if !has[dir] {
+			t.Errorf("%s draws with rapid, and no test of its package imports internal/seeded", path)
+		}
+	}
+}

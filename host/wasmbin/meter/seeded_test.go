@@ -1,0 +1,3 @@
+package meter_test
+
+import _ "github.com/seed47132306/terrarium/internal/seeded"
