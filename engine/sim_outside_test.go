@@ -167,7 +167,7 @@ func (s *simulation) checkReply(c simCall, reply []byte, err error) {
 	case code == abi.Unavailable && mute:
 	case code == abi.Trapped && dies:
 	case code == abi.NotConnected && !s.lives(c.to):
-	case code == abi.Storage || s.disk.Crashed(): // it could not be made durable
+	case code == abi.UnknownOutcome || s.disk.Crashed(): // it could not be made durable
 	default:
 		s.failf("%q was answered with %q, %v", c.payload, reply, err)
 	}

@@ -91,7 +91,7 @@ func (k *catalog) conclude(h hooks, s step, tried bool, err error, landed string
 	switch {
 	case lookErr != nil:
 		return &abi.Error{
-			Code:    abi.Storage,
+			Code:    abi.UnknownOutcome,
 			Op:      "commit",
 			Message: k.path + ": it is unknown whether the change was made",
 			Remedy:  "close the directory and open it again, when the disk works",

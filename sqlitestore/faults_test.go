@@ -335,7 +335,7 @@ func TestCutWithUnknownOutcome(t *testing.T) {
 	logged(s, 1, 10)
 	away.Store(true)
 	path := d.catalog.path
-	if _, err = d.Cut(t.Context(), splitOf(s)); !errors.Is(err, errUnknown) || abi.CodeOf(err) != abi.Storage {
+	if _, err = d.Cut(t.Context(), splitOf(s)); !errors.Is(err, errUnknown) || abi.CodeOf(err) != abi.UnknownOutcome {
 		t.Errorf("Cut: %v", err)
 	}
 	logged(s, 11, 20)

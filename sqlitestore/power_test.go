@@ -519,8 +519,8 @@ func TestFaults(t *testing.T) {
 // endure has a look at an error, and lets the disk work again.
 func (p *powerProgram) endure(t *testing.T, err error) {
 	t.Helper()
-	if abi.CodeOf(err) != abi.Storage {
-		t.Fatalf("%v; want the code storage", err)
+	if code := abi.CodeOf(err); code != abi.Storage && code != abi.UnknownOutcome {
+		t.Fatalf("%v; want the code storage or unknown_outcome", err)
 	}
 	p.disk.Fail(0, 0, 0)
 	for _, s := range p.stores {

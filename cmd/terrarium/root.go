@@ -168,7 +168,7 @@ func sessionExit(err error) error {
 	switch abi.CodeOf(err) {
 	case abi.OK:
 		return nil
-	case abi.Storage, abi.Unavailable, abi.Unsupported, abi.InvalidArgument:
+	case abi.Storage, abi.UnknownOutcome, abi.Unavailable, abi.Unsupported, abi.InvalidArgument:
 		return failWith(exitSession, err)
 	}
 	return failWith(exitFailed, err)
