@@ -1,0 +1,500 @@
+package sqlitestore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// errDead is what every step in the background answers once the process is taken for
+// dead.
+var errDead = errors.New("the process is dead")
+
+// backlogSim is a directory that is cut, pruned, interrupted and started again while
+// listeners are stopped and their backlogs grow. It knows of every message which
+// listeners have yet to read it. One goroutine acts at a time: the background works
+// only while the program waits for it, and the program acts in the middle of that only
+// where it is called.
+type backlogSim struct {
+	t      *testing.T
+	random *rand.Rand
+	dir    string
+	forks  string // where forks are made
+	d      *Directory
+	stores []*simStore
+	logs   map[engine.ChannelID][]engine.EventID // of each message, by its number
+	made   int                                   // names that have been given
+	clock  int64
+
+	// Of the background: whether it may work, after how many steps the process dies,
+	// and after how many something else is done meanwhile.
+	open, dead       atomic.Bool
+	dieIn, disturbIn int
+	disturbing       bool
+}
+
+// simStore is an open session with what is live in it.
+type simStore struct {
+	engine.Store
+	last     uint64
+	channels map[engine.ChannelID]bool
+	readers  []*simReader
+}
+
+// simReader is a listener that reads one channel, or what is left of its backlog there.
+type simReader struct {
+	id      engine.CreatureID
+	channel engine.ChannelID
+	seq     uint64
+	until   uint64 // 0: it listens
+}
+
+// simSteps is how long a program is.
+const simSteps = 60
+
+// simulateBacklogs runs the program of a seed.
+func simulateBacklogs(t *testing.T, seed uint64) {
+	s := &backlogSim{t: t, random: rand.New(rand.NewPCG(seed, 18)), dir: t.TempDir(), forks: t.TempDir(), logs: map[engine.ChannelID][]engine.EventID{}, clock: 1}
+	s.start()
+	for range simSteps {
+		s.step()
+		if t.Failed() {
+			break
+		}
+	}
+	s.settle()
+	s.check()
+	s.stop()
+}
+
+// inBackground reports whether a step must not happen behind the back of the program.
+func inBackground(p failpoint) bool {
+	return p >= pointNoting && p <= pointSwept && p != pointRemoving && p != pointRemoved
+}
+
+func (s *backlogSim) reached(p failpoint, path string) error {
+	if !inBackground(p) || !strings.HasPrefix(path, s.dir) { // a fork is made elsewhere
+		return nil
+	}
+	if !s.open.Load() || s.dead.Load() {
+		return errDead
+	}
+	if s.disturbing {
+		return nil
+	}
+	if s.dieIn--; s.dieIn == 0 {
+		s.dead.Store(true)
+		return errDead
+	}
+	// Only there the background holds nothing that the program needs.
+	if s.disturbIn--; s.disturbIn <= 0 && (p == pointUnited || p == pointTailFollowed) {
+		s.disturbIn, s.disturbing = 1<<30, true
+		s.act()
+		s.disturbing = false
+	}
+	return nil
+}
+
+// start opens the directory, with or without bounds of the history.
+func (s *backlogSim) start() {
+	s.t.Helper()
+	o := smallChunks(s.reached)
+	if s.random.IntN(2) == 0 {
+		o.Retain.Events = int64(20 + s.random.IntN(60))
+	}
+	s.open.Store(false)
+	s.dead.Store(false)
+	var err error
+	if s.d, err = Open(s.t.Context(), s.dir, o); err != nil {
+		s.t.Fatal(err)
+	}
+	graphs, problems, err := s.d.Saved(s.t.Context())
+	if err = errors.Join(append(problems, err)...); err != nil {
+		s.t.Fatal(err)
+	}
+	s.stores = nil
+	for _, g := range graphs {
+		m := &simStore{channels: map[engine.ChannelID]bool{}}
+		for _, c := range g.Channels {
+			m.channels[c.ID] = true
+		}
+		for _, c := range g.Cursors {
+			m.readers = append(m.readers, &simReader{engine.CreatureID(c.Reader), c.Channel, c.Seq, c.Until})
+		}
+		slices.SortFunc(m.readers, func(a, b *simReader) int { return compareNames(string(a.id), string(b.id)) })
+		if m.Store, err = s.d.Open(s.t.Context(), g.Session); err != nil {
+			s.t.Fatal(err)
+		}
+		s.stores = append(s.stores, m)
+	}
+}
+
+// compareNames puts shorter names first, so that c2 comes before c10.
+func compareNames(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+
+func (s *backlogSim) stop() {
+	if err := s.d.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *backlogSim) step() {
+	switch n := s.random.IntN(20); {
+	case n < 4:
+		s.settle()
+		s.check()
+	case n == 4:
+		s.stop()
+		s.start()
+		s.check()
+	case n == 5:
+		s.prune()
+	default:
+		s.act()
+	}
+}
+
+// act does something that may also happen while a history is copied.
+func (s *backlogSim) act() {
+	if len(s.stores) == 0 || len(s.stores) < 2 && s.random.IntN(4) == 0 {
+		s.create()
+		return
+	}
+	m := s.stores[s.random.IntN(len(s.stores))]
+	switch n := s.random.IntN(12); {
+	case n < 2 && len(s.stores) > 1:
+		s.cut("merge", s.stores[:2:2], 1)
+	case n < 4 && len(s.stores) < 5:
+		s.cut("split", []*simStore{m}, 2)
+	case n == 4:
+		s.listen(m)
+	case n < 8:
+		s.hear(m)
+	default:
+		s.send(m)
+	}
+}
+
+// settle has the background do its work, if the process does not die of it.
+func (s *backlogSim) settle() {
+	s.t.Helper()
+	s.dieIn, s.disturbIn = 0, 1<<30
+	if s.random.IntN(2) == 0 {
+		s.dieIn = 1 + s.random.IntN(80)
+	}
+	if s.random.IntN(2) == 0 {
+		s.disturbIn = 1 + s.random.IntN(40)
+	}
+	s.open.Store(true)
+	err := s.d.Settle(s.t.Context())
+	s.open.Store(false)
+	if err != nil && !s.dead.Load() {
+		s.t.Fatalf("Settle: %v", err)
+	}
+	if s.dead.Load() {
+		s.stop()
+		s.start()
+	}
+}
+
+// prune gives up history by hand.
+func (s *backlogSim) prune() {
+	s.t.Helper()
+	if len(s.stores) == 0 {
+		return
+	}
+	m := s.stores[s.random.IntN(len(s.stores))]
+	s.dieIn, s.disturbIn = 0, 1<<30
+	s.open.Store(true)
+	_, err := s.d.Prune(s.t.Context(), m.Info().Session, Retention{Events: int64(1 + s.random.IntN(30))})
+	s.open.Store(false)
+	if err != nil {
+		s.t.Fatalf("Prune: %v", err)
+	}
+}
+
+func (s *backlogSim) name(what string) string {
+	s.made++
+	return what + strconv.Itoa(s.made)
+}
+
+func (s *backlogSim) create() {
+	s.t.Helper()
+	m := &simStore{channels: map[engine.ChannelID]bool{}}
+	stores, err := s.d.Create(s.t.Context(), s.spec(m))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	m.Store = stores[0]
+	s.stores = append(s.stores, m)
+	c := engine.ChannelID(s.name("c"))
+	m.channels[c] = true
+	s.append(m, &engine.Record{Channels: []engine.ChannelRow{{ID: c, Name: string(c)}}, Heads: []engine.HeadRow{{Channel: c}}})
+	for range 1 + s.random.IntN(2) {
+		s.listen(m)
+	}
+}
+
+// spec describes a store that begins with what the member has.
+func (s *backlogSim) spec(m *simStore) engine.StoreSpec {
+	return engine.StoreSpec{Graph: engine.GraphID(s.name("g")), Durability: engine.Normal, First: func(o engine.Origin) *engine.Record {
+		m.Store, m.last = &unborn{origin: o}, 0
+		r := &engine.Record{}
+		s.log(m, r, engine.Event{Kind: engine.EventTopologyChanged})
+		for _, c := range m.sortedChannels() {
+			r.Channels = append(r.Channels, engine.ChannelRow{ID: c, Name: string(c)})
+			r.Heads = append(r.Heads, engine.HeadRow{Channel: c, Seq: uint64(len(s.logs[c]))})
+		}
+		for _, l := range m.readers {
+			r.Creatures = append(r.Creatures, engine.CreatureRow{ID: l.id, Name: string(l.id)})
+			r.Cursors = append(r.Cursors, l.cursor())
+		}
+		return r
+	}}
+}
+
+func (l *simReader) cursor() engine.CursorRow {
+	return engine.CursorRow{Reader: engine.ReaderID(l.id), Channel: l.channel, Seq: l.seq, Until: l.until}
+}
+
+func (m *simStore) sortedChannels() (out []engine.ChannelID) {
+	for c := range m.channels {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b engine.ChannelID) int { return compareNames(string(a), string(b)) })
+	return out
+}
+
+func (s *backlogSim) log(m *simStore, r *engine.Record, e engine.Event) engine.EventID {
+	m.last++
+	s.clock++
+	e.ID, e.Time = engine.EventID{Origin: m.Origin(), Seq: m.last}, s.clock
+	r.Events = append(r.Events, e)
+	return e.ID
+}
+
+// append writes a record that begins with an event if it has none.
+func (s *backlogSim) append(m *simStore, r *engine.Record) {
+	s.t.Helper()
+	if len(r.Events) == 0 {
+		s.log(m, r, engine.Event{Kind: engine.EventTopologyChanged})
+	}
+	m.Append(r)
+	if err := m.Wait(s.t.Context(), m.last); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *backlogSim) send(m *simStore) {
+	for _, c := range m.sortedChannels() {
+		for range s.random.IntN(8) {
+			r := &engine.Record{}
+			seq := uint64(len(s.logs[c])) + 1
+			id := s.log(m, r, engine.Event{Kind: engine.EventChannelMessage, Channel: c, Seq: seq, Payload: make([]byte, 50+s.random.IntN(300))})
+			r.Heads = []engine.HeadRow{{Channel: c, Seq: seq}}
+			s.append(m, r)
+			s.logs[c] = append(s.logs[c], id)
+		}
+	}
+}
+
+// listen adds a listener, which begins with the oldest message that there is or with
+// the next.
+func (s *backlogSim) listen(m *simStore) {
+	channels := m.sortedChannels()
+	if len(channels) == 0 || len(m.readers) > 5 {
+		return
+	}
+	c := channels[s.random.IntN(len(channels))]
+	l := &simReader{id: engine.CreatureID(s.name("l")), channel: c, seq: uint64(len(s.logs[c]))}
+	if oldest := s.messages(m, c, 0, 0, 1); len(oldest) > 0 && s.random.IntN(2) == 0 {
+		l.seq = oldest[0].Seq - 1
+	}
+	m.readers = append(m.readers, l)
+	s.append(m, &engine.Record{Creatures: []engine.CreatureRow{{ID: l.id, Name: string(l.id)}}, Cursors: []engine.CursorRow{l.cursor()}})
+}
+
+func (s *backlogSim) messages(m *simStore, c engine.ChannelID, after, until uint64, limit int) []engine.Event {
+	s.t.Helper()
+	events, err := m.Messages(s.t.Context(), c, after, until, limit, 0)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return events
+}
+
+// hear has a listener deal with some messages, which changes its state each time.
+func (s *backlogSim) hear(m *simStore) {
+	if len(m.readers) == 0 {
+		return
+	}
+	i := s.random.IntN(len(m.readers))
+	l := m.readers[i]
+	for _, e := range s.messages(m, l.channel, l.seq, l.until, 1+s.random.IntN(12)) {
+		if !s.next(m, l, e) {
+			return
+		}
+		l.seq = e.Seq
+		value := strconv.FormatUint(l.seq, 10)
+		r := &engine.Record{}
+		s.log(m, r, engine.Event{Kind: engine.EventTurnEnded, Creature: l.id, Channel: l.channel, Seq: l.seq, Cause: e.ID})
+		key := fmt.Sprint("n", l.seq%3)
+		s.log(m, r, engine.Event{Kind: engine.EventState, Creature: l.id, Payload: []byte(key + "\x00=" + value)})
+		r.State = []engine.StateRow{{Creature: l.id, Key: key, Value: []byte(value)}}
+		r.Cursors = []engine.CursorRow{l.cursor()}
+		s.append(m, r)
+	}
+	if l.until > 0 && l.seq == l.until {
+		s.append(m, &engine.Record{Drop: engine.Drop{Creatures: []engine.CreatureID{l.id}, Cursors: []engine.CursorRow{l.cursor()}}})
+		m.readers = slices.Delete(m.readers, i, i+1)
+	}
+}
+
+// next reports whether an event is the message that comes next.
+func (s *backlogSim) next(m *simStore, l *simReader, e engine.Event) bool {
+	s.t.Helper()
+	if log := s.logs[l.channel]; e.Seq != l.seq+1 || e.Seq > uint64(len(log)) || log[e.Seq-1] != e.ID {
+		s.t.Errorf("session %s: behind message %d of %s comes %d for %s", m.Info().Session, l.seq, l.channel, e.Seq, l.id)
+		return false
+	}
+	return true
+}
+
+// cut makes children of the first stores given, and hands out what is in them. A
+// listener may come apart from its channel, with the backlog that it has then.
+func (s *backlogSim) cut(kind string, parents []*simStore, children int) {
+	s.t.Helper()
+	if kind == "merge" {
+		s.random.Shuffle(len(s.stores), func(i, j int) { s.stores[i], s.stores[j] = s.stores[j], s.stores[i] })
+		parents = s.stores[:2:2]
+	}
+	s.clock++
+	cut := engine.Cut{Kind: kind, At: s.clock}
+	made := make([]*simStore, children)
+	for i := range made {
+		made[i] = &simStore{channels: map[engine.ChannelID]bool{}}
+	}
+	at := map[engine.ChannelID]int{}
+	var sessions []engine.SessionID
+	for _, m := range parents {
+		cut.Parents, sessions = append(cut.Parents, m.Store), append(sessions, m.Info().Session)
+		for _, c := range m.sortedChannels() {
+			at[c] = s.random.IntN(children)
+			made[at[c]].channels[c] = true
+		}
+		for _, l := range m.readers {
+			to := s.random.IntN(children)
+			if home, here := at[l.channel]; l.until == 0 && here && home != to {
+				if l.until = uint64(len(s.logs[l.channel])); l.until == l.seq {
+					to, l.until = home, 0
+				}
+			}
+			made[to].readers = append(made[to].readers, l)
+		}
+	}
+	for _, m := range made {
+		child := engine.CutChild{Parents: sessions, StoreSpec: s.spec(m), Channels: m.sortedChannels()}
+		for _, l := range m.readers {
+			child.Creatures = append(child.Creatures, l.id)
+		}
+		cut.Children = append(cut.Children, child)
+	}
+	stores, err := s.d.Cut(s.t.Context(), cut)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.stores = slices.DeleteFunc(s.stores, func(m *simStore) bool { return slices.Contains(parents, m) })
+	for i, store := range stores {
+		made[i].Store = store
+		s.stores = append(s.stores, made[i])
+	}
+}
+
+// check reads every backlog, and has every session verified and forked at its newest
+// cursor.
+func (s *backlogSim) check() {
+	s.t.Helper()
+	for _, m := range s.stores {
+		session := m.Info().Session
+		for _, l := range m.readers {
+			after, end := *l, l.until
+			if end == 0 {
+				end = uint64(len(s.logs[l.channel]))
+			}
+			for _, e := range s.messages(m, l.channel, l.seq, l.until, 0) {
+				if !s.next(m, &after, e) {
+					break
+				}
+				after.seq = e.Seq
+			}
+			if after.seq != end {
+				s.t.Errorf("session %s: the backlog of %s in %s ends with %d, want %d", session, l.id, l.channel, after.seq, end)
+			}
+		}
+		report, err := s.d.Verify(s.t.Context(), session)
+		if n := len(report.Missing) + len(report.Duplicate) + len(report.OutOfOrder) + len(report.Damage); err != nil || n > 0 {
+			s.t.Errorf("Verify: %+v, %v", report, err)
+		}
+		s.checkFork(m)
+	}
+}
+
+// checkFork compares a fork at the newest event with what is live.
+func (s *backlogSim) checkFork(m *simStore) {
+	s.t.Helper()
+	ctx := s.t.Context()
+	dir := filepath.Join(s.forks, "fork")
+	defer os.RemoveAll(dir)
+	// When history has been given up, the rows can be told again once something is written.
+	s.append(m, &engine.Record{})
+	mark := engine.Mark{Event: engine.EventID{Origin: m.Origin(), Seq: m.last}, Since: s.clock}
+	fork, _, err := s.d.ForkAt(ctx, m.Info().Session, mark, dir)
+	if err != nil {
+		s.t.Errorf("ForkAt: %v", err)
+		return
+	}
+	v, err := OpenReadOnly(ctx, dir)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer v.Close()
+	for _, l := range m.readers {
+		want, err := m.State(ctx, l.id)
+		got, forkErr := v.State(context.Background(), fork, l.id)
+		if err = errors.Join(err, forkErr); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			s.t.Errorf("session %s: the fork has the state %q of %s, want %q; %v", m.Info().Session, got, l.id, want, err)
+		}
+	}
+	report, err := v.Verify(ctx, fork)
+	if n := len(report.Missing) + len(report.Duplicate) + len(report.OutOfOrder) + len(report.Damage); err != nil || n > 0 {
+		s.t.Errorf("Verify of the fork: %+v, %v", report, err)
+	}
+}
+
+// TestSimulationOfBacklogs runs programs of some seeds; TERRARIUM_SEEDS asks for more,
+// and TERRARIUM_SEED for one. No listener misses a message, every session is sound, and
+// a fork at its newest cursor holds what it holds.
+func TestSimulationOfBacklogs(t *testing.T) {
+	t.Parallel()
+	first, n := uint64(1), 20
+	if text := os.Getenv("TERRARIUM_SEEDS"); text != "" {
+		n, _ = strconv.Atoi(text)
+	}
+	if text := os.Getenv("TERRARIUM_SEED"); text != "" {
+		first, _ = strconv.ParseUint(text, 10, 64)
+	}
+	for seed := first; seed < first+uint64(n); seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { simulateBacklogs(t, seed) })
+	}
+}
