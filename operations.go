@@ -11,10 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agext/levenshtein"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/internal/near"
 )
 
 // Operation is one entry of the table of operations: what can be asked of a
@@ -29,7 +28,9 @@ type Operation struct {
 	// Batchable operations change the topology and can be part of a batch.
 	Batchable bool
 
-	run func(ctx context.Context, s *session, args any) (any, error)
+	waits   bool // it may answer later
+	inOrder bool // it is about the connection, so that others never overtake it
+	run     func(ctx context.Context, s *session, args any) (any, error)
 	// prepare, if there is one, does what takes long before stage is called,
 	// which holds up all other changes.
 	prepare func(ctx context.Context, s *session, args any) (*engine.Prepared, error)
@@ -52,7 +53,7 @@ func findOperation(name string) (Operation, error) {
 		if op.Name == name {
 			return op, nil
 		}
-		if d := levenshtein.Distance(op.Name, name, nil); d < distance {
+		if d := near.Distance(op.Name, name); d < distance {
 			best, distance = op.Name, d
 		}
 	}
@@ -75,7 +76,7 @@ func read[A, R any](name, doc string, run func(ctx context.Context, s *session, 
 // the function that waits, or, if there is nothing to wait for, the result.
 func wait[A, R any](name, doc string, begin func(ctx context.Context, s *session, a *A) (*R, func(context.Context) (*R, error), error)) Operation {
 	return Operation{
-		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](),
+		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](), waits: true,
 		run: func(ctx context.Context, s *session, args any) (any, error) {
 			result, end, err := begin(ctx, s, args.(*A))
 			if err != nil || end == nil {
@@ -84,6 +85,12 @@ func wait[A, R any](name, doc string, begin func(ctx context.Context, s *session
 			return later(func(ctx context.Context) (any, error) { return end(ctx) }), nil
 		},
 	}
+}
+
+// ofConnection makes an operation that is never asynchronous.
+func ofConnection(op Operation) Operation {
+	op.inOrder = true
+	return op
 }
 
 // edit makes an operation that changes the topology, by itself or in a batch.

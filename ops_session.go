@@ -1,6 +1,7 @@
 package terrarium
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -63,9 +64,9 @@ type Empty struct{}
 func sessionOperations() []Operation {
 	return []Operation{
 		read("apply", "Makes a recipe exist: all of it or nothing.", apply),
-		read("subscribe", "Starts sending events as lines of the form {\"subscription\": …, \"event\": {…}}.", subscribe),
-		read("unsubscribe", "Ends a subscription.", unsubscribe),
-		read("shutdown", "Ends the connection after its answers, and with the command exec the engine.", shutdown),
+		ofConnection(read("subscribe", "Starts sending events as lines of the form {\"subscription\": …, \"event\": {…}}.", subscribe)),
+		ofConnection(read("unsubscribe", "Ends a subscription.", unsubscribe)),
+		ofConnection(read("shutdown", "Ends the connection after its answers, and with the command exec the engine.", shutdown)),
 	}
 }
 
@@ -105,15 +106,26 @@ type eventLine struct {
 	Event        EventRecord `json:"event"`
 }
 
-// maxBuffer bounds what a subscription may hold: some hundred megabytes.
-const maxBuffer = 1 << 20
+const (
+	// maxBuffer bounds what the subscriptions of a connection may hold together: some
+	// hundred megabytes.
+	maxBuffer = engine.MaxSubscriptionBuffer
+	// maxSubscriptions bounds what every event of the engine costs.
+	maxSubscriptions = 100
+	// maxFiltered is how many creatures, graphs and channels one may name.
+	maxFiltered = 1000
+)
 
 func subscribe(ctx context.Context, s *session, a *SubscribeArgs) (*SubscriptionResult, error) {
 	if s.out == nil {
 		return nil, &abi.Error{Code: abi.Unsupported, Op: "subscribe", Message: "there is no connection to send events on", Remedy: "use Subscribe, or Serve"}
 	}
-	if a.Buffer > maxBuffer {
-		return nil, invalid("subscribe", fmt.Sprintf("the field \"buffer\" is more than %d", maxBuffer), "ask for less, and catch up with history")
+	if n := len(a.Creatures) + len(a.Graphs) + len(a.Channels); n > maxFiltered {
+		return nil, invalid("subscribe", fmt.Sprintf("%d creatures, graphs and channels are more than %d", n, maxFiltered), "name fewer, or leave out those that others do not need")
+	}
+	buffer := cmp.Or(a.Buffer, engine.DefaultSubscriptionBuffer)
+	if err := s.roomFor(buffer); err != nil {
+		return nil, err
 	}
 	f, err := s.filter(a)
 	if err != nil {
@@ -121,14 +133,14 @@ func subscribe(ctx context.Context, s *session, a *SubscribeArgs) (*Subscription
 	}
 	var sub *engine.Subscription
 	if a.After == "" {
-		sub = s.t.Subscribe(f, a.Buffer)
-	} else if sub, err = s.t.SubscribeAfter(ctx, f, engine.EventCursor(a.After), a.Buffer); err != nil {
+		sub = s.t.Subscribe(f, buffer)
+	} else if sub, err = s.t.SubscribeAfter(ctx, f, engine.EventCursor(a.After), buffer); err != nil {
 		return nil, err
 	}
 	s.subMu.Lock()
 	s.lastSub++
 	name := fmt.Sprintf("s%d", s.lastSub)
-	s.subs[name] = sub
+	s.subs[name] = subscription{sub, buffer}
 	s.subMu.Unlock()
 	s.waiting.Go(func() {
 		for ob := range sub.All(ctx) {
@@ -141,6 +153,37 @@ func subscribe(ctx context.Context, s *session, a *SubscribeArgs) (*Subscription
 		}
 	})
 	return &SubscriptionResult{name}, nil
+}
+
+// subscription is one of a connection.
+type subscription struct {
+	*engine.Subscription
+	buffer int
+}
+
+// roomFor answers an error if the connection may not have another subscription that
+// holds so many events.
+func (s *session) roomFor(buffer int) error {
+	s.subMu.Lock()
+	defer s.subMu.Unlock()
+	if len(s.subs) >= maxSubscriptions {
+		return &abi.Error{
+			Code: abi.LimitExceeded, Op: "subscribe", Message: fmt.Sprintf("the connection has %d subscriptions already", maxSubscriptions),
+			Remedy: "end one with unsubscribe, or have one tell more: kinds, creatures, graphs and channels are lists",
+		}
+	}
+	held := 0
+	for _, sub := range s.subs {
+		held += sub.buffer
+	}
+	if buffer > maxBuffer-held {
+		return &abi.Error{
+			Code: abi.LimitExceeded, Op: "subscribe",
+			Message: fmt.Sprintf("the field \"buffer\" is %d, and the subscriptions of a connection hold %d at most together, of which %d are taken", buffer, maxBuffer, held),
+			Remedy:  "ask for less, and catch up with history",
+		}
+	}
+	return nil
 }
 
 func (s *session) filter(a *SubscribeArgs) (f engine.Filter, err error) {
@@ -179,8 +222,8 @@ func (s *session) filter(a *SubscribeArgs) (f engine.Filter, err error) {
 func unsubscribe(_ context.Context, s *session, a *UnsubscribeArgs) (*Empty, error) {
 	s.subMu.Lock()
 	defer s.subMu.Unlock()
-	sub := s.subs[a.Subscription]
-	if sub == nil {
+	sub, ok := s.subs[a.Subscription]
+	if !ok {
 		return nil, &abi.Error{Code: abi.NotFound, Op: "unsubscribe", Message: "there is no subscription " + a.Subscription, Remedy: "subscribe answers the names"}
 	}
 	delete(s.subs, a.Subscription)

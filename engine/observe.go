@@ -45,7 +45,8 @@ type Subscription struct {
 	tidyAt   int                // how many marks there are when it is time to look for fewer
 
 	mu     sync.Mutex
-	ring   []Observed
+	ring   []Observed // grows up to buffer
+	buffer int
 	head   int
 	n      int
 	missed uint64
@@ -94,7 +95,7 @@ func (e *Engine) newSubscription(f Filter, buffer int) *Subscription {
 		buffer = DefaultSubscriptionBuffer
 	}
 	buffer = min(buffer, MaxSubscriptionBuffer)
-	s := &Subscription{e: e, filter: f, ring: make([]Observed, buffer), news: make(chan struct{}, 1)}
+	s := &Subscription{e: e, filter: f, buffer: buffer, news: make(chan struct{}, 1)}
 	for _, k := range f.Kinds {
 		s.kinds |= 1 << k
 	}
@@ -249,14 +250,27 @@ func (s *Subscription) add(ob Observed) {
 	s.mu.Lock()
 	switch {
 	case s.closed:
-	case s.n == len(s.ring) || s.missed > 0:
+	case s.n == s.buffer || s.missed > 0:
 		s.missed++
 	default:
+		if s.n == len(s.ring) {
+			s.grow()
+		}
 		s.ring[(s.head+s.n)%len(s.ring)] = ob
 		s.n++
 	}
 	s.mu.Unlock()
 	s.signal()
+}
+
+// grow makes room in the ring: a subscriber that keeps up needs little, whatever
+// buffer it has asked for. The caller holds the lock.
+func (s *Subscription) grow() {
+	const least = 64
+	ring := make([]Observed, min(max(2*len(s.ring), least), s.buffer))
+	n := copy(ring, s.ring[s.head:])
+	copy(ring[n:], s.ring[:s.head])
+	s.ring, s.head = ring, 0
 }
 
 func (s *Subscription) wants(ev *Event) bool {

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agext/levenshtein"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host/wasmbin"
+	"github.com/seed47132306/terrarium/internal/near"
 )
 
 // exportRules are the functions a creature exports. The types of the markers are
@@ -279,9 +279,6 @@ func checkManifest(s *shape, add func(*abi.Error)) {
 
 // nearest returns the name that was probably meant, or "".
 func nearest(name string, names []string) string {
-	if len(name) > maxFrameName {
-		return "" // comparing costs the product of the lengths
-	}
 	best, found := 2, "" // one letter wrong in a short name, three in a long one
 	switch {
 	case len(name) >= 9:
@@ -289,8 +286,9 @@ func nearest(name string, names []string) string {
 	case len(name) >= 4:
 		best = 3
 	}
+	name = strings.ToLower(name)
 	for _, n := range names {
-		if d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(n), nil); d < best {
+		if d := near.Distance(name, strings.ToLower(n)); d < best {
 			best, found = d, n
 		}
 	}

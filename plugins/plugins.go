@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agext/levenshtein"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/internal/near"
 )
 
 //go:embed clerk/clerk.wasm echo/echo.wasm envoy/envoy.wasm foreman/foreman.wasm gate/gate.wasm operator/operator.wasm relay/relay.wasm split/split.wasm tally/tally.wasm
@@ -67,8 +67,9 @@ const maxTypos = 2
 // nearest returns the name that was probably meant, or "".
 func nearest(name string) string {
 	best, found := maxTypos+1, ""
+	name = strings.ToLower(name)
 	for _, n := range names {
-		if d := levenshtein.Distance(strings.ToLower(name), n, nil); d < best && d < len(n)-1 {
+		if d := near.Distance(name, n); d < best && d < len(n)-1 {
 			best, found = d, n
 		}
 	}

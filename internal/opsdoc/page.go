@@ -26,7 +26,13 @@ What can be asked of a terrarium as data. ` + "`terrarium exec`" + ` reads these
 - ` + "`id`" + ` is any JSON value, and comes back with the answer. Without one the answer has none.
 - The answer is ` + "`{\"id\": …, \"ok\": true, \"result\": {…}}`" + ` or ` + "`{\"id\": …, \"ok\": false, \"error\": {\"code\", \"message\", \"remedy\", \"ids\"}}`" + `; the codes are
   listed [here](errors.md).
-- Operations start in the order of their lines. Those marked *waits* answer when they are done, and hold up nobody meanwhile.
+- Operations are carried out one after the other, in the order of their lines, so that a line may rely on those before it without
+  waiting for their answers. Those marked *waits* start in that order, answer when they are done, and hold up no other meanwhile.
+- With ` + "`\"async\": true`" + ` a request does not hold up those behind it, whatever it does: an ` + "`add_creature`" + ` whose module takes seconds to
+  compile, an ` + "`export`" + `, a ` + "`verify`" + `. It may be done before or after them; wait for its answer before asking for something that needs it.
+  ` + "`subscribe`, `unsubscribe` and `shutdown`" + ` always keep their place. At most 1,000 requests of a connection are under way.
+- A line has at most about 22 MiB and 100 fields, each once. A longer one is answered with an error without an ` + "`id`" + `. What an error
+  repeats of a request is cut at 16 KiB.
 - An unknown operation, an unknown field and a line that is not a JSON object are errors, and the next line is served.
 - Creatures, channels and graphs are named by id, or by name where it is unique. A graph is also named by the name of a creature in it, and
   by the ids that it had before a merge.
