@@ -95,3 +95,11 @@ func (o Opcode) Append(dst []byte) []byte {
 	}
 	return AppendU32(append(dst, byte(o>>8)), uint32(o&0xff))
 }
+
+// Operands returns the types of what the instruction takes and leaves, the
+// deepest first: i, I, f, F and V stand for i32, i64, f32, f64 and v128. ok is
+// false when they depend on where it stands.
+func (o Opcode) Operands() (pops, pushes string, ok bool) {
+	info := o.info()
+	return info.pops, info.pushes, !info.special
+}

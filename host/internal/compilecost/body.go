@@ -40,31 +40,8 @@ type body struct {
 	accesses   int64 // to memory
 	boundsSum  int64
 	trampoline int64 // edges that get a block of their own
-	expanded   int64 // as in terms
-}
-
-// What the compiler keeps for instructions that become much machine code, in
-// bytes.
-const (
-	callBytes     = 2_500
-	indirectBytes = 13_000
-	moveBytes     = 14_000 // memory.copy and memory.init
-	fillBytes     = 34_000
-	divideBytes   = 5_500
-	truncateBytes = 8_000
-)
-
-// expansion is what the compiler keeps for an instruction beyond the usual, in
-// bytes: those that look at their operands before they calculate.
-func expansion(op wasmbin.Opcode) int64 {
-	switch {
-	case op >= wasmbin.OpI32DivS && op <= wasmbin.OpI32RemU, op >= wasmbin.OpI64DivS && op <= wasmbin.OpI64RemU:
-		return divideBytes
-	case op >= wasmbin.OpI32TruncF32S && op <= wasmbin.OpI32TruncF64U, op >= wasmbin.OpI64TruncF32S && op <= wasmbin.OpI64TruncF64U,
-		op >= wasmbin.OpI32TruncSatF32S && op <= wasmbin.OpI64TruncSatF64U:
-		return truncateBytes
-	}
-	return 0
+	expanded   int64 // these two as in terms
+	code       int64
 }
 
 // A frame is an open block, loop or if, or the function.
@@ -122,7 +99,8 @@ func (b *body) reset(i int) {
 	b.uses, b.writes = b.uses[:0], b.writes[:0]
 	b.function++
 	b.dead, b.loops, b.deepest, b.copies, b.fresh = 0, 0, 0, 0, false
-	b.calls, b.lookups, b.accesses, b.boundsSum, b.trampoline, b.expanded = 0, 0, 0, 0, 0, 0
+	b.calls, b.lookups, b.accesses, b.boundsSum, b.trampoline = 0, 0, 0, 0, 0
+	b.expanded, b.code = 0, 0
 	b.current = b.add(0, nowhere)
 	b.begin(b.current)
 	end := b.add(int64(len(t.Results)), nowhere)
@@ -150,6 +128,11 @@ func (b *body) skip(in *wasmbin.Instr) {
 func (b *body) instr(in *wasmbin.Instr) {
 	at := &b.blocks[b.current]
 	fresh := false
+	p := priceOf(in.Op)
+	b.code += int64(p.code)
+	if !inTerms(in.Op) {
+		b.expanded += int64(p.bytes)
+	}
 	switch in.Op {
 	case wasmbin.OpLocalGet, wasmbin.OpLocalSet, wasmbin.OpLocalTee:
 		b.access(in)
@@ -164,18 +147,11 @@ func (b *body) instr(in *wasmbin.Instr) {
 		b.end()
 	case wasmbin.OpBr, wasmbin.OpBrIf, wasmbin.OpBrTable, wasmbin.OpReturn, wasmbin.OpUnreachable:
 		b.branch(in)
-	case wasmbin.OpCall:
+	case wasmbin.OpCall, wasmbin.OpCallIndirect:
 		b.calls++
-		b.expanded += callBytes
-		fresh = b.results(in) > 0
-	case wasmbin.OpCallIndirect:
-		b.calls++
-		b.expanded += indirectBytes
 		fresh = b.results(in) > 0
 	case wasmbin.OpMemoryCopy, wasmbin.OpMemoryInit:
-		b.expanded += moveBytes
 	case wasmbin.OpMemoryFill:
-		b.expanded += fillBytes
 		b.fill()
 	case wasmbin.OpMemoryGrow, wasmbin.OpTableGrow:
 		b.calls++
@@ -187,7 +163,6 @@ func (b *body) instr(in *wasmbin.Instr) {
 			at.known++
 			b.lookups += 2 * (at.chain + 1)
 		}
-		b.expanded += expansion(in.Op)
 		fresh = makesValue(in.Op)
 	}
 	b.fresh = fresh

@@ -9,18 +9,19 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
-// Limits are the most that compiling a module may cost beyond what is
-// proportional to its size. A field that is 0 or less means its default.
+// Limits are the most that compiling a module may cost. A field that is 0 or less
+// means its default.
 type Limits struct {
 	Time        time.Duration // of all functions together, on one core
 	TimePerByte time.Duration // what is added to Time for every byte of code
-	Bytes       int64         // of the one function that needs most memory
+	MaxTime     time.Duration // however much code there is
+	Bytes       int64         // of the function that needs most memory, and the machine code of all
 }
 
 // DefaultLimits returns the limits that apply where nothing else is said. SQLite
-// as clang -O3 makes it and a program of 20 MB in Go need a quarter of them.
+// as clang -O3 makes it and a program of 14 MB in Go need half of them at most.
 func DefaultLimits() Limits {
-	return Limits{Time: 8 * time.Second, TimePerByte: 2 * time.Microsecond, Bytes: 512 << 20}
+	return Limits{Time: 8 * time.Second, TimePerByte: 1500 * time.Nanosecond, MaxTime: time.Minute, Bytes: 512 << 20}
 }
 
 func (l Limits) withDefaults() Limits {
@@ -30,6 +31,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.TimePerByte <= 0 {
 		l.TimePerByte = d.TimePerByte
+	}
+	if l.MaxTime <= 0 {
+		l.MaxTime = max(d.MaxTime, l.Time)
 	}
 	if l.Bytes <= 0 {
 		l.Bytes = d.Bytes
@@ -43,13 +47,13 @@ func (l Limits) of(m *wasmbin.Module) time.Duration {
 	for i := range m.Code {
 		code += time.Duration(len(m.Code[i].Body))
 	}
-	return l.Time + l.TimePerByte*code
+	return min(l.Time+l.TimePerByte*code, l.MaxTime)
 }
 
-// Cost is what compiling costs beyond what is proportional to the size.
+// Cost is what compiling costs.
 type Cost struct {
 	Time  time.Duration // all functions together
-	Bytes int64         // the function that needs most
+	Bytes int64         // the function that needs most, and the machine code of all
 	// Function is the index, imported functions counted, of the one that takes
 	// most of the time.
 	Function int
@@ -66,8 +70,10 @@ func Estimate(m *wasmbin.Module, infos []wasmbin.FuncInfo, limits Limits) (Cost,
 		b     = newBody(m)
 		cost  Cost
 		worst time.Duration
+		last  = limits.of(m)
 		first = m.ImportedFuncs()
-		most  = limits.of(m)
+		code  int64 // machine code, several times: while it is put together and written out
+		most  int64 // bytes of one function
 	)
 	for i := range m.Code {
 		if !b.walk(i) {
@@ -80,15 +86,17 @@ func Estimate(m *wasmbin.Module, infos []wasmbin.FuncInfo, limits Limits) (Cost,
 		t := b.terms(height)
 		took := t.time()
 		cost.Time = saturate(cost.Time, took)
-		cost.Bytes = max(cost.Bytes, t.bytes())
+		code += copies * t.code
+		most = max(most, t.bytes())
+		cost.Bytes = most + code
 		if took > worst {
 			worst, cost.Function = took, first+i
 		}
 		switch {
-		case cost.Time > most:
+		case cost.Time > last:
 			return cost, costly(cost.Function, "is the most costly of the functions that together take too long to compile")
 		case cost.Bytes > limits.Bytes:
-			return cost, costly(first+i, "takes too much memory to compile")
+			return cost, costly(first+i, "is where compiling the module takes too much memory")
 		}
 	}
 	return cost, nil
@@ -99,6 +107,9 @@ func costly(function int, what string) *abi.Error {
 		Remedy: "split it, or compile it with less inlining; many branches, calls or loops across which many locals are live cost most"}).
 		With("function", strconv.Itoa(function))
 }
+
+// copies is how many copies of its machine code a compilation has at its end.
+const copies = 3
 
 // terms are the quantities that grow faster than a function.
 type terms struct {
@@ -111,12 +122,13 @@ type terms struct {
 	live       int64 // live values at the beginnings of all blocks
 	reloads    int64 // globals loaded again
 	setup      int64 // types, globals and blocks of other functions that are gone over
-	expanded   int64 // bytes that instructions take which become much machine code
+	expanded   int64 // bytes that instructions take by themselves
+	code       int64 // bytes of machine code
 }
 
 // The prices were measured with wazero 1.12 on amd64 and rounded up.
 func (t *terms) time() time.Duration {
-	ns := 8*f(t.lookups) + 1.2*f(t.searched) + 1500*f(t.arguments) + 10*f(t.dominators) + 70*f(t.bounds) +
+	ns := nsPerByte*f(t.expanded) + nsPerCode*f(t.code) + 8*f(t.lookups) + 1.2*f(t.searched) + 1500*f(t.arguments) + 10*f(t.dominators) + 70*f(t.bounds) +
 		4*f(t.meetings) + 25*f(t.live) + 400*f(t.reloads) + 40*f(t.setup)
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64

@@ -13,6 +13,7 @@ func (b *body) terms(height int64) terms {
 		bounds:   b.boundsSum,
 		reloads:  b.calls * b.mutable,
 		expanded: b.expanded,
+		code:     b.code,
 		setup:    int64(len(b.m.Types)) + int64(len(b.m.Globals)) + b.largest,
 	}
 	live, ok := b.liveness()
