@@ -27,6 +27,8 @@ type ReplayOptions struct {
 	Sessions func(*engine.SessionInfo) bool
 	// CacheDir keeps compiled modules, as in [Options].
 	CacheDir string
+	// Compiler compiles large modules, as in [Options].
+	Compiler []string
 }
 
 // Replay runs recorded turns of a session directory again, on the modules that were
@@ -38,7 +40,7 @@ func Replay(ctx context.Context, dir string, o ReplayOptions) (report *replay.Re
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
-	h, err := host.New(ctx, host.Options{CacheDir: o.CacheDir})
+	h, err := host.New(ctx, host.Options{CacheDir: o.CacheDir, Compiler: o.Compiler})
 	if err != nil {
 		return nil, err
 	}

@@ -100,9 +100,18 @@ type Options struct {
 	// PolicyProcess is that of recipes that [RecipeOptions] say nothing else of,
 	// those of the operation apply among them.
 	PolicyProcess []string
+	// Compiler is the command, an executable and its arguments, that compiles
+	// large modules in a process with limits: a program that does nothing but call
+	// [ServeCompiler]. Without it they are compiled in this process.
+	Compiler []string
 	// Log gets what the engine has to say; nil discards it.
 	Log *slog.Logger
 }
+
+// ServeCompiler compiles one module for another process, at the other end of the
+// pipes. It bounds the time and memory of its own process, which should do nothing
+// else.
+func ServeCompiler(in io.Reader, out io.Writer) error { return host.ServeCompiler(in, out) }
 
 // Terrarium is an engine with its host and its session directory. Its methods
 // may be called from any goroutine.
@@ -133,7 +142,7 @@ func New(ctx context.Context, o Options) (*Terrarium, error) {
 }
 
 func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
-	if t.host, err = host.New(ctx, host.Options{CacheDir: o.CacheDir, Log: o.Log}); err != nil {
+	if t.host, err = host.New(ctx, host.Options{CacheDir: o.CacheDir, Compiler: o.Compiler, Log: o.Log}); err != nil {
 		return err
 	}
 	dir := o.Dir

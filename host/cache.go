@@ -50,10 +50,11 @@ type codeCache struct {
 }
 
 const (
-	cacheDir  = "compiled" // below the directory that was named
-	cacheKey  = "key"
-	cacheLock = "lock"
-	cacheTags = "tags"
+	cacheDir     = "compiled" // below the directory that was named
+	cacheKey     = "key"
+	cacheLock    = "lock"
+	cacheTags    = "tags"
+	cacheModules = "modules" // by the sum of a module, the name of its entry
 
 	// cacheBytes is how much compiled code is kept. The least recently written
 	// goes first. All of it is read when the cache is opened, at some gigabyte
@@ -172,7 +173,7 @@ func (c *codeCache) makePrivate() error {
 	if err := checkAncestors(filepath.Dir(c.dir)); err != nil {
 		return err
 	}
-	for _, dir := range []string{c.dir, filepath.Join(c.dir, cacheTags)} {
+	for _, dir := range []string{c.dir, filepath.Join(c.dir, cacheTags), filepath.Join(c.dir, cacheModules)} {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return cacheUnusable(dir, err)
 		}

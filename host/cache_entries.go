@@ -1,7 +1,9 @@
 package host
 
 import (
+	"context"
 	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +19,9 @@ import (
 // wazero keeps its entries in a directory for each of its versions and
 // platforms, with this prefix.
 const entryDirs = "wazero-"
+
+// Processes that compile have directories of their own, with this prefix.
+const workDirs = "work-"
 
 // An entry is one file of compiled code.
 type entry struct {
@@ -48,6 +53,38 @@ func (c *codeCache) verify() error {
 		return err
 	}
 	return c.evict(slices.DeleteFunc(entries, func(e entry) bool { return !c.known[e.name] }))
+}
+
+// knows reports whether the cache has the compiled code of a module. Code of
+// another version of the compiler counts as well: it is rare, and costs only that
+// the module is compiled in this process.
+func (c *codeCache) knows(sum [sha256.Size]byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	name, err := os.ReadFile(c.modulePath(sum))
+	return err == nil && c.known[string(name)]
+}
+
+// take puts an entry in place that another process made in the directory work.
+func (c *codeCache) take(ctx context.Context, sum [sha256.Size]byte, work, name string) error {
+	return c.locked(ctx, func() error {
+		if err := os.Rename(filepath.Join(work, name), filepath.Join(c.dir, name)); err != nil {
+			return err
+		}
+		info, err := os.Lstat(filepath.Join(c.dir, name))
+		if err != nil {
+			return err
+		}
+		if err := c.tag(entry{name, info}); err != nil {
+			return err
+		}
+		c.known[name] = true
+		return replaceFile(c.modulePath(sum), []byte(name))
+	})
+}
+
+func (c *codeCache) modulePath(sum [sha256.Size]byte) string {
+	return filepath.Join(c.dir, cacheModules, hexSum(sum))
 }
 
 // check answers why an entry must not be executed, or nothing.
@@ -106,12 +143,21 @@ func (c *codeCache) refuseStrangers() error {
 		return err
 	}
 	for _, d := range dirs {
-		if !strings.HasPrefix(d.Name(), entryDirs) {
+		work := strings.HasPrefix(d.Name(), workDirs)
+		if !work && !strings.HasPrefix(d.Name(), entryDirs) {
 			continue
 		}
 		info, err := d.Info()
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // its process is done with it
+		} else if err != nil {
 			return err
+		}
+		if work {
+			if time.Since(info.ModTime()) > staleWrite {
+				_ = os.RemoveAll(filepath.Join(c.dir, d.Name())) // it is tried again at the next start
+			}
+			continue
 		}
 		if why := unfit(info, fs.ModeDir); why != "" {
 			if err := c.refuse(d.Name(), why); err != nil {
@@ -153,7 +199,7 @@ func (c *codeCache) entries() ([]entry, error) {
 	return all, nil
 }
 
-// dropTags removes the tags of entries that are gone.
+// dropTags removes what belongs to entries that are gone.
 func (c *codeCache) dropTags() error {
 	have := map[string]bool{}
 	for name := range c.known {
@@ -166,6 +212,17 @@ func (c *codeCache) dropTags() error {
 	for _, t := range tags {
 		if !have[t] {
 			if err := os.RemoveAll(t); err != nil {
+				return err
+			}
+		}
+	}
+	modules, err := filepath.Glob(filepath.Join(c.dir, cacheModules, "*"))
+	if err != nil {
+		return err
+	}
+	for _, m := range modules {
+		if name, err := os.ReadFile(m); err != nil || !c.known[string(name)] {
+			if err := os.RemoveAll(m); err != nil {
 				return err
 			}
 		}

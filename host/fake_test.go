@@ -13,7 +13,12 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if code, ok := serveCompiler(); ok {
+		os.Exit(code)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // fakeTurn records what the host asks of it, as text, and answers what a test
 // puts into it.

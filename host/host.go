@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/host/internal/compilecost"
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
@@ -32,12 +34,19 @@ type Options struct {
 	// defaults, which accept what compilers make. ModuleBytes is ignored:
 	// MaxModuleBytes says it.
 	Limits wasmbin.Limits
-	// CompileTime and CompileBytes bound what compiling one module may cost
-	// beyond what is in proportion to its size: processor time, and memory for
-	// one function. It is estimated beforehand, for a compilation cannot be
-	// given up. Zero means 8 seconds and 512 MiB.
+	// CompileTime and CompileBytes bound what compiling one module may cost:
+	// processor time, to which 1.5 µs are added for each byte of code up to a
+	// minute in all, and memory for the largest function and all machine code. It
+	// is estimated beforehand, for a compilation cannot be interrupted. Zero means
+	// 8 seconds and 512 MiB.
 	CompileTime  time.Duration
 	CompileBytes int64
+	// Compiler is the command, an executable and its arguments, that compiles a
+	// module which takes more than a moment: a program that does nothing but call
+	// [ServeCompiler]. Its processes are killed when they exceed their time or, on
+	// Linux, their memory. Without it all modules are compiled in this process,
+	// bounded by the estimate alone.
+	Compiler []string
 	// Interpreter runs guests without compiling them to machine code: slow,
 	// but it starts at once and works on every platform. Without it, platforms
 	// that have no compiler use the interpreter by themselves.
@@ -53,6 +62,7 @@ type Host struct {
 	cache    *codeCache // nil without CacheDir
 	memories *memoryPool
 	handles  *handles
+	apart    *apart              // nil without Compiler
 	instance wazero.ModuleConfig // shared by all instances
 	calls    []api.Closer        // the host modules guests import from
 
@@ -84,6 +94,9 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 		imageFrom: imageFrom,
 	}
 	cfg := runtimeConfig(opts)
+	if len(opts.Compiler) > 0 && !opts.Interpreter {
+		h.apart = &apart{command: opts.Compiler}
+	}
 	if opts.CacheDir != "" {
 		var err error
 		if h.cache, err = openCodeCache(ctx, opts.CacheDir); err != nil {
@@ -93,7 +106,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 		cfg = cfg.WithCompilationCache(h.cache.wazero)
 	}
 	h.runtime = wazero.NewRuntimeWithConfig(ctx, cfg)
-	if err := h.provideImports(ctx); err != nil {
+	if err := h.provideImports(ctx, h.runtime); err != nil {
 		return nil, errors.Join(err, h.Close(ctx))
 	}
 	return h, nil
@@ -111,11 +124,11 @@ func runtimeConfig(opts Options) wazero.RuntimeConfig {
 		WithDebugInfoEnabled(false) // stack traces name functions; source lines would keep all DWARF in memory
 }
 
-func (h *Host) provideImports(ctx context.Context) error {
+func (h *Host) provideImports(ctx context.Context, r wazero.Runtime) error {
 	for _, provide := range []func(context.Context, wazero.Runtime) (api.Closer, error){
 		provideHostcalls, provideWASI, provideAssemblyScript, providePause,
 	} {
-		c, err := provide(ctx, h.runtime)
+		c, err := provide(ctx, r)
 		if err != nil {
 			return &abi.Error{Code: abi.Internal, Op: "open host", Message: "the host functions cannot be provided", Err: err}
 		}
@@ -205,6 +218,9 @@ func (h *Host) Close(ctx context.Context) error {
 	}
 	h.handles.close()
 	err := h.runtime.Close(ctx)
+	if h.apart != nil {
+		err = errors.Join(err, h.apart.close(ctx))
+	}
 	h.memories.close()
 	if h.cache != nil {
 		err = errors.Join(err, h.cache.close(ctx))
@@ -251,12 +267,57 @@ func (h *Host) tellRefused() {
 	}
 }
 
-// compileCached compiles a module with the help of the cache, if there is one. A
-// compilation that failed by the cache is tried once more without what was
-// wrong in it; without a new entry, a cache that cannot be written costs only
-// time.
-func (h *Host) compileCached(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {
-	m, err := h.compileModule(ctx, wasm)
+// compileCached compiles a module with the help of the cache, if there is one, and
+// of another process, if it is worth one. It returns the runtime that has it.
+func (h *Host) compileCached(ctx context.Context, wasm []byte, cost compilecost.Cost) (wazero.CompiledModule, wazero.Runtime, error) {
+	if h.apart != nil && (cost.Time > cheapTime || cost.Bytes > cheapBytes) {
+		var err error
+		if h.cache != nil {
+			err = h.fillCache(ctx, wasm, cost)
+		} else {
+			var m wazero.CompiledModule
+			var r wazero.Runtime
+			if m, r, err = h.loadApart(ctx, wasm, cost); err == nil {
+				return m, r, nil
+			}
+		}
+		switch {
+		case errors.Is(err, errNoProcess):
+			h.opts.Log.Warn("a module is compiled in this process", "error", err)
+		case err != nil:
+			return nil, nil, err
+		}
+	}
+	m, err := h.compileHere(ctx, wasm)
+	return m, h.runtime, err
+}
+
+// fillCache has another process compile a module that the cache does not know.
+func (h *Host) fillCache(ctx context.Context, wasm []byte, cost compilecost.Cost) error {
+	sum := sha256.Sum256(wasm)
+	if h.cache.knows(sum) {
+		return nil
+	}
+	work, err := os.MkdirTemp(h.cache.dir, workDirs)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNoProcess, err)
+	}
+	defer os.RemoveAll(work)
+	entry, err := h.apart.compile(ctx, wasm, cost, work)
+	if err != nil {
+		return err
+	}
+	if err := h.cache.take(ctx, sum, work, entry); err != nil {
+		return fmt.Errorf("%w: %w", errNoProcess, err)
+	}
+	return nil
+}
+
+// compileHere compiles a module in this process. A compilation that failed by the
+// cache is tried once more without what was wrong in it; without a new entry, a
+// cache that cannot be written costs only time.
+func (h *Host) compileHere(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {
+	m, err := h.compileModule(ctx, h.runtime, wasm)
 	if h.cache == nil {
 		return m, err
 	}
@@ -265,7 +326,7 @@ func (h *Host) compileCached(ctx context.Context, wasm []byte) (wazero.CompiledM
 			return nil, errors.Join(err, cerr)
 		}
 		h.tellRefused()
-		m, err = h.compileModule(ctx, wasm)
+		m, err = h.compileModule(ctx, h.runtime, wasm)
 	}
 	if err != nil {
 		return nil, err
@@ -279,14 +340,14 @@ func (h *Host) compileCached(ctx context.Context, wasm []byte) (wazero.CompiledM
 
 // compileModule turns wazero's errors, and its panics on modules that should
 // have been refused, into ours.
-func (h *Host) compileModule(ctx context.Context, wasm []byte) (m wazero.CompiledModule, err error) {
+func (h *Host) compileModule(ctx context.Context, r wazero.Runtime, wasm []byte) (m wazero.CompiledModule, err error) {
 	defer func() {
-		if r := recover(); r != nil {
-			err = &abi.Error{Code: abi.Unsupported, Op: "compile", Message: fmt.Sprintf("the compiler gave up on the module: %v", r),
+		if fault := recover(); fault != nil {
+			err = &abi.Error{Code: abi.Unsupported, Op: "compile", Message: fmt.Sprintf("the compiler failed on the module: %v", fault),
 				Remedy: "check the module with wasm-validate"}
 		}
 	}()
-	m, err = h.runtime.CompileModule(ctx, wasm)
+	m, err = r.CompileModule(ctx, wasm)
 	switch {
 	case err == nil:
 		return m, nil

@@ -67,7 +67,7 @@ func (i *Instance) instantiate() (err error) {
 		return errors.New(outside)
 	}
 	ctx := experimental.WithMemoryAllocator(&i.call, &i.call.memory)
-	i.module, err = i.compiled.host.runtime.InstantiateModule(ctx, i.compiled.code, i.compiled.host.instance)
+	i.module, err = i.compiled.runtime.InstantiateModule(ctx, i.compiled.code, i.compiled.host.instance)
 	return err
 }
 

@@ -24,16 +24,21 @@ type compiled struct {
 	sum  [sha256.Size]byte
 	refs int // guarded by host.mu; the entry leaves host.modules with the last one
 
-	ready chan struct{} // closed once; the fields below are fixed from then on
-	err   error
-	code  wazero.CompiledModule
-	info  *abi.ModuleInfo
-	meta  *meter.Meta
-	table int64 // elements of all tables at the start
+	ready   chan struct{} // closed once; the fields below are fixed from then on
+	err     error
+	code    wazero.CompiledModule
+	runtime wazero.Runtime // that has code
+	info    *abi.ModuleInfo
+	meta    *meter.Meta
+	table   int64 // elements of all tables at the start
 
 	static static
 	images imageSlot
 }
+
+// weighedTwice is from how many bytes on a module is weighed before it is metered
+// as well.
+const weighedTwice = 4 << 20
 
 func (c *compiled) compile(ctx context.Context, wasm []byte) error {
 	m, s, infos, err := c.host.check("compile", wasm)
@@ -42,6 +47,12 @@ func (c *compiled) compile(ctx context.Context, wasm []byte) error {
 	}
 	c.info, c.table = s.info(c.sum, int64(len(wasm))), s.tableElements()
 	c.static = takeStatic(m)
+	limits := compilecost.Limits{Time: c.host.opts.CompileTime, Bytes: c.host.opts.CompileBytes}
+	if len(wasm) > weighedTwice { // metering makes code larger and takes seconds too
+		if _, err := compilecost.Estimate(m, infos, limits); err != nil {
+			return withOp("compile", err)
+		}
+	}
 	if c.meta, err = meter.Instrument(m, infos); err != nil {
 		var e *abi.Error
 		if errors.As(err, &e) {
@@ -51,11 +62,11 @@ func (c *compiled) compile(ctx context.Context, wasm []byte) error {
 	}
 	c.static.exportGlobals(m)
 	c.images.never = c.runsFirst() && !c.static.captured
-	limits := compilecost.Limits{Time: c.host.opts.CompileTime, Bytes: c.host.opts.CompileBytes}
-	if _, err := compilecost.Estimate(m, infos, limits); err != nil {
+	cost, err := compilecost.Estimate(m, infos, limits)
+	if err != nil {
 		return withOp("compile", err)
 	}
-	c.code, err = c.host.compileCached(ctx, m.Write())
+	c.code, c.runtime, err = c.host.compileCached(ctx, m.Write(), cost)
 	return err
 }
 

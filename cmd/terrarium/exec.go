@@ -51,7 +51,7 @@ func (f *engineFlags) add(cmd *cobra.Command) {
 func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Options, error) {
 	o := terrarium.Options{
 		Dir: f.session, Scratch: f.session == "", CacheDir: f.cache, Workers: f.workers,
-		FreshInstances: f.fresh, NoSearchIndex: f.noIndex, Log: verbosity(s.err, f.verbose), PolicyProcess: policyProcess(),
+		FreshInstances: f.fresh, NoSearchIndex: f.noIndex, Log: verbosity(s.err, f.verbose), PolicyProcess: policyProcess(), Compiler: compiler(),
 	}
 	if f.workers < 0 {
 		return o, usage("--workers %d: use a number of turns, or 0 for one per processor", f.workers)

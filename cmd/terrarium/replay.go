@@ -71,7 +71,7 @@ func (f *replayFlags) run(ctx context.Context, s streams, args []string) error {
 		return usage("--module is for the creatures that --creature names")
 	}
 	o := terrarium.ReplayOptions{
-		Creatures: f.creatures, From: engine.EventCursor(f.from), Fresh: f.fresh, All: f.all, CacheDir: f.cache,
+		Creatures: f.creatures, From: engine.EventCursor(f.from), Fresh: f.fresh, All: f.all, CacheDir: f.cache, Compiler: compiler(),
 	}
 	var err error
 	if f.module != "" {

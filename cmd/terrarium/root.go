@@ -136,7 +136,7 @@ cleanly by SIGHUP, SIGINT or SIGTERM.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(runCommand(s), resumeCommand(s), validateCommand(s), planCommand(s), fmtCommand(s), consoleCommand(s), testCommand(s), execCommand(s), eventsCommand(s), graphCommand(s),
-		replayCommand(s), sessionCommand(s), packCommand(s), versionCommand(s), policiesCommand(s))
+		replayCommand(s), sessionCommand(s), packCommand(s), versionCommand(s), policiesCommand(s), compilerCommand(s))
 	return root
 }
 

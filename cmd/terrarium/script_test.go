@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 		os.Args = fresh.Arguments(os.Args)
 		main()
 	}
-	if len(os.Args) == 2 && os.Args[1] == policiesName {
-		main() // a process for policies, which is started by what this binary is, not by its name
+	if len(os.Args) == 2 && (os.Args[1] == policiesName || os.Args[1] == compilerName) {
+		main() // a process for policies or a compiler, which is started by what this binary is, not by its name
 		return
 	}
 	testscript.Main(ramdisk.Tests(m), map[string]func(){"terrarium": command, "pipelines": victimMain})

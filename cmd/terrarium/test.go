@@ -62,7 +62,7 @@ func (f *testFlags) test(cmd *cobra.Command, s streams, path string) error {
 	}
 	p := testPrinter{s: s, asJSON: f.format == "json"}
 	for _, test := range tests {
-		result, err := terrarium.RunTest(ctx, test, terrarium.Options{Seed: &f.seed, CacheDir: f.cache, Log: verbosity(s.err, f.verbose)})
+		result, err := terrarium.RunTest(ctx, test, terrarium.Options{Seed: &f.seed, CacheDir: f.cache, Compiler: compiler(), Log: verbosity(s.err, f.verbose)})
 		if ctx.Err() != nil {
 			return interrupted(ctx)
 		}

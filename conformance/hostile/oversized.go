@@ -12,7 +12,7 @@ import (
 // names, before the compiler sees it. At a harmless size each of them runs, so
 // that it is their size alone that is refused.
 func oversized() []Module {
-	return slices.Concat(manyLocals(), manyOf(), deepAndWide())
+	return slices.Concat(manyLocals(), manyOf(), deepAndWide(), compileBombs())
 }
 
 // tooMany is a module of a shape that goes beyond a cap at one size and runs at

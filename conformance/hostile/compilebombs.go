@@ -1,0 +1,53 @@
+package hostile
+
+
+// compileBombs are modules of ordinary size whose instructions become kilobytes
+// each while they are compiled. They are refused by what compiling them would
+// take.
+func compileBombs() []Module {
+	bomb := func(name, attacks string, shape func(n int) []byte, size, harmless int) Module {
+		return tooMany("compil", name, attacks, shape, size, harmless)
+	}
+	vector := func(op uint32) code { return append(code{0xfd}, u32(op)...) }
+	popcnt := vector(98)
+	v128 := seq(vector(12), make(code, 16))
+	// in makes functions with the same instructions n times in all, each of at
+	// most perBody of them.
+	in := func(before, instructions, after code, perBody int) func(n int) []byte {
+		return func(n int) []byte {
+			m := newCreature(1)
+			m.table(1)
+			for ; n > 0; n -= perBody {
+				m.function(":", nil, before, repeat(min(n, perBody), instructions), after)
+			}
+			return m.harmless()
+		}
+	}
+	tableGet := append(code{0x25}, u32(0)...)
+	tableSet := append(code{0x26}, u32(0)...)
+	indirect := func(n int) []byte {
+		m := newCreature(1)
+		m.table(1)
+		typ := m.typ(":")
+		for ; n > 0; n -= 4000 {
+			m.function(":", nil, repeat(min(n, 4000), i32(0), callIndirect(typ, 0)))
+		}
+		return m.harmless()
+	}
+	const none = 1 << 30
+	return []Module{
+		bomb("bomb-popcnt", "the compiler: 600,000 vector instructions of a dozen machine instructions each in one function",
+			in(v128, popcnt, drop, none), 600_000, 1000),
+		bomb("bomb-popcnt-everywhere", "the compiler: the same in twenty functions, each of which would pass",
+			in(v128, popcnt, drop, 100_000), 2_000_000, 1000),
+		bomb("bomb-truncate", "the compiler: 400,000 truncations of vectors",
+			in(v128, vector(253), drop, none), 400_000, 1000),
+		bomb("bomb-table", "the compiler: 250,000 reads and writes of a table, each with its check",
+			in(nil, seq(i32(0), i32(0), tableGet, tableSet), nil, none), 250_000, 1000),
+		bomb("bomb-call-indirect", "the compiler: eight million calls through a table in 2,000 functions",
+			indirect, 8_000_000, 100),
+		bomb("bomb-load", "the compiler: 300,000 reads of memory, each at an address that the one before found",
+			in(i32(0), code{0x28, 2, 0}, drop, none), 300_000, 1000),
+	}
+}
+

@@ -1,0 +1,163 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/host/wasmbin"
+)
+
+// The test binary is the compiler when it is called with this argument, and one
+// that exceeds its limits with the other.
+const (
+	asCompiler = "terrarium-compiler"
+	asGlutton  = "terrarium-glutton"
+)
+
+// serveCompiler does what the argument says, and reports whether there was one.
+func serveCompiler() (code int, ok bool) {
+	switch {
+	case len(os.Args) != 2:
+		return 0, false
+	case os.Args[1] == asCompiler:
+		if err := ServeCompiler(os.Stdin, os.Stdout); err != nil {
+			return 1, true
+		}
+		return 0, true
+	case os.Args[1] == asGlutton:
+		limitProcess(1<<20, 1)
+		kept := make([][]byte, 0, 1<<20)
+		for {
+			kept = append(kept, make([]byte, 1<<20))
+		}
+	}
+	return 0, false
+}
+
+func self(t *testing.T, argument string) []string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{path, argument}
+}
+
+// large is a creature whose compilation is worth a process: it has a function of
+// many loads that is never called.
+func large(t testing.TB) []byte {
+	m, err := wasmbin.Read(readModule(t, "echo"), wasmbin.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := append(wasmbin.OpI32Const.Append(nil), 0)
+	for range 30_000 {
+		body = append(wasmbin.OpI32Load.Append(body), 2, 0)
+	}
+	m.AddFunc(m.AddType(wasmbin.FuncType{}), wasmbin.Code{Body: wasmbin.OpEnd.Append(wasmbin.OpDrop.Append(body))})
+	return m.Write()
+}
+
+// compiles compiles and instantiates the large module, and returns what was logged.
+func compiles(t *testing.T, o Options) (string, error) {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir())
+	var log bytes.Buffer
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	h, err := New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := h.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if left, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "*")); err != nil || len(left) != 0 {
+			t.Errorf("left behind: %v (%v)", left, err)
+		}
+	}()
+	m, err := h.Compile(t.Context(), large(t))
+	if err != nil {
+		return log.String(), err
+	}
+	i, err := m.Instantiate(t.Context(), nil, &fakeTurn{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	return log.String(), m.Close(t.Context())
+}
+
+func TestCompileApart(t *testing.T) {
+	if said, err := compiles(t, Options{Compiler: self(t, asCompiler)}); err != nil || said != "" {
+		t.Errorf("%v, logged %q", err, said)
+	}
+}
+
+// What the cache knows needs no process.
+func TestCompileApartIntoTheCache(t *testing.T) {
+	dir := t.TempDir()
+	for _, command := range [][]string{self(t, asCompiler), {filepath.Join(dir, "none")}} {
+		if said, err := compiles(t, Options{CacheDir: dir, Compiler: command}); err != nil || said != "" {
+			t.Errorf("with %s: %v, logged %q", command[1:], err, said)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, cacheDir, workDirs+"*")); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v (%v)", left, err)
+	}
+}
+
+func TestCompilerThatExceedsItsLimits(t *testing.T) {
+	for _, dir := range []string{"", t.TempDir()} {
+		_, err := compiles(t, Options{CacheDir: dir, Compiler: self(t, asGlutton)})
+		if abi.CodeOf(err) != abi.TooLarge || !strings.Contains(err.Error(), "MiB of memory") {
+			t.Errorf("cache %q: %v", dir, err)
+		}
+	}
+}
+
+// A process that cannot be started is told, and the module is compiled here.
+func TestCompilerThatIsMissing(t *testing.T) {
+	for _, dir := range []string{"", t.TempDir()} {
+		said, err := compiles(t, Options{CacheDir: dir, Compiler: []string{filepath.Join(t.TempDir(), "none")}})
+		if err != nil || !strings.Contains(said, "compiled in this process") {
+			t.Errorf("cache %q: %v, logged %q", dir, err, said)
+		}
+	}
+}
+
+// BenchmarkCompile is what a process costs beside compiling in this one: of a
+// module that is worth one.
+func BenchmarkCompile(b *testing.B) {
+	path, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, command := range map[string][]string{"here": nil, "apart": {path, asCompiler}} {
+		b.Run(name, func(b *testing.B) {
+			wasm := large(b)
+			for b.Loop() {
+				h, err := New(b.Context(), Options{Compiler: command})
+				if err != nil {
+					b.Fatal(err)
+				}
+				m, err := h.Compile(b.Context(), wasm)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := errors.Join(m.Close(b.Context()), h.Close(b.Context())); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
