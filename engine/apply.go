@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/topology"
@@ -185,7 +187,38 @@ func (a *application) prepareChange(ctx context.Context, x *change, h *holding) 
 	a.wire(x, wanted)
 	a.setRoot(x, wanted)
 	a.removeGone(x)
+	a.setNames(x)
 	return nil
+}
+
+// setNames gives creatures the names that the recipe has for them now. It comes last:
+// who goes has let go of its name then, and a creature that is new and takes over the
+// name of another one has it in the end.
+func (a *application) setNames(x *change) {
+	var renamed, created []topology.Naming
+	for i := range a.d.Creatures {
+		spec := &a.d.Creatures[i]
+		id := a.creatures[spec.Address]
+		naming := topology.Naming{ID: id, Name: spec.Name}
+		if t, exists := a.e.topo.Creature(id); !exists {
+			if id != "" {
+				created = append(created, naming)
+			}
+		} else if !isNumbered(t.Name, spec.Name) && !a.drift.leavesName(spec) {
+			renamed = append(renamed, naming)
+		}
+	}
+	if len(renamed) > 0 || len(a.leaving) > 0 && len(created) > 0 {
+		x.ops = append(x.ops, topology.SetNames{Names: append(renamed, created...)})
+	}
+}
+
+// isNumbered reports whether a creature is called by a name, perhaps with a number
+// behind it, which a merge has given it.
+func isNumbered(is, name string) bool {
+	number, ok := strings.CutPrefix(is, name+"~")
+	_, err := strconv.ParseUint(number, 10, 32)
+	return is == name || ok && err == nil
 }
 
 // channelsByAddress are the deployment's channels that exist.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -87,7 +88,8 @@ type settings struct {
 	// configText holds the configuration's attributes as the ABI gives them.
 	configText map[string][]byte
 	module     abi.Module
-	watches    bool // its module wants to be told of changes of its surroundings
+	veil       *strings.Replacer // of sensitive values; nil: there are none
+	watches    bool              // its module wants to be told of changes of its surroundings
 }
 
 // counters count what a creature has done since the engine started.
@@ -125,6 +127,7 @@ func newCreature(id CreatureID, spec CreatureSpec, m abi.Module) (*creature, err
 	if err != nil {
 		return nil, configError(spec.Name, err)
 	}
+	c.veil = veilOf(&spec)
 	return c, nil
 }
 
@@ -314,7 +317,7 @@ func (c *creature) start(ctx context.Context, t *turn) error {
 	t.begin(c, delivery{msg: bootMessage}, 0, true)
 	instance, err := c.module.Instantiate(ctx, &c.limits, t)
 	if err != nil {
-		return err
+		return c.veiledError(err)
 	}
 	c.instance = instance
 	c.instances.Add(1)

@@ -123,6 +123,11 @@ func (f *drift) leavesPrivilege(address string, privileged bool) bool {
 	return privileged == (f.creatures[address].Privileged || address == f.last.Root)
 }
 
+// leavesName reports whether a creature stays called what it is.
+func (f *drift) leavesName(spec *CreatureSpec) bool {
+	return f != nil && f.creatures[spec.Address] != nil && f.creatures[spec.Address].Name == spec.Name
+}
+
 // leavesRoot reports whether whoever is the root stays it.
 func (f *drift) leavesRoot(d *Deployment) bool {
 	return f != nil && f.sure && f.last.Root == d.Root

@@ -54,3 +54,65 @@ func TestNoStoreKeepsSecretAttributes(t *testing.T) {
 		}
 	}
 }
+
+// A guest knows its configuration, and may quote it when it fails. What is sensitive in
+// it does not appear in errors, log lines, dead letters and reports.
+func TestWhatAGuestSaysOfItsSecrets(t *testing.T) {
+	const secret = "hush-\"hush\"-481516"
+	h := newFakeHost()
+	h.on("teller", func(tn abi.Turn, _ abi.Kind) error {
+		config, _ := tn.Source(abi.SourceConfig)
+		tn.Log(abi.LevelInfo, append([]byte("my configuration: "), config...))
+		tn.Log(abi.LevelInfo, []byte("my token: "+secret))
+		return &abi.Error{Code: abi.InvalidArgument, Message: "cannot use " + secret + ", 4815162342 and xy", Remedy: "not " + secret}
+	})
+	s := newSaved(t, engine.Options{Host: h})
+	d := &engine.Deployment{Name: "d", Channels: []engine.ChannelSpec{{Address: "channel.in", Name: "in"}}}
+	c := spec("a", "teller")
+	c.Address, c.Listen = "creature.a", []engine.WireSpec{{Channel: "channel.in"}}
+	c.Config = mustJSON(t, map[string]any{"token": secret, "deep": map[string]any{"list": []any{4815162342, "xy"}}, "open": "in plain sight"})
+	c.Secret = []string{"token", "deep"}
+	c.Restart = engine.RestartPolicy{Attempts: 1}
+	d.Creatures = append(d.Creatures, c)
+	a := s.apply(d)
+	s.send(a.Channels["channel.in"], "work")
+	s.wait()
+	s.shut()
+	storage, err := sqlitestore.Open(t.Context(), s.dir, sqlitestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := readArchive(t.Context(), storage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := storage.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var said []byte
+	for _, events := range archive.events {
+		for _, ev := range events {
+			said = append(append(said, ev.Kind.String()+" "...), ev.Payload...)
+		}
+	}
+	for _, want := range []string{"in plain sight", "cannot use", engine.HiddenValue} {
+		if !bytes.Contains(said, []byte(want)) {
+			t.Errorf("nothing says %q", want)
+		}
+	}
+	err = filepath.WalkDir(s.dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		for _, text := range []string{secret, `hush-\"hush\"-481516`, `hush-\\\"hush\\\"-481516`, "4815162342"} {
+			if bytes.Contains(b, []byte(text)) {
+				t.Errorf("%s has %s", path, text)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

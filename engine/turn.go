@@ -437,7 +437,7 @@ func (t *turn) Log(level abi.Level, text []byte) abi.Code {
 		return t.overLimit("log_bytes", limits.LogBytes)
 	}
 	t.logBytes += int64(len(text))
-	t.logs = append(t.logs, logLine{level: level, text: strings.ToValidUTF8(string(text), "\uFFFD")})
+	t.logs = append(t.logs, logLine{level: level, text: t.c.veiled(strings.ToValidUTF8(string(text), "\uFFFD"))})
 	return abi.OK
 }
 

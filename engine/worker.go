@@ -217,7 +217,7 @@ func (w *worker) closeInstance(ctx context.Context, c *creature) {
 // without consequence: nothing of the instance is used any more.
 func stopInstance(ctx context.Context, t *turn, c *creature, instance abi.Instance) {
 	t.begin(c, delivery{msg: bootMessage}, 0, true)
-	err := instance.Stop(ctx, t)
+	err := c.veiledError(instance.Stop(ctx, t))
 	t.reset()
 	if err = errors.Join(err, instance.Close(ctx)); err != nil {
 		t.e.log.Debug("closing an instance", "creature", c.id, "error", err)
@@ -336,7 +336,7 @@ func (w *worker) call(ctx context.Context, c *creature, d delivery, kind abi.Kin
 	}
 	t.begin(c, d, kind, false)
 	t.wiring = c.facing
-	err := c.instance.Handle(ctx, t, kind, len(d.msg.payload))
+	err := c.veiledError(c.instance.Handle(ctx, t, kind, len(d.msg.payload)))
 	t.fuel = c.instance.FuelUsed()
 	w.work += max(t.fuel, 0) + sendWork*int64(len(t.sends))
 	return err

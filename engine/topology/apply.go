@@ -67,6 +67,9 @@ func (e *edit) run(op Op) *abi.Error {
 	case SetRoot:
 		e.delta.Op = op.op()
 		return e.flagOp(op.ID, func(f *flags) { f.root = op.Root })
+	case SetNames:
+		e.delta.Op = op.op()
+		return e.setNamesOp(op)
 	}
 	e.delta.Op = "apply"
 	return &abi.Error{

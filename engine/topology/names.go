@@ -1,8 +1,11 @@
 package topology
 
 import (
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
 )
 
 // free returns name, or the first of name~2, name~3, … that is not taken.
@@ -88,4 +91,42 @@ func freeChannelName(name string, a, b *graph) string {
 // freeCreatureName finds a creature name that neither graph uses.
 func freeCreatureName(name string, a, b *graph) string {
 	return freeIn(name, &a.creatureNames, &b.creatureNames)
+}
+
+func (e *edit) setNamesOp(op SetNames) *abi.Error {
+	type place struct {
+		in   *graph
+		name string
+	}
+	var list []*creature
+	var wanted []string
+	taken := map[place]bool{}
+	for _, n := range op.Names {
+		c := e.creatures.get(n.ID)
+		switch {
+		case c == nil:
+			return notFound(aCreature, string(n.ID))
+		case n.Name == "":
+			return emptyName(aCreature, string(n.ID))
+		case c.name == n.Name:
+			continue
+		}
+		if !slices.Contains(e.delta.OldGraphs, c.graph.id) {
+			e.within(c.graph)
+		}
+		list, wanted = append(list, c), append(wanted, n.Name)
+		taken[place{c.graph, n.Name}] = true
+	}
+	// Those that want a name that another one of them has let it go first.
+	for _, c := range list {
+		if taken[place{c.graph, c.name}] {
+			e.renameCreature(c, freeCreatureName(c.name, c.graph, c.graph))
+		}
+	}
+	for i, c := range list {
+		if c.name != wanted[i] {
+			e.renameCreature(c, freeCreatureName(wanted[i], c.graph, c.graph))
+		}
+	}
+	return nil
 }

@@ -175,6 +175,17 @@ type SetRoot struct {
 	Root bool
 }
 
+// SetNames gives creatures other names, all at once, so that two can exchange theirs.
+// One whose new name another creature of its graph has, takes the next free name of
+// the form name~2, name~3, …
+type SetNames struct{ Names []Naming }
+
+// Naming is the name that a creature is to have.
+type Naming struct {
+	ID   CreatureID
+	Name string // not empty
+}
+
 func (AddCreature) op() string    { return "add_creature" }
 func (RemoveCreature) op() string { return "remove_creature" }
 func (AddChannel) op() string     { return "add_channel" }
@@ -194,7 +205,8 @@ func (s SetPrivileged) op() string {
 	}
 	return "demote"
 }
-func (SetRoot) op() string { return "assign_root" }
+func (SetRoot) op() string  { return "assign_root" }
+func (SetNames) op() string { return "set_names" }
 
 // IDs hands out fresh ids for what an operation creates by itself: the graphs
 // of a split or of a new singleton, and channels made by [Connect],

@@ -1,0 +1,111 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// named is a deployment of creatures on one channel, by address: two of them for each
+// pair of texts, an address and a name.
+func named(pairs ...string) *engine.Deployment {
+	d := &engine.Deployment{Name: "named", Channels: []engine.ChannelSpec{{Address: "channel.in", Name: "in"}}}
+	for i := 0; i < len(pairs); i += 2 {
+		c := spec(pairs[i+1], "sink")
+		c.Address, c.Listen = "creature."+pairs[i], []engine.WireSpec{{Channel: "channel.in"}}
+		d.Creatures = append(d.Creatures, c)
+	}
+	return d
+}
+
+// namesIn are the names of creatures, by address.
+func (s *saved) namesIn() map[string]string {
+	out := map[string]string{}
+	for _, g := range s.status() {
+		for _, c := range g.Creatures {
+			out[c.Address] = c.Name
+		}
+	}
+	return out
+}
+
+// An edited recipe decides what its creatures are called, while they run and after a
+// restart.
+func TestApplyRenames(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after []string
+		want          map[string]string
+	}{
+		"one": {
+			[]string{"a", "reader"}, []string{"a", "scribe"},
+			map[string]string{"creature.a": "scribe"},
+		},
+		"a new one takes the old name": {
+			[]string{"a", "reader"}, []string{"a", "scribe", "b", "reader"},
+			map[string]string{"creature.a": "scribe", "creature.b": "reader"},
+		},
+		"two exchange theirs": {
+			[]string{"a", "reader", "b", "scribe"}, []string{"a", "scribe", "b", "reader"},
+			map[string]string{"creature.a": "scribe", "creature.b": "reader"},
+		},
+		"one takes that of another that goes": {
+			[]string{"a", "reader", "b", "scribe"}, []string{"a", "scribe"},
+			map[string]string{"creature.a": "scribe"},
+		},
+		"a new one takes that of another that goes": {
+			[]string{"a", "reader", "b", "scribe"}, []string{"a", "reader", "c", "scribe"},
+			map[string]string{"creature.a": "reader", "creature.c": "scribe"},
+		},
+		"three go round": {
+			[]string{"a", "x", "b", "y", "c", "z"}, []string{"a", "y", "b", "z", "c", "x"},
+			map[string]string{"creature.a": "y", "creature.b": "z", "creature.c": "x"},
+		},
+	} {
+		for how, restart := range map[string]bool{"while it runs": false, "after a restart": true} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				s := newSaved(t, engine.Options{})
+				s.apply(named(c.before...))
+				if restart {
+					s.reopen()
+				}
+				after := named(c.after...)
+				plan, err := s.Plan(t.Context(), after)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if plan.Empty() {
+					t.Error("the plan tells nothing")
+				}
+				s.apply(after)
+				if diff := cmp.Diff(c.want, s.namesIn()); diff != "" {
+					t.Errorf("names (-want +got):\n%s", diff)
+				}
+				nothingLeft(t, s, []*engine.Deployment{after})
+				s.reopen()
+				nothingLeft(t, s, []*engine.Deployment{after})
+				s.apply(after)
+				if diff := cmp.Diff(c.want, s.namesIn()); diff != "" {
+					t.Errorf("names after a restart (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// A name that a merge has given stays: the recipe does not ask for it, and says the
+// same as before.
+func TestApplyLeavesNumberedNames(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	d := named("a", "reader")
+	a := s.apply(d)
+	other := s.add("reader", "sink")
+	s.connect(other, a.Creatures["creature.a"], "out")
+	before := s.namesIn()
+	nothingLeft(t, s, []*engine.Deployment{d})
+	s.apply(d)
+	if diff := cmp.Diff(before, s.namesIn()); diff != "" {
+		t.Errorf("names (-before +after):\n%s", diff)
+	}
+}
