@@ -56,6 +56,8 @@ type LimitsArgs struct {
 	Tools       int      `json:"tools,omitempty" doc:"tool calls per turn"`
 	Table       int64    `json:"table,omitempty" doc:"elements of all tables"`
 	Mailbox     int      `json:"mailbox,omitempty" doc:"deliveries held in memory"`
+	StoreRate   int64    `json:"store_rate,omitempty" doc:"bytes added to the store per second"`
+	TimerRate   int      `json:"timer_rate,omitempty" doc:"deliveries of timers per second"`
 }
 
 func (l *LimitsArgs) limits() abi.Limits {
@@ -67,7 +69,7 @@ func (l *LimitsArgs) limits() abi.Limits {
 		Sends: l.Sends, SendBytes: l.SendBytes, Output: l.Output, LogLines: l.LogLines, LogBytes: l.LogBytes,
 		StateKey: l.StateKey, StateValue: l.StateValue, State: l.State, StateWrites: l.StateWrites,
 		Calls: l.Calls, Handles: l.Handles, Timers: l.Timers, Requests: l.Requests, TimerBytes: l.TimerBytes, Tools: l.Tools,
-		Table: l.Table, Mailbox: l.Mailbox,
+		Table: l.Table, Mailbox: l.Mailbox, StoreRate: l.StoreRate, TimerRate: l.TimerRate,
 	}
 }
 

@@ -33,6 +33,8 @@ type Limits struct {
 	Tools       int           `json:"tools,omitempty"`        // tool calls per turn
 	Table       int64         `json:"table,omitempty"`        // elements of all tables together
 	Mailbox     int           `json:"mailbox,omitempty"`      // deliveries held in memory for one creature
+	StoreRate   int64         `json:"store_rate,omitempty"`   // bytes per second that a creature adds to its store
+	TimerRate   int           `json:"timer_rate,omitempty"`   // deliveries of timers per second
 }
 
 const (
@@ -65,6 +67,8 @@ var DefaultLimits = Limits{
 	Tools:       64,
 	Table:       1 << 20,
 	Mailbox:     1024,
+	StoreRate:   32 * mib,
+	TimerRate:   1000,
 }
 
 // LimitInfo describes one limit.
@@ -98,6 +102,8 @@ var LimitTable = []LimitInfo{
 	{"tools", "calls", "tool calls per turn"},
 	{"table", "elements", "elements of all tables together"},
 	{"mailbox", "deliveries", "deliveries held in memory for one creature"},
+	{"store_rate", "bytes", "what a creature adds to its store per second; ten seconds' worth may come at once"},
+	{"timer_rate", "deliveries", "deliveries of a creature's timers per second"},
 }
 
 // MaxModuleBytes is the largest module that is looked at, in bytes.

@@ -51,6 +51,7 @@ func checkLimits(l *abi.Limits) error {
 		{"state_writes", int64(l.StateWrites), 0}, {"calls", l.Calls, 0}, {"handles", int64(l.Handles), 0}, {"timers", int64(l.Timers), 0},
 		{"requests", int64(l.Requests), 0}, {"timer_bytes", l.TimerBytes, 0}, {"stack", l.Stack, maxStack},
 		{"tools", int64(l.Tools), 0}, {"table", l.Table, maxTable}, {"mailbox", int64(l.Mailbox), maxMailbox},
+		{"store_rate", l.StoreRate, 0}, {"timer_rate", int64(l.TimerRate), 0},
 	} {
 		switch {
 		case f.value < 0:

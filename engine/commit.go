@@ -136,6 +136,7 @@ func (w *worker) commit(ctx context.Context, c *creature) *graph {
 		w.answerRequest(g, rec, c, t.d, a, turnID)
 	}
 	c.attempt, c.conflicts = 0, 0
+	c.charge(g, rec.Size())
 	g.append(rec)
 	t.d.msg.release()
 	t.reset()

@@ -39,6 +39,7 @@ type creature struct {
 	started     bool // the start delivery has been handled
 	mb          mailbox
 	counters    counters
+	pace        pace    // of what it stores, and of its timers
 	attempts    []int64 // times of the latest failures, for the intensity
 	// retry is a delivery that failed and is to be tried again; it comes
 	// before everything in the mailbox. backingOff says that the pause before
@@ -102,6 +103,9 @@ type counters struct {
 	Fuel        uint64 `json:"fuel"` // used up by turns, failed ones included
 	// Conflicts are turns that were run again because their graph had changed.
 	Conflicts uint64 `json:"conflicts,omitempty"`
+	// Throttled is how often the creature had to wait, or its timers had, because it
+	// stored more than the limits store_rate and timer_rate allow.
+	Throttled uint64 `json:"throttled,omitempty"`
 }
 
 // burn counts the fuel of a turn.
@@ -164,7 +168,7 @@ func withDefaults(l abi.Limits) abi.Limits {
 	for _, f := range []struct{ v, def *int64 }{
 		{&l.Memory, &d.Memory}, {&l.Fuel, &d.Fuel}, {&l.Message, &d.Message}, {&l.SendBytes, &d.SendBytes},
 		{&l.Output, &d.Output}, {&l.LogBytes, &d.LogBytes}, {&l.StateKey, &d.StateKey},
-		{&l.StateValue, &d.StateValue}, {&l.State, &d.State}, {&l.Calls, &d.Calls}, {&l.TimerBytes, &d.TimerBytes}, {&l.Stack, &d.Stack}, {&l.Table, &d.Table},
+		{&l.StateValue, &d.StateValue}, {&l.State, &d.State}, {&l.Calls, &d.Calls}, {&l.TimerBytes, &d.TimerBytes}, {&l.StoreRate, &d.StoreRate}, {&l.Stack, &d.Stack}, {&l.Table, &d.Table},
 	} {
 		if *f.v == 0 {
 			*f.v = *f.def
@@ -172,7 +176,7 @@ func withDefaults(l abi.Limits) abi.Limits {
 	}
 	for _, f := range []struct{ v, def *int }{
 		{&l.Sends, &d.Sends}, {&l.LogLines, &d.LogLines}, {&l.StateWrites, &d.StateWrites},
-		{&l.Handles, &d.Handles}, {&l.Timers, &d.Timers}, {&l.Requests, &d.Requests}, {&l.Tools, &d.Tools}, {&l.Mailbox, &d.Mailbox},
+		{&l.Handles, &d.Handles}, {&l.Timers, &d.Timers}, {&l.Requests, &d.Requests}, {&l.Tools, &d.Tools}, {&l.Mailbox, &d.Mailbox}, {&l.TimerRate, &d.TimerRate},
 	} {
 		if *f.v == 0 {
 			*f.v = *f.def

@@ -211,7 +211,8 @@ type Store interface {
 	// see Err.
 	Append(r *Record)
 	// Room waits until the queue has fewer unwritten bytes than its bound.
-	// The engine calls it before a commit, outside of critical sections.
+	// The engine calls it before a commit, outside of critical sections. If ctx
+	// has ended, it answers at once, with an error if there is no room.
 	Room(ctx context.Context) error
 	// Wait waits until every event up to seq of the store's origin is as
 	// durable as promised. It answers the code storage when writing fails,

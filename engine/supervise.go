@@ -60,6 +60,7 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 	case c.retry != nil:
 		w.e.backOff(c, c.restart.pause(c.attempt, w.e.jitter))
 	}
+	c.charge(g, rec.Size())
 	g.append(rec)
 	return g
 }

@@ -173,8 +173,10 @@ func (e *Engine) disarm(rec *Record, c *creature, name string) {
 }
 
 // ring delivers a timer that is due. A repeating one that was due several
-// times meanwhile is delivered once.
+// times meanwhile is delivered once. One for which the store has no room waits, and
+// so does that of a creature which has more of them than it may.
 func (e *Engine) ring(c *creature, a *alarm) {
+	room := e.hasRoom(c)
 	wall := e.wallClock()
 	g := c.home.lock()
 	if g == nil {
@@ -185,7 +187,12 @@ func (e *Engine) ring(c *creature, a *alarm) {
 		return
 	}
 	g.wall = wall
+	if e.ringLater(g, c, a, room) {
+		g.mu.Unlock()
+		return
+	}
 	rec := g.newRecord()
+	c.pace.rung.count(wall, 1, int64(c.limits.TimerRate))
 	e.disarm(rec, c, a.row.Name)
 	if p := a.row.Period; p > 0 {
 		next := a.row
@@ -200,6 +207,7 @@ func (e *Engine) ring(c *creature, a *alarm) {
 	m.kind = abi.KindTimer
 	var w waker
 	g.post(rec, &w, c, m, EventID{}, EventID{})
+	c.charge(g, rec.Size())
 	g.append(rec)
 	g.mu.Unlock()
 	w.flush(e)

@@ -198,6 +198,7 @@ func (tc *turnChange) land(x *change) {
 		c.stateSize = t.stateSize
 	}
 	tc.log.land(x, g)
+	c.charge(g, tc.log.size(len(t.tools.ops)))
 	for _, op := range t.tools.ops {
 		if add, ok := op.groupOp.(*addNode); ok {
 			add.c = nil // it lives
@@ -457,6 +458,15 @@ func (l *turnLog) answer() answer {
 		return answer{payload: t.bytes(t.reply), from: l.tc.c}
 	}
 	return answer{code: abi.Unavailable, text: l.tc.c.name + " did not reply", from: l.tc.c}
+}
+
+// size is about what the turn has stored, with so many operations on the graph.
+func (l *turnLog) size(ops int) int64 {
+	if l.rec == nil {
+		return 0
+	}
+	const op = 1 << 10
+	return (&Record{Events: l.events}).Size() + int64(ops)*op
 }
 
 // land carries out in memory what has been logged.

@@ -254,6 +254,9 @@ func (w *worker) handle(ctx context.Context, c *creature, d delivery, kind abi.K
 	if job != nil {
 		c.endJob(g, job)
 	}
+	if g != nil {
+		w.throttle(g, c)
+	}
 	return g
 }
 
@@ -287,6 +290,12 @@ func (w *worker) attempt(ctx context.Context, c *creature, d delivery, kind abi.
 		return w.conflicted(ctx, c, d), true // whatever else the guest made of it
 	case err != nil && ctx.Err() != nil:
 		return w.postpone(ctx, c, d, err), true
+	case err != nil && !w.turn.alone: // what is left of a turn that failed is stored, too
+		if err := w.awaitStore(ctx, c); err != nil {
+			return w.postpone(ctx, c, d, err), true
+		}
+	}
+	switch {
 	case c.job != nil && err != nil:
 		return w.refuseJob(c), true
 	case err != nil:

@@ -85,30 +85,4 @@ func (b *batch) reset() {
 }
 
 // recordSize estimates the memory that a record holds while it is queued.
-func recordSize(r *engine.Record) int64 {
-	const event, row = 256, 128 // structs and the strings they point to
-	n := row
-	for i := range r.Events {
-		n += event + len(r.Events[i].Payload) + len(r.Events[i].Headers)
-	}
-	for i := range r.State {
-		n += row + len(r.State[i].Key) + len(r.State[i].Value)
-	}
-	for i := range r.Creatures {
-		n += 2*row + len(r.Creatures[i].Spec)
-	}
-	for key, value := range r.Meta {
-		n += row + len(key) + len(value)
-	}
-	for i := range r.Timers {
-		n += row + len(r.Timers[i].Payload)
-	}
-	for i := range r.Wires {
-		n += 2*row + len(r.Wires[i].Prompt)
-	}
-	for i := range r.Letters {
-		n += 3*row + len(r.Letters[i].Payload) + len(r.Letters[i].Headers)
-	}
-	n += row * (len(r.Cursors) + len(r.Producers) + len(r.Channels) + len(r.Heads) + len(r.Edges) + len(r.Requests))
-	return int64(n)
-}
+func recordSize(r *engine.Record) int64 { return r.Size() }

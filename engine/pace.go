@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// pace keeps a creature from filling a store, or memory on the way there, faster than
+// its limits say: what it stores is counted when it is logged, and when it has been
+// too much the creature waits. Nothing is refused, and nothing lost. The graph's mu
+// guards it.
+type pace struct {
+	stored meter
+	rung   meter // deliveries of timers
+	told   int64 // when the log was last told, in nanoseconds since 1970
+}
+
+// meter measures a rate. It says until when what was counted would have taken, had it
+// come at that rate.
+type meter struct{ until int64 }
+
+// count counts n of something of which so many are allowed in a second.
+func (m *meter) count(now, n, rate int64) {
+	m.until = max(m.until, now) + int64(float64(n)/float64(max(rate, 1))*float64(time.Second))
+}
+
+// wait is how long it takes until no more has come than is allowed; grace is how much
+// may come at once.
+func (m *meter) wait(now int64, grace time.Duration) time.Duration {
+	return max(0, time.Duration(m.until-now)-grace)
+}
+
+const (
+	// storeGrace is how much a creature may store at once, in time at its rate: a
+	// creature that has been idle may work off what has come meanwhile.
+	storeGrace = 10 * time.Second
+	timerGrace = time.Second
+	// ringAgain is when a timer is tried again that is due while the store has no room.
+	ringAgain = 20 * time.Millisecond
+	// tellAgain is how often the log of a creature is told that it waits.
+	tellAgain = time.Minute
+)
+
+// charge counts what is logged for a creature. The caller holds mu.
+func (c *creature) charge(g *graph, bytes int64) {
+	if bytes > 0 {
+		c.pace.stored.count(g.wall, bytes, c.limits.StoreRate)
+	}
+}
+
+// throttle has a creature wait that has stored more than it may. The creature is in the
+// worker's hands, and the caller holds the mu of g.
+func (w *worker) throttle(g *graph, c *creature) {
+	wait := c.pace.stored.wait(g.wall, storeGrace)
+	if wait == 0 || c.backingOff || !c.runs() {
+		return
+	}
+	w.e.tellThrottled(g, c, "store_rate", c.limits.StoreRate)
+	w.e.backOff(c, wait)
+}
+
+// tellThrottled says in the creature's log that a limit makes it wait. The caller holds
+// mu.
+func (e *Engine) tellThrottled(g *graph, c *creature, limit string, rate int64) {
+	c.counters.Throttled++
+	if c.pace.told != 0 && g.wall-c.pace.told < int64(tellAgain) {
+		return
+	}
+	c.pace.told = g.wall
+	text := fmt.Sprintf("the limit %s (%d per second) is reached, and the creature waits; raise the limit or store less", limit, rate)
+	e.log.Warn("a creature waits", "creature", c.id, "name", c.name, "limit", limit, "rate", rate)
+	rec := g.newRecord()
+	g.logLines(rec, Event{Creature: c.id}, []logLine{{level: abi.LevelWarn, text: text, engine: true}})
+	g.append(rec)
+}
+
+// hasRoom reports whether the store of a creature's graph has room for a record, without
+// waiting for it. The caller is in no critical section.
+func (e *Engine) hasRoom(c *creature) bool {
+	g := c.home.lock()
+	if g == nil {
+		return true // the caller notices
+	}
+	store := g.store
+	g.mu.Unlock()
+	return store == nil || store.Room(ended) == nil || !c.home.logsTo(store)
+}
+
+// ended is a context that has ended.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// ringLater reports whether a timer that is due has to wait, and has it tried again
+// then: because the store has no room, or the creature has stored, or its timers have
+// rung, more than they may. The caller holds mu.
+func (e *Engine) ringLater(g *graph, c *creature, a *alarm, room bool) bool {
+	timers := c.pace.rung.wait(g.wall, timerGrace)
+	wait := max(timers, c.pace.stored.wait(g.wall, storeGrace))
+	switch {
+	case timers > 0:
+		e.tellThrottled(g, c, "timer_rate", int64(c.limits.TimerRate))
+	case wait > 0:
+		e.tellThrottled(g, c, "store_rate", c.limits.StoreRate)
+	case room:
+		return false
+	}
+	a.timer = e.timers.after(max(wait, ringAgain), func() { e.ring(c, a) })
+	return true
+}
