@@ -1,0 +1,128 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// ticking adds a creature that has set so many timers which ring every millisecond.
+func (d *onDisk) ticking(timers int, limits abi.Limits) engine.CreatureID {
+	d.Helper()
+	d.host.on("ticker", func(t abi.Turn, kind abi.Kind) error {
+		for i := range timers {
+			if kind != abi.KindMessage {
+				break
+			}
+			if code := t.TimerSet(fmt.Appendf(nil, "t%d", i), 0, time.Millisecond, make([]byte, 4000)); code != abi.OK {
+				return codeErr(t, code)
+			}
+		}
+		return nil
+	})
+	c := d.add("ticker", "ticker", func(s *engine.CreatureSpec) { s.Limits = limits })
+	d.sendTo(c, "go")
+	d.serve()
+	return c
+}
+
+// rung is how many timers have been delivered.
+func (d *onDisk) rung() (n int) {
+	for _, ev := range d.disk.Log() {
+		if ev.Kind == engine.EventTimer {
+			n++
+		}
+	}
+	return n
+}
+
+// run lets so many milliseconds go by, one after the other.
+func (d *onDisk) run(milliseconds int) {
+	for range milliseconds {
+		d.clock.Advance(time.Millisecond)
+		d.Ring()
+		d.serve()
+	}
+}
+
+func TestDueTimersWaitForRoomInTheStore(t *testing.T) {
+	d := newOnDisk(t)
+	d.ticking(8, abi.Limits{})
+	d.run(5)
+	d.disk.Flush()
+	d.disk.Bound, d.disk.Broken = 20, true
+	d.run(200)
+	before := d.rung()
+	d.run(200)
+	if now := d.rung(); now != before {
+		t.Errorf("%d timers have rung while the store had no room", now-before)
+	}
+	d.disk.Broken = false
+	d.run(100)
+	if now := d.rung(); now < before+8 {
+		t.Errorf("%d timers have rung since the store has room again, want all", now-before)
+	}
+}
+
+func TestTimersRingNoOftenerThanTheirLimit(t *testing.T) {
+	d := newOnDisk(t)
+	c := d.ticking(8, abi.Limits{TimerRate: 20})
+	d.run(3000)
+	if n := d.rung(); n < 60 || n > 81 {
+		t.Errorf("%d timers have rung in three seconds, want 20 a second and a second's worth more", n)
+	}
+	d.told(c, "timer_rate")
+}
+
+func TestACreatureThatStoresTooMuchWaits(t *testing.T) {
+	const messages, size, rate = 40, 1000, 2000
+	d := newOnDisk(t)
+	c := d.add("hog", "record", func(s *engine.CreatureSpec) { s.Limits.StoreRate = rate })
+	for i := range messages {
+		d.sendTo(c, fmt.Sprintf("%02d%s", i, strings.Repeat("x", size)))
+	}
+	heard := func() int { return strings.Count(d.state(c, "heard"), "\n") }
+	d.serve()
+	first := heard()
+	if first == 0 || first == messages {
+		t.Errorf("%d of %d messages were handled at once", first, messages)
+	}
+	if !d.Busy() {
+		t.Error("a creature that waits counts as idle")
+	}
+	d.told(c, "store_rate")
+	for range 10_000 {
+		if heard() == messages {
+			return
+		}
+		d.clock.Advance(time.Second)
+		d.Ring()
+		d.serve()
+	}
+	t.Errorf("%d of %d messages have been handled", heard(), messages)
+}
+
+// told checks that a creature's log and status say that a limit makes it wait.
+func (d *onDisk) told(c engine.CreatureID, limit string) {
+	d.Helper()
+	lines := 0
+	for _, ev := range d.disk.Log() {
+		if ev.Kind == engine.EventLog && ev.Creature == c && strings.Contains(string(ev.Payload), limit) {
+			lines++
+		}
+	}
+	if lines != 1 {
+		d.Errorf("%d lines in the log name %s, want one", lines, limit)
+	}
+	status, err := d.Status("")
+	if err != nil {
+		d.Fatal(err)
+	}
+	if n := status[0].Creatures[0].Counters.Throttled; n == 0 {
+		d.Error("the status does not say that the creature has waited")
+	}
+}
