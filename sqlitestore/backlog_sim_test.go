@@ -309,8 +309,8 @@ func (s *backlogSim) send(m *simStore) {
 	}
 }
 
-// listen adds a listener, which begins with the oldest message that there is or with
-// the next.
+// listen adds a listener, which begins with the oldest message that is left or with the
+// next.
 func (s *backlogSim) listen(m *simStore) {
 	channels := m.sortedChannels()
 	if len(channels) == 0 || len(m.readers) > 5 {
@@ -318,8 +318,15 @@ func (s *backlogSim) listen(m *simStore) {
 	}
 	c := channels[s.random.IntN(len(channels))]
 	l := &simReader{id: engine.CreatureID(s.name("l")), channel: c, seq: uint64(len(s.logs[c]))}
-	if oldest := s.messages(m, c, 0, 0, 1); len(oldest) > 0 && s.random.IntN(2) == 0 {
-		l.seq = oldest[0].Seq - 1
+	if s.random.IntN(2) == 0 {
+		// Parents of a merge may have given up history up to different times, so what is
+		// left begins behind the last gap.
+		for _, e := range slices.Backward(s.messages(m, c, 0, 0, 0)) {
+			if e.Seq != l.seq {
+				break
+			}
+			l.seq--
+		}
 	}
 	m.readers = append(m.readers, l)
 	s.append(m, &engine.Record{Creatures: []engine.CreatureRow{{ID: l.id, Name: string(l.id)}}, Cursors: []engine.CursorRow{l.cursor()}})

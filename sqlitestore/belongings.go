@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine"
@@ -74,6 +75,14 @@ func (t *testator) seal(cut string) error {
 		return err
 	}
 	return t.w.hooks.at(pointSealed, t.w.path)
+}
+
+// tellLoss tells the writer of a child whether the log of the parent, or that of its
+// ancestors, may lack some of what creatures wrote to their states.
+func (t *testator) tellLoss(to *writer) error {
+	lossy, err := t.w.c.lossy(math.MaxInt64)
+	to.lossy = to.lossy || lossy || t.w.lossy
+	return err
 }
 
 // take writes what a parent has of them into the file of a child, within a

@@ -122,9 +122,6 @@ func (b *builder) close() error { return b.w.close() }
 // strip removes the live rows that came with a copied file, and marks it as
 // incomplete. It also brings the index of messages up to date.
 func (b *builder) strip() error {
-	if err := b.inheritPruned("main"); err != nil {
-		return err
-	}
 	return b.transact(pointStripping, pointStripped, func() error {
 		for _, table := range []string{
 			"store", "meta", "own", "creature", "channel", "head", "edge", "cursor", "state_value", "producer", "timer", "request", "wire", "letter",
@@ -136,9 +133,6 @@ func (b *builder) strip() error {
 		if err := b.c.exec("INSERT INTO main.store (key, value) VALUES ('incomplete', '1')"); err != nil {
 			return err
 		}
-		if err := b.noteKept(); err != nil {
-			return err
-		}
 		if err := b.w.indexFrom("(SELECT through FROM indexed)", "0x7fffffffffffffff"); err != nil {
 			return err
 		}
@@ -148,21 +142,35 @@ func (b *builder) strip() error {
 
 // trim removes events that the files do not have whose history the file is to be.
 // An attempt before may have followed what a session wrote faster than that became
-// durable; when the power failed then, the session lost it, and goes on without.
-func (b *builder) trim(paths []string) error {
-	highest := map[engine.Origin]int64{}
-	for _, path := range paths {
-		err := b.c.attached(path, readOnly, func() error {
-			return b.lasts("parent", func(_ int64, origin engine.Origin, last int64) { highest[origin] = max(highest[origin], last) })
+// durable; when the power failed then, the session lost it, and goes on without. Or it
+// has copied what the files have given up since: the rest would leave a gap behind it.
+func (b *builder) trim(sources []vouched) error {
+	wanted := map[engine.Origin]stretch{}
+	for _, source := range sources {
+		err := b.c.attached(source.path, readOnly, func() error {
+			return b.stretches("parent", func(origin engine.Origin, s stretch) {
+				if known, ok := wanted[origin]; ok {
+					s.first, s.last = min(s.first, known.first), max(s.last, known.last)
+				}
+				wanted[origin] = s
+			})
 		})
 		if err != nil {
 			return err
 		}
 	}
 	var extra [][2]driver.Value // from the first, up to the last
-	err := b.lasts("main", func(no int64, origin engine.Origin, last int64) {
-		if last > highest[origin] {
-			extra = append(extra, [2]driver.Value{no<<seqBits | (highest[origin] + 1), no<<seqBits | last})
+	err := b.stretches("main", func(origin engine.Origin, has stretch) {
+		w, known := wanted[origin]
+		switch {
+		case !known || has.last < w.first || has.first > w.last:
+			extra = append(extra, [2]driver.Value{has.no<<seqBits | has.first, has.no<<seqBits | has.last})
+			return
+		case has.first < w.first:
+			extra = append(extra, [2]driver.Value{has.no<<seqBits | has.first, has.no<<seqBits | (w.first - 1)})
+		}
+		if has.last > w.last {
+			extra = append(extra, [2]driver.Value{has.no<<seqBits | (w.last + 1), has.no<<seqBits | has.last})
 		}
 	})
 	if err != nil || len(extra) == 0 {
@@ -184,11 +192,17 @@ func (b *builder) trim(paths []string) error {
 	})
 }
 
-// lasts lists the number of the last event of each origin of a database.
-func (b *builder) lasts(database string, each func(no int64, origin engine.Origin, last int64)) error {
-	return b.c.query(`SELECT no, uuid, coalesce((SELECT id & 0xffffffffff FROM `+database+`.event WHERE id > no << 40 AND id < (no + 1) << 40
-		ORDER BY id DESC LIMIT 1), 0) FROM `+database+`.origin`, nil, func(v []driver.Value) error {
-		each(v[0].(int64), engine.Origin(v[1].([]byte)), v[2].(int64))
+// stretch is what a database has of an origin: all events from the first to the last.
+type stretch struct{ no, first, last int64 }
+
+// stretches lists the origins of which a database has events.
+func (b *builder) stretches(database string, each func(origin engine.Origin, s stretch)) error {
+	return b.c.query(`SELECT no, uuid, (SELECT id & 0xffffffffff FROM `+database+`.event WHERE id > no << 40 AND id < (no + 1) << 40 ORDER BY id LIMIT 1),
+		(SELECT id & 0xffffffffff FROM `+database+`.event WHERE id > no << 40 AND id < (no + 1) << 40 ORDER BY id DESC LIMIT 1)
+		FROM `+database+`.origin`, nil, func(v []driver.Value) error {
+		if first, any := v[2].(int64); any {
+			each(engine.Origin(v[1].([]byte)), stretch{v[0].(int64), first, v[3].(int64)})
+		}
 		return nil
 	})
 }
@@ -209,10 +223,10 @@ func (b *builder) transact(before, after failpoint, change func() error) error {
 }
 
 // unite adds the events and the lineage of another file.
-func (b *builder) unite(ctx context.Context, path string, mode fileMode) error {
+func (b *builder) unite(ctx context.Context, source vouched, mode fileMode) error {
 	b.crossing.giveWay()
-	return b.c.attached(path, mode, func() error {
-		if err := b.inheritPruned("parent"); err != nil {
+	return b.c.attached(source.path, mode, func() error {
+		if err := b.inheritPruned(); err != nil {
 			return err
 		}
 		pairs, err := b.meet()
@@ -228,10 +242,10 @@ func (b *builder) unite(ctx context.Context, path string, mode fileMode) error {
 	})
 }
 
-// inheritPruned notes that a file has given up some of its history, and so does
-// then what is made of it.
-func (b *builder) inheritPruned(database string) error {
-	pruned, _, err := b.c.integer("SELECT CAST(value AS INTEGER) FROM " + database + ".store WHERE key = '" + prunedKey + "'")
+// inheritPruned notes that the attached file has given up some of its history, and so
+// has then what is made of it.
+func (b *builder) inheritPruned() error {
+	pruned, _, err := b.c.integer("SELECT CAST(value AS INTEGER) FROM parent.store WHERE key = '" + prunedKey + "'")
 	b.pruned = max(b.pruned, pruned)
 	return err
 }
@@ -280,37 +294,75 @@ func (b *builder) meetOrigins() error {
 	return b.c.exec("INSERT INTO renumber (old, new) SELECT p.no, o.no FROM parent.origin p JOIN main.origin o ON o.uuid = p.uuid WHERE p.no NOT IN (SELECT old FROM renumber)")
 }
 
-// uniteOrigin adds the events of one origin. Where both sides have it, one has
-// a beginning of what the other has, so what both have is skipped unread.
+// uniteOrigin adds the events of one origin. Either side has all of its numbers from
+// the first that it has to the last, and they begin at different ones if they have given
+// up history up to different times. So what both have is skipped unread, and what is
+// missing here is added at both ends, outwards: wherever that is interrupted, the file
+// has no gap.
 func (b *builder) uniteOrigin(ctx context.Context, p numbers) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		more, err := b.uniteSome(p)
-		if err != nil || !more {
-			return err
+	for _, next := range []func(numbers) (low, high int64, found bool, err error){b.behind, b.before} {
+		for {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			low, high, found, err := next(p)
+			if err != nil {
+				return err
+			}
+			if !found {
+				break
+			}
+			if err := b.uniteSome(p, low, high); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
-// uniteSome adds some events of an origin, and answers whether there may be more.
-func (b *builder) uniteSome(p numbers) (more bool, err error) {
-	low, _, err := b.c.integer("SELECT max(id) & 0xffffffffff FROM main.event WHERE id > ? AND id < ?", p.new<<seqBits, (p.new+1)<<seqBits)
+// behind are the next events of the attached file behind those that are here, as
+// packed ids there.
+func (b *builder) behind(p numbers) (low, high int64, found bool, err error) {
+	from, _, err := b.c.integer("SELECT max(id) & 0xffffffffff FROM main.event WHERE id > ? AND id < ?", p.new<<seqBits, (p.new+1)<<seqBits)
+	if err == nil && from == 0 {
+		from, err = b.lowerBound(p)
+	}
 	if err != nil {
-		return false, err
+		return 0, 0, false, err
 	}
-	if low == 0 {
-		if low, err = b.lowerBound(p); err != nil {
-			return false, err
-		}
+	return b.some("", p.old<<seqBits|from, p.old<<seqBits|p.upTo)
+}
+
+// before are the last events of the attached file, of those that are to be kept, before
+// those that are here.
+func (b *builder) before(p numbers) (low, high int64, found bool, err error) {
+	first, any, err := b.c.integer("SELECT min(id) & 0xffffffffff FROM main.event WHERE id > ? AND id < ?", p.new<<seqBits, (p.new+1)<<seqBits)
+	if err != nil || !any || first <= 1 {
+		return 0, 0, false, err
 	}
-	last, found, err := b.c.integer("SELECT max(id) FROM (SELECT id FROM parent.event WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)",
-		p.old<<seqBits|low, p.old<<seqBits|p.upTo, b.hooks.eventsAtOnce())
-	if err != nil || !found {
-		return false, err
+	from, err := b.lowerBound(p)
+	if err != nil || from >= first-1 {
+		return 0, 0, false, err
 	}
-	return true, b.transact(pointUniting, pointUnited, func() error {
+	return b.some(" DESC", p.old<<seqBits|from, p.old<<seqBits|min(p.upTo, first-1))
+}
+
+// some are the bounds of the first, or the last, events that are added at once.
+func (b *builder) some(order string, behind, upTo int64) (low, high int64, found bool, err error) {
+	err = b.c.query("SELECT min(id), max(id) FROM (SELECT id FROM parent.event WHERE id > ? AND id <= ? ORDER BY id"+order+" LIMIT ?)",
+		[]driver.Value{behind, upTo, b.hooks.eventsAtOnce()}, func(v []driver.Value) error {
+			if low, found = v[0].(int64); found {
+				high = v[1].(int64)
+			}
+			return nil
+		})
+	return low, high, found, err
+}
+
+// uniteSome adds the events of an origin between two ids of the attached file.
+func (b *builder) uniteSome(p numbers, low, high int64) error {
+	shift := (p.new - p.old) << seqBits
+	return b.transact(pointUniting, pointUnited, func() error {
 		// A session writes on in its file meanwhile, also of what is of origins that the
 		// file had not met before.
 		if err := b.meetOrigins(); err != nil {
@@ -321,11 +373,10 @@ func (b *builder) uniteSome(p numbers) (more bool, err error) {
 				CASE WHEN turn >> 40 = ?2 THEN turn + ?1 ELSE (SELECT new << 40 FROM renumber WHERE old = turn >> 40) | (turn & 0xffffffffff) END,
 				attempt, channel, seq, headers, payload,
 				CASE WHEN cause >> 40 = ?2 THEN cause + ?1 ELSE (SELECT new << 40 FROM renumber WHERE old = cause >> 40) | (cause & 0xffffffffff) END
-			FROM parent.event WHERE id > ?3 AND id <= ?4 ORDER BY id`,
-			(p.new-p.old)<<seqBits, p.old, p.old<<seqBits|low, last); err != nil {
+			FROM parent.event WHERE id BETWEEN ?3 AND ?4 ORDER BY id`, shift, p.old, low, high); err != nil {
 			return err
 		}
-		if err := b.w.indexFrom(strconv.FormatInt(p.new<<seqBits|low, 10), strconv.FormatInt((p.new+1)<<seqBits, 10)); err != nil {
+		if err := b.w.indexFrom(strconv.FormatInt(low+shift-1, 10), strconv.FormatInt(high+shift+1, 10)); err != nil {
 			return err
 		}
 		return b.w.indexedAll()
@@ -335,14 +386,14 @@ func (b *builder) uniteSome(p numbers) (more bool, err error) {
 // finish takes over the live rows and the identity of the attached session, and
 // what has been written to it since it was united. The file is then whole, and
 // durable.
-func (b *builder) finish(ctx context.Context, path string, mode fileMode) error {
+func (b *builder) finish(ctx context.Context, own vouched, mode fileMode) error {
 	if err := b.c.tempo(true); err != nil {
 		return err
 	}
-	if err := b.unite(ctx, path, mode); err != nil {
+	if err := b.unite(ctx, own, mode); err != nil {
 		return err
 	}
-	return b.c.attached(path, mode, func() error {
+	return b.c.attached(own.path, mode, func() error {
 		return b.transact(pointFinishing, pointFinished, func() error {
 			if err := takeAllRows(b.c); err != nil {
 				return err
@@ -355,6 +406,39 @@ func (b *builder) finish(ctx context.Context, path string, mode fileMode) error 
 			}
 			return b.c.exec("DELETE FROM main.store WHERE key IN ('incomplete', 'unused', 'moved')")
 		})
+	})
+}
+
+// hasAllOf makes sure that the file has all that a source has and that is to be kept.
+// Nothing else may be called the history of a session, whatever an attempt before has
+// left in the file.
+func (b *builder) hasAllOf(source vouched, mode fileMode) error {
+	has := map[engine.Origin]stretch{}
+	if err := b.stretches("main", func(origin engine.Origin, s stretch) { has[origin] = s }); err != nil {
+		return err
+	}
+	return b.c.attached(source.path, mode, func() error {
+		var lost error
+		var all []numbers
+		var origins []engine.Origin
+		err := b.stretches("parent", func(origin engine.Origin, s stretch) {
+			all, origins = append(all, numbers{s.no, s.first, s.last}), append(origins, origin)
+		})
+		if err != nil {
+			return err
+		}
+		for i, of := range all {
+			behind, err := b.lowerBound(of)
+			if err != nil {
+				return err
+			}
+			first, last, here := max(of.new, behind+1), of.upTo, has[origins[i]]
+			if first <= last && (here.first == 0 || here.first > first || here.last < last) {
+				lost = errors.Join(lost, fmt.Errorf("the events %s to %d of %s are not in the file that is made of it",
+					engine.EventID{Origin: origins[i], Seq: uint64(first)}, last, source.path))
+			}
+		}
+		return lost
 	})
 }
 

@@ -41,6 +41,7 @@ type entry struct {
 	cut  string // that made it, or ""
 	kind string // of that cut
 	file string // in stores/; "" when it has been removed
+	held vouched
 }
 
 // openCatalog opens a catalogue that is only looked at, or that nobody knows yet.
@@ -114,6 +115,7 @@ func (k *catalog) scanEntry(v []driver.Value) (entry, error) {
 	}
 	if e.file != "" {
 		e.Path = k.filePath(e.file)
+		e.held = vouched{e.Path, e.Session}
 	}
 	if parents, _ := v[13].(string); parents != "" {
 		for p := range strings.SplitSeq(parents, " ") {

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -70,11 +71,11 @@ func (w *writer) layBase() error {
 		return nil
 	}
 	tables := liveTables
-	_, lossy, err := w.c.integer("SELECT 1 FROM store WHERE key = '" + prunedKey + "' UNION ALL SELECT 1 FROM ancestor WHERE parent = '" + volatileParent + "' LIMIT 1")
+	lossy, err := w.c.lossy(math.MaxInt64)
 	if err != nil {
 		return err
 	}
-	if lossy {
+	if lossy || w.lossy {
 		tables = append(slices.Clone(tables), stateTable)
 	}
 	rows, err := w.dump(tables)
@@ -101,6 +102,14 @@ func (w *writer) layBase() error {
 		w.behind, w.parts = uint64(behind&seqMask), part
 	}
 	return w.c.exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, '1')", keyBased)
+}
+
+// lossy reports whether the log in the file may lack some of what creatures wrote to
+// their states up to a time: history has been given up, or a graph without a store came
+// in.
+func (c *conn) lossy(until int64) (bool, error) {
+	_, lossy, err := c.integer("SELECT 1 FROM store WHERE key = '"+prunedKey+"' UNION ALL SELECT 1 FROM ancestor WHERE parent = '"+volatileParent+"' AND created <= ? LIMIT 1", until)
+	return lossy, err
 }
 
 // lastOwn is the last event of the session, packed; before its first one, that

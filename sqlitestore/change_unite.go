@@ -1,13 +1,16 @@
 package sqlitestore
 
 // uniteChanges adds what the attached file tells of the changes that come with
-// the events of an origin which are here.
+// the events of an origin which are here. They are added in one step, so those before
+// the last one are here already, unless the attached file begins with earlier ones.
 func (b *builder) uniteChanges(p numbers) error {
 	if b.since > 0 {
 		return nil // see forgetChanges
 	}
 	here, beyond := p.new<<seqBits, (p.new+1)<<seqBits
-	from, _, err := b.c.integer("SELECT coalesce(max(event), ?1) FROM main.change WHERE event >= ?1 AND event < ?2", here, beyond)
+	shift := (p.new - p.old) << seqBits
+	from, _, err := b.c.integer(`SELECT CASE WHEN min(event) <= ?3 + (SELECT min(event) FROM parent.change WHERE event >= ?1 - ?3 AND event < ?2 - ?3)
+		THEN max(event) ELSE ?1 END FROM main.change WHERE event >= ?1 AND event < ?2`, here, beyond, shift)
 	if err != nil {
 		return err
 	}
@@ -15,7 +18,6 @@ func (b *builder) uniteChanges(p numbers) error {
 	if err != nil {
 		return err
 	}
-	shift := (p.new - p.old) << seqBits
 	_, found, err := b.c.integer("SELECT 1 FROM parent.change WHERE event BETWEEN ? AND ? LIMIT 1", from-shift, last-shift)
 	if err != nil || !found {
 		return err

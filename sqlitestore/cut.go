@@ -287,7 +287,7 @@ func (d *Directory) fillChild(ctx context.Context, c *child, parents map[engine.
 	var last uint64
 	err = d.fill(c.p, c.entry, func() error {
 		for _, session := range c.plan.Parents {
-			if err := errors.Join(ctx.Err(), c.own.take(testators[session], &parents[session].info, c.p.writer)); err != nil {
+			if err := errors.Join(ctx.Err(), c.own.take(testators[session], &parents[session].info, c.p.writer), testators[session].tellLoss(c.p.writer)); err != nil {
 				return err
 			}
 		}

@@ -236,6 +236,9 @@ func (d *Directory) attach(ctx context.Context, e entry, w *writer) (*Store, err
 	if e.Meta, err = f.own.meta(ctx); err == nil {
 		_, err = f.count(ctx) // a file that cannot be read is not opened
 	}
+	if err == nil {
+		w.lossy, err = f.lossy(ctx)
+	}
 	var wrote map[engine.Origin]uint64
 	if err == nil {
 		wrote, err = w.c.ownHighest()
@@ -255,7 +258,7 @@ func (d *Directory) attach(ctx context.Context, e entry, w *writer) (*Store, err
 // its first record. The catalogue does not know it yet: its history is in the
 // files of its parents and of those whose files they need themselves.
 func (d *Directory) newborn(e entry, w *writer, parents []*Store, first uint64) (*Store, error) {
-	own, err := openReader(w.path, readWrite)
+	own, err := openReader(vouched{path: w.path, session: e.Session}, readWrite)
 	if err != nil {
 		return nil, err
 	}

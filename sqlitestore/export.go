@@ -121,15 +121,15 @@ func (b *builder) collect(ctx context.Context, e entry, f *family) error {
 		return err
 	}
 	for _, r := range f.ancestors {
-		if err := b.unite(ctx, r.path, r.mode); err != nil {
+		if err := b.unite(ctx, r.vouched, r.mode); err != nil {
 			return err
 		}
 	}
 	if f.own != nil {
-		return b.finish(ctx, f.own.path, f.own.mode)
+		return b.finish(ctx, f.own.vouched, f.own.mode)
 	}
 	return b.c.transact(func() error {
 		e.Complete = true
-		return b.w.identify(e)
+		return errors.Join(b.w.identify(e), b.noteKept())
 	})
 }

@@ -113,6 +113,8 @@ func (k *catalog) openAncestors(ctx context.Context, f *family, e entry, how acc
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case err != nil && k.moved(p): // its history is in another file now, and not lost
+			return errMoved
 		case err != nil: // the rest can be read all the same
 			f.missing = append(f.missing, p.Session)
 		default:
@@ -131,12 +133,8 @@ func openMember(ctx context.Context, e entry, how access) (*reader, error) {
 	if err != nil {
 		return nil, storageError("read", e.Path, err)
 	}
-	r, err := openReader(e.Path, mode)
-	if err != nil {
-		return nil, storageError("read", e.Path, err)
-	}
-	r.session = e.Session
-	return r, nil
+	r, err := openReader(e.held, mode)
+	return r, storageError("read", e.Path, err)
 }
 
 func (f *family) members() []*reader {
@@ -251,6 +249,19 @@ func (f *family) counts(ctx context.Context) (out map[engine.Origin]int64, err e
 		out[s.origin] = s.high - s.low + 1
 	}
 	return out, err
+}
+
+// lossy reports whether an ancestor's file lacks some of what was written to states, or
+// cannot be asked; see [conn.lossy].
+func (f *family) lossy(ctx context.Context) (lossy bool, err error) {
+	for _, r := range f.ancestors {
+		err := each(ctx, r.db, func(func(...any) error) error { lossy = true; return nil },
+			"SELECT 1 FROM store WHERE key = '"+prunedKey+"' UNION ALL SELECT 1 FROM ancestor WHERE parent = '"+volatileParent+"' LIMIT 1")
+		if err != nil {
+			return false, err
+		}
+	}
+	return lossy || len(f.missing) > 0, nil
 }
 
 // readTries is how often a session is looked up again because a file of its

@@ -417,7 +417,7 @@ func TestImmutable(t *testing.T) {
 	}
 	v := &View{catalog: k, visitor: newVisitor()}
 	defer v.Close()
-	r, err := openReader(paths[0], immutable)
+	r, err := openReader(vouched{path: paths[0]}, immutable)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -550,7 +550,7 @@ func TestAReaderOfWhatIsRemovedLeavesNothing(t *testing.T) {
 		if p != pointRemoving || at != path {
 			return nil
 		}
-		if r, err = openReader(path, readWrite); err == nil {
+		if r, err = openReader(vouched{path: path}, readWrite); err == nil {
 			_, err = r.authored(t.Context())
 		}
 		return err

@@ -161,7 +161,7 @@ func (b *builder) collectAt(ctx context.Context, e entry, f *family, own map[eng
 		return err
 	}
 	for _, r := range f.members() {
-		if err := b.unite(ctx, r.path, r.mode); err != nil {
+		if err := b.unite(ctx, r.vouched, r.mode); err != nil {
 			return err
 		}
 	}

@@ -52,11 +52,17 @@ func (h *hydrator) build(ctx context.Context, path string, since int64, e entry,
 	if err != nil {
 		return err
 	}
-	b.since, b.pruned = since, since
-	err = h.gather(ctx, b, e, sources, y.begun)
 	var lent *loan
-	if err == nil {
-		lent, err = h.move(ctx, b, e, y)
+	for {
+		b.since, b.pruned = since, since
+		if err = h.gather(ctx, b, e, sources, y.begun); err == nil {
+			lent, err = h.move(ctx, b, e, y)
+		}
+		var more keepMore
+		if !errors.As(err, &more) {
+			break
+		}
+		since = int64(more)
 	}
 	if err == nil {
 		// Two files are the session's now, until the first has been removed. If it
@@ -183,9 +189,9 @@ func (k *catalog) nextFile(e entry) string {
 	return fmt.Sprintf("%s.%d%s", e.Session, n+1, storeSuffix)
 }
 
-func paths(entries []entry) (out []string) {
+func heldBy(entries []entry) (out []vouched) {
 	for _, e := range entries {
-		out = append(out, e.Path)
+		out = append(out, e.held)
 	}
 	return out
 }
@@ -201,17 +207,22 @@ func (h *hydrator) gather(ctx context.Context, b *builder, e entry, sources []en
 		return err
 	}
 	if begun {
-		if err := b.trim(append(paths(sources), e.Path)); err != nil {
+		if err := b.trim(append(heldBy(sources), e.held)); err != nil {
 			return err
 		}
 	}
 	for _, p := range sources {
-		if err := b.unite(ctx, p.Path, readOnly); err != nil {
+		if err := b.unite(ctx, p.held, readOnly); err != nil {
+			return err
+		}
+	}
+	for _, p := range sources {
+		if err := b.hasAllOf(p.held, readOnly); err != nil {
 			return err
 		}
 	}
 	for range tailRounds {
-		if err := b.unite(ctx, e.Path, readOnly); err != nil {
+		if err := b.unite(ctx, e.held, readOnly); err != nil {
 			return err
 		}
 	}
@@ -256,6 +267,9 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 	if err := d.options.hooks.at(pointStanding, e.Path); err != nil {
 		return nil, err
 	}
+	if err := s.needsMore(ctx, b.since); err != nil {
+		return nil, err
+	}
 	if err := h.finish(ctx, b, e); err != nil {
 		return nil, err
 	}
@@ -265,15 +279,47 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 		}
 		return nil, err
 	}
-	lent := s.moveTo(d.catalog.filePath(y.file))
+	lent := s.moveTo(vouched{d.catalog.filePath(y.file), y.session})
 	d.report(historyOf(e.Session), nil)
 	return lent, d.options.hooks.at(pointMoved, s.path())
+}
+
+// keepMore is the time from which on history has to be kept, because a reader has come
+// that wants older messages than were wanted when the copying began.
+type keepMore int64
+
+// Error implements error; nobody outside gets to see it.
+func (m keepMore) Error() string {
+	return fmt.Sprintf("history from %d on has yet to be read", int64(m))
+}
+
+// needsMore answers keepMore if the store needs more of its history than what is not
+// older than since. Its writer stands still.
+func (s *Store) needsMore(ctx context.Context, since int64) error {
+	if since == 0 {
+		return nil
+	}
+	return s.read("hydrate", func(f *family) (err error) {
+		v, err := f.look(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, v.end()) }()
+		needed, err := v.neededFrom(ctx)
+		if err == nil && needed < since {
+			err = keepMore(needed)
+		}
+		return err
+	})
 }
 
 // finish makes the file whole, and durable with its name. Nobody writes to the
 // session meanwhile.
 func (h *hydrator) finish(ctx context.Context, b *builder, e entry) error {
-	if err := b.finish(ctx, e.Path, readOnly); err != nil {
+	if err := b.finish(ctx, e.held, readOnly); err != nil {
+		return err
+	}
+	if err := b.hasAllOf(e.held, readOnly); err != nil {
 		return err
 	}
 	inherited, err := h.d.catalog.inherited(e.Session)
@@ -323,12 +369,12 @@ func (h *hydrator) commitMove(ctx context.Context, s *Store, y hydration) error 
 
 // moveTo has a parked store go on in another file. What cannot be opened now is
 // tried again when something is to be written.
-func (s *Store) moveTo(path string) *loan {
+func (s *Store) moveTo(file vouched) *loan {
 	before := s.path()
-	s.w.path = path
+	s.w.path = file.path
 	_ = s.w.reopen()
 	s.complete.Store(true)
-	fresh, err := openReader(path, readWrite)
+	fresh, err := openReader(file, readWrite)
 	if err != nil {
 		return nil // it opens files when they are read, so there is no reason to
 	}

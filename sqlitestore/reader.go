@@ -19,22 +19,33 @@ const eventFields = "id, ts, kind, coalesce(graph, ''), coalesce(creature, ''), 
 
 // reader reads one store's file. Its methods may be called by any goroutine.
 type reader struct {
-	path    string
-	mode    fileMode
-	session engine.SessionID // as far as that is known
-	db      *sql.DB
-	users   atomic.Int32 // families that read it; see share
+	vouched
+	mode  fileMode
+	db    *sql.DB
+	users atomic.Int32 // families that read it; see share
 
 	mu      sync.Mutex
 	origins map[int64]engine.Origin // rows of the origin table, which never change
 }
 
-func openReader(path string, mode fileMode) (*reader, error) {
-	db, err := openPool(path, mode, readConnections)
+// vouched is a file that holds history of a session, as far as the session has not got
+// it in the files of its ancestors. There are three ways to one: the catalogue names
+// the file as the session's ([catalog.scanEntry]); it is the file of a child of a cut,
+// which is thrown away together with its readers unless the catalogue names it
+// ([Directory.newborn]); or the catalogue has just been made to name it
+// ([hydrator.commitMove]). Whatever reads or copies history takes a vouched file, and
+// no path: so nobody reads one that is still being made.
+type vouched struct {
+	path    string
+	session engine.SessionID // "" if that is not known
+}
+
+func openReader(file vouched, mode fileMode) (*reader, error) {
+	db, err := openPool(file.path, mode, readConnections)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{path: path, mode: mode, db: db, origins: map[int64]engine.Origin{}}
+	r := &reader{vouched: file, mode: mode, db: db, origins: map[int64]engine.Origin{}}
 	r.users.Store(1)
 	return r, nil
 }

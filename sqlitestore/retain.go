@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"cmp"
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"math"
@@ -44,8 +45,8 @@ func (h *hydrator) retainAll(ctx context.Context) error {
 	}
 	var errs []error
 	for _, s := range d.openBySize() {
-		if !s.complete.Load() {
-			continue // it gets no more than it keeps
+		if !s.complete.Load() || d.opened(s.info.Session) != s {
+			continue // it gets no more than it keeps, or has been cut meanwhile
 		}
 		err := h.retain(ctx, s, d.bound(0))
 		if ctx.Err() != nil {
@@ -124,6 +125,9 @@ func (d *Directory) openBySize() []*Store {
 // retain gives up old history of a store if it has too much.
 func (h *hydrator) retain(ctx context.Context, s *Store, bound Retention) error {
 	since, err := s.since(ctx, bound, diskSize(s.path()))
+	if err != nil && h.d.opened(s.info.Session) != s {
+		return nil // it has been cut meanwhile
+	}
 	if err != nil || since == 0 {
 		return err
 	}
@@ -284,13 +288,31 @@ func (b *builder) lowerBound(p numbers) (int64, error) {
 	if b.since == 0 {
 		return 0, nil
 	}
+	// Times rise with the numbers. Invariant: what is kept begins in (low, high].
 	low, high := p.old<<seqBits, (p.old+1)<<seqBits
-	first, found, err := b.c.integer("SELECT min(id) FROM parent.event WHERE id > ? AND id < ? AND ts >= ?", low, high, b.since)
+	last, found, err := b.c.integer("SELECT max(id) FROM parent.event WHERE id > ? AND id < ?", low, high)
 	if err != nil {
 		return 0, err
 	}
-	if !found {
-		return seqMask, nil
+	if found {
+		high = last + 1
 	}
-	return first&seqMask - 1, nil
+	for high-low > 1 {
+		middle := low + (high-low)/2
+		first, older := high, false
+		err := b.c.query("SELECT id, ts < ? FROM parent.event WHERE id >= ? AND id < ? ORDER BY id LIMIT 1", []driver.Value{b.since, middle, high},
+			func(v []driver.Value) error {
+				first, older = v[0].(int64), v[1].(int64) != 0
+				return nil
+			})
+		if err != nil {
+			return 0, err
+		}
+		if older {
+			low = first
+		} else {
+			high = middle
+		}
+	}
+	return high&seqMask - 1, nil
 }

@@ -31,14 +31,14 @@ func (w *writer) rewind(e entry, own []engine.Origin) error {
 		return err
 	}
 	if at < 0 {
-		return tooEarly(e, "what the creatures of session %s held at the cursor is not known: it was written by an older version, or history has been given up since", abi.Unsupported)
+		return unknownRows(e)
 	}
 	rows, err := w.restore(base.rows)
 	if err != nil {
 		return err
 	}
 	if rows[stateTable.name] == nil {
-		if err := w.recallState(base.event); err != nil {
+		if err := w.recallState(e, base.event); err != nil {
 			return err
 		}
 	}
@@ -52,6 +52,11 @@ func (w *writer) rewind(e entry, own []engine.Origin) error {
 		}
 	}
 	return w.flush()
+}
+
+// unknownRows says that the log does not tell what there was at a cursor.
+func unknownRows(e entry) error {
+	return tooEarly(e, "what the creatures of session %s held at the cursor is not known: it was written by an older version, or history has been given up since", abi.Unsupported)
 }
 
 // inOrder are the numbers of some origins, in the order in which they were
@@ -182,14 +187,20 @@ func stateRow(creature string, payload []byte) engine.StateRow {
 }
 
 // recallState writes the state that the creatures of the file had at an event,
-// from all that the log says before.
-func (w *writer) recallState(upTo int64) error {
+// from all that the log says before. It refuses to if the log need not say all of it.
+func (w *writer) recallState(e entry, upTo int64) error {
 	type latest struct {
 		ts, id int64
 	}
 	values := map[stateKey]latest{}
 	until, err := w.timeOf(upTo)
 	if err != nil {
+		return err
+	}
+	if lossy, err := w.c.lossy(until); err != nil || lossy {
+		if err == nil {
+			err = unknownRows(e)
+		}
 		return err
 	}
 	err = w.c.query("SELECT id, ts, creature, payload FROM event WHERE kind = 4 AND ts <= ? AND creature IN (SELECT id FROM creature) ORDER BY id", []driver.Value{until},

@@ -86,11 +86,10 @@ func (s *shelf) bequeath(f *family) error {
 		return stopped("cut", s.path())
 	}
 	defer l.users.Done()
-	own, err := openReader(l.own.path, readWrite)
+	own, err := openReader(l.own.vouched, readWrite)
 	if err != nil {
 		return err
 	}
-	own.session = l.own.session
 	f.ancestors = append(f.ancestors, own)
 	for _, r := range l.ancestors {
 		if !slices.ContainsFunc(f.ancestors, func(has *reader) bool { return has.path == r.path }) {

@@ -27,7 +27,9 @@ type verification struct {
 	// log need not have all. A graph without a store became part of this one, or
 	// old history has been given up.
 	unlogged int64
-	pruned   bool
+	// pruned is the time before which history may have been given up in one of the
+	// files, while others have it still; 0: nothing has been given up.
+	pruned int64
 }
 
 func verifySession(ctx context.Context, k *catalog, session engine.SessionID, how access) (report engine.VerifyReport, err error) {
@@ -118,7 +120,7 @@ func (v *verification) gaps() error {
 		if err != nil {
 			return err
 		}
-		v.pruned = v.pruned || pruned > 0
+		v.pruned = max(v.pruned, pruned)
 	}
 	return nil
 }
@@ -138,7 +140,7 @@ func (v *verification) numbers() error {
 		has[s.origin] = uint64(s.high & seqMask)
 	}
 	for _, origin := range slices.SortedFunc(maps.Keys(v.inherited), func(a, b engine.Origin) int { return bytes.Compare(a[:], b[:]) }) {
-		if highest, before := v.inherited[origin], has[origin]; before < highest && !(v.pruned && before == 0) {
+		if highest, before := v.inherited[origin], has[origin]; before < highest && !(v.pruned > 0 && before == 0) {
 			v.missing(engine.EventID{Origin: origin, Seq: before + 1}, engine.EventID{Origin: origin, Seq: highest})
 		}
 	}
@@ -148,7 +150,7 @@ func (v *verification) numbers() error {
 // numbersOf looks at the events of one origin.
 func (v *verification) numbersOf(s span) error {
 	last := s.low >> seqBits << seqBits
-	if v.pruned {
+	if v.pruned > 0 {
 		last = s.low - 1
 	}
 	return each(v.ctx, s.in.tx, func(scan func(...any) error) error {

@@ -69,8 +69,9 @@ type written struct {
 }
 
 // states compares what creatures hold with what the log says that they wrote. It
-// does not if a part of the history is missing; and what a graph without a store
-// has brought along is in no event.
+// does not if a part of the history is missing; what a graph without a store has
+// brought along is in no event; and what an event says from before the time up to which
+// history has been given up may have been overwritten by one that is gone.
 func (v *verification) states() error {
 	if v.view.family.own == nil || v.lossy() {
 		return nil
@@ -81,6 +82,7 @@ func (v *verification) states() error {
 			return err
 		}
 	}
+	maps.DeleteFunc(last, func(_ stateKey, w written) bool { return w.ts < v.pruned })
 	err := each(v.ctx, v.view.files[0].tx, func(scan func(...any) error) error {
 		var creature, key string
 		var value []byte

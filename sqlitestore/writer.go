@@ -49,6 +49,7 @@ type writer struct {
 
 	// What tells the changes of live rows: see [writer.noteChanges].
 	based  bool   // the file has begun to
+	lossy  bool   // the file of an ancestor lacks some of what was written to states
 	behind uint64 // the number of our last event
 	parts  int64  // of the changes behind it
 }
