@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // Adopt makes a session directory of a session's file that stands alone, as
@@ -59,7 +60,7 @@ func adopt(ctx context.Context, file, dir string, h hooks) error {
 		return unadoptable(file, err)
 	}
 	return to.makeDirectory(func(dir string) error {
-		if err := os.Mkdir(filepath.Join(dir, storesName), 0o755); err != nil {
+		if err := files.MakeStores(dir); err != nil {
 			return err
 		}
 		if err := fillAdopted(ctx, file, mode, dir, h); err != nil {
@@ -73,7 +74,7 @@ func adopt(ctx context.Context, file, dir string, h hooks) error {
 func fillAdopted(ctx context.Context, file string, mode fileMode, dir string, h hooks) error {
 	stores := filepath.Join(dir, storesName)
 	adopted := filepath.Join(stores, "adopted"+storeSuffix)
-	if err := copyDatabase(file, mode, adopted); err != nil {
+	if err := copyDatabase(ctx, file, mode, adopted); err != nil {
 		return err
 	}
 	if err := storeSchema.renew(ctx, adopted); err != nil {
@@ -101,11 +102,11 @@ func unadoptable(file string, err error) error {
 
 // copyDatabase writes what a database holds, with what its write-ahead log has, to
 // a new file.
-func copyDatabase(from string, mode fileMode, to string) error {
+func copyDatabase(ctx context.Context, from string, mode fileMode, to string) error {
 	c, err := openConn(from, mode)
 	if err != nil {
 		return err
 	}
-	err = c.exec("VACUUM INTO '" + strings.ReplaceAll(to, "'", "''") + "'")
+	err = c.execWithin(ctx, "VACUUM INTO '"+strings.ReplaceAll(to, "'", "''")+"'")
 	return errors.Join(err, c.close())
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
+
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 const (
@@ -55,13 +57,13 @@ var errLocked = errors.New("somebody else has the lock")
 // lockUnfinished takes the lock of a directory that was just made.
 func lockUnfinished(dir string, h hooks) (*flock.Flock, error) {
 	path := filepath.Join(dir, lockName)
-	lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR))
+	lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR|files.NoFollow))
 	locked, err := lock.TryLock()
 	if err == nil && !locked {
 		err = fmt.Errorf("%s: %w", path, errLocked)
 	}
 	if err == nil {
-		err = os.WriteFile(path, []byte(unfinishedMark), 0o644)
+		err = files.WriteFile(path, []byte(unfinishedMark))
 	}
 	if err == nil {
 		err = errors.Join(h.syncFile(path), h.syncDirectory(dir))
@@ -122,16 +124,19 @@ func clearAsides(place string, h hooks) error {
 // before that said what the directory is: then there is nothing else in it.
 func clearAside(path string, h hooks) error {
 	lockPath := filepath.Join(path, lockName)
-	content, err := os.ReadFile(lockPath)
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		return nil // a link that is called like one may lead anywhere
+	}
+	content, err := files.ReadFile(lockPath, mostOfLock)
 	if errors.Is(err, fs.ErrNotExist) {
 		_ = os.Remove(path) // which does nothing if there is anything in it
 		return nil
 	}
-	files, readErr := os.ReadDir(path)
-	if err != nil || readErr != nil || string(content) != unfinishedMark && (len(content) > 0 || len(files) > 1) {
+	listed, readErr := os.ReadDir(path)
+	if err != nil || readErr != nil || string(content) != unfinishedMark && (len(content) > 0 || len(listed) > 1) {
 		return nil
 	}
-	lock := flock.New(lockPath)
+	lock := flock.New(lockPath, flock.SetFlag(os.O_RDWR|files.NoFollow))
 	locked, err := lock.TryLock()
 	if err == nil && locked {
 		err = removeUnfinished(path, h)

@@ -125,7 +125,11 @@ func (o belongings) takeReaders(from *testator, to *writer) error {
 		return err
 	}
 	for _, row := range rows {
-		if !o.channels[row[1].(string)] {
+		var channel string
+		if err := takeRow(row, nil, &channel); err != nil {
+			return err
+		}
+		if !o.channels[channel] {
 			continue
 		}
 		if err := to.st.cursors.one.run(row); err != nil {
@@ -145,10 +149,14 @@ func (o belongings) takeLetters(from *testator, parent *engine.SessionInfo, to *
 	var ids []int64
 	origins := map[int64]bool{}
 	for _, row := range letters {
-		if heir(engine.CreatureID(row[2].(string)), engine.CreatureID(row[3].(string))) != o.number {
+		var id int64
+		var creature, sender string
+		if err := takeRow(row, &id, nil, &creature, &sender); err != nil {
+			return err
+		}
+		if heir(engine.CreatureID(creature), engine.CreatureID(sender)) != o.number {
 			continue
 		}
-		id := row[0].(int64)
 		ids = append(ids, id)
 		origins[id>>seqBits] = true
 		if message, ok := row[1].(int64); ok {

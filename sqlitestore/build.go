@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 const (
@@ -27,12 +28,12 @@ const (
 // copyFile copies a file that nobody writes to, from where an earlier attempt
 // had got to. After each chunk that is durable, progress is told.
 func (h hooks) copyFile(ctx context.Context, from, to string, copied int64, progress func(copied int64) error) (err error) {
-	in, err := os.Open(from)
+	in, err := files.Open(from)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o644)
+	out, err := files.OpenFile(to, os.O_CREATE|os.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -197,11 +198,16 @@ type stretch struct{ no, first, last int64 }
 
 // stretches lists the origins of which a database has events.
 func (b *builder) stretches(database string, each func(origin engine.Origin, s stretch)) error {
-	return b.c.query(`SELECT no, uuid, (SELECT id & 0xffffffffff FROM `+database+`.event WHERE id > no << 40 AND id < (no + 1) << 40 ORDER BY id LIMIT 1),
-		(SELECT id & 0xffffffffff FROM `+database+`.event WHERE id > no << 40 AND id < (no + 1) << 40 ORDER BY id DESC LIMIT 1)
+	return b.c.query(`SELECT no, uuid, coalesce((SELECT id & 0xffffffffff FROM `+database+`.event WHERE id > no << 40 AND id < (no + 1) << 40 ORDER BY id LIMIT 1), 0),
+		coalesce((SELECT id & 0xffffffffff FROM `+database+`.event WHERE id > no << 40 AND id < (no + 1) << 40 ORDER BY id DESC LIMIT 1), 0)
 		FROM `+database+`.origin`, nil, func(v []driver.Value) error {
-		if first, any := v[2].(int64); any {
-			each(engine.Origin(v[1].([]byte)), stretch{v[0].(int64), first, v[3].(int64)})
+		var origin engine.Origin
+		var s stretch
+		if err := takeRow(v, &s.no, &origin, &s.first, &s.last); err != nil {
+			return err
+		}
+		if s.first > 0 {
+			each(origin, s)
 		}
 		return nil
 	})
@@ -273,8 +279,11 @@ func (b *builder) meet() (pairs []numbers, err error) {
 		return nil, err
 	}
 	err = b.c.query("SELECT r.old, r.new, o.uuid FROM renumber r JOIN main.origin o ON o.no = r.new ORDER BY r.new", nil, func(v []driver.Value) error {
-		origin := engine.Origin(v[2].([]byte))
-		p := numbers{v[0].(int64), v[1].(int64), seqMask}
+		var origin engine.Origin
+		p := numbers{upTo: seqMask}
+		if err := takeRow(v, &p.old, &p.new, &origin); err != nil {
+			return err
+		}
 		if upTo, bounded := b.upTo[origin]; bounded {
 			p.upTo = int64(upTo)
 		}

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // volatileParent stands in a lineage for a graph that had no store.
@@ -101,20 +102,27 @@ func (k *catalog) selectEntries(rest string, args ...driver.Value) (out []entry,
 }
 
 func (k *catalog) scanEntry(v []driver.Value) (entry, error) {
-	durability, ok := engine.ParseDurability(v[3].(string))
-	if !ok {
-		return entry{}, fmt.Errorf("session %s has the unknown durability %q", v[0], v[3])
+	var session, graph, durability, meta string
+	e := entry{SessionInfo: engine.SessionInfo{Events: -1}}
+	if err := takeRow(v, &session, &graph, &e.born, &durability, &e.Live, &e.Complete, &e.Created, &e.MergedAt, &e.SplitAt, &e.cut, &e.kind, &e.file, &meta); err != nil {
+		return entry{}, fmt.Errorf("session %v: %w", v[0], err)
 	}
-	e := entry{
-		SessionInfo: engine.SessionInfo{
-			Session: engine.SessionID(v[0].(string)), Graph: engine.GraphID(v[1].(string)),
-			Live: v[4].(int64) != 0, Complete: v[5].(int64) != 0, Durability: durability,
-			Created: v[6].(int64), MergedAt: v[7].(int64), SplitAt: v[8].(int64), Events: -1,
-		},
-		born: uint64(v[2].(int64)), cut: v[9].(string), kind: v[10].(string), file: v[11].(string),
+	if _, err := files.NameOf(session); err != nil {
+		return entry{}, &cellError{fmt.Sprintf("%q cannot be the id of a session", shorten(session))}
+	}
+	e.Session, e.Graph = engine.SessionID(session), engine.GraphID(graph)
+	var known bool
+	if e.Durability, known = engine.ParseDurability(durability); !known {
+		return entry{}, &cellError{fmt.Sprintf("session %s has the unknown durability %q", session, shorten(durability))}
 	}
 	if e.file != "" {
-		e.Path = k.filePath(e.file)
+		if err := k.storeName(fmt.Sprintf("store (session %s)", session), e.file); err != nil {
+			return entry{}, err
+		}
+		var err error
+		if e.Path, err = k.filePath(e.file); err != nil {
+			return entry{}, err
+		}
 		e.held = vouched{e.Path, e.Session}
 	}
 	if parents, _ := v[13].(string); parents != "" {
@@ -126,8 +134,8 @@ func (k *catalog) scanEntry(v []driver.Value) (entry, error) {
 		e.kind, e.SplitAt = kindFork, 0
 	}
 	e.MadeBy = e.kind
-	if err := json.Unmarshal([]byte(v[12].(string)), &e.Meta); err != nil {
-		return entry{}, fmt.Errorf("the metadata of session %s: %w", e.Session, err)
+	if err := json.Unmarshal([]byte(meta), &e.Meta); err != nil {
+		return entry{}, &cellError{fmt.Sprintf("the metadata of session %s: %v", session, err)}
 	}
 	return e, nil
 }
@@ -151,9 +159,14 @@ func (k *catalog) addCut(id, kind string, at int64) error {
 	return k.c.exec("INSERT OR IGNORE INTO cut (id, kind, at) VALUES (?, ?, ?)", id, kind, at)
 }
 
-// filePath is where a file of the directory stores is.
-func (k *catalog) filePath(file string) string {
-	return filepath.Join(filepath.Dir(k.path), storesName, file)
+// filePath is where a file of the directory stores is. Every path that is made of what
+// a file says is made here, so that none leads elsewhere.
+func (k *catalog) filePath(file string) (string, error) {
+	name, err := nameOfStore(file)
+	if err != nil {
+		return "", storageError("open", k.path, err)
+	}
+	return files.InStores(filepath.Dir(k.path), name), nil
 }
 
 // add inserts a session, within a transaction.
@@ -201,23 +214,21 @@ func createCatalog(path string, h hooks) error {
 // writeWhole writes a file that is either there in full, or not at all.
 func (h hooks) writeWhole(path string, content []byte) error {
 	partial := path + partialSuffix
-	f, err := os.OpenFile(partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	f, err := files.OpenFile(partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
 	if err = errors.Join(err, h.sync(f), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(partial))
+		return errors.Join(err, files.Remove(partial))
 	}
-	return os.Rename(partial, path)
+	return files.Rename(partial, path)
 }
 
 // diskSize is the size of a database with what belongs to it.
 func diskSize(path string) (n int64) {
 	for _, suffix := range databaseSuffixes {
-		if info, err := os.Stat(path + suffix); err == nil {
-			n += info.Size()
-		}
+		n += files.Size(path + suffix)
 	}
 	return n
 }
@@ -229,7 +240,7 @@ func (h hooks) removeDatabase(path string) error {
 		if err := h.at(pointRemoving, path+suffix); err != nil {
 			return err
 		}
-		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := files.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		if err := h.at(pointRemoved, path+suffix); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // busyTimeout is how long a statement waits for another process's lock. It is
@@ -68,26 +69,31 @@ type conn struct {
 }
 
 func openConn(path string, mode fileMode) (*conn, error) {
-	raw, err := (&sqlite3.SQLiteDriver{}).Open(dataSource(path, mode))
+	raw, err := connector{path: path, mode: mode}.open()
 	if err != nil {
 		return nil, err
 	}
-	return &conn{raw: raw.(*sqlite3.SQLiteConn), path: path}, nil
+	return &conn{raw: raw, path: path}, nil
 }
 
 // openTemporary opens a database that is nobody else's and goes when it is closed.
 func openTemporary() (*conn, error) {
-	raw, err := (&sqlite3.SQLiteDriver{}).Open("file:?_mutex=no&_stmt_cache_size=16")
+	raw, err := openGuarded("file:?_mutex=no&_stmt_cache_size=16")
 	if err != nil {
 		return nil, err
 	}
-	return &conn{raw: raw.(*sqlite3.SQLiteConn), path: "a temporary index"}, nil
+	return &conn{raw: raw, path: "a temporary index"}, nil
 }
 
 func (c *conn) close() error { return c.raw.Close() }
 
 func (c *conn) exec(query string, args ...driver.Value) error {
-	_, err := c.raw.ExecContext(context.Background(), query, named(args))
+	return c.execWithin(context.Background(), query, args...)
+}
+
+// execWithin is exec for what takes long: SQLite is interrupted when ctx ends.
+func (c *conn) execWithin(ctx context.Context, query string, args ...driver.Value) error {
+	_, err := c.raw.ExecContext(ctx, query, named(args))
 	return err
 }
 
@@ -120,7 +126,12 @@ func (c *conn) sync(s *schema) error {
 // query calls row with the columns of every row. The values are only valid
 // during the call.
 func (c *conn) query(query string, args []driver.Value, row func([]driver.Value) error) error {
-	rows, err := c.raw.QueryContext(context.Background(), query, named(args))
+	return c.queryWithin(context.Background(), query, args, row)
+}
+
+// queryWithin is query for what takes long: SQLite is interrupted when ctx ends.
+func (c *conn) queryWithin(ctx context.Context, query string, args []driver.Value, row func([]driver.Value) error) error {
+	rows, err := c.raw.QueryContext(ctx, query, named(args))
 	if err != nil {
 		return err
 	}
@@ -166,6 +177,9 @@ func (c *conn) transact(f func() error) error {
 
 // attached calls f while another database is attached as parent, for reading.
 func (c *conn) attached(path string, mode fileMode, f func() error) error {
+	if err := files.CheckDatabase(path, mode.writes()); err != nil {
+		return err
+	}
 	if err := c.exec("ATTACH ? AS parent", fileURI(path, mode)); err != nil {
 		return err
 	}
@@ -190,10 +204,10 @@ func named(values []driver.Value) []driver.NamedValue {
 
 // openPool opens a pool of connections for reading.
 func openPool(path string, mode fileMode, connections int) (*sql.DB, error) {
-	db, err := sql.Open("sqlite3", dataSource(path, mode)+"&_query_only=true")
-	if err != nil {
+	if err := files.CheckDatabase(path, mode.writes()); err != nil {
 		return nil, err
 	}
+	db := sql.OpenDB(connector{path, mode, []string{"PRAGMA query_only = ON"}})
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(1) // a connection costs descriptors, and there may be many stores
 	db.SetConnMaxIdleTime(time.Minute)

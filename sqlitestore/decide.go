@@ -4,10 +4,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // decide deals with cuts that were not durable when the process before ended: if all
@@ -77,7 +77,7 @@ func says(e entry, key, value string) bool {
 // to go back to.
 func allThere(entries []entry) bool {
 	return !slices.ContainsFunc(entries, func(e entry) bool {
-		_, err := os.Stat(e.Path)
+		_, err := files.Stat(e.Path)
 		return errors.Is(err, fs.ErrNotExist)
 	})
 }
@@ -139,8 +139,10 @@ func (k *catalog) forget(e entry) error {
 // time.
 func (k *catalog) loose() (ids []string, err error) {
 	err = k.query("SELECT id FROM cut WHERE NOT firm ORDER BY id", nil, func(v []driver.Value) error {
-		ids = append(ids, v[0].(string))
-		return nil
+		var id string
+		err := takeRow(v, &id)
+		ids = append(ids, id)
+		return err
 	})
 	return ids, err
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // destination is where a directory or a file is to appear: a fork, or an export. It is made
@@ -105,7 +106,7 @@ func (p destination) makeDirectory(fill func(dir string) error) error {
 	}
 	// It says nothing wrong any more, and does no harm if it does. Before the name is
 	// durable, it has to say what the directory is under the other one.
-	_ = os.WriteFile(filepath.Join(p.path, lockName), ownerOfLock(), 0o644)
+	_ = files.WriteFile(filepath.Join(p.path, lockName), ownerOfLock())
 	return nil
 }
 

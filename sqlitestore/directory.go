@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 const (
@@ -145,7 +146,7 @@ func makeDirectory(dir string) (string, error) {
 		return "", storageError("open", dir, err)
 	}
 	for _, path := range grown {
-		if err := syncPath(path); err != nil {
+		if err := files.SyncDirectory(path); err != nil {
 			return "", storageError("open", path, err)
 		}
 	}
@@ -155,7 +156,7 @@ func makeDirectory(dir string) (string, error) {
 // load opens the catalogue and tidies up behind a process that was killed.
 func (d *Directory) load(ctx context.Context) error {
 	path := filepath.Join(d.dir, catalogName)
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+	if missing(path) {
 		if err := createCatalog(path, d.options.hooks); err != nil {
 			return storageError("open", path, err)
 		}

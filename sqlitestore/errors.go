@@ -55,6 +55,10 @@ func fullDisk(err error) bool {
 }
 
 func explain(err error) (message, remedy string) {
+	var cell *cellError
+	if errors.As(err, &cell) {
+		return "the file is damaged", "restore it from a backup; it has been left as it is"
+	}
 	var se sqlite3.Error
 	if !errors.As(err, &se) {
 		return "the file cannot be used", "check that the path exists and may be read and written"
@@ -66,6 +70,8 @@ func explain(err error) (message, remedy string) {
 		return "the file is read-only", "make the file and its directory writable, or use another directory"
 	case sqlite3.ErrFull:
 		return "the disk is full", "free some space; what is queued is then written by itself"
+	case sqlite3.ErrTooBig:
+		return "a value in the file is larger than any that is written", "do not use the file unless you know where it comes from; it has been left as it is"
 	case sqlite3.ErrCorrupt:
 		return "the file is damaged", "restore it from a backup; it has been left as it is"
 	case sqlite3.ErrNotADB:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // Export writes a session, live or ended, to a file that stands alone: its whole
@@ -88,7 +89,7 @@ func (v *View) WriteFile(path string, write func(io.Writer) error) error {
 
 func (k *catalog) writeFile(path string, write func(io.Writer) error) error {
 	return k.newFile(path, func(made string) error {
-		f, err := os.OpenFile(made, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+		f, err := files.OpenFile(made, os.O_CREATE|os.O_EXCL|os.O_WRONLY)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // failpoint is a named step at which tests kill the process, let the power fail
@@ -192,10 +194,14 @@ func (h hooks) eventsAtOnce() int64 { return cmp.Or(h.uniteChunk, uniteChunk) }
 func (h hooks) sync(f *os.File) error { return h.syncBy(f.Name(), f.Sync) }
 
 // syncDirectory makes the entries of a directory durable.
-func (h hooks) syncDirectory(dir string) error { return h.syncPath(dir) }
+func (h hooks) syncDirectory(dir string) error {
+	return h.syncBy(dir, func() error { return files.SyncDirectory(dir) })
+}
 
 // syncFile makes a database durable that nobody has open.
-func (h hooks) syncFile(path string) error { return h.syncPath(path) }
+func (h hooks) syncFile(path string) error {
+	return h.syncBy(path, func() error { return files.Sync(path) })
+}
 
 // syncLog makes the write-ahead log of a database durable, which somebody may be
 // writing to. SQLite locks the database and not its log, so that nobody loses a lock.
@@ -203,7 +209,7 @@ func (h hooks) syncFile(path string) error { return h.syncPath(path) }
 func (h hooks) syncLog(path string) error {
 	path += "-wal"
 	return h.syncBy(path, func() error {
-		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		f, err := files.OpenFile(path, os.O_RDWR)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -212,10 +218,6 @@ func (h hooks) syncLog(path string) error {
 		}
 		return errors.Join(f.Sync(), f.Close())
 	})
-}
-
-func (h hooks) syncPath(path string) error {
-	return h.syncBy(path, func() error { return syncPath(path) })
 }
 
 func (h hooks) syncBy(path string, sync func() error) error {
@@ -231,9 +233,14 @@ func (h hooks) syncBy(path string, sync func() error) error {
 	return nil
 }
 
-// rename gives a directory another name, or a file that SQLite has had open.
-func (h hooks) rename(from, to string) error {
-	err := os.Rename(from, to)
+// rename gives a directory of the caller's another name.
+func (h hooks) rename(from, to string) error { return h.renameBy(os.Rename, from, to) }
+
+// renameFile gives a file another name that SQLite has had open.
+func (h hooks) renameFile(from, to string) error { return h.renameBy(files.Rename, from, to) }
+
+func (h hooks) renameBy(rename func(from, to string) error, from, to string) error {
+	err := rename(from, to)
 	if err == nil && h.renamed != nil {
 		h.renamed(from, to)
 	}

@@ -3,13 +3,13 @@ package sqlitestore
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // Fork makes a new session directory whose only live session has the history and
@@ -88,7 +88,7 @@ func newFork(of entry) (entry, error) {
 
 // plant makes the directory of a fork under a name that is not its own yet.
 func (k *catalog) plant(dir string, e, fork entry, line []entry, materialise func(e entry, path string) error) (err error) {
-	if err := os.Mkdir(filepath.Join(dir, storesName), 0o755); err != nil {
+	if err := files.MakeStores(dir); err != nil {
 		return err
 	}
 	path := filepath.Join(dir, storesName, fork.file)

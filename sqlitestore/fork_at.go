@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // ForkAt is Fork of a session as it was at a mark in what it wrote: its history up
@@ -80,7 +80,7 @@ func newWhole(path string, h hooks) (*builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(path, content, 0o644); err != nil {
+	if err := files.WriteFile(path, content); err != nil {
 		return nil, err
 	}
 	return openBuilder(path, h, &crossing{})

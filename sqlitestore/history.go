@@ -50,9 +50,10 @@ func (s *snapshot) spans(ctx context.Context) ([]span, error) {
 		if err := scan(&no, &uuid, &found.low, &found.from, &found.high, &found.to); err != nil {
 			return err
 		}
-		found.origin = engine.Origin(uuid)
+		var err error
+		found.origin, err = originIn(uuid)
 		out = append(out, found)
-		return nil
+		return err
 	}, `SELECT o.no, o.uuid, a.id, a.ts, b.id, b.ts FROM origin o
 		CROSS JOIN event a ON a.id = (SELECT id FROM event WHERE id > o.no << 40 ORDER BY id LIMIT 1)
 		CROSS JOIN event b ON b.id = (SELECT id FROM event WHERE id < (o.no + 1) << 40 ORDER BY id DESC LIMIT 1)

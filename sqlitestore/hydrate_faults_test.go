@@ -249,7 +249,10 @@ func TestRemovalIsInterrupted(t *testing.T) {
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
-		path := d.catalog.filePath("unused" + storeSuffix)
+		path, err := d.catalog.filePath("unused" + storeSuffix)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, suffix := range databaseSuffixes {
 			content := template
 			if suffix != "" {
@@ -260,7 +263,7 @@ func TestRemovalIsInterrupted(t *testing.T) {
 			}
 		}
 		left := pass
-		_, err := Open(t.Context(), d.dir, smallChunks(func(p failpoint, _ string) error {
+		_, err = Open(t.Context(), d.dir, smallChunks(func(p failpoint, _ string) error {
 			if p == pointRemoved {
 				if left--; left == 0 {
 					return errDisk

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // errCutAgain says that a session was cut before it had its history. What has
@@ -38,7 +39,10 @@ func (h *hydrator) hydrate(ctx context.Context, e entry) error {
 	if err != nil {
 		return err
 	}
-	path := h.d.catalog.filePath(y.file)
+	path, err := h.d.catalog.filePath(y.file)
+	if err != nil {
+		return err
+	}
 	if err := storeSchema.renew(ctx, path); err != nil { // an older program may have begun it
 		return storageError("hydrate", path, err)
 	}
@@ -92,7 +96,10 @@ func (h *hydrator) begin(ctx context.Context, e entry, sources []entry, pruned b
 	if err != nil {
 		return y, err
 	}
-	path := h.d.catalog.filePath(y.file)
+	path, err := h.d.catalog.filePath(y.file)
+	if err != nil {
+		return y, err
+	}
 	if y.copied == allCopied {
 		return y, nil
 	}
@@ -120,7 +127,13 @@ func (h *hydrator) begin(ctx context.Context, e entry, sources []entry, pruned b
 // copyBase copies the file that y begins with.
 func (h *hydrator) copyBase(ctx context.Context, y *hydration, path string) error {
 	hooks := h.d.options.hooks
-	from := h.d.catalog.filePath(y.base)
+	from, err := h.d.catalog.filePath(y.base)
+	if err != nil {
+		return err
+	}
+	if size := files.Size(from); y.copied > size {
+		return &cellError{fmt.Sprintf("%d bytes of %s have been copied, and it has %d", y.copied, from, size)}
+	}
 	rest, err := atRest(from)
 	if err == nil && !rest {
 		err = fmt.Errorf("%s is being read by another process", from)
@@ -245,6 +258,10 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 		return nil, h.commitMove(ctx, nil, y)
 	}
 	d := h.d
+	path, err := d.catalog.filePath(y.file)
+	if err != nil {
+		return nil, err
+	}
 	// The cut that made the session is among these, and if a later one ends it, there
 	// is nothing to move any more.
 	if err := d.makeFirm(); err != nil {
@@ -279,7 +296,7 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 		}
 		return nil, err
 	}
-	lent := s.moveTo(vouched{d.catalog.filePath(y.file), y.session})
+	lent := s.moveTo(vouched{path, y.session})
 	d.report(historyOf(e.Session), nil)
 	return lent, d.options.hooks.at(pointMoved, s.path())
 }

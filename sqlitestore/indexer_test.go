@@ -151,7 +151,7 @@ func TestTheIndexOfAnotherDirectory(t *testing.T) {
 	}
 	d, _ := indexedDirectory(t, Options{}, 50)
 	d.indexer.close()
-	if err := copyDatabase(other.indexer.path, readOnly, d.indexer.path); err != nil {
+	if err := copyDatabase(t.Context(), other.indexer.path, readOnly, d.indexer.path); err != nil {
 		t.Fatal(err)
 	}
 	v := mustView(t, d.dir)

@@ -37,18 +37,27 @@ func (k *catalog) inherited(session engine.SessionID) (map[engine.Origin]uint64,
 	out := map[engine.Origin]uint64{}
 	err := k.query("SELECT uuid, max(highest) FROM origin WHERE session IN ("+ancestry+") AND highest > 0 GROUP BY uuid", []driver.Value{string(session)},
 		func(v []driver.Value) error {
-			out[engine.Origin(v[0].([]byte))] = uint64(v[1].(int64))
-			return nil
+			return takeHighest(v, out)
 		})
 	return out, err
+}
+
+// takeHighest notes the highest number of an origin that a row has.
+func takeHighest(v []driver.Value, out map[engine.Origin]uint64) error {
+	var origin engine.Origin
+	var highest uint64
+	if err := takeRow(v, &origin, &highest); err != nil {
+		return err
+	}
+	out[origin] = highest
+	return nil
 }
 
 // wroteAs are the origins under which an ended session has written.
 func (k *catalog) wroteAs(session engine.SessionID) (map[engine.Origin]uint64, error) {
 	out := map[engine.Origin]uint64{}
 	err := k.query("SELECT uuid, highest FROM origin WHERE session = ?", []driver.Value{string(session)}, func(v []driver.Value) error {
-		out[engine.Origin(v[0].([]byte))] = uint64(v[1].(int64))
-		return nil
+		return takeHighest(v, out)
 	})
 	return out, err
 }
@@ -100,8 +109,21 @@ const allCopied = -1
 // hydrations lists the files that are being made.
 func (k *catalog) hydrations() (out []hydration, err error) {
 	err = k.query("SELECT file, session, base, copied FROM hydration ORDER BY file", nil, func(v []driver.Value) error {
-		out = append(out, hydration{file: v[0].(string), session: engine.SessionID(v[1].(string)), base: v[2].(string), copied: v[3].(int64), begun: true})
-		return nil
+		y := hydration{begun: true}
+		var session string
+		err := takeRow(v, &y.file, &session, &y.base, &y.copied)
+		if err == nil {
+			err = k.storeName("hydration, column file", y.file)
+		}
+		if err == nil && y.base != "" {
+			err = k.storeName("hydration, column base", y.base)
+		}
+		if err == nil && y.copied < allCopied {
+			err = &cellError{"hydration of " + y.file + ": a negative number of bytes has been copied"}
+		}
+		y.session = engine.SessionID(session)
+		out = append(out, y)
+		return err
 	})
 	return out, err
 }
@@ -130,8 +152,12 @@ func (k *catalog) completed(y hydration) error {
 // leftovers lists files that are to be removed.
 func (k *catalog) leftovers() (files []string, err error) {
 	err = k.query("SELECT file FROM leftover ORDER BY file", nil, func(v []driver.Value) error {
-		files = append(files, v[0].(string))
-		return nil
+		var file string
+		if err := takeRow(v, &file); err != nil {
+			return err
+		}
+		files = append(files, file)
+		return k.storeName("leftover", file)
 	})
 	return files, err
 }

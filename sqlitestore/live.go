@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/seed47132306/terrarium/engine"
 )
@@ -38,8 +39,11 @@ type signed struct{ to *uint64 }
 
 // Scan takes an integer.
 func (s signed) Scan(value any) error {
-	n, _ := value.(int64)
+	n, ok := value.(int64)
 	*s.to = uint64(n)
+	if !ok {
+		return fmt.Errorf("it is %s, and should be an integer", kindOfCell(value))
+	}
 	return nil
 }
 

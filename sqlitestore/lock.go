@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,7 +13,11 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
+
+// mostOfLock bounds what is read of a lock, which names its owner.
+const mostOfLock = 256
 
 // ownership is what keeps others out of a session directory: a lock on the file of that
 // name, and one on the directory itself. The file can be removed while it is locked, and
@@ -31,7 +36,10 @@ func (o *ownership) Close() error { return errors.Join(o.file.Close(), o.dir.Clo
 // when the lock goes: removing it would race with the next owner.
 func lockDirectory(dir string) (*ownership, error) {
 	path := filepath.Join(dir, lockName)
-	own := &ownership{flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR)), flock.New(dir, flock.SetFlag(os.O_RDONLY))}
+	if _, err := files.Stat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, storageError("open", path, err)
+	}
+	own := &ownership{flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR|files.NoFollow)), flock.New(dir, flock.SetFlag(os.O_RDONLY))}
 	locked, err := own.file.TryLock()
 	if err != nil {
 		return nil, errors.Join(storageError("open", path, err), own.Close())
@@ -45,7 +53,7 @@ func lockDirectory(dir string) (*ownership, error) {
 	if !locked {
 		return nil, errors.Join(inUse(dir, path), own.Close())
 	}
-	if err := os.WriteFile(path, ownerOfLock(), 0o644); err != nil {
+	if err := files.WriteFile(path, ownerOfLock()); err != nil {
 		return nil, errors.Join(storageError("open", path, err), own.Close())
 	}
 	return own, nil
@@ -57,7 +65,7 @@ func ownerOfLock() []byte { return fmt.Appendln(nil, os.Getpid(), filepath.Base(
 func inUse(dir, path string) error {
 	owner := "another process"
 	ids := map[string]string{"path": dir}
-	if content, err := os.ReadFile(path); err == nil {
+	if content, err := files.ReadFile(path, mostOfLock); err == nil {
 		number, program, _ := strings.Cut(string(bytes.TrimSpace(content)), " ")
 		if pid, err := strconv.Atoi(number); err == nil {
 			owner = fmt.Sprintf("process %d", pid)

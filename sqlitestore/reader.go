@@ -4,11 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // readConnections bounds the connections that read one store at a time.
@@ -66,7 +67,7 @@ func (r *reader) close() error {
 	err := r.db.Close()
 	if missing(r.path) {
 		for _, suffix := range databaseSuffixes[1:] {
-			_ = os.Remove(r.path + suffix) // or somebody else does so
+			_ = files.Remove(r.path + suffix) // or somebody else does so
 		}
 	}
 	return err
@@ -80,8 +81,9 @@ func (r *reader) authored(ctx context.Context) (map[engine.Origin]uint64, error)
 		if err := scan(&uuid); err != nil {
 			return err
 		}
-		out[engine.Origin(uuid)] = seqMask
-		return nil
+		origin, err := originIn(uuid)
+		out[origin] = seqMask
+		return err
 	}, "SELECT uuid FROM own")
 	return out, err
 }
@@ -97,8 +99,14 @@ func each(ctx context.Context, q querier, row func(scan func(...any) error) erro
 	if err != nil {
 		return err
 	}
+	scan := func(to ...any) error {
+		if err := rows.Scan(to...); err != nil { // a column is of another type than it should be
+			return &cellError{strings.TrimPrefix(err.Error(), "sql: ")}
+		}
+		return nil
+	}
 	for rows.Next() {
-		if err := row(rows.Scan); err != nil {
+		if err := row(scan); err != nil {
 			return errors.Join(err, rows.Close())
 		}
 	}
@@ -201,8 +209,11 @@ func (r *reader) originOf(ctx context.Context, q querier, no int64) (engine.Orig
 		if err := scan(&no, &uuid); err != nil {
 			return err
 		}
-		r.origins[no] = engine.Origin(uuid)
-		return nil
+		origin, err := originIn(uuid)
+		if err == nil {
+			r.origins[no] = origin
+		}
+		return err
 	}, "SELECT no, uuid FROM origin")
 	if err != nil {
 		return engine.Origin{}, err

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // RebuildReport says what [Rebuild] has found.
@@ -105,7 +105,7 @@ func nothingToRebuild(dir string) error {
 
 // refuseSoundCatalog stops before a catalogue is replaced that can be used.
 func refuseSoundCatalog(path string) error {
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if missing(path) {
 		return nil
 	}
 	damage, err := inspectCatalog(path)
@@ -189,7 +189,7 @@ func (b *rebuilt) install(path string, h hooks) (kept string, err error) {
 	if err := h.at(pointInstalling, path); err != nil {
 		return kept, err
 	}
-	if err := h.rename(partial, path); err != nil {
+	if err := h.renameFile(partial, path); err != nil {
 		return kept, err
 	}
 	if err := h.at(pointInstalled, path); err != nil {
@@ -204,7 +204,7 @@ func (b *rebuilt) make(partial string, h hooks) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(partial, content, 0o644); err != nil {
+	if err := files.WriteFile(partial, content); err != nil {
 		return err
 	}
 	if err := h.at(pointRemaking, partial); err != nil {
@@ -221,7 +221,7 @@ func (b *rebuilt) make(partial string, h hooks) error {
 // without its file is moved at the next attempt.
 func putAside(path string, h hooks) (kept string, err error) {
 	log := "-wal"
-	if info, err := os.Stat(path + log); err == nil && info.Size() > 0 || !missing(path) {
+	if files.Size(path+log) > 0 || !missing(path) {
 		aside := path + orphanSuffix
 		for n := 2; !missing(aside) || !missing(aside+log); n++ {
 			aside = fmt.Sprintf("%s%s.%d", path, orphanSuffix, n)
@@ -244,7 +244,7 @@ func (h hooks) giveName(from, to string) (bool, error) {
 	if err := h.at(pointSettingAside, from); err != nil {
 		return false, err
 	}
-	if err := os.Rename(from, to); err != nil {
+	if err := files.Rename(from, to); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
@@ -253,7 +253,4 @@ func (h hooks) giveName(from, to string) (bool, error) {
 	return true, h.at(pointSetAside, to)
 }
 
-func missing(path string) bool {
-	_, err := os.Lstat(path)
-	return errors.Is(err, fs.ErrNotExist)
-}
+func missing(path string) bool { return files.Missing(path) }

@@ -3,12 +3,12 @@ package sqlitestore
 import (
 	"cmp"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // rebuilt is a catalogue that is to be written.
@@ -239,7 +239,7 @@ func (b *rebuilt) awaits(y hydration) bool {
 func (b *rebuilt) placeUnreadable(f FileProblem) bool {
 	file := filepath.Base(f.Path)
 	y := hydration{file: file, session: sessionInName(file)}
-	info, err := os.Stat(f.Path)
+	info, err := files.Stat(f.Path)
 	if err != nil || info.Size() > 0 && !damaged(f.Err) || b.sessions[y.session] == nil {
 		return false
 	}

@@ -3,12 +3,12 @@ package sqlitestore
 import (
 	"context"
 	"database/sql/driver"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // remains is what one file in stores/ says of itself and of its session's
@@ -105,13 +105,13 @@ func sessionInName(file string) engine.SessionID {
 // readRemains reads every file in stores/. What cannot be read is named.
 func readRemains(ctx context.Context, dir string) (found []*remains, unreadable []FileProblem, err error) {
 	stores := filepath.Join(dir, storesName)
-	files, err := os.ReadDir(stores)
+	listed, err := files.ReadStores(dir)
 	if err != nil {
 		return nil, nil, err
 	}
 	visitor := newVisitor()
 	defer visitor.leave()
-	for _, f := range files {
+	for _, f := range listed {
 		if !strings.HasSuffix(f.Name(), storeSuffix) || f.IsDir() {
 			continue
 		}

@@ -85,7 +85,10 @@ func (h *hydrator) sweep() error {
 	}
 	for _, file := range files {
 		h.d.crossing.giveWay()
-		path := h.d.catalog.filePath(file)
+		path, err := h.d.catalog.filePath(file)
+		if err != nil {
+			return err
+		}
 		if err := h.d.options.hooks.removeDatabase(path); err != nil {
 			return storageError("sweep", path, err)
 		}

@@ -158,7 +158,10 @@ func (s *Store) since(ctx context.Context, bound Retention, size int64) (since i
 // rewrite makes a new file of what a session keeps.
 func (h *hydrator) rewrite(ctx context.Context, e entry, since int64) error {
 	y := hydration{session: e.Session, file: h.d.catalog.nextFile(e)}
-	path := h.d.catalog.filePath(y.file)
+	path, err := h.d.catalog.filePath(y.file)
+	if err != nil {
+		return err
+	}
 	if err := h.d.options.hooks.removeDatabase(path); err != nil { // of an attempt that was interrupted
 		return storageError("retain", path, err)
 	}

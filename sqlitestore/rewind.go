@@ -90,8 +90,8 @@ func (w *writer) lastBase(line []int64) (at int, base change, err error) {
 		found := false
 		err := w.c.query("SELECT event, part, rows FROM change WHERE event >= ? AND event < ? AND base ORDER BY event DESC, part DESC LIMIT 1",
 			[]driver.Value{no << seqBits, (no + 1) << seqBits}, func(v []driver.Value) error {
-				base, found = change{v[0].(int64), v[1].(int64), v[2].(string)}, true
-				return nil
+				found = true
+				return takeRow(v, &base.event, &base.part, &base.rows)
 			})
 		if err != nil || found {
 			return at, base, err
@@ -109,12 +109,16 @@ func (w *writer) replay(from int64, base change) error {
 	}
 	err := w.c.query("SELECT event, part, rows, first FROM change WHERE event >= ? AND event < ? AND NOT base ORDER BY event, part",
 		[]driver.Value{from, end}, func(v []driver.Value) error {
-			c := change{v[0].(int64), v[1].(int64), v[2].(string)}
+			var c change
+			var first int64
+			if err := takeRow(v, &c.event, &c.part, &c.rows, &first); err != nil {
+				return err
+			}
 			if c.event != base.event || c.part > base.part {
 				changes = append(changes, struct {
 					change
 					first int64
-				}{c, v[3].(int64)})
+				}{c, first})
 			}
 			return nil
 		})
@@ -132,12 +136,15 @@ func (w *writer) replay(from int64, base change) error {
 	}
 	err = w.c.query("SELECT id, kind, creature, channel, seq, CASE kind WHEN 4 THEN payload END FROM event WHERE id > ? AND id < ? AND (kind IN (2, 4) OR "+isMessage+") ORDER BY id",
 		[]driver.Value{from, end}, func(v []driver.Value) error {
-			id := v[0].(int64)
+			var id, kind int64
+			if err := takeRow(v, &id, &kind); err != nil {
+				return err
+			}
 			if err := upTo(id); err != nil {
 				return err
 			}
 			told := len(changes) > 0 && changes[0].first <= id // by what comes with the record
-			w.redoEvent(v, told)
+			w.redoEvent(engine.EventKind(kind), v, told)
 			return nil
 		})
 	if err != nil {
@@ -158,8 +165,7 @@ func (w *writer) redo(text string) error {
 // redoEvent notes what an event tells of the rows: a row of the event's id, kind,
 // creature, channel, number and, for one of state, payload. Unless it is one of
 // state, it may have been told already.
-func (w *writer) redoEvent(v []driver.Value, told bool) {
-	kind := engine.EventKind(v[1].(int64))
+func (w *writer) redoEvent(kind engine.EventKind, v []driver.Value, told bool) {
 	creature, _ := v[2].(string)
 	if kind == engine.EventState {
 		payload, _ := v[5].([]byte)
@@ -205,10 +211,14 @@ func (w *writer) recallState(e entry, upTo int64) error {
 	}
 	err = w.c.query("SELECT id, ts, creature, payload FROM event WHERE kind = 4 AND ts <= ? AND creature IN (SELECT id FROM creature) ORDER BY id", []driver.Value{until},
 		func(v []driver.Value) error {
-			id, ts := v[0].(int64), v[1].(int64)
-			payload, _ := v[3].([]byte)
+			var id, ts int64
+			var creature string
+			var payload []byte
+			if err := takeRow(v, &id, &ts, &creature, &payload); err != nil {
+				return err
+			}
 			key, _, _ := bytes.Cut(payload, []byte{0})
-			at := stateKey{engine.CreatureID(v[2].(string)), string(key)}
+			at := stateKey{engine.CreatureID(creature), string(key)}
 			if ts >= values[at].ts {
 				values[at] = latest{ts, id}
 			}

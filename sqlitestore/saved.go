@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // Saved lists the live stores. Among the problems are files that have been set
@@ -121,16 +122,16 @@ func (d *Directory) tidy() error {
 		return storageError("open", d.catalog.path, err)
 	}
 	dir := filepath.Join(d.dir, storesName)
-	files, err := os.ReadDir(dir)
+	found, err := files.ReadStores(d.dir)
 	if err != nil {
 		return err
 	}
-	for _, f := range files {
+	for _, f := range found {
 		path := filepath.Join(dir, f.Name())
 		switch {
 		case known[path]:
 		case strings.HasSuffix(path, storeSuffix+partialSuffix):
-			err = os.Remove(path)
+			err = files.Remove(path)
 		case strings.HasSuffix(path, storeSuffix):
 			err = d.tidyStore(path)
 		}
@@ -145,6 +146,11 @@ func (d *Directory) tidy() error {
 // those that are being made, and those that the hydrator will remove.
 func (k *catalog) files() (map[string]bool, error) {
 	known := map[string]bool{}
+	know := func(file string) error {
+		path, err := k.filePath(file)
+		known[path] = true
+		return err
+	}
 	entries, err := k.entries()
 	if err != nil {
 		return nil, err
@@ -157,11 +163,15 @@ func (k *catalog) files() (map[string]bool, error) {
 		return nil, err
 	}
 	for _, y := range begun {
-		known[k.filePath(y.file)] = true
+		if err := know(y.file); err != nil {
+			return nil, err
+		}
 	}
 	leftovers, err := k.leftovers()
 	for _, file := range leftovers {
-		known[k.filePath(file)] = true
+		if err := know(file); err != nil {
+			return nil, err
+		}
 	}
 	return known, err
 }
@@ -172,7 +182,7 @@ func (d *Directory) tidyStore(path string) error {
 		return d.options.hooks.removeDatabase(path)
 	}
 	for _, suffix := range databaseSuffixes {
-		err := os.Rename(path+suffix, path+orphanSuffix+suffix)
+		err := files.Rename(path+suffix, path+orphanSuffix+suffix)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 //go:embed schema
@@ -29,6 +30,7 @@ type schema struct {
 	// template is the content of a new, empty file. Migrations are run once in
 	// a process to make it, instead of once per file.
 	template func() ([]byte, error)
+	layouts  layouts
 }
 
 var (
@@ -78,16 +80,13 @@ func (s *schema) build() ([]byte, error) {
 // migrate runs the migrations that a file lacks, in one transaction: a process that
 // is killed leaves the version that was there, and none between that and the newest.
 func (s *schema) migrate(ctx context.Context, path string) (err error) {
-	db, err := sql.Open("sqlite3", dataSource(path, readWrite)+"&_synchronous=FULL")
-	if err != nil {
+	if err := files.CheckDatabase(path, true); err != nil {
 		return err
 	}
+	db := sql.OpenDB(connector{path, readWrite, []string{"PRAGMA synchronous = FULL"}})
 	defer func() { err = errors.Join(err, db.Close()) }() // which takes back what has not been committed
 	db.SetMaxOpenConns(1)
-	// Under WithIsolateDDL the provider begins no transactions itself; the only
-	// connection has one already.
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, s.migrations, goose.WithIsolateDDL(true),
-		goose.WithTableName("schema_migration"), goose.WithLogger(goose.NopLogger()), goose.WithDisableGlobalRegistry(true))
+	provider, err := s.provider(db)
 	if err != nil {
 		return err
 	}
@@ -101,8 +100,15 @@ func (s *schema) migrate(ctx context.Context, path string) (err error) {
 	return err
 }
 
+// provider runs the migrations. Under WithIsolateDDL it begins no transactions itself:
+// the only connection has one already.
+func (s *schema) provider(db *sql.DB) (*goose.Provider, error) {
+	return goose.NewProvider(goose.DialectSQLite3, db, s.migrations, goose.WithIsolateDDL(true),
+		goose.WithTableName("schema_migration"), goose.WithLogger(goose.NopLogger()), goose.WithDisableGlobalRegistry(true))
+}
+
 // age reads whose a file is and which version it has, and refuses what this
-// program cannot read. Nothing is written.
+// program cannot read, and what is not laid out as that version is. Nothing is written.
 func (s *schema) age(path string, mode fileMode) (version int64, err error) {
 	c, err := openConn(path, mode)
 	if err != nil {
@@ -134,7 +140,7 @@ func (s *schema) age(path string, mode fileMode) (version int64, err error) {
 			IDs:     map[string]string{"path": path},
 		}
 	}
-	return version, nil
+	return version, s.verify(c, version)
 }
 
 // upgrade brings an older file to the newest version and keeps the original
@@ -146,7 +152,7 @@ func (s *schema) upgrade(ctx context.Context, path string, h hooks) error {
 	if err != nil || version == s.version {
 		return err
 	}
-	if err := keepOriginal(path, fmt.Sprintf("%s.v%d", path, version), h); err != nil {
+	if err := keepOriginal(ctx, path, fmt.Sprintf("%s.v%d", path, version), h); err != nil {
 		return err
 	}
 	if err := s.migrate(ctx, path); err != nil {
@@ -167,28 +173,28 @@ func (s *schema) renew(ctx context.Context, path string) error {
 
 // keepOriginal copies a database to a file that stands alone. An unfinished
 // copy never has the final name.
-func keepOriginal(path, original string, h hooks) (err error) {
-	if _, err := os.Stat(original); err == nil {
+func keepOriginal(ctx context.Context, path, original string, h hooks) (err error) {
+	if _, err := files.Stat(original); err == nil {
 		return nil // made by an attempt that was interrupted while migrating
 	}
 	partial := original + ".partial"
-	if err := os.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := files.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	c, err := openConn(path, readWrite)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(c.exec("VACUUM INTO ?", partial), c.close()); err != nil {
+	if err := errors.Join(c.execWithin(ctx, "VACUUM INTO ?", partial), c.close()); err != nil {
 		return err
 	}
-	if err := syncPath(partial); err != nil {
+	if err := files.Sync(partial); err != nil {
 		return err
 	}
 	if err := h.at(pointOriginalCopied, partial); err != nil {
 		return err
 	}
-	if err := os.Rename(partial, original); err != nil {
+	if err := files.Rename(partial, original); err != nil {
 		return err
 	}
 	if err := h.syncDirectory(filepath.Dir(original)); err != nil {
@@ -210,15 +216,4 @@ func (s *schema) requireCurrent(path string, mode fileMode) error {
 		}
 	}
 	return err
-}
-
-// syncPath makes a file or the entries of a directory durable. It must not be
-// used on a database that is open in this process: closing the descriptor would
-// drop SQLite's locks.
-func syncPath(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

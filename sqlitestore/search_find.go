@@ -30,7 +30,10 @@ func (ix *searchIndex) find(match string, before int64, take func(indexed) bool)
 	r := run{first: before}
 	for part := partOf(before - 1); part >= 0; part-- {
 		err := ix.c.query("SELECT docid FROM word WHERE word MATCH ? AND part = ? AND docid < ? ORDER BY docid DESC", []driver.Value{match, part, before}, func(v []driver.Value) error {
-			place := v[0].(int64)
+			var place int64
+			if err := takeRow(v, &place); err != nil {
+				return err
+			}
 			if place < r.first {
 				if err := ix.runOf(place, &r); err != nil {
 					return err
@@ -62,8 +65,10 @@ type run struct {
 func (ix *searchIndex) runOf(place int64, r *run) error {
 	return ix.c.query("SELECT r.first, r.seq, o.uuid, o.session FROM run r JOIN origin o ON o.no = r.origin WHERE r.first <= ? ORDER BY r.first DESC LIMIT 1",
 		[]driver.Value{place}, func(v []driver.Value) error {
-			*r = run{v[0].(int64), v[1].(int64), engine.Origin(v[2].([]byte)), engine.SessionID(textIn(v[3]))}
-			return nil
+			var session string
+			err := takeRow(v, &r.first, &r.seq, &r.origin, &session)
+			r.session = engine.SessionID(session)
+			return err
 		})
 }
 

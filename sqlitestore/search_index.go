@@ -180,8 +180,10 @@ func (ix *searchIndex) forget() { ix.origins = map[engine.Origin]int64{} }
 // read notes how far the index has come, within a transaction.
 func (ix *searchIndex) read() error {
 	return ix.c.query("SELECT cursor, next FROM progress", nil, func(v []driver.Value) error {
-		ix.cursor, ix.next = engine.EventCursor(textIn(v[0])), v[1].(int64)
-		return nil
+		var cursor string
+		err := takeRow(v, &cursor, &ix.next)
+		ix.cursor = engine.EventCursor(cursor)
+		return err
 	})
 }
 

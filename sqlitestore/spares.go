@@ -200,7 +200,10 @@ func (d *Directory) writeLayouts(n int) (paths []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		path := d.catalog.filePath(id.String() + storeSuffix)
+		path, err := d.catalog.filePath(id.String() + storeSuffix)
+		if err != nil {
+			return paths, err
+		}
 		paths = append(paths, path)
 		tasks = append(tasks, func() error {
 			if err := d.options.hooks.writeWhole(path, content); err != nil {

@@ -88,7 +88,8 @@ func (v *verification) stumbled(line string) {
 // damaged reports whether an error is a finding: SQLite stumbled upon damage.
 func damaged(err error) bool {
 	var se sqlite3.Error
-	return errors.As(err, &se) && (se.Code == sqlite3.ErrCorrupt || se.Code == sqlite3.ErrNotADB)
+	var cell *cellError
+	return errors.As(err, &cell) || errors.As(err, &se) && (se.Code == sqlite3.ErrCorrupt || se.Code == sqlite3.ErrNotADB)
 }
 
 // files checks each file by itself.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/mattn/go-sqlite3"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // View reads a session directory that belongs to somebody else, who may be
@@ -365,10 +365,10 @@ func readingMode(path string) (fileMode, error) {
 	if !errors.As(err, &se) || se.Code != sqlite3.ErrCantOpen && se.Code != sqlite3.ErrReadonly {
 		return readOnly, err
 	}
-	if _, statErr := os.Stat(path); statErr != nil {
+	if _, statErr := files.Stat(path); statErr != nil {
 		return readOnly, err
 	}
-	if log, statErr := os.Stat(path + "-wal"); statErr == nil && log.Size() > 0 {
+	if files.Size(path+"-wal") > 0 {
 		return readOnly, &abi.Error{
 			Code:    abi.Storage,
 			Op:      "open",

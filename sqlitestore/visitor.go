@@ -1,6 +1,6 @@
 package sqlitestore
 
-import "os"
+import "github.com/seed47132306/terrarium/sqlitestore/internal/files"
 
 // visitor reads databases that it must not change. Even a connection that only
 // reads makes a write-ahead log and its shared memory where there is none, and
@@ -25,7 +25,7 @@ func (v *visitor) visit(path string) (fileMode, error) {
 // nothing, and goes when the file is next used.
 func (v *visitor) leave() {
 	for path, lone := range v.lone {
-		if info, err := os.Stat(path + "-wal"); lone && err == nil && info.Size() == 0 {
+		if info, err := files.Stat(path + "-wal"); lone && err == nil && info.Size() == 0 {
 			_ = probe(path, readWrite)
 		}
 	}

@@ -131,8 +131,12 @@ var errNoConnection = errors.New("the file is not open")
 func (w *writer) loadOrigins() error {
 	w.origins, w.last = map[engine.Origin]int64{}, 0
 	return w.c.query("SELECT no, uuid FROM origin", nil, func(v []driver.Value) error {
-		no, uuid := v[0].(int64), v[1].([]byte)
-		w.origins[engine.Origin(uuid)] = no
+		var no int64
+		var origin engine.Origin
+		if err := takeRow(v, &no, &origin); err != nil {
+			return err
+		}
+		w.origins[origin] = no
 		w.last = max(w.last, no)
 		return nil
 	})
@@ -149,10 +153,10 @@ func (c *conn) ownHighest() (map[engine.Origin]uint64, error) {
 	out := map[engine.Origin]uint64{}
 	err := c.query(`SELECT w.uuid, (SELECT id & 0xffffffffff FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40 ORDER BY id DESC LIMIT 1)
 		FROM own w JOIN origin o ON o.uuid = w.uuid`, nil, func(v []driver.Value) error {
-		if highest, ok := v[1].(int64); ok {
-			out[engine.Origin(v[0].([]byte))] = uint64(highest)
+		if v[1] == nil { // nothing is left of what was written under it
+			return nil
 		}
-		return nil
+		return takeHighest(v, out)
 	})
 	return out, err
 }

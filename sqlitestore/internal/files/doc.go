@@ -1,0 +1,20 @@
+// Package files is the only way in which sqlitestore touches the files of a
+// session directory. A directory may come from a stranger, so nothing in it is
+// taken for what its name says:
+//
+//   - A file is reached through an [os.Root] of its session directory, as NAME or
+//     as stores/NAME. A [Name] has one element, and only [NameOf] makes one.
+//   - Only regular files are opened, renamed and removed. Symbolic links, named
+//     pipes, devices, sockets and directories in their places are refused, and left
+//     as they are. stores itself has to be a directory.
+//   - What is written to must have one name only: a hard link may be a file of
+//     somewhere else.
+//
+// SQLite opens files by path. [CheckDatabase] looks at a database, its write-ahead
+// log and its shared memory before that. A process that may write to the directory
+// can exchange a file between the look and the opening; no promise covers a
+// directory that a stranger writes to while it is in use.
+//
+// The functions may be called by any goroutine. They answer errors of the code
+// storage for what is refused, and those of [os] for the rest.
+package files

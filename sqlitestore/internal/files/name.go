@@ -1,0 +1,47 @@
+package files
+
+import (
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// maxName is the longest name in bytes that the usual file systems take, less what
+// is put behind the name of a database.
+const maxName = 255 - len(".orphan-journal.partial")
+
+// Name is the plain name of a file. The zero value names nothing.
+type Name struct{ text string }
+
+// NameOf checks a name that a file or a user has told. It refuses what is not one
+// element of a path, and what cannot be shown as it is.
+func NameOf(text string) (Name, error) {
+	unfit := text == "" || len(text) > maxName || text == "." || text == ".." || !filepath.IsLocal(text) ||
+		strings.ContainsAny(text, `/\:`) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar })
+	if unfit {
+		return Name{}, &abi.Error{Code: abi.Storage, Op: "open", Message: "not the plain name of a file: " + shown(text),
+			Remedy: "use the directory only if you know where it comes from; nothing of it has been changed"}
+	}
+	return Name{text}, nil
+}
+
+// String is the name.
+func (n Name) String() string { return n.text }
+
+// Stores is the directory in a session directory in which the stores are.
+const Stores = "stores"
+
+// InStores is the path of a store of a session directory.
+func InStores(dir string, n Name) string { return filepath.Join(dir, Stores, n.text) }
+
+// mostShown bounds what a message repeats of a name.
+const mostShown = 80
+
+func shown(text string) string {
+	if len(text) > mostShown {
+		text = text[:mostShown] + "…"
+	}
+	return strings.ToValidUTF8(quote(text), "?")
+}
