@@ -46,6 +46,9 @@ func (d *decoder) skip(c byte) bool {
 }
 
 func (d *decoder) value() (goja.Value, error) {
+	if d.isolate.late.Load() {
+		return nil, misuse{errTimeout}
+	}
 	if d.space(); d.text == "" {
 		return nil, errBadJSON
 	}

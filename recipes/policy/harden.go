@@ -2,6 +2,11 @@ package policy
 
 import (
 	_ "embed"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/parser"
@@ -10,10 +15,15 @@ import (
 // The bounds of what a built-in function may do in one step, during which the
 // interpreter cannot be interrupted.
 const (
-	maxText     = 4 << 20 // characters of a text that a built-in makes
+	maxText     = 2 << 20 // characters of a text
 	maxElements = 1 << 17 // elements of an array that a built-in goes through
 	maxSplit    = 1 << 20 // characters of a text that is split
+	maxSlow     = 1 << 16 // characters of a text for what takes long for each of them
 	maxDepth    = 256     // of arrays and objects inside each other
+	maxPattern  = 1 << 13 // steps of a regular expression, see weigh
+	maxWeight   = 1 << 30 // that weigh tells
+	maxMatch    = 1 << 25 // characters of a text times steps of the pattern that is matched
+	freeMatch   = 1 << 10 // characters of a text that any pattern is matched with
 )
 
 //go:embed prelude.js
@@ -47,15 +57,17 @@ func (i *isolate) harden() error {
 	}
 	host := vm.NewObject()
 	for name, value := range map[string]any{
-		"maxText": maxText, "maxElements": maxElements, "maxSplit": maxSplit, "maxDepth": maxDepth,
+		"maxText": maxText, "maxElements": maxElements, "maxSplit": maxSplit, "maxSlow": maxSlow, "maxDepth": maxDepth,
+		"maxPattern": maxPattern, "maxMatch": maxMatch, "freeMatch": freeMatch,
 		"enter": func(goja.FunctionCall) goja.Value {
 			if i.depth++; i.depth > maxDepth {
 				i.throw("values nest too deeply")
 			}
 			return goja.Undefined()
 		},
-		"leave":    func(goja.FunctionCall) goja.Value { i.depth--; return goja.Undefined() },
-		"jsonFits": i.jsonFits,
+		"leave":  func(goja.FunctionCall) goja.Value { i.depth--; return goja.Undefined() },
+		"decode": i.decodeJSON, "matching": i.makePattern,
+		"weigh": func(call goja.FunctionCall) goja.Value { return vm.ToValue(weigh(call.Argument(0).String())) },
 	} {
 		if err := host.Set(name, value); err != nil {
 			return err
@@ -63,6 +75,11 @@ func (i *isolate) harden() error {
 	}
 	for _, a := range Answers {
 		if err := vm.Set(string(a.kind), i.verdictFunction(a.kind)); err != nil {
+			return err
+		}
+	}
+	for name, f := range map[string]func(goja.FunctionCall) goja.Value{boundedText: i.boundText, boundedOwn: i.boundOwn} {
+		if err := vm.Set(name, f); err != nil {
 			return err
 		}
 	}
@@ -84,28 +101,75 @@ func (i *isolate) harden() error {
 	return nil
 }
 
-// jsonFits reports whether a text nests little enough for JSON.parse, which
-// recurses.
-func (i *isolate) jsonFits(call goja.FunctionCall) goja.Value {
-	text, ok := call.Argument(0).Export().(string)
-	if !ok {
-		return i.vm.ToValue(false)
+// errTooLong is what stops a script that makes a text longer than any may be. It cannot
+// catch that: it could go on with the text.
+var errTooLong = errors.New("a text is larger than a policy may make it")
+
+// boundText returns its argument, which is what an addition or a template gave.
+func (i *isolate) boundText(call goja.FunctionCall) goja.Value {
+	v := call.Argument(0)
+	if s, ok := v.(goja.String); ok && s.Length() > maxText {
+		i.vm.Interrupt(errTooLong)
 	}
-	depth, quoted := 0, false
-	for k := 0; k < len(text); k++ {
-		switch c := text[k]; {
-		case quoted && c == '\\':
-			k++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '[', c == '{':
-			if depth++; depth > maxDepth {
-				return i.vm.ToValue(false)
-			}
-		case c == ']', c == '}':
-			depth--
+	return v
+}
+
+// boundOwn returns its argument, which is to be spread into an object.
+func (i *isolate) boundOwn(call goja.FunctionCall) goja.Value {
+	v := call.Argument(0)
+	length := 0
+	switch v := v.(type) {
+	case goja.String:
+		length = v.Length()
+	case *goja.Object:
+		if class := v.ClassName(); class == "Array" || class == "String" {
+			length = int(v.Get("length").ToInteger())
 		}
 	}
-	return i.vm.ToValue(true)
+	if length > maxElements {
+		panic(i.vm.NewTypeError("what is spread into an object has more than %d elements", maxElements))
+	}
+	return v
 }
+
+// decodeJSON is JSON.parse of one argument, a text. The others are called with what is
+// wrong with it.
+func (i *isolate) decodeJSON(call goja.FunctionCall) goja.Value {
+	text := call.Argument(0).String()
+	refuse := func(by goja.Value, why string) goja.Value {
+		f, _ := goja.AssertFunction(by)
+		_, err := f(goja.Undefined(), i.vm.ToValue(why))
+		panic(err)
+	}
+	if !json.Valid([]byte(text)) {
+		return refuse(call.Argument(1), "this is no JSON")
+	}
+	v, err := i.decode(text, false)
+	switch {
+	case errors.Is(err, errDeepJSON):
+		return refuse(call.Argument(2), "the nesting of the JSON")
+	case err != nil:
+		return refuse(call.Argument(1), err.Error())
+	}
+	return v
+}
+
+// makePattern calls its argument, which makes a regular expression.
+func (i *isolate) makePattern(call goja.FunctionCall) (made goja.Value) {
+	f, _ := goja.AssertFunction(call.Argument(0))
+	var err error
+	matching(i.timeout, func() { made, err = f(goja.Undefined()) })
+	if err != nil {
+		panic(err)
+	}
+	return made
+}
+
+// globalNames are the names that mean something in any script.
+var globalNames = sync.OnceValue(func() []string {
+	i, err := newIsolate(0)
+	if err != nil {
+		return nil // then no script can be run either
+	}
+	return slices.DeleteFunc(i.vm.GlobalObject().GetOwnPropertyNames(), func(name string) bool { return strings.HasPrefix(name, "%") })
+})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -33,9 +34,11 @@ type isolate struct {
 	source *rand.PCG
 	depth  int // of guarded built-ins inside each other
 
-	timer  *time.Timer
-	fired  chan struct{} // one element when the timer has fired
-	spoilt bool          // what happened leaves the runtime in an unknown state
+	timeout time.Duration // of the script that runs
+	late    atomic.Bool   // its time is over
+	timer   *time.Timer
+	fired   chan struct{} // one element when the timer has fired
+	spoilt  bool          // what happened leaves the runtime in an unknown state
 }
 
 // maxCallDepth bounds recursion. Each call takes stack of the host only where
@@ -60,6 +63,7 @@ func newIsolate(policies int) (*isolate, error) {
 		return nil, fmt.Errorf("the runtime cannot be prepared: %w", err)
 	}
 	i.timer = time.AfterFunc(time.Hour, func() {
+		i.late.Store(true)
 		i.vm.Interrupt(errTimeout)
 		i.fired <- struct{}{}
 	})
@@ -148,15 +152,17 @@ func (i *isolate) run(p *compiled, now int64, seed uint64,
 			i.timer.Stop()
 			i.spoilt = true
 			fault = p.fault(1, 1, fmt.Sprintf("the interpreter failed: %v", r), "")
-			if _, late := r.(*goja.InterruptedError); late {
-				fault = i.fault(p, errTimeout)
+			if stopped, ok := r.(*goja.InterruptedError); ok {
+				fault = i.fault(p, stopped)
 			}
 		}
 	}()
 	i.now = time.Unix(0, now).UTC()
 	i.source.Seed(seed, p.seed)
 	i.about.show(p, nil)
-	i.depth = 0
+	i.depth, i.timeout = 0, p.Timeout
+	i.late.Store(false)
+	begin := time.Now()
 	i.timer.Reset(p.Timeout)
 	f, err := i.function(p)
 	var result goja.Value
@@ -171,6 +177,9 @@ func (i *isolate) run(p *compiled, now int64, seed uint64,
 		if err == nil {
 			err = errTimeout
 		}
+	}
+	if err == nil && time.Since(begin) > p.Timeout {
+		err = errTimeout // the timer is late, and matching may have given up
 	}
 	if err != nil {
 		return i.fault(p, err)
@@ -208,6 +217,9 @@ func (i *isolate) fault(p *compiled, err error) *ScriptError {
 	var overflow *goja.StackOverflowError
 	var wrong misuse
 	switch {
+	case errors.As(err, &interrupted) && interrupted.Value() == any(errTooLong):
+		i.spoilt = true
+		return p.fault(1, 1, errTooLong.Error(), "")
 	case errors.As(err, &interrupted), errors.Is(err, errTimeout):
 		i.spoilt = true
 		return p.fault(1, 1, fmt.Sprintf("it ran for longer than %v", p.Timeout), "")

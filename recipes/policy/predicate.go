@@ -37,7 +37,6 @@ var _ engine.Predicate = (*predicate)(nil)
 
 // NewPredicates compiles predicates. It tells every script that cannot be used.
 func NewPredicates(sources []PredicateSource) (map[string]engine.Predicate, []*ScriptError) {
-	limitMatching()
 	out := map[string]engine.Predicate{}
 	runtimes := newPool(len(sources))
 	var faults []*ScriptError

@@ -3,15 +3,9 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"math/big"
-	"reflect"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
-	"github.com/dlclark/regexp2/v2"
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/parser"
@@ -119,7 +113,8 @@ func (c *compiled) compile(source string) *ScriptError {
 	if fault := c.checkTree(tree); fault != nil {
 		return fault
 	}
-	if c.program, err = goja.CompileAST(tree, true); err != nil {
+	matching(c.Timeout, func() { c.program, err = goja.CompileAST(tree, true) })
+	if err != nil {
 		return c.syntaxError(err)
 	}
 	return nil
@@ -177,60 +172,7 @@ func (c *compiled) checkTree(tree *ast.Program) *ScriptError {
 	if async || generator {
 		return c.fault(1, 1, "a decision cannot wait: the function is async or a generator", "Write a plain function.")
 	}
-	if !mayHaveBigInt.MatchString(c.Source) {
-		return nil // as nearly always, which saves the search
-	}
-	if at := findBigInt(tree); at != nil {
-		p := tree.File.Position(int(at.Idx) - 1)
-		return c.fault(p.Line, p.Column, "big integers are not available to policies", "Use a number.")
-	}
-	return nil
-}
-
-// mayHaveBigInt matches at least those scripts that have a literal such as 10n or 0xFFn.
-var mayHaveBigInt = regexp.MustCompile(`[0-9]n|0[xX]`)
-
-// findBigInt returns a literal such as 10n. Their arithmetic is one step for
-// the interpreter however large they are, so it could not be interrupted.
-func findBigInt(tree *ast.Program) *ast.NumberLiteral {
-	seen := map[uintptr]bool{}
-	var found *ast.NumberLiteral
-	var walk func(v reflect.Value)
-	walk = func(v reflect.Value) {
-		if found != nil {
-			return
-		}
-		switch v.Kind() {
-		case reflect.Interface:
-			walk(v.Elem())
-		case reflect.Pointer:
-			if v.IsNil() || seen[v.Pointer()] {
-				return
-			}
-			seen[v.Pointer()] = true
-			if lit, ok := v.Interface().(*ast.NumberLiteral); ok {
-				if _, big := lit.Value.(*big.Int); big {
-					found = lit
-				}
-				return
-			}
-			if v.Elem().Kind() == reflect.Struct && strings.HasSuffix(v.Elem().Type().PkgPath(), "goja/ast") {
-				walk(v.Elem())
-			}
-		case reflect.Struct:
-			for i := range v.NumField() {
-				if v.Type().Field(i).IsExported() {
-					walk(v.Field(i))
-				}
-			}
-		case reflect.Slice:
-			for i := range v.Len() {
-				walk(v.Index(i))
-			}
-		}
-	}
-	walk(reflect.ValueOf(tree.Body))
-	return found
+	return c.review(tree)
 }
 
 // hash is FNV-1a.
@@ -240,17 +182,4 @@ func hash(s string) uint64 {
 		h = (h ^ uint64(s[i])) * 1099511628211
 	}
 	return h
-}
-
-var limitMatchingOnce sync.Once
-
-// limitMatching bounds the backtracking of regular expressions, which the
-// interpreter cannot interrupt. The only way to set it is the library's own
-// default. It lies above the longest time of a policy, so that the time has
-// run out when matching gives up, and giving up is never taken for a decision.
-func limitMatching() {
-	limitMatchingOnce.Do(func() {
-		const matching = MaxTimeout + 200*time.Millisecond
-		regexp2.DefaultMatchTimeout = min(regexp2.DefaultMatchTimeout, matching)
-	})
 }

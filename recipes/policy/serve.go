@@ -21,7 +21,6 @@ func Serve(in io.Reader, out io.Writer) error {
 	if err := s.in.Decode(&m); err != nil {
 		return err
 	}
-	limitMatching()
 	stop := boundMemory(m.Memory)
 	defer stop()
 	size := 0

@@ -91,7 +91,6 @@ var _ engine.Policy = (*Set)(nil)
 
 // New compiles policies. It tells every script that cannot be used.
 func New(policies []Policy, o Options) (*Set, []*ScriptError) {
-	limitMatching()
 	s := &Set{byKind: map[engine.PolicyKind][]*compiled{}}
 	var faults []*ScriptError
 	for _, mode := range []Mode{Mutate, Validate} {
