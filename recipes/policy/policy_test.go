@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	time.Local = time.FixedZone("elsewhere", 5*60*60+45*60) // which no script may see
 	goleak.VerifyTestMain(quiet{m})
 }
 
@@ -211,6 +212,45 @@ func TestDecisionsRepeat(t *testing.T) {
 	}
 	if !strings.Contains(first, "1700000000000,2023-11-14T22:13:20.000Z") {
 		t.Error("the time is not the event's:", first)
+	}
+}
+
+// The time zone of the process is not seen.
+func TestDatesAreInUTC(t *testing.T) {
+	for script, want := range map[string]string{
+		`new Date().getHours()`:                                           "22",
+		`String(new Date())`:                                              "Tue Nov 14 2023 22:13:20 GMT+0000 (UTC)",
+		`Date()`:                                                          "Tue Nov 14 2023 22:13:20 GMT+0000 (UTC)",
+		`new Date().toDateString()`:                                       "Tue Nov 14 2023",
+		`new Date().toTimeString()`:                                       "22:13:20 GMT+0000 (UTC)",
+		`new Date().toLocaleString()`:                                     "11/14/2023, 22:13:20",
+		`new Date().toLocaleDateString()`:                                 "11/14/2023",
+		`new Date().toLocaleTimeString()`:                                 "22:13:20",
+		`new Date().getTimezoneOffset()`:                                  "0",
+		`new Date(2024, 0, 31, 1).toISOString()`:                          "2024-01-31T01:00:00.000Z",
+		`new Date("2024-01-31T01:00").toISOString()`:                      "2024-01-31T01:00:00.000Z",
+		`new Date("2024-01-31T01:00:00+02:00").toISOString()`:             "2024-01-30T23:00:00.000Z",
+		`new Date("2024-01-31T01:00:00Z").toISOString()`:                  "2024-01-31T01:00:00.000Z",
+		`new Date("2024-01-31").toISOString()`:                            "2024-01-31T00:00:00.000Z",
+		`new Date("Jan 31, 2024 01:00").toISOString()`:                    "2024-01-31T01:00:00.000Z",
+		`new Date("Jan 31, 2024").toISOString()`:                          "2024-01-31T00:00:00.000Z",
+		`new Date("Wed, 31 Jan 2024 01:00:00 GMT").toISOString()`:         "2024-01-31T01:00:00.000Z",
+		`new Date("Wed, 31 Jan 2024 01:00:00 EST").toISOString()`:         "2024-01-31T06:00:00.000Z",
+		`new Date(String(new Date(2024, 0, 31, 1))).toISOString()`:        "2024-01-31T01:00:00.000Z",
+		`new Date("Wed Jan 31 2024 01:00:00 GMT+0200").toISOString()`:     "2024-01-30T23:00:00.000Z",
+		`((d) => { d.setHours(5); return d.toISOString(); })(new Date())`: "2023-11-14T05:13:20.000Z",
+		`((d) => { d.setDate(1); d.setMonth(1); return d.getDate() + "." + d.getMonth(); })(new Date())`: "1.1",
+		`new Date("never").toString()`:                                                 "Invalid Date",
+		`new Date(new Date(5)).getTime() + new Date({valueOf: () => 6}).getTime()`:     "11",
+		`new Date() instanceof Date && (new Date()).constructor === Date`:              "true",
+		`new (class extends Date { year() { return this.getFullYear(); } })(0).year()`: "1970",
+		`new Date(0) + 1`:               "Thu Jan 01 1970 00:00:00 GMT+0000 (UTC)1",
+		`JSON.stringify([new Date(0)])`: `["1970-01-01T00:00:00.000Z"]`,
+	} {
+		d := set(t, Policy{Source: "() => deny(String(" + script + "))"}).Send(t.Context(), event("x"))
+		if len(d.Denials) != 1 || d.Denials[0].Reason != want {
+			t.Errorf("%s: %s, want %s", script, told(d), want)
+		}
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 const DefaultMemory = 64 << 20
 
 // grace is how long a process may take beyond the policy's own time before it is
-// killed, and startGrace the same for one that has to start first.
+// killed, and startGrace how long one may take to get ready.
 const (
-	grace      = 500 * time.Millisecond
+	grace      = 250 * time.Millisecond
 	startGrace = 5 * time.Second
 )
 
@@ -25,14 +25,17 @@ const (
 const maxReply = 64 << 20
 
 // children are the processes that run the scripts of a set. One that fails, or
-// takes too long, is killed, and another started for the next script.
+// takes too long, is killed. Another one waits, ready, to take its place, so that the
+// next script does not wait for a process to start.
 type children struct {
 	options  Options
 	manifest []byte
 
 	mu    sync.Mutex
 	idle  []*child
-	busy  int       // judgements under way
+	spare *child    // ready; nil: there is none yet
+	busy  int       // judgements under way, and 1 while a spare is started
+	warms bool      // a spare is being started
 	quiet sync.Cond // busy is 0
 }
 
@@ -78,14 +81,34 @@ func (c *children) judge(p *compiled, s *subject) (answer, *ScriptError) {
 func (c *children) take() (*child, error) {
 	c.mu.Lock()
 	c.busy++
+	ch := c.spare
 	if n := len(c.idle); n > 0 {
-		ch := c.idle[n-1]
+		ch = c.idle[n-1]
 		c.idle = c.idle[:n-1]
-		c.mu.Unlock()
-		return ch, nil
+	} else {
+		c.spare = nil
+	}
+	if c.spare == nil && !c.warms {
+		c.warms = true
+		c.busy++
+		go c.warm()
 	}
 	c.mu.Unlock()
+	if ch != nil {
+		return ch, nil
+	}
 	return c.start()
+}
+
+// warm starts the next spare.
+func (c *children) warm() {
+	ch, err := c.start()
+	c.mu.Lock()
+	if c.warms = false; err == nil { // the judge that needs a process tells the error
+		c.spare = ch
+	}
+	c.mu.Unlock()
+	c.end()
 }
 
 // end ends a judgement.
@@ -117,7 +140,10 @@ func (c *children) close() {
 		c.quiet.Wait()
 	}
 	idle := c.idle
-	c.idle = nil
+	if c.spare != nil {
+		idle = append(idle, c.spare)
+	}
+	c.idle, c.spare = nil, nil
 	c.mu.Unlock()
 	for _, ch := range idle {
 		ch.kill()
@@ -131,14 +157,12 @@ type child struct {
 	in      *json.Encoder
 	limit   *io.LimitedReader
 	out     *json.Decoder
-	fresh   bool // it has not answered yet
-	// manifest is what a fresh process has to be told first.
-	manifest []byte
-	late     bool // it was killed because it took too long
-	once     sync.Once
-	err      error // of its end
+	late    bool // it was killed because it took too long
+	once    sync.Once
+	err     error // of its end
 }
 
+// start starts a process, and waits until it is ready.
 func (c *children) start() (*child, error) {
 	if len(c.options.Command) == 0 {
 		return nil, errors.New("no command is known that runs policies in another process")
@@ -156,31 +180,47 @@ func (c *children) start() (*child, error) {
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("its process cannot be started: %w", err)
 	}
-	ch := &child{command: command, stdin: stdin, in: json.NewEncoder(stdin), manifest: c.manifest, limit: &io.LimitedReader{R: stdout, N: maxReply}, fresh: true}
+	ch := &child{command: command, stdin: stdin, in: json.NewEncoder(stdin), limit: &io.LimitedReader{R: stdout, N: maxReply}}
 	ch.out = json.NewDecoder(ch.limit)
+	err = ch.within(startGrace, func() error {
+		if _, err := stdin.Write(c.manifest); err != nil {
+			return err
+		}
+		return ch.out.Decode(&reply{})
+	})
+	if err != nil {
+		ch.kill()
+		return nil, fmt.Errorf("its process ended: %s", ch.epitaph(err))
+	}
 	return ch, nil
 }
 
-func (ch *child) judge(p *compiled, s *subject) (answer, *ScriptError, error) {
-	patience := p.Timeout + grace
-	if ch.fresh {
-		patience += startGrace
-	}
+// within calls f, which talks to the process. If that takes longer than d, the process is
+// ended, which ends f.
+func (ch *child) within(d time.Duration, f func() error) error {
 	expired := make(chan struct{})
-	timer := time.AfterFunc(patience, func() {
+	timer := time.AfterFunc(d, func() {
 		defer close(expired)
 		ch.late = true
 		ch.end()
 	})
-	r, err := ch.ask(p, s)
+	err := f()
 	if !timer.Stop() {
 		<-expired
-		return answer{}, nil, errTimeout
+		return errTimeout
 	}
+	return err
+}
+
+func (ch *child) judge(p *compiled, s *subject) (answer, *ScriptError, error) {
+	var r *reply
+	err := ch.within(p.Timeout+grace, func() (err error) {
+		r, err = ch.ask(p, s)
+		return err
+	})
 	if err != nil {
 		return answer{}, nil, err
 	}
-	ch.fresh = false
 	a, fault := r.answer()
 	return a, fault, nil
 }
@@ -188,11 +228,6 @@ func (ch *child) judge(p *compiled, s *subject) (answer, *ScriptError, error) {
 // ask sends a question, and supplies what the process needs for the answer.
 func (ch *child) ask(p *compiled, s *subject) (*reply, error) {
 	ch.limit.N = maxReply
-	if ch.fresh {
-		if _, err := ch.stdin.Write(ch.manifest); err != nil {
-			return nil, err
-		}
-	}
 	if err := ch.in.Encode(question{Index: p.index, Send: s.send, Event: s.event}); err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func apart(t testing.TB, policies ...Policy) *Set {
 
 // telling are scripts that tell whatever could make decisions differ.
 var telling = []string{
-	`(e) => deny([Math.random(), Date.now(), new Date().getTimezoneOffset()].join())`,
+	`(e) => deny([Math.random(), Date.now(), new Date().getTimezoneOffset(), new Date(2024, 6, 1), Date.parse("2024-07-01T10:00")].join())`,
 	`(e) => warn(JSON.stringify(e))`,
 	`(e) => warn(Object.keys(e.headers).join() + [3, 1, 2].sort().join() + JSON.stringify(Object.entries({b: 1, a: 2})))`,
 	`(e, c) => { c.state.n = (c.state.n || 0) + e.size; return warn(JSON.stringify(c.state)); }`,
@@ -105,7 +105,6 @@ func TestEventsGoToAnotherProcess(t *testing.T) {
 // through.
 var eaters = []string{
 	`() => { const a = []; for (;;) a.push('x'.repeat(1e6) + a.length); }`,
-	`() => { let s = 'x'; for (;;) s += s; }`,
 	`() => { const m = new Map(); for (let i = 0;; i++) m.set(i, {i}); }`,
 	`() => { const o = {}; for (let i = 0;; i++) o['k' + i] = [i, i, i]; }`,
 	`() => { let f = () => 1; for (;;) { const g = f; f = () => g; } }`,
@@ -134,6 +133,39 @@ func TestProcessesContainEverything(t *testing.T) {
 	}
 }
 
+// A process that dies is replaced by one that is ready: the next judgement does not wait
+// for a process to start.
+func TestASpareProcessIsReady(t *testing.T) {
+	s := apart(t, Policy{Name: "p0", Source: `(e) => { if (e.payload === "die") { const a = []; for (;;) a.push(Array(1e5).fill(0)); } return deny("no"); }`, Timeout: MaxTimeout})
+	spare := func() *child {
+		c := s.children
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for c.busy > 0 {
+			c.quiet.Wait()
+		}
+		return c.spare
+	}
+	s.Send(t.Context(), event("x"))
+	for range 2 {
+		waiting := spare()
+		if waiting == nil {
+			t.Fatal("there is no spare process")
+		}
+		dying := s.children.idle[0]
+		s.Send(t.Context(), event("die"))
+		if len(s.children.idle) > 0 {
+			t.Skip("the process was stopped by its time and not by its memory")
+		}
+		if d := s.Send(t.Context(), event("x")); len(d.Denials) != 1 || d.Denials[0].Reason != "no" {
+			t.Fatal(told(d))
+		}
+		if s.children.idle[0] != waiting || waiting == dying {
+			t.Error("the spare process was not used")
+		}
+	}
+}
+
 // A set may be closed while others judge: they get their decisions, and what they have
 // started goes when it is closed the last time.
 func TestClosedWhileJudging(t *testing.T) {
@@ -154,7 +186,7 @@ func TestClosedWhileJudging(t *testing.T) {
 		}
 	}
 	judges.Wait()
-	if err := s.Close(); err != nil || len(s.children.idle) > 0 || s.children.busy > 0 {
+	if err := s.Close(); err != nil || len(s.children.idle) > 0 || s.children.spare != nil || s.children.busy > 0 {
 		t.Errorf("%d processes are left, %d judgements: %v", len(s.children.idle), s.children.busy, err)
 	}
 }

@@ -21,8 +21,6 @@ func Serve(in io.Reader, out io.Writer) error {
 	if err := s.in.Decode(&m); err != nil {
 		return err
 	}
-	stop := boundMemory(m.Memory)
-	defer stop()
 	size := 0
 	for _, sc := range m.Policies {
 		size = max(size, sc.Index+1)
@@ -34,6 +32,16 @@ func Serve(in io.Reader, out io.Writer) error {
 			return fault
 		}
 		s.policies[sc.Index] = &c
+	}
+	ready, err := newIsolate(size) // what takes the longest, before anybody waits for it
+	if err != nil {
+		return err
+	}
+	s.release(ready)
+	stop := boundMemory(m.Memory)
+	defer stop()
+	if err := s.out.Encode(reply{}); err != nil {
+		return err
 	}
 	for {
 		var q question

@@ -7,8 +7,8 @@ import (
 )
 
 // What the engine's process and the one that runs scripts tell each other, one
-// JSON value after the other. The engine begins with a manifest; then it asks one
-// question at a time, and the answer may be preceded by requests for more.
+// JSON value after the other. The engine begins with a manifest, which an empty reply
+// answers as soon as the process is ready; then it asks one question at a time, and the answer may be preceded by requests for more.
 
 // manifest is what a process is to run.
 type manifest struct {
