@@ -178,6 +178,9 @@ func (op *Operation) decode(raw []byte) (any, error) {
 	if err := json.Unmarshal(raw, &given); err != nil || given == nil {
 		return nil, invalid(op.Name, "the arguments are not a JSON object", op.usage())
 	}
+	if err := engine.CheckJSON(raw); err != nil {
+		return nil, err
+	}
 	known := op.fields()
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(known, name) {

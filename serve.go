@@ -244,6 +244,9 @@ func parseRequest(line []byte) (r parsedRequest, err error) {
 			return r, invalid("", `the field "async" is not true or false`, "leave it out, or say true to have later requests carried out meanwhile")
 		}
 	}
+	if err := engine.CheckJSON(line); err != nil { // taking it apart drops what stands twice
+		return id, "", nil, err
+	}
 	delete(fields, "id")
 	delete(fields, "async")
 	rest, err := json.Marshal(fields)

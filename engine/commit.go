@@ -34,7 +34,7 @@ func (w *worker) judgeSends(ctx context.Context) {
 		}
 		t.recalled.home = t.c.home.lock
 		event := &SendEvent{
-			Graph: graphID(&t.c.home), Time: t.now, Seed: t.d.msg.id.Seq<<16 | uint64(i), Deployment: s.ch.deployment,
+			Graph: graphID(&t.c.home), Time: t.now, Seed: t.policySeed(uint64(i)), Deployment: s.ch.deployment,
 			ChannelName: s.alias, ChannelAddress: s.ch.address,
 			SenderName: t.wiring.name, SenderAddress: t.c.spec.Address, SenderSpecies: t.c.spec.Species, SenderDeployment: t.wiring.deployment,
 			Payload: t.bytes(s.payload), Headers: DecodeHeaders(t.bytes(s.headers)),

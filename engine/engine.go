@@ -64,6 +64,7 @@ type Engine struct {
 	paused         bool
 	log            *slog.Logger
 	ids            *idSource
+	judgedOutside  atomic.Uint64 // counts messages from outside; see outsideSeed
 
 	queue   *runQueue
 	idle    idleness

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"encoding/binary"
+	"hash/fnv"
 	"maps"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -17,6 +19,20 @@ func (e *Engine) policyOf(deployment string, kind PolicyKind) Policy {
 	return nil
 }
 
+// policySeed is the randomness of a decision: another one for each delivery, for each
+// creature that gets it, and for each thing that the creature does then. It is the same
+// whenever that is judged again.
+func policySeed(delivery EventID, c CreatureID, what uint64) uint64 {
+	h := fnv.New64a()
+	h.Write(delivery.Origin[:])
+	h.Write(binary.LittleEndian.AppendUint64(nil, delivery.Seq))
+	h.Write([]byte(c))
+	h.Write(binary.LittleEndian.AppendUint64(nil, what))
+	return h.Sum64()
+}
+
+func (t *turn) policySeed(what uint64) uint64 { return policySeed(t.d.msg.id, t.c.id, what) }
+
 // judgeTool asks about a call of a group tool. What the call does to the graph is
 // judged besides, as what it is, and again when the turn commits.
 func (t *turn) judgeTool(f *tool, args []byte) error {
@@ -28,7 +44,7 @@ func (t *turn) judgeTool(f *tool, args []byte) error {
 	r.home = t.c.home.lock
 	ev := PolicyEvent{
 		Kind: JudgeTool, Call: f.name, Tool: f.name, Arguments: args, Caller: t.c.party(), Graph: graphID(&t.c.home),
-		Deployment: t.c.deployment, Time: t.d.msg.time, Seed: t.d.msg.id.Seq<<16 | uint64(t.tools.calls),
+		Deployment: t.c.deployment, Time: t.d.msg.time, Seed: t.policySeed(1<<32 | uint64(t.tools.calls)),
 		Surroundings: Surroundings{View: t.c.home.view(), Memory: r.of(t.c.deployment)},
 	}
 	before := r.now
@@ -72,7 +88,7 @@ func (w *worker) judgeFailure(ctx context.Context, c *creature, d delivery, kind
 	f.recalled.home = c.home.lock
 	f.event = PolicyEvent{
 		Kind: JudgeFail, Call: "turn", Graph: graphID(&c.home), Deployment: c.deployment, Creature: c.party(),
-		Time: w.e.wallClock(), Seed: d.msg.id.Seq<<16 | uint64(c.attempt), Code: abi.CodeOf(cause).String(), Error: clip(cause.Error()),
+		Time: w.e.wallClock(), Seed: policySeed(d.msg.id, c.id, 2<<32|uint64(c.attempt)), Code: abi.CodeOf(cause).String(), Error: clip(cause.Error()),
 		Delivery: kind.String(), Attempt: c.attempt + 1, Attempts: c.restart.Attempts, Failures: c.failures(w.e.wallClock()) + 1,
 		Surroundings: Surroundings{View: c.home.view(), Memory: f.recalled.of(c.deployment)},
 	}

@@ -128,7 +128,7 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 		return Sent{}, errClosed
 	default:
 	}
-	judged, g, err := e.admitOutside(ctx, ch, &outsideSend{Outgoing: out, headers: headers})
+	judged, g, err := e.admitOutside(ctx, ch, &outsideSend{Outgoing: out, headers: headers, seed: e.outsideSeed(ch, &out)})
 	if err != nil {
 		return Sent{}, err
 	}

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"encoding/binary"
+	"hash/fnv"
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -16,6 +18,24 @@ type outsideSend struct {
 	refusal  error // by policies; nil: it is taken in
 	// duplicate says that it was taken in before, and so nobody has judged it.
 	duplicate bool
+	seed      uint64 // of what policies draw at random, however often they are asked
+}
+
+// outsideSeed is another one for each message from outside. A message that its producer
+// sends again, because it was refused, is judged with the same.
+func (e *Engine) outsideSeed(ch *channel, out *Outgoing) uint64 {
+	number := out.Offset
+	if out.Producer == "" {
+		number = e.judgedOutside.Add(1)
+	}
+	h := fnv.New64a()
+	h.Write([]byte(ch.id))
+	h.Write([]byte(out.Producer))
+	h.Write(binary.LittleEndian.AppendUint64(nil, number))
+	if out.Producer == "" {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(e.clock.Now().UnixNano())))
+	}
+	return h.Sum64()
 }
 
 // admitOutside waits until a message from outside is taken in, and answers it as
@@ -61,7 +81,7 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 	}
 	out.recalled.home = ch.home.lock
 	d := (*policy).Send(ctx, &SendEvent{
-		Graph: graphID(&ch.home), Time: e.clock.Now().UnixNano(), Deployment: ch.deployment,
+		Graph: graphID(&ch.home), Time: e.clock.Now().UnixNano(), Seed: sent.seed, Deployment: ch.deployment,
 		ChannelName: ch.label, ChannelAddress: ch.address, Payload: sent.Payload, Headers: sent.Headers,
 		Surroundings: Surroundings{View: ch.home.view(), Memory: out.recalled.of(ch.deployment)},
 	})

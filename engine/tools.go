@@ -18,6 +18,7 @@ import (
 // them out.
 type toolUse struct {
 	calls int
+	bytes int64        // of the calls and their answers, which are read, judged and noted
 	ops   []stagedOp // that succeeded, in the order of the calls
 	name  string     // of the tool that is being called
 	// recalled is what policies recalled that judge calls.
@@ -76,6 +77,7 @@ func (t *turn) Tool(name, args []byte) ([]byte, abi.Code) {
 		return nil, code
 	}
 	result, code := t.callTool(name, args)
+	t.tools.bytes += int64(len(result))
 	t.noteCall(name, args, result, code)
 	return result, code
 }
@@ -93,6 +95,8 @@ func (t *turn) mayCallTool(name, args []byte) abi.Code {
 	}
 	if size := int64(len(name) + len(args)); size > t.c.limits.Message {
 		return t.fail(abi.TooLarge, "use smaller arguments, or raise the limit", "the call has %d bytes; the limit message is %d", size, t.c.limits.Message)
+	} else if t.tools.bytes += size; t.tools.bytes > t.c.limits.SendBytes {
+		return t.overLimit("send_bytes", t.c.limits.SendBytes)
 	}
 	return abi.OK
 }

@@ -101,6 +101,9 @@ func (f *tool) check(args []byte) error {
 	if err := json.Unmarshal(args, &value); err != nil {
 		return invalid(f.name, "the arguments are not JSON: "+err.Error(), "give one JSON object")
 	}
+	if err := CheckJSON(args); err != nil { // policies, and whoever reads the log, see the same as the tool
+		return err
+	}
 	if s == nil {
 		return nil
 	}

@@ -84,7 +84,7 @@ func (t *turn) holds(ctx context.Context, o *outlet) bool {
 	if o.predicate != nil {
 		var holds bool
 		holds, err = o.predicate.Holds(ctx, &OutputEvent{
-			Time: t.d.msg.time, Seed: t.d.msg.id.Seq, Output: t.output, Source: t.wiring.name, Channel: t.channel(),
+			Time: t.d.msg.time, Seed: t.policySeed(3 << 32), Output: t.output, Source: t.wiring.name, Channel: t.channel(),
 		})
 		if err == nil {
 			return holds

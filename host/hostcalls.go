@@ -276,11 +276,16 @@ func milliseconds(v uint64) (d time.Duration, ok bool) {
 	return time.Duration(ms) * time.Millisecond, ms >= 0
 }
 
+// toolPasses is how often the arguments of a tool are gone through, compared to a copy:
+// they are read as JSON, checked, judged and noted.
+const toolPasses = 160
+
 func hostTool(c *call, mem api.Memory, p []uint64) int64 {
 	name, args, ok := c.views(mem, "tool", p)
 	if !ok {
 		return badArgument
 	}
+	c.bytes(len(args) * toolPasses) // whatever becomes of them
 	result, code := c.turn.Tool(name, args)
 	if code != abi.OK {
 		return c.status(code)
