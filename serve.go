@@ -245,7 +245,7 @@ func parseRequest(line []byte) (r parsedRequest, err error) {
 		}
 	}
 	if err := engine.CheckJSON(line); err != nil { // taking it apart drops what stands twice
-		return id, "", nil, err
+		return r, err
 	}
 	delete(fields, "id")
 	delete(fields, "async")
