@@ -7,16 +7,22 @@ GO ?= go
 
 include guests.mk
 
-.PHONY: build run test test-race test-fresh test-crash test-sim fuzz bench bench-growth generate lint clean
+.PHONY: compiler build run test test-race test-fresh test-crash test-sim fuzz bench bench-growth generate lint clean
 
-build:
+# SQLite is built with a C compiler. Go looks for it itself, and turns cgo off if there
+# is none.
+compiler:
+	@test "$$($(GO) env CGO_ENABLED)" = 1 && command -v $$($(GO) env CC) >/dev/null || { \
+		echo "A C compiler is needed: install one (Debian: apt-get install gcc libc6-dev; macOS: xcode-select --install), and leave CGO_ENABLED unset or 1."; exit 1; }
+
+build: compiler
 	$(GO) build -o bin/terrarium ./cmd/terrarium
 
 run: build
 	bin/terrarium run examples/quickstart --input lines=examples/quickstart/lines.txt --output report --exit-when-idle
 
 # The tests, and what they had to leave out for want of a guest toolchain.
-test:
+test: compiler
 	$(GO) vet ./...
 	$(GO) test ./...
 	@$(GO) run ./internal/skipped

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Two sessions become one and part again: run.sh [DIR]. Run it from the top of
-# the repository; with DIR the session is kept there.
+# Two sessions become one and part again: run.sh [DIR]. It needs terrarium on
+# the PATH; with DIR the session is kept there.
 set -eu
 steps=examples/rescue
 session=${1:-}
@@ -8,13 +8,18 @@ if [ -z "$session" ]; then
 	session=$(mktemp -d)
 	trap 'rm -rf "$session"' EXIT
 fi
+case $session in
+/*) ;;
+*) session=$PWD/$session ;;
+esac
+cd "$(dirname "$0")/../.." # the steps name recipes as seen from the top of the repository
 
 for step in 1-apart 2-together 3-apart; do
 	echo "--- $step"
 	# What became of the graphs, and what went wrong, if anything.
-	bin/terrarium exec --session "$session" <$steps/$step.jsonl | grep -oE '"(delta|error)":.*' || :
+	terrarium exec --session "$session" <"$steps/$step.jsonl" | grep -oE '"(delta|error)":.*' || :
 	# What the scouts and the helicopter have counted.
-	bin/terrarium exec --session "$session" <$steps/look.jsonl
+	terrarium exec --session "$session" <"$steps/look.jsonl"
 done
 echo "--- lineage"
-bin/terrarium session lineage "$session"
+terrarium session lineage "$session"

@@ -19,11 +19,20 @@ func TestCommands(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			p.needs(t)
-			dir := workplace(t)
+			dir, env := t.TempDir(), environment(t)
 			for i := range p.blocks {
-				p.carryOut(t, dir, &p.blocks[i])
+				p.carryOut(t, dir, env, &p.blocks[i])
 			}
 		})
+	}
+}
+
+// environment is what a reader has set up by the README: the command is on the PATH,
+// and TERRARIUM is where the repository is.
+func environment(t *testing.T) []string {
+	return []string{
+		"PATH=" + commandFolder(t) + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"TERRARIUM=" + repository(t),
 	}
 }
 
@@ -53,7 +62,7 @@ func (p *page) needs(t *testing.T) {
 	}
 }
 
-func (p *page) carryOut(t *testing.T, dir string, b *block) {
+func (p *page) carryOut(t *testing.T, dir string, env []string, b *block) {
 	if name, ok := b.note("file"); ok {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -84,7 +93,7 @@ func (p *page) carryOut(t *testing.T, dir string, b *block) {
 		steps = parseConsole(b.text)
 	}
 	for _, s := range steps {
-		out, code := shell(t, dir, s.command)
+		out, code := shell(t, dir, s.command, env...)
 		if code != wantCode {
 			t.Fatalf("%s:%d: %s\nends with %d instead of %d and prints\n%s", p.name, b.line, s.command, code, wantCode, out)
 		}

@@ -19,6 +19,6 @@
 //	```go                      a complete program
 //	<!-- output -->            what the program before it prints
 //
-// The commands of a page run one after the other in a folder that looks like
-// the repository after make build.
+// The commands of a page run one after the other in a folder that is empty at first.
+// The command terrarium is on the PATH, and $TERRARIUM is the folder of the repository.
 package docstest

@@ -55,14 +55,31 @@ func commandPath(t *testing.T) string {
 	return path
 }
 
-// workplace makes a folder that looks like the repository after make build.
-func workplace(t *testing.T) string {
+// repository is the folder of the repository.
+func repository(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	repository, err := filepath.Abs(root)
+	dir, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+// commandFolder is a folder that has the command by its name, for the PATH.
+func commandFolder(t *testing.T) string {
+	t.Helper()
+	if !fresh.Instances() {
+		return filepath.Dir(commandPath(t))
+	}
+	dir := t.TempDir()
+	wrap(t, commandPath(t), filepath.Join(dir, "terrarium"))
+	return dir
+}
+
+// workplace makes a folder that looks like the repository after make build.
+func workplace(t *testing.T) string {
+	t.Helper()
+	dir, repository := t.TempDir(), repository(t)
 	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -99,10 +116,10 @@ exec %[1]q "$@"
 
 // shell runs a command in a folder and returns what it printed, on standard
 // output and standard error, and its exit code.
-func shell(t *testing.T, dir, script string) (output string, code int) {
+func shell(t *testing.T, dir, script string, env ...string) (output string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", script)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	if exit, ok := err.(*exec.ExitError); ok {
 		return string(out), exit.ExitCode()

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Two sessions of which one asks the other for help by itself: run.sh [DIR]. Run it
-# from the top of the repository; with DIR the session is kept there.
+# Two sessions of which one asks the other for help by itself: run.sh [DIR]. It
+# needs terrarium on the PATH; with DIR the session is kept there.
 set -eu
 steps=examples/rescue/by-creatures
 session=${1:-}
@@ -8,8 +8,13 @@ if [ -z "$session" ]; then
 	session=$(mktemp -d)
 	trap 'rm -rf "$session"' EXIT
 fi
+case $session in
+/*) ;;
+*) session=$PWD/$session ;;
+esac
+cd "$(dirname "$0")/../../.." # the steps name recipes as seen from the top of the repository
 
-operate() { bin/terrarium exec --session "$session"; }
+operate() { terrarium exec --session "$session"; }
 
 # introduce tells the north whom it can ask: a message with an id.
 introduce() {
@@ -21,11 +26,11 @@ introduce() {
 for step in 1-apart 2-avalanche 3-together 4-all-well; do
 	echo "--- $step"
 	# Nothing but messages goes in: what they lead to is up to the creatures.
-	operate <$steps/$step.jsonl | grep '"error":' || :
+	operate <"$steps/$step.jsonl" | grep '"error":' || :
 	operate <examples/rescue/look.jsonl
 	if [ $step = 1-apart ]; then introduce; fi
 done
 echo "--- what became of the graphs"
-bin/terrarium events "$session" --kind topology_changed | grep -oE '"kind":"(merge|split)"' | uniq
+terrarium events "$session" --kind topology_changed | grep -oE '"kind":"(merge|split)"' | uniq
 echo "--- lineage"
-bin/terrarium session lineage "$session"
+terrarium session lineage "$session"
