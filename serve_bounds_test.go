@@ -17,9 +17,9 @@ import (
 // bounded.
 func TestServeBoundsWhatALineCosts(t *testing.T) {
 	tr := open(t, Options{})
-	huge := strings.Repeat("ö", 5<<20)
+	huge := strings.Repeat("ö", 1<<18)
 	var many strings.Builder
-	for i := range 1_000_000 {
+	for i := range 100_000 {
 		fmt.Fprintf(&many, `,"k%d":1`, i)
 	}
 	for _, c := range []struct{ name, line, want string }{

@@ -79,7 +79,7 @@ func (s *story) ask(operator CreatureID, calls ...string) []outcome {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	reply, err := s.Request(s.t.Context(), operator, Outgoing{Payload: order}, time.Minute)
+	reply, err := s.Request(s.t.Context(), operator, Outgoing{Payload: order}, 5*time.Minute)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func (w *watcher) saw(id engine.EventID) Event {
 
 func (w *watcher) next(awaited string) Event {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer cancel()
 	o, err := w.Next(ctx)
 	if err != nil {

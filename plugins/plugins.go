@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/internal/near"
 )

@@ -17,7 +17,7 @@ import (
 
 // deadline is how long any step of these tests may take before it counts as
 // stuck.
-const deadline = time.Minute
+const deadline = 5 * time.Minute
 
 // process is a terrarium that is running.
 type process struct {
