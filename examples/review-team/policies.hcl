@@ -14,6 +14,7 @@ policy "send" "redact" {
 
 policy "spawn" "cage" {
   species = species.reviewer
+  timeout = "1s" # a busy machine may not run a script for a while
   run     = <<-JS
     (event, ctx) => {
       const kin = ctx.graph.creatures({ species: event.species });
