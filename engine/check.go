@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -20,8 +19,8 @@ func checkName(op, what, name string) error {
 		return invalid(op, "a "+what+" needs a name", "give it one")
 	case len(name) > maxNameBytes:
 		return invalid(op, fmt.Sprintf("the name of a %s has %d bytes", what, len(name)), fmt.Sprintf("use %d at most", maxNameBytes))
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		return invalid(op, fmt.Sprintf("the name %q of a %s is not printable text", name, what), "use UTF-8 without control characters")
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, abi.Deceptive):
+		return invalid(op, fmt.Sprintf("the name %q of a %s is not printable text", name, what), "use UTF-8 without control, formatting and zero-width characters")
 	}
 	return nil
 }

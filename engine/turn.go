@@ -339,6 +339,9 @@ func (t *turn) Send(h int32, payload, headers []byte) int32 {
 func (t *turn) sendAll(payload, headers []byte) int32 {
 	edges := t.wiring.sends
 	if len(edges) == 0 {
+		if !validHeaders(headers) { // room says the same
+			return t.malformedHeaders().Status()
+		}
 		return 0
 	}
 	if code := t.room(len(edges), payload, headers); code != abi.OK {
@@ -359,7 +362,7 @@ func (t *turn) room(n int, payload, headers []byte) abi.Code {
 	case size > limits.Message:
 		return t.fail(abi.TooLarge, "send smaller messages, or raise the limit", "the message has %d bytes; the limit message is %d", size, limits.Message)
 	case !validHeaders(headers):
-		return t.fail(abi.InvalidArgument, "write name NUL value NUL for each header", "the headers are malformed")
+		return t.malformedHeaders()
 	case t.sendCount+n > limits.Sends:
 		return t.overLimit("sends", int64(limits.Sends))
 	case t.sendBytes+int64(n)*size > limits.SendBytes:
@@ -368,6 +371,10 @@ func (t *turn) room(n int, payload, headers []byte) abi.Code {
 	t.sendCount += n
 	t.sendBytes += int64(n) * size
 	return abi.OK
+}
+
+func (t *turn) malformedHeaders() abi.Code {
+	return t.fail(abi.InvalidArgument, "write name NUL value NUL for each header", "the headers are malformed")
 }
 
 func (t *turn) SendTo(to, payload []byte) abi.Code {

@@ -58,6 +58,9 @@ func compareKey(a string, b []byte) int {
 // StateGet implements [abi.Turn].
 func (t *turn) StateGet(key []byte) ([]byte, abi.Code) {
 	if int64(len(key)) <= t.c.limits.StateKey {
+		if code := t.checkKey(key); code != abi.OK {
+			return nil, code
+		}
 		if v, ok := t.lookup(key); ok {
 			return v, abi.OK
 		}
@@ -125,10 +128,15 @@ func (t *turn) mayWrite(key []byte) abi.Code {
 	if code := t.effect(); code != abi.OK {
 		return code
 	}
-	switch {
-	case int64(len(key)) > t.c.limits.StateKey:
+	if int64(len(key)) > t.c.limits.StateKey {
 		return t.fail(abi.TooLarge, "use a shorter key", "the key has %d bytes; the limit state_key is %d", len(key), t.c.limits.StateKey)
-	case len(key) == 0 || !utf8.Valid(key) || slices.Contains(key, 0):
+	}
+	return t.checkKey(key)
+}
+
+// checkKey refuses what can be no key.
+func (t *turn) checkKey(key []byte) abi.Code {
+	if len(key) == 0 || !utf8.Valid(key) || slices.Contains(key, 0) {
 		return t.fail(abi.InvalidArgument, "use another key", "a key is UTF-8 without NUL and not empty")
 	}
 	return abi.OK

@@ -25,12 +25,13 @@ import (
 // maps what it finds there as executable and checks little of it, so this is
 // where it is decided what wazero finds:
 //
-//   - The directory, its key and all entries belong to the user who runs the
-//     process and can be reached by nobody else; no link leads elsewhere.
+//   - The directory and all entries belong to the user who runs the process and
+//     cannot be reached by other users; no link leads elsewhere.
 //   - Every entry has a tag, an HMAC over its name and its bytes with a key
-//     that only the user can read. Whatever has no tag or another one, because
-//     it was torn, altered, or brought here from elsewhere, is removed before
-//     wazero opens the directory.
+//     that only the user can read and that lies outside of the directory: a cache
+//     that was unpacked from an archive, key and all, does not verify. Whatever
+//     has no tag or another one, because it was torn, altered, or brought here
+//     from elsewhere, is removed before wazero opens the directory.
 //
 // Who can write to the directory as the same user can also trace the process;
 // against that no file helps.
@@ -51,7 +52,7 @@ type codeCache struct {
 
 const (
 	cacheDir     = "compiled" // below the directory that was named
-	cacheKey     = "key"
+	oldCacheKey  = "key"      // where versions before had the key
 	cacheLock    = "lock"
 	cacheTags    = "tags"
 	cacheModules = "modules" // by the sum of a module, the name of its entry
@@ -73,7 +74,7 @@ const (
 // opens it for wazero. It fails when the directory cannot be kept private; an
 // entry that is refused is only removed, and told by refused. It waits for
 // other processes that check the same directory, or until ctx is done.
-func openCodeCache(ctx context.Context, dir string) (*codeCache, error) {
+func openCodeCache(ctx context.Context, dir, keyFile string) (*codeCache, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, cacheUnusable(dir, err)
@@ -84,7 +85,10 @@ func openCodeCache(ctx context.Context, dir string) (*codeCache, error) {
 	}
 	c.lock = flock.New(filepath.Join(c.dir, cacheLock), flock.SetPermissions(0o600))
 	err = c.locked(ctx, func() error {
-		if err := c.loadKey(); err != nil {
+		if err := os.Remove(filepath.Join(c.dir, oldCacheKey)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := c.loadKey(ctx, keyFile); err != nil {
 			return err
 		}
 		if err := c.verify(); err != nil {
@@ -211,21 +215,53 @@ func checkAncestors(dir string) error {
 	}
 }
 
+// keyPath is where the key is, unless an option says otherwise.
+func keyPath() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", &abi.Error{Code: abi.Unavailable, Op: "open compilation cache", Message: "there is no place for the key of the compilation cache",
+			Remedy: "set HOME, or use no cache", Err: err}
+	}
+	return filepath.Join(dir, "terrarium", "cache.key"), nil
+}
+
 // loadKey reads the key, or makes one. Without the old key no entry verifies.
-func (c *codeCache) loadKey() error {
-	path := filepath.Join(c.dir, cacheKey)
+func (c *codeCache) loadKey(ctx context.Context, path string) (err error) {
+	if path == "" {
+		if path, err = keyPath(); err != nil {
+			return err
+		}
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return keyUnusable(path, err)
+	}
+	if err := checkAncestors(dir); err != nil {
+		return err
+	}
+	if within(dir, filepath.Dir(c.dir)) {
+		return cacheExposed(path, "lies in the directory that it protects", "name another directory for the cache")
+	}
+	lock := flock.New(path+".lock", flock.SetPermissions(0o600)) // other caches have the same key
+	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+		return keyUnusable(path, err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return c.makeKey(path)
 	case err != nil:
-		return err
+		return keyUnusable(path, err)
 	}
 	if why := unfit(info, 0); why != "" {
-		return cacheExposed(path, why, "remove the directory of the cache; it is made anew")
+		return cacheExposed(path, why, "let it belong to you alone (chmod 600), or move it away: another is made then, and modules are compiled again")
 	}
 	if c.key, err = os.ReadFile(path); err != nil {
-		return err
+		return keyUnusable(path, err)
 	}
 	if len(c.key) != sha256.Size {
 		return c.makeKey(path)
@@ -233,10 +269,31 @@ func (c *codeCache) loadKey() error {
 	return nil
 }
 
+// within reports whether a directory is another or lies below it.
+func within(dir, other string) bool {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return true
+	}
+	if other, err = filepath.EvalSymlinks(other); err != nil {
+		return true
+	}
+	rel, err := filepath.Rel(other, dir)
+	return err == nil && (rel == "." || filepath.IsLocal(rel))
+}
+
+func keyUnusable(path string, err error) *abi.Error {
+	return &abi.Error{Code: abi.Unavailable, Op: "open compilation cache", Message: "the key of the compilation cache cannot be read or made",
+		Remedy: "make its directory writable, or use no cache", IDs: map[string]string{"path": path}, Err: err}
+}
+
 func (c *codeCache) makeKey(path string) error {
 	c.key = make([]byte, sha256.Size)
 	rand.Read(c.key) // never fails
-	return replaceFile(path, c.key)
+	if err := replaceFile(path, c.key); err != nil {
+		return keyUnusable(path, err)
+	}
+	return nil
 }
 
 // mac is the tag of an entry as its file is now.

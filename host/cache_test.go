@@ -21,7 +21,7 @@ import (
 // openCache opens a cache below dir and closes it with the test.
 func openCache(t *testing.T, dir string) *codeCache {
 	t.Helper()
-	c, err := openCodeCache(t.Context(), dir)
+	c, err := openCodeCache(t.Context(), dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,11 +131,11 @@ func TestCacheRefusesEntries(t *testing.T) {
 		{"without a tag", "has no tag", func(t *testing.T, path string) {
 			must(t, os.RemoveAll(filepath.Join(root(path), cacheTags)))
 		}},
-		{"with another key", "is not what was written there", func(t *testing.T, path string) {
-			must(t, os.Remove(filepath.Join(root(path), cacheKey)))
-		}},
+		{"with another key", "is not what was written there", func(t *testing.T, path string) { t.Setenv("XDG_CONFIG_HOME", t.TempDir()) }},
 		{"with a torn key", "is not what was written there", func(t *testing.T, path string) {
-			must(t, os.Truncate(filepath.Join(root(path), cacheKey), 7))
+			t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+			key, err := keyPath()
+			must(t, err, os.MkdirAll(filepath.Dir(key), 0o700), os.WriteFile(key, []byte("torn"), 0o600))
 		}},
 		{"readable by others", "can be reached by other users (mode 0644)", func(t *testing.T, path string) { must(t, os.Chmod(path, 0o644)) }},
 		{"writable by others", "can be reached by other users (mode 0606)", func(t *testing.T, path string) { must(t, os.Chmod(path, 0o606)) }},
@@ -199,14 +199,8 @@ func TestCacheRefusesDirectories(t *testing.T) {
 		{"open tags", "can be reached by other users", abi.Denied, func(dir string) error {
 			return os.Chmod(filepath.Join(dir, cacheDir, cacheTags), 0o701)
 		}},
-		{"open key", "can be reached by other users (mode 0640)", abi.Denied, func(dir string) error {
-			return os.Chmod(filepath.Join(dir, cacheDir, cacheKey), 0o640)
-		}},
 		{"another's", "belongs to another user", abi.Denied, func(dir string) error {
 			return os.Chown(filepath.Join(dir, cacheDir), 12345, -1)
-		}},
-		{"another's key", "belongs to another user", abi.Denied, func(dir string) error {
-			return os.Chown(filepath.Join(dir, cacheDir, cacheKey), 12345, -1)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -216,7 +210,7 @@ func TestCacheRefusesDirectories(t *testing.T) {
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			_, err := openCodeCache(t.Context(), dir)
+			_, err := openCodeCache(t.Context(), dir, "")
 			var e *abi.Error
 			if !errors.As(err, &e) || e.Code != c.code || !strings.Contains(e.Message, c.why) || e.Remedy == "" || e.IDs["path"] == "" {
 				t.Errorf("the error is %v", err)
@@ -227,7 +221,7 @@ func TestCacheRefusesDirectories(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openCodeCache(t.Context(), file); abi.CodeOf(err) != abi.Unavailable {
+	if _, err := openCodeCache(t.Context(), file, ""); abi.CodeOf(err) != abi.Unavailable {
 		t.Errorf("a file in the place of the directory answers %v", err)
 	}
 }
@@ -313,7 +307,7 @@ func TestCacheShared(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range 8 {
 		wg.Go(func() {
-			c, err := openCodeCache(t.Context(), dir)
+			c, err := openCodeCache(t.Context(), dir, "")
 			if err != nil {
 				t.Error(err)
 				return
@@ -357,11 +351,63 @@ func TestCacheLockIsHeld(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*lockRetry)
 	defer cancel()
-	if _, err := openCodeCache(ctx, dir); abi.CodeOf(err) != abi.Unavailable || !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := openCodeCache(ctx, dir, ""); abi.CodeOf(err) != abi.Unavailable || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the error is %v", err)
 	}
 	if err := holder.lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}
 	openCache(t, dir)
+}
+
+// A cache that brings its own key is as good as empty.
+func TestCacheFromElsewhere(t *testing.T) {
+	dir, path := filled(t) // with the key of another user, in effect
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	for _, name := range []string{oldCacheKey, "cache.key"} {
+		if err := os.WriteFile(filepath.Join(dir, cacheDir, name), make([]byte, 32), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := openCache(t, dir)
+	if r := c.refused(); len(r) != 1 || exists(path) || exists(filepath.Join(dir, cacheDir, oldCacheKey)) {
+		t.Errorf("refused: %v", r)
+	}
+}
+
+// The key is the user's alone, and not in the cache.
+func TestCacheRefusesKeys(t *testing.T) {
+	for _, c := range []struct {
+		name, why string
+		key       func(dir string) (string, error)
+	}{
+		{"open", "can be reached by other users (mode 0640)", func(dir string) (string, error) {
+			path := filepath.Join(t.TempDir(), "key")
+			return path, os.WriteFile(path, make([]byte, 32), 0o640)
+		}},
+		{"a link", "is a symbolic link", func(dir string) (string, error) {
+			path := filepath.Join(t.TempDir(), "key")
+			return path, errors.Join(os.WriteFile(path+"2", make([]byte, 32), 0o600), os.Symlink(path+"2", path))
+		}},
+		{"a directory", "is a directory", func(dir string) (string, error) { return t.TempDir(), nil }},
+		{"in the cache", "lies in the directory that it protects", func(dir string) (string, error) { return filepath.Join(dir, "key"), nil }},
+		{"below the cache", "lies in the directory that it protects", func(dir string) (string, error) { return filepath.Join(dir, "a", "key"), nil }},
+		{"in a directory that is open", "can be written by other users", func(dir string) (string, error) {
+			open := t.TempDir()
+			return filepath.Join(open, "key"), os.Chmod(open, 0o777)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			key, err := c.key(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = openCodeCache(t.Context(), dir, key)
+			var e *abi.Error
+			if !errors.As(err, &e) || e.Code != abi.Denied || !strings.Contains(e.Message, c.why) || e.Remedy == "" {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
 }

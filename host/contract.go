@@ -113,7 +113,10 @@ func checkExports(s *shape, add func(*abi.Error)) {
 			continue
 		}
 		got, ok := s.functionType(e.Index)
-		if !ok {
+		if int64(e.Index) < int64(s.ImportedFuncs()) {
+			add(&abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the export %s is a function that the module imports", rule.name),
+				Remedy: "export a function that the module defines"})
+		} else if !ok {
 			add(&abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the export %s refers to a function that the module does not have", rule.name),
 				Remedy: "build or copy the module again"})
 		} else if !got.equal(*rule.typ) {

@@ -17,7 +17,15 @@ func TestMain(m *testing.M) {
 	if code, ok := serveCompiler(); ok {
 		os.Exit(code)
 	}
-	goleak.VerifyTestMain(m)
+	keys, err := os.MkdirTemp("", "terrarium-keys-")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("XDG_CONFIG_HOME", keys) // the key of the user's own caches is not for tests
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(keys)
+		os.Exit(code)
+	}))
 }
 
 // fakeTurn records what the host asks of it, as text, and answers what a test

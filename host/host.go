@@ -19,14 +19,19 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host/internal/compilecost"
 	"github.com/seed47132306/terrarium/host/wasmbin"
+	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 )
 
 // Options configures a [Host]. The zero value is ready for use.
 type Options struct {
 	// CacheDir is a directory that keeps compiled code between processes. It
 	// is made when it does not exist, and has to be private: what was altered
-	// by somebody else is refused. Empty means no cache.
+	// by another user or program is refused. Empty means no cache.
 	CacheDir string
+	// CacheKey is the file with the key by which entries of the cache are
+	// recognised; it is made when it does not exist, and must not lie in the
+	// cache. Empty means terrarium/cache.key in the user's configuration directory.
+	CacheKey string
 	// MaxModuleBytes is the largest module that is looked at, in bytes; 0 means
 	// [abi.MaxModuleBytes].
 	MaxModuleBytes int64
@@ -99,7 +104,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	}
 	if opts.CacheDir != "" {
 		var err error
-		if h.cache, err = openCodeCache(ctx, opts.CacheDir); err != nil {
+		if h.cache, err = openCodeCache(ctx, opts.CacheDir, opts.CacheKey); err != nil {
 			return nil, err
 		}
 		h.tellRefused()
@@ -256,6 +261,13 @@ func (h *Host) check(op string, wasm []byte) (*wasmbin.Module, *shape, []wasmbin
 	infos, err := m.Validate(h.opts.Limits)
 	if err != nil {
 		return nil, nil, nil, withOp(op, err)
+	}
+	if err := meter.Check(m); err != nil {
+		var e *abi.Error
+		if errors.As(err, &e) {
+			e.Op = op
+		}
+		return nil, nil, nil, err
 	}
 	return m, s, infos, nil
 }

@@ -125,7 +125,7 @@ func frameName(line string) string {
 // printable makes text of a guest fit for one line of a message.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if abi.Deceptive(r) {
 			return ' '
 		}
 		return r

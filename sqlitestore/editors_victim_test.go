@@ -128,7 +128,7 @@ func editAway(o order) error {
 	if err != nil {
 		return err
 	}
-	h, err := host.New(ctx, host.Options{CacheDir: o.Editing.Cache})
+	h, err := host.New(ctx, host.Options{CacheDir: o.Editing.Cache, CacheKey: o.Editing.Cache + ".key"})
 	if err != nil {
 		return err
 	}

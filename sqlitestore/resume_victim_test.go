@@ -125,7 +125,7 @@ func (r *resuming) run(ctx context.Context, dir string, options Options) error {
 	if err != nil {
 		return err
 	}
-	h, err := host.New(ctx, host.Options{CacheDir: r.Cache})
+	h, err := host.New(ctx, host.Options{CacheDir: r.Cache, CacheKey: r.Cache + ".key"})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -85,6 +84,9 @@ func run(ctx context.Context, args []string, s streams) int {
 	return e.code
 }
 
+// zeroWidthJoiner is a part of words and pictures in texts; names are checked.
+const zeroWidthJoiner = '\u200d'
+
 // printable is a text of unknown origin, such as a creature's log line, without
 // what a terminal would obey rather than show.
 func printable(s string) string {
@@ -98,7 +100,7 @@ func printable(s string) string {
 				continue
 			}
 			b.WriteRune(r)
-		case unicode.IsControl(r) && r != '\n' && r != '\t':
+		case abi.Deceptive(r) && r != '\n' && r != '\t' && r != zeroWidthJoiner:
 			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
 		default:
 			b.WriteRune(r)

@@ -74,6 +74,9 @@ func instrument(m *wasmbin.Module, infos []wasmbin.FuncInfo, exact bool) (*Meta,
 	return meta, nil
 }
 
+// Check returns the error that Instrument would, without changing the module.
+func Check(m *wasmbin.Module) error { return refuse(m) }
+
 // refuse finds what cannot be metered.
 func refuse(m *wasmbin.Module) error {
 	for i := range m.Imports {
