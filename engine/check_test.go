@@ -13,7 +13,7 @@ func TestNamesAndLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a := w.add("a", "sink")
 	g := w.graph(a)
-	for _, name := range []string{"", "a\nb", "a\x00", "\xff", strings.Repeat("x", 257)} {
+	for _, name := range []string{"", "a\nb", "a\x00", "\xff", "a\u202eb", "a\u2028b", "a\u200bb", strings.Repeat("x", 257)} {
 		_, err := w.AddCreature(t.Context(), engine.CreatureSpec{Name: name, Wasm: []byte("sink")})
 		if abi.CodeOf(err) != abi.InvalidArgument {
 			t.Errorf("a creature named %q: %v, want invalid_argument", name, err)
