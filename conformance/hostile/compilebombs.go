@@ -1,6 +1,5 @@
 package hostile
 
-
 // compileBombs are modules of ordinary size whose instructions become kilobytes
 // each while they are compiled. They are refused by what compiling them would
 // take.
@@ -50,4 +49,3 @@ func compileBombs() []Module {
 			in(i32(0), code{0x28, 2, 0}, drop, none), 300_000, 1000),
 	}
 }
-
