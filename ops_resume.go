@@ -32,16 +32,18 @@ type ResumedRecord struct {
 
 // PlanRecord is what applying recipes would change.
 type PlanRecord struct {
-	Empty     bool                  `json:"empty"` // nothing would change, as far as is known: see unknown
-	Creatures []engine.CreaturePlan `json:"creatures"`
-	Channels  []engine.ChannelPlan  `json:"channels"`
-	Graphs    []engine.GraphPlan    `json:"graphs"`
-	Problems  []*ErrorRecord        `json:"problems,omitempty"` // stores that cannot be read, and creatures that will stay stopped
+	Empty bool `json:"empty"` // nothing would change, as far as is known: see unknown
+	// Declared are policies, predicates, species and what else no creature or channel shows.
+	Declared  []engine.DeclarationPlan `json:"declared"`
+	Creatures []engine.CreaturePlan    `json:"creatures"`
+	Channels  []engine.ChannelPlan     `json:"channels"`
+	Graphs    []engine.GraphPlan       `json:"graphs"`
+	Problems  []*ErrorRecord           `json:"problems,omitempty"` // stores that cannot be read, and creatures that will stay stopped
 }
 
 // NewPlanRecord makes the JSON form of a plan.
 func NewPlanRecord(p *engine.Plan) *PlanRecord {
-	return &PlanRecord{Empty: p.Empty(), Creatures: p.Creatures, Channels: p.Channels, Graphs: p.Graphs, Problems: errorRecords(p.Problems)}
+	return &PlanRecord{Empty: p.Empty(), Declared: p.Declared, Creatures: p.Creatures, Channels: p.Channels, Graphs: p.Graphs, Problems: errorRecords(p.Problems)}
 }
 
 func resumeOperations() []Operation {

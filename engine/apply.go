@@ -390,6 +390,7 @@ func (a *application) meta() map[string]string {
 	if s := a.d.Source; s.Path != "" {
 		m[MetaConfigPath] = s.Path
 		m[MetaRecipe] = string(mustJSON(s.Files))
+		m[MetaDeclared] = string(mustJSON(slices.Concat([]Declaration{}, a.d.Declared)))
 		if len(s.Variables) > 0 {
 			m[MetaVariables] = string(mustJSON(s.Variables))
 		}

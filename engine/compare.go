@@ -218,6 +218,7 @@ func (c *comparison) channel(id ChannelID) ChannelPlan {
 	default:
 		l := &changeList{}
 		l.add("name", "", was.Name, is.Name)
+		l.add("description", "", was.Description, is.Description)
 		l.add("deployment", "", was.Deployment, is.Deployment)
 		out.Changes = l.list
 	}

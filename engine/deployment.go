@@ -24,6 +24,8 @@ type Deployment struct {
 	Policy Policy
 	// Predicates are what output wires of its members may name.
 	Predicates map[string]Predicate
+	// Declared is what the recipe says besides, for plans.
+	Declared []Declaration
 	// Last, if not nil, is the deployment as it was applied last. What was
 	// changed since, while it ran, then stays: creatures, channels, edges and
 	// output wires that came or went, and who is the root, privileged or stopped.

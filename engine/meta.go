@@ -18,6 +18,7 @@ const (
 	MetaConfigPath = "config_path" // of the recipe
 	MetaRecipe     = "recipe"      // its files, a JSON object
 	MetaVariables  = "variables"   // a JSON object
+	MetaDeclared   = "declared"    // a JSON list of [Declaration]
 	MetaMerge      = "merge"       // allow, if a group tool may merge its session
 )
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -10,6 +11,9 @@ import (
 // Plan is what applying deployments changes, address by address: the difference
 // between what there is and what there will be.
 type Plan struct {
+	// Declared is what the recipes say besides, policies first. It tells what becomes of
+	// each declaration, also that it stays.
+	Declared  []DeclarationPlan
 	Creatures []CreaturePlan
 	Channels  []ChannelPlan
 	// Graphs are those that merge, split, begin or end.
@@ -96,6 +100,7 @@ type GraphPart struct {
 // [CreaturePlan.Unknown].
 func (p *Plan) Empty() bool {
 	return len(p.Graphs) == 0 &&
+		!slices.ContainsFunc(p.Declared, func(d DeclarationPlan) bool { return !d.idle() }) &&
 		!slices.ContainsFunc(p.Creatures, func(c CreaturePlan) bool { return !c.idle() }) &&
 		!slices.ContainsFunc(p.Channels, func(c ChannelPlan) bool { return !c.idle() })
 }
@@ -211,11 +216,25 @@ func (p *planning) make(ctx context.Context, deployments []*Deployment) (plan *P
 	c := newComparison(before, e.rows())
 	c.hidden = hiddenIn(p.running, e)
 	plan = c.plan()
+	plan.Declared = p.planDeclared(before, deployments)
 	plan.Problems = slices.Concat(p.problems, e.staying())
 	for i := range plan.Creatures {
 		plan.Creatures[i].Buried = stage.buried[c.ids[i]]
 	}
 	return plan, p.countLetters(ctx, plan, before)
+}
+
+// planDeclared compares with what was declared: of a deployment that runs that is
+// known, and of any other it is what stores remember.
+func (p *planning) planDeclared(graphs []SavedGraph, deployments []*Deployment) []DeclarationPlan {
+	before, existing := declaredIn(graphs), map[string]bool{}
+	for i := range graphs {
+		maps.Copy(existing, deploymentsIn(&graphs[i]))
+	}
+	for _, a := range p.applied {
+		before[a.name], existing[a.name] = a.Declared, true
+	}
+	return planDeclared(before, existing, deployments)
 }
 
 // staying says of the creatures that have been brought back and stay stopped why.

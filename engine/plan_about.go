@@ -6,7 +6,12 @@ import "slices"
 // channels of others that nothing becomes of. Of others it keeps what comes, goes
 // or changes, and what is in a graph that merges or splits.
 func (p *Plan) About(deployments ...string) *Plan {
-	out := &Plan{Creatures: []CreaturePlan{}, Channels: []ChannelPlan{}, Graphs: p.Graphs, Problems: p.Problems}
+	out := &Plan{Declared: []DeclarationPlan{}, Creatures: []CreaturePlan{}, Channels: []ChannelPlan{}, Graphs: p.Graphs, Problems: p.Problems}
+	for i := range p.Declared {
+		if d := p.Declared[i]; slices.Contains(deployments, d.Deployment) || !d.idle() {
+			out.Declared = append(out.Declared, d)
+		}
+	}
 	for i := range p.Creatures {
 		if c := p.Creatures[i]; slices.Contains(deployments, c.Deployment) || c.Cut || !c.idle() {
 			out.Creatures = append(out.Creatures, c)

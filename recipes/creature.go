@@ -109,7 +109,7 @@ func (l *loader) creature(ctx context.Context, d *declaration, i *instance) engi
 		species.in.traits(own, species.declaration, &spec)
 		species.in.addConfig(own, species, config, &spec)
 	}
-	l.checkDescription(s, d)
+	l.declareDescription(s, d, i.address)
 	l.traits(s, d, &spec)
 	l.addConfig(s, d, config, &spec)
 	setConfig(&spec, config)

@@ -174,6 +174,9 @@ func (l *loader) build(ctx context.Context) *engine.Deployment {
 		l.add(Diagnostic{Severity: Error, Summary: "Nothing to run", Range: Range{File: l.folder.shown},
 			Detail: "The recipe declares no creature.", Remedy: `Add a block such as: creature "reader" { module = "reader.wasm" }.`})
 	}
+	if !l.diags.HasErrors() && ctx.Err() == nil {
+		l.declareAll(all, d)
+	}
 	d.Source.Files = map[string]string{}
 	for _, f := range l.folders {
 		for name, data := range f.read {

@@ -6,6 +6,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/seed47132306/terrarium/engine"
 )
 
 // loader holds what is known of a recipe, or of one instance of a sub-recipe,
@@ -49,7 +51,8 @@ type shared struct {
 	targets      []wireTarget // of output wires, to be checked once the root is known
 	calls        calls
 	spent        *spending
-	hidden       []hiddenText // what the files say of sensitive variables
+	described    []engine.Declaration // of creatures and output wires
+	hidden       []hiddenText         // what the files say of sensitive variables
 }
 
 func newShared(o Options) *shared {

@@ -68,7 +68,7 @@ func (l *loader) output(s scope, d *declaration, b *hcl.Block, address string) (
 		spec.WithContent = v.True()
 	}
 	spec.AllowSelf = l.boolAttr(s, c, "allow_self")
-	l.checkDescription(s, c)
+	l.declareDescription(s, c, address+".wire."+spec.Name)
 	l.prompt(s, c, &spec)
 	spec.When = l.when(s, c)
 	a := c.attr("to")

@@ -19,9 +19,6 @@ type hiddenText struct {
 	value     hcl.Range
 }
 
-// hiddenMark stands in messages for what a recipe says there.
-const hiddenMark = "(sensitive value)"
-
 // hideSensitive notes where sensitive variables get their values. The recipe has
 // been taken in.
 func (l *loader) hideSensitive() {
@@ -88,7 +85,7 @@ func (l *loader) veiled(shown string, src []byte) []byte {
 			continue
 		}
 		lines := bytes.Count(src[from:to], []byte("\n"))
-		src = slices.Concat(src[:from], []byte(hiddenMark), bytes.Repeat([]byte("\n"), lines), src[to:])
+		src = slices.Concat(src[:from], []byte(hiddenValue), bytes.Repeat([]byte("\n"), lines), src[to:])
 	}
 	return src
 }

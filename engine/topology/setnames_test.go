@@ -1,0 +1,45 @@
+package topology_test
+
+import (
+	"testing"
+
+	. "github.com/seed47132306/terrarium/engine/topology"
+)
+
+// Names are given all at once: who wants the name of another that gets a new one has
+// it, and only a name of a creature that keeps its own is numbered.
+func TestSetNames(t *testing.T) {
+	s := New()
+	ids := &counted{}
+	var ops []Op
+	for _, name := range []string{"a", "b", "c", "d"} {
+		ops = append(ops, AddCreature{ID: CreatureID(name), Name: name})
+	}
+	ops = append(ops, Connect{From: "a", To: "b"}, Connect{From: "b", To: "c"}, Connect{From: "c", To: "d"})
+	if _, err := s.Apply(ids, ops...); err != nil {
+		t.Fatal(err)
+	}
+	names := func() (out string) {
+		for _, id := range []CreatureID{"a", "b", "c", "d"} {
+			c, _ := s.Creature(id)
+			out += c.Name + " "
+		}
+		return out
+	}
+	_, undo, err := s.Try(ids, SetNames{[]Naming{{"a", "b"}, {"b", "a"}, {"c", "d"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := names(); got != "b a d~2 d " {
+		t.Errorf("names are %s", got)
+	}
+	undo()
+	if got := names(); got != "a b c d " {
+		t.Errorf("after undo they are %s", got)
+	}
+	for _, op := range []SetNames{{[]Naming{{"x", "y"}}}, {[]Naming{{"a", "z"}, {"b", ""}}}} {
+		if _, err := s.Apply(ids, op); err == nil || names() != "a b c d " {
+			t.Errorf("%v answers %v, and names are %s", op, err, names())
+		}
+	}
+}

@@ -1,0 +1,302 @@
+package terrarium_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/recipes"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+// written is a block of a recipe being written.
+type written struct {
+	kind, labels string
+	attributes   map[string]string
+	blocks       []*written
+}
+
+func (b *written) write(out *strings.Builder) {
+	fmt.Fprintf(out, "%s %s {\n", b.kind, b.labels)
+	for _, name := range slices.Sorted(maps.Keys(b.attributes)) {
+		fmt.Fprintf(out, "%s = %s\n", name, b.attributes[name])
+	}
+	for _, nested := range b.blocks {
+		nested.write(out)
+	}
+	out.WriteString("}\n")
+}
+
+// find looks for a block of a kind in another one, or in what that has.
+func (b *written) find(kind string) *written {
+	if b.kind == kind {
+		return b
+	}
+	for _, nested := range b.blocks {
+		if found := nested.find(kind); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// plot is a recipe that has every block of the language.
+func plot() *written {
+	block := func(kind, labels string, attributes map[string]string, blocks ...*written) *written {
+		if attributes == nil {
+			attributes = map[string]string{}
+		}
+		return &written{kind, labels, attributes, blocks}
+	}
+	type set = map[string]string
+	return block("", "", nil,
+		block("terrarium", "", set{"name": `"plot"`}),
+		block("session", "", nil),
+		block("variable", `"level"`, set{"default": `"a"`}, block("validation", "", set{"condition": "true", "error_message": `"no"`})),
+		block("locals", "", set{"word": `"w"`}),
+		block("function", `"twice"`, set{"params": "[x]", "result": `"${x}${x}"`}),
+		block("channel", `"in"`, nil),
+		block("channel", `"other"`, nil),
+		block("species", `"worker"`, set{"module": `"modules/a.wasm"`},
+			block("limits", "", nil), block("restart", "", nil), block("mailbox", "", nil), block("grants", "", nil)),
+		block("species", `"spare"`, set{"module": `"more/b.wasm"`}),
+		block("catalog", `"shelf"`, set{"folder": `"modules"`, "spawnable": "2"}),
+		block("creature", `"first"`, set{"species": "species.worker", "listen": "[channel.in, channel.other]",
+			"config": `{ open = "${var.level}${local.word}${twice("x")}", loud = var.level }`},
+			block("dynamic", `"wire"`, set{"for_each": `{ "made" = 1 }`, "labels": `["made"]`},
+				block("content", "", set{"to": "creature.second", "prompt": `"made: {output}"`})),
+			block("wire", `"w"`, set{"to": "creature.second"})),
+		block("creature", `"second"`, set{"module": `"modules/a.wasm"`, "listen": "[channel.in]", "send": "[channel.other]"}),
+		block("creature", `"third"`, set{"module": `"modules/a.wasm"`, "listen": "[channel.in]"}),
+		block("predicate", `"loud"`, set{"run": `"output === 'x'"`}),
+		block("predicate", `"quiet"`, set{"run": `"output === 'y'"`}),
+		block("policy", `"send" "guard"`, set{"run": `"(event) => { if (event.size > 9) return deny('long'); }"`}),
+		block("recipe", `"part"`, set{"source": `"./part"`}),
+		block("test", `"t"`, nil,
+			block("send", "", set{"channel": "channel.in", "payload": `"x"`}),
+			block("assert", "", set{"condition": "true"})),
+	)
+}
+
+// silent are attributes that nothing depends on once the recipe has been read.
+var silent = []string{
+	"terrarium.required_version", "variable.description", "variable.type", "validation.condition", "validation.error_message",
+	"function.description", "function.params", "function.variadic_param",
+	"test.variables", "test.timeout", "test.description", "send.channel", "send.payload", "send.json", "send.lines", "send.headers",
+	"assert.condition", "assert.error_message", "dynamic.iterator",
+}
+
+// pairsOf are values for attributes that their types say too little about: what it is
+// before, and what it becomes; nothing for what is left out.
+var pairsOf = map[string][2]string{
+	"terrarium.name":             {`"plot"`, `"plat"`},
+	"terrarium.required_version": {"", `">= 0"`},
+	"variable.type":              {"", "string"},
+	"variable.default":           {`"a"`, `"b"`},
+	"function.params":            {"[x]", "[x]"},
+	"function.result":            {`"${x}${x}"`, `"${x}-${x}"`},
+	"function.variadic_param":    {"", "rest"},
+	"channel.for_each":           {"", ""}, // changes every reference: see creature.for_each
+	"creature.for_each":          {"", ""},
+	"creature.species":           {"species.worker", "species.spare"},
+	"creature.module":            {"", `"more/b.wasm"`},
+	"creature.listen":            {"[channel.in, channel.other]", "{ ear = channel.in, other = channel.other }"},
+	"creature.send":              {"", "[channel.other]"},
+	"creature.config":            {`{ open = 1 }`, `{ open = 2 }`},
+	"creature.workers":           {"", `"remove"`},
+	"creature.name":              {"", `"premier"`},
+	"species.module":             {`"modules/a.wasm"`, `"more/b.wasm"`},
+	"species.config":             {"", `{ open = 2 }`},
+	"catalog.config":             {"", `{ open = 2 }`},
+	"catalog.folder":             {`"modules"`, `"more"`},
+	"predicate.run":              {`"output === 'x'"`, `"output === 'z'"`},
+	"predicate.file":             {"", ""}, // see TestPlansShowFiles
+	"policy.file":                {"", ""},
+	"policy.run":                 {`"(event) => {}"`, `"(event) => { return deny('no'); }"`},
+	"policy.match":               {"event.size > 1", "event.size > 2"},
+	"policy.channel":             {"", "channel.in"},
+	"policy.creature":            {"", "creature.first"},
+	"policy.species":             {"", "species.worker"},
+	"wire.to":                    {"creature.second", "creature.third"},
+	"wire.when":                  {"predicate.loud", "predicate.quiet"},
+	"wire.prompt":                {`"a {output}"`, `"b {output}"`},
+	"recipe.for_each":            {"", `{ a = 1 }`},
+	"recipe.source":              {`"./part"`, `"./piece"`},
+	"dynamic.for_each":           {`{ "made" = 1 }`, "{}"},
+	"dynamic.iterator":           {"", "it"},
+	"dynamic.labels":             {`["made"]`, `["other"]`},
+	"test.variables":             {"", `{ level = "b" }`},
+	"send.channel":               {"channel.in", "channel.other"},
+	"send.payload":               {`"x"`, `"y"`},
+	"send.json":                  {"", ""}, // in place of payload
+	"send.lines":                 {"", ""},
+	"send.headers":               {"", `{ a = "b" }`},
+	"assert.condition":           {"true", "1 == 1"},
+	"validation.condition":       {"true", "1 == 1"},
+}
+
+// pairOf is what an attribute is before, and what it becomes.
+func pairOf(b recipes.Block, a recipes.Attribute) (before, after string, ok bool) {
+	if pair, known := pairsOf[b.Name+"."+a.Name]; known {
+		return pair[0], pair[1], pair[0] != pair[1] || pair[0] != ""
+	}
+	switch a.Type {
+	case recipes.FlagValue:
+		if a.Default == "true" {
+			return "", "false", true
+		}
+		return "", "true", true
+	case recipes.CountValue:
+		return "70", "80", true
+	case recipes.SizeValue:
+		return `"2MiB"`, `"3MiB"`, true
+	case recipes.DurationValue:
+		return `"100ms"`, `"200ms"`, true
+	case recipes.TextValue:
+		return `"before"`, `"afterwards"`, true
+	case recipes.ChoiceValue:
+		other := func(c string) bool { return c != a.Default }
+		return "", fmt.Sprintf("%q", a.Choices[slices.IndexFunc(a.Choices, other)]), true
+	}
+	return "", "", false
+}
+
+// TestAPlanShowsEveryAttribute edits each attribute of the language in a recipe that
+// runs. The plan tells of it if applying makes a difference; and when it has been
+// applied, there is nothing left to tell, of what runs and of what is stored.
+func TestAPlanShowsEveryAttribute(t *testing.T) {
+	dir, session := t.TempDir(), filepath.Join(t.TempDir(), "s")
+	files := map[string]string{}
+	for _, sub := range []string{"part", "piece"} {
+		files[sub+"/r.hcl"] = "channel \"c\" {}\ncreature \"" + sub + "\" {\n  module = \"builtin:echo\"\n  listen = [channel.c]\n}\n"
+	}
+	writeFiles(t, dir, files)
+	writeModules(t, dir)
+	tm, err := terrarium.New(t.Context(), terrarium.Options{Dir: session})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tm.Close(t.Context()) }()
+	p := &plotting{t: t, dir: dir, session: session, tm: tm}
+	for _, b := range recipes.Language() {
+		for _, a := range b.Attributes {
+			name := b.Name + "." + a.Name
+			before, after, ok := pairOf(b, a)
+			switch _, known := pairsOf[name]; {
+			case !ok && !known:
+				t.Errorf("no values are known for %s: add a pair", name)
+			case ok && name != "terrarium.name": // another deployment
+				p.edit(name, b.Name, a.Name, before, after)
+			}
+		}
+	}
+}
+
+type plotting struct {
+	t            *testing.T
+	dir, session string
+	tm           *terrarium.Terrarium
+}
+
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// writeModules makes two folders for a catalog.
+func writeModules(t *testing.T, dir string) {
+	t.Helper()
+	wasm, err := os.ReadFile("testdata/voice.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFiles(t, dir, map[string]string{"modules/a.wasm": string(wasm), "more/b.wasm": string(wasm)})
+}
+
+// edit applies a recipe, and then the same with another value of one attribute.
+func (p *plotting) edit(name, block, attribute, before, after string) {
+	t := p.t
+	t.Helper()
+	write := func(value string) {
+		r := plot()
+		b := r.find(block)
+		if b == nil {
+			t.Fatalf("the recipe has no block %s", block)
+		}
+		if delete(b.attributes, attribute); value != "" {
+			b.attributes[attribute] = value
+		}
+		if name == "creature.module" && value != "" {
+			delete(b.attributes, "species")
+		}
+		var text strings.Builder
+		for _, top := range r.blocks {
+			top.write(&text)
+		}
+		writeFiles(t, p.dir, map[string]string{"plot.hcl": text.String()})
+	}
+	path := filepath.Join(p.dir, "plot.hcl")
+	write(before)
+	if _, err := p.tm.Apply(t.Context(), path, plottingOptions); err != nil {
+		t.Errorf("%s = %s: %v", name, before, err)
+		return
+	}
+	write(after)
+	running, saved := p.plans(path)
+	quiet := slices.Contains(silent, name)
+	if running == nil || running.Empty() != quiet || saved.Empty() != quiet {
+		t.Errorf("%s becomes %s: the plan of what runs is empty: %v; of what is stored: %v; want %v", name, after, running.Empty(), saved.Empty(), quiet)
+		return
+	}
+	if _, err := p.tm.Apply(t.Context(), path, plottingOptions); err != nil {
+		t.Errorf("%s = %s: %v", name, after, err)
+		return
+	}
+	if running, saved = p.plans(path); !running.Empty() || !saved.Empty() {
+		t.Errorf("%s has become %s, and there is something left to do:\n%+v\n%+v", name, after, running, saved)
+	}
+}
+
+// plans are what the engine says of a recipe, and what the session directory says.
+func (p *plotting) plans(path string) (running, saved *engine.Plan) {
+	t := p.t
+	t.Helper()
+	running, err := p.tm.PlanApply(t.Context(), path, plottingOptions)
+	if err != nil {
+		t.Fatalf("planning: %v", err)
+	}
+	r, diags := terrarium.LoadRecipe(t.Context(), path, plottingOptions)
+	if r == nil {
+		t.Fatal(diags.Err())
+	}
+	if err := p.tm.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	v, err := sqlitestore.OpenReadOnly(t.Context(), p.session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = v.Close() }()
+	if saved, err = terrarium.PlanRecipeIn(t.Context(), v, r); err != nil {
+		t.Fatal(err)
+	}
+	return running, saved.About(r.Deployment().Name)
+}
+
+// plottingOptions name a command for policies in a process of their own. Nothing is
+// judged here, so that none is started.
+var plottingOptions = terrarium.RecipeOptions{PolicyProcess: []string{"true"}}

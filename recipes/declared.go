@@ -1,0 +1,180 @@
+package recipes
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// maxDeclared bounds the text of a value in a declaration; of more there is a hash.
+const maxDeclared = 200
+
+// declared are the blocks all of whose attributes become declarations. What other
+// blocks say is in the specifications of creatures and channels, but for descriptions.
+var declared = []string{"session", "policy", "predicate", "species", "catalog"}
+
+// declareAll hands what no creature and no channel shows to the deployment. It goes by the
+// descriptions of the language, so that it knows new attributes too. There is no error
+// in the recipe.
+func (l *loader) declareAll(all []*loader, d *engine.Deployment) {
+	found := len(l.diags)
+	for _, l := range all {
+		for _, kind := range declared {
+			for _, decl := range l.ordered[kind] {
+				l.declareBlockOf(decl, d)
+			}
+		}
+		if b := l.singles["session"]; b != nil {
+			l.declareBlockOf(b, d)
+		}
+	}
+	d.Declared = append(d.Declared, l.described...)
+	l.diags = l.diags[:found] // evaluating again finds nothing new
+}
+
+// declareBlockOf declares a block with all that it says.
+func (l *loader) declareBlockOf(b *declaration, d *engine.Deployment) {
+	s := scope{title: b.title, secret: true}
+	out := engine.Declaration{Address: l.prefix + addressOf(b), Settings: map[string]engine.DeclaredValue{}}
+	l.declareAttributes(s, b, "", out.Settings)
+	if b.kind != "session" {
+		for _, nested := range l.blocks(s, b) {
+			l.declareAttributes(s, l.blockContent(b.title, nested), nested.Type+".", out.Settings)
+		}
+	}
+	l.declareContents(b, d, out.Settings)
+	d.Declared = append(d.Declared, out)
+}
+
+// addressOf is what a block is known by within its recipe.
+func addressOf(b *declaration) string {
+	switch {
+	case b.event != "":
+		return b.kind + "." + b.event + "." + b.name
+	case b.name != "":
+		return b.kind + "." + b.name
+	}
+	return b.kind
+}
+
+func (l *loader) declareAttributes(s scope, h holder, prefix string, out map[string]engine.DeclaredValue) {
+	for i := range h.shape().Attributes {
+		a := &h.shape().Attributes[i]
+		at := h.attr(a.Name)
+		if at == nil {
+			continue
+		}
+		v := l.declaredValue(s, at)
+		if v.Text != "" && v.Text != fmt.Sprintf("%q", a.Default) && v.Text != a.Default {
+			out[prefix+a.Name] = v
+		}
+	}
+}
+
+// declaredValue tells the value of an attribute or, of a condition on what is not there
+// yet, its text and the values in it.
+func (l *loader) declaredValue(s scope, a *hcl.Attribute) engine.DeclaredValue {
+	if p := l.prepared(a.Expr); p != nil && p.ctx != nil && usesEvent(a.Expr) {
+		return l.declaredCondition(s, a.Expr, p)
+	}
+	v, ok := l.evalAny(s, a.Expr)
+	if !ok || v.IsNull() {
+		return engine.DeclaredValue{}
+	}
+	return declaredText(v)
+}
+
+func usesEvent(expr hcl.Expression) bool {
+	return slices.ContainsFunc(expr.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "event" })
+}
+
+func (l *loader) declaredCondition(s scope, expr hcl.Expression, p *prepared) engine.DeclaredValue {
+	r := expr.Range()
+	var out engine.DeclaredValue
+	if src, ok := l.sourceOf(r.Filename); ok && r.End.Byte <= len(src) && r.Start.Byte < r.End.Byte {
+		out.Text = shortened(string(src[r.Start.Byte:r.End.Byte]))
+	}
+	for _, t := range expr.Variables() {
+		if t.RootName() == "event" || contextOf(p.ctx, t.RootName()) == nil {
+			continue
+		}
+		if t, v := reachable(t, s.context(p)); len(t) > 1 && v.IsWhollyKnown() {
+			value := declaredText(v)
+			out.Text += "; " + traversalText(t) + " = " + value.Text
+			out.Value += value.Value
+			out.Sensitive = out.Sensitive || value.Sensitive
+		}
+	}
+	return out
+}
+
+// declaredText is a value in one line.
+func declaredText(v cty.Value) engine.DeclaredValue {
+	if v.ContainsMarked() {
+		data, _ := jsonOf(v) // of what is no JSON nothing is known
+		return engine.DeclaredValue{Text: engine.HiddenValue, Sensitive: true, Value: string(data)}
+	}
+	text := textOfValue(v)
+	if strings.Contains(text, "\n") {
+		if data, err := jsonOf(v); err == nil {
+			text = string(data)
+		}
+	}
+	return engine.DeclaredValue{Text: shortened(text)}
+}
+
+// shortened is a text that plans show and stores keep, if it is short and a line, and
+// otherwise how many lines it has and what tells it from others.
+func shortened(text string) string {
+	if len(text) <= maxDeclared && !strings.Contains(text, "\n") && !strings.Contains(text, `\n`) {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	lines := max(strings.Count(text, `\n`), strings.Count(text, "\n")) + 1
+	return fmt.Sprintf("%s, sha256 %s…", counted(lines, "line"), hex.EncodeToString(sum[:6]))
+}
+
+// declareContents declares what stands in files: scripts, and the modules of species.
+func (l *loader) declareContents(b *declaration, d *engine.Deployment, out map[string]engine.DeclaredValue) {
+	switch b.kind {
+	case "policy", "predicate":
+		if b.attr("file") == nil {
+			return
+		}
+		if source, ok := l.script(scope{title: b.title}, b); ok {
+			out["script"] = engine.DeclaredValue{Text: shortened(source.text)}
+		}
+	case "species", "catalog":
+		name := l.names + b.name
+		for i := range d.Species {
+			species := &d.Species[i]
+			module, inCatalog := strings.CutPrefix(species.Name, name+"/")
+			if species.Spec.Wasm == nil || species.Name != name && !inCatalog {
+				continue
+			}
+			key := "sha256"
+			if inCatalog {
+				key += " of " + module
+			}
+			sum := sha256.Sum256(species.Spec.Wasm)
+			out[key] = engine.DeclaredValue{Text: hex.EncodeToString(sum[:])}
+		}
+	}
+}
+
+// declareDescription notes the description of a creature or of an output wire, which no
+// specification has.
+func (l *loader) declareDescription(s scope, h holder, address string) {
+	if text, ok := l.stringAttr(s, h, "description"); ok {
+		l.described = append(l.described, engine.Declaration{Address: address, Settings: map[string]engine.DeclaredValue{
+			"description": declaredText(cty.StringVal(text)),
+		}})
+	}
+}
