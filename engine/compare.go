@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,37 +97,47 @@ func (l *changeList) flag(what string, before, after bool) {
 	l.add(what, "", strconv.FormatBool(before), strconv.FormatBool(after))
 }
 
-// settings compares what a row keeps as JSON, field by field, but for what is no
-// setting.
+// settings compares what a row keeps as JSON, setting by setting.
 func (l *changeList) settings(was, is []byte) {
 	before, after := settingsOf(was), settingsOf(is)
 	names := maps.Clone(before)
 	maps.Copy(names, after)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		l.add(name, "", string(before[name]), string(after[name]))
+		l.add(name, "", before[name], after[name])
 	}
 }
 
-func settingsOf(spec []byte) map[string]json.RawMessage {
+// settingsOf are the settings of a stored specification, in the words of recipes.
+func settingsOf(spec []byte) map[string]string {
 	var s storedSpec
 	if len(spec) == 0 || json.Unmarshal(spec, &s) != nil {
 		return nil
 	}
-	s.Own, s.Awareness = nil, nil
-	if string(s.Config) == "{}" || string(s.Config) == "null" {
-		s.Config = nil
+	out := map[string]string{}
+	if s.Species != "" {
+		out["species"] = s.Species
 	}
-	out := map[string]json.RawMessage{}
-	if json.Unmarshal(s.encode(), &out) != nil {
-		return nil
+	var b bytes.Buffer
+	if json.Compact(&b, s.Config) == nil && b.String() != "{}" && b.String() != "null" {
+		out["config"] = b.String()
 	}
-	for name, raw := range out {
-		var b bytes.Buffer
-		if json.Compact(&b, raw) == nil {
-			out[name] = b.Bytes()
+	out["workers"], out["mailbox.overflow"] = s.Workers.String(), s.Overflow.String()
+	out["restart.mode"] = s.Restart.Mode.String()
+	addFields(out, "limits.", s.Limits)
+	addFields(out, "restart.", s.Restart)
+	addFields(out, "grants.", s.Grants)
+	return out
+}
+
+// addFields adds the fields of a structure that are not zero, by their names as JSON.
+func addFields(out map[string]string, prefix string, of any) {
+	v := reflect.ValueOf(of)
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if field := v.FieldByIndex(f.Index); !field.IsZero() {
+			out[prefix+name] = fmt.Sprint(field.Interface())
 		}
 	}
-	return out
 }
 
 func (c *comparison) edges(l *changeList, id CreatureID) {

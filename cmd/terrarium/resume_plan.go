@@ -17,6 +17,9 @@ func showPlan(s streams, format string, p *engine.Plan, about string) error {
 		return printJSON(s, terrarium.NewPlanRecord(p))
 	}
 	w := planWriter{bufio.NewWriter(s.out)}
+	for i := range p.Declared {
+		w.declaration(&p.Declared[i])
+	}
 	others := w.members(p, func(deployment string) bool { return about == "" || deployment == about })
 	if others {
 		w.line("Of others in the directory:")
@@ -25,10 +28,11 @@ func showPlan(s streams, format string, p *engine.Plan, about string) error {
 	for i := range p.Graphs {
 		w.graph(&p.Graphs[i])
 	}
-	unknown := slices.ContainsFunc(p.Creatures, func(c engine.CreaturePlan) bool { return len(c.Unknown) > 0 })
+	unknown := slices.ContainsFunc(p.Declared, func(d engine.DeclarationPlan) bool { return len(d.Unknown) > 0 }) ||
+		slices.ContainsFunc(p.Creatures, func(c engine.CreaturePlan) bool { return len(c.Unknown) > 0 })
 	switch {
 	case p.Empty() && unknown:
-		w.line("Nothing would change, unless sensitive values are others than before.")
+		w.line("Nothing would change, unless what is not stored is something else than before.")
 	case p.Empty():
 		w.line("Nothing would change.")
 	}
@@ -62,6 +66,27 @@ func (w planWriter) members(p *engine.Plan, of func(deployment string) bool) (ot
 		}
 	}
 	return others
+}
+
+// declaration tells of policies and of what else no creature shows, if they come, go or
+// change: the others are many.
+func (w planWriter) declaration(d *engine.DeclarationPlan) {
+	what := inFull(d.Deployment, d.Address, "")
+	switch {
+	case d.Action == engine.PlanCreate:
+		w.line("+ %s", what)
+	case d.Action == engine.PlanRemove:
+		w.line("- %s goes", what)
+	case len(d.Changes) > 0:
+		w.line("~ %s", what)
+	case len(d.Unknown) > 0:
+		w.line("? %s: what it was is not stored (%s)", what, strings.Join(d.Unknown, ", "))
+		return
+	}
+	w.changes(d.Changes)
+	for _, name := range d.Unknown {
+		w.line("    ? %s: %s, set anew; what it was is not stored", name, engine.HiddenValue)
+	}
 }
 
 func (w planWriter) creature(c *engine.CreaturePlan) {
