@@ -205,6 +205,8 @@ type RecipeOptions struct {
 	// policies with isolation = "process": a program that does nothing but call
 	// [ServePolicies]. Without it recipes that have such policies are refused.
 	PolicyProcess []string
+	// Tests has [LoadRecipe] report mistakes in test blocks too.
+	Tests bool
 }
 
 // ServePolicies runs policies for another process, at the other end of the pipes,
@@ -247,7 +249,7 @@ func inspecting(ctx context.Context, load func(*host.Host) Diagnostics) Diagnost
 
 // loading are the options in the words of package recipes.
 func (o RecipeOptions) loading(h *host.Host) recipes.Options {
-	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: h, Builtins: builtins{}, Version: Version, PolicyProcess: o.PolicyProcess}
+	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: h, Builtins: builtins{}, Version: Version, PolicyProcess: o.PolicyProcess, Tests: o.Tests}
 }
 
 // Apply reads a recipe and makes it exist: all of it, or on an error nothing;

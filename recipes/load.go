@@ -49,6 +49,9 @@ type Options struct {
 	// ShapeOnly leaves modules and catalogs alone: the deployment cannot be
 	// applied, but says which creatures, channels, edges and wires there were.
 	ShapeOnly bool
+	// Tests has mistakes in test blocks reported too, those of sub-recipes included.
+	// Otherwise nothing depends on them.
+	Tests bool
 	// Inspector checks the modules; nil means that they are only read.
 	Inspector Inspector
 	// Builtins may be nil: then builtin:NAME is left for the engine to find.
@@ -169,7 +172,9 @@ func (l *loader) build(ctx context.Context) *engine.Deployment {
 	l.checkNames(all)
 	l.policies(all, d)
 	l.predicates(all, d)
-	l.checkTests()
+	for _, l := range all {
+		l.checkTests()
+	}
 	if len(d.Creatures) == 0 && len(l.diags) == 0 {
 		l.add(Diagnostic{Severity: Error, Summary: "Nothing to run", Range: Range{File: l.folder.shown},
 			Detail: "The recipe declares no creature.", Remedy: `Add a block such as: creature "reader" { module = "reader.wasm" }.`})

@@ -29,7 +29,7 @@ type loader struct {
 	givenLess bool      // a variables file could not be read: what it gives is not known
 	inputs    map[string]input
 	tests     hcl.Blocks
-	underTest *Test                           // of the tests, the one that it is loaded for
+	underTest *Test                           // the same if it is one of these tests
 	funcs     []*declaration                  // declared by the recipe
 	used      map[string]bool                 // channels that some edge mentions, rightly or not
 	contents  map[*hcl.Block]*hcl.BodyContent // of nested blocks
@@ -51,6 +51,7 @@ type shared struct {
 	targets      []wireTarget // of output wires, to be checked once the root is known
 	calls        calls
 	spent        *spending
+	underTest    *Test                // that the recipe is loaded for
 	described    []engine.Declaration // of creatures and output wires
 	hidden       []hiddenText         // what the files say of sensitive variables
 }

@@ -151,6 +151,7 @@ func (l *loader) prepareOutputs(s scope, d *declaration) {
 // checkTargets reports wires to a root that there is none of, and wires back to
 // their source.
 func (l *loader) checkTargets(d *engine.Deployment) {
+	homes := homesOf(d)
 	for _, t := range l.targets {
 		to := t.to
 		if to == string(engine.ToRoot) {
@@ -158,10 +159,46 @@ func (l *loader) checkTargets(d *engine.Deployment) {
 				t.in.fault(t.scope, t.expr, "No root", "The wire leads to the root, and the recipe has none.", "Declare it: root = creature.NAME.")
 			}
 		}
+		if to != "" && to != string(engine.ToRoot) && !l.opts.ShapeOnly && homes.of(t.from) != homes.of(to) {
+			t.in.fault(t.scope, t.expr, "Wire between graphs", fmt.Sprintf("%s and %s are not joined by any channel, and an output wire joins no graphs.", t.from, to),
+				"Have both listen or send on a channel that leads, perhaps over others, from one to the other.")
+		}
 		if to == t.from && !t.allowSelf {
 			t.in.fault(t.scope, t.expr, "Wire back to its source", fmt.Sprintf("The output of %s would come back to it.", t.from), "Write allow_self = true if that is meant.")
 		}
 	}
+}
+
+// homes tells which creatures are in one graph: each address leads to another one of
+// the same graph, or to itself.
+type homes map[string]string
+
+func (h homes) of(address string) string {
+	for h[address] != "" && h[address] != address {
+		address = h[address]
+	}
+	return address
+}
+
+// homesOf joins creatures by their channels. A root listens on all of them, and all
+// others can report to it.
+func homesOf(d *engine.Deployment) homes {
+	h := homes{}
+	join := func(a, b string) {
+		if a, b = h.of(a), h.of(b); a != b {
+			h[a] = b
+		}
+	}
+	for i := range d.Creatures {
+		c := &d.Creatures[i]
+		if d.Root != "" {
+			join(c.Address, d.Root)
+		}
+		for _, w := range slices.Concat(c.Listen, c.Send) {
+			join(c.Address, w.Channel)
+		}
+	}
+	return h
 }
 
 // predicates compiles the predicates of all recipes and hands them to the

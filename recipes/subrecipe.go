@@ -160,6 +160,8 @@ func (l *loader) sub(d *declaration, i *instance, f *folder, files []string) *lo
 		}
 	}
 	sub.take(files)
+	sub.beginTest()
+	sub.testInputs()
 	sub.onlyOutermost()
 	return sub
 }

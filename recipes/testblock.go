@@ -21,6 +21,8 @@ type Test struct {
 	Sends   []TestSend
 	Timeout time.Duration // for all of it
 
+	place  string // of the sub-recipe that it is in; empty for the outermost
+	index  int    // among the tests there
 	in     *loader
 	block  *hcl.Block
 	checks []*hcl.Block
@@ -40,24 +42,29 @@ const (
 )
 
 // LoadTests loads the recipe at path once for each of its tests, in the order of
-// the recipe. If something is wrong with any of them there are none. Tests of
-// sub-recipes belong to these.
+// the recipe. If something is wrong with any of them there are none. A test of a
+// sub-recipe is carried out in the whole recipe, once for each instance of the
+// sub-recipe, whose address its name begins with.
 func LoadTests(ctx context.Context, path string, o Options) ([]*Test, Diagnostics) {
 	o = o.withDefaults()
+	o.Tests = true
 	first, d := openLoader(path, o)
 	if d != nil {
 		return nil, Diagnostics{*d}
 	}
-	first.close()
+	defer first.close()
+	first.finish(ctx, path) // so that the sub-recipes are known; what is wrong is told below
 	var tests []*Test
 	var diags Diagnostics
-	for i := range first.tests {
-		t, found := loadTest(ctx, path, o, i)
-		diags = append(diags, found...)
-		tests = append(tests, t)
+	for _, l := range first.withSubRecipes() {
+		for i := range l.tests {
+			t, found := loadTest(ctx, path, o, &Test{place: l.place, index: i})
+			diags = append(diags, found...)
+			tests = append(tests, t)
+		}
 	}
 	if len(tests) == 0 {
-		_, diags = Load(ctx, path, o)
+		diags = first.diags
 	}
 	if diags = diags.tidy(); diags.HasErrors() {
 		return nil, diags
@@ -65,25 +72,42 @@ func LoadTests(ctx context.Context, path string, o Options) ([]*Test, Diagnostic
 	return tests, diags
 }
 
-// loadTest loads a recipe for its i-th test.
-func loadTest(ctx context.Context, path string, o Options, i int) (*Test, Diagnostics) {
+// loadTest loads a recipe for one of its tests.
+func loadTest(ctx context.Context, path string, o Options, t *Test) (*Test, Diagnostics) {
 	l, d := openLoader(path, o)
 	if d != nil {
 		return nil, Diagnostics{*d}
 	}
 	defer l.close()
-	if i >= len(l.tests) {
+	l.shared.underTest = t
+	l.beginTest()
+	t.Recipe = l.finish(ctx, path)
+	if t.in == nil && !l.diags.HasErrors() {
 		return nil, Diagnostics{{Severity: Error, Summary: "Recipe has changed", Range: Range{File: path}, Detail: "It was written while it was read."}}
 	}
-	t := &Test{Name: l.tests[i].Labels[0], Where: l.where(l.tests[i].DefRange), in: l, block: l.tests[i]}
-	l.underTest = t
-	t.Recipe = l.finish(ctx, path)
 	return t, l.diags
 }
 
-// checkTests looks at the tests of the outermost recipe, and reads the one at
-// hand.
+// beginTest has the loader carry out the test that the recipe is loaded for, if that
+// stands in it.
+func (l *loader) beginTest() {
+	t := l.shared.underTest
+	if t == nil || t.place != l.place || t.index >= len(l.tests) {
+		return
+	}
+	b := l.tests[t.index]
+	t.in, t.block, t.Name, t.Where = l, b, b.Labels[0], l.where(b.DefRange)
+	if l.place != "" {
+		t.Name = l.place + ": " + t.Name
+	}
+	l.underTest = t
+}
+
+// checkTests looks at the tests of a recipe, and reads the one at hand.
 func (l *loader) checkTests() {
+	if !l.opts.Tests {
+		return
+	}
 	names := map[string]hcl.Range{}
 	for _, b := range l.tests {
 		t := testTitle(b)
@@ -102,6 +126,8 @@ func (l *loader) checkTests() {
 	}
 	if t := l.underTest; t != nil {
 		l.readTest(t, l.testBody(t.block))
+	}
+	if l.shared.underTest != nil {
 		return
 	}
 	for _, b := range l.tests {

@@ -80,7 +80,8 @@ func (f *graphFlags) draw(ctx context.Context, s streams, args []string) error {
 	return write(s, d)
 }
 
-// recipePicture applies a recipe to an engine in which nothing runs.
+// recipePicture applies a recipe to an engine in which nothing runs, not even the
+// creatures' creature_init: they are drawn as the recipe has them, all the same.
 func (f *graphFlags) recipePicture(ctx context.Context, s streams, path string) (d *picture, err error) {
 	r, err := f.recipe.load(ctx, s, path)
 	if err != nil {
@@ -92,7 +93,12 @@ func (f *graphFlags) recipePicture(ctx context.Context, s streams, path string) 
 		return nil, failWith(exitFailed, err)
 	}
 	defer func() { err = errors.Join(err, failWith(exitFailed, shut(t))) }()
-	if _, err := t.Engine.Apply(ctx, r.Deployment()); err != nil {
+	still := *r.Deployment()
+	still.Creatures, still.Species = slices.Clone(still.Creatures), nil
+	for i := range still.Creatures {
+		still.Creatures[i].Stopped = true
+	}
+	if _, err := t.Engine.Apply(ctx, &still); err != nil {
 		return nil, applyExit(err)
 	}
 	graphs, err := t.Status("")
@@ -101,6 +107,9 @@ func (f *graphFlags) recipePicture(ctx context.Context, s streams, path string) 
 	}
 	d = newPicture()
 	for i := range graphs {
+		for k := range graphs[i].Creatures {
+			graphs[i].Creatures[k].State = "running"
+		}
 		d.addStatus(&graphs[i])
 	}
 	return d, nil

@@ -20,6 +20,7 @@ import (
 
 // recipeFlags are the flags of every command that reads a recipe.
 type recipeFlags struct {
+	tests    bool // test blocks are checked too
 	vars     []string
 	varFiles []string
 }
@@ -30,7 +31,7 @@ func (f *recipeFlags) add(cmd *cobra.Command) {
 }
 
 func (f *recipeFlags) options() (terrarium.RecipeOptions, error) {
-	o := terrarium.RecipeOptions{VarFiles: f.varFiles, Env: os.Environ(), Vars: map[string]string{}, PolicyProcess: policyProcess()}
+	o := terrarium.RecipeOptions{VarFiles: f.varFiles, Env: os.Environ(), Vars: map[string]string{}, PolicyProcess: policyProcess(), Tests: f.tests}
 	for _, v := range f.vars {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok || name == "" {
@@ -92,14 +93,18 @@ func terminal(w io.Writer) (width int, colour bool) {
 }
 
 func validateCommand(s streams) *cobra.Command {
-	var f recipeFlags
+	f := recipeFlags{tests: true}
 	var asJSON bool
+	var format string
 	cmd := &cobra.Command{
 		Use:   "validate RECIPE",
 		Short: "Check a recipe and its modules without running it",
 		Args:  arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if asJSON {
+			if err := checkFormat(format); err != nil {
+				return err
+			}
+			if asJSON || format == "json" {
 				return f.validateJSON(cmd.Context(), s, args[0])
 			}
 			r, err := f.load(cmd.Context(), s, args[0])
@@ -113,7 +118,9 @@ func validateCommand(s streams) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print what is wrong as JSON")
+	cmd.Flags().StringVarP(&format, "format", "o", "text", "how what is wrong is printed: text or json")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as -o json")
+	_ = cmd.Flags().MarkHidden("json") // as it was called before
 	return cmd
 }
 
