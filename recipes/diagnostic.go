@@ -124,11 +124,13 @@ func (ds Diagnostics) Err() error {
 		return nil
 	}
 	first := ds[slices.IndexFunc(ds, func(d Diagnostic) bool { return d.Severity == Error })]
+	remedy := first.Remedy
+	first.Remedy = "" // which is said behind the message
 	message := "the recipe is not valid: " + first.Error()
 	if n > 1 {
 		message = fmt.Sprintf("the recipe has %d errors, the first being: %s", n, first.Error())
 	}
-	return &abi.Error{Code: abi.InvalidArgument, Op: "load recipe", Message: message, Remedy: first.Remedy,
+	return &abi.Error{Code: abi.InvalidArgument, Op: "load recipe", Message: message, Remedy: remedy,
 		IDs: map[string]string{"path": first.Range.File}}
 }
 

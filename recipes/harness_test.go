@@ -118,7 +118,7 @@ func (a archive) load(t *testing.T) (*Recipe, Diagnostics, string) {
 	}
 	t.Chdir(dir)
 	path := "team.hcl"
-	o := Options{Inspector: &inspector{}, Builtins: builtins{"echo", "gate", "relay", "tally"}, Version: "0.2.0", Vars: map[string]string{}}
+	o := Options{Inspector: &inspector{}, Builtins: builtins{"echo", "gate", "relay", "tally"}, Version: "0.2.0", Vars: map[string]string{}, Tests: true}
 	for line := range strings.Lines(string(a.Comment)) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		switch key {

@@ -151,7 +151,8 @@ func (l *loader) prepareOutputs(s scope, d *declaration) {
 // checkTargets reports wires to a root that there is none of, and wires back to
 // their source.
 func (l *loader) checkTargets(d *engine.Deployment) {
-	homes := homesOf(d)
+	// What is wrong otherwise may be why channels are missing.
+	homes, broken := homesOf(d), l.diags.HasErrors()
 	for _, t := range l.targets {
 		to := t.to
 		if to == string(engine.ToRoot) {
@@ -159,7 +160,7 @@ func (l *loader) checkTargets(d *engine.Deployment) {
 				t.in.fault(t.scope, t.expr, "No root", "The wire leads to the root, and the recipe has none.", "Declare it: root = creature.NAME.")
 			}
 		}
-		if to != "" && to != string(engine.ToRoot) && !l.opts.ShapeOnly && homes.of(t.from) != homes.of(to) {
+		if apart := !l.opts.ShapeOnly && !broken && to != string(engine.ToRoot); apart && homes.of(t.from) != homes.of(to) {
 			t.in.fault(t.scope, t.expr, "Wire between graphs", fmt.Sprintf("%s and %s are not joined by any channel, and an output wire joins no graphs.", t.from, to),
 				"Have both listen or send on a channel that leads, perhaps over others, from one to the other.")
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// maxListed bounds how many names a message lists.
-const maxListed = 8
+// maxListed bounds how many names a message lists: more than any choice has.
+const maxListed = 64
 
 // enumerate joins names for a sentence, leaving out what would be too long.
 func enumerate(names []string) string {

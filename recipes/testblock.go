@@ -197,7 +197,7 @@ func (t *Test) Check(o TestOutcome) Diagnostics {
 		case err != nil || holds.IsNull():
 			l.fault(s, a.Expr, "Wrong type", fmt.Sprintf("A condition is true or false; this is %s.", describeUnless(secret, v)), "")
 		case !holds.True():
-			l.fault(s, a.Expr, "Assertion failed", sentence(l.assertMessage(s, c)), "")
+			l.fault(s, a.Expr, "Assertion failed", l.assertMessage(s, c), "")
 		}
 	}
 	return l.diags.tidy()

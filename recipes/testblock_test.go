@@ -84,15 +84,18 @@ var outcome = TestOutcome{
 }
 
 // A test is loaded with its own variables, knows what it sends, and sees the
-// outcome by the names of the recipe. Tests of sub-recipes are not among them.
+// outcome by the names of the recipe. Those of sub-recipes are named after these.
 func TestTests(t *testing.T) {
-	tests, d := LoadTests(t.Context(), writeAll(t, tested), Options{})
-	if len(tests) != 2 {
+	tests, d := LoadTests(t.Context(), writeAll(t, tested), Options{Vars: map[string]string{"size": "3"}})
+	if len(tests) != 3 {
 		t.Fatal(render(t, d, ""))
 	}
 	holds := tests[0]
 	if holds.Name != "holds" || holds.Where != "team.hcl:18" || holds.Timeout != time.Second || tests[1].Timeout != DefaultTestTimeout {
 		t.Errorf("%+v, %v", holds, tests[1].Timeout)
+	}
+	if part := tests[2]; part.Name != `recipe.sub["x"]: of the sub-recipe` || len(part.Check(outcome)) > 0 || len(part.Recipe.Deployment().Creatures) != 2 {
+		t.Errorf("the test of the sub-recipe is %q, in a recipe with %+v", part.Name, part.Recipe.Deployment().Creatures)
 	}
 	var sends []string
 	for _, s := range holds.Sends {
@@ -109,8 +112,8 @@ func TestTests(t *testing.T) {
 
 // Every assertion that does not hold, or says nothing, is a finding of its own.
 func TestAssertionsFail(t *testing.T) {
-	tests, d := LoadTests(t.Context(), writeAll(t, tested), Options{})
-	if len(tests) != 2 {
+	tests, d := LoadTests(t.Context(), writeAll(t, tested), Options{Vars: map[string]string{"size": "3"}})
+	if len(tests) != 3 {
 		t.Fatal(render(t, d, ""))
 	}
 	found := tests[1].Check(outcome)
@@ -129,5 +132,50 @@ func TestAssertionsFail(t *testing.T) {
 		if found[i].Summary != w.summary || w.detail != "" && found[i].Detail != w.detail {
 			t.Errorf("finding %d is %v, want %v", i, found[i], w)
 		}
+	}
+}
+
+// What is wrong with a test concerns nothing but tests and validation.
+func TestMistakesInTestsStopNothingElse(t *testing.T) {
+	path := writeAll(t, map[string]string{"r.hcl": `
+channel "in" {}
+creature "a" {
+  module = "builtin:relay"
+  listen = [channel.in]
+}
+test "wrong" {
+  assert { condition = length(result.channel.nowhere) == 0 }
+}
+`})
+	mustLoad(t, path, Options{})
+	if _, d := Load(t.Context(), path, Options{Tests: true}); !d.HasErrors() {
+		t.Error("validation does not find it")
+	}
+	if _, d := LoadTests(t.Context(), path, Options{}); !d.HasErrors() {
+		t.Error("the test is carried out")
+	}
+}
+
+// An output wire joins no graphs.
+func TestWiresBetweenGraphs(t *testing.T) {
+	const text = `
+channel "left" {}
+channel "right" {}
+creature "a" {
+  module = "builtin:relay"
+  listen = [channel.left]
+  wire "w" { to = creature.b }
+}
+creature "b" {
+  module = "builtin:relay"
+  listen = [channel.right]
+}
+`
+	_, d := Load(t.Context(), writeAll(t, map[string]string{"r.hcl": text}), Options{})
+	if len(d) != 1 || d[0].Summary != "Wire between graphs" || d[0].Range.Start.Line != 7 {
+		t.Errorf("found %v", d)
+	}
+	for _, joined := range []string{text + "root = creature.b\n", text + "creature \"c\" {\n module = \"builtin:relay\"\n listen = [channel.left]\n send = [channel.right]\n}\n"} {
+		mustLoad(t, writeAll(t, map[string]string{"r.hcl": joined}), Options{})
 	}
 }

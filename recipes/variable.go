@@ -323,6 +323,6 @@ func (l *loader) validate(d *declaration) {
 		if in, given := l.inputs[d.name]; given {
 			remedy = fmt.Sprintf("The value comes from %s.", in.from)
 		}
-		l.fault(s, expr, "Invalid value for variable "+d.name, sentence(message), remedy)
+		l.fault(s, expr, "Invalid value for variable "+d.name, message, remedy)
 	}
 }
