@@ -18,6 +18,7 @@ const (
 	headerDeadline = "terrarium-deadline" // of a request, in milliseconds
 	headerWire     = "terrarium-wire"     // id of the wire that an output came over
 	headerHops     = "terrarium-hops"     // over how many wires in a row it came
+	headerAlias    = "terrarium-alias"    // of the channel that a message came on which is delivered again
 )
 
 // post puts a message into a creature's inbox. The caller holds mu, and gives

@@ -76,7 +76,7 @@ type DeadLetterPayload struct {
 	Reader    string     `json:"reader,omitempty"`     // the outside reader who should have got it
 	Channel   ChannelID  `json:"channel,omitempty"`    // it came on
 	Seq       uint64     `json:"seq,omitempty"`        // its number there
-	Alias     string     `json:"alias,omitempty"`      // it was sent under, if no edge led anywhere
+	Alias     string     `json:"alias,omitempty"`      // it was sent under, if no edge led anywhere; else what its creature calls the channel
 	Attempts  int        `json:"attempts,omitempty"`   // how often it was tried
 	Error     string     `json:"error,omitempty"`      // of the last attempt
 	LastWords string     `json:"last_words,omitempty"` // the last line that the creature logged

@@ -49,6 +49,23 @@ func DecodeHeaders(b []byte) map[string]string {
 	return h
 }
 
+// header finds a header: its value, and where it begins and ends.
+func header(b []byte, wanted string) (value []byte, from, to int) {
+	for at := 0; at < len(b); {
+		name, rest, ok := bytes.Cut(b[at:], []byte{0})
+		value, _, whole := bytes.Cut(rest, []byte{0})
+		if !ok || !whole {
+			break
+		}
+		end := at + len(name) + len(value) + 2
+		if string(name) == wanted {
+			return value, at, end
+		}
+		at = end
+	}
+	return nil, 0, 0
+}
+
 // validHeaders reports whether b is in the form of [EncodeHeaders], in any
 // order.
 func validHeaders(b []byte) bool {

@@ -32,12 +32,27 @@ func letterOfEvent(mb *mailbox, ev *Event, reason string) letter {
 		Reason: reason, Headers: ev.Headers, Payload: ev.Payload,
 	}}
 	if mb.creature != nil {
-		l.Creature = mb.creature.id
+		l.Creature, l.Alias = mb.creature.id, mb.aliasOf(ev.Channel)
 	} else {
 		l.reader = mb.reader.name
 	}
 	return l
 }
+
+// aliasOf is what the reader calls a channel that it listens on, or has listened on and
+// has not read to the end; "" for its inbox.
+func (mb *mailbox) aliasOf(channel ChannelID) string {
+	for _, s := range mb.sources {
+		if s.id == channel {
+			return s.alias
+		}
+	}
+	return ""
+}
+
+// wasSent reports whether a dead letter has got as far as a channel or an inbox: others
+// were sends that no edge led anywhere for.
+func (l *DeadLetterRow) wasSent() bool { return l.Seq > 0 }
 
 // count counts a dead letter that is being logged.
 func (l *letter) count(e *Engine) {
@@ -142,8 +157,8 @@ func (e *Engine) DeadLetters(ctx context.Context, graph GraphID, creature Creatu
 	return letters[:min(limit, len(letters))], nil
 }
 
-// Redeliver delivers a dead letter again: through the inbox of its creature,
-// or, if it was a send that no edge led anywhere for, through the channel that
+// Redeliver delivers a dead letter again: through the inbox of its creature, where
+// a message of a channel comes as one of that channel, as it did the first time; or, if it was a send that no edge led anywhere for, through the channel that
 // the sender calls by that alias now. If a recipe took its creature away and has
 // brought another one to the same address since, that one gets it. The letter is the
 // id of the dead letter or of its message, which must be unique in the graph. It is
@@ -195,7 +210,7 @@ func (e *Engine) forgetLetter(keeper GraphID, delivered *graph, letter EventID) 
 // redeliver carries Redeliver out. The caller holds mu.
 func (e *Engine) redeliver(g *graph, w *waker, c *creature, row DeadLetterRow) (Sent, error) {
 	ch, kind, sender := g.channels[InboxOf(c.id)], kindOf(row.Kind), row.Sender
-	if row.Kind == EventWiredOutput && row.Alias != "" {
+	if row.Kind == EventWiredOutput && row.Alias != "" && !row.wasSent() {
 		root := g.rootOf(c)
 		if root == nil {
 			return Sent{}, &abi.Error{
@@ -204,7 +219,7 @@ func (e *Engine) redeliver(g *graph, w *waker, c *creature, row DeadLetterRow) (
 			}
 		}
 		ch = g.channels[InboxOf(root.id)]
-	} else if row.Alias != "" {
+	} else if row.Alias != "" && !row.wasSent() {
 		if ch = c.wiring.Load().byAlias[row.Alias]; ch == nil {
 			return Sent{}, &abi.Error{
 				Code: abi.NotConnected, Op: "redeliver", Message: c.name + " still has no send alias " + row.Alias,
@@ -217,7 +232,7 @@ func (e *Engine) redeliver(g *graph, w *waker, c *creature, row DeadLetterRow) (
 		kind = abi.KindMessage // nobody waits for the answer any more
 	}
 	rec := g.newRecord()
-	m := newMessage(slices.Clone(row.Payload), slices.Clone(row.Headers))
+	m := newMessage(slices.Clone(row.Payload), row.headersAgain(c, g))
 	m.kind, m.sender = kind, sender
 	if s := g.creatures[sender]; s != nil {
 		m.senderName = s.name
@@ -233,6 +248,30 @@ func (e *Engine) redeliver(g *graph, w *waker, c *creature, row DeadLetterRow) (
 	g.dropLetters(func(l *DeadLetterRow) bool { return l.ID == row.ID })
 	g.append(rec)
 	return sent, nil
+}
+
+// headersAgain are the headers with which a dead letter is delivered again: with those
+// of a channel's message goes what the creature calls the channel. A letter of an
+// earlier version does not say that; the creature may still listen. The caller holds
+// mu.
+func (l *DeadLetterRow) headersAgain(c *creature, g *graph) []byte {
+	headers := slices.Clone(l.Headers)
+	if !l.wasSent() || l.Kind != EventChannelMessage {
+		return headers
+	}
+	alias := l.Alias
+	if ch := g.channels[l.Channel]; alias == "" && ch != nil {
+		if s := c.mb.source(ch); s != nil {
+			alias = s.alias
+		}
+	}
+	if alias == "" {
+		return headers
+	}
+	for _, from, to := header(headers, headerAlias); to > 0; _, from, to = header(headers, headerAlias) {
+		headers = slices.Delete(headers, from, to) // a sender's own, which means nothing
+	}
+	return slices.Concat(headers, []byte(headerAlias), []byte{0}, []byte(alias), []byte{0})
 }
 
 // findLetter finds a dead letter by its own id or by that of its message.

@@ -1,5 +1,11 @@
 package engine
 
+import (
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
 // source is one log that a mailbox is fed from: a channel that a creature or
 // an outside reader listens on, or a creature's inbox. The critical section of
 // the graph owns it.
@@ -55,6 +61,34 @@ func (s *source) inHand() []*delivery {
 
 // drained reports whether a source without an edge has nothing left to read.
 func (s *source) drained() bool { return s.ch == nil && s.cursor >= s.until }
+
+// alias is what the creature calls the channel that a delivery came on; "" for one that
+// came to its inbox. A message of a channel that is delivered again comes to the inbox,
+// and still counts as one of its channel.
+func (d *delivery) alias() string {
+	if d.src != nil && d.src.alias != "" {
+		return d.src.alias
+	}
+	if m := d.msg; m.kind == abi.KindMessage && isInbox(m.channel) && len(m.headers) > 0 {
+		alias, _, _ := header(m.headers, headerAlias)
+		return string(alias)
+	}
+	return ""
+}
+
+// direct reports whether the creature was sent a delivery itself.
+func (d *delivery) direct() bool { return isInbox(d.msg.channel) && d.alias() == "" }
+
+// guestHeaders are the headers as the guest gets them.
+func (m *message) guestHeaders() []byte {
+	if m.kind != abi.KindMessage || !isInbox(m.channel) || len(m.headers) == 0 {
+		return m.headers
+	}
+	if _, from, to := header(m.headers, headerAlias); to > 0 {
+		return slices.Concat(m.headers[:from], m.headers[to:])
+	}
+	return m.headers
+}
 
 // delivery is one message for one reader.
 type delivery struct {

@@ -184,7 +184,7 @@ type DeadLetterRow struct {
 	Channel   ChannelID
 	Seq       uint64
 	Sender    CreatureID
-	Alias     string // under which the sender sent it, when no edge led anywhere
+	Alias     string // under which the sender sent it, when no edge led anywhere (Seq is 0 then); else what the creature calls the channel
 	Reason    string // a code or "overflow", "channel_removed", "creature_removed", …
 	Attempts  int
 	Error     string

@@ -211,12 +211,9 @@ func (t *turn) Source(s abi.Source) ([]byte, abi.Code) {
 	case abi.SourcePayload:
 		return m.payload, abi.OK
 	case abi.SourceHeaders:
-		return m.headers, abi.OK
+		return m.guestHeaders(), abi.OK
 	case abi.SourceChannel:
-		if t.d.src == nil || t.d.src.alias == "" {
-			return t.text(t.wiring.name), abi.OK
-		}
-		return t.text(t.d.src.alias), abi.OK
+		return t.text(t.channel()), abi.OK
 	case abi.SourceSender:
 		return t.text(m.senderName), abi.OK
 	case abi.SourceMessageID:
@@ -267,7 +264,7 @@ func (t *turn) detail() []byte {
 		Wire       string `json:"wire,omitempty"`
 		Revision   uint64 `json:"revision,omitempty"`
 	}{
-		t.kind.String(), isInbox(m.channel), m.seq, t.c.attempt + 1, m.time,
+		t.kind.String(), t.d.direct(), m.seq, t.c.attempt + 1, m.time,
 		h[headerTimer], h[headerTag], h[headerCode], deadline, source, h[headerWire], t.notice(),
 	})
 }

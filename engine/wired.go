@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -97,10 +98,7 @@ func (t *turn) holds(ctx context.Context, o *outlet) bool {
 // channel is where the delivery came from, as the creature calls it; for the
 // inbox, its own name.
 func (t *turn) channel() string {
-	if t.d.src == nil || t.d.src.alias == "" {
-		return t.wiring.name
-	}
-	return t.d.src.alias
+	return cmp.Or(t.d.alias(), t.wiring.name)
 }
 
 // label is what messages call a wire.

@@ -1,0 +1,81 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// A message of a channel that is delivered again comes as it came the first time: with
+// its channel's alias and its headers, and not as a direct one. It does so as often as it
+// takes, after a restart too, and when the creature does not listen any more.
+func TestARedeliveredMessageComesAsOneOfItsChannel(t *testing.T) {
+	onStorages(t, func(t *testing.T, o engine.Options) {
+		h := newFakeHost()
+		o.Host = h
+		fails := true
+		h.on("clerk", func(t abi.Turn, kind abi.Kind) error {
+			if kind != abi.KindMessage {
+				return nil
+			}
+			if fails {
+				return &abi.Error{Code: abi.Trapped, Message: "not yet"}
+			}
+			read := func(s abi.Source) string {
+				b, _ := t.Source(s)
+				return string(b)
+			}
+			var detail struct{ Direct bool }
+			if err := json.Unmarshal([]byte(read(abi.SourceDetail)), &detail); err != nil {
+				return err
+			}
+			old, _ := t.StateGet([]byte("heard"))
+			return codeErr(t, t.StateSet([]byte("heard"), fmt.Appendf(old, "%s %v %s %v\n",
+				read(abi.SourceChannel), detail.Direct, read(abi.SourcePayload), engine.DecodeHeaders([]byte(read(abi.SourceHeaders))))))
+		})
+		w := newWorld(t, o)
+		a := w.add("a", "relay")
+		b := w.add("b", "clerk", func(c *engine.CreatureSpec) { c.Restart.Mode = engine.RestartNever })
+		ch := w.connect(a, b, "news")
+		headers := map[string]string{"k": "v"}
+		for _, payload := range []string{"one", "two"} {
+			if _, err := w.Send(t.Context(), ch, engine.Outgoing{Payload: []byte(payload), Headers: headers}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.SendTo(t.Context(), b, engine.Outgoing{Payload: []byte("three"), Headers: headers}); err != nil {
+			t.Fatal(err)
+		}
+		w.wait()
+		again := func() {
+			t.Helper()
+			letters, err := w.DeadLetters(t.Context(), w.graph(b), b, engine.EventID{}, 0)
+			if err != nil || len(letters) != 3 {
+				t.Fatalf("%d dead letters, %v; want 3", len(letters), err)
+			}
+			for _, l := range letters {
+				if _, err := w.Redeliver(t.Context(), w.graph(b), l.ID); err != nil {
+					t.Fatal(err)
+				}
+				w.wait()
+			}
+		}
+		again() // they fail again
+		w.change(topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Listen})
+		fails = false
+		again()
+		want := "news false one map[k:v]\nnews false two map[k:v]\nb true three map[k:v]\n"
+		if got := w.state(b, "heard"); got != want {
+			t.Errorf("b has heard\n%swant\n%s", got, want)
+		}
+		_, err := w.SendTo(t.Context(), b, engine.Outgoing{Headers: map[string]string{"terrarium-alias": "news"}})
+		if abi.CodeOf(err) != abi.InvalidArgument || !strings.Contains(err.Error(), "terrarium-alias") {
+			t.Errorf("a direct message that says it came on a channel: %v", err)
+		}
+	})
+}
