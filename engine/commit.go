@@ -106,15 +106,11 @@ func (w *worker) commit(ctx context.Context, c *creature) *graph {
 	c.current = delivery{}
 	rec := g.newRecord()
 	turnID := g.nextID()
-	c.waits = 0
-	c.counters.Turns++
-	c.counters.burn(t.fuel)
 	w.advance(g, rec, c, t.d)
 	if t.kind == abi.KindStart {
 		c.started = true
 		rec.putCreature(c)
 	}
-	c.noteTold(rec, t.kind)
 	g.logTurn(rec, turnID, t)
 	for i := range t.sends {
 		w.deliver(g, rec, turnID, c, &t.sends[i])
@@ -135,12 +131,35 @@ func (w *worker) commit(ctx context.Context, c *creature) *graph {
 		}
 		w.answerRequest(g, rec, c, t.d, a, turnID)
 	}
-	c.attempt, c.conflicts = 0, 0
+	c.succeed(t, rec)
 	c.charge(g, rec.Size())
 	g.append(rec)
 	t.d.msg.release()
 	t.reset()
 	return g
+}
+
+// succeed notes on the creature that a turn is committed. The caller holds mu, and is
+// filling rec.
+func (c *creature) succeed(t *turn, rec *Record) {
+	c.waits, c.attempt, c.conflicts = 0, 0, 0
+	c.counters.Turns++
+	c.counters.burn(t.fuel)
+	c.noteTold(rec, t.kind)
+}
+
+// remember has the creature's state be as the turn leaves it. The caller holds mu.
+func (c *creature) remember(t *turn) {
+	for _, write := range t.writes {
+		if write.deleted {
+			c.state.Delete(write.key)
+		} else {
+			c.state.Set(write.key, write.value)
+		}
+	}
+	if len(t.writes) > 0 {
+		c.stateSize = t.stateSize
+	}
 }
 
 // advance moves the cursor behind a delivery that has been dealt with.
@@ -174,15 +193,7 @@ func (w *worker) deliver(g *graph, rec *Record, turnID EventID, c *creature, s *
 		return
 	}
 	if ch == nil {
-		c.counters.DeadLetters++
-		row := DeadLetterRow{
-			Reason: abi.NotConnected.String(), Creature: c.id, Sender: c.id, Alias: s.alias, Kind: EventChannelMessage,
-			Payload: slices.Clone(payload), Headers: slices.Clone(headers),
-		}
-		if s.to != nil {
-			row.Creature, row.Kind = s.to.id, EventDirectMessage
-		}
-		g.deadLetter(rec, letter{DeadLetterRow: row, turn: turnID})
+		g.deadLetter(rec, s.unsent(c, turnID, slices.Clone(payload), slices.Clone(headers)))
 		return
 	}
 	m := g.newMessage(rec, payload, headers)
@@ -235,17 +246,9 @@ func (w *worker) target(g *graph, c *creature, s *sendEffect) *channel {
 
 // applyState carries out the turn's state writes.
 func (w *worker) applyState(g *graph, rec *Record, turnID EventID, c *creature) {
-	t := &w.turn
-	for _, write := range t.writes {
-		if write.deleted {
-			c.state.Delete(write.key)
-		} else {
-			c.state.Set(write.key, write.value)
-		}
+	c.remember(&w.turn)
+	for _, write := range w.turn.writes {
 		g.logState(rec, turnID, c, write)
-	}
-	if len(t.writes) > 0 {
-		c.stateSize = t.stateSize
 	}
 }
 

@@ -11,9 +11,22 @@ import (
 // letter is a delivery that nobody is going to handle.
 type letter struct {
 	DeadLetterRow
-	mb     *mailbox // that it was for; nil for what never got that far
-	reader string   // of an outside reader's mailbox
-	turn   EventID  // that sent what reached nobody
+	mb     *mailbox  // that it was for; nil for what never got that far
+	reader string    // of an outside reader's mailbox
+	turn   EventID   // that sent what reached nobody
+	from   *creature // whose turn that was; nil of all others
+}
+
+// unsent is the dead letter of a send of c that leads nowhere. The bytes stay with it.
+func (s *sendEffect) unsent(c *creature, turn EventID, payload, headers []byte) letter {
+	row := DeadLetterRow{
+		Reason: abi.NotConnected.String(), Creature: c.id, Sender: c.id, Alias: s.alias, Kind: EventChannelMessage,
+		Payload: payload, Headers: headers,
+	}
+	if s.to != nil {
+		row.Creature, row.Kind = s.to.id, EventDirectMessage
+	}
+	return letter{DeadLetterRow: row, turn: turn, from: c}
 }
 
 // letterOf is the dead letter of a message for a reader.
@@ -57,8 +70,11 @@ func (l *DeadLetterRow) wasSent() bool { return l.Seq > 0 }
 // count counts a dead letter that is being logged.
 func (l *letter) count(e *Engine) {
 	e.deadLetters.Add(1)
-	if l.mb != nil && l.mb.creature != nil {
+	switch {
+	case l.mb != nil && l.mb.creature != nil:
 		l.mb.creature.counters.DeadLetters++
+	case l.from != nil:
+		l.from.counters.DeadLetters++
 	}
 }
 

@@ -178,25 +178,14 @@ func (tc *turnChange) land(x *change) {
 			x.e.publish(&tc.log.events[i], g.keeper(rec))
 		}
 	}
-	c.waits, c.attempt, c.conflicts = 0, 0, 0
-	c.counters.Turns++
-	c.counters.burn(t.fuel)
+	c.succeed(t, rec)
 	if s := tc.d.src; s != nil && slices.Contains(c.mb.sources, s) {
 		tc.w.advance(g, rec, c, tc.d)
 	}
 	if tc.fresh {
 		rec.putCreature(c)
 	}
-	for _, write := range t.writes {
-		if write.deleted {
-			c.state.Delete(write.key)
-		} else {
-			c.state.Set(write.key, write.value)
-		}
-	}
-	if len(t.writes) > 0 {
-		c.stateSize = t.stateSize
-	}
+	c.remember(t)
 	tc.log.land(x, g)
 	c.charge(g, tc.log.size(len(t.tools.ops)))
 	for _, op := range t.tools.ops {
@@ -312,14 +301,7 @@ func (l *turnLog) send(s *sendEffect) {
 	case s.ask != nil:
 		l.ask(s, to, m)
 	case to == "":
-		row := DeadLetterRow{
-			Reason: abi.NotConnected.String(), Creature: c.id, Sender: c.id, Alias: s.alias, Kind: EventChannelMessage,
-			Payload: payload, Headers: headers,
-		}
-		if s.to != nil {
-			row.Creature, row.Kind = s.to.id, EventDirectMessage
-		}
-		l.bury(letter{DeadLetterRow: row, turn: l.turn})
+		l.bury(s.unsent(c, l.turn, payload, headers))
 	default:
 		l.post(to, m)
 	}
@@ -333,7 +315,7 @@ func (l *turnLog) lead(o *wiredOutput) {
 	}
 	to := l.wireEnd(wire)
 	if reason, text := c.home.load().undeliverable(c, to, o); text != "" {
-		l.bury(letter{DeadLetterRow: o.letter(c, to, reason, text), turn: l.turn})
+		l.bury(letter{DeadLetterRow: o.letter(c, to, reason, text), turn: l.turn, from: c})
 		return
 	}
 	m := newMessage(slices.Clone(o.payload), o.headers)

@@ -157,8 +157,7 @@ func (w *worker) deliverOutput(g *graph, rec *Record, turnID EventID, c *creatur
 	}
 	to := g.target(c, wire)
 	if reason, text := g.undeliverable(c, to, o); text != "" {
-		c.counters.DeadLetters++
-		g.deadLetter(rec, letter{DeadLetterRow: o.letter(c, to, reason, text), turn: turnID})
+		g.deadLetter(rec, letter{DeadLetterRow: o.letter(c, to, reason, text), turn: turnID, from: c})
 		return
 	}
 	m := g.newMessage(rec, o.payload, o.headers)

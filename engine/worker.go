@@ -316,6 +316,7 @@ func (w *worker) execute(ctx context.Context, c *creature, d delivery, kind abi.
 	t := &w.turn
 	if w.e.observed(EventTurnStarted) {
 		w.e.publishTurnStarted(c, d)
+		w.wallTurns = 0 // the turn must not end before that
 	}
 	err := w.call(ctx, c, d, kind)
 	if t.late && ctx.Err() == nil {
