@@ -40,12 +40,15 @@ test-crash:
 	RAPID_SEED=0 TERRARIUM_KILLS=800 $(GO) test -count=1 -timeout 60m -run 'Kill' ./sqlitestore
 	RAPID_SEED=0 TERRARIUM_KILLS=100 $(GO) test -count=1 -timeout 60m -run 'Kill' ./cmd/terrarium
 	RAPID_SEED=0 TERRARIUM_SEEDS=60 $(GO) test -count=1 -timeout 60m -run 'PowerLoss|Faults|Fails|Storage|Undone|Durable|OnFullDisk|Loose|WhatItSeems' ./sqlitestore
+	RAPID_SEED=0 TERRARIUM_SEEDS=300 $(GO) test -count=1 -timeout 60m -run 'SimulationOfBacklogs' ./sqlitestore
 	RAPID_SEED=0 TERRARIUM_SEEDS=500 $(GO) test -count=1 -timeout 60m -run 'Durable|OutlivesTheEngine|ForkAtAnyTime|APlanSays|WhatRunningHasChanged|RootsGive' ./engine
 	TERRARIUM_BACKLOG=1000000 $(GO) test -count=1 -timeout 60m -run 'FarBehind' -v ./engine
 
 SEEDS ?= 200000
+BACKLOG_SEEDS ?= 2000
 test-sim:
 	RAPID_SEED=0 TERRARIUM_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m -run 'Simulation' ./engine
+	RAPID_SEED=0 TERRARIUM_SEEDS=$(BACKLOG_SEEDS) $(GO) test -count=1 -timeout 60m -run 'SimulationOfBacklogs' ./sqlitestore
 
 FUZZTIME ?= 30s
 fuzz:

@@ -1,0 +1,189 @@
+package sqlitestore
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// heirOf describes a child of a cut with a creature a that holds state, a channel c, or
+// neither.
+func heirOf(at int64, creature, channel bool, parents ...engine.Store) engine.CutChild {
+	child := engine.CutChild{StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal, First: func(o engine.Origin) *engine.Record {
+		r := &engine.Record{Events: []engine.Event{{ID: engine.EventID{Origin: o, Seq: 1}, Time: at, Kind: engine.EventTopologyChanged}}}
+		if creature {
+			r.Creatures = []engine.CreatureRow{{ID: "a"}}
+		}
+		if channel {
+			r.Channels, r.Heads = []engine.ChannelRow{{ID: "c"}}, []engine.HeadRow{{Channel: "c", Seq: 100}}
+		}
+		return r
+	}}}
+	for _, p := range parents {
+		child.Parents = append(child.Parents, p.Info().Session)
+	}
+	if creature {
+		child.Creatures = []engine.CreatureID{"a"}
+	}
+	if channel {
+		child.Channels = []engine.ChannelID{"c"}
+	}
+	return child
+}
+
+// parted makes a store of a hundred messages, of which an outside reader has read forty,
+// and divides it: the creature goes into one half, and the channel into the other.
+func parted(t *testing.T, d *Directory) (creature, channel engine.Store) {
+	t.Helper()
+	s := createStore(t, d)
+	remember(s, 1, "1")
+	for seq := uint64(2); seq <= 101; seq++ {
+		s.Append(&engine.Record{
+			Events: []engine.Event{{
+				ID: engine.EventID{Origin: s.Origin(), Seq: seq}, Time: int64(seq) * int64(time.Second), Kind: engine.EventChannelMessage,
+				Channel: "c", Seq: seq - 1, Payload: make([]byte, 200),
+			}},
+			Channels: []engine.ChannelRow{{ID: "c"}}, Heads: []engine.HeadRow{{Channel: "c", Seq: seq - 1}},
+			Cursors: []engine.CursorRow{{Reader: "reader:x", Channel: "c", Seq: min(seq-1, 40)}},
+		})
+	}
+	at := int64(200 * time.Second)
+	halves, err := d.Cut(t.Context(), engine.Cut{Kind: "split", At: at, Parents: []engine.Store{s},
+		Children: []engine.CutChild{heirOf(at, true, false, s), heirOf(at, false, true, s)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return halves[0], halves[1]
+}
+
+// remember has the creature a write its state.
+func remember(s engine.Store, seq uint64, value string) {
+	s.Append(&engine.Record{
+		Events: []engine.Event{{
+			ID: engine.EventID{Origin: s.Origin(), Seq: seq}, Time: int64(200*time.Second)*min(int64(seq)-1, 1) + int64(seq), Kind: engine.EventState,
+			Creature: "a", Payload: []byte("k\x00=" + value),
+		}},
+		Creatures: []engine.CreatureRow{{ID: "a"}}, State: []engine.StateRow{{Creature: "a", Key: "k", Value: []byte(value)}},
+	})
+}
+
+func united(t *testing.T, d *Directory, parents ...engine.Store) engine.Store {
+	t.Helper()
+	at := int64(400 * time.Second)
+	made, err := d.Cut(t.Context(), engine.Cut{Kind: "merge", At: at, Parents: parents, Children: []engine.CutChild{heirOf(at, true, true, parents...)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made[0]
+}
+
+func wantBacklog(t *testing.T, s engine.Store) {
+	t.Helper()
+	if unread, err := s.Messages(t.Context(), "c", 40, 0, 0, 0); err != nil || len(unread) != 60 || unread[0].Seq != 41 {
+		t.Errorf("%d of 60 messages are left to be read; %v", len(unread), err)
+	}
+}
+
+// TestCopyForAnotherSession interrupts the copying of what one half of a session keeps.
+// The copy is taken over for what comes of both halves, and lacks what the reader in the
+// other half has yet to read; the reader gets it all the same.
+func TestCopyForAnotherSession(t *testing.T) {
+	var broken atomic.Bool
+	reached := func(last failpoint) func(p failpoint, path string) error {
+		return func(p failpoint, _ string) error {
+			if broken.Load() && p >= last && p <= pointMoved {
+				return errDisk
+			}
+			return nil
+		}
+	}
+	broken.Store(true)
+	o := smallChunks(reached(pointTailFollowed))
+	o.Retain.Events = 10
+	d, err := Open(t.Context(), t.TempDir(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	creature, channel := parted(t, d)
+	if err := d.Settle(t.Context()); err == nil {
+		t.Fatal("the copying was not interrupted")
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = Open(t.Context(), d.dir, smallChunks(reached(pointNoting))); err != nil {
+		t.Fatal(err)
+	}
+	var halves []engine.Store
+	for _, was := range []engine.Store{creature, channel} {
+		s, err := d.Open(t.Context(), was.Info().Session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		halves = append(halves, s)
+	}
+	whole := united(t, d, halves...)
+	wantBacklog(t, whole)
+	broken.Store(false)
+	settle(t, d)
+	wantBacklog(t, whole)
+	wantSound(t, d, whole.Info().Session)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMergeOfUnlikePasts merges the halves of a session after one of them has given up
+// history, and written a state since of which the other half has an older value in its
+// log. What is left to be read is there, the session is sound, and a fork at its newest
+// cursor holds what it holds; so it is before the histories are in one file, and after.
+func TestMergeOfUnlikePasts(t *testing.T) {
+	for _, pruned := range []int{0, 1} {
+		t.Run(fmt.Sprint(pruned), func(t *testing.T) {
+			d, err := Open(t.Context(), t.TempDir(), smallChunks(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			creature, channel := parted(t, d)
+			halves := []engine.Store{creature, channel}
+			remember(creature, 2, "2")
+			for seq := uint64(3); seq <= 5; seq++ {
+				creature.Append(&engine.Record{Events: []engine.Event{{
+					ID: engine.EventID{Origin: creature.Origin(), Seq: seq}, Time: int64(200*time.Second) + int64(seq), Kind: engine.EventTopologyChanged,
+				}}})
+			}
+			if r, err := d.Prune(t.Context(), halves[pruned].Info().Session, Retention{Events: 2}); err != nil || r.Given == 0 {
+				t.Fatalf("Prune: %+v, %v", r, err)
+			}
+			whole := united(t, d, halves...)
+			for range 2 {
+				wantBacklog(t, whole)
+				wantSound(t, d, whole.Info().Session)
+				wantForkState(t, d, whole)
+				settle(t, d)
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// wantForkState checks the state of a fork at the newest cursor.
+func wantForkState(t *testing.T, d *Directory, s engine.Store) {
+	t.Helper()
+	s.Append(&engine.Record{Meta: map[string]string{"k": "v"}}) // so that the rows are told
+	dir := filepath.Join(t.TempDir(), "fork")
+	mark := engine.Mark{Event: engine.EventID{Origin: s.Origin(), Seq: 1}, Since: int64(400 * time.Second)}
+	fork, _, err := d.ForkAt(t.Context(), s.Info().Session, mark, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state, err := mustView(t, dir).State(t.Context(), fork, "a"); err != nil || string(state["k"]) != "2" {
+		t.Errorf("the fork holds %q, %v", state, err)
+	}
+}
