@@ -50,6 +50,10 @@ func adopt(ctx context.Context, file, dir string, h hooks) error {
 	if !strings.HasSuffix(file, storeSuffix) && missing(file) {
 		return unadoptable(file, os.ErrNotExist)
 	}
+	named := file
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real // a link that the caller has named may lead to it
+	}
 	visitor := newVisitor()
 	defer visitor.leave()
 	mode, err := visitor.visit(file)
@@ -57,14 +61,14 @@ func adopt(ctx context.Context, file, dir string, h hooks) error {
 		_, err = storeSchema.age(file, mode)
 	}
 	if err != nil {
-		return unadoptable(file, err)
+		return unadoptable(named, err)
 	}
 	return to.makeDirectory(func(dir string) error {
 		if err := files.MakeStores(dir); err != nil {
 			return err
 		}
 		if err := fillAdopted(ctx, file, mode, dir, h); err != nil {
-			return unadoptable(file, err)
+			return unadoptable(named, err)
 		}
 		return nil
 	})

@@ -107,8 +107,11 @@ func (k *catalog) scanEntry(v []driver.Value) (entry, error) {
 	if err := takeRow(v, &session, &graph, &e.born, &durability, &e.Live, &e.Complete, &e.Created, &e.MergedAt, &e.SplitAt, &e.cut, &e.kind, &e.file, &meta); err != nil {
 		return entry{}, fmt.Errorf("session %v: %w", v[0], err)
 	}
-	if _, err := files.NameOf(session); err != nil {
-		return entry{}, &cellError{fmt.Sprintf("%q cannot be the id of a session", shorten(session))}
+	if session == "" {
+		return entry{}, &cellError{"a session has no id"}
+	}
+	if err := plainIDs(session); err != nil {
+		return entry{}, err
 	}
 	e.Session, e.Graph = engine.SessionID(session), engine.GraphID(graph)
 	var known bool

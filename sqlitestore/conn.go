@@ -44,6 +44,9 @@ const (
 	readOnly  fileMode = "ro"
 	// readWriteCreate makes the file if it is not there.
 	readWriteCreate fileMode = "rwc"
+	// leaving is for removing an empty write-ahead log. As it writes nothing else, the
+	// file may have several names, as an export has that was killed at its end.
+	leaving fileMode = "rw&cache=private"
 	// immutable is for media that nobody can write to: SQLite takes no locks
 	// and ignores a write-ahead log.
 	immutable fileMode = "ro&immutable=1"

@@ -153,11 +153,15 @@ func (k *catalog) completed(y hydration) error {
 func (k *catalog) leftovers() (files []string, err error) {
 	err = k.query("SELECT file FROM leftover ORDER BY file", nil, func(v []driver.Value) error {
 		var file string
-		if err := takeRow(v, &file); err != nil {
-			return err
+		err := takeRow(v, &file)
+		if err == nil {
+			err = k.storeName("leftover", file)
 		}
 		files = append(files, file)
-		return k.storeName("leftover", file)
+		return err
 	})
-	return files, err
+	if err != nil {
+		return nil, err
+	}
+	return files, nil
 }

@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"context"
 	"database/sql/driver"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -156,6 +157,9 @@ func (v *visitor) remains(path string) (r *remains, err error) {
 		r.keys[textIn(v[0])] = textIn(v[1])
 		return nil
 	})
+	if err == nil {
+		err = plainIDs(r.keys["session"])
+	}
 	if err == nil && version >= versionOwn {
 		r.own, err = c.ownHighest()
 	}
@@ -203,6 +207,9 @@ func (r *remains) readLine(c *conn, version int64) error {
 	}
 	return c.query("SELECT session, coalesce(parent, ''), graph, created, merged_at, split_at, "+more+" FROM ancestor ORDER BY session, ordinal", nil,
 		func(v []driver.Value) error {
+			if err := plainIDs(textIn(v[0]), textIn(v[1])); err != nil {
+				return err
+			}
 			session := engine.SessionID(textIn(v[0]))
 			e := r.line[session]
 			if e == nil {
@@ -221,6 +228,19 @@ func (r *remains) readLine(c *conn, version int64) error {
 			}
 			return nil
 		})
+}
+
+// plainIDs refuses ids of sessions that could not be in the names of files.
+func plainIDs(ids ...string) error {
+	for _, id := range ids {
+		if id == "" {
+			continue
+		}
+		if _, err := files.NameOf(id); err != nil {
+			return &cellError{fmt.Sprintf("%q cannot be the id of a session", shorten(id))}
+		}
+	}
+	return nil
 }
 
 // kindUntold stands for the kind of a cut that made a session of which only files

@@ -217,7 +217,7 @@ func (s *search) in(ctx context.Context, ix *searchIndex) error {
 	for !s.result.More {
 		wanted := s.query.Limit - len(s.result.Found) + 1
 		var page []indexed
-		err := ix.find(s.match, before, func(i indexed) bool {
+		err := ix.find(ctx, s.match, before, func(i indexed) bool {
 			before = i.place
 			if s.history == nil || s.history[i.id.Origin].has(i.id.Seq) {
 				page = append(page, i)

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"database/sql/driver"
 	"errors"
 	"strconv"
@@ -25,11 +26,11 @@ func partOf(place int64) int64 { return place >> partBits }
 
 // find hands out what matches before a place, the last one first, until take
 // answers false.
-func (ix *searchIndex) find(match string, before int64, take func(indexed) bool) error {
+func (ix *searchIndex) find(ctx context.Context, match string, before int64, take func(indexed) bool) error {
 	before = min(before, ix.next)
 	r := run{first: before}
 	for part := partOf(before - 1); part >= 0; part-- {
-		err := ix.c.query("SELECT docid FROM word WHERE word MATCH ? AND part = ? AND docid < ? ORDER BY docid DESC", []driver.Value{match, part, before}, func(v []driver.Value) error {
+		err := ix.c.queryWithin(ctx, "SELECT docid FROM word WHERE word MATCH ? AND part = ? AND docid < ? ORDER BY docid DESC", []driver.Value{match, part, before}, func(v []driver.Value) error {
 			var place int64
 			if err := takeRow(v, &place); err != nil {
 				return err

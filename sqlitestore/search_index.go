@@ -4,10 +4,11 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // searchName is the file of a session directory in which it is noted which words
@@ -83,14 +84,16 @@ func openIndex(path string, mode fileMode) (*searchIndex, error) {
 	return ix, nil
 }
 
-// refuseDirectory answers an error if a directory is where an index should be.
+// refuseDirectory answers an error if a directory, or anything else that is no file, is
+// where an index should be.
 func refuseDirectory(path string) error {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+	_, err := files.Stat(path)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return &abi.Error{
-		Code: abi.Storage, Op: "search", Message: path + " is a directory, not an index for searching",
-		Remedy: "move it away; it has been left as it is, and searching takes longer", IDs: map[string]string{"path": path},
+		Code: abi.Storage, Op: "search", Message: path + " is not the file of an index for searching",
+		Remedy: "move it away; it has been left as it is, and searching takes longer", IDs: map[string]string{"path": path}, Err: err,
 	}
 }
 
@@ -145,14 +148,33 @@ func (ix *searchIndex) prepare(only bool) error {
 			Remedy: "use the newer program, or remove the file, which is made again", IDs: map[string]string{"path": ix.c.path},
 		}
 	case version == searchVersion:
-		return nil
+		return ix.verify()
 	case only:
 		return errNoIndex
+	}
+	if application == 0 {
+		// Nothing is there that a journal could bring back, and one that a killed process has
+		// left would have the index refused.
+		if err := ix.c.exec("PRAGMA journal_mode = OFF"); err != nil {
+			return err
+		}
 	}
 	if err := errors.Join(ix.c.exec("PRAGMA journal_mode = WAL"), ix.c.exec(fmt.Sprintf("PRAGMA application_id = %d", searchApplication))); err != nil {
 		return err
 	}
-	return ix.reset(func() bool { return true })
+	return errors.Join(ix.reset(func() bool { return true }), ix.verify())
+}
+
+// indexLayouts are the layouts of an index, of which there is the newest only.
+var indexLayouts layouts
+
+// verify refuses an index that is not laid out as one.
+func (ix *searchIndex) verify() error {
+	wanted, err := indexLayouts.of(searchVersion, func(c *conn) error { return c.exec(searchSchema) })
+	if err != nil {
+		return err
+	}
+	return wanted.compare(ix.c, "an index for searching", true)
 }
 
 // errNoIndex says that there is no index yet.
@@ -177,12 +199,19 @@ func (ix *searchIndex) reset(done func() bool) error {
 // forget lets go of what is known of the content.
 func (ix *searchIndex) forget() { ix.origins = map[engine.Origin]int64{} }
 
+// maxPlace is far behind all events that a directory can have: a search takes a moment
+// for each part up to the last.
+const maxPlace = 1 << 36
+
 // read notes how far the index has come, within a transaction.
 func (ix *searchIndex) read() error {
 	return ix.c.query("SELECT cursor, next FROM progress", nil, func(v []driver.Value) error {
 		var cursor string
 		err := takeRow(v, &cursor, &ix.next)
 		ix.cursor = engine.EventCursor(cursor)
+		if err == nil && (ix.next < 1 || ix.next > maxPlace) {
+			err = &cellError{fmt.Sprintf("the next place is %d, which no index has come to", ix.next)}
+		}
 		return err
 	})
 }

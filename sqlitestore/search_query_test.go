@@ -76,7 +76,7 @@ func FuzzParseSearch(f *testing.F) {
 			wantError(t, query, err, abi.InvalidArgument)
 			return
 		}
-		if err := ix.find(q.match, everything, func(indexed) bool { return true }); err != nil {
+		if err := ix.find(t.Context(), q.match, everything, func(indexed) bool { return true }); err != nil {
 			t.Errorf("%q became %s: %v", query, q.match, err)
 		}
 		if s := q.snippet(query); len(s) > 2*(snippetBefore+snippetBehind) {

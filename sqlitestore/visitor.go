@@ -26,7 +26,7 @@ func (v *visitor) visit(path string) (fileMode, error) {
 func (v *visitor) leave() {
 	for path, lone := range v.lone {
 		if info, err := files.Stat(path + "-wal"); lone && err == nil && info.Size() == 0 {
-			_ = probe(path, readWrite)
+			_ = probe(path, leaving)
 		}
 	}
 }

@@ -88,6 +88,8 @@ var layers = map[string][]string{
 	"sqlitestore":         {"abi", "engine"},
 	"cmd/terrarium":       {"", "abi", "abi/pack", "engine", "recipes", "replay", "sqlitestore"},
 	"sdk/go/terrarium":    {},
+
+	"conformance/hostile/sessions": {"sqlitestore"},
 }
 
 // owners says which room alone may import a library.

@@ -282,7 +282,7 @@ func CheckDatabase(path string, writing bool) error {
 				continue
 			case err == nil && suffix == "-journal":
 				err = refused(part.path, part.path+" is a rollback journal, which no session database has")
-			case err == nil && writing:
+			case err == nil && (writing || suffix == "-shm"): // which readers write to as well
 				err = onlyName(part.path, info)
 			}
 			if err != nil {

@@ -1,0 +1,86 @@
+package sessions
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+)
+
+// Columns makes a case of every column of every table of a directory's catalogue, of
+// a store and of the index: a value of another type in all rows. Tables that a case
+// would find empty get no row for it, as what is not read attacks nothing.
+func Columns(ctx context.Context, d Directory) ([]Case, error) {
+	first, err := d.Store()
+	if err != nil {
+		return nil, err
+	}
+	var out []Case
+	for _, file := range []struct {
+		name, path string
+		at         func(Directory) (string, error)
+	}{
+		{"catalog", d.Catalog(), func(d Directory) (string, error) { return d.Catalog(), nil }},
+		{"store", first, Directory.Store},
+		{"search", d.Search(), func(d Directory) (string, error) { return d.Search(), nil }},
+	} {
+		columns, err := columnsOf(ctx, file.path)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range columns {
+			out = append(out, Case{
+				Name: "type-of-" + file.name + "-" + c.table + "-" + c.name, Attacks: "the reading of columns: " + c.what + " in " + c.table + "." + c.name,
+				Spoil: func(ctx context.Context, d Directory) error {
+					path, err := file.at(d)
+					if err != nil {
+						return err
+					}
+					return loosen(ctx, path, fmt.Sprintf("UPDATE OR REPLACE %q SET %q = %s", c.table, c.name, c.value))
+				},
+			})
+		}
+	}
+	return out, nil
+}
+
+type column struct{ table, name, value, what string }
+
+// columnsOf lists the columns that can hold another type: the key of a table with
+// rowids cannot.
+func columnsOf(ctx context.Context, path string) (out []column, err error) {
+	db, err := sql.Open("sqlite3", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro")
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(ctx, `SELECT m.name, c.name, c.type, c.pk FROM sqlite_schema m JOIN pragma_table_info(m.name) c
+		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT LIKE 'word%' ORDER BY m.name, c.cid`)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c column
+		var kind string
+		var key int
+		if err := rows.Scan(&c.table, &c.name, &kind, &key); err != nil {
+			return nil, err
+		}
+		switch strings.ToUpper(kind) {
+		case "INTEGER":
+			if key > 0 {
+				continue
+			}
+			c.value, c.what = "'x'", "text"
+		case "TEXT":
+			c.value, c.what = "x'ff00'", "a blob"
+		default:
+			c.value, c.what = "7", "a number"
+		}
+		out = append(out, c)
+	}
+	return out, rows.Err()
+}
