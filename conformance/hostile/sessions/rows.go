@@ -25,8 +25,8 @@ func rows() []Case {
 		}, "should be an integer"},
 		{"meta-is-list", "the listing: metadata that is no object", catalog("UPDATE store SET meta = '[1]'"), "metadata"},
 		{"own-parent", "the lineage: a session that is its own parent", catalog("INSERT OR REPLACE INTO parent SELECT session, 0, session FROM store", "UPDATE store SET complete = 0"), ""},
-		{"ring-of-parents", "the lineage: a thousand sessions in a ring", ring, ""},
-		{"huge-value", "memory: metadata of 200 MB", store(fmt.Sprintf("UPDATE meta SET value = CAST(zeroblob(%d) AS TEXT)", 200<<20), "INSERT INTO meta VALUES ('more', CAST(zeroblob(200000000) AS TEXT))"), "larger than any"},
+		{"ring-of-parents", "the lineage: a hundred sessions in a ring", ring, ""},
+		{"huge-value", "memory: metadata of 129 MiB", store(fmt.Sprintf("INSERT INTO meta VALUES ('huge', CAST(zeroblob(%d) AS TEXT))", 129<<20)), "larger than any"},
 		{"huge-key", "memory: the name of a file of 1 MB", catalog("INSERT INTO leftover VALUES (hex(zeroblob(500000)) || '.db')"), unfitName},
 		{"session-traverses", "names of files made of ids: a session called ../../outside/x", catalog("UPDATE parent SET child = '../../outside/x'", "UPDATE store SET session = '../../outside/x', complete = 0"), "cannot be the id of a session"},
 		{"session-traverses-in-store", "rebuilding: a store that names a session with a path", func(ctx context.Context, d Directory) error {
@@ -75,12 +75,12 @@ func unfinished(ctx context.Context, d Directory, file, base string, copied int6
 // ring makes many ended sessions, each the parent of the next and the last that of the
 // first, which the live one needs.
 func ring(ctx context.Context, d Directory) error {
-	const many = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) `
+	const many = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) `
 	return execute(ctx, d.Catalog(),
 		"UPDATE store SET complete = 0",
 		"INSERT OR REPLACE INTO parent SELECT session, 0, 'ring1' FROM store",
 		"INSERT INTO store (session, graph, born, durability, live, complete, created, merged_at, split_at) "+many+"SELECT 'ring' || i, 'g', 0, 'normal', 0, 0, 0, 0, 0 FROM n",
-		"INSERT INTO parent "+many+"SELECT 'ring' || i, 0, 'ring' || (i % 1000 + 1) FROM n")
+		"INSERT INTO parent "+many+"SELECT 'ring' || i, 0, 'ring' || (i % 100 + 1) FROM n")
 }
 
 // noise overwrites what is behind the first page of a file.
