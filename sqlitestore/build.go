@@ -377,11 +377,11 @@ func (b *builder) uniteSome(p numbers, low, high int64) error {
 		if err := b.meetOrigins(); err != nil {
 			return err
 		}
-		if err := b.c.exec(`INSERT INTO main.event (id, ts, kind, graph, creature, turn, attempt, channel, seq, headers, payload, cause)
+		if err := b.c.exec(`INSERT INTO main.event (id, ts, kind, graph, creature, turn, attempt, channel, seq, headers, payload, cause, sum)
 			SELECT id + ?1, ts, kind, graph, creature,
 				CASE WHEN turn >> 40 = ?2 THEN turn + ?1 ELSE (SELECT new << 40 FROM renumber WHERE old = turn >> 40) | (turn & 0xffffffffff) END,
 				attempt, channel, seq, headers, payload,
-				CASE WHEN cause >> 40 = ?2 THEN cause + ?1 ELSE (SELECT new << 40 FROM renumber WHERE old = cause >> 40) | (cause & 0xffffffffff) END
+				CASE WHEN cause >> 40 = ?2 THEN cause + ?1 ELSE (SELECT new << 40 FROM renumber WHERE old = cause >> 40) | (cause & 0xffffffffff) END, sum
 			FROM parent.event WHERE id BETWEEN ?3 AND ?4 ORDER BY id`, shift, p.old, low, high); err != nil {
 			return err
 		}

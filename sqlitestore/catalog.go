@@ -43,6 +43,7 @@ type entry struct {
 	kind string // of that cut
 	file string // in stores/; "" when it has been removed
 	held vouched
+	home string // the directory that a file is made in; only known then
 }
 
 // openCatalog opens a catalogue that is only looked at, or that nobody knows yet.
@@ -191,6 +192,9 @@ func (k *catalog) add(e entry) error {
 // which it has written, with the highest number of each.
 func (k *catalog) freeze(session engine.SessionID, cut string, wrote map[engine.Origin]uint64) error {
 	if err := k.c.exec("UPDATE store SET live = 0, ended_by = ? WHERE session = ?", text(cut), string(session)); err != nil {
+		return err
+	}
+	if err := k.c.exec("DELETE FROM mark WHERE session = ?", string(session)); err != nil {
 		return err
 	}
 	for origin, highest := range wrote {

@@ -163,7 +163,12 @@ func (w *writer) noteChange(r *engine.Record) error {
 		first = last + 1 - int64(len(r.Events))
 	}
 	w.parts++
-	return w.st.change.values(last, w.parts, first, int64(0), string(rows))
+	return w.writeChange(w.own, last, w.parts, first, 0, string(rows))
+}
+
+// writeChange writes a row of the table change, of an origin.
+func (w *writer) writeChange(origin engine.Origin, event, part, first, base int64, rows string) error {
+	return w.st.change.values(event, part, first, base, rows, changeDigest(origin, event, part, first, base, rows))
 }
 
 // loadChanges finds out where telling the changes goes on.

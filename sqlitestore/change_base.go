@@ -94,7 +94,7 @@ func (w *writer) layBase() error {
 	if err != nil {
 		return err
 	}
-	if err := w.st.change.values(behind, part, behind+1, int64(1), string(text)); err != nil {
+	if err := w.writeChange(w.originOf(behind>>seqBits), behind, part, behind+1, 1, string(text)); err != nil {
 		return err
 	}
 	w.based = true

@@ -23,8 +23,8 @@ func (b *builder) uniteChanges(p numbers) error {
 		return err
 	}
 	return b.c.transact(func() error {
-		return b.c.exec(`INSERT OR IGNORE INTO main.change (event, part, first, base, rows)
-			SELECT event + ?1, part, first + ?1, base, rows FROM parent.change WHERE event BETWEEN ?2 AND ?3`, shift, from-shift, last-shift)
+		return b.c.exec(`INSERT OR IGNORE INTO main.change (event, part, first, base, rows, sum)
+			SELECT event + ?1, part, first + ?1, base, rows, sum FROM parent.change WHERE event BETWEEN ?2 AND ?3`, shift, from-shift, last-shift)
 	})
 }
 

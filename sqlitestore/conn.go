@@ -210,7 +210,7 @@ func openPool(path string, mode fileMode, connections int) (*sql.DB, error) {
 	if err := files.CheckDatabase(path, mode.writes()); err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(connector{path, mode, []string{"PRAGMA query_only = ON"}})
+	db := sql.OpenDB(connector{path: path, mode: mode, setup: []string{"PRAGMA query_only = ON"}})
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(1) // a connection costs descriptors, and there may be many stores
 	db.SetConnMaxIdleTime(time.Minute)

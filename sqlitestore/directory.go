@@ -64,6 +64,8 @@ type Directory struct {
 	options     Options
 	lock        *ownership
 	catalog     *catalog
+	home        string // see [catalog.home]
+	acks        *acknowledgements
 	checkpoints *checkpoints
 	keeper      *keeper
 	spares      *spares
@@ -112,7 +114,7 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 		if d.catalog != nil {
 			err = errors.Join(err, d.catalog.close())
 		}
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, d.acks.close(), lock.Close())
 	}
 	d.checkpoints = startCheckpoints()
 	d.catalog.wrote = func() { d.checkpoints.wrote(d.catalog.path, commitBytes) }
@@ -169,8 +171,17 @@ func (d *Directory) load(ctx context.Context) error {
 		return storageError("open", path, err)
 	}
 	d.catalog.hooks = d.options.hooks
+	if err := d.catalog.refuseOlder(); err != nil {
+		return storageError("open", path, err)
+	}
+	if d.home, err = d.catalog.nameHome(); err != nil {
+		return storageError("open", path, err)
+	}
 	if err := d.decide(); err != nil {
 		return storageError("open", d.dir, err)
+	}
+	if err := d.takeAcks(); err != nil {
+		return storageError("open", filepath.Join(d.dir, ackName), err)
 	}
 	return storageError("open", d.dir, d.tidy())
 }
@@ -206,6 +217,7 @@ func (d *Directory) openOnce(ctx context.Context, session engine.SessionID) (eng
 	if err != nil {
 		return nil, err
 	}
+	crashed := !missing(e.Path + "-wal")
 	w, err := openWriter(e.Path, e.Durability, origin, d.options.hooks)
 	if err != nil {
 		return nil, storageError("open", e.Path, err)
@@ -213,9 +225,10 @@ func (d *Directory) openOnce(ctx context.Context, session engine.SessionID) (eng
 	if err = d.options.hooks.at(pointOpened, e.Path); err == nil && w.marked {
 		err = d.makeFirm()
 	}
-	if err == nil && e.Durability == engine.Full {
+	if err == nil && (e.Durability == engine.Full || crashed) {
 		// Who reads on from here takes for durable what is there, and a commit that
-		// failed when the file was last written to for not made; see [catalog.ready].
+		// failed when the file was last written to for not made; see [catalog.ready]. What
+		// another process has left in the log is about to be marked as acknowledged.
 		err = w.sync()
 	}
 	if err != nil {
@@ -243,6 +256,9 @@ func (d *Directory) attach(ctx context.Context, e entry, w *writer) (*Store, err
 	var wrote map[engine.Origin]uint64
 	if err == nil {
 		wrote, err = w.c.ownHighest()
+	}
+	if err == nil {
+		err = d.settle(ctx, e, f)
 	}
 	if err != nil {
 		return nil, errors.Join(f.vanished(err), f.close())
@@ -331,6 +347,7 @@ func (d *Directory) retire(session engine.SessionID, wrote map[engine.Origin]uin
 		// A file that cannot be written to will not be taken for a live one either.
 		_ = mark(e.Path, session, markRetired, "1")
 	}
+	defer d.acks.release(session) // that it cannot be ended is told, and nothing is lost by it
 	return d.catalog.commit(d.options.hooks, stepRetire, func() error { return d.catalog.freeze(session, "", wrote) },
 		"SELECT 1 FROM store WHERE session = ? AND live = 0", string(session))
 }
@@ -359,7 +376,7 @@ func (d *Directory) shut() error {
 	d.keeper.close()
 	errs = append(errs, d.spares.close())
 	d.checkpoints.close()
-	errs = append(errs, storageError("close", d.catalog.path, d.catalog.close()), storageError("close", d.lock.Path(), d.lock.Close()))
+	errs = append(errs, storageError("close", d.catalog.path, errors.Join(d.catalog.close(), d.acks.close())), storageError("close", d.lock.Path(), d.lock.Close()))
 	return errors.Join(errs...)
 }
 

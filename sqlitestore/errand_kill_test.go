@@ -176,6 +176,7 @@ func wantTidy(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	known[k.path], known[filepath.Join(dir, lockName)], known[filepath.Join(dir, searchName)] = true, true, true
+	known[filepath.Join(dir, ackName)] = true
 	for _, path := range filesIn(t, dir) {
 		plain := path
 		for _, suffix := range databaseSuffixes[1:] {

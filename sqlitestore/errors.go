@@ -78,6 +78,8 @@ func explain(err error) (message, remedy string) {
 		return "the file is not a SQLite database", "move it away or restore it from a backup; it has been left as it is"
 	case sqlite3.ErrCantOpen:
 		return "the file cannot be opened", "check that it exists, that it may be read and written, and that its directory is writable"
+	case sqlite3.ErrConstraint:
+		return "the file has values that no version of terrarium writes", "restore it from a backup; it has been left as it is"
 	case sqlite3.ErrIoErr:
 		return "reading or writing the file failed", "check the disk and the file system"
 	}

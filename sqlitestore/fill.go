@@ -12,7 +12,7 @@ import (
 // which is not durable yet, whatever the durability of the session is. From then on
 // its writer is as durable as was asked for.
 func (d *Directory) fill(p *prepared, e entry, content func() error) error {
-	p.durability = e.Durability
+	p.durability, e.home = e.Durability, d.home
 	if err := p.c.tempo(false); err != nil {
 		return err
 	}
@@ -28,6 +28,7 @@ func (d *Directory) fill(p *prepared, e entry, content func() error) error {
 	if err != nil {
 		return err
 	}
+	p.chain = p.begun
 	if err := d.options.hooks.at(pointFilled, p.path); err != nil {
 		return err
 	}
@@ -48,6 +49,9 @@ func (w *writer) identify(e entry) error {
 	}
 	if !e.Complete {
 		pairs = append(pairs, "incomplete", "1")
+	}
+	if e.home != "" {
+		pairs = append(pairs, keyHome, e.home)
 	}
 	rows := strings.Repeat(", (?, ?)", len(pairs)/2)[2:]
 	if err := w.c.exec("INSERT OR REPLACE INTO store (key, value) VALUES "+rows, pairs...); err != nil {

@@ -64,7 +64,7 @@ func rebuildRemedy(dir string) string {
 // ours are the names of what may be in a directory whose catalogue has not been
 // made yet, because the process that was about to was killed; lost+found is in
 // the root of many file systems.
-var ours = []string{lockName, storesName, catalogName + partialSuffix, catalogName + "-wal", catalogName + "-shm", searchName, searchName + "-wal", searchName + "-shm", "lost+found"}
+var ours = []string{lockName, ackName, storesName, catalogName + partialSuffix, catalogName + "-wal", catalogName + "-shm", searchName, searchName + "-wal", searchName + "-shm", "lost+found"}
 
 // refuseForeign refuses a directory without a catalogue that somebody else uses.
 func refuseForeign(dir string) error {

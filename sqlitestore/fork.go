@@ -130,7 +130,7 @@ func rename(path string, of engine.SessionID, fork entry) (map[engine.Origin]uin
 	wrote, err := w.c.ownHighest()
 	if err == nil {
 		err = w.c.transact(func() error {
-			if err := errors.Join(w.c.exec("DELETE FROM own"), w.c.exec("DELETE FROM store WHERE key = ?", keyBased), w.unmark(), w.c.noteWrote(of, wrote)); err != nil {
+			if err := errors.Join(w.c.exec("DELETE FROM own"), w.c.exec("DELETE FROM store WHERE key IN (?, ?)", keyBased, keyHome), w.unmark(), w.c.noteWrote(of, wrote)); err != nil {
 				return err
 			}
 			return w.identify(fork)

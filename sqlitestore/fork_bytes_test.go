@@ -20,7 +20,7 @@ func oddRecord(o engine.Origin, seq uint64, text string) *engine.Record {
 		Events:    []engine.Event{{ID: id, Time: int64(seq), Kind: engine.EventTimer, Payload: []byte(text)}},
 		Creatures: []engine.CreatureRow{{ID: engine.CreatureID("c" + key), Name: text, Deployment: text, Address: text + key, Module: text, SHA256: text, Spec: []byte(text)}},
 		Channels:  []engine.ChannelRow{{ID: engine.ChannelID("n" + key), Name: text, Description: text, Deployment: text, Address: text + key}},
-		Edges:     []engine.EdgeRow{{Creature: engine.CreatureID("c" + key), Channel: engine.ChannelID("n" + key), Alias: text}},
+		Edges:     []engine.EdgeRow{{Creature: engine.CreatureID("c" + key), Channel: engine.ChannelID("n" + key), Direction: engine.Listen, Alias: text}},
 		Cursors:   []engine.CursorRow{{Reader: engine.ReaderID("c" + key), Channel: engine.ChannelID("n" + key), Alias: text, Until: 1}},
 		Producers: []engine.ProducerRow{{Channel: engine.ChannelID("n" + key), Producer: text, Offset: seq}},
 		Timers:    []engine.TimerRow{{Creature: engine.CreatureID("c" + key), Name: text, Payload: []byte(text)}},

@@ -27,6 +27,8 @@ type connector struct {
 	path  string
 	mode  fileMode
 	setup []string // pragmas of every connection
+	// prepare gives a connection the functions that its statements call; nil: none.
+	prepare func(*sqlite3.SQLiteConn) error
 }
 
 var _ driver.Connector = connector{}
@@ -47,7 +49,14 @@ func (k connector) open() (*sqlite3.SQLiteConn, error) {
 	if err := files.CheckDatabase(k.path, k.mode.writes()); err != nil {
 		return nil, err
 	}
-	return openGuarded(dataSource(k.path, k.mode), k.setup...)
+	raw, err := openGuarded(dataSource(k.path, k.mode), k.setup...)
+	if err != nil || k.prepare == nil {
+		return raw, err
+	}
+	if err := k.prepare(raw); err != nil {
+		return nil, errors.Join(err, raw.Close())
+	}
+	return raw, nil
 }
 
 // openGuarded opens a connection that does not trust what is in its file: values have

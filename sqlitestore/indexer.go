@@ -205,6 +205,6 @@ func (x *indexer) replace(damage error) error {
 	}
 	return &abi.Error{
 		Code: abi.Storage, Op: "search", Message: fmt.Sprintf("%s was damaged; it is kept as %s, and is being made again", x.path, kept),
-		Remedy: "nothing is lost; remove what was kept, and check the disk", IDs: map[string]string{"path": x.path}, Err: damage,
+		Remedy: "nothing is lost, since the stores have all of it; check the disk", IDs: map[string]string{"path": x.path}, Err: damage,
 	}
 }

@@ -131,6 +131,9 @@ func (s *schema) verify(c *conn, version int64) error {
 // migrateTemporary gives a temporary database the layout of a version.
 func (s *schema) migrateTemporary(c *conn, version int64) error {
 	// The pool never opens a second connection, and closes none: c stays its owner's.
+	if err := registerSums(c.raw); err != nil {
+		return err
+	}
 	db := sql.OpenDB(lender{c})
 	defer db.Close()
 	db.SetMaxOpenConns(1)

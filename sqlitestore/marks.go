@@ -21,6 +21,9 @@ const (
 	keySeal   = "seal"
 	keySealed = "sealed"
 
+	// keyHome names the directory that the file was made in: see [catalog.home].
+	keyHome = "home"
+
 	// marks are those that hold until the session is written to.
 	marks = "('" + markUnused + "', '" + markRetired + "', '" + markMoved + "')"
 )

@@ -187,6 +187,7 @@ func (p *powerProgram) open() (err error) {
 		return err
 	}
 	graphs, problems, err := p.d.Saved(ctx)
+	problems = slices.DeleteFunc(problems, excusedLoss)
 	if err = errors.Join(append(problems, err)...); err != nil {
 		return err
 	}
@@ -358,9 +359,13 @@ func whole(o engine.Origin, after uint64, events, size int) *engine.Record {
 // acknowledged has to be there if the second argument says so, and what went
 // through a cut in any case. It answers how many events were lost.
 func (p *powerProgram) restart(t *testing.T, acknowledged bool) int {
+	rebooted(t, p.dir)
 	d := mustOpen(t, p.dir)
 	defer d.Close()
 	graphs, problems, err := d.Saved(t.Context())
+	if !acknowledged {
+		problems = slices.DeleteFunc(problems, excusedLoss)
+	}
 	if err != nil || len(problems) > 0 {
 		t.Fatalf("Saved: problems %v, %v", problems, err)
 	}

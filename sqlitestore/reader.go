@@ -16,7 +16,7 @@ import (
 const readConnections = 4
 
 const eventFields = "id, ts, kind, coalesce(graph, ''), coalesce(creature, ''), coalesce(turn, 0), coalesce(attempt, 0), " +
-	"coalesce(channel, ''), coalesce(seq, 0), headers, payload, coalesce(cause, 0)"
+	"coalesce(channel, ''), coalesce(seq, 0), headers, payload, coalesce(cause, 0), sum"
 
 // reader reads one store's file. Its methods may be called by any goroutine.
 type reader struct {
@@ -131,19 +131,13 @@ func (r *reader) state(ctx context.Context, creature engine.CreatureID) (map[str
 type packedEvent struct {
 	engine.Event
 	id, turn, cause int64
+	sum             int64
 }
 
 func scanEvents(ctx context.Context, q querier, room *int64, query string, args ...any) ([]packedEvent, error) {
 	var out []packedEvent
-	err := each(ctx, q, func(scan func(...any) error) error {
-		var e packedEvent
-		var seq int64
-		if err := scan(&e.id, &e.Time, &e.Kind, &e.Graph, &e.Creature, &e.turn, &e.Attempt,
-			&e.Channel, &seq, &e.Headers, &e.Payload, &e.cause); err != nil {
-			return err
-		}
-		e.Seq = uint64(seq)
-		out = append(out, e)
+	err := eachEvent(ctx, q, func(e *packedEvent) error {
+		out = append(out, *e)
 		if room != nil {
 			if *room -= int64(len(e.Payload) + len(e.Headers)); *room <= 0 {
 				*room = -1
@@ -156,6 +150,20 @@ func scanEvents(ctx context.Context, q querier, room *int64, query string, args 
 		err = nil
 	}
 	return out, err
+}
+
+// eachEvent calls row for every event of a query of eventFields.
+func eachEvent(ctx context.Context, q querier, row func(e *packedEvent) error, query string, args ...any) error {
+	return each(ctx, q, func(scan func(...any) error) error {
+		var e packedEvent
+		var seq int64
+		if err := scan(&e.id, &e.Time, &e.Kind, &e.Graph, &e.Creature, &e.turn, &e.Attempt,
+			&e.Channel, &seq, &e.Headers, &e.Payload, &e.cause, &e.sum); err != nil {
+			return err
+		}
+		e.Seq = uint64(seq)
+		return row(&e)
+	}, query, args...)
 }
 
 // errEnough ends a scan that has found as much as was asked for.
@@ -185,6 +193,9 @@ func (s *snapshot) unpackEvent(ctx context.Context, p *packedEvent) (engine.Even
 			return engine.Event{}, err
 		}
 		*field.to = id
+	}
+	if eventDigest(&out) != digestOf(p.sum) {
+		return engine.Event{}, altered(s.r.path, out.ID)
 	}
 	return out, nil
 }

@@ -148,6 +148,9 @@ func inspectCatalog(path string) (damage bool, err error) {
 	if err == nil {
 		_, err = k.entries()
 	}
+	if err == nil && sound {
+		err = k.refuseOlder() // of the code storage
+	}
 	return !sound, joinClose(err, k)
 }
 

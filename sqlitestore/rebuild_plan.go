@@ -277,9 +277,31 @@ func (b *rebuilt) write(path string, h hooks) error {
 				return err
 			}
 		}
+		if home := b.home(); home != "" {
+			if err := k.c.exec("INSERT INTO trait (key, value) VALUES (?, ?)", keyHome, home); err != nil {
+				return err
+			}
+		}
 		return h.at(pointRewriting, path)
 	})
 	return joinClose(err, k)
+}
+
+// home is the name of the directory that most files say they were made in; see
+// [catalog.home].
+func (b *rebuilt) home() string {
+	times := map[string]int{}
+	for _, r := range b.files {
+		times[r.keys[keyHome]]++
+	}
+	delete(times, "")
+	most := ""
+	for _, name := range slices.Sorted(maps.Keys(times)) {
+		if times[name] > times[most] {
+			most = name
+		}
+	}
+	return most
 }
 
 func (b *rebuilt) writeEntry(k *catalog, e *entry) error {

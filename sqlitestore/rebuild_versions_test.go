@@ -14,6 +14,9 @@ import (
 // what later versions have added.
 func age(t *testing.T, path string, version int) {
 	t.Helper()
+	if version < 6 {
+		execute(t, path, "ALTER TABLE event DROP COLUMN sum; ALTER TABLE change DROP COLUMN sum; DELETE FROM store WHERE key = 'home'")
+	}
 	if version < 5 {
 		execute(t, path, "DROP TABLE change; DELETE FROM store WHERE key = 'based'")
 	}

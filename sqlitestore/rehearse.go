@@ -16,7 +16,7 @@ func (w *writer) rehearse(session engine.SessionID) error {
 	}
 	// What the writer knows of the file is read again, as when it was opened.
 	w.pending.reset()
-	return errors.Join(err, w.c.rollback(), w.loadOrigins(), w.loadIndex())
+	return errors.Join(err, w.c.rollback(), w.loadOrigins(), w.loadIndex(), w.loadChain())
 }
 
 // play writes what a child is, what it inherits and what it begins with.
@@ -28,7 +28,7 @@ func (w *writer) play(session engine.SessionID) error {
 		Events:    []engine.Event{{ID: engine.EventID{Origin: w.own, Seq: 1}, Kind: engine.EventTopologyChanged}},
 		Creatures: []engine.CreatureRow{{ID: creature}},
 		Channels:  []engine.ChannelRow{{ID: channel}},
-		Edges:     []engine.EdgeRow{{Creature: creature, Channel: channel}},
+		Edges:     []engine.EdgeRow{{Creature: creature, Channel: channel, Direction: engine.Listen}},
 		Cursors:   []engine.CursorRow{{Reader: creature, Channel: channel}},
 		Heads:     []engine.HeadRow{{Channel: channel}},
 		Meta:      map[string]string{"key": ""},

@@ -99,7 +99,7 @@ func (d *Directory) overBudget() error {
 		Code:    abi.LimitExceeded,
 		Op:      "retain",
 		Message: fmt.Sprintf("%s needs more than its budget of %d bytes: what is left has yet to be delivered, or is not history", d.dir, d.options.MaxDiskBytes),
-		Remedy:  "let slow creatures catch up, remove sessions that have ended, or allow for more",
+		Remedy:  "let slow creatures catch up, or allow for more",
 		IDs:     map[string]string{"path": d.dir},
 	}
 }

@@ -189,12 +189,24 @@ func (s *Store) acknowledge(group []*engine.Record) {
 	}
 	s.mu.Unlock()
 	s.highest.Store(seq)
+	s.noteReached(seq)
 	if s.asDurable() { // before the records, so that who has waited for these knows of their events
 		s.durable.advance(seq)
 	}
 	s.written.advance(s.written.reached.Load() + uint64(len(group)))
 	s.tell()
 	s.dir.checkpoints.wrote(s.path(), size)
+}
+
+// noteReached writes down how far the log has come, before anybody is told.
+func (s *Store) noteReached(seq uint64) {
+	if seq == 0 {
+		return
+	}
+	if s.said == nil {
+		s.said = s.dir.acks.take(s.info.Session, s.origin)
+	}
+	s.said.say(seq, s.w.chain)
 }
 
 // park waits until everything is written, and has the writer stand still. What

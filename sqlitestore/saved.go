@@ -27,7 +27,7 @@ func (d *Directory) Saved(ctx context.Context) (graphs []engine.SavedGraph, prob
 		if !e.Live {
 			continue
 		}
-		g, err := d.saved(ctx, e)
+		g, lost, err := d.saved(ctx, e)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -36,6 +36,9 @@ func (d *Directory) Saved(ctx context.Context) (graphs []engine.SavedGraph, prob
 			continue
 		}
 		graphs = append(graphs, g)
+		if lost != nil {
+			problems = append(problems, lost)
+		}
 	}
 	return graphs, problems, nil
 }
@@ -50,18 +53,22 @@ func unreadable(info *engine.SessionInfo, err error) error {
 	return err
 }
 
-func (d *Directory) saved(ctx context.Context, e entry) (g engine.SavedGraph, err error) {
+// saved reads what is live of one session, and what it has lost of what was acknowledged.
+func (d *Directory) saved(ctx context.Context, e entry) (g engine.SavedGraph, lost, err error) {
 	for try := 1; ; try++ {
 		f, err := d.catalog.openFamily(ctx, e, d.owned)
 		if err == nil {
 			g, err = f.saved(ctx, e)
+			if err == nil {
+				lost, err = d.lostEnd(ctx, e, f)
+			}
 			err = errors.Join(f.vanished(err), f.close())
 		}
 		if err == nil || try == readTries || !errors.Is(err, errMoved) && !d.catalog.moved(e) {
-			return g, err
+			return g, lost, err
 		}
 		if e, err = d.catalog.entry("open", e.Session); err != nil { // it has another file now
-			return g, err
+			return g, nil, err
 		}
 	}
 }
@@ -191,7 +198,7 @@ func (d *Directory) tidyStore(path string) error {
 		Code:    abi.Storage,
 		Op:      "open",
 		Message: fmt.Sprintf("%s is not in the catalogue; it has been set aside as %s", path, filepath.Base(path)+orphanSuffix),
-		Remedy:  "remove it if you do not need it",
+		Remedy:  "what the catalogue has is whole without it; keep it, in case something is missed",
 		IDs:     map[string]string{"path": path + orphanSuffix},
 	})
 	return nil

@@ -34,8 +34,8 @@ type schema struct {
 }
 
 var (
-	storeSchema   = newSchema("a session store", 0x54455253, 5, subdirectory("schema/store"))
-	catalogSchema = newSchema("a session catalogue", 0x54455243, 3, subdirectory("schema/catalog"))
+	storeSchema   = newSchema("a session store", 0x54455253, 6, subdirectory("schema/store"))
+	catalogSchema = newSchema("a session catalogue", 0x54455243, 4, subdirectory("schema/catalog"))
 )
 
 func newSchema(what string, applicationID, version int64, migrations fs.FS) *schema {
@@ -83,7 +83,7 @@ func (s *schema) migrate(ctx context.Context, path string) (err error) {
 	if err := files.CheckDatabase(path, true); err != nil {
 		return err
 	}
-	db := sql.OpenDB(connector{path, readWrite, []string{"PRAGMA synchronous = FULL"}})
+	db := sql.OpenDB(connector{path, readWrite, []string{"PRAGMA synchronous = FULL"}, registerSums})
 	defer func() { err = errors.Join(err, db.Close()) }() // which takes back what has not been committed
 	db.SetMaxOpenConns(1)
 	provider, err := s.provider(db)
@@ -158,6 +158,7 @@ func (s *schema) upgrade(ctx context.Context, path string, h hooks) error {
 	if err := s.migrate(ctx, path); err != nil {
 		return fmt.Errorf("bringing it from version %d to %d: %w", version, s.version, err)
 	}
+	tighten(path)
 	return h.at(pointMigrated, path)
 }
 
@@ -168,7 +169,20 @@ func (s *schema) renew(ctx context.Context, path string) error {
 	if err != nil || version == s.version {
 		return err
 	}
-	return s.migrate(ctx, path)
+	if err := s.migrate(ctx, path); err != nil {
+		return err
+	}
+	tighten(path)
+	return nil
+}
+
+// tighten gives back the room that tables took of which a migration has made others. A
+// file that is larger than it need be would count towards what bounds its history. What
+// keeps it from being done, such as a full disk, does no other harm.
+func tighten(path string) {
+	if c, err := openConn(path, readWrite); err == nil {
+		_ = errors.Join(c.tempo(true), c.exec("VACUUM"), c.close())
+	}
 }
 
 // keepOriginal copies a database to a file that stands alone. An unfinished

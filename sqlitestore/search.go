@@ -153,7 +153,7 @@ func (s *search) run(ctx context.Context) (SearchResult, error) {
 func ofAnother(path string, err error) error {
 	return &abi.Error{
 		Code: abi.Storage, Op: "search", Message: path + " is the index of another session directory",
-		Remedy: "remove it, and it is made again; searching takes longer until then", IDs: map[string]string{"path": path}, Err: err,
+		Remedy: "move it away, and it is made again; searching takes longer until then", IDs: map[string]string{"path": path}, Err: err,
 	}
 }
 

@@ -145,7 +145,7 @@ func (ix *searchIndex) prepare(only bool) error {
 	case version > searchVersion:
 		return &abi.Error{
 			Code: abi.Unsupported, Op: "search", Message: fmt.Sprintf("%s has version %d, and this program knows %d", ix.c.path, version, searchVersion),
-			Remedy: "use the newer program, or remove the file, which is made again", IDs: map[string]string{"path": ix.c.path},
+			Remedy: "use the newer program, or move the file away; it is made again", IDs: map[string]string{"path": ix.c.path},
 		}
 	case version == searchVersion:
 		return ix.verify()

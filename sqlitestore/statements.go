@@ -102,7 +102,7 @@ func newStatements(c *conn) statements {
 		query += " VALUES "
 		return &bulk{columns: columns, one: add(query + row), many: add(query + strings.Repeat(row+", ", rowsPerInsert-1) + row)}
 	}
-	s.events = into(12, "INSERT INTO event (id, ts, kind, graph, creature, turn, attempt, channel, seq, headers, payload, cause)")
+	s.events = into(13, "INSERT INTO event (id, ts, kind, graph, creature, turn, attempt, channel, seq, headers, payload, cause, sum)")
 	s.cursors = into(5, "REPLACE INTO cursor (reader, channel, seq, until, alias)")
 	s.heads = into(2, "REPLACE INTO head (channel, seq)")
 	s.origin = add("INSERT INTO origin (no, uuid) VALUES (?, ?)")
@@ -117,7 +117,7 @@ func newStatements(c *conn) statements {
 	s.wire = add("REPLACE INTO wire (id, name, source, target, with_content, prompt, predicate, allow_self, ord) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
 	s.letter = add("REPLACE INTO letter (id, ts, creature, message, kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
 	s.meta = add("REPLACE INTO meta (key, value) VALUES (?, ?)")
-	s.change = add("INSERT INTO change (event, part, first, base, rows) VALUES (?, ?, ?, ?, ?)")
+	s.change = add("INSERT INTO change (event, part, first, base, rows, sum) VALUES (?, ?, ?, ?, ?, ?)")
 	s.dropEdge = add("DELETE FROM edge WHERE creature = ? AND channel = ? AND direction = ?")
 	s.dropCursor = add("DELETE FROM cursor WHERE reader = ? AND channel = ? AND until = ?")
 	s.dropTimer = add("DELETE FROM timer WHERE creature = ? AND name = ?")

@@ -22,6 +22,7 @@ type Store struct {
 	maxBytes   int64
 
 	shelf *shelf
+	said  *slot                    // belongs to the writing goroutine; nil until something was acknowledged
 	w     *writer                  // belongs to the writing goroutine, while it is not parked
 	wrote map[engine.Origin]uint64 // before it was opened, with the highest number of each
 
@@ -293,6 +294,7 @@ func (s *Store) freeze() {
 	s.stop = closed
 	s.mu.Unlock()
 	s.dir.forget(s)
+	s.dir.acks.release(s.info.Session)
 	s.dir.keeper.bury(s)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mattn/go-sqlite3"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 )
 
@@ -27,6 +28,8 @@ type verification struct {
 	// log need not have all. A graph without a store became part of this one, or
 	// old history has been given up.
 	unlogged int64
+	// acknowledged is how far it must reach under origins of its own.
+	acknowledged map[engine.Origin]ack
 	// pruned is the time before which history may have been given up in one of the
 	// files, while others have it still; 0: nothing has been given up.
 	pruned int64
@@ -43,19 +46,23 @@ func verifySession(ctx context.Context, k *catalog, session engine.SessionID, ho
 		if err != nil {
 			return err
 		}
-		report, err = f.verify(ctx, e, inherited)
+		acknowledged, err := k.acknowledged(e) // before anything is read of the log, which may be written to
+		if err != nil {
+			return err
+		}
+		report, err = f.verify(ctx, e, inherited, acknowledged)
 		return err
 	})
 	return report, err
 }
 
-func (f *family) verify(ctx context.Context, e entry, inherited map[engine.Origin]uint64) (report engine.VerifyReport, err error) {
+func (f *family) verify(ctx context.Context, e entry, inherited map[engine.Origin]uint64, acknowledged map[engine.Origin]ack) (report engine.VerifyReport, err error) {
 	view, err := f.look(ctx)
 	if err != nil {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, view.end()) }()
-	v := verification{ctx: ctx, view: view, inherited: inherited, report: engine.VerifyReport{Session: e.Session}}
+	v := verification{ctx: ctx, view: view, inherited: inherited, acknowledged: acknowledged, report: engine.VerifyReport{Session: e.Session}}
 	for _, p := range f.ancestors {
 		if !e.Complete && e.file != "" {
 			v.report.IncompleteFrom = append(v.report.IncompleteFrom, p.session)
@@ -65,7 +72,7 @@ func (f *family) verify(ctx context.Context, e entry, inherited map[engine.Origi
 		v.report.IncompleteFrom = append(v.report.IncompleteFrom, p)
 		v.damage(fmt.Sprintf("the file of session %s, which has a part of the history, is missing or damaged", p))
 	}
-	for _, check := range []func() error{v.files, v.gaps, v.numbers, v.channels, v.turns, v.liveRows, v.states} {
+	for _, check := range []func() error{v.files, v.gaps, v.numbers, v.ends, v.changes, v.channels, v.turns, v.liveRows, v.states} {
 		err := check()
 		if damaged(err) {
 			v.stumbled(err.Error())
@@ -148,24 +155,62 @@ func (v *verification) numbers() error {
 	return nil
 }
 
-// numbersOf looks at the events of one origin.
+// numbersOf looks at the events of one origin, each by itself and in the chain.
 func (v *verification) numbersOf(s span) error {
 	last := s.low >> seqBits << seqBits
 	if v.pruned > 0 {
 		last = s.low - 1
 	}
-	return each(v.ctx, s.in.tx, func(scan func(...any) error) error {
-		var id int64
-		if err := scan(&id); err != nil {
+	chain, linked := chainSeed(s.origin), last&seqMask == 0
+	return eachEvent(v.ctx, s.in.tx, func(p *packedEvent) error {
+		v.report.Events++
+		if p.id != last+1 {
+			v.missing(engine.EventID{Origin: s.origin, Seq: uint64(last+1) & seqMask}, engine.EventID{Origin: s.origin, Seq: uint64(p.id-1) & seqMask})
+			linked = false
+		}
+		last = p.id
+		_, err := s.in.unpackEvent(v.ctx, p)
+		switch own := chainOf(p.sum); {
+		case abi.CodeOf(err) == abi.Storage:
+			v.damage("the event " + v.idOf(s, p.id) + " is not what was logged: its checksum is another")
+		case err != nil:
+			return err
+		case own != 0 && linked && own != chainOn(chain, digestOf(p.sum)):
+			v.damage("the event " + v.idOf(s, p.id) + " is not the one that was logged behind the one before: its checksum is of another")
+		}
+		chain, linked = chainOf(p.sum), true
+		return nil
+	}, "SELECT "+eventFields+" FROM event WHERE id >= ? AND id <= ? ORDER BY id", s.low, s.high)
+}
+
+// idOf is a packed id of a span as it is told.
+func (v *verification) idOf(s span, id int64) string {
+	return engine.EventID{Origin: s.origin, Seq: uint64(id & seqMask)}.String()
+}
+
+// changes checks what the files tell of changes besides events.
+func (v *verification) changes() error {
+	for _, s := range v.view.files {
+		err := each(v.ctx, s.tx, func(scan func(...any) error) error {
+			var event, part, first, base, sum int64
+			var rows string
+			if err := scan(&event, &part, &first, &base, &rows, &sum); err != nil {
+				return err
+			}
+			id, err := s.r.unpack(v.ctx, s.tx, event)
+			if _, wanted := v.view.only[id.Origin]; err != nil || v.view.only != nil && !wanted {
+				return err
+			}
+			if changeDigest(id.Origin, event, part, first, base, rows) != sum {
+				v.damage(fmt.Sprintf("change %d behind the event %s is not what was logged: its checksum is another", part, id))
+			}
+			return nil
+		}, "SELECT event, part, first, base, rows, sum FROM change ORDER BY event, part")
+		if err != nil {
 			return err
 		}
-		v.report.Events++
-		if id != last+1 {
-			v.missing(engine.EventID{Origin: s.origin, Seq: uint64(last+1) & seqMask}, engine.EventID{Origin: s.origin, Seq: uint64(id-1) & seqMask})
-		}
-		last = id
-		return nil
-	}, "SELECT id FROM event WHERE id >= ? AND id <= ? ORDER BY id", s.low, s.high)
+	}
+	return nil
 }
 
 func (v *verification) missing(first, last engine.EventID) {

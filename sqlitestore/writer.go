@@ -47,6 +47,10 @@ type writer struct {
 	unindexed int // messages behind the end of the index
 	unspanned int // events behind it
 
+	// chain is that of our last event in the file, and begun that of the next one's
+	// predecessor while a group is written.
+	chain, begun uint32
+
 	// What tells the changes of live rows: see [writer.noteChanges].
 	based  bool   // the file has begun to
 	lossy  bool   // the file of an ancestor lacks some of what was written to states
@@ -93,7 +97,7 @@ func (w *writer) open() (err error) {
 		return err
 	}
 	w.st = newStatements(w.c)
-	return w.loadChanges()
+	return errors.Join(w.loadChain(), w.loadChanges())
 }
 
 // pace makes commits as durable as the store promises.
@@ -187,6 +191,31 @@ func (w *writer) number(origin engine.Origin) (int64, error) {
 	return no, nil
 }
 
+// originOf is the origin that a number of this file stands for.
+func (w *writer) originOf(no int64) (found engine.Origin) {
+	for origin, is := range w.origins {
+		if is == no {
+			found = origin
+		}
+	}
+	return found
+}
+
+// loadChain finds out what the next event is chained to. When all that we have written
+// has been given up, that is known only here.
+func (w *writer) loadChain() error {
+	if w.chain == 0 {
+		w.chain = chainSeed(w.own)
+	}
+	no := w.origins[w.own] // which is 0 where it is not known
+	sum, found, err := w.c.integer("SELECT sum FROM event WHERE id > ? AND id < ? ORDER BY id DESC LIMIT 1", no<<seqBits, (no+1)<<seqBits)
+	if found {
+		w.chain = chainOf(sum)
+	}
+	w.begun = w.chain
+	return err
+}
+
 // find is pack for an id that may be unknown here, which is then left so.
 func (w *writer) find(id engine.EventID) (int64, bool) {
 	no, ok := w.origins[id.Origin]
@@ -233,7 +262,7 @@ func (w *writer) commit(group []*engine.Record) error {
 	if err := w.c.exec("COMMIT"); err != nil {
 		return err
 	}
-	w.marked, w.claimed = w.marked && !unmark, true
+	w.marked, w.claimed, w.chain = w.marked && !unmark, true, w.begun
 	return w.hooks.at(pointAppended, w.path)
 }
 
@@ -288,8 +317,10 @@ func (w *writer) insertEvent(e *engine.Event) error {
 	if err != nil {
 		return err
 	}
+	digest := eventDigest(e)
+	w.begun = chainOn(w.begun, digest)
 	return w.st.events.add(id, e.Time, int64(e.Kind), text(string(e.Graph)), text(string(e.Creature)), turn, number(int64(e.Attempt)),
-		text(string(e.Channel)), number(int64(e.Seq)), blob(e.Headers), blob(e.Payload), cause)
+		text(string(e.Channel)), number(int64(e.Seq)), blob(e.Headers), blob(e.Payload), cause, joinSum(w.begun, digest))
 }
 
 // text, number and blob store what does not apply as NULL.

@@ -1,0 +1,156 @@
+package sqlitestore
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// A catalogue whose write-ahead log is lost or damaged is an older one: SQLite takes
+// what is left for all there is. The stores tell. Nothing is written to a store of which
+// the catalogue does not have the session, or that the session was moved to, before the
+// catalogue has that durably; so there is a file that was written to and that it does not
+// know.
+
+// proof is a file that shows that a catalogue is older than it, and why.
+type proof struct{ file, why string }
+
+// older answers what proves the catalogue older than the stores, or nil. It only reads.
+func (k *catalog) older(home string) (*proof, error) {
+	entries, err := k.entries()
+	if err != nil {
+		return nil, err
+	}
+	known, err := k.files()
+	if err != nil {
+		return nil, err
+	}
+	sessions := map[engine.SessionID]entry{}
+	for _, e := range entries {
+		sessions[e.Session] = e
+	}
+	dir := filepath.Join(filepath.Dir(k.path), storesName)
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	visitor := newVisitor()
+	defer visitor.leave()
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name())
+		if known[path] || !strings.HasSuffix(path, storeSuffix) || !f.Type().IsRegular() {
+			continue
+		}
+		r, err := visitor.remains(path)
+		if err != nil || r.session() == "" || r.has(markUnused) {
+			continue // of something else, or nothing was ever acknowledged in it
+		}
+		if why := r.outlives(sessions, home); why != "" {
+			return &proof{f.Name(), why}, nil
+		}
+	}
+	return nil, nil
+}
+
+// outlives says why a file that a catalogue does not know is younger than what that
+// says of sessions, or "" if it need not be. home is the directory that the catalogue
+// is of.
+func (r *remains) outlives(sessions map[engine.SessionID]entry, home string) string {
+	session := r.session()
+	if e, there := sessions[session]; there {
+		if e.file != "" && (missing(e.Path) || says(e, markMoved, r.file)) {
+			return fmt.Sprintf("session %s went on in it, and not in %s", session, e.file)
+		}
+		return ""
+	}
+	for ancestor := range r.line {
+		if e, there := sessions[ancestor]; there && e.Live && ancestor != session {
+			return fmt.Sprintf("it is of session %s, which came out of %s, and that is live in the catalogue", session, ancestor)
+		}
+	}
+	for ended := range r.wrote {
+		if e, there := sessions[ended]; there && e.Live {
+			return fmt.Sprintf("it is of session %s, which came when %s ended, and that is live in the catalogue", session, ended)
+		}
+	}
+	if len(sessions) == 0 || home != "" && r.keys[keyHome] == home {
+		return fmt.Sprintf("it is of session %s, which the catalogue does not have", session)
+	}
+	return ""
+}
+
+// home is a random name of the directory, which the stores that are made in it have as
+// well; "" if it has none yet.
+func (k *catalog) home() (name string, err error) {
+	_, named, err := k.integer("SELECT 1 FROM sqlite_schema WHERE name = 'trait'") // not before version 4
+	if err != nil || !named {
+		return "", err
+	}
+	err = k.query("SELECT value FROM trait WHERE key = ?", []driver.Value{keyHome}, func(v []driver.Value) error {
+		name = textIn(v[0])
+		return nil
+	})
+	return name, err
+}
+
+// nameHome is home of a directory that this process owns, which gets a name if it has
+// none. That it has need not be durable: until it is, so is no store that tells of it.
+func (k *catalog) nameHome() (string, error) {
+	name, err := k.home()
+	if err != nil || name != "" {
+		return name, err
+	}
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return "", err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.ready(); err != nil {
+		return "", err
+	}
+	return id.String(), k.c.exec("INSERT INTO trait (key, value) VALUES (?, ?)", keyHome, id.String())
+}
+
+// integer answers the first column of the first row; see [conn.integer].
+func (k *catalog) integer(query string, args ...driver.Value) (n int64, ok bool, err error) {
+	err = k.query(query, args, func(v []driver.Value) error {
+		n, ok = v[0].(int64)
+		return nil
+	})
+	return n, ok, err
+}
+
+// refuseOlder stops before stores are taken for leftovers that a catalogue has
+// forgotten.
+func (k *catalog) refuseOlder() error {
+	home, err := k.home()
+	if err != nil {
+		return err
+	}
+	p, err := k.older(home)
+	if err != nil || p == nil {
+		return err
+	}
+	dir := filepath.Dir(k.path)
+	path := pathOf(dir, p.file)
+	return &abi.Error{
+		Code:    abi.Storage,
+		Op:      "open",
+		Message: fmt.Sprintf("%s is older than the stores, because %s-wal is lost or damaged, or it was put back from a backup by itself: %s proves it, as %s", k.path, catalogName, path, p.why),
+		Remedy:  "all files have been left as they are; " + rebuildRemedy(dir),
+		IDs:     map[string]string{"path": k.path, "store": path},
+	}
+}

@@ -1,0 +1,125 @@
+package sqlitestore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/mattn/go-sqlite3"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// The rows of the log carry checksums, so that damage is found which SQLite cannot see:
+// a flipped bit in a text is as good a text. CRC-32C costs next to nothing on processors
+// that have an instruction for it. It is no help against an attacker, who computes it
+// anew.
+//
+// The low half of an event's sum is a checksum of what the event says, by which each can
+// be checked alone; the high half chains it to the event before of its origin, so that an
+// exchanged row is found, and a mark of how far a log came is one number.
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// eventDigest is the checksum of what an event says. Ids are in the form that they have
+// everywhere, so it is the same in every file.
+func eventDigest(e *engine.Event) uint32 {
+	var room [512]byte
+	b := append(room[:0], e.ID.Origin[:]...)
+	for _, id := range [...]*engine.EventID{&e.Turn, &e.Cause} {
+		b = append(b, id.Origin[:]...)
+		b = binary.LittleEndian.AppendUint64(b, id.Seq)
+	}
+	for _, n := range [...]uint64{e.ID.Seq, uint64(e.Time), uint64(e.Kind), uint64(e.Attempt), e.Seq,
+		uint64(len(e.Graph)), uint64(len(e.Creature)), uint64(len(e.Channel)), uint64(len(e.Headers))} {
+		b = binary.LittleEndian.AppendUint64(b, n)
+	}
+	b = append(b, e.Graph...)
+	b = append(b, e.Creature...)
+	b = append(b, e.Channel...)
+	sum := crc32.Update(0, castagnoli, b)
+	if len(e.Headers) > 0 {
+		sum = crc32.Update(sum, castagnoli, e.Headers)
+	}
+	return crc32.Update(sum, castagnoli, e.Payload)
+}
+
+// chainSeed stands for the event before the first one of an origin.
+func chainSeed(o engine.Origin) uint32 { return crc32.Checksum(o[:], castagnoli) }
+
+// chainOn is the high half of the sum of an event, by that of the one before. It is
+// never zero, which belongs to events that are in no chain.
+func chainOn(before, digest uint32) uint32 {
+	var b [8]byte
+	binary.LittleEndian.PutUint32(b[:], before)
+	binary.LittleEndian.PutUint32(b[4:], digest)
+	return max(crc32.Checksum(b[:], castagnoli), 1)
+}
+
+// joinSum is an event's sum as it is stored.
+func joinSum(chain, digest uint32) int64 { return int64(uint64(chain)<<32 | uint64(digest)) }
+
+// chainOf and digestOf are the halves of a sum.
+func chainOf(sum int64) uint32  { return uint32(uint64(sum) >> 32) }
+func digestOf(sum int64) uint32 { return uint32(sum) }
+
+// changeDigest is the checksum of a row of the table change. event and first are numbers
+// within the origin.
+func changeDigest(origin engine.Origin, event, part, first, base int64, rows string) int64 {
+	b := append(make([]byte, 0, 48+len(rows)), origin[:]...)
+	for _, n := range [...]int64{event & seqMask, part, first & seqMask, base} {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	}
+	return int64(crc32.Checksum(append(b, rows...), castagnoli))
+}
+
+// altered says that an event is not what was logged.
+func altered(path string, id engine.EventID) error {
+	return &abi.Error{
+		Code:    abi.Storage,
+		Op:      "read",
+		Message: fmt.Sprintf("the event %s in %s is damaged: it is not what was logged, as its checksum tells", id, path),
+		Remedy:  "terrarium session verify names all that is damaged; put the file back from a backup. It has been left as it is",
+		IDs:     map[string]string{"event": id.String(), "path": path},
+	}
+}
+
+// registerSums gives a connection the functions that migrations call.
+func registerSums(c *sqlite3.SQLiteConn) error {
+	if err := c.RegisterFunc("event_sum", eventSumOf, true); err != nil {
+		return err
+	}
+	return c.RegisterFunc("change_sum", changeSumOf, true)
+}
+
+// eventSumOf is the sum of an event that was logged without one, by its columns.
+func eventSumOf(origin any, id, ts, kind int64, graph, creature, turnOrigin, turn, attempt, channel, seq, headers, payload, causeOrigin, cause any) int64 {
+	ref := func(origin, seq any) engine.EventID {
+		return engine.EventID{Origin: originOf(origin), Seq: uint64(numberIn(seq))}
+	}
+	e := engine.Event{
+		ID: ref(origin, id), Time: ts, Kind: engine.EventKind(kind), Graph: engine.GraphID(textIn(graph)), Creature: engine.CreatureID(textIn(creature)),
+		Turn: ref(turnOrigin, turn), Channel: engine.ChannelID(textIn(channel)), Seq: uint64(numberIn(seq)),
+		Attempt: int(numberIn(attempt)), Headers: bytesIn(headers), Payload: bytesIn(payload), Cause: ref(causeOrigin, cause),
+	}
+	return joinSum(0, eventDigest(&e))
+}
+
+// changeSumOf is the sum of a row of the table change, by its columns.
+func changeSumOf(origin any, event, part, first, base int64, rows string) int64 {
+	return changeDigest(originOf(origin), event, part, first, base, rows)
+}
+
+// originOf is an origin as a column has it; none of something else, whose sum no
+// event has.
+func originOf(v any) (o engine.Origin) {
+	b, _ := v.([]byte)
+	copy(o[:], b)
+	return o
+}
+
+func bytesIn(v any) []byte {
+	b, _ := v.([]byte)
+	return b
+}
