@@ -46,6 +46,15 @@ func (k *catalog) older(home string) (*proof, error) {
 	if err != nil {
 		return nil, err
 	}
+	begun, err := k.hydrations()
+	if err != nil {
+		return nil, err
+	}
+	making := map[string]engine.SessionID{}
+	for _, y := range begun { // a file is finished before the catalogue says whose it is
+		making[y.file] = y.session
+		delete(known, k.filePath(y.file))
+	}
 	visitor := newVisitor()
 	defer visitor.leave()
 	for _, f := range files {
@@ -56,6 +65,9 @@ func (k *catalog) older(home string) (*proof, error) {
 		r, err := visitor.remains(path)
 		if err != nil || r.session() == "" || r.has(markUnused) {
 			continue // of something else, or nothing was ever acknowledged in it
+		}
+		if of, unfinished := making[f.Name()]; unfinished && r.session() != of {
+			continue // it begins as the copy of another one
 		}
 		if why := r.outlives(sessions, home); why != "" {
 			return &proof{f.Name(), why}, nil

@@ -1,0 +1,422 @@
+package sqlitestore
+
+import (
+	"bytes"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// damages are what can become of a write-ahead log.
+var damages = map[string]func(content []byte, random *rand.Rand) []byte{
+	"lost":   func([]byte, *rand.Rand) []byte { return nil },
+	"halved": func(content []byte, _ *rand.Rand) []byte { return content[:len(content)/2] },
+	"cut":    func(content []byte, random *rand.Rand) []byte { return content[:random.IntN(len(content))] },
+	"bit": func(content []byte, random *rand.Rand) []byte {
+		content[random.IntN(len(content))] ^= 1 << random.IntN(8)
+		return content
+	},
+	"noise": func(content []byte, random *rand.Rand) []byte {
+		for i := random.IntN(len(content)); i < len(content); i++ {
+			content[i] = byte(random.Uint32())
+		}
+		return content
+	},
+}
+
+// damageLog damages a log in every way, with fixed seeds, each time in a copy of a
+// directory, and calls look.
+func damageLog(t *testing.T, dir, log string, look func(t *testing.T, dir string)) {
+	t.Helper()
+	for name, damage := range damages {
+		for seed := range uint64(6) {
+			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
+				dir := duplicate(t, dir)
+				path := filepath.Join(dir, log)
+				content, err := os.ReadFile(path)
+				if err != nil || len(content) == 0 {
+					t.Fatalf("%s: %d bytes, %v", path, len(content), err)
+				}
+				content = damage(content, rand.New(rand.NewPCG(seed, 1)))
+				if err := os.WriteFile(path, content, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if content == nil {
+					if err := os.Remove(path); err != nil {
+						t.Fatal(err)
+					}
+				}
+				look(t, dir)
+			})
+		}
+	}
+}
+
+// killed copies a directory that is in use, when nothing is going on in it: what a kill
+// would leave.
+func killed(t *testing.T, d *Directory) string {
+	t.Helper()
+	if err := errors.Join(d.makeFirm(), d.Settle(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range d.openBySize() {
+		if err := errors.Join(s.flush(t.Context()), s.park(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		defer s.resume()
+	}
+	d.spares.mu.Lock()
+	defer d.spares.mu.Unlock()
+	return duplicate(t, d.dir)
+}
+
+// TestDamagedLogOfAStore damages the write-ahead log of a live store. Whatever of what
+// was acknowledged is lost by that, the next start tells and goes on without; and
+// verifying names it before and ever after.
+func TestDamagedLogOfAStore(t *testing.T) {
+	for _, durability := range []engine.Durability{engine.Normal, engine.Full} {
+		t.Run(durability.String(), func(t *testing.T) {
+			d := mustOpen(t, t.TempDir())
+			defer d.Close()
+			stores, err := d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: durability})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := stores[0].(*Store)
+			for seq := uint64(1); seq <= 32; seq++ {
+				logged(s, seq, seq)
+				if err := s.Wait(t.Context(), seq); err != nil {
+					t.Fatal(err)
+				}
+			}
+			session, told := s.info.Session, 0
+			damageLog(t, killed(t, d), filepath.Join(storesName, filepath.Base(s.path())+"-wal"), func(t *testing.T, dir string) {
+				if wantLossTold(t, dir, session, 32) {
+					told++
+				}
+			})
+			if told < 15 {
+				t.Errorf("something was lost %d times only", told)
+			}
+		})
+	}
+}
+
+// wantLossTold opens a directory whose session had so many events, and answers whether
+// some were lost.
+func wantLossTold(t *testing.T, dir string, session engine.SessionID, had int64) bool {
+	t.Helper()
+	before, err := mustView(t, dir).Verify(t.Context(), session)
+	if abi.CodeOf(err) == abi.Storage { // nothing is left of it
+		return true
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := before.Events < had
+	d := mustOpen(t, dir)
+	defer d.Close()
+	_, problems, err := d.Saved(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := fmt.Sprint(problems); lost != strings.Contains(text, "which had been acknowledged") || lost && abi.CodeOf(problems[0]) != abi.Storage {
+		t.Errorf("of %d events there are %d, and the problems are %s", had, before.Events, text)
+	}
+	s, err := d.Open(t.Context(), session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Append(&engine.Record{Events: []engine.Event{{ID: engine.EventID{Origin: s.Origin(), Seq: 1}, Time: 1 << 40, Kind: engine.EventLog}}})
+	after, err := d.Verify(t.Context(), session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for when, r := range map[string]engine.VerifyReport{"before": before, "after": after} {
+		if text := strings.Join(r.Damage, "\n"); lost != strings.Contains(text, "the end of the log is missing") || lost != (len(r.Missing) > 0) {
+			t.Errorf("%s it was opened, of %d events there are %d, and verifying says %+v", when, had, r.Events, r)
+		}
+	}
+	return lost
+}
+
+// TestLossIsExcused is about a machine that has stopped since. What a store of the
+// durability normal has lost then is told, and is no damage; one of the durability full
+// may not have lost anything.
+func TestLossIsExcused(t *testing.T) {
+	for _, durability := range []engine.Durability{engine.Normal, engine.Full} {
+		t.Run(durability.String(), func(t *testing.T) {
+			d := mustOpen(t, t.TempDir())
+			defer d.Close()
+			stores, err := d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: durability})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := stores[0].(*Store)
+			for seq := uint64(1); seq <= 8; seq++ {
+				logged(s, seq, seq)
+				if err := s.Wait(t.Context(), seq); err != nil {
+					t.Fatal(err)
+				}
+			}
+			dir := killed(t, d)
+			rebooted(t, dir)
+			log := filepath.Join(dir, storesName, filepath.Base(s.path())+"-wal")
+			info, err := os.Stat(log)
+			if err == nil {
+				err = os.Truncate(log, info.Size()-100)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := mustOpen(t, dir)
+			defer again.Close()
+			_, problems, err := again.Saved(t.Context())
+			if err != nil || len(problems) != 1 || excusedLoss(problems[0]) != (durability == engine.Normal) {
+				t.Fatalf("problems %v, %v", problems, err)
+			}
+			if _, err := again.Open(t.Context(), s.info.Session); err != nil {
+				t.Fatal(err)
+			}
+			r, err := again.Verify(t.Context(), s.info.Session)
+			if err != nil || (len(r.Missing) == 0) != (durability == engine.Normal) {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+}
+
+// TestDamagedLogOfTheCatalogue damages the write-ahead log of the catalogue of a
+// directory in which there were cuts. Either nothing is lost by that, or the directory is
+// refused and left as it is, and rebuilding it brings everything back.
+func TestDamagedLogOfTheCatalogue(t *testing.T) {
+	d := mustOpen(t, t.TempDir())
+	defer d.Close()
+	parent := createStore(t, d)
+	logged(parent, 1, 10)
+	halves, err := d.Cut(t.Context(), splitOf(parent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range halves {
+		logged(s.(*Store), 1, 5)
+	}
+	other := createStore(t, d)
+	logged(other, 1, 5)
+	dir := killed(t, d)
+	want := liveAndSound(t, duplicate(t, dir))
+	if len(want) != 3 {
+		t.Fatalf("live are %v", want)
+	}
+	refused := 0
+	damageLog(t, dir, catalogName+"-wal", func(t *testing.T, dir string) {
+		content := bytesOfAll(t, dir)
+		again, err := Open(t.Context(), dir, Options{})
+		if err == nil {
+			if err := again.Close(); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			refused++
+			wantError(t, "an older catalogue", err, abi.Storage, catalogName, "session rebuild "+dir)
+			for path, before := range content {
+				if filepath.Base(path) != lockName && !strings.HasPrefix(filepath.Base(path), catalogName) && !bytes.Equal(before, bytesOfAll(t, dir)[path]) {
+					t.Errorf("%s was changed", path)
+				}
+			}
+			if _, err := Rebuild(t.Context(), dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if live := liveAndSound(t, dir); !slices.Equal(live, want) {
+			t.Errorf("live are %v, want %v; refused: %v", live, want, err)
+		}
+	})
+	if refused < 15 {
+		t.Errorf("refused %d times only", refused)
+	}
+}
+
+// liveAndSound opens and closes a directory, and answers its live sessions, of which no
+// event is missing.
+func liveAndSound(t *testing.T, dir string) (live []engine.SessionID) {
+	t.Helper()
+	d := mustOpen(t, dir)
+	defer d.Close()
+	graphs, problems, err := d.Saved(t.Context())
+	if err != nil || len(problems) > 0 {
+		t.Fatalf("problems %v, %v", problems, err)
+	}
+	for _, g := range graphs {
+		live = append(live, g.Session)
+		if r, err := d.Verify(t.Context(), g.Session); err != nil || r.Events < 5 || len(r.Missing) > 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	slices.Sort(live)
+	return live
+}
+
+func bytesOfAll(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(path string, f fs.DirEntry, err error) error {
+		if err != nil || f.IsDir() || strings.HasSuffix(path, "-shm") {
+			return err
+		}
+		out[path], err = os.ReadFile(path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestVerifyFindsEveryBit flips single bits in what a file has of texts, headers, states
+// and changes. SQLite finds nothing wrong with most of them.
+func TestVerifyFindsEveryBit(t *testing.T) {
+	dir, session := remembered(t)
+	file := filepath.Join(storesName, string(session)+storeSuffix)
+	content, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := logOf(t, filepath.Join(dir, file))
+	random := rand.New(rand.NewPCG(7, 7))
+	for _, text := range []string{"message-text", "header-text", "state-text", "change-text"} {
+		places := 0
+		for at := 0; ; places++ {
+			next := bytes.Index(content[at:], []byte(text))
+			if next < 0 {
+				break
+			}
+			at += next + 1
+			bit := random.IntN(8 * len(text))
+			t.Run(fmt.Sprintf("%s/%d", text, places), func(t *testing.T) {
+				dir := duplicate(t, dir)
+				damaged := bytes.Clone(content)
+				damaged[at-1+bit/8] ^= 1 << (bit % 8)
+				if err := os.WriteFile(filepath.Join(dir, file), damaged, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				r, err := mustView(t, dir).Verify(t.Context(), session)
+				if err == nil && len(r.Damage)+len(r.Missing) == 0 && logOf(t, filepath.Join(dir, file)) != log {
+					t.Errorf("bit %d: %+v", bit, r)
+				}
+			})
+		}
+		if places == 0 {
+			t.Errorf("%s is nowhere in the file", text)
+		}
+	}
+}
+
+// logOf is what a file has of its log and of states: a bit of what SQLite has left in
+// pages of rows that are gone is nobody's.
+func logOf(t *testing.T, path string) string {
+	t.Helper()
+	c, err := openConn(path, readOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	var out strings.Builder
+	for _, query := range []string{"SELECT * FROM event", "SELECT * FROM change", "SELECT * FROM state_value"} {
+		if err := c.query(query, nil, func(v []driver.Value) error {
+			fmt.Fprintf(&out, "%q\n", v)
+			return nil
+		}); err != nil {
+			fmt.Fprintln(&out, err)
+		}
+	}
+	return out.String()
+}
+
+// remembered makes a closed directory of one session whose file has texts to be found.
+func remembered(t *testing.T) (dir string, session engine.SessionID) {
+	t.Helper()
+	d := mustOpen(t, t.TempDir())
+	s := createStore(t, d)
+	for n := uint64(1); n <= 9; n++ {
+		id := func(k uint64) engine.EventID { return engine.EventID{Origin: s.Origin(), Seq: 3*(n-1) + k} }
+		value := fmt.Appendf(nil, "state-text-%d", n)
+		s.Append(&engine.Record{
+			Events: []engine.Event{
+				{ID: id(1), Time: int64(10 * n), Kind: engine.EventChannelMessage, Channel: "c", Seq: n, Payload: fmt.Appendf(nil, "message-text-%d", n), Headers: []byte("header-text")},
+				{ID: id(2), Time: int64(10*n + 1), Kind: engine.EventTurnEnded, Creature: "creature-name", Turn: id(2), Channel: "c", Seq: n, Attempt: 1, Cause: id(1)},
+				{ID: id(3), Time: int64(10*n + 2), Kind: engine.EventState, Creature: "creature-name", Turn: id(2), Payload: append([]byte("n\x00="), value...)},
+			},
+			Channels:  []engine.ChannelRow{{ID: "c"}},
+			Creatures: []engine.CreatureRow{{ID: "creature-name", Address: "change-text"}}, Heads: []engine.HeadRow{{Channel: "c", Seq: n}},
+			Cursors: []engine.CursorRow{{Reader: "creature-name", Channel: "c", Seq: n}}, State: []engine.StateRow{{Creature: "creature-name", Key: "n", Value: value}},
+		})
+	}
+	wantSound(t, d, s.info.Session)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return d.dir, s.info.Session
+}
+
+// TestAlteredEventIsNotRead alters a message behind the back of the program. Who reads
+// history or a backlog is told which it is, instead of what it says now.
+func TestAlteredEventIsNotRead(t *testing.T) {
+	dir, session := remembered(t)
+	execute(t, filepath.Join(dir, storesName, string(session)+storeSuffix), "UPDATE event SET payload = CAST('another' AS BLOB) WHERE id & 0xffffffffff = 4")
+	v := mustView(t, dir)
+	_, err := v.History(t.Context(), session, engine.HistoryQuery{})
+	wantError(t, "History", err, abi.Storage, "-4", "checksum", "session verify")
+	_, err = v.Messages(t.Context(), session, "c", 0, 9, 0, 1<<20)
+	wantError(t, "Messages", err, abi.Storage, "-4", "checksum")
+	if events, err := v.Messages(t.Context(), session, "c", 2, 9, 0, 1<<20); err != nil || len(events) != 7 {
+		t.Errorf("behind it there are %d messages, %v", len(events), err)
+	}
+}
+
+// TestNoAdviceToRemove reads all that the package says. Data is never what is in the way.
+func TestNoAdviceToRemove(t *testing.T) {
+	removal := regexp.MustCompile(`(?i)\b(remov|delet|eras|discard)(e|ing)\b.* (it|them|that|file|files|store|stores|session|sessions|director(y|ies)|what)\b`)
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	remedies := 0
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, ok := n.(*ast.BasicLit)
+			if !ok || literal.Kind != token.STRING || strings.Contains(literal.Value, "DELETE FROM") {
+				return true
+			}
+			remedies++
+			if removal.MatchString(literal.Value) {
+				t.Errorf("%s says %s", path, literal.Value)
+			}
+			return true
+		})
+	}
+	if remedies < 500 {
+		t.Errorf("read %d texts", remedies)
+	}
+}
