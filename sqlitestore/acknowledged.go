@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // ackName is the file that says how far each live log was acknowledged as durable. It is
@@ -68,7 +69,7 @@ func decodeAck(b []byte) (a ack, ok bool) {
 }
 
 // readAcks reads what a directory's file says, with the slot of each session. A file that
-// is missing, or something else, says nothing.
+// is missing, or begins otherwise, says nothing.
 func readAcks(dir string) (map[engine.SessionID]ack, map[engine.SessionID]int64, error) {
 	f, err := files.Open(filepath.Join(dir, ackName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +112,7 @@ type acknowledgements struct {
 	next   int64
 }
 
-// openAcks opens the file, and makes one in the place of what is none. Slots of sessions
+// openAcks opens the file, and begins it anew if it is none. Slots of sessions
 // that are not live are free.
 func openAcks(dir string, live func(engine.SessionID) bool) (*acknowledgements, error) {
 	path := filepath.Join(dir, ackName)
@@ -119,10 +120,7 @@ func openAcks(dir string, live func(engine.SessionID) bool) (*acknowledgements, 
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file", path)
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := files.OpenFile(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}

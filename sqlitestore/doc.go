@@ -4,6 +4,7 @@
 // A session directory holds
 //
 //	lock                    held, and naming its owner, while a process has the directory open
+//	acknowledged            how far each live log was acknowledged as durable
 //	catalog.db              which sessions there are, which are live, who came from whom, and which file each has
 //	stores/<session>.db     the file that a session begins with
 //	stores/<session>.N.db   a file with the whole history of that session, or of one that came out of it
@@ -64,6 +65,14 @@
 // [Store.History] lists events by time; events with the same time by origin,
 // then by number. Times are those of a hybrid logical clock and rise within an
 // origin, so a cause is listed before its effects.
+//
+// # Checksums
+//
+// The rows of the log carry checksums (sum.go), which readers and [Directory.Verify]
+// check. How far each live log was acknowledged is in the file acknowledged beside the
+// catalogue (acknowledged.go), and of processes before in the catalogue; what is lost of
+// that is told at the next start (acknowledged_check.go). A catalogue that the stores
+// prove to be older than they are is refused (older.go).
 //
 // # Reading with other tools
 //

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // A catalogue whose write-ahead log is lost or damaged is an older one: SQLite takes
@@ -39,7 +39,7 @@ func (k *catalog) older(home string) (*proof, error) {
 		sessions[e.Session] = e
 	}
 	dir := filepath.Join(filepath.Dir(k.path), storesName)
-	files, err := os.ReadDir(dir)
+	present, err := files.ReadStores(filepath.Dir(k.path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -53,11 +53,11 @@ func (k *catalog) older(home string) (*proof, error) {
 	making := map[string]engine.SessionID{}
 	for _, y := range begun { // a file is finished before the catalogue says whose it is
 		making[y.file] = y.session
-		delete(known, k.filePath(y.file))
+		delete(known, filepath.Join(dir, y.file))
 	}
 	visitor := newVisitor()
 	defer visitor.leave()
-	for _, f := range files {
+	for _, f := range present {
 		path := filepath.Join(dir, f.Name())
 		if known[path] || !strings.HasSuffix(path, storeSuffix) || !f.Type().IsRegular() {
 			continue
