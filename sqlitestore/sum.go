@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"sync"
 
 	"github.com/mattn/go-sqlite3"
 
@@ -22,11 +23,15 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// scratch are buffers for what a sum is of, which would go to the heap each time.
+var scratch = sync.Pool{New: func() any { b := make([]byte, 0, 512); return &b }}
+
 // eventDigest is the checksum of what an event says. Ids are in the form that they have
 // everywhere, so it is the same in every file.
 func eventDigest(e *engine.Event) uint32 {
-	var room [512]byte
-	b := append(room[:0], e.ID.Origin[:]...)
+	room := scratch.Get().(*[]byte)
+	defer scratch.Put(room)
+	b := append((*room)[:0], e.ID.Origin[:]...)
 	for _, id := range [...]*engine.EventID{&e.Turn, &e.Cause} {
 		b = append(b, id.Origin[:]...)
 		b = binary.LittleEndian.AppendUint64(b, id.Seq)
@@ -38,6 +43,7 @@ func eventDigest(e *engine.Event) uint32 {
 	b = append(b, e.Graph...)
 	b = append(b, e.Creature...)
 	b = append(b, e.Channel...)
+	*room = b
 	sum := crc32.Update(0, castagnoli, b)
 	if len(e.Headers) > 0 {
 		sum = crc32.Update(sum, castagnoli, e.Headers)
@@ -51,10 +57,10 @@ func chainSeed(o engine.Origin) uint32 { return crc32.Checksum(o[:], castagnoli)
 // chainOn is the high half of the sum of an event, by that of the one before. It is
 // never zero, which belongs to events that are in no chain.
 func chainOn(before, digest uint32) uint32 {
-	var b [8]byte
-	binary.LittleEndian.PutUint32(b[:], before)
-	binary.LittleEndian.PutUint32(b[4:], digest)
-	return max(crc32.Checksum(b[:], castagnoli), 1)
+	room := scratch.Get().(*[]byte)
+	defer scratch.Put(room)
+	b := binary.LittleEndian.AppendUint32((*room)[:0], before)
+	return max(crc32.Checksum(binary.LittleEndian.AppendUint32(b, digest), castagnoli), 1)
 }
 
 // joinSum is an event's sum as it is stored.
