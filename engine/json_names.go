@@ -20,9 +20,22 @@ const maxJSONDepth = 1000
 func CheckJSON(text []byte) error {
 	if !json.Valid(text) {
 		var value any
-		return &abi.Error{Code: abi.InvalidArgument, Message: "this is not JSON", Remedy: "write one JSON value", Err: json.Unmarshal(text, &value)}
+		return &abi.Error{Code: abi.InvalidArgument, Message: "the arguments are not JSON", Remedy: "give one JSON object", Err: json.Unmarshal(text, &value)}
 	}
-	s := nameScan{text: text}
+	s := nameScan{text: text, room: len(text)}
+	return s.run()
+}
+
+// maxToolValues bounds how many values the arguments of a tool consist of: each costs
+// much more than a byte of a text does.
+const maxToolValues = 1 << 14
+
+// checkToolJSON is CheckJSON of the arguments of a tool.
+func checkToolJSON(args []byte) error {
+	if !json.Valid(args) {
+		return CheckJSON(args)
+	}
+	s := nameScan{text: args, room: maxToolValues}
 	return s.run()
 }
 
@@ -31,6 +44,7 @@ type nameScan struct {
 	text []byte
 	open []map[string]bool // the names of each open object; nil for an array
 	name bool              // a text that comes next is a name
+	room int               // for more values
 }
 
 func (s *nameScan) run() error {
@@ -43,6 +57,9 @@ func (s *nameScan) run() error {
 		case '}', ']':
 			s.open, s.name = s.open[:len(s.open)-1], false
 		case ',':
+			if s.room--; s.room < 0 {
+				return &abi.Error{Code: abi.TooLarge, Message: "the JSON has more values than are read", Remedy: "pass large data as a text"}
+			}
 			s.name = len(s.open) > 0 && s.open[len(s.open)-1] != nil
 		case '"':
 			end := quotedEnd(s.text, i)

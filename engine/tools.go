@@ -18,7 +18,7 @@ import (
 // them out.
 type toolUse struct {
 	calls int
-	bytes int64        // of the calls and their answers, which are read, judged and noted
+	bytes int64      // of the calls and their answers, which are read, judged and noted
 	ops   []stagedOp // that succeeded, in the order of the calls
 	name  string     // of the tool that is being called
 	// recalled is what policies recalled that judge calls.

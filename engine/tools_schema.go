@@ -97,12 +97,12 @@ func (f *tool) check(args []byte) error {
 	if !utf8.Valid(args) {
 		return invalid(f.name, "the arguments are not UTF-8", `write {"base64": "…"} for bytes that are not text`)
 	}
+	if err := checkToolJSON(args); err != nil { // policies, and readers of the log, see the same as the tool
+		return err
+	}
 	var value any
 	if err := json.Unmarshal(args, &value); err != nil {
 		return invalid(f.name, "the arguments are not JSON: "+err.Error(), "give one JSON object")
-	}
-	if err := CheckJSON(args); err != nil { // policies, and whoever reads the log, see the same as the tool
-		return err
 	}
 	if s == nil {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/topology"
@@ -90,8 +91,27 @@ func (s *staging) sendEdge(ref string) (topology.Edge, error) {
 	}
 	return topology.Edge{}, &abi.Error{
 		Code: abi.NotConnected, Op: "send_channel", Message: fmt.Sprintf("the creature sends on no channel %s", quoted([]byte(ref))),
-		Remedy: "connect it first; its awareness lists what it sends on", IDs: map[string]string{"creature": string(s.caller.id)},
+		Remedy: "connect it first; " + sendsOn(c.Edges), IDs: map[string]string{"creature": string(s.caller.id)},
 	}
+}
+
+// sendsOn lists what a creature sends on, by alias.
+func sendsOn(edges []topology.Edge) string {
+	const most = 16
+	var names []string
+	for _, e := range edges {
+		switch {
+		case e.Direction != Send:
+		case len(names) == most:
+			return "it sends on " + strings.Join(names, ", ") + " and others, which its awareness lists"
+		default:
+			names = append(names, quoted([]byte(e.Alias)))
+		}
+	}
+	if len(names) == 0 {
+		return "it sends on nothing yet"
+	}
+	return "it sends on " + strings.Join(names, ", ")
 }
 
 // faultError is the fault that a check of the turn has left.

@@ -16,7 +16,7 @@ type WireArgs struct {
 	From string `json:"from,omitempty" jsonschema:"description=whose output it is: a member of the own graph by id or name"`
 	// To and what follows are for add.
 	To          string `json:"to,omitempty" jsonschema:"description=who gets it: a member of the own graph by id or name or root"`
-	WithContent bool   `json:"with_content,omitempty" jsonschema:"description=deliver the output itself and not only where it came from"`
+	WithContent *bool  `json:"with_content,omitempty" jsonschema:"description=deliver the output itself and not only where it came from; true if it is left out"`
 	Prompt      string `json:"prompt,omitempty" jsonschema:"description=a template with {output} and {source} and {channel}"`
 	When        string `json:"when,omitempty" jsonschema:"description=a predicate of the recipe"`
 	AllowSelf   bool   `json:"allow_self,omitempty"`
@@ -32,7 +32,7 @@ type WireArgs struct {
 // those that there are.
 type WireResult struct {
 	Wire  *OutputWire  `json:"wire,omitempty"`
-	Wires []OutputWire `json:"wires,omitempty"`
+	Wires []OutputWire `json:"wires,omitzero"` // with list, also if there are none
 	Next  string       `json:"next,omitempty"` // if there are more: what to give as after
 }
 
@@ -52,7 +52,7 @@ func groupWire(t *turn, args []byte) (any, error) {
 			w, err := s.wire(&a)
 			return &removeWire{w.ID}, err
 		}
-		w := OutputWire{Name: a.Name, To: ToRoot, WithContent: a.WithContent, Prompt: a.Prompt, When: a.When, AllowSelf: a.AllowSelf}
+		w := OutputWire{Name: a.Name, To: ToRoot, WithContent: a.WithContent == nil || *a.WithContent, Prompt: a.Prompt, When: a.When, AllowSelf: a.AllowSelf}
 		from, err := s.creature(a.From)
 		if err != nil {
 			return nil, err
@@ -76,7 +76,7 @@ func (a *WireArgs) check() error {
 		given bool
 		in    string // the actions that take it
 	}{
-		{"from", a.From != "", "add remove list"}, {"to", a.To != "", "add"}, {"with_content", a.WithContent, "add"}, {"prompt", a.Prompt != "", "add"},
+		{"from", a.From != "", "add remove list"}, {"to", a.To != "", "add"}, {"with_content", a.WithContent != nil, "add"}, {"prompt", a.Prompt != "", "add"},
 		{"when", a.When != "", "add"}, {"allow_self", a.AllowSelf, "add"}, {"name", a.Name != "", "add"}, {"wire", a.Wire != "", "remove"},
 		{"after", a.After != "", "list"}, {"limit", a.Limit != 0, "list"},
 	}
