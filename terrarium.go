@@ -207,6 +207,10 @@ type RecipeOptions struct {
 	PolicyProcess []string
 	// Tests has [LoadRecipe] report mistakes in test blocks too.
 	Tests bool
+	// Isolation says which policies run in such processes besides: "foreign", the same as
+	// empty, those of recipes with a file or folder that another user owns or every user
+	// can write; "all"; or "none".
+	Isolation string
 }
 
 // ServePolicies runs policies for another process, at the other end of the pipes,
@@ -249,7 +253,7 @@ func inspecting(ctx context.Context, load func(*host.Host) Diagnostics) Diagnost
 
 // loading are the options in the words of package recipes.
 func (o RecipeOptions) loading(h *host.Host) recipes.Options {
-	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: h, Builtins: builtins{}, Version: Version, PolicyProcess: o.PolicyProcess, Tests: o.Tests}
+	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: h, Builtins: builtins{}, Version: Version, PolicyProcess: o.PolicyProcess, Isolation: o.Isolation, Tests: o.Tests}
 }
 
 // Apply reads a recipe and makes it exist: all of it, or on an error nothing;

@@ -82,3 +82,19 @@ func validHeaders(b []byte) bool {
 	}
 	return true
 }
+
+// reservedHeaders is how the names of headers begin that only the engine writes, so that
+// a creature can trust them.
+const reservedHeaders = "terrarium-"
+
+// reservedHeader reports whether headers, which are valid, have such a name.
+func reservedHeader(b []byte) bool {
+	for len(b) > 0 {
+		name, rest, _ := bytes.Cut(b, []byte{0})
+		if len(name) >= len(reservedHeaders) && bytes.EqualFold(name[:len(reservedHeaders)], []byte(reservedHeaders)) {
+			return true
+		}
+		_, b, _ = bytes.Cut(rest, []byte{0})
+	}
+	return false
+}

@@ -117,8 +117,8 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 	if !ok {
 		return Sent{}, invalid("send", "a header has no name, or contains NUL", "use other names and values")
 	}
-	if _, _, end := header(headers, headerAlias); end > 0 {
-		return Sent{}, invalid("send", "the header "+headerAlias+" is the engine's", "leave it out")
+	if reservedHeader(headers) {
+		return Sent{}, invalid("send", "the names of headers that begin with "+reservedHeaders+" are the host's", "use another name")
 	}
 	if size := len(out.Payload) + len(headers); size > MaxMessage {
 		return Sent{}, &abi.Error{Code: abi.TooLarge, Op: "send", Message: fmt.Sprintf("the message has %d bytes; at most %d are allowed", size, MaxMessage), Remedy: "send it in parts"}

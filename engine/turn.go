@@ -360,6 +360,8 @@ func (t *turn) room(n int, payload, headers []byte) abi.Code {
 		return t.fail(abi.TooLarge, "send smaller messages, or raise the limit", "the message has %d bytes; the limit message is %d", size, limits.Message)
 	case !validHeaders(headers):
 		return t.malformedHeaders()
+	case reservedHeader(headers):
+		return t.fail(abi.InvalidArgument, "use another name", "the names of headers that begin with %s are the host's", reservedHeaders)
 	case t.sendCount+n > limits.Sends:
 		return t.overLimit("sends", int64(limits.Sends))
 	case t.sendBytes+int64(n)*size > limits.SendBytes:

@@ -124,7 +124,7 @@ var language = []Block{
 		{Name: "on_error", Type: ChoiceValue, Choices: []string{"deny", "warn", "allow"}, Default: "deny", Doc: "what a script that fails, or takes too long, amounts to"},
 		{Name: "enforce", Type: ChoiceValue, Choices: []string{"deny", "audit"}, Default: "deny", Doc: "`audit` only records what it would do"},
 		{Name: "record", Type: ChoiceValue, Choices: []string{"hash", "original"}, Default: "hash", Doc: "on `send`: what the session keeps of a message that the policy changes, or of a creature's that it leaves out"},
-		{Name: "isolation", Type: ChoiceValue, Choices: []string{"none", "process"}, Default: "none", Doc: "`process` runs the script in a process of its own, with a memory limit"},
+		{Name: "isolation", Type: ChoiceValue, Choices: []string{"none", "process"}, Default: "none", Doc: "`process` runs the script in a process of its own, with a memory limit; that of a recipe that another user could have written is always run so"},
 		attrDescription,
 	}},
 	{Name: "recipe", Labels: named, Repeated: true, Doc: "a recipe as a part of this one", Others: "the value of the sub-recipe's variable of that name", Attributes: []Attribute{

@@ -63,6 +63,9 @@ type Options struct {
 	// process for policies with isolation = "process": one that calls
 	// [ServePolicies].
 	PolicyProcess []string
+	// Isolation says which policies run in processes of their own, besides those that say
+	// so themselves: one of [Isolations]. Empty means [IsolateForeign].
+	Isolation string
 	// MaxFileBytes bounds every file that is read; 0 means 1 MiB. Modules are
 	// bounded by [abi.MaxModuleBytes].
 	MaxFileBytes int64
@@ -84,6 +87,9 @@ func (r *Recipe) Deployment() *engine.Deployment { return r.deployment }
 // files. It reports everything it finds, errors and warnings; the recipe is
 // nil if there is an error. It blocks while it reads files.
 func Load(ctx context.Context, path string, o Options) (*Recipe, Diagnostics) {
+	if d := o.checkIsolation(); d != nil {
+		return nil, Diagnostics{*d}
+	}
 	l, d := openLoader(path, o.withDefaults())
 	if d != nil {
 		return nil, Diagnostics{*d}

@@ -49,6 +49,7 @@ func (l *loader) policies(all []*loader, d *engine.Deployment) {
 	if len(policies) == 0 {
 		return
 	}
+	l.isolate(all, policies)
 	set, faults := policy.New(policies, policy.Options{Command: l.opts.PolicyProcess})
 	for _, f := range faults {
 		s := scripts[policyName{f.On, f.Policy}]
@@ -112,6 +113,30 @@ func (l *loader) record(s scope, d *declaration, p *policy.Policy) {
 		return
 	}
 	p.Original = kept == "original"
+}
+
+// isolate has policies run in processes of their own that come from somebody else.
+func (l *loader) isolate(all []*loader, policies []policy.Policy) {
+	why := ""
+	for _, part := range all {
+		if why == "" {
+			why = part.folder.foreign
+		}
+	}
+	switch {
+	case l.opts.Isolation == IsolateAll:
+		why = "all policies are to be isolated"
+	case l.opts.Isolation == IsolateNone, why == "":
+		return
+	}
+	for i := range policies {
+		policies[i].Process = true
+	}
+	if len(l.opts.PolicyProcess) == 0 {
+		l.add(Diagnostic{Severity: Error, Summary: "No process to run policies in", Range: Range{File: l.folder.shown},
+			Detail: fmt.Sprintf("The policies of the recipe are run in processes of their own: %s. This program has not been told how to start one.", why),
+			Remedy: "Run the recipe with the command terrarium, set RecipeOptions.PolicyProcess, or make the files your own once you have read them."})
+	}
 }
 
 // isolation reads where the script is to run.

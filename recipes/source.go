@@ -27,6 +27,8 @@ type folder struct {
 	prefix string
 	// read is what was read, by name relative to the folder.
 	read map[string][]byte
+	// foreign says what of it comes from somebody else, and why; empty if nothing does.
+	foreign string
 	// parsed are the recipe's files, by name.
 	parsed map[string]parsedFile
 }
@@ -63,7 +65,11 @@ func openRecipe(path string, limit int64) (*folder, []string, *Diagnostic) {
 	if !info.IsDir() {
 		name = recipeName(names[0])
 	}
-	return &folder{name: name, shown: dir, abs: abs, root: root, limit: limit, read: map[string][]byte{}}, names, nil
+	f := &folder{name: name, shown: dir, abs: abs, root: root, limit: limit, read: map[string][]byte{}}
+	if in, err := root.Stat("."); err == nil {
+		f.look("its folder", in)
+	}
+	return f, names, nil
 }
 
 func isRecipe(name string) bool {
