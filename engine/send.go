@@ -92,7 +92,7 @@ func (e *Engine) Send(ctx context.Context, channel ChannelID, out Outgoing) (Sen
 		err.Op = "send"
 		return Sent{}, err
 	}
-	return e.sendOn(ctx, ch, out)
+	return e.sendGiven(ctx, ch, out)
 }
 
 // SendTo sends a message directly to a creature.
@@ -105,20 +105,25 @@ func (e *Engine) SendTo(ctx context.Context, to CreatureID, out Outgoing) (Sent,
 		err.Op = "send_to"
 		return Sent{}, err
 	}
-	return e.sendOn(ctx, ch, out)
+	return e.sendGiven(ctx, ch, out)
 }
 
 // MaxMessage is the most bytes that a message from outside may have, headers
 // included.
 const MaxMessage = 16 << 20
 
+// sendGiven is sendOn with the headers of somebody outside.
+func (e *Engine) sendGiven(ctx context.Context, ch *channel, out Outgoing) (Sent, error) {
+	if headers, ok := EncodeHeaders(out.Headers); ok && reservedHeader(headers) {
+		return Sent{}, invalid("send", "the names of headers that begin with "+reservedHeaders+" are the host's", "use another name")
+	}
+	return e.sendOn(ctx, ch, out)
+}
+
 func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, error) {
 	headers, ok := EncodeHeaders(out.Headers)
 	if !ok {
 		return Sent{}, invalid("send", "a header has no name, or contains NUL", "use other names and values")
-	}
-	if reservedHeader(headers) {
-		return Sent{}, invalid("send", "the names of headers that begin with "+reservedHeaders+" are the host's", "use another name")
 	}
 	if size := len(out.Payload) + len(headers); size > MaxMessage {
 		return Sent{}, &abi.Error{Code: abi.TooLarge, Op: "send", Message: fmt.Sprintf("the message has %d bytes; at most %d are allowed", size, MaxMessage), Remedy: "send it in parts"}

@@ -43,11 +43,8 @@ func TestPoliciesOfOthersAreIsolated(t *testing.T) {
 			}
 			_, diags := Load(t.Context(), dir, Options{Isolation: c.isolation})
 			refused := slices.ContainsFunc(diags, func(d Diagnostic) bool { return d.Summary == "No process to run policies in" })
-			if refused != c.isolated || !c.isolated && diags.Err() != nil {
+			if refused != c.isolated {
 				t.Errorf("without a process to run it in: %v", diags)
-			}
-			if _, diags := Load(t.Context(), dir, Options{Isolation: c.isolation, PolicyProcess: []string{"/bin/true"}}); diags.Err() != nil {
-				t.Error(diags)
 			}
 		})
 	}
