@@ -98,3 +98,7 @@ func reservedHeader(b []byte) bool {
 	}
 	return false
 }
+
+func errReservedHeader(op string) error {
+	return invalid(op, "the names of headers that begin with "+reservedHeaders+" are the host's", "use another name")
+}

@@ -67,6 +67,9 @@ func (e *Engine) Ask(ctx context.Context, to CreatureID, out Outgoing, deadline 
 		err.Op = "request"
 		return nil, err
 	}
+	if headers, ok := EncodeHeaders(out.Headers); ok && reservedHeader(headers) {
+		return nil, errReservedHeader("request")
+	}
 	call := &Call{e: e, to: to, ch: ch, deadline: deadline, reply: make(chan callerAnswer, 1)}
 	out.kind, out.reply = abi.KindRequest, call.reply
 	out.Headers = maps.Clone(out.Headers)

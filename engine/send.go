@@ -115,7 +115,7 @@ const MaxMessage = 16 << 20
 // sendGiven is sendOn with the headers of somebody outside.
 func (e *Engine) sendGiven(ctx context.Context, ch *channel, out Outgoing) (Sent, error) {
 	if headers, ok := EncodeHeaders(out.Headers); ok && reservedHeader(headers) {
-		return Sent{}, invalid("send", "the names of headers that begin with "+reservedHeaders+" are the host's", "use another name")
+		return Sent{}, errReservedHeader("send")
 	}
 	return e.sendOn(ctx, ch, out)
 }
