@@ -102,3 +102,23 @@ func reservedHeader(b []byte) bool {
 func errReservedHeader(op string) error {
 	return invalid(op, "the names of headers that begin with "+reservedHeaders+" are the host's", "use another name")
 }
+
+// withoutHosts takes out what the host has said of the delivery and the creature passes
+// on with it: it is not true of another message. Headers that are not valid stay.
+func withoutHosts(headers, delivery []byte) []byte {
+	if !validHeaders(headers) || !reservedHeader(headers) {
+		return headers
+	}
+	said := DecodeHeaders(delivery)
+	var out []byte
+	for rest := headers; len(rest) > 0; {
+		name, after, _ := bytes.Cut(rest, []byte{0})
+		value, next, _ := bytes.Cut(after, []byte{0})
+		known, is := said[string(name)]
+		if pair := rest[:len(rest)-len(next)]; !is || known != string(value) || !reservedHeader(pair) {
+			out = append(out, pair...)
+		}
+		rest = next
+	}
+	return out
+}

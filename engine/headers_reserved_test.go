@@ -13,3 +13,17 @@ func TestReservedHeaders(t *testing.T) {
 		}
 	}
 }
+
+// What a creature passes on loses what the host said of it; a forged one stays, to be
+// refused.
+func TestHeadersThatArePassedOn(t *testing.T) {
+	const delivery = "a\x00b\x00terrarium-wire\x00w1\x00"
+	for text, want := range map[string]string{
+		"": "", delivery: "a\x00b\x00", "terrarium-wire\x00w2\x00": "terrarium-wire\x00w2\x00", "terrarium-report\x00x\x00c\x00d\x00": "terrarium-report\x00x\x00c\x00d\x00",
+		"terrarium-wire": "terrarium-wire",
+	} {
+		if got := withoutHosts([]byte(text), []byte(delivery)); string(got) != want {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}

@@ -312,6 +312,7 @@ func (t *turn) Send(h int32, payload, headers []byte) int32 {
 	if code := t.effect(); code != abi.OK {
 		return code.Status()
 	}
+	headers = withoutHosts(headers, t.d.msg.headers)
 	if h == abi.AllChannels {
 		return t.sendAll(payload, headers)
 	}
