@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -68,14 +69,21 @@ func decideIn(t *testing.T, dir string) {
 	}
 }
 
-// duplicate copies a directory that nobody uses.
+// duplicate copies a directory. In one that is in use, spare files may come and go.
 func duplicate(t *testing.T, dir string) string {
 	t.Helper()
-	to := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
+	for range 100 {
+		to := filepath.Join(t.TempDir(), "copy")
+		err := os.CopyFS(to, os.DirFS(dir))
+		if err == nil {
+			return to
+		}
+		if !errors.Is(err, fs.ErrNotExist) { // a spare file has got its name meanwhile
+			t.Fatal(err)
+		}
 	}
-	return to
+	t.Fatalf("files of %s vanish whenever it is copied", dir)
+	return ""
 }
 
 func loseCatalog(t *testing.T, dir string) {

@@ -1,38 +1,92 @@
 package sqlitestore
 
 import (
+	"database/sql/driver"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// age makes a store of an older version out of one of the newest: it takes away
-// what later versions have added.
+// addedKeys are the keys of the table store that a version has added.
+var addedKeys = map[int][]string{
+	2: {"kind", "incomplete", "pruned"},
+	3: {"siblings", "retired", "moved"},
+	5: {"based"},
+	6: {keyHome},
+}
+
+// age makes a store of an older version out of one of the newest: a file that the
+// migrations of that version make has what it can have of the other's rows.
 func age(t *testing.T, path string, version int) {
 	t.Helper()
-	if version < 6 {
-		execute(t, path, "ALTER TABLE event DROP COLUMN sum; ALTER TABLE change DROP COLUMN sum; DELETE FROM store WHERE key = 'home'")
+	if version == int(storeSchema.version) {
+		return
 	}
-	if version < 5 {
-		execute(t, path, "DROP TABLE change; DELETE FROM store WHERE key = 'based'")
+	aged := filepath.Join(t.TempDir(), "aged.db")
+	c, err := openConn(aged, readWriteCreate)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if version < 4 {
-		execute(t, path, "DROP VIEW wires; DROP TABLE wire")
+	mode := "delete"
+	if err := inspect(path, "PRAGMA journal_mode", &mode); err != nil {
+		t.Fatal(err)
 	}
-	if version < 3 {
-		execute(t, path, `DROP TABLE wrote;
-			ALTER TABLE ancestor DROP COLUMN born; ALTER TABLE ancestor DROP COLUMN durability;
-			ALTER TABLE ancestor DROP COLUMN cut; ALTER TABLE ancestor DROP COLUMN kind;
-			DELETE FROM store WHERE key IN ('siblings', 'retired', 'moved')`)
+	steps := []string{"PRAGMA journal_mode = " + mode, "ATTACH " + sqlText(path) + " AS newest"}
+	if err := storeSchema.migrateTemporary(c, int64(version)); err != nil {
+		t.Fatal(err)
 	}
-	if version < 2 {
-		execute(t, path, "DROP TABLE own; DELETE FROM store WHERE key IN ('kind', 'incomplete', 'pruned')")
+	there, err := c.readLayout()
+	if err != nil {
+		t.Fatal(err)
 	}
-	execute(t, path, fmt.Sprintf("DELETE FROM schema_migration WHERE version_id > %[1]d; PRAGMA user_version = %[1]d", version))
+	for name, o := range there {
+		if o.kind != "table" || name == "schema_migration" || strings.HasPrefix(name, "sqlite_") {
+			continue
+		}
+		var columns []string
+		if err := c.query("SELECT name FROM pragma_table_info(?)", []driver.Value{name}, func(v []driver.Value) error {
+			columns = append(columns, textIn(v[0]))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Join(columns, ", ")
+		steps = append(steps, fmt.Sprintf("DELETE FROM main.%[1]s; INSERT INTO main.%[1]s (%[2]s) SELECT %[2]s FROM newest.%[1]s", name, all))
+	}
+	for added, keys := range addedKeys {
+		for _, key := range keys {
+			if added > version {
+				steps = append(steps, "DELETE FROM main.store WHERE key = "+sqlText(key))
+			}
+		}
+	}
+	for _, step := range append(steps, "DETACH newest") {
+		if err := c.exec(step); err != nil {
+			t.Fatalf("%s: %v", step, err)
+		}
+	}
+	if err := errors.Join(c.close(), removeLogs([]string{path}), os.Rename(aged, path)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sqlText is a text as SQL has it.
+func sqlText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// inspect reads the one value that a query answers.
+func inspect(path, query string, to *string) (err error) {
+	c, err := openConn(path, readOnly)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	return c.query(query, nil, func(v []driver.Value) error { return takeRow(v, to) })
 }
 
 // ageAll makes the stores of a directory those of an older version.
