@@ -113,7 +113,7 @@ func findRecipe(ctx context.Context, h *host.Host, r engine.Remembered, o Resume
 		return f, append(diags, recipes.Diagnostic{
 			Severity: recipes.Error, Summary: "Another deployment", Range: recipes.Range{File: f.Path},
 			Detail: fmt.Sprintf("The recipe is called %q, and the session remembers it as %q.", name, r.Name),
-			Remedy: fmt.Sprintf("Give it the name back, or say where the recipe of %q is.", r.Name),
+			Remedy: fmt.Sprintf("Give it the name back: terrarium { name = %q }; or say where the recipe of that name is.", r.Name),
 		})
 	}
 	if o.Last {

@@ -138,6 +138,9 @@ func (j *joint) run(ctx context.Context) error {
 		if err := a.may(); err != nil {
 			return err
 		}
+		if err := j.checkRenamed(a.d); err != nil {
+			return err
+		}
 	}
 	e.tellProblems()
 	waking := e.newWaking()

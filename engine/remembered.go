@@ -2,8 +2,11 @@ package engine
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
 )
 
 // Remembered is a deployment as sessions remember it: which recipe it was applied
@@ -54,6 +57,39 @@ func (e *Engine) Remembered() []Remembered {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return slices.DeleteFunc(list, func(r Remembered) bool { return e.deployments[r.Name] != nil })
+}
+
+// checkRenamed refuses a deployment that is not known here if a saved one, which is not
+// applied, came from the very same recipe: its file or folder was renamed, or is named
+// another way. It would begin with nothing, and take all input again. A recipe that says
+// its name itself is not concerned, as its text has the name. The caller holds mu.
+func (j *joint) checkRenamed(d *Deployment) error {
+	e := j.e
+	if len(d.Source.Files) == 0 || e.deployments[d.Name] != nil || len(e.savedWith(d.Name)) > 0 {
+		return nil
+	}
+	texts := d.Source.texts()
+	var saved []SavedGraph
+	for _, g := range e.sortedSaved() {
+		saved = append(saved, g.SavedGraph)
+	}
+	for _, r := range RememberedIn(saved) {
+		if j.of[r.Name] != nil || e.deployments[r.Name] != nil || !slices.Equal(texts, r.Source.texts()) {
+			continue
+		}
+		return &abi.Error{
+			Code: abi.Conflict, Op: "apply",
+			Message: fmt.Sprintf("the session has this recipe already, as the deployment %s from %s; %s would begin with nothing, and take all input again", r.Name, r.Source.Path, d.Name),
+			Remedy:  fmt.Sprintf("say in the recipe which is meant: terrarium { name = %q } goes on with what there is, terrarium { name = %q } begins a second one", r.Name, d.Name),
+			IDs:     map[string]string{"deployment": r.Name, "path": r.Source.Path},
+		}
+	}
+	return nil
+}
+
+// texts are the contents of a recipe without the names of its files, sorted.
+func (s *Source) texts() []string {
+	return slices.Sorted(maps.Values(s.Files))
 }
 
 // deploymentsIn are the declared deployments that a saved graph has members of.

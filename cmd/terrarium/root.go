@@ -179,8 +179,11 @@ func sessionExit(err error) error {
 // applyExit says whether an error of applying a recipe is about the stores of
 // the session directory.
 func applyExit(err error) error {
-	if abi.CodeOf(err) == abi.InvalidArgument {
+	switch abi.CodeOf(err) {
+	case abi.InvalidArgument:
 		return failWith(exitFailed, err)
+	case abi.Conflict: // with what the directory has
+		return failWith(exitSession, err)
 	}
 	return sessionExit(err)
 }
