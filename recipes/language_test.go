@@ -153,7 +153,7 @@ func saidOf(t *testing.T, b *Block, name, value string) string {
 	t.Helper()
 	line := name + " = " + value
 	source := around(b, line, name) + surroundings
-	_, diags := Load(t.Context(), write(t, source), Options{})
+	_, diags := Load(t.Context(), write(t, source), Options{Tests: true})
 	at := strings.Count(source[:strings.Index(source, line)], "\n") + 1
 	for _, d := range diags {
 		if d.Range.Start.Line == at {

@@ -83,7 +83,7 @@ var layers = map[string][]string{
 	"host/wasmbin/meter":  {"abi", "host/wasmbin"},
 	"plugins":             {"abi", "internal/near"},
 	"recipes":             {"abi", "engine", "recipes/policy", "internal/near"},
-	"recipes/policy":      {"abi", "engine"},
+	"recipes/policy":      {"abi", "engine", "internal/near"},
 	"replay":              {"abi", "engine"},
 	"sqlitestore":         {"abi", "engine"},
 	"cmd/terrarium":       {"", "abi", "abi/pack", "engine", "recipes", "replay", "sqlitestore"},

@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agext/levenshtein"
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/file"
 	"github.com/dop251/goja/token"
 	"github.com/dop251/goja/unistring"
+
+	"github.com/seed47132306/terrarium/internal/near"
 )
 
 // Functions that no script can name. The compiler of scripts puts them where the
@@ -226,20 +227,15 @@ func (r *review) unknownNames() {
 	}
 }
 
-const maxLikened = 64
-
 // likeliest is the name that is most like one; "" if none is.
 func likeliest(name string, candidates []string) string {
-	if len(name) > maxLikened {
-		return "" // comparing costs the product of the lengths
-	}
 	slices.Sort(candidates)
 	best, least := "", len(name)/3+2
 	for _, c := range candidates {
 		if strings.EqualFold(c, name) {
 			return c
 		}
-		if d := levenshtein.Distance(name, c, nil); d < least && d < len(c) {
+		if d := near.Distance(name, c); d < least && d < len(c) {
 			best, least = c, d
 		}
 	}
