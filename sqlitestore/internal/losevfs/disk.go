@@ -183,6 +183,9 @@ func (d *Disk) Synced(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		if e := d.entries[path]; e != nil && e.current != nil {
 			e.current.sync()
+			if content, err := os.ReadFile(path); err == nil && e.current.opens == 0 {
+				e.current.durable = content // the program may have written to it since SQLite had it open
+			}
 		}
 		d.keep(path)
 		return nil
