@@ -1,10 +1,12 @@
 package sqlitestore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -141,6 +143,16 @@ func (h *hydrator) copyBase(ctx context.Context, y *hydration, path string) erro
 	if err != nil {
 		return err
 	}
+	// Nothing writes to the base but an upgrade, which may have come in between.
+	if y.copied > 0 {
+		same, err := sameHeader(from, path)
+		if err != nil {
+			return err
+		}
+		if !same {
+			y.copied = 0
+		}
+	}
 	noted := y.copied
 	return hooks.copyFile(ctx, from, path, y.copied, func(copied int64) error {
 		h.d.crossing.giveWay()
@@ -154,6 +166,21 @@ func (h *hydrator) copyBase(ctx context.Context, y *hydration, path string) erro
 		y.copied, noted = copied, copied
 		return h.d.catalog.note(hooks, *y)
 	})
+}
+
+// sameHeader reports whether two databases begin alike: the header has the version of
+// the layout and a count of the changes (https://sqlite.org/fileformat2.html).
+func sameHeader(a, b string) (bool, error) {
+	const header = 100
+	first, err := files.ReadFile(a, header)
+	if err != nil {
+		return false, err
+	}
+	second, err := files.ReadFile(b, header)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return bytes.Equal(first, second), err
 }
 
 // noteEvery is how many chunks may be copied again after a crash.

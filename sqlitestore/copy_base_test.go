@@ -1,0 +1,44 @@
+package sqlitestore
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestCopyBeginsAnewWithAnotherBase interrupts a copy of a file that has another
+// layout when the copy goes on, as after an upgrade in between.
+func TestCopyBeginsAnewWithAnotherBase(t *testing.T) {
+	for name, test := range map[string]struct{ damage func([]byte) []byte }{
+		"the same base":    {func(b []byte) []byte { return b }},
+		"another base":     {func(b []byte) []byte { b[63]++; return b }},
+		"nothing is there": {func([]byte) []byte { return nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := mustOpen(t, t.TempDir())
+			defer d.Close()
+			s := createStore(t, d)
+			s.Append(whole(s.Origin(), 0, 50, 100))
+			if err := s.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			base, err := os.ReadFile(s.path())
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(d.dir, storesName, "copy.1.db")
+			begun := test.damage(bytes.Clone(base[:8192]))
+			if err := os.WriteFile(path, begun, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			y := hydration{file: filepath.Base(path), base: filepath.Base(s.path()), copied: 8192}
+			if err := (&hydrator{d: d}).copyBase(t.Context(), &y, path); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, base) {
+				t.Errorf("the copy has %d bytes and is not its base of %d, %v", len(got), len(base), err)
+			}
+		})
+	}
+}
