@@ -19,6 +19,7 @@
 package terrarium
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
@@ -97,6 +100,9 @@ type Options struct {
 	// Paused lets nothing run, to change a saved session first; see
 	// [engine.Options.Paused].
 	Paused bool
+	// ShutdownTimeout bounds [Terrarium.Close]; zero means
+	// [engine.DefaultShutdownTimeout].
+	ShutdownTimeout time.Duration
 	// PolicyProcess is that of recipes that [RecipeOptions] say nothing else of,
 	// those of the operation apply among them.
 	PolicyProcess []string
@@ -122,7 +128,12 @@ type Terrarium struct {
 	scratch *scratch               // nil: none
 	log     *slog.Logger
 	// policyProcess is Options.PolicyProcess.
-	policyProcess []string
+	policyProcess   []string
+	shutdownTimeout time.Duration // zero: the default
+
+	releasing  sync.Once
+	released   chan struct{} // closed when everything is given up
+	releaseErr error         // valid when it is
 }
 
 // New starts an engine. Saved graphs of the session directory stay as they are
@@ -134,7 +145,7 @@ func New(ctx context.Context, o Options) (*Terrarium, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	t := &Terrarium{log: o.Log, policyProcess: o.PolicyProcess}
+	t := &Terrarium{log: o.Log, policyProcess: o.PolicyProcess, shutdownTimeout: o.ShutdownTimeout}
 	if err := t.open(ctx, o); err != nil {
 		return nil, errors.Join(err, t.release(ctx))
 	}
@@ -154,7 +165,7 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 	}
 	eo := engine.Options{
 		Host: t.host, Durability: o.Durability, Load: LoadModule, Seed: o.Seed,
-		Workers: o.Workers, FreshInstances: o.FreshInstances, Paused: o.Paused, Log: o.Log,
+		Workers: o.Workers, FreshInstances: o.FreshInstances, Paused: o.Paused, ShutdownTimeout: o.ShutdownTimeout, Log: o.Log,
 	}
 	if dir != "" {
 		if t.storage, err = sqlitestore.Open(ctx, dir, sqlitestore.Options{Retain: o.Retain, MaxDiskBytes: o.MaxDiskBytes, SearchIndex: !o.NoSearchIndex && o.Dir != ""}); err != nil {
@@ -166,11 +177,35 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-// Close stops the engine, as [engine.Engine.Close], and gives up the session
-// directory. What was acknowledged is on disk when it returns.
+// Close stops the engine and gives up the session directory, within
+// [Options.ShutdownTimeout] or the deadline of ctx, as [engine.Engine.Close] tells. What
+// was acknowledged is on disk when it returns. With [engine.ErrLeftOpen] in its error,
+// the directory belongs to the process until that ends, or a later Close succeeds.
 func (t *Terrarium) Close(ctx context.Context) error {
+	bound, begun := engine.CloseBound(ctx, cmp.Or(t.shutdownTimeout, engine.DefaultShutdownTimeout)), time.Now()
 	err := t.Engine.Close(ctx)
-	return errors.Join(err, t.release(context.WithoutCancel(ctx)))
+	if errors.Is(err, engine.ErrLeftOpen) {
+		return err // its stores are in use
+	}
+	t.releasing.Do(func() {
+		t.released = make(chan struct{})
+		go func() {
+			defer close(t.released)
+			t.releaseErr = t.release(context.WithoutCancel(ctx))
+		}()
+	})
+	end := time.NewTimer(bound - time.Since(begun))
+	defer end.Stop()
+	select {
+	case <-t.released:
+		return errors.Join(err, t.releaseErr)
+	case <-end.C:
+		return errors.Join(err, &abi.Error{
+			Code: abi.Deadline, Op: "close", Message: fmt.Sprintf("the session directory did not close within %v; it leaves work in the background", bound),
+			Remedy: "everything is written, and the session can be gone on with when the process has ended; for a slow disk raise the shutdown timeout",
+			Err:    engine.ErrLeftOpen,
+		})
+	}
 }
 
 // release gives up what New got hold of.
@@ -178,15 +213,12 @@ func (t *Terrarium) release(ctx context.Context) error {
 	var errs []error
 	if t.storage != nil {
 		errs = append(errs, t.storage.Close())
-		t.storage = nil
 	}
 	if t.scratch != nil {
 		errs = append(errs, t.scratch.remove())
-		t.scratch = nil
 	}
 	if t.host != nil {
 		errs = append(errs, t.host.Close(ctx))
-		t.host = nil
 	}
 	return errors.Join(errs...)
 }

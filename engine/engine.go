@@ -46,6 +46,8 @@ type Options struct {
 	// session, by [Engine.Redeliver] for instance, before somebody goes on with
 	// it; what they deliver waits until then.
 	Paused bool
+	// ShutdownTimeout bounds [Engine.Close]; zero means [DefaultShutdownTimeout].
+	ShutdownTimeout time.Duration
 	// Log gets what the engine has to say; nil discards it.
 	Log *slog.Logger
 }
@@ -74,7 +76,9 @@ type Engine struct {
 	jitter  func(max time.Duration) time.Duration
 	closing chan struct{} // closed when Close begins
 	closes  atomic.Bool   // the same, for who asks often
-	once    sync.Once
+	end     closing
+	// shutdownTimeout is Options.ShutdownTimeout, or its default.
+	shutdownTimeout time.Duration
 	// applying is taken by who applies deployments or brings graphs back, one after
 	// the other.
 	applying chan struct{}
@@ -144,7 +148,11 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 	if o.Host == nil {
 		return nil, invalid("new", "an engine needs a host", "set Options.Host")
 	}
+	if o.ShutdownTimeout < 0 {
+		return nil, invalid("new", "a shutdown timeout is not negative", "leave Options.ShutdownTimeout zero for the default")
+	}
 	e := &Engine{
+		end: closing{over: make(chan struct{})}, shutdownTimeout: cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout),
 		jitter: rand.N[time.Duration],
 		host:   o.Host, load: o.Load, clock: o.Clock, freshInstances: o.FreshInstances, paused: o.Paused, log: o.Log,
 		durability: o.Durability, queue: newRunQueue(), closing: make(chan struct{}), topo: topology.New(),
@@ -177,55 +185,19 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Close stops the engine: outside calls answer stopped, running turns end and
-// are committed, logs are written, instances and stores are closed. Deliveries
-// that are still waiting stay in the log of graphs that have a store. If ctx
-// ends before the turns do, these are interrupted, as if they had not begun.
-//
-// Only the first call does something; others wait for it.
-func (e *Engine) Close(ctx context.Context) error {
-	var err error
-	e.once.Do(func() { err = e.shutDown(ctx) })
-	return err
-}
-
+// shutDown is Close without a bound, once no turn begins any more.
 func (e *Engine) shutDown(ctx context.Context) error {
-	e.closes.Store(true)
-	close(e.closing)
-	e.queue.close()
 	e.timers.close()
-	done := make(chan struct{})
-	go func() {
-		e.workers.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		e.cancel()
-		<-done
-	}
+	e.workers.Wait()
 	e.cancel()
 
-	// Closing has to be finished even if ctx has ended: what was acknowledged
-	// is in the queues of the stores.
-	ctx = context.WithoutCancel(ctx)
 	e.applying <- struct{}{} // whoever is applying gives up
 	defer func() { <-e.applying }()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closed = true
 	e.closeInstances(ctx)
-	var errs []error
-	for _, g := range e.sortedGraphs() {
-		g.mu.Lock()
-		store := g.store
-		g.mu.Unlock()
-		if store != nil {
-			errs = append(errs, store.Close(ctx))
-		}
-	}
-	errs = append(errs, e.closeEndings(ctx))
+	errs := []error{e.closeStores(ctx)}
 	e.observers.close()
 	for _, c := range e.creatures {
 		errs = append(errs, c.module.Close(ctx))

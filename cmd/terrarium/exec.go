@@ -15,10 +15,6 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// closeGrace is how long running turns may go on when the command ends, before
-// they are interrupted.
-const closeGrace = 10 * time.Second
-
 // engineFlags are the flags of every command that runs an engine.
 type engineFlags struct {
 	session    string
@@ -30,6 +26,7 @@ type engineFlags struct {
 	verbose    bool
 	noIndex    bool
 	despite    bool
+	shutdown   time.Duration
 	retain     retainFlags
 }
 
@@ -43,6 +40,7 @@ func (f *engineFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.fresh, "fresh-instances", false, "run every turn on a new instance, to find creatures that rely on their linear memory")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "tell more on standard error")
 	fs.BoolVar(&f.noIndex, "no-search-index", false, "do not prepare for session search in the background, which takes longer then")
+	fs.DurationVar(&f.shutdown, "shutdown-timeout", engine.DefaultShutdownTimeout, "how long ending may take; running turns are interrupted after a third of it")
 	f.retain.add(fs)
 	addDespite(fs, &f.despite)
 }
@@ -52,9 +50,13 @@ func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Op
 	o := terrarium.Options{
 		Dir: f.session, Scratch: f.session == "", CacheDir: f.cache, Workers: f.workers,
 		FreshInstances: f.fresh, NoSearchIndex: f.noIndex, Log: verbosity(s.err, f.verbose), PolicyProcess: policyProcess(), Compiler: compiler(),
+		ShutdownTimeout: f.shutdown,
 	}
 	if f.workers < 0 {
 		return o, usage("--workers %d: use a number of turns, or 0 for one per processor", f.workers)
+	}
+	if f.shutdown <= 0 {
+		return o, usage("--shutdown-timeout %v: use a time above 0, such as 30s", f.shutdown)
 	}
 	if cmd.Flags().Changed("seed") {
 		o.Seed = &f.seed
@@ -93,16 +95,31 @@ func (f *engineFlags) open(cmd *cobra.Command, s streams) (*terrarium.Terrarium,
 		return nil, sessionExit(err)
 	}
 	if err := refuseDamage(s, f.session, t.Problems(), f.despite); err != nil {
-		return nil, errors.Join(err, failWith(exitFailed, shut(t)))
+		return nil, errors.Join(err, shut(t))
 	}
 	return t, nil
 }
 
-// shut closes an engine within its grace.
+// shut closes an engine, within the bound that it was given.
 func shut(t *terrarium.Terrarium) error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
-	defer cancel()
-	return t.Close(ctx)
+	err := t.Close(context.Background())
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, engine.ErrLeftOpen):
+		return failWith(exitLeftOpen, err)
+	}
+	return failWith(exitFailed, fmt.Errorf("closing the engine: %w", err))
+}
+
+// besides adds an error of ending a command to its own. It outweighs an interruption,
+// which is only an exit code.
+func besides(err, ending error) error {
+	var e *exit
+	if ending != nil && errors.As(err, &e) && e.err == nil {
+		return ending
+	}
+	return errors.Join(err, ending)
 }
 
 func execCommand(s streams) *cobra.Command {
@@ -168,10 +185,10 @@ func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, rec
 	}
 	defer func() {
 		if rerr := f.retain.settle(ctx, s, t); rerr != nil {
-			err = errors.Join(err, failWith(exitFailed, rerr))
+			err = besides(err, failWith(exitFailed, rerr))
 		}
 		if cerr := shut(t); cerr != nil {
-			err = errors.Join(err, failWith(exitFailed, fmt.Errorf("closing the engine: %w", cerr)))
+			err = besides(err, cerr)
 		}
 	}()
 	if deployment != nil {

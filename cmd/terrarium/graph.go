@@ -92,7 +92,7 @@ func (f *graphFlags) recipePicture(ctx context.Context, s streams, path string) 
 	if err != nil {
 		return nil, failWith(exitFailed, err)
 	}
-	defer func() { err = errors.Join(err, failWith(exitFailed, shut(t))) }()
+	defer func() { err = errors.Join(err, shut(t)) }()
 	still := *r.Deployment()
 	still.Creatures, still.Species = slices.Clone(still.Creatures), nil
 	for i := range still.Creatures {

@@ -73,7 +73,7 @@ func (r *redelivery) run(ctx context.Context, s streams, dir string) (err error)
 		return sessionExit(err)
 	}
 	done, err := r.deliver(ctx, t)
-	if cerr := shut(t); cerr != nil {
+	if cerr := t.Close(context.WithoutCancel(ctx)); cerr != nil {
 		return errors.Join(err, failWith(exitSession, fmt.Errorf("closing the session: %w", cerr)))
 	}
 	if err != nil && len(done) == 0 {

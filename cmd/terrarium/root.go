@@ -30,6 +30,7 @@ const (
 	exitRecipe      = 3 // the recipe is not valid
 	exitSession     = 4 // the session directory cannot be used
 	exitDeadLetters = 5 // the run finished, but deliveries became dead letters
+	exitLeftOpen    = 6 // the shutdown timeout was over before everything had ended
 	// After a signal, see exitInterrupted.
 )
 
@@ -131,8 +132,9 @@ channels. A recipe says which creatures exist and what they are joined by.
 
 Exit codes: 0 ok; 1 the run failed; 2 the command line is wrong; 3 the recipe
 is not valid; 4 the session directory cannot be used, or a store in it cannot be
-read; 5 the run finished, but deliveries became dead letters; 129, 130, 143 ended
-cleanly by SIGHUP, SIGINT or SIGTERM.`,
+read; 5 the run finished, but deliveries became dead letters; 6 not everything
+had ended when the shutdown timeout was over; 129, 130, 143 ended cleanly by
+SIGHUP, SIGINT or SIGTERM.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

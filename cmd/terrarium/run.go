@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -102,7 +101,7 @@ func (f *runFlags) runWith(ctx context.Context, cmd *cobra.Command, s streams, b
 		err = errors.Join(err, failWith(exitFailed, rerr))
 	}
 	if cerr := shut(t); cerr != nil {
-		err = errors.Join(err, failWith(exitFailed, fmt.Errorf("closing the engine: %w", cerr)))
+		err = errors.Join(err, cerr)
 	}
 	if err == nil && ctx.Err() != nil {
 		x.tellHowToGoOn()

@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// DefaultShutdownTimeout is that of [Options.ShutdownTimeout].
+const DefaultShutdownTimeout = 30 * time.Second
+
+// ErrLeftOpen is in the error of a Close that has reached its bound.
+var ErrLeftOpen = errors.New("the bound of closing is reached")
+
+// closing is the end of an engine.
+type closing struct {
+	begin sync.Once
+	over  chan struct{} // closed when the engine is closed
+	err   error         // valid when it is
+
+	mu     sync.Mutex
+	stores []openStore // still to be closed, once that has begun
+}
+
+// openStore is a store that is not closed, and what has to be written to it.
+type openStore struct {
+	store Store
+	last  uint64 // number of the last event
+}
+
+// Close stops the engine: outside calls answer stopped, running turns end and
+// are committed, logs are written, instances and stores are closed. Deliveries
+// that are still waiting stay in the log of graphs that have a store.
+//
+// Close takes [Options.ShutdownTimeout] at most, and ends with the deadline of ctx if
+// that is earlier and still to come. Turns that run after a third of that time, or when
+// ctx ends, are interrupted, as if they had not begun; so a context that a signal has
+// ended closes in order, too. When the time is over, the error has the code deadline and
+// [ErrLeftOpen] in it, and says what was left: turns that do not end, events that are not
+// written. None of that was acknowledged. Closing goes on in the background until the
+// process ends, which it may at any time.
+//
+// Later calls wait for the same end, each within its own bound, and answer the same.
+func (e *Engine) Close(ctx context.Context) error {
+	bound := CloseBound(ctx, e.shutdownTimeout)
+	e.end.begin.Do(func() {
+		// Before anything is interrupted: a turn that was must not begin again.
+		e.closes.Store(true)
+		close(e.closing)
+		e.queue.close()
+		go func() {
+			defer close(e.end.over)
+			// Closing is finished even if ctx has ended: what was acknowledged is in
+			// the queues of the stores.
+			e.end.err = e.shutDown(context.WithoutCancel(ctx))
+		}()
+	})
+	patience, end := time.NewTimer(bound/3), time.NewTimer(bound)
+	defer patience.Stop()
+	defer end.Stop()
+	select {
+	case <-e.end.over:
+		return e.end.err
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+	e.cancel()
+	select {
+	case <-e.end.over:
+		return e.end.err
+	case <-end.C:
+		return e.leftOpen(bound)
+	}
+}
+
+// CloseBound is how long closing may take: timeout, or until the deadline of ctx if that
+// is earlier and still to come.
+func CloseBound(ctx context.Context, timeout time.Duration) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil {
+		return max(0, min(timeout, time.Until(deadline)))
+	}
+	return timeout
+}
+
+// leftOpen says what an engine leaves that does not close. What does not end may hold
+// any lock, so it waits for none.
+func (e *Engine) leftOpen(bound time.Duration) error {
+	e.end.mu.Lock()
+	stores := e.end.stores
+	e.end.mu.Unlock()
+	var left []string
+	if stores == nil {
+		left, stores = e.stillRunning()
+	}
+	for _, s := range stores {
+		if durable := s.store.Durable(); s.last > durable {
+			left = append(left, fmt.Sprintf("%d events of the session %s that are not written", s.last-durable, s.store.Info().Session))
+		} else if len(left) == 0 {
+			left = append(left, fmt.Sprintf("the store of the session %s, all of which is written", s.store.Info().Session))
+		}
+	}
+	if len(left) == 0 {
+		left = append(left, "a change of the topology that does not end")
+	}
+	return &abi.Error{
+		Code: abi.Deadline, Op: "close", Message: fmt.Sprintf("the engine did not close within %v; it leaves %s", bound, strings.Join(few(left), ", ")),
+		Remedy: "what was acknowledged is kept, and the session can be gone on with when the process has ended; for a slow disk raise the shutdown timeout",
+		Err:    ErrLeftOpen,
+	}
+}
+
+// few shortens a list that is to be read.
+func few(list []string) []string {
+	const most = 10
+	if len(list) <= most {
+		return list
+	}
+	return append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
+}
+
+// stillRunning says which turns do not end, and which stores have something to write.
+func (e *Engine) stillRunning() (turns []string, stores []openStore) {
+	if !e.mu.TryRLock() {
+		return nil, nil
+	}
+	defer e.mu.RUnlock()
+	for _, g := range e.sortedGraphs() {
+		if !g.mu.TryLock() {
+			turns = append(turns, fmt.Sprintf("what goes on in the graph %s", g.id))
+			continue
+		}
+		for _, c := range g.creatures {
+			if c.inHands {
+				turns = append(turns, fmt.Sprintf("a turn of %s (%s)", c.name, c.id))
+			}
+		}
+		if g.store != nil && g.seq > g.store.Durable() {
+			stores = append(stores, openStore{g.store, g.seq})
+		}
+		g.mu.Unlock()
+	}
+	return turns, stores
+}
+
+// closeStores closes the stores of all graphs, and of those that have ended. The
+// caller holds mu.
+func (e *Engine) closeStores(ctx context.Context) error {
+	open := []openStore{}
+	for _, g := range e.sortedGraphs() {
+		g.mu.Lock()
+		if g.store != nil {
+			open = append(open, openStore{g.store, g.seq})
+		}
+		g.mu.Unlock()
+	}
+	graphs := len(open)
+	for _, end := range e.endings {
+		open = append(open, openStore{end.store, end.last})
+	}
+	var errs []error
+	for i, s := range open[:graphs] {
+		e.end.closes(open[i:])
+		errs = append(errs, s.store.Close(ctx))
+	}
+	e.end.closes(open[graphs:])
+	return errors.Join(append(errs, e.closeEndings(ctx))...)
+}
+
+// closes notes which stores are still to be closed.
+func (x *closing) closes(stores []openStore) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.stores = stores
+}

@@ -1,0 +1,140 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// leftOpen checks that err tells of a bound that was reached, with the texts given.
+func leftOpen(t *testing.T, err error, texts ...string) {
+	t.Helper()
+	if !errors.Is(err, engine.ErrLeftOpen) || abi.CodeOf(err) != abi.Deadline {
+		t.Fatalf("Close answers %v, want the code deadline with ErrLeftOpen", err)
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%q does not say %q", err, text)
+		}
+	}
+}
+
+// TestClosingHasABoundForATurn closes while a guest does not end, whatever its context
+// says. What was acknowledged is there afterwards.
+func TestClosingHasABoundForATurn(t *testing.T) {
+	h := newFakeHost()
+	begun, end := make(chan struct{}, 1), make(chan struct{})
+	stuck := true
+	h.on("stuck", func(t abi.Turn, kind abi.Kind) error {
+		if kind == abi.KindMessage && stuck {
+			begun <- struct{}{}
+			<-end
+			return &abi.Error{Code: abi.Deadline, Message: "interrupted"}
+		}
+		return h.behaviours["record"](t, kind)
+	})
+	s := newSaved(t, engine.Options{Host: h, ShutdownTimeout: time.Millisecond})
+	a := s.add("a", "stuck")
+	in := s.connect(a, a, "in")
+	s.send(in, "1")
+	<-begun
+	leftOpen(t, s.Close(t.Context()), "within 1ms", "a turn of a ("+string(a)+")")
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	leftOpen(t, s.Close(ended), "within 1ms")
+
+	stuck = false
+	close(end)
+	s.awaitClosed()
+	s.o.ShutdownTimeout = 0
+	s.reopen()
+	s.wait()
+	if got, want := s.state(a, "heard"), "in:1\n"; got != want {
+		t.Errorf("it heard %q, want %q", got, want)
+	}
+}
+
+// awaitClosed waits until an engine is closed that was left open.
+func (s *saved) awaitClosed() {
+	s.t.Helper()
+	for {
+		err := s.Close(context.Background())
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, engine.ErrLeftOpen) {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// clogged is a storage whose stores say that nothing is written, and close when they
+// are told.
+type clogged struct {
+	engine.Storage
+	end chan struct{}
+}
+
+type cloggedStore struct {
+	engine.Store
+	c *clogged
+}
+
+func (c *clogged) Create(ctx context.Context, specs ...engine.StoreSpec) ([]engine.Store, error) {
+	return createThrough(ctx, c.Storage, specs, func(s engine.Store) engine.Store { return &cloggedStore{s, c} })
+}
+
+func (s *cloggedStore) Durable() uint64 { return 0 }
+
+func (s *cloggedStore) Close(ctx context.Context) error {
+	<-s.c.end
+	return s.Store.Close(ctx)
+}
+
+// TestClosingHasABoundForAStore closes while a store cannot be written.
+func TestClosingHasABoundForAStore(t *testing.T) {
+	c := &clogged{end: make(chan struct{})}
+	s := &saved{t: t, dir: t.TempDir(), o: engine.Options{ShutdownTimeout: time.Millisecond}}
+	s.wrap = func(storage engine.Storage) engine.Storage { c.Storage = storage; return c }
+	s.open()
+	t.Cleanup(s.shut)
+	a := s.add("a", "sink")
+	status, err := s.Status(s.graph(a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := string(status[0].Session)
+	leftOpen(t, s.Close(t.Context()), "events of the session "+session+" that are not written")
+	close(c.end)
+	s.awaitClosed()
+}
+
+// TestClosingEndsWithTheDeadlineOfItsContext asks how long closing may take.
+func TestClosingEndsWithTheDeadlineOfItsContext(t *testing.T) {
+	const timeout = 2 * time.Hour
+	soon, cancel := context.WithTimeout(t.Context(), time.Hour)
+	if got := engine.CloseBound(soon, timeout); got <= 0 || got > time.Hour {
+		t.Errorf("with a deadline in an hour it is %v", got)
+	}
+	cancel()
+	late, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
+	defer cancel()
+	for name, ctx := range map[string]context.Context{"ended": soon, "late": late, "none": t.Context()} {
+		if got := engine.CloseBound(ctx, timeout); got != timeout {
+			t.Errorf("%s: it is %v, want %v", name, got, timeout)
+		}
+	}
+}
+
+func TestANegativeShutdownTimeoutIsRefused(t *testing.T) {
+	_, err := engine.New(t.Context(), engine.Options{Host: newFakeHost(), ShutdownTimeout: -1})
+	if abi.CodeOf(err) != abi.InvalidArgument {
+		t.Errorf("it answers %v", err)
+	}
+}
