@@ -102,7 +102,7 @@ func sourceFault(source string, err error) *Diagnostic {
 	switch refused.Code {
 	case abi.NotFound:
 		d.Summary, d.Detail = "Sub-recipe not found", fmt.Sprintf("There is no folder or file %q in the recipe's folder.", source)
-		if m := meant.FindStringSubmatch(refused.Message); m != nil {
+		if m := didYouMean.FindStringSubmatch(refused.Message); m != nil {
 			d.Suggestion = m[1]
 		}
 	case abi.Denied:

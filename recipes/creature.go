@@ -209,6 +209,7 @@ func (l *loader) config(s scope, h holder) (attributes map[string]json.RawMessag
 
 // wrongReference reports a value that is not a reference of the kind wanted.
 func (l *loader) wrongReference(s scope, expr hcl.Expression, v cty.Value, kind string) {
+	l.astray = l.astray || kind == "channel" && v.Type() != cty.String
 	v, _ = v.Unmark()
 	switch ty := v.Type(); {
 	case v.IsNull():

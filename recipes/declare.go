@@ -2,6 +2,8 @@ package recipes
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -53,6 +55,7 @@ func (l *loader) declare(body hcl.Body) {
 	content, diags := body.Content(rootSchema)
 	for _, d := range diags {
 		l.hcl("", d)
+		l.astray = l.astray || d.Summary == "Unsupported block type"
 	}
 	if a := content.Attributes["root"]; a != nil {
 		if l.root != nil {
@@ -151,11 +154,51 @@ func (l *loader) declareLocals(b *hcl.Block) {
 // content decodes the body of a block as far as it goes.
 func (l *loader) content(t string, b *hcl.Block) *hcl.BodyContent {
 	content, diags := b.Body.Content(dynamicSchemas[b.Type])
+	meant := misspelt(b, content)
 	for _, d := range diags {
+		if m := required.FindStringSubmatch(d.Detail); m != nil && (l.broken || content.Attributes[m[1]] != nil) {
+			continue
+		}
+		if m := unexpected.FindStringSubmatch(d.Detail); m != nil && meant[m[1]] != "" {
+			d.Detail = fmt.Sprintf("%s Did you mean %q?", didYouMean.ReplaceAllString(d.Detail, ""), meant[m[1]])
+		}
 		l.hcl(t, d)
 	}
 	content.Blocks = l.distinct(t, content.Blocks)
 	return content
+}
+
+// The HCL library tells names in its texts only.
+var (
+	required   = regexp.MustCompile(`^The argument "([^"]*)" is required`)
+	unexpected = regexp.MustCompile(`^(?:An argument|No argument or block type is) named "([^"]*)"`)
+)
+
+// misspelt takes attributes whose names are nearly those of missing ones for these, so
+// that one slip is one finding: nothing else is missing because of it. It returns what
+// was meant by the names.
+func misspelt(b *hcl.Block, content *hcl.BodyContent) map[string]string {
+	var missing []string
+	known := map[string]bool{}
+	for _, a := range dynamicSchemas[b.Type].Attributes {
+		known[a.Name] = true
+		if content.Attributes[a.Name] == nil {
+			missing = append(missing, a.Name)
+		}
+	}
+	meant := map[string]string{}
+	written, _ := b.Body.JustAttributes() // what else is wrong with the body has been found
+	for _, name := range slices.Sorted(maps.Keys(written)) {
+		if near := nearest(name, missing); !known[name] && near != "" && content.Attributes[near] == nil {
+			// Asked for by its name it is one of the made ones too, if its block is.
+			one, _, _ := b.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: name}}})
+			if one.Attributes[name] != nil {
+				content.Attributes[near] = one.Attributes[name]
+				meant[name] = near
+			}
+		}
+	}
+	return meant
 }
 
 // distinct returns the nested blocks that count: not those of later versions,
@@ -191,7 +234,15 @@ func (l *loader) inputsContent(t string, b *hcl.Block) *hcl.BodyContent {
 	for _, d := range diags {
 		l.hcl(t, d)
 	}
-	if attributes["source"] == nil {
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		if attributes["source"] == nil && nearest(name, []string{"source"}) != "" {
+			attributes["source"] = attributes[name]
+			delete(attributes, name)
+			l.add(l.at(scope{title: t}, attributes["source"].NameRange, Diagnostic{Summary: "Unsupported argument",
+				Detail: fmt.Sprintf("An argument named %q is not expected here.", name), Suggestion: "source"}))
+		}
+	}
+	if attributes["source"] == nil && !l.broken {
 		l.add(l.at(scope{title: t}, b.DefRange, Diagnostic{Summary: "Missing required argument",
 			Detail: `The argument "source" is required, but no definition was found.`, Remedy: `Add source = "./FOLDER".`}))
 	}

@@ -40,7 +40,8 @@ func (m *module) schema() *jsonschema.Resolved {
 }
 
 // config checks the configuration against the schema of the manifest: attribute
-// by attribute, so that each mistake can be pointed at, then as a whole.
+// by attribute, so that all mistakes are told and each can be pointed at, then as a
+// whole.
 func (f *fitting) config() {
 	schema := f.module.schema()
 	if schema == nil {
@@ -50,13 +51,37 @@ func (f *fitting) config() {
 	if len(f.spec.Config) > 0 && json.Unmarshal(f.spec.Config, &config) != nil {
 		return
 	}
-	if f.unknownAttributes(schema.Schema(), config) || f.missingAttributes(schema.Schema(), config) {
+	unknown, missing := f.unknownAttributes(schema.Schema(), config), f.missingAttributes(schema.Schema(), config)
+	if f.partial || f.misfitAttributes(schema.Schema(), config) || unknown || missing {
 		return
 	}
-	if err := validate(schema, config); err != nil && !f.partial {
+	if err := validate(schema, config); err != nil {
 		where, text := misfit(err)
 		f.misfits(where, text)
 	}
+}
+
+// misfitAttributes reports every attribute whose value is refused by its own part of the
+// schema.
+func (f *fitting) misfitAttributes(s *jsonschema.Schema, config map[string]any) bool {
+	found := false
+	for _, name := range slices.Sorted(maps.Keys(config)) {
+		if s.Properties[name] == nil {
+			continue
+		}
+		// As the property of an object, so that places read as those of the whole do.
+		part := &jsonschema.Schema{Schema: s.Schema, Properties: map[string]*jsonschema.Schema{name: s.Properties[name].CloneSchemas()}}
+		resolved, err := part.Resolve(nil)
+		if err != nil {
+			continue // the whole is asked
+		}
+		if err := validate(resolved, map[string]any{name: config[name]}); err != nil {
+			where, text := misfit(err)
+			f.misfits(where, text)
+			found = true
+		}
+	}
+	return found
 }
 
 // validate recovers from the defects of the library: a schema comes with a

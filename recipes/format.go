@@ -53,7 +53,21 @@ func parseNative(src []byte, shown string) (*hcl.File, hcl.Diagnostics) {
 	if body, ok := file.Body.(*hclsyntax.Body); ok {
 		meterBody(body)
 	}
-	return file, diags
+	return file, firstOfLines(diags)
+}
+
+// firstOfLines leaves out what is wrong in a line because something before it is: the
+// parser goes on behind a mistake, and stumbles over what is left of it.
+func firstOfLines(diags hcl.Diagnostics) hcl.Diagnostics {
+	seen := map[int]bool{}
+	return slices.DeleteFunc(diags, func(d *hcl.Diagnostic) bool {
+		if d.Subject == nil || d.Severity != hcl.DiagError {
+			return false
+		}
+		again := seen[d.Subject.Start.Line]
+		seen[d.Subject.Start.Line] = true
+		return again
+	})
 }
 
 // layOut formats a text around its heredocs, which the formatter would take for

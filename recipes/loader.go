@@ -31,6 +31,7 @@ type loader struct {
 	tests     hcl.Blocks
 	underTest *Test                           // the same if it is one of these tests
 	funcs     []*declaration                  // declared by the recipe
+	astray    bool                            // an edge leads elsewhere, or a block is misspelt: what was meant is not known
 	used      map[string]bool                 // channels that some edge mentions, rightly or not
 	contents  map[*hcl.Block]*hcl.BodyContent // of nested blocks
 }

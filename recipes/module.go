@@ -37,10 +37,13 @@ func (l *loader) moduleOf(ctx context.Context, s scope, d *declaration, species 
 	at, owner, instance := d, l, s
 	if d.attr("module") == nil {
 		if species == nil {
-			if a := d.attr("species"); a == nil { // otherwise the species is in error
+			if a := d.attr("species"); a == nil && !l.broken { // otherwise the species or the file is in error
 				l.add(l.at(s, d.at, Diagnostic{Summary: "No module", Detail: "The creature has no module, and no species that would have one.",
 					Remedy: `Add module = "FILE.wasm" or module = "builtin:NAME", or a species.`}))
 			}
+			return
+		}
+		if species.attr("module") == nil && l.broken {
 			return
 		}
 		if species.attr("module") == nil {

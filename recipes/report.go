@@ -40,7 +40,7 @@ func (l *loader) faultMeaning(s scope, expr hcl.Expression, summary, detail, rem
 	l.add(d)
 }
 
-var meant = regexp.MustCompile(`\s*Did you mean "([^"]*)"\??\.?`)
+var didYouMean = regexp.MustCompile(`\s*Did you mean "([^"]*)"\??\.?`)
 
 // hcl reports a finding of the HCL library.
 func (l *loader) hcl(t string, h *hcl.Diagnostic) {
@@ -48,7 +48,7 @@ func (l *loader) hcl(t string, h *hcl.Diagnostic) {
 	if h.Severity == hcl.DiagWarning {
 		d.Severity = Warning
 	}
-	if m := meant.FindStringSubmatch(d.Detail); m != nil {
+	if m := didYouMean.FindStringSubmatch(d.Detail); m != nil {
 		d.Suggestion = m[1]
 		d.Detail = strings.Replace(d.Detail, m[0], "", 1)
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -201,6 +202,12 @@ func (l *loader) variable(d *declaration) (cty.Value, bool) {
 	return out, true
 }
 
+// notType finds the word in what the HCL library says of one that is no type.
+var notType = regexp.MustCompile(`^(?:The )?[Kk]eyword "([^"]*)" is not a valid type`)
+
+// typeWords are the words of types, the likeliest first.
+var typeWords = []string{"string", "number", "bool", "any", "list", "set", "map", "object", "tuple", "optional", "channel", "creature", "species", "predicate"}
+
 // variableType returns the type of a variable. It knows which attributes are
 // optional, which converting to it needs; no value has such a type.
 func (l *loader) variableType(d *declaration) (cty.Type, *typeexpr.Defaults, bool) {
@@ -213,6 +220,11 @@ func (l *loader) variableType(d *declaration) (cty.Type, *typeexpr.Defaults, boo
 	}
 	ty, defaults, diags := typeexpr.TypeConstraintWithDefaults(a.Expr)
 	for _, h := range diags {
+		if m := notType.FindStringSubmatch(h.Detail); m != nil {
+			if near := nearest(m[1], typeWords); near != "" {
+				h.Detail += fmt.Sprintf(" Did you mean %q?", near)
+			}
+		}
 		l.hcl(d.title, h)
 	}
 	return ty, defaults, !diags.HasErrors()

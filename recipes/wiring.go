@@ -189,7 +189,7 @@ func (l *loader) mention(expr hcl.Expression) {
 
 // checkEdges reports channels on which nobody listens or sends.
 func (l *loader) checkEdges(d *engine.Deployment) {
-	if l.broken {
+	if l.broken || l.astray {
 		return
 	}
 	for _, decl := range l.ordered["channel"] {
