@@ -326,6 +326,9 @@ func LoadModule(_ context.Context, name string) ([]byte, error) {
 	if err == nil {
 		return b, nil
 	}
+	if full := abi.TooManyFiles(err); full != nil {
+		return nil, full.With("path", name)
+	}
 	remedy := "name a file, or one that ships with terrarium: " + BuiltinPrefix + strings.Join(plugins.Names(), ", "+BuiltinPrefix)
 	return nil, &abi.Error{
 		Code: abi.NotFound, Message: "the module cannot be read", Remedy: remedy,

@@ -60,7 +60,11 @@ func explain(err error) (message, remedy string) {
 		return "the file is damaged", "restore it from a backup; it has been left as it is"
 	}
 	var se sqlite3.Error
-	if !errors.As(err, &se) {
+	isSQLite := errors.As(err, &se)
+	if abi.TooManyFiles(err) != nil || isSQLite && abi.TooManyFiles(se.SystemErrno) != nil {
+		return "the file cannot be opened: too many are open", abi.FilesRemedy
+	}
+	if !isSQLite {
 		return "the file cannot be used", "check that the path exists and may be read and written"
 	}
 	switch se.Code {

@@ -362,7 +362,7 @@ func (k *catalog) rowsGone(op string, e entry) error {
 func readingMode(path string) (fileMode, error) {
 	err := probe(path, readOnly)
 	var se sqlite3.Error
-	if !errors.As(err, &se) || se.Code != sqlite3.ErrCantOpen && se.Code != sqlite3.ErrReadonly {
+	if !errors.As(err, &se) || abi.TooManyFiles(se.SystemErrno) != nil || se.Code != sqlite3.ErrCantOpen && se.Code != sqlite3.ErrReadonly {
 		return readOnly, err
 	}
 	if _, statErr := files.Stat(path); statErr != nil {

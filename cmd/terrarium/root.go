@@ -11,9 +11,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/internal/near"
 )
 
 // streams are what a process reads and writes.
@@ -139,9 +141,29 @@ SIGHUP, SIGINT or SIGTERM.`,
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(runCommand(s), resumeCommand(s), validateCommand(s), planCommand(s), fmtCommand(s), consoleCommand(s), testCommand(s), execCommand(s), eventsCommand(s), graphCommand(s),
 		replayCommand(s), sessionCommand(s), packCommand(s), versionCommand(s), policiesCommand(s), compilerCommand(s))
 	return root
+}
+
+// wrongFlag suggests a flag for one that a command does not have.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return err
+	}
+	name := unknown.GetSpecifiedName()
+	best, distance := "", len(name)/3+2
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := near.Distance(name, f.Name); !f.Hidden && d < distance && d < len(f.Name) {
+			best, distance = f.Name, d
+		}
+	})
+	if best == "" {
+		return err
+	}
+	return usage("%w: did you mean --%s?", err, best)
 }
 
 // arguments checks how many arguments a command has.

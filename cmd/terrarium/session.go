@@ -39,6 +39,8 @@ func sessionCommand(s streams) *cobra.Command {
 func mustExist(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
+	case abi.TooManyFiles(err) != nil:
+		return failWith(exitSession, abi.TooManyFiles(err))
 	case err != nil:
 		return failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no session directory " + dir, Remedy: "name the directory that --session was given", Err: err})
 	case !info.IsDir():

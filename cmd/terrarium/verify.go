@@ -61,7 +61,7 @@ func printReport(w io.Writer, r *terrarium.VerifyResult) error {
 		{"missing", r.Missing}, {"duplicate", r.Duplicate}, {"out of order", r.OutOfOrder}, {"damage", r.Damage},
 	} {
 		for _, text := range found.list {
-			_, werr := fmt.Fprintf(w, "  %s: %s\n", found.what, text)
+			_, werr := fmt.Fprintf(w, "  %s: %s\n", found.what, printable(text))
 			err = errors.Join(err, werr)
 		}
 	}

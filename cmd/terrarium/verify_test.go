@@ -17,6 +17,7 @@ func TestReportOfAnIncompleteSession(t *testing.T) {
 		"Session s is not sound:\n  missing: e-1\n  A part of its history is still in the files of 1 session; it moves while the directory is in use.\n": {
 			Events: 2, Missing: []string{"e-1"}, IncompleteFrom: []terrarium.SessionID{"p"},
 		},
+		"Session s is not sound:\n  damage: value \\xff\\x1b[2J\n": {Damage: []string{"value \xff\x1b[2J"}},
 	} {
 		r.Session = "s"
 		var out strings.Builder

@@ -1,0 +1,30 @@
+package sqlitestore
+
+import (
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mattn/go-sqlite3"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// A process that has too many files open is told so, and not that a file is missing or
+// damaged.
+func TestTooManyOpenFilesAreSaid(t *testing.T) {
+	for _, err := range []error{
+		sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EMFILE},
+		&fs.PathError{Op: "open", Path: "s/catalog.db", Err: syscall.ENFILE},
+	} {
+		err := storageError("open", "s/catalog.db", err)
+		if abi.CodeOf(err) != abi.Storage || !strings.Contains(err.Error(), "too many are open") || !strings.Contains(err.Error(), "ulimit -n") {
+			t.Errorf("it says %v", err)
+		}
+	}
+	other := storageError("open", "s/catalog.db", sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EACCES})
+	if strings.Contains(other.Error(), "too many") {
+		t.Errorf("of another reason it says %v", other)
+	}
+}
