@@ -33,7 +33,9 @@ func (e *Engine) loadSaved(ctx context.Context) error {
 	for _, g := range graphs {
 		e.startAbove(&g)
 		if len(g.Creatures) == 0 {
-			e.retireEmpty(ctx, &g)
+			if !isCutShort(problems, g.Session) { // its members may be in what it lacks
+				e.retireEmpty(ctx, &g)
+			}
 			continue
 		}
 		e.saved[g.Graph] = &dormant{g}
@@ -76,19 +78,34 @@ func (e *Engine) Problems() []error {
 // store which cannot be read.
 const UnreadableID = "unreadable_session"
 
-// Unreadable are those of the problems that are live stores which cannot be read.
-// What was in them is not there: a recipe that made it makes it anew, and takes input
-// again that it has handled before. A program that must not do that without being told
-// to looks here, at [Engine.Problems] or those of a plan, before it applies anything.
-func Unreadable(problems []error) []error {
+// CutShortID is the id of a problem, an [abi.Error], that names the session of a live
+// store which has lost the end of its log, although that had been acknowledged and no
+// power failure explains it.
+const CutShortID = "cut_short_session"
+
+// Damaged are those of the problems that are live stores which cannot be read, or lack
+// the end of their logs. What is lost is not there: a recipe makes anew what it made,
+// and takes input again that it has handled before. A program that must not do that
+// without being told to looks here, at [Engine.Problems] or those of a plan, before it
+// applies anything: until a store is opened by [Engine.Apply] or [Engine.Restore], every
+// start tells of it again.
+func Damaged(problems []error) []error {
 	var out []error
 	for _, p := range problems {
 		var typed *abi.Error
-		if errors.As(p, &typed) && typed.IDs[UnreadableID] != "" {
+		if errors.As(p, &typed) && (typed.IDs[UnreadableID] != "" || typed.IDs[CutShortID] != "") {
 			out = append(out, p)
 		}
 	}
 	return out
+}
+
+// isCutShort reports whether the problems tell of a session that it lacks its end.
+func isCutShort(problems []error, session SessionID) bool {
+	return slices.ContainsFunc(problems, func(p error) bool {
+		var typed *abi.Error
+		return errors.As(p, &typed) && typed.IDs[CutShortID] == string(session)
+	})
 }
 
 // tellProblems shows the problems to observers, once. The caller holds the

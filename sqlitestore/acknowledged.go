@@ -218,11 +218,19 @@ func (k *acknowledgements) said(session engine.SessionID) (ack, bool) {
 	return a, found
 }
 
-// settle notes that what was said of a session is in the catalogue.
-func (k *acknowledgements) settle(session engine.SessionID) {
+// settle notes that what was said of a session is in the catalogue, and says what is
+// there of it, so that a loss is not told again by a later process although none of this
+// one was acknowledged.
+func (k *acknowledgements) settle(session engine.SessionID, there ack) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.before, session)
+	b := make([]byte, ackSize)
+	if there.seq > 0 {
+		there.session, there.boot = session, k.boot
+		there.encode(b)
+	}
+	_, _ = k.f.WriteAt(b, k.slots[session]*ackSize) // or the loss is told once more
 }
 
 // excused reports whether what an acknowledgement says may be lost although nothing is

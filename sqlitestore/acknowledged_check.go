@@ -46,8 +46,9 @@ func (v *view) lostEnd(ctx context.Context, e entry, a ack) (loss, err error) {
 	case a.excused(e.Durability):
 		lost.Message = fmt.Sprintf("session %s has lost the events %s to %s, which had been acknowledged: the machine has stopped since, and the durability normal promises a prefix of the log then", e.Session, first, said)
 		lost.Remedy = "the session goes on from what is there; send again what is missing. The durability full loses nothing when the power fails"
+		return lost, nil
 	}
-	return lost, nil
+	return lost.With(engine.CutShortID, string(e.Session)), nil
 }
 
 // takeAcks opens the file that says how far logs were acknowledged.
@@ -66,10 +67,14 @@ func (d *Directory) takeAcks() error {
 
 // lostEnd says what a live session has lost of what processes before acknowledged.
 func (d *Directory) lostEnd(ctx context.Context, e entry, f *family) (lost, err error) {
-	a, said := d.acks.said(e.Session)
-	if !said {
-		return nil, nil
+	if a, said := d.acks.said(e.Session); said {
+		return f.lostEnd(ctx, e, a)
 	}
+	return nil, nil
+}
+
+// lostEnd says what the session of a file has lost of what was acknowledged, or nil.
+func (f *family) lostEnd(ctx context.Context, e entry, a ack) (lost, err error) {
 	v, err := f.look(ctx)
 	if err != nil {
 		return nil, err
@@ -80,14 +85,16 @@ func (d *Directory) lostEnd(ctx context.Context, e entry, f *family) (lost, err 
 
 // settle takes over into the catalogue how far a session was acknowledged before it is
 // opened for writing, so that it is known for ever; of what is lost without damage,
-// what is left. It need not be durable: the log is.
+// what is left. What was lost is told no more from then on. It need not be durable: the log is.
 func (d *Directory) settle(ctx context.Context, e entry, f *family) error {
 	v, err := f.look(ctx)
 	if err != nil {
 		return err
 	}
 	marks, err := v.files[0].ends(ctx)
-	if a, said := d.acks.said(e.Session); err == nil && said && !a.excused(e.Durability) && marks[a.origin].seq <= a.seq {
+	a, said := d.acks.said(e.Session)
+	there := marks[a.origin]
+	if err == nil && said && !a.excused(e.Durability) && marks[a.origin].seq <= a.seq {
 		marks[a.origin] = a
 	}
 	if endErr := v.end(); err == nil {
@@ -99,7 +106,9 @@ func (d *Directory) settle(ctx context.Context, e entry, f *family) error {
 	if err := d.catalog.mark(e.Session, marks); err != nil {
 		return err
 	}
-	d.acks.settle(e.Session)
+	if said {
+		d.acks.settle(e.Session, there)
+	}
 	return nil
 }
 

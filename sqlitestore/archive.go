@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/seed47132306/terrarium/engine"
 )
@@ -18,11 +19,16 @@ func (v *View) Live(ctx context.Context) (graphs []engine.SavedGraph, problems [
 	if err != nil {
 		return nil, nil, err
 	}
+	// Before the logs, which a process may be writing to: they are never behind.
+	acks, _, err := readAcks(filepath.Dir(v.catalog.path))
+	if err != nil {
+		return nil, nil, storageError("open", v.catalog.path, err)
+	}
 	for i := range list {
 		if !list[i].Live {
 			continue
 		}
-		g, lost, err := v.live(ctx, list[i].Session)
+		g, lost, err := v.live(ctx, list[i].Session, acks)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -38,15 +44,24 @@ func (v *View) Live(ctx context.Context) (graphs []engine.SavedGraph, problems [
 	return graphs, problems, nil
 }
 
-// live reads a session, and says which ancestors it lacks.
-func (v *View) live(ctx context.Context, session engine.SessionID) (g engine.SavedGraph, lost []error, err error) {
+// live reads a session, and says which ancestors it lacks, and what of its end.
+func (v *View) live(ctx context.Context, session engine.SessionID, acks map[engine.SessionID]ack) (g engine.SavedGraph, lost []error, err error) {
 	err = v.catalog.withRows(ctx, "read", session, v.readable, func(e entry, f *family) (err error) {
 		lost = nil
 		for _, ancestor := range f.missing {
 			lost = append(lost, lostAncestor(e, ancestor))
 		}
-		g, err = f.saved(ctx, e)
-		return err
+		if g, err = f.saved(ctx, e); err != nil {
+			return err
+		}
+		if a, said := acks[session]; said {
+			end, err := f.lostEnd(ctx, e, a)
+			if end != nil {
+				lost = append(lost, end)
+			}
+			return err
+		}
+		return nil
 	})
 	return g, lost, err
 }

@@ -189,6 +189,17 @@ func TestLossIsExcused(t *testing.T) {
 			if err != nil || len(problems) != 1 || excusedLoss(problems[0]) != (durability == engine.Normal) {
 				t.Fatalf("problems %v, %v", problems, err)
 			}
+			if cut := len(engine.Damaged(problems)) == 1; cut != (durability == engine.Full) {
+				t.Errorf("taken for damage: %v", cut)
+			}
+			view, err := OpenReadOnly(t.Context(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer view.Close()
+			if _, seen, err := view.Live(t.Context()); err != nil || len(seen) != 1 || seen[0].Error() != problems[0].Error() {
+				t.Errorf("a reader is told %v, %v; the owner %v", seen, err, problems)
+			}
 			if _, err := again.Open(t.Context(), s.info.Session); err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,8 @@
 package main
 
 import (
-	"fmt"
+	"errors"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -10,32 +11,52 @@ import (
 )
 
 func addDespite(fs *pflag.FlagSet, despite *bool) {
-	fs.BoolVar(despite, "despite-damage", false, "go on without stores that cannot be read: what was in them begins anew, and takes all its input again")
+	fs.BoolVar(despite, "despite-damage", false, "go on without what stores have lost: it begins anew, and takes its input again")
 }
 
-// refuseDamage shows which live stores of a directory cannot be read, and answers an
-// error if there are any: a recipe would make anew what was in them, and handle all of
-// its input again, which a supervisor would take for success. With despite it answers
-// none.
+// refuseDamage shows which live stores of a directory cannot be read, or lack the end of
+// their logs, and answers an error if there are any: a recipe would make anew what was in
+// them, and handle its input again, which a supervisor would take for success. With
+// despite it answers none.
 func refuseDamage(s streams, dir string, problems []error, despite bool) error {
-	unreadable := engine.Unreadable(problems)
-	if despite || len(unreadable) == 0 {
+	if despite {
 		return nil
 	}
-	for _, p := range unreadable {
+	for _, p := range engine.Damaged(problems) {
 		showError(s.err, p)
 	}
-	return damaged(dir, len(unreadable))
+	return damaged(dir, problems)
 }
 
-// damaged says that so many live stores of a directory cannot be read.
-func damaged(dir string, stores int) error {
+// damaged says how many live stores of a directory cannot be read or lack their ends, and
+// answers none if there is no such store.
+func damaged(dir string, problems []error) error {
+	unreadable, cut := 0, 0
+	for _, p := range engine.Damaged(problems) {
+		var typed *abi.Error
+		if errors.As(p, &typed) && typed.IDs[engine.CutShortID] != "" {
+			cut++
+		} else {
+			unreadable++
+		}
+	}
+	var what, without []string
+	if unreadable > 0 {
+		what = append(what, count(unreadable, "live store")+" of "+dir+" cannot be read")
+		without = append(without, "without it, its creatures would begin anew and take all their input again")
+	}
+	if cut > 0 {
+		what = append(what, count(cut, "live store")+" of "+dir+" lost acknowledged events")
+		without = append(without, "its creatures would go on from before the loss, and take input again that they had handled")
+	}
+	if len(what) == 0 {
+		return nil
+	}
 	return failWith(exitSession, &abi.Error{
-		Code: abi.Storage,
-		Message: fmt.Sprintf("%s of %s cannot be read; without it, its creatures would begin anew and take all their input again, so nothing has been started",
-			count(stores, "live store"), dir),
+		Code:    abi.Storage,
+		Message: strings.Join(what, ", and ") + "; " + strings.Join(without, "; ") + ", so nothing has been started",
 		Remedy: "put back what is missing or damaged, from a backup for example; if only the catalogue is wrong, make it again with terrarium session rebuild " + dir +
-			"; to begin anew what cannot be read and keep the rest, repeat the command with --despite-damage",
+			"; to go on without what is lost and keep the rest, repeat the command with --despite-damage",
 		IDs: map[string]string{"path": dir},
 	})
 }

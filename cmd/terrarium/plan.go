@@ -78,10 +78,10 @@ func (f *planFlags) show(s streams, name string, plan *engine.Plan, err error) e
 }
 
 // planned ends a command that has shown a plan. It fails where carrying the plan out
-// would, as stores cannot be read, and these have been shown.
+// would, as stores are damaged, and these have been shown.
 func planned(err error, dir string, problems []error, despite bool) error {
-	if n := len(engine.Unreadable(problems)); err == nil && n > 0 && !despite {
-		return damaged(dir, n)
+	if err != nil || despite {
+		return err
 	}
-	return err
+	return damaged(dir, problems)
 }
