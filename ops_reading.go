@@ -20,7 +20,7 @@ type StatusArgs struct {
 // StatusResult is the result of status.
 type StatusResult struct {
 	Graphs   []engine.GraphStatus `json:"graphs"`
-	Problems []*ErrorRecord       `json:"problems,omitempty"` // of the session directory, such as a store that was set aside or cannot be written
+	Problems []*ErrorRecord       `json:"problems,omitempty"` // of the session directory, such as a store that was set aside or cannot be written, and policies that have failed
 }
 
 // StateArgs are the arguments of state.
@@ -114,7 +114,7 @@ func status(_ context.Context, s *session, a *StatusArgs) (*StatusResult, error)
 	if err != nil {
 		return nil, err
 	}
-	return &StatusResult{graphs, errorRecords(s.t.Problems())}, nil
+	return &StatusResult{graphs, errorRecords(append(s.t.Problems(), s.t.PolicyFailures()...))}, nil
 }
 
 func state(ctx context.Context, s *session, a *StateArgs) (*StateResult, error) {

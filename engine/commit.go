@@ -41,6 +41,7 @@ func (w *worker) judgeSends(ctx context.Context) {
 			Surroundings: Surroundings{View: t.c.home.view(), Memory: t.recalled.of(s.ch.deployment)},
 		}
 		verdict := (*policy).Send(ctx, event)
+		w.e.heard(&verdict.Words)
 		w.apply(s, &verdict)
 	}
 }

@@ -86,9 +86,10 @@ type Engine struct {
 	observers   observers
 	successors  sync.Map // of ended GraphIDs: the GraphID they became part of
 	deadLetters atomic.Int64
-	callers     sync.Map      // EventID of a request from outside: chan callerAnswer
-	spawnable   sync.Map      // of deployments: their []AwareSpecies
-	policies    sync.Map      // of deployments: their Policy, if they have one
+	callers     sync.Map // EventID of a request from outside: chan callerAnswer
+	spawnable   sync.Map // of deployments: their []AwareSpecies
+	policies    sync.Map // of deployments: their Policy, if they have one
+	failed      policyFailures
 	shapes      atomic.Uint64 // the last one that a graph was given
 
 	// mu is the mutation lock. It guards what follows.

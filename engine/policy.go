@@ -81,6 +81,7 @@ type Verdict struct {
 	Policy string // its name
 	Reason string
 	Where  string // where in the recipe, for example "team.hcl:48"
+	Failed bool   `json:",omitempty"` // it did not decide: Reason is its error
 }
 
 // String says whose word it is, where that stands, and why.

@@ -89,10 +89,11 @@ func (x *change) ask(p Policy, ev PolicyEvent, home memoryHome, deployment strin
 		x.judging.until = time.Now().Add(maxJudging)
 	}
 	if time.Now().After(x.judging.until) {
-		d.Denials = []Verdict{{Policy: deployment, Reason: fmt.Sprintf("the policies take longer than %v for this operation", maxJudging)}}
+		d.Denials = []Verdict{{Policy: deployment, Reason: fmt.Sprintf("the policies take longer than %v for this operation", maxJudging), Failed: true}}
 	} else {
 		d = p.Judge(context.Background(), &ev)
 	}
+	x.e.heard(&d.Words)
 	for _, v := range wordsOf(&ev, &d.Words) {
 		w := policyWord{home, v}
 		if v.effect == effectDenied {

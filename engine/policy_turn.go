@@ -50,6 +50,7 @@ func (t *turn) judgeTool(f *tool, args []byte) error {
 	before := r.now
 	r.now = maps.Clone(before)
 	d := p.Judge(context.Background(), &ev)
+	t.e.heard(&d.Words)
 	t.verdicts = append(t.verdicts, wordsOf(&ev, &d.Words)...)
 	if len(d.Denials) == 0 {
 		return nil
@@ -93,6 +94,7 @@ func (w *worker) judgeFailure(ctx context.Context, c *creature, d delivery, kind
 		Surroundings: Surroundings{View: c.home.view(), Memory: f.recalled.of(c.deployment)},
 	}
 	f.Decision = p.Judge(ctx, &f.event)
+	w.e.heard(&f.Words)
 	return f
 }
 

@@ -93,6 +93,7 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 			Remedy: "send it again", Err: context.Cause(ctx),
 		}
 	}
+	e.heard(&d.Words)
 	out.decide(ch, &d)
 	return &out, nil
 }

@@ -209,5 +209,5 @@ func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, rec
 	if ctx.Err() != nil {
 		return interrupted(ctx)
 	}
-	return failWith(exitFailed, err)
+	return errors.Join(failWith(exitFailed, err), policyFailures(s, t))
 }

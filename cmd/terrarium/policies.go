@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -27,4 +29,20 @@ func policyProcess() []string {
 		return nil
 	}
 	return []string{self, policiesName}
+}
+
+// policyFailures shows the policies that failed, and answers an error if there are any.
+func policyFailures(s streams, t *terrarium.Terrarium) error {
+	failures := t.PolicyFailures()
+	if len(failures) == 0 {
+		return nil
+	}
+	for _, f := range failures {
+		showError(s.err, f)
+	}
+	what := "1 policy has"
+	if n := len(failures); n > 1 {
+		what = fmt.Sprintf("%d policies have", n)
+	}
+	return failWith(exitFailed, errors.New(what+" failed; what was not decided was treated as on_error says"))
 }

@@ -69,6 +69,9 @@ func (x *running) do(ctx context.Context) (err error) {
 	}
 	x.report.summary("Done")
 	x.tellBacklog()
+	if err := policyFailures(x.s, x.t); err != nil {
+		return err
+	}
 	if n := x.t.DeadLetterCount(); n > 0 {
 		return failWith(exitDeadLetters, fmt.Errorf("%s%s", becameDeadLetters(n), x.whereToLook()))
 	}

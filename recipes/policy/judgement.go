@@ -52,7 +52,7 @@ func (j *judgement) policy(ctx context.Context, p *compiled) {
 		}
 	}()
 	if err := ctx.Err(); err != nil {
-		j.failed(p, fmt.Sprintf("the caller gave up: %v", err), p.Line)
+		j.undecided(p, p.word(fmt.Sprintf("the caller gave up: %v", err), p.Line))
 		return
 	}
 	ok, err := p.concerns(&j.subject)
@@ -135,9 +135,15 @@ func (p *compiled) isAbout(address, species string) bool {
 	return address != "" && p.parties[address] || species != "" && p.parties[species]
 }
 
-// failed handles a policy that did not decide.
+// failed handles a policy that did not decide by its own fault.
 func (j *judgement) failed(p *compiled, message string, line int) {
 	v := p.word(message, line)
+	v.Failed = true
+	j.undecided(p, v)
+}
+
+// undecided handles a policy that did not decide.
+func (j *judgement) undecided(p *compiled, v engine.Verdict) {
 	switch {
 	case p.OnError == AllowOnError:
 	case p.OnError == WarnOnError, p.On == engine.JudgeFail: // a failure has happened: the restart policy decides
