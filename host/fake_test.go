@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 // fakeTurn records what the host asks of it, as text, and answers what a test
 // puts into it.
 type fakeTurn struct {
+	keys      []byte // what state_list answers; nil: two keys
 	payload   []byte
 	config    []byte // what Config answers
 	defaults  bool   // Config knows no key
@@ -106,6 +107,9 @@ func (f *fakeTurn) StateDelete(key []byte) (bool, abi.Code) {
 	return ok, f.note("state_delete %q", key)
 }
 func (f *fakeTurn) StateList(prefix []byte) ([]byte, abi.Code) {
+	if f.keys != nil {
+		return f.keys, f.note("state_list %q", prefix)
+	}
 	return []byte("a\x00b\x00"), f.note("state_list %q", prefix)
 }
 func (f *fakeTurn) TimerSet(name []byte, delay, period time.Duration, payload []byte) abi.Code {

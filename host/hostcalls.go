@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -31,7 +32,7 @@ var hostcalls = map[string]hostcall{
 	"state_get":    lookup("state_get", abi.Turn.StateGet),
 	"state_set":    pair("state_set", abi.Turn.StateSet),
 	"state_delete": remove("state_delete", abi.Turn.StateDelete),
-	"state_list":   lookup("state_list", abi.Turn.StateList),
+	"state_list":   hostStateList,
 	"timer_set":    hostTimerSet,
 	"timer_cancel": remove("timer_cancel", abi.Turn.TimerCancel),
 	"tool":         hostTool,
@@ -170,6 +171,20 @@ func lookup(name string, get func(abi.Turn, []byte) ([]byte, abi.Code)) hostcall
 		c.result = append(c.result[:0], value...)
 		return length(value)
 	}
+}
+
+// listUnits is what a key costs that state_list lists: it is looked up, compared and
+// copied, which takes some hundred nanoseconds.
+const listUnits = 250
+
+var listKeys = lookup("state_list", abi.Turn.StateList)
+
+func hostStateList(c *call, mem api.Memory, p []uint64) int64 {
+	n := listKeys(c, mem, p)
+	if n > 0 {
+		c.cost += listUnits * int64(bytes.Count(c.result, []byte{0}))
+	}
+	return n
 }
 
 // single is a hostcall that passes one range of bytes.

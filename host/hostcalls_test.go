@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"strings"
@@ -321,5 +322,27 @@ func TestDefectOfTheTurnIsContained(t *testing.T) {
 	err := i.Handle(t.Context(), turn, abi.KindMessage, 0)
 	if abi.CodeOf(err) != abi.Internal || !strings.Contains(err.Error(), "boom") {
 		t.Errorf("the error is %v, want internal: boom", err)
+	}
+}
+
+// TestListedKeysCostFuel lists more and more keys: each is paid for.
+func TestListedKeysCostFuel(t *testing.T) {
+	h := newHost(t, Options{})
+	i := instantiate(t, compile(t, h, readModule(t, "script")), nil)
+	used := func(keys int) int64 {
+		s := newScript(1)
+		p, n := s.at("k")
+		s.call(functionNumber(t, "state_list"), p, n, 0, 0)
+		turn := &fakeTurn{keys: bytes.Repeat([]byte("k1234567\x00"), keys)}
+		if got := runScript(t, i, s, turn); got[0] != int64(len(turn.keys)) {
+			t.Fatalf("%d keys have %d bytes", keys, got[0])
+		}
+		return i.FuelUsed()
+	}
+	one := used(1)
+	for _, keys := range []int{2, 100, 100_000} {
+		if cost, least := used(keys)-one, int64(keys-1)*listUnits; cost < least {
+			t.Errorf("%d keys more cost %d units, want %d at least", keys-1, cost, least)
+		}
 	}
 }
