@@ -198,6 +198,58 @@ func TestAPlanShowsEveryAttribute(t *testing.T) {
 	}
 }
 
+// Scripts that stand in files of their own are told by what these say.
+func TestPlansShowFiles(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "plot.hcl")
+	files := map[string]string{"guard.js": "(event) => {}", "loud.js": "output === 'x'"}
+	writeFiles(t, dir, files)
+	writeFiles(t, dir, map[string]string{"plot.hcl": `
+channel "in" {}
+channel "out" {}
+creature "first" {
+  module = "builtin:echo"
+  listen = [channel.in]
+  wire "on" {
+    to   = creature.second
+    when = predicate.loud
+  }
+}
+creature "second" {
+  module = "builtin:echo"
+  listen = [channel.in, channel.out]
+}
+predicate "loud" { file = "loud.js" }
+policy "send" "guard" { file = "guard.js" }
+`})
+	tm, err := terrarium.New(t.Context(), terrarium.Options{Dir: filepath.Join(t.TempDir(), "s")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tm.Close(t.Context()) }()
+	if _, err := tm.Apply(t.Context(), path, plottingOptions); err != nil {
+		t.Fatal(err)
+	}
+	if plan, err := tm.PlanApply(t.Context(), path, plottingOptions); err != nil || !plan.Empty() {
+		t.Fatalf("the same files are planned as %+v, %v", plan, err)
+	}
+	for file, c := range map[string]struct{ address, text string }{
+		"guard.js": {"policy.send.guard", "(event) => deny('no')"},
+		"loud.js":  {"predicate.loud", "output === 'y'"},
+	} {
+		writeFiles(t, dir, map[string]string{file: c.text})
+		plan, err := tm.PlanApply(t.Context(), path, plottingOptions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := slices.ContainsFunc(plan.Declared, func(d engine.DeclarationPlan) bool { return d.Address == c.address && len(d.Changes) > 0 })
+		if !found || plan.Empty() {
+			t.Errorf("an edit of %s is planned as %+v", file, plan.Declared)
+		}
+		writeFiles(t, dir, map[string]string{file: files[file]})
+	}
+}
+
 type plotting struct {
 	t            *testing.T
 	dir, session string

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -97,9 +98,9 @@ func (e *Engine) startFirst(ctx context.Context, spec CreatureSpec, m abi.Module
 	return c, nil
 }
 
-// withLogs adds the guest's last words to an error.
+// withLogs adds the guest's last words to an error, unless it has them.
 func withLogs(err error, logs []logLine) error {
-	if len(logs) == 0 {
+	if len(logs) == 0 || strings.Contains(err.Error(), logs[len(logs)-1].text) {
 		return err
 	}
 	return fmt.Errorf("%w (it logged: %s)", err, clip(logs[len(logs)-1].text))

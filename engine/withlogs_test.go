@@ -1,0 +1,19 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+)
+
+// What a guest logged last is added to its error, but not said twice.
+func TestLastWordsAreSaidOnce(t *testing.T) {
+	said := []logLine{{text: "early"}, {text: "match is no pattern"}}
+	for text, want := range map[string]string{
+		"it answered -1":                      "it answered -1 (it logged: match is no pattern)",
+		"it answered -1: match is no pattern": "it answered -1: match is no pattern",
+	} {
+		if got := withLogs(errors.New(text), said).Error(); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+}
