@@ -42,13 +42,20 @@ func (c *comparison) plan() *Plan {
 
 // inOrder lists the ids of both sides by deployment, address, name and id.
 func inOrder[K cmp.Ordered, R any](before, after map[K]*R, key func(*R) (deployment, address, name string)) []K {
-	all := maps.Clone(before)
-	maps.Copy(all, after)
+	all := joined(before, after)
 	return slices.SortedFunc(maps.Keys(all), func(a, b K) int {
 		d1, a1, n1 := key(all[a])
 		d2, a2, n2 := key(all[b])
 		return cmp.Or(cmp.Compare(d1, d2), cmp.Compare(a1, a2), cmp.Compare(n1, n2), cmp.Compare(a, b))
 	})
+}
+
+// joined has what either map has, the second one's where both do. Either may be nil.
+func joined[K comparable, V any](before, after map[K]V) map[K]V {
+	all := make(map[K]V, max(len(before), len(after)))
+	maps.Copy(all, before)
+	maps.Copy(all, after)
+	return all
 }
 
 func (c *comparison) creature(id CreatureID) CreaturePlan {
@@ -100,9 +107,7 @@ func (l *changeList) flag(what string, before, after bool) {
 // settings compares what a row keeps as JSON, setting by setting.
 func (l *changeList) settings(was, is []byte) {
 	before, after := settingsOf(was), settingsOf(is)
-	names := maps.Clone(before)
-	maps.Copy(names, after)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range slices.Sorted(maps.Keys(joined(before, after))) {
 		l.add(name, "", before[name], after[name])
 	}
 }
@@ -142,10 +147,8 @@ func addFields(out map[string]string, prefix string, of any) {
 
 func (c *comparison) edges(l *changeList, id CreatureID) {
 	was, is := c.before.edges[id], c.after.edges[id]
-	all := maps.Clone(was)
-	maps.Copy(all, is)
 	var list changeList
-	for key := range all {
+	for key := range joined(was, is) {
 		of := channelLabel(cmp.Or(c.after.channels[key.channel], c.before.channels[key.channel]))
 		list.add(key.direction.String(), of, was[key], is[key])
 	}

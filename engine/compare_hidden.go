@@ -71,12 +71,7 @@ func (h hidden) changed(id CreatureID) (out []PlanChange) {
 		return nil
 	}
 	is := h.after[id]
-	all := maps.Clone(is)
-	if all == nil {
-		all = attributes{}
-	}
-	maps.Copy(all, was)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	for _, name := range slices.Sorted(maps.Keys(joined(was, is))) {
 		before, had := was[name]
 		after, has := is[name]
 		if had != has || before != after {

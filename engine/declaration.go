@@ -68,9 +68,7 @@ func planDeclared(before declarations, existing map[string]bool, deployments []*
 	for _, d := range deployments {
 		was, known := before[d.Name]
 		were, are := byAddress(was), byAddress(d.Declared)
-		all := maps.Clone(were)
-		maps.Copy(all, are)
-		for _, address := range slices.SortedFunc(maps.Keys(all), policiesFirst) {
+		for _, address := range slices.SortedFunc(maps.Keys(joined(were, are)), policiesFirst) {
 			p := DeclarationPlan{Deployment: d.Name, Address: address, Action: PlanResume}
 			a, there := were[address]
 			b, stays := are[address]
@@ -113,12 +111,7 @@ func rankOf(address string) int {
 // compare finds what is different. A sensitive value is compared with one that is
 // known, which is that of a deployment that runs.
 func (p *DeclarationPlan) compare(before, after map[string]DeclaredValue) {
-	names := maps.Clone(before)
-	if names == nil {
-		names = map[string]DeclaredValue{}
-	}
-	maps.Copy(names, after)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range slices.Sorted(maps.Keys(joined(before, after))) {
 		was, had := before[name]
 		is, has := after[name]
 		switch {
