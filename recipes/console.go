@@ -27,6 +27,7 @@ func OpenConsole(ctx context.Context, path string, o Options) (*Console, Diagnos
 	if d != nil {
 		return nil, Diagnostics{*d}
 	}
+	l.forConsole = true
 	if l.finish(ctx, path) == nil {
 		l.close()
 		return nil, l.diags

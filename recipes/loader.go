@@ -55,6 +55,7 @@ type shared struct {
 	underTest    *Test                // that the recipe is loaded for
 	described    []engine.Declaration // of creatures and output wires
 	hidden       []hiddenText         // what the files say of sensitive variables
+	forConsole   bool                 // which needs the values of sensitive variables, though no modules
 }
 
 func newShared(o Options) *shared {

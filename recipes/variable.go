@@ -165,7 +165,7 @@ func (l *loader) variable(d *declaration) (cty.Value, bool) {
 		given = true
 	} else if a := d.attr("default"); a != nil {
 		v, ok = l.eval(s.secretly(), a.Expr)
-	} else if l.opts.ShapeOnly && l.sensitive(d) {
+	} else if l.opts.ShapeOnly && !l.forConsole && l.sensitive(d) {
 		return unknownSecret(ty).Mark(sensitiveMark{}), true
 	} else if l.givenLess {
 		return cty.DynamicVal, false // the file in error may have had it
@@ -309,7 +309,7 @@ func (l *loader) wrongType(s scope, d *declaration, given bool, ty cty.Type, v c
 
 // validate checks the conditions of a variable's validation blocks.
 func (l *loader) validate(d *declaration) {
-	if d.content == nil || l.opts.ShapeOnly {
+	if d.content == nil || l.opts.ShapeOnly && !l.forConsole {
 		return
 	}
 	for _, b := range d.content.Blocks {
