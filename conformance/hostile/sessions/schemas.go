@@ -28,7 +28,7 @@ func schemas() []Case {
 			"CREATE TRIGGER t AFTER UPDATE ON progress BEGIN SELECT RAISE(ABORT, 'no'); END"), unlaidOut},
 		{"store-virtual", "the schema: a virtual table", store("CREATE VIRTUAL TABLE v USING fts4 (x)"), unlaidOut},
 		{"store-generated", "the schema: a generated column that takes a gigabyte", store(
-			"ALTER TABLE head ADD COLUMN big GENERATED ALWAYS AS (zeroblob(1000000000)) VIRTUAL"), unlaidOut},
+			"ALTER TABLE head ADD COLUMN big BLOB GENERATED ALWAYS AS (zeroblob(1000000000)) VIRTUAL"), unlaidOut},
 		{"catalog-index", "the schema: an index of an expression", catalog("CREATE INDEX i ON store (hex(session))"), unlaidOut},
 		{"store-lacks", "the schema: a table is missing", store("DROP TABLE timer"), unlaidOut},
 		{"store-long", "the schema: a view of a megabyte", store(
