@@ -74,7 +74,7 @@ func TestARedeliveredMessageComesAsOneOfItsChannel(t *testing.T) {
 			t.Errorf("b has heard\n%swant\n%s", got, want)
 		}
 		_, err := w.SendTo(t.Context(), b, engine.Outgoing{Headers: map[string]string{"terrarium-alias": "news"}})
-		if abi.CodeOf(err) != abi.InvalidArgument || !strings.Contains(err.Error(), "terrarium-alias") {
+		if abi.CodeOf(err) != abi.InvalidArgument || !strings.Contains(err.Error(), "terrarium-") {
 			t.Errorf("a direct message that says it came on a channel: %v", err)
 		}
 	})
