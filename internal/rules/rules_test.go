@@ -86,7 +86,7 @@ var layers = map[string][]string{
 	"recipes/policy":      {"abi", "engine", "internal/near"},
 	"replay":              {"abi", "engine"},
 	"sqlitestore":         {"abi", "engine"},
-	"cmd/terrarium":       {"", "abi", "abi/pack", "engine", "recipes", "replay", "sqlitestore"},
+	"cmd/terrarium":       {"", "abi", "abi/pack", "engine", "internal/near", "recipes", "replay", "sqlitestore"},
 	"sdk/go/terrarium":    {},
 
 	"conformance/hostile/sessions": {"sqlitestore"},
