@@ -28,11 +28,11 @@ test: compiler
 	@$(GO) run ./internal/skipped
 
 test-race:
-	$(GO) test -race ./...
+	$(GO) test -race -timeout 30m ./...
 
 # Linear memory is a cache: a fresh instance for every turn changes nothing.
 test-fresh:
-	TERRARIUM_FRESH=1 $(GO) test ./...
+	TERRARIUM_FRESH=1 $(GO) test -timeout 30m ./...
 
 # More of what make test has a short version of, and from new seeds: the tests above
 # say the same at every run. What these find is kept as a case; see internal/seeded.
