@@ -49,8 +49,8 @@ func (w *world) close() {
 	if err := w.Close(ctx); err != nil {
 		w.t.Errorf("Close: %v", err)
 	}
-	if w.host.live != 0 {
-		w.t.Errorf("%d instances are still open after Close", w.host.live)
+	if w.host.open() != 0 {
+		w.t.Errorf("%d instances are still open after Close", w.host.open())
 	}
 	if w.host.modules != 0 {
 		w.t.Errorf("%d modules are still open after Close", w.host.modules)

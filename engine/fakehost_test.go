@@ -139,6 +139,13 @@ func (m *fakeModule) Instantiate(_ context.Context, _ *abi.Limits, init abi.Turn
 	return &fakeInstance{m: m}, nil
 }
 
+// open is how many instances are open.
+func (h *fakeHost) open() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.live
+}
+
 type fakeInstance struct {
 	m      *fakeModule
 	broken bool

@@ -131,8 +131,8 @@ func (p *program) shut() {
 		p.must(p.storage.Close())
 	}
 	p.must(err)
-	if p.host.live != 0 {
-		p.Fatalf("%d instances are open after Close", p.host.live)
+	if p.host.open() != 0 {
+		p.Fatalf("%d instances are open after Close", p.host.open())
 	}
 }
 

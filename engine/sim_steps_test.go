@@ -410,7 +410,7 @@ func (s *simulation) restart(step) {
 	if err := s.e.Close(context.Background()); err != nil {
 		s.failf("Close: %v", err)
 	}
-	if n := s.host.live; n != 0 {
+	if n := s.host.open(); n != 0 {
 		s.failf("%d instances are open after Close", n)
 	}
 	s.disk.Kill() // which must not make a difference
