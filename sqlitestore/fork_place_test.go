@@ -141,3 +141,53 @@ func TestForkAtWhatWasGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestForkAtAfterALifeWithoutEvents forks a session whose rows were told first by a life
+// that logged nothing: what the next one did counts as well.
+func TestForkAtAfterALifeWithoutEvents(t *testing.T) {
+	d := mustOpen(t, t.TempDir())
+	stores, err := d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: engine.Normal, First: func(engine.Origin) *engine.Record {
+		return &engine.Record{Channels: []engine.ChannelRow{{ID: "c"}}, Heads: []engine.HeadRow{{Channel: "c"}}}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := stores[0].Info().Session
+	for life := range uint64(2) {
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		d = mustOpen(t, d.dir)
+		reopened, err := d.Open(t.Context(), session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := reopened.(*Store)
+		for seq := range uint64(3) {
+			n := life*3 + seq + 1
+			s.Append(&engine.Record{
+				Events: []engine.Event{{
+					ID: engine.EventID{Origin: s.Origin(), Seq: seq + 1}, Time: int64(n), Kind: engine.EventChannelMessage, Channel: "c", Seq: n,
+				}},
+				Heads: []engine.HeadRow{{Channel: "c", Seq: n}},
+			})
+		}
+		if err := s.Wait(t.Context(), 3); err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(t.TempDir(), "fork")
+		fork, _, err := d.ForkAt(t.Context(), session, engine.Mark{Event: engine.EventID{Origin: s.Origin(), Seq: 3}, Since: int64(life*3 + 3)}, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := mustView(t, to)
+		wantWhole(t, v, fork)
+		g, err := v.Saved(t.Context(), fork)
+		if want := (engine.HeadRow{Channel: "c", Seq: life*3 + 3}); err != nil || len(g.Heads) != 1 || g.Heads[0] != want {
+			t.Errorf("the fork has the heads %+v, %v; want %+v", g.Heads, err, want)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -59,8 +59,9 @@ func unknownRows(e entry) error {
 	return tooEarly(e, "what the creatures of session %s held at the cursor is not known: it was written by an older version, or history has been given up since", abi.Unsupported)
 }
 
-// inOrder are the numbers of some origins, in the order in which they were
-// written. Those of which there is no event are last.
+// inOrder are the numbers of some origins, in the order in which they were written. One
+// of which there is no event may have changes all the same: it comes right before those
+// that got a higher number, as they were met later.
 func (w *writer) inOrder(own []engine.Origin) (line []int64, err error) {
 	begun := map[int64]int64{}
 	for _, origin := range own {
@@ -72,11 +73,19 @@ func (w *writer) inOrder(own []engine.Origin) (line []int64, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if !found {
-			ts = math.MaxInt64
+		if found {
+			begun[no] = ts
 		}
-		begun[no] = ts
 		line = append(line, no)
+	}
+	slices.Sort(line)
+	next := int64(math.MaxInt64) // when the first began of those with higher numbers
+	for _, no := range slices.Backward(line) {
+		if ts, found := begun[no]; found {
+			next = min(next, ts)
+		} else {
+			begun[no] = next
+		}
 	}
 	slices.SortFunc(line, func(a, b int64) int {
 		return cmp.Or(cmp.Compare(begun[a], begun[b]), cmp.Compare(a, b))
