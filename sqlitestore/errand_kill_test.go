@@ -19,7 +19,7 @@ import (
 // errand is something that a person asks for once, and that ends by itself: a victim
 // does it until it is killed. The next one does it again, without being told more.
 type errand struct {
-	Word    string           // upgrade, open, fork, fork-at, export, adopt, prune or resume
+	Word    string           // upgrade, open, fork, fork-at, export, adopt, prune, resume or lag
 	Session engine.SessionID // fork, fork-at, export, prune
 	File    string           // adopt: what was exported
 	To      string           // fork, fork-at, export, adopt: what is to be made
@@ -27,6 +27,7 @@ type errand struct {
 	At      engine.Mark      // fork-at
 	Bound   Retention        // prune
 	Resume  *resuming        `json:",omitempty"`
+	Lagging *lagging         `json:",omitempty"`
 }
 
 // errandKills is how often a test of errands kills: they take longer than what
@@ -65,6 +66,8 @@ func (a *errand) do(ctx context.Context, dir string, options Options) error {
 		return a.prune(ctx, dir, options)
 	case "resume":
 		return a.Resume.run(ctx, dir, options)
+	case "lag":
+		return a.Lagging.run(ctx, dir, options)
 	}
 	return fmt.Errorf("nobody knows how to %s", a.Word)
 }
