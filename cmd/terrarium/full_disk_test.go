@@ -88,12 +88,8 @@ func TestFullDisk(t *testing.T) {
 			p.ask(numberedLine(n + 1))
 			p.ask(`{"op":"wait_idle"}`)
 			for _, creature := range []string{"counts", "again"} {
-				var got struct{ State map[string]string }
-				if err := json.Unmarshal(p.ask(`{"op":"state","creature":"`+creature+`"}`), &got); err != nil {
-					t.Fatal(err)
-				}
-				if want := fmt.Sprint(n + 1); got.State["count/all"] != want {
-					t.Errorf("%s has counted %s, want %s", creature, got.State["count/all"], want)
+				if got, want := p.stateOf(creature)["count/all"], fmt.Sprint(n+1); got != want {
+					t.Errorf("%s has counted %s, want %s", creature, got, want)
 				}
 			}
 			p.in.Close()
