@@ -392,6 +392,7 @@ func (x *change) startOrStop(log *graph, rec *Record, cr *creature) {
 	} else {
 		cr.quarantined = false
 		cr.attempts = nil
+		x.e.ringHeld(cr)
 	}
 	x.log(log, rec, ev)
 	if g := cr.home.load(); g.store == nil {

@@ -8,12 +8,16 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // ticking adds a creature that has set so many timers which ring every millisecond.
 func (d *onDisk) ticking(timers int, limits abi.Limits) engine.CreatureID {
 	d.Helper()
 	d.host.on("ticker", func(t abi.Turn, kind abi.Kind) error {
+		if payload, _ := t.Source(abi.SourcePayload); string(payload) == "trap" {
+			return &abi.Error{Code: abi.Trapped, Message: "unreachable"}
+		}
 		for i := range timers {
 			if kind != abi.KindMessage {
 				break
@@ -24,7 +28,10 @@ func (d *onDisk) ticking(timers int, limits abi.Limits) engine.CreatureID {
 		}
 		return nil
 	})
-	c := d.add("ticker", "ticker", func(s *engine.CreatureSpec) { s.Limits = limits })
+	c := d.add("ticker", "ticker", func(s *engine.CreatureSpec) {
+		s.Limits = limits
+		s.Restart = engine.RestartPolicy{Max: 1, Within: time.Hour}
+	})
 	d.sendTo(c, "go")
 	d.serve()
 	return c
@@ -124,5 +131,52 @@ func (d *onDisk) told(c engine.CreatureID, limit string) {
 	}
 	if n := status[0].Creatures[0].Counters.Throttled; n == 0 {
 		d.Error("the status does not say that the creature has waited")
+	}
+}
+
+// The timers of a creature that does not run do not fill its inbox: each rings once when
+// it runs again, also in the next engine.
+func TestTimersOfACreatureThatDoesNotRunWait(t *testing.T) {
+	const timers = 8
+	halts := map[string]func(d *onDisk, c engine.CreatureID){
+		"stopped": func(d *onDisk, c engine.CreatureID) { d.change(topology.SetStopped{ID: c, Stopped: true}) },
+		"quarantined": func(d *onDisk, c engine.CreatureID) {
+			d.sendTo(c, "trap")
+			d.run(200) // it is tried once more
+		},
+		"stopped, in the next engine": func(d *onDisk, c engine.CreatureID) {
+			d.change(topology.SetStopped{ID: c, Stopped: true})
+			d.disk.Flush()
+			d.reboot()
+		},
+	}
+	for how, halt := range halts {
+		t.Run(how, func(t *testing.T) {
+			d := newOnDisk(t)
+			c := d.ticking(timers, abi.Limits{})
+			d.run(5)
+			halt(d, c)
+			before := d.rung()
+			if before == 0 {
+				t.Fatal("no timer has rung")
+			}
+			d.run(200)
+			if now := d.rung(); now != before {
+				t.Errorf("%d timers have rung while the creature did not run", now-before)
+			}
+			if set, err := d.Timers(c); err != nil || len(set) != timers {
+				t.Errorf("%d timers are set, %v; want %d", len(set), err, timers)
+			}
+			d.change(topology.SetStopped{ID: c, Stopped: true}, topology.SetStopped{ID: c})
+			d.Ring()
+			d.serve()
+			if now := d.rung(); now != before+timers {
+				t.Errorf("%d timers have rung when it runs again, want each once", now-before)
+			}
+			d.run(1)
+			if now := d.rung(); now != before+2*timers {
+				t.Errorf("%d timers have rung a millisecond later, want each once more", now-before-timers)
+			}
+		})
 	}
 }

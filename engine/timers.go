@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -125,6 +126,7 @@ func (t *turn) hasTimer(name string) (set bool, others heldTimers) {
 type alarm struct {
 	row   TimerRow
 	timer *timer
+	held  bool // it was due while the creature did not run
 }
 
 // applyTimers carries out what a turn does to its creature's timers. Delays
@@ -174,7 +176,8 @@ func (e *Engine) disarm(rec *Record, c *creature, name string) {
 
 // ring delivers a timer that is due. A repeating one that was due several
 // times meanwhile is delivered once. One for which the store has no room waits, and
-// so does that of a creature which has more of them than it may.
+// so does that of a creature which has more of them than it may, or does not run: it
+// would fill an inbox that nobody reads.
 func (e *Engine) ring(c *creature, a *alarm) {
 	room := e.hasRoom(c)
 	wall := e.wallClock()
@@ -187,7 +190,7 @@ func (e *Engine) ring(c *creature, a *alarm) {
 		return
 	}
 	g.wall = wall
-	if e.ringLater(g, c, a, room) {
+	if a.held = !c.runs(); a.held || e.ringLater(g, c, a, room) {
 		g.mu.Unlock()
 		return
 	}
@@ -211,6 +214,17 @@ func (e *Engine) ring(c *creature, a *alarm) {
 	g.append(rec)
 	g.mu.Unlock()
 	w.flush(e)
+}
+
+// ringHeld has the timers ring that were due while a creature did not run. The caller
+// holds mu.
+func (e *Engine) ringHeld(c *creature) {
+	for _, name := range slices.Sorted(maps.Keys(c.timers)) {
+		if a := c.timers[name]; a.held {
+			a.held = false
+			a.timer = e.timers.at(time.Unix(0, a.row.Due), func() { e.ring(c, a) })
+		}
+	}
 }
 
 // Timers returns the timers that a creature has set, by name.
