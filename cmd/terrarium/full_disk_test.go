@@ -36,42 +36,58 @@ func numberedLine(n int) string {
 	return fmt.Sprintf(`{"op":"send","channel":"lines","payload":"all %d %s","durable":true,"producer":"p","offset":%d}`, n, strings.Repeat("x", 64000), n)
 }
 
+const (
+	fullDisk  = 3 << 20  // bytes
+	largeDisk = 64 << 20 // bytes
+)
+
+// smallDisk is a directory with room for few durable sends.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	disk := t.TempDir()
+	if err := ramdisk.Mount(disk, fullDisk); err != nil {
+		t.Skipf("a small disk cannot be mounted: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := ramdisk.Unmount(disk); err != nil {
+			t.Error(err)
+		}
+	})
+	return disk
+}
+
+// fill sends lines until the outcome of one is unknown, and answers its number.
+func (p *process) fill() (n int) {
+	p.t.Helper()
+	last := answer{OK: true}
+	for ; last.OK && n < 200; n++ {
+		last = p.try(numberedLine(n + 1))
+	}
+	if last.Error.Code != "unknown_outcome" || !strings.Contains(last.Error.Remedy, "same producer and offset") {
+		p.t.Fatalf("send %d on a full disk answers %+v", n, last)
+	}
+	return n
+}
+
 // TestFullDisk fills a disk with durable sends. The first that does not fit has an
 // unknown outcome, and so has its repetition. When there is room again, repeating it
 // doubles nothing: neither in the same process nor in the next one, when the first was
 // killed while the disk was full.
 func TestFullDisk(t *testing.T) {
-	const small, large = 3 << 20, 64 << 20
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprint("killed ", killed), func(t *testing.T) {
-			disk, dir := t.TempDir(), t.TempDir()
-			if err := ramdisk.Mount(disk, small); err != nil {
-				t.Skipf("a small disk cannot be mounted: %v", err)
-			}
-			t.Cleanup(func() {
-				if err := ramdisk.Unmount(disk); err != nil {
-					t.Error(err)
-				}
-			})
+			disk, dir := smallDisk(t), t.TempDir()
 			write(t, dir, "count.hcl", relayAndCount)
 			args := []string{"exec", "--session", filepath.Join(disk, "S"), "--recipe", "count.hcl"}
 			p := start(t, dir, args...)
-			n, last := 1, answer{OK: true}
-			for ; n < 200; n++ {
-				if last = p.try(numberedLine(n)); !last.OK {
-					break
-				}
-			}
-			if last.Error.Code != "unknown_outcome" || !strings.Contains(last.Error.Remedy, "same producer and offset") {
-				t.Fatalf("send %d on a full disk answers %+v", n, last)
-			}
+			n := p.fill()
 			if again := p.try(numberedLine(n)); again.Error.Code != "unknown_outcome" {
 				t.Errorf("sent again while the disk is full: %+v", again)
 			}
 			if killed {
 				p.signal(syscall.SIGKILL)
 			}
-			if err := ramdisk.Resize(disk, large); err != nil {
+			if err := ramdisk.Resize(disk, largeDisk); err != nil {
 				t.Fatal(err)
 			}
 			if killed {
