@@ -3,63 +3,25 @@ package terrarium
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
-
-	"github.com/gofrs/flock"
 )
 
-// TestSweepScratch makes what may lie in a directory for temporary files, and sees what
-// is swept.
-func TestSweepScratch(t *testing.T) {
-	tmp, elsewhere := t.TempDir(), t.TempDir()
-	now := time.Now()
-	precious := filepath.Join(elsewhere, "precious")
-	noError(t, os.WriteFile(precious, []byte("x"), 0o600))
-	make := func(name string, mode os.FileMode, locked bool) string {
-		dir := filepath.Join(tmp, name)
-		noError(t, os.MkdirAll(filepath.Join(dir, "session"), 0o700))
-		noError(t, os.Symlink(elsewhere, filepath.Join(dir, "session", "link")))
-		noError(t, os.Symlink(precious, filepath.Join(dir, "link")))
-		if locked {
-			noError(t, os.WriteFile(filepath.Join(dir, scratchLock), nil, 0o600))
-		}
-		noError(t, os.Chmod(dir, mode))
-		noError(t, os.Chtimes(dir, now, now.Add(-2*scratchAge)))
-		return dir
+// TestScratchGoesWithClose begins with what a killed process has left.
+func TestScratchGoesWithClose(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	left := filepath.Join(tmp, "terrarium-scratch-1")
+	noError(t, os.Mkdir(left, 0o700))
+	noError(t, os.WriteFile(filepath.Join(left, "in-use.lock"), nil, 0o600))
+	noError(t, os.Chtimes(left, time.Now(), time.Now().Add(-time.Hour)))
+	tr := open(t, Options{Scratch: true})
+	if got := listed(t, tmp); len(got) != 1 || got[0] == filepath.Base(left) {
+		t.Errorf("%v are there, want one that is new", got)
 	}
-	make("terrarium-scratch-1", 0o700, true)
-
-	held := flock.New(filepath.Join(make("terrarium-scratch-2", 0o700, true), scratchLock))
-	noError(t, held.Lock())
-	defer held.Close()
-	make("terrarium-scratch-3", 0o755, true)          // not made by makeScratch
-	make("terrarium-scratch-mine", 0o700, true)       // nor this
-	make("terrarium-scratch-4", 0o700, false)         // nor this, as it has no lock, and something else
-	young := make("terrarium-scratch-5", 0o700, true) // its process may not have its lock yet
-	noError(t, os.Chtimes(young, now, now.Add(-scratchAge/2)))
-	noError(t, os.Symlink(make("elsewhere", 0o700, true), filepath.Join(tmp, "terrarium-scratch-6")))
-	noError(t, os.WriteFile(filepath.Join(tmp, "terrarium-scratch-7"), nil, 0o600))
-	linked := make("terrarium-scratch-8", 0o700, false)
-	noError(t, os.Symlink(precious, filepath.Join(linked, scratchLock)))
-	noError(t, os.Chtimes(linked, now, now.Add(-2*scratchAge)))
-	noError(t, os.Mkdir(filepath.Join(tmp, "terrarium-scratch-9"), 0o700))
-	noError(t, os.Chtimes(filepath.Join(tmp, "terrarium-scratch-9"), now, now.Add(-2*scratchAge)))
-
-	before := listed(t, tmp)
-	_ = sweepScratch(tmp, now) // 4 is not empty, which it says
-	want := slices.DeleteFunc(before, func(name string) bool {
-		return name == "terrarium-scratch-1" || name == "terrarium-scratch-9"
-	})
-	if got := listed(t, tmp); !slices.Equal(got, want) {
-		t.Errorf("%v are left, want %v", got, want)
-	}
-	if text, err := os.ReadFile(precious); err != nil || string(text) != "x" {
-		t.Errorf("a file behind a link: %q, %v", text, err)
-	}
-	if got := listed(t, filepath.Join(tmp, "terrarium-scratch-4")); len(got) != 2 {
-		t.Errorf("a directory that is not ours has %v", got)
+	noError(t, tr.Close(t.Context()))
+	if got := listed(t, tmp); len(got) != 0 {
+		t.Errorf("%v are left", got)
 	}
 }
 
@@ -71,28 +33,6 @@ func listed(t *testing.T, dir string) (out []string) {
 		out = append(out, e.Name())
 	}
 	return out
-}
-
-// TestScratchGoesWithClose begins with what a killed process has left.
-func TestScratchGoesWithClose(t *testing.T) {
-	tmp := t.TempDir()
-	t.Setenv("TMPDIR", tmp)
-	left := filepath.Join(tmp, "terrarium-scratch-1")
-	noError(t, os.Mkdir(left, 0o700))
-	noError(t, os.WriteFile(filepath.Join(left, scratchLock), nil, 0o600))
-	noError(t, os.Chtimes(left, time.Now(), time.Now().Add(-2*scratchAge)))
-	tr := open(t, Options{Scratch: true})
-	if got := listed(t, tmp); len(got) != 1 || got[0] == filepath.Base(left) {
-		t.Errorf("%v are there, want one that is new", got)
-	}
-	noError(t, sweepScratch(tmp, time.Now().Add(2*scratchAge))) // in use
-	if got := listed(t, tmp); len(got) != 1 {
-		t.Errorf("%v are left", got)
-	}
-	noError(t, tr.Close(t.Context()))
-	if got := listed(t, tmp); len(got) != 0 {
-		t.Errorf("%v are left", got)
-	}
 }
 
 func noError(t *testing.T, err error) {

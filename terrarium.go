@@ -26,6 +26,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/host"
+	"github.com/seed47132306/terrarium/internal/scratch"
 	"github.com/seed47132306/terrarium/plugins"
 	"github.com/seed47132306/terrarium/recipes"
 	"github.com/seed47132306/terrarium/sqlitestore"
@@ -125,7 +127,7 @@ type Terrarium struct {
 	*engine.Engine
 	host    *host.Host
 	storage *sqlitestore.Directory // nil: volatile
-	scratch *scratch               // nil: none
+	scratch *scratch.Dir           // nil: none
 	log     *slog.Logger
 	// policyProcess is Options.PolicyProcess.
 	policyProcess   []string
@@ -158,10 +160,10 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 	}
 	dir := o.Dir
 	if dir == "" && o.Scratch {
-		if t.scratch, err = makeScratch(o.Log); err != nil {
+		if t.scratch, err = scratch.Make(scratch.Sessions, o.Log); err != nil {
 			return err
 		}
-		dir = t.scratch.sessions()
+		dir = filepath.Join(t.scratch.Path, "session")
 	}
 	eo := engine.Options{
 		Host: t.host, Durability: o.Durability, Load: LoadModule, Seed: o.Seed,
@@ -215,7 +217,7 @@ func (t *Terrarium) release(ctx context.Context) error {
 		errs = append(errs, t.storage.Close())
 	}
 	if t.scratch != nil {
-		errs = append(errs, t.scratch.remove())
+		errs = append(errs, t.scratch.Remove())
 	}
 	if t.host != nil {
 		errs = append(errs, t.host.Close(ctx))

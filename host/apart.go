@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -11,13 +12,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host/internal/compilecost"
+	"github.com/seed47132306/terrarium/internal/scratch"
 )
 
 // What is compiled in this process although there is a command for it: starting a
@@ -42,8 +46,8 @@ const (
 type apart struct {
 	command []string
 
-	mu      sync.Mutex // entries of dir are put in place, read and removed by one at a time
-	dir     string     // "" until there is a runtime
+	mu      sync.Mutex   // entries of dir are put in place, read and removed by one at a time
+	dir     *scratch.Dir // nil until there is a runtime
 	cache   wazero.CompilationCache
 	runtime wazero.Runtime
 }
@@ -53,6 +57,7 @@ type compileOrder struct {
 	Dir     string `json:"dir"`     // where it leaves the entry
 	Memory  int64  `json:"memory"`  // bytes it may use
 	Seconds int64  `json:"seconds"` // of processor time
+	Size    int    `json:"size"`    // bytes of the module
 }
 
 // compileAnswer is what it writes. An empty one is success.
@@ -63,27 +68,51 @@ type compileAnswer struct {
 
 // ServeCompiler compiles one module for a [Host] of another process, at the other
 // end of the pipes: it is all that the process should do, for its time and its
-// memory are bounded, and exceeding them ends it. See [Options.Compiler].
+// memory are bounded, and exceeding them ends it. When the other process ends, which
+// closes in, it returns an error without waiting for the compiler, and the process
+// should end. See [Options.Compiler].
 func ServeCompiler(in io.Reader, out io.Writer) error {
-	return json.NewEncoder(out).Encode(compileFor(in))
+	o, wasm, err := readOrder(in)
+	if err != nil {
+		return json.NewEncoder(out).Encode(compileAnswer{Failed: err.Error()})
+	}
+	answers, gone := make(chan compileAnswer, 1), make(chan struct{})
+	go func() { answers <- compileFor(o, wasm) }() // it cannot be interrupted; the end of the process ends it
+	go func() {
+		_, _ = io.Copy(io.Discard, in) // nothing comes before the end
+		close(gone)
+	}()
+	select {
+	case a := <-answers:
+		return json.NewEncoder(out).Encode(a)
+	case <-gone:
+		return errors.New("the process that wanted the module compiled has ended")
+	}
 }
 
-func compileFor(in io.Reader) (a compileAnswer) {
+func readOrder(in io.Reader) (o compileOrder, wasm []byte, err error) {
+	text := bufio.NewReader(in)
+	head, err := text.ReadBytes('\n')
+	if err != nil {
+		return o, nil, err
+	}
+	if err := json.Unmarshal(head, &o); err != nil {
+		return o, nil, err
+	}
+	wasm, err = io.ReadAll(io.LimitReader(text, int64(o.Size)))
+	if err == nil && len(wasm) < o.Size {
+		err = io.ErrUnexpectedEOF
+	}
+	return o, wasm, err
+}
+
+func compileFor(o compileOrder, wasm []byte) (a compileAnswer) {
 	defer func() {
 		if r := recover(); r != nil {
 			a.Refused = fmt.Sprint(r)
 		}
 	}()
 	ctx := context.Background()
-	all, err := io.ReadAll(in)
-	if err != nil {
-		return compileAnswer{Failed: err.Error()}
-	}
-	head, wasm, _ := bytes.Cut(all, []byte("\n"))
-	var o compileOrder
-	if err := json.Unmarshal(head, &o); err != nil {
-		return compileAnswer{Failed: err.Error()}
-	}
 	debug.SetMemoryLimit(o.Memory * 3 / 4)
 	limitProcess(o.Memory, o.Seconds)
 	cache, err := wazero.NewCompilationCacheWithDir(o.Dir)
@@ -109,29 +138,13 @@ var errNoProcess = errors.New("the process that compiles failed")
 // path of the entry below it.
 func (a *apart) compile(ctx context.Context, wasm []byte, cost compilecost.Cost, dir string) (entry string, err error) {
 	seconds := int64((2*cost.Time + graceTime) / time.Second)
-	order := compileOrder{Dir: dir, Memory: 2*cost.Bytes + graceMemory, Seconds: seconds}
-	head, err := json.Marshal(order)
+	order := compileOrder{Dir: dir, Memory: 2*cost.Bytes + graceMemory, Seconds: seconds, Size: len(wasm)}
+	said, err := a.ask(ctx, order, wasm)
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, slowness*time.Duration(seconds)*time.Second)
-	defer cancel()
-	command := exec.CommandContext(ctx, a.command[0], a.command[1:]...)
-	command.Env = []string{}
-	command.Stdin = io.MultiReader(bytes.NewReader(head), bytes.NewReader([]byte("\n")), bytes.NewReader(wasm))
-	var said, complaint bytes.Buffer
-	command.Stdout, command.Stderr = &said, &limited{buffer: &complaint, room: 4 << 10}
-	err = command.Run()
-	var ended *exec.ExitError
-	if errors.As(err, &ended) {
-		return "", &abi.Error{Code: abi.TooLarge, Op: "compile",
-			Message: fmt.Sprintf("compiling the module took more than %d seconds of processor time or %d MiB of memory", seconds, order.Memory>>20),
-			Remedy:  "split its largest functions, or compile it with less inlining", Err: fmt.Errorf("%w: %.200q", err, complaint.String())}
-	} else if err != nil {
-		return "", fmt.Errorf("%w: %w", errNoProcess, err)
-	}
 	var answer compileAnswer
-	if err := json.Unmarshal(said.Bytes(), &answer); err != nil {
+	if err := json.Unmarshal(said, &answer); err != nil {
 		return "", fmt.Errorf("%w: it is no compiler: %w", errNoProcess, err)
 	}
 	switch {
@@ -146,6 +159,68 @@ func (a *apart) compile(ctx context.Context, wasm []byte, cost compilecost.Cost,
 		return "", fmt.Errorf("%w: it left %d entries", errNoProcess, len(found))
 	}
 	return filepath.Rel(dir, found[0])
+}
+
+// ask has a process carry out an order, and returns what it says.
+func (a *apart) ask(ctx context.Context, order compileOrder, wasm []byte) (said []byte, err error) {
+	head, err := json.Marshal(order)
+	if err != nil {
+		return nil, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, slowness*time.Duration(order.Seconds)*time.Second)
+	defer cancel()
+	command := exec.CommandContext(bounded, a.command[0], a.command[1:]...)
+	command.Env = []string{}
+	command.SysProcAttr = ofItsOwn() // an interrupt of the terminal is for this process
+	var answer, complaint bytes.Buffer
+	command.Stdout, command.Stderr = &answer, &limited{buffer: &complaint, room: 4 << 10}
+	in, err := command.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoProcess, err)
+	}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoProcess, err)
+	}
+	// The pipe stays open: its end tells the other process that this one has ended. If
+	// that one ends first, so does the writing.
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		_, _ = io.Copy(in, io.MultiReader(bytes.NewReader(head), strings.NewReader("\n"), bytes.NewReader(wasm)))
+	}()
+	err = command.Wait() // closes the pipe
+	<-written
+	switch {
+	case err == nil:
+		return answer.Bytes(), nil
+	case ctx.Err() != nil:
+		return nil, interrupted("compile", context.Cause(ctx))
+	}
+	return nil, untimely(order, bounded.Err() != nil, command.ProcessState, fmt.Errorf("%w: %.200q", err, complaint.String()))
+}
+
+// untimely says why a process that compiles has ended without an answer: by its limits,
+// or by somebody else.
+func untimely(order compileOrder, late bool, state *os.ProcessState, err error) error {
+	const fatal = 2 // the exit code of a program in Go that gets no more memory, or time
+	var signal syscall.Signal
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		signal = status.Signal()
+	} else if code := state.ExitCode(); code > 128 {
+		signal = syscall.Signal(code - 128)
+	}
+	used := state.UserTime() + state.SystemTime()
+	switch {
+	case late, used >= time.Duration(order.Seconds)*time.Second, state.ExitCode() == fatal:
+		return &abi.Error{Code: abi.TooLarge, Op: "compile",
+			Message: fmt.Sprintf("compiling the module took more than %d seconds of processor time or %d MiB of memory", order.Seconds, order.Memory>>20),
+			Remedy:  "split its largest functions, or compile it with less inlining", Err: err}
+	case signal != 0:
+		return &abi.Error{Code: abi.Unavailable, Op: "compile",
+			Message: fmt.Sprintf("the process that compiled the module was ended by a signal (%v) from outside, after %v of processor time", signal, used.Round(time.Millisecond)),
+			Remedy:  "repeat it; if nobody has sent the signal, the system was out of memory, so free some first", Err: err}
+	}
+	return fmt.Errorf("%w: %w", errNoProcess, err)
 }
 
 // limited keeps the beginning of what is written.
@@ -168,7 +243,7 @@ func (h *Host) loadApart(ctx context.Context, wasm []byte, cost compilecost.Cost
 	if err := a.open(ctx, h); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errNoProcess, err)
 	}
-	work, err := os.MkdirTemp(a.dir, workDirs)
+	work, err := os.MkdirTemp(a.dir.Path, workDirs)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errNoProcess, err)
 	}
@@ -179,12 +254,12 @@ func (h *Host) loadApart(ctx context.Context, wasm []byte, cost compilecost.Cost
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	place := filepath.Join(a.dir, entry)
+	place := filepath.Join(a.dir.Path, entry)
 	if err := os.Rename(filepath.Join(work, entry), place); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errNoProcess, err)
 	}
 	defer os.Remove(place)
-	m, err := h.compileModule(ctx, a.runtime, wasm)
+	m, err := h.compileModule(context.WithoutCancel(ctx), a.runtime, wasm)
 	return m, a.runtime, err
 }
 
@@ -195,12 +270,12 @@ func (a *apart) open(ctx context.Context, h *Host) (err error) {
 	if a.runtime != nil {
 		return nil
 	}
-	if a.dir == "" {
-		if a.dir, err = os.MkdirTemp("", "terrarium-code-"); err != nil {
+	if a.dir == nil {
+		if a.dir, err = scratch.Make(scratch.Code, h.opts.Log); err != nil {
 			return err
 		}
 	}
-	if a.cache, err = wazero.NewCompilationCacheWithDir(a.dir); err != nil {
+	if a.cache, err = wazero.NewCompilationCacheWithDir(a.dir.Path); err != nil {
 		return err
 	}
 	r := wazero.NewRuntimeWithConfig(ctx, runtimeConfig(h.opts).WithCompilationCache(a.cache))
@@ -218,8 +293,8 @@ func (a *apart) close(ctx context.Context) error {
 	if a.runtime != nil {
 		errs = append(errs, a.runtime.Close(ctx), a.cache.Close(ctx))
 	}
-	if a.dir != "" {
-		errs = append(errs, os.RemoveAll(a.dir))
+	if a.dir != nil {
+		errs = append(errs, a.dir.Remove())
 	}
 	return errors.Join(errs...)
 }

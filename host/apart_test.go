@@ -1,10 +1,15 @@
 package host
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,11 +19,15 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
-// The test binary is the compiler when it is called with this argument, and one
-// that exceeds its limits with the other.
+// The test binary is the compiler when it is called with the first argument, and one
+// that exceeds its limits, never ends or ends at once with the others. asHost is a
+// process that has a module compiled by one that never ends.
 const (
 	asCompiler = "terrarium-compiler"
 	asGlutton  = "terrarium-glutton"
+	asSloth    = "terrarium-sloth"
+	asFailure  = "terrarium-failure"
+	asHost     = "terrarium-host"
 )
 
 // serveCompiler does what the argument says, and reports whether there was one.
@@ -37,8 +46,50 @@ func serveCompiler() (code int, ok bool) {
 		for {
 			kept = append(kept, make([]byte, 1<<20))
 		}
+	case os.Args[1] == asSloth:
+		return sloth(), true
+	case os.Args[1] == asFailure:
+		return 1, true
+	case os.Args[1] == asHost:
+		return hostOfASloth(), true
 	}
 	return 0, false
+}
+
+// sloth is a compiler that takes an order and never ends by itself. It says which process
+// it is on a socket in the directory for temporary files, and that connection ends when
+// it does.
+func sloth() int {
+	text := bufio.NewReader(os.Stdin)
+	head, err := text.ReadBytes('\n')
+	var o compileOrder
+	if err = errors.Join(err, json.Unmarshal(head, &o)); err != nil {
+		return 3
+	}
+	c, err := net.Dial("unix", filepath.Join(o.Dir, "..", "..", "sloth"))
+	if err != nil {
+		return 3
+	}
+	fmt.Fprintln(c, os.Getpid())
+	_, _ = io.Copy(io.Discard, text)
+	return 1
+}
+
+// hostOfASloth has a sloth compile the module in its input.
+func hostOfASloth() int {
+	path, err := os.Executable()
+	if err != nil {
+		return 3
+	}
+	wasm, rerr := io.ReadAll(os.Stdin)
+	h, err := New(context.Background(), Options{Compiler: []string{path, asSloth}})
+	if err = errors.Join(err, rerr); err != nil {
+		return 3
+	}
+	if _, err := h.Compile(context.Background(), wasm); err != nil {
+		return 1
+	}
+	return 0
 }
 
 func self(t *testing.T, argument string) []string {

@@ -20,6 +20,7 @@ import (
 	"github.com/seed47132306/terrarium/host/internal/compilecost"
 	"github.com/seed47132306/terrarium/host/wasmbin"
 	"github.com/seed47132306/terrarium/host/wasmbin/meter"
+	"github.com/seed47132306/terrarium/internal/scratch"
 )
 
 // Options configures a [Host]. The zero value is ready for use.
@@ -49,7 +50,7 @@ type Options struct {
 	// Compiler is the command, an executable and its arguments, that compiles a
 	// module which takes more than a moment: a program that does nothing but call
 	// [ServeCompiler]. Its processes are killed when they exceed their time or, on
-	// Linux, their memory. Without it all modules are compiled in this process,
+	// Linux, their memory, and when nobody waits for them any more. Without it all modules are compiled in this process,
 	// bounded by the estimate alone.
 	Compiler []string
 	// Interpreter runs guests without compiling them to machine code: slow,
@@ -101,6 +102,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	cfg := runtimeConfig(opts)
 	if len(opts.Compiler) > 0 && !opts.Interpreter {
 		h.apart = &apart{command: opts.Compiler}
+		scratch.Sweep(opts.Log) // what processes that compiled and were killed have left
 	}
 	if opts.CacheDir != "" {
 		var err error
@@ -159,7 +161,8 @@ func (h *Host) Inspect(ctx context.Context, wasm []byte) (*abi.ModuleInfo, error
 }
 
 // Compile implements [abi.Host]. A call that finds the same bytes being
-// compiled waits for the result, or for its own context.
+// compiled waits for the result, or for its own context. What another process
+// compiles is given up when the contexts of all callers have ended.
 func (h *Host) Compile(ctx context.Context, wasm []byte) (abi.Module, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, interrupted("compile", err)
@@ -168,15 +171,16 @@ func (h *Host) Compile(ctx context.Context, wasm []byte) (abi.Module, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(wasm)
-	c, first, err := h.acquire(sum)
+	c, work, err := h.acquire(ctx, sum)
 	if err != nil {
 		return nil, err
 	}
-	if first {
-		// Others may be waiting for this compilation, so it outlives the
-		// context of whoever happened to come first.
-		c.err = c.compile(context.WithoutCancel(ctx), wasm)
+	stays := context.AfterFunc(ctx, c.leave)
+	defer stays()
+	if work != nil {
+		c.err = c.compile(work, wasm)
 		close(c.ready)
+		c.giveUp() // what is done
 	}
 	select {
 	case <-c.ready:
@@ -186,26 +190,32 @@ func (h *Host) Compile(ctx context.Context, wasm []byte) (abi.Module, error) {
 	}
 	if c.err != nil {
 		_ = c.release(ctx)
+		if cause := ctx.Err(); cause != nil {
+			return nil, interrupted("compile", cause)
+		}
 		return nil, c.err
 	}
 	return &Module{compiled: c}, nil
 }
 
-// acquire returns the entry for sum with one more reference. first is true for
-// the one caller that has to compile it.
-func (h *Host) acquire(sum [sha256.Size]byte) (c *compiled, first bool, err error) {
+// acquire returns the entry for sum with one more reference. The one caller that has to
+// compile it gets a context for that. Others may be waiting for the compilation, so it
+// outlives the context of the first caller.
+func (h *Host) acquire(ctx context.Context, sum [sha256.Size]byte) (c *compiled, work context.Context, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return nil, false, &abi.Error{Code: abi.Stopped, Op: "compile", Message: "the host is closed"}
+		return nil, nil, &abi.Error{Code: abi.Stopped, Op: "compile", Message: "the host is closed"}
 	}
 	c, ok := h.modules[sum]
 	if !ok {
 		c = &compiled{host: h, sum: sum, ready: make(chan struct{})}
+		work, c.giveUp = context.WithCancel(context.WithoutCancel(ctx))
 		h.modules[sum] = c
 	}
 	c.refs++
-	return c, !ok, nil
+	c.waiting++
+	return c, work, nil
 }
 
 // Close implements [abi.Host].
@@ -300,7 +310,7 @@ func (h *Host) compileCached(ctx context.Context, wasm []byte, cost compilecost.
 			return nil, nil, err
 		}
 	}
-	m, err := h.compileHere(ctx, wasm)
+	m, err := h.compileHere(context.WithoutCancel(ctx), wasm)
 	return m, h.runtime, err
 }
 

@@ -24,6 +24,9 @@ type compiled struct {
 	sum  [sha256.Size]byte
 	refs int // guarded by host.mu; the entry leaves host.modules with the last one
 
+	waiting int                // callers whose context had not ended while it was compiled; guarded by host.mu
+	giveUp  context.CancelFunc // ends compiling
+
 	ready   chan struct{} // closed once; the fields below are fixed from then on
 	err     error
 	code    wazero.CompiledModule
@@ -90,6 +93,29 @@ func (c *compiled) retain() bool {
 	return true
 }
 
+// leave notes that a caller does not wait any more. With the last one compiling ends,
+// and who comes then begins anew.
+func (c *compiled) leave() {
+	c.host.mu.Lock()
+	defer c.host.mu.Unlock()
+	select {
+	case <-c.ready:
+		return
+	default:
+	}
+	if c.waiting--; c.waiting == 0 {
+		c.forget()
+		c.giveUp()
+	}
+}
+
+// forget takes the entry out of the modules of the host. The caller holds host.mu.
+func (c *compiled) forget() {
+	if c.host.modules[c.sum] == c {
+		delete(c.host.modules, c.sum)
+	}
+}
+
 func (c *compiled) release(ctx context.Context) error {
 	c.host.mu.Lock()
 	defer c.host.mu.Unlock()
@@ -97,7 +123,7 @@ func (c *compiled) release(ctx context.Context) error {
 	if c.refs > 0 {
 		return nil
 	}
-	delete(c.host.modules, c.sum)
+	c.forget()
 	c.images.close()
 	if c.code == nil {
 		return nil

@@ -67,10 +67,11 @@ func root(t *testing.T) string {
 
 // layers says what each room may import of this module, by its path below the
 // module. A room that is not listed may import nothing of it. Rooms that are
-// only for building and testing (internal, generators) are free. internal/near is the
-// one of them that others use, as it bounds what a suggestion costs.
+// only for building and testing (internal, generators) are free. Two of them are used by
+// others: internal/near bounds what a suggestion costs, and internal/scratch removes what
+// killed processes have left.
 var layers = map[string][]string{
-	"":                    {"abi", "engine", "engine/topology", "host", "plugins", "recipes", "replay", "sqlitestore", "internal/near"},
+	"":                    {"abi", "engine", "engine/topology", "host", "plugins", "recipes", "replay", "sqlitestore", "internal/near", "internal/scratch"},
 	"abi":                 {},
 	"abi/pack":            {"abi"},
 	"conformance":         {"", "abi", "engine", "engine/topology"},
@@ -78,7 +79,7 @@ var layers = map[string][]string{
 	"engine":              {"abi", "engine/topology"},
 	"engine/topology":     {"abi"},
 	"engine/storetest":    {"abi", "engine"},
-	"host":                {"abi", "host/wasmbin", "host/wasmbin/meter", "internal/near"},
+	"host":                {"abi", "host/wasmbin", "host/wasmbin/meter", "internal/near", "internal/scratch"},
 	"host/wasmbin":        {"abi"},
 	"host/wasmbin/meter":  {"abi", "host/wasmbin"},
 	"plugins":             {"abi", "internal/near"},

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package terrarium
+package scratch
 
 import "io/fs"
 

@@ -1,0 +1,174 @@
+//go:build unix
+
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// sloths has the processes of the test use a directory for temporary files, where it
+// awaits sloths.
+func sloths(t *testing.T) (dir string, next func() (pid int, ended func())) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "") // t.TempDir has too long a name for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Setenv("TMPDIR", dir)
+	l, err := net.Listen("unix", filepath.Join(dir, "sloth"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return dir, func() (pid int, ended func()) {
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fscanln(c, &pid); err != nil {
+			t.Fatal(err)
+		}
+		return pid, func() {
+			if _, err := io.Copy(io.Discard, c); err != nil {
+				t.Error(err)
+			}
+			c.Close()
+		}
+	}
+}
+
+func codeIn(t *testing.T, dir string) []string {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(dir, "terrarium-code-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return left
+}
+
+// A process that compiles ends with the one that wanted it, also when that is killed; and
+// the next one removes what both have left.
+func TestCompilerOfAHostThatIsKilled(t *testing.T) {
+	dir, next := sloths(t)
+	command := self(t, asHost)
+	h := exec.Command(command[0], command[1:]...)
+	h.Stdin = bytes.NewReader(large(t))
+	if err := h.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, ended := next()
+	if err := h.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = h.Wait() // it was killed, which Wait calls an error
+	ended()
+	left := codeIn(t, dir)
+	if len(left) != 1 {
+		t.Fatalf("the process that was killed has left %v, want one directory", left)
+	}
+	long := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(left[0], long, long); err != nil {
+		t.Fatal(err)
+	}
+	again, err := New(t.Context(), Options{Compiler: self(t, asCompiler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := codeIn(t, dir); len(left) > 0 {
+		t.Errorf("%v are left after the next start", left)
+	}
+	if err := again.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// What ends a process that compiles is told as what it is: somebody who gave up waiting,
+// or a signal from outside. Neither is the fault of the module.
+func TestCompilerThatIsEndedFromOutside(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(pid int, cancel func()) error
+		code abi.Code
+		says string
+	}{
+		"interrupted": {func(_ int, cancel func()) error { cancel(); return nil }, abi.Stopped, "the caller gave up"},
+		"killed":      {func(pid int, _ func()) error { return syscall.Kill(pid, syscall.SIGKILL) }, abi.Unavailable, "signal (killed) from outside"},
+		"terminated":  {func(pid int, _ func()) error { return syscall.Kill(pid, syscall.SIGTERM) }, abi.Unavailable, "signal (terminated) from outside"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, next := sloths(t)
+			h, err := New(t.Context(), Options{Compiler: self(t, asSloth)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			failed := make(chan error, 1)
+			wasm := large(t)
+			go func() {
+				_, err := h.Compile(ctx, wasm)
+				failed <- err
+			}()
+			pid, ended := next()
+			if err := c.end(pid, cancel); err != nil {
+				t.Fatal(err)
+			}
+			err = <-failed
+			if abi.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("Compile answers %v (%s), want %s: %q", err, abi.CodeOf(err), c.code, c.says)
+			}
+			ended()
+			if err := h.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if left := codeIn(t, dir); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// ServeCompiler does not go on for somebody who has ended.
+func TestServeCompilerForNobody(t *testing.T) {
+	order, err := json.Marshal(compileOrder{Dir: t.TempDir(), Memory: 4 << 30, Seconds: 60, Size: len(large(t))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := self(t, asCompiler)
+	for _, input := range [][]byte{append(append(order, '\n'), large(t)...), order} {
+		c := exec.Command(command[0], command[1:]...)
+		c.Stdin = bytes.NewReader(input) // it ends at once
+		out, err := c.Output()
+		var ended *exec.ExitError
+		if len(out) > 0 && !strings.Contains(string(out), "failed") || len(out) == 0 && !errors.As(err, &ended) {
+			t.Errorf("it answers %q, %v", out, err)
+		}
+	}
+}
+
+// A command that is no compiler is told, and the module is compiled here.
+func TestCompilerThatFails(t *testing.T) {
+	said, err := compiles(t, Options{Compiler: self(t, asFailure)})
+	if err != nil || !strings.Contains(said, "compiled in this process") {
+		t.Errorf("%v, logged %q", err, said)
+	}
+}

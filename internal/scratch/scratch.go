@@ -1,0 +1,128 @@
+// Package scratch makes directories for temporary files that do not stay when their
+// process is killed: the next one removes them.
+package scratch
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// Dir is a temporary directory. Its process holds a lock in it, by which others see that
+// it is in use.
+type Dir struct {
+	Path string
+	lock *flock.Flock
+}
+
+// Prefixes of the names of directories, by what is in them.
+const (
+	Sessions = "terrarium-scratch-"
+	Code     = "terrarium-code-"
+)
+
+const (
+	lockName = "in-use.lock"
+	// age is how old a directory without a holder must be before it is taken for
+	// abandoned: its process may be about to take the lock.
+	age = time.Minute
+)
+
+var names = regexp.MustCompile(`^(` + Sessions + `|` + Code + `)[0-9]+$`)
+
+// Make makes a directory, after removing all that killed processes have left.
+func Make(prefix string, log *slog.Logger) (*Dir, error) {
+	Sweep(log)
+	path, err := os.MkdirTemp("", prefix)
+	if err != nil {
+		return nil, noRoom(err)
+	}
+	d := &Dir{Path: path, lock: flock.New(filepath.Join(path, lockName), flock.SetPermissions(0o600))}
+	if err := d.lock.Lock(); err != nil {
+		return nil, noRoom(errors.Join(err, d.Remove()))
+	}
+	return d, nil
+}
+
+func noRoom(err error) error {
+	return &abi.Error{Code: abi.Storage, Message: "there is no room for temporary files", Remedy: "set TMPDIR to a directory that has room", Err: err}
+}
+
+// Remove removes the directory and what is in it.
+func (d *Dir) Remove() error {
+	return errors.Join(os.RemoveAll(d.Path), d.lock.Close())
+}
+
+// Sweep removes what killed processes of this user have left. What cannot be removed is
+// no reason not to go on.
+func Sweep(log *slog.Logger) {
+	if err := sweep(os.TempDir(), time.Now()); err != nil {
+		log.Debug("temporary files of killed processes are left", "error", err)
+	}
+}
+
+// sweep removes the directories in tmp that were made by Make for this user and that no
+// process holds. It follows no links, and leaves everything else.
+func sweep(tmp string, now time.Time) (err error) {
+	root, err := os.OpenRoot(tmp)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	entries, err := fs.ReadDir(root.FS(), ".")
+	for _, e := range entries {
+		if e.IsDir() && names.MatchString(e.Name()) {
+			err = errors.Join(err, sweepOne(root, e.Name(), now))
+		}
+	}
+	return err
+}
+
+func sweepOne(root *os.Root, name string, now time.Time) (err error) {
+	before, err := root.Lstat(name)
+	if err != nil || !privateDirectory(before) || now.Sub(before.ModTime()) < age {
+		return gone(err)
+	}
+	dir, err := root.OpenRoot(name)
+	if err != nil {
+		return gone(err)
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	if opened, err := dir.Stat("."); err != nil || !os.SameFile(before, opened) {
+		return gone(err)
+	}
+	lock, err := dir.Lstat(lockName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return gone(root.Remove(name)) // only if nothing is in it
+	case err != nil || !lock.Mode().IsRegular():
+		return err
+	}
+	held := flock.New(filepath.Join(root.Name(), name, lockName), flock.SetFlag(os.O_RDWR))
+	if free, err := held.TryLock(); err != nil || !free {
+		return gone(err)
+	}
+	defer func() { err = errors.Join(err, held.Close()) }()
+	entries, err := fs.ReadDir(dir.FS(), ".")
+	for _, e := range entries {
+		err = errors.Join(err, dir.RemoveAll(e.Name()))
+	}
+	return errors.Join(err, gone(root.Remove(name)))
+}
+
+// gone leaves an error out that says that something is not there: another process
+// sweeps too.
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
