@@ -179,6 +179,9 @@ func (a *apart) ask(ctx context.Context, order compileOrder, wasm []byte) (said 
 		return nil, fmt.Errorf("%w: %w", errNoProcess, err)
 	}
 	if err := command.Start(); err != nil {
+		if ctx.Err() != nil {
+			return nil, interrupted("compile", context.Cause(ctx))
+		}
 		return nil, fmt.Errorf("%w: %w", errNoProcess, err)
 	}
 	// The pipe stays open: its end tells the other process that this one has ended. If

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"syscall"
 	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
 )
 
 // TestAnErrorOfEndingOutweighsAnInterruption joins how a command went and how it ended.
@@ -26,5 +31,31 @@ func TestAnErrorOfEndingOutweighsAnInterruption(t *testing.T) {
 	}
 	if err := besides(nil, nil); err != nil {
 		t.Errorf("nothing and nothing is %v", err)
+	}
+}
+
+// TestErrorsOfApplyingHaveExitCodes tells apart what is wrong with a session directory,
+// what is not, and what a signal has ended.
+func TestErrorsOfApplyingHaveExitCodes(t *testing.T) {
+	signalled, cancel := context.WithCancelCause(t.Context())
+	cancel(&interruption{syscall.SIGTERM})
+	compile := func(code abi.Code, cause error) error {
+		return &abi.Error{Code: code, Op: "add_creature", Err: fmt.Errorf("the module of a: %w", &abi.Error{Code: code, Op: "compile", Err: cause})}
+	}
+	for _, c := range []struct {
+		ctx  context.Context
+		err  error
+		want int
+	}{
+		{t.Context(), compile(abi.Unavailable, nil), exitFailed},
+		{t.Context(), &abi.Error{Code: abi.Unavailable, Op: "open"}, exitSession},
+		{t.Context(), compile(abi.Stopped, context.Canceled), exitFailed},
+		{signalled, compile(abi.Stopped, context.Canceled), 143},
+		{signalled, compile(abi.TooLarge, nil), exitFailed},
+	} {
+		var e *exit
+		if err := applyExit(c.ctx, c.err); !errors.As(err, &e) || e.code != c.want {
+			t.Errorf("%v: %v, want the exit code %d", c.err, err, c.want)
+		}
 	}
 }

@@ -99,7 +99,7 @@ func (f *graphFlags) recipePicture(ctx context.Context, s streams, path string) 
 		still.Creatures[i].Stopped = true
 	}
 	if _, err := t.Engine.Apply(ctx, &still); err != nil {
-		return nil, applyExit(err)
+		return nil, applyExit(ctx, err)
 	}
 	graphs, err := t.Status("")
 	if err != nil {

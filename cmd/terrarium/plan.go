@@ -55,21 +55,21 @@ func (f *planFlags) plan(ctx context.Context, s streams, path string) error {
 	name := r.Deployment().Name
 	if f.session == "" {
 		plan, err := terrarium.PlanRecipe(ctx, r)
-		return f.show(s, name, plan, err)
+		return f.show(ctx, s, name, plan, err)
 	}
 	if err := upToDate(ctx, f.session); err != nil {
 		return err
 	}
 	return withView(ctx, f.session, func(v *sqlitestore.View) error {
 		plan, err := terrarium.PlanRecipeIn(ctx, v, r)
-		return f.show(s, name, plan, err)
+		return f.show(ctx, s, name, plan, err)
 	})
 }
 
 // show prints a plan as far as it concerns a recipe.
-func (f *planFlags) show(s streams, name string, plan *engine.Plan, err error) error {
+func (f *planFlags) show(ctx context.Context, s streams, name string, plan *engine.Plan, err error) error {
 	if err != nil {
-		return applyExit(err)
+		return applyExit(ctx, err)
 	}
 	for _, p := range plan.Problems {
 		showError(s.err, p)

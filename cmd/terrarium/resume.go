@@ -139,7 +139,7 @@ func (f *resumeFlags) look(ctx context.Context, s streams, dir string, o terrari
 		}
 		plan, err := terrarium.PlanDirectory(ctx, v, found)
 		if err != nil {
-			return applyExit(err)
+			return applyExit(ctx, err)
 		}
 		for _, p := range plan.Problems[len(problems):] { // the others have been shown
 			showError(s.err, p)

@@ -179,6 +179,16 @@ func arguments(least, most int) cobra.PositionalArgs {
 	}
 }
 
+// compiling reports whether an error is one of compiling a module.
+func compiling(err error) bool {
+	for e := (*abi.Error)(nil); errors.As(err, &e); err = e.Err {
+		if e.Op == "compile" {
+			return true
+		}
+	}
+	return false
+}
+
 // verbosity makes the logger of the engine's own messages.
 func verbosity(w io.Writer, verbose bool) *slog.Logger {
 	level := slog.LevelWarn
@@ -202,8 +212,17 @@ func sessionExit(err error) error {
 
 // applyExit says whether an error of applying a recipe is about the stores of
 // the session directory.
-func applyExit(err error) error {
+func applyExit(ctx context.Context, err error) error {
+	var signalled *interruption
 	switch abi.CodeOf(err) {
+	case abi.Stopped: // while it compiled a module, for example
+		if errors.As(context.Cause(ctx), &signalled) && errors.Is(err, context.Canceled) {
+			return interrupted(ctx)
+		}
+	case abi.Unavailable: // the process that compiled a module was killed, for example
+		if compiling(err) {
+			return failWith(exitFailed, err)
+		}
 	case abi.InvalidArgument:
 		return failWith(exitFailed, err)
 	case abi.Conflict: // with what the directory has

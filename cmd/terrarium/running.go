@@ -46,7 +46,7 @@ func (x *running) watched(ctx context.Context) error {
 func (x *running) do(ctx context.Context) (err error) {
 	x.report = newReporter(x)
 	if x.applied, err = x.begin(ctx); err != nil {
-		return applyExit(err)
+		return applyExit(ctx, err)
 	}
 	x.tellRemoved()
 	x.printer, err = newPrinter(x)
