@@ -236,7 +236,18 @@ func TestDamagedLogOfTheCatalogue(t *testing.T) {
 	refused := 0
 	damageLog(t, dir, catalogName+"-wal", func(t *testing.T, dir string) {
 		content := bytesOfAll(t, dir)
+		view, seen := OpenReadOnly(t.Context(), dir)
+		if seen == nil {
+			if err := view.Close(); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			wantError(t, "reading an older catalogue", seen, abi.Storage, catalogName, "session rebuild "+dir)
+		}
 		again, err := Open(t.Context(), dir, Options{})
+		if (err == nil) != (seen == nil) {
+			t.Errorf("a reader is told %v, the owner %v", seen, err)
+		}
 		if err == nil {
 			if err := again.Close(); err != nil {
 				t.Fatal(err)

@@ -146,14 +146,24 @@ func (k *catalog) integer(query string, args ...driver.Value) (n int64, ok bool,
 }
 
 // refuseOlder stops before stores are taken for leftovers that a catalogue has
-// forgotten.
+// forgotten, and before its sessions are shown for all there are. A catalogue that
+// changes meanwhile is not older: its owner has looked, and the files of one moment
+// do not match the rows of another.
 func (k *catalog) refuseOlder() error {
+	const version = "PRAGMA data_version"
+	before, _, err := k.integer(version)
+	if err != nil {
+		return err
+	}
 	home, err := k.home()
 	if err != nil {
 		return err
 	}
 	p, err := k.older(home)
 	if err != nil || p == nil {
+		return err
+	}
+	if now, _, err := k.integer(version); err != nil || now != before {
 		return err
 	}
 	dir := filepath.Dir(k.path)

@@ -24,8 +24,9 @@ type View struct {
 	visitor *visitor
 }
 
-// OpenReadOnly opens a session directory for reading. It answers the code
-// not_found when there is none.
+// OpenReadOnly opens a session directory for reading. It answers the code not_found
+// when there is none, and storage when the catalogue is damaged or older than the
+// stores; then [Rebuild] makes it again.
 func OpenReadOnly(_ context.Context, dir string) (*View, error) {
 	if err := checkSQLite(); err != nil {
 		return nil, err
@@ -52,6 +53,11 @@ func OpenReadOnly(_ context.Context, dir string) (*View, error) {
 	var k *catalog
 	if err == nil {
 		k, err = openCatalog(path, mode)
+	}
+	if err == nil {
+		if err = k.refuseOlder(); err != nil {
+			err = joinClose(err, k)
+		}
 	}
 	if err != nil {
 		visitor.leave()
