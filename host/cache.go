@@ -62,6 +62,9 @@ const (
 	// a second.
 	cacheBytes = 512 << 20
 
+	// smallBytes is more than any file has that is no entry: the name of one.
+	smallBytes = 4096
+
 	// staleWrite is the age of an unfinished entry that no process is going to
 	// finish any more.
 	staleWrite = time.Hour
@@ -83,9 +86,15 @@ func openCodeCache(ctx context.Context, dir, keyFile string) (*codeCache, error)
 	if err := c.makePrivate(); err != nil {
 		return nil, err
 	}
+	if err := c.freeLock(); err != nil {
+		return nil, cacheUnusable(c.dir, err)
+	}
 	c.lock = flock.New(filepath.Join(c.dir, cacheLock), flock.SetPermissions(0o600))
 	err = c.locked(ctx, func() error {
-		if err := os.Remove(filepath.Join(c.dir, oldCacheKey)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := c.makeParts(); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(filepath.Join(c.dir, oldCacheKey)); err != nil {
 			return err
 		}
 		if err := c.loadKey(ctx, keyFile); err != nil {
@@ -177,16 +186,55 @@ func (c *codeCache) makePrivate() error {
 	if err := checkAncestors(filepath.Dir(c.dir)); err != nil {
 		return err
 	}
-	for _, dir := range []string{c.dir, filepath.Join(c.dir, cacheTags), filepath.Join(c.dir, cacheModules)} {
-		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return cacheUnusable(dir, err)
+	if err := os.Mkdir(c.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return cacheUnusable(c.dir, err)
+	}
+	info, err := os.Lstat(c.dir)
+	if err != nil {
+		return cacheUnusable(c.dir, err)
+	}
+	switch why := unfit(info, fs.ModeDir); {
+	case why == "":
+		return nil
+	case info.IsDir() && ownedByUser(info):
+		return cacheExposed(c.dir, why, "let it belong to you alone (chmod 700 "+c.dir+"), after which every entry is checked, or name another directory for the cache")
+	default:
+		return cacheExposed(c.dir, why, "name another directory for the cache; this one has been left as it is")
+	}
+}
+
+// freeLock makes room for the lock: one that is a link would be made elsewhere, and
+// a named pipe holds whoever opens it.
+func (c *codeCache) freeLock() error {
+	info, err := os.Lstat(filepath.Join(c.dir, cacheLock))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil || info.Mode().IsRegular():
+		return err
+	}
+	return c.refuse(cacheLock, "is a "+describe(info.Mode()))
+}
+
+// makeParts makes the directories in which the cache keeps what it says of its
+// entries. They are made again if they are not private: nothing is in them that
+// compiling does not bring back.
+func (c *codeCache) makeParts() error {
+	for _, name := range []string{cacheTags, cacheModules} {
+		path := filepath.Join(c.dir, name)
+		info, err := os.Lstat(path)
+		if err == nil {
+			if why := unfit(info, fs.ModeDir); why != "" {
+				err = c.refuse(name, why)
+			}
+		} else if errors.Is(err, fs.ErrNotExist) {
+			err = nil
 		}
-		info, err := os.Lstat(dir)
 		if err != nil {
-			return cacheUnusable(dir, err)
+			return err
 		}
-		if why := unfit(info, fs.ModeDir); why != "" {
-			return cacheExposed(dir, why, "remove it, or name another directory for the cache")
+		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
 		}
 	}
 	return nil
@@ -309,6 +357,19 @@ func (c *codeCache) mac(name string) ([]byte, error) {
 		return nil, err
 	}
 	return h.Sum(nil), nil
+}
+
+// readSmall reads a tag or what is noted of a module. Anything but a short regular
+// file is not one that a cache has written.
+func readSmall(path string) ([]byte, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > smallBytes {
+		return nil, fmt.Errorf("%s is not what a cache writes", path)
+	}
+	return os.ReadFile(path)
 }
 
 func (c *codeCache) tagPath(name string) string {

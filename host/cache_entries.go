@@ -61,7 +61,7 @@ func (c *codeCache) verify() error {
 func (c *codeCache) knows(sum [sha256.Size]byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	name, err := os.ReadFile(c.modulePath(sum))
+	name, err := readSmall(c.modulePath(sum))
 	return err == nil && c.known[string(name)]
 }
 
@@ -92,7 +92,10 @@ func (c *codeCache) check(e entry) string {
 	if why := unfit(e.info, 0); why != "" {
 		return why
 	}
-	tag, err := os.ReadFile(c.tagPath(e.name))
+	if e.info.Size() > cacheBytes {
+		return "is larger than the cache may be"
+	}
+	tag, err := readSmall(c.tagPath(e.name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "has no tag"
 	} else if err != nil {
@@ -130,7 +133,7 @@ func (c *codeCache) refuse(name, why string) error {
 		return err
 	}
 	c.refusals = append(c.refusals, &abi.Error{Code: abi.Denied, Op: "open compilation cache",
-		Message: fmt.Sprintf("%s %s; it was removed and will be compiled again", path, why),
+		Message: fmt.Sprintf("%s %s; it was removed, and modules are compiled again", path, why),
 		Remedy:  "find out who wrote to the cache, if this comes again", IDs: map[string]string{"path": path}})
 	return nil
 }
@@ -221,7 +224,7 @@ func (c *codeCache) dropTags() error {
 		return err
 	}
 	for _, m := range modules {
-		if name, err := os.ReadFile(m); err != nil || !c.known[string(name)] {
+		if name, err := readSmall(m); err != nil || !c.known[string(name)] {
 			if err := os.RemoveAll(m); err != nil {
 				return err
 			}
@@ -250,4 +253,18 @@ func (c *codeCache) evict(entries []entry) error {
 		total -= e.info.Size()
 	}
 	return nil
+}
+
+// describe names the type of a file.
+func describe(mode fs.FileMode) string {
+	switch mode.Type() {
+	case fs.ModeSymlink:
+		return "symbolic link"
+	case fs.ModeDir:
+		return "directory"
+	case 0:
+		return "file"
+	default:
+		return "special file"
+	}
 }

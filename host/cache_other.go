@@ -14,4 +14,6 @@ func unfit(info fs.FileInfo, kind fs.FileMode) string {
 	return ""
 }
 
+func ownedByUser(fs.FileInfo) bool { return false }
+
 func replaceable(fs.FileInfo) string { return "" }

@@ -196,9 +196,6 @@ func TestCacheRefusesDirectories(t *testing.T) {
 			path := filepath.Join(dir, cacheDir)
 			return errors.Join(os.RemoveAll(path), os.WriteFile(path, nil, 0o600))
 		}},
-		{"open tags", "can be reached by other users", abi.Denied, func(dir string) error {
-			return os.Chmod(filepath.Join(dir, cacheDir, cacheTags), 0o701)
-		}},
 		{"another's", "belongs to another user", abi.Denied, func(dir string) error {
 			return os.Chown(filepath.Join(dir, cacheDir), 12345, -1)
 		}},
@@ -213,7 +210,17 @@ func TestCacheRefusesDirectories(t *testing.T) {
 			_, err := openCodeCache(t.Context(), dir, "")
 			var e *abi.Error
 			if !errors.As(err, &e) || e.Code != c.code || !strings.Contains(e.Message, c.why) || e.Remedy == "" || e.IDs["path"] == "" {
-				t.Errorf("the error is %v", err)
+				t.Fatalf("the error is %v", err)
+			}
+			if mode := "chmod 700 " + filepath.Join(dir, cacheDir); c.name == "open" != strings.Contains(e.Remedy, mode) {
+				t.Errorf("the remedy is %q", e.Remedy)
+			} else if c.name == "open" { // which helps
+				if err := os.Chmod(filepath.Join(dir, cacheDir), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if again := openCache(t, dir); len(again.refused()) != 0 {
+					t.Error("what was sound is refused")
+				}
 			}
 		})
 	}

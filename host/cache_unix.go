@@ -19,14 +19,19 @@ func unfit(info fs.FileInfo, kind fs.FileMode) string {
 	if info.Mode().Perm()&0o077 != 0 {
 		return fmt.Sprintf("can be reached by other users (mode %04o)", info.Mode().Perm())
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || int(st.Uid) != os.Geteuid() {
+	if !ownedByUser(info) {
 		return "belongs to another user"
 	}
-	if kind == 0 && st.Nlink != 1 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && kind == 0 && st.Nlink != 1 {
 		return "has another name elsewhere"
 	}
 	return ""
+}
+
+// ownedByUser reports whether a file is one of the user who runs the process.
+func ownedByUser(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
 }
 
 // replaceable answers why somebody else could replace what a directory holds,
@@ -40,17 +45,4 @@ func replaceable(info fs.FileInfo) string {
 		return fmt.Sprintf("can be written by other users (mode %04o)", info.Mode().Perm())
 	}
 	return ""
-}
-
-func describe(mode fs.FileMode) string {
-	switch mode.Type() {
-	case fs.ModeSymlink:
-		return "symbolic link"
-	case fs.ModeDir:
-		return "directory"
-	case 0:
-		return "file"
-	default:
-		return "special file"
-	}
 }

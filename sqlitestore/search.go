@@ -153,7 +153,7 @@ func (s *search) run(ctx context.Context) (SearchResult, error) {
 func ofAnother(path string, err error) error {
 	return &abi.Error{
 		Code: abi.Storage, Op: "search", Message: path + " is the index of another session directory",
-		Remedy: "move it away, and it is made again; searching takes longer until then", IDs: map[string]string{"path": path}, Err: err,
+		Remedy: "nothing needs to be done: the process that has the directory makes it again, or the next search when none has it; searching takes longer until then", IDs: map[string]string{"path": path}, Err: err,
 	}
 }
 

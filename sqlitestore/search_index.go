@@ -91,9 +91,18 @@ func refuseDirectory(path string) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	var unfit *abi.Error
+	if !errors.As(err, &unfit) {
+		return storageError("search", path, err)
+	}
+	return noIndex(path, unfit.Message)
+}
+
+// noIndex says that something else is where an index should be.
+func noIndex(path, why string) error {
 	return &abi.Error{
-		Code: abi.Storage, Op: "search", Message: path + " is not the file of an index for searching",
-		Remedy: "move it away; it has been left as it is, and searching takes longer", IDs: map[string]string{"path": path}, Err: err,
+		Code: abi.Storage, Op: "search", Message: why + ", so searching reads the stores, which takes longer",
+		Remedy: "give it another name to have an index, which is made again by itself then; it has been left as it is", IDs: map[string]string{"path": path},
 	}
 }
 
@@ -138,14 +147,11 @@ func (ix *searchIndex) prepare(only bool) error {
 	case err != nil:
 		return err
 	case application != searchApplication && (application != 0 || tables > 0):
-		return &abi.Error{
-			Code: abi.Storage, Op: "search", Message: ix.c.path + " is a SQLite database of another application, not an index for searching",
-			Remedy: "move it away; it has been left as it is, and searching takes longer", IDs: map[string]string{"path": ix.c.path},
-		}
+		return noIndex(ix.c.path, ix.c.path+" is a SQLite database of another application, not an index for searching")
 	case version > searchVersion:
 		return &abi.Error{
 			Code: abi.Unsupported, Op: "search", Message: fmt.Sprintf("%s has version %d, and this program knows %d", ix.c.path, version, searchVersion),
-			Remedy: "use the newer program, or move the file away; it is made again", IDs: map[string]string{"path": ix.c.path},
+			Remedy: "use the newer program, or give the file another name: an index is made again by itself then", IDs: map[string]string{"path": ix.c.path},
 		}
 	case version == searchVersion:
 		return ix.verify()

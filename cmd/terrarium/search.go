@@ -108,9 +108,10 @@ func (f *searchFlags) print(s streams, names *names, r *sqlitestore.SearchResult
 		notes = append(notes, fmt.Sprintf("There are older ones: ask for more with --limit, or for something narrower than the newest %d.", len(r.Found)))
 	}
 	if r.Problem != nil {
-		notes = append(notes, "Searched without the index: "+r.Problem.Error())
-		if remedy := terrarium.NewErrorRecord(r.Problem).Remedy; remedy != "" {
-			notes = append(notes, "  Remedy: "+remedy)
+		problem := terrarium.NewErrorRecord(r.Problem)
+		notes = append(notes, "Searched without the index: "+problem.Message)
+		if problem.Remedy != "" {
+			notes = append(notes, "  Remedy: "+problem.Remedy)
 		}
 	}
 	for _, note := range notes {
