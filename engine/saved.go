@@ -83,8 +83,12 @@ const UnreadableID = "unreadable_session"
 // power failure explains it.
 const CutShortID = "cut_short_session"
 
+// LeftOutID is the id of a problem, an [abi.Error], that names a file which may be a
+// store that was in use, and which no session has.
+const LeftOutID = "left_out_file"
+
 // Damaged are those of the problems that are live stores which cannot be read, or lack
-// the end of their logs. What is lost is not there: a recipe makes anew what it made,
+// the end of their logs, and files that may be stores and are no session's. What is lost is not there: a recipe makes anew what it made,
 // and takes input again that it has handled before. A program that must not do that
 // without being told to looks here, at [Engine.Problems] or those of a plan, before it
 // applies anything: until a store is opened by [Engine.Apply] or [Engine.Restore], every
@@ -93,7 +97,7 @@ func Damaged(problems []error) []error {
 	var out []error
 	for _, p := range problems {
 		var typed *abi.Error
-		if errors.As(p, &typed) && (typed.IDs[UnreadableID] != "" || typed.IDs[CutShortID] != "") {
+		if errors.As(p, &typed) && (typed.IDs[UnreadableID] != "" || typed.IDs[CutShortID] != "" || typed.IDs[LeftOutID] != "") {
 			out = append(out, p)
 		}
 	}

@@ -63,7 +63,8 @@ type Storage interface {
 	// was last used. What cannot be opened is set aside and named in the
 	// second result; the rest goes on. A live store that cannot be read is a
 	// problem with the id [UnreadableID], and one that lacks the end of its log, of
-	// which the rest is there, one with the id [CutShortID].
+	// which the rest is there, one with the id [CutShortID]. A file that may be a store
+	// and that no session has is one with the id [LeftOutID].
 	Saved(ctx context.Context) (graphs []SavedGraph, problems []error, err error)
 	// Open opens the live store of a saved graph for writing. The store starts
 	// a new origin.

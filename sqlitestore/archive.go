@@ -2,7 +2,9 @@ package sqlitestore
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"github.com/seed47132306/terrarium/engine"
 )
@@ -23,6 +25,13 @@ func (v *View) Live(ctx context.Context) (graphs []engine.SavedGraph, problems [
 	acks, _, err := readAcks(filepath.Dir(v.catalog.path))
 	if err != nil {
 		return nil, nil, storageError("open", v.catalog.path, err)
+	}
+	left, err := v.catalog.leftOut()
+	if err != nil {
+		return nil, nil, storageError("open", v.catalog.path, err)
+	}
+	for _, path := range slices.Sorted(maps.Keys(left)) {
+		problems = append(problems, left[path])
 	}
 	for i := range list {
 		if !list[i].Live {

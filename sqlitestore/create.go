@@ -20,6 +20,9 @@ func (d *Directory) Create(ctx context.Context, specs ...engine.StoreSpec) ([]en
 	if len(specs) == 0 {
 		return nil, nil
 	}
+	if err := d.setLeftAside(); err != nil {
+		return nil, err
+	}
 	files, err := d.spares.take(len(specs))
 	if err != nil {
 		return nil, storageError("create", d.dir, err)

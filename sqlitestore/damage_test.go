@@ -84,25 +84,37 @@ func killed(t *testing.T, d *Directory) string {
 	return duplicate(t, d.dir)
 }
 
+// acknowledgedEach makes a store and waits for each of so many events. It is closed with
+// the test.
+func acknowledgedEach(t *testing.T, durability engine.Durability, events uint64) (*Directory, *Store) {
+	t.Helper()
+	d := mustOpen(t, t.TempDir())
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	stores, err := d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: durability})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := stores[0].(*Store)
+	for seq := uint64(1); seq <= events; seq++ {
+		logged(s, seq, seq)
+		if err := s.Wait(t.Context(), seq); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d, s
+}
+
 // TestDamagedLogOfAStore damages the write-ahead log of a live store. Whatever of what
 // was acknowledged is lost by that, the next start tells and goes on without; and
 // verifying names it before and ever after.
 func TestDamagedLogOfAStore(t *testing.T) {
 	for _, durability := range []engine.Durability{engine.Normal, engine.Full} {
 		t.Run(durability.String(), func(t *testing.T) {
-			d := mustOpen(t, t.TempDir())
-			defer d.Close()
-			stores, err := d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: durability})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := stores[0].(*Store)
-			for seq := uint64(1); seq <= 32; seq++ {
-				logged(s, seq, seq)
-				if err := s.Wait(t.Context(), seq); err != nil {
-					t.Fatal(err)
-				}
-			}
+			d, s := acknowledgedEach(t, durability, 32)
 			session, told := s.info.Session, 0
 			damageLog(t, killed(t, d), filepath.Join(storesName, filepath.Base(s.path())+"-wal"), func(t *testing.T, dir string) {
 				if wantLossTold(t, dir, session, 32) {
@@ -160,19 +172,7 @@ func wantLossTold(t *testing.T, dir string, session engine.SessionID, had int64)
 func TestLossIsExcused(t *testing.T) {
 	for _, durability := range []engine.Durability{engine.Normal, engine.Full} {
 		t.Run(durability.String(), func(t *testing.T) {
-			d := mustOpen(t, t.TempDir())
-			defer d.Close()
-			stores, err := d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: durability})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := stores[0].(*Store)
-			for seq := uint64(1); seq <= 8; seq++ {
-				logged(s, seq, seq)
-				if err := s.Wait(t.Context(), seq); err != nil {
-					t.Fatal(err)
-				}
-			}
+			d, s := acknowledgedEach(t, durability, 8)
 			dir := killed(t, d)
 			rebooted(t, dir)
 			log := filepath.Join(dir, storesName, filepath.Base(s.path())+"-wal")

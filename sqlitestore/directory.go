@@ -86,6 +86,7 @@ type Directory struct {
 	mu       sync.Mutex
 	open     map[engine.SessionID]*Store
 	problems []error          // found when the directory was opened
+	leftOut  []string         // see [Directory.setLeftAside]
 	troubles map[string]error // by the work that they are in the way of
 }
 
@@ -189,6 +190,9 @@ func (d *Directory) load(ctx context.Context) error {
 // Open opens a live store for writing, with a new origin. If it is incomplete,
 // its history is copied in the background.
 func (d *Directory) Open(ctx context.Context, session engine.SessionID) (engine.Store, error) {
+	if err := d.setLeftAside(); err != nil {
+		return nil, err
+	}
 	for try := 1; ; try++ {
 		s, err := d.openOnce(ctx, session)
 		if try == readTries || !errors.Is(err, errMoved) {

@@ -291,11 +291,13 @@ func TestUnknownFilesAreSetAside(t *testing.T) {
 		t.Fatalf("Saved: %+v, problems %v, %v", graphs, problems, err)
 	}
 	wantError(t, "a copied store", problems[0], abi.Storage, used, "copy.db.orphan")
-	wantError(t, "a text", problems[1], abi.Storage, "text.db.orphan")
+	wantError(t, "a text", problems[1], abi.Storage, "text.db", "cannot be read")
+	unchanged(t, used+orphanSuffix, content)
+	unchanged(t, filepath.Join(stores, "text.db"), []byte("precious")) // until the directory is gone on with
+	createStore(t, d)
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	unchanged(t, used+orphanSuffix, content)
 	unchanged(t, filepath.Join(stores, "text.db.orphan"), []byte("precious"))
 	for name, want := range map[string]bool{"unused.db": false, "half.db.new": false, "notes.txt": true, "copy.db": false} {
 		if _, err := os.Stat(filepath.Join(stores, name)); (err == nil) != want {

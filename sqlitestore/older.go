@@ -24,19 +24,20 @@ import (
 // proof is a file that shows that a catalogue is older than it, and why.
 type proof struct{ file, why string }
 
-// older answers what proves the catalogue older than the stores, or nil. It only reads.
-func (k *catalog) older(home string) (*proof, error) {
-	entries, err := k.entries()
-	if err != nil {
-		return nil, err
-	}
+// stranger is a regular file in stores/ that the catalogue does not know, or that is
+// being made.
+type stranger struct {
+	path    string
+	remains *remains
+	err     error            // why it cannot be read
+	making  engine.SessionID // whose whole file it is going to be
+}
+
+// strangers lists these files. It only reads.
+func (k *catalog) strangers() (out []stranger, err error) {
 	known, err := k.files()
 	if err != nil {
 		return nil, err
-	}
-	sessions := map[engine.SessionID]entry{}
-	for _, e := range entries {
-		sessions[e.Session] = e
 	}
 	dir := filepath.Join(filepath.Dir(k.path), storesName)
 	present, err := files.ReadStores(filepath.Dir(k.path))
@@ -62,15 +63,43 @@ func (k *catalog) older(home string) (*proof, error) {
 		if known[path] || !strings.HasSuffix(path, storeSuffix) || !f.Type().IsRegular() {
 			continue
 		}
-		r, err := visitor.remains(path)
-		if err != nil || r.session() == "" || r.has(markUnused) {
+		s := stranger{path: path, making: making[f.Name()]}
+		s.remains, s.err = visitor.remains(path)
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// bySession are the entries of all sessions.
+func (k *catalog) bySession() (map[engine.SessionID]entry, error) {
+	entries, err := k.entries()
+	sessions := map[engine.SessionID]entry{}
+	for _, e := range entries {
+		sessions[e.Session] = e
+	}
+	return sessions, err
+}
+
+// older answers what proves the catalogue older than the stores, or nil. It only reads.
+func (k *catalog) older(home string) (*proof, error) {
+	sessions, err := k.bySession()
+	if err != nil {
+		return nil, err
+	}
+	found, err := k.strangers()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range found {
+		r := s.remains
+		if s.err != nil || r.session() == "" || r.has(markUnused) {
 			continue // of something else, or nothing was ever acknowledged in it
 		}
-		if of, unfinished := making[f.Name()]; unfinished && r.session() != of {
+		if s.making != "" && r.session() != s.making {
 			continue // it begins as the copy of another one
 		}
 		if why := r.outlives(sessions, home); why != "" {
-			return &proof{f.Name(), why}, nil
+			return &proof{r.file, why}, nil
 		}
 	}
 	return nil, nil
@@ -150,20 +179,15 @@ func (k *catalog) integer(query string, args ...driver.Value) (n int64, ok bool,
 // changes meanwhile is not older: its owner has looked, and the files of one moment
 // do not match the rows of another.
 func (k *catalog) refuseOlder() error {
-	const version = "PRAGMA data_version"
-	before, _, err := k.integer(version)
-	if err != nil {
+	var p *proof
+	still, err := k.unchanged(func() error {
+		home, err := k.home()
+		if err == nil {
+			p, err = k.older(home)
+		}
 		return err
-	}
-	home, err := k.home()
-	if err != nil {
-		return err
-	}
-	p, err := k.older(home)
-	if err != nil || p == nil {
-		return err
-	}
-	if now, _, err := k.integer(version); err != nil || now != before {
+	})
+	if err != nil || p == nil || !still {
 		return err
 	}
 	dir := filepath.Dir(k.path)
@@ -175,4 +199,18 @@ func (k *catalog) refuseOlder() error {
 		Remedy:  "all files have been left as they are; " + rebuildRemedy(dir),
 		IDs:     map[string]string{"path": k.path, "store": path},
 	}
+}
+
+// unchanged reports whether nobody has changed the catalogue while look ran.
+func (k *catalog) unchanged(look func() error) (bool, error) {
+	const version = "PRAGMA data_version"
+	before, _, err := k.integer(version)
+	if err == nil {
+		err = look()
+	}
+	if err != nil {
+		return false, err
+	}
+	now, _, err := k.integer(version)
+	return now == before, err
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
 )
 
 // TestReadersAtEveryStep opens a directory for reading at every step of its owner.
@@ -15,7 +17,9 @@ func TestReadersAtEveryStep(t *testing.T) {
 	look := func(p failpoint, _ string) error {
 		v, err := OpenReadOnly(t.Context(), dir)
 		if err == nil {
-			err = v.Close()
+			var problems []error
+			_, problems, err = v.Live(t.Context())
+			err = errors.Join(err, errors.Join(engine.Damaged(problems)...), v.Close())
 		}
 		mu.Lock()
 		defer mu.Unlock()

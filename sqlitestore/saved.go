@@ -129,6 +129,10 @@ func (d *Directory) tidy() error {
 		return storageError("open", d.catalog.path, err)
 	}
 	dir := filepath.Join(d.dir, storesName)
+	left, err := d.catalog.leftOut()
+	if err != nil {
+		return storageError("open", d.catalog.path, err)
+	}
 	found, err := files.ReadStores(d.dir)
 	if err != nil {
 		return err
@@ -137,6 +141,8 @@ func (d *Directory) tidy() error {
 		path := filepath.Join(dir, f.Name())
 		switch {
 		case known[path]:
+		case left[path] != nil:
+			d.problems, d.leftOut = append(d.problems, left[path]), append(d.leftOut, path)
 		case strings.HasSuffix(path, storeSuffix+partialSuffix):
 			err = files.Remove(path)
 		case strings.HasSuffix(path, storeSuffix):
@@ -188,11 +194,8 @@ func (d *Directory) tidyStore(path string) error {
 	if unused(path) {
 		return d.options.hooks.removeDatabase(path)
 	}
-	for _, suffix := range databaseSuffixes {
-		err := files.Rename(path+suffix, path+orphanSuffix+suffix)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
+	if err := setStoreAside(path); err != nil {
+		return err
 	}
 	d.problems = append(d.problems, &abi.Error{
 		Code:    abi.Storage,
@@ -201,6 +204,17 @@ func (d *Directory) tidyStore(path string) error {
 		Remedy:  "what the catalogue has is whole without it; keep it, in case something is missed",
 		IDs:     map[string]string{"path": path + orphanSuffix},
 	})
+	return nil
+}
+
+// setStoreAside gives a file, with what belongs to it, a name that no store has.
+func setStoreAside(path string) error {
+	for _, suffix := range databaseSuffixes {
+		err := files.Rename(path+suffix, path+orphanSuffix+suffix)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
 	return nil
 }
 

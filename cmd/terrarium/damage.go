@@ -14,8 +14,8 @@ func addDespite(fs *pflag.FlagSet, despite *bool) {
 	fs.BoolVar(despite, "despite-damage", false, "go on without what stores have lost: it begins anew, and takes its input again")
 }
 
-// refuseDamage shows which live stores of a directory cannot be read, or lack the end of
-// their logs, and answers an error if there are any: a recipe would make anew what was in
+// refuseDamage shows which live stores of a directory cannot be read, lack the end of
+// their logs, or may be among files that no session has, and answers an error if there are any: a recipe would make anew what was in
 // them, and handle its input again, which a supervisor would take for success. With
 // despite it answers none.
 func refuseDamage(s streams, dir string, problems []error, despite bool) error {
@@ -28,15 +28,18 @@ func refuseDamage(s streams, dir string, problems []error, despite bool) error {
 	return damaged(dir, problems)
 }
 
-// damaged says how many live stores of a directory cannot be read or lack their ends, and
-// answers none if there is no such store.
+// damaged says how many live stores of a directory cannot be read, lack their ends, or may
+// be among files that no session has, and answers none if there is no such store.
 func damaged(dir string, problems []error) error {
-	unreadable, cut := 0, 0
+	unreadable, cut, left := 0, 0, 0
 	for _, p := range engine.Damaged(problems) {
 		var typed *abi.Error
-		if errors.As(p, &typed) && typed.IDs[engine.CutShortID] != "" {
+		switch {
+		case errors.As(p, &typed) && typed.IDs[engine.CutShortID] != "":
 			cut++
-		} else {
+		case typed != nil && typed.IDs[engine.LeftOutID] != "":
+			left++
+		default:
 			unreadable++
 		}
 	}
@@ -48,6 +51,10 @@ func damaged(dir string, problems []error) error {
 	if cut > 0 {
 		what = append(what, count(cut, "live store")+" of "+dir+" lost acknowledged events")
 		without = append(without, "its creatures would go on from before the loss, and take input again that they had handled")
+	}
+	if left > 0 {
+		what = append(what, count(left, "file")+" of "+dir+" may be a store that the catalogue does not have")
+		without = append(without, "creatures that were in it would begin anew and take all their input again")
 	}
 	if len(what) == 0 {
 		return nil

@@ -74,7 +74,7 @@ func (r *rebuildResult) print(w io.Writer, dir string) error {
 		lines = append(lines, "The one before is kept as "+r.Kept+".")
 	}
 	for _, f := range r.Unreadable {
-		lines = append(lines, "  not read: "+f.Error)
+		lines = append(lines, "  not read: "+f.Error, "    nothing goes on without it unless it is told to, with --despite-damage")
 	}
 	for _, path := range r.Aside {
 		lines = append(lines, "  not needed: "+path+"; the next start sets it aside")

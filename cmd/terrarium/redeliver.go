@@ -18,6 +18,7 @@ type redelivery struct {
 	all      bool
 	creature string
 	format   string
+	despite  bool
 }
 
 func sessionRedeliverCommand(s streams) *cobra.Command {
@@ -42,6 +43,7 @@ must not be in use; the operation redeliver does the same in a running one.`,
 	}
 	cmd.Flags().BoolVar(&r.all, "all", false, "every dead letter, or with --creature all of one creature")
 	cmd.Flags().StringVar(&r.creature, "creature", "", "with --all, only those of a creature, by `NAME` or id")
+	addDespite(cmd.Flags(), &r.despite)
 	formatFlag(cmd, &r.format)
 	return cmd
 }
@@ -72,7 +74,10 @@ func (r *redelivery) run(ctx context.Context, s streams, dir string) (err error)
 	if err != nil {
 		return sessionExit(err)
 	}
-	done, err := r.deliver(ctx, t)
+	var done []redelivered
+	if err = refuseDamage(s, dir, t.Problems(), r.despite); err == nil {
+		done, err = r.deliver(ctx, t)
+	}
 	if cerr := t.Close(context.WithoutCancel(ctx)); cerr != nil {
 		return errors.Join(err, failWith(exitSession, fmt.Errorf("closing the session: %w", cerr)))
 	}

@@ -49,9 +49,6 @@ func places() (out []Case) {
 				continue
 			}
 			says := t.says
-			if at.name == "search" && t.name != "hard-link" {
-				says = "index for searching"
-			}
 			if at.name == "stranger" && t.name == "hard-link" || at.name == "leftover" && t.name == "hard-link" {
 				says = ""
 			}

@@ -1,0 +1,70 @@
+package sqlitestore
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// TestLeftOut has stores that were in use and that no session has any more. Whoever
+// opens the directory is told, each time, until something goes on without them.
+func TestLeftOut(t *testing.T) {
+	for name, lose := range map[string]func(t *testing.T, dir, path string){
+		"damaged when the catalogue was made again": func(t *testing.T, dir, path string) {
+			if err := os.WriteFile(path, bytes.Repeat([]byte("rubble. "), 999), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			loseCatalog(t, dir)
+			if r, err := Rebuild(t.Context(), dir); err != nil || len(r.Unreadable) != 1 {
+				t.Fatalf("%+v, %v", r, err)
+			}
+		},
+		"of a directory without a name": func(t *testing.T, dir, path string) {
+			session := strings.TrimSuffix(filepath.Base(path), storeSuffix)
+			execute(t, path, "DELETE FROM store WHERE key = 'home'")
+			execute(t, filepath.Join(dir, catalogName), "DELETE FROM store WHERE session = '"+session+"'")
+		},
+		"without its log": func(t *testing.T, dir, path string) {
+			session := strings.TrimSuffix(filepath.Base(path), storeSuffix)
+			execute(t, path, "DELETE FROM store")
+			execute(t, filepath.Join(dir, catalogName), "DELETE FROM store WHERE session = '"+session+"'")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, paths := filled(t, 2)
+			lose(t, dir, paths[0])
+			content, err := os.ReadFile(paths[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // a second start is told as well
+				_, seen, err := mustView(t, dir).Live(t.Context())
+				d := mustOpen(t, dir)
+				_, problems, savedErr := d.Saved(t.Context())
+				if err := errors.Join(err, savedErr, d.Close()); err != nil {
+					t.Fatal(err)
+				}
+				for who, told := range map[string][]error{"a reader": seen, "the owner": problems} {
+					if left := engine.Damaged(told); len(left) != 1 || !strings.Contains(left[0].Error(), paths[0]+" is not in the catalogue, and ") {
+						t.Errorf("%s is told %v", who, told)
+					}
+				}
+				unchanged(t, paths[0], content)
+			}
+			d := mustOpen(t, dir)
+			createStore(t, d)
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			unchanged(t, paths[0]+orphanSuffix, content)
+			if _, problems, err := mustView(t, dir).Live(t.Context()); err != nil || len(problems) != 0 {
+				t.Errorf("problems %v, %v", problems, err)
+			}
+		})
+	}
+}
