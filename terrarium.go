@@ -149,7 +149,7 @@ func New(ctx context.Context, o Options) (*Terrarium, error) {
 	}
 	t := &Terrarium{log: o.Log, policyProcess: o.PolicyProcess, shutdownTimeout: o.ShutdownTimeout}
 	if err := t.open(ctx, o); err != nil {
-		return nil, errors.Join(err, t.release(ctx))
+		return nil, errors.Join(err, t.release(context.WithoutCancel(ctx)))
 	}
 	return t, nil
 }

@@ -52,8 +52,8 @@ func (v *view) lostEnd(ctx context.Context, e entry, a ack) (loss, err error) {
 }
 
 // takeAcks opens the file that says how far logs were acknowledged.
-func (d *Directory) takeAcks() error {
-	entries, err := d.catalog.entries()
+func (d *Directory) takeAcks(ctx context.Context) error {
+	entries, err := d.catalog.entries(ctx)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (k *catalog) mark(session engine.SessionID, marks map[engine.Origin]ack) er
 
 // acknowledged is all that is known of how far a session was acknowledged, by origin.
 // What the machine may have lost without damage is left out.
-func (k *catalog) acknowledged(e entry) (map[engine.Origin]ack, error) {
+func (k *catalog) acknowledged(ctx context.Context, e entry) (map[engine.Origin]ack, error) {
 	marks := map[engine.Origin]ack{}
 	if !e.Live {
 		return marks, nil
@@ -168,7 +168,7 @@ func (k *catalog) acknowledged(e entry) (map[engine.Origin]ack, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = k.query("SELECT uuid, highest, chain FROM mark WHERE session = ?", []driver.Value{string(e.Session)}, func(v []driver.Value) error {
+	err = k.query(ctx, "SELECT uuid, highest, chain FROM mark WHERE session = ?", []driver.Value{string(e.Session)}, func(v []driver.Value) error {
 		var a ack
 		var chain int64
 		err := takeRow(v, &a.origin, &a.seq, &chain)

@@ -56,9 +56,9 @@ func adopt(ctx context.Context, file, dir string, h hooks) error {
 	}
 	visitor := newVisitor()
 	defer visitor.leave()
-	mode, err := visitor.visit(file)
+	mode, err := visitor.visit(ctx, file)
 	if err == nil {
-		_, err = storeSchema.age(file, mode)
+		_, err = storeSchema.age(ctx, file, mode)
 	}
 	if err != nil {
 		return unadoptable(named, err)

@@ -17,7 +17,7 @@ var (
 // Live lists the live sessions as their stores remember them, eldest first. What
 // cannot be read is named in the second result.
 func (v *View) Live(ctx context.Context) (graphs []engine.SavedGraph, problems []error, err error) {
-	list, err := v.catalog.list()
+	list, err := v.catalog.list(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -26,7 +26,7 @@ func (v *View) Live(ctx context.Context) (graphs []engine.SavedGraph, problems [
 	if err != nil {
 		return nil, nil, storageError("open", v.catalog.path, err)
 	}
-	left, err := v.catalog.leftOut()
+	left, err := v.catalog.leftOut(ctx)
 	if err != nil {
 		return nil, nil, storageError("open", v.catalog.path, err)
 	}

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
@@ -78,13 +79,13 @@ func (k *catalog) close() error {
 }
 
 // query reads; see [conn.query].
-func (k *catalog) query(query string, args []driver.Value, row func([]driver.Value) error) error {
+func (k *catalog) query(ctx context.Context, query string, args []driver.Value, row func([]driver.Value) error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err := k.ready(); err != nil {
 		return err
 	}
-	return k.c.query(query, args, row)
+	return k.c.queryWithin(ctx, query, args, row)
 }
 
 const entryFields = `s.session, s.graph, s.born, s.durability, s.live, s.complete, s.created, s.merged_at, s.split_at, coalesce(s.cut, ''),
@@ -93,8 +94,8 @@ const entryFields = `s.session, s.graph, s.born, s.durability, s.live, s.complet
 
 // selectEntries lists the entries that the end of a query chooses among the rows
 // of store, named s.
-func (k *catalog) selectEntries(rest string, args ...driver.Value) (out []entry, err error) {
-	err = k.query("SELECT "+entryFields+" FROM store s "+rest, args, func(v []driver.Value) error {
+func (k *catalog) selectEntries(ctx context.Context, rest string, args ...driver.Value) (out []entry, err error) {
+	err = k.query(ctx, "SELECT "+entryFields+" FROM store s "+rest, args, func(v []driver.Value) error {
 		e, err := k.scanEntry(v)
 		out = append(out, e)
 		return err
@@ -145,10 +146,12 @@ func (k *catalog) scanEntry(v []driver.Value) (entry, error) {
 }
 
 // entries lists sessions, eldest first.
-func (k *catalog) entries() ([]entry, error) { return k.selectEntries("ORDER BY s.no") }
+func (k *catalog) entries(ctx context.Context) ([]entry, error) {
+	return k.selectEntries(ctx, "ORDER BY s.no")
+}
 
-func (k *catalog) entry(op string, session engine.SessionID) (entry, error) {
-	entries, err := k.selectEntries("WHERE s.session = ?", string(session))
+func (k *catalog) entry(ctx context.Context, op string, session engine.SessionID) (entry, error) {
+	entries, err := k.selectEntries(ctx, "WHERE s.session = ?", string(session))
 	if err != nil {
 		return entry{}, storageError(op, k.path, err)
 	}

@@ -156,7 +156,13 @@ func (c *conn) queryWithin(ctx context.Context, query string, args []driver.Valu
 // integer answers the first column of the first row; ok is false without a
 // row or when it is NULL.
 func (c *conn) integer(query string, args ...driver.Value) (n int64, ok bool, err error) {
-	err = c.query(query, args, func(v []driver.Value) error {
+	return c.integerWithin(context.Background(), query, args...)
+}
+
+// integerWithin is integer for a file that nobody vouches for: SQLite is interrupted
+// when ctx ends.
+func (c *conn) integerWithin(ctx context.Context, query string, args ...driver.Value) (n int64, ok bool, err error) {
+	err = c.queryWithin(ctx, query, args, func(v []driver.Value) error {
 		n, ok = v[0].(int64)
 		return nil
 	})

@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -163,7 +164,7 @@ func (b *books) check(t *testing.T, dir string, random *rand.Rand, settle bool) 
 		t.Fatalf("Saved: problems %v, %v", problems, err)
 	}
 	c.list()
-	c.decide()
+	c.decide(t.Context())
 	c.lineages()
 	ended := slices.Sorted(maps.Keys(b.graphs))
 	random.Shuffle(len(ended), func(i, j int) { ended[i], ended[j] = ended[j], ended[i] })
@@ -189,7 +190,7 @@ func (b *books) check(t *testing.T, dir string, random *rand.Rand, settle bool) 
 }
 
 func (c *checker) list() {
-	entries, err := c.d.catalog.entries() // Sessions looks into all files, which takes long
+	entries, err := c.d.catalog.entries(context.Background()) // Sessions looks into all files, which takes long
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -205,7 +206,7 @@ func (c *checker) list() {
 
 // decide finds out whether what was about to be done has been done: all of it, or
 // nothing.
-func (c *checker) decide() {
+func (c *checker) decide(ctx context.Context) {
 	p := c.pending
 	c.pending = nil
 	if p == nil {
@@ -271,7 +272,7 @@ func (c *checker) session(g engine.GraphID) {
 	if err != nil {
 		c.t.Fatalf("the history of %s: %v", session, err)
 	}
-	if ancestors, err := c.d.catalog.line(session); err != nil || len(ancestors) != len(c.line(g)) {
+	if ancestors, err := c.d.catalog.line(context.Background(), session); err != nil || len(ancestors) != len(c.line(g)) {
 		c.t.Errorf("%s has %d ancestors, want %d; %v", g, len(ancestors), len(c.line(g)), err)
 	}
 	line, highest, heard := c.line(g), map[engine.Origin]uint64{}, map[engine.ChannelID]*tally{}
@@ -462,7 +463,7 @@ func (c *checker) files(done bool) {
 		for _, suffix := range append([]string{partialSuffix}, databaseSuffixes[1:]...) {
 			name = strings.TrimSuffix(name, suffix)
 		}
-		if known[name] || unused(filepath.Join(dir, name)) {
+		if known[name] || unused(context.Background(), filepath.Join(dir, name)) {
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(dir, f.Name())); err == nil { // not removed meanwhile
@@ -473,12 +474,12 @@ func (c *checker) files(done bool) {
 
 // known are the files that the catalogue knows. It changes meanwhile, in this order.
 func (c *checker) known(done bool) map[string]bool {
-	begun, err := c.d.catalog.hydrations()
+	begun, err := c.d.catalog.hydrations(context.Background())
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.list()
-	rest, err := c.d.catalog.leftovers()
+	rest, err := c.d.catalog.leftovers(context.Background())
 	if err != nil {
 		c.t.Fatal(err)
 	}

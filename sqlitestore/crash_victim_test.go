@@ -148,7 +148,7 @@ func (p *program) step() error {
 	case n < 6 && len(p.stores) < 4:
 		return p.create()
 	case n < 6 && len(p.stores) > 2:
-		return p.retire()
+		return p.retire(context.Background())
 	case n == 6:
 		return p.d.Settle(p.ctx)
 	case n == 7 && len(p.stores) > 0:
@@ -205,7 +205,7 @@ func (p *program) specOf(m *member) engine.StoreSpec {
 	}}
 }
 
-func (p *program) retire() error {
+func (p *program) retire(ctx context.Context) error {
 	i := p.random.IntN(len(p.stores))
 	m := p.stores[i]
 	p.stores = slices.Delete(p.stores, i, i+1)

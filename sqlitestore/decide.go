@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"database/sql/driver"
 	"errors"
 	"io/fs"
@@ -14,24 +15,27 @@ import (
 // of a cut is there, it is made durable; if the power has taken a part of it, it is
 // taken back, with those that rest on it. After a process that was killed, all of it
 // is there.
-func (d *Directory) decide() error {
-	cuts, err := d.catalog.loose()
+func (d *Directory) decide(ctx context.Context) error {
+	cuts, err := d.catalog.loose(ctx)
 	if err != nil {
 		return err
 	}
 	var back []lostCut
 	gone := map[engine.SessionID]bool{} // the children of these
 	for _, id := range cuts {
-		parents, children, err := d.catalog.partakers(id)
+		parents, children, err := d.catalog.partakers(ctx, id)
 		if err != nil {
 			return err
 		}
 		rests := slices.ContainsFunc(parents, func(e entry) bool { return gone[e.Session] })
-		if !rests && (d.isWhole(id, parents, children) || !allThere(parents)) {
+		if !rests && (d.isWhole(ctx, id, parents, children) || !allThere(parents)) {
 			if err := d.confirm(id, append(parents, children...)); err != nil {
 				return err
 			}
 			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err // a file that could not be read is not one that lacks something
 		}
 		back = append(back, lostCut{id, children})
 		for _, e := range children {
@@ -53,16 +57,16 @@ type lostCut struct {
 }
 
 // isWhole reports whether everything is there that a cut wrote.
-func (d *Directory) isWhole(id string, parents, children []entry) bool {
+func (d *Directory) isWhole(ctx context.Context, id string, parents, children []entry) bool {
 	lacks := func(key string) func(entry) bool {
-		return func(e entry) bool { return !says(e, key, id) }
+		return func(e entry) bool { return !says(ctx, e, key, id) }
 	}
 	return !slices.ContainsFunc(parents, lacks(keySeal)) && !slices.ContainsFunc(children, lacks("cut"))
 }
 
 // says reports whether the file of a session has a value under a key.
-func says(e entry, key, value string) bool {
-	if _, err := storeSchema.age(e.Path, readOnly); err != nil {
+func says(ctx context.Context, e entry, key, value string) bool {
+	if _, err := storeSchema.age(ctx, e.Path, readOnly); err != nil {
 		return false
 	}
 	c, err := openConn(e.Path, readOnly)
@@ -137,8 +141,8 @@ func (k *catalog) forget(e entry) error {
 
 // loose are the cuts that may not be durable, the eldest first: their ids rise with
 // time.
-func (k *catalog) loose() (ids []string, err error) {
-	err = k.query("SELECT id FROM cut WHERE NOT firm ORDER BY id", nil, func(v []driver.Value) error {
+func (k *catalog) loose(ctx context.Context) (ids []string, err error) {
+	err = k.query(ctx, "SELECT id FROM cut WHERE NOT firm ORDER BY id", nil, func(v []driver.Value) error {
 		var id string
 		err := takeRow(v, &id)
 		ids = append(ids, id)
@@ -148,10 +152,10 @@ func (k *catalog) loose() (ids []string, err error) {
 }
 
 // partakers are the sessions that a cut has ended and those that it has made.
-func (k *catalog) partakers(cut string) (parents, children []entry, err error) {
-	if parents, err = k.selectEntries("WHERE s.ended_by = ?", cut); err != nil {
+func (k *catalog) partakers(ctx context.Context, cut string) (parents, children []entry, err error) {
+	if parents, err = k.selectEntries(ctx, "WHERE s.ended_by = ?", cut); err != nil {
 		return nil, nil, err
 	}
-	children, err = k.selectEntries("WHERE s.cut = ?", cut)
+	children, err = k.selectEntries(ctx, "WHERE s.cut = ?", cut)
 	return parents, children, err
 }

@@ -102,7 +102,7 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 		return nil, err
 	}
 	options.MaxQueueBytes = cmp.Or(options.MaxQueueBytes, defaultQueueBytes)
-	dir, err := makeDirectory(dir)
+	dir, err := makeDirectory(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -128,12 +128,12 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	return d, nil
 }
 
-func makeDirectory(dir string) (string, error) {
+func makeDirectory(ctx context.Context, dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", storageError("open", dir, err)
 	}
-	if err := checkPlace(dir); err != nil {
+	if err := checkPlace(ctx, dir); err != nil {
 		return "", err
 	}
 	// A directory that is made here must not vanish in a power loss with all
@@ -172,19 +172,19 @@ func (d *Directory) load(ctx context.Context) error {
 		return storageError("open", path, err)
 	}
 	d.catalog.hooks = d.options.hooks
-	if err := d.catalog.refuseOlder(); err != nil {
+	if err := d.catalog.refuseOlder(ctx); err != nil {
 		return storageError("open", path, err)
 	}
-	if d.home, err = d.catalog.nameHome(); err != nil {
+	if d.home, err = d.catalog.nameHome(ctx); err != nil {
 		return storageError("open", path, err)
 	}
-	if err := d.decide(); err != nil {
+	if err := d.decide(ctx); err != nil {
 		return storageError("open", d.dir, err)
 	}
-	if err := d.takeAcks(); err != nil {
+	if err := d.takeAcks(ctx); err != nil {
 		return storageError("open", filepath.Join(d.dir, ackName), err)
 	}
-	return storageError("open", d.dir, d.tidy())
+	return storageError("open", d.dir, d.tidy(ctx))
 }
 
 // Open opens a live store for writing, with a new origin. If it is incomplete,
@@ -204,7 +204,7 @@ func (d *Directory) Open(ctx context.Context, session engine.SessionID) (engine.
 // openOnce is Open, unless the session gets its whole file meanwhile: then it answers
 // errMoved, and nothing has been opened.
 func (d *Directory) openOnce(ctx context.Context, session engine.SessionID) (engine.Store, error) {
-	e, err := d.catalog.entry("open", session)
+	e, err := d.catalog.entry(ctx, "open", session)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +259,7 @@ func (d *Directory) attach(ctx context.Context, e entry, w *writer) (*Store, err
 	}
 	var wrote map[engine.Origin]uint64
 	if err == nil {
-		wrote, err = w.c.ownHighest()
+		wrote, err = w.c.ownHighest(ctx)
 	}
 	if err == nil {
 		err = d.settle(ctx, e, f)
@@ -324,7 +324,7 @@ func (d *Directory) opened(session engine.SessionID) *Store {
 
 // Retire ends a live store; if it is open, it is closed first.
 func (d *Directory) Retire(ctx context.Context, session engine.SessionID) error {
-	e, err := d.catalog.entry("retire", session)
+	e, err := d.catalog.entry(ctx, "retire", session)
 	if err != nil || !e.Live {
 		return err
 	}
@@ -335,21 +335,22 @@ func (d *Directory) Retire(ctx context.Context, session engine.SessionID) error 
 		}
 		wrote = s.authored()
 	}
-	err = d.retire(session, wrote)
+	err = d.retire(ctx, session, wrote)
 	d.hydrator.nudge()
 	return storageError("retire", d.catalog.path, err)
 }
 
 // retire ends a live store that nobody has open.
-func (d *Directory) retire(session engine.SessionID, wrote map[engine.Origin]uint64) error {
+func (d *Directory) retire(ctx context.Context, session engine.SessionID, wrote map[engine.Origin]uint64) error {
 	if err := d.makeFirm(); err != nil {
 		return err
 	}
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	if e, err := d.catalog.entry("retire", session); err == nil && e.file != "" {
+	ctx = context.WithoutCancel(ctx) // the mark and the catalogue say the same
+	if e, err := d.catalog.entry(ctx, "retire", session); err == nil && e.file != "" {
 		// A file that cannot be written to will not be taken for a live one either.
-		_ = mark(e.Path, session, markRetired, "1")
+		_ = mark(ctx, e.Path, session, markRetired, "1")
 	}
 	defer d.acks.release(session) // that it cannot be ended is told, and nothing is lost by it
 	return d.catalog.commit(d.options.hooks, stepRetire, func() error { return d.catalog.freeze(session, "", wrote) },

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -32,7 +33,7 @@ func (b *editorBooks) check() {
 	for _, side := range sides {
 		if m := b.teams[side]; len(m.members) > 0 {
 			if n := len(c.logged[side]); len(c.answers(m)) == n {
-				c.decide(side)
+				c.decide(context.Background(), side)
 			}
 		}
 	}
@@ -144,7 +145,7 @@ func (c *editorCheck) answers(m *team) []engine.Event {
 // decide finds out whether the deployment of a side was applied in this life, in which
 // nothing else is known to have happened there: it is only in the log when something
 // behind it is.
-func (c *editorCheck) decide(side string) {
+func (c *editorCheck) decide(ctx context.Context, side string) {
 	m := c.before[side]
 	if m == nil {
 		return

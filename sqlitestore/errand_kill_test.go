@@ -174,7 +174,7 @@ func wantTold(t *testing.T, dir string, want map[engine.SessionID]string) {
 func wantTidy(t *testing.T, dir string) {
 	t.Helper()
 	k := mustView(t, dir).catalog
-	known, err := k.files()
+	known, err := k.files(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

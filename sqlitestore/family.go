@@ -33,13 +33,13 @@ func (k *catalog) openFamily(ctx context.Context, e entry, how access) (*family,
 	f := &family{holder: e}
 	if e.file == "" {
 		var err error
-		if f.holder, f.only, err = k.stand(e); err != nil {
+		if f.holder, f.only, err = k.stand(ctx, e); err != nil {
 			return nil, err
 		}
 	}
 	own, err := openMember(ctx, f.holder, how)
 	switch {
-	case err != nil && k.moved(f.holder):
+	case err != nil && k.moved(ctx, f.holder):
 		return nil, errMoved
 	case err != nil:
 		return nil, err
@@ -53,7 +53,7 @@ func (k *catalog) openFamily(ctx context.Context, e entry, how access) (*family,
 	}
 	// Once a session has its whole file, nobody is there any more to be asked for
 	// what its first one lacks.
-	if !f.holder.Complete && k.moved(f.holder) {
+	if !f.holder.Complete && k.moved(ctx, f.holder) {
 		return nil, errors.Join(errMoved, f.close())
 	}
 	return f, nil
@@ -63,26 +63,26 @@ func (k *catalog) openFamily(ctx context.Context, e entry, how access) (*family,
 var errMoved = errors.New("the file of the session is another one now")
 
 // stand finds who holds the history of a session whose file has been removed.
-func (k *catalog) stand(e entry) (heir entry, only map[engine.Origin]uint64, err error) {
-	heir, found, err := k.heir(e.Session)
+func (k *catalog) stand(ctx context.Context, e entry) (heir entry, only map[engine.Origin]uint64, err error) {
+	heir, found, err := k.heir(ctx, e.Session)
 	if err == nil && !found {
 		err = noSession("read", string(e.Session))
 	}
 	if err != nil {
 		return entry{}, nil, err
 	}
-	if err := k.refuseUnknown(e, heir); err != nil {
+	if err := k.refuseUnknown(ctx, e, heir); err != nil {
 		return entry{}, nil, err
 	}
-	only, err = k.inherited(e.Session)
+	only, err = k.inherited(ctx, e.Session)
 	return heir, only, err
 }
 
 // refuseUnknown stops before the history of a session is told without the events
 // of which the catalogue does not know any more who wrote them.
-func (k *catalog) refuseUnknown(e, heir entry) error {
+func (k *catalog) refuseUnknown(ctx context.Context, e, heir entry) error {
 	unknown := false
-	err := k.query("SELECT 1 FROM origin WHERE uuid = ?2 AND session IN ("+ancestry+")", []driver.Value{string(e.Session), unknownOrigin[:]},
+	err := k.query(ctx, "SELECT 1 FROM origin WHERE uuid = ?2 AND session IN ("+ancestry+")", []driver.Value{string(e.Session), unknownOrigin[:]},
 		func([]driver.Value) error {
 			unknown = true
 			return nil
@@ -104,7 +104,7 @@ func (k *catalog) openAncestors(ctx context.Context, f *family, e entry, how acc
 	if e.Complete {
 		return nil
 	}
-	needed, err := k.needed(e.Session)
+	needed, err := k.needed(ctx, e.Session)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (k *catalog) openAncestors(ctx context.Context, f *family, e entry, how acc
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && k.moved(p): // its history is in another file now, and not lost
+		case err != nil && k.moved(ctx, p): // its history is in another file now, and not lost
 			return errMoved
 		case err != nil: // the rest can be read all the same
 			f.missing = append(f.missing, p.Session)
@@ -271,14 +271,14 @@ const readTries = 5
 // withFamily opens the files of a session for one look.
 func (k *catalog) withFamily(ctx context.Context, op string, session engine.SessionID, how access, look func(e entry, f *family) error) error {
 	for try := 1; ; try++ {
-		e, err := k.entry(op, session)
+		e, err := k.entry(ctx, op, session)
 		if err != nil {
 			return err
 		}
 		f, err := k.openFamily(ctx, e, how)
 		if err == nil {
 			err = f.vanished(errors.Join(look(e, f), f.close()))
-			if err != nil && k.moved(f.holder) {
+			if err != nil && k.moved(ctx, f.holder) {
 				err = errMoved
 			}
 		}
@@ -300,7 +300,7 @@ func (f *family) vanished(err error) error {
 
 // moved reports whether a session has got its whole file meanwhile, or its file
 // has been removed.
-func (k *catalog) moved(e entry) bool {
-	now, err := k.entry("read", e.Session)
+func (k *catalog) moved(ctx context.Context, e entry) bool {
+	now, err := k.entry(ctx, "read", e.Session)
 	return err == nil && (now.file != e.file || now.Complete != e.Complete)
 }

@@ -30,7 +30,7 @@ func TestFilesThatVanish(t *testing.T) {
 	}
 
 	d = mustOpen(t, dir)
-	e, err := d.catalog.entry("read", child)
+	e, err := d.catalog.entry(t.Context(), "read", child)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -338,17 +338,17 @@ func TestMigration(t *testing.T) {
 	}
 	ours, theirs := fmt.Sprint(version), fmt.Sprint(version+1)
 	next := newSchema("a session store", storeSchema.applicationID, version+1, migrations)
-	wantError(t, "reading an older file", next.requireCurrent(paths[0], readOnly), abi.Unsupported, "version "+ours, "version "+theirs)
+	wantError(t, "reading an older file", next.requireCurrent(t.Context(), paths[0], readOnly), abi.Unsupported, "version "+ours, "version "+theirs)
 	for range 2 { // the second time there is nothing to do
 		if err := next.upgrade(t.Context(), paths[0], hooks{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := next.requireCurrent(paths[0], readWrite); err != nil {
+		if err := next.requireCurrent(t.Context(), paths[0], readWrite); err != nil {
 			t.Error(err)
 		}
 	}
 	execute(t, paths[0], "UPDATE event SET more = 'x'")
-	if err := storeSchema.requireCurrent(paths[0]+".v"+ours, readWrite); err != nil {
+	if err := storeSchema.requireCurrent(t.Context(), paths[0]+".v"+ours, readWrite); err != nil {
 		t.Errorf("the original: %v", err)
 	}
 	wantError(t, "opening it with the older program", storeSchema.upgrade(t.Context(), paths[0], hooks{}), abi.Unsupported, "version "+theirs, "up to "+ours)
@@ -410,7 +410,7 @@ func TestView(t *testing.T) {
 // written to.
 func TestImmutable(t *testing.T) {
 	dir, paths := filled(t, 1)
-	if err := storeSchema.requireCurrent(paths[0], immutable); err != nil {
+	if err := storeSchema.requireCurrent(t.Context(), paths[0], immutable); err != nil {
 		t.Fatal(err)
 	}
 	k, err := openCatalog(filepath.Join(dir, catalogName), immutable)

@@ -131,7 +131,7 @@ func (p *powerProgram) isLive(t *testing.T, session engine.SessionID) bool {
 	t.Helper()
 	d := mustOpen(t, p.dir)
 	defer d.Close()
-	e, err := d.catalog.entry("test", session)
+	e, err := d.catalog.entry(t.Context(), "test", session)
 	if err != nil {
 		t.Fatal(err)
 	}

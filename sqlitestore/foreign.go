@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +14,7 @@ import (
 )
 
 // checkPlace refuses a directory that is not ours, before anything is made in it.
-func checkPlace(dir string) error {
+func checkPlace(ctx context.Context, dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -25,7 +26,7 @@ func checkPlace(dir string) error {
 	}
 	path := filepath.Join(dir, catalogName)
 	if !missing(path) {
-		_, err := catalogSchema.age(path, readOnly)
+		_, err := catalogSchema.age(ctx, path, readOnly)
 		return storageError("open", path, err)
 	}
 	if err := refuseLostCatalog(dir); err != nil {

@@ -32,9 +32,9 @@ func (v *View) Fork(ctx context.Context, session engine.SessionID, dir string) (
 
 // forkNow makes a fork of a session as it is.
 func (k *catalog) forkNow(ctx context.Context, session engine.SessionID, dir string, how access) (engine.SessionID, error) {
-	return k.fork(session, dir, func(e entry, path string) error {
+	return k.fork(ctx, session, dir, func(e entry, path string) error {
 		if e.file == "" {
-			return k.rowsGone("fork", e)
+			return k.rowsGone(ctx, "fork", e)
 		}
 		return k.materialise(ctx, "fork", e.Session, path, how)
 	})
@@ -42,7 +42,7 @@ func (k *catalog) forkNow(ctx context.Context, session engine.SessionID, dir str
 
 // fork makes a directory whose only live session begins with what materialise
 // writes to its file.
-func (k *catalog) fork(session engine.SessionID, dir string, materialise func(e entry, path string) error) (engine.SessionID, error) {
+func (k *catalog) fork(ctx context.Context, session engine.SessionID, dir string, materialise func(e entry, path string) error) (engine.SessionID, error) {
 	to, err := k.destinationOf("fork", dir)
 	if err == nil {
 		err = to.clear(true)
@@ -50,11 +50,11 @@ func (k *catalog) fork(session engine.SessionID, dir string, materialise func(e 
 	if err != nil {
 		return "", err
 	}
-	line, err := k.line(session)
+	line, err := k.line(ctx, session)
 	if err != nil {
 		return "", storageError("fork", k.path, err)
 	}
-	e, err := k.entry("fork", session)
+	e, err := k.entry(ctx, "fork", session)
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +62,7 @@ func (k *catalog) fork(session engine.SessionID, dir string, materialise func(e 
 	if err != nil {
 		return "", err
 	}
-	if err := to.makeDirectory(func(dir string) error { return k.plant(dir, e, fork, line, materialise) }); err != nil {
+	if err := to.makeDirectory(func(dir string) error { return k.plant(ctx, dir, e, fork, line, materialise) }); err != nil {
 		return "", err
 	}
 	return fork.Session, nil
@@ -87,7 +87,7 @@ func newFork(of entry) (entry, error) {
 }
 
 // plant makes the directory of a fork under a name that is not its own yet.
-func (k *catalog) plant(dir string, e, fork entry, line []entry, materialise func(e entry, path string) error) (err error) {
+func (k *catalog) plant(ctx context.Context, dir string, e, fork entry, line []entry, materialise func(e entry, path string) error) (err error) {
 	if err := files.MakeStores(dir); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (k *catalog) plant(dir string, e, fork entry, line []entry, materialise fun
 	if err := errors.Join(materialise(e, path), k.hooks.at(pointPlanted, path)); err != nil {
 		return err
 	}
-	wrote, err := rename(path, e.Session, fork)
+	wrote, err := rename(ctx, path, e.Session, fork)
 	if err = errors.Join(err, k.hooks.at(pointGrafted, path)); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (k *catalog) plant(dir string, e, fork entry, line []entry, materialise fun
 	if err != nil {
 		return err
 	}
-	err = k.copyLine(fresh, line, e.Session, wrote)
+	err = k.copyLine(ctx, fresh, line, e.Session, wrote)
 	if err == nil {
 		err = fresh.c.transact(func() error {
 			return errors.Join(fresh.addCut(fork.cut, fork.kind, fork.Created), fresh.add(fork))
@@ -118,7 +118,7 @@ func (k *catalog) plant(dir string, e, fork entry, line []entry, materialise fun
 
 // rename gives a file to another session, and answers what the one before had
 // written under its own origins.
-func rename(path string, of engine.SessionID, fork entry) (map[engine.Origin]uint64, error) {
+func rename(ctx context.Context, path string, of engine.SessionID, fork entry) (map[engine.Origin]uint64, error) {
 	origin, err := newOrigin()
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func rename(path string, of engine.SessionID, fork entry) (map[engine.Origin]uin
 	if err != nil {
 		return nil, err
 	}
-	wrote, err := w.c.ownHighest()
+	wrote, err := w.c.ownHighest(ctx)
 	if err == nil {
 		err = w.c.transact(func() error {
 			if err := errors.Join(w.c.exec("DELETE FROM own"), w.c.exec("DELETE FROM store WHERE key IN (?, ?)", keyBased, keyHome), w.unmark(), w.c.noteWrote(of, wrote)); err != nil {
@@ -141,13 +141,13 @@ func rename(path string, of engine.SessionID, fork entry) (map[engine.Origin]uin
 
 // copyLine writes the ancestors of a fork into its catalogue, as sessions that
 // have ended and whose history the fork holds.
-func (k *catalog) copyLine(to *catalog, line []entry, forked engine.SessionID, wrote map[engine.Origin]uint64) error {
+func (k *catalog) copyLine(ctx context.Context, to *catalog, line []entry, forked engine.SessionID, wrote map[engine.Origin]uint64) error {
 	return to.c.transact(func() error {
 		for _, e := range line {
 			if err := to.addAncestor(e); err != nil {
 				return err
 			}
-			origins, err := k.wroteAs(e.Session)
+			origins, err := k.wroteAs(ctx, e.Session)
 			if err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ func (v *View) IsForkedTo(ctx context.Context, session engine.SessionID, dir str
 		return false, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	entries, err := to.catalog.entries()
+	entries, err := to.catalog.entries(ctx)
 	if err != nil {
 		return false, storageError("fork", to.catalog.path, err)
 	}
@@ -29,12 +29,12 @@ func (v *View) IsForkedTo(ctx context.Context, session engine.SessionID, dir str
 	if !slices.ContainsFunc(entries, func(e entry) bool { return e.MadeBy == kindFork && slices.Equal(e.Parents, parents) }) {
 		return false, nil
 	}
-	then, err := to.catalog.wroteAs(session)
+	then, err := to.catalog.wroteAs(ctx, session)
 	if err != nil {
 		return false, storageError("fork", to.catalog.path, err)
 	}
 	err = v.catalog.withRows(ctx, "fork", session, v.readable, func(_ entry, f *family) error {
-		now, err := f.own.wrote()
+		now, err := f.own.wrote(ctx)
 		is = maps.Equal(now, then)
 		return err
 	})
@@ -42,11 +42,11 @@ func (v *View) IsForkedTo(ctx context.Context, session engine.SessionID, dir str
 }
 
 // wrote is what the session of a file has written under its own origins.
-func (r *reader) wrote() (map[engine.Origin]uint64, error) {
+func (r *reader) wrote(ctx context.Context) (map[engine.Origin]uint64, error) {
 	c, err := openConn(r.path, r.mode)
 	if err != nil {
 		return nil, err
 	}
-	wrote, err := c.ownHighest()
+	wrote, err := c.ownHighest(ctx)
 	return wrote, errors.Join(err, c.close())
 }

@@ -36,7 +36,7 @@ func (v *View) ForkAt(ctx context.Context, session engine.SessionID, at engine.M
 
 func (k *catalog) forkAt(ctx context.Context, session engine.SessionID, at engine.Mark, dir string, how access) (engine.SessionID, engine.EventID, error) {
 	var last engine.EventID
-	fork, err := k.fork(session, dir, func(e entry, path string) (err error) {
+	fork, err := k.fork(ctx, session, dir, func(e entry, path string) (err error) {
 		last, err = k.materialiseAt(ctx, e.Session, at, path, how)
 		return err
 	})

@@ -137,7 +137,7 @@ func liveSessions(t *testing.T, dir string) (out []engine.SessionID) {
 // markIn is a place in what a session wrote itself.
 func markIn(t *testing.T, dir string, session engine.SessionID, random *rand.Rand) engine.Mark {
 	t.Helper()
-	file, err := newVisitor().remains(entriesOf(t, dir)[session].Path)
+	file, err := newVisitor().remains(t.Context(), entriesOf(t, dir)[session].Path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func (h *hydrator) round(ctx context.Context) (wait time.Duration, err error) {
 	asked, urgent := h.asked, h.urgent > 0
 	h.mu.Unlock()
 	wait, err = h.hydrateAll(ctx, urgent)
-	err = errors.Join(err, h.release(ctx), h.sweep(), h.retainAll(ctx), h.sweep(), h.d.overBudget())
+	err = errors.Join(err, h.release(ctx), h.sweep(ctx), h.retainAll(ctx), h.sweep(ctx), h.d.overBudget(ctx))
 	if ctx.Err() == nil {
 		h.d.report("hydrate", err)
 	}
@@ -152,7 +152,7 @@ func (h *hydrator) hurry(n int) {
 // urgent.
 func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Duration, err error) {
 	wait = lastHydrationRetry
-	waiting, err := h.d.catalog.incomplete()
+	waiting, err := h.d.catalog.incomplete(ctx)
 	if err != nil {
 		return wait, err
 	}
@@ -187,7 +187,7 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 // read from those that it needs then.
 func (h *hydrator) attend(ctx context.Context, e entry, young bool) error {
 	for {
-		target, err := h.target(e)
+		target, err := h.target(ctx, e)
 		if err != nil {
 			return err
 		}
@@ -204,8 +204,8 @@ func (h *hydrator) attend(ctx context.Context, e entry, young bool) error {
 // fewer files: its own or, if there are many, that of its youngest ancestor that
 // has not got it either. Nobody can cut that again in the meantime, so that there
 // is an end to the files also while cuts never cease.
-func (h *hydrator) target(e entry) (entry, error) {
-	needed, err := h.d.catalog.needed(e.Session)
+func (h *hydrator) target(ctx context.Context, e entry) (entry, error) {
+	needed, err := h.d.catalog.needed(ctx, e.Session)
 	if err != nil || len(needed) <= manyFiles {
 		return e, err
 	}

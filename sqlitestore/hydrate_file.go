@@ -24,7 +24,7 @@ var errCutAgain = errors.New("the session has been cut again")
 
 // hydrate gives one session its whole file.
 func (h *hydrator) hydrate(ctx context.Context, e entry) error {
-	sources, err := h.d.catalog.needed(e.Session)
+	sources, err := h.d.catalog.needed(ctx, e.Session)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (h *hydrator) build(ctx context.Context, path string, since int64, e entry,
 	if err == nil {
 		// Two files are the session's now, until the first has been removed. If it
 		// cannot be told which, Rebuild takes the one that has more.
-		_ = mark(e.Path, y.session, markMoved, y.file)
+		_ = mark(context.WithoutCancel(ctx), e.Path, y.session, markMoved, y.file)
 	}
 	return errors.Join(err, b.close(), lent.finish())
 }
@@ -89,12 +89,12 @@ func (h *hydrator) keptSince(ctx context.Context, e entry, sources []entry) (int
 	for _, p := range sources {
 		size += diskSize(p.Path)
 	}
-	return s.since(ctx, h.d.bound(size), size)
+	return s.since(ctx, h.d.bound(ctx, size), size)
 }
 
 // begin copies the largest of the files, or goes on where it was interrupted.
 func (h *hydrator) begin(ctx context.Context, e entry, sources []entry, pruned bool) (hydration, error) {
-	y, err := h.choose(e, sources, pruned)
+	y, err := h.choose(ctx, e, sources, pruned)
 	if err != nil {
 		return y, err
 	}
@@ -190,8 +190,8 @@ const noteEvery = 8
 // attempt has made of it, or an attempt for an ancestor that has been cut since,
 // or the largest file there is. If some of the history is given up, nothing is
 // copied as it is.
-func (h *hydrator) choose(e entry, sources []entry, pruned bool) (hydration, error) {
-	begun, err := h.d.catalog.hydrations()
+func (h *hydrator) choose(ctx context.Context, e entry, sources []entry, pruned bool) (hydration, error) {
+	begun, err := h.d.catalog.hydrations(ctx)
 	if err != nil {
 		return hydration{}, err
 	}
@@ -296,7 +296,7 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 	}
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	now, err := d.catalog.entry("hydrate", e.Session)
+	now, err := d.catalog.entry(ctx, "hydrate", e.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -343,7 +343,7 @@ func (s *Store) needsMore(ctx context.Context, since int64) error {
 	if since == 0 {
 		return nil
 	}
-	return s.read("hydrate", func(f *family) (err error) {
+	return s.read(ctx, "hydrate", func(f *family) (err error) {
 		v, err := f.look(ctx)
 		if err != nil {
 			return err
@@ -366,7 +366,7 @@ func (h *hydrator) finish(ctx context.Context, b *builder, e entry) error {
 	if err := b.hasAllOf(e.held, readOnly); err != nil {
 		return err
 	}
-	inherited, err := h.d.catalog.inherited(e.Session)
+	inherited, err := h.d.catalog.inherited(ctx, e.Session)
 	if err == nil {
 		err = b.lacks(inherited)
 	}
@@ -399,7 +399,7 @@ func (h *hydrator) commitMove(ctx context.Context, s *Store, y hydration) error 
 		defer s.goOn()
 	}
 	found, lookErr := backoff.Retry(ctx, func() (bool, error) {
-		now, err := k.entry("hydrate", y.session)
+		now, err := k.entry(ctx, "hydrate", y.session)
 		return now.file == y.file, err
 	}, backoff.WithMaxElapsedTime(0))
 	switch {

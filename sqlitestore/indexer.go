@@ -152,7 +152,7 @@ func (x *indexer) trim(ctx context.Context) error {
 	if missing(x.path) || !x.shrunk.Swap(false) {
 		return nil
 	}
-	ix, err := openIndex(x.path, readWrite)
+	ix, err := openIndex(ctx, x.path, readWrite)
 	if err != nil {
 		return storageError("search", x.path, err)
 	}
@@ -170,7 +170,7 @@ func (x *indexer) trim(ctx context.Context) error {
 
 // countEvents answers how many events the files of the directory have, each once.
 func (d *Directory) countEvents(ctx context.Context) (n int64, err error) {
-	entries, err := d.catalog.entries()
+	entries, err := d.catalog.entries(ctx)
 	if err != nil {
 		return 0, err
 	}

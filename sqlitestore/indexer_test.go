@@ -61,7 +61,7 @@ func wantFound(t *testing.T, d searching, n int) {
 // begun is not there, and what is done anew is there once.
 func TestIndexStopsAnywhere(t *testing.T) {
 	d, _ := indexedDirectory(t, Options{}, 700)
-	ix, err := openIndex(d.indexer.path, readWrite)
+	ix, err := openIndex(t.Context(), d.indexer.path, readWrite)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestIndexStopsAnywhere(t *testing.T) {
 	}
 	wantFound(t, d, 700)
 	wantFound(t, d, 700)
-	if ix, err = openIndex(d.indexer.path, readOnly); err != nil {
+	if ix, err = openIndex(t.Context(), d.indexer.path, readOnly); err != nil {
 		t.Fatal(err)
 	}
 	if err := ix.read(); err != nil || ix.next != 701 {
@@ -130,7 +130,7 @@ func TestAnOlderIndexIsMadeAnew(t *testing.T) {
 	if err := d.indexer.round(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ix, err := openIndex(d.indexer.path, readOnly)
+	ix, err := openIndex(t.Context(), d.indexer.path, readOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestIndexShrinks(t *testing.T) {
 	if err := d.indexer.round(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ix, err := openIndex(d.indexer.path, readOnly)
+	ix, err := openIndex(t.Context(), d.indexer.path, readOnly)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"database/sql/driver"
 
 	"github.com/seed47132306/terrarium/engine"
@@ -13,8 +14,8 @@ import (
 
 // needed are the sessions whose files have what the given one lacks: its
 // parents, and theirs behind those that are not complete themselves.
-func (k *catalog) needed(session engine.SessionID) ([]entry, error) {
-	return k.selectEntries(`WHERE s.session IN (
+func (k *catalog) needed(ctx context.Context, session engine.SessionID) ([]entry, error) {
+	return k.selectEntries(ctx, `WHERE s.session IN (
 		WITH RECURSIVE need (session) AS (
 			SELECT p.parent FROM store c JOIN parent p ON p.child = c.session WHERE c.session = ? AND NOT c.complete
 			UNION
@@ -27,15 +28,15 @@ const ancestry = `WITH RECURSIVE line (session) AS (
 	SELECT ?1 UNION SELECT p.parent FROM line l JOIN parent p ON p.child = l.session) SELECT session FROM line`
 
 // line lists the ancestors of a session, and the session itself.
-func (k *catalog) line(session engine.SessionID) ([]entry, error) {
-	return k.selectEntries("WHERE s.session IN ("+ancestry+") ORDER BY s.no", string(session))
+func (k *catalog) line(ctx context.Context, session engine.SessionID) ([]entry, error) {
+	return k.selectEntries(ctx, "WHERE s.session IN ("+ancestry+") ORDER BY s.no", string(session))
 }
 
 // inherited are the origins of a session's ancestors, with the highest number
 // of each, and of the session itself if it has ended.
-func (k *catalog) inherited(session engine.SessionID) (map[engine.Origin]uint64, error) {
+func (k *catalog) inherited(ctx context.Context, session engine.SessionID) (map[engine.Origin]uint64, error) {
 	out := map[engine.Origin]uint64{}
-	err := k.query("SELECT uuid, max(highest) FROM origin WHERE session IN ("+ancestry+") AND highest > 0 GROUP BY uuid", []driver.Value{string(session)},
+	err := k.query(ctx, "SELECT uuid, max(highest) FROM origin WHERE session IN ("+ancestry+") AND highest > 0 GROUP BY uuid", []driver.Value{string(session)},
 		func(v []driver.Value) error {
 			return takeHighest(v, out)
 		})
@@ -54,9 +55,9 @@ func takeHighest(v []driver.Value, out map[engine.Origin]uint64) error {
 }
 
 // wroteAs are the origins under which an ended session has written.
-func (k *catalog) wroteAs(session engine.SessionID) (map[engine.Origin]uint64, error) {
+func (k *catalog) wroteAs(ctx context.Context, session engine.SessionID) (map[engine.Origin]uint64, error) {
 	out := map[engine.Origin]uint64{}
-	err := k.query("SELECT uuid, highest FROM origin WHERE session = ?", []driver.Value{string(session)}, func(v []driver.Value) error {
+	err := k.query(ctx, "SELECT uuid, highest FROM origin WHERE session = ?", []driver.Value{string(session)}, func(v []driver.Value) error {
 		return takeHighest(v, out)
 	})
 	return out, err
@@ -64,8 +65,8 @@ func (k *catalog) wroteAs(session engine.SessionID) (map[engine.Origin]uint64, e
 
 // heir is a session whose file, or family of files, holds everything that
 // another one had whose file has been removed. found is false when there is none.
-func (k *catalog) heir(session engine.SessionID) (heir entry, found bool, err error) {
-	entries, err := k.selectEntries(`WHERE s.file IS NOT NULL AND s.session IN (
+func (k *catalog) heir(ctx context.Context, session engine.SessionID) (heir entry, found bool, err error) {
+	entries, err := k.selectEntries(ctx, `WHERE s.file IS NOT NULL AND s.session IN (
 		WITH RECURSIVE issue (session) AS (
 			SELECT ? UNION SELECT p.child FROM issue i JOIN parent p ON p.parent = i.session
 		) SELECT session FROM issue) ORDER BY s.live DESC, s.complete DESC, s.no LIMIT 1`, string(session))
@@ -78,13 +79,13 @@ func (k *catalog) heir(session engine.SessionID) (heir entry, found bool, err er
 // incomplete lists the sessions that are to get their history: those that are
 // not complete and have not been ended by a cut. What a cut has ended lives on in
 // its children.
-func (k *catalog) incomplete() ([]entry, error) {
-	return k.selectEntries("WHERE NOT s.complete AND s.ended_by IS NULL ORDER BY s.no")
+func (k *catalog) incomplete(ctx context.Context) ([]entry, error) {
+	return k.selectEntries(ctx, "WHERE NOT s.complete AND s.ended_by IS NULL ORDER BY s.no")
 }
 
 // unneeded lists the sessions whose files can be removed.
-func (k *catalog) unneeded() ([]entry, error) {
-	return k.selectEntries(`WHERE s.file IS NOT NULL AND s.ended_by IS NOT NULL
+func (k *catalog) unneeded(ctx context.Context) ([]entry, error) {
+	return k.selectEntries(ctx, `WHERE s.file IS NOT NULL AND s.ended_by IS NOT NULL
 		AND EXISTS (SELECT 1 FROM parent p WHERE p.parent = s.session)
 		AND EXISTS (SELECT 1 FROM origin o WHERE o.session = s.session)
 		AND s.session NOT IN (
@@ -107,8 +108,8 @@ type hydration struct {
 const allCopied = -1
 
 // hydrations lists the files that are being made.
-func (k *catalog) hydrations() (out []hydration, err error) {
-	err = k.query("SELECT file, session, base, copied FROM hydration ORDER BY file", nil, func(v []driver.Value) error {
+func (k *catalog) hydrations(ctx context.Context) (out []hydration, err error) {
+	err = k.query(ctx, "SELECT file, session, base, copied FROM hydration ORDER BY file", nil, func(v []driver.Value) error {
 		y := hydration{begun: true}
 		var session string
 		err := takeRow(v, &y.file, &session, &y.base, &y.copied)
@@ -150,8 +151,8 @@ func (k *catalog) completed(y hydration) error {
 }
 
 // leftovers lists files that are to be removed.
-func (k *catalog) leftovers() (files []string, err error) {
-	err = k.query("SELECT file FROM leftover ORDER BY file", nil, func(v []driver.Value) error {
+func (k *catalog) leftovers(ctx context.Context) (files []string, err error) {
+	err = k.query(ctx, "SELECT file FROM leftover ORDER BY file", nil, func(v []driver.Value) error {
 		var file string
 		err := takeRow(v, &file)
 		if err == nil {

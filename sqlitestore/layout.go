@@ -26,9 +26,9 @@ type object struct{ kind, table, sql string }
 const plannerTables = "sqlite_stat"
 
 // readLayout reads what a file has.
-func (c *conn) readLayout() (layout, error) {
+func (c *conn) readLayout(ctx context.Context) (layout, error) {
 	out := layout{}
-	err := c.query("SELECT name, type, tbl_name, coalesce(sql, '') FROM sqlite_schema", nil, func(v []driver.Value) error {
+	err := c.queryWithin(ctx, "SELECT name, type, tbl_name, coalesce(sql, '') FROM sqlite_schema", nil, func(v []driver.Value) error {
 		var name string
 		var o object
 		if err := takeRow(v, &name, &o.kind, &o.table, &o.sql); err != nil {
@@ -104,7 +104,7 @@ func (l *layouts) of(version int64, fill func(c *conn) error) (layout, error) {
 	}
 	var made layout
 	if err = fill(c); err == nil {
-		made, err = c.readLayout()
+		made, err = c.readLayout(context.Background()) // the file is ours
 	}
 	if err = errors.Join(err, c.close()); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (l *layouts) of(version int64, fill func(c *conn) error) (layout, error) {
 }
 
 // verify refuses a file whose layout is not the one of its version.
-func (s *schema) verify(c *conn, version int64) error {
+func (s *schema) verify(ctx context.Context, c *conn, version int64) error {
 	if version < 1 {
 		return &cellError{fmt.Sprintf("its version is %d", version)}
 	}
@@ -125,7 +125,7 @@ func (s *schema) verify(c *conn, version int64) error {
 	if err != nil {
 		return err
 	}
-	return wanted.compare(c, s.what, version == s.version)
+	return wanted.compare(ctx, c, s.what, version == s.version)
 }
 
 // migrateTemporary gives a temporary database the layout of a version.
@@ -159,8 +159,8 @@ func (lent) Close() error { return nil }
 
 // compare says in what the layout of a file differs. The views of an older version may
 // say something else: migrations make them anew, and nothing here reads from one.
-func (wanted layout) compare(c *conn, what string, newest bool) error {
-	found, err := c.readLayout()
+func (wanted layout) compare(ctx context.Context, c *conn, what string, newest bool) error {
+	found, err := c.readLayout(ctx)
 	if err != nil {
 		return err
 	}

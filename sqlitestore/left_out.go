@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -15,14 +16,14 @@ import (
 // has: the catalogue was made without them, or does not know them although nothing
 // proves it older. What a recipe had in them would begin anew without a word. Copies of
 // what the catalogue has are not among them. It only reads.
-func (k *catalog) leftOut() (problems map[string]error, err error) {
+func (k *catalog) leftOut(ctx context.Context) (problems map[string]error, err error) {
 	problems = map[string]error{}
-	still, err := k.unchanged(func() error {
-		sessions, err := k.bySession()
+	still, err := k.unchanged(ctx, func() error {
+		sessions, err := k.bySession(ctx)
 		if err != nil {
 			return err
 		}
-		found, err := k.strangers()
+		found, err := k.strangers(ctx)
 		for _, s := range found {
 			if why := s.lost(sessions); why != "" {
 				problems[s.path] = leftOut(s.path, why, s.err)

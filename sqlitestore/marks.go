@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"errors"
 
 	"github.com/seed47132306/terrarium/engine"
@@ -33,8 +34,8 @@ func (w *writer) unmark() error { return w.c.exec("DELETE FROM store WHERE key I
 
 // mark writes durably into the file of a session that nobody is writing to what
 // has become of it. A file of something else in its place is left as it is.
-func mark(path string, session engine.SessionID, key, value string) error {
-	if _, err := storeSchema.age(path, readOnly); err != nil {
+func mark(ctx context.Context, path string, session engine.SessionID, key, value string) error {
+	if _, err := storeSchema.age(ctx, path, readOnly); err != nil {
 		return err
 	}
 	c, err := openConn(path, readWrite)

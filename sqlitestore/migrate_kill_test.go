@@ -199,7 +199,7 @@ func contentOf(t *testing.T, path string) string {
 	t.Helper()
 	visitor := newVisitor()
 	defer visitor.leave()
-	mode, err := visitor.visit(path)
+	mode, err := visitor.visit(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

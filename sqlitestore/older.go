@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -34,8 +35,8 @@ type stranger struct {
 }
 
 // strangers lists these files. It only reads.
-func (k *catalog) strangers() (out []stranger, err error) {
-	known, err := k.files()
+func (k *catalog) strangers(ctx context.Context) (out []stranger, err error) {
+	known, err := k.files(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func (k *catalog) strangers() (out []stranger, err error) {
 	if err != nil {
 		return nil, err
 	}
-	begun, err := k.hydrations()
+	begun, err := k.hydrations(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -64,15 +65,15 @@ func (k *catalog) strangers() (out []stranger, err error) {
 			continue
 		}
 		s := stranger{path: path, making: making[f.Name()]}
-		s.remains, s.err = visitor.remains(path)
+		s.remains, s.err = visitor.remains(ctx, path)
 		out = append(out, s)
 	}
 	return out, nil
 }
 
 // bySession are the entries of all sessions.
-func (k *catalog) bySession() (map[engine.SessionID]entry, error) {
-	entries, err := k.entries()
+func (k *catalog) bySession(ctx context.Context) (map[engine.SessionID]entry, error) {
+	entries, err := k.entries(ctx)
 	sessions := map[engine.SessionID]entry{}
 	for _, e := range entries {
 		sessions[e.Session] = e
@@ -81,12 +82,12 @@ func (k *catalog) bySession() (map[engine.SessionID]entry, error) {
 }
 
 // older answers what proves the catalogue older than the stores, or nil. It only reads.
-func (k *catalog) older(home string) (*proof, error) {
-	sessions, err := k.bySession()
+func (k *catalog) older(ctx context.Context, home string) (*proof, error) {
+	sessions, err := k.bySession(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := k.strangers()
+	found, err := k.strangers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func (k *catalog) older(home string) (*proof, error) {
 		if s.making != "" && r.session() != s.making {
 			continue // it begins as the copy of another one
 		}
-		if why := r.outlives(sessions, home); why != "" {
+		if why := r.outlives(ctx, sessions, home); why != "" {
 			return &proof{r.file, why}, nil
 		}
 	}
@@ -108,10 +109,10 @@ func (k *catalog) older(home string) (*proof, error) {
 // outlives says why a file that a catalogue does not know is younger than what that
 // says of sessions, or "" if it need not be. home is the directory that the catalogue
 // is of.
-func (r *remains) outlives(sessions map[engine.SessionID]entry, home string) string {
+func (r *remains) outlives(ctx context.Context, sessions map[engine.SessionID]entry, home string) string {
 	session := r.session()
 	if e, there := sessions[session]; there {
-		if e.file != "" && (missing(e.Path) || says(e, markMoved, r.file)) {
+		if e.file != "" && (missing(e.Path) || says(ctx, e, markMoved, r.file)) {
 			return fmt.Sprintf("session %s went on in it, and not in %s", session, e.file)
 		}
 		return ""
@@ -134,12 +135,12 @@ func (r *remains) outlives(sessions map[engine.SessionID]entry, home string) str
 
 // home is a random name of the directory, which the stores that are made in it have as
 // well; "" if it has none yet.
-func (k *catalog) home() (name string, err error) {
-	_, named, err := k.integer("SELECT 1 FROM sqlite_schema WHERE name = 'trait'") // not before version 4
+func (k *catalog) home(ctx context.Context) (name string, err error) {
+	_, named, err := k.integer(ctx, "SELECT 1 FROM sqlite_schema WHERE name = 'trait'") // not before version 4
 	if err != nil || !named {
 		return "", err
 	}
-	err = k.query("SELECT value FROM trait WHERE key = ?", []driver.Value{keyHome}, func(v []driver.Value) error {
+	err = k.query(ctx, "SELECT value FROM trait WHERE key = ?", []driver.Value{keyHome}, func(v []driver.Value) error {
 		name = textIn(v[0])
 		return nil
 	})
@@ -148,8 +149,8 @@ func (k *catalog) home() (name string, err error) {
 
 // nameHome is home of a directory that this process owns, which gets a name if it has
 // none. That it has need not be durable: until it is, so is no store that tells of it.
-func (k *catalog) nameHome() (string, error) {
-	name, err := k.home()
+func (k *catalog) nameHome(ctx context.Context) (string, error) {
+	name, err := k.home(ctx)
 	if err != nil || name != "" {
 		return name, err
 	}
@@ -166,8 +167,8 @@ func (k *catalog) nameHome() (string, error) {
 }
 
 // integer answers the first column of the first row; see [conn.integer].
-func (k *catalog) integer(query string, args ...driver.Value) (n int64, ok bool, err error) {
-	err = k.query(query, args, func(v []driver.Value) error {
+func (k *catalog) integer(ctx context.Context, query string, args ...driver.Value) (n int64, ok bool, err error) {
+	err = k.query(ctx, query, args, func(v []driver.Value) error {
 		n, ok = v[0].(int64)
 		return nil
 	})
@@ -178,12 +179,12 @@ func (k *catalog) integer(query string, args ...driver.Value) (n int64, ok bool,
 // forgotten, and before its sessions are shown for all there are. A catalogue that
 // changes meanwhile is not older: its owner has looked, and the files of one moment
 // do not match the rows of another.
-func (k *catalog) refuseOlder() error {
+func (k *catalog) refuseOlder(ctx context.Context) error {
 	var p *proof
-	still, err := k.unchanged(func() error {
-		home, err := k.home()
+	still, err := k.unchanged(ctx, func() error {
+		home, err := k.home(ctx)
 		if err == nil {
-			p, err = k.older(home)
+			p, err = k.older(ctx, home)
 		}
 		return err
 	})
@@ -202,15 +203,15 @@ func (k *catalog) refuseOlder() error {
 }
 
 // unchanged reports whether nobody has changed the catalogue while look ran.
-func (k *catalog) unchanged(look func() error) (bool, error) {
+func (k *catalog) unchanged(ctx context.Context, look func() error) (bool, error) {
 	const version = "PRAGMA data_version"
-	before, _, err := k.integer(version)
+	before, _, err := k.integer(ctx, version)
 	if err == nil {
 		err = look()
 	}
 	if err != nil {
 		return false, err
 	}
-	now, _, err := k.integer(version)
+	now, _, err := k.integer(ctx, version)
 	return now == before, err
 }

@@ -309,7 +309,7 @@ func (p *powerProgram) cut() error {
 	}
 	for _, s := range ended {
 		a := p.ledger[s.Origin()]
-		inherited, err := p.d.catalog.inherited(s.info.Session)
+		inherited, err := p.d.catalog.inherited(context.Background(), s.info.Session)
 		if err != nil {
 			return err // the power has failed already
 		}
@@ -444,7 +444,7 @@ func (p *powerProgram) alone(t *testing.T, d *Directory) {
 		t.Fatal(err)
 	}
 	for _, path := range files {
-		if !want[path] && !unused(path) {
+		if !want[path] && !unused(t.Context(), path) {
 			t.Errorf("%s is left over", path)
 		}
 	}

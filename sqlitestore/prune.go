@@ -40,7 +40,7 @@ func (v *View) PlanPrune(ctx context.Context, session engine.SessionID, bound Re
 // somebody has yet to read, and all that is later, is kept. It returns when that is
 // done, and durable. The session may be open or not.
 func (d *Directory) Prune(ctx context.Context, session engine.SessionID, bound Retention) (r PruneReport, err error) {
-	e, err := d.catalog.entry("prune", session)
+	e, err := d.catalog.entry(ctx, "prune", session)
 	if err == nil {
 		err = prunable(e)
 	}
@@ -85,19 +85,19 @@ func prunable(e entry) error {
 
 // prune gives up old history of a store, in the goroutine that makes files.
 func (h *hydrator) prune(ctx context.Context, s *Store, bound Retention) (r PruneReport, err error) {
-	e, err := h.d.catalog.entry("prune", s.info.Session)
+	e, err := h.d.catalog.entry(ctx, "prune", s.info.Session)
 	if err != nil {
 		return r, err
 	}
 	if !e.Complete {
 		if err := h.attend(ctx, e, false); err != nil {
-			return r, h.whyNotPruned(e, err)
+			return r, h.whyNotPruned(ctx, e, err)
 		}
-		if e, err = h.d.catalog.entry("prune", s.info.Session); err != nil {
+		if e, err = h.d.catalog.entry(ctx, "prune", s.info.Session); err != nil {
 			return r, err
 		}
 	}
-	err = s.read("prune", func(f *family) (err error) {
+	err = s.read(ctx, "prune", func(f *family) (err error) {
 		r, err = f.planPrune(ctx, e, bound)
 		return err
 	})
@@ -106,22 +106,22 @@ func (h *hydrator) prune(ctx context.Context, s *Store, bound Retention) (r Prun
 		return r, err
 	}
 	if err := h.rewrite(ctx, e, r.Since); err != nil {
-		return r, h.whyNotPruned(e, err)
+		return r, h.whyNotPruned(ctx, e, err)
 	}
 	h.d.indexer.lookAgain()
-	err = s.read("prune", func(f *family) (err error) {
+	err = s.read(ctx, "prune", func(f *family) (err error) {
 		r.Left, err = f.size(ctx)
 		return err
 	})
-	return r, errors.Join(err, h.sweep())
+	return r, errors.Join(err, h.sweep(ctx))
 }
 
 // whyNotPruned is the error for a session that was cut while its file was written.
-func (h *hydrator) whyNotPruned(e entry, err error) error {
+func (h *hydrator) whyNotPruned(ctx context.Context, e entry, err error) error {
 	if !errors.Is(err, errCutAgain) {
 		return err
 	}
-	now, lookErr := h.d.catalog.entry("prune", e.Session)
+	now, lookErr := h.d.catalog.entry(ctx, "prune", e.Session)
 	if lookErr != nil || now.Live {
 		return storageError("prune", e.Path, err)
 	}

@@ -76,7 +76,7 @@ func rebuild(ctx context.Context, dir string, h hooks) (report RebuildReport, er
 // remake is rebuild in a directory that this process has to itself.
 func remake(ctx context.Context, dir string, h hooks) (report RebuildReport, err error) {
 	path := filepath.Join(dir, catalogName)
-	if err := refuseSoundCatalog(path); err != nil {
+	if err := refuseSoundCatalog(ctx, path); err != nil {
 		return report, err
 	}
 	found, unreadable, err := readRemains(ctx, dir)
@@ -104,11 +104,11 @@ func nothingToRebuild(dir string) error {
 }
 
 // refuseSoundCatalog stops before a catalogue is replaced that can be used.
-func refuseSoundCatalog(path string) error {
+func refuseSoundCatalog(ctx context.Context, path string) error {
 	if missing(path) {
 		return nil
 	}
-	damage, err := inspectCatalog(path)
+	damage, err := inspectCatalog(ctx, path)
 	switch {
 	case abi.CodeOf(err) == abi.Unsupported:
 		return err
@@ -126,14 +126,14 @@ func refuseSoundCatalog(path string) error {
 
 // inspectCatalog reports whether a catalogue is damaged. An error says that it is
 // not a catalogue at all, or cannot be read.
-func inspectCatalog(path string) (damage bool, err error) {
+func inspectCatalog(ctx context.Context, path string) (damage bool, err error) {
 	visitor := newVisitor()
 	defer visitor.leave()
-	mode, err := visitor.visit(path)
+	mode, err := visitor.visit(ctx, path)
 	if err != nil {
 		return false, err
 	}
-	if _, err := catalogSchema.age(path, mode); err != nil {
+	if _, err := catalogSchema.age(ctx, path, mode); err != nil {
 		return false, err
 	}
 	k, err := openCatalog(path, mode)
@@ -141,15 +141,15 @@ func inspectCatalog(path string) (damage bool, err error) {
 		return false, err
 	}
 	sound := false
-	err = k.query("PRAGMA integrity_check(1)", nil, func(v []driver.Value) error {
+	err = k.query(ctx, "PRAGMA integrity_check(1)", nil, func(v []driver.Value) error {
 		sound = textIn(v[0]) == "ok"
 		return nil
 	})
 	if err == nil {
-		_, err = k.entries()
+		_, err = k.entries(ctx)
 	}
 	if err == nil && sound {
-		err = k.refuseOlder() // of the code storage
+		err = k.refuseOlder(ctx) // of the code storage
 	}
 	return !sound, joinClose(err, k)
 }

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,7 +65,7 @@ func decideIn(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	d := &Directory{dir: dir, options: WithoutSyncs, catalog: k}
-	if err := errors.Join(d.decide(), k.close()); err != nil {
+	if err := errors.Join(d.decide(t.Context()), k.close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -192,7 +193,7 @@ func (c *comparison) parentOfNew(session engine.SessionID) bool {
 }
 
 func (c *comparison) marked(e entry, mark string) bool {
-	r, err := newVisitor().remains(filepath.Join(c.dir, storesName, e.file))
+	r, err := newVisitor().remains(context.Background(), filepath.Join(c.dir, storesName, e.file))
 	return err == nil && r.has(mark)
 }
 
@@ -207,7 +208,7 @@ func (c *comparison) filesOf(session engine.SessionID) (out []*remains) {
 func entriesOf(t *testing.T, dir string) map[engine.SessionID]entry {
 	t.Helper()
 	out := map[engine.SessionID]entry{}
-	entries, err := mustView(t, dir).catalog.entries()
+	entries, err := mustView(t, dir).catalog.entries(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func readRemains(ctx context.Context, dir string) (found []*remains, unreadable 
 			return nil, nil, err
 		}
 		path := filepath.Join(stores, f.Name())
-		r, err := visitor.remains(path)
+		r, err := visitor.remains(ctx, path)
 		if err != nil {
 			unreadable = append(unreadable, FileProblem{path, storageError("rebuild", path, err)})
 			continue
@@ -131,12 +131,12 @@ func readRemains(ctx context.Context, dir string) (found []*remains, unreadable 
 }
 
 // remains reads one file.
-func (v *visitor) remains(path string) (r *remains, err error) {
-	mode, err := v.visit(path)
+func (v *visitor) remains(ctx context.Context, path string) (r *remains, err error) {
+	mode, err := v.visit(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	version, err := storeSchema.age(path, mode)
+	version, err := storeSchema.age(ctx, path, mode)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (v *visitor) remains(path string) (r *remains, err error) {
 		file: filepath.Base(path), keys: map[string]string{},
 		line: map[engine.SessionID]*entry{}, wrote: map[engine.SessionID]map[engine.Origin]uint64{},
 	}
-	err = c.query("SELECT key, value FROM store", nil, func(v []driver.Value) error {
+	err = c.queryWithin(ctx, "SELECT key, value FROM store", nil, func(v []driver.Value) error {
 		r.keys[textIn(v[0])] = textIn(v[1])
 		return nil
 	})
@@ -161,16 +161,16 @@ func (v *visitor) remains(path string) (r *remains, err error) {
 		err = plainIDs(r.keys["session"])
 	}
 	if err == nil && version >= versionOwn {
-		r.own, err = c.ownHighest()
+		r.own, err = c.ownHighest(ctx)
 	}
 	if err == nil && version >= versionOwn {
-		err = r.readNamed(c)
+		err = r.readNamed(ctx, c)
 	}
 	if err == nil {
-		err = r.readLine(c, version)
+		err = r.readLine(ctx, c, version)
 	}
 	if err == nil && version >= versionWrote {
-		err = r.readWrote(c)
+		err = r.readWrote(ctx, c)
 	}
 	r.describe()
 	return r, err
@@ -178,9 +178,9 @@ func (v *visitor) remains(path string) (r *remains, err error) {
 
 // readNamed reads under which origins the session has written, also where nothing
 // of that is left.
-func (r *remains) readNamed(c *conn) error {
+func (r *remains) readNamed(ctx context.Context, c *conn) error {
 	r.named = map[engine.Origin]bool{}
-	return c.query("SELECT uuid FROM own", nil, func(v []driver.Value) error {
+	return c.queryWithin(ctx, "SELECT uuid FROM own", nil, func(v []driver.Value) error {
 		if uuid, _ := v[0].([]byte); len(uuid) == len(engine.Origin{}) {
 			r.named[engine.Origin(uuid)] = true
 		}
@@ -200,12 +200,12 @@ func numberIn(v driver.Value) int64 {
 }
 
 // readLine reads the lineage.
-func (r *remains) readLine(c *conn, version int64) error {
+func (r *remains) readLine(ctx context.Context, c *conn, version int64) error {
 	more := "0, '', '', NULL"
 	if version >= versionWrote {
 		more = "coalesce(born, 0), coalesce(durability, ''), coalesce(cut, ''), kind"
 	}
-	return c.query("SELECT session, coalesce(parent, ''), graph, created, merged_at, split_at, "+more+" FROM ancestor ORDER BY session, ordinal", nil,
+	return c.queryWithin(ctx, "SELECT session, coalesce(parent, ''), graph, created, merged_at, split_at, "+more+" FROM ancestor ORDER BY session, ordinal", nil,
 		func(v []driver.Value) error {
 			if err := plainIDs(textIn(v[0]), textIn(v[1])); err != nil {
 				return err
@@ -270,8 +270,8 @@ func (e *entry) kindByTimes() string {
 	return "rearrange"
 }
 
-func (r *remains) readWrote(c *conn) error {
-	return c.query("SELECT session, uuid, highest FROM wrote", nil, func(v []driver.Value) error {
+func (r *remains) readWrote(ctx context.Context, c *conn) error {
+	return c.queryWithin(ctx, "SELECT session, uuid, highest FROM wrote", nil, func(v []driver.Value) error {
 		session := engine.SessionID(textIn(v[0]))
 		uuid, _ := v[1].([]byte)
 		if len(uuid) != len(engine.Origin{}) {

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func age(t *testing.T, path string, version int) {
 	if err := storeSchema.migrateTemporary(c, int64(version)); err != nil {
 		t.Fatal(err)
 	}
-	there, err := c.readLayout()
+	there, err := c.readLayout(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func ageAll(t *testing.T, dir string, version int) {
 	}
 	for _, path := range paths {
 		age(t, path, version)
-		if got, err := storeSchema.age(path, readOnly); err != nil || got != int64(version) {
+		if got, err := storeSchema.age(t.Context(), path, readOnly); err != nil || got != int64(version) {
 			t.Fatalf("%s has the version %d, %v", path, got, err)
 		}
 	}
@@ -110,7 +111,7 @@ func ageAll(t *testing.T, dir string, version int) {
 // removeLogs removes what looking at databases at rest has left beside them.
 func removeLogs(paths []string) error {
 	for _, path := range paths {
-		if err := probe(path, readWrite); err != nil {
+		if err := probe(context.Background(), path, readWrite); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // their descendants. The catalogue forgets a file before it is removed.
 func (h *hydrator) release(ctx context.Context) error {
 	d := h.d
-	entries, err := d.catalog.unneeded()
+	entries, err := d.catalog.unneeded(ctx)
 	if err != nil || len(entries) == 0 {
 		return err
 	}
@@ -78,8 +78,8 @@ func (k *catalog) forgetFile(session engine.SessionID, meta string) error {
 }
 
 // sweep removes files that are of no use any more.
-func (h *hydrator) sweep() error {
-	files, err := h.d.catalog.leftovers()
+func (h *hydrator) sweep(ctx context.Context) error {
+	files, err := h.d.catalog.leftovers(ctx)
 	if err != nil || len(files) == 0 {
 		return err
 	}

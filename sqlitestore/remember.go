@@ -16,7 +16,7 @@ func (s *Store) Was(ctx context.Context, creature engine.CreatureID) (row engine
 		return row, false, err
 	}
 	var latest int64
-	err = s.read("read", func(f *family) error {
+	err = s.read(ctx, "read", func(f *family) error {
 		for _, r := range f.members() {
 			found, at, err := r.was(ctx, creature)
 			if err != nil {

@@ -48,7 +48,7 @@ func (h *hydrator) retainAll(ctx context.Context) error {
 		if !s.complete.Load() || d.opened(s.info.Session) != s {
 			continue // it gets no more than it keeps, or has been cut meanwhile
 		}
-		err := h.retain(ctx, s, d.bound(0))
+		err := h.retain(ctx, s, d.bound(ctx, 0))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -59,9 +59,9 @@ func (h *hydrator) retainAll(ctx context.Context) error {
 
 // bound is how much history a store keeps. When the directory, together with what
 // is about to be written, exceeds its budget, every open store gets an equal share.
-func (d *Directory) bound(more int64) Retention {
+func (d *Directory) bound(ctx context.Context, more int64) Retention {
 	r := d.options.Retain
-	if d.excess()+more > 0 && d.options.MaxDiskBytes > 0 {
+	if d.excess(ctx)+more > 0 && d.options.MaxDiskBytes > 0 {
 		d.mu.Lock()
 		share := max(d.options.MaxDiskBytes-d.indexSize(), 1) / int64(max(len(d.open), 1))
 		d.mu.Unlock()
@@ -73,11 +73,11 @@ func (d *Directory) bound(more int64) Retention {
 }
 
 // excess is by how many bytes the directory exceeds its budget.
-func (d *Directory) excess() (n int64) {
+func (d *Directory) excess(ctx context.Context) (n int64) {
 	if d.options.MaxDiskBytes <= 0 {
 		return 0
 	}
-	entries, err := d.catalog.entries()
+	entries, err := d.catalog.entries(ctx)
 	if err != nil {
 		return 0
 	}
@@ -91,8 +91,8 @@ func (d *Directory) excess() (n int64) {
 }
 
 // overBudget says that the directory needs more than its budget, if it does.
-func (d *Directory) overBudget() error {
-	if d.excess() <= 0 {
+func (d *Directory) overBudget(ctx context.Context) error {
+	if d.excess(ctx) <= 0 {
 		return nil
 	}
 	return &abi.Error{
@@ -131,7 +131,7 @@ func (h *hydrator) retain(ctx context.Context, s *Store, bound Retention) error 
 	if err != nil || since == 0 {
 		return err
 	}
-	e, err := h.d.catalog.entry("retain", s.info.Session)
+	e, err := h.d.catalog.entry(ctx, "retain", s.info.Session)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (s *Store) since(ctx context.Context, bound Retention, size int64) (since i
 	if !bound.bounded() {
 		return 0, nil
 	}
-	err = s.read("retain", func(f *family) (err error) {
+	err = s.read(ctx, "retain", func(f *family) (err error) {
 		since, err = f.since(ctx, bound, size)
 		return err
 	})

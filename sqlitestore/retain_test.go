@@ -162,7 +162,7 @@ func TestDiskBudget(t *testing.T) {
 			chatter(s.(*Store), engine.ChannelID(fmt.Sprintf("c%d-%d", round, i)), 1, 500, 500)
 		}
 		settle(t, d)
-		if n := d.excess(); n > budget/2 {
+		if n := d.excess(t.Context()); n > budget/2 {
 			t.Errorf("after %d cuts the directory exceeds its budget by %d bytes", round+1, n)
 		}
 	}

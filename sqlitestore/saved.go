@@ -19,7 +19,7 @@ import (
 // is left as it is, and named.
 func (d *Directory) Saved(ctx context.Context) (graphs []engine.SavedGraph, problems []error, err error) {
 	problems = slices.Clone(d.problems)
-	entries, err := d.catalog.entries()
+	entries, err := d.catalog.entries(ctx)
 	if err != nil {
 		return nil, nil, storageError("open", d.catalog.path, err)
 	}
@@ -64,10 +64,10 @@ func (d *Directory) saved(ctx context.Context, e entry) (g engine.SavedGraph, lo
 			}
 			err = errors.Join(f.vanished(err), f.close())
 		}
-		if err == nil || try == readTries || !errors.Is(err, errMoved) && !d.catalog.moved(e) {
+		if err == nil || try == readTries || !errors.Is(err, errMoved) && !d.catalog.moved(ctx, e) {
 			return g, lost, err
 		}
-		if e, err = d.catalog.entry("open", e.Session); err != nil { // it has another file now
+		if e, err = d.catalog.entry(ctx, "open", e.Session); err != nil { // it has another file now
 			return g, nil, err
 		}
 	}
@@ -123,13 +123,13 @@ func (r *reader) belongs(ctx context.Context, e entry) error {
 
 // tidy deals with files that the catalogue does not know: what is left of cuts
 // and creations that did not happen.
-func (d *Directory) tidy() error {
-	known, err := d.catalog.files()
+func (d *Directory) tidy(ctx context.Context) error {
+	known, err := d.catalog.files(ctx)
 	if err != nil {
 		return storageError("open", d.catalog.path, err)
 	}
 	dir := filepath.Join(d.dir, storesName)
-	left, err := d.catalog.leftOut()
+	left, err := d.catalog.leftOut(ctx)
 	if err != nil {
 		return storageError("open", d.catalog.path, err)
 	}
@@ -146,7 +146,7 @@ func (d *Directory) tidy() error {
 		case strings.HasSuffix(path, storeSuffix+partialSuffix):
 			err = files.Remove(path)
 		case strings.HasSuffix(path, storeSuffix):
-			err = d.tidyStore(path)
+			err = d.tidyStore(ctx, path)
 		}
 		if err != nil {
 			return err
@@ -157,21 +157,21 @@ func (d *Directory) tidy() error {
 
 // files are the paths of the files that the catalogue knows: those of sessions,
 // those that are being made, and those that the hydrator will remove.
-func (k *catalog) files() (map[string]bool, error) {
+func (k *catalog) files(ctx context.Context) (map[string]bool, error) {
 	known := map[string]bool{}
 	know := func(file string) error {
 		path, err := k.filePath(file)
 		known[path] = true
 		return err
 	}
-	entries, err := k.entries()
+	entries, err := k.entries(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
 		known[e.Path] = true
 	}
-	begun, err := k.hydrations()
+	begun, err := k.hydrations(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (k *catalog) files() (map[string]bool, error) {
 			return nil, err
 		}
 	}
-	leftovers, err := k.leftovers()
+	leftovers, err := k.leftovers(ctx)
 	for _, file := range leftovers {
 		if err := know(file); err != nil {
 			return nil, err
@@ -190,9 +190,12 @@ func (k *catalog) files() (map[string]bool, error) {
 }
 
 // tidyStore deletes a file that was never used and sets aside any other.
-func (d *Directory) tidyStore(path string) error {
-	if unused(path) {
+func (d *Directory) tidyStore(ctx context.Context, path string) error {
+	if unused(ctx, path) {
 		return d.options.hooks.removeDatabase(path)
+	}
+	if err := ctx.Err(); err != nil {
+		return err // it could not be read
 	}
 	if err := setStoreAside(path); err != nil {
 		return err
@@ -220,8 +223,8 @@ func setStoreAside(path string) error {
 
 // unused reports whether a file carries the mark under which every store is
 // made, and which its first record after the catalogue's consent removes.
-func unused(path string) bool {
-	if _, err := storeSchema.age(path, readOnly); err != nil {
+func unused(ctx context.Context, path string) bool {
+	if _, err := storeSchema.age(ctx, path, readOnly); err != nil {
 		return false
 	}
 	c, err := openConn(path, readOnly)

@@ -109,17 +109,17 @@ func (s *schema) provider(db *sql.DB) (*goose.Provider, error) {
 
 // age reads whose a file is and which version it has, and refuses what this
 // program cannot read, and what is not laid out as that version is. Nothing is written.
-func (s *schema) age(path string, mode fileMode) (version int64, err error) {
+func (s *schema) age(ctx context.Context, path string, mode fileMode) (version int64, err error) {
 	c, err := openConn(path, mode)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	application, _, err := c.integer("PRAGMA application_id")
+	application, _, err := c.integerWithin(ctx, "PRAGMA application_id")
 	if err != nil {
 		return 0, err
 	}
-	if version, _, err = c.integer("PRAGMA user_version"); err != nil {
+	if version, _, err = c.integerWithin(ctx, "PRAGMA user_version"); err != nil {
 		return 0, err
 	}
 	switch {
@@ -140,7 +140,7 @@ func (s *schema) age(path string, mode fileMode) (version int64, err error) {
 			IDs:     map[string]string{"path": path},
 		}
 	}
-	return version, s.verify(c, version)
+	return version, s.verify(ctx, c, version)
 }
 
 // upgrade brings an older file to the newest version and keeps the original
@@ -148,7 +148,7 @@ func (s *schema) age(path string, mode fileMode) (version int64, err error) {
 func (s *schema) upgrade(ctx context.Context, path string, h hooks) error {
 	// A connection that may write would empty a write-ahead log into a file
 	// that may turn out not to be ours.
-	version, err := s.age(path, readOnly)
+	version, err := s.age(ctx, path, readOnly)
 	if err != nil || version == s.version {
 		return err
 	}
@@ -165,7 +165,7 @@ func (s *schema) upgrade(ctx context.Context, path string, h hooks) error {
 // renew is upgrade for a file that nobody has seen yet, and whose original nobody
 // needs.
 func (s *schema) renew(ctx context.Context, path string) error {
-	version, err := s.age(path, readOnly)
+	version, err := s.age(ctx, path, readOnly)
 	if err != nil || version == s.version {
 		return err
 	}
@@ -218,8 +218,8 @@ func keepOriginal(ctx context.Context, path, original string, h hooks) (err erro
 }
 
 // requireCurrent refuses a file that a reader cannot bring up to date.
-func (s *schema) requireCurrent(path string, mode fileMode) error {
-	version, err := s.age(path, mode)
+func (s *schema) requireCurrent(ctx context.Context, path string, mode fileMode) error {
+	version, err := s.age(ctx, path, mode)
 	if err == nil && version < s.version {
 		return &abi.Error{
 			Code:    abi.Unsupported,

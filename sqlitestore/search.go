@@ -70,7 +70,7 @@ func (v *View) Search(ctx context.Context, q SearchQuery) (SearchResult, error) 
 		s.problem = extend(ctx, s.path, v, everything, hurry)
 	}
 	if s.indexed() {
-		s.indexMode, s.problem = v.visitor.visit(s.path)
+		s.indexMode, s.problem = v.visitor.visit(ctx, s.path)
 	}
 	return s.run(ctx)
 }
@@ -78,7 +78,7 @@ func (v *View) Search(ctx context.Context, q SearchQuery) (SearchResult, error) 
 // withSession opens the files of a session for one look.
 func (d *Directory) withSession(ctx context.Context, session engine.SessionID, look func(*family) error) error {
 	if s := d.opened(session); s != nil {
-		return s.read("search", look)
+		return s.read(ctx, "search", look)
 	}
 	return d.catalog.withFamily(ctx, "search", session, d.owned, func(_ entry, f *family) error { return look(f) })
 }
@@ -132,7 +132,7 @@ func (s *search) run(ctx context.Context) (SearchResult, error) {
 			return s.result, err
 		}
 	}
-	cursor, ix := s.openIndex()
+	cursor, ix := s.openIndex(ctx)
 	if ix != nil {
 		defer func() { _ = ix.close() }() // it was only read
 	}
@@ -176,14 +176,14 @@ func (s *search) lookUp(ctx context.Context) error {
 
 // openIndex opens the index as it is at one moment, and answers behind which events
 // it is. Without one everything is to be read in the stores.
-func (s *search) openIndex() (engine.EventCursor, *searchIndex) {
+func (s *search) openIndex(ctx context.Context) (engine.EventCursor, *searchIndex) {
 	if s.problem != nil || s.indexMode == "" {
 		return engine.FromStart, nil
 	}
 	c, err := openConn(s.path, s.indexMode)
 	if err == nil {
 		ix := newIndex(c)
-		if err = ix.prepare(true); err == nil {
+		if err = ix.prepare(ctx, true); err == nil {
 			err = errors.Join(c.exec("BEGIN"), ix.read())
 		}
 		if err == nil {

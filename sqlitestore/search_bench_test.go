@@ -102,7 +102,7 @@ func BenchmarkSearch(b *testing.B) {
 // scanFor looks at every event, as one does without an index.
 func (d *Directory) scanFor(text string) error {
 	s := d.openBySize()[0]
-	return s.read("scan", func(f *family) error {
+	return s.read(context.Background(), "scan", func(f *family) error {
 		n := 0
 		return each(context.Background(), f.own.db, func(scan func(...any) error) error { return scan(&n) },
 			"SELECT count(*) FROM event WHERE CAST(payload AS TEXT) LIKE '%' || ? || '%'", text)

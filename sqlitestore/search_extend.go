@@ -72,7 +72,7 @@ func (x *extension) follow(ctx context.Context, cursor engine.EventCursor) error
 			return err
 		}
 		if x.ix == nil {
-			if x.ix, err = temporaryIndex(cursor); err != nil {
+			if x.ix, err = temporaryIndex(ctx, cursor); err != nil {
 				return err
 			}
 		}
@@ -107,7 +107,7 @@ func (x *extension) gather(ctx context.Context, replay *engine.Replay) (events [
 
 // extend brings the index at a path up to date, and makes it if need be.
 func extend(ctx context.Context, path string, from engine.Chronicle, until int64, pace pacing) error {
-	ix, err := openIndex(path, readWrite)
+	ix, err := openIndex(ctx, path, readWrite)
 	if err != nil {
 		return storageError("search", path, err)
 	}

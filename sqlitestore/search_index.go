@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ type searchIndex struct {
 }
 
 // openIndex opens an index, and makes it if it may be written to and is not there.
-func openIndex(path string, mode fileMode) (*searchIndex, error) {
+func openIndex(ctx context.Context, path string, mode fileMode) (*searchIndex, error) {
 	if mode == readWrite {
 		mode = readWriteCreate
 	}
@@ -76,7 +77,7 @@ func openIndex(path string, mode fileMode) (*searchIndex, error) {
 	ix := newIndex(c)
 	err = c.exec("PRAGMA synchronous = NORMAL")
 	if err == nil {
-		err = ix.prepare(mode != readWriteCreate)
+		err = ix.prepare(ctx, mode != readWriteCreate)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.close())
@@ -112,13 +113,13 @@ func newIndex(c *conn) *searchIndex {
 
 // temporaryIndex makes an index of what is behind a cursor, which goes when it is
 // closed. It is kept in memory as long as it is small.
-func temporaryIndex(after engine.EventCursor) (*searchIndex, error) {
+func temporaryIndex(ctx context.Context, after engine.EventCursor) (*searchIndex, error) {
 	c, err := openTemporary()
 	if err != nil {
 		return nil, err
 	}
 	ix := newIndex(c)
-	if err := errors.Join(c.exec("PRAGMA journal_mode = OFF"), c.exec("PRAGMA synchronous = OFF"), ix.prepare(false), c.exec("UPDATE progress SET cursor = ?", string(after))); err != nil {
+	if err := errors.Join(c.exec("PRAGMA journal_mode = OFF"), c.exec("PRAGMA synchronous = OFF"), ix.prepare(ctx, false), c.exec("UPDATE progress SET cursor = ?", string(after))); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return ix, nil
@@ -133,16 +134,16 @@ func (ix *searchIndex) close() error {
 }
 
 // prepare checks that the file is an index, and makes one of an empty file.
-func (ix *searchIndex) prepare(only bool) error {
-	application, _, err := ix.c.integer("PRAGMA application_id")
+func (ix *searchIndex) prepare(ctx context.Context, only bool) error {
+	application, _, err := ix.c.integerWithin(ctx, "PRAGMA application_id")
 	if err != nil {
 		return err
 	}
-	version, _, err := ix.c.integer("PRAGMA user_version")
+	version, _, err := ix.c.integerWithin(ctx, "PRAGMA user_version")
 	if err != nil {
 		return err
 	}
-	tables, _, err := ix.c.integer("SELECT count(*) FROM sqlite_schema")
+	tables, _, err := ix.c.integerWithin(ctx, "SELECT count(*) FROM sqlite_schema")
 	switch {
 	case err != nil:
 		return err
@@ -154,7 +155,7 @@ func (ix *searchIndex) prepare(only bool) error {
 			Remedy: "use the newer program, or give the file another name: an index is made again by itself then", IDs: map[string]string{"path": ix.c.path},
 		}
 	case version == searchVersion:
-		return ix.verify()
+		return ix.verify(ctx)
 	case only:
 		return errNoIndex
 	}
@@ -168,19 +169,19 @@ func (ix *searchIndex) prepare(only bool) error {
 	if err := errors.Join(ix.c.exec("PRAGMA journal_mode = WAL"), ix.c.exec(fmt.Sprintf("PRAGMA application_id = %d", searchApplication))); err != nil {
 		return err
 	}
-	return errors.Join(ix.reset(func() bool { return true }), ix.verify())
+	return errors.Join(ix.reset(func() bool { return true }), ix.verify(ctx))
 }
 
 // indexLayouts are the layouts of an index, of which there is the newest only.
 var indexLayouts layouts
 
 // verify refuses an index that is not laid out as one.
-func (ix *searchIndex) verify() error {
+func (ix *searchIndex) verify(ctx context.Context) error {
 	wanted, err := indexLayouts.of(searchVersion, func(c *conn) error { return c.exec(searchSchema) })
 	if err != nil {
 		return err
 	}
-	return wanted.compare(ix.c, "an index for searching", true)
+	return wanted.compare(ctx, ix.c, "an index for searching", true)
 }
 
 // errNoIndex says that there is no index yet.

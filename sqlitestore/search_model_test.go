@@ -174,7 +174,7 @@ func (p *searchProgram) cut() {
 // leap lets the index go on shortly before its next part, as if there had been many
 // more events.
 func (p *searchProgram) leap() {
-	ix, err := openIndex(filepath.Join(p.dir, searchName), readWrite)
+	ix, err := openIndex(context.Background(), filepath.Join(p.dir, searchName), readWrite)
 	if damaged(err) {
 		return
 	}

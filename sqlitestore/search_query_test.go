@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -61,7 +62,7 @@ func FuzzParseSearch(f *testing.F) {
 	for _, query := range []string{"a OR (b NOT c) d*", `"x y"* z`, "ab*c 日本 é", "((((a))))"} {
 		f.Add(query)
 	}
-	ix, err := temporaryIndex("start")
+	ix, err := temporaryIndex(context.Background(), "start")
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func (l *loan) finish() error {
 }
 
 // read calls look with the store's files.
-func (s *Store) read(op string, look func(f *family) error) error {
+func (s *Store) read(ctx context.Context, op string, look func(f *family) error) error {
 	for try := 1; ; try++ {
 		l, open := s.shelf.borrow()
 		if !open {
@@ -119,7 +119,7 @@ func (s *Store) read(op string, look func(f *family) error) error {
 		err := look(l.family)
 		l.users.Done()
 		var failed sqlite3.Error
-		if !errors.As(err, &failed) || try == readTries || s.complete.Load() || s.refresh(l) != nil {
+		if !errors.As(err, &failed) || try == readTries || s.complete.Load() || s.refresh(ctx, l) != nil {
 			return storageError(op, s.path(), err)
 		}
 	}
@@ -153,10 +153,10 @@ func (d *Directory) readAnew(ctx context.Context, e entry) error {
 
 // refresh opens the files of an incomplete store anew: some of those that it was
 // read from may have been removed, since an ancestor has their content now.
-func (s *Store) refresh(stale *loan) error {
+func (s *Store) refresh(ctx context.Context, stale *loan) error {
 	s.dir.changing.Lock()
 	defer s.dir.changing.Unlock()
-	e, err := s.dir.catalog.entry("read", s.info.Session)
+	e, err := s.dir.catalog.entry(ctx, "read", s.info.Session)
 	if err != nil {
 		return err
 	}

@@ -231,7 +231,7 @@ func (s *Store) State(ctx context.Context, creature engine.CreatureID) (out map[
 	if err := s.flush(ctx); err != nil {
 		return nil, err
 	}
-	err = s.read("state", func(f *family) (err error) {
+	err = s.read(ctx, "state", func(f *family) (err error) {
 		out, err = f.own.state(ctx, creature)
 		return err
 	})
@@ -244,7 +244,7 @@ func (s *Store) Messages(ctx context.Context, channel engine.ChannelID, after, u
 	if err := s.flush(ctx); err != nil {
 		return nil, err
 	}
-	err = s.read("messages", func(f *family) (err error) {
+	err = s.read(ctx, "messages", func(f *family) (err error) {
 		out, err = f.messages(ctx, channel, after, until, limit, bytes)
 		return err
 	})
@@ -257,7 +257,7 @@ func (s *Store) History(ctx context.Context, q engine.HistoryQuery) (out []engin
 	if err := s.flush(ctx); err != nil {
 		return nil, err
 	}
-	err = s.read("history", func(f *family) (err error) {
+	err = s.read(ctx, "history", func(f *family) (err error) {
 		out, err = f.history(ctx, q, s.authored())
 		return err
 	})
@@ -271,7 +271,7 @@ func (s *Store) DeadLetters(ctx context.Context, creature engine.CreatureID, aft
 	if err := s.flush(ctx); err != nil {
 		return nil, err
 	}
-	err = s.read("dead_letters", func(f *family) (err error) {
+	err = s.read(ctx, "dead_letters", func(f *family) (err error) {
 		out, err = f.own.letters(ctx, creature, after, limit)
 		return err
 	})

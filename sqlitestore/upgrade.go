@@ -40,11 +40,11 @@ func outdated(ctx context.Context, dir string) (live, ended bool, err error) {
 	visitor := newVisitor()
 	defer visitor.leave()
 	older := func(s *schema, path string) bool {
-		mode, err := visitor.visit(path)
+		mode, err := visitor.visit(ctx, path)
 		if err != nil {
 			return false
 		}
-		version, err := s.age(path, mode)
+		version, err := s.age(ctx, path, mode)
 		return err == nil && version < s.version
 	}
 	v, err := OpenReadOnly(ctx, dir)

@@ -42,11 +42,11 @@ func verifySession(ctx context.Context, k *catalog, session engine.SessionID, ho
 				return err
 			}
 		}
-		inherited, err := k.inherited(session)
+		inherited, err := k.inherited(ctx, session)
 		if err != nil {
 			return err
 		}
-		acknowledged, err := k.acknowledged(e) // before anything is read of the log, which may be written to
+		acknowledged, err := k.acknowledged(ctx, e) // before anything is read of the log, which may be written to
 		if err != nil {
 			return err
 		}

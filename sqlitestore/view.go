@@ -27,7 +27,7 @@ type View struct {
 // OpenReadOnly opens a session directory for reading. It answers the code not_found
 // when there is none, and storage when the catalogue is damaged or older than the
 // stores; then [Rebuild] makes it again.
-func OpenReadOnly(_ context.Context, dir string) (*View, error) {
+func OpenReadOnly(ctx context.Context, dir string) (*View, error) {
 	if err := checkSQLite(); err != nil {
 		return nil, err
 	}
@@ -46,16 +46,16 @@ func OpenReadOnly(_ context.Context, dir string) (*View, error) {
 		}
 	}
 	visitor := newVisitor()
-	mode, err := visitor.visit(path)
+	mode, err := visitor.visit(ctx, path)
 	if err == nil {
-		err = catalogSchema.requireCurrent(path, mode)
+		err = catalogSchema.requireCurrent(ctx, path, mode)
 	}
 	var k *catalog
 	if err == nil {
 		k, err = openCatalog(path, mode)
 	}
 	if err == nil {
-		if err = k.refuseOlder(); err != nil {
+		if err = k.refuseOlder(ctx); err != nil {
 			err = joinClose(err, k)
 		}
 	}
@@ -80,18 +80,18 @@ func (v *View) Sessions(ctx context.Context) ([]engine.SessionInfo, error) {
 
 // Catalogue lists every session of the directory, eldest first, without a look
 // into their files; see [engine.Chronicle].
-func (v *View) Catalogue(context.Context) ([]engine.SessionInfo, error) {
-	return v.catalog.list()
+func (v *View) Catalogue(ctx context.Context) ([]engine.SessionInfo, error) {
+	return v.catalog.list(ctx)
 }
 
 // Catalogue lists every session of the directory, eldest first, without a look
 // into their files; see [engine.Chronicle].
-func (d *Directory) Catalogue(context.Context) ([]engine.SessionInfo, error) {
-	return d.catalog.list()
+func (d *Directory) Catalogue(ctx context.Context) ([]engine.SessionInfo, error) {
+	return d.catalog.list(ctx)
 }
 
-func (k *catalog) list() ([]engine.SessionInfo, error) {
-	entries, err := k.entries()
+func (k *catalog) list(ctx context.Context) ([]engine.SessionInfo, error) {
+	entries, err := k.entries(ctx)
 	if err != nil {
 		return nil, storageError("sessions", k.path, err)
 	}
@@ -206,16 +206,16 @@ func (d *Directory) owned(ctx context.Context, path string) (fileMode, error) {
 }
 
 // readable reads a file of somebody else's directory.
-func (v *View) readable(_ context.Context, path string) (fileMode, error) {
-	mode, err := v.visitor.visit(path)
+func (v *View) readable(ctx context.Context, path string) (fileMode, error) {
+	mode, err := v.visitor.visit(ctx, path)
 	if err != nil {
 		return mode, err
 	}
-	return mode, storeSchema.requireCurrent(path, mode)
+	return mode, storeSchema.requireCurrent(ctx, path, mode)
 }
 
 func listSessions(ctx context.Context, k *catalog, how access) ([]engine.SessionInfo, error) {
-	entries, err := k.entries()
+	entries, err := k.entries(ctx)
 	if err != nil {
 		return nil, storageError("sessions", k.path, err)
 	}
@@ -236,7 +236,7 @@ func (k *catalog) inspect(ctx context.Context, entries []entry, how access) ([]e
 			own = k.describe(ctx, e, how, &out[i])
 		}
 		if out[i].Events < 0 { // its file may have been replaced or removed since the catalogue was read
-			if now, err := k.entry("sessions", e.Session); err == nil && now.file != e.file {
+			if now, err := k.entry(ctx, "sessions", e.Session); err == nil && now.file != e.file {
 				e, out[i] = now, now.SessionInfo
 				if e.file != "" {
 					own = k.describe(ctx, e, how, &out[i])
@@ -246,7 +246,7 @@ func (k *catalog) inspect(ctx context.Context, entries []entry, how access) ([]e
 		if e.Complete && e.file != "" {
 			continue
 		}
-		before, err := k.inherited(e.Session)
+		before, err := k.inherited(ctx, e.Session)
 		if err != nil {
 			return nil, storageError("sessions", k.path, err)
 		}
@@ -285,7 +285,7 @@ func (k *catalog) describe(ctx context.Context, e entry, how access, info *engin
 }
 
 func lineage(ctx context.Context, k *catalog, session engine.SessionID, how access) ([]engine.SessionInfo, error) {
-	entries, err := k.entries()
+	entries, err := k.entries(ctx)
 	if err != nil {
 		return nil, storageError("lineage", k.path, err)
 	}
@@ -331,7 +331,7 @@ func readHistory(ctx context.Context, k *catalog, session engine.SessionID, q en
 // authored are the origins under which a session has written: what the catalogue
 // says of one that has ended, and else its file.
 func (k *catalog) authored(ctx context.Context, e entry, f *family) (map[engine.Origin]uint64, error) {
-	own, err := k.wroteAs(e.Session)
+	own, err := k.wroteAs(ctx, e.Session)
 	if err != nil || len(own) > 0 || f.own == nil {
 		return own, err
 	}
@@ -342,15 +342,15 @@ func (k *catalog) authored(ctx context.Context, e entry, f *family) (map[engine.
 func (k *catalog) withRows(ctx context.Context, op string, session engine.SessionID, how access, look func(e entry, f *family) error) error {
 	return k.withFamily(ctx, op, session, how, func(e entry, f *family) error {
 		if f.own == nil {
-			return k.rowsGone(op, e)
+			return k.rowsGone(ctx, op, e)
 		}
 		return look(e, f)
 	})
 }
 
 // rowsGone says that only the history of a session is left.
-func (k *catalog) rowsGone(op string, e entry) error {
-	heir, _, err := k.heir(e.Session)
+func (k *catalog) rowsGone(ctx context.Context, op string, e entry) error {
+	heir, _, err := k.heir(ctx, e.Session)
 	if err != nil {
 		return err
 	}
@@ -365,8 +365,8 @@ func (k *catalog) rowsGone(op string, e entry) error {
 
 // readingMode finds out how a file can be read. SQLite needs to write a little
 // even for that, unless it is told that nobody can write.
-func readingMode(path string) (fileMode, error) {
-	err := probe(path, readOnly)
+func readingMode(ctx context.Context, path string) (fileMode, error) {
+	err := probe(ctx, path, readOnly)
 	var se sqlite3.Error
 	if !errors.As(err, &se) || abi.TooManyFiles(se.SystemErrno) != nil || se.Code != sqlite3.ErrCantOpen && se.Code != sqlite3.ErrReadonly {
 		return readOnly, err
@@ -384,14 +384,14 @@ func readingMode(path string) (fileMode, error) {
 			Err:     err,
 		}
 	}
-	return immutable, probe(path, immutable)
+	return immutable, probe(ctx, path, immutable)
 }
 
-func probe(path string, mode fileMode) error {
+func probe(ctx context.Context, path string, mode fileMode) error {
 	c, err := openConn(path, mode)
 	if err != nil {
 		return err
 	}
-	_, _, err = c.integer("SELECT count(*) FROM sqlite_schema")
+	_, _, err = c.integerWithin(ctx, "SELECT count(*) FROM sqlite_schema")
 	return errors.Join(err, c.close())
 }

@@ -1,6 +1,10 @@
 package sqlitestore
 
-import "github.com/seed47132306/terrarium/sqlitestore/internal/files"
+import (
+	"context"
+
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+)
 
 // visitor reads databases that it must not change. Even a connection that only
 // reads makes a write-ahead log and its shared memory where there is none, and
@@ -12,11 +16,11 @@ type visitor struct {
 func newVisitor() *visitor { return &visitor{lone: map[string]bool{}} }
 
 // visit answers how a file can be read.
-func (v *visitor) visit(path string) (fileMode, error) {
+func (v *visitor) visit(ctx context.Context, path string) (fileMode, error) {
 	if _, seen := v.lone[path]; !seen {
 		v.lone[path] = missing(path + "-wal")
 	}
-	return readingMode(path)
+	return readingMode(ctx, path)
 }
 
 // leave removes what reading has left beside the files, when they have been
@@ -26,7 +30,7 @@ func (v *visitor) visit(path string) (fileMode, error) {
 func (v *visitor) leave() {
 	for path, lone := range v.lone {
 		if info, err := files.Stat(path + "-wal"); lone && err == nil && info.Size() == 0 {
-			_ = probe(path, leaving)
+			_ = probe(context.Background(), path, leaving) // a reader that has been interrupted leaves as well
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -153,9 +154,9 @@ func (w *writer) claim() error {
 
 // ownHighest are the origins under which the file's session has written, with
 // the highest number of each.
-func (c *conn) ownHighest() (map[engine.Origin]uint64, error) {
+func (c *conn) ownHighest(ctx context.Context) (map[engine.Origin]uint64, error) {
 	out := map[engine.Origin]uint64{}
-	err := c.query(`SELECT w.uuid, (SELECT id & 0xffffffffff FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40 ORDER BY id DESC LIMIT 1)
+	err := c.queryWithin(ctx, `SELECT w.uuid, (SELECT id & 0xffffffffff FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40 ORDER BY id DESC LIMIT 1)
 		FROM own w JOIN origin o ON o.uuid = w.uuid`, nil, func(v []driver.Value) error {
 		if v[1] == nil { // nothing is left of what was written under it
 			return nil
