@@ -81,13 +81,13 @@ func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Op
 	return o, nil
 }
 
-// open starts an engine.
-func (f *engineFlags) open(cmd *cobra.Command, s streams) (*terrarium.Terrarium, error) {
+// open starts an engine, unless ctx ends before it has begun.
+func (f *engineFlags) open(ctx context.Context, cmd *cobra.Command, s streams) (*terrarium.Terrarium, error) {
 	o, err := f.engineOptions(cmd, s)
 	if err != nil {
 		return nil, err
 	}
-	t, err := terrarium.New(cmd.Context(), o)
+	t, err := terrarium.New(ctx, o)
 	switch {
 	case err != nil && f.session == "":
 		return nil, failWith(exitFailed, err)
@@ -179,9 +179,9 @@ func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, rec
 		}
 		deployment = r.Deployment()
 	}
-	t, err := f.open(cmd, s)
+	t, err := f.open(ctx, cmd, s)
 	if err != nil {
-		return err
+		return unlessInterrupted(ctx, err)
 	}
 	defer func() {
 		if rerr := f.retain.settle(ctx, s, t); rerr != nil {
@@ -198,7 +198,7 @@ func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, rec
 	} else {
 		tellUnjudged(s, t.Saved())
 		if _, _, err := t.Restore(ctx); err != nil {
-			return sessionExit(err)
+			return unlessInterrupted(ctx, sessionExit(err))
 		}
 	}
 	in := interruptible(func() (io.ReadCloser, error) { return s.in, nil })

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 )
 
@@ -28,6 +29,34 @@ func interrupted(ctx context.Context) error {
 		s = why.signal
 	}
 	return &exit{code: exitInterrupted(s), shown: true}
+}
+
+// unlessInterrupted answers an error, or that a signal has ended the command if the
+// error says no more than that.
+func unlessInterrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil && gaveUp(err) {
+		return interrupted(ctx)
+	}
+	return err
+}
+
+// gaveUp reports whether an error says nothing but that a context had ended, wherever
+// that was noticed. Anything else that went wrong at the same time counts as itself.
+func gaveUp(err error) bool {
+	for err != nil {
+		if err == context.Canceled {
+			return true
+		}
+		switch e := err.(type) {
+		case interface{ Unwrap() []error }:
+			return !slices.ContainsFunc(e.Unwrap(), func(err error) bool { return !gaveUp(err) })
+		case interface{ Unwrap() error }:
+			err = e.Unwrap()
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // untilSignal returns a context that ends with the first SIGINT, SIGTERM or SIGHUP; its

@@ -102,7 +102,7 @@ func (f *resumeFlags) resume(cmd *cobra.Command, s streams, path string) (err er
 	}
 	found, err := f.look(ctx, s, path, o)
 	if err != nil || f.plan {
-		return err
+		return unlessInterrupted(ctx, err)
 	}
 	f.session = path
 	return f.goOn(ctx, cmd, s, found)

@@ -90,9 +90,9 @@ func (f *runFlags) runWith(ctx context.Context, cmd *cobra.Command, s streams, b
 		return err
 	}
 	defer closeInputs(inputs)
-	t, err := f.open(cmd, s)
+	t, err := f.open(ctx, cmd, s)
 	if err != nil {
-		return err
+		return unlessInterrupted(ctx, err)
 	}
 	x := &running{f: f, s: s, t: t, inputs: inputs}
 	x.begin = func(ctx context.Context) ([]*terrarium.Applied, error) { return begin(ctx, t) }

@@ -30,7 +30,7 @@ func TestStrangersSessions(t *testing.T) {
 	for i, c := range all {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			attackWith(t, sound, c, someCommands(i))
+			attackWith(t, terrariumOn, sound, c, someCommands(i))
 		})
 	}
 }
@@ -45,7 +45,7 @@ func TestStrangersColumns(t *testing.T) {
 	for i, c := range columns {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			attackWith(t, sound, c, []command{onSession("list"), onSession("verify"), takingTurns(i), takingTurns(i + 7), opening})
+			attackWith(t, terrariumOn, sound, c, []command{onSession("list"), onSession("verify"), takingTurns(i), takingTurns(i + 7), opening})
 		})
 	}
 }
@@ -107,7 +107,7 @@ func soundSession(t *testing.T) sessions.Directory {
 }
 
 // attackWith spoils a copy of a sound directory, and runs commands on it.
-func attackWith(t *testing.T, sound sessions.Directory, c sessions.Case, commands []command) {
+func attackWith(t *testing.T, terrariumOn launcher, sound sessions.Directory, c sessions.Case, commands []command) {
 	t.Helper()
 	top := t.TempDir()
 	d := sessions.Directory{Path: filepath.Join(top, "s"), Outside: filepath.Join(top, "outside")}
@@ -130,6 +130,9 @@ func attackWith(t *testing.T, sound sessions.Directory, c sessions.Case, command
 	var all strings.Builder
 	for _, command := range commands {
 		code, out, said := terrariumOn(t, d, session, command)
+		if code < 0 {
+			t.Errorf("%v: a signal has ended it: %s", command.line, said)
+		}
 		all.WriteString(out + said)
 		name := strings.Join(command.line, " ")
 		for _, bad := range []string{"panic", "goroutine ", "runtime error", "internal:", "there is no operation"} {
@@ -164,8 +167,25 @@ func sessionIn(t *testing.T, d sessions.Directory) string {
 	return id
 }
 
+// launcher runs a command line on a directory.
+type launcher func(t *testing.T, d sessions.Directory, session string, c command) (code int, out, said string)
+
 // terrariumOn runs a command line in this process.
 func terrariumOn(t *testing.T, d sessions.Directory, session string, c command) (code int, out, said string) {
+	t.Helper()
+	line := c.on(t, d, session)
+	ctx, cancel := context.WithTimeout(t.Context(), strangerPatience)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	code = run(ctx, line, streams{io.NopCloser(strings.NewReader(c.input)), &stdout, &stderr})
+	if ctx.Err() != nil {
+		t.Fatalf("%s takes too long", strings.Join(c.line, " "))
+	}
+	return code, stdout.String(), stderr.String()
+}
+
+// on is the command line for a directory.
+func (c command) on(t *testing.T, d sessions.Directory, session string) []string {
 	t.Helper()
 	line := slices.Clone(c.line)
 	for i, word := range line {
@@ -177,15 +197,12 @@ func terrariumOn(t *testing.T, d sessions.Directory, session string, c command) 
 		case "OUT", "OUT.db":
 			line[i] = filepath.Join(t.TempDir(), word)
 		case "RECIPE":
-			line[i] = "../../examples/quickstart"
+			recipe, err := filepath.Abs("../../examples/quickstart")
+			if err != nil {
+				t.Fatal(err)
+			}
+			line[i] = recipe
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), strangerPatience)
-	defer cancel()
-	var stdout, stderr bytes.Buffer
-	code = run(ctx, line, streams{io.NopCloser(strings.NewReader(c.input)), &stdout, &stderr})
-	if ctx.Err() != nil {
-		t.Fatalf("%s takes too long", strings.Join(c.line, " "))
-	}
-	return code, stdout.String(), stderr.String()
+	return line
 }
