@@ -33,6 +33,17 @@ func compileBombs() []Module {
 		}
 		return m.harmless()
 	}
+	tables := func(n int) []byte {
+		m := newCreature(1)
+		targets := make([]uint32, 49_000)
+		for i := range targets {
+			targets[i] = uint32(i % 100)
+		}
+		for range n {
+			m.function(":", nil, nested(100, i32(0), brTable(targets, 0)))
+		}
+		return m.harmless()
+	}
 	const none = 1 << 30
 	return []Module{
 		bomb("bomb-popcnt", "the compiler: 600,000 vector instructions of a dozen machine instructions each in one function",
@@ -45,6 +56,8 @@ func compileBombs() []Module {
 			in(nil, seq(i32(0), i32(0), tableGet, tableSet), nil, none), 250_000, 1000),
 		bomb("bomb-call-indirect", "the compiler: eight million calls through a table in 2,000 functions",
 			indirect, 8_000_000, 100),
+		bomb("bomb-br-table", "the compiler: 100 functions, each with a table of 49,000 targets, of which each becomes a block",
+			tables, 100, 1),
 		bomb("bomb-load", "the compiler: 300,000 reads of memory, each at an address that the one before found",
 			in(i32(0), code{0x28, 2, 0}, drop, none), 300_000, 1000),
 	}

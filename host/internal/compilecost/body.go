@@ -40,6 +40,7 @@ type body struct {
 	accesses   int64 // to memory
 	boundsSum  int64
 	trampoline int64 // edges that get a block of their own
+	moved      int64 // operands of calls
 	expanded   int64 // these two as in terms
 	code       int64
 }
@@ -99,7 +100,7 @@ func (b *body) reset(i int) {
 	b.uses, b.writes = b.uses[:0], b.writes[:0]
 	b.function++
 	b.dead, b.loops, b.deepest, b.copies, b.fresh = 0, 0, 0, 0, false
-	b.calls, b.lookups, b.accesses, b.boundsSum, b.trampoline = 0, 0, 0, 0, 0
+	b.calls, b.lookups, b.accesses, b.boundsSum, b.trampoline, b.moved = 0, 0, 0, 0, 0, 0
 	b.expanded, b.code = 0, 0
 	b.current = b.add(0, nowhere)
 	b.begin(b.current)
@@ -149,7 +150,9 @@ func (b *body) instr(in *wasmbin.Instr) {
 		b.branch(in)
 	case wasmbin.OpCall, wasmbin.OpCallIndirect:
 		b.calls++
-		fresh = b.results(in) > 0
+		t := b.callee(in)
+		b.moved += int64(len(t.Params) + len(t.Results))
+		fresh = len(t.Results) > 0
 	case wasmbin.OpMemoryCopy, wasmbin.OpMemoryInit:
 	case wasmbin.OpMemoryFill:
 		b.fill()
@@ -183,12 +186,13 @@ func (b *body) fill() {
 	b.begin(after)
 }
 
-func (b *body) results(in *wasmbin.Instr) int {
+// callee is the type of the function that is called.
+func (b *body) callee(in *wasmbin.Instr) *wasmbin.FuncType {
 	t := in.Index
 	if in.Op == wasmbin.OpCall {
 		t = b.funcTypes[in.Index]
 	}
-	return len(b.m.Types[t].Results)
+	return &b.m.Types[t]
 }
 
 // makesValue answers whether an instruction leaves a value of its own, and not
@@ -331,6 +335,7 @@ func (b *body) table(in *wasmbin.Instr, label func(uint32) int32) {
 	to, count := int32(nowhere), int32(0)
 	for depth := range in.Labels() {
 		b.trampoline++
+		b.expanded += bytesPerTarget
 		if next := label(depth); next != to {
 			if count > 0 {
 				b.connect(to, count)

@@ -18,6 +18,8 @@
 //     block.
 //   - liveness: each block lists what is live in it.
 //   - reloads: after each call all mutable globals are loaded again.
+//   - operands: each argument and result of a call is moved by itself.
+//   - targets: each target of a br_table is a block of its own.
 //   - expansion: each instruction becomes some bytes while it is compiled, up to
 //     36 kilobytes of them. prices.go has what was measured of every opcode.
 //   - setup: each function goes over all types and globals of the module, and

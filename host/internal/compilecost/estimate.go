@@ -121,6 +121,7 @@ type terms struct {
 	meetings   int64 // known addresses that are compared at joins
 	live       int64 // live values at the beginnings of all blocks
 	reloads    int64 // globals loaded again
+	moved      int64 // operands of calls
 	setup      int64 // types, globals and blocks of other functions that are gone over
 	expanded   int64 // bytes that instructions take by themselves
 	code       int64 // bytes of machine code
@@ -129,7 +130,7 @@ type terms struct {
 // The prices were measured with wazero 1.12 on amd64 and rounded up.
 func (t *terms) time() time.Duration {
 	ns := nsPerByte*f(t.expanded) + nsPerCode*f(t.code) + 8*f(t.lookups) + 1.2*f(t.searched) + 1500*f(t.arguments) + 10*f(t.dominators) + 70*f(t.bounds) +
-		4*f(t.meetings) + 25*f(t.live) + 400*f(t.reloads) + 40*f(t.setup)
+		4*f(t.meetings) + 25*f(t.live) + 400*f(t.reloads) + 450*f(t.moved) + 40*f(t.setup) + nsPerFunction
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64
 	}
@@ -137,7 +138,7 @@ func (t *terms) time() time.Duration {
 }
 
 func (t *terms) bytes() int64 {
-	b := f(t.expanded) + 400*f(t.arguments) + 110*f(t.bounds) + 16*f(t.live) + 180*f(t.reloads)
+	b := f(t.expanded) + 400*f(t.arguments) + 110*f(t.bounds) + 16*f(t.live) + 180*f(t.reloads) + 1400*f(t.moved)
 	if b >= math.MaxInt64 {
 		return math.MaxInt64
 	}

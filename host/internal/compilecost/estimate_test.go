@@ -82,6 +82,14 @@ func TestTerms(t *testing.T) {
 		{"addresses are passed down a chain", func(c *code) {
 			c.open(wasmbin.OpBlock).get(0).load().brIf(0).get(0).load().brIf(0).end()
 		}, func(t terms) (int64, int64, string) { return t.bounds, 1 + 2 + 2 + 1, "bounds" }},
+		{"a call moves its argument and its result", func(c *code) {
+			c.get(0).index(wasmbin.OpCall, 0).index(wasmbin.OpCall, 0).set(0)
+		}, func(t terms) (int64, int64, string) { return t.moved, 4, "operands" }},
+		{"targets are blocks of their own, also to one place", func(c *code) {
+			c.open(wasmbin.OpBlock).get(0).index(wasmbin.OpBrTable, 3)
+			c.b = append(c.b, 0, 0, 0, 0)
+			c.end()
+		}, func(t terms) (int64, int64, string) { return t.expanded, 4*bytesPerTarget + 2*3, "bytes" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := new(code)
@@ -96,6 +104,29 @@ func TestTerms(t *testing.T) {
 			}
 			if got, want, what := c.want(b.terms(0)); got != want {
 				t.Errorf("%d %s, want %d", got, what, want)
+			}
+		})
+	}
+}
+
+// What the compiler allocates for many small things of one kind is covered.
+func TestEstimateCoversAllocation(t *testing.T) {
+	for name, m := range map[string]*wasmbin.Module{
+		"targets of a table":  tableToBlocks(100, 20_000),
+		"operands of calls":   callsWithOperands(100, 250, wasmbin.OpCall),
+		"operands of a table": callsWithOperands(100, 250, wasmbin.OpCallIndirect),
+	} {
+		t.Run(name, func(t *testing.T) {
+			infos, err := m.Validate(wasmbin.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cost, err := Estimate(m, infos, Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took := int64(compiled(t, m).bytes); took > cost.Bytes*3/2 || took < cost.Bytes/8 {
+				t.Errorf("it took %d bytes; estimated are %d", took, cost.Bytes)
 			}
 		})
 	}

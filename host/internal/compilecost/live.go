@@ -12,6 +12,7 @@ func (b *body) terms(height int64) terms {
 		lookups:  b.lookups,
 		bounds:   b.boundsSum,
 		reloads:  b.calls * b.mutable,
+		moved:    b.moved,
 		expanded: b.expanded,
 		code:     b.code,
 		setup:    int64(len(b.m.Types)) + int64(len(b.m.Globals)) + b.largest,

@@ -12,8 +12,13 @@ import "github.com/seed47132306/terrarium/host/wasmbin"
 type price struct{ bytes, code int32 }
 
 const (
-	nsPerByte = 1.7 // that is allocated
-	nsPerCode = 20  // for each byte of machine code
+	nsPerByte     = 1.7  // that is allocated
+	nsPerCode     = 20   // for each byte of machine code
+	nsPerFunction = 5000 // however little is in it
+
+	// Each target of a br_table gets a block of its own, whether or not others go
+	// to the same place.
+	bytesPerTarget = 2500
 )
 
 // inTerms reports whether what an opcode takes is counted by the terms alone: it

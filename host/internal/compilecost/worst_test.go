@@ -224,3 +224,48 @@ var worst = []shape{
 		return m
 	}},
 }
+
+// tableToBlocks has one br_table with targets that go to some blocks in turns.
+func tableToBlocks(blocks, targets int) *wasmbin.Module {
+	c := new(code)
+	for range blocks {
+		c.open(wasmbin.OpBlock)
+	}
+	c.get(0).index(wasmbin.OpBrTable, targets)
+	for i := range targets + 1 {
+		c.b = wasmbin.AppendU32(c.b, uint32(i%blocks))
+	}
+	for range blocks {
+		c.end()
+	}
+	return moduleOf(c.function(0))
+}
+
+// callsWithOperands calls a function that takes and gives so many operands again
+// and again.
+func callsWithOperands(calls, operands int, op wasmbin.Opcode) *wasmbin.Module {
+	c, callee := new(code), new(code)
+	var t wasmbin.FuncType
+	for i := range operands {
+		t.Params, t.Results = append(t.Params, wasmbin.I32), append(t.Results, wasmbin.I32)
+		c.num(i)
+		callee.get(i)
+	}
+	m := moduleOf()
+	typ := m.AddType(t)
+	f := m.AddFunc(typ, wasmbin.Code{Body: callee.end().b})
+	m.Tables = append(m.Tables, wasmbin.Table{Type: wasmbin.FuncRef, Range: wasmbin.Range{Min: 1}})
+	for range calls {
+		if op == wasmbin.OpCallIndirect {
+			c.num(0).index(op, int(typ))
+			c.b = append(c.b, 0)
+		} else {
+			c.index(op, int(f))
+		}
+	}
+	for range operands {
+		c.op(wasmbin.OpDrop)
+	}
+	m.AddFunc(0, c.function(0))
+	return m
+}
