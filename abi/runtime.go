@@ -89,7 +89,11 @@ type Turn interface {
 	StateGet(key []byte) ([]byte, Code)
 	StateSet(key, value []byte) Code
 	StateDelete(key []byte) (existed bool, code Code)
-	StateList(prefix []byte) ([]byte, Code)
+	// StateList calls page with the keys that have the prefix, in byte order, each
+	// followed by NUL: some hundred at a time, so that what a long list costs can be
+	// counted and ended on the way. It keeps nothing locked meanwhile, and page may
+	// panic.
+	StateList(prefix []byte, page func(keys []byte)) Code
 
 	TimerSet(name []byte, delay, period time.Duration, payload []byte) Code
 	TimerCancel(name []byte) (existed bool, code Code)

@@ -63,11 +63,40 @@ func TestStateOfATurnIsAMap(t *testing.T) {
 					want = append(append(want, k...), 0)
 				}
 			}
-			if got, code := turn.StateList([]byte(prefix)); code != abi.OK || !bytes.Equal(got, want) {
+			got, code := keysOf(turn, prefix)
+			if code != abi.OK || !bytes.Equal(got, want) {
 				rt.Fatalf("keys with %q: %q, %v; want %q", prefix, got, code, want)
 			}
 		}
 	})
+}
+
+// keysOf is what StateList hands over.
+func keysOf(t *turn, prefix string) (keys []byte, code abi.Code) {
+	code = t.StateList([]byte(prefix), func(page []byte) { keys = append(keys, page...) })
+	return keys, code
+}
+
+// A long list comes in pages, none of which is much.
+func TestStateListComesInPages(t *testing.T) {
+	turn := newTestTurn(abi.Limits{})
+	want := 0
+	for i := range 20_000 {
+		key := fmt.Sprintf("key %05d", i)
+		turn.c.state.Set(key, nil)
+		want += len(key) + 1
+	}
+	got, pages := 0, 0
+	turn.StateList(nil, func(page []byte) {
+		pages++
+		got += len(page)
+		if len(page) > listPage+len("key 00000\x00") || page[len(page)-1] != 0 {
+			t.Errorf("a page has %d bytes and ends with %q", len(page), page[len(page)-1])
+		}
+	})
+	if got != want || pages != (want+listPage-1)/listPage {
+		t.Errorf("%d bytes in %d pages, want %d bytes", got, pages, want)
+	}
 }
 
 func sizeOf(m map[string]string) (n int64) {
@@ -128,7 +157,7 @@ func TestErrorsOfATurnAreShortAndNameLimits(t *testing.T) {
 	}{
 		{func(t *turn) abi.Code { _, code := t.StateGet(huge); return code }, abi.NotFound, "no key"},
 		{func(t *turn) abi.Code {
-			if keys, code := t.StateList(huge); code != abi.OK || len(keys) != 0 {
+			if keys, code := keysOf(t, string(huge)); code != abi.OK || len(keys) != 0 {
 				return code
 			}
 			return t.fail(abi.NotFound, "", "nothing is listed")

@@ -142,14 +142,23 @@ func (t *turn) checkKey(key []byte) abi.Code {
 	return abi.OK
 }
 
+// listPage is how many bytes of keys StateList hands over at a time, or a key more.
+const listPage = 8 << 10
+
 // StateList implements [abi.Turn]: the keys as the creature has them, with those
 // that the turn has written between them.
-func (t *turn) StateList(prefix []byte) ([]byte, abi.Code) {
+func (t *turn) StateList(prefix []byte, page func(keys []byte)) abi.Code {
 	if int64(len(prefix)) > t.c.limits.StateKey {
-		return nil, abi.OK // no key is as long
+		return abi.OK // no key is as long
 	}
 	p := string(prefix)
 	out := t.scratch[:0]
+	list := func(key string) {
+		if out = append(append(out, key...), 0); len(out) >= listPage {
+			page(out)
+			out = out[:0]
+		}
+	}
 	at, _ := t.written(prefix)
 	writes := t.writes[at:]
 	// upTo lists the written keys before next; all of them if there is none.
@@ -160,7 +169,7 @@ func (t *turn) StateList(prefix []byte) ([]byte, abi.Code) {
 				break
 			}
 			if !w.deleted {
-				out = append(append(out, w.key...), 0)
+				list(w.key)
 			}
 			replaced = replaced || more && w.key == next
 		}
@@ -171,11 +180,14 @@ func (t *turn) StateList(prefix []byte) ([]byte, abi.Code) {
 			return false
 		}
 		if !upTo(key, true) {
-			out = append(append(out, key...), 0)
+			list(key)
 		}
 		return true
 	})
 	upTo("", false)
+	if len(out) > 0 {
+		page(out)
+	}
 	t.scratch = out
-	return out, abi.OK
+	return abi.OK
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 // puts into it.
 type fakeTurn struct {
 	keys      []byte // what state_list answers; nil: two keys
+	pages     int    // of keys that were handed over
 	payload   []byte
 	config    []byte // what Config answers
 	defaults  bool   // Config knows no key
@@ -106,11 +108,19 @@ func (f *fakeTurn) StateDelete(key []byte) (bool, abi.Code) {
 	_, ok := f.state[string(key)]
 	return ok, f.note("state_delete %q", key)
 }
-func (f *fakeTurn) StateList(prefix []byte) ([]byte, abi.Code) {
-	if f.keys != nil {
-		return f.keys, f.note("state_list %q", prefix)
+func (f *fakeTurn) StateList(prefix []byte, page func([]byte)) abi.Code {
+	code := f.note("state_list %q", prefix)
+	switch {
+	case code != abi.OK:
+	case f.keys != nil:
+		for keys := range slices.Chunk(f.keys, 1000) {
+			f.pages++
+			page(keys)
+		}
+	default:
+		page([]byte("a\x00b\x00"))
 	}
-	return []byte("a\x00b\x00"), f.note("state_list %q", prefix)
+	return code
 }
 func (f *fakeTurn) TimerSet(name []byte, delay, period time.Duration, payload []byte) abi.Code {
 	return f.note("timer_set %q %v %v %q", name, delay, period, payload)

@@ -177,14 +177,29 @@ func lookup(name string, get func(abi.Turn, []byte) ([]byte, abi.Code)) hostcall
 // copied, which takes some hundred nanoseconds.
 const listUnits = 250
 
-var listKeys = lookup("state_list", abi.Turn.StateList)
-
+// hostStateList charges for each page of keys as it comes, so that the fuel and the
+// deadline end a long list and not only what follows it.
 func hostStateList(c *call, mem api.Memory, p []uint64) int64 {
-	n := listKeys(c, mem, p)
-	if n > 0 {
-		c.cost += listUnits * int64(bytes.Count(c.result, []byte{0}))
+	prefix, ok := c.input(mem, "state_list", p[0], p[1])
+	if !ok {
+		return badArgument
 	}
-	return n
+	dst, ok := c.view(mem, "state_list", p[2], p[3])
+	if !ok {
+		return badArgument
+	}
+	prefix = bytes.Clone(prefix) // the guest may have it in the buffer
+	var keys []byte
+	code := c.turn.StateList(prefix, func(page []byte) {
+		c.spend(listUnits*int64(bytes.Count(page, []byte{0})) + int64(len(page))/bytesPerUnit)
+		keys = append(keys, page...)
+	})
+	if code != abi.OK {
+		return c.status(code)
+	}
+	c.bytes(copy(dst, keys))
+	c.result = keys
+	return length(keys)
 }
 
 // single is a hostcall that passes one range of bytes.
@@ -300,7 +315,7 @@ func hostTool(c *call, mem api.Memory, p []uint64) int64 {
 	if !ok {
 		return badArgument
 	}
-	c.bytes(len(args) * toolPasses) // whatever becomes of them
+	c.spend(int64(len(args)) * toolPasses / bytesPerUnit) // before it is done, whatever becomes of it
 	result, code := c.turn.Tool(name, args)
 	if code != abi.OK {
 		return c.status(code)

@@ -346,3 +346,56 @@ func TestListedKeysCostFuel(t *testing.T) {
 		}
 	}
 }
+
+// A list that costs more than is left of the fuel ends on the way, and not when all of
+// it has been put together.
+func TestLongListEndsWithTheFuel(t *testing.T) {
+	h := newHost(t, Options{})
+	const keys = 100_000
+	i := instantiate(t, compile(t, h, readModule(t, "script")), &abi.Limits{Fuel: keys * listUnits / 10})
+	s := newScript(1)
+	p, n := s.at("k")
+	s.call(functionNumber(t, "state_list"), p, n, 0, 0)
+	turn := &fakeTurn{keys: bytes.Repeat([]byte("k1234567\x00"), keys), payload: s.payload(t)}
+	err := i.Handle(t.Context(), turn, abi.KindMessage, 0)
+	if abi.CodeOf(err) != abi.OutOfFuel {
+		t.Errorf("the error is %v, want out_of_fuel", err)
+	}
+	if all := len(turn.keys) / 1000; turn.pages == 0 || turn.pages > all/8 {
+		t.Errorf("%d of %d pages were handed over", turn.pages, all)
+	}
+}
+
+// The arguments of a tool are paid for before anything is done with them, also when
+// the call is refused afterwards.
+func TestToolArgumentsArePaidForFirst(t *testing.T) {
+	h := newHost(t, Options{})
+	m := compile(t, h, readModule(t, "script"))
+	const size = 20_000
+	used := func(size int) (fuel int64, calls int) {
+		i := instantiate(t, m, nil)
+		s := newScript(1)
+		name, n := s.at("group_status")
+		args, _ := s.at(strings.Repeat("x", size))
+		s.call(functionNumber(t, "tool"), name, n, args, uint64(size))
+		turn := &fakeTurn{payload: s.payload(t)}
+		if err := i.Handle(t.Context(), turn, abi.KindMessage, 0); err != nil {
+			t.Fatal(err)
+		}
+		return i.FuelUsed(), len(turn.calls)
+	}
+	little, _ := used(0)
+	much, _ := used(size)
+	if cost := much - little; cost < size*toolPasses/bytesPerUnit {
+		t.Errorf("%d bytes of arguments cost %d units", size, cost)
+	}
+	i := instantiate(t, m, &abi.Limits{Fuel: little + size*toolPasses/bytesPerUnit/2})
+	s := newScript(1)
+	name, n := s.at("group_status")
+	args, _ := s.at(strings.Repeat("x", size))
+	s.call(functionNumber(t, "tool"), name, n, args, size)
+	turn := &fakeTurn{payload: s.payload(t)}
+	if err := i.Handle(t.Context(), turn, abi.KindMessage, 0); abi.CodeOf(err) != abi.OutOfFuel || len(turn.calls) != 0 {
+		t.Errorf("with half the fuel: %v, after %d calls", err, len(turn.calls))
+	}
+}

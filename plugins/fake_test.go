@@ -196,14 +196,13 @@ func (t *turn) StateDelete(key []byte) (bool, abi.Code) {
 	return ok, t.effect()
 }
 
-func (t *turn) StateList(prefix []byte) ([]byte, abi.Code) {
-	var list []byte
+func (t *turn) StateList(prefix []byte, page func([]byte)) abi.Code {
 	for _, key := range slices.Sorted(maps.Keys(t.state)) {
 		if strings.HasPrefix(key, string(prefix)) {
-			list = append(append(list, key...), 0)
+			page(append([]byte(key), 0))
 		}
 	}
-	return list, abi.OK
+	return abi.OK
 }
 
 func (t *turn) TimerSet(name []byte, delay, _ time.Duration, payload []byte) abi.Code {

@@ -32,8 +32,7 @@ func program(poison func(payload []byte) int) behaviour {
 		t.Random(dice[:])
 		fmt.Fprint(h, t.Now(), dice, kind)
 		for _, list := range []string{"", "k1"} {
-			keys, _ := t.StateList([]byte(list))
-			h.Write(keys)
+			t.StateList([]byte(list), func(keys []byte) { h.Write(keys) })
 		}
 		r := rand.New(rand.NewPCG(h.Sum64(), 0))
 		for range r.IntN(5) {

@@ -109,11 +109,11 @@ func (w *witness) StateDelete(key []byte) (bool, abi.Code) {
 }
 
 // StateList implements [abi.Turn].
-func (w *witness) StateList(prefix []byte) ([]byte, abi.Code) {
+func (w *witness) StateList(prefix []byte, page func(keys []byte)) abi.Code {
 	if !w.a.allKeys {
 		w.miss(UnknownKey, "")
 	}
-	return w.Turn.StateList(prefix)
+	return w.Turn.StateList(prefix, page)
 }
 
 // StateSet implements [abi.Turn].
