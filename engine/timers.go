@@ -79,12 +79,29 @@ func (t *turn) putTimer(x timerEffect) abi.Code {
 
 // persists reports whether a timer was set before the turn.
 func (t *turn) persists(name string) bool {
+	_, ok := t.timersBefore()[name]
+	return ok
+}
+
+// timersBefore are the timers that were set when the turn first asked for one, with
+// the bytes of each. Timers ring meanwhile, but a turn sees the same ones all the
+// time, and pays for looking at them once.
+func (t *turn) timersBefore() map[string]int {
+	if t.before != nil {
+		return t.before
+	}
 	g := t.c.home.lock()
 	if g == nil {
-		return false
+		return nil
 	}
 	defer g.mu.Unlock()
-	return t.c.timers[name] != nil
+	t.before = make(map[string]int, len(t.c.timers))
+	for name, a := range t.c.timers {
+		size := len(name) + len(a.row.Payload)
+		t.before[name] = size
+		t.beforeBytes += int64(size)
+	}
+	return t.before
 }
 
 // heldTimers are timers that are set.
@@ -96,28 +113,30 @@ type heldTimers struct {
 // hasTimer says whether a timer is set, and what the others amount to, as the
 // turn sees it.
 func (t *turn) hasTimer(name string) (set bool, others heldTimers) {
-	note := func(other string, size int) {
-		if other == name {
-			set = true
-			return
+	before := t.timersBefore()
+	others = heldTimers{len(before), t.beforeBytes}
+	leave := func(other string) (was bool) {
+		size, was := before[other]
+		if was {
+			others.count--
+			others.bytes -= int64(size)
 		}
-		others.count++
-		others.bytes += int64(len(other) + size)
+		return was
 	}
+	changed := false
 	for i := range t.timers {
-		if x := &t.timers[i]; !x.cancel {
-			note(x.name, len(x.payload))
+		x := &t.timers[i]
+		leave(x.name)
+		switch {
+		case x.name == name:
+			set, changed = !x.cancel, true
+		case !x.cancel:
+			others.count++
+			others.bytes += int64(len(x.name) + len(x.payload))
 		}
 	}
-	g := t.c.home.lock()
-	if g == nil {
-		return set, others
-	}
-	defer g.mu.Unlock()
-	for other, a := range t.c.timers {
-		if _, changed := slices.BinarySearchFunc(t.timers, other, func(x timerEffect, name string) int { return cmp.Compare(x.name, name) }); !changed {
-			note(other, len(a.row.Payload))
-		}
+	if !changed {
+		set = leave(name)
 	}
 	return set, others
 }

@@ -30,25 +30,27 @@ type turn struct {
 
 	// arena holds the bytes of everything that is sent or put out, so that a
 	// turn with a store costs one allocation for all of it.
-	arena     []byte
-	sends     []sendEffect
-	sendCount int
-	asked     int // requests among them
-	sendBytes int64
-	output    []byte
-	hasOutput bool
-	wired     []wiredOutput // what its wires make of the output
-	writes    []stateWrite  // by rising key, each once
-	timers    []timerEffect // by rising name, each once
-	replied   bool
-	reply     span
-	stateSize int64 // what the creature's state would have after the writes
-	logs      []logLine
-	verdicts  []policyVerdict
-	judged    bool         // policies have changed or left out a send
-	recalled  recollection // by the policies that judge what the turn does
-	logBytes  int64
-	fuel      int64 // what the guest used up; -1 if the host does not count it
+	arena       []byte
+	sends       []sendEffect
+	sendCount   int
+	asked       int // requests among them
+	sendBytes   int64
+	output      []byte
+	hasOutput   bool
+	wired       []wiredOutput  // what its wires make of the output
+	writes      []stateWrite   // by rising key, each once
+	timers      []timerEffect  // by rising name, each once
+	before      map[string]int // the timers of before, once it was asked for one; see timersBefore
+	beforeBytes int64
+	replied     bool
+	reply       span
+	stateSize   int64 // what the creature's state would have after the writes
+	logs        []logLine
+	verdicts    []policyVerdict
+	judged      bool         // policies have changed or left out a send
+	recalled    recollection // by the policies that judge what the turn does
+	logBytes    int64
+	fuel        int64 // what the guest used up; -1 if the host does not count it
 
 	tools *toolUse // nil unless the turn has called a group tool
 	alone bool     // the turn holds the mutation lock; see worker.handle
@@ -138,6 +140,7 @@ func (t *turn) reset() {
 	t.verdicts, t.judged = emptied(t.verdicts), false
 	t.recalled.forget()
 	t.timers = emptied(t.timers)
+	t.before, t.beforeBytes = nil, 0
 	t.replied, t.reply, t.detailJSON = false, span{}, nil
 	t.looked, t.late = false, false
 	t.sendCount, t.sendBytes, t.logBytes, t.asked = 0, 0, 0, 0

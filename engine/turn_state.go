@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -136,7 +137,7 @@ func (t *turn) mayWrite(key []byte) abi.Code {
 
 // checkKey refuses what can be no key.
 func (t *turn) checkKey(key []byte) abi.Code {
-	if len(key) == 0 || !utf8.Valid(key) || slices.Contains(key, 0) {
+	if len(key) == 0 || !utf8.Valid(key) || bytes.IndexByte(key, 0) >= 0 {
 		return t.fail(abi.InvalidArgument, "use another key", "a key is UTF-8 without NUL and not empty")
 	}
 	return abi.OK

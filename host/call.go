@@ -39,8 +39,9 @@ type call struct {
 	phase phase
 	count int64 // hostcalls so far
 
-	early    *rand.ChaCha8 // random bytes for start and _initialize; nil in other calls
-	personal bool          // the guest has asked for what not every instance of its module gets
+	early     *rand.ChaCha8 // random bytes for start and _initialize; nil in other calls
+	documents uint8         // awareness documents that the guest has asked for, a bit for each
+	personal  bool          // the guest has asked for what not every instance of its module gets
 
 	result  []byte // the source result
 	text    string // the source error, unless turnErr
@@ -99,6 +100,7 @@ const keepResult = 16 << 10
 func (c *call) begin(t abi.Turn, p phase) {
 	c.turn, c.phase, c.count = t, p, 0
 	c.text, c.turnErr, c.words, c.cost, c.personal = "", false, "", 0, false
+	c.documents = 0
 	c.result = c.result[:0]
 }
 

@@ -28,7 +28,7 @@ var hostcalls = map[string]hostcall{
 	"send_to":      pair("send_to", abi.Turn.SendTo),
 	"request":      hostRequest,
 	"reply":        single("reply", abi.Turn.Reply),
-	"output":       single("output", abi.Turn.Output),
+	"output":       hostOutput,
 	"state_get":    lookup("state_get", abi.Turn.StateGet),
 	"state_set":    pair("state_set", abi.Turn.StateSet),
 	"state_delete": remove("state_delete", abi.Turn.StateDelete),
@@ -134,7 +134,22 @@ func (c *call) source(what string, number int32) (content []byte, status int64) 
 		}
 	}
 	content, code := c.turn.Source(abi.Source(number))
+	c.composed(abi.Source(number), len(content))
 	return content, c.status(code)
+}
+
+// composePasses is how often what makes an awareness document is gone through.
+const composePasses = 32
+
+// composed charges for a document that is put together when it is first asked for.
+func (c *call) composed(s abi.Source, size int) {
+	if s != abi.SourceAwarenessJSON && s != abi.SourceAwarenessMarkdown {
+		return
+	}
+	if document := uint8(1) << (s - abi.SourceAwarenessJSON); c.documents&document == 0 {
+		c.documents |= document
+		c.bytes(size * composePasses)
+	}
 }
 
 // length answers how long b is; what does not fit into a result is told as the
@@ -213,6 +228,21 @@ func single(name string, do func(abi.Turn, []byte) abi.Code) hostcall {
 	}
 }
 
+// outputPasses is how often a byte of output is copied while the output grows.
+const outputPasses = 2
+
+func hostOutput(c *call, mem api.Memory, p []uint64) int64 {
+	b, ok := c.input(mem, "output", p[0], p[1])
+	if !ok {
+		return badArgument
+	}
+	code := c.turn.Output(b)
+	if code == abi.OK {
+		c.bytes(len(b) * outputPasses)
+	}
+	return c.status(code)
+}
+
 // pair is a hostcall that passes two ranges of bytes.
 func pair(name string, do func(t abi.Turn, a, b []byte) abi.Code) hostcall {
 	return func(c *call, mem api.Memory, p []uint64) int64 {
@@ -256,12 +286,17 @@ func hostChannel(c *call, mem api.Memory, p []uint64) int64 {
 	return c.answer(c.turn.Channel(alias))
 }
 
+// channelUnits is what each channel but the first costs that a message is sent on.
+const channelUnits = 100
+
 func hostSend(c *call, mem api.Memory, p []uint64) int64 {
 	payload, headers, ok := c.views(mem, "send", p[1:])
 	if !ok {
 		return badArgument
 	}
-	return c.answer(c.turn.Send(int32(p[0]), payload, headers))
+	n := c.turn.Send(int32(p[0]), payload, headers)
+	c.cost += channelUnits * int64(max(0, n-1))
+	return c.answer(n)
 }
 
 func hostRequest(c *call, mem api.Memory, p []uint64) int64 {
@@ -310,17 +345,24 @@ func milliseconds(v uint64) (d time.Duration, ok bool) {
 // they are read as JSON, checked, judged and noted.
 const toolPasses = 160
 
+// resultPasses is the same for what a tool answers: it is looked up in the graph,
+// written as JSON, copied and noted.
+const resultPasses = 16
+
+// toolUnits is what the call of a tool costs, however little it is asked for.
+const toolUnits = 5_000
+
 func hostTool(c *call, mem api.Memory, p []uint64) int64 {
 	name, args, ok := c.views(mem, "tool", p)
 	if !ok {
 		return badArgument
 	}
-	c.spend(int64(len(args)) * toolPasses / bytesPerUnit) // before it is done, whatever becomes of it
+	c.spend(toolUnits + int64(len(args))*toolPasses/bytesPerUnit) // before it is done, whatever becomes of it
 	result, code := c.turn.Tool(name, args)
 	if code != abi.OK {
 		return c.status(code)
 	}
-	c.bytes(len(result))
+	c.bytes(len(result) * resultPasses)
 	c.result = append(c.result[:0], result...)
 	return length(result)
 }

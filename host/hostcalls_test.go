@@ -399,3 +399,52 @@ func TestToolArgumentsArePaidForFirst(t *testing.T) {
 		t.Errorf("with half the fuel: %v, after %d calls", err, len(turn.calls))
 	}
 }
+
+// wideTurn sends on a hundred channels, has documents of 10,000 bytes and tools that
+// answer as much.
+type wideTurn struct{ fakeTurn }
+
+var tenThousand = make([]byte, 10_000)
+
+func (*wideTurn) Send(int32, []byte, []byte) int32       { return 100 }
+func (*wideTurn) Tool([]byte, []byte) ([]byte, abi.Code) { return tenThousand, abi.OK }
+func (w *wideTurn) Source(s abi.Source) ([]byte, abi.Code) {
+	if s == abi.SourcePayload {
+		return w.payload, abi.OK
+	}
+	return tenThousand, abi.OK
+}
+
+// What a hostcall does for the guest beyond the usual is paid for.
+func TestWorkOfHostcallsIsPaidFor(t *testing.T) {
+	h := newHost(t, Options{})
+	m := compile(t, h, readModule(t, "script"))
+	plain := int64(0)
+	for i, c := range []struct {
+		call  string
+		args  []uint64
+		least int64
+	}{
+		{"size", []uint64{uint64(abi.SourceChannel)}, 0},
+		{"send", nil, 99 * channelUnits},
+		{"size", []uint64{uint64(abi.SourceAwarenessJSON)}, 10_000 * composePasses / bytesPerUnit},
+		{"size", []uint64{uint64(abi.SourceAwarenessMarkdown)}, 10_000 * composePasses / bytesPerUnit},
+		{"tool", nil, toolUnits + 10_000*resultPasses/bytesPerUnit},
+		{"output", []uint64{0, 8000}, 8000 * (1 + outputPasses) / bytesPerUnit},
+	} {
+		inst := instantiate(t, m, nil)
+		s := newScript(1)
+		s.call(functionNumber(t, c.call), c.args...)
+		turn := &wideTurn{}
+		turn.payload = s.payload(t)
+		if err := inst.Handle(t.Context(), turn, abi.KindMessage, len(turn.payload)); err != nil {
+			t.Fatal(c.call, err)
+		}
+		if i == 0 {
+			plain = inst.FuelUsed()
+		}
+		if cost := inst.FuelUsed() - plain; cost < c.least || cost > c.least+200 {
+			t.Errorf("%s %v costs %d units more than size, want %d", c.call, c.args, cost, c.least)
+		}
+	}
+}

@@ -60,7 +60,7 @@ func (c *hostcallCost) build() []byte {
 	for _, f := range abi.Functions {
 		imported[f.Name] = m.hostcall(f.Name)
 	}
-	m.data(shortAt, []byte("name\x00value\x00{}group_status"))
+	m.data(shortAt, []byte("name\x00value\x00{}group_statussubject"))
 	m.data(bytesAt, []byte("x"))
 	first := code{}
 	if c.first != nil {
@@ -71,8 +71,7 @@ func (c *hostcallCost) build() []byte {
 		before = c.before(m, imported)
 	}
 	return m.finishWith([]locals{{1, typeI32}},
-		i32(bytesAt), i32('x'), i32(16*mebibyte), memoryFill,
-		localGet(1), when(before, i32(0), ret),
+		localGet(1), when(i32(bytesAt), i32('x'), i32(16*mebibyte), memoryFill, before, i32(0), ret),
 		first, i32(0), localSet(counter),
 		countUp(c.times, seq(c.args...), call(imported[c.call]), drop),
 	)
@@ -116,7 +115,7 @@ func (c *hostcallCost) measure(b *testing.B) {
 		b.Fatal(err)
 	}
 	c.surround(b, t, added.Creature)
-	sub := t.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventTurnStarted, engine.EventTurnEnded, engine.EventTurnFailed}}, 64)
+	sub := t.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventTurnStarted, engine.EventTurnEnded, engine.EventTurnFailed}, Creatures: []engine.CreatureID{added.Creature}}, 64)
 	defer sub.Close()
 	turn := func(payload string) (time.Duration, int64) {
 		sent, err := t.SendTo(ctx, added.Creature, engine.Outgoing{Payload: []byte(payload)})
@@ -149,7 +148,7 @@ func (c *hostcallCost) surround(b *testing.B, t *terrarium.Terrarium, subject en
 			if err != nil {
 				return err
 			}
-			if _, err := batch.Do(topology.SetEdge{Creature: subject, Channel: ch.Channel, Direction: engine.Send, On: true, Alias: name}); err != nil {
+			if _, err := batch.Do(topology.SetEdge{Creature: subject, Channel: ch.Channel, Direction: engine.Send, On: true}); err != nil {
 				return err
 			}
 		}
@@ -205,7 +204,18 @@ func hostcallCosts() []hostcallCost {
 			countUp(256, i32(countAt), i32(4), i64(1<<40), i64(0), i32(0), i32(0), call(imported["timer_set"]), drop))
 	}
 	const nowhere = 1 << 30
+	computes := func(times int32, body ...code) func(map[string]uint32) code {
+		return func(map[string]uint32) code {
+			return seq(i32(0), localSet(counter), countUp(times, body...))
+		}
+	}
+	denormal, three := code{0x44, 0x2b, 0xe6, 0x70, 0x8b, 0x68, 0x12, 0, 0}, code{0x44, 0, 0, 0, 0, 0, 0, 8, 0x40}
+	const divide, store = 0xa3, 0x39
+	division := seq(i32(0), denormal, three, code{divide, store, 3, 0})
 	return []hostcallCost{
+		// Not hostcalls, but what they compare with.
+		{name: "guest/additions", call: "now", times: 1, first: computes(200_000, i32(16), i32(0), repeat(100, localGet(counter), i32add), i32Store())},
+		{name: "guest/divisions of denormal numbers", call: "now", times: 1, first: computes(20_000, repeat(100, division))},
 		{name: "now", call: "now", times: 100_000},
 		{name: "fuel_left", call: "fuel_left", times: 100_000},
 		{name: "feature", call: "feature", times: 100_000, args: n(0)},
@@ -241,7 +251,7 @@ func hostcallCosts() []hostcallCost {
 		{name: "send/1 MiB nowhere", call: "send", times: 1000, args: n(-1, bytesAt, mebibyte, 0, 0)},
 		{name: "send/malformed headers", call: "send", times: 100, args: n(-1, bytesAt, 0, bytesAt, mebibyte)},
 		{name: "send/bad handle", call: "send", times: 100_000, args: n(7777, bytesAt, 16, 0, 0)},
-		{name: "send_to/self", call: "send_to", times: 500, args: n(shortAt+60, 0, bytesAt, 16)},
+		{name: "send_to/self", call: "send_to", times: 500, args: n(shortAt+25, 7, bytesAt, 16)},
 		{name: "send_to/missing", call: "send_to", times: 100_000, args: n(countAt, 4, bytesAt, 16)},
 		{name: "send_to/16 MiB name", call: "send_to", times: 100, args: n(bytesAt, 16<<20, 0, 0)},
 		{name: "request/missing", call: "request", times: 100_000, args: with(n(countAt, 4, bytesAt, 16), i64(1), i64(1))},

@@ -19,7 +19,7 @@ type Limits struct {
 }
 
 // DefaultLimits returns the limits that apply where nothing else is said. SQLite
-// as clang -O3 makes it and a program of 14 MB in Go need half of them at most.
+// as clang -O3 makes it and a program of 14 MB in Go need six tenths of them at most.
 func DefaultLimits() Limits {
 	return Limits{Time: 8 * time.Second, TimePerByte: 1500 * time.Nanosecond, MaxTime: time.Minute, Bytes: 512 << 20}
 }
