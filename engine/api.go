@@ -156,17 +156,14 @@ func (e *Engine) batch(ctx context.Context, f func(b *Batch) error, prepared ...
 // Do takes one step. Operations that add creatures or channels are refused:
 // they have methods of their own.
 func (b *Batch) Do(op topology.Op) (Outcome, error) {
-	switch op := op.(type) {
-	case topology.Connect:
-		if op.Channel == "" && op.Name != "" {
-			if err := checkName("connect", "channel", op.Name); err != nil {
-				return Outcome{}, err
-			}
-		}
+	switch op.(type) {
 	case topology.SetRoot:
 		return Outcome{}, invalid("change", "roots are assigned by AssignRoot", "call that")
 	case topology.AddCreature, topology.AddChannel:
 		return Outcome{}, invalid("change", "creatures and channels are added by AddCreature and AddChannel", "call those")
+	}
+	if err := checkOp(op); err != nil {
+		return Outcome{}, err
 	}
 	return b.stage(op)
 }

@@ -100,6 +100,9 @@ func (j *joint) prepare(ctx context.Context, deployments []*Deployment) (err err
 		}
 		j.applications = append(j.applications, a)
 		j.of[d.Name] = a
+		if err := d.checkNames(); err != nil {
+			return err
+		}
 		if a.species, err = j.e.loadSpecies(ctx, d); err != nil {
 			return err
 		}

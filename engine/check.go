@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // maxNameBytes bounds names of creatures and channels: they stand in every
@@ -21,6 +22,53 @@ func checkName(op, what, name string) error {
 		return invalid(op, fmt.Sprintf("the name of a %s has %d bytes", what, len(name)), fmt.Sprintf("use %d at most", maxNameBytes))
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, abi.Deceptive):
 		return invalid(op, fmt.Sprintf("the name %q of a %s is not printable text", name, what), "use UTF-8 without control, formatting and zero-width characters")
+	}
+	return nil
+}
+
+// checkAlias refuses aliases that could not be shown or typed; none is left to the
+// engine to choose.
+func checkAlias(op, alias string) error {
+	if alias == "" {
+		return nil
+	}
+	return checkName(op, "alias", alias)
+}
+
+// checkOp refuses names and aliases in an operation of the topology.
+func checkOp(op topology.Op) error {
+	switch op := op.(type) {
+	case topology.Connect:
+		if op.Channel == "" && op.Name != "" {
+			if err := checkName("connect", "channel", op.Name); err != nil {
+				return err
+			}
+		}
+		return checkAlias("connect", op.Alias)
+	case topology.SetEdge:
+		return checkAlias("set_"+op.Direction.String(), op.Alias)
+	case topology.SetNames:
+		for _, n := range op.Names {
+			if err := checkName("set_names", "creature", n.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkNames refuses names in a deployment. Those of its creatures are looked at when
+// they are prepared.
+func (d *Deployment) checkNames() error {
+	if d.Name != "" {
+		if err := checkName("apply", "deployment", d.Name); err != nil {
+			return err
+		}
+	}
+	for i := range d.Channels {
+		if err := checkName("apply", "channel", d.Channels[i].Name); err != nil {
+			return err
+		}
 	}
 	return nil
 }

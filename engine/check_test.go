@@ -34,3 +34,84 @@ func TestNamesAndLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// Names and aliases that deceive whoever reads them are refused wherever they enter,
+// and not shown as they are.
+func TestDeceptiveNamesAreRefusedEverywhere(t *testing.T) {
+	w := newWorld(t, engine.Options{})
+	a := w.add("a", "sink")
+	g := w.graph(a)
+	b := w.add("b", "sink")
+	ch, err := w.AddChannel(t.Context(), g, "plain", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wired := []engine.WireSpec{{Channel: "plain"}}
+	for _, name := range []string{"a\nb", "a\x1bb", "a\u202eb", "a\u2028b", "a\u200bb", "\xff", strings.Repeat("x", 257)} {
+		aliased := []engine.WireSpec{{Channel: "plain", Alias: name}}
+		creatures := []engine.CreatureSpec{{Address: "c", Name: "c", Wasm: []byte("sink"), Listen: wired}}
+		plain := []engine.ChannelSpec{{Address: "plain", Name: "plain"}}
+		for entry, enter := range namesOfDeployments(w, name, plain, creatures, aliased) {
+			if err := enter(); abi.CodeOf(err) != abi.InvalidArgument || strings.ContainsFunc(err.Error(), abi.Deceptive) {
+				t.Errorf("%s %q: %v, want invalid_argument with what is printable", entry, name, err)
+			}
+		}
+		for entry, enter := range map[string]func() error{
+			"the alias of a listener that is added": func() error {
+				_, err := w.AddCreature(t.Context(), engine.CreatureSpec{Name: "c", Wasm: []byte("sink"), Join: g, Listen: aliased})
+				return err
+			},
+			"the alias of a sender that is added": func() error {
+				_, err := w.AddCreature(t.Context(), engine.CreatureSpec{Name: "c", Wasm: []byte("sink"), Join: g, Send: aliased})
+				return err
+			},
+			"the alias of connect": func() error {
+				_, err := w.Change(t.Context(), topology.Connect{From: a, To: b, Alias: name})
+				return err
+			},
+			"the alias of set_listen": func() error {
+				_, err := w.Change(t.Context(), topology.SetEdge{Creature: a, Channel: ch.Channel, Direction: engine.Listen, On: true, Alias: name})
+				return err
+			},
+			"the alias of set_send": func() error {
+				_, err := w.Change(t.Context(), topology.SetEdge{Creature: a, Channel: ch.Channel, Direction: engine.Send, On: true, Alias: name})
+				return err
+			},
+			"another name": func() error {
+				_, err := w.Change(t.Context(), topology.SetNames{Names: []topology.Naming{{ID: a, Name: name}}})
+				return err
+			},
+			"a wire of outputs": func() error {
+				_, err := w.AddWire(t.Context(), engine.OutputWire{Name: name, From: a, To: b})
+				return err
+			},
+		} {
+			if err := enter(); abi.CodeOf(err) != abi.InvalidArgument || strings.ContainsFunc(err.Error(), abi.Deceptive) {
+				t.Errorf("%s %q: %v, want invalid_argument with what is printable", entry, name, err)
+			}
+		}
+	}
+}
+
+// namesOfDeployments are the places of a name in a deployment.
+func namesOfDeployments(w *world, name string, plain []engine.ChannelSpec, creatures []engine.CreatureSpec, aliased []engine.WireSpec) map[string]func() error {
+	apply := func(d engine.Deployment) func() error {
+		return func() error {
+			_, err := w.Apply(w.t.Context(), &d)
+			return err
+		}
+	}
+	return map[string]func() error{
+		"a deployment":              apply(engine.Deployment{Name: name, Channels: plain, Creatures: creatures}),
+		"a channel of a deployment": apply(engine.Deployment{Name: "d", Channels: []engine.ChannelSpec{{Address: "plain", Name: name}}, Creatures: creatures}),
+		"a creature of a deployment": apply(engine.Deployment{
+			Name: "d", Channels: plain, Creatures: []engine.CreatureSpec{{Address: "c", Name: name, Wasm: []byte("sink")}},
+		}),
+		"an alias of a deployment": apply(engine.Deployment{
+			Name: "d", Channels: plain, Creatures: []engine.CreatureSpec{{Address: "c", Name: "c", Wasm: []byte("sink"), Listen: aliased}},
+		}),
+		"a species": apply(engine.Deployment{
+			Name: "d", Channels: plain, Species: []engine.SpeciesSpec{{Name: name, Spec: engine.CreatureSpec{Wasm: []byte("sink")}}},
+		}),
+	}
+}

@@ -55,6 +55,13 @@ func checkSpec(spec *CreatureSpec) error {
 	if err := checkName("add_creature", "creature", spec.Name); err != nil {
 		return err
 	}
+	for _, wires := range [][]WireSpec{spec.Listen, spec.Send} {
+		for i := range wires {
+			if err := checkAlias("add_creature", wires[i].Alias); err != nil {
+				return err
+			}
+		}
+	}
 	return checkLimits(&spec.Limits)
 }
 

@@ -122,6 +122,9 @@ func checkSpecies(s *SpeciesSpec, seen bool) error {
 	case s.Spawnable < 0:
 		return invalid("apply", fmt.Sprintf("spawnable is %d", s.Spawnable), "use 0 for none, or more")
 	}
+	if err := checkName("apply", "species", s.Name); err != nil {
+		return err
+	}
 	if err := checkLimits(&s.Spec.Limits); err != nil {
 		return err
 	}

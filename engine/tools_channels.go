@@ -108,10 +108,7 @@ func (a *ChannelArgs) checkValues() error {
 	if a.Action == "create" {
 		return checkName("group_channel", "channel", a.Name)
 	}
-	if a.Alias != "" {
-		return checkName("group_channel", "alias", a.Alias)
-	}
-	return nil
+	return checkAlias("group_channel", a.Alias)
 }
 
 // channelToWire finds the channel that the call names: in the caller's graph or, if

@@ -110,10 +110,8 @@ func (s *staging) addNode(c *creature, a *AddNodeArgs) (groupOp, error) {
 			if err != nil {
 				return nil, err
 			}
-			if w.Alias != "" {
-				if err := checkName("group_add_node", "alias", w.Alias); err != nil {
-					return nil, err
-				}
+			if err := checkAlias("group_add_node", w.Alias); err != nil {
+				return nil, err
 			}
 			op.op.Edges = append(op.op.Edges, topology.Wire{Channel: ch.ID, Direction: side.direction, Alias: w.Alias})
 		}
