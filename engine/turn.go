@@ -340,10 +340,7 @@ func (t *turn) Send(h int32, payload, headers []byte) int32 {
 func (t *turn) sendAll(payload, headers []byte) int32 {
 	edges := t.wiring.sends
 	if len(edges) == 0 {
-		if !validHeaders(headers) { // room says the same
-			return t.malformedHeaders().Status()
-		}
-		return 0
+		return t.sendable(payload, headers).Status()
 	}
 	if code := t.room(len(edges), payload, headers); code != abi.OK {
 		return code.Status()
@@ -355,17 +352,28 @@ func (t *turn) sendAll(payload, headers []byte) int32 {
 	return int32(len(edges))
 }
 
+// sendable checks a message, wherever it goes.
+func (t *turn) sendable(payload, headers []byte) abi.Code {
+	size := int64(len(payload) + len(headers))
+	switch {
+	case size > t.c.limits.Message:
+		return t.fail(abi.TooLarge, "send smaller messages, or raise the limit", "the message has %d bytes; the limit message is %d", size, t.c.limits.Message)
+	case !validHeaders(headers):
+		return t.fail(abi.InvalidArgument, "write name NUL value NUL for each header", "the headers are malformed")
+	case reservedHeader(headers):
+		return t.fail(abi.InvalidArgument, "use another name", "the names of headers that begin with %s are the host's", reservedHeaders)
+	}
+	return abi.OK
+}
+
 // room checks and counts n sends of the same bytes.
 func (t *turn) room(n int, payload, headers []byte) abi.Code {
+	if code := t.sendable(payload, headers); code != abi.OK {
+		return code
+	}
 	limits := &t.c.limits
 	size := int64(len(payload) + len(headers))
 	switch {
-	case size > limits.Message:
-		return t.fail(abi.TooLarge, "send smaller messages, or raise the limit", "the message has %d bytes; the limit message is %d", size, limits.Message)
-	case !validHeaders(headers):
-		return t.malformedHeaders()
-	case reservedHeader(headers):
-		return t.fail(abi.InvalidArgument, "use another name", "the names of headers that begin with %s are the host's", reservedHeaders)
 	case t.sendCount+n > limits.Sends:
 		return t.overLimit("sends", int64(limits.Sends))
 	case t.sendBytes+int64(n)*size > limits.SendBytes:
@@ -374,10 +382,6 @@ func (t *turn) room(n int, payload, headers []byte) abi.Code {
 	t.sendCount += n
 	t.sendBytes += int64(n) * size
 	return abi.OK
-}
-
-func (t *turn) malformedHeaders() abi.Code {
-	return t.fail(abi.InvalidArgument, "write name NUL value NUL for each header", "the headers are malformed")
 }
 
 func (t *turn) SendTo(to, payload []byte) abi.Code {
