@@ -193,7 +193,7 @@ func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, rec
 	}()
 	if deployment != nil {
 		if _, err := t.Engine.Apply(ctx, deployment); err != nil {
-			return applyExit(ctx, err)
+			return unlessInterrupted(ctx, applyExit(ctx, err))
 		}
 	} else {
 		tellUnjudged(s, t.Saved())
