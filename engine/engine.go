@@ -61,6 +61,7 @@ type Engine struct {
 	exports        Exporter       // what storage can do besides, or nil
 	load           func(context.Context, string) ([]byte, error)
 	clock          Clock
+	sampled        bool // workers ask the clock once in a while
 	durability     Durability
 	freshInstances bool
 	paused         bool
@@ -167,7 +168,7 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 		e.exports, _ = o.Storage.(Exporter)
 	}
 	if e.clock == nil {
-		e.clock = realClock{}
+		e.clock, e.sampled = realClock{}, true
 	}
 	if e.log == nil {
 		e.log = slog.New(slog.NewTextHandler(io.Discard, nil))

@@ -208,7 +208,7 @@ func (s *Stepper) Poll(ctx context.Context, r *Reader) (in Incoming, some bool, 
 	cancel() // Next comes back after it has read the store
 	for {
 		g := r.home.lock()
-		waiting := r.mb.waiting() || r.held != nil || r.ended
+		waiting := r.mb.waiting() || r.held != nil || r.ended || r.gap() > r.told
 		g.mu.Unlock()
 		if !waiting {
 			return Incoming{}, false, nil

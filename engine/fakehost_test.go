@@ -26,7 +26,8 @@ type fakeHost struct {
 	exports    map[string][]string // functions, sorted
 	instances  int
 	live       int
-	modules    int // references that are open
+	modules    int   // references that are open
+	fuel       int64 // what a turn uses, plus one; zero: it is not counted
 	compiled   int
 }
 
@@ -171,7 +172,7 @@ func (i *fakeInstance) Handle(ctx context.Context, t abi.Turn, kind abi.Kind, _ 
 
 func (i *fakeInstance) Stop(context.Context, abi.Turn) error { return nil }
 func (i *fakeInstance) MemoryBytes() int64                   { return 0 }
-func (i *fakeInstance) FuelUsed() int64                      { return -1 }
+func (i *fakeInstance) FuelUsed() int64                      { return i.m.h.fuel - 1 }
 
 func (i *fakeInstance) Close(context.Context) error {
 	if !i.closed {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/seed47132306/terrarium/abi"
 )
@@ -25,6 +26,7 @@ type Reader struct {
 	src    *source
 	held   *Incoming // what Next could not wait for; it comes again
 	given  uint64    // number of the last message that Next has taken out
+	told   uint64    // up to which every message was given, or said to be missed
 	closed bool
 	ended  bool // the channel is gone
 }
@@ -81,10 +83,10 @@ func (e *Engine) Read(channel ChannelID, name string, o ReaderOptions) (*Reader,
 	if !known && !o.FromStart {
 		cursor = ch.head
 	}
-	r.src = r.mb.add(ch, ch.name, cursor)
+	r.src, r.told = r.mb.add(ch, ch.name, cursor), cursor
 	if g.store == nil {
-		// What was sent before is nowhere.
-		r.src.cursor, r.src.offered, r.mb.lagging = ch.head, ch.head, false
+		// What was sent before is nowhere, and Next says so.
+		r.src.offered, r.mb.lagging = ch.head, false
 	}
 	if !known {
 		// Where it begins is kept at once: otherwise one that is closed before
@@ -112,7 +114,9 @@ func token(c chan<- struct{}) {
 
 // Next waits for the next message, and until it is as durable as its graph
 // promises. It answers stopped when the reader or the engine is closed, and
-// not_found once the channel is gone and its messages have been read.
+// not_found once the channel is gone and its messages have been read. For
+// messages that are not kept any more it answers unavailable, once, with a
+// [Missed] that says which; the next call goes on after them.
 func (r *Reader) Next(ctx context.Context) (Incoming, error) {
 	for {
 		in, store, what, err := r.take()
@@ -181,13 +185,17 @@ func (r *Reader) take() (Incoming, Store, todo, error) {
 		in := *r.held
 		r.held = nil
 		return in, g.store, doHandle, nil
+	case r.gap() > r.told:
+		err := r.missed(r.gap())
+		token(r.acks)
+		return Incoming{}, nil, doNothing, err
 	case r.mb.n > 0:
 		d := r.mb.pop()
 		if g.store == nil {
 			r.mb.noteLoad(g)
 		}
 		m := d.msg
-		r.given = m.seq
+		r.given, r.told = m.seq, m.seq
 		in := Incoming{ID: m.logID(), Seq: m.seq, Time: m.time, Sender: m.senderName, Headers: DecodeHeaders(m.headers)}
 		in.Payload = m.payload
 		if m.pooled {
@@ -202,6 +210,47 @@ func (r *Reader) take() (Incoming, Store, todo, error) {
 	}
 	token(r.acks) // if the rest never was in a log, it has just been found out
 	return Incoming{}, nil, doNothing, nil
+}
+
+// gap is the number of the last message that will not come, if it is behind told.
+// While there is more to be read from the store it is not known. The caller holds
+// the mu of the graph.
+func (r *Reader) gap() uint64 {
+	switch {
+	case r.mb.n > 0:
+		return r.mb.at(0).msg.seq - 1
+	case r.mb.lagging:
+		return 0
+	}
+	return r.src.offered
+}
+
+// missed says that nothing up to a number will come. The caller holds the mu of the
+// graph.
+func (r *Reader) missed(last uint64) error {
+	m := &Missed{Channel: r.src.id, From: r.told + 1, To: last}
+	r.told = last
+	return &abi.Error{
+		Code: abi.Unavailable, Op: "read", Message: "a part of the channel is missing", Err: m, IDs: map[string]string{"channel": string(m.Channel)},
+		Remedy: "read on: the first message after them is next",
+	}
+}
+
+// Missed is in the error with which [Reader.Next] answers for messages that it will
+// not give: they were sent in a graph without a store before there was the reader,
+// or history no longer has them. A caller that has noted them acknowledges To, or
+// else a later reader of that name answers the same.
+type Missed struct {
+	Channel  ChannelID
+	From, To uint64 // in the channel, both included
+}
+
+// Error says which they are.
+func (m *Missed) Error() string {
+	if m.From == m.To {
+		return fmt.Sprintf("message %d is not kept any more", m.From)
+	}
+	return fmt.Sprintf("messages %d to %d are not kept any more", m.From, m.To)
 }
 
 // Ack moves the cursor behind a message, so that a later reader of the same
@@ -269,7 +318,7 @@ func (r *Reader) hasRead(last uint64) bool {
 		return true
 	}
 	defer g.mu.Unlock()
-	none := r.held == nil && !r.mb.waiting() && r.src.cursor >= r.given
+	none := r.held == nil && !r.mb.waiting() && r.gap() <= r.told && r.src.cursor >= r.given
 	return r.closed || none || r.src.cursor >= last
 }
 

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -104,6 +105,64 @@ func (w *world) read2(ch engine.ChannelID, name string, o engine.ReaderOptions) 
 		w.t.Fatal(err)
 	}
 	return r
+}
+
+// missedOf is what the error of a reader says that it has missed.
+func missedOf(err error) *engine.Missed {
+	var m *engine.Missed
+	if abi.CodeOf(err) != abi.Unavailable || !errors.As(err, &m) {
+		return nil
+	}
+	return m
+}
+
+// wantMissed checks that the next thing that a reader is told is what it has missed.
+func (w *world) wantMissed(r *engine.Reader, from, to uint64) {
+	w.t.Helper()
+	in, err := r.Next(w.t.Context())
+	if m := missedOf(err); m == nil || m.From != from || m.To != to || m.Channel == "" {
+		w.t.Errorf("Next: %q, %v; want that %d to %d are missed", in.Payload, err, from, to)
+	}
+}
+
+// A reader of a graph without a store is told what went before it was there, once, and
+// goes on after it.
+func TestAReaderIsToldWhatItMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, engine.Options{})
+		a := w.add("a", "sink")
+		in := w.connect(a, a, "in")
+		for i := range 3 {
+			w.send(in, fmt.Sprint(i))
+		}
+		w.wait()
+		r := w.read(in, engine.ReaderOptions{FromStart: true})
+		w.wantMissed(r, 1, 3)
+		r.Close()
+		r = w.read(in, engine.ReaderOptions{}) // it has not acknowledged that
+		w.wantMissed(r, 1, 3)
+		r.Ack(3)
+		if err := r.WaitRead(t.Context()); err != nil {
+			t.Errorf("WaitRead: %v", err)
+		}
+		w.send(in, "3")
+		wantStrings(t, w.next(r, 1, true), []string{"3"})
+		r.Close()
+		r = w.read(in, engine.ReaderOptions{FromStart: true})
+		w.send(in, "4")
+		wantStrings(t, w.next(r, 1, false), []string{"4"})
+		r.Close()
+		w.send(in, "5")
+		r = w.read(in, engine.ReaderOptions{}) // 4 was not acknowledged, and 5 came without a reader
+		w.send(in, "6")
+		w.wantMissed(r, 5, 6)
+		wantStrings(t, w.next(r, 1, false), []string{"6"})
+		r.Close()
+		late := w.read2(in, "late", engine.ReaderOptions{})
+		w.send(in, "7")
+		wantStrings(t, w.next(late, 1, true), []string{"7"}) // it has not asked for what was before
+		late.Close()
+	})
 }
 
 func TestAReaderOfARemovedChannelReadsWhatItHad(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -130,6 +131,31 @@ func TestClosingEndsWithTheDeadlineOfItsContext(t *testing.T) {
 			t.Errorf("%s: it is %v, want %v", name, got, timeout)
 		}
 	}
+}
+
+// TestCloseComesBackWithTheDeadlineOfItsContext closes while a guest does not end: the
+// call comes back at the deadline, long before the timeout, and a call without one later.
+func TestCloseComesBackWithTheDeadlineOfItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newFakeHost()
+		begun, end := h.slow("stuck")
+		w := newWorld(t, engine.Options{Host: h, ShutdownTimeout: time.Hour})
+		a := w.add("a", "stuck")
+		w.send(w.connect(a, a, "in"), "1")
+		<-begun
+		began := time.Now()
+		soon, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		leftOpen(t, w.Close(soon), "within 1m0s", "a turn of a (")
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("Close came back after %v, want the minute of its context", took)
+		}
+		leftOpen(t, w.Close(t.Context()), "within 1h0m0s")
+		if took := time.Since(began); took != time.Hour+time.Minute {
+			t.Errorf("the second came back after %v", took)
+		}
+		close(end)
+	})
 }
 
 func TestANegativeShutdownTimeoutIsRefused(t *testing.T) {

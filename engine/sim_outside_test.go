@@ -91,6 +91,14 @@ func (s *simulation) openReader(st step) {
 func (s *simulation) readOne(r *simReader) bool {
 	unlogged := s.e.VolatileReader(r.Reader)
 	in, some, err := s.e.Poll(s.ctx, r.Reader)
+	if m := missedOf(err); m != nil && !s.disk.Crashed() {
+		s.say("%v misses %d to %d", r.key, m.From, m.To)
+		if m.From != r.last+1 || m.To < m.From || !unlogged && m.To > s.bases[r.key.channel].head {
+			s.failf("%v has read up to %d, and is said to miss %d to %d", r.key, r.last, m.From, m.To)
+		}
+		r.last = m.To
+		return true
+	}
 	if !some || s.disk.Crashed() {
 		return false
 	}

@@ -362,7 +362,7 @@ const (
 // wallClock is the time, as the log has it, of what the worker does now.
 func (w *worker) wallClock() int64 {
 	fuel := w.turn.fuel
-	if _, real := w.e.clock.(realClock); !real || w.wallTurns == 0 || fuel < 0 || fuel > longTurn {
+	if !w.e.sampled || w.wallTurns == 0 || fuel < 0 || fuel > longTurn {
 		w.wall, w.wallTurns = w.e.wallClock(), wallTurns
 	}
 	w.wallTurns--

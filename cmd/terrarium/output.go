@@ -82,6 +82,13 @@ func (p *printer) run(ctx context.Context, fail context.CancelCauseFunc) {
 func (p *printer) print(ctx context.Context, r *outputReader) error {
 	for {
 		in, err := r.reader.Next(ctx)
+		var missed *engine.Missed
+		if errors.As(err, &missed) {
+			if err := p.tellMissed(r, missed); err != nil {
+				return err
+			}
+			continue
+		}
 		if err != nil {
 			if ctx.Err() != nil || abi.CodeOf(err) == abi.Stopped || abi.CodeOf(err) == abi.NotFound {
 				return nil
@@ -93,6 +100,15 @@ func (p *printer) print(ctx context.Context, r *outputReader) error {
 		}
 		r.printed.Add(1)
 	}
+}
+
+// tellMissed says what will not be printed, once: it is as good as printed.
+func (p *printer) tellMissed(r *outputReader, m *engine.Missed) error {
+	p.x.report.say("output %s: %v; printing goes on after them", r.channel, m)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r.written = m.To
+	return p.flush()
 }
 
 // flush hands on what is written and acknowledges it, so that a later run goes

@@ -1,0 +1,54 @@
+package engine_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// tickingClock is a second later whenever it is asked.
+type tickingClock struct {
+	stillClock
+	ticks atomic.Int64
+}
+
+func (c *tickingClock) Now() time.Time {
+	return c.stillClock.Now().Add(time.Duration(c.ticks.Add(1)) * time.Second)
+}
+
+// Workers ask the clock once in a while only. The end of a turn must not have a time
+// from before its start all the same.
+func TestATurnEndsAfterItHasStarted(t *testing.T) {
+	h := newFakeHost()
+	h.fuel = 10
+	w := newWorld(t, engine.Options{Host: h, Clock: &tickingClock{}})
+	w.SampleClock()
+	a := w.add("a", "sink")
+	in := w.connect(a, a, "in")
+	sub := w.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventTurnStarted, engine.EventTurnEnded}}, 1000)
+	defer sub.Close()
+	const turns = 50
+	for range turns {
+		w.send(in, "x")
+	}
+	started := map[uint64]int64{}
+	for ended := 0; ended < turns; {
+		ob, err := sub.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev := ob.Event
+		switch {
+		case ev.Seq == 0: // its creature_init
+		case ev.Kind == engine.EventTurnStarted:
+			started[ev.Seq] = ev.Time
+		default:
+			ended++
+			if begin := started[ev.Seq]; begin == 0 || ev.Time < begin {
+				t.Errorf("turn %d started at %d and ended at %d", ev.Seq, begin, ev.Time)
+			}
+		}
+	}
+}
