@@ -33,13 +33,14 @@ func (b *written) write(out *strings.Builder) {
 	out.WriteString("}\n")
 }
 
-// find looks for a block of a kind in another one, or in what that has.
-func (b *written) find(kind string) *written {
-	if b.kind == kind {
+// find looks for a block of a kind, and with labels if there are any, in another one,
+// or in what that has.
+func (b *written) find(kind, labels string) *written {
+	if b.kind == kind && (labels == "" || b.labels == labels) {
 		return b
 	}
 	for _, nested := range b.blocks {
-		if found := nested.find(kind); found != nil {
+		if found := nested.find(kind, labels); found != nil {
 			return found
 		}
 	}
@@ -63,6 +64,7 @@ func plot() *written {
 		block("function", `"twice"`, set{"params": "[x]", "result": `"${x}${x}"`}),
 		block("channel", `"in"`, nil),
 		block("channel", `"other"`, nil),
+		block("channel", `"many"`, set{"for_each": `toset(["a"])`}),
 		block("species", `"worker"`, set{"module": `"modules/a.wasm"`},
 			block("limits", "", nil), block("restart", "", nil), block("mailbox", "", nil), block("grants", "", nil)),
 		block("species", `"spare"`, set{"module": `"more/b.wasm"`}),
@@ -74,6 +76,7 @@ func plot() *written {
 			block("wire", `"w"`, set{"to": "creature.second"})),
 		block("creature", `"second"`, set{"module": `"modules/a.wasm"`, "listen": "[channel.in]", "send": "[channel.other]"}),
 		block("creature", `"third"`, set{"module": `"modules/a.wasm"`, "listen": "[channel.in]"}),
+		block("creature", `"each"`, set{"module": `"modules/a.wasm"`, "listen": "values(channel.many)", "for_each": `toset(["a"])`}),
 		block("predicate", `"loud"`, set{"run": `"output === 'x'"`}),
 		block("predicate", `"quiet"`, set{"run": `"output === 'y'"`}),
 		block("policy", `"send" "guard"`, set{"run": `"(event) => { if (event.size > 9) return deny('long'); }"`}),
@@ -83,6 +86,20 @@ func plot() *written {
 			block("assert", "", set{"condition": "true"})),
 	)
 }
+
+// besides are the attributes that change along with one, in what it is before and in
+// what it becomes: one may stand in place of another.
+var besides = map[string][2]map[string]string{
+	"policy.file":     {{"run": ""}, {"run": ""}},
+	"predicate.file":  {{"run": ""}, {"run": ""}},
+	"send.json":       {{"payload": ""}, {"payload": ""}},
+	"send.lines":      {{"payload": ""}, {"payload": ""}},
+	"function.params": {{}, {"result": `"${y}${y}"`}},
+}
+
+// labelled are the blocks whose attributes are edited, where the first of its kind
+// is not the right one.
+var labelled = map[string]string{"channel.for_each": `"many"`, "creature.for_each": `"each"`}
 
 // silent are attributes that nothing depends on once the recipe has been read.
 var silent = []string{
@@ -99,11 +116,11 @@ var pairsOf = map[string][2]string{
 	"terrarium.required_version": {"", `">= 0"`},
 	"variable.type":              {"", "string"},
 	"variable.default":           {`"a"`, `"b"`},
-	"function.params":            {"[x]", "[x]"},
+	"function.params":            {"[x]", "[y]"},
 	"function.result":            {`"${x}${x}"`, `"${x}-${x}"`},
 	"function.variadic_param":    {"", "rest"},
-	"channel.for_each":           {"", ""}, // changes every reference: see creature.for_each
-	"creature.for_each":          {"", ""},
+	"channel.for_each":           {`toset(["a"])`, `toset(["a", "b"])`},
+	"creature.for_each":          {`toset(["a"])`, `toset(["b"])`},
 	"creature.species":           {"species.worker", "species.spare"},
 	"creature.module":            {"", `"more/b.wasm"`},
 	"creature.listen":            {"[channel.in, channel.other]", "{ ear = channel.in, other = channel.other }"},
@@ -116,8 +133,8 @@ var pairsOf = map[string][2]string{
 	"catalog.config":             {"", `{ open = 2 }`},
 	"catalog.folder":             {`"modules"`, `"more"`},
 	"predicate.run":              {`"output === 'x'"`, `"output === 'z'"`},
-	"predicate.file":             {"", ""}, // see TestPlansShowFiles
-	"policy.file":                {"", ""},
+	"predicate.file":             {`"loud.js"`, `"quiet.js"`},
+	"policy.file":                {`"guard.js"`, `"gate.js"`},
 	"policy.run":                 {`"(event) => {}"`, `"(event) => { return deny('no'); }"`},
 	"policy.match":               {"event.size > 1", "event.size > 2"},
 	"policy.channel":             {"", "channel.in"},
@@ -134,8 +151,8 @@ var pairsOf = map[string][2]string{
 	"test.variables":             {"", `{ level = "b" }`},
 	"send.channel":               {"channel.in", "channel.other"},
 	"send.payload":               {`"x"`, `"y"`},
-	"send.json":                  {"", ""}, // in place of payload
-	"send.lines":                 {"", ""},
+	"send.json":                  {`{ a = 1 }`, `{ a = 2 }`},
+	"send.lines":                 {`"x"`, `"y"`},
 	"send.headers":               {"", `{ a = "b" }`},
 	"assert.condition":           {"true", "1 == 1"},
 	"validation.condition":       {"true", "1 == 1"},
@@ -172,7 +189,7 @@ func pairOf(b recipes.Block, a recipes.Attribute) (before, after string, ok bool
 // applied, there is nothing left to tell, of what runs and of what is stored.
 func TestAPlanShowsEveryAttribute(t *testing.T) {
 	dir, session := t.TempDir(), filepath.Join(t.TempDir(), "s")
-	files := map[string]string{}
+	files := map[string]string{"loud.js": "output === 'x'", "quiet.js": "output === 'y'", "guard.js": "(event) => {}", "gate.js": "(event) => deny('no')"}
 	for _, sub := range []string{"part", "piece"} {
 		files[sub+"/r.hcl"] = "channel \"c\" {}\ncreature \"" + sub + "\" {\n  module = \"builtin:echo\"\n  listen = [channel.c]\n}\n"
 	}
@@ -191,7 +208,9 @@ func TestAPlanShowsEveryAttribute(t *testing.T) {
 			switch _, known := pairsOf[name]; {
 			case !ok && !known:
 				t.Errorf("no values are known for %s: add a pair", name)
-			case ok && name != "terrarium.name": // another deployment
+			case !ok:
+				t.Errorf("%s is not edited", name)
+			default:
 				p.edit(name, b.Name, a.Name, before, after)
 			}
 		}
@@ -283,9 +302,9 @@ func writeModules(t *testing.T, dir string) {
 func (p *plotting) edit(name, block, attribute, before, after string) {
 	t := p.t
 	t.Helper()
-	write := func(value string) {
+	write := func(value string, besides map[string]string) {
 		r := plot()
-		b := r.find(block)
+		b := r.find(block, labelled[name])
 		if b == nil {
 			t.Fatalf("the recipe has no block %s", block)
 		}
@@ -295,6 +314,11 @@ func (p *plotting) edit(name, block, attribute, before, after string) {
 		if name == "creature.module" && value != "" {
 			delete(b.attributes, "species")
 		}
+		for other, text := range besides {
+			if delete(b.attributes, other); text != "" {
+				b.attributes[other] = text
+			}
+		}
 		var text strings.Builder
 		for _, top := range r.blocks {
 			top.write(&text)
@@ -302,17 +326,20 @@ func (p *plotting) edit(name, block, attribute, before, after string) {
 		writeFiles(t, p.dir, map[string]string{"plot.hcl": text.String()})
 	}
 	path := filepath.Join(p.dir, "plot.hcl")
-	write(before)
+	write(before, besides[name][0])
 	if _, err := p.tm.Apply(t.Context(), path, plottingOptions); err != nil {
 		t.Errorf("%s = %s: %v", name, before, err)
 		return
 	}
-	write(after)
+	write(after, besides[name][1])
 	running, saved := p.plans(path)
 	quiet := slices.Contains(silent, name)
 	if running == nil || running.Empty() != quiet || saved.Empty() != quiet {
 		t.Errorf("%s becomes %s: the plan of what runs is empty: %v; of what is stored: %v; want %v", name, after, running.Empty(), saved.Empty(), quiet)
 		return
+	}
+	if name == "terrarium.name" {
+		return // another deployment, which cannot have the same creatures
 	}
 	if _, err := p.tm.Apply(t.Context(), path, plottingOptions); err != nil {
 		t.Errorf("%s = %s: %v", name, after, err)
