@@ -3,6 +3,7 @@ package topology_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -313,4 +314,45 @@ func unused(name string, taken func(string) bool) string {
 func compareBool(a, b bool) int {
 	n := map[bool]int{true: 1}
 	return cmp.Compare(n[a], n[b])
+}
+
+// setNames takes the names away from all that get another one, and gives the new ones
+// in order.
+func (m *model) setNames(op SetNames) abi.Code {
+	last := map[CreatureID]string{}
+	for _, n := range op.Names {
+		if _, ok := m.creatures[n.ID]; !ok {
+			return abi.NotFound
+		}
+		if n.Name == "" {
+			return abi.InvalidArgument
+		}
+		last[n.ID] = n.Name
+	}
+	before := maps.Clone(m.creatures)
+	var order []CreatureID
+	for _, n := range op.Names {
+		c := m.creatures[n.ID]
+		if slices.Contains(order, n.ID) || c.Name == last[n.ID] {
+			continue
+		}
+		order = append(order, n.ID)
+		if !slices.Contains(m.d.OldGraphs, c.Graph) {
+			m.concern(c.Graph)
+		}
+	}
+	for _, id := range order {
+		c := m.creatures[id]
+		c.Name = ""
+		m.creatures[id] = c
+	}
+	for _, id := range order {
+		c := m.creatures[id]
+		c.Name = unused(last[id], func(n string) bool { return m.creatureNamed(c.Graph, n) != "" })
+		m.creatures[id] = c
+		if old := before[id].Name; old != c.Name {
+			m.d.Renamed = append(m.d.Renamed, Renaming{Creature: id, Old: old, New: c.Name})
+		}
+	}
+	return abi.OK
 }

@@ -126,6 +126,9 @@ func (m *model) one(op Op) abi.Code {
 	case SetRoot:
 		m.d.Op = "assign_root"
 		return m.flag(op.ID, func(c *Creature) { c.Root = op.Root })
+	case SetNames:
+		m.d.Op = "set_names"
+		return m.setNames(op)
 	}
 	return abi.OK
 }

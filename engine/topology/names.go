@@ -94,13 +94,7 @@ func freeCreatureName(name string, a, b *graph) string {
 }
 
 func (e *edit) setNamesOp(op SetNames) *abi.Error {
-	type place struct {
-		in   *graph
-		name string
-	}
-	var list []*creature
-	var wanted []string
-	taken := map[place]bool{}
+	wanted := map[*creature]string{}
 	for _, n := range op.Names {
 		c := e.creatures.get(n.ID)
 		switch {
@@ -108,25 +102,54 @@ func (e *edit) setNamesOp(op SetNames) *abi.Error {
 			return notFound(aCreature, string(n.ID))
 		case n.Name == "":
 			return emptyName(aCreature, string(n.ID))
-		case c.name == n.Name:
+		}
+		wanted[c] = n.Name // the last one, if there are several
+	}
+	var list []*creature
+	for _, n := range op.Names {
+		c := e.creatures.get(n.ID)
+		if c.name == wanted[c] || slices.Contains(list, c) {
 			continue
 		}
 		if !slices.Contains(e.delta.OldGraphs, c.graph.id) {
 			e.within(c.graph)
 		}
-		list, wanted = append(list, c), append(wanted, n.Name)
-		taken[place{c.graph, n.Name}] = true
+		list = append(list, c)
 	}
-	// Those that want a name that another one of them has let it go first.
-	for _, c := range list {
-		if taken[place{c.graph, c.name}] {
-			e.renameCreature(c, freeCreatureName(c.name, c.graph, c.graph))
+	e.renameCreatures(list, wanted)
+	return nil
+}
+
+// renameCreatures gives creatures the names that they want, or else the next free ones.
+// All of them let go of theirs first, so that none is in the way of another.
+func (e *edit) renameCreatures(list []*creature, wanted map[*creature]string) {
+	old, names := make([]string, len(list)), make([]string, len(list))
+	release := func() {
+		for _, c := range list {
+			c.graph.creatureNames.remove(c.name)
+		}
+	}
+	take := func(c *creature, name string) {
+		c.name = name
+		c.graph.creatureNames.set(name, c)
+	}
+	release()
+	for i, c := range list {
+		old[i], names[i] = c.name, freeCreatureName(wanted[c], c.graph, c.graph)
+		take(c, names[i])
+	}
+	undo := func() {
+		release()
+		for i, c := range list {
+			take(c, old[i])
 		}
 	}
 	for i, c := range list {
-		if c.name != wanted[i] {
-			e.renameCreature(c, freeCreatureName(wanted[i], c.graph, c.graph))
+		if old[i] == names[i] {
+			continue
 		}
+		e.delta.Renamed = append(e.delta.Renamed, Renaming{Creature: c.id, Old: old[i], New: names[i]})
+		e.note(Change{Kind: CreatureRenamed, Creature: c.id, Name: names[i]}, undo)
+		undo = func() {} // the first one is taken back last, with all
 	}
-	return nil
 }

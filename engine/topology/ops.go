@@ -176,8 +176,9 @@ type SetRoot struct {
 }
 
 // SetNames gives creatures other names, all at once, so that two can exchange theirs.
-// One whose new name another creature of its graph has, takes the next free name of
-// the form name~2, name~3, …
+// One whose new name another creature of its graph keeps, or has been given before it,
+// takes the next free name of the form name~2, name~3, … Of several names for one
+// creature the last counts.
 type SetNames struct{ Names []Naming }
 
 // Naming is the name that a creature is to have.

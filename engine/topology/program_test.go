@@ -293,13 +293,36 @@ func (p *program) operation() Op {
 	case 10, 11, 12:
 		return SetEdge{p.creature(), p.channel(), p.direction(), p.draw(3) > 0, p.alias(), how, p.settle()}
 	}
-	switch p.draw(3) {
+	switch p.draw(5) {
+	case 3, 4:
+		return p.naming()
 	case 0:
 		return SetStopped{p.creature(), p.flag()}
 	case 1:
 		return SetPrivileged{p.creature(), p.flag()}
 	}
 	return SetRoot{p.creature(), p.flag()}
+}
+
+// naming gives creatures new names, some of them those of others.
+func (p *program) naming() Op {
+	var op SetNames
+	for len(op.Names) == 0 || p.draw(3) > 0 && len(op.Names) < 6 {
+		n := Naming{ID: p.creature(), Name: p.name()}
+		if n.Name == "" && p.draw(4) > 0 {
+			n.Name = "a~3"
+		}
+		op.Names = append(op.Names, n)
+		if other := p.creature(); p.flag() { // they exchange theirs
+			mine, _ := p.state.Creature(n.ID)
+			its, _ := p.state.Creature(other)
+			if mine.Name != "" && its.Name != "" {
+				op.Names[len(op.Names)-1].Name = its.Name
+				op.Names = append(op.Names, Naming{ID: other, Name: mine.Name})
+			}
+		}
+	}
+	return op
 }
 
 func TestRandomProgramsAgainstModel(t *testing.T) {

@@ -37,6 +37,28 @@ func TestSetNames(t *testing.T) {
 	if got := names(); got != "a b c d " {
 		t.Errorf("after undo they are %s", got)
 	}
+	// What one of them lets go of is free for the next, whatever the order.
+	for _, c := range []struct {
+		names []Naming
+		want  string
+	}{
+		{[]Naming{{"c", "a~2"}, {"a", "b"}, {"b", "a"}}, "b a a~2 d "},
+		{[]Naming{{"a", "d"}, {"b", "d~2"}, {"c", "b"}}, "d~2 d~2~2 b d "},
+		{[]Naming{{"a", "b"}, {"a", "x"}}, "x b c d "},
+		{[]Naming{{"a", "b"}, {"a", "a"}}, "a b c d "},
+	} {
+		_, undo, err := s.Try(ids, SetNames{c.names})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := names(); got != c.want {
+			t.Errorf("%v makes the names %s, want %s", c.names, got, c.want)
+		}
+		undo()
+		if got := names(); got != "a b c d " {
+			t.Errorf("after undo of %v they are %s", c.names, got)
+		}
+	}
 	for _, op := range []SetNames{{[]Naming{{"x", "y"}}}, {[]Naming{{"a", "z"}, {"b", ""}}}} {
 		if _, err := s.Apply(ids, op); err == nil || names() != "a b c d " {
 			t.Errorf("%v answers %v, and names are %s", op, err, names())
