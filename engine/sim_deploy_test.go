@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed47132306/terrarium/engine"
@@ -47,7 +48,7 @@ func (p plan) deployment() *engine.Deployment {
 	d.Session.AllowMerge = p.wiring%4 > 0
 	used := map[string]bool{}
 	for i := range p.creatures {
-		c := spec(fmt.Sprintf("c%d", i+1), "sim")
+		c := spec(fmt.Sprintf("c%d", 1+(p.wiring+i)%4), "sim") // with other wiring they exchange names
 		c.Address = memberAddress(i)
 		c.Privileged = i == 0
 		c.Limits.Mailbox = 1 + (p.wiring+i)%5
@@ -99,11 +100,11 @@ func (s *simulation) checkApplied(d *engine.Deployment, applied *engine.Applied,
 	if err != nil {
 		s.failf("Status: %v", err)
 	}
-	members := map[engine.CreatureID]engine.CreatureStatus{}
+	members, homes := map[engine.CreatureID]engine.CreatureStatus{}, map[engine.CreatureID]engine.GraphID{}
 	for _, g := range status {
 		for _, c := range g.Creatures {
 			if c.Deployment == d.Name && c.Address != "" { // and was not added to it from outside
-				members[c.ID] = c
+				members[c.ID], homes[c.ID] = c, g.ID
 			}
 		}
 	}
@@ -114,6 +115,12 @@ func (s *simulation) checkApplied(d *engine.Deployment, applied *engine.Applied,
 		m, ok := members[applied.Creatures[c.Address]]
 		if !ok || m.Address != c.Address || m.State == "stopped" && !updated {
 			s.failf("%s of %s is not there, or not running: %+v", c.Address, d.Name, m)
+		}
+		if !numbered(m.Name, c.Name) {
+			s.failf("%s of %s is called %s, want %s", c.Address, d.Name, m.Name, c.Name)
+		}
+		if found, err := s.e.FindCreature(homes[m.ID], m.Name); err != nil || found != m.ID {
+			s.failf("%s in %s is %s, want %s: %v", m.Name, homes[m.ID], found, m.ID, err)
 		}
 		for _, w := range c.Listen {
 			if !slices.Contains(m.Listen, applied.Channels[w.Channel]) {
@@ -126,6 +133,9 @@ func (s *simulation) checkApplied(d *engine.Deployment, applied *engine.Applied,
 		}
 	}
 }
+
+// numbered reports whether a creature is called by a name, perhaps with numbers behind it.
+func numbered(is, name string) bool { return is == name || strings.HasPrefix(is, name+"~") }
 
 // reapply applies what was applied before the restart, some of it changed,
 // while its graphs are still asleep.
