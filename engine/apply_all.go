@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 )
 
 // Apply makes a deployment exist: all of it, or on an error nothing. Where a
@@ -119,10 +118,7 @@ func (a *application) prepareAll(ctx context.Context) error {
 		spec.Privileged = spec.Privileged || (a.d.Root != "" && spec.Address == a.d.Root)
 		c, err := a.e.prepare(ctx, spec)
 		if err != nil {
-			if spec.Where != "" {
-				err = fmt.Errorf("%s: %s: %w", spec.Where, spec.Address, err)
-			}
-			return err
+			return &StartError{Deployment: a.d.Name, Address: spec.Address, Where: spec.Where, Err: err}
 		}
 		c.deployment = a.d.Name
 		a.prepared[spec.Address] = c

@@ -110,7 +110,13 @@ func withLogs(err error, logs []logLine) error {
 	if len(logs) == 0 || strings.Contains(err.Error(), logs[len(logs)-1].text) {
 		return err
 	}
-	return fmt.Errorf("%w (it logged: %s)", err, clip(logs[len(logs)-1].text))
+	said := fmt.Sprintf(" (it logged: %s)", clip(logs[len(logs)-1].text))
+	if e, ok := err.(*abi.Error); ok && e.Message != "" {
+		worded := *e
+		worded.Message += said
+		return &worded
+	}
+	return fmt.Errorf("%w%s", err, said)
 }
 
 // discardPrepared undoes prepare.

@@ -101,6 +101,7 @@ func (l *loader) checkUninstantiated(d *declaration) {
 func (l *loader) creature(ctx context.Context, d *declaration, i *instance) engine.CreatureSpec {
 	s := instanceScope(d, i)
 	spec := engine.CreatureSpec{Address: i.address, Name: i.name, Where: l.where(d.at)}
+	l.keepPlace(s, d, i.address)
 	species := l.speciesOf(s, d)
 	config := map[string]json.RawMessage{}
 	if species != nil {

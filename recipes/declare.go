@@ -18,6 +18,7 @@ type declaration struct {
 	event   string // of a policy
 	title   string // for messages, for example: creature "reviewer"
 	at      hcl.Range
+	place   *Diagnostic // at, for what is found later; nil until it is needed
 	content *hcl.BodyContent
 	expr    hcl.Expression // of a local value
 	failed  bool           // a part of it is in error

@@ -77,6 +77,7 @@ const defaultMaxFileBytes = 1 << 20
 // goroutine.
 type Recipe struct {
 	deployment *engine.Deployment
+	places     map[string]*Diagnostic // of creatures, by address
 }
 
 // Deployment is what the recipe says shall exist. The value is shared: do not
@@ -148,7 +149,7 @@ func (l *loader) finish(ctx context.Context, path string) *Recipe {
 	if l.diags = l.diags.tidy(); l.diags.HasErrors() {
 		return nil
 	}
-	return &Recipe{deployment: deployment}
+	return &Recipe{deployment: deployment, places: l.places}
 }
 
 // build evaluates all declarations.

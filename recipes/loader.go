@@ -52,10 +52,11 @@ type shared struct {
 	targets      []wireTarget // of output wires, to be checked once the root is known
 	calls        calls
 	spent        *spending
-	underTest    *Test                // that the recipe is loaded for
-	described    []engine.Declaration // of creatures and output wires
-	hidden       []hiddenText         // what the files say of sensitive variables
-	forConsole   bool                 // which needs the values of sensitive variables, though no modules
+	underTest    *Test                  // that the recipe is loaded for
+	described    []engine.Declaration   // of creatures and output wires
+	hidden       []hiddenText           // what the files say of sensitive variables
+	places       map[string]*Diagnostic // of creatures by address: where they are declared
+	forConsole   bool                   // which needs the values of sensitive variables, though no modules
 }
 
 func newShared(o Options) *shared {

@@ -55,14 +55,14 @@ func (f *planFlags) plan(ctx context.Context, s streams, path string) error {
 	name := r.Deployment().Name
 	if f.session == "" {
 		plan, err := terrarium.PlanRecipe(ctx, r)
-		return f.show(ctx, s, name, plan, err)
+		return f.show(ctx, s, name, plan, explained(ctx, s, r, err))
 	}
 	if err := upToDate(ctx, f.session); err != nil {
 		return err
 	}
 	return withView(ctx, f.session, func(v *sqlitestore.View) error {
 		plan, err := terrarium.PlanRecipeIn(ctx, v, r)
-		return f.show(ctx, s, name, plan, err)
+		return f.show(ctx, s, name, plan, explained(ctx, s, r, err))
 	})
 }
 

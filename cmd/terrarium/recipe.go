@@ -64,6 +64,26 @@ func loadRecipe(ctx context.Context, path string, o terrarium.RecipeOptions) (*r
 	return terrarium.LoadRecipe(ctx, path, o)
 }
 
+// explained shows an error of applying a recipe where the recipe has its cause. An
+// interruption has its cause elsewhere.
+func explained(ctx context.Context, s streams, r *recipes.Recipe, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	diags := r.Explain(err)
+	if len(diags) == 0 {
+		return err
+	}
+	if werr := showDiagnostics(s, diags); !errors.Is(werr, errRecipe) {
+		return werr
+	}
+	var e *exit
+	if err = applyExit(ctx, err); errors.As(err, &e) {
+		e.shown = true
+	}
+	return err
+}
+
 // showFindings shows what is wrong with a recipe; with an error in it, it answers
 // one.
 func showFindings(s streams, diags recipes.Diagnostics) error {

@@ -214,6 +214,9 @@ func sessionExit(err error) error {
 // the session directory.
 func applyExit(ctx context.Context, err error) error {
 	var signalled *interruption
+	if e := (*exit)(nil); errors.As(err, &e) {
+		return err // which has been shown
+	}
 	switch abi.CodeOf(err) {
 	case abi.Stopped: // while it compiled a module, for example
 		if errors.As(context.Cause(ctx), &signalled) && errors.Is(err, context.Canceled) {

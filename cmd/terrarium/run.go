@@ -79,7 +79,7 @@ func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) error {
 	}
 	return f.runWith(ctx, cmd, s, func(ctx context.Context, t *terrarium.Terrarium) ([]*terrarium.Applied, error) {
 		applied, err := t.Engine.Apply(ctx, d)
-		return []*terrarium.Applied{applied}, err
+		return []*terrarium.Applied{applied}, explained(ctx, s, r, err)
 	})
 }
 

@@ -88,8 +88,13 @@ func module(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: module FAULT FILE")
 	}
-	content := alarmModule()
-	if args[0] != "alarm" {
+	var content []byte
+	switch args[0] {
+	case "alarm":
+		content = alarmModule()
+	case "refuses":
+		content = refusingModule()
+	default:
 		content = faultyModule(args[0])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), content, 0o644))
@@ -145,6 +150,23 @@ func alarmModule() []byte {
 			22, 0, 0x41, 0, 0x41, 3, 0x42, 0x80, 0xdd, 0xdb, 0x01, 0x42, 0, 0x41, 3, 0x41, 4, 0x10, 0, 0x1a, 0x41, 0, 0x0b,
 			2, 0, 0x0b),
 		section(11, slices.Concat([]byte{1, 0, 0x41, 0, 0x0b}, name("eggring"))...),
+	)
+}
+
+// refusingModule assembles a creature whose creature_init logs why it does not begin.
+func refusingModule() []byte {
+	export := func(n string, index byte) []byte { return append(name(n), 0, index) }
+	const reason = "no bucket is given"
+	return slices.Concat(
+		[]byte("\x00asm\x01\x00\x00\x00"),
+		section(1, 4, 0x60, 2, 0x7f, 0x7f, 1, 0x7f, 0x60, 0, 0, 0x60, 3, 0x7f, 0x7f, 0x7f, 1, 0x7f, 0x60, 0, 1, 0x7f),
+		section(2, slices.Concat([]byte{1}, name("terrarium_v1"), name("log"), []byte{0, 2})...),
+		section(3, 3, 0, 1, 3),
+		section(5, 1, 0, 1),
+		section(7, slices.Concat([]byte{4}, name("memory"), []byte{2, 0}, export("creature_handle", 1), export("terrarium_abi_v1", 2), export("creature_init", 3))...),
+		section(10, 3, 4, 0, 0x41, 0, 0x0b, 2, 0, 0x0b,
+			13, 0, 0x41, 3, 0x41, 0, 0x41, byte(len(reason)), 0x10, 0, 0x1a, 0x41, 0x7f, 0x0b), // log(error, reason), and -1
+		section(11, slices.Concat([]byte{1, 0, 0x41, 0, 0x0b}, name(reason))...),
 	)
 }
 

@@ -1,0 +1,38 @@
+package recipes
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+)
+
+// keepPlace notes where a creature is declared, for what is only found when it begins.
+func (l *loader) keepPlace(s scope, d *declaration, address string) {
+	if d.place == nil {
+		place := l.at(s, d.at, Diagnostic{Severity: Error})
+		d.place = &place
+	}
+	if l.places == nil {
+		l.places = map[string]*Diagnostic{}
+	}
+	l.places[address] = d.place
+}
+
+// Explain tells of an error of applying the recipe as of one that loading finds: at the
+// block of the creature that cannot begin. It answers nothing for any other error.
+func (r *Recipe) Explain(err error) Diagnostics {
+	var start *engine.StartError
+	if !errors.As(err, &start) || start.Deployment != r.deployment.Name || r.places[start.Address] == nil {
+		return nil
+	}
+	d := *r.places[start.Address]
+	d.Summary, d.Detail = "The creature does not start", start.Address+" cannot begin: "+strings.TrimSuffix(start.Reason(), ".")+"."
+	d.Remedy = "Change its configuration, or take another module."
+	var cause *abi.Error
+	if errors.As(err, &cause) && cause.Remedy != "" {
+		d.Remedy = sentence(cause.Remedy)
+	}
+	return Diagnostics{d}
+}
