@@ -147,7 +147,7 @@ func (f *fitting) misfits(where, text string) {
 		d.Detail = fmt.Sprintf("The module %s refuses it. The reason is not shown, because a sensitive value is involved.", f.name())
 	}
 	if p := f.module.schema().Schema().Properties[name]; p != nil && p.Description != "" {
-		d.Remedy = sentence(name + " is " + p.Description)
+		d.Remedy = fmt.Sprintf("%q: %s.", name, strings.TrimSuffix(p.Description, "."))
 	}
 	f.report(src, at, d)
 }

@@ -139,7 +139,7 @@ func (f *resumeFlags) look(ctx context.Context, s streams, dir string, o terrari
 		}
 		plan, err := terrarium.PlanDirectory(ctx, v, found)
 		if err != nil {
-			return applyExit(ctx, err)
+			return applyExit(ctx, explainedOf(ctx, s, found, err))
 		}
 		for _, p := range plan.Problems[len(problems):] { // the others have been shown
 			showError(s.err, p)
@@ -147,6 +147,16 @@ func (f *resumeFlags) look(ctx context.Context, s streams, dir string, o terrari
 		return planned(showPlan(s, f.format, plan, ""), dir, problems, f.despite)
 	})
 	return found, err
+}
+
+// explainedOf is explained for several recipes.
+func explainedOf(ctx context.Context, s streams, found []terrarium.FoundRecipe, err error) error {
+	for i := range found {
+		if e := (*exit)(nil); found[i].Recipe != nil && !errors.As(err, &e) {
+			err = explained(ctx, s, found[i].Recipe, err)
+		}
+	}
+	return err
 }
 
 func nothingToResume(dir string) error {
@@ -214,6 +224,7 @@ func (f *resumeFlags) checkResumed(found []terrarium.FoundRecipe, graphs []engin
 func (f *resumeFlags) goOn(ctx context.Context, cmd *cobra.Command, s streams, found []terrarium.FoundRecipe) error {
 	return f.runWith(ctx, cmd, s, func(ctx context.Context, t *terrarium.Terrarium) ([]*terrarium.Applied, error) {
 		resumed, err := t.ResumeRecipes(ctx, found)
+		err = explainedOf(ctx, s, found, err)
 		if err != nil {
 			return nil, err
 		}
@@ -293,6 +304,7 @@ func (f *resumeFlags) forkAlone(ctx context.Context, adopted string) error {
 func (f *resumeFlags) goOnAlone(ctx context.Context, cmd *cobra.Command, s streams, found []terrarium.FoundRecipe) error {
 	return f.runWith(ctx, cmd, s, func(ctx context.Context, t *terrarium.Terrarium) ([]*terrarium.Applied, error) {
 		resumed, err := t.ResumeRecipes(ctx, found)
+		err = explainedOf(ctx, s, found, err)
 		if err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ var Answers = []Answer{
 	{"deny(reason)", "all but `fail`", "it does not happen, and answers `denied`", kindDeny},
 	{"warn(reason)", "all", "only recorded", kindWarn},
 	{"patch({payload, base64, headers})", "`send`, mode `mutate`", "the message is another one", kindPatch},
-	{"drop(reason)", "`send`, mode `mutate`", "the message is left out, which is no error", kindDrop},
+	{"drop(reason)", "`send`, mode `mutate`", "the message is left out; a creature that sends goes on, a sender from outside is told `denied`", kindDrop},
 	{"patch({names: {NAME: \"unify\"}})", "`merge`, mode `mutate`", "what becomes of channels of that name: `unify` or `rename`", kindPatch},
 	{"restart(reason)", "`fail`", "the delivery is tried again, however often it was", kindRestart},
 	{"drop(reason)", "`fail`", "it becomes a dead letter", kindDrop},

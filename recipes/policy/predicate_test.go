@@ -103,9 +103,9 @@ func TestPredicatesThatCannotBeUsed(t *testing.T) {
 		{`true) || (true`, "team.hcl:10:5: Unexpected token )"},
 		{`async () => true`, "cannot wait"},
 		{`10n > 3`, "big integers"},
-		{`eval('true')`, "eval is not defined"},
-		{`Promise.resolve(true)`, "Promise is not defined"},
-		{`outputs.done`, "outputs is not defined"},
+		{`eval('true')`, `"eval" is not defined`},
+		{`Promise.resolve(true)`, `"Promise" is not defined`},
+		{`outputs.done`, `"outputs" is not defined`},
 		{strings.Repeat("(", 100) + "1" + strings.Repeat(")", 100), "nest"},
 		{strings.Repeat(" ", MaxSourceBytes) + "true", "bytes"},
 	} {

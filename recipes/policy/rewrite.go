@@ -222,7 +222,7 @@ func (r *review) unknownNames() {
 		if like := likeliest(name, slices.AppendSeq(slices.Clone(globals), maps.Keys(r.declared))); like != "" {
 			remedy = fmt.Sprintf("Did you mean %s?", like)
 		}
-		r.refuse(id.Idx, fmt.Sprintf("%s is not defined", clip(name)), remedy)
+		r.refuse(id.Idx, fmt.Sprintf("%q is not defined", clip(name)), remedy)
 		return
 	}
 }
