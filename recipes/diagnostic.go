@@ -145,7 +145,10 @@ func (ds Diagnostics) tidy() Diagnostics {
 			cmp.Compare(a.Detail, b.Detail),
 		)
 	})
-	return slices.CompactFunc(ds, func(a, b Diagnostic) bool {
+	return slices.CompactFunc(ds, func(a, b Diagnostic) bool { // b comes before a
+		if a.Summary == "Missing newline after argument" && b.Severity == Error && a.Range.File == b.Range.File && b.Range.End.Byte == a.Range.Start.Byte {
+			return true // what stands there is wrong already: a text without quotes, such as builtin:echo
+		}
 		return a.Severity == b.Severity && a.Summary == b.Summary && a.Detail == b.Detail && a.Range == b.Range
 	})
 }
