@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"strings"
 
@@ -98,7 +99,23 @@ func (a *assignment) run() error {
 	a.x.rooting.reports[a.deployment] = a.channels[0]
 	// The new root comes in before the old one goes out: nothing falls apart in
 	// between.
-	return a.all(append(a.edges(), goes...))
+	if err := a.all(append(a.edges(), goes...)); err != nil {
+		return aliasTaken(err)
+	}
+	return nil
+}
+
+// aliasTaken gives the error of a member that sends under the alias report_to_root
+// already a remedy that can be followed: the alias of a report cannot be chosen.
+func aliasTaken(err error) error {
+	var taken *abi.Error
+	if !errors.As(err, &taken) || taken.Code != abi.AlreadyExists || taken.IDs["creature"] == "" {
+		return err
+	}
+	out := *taken
+	out.Op = "assign_root"
+	out.Remedy = "disconnect " + taken.IDs["creature"] + " from " + taken.IDs["channel"] + ", connect it again under another alias, and assign the root then"
+	return &out
 }
 
 func (a *assignment) all(ops []topology.Op) error {

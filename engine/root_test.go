@@ -3,6 +3,7 @@ package engine_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -222,5 +223,22 @@ func TestAssignRootIsAllOrNothing(t *testing.T) {
 	}
 	if _, err := w.Change(t.Context(), topology.SetRoot{ID: a, Root: true}); !errors.Is(err, &abi.Error{Code: abi.InvalidArgument}) {
 		t.Errorf("by hand: %v", err)
+	}
+}
+
+// A member that sends under the alias of reports is in the way of a root, and the remedy
+// says how that is put right.
+func TestTheAliasOfReportsIsTaken(t *testing.T) {
+	w := newWorld(t, engine.Options{})
+	a, b := w.add("a", "sink"), w.add("b", "sink")
+	ch := w.connect(a, b, engine.ReportChannel)
+	_, err := w.AssignRoot(t.Context(), b)
+	var e *abi.Error
+	if !errors.As(err, &e) || e.Code != abi.AlreadyExists || e.Op != "assign_root" || !strings.Contains(e.Remedy, "disconnect "+string(a)+" from "+string(ch)) {
+		t.Fatalf("it answers %v", err)
+	}
+	w.change(topology.SetEdge{Creature: a, Channel: ch, Direction: engine.Send})
+	if _, err := w.AssignRoot(t.Context(), b); err != nil {
+		t.Errorf("after that it answers %v", err)
 	}
 }
