@@ -484,3 +484,16 @@ func (w *world) assignRoot(id engine.CreatureID) {
 		w.t.Fatal(err)
 	}
 }
+
+func TestASecondWireThatDiffersByNameOnly(t *testing.T) {
+	w := newWorld(t, engine.Options{})
+	a, b := w.add("a", "sink"), w.add("b", "sink")
+	w.connect(a, b, "in")
+	for name, want := range map[string]string{"first": "use another name", "second": "use that one"} {
+		_, _ = w.AddWire(t.Context(), engine.OutputWire{From: a, To: b, Name: "first", WithContent: true})
+		_, err := w.AddWire(t.Context(), engine.OutputWire{From: a, To: b, Name: name, WithContent: true})
+		if abi.CodeOf(err) != abi.AlreadyExists || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: it answers %v, want that it says %q", name, err, want)
+		}
+	}
+}

@@ -142,15 +142,15 @@ func roomForWire(list []OutputWire, w *OutputWire) error {
 		}
 	}
 	for _, other := range list {
-		what := "such a wire"
+		what, remedy := "such a wire", "use that one, or remove it first: a name alone makes no other wire"
 		if w.Name != "" && other.Name == w.Name {
-			what = "a wire named " + w.Name
+			what, remedy = "a wire named "+w.Name, "remove that one first, or use another name"
 		} else if !w.sameAs(other) {
 			continue
 		}
 		return &abi.Error{
 			Code: abi.AlreadyExists, Op: "wire", Message: string(w.From) + " has " + what + " already",
-			Remedy: "remove that one first, or use another name", IDs: map[string]string{"wire": string(other.ID)},
+			Remedy: remedy, IDs: map[string]string{"wire": string(other.ID)},
 		}
 	}
 	return nil
