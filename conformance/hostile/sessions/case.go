@@ -45,7 +45,8 @@ type Case struct {
 	Name string
 	// Attacks says what, and by what.
 	Attacks string
-	// Spoil does it to a directory that is sound and that no process has open.
+	// Spoil does it to a directory that is sound and that no process has open. It is
+	// [errors.ErrUnsupported] where the system cannot do it.
 	Spoil func(ctx context.Context, d Directory) error
 	// Says is a part of what at least one command says of it; "" if it may be of no
 	// consequence.

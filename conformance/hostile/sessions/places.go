@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
 // thing is what can be in the place of a file.
@@ -21,7 +20,7 @@ func things() []thing {
 			return os.Symlink(filepath.Join(d.Outside, "made"), path)
 		}},
 		{"hard-link", "a hard link of a file outside", "", func(d Directory, path string) error { return os.Link(d.Notes(), path) }},
-		{"pipe", "a named pipe", "named pipe", func(_ Directory, path string) error { return syscall.Mkfifo(path, 0o644) }},
+		{"pipe", "a named pipe", "named pipe", func(_ Directory, path string) error { return pipe(path) }},
 		{"device", "a link to a device without an end", "symbolic link", func(_ Directory, path string) error { return os.Symlink("/dev/zero", path) }},
 		{"directory", "a directory", "directory", func(_ Directory, path string) error { return os.Mkdir(path, 0o755) }},
 	}
