@@ -97,28 +97,33 @@ func TestRealLog(t *testing.T) {
 // outside of the repository, with nothing but its replace changed.
 func TestEmbedFromOutside(t *testing.T) {
 	t.Parallel()
-	repository, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
+	dir := outside(t)
+	goCommand(t, dir, "vet", "./...")
+	goCommand(t, dir, "build", undebuggable, "-o", "embed", ".")
+	out, code := shell(t, dir, "./embed")
+	if code != 0 || strings.Count(out, "alarm ") != 3 || !strings.HasSuffix(out, "count/humidity = 1\ncount/temperature = 1\n") {
+		t.Errorf("it ends with %d and prints\n%s", code, out)
 	}
+}
+
+// outside is a copy of the example that embeds terrarium, outside of the repository.
+func outside(t *testing.T) string {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "examples/embed"))); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{
-		{"mod", "edit", "-replace", "github.com/seed47132306/terrarium=" + repository},
-		{"vet", "./..."},
-		{"build", undebuggable, "-o", "embed", "."},
-	} {
-		cmd := exec.CommandContext(t.Context(), "go", args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-	}
-	out, code := shell(t, dir, "./embed")
-	if code != 0 || strings.Count(out, "alarm ") != 3 || !strings.HasSuffix(out, "count/humidity = 1\ncount/temperature = 1\n") {
-		t.Errorf("it ends with %d and prints\n%s", code, out)
+	goCommand(t, dir, "mod", "edit", "-replace", "github.com/seed47132306/terrarium="+repository(t))
+	return dir
+}
+
+// goCommand runs the go command in the folder of a module.
+func goCommand(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,40 +57,67 @@ func surroundings(channels []string) string {
 // TestPrograms compiles every Go program that a page shows, and runs those
 // whose output it shows too.
 func TestPrograms(t *testing.T) {
+	type program struct{ name, at, source, want string }
+	var all []program
 	for _, p := range pages(t) {
 		for i := range p.blocks {
 			b := &p.blocks[i]
 			if b.language != "go" || b.has("not run") || b.has("file") {
 				continue
 			}
-			var want *block
+			one := program{name: fmt.Sprintf("page%d", len(all)), at: fmt.Sprintf("%s:%d", p.name, b.line), source: b.text}
 			if i+1 < len(p.blocks) && p.blocks[i+1].has("output") {
-				want = &p.blocks[i+1]
+				one.want = p.blocks[i+1].text
 			}
-			t.Run(fmt.Sprintf("%s:%d", p.name, b.line), func(t *testing.T) {
-				t.Parallel()
-				runProgram(t, b.text, want)
-			})
+			all = append(all, one)
 		}
+	}
+	sources := map[string]string{}
+	for _, one := range all {
+		sources[one.name] = "//line " + one.at + "\n" + one.source
+	}
+	binary := buildPrograms(t, sources)
+	for _, one := range all {
+		if one.want == "" {
+			continue
+		}
+		t.Run(one.at, func(t *testing.T) {
+			t.Parallel()
+			out, code := shell(t, workplace(t), binary+" "+one.name)
+			if code != 0 || !matches(one.want, out) {
+				t.Errorf("it ends with %d and prints\n%s\ninstead of\n%s", code, out, one.want)
+			}
+		})
 	}
 }
 
-func runProgram(t *testing.T, source string, want *block) {
-	dir := t.TempDir()
-	file, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
-	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+// buildPrograms compiles programs, each as a package, and links them once: that is
+// what takes the time. The program that it answers is the one that its argument
+// names. They are built outside of the repository, as their readers do.
+func buildPrograms(t *testing.T, sources map[string]string) (path string) {
+	t.Helper()
+	dir := outside(t)
+	if err := os.Remove(filepath.Join(dir, "main.go")); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", undebuggable, "-o", program, file)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	var imports, cases strings.Builder
+	for name, source := range sources {
+		source = strings.Replace(source, "package main\n", "package "+name+"\n", 1)
+		source = strings.Replace(source, "\nfunc main() {", "\nfunc Main() {", 1)
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name, "page.go"), []byte(source), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&imports, "import %q\n", "example.org/embed/"+name)
+		fmt.Fprintf(&cases, "case %q: %s.Main()\n", name, name)
 	}
-	if want == nil {
-		return
+	main := "package main\nimport \"os\"\n" + imports.String() + "func main() {\nswitch os.Args[1] {\n" + cases.String() + "}\n}\n"
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(main), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	out, code := shell(t, workplace(t), program)
-	if code != 0 || !matches(want.text, out) {
-		t.Errorf("it ends with %d and prints\n%s\ninstead of\n%s", code, out, want.text)
-	}
+	path = filepath.Join(dir, "programs")
+	goCommand(t, dir, "build", undebuggable, "-o", path, ".")
+	return path
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/internal/fresh"
+	"github.com/seed47132306/terrarium/internal/ramdisk"
 )
 
 var (
@@ -18,7 +19,7 @@ var (
 
 // TestMain removes what the tests have built.
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := ramdisk.Tests(m).Run()
 	if buildDir != "" {
 		if err := os.RemoveAll(buildDir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
