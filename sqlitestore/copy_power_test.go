@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
@@ -23,6 +24,7 @@ func TestPowerLossWhileCopying(t *testing.T) {
 	t.Parallel()
 	points := map[string][]failpoint{"fork": forkPoints, "fork-at": forkPoints, "export": exportPoints, "adopt": adoptPoints}
 	from := handedOn(t, false)
+	told := toldOf(t, from)
 	for seed := range uint64(seeds(t, everyStepShare)+everyStepShare-1) / everyStepShare {
 		for word, list := range points {
 			for i, point := range list {
@@ -32,6 +34,7 @@ func TestPowerLossWhileCopying(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s-%d/seed=%d", word, pointName(point), i, seed), func(t *testing.T) {
 					random := rand.New(rand.NewPCG(seed, uint64(i)))
 					c := newPowerlessCopy(t, from, word, random)
+					c.told = told
 					c.run(t, point, random)
 				})
 			}
@@ -43,7 +46,8 @@ func TestPowerLossWhileCopying(t *testing.T) {
 type powerlessCopy struct {
 	errand
 	root, from string
-	want       string // what the copy is to have
+	want       string                      // what the copy is to have
+	told       map[engine.SessionID]string // what is copied from
 }
 
 func newPowerlessCopy(t *testing.T, from, word string, random *rand.Rand) *powerlessCopy {
@@ -72,7 +76,6 @@ func newPowerlessCopy(t *testing.T, from, word string, random *rand.Rand) *power
 // run makes the copy until the power fails, and checks what is there when it is back.
 func (c *powerlessCopy) run(t *testing.T, point failpoint, random *rand.Rand) {
 	t.Helper()
-	told := toldOf(t, c.from)
 	disk := losevfs.Mount(c.root, random.Uint64())
 	if point == failpoints {
 		disk.DieAfter(1 + random.IntN(copyOperations))
@@ -95,6 +98,6 @@ func (c *powerlessCopy) run(t *testing.T, point failpoint, random *rand.Rand) {
 	if err := disk.PowerOff(); err != nil {
 		t.Fatal(err)
 	}
-	wantTold(t, c.from, told)
+	wantTold(t, c.from, c.told)
 	c.finish(t, c.from, c.want)
 }

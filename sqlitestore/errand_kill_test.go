@@ -129,15 +129,15 @@ func toldOf(t *testing.T, dir string) map[engine.SessionID]string {
 	}
 	out := map[engine.SessionID]string{}
 	for _, info := range list {
-		wantWhole(t, v, info.Session)
-		out[info.Session] = retold(t, v, info.Session)
-		g, err := v.Saved(t.Context(), info.Session)
-		if err != nil {
-			continue // its file has been removed, and retold says so
+		r := retell(t, v, info.Session)
+		wantNoFindings(t, info.Session, r.report, r.verifyErr)
+		out[info.Session] = r.String()
+		if r.rowsErr != nil {
+			continue // its file has been removed, and r says so
 		}
 		letters, err := v.DeadLetters(t.Context(), info.Session, "", engine.EventID{}, 1<<30)
 		out[info.Session] += fmt.Sprint(letters, err)
-		for _, c := range g.Creatures {
+		for _, c := range r.graph.Creatures {
 			state, err := v.State(t.Context(), info.Session, c.ID)
 			out[info.Session] += fmt.Sprint(c.ID, state, err)
 		}
@@ -149,6 +149,11 @@ func toldOf(t *testing.T, dir string) map[engine.SessionID]string {
 func wantWhole(t *testing.T, v *View, session engine.SessionID) {
 	t.Helper()
 	report, err := v.Verify(t.Context(), session)
+	wantNoFindings(t, session, report, err)
+}
+
+func wantNoFindings(t *testing.T, session engine.SessionID, report engine.VerifyReport, err error) {
+	t.Helper()
 	if n := len(report.Missing) + len(report.Duplicate) + len(report.OutOfOrder) + len(report.Damage); n > 0 || err != nil {
 		t.Errorf("session %s: %+v, %v", session, report, err)
 	}

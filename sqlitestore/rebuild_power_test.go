@@ -236,18 +236,38 @@ func mustView(t *testing.T, dir string) *View {
 // which file it is in.
 func retold(t *testing.T, v *View, session engine.SessionID) string {
 	t.Helper()
-	events, historyErr := v.History(t.Context(), session, engine.HistoryQuery{Limit: 1 << 30})
-	line, lineErr := v.Lineage(t.Context(), session)
-	report, verifyErr := v.Verify(t.Context(), session)
-	var ids []engine.SessionID
+	return retell(t, v, session).String()
+}
+
+// retelling is what a session answers.
+type retelling struct {
+	events                                  []engine.Event
+	ancestors                               []engine.SessionID
+	report                                  engine.VerifyReport
+	graph                                   engine.SavedGraph
+	historyErr, lineErr, verifyErr, rowsErr error
+}
+
+func retell(t *testing.T, v *View, session engine.SessionID) *retelling {
+	t.Helper()
+	r := &retelling{}
+	r.events, r.historyErr = v.History(t.Context(), session, engine.HistoryQuery{Limit: 1 << 30})
+	line, err := v.Lineage(t.Context(), session)
 	for _, l := range line {
-		ids = append(ids, l.Session)
+		r.ancestors = append(r.ancestors, l.Session)
 	}
-	report.IncompleteFrom = nil
-	graph, rowsErr := v.Saved(t.Context(), session)
-	graph.Path = ""
-	if rowsErr != nil { // its file has been removed, or is about to be
-		graph = engine.SavedGraph{}
+	r.lineErr = err
+	r.report, r.verifyErr = v.Verify(t.Context(), session)
+	r.report.IncompleteFrom = nil
+	r.graph, r.rowsErr = v.Saved(t.Context(), session)
+	r.graph.Path = ""
+	if r.rowsErr != nil { // its file has been removed, or is about to be
+		r.graph = engine.SavedGraph{}
 	}
-	return fmt.Sprintf("%v %v %+v %v %v %v, %d events %v, %v", ids, lineErr, report, verifyErr, historyErr, graph, len(events), events, rowsErr == nil)
+	return r
+}
+
+func (r *retelling) String() string {
+	return fmt.Sprintf("%v %v %+v %v %v %v, %d events %v, %v", r.ancestors, r.lineErr, r.report, r.verifyErr, r.historyErr, r.graph,
+		len(r.events), r.events, r.rowsErr == nil)
 }

@@ -10,17 +10,23 @@ import (
 // reads makes a write-ahead log and its shared memory where there is none, and
 // cannot remove them; so the visitor notes what it has found.
 type visitor struct {
-	lone map[string]bool // files by path: had no write-ahead log when first looked at
+	lone  map[string]bool // files by path: had no write-ahead log when first looked at
+	plain map[string]bool // files by path: could be read as any other, and need no second try
 }
 
-func newVisitor() *visitor { return &visitor{lone: map[string]bool{}} }
+func newVisitor() *visitor { return &visitor{lone: map[string]bool{}, plain: map[string]bool{}} }
 
 // visit answers how a file can be read.
 func (v *visitor) visit(ctx context.Context, path string) (fileMode, error) {
+	if v.plain[path] {
+		return readOnly, nil
+	}
 	if _, seen := v.lone[path]; !seen {
 		v.lone[path] = missing(path + "-wal")
 	}
-	return readingMode(ctx, path)
+	mode, err := readingMode(ctx, path)
+	v.plain[path] = err == nil && mode == readOnly
+	return mode, err
 }
 
 // leave removes what reading has left beside the files, when they have been
