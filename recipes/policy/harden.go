@@ -29,8 +29,9 @@ const (
 //go:embed prelude.js
 var preludeSource string
 
-// prelude is compiled once and shared: programs do not change.
-var prelude = func() *goja.Program {
+// prelude is compiled once, when a script is about to run, and shared: programs do not
+// change.
+var prelude = sync.OnceValue(func() *goja.Program {
 	tree, err := parser.ParseFile(nil, "<prelude>", preludeSource, 0, parser.WithDisableSourceMaps)
 	if err != nil {
 		return nil
@@ -40,14 +41,14 @@ var prelude = func() *goja.Program {
 		return nil
 	}
 	return program
-}()
+})
 
 // harden takes away what cannot be bounded, bounds what can, gives scripts
 // their functions and freezes everything that they share.
 func (i *isolate) harden() error {
 	vm := i.vm
 	vm.SetParserOptions(parser.WithDisableSourceMaps)
-	setup, err := vm.RunProgram(prelude)
+	setup, err := vm.RunProgram(prelude())
 	if err != nil {
 		return err
 	}
