@@ -191,7 +191,7 @@ func timekeeper(t abi.Turn, kind abi.Kind) error {
 // outputs waits for n outputs.
 func (w *world) outputs(sub *engine.Subscription, n int) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer cancel()
 	for range n {
 		if _, err := sub.Next(ctx); err != nil {

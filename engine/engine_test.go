@@ -44,7 +44,7 @@ func newWorld(t testing.TB, o engine.Options) *world {
 
 func (w *world) close() {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if err := w.Close(ctx); err != nil {
 		w.t.Errorf("Close: %v", err)
@@ -95,7 +95,7 @@ func (w *world) send(ch engine.ChannelID, payload string) engine.Sent {
 
 func (w *world) wait() {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := w.WaitIdle(ctx); err != nil {
 		w.t.Fatal(err)

@@ -123,7 +123,7 @@ func (p *program) shut() {
 	if p.e == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(p.ctx(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(p.ctx(), 5*time.Minute)
 	defer cancel()
 	err := p.e.Close(ctx)
 	p.e = nil
@@ -143,7 +143,7 @@ func (p *program) change(ops ...topology.Op) []engine.Outcome {
 }
 
 func (p *program) idle() {
-	ctx, cancel := context.WithTimeout(p.ctx(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(p.ctx(), 5*time.Minute)
 	defer cancel()
 	p.must(p.e.WaitIdle(ctx))
 }

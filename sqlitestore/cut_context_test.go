@@ -101,7 +101,7 @@ func TestCutDoesNotWaitForARelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-hanging
-	patient, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	patient, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	_, err = d.Cut(patient, splitOf(halves[0].(*Store)))
 	close(goOn)
