@@ -37,6 +37,7 @@ species "counter" {
 }
 `)
 	lead, worker := team.Creatures["creature.lead"], team.Creatures["creature.worker"]
+	s.idle() // the lead has started, so that another start shows
 	before := graphOf(t, s.Terrarium, lead)
 	watching := s.watch(Filter{Graphs: []GraphID{before.ID}})
 

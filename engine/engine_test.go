@@ -52,8 +52,8 @@ func (w *world) close() {
 	if w.host.open() != 0 {
 		w.t.Errorf("%d instances are still open after Close", w.host.open())
 	}
-	if w.host.modules != 0 {
-		w.t.Errorf("%d modules are still open after Close", w.host.modules)
+	if w.host.openModules() != 0 {
+		w.t.Errorf("%d modules are still open after Close", w.host.openModules())
 	}
 }
 

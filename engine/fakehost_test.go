@@ -147,6 +147,20 @@ func (h *fakeHost) open() int {
 	return h.live
 }
 
+// started is how many instances there have been.
+func (h *fakeHost) started() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.instances
+}
+
+// openModules is how many modules are open.
+func (h *fakeHost) openModules() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.modules
+}
+
 type fakeInstance struct {
 	m      *fakeModule
 	broken bool

@@ -285,8 +285,8 @@ func TestADeploymentWithABrokenSpeciesIsRefused(t *testing.T) {
 			if abi.CodeOf(err) != test.code || !strings.Contains(fmt.Sprint(err), test.says) {
 				t.Errorf("%v, want %v and %q", err, test.code, test.says)
 			}
-			if len(w.status()) > 0 || w.host.modules > 0 {
-				t.Errorf("%d graphs and %d modules are left", len(w.status()), w.host.modules)
+			if len(w.status()) > 0 || w.host.openModules() > 0 {
+				t.Errorf("%d graphs and %d modules are left", len(w.status()), w.host.openModules())
 			}
 			w.apply(breeding("team", 2))
 		})

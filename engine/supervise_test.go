@@ -43,8 +43,8 @@ func TestRestartModes(t *testing.T) {
 			for range events.All(t.Context()) {
 				failures++
 			}
-			if failures != test.failures || w.host.instances != test.started {
-				t.Errorf("%d failures and %d instances, want %d and %d", failures, w.host.instances, test.failures, test.started)
+			if failures != test.failures || w.host.started() != test.started {
+				t.Errorf("%d failures and %d instances, want %d and %d", failures, w.host.started(), test.failures, test.started)
 			}
 			if got := w.state(a, "n"); got != "3" || w.DeadLetterCount() != 1 {
 				t.Errorf("it counted to %s with %d dead letters", got, w.DeadLetterCount())
@@ -154,8 +154,8 @@ func TestFreshInstancesSeeTheSameState(t *testing.T) {
 		w.send(in, "x")
 	}
 	w.wait()
-	if got := w.state(a, "n"); got != "5" || w.host.instances != 6 {
-		t.Errorf("it counted to %s on %d instances, want 5 on 6", got, w.host.instances)
+	if got := w.state(a, "n"); got != "5" || w.host.started() != 6 {
+		t.Errorf("it counted to %s on %d instances, want 5 on 6", got, w.host.started())
 	}
 }
 
