@@ -73,7 +73,7 @@ func TestKillResume(t *testing.T) {
 	once(t, dir, "0 line\n", "run", "edited.hcl", "--input", "lines=-", "--exit-when-idle", "--session", "S")
 	resume := []string{"resume", "S", "--input", "lines=lines.txt", "--exit-when-idle"}
 	killed := 0
-	for i := range kills(t, 12) {
+	for i := range kills(t, 6) {
 		write(t, dir, "edited.hcl", edition(i+1))
 		// Each finds more to do than the one before, so that there is always
 		// something to interrupt.
@@ -127,7 +127,7 @@ func TestKillResumeFile(t *testing.T) {
 	once(t, dir, "", "session", "export", "S", liveSession(t, filepath.Join(dir, "S")), "alone.db")
 	resume := []string{"resume", "alone.db", "--session", "N", "--input", "lines=lines.txt", "--exit-when-idle"}
 	killed, before := 0, 0
-	for range kills(t, 12) {
+	for range kills(t, 6) {
 		if random.IntN(4) == 0 { // begin anew
 			if err := os.RemoveAll(filepath.Join(dir, "N")); err != nil {
 				t.Fatal(err)

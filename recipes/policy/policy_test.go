@@ -18,7 +18,12 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
+// patience is how long a script may take that is to come to its end by itself: it
+// is over only if that never happens.
+const patience = 2 * time.Minute
+
 func TestMain(m *testing.M) {
+	longest = patience                                   // in processes for policies too
 	if slices.Equal(os.Args[1:], []string{"policies"}) { // this binary, as a process of its own
 		if err := Serve(os.Stdin, os.Stdout); err != nil {
 			os.Exit(1)
@@ -52,7 +57,7 @@ func set(t testing.TB, policies ...Policy) *Set {
 			policies[i].Name = fmt.Sprintf("p%d", i)
 		}
 		if policies[i].Timeout == 0 {
-			policies[i].Timeout = MaxTimeout // a loaded machine is not what is tested
+			policies[i].Timeout = patience // a loaded machine is not what is tested
 		}
 		if policies[i].File == "" {
 			policies[i].File, policies[i].Line = "team.hcl", 10

@@ -19,7 +19,7 @@ func output(text string) *engine.OutputEvent {
 // predicateOf compiles one predicate with a timeout that a loaded machine keeps.
 func predicateOf(t testing.TB, source string) engine.Predicate {
 	t.Helper()
-	all, faults := NewPredicates([]PredicateSource{{Name: "p", Source: source, File: "team.hcl", Line: 10, Timeout: MaxTimeout}})
+	all, faults := NewPredicates([]PredicateSource{{Name: "p", Source: source, File: "team.hcl", Line: 10, Timeout: patience}})
 	for _, f := range faults {
 		t.Fatal(f)
 	}
@@ -78,7 +78,7 @@ func TestHostilePredicates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all, faults := NewPredicates([]PredicateSource{
 				{Name: "hostile", Source: script, File: "team.hcl", Timeout: 20 * time.Millisecond},
-				{Name: "fair", Source: `output.status === 'done'`, File: "team.hcl", Timeout: MaxTimeout},
+				{Name: "fair", Source: `output.status === 'done'`, File: "team.hcl", Timeout: patience},
 			})
 			if len(faults) > 0 {
 				t.Fatal(faults)

@@ -18,7 +18,7 @@ const DefaultMemory = 64 << 20
 // killed, and startGrace how long one may take to get ready.
 const (
 	grace      = 250 * time.Millisecond
-	startGrace = 5 * time.Second
+	startGrace = 30 * time.Second // nothing of a script runs then: only a machine can be so slow
 )
 
 // maxReply bounds what a process may answer, in bytes.
