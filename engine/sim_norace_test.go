@@ -3,4 +3,4 @@
 package engine_test
 
 // simSeeds is how many programs TestSimulation runs; TERRARIUM_SEEDS asks for more.
-const simSeeds = 1_000
+const simSeeds = 500

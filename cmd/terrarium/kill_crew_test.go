@@ -15,12 +15,12 @@ import (
 	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
-// TestKillSelfBuilding kills examples/self-building ten times while its workers come
+// TestKillSelfBuilding kills examples/self-building six times while its workers come
 // and go, and runs it again on the same list. In the end every task has been done
 // exactly once, as in an undisturbed run, nobody is left, and nothing is open.
 func TestKillSelfBuilding(t *testing.T) {
 	t.Parallel()
-	const killsPerSession = 10
+	const killsPerSession = 6
 	crew := newCrew(t, 1500)
 	crew.complete("undisturbed")
 	want := crew.results("undisturbed")

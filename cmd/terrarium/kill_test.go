@@ -31,12 +31,12 @@ func kills(t *testing.T, few int) int {
 	return n
 }
 
-// TestKillLogTriage kills examples/log-triage ten times in the middle of its
+// TestKillLogTriage kills examples/log-triage six times in the middle of its
 // input and runs it again on the same input. It ends with exactly the tallies of
 // an undisturbed run, and every alert has been printed.
 func TestKillLogTriage(t *testing.T) {
 	t.Parallel()
-	const killsPerSession = 10
+	const killsPerSession = 6
 	triage := newTriage(t, 30)
 	undisturbed := newAlerts()
 	undisturbed.take(triage.finish("undisturbed"))

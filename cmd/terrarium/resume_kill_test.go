@@ -55,6 +55,10 @@ creature "other" {
 ` + editions[i%len(editions)]
 }
 
+// longestLife is how long a resume is let live at most. One that comes to its end
+// halves that and a kill doubles it, so that a fast machine kills some too.
+const longestLife = 500 * time.Millisecond
+
 // TestKillResume kills resume at any time, most often while it brings back a
 // session whose recipe was edited. Whatever it had come to, the next one goes on:
 // in the end each line was counted once.
@@ -72,19 +76,22 @@ func TestKillResume(t *testing.T) {
 	write(t, dir, "edited.hcl", edition(0))
 	once(t, dir, "0 line\n", "run", "edited.hcl", "--input", "lines=-", "--exit-when-idle", "--session", "S")
 	resume := []string{"resume", "S", "--input", "lines=lines.txt", "--exit-when-idle"}
-	killed := 0
+	killed, span := 0, longestLife
 	for i := range kills(t, 6) {
 		write(t, dir, "edited.hcl", edition(i+1))
 		// Each finds more to do than the one before, so that there is always
 		// something to interrupt.
 		write(t, dir, "lines.txt", log.String()[:len("0 line\n")*(1+random.IntN(lines))])
 		p := start(t, dir, resume...)
-		end := time.AfterFunc(time.Duration(random.IntN(400))*time.Millisecond, func() { p.cmd.Process.Kill() })
+		end := time.AfterFunc(time.Duration(random.Float64()*float64(span)), func() { p.cmd.Process.Kill() })
 		switch code := p.wait(); {
 		case code == -1:
 			killed++
+			span = min(2*span, longestLife)
 		case code != exitOK && code != exitDeadLetters: // of a creature that went with what waited for it
 			t.Fatalf("after %d kills it ended with %d\n%s", killed, code, p.stderr)
+		default:
+			span /= 2
 		}
 		end.Stop()
 	}
@@ -126,7 +133,7 @@ func TestKillResumeFile(t *testing.T) {
 	once(t, dir, "0 line\n", "run", "edited.hcl", "--input", "lines=-", "--exit-when-idle", "--session", "S")
 	once(t, dir, "", "session", "export", "S", liveSession(t, filepath.Join(dir, "S")), "alone.db")
 	resume := []string{"resume", "alone.db", "--session", "N", "--input", "lines=lines.txt", "--exit-when-idle"}
-	killed, before := 0, 0
+	killed, before, span := 0, 0, longestLife
 	for range kills(t, 6) {
 		if random.IntN(4) == 0 { // begin anew
 			if err := os.RemoveAll(filepath.Join(dir, "N")); err != nil {
@@ -134,12 +141,15 @@ func TestKillResumeFile(t *testing.T) {
 			}
 		}
 		p := startWith(t, dir, tmp, resume...)
-		end := time.AfterFunc(time.Duration(random.IntN(500))*time.Millisecond, func() { p.cmd.Process.Kill() })
+		end := time.AfterFunc(time.Duration(random.Float64()*float64(span)), func() { p.cmd.Process.Kill() })
 		switch code := p.wait(); {
 		case code == -1:
 			killed++
+			span = min(2*span, longestLife)
 		case code != exitOK:
 			t.Fatalf("after %d kills it ended with %d\n%s", killed, code, p.stderr)
+		default:
+			span /= 2
 		}
 		end.Stop()
 		if _, err := os.Stat(filepath.Join(dir, "N")); err != nil {

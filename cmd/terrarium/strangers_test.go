@@ -46,7 +46,7 @@ func TestStrangersColumns(t *testing.T) {
 	for i, c := range columns {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			attackWith(t, terrariumOn, sound, c, []command{onSession("list"), onSession("verify"), takingTurns(i), takingTurns(i + 7), opening})
+			attackWith(t, terrariumOn, sound, c, []command{onSession("list"), onSession("verify"), takingTurns(i), opening})
 		})
 	}
 }
