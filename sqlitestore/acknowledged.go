@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/seed47132306/terrarium/engine"
@@ -97,6 +98,30 @@ func readAcks(dir string) (map[engine.SessionID]ack, map[engine.SessionID]int64,
 			acks[a.session], slots[a.session] = a, at
 		}
 	}
+}
+
+// keepAcks frees the slots of all sessions but those that are live, in a directory that
+// this process owns, and lists the ones that no catalogue has.
+func keepAcks(dir string, live, known map[engine.SessionID]bool) (lost []engine.SessionID, err error) {
+	before, _, err := readAcks(dir)
+	if err != nil || before == nil {
+		return nil, err
+	}
+	k, err := openAcks(dir, func(s engine.SessionID) bool { return live[s] })
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range k.free {
+		_, werr := k.f.WriteAt(make([]byte, ackSize), at*ackSize)
+		err = errors.Join(err, werr)
+	}
+	for session, a := range before {
+		if !known[session] && a.seq > 0 {
+			lost = append(lost, session)
+		}
+	}
+	slices.Sort(lost)
+	return lost, errors.Join(err, k.close())
 }
 
 // acknowledgements is the file of a directory that this process owns. Its methods may be

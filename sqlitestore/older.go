@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -103,6 +105,27 @@ func (k *catalog) older(ctx context.Context, home string) (*proof, error) {
 			return &proof{r.file, why}, nil
 		}
 	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return k.forgotten(sessions)
+}
+
+// forgotten looks for a session that was acknowledged and that a catalogue does not
+// have: its store may have lost everything that says so, when both are damaged. A start of
+// the machine since may have taken the session from both.
+func (k *catalog) forgotten(sessions map[engine.SessionID]entry) (*proof, error) {
+	acks, _, err := readAcks(filepath.Dir(k.path))
+	if err != nil {
+		return nil, err
+	}
+	for _, session := range slices.Sorted(maps.Keys(acks)) {
+		a := acks[session]
+		if _, known := sessions[session]; !known && a.seq > 0 && !a.excused(engine.Normal) {
+			said := engine.EventID{Origin: a.origin, Seq: a.seq}
+			return &proof{ackName, fmt.Sprintf("session %s was acknowledged up to the event %s, and the catalogue does not have it", session, said)}, nil
+		}
+	}
 	return nil, nil
 }
 
@@ -176,23 +199,41 @@ func (k *catalog) integer(ctx context.Context, query string, args ...driver.Valu
 }
 
 // refuseOlder stops before stores are taken for leftovers that a catalogue has
-// forgotten, and before its sessions are shown for all there are. A catalogue that
-// changes meanwhile is not older: its owner has looked, and the files of one moment
-// do not match the rows of another.
+// forgotten, and before its sessions are shown for all there are. It is for the owner of
+// the directory.
 func (k *catalog) refuseOlder(ctx context.Context) error {
-	var p *proof
-	still, err := k.unchanged(ctx, func() error {
-		home, err := k.home(ctx)
-		if err == nil {
-			p, err = k.older(ctx, home)
-		}
-		return err
-	})
-	if err != nil || p == nil || !still {
+	home, err := k.home(ctx)
+	if err != nil {
 		return err
 	}
+	p, err := k.older(ctx, home)
+	if err != nil || p == nil {
+		return err
+	}
+	return k.isOlder(p)
+}
+
+// refuseOlderToReaders is refuseOlder for those who do not own the directory. A catalogue
+// that changes meanwhile has an owner, who has looked: the files of one moment do not
+// match the rows of another.
+func (k *catalog) refuseOlderToReaders(ctx context.Context) error {
+	var found error
+	still, err := k.unchanged(ctx, func() error {
+		found = k.refuseOlder(ctx)
+		return nil
+	})
+	if err == nil && still {
+		err = found
+	}
+	return err
+}
+
+func (k *catalog) isOlder(p *proof) error {
 	dir := filepath.Dir(k.path)
 	path := pathOf(dir, p.file)
+	if p.file == ackName {
+		path = filepath.Join(dir, ackName)
+	}
 	return &abi.Error{
 		Code:    abi.Storage,
 		Op:      "open",

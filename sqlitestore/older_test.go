@@ -2,9 +2,12 @@ package sqlitestore
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 )
 
@@ -56,5 +59,52 @@ func TestReadersAtEveryStep(t *testing.T) {
 		if !seen[p] {
 			t.Errorf("%v was not reached", p)
 		}
+	}
+}
+
+// TestAForgottenSession loses the log of a store wholly, and has a catalogue from before
+// the session: only the file of acknowledgements knows that there was one. Rebuilding
+// says that it is lost, and the directory can be used again.
+func TestAForgottenSession(t *testing.T) {
+	d, s := acknowledgedEach(t, engine.Full, 5)
+	session := s.Info().Session
+	dir := killed(t, d)
+	empty := t.TempDir()
+	if err := mustOpen(t, empty).Close(); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(empty, catalogName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, storesName, "*-wal"))
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("logs %v, %v", logs, err)
+	}
+	for _, path := range append(logs, filepath.Join(dir, catalogName+"-wal")) {
+		if err := os.Truncate(path, 0); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, catalogName), before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = OpenReadOnly(t.Context(), dir)
+	wantError(t, "reading", err, abi.Storage, string(session), "session rebuild "+dir)
+	_, err = Open(t.Context(), dir, Options{})
+	wantError(t, "opening", err, abi.Storage, string(session), "session rebuild "+dir)
+	report, err := Rebuild(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Live) == 0 && (len(report.Missing) != 1 || report.Missing[0] != session) {
+		t.Errorf("missing are %v, want %s", report.Missing, session)
+	}
+	again, err := Open(t.Context(), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
@@ -23,8 +24,8 @@ type RebuildReport struct {
 	// Aside are the paths of files that can be read and are not needed: copies of
 	// others. The next opening of the directory sets them aside.
 	Aside []string
-	// Missing are sessions whose files are needed and not there. What they wrote
-	// cannot be read until the files are put back.
+	// Missing are sessions whose files are needed and not there, or have lost what was
+	// acknowledged. What they wrote cannot be read until the files are put back.
 	Missing []engine.SessionID
 	// Unknown are ended sessions of whom nobody knows any more what they wrote: it
 	// is in the histories of those that came out of them.
@@ -92,8 +93,21 @@ func remake(ctx context.Context, dir string, h hooks) (report RebuildReport, err
 			return report, storageError("rebuild", dir, err)
 		}
 	}
-	report.Kept, err = b.install(path, h)
-	return report, storageError("rebuild", path, err)
+	if report.Kept, err = b.install(path, h); err != nil {
+		return report, storageError("rebuild", path, err)
+	}
+	live, known := map[engine.SessionID]bool{}, map[engine.SessionID]bool{}
+	for _, e := range b.entries {
+		live[e.Session], known[e.Session] = e.Live, true
+	}
+	// Until that is done, what is lost proves the catalogue older, and this is done again.
+	lost, err := keepAcks(dir, live, known)
+	for _, session := range lost {
+		if !slices.Contains(report.Missing, session) {
+			report.Missing = append(report.Missing, session)
+		}
+	}
+	return report, storageError("rebuild", filepath.Join(dir, ackName), err)
 }
 
 func nothingToRebuild(dir string) error {

@@ -55,7 +55,7 @@ func OpenReadOnly(ctx context.Context, dir string) (*View, error) {
 		k, err = openCatalog(path, mode)
 	}
 	if err == nil {
-		if err = k.refuseOlder(ctx); err != nil {
+		if err = k.refuseOlderToReaders(ctx); err != nil {
 			err = joinClose(err, k)
 		}
 	}
