@@ -28,11 +28,13 @@ func TestLeftOut(t *testing.T) {
 			session := strings.TrimSuffix(filepath.Base(path), storeSuffix)
 			execute(t, path, "DELETE FROM store WHERE key = 'home'")
 			execute(t, filepath.Join(dir, catalogName), "DELETE FROM store WHERE session = '"+session+"'")
+			loseAcknowledged(t, dir)
 		},
 		"without its log": func(t *testing.T, dir, path string) {
 			session := strings.TrimSuffix(filepath.Base(path), storeSuffix)
 			execute(t, path, "DELETE FROM store")
 			execute(t, filepath.Join(dir, catalogName), "DELETE FROM store WHERE session = '"+session+"'")
+			loseAcknowledged(t, dir)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,5 +68,13 @@ func TestLeftOut(t *testing.T) {
 				t.Errorf("problems %v, %v", problems, err)
 			}
 		})
+	}
+}
+
+// loseAcknowledged takes away what proves a session that no catalogue has.
+func loseAcknowledged(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(dir, ackName)); err != nil {
+		t.Fatal(err)
 	}
 }
