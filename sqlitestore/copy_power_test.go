@@ -98,6 +98,7 @@ func (c *powerlessCopy) run(t *testing.T, point failpoint, random *rand.Rand) {
 	if err := disk.PowerOff(); err != nil {
 		t.Fatal(err)
 	}
+	rebooted(t, c.from)
 	wantTold(t, c.from, c.told)
 	c.finish(t, c.from, c.want)
 }

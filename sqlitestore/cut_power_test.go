@@ -49,6 +49,7 @@ func TestEndedParentIsDurable(t *testing.T) {
 			if err := p.disk.PowerOff(); err != nil {
 				t.Fatal(err)
 			}
+			rebooted(t, p.dir)
 			p.restart(t, false)
 		})
 	}

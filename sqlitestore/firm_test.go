@@ -81,6 +81,7 @@ func (p *powerProgram) cutLoosely(t *testing.T, cuts int) engine.SessionID {
 	if err := p.disk.PowerOff(); err != nil {
 		t.Fatal(err)
 	}
+	rebooted(t, p.dir)
 	p.loose = nil
 	return parent.info.Session
 }
@@ -124,6 +125,7 @@ func (p *powerProgram) openAndDie(t *testing.T, point failpoint) {
 	if err := p.disk.PowerOff(); err != nil {
 		t.Fatal(err)
 	}
+	rebooted(t, p.dir)
 }
 
 // isLive opens the directory once more to see whether a session is live.

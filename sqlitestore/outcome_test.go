@@ -104,6 +104,7 @@ func (u *unsure) losesPower() {
 	if err := u.disk.PowerOff(); err != nil {
 		u.t.Fatal(err)
 	}
+	rebooted(u.t, u.dir)
 	u.restart(u.t, true)
 }
 

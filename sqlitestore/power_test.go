@@ -162,6 +162,7 @@ func (p *powerProgram) round(t *testing.T, operations int) {
 	if err := p.disk.PowerOff(); err != nil {
 		t.Fatal(err)
 	}
+	rebooted(t, p.dir)
 }
 
 // giveUp ends the work in the background once the power has failed: it would go on
@@ -514,6 +515,7 @@ func TestFaults(t *testing.T) {
 				if err := p.disk.PowerOff(); err != nil {
 					t.Fatal(err)
 				}
+				rebooted(t, p.dir)
 			}
 			p.disk.Unmount()
 			p.restart(t, !crash || p.durability == engine.Full)
@@ -578,6 +580,7 @@ func TestSyncFails(t *testing.T) {
 		if err := p.disk.PowerOff(); err != nil {
 			t.Fatal(err)
 		}
+		rebooted(t, p.dir)
 		p.restart(t, true)
 	}
 }

@@ -123,6 +123,7 @@ func TestPowerLossWhileRebuilding(t *testing.T) {
 				if err := disk.PowerOff(); err != nil {
 					t.Fatal(err)
 				}
+				rebooted(t, dir)
 				if missing(filepath.Join(dir, catalogName)) {
 					if point == failpoints {
 						t.Fatal("what was answered is not durable")
