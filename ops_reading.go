@@ -19,8 +19,9 @@ type StatusArgs struct {
 
 // StatusResult is the result of status.
 type StatusResult struct {
-	Graphs   []engine.GraphStatus `json:"graphs"`
-	Problems []*ErrorRecord       `json:"problems,omitempty"` // of the session directory, such as a store that was set aside or cannot be written, and policies that have failed
+	Graphs           []engine.GraphStatus `json:"graphs"`
+	UnaccountedBytes int64                `json:"unaccounted_bytes,omitempty"` // of the Go heap of the process, as of its last garbage collection: what it held beyond what is accounted to creatures
+	Problems         []*ErrorRecord       `json:"problems,omitempty"`          // of the session directory, such as a store that was set aside or cannot be written, and policies that have failed
 }
 
 // StateArgs are the arguments of state.
@@ -114,7 +115,7 @@ func status(_ context.Context, s *session, a *StatusArgs) (*StatusResult, error)
 	if err != nil {
 		return nil, err
 	}
-	return &StatusResult{graphs, errorRecords(append(s.t.Problems(), s.t.PolicyFailures()...))}, nil
+	return &StatusResult{graphs, s.t.UnaccountedBytes(), errorRecords(append(s.t.Problems(), s.t.PolicyFailures()...))}, nil
 }
 
 func state(ctx context.Context, s *session, a *StateArgs) (*StateResult, error) {

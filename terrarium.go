@@ -105,6 +105,9 @@ type Options struct {
 	// ShutdownTimeout bounds [Terrarium.Close]; zero means
 	// [engine.DefaultShutdownTimeout].
 	ShutdownTimeout time.Duration
+	// UnaccountedMemory is how much memory the process may hold beyond what is accounted
+	// to creatures; see [engine.Options.UnaccountedMemory].
+	UnaccountedMemory int64
 	// PolicyProcess is that of recipes that [RecipeOptions] say nothing else of,
 	// those of the operation apply among them.
 	PolicyProcess []string
@@ -167,7 +170,8 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 	}
 	eo := engine.Options{
 		Host: t.host, Durability: o.Durability, Load: LoadModule, Seed: o.Seed,
-		Workers: o.Workers, FreshInstances: o.FreshInstances, Paused: o.Paused, ShutdownTimeout: o.ShutdownTimeout, Log: o.Log,
+		Workers: o.Workers, FreshInstances: o.FreshInstances, Paused: o.Paused, ShutdownTimeout: o.ShutdownTimeout,
+		UnaccountedMemory: o.UnaccountedMemory, Log: o.Log,
 	}
 	if dir != "" {
 		if t.storage, err = sqlitestore.Open(ctx, dir, sqlitestore.Options{Retain: o.Retain, MaxDiskBytes: o.MaxDiskBytes, SearchIndex: !o.NoSearchIndex && o.Dir != ""}); err != nil {

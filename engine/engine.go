@@ -48,6 +48,11 @@ type Options struct {
 	Paused bool
 	// ShutdownTimeout bounds [Engine.Close]; zero means [DefaultShutdownTimeout].
 	ShutdownTimeout time.Duration
+	// UnaccountedMemory is by how many bytes the live Go heap of the process may grow
+	// beyond what is accounted to creatures before the engine looks for an instance
+	// that holds them, and replaces it. Zero means [DefaultUnaccountedMemory]; negative
+	// means that it never looks.
+	UnaccountedMemory int64
 	// Log gets what the engine has to say; nil discards it.
 	Log *slog.Logger
 }
@@ -91,6 +96,7 @@ type Engine struct {
 	spawnable   sync.Map // of deployments: their []AwareSpecies
 	policies    sync.Map // of deployments: their Policy, if they have one
 	failed      policyFailures
+	heap        *heapWatch    // nil: none
 	shapes      atomic.Uint64 // the last one that a graph was given
 
 	// mu is the mutation lock. It guards what follows.
@@ -157,6 +163,7 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 		end: closing{over: make(chan struct{})}, shutdownTimeout: cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout),
 		jitter: rand.N[time.Duration],
 		host:   o.Host, load: o.Load, clock: o.Clock, freshInstances: o.FreshInstances, paused: o.Paused, log: o.Log,
+		heap:       newHeapWatch(o.UnaccountedMemory),
 		durability: o.Durability, queue: newRunQueue(), closing: make(chan struct{}), topo: topology.New(),
 		graphs: map[GraphID]*graph{}, creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
 		deployments: map[string]*Deployment{}, saved: map[GraphID]*dormant{},

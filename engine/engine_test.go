@@ -33,6 +33,7 @@ func newWorld(t testing.TB, o engine.Options) *world {
 		o.Host = h
 	}
 	o.FreshInstances = o.FreshInstances || fresh.Instances()
+	o.UnaccountedMemory = -1 // other tests may grow the heap
 	e, err := engine.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,7 @@ func NewStepper(ctx context.Context, o Options, random *rand.Rand) (*Stepper, er
 		return nil, err
 	}
 	e.cancel = func() {}
+	e.heap = nil // which is not the same in every run
 	e.jitter = func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	return &Stepper{Engine: e}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/abi"
 )
@@ -29,6 +30,8 @@ type fakeHost struct {
 	modules    int   // references that are open
 	fuel       int64 // what a turn uses, plus one; zero: it is not counted
 	compiled   int
+	leaks      map[string]int // bytes that an instance holds more with each turn
+	held       atomic.Int64   // by all instances together
 }
 
 func newFakeHost() *fakeHost {
@@ -102,7 +105,7 @@ func (h *fakeHost) Compile(_ context.Context, wasm []byte) (abi.Module, error) {
 	}
 	h.modules++
 	h.compiled++
-	return &fakeModule{h: h, b: b, c: h.contextual[name], init: h.inits[name], info: abi.ModuleInfo{SHA256: "sha-of-" + name, Exports: h.exports[name]}}, nil
+	return &fakeModule{h: h, b: b, c: h.contextual[name], init: h.inits[name], leak: h.leaks[name], info: abi.ModuleInfo{SHA256: "sha-of-" + name, Exports: h.exports[name]}}, nil
 }
 
 func (h *fakeHost) Close(context.Context) error { return nil }
@@ -112,6 +115,7 @@ type fakeModule struct {
 	b, init behaviour
 	c       contextual
 	info    abi.ModuleInfo
+	leak    int
 	closed  bool
 }
 
@@ -166,6 +170,7 @@ type fakeInstance struct {
 	broken bool
 	closed bool
 	busy   bool
+	held   [][]byte
 }
 
 func (i *fakeInstance) Handle(ctx context.Context, t abi.Turn, kind abi.Kind, _ int) error {
@@ -173,6 +178,10 @@ func (i *fakeInstance) Handle(ctx context.Context, t abi.Turn, kind abi.Kind, _ 
 		return errors.New("misused instance")
 	}
 	i.busy = true
+	if i.m.leak > 0 {
+		i.held = append(i.held, make([]byte, i.m.leak))
+		i.m.h.held.Add(int64(i.m.leak))
+	}
 	var err error
 	if i.m.c != nil {
 		err = i.m.c(ctx, t, kind)
@@ -193,6 +202,7 @@ func (i *fakeInstance) Close(context.Context) error {
 		i.closed = true
 		i.m.h.mu.Lock()
 		i.m.h.live--
+		i.m.h.held.Add(-int64(len(i.held) * i.m.leak))
 		i.m.h.mu.Unlock()
 	}
 	return nil

@@ -22,6 +22,7 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 	t.reset()
 	w.discard(ctx, c)
 	wall := w.e.wallClock()
+	w.wall = wall
 	g, judged := w.enterFailed(ctx, c, d, kind, err)
 	if g == nil || c.removed {
 		d.msg.release()

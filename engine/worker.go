@@ -40,6 +40,7 @@ type worker struct {
 
 	wall      int64 // what the clock said when it was last asked
 	wallTurns int   // turns that may still use that
+	lookAt    int64 // the wall from which on the worker looks at the heap again
 }
 
 func newWorker(e *Engine, l *lane) *worker {
@@ -249,6 +250,9 @@ func (w *worker) putBack(c *creature) {
 // with the critical section of the creature's graph entered, or nil if the
 // creature is gone.
 func (w *worker) handle(ctx context.Context, c *creature, d delivery, kind abi.Kind) *graph {
+	if w.wall >= w.lookAt {
+		w.lookAtHeap(ctx)
+	}
 	job := c.job
 	g := w.handleTurn(ctx, c, d, kind)
 	if job != nil {
@@ -336,6 +340,9 @@ func (w *worker) execute(ctx context.Context, c *creature, d delivery, kind abi.
 // call hands a delivery to the creature's instance, or to a new one.
 func (w *worker) call(ctx context.Context, c *creature, d delivery, kind abi.Kind) error {
 	t := &w.turn
+	if w.e.heap.suspects(c) {
+		w.trySuspect(ctx, c)
+	}
 	fresh := c.instance == nil
 	if err := c.start(ctx, t); err != nil {
 		return err

@@ -218,6 +218,10 @@ func (h *Host) acquire(ctx context.Context, sum [sha256.Size]byte) (c *compiled,
 	return c, work, nil
 }
 
+// HeapBytes is what the linear memories of all instances take of the Go heap: nothing
+// where addresses can be reserved for them.
+func (h *Host) HeapBytes() int64 { return h.memories.inHeap.Load() }
+
 // Close implements [abi.Host].
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()

@@ -13,6 +13,7 @@ import (
 type memoryPool struct {
 	slabs                  // how regions are reserved on this platform
 	committed atomic.Int64 // bytes that guests have, touched or not
+	inHeap    atomic.Int64 // those of them that lie in the Go heap
 	cleaning  sync.WaitGroup
 }
 
@@ -146,6 +147,9 @@ func (m *linearMemory) extend(size uint64) {
 func (m *linearMemory) count(delta int) {
 	if m.pool != nil {
 		m.pool.committed.Add(int64(delta))
+		if !m.region.mapped() {
+			m.pool.inHeap.Add(int64(delta))
+		}
 	}
 }
 

@@ -244,3 +244,26 @@ func TestMemoryConcurrently(t *testing.T) {
 		t.Errorf("%d bytes are left", pool.bytes())
 	}
 }
+
+// What lies in the Go heap is told apart from what is reserved from the system.
+func TestMemoryInTheHeapIsCounted(t *testing.T) {
+	pool := newMemoryPool()
+	defer pool.close()
+	tooLarge := newMemory(t, linearMemory{limit: 1 << 33, pool: pool}, 2*abi.PageBytes, 1<<33) // for a region
+	if got := pool.inHeap.Load(); got != 2*abi.PageBytes {
+		t.Errorf("%d bytes are counted in the heap, want two pages", got)
+	}
+	reserved := newMemory(t, linearMemory{limit: abi.PageBytes, pool: pool}, abi.PageBytes, abi.PageBytes)
+	want := int64(2 * abi.PageBytes)
+	if !reserved.region.mapped() { // on this platform
+		want += abi.PageBytes
+	}
+	if got := pool.inHeap.Load(); got != want {
+		t.Errorf("%d bytes are counted in the heap, want %d", got, want)
+	}
+	tooLarge.release()
+	reserved.release()
+	if got := pool.inHeap.Load(); got != 0 {
+		t.Errorf("after the release %d bytes are counted in the heap", got)
+	}
+}

@@ -31,6 +31,7 @@ var (
 	bytePattern = regexp.MustCompile(`"bytes":[0-9]+`)
 	evtPattern  = regexp.MustCompile(`"events":[0-9]+`)
 	memPattern  = regexp.MustCompile(`"memory_bytes":[0-9]+`)
+	heapPattern = regexp.MustCompile(`"unaccounted_bytes":[0-9]+,?`)
 	limPattern  = regexp.MustCompile(`"limits":\{[^}]*\}`)
 	inlined     = regexp.MustCompile(`(?s)[\[{]\s+[^\[\]{}]{0,150}[\]}]`)
 )
@@ -66,6 +67,7 @@ func (s *shortener) show(answer []byte) (string, error) {
 	text = bytePattern.ReplaceAllString(text, `"bytes":131072`)
 	text = evtPattern.ReplaceAllString(text, `"events":25`)
 	text = memPattern.ReplaceAllString(text, `"memory_bytes":131072`)
+	text = heapPattern.ReplaceAllString(text, "")
 	text = limPattern.ReplaceAllString(text, `"limits":{"memory":67108864}`)
 	if len(text) <= 150 {
 		return spaced(text), nil
