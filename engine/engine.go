@@ -66,7 +66,8 @@ type Engine struct {
 	exports        Exporter       // what storage can do besides, or nil
 	load           func(context.Context, string) ([]byte, error)
 	clock          Clock
-	sampled        bool // workers ask the clock once in a while
+	heap           *heapWatch // nil: none
+	sampled        bool       // workers ask the clock once in a while
 	durability     Durability
 	freshInstances bool
 	paused         bool
@@ -96,7 +97,6 @@ type Engine struct {
 	spawnable   sync.Map // of deployments: their []AwareSpecies
 	policies    sync.Map // of deployments: their Policy, if they have one
 	failed      policyFailures
-	heap        *heapWatch    // nil: none
 	shapes      atomic.Uint64 // the last one that a graph was given
 
 	// mu is the mutation lock. It guards what follows.

@@ -84,8 +84,10 @@ func (e *Engine) UnaccountedBytes() int64 {
 // lookAtHeap looks at the heap, and says when to do so again. The worker is in no
 // critical section.
 func (w *worker) lookAtHeap(ctx context.Context) {
-	h, first := w.e.heap, w.lookAt == 0
-	w.lookAt = w.wall + int64(lookAgain)
+	h, first := w.heap, w.lookAt == 0
+	if w.wall > 0 { // the clock was asked
+		w.lookAt = w.wall + int64(lookAgain)
+	}
 	if h == nil || first || w.e.isClosing() || !h.mu.TryLock() {
 		return
 	}

@@ -38,13 +38,14 @@ type worker struct {
 	work   int64 // done for the creature that is being served
 	store  Store // of the graph in which the turn under way began
 
-	wall      int64 // what the clock said when it was last asked
-	wallTurns int   // turns that may still use that
-	lookAt    int64 // the wall from which on the worker looks at the heap again
+	wall      int64      // what the clock said when it was last asked
+	wallTurns int        // turns that may still use that
+	heap      *heapWatch // the engine's; nil: none
+	lookAt    int64      // the wall from which on the worker looks at the heap again
 }
 
 func newWorker(e *Engine, l *lane) *worker {
-	w := &worker{e: e, quantum: quantum, streak: streak}
+	w := &worker{e: e, heap: e.heap, quantum: quantum, streak: streak}
 	w.turn.e = e
 	w.wake.later, w.wake.lane = true, l
 	return w
@@ -340,7 +341,7 @@ func (w *worker) execute(ctx context.Context, c *creature, d delivery, kind abi.
 // call hands a delivery to the creature's instance, or to a new one.
 func (w *worker) call(ctx context.Context, c *creature, d delivery, kind abi.Kind) error {
 	t := &w.turn
-	if w.e.heap.suspects(c) {
+	if w.heap.suspects(c) {
 		w.trySuspect(ctx, c)
 	}
 	fresh := c.instance == nil
