@@ -11,7 +11,7 @@ const mib = 1 << 20
 // since the look before.
 type look struct{ unaccounted, a, b int }
 
-func TestHeapLedgerFindsWhoWorkedWhileTheHeapGrew(t *testing.T) {
+func TestHeapLedgerSuspectsTheCreatureThatWorked(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		looks   []look
@@ -26,7 +26,7 @@ func TestHeapLedgerFindsWhoWorkedWhileTheHeapGrew(t *testing.T) {
 		{"gone and back", []look{{10, 1, 1}, {200, 9, 1}, {50, 9, 1}, {200, 9, 1}}, "", false},
 		{"the one that grew it, not the one that works now", []look{{10, 1, 1}, {200, 0, 5}, {200, 900, 0}}, "b", true},
 		{"from the least that it was", []look{{500, 1, 1}, {300, 1, 1}, {420, 0, 1}, {420, 0, 1}}, "b", true},
-		{"nobody worked", []look{{10, 1, 1}, {200, 0, 0}, {200, 0, 0}}, "", true},
+		{"no work", []look{{10, 1, 1}, {200, 0, 0}, {200, 0, 0}}, "", true},
 		{"equal work is the first by id", []look{{10, 1, 1}, {200, 5, 5}, {200, 5, 5}}, "a", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestHeapLedgerForgetsWhatIsGone(t *testing.T) {
 }
 
 // A creature of which an instance has held memory comes before another that works more.
-func TestHeapLedgerRemembersWhoHeldMemory(t *testing.T) {
+func TestHeapLedgerPrefersACreatureThatHeldMemoryBefore(t *testing.T) {
 	a, b := &creature{id: "a"}, &creature{id: "b"}
 	l := heapLedger{limit: 100 * mib}
 	l.add(0, map[*creature]uint64{a: 1, b: 1})

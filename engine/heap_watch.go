@@ -105,7 +105,7 @@ func (h *heapWatch) look(e *Engine) *creature {
 	if cycle == h.cycle {
 		return nil
 	}
-	// Whoever holds e.mu may be waiting for this worker.
+	// The holder of e.mu may be waiting for this worker.
 	if !e.mu.TryRLock() {
 		return nil
 	}
