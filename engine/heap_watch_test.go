@@ -99,7 +99,7 @@ func TestAnInstanceThatHoldsTooMuchIsReplaced(t *testing.T) {
 		t.Error("the engine does not tell what is unaccounted")
 	}
 	if log.count("an instance was replaced that held memory") == 0 {
-		t.Error("the log does not tell of it")
+		t.Fatal("the log does not tell of it")
 	}
 	ob, err := sub.Next(t.Context())
 	if err != nil {
