@@ -5,7 +5,9 @@ package hostile
 // take.
 func compileBombs() []Module {
 	bomb := func(name, attacks string, shape func(n int) []byte, size, harmless int) Module {
-		return tooMany("compil", name, attacks, shape, size, harmless)
+		m := tooMany("compil", name, attacks, shape, size, harmless)
+		m.Peak = 2 * DefaultPeak // modules of up to 60 MB, read and rewritten until they are refused
+		return m
 	}
 	vector := func(op uint32) code { return append(code{0xfd}, u32(op)...) }
 	popcnt := vector(98)
