@@ -29,6 +29,7 @@ type frame struct {
 	edges    map[engine.Edge]engine.Listens
 	heads    map[engine.ChannelID]uint64
 	was      situation
+	graphs   string // as described tells them
 	unlogged engine.Unlogged
 }
 
@@ -65,6 +66,7 @@ func (s *simulation) freeze() {
 	defer s.calm()()
 	s.e.Unlocked(func() {
 		f.edges, f.heads, f.was, f.unlogged = s.edgesNow(), s.e.Heads(), s.situation(), s.e.Unlogged()
+		f.graphs = s.describedAll()
 		f.made.volatile = f.made.volatile || s.e.Volatile(engine.InboxOf(f.caller))
 	})
 }
@@ -79,8 +81,8 @@ func (s *simulation) landed(f *frame) {
 	noisy := s.calm()
 	defer noisy()
 	after := s.edgesNow()
-	sameSession := func(a, b engine.Listens) bool { return a.Session == b.Session }
-	if maps.EqualFunc(f.edges, after, sameSession) && !s.someExist(&f.made) {
+	// Not only who listens counts: a turn may have done no more than let a creature send.
+	if s.describedAll() == f.graphs && !s.someExist(&f.made) {
 		return
 	}
 	s.changed = true
@@ -100,22 +102,41 @@ func (s *simulation) landed(f *frame) {
 	s.staged = append(s.staged, f.made)
 }
 
-// checkStaged checks that the graph is as the turn has seen it in the end.
-func (s *simulation) checkStaged(what string, f *frame) {
+// described tells what a turn can see of a graph and its tools can change.
+func described(g *engine.GraphStatus) string {
+	var b strings.Builder
+	for _, c := range g.Creatures {
+		fmt.Fprintln(&b, c.ID, c.Name, sorted(c.Listen), sorted(c.Send), slices.Sorted(maps.Keys(c.Aliases.Send)), c.Privileged)
+	}
+	for _, ch := range g.Channels {
+		fmt.Fprintln(&b, ch.ID, ch.Name)
+	}
+	return b.String()
+}
+
+// describedAll tells it of all graphs, and where they are.
+func (s *simulation) describedAll() string {
+	var b strings.Builder
+	for _, g := range s.statusNow() {
+		fmt.Fprintf(&b, "%s %s\n%s", g.ID, g.Session, described(&g))
+	}
+	return b.String()
+}
+
+func (s *simulation) statusNow() []engine.GraphStatus {
 	status, err := s.e.Status("")
 	if err != nil {
 		s.failf("Status: %v", err)
 	}
+	return status
+}
+
+// checkStaged checks that the graph is as the turn has seen it in the end.
+func (s *simulation) checkStaged(what string, f *frame) {
 	got := ""
-	for _, g := range status {
-		if !slices.ContainsFunc(g.Creatures, func(c engine.CreatureStatus) bool { return c.ID == f.caller }) {
-			continue
-		}
-		for _, c := range g.Creatures {
-			got += fmt.Sprintln(c.ID, c.Name, sorted(c.Listen), sorted(c.Send), slices.Sorted(maps.Keys(c.Aliases.Send)), c.Privileged)
-		}
-		for _, ch := range g.Channels {
-			got += fmt.Sprintln(ch.ID, ch.Name)
+	for _, g := range s.statusNow() {
+		if slices.ContainsFunc(g.Creatures, func(c engine.CreatureStatus) bool { return c.ID == f.caller }) {
+			got = described(&g)
 		}
 	}
 	want := ""
