@@ -5,7 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/seed47132306/terrarium/engine"
 )
@@ -115,17 +114,38 @@ func (s *simulation) checkLives(what string, before situation) {
 			s.failf("%s: %s was %+v and is %+v", what, id, was, now)
 		}
 		for edge, alias := range now.Aliases {
-			if old, kept := was.Aliases[edge]; kept && old != alias && !takenOver(what, now.Aliases, edge, old) {
+			if old, kept := was.Aliases[edge]; kept && old != alias && !s.recipeNames(id, edge, alias) && !s.recipeTakes(now.Aliases, edge, old) {
 				s.failf("%s: %s called its edge %v %q and now %q", what, id, edge, old, alias)
 			}
 		}
 	}
 }
 
-// takenOver reports whether a recipe has given the alias of a creature's edge to another
-// edge of it: the recipe's own names win over those of edges that were added by hand.
-func takenOver(what string, aliases map[engine.Bond]string, edge engine.Bond, alias string) bool {
-	if !strings.HasPrefix(what, "apply ") {
+// recipeNames reports whether an edge has got the alias that the recipe being applied
+// gives it: the edge was added by hand, and now the recipe asks for it too.
+func (s *simulation) recipeNames(id engine.CreatureID, edge engine.Bond, alias string) bool {
+	if s.applying == nil {
+		return false
+	}
+	member, address := false, ""
+	for _, g := range s.statusNow() {
+		for _, c := range g.Creatures {
+			member = member || c.ID == id && c.Deployment == s.applying.Name
+		}
+		for _, ch := range g.Channels {
+			if ch.ID == edge.Channel {
+				address = ch.Address
+			}
+		}
+	}
+	return member && slices.ContainsFunc(s.applying.Channels, func(ch engine.ChannelSpec) bool { return ch.Address == address && ch.Name == alias })
+}
+
+// recipeTakes reports whether the recipe being applied has given the alias of a
+// creature's edge to another edge of it: the recipe's own names win over those of edges
+// that were added by hand.
+func (s *simulation) recipeTakes(aliases map[engine.Bond]string, edge engine.Bond, alias string) bool {
+	if s.applying == nil {
 		return false
 	}
 	for other, now := range aliases {

@@ -71,16 +71,32 @@ func (p plan) deployment() *engine.Deployment {
 	return d
 }
 
-// deploy applies a deployment. One that is applied already becomes another.
+// deploy applies a deployment. One that runs already becomes another, but not in the
+// middle of a turn, which would have to end first.
 func (s *simulation) deploy(st step) {
-	if p := planOf(st); s.depth == 0 || !s.applied[p.name] { // the turn that this happens in would have to end first
+	if p := planOf(st); s.depth == 0 || !s.runs(p.name) {
 		s.apply(p)
 	}
+}
+
+// runs reports whether creatures of a deployment are there: since this process has
+// applied it, or since a Restore.
+func (s *simulation) runs(deployment string) bool {
+	for _, g := range s.statusNow() {
+		for _, c := range g.Creatures {
+			if c.Deployment == deployment && c.Address != "" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (s *simulation) apply(p plan) {
 	d := p.deployment()
 	var applied *engine.Applied
+	s.applying = d
+	defer func() { s.applying = nil }()
 	ok := s.change(fmt.Sprintf("apply %+v", p), func() (err error) {
 		applied, err = s.e.Apply(s.ctx, d)
 		return err

@@ -30,8 +30,9 @@ type simulation struct {
 
 	names, offset, creatures, channels int // counters for names
 
-	plans   map[string]plan // of deployments, as they were applied last
-	applied map[string]bool // by this process
+	plans    map[string]plan    // of deployments, as they were applied last
+	applied  map[string]bool    // by this process
+	applying *engine.Deployment // nil but while one is being applied
 	outside
 	cuts
 	edits
