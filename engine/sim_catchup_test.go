@@ -21,6 +21,7 @@ type continued struct {
 	got    map[engine.EventID]bool
 	last   map[engine.Origin]uint64
 	latest int64 // time of an event
+	lost   int64 // latest, when the last process died
 	chance *rand.Rand
 }
 
@@ -38,11 +39,16 @@ func (s *simulation) followEvents() {
 	}
 }
 
-// startOnward is what a process that has died leaves: the cursor. A clock that
-// was set back behind what the crash has lost would deceive it; see engine.Mark.
+// startOnward is what a process that has died leaves: the cursor.
 func (s *simulation) startOnward() {
-	s.onward.reader = nil
-	if behind := s.onward.latest - s.clock.Now().UnixNano(); behind >= 0 && s.onward.cursor != "" {
+	s.onward.reader, s.onward.lost = nil, s.onward.latest
+	s.keepAhead()
+}
+
+// keepAhead keeps the clock ahead of what crashes may have lost after it was read. One
+// that is set back behind that deceives the cursor; see engine.Mark.
+func (s *simulation) keepAhead() {
+	if behind := s.onward.lost - s.clock.Now().UnixNano(); behind >= 0 && s.onward.cursor != "" {
 		s.clock.Advance(time.Duration(behind + 1))
 	}
 }

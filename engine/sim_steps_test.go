@@ -361,6 +361,7 @@ func (s *simulation) advance(st step) {
 	}
 	s.say("advance %s", d)
 	s.clock.Advance(d)
+	s.keepAhead()
 	s.e.Ring()
 }
 
