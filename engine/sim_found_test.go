@@ -468,10 +468,11 @@ func TestDeadLettersOfACutAreShownInTheOrderOfTheirIDs(t *testing.T) {
 // What these programs have found was wrong with the model.
 func TestSimulationOfProgramsThatTheModelHadWrong(t *testing.T) {
 	for seed, found := range map[uint64]string{
-		147571269591461653: "a turn that lets a creature send has changed the graph for the turn that it was in the middle of",
-		1528:               "a recipe gives its own alias to an edge that was added by hand",
-		3121:               "a deployment that a Restore has brought back waits for the turn in whose middle it is applied",
-		7773:               "a clock that is set back after a crash, behind what that has lost, deceives a cursor",
+		147571269591461653:  "a turn that lets a creature send has changed the graph for the turn that it was in the middle of",
+		1528:                "a recipe gives its own alias to an edge that was added by hand",
+		3121:                "a deployment that a Restore has brought back waits for the turn in whose middle it is applied",
+		7773:                "a clock that is set back after a crash, behind what that has lost, deceives a cursor",
+		3666811971520399623: "a turn during whose commit the process dies may have brought a graph without a store into a log",
 	} {
 		if failure, _ := simulate(seed, simProgram(seed), false); failure != "" {
 			t.Errorf("seed %d, which has shown that %s: %s", seed, found, failure)

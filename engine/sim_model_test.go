@@ -190,14 +190,20 @@ func (m *model) reconcile(s *simulation) {
 		for edge := range want {
 			// What the cut has ended, it has ended behind the last message.
 			if _, on := live[edge]; !on {
-				want[edge] = engine.Listens{Head: s.lastNumber(edge.Channel), Session: "ended"}
+				want[edge] = engine.Listens{Head: s.beforeDoubt(edge.Channel, s.lastNumber(edge.Channel)), Session: "ended"}
+			}
+		}
+		for edge, l := range live {
+			if _, known := want[edge]; !known {
+				l.Head = s.beforeDoubt(edge.Channel, l.Head)
+				live[edge] = l
 			}
 		}
 		m.noteChange(s.disk, want, live, nil)
 	}
 	// What is still in no log is gone.
 	m.cursors = slices.DeleteFunc(m.cursors, func(f cursorFact) bool { return f.session == "" })
-	m.limbo = engine.Unlogged{}
+	m.limbo, s.doubtHeads = engine.Unlogged{}, nil
 	m.unknown = false
 }
 

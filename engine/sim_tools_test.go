@@ -17,6 +17,8 @@ type edits struct {
 	frames  []*frame // of the turns under way, the innermost last
 	staged  []madeBy // what turns have added
 	doubt   *madeBy  // the turn in whose commit the process may have died
+	// doubtHeads are the last numbers before that commit.
+	doubtHeads map[engine.ChannelID]uint64
 }
 
 // frame is a turn under way. When it has called tools, it has what there was before
@@ -31,6 +33,7 @@ type frame struct {
 	was      situation
 	graphs   string // as described tells them
 	unlogged engine.Unlogged
+	dead     bool // the process had died before the commit
 }
 
 // madeBy is what a turn has added.
@@ -66,7 +69,7 @@ func (s *simulation) freeze() {
 	defer s.calm()()
 	s.e.Unlocked(func() {
 		f.edges, f.heads, f.was, f.unlogged = s.edgesNow(), s.e.Heads(), s.situation(), s.e.Unlogged()
-		f.graphs = s.describedAll()
+		f.graphs, f.dead = s.describedAll(), s.disk.Crashed()
 		f.made.volatile = f.made.volatile || s.e.Volatile(engine.InboxOf(f.caller))
 	})
 }
@@ -75,7 +78,10 @@ func (s *simulation) freeze() {
 // nothing.
 func (s *simulation) landed(f *frame) {
 	if s.disk.Crashed() {
-		s.unknown, s.doubt = true, &f.made
+		if s.unknown, s.doubt = true, &f.made; !f.dead {
+			s.noteUnlogged(f.unlogged) // the commit may have brought it into a log
+			s.doubtHeads = f.heads
+		}
 		return
 	}
 	noisy := s.calm()
@@ -151,6 +157,15 @@ func (s *simulation) checkStaged(what string, f *frame) {
 	if got != want {
 		s.failf("%s: the graph is\n%s, but the turn saw\n%s", what, got, want)
 	}
+}
+
+// beforeDoubt is the last number that a channel had when a change was made that is in
+// doubt: the own messages of a turn come after its changes.
+func (e *edits) beforeDoubt(ch engine.ChannelID, last uint64) uint64 {
+	if e.doubtHeads == nil {
+		return last
+	}
+	return min(last, e.doubtHeads[ch])
 }
 
 func sorted(channels []engine.ChannelID) []engine.ChannelID {
