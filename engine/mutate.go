@@ -253,6 +253,9 @@ func (x *change) pause() {
 func (x *change) enter(g *graph) {
 	g.mu.Lock()
 	g.wall = x.e.wallClock()
+	if x.turn != nil { // what it causes in other graphs is later than its message
+		g.now = max(g.now, x.turn.d.msg.time)
+	}
 	x.wall = max(x.wall, g.wall)
 	x.paused[g] = true
 }
