@@ -29,6 +29,16 @@ type storeGroup struct {
 	passed bool // see change.passed
 }
 
+// after are the graphs in which the members of a graph end up; nil if they stay.
+func (p *storePlan) after(g *graph) []GraphID {
+	for _, group := range p.groups {
+		if slices.Contains(group.before, g) {
+			return group.after
+		}
+	}
+	return nil
+}
+
 // kind says what happened to the graphs of the group.
 func (g *storeGroup) kind() string {
 	switch {

@@ -14,6 +14,7 @@ func (x *change) follow(plan *storePlan) {
 			x.step(plan, c)
 		}
 	}
+	x.bringBackReaders()
 	for _, id := range x.started {
 		if cr := x.e.creatures[id]; cr != nil && cr.quarantined && !cr.stopped {
 			g := x.logOf(cr.home.load())
@@ -45,7 +46,7 @@ func (x *change) step(plan *storePlan, c topology.Change) {
 		x.addGraph(plan, c.Graph)
 	case topology.GraphEnded:
 		g := x.e.graphs[c.Graph]
-		x.moveReaders(g, x.e.graphs[c.Into])
+		x.moveReaders(plan, g, x.e.graphs[c.Into])
 		x.moveLetters(g, x.e.graphs[c.Into], "")
 		g.ended = true
 		delete(x.e.graphs, c.Graph)
@@ -326,15 +327,33 @@ func (x *change) moveChannel(c topology.Change) {
 // moveReaders takes along the readers that are left in a graph that ends: those
 // whose channel is gone, and who still have to read what it had. If the graph
 // goes nowhere, so does its store, and what they have not read with it.
-func (x *change) moveReaders(g, into *graph) {
+//
+// A graph may end in one that all of its members leave again within the change. Then
+// their graph's store goes on with the history, and a reader follows them.
+func (x *change) moveReaders(plan *storePlan, g, into *graph) {
 	for _, r := range slices.Clone(g.readers) {
 		if into != nil {
+			if after := plan.after(g); len(after) > 0 && !slices.Contains(after, into.id) && x.strays[r] == "" {
+				if x.strays == nil {
+					x.strays = map[*Reader]GraphID{}
+				}
+				x.strays[r] = after[0]
+			}
 			r.move(g, into)
 			continue
 		}
 		x.mourn(g, x.record(g), r.src)
 		r.mb.lagging = false
 		r.signal()
+	}
+}
+
+// bringBackReaders moves readers to where the members of their graphs have ended up.
+func (x *change) bringBackReaders() {
+	for r, id := range x.strays {
+		if from, to := r.home.load(), x.e.graphs[id]; from != nil && to != nil && from != to {
+			r.move(from, to)
+		}
 	}
 }
 
