@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // A recipe is applied, fed, watched and closed.
@@ -26,7 +26,7 @@ func Example() {
 
 	// What counts sends is an event; so is everything else that happens.
 	events := t.Subscribe(terrarium.Filter{
-		Kinds:    []engine.EventKind{engine.EventChannelMessage},
+		Kinds:    []journal.EventKind{journal.EventChannelMessage},
 		Channels: []terrarium.ChannelID{applied.Channels["channel.sums"]},
 	}, 0)
 	defer events.Close()

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // LinesSuffix ends the name of a file of JSON lines.
@@ -31,8 +31,8 @@ type HistoryHeader struct {
 // HistorySource is what a history is exported from, such as a
 // [sqlitestore.View].
 type HistorySource interface {
-	Lineage(ctx context.Context, session SessionID) ([]engine.SessionInfo, error)
-	History(ctx context.Context, session SessionID, q engine.HistoryQuery) ([]Event, error)
+	Lineage(ctx context.Context, session SessionID) ([]journal.SessionInfo, error)
+	History(ctx context.Context, session SessionID, q journal.HistoryQuery) ([]Event, error)
 }
 
 // historyPage is how many events are read at a time.
@@ -52,7 +52,7 @@ func WriteHistory(ctx context.Context, w io.Writer, from HistorySource, session 
 	if err := enc.Encode(HistoryHeader{History: historyFormat, Session: records[0], Lineage: records}); err != nil {
 		return err
 	}
-	for q := (engine.HistoryQuery{Limit: historyPage}); ; {
+	for q := (journal.HistoryQuery{Limit: historyPage}); ; {
 		events, err := from.History(ctx, session, q)
 		if err != nil {
 			return err

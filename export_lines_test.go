@@ -9,10 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // TestExportedLines exports a session with messages of text and of bytes. The first
@@ -57,7 +56,7 @@ func TestExportedLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events, err := tr.History(ctx, string(session), engine.HistoryQuery{Limit: 1 << 20})
+	events, err := tr.History(ctx, string(session), journal.HistoryQuery{Limit: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/seed47132306/terrarium/engine/journal"
 	"pgregory.net/rapid"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // Any bytes survive their JSON form, which is a string exactly for UTF-8.
@@ -102,15 +101,15 @@ func TestDurationJSON(t *testing.T) {
 // What creatures write is no JSON, in whatever kind of message it is.
 func TestEventsOfMessagesHaveTextPayloads(t *testing.T) {
 	seen := 0
-	for _, kind := range engine.EventKinds() {
-		if !kind.IsMessage() && kind != engine.EventOutput {
+	for _, kind := range journal.EventKinds() {
+		if !kind.IsMessage() && kind != journal.EventOutput {
 			continue
 		}
 		seen++
 		for payload, want := range map[string]string{
 			"factor 7": `"factor 7"`, `{"a": 1}`: `"{\"a\": 1}"`, "": `""`, "\xff": `{"base64":"/w=="}`,
 		} {
-			line, err := json.Marshal(NewEventRecord(&engine.Event{Kind: kind, Payload: []byte(payload)}))
+			line, err := json.Marshal(NewEventRecord(&journal.Event{Kind: kind, Payload: []byte(payload)}))
 			var record struct{ Payload json.RawMessage }
 			if err == nil {
 				err = json.Unmarshal(line, &record)

@@ -3,7 +3,7 @@ package terrarium
 import (
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -25,8 +25,8 @@ type DisconnectArgs struct {
 
 // ChannelsResult is the result of disconnect and assign_root.
 type ChannelsResult struct {
-	Channels []ChannelID  `json:"channels"`
-	Delta    engine.Delta `json:"delta"`
+	Channels []ChannelID   `json:"channels"`
+	Delta    journal.Delta `json:"delta"`
 }
 
 // EdgeArgs are the arguments of set_listen and set_send.
@@ -116,7 +116,7 @@ func disconnect(b *staging, a *DisconnectArgs) (*ChannelsResult, error) {
 	return &ChannelsResult{channels, out.Delta}, nil
 }
 
-func setEdge(dir engine.Direction) func(*staging, *EdgeArgs) (*DeltaResult, error) {
+func setEdge(dir journal.Direction) func(*staging, *EdgeArgs) (*DeltaResult, error) {
 	return func(b *staging, a *EdgeArgs) (*DeltaResult, error) {
 		collision, err := parseCollision("set_"+dir.String(), a.OnCollision)
 		if err != nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -45,7 +47,7 @@ func add(t *testing.T, tr *Terrarium, name, module string) CreatureID {
 }
 
 // whole carries out an operation that answers a delta, and returns it.
-func whole(t *testing.T, tr *Terrarium, op, args string) engine.Delta {
+func whole(t *testing.T, tr *Terrarium, op, args string) journal.Delta {
 	t.Helper()
 	result, err := tr.Do(context.Background(), op, json.RawMessage(args))
 	if err != nil {
@@ -55,7 +57,7 @@ func whole(t *testing.T, tr *Terrarium, op, args string) engine.Delta {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out struct{ Delta *engine.Delta }
+	var out struct{ Delta *journal.Delta }
 	if err := json.Unmarshal(b, &out); err != nil || out.Delta == nil {
 		t.Fatalf("%s answers %s, %v", op, b, err)
 	}
@@ -97,10 +99,10 @@ func TestConnectRenames(t *testing.T) {
 		left, right := twoDesks(t, tr)
 		stays, goes := graphOf(t, tr, left.clerk).ID, graphOf(t, tr, right.clerk).ID
 		got := whole(t, tr, "connect", fmt.Sprintf(`{"from":%q,"to":%q,"channel":"help"%s}`, right.clerk, left.count, how))
-		want := engine.Delta{
+		want := journal.Delta{
 			Kind: "merge", OldGraphs: []GraphID{stays, goes}, NewGraphs: []GraphID{stays},
 			Affected: []CreatureID{right.clerk, right.count},
-			Renamed: []engine.Renamed{
+			Renamed: []journal.Renamed{
 				{Creature: right.clerk, Old: "clerk", New: "clerk~2"},
 				{Creature: right.count, Old: "count", New: "count~2"},
 				{Channel: right.letters, Old: "letters", New: "letters~2"},
@@ -128,11 +130,11 @@ func TestConnectUnifies(t *testing.T) {
 	tell(t, tr, left.clerk, "left before")
 	tell(t, tr, right.clerk, "right before")
 	got := whole(t, tr, "connect", fmt.Sprintf(`{"from":%q,"to":%q,"channel":%q,"on_collision":"unify"}`, right.clerk, left.count, right.letters))
-	want := []engine.Renamed{
+	want := []journal.Renamed{
 		{Creature: right.clerk, Old: "clerk", New: "clerk~2"},
 		{Creature: right.count, Old: "count", New: "count~2"},
 	}
-	unified := []engine.Unified{{Survivor: left.letters, Absorbed: right.letters}}
+	unified := []journal.Unified{{Survivor: left.letters, Absorbed: right.letters}}
 	if got.Kind != "merge" || !reflect.DeepEqual(got.Renamed, want) || !reflect.DeepEqual(got.Unified, unified) {
 		t.Errorf("connect answers %+v, want the creatures renamed and the channels unified", got)
 	}
@@ -160,10 +162,10 @@ func TestReportsAreNeverUnified(t *testing.T) {
 	creature := func(of map[string]any, address string) string {
 		return of["creatures"].(map[string]any)[address].(string)
 	}
-	report := right["channels"].(map[string]any)["channel."+engine.ReportChannel].(string)
+	report := right["channels"].(map[string]any)["channel."+deploy.ReportChannel].(string)
 	got := whole(t, tr, "connect", fmt.Sprintf(`{"from":%q,"to":%q,"channel":"help","on_collision":"unify"}`,
 		creature(left, "creature.clerk"), creature(right, "creature.clerk")))
-	renaming := engine.Renamed{Channel: ChannelID(report), Old: engine.ReportChannel, New: engine.ReportChannel + "~2"}
+	renaming := journal.Renamed{Channel: ChannelID(report), Old: deploy.ReportChannel, New: deploy.ReportChannel + "~2"}
 	if !slices.Contains(got.Renamed, renaming) {
 		t.Errorf("connect answers %+v, want %+v among what was renamed", got, renaming)
 	}
@@ -172,7 +174,7 @@ func TestReportsAreNeverUnified(t *testing.T) {
 	for _, ch := range graph.Channels {
 		names[ch.Name]++
 	}
-	if want := map[string]int{"letters": 1, "help": 1, engine.ReportChannel: 1, engine.ReportChannel + "~2": 1}; !maps.Equal(names, want) {
+	if want := map[string]int{"letters": 1, "help": 1, deploy.ReportChannel: 1, deploy.ReportChannel + "~2": 1}; !maps.Equal(names, want) {
 		t.Errorf("the channels are %v, want %v", names, want)
 	}
 }
@@ -331,7 +333,7 @@ func TestChangeMistakes(t *testing.T) {
 		{topology.Connect{From: left.clerk, To: "c0"}, abi.NotFound},
 		{topology.Connect{From: left.clerk, To: right.count, OnCollision: topology.Reject}, abi.AlreadyExists},
 		{topology.Disconnect{From: left.clerk, To: right.count}, abi.NotConnected},
-		{topology.SetEdge{Creature: left.clerk, Channel: "h0", Direction: engine.Send, On: true}, abi.NotFound},
+		{topology.SetEdge{Creature: left.clerk, Channel: "h0", Direction: journal.Send, On: true}, abi.NotFound},
 		{topology.RemoveCreature{ID: "c0"}, abi.NotFound},
 		{topology.RemoveChannel{ID: "h0"}, abi.NotFound},
 	} {

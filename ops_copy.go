@@ -3,7 +3,7 @@ package terrarium
 import (
 	"context"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Export is [engine.Engine.Export] with the names that History takes.
@@ -25,10 +25,10 @@ func (t *Terrarium) Fork(ctx context.Context, graphOrSession, dir string) (Sessi
 }
 
 // ForkAt is [engine.Engine.ForkAt] with the names that History takes.
-func (t *Terrarium) ForkAt(ctx context.Context, graphOrSession string, at engine.EventCursor, dir string) (SessionID, engine.EventID, error) {
+func (t *Terrarium) ForkAt(ctx context.Context, graphOrSession string, at journal.EventCursor, dir string) (SessionID, journal.EventID, error) {
 	of, err := t.lasting(ctx, graphOrSession)
 	if err != nil {
-		return "", engine.EventID{}, err
+		return "", journal.EventID{}, err
 	}
 	return t.Engine.ForkAt(ctx, of, at, dir)
 }
@@ -73,7 +73,7 @@ type ForkArgs struct {
 	Graph   string `json:"graph,omitempty" doc:"or a graph, by any id it has had or the name of a member, also one that ended"`
 	Dir     string `json:"dir" op:"required" doc:"the session directory to be made; it must not exist"`
 
-	At engine.EventCursor `json:"at,omitempty" doc:"as the session was at this cursor of an event; without it, as it is now"`
+	At journal.EventCursor `json:"at,omitempty" doc:"as the session was at this cursor of an event; without it, as it is now"`
 }
 
 // ForkResult is the result of fork.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // A session that was forked goes on by itself: it has all that its parent had,
@@ -128,7 +128,7 @@ func handedOn(t *testing.T, tr *Terrarium, session SessionID) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := slices.IndexFunc(list, func(i engine.SessionInfo) bool { return i.Session == session })
+		at := slices.IndexFunc(list, func(i journal.SessionInfo) bool { return i.Session == session })
 		if at < 0 || list[at].Live {
 			t.Fatalf("%s is not a session that has ended", session)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // staging is a batch in which graphs are also found by ids from before the
@@ -49,7 +50,7 @@ func (t *Terrarium) findGraph(find func(string) (GraphID, error), name string) (
 }
 
 // notRunning says what became of a graph that is only remembered.
-func notRunning(g GraphID, heir engine.SessionInfo) error {
+func notRunning(g GraphID, heir journal.SessionInfo) error {
 	ids := map[string]string{"graph": string(g), "session": string(heir.Session)}
 	became := "it"
 	if heir.Graph != g {
@@ -72,7 +73,7 @@ func notRunning(g GraphID, heir engine.SessionInfo) error {
 
 // History is [engine.Engine.History], and also takes the ids of graphs that went
 // into others in an earlier run, or ended.
-func (t *Terrarium) History(ctx context.Context, graphOrSession string, q engine.HistoryQuery) ([]Event, error) {
+func (t *Terrarium) History(ctx context.Context, graphOrSession string, q journal.HistoryQuery) ([]Event, error) {
 	of, err := t.lasting(ctx, graphOrSession)
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (t *Terrarium) History(ctx context.Context, graphOrSession string, q engine
 }
 
 // Lineage is [engine.Engine.Lineage] with the names that History takes.
-func (t *Terrarium) Lineage(ctx context.Context, graphOrSession string) ([]engine.SessionInfo, error) {
+func (t *Terrarium) Lineage(ctx context.Context, graphOrSession string) ([]journal.SessionInfo, error) {
 	of, err := t.lasting(ctx, graphOrSession)
 	if err != nil {
 		return nil, err
@@ -90,10 +91,10 @@ func (t *Terrarium) Lineage(ctx context.Context, graphOrSession string) ([]engin
 }
 
 // Verify is [engine.Engine.Verify] with the names that History takes.
-func (t *Terrarium) Verify(ctx context.Context, graphOrSession string) (engine.VerifyReport, error) {
+func (t *Terrarium) Verify(ctx context.Context, graphOrSession string) (journal.VerifyReport, error) {
 	of, err := t.lasting(ctx, graphOrSession)
 	if err != nil {
-		return engine.VerifyReport{}, err
+		return journal.VerifyReport{}, err
 	}
 	return t.Engine.Verify(ctx, of)
 }
@@ -116,10 +117,10 @@ func (t *Terrarium) lasting(ctx context.Context, graphOrSession string) (string,
 }
 
 // heir finds the session that has the history of a graph that is not live.
-func (t *Terrarium) heir(ctx context.Context, g GraphID) (engine.SessionInfo, bool, error) {
+func (t *Terrarium) heir(ctx context.Context, g GraphID) (journal.SessionInfo, bool, error) {
 	list, err := t.Sessions(ctx)
 	if err != nil {
-		return engine.SessionInfo{}, false, err
+		return journal.SessionInfo{}, false, err
 	}
 	heir, found := Heir(list, g)
 	return heir, found, nil
@@ -129,10 +130,10 @@ func (t *Terrarium) heir(ctx context.Context, g GraphID) (engine.SessionInfo, bo
 // of a graph goes on: its own newest session or, if that went into a merge, the
 // one that came out of it, and so on. It is not live if the graph ended. The
 // sessions are listed eldest first, as by [Terrarium.Sessions].
-func Heir(sessions []engine.SessionInfo, g GraphID) (engine.SessionInfo, bool) {
-	at := slices.IndexFunc(sessions, func(i engine.SessionInfo) bool { return i.Graph == g })
+func Heir(sessions []journal.SessionInfo, g GraphID) (journal.SessionInfo, bool) {
+	at := slices.IndexFunc(sessions, func(i journal.SessionInfo) bool { return i.Graph == g })
 	if at < 0 {
-		return engine.SessionInfo{}, false
+		return journal.SessionInfo{}, false
 	}
 	for next := at; next >= 0; next = child(sessions, at) {
 		at = next
@@ -143,7 +144,7 @@ func Heir(sessions []engine.SessionInfo, g GraphID) (engine.SessionInfo, bool) {
 // child is the index of the session that a session became, or -1: of the
 // children of a split the one that kept the graph's id. A child is younger than
 // its parents, so it is listed behind them.
-func child(sessions []engine.SessionInfo, of int) int {
+func child(sessions []journal.SessionInfo, of int) int {
 	found := -1
 	for i := of + 1; i < len(sessions); i++ {
 		if !slices.Contains(sessions[i].Parents, sessions[of].Session) {

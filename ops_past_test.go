@@ -7,21 +7,20 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"pgregory.net/rapid"
 )
 
 // pasts is what Heir is checked against: it moves every id at every merge.
 type pasts struct {
-	sessions []engine.SessionInfo
+	sessions []journal.SessionInfo
 	heirs    map[GraphID]int // of every graph there ever was: its session
 	live     map[GraphID]int
 }
 
 func (p *pasts) add(g GraphID, parents ...int) {
-	info := engine.SessionInfo{Graph: g, Session: SessionID(fmt.Sprintf("s%d", len(p.sessions))), Live: true}
+	info := journal.SessionInfo{Graph: g, Session: SessionID(fmt.Sprintf("s%d", len(p.sessions))), Live: true}
 	for _, at := range parents {
 		info.Parents = append(info.Parents, p.sessions[at].Session)
 		p.sessions[at].Live = false
@@ -180,7 +179,7 @@ func lasting(answer map[string]any) map[string]any {
 func goAPI(t *testing.T, tr *Terrarium, old, now string) {
 	t.Helper()
 	ask := func(id string) string {
-		events, err := tr.History(t.Context(), id, engine.HistoryQuery{})
+		events, err := tr.History(t.Context(), id, journal.HistoryQuery{})
 		if err != nil || len(events) == 0 {
 			t.Errorf("the history of %s has %d events, %v", id, len(events), err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
@@ -139,11 +140,11 @@ func history(ctx context.Context, s *session, a *HistoryArgs) (*HistoryResult, e
 	if err != nil {
 		return nil, err
 	}
-	q := engine.HistoryQuery{Limit: a.Limit}
+	q := journal.HistoryQuery{Limit: a.Limit}
 	if q.Kinds, err = ParseKinds("history", a.Kinds); err != nil {
 		return nil, err
 	}
-	if q.After, err = engine.ParseEventID(a.After); err != nil {
+	if q.After, err = journal.ParseEventID(a.After); err != nil {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "history", Message: "after is not an event id", Remedy: "take it from an event", Err: err}
 	}
 	g, _ := s.t.FindGraph(a.Graph) // where names are looked up, if that is a live graph
@@ -211,13 +212,13 @@ func liveOrHeir(ctx context.Context, s *session, op, graph string) (string, erro
 }
 
 // ParseKinds reads names of event kinds.
-func ParseKinds(op string, names []string) ([]engine.EventKind, error) {
-	var out []engine.EventKind
+func ParseKinds(op string, names []string) ([]journal.EventKind, error) {
+	var out []journal.EventKind
 	for _, name := range names {
-		k, ok := engine.ParseEventKind(name)
+		k, ok := journal.ParseEventKind(name)
 		if !ok {
 			var known []string
-			for _, k := range engine.EventKinds() {
+			for _, k := range journal.EventKinds() {
 				known = append(known, k.String())
 			}
 			slices.Sort(known)
@@ -249,7 +250,7 @@ func sessions(ctx context.Context, s *session, a *SessionsArgs) (*SessionsResult
 }
 
 // sessions lists the sessions of the engine's directory or of another one.
-func (s *session) sessions(ctx context.Context, dir string) (list []engine.SessionInfo, err error) {
+func (s *session) sessions(ctx context.Context, dir string) (list []journal.SessionInfo, err error) {
 	if dir == "" {
 		return s.t.Sessions(ctx)
 	}
@@ -261,7 +262,7 @@ func (s *session) sessions(ctx context.Context, dir string) (list []engine.Sessi
 	return v.Sessions(ctx)
 }
 
-func sessionRecords(list []engine.SessionInfo) []SessionRecord {
+func sessionRecords(list []journal.SessionInfo) []SessionRecord {
 	out := []SessionRecord{}
 	for i := range list {
 		out = append(out, NewSessionRecord(&list[i]))
@@ -270,7 +271,7 @@ func sessionRecords(list []engine.SessionInfo) []SessionRecord {
 }
 
 // NewSessionRecord makes the JSON form of a session.
-func NewSessionRecord(i *engine.SessionInfo) SessionRecord {
+func NewSessionRecord(i *journal.SessionInfo) SessionRecord {
 	parents := i.Parents
 	if parents == nil {
 		parents = []SessionID{}

@@ -3,7 +3,7 @@ package terrarium
 import (
 	"context"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/diff"
 )
 
 // ResumeArgs are the arguments of resume.
@@ -34,15 +34,15 @@ type ResumedRecord struct {
 type PlanRecord struct {
 	Empty bool `json:"empty"` // nothing would change, as far as is known: see unknown
 	// Declared are policies, predicates, species and what else no creature or channel shows.
-	Declared  []engine.DeclarationPlan `json:"declared"`
-	Creatures []engine.CreaturePlan    `json:"creatures"`
-	Channels  []engine.ChannelPlan     `json:"channels"`
-	Graphs    []engine.GraphPlan       `json:"graphs"`
-	Problems  []*ErrorRecord           `json:"problems,omitempty"` // stores that cannot be read, and creatures that will stay stopped
+	Declared  []diff.DeclarationPlan `json:"declared"`
+	Creatures []diff.CreaturePlan    `json:"creatures"`
+	Channels  []diff.ChannelPlan     `json:"channels"`
+	Graphs    []diff.GraphPlan       `json:"graphs"`
+	Problems  []*ErrorRecord         `json:"problems,omitempty"` // stores that cannot be read, and creatures that will stay stopped
 }
 
 // NewPlanRecord makes the JSON form of a plan.
-func NewPlanRecord(p *engine.Plan) *PlanRecord {
+func NewPlanRecord(p *diff.Plan) *PlanRecord {
 	return &PlanRecord{Empty: p.Empty(), Declared: p.Declared, Creatures: p.Creatures, Channels: p.Channels, Graphs: p.Graphs, Problems: errorRecords(p.Problems)}
 }
 

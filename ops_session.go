@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // ApplyArgs are the arguments of apply.
@@ -134,7 +135,7 @@ func subscribe(ctx context.Context, s *session, a *SubscribeArgs) (*Subscription
 	var sub *engine.Subscription
 	if a.After == "" {
 		sub = s.t.Subscribe(f, buffer)
-	} else if sub, err = s.t.SubscribeAfter(ctx, f, engine.EventCursor(a.After), buffer); err != nil {
+	} else if sub, err = s.t.SubscribeAfter(ctx, f, journal.EventCursor(a.After), buffer); err != nil {
 		return nil, err
 	}
 	s.subMu.Lock()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // RequestArgs are the arguments of request.
@@ -74,11 +75,11 @@ type DeadLetterRecord struct {
 }
 
 // NewDeadLetterRecord makes the JSON form of a dead letter.
-func NewDeadLetterRecord(l *engine.DeadLetterRow) DeadLetterRecord {
+func NewDeadLetterRecord(l *journal.DeadLetterRow) DeadLetterRecord {
 	return DeadLetterRecord{
 		ID: l.ID.String(), TS: stamp(l.Time), Creature: l.Creature, Message: l.Message.String(), Kind: l.Kind.String(),
 		Channel: l.Channel, Seq: l.Seq, Sender: l.Sender, Alias: l.Alias, Reason: l.Reason, Attempts: l.Attempts,
-		Error: l.Error, LastWords: l.LastWords, Headers: engine.DecodeHeaders(l.Headers), Payload: l.Payload,
+		Error: l.Error, LastWords: l.LastWords, Headers: journal.DecodeHeaders(l.Headers), Payload: l.Payload,
 	}
 }
 
@@ -108,7 +109,7 @@ type VerifyResult struct {
 }
 
 // NewVerifyResult makes the JSON form of a report.
-func NewVerifyResult(r *engine.VerifyReport) *VerifyResult {
+func NewVerifyResult(r *journal.VerifyReport) *VerifyResult {
 	return &VerifyResult{
 		Session: r.Session, Events: r.Events, Missing: filled(r.Missing), Duplicate: filled(r.Duplicate),
 		OutOfOrder: filled(r.OutOfOrder), IncompleteFrom: filled(r.IncompleteFrom), Damage: filled(r.Damage),
@@ -201,7 +202,7 @@ func deadLetters(ctx context.Context, s *session, a *DeadLettersArgs) (*DeadLett
 			return nil, err
 		}
 	}
-	after, err := engine.ParseEventID(a.After)
+	after, err := journal.ParseEventID(a.After)
 	if err != nil {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "dead_letters", Message: "after is not the id of a dead letter", Remedy: "take it from a dead letter", Err: err}
 	}
@@ -221,7 +222,7 @@ func redeliver(ctx context.Context, s *session, a *RedeliverArgs) (*SendResult, 
 	if err != nil {
 		return nil, err
 	}
-	id, err := engine.ParseEventID(a.Message)
+	id, err := journal.ParseEventID(a.Message)
 	if err != nil {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "redeliver", Message: "message is not an id", Remedy: "take it from dead_letters", Err: err}
 	}

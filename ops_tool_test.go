@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // office applies a deployment with a privileged operator, which answers on the
@@ -17,18 +18,18 @@ import (
 // three more.
 func office(t *testing.T, tr *Terrarium) *engine.Applied {
 	t.Helper()
-	on := func(ch string) []engine.WireSpec { return []engine.WireSpec{{Channel: ch}} }
-	operator := func(name string) engine.CreatureSpec {
-		return engine.CreatureSpec{
+	on := func(ch string) []deploy.WireSpec { return []deploy.WireSpec{{Channel: ch}} }
+	operator := func(name string) deploy.CreatureSpec {
+		return deploy.CreatureSpec{
 			Address: name, Name: name, Module: "builtin:operator", Config: json.RawMessage(`{"stop_on_error": false}`),
 			Listen: on(name + "-orders"), Send: on("answers"), Privileged: name == "boss",
 		}
 	}
-	applied, err := tr.Engine.Apply(t.Context(), &engine.Deployment{
+	applied, err := tr.Engine.Apply(t.Context(), &deploy.Deployment{
 		Name:      "office",
-		Channels:  []engine.ChannelSpec{{Address: "boss-orders", Name: "boss-orders"}, {Address: "temp-orders", Name: "temp-orders"}, {Address: "answers", Name: "answers"}},
-		Creatures: []engine.CreatureSpec{operator("boss"), operator("temp")},
-		Species:   []engine.SpeciesSpec{{Name: "scribe", Spec: engine.CreatureSpec{Module: "builtin:tally", Config: json.RawMessage(`{"key": "line"}`)}, Spawnable: 3}},
+		Channels:  []deploy.ChannelSpec{{Address: "boss-orders", Name: "boss-orders"}, {Address: "temp-orders", Name: "temp-orders"}, {Address: "answers", Name: "answers"}},
+		Creatures: []deploy.CreatureSpec{operator("boss"), operator("temp")},
+		Species:   []deploy.SpeciesSpec{{Name: "scribe", Spec: deploy.CreatureSpec{Module: "builtin:tally", Config: json.RawMessage(`{"key": "line"}`)}, Spawnable: 3}},
 	})
 	if err != nil {
 		t.Fatal(err)

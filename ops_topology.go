@@ -8,6 +8,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -26,7 +28,7 @@ type AddCreatureArgs struct {
 	Send       []string        `json:"send,omitempty" doc:"channels it may send on, by id or name"`
 	Config     json.RawMessage `json:"config,omitempty" doc:"its configuration, an object"`
 	Limits     *LimitsArgs     `json:"limits,omitempty" doc:"what it may use"`
-	Grants     *engine.Grants  `json:"grants,omitempty" doc:"capabilities"`
+	Grants     *journal.Grants `json:"grants,omitempty" doc:"capabilities"`
 	Restart    *RestartArgs    `json:"restart,omitempty" doc:"what happens after a failure"`
 	Mailbox    *MailboxArgs    `json:"mailbox,omitempty" doc:"deliveries held in memory"`
 	Address    string          `json:"address,omitempty" doc:"durable address"`
@@ -83,16 +85,16 @@ type RestartArgs struct {
 	BackoffMax Duration `json:"backoff_max,omitempty" doc:"the longest pause"`
 }
 
-func (r *RestartArgs) policy() (engine.RestartPolicy, error) {
+func (r *RestartArgs) policy() (deploy.RestartPolicy, error) {
 	if r == nil {
-		return engine.RestartPolicy{}, nil
+		return deploy.RestartPolicy{}, nil
 	}
-	p := engine.RestartPolicy{
+	p := deploy.RestartPolicy{
 		Attempts: r.Attempts, Max: r.Max, Within: time.Duration(r.Within),
 		Backoff: time.Duration(r.Backoff), BackoffMax: time.Duration(r.BackoffMax),
 	}
 	if r.Mode != "" {
-		mode, ok := engine.ParseRestartMode(r.Mode)
+		mode, ok := deploy.ParseRestartMode(r.Mode)
 		if !ok {
 			return p, invalid("add_creature", "there is no restart mode "+r.Mode, "use on_failure, never or always")
 		}
@@ -121,7 +123,7 @@ type CreatureArgs struct {
 
 // DeltaResult is the result of operations that may change the graphs.
 type DeltaResult struct {
-	Delta engine.Delta `json:"delta"`
+	Delta journal.Delta `json:"delta"`
 }
 
 // AddChannelArgs are the arguments of add_channel.
@@ -133,8 +135,8 @@ type AddChannelArgs struct {
 
 // ChannelResult is the result of add_channel and connect.
 type ChannelResult struct {
-	Channel ChannelID    `json:"channel"`
-	Delta   engine.Delta `json:"delta"`
+	Channel ChannelID     `json:"channel"`
+	Delta   journal.Delta `json:"delta"`
 }
 
 // ChannelArgs name a channel.
@@ -161,8 +163,8 @@ func topologyOperations() []Operation {
 		edit("remove_channel", "Drops a channel with its edges; its graph may split.", removeChannel),
 		edit("connect", "Makes one creature send on a channel that another listens on; merges their graphs if they differ.", connect),
 		edit("disconnect", "Ends what connect did, without cutting third parties; the graph may split.", disconnect),
-		edit("set_listen", "Turns one listen edge on or off.", setEdge(engine.Listen)),
-		edit("set_send", "Turns one send edge on or off.", setEdge(engine.Send)),
+		edit("set_listen", "Turns one listen edge on or off.", setEdge(journal.Listen)),
+		edit("set_send", "Turns one send edge on or off.", setEdge(journal.Send)),
 		read("batch", "Carries out operations that change the topology, all or nothing.", batch),
 	}
 }
@@ -177,8 +179,8 @@ func prepareCreature(ctx context.Context, s *session, a *AddCreatureArgs) (*engi
 }
 
 // spec is what the arguments ask for.
-func (a *AddCreatureArgs) spec() (engine.CreatureSpec, error) {
-	spec := engine.CreatureSpec{
+func (a *AddCreatureArgs) spec() (deploy.CreatureSpec, error) {
+	spec := deploy.CreatureSpec{
 		Name: a.Name, Module: a.Module, Species: a.Species, Deployment: a.Deployment, Config: a.Config,
 		Limits: a.Limits.limits(), Privileged: a.Privileged, Stopped: a.Stopped, Address: a.Address,
 	}
@@ -194,7 +196,7 @@ func (a *AddCreatureArgs) spec() (engine.CreatureSpec, error) {
 	}
 	if a.Workers != "" {
 		var ok bool
-		if spec.Workers, ok = engine.ParseWorkers(a.Workers); !ok {
+		if spec.Workers, ok = deploy.ParseWorkers(a.Workers); !ok {
 			return spec, invalid("add_creature", "there is no such choice for workers: "+a.Workers, "use keep or remove")
 		}
 	}
@@ -204,7 +206,7 @@ func (a *AddCreatureArgs) spec() (engine.CreatureSpec, error) {
 	if m := a.Mailbox; m != nil {
 		spec.Limits.Mailbox = m.Size
 		if m.Overflow != "" {
-			overflow, ok := engine.ParseOverflow(m.Overflow)
+			overflow, ok := deploy.ParseOverflow(m.Overflow)
 			if !ok {
 				return spec, invalid("add_creature", "there is no overflow policy "+m.Overflow, "use block, drop_oldest or dead_letter")
 			}
@@ -212,10 +214,10 @@ func (a *AddCreatureArgs) spec() (engine.CreatureSpec, error) {
 		}
 	}
 	for _, name := range a.Listen {
-		spec.Listen = append(spec.Listen, engine.WireSpec{Channel: name})
+		spec.Listen = append(spec.Listen, deploy.WireSpec{Channel: name})
 	}
 	for _, name := range a.Send {
-		spec.Send = append(spec.Send, engine.WireSpec{Channel: name})
+		spec.Send = append(spec.Send, deploy.WireSpec{Channel: name})
 	}
 	return spec, nil
 }
@@ -315,8 +317,8 @@ func removeChannel(b *staging, a *ChannelArgs) (*DeltaResult, error) {
 
 // finder is what looks things up: an engine, or a batch.
 type finder interface {
-	FindCreature(engine.GraphID, string) (CreatureID, error)
-	FindChannel(engine.GraphID, string) (ChannelID, error)
+	FindCreature(journal.GraphID, string) (CreatureID, error)
+	FindChannel(journal.GraphID, string) (ChannelID, error)
 	FindGraph(string) (GraphID, error)
 }
 

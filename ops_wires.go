@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // WireArgs are the arguments of wire.
@@ -20,7 +20,7 @@ type WireArgs struct {
 
 // WireResult is the result of wire and unwire.
 type WireResult struct {
-	Wire engine.WireID `json:"wire"`
+	Wire journal.WireID `json:"wire"`
 }
 
 // UnwireArgs are the arguments of unwire.
@@ -37,7 +37,7 @@ type WiresArgs struct {
 
 // WiresResult is the result of wires.
 type WiresResult struct {
-	Wires []engine.OutputWire `json:"wires"`
+	Wires []journal.OutputWire `json:"wires"`
 }
 
 func wireOperations() []Operation {
@@ -53,8 +53,8 @@ func wire(b *staging, a *WireArgs) (*WireResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	to := engine.ToRoot
-	if a.To != string(engine.ToRoot) {
+	to := journal.ToRoot
+	if a.To != string(journal.ToRoot) {
 		if to, err = b.FindCreature(b.GraphOf(from), a.To); err != nil {
 			// One of another graph is an error that says so.
 			if to, err = b.FindCreature("", a.To); err != nil {
@@ -62,7 +62,7 @@ func wire(b *staging, a *WireArgs) (*WireResult, error) {
 			}
 		}
 	}
-	w, err := b.AddWire(engine.OutputWire{
+	w, err := b.AddWire(journal.OutputWire{
 		Name: a.Name, From: from, To: to, WithContent: a.WithContent == nil || *a.WithContent,
 		Prompt: a.Prompt, When: a.When, AllowSelf: a.AllowSelf,
 	})
@@ -116,6 +116,6 @@ func wires(_ context.Context, s *session, a *WiresArgs) (*WiresResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	in = slices.DeleteFunc(in, func(w engine.OutputWire) bool { return w.From == c }) // it is in out
+	in = slices.DeleteFunc(in, func(w journal.OutputWire) bool { return w.From == c }) // it is in out
 	return &WiresResult{append(out, in...)}, nil
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 func TestWireOperations(t *testing.T) {
@@ -110,7 +110,7 @@ root = creature.keeper
 			t.Fatal(err)
 		}
 	}
-	var before []engine.OutputWire
+	var before []journal.OutputWire
 	for run := range 2 {
 		tr, err := New(t.Context(), Options{Dir: filepath.Join(dir, "session")})
 		if err != nil {

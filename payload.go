@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Payload is the JSON form of bytes: a string if they are UTF-8, else
@@ -59,15 +59,15 @@ func (p *Payload) UnmarshalJSON(b []byte) error {
 // EventRecord is the JSON form of an event. Fields that do not apply are left
 // out.
 type EventRecord struct {
-	ID       string            `json:"id,omitempty"`
-	Seq      uint64            `json:"seq,omitempty"` // in the channel; for a subscription, of what was observed
-	TS       string            `json:"ts"`            // RFC 3339, UTC
-	Kind     string            `json:"kind"`
-	Graph    engine.GraphID    `json:"graph,omitempty"`
-	Creature engine.CreatureID `json:"creature,omitempty"` // for a message, the sender
-	Turn     string            `json:"turn,omitempty"`
-	Attempt  int               `json:"attempt,omitempty"`
-	Channel  engine.ChannelID  `json:"channel,omitempty"`
+	ID       string             `json:"id,omitempty"`
+	Seq      uint64             `json:"seq,omitempty"` // in the channel; for a subscription, of what was observed
+	TS       string             `json:"ts"`            // RFC 3339, UTC
+	Kind     string             `json:"kind"`
+	Graph    journal.GraphID    `json:"graph,omitempty"`
+	Creature journal.CreatureID `json:"creature,omitempty"` // for a message, the sender
+	Turn     string             `json:"turn,omitempty"`
+	Attempt  int                `json:"attempt,omitempty"`
+	Channel  journal.ChannelID  `json:"channel,omitempty"`
 	// ChannelSeq is the number in the channel where Seq is that of the
 	// subscription.
 	ChannelSeq uint64            `json:"channel_seq,omitempty"`
@@ -75,20 +75,20 @@ type EventRecord struct {
 	Payload    any               `json:"payload,omitempty"` // a Payload, or an object for structured events
 	Cause      string            `json:"cause,omitempty"`
 	// What subscribe takes as after, to continue behind the event.
-	Cursor engine.EventCursor `json:"cursor,omitempty"`
+	Cursor journal.EventCursor `json:"cursor,omitempty"`
 }
 
 // NewEventRecord makes the JSON form of an event.
-func NewEventRecord(ev *engine.Event) EventRecord {
+func NewEventRecord(ev *journal.Event) EventRecord {
 	r := EventRecord{
 		ID: ev.ID.String(), Seq: ev.Seq, TS: time.Unix(0, ev.Time).UTC().Format(time.RFC3339Nano), Kind: ev.Kind.String(),
 		Graph: ev.Graph, Creature: ev.Creature, Turn: ev.Turn.String(), Attempt: ev.Attempt,
-		Channel: ev.Channel, Headers: engine.DecodeHeaders(ev.Headers), Cause: ev.Cause.String(),
+		Channel: ev.Channel, Headers: journal.DecodeHeaders(ev.Headers), Cause: ev.Cause.String(),
 	}
 	switch {
-	case ev.Kind.IsMessage(), ev.Kind == engine.EventOutput:
+	case ev.Kind.IsMessage(), ev.Kind == journal.EventOutput:
 		r.Payload = Payload(ev.Payload) // whatever a creature has written
-	case ev.Kind == engine.EventState:
+	case ev.Kind == journal.EventState:
 		r.Payload = newStateRecord(ev.Payload)
 	case len(ev.Payload) > 0:
 		r.Payload = json.RawMessage(ev.Payload)
@@ -104,6 +104,6 @@ type StateRecord struct {
 }
 
 func newStateRecord(b []byte) StateRecord {
-	key, value, deleted := engine.DecodeStateEvent(b)
+	key, value, deleted := journal.DecodeStateEvent(b)
 	return StateRecord{key, value, deleted}
 }

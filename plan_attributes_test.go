@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/diff"
 	"github.com/seed47132306/terrarium/recipes"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
@@ -261,7 +261,7 @@ policy "send" "guard" { file = "guard.js" }
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := slices.ContainsFunc(plan.Declared, func(d engine.DeclarationPlan) bool { return d.Address == c.address && len(d.Changes) > 0 })
+		found := slices.ContainsFunc(plan.Declared, func(d diff.DeclarationPlan) bool { return d.Address == c.address && len(d.Changes) > 0 })
 		if !found || plan.Empty() {
 			t.Errorf("an edit of %s is planned as %+v", file, plan.Declared)
 		}
@@ -351,7 +351,7 @@ func (p *plotting) edit(name, block, attribute, before, after string) {
 }
 
 // plans are what the engine says of a recipe, and what the session directory says.
-func (p *plotting) plans(path string) (running, saved *engine.Plan) {
+func (p *plotting) plans(path string) (running, saved *diff.Plan) {
 	t := p.t
 	t.Helper()
 	running, err := p.tm.PlanApply(t.Context(), path, plottingOptions)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/host"
 	"github.com/seed47132306/terrarium/recipes"
 )
@@ -126,8 +127,8 @@ type testWatch struct {
 }
 
 func watchTest(t *Terrarium) *testWatch {
-	w := &testWatch{sub: t.Subscribe(engine.Filter{Kinds: []engine.EventKind{
-		engine.EventChannelMessage, engine.EventOutput, engine.EventDeadLetter, engine.EventPolicyDenied,
+	w := &testWatch{sub: t.Subscribe(engine.Filter{Kinds: []journal.EventKind{
+		journal.EventChannelMessage, journal.EventOutput, journal.EventDeadLetter, journal.EventPolicyDenied,
 	}}, engine.MaxSubscriptionBuffer)}
 	w.done.Go(func() {
 		for {
@@ -182,17 +183,17 @@ func (t *Terrarium) outcome(ctx context.Context, applied *Applied, w *testWatch)
 func addEvent(o *recipes.TestOutcome, e Event, channel string, creatures map[CreatureID]string) error {
 	who := creatures[e.Creature]
 	switch e.Kind {
-	case engine.EventChannelMessage:
-		o.Messages[channel] = append(o.Messages[channel], recipes.TestMessage{Payload: e.Payload, Headers: engine.DecodeHeaders(e.Headers), Sender: who})
-	case engine.EventOutput:
+	case journal.EventChannelMessage:
+		o.Messages[channel] = append(o.Messages[channel], recipes.TestMessage{Payload: e.Payload, Headers: journal.DecodeHeaders(e.Headers), Sender: who})
+	case journal.EventOutput:
 		o.Outputs[who] = append(o.Outputs[who], e.Payload)
-	case engine.EventDeadLetter:
-		var p engine.DeadLetterPayload
+	case journal.EventDeadLetter:
+		var p journal.DeadLetterPayload
 		err := json.Unmarshal(e.Payload, &p)
 		o.DeadLetters = append(o.DeadLetters, recipes.TestDeadLetter{Creature: creatures[p.Creature], Reason: p.Reason, Error: p.Error})
 		return err
-	case engine.EventPolicyDenied:
-		var p engine.PolicyPayload
+	case journal.EventPolicyDenied:
+		var p journal.PolicyPayload
 		err := json.Unmarshal(e.Payload, &p)
 		if p.Effect == "changed" {
 			return err // nobody has objected

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/host"
 	"github.com/seed47132306/terrarium/replay"
 	"github.com/seed47132306/terrarium/sqlitestore"
@@ -18,13 +18,13 @@ type ReplayOptions struct {
 	// Module is run in place of the recorded one.
 	Module []byte
 	// From begins behind a cursor; empty means the start.
-	From engine.EventCursor
+	From journal.EventCursor
 	// Fresh makes a new instance for each turn.
 	Fresh bool
 	// All goes on behind the first turn that differs.
 	All bool
 	// Sessions, if it is not nil, chooses among the sessions.
-	Sessions func(*engine.SessionInfo) bool
+	Sessions func(*journal.SessionInfo) bool
 	// CacheDir keeps compiled modules, as in [Options].
 	CacheDir string
 	// Compiler compiles large modules, as in [Options].

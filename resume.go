@@ -11,6 +11,9 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/diff"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/host"
 	"github.com/seed47132306/terrarium/recipes"
 	"github.com/seed47132306/terrarium/sqlitestore"
@@ -25,7 +28,7 @@ type ResumeOptions struct {
 	// Recipes are the paths of recipes that have moved, by deployment.
 	Recipes map[string]string
 	// Last keeps what was changed while the recipes ran, as
-	// [engine.Deployment.Last] says. Without it the recipes decide alone.
+	// [deploy.Deployment.Last] says. Without it the recipes decide alone.
 	Last bool
 }
 
@@ -39,11 +42,11 @@ type FoundRecipe struct {
 	// Copied says that there is none any more, and that Recipe is the copy that
 	// the session has.
 	Copied bool
-	last   *engine.Deployment
+	last   *deploy.Deployment
 }
 
 // Deployment is what there is to be applied, or nil.
-func (f *FoundRecipe) Deployment() *engine.Deployment {
+func (f *FoundRecipe) Deployment() *deploy.Deployment {
 	if f.Recipe == nil {
 		return nil
 	}
@@ -125,7 +128,7 @@ func findRecipe(ctx context.Context, h *host.Host, r engine.Remembered, o Resume
 
 // lastApplied reads the copy of the recipe that the session has. What its
 // modules are does not matter any more.
-func lastApplied(ctx context.Context, r engine.Remembered, o recipes.Options) (*engine.Deployment, Diagnostics) {
+func lastApplied(ctx context.Context, r engine.Remembered, o recipes.Options) (*deploy.Deployment, Diagnostics) {
 	o.Shared, o.ShapeOnly, o.Inspector, o.Version = true, true, nil, ""
 	recipe, diags := recipes.LoadSource(ctx, r.Source, o)
 	if recipe == nil {
@@ -173,7 +176,7 @@ func (t *Terrarium) ResumeRecipes(ctx context.Context, found []FoundRecipe) (*Re
 	out := &Resumed{Recipes: found}
 	deployments := deploymentsOf(found)
 	if len(deployments) > 1 { // the second may fail when the first is done
-		if _, err := planAndClose(deployments, func() (*engine.Plan, error) { return t.Engine.Plan(ctx, deployments...) }); err != nil {
+		if _, err := planAndClose(deployments, func() (*diff.Plan, error) { return t.Engine.Plan(ctx, deployments...) }); err != nil {
 			return nil, err
 		}
 	}
@@ -185,7 +188,7 @@ func (t *Terrarium) ResumeRecipes(ctx context.Context, found []FoundRecipe) (*Re
 	return out, err
 }
 
-func deploymentsOf(found []FoundRecipe) (out []*engine.Deployment) {
+func deploymentsOf(found []FoundRecipe) (out []*deploy.Deployment) {
 	for i := range found {
 		if d := found[i].Deployment(); d != nil {
 			out = append(out, d)
@@ -195,18 +198,18 @@ func deploymentsOf(found []FoundRecipe) (out []*engine.Deployment) {
 }
 
 // PlanResume says what [Terrarium.Resume] would do.
-func (t *Terrarium) PlanResume(ctx context.Context, o ResumeOptions) (*engine.Plan, error) {
+func (t *Terrarium) PlanResume(ctx context.Context, o ResumeOptions) (*diff.Plan, error) {
 	found, err := t.findRecipes(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	deployments := deploymentsOf(found)
-	return planAndClose(deployments, func() (*engine.Plan, error) { return t.Engine.PlanResume(ctx, deployments...) })
+	return planAndClose(deployments, func() (*diff.Plan, error) { return t.Engine.PlanResume(ctx, deployments...) })
 }
 
 // planAndClose makes a plan, and lets go of what policies have needed for it, such
 // as processes. They can be asked again all the same.
-func planAndClose(deployments []*engine.Deployment, plan func() (*engine.Plan, error)) (*engine.Plan, error) {
+func planAndClose(deployments []*deploy.Deployment, plan func() (*diff.Plan, error)) (*diff.Plan, error) {
 	out, err := plan()
 	for _, d := range deployments {
 		if c, ok := d.Policy.(io.Closer); ok {
@@ -218,13 +221,13 @@ func planAndClose(deployments []*engine.Deployment, plan func() (*engine.Plan, e
 
 // PlanApply says what [Terrarium.Apply] would do: with the members of the recipe,
 // and with others if something becomes of them.
-func (t *Terrarium) PlanApply(ctx context.Context, path string, o RecipeOptions) (*engine.Plan, error) {
+func (t *Terrarium) PlanApply(ctx context.Context, path string, o RecipeOptions) (*diff.Plan, error) {
 	r, diags := recipes.Load(ctx, path, t.completed(o).loading(t.host))
 	if err := diags.Err(); err != nil {
 		return nil, err
 	}
 	d := r.Deployment()
-	plan, err := planAndClose([]*engine.Deployment{d}, func() (*engine.Plan, error) { return t.Engine.Plan(ctx, d) })
+	plan, err := planAndClose([]*deploy.Deployment{d}, func() (*diff.Plan, error) { return t.Engine.Plan(ctx, d) })
 	if err != nil {
 		return nil, err
 	}
@@ -232,23 +235,23 @@ func (t *Terrarium) PlanApply(ctx context.Context, path string, o RecipeOptions)
 }
 
 // PlanRecipe says what applying a recipe makes where there is nothing yet.
-func PlanRecipe(ctx context.Context, r *recipes.Recipe) (*engine.Plan, error) {
-	return planSaved(ctx, engine.PlanSaved, nil, nil, nil, []*engine.Deployment{r.Deployment()})
+func PlanRecipe(ctx context.Context, r *recipes.Recipe) (*diff.Plan, error) {
+	return planSaved(ctx, engine.PlanSaved, nil, nil, nil, []*deploy.Deployment{r.Deployment()})
 }
 
 // PlanRecipeIn says what applying a recipe to a session directory changes. Somebody else
 // may be using the directory, and nothing in it changes.
-func PlanRecipeIn(ctx context.Context, v *sqlitestore.View, r *recipes.Recipe) (*engine.Plan, error) {
+func PlanRecipeIn(ctx context.Context, v *sqlitestore.View, r *recipes.Recipe) (*diff.Plan, error) {
 	graphs, problems, err := v.Live(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return planSaved(ctx, engine.PlanSaved, graphs, problems, v, []*engine.Deployment{r.Deployment()})
+	return planSaved(ctx, engine.PlanSaved, graphs, problems, v, []*deploy.Deployment{r.Deployment()})
 }
 
 // PlanDirectory says what resuming a session directory with the recipes would do.
 // Somebody else may be using the directory, and nothing in it changes.
-func PlanDirectory(ctx context.Context, v *sqlitestore.View, found []FoundRecipe) (*engine.Plan, error) {
+func PlanDirectory(ctx context.Context, v *sqlitestore.View, found []FoundRecipe) (*diff.Plan, error) {
 	graphs, problems, err := v.Live(ctx)
 	if err != nil {
 		return nil, err
@@ -257,15 +260,15 @@ func PlanDirectory(ctx context.Context, v *sqlitestore.View, found []FoundRecipe
 }
 
 // planner is [engine.PlanSaved] or [engine.PlanSavedResume].
-type planner func(context.Context, engine.Options, []engine.SavedGraph, []error, engine.Archive, ...*engine.Deployment) (*engine.Plan, error)
+type planner func(context.Context, engine.Options, []journal.SavedGraph, []error, journal.Archive, ...*deploy.Deployment) (*diff.Plan, error)
 
-func planSaved(ctx context.Context, how planner, graphs []engine.SavedGraph, problems []error, archive engine.Archive, deployments []*engine.Deployment) (plan *engine.Plan, err error) {
+func planSaved(ctx context.Context, how planner, graphs []journal.SavedGraph, problems []error, archive journal.Archive, deployments []*deploy.Deployment) (plan *diff.Plan, err error) {
 	h, err := host.New(ctx, host.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
-	return planAndClose(deployments, func() (*engine.Plan, error) {
+	return planAndClose(deployments, func() (*diff.Plan, error) {
 		return how(ctx, engine.Options{Host: h, Load: LoadModule}, graphs, problems, archive, deployments...)
 	})
 }

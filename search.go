@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
@@ -39,21 +39,21 @@ type SearchResult struct {
 
 // FoundRecord is the JSON form of an event that a search has found.
 type FoundRecord struct {
-	ID       string             `json:"id"`
-	TS       string             `json:"ts"`
-	Kind     string             `json:"kind"`
-	Session  SessionID          `json:"session"` // that wrote it
-	Graph    GraphID            `json:"graph,omitempty"`
-	Creature CreatureID         `json:"creature,omitempty"`
-	Channel  ChannelID          `json:"channel,omitempty"`
-	Seq      uint64             `json:"seq,omitempty"`
-	Snippet  string             `json:"snippet"` // what it says, around the first match
-	Cursor   engine.EventCursor `json:"cursor"`  // behind the event
+	ID       string              `json:"id"`
+	TS       string              `json:"ts"`
+	Kind     string              `json:"kind"`
+	Session  SessionID           `json:"session"` // that wrote it
+	Graph    GraphID             `json:"graph,omitempty"`
+	Creature CreatureID          `json:"creature,omitempty"`
+	Channel  ChannelID           `json:"channel,omitempty"`
+	Seq      uint64              `json:"seq,omitempty"`
+	Snippet  string              `json:"snippet"` // what it says, around the first match
+	Cursor   journal.EventCursor `json:"cursor"`  // behind the event
 }
 
 // NewSearchResult makes the JSON form of what was found. sessions are those of the
 // directory, eldest first.
-func NewSearchResult(r *sqlitestore.SearchResult, sessions []engine.SessionInfo) *SearchResult {
+func NewSearchResult(r *sqlitestore.SearchResult, sessions []journal.SessionInfo) *SearchResult {
 	out := &SearchResult{Found: []FoundRecord{}, More: r.More}
 	if r.Problem != nil {
 		out.Problem = NewErrorRecord(r.Problem)
@@ -62,7 +62,7 @@ func NewSearchResult(r *sqlitestore.SearchResult, sessions []engine.SessionInfo)
 		f := &r.Found[i]
 		out.Found = append(out.Found, FoundRecord{
 			ID: f.ID.String(), TS: stamp(f.Time), Kind: f.Kind.String(), Session: f.Session, Graph: f.Graph, Creature: f.Creature,
-			Channel: f.Channel, Seq: f.Seq, Snippet: f.Snippet, Cursor: engine.CursorBehind(sessions, f.Session, &f.Event),
+			Channel: f.Channel, Seq: f.Seq, Snippet: f.Snippet, Cursor: journal.CursorBehind(sessions, f.Session, &f.Event),
 		})
 	}
 	return out

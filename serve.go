@@ -15,11 +15,12 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // MaxRequest is the longest line that [Terrarium.Serve] takes, in bytes: the
 // largest message in base64, with room for the rest of the request.
-const MaxRequest = engine.MaxMessage*4/3 + 1<<20
+const MaxRequest = deploy.MaxMessage*4/3 + 1<<20
 
 // session is one connection on which operations are asked for: their answers
 // and the events of its subscriptions share one output.

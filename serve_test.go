@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
@@ -262,7 +262,7 @@ func FuzzServe(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	tr := open(f, Options{})
-	if _, err := tr.AddCreature(context.Background(), engine.CreatureSpec{Name: "a", Module: "builtin:echo"}); err != nil {
+	if _, err := tr.AddCreature(context.Background(), deploy.CreatureSpec{Name: "a", Module: "builtin:echo"}); err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {

@@ -13,11 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"golang.org/x/tools/txtar"
 )
 
 // asLeft makes the session directory that a version of terrarium has left: see
@@ -154,7 +153,7 @@ func wantReadable(t *testing.T, dir string) {
 		t.Fatal(list, err)
 	}
 	for i := range list {
-		if _, err := v.History(t.Context(), list[i].Session, engine.HistoryQuery{Limit: 1}); err != nil {
+		if _, err := v.History(t.Context(), list[i].Session, journal.HistoryQuery{Limit: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -256,7 +255,7 @@ func wantAll(t *testing.T, tr *Terrarium, logged []string) {
 		if err != nil || len(report.Missing)+len(report.Duplicate)+len(report.OutOfOrder)+len(report.Damage) > 0 {
 			t.Errorf("session %s: %+v, %v", s.Session, report, err)
 		}
-		events, err := tr.History(t.Context(), string(s.Session), engine.HistoryQuery{Limit: 1_000_000})
+		events, err := tr.History(t.Context(), string(s.Session), journal.HistoryQuery{Limit: 1_000_000})
 		if err != nil {
 			t.Error(err)
 		}
@@ -385,7 +384,7 @@ func TestAdoptAnOldFile(t *testing.T) {
 		if err != nil || len(graphs) != 1 {
 			t.Fatalf("graphs %v, %v", graphs, err)
 		}
-		events, err := tr.History(t.Context(), session, engine.HistoryQuery{Limit: 1_000_000})
+		events, err := tr.History(t.Context(), session, journal.HistoryQuery{Limit: 1_000_000})
 		if logged := column(t, file, "SELECT id FROM events"); err != nil || len(logged) == 0 || len(events) < len(logged) {
 			t.Errorf("its history has %d events of %d, %v", len(events), len(logged), err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
@@ -114,28 +115,28 @@ func TestStoryABridgeIsTornDown(t *testing.T) {
 
 // tornDown checks what is seen of the end of a bridge: the halves, each with its
 // session, that the wire across is gone, and what nobody will pass on.
-func tornDown(t *testing.T, w *watcher, bridge CreatureID, delta engine.Delta) {
+func tornDown(t *testing.T, w *watcher, bridge CreatureID, delta journal.Delta) {
 	t.Helper()
 	forked, split := map[GraphID]bool{}, 0
 	var stopped, letters, wires int
 	for _, e := range w.seen {
 		switch e.Kind {
-		case engine.EventSessionForked:
+		case journal.EventSessionForked:
 			forked[e.Graph] = true
-		case engine.EventTopologyChanged:
-			if split++; !reflect.DeepEqual(payload[engine.Delta](t, e), delta) {
+		case journal.EventTopologyChanged:
+			if split++; !reflect.DeepEqual(payload[journal.Delta](t, e), delta) {
 				t.Errorf("%s sees %s, want %+v", e.Graph, e.Payload, delta)
 			}
-		case engine.EventCreatureStopped:
-			if stopped++; e.Creature != bridge || payload[engine.CreatureStoppedPayload](t, e).Reason != "removed" {
+		case journal.EventCreatureStopped:
+			if stopped++; e.Creature != bridge || payload[journal.CreatureStoppedPayload](t, e).Reason != "removed" {
 				t.Errorf("%s has stopped: %s", e.Creature, e.Payload)
 			}
-		case engine.EventDeadLetter:
-			if letters++; payload[engine.DeadLetterPayload](t, e).Reason != "creature_removed" || payload[engine.DeadLetterPayload](t, e).Creature != bridge {
+		case journal.EventDeadLetter:
+			if letters++; payload[journal.DeadLetterPayload](t, e).Reason != "creature_removed" || payload[journal.DeadLetterPayload](t, e).Creature != bridge {
 				t.Errorf("a dead letter: %s", e.Payload)
 			}
-		case engine.EventWireRemoved:
-			if wires++; payload[engine.WireRemovedPayload](t, e).Reason != "split" {
+		case journal.EventWireRemoved:
+			if wires++; payload[journal.WireRemovedPayload](t, e).Reason != "split" {
 				t.Errorf("a wire is gone: %s", e.Payload)
 			}
 		}

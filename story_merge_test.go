@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
@@ -103,7 +104,7 @@ func TestStoryTwoSessionsMerge(t *testing.T) {
 // from, that it knows them, and that they are as they were.
 func oneConversation(t *testing.T, s *story, now engine.GraphStatus, before [2]engine.GraphStatus, past [2][]Event) {
 	t.Helper()
-	have := map[engine.EventID]int{}
+	have := map[journal.EventID]int{}
 	for _, e := range s.past(string(now.Session)) {
 		have[e.ID]++
 	}
@@ -127,13 +128,13 @@ func oneConversation(t *testing.T, s *story, now engine.GraphStatus, before [2]e
 }
 
 // seenFromSouth checks what somebody saw who had been watching the absorbed graph.
-func seenFromSouth(t *testing.T, s *story, w *watcher, delta engine.Delta, session SessionID, before [2]engine.GraphStatus) {
+func seenFromSouth(t *testing.T, s *story, w *watcher, delta journal.Delta, session SessionID, before [2]engine.GraphStatus) {
 	t.Helper()
-	merged := payload[engine.SessionCutPayload](t, w.sees(engine.EventSessionMerged, ""))
+	merged := payload[journal.SessionCutPayload](t, w.sees(journal.EventSessionMerged, ""))
 	if merged.Session != session || !slices.Equal(merged.Parents, []SessionID{before[0].Session, before[1].Session}) {
 		t.Errorf("it is seen that %+v", merged)
 	}
-	if got := payload[engine.Delta](t, w.sees(engine.EventTopologyChanged, "")); !reflect.DeepEqual(got, delta) {
+	if got := payload[journal.Delta](t, w.sees(journal.EventTopologyChanged, "")); !reflect.DeepEqual(got, delta) {
 		t.Errorf("the change is seen as %+v, want %+v", got, delta)
 	}
 	var moved []CreatureID

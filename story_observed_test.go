@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 const patrol = `
@@ -38,8 +39,8 @@ func TestStoryObservedFromOutside(t *testing.T) {
 
 	// Being watched changes nothing that anybody in the team can see.
 	unwatched := s.surroundings(far)
-	eyes := s.watch(Filter{Creatures: []CreatureID{scout}, Kinds: []engine.EventKind{engine.EventChannelMessage, engine.EventCreatureStopped}})
-	all := s.watch(Filter{Graphs: []GraphID{home}, Kinds: []engine.EventKind{engine.EventChannelMessage, engine.EventTopologyChanged, engine.EventCreatureStarted}})
+	eyes := s.watch(Filter{Creatures: []CreatureID{scout}, Kinds: []journal.EventKind{journal.EventChannelMessage, journal.EventCreatureStopped}})
+	all := s.watch(Filter{Graphs: []GraphID{home}, Kinds: []journal.EventKind{journal.EventChannelMessage, journal.EventTopologyChanged, journal.EventCreatureStarted}})
 	if watched := s.surroundings(far); watched != unwatched {
 		t.Errorf("watched, the team sees\n%s\nand unwatched\n%s", watched, unwatched)
 	}
@@ -66,7 +67,7 @@ func TestStoryObservedFromOutside(t *testing.T) {
 	// Whoever watches the scout saw where it was all the while, and nothing of its twin.
 	graphs := map[GraphID]bool{}
 	for _, want := range []string{"at home", "abroad", "heard by both", "back"} {
-		e := eyes.sees(engine.EventChannelMessage, scout)
+		e := eyes.sees(journal.EventChannelMessage, scout)
 		if graphs[e.Graph] = true; string(e.Payload) != want || e.Creature != scout {
 			t.Errorf("seen of the scout: %s in %s, want %s", e.Payload, e.Graph, want)
 		}
@@ -75,10 +76,10 @@ func TestStoryObservedFromOutside(t *testing.T) {
 		t.Errorf("it was seen in %v", graphs)
 	}
 	// And whoever watches its graph saw that become another, and who joined it there.
-	if d := payload[engine.Delta](t, all.sees(engine.EventTopologyChanged, "")); d.Kind != "merge" || !slices.Contains(d.OldGraphs, home) {
+	if d := payload[journal.Delta](t, all.sees(journal.EventTopologyChanged, "")); d.Kind != "merge" || !slices.Contains(d.OldGraphs, home) {
 		t.Errorf("seen of the graph: %+v", d)
 	}
-	if e := all.sees(engine.EventChannelMessage, twin); string(e.Payload) != "heard by both" {
+	if e := all.sees(journal.EventChannelMessage, twin); string(e.Payload) != "heard by both" {
 		t.Errorf("seen of the twin: %s", e.Payload)
 	}
 	comingAndGoing(t, s, eyes, scout, far)
@@ -100,16 +101,16 @@ func comingAndGoing(t *testing.T, s *story, eyes *watcher, scout CreatureID, far
 	if _, problems, err := s.Restore(t.Context()); err != nil || len(problems) > 0 {
 		t.Fatalf("Restore: %v, %v", problems, err)
 	}
-	sub, err := s.SubscribeAfter(t.Context(), Filter{Creatures: []CreatureID{scout}, Kinds: []engine.EventKind{engine.EventChannelMessage, engine.EventCreatureStopped}}, cursor, 0)
+	sub, err := s.SubscribeAfter(t.Context(), Filter{Creatures: []CreatureID{scout}, Kinds: []journal.EventKind{journal.EventChannelMessage, journal.EventCreatureStopped}}, cursor, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer sub.Close()
 	again := &watcher{t: t, Subscription: sub}
-	if e := again.sees(engine.EventChannelMessage, ""); string(e.Payload) != "unseen" {
+	if e := again.sees(journal.EventChannelMessage, ""); string(e.Payload) != "unseen" {
 		t.Errorf("missed of the scout: %s", e.Payload)
 	}
-	again.sees(engine.EventCreatureStopped, scout)
+	again.sees(journal.EventCreatureStopped, scout)
 	if len(again.seen) != 2 || impostor["creature"] == string(scout) {
 		t.Errorf("seen after coming back: %v", again.seen)
 	}

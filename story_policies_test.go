@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // rationed is a recipe whose policy lets four messages through in the life of a graph,
@@ -280,8 +281,8 @@ policy "send" "all" {
 		t.Errorf("%d messages of the other's lead came through, want 1", n)
 	}
 	var reasons []string
-	for _, e := range s.past(string(graphOf(t, s.Terrarium, stranger).ID), engine.EventPolicyDenied) {
-		reasons = append(reasons, payload[engine.PolicyPayload](t, e).Reason)
+	for _, e := range s.past(string(graphOf(t, s.Terrarium, stranger).ID), journal.EventPolicyDenied) {
+		reasons = append(reasons, payload[journal.PolicyPayload](t, e).Reason)
 	}
 	if len(reasons) != 1 || reasons[0] != "own hears creature.lead" {
 		t.Errorf("the policies said %q", reasons)

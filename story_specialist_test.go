@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
@@ -57,12 +58,12 @@ species "counter" {
 
 	// Whoever watches sees the work handed out in the turn in which the specialist was
 	// spawned, and then how it starts and works.
-	turn := watching.saw(watching.sees(engine.EventChannelMessage, lead).Turn)
-	if turn.Creature != lead || payload[engine.TurnEndedPayload](t, turn).Tools != 3 {
+	turn := watching.saw(watching.sees(journal.EventChannelMessage, lead).Turn)
+	if turn.Creature != lead || payload[journal.TurnEndedPayload](t, turn).Tools != 3 {
 		t.Errorf("the work comes from %+v", turn)
 	}
-	started := watching.sees(engine.EventCreatureStarted, specialist)
-	report := watching.sees(engine.EventChannelMessage, specialist)
+	started := watching.sees(journal.EventCreatureStarted, specialist)
+	report := watching.sees(journal.EventChannelMessage, specialist)
 	if string(report.Payload) != `{"counts":{"frog":2},"total":2}` || report.Channel != team.Channels["channel.results"] {
 		t.Errorf("the specialist reports %s on %s", report.Payload, report.Channel)
 	}
@@ -90,7 +91,7 @@ species "counter" {
 
 	// Its task is done, and it goes. So does nobody else.
 	s.granted(lead, "group_remove_node", `{"creature": "specialist"}`, "group_channel", `{"action": "delete", "channel": "findings"}`)
-	if gone := watching.sees(engine.EventCreatureStopped, specialist); payload[engine.CreatureStoppedPayload](t, gone).Reason != "removed" {
+	if gone := watching.sees(journal.EventCreatureStopped, specialist); payload[journal.CreatureStoppedPayload](t, gone).Reason != "removed" {
 		t.Errorf("the specialist is gone: %s", gone.Payload)
 	}
 	if now := graphOf(t, s.Terrarium, lead); !reflect.DeepEqual(names(now), names(before)) || now.Session != before.Session {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // The stories are what graphs that change while they run are for, each told from one
@@ -64,7 +65,7 @@ type outcome struct {
 	Result struct {
 		Creature CreatureID
 		Channel  ChannelID
-		Delta    engine.Delta
+		Delta    journal.Delta
 	}
 }
 
@@ -144,9 +145,9 @@ func (s *story) member(id CreatureID) engine.CreatureStatus {
 }
 
 // past is the history of a graph or session.
-func (s *story) past(of string, kinds ...engine.EventKind) []Event {
+func (s *story) past(of string, kinds ...journal.EventKind) []Event {
 	s.t.Helper()
-	events, err := s.History(s.t.Context(), of, engine.HistoryQuery{Kinds: kinds})
+	events, err := s.History(s.t.Context(), of, journal.HistoryQuery{Kinds: kinds})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -154,7 +155,7 @@ func (s *story) past(of string, kinds ...engine.EventKind) []Event {
 }
 
 // session is what is known of a session.
-func (s *story) session(id SessionID) engine.SessionInfo {
+func (s *story) session(id SessionID) journal.SessionInfo {
 	s.t.Helper()
 	lineage, err := s.Lineage(s.t.Context(), string(id))
 	if err != nil || len(lineage) == 0 || lineage[0].Session != id {
@@ -188,7 +189,7 @@ func (s *story) watch(f Filter) *watcher {
 }
 
 // sees waits until something more has been seen, and returns it.
-func (w *watcher) sees(kind engine.EventKind, about CreatureID) Event {
+func (w *watcher) sees(kind journal.EventKind, about CreatureID) Event {
 	w.t.Helper()
 	for {
 		if e := w.next(fmt.Sprintf("%s of %q", kind, about)); e.Kind == kind && (about == "" || e.Creature == about) {
@@ -198,7 +199,7 @@ func (w *watcher) sees(kind engine.EventKind, about CreatureID) Event {
 }
 
 // saw is what has been seen under an id, or is going to be.
-func (w *watcher) saw(id engine.EventID) Event {
+func (w *watcher) saw(id journal.EventID) Event {
 	w.t.Helper()
 	i := slices.IndexFunc(w.seen, func(e Event) bool { return e.ID == id })
 	for i < 0 {
@@ -238,7 +239,7 @@ func payload[P any](t *testing.T, e Event) (p P) {
 }
 
 // idsOf are the ids of events, in their order.
-func idsOf(events []Event) (out []engine.EventID) {
+func idsOf(events []Event) (out []journal.EventID) {
 	for _, e := range events {
 		out = append(out, e.ID)
 	}

@@ -33,6 +33,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/host"
 	"github.com/seed47132306/terrarium/internal/scratch"
 	"github.com/seed47132306/terrarium/plugins"
@@ -46,26 +48,26 @@ const Version = "0.1.0"
 // The types that an embedding program meets most, under the names that they
 // have in package engine.
 type (
-	CreatureSpec = engine.CreatureSpec
-	WireSpec     = engine.WireSpec
-	CreatureID   = engine.CreatureID
-	ChannelID    = engine.ChannelID
-	GraphID      = engine.GraphID
-	SessionID    = engine.SessionID
-	Event        = engine.Event
+	CreatureSpec = deploy.CreatureSpec
+	WireSpec     = deploy.WireSpec
+	CreatureID   = journal.CreatureID
+	ChannelID    = journal.ChannelID
+	GraphID      = journal.GraphID
+	SessionID    = journal.SessionID
+	Event        = journal.Event
 	Filter       = engine.Filter
 	Outgoing     = engine.Outgoing
 	Incoming     = engine.Incoming
-	Durability   = engine.Durability
+	Durability   = journal.Durability
 	Applied      = engine.Applied
 	Error        = abi.Error
 )
 
-// The durabilities of a session; see [engine.Durability].
+// The durabilities of a session; see [journal.Durability].
 const (
-	Volatile = engine.Volatile
-	Normal   = engine.Normal
-	Full     = engine.Full
+	Volatile = journal.Volatile
+	Normal   = journal.Normal
+	Full     = journal.Full
 )
 
 // Options configure a [Terrarium]. The zero value keeps nothing on disk.

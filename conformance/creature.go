@@ -10,6 +10,8 @@ import (
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -88,7 +90,7 @@ func RunCreature(ctx context.Context, c *Case, fresh bool) (transcript []string,
 			err = cerr
 		}
 	}()
-	b := &bench{t: t, c: c, channels: map[string]engine.ChannelID{}}
+	b := &bench{t: t, c: c, channels: map[string]journal.ChannelID{}}
 	sub := t.Subscribe(engine.Filter{}, 1<<16)
 	defer sub.Close()
 	b.sub = sub
@@ -111,30 +113,30 @@ type bench struct {
 	t        *terrarium.Terrarium
 	c        *Case
 	sub      *engine.Subscription
-	subject  engine.CreatureID
-	channels map[string]engine.ChannelID // by direction and alias
+	subject  journal.CreatureID
+	channels map[string]journal.ChannelID // by direction and alias
 	lines    []string
 }
 
 func (b *bench) setUp(ctx context.Context) error {
 	return b.t.Batch(ctx, func(batch *engine.Batch) error {
-		added, _, err := batch.AddCreature(ctx, engine.CreatureSpec{
+		added, _, err := batch.AddCreature(ctx, deploy.CreatureSpec{
 			Name: "subject", Module: b.c.Module, Config: b.c.Config,
-			Restart: engine.RestartPolicy{Mode: engine.RestartNever},
+			Restart: deploy.RestartPolicy{Mode: deploy.RestartNever},
 		})
 		if err != nil {
 			return err
 		}
 		b.subject = added.Creature
-		if err := b.wire(batch, engine.Listen, b.c.Listen); err != nil {
+		if err := b.wire(batch, journal.Listen, b.c.Listen); err != nil {
 			return err
 		}
-		return b.wire(batch, engine.Send, b.c.Send)
+		return b.wire(batch, journal.Send, b.c.Send)
 	})
 }
 
 // wire gives the creature a channel of its own for each alias.
-func (b *bench) wire(batch *engine.Batch, dir engine.Direction, aliases []string) error {
+func (b *bench) wire(batch *engine.Batch, dir journal.Direction, aliases []string) error {
 	for _, alias := range aliases {
 		name := dir.String() + " " + alias
 		ch, err := batch.AddChannel(batch.GraphOf(b.subject), name, "")
@@ -155,7 +157,7 @@ func (b *bench) deliver(ctx context.Context, d *Delivery) error {
 	name := "direct"
 	var err error
 	if len(d.Join) > 0 {
-		if err := b.t.Batch(ctx, func(batch *engine.Batch) error { return b.wire(batch, engine.Listen, d.Join) }); err != nil {
+		if err := b.t.Batch(ctx, func(batch *engine.Batch) error { return b.wire(batch, journal.Listen, d.Join) }); err != nil {
 			return err
 		}
 		return b.step(ctx, "join "+strings.Join(d.Join, ", "))
@@ -164,7 +166,7 @@ func (b *bench) deliver(ctx context.Context, d *Delivery) error {
 		_, err = b.t.SendTo(ctx, b.subject, out)
 	} else {
 		name = d.Alias
-		id, ok := b.channels[engine.Listen.String()+" "+d.Alias]
+		id, ok := b.channels[journal.Listen.String()+" "+d.Alias]
 		if !ok {
 			return &abi.Error{Code: abi.InvalidArgument, Message: "the case delivers on " + d.Alias + ", which is not among its listen aliases"}
 		}
@@ -205,16 +207,16 @@ func (b *bench) step(ctx context.Context, title string) error {
 const markName = "mark"
 
 // mark publishes a message on a channel that nobody hears.
-func (b *bench) mark(ctx context.Context) (engine.EventID, error) {
+func (b *bench) mark(ctx context.Context) (journal.EventID, error) {
 	ch, ok := b.channels[markName]
 	if !ok {
 		g, err := b.t.FindGraph("subject")
 		if err != nil {
-			return engine.EventID{}, err
+			return journal.EventID{}, err
 		}
 		out, err := b.t.AddChannel(ctx, g, markName, "")
 		if err != nil {
-			return engine.EventID{}, err
+			return journal.EventID{}, err
 		}
 		ch = out.Channel
 		b.channels[markName] = ch
@@ -225,43 +227,43 @@ func (b *bench) mark(ctx context.Context) (engine.EventID, error) {
 
 // line is what a transcript says of an event, or nothing. The creature's id, which is
 // another one each time, is its name there.
-func (b *bench) line(ev *engine.Event) string {
+func (b *bench) line(ev *journal.Event) string {
 	return strings.ReplaceAll(b.lineOf(ev), string(b.subject), "subject")
 }
 
-func (b *bench) lineOf(ev *engine.Event) string {
+func (b *bench) lineOf(ev *journal.Event) string {
 	var detail struct{ Level, Text, Code string }
 	switch ev.Kind {
-	case engine.EventLog, engine.EventTurnFailed:
+	case journal.EventLog, journal.EventTurnFailed:
 		if json.Unmarshal(ev.Payload, &detail) != nil {
 			return ""
 		}
 	}
 	switch ev.Kind {
-	case engine.EventChannelMessage:
+	case journal.EventChannelMessage:
 		if ev.Creature == b.subject {
 			return "send " + b.alias(ev.Channel) + " " + show(ev.Payload) + showHeaders(ev.Headers)
 		}
-	case engine.EventOutput:
+	case journal.EventOutput:
 		return "output " + show(ev.Payload)
-	case engine.EventState:
-		key, value, deleted := engine.DecodeStateEvent(ev.Payload)
+	case journal.EventState:
+		key, value, deleted := journal.DecodeStateEvent(ev.Payload)
 		if deleted {
 			return "delete " + key
 		}
 		return "state " + key + " " + show(value)
-	case engine.EventLog:
+	case journal.EventLog:
 		return "log " + detail.Level + " " + detail.Text
-	case engine.EventTurnFailed:
+	case journal.EventTurnFailed:
 		return "failed " + detail.Code
 	}
 	return ""
 }
 
-func (b *bench) alias(id engine.ChannelID) string {
+func (b *bench) alias(id journal.ChannelID) string {
 	for name, ch := range b.channels {
 		if ch == id {
-			return strings.TrimPrefix(name, engine.Send.String()+" ")
+			return strings.TrimPrefix(name, journal.Send.String()+" ")
 		}
 	}
 	return string(id)
@@ -277,7 +279,7 @@ func show(b []byte) string {
 }
 
 func showHeaders(b []byte) string {
-	h := engine.DecodeHeaders(b)
+	h := journal.DecodeHeaders(b)
 	if len(h) == 0 {
 		return ""
 	}

@@ -3,47 +3,11 @@ package engine
 import (
 	"context"
 
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
-
-// Delta tells callers what an operation did to the graphs.
-type Delta struct {
-	Kind      string       `json:"kind"`              // none, merge or split
-	OldGraphs []GraphID    `json:"old_graphs"`        // the graphs concerned, before
-	NewGraphs []GraphID    `json:"new_graphs"`        // and after
-	Affected  []CreatureID `json:"affected"`          // creatures whose graph id changed
-	Renamed   []Renamed    `json:"renamed"`           // by a merge of graphs that both used a name
-	Unified   []Unified    `json:"unified,omitempty"` // channels that on_collision unify made one
-}
-
-// Unified is a channel that a merge made part of another of the same name.
-type Unified struct {
-	Survivor ChannelID `json:"survivor"`
-	Absorbed ChannelID `json:"absorbed"`
-}
-
-// Renamed is a creature or channel that a merge gave another name.
-type Renamed struct {
-	Creature CreatureID `json:"creature,omitempty"`
-	Channel  ChannelID  `json:"channel,omitempty"`
-	Old      string     `json:"old"`
-	New      string     `json:"new"`
-}
-
-// NewDelta is the callers' form of a topology's delta.
-func NewDelta(d *topology.Delta) Delta {
-	out := Delta{
-		Kind: d.Kind.String(), OldGraphs: orEmpty(d.OldGraphs), NewGraphs: orEmpty(d.NewGraphs),
-		Affected: orEmpty(d.Affected), Renamed: []Renamed{},
-	}
-	for _, r := range d.Renamed {
-		out.Renamed = append(out.Renamed, Renamed(r))
-	}
-	for _, u := range d.Unified {
-		out.Unified = append(out.Unified, Unified(u))
-	}
-	return out
-}
 
 // orEmpty makes lists that are never null in JSON.
 func orEmpty[T any](list []T) []T {
@@ -55,9 +19,9 @@ func orEmpty[T any](list []T) []T {
 
 // Outcome is what one operation of the topology did.
 type Outcome struct {
-	Delta    Delta
-	Channel  ChannelID   // that was connected or added
-	Channels []ChannelID // that were taken apart, then those made instead
+	Delta    journal.Delta
+	Channel  journal.ChannelID   // that was connected or added
+	Channels []journal.ChannelID // that were taken apart, then those made instead
 }
 
 // Change carries out operations of the topology in order, all or nothing, and
@@ -113,7 +77,7 @@ func (b *Batch) Wait(ctx context.Context) error {
 // logged is where a change stands in the log of a graph.
 type logged struct {
 	g     *graph
-	store Store
+	store journal.Store
 	upTo  uint64
 }
 
@@ -138,7 +102,7 @@ func (e *Engine) batch(ctx context.Context, f func(b *Batch) error, prepared ...
 	b := &Batch{x: e.newChange("change"), prepared: prepared}
 	var err error
 	if e.closed || e.isClosing() {
-		err = errClosed
+		err = errtext.Closed
 	} else if err = f(b); err != nil {
 		b.x.undo()
 		b.x.logRefusals()
@@ -158,11 +122,11 @@ func (e *Engine) batch(ctx context.Context, f func(b *Batch) error, prepared ...
 func (b *Batch) Do(op topology.Op) (Outcome, error) {
 	switch op.(type) {
 	case topology.SetRoot:
-		return Outcome{}, invalid("change", "roots are assigned by AssignRoot", "call that")
+		return Outcome{}, errtext.Invalid("change", "roots are assigned by AssignRoot", "call that")
 	case topology.AddCreature, topology.AddChannel:
-		return Outcome{}, invalid("change", "creatures and channels are added by AddCreature and AddChannel", "call those")
+		return Outcome{}, errtext.Invalid("change", "creatures and channels are added by AddCreature and AddChannel", "call those")
 	}
-	if err := checkOp(op); err != nil {
+	if err := deploy.CheckOp(op); err != nil {
 		return Outcome{}, err
 	}
 	return b.stage(op)
@@ -173,13 +137,13 @@ func (b *Batch) stage(op topology.Op) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Delta: NewDelta(d), Channel: d.Channel, Channels: d.Channels}, nil
+	return Outcome{Delta: journal.NewDelta(d), Channel: d.Channel, Channels: d.Channels}, nil
 }
 
 // AddChannel declares a channel in a graph. It belongs to the deployment of the
 // graph's root, or of its eldest privileged member, or of its eldest.
-func (b *Batch) AddChannel(g GraphID, name, description string) (Outcome, error) {
-	if err := checkName("add_channel", "channel", name); err != nil {
+func (b *Batch) AddChannel(g journal.GraphID, name, description string) (Outcome, error) {
+	if err := deploy.CheckName("add_channel", "channel", name); err != nil {
 		return Outcome{}, err
 	}
 	deployment := b.x.deploymentOf(b.x.e.topo.Elder(g))
@@ -190,7 +154,7 @@ func (b *Batch) AddChannel(g GraphID, name, description string) (Outcome, error)
 
 // AddCreature adds a creature, as [Engine.AddCreature]. It compiles and starts the
 // guest while nothing else can change; [Engine.Prepare] does that beforehand.
-func (b *Batch) AddCreature(ctx context.Context, spec CreatureSpec) (Added, Outcome, error) {
+func (b *Batch) AddCreature(ctx context.Context, spec deploy.CreatureSpec) (Added, Outcome, error) {
 	c, err := b.x.e.prepareNew(ctx, spec, noLocker{})
 	if err != nil {
 		return Added{}, Outcome{}, err
@@ -209,7 +173,7 @@ type Prepared struct {
 // Prepare makes a creature ready to be added by [Batch.AddPrepared]. It takes as
 // long as its guest takes to be compiled and to start, and holds up nobody. What
 // is not added has to be discarded.
-func (e *Engine) Prepare(ctx context.Context, spec CreatureSpec) (*Prepared, error) {
+func (e *Engine) Prepare(ctx context.Context, spec deploy.CreatureSpec) (*Prepared, error) {
 	c, err := e.prepareNew(ctx, spec, e.mu.RLocker())
 	if err != nil {
 		return nil, err
@@ -227,10 +191,10 @@ func (p *Prepared) Discard(ctx context.Context) {
 
 // AddPrepared adds a creature that was prepared, to a graph and below a parent if
 // they are given; they take the place of those in its specification.
-func (b *Batch) AddPrepared(p *Prepared, join GraphID, parent CreatureID) (Added, Outcome, error) {
+func (b *Batch) AddPrepared(p *Prepared, join journal.GraphID, parent journal.CreatureID) (Added, Outcome, error) {
 	c := p.c
 	if c == nil {
-		return Added{}, Outcome{}, invalid("add_creature", "the creature was added or discarded before", "prepare another")
+		return Added{}, Outcome{}, errtext.Invalid("add_creature", "the creature was added or discarded before", "prepare another")
 	}
 	p.c = nil
 	b.prepared = append(b.prepared, c)
@@ -260,20 +224,20 @@ func (b *Batch) add(c *creature) (Added, Outcome, error) {
 }
 
 // FindCreature is [Engine.FindCreature] on the topology as the batch has it.
-func (b *Batch) FindCreature(g GraphID, name string) (CreatureID, error) {
+func (b *Batch) FindCreature(g journal.GraphID, name string) (journal.CreatureID, error) {
 	return b.x.e.findCreature(g, name)
 }
 
 // FindChannel is [Engine.FindChannel] on the topology as the batch has it.
-func (b *Batch) FindChannel(g GraphID, name string) (ChannelID, error) {
+func (b *Batch) FindChannel(g journal.GraphID, name string) (journal.ChannelID, error) {
 	return b.x.e.findChannel(g, name)
 }
 
 // FindGraph is [Engine.FindGraph] on the topology as the batch has it.
-func (b *Batch) FindGraph(name string) (GraphID, error) { return b.x.e.findGraph(name) }
+func (b *Batch) FindGraph(name string) (journal.GraphID, error) { return b.x.e.findGraph(name) }
 
 // GraphOf returns the graph that a creature is in.
-func (b *Batch) GraphOf(c CreatureID) GraphID { return b.x.e.topo.GraphOf(c) }
+func (b *Batch) GraphOf(c journal.CreatureID) journal.GraphID { return b.x.e.topo.GraphOf(c) }
 
 func (e *Engine) isClosing() bool { return e.closes.Load() }
 
@@ -288,9 +252,9 @@ func (e *Engine) change1(ctx context.Context, op topology.Op) (Outcome, error) {
 
 // Added describes a creature that was added.
 type Added struct {
-	Creature CreatureID
+	Creature journal.CreatureID
 	Name     string
-	Graph    GraphID
+	Graph    journal.GraphID
 }
 
 // AddCreature adds a creature and starts it, unless its specification says
@@ -298,7 +262,7 @@ type Added struct {
 // is wired to, else, if it joins a graph, as a channel of that would; with an
 // address it belongs to none. The module is loaded and an instance started before anything
 // changes, so a creature that cannot start is an error here.
-func (e *Engine) AddCreature(ctx context.Context, spec CreatureSpec) (Added, error) {
+func (e *Engine) AddCreature(ctx context.Context, spec deploy.CreatureSpec) (Added, error) {
 	c, err := e.prepareNew(ctx, spec, e.mu.RLocker())
 	if err != nil {
 		return Added{}, err
@@ -320,9 +284,9 @@ func (x *change) addCreatureOp(c *creature) (topology.AddCreature, error) {
 		ID: c.id, Name: c.spec.Name, Parent: c.spec.Parent, Privileged: c.spec.Privileged,
 		Stopped: c.spec.Stopped, Join: c.spec.Join,
 	}
-	for _, dir := range []Direction{Listen, Send} {
+	for _, dir := range []journal.Direction{journal.Listen, journal.Send} {
 		wires := c.spec.Listen
-		if dir == Send {
+		if dir == journal.Send {
 			wires = c.spec.Send
 		}
 		for _, w := range wires {
@@ -337,14 +301,14 @@ func (x *change) addCreatureOp(c *creature) (topology.AddCreature, error) {
 }
 
 // RemoveCreature removes a creature, and its workers if they go with it (see
-// [Workers]); its graph may split. Deliveries that wait for it become dead
+// [deploy.Workers]); its graph may split. Deliveries that wait for it become dead
 // letters.
-func (e *Engine) RemoveCreature(ctx context.Context, id CreatureID) (Outcome, error) {
+func (e *Engine) RemoveCreature(ctx context.Context, id journal.CreatureID) (Outcome, error) {
 	return e.change1(ctx, topology.RemoveCreature{ID: id})
 }
 
 // AddChannel declares a channel in a graph.
-func (e *Engine) AddChannel(ctx context.Context, g GraphID, name, description string) (Outcome, error) {
+func (e *Engine) AddChannel(ctx context.Context, g journal.GraphID, name, description string) (Outcome, error) {
 	var out Outcome
 	err := e.Batch(ctx, func(b *Batch) (err error) {
 		out, err = b.AddChannel(g, name, description)
@@ -355,12 +319,12 @@ func (e *Engine) AddChannel(ctx context.Context, g GraphID, name, description st
 
 // RemoveChannel drops a channel with its edges; its graph may split. What its
 // listeners have not read becomes dead letters.
-func (e *Engine) RemoveChannel(ctx context.Context, id ChannelID) (Outcome, error) {
+func (e *Engine) RemoveChannel(ctx context.Context, id journal.ChannelID) (Outcome, error) {
 	return e.change1(ctx, topology.RemoveChannel{ID: id})
 }
 
 // noteSuccessor remembers for filters where a graph has gone.
-func (e *Engine) noteSuccessor(old, into GraphID) {
+func (e *Engine) noteSuccessor(old, into journal.GraphID) {
 	if into == "" {
 		return
 	}

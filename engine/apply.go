@@ -10,17 +10,19 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // Applied says what [Engine.Apply] did, per address.
 type Applied struct {
-	Creatures map[string]CreatureID // by address
-	Channels  map[string]ChannelID  // by address
-	Resumed   []string              // addresses that existed, in a saved session or running
-	Changed   []string              // those of them that ran, and have another instance: other modules or settings
-	Created   []string              // addresses that did not exist
-	Removed   []RemovedAddress      // what existed and the recipe does not have
+	Creatures map[string]journal.CreatureID // by address
+	Channels  map[string]journal.ChannelID  // by address
+	Resumed   []string                      // addresses that existed, in a saved session or running
+	Changed   []string                      // those of them that ran, and have another instance: other modules or settings
+	Created   []string                      // addresses that did not exist
+	Removed   []RemovedAddress              // what existed and the recipe does not have
 	// Problems are those of [Engine.Problems]. If the deployment was in a store
 	// that cannot be read, it has begun anew.
 	Problems []error
@@ -32,35 +34,31 @@ type RemovedAddress struct {
 	Pending uint64 // deliveries that waited for it; they are dead letters now
 }
 
-// ReportChannel is the name of the channel on which the members of a
-// deployment report to its root.
-const ReportChannel = "report_to_root"
-
 const (
-	reportAddress     = "channel." + ReportChannel
+	reportAddress     = "channel." + deploy.ReportChannel
 	reportDescription = "reports to the root"
 )
 
 // application is one call of Apply under way.
 type application struct {
 	e        *Engine
-	d        *Deployment
+	d        *deploy.Deployment
 	prepared map[string]*creature // by address
 	species  []*template
 	// live are the deployment's creatures that exist, by address. Usually the
 	// recipe's have just taken the places of saved ones; but they run already
 	// if another deployment, or Restore, has brought their graph back.
 	live      map[string]*creature
-	creatures map[string]CreatureID
-	channels  map[string]ChannelID
+	creatures map[string]journal.CreatureID
+	channels  map[string]journal.ChannelID
 	drift     *drift // what running has changed and stays; nil: the recipe decides alone
-	leaving   map[CreatureID]bool
-	former    *Deployment // that is applied now; nil if none is
+	leaving   map[journal.CreatureID]bool
+	former    *deploy.Deployment // that is applied now; nil if none is
 	adopted   []adoption
-	retired   Policy // that the deployment had; nil if it had none, or still has it
+	retired   deploy.Policy // that the deployment had; nil if it had none, or still has it
 	// kept are channels of the deployment that no recipe has, and that Restore has
 	// brought back: they stay, with all who are on them.
-	kept   map[ChannelID]bool
+	kept   map[journal.ChannelID]bool
 	result Applied
 }
 
@@ -163,7 +161,7 @@ func (a *application) prepareChange(ctx context.Context, x *change, h *holding) 
 	if d.Session.Durability != nil {
 		x.durability = *d.Session.Durability
 		if e.storage == nil {
-			x.durability = Volatile
+			x.durability = journal.Volatile
 		}
 	}
 	a.live = map[string]*creature{}
@@ -244,7 +242,7 @@ func (a *application) setRoot(x *change, wanted []wantedEdge) {
 	}
 }
 
-func (a *application) addCreature(ctx context.Context, x *change, spec *CreatureSpec, h *holding) {
+func (a *application) addCreature(ctx context.Context, x *change, spec *deploy.CreatureSpec, h *holding) {
 	c := a.prepared[spec.Address]
 	live := a.live[spec.Address]
 	running := live != nil && live != c
@@ -282,7 +280,7 @@ func (a *application) addCreature(ctx context.Context, x *change, spec *Creature
 // wantedEdge is an edge that the deployment asks for, by addresses.
 type wantedEdge struct {
 	creature, channel, alias string
-	direction                Direction
+	direction                journal.Direction
 	given                    bool // because there is a root, and not by the recipe
 }
 
@@ -290,7 +288,7 @@ type wantedEdge struct {
 // may send on the report channel, and the root listens on every channel of the
 // deployment. An alias that is not given is the channel's name in the recipe,
 // whatever its graph calls it.
-func edgesOf(d *Deployment) []wantedEdge {
+func edgesOf(d *deploy.Deployment) []wantedEdge {
 	var out []wantedEdge
 	names := map[string]string{}
 	for _, ch := range channelSpecsOf(d) {
@@ -299,10 +297,10 @@ func edgesOf(d *Deployment) []wantedEdge {
 	for i := range d.Creatures {
 		c := &d.Creatures[i]
 		for _, w := range c.Listen {
-			out = append(out, wantedEdge{c.Address, w.Channel, cmp.Or(w.Alias, names[w.Channel]), Listen, false})
+			out = append(out, wantedEdge{c.Address, w.Channel, cmp.Or(w.Alias, names[w.Channel]), journal.Listen, false})
 		}
 		for _, w := range c.Send {
-			out = append(out, wantedEdge{c.Address, w.Channel, cmp.Or(w.Alias, names[w.Channel]), Send, false})
+			out = append(out, wantedEdge{c.Address, w.Channel, cmp.Or(w.Alias, names[w.Channel]), journal.Send, false})
 		}
 	}
 	root := d.Root
@@ -319,22 +317,22 @@ func edgesOf(d *Deployment) []wantedEdge {
 	}
 	for i := range d.Creatures {
 		if c := &d.Creatures[i]; c.Address != root {
-			add(wantedEdge{c.Address, reportAddress, ReportChannel, Send, true})
+			add(wantedEdge{c.Address, reportAddress, deploy.ReportChannel, journal.Send, true})
 		}
 	}
 	for _, ch := range channelSpecsOf(d) {
-		add(wantedEdge{root, ch.Address, ch.Name, Listen, true})
+		add(wantedEdge{root, ch.Address, ch.Name, journal.Listen, true})
 	}
 	return out
 }
 
 // channelSpecsOf are the recipe's channels, and the report channel if there is a
 // root.
-func channelSpecsOf(d *Deployment) []ChannelSpec {
+func channelSpecsOf(d *deploy.Deployment) []deploy.ChannelSpec {
 	specs := d.Channels
 	if d.Root != "" {
-		specs = append(slices.Clone(specs), ChannelSpec{
-			Address: reportAddress, Name: ReportChannel, Description: reportDescription,
+		specs = append(slices.Clone(specs), deploy.ChannelSpec{
+			Address: reportAddress, Name: deploy.ReportChannel, Description: reportDescription,
 		})
 	}
 	return specs
@@ -389,10 +387,10 @@ func (a *application) meta() map[string]string {
 	}
 	if s := a.d.Source; s.Path != "" {
 		m[MetaConfigPath] = s.Path
-		m[MetaRecipe] = string(mustJSON(s.Files))
-		m[MetaDeclared] = string(mustJSON(slices.Concat([]Declaration{}, a.d.Declared)))
+		m[MetaRecipe] = string(journal.JSON(s.Files))
+		m[MetaDeclared] = string(journal.JSON(slices.Concat([]deploy.Declaration{}, a.d.Declared)))
 		if len(s.Variables) > 0 {
-			m[MetaVariables] = string(mustJSON(s.Variables))
+			m[MetaVariables] = string(journal.JSON(s.Variables))
 		}
 	}
 	return m

@@ -2,6 +2,10 @@ package engine
 
 import (
 	"context"
+
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Apply makes a deployment exist: all of it, or on an error nothing. Where a
@@ -22,7 +26,7 @@ import (
 // stay, and who was stopped or started, made privileged or demoted, as long as the
 // recipe says what it said then. A recipe from another path under the same name is
 // refused with already_exists.
-func (e *Engine) Apply(ctx context.Context, d *Deployment) (*Applied, error) {
+func (e *Engine) Apply(ctx context.Context, d *deploy.Deployment) (*Applied, error) {
 	applied, err := e.ApplyAll(ctx, d)
 	if err != nil {
 		return nil, err
@@ -34,7 +38,7 @@ func (e *Engine) Apply(ctx context.Context, d *Deployment) (*Applied, error) {
 // decides about its own members, in the order given. Nothing runs before all of
 // them are applied. If one fails, nothing is applied, unless others before it
 // have been: these stay. [Engine.Plan] fails where this would.
-func (e *Engine) ApplyAll(ctx context.Context, deployments ...*Deployment) ([]*Applied, error) {
+func (e *Engine) ApplyAll(ctx context.Context, deployments ...*deploy.Deployment) ([]*Applied, error) {
 	j := &joint{e: e, of: map[string]*application{}}
 	if err := j.prepare(ctx, deployments); err != nil {
 		j.discard(ctx)
@@ -70,7 +74,7 @@ func (e *Engine) takeTurn(ctx context.Context) error {
 	case e.applying <- struct{}{}:
 		return nil
 	case <-e.closing:
-		return errClosed
+		return errtext.Closed
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -88,18 +92,18 @@ type joint struct {
 
 // prepare loads every module and starts every first instance, so that
 // deployments that cannot start are refused as a whole.
-func (j *joint) prepare(ctx context.Context, deployments []*Deployment) (err error) {
+func (j *joint) prepare(ctx context.Context, deployments []*deploy.Deployment) (err error) {
 	for _, d := range deployments {
 		if j.of[d.Name] != nil {
-			return invalid("apply", "two recipes are called "+d.Name, "give one of them another name in its terrarium block")
+			return errtext.Invalid("apply", "two recipes are called "+d.Name, "give one of them another name in its terrarium block")
 		}
 		a := &application{
-			e: j.e, d: d, prepared: map[string]*creature{}, channels: map[string]ChannelID{}, creatures: map[string]CreatureID{},
+			e: j.e, d: d, prepared: map[string]*creature{}, channels: map[string]journal.ChannelID{}, creatures: map[string]journal.CreatureID{},
 			drift: driftFrom(d.Last),
 		}
 		j.applications = append(j.applications, a)
 		j.of[d.Name] = a
-		if err := d.checkNames(); err != nil {
+		if err := d.CheckNames(); err != nil {
 			return err
 		}
 		if a.species, err = j.e.loadSpecies(ctx, d); err != nil {
@@ -118,7 +122,7 @@ func (a *application) prepareAll(ctx context.Context) error {
 		spec.Privileged = spec.Privileged || (a.d.Root != "" && spec.Address == a.d.Root)
 		c, err := a.e.prepare(ctx, spec)
 		if err != nil {
-			return &StartError{Deployment: a.d.Name, Address: spec.Address, Where: spec.Where, Err: err}
+			return &deploy.StartError{Deployment: a.d.Name, Address: spec.Address, Where: spec.Where, Err: err}
 		}
 		c.deployment = a.d.Name
 		a.prepared[spec.Address] = c
@@ -131,7 +135,7 @@ func (a *application) prepareAll(ctx context.Context) error {
 func (j *joint) run(ctx context.Context) error {
 	e := j.e
 	if e.closed || e.isClosing() {
-		return errClosed
+		return errtext.Closed
 	}
 	for _, a := range j.applications {
 		if err := a.may(); err != nil {
@@ -187,7 +191,7 @@ func (j *joint) discard(ctx context.Context) {
 // specOf says what to make of a saved creature: the recipe's if its deployment is
 // applied and still has its address, nothing if it is gone, and what it was if it
 // is of another deployment, or came while the recipe ran and stays.
-func (j *joint) specOf(ctx context.Context, row CreatureRow) (*creature, error) {
+func (j *joint) specOf(ctx context.Context, row journal.CreatureRow) (*creature, error) {
 	a := j.of[row.Deployment]
 	if a != nil && row.Address != "" {
 		if c := a.prepared[row.Address]; c != nil {

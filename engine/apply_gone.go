@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -12,7 +13,7 @@ import (
 // their being of a recipe: what its creatures have made, and direct channels. Where the
 // recipe of others in the same graph has brought them back, they go.
 func (a *application) keepRuntime() {
-	a.kept = map[ChannelID]bool{}
+	a.kept = map[journal.ChannelID]bool{}
 	if !a.e.restored {
 		return
 	}
@@ -27,7 +28,7 @@ func (a *application) keepRuntime() {
 // findLeaving finds who goes: what the deployment does not have any more, and the
 // workers that go along.
 func (a *application) findLeaving(x *change) {
-	a.leaving = map[CreatureID]bool{}
+	a.leaving = map[journal.CreatureID]bool{}
 	for id, c := range a.e.creatures {
 		if a.left(c) {
 			a.leaving[id] = true
@@ -92,7 +93,7 @@ func (a *application) noteChannelRemoved(ch *channel) {
 
 // gone reports whether a channel was the deployment's and is not any more. No recipe
 // has direct channels: they are there as long as the creatures that they lead to.
-func (a *application) gone(id ChannelID) bool {
+func (a *application) gone(id journal.ChannelID) bool {
 	ch := a.e.channels[id]
 	if ch == nil || ch.deployment != a.d.Name || ch.inbox != "" {
 		return false

@@ -4,17 +4,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // named is a deployment of creatures on one channel, by address: two of them for each
 // pair of texts, an address and a name.
-func named(pairs ...string) *engine.Deployment {
-	d := &engine.Deployment{Name: "named", Channels: []engine.ChannelSpec{{Address: "channel.in", Name: "in"}}}
+func named(pairs ...string) *deploy.Deployment {
+	d := &deploy.Deployment{Name: "named", Channels: []deploy.ChannelSpec{{Address: "channel.in", Name: "in"}}}
 	for i := 0; i < len(pairs); i += 2 {
 		c := spec(pairs[i+1], "sink")
-		c.Address, c.Listen = "creature."+pairs[i], []engine.WireSpec{{Channel: "channel.in"}}
+		c.Address, c.Listen = "creature."+pairs[i], []deploy.WireSpec{{Channel: "channel.in"}}
 		d.Creatures = append(d.Creatures, c)
 	}
 	return d
@@ -82,9 +82,9 @@ func TestApplyRenames(t *testing.T) {
 				if diff := cmp.Diff(c.want, s.namesIn()); diff != "" {
 					t.Errorf("names (-want +got):\n%s", diff)
 				}
-				nothingLeft(t, s, []*engine.Deployment{after})
+				nothingLeft(t, s, []*deploy.Deployment{after})
 				s.reopen()
-				nothingLeft(t, s, []*engine.Deployment{after})
+				nothingLeft(t, s, []*deploy.Deployment{after})
 				s.apply(after)
 				if diff := cmp.Diff(c.want, s.namesIn()); diff != "" {
 					t.Errorf("names after a restart (-want +got):\n%s", diff)
@@ -103,7 +103,7 @@ func TestApplyLeavesNumberedNames(t *testing.T) {
 	other := s.add("reader", "sink")
 	s.connect(other, a.Creatures["creature.a"], "out")
 	before := s.namesIn()
-	nothingLeft(t, s, []*engine.Deployment{d})
+	nothingLeft(t, s, []*deploy.Deployment{d})
 	s.apply(d)
 	if diff := cmp.Diff(before, s.namesIn()); diff != "" {
 		t.Errorf("names (-before +after):\n%s", diff)

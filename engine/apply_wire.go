@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -14,8 +15,8 @@ func (a *application) wire(x *change, wanted []wantedEdge) {
 		k := edgeKey{a.creatures[w.creature], a.channels[w.channel], w.direction}
 		if root := w.creature == a.d.Root; root && w.given {
 			x.rooting.given[k] = true
-		} else if root && w.direction == Listen {
-			own[ownEdge{k.channel, Listen}] = true
+		} else if root && w.direction == journal.Listen {
+			own[ownEdge{k.channel, journal.Listen}] = true
 		}
 		r.want(k, w.alias)
 	}
@@ -68,13 +69,13 @@ func (r *rewiring) turnOff(k edgeKey) {
 // them. Of these, what stays gets another one.
 func (r *rewiring) makeRoom() {
 	for _, op := range slices.Clone(r.on) {
-		if op.Direction != Send || op.Alias == "" {
+		if op.Direction != journal.Send || op.Alias == "" {
 			continue
 		}
 		c, _ := r.a.e.topo.Creature(op.Creature)
 		for _, edge := range c.Edges {
 			k := edgeKeyOf(edge)
-			has := edge.Direction == Send && edge.Alias == op.Alias && edge.Channel != op.Channel
+			has := edge.Direction == journal.Send && edge.Alias == op.Alias && edge.Channel != op.Channel
 			if !has || r.cut[k] || r.a.gone(edge.Channel) { // what is gone goes before all this
 				continue
 			}
@@ -98,7 +99,7 @@ func turned(k edgeKey, on bool, alias string) topology.SetEdge {
 }
 
 // edgeAlias returns the alias of an edge, if it exists.
-func edgeAlias(s *topology.State, c CreatureID, ch ChannelID, dir Direction) (string, bool) {
+func edgeAlias(s *topology.State, c journal.CreatureID, ch journal.ChannelID, dir journal.Direction) (string, bool) {
 	info, _ := s.Creature(c)
 	for _, e := range info.Edges {
 		if e.Channel == ch && e.Direction == dir {

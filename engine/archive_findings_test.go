@@ -5,20 +5,21 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // The checks of archive_test.go find what they are there for.
 func TestFindingsOfAnArchive(t *testing.T) {
-	event := func(origin byte, seq uint64) engine.Event {
-		return engine.Event{ID: engine.EventID{Origin: engine.Origin{origin}, Seq: seq}}
+	event := func(origin byte, seq uint64) journal.Event {
+		return journal.Event{ID: journal.EventID{Origin: journal.Origin{origin}, Seq: seq}}
 	}
 	sound := func() *archive {
 		return &archive{
-			sessions: []engine.SessionInfo{
+			sessions: []journal.SessionInfo{
 				{Session: "a"}, {Session: "b"},
-				{Session: "m", Parents: []engine.SessionID{"a", "b"}, MergedAt: 1, Live: true},
+				{Session: "m", Parents: []journal.SessionID{"a", "b"}, MergedAt: 1, Live: true},
 			},
-			events: map[engine.SessionID][]engine.Event{
+			events: map[journal.SessionID][]journal.Event{
 				"a": {event(1, 1), event(1, 2)}, "b": {event(2, 1)},
 				"m": {event(1, 1), event(2, 1), event(1, 2), event(3, 1)},
 			},
@@ -38,7 +39,7 @@ func TestFindingsOfAnArchive(t *testing.T) {
 		{"no elder", "not an elder", func(a *archive) { a.sessions[2].Parents = append(a.sessions[2].Parents, "x") }},
 		{"merged", "was merged at 0", func(a *archive) { a.sessions[2].MergedAt = 0 }},
 		{"split", "was not split", func(a *archive) {
-			a.sessions = append(a.sessions, engine.SessionInfo{Session: "c", Parents: []engine.SessionID{"b"}})
+			a.sessions = append(a.sessions, journal.SessionInfo{Session: "c", Parents: []journal.SessionID{"b"}})
 			a.events["c"] = a.events["b"]
 		}},
 		{"split without parents", "no parents", func(a *archive) { a.sessions[0].SplitAt = 1 }},
@@ -59,7 +60,7 @@ func wantFinding(t *testing.T, findings []string, want string) {
 }
 
 func TestFindingsOfAPartition(t *testing.T) {
-	creature := func(id engine.CreatureID, listen ...engine.ChannelID) engine.CreatureStatus {
+	creature := func(id journal.CreatureID, listen ...journal.ChannelID) engine.CreatureStatus {
 		return engine.CreatureStatus{ID: id, Listen: listen}
 	}
 	one := engine.GraphStatus{ID: "g", Creatures: []engine.CreatureStatus{creature("a", "x"), creature("b", "x", "y")}, Channels: []engine.ChannelStatus{{ID: "x"}, {ID: "y"}}}
@@ -72,14 +73,14 @@ func TestFindingsOfAPartition(t *testing.T) {
 }
 
 func TestFindingsOfWhatIsSaved(t *testing.T) {
-	a, b := engine.CreatureRow{ID: "a"}, engine.CreatureRow{ID: "b"}
-	x := engine.ChannelRow{ID: "x"}
-	edges := []engine.EdgeRow{{Creature: "a", Channel: "x"}, {Creature: "b", Channel: "x"}}
-	graph := func(s engine.SessionID, edges []engine.EdgeRow, creatures ...engine.CreatureRow) engine.SavedGraph {
-		return engine.SavedGraph{Session: s, Creatures: creatures, Channels: []engine.ChannelRow{x}, Edges: edges}
+	a, b := journal.CreatureRow{ID: "a"}, journal.CreatureRow{ID: "b"}
+	x := journal.ChannelRow{ID: "x"}
+	edges := []journal.EdgeRow{{Creature: "a", Channel: "x"}, {Creature: "b", Channel: "x"}}
+	graph := func(s journal.SessionID, edges []journal.EdgeRow, creatures ...journal.CreatureRow) journal.SavedGraph {
+		return journal.SavedGraph{Session: s, Creatures: creatures, Channels: []journal.ChannelRow{x}, Edges: edges}
 	}
-	wantFinding(t, savedFindings([]engine.SavedGraph{graph("s", edges, a, b)}), "")
-	wantFinding(t, savedFindings([]engine.SavedGraph{graph("s", edges[:1], a, b)}), "make 2 graphs")
-	wantFinding(t, savedFindings([]engine.SavedGraph{graph("s", edges[:1], a), {Session: "t", Creatures: []engine.CreatureRow{a}}}), "a is in s and in t")
-	wantFinding(t, savedFindings([]engine.SavedGraph{{Session: "s", Creatures: []engine.CreatureRow{a}, Edges: edges[:1]}}), "which it does not have")
+	wantFinding(t, savedFindings([]journal.SavedGraph{graph("s", edges, a, b)}), "")
+	wantFinding(t, savedFindings([]journal.SavedGraph{graph("s", edges[:1], a, b)}), "make 2 graphs")
+	wantFinding(t, savedFindings([]journal.SavedGraph{graph("s", edges[:1], a), {Session: "t", Creatures: []journal.CreatureRow{a}}}), "a is in s and in t")
+	wantFinding(t, savedFindings([]journal.SavedGraph{{Session: "s", Creatures: []journal.CreatureRow{a}, Edges: edges[:1]}}), "which it does not have")
 }

@@ -7,26 +7,27 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // archive is what all sessions of a directory say, live and ended.
 type archive struct {
-	sessions []engine.SessionInfo // eldest first
-	events   map[engine.SessionID][]engine.Event
+	sessions []journal.SessionInfo // eldest first
+	events   map[journal.SessionID][]journal.Event
 }
 
 // everything is more events than any session of a test has.
 const everything = 1 << 20
 
 // readArchive reads all sessions of a directory through its public methods.
-func readArchive(ctx context.Context, s engine.Storage) (*archive, error) {
+func readArchive(ctx context.Context, s journal.Storage) (*archive, error) {
 	sessions, err := s.Sessions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	a := &archive{sessions: sessions, events: map[engine.SessionID][]engine.Event{}}
+	a := &archive{sessions: sessions, events: map[journal.SessionID][]journal.Event{}}
 	for _, info := range sessions {
-		if a.events[info.Session], err = s.History(ctx, info.Session, engine.HistoryQuery{Limit: everything}); err != nil {
+		if a.events[info.Session], err = s.History(ctx, info.Session, journal.HistoryQuery{Limit: everything}); err != nil {
 			return nil, fmt.Errorf("history of %s: %w", info.Session, err)
 		}
 	}
@@ -39,10 +40,10 @@ func readArchive(ctx context.Context, s engine.Storage) (*archive, error) {
 func (a *archive) findings() []string {
 	var out []string
 	wrong := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	ids := map[engine.SessionID]map[engine.EventID]bool{}
-	writer := map[engine.EventID]engine.SessionID{}
+	ids := map[journal.SessionID]map[journal.EventID]bool{}
+	writer := map[journal.EventID]journal.SessionID{}
 	for _, info := range a.sessions {
-		mine := map[engine.EventID]bool{}
+		mine := map[journal.EventID]bool{}
 		for _, ev := range a.events[info.Session] {
 			if mine[ev.ID] {
 				wrong("%s has %s twice", info.Session, ev.ID)
@@ -50,7 +51,7 @@ func (a *archive) findings() []string {
 			mine[ev.ID] = true
 		}
 		ids[info.Session] = mine
-		inherited := map[engine.EventID]bool{}
+		inherited := map[journal.EventID]bool{}
 		for _, p := range info.Parents {
 			for id := range ids[p] { // none, of a volatile one
 				inherited[id] = true
@@ -77,9 +78,9 @@ func (a *archive) findings() []string {
 
 // order checks that a history has what an event refers to before it, and the
 // numbers of every origin rising.
-func (a *archive) order(session engine.SessionID, has map[engine.EventID]bool) (out []string) {
-	seen := map[engine.EventID]bool{}
-	last := map[engine.Origin]uint64{}
+func (a *archive) order(session journal.SessionID, has map[journal.EventID]bool) (out []string) {
+	seen := map[journal.EventID]bool{}
+	last := map[journal.Origin]uint64{}
 	for _, ev := range a.events[session] {
 		if has[ev.Cause] && !seen[ev.Cause] {
 			out = append(out, fmt.Sprintf("%s lists %s before its cause %s", session, ev.ID, ev.Cause))
@@ -96,7 +97,7 @@ func (a *archive) order(session engine.SessionID, has map[engine.EventID]bool) (
 // lineageFindings checks what sessions say of where they come from.
 func (a *archive) lineageFindings() (out []string) {
 	wrong := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	known, children := map[engine.SessionID]engine.SessionInfo{}, map[engine.SessionID]int{}
+	known, children := map[journal.SessionID]journal.SessionInfo{}, map[journal.SessionID]int{}
 	for _, info := range a.sessions {
 		for _, p := range info.Parents {
 			parent, ok := known[p]
@@ -127,10 +128,10 @@ func (a *archive) lineageFindings() (out []string) {
 }
 
 // writers says which sessions have each event without having it from a parent.
-func (a *archive) writers(pick func(*engine.Event) bool) map[engine.EventID][]engine.SessionID {
-	out := map[engine.EventID][]engine.SessionID{}
+func (a *archive) writers(pick func(*journal.Event) bool) map[journal.EventID][]journal.SessionID {
+	out := map[journal.EventID][]journal.SessionID{}
 	for _, info := range a.sessions {
-		inherited := map[engine.EventID]bool{}
+		inherited := map[journal.EventID]bool{}
 		for _, p := range info.Parents {
 			for _, ev := range a.events[p] {
 				inherited[ev.ID] = true
@@ -147,21 +148,21 @@ func (a *archive) writers(pick func(*engine.Event) bool) map[engine.EventID][]en
 
 // partition divides creatures by the channels that they share: a breadth-first
 // search over listeners and senders, from nothing else.
-func partition(creatures []engine.CreatureID, channels map[engine.ChannelID][]engine.CreatureID) [][]engine.CreatureID {
-	shares := map[engine.CreatureID][]engine.ChannelID{}
+func partition(creatures []journal.CreatureID, channels map[journal.ChannelID][]journal.CreatureID) [][]journal.CreatureID {
+	shares := map[journal.CreatureID][]journal.ChannelID{}
 	for ch, members := range channels {
 		for _, c := range members {
 			shares[c] = append(shares[c], ch)
 		}
 	}
-	var parts [][]engine.CreatureID
-	found := map[engine.CreatureID]bool{}
+	var parts [][]journal.CreatureID
+	found := map[journal.CreatureID]bool{}
 	for _, c := range creatures {
 		if found[c] {
 			continue
 		}
 		found[c] = true
-		part := []engine.CreatureID{c}
+		part := []journal.CreatureID{c}
 		for i := 0; i < len(part); i++ {
 			for _, ch := range shares[part[i]] {
 				for _, other := range channels[ch] {
@@ -179,18 +180,18 @@ func partition(creatures []engine.CreatureID, channels map[engine.ChannelID][]en
 	return parts
 }
 
-func sortParts(parts [][]engine.CreatureID) {
-	slices.SortFunc(parts, func(a, b []engine.CreatureID) int { return slices.Compare(a, b) })
+func sortParts(parts [][]journal.CreatureID) {
+	slices.SortFunc(parts, func(a, b []journal.CreatureID) int { return slices.Compare(a, b) })
 }
 
 // partitionFindings compares the graphs that an engine reports with the
 // partition that its edges make.
 func partitionFindings(status []engine.GraphStatus) (out []string) {
-	var creatures []engine.CreatureID
-	var graphs [][]engine.CreatureID
-	channels, home := map[engine.ChannelID][]engine.CreatureID{}, map[engine.ChannelID]engine.GraphID{}
+	var creatures []journal.CreatureID
+	var graphs [][]journal.CreatureID
+	channels, home := map[journal.ChannelID][]journal.CreatureID{}, map[journal.ChannelID]journal.GraphID{}
 	for _, g := range status {
-		var members []engine.CreatureID
+		var members []journal.CreatureID
 		for _, ch := range g.Channels {
 			home[ch.ID] = g.ID
 		}
@@ -223,9 +224,9 @@ func partitionFindings(status []engine.GraphStatus) (out []string) {
 
 // savedFindings compares what the live stores of a directory have with the
 // partition that the edges in them make, and checks that nobody is in two.
-func savedFindings(graphs []engine.SavedGraph) (out []string) {
-	owner := map[string]engine.SessionID{}
-	own := func(id string, s engine.SessionID) {
+func savedFindings(graphs []journal.SavedGraph) (out []string) {
+	owner := map[string]journal.SessionID{}
+	own := func(id string, s journal.SessionID) {
 		if other, known := owner[id]; known {
 			out = append(out, fmt.Sprintf("%s is in %s and in %s", id, other, s))
 		}
@@ -233,8 +234,8 @@ func savedFindings(graphs []engine.SavedGraph) (out []string) {
 	}
 	for i := range graphs {
 		g := &graphs[i]
-		channels := map[engine.ChannelID][]engine.CreatureID{}
-		var creatures []engine.CreatureID
+		channels := map[journal.ChannelID][]journal.CreatureID{}
+		var creatures []journal.CreatureID
 		for _, c := range g.Creatures {
 			own(string(c.ID), g.Session)
 			creatures = append(creatures, c.ID)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // What is particular to a delivery that the engine makes travels in its
@@ -23,8 +25,8 @@ const (
 
 // post puts a message into a creature's inbox. The caller holds mu, and gives
 // up its reference.
-func (g *graph) post(rec *Record, w *waker, to *creature, m *message, turn, cause EventID) {
-	ch := g.channels[InboxOf(to.id)]
+func (g *graph) post(rec *journal.Record, w *waker, to *creature, m *message, turn, cause journal.EventID) {
+	ch := g.channels[journal.InboxOf(to.id)]
 	g.sequence(ch, m)
 	g.logMessage(rec, ch, m, turn, cause)
 	g.publish(ch, m, w, rec)
@@ -43,9 +45,9 @@ func (e *Engine) silence(c *creature) {
 	c.timers, c.questions = nil, nil
 }
 
-// putAsks adds the rows of a creature's timers and open requests. The caller
+// putAsks adds to a record the rows of a creature's timers and open requests. The caller
 // holds mu.
-func (r *Record) putAsks(c *creature) {
+func putAsks(r *journal.Record, c *creature) {
 	for _, name := range slices.Sorted(maps.Keys(c.timers)) {
 		r.Timers = append(r.Timers, c.timers[name].row)
 	}
@@ -53,7 +55,7 @@ func (r *Record) putAsks(c *creature) {
 	for _, q := range c.questions {
 		r.Requests = append(r.Requests, q.row)
 	}
-	slices.SortFunc(r.Requests[from:], func(a, b RequestRow) int { return strings.Compare(a.ID.String(), b.ID.String()) })
+	slices.SortFunc(r.Requests[from:], func(a, b journal.RequestRow) int { return strings.Compare(a.ID.String(), b.ID.String()) })
 }
 
 // restoreAsks gives creatures that are brought back their timers and requests.
@@ -70,7 +72,7 @@ func (x *change) restoreAsks() {
 	for _, row := range x.saved.Requests {
 		if c := x.creatures[row.Creature]; c != nil {
 			if c.questions == nil {
-				c.questions = map[EventID]*question{}
+				c.questions = map[journal.EventID]*question{}
 			}
 			c.questions[row.ID] = &question{key: row.ID, row: row}
 		}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
@@ -24,7 +26,7 @@ func onStorages(t *testing.T, test func(t *testing.T, o engine.Options)) {
 }
 
 // openStorage opens a session directory that is closed when the test ends.
-func openStorage(t *testing.T, dir string) engine.Storage {
+func openStorage(t *testing.T, dir string) journal.Storage {
 	t.Helper()
 	storage, err := sqlitestore.Open(t.Context(), dir, sqlitestore.Options{})
 	if err != nil {
@@ -98,9 +100,9 @@ func TestRequestsAreAnsweredOnce(t *testing.T) {
 		h.on("answerer", answerer)
 		o.Host = h
 		w := newWorld(t, o)
-		quick := func(s *engine.CreatureSpec) { s.Restart.Attempts, s.Restart.Backoff = 2, time.Millisecond }
+		quick := func(s *deploy.CreatureSpec) { s.Restart.Attempts, s.Restart.Backoff = 2, time.Millisecond }
 		b := w.add("b", "answerer", quick)
-		a := w.add("a", "asker", func(s *engine.CreatureSpec) { s.Config = json.RawMessage(`{"ask":"b"}`) })
+		a := w.add("a", "asker", func(s *deploy.CreatureSpec) { s.Config = json.RawMessage(`{"ask":"b"}`) })
 		w.connect(a, b, "link")
 		for _, p := range []string{"x", "trap!", "silence", "yy"} {
 			if _, err := w.SendTo(t.Context(), a, engine.Outgoing{Payload: []byte(p)}); err != nil {
@@ -121,7 +123,7 @@ func TestARequestFromOutsideWaitsForItsReply(t *testing.T) {
 		h.on("answerer", answerer)
 		o.Host = h
 		w := newWorld(t, o)
-		b := w.add("b", "answerer", func(s *engine.CreatureSpec) { s.Restart.Mode = engine.RestartNever })
+		b := w.add("b", "answerer", func(s *deploy.CreatureSpec) { s.Restart.Mode = deploy.RestartNever })
 		ask := func(p string) (string, abi.Code) {
 			reply, err := w.Request(t.Context(), b, engine.Outgoing{Payload: []byte(p)}, time.Minute)
 			return string(reply), abi.CodeOf(err)
@@ -207,8 +209,8 @@ func TestTimersFireAndRepeat(t *testing.T) {
 		h.on("timekeeper", timekeeper)
 		o.Host = h
 		w := newWorld(t, o)
-		c := w.add("c", "timekeeper", func(s *engine.CreatureSpec) { s.Limits.Timers = 2 })
-		sub := w.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventOutput}}, 0)
+		c := w.add("c", "timekeeper", func(s *deploy.CreatureSpec) { s.Limits.Timers = 2 })
+		sub := w.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventOutput}}, 0)
 		defer sub.Close()
 		tell := func(s string) {
 			if _, err := w.SendTo(t.Context(), c, engine.Outgoing{Payload: []byte(s)}); err != nil {
@@ -252,8 +254,8 @@ func TestTimersAndRequestsSurviveARestart(t *testing.T) {
 	}
 	w := newWorld(t, engine.Options{Host: h, Storage: storage, Load: loadName})
 	c := w.add("c", "timekeeper")
-	b := w.add("b", "answerer", func(s *engine.CreatureSpec) { s.Stopped = true })
-	a := w.add("a", "asker", func(s *engine.CreatureSpec) { s.Config = json.RawMessage(`{"ask":"b"}`) })
+	b := w.add("b", "answerer", func(s *deploy.CreatureSpec) { s.Stopped = true })
+	a := w.add("a", "asker", func(s *deploy.CreatureSpec) { s.Config = json.RawMessage(`{"ask":"b"}`) })
 	w.connect(a, b, "link")
 	if _, err := w.SendTo(t.Context(), a, engine.Outgoing{Payload: []byte("later")}); err != nil {
 		t.Fatal(err)
@@ -270,7 +272,7 @@ func TestTimersAndRequestsSurviveARestart(t *testing.T) {
 	}
 
 	w = newWorld(t, engine.Options{Host: h, Storage: openStorage(t, dir), Load: loadName})
-	sub := w.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventOutput}}, 0)
+	sub := w.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventOutput}}, 0)
 	defer sub.Close()
 	if _, problems, err := w.Restore(t.Context()); err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)

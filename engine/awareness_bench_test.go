@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -19,7 +20,7 @@ var readers = map[string][]abi.Source{
 
 // newReader adds a creature that reads sources in each turn, in a graph of so
 // many members, and returns a channel that it hears.
-func newReader(t testing.TB, members int, sources []abi.Source) (*world, engine.CreatureID, engine.ChannelID) {
+func newReader(t testing.TB, members int, sources []abi.Source) (*world, journal.CreatureID, journal.ChannelID) {
 	h := newFakeHost()
 	h.on("reader", func(turn abi.Turn, _ abi.Kind) error {
 		for _, s := range sources {
@@ -38,7 +39,7 @@ func newReader(t testing.TB, members int, sources []abi.Source) (*world, engine.
 			if err != nil {
 				return err
 			}
-			if _, err := b.Do(topology.SetEdge{Creature: added.Creature, Channel: in, Direction: engine.Send, On: true}); err != nil {
+			if _, err := b.Do(topology.SetEdge{Creature: added.Creature, Channel: in, Direction: journal.Send, On: true}); err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/outlook"
 )
 
 // The bounds of a document, as its reference page states them.
@@ -15,7 +17,7 @@ const (
 
 // expected builds a creature's awareness document naively: from the whole status
 // of its graph, with no memory of earlier ones. It has no revision.
-func expected(graphs []engine.GraphStatus, id engine.CreatureID) *engine.Awareness {
+func expected(graphs []engine.GraphStatus, id journal.CreatureID) *outlook.Awareness {
 	for i := range graphs {
 		for j := range graphs[i].Creatures {
 			if c := &graphs[i].Creatures[j]; c.ID == id {
@@ -26,15 +28,15 @@ func expected(graphs []engine.GraphStatus, id engine.CreatureID) *engine.Awarene
 	return nil
 }
 
-func expectedIn(g *engine.GraphStatus, c *engine.CreatureStatus) *engine.Awareness {
-	a := &engine.Awareness{Tools: []string{"send_channel", "group_send"}, Graph: engine.AwareGraph{ID: g.ID}}
-	a.Wires.In.Items, a.Wires.Out.Items = []engine.AwareWire{}, []engine.AwareWire{}
-	a.Self = engine.AwareSelf{
+func expectedIn(g *engine.GraphStatus, c *engine.CreatureStatus) *outlook.Awareness {
+	a := &outlook.Awareness{Tools: []string{"send_channel", "group_send"}, Graph: outlook.AwareGraph{ID: g.ID}}
+	a.Wires.In.Items, a.Wires.Out.Items = []outlook.AwareWire{}, []outlook.AwareWire{}
+	a.Self = outlook.AwareSelf{
 		ID: c.ID, Name: c.Name, Deployment: c.Deployment, Address: c.Address,
 		Privileged: c.Privileged, Root: c.Root, State: condition(c),
 	}
 	if c.Parent != "" {
-		a.Self.Parent = &engine.AwarePeer{ID: c.Parent}
+		a.Self.Parent = &outlook.AwarePeer{ID: c.Parent}
 		if p := member(g, c.Parent); p != nil {
 			a.Self.Parent.Name = p.Name
 		}
@@ -52,8 +54,8 @@ func expectedIn(g *engine.GraphStatus, c *engine.CreatureStatus) *engine.Awarene
 	return a
 }
 
-func expectedChannel(g *engine.GraphStatus, c *engine.CreatureStatus, ch *engine.ChannelStatus) (engine.AwareChannel, bool) {
-	out := engine.AwareChannel{ID: ch.ID, Name: ch.Name, Description: ch.Description}
+func expectedChannel(g *engine.GraphStatus, c *engine.CreatureStatus, ch *engine.ChannelStatus) (outlook.AwareChannel, bool) {
+	out := outlook.AwareChannel{ID: ch.ID, Name: ch.Name, Description: ch.Description}
 	for alias, ids := range c.Aliases.Listen {
 		if slices.Contains(ids, ch.ID) {
 			out.Listen = alias
@@ -68,15 +70,15 @@ func expectedChannel(g *engine.GraphStatus, c *engine.CreatureStatus, ch *engine
 	return out, slices.Contains(c.Listen, ch.ID) || slices.Contains(c.Send, ch.ID)
 }
 
-func expectedPeers(g *engine.GraphStatus, c *engine.CreatureStatus, ids []engine.CreatureID) engine.AwareList[engine.AwarePeer] {
-	var out engine.AwareList[engine.AwarePeer]
+func expectedPeers(g *engine.GraphStatus, c *engine.CreatureStatus, ids []journal.CreatureID) outlook.AwareList[outlook.AwarePeer] {
+	var out outlook.AwareList[outlook.AwarePeer]
 	hidden := 0
 	for i := range g.Creatures { // eldest first
 		p := &g.Creatures[i]
 		switch {
 		case p.ID == c.ID || !slices.Contains(ids, p.ID):
 		case c.Privileged || p.Privileged || p.ID == c.Parent:
-			keep(&out, engine.AwarePeer{ID: p.ID, Name: p.Name}, mostPeers)
+			keep(&out, outlook.AwarePeer{ID: p.ID, Name: p.Name}, mostPeers)
 		default:
 			hidden++
 		}
@@ -86,28 +88,28 @@ func expectedPeers(g *engine.GraphStatus, c *engine.CreatureStatus, ids []engine
 	return out
 }
 
-func expectedGraph(g *engine.GraphStatus, out *engine.AwareGraph) {
-	var members engine.AwareList[engine.AwareMember]
+func expectedGraph(g *engine.GraphStatus, out *outlook.AwareGraph) {
+	var members outlook.AwareList[outlook.AwareMember]
 	for i := range g.Creatures {
 		c := &g.Creatures[i]
-		keep(&members, engine.AwareMember{
+		keep(&members, outlook.AwareMember{
 			ID: c.ID, Name: c.Name, Deployment: c.Deployment, Address: c.Address,
 			Privileged: c.Privileged, Root: c.Root, Parent: c.Parent, State: condition(c),
 		}, mostMembers)
 	}
-	channels := engine.AwareList[engine.AwareDeclaration]{Items: []engine.AwareDeclaration{}}
+	channels := outlook.AwareList[outlook.AwareDeclaration]{Items: []outlook.AwareDeclaration{}}
 	for i := range g.Channels {
 		ch := &g.Channels[i]
-		keep(&channels, engine.AwareDeclaration{
+		keep(&channels, outlook.AwareDeclaration{
 			ID: ch.ID, Name: ch.Name, Address: ch.Address, Description: ch.Description,
 			Listeners: len(ch.Listeners), Senders: len(ch.Senders),
 		}, mostMembers)
 	}
 	out.Members, out.Channels = &members, &channels
-	out.Spawnable = &engine.AwareList[engine.AwareSpecies]{Items: []engine.AwareSpecies{}}
+	out.Spawnable = &outlook.AwareList[outlook.AwareSpecies]{Items: []outlook.AwareSpecies{}}
 }
 
-func member(g *engine.GraphStatus, id engine.CreatureID) *engine.CreatureStatus {
+func member(g *engine.GraphStatus, id journal.CreatureID) *engine.CreatureStatus {
 	for i := range g.Creatures {
 		if g.Creatures[i].ID == id {
 			return &g.Creatures[i]
@@ -123,7 +125,7 @@ func condition(c *engine.CreatureStatus) string {
 	return c.State
 }
 
-func keep[T any](list *engine.AwareList[T], x T, most int) {
+func keep[T any](list *outlook.AwareList[T], x T, most int) {
 	list.Total++
 	if len(list.Items) == most {
 		list.Truncated++

@@ -10,32 +10,33 @@ import (
 	"sync"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/outlook"
 	"github.com/seed47132306/terrarium/engine/topology"
+	"pgregory.net/rapid"
 )
 
 // witness keeps what creatures have read of their surroundings, in the order in
 // which they did: by id, as read in turns that have been handled.
 type witness struct {
 	mu    sync.Mutex
-	reads map[engine.CreatureID][]reading
+	reads map[journal.CreatureID][]reading
 }
 
 // reading is what one turn has seen.
 type reading struct {
 	kind     abi.Kind
 	revision uint64
-	document *engine.Awareness
+	document *outlook.Awareness
 	markdown string
 }
 
 // on makes the host run two creatures: a looker reads its document in every
 // turn, and a watcher besides wants to be told when it changes.
 func (w *witness) on(h *fakeHost) {
-	w.reads = map[engine.CreatureID][]reading{}
+	w.reads = map[journal.CreatureID][]reading{}
 	h.on("looker", w.look)
 	h.on("watcher", w.look)
 	h.exports["watcher"] = []string{"creature_handle", abi.ExportGraphChanged}
@@ -64,14 +65,14 @@ func (w *witness) look(t abi.Turn, kind abi.Kind) error {
 	return nil
 }
 
-func (w *witness) of(c engine.CreatureID) []reading {
+func (w *witness) of(c journal.CreatureID) []reading {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.reads[c])
 }
 
 // last is what a creature read last.
-func (w *witness) last(c engine.CreatureID) reading {
+func (w *witness) last(c journal.CreatureID) reading {
 	if all := w.of(c); len(all) > 0 {
 		return all[len(all)-1]
 	}
@@ -106,15 +107,15 @@ func TestTheRevisionOutlivesTheEngine(t *testing.T) {
 type awareProgram struct {
 	*program
 	witness witness
-	members []engine.CreatureID
-	known   map[engine.CreatureID]reading // what each has seen when it looked last
+	members []journal.CreatureID
+	known   map[journal.CreatureID]reading // what each has seen when it looked last
 	// several says that there was more than one step since: a watcher may have seen
 	// what the next one took back.
 	several bool
 }
 
 func (p *awareProgram) watch() {
-	p.known = map[engine.CreatureID]reading{}
+	p.known = map[journal.CreatureID]reading{}
 	p.witness.on(p.host)
 }
 
@@ -144,7 +145,7 @@ func (p *awareProgram) runAware() {
 	}
 }
 
-func (p *awareProgram) some() engine.CreatureID {
+func (p *awareProgram) some() journal.CreatureID {
 	return rapid.SampledFrom(p.members).Draw(p.T, "creature")
 }
 
@@ -165,7 +166,7 @@ func (p *awareProgram) leave() {
 	}
 	c := p.some()
 	p.change(topology.RemoveCreature{ID: c})
-	p.members = slices.DeleteFunc(p.members, func(x engine.CreatureID) bool { return x == c })
+	p.members = slices.DeleteFunc(p.members, func(x journal.CreatureID) bool { return x == c })
 }
 
 func (p *awareProgram) join() {
@@ -187,7 +188,7 @@ func (p *awareProgram) declare() {
 func (p *awareProgram) edge() {
 	graphs, err := p.e.Status("")
 	p.must(err)
-	var channels []engine.ChannelID
+	var channels []journal.ChannelID
 	for _, g := range graphs {
 		for _, ch := range g.Channels {
 			channels = append(channels, ch.ID)
@@ -198,7 +199,7 @@ func (p *awareProgram) edge() {
 	}
 	p.attempt(topology.SetEdge{
 		Creature: p.some(), Channel: rapid.SampledFrom(channels).Draw(p.T, "channel"),
-		Direction: rapid.SampledFrom([]engine.Direction{engine.Listen, engine.Send}).Draw(p.T, "direction"), On: rapid.Bool().Draw(p.T, "on"),
+		Direction: rapid.SampledFrom([]journal.Direction{journal.Listen, journal.Send}).Draw(p.T, "direction"), On: rapid.Bool().Draw(p.T, "on"),
 	})
 }
 
@@ -246,7 +247,7 @@ func (p *awareProgram) verify() {
 }
 
 // compare compares what was seen with what is, and with what was seen before.
-func (p *awareProgram) compare(who string, id engine.CreatureID, got reading, want *engine.Awareness) {
+func (p *awareProgram) compare(who string, id journal.CreatureID, got reading, want *outlook.Awareness) {
 	p.Helper()
 	if got.document == nil {
 		p.Fatalf("%s has seen nothing", who)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -22,10 +24,10 @@ func newAwareWorld(t testing.TB, o engine.Options) (*world, *witness) {
 	return newWorld(t, o), seen
 }
 
-func privileged(s *engine.CreatureSpec) { s.Privileged = true }
+func privileged(s *deploy.CreatureSpec) { s.Privileged = true }
 
 // poke lets a creature have a turn.
-func (w *world) poke(c engine.CreatureID) {
+func (w *world) poke(c journal.CreatureID) {
 	w.t.Helper()
 	if _, err := w.SendTo(w.t.Context(), c, engine.Outgoing{}); err != nil {
 		w.t.Fatal(err)
@@ -37,8 +39,8 @@ func TestWorkersSeeNoMembers(t *testing.T) {
 	w, seen := newAwareWorld(t, engine.Options{})
 	boss, worker, other := w.add("boss", "looker", privileged), w.add("worker", "looker"), w.add("other", "looker")
 	ch := w.connect(boss, worker, "work")
-	w.change(topology.SetEdge{Creature: other, Channel: ch, Direction: engine.Listen, On: true})
-	for _, c := range []engine.CreatureID{boss, worker} {
+	w.change(topology.SetEdge{Creature: other, Channel: ch, Direction: journal.Listen, On: true})
+	for _, c := range []journal.CreatureID{boss, worker} {
 		w.poke(c)
 	}
 	b, k := seen.last(boss).document, seen.last(worker)
@@ -239,8 +241,8 @@ func TestTheDocumentDoesNotChangeWithinATurn(t *testing.T) {
 func TestQuarantineIsAChange(t *testing.T) {
 	w, seen := newAwareWorld(t, engine.Options{})
 	a := w.add("a", "watcher", privileged)
-	b := w.add("b", "count", func(s *engine.CreatureSpec) {
-		s.Restart = engine.RestartPolicy{Mode: engine.RestartNever, Max: 1, Within: time.Hour}
+	b := w.add("b", "count", func(s *deploy.CreatureSpec) {
+		s.Restart = deploy.RestartPolicy{Mode: deploy.RestartNever, Max: 1, Within: time.Hour}
 	})
 	in := w.connect(a, b, "in")
 	for range 2 {
@@ -270,8 +272,8 @@ func TestAFailingWatcherIsNotTriedForEver(t *testing.T) {
 		}
 		return nil
 	})
-	a := w.add("a", "grumpy", func(s *engine.CreatureSpec) {
-		s.Restart = engine.RestartPolicy{Attempts: 3, Max: 100, Backoff: time.Microsecond}
+	a := w.add("a", "grumpy", func(s *deploy.CreatureSpec) {
+		s.Restart = deploy.RestartPolicy{Attempts: 3, Max: 100, Backoff: time.Microsecond}
 	})
 	b := w.add("b", "sink")
 	w.wait() // its start, which would tell it of the first link
@@ -297,8 +299,8 @@ func TestTheTurnRecordsTheRevisionThatItRead(t *testing.T) {
 	s.connect(a, b, "link")
 	s.poke(a)
 	s.poke(b)
-	last := map[engine.CreatureID]uint64{}
-	for _, ev := range s.events(a, engine.EventTurnEnded) {
+	last := map[journal.CreatureID]uint64{}
+	for _, ev := range s.events(a, journal.EventTurnEnded) {
 		var detail struct{ Awareness uint64 }
 		if err := json.Unmarshal(ev.Payload, &detail); err != nil {
 			t.Fatal(err)
@@ -318,15 +320,15 @@ func TestALargeGraphMakesABoundedDocument(t *testing.T) {
 	boss := w.add("boss", "looker", privileged)
 	const members = 10_000
 	w.try(func(b *engine.Batch) error {
-		var ch engine.ChannelID
+		var ch journal.ChannelID
 		for i := range members - 1 {
-			added, _, err := b.AddCreature(t.Context(), engine.CreatureSpec{Name: fmt.Sprint("worker", i), Module: "sink", Wasm: []byte("sink"), Stopped: true})
+			added, _, err := b.AddCreature(t.Context(), deploy.CreatureSpec{Name: fmt.Sprint("worker", i), Module: "sink", Wasm: []byte("sink"), Stopped: true})
 			if err != nil {
 				return err
 			}
 			op := topology.Op(topology.Connect{From: boss, To: added.Creature, Name: "work"})
 			if ch != "" {
-				op = topology.SetEdge{Creature: added.Creature, Channel: ch, Direction: engine.Listen, On: true}
+				op = topology.SetEdge{Creature: added.Creature, Channel: ch, Direction: journal.Listen, On: true}
 			}
 			out, err := b.Do(op)
 			if err != nil {
@@ -360,9 +362,9 @@ func TestALargeGraphMakesABoundedDocument(t *testing.T) {
 // what is read is whole.
 func TestLookingWhileTheGraphChanges(t *testing.T) {
 	w, seen := newAwareWorld(t, engine.Options{Workers: 4})
-	var all []engine.CreatureID
+	var all []journal.CreatureID
 	for i := range 6 {
-		all = append(all, w.add(fmt.Sprint("c", i), []string{"looker", "watcher"}[i%2], func(s *engine.CreatureSpec) { s.Privileged = i%3 == 0 }))
+		all = append(all, w.add(fmt.Sprint("c", i), []string{"looker", "watcher"}[i%2], func(s *deploy.CreatureSpec) { s.Privileged = i%3 == 0 }))
 	}
 	var done sync.WaitGroup
 	done.Go(func() {

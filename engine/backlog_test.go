@@ -11,6 +11,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -92,16 +94,16 @@ func TestAListenerFarBehind(t *testing.T) {
 	for name, f := range map[string]*follower{"fast": fast, "slow": slow, "stopped": stopped} {
 		h.on(name, f.handle)
 	}
-	s := newSaved(t, engine.Options{Host: h, Durability: engine.Normal, Workers: 2})
-	var listeners []engine.CreatureID
+	s := newSaved(t, engine.Options{Host: h, Durability: journal.Normal, Workers: 2})
+	var listeners []journal.CreatureID
 	for _, name := range []string{"fast", "slow", "stopped"} {
-		listeners = append(listeners, s.add(name, name, func(c *engine.CreatureSpec) { c.Limits.Mailbox = backlogWindow }))
+		listeners = append(listeners, s.add(name, name, func(c *deploy.CreatureSpec) { c.Limits.Mailbox = backlogWindow }))
 	}
 	in := s.connect(listeners[0], listeners[0], "in")
 	for _, c := range listeners[1:] {
-		s.change(topology.SetEdge{Creature: c, Channel: in, Direction: engine.Listen, On: true})
+		s.change(topology.SetEdge{Creature: c, Channel: in, Direction: journal.Listen, On: true})
 	}
-	s.change(topology.SetEdge{Creature: listeners[0], Channel: in, Direction: engine.Send})
+	s.change(topology.SetEdge{Creature: listeners[0], Channel: in, Direction: journal.Send})
 	s.change(topology.SetStopped{ID: listeners[2], Stopped: true})
 	reader := s.read(in, engine.ReaderOptions{Buffer: backlogWindow})
 	defer reader.Close()

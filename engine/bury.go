@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // burial is what a source has waiting when its channel or its reader goes. It
@@ -20,7 +21,7 @@ type burial struct {
 	// asked are the requests among it, as they were sent.
 	asked []buriedRequest
 	// events are the dead letters as a cut has logged them; nil if it has not.
-	events []Event
+	events []journal.Event
 }
 
 // foresee puts together what the change is going to bury.
@@ -120,9 +121,9 @@ func (b *burial) stored(ctx context.Context, s *source, reason string) error {
 		}
 		for i := range events {
 			ev := &events[i]
-			if cr := b.mb.creature; cr == nil || ev.Creature != cr.id || isInbox(s.id) {
+			if cr := b.mb.creature; cr == nil || ev.Creature != cr.id || journal.IsInbox(s.id) {
 				b.dead = append(b.dead, letterOfEvent(b.mb, ev, reason))
-				if ev.Kind == EventRequest {
+				if ev.Kind == journal.EventRequest {
 					b.asked = append(b.asked, buriedRequest{ev.ID, ev.Creature})
 				}
 			}
@@ -135,7 +136,7 @@ func (b *burial) stored(ctx context.Context, s *source, reason string) error {
 // heir is the graph that keeps what a graph has had for a creature: the one
 // that the creature is in now or, if it is gone or somewhere else altogether,
 // what has become of the old one.
-func (x *change) heir(old *graph, c CreatureID, group *storeGroup) GraphID {
+func (x *change) heir(old *graph, c journal.CreatureID, group *storeGroup) journal.GraphID {
 	if id := x.e.topo.GraphOf(c); slices.Contains(group.after, id) {
 		return id
 	}
@@ -147,7 +148,7 @@ func (x *change) heir(old *graph, c CreatureID, group *storeGroup) GraphID {
 
 // inter adds to the first record of a graph's new store what nothing else in it has
 // of the graphs before: the dead letters that the graph keeps, and the metadata.
-func (x *change) inter(rec *Record, group *storeGroup, id GraphID, origin Origin) {
+func (x *change) inter(rec *journal.Record, group *storeGroup, id journal.GraphID, origin journal.Origin) {
 	x.bequeathMeta(rec, group, id)
 	x.firstMemory(rec, group, id)
 	var own []*burial
@@ -164,7 +165,7 @@ func (x *change) inter(rec *Record, group *storeGroup, id GraphID, origin Origin
 		b.events = nil
 		for i := range b.dead {
 			l := &b.dead[i]
-			l.ID, l.Time = EventID{origin, uint64(len(rec.Events) + 1)}, x.tick()
+			l.ID, l.Time = journal.EventID{Origin: origin, Seq: uint64(len(rec.Events) + 1)}, x.tick()
 			l.Message = cmp.Or(x.entry.ids[l.Message], l.Message)
 			ev := l.event()
 			ev.Graph = id
@@ -176,7 +177,7 @@ func (x *change) inter(rec *Record, group *storeGroup, id GraphID, origin Origin
 }
 
 // bury makes dead letters of everything that a creature's source has waiting.
-func (x *change) bury(g *graph, rec *Record, mb *mailbox, s *source) {
+func (x *change) bury(g *graph, rec *journal.Record, mb *mailbox, s *source) {
 	x.mourn(g, rec, s)
 	cr := mb.creature
 	if cr.retry != nil && cr.retry.src == s {
@@ -198,7 +199,7 @@ func (x *change) bury(g *graph, rec *Record, mb *mailbox, s *source) {
 		// Its turn is under way and will commit. Until then a crash must not
 		// take the delivery away, so it becomes a backlog of one.
 		s.until, s.offered = cr.current.msg.seq, cr.current.msg.seq
-		rec.putCursor(cr.reader(), s)
+		putCursor(rec, cr.reader(), s)
 		return
 	}
 	s.until, s.cursor, s.offered = s.end(), s.end(), s.end()
@@ -206,12 +207,12 @@ func (x *change) bury(g *graph, rec *Record, mb *mailbox, s *source) {
 }
 
 // show shows observers an event that is in the first record of a store.
-func (x *change) show(plan *storePlan, ev *Event) {
+func (x *change) show(plan *storePlan, ev *journal.Event) {
 	x.e.publish(ev, logSource{session: plan.children[ev.Graph].Info().Session})
 }
 
 // mourn logs the dead letters of a source, unless a cut has logged them.
-func (x *change) mourn(g *graph, rec *Record, s *source) {
+func (x *change) mourn(g *graph, rec *journal.Record, s *source) {
 	b := x.burials[s]
 	if b == nil || b.events != nil {
 		return

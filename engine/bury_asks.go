@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // buriedRequest is a request that waited for a creature that is removed.
 type buriedRequest struct {
-	id    EventID
-	asker CreatureID // empty: somebody outside
+	id    journal.EventID
+	asker journal.CreatureID // empty: somebody outside
 }
 
 // answerBuried answers the requests that wait for creatures that the change removes:
@@ -37,14 +38,14 @@ func (x *change) answerBuried() {
 }
 
 // answerAsker answers a request of a creature, if it is still open.
-func (x *change) answerAsker(cr *creature, request EventID, a answer) {
+func (x *change) answerAsker(cr *creature, request journal.EventID, a answer) {
 	g := cr.home.load()
 	if !x.paused[g] {
 		return
 	}
 	for key, q := range cr.questions {
 		if key == request || q.row.ID == request {
-			g.settle(x.record(g), &x.wake, cr, key, a, EventID{}, x.turn.cause(x))
+			g.settle(x.record(g), &x.wake, cr, key, a, journal.EventID{}, x.turn.cause(x))
 			return
 		}
 	}

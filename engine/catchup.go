@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // SubscribeAfter is [Engine.Subscribe] for somebody who goes on behind a cursor:
@@ -13,25 +14,25 @@ import (
 // The stores are read by [Subscription.Next], so that nobody waits for it. It
 // answers unsupported where there is no session directory, and not_found for a
 // cursor of another one.
-func (e *Engine) SubscribeAfter(ctx context.Context, f Filter, after EventCursor, buffer int) (*Subscription, error) {
+func (e *Engine) SubscribeAfter(ctx context.Context, f Filter, after journal.EventCursor, buffer int) (*Subscription, error) {
 	if e.storage == nil {
 		return nil, &abi.Error{
 			Code: abi.Unsupported, Op: "subscribe", Message: "nothing is kept that could be caught up on",
 			Remedy: "use a session directory, or leave after out",
 		}
 	}
-	replay, err := NewReplay(ctx, chronicle(e.storage.Storage), after, nil)
+	replay, err := journal.NewReplay(ctx, journal.ChronicleOf(e.storage.Storage), after, nil)
 	if err != nil {
 		return nil, err
 	}
 	s := e.newSubscription(f, buffer)
-	s.replay, s.at = replay, replay.at
+	s.replay, s.at = replay, replay.Position()
 	return s, nil
 }
 
 // Cursor says where to continue behind what Next answered last; without a
 // session directory it is empty. It belongs to the goroutine that calls Next.
-func (s *Subscription) Cursor() EventCursor {
+func (s *Subscription) Cursor() journal.EventCursor {
 	if s.e.storage == nil {
 		return ""
 	}
@@ -39,7 +40,7 @@ func (s *Subscription) Cursor() EventCursor {
 		return s.replay.Cursor()
 	}
 	s.tidy()
-	return s.at.cursor()
+	return s.at.Cursor()
 }
 
 // catchUp answers the next event that the stores have, or neither that nor an
@@ -59,20 +60,20 @@ func (s *Subscription) catchUp(ctx context.Context) (ob Observed, ok bool, err e
 			return ob, false, err
 		case more:
 			if s.attached {
-				s.floor[session] = s.replay.at.marks[session]
+				s.floor[session] = s.replay.Position().Marks[session]
 			}
 			if s.wants(&ev) {
 				return Observed{Seq: s.e.observers.seq.Add(1), Event: ev}, true, nil
 			}
 		case !s.attached:
 			s.attach()
-			s.attached, s.floor = true, s.e.here().marks
+			s.attached, s.floor = true, s.e.here().Marks
 		case s.overflown():
 			s.detach()
 			s.empty()
 			s.attached = false
 		default:
-			s.at, s.replay = s.replay.at, nil
+			s.at, s.replay = s.replay.Position(), nil
 			s.tidyAt = tidyFrom(&s.at)
 			return ob, false, nil
 		}
@@ -109,12 +110,12 @@ func (s *Subscription) empty() {
 // event is to be handed out: those that came before the floor have been read in
 // the stores, or were there before the subscription.
 func (s *Subscription) note(ob *Observed) bool {
-	if ob.Event.Kind == EventLagged {
-		lagged := LaggedPayload{Missed: ob.Missed}
+	if ob.Event.Kind == journal.EventLagged {
+		lagged := journal.LaggedPayload{Missed: ob.Missed}
 		if s.e.storage != nil {
-			lagged.Cursor = s.at.cursor()
+			lagged.Cursor = s.at.Cursor()
 		}
-		ob.Event.Payload = mustJSON(lagged)
+		ob.Event.Payload = journal.JSON(lagged)
 		return true
 	}
 	log := ob.log
@@ -124,38 +125,38 @@ func (s *Subscription) note(ob *Observed) bool {
 	if floor, known := s.floor[log.session]; known && floor.Covers(&ob.Event) {
 		return false
 	}
-	s.at.marks[log.session] = Mark{ob.Event.ID, log.since}
+	s.at.Marks[log.session] = journal.Mark{Event: ob.Event.ID, Since: log.since}
 	return true
 }
 
 // here is the position behind everything that has been logged. Whoever attaches
 // to the observers before it is called misses nothing: what is being logged is
 // in the position or comes to the ring, or both.
-func (e *Engine) here() position {
+func (e *Engine) here() journal.Position {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	p := position{through: e.storage.last(), marks: map[SessionID]Mark{}}
+	p := journal.Position{Through: e.storage.last(), Marks: map[journal.SessionID]journal.Mark{}}
 	for _, g := range e.graphs {
 		g.mu.Lock()
 		if g.store != nil {
-			p.marks[g.source.session] = Mark{EventID{g.origin, g.seq}, g.source.since}
+			p.Marks[g.source.session] = journal.Mark{Event: journal.EventID{Origin: g.origin, Seq: g.seq}, Since: g.source.since}
 		}
 		g.mu.Unlock()
 	}
 	for _, d := range e.saved {
-		p.marks[d.Session] = Mark{Since: d.LastTime}
+		p.Marks[d.Session] = journal.Mark{Since: d.LastTime}
 	}
 	return p
 }
 
 // tidyFrom is the number of marks from which on it is worth while to look for a
 // shorter position: every cut adds marks, and those of ended sessions stay.
-func tidyFrom(p *position) int { return 2*len(p.marks) + 8 }
+func tidyFrom(p *journal.Position) int { return 2*len(p.Marks) + 8 }
 
 // tidy replaces the position by that of the engine, if it has grown and there is
 // nothing between the two.
 func (s *Subscription) tidy() {
-	if len(s.at.marks) < s.tidyAt {
+	if len(s.at.Marks) < s.tidyAt {
 		return
 	}
 	here := s.e.here()
@@ -168,14 +169,14 @@ func (s *Subscription) tidy() {
 
 // loadSuccessors finds out what became of the graphs of earlier runs.
 func (e *Engine) loadSuccessors(ctx context.Context) error {
-	list, err := chronicle(e.storage.Storage).Catalogue(ctx)
+	list, err := journal.ChronicleOf(e.storage.Storage).Catalogue(ctx)
 	if err != nil {
 		return err
 	}
 	if len(list) > 0 {
 		e.storage.youngest = list[len(list)-1].Session
 	}
-	for old, id := range NewSuccession(list) {
+	for old, id := range journal.NewSuccession(list) {
 		e.noteSuccessor(old, id)
 	}
 	return nil
@@ -183,9 +184,9 @@ func (e *Engine) loadSuccessors(ctx context.Context) error {
 
 // became reports whether a graph went into others, of which the last given is
 // one.
-func (e *Engine) became(old, id GraphID) bool {
+func (e *Engine) became(old, id journal.GraphID) bool {
 	for next, ok := e.successors.Load(old); ok; next, ok = e.successors.Load(next) {
-		if next.(GraphID) == id {
+		if next.(journal.GraphID) == id {
 			return true
 		}
 	}

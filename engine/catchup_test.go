@@ -6,15 +6,15 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
+	"pgregory.net/rapid"
 )
 
 // tell sends a direct message.
-func (w *world) sayTo(c engine.CreatureID, text string) {
+func (w *world) sayTo(c journal.CreatureID, text string) {
 	w.t.Helper()
 	if _, err := w.SendTo(w.t.Context(), c, engine.Outgoing{Payload: []byte(text)}); err != nil {
 		w.t.Fatal(err)
@@ -23,7 +23,7 @@ func (w *world) sayTo(c engine.CreatureID, text string) {
 
 // until reads a subscription up to the event with a payload, and answers what came
 // before and with it, and where it goes on.
-func (w *world) until(sub *engine.Subscription, payload string) (out []engine.Event, cursor engine.EventCursor) {
+func (w *world) until(sub *engine.Subscription, payload string) (out []journal.Event, cursor journal.EventCursor) {
 	w.t.Helper()
 	for {
 		ob, err := sub.Next(w.t.Context())
@@ -39,7 +39,7 @@ func (w *world) until(sub *engine.Subscription, payload string) (out []engine.Ev
 	}
 }
 
-func (w *world) after(f engine.Filter, cursor engine.EventCursor, buffer int) *engine.Subscription {
+func (w *world) after(f engine.Filter, cursor journal.EventCursor, buffer int) *engine.Subscription {
 	w.t.Helper()
 	sub, err := w.SubscribeAfter(w.t.Context(), f, cursor, buffer)
 	if err != nil {
@@ -48,9 +48,9 @@ func (w *world) after(f engine.Filter, cursor engine.EventCursor, buffer int) *e
 	return sub
 }
 
-func wantEvents(t *testing.T, what string, got, want []engine.Event) {
+func wantEvents(t *testing.T, what string, got, want []journal.Event) {
 	t.Helper()
-	text := func(list []engine.Event) (out []string) {
+	text := func(list []journal.Event) (out []string) {
 		for _, ev := range list {
 			out = append(out, fmt.Sprintf("%s %s %s", ev.ID, ev.Kind, ev.Payload))
 		}
@@ -64,14 +64,14 @@ func wantEvents(t *testing.T, what string, got, want []engine.Event) {
 // A creature is followed by its id through a merge, a split and a restart, and a
 // graph by an id that it had before all of them.
 func TestSubscribeAfterFollows(t *testing.T) {
-	s := newSaved(t, engine.Options{Durability: engine.Normal})
+	s := newSaved(t, engine.Options{Durability: journal.Normal})
 	left, right := s.add("left", "count"), s.add("right", "count")
-	old := map[engine.CreatureID]engine.GraphID{left: s.graph(left), right: s.graph(right)}
-	about := engine.Filter{Creatures: []engine.CreatureID{left}, Kinds: []engine.EventKind{engine.EventOutput}}
+	old := map[journal.CreatureID]journal.GraphID{left: s.graph(left), right: s.graph(right)}
+	about := engine.Filter{Creatures: []journal.CreatureID{left}, Kinds: []journal.EventKind{journal.EventOutput}}
 	sub := s.Subscribe(about, 0)
 	tell := func(text string) {
 		t.Helper()
-		for _, c := range []engine.CreatureID{left, right} {
+		for _, c := range []journal.CreatureID{left, right} {
 			s.sayTo(c, text)
 		}
 		s.wait()
@@ -85,7 +85,7 @@ func TestSubscribeAfterFollows(t *testing.T) {
 	s.change(topology.Disconnect{From: left, To: right})
 	tell("parted")
 
-	whole, _ := s.until(s.after(about, engine.FromStart, 0), "parted")
+	whole, _ := s.until(s.after(about, journal.FromStart, 0), "parted")
 	rest, end := s.until(s.after(about, cursor, 1), "parted")
 	var said []string
 	for _, ev := range whole {
@@ -100,8 +100,8 @@ func TestSubscribeAfterFollows(t *testing.T) {
 		t.Errorf("behind the last cursor there are %d events, want one", len(more))
 	}
 	for c, graph := range old {
-		f := engine.Filter{Graphs: []engine.GraphID{graph}, Kinds: about.Kinds}
-		got, _ := s.until(s.after(f, engine.FromStart, 0), "end")
+		f := engine.Filter{Graphs: []journal.GraphID{graph}, Kinds: about.Kinds}
+		got, _ := s.until(s.after(f, journal.FromStart, 0), "end")
 		counts := map[string]int{}
 		for _, ev := range got {
 			counts[string(ev.Payload)]++
@@ -114,9 +114,9 @@ func TestSubscribeAfterFollows(t *testing.T) {
 
 // Who was too slow catches up on exactly what was left out.
 func TestLaggedCatchesUp(t *testing.T) {
-	s := newSaved(t, engine.Options{Durability: engine.Normal})
+	s := newSaved(t, engine.Options{Durability: journal.Normal})
 	c := s.add("busy", "count")
-	kinds := engine.Filter{Kinds: []engine.EventKind{engine.EventOutput, engine.EventLagged}}
+	kinds := engine.Filter{Kinds: []journal.EventKind{journal.EventOutput, journal.EventLagged}}
 	slow, quick := s.Subscribe(kinds, 3), s.Subscribe(kinds, 0)
 	for i := range 20 {
 		s.sayTo(c, fmt.Sprint(i))
@@ -125,8 +125,8 @@ func TestLaggedCatchesUp(t *testing.T) {
 	all, _ := s.until(quick, "19")
 	got, _ := s.until(slow, "")
 	lagged := got[len(got)-1]
-	var payload engine.LaggedPayload
-	if err := json.Unmarshal(lagged.Payload, &payload); err != nil || lagged.Kind != engine.EventLagged || payload.Missed != 17 {
+	var payload journal.LaggedPayload
+	if err := json.Unmarshal(lagged.Payload, &payload); err != nil || lagged.Kind != journal.EventLagged || payload.Missed != 17 {
 		t.Fatalf("the last event is %s %s, %v; want lagged by 17", lagged.Kind, lagged.Payload, err)
 	}
 	rest, _ := s.until(s.after(kinds, payload.Cursor, 3), "19")
@@ -140,7 +140,7 @@ func TestSubscribeAfterRefuses(t *testing.T) {
 	other.add("there", "count")
 	cursor := other.Subscribe(engine.Filter{}, 0).Cursor()
 	for _, c := range []struct {
-		after engine.EventCursor
+		after journal.EventCursor
 		code  abi.Code
 	}{
 		{"", abi.InvalidArgument}, {"begin", abi.InvalidArgument}, {cursor[:len(cursor)-2], abi.InvalidArgument},
@@ -152,10 +152,10 @@ func TestSubscribeAfterRefuses(t *testing.T) {
 		}
 	}
 	volatile := newWorld(t, engine.Options{})
-	if _, err := volatile.SubscribeAfter(t.Context(), engine.Filter{}, engine.FromStart, 0); abi.CodeOf(err) != abi.Unsupported {
+	if _, err := volatile.SubscribeAfter(t.Context(), engine.Filter{}, journal.FromStart, 0); abi.CodeOf(err) != abi.Unsupported {
 		t.Errorf("without a session directory: %v", err)
 	}
-	sub := s.after(engine.Filter{}, engine.FromStart, 0)
+	sub := s.after(engine.Filter{}, journal.FromStart, 0)
 	sub.Close()
 	if _, err := sub.Next(t.Context()); abi.CodeOf(err) != abi.Stopped {
 		t.Errorf("Next of a closed subscription that has not caught up: %v", err)
@@ -166,11 +166,11 @@ func TestSubscribeAfterRefuses(t *testing.T) {
 // is changed in one is noticed.
 func TestCursorRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		through := engine.SessionID(rapid.String().Draw(t, "through"))
-		marks := rapid.MapOf(rapid.Map(rapid.String(), func(s string) engine.SessionID { return engine.SessionID(s) }), rapid.Custom(func(t *rapid.T) engine.Mark {
-			var o engine.Origin
+		through := journal.SessionID(rapid.String().Draw(t, "through"))
+		marks := rapid.MapOf(rapid.Map(rapid.String(), func(s string) journal.SessionID { return journal.SessionID(s) }), rapid.Custom(func(t *rapid.T) journal.Mark {
+			var o journal.Origin
 			copy(o[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "origin"))
-			return engine.Mark{Event: engine.EventID{Origin: o, Seq: rapid.Uint64().Draw(t, "seq")}, Since: rapid.Int64().Draw(t, "since")}
+			return journal.Mark{Event: journal.EventID{Origin: o, Seq: rapid.Uint64().Draw(t, "seq")}, Since: rapid.Int64().Draw(t, "since")}
 		})).Draw(t, "marks")
 		cursor := engine.MakeCursor(through, marks)
 		if back, err := engine.RemakeCursor(cursor); err != nil || back != cursor {
@@ -179,7 +179,7 @@ func TestCursorRoundTrip(t *testing.T) {
 		at := rapid.IntRange(0, len(cursor)-1).Draw(t, "at")
 		bad := []byte(cursor)
 		bad[at] = "AB"[btoi(bad[at] == 'A')]
-		if _, err := engine.RemakeCursor(engine.EventCursor(bad)); abi.CodeOf(err) != abi.InvalidArgument {
+		if _, err := engine.RemakeCursor(journal.EventCursor(bad)); abi.CodeOf(err) != abi.InvalidArgument {
 			t.Fatalf("%q, changed to %q, is taken: %v", cursor, bad, err)
 		}
 	})

@@ -6,6 +6,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -14,7 +16,7 @@ func TestNamesAndLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 	a := w.add("a", "sink")
 	g := w.graph(a)
 	for _, name := range []string{"", "a\nb", "a\x00", "\xff", "a\u202eb", "a\u2028b", "a\u200bb", strings.Repeat("x", 257)} {
-		_, err := w.AddCreature(t.Context(), engine.CreatureSpec{Name: name, Wasm: []byte("sink")})
+		_, err := w.AddCreature(t.Context(), deploy.CreatureSpec{Name: name, Wasm: []byte("sink")})
 		if abi.CodeOf(err) != abi.InvalidArgument {
 			t.Errorf("a creature named %q: %v, want invalid_argument", name, err)
 		}
@@ -28,7 +30,7 @@ func TestNamesAndLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 	for what, limits := range map[string]abi.Limits{
 		"mailbox": {Mailbox: 1 << 62}, "memory": {Memory: 1 << 40}, "sends": {Sends: -1}, "deadline": {Deadline: -1}, "message": {Message: 1 << 40},
 	} {
-		_, err := w.AddCreature(t.Context(), engine.CreatureSpec{Name: "b", Wasm: []byte("sink"), Limits: limits})
+		_, err := w.AddCreature(t.Context(), deploy.CreatureSpec{Name: "b", Wasm: []byte("sink"), Limits: limits})
 		if abi.CodeOf(err) != abi.InvalidArgument || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v, want invalid_argument naming it", what, err)
 		}
@@ -46,11 +48,11 @@ func TestDeceptiveNamesAreRefusedEverywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wired := []engine.WireSpec{{Channel: "plain"}}
+	wired := []deploy.WireSpec{{Channel: "plain"}}
 	for _, name := range []string{"a\nb", "a\x1bb", "a\u202eb", "a\u2028b", "a\u200bb", "\xff", strings.Repeat("x", 257)} {
-		aliased := []engine.WireSpec{{Channel: "plain", Alias: name}}
-		creatures := []engine.CreatureSpec{{Address: "c", Name: "c", Wasm: []byte("sink"), Listen: wired}}
-		plain := []engine.ChannelSpec{{Address: "plain", Name: "plain"}}
+		aliased := []deploy.WireSpec{{Channel: "plain", Alias: name}}
+		creatures := []deploy.CreatureSpec{{Address: "c", Name: "c", Wasm: []byte("sink"), Listen: wired}}
+		plain := []deploy.ChannelSpec{{Address: "plain", Name: "plain"}}
 		for entry, enter := range namesOfDeployments(w, name, plain, creatures, aliased) {
 			if err := enter(); abi.CodeOf(err) != abi.InvalidArgument || strings.ContainsFunc(err.Error(), abi.Deceptive) {
 				t.Errorf("%s %q: %v, want invalid_argument with what is printable", entry, name, err)
@@ -58,11 +60,11 @@ func TestDeceptiveNamesAreRefusedEverywhere(t *testing.T) {
 		}
 		for entry, enter := range map[string]func() error{
 			"the alias of a listener that is added": func() error {
-				_, err := w.AddCreature(t.Context(), engine.CreatureSpec{Name: "c", Wasm: []byte("sink"), Join: g, Listen: aliased})
+				_, err := w.AddCreature(t.Context(), deploy.CreatureSpec{Name: "c", Wasm: []byte("sink"), Join: g, Listen: aliased})
 				return err
 			},
 			"the alias of a sender that is added": func() error {
-				_, err := w.AddCreature(t.Context(), engine.CreatureSpec{Name: "c", Wasm: []byte("sink"), Join: g, Send: aliased})
+				_, err := w.AddCreature(t.Context(), deploy.CreatureSpec{Name: "c", Wasm: []byte("sink"), Join: g, Send: aliased})
 				return err
 			},
 			"the alias of connect": func() error {
@@ -70,11 +72,11 @@ func TestDeceptiveNamesAreRefusedEverywhere(t *testing.T) {
 				return err
 			},
 			"the alias of set_listen": func() error {
-				_, err := w.Change(t.Context(), topology.SetEdge{Creature: a, Channel: ch.Channel, Direction: engine.Listen, On: true, Alias: name})
+				_, err := w.Change(t.Context(), topology.SetEdge{Creature: a, Channel: ch.Channel, Direction: journal.Listen, On: true, Alias: name})
 				return err
 			},
 			"the alias of set_send": func() error {
-				_, err := w.Change(t.Context(), topology.SetEdge{Creature: a, Channel: ch.Channel, Direction: engine.Send, On: true, Alias: name})
+				_, err := w.Change(t.Context(), topology.SetEdge{Creature: a, Channel: ch.Channel, Direction: journal.Send, On: true, Alias: name})
 				return err
 			},
 			"another name": func() error {
@@ -82,7 +84,7 @@ func TestDeceptiveNamesAreRefusedEverywhere(t *testing.T) {
 				return err
 			},
 			"a wire of outputs": func() error {
-				_, err := w.AddWire(t.Context(), engine.OutputWire{Name: name, From: a, To: b})
+				_, err := w.AddWire(t.Context(), journal.OutputWire{Name: name, From: a, To: b})
 				return err
 			},
 		} {
@@ -94,24 +96,24 @@ func TestDeceptiveNamesAreRefusedEverywhere(t *testing.T) {
 }
 
 // namesOfDeployments are the places of a name in a deployment.
-func namesOfDeployments(w *world, name string, plain []engine.ChannelSpec, creatures []engine.CreatureSpec, aliased []engine.WireSpec) map[string]func() error {
-	apply := func(d engine.Deployment) func() error {
+func namesOfDeployments(w *world, name string, plain []deploy.ChannelSpec, creatures []deploy.CreatureSpec, aliased []deploy.WireSpec) map[string]func() error {
+	apply := func(d deploy.Deployment) func() error {
 		return func() error {
 			_, err := w.Apply(w.t.Context(), &d)
 			return err
 		}
 	}
 	return map[string]func() error{
-		"a deployment":              apply(engine.Deployment{Name: name, Channels: plain, Creatures: creatures}),
-		"a channel of a deployment": apply(engine.Deployment{Name: "d", Channels: []engine.ChannelSpec{{Address: "plain", Name: name}}, Creatures: creatures}),
-		"a creature of a deployment": apply(engine.Deployment{
-			Name: "d", Channels: plain, Creatures: []engine.CreatureSpec{{Address: "c", Name: name, Wasm: []byte("sink")}},
+		"a deployment":              apply(deploy.Deployment{Name: name, Channels: plain, Creatures: creatures}),
+		"a channel of a deployment": apply(deploy.Deployment{Name: "d", Channels: []deploy.ChannelSpec{{Address: "plain", Name: name}}, Creatures: creatures}),
+		"a creature of a deployment": apply(deploy.Deployment{
+			Name: "d", Channels: plain, Creatures: []deploy.CreatureSpec{{Address: "c", Name: name, Wasm: []byte("sink")}},
 		}),
-		"an alias of a deployment": apply(engine.Deployment{
-			Name: "d", Channels: plain, Creatures: []engine.CreatureSpec{{Address: "c", Name: "c", Wasm: []byte("sink"), Listen: aliased}},
+		"an alias of a deployment": apply(deploy.Deployment{
+			Name: "d", Channels: plain, Creatures: []deploy.CreatureSpec{{Address: "c", Name: "c", Wasm: []byte("sink"), Listen: aliased}},
 		}),
-		"a species": apply(engine.Deployment{
-			Name: "d", Channels: plain, Species: []engine.SpeciesSpec{{Name: name, Spec: engine.CreatureSpec{Wasm: []byte("sink")}}},
+		"a species": apply(deploy.Deployment{
+			Name: "d", Channels: plain, Species: []deploy.SpeciesSpec{{Name: name, Spec: deploy.CreatureSpec{Wasm: []byte("sink")}}},
 		}),
 	}
 }

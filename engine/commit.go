@@ -1,12 +1,13 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strconv"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // judge lets predicates decide where the turn's output goes, and policies have
@@ -33,12 +34,12 @@ func (w *worker) judgeSends(ctx context.Context) {
 			continue
 		}
 		t.recalled.home = t.c.home.lock
-		event := &SendEvent{
+		event := &deploy.SendEvent{
 			Graph: graphID(&t.c.home), Time: t.now, Seed: t.policySeed(uint64(i)), Deployment: s.ch.deployment,
 			ChannelName: s.alias, ChannelAddress: s.ch.address,
 			SenderName: t.wiring.name, SenderAddress: t.c.spec.Address, SenderSpecies: t.c.spec.Species, SenderDeployment: t.wiring.deployment,
-			Payload: t.bytes(s.payload), Headers: DecodeHeaders(t.bytes(s.headers)),
-			Surroundings: Surroundings{View: t.c.home.view(), Memory: t.recalled.of(s.ch.deployment)},
+			Payload: t.bytes(s.payload), Headers: journal.DecodeHeaders(t.bytes(s.headers)),
+			Surroundings: deploy.Surroundings{View: t.c.home.view(), Memory: t.recalled.of(s.ch.deployment)},
 		}
 		verdict := (*policy).Send(ctx, event)
 		w.e.heard(&verdict.Words)
@@ -50,7 +51,7 @@ func (w *worker) judgeSends(ctx context.Context) {
 func (w *worker) judgeAgain(ctx context.Context) {
 	t := &w.turn
 	t.recalled.forget()
-	t.verdicts = slices.DeleteFunc(t.verdicts, func(v policyVerdict) bool { return v.judged == JudgeSend })
+	t.verdicts = slices.DeleteFunc(t.verdicts, func(v policyVerdict) bool { return v.judged == journal.JudgeSend })
 	for i := range t.sends {
 		s := &t.sends[i]
 		s.left, s.keep, s.mutated, s.mutatedPayload, s.mutatedHeaders = false, false, false, nil, nil
@@ -59,17 +60,17 @@ func (w *worker) judgeAgain(ctx context.Context) {
 }
 
 // apply notes on a send what the policies decided.
-func (w *worker) apply(s *sendEffect, d *SendDecision) {
+func (w *worker) apply(s *sendEffect, d *deploy.SendDecision) {
 	t := &w.turn
 	if len(d.Denials) > 0 {
 		s.left = true
 	} else if d.Dropped != nil {
 		s.left = true
-		t.verdicts = append(t.verdicts, policyVerdict{effect: effectDropped, judged: JudgeSend, channel: s.ch.id, Verdict: *d.Dropped})
+		t.verdicts = append(t.verdicts, policyVerdict{effect: effectDropped, judged: journal.JudgeSend, channel: s.ch.id, Verdict: *d.Dropped})
 	}
-	t.verdicts = append(t.verdicts, wordsOf(&PolicyEvent{Kind: JudgeSend, Channel: PolicyChannel{ID: s.ch.id}}, &d.Words)...)
+	t.verdicts = append(t.verdicts, wordsOf(&deploy.PolicyEvent{Kind: journal.JudgeSend, Channel: deploy.PolicyChannel{ID: s.ch.id}}, &d.Words)...)
 	if d.Mutated && !s.left {
-		headers, ok := EncodeHeaders(d.Headers)
+		headers, ok := journal.EncodeHeaders(d.Headers)
 		if !ok {
 			headers = nil
 		}
@@ -110,7 +111,7 @@ func (w *worker) commit(ctx context.Context, c *creature) *graph {
 	w.advance(g, rec, c, t.d)
 	if t.kind == abi.KindStart {
 		c.started = true
-		rec.putCreature(c)
+		putCreature(rec, c)
 	}
 	g.logTurn(rec, turnID, t)
 	for i := range t.sends {
@@ -142,7 +143,7 @@ func (w *worker) commit(ctx context.Context, c *creature) *graph {
 
 // succeed notes on the creature that a turn is committed. The caller holds mu, and is
 // filling rec.
-func (c *creature) succeed(t *turn, rec *Record) {
+func (c *creature) succeed(t *turn, rec *journal.Record) {
 	c.waits, c.attempt, c.conflicts = 0, 0, 0
 	c.counters.Turns++
 	c.counters.burn(t.fuel)
@@ -164,21 +165,21 @@ func (c *creature) remember(t *turn) {
 }
 
 // advance moves the cursor behind a delivery that has been dealt with.
-func (w *worker) advance(g *graph, rec *Record, c *creature, d delivery) {
+func (w *worker) advance(g *graph, rec *journal.Record, c *creature, d delivery) {
 	s := d.src
 	if s == nil {
 		return
 	}
 	s.cursor = max(s.cursor, d.msg.seq)
 	done := c.mb.settle(s)
-	rec.putCursor(c.reader(), s)
+	putCursor(rec, c.reader(), s)
 	if done {
 		c.mb.forget(s)
 	}
 }
 
 // deliver carries out one send.
-func (w *worker) deliver(g *graph, rec *Record, turnID EventID, c *creature, s *sendEffect) {
+func (w *worker) deliver(g *graph, rec *journal.Record, turnID journal.EventID, c *creature, s *sendEffect) {
 	t := &w.turn
 	if s.left {
 		c.counters.Denied++
@@ -210,16 +211,16 @@ func (w *worker) deliver(g *graph, rec *Record, turnID EventID, c *creature, s *
 
 // sendRequest carries out one request. One that reaches nobody is answered at
 // once.
-func (w *worker) sendRequest(g *graph, rec *Record, turnID EventID, c *creature, s *sendEffect, ch *channel) {
+func (w *worker) sendRequest(g *graph, rec *journal.Record, turnID journal.EventID, c *creature, s *sendEffect, ch *channel) {
 	t := &w.turn
-	row := RequestRow{Creature: c.id, Tag: s.ask.tag, Deadline: g.wall + int64(s.ask.deadline)}
+	row := journal.RequestRow{Creature: c.id, Tag: s.ask.tag, Deadline: g.wall + int64(s.ask.deadline)}
 	if ch == nil {
 		row.ID = turnID // it never gets an id of its own
 		w.e.noteRequest(nil, c, row)
 		g.settle(rec, &w.wake, c, row.ID, answer{code: abi.NotConnected, text: "who was asked is not in this graph any more"}, turnID, t.d.msg.logID())
 		return
 	}
-	headers, _ := EncodeHeaders(map[string]string{headerDeadline: strconv.FormatInt(s.ask.deadline.Milliseconds(), 10)})
+	headers, _ := journal.EncodeHeaders(map[string]string{headerDeadline: strconv.FormatInt(s.ask.deadline.Milliseconds(), 10)})
 	m := newMessage(slices.Clone(t.bytes(s.payload)), headers)
 	m.kind, m.sender, m.senderName = abi.KindRequest, c.id, c.name
 	g.sequence(ch, m)
@@ -237,7 +238,7 @@ func (w *worker) target(g *graph, c *creature, s *sendEffect) *channel {
 		if s.to.home.load() != g || s.to.removed {
 			return nil
 		}
-		return g.channels[InboxOf(s.to.id)]
+		return g.channels[journal.InboxOf(s.to.id)]
 	}
 	if now := c.wiring.Load(); now != w.turn.wiring {
 		return now.byAlias[s.alias]
@@ -246,7 +247,7 @@ func (w *worker) target(g *graph, c *creature, s *sendEffect) *channel {
 }
 
 // applyState carries out the turn's state writes.
-func (w *worker) applyState(g *graph, rec *Record, turnID EventID, c *creature) {
+func (w *worker) applyState(g *graph, rec *journal.Record, turnID journal.EventID, c *creature) {
 	c.remember(&w.turn)
 	for _, write := range w.turn.writes {
 		g.logState(rec, turnID, c, write)
@@ -254,23 +255,23 @@ func (w *worker) applyState(g *graph, rec *Record, turnID EventID, c *creature) 
 }
 
 // newRecord returns a record to be filled, or nil where there is no log.
-func (g *graph) newRecord() *Record {
+func (g *graph) newRecord() *journal.Record {
 	if g.store == nil {
 		return nil
 	}
-	return &Record{}
+	return &journal.Record{}
 }
 
 // append hands a record to the store. It belongs to the critical section in
 // which the record's events got their ids.
-func (g *graph) append(rec *Record) {
+func (g *graph) append(rec *journal.Record) {
 	if rec != nil {
 		g.store.Append(rec)
 	}
 }
 
 // newMessage makes a message of bytes that the turn is going to use again.
-func (g *graph) newMessage(rec *Record, payload, headers []byte) *message {
+func (g *graph) newMessage(rec *journal.Record, payload, headers []byte) *message {
 	if rec == nil {
 		return newPooledMessage(payload, headers)
 	}
@@ -281,7 +282,7 @@ func (g *graph) newMessage(rec *Record, payload, headers []byte) *message {
 
 // log completes an event, adds it to the record and shows it to observers. An
 // event with an id keeps it.
-func (g *graph) log(rec *Record, ev Event) {
+func (g *graph) log(rec *journal.Record, ev journal.Event) {
 	if rec == nil && !g.engine.observed(ev.Kind) {
 		return
 	}
@@ -299,15 +300,15 @@ func (g *graph) log(rec *Record, ev Event) {
 }
 
 // keeper is the log that keeps what is added to a record.
-func (g *graph) keeper(rec *Record) logSource {
+func (g *graph) keeper(rec *journal.Record) logSource {
 	if rec == nil {
 		return logSource{}
 	}
 	return g.source
 }
 
-func (g *graph) logMessage(rec *Record, ch *channel, m *message, turn, cause EventID) {
-	if rec == nil && !g.engine.observed(EventChannelMessage) && !g.engine.observed(EventDirectMessage) {
+func (g *graph) logMessage(rec *journal.Record, ch *channel, m *message, turn, cause journal.EventID) {
+	if rec == nil && !g.engine.observed(journal.EventChannelMessage) && !g.engine.observed(journal.EventDirectMessage) {
 		return
 	}
 	ev := m.event(g.id)
@@ -317,15 +318,15 @@ func (g *graph) logMessage(rec *Record, ch *channel, m *message, turn, cause Eve
 		ev.Payload, ev.Headers = slices.Clone(ev.Payload), slices.Clone(ev.Headers)
 	} else {
 		rec.Events = append(rec.Events, ev)
-		rec.putHead(ch)
+		putHead(rec, ch)
 	}
 	g.engine.publish(&ev, g.keeper(rec))
 }
 
 // summary is what the turn_ended event says of the turn, whose delivery has the
 // given id in the log.
-func (t *turn) summary(cause EventID, logged bool) TurnEndedPayload {
-	d := TurnEndedPayload{Kind: t.kind.String(), Sends: len(t.sends), Writes: len(t.writes), Fuel: max(t.fuel, 0), Awareness: t.seen()}
+func (t *turn) summary(cause journal.EventID, logged bool) journal.TurnEndedPayload {
+	d := journal.TurnEndedPayload{Kind: t.kind.String(), Sends: len(t.sends), Writes: len(t.writes), Fuel: max(t.fuel, 0), Awareness: t.seen()}
 	if t.tools != nil {
 		d.Tools = len(t.tools.ops)
 	}
@@ -340,20 +341,20 @@ func (t *turn) summary(cause EventID, logged bool) TurnEndedPayload {
 
 // logTurn logs a turn that succeeded, with its output, log lines and what
 // policies said of it.
-func (g *graph) logTurn(rec *Record, turnID EventID, t *turn) {
+func (g *graph) logTurn(rec *journal.Record, turnID journal.EventID, t *turn) {
 	if rec == nil && !g.engine.observedAny() {
 		return
 	}
 	attempt := t.c.attempt + 1
-	about := Event{Creature: t.c.id, Turn: turnID, Attempt: attempt, Cause: t.d.msg.logID()}
-	if rec != nil || g.engine.observed(EventTurnEnded) {
+	about := journal.Event{Creature: t.c.id, Turn: turnID, Attempt: attempt, Cause: t.d.msg.logID()}
+	if rec != nil || g.engine.observed(journal.EventTurnEnded) {
 		ev := about
-		ev.ID, ev.Kind, ev.Channel, ev.Seq = turnID, EventTurnEnded, t.d.msg.channel, t.d.msg.seq
-		ev.Payload = mustJSON(t.summary(about.Cause, rec != nil))
+		ev.ID, ev.Kind, ev.Channel, ev.Seq = turnID, journal.EventTurnEnded, t.d.msg.channel, t.d.msg.seq
+		ev.Payload = journal.JSON(t.summary(about.Cause, rec != nil))
 		g.log(rec, ev)
 	}
 	g.logLines(rec, about, t.logs)
-	if t.hasOutput && (rec != nil || g.engine.observed(EventOutput)) {
+	if t.hasOutput && (rec != nil || g.engine.observed(journal.EventOutput)) {
 		g.log(rec, t.outputEvent(about))
 	}
 	for _, v := range t.verdicts {
@@ -362,8 +363,8 @@ func (g *graph) logTurn(rec *Record, turnID EventID, t *turn) {
 }
 
 // logVerdict logs what a policy said.
-func (g *graph) logVerdict(rec *Record, about Event, v policyVerdict) {
-	if rec == nil && !g.engine.observed(EventPolicyDenied) {
+func (g *graph) logVerdict(rec *journal.Record, about journal.Event, v policyVerdict) {
+	if rec == nil && !g.engine.observed(journal.EventPolicyDenied) {
 		return
 	}
 	g.log(rec, v.event(about))
@@ -372,19 +373,19 @@ func (g *graph) logVerdict(rec *Record, about Event, v policyVerdict) {
 // The events of what a turn leaves in the log besides what it does to others; about
 // says whose turn it was.
 
-func (t *turn) outputEvent(about Event) Event {
-	about.Kind, about.Payload = EventOutput, slices.Clone(t.output)
+func (t *turn) outputEvent(about journal.Event) journal.Event {
+	about.Kind, about.Payload = journal.EventOutput, slices.Clone(t.output)
 	return about
 }
 
-func (l logLine) event(about Event) Event {
-	about.Kind, about.Payload = EventLog, mustJSON(LogPayload{Level: l.level.String(), Text: l.text, Engine: l.engine})
+func (l logLine) event(about journal.Event) journal.Event {
+	about.Kind, about.Payload = journal.EventLog, journal.JSON(journal.LogPayload{Level: l.level.String(), Text: l.text, Engine: l.engine})
 	return about
 }
 
 // logLines logs what the guest logged during one attempt.
-func (g *graph) logLines(rec *Record, about Event, lines []logLine) {
-	if len(lines) == 0 || (rec == nil && !g.engine.observed(EventLog)) {
+func (g *graph) logLines(rec *journal.Record, about journal.Event, lines []logLine) {
+	if len(lines) == 0 || (rec == nil && !g.engine.observed(journal.EventLog)) {
 		return
 	}
 	for _, line := range lines {
@@ -392,13 +393,13 @@ func (g *graph) logLines(rec *Record, about Event, lines []logLine) {
 	}
 }
 
-func (g *graph) logState(rec *Record, turnID EventID, c *creature, write stateWrite) {
-	if rec == nil && !g.engine.observed(EventState) {
+func (g *graph) logState(rec *journal.Record, turnID journal.EventID, c *creature, write stateWrite) {
+	if rec == nil && !g.engine.observed(journal.EventState) {
 		return
 	}
-	ev := Event{Kind: EventState, Creature: c.id, Turn: turnID, Payload: encodeStateWrite(write)}
+	ev := journal.Event{Kind: journal.EventState, Creature: c.id, Turn: turnID, Payload: encodeStateWrite(write)}
 	if rec != nil {
-		rec.State = append(rec.State, StateRow{c.id, write.key, write.value, write.deleted})
+		rec.State = append(rec.State, journal.StateRow{Creature: c.id, Key: write.key, Value: write.value, Deleted: write.deleted})
 	}
 	g.log(rec, ev)
 }
@@ -415,16 +416,16 @@ func encodeStateWrite(w stateWrite) []byte {
 }
 
 // reader is the creature as a reader of channels.
-func (c *creature) reader() ReaderID { return ReaderID(c.id) }
+func (c *creature) reader() journal.ReaderID { return journal.ReaderID(c.id) }
 
-func (r *Record) putCursor(reader ReaderID, s *source) {
+func putCursor(r *journal.Record, reader journal.ReaderID, s *source) {
 	if r == nil {
 		return
 	}
-	row := CursorRow{Reader: reader, Channel: s.id, Seq: s.cursor, Until: s.until}
+	row := journal.CursorRow{Reader: reader, Channel: s.id, Seq: s.cursor, Until: s.until}
 	if s.ch == nil {
 		if s.drained() {
-			r.dropCursor(row)
+			r.DropCursor(row)
 			return
 		}
 		row.Alias = s.alias
@@ -432,23 +433,14 @@ func (r *Record) putCursor(reader ReaderID, s *source) {
 	r.Cursors = append(r.Cursors, row)
 }
 
-func (r *Record) putCreature(c *creature) {
+func putCreature(r *journal.Record, c *creature) {
 	if r != nil {
 		r.Creatures = append(r.Creatures, c.row())
 	}
 }
 
-func (r *Record) putHead(ch *channel) {
+func putHead(r *journal.Record, ch *channel) {
 	if r != nil {
-		r.Heads = append(r.Heads, HeadRow{ch.id, ch.head})
+		r.Heads = append(r.Heads, journal.HeadRow{Channel: ch.id, Seq: ch.head})
 	}
-}
-
-// DecodeStateEvent reads the payload of an event of the kind state.
-func DecodeStateEvent(payload []byte) (key string, value []byte, deleted bool) {
-	k, rest, ok := bytes.Cut(payload, []byte{0})
-	if !ok || len(rest) == 0 || rest[0] == '-' {
-		return string(k), nil, true
-	}
-	return string(k), rest[1:], false
 }

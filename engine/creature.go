@@ -8,11 +8,15 @@ import (
 	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/outlook"
 )
 
 // creature is one member of the engine.
 type creature struct {
-	id   CreatureID
+	id   journal.CreatureID
 	born uint64
 	// settings change only while nobody has the creature in hands (see hold), under
 	// the mutation lock and the graph's mu.
@@ -29,7 +33,7 @@ type creature struct {
 
 	// The graph's mu guards what follows.
 	name        string
-	parent      CreatureID
+	parent      journal.CreatureID
 	privileged  bool
 	root        bool
 	own         ownEdges // of a root; see comesWithRoot
@@ -51,9 +55,9 @@ type creature struct {
 	// there is none.
 	current delivery
 
-	wires     []OutputWire          // by rising Order; replaced, never modified
-	timers    map[string]*alarm     // by name
-	questions map[EventID]*question // requests without an answer
+	wires     []journal.OutputWire          // by rising Order; replaced, never modified
+	timers    map[string]*alarm             // by name
+	questions map[journal.EventID]*question // requests without an answer
 	sight     sight
 
 	// scheduled says that the creature is on the run queue or in the hands of
@@ -77,14 +81,14 @@ type creature struct {
 	shape  uint64
 	facing *wiring
 	reads  bool
-	beheld *View
+	beheld *outlook.View
 }
 
 // settings are what the turns of a creature go by.
 type settings struct {
-	spec    CreatureSpec // what it was made from
-	limits  abi.Limits   // with defaults filled in
-	restart RestartPolicy
+	spec    deploy.CreatureSpec // what it was made from
+	limits  abi.Limits          // with defaults filled in
+	restart deploy.RestartPolicy
 	config  []byte // JSON
 	// configText holds the configuration's attributes as the ABI gives them.
 	configText map[string][]byte
@@ -116,10 +120,10 @@ func (c *counters) burn(fuel int64) {
 }
 
 // newCreature checks a specification and prepares a creature from it.
-func newCreature(id CreatureID, spec CreatureSpec, m abi.Module) (*creature, error) {
+func newCreature(id journal.CreatureID, spec deploy.CreatureSpec, m abi.Module) (*creature, error) {
 	c := &creature{
 		id: id, name: spec.Name, parent: spec.Parent, privileged: spec.Privileged, stopped: spec.Stopped,
-		settings: settings{spec: spec, module: m, limits: withDefaults(spec.Limits), restart: spec.Restart.withDefaults()},
+		settings: settings{spec: spec, module: m, limits: withDefaults(spec.Limits), restart: spec.Restart.WithDefaults()},
 	}
 	c.spec.Wasm = nil // the module has it; do not keep a second copy
 	c.watches = watchesGraph(m)
@@ -188,29 +192,6 @@ func withDefaults(l abi.Limits) abi.Limits {
 	return l
 }
 
-func (p RestartPolicy) withDefaults() RestartPolicy {
-	d := DefaultRestart
-	if p.Attempts == 0 {
-		p.Attempts = d.Attempts
-	}
-	if p.Max == 0 {
-		p.Max = d.Max
-	}
-	if p.Within == 0 {
-		p.Within = d.Within
-	}
-	if p.Backoff == 0 {
-		p.Backoff = d.Backoff
-	}
-	if p.BackoffMax == 0 {
-		p.BackoffMax = max(d.BackoffMax, p.Backoff)
-	}
-	if p.Mode == RestartNever {
-		p.Attempts = 1
-	}
-	return p
-}
-
 // runs reports whether the creature takes deliveries. The caller holds mu.
 func (c *creature) runs() bool { return !c.stopped && !c.quarantined && !c.removed }
 
@@ -232,49 +213,32 @@ func (c *creature) wake(w *waker) {
 func (c *creature) engine() *Engine { return c.home.load().engine }
 
 // row returns the creature as its store remembers it. The caller holds mu.
-func (c *creature) row() CreatureRow {
-	return CreatureRow{
+func (c *creature) row() journal.CreatureRow {
+	return journal.CreatureRow{
 		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Born: c.born,
 		Parent: c.parent, Privileged: c.privileged, Root: c.root, Stopped: c.stopped, Started: c.started,
 		Module: c.spec.Module, SHA256: c.module.Info().SHA256, Spec: c.encodeRow(),
 	}
 }
 
-// storedSpec is the part of a specification that a [CreatureRow] keeps as
-// JSON.
-type storedSpec struct {
-	Species  string          `json:"species,omitempty"`
-	Config   json.RawMessage `json:"config,omitempty"`
-	Limits   abi.Limits      `json:"limits,omitzero"`
-	Restart  RestartPolicy   `json:"restart,omitzero"`
-	Overflow Overflow        `json:"overflow,omitempty"`
-	Grants   Grants          `json:"grants,omitzero"`
-	Workers  Workers         `json:"workers,omitempty"`
-	// Own is not of the specification: it is what a root has by itself.
-	Own []ownEdge `json:"own,omitempty"`
-	// Awareness is no part of the specification: it is what the creature has
-	// seen.
-	Awareness *storedSight `json:"awareness,omitempty"`
+// storedRow is what a [journal.CreatureRow] keeps as JSON.
+type storedRow struct {
+	deploy.StoredSpec
+	Own       []ownEdge    `json:"own,omitempty"`       // what a root has by itself
+	Awareness *storedSight `json:"awareness,omitempty"` // what the creature has seen
 }
 
-func newStoredSpec(s *CreatureSpec) storedSpec {
-	return storedSpec{
-		Species: s.Species, Config: withoutSecrets(s), Limits: s.Limits, Restart: s.Restart,
-		Overflow: s.Overflow, Grants: s.Grants, Workers: s.Workers,
-	}
+func encodeSpec(s *deploy.CreatureSpec) []byte {
+	return storedRow{StoredSpec: deploy.NewStoredSpec(s)}.encode()
 }
-
-func encodeSpec(s *CreatureSpec) []byte { return newStoredSpec(s).encode() }
 
 // encodeRow is what a creature's row keeps besides its columns. The caller holds
 // mu.
 func (c *creature) encodeRow() []byte {
-	s := newStoredSpec(&c.spec)
-	s.Awareness, s.Own = c.sight.stored(), c.own.list()
-	return s.encode()
+	return storedRow{deploy.NewStoredSpec(&c.spec), c.own.list(), c.sight.stored()}.encode()
 }
 
-func (s storedSpec) encode() []byte {
+func (s storedRow) encode() []byte {
 	b, err := json.Marshal(s)
 	if err != nil {
 		return nil // cannot happen: Config was parsed before
@@ -282,29 +246,14 @@ func (s storedSpec) encode() []byte {
 	return b
 }
 
-// withoutSecrets is the configuration as a store may keep it.
-func withoutSecrets(s *CreatureSpec) json.RawMessage {
-	if len(s.Secret) == 0 {
-		return s.Config
-	}
-	var attributes map[string]json.RawMessage
-	if err := json.Unmarshal(s.Config, &attributes); err != nil {
-		return nil
-	}
-	for _, name := range s.Secret {
-		delete(attributes, name)
-	}
-	return mustJSON(attributes)
-}
-
-func decodeSpec(row CreatureRow) (CreatureSpec, error) {
-	var s storedSpec
+func decodeSpec(row journal.CreatureRow) (deploy.CreatureSpec, error) {
+	var s deploy.StoredSpec
 	if len(row.Spec) > 0 {
 		if err := json.Unmarshal(row.Spec, &s); err != nil {
-			return CreatureSpec{}, err
+			return deploy.CreatureSpec{}, err
 		}
 	}
-	return CreatureSpec{
+	return deploy.CreatureSpec{
 		Address: row.Address, Name: row.Name, Module: row.Module, Species: s.Species, Config: s.Config,
 		Limits: s.Limits, Restart: s.Restart, Overflow: s.Overflow, Grants: s.Grants,
 		Privileged: row.Privileged, Stopped: row.Stopped, Parent: row.Parent, Workers: s.Workers,
@@ -341,7 +290,7 @@ func (c *creature) loadState(ctx context.Context) error {
 	for c.state == nil {
 		g := c.home.lock()
 		if g == nil {
-			return gone("creature", string(c.id))
+			return errtext.Gone("creature", string(c.id))
 		}
 		store := g.store
 		g.mu.Unlock()
@@ -362,7 +311,7 @@ func (c *creature) loadState(ctx context.Context) error {
 			size += stateCost(len(k), len(v))
 		}
 		if g = c.home.lock(); g == nil {
-			return gone("creature", string(c.id))
+			return errtext.Gone("creature", string(c.id))
 		}
 		c.state, c.stateSize = state, size
 		g.mu.Unlock()

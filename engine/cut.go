@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -14,23 +15,23 @@ import (
 // after it, in groups that have nothing to do with each other.
 type storePlan struct {
 	groups   []*storeGroup
-	children map[GraphID]Store // made by carryOut, by graph
-	first    map[GraphID]int   // how many events the first record has
-	endings  []*ending         // of graphs that end
-	interim  []*graph          // that got a store of their own on the way
-	meta     map[GraphID]map[string]string
+	children map[journal.GraphID]journal.Store // made by carryOut, by graph
+	first    map[journal.GraphID]int           // how many events the first record has
+	endings  []*ending                         // of graphs that end
+	interim  []*graph                          // that got a store of their own on the way
+	meta     map[journal.GraphID]map[string]string
 }
 
 // storeGroup is a set of graphs whose members went from one to another.
 type storeGroup struct {
-	before []*graph  // by id
-	after  []GraphID // by id
-	moved  []CreatureID
+	before []*graph          // by id
+	after  []journal.GraphID // by id
+	moved  []journal.CreatureID
 	passed bool // see change.passed
 }
 
 // after are the graphs in which the members of a graph end up; nil if they stay.
-func (p *storePlan) after(g *graph) []GraphID {
+func (p *storePlan) after(g *graph) []journal.GraphID {
 	for _, group := range p.groups {
 		if slices.Contains(group.before, g) {
 			return group.after
@@ -49,12 +50,8 @@ func (g *storeGroup) kind() string {
 	case len(g.before) == 0 || len(g.after) == 0 || g.keeps():
 		return topology.None.String()
 	}
-	return rearrange
+	return journal.Rearrange
 }
-
-// rearrange is the kind of a cut that is neither a merge nor a split: several
-// graphs became several others, or one went on under another id.
-const rearrange = "rearrange"
 
 // findMoved lists the creatures whose graph id changes, eldest first.
 func (g *storeGroup) findMoved(x *change) {
@@ -74,17 +71,17 @@ func (g *storeGroup) findMoved(x *change) {
 
 // delta sums up what the change did to the graphs of the group, if it merged
 // or split any.
-func (g *storeGroup) delta(x *change) (Delta, bool) {
+func (g *storeGroup) delta(x *change) (journal.Delta, bool) {
 	kind := g.kind()
 	switch {
 	case kind == topology.None.String() || g.same():
-		return Delta{}, false
-	case kind == rearrange && len(g.after) > len(g.before):
+		return journal.Delta{}, false
+	case kind == journal.Rearrange && len(g.after) > len(g.before):
 		kind = topology.Split.String()
-	case kind == rearrange:
+	case kind == journal.Rearrange:
 		kind = topology.Merge.String()
 	}
-	d := Delta{Kind: kind, OldGraphs: []GraphID{}, NewGraphs: g.after, Affected: orEmpty(g.moved), Renamed: []Renamed{}}
+	d := journal.Delta{Kind: kind, OldGraphs: []journal.GraphID{}, NewGraphs: g.after, Affected: orEmpty(g.moved), Renamed: []journal.Renamed{}}
 	for _, b := range g.before {
 		d.OldGraphs = append(d.OldGraphs, b.id)
 	}
@@ -95,7 +92,7 @@ func (g *storeGroup) delta(x *change) (Delta, bool) {
 				home = x.e.topo.ChannelGraph(r.Channel)
 			}
 			if slices.Contains(g.after, home) {
-				d.Renamed = append(d.Renamed, Renamed(r))
+				d.Renamed = append(d.Renamed, journal.Renamed(r))
 			}
 		}
 	}
@@ -112,12 +109,12 @@ func (g *storeGroup) same() bool {
 
 // planStores compares where members were with where they are now.
 func (x *change) planStores() *storePlan {
-	p := &storePlan{children: map[GraphID]Store{}, first: map[GraphID]int{}, meta: map[GraphID]map[string]string{}}
+	p := &storePlan{children: map[journal.GraphID]journal.Store{}, first: map[journal.GraphID]int{}, meta: map[journal.GraphID]map[string]string{}}
 	if !x.movesGraphs() {
 		return p
 	}
 	groups := map[string]*storeGroup{} // by a graph, "<" before or ">" after
-	join := func(before *graph, after GraphID) {
+	join := func(before *graph, after journal.GraphID) {
 		a, b := groups["<"+string(before.id)], groups[">"+string(after)]
 		switch {
 		case a == nil && b == nil:
@@ -168,7 +165,7 @@ func (x *change) planStores() *storePlan {
 	for id := range x.creatures {
 		after := x.e.topo.GraphOf(id)
 		if after != "" && groups[">"+string(after)] == nil {
-			g := &storeGroup{after: []GraphID{after}}
+			g := &storeGroup{after: []journal.GraphID{after}}
 			groups[">"+string(after)] = g
 			p.groups = append(p.groups, g)
 		}
@@ -216,14 +213,14 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 	if err := p.layDown(ctx, x); err != nil {
 		return err
 	}
-	cut := Cut{At: x.tick()}
-	var ids []GraphID
+	cut := journal.Cut{At: x.tick()}
+	var ids []journal.GraphID
 	for _, g := range p.groups {
 		if g.keeps() || len(g.after) == 0 {
 			continue
 		}
 		durability := g.durability(x)
-		if durability == Volatile {
+		if durability == journal.Volatile {
 			continue
 		}
 		for _, b := range g.before {
@@ -240,7 +237,7 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 		case cut.Kind == "" || cut.Kind == kind:
 			cut.Kind = kind
 		default:
-			cut.Kind = rearrange
+			cut.Kind = journal.Rearrange
 		}
 	}
 	stores, err := x.makeStores(ctx, cut)
@@ -273,11 +270,11 @@ func (p *storePlan) hand(x *change) {
 }
 
 // durability is the strongest of the graphs before, or the one asked for.
-func (g *storeGroup) durability(x *change) Durability {
+func (g *storeGroup) durability(x *change) journal.Durability {
 	if len(g.before) == 0 {
 		return x.durability
 	}
-	strongest := Volatile
+	strongest := journal.Volatile
 	for _, b := range g.before {
 		strongest = max(strongest, b.durability)
 	}
@@ -285,11 +282,11 @@ func (g *storeGroup) durability(x *change) Durability {
 }
 
 // makeStores makes the children of a cut, or none.
-func (x *change) makeStores(ctx context.Context, cut Cut) ([]Store, error) {
+func (x *change) makeStores(ctx context.Context, cut journal.Cut) ([]journal.Store, error) {
 	if len(cut.Parents) > 0 {
 		return x.e.storage.Cut(ctx, cut)
 	}
-	var specs []StoreSpec
+	var specs []journal.StoreSpec
 	for _, c := range cut.Children {
 		specs = append(specs, c.StoreSpec)
 	}
@@ -297,7 +294,7 @@ func (x *change) makeStores(ctx context.Context, cut Cut) ([]Store, error) {
 }
 
 // metaOf is the metadata of a graph that the change makes.
-func (p *storePlan) metaOf(x *change, id GraphID) map[string]string {
+func (p *storePlan) metaOf(x *change, id journal.GraphID) map[string]string {
 	if meta, ok := p.meta[id]; ok {
 		return meta
 	}
@@ -319,9 +316,9 @@ func (x *change) level(p *storePlan) {
 }
 
 // child describes one graph after the change to the storage.
-func (p *storePlan) child(x *change, g *storeGroup, id GraphID, durability Durability) CutChild {
+func (p *storePlan) child(x *change, g *storeGroup, id journal.GraphID, durability journal.Durability) journal.CutChild {
 	info, _ := x.e.topo.Graph(id)
-	child := CutChild{StoreSpec: StoreSpec{Graph: id, Born: info.Born, Durability: durability, Meta: x.meta}}
+	child := journal.CutChild{StoreSpec: journal.StoreSpec{Graph: id, Born: info.Born, Durability: durability, Meta: x.meta}}
 	parents := slices.SortedFunc(slices.Values(g.before), func(a, b *graph) int {
 		return cmp.Or(compare(a.born, b.born), byGraphID(a, b)) // eldest first
 	})
@@ -342,9 +339,9 @@ func (p *storePlan) child(x *change, g *storeGroup, id GraphID, durability Durab
 	child.Creatures = info.Creatures
 	child.Channels = slices.Clone(info.Channels)
 	for _, c := range info.Creatures {
-		child.Channels = append(child.Channels, InboxOf(c))
+		child.Channels = append(child.Channels, journal.InboxOf(c))
 	}
-	child.First = func(origin Origin) *Record {
+	child.First = func(origin journal.Origin) *journal.Record {
 		rec := x.firstRecord(g, info, origin)
 		p.first[id] = len(rec.Events)
 		return rec
@@ -354,7 +351,7 @@ func (p *storePlan) child(x *change, g *storeGroup, id GraphID, durability Durab
 
 // goesOnIn reports whether any member of the graph is in another now or, if none
 // is left, whether it has become part of the other before.
-func (g *graph) goesOnIn(x *change, after GraphID) bool {
+func (g *graph) goesOnIn(x *change, after journal.GraphID) bool {
 	left := true
 	for id := range g.creatures {
 		switch x.e.topo.GraphOf(id) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -11,12 +12,12 @@ import (
 // the change leaves them, but for state and producers, which the storage
 // copies. It is made before the environments follow, so it reads the topology
 // as it is after the change and everything else as it is before.
-func (x *change) firstRecord(g *storeGroup, info topology.Graph, origin Origin) *Record {
-	rec := &Record{}
+func (x *change) firstRecord(g *storeGroup, info topology.Graph, origin journal.Origin) *journal.Record {
+	rec := &journal.Record{}
 	snapshot := newSnapshot(x, g, rec, origin)
 	for _, b := range g.before {
 		if b.store == nil {
-			snapshot.add(b, func(id GraphID) bool { return id == info.ID })
+			snapshot.add(b, func(id journal.GraphID) bool { return id == info.ID })
 		}
 	}
 	snapshot.write()
@@ -24,13 +25,13 @@ func (x *change) firstRecord(g *storeGroup, info topology.Graph, origin Origin) 
 	x.firstWireNotes(rec, info.ID, origin)
 	for _, id := range info.Channels {
 		t, _ := x.e.topo.Channel(id)
-		row, head := ChannelRow{ID: id}, uint64(0)
+		row, head := journal.ChannelRow{ID: id}, uint64(0)
 		if ch := x.channel(id); ch != nil {
 			row, head = ch.row(), ch.head
 		}
 		row.Name, row.Born, row.Report = t.Name, t.Born, t.Report
 		rec.Channels = append(rec.Channels, row)
-		rec.Heads = append(rec.Heads, HeadRow{id, head})
+		rec.Heads = append(rec.Heads, journal.HeadRow{Channel: id, Seq: head})
 	}
 	for _, id := range info.Creatures {
 		x.firstCreature(rec, id)
@@ -43,7 +44,7 @@ func (x *change) firstRecord(g *storeGroup, info topology.Graph, origin Origin) 
 	return rec
 }
 
-func (x *change) channel(id ChannelID) *channel {
+func (x *change) channel(id journal.ChannelID) *channel {
 	if ch := x.e.channels[id]; ch != nil {
 		return ch
 	}
@@ -51,7 +52,7 @@ func (x *change) channel(id ChannelID) *channel {
 }
 
 // firstCreature adds the rows of one creature.
-func (x *change) firstCreature(rec *Record, id CreatureID) {
+func (x *change) firstCreature(rec *journal.Record, id journal.CreatureID) {
 	cr := x.e.creatures[id]
 	if cr == nil {
 		cr = x.creatures[id]
@@ -64,44 +65,44 @@ func (x *change) firstCreature(rec *Record, id CreatureID) {
 	}
 	row.Privileged, row.Root, row.Stopped = t.Privileged, t.Root, t.Stopped
 	rec.Creatures = append(rec.Creatures, row)
-	rec.putAsks(cr)
+	putAsks(rec, cr)
 	rec.Wires = append(rec.Wires, x.wiresOf(cr)...)
-	inbox := InboxOf(id)
-	inboxRow := ChannelRow{ID: inbox, Name: "inbox", Inbox: id}
+	inbox := journal.InboxOf(id)
+	inboxRow := journal.ChannelRow{ID: inbox, Name: "inbox", Inbox: id}
 	var head uint64
 	if ch := x.channel(inbox); ch != nil {
 		head = ch.head
 	}
 	rec.Channels = append(rec.Channels, inboxRow)
-	rec.Heads = append(rec.Heads, HeadRow{inbox, head})
+	rec.Heads = append(rec.Heads, journal.HeadRow{Channel: inbox, Seq: head})
 	x.firstCursors(rec, cr, t)
 	for _, e := range t.Edges {
-		rec.Edges = append(rec.Edges, EdgeRow{id, e.Channel, e.Direction, e.Alias, x.e.topo.EdgeOrder(id, e.Channel, e.Direction)})
+		rec.Edges = append(rec.Edges, journal.EdgeRow{Creature: id, Channel: e.Channel, Direction: e.Direction, Alias: e.Alias, Order: x.e.topo.EdgeOrder(id, e.Channel, e.Direction)})
 	}
 }
 
 // firstCursors adds the cursors that a creature has after the change: those of
 // its sources now, those it is about to get, and backlogs of edges that go.
-func (x *change) firstCursors(rec *Record, cr *creature, t topology.Creature) {
+func (x *change) firstCursors(rec *journal.Record, cr *creature, t topology.Creature) {
 	from := len(rec.Cursors)
-	listens := map[ChannelID]bool{InboxOf(cr.id): true}
+	listens := map[journal.ChannelID]bool{journal.InboxOf(cr.id): true}
 	for _, e := range t.Edges {
-		if e.Direction == Listen {
+		if e.Direction == journal.Listen {
 			listens[e.Channel] = true
 		}
 	}
 	for _, s := range cr.mb.sources {
 		if runs, divided := x.entry.runs[s]; divided {
 			for _, r := range runs {
-				rec.Cursors = append(rec.Cursors, CursorRow{Reader: cr.reader(), Channel: s.id, Seq: r.first - 1, Until: r.last, Alias: s.alias})
+				rec.Cursors = append(rec.Cursors, journal.CursorRow{Reader: cr.reader(), Channel: s.id, Seq: r.first - 1, Until: r.last, Alias: s.alias})
 			}
 			if s.ch != nil && listens[s.id] {
-				rec.Cursors = append(rec.Cursors, CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.end()})
+				rec.Cursors = append(rec.Cursors, journal.CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.end()})
 				delete(listens, s.id)
 			}
 			continue
 		}
-		row := CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.dealt(), Until: s.until, Alias: s.alias}
+		row := journal.CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.dealt(), Until: s.until, Alias: s.alias}
 		switch {
 		case s.ch != nil && listens[s.id] && x.again[cursorKey{cr.reader(), s.id}]:
 			row.Until = s.ch.head // and the edge that comes again begins there
@@ -127,9 +128,9 @@ func (x *change) firstCursors(rec *Record, cr *creature, t topology.Creature) {
 		if ch := x.channel(id); ch != nil {
 			head = ch.head
 		}
-		rec.Cursors = append(rec.Cursors, CursorRow{Reader: cr.reader(), Channel: id, Seq: head})
+		rec.Cursors = append(rec.Cursors, journal.CursorRow{Reader: cr.reader(), Channel: id, Seq: head})
 	}
-	slices.SortFunc(rec.Cursors[from:], func(a, b CursorRow) int {
+	slices.SortFunc(rec.Cursors[from:], func(a, b journal.CursorRow) int {
 		return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Until, b.Until))
 	})
 }

@@ -3,6 +3,8 @@ package engine
 import (
 	"crypto/sha256"
 	"encoding/binary"
+
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // derivedIDs makes the ids of what a turn adds to its graph. They derive from the
@@ -54,9 +56,9 @@ func (d *derivedIDs) id(prefix string) string {
 }
 
 // NewGraph implements topology.IDs.
-func (d *derivedIDs) NewGraph() GraphID { return GraphID(d.id("g")) }
+func (d *derivedIDs) NewGraph() journal.GraphID { return journal.GraphID(d.id("g")) }
 
 // NewChannel implements topology.IDs.
-func (d *derivedIDs) NewChannel() ChannelID { return ChannelID(d.id("h")) }
+func (d *derivedIDs) NewChannel() journal.ChannelID { return journal.ChannelID(d.id("h")) }
 
-func (d *derivedIDs) newCreature() CreatureID { return CreatureID(d.id("c")) }
+func (d *derivedIDs) newCreature() journal.CreatureID { return journal.CreatureID(d.id("c")) }

@@ -3,21 +3,25 @@ package engine
 import (
 	"cmp"
 	"slices"
+
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/outlook"
 )
 
 // describe writes the awareness document of a member, without its revision. It
 // reads nothing but the graph, whose mu the caller holds.
-func (g *graph) describe(c *creature) *Awareness {
+func (g *graph) describe(c *creature) *outlook.Awareness {
 	in, out := g.awareWires(c)
-	a := &Awareness{
+	a := &outlook.Awareness{
 		Self:     g.describeSelf(c),
 		Channels: g.describeChannels(c),
-		Wires:    AwareWires{In: truncate(in, maxAwareWires), Out: truncate(out, maxAwareWires)},
+		Wires:    outlook.AwareWires{In: truncate(in, outlook.MaxWires), Out: truncate(out, outlook.MaxWires)},
 		Tools:    toolsOf(c),
-		Graph:    AwareGraph{ID: g.id},
+		Graph:    outlook.AwareGraph{ID: g.id},
 	}
 	if c.privileged {
-		members, channels, spawnable := g.describeMembers(), g.describeDeclarations(), truncate(spawnableOf(c), maxAwareSpecies)
+		members, channels, spawnable := g.describeMembers(), g.describeDeclarations(), truncate(spawnableOf(c), outlook.MaxSpecies)
 		a.Graph.Members, a.Graph.Channels, a.Graph.Spawnable = &members, &channels, &spawnable
 	}
 	return a
@@ -25,24 +29,24 @@ func (g *graph) describe(c *creature) *Awareness {
 
 // awareWires lists the output wires to and from a creature, those of elder creatures
 // first.
-func (g *graph) awareWires(c *creature) (in, out []AwareWire) {
+func (g *graph) awareWires(c *creature) (in, out []outlook.AwareWire) {
 	from, to := g.wiresOf(c)
 	return g.describeWires(to), g.describeWires(from)
 }
 
-func (g *graph) describeWires(list []OutputWire) []AwareWire {
-	var out []AwareWire
+func (g *graph) describeWires(list []journal.OutputWire) []outlook.AwareWire {
+	var out []outlook.AwareWire
 	for i := range list {
 		w := &list[i]
-		out = append(out, AwareWire{ID: string(w.ID), Source: g.peer(w.From), Target: g.peer(w.To)})
+		out = append(out, outlook.AwareWire{ID: string(w.ID), Source: g.peer(w.From), Target: g.peer(w.To)})
 	}
 	return out
 }
 
 // peer is a creature as documents name it. One that has gone, or the root, has no
 // name.
-func (g *graph) peer(id CreatureID) AwarePeer {
-	p := AwarePeer{ID: id}
+func (g *graph) peer(id journal.CreatureID) outlook.AwarePeer {
+	p := outlook.AwarePeer{ID: id}
 	if c := g.creatures[id]; c != nil {
 		p.Name = c.name
 	}
@@ -51,9 +55,9 @@ func (g *graph) peer(id CreatureID) AwarePeer {
 
 // spawnableOf lists what a privileged creature may have spawned. A deployment's
 // species stay as they are, so they are read without the mutation lock.
-func spawnableOf(c *creature) []AwareSpecies {
+func spawnableOf(c *creature) []outlook.AwareSpecies {
 	list, _ := c.engine().spawnable.Load(c.deployment)
-	out, _ := list.([]AwareSpecies)
+	out, _ := list.([]outlook.AwareSpecies)
 	return out
 }
 
@@ -68,13 +72,13 @@ func toolsOf(c *creature) []string {
 	return out
 }
 
-func (g *graph) describeSelf(c *creature) AwareSelf {
-	self := AwareSelf{
+func (g *graph) describeSelf(c *creature) outlook.AwareSelf {
+	self := outlook.AwareSelf{
 		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species,
 		Privileged: c.privileged, Root: c.root, State: c.condition(),
 	}
 	if c.parent != "" {
-		self.Parent = &AwarePeer{ID: c.parent}
+		self.Parent = &outlook.AwarePeer{ID: c.parent}
 		if p := g.creatures[c.parent]; p != nil {
 			self.Parent.Name = p.name
 		}
@@ -95,9 +99,9 @@ func (c *creature) condition() string {
 }
 
 // describeChannels lists the channels that a creature has an edge to.
-func (g *graph) describeChannels(c *creature) AwareList[AwareChannel] {
+func (g *graph) describeChannels(c *creature) outlook.AwareList[outlook.AwareChannel] {
 	listen, send := map[*channel]string{}, map[*channel]string{}
-	all := eldest[*channel]{max: maxAwareChannels, compare: elderChannel}
+	all := eldest[*channel]{max: outlook.MaxChannels, compare: elderChannel}
 	for _, s := range c.mb.sources {
 		if s.ch != nil && s.ch.inbox == "" {
 			listen[s.ch] = s.alias
@@ -110,8 +114,8 @@ func (g *graph) describeChannels(c *creature) AwareList[AwareChannel] {
 		}
 		send[e.ch] = e.alias
 	}
-	return listOf(&all, func(ch *channel) AwareChannel {
-		return AwareChannel{
+	return listOf(&all, func(ch *channel) outlook.AwareChannel {
+		return outlook.AwareChannel{
 			ID: ch.id, Name: ch.name, Description: ch.brief(), Report: ch.report, Listen: listen[ch], Send: send[ch],
 			Listeners: describePeers(c, ch.listeners()), Senders: describePeers(c, slices.Values(ch.senders)),
 		}
@@ -132,13 +136,13 @@ func (ch *channel) listeners() func(yield func(*creature) bool) {
 
 // brief is the description, cut where it is too long.
 func (ch *channel) brief() string {
-	return cut(ch.description, maxAwareDescription)
+	return errtext.Cut(ch.description, outlook.MaxDescription)
 }
 
 // describePeers lists the creatures on a channel that c may know of, and counts
 // those that it is not told of. It is not told of itself.
-func describePeers(c *creature, all func(yield func(*creature) bool)) AwareList[AwarePeer] {
-	known := eldest[*creature]{max: maxAwarePeers, compare: elderCreature}
+func describePeers(c *creature, all func(yield func(*creature) bool)) outlook.AwareList[outlook.AwarePeer] {
+	known := eldest[*creature]{max: outlook.MaxPeers, compare: elderCreature}
 	hidden := 0
 	for other := range all {
 		switch {
@@ -149,7 +153,7 @@ func describePeers(c *creature, all func(yield func(*creature) bool)) AwareList[
 			hidden++
 		}
 	}
-	list := listOf(&known, func(p *creature) AwarePeer { return AwarePeer{p.id, p.name} })
+	list := listOf(&known, func(p *creature) outlook.AwarePeer { return outlook.AwarePeer{ID: p.id, Name: p.name} })
 	list.Total += hidden
 	return list
 }
@@ -159,32 +163,32 @@ func (c *creature) mayKnow(other *creature) bool {
 	return c.privileged || other.privileged || other.id == c.parent
 }
 
-func (g *graph) describeMembers() AwareList[AwareMember] {
-	all := eldest[*creature]{max: maxAwareMembers, compare: elderCreature}
+func (g *graph) describeMembers() outlook.AwareList[outlook.AwareMember] {
+	all := eldest[*creature]{max: outlook.MaxMembers, compare: elderCreature}
 	for _, c := range g.creatures {
 		all.add(c)
 	}
-	return listOf(&all, func(c *creature) AwareMember {
-		return AwareMember{
+	return listOf(&all, func(c *creature) outlook.AwareMember {
+		return outlook.AwareMember{
 			ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species,
 			Privileged: c.privileged, Root: c.root, Parent: c.parent, State: c.condition(),
 		}
 	})
 }
 
-func (g *graph) describeDeclarations() AwareList[AwareDeclaration] {
-	all := eldest[*channel]{max: maxAwareDeclarations, compare: elderChannel}
+func (g *graph) describeDeclarations() outlook.AwareList[outlook.AwareDeclaration] {
+	all := eldest[*channel]{max: outlook.MaxDeclarations, compare: elderChannel}
 	for _, ch := range g.channels {
 		if ch.inbox == "" {
 			all.add(ch)
 		}
 	}
-	return listOf(&all, func(ch *channel) AwareDeclaration {
+	return listOf(&all, func(ch *channel) outlook.AwareDeclaration {
 		listeners := 0
 		for range ch.listeners() {
 			listeners++
 		}
-		return AwareDeclaration{
+		return outlook.AwareDeclaration{
 			ID: ch.id, Name: ch.name, Address: ch.address, Description: ch.brief(), Report: ch.report,
 			Listeners: listeners, Senders: len(ch.senders),
 		}
@@ -222,8 +226,8 @@ func (e *eldest[T]) add(x T) {
 }
 
 // listOf describes what was kept.
-func listOf[T, D any](e *eldest[T], describe func(T) D) AwareList[D] {
-	out := AwareList[D]{Total: e.total, Items: make([]D, len(e.list)), Truncated: e.total - len(e.list)}
+func listOf[T, D any](e *eldest[T], describe func(T) D) outlook.AwareList[D] {
+	out := outlook.AwareList[D]{Total: e.total, Items: make([]D, len(e.list)), Truncated: e.total - len(e.list)}
 	for i, x := range e.list {
 		out.Items[i] = describe(x)
 	}
@@ -231,7 +235,7 @@ func listOf[T, D any](e *eldest[T], describe func(T) D) AwareList[D] {
 }
 
 // truncate makes a list of what is in order already.
-func truncate[T any](items []T, most int) AwareList[T] {
+func truncate[T any](items []T, most int) outlook.AwareList[T] {
 	shown := orEmpty(items[:min(len(items), most)])
-	return AwareList[T]{Total: len(items), Items: shown, Truncated: len(items) - len(shown)}
+	return outlook.AwareList[T]{Total: len(items), Items: shown, Truncated: len(items) - len(shown)}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -19,10 +21,10 @@ func TestADirectChannelGoesWithItsCreature(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.change(topology.SetEdge{Creature: other, Channel: direct, Direction: engine.Send, On: true})
+	s.change(topology.SetEdge{Creature: other, Channel: direct, Direction: journal.Send, On: true})
 	s.change(topology.SetStopped{ID: worker, Stopped: true})
 	s.tell(other, "dig")
-	seen := s.watch(engine.EventDeadLetter, engine.EventTopologyChanged)
+	seen := s.watch(journal.EventDeadLetter, journal.EventTopologyChanged)
 	d := answer[engine.DeltaResult](t, s.ask(boss, toolCall{"group_remove_node", args{"creature": "worker"}})[0]).Delta
 	if d.Kind != "split" || len(d.NewGraphs) != 2 {
 		t.Errorf("the delta is %+v, want one split in two", d)
@@ -37,8 +39,8 @@ func TestADirectChannelGoesWithItsCreature(t *testing.T) {
 		if c, g := s.creatureIn(other); len(c.Send) != 0 || len(g.Channels) != 0 {
 			t.Errorf("%s the other sends on %+v, of %+v", when, c.Send, g.Channels)
 		}
-		var letters []engine.DeadLetterRow
-		for _, c := range []engine.CreatureID{boss, other} {
+		var letters []journal.DeadLetterRow
+		for _, c := range []journal.CreatureID{boss, other} {
 			letters = append(letters, s.letters(c)...)
 		}
 		if len(letters) != 1 || string(letters[0].Payload) != "dig" || letters[0].Creature != worker || letters[0].Reason != "creature_removed" {
@@ -58,7 +60,7 @@ func TestADirectChannelThatOthersHearStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.change(topology.SetEdge{Creature: eaves, Channel: direct, Direction: engine.Listen, On: true})
+	w.change(topology.SetEdge{Creature: eaves, Channel: direct, Direction: journal.Listen, On: true})
 	w.change(topology.RemoveCreature{ID: worker})
 	w.send(direct, "still here")
 	w.wait()
@@ -88,13 +90,13 @@ func TestDirectChannelsGoWithWorkers(t *testing.T) {
 // a creature that the recipe does not have any more, in a session that runs already.
 func TestARecipeThatDropsACreatureDropsTheDirectChannels(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
-	takes := func(d *engine.Deployment) { d.Creatures[0].Workers = engine.WorkersRemove }
+	takes := func(d *deploy.Deployment) { d.Creatures[0].Workers = deploy.WorkersRemove }
 	a := s.apply(crew("crew", takes))
 	lead, ann := a.Creatures["creature.lead"], a.Creatures["creature.ann"]
 	eve := answer[engine.AddNodeResult](t, s.ask(lead, toolCall{"group_add_node", args{"species": "scribe", "name": "eve"}})[0])
-	s.change(topology.SetEdge{Creature: ann, Channel: eve.Channel, Direction: engine.Send, On: true})
+	s.change(topology.SetEdge{Creature: ann, Channel: eve.Channel, Direction: journal.Send, On: true})
 	s.reopen()
-	b := s.apply(crew("crew", takes, func(d *engine.Deployment) {
+	b := s.apply(crew("crew", takes, func(d *deploy.Deployment) {
 		d.Creatures = d.Creatures[1:]
 	}))
 	var removed []string

@@ -29,7 +29,7 @@
 // A channel is a log and a listener a cursor on it. The mailbox holds the next
 // few deliveries in memory. In a graph with a store, a listener that falls
 // behind stops being offered messages and reads them from the store later; in
-// a graph without one, its [Overflow] policy holds.
+// a graph without one, its [deploy.Overflow] policy holds.
 //
 // # Changes of the topology
 //
@@ -57,6 +57,6 @@
 //
 // # Interfaces
 //
-// The engine consumes a Wasm host (abi.Host), session stores ([Storage] and
-// [Store], with a test suite in storetest), policies ([Policy]) and a [Clock].
+// The engine consumes a Wasm host (abi.Host), session stores ([journal.Storage] and
+// [journal.Store], with a test suite in storetest), policies ([deploy.Policy]) and a [Clock].
 package engine

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -13,10 +15,10 @@ import (
 // it: what only running has changed stays, and what the recipe has changed is
 // as the recipe says. Of a nil drift nothing stays.
 type drift struct {
-	last      *Deployment
-	creatures map[string]*CreatureSpec // of last, by address
-	channels  map[string]bool          // of last, by address
-	edges     map[addressedEdge]string // of last: aliases
+	last      *deploy.Deployment
+	creatures map[string]*deploy.CreatureSpec // of last, by address
+	channels  map[string]bool                 // of last, by address
+	edges     map[addressedEdge]string        // of last: aliases
 	// sure says that what is not there was removed, and stays so. If a store could
 	// not be read, it may be in that one.
 	sure bool
@@ -27,16 +29,16 @@ type drift struct {
 // addressedEdge names an edge by addresses.
 type addressedEdge struct {
 	creature, channel string
-	direction         Direction
+	direction         journal.Direction
 }
 
 func (w wantedEdge) key() addressedEdge { return addressedEdge{w.creature, w.channel, w.direction} }
 
-func driftFrom(last *Deployment) *drift {
+func driftFrom(last *deploy.Deployment) *drift {
 	if last == nil {
 		return nil
 	}
-	f := &drift{last: last, creatures: map[string]*CreatureSpec{}, channels: map[string]bool{}, edges: map[addressedEdge]string{}}
+	f := &drift{last: last, creatures: map[string]*deploy.CreatureSpec{}, channels: map[string]bool{}, edges: map[addressedEdge]string{}}
 	for i := range last.Creatures {
 		f.creatures[last.Creatures[i].Address] = &last.Creatures[i]
 	}
@@ -111,7 +113,7 @@ func (f *drift) takes(a *application, address string, edge topology.Edge) bool {
 }
 
 // leavesStopped reports whether a creature stays stopped, or started, as it is.
-func (f *drift) leavesStopped(spec *CreatureSpec) bool {
+func (f *drift) leavesStopped(spec *deploy.CreatureSpec) bool {
 	return f != nil && f.creatures[spec.Address] != nil && f.creatures[spec.Address].Stopped == spec.Stopped
 }
 
@@ -124,12 +126,12 @@ func (f *drift) leavesPrivilege(address string, privileged bool) bool {
 }
 
 // leavesName reports whether a creature stays called what it is.
-func (f *drift) leavesName(spec *CreatureSpec) bool {
+func (f *drift) leavesName(spec *deploy.CreatureSpec) bool {
 	return f != nil && f.creatures[spec.Address] != nil && f.creatures[spec.Address].Name == spec.Name
 }
 
 // leavesRoot reports whether whoever is the root stays it.
-func (f *drift) leavesRoot(d *Deployment) bool {
+func (f *drift) leavesRoot(d *deploy.Deployment) bool {
 	return f != nil && f.sure && f.last.Root == d.Root
 }
 
@@ -141,7 +143,7 @@ func (f *drift) acquaint(a *application, x *change) {
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(x.channels)) {
-		x.ops = x.give(x.ops, edgeKey{root, id, Listen})
+		x.ops = x.give(x.ops, edgeKey{root, id, journal.Listen})
 	}
 }
 
@@ -175,22 +177,22 @@ func (f *drift) demote(a *application, x *change, wanted []wantedEdge) {
 
 // outputs are the output wires of the recipe without those that were removed or
 // changed while it ran.
-func (f *drift) outputs(a *application, spec *CreatureSpec, cr *creature, had []OutputWire) []OutputSpec {
+func (f *drift) outputs(a *application, spec *deploy.CreatureSpec, cr *creature, had []journal.OutputWire) []deploy.OutputSpec {
 	if f == nil {
 		return spec.Outputs
 	}
-	var out []OutputSpec
+	var out []deploy.OutputSpec
 	for _, s := range spec.Outputs {
-		to := CreatureID(s.To)
-		if to != ToRoot {
+		to := journal.CreatureID(s.To)
+		if to != journal.ToRoot {
 			to = a.creatures[s.To]
 		}
 		if to == "" && f.removed(a, s.To) {
 			continue
 		}
-		same := func(o OutputSpec) bool { return o.sameAs(s) }
+		same := func(o deploy.OutputSpec) bool { return o.SameAs(s) }
 		before := f.creatures[spec.Address]
-		if before != nil && slices.ContainsFunc(before.Outputs, same) && f.sure && !s.isAmong(had, cr.id, to) {
+		if before != nil && slices.ContainsFunc(before.Outputs, same) && f.sure && !s.IsAmong(had, cr.id, to) {
 			continue
 		}
 		out = append(out, s)
@@ -199,7 +201,7 @@ func (f *drift) outputs(a *application, spec *CreatureSpec, cr *creature, had []
 }
 
 // wires are those that a creature got while the recipe ran.
-func (f *drift) wires(a *application, spec *CreatureSpec, had []OutputWire) []OutputWire {
+func (f *drift) wires(a *application, spec *deploy.CreatureSpec, had []journal.OutputWire) []journal.OutputWire {
 	if f == nil {
 		return nil
 	}
@@ -207,30 +209,18 @@ func (f *drift) wires(a *application, spec *CreatureSpec, had []OutputWire) []Ou
 	if before := f.creatures[spec.Address]; before != nil {
 		declared = append(declared, before.Outputs...)
 	}
-	var out []OutputWire
+	var out []journal.OutputWire
 	for _, w := range had {
-		ours := slices.ContainsFunc(declared, func(s OutputSpec) bool {
-			to := CreatureID(s.To)
-			if c := a.live[s.To]; to != ToRoot && c != nil {
+		ours := slices.ContainsFunc(declared, func(s deploy.OutputSpec) bool {
+			to := journal.CreatureID(s.To)
+			if c := a.live[s.To]; to != journal.ToRoot && c != nil {
 				to = c.id
 			}
-			return s.isAmong([]OutputWire{w}, w.From, to)
+			return s.IsAmong([]journal.OutputWire{w}, w.From, to)
 		})
 		if !ours {
 			out = append(out, w)
 		}
 	}
 	return out
-}
-
-// sameAs reports whether two declarations are of the same wire.
-func (s OutputSpec) sameAs(o OutputSpec) bool {
-	s.Where = o.Where
-	return s == o
-}
-
-// isAmong reports whether a creature has the declared wire.
-func (s *OutputSpec) isAmong(list []OutputWire, from, to CreatureID) bool {
-	wire := s.wire(from, to)
-	return slices.ContainsFunc(list, func(w OutputWire) bool { return w.Name == wire.Name && w.sameAs(wire) })
 }

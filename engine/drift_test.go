@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // set is what is there, told by texts.
@@ -22,7 +23,7 @@ type facts struct{ creatures, channels, edges set }
 func newFacts() facts { return facts{set{}, set{}, set{}} }
 
 // factsOf are those that a deployment asks for. It has no root.
-func factsOf(d *engine.Deployment) facts {
+func factsOf(d *deploy.Deployment) facts {
 	f := newFacts()
 	for _, ch := range d.Channels {
 		f.channels[ch.Address] = true
@@ -40,7 +41,7 @@ func factsOf(d *engine.Deployment) facts {
 }
 
 // factsIn are those that are saved.
-func factsIn(graphs []engine.SavedGraph) facts {
+func factsIn(graphs []journal.SavedGraph) facts {
 	f := newFacts()
 	names := map[string]string{}
 	for _, g := range graphs {
@@ -129,7 +130,7 @@ func driftProgram(t *testing.T, seed uint64) {
 	if !r.once(4) {
 		ours = *r.edit(base, false)
 	}
-	if !slices.ContainsFunc(base.Creatures, func(c engine.CreatureSpec) bool { return theirs.creatures[c.Address] }) {
+	if !slices.ContainsFunc(base.Creatures, func(c deploy.CreatureSpec) bool { return theirs.creatures[c.Address] }) {
 		return // nobody is left to tell what has become different
 	}
 	ours.Last = base

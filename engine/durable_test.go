@@ -13,6 +13,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 	"github.com/seed47132306/terrarium/internal/fresh"
 	"github.com/seed47132306/terrarium/sqlitestore"
@@ -24,9 +26,9 @@ type saved struct {
 	dir string
 	o   engine.Options
 	// wrap, if set, comes between the engine and its storage.
-	wrap func(engine.Storage) engine.Storage
+	wrap func(journal.Storage) journal.Storage
 
-	storage engine.Storage
+	storage journal.Storage
 	*world
 }
 
@@ -92,9 +94,9 @@ func (s *saved) restore() {
 }
 
 // events returns the events of one kind in the store of a creature's graph.
-func (w *world) events(c engine.CreatureID, kinds ...engine.EventKind) []engine.Event {
+func (w *world) events(c journal.CreatureID, kinds ...journal.EventKind) []journal.Event {
 	w.t.Helper()
-	events, err := w.History(w.t.Context(), string(w.graph(c)), engine.HistoryQuery{Kinds: kinds})
+	events, err := w.History(w.t.Context(), string(w.graph(c)), journal.HistoryQuery{Kinds: kinds})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -108,16 +110,16 @@ func (w *world) try(f func(b *engine.Batch) error) {
 	}
 }
 
-func spec(name, module string) engine.CreatureSpec {
-	return engine.CreatureSpec{Name: name, Module: module, Wasm: []byte(module)}
+func spec(name, module string) deploy.CreatureSpec {
+	return deploy.CreatureSpec{Name: name, Module: module, Wasm: []byte(module)}
 }
 
 func TestACreatureThatJoinsWithinABatchIsSaved(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a, b := s.add("a", "relay"), s.add("b", "record")
 	s.connect(a, b, "out")
-	var c engine.CreatureID
-	var ch engine.ChannelID
+	var c journal.CreatureID
+	var ch journal.ChannelID
 	s.try(func(batch *engine.Batch) error {
 		added, _, err := batch.AddCreature(t.Context(), spec("c", "record"))
 		if err != nil {
@@ -145,7 +147,7 @@ func TestABatchThatChangesAMemberAndSplitsItOffIsSavedOnce(t *testing.T) {
 	s.try(func(batch *engine.Batch) error {
 		_, err := batch.Do(topology.SetStopped{ID: b, Stopped: true})
 		if err == nil {
-			_, err = batch.Do(topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Listen})
+			_, err = batch.Do(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Listen})
 		}
 		return err
 	})
@@ -160,9 +162,9 @@ func TestAnEdgeThatComesAndGoesInABatchLeavesNothing(t *testing.T) {
 	a, b := s.add("a", "sink"), s.add("b", "sink")
 	ch := s.connect(a, b, "out")
 	s.try(func(batch *engine.Batch) error {
-		_, err := batch.Do(topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Send, On: true})
+		_, err := batch.Do(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Send, On: true})
 		if err == nil {
-			_, err = batch.Do(topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Send})
+			_, err = batch.Do(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Send})
 		}
 		return err
 	})
@@ -175,19 +177,19 @@ func TestAnEdgeThatComesAndGoesInABatchLeavesNothing(t *testing.T) {
 }
 
 // team is a deployment of n creatures, each of which hears the one before it.
-func team(n int, more ...func(*engine.Deployment)) *engine.Deployment {
-	d := &engine.Deployment{Name: "team"}
+func team(n int, more ...func(*deploy.Deployment)) *deploy.Deployment {
+	d := &deploy.Deployment{Name: "team"}
 	for i := range n {
 		c := spec(fmt.Sprintf("m%d", i), "relay")
 		if i == n-1 {
 			c.Module, c.Wasm = "record", []byte("record")
 		}
 		c.Address = fmt.Sprintf("creature.m%d", i)
-		in := engine.ChannelSpec{Address: fmt.Sprintf("channel.c%d", i), Name: fmt.Sprintf("c%d", i)}
+		in := deploy.ChannelSpec{Address: fmt.Sprintf("channel.c%d", i), Name: fmt.Sprintf("c%d", i)}
 		d.Channels = append(d.Channels, in)
-		c.Listen = []engine.WireSpec{{Channel: in.Address}}
+		c.Listen = []deploy.WireSpec{{Channel: in.Address}}
 		if i < n-1 {
-			c.Send = []engine.WireSpec{{Channel: fmt.Sprintf("channel.c%d", i+1)}}
+			c.Send = []deploy.WireSpec{{Channel: fmt.Sprintf("channel.c%d", i+1)}}
 		}
 		d.Creatures = append(d.Creatures, c)
 	}
@@ -197,7 +199,7 @@ func team(n int, more ...func(*engine.Deployment)) *engine.Deployment {
 	return d
 }
 
-func (w *world) apply(d *engine.Deployment) *engine.Applied {
+func (w *world) apply(d *deploy.Deployment) *engine.Applied {
 	w.t.Helper()
 	a, err := w.Apply(w.t.Context(), d)
 	if err != nil {
@@ -230,7 +232,7 @@ func TestARecipeMayGrowAndShrink(t *testing.T) {
 
 func TestApplyTellsOfGraphsThatWereAndAreOnly(t *testing.T) {
 	s := newSaved(t, engine.Options{})
-	events := s.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventTopologyChanged}}, 0)
+	events := s.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventTopologyChanged}}, 0)
 	s.apply(team(5))
 	events.Close()
 	if ob, err := events.Next(t.Context()); err == nil {
@@ -238,10 +240,10 @@ func TestApplyTellsOfGraphsThatWereAndAreOnly(t *testing.T) {
 	}
 	s.shut()
 	s.open()
-	events = s.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventTopologyChanged}}, 0)
-	s.apply(team(4, func(d *engine.Deployment) { d.Creatures[1].Send = nil }))
+	events = s.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventTopologyChanged}}, 0)
+	s.apply(team(4, func(d *deploy.Deployment) { d.Creatures[1].Send = nil }))
 	events.Close()
-	live := map[engine.GraphID]bool{}
+	live := map[journal.GraphID]bool{}
 	for _, g := range s.status() {
 		live[g.ID] = true
 	}
@@ -260,8 +262,8 @@ func TestApplyTellsOfGraphsThatWereAndAreOnly(t *testing.T) {
 func TestParentLinksDoNotCrossASplit(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a := s.add("a", "sink")
-	b := s.add("b", "sink", func(c *engine.CreatureSpec) { c.Parent, c.Join = a, s.graph(a) })
-	parent := func() engine.CreatureID {
+	b := s.add("b", "sink", func(c *deploy.CreatureSpec) { c.Parent, c.Join = a, s.graph(a) })
+	parent := func() journal.CreatureID {
 		for _, g := range s.status() {
 			for _, c := range g.Creatures {
 				if c.ID == b {
@@ -282,7 +284,7 @@ func TestParentLinksDoNotCrossASplit(t *testing.T) {
 	if parent() != "" {
 		t.Errorf("the link is back after a restart: %q", parent())
 	}
-	events := s.events(b, engine.EventParentLinkChanged)
+	events := s.events(b, journal.EventParentLinkChanged)
 	if len(events) != 1 || events[0].Creature != b || !strings.Contains(string(events[0].Payload), `"reason":"split"`) {
 		t.Errorf("events: %+v", events)
 	}
@@ -321,8 +323,8 @@ func TestInitSeesTheSavedState(t *testing.T) {
 
 func TestProducersStateAndWindowOfAVolatileGraphEnterTheStore(t *testing.T) {
 	s := newSaved(t, engine.Options{})
-	none := engine.Volatile
-	d := team(2, func(d *engine.Deployment) { d.Session.Durability = &none })
+	none := journal.Volatile
+	d := team(2, func(d *deploy.Deployment) { d.Session.Durability = &none })
 	a := s.apply(d)
 	in, last := a.Channels["channel.c0"], a.Creatures["creature.m1"]
 	out := engine.Outgoing{Payload: []byte("1"), Producer: "file", Offset: 7}
@@ -366,13 +368,13 @@ func TestABacklogDoesNotHideTheNewCursor(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a, b := s.add("a", "sink"), s.add("b", "record")
 	ch := s.connect(a, b, "out")
-	s.change(topology.SetEdge{Creature: a, Channel: ch, Direction: engine.Listen, On: true})
+	s.change(topology.SetEdge{Creature: a, Channel: ch, Direction: journal.Listen, On: true})
 	s.connect(a, b, "other") // keeps them together
 	s.change(topology.SetStopped{ID: b, Stopped: true})
 	s.send(ch, "1")
-	s.change(topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Listen})
+	s.change(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Listen})
 	s.send(ch, "missed")
-	s.change(topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Listen, On: true})
+	s.change(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Listen, On: true})
 	s.send(ch, "2")
 	s.reopen()
 	s.change(topology.SetStopped{ID: b})
@@ -385,38 +387,38 @@ func TestABacklogDoesNotHideTheNewCursor(t *testing.T) {
 // faulty is a storage whose cuts can be made to fail, and whose stores report
 // what they are asked for.
 type faulty struct {
-	engine.Storage
+	journal.Storage
 	cut     error
 	state   func()
 	created []int // stores by each Create
 }
 
 type watched struct {
-	engine.Store
+	journal.Store
 	f *faulty
 }
 
-func (f *faulty) Create(ctx context.Context, specs ...engine.StoreSpec) ([]engine.Store, error) {
+func (f *faulty) Create(ctx context.Context, specs ...journal.StoreSpec) ([]journal.Store, error) {
 	f.created = append(f.created, len(specs))
-	return createThrough(ctx, f.Storage, specs, func(s engine.Store) engine.Store { return &watched{s, f} })
+	return createThrough(ctx, f.Storage, specs, func(s journal.Store) journal.Store { return &watched{s, f} })
 }
 
-func (f *faulty) Open(ctx context.Context, id engine.SessionID) (engine.Store, error) {
+func (f *faulty) Open(ctx context.Context, id journal.SessionID) (journal.Store, error) {
 	s, err := f.Storage.Open(ctx, id)
 	return &watched{s, f}, err
 }
 
-func (f *faulty) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error) {
+func (f *faulty) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, error) {
 	if f.cut != nil {
 		return nil, f.cut
 	}
-	return cutThrough(ctx, f.Storage, cut, func(s engine.Store) engine.Store { return &watched{s, f} })
+	return cutThrough(ctx, f.Storage, cut, func(s journal.Store) journal.Store { return &watched{s, f} })
 }
 
-func (s *watched) wrapped() engine.Store { return s.Store }
+func (s *watched) wrapped() journal.Store { return s.Store }
 
 // createThrough makes stores and wraps them.
-func createThrough(ctx context.Context, storage engine.Storage, specs []engine.StoreSpec, wrap func(engine.Store) engine.Store) ([]engine.Store, error) {
+func createThrough(ctx context.Context, storage journal.Storage, specs []journal.StoreSpec, wrap func(journal.Store) journal.Store) ([]journal.Store, error) {
 	stores, err := storage.Create(ctx, specs...)
 	for i, s := range stores {
 		stores[i] = wrap(s)
@@ -425,10 +427,10 @@ func createThrough(ctx context.Context, storage engine.Storage, specs []engine.S
 }
 
 // cutThrough cuts stores that a test has wrapped, and wraps the children.
-func cutThrough(ctx context.Context, storage engine.Storage, cut engine.Cut, wrap func(engine.Store) engine.Store) ([]engine.Store, error) {
+func cutThrough(ctx context.Context, storage journal.Storage, cut journal.Cut, wrap func(journal.Store) journal.Store) ([]journal.Store, error) {
 	cut.Parents = slices.Clone(cut.Parents)
 	for i, p := range cut.Parents {
-		if w, ok := p.(interface{ wrapped() engine.Store }); ok {
+		if w, ok := p.(interface{ wrapped() journal.Store }); ok {
 			cut.Parents[i] = w.wrapped()
 		}
 	}
@@ -439,7 +441,7 @@ func cutThrough(ctx context.Context, storage engine.Storage, cut engine.Cut, wra
 	return stores, err
 }
 
-func (s *watched) State(ctx context.Context, c engine.CreatureID) (map[string][]byte, error) {
+func (s *watched) State(ctx context.Context, c journal.CreatureID) (map[string][]byte, error) {
 	if f := s.f.state; f != nil {
 		f()
 	}
@@ -450,10 +452,10 @@ func (s *watched) State(ctx context.Context, c engine.CreatureID) (map[string][]
 // process can leave only some of them.
 func TestARecipeMakesItsStoresAtOnce(t *testing.T) {
 	f := &faulty{}
-	s := &saved{t: t, dir: t.TempDir(), wrap: func(st engine.Storage) engine.Storage { f.Storage = st; return f }}
+	s := &saved{t: t, dir: t.TempDir(), wrap: func(st journal.Storage) journal.Storage { f.Storage = st; return f }}
 	s.open()
 	t.Cleanup(s.shut)
-	s.apply(team(2, func(d *engine.Deployment) {
+	s.apply(team(2, func(d *deploy.Deployment) {
 		for i := range d.Creatures {
 			d.Creatures[i].Send = nil // each goes alone
 		}
@@ -465,7 +467,7 @@ func TestARecipeMakesItsStoresAtOnce(t *testing.T) {
 
 func TestACutThatFailsChangesNothing(t *testing.T) {
 	f := &faulty{}
-	s := &saved{t: t, dir: t.TempDir(), wrap: func(st engine.Storage) engine.Storage { f.Storage = st; return f }}
+	s := &saved{t: t, dir: t.TempDir(), wrap: func(st journal.Storage) journal.Storage { f.Storage = st; return f }}
 	s.open()
 	t.Cleanup(s.shut)
 	a, b, c := s.add("a", "relay"), s.add("b", "record"), s.add("c", "sink")
@@ -477,14 +479,14 @@ func TestACutThatFailsChangesNothing(t *testing.T) {
 	f.cut = errors.New("no")
 	for _, op := range []topology.Op{
 		topology.RemoveChannel{ID: out}, topology.RemoveCreature{ID: a},
-		topology.Connect{From: other, To: a}, topology.SetEdge{Creature: other, Channel: in, Direction: engine.Listen, On: true},
+		topology.Connect{From: other, To: a}, topology.SetEdge{Creature: other, Channel: in, Direction: journal.Listen, On: true},
 	} {
 		if _, err := s.Change(t.Context(), op); abi.CodeOf(err) != abi.Storage {
 			t.Errorf("%T: %v, want storage", op, err)
 		}
 	}
-	if _, err := s.AddCreature(t.Context(), engine.CreatureSpec{
-		Name: "y", Wasm: []byte("sink"), Listen: []engine.WireSpec{{Channel: string(in)}, {Channel: "from-x"}},
+	if _, err := s.AddCreature(t.Context(), deploy.CreatureSpec{
+		Name: "y", Wasm: []byte("sink"), Listen: []deploy.WireSpec{{Channel: string(in)}, {Channel: "from-x"}},
 	}); err == nil {
 		t.Error("a creature was wired to a channel that is not there")
 	}
@@ -506,20 +508,20 @@ func TestACutThatFailsChangesNothing(t *testing.T) {
 
 func TestACutWhileStateIsReadIsNoFailure(t *testing.T) {
 	f := &faulty{}
-	s := &saved{t: t, dir: t.TempDir(), wrap: func(st engine.Storage) engine.Storage { f.Storage = st; return f }}
+	s := &saved{t: t, dir: t.TempDir(), wrap: func(st journal.Storage) journal.Storage { f.Storage = st; return f }}
 	s.open()
 	t.Cleanup(s.shut)
-	a := s.add("a", "count", func(c *engine.CreatureSpec) { c.Restart.Mode = engine.RestartNever })
+	a := s.add("a", "count", func(c *deploy.CreatureSpec) { c.Restart.Mode = deploy.RestartNever })
 	in := s.connect(a, a, "in")
 	s.send(in, "1")
 	s.wait()
 	s.reopen()
-	other := s.add("x", "sink", func(c *engine.CreatureSpec) { c.Stopped = true })
+	other := s.add("x", "sink", func(c *deploy.CreatureSpec) { c.Stopped = true })
 	done := false
 	f.state = func() {
 		if !done {
 			done = true
-			s.change(topology.SetEdge{Creature: other, Channel: in, Direction: engine.Listen, On: true})
+			s.change(topology.SetEdge{Creature: other, Channel: in, Direction: journal.Listen, On: true})
 		}
 	}
 	s.send(in, "2")
@@ -544,7 +546,7 @@ func TestEventTimesRiseAcrossAMerge(t *testing.T) {
 	times := map[int64]bool{}
 	var last int64
 	for _, ev := range events {
-		if ev.Kind == engine.EventTopologyChanged && strings.Contains(string(ev.Payload), "merge") && ev.Time <= last {
+		if ev.Kind == journal.EventTopologyChanged && strings.Contains(string(ev.Payload), "merge") && ev.Time <= last {
 			t.Errorf("the merge is at %d, not after %d", ev.Time, last)
 		}
 		last = max(last, ev.Time)
@@ -573,7 +575,7 @@ func TestABacklogOutlivesItsChannelAndARestart(t *testing.T) {
 	s.connect(a, b, "other") // keeps them together
 	s.change(topology.SetStopped{ID: b, Stopped: true})
 	s.send(ch, "1")
-	s.change(topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Listen})
+	s.change(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Listen})
 	s.change(topology.RemoveChannel{ID: ch})
 	s.reopen()
 	s.change(topology.SetStopped{ID: b})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // retireAgain is the pause before the store of a graph that has ended is tried
@@ -16,7 +17,7 @@ const retireAgain = time.Second
 // ending is the store of a graph that ends.
 type ending struct {
 	graph *graph
-	store Store
+	store journal.Store
 	last  uint64 // number of the last event
 }
 
@@ -101,7 +102,7 @@ func (e *Engine) closeEndings(ctx context.Context) error {
 
 // retireEmpty retires a saved graph without members: the process ended before
 // its first record was written, or behind its last.
-func (e *Engine) retireEmpty(ctx context.Context, g *SavedGraph) {
+func (e *Engine) retireEmpty(ctx context.Context, g *journal.SavedGraph) {
 	if err := e.storage.Retire(ctx, g.Session); err != nil {
 		e.log.Warn("a session without members could not be retired", "session", g.Session, "error", err)
 	}

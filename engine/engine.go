@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -25,11 +28,11 @@ type Options struct {
 	Host abi.Host
 	// Storage keeps session stores; nil means that every graph is volatile.
 	// The engine closes the stores, but not the storage itself.
-	Storage Storage
+	Storage journal.Storage
 	// Durability of graphs that no deployment decides about; zero means
-	// [Normal] where there is a Storage.
-	Durability Durability
-	// Load reads a module by its name in a [CreatureSpec]; nil means that
+	// [journal.Normal] where there is a Storage.
+	Durability journal.Durability
+	// Load reads a module by its name in a [deploy.CreatureSpec]; nil means that
 	// specifications must bring their bytes along.
 	Load func(ctx context.Context, module string) ([]byte, error)
 	// Clock tells the time; nil means the real one.
@@ -62,13 +65,13 @@ type Options struct {
 // stores are cut.
 type Engine struct {
 	host           abi.Host
-	storage        *serialStorage // nil: every graph is volatile
-	exports        Exporter       // what storage can do besides, or nil
+	storage        *serialStorage   // nil: every graph is volatile
+	exports        journal.Exporter // what storage can do besides, or nil
 	load           func(context.Context, string) ([]byte, error)
 	clock          Clock
 	heap           *heapWatch // nil: none
 	sampled        bool       // workers ask the clock once in a while
-	durability     Durability
+	durability     journal.Durability
 	freshInstances bool
 	paused         bool
 	log            *slog.Logger
@@ -102,22 +105,22 @@ type Engine struct {
 	// mu is the mutation lock. It guards what follows.
 	mu          sync.RWMutex
 	topo        *topology.State
-	graphs      map[GraphID]*graph
-	creatures   map[CreatureID]*creature
-	channels    map[ChannelID]*channel
-	deployments map[string]*Deployment
-	saved       map[GraphID]*dormant
-	restored    bool                               // Restore has brought back what was saved
-	families    map[CreatureID]map[CreatureID]bool // children by parent
-	templates   map[spawnKind]*template            // of the deployments
-	spawned     map[spawnKind]int                  // how many are alive
-	wires       map[WireID]*creature               // that output wires lead out of
-	roots       map[string]CreatureID              // by deployment
-	reports     map[string]ChannelID               // report channels, by deployment
+	graphs      map[journal.GraphID]*graph
+	creatures   map[journal.CreatureID]*creature
+	channels    map[journal.ChannelID]*channel
+	deployments map[string]*deploy.Deployment
+	saved       map[journal.GraphID]*dormant
+	restored    bool                                               // Restore has brought back what was saved
+	families    map[journal.CreatureID]map[journal.CreatureID]bool // children by parent
+	templates   map[spawnKind]*template                            // of the deployments
+	spawned     map[spawnKind]int                                  // how many are alive
+	wires       map[journal.WireID]*creature                       // that output wires lead out of
+	roots       map[string]journal.CreatureID                      // by deployment
+	reports     map[string]journal.ChannelID                       // report channels, by deployment
 	endings     []*ending
-	former      []Policy // of deployments that have others now
-	problems    []error  // found in the storage when the engine was started
-	told        bool     // and observers have been told
+	former      []deploy.Policy // of deployments that have others now
+	problems    []error         // found in the storage when the engine was started
+	told        bool            // and observers have been told
 	closed      bool
 }
 
@@ -154,10 +157,10 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 // assemble makes an engine in which nothing runs yet.
 func assemble(ctx context.Context, o Options) (*Engine, error) {
 	if o.Host == nil {
-		return nil, invalid("new", "an engine needs a host", "set Options.Host")
+		return nil, errtext.Invalid("new", "an engine needs a host", "set Options.Host")
 	}
 	if o.ShutdownTimeout < 0 {
-		return nil, invalid("new", "a shutdown timeout is not negative", "leave Options.ShutdownTimeout zero for the default")
+		return nil, errtext.Invalid("new", "a shutdown timeout is not negative", "leave Options.ShutdownTimeout zero for the default")
 	}
 	e := &Engine{
 		end: closing{over: make(chan struct{})}, shutdownTimeout: cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout),
@@ -165,14 +168,14 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 		host:   o.Host, load: o.Load, clock: o.Clock, freshInstances: o.FreshInstances, paused: o.Paused, log: o.Log,
 		heap:       newHeapWatch(o.UnaccountedMemory),
 		durability: o.Durability, queue: newRunQueue(), closing: make(chan struct{}), topo: topology.New(),
-		graphs: map[GraphID]*graph{}, creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
-		deployments: map[string]*Deployment{}, saved: map[GraphID]*dormant{},
-		families: map[CreatureID]map[CreatureID]bool{}, templates: map[spawnKind]*template{}, spawned: map[spawnKind]int{}, wires: map[WireID]*creature{},
-		roots: map[string]CreatureID{}, reports: map[string]ChannelID{}, applying: make(chan struct{}, 1),
+		graphs: map[journal.GraphID]*graph{}, creatures: map[journal.CreatureID]*creature{}, channels: map[journal.ChannelID]*channel{},
+		deployments: map[string]*deploy.Deployment{}, saved: map[journal.GraphID]*dormant{},
+		families: map[journal.CreatureID]map[journal.CreatureID]bool{}, templates: map[spawnKind]*template{}, spawned: map[spawnKind]int{}, wires: map[journal.WireID]*creature{},
+		roots: map[string]journal.CreatureID{}, reports: map[string]journal.ChannelID{}, applying: make(chan struct{}, 1),
 	}
 	if o.Storage != nil {
 		e.storage = &serialStorage{Storage: o.Storage}
-		e.exports, _ = o.Storage.(Exporter)
+		e.exports, _ = o.Storage.(journal.Exporter)
 	}
 	if e.clock == nil {
 		e.clock, e.sampled = realClock{}, true
@@ -182,9 +185,9 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 	}
 	switch {
 	case o.Storage == nil:
-		e.durability = Volatile
-	case o.Durability == Volatile:
-		e.durability = Normal
+		e.durability = journal.Volatile
+	case o.Durability == journal.Volatile:
+		e.durability = journal.Normal
 	}
 	e.ids = newIDSource(e, o.Seed)
 	if err := e.loadSaved(ctx); err != nil {
@@ -222,7 +225,7 @@ func (e *Engine) shutDown(ctx context.Context) error {
 }
 
 // closePolicy lets go of what a policy holds, if it holds anything.
-func (e *Engine) closePolicy(p Policy) {
+func (e *Engine) closePolicy(p deploy.Policy) {
 	if closer, ok := p.(io.Closer); ok {
 		if err := closer.Close(); err != nil {
 			e.log.Debug("closing policies", "error", err)
@@ -278,7 +281,7 @@ func (e *Engine) WaitIdle(ctx context.Context) error {
 		select {
 		case <-busy:
 		case <-e.closing:
-			return errClosed
+			return errtext.Closed
 		case <-ctx.Done():
 			return &abi.Error{
 				Code: abi.Deadline, Op: "wait_idle", Message: "the engine did not become idle in time",

@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 	"github.com/seed47132306/terrarium/internal/fresh"
 	"github.com/seed47132306/terrarium/internal/ramdisk"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(ramdisk.Tests(m)) }
@@ -58,9 +59,9 @@ func (w *world) close() {
 	}
 }
 
-func (w *world) add(name, module string, more ...func(*engine.CreatureSpec)) engine.CreatureID {
+func (w *world) add(name, module string, more ...func(*deploy.CreatureSpec)) journal.CreatureID {
 	w.t.Helper()
-	spec := engine.CreatureSpec{Name: name, Module: module, Wasm: []byte(module)}
+	spec := deploy.CreatureSpec{Name: name, Module: module, Wasm: []byte(module)}
 	for _, f := range more {
 		f(&spec)
 	}
@@ -71,7 +72,7 @@ func (w *world) add(name, module string, more ...func(*engine.CreatureSpec)) eng
 	return added.Creature
 }
 
-func (w *world) connect(from, to engine.CreatureID, name string) engine.ChannelID {
+func (w *world) connect(from, to journal.CreatureID, name string) journal.ChannelID {
 	w.t.Helper()
 	return w.change(topology.Connect{From: from, To: to, Name: name}).Channel
 }
@@ -85,7 +86,7 @@ func (w *world) change(op topology.Op) engine.Outcome {
 	return out[0]
 }
 
-func (w *world) send(ch engine.ChannelID, payload string) engine.Sent {
+func (w *world) send(ch journal.ChannelID, payload string) engine.Sent {
 	w.t.Helper()
 	sent, err := w.Send(w.t.Context(), ch, engine.Outgoing{Payload: []byte(payload)})
 	if err != nil {
@@ -103,7 +104,7 @@ func (w *world) wait() {
 	}
 }
 
-func (w *world) state(c engine.CreatureID, key string) string {
+func (w *world) state(c journal.CreatureID, key string) string {
 	w.t.Helper()
 	entries, err := w.State(w.t.Context(), c, key)
 	if err != nil {
@@ -117,7 +118,7 @@ func (w *world) state(c engine.CreatureID, key string) string {
 	return ""
 }
 
-func (w *world) graph(c engine.CreatureID) engine.GraphID {
+func (w *world) graph(c journal.CreatureID) journal.GraphID {
 	w.t.Helper()
 	g, err := w.FindGraph(w.name(c))
 	if err != nil {
@@ -126,7 +127,7 @@ func (w *world) graph(c engine.CreatureID) engine.GraphID {
 	return g
 }
 
-func (w *world) name(c engine.CreatureID) string {
+func (w *world) name(c journal.CreatureID) string {
 	for _, g := range w.status() {
 		for _, s := range g.Creatures {
 			if s.ID == c {
@@ -151,7 +152,7 @@ func TestMessagesMoveAlongAChain(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a, b, c := w.add("a", "relay"), w.add("b", "relay"), w.add("c", "record")
 	in := w.connect(a, a, "in")
-	w.change(topology.SetEdge{Creature: a, Channel: in, Direction: engine.Send})
+	w.change(topology.SetEdge{Creature: a, Channel: in, Direction: journal.Send})
 	w.connect(a, b, "middle")
 	w.connect(b, c, "out")
 	var want string
@@ -170,10 +171,10 @@ func TestMessagesMoveAlongAChain(t *testing.T) {
 
 func TestAFailedTurnLeavesNothingButADeadLetter(t *testing.T) {
 	w := newWorld(t, engine.Options{})
-	a, b := w.add("a", "count", func(s *engine.CreatureSpec) { s.Restart.Backoff = time.Millisecond }), w.add("b", "record")
+	a, b := w.add("a", "count", func(s *deploy.CreatureSpec) { s.Restart.Backoff = time.Millisecond }), w.add("b", "record")
 	in := w.connect(b, a, "in")
 	w.connect(a, b, "out")
-	events := w.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventDeadLetter, engine.EventTurnFailed, engine.EventLog}}, 0)
+	events := w.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventDeadLetter, journal.EventTurnFailed, journal.EventLog}}, 0)
 	defer events.Close()
 	for _, p := range []string{"one", "trap", "two"} {
 		w.send(in, p)
@@ -206,7 +207,7 @@ func TestASenderNeverHearsItself(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a, b := w.add("a", "relay"), w.add("b", "record")
 	ch := w.connect(a, a, "talk")
-	w.change(topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Listen, On: true})
+	w.change(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Listen, On: true})
 	w.send(ch, "hello")
 	w.wait()
 	if got, want := w.state(b, "heard"), "talk:hello\ntalk:hello\n"; got != want {
@@ -238,7 +239,7 @@ func TestMergeAndSplitKeepMessagesInOrder(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a, b := w.add("a", "relay"), w.add("b", "record")
 	in := w.connect(a, a, "in")
-	w.change(topology.SetEdge{Creature: a, Channel: in, Direction: engine.Send})
+	w.change(topology.SetEdge{Creature: a, Channel: in, Direction: journal.Send})
 	out := w.connect(a, b, "out")
 	other := w.add("x", "relay")
 	var want string
@@ -246,13 +247,13 @@ func TestMergeAndSplitKeepMessagesInOrder(t *testing.T) {
 		w.send(in, fmt.Sprint(i))
 		want += fmt.Sprintf("out:%d\n", i)
 		if i%10 == 5 {
-			d := w.change(topology.SetEdge{Creature: other, Channel: out, Direction: engine.Listen, On: true})
+			d := w.change(topology.SetEdge{Creature: other, Channel: out, Direction: journal.Listen, On: true})
 			if d.Delta.Kind != "merge" {
 				t.Fatalf("kind %s, want merge", d.Delta.Kind)
 			}
 		}
 		if i%10 == 8 {
-			d := w.change(topology.SetEdge{Creature: other, Channel: out, Direction: engine.Listen})
+			d := w.change(topology.SetEdge{Creature: other, Channel: out, Direction: journal.Listen})
 			if d.Delta.Kind != "split" {
 				t.Fatalf("kind %s, want split", d.Delta.Kind)
 			}
@@ -272,7 +273,7 @@ func TestClosedEngineAnswersStopped(t *testing.T) {
 	if _, err := w.Send(t.Context(), in, engine.Outgoing{}); abi.CodeOf(err) != abi.Stopped {
 		t.Errorf("Send: %v, want stopped", err)
 	}
-	if _, err := w.AddCreature(t.Context(), engine.CreatureSpec{Name: "b", Wasm: []byte("sink")}); abi.CodeOf(err) != abi.Stopped {
+	if _, err := w.AddCreature(t.Context(), deploy.CreatureSpec{Name: "b", Wasm: []byte("sink")}); abi.CodeOf(err) != abi.Stopped {
 		t.Errorf("AddCreature: %v, want stopped", err)
 	}
 }

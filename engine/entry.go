@@ -3,6 +3,8 @@ package engine
 import (
 	"cmp"
 	"slices"
+
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // logEntry is what changes in memory when graphs without a store become part of
@@ -10,15 +12,15 @@ import (
 type logEntry struct {
 	// logged are the ids under which messages enter the log, and ids the same by
 	// the ids that they had.
-	logged map[*message]EventID
-	ids    map[EventID]EventID
+	logged map[*message]journal.EventID
+	ids    map[journal.EventID]journal.EventID
 	// runs are what is left to be delivered of sources that passed over
 	// something, because their mailboxes were full.
 	runs map[*source][]run
 }
 
 func newLogEntry() logEntry {
-	return logEntry{logged: map[*message]EventID{}, ids: map[EventID]EventID{}, runs: map[*source][]run{}}
+	return logEntry{logged: map[*message]journal.EventID{}, ids: map[journal.EventID]journal.EventID{}, runs: map[*source][]run{}}
 }
 
 // run is a range of messages, both ends included.
@@ -38,7 +40,7 @@ func (n *logEntry) findRuns(s *source, log []*message) {
 			runs[len(runs)-1].last = m.seq
 		case waiting[m.seq]:
 			runs, open = append(runs, run{m.seq, m.seq}), true
-		case m.sender != c.id || isInbox(s.id): // it would hear this again
+		case m.sender != c.id || journal.IsInbox(s.id): // it would hear this again
 			open, holes = false, true
 		}
 	}

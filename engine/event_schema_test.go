@@ -6,12 +6,11 @@ import (
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // payloadSchemas are the published schemas of payloads that are JSON.
-var payloadSchemas = sync.OnceValues(func() (map[engine.EventKind]*jsonschema.Resolved, error) {
+var payloadSchemas = sync.OnceValues(func() (map[journal.EventKind]*jsonschema.Resolved, error) {
 	b, err := os.ReadFile("../docs/reference/events.schema.json")
 	if err != nil {
 		return nil, err
@@ -20,9 +19,9 @@ var payloadSchemas = sync.OnceValues(func() (map[engine.EventKind]*jsonschema.Re
 	if err := json.Unmarshal(b, &all); err != nil {
 		return nil, err
 	}
-	out := map[engine.EventKind]*jsonschema.Resolved{}
-	for _, k := range engine.EventKinds() {
-		if engine.PayloadType(k) == nil {
+	out := map[journal.EventKind]*jsonschema.Resolved{}
+	for _, k := range journal.EventKinds() {
+		if journal.PayloadType(k) == nil {
 			continue
 		}
 		if out[k], err = all.Defs[k.String()].Resolve(nil); err != nil {
@@ -33,9 +32,9 @@ var payloadSchemas = sync.OnceValues(func() (map[engine.EventKind]*jsonschema.Re
 })
 
 // checkPayload compares the payload of an event with the schema of its kind.
-func checkPayload(ev *engine.Event) error {
+func checkPayload(ev *journal.Event) error {
 	schemas, err := payloadSchemas()
-	if err != nil || schemas[ev.Kind] == nil || ev.Kind == engine.EventTurnStarted {
+	if err != nil || schemas[ev.Kind] == nil || ev.Kind == journal.EventTurnStarted {
 		return err
 	}
 	var payload any

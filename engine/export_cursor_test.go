@@ -1,13 +1,15 @@
 package engine
 
+import "github.com/seed47132306/terrarium/engine/journal"
+
 // MakeCursor is the cursor of a position.
-func MakeCursor(through SessionID, marks map[SessionID]Mark) EventCursor {
-	p := position{through, marks}
-	return p.cursor()
+func MakeCursor(through journal.SessionID, marks map[journal.SessionID]journal.Mark) journal.EventCursor {
+	p := journal.Position{Through: through, Marks: marks}
+	return p.Cursor()
 }
 
 // RemakeCursor reads a cursor and writes it again.
-func RemakeCursor(c EventCursor) (EventCursor, error) {
-	p, err := parseCursor(c)
-	return p.cursor(), err
+func RemakeCursor(c journal.EventCursor) (journal.EventCursor, error) {
+	p, err := journal.ParseCursor(c)
+	return p.Cursor(), err
 }

@@ -4,15 +4,17 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Shape is a graph as its environment is, apart from the topology.
 type Shape struct {
-	ID        GraphID
-	Session   SessionID // "" without a store
-	Creatures []CreatureID
-	Channels  []ChannelID // those that are no inboxes
-	Edges     []Edge      // in either direction
+	ID        journal.GraphID
+	Session   journal.SessionID // "" without a store
+	Creatures []journal.CreatureID
+	Channels  []journal.ChannelID // those that are no inboxes
+	Edges     []Edge              // in either direction
 }
 
 // Shapes lists the graphs as their environments are.
@@ -51,33 +53,33 @@ func (s *Stepper) Shapes() []Shape {
 type Life struct {
 	Instances uint64 // that it has had in this run
 	Timers    string
-	Asks      []RequestRow // open requests
-	Hand      delivered    // the delivery that a worker has in hand
-	Again     Edge         // where the delivery is from that is to be tried again
+	Asks      []journal.RequestRow // open requests
+	Hand      delivered            // the delivery that a worker has in hand
+	Again     Edge                 // where the delivery is from that is to be tried again
 	Aliases   map[Bond]string
 }
 
 // delivered is a message's place in its channel.
 type delivered struct {
-	channel ChannelID
+	channel journal.ChannelID
 	seq     uint64
 }
 
 // Bond is an edge of a creature, by its direction.
 type Bond struct {
-	Channel   ChannelID
-	Direction Direction
+	Channel   journal.ChannelID
+	Direction journal.Direction
 }
 
 // Lives lists what creatures have that no cut may touch. Requests that were
 // made without a log are left out: they get other ids when they enter one.
-func (s *Stepper) Lives() map[CreatureID]Life {
+func (s *Stepper) Lives() map[journal.CreatureID]Life {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	out := make(map[CreatureID]Life, len(s.creatures))
+	out := make(map[journal.CreatureID]Life, len(s.creatures))
 	for id, c := range s.creatures {
-		rec := &Record{}
-		rec.putAsks(c)
+		rec := &journal.Record{}
+		putAsks(rec, c)
 		if c.home.load().store == nil {
 			rec.Requests = nil
 		}
@@ -90,11 +92,11 @@ func (s *Stepper) Lives() map[CreatureID]Life {
 			l.Again = Edge{id, d.msg.channel}
 		}
 		for _, send := range c.wiring.Load().sends {
-			l.Aliases[Bond{send.ch.id, Send}] = send.alias
+			l.Aliases[Bond{send.ch.id, journal.Send}] = send.alias
 		}
 		for _, src := range c.mb.sources {
 			if src.ch != nil {
-				l.Aliases[Bond{src.id, Listen}] = src.alias
+				l.Aliases[Bond{src.id, journal.Listen}] = src.alias
 			}
 		}
 		out[id] = l

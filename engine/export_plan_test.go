@@ -1,20 +1,18 @@
 package engine
 
-// Compare says what is different between two sets of saved graphs, as a plan
-// does.
-func Compare(before, after []SavedGraph) *Plan { return newComparison(before, after).plan() }
+import "github.com/seed47132306/terrarium/engine/journal"
 
 // Rows are the graphs that are running, as a storage would save them.
-func Rows(e *Engine) []SavedGraph { return e.rows() }
+func Rows(e *Engine) []journal.SavedGraph { return e.rows() }
 
 // Judges reports whether the policy of a deployment judges events of a kind, as a turn
 // finds out.
-func Judges(e *Engine, deployment string, kind PolicyKind) bool {
+func Judges(e *Engine, deployment string, kind journal.PolicyKind) bool {
 	return e.policyOf(deployment, kind) != nil
 }
 
 // Held reports whether a creature is kept from beginning another turn.
-func Held(e *Engine, id CreatureID) bool {
+func Held(e *Engine, id journal.CreatureID) bool {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	c := e.creatures[id]

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Stepper is an engine without goroutines: nothing runs but what its methods
@@ -88,15 +90,15 @@ func (s *Stepper) Close(ctx context.Context) error {
 
 // Edge is who listens on what.
 type Edge struct {
-	Creature CreatureID
-	Channel  ChannelID
+	Creature journal.CreatureID
+	Channel  journal.ChannelID
 }
 
 // Listens says where a listener's channel is: its last number, and the session
 // that it is logged to.
 type Listens struct {
 	Head    uint64
-	Session SessionID
+	Session journal.SessionID
 }
 
 // Listening lists who listens on what; inboxes included.
@@ -105,7 +107,7 @@ func (s *Stepper) Listening() map[Edge]Listens {
 	defer s.mu.RUnlock()
 	out := map[Edge]Listens{}
 	for _, g := range s.graphs {
-		var session SessionID
+		var session journal.SessionID
 		if g.store != nil {
 			session = g.store.Info().Session
 		}
@@ -126,13 +128,13 @@ func (s *Stepper) Dormant() map[Edge]Listens {
 	defer s.mu.RUnlock()
 	out := map[Edge]Listens{}
 	for _, d := range s.saved {
-		heads := map[ChannelID]uint64{}
+		heads := map[journal.ChannelID]uint64{}
 		for _, h := range d.Heads {
 			heads[h.Channel] = h.Seq
 		}
 		for _, c := range d.Cursors {
 			if c.Until == 0 && !isOutsideReader(c.Reader) {
-				out[Edge{CreatureID(c.Reader), c.Channel}] = Listens{heads[c.Channel], d.Session}
+				out[Edge{journal.CreatureID(c.Reader), c.Channel}] = Listens{heads[c.Channel], d.Session}
 			}
 		}
 	}
@@ -141,8 +143,8 @@ func (s *Stepper) Dormant() map[Edge]Listens {
 
 // Unlogged is what graphs without a store have in memory.
 type Unlogged struct {
-	Heads   map[ChannelID]uint64
-	Offsets map[ChannelID]uint64 // of the producer p
+	Heads   map[journal.ChannelID]uint64
+	Offsets map[journal.ChannelID]uint64 // of the producer p
 	// Waiting are the numbers of what is still to be delivered.
 	Waiting map[Edge][]uint64
 }
@@ -151,7 +153,7 @@ type Unlogged struct {
 func (s *Stepper) Unlogged() Unlogged {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	u := Unlogged{map[ChannelID]uint64{}, map[ChannelID]uint64{}, map[Edge][]uint64{}}
+	u := Unlogged{map[journal.ChannelID]uint64{}, map[journal.ChannelID]uint64{}, map[Edge][]uint64{}}
 	for _, g := range s.graphs {
 		if g.store != nil {
 			continue
@@ -179,7 +181,7 @@ func (s *Stepper) Unlogged() Unlogged {
 }
 
 // Volatile reports whether a channel or an inbox is in a graph without a store.
-func (s *Stepper) Volatile(id ChannelID) bool {
+func (s *Stepper) Volatile(id journal.ChannelID) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	ch := s.channels[id]
@@ -194,7 +196,7 @@ func (s *Stepper) VolatileReader(r *Reader) bool {
 }
 
 // SessionOf is the session that a channel is logged to, if it has one.
-func (s *Stepper) SessionOf(id ChannelID) SessionID {
+func (s *Stepper) SessionOf(id journal.ChannelID) journal.SessionID {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if ch := s.channels[id]; ch != nil && ch.home.load().store != nil {
@@ -234,7 +236,7 @@ func (s *Stepper) Ended(r *Reader) bool {
 }
 
 // Request is the id of the request's message.
-func (c *Call) Request() EventID { return c.request }
+func (c *Call) Request() journal.EventID { return c.request }
 
 // Answered reports whether Reply would not have to wait.
 func (c *Call) Answered() bool { return len(c.reply) > 0 }
@@ -247,7 +249,7 @@ func (s *Stepper) Callers() (n int) {
 
 // Members lists the creatures, the channels that are no inboxes, and the
 // graphs, in the order in which they came to be.
-func (s *Stepper) Members() (creatures []CreatureID, channels []ChannelID, graphs []GraphID) {
+func (s *Stepper) Members() (creatures []journal.CreatureID, channels []journal.ChannelID, graphs []journal.GraphID) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, g := range s.sortedGraphs() {
@@ -263,7 +265,7 @@ func (s *Stepper) Members() (creatures []CreatureID, channels []ChannelID, graph
 }
 
 // Stopped reports whether a creature is stopped or quarantined.
-func (s *Stepper) Stopped(id CreatureID) bool {
+func (s *Stepper) Stopped(id journal.CreatureID) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	c := s.creatures[id]
@@ -271,10 +273,10 @@ func (s *Stepper) Stopped(id CreatureID) bool {
 }
 
 // Open lists the requests of a creature that have no answer.
-func (s *Stepper) Open(id CreatureID) []RequestRow {
+func (s *Stepper) Open(id journal.CreatureID) []journal.RequestRow {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	rec := &Record{}
-	rec.putAsks(s.creatures[id])
+	rec := &journal.Record{}
+	putAsks(rec, s.creatures[id])
 	return rec.Requests
 }

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/seed47132306/terrarium/engine/journal"
+
 // Unlocked calls f with the mutation lock free, also in the middle of a turn that
 // holds it: the goroutine that f runs in is the one that has it.
 func (s *Stepper) Unlocked(f func()) {
@@ -22,10 +24,10 @@ func (s *Stepper) Alone() bool {
 }
 
 // Heads are the last numbers of all channels and inboxes.
-func (s *Stepper) Heads() map[ChannelID]uint64 {
+func (s *Stepper) Heads() map[journal.ChannelID]uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	out := map[ChannelID]uint64{}
+	out := map[journal.ChannelID]uint64{}
 	for id, ch := range s.channels {
 		out[id] = ch.head
 	}
@@ -34,7 +36,7 @@ func (s *Stepper) Heads() map[ChannelID]uint64 {
 
 // ConflictsInARow is how often a creature's turn has met another change, since it
 // committed last.
-func (s *Stepper) ConflictsInARow(id CreatureID) int {
+func (s *Stepper) ConflictsInARow(id journal.CreatureID) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.creatures[id].conflicts

@@ -5,23 +5,25 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // findChannel is FindChannel under the mutation lock.
-func (e *Engine) findChannel(g GraphID, name string) (ChannelID, error) {
-	if _, ok := e.topo.Channel(ChannelID(name)); ok {
-		return ChannelID(name), nil
+func (e *Engine) findChannel(g journal.GraphID, name string) (journal.ChannelID, error) {
+	if _, ok := e.topo.Channel(journal.ChannelID(name)); ok {
+		return journal.ChannelID(name), nil
 	}
 	return findByName(e, "channel", g, name, e.topo.FindChannel)
 }
 
 // findByName finds something by a name that is unique, in a graph if one is
 // given, else in all of them.
-func findByName[T ~string](e *Engine, what string, g GraphID, name string, find func(GraphID, string) (T, bool)) (T, error) {
+func findByName[T ~string](e *Engine, what string, g journal.GraphID, name string, find func(journal.GraphID, string) (T, bool)) (T, error) {
 	graphs := e.topo.Graphs()
 	if g != "" {
 		now, _ := e.topo.Current(g)
-		graphs = []GraphID{now}
+		graphs = []journal.GraphID{now}
 	}
 	var found []T
 	for _, id := range graphs {
@@ -36,7 +38,7 @@ func findByName[T ~string](e *Engine, what string, g GraphID, name string, find 
 func one[T ~string](what, name string, found []T) (T, error) {
 	switch len(found) {
 	case 0:
-		return "", gone(what, name)
+		return "", errtext.Gone(what, name)
 	case 1:
 		return found[0], nil
 	}
@@ -55,22 +57,22 @@ const namedAtMost = 4
 
 // FindCreature finds a creature by id, or by a name that is unique in the
 // engine, or in a graph if one is given.
-func (e *Engine) FindCreature(g GraphID, name string) (CreatureID, error) {
+func (e *Engine) FindCreature(g journal.GraphID, name string) (journal.CreatureID, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.findCreature(g, name)
 }
 
-func (e *Engine) findCreature(g GraphID, name string) (CreatureID, error) {
-	if _, ok := e.topo.Creature(CreatureID(name)); ok {
-		return CreatureID(name), nil
+func (e *Engine) findCreature(g journal.GraphID, name string) (journal.CreatureID, error) {
+	if _, ok := e.topo.Creature(journal.CreatureID(name)); ok {
+		return journal.CreatureID(name), nil
 	}
 	return findByName(e, "creature", g, name, e.topo.FindCreature)
 }
 
 // FindChannel finds a channel by id, or by a name that is unique in the
 // engine, or in a graph if one is given.
-func (e *Engine) FindChannel(g GraphID, name string) (ChannelID, error) {
+func (e *Engine) FindChannel(g journal.GraphID, name string) (journal.ChannelID, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.findChannel(g, name)
@@ -78,19 +80,19 @@ func (e *Engine) FindChannel(g GraphID, name string) (ChannelID, error) {
 
 // FindGraph finds a graph by its id, by an id that it had before a merge, or
 // by the name of a creature in it.
-func (e *Engine) FindGraph(name string) (GraphID, error) {
+func (e *Engine) FindGraph(name string) (journal.GraphID, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.findGraph(name)
 }
 
-func (e *Engine) findGraph(name string) (GraphID, error) {
-	if now, ok := e.topo.Current(GraphID(name)); ok {
+func (e *Engine) findGraph(name string) (journal.GraphID, error) {
+	if now, ok := e.topo.Current(journal.GraphID(name)); ok {
 		return now, nil
 	}
 	c, err := e.findCreature("", name)
 	if abi.CodeOf(err) == abi.NotFound {
-		return "", gone("graph", name)
+		return "", errtext.Gone("graph", name)
 	}
 	return e.topo.GraphOf(c), err
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -23,7 +25,7 @@ func (x *change) follow(plan *storePlan) {
 	}
 	for _, cr := range x.resumed {
 		if g := cr.home.load(); g != nil {
-			x.record(g).putCreature(cr)
+			putCreature(x.record(g), cr)
 		}
 	}
 	x.followWires()
@@ -78,7 +80,7 @@ func (x *change) step(plan *storePlan, c topology.Change) {
 	}
 }
 
-func (x *change) addGraph(plan *storePlan, id GraphID) {
+func (x *change) addGraph(plan *storePlan, id journal.GraphID) {
 	info, ok := x.e.topo.Graph(id)
 	g := newGraph(x.e, id, info.Born)
 	g.origin = x.e.ids.origin()
@@ -110,9 +112,9 @@ func (x *change) addCreature(c topology.Change) {
 	x.e.countSpawned(cr, 1)
 	x.e.noteRoot(cr)
 	x.join(cr, g)
-	inbox := x.channels[InboxOf(cr.id)]
+	inbox := x.channels[journal.InboxOf(cr.id)]
 	if inbox == nil {
-		inbox = &channel{id: InboxOf(cr.id), name: "inbox", inbox: cr.id}
+		inbox = &channel{id: journal.InboxOf(cr.id), name: "inbox", inbox: cr.id}
 	}
 	x.e.channels[inbox.id] = inbox
 	inbox.home.store(g)
@@ -123,10 +125,10 @@ func (x *change) addCreature(c topology.Change) {
 	if x.hold {
 		return
 	}
-	x.record(g).putCreature(cr)
+	putCreature(x.record(g), cr)
 	x.putChannel(inbox)
 	if rec := x.record(g); rec != nil {
-		rec.putCursor(cr.reader(), cr.mb.source(inbox))
+		putCursor(rec, cr.reader(), cr.mb.source(inbox))
 	}
 	cr.wake(&x.wake)
 }
@@ -154,12 +156,12 @@ func (x *change) leave(cr *creature, g *graph) {
 func (x *change) removeCreature(c topology.Change) {
 	cr, g := x.e.creatures[c.Creature], x.e.graphs[c.Graph]
 	rec, log := x.record(g), x.logOf(g)
-	inbox := x.e.channels[InboxOf(cr.id)]
+	inbox := x.e.channels[journal.InboxOf(cr.id)]
 	for _, s := range slices.Clone(cr.mb.sources) {
 		x.bury(g, rec, &cr.mb, s)
 	}
 	cr.removed = true
-	cr.giveUpJobs(gone("creature", string(cr.id)))
+	cr.giveUpJobs(errtext.Gone("creature", string(cr.id)))
 	x.e.setParent(cr, "")
 	x.e.silence(cr)
 	x.leaveLoad(cr, g)
@@ -169,9 +171,9 @@ func (x *change) removeCreature(c topology.Change) {
 	x.e.countSpawned(cr, -1)
 	x.e.noteRoot(cr)
 	x.dirty[cr] = true
-	rec.dropCreature(cr.id)
+	rec.DropCreature(cr.id)
 	x.orphanWires(log, rec, cr)
-	x.log(log, rec, Event{Kind: EventCreatureStopped, Creature: cr.id, Payload: mustJSON(CreatureStoppedPayload{Name: cr.name, Reason: "removed"})})
+	x.log(log, rec, journal.Event{Kind: journal.EventCreatureStopped, Creature: cr.id, Payload: journal.JSON(journal.CreatureStoppedPayload{Name: cr.name, Reason: "removed"})})
 	x.giveUpInstance(cr)
 	cr.home.store(nil) // from here on its worker, if it has one, may retire it
 	x.e.releaseModule(cr)
@@ -226,7 +228,7 @@ func (x *change) forgetChannel(ch *channel, g *graph) {
 	if rec == nil {
 		return
 	}
-	rec.dropChannel(ch.id)
+	rec.DropChannel(ch.id)
 	if ch.inbox != "" {
 		return // whose only reader goes with it
 	}
@@ -235,7 +237,7 @@ func (x *change) forgetChannel(ch *channel, g *graph) {
 	for _, cr := range g.creatures {
 		for _, s := range cr.mb.sources {
 			if s.id == ch.id && s.ch == nil {
-				rec.putCursor(cr.reader(), s)
+				putCursor(rec, cr.reader(), s)
 			}
 		}
 	}
@@ -245,16 +247,16 @@ func (x *change) addEdge(c topology.Change) {
 	cr, ch := x.e.creatures[c.Creature], x.e.channels[c.Channel]
 	x.dirty[cr] = true
 	rec := x.record(cr.home.load())
-	if c.Direction == Send {
+	if c.Direction == journal.Send {
 		ch.senders = append(ch.senders, cr)
 	}
-	if c.Direction == Listen && cr.mb.source(ch) == nil {
+	if c.Direction == journal.Listen && cr.mb.source(ch) == nil {
 		s := cr.mb.add(ch, c.Alias, x.cursor(cr.id, ch))
-		rec.putCursor(cr.reader(), s)
+		putCursor(rec, cr.reader(), s)
 	}
 	if rec != nil {
 		place := x.e.topo.EdgeOrder(c.Creature, c.Channel, c.Direction)
-		rec.Edges = append(rec.Edges, EdgeRow{c.Creature, c.Channel, c.Direction, c.Alias, place})
+		rec.Edges = append(rec.Edges, journal.EdgeRow{Creature: c.Creature, Channel: c.Channel, Direction: c.Direction, Alias: c.Alias, Order: place})
 	}
 }
 
@@ -263,11 +265,11 @@ func (x *change) removeEdge(c topology.Change) {
 	x.dirty[cr] = true
 	g := cr.home.load()
 	rec := x.record(g)
-	rec.dropEdge(EdgeRow{Creature: c.Creature, Channel: c.Channel, Direction: c.Direction})
-	if c.Direction == Send {
+	rec.DropEdge(journal.EdgeRow{Creature: c.Creature, Channel: c.Channel, Direction: c.Direction})
+	if c.Direction == journal.Send {
 		ch.senders = without(ch.senders, cr)
 	}
-	if c.Direction != Listen || x.leaving[cr.id] {
+	if c.Direction != journal.Listen || x.leaving[cr.id] {
 		return
 	}
 	s := cr.mb.source(ch)
@@ -276,9 +278,9 @@ func (x *change) removeEdge(c topology.Change) {
 	case x.dropped[ch.id]:
 		x.bury(g, rec, &cr.mb, s)
 	default:
-		rec.dropCursor(CursorRow{Reader: cr.reader(), Channel: ch.id})
+		rec.DropCursor(journal.CursorRow{Reader: cr.reader(), Channel: ch.id})
 		if cr.mb.detach(s) {
-			rec.putCursor(cr.reader(), s)
+			putCursor(rec, cr.reader(), s)
 		}
 	}
 }
@@ -292,7 +294,7 @@ func (x *change) moveCreature(c topology.Change) {
 	x.moveLetters(from, to, cr.id)
 	x.leave(cr, from)
 	x.join(cr, to)
-	inbox := x.e.channels[InboxOf(cr.id)]
+	inbox := x.e.channels[journal.InboxOf(cr.id)]
 	delete(from.channels, inbox.id)
 	to.channels[inbox.id] = inbox
 	inbox.home.store(to)
@@ -335,7 +337,7 @@ func (x *change) moveReaders(plan *storePlan, g, into *graph) {
 		if into != nil {
 			if after := plan.after(g); len(after) > 0 && !slices.Contains(after, into.id) && x.strays[r] == "" {
 				if x.strays == nil {
-					x.strays = map[*Reader]GraphID{}
+					x.strays = map[*Reader]journal.GraphID{}
 				}
 				x.strays[r] = after[0]
 			}
@@ -360,11 +362,11 @@ func (x *change) bringBackReaders() {
 // moveLetters takes along the dead letters of a creature, or of everybody, from
 // one graph without a store to another. (In one with a store, the store has
 // them.)
-func (x *change) moveLetters(from, to *graph, c CreatureID) {
+func (x *change) moveLetters(from, to *graph, c journal.CreatureID) {
 	if from.store != nil || to == nil || to.store != nil {
 		return
 	}
-	from.dropLetters(func(l *DeadLetterRow) bool {
+	from.dropLetters(func(l *journal.DeadLetterRow) bool {
 		moves := c == "" || l.Creature == c
 		if moves {
 			to.keepLetter(*l)
@@ -382,7 +384,7 @@ func (x *change) renameCreature(c topology.Change) {
 	cr.name = c.Name
 	g.names[cr.name] = cr
 	x.dirty[cr] = true
-	x.record(g).putCreature(cr)
+	putCreature(x.record(g), cr)
 }
 
 func (x *change) changeFlags(c topology.Change) {
@@ -399,13 +401,13 @@ func (x *change) changeFlags(c topology.Change) {
 		cr.stopped = info.Stopped
 		x.startOrStop(x.logOf(g), rec, cr)
 	}
-	rec.putCreature(cr)
+	putCreature(rec, cr)
 }
 
-func (x *change) startOrStop(log *graph, rec *Record, cr *creature) {
-	ev := Event{Kind: EventCreatureStarted, Creature: cr.id, Payload: mustJSON(CreatureStartedPayload{cr.name})}
+func (x *change) startOrStop(log *graph, rec *journal.Record, cr *creature) {
+	ev := journal.Event{Kind: journal.EventCreatureStarted, Creature: cr.id, Payload: journal.JSON(journal.CreatureStartedPayload{Name: cr.name})}
 	if cr.stopped {
-		ev.Kind, ev.Payload = EventCreatureStopped, mustJSON(CreatureStoppedPayload{Name: cr.name})
+		ev.Kind, ev.Payload = journal.EventCreatureStopped, journal.JSON(journal.CreatureStoppedPayload{Name: cr.name})
 		cr.giveUpJobs(&abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + cr.name + " has been stopped", Remedy: "start it first", IDs: map[string]string{"creature": string(cr.id)}})
 		x.giveUpInstance(cr)
 	} else {
@@ -423,12 +425,12 @@ func (x *change) startOrStop(log *graph, rec *Record, cr *creature) {
 func (x *change) putChannel(ch *channel) {
 	if rec := x.record(ch.home.load()); rec != nil {
 		rec.Channels = append(rec.Channels, ch.row())
-		rec.putHead(ch)
+		putHead(rec, ch)
 	}
 }
 
-func (ch *channel) row() ChannelRow {
-	return ChannelRow{
+func (ch *channel) row() journal.ChannelRow {
+	return journal.ChannelRow{
 		ID: ch.id, Name: ch.name, Description: ch.description, Deployment: ch.deployment,
 		Address: ch.address, Born: ch.born, Report: ch.report, Inbox: ch.inbox,
 	}

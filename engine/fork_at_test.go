@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"pgregory.net/rapid"
 )
 
 // forker is a program that remembers how its sessions were at some times.
@@ -26,10 +26,10 @@ type forker struct {
 
 // remembered is a session as it was at a cursor.
 type remembered struct {
-	session engine.SessionID
-	cursor  engine.EventCursor
+	session journal.SessionID
+	cursor  journal.EventCursor
 	rows    string
-	events  []engine.EventID
+	events  []journal.EventID
 }
 
 // eventful is listen with effects of every kind: what it hears says which.
@@ -84,7 +84,7 @@ func (f *forker) wire() {
 		f.must(err)
 		return
 	}
-	_, _ = f.e.AddWire(f.ctx(), engine.OutputWire{From: from.id, To: to.id, WithContent: true}) // unless they are in different graphs
+	_, _ = f.e.AddWire(f.ctx(), journal.OutputWire{From: from.id, To: to.id, WithContent: true}) // unless they are in different graphs
 }
 
 // remember notes how every session is.
@@ -98,11 +98,11 @@ func (f *forker) remember() {
 }
 
 // live lists the graphs as their stores have them, with all that was appended.
-func (f *forker) live() []engine.SavedGraph {
+func (f *forker) live() []journal.SavedGraph {
 	status, err := f.e.Status("")
 	f.must(err)
 	for _, g := range status {
-		_, err := f.storage.History(f.ctx(), g.Session, engine.HistoryQuery{Limit: 1})
+		_, err := f.storage.History(f.ctx(), g.Session, journal.HistoryQuery{Limit: 1})
 		f.must(err)
 	}
 	graphs, problems, err := f.storage.Saved(f.ctx())
@@ -114,8 +114,8 @@ func (f *forker) live() []engine.SavedGraph {
 }
 
 // here is the cursor behind all events.
-func (f *forker) here() engine.EventCursor {
-	replay, err := engine.NewReplay(f.ctx(), f.storage.(engine.Chronicle), engine.FromStart, nil)
+func (f *forker) here() journal.EventCursor {
+	replay, err := journal.NewReplay(f.ctx(), f.storage.(journal.Chronicle), journal.FromStart, nil)
 	f.must(err)
 	for more := true; more; f.must(err) {
 		_, _, more, err = replay.Next(f.ctx())
@@ -125,11 +125,11 @@ func (f *forker) here() engine.EventCursor {
 
 // sessions is what reads a directory.
 type sessions interface {
-	History(ctx context.Context, session engine.SessionID, q engine.HistoryQuery) ([]engine.Event, error)
+	History(ctx context.Context, session journal.SessionID, q journal.HistoryQuery) ([]journal.Event, error)
 }
 
-func (f *forker) history(from sessions, session engine.SessionID) (ids []engine.EventID) {
-	events, err := from.History(f.ctx(), session, engine.HistoryQuery{Limit: 1_000_000})
+func (f *forker) history(from sessions, session journal.SessionID) (ids []journal.EventID) {
+	events, err := from.History(f.ctx(), session, journal.HistoryQuery{Limit: 1_000_000})
 	f.must(err)
 	for i := range events {
 		ids = append(ids, events[i].ID)
@@ -139,7 +139,7 @@ func (f *forker) history(from sessions, session engine.SessionID) (ids []engine.
 
 // rows are the live rows of a graph as text, but for which session it is and where
 // outside readers are.
-func (f *forker) rows(from sessions, g *engine.SavedGraph) string {
+func (f *forker) rows(from sessions, g *journal.SavedGraph) string {
 	view, isView := from.(*sqlitestore.View)
 	if !isView {
 		var err error
@@ -147,10 +147,10 @@ func (f *forker) rows(from sessions, g *engine.SavedGraph) string {
 		f.must(err)
 		defer view.Close()
 	}
-	letters, err := view.DeadLetters(f.ctx(), g.Session, "", engine.EventID{}, 1_000_000)
+	letters, err := view.DeadLetters(f.ctx(), g.Session, "", journal.EventID{}, 1_000_000)
 	f.must(err)
 	// Files list them origin by origin, in the order in which they came to know these.
-	slices.SortFunc(letters, func(a, b engine.DeadLetterRow) int { return strings.Compare(a.ID.String(), b.ID.String()) })
+	slices.SortFunc(letters, func(a, b journal.DeadLetterRow) int { return strings.Compare(a.ID.String(), b.ID.String()) })
 	var b strings.Builder
 	for _, c := range g.Creatures {
 		state, err := view.State(f.ctx(), g.Session, c.ID)
@@ -161,7 +161,7 @@ func (f *forker) rows(from sessions, g *engine.SavedGraph) string {
 	}
 	kept := *g
 	kept.Session, kept.Path = "", ""
-	kept.Cursors = slices.DeleteFunc(slices.Clone(g.Cursors), func(c engine.CursorRow) bool { return strings.HasPrefix(string(c.Reader), "reader:") })
+	kept.Cursors = slices.DeleteFunc(slices.Clone(g.Cursors), func(c journal.CursorRow) bool { return strings.HasPrefix(string(c.Reader), "reader:") })
 	for _, part := range []any{kept, kept.Wires, letters} {
 		text, err := json.MarshalIndent(part, "", " ")
 		f.must(err)
@@ -184,7 +184,7 @@ func (f *forker) check() {
 	}
 }
 
-func (f *forker) compare(dir string, fork engine.SessionID, was *remembered) {
+func (f *forker) compare(dir string, fork journal.SessionID, was *remembered) {
 	v, err := sqlitestore.OpenReadOnly(f.ctx(), dir)
 	f.must(err)
 	defer v.Close()

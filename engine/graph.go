@@ -8,35 +8,38 @@ import (
 	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // graph is one connected component: its environment, the order of its log and,
 // unless it is volatile, its store.
 type graph struct {
-	id     GraphID
+	id     journal.GraphID
 	born   uint64
 	engine *Engine
 
 	// mu is the critical section. It guards what follows, and the fields that
 	// say so in channel, source, mailbox and creature of the graph's members.
 	mu          sync.Mutex
-	store       Store // nil: volatile
+	store       journal.Store // nil: volatile
 	source      logSource
-	durability  Durability
+	durability  journal.Durability
 	meta        map[string]string
 	memory      map[memoryKey]*memoryCell // of policies; replaced, never modified
-	seen        *GraphView                // see picture; of the shape seenShape
+	seen        *deploy.GraphView         // see picture; of the shape seenShape
 	seenShape   uint64
-	origin      Origin // of the events that the graph logs
-	seq         uint64 // number of the last event
-	now         int64  // time of the last event
-	wall        int64  // the clock when the critical section was entered
-	creatures   map[CreatureID]*creature
+	origin      journal.Origin // of the events that the graph logs
+	seq         uint64         // number of the last event
+	now         int64          // time of the last event
+	wall        int64          // the clock when the critical section was entered
+	creatures   map[journal.CreatureID]*creature
 	names       map[string]*creature
-	channels    map[ChannelID]*channel // inboxes included
+	channels    map[journal.ChannelID]*channel // inboxes included
 	roots       []*creature
 	readers     []*Reader
-	letters     []DeadLetterRow // the last ones, where there is no store
+	letters     []journal.DeadLetterRow // the last ones, where there is no store
 	letterBytes int64
 	over        int                // mailboxes for which outside publishers wait
 	admitted    chan struct{}      // closed when over falls to 0; nil when nobody waits
@@ -47,14 +50,14 @@ type graph struct {
 
 // channel is a log that creatures of a graph read, or one creature's inbox.
 type channel struct {
-	id          ChannelID
+	id          journal.ChannelID
 	name        string
 	description string
 	deployment  string
 	address     string
 	born        uint64
 	report      bool
-	inbox       CreatureID
+	inbox       journal.CreatureID
 
 	// home is the graph, or nil when the channel is gone. It changes under the
 	// mutation lock and both graphs' mu; lockChannel reads it without.
@@ -66,30 +69,30 @@ type channel struct {
 	senders []*creature // who may send
 	// cursors are where outside readers have got to, those that are not
 	// reading at present included.
-	cursors map[ReaderID]uint64
+	cursors map[journal.ReaderID]uint64
 	// producers are the highest offsets of outside producers.
 	producers map[string]uint64
 
 	// policy judges what is sent; nil when nothing has to be judged. It may be
 	// read at any time, and changes when a recipe is applied.
-	policy atomic.Pointer[Policy]
+	policy atomic.Pointer[deploy.Policy]
 	label  string // the name in the recipe; set before the channel can be found
 }
 
 func (ch *channel) forget(s *source) { ch.sources = without(ch.sources, s) }
 
-// logSource says in whose log an event is; see [Mark].
+// logSource says in whose log an event is; see [journal.Mark].
 type logSource struct {
-	session SessionID
+	session journal.SessionID
 	since   int64 // the time of the last event before the log was opened
 }
 
-func newGraph(e *Engine, id GraphID, born uint64) *graph {
+func newGraph(e *Engine, id journal.GraphID, born uint64) *graph {
 	return &graph{
 		id: id, born: born, engine: e,
-		creatures: map[CreatureID]*creature{},
+		creatures: map[journal.CreatureID]*creature{},
 		names:     map[string]*creature{},
-		channels:  map[ChannelID]*channel{},
+		channels:  map[journal.ChannelID]*channel{},
 	}
 }
 
@@ -105,9 +108,9 @@ func (g *graph) tick() int64 {
 func (e *Engine) wallClock() int64 { return e.clock.Now().UnixNano() }
 
 // nextID returns the id of the next event.
-func (g *graph) nextID() EventID {
+func (g *graph) nextID() journal.EventID {
 	g.seq++
-	return EventID{g.origin, g.seq}
+	return journal.EventID{Origin: g.origin, Seq: g.seq}
 }
 
 // attach makes the graph log to a store from now on. With a store nothing
@@ -115,7 +118,7 @@ func (g *graph) nextID() EventID {
 //
 // since is the time of the last event that the store has from before it was
 // opened.
-func (g *graph) attach(s Store, since int64) {
+func (g *graph) attach(s journal.Store, since int64) {
 	for _, c := range g.creatures {
 		c.mb.over = false
 	}
@@ -142,7 +145,7 @@ func (g *graph) sequence(ch *channel, m *message) {
 // publish offers a sequenced message to every listener but its sender, and
 // wakes them. Deliveries that no mailbox took in are added to the record, or
 // just observed, as dead letters.
-func (g *graph) publish(ch *channel, m *message, w *waker, rec *Record) {
+func (g *graph) publish(ch *channel, m *message, w *waker, rec *journal.Record) {
 	for _, s := range ch.sources {
 		mb := s.mb
 		if c := mb.creature; c != nil && c.id == m.sender && ch.inbox == "" {
@@ -185,7 +188,7 @@ func (e *Engine) awaitRoom(ctx context.Context, ch *channel) (*graph, error) {
 	for {
 		g := ch.home.lock()
 		if g == nil {
-			return nil, gone("channel", string(ch.id))
+			return nil, errtext.Gone("channel", string(ch.id))
 		}
 		if g.store == nil {
 			if g.over == 0 {
@@ -201,7 +204,7 @@ func (e *Engine) awaitRoom(ctx context.Context, ch *channel) (*graph, error) {
 			case <-ctx.Done():
 				return nil, &abi.Error{Code: abi.Unavailable, Op: "send", Message: "a mailbox of the graph is full", Remedy: "wait for the creatures to catch up, or choose another overflow policy", Err: context.Cause(ctx)}
 			case <-e.closing:
-				return nil, errClosed
+				return nil, errtext.Closed
 			}
 			continue
 		}
@@ -217,7 +220,7 @@ func (e *Engine) awaitRoom(ctx context.Context, ch *channel) (*graph, error) {
 			return nil, notTakenIn(ctx, err)
 		}
 		if g = ch.home.lock(); g == nil {
-			return nil, gone("channel", string(ch.id))
+			return nil, errtext.Gone("channel", string(ch.id))
 		}
 		if g.store == store {
 			return g, nil

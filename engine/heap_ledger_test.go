@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"testing"
+
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 const mib = 1 << 20
@@ -56,7 +58,7 @@ func TestHeapLedgerClearsTheInnocent(t *testing.T) {
 	l := heapLedger{limit: 100 * mib}
 	var all []*creature
 	for i := range 8 {
-		all = append(all, &creature{id: CreatureID(fmt.Sprint(i))})
+		all = append(all, &creature{id: journal.CreatureID(fmt.Sprint(i))})
 	}
 	tried, told := map[*creature][]int{}, 0
 	const looks = 1000

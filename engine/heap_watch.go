@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // DefaultUnaccountedMemory is that of [Options.UnaccountedMemory].
@@ -128,7 +129,7 @@ func (h *heapWatch) look(e *Engine) *creature {
 // tellUnknown warns of growth for which no creature could be found.
 func (h *heapWatch) tellUnknown(e *Engine) {
 	most := h.ledger.most()
-	var ids []CreatureID
+	var ids []journal.CreatureID
 	for _, c := range most[:min(3, len(most))] {
 		ids = append(ids, c.id)
 	}
@@ -237,6 +238,6 @@ func (e *Engine) tellHeld(c *creature, freed int64) {
 	e.log.Warn("an instance was replaced that held memory which is not accounted", "creature", c.id, "name", c.name, "freed_bytes", freed)
 	text := fmt.Sprintf("the instance was replaced: it held %d bytes of the process beyond what is accounted; report the module", freed)
 	rec := g.newRecord()
-	g.logLines(rec, Event{Creature: c.id}, []logLine{{level: abi.LevelWarn, text: text, engine: true}})
+	g.logLines(rec, journal.Event{Creature: c.id}, []logLine{{level: abi.LevelWarn, text: text, engine: true}})
 	g.append(rec)
 }

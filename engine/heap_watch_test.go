@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -48,7 +49,7 @@ func (b *safeBuffer) count(s string) int {
 	return strings.Count(b.b.String(), s)
 }
 
-func (w *world) starts(c engine.CreatureID) uint64 {
+func (w *world) starts(c journal.CreatureID) uint64 {
 	w.t.Helper()
 	graphs, err := w.Status("")
 	if err != nil {
@@ -76,7 +77,7 @@ func TestAnInstanceThatHoldsTooMuchIsReplaced(t *testing.T) {
 	w := newWatched(t, h, log, limit)
 	innocent, guilty := w.add("innocent", "sink"), w.add("guilty", "leaky")
 	toInnocent, toGuilty := w.connect(innocent, innocent, "a"), w.connect(guilty, guilty, "b")
-	sub := w.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventLog}}, 1000)
+	sub := w.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventLog}}, 1000)
 	defer sub.Close()
 	var most int64
 	for range rounds {
@@ -128,7 +129,7 @@ func TestGrowthThatNoInstanceHoldsIsOnlyTold(t *testing.T) {
 		w.wait()
 	}
 	looks := cycle.Load()
-	for _, c := range []engine.CreatureID{a, b} {
+	for _, c := range []journal.CreatureID{a, b} {
 		if n := int64(w.starts(c)); n < 2 || n > 2+looks/64 {
 			t.Errorf("%s was started %d times in %d looks", c, n, looks)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -26,10 +27,10 @@ func TestARemovedCreaturesHeldTurnLeavesNothing(t *testing.T) {
 			w.saved.wait()
 			for range 2 {
 				all := w.archive()
-				of := func(k engine.EventKind) int {
-					return len(all.writers(func(ev *engine.Event) bool { return ev.Kind == k && ev.Creature == w.h && ev.Channel != "" }))
+				of := func(k journal.EventKind) int {
+					return len(all.writers(func(ev *journal.Event) bool { return ev.Kind == k && ev.Creature == w.h && ev.Channel != "" }))
 				}
-				if turns, letters := of(engine.EventTurnEnded), of(engine.EventDeadLetter); turns != 0 || letters != 1 {
+				if turns, letters := of(journal.EventTurnEnded), of(journal.EventDeadLetter); turns != 0 || letters != 1 {
 					t.Errorf("h had %d turns and %d dead letters, want none and one", turns, letters)
 				}
 				w.wantHeard(w.b, "")
@@ -47,17 +48,19 @@ func TestARemovedCreaturesHeldTurnLeavesNothing(t *testing.T) {
 func TestHeldTurnsOnBothSidesOfACut(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		do     func(w *town, k engine.CreatureID, bridge engine.ChannelID)
+		do     func(w *town, k journal.CreatureID, bridge journal.ChannelID)
 		graphs int
 		y      string // what the listener of the other side hears
 	}{
-		{"split", func(w *town, k engine.CreatureID, bridge engine.ChannelID) { w.change(w.off(k, bridge, engine.Listen)) }, 2, "k-out:2\n"},
-		{"split and merge", func(w *town, k engine.CreatureID, bridge engine.ChannelID) {
-			w.change(w.off(k, bridge, engine.Listen))
-			w.change(w.on(k, bridge, engine.Listen))
+		{"split", func(w *town, k journal.CreatureID, bridge journal.ChannelID) {
+			w.change(w.off(k, bridge, journal.Listen))
+		}, 2, "k-out:2\n"},
+		{"split and merge", func(w *town, k journal.CreatureID, bridge journal.ChannelID) {
+			w.change(w.off(k, bridge, journal.Listen))
+			w.change(w.on(k, bridge, journal.Listen))
 		}, 1, "k-out:2\n"},
-		{"the bridge goes and the sides swap listeners", func(w *town, k engine.CreatureID, bridge engine.ChannelID) {
-			w.ops(topology.RemoveChannel{ID: bridge}, w.off(w.b, w.out, engine.Listen), w.on(w.y, w.out, engine.Listen))
+		{"the bridge goes and the sides swap listeners", func(w *town, k journal.CreatureID, bridge journal.ChannelID) {
+			w.ops(topology.RemoveChannel{ID: bridge}, w.off(w.b, w.out, journal.Listen), w.on(w.y, w.out, journal.Listen))
 		}, 2, "out:1\nk-out:2\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -65,7 +68,7 @@ func TestHeldTurnsOnBothSidesOfACut(t *testing.T) {
 			k := w.add("k", "held")
 			w.connect(k, w.y, "k-out")
 			bridge := w.connect(w.b, k, "bridge")
-			for i, id := range []engine.CreatureID{w.h, k} {
+			for i, id := range []journal.CreatureID{w.h, k} {
 				if _, err := w.SendTo(t.Context(), id, engine.Outgoing{Payload: fmt.Append(nil, i+1)}); err != nil {
 					t.Fatal(err)
 				}
@@ -89,7 +92,7 @@ func TestHeldTurnsOnBothSidesOfACut(t *testing.T) {
 	}
 }
 
-func (w *town) checkPair(k engine.CreatureID) {
+func (w *town) checkPair(k journal.CreatureID) {
 	w.t.Helper()
 	all := w.archive()
 	w.wantTurn(all, w.h, 3)

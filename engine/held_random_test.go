@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -22,8 +23,8 @@ type crowd struct {
 }
 
 type crowdMember struct {
-	id      engine.CreatureID
-	out     engine.ChannelID // "" once it is gone
+	id      journal.CreatureID
+	out     journal.ChannelID // "" once it is gone
 	hears   map[*crowdMember]bool
 	removed bool
 }
@@ -102,7 +103,7 @@ func (w *crowd) settleDown(b *engine.Batch) error {
 			return err
 		}
 		m := &crowdMember{id: added.Creature, out: out.Channel, hears: map[*crowdMember]bool{}}
-		if _, err = b.Do(topology.SetEdge{Creature: m.id, Channel: m.out, Direction: engine.Send, On: true}); err != nil {
+		if _, err = b.Do(topology.SetEdge{Creature: m.id, Channel: m.out, Direction: journal.Send, On: true}); err != nil {
 			return err
 		}
 		w.members = append(w.members, m)
@@ -139,7 +140,7 @@ func (w *crowd) operate(b *engine.Batch) error {
 		return err
 	}
 	to.hears[from] = what%3 > 0
-	_, err := b.Do(topology.SetEdge{Creature: to.id, Channel: from.out, Direction: engine.Listen, On: to.hears[from]})
+	_, err := b.Do(topology.SetEdge{Creature: to.id, Channel: from.out, Direction: journal.Listen, On: to.hears[from]})
 	return err
 }
 
@@ -173,16 +174,16 @@ func (w *crowd) check(held []*crowdMember) {
 	}
 }
 
-func (w *crowd) checkTurn(all *archive, c engine.CreatureID) {
-	now := []engine.SessionID{w.session(c)}
-	turns := all.writers(func(ev *engine.Event) bool {
-		return ev.Kind == engine.EventTurnEnded && ev.Channel == engine.InboxOf(c)
+func (w *crowd) checkTurn(all *archive, c journal.CreatureID) {
+	now := []journal.SessionID{w.session(c)}
+	turns := all.writers(func(ev *journal.Event) bool {
+		return ev.Kind == journal.EventTurnEnded && ev.Channel == journal.InboxOf(c)
 	})
 	if len(turns) != 1 {
 		w.t.Fatalf("%s had %d turns that were held", c, len(turns))
 	}
 	for id, sessions := range turns {
-		effects := all.writers(func(ev *engine.Event) bool { return ev.Turn == id })
+		effects := all.writers(func(ev *journal.Event) bool { return ev.Turn == id })
 		for effect, by := range effects {
 			if !slices.Equal(by, sessions) || effect.Origin != id.Origin {
 				w.t.Fatalf("an effect of the turn %s is %s, written by %v", id, effect, by)

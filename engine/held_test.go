@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -63,10 +64,10 @@ func (g *gate) wait(n int) {
 type town struct {
 	*saved
 	*gate
-	a, h, b, c    engine.CreatureID
-	in, out, news engine.ChannelID
-	x, y          engine.CreatureID
-	xy            engine.ChannelID
+	a, h, b, c    journal.CreatureID
+	in, out, news journal.ChannelID
+	x, y          journal.CreatureID
+	xy            journal.ChannelID
 }
 
 func newTown(t *testing.T) *town {
@@ -81,7 +82,7 @@ func newTown(t *testing.T) *town {
 
 func (w *town) build(b *engine.Batch) error {
 	for _, m := range []struct {
-		id           *engine.CreatureID
+		id           *journal.CreatureID
 		name, module string
 	}{{&w.a, "a", "sink"}, {&w.h, "h", "held"}, {&w.b, "b", "record"}, {&w.c, "c", "record"}, {&w.x, "x", "record"}, {&w.y, "y", "record"}} {
 		added, _, err := b.AddCreature(w.t.Context(), spec(m.name, m.module))
@@ -91,9 +92,9 @@ func (w *town) build(b *engine.Batch) error {
 		*m.id = added.Creature
 	}
 	for _, e := range []struct {
-		id       *engine.ChannelID
+		id       *journal.ChannelID
 		name     string
-		from, to engine.CreatureID
+		from, to journal.CreatureID
 	}{{&w.in, "in", w.a, w.h}, {&w.out, "out", w.h, w.b}, {&w.news, "news", w.h, w.c}, {&w.xy, "xy", w.x, w.y}} {
 		out, err := b.Do(topology.Connect{From: e.from, To: e.to, Name: e.name})
 		if err != nil {
@@ -104,11 +105,11 @@ func (w *town) build(b *engine.Batch) error {
 	return nil
 }
 
-func (w *town) off(c engine.CreatureID, ch engine.ChannelID, d engine.Direction) topology.Op {
+func (w *town) off(c journal.CreatureID, ch journal.ChannelID, d journal.Direction) topology.Op {
 	return topology.SetEdge{Creature: c, Channel: ch, Direction: d}
 }
 
-func (w *town) on(c engine.CreatureID, ch engine.ChannelID, d engine.Direction) topology.Op {
+func (w *town) on(c journal.CreatureID, ch journal.ChannelID, d journal.Direction) topology.Op {
 	return topology.SetEdge{Creature: c, Channel: ch, Direction: d, On: true}
 }
 
@@ -120,7 +121,7 @@ func (w *town) enlarge() {
 			if err != nil {
 				return err
 			}
-			if _, err = b.Do(topology.SetEdge{Creature: added.Creature, Channel: w.xy, Direction: engine.Listen, On: true}); err != nil {
+			if _, err = b.Do(topology.SetEdge{Creature: added.Creature, Channel: w.xy, Direction: journal.Listen, On: true}); err != nil {
 				return err
 			}
 		}
@@ -159,7 +160,7 @@ func TestAHeldTurnCommitsWhereItsCreatureIsThen(t *testing.T) {
 }
 
 // starts is how many instances a creature has had in this run.
-func (s *saved) starts(c engine.CreatureID) uint64 {
+func (s *saved) starts(c journal.CreatureID) uint64 {
 	for _, g := range s.status() {
 		for _, cr := range g.Creatures {
 			if cr.ID == c {
@@ -183,7 +184,7 @@ func (w *town) wantEffects(c heldCase) {
 		w.t.Errorf("h has the timers %v, %v; want one", rows, err)
 	}
 	var reasons []string
-	letters, err := w.DeadLetters(w.t.Context(), w.graph(w.h), "", engine.EventID{}, 0)
+	letters, err := w.DeadLetters(w.t.Context(), w.graph(w.h), "", journal.EventID{}, 0)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -198,7 +199,7 @@ func (w *town) wantEffects(c heldCase) {
 	w.sound(all)
 }
 
-func (w *town) wantHeard(c engine.CreatureID, want string) {
+func (w *town) wantHeard(c journal.CreatureID, want string) {
 	w.t.Helper()
 	if _, err := w.State(w.t.Context(), c, ""); abi.CodeOf(err) == abi.NotFound && want == "" {
 		return
@@ -211,22 +212,22 @@ func (w *town) wantHeard(c engine.CreatureID, want string) {
 // wantTurn checks that a creature had one turn on a message, which was written
 // by the session of its graph, whole: with its output, its state, and n sends
 // that became messages or dead letters.
-func (s *saved) wantTurn(a *archive, c engine.CreatureID, n int) {
+func (s *saved) wantTurn(a *archive, c journal.CreatureID, n int) {
 	s.t.Helper()
-	turns := a.writers(func(ev *engine.Event) bool {
-		return ev.Kind == engine.EventTurnEnded && ev.Creature == c && ev.Channel != ""
+	turns := a.writers(func(ev *journal.Event) bool {
+		return ev.Kind == journal.EventTurnEnded && ev.Creature == c && ev.Channel != ""
 	})
 	if len(turns) != 1 {
 		s.t.Fatalf("%s had %d turns: %v", s.name(c), len(turns), turns)
 	}
 	for id, sessions := range turns {
 		now := s.session(c)
-		if !slices.Equal(sessions, []engine.SessionID{now}) {
+		if !slices.Equal(sessions, []journal.SessionID{now}) {
 			s.t.Errorf("the turn was written by %v, its creature is in %s", sessions, now)
 		}
-		counts := map[engine.EventKind]int{}
-		for effect, sessions := range a.writers(func(ev *engine.Event) bool { return ev.Turn == id }) {
-			if !slices.Equal(sessions, []engine.SessionID{now}) || effect.Origin != id.Origin {
+		counts := map[journal.EventKind]int{}
+		for effect, sessions := range a.writers(func(ev *journal.Event) bool { return ev.Turn == id }) {
+			if !slices.Equal(sessions, []journal.SessionID{now}) || effect.Origin != id.Origin {
 				s.t.Errorf("an effect of the turn %s is %s, written by %v", id, effect, sessions)
 			}
 		}
@@ -235,14 +236,14 @@ func (s *saved) wantTurn(a *archive, c engine.CreatureID, n int) {
 				counts[ev.Kind]++
 			}
 		}
-		sent := counts[engine.EventChannelMessage] + counts[engine.EventDirectMessage] + counts[engine.EventDeadLetter]
-		if sent != n || counts[engine.EventOutput] != 1 || counts[engine.EventState] != 1 {
+		sent := counts[journal.EventChannelMessage] + counts[journal.EventDirectMessage] + counts[journal.EventDeadLetter]
+		if sent != n || counts[journal.EventOutput] != 1 || counts[journal.EventState] != 1 {
 			s.t.Errorf("the effects of the turn are %v, want %d sends, an output and a state", counts, n)
 		}
 	}
 }
 
-func (s *saved) session(c engine.CreatureID) engine.SessionID {
+func (s *saved) session(c journal.CreatureID) journal.SessionID {
 	s.t.Helper()
 	for _, g := range s.status() {
 		for _, cr := range g.Creatures {

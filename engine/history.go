@@ -4,13 +4,15 @@ import (
 	"context"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // sessionOf finds a session by its id, or by the id of a graph, live or saved.
-func (e *Engine) sessionOf(name string) (SessionID, Store, error) {
+func (e *Engine) sessionOf(name string) (journal.SessionID, journal.Store, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	if now, ok := e.topo.Current(GraphID(name)); ok {
+	if now, ok := e.topo.Current(journal.GraphID(name)); ok {
 		g := e.graphs[now]
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -22,15 +24,15 @@ func (e *Engine) sessionOf(name string) (SessionID, Store, error) {
 		}
 		return g.store.Info().Session, g.store, nil
 	}
-	if d := e.saved[GraphID(name)]; d != nil {
+	if d := e.saved[journal.GraphID(name)]; d != nil {
 		return d.Session, nil, nil
 	}
-	return SessionID(name), nil, nil
+	return journal.SessionID(name), nil, nil
 }
 
 // History returns events of a graph or session, live or ended, in an order
 // that respects causes.
-func (e *Engine) History(ctx context.Context, graphOrSession string, q HistoryQuery) ([]Event, error) {
+func (e *Engine) History(ctx context.Context, graphOrSession string, q journal.HistoryQuery) ([]journal.Event, error) {
 	session, store, err := e.sessionOf(graphOrSession)
 	if err != nil {
 		return nil, err
@@ -39,14 +41,14 @@ func (e *Engine) History(ctx context.Context, graphOrSession string, q HistoryQu
 		return store.History(ctx, q)
 	}
 	if e.storage == nil {
-		return nil, gone("session", graphOrSession)
+		return nil, errtext.Gone("session", graphOrSession)
 	}
 	return e.storage.History(ctx, session, q)
 }
 
 // Sessions lists the sessions of the session directory, eldest first; without
 // one there are none.
-func (e *Engine) Sessions(ctx context.Context) ([]SessionInfo, error) {
+func (e *Engine) Sessions(ctx context.Context) ([]journal.SessionInfo, error) {
 	if e.storage == nil {
 		return nil, nil
 	}
@@ -55,13 +57,13 @@ func (e *Engine) Sessions(ctx context.Context) ([]SessionInfo, error) {
 
 // Lineage returns the ancestors of a session or of a graph's session: itself
 // first, then generation by generation back to the roots.
-func (e *Engine) Lineage(ctx context.Context, graphOrSession string) ([]SessionInfo, error) {
+func (e *Engine) Lineage(ctx context.Context, graphOrSession string) ([]journal.SessionInfo, error) {
 	session, _, err := e.sessionOf(graphOrSession)
 	if err != nil {
 		return nil, err
 	}
 	if e.storage == nil {
-		return nil, gone("session", graphOrSession)
+		return nil, errtext.Gone("session", graphOrSession)
 	}
 	return e.storage.Lineage(ctx, session)
 }
@@ -69,13 +71,13 @@ func (e *Engine) Lineage(ctx context.Context, graphOrSession string) ([]SessionI
 // Verify checks a session, or a graph's session: the file itself, and that its
 // log has every event once and every channel in order. What is still in memory
 // is not looked at: it follows what is on disk.
-func (e *Engine) Verify(ctx context.Context, graphOrSession string) (VerifyReport, error) {
+func (e *Engine) Verify(ctx context.Context, graphOrSession string) (journal.VerifyReport, error) {
 	session, _, err := e.sessionOf(graphOrSession)
 	if err != nil {
-		return VerifyReport{}, err
+		return journal.VerifyReport{}, err
 	}
 	if e.storage == nil {
-		return VerifyReport{}, gone("session", graphOrSession)
+		return journal.VerifyReport{}, errtext.Gone("session", graphOrSession)
 	}
 	return e.storage.Verify(ctx, session)
 }
@@ -94,7 +96,7 @@ func (e *Engine) Export(ctx context.Context, graphOrSession, path string) error 
 // of a session or of a graph's session, and what its creatures hold, and goes on
 // by itself. It answers the id of the new session. Creatures keep their ids, so
 // the fork is for another engine.
-func (e *Engine) Fork(ctx context.Context, graphOrSession, dir string) (SessionID, error) {
+func (e *Engine) Fork(ctx context.Context, graphOrSession, dir string) (journal.SessionID, error) {
 	session, x, err := e.exporter("fork", graphOrSession)
 	if err != nil {
 		return "", err
@@ -102,13 +104,13 @@ func (e *Engine) Fork(ctx context.Context, graphOrSession, dir string) (SessionI
 	return x.Fork(ctx, session, dir)
 }
 
-func (e *Engine) exporter(op, graphOrSession string) (SessionID, Exporter, error) {
+func (e *Engine) exporter(op, graphOrSession string) (journal.SessionID, journal.Exporter, error) {
 	session, _, err := e.sessionOf(graphOrSession)
 	if err != nil {
 		return "", nil, err
 	}
 	if e.storage == nil {
-		return "", nil, gone("session", graphOrSession)
+		return "", nil, errtext.Gone("session", graphOrSession)
 	}
 	if e.exports == nil {
 		return "", nil, &abi.Error{

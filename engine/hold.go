@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
 )
 
 // hold keeps a creature from beginning another turn. What comes for it waits in its
@@ -67,7 +68,7 @@ func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]claim) (*h
 		case <-held.quiet:
 		case <-e.closing:
 			h.release(ctx)
-			return nil, errClosed
+			return nil, errtext.Closed
 		case <-ctx.Done():
 			h.release(ctx)
 			return nil, &abi.Error{

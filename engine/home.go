@@ -1,6 +1,10 @@
 package engine
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/seed47132306/terrarium/engine/journal"
+)
 
 // graphPointer says in which graph something lives. It is written under the
 // mutation lock and the critical sections of the old and the new graph, and
@@ -11,7 +15,7 @@ func (h *graphPointer) load() *graph   { return h.p.Load() }
 func (h *graphPointer) store(g *graph) { h.p.Store(g) }
 
 // graphID is the id of the graph at the moment, or empty.
-func graphID(h *graphPointer) GraphID {
+func graphID(h *graphPointer) journal.GraphID {
 	if g := h.load(); g != nil {
 		return g.id
 	}
@@ -20,7 +24,7 @@ func graphID(h *graphPointer) GraphID {
 
 // logsTo reports whether the graph still logs to a store. When it does not, an
 // error of that store only says that a cut has closed it.
-func (h *graphPointer) logsTo(s Store) bool {
+func (h *graphPointer) logsTo(s journal.Store) bool {
 	g := h.lock()
 	if g == nil {
 		return false

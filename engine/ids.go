@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"sync"
+
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // idSource makes ids that are not in use. Ids are a letter for the kind and 80
@@ -46,9 +48,9 @@ func (s *idSource) id(prefix string) string {
 
 // NewGraph implements topology.IDs. The caller holds the mutation lock, as for
 // the other methods that look whether an id is in use.
-func (s *idSource) NewGraph() GraphID {
+func (s *idSource) NewGraph() journal.GraphID {
 	for {
-		id := GraphID(s.id("g"))
+		id := journal.GraphID(s.id("g"))
 		_, ended := s.e.topo.Current(id)
 		if s.e.graphs[id] == nil && s.e.saved[id] == nil && !ended {
 			return id
@@ -57,27 +59,27 @@ func (s *idSource) NewGraph() GraphID {
 }
 
 // NewChannel implements topology.IDs.
-func (s *idSource) NewChannel() ChannelID {
+func (s *idSource) NewChannel() journal.ChannelID {
 	for {
-		if id := ChannelID(s.id("h")); s.e.channels[id] == nil {
+		if id := journal.ChannelID(s.id("h")); s.e.channels[id] == nil {
 			return id
 		}
 	}
 }
 
 // newCreature returns a fresh creature id.
-func (s *idSource) newCreature() CreatureID {
+func (s *idSource) newCreature() journal.CreatureID {
 	for {
-		if id := CreatureID(s.id("c")); s.e.creatures[id] == nil {
+		if id := journal.CreatureID(s.id("c")); s.e.creatures[id] == nil {
 			return id
 		}
 	}
 }
 
 // newWire returns a fresh id of an output wire.
-func (s *idSource) newWire() WireID {
+func (s *idSource) newWire() journal.WireID {
 	for {
-		if id := WireID(s.id("w")); s.e.wires[id] == nil {
+		if id := journal.WireID(s.id("w")); s.e.wires[id] == nil {
 			return id
 		}
 	}
@@ -86,8 +88,8 @@ func (s *idSource) newWire() WireID {
 // origin returns a fresh origin for the log of a volatile graph. (Stores make
 // their own, which never come from a seed: two runs with the same seed must not
 // write the same event ids into copies of one store.)
-func (s *idSource) origin() Origin {
-	var o Origin
+func (s *idSource) origin() journal.Origin {
+	var o journal.Origin
 	s.read(o[:])
 	return o
 }

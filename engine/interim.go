@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // layDown gives a store to graphs that have none and whose members go to several
@@ -11,19 +13,19 @@ import (
 // there is logged once, in a store that all of them inherit from.
 func (p *storePlan) layDown(ctx context.Context, x *change) error {
 	for _, g := range p.groups {
-		if g.durability(x) == Volatile {
+		if g.durability(x) == journal.Volatile {
 			continue
 		}
 		for _, b := range g.before {
 			if b.store != nil || !b.divides(x, g) {
 				continue
 			}
-			stores, err := x.e.storage.Cut(ctx, Cut{Kind: rearrange, At: x.tick(), Children: []CutChild{{
+			stores, err := x.e.storage.Cut(ctx, journal.Cut{Kind: journal.Rearrange, At: x.tick(), Children: []journal.CutChild{{
 				VolatileParents: 1,
-				StoreSpec: StoreSpec{Graph: b.id, Born: b.born, Durability: g.durability(x), Meta: b.meta, First: func(origin Origin) *Record {
-					rec := &Record{}
+				StoreSpec: journal.StoreSpec{Graph: b.id, Born: b.born, Durability: g.durability(x), Meta: b.meta, First: func(origin journal.Origin) *journal.Record {
+					rec := &journal.Record{}
 					snapshot := newSnapshot(x, g, rec, origin)
-					snapshot.add(b, func(id GraphID) bool { return slices.Contains(g.after, id) })
+					snapshot.add(b, func(id journal.GraphID) bool { return slices.Contains(g.after, id) })
 					snapshot.write()
 					return rec
 				}},

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
 )
 
 // maxJSONDepth bounds how deeply JSON that is judged may nest.
@@ -72,7 +73,7 @@ func (s *nameScan) run() error {
 			i = end - 1
 		}
 		if len(s.open) > maxJSONDepth {
-			return invalid("", fmt.Sprintf("the JSON nests more than %d deep", maxJSONDepth), "write it flatter")
+			return errtext.Invalid("", fmt.Sprintf("the JSON nests more than %d deep", maxJSONDepth), "write it flatter")
 		}
 	}
 	return nil
@@ -82,11 +83,11 @@ func (s *nameScan) run() error {
 func (s *nameScan) take(quotedName []byte) error {
 	var name string
 	if err := json.Unmarshal(quotedName, &name); err != nil {
-		return invalid("", "a name is not a text: "+err.Error(), "write one JSON value")
+		return errtext.Invalid("", "a name is not a text: "+err.Error(), "write one JSON value")
 	}
 	names, key := s.open[len(s.open)-1], foldName(name)
 	if names[key] {
-		return invalid("", fmt.Sprintf("the name %s stands twice in an object", quoted([]byte(name))), "give every name once; upper and lower case make no difference")
+		return errtext.Invalid("", fmt.Sprintf("the name %s stands twice in an object", errtext.Quoted([]byte(name))), "give every name once; upper and lower case make no difference")
 	}
 	names[key] = true
 	return nil

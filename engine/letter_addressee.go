@@ -2,18 +2,14 @@ package engine
 
 import (
 	"context"
-)
 
-// Rememberer is a [Store] that can tell who a creature was that has been removed.
-type Rememberer interface {
-	// Was answers the row that a creature had last, as far as the log still tells.
-	// It may be called by any goroutine.
-	Was(ctx context.Context, creature CreatureID) (row CreatureRow, known bool, err error)
-}
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
 
 // addressee is the creature that gets what is delivered to one again that a graph had:
 // itself or, if it has been removed, the one that is at its address now.
-func (e *Engine) addressee(ctx context.Context, graph GraphID, id CreatureID) (*creature, error) {
+func (e *Engine) addressee(ctx context.Context, graph journal.GraphID, id journal.CreatureID) (*creature, error) {
 	e.mu.RLock()
 	c := e.creatures[id]
 	now, _ := e.topo.Current(graph)
@@ -24,7 +20,7 @@ func (e *Engine) addressee(ctx context.Context, graph GraphID, id CreatureID) (*
 	}
 	if g != nil {
 		g.mu.Lock()
-		memory, remembers := g.store.(Rememberer)
+		memory, remembers := g.store.(journal.Rememberer)
 		g.mu.Unlock()
 		if remembers {
 			row, known, err := memory.Was(ctx, id)
@@ -36,7 +32,7 @@ func (e *Engine) addressee(ctx context.Context, graph GraphID, id CreatureID) (*
 			}
 		}
 	}
-	err := gone("creature", string(id))
+	err := errtext.Gone("creature", string(id))
 	err.Op, err.Remedy = "redeliver", "its creature was removed; send the payload to another, or bring one back to its address"
 	return nil, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -26,9 +27,9 @@ func TestALetterFollowsTheAddress(t *testing.T) {
 	if without := s.apply(team(1)); len(without.Removed) == 0 || without.Creatures["creature.m0"] != m0 {
 		t.Fatalf("applied %+v", without)
 	}
-	letter := func() engine.DeadLetterRow {
+	letter := func() journal.DeadLetterRow {
 		t.Helper()
-		letters, err := s.DeadLetters(t.Context(), s.graph(m0), "", engine.EventID{}, 0)
+		letters, err := s.DeadLetters(t.Context(), s.graph(m0), "", journal.EventID{}, 0)
 		if err != nil || len(letters) != 1 || letters[0].Creature != m1 || letters[0].Reason != "creature_removed" {
 			t.Fatalf("dead letters %+v, %v; want one of %s", letters, err, m1)
 		}
@@ -40,7 +41,7 @@ func TestALetterFollowsTheAddress(t *testing.T) {
 	}
 	other := s.add("other", "sink") // for cuts, which give the graph other stores
 	bridge := s.connect(m0, other, "bridge")
-	s.change(topology.SetEdge{Creature: other, Channel: bridge, Direction: engine.Listen})
+	s.change(topology.SetEdge{Creature: other, Channel: bridge, Direction: journal.Listen})
 	s.shut()
 
 	s.open()
@@ -56,7 +57,7 @@ func TestALetterFollowsTheAddress(t *testing.T) {
 	if got := s.state(again, "heard"); !strings.Contains(got, "precious") {
 		t.Errorf("it heard %q", got)
 	}
-	if left, err := s.DeadLetters(t.Context(), s.graph(m0), "", engine.EventID{}, 0); err != nil || len(left) > 0 {
+	if left, err := s.DeadLetters(t.Context(), s.graph(m0), "", journal.EventID{}, 0); err != nil || len(left) > 0 {
 		t.Errorf("left are %+v, %v", left, err)
 	}
 }
@@ -76,8 +77,8 @@ func TestAStoreRemembersWhoWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := store.(engine.Rememberer)
-	for id, want := range map[engine.CreatureID]string{gone: "creature.m2", stays: "creature.m0", "nobody": ""} {
+	memory := store.(journal.Rememberer)
+	for id, want := range map[journal.CreatureID]string{gone: "creature.m2", stays: "creature.m0", "nobody": ""} {
 		row, known, err := memory.Was(t.Context(), id)
 		if err != nil || known != (want != "") || row.Address != want || known && (row.ID != id || row.Deployment != "team") {
 			t.Errorf("%s was %+v, %v, %v; want %q", id, row, known, err, want)

@@ -6,25 +6,27 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // letter is a delivery that nobody is going to handle.
 type letter struct {
-	DeadLetterRow
-	mb     *mailbox  // that it was for; nil for what never got that far
-	reader string    // of an outside reader's mailbox
-	turn   EventID   // that sent what reached nobody
-	from   *creature // whose turn that was; nil of all others
+	journal.DeadLetterRow
+	mb     *mailbox        // that it was for; nil for what never got that far
+	reader string          // of an outside reader's mailbox
+	turn   journal.EventID // that sent what reached nobody
+	from   *creature       // whose turn that was; nil of all others
 }
 
 // unsent is the dead letter of a send of c that leads nowhere. The bytes stay with it.
-func (s *sendEffect) unsent(c *creature, turn EventID, payload, headers []byte) letter {
-	row := DeadLetterRow{
-		Reason: abi.NotConnected.String(), Creature: c.id, Sender: c.id, Alias: s.alias, Kind: EventChannelMessage,
+func (s *sendEffect) unsent(c *creature, turn journal.EventID, payload, headers []byte) letter {
+	row := journal.DeadLetterRow{
+		Reason: abi.NotConnected.String(), Creature: c.id, Sender: c.id, Alias: s.alias, Kind: journal.EventChannelMessage,
 		Payload: payload, Headers: headers,
 	}
 	if s.to != nil {
-		row.Creature, row.Kind = s.to.id, EventDirectMessage
+		row.Creature, row.Kind = s.to.id, journal.EventDirectMessage
 	}
 	return letter{DeadLetterRow: row, turn: turn, from: c}
 }
@@ -39,8 +41,8 @@ func letterOf(mb *mailbox, m *message, reason string) letter {
 }
 
 // letterOfEvent is the dead letter of a logged message for a reader.
-func letterOfEvent(mb *mailbox, ev *Event, reason string) letter {
-	l := letter{mb: mb, DeadLetterRow: DeadLetterRow{
+func letterOfEvent(mb *mailbox, ev *journal.Event, reason string) letter {
+	l := letter{mb: mb, DeadLetterRow: journal.DeadLetterRow{
 		Message: ev.ID, Kind: ev.Kind, Channel: ev.Channel, Seq: ev.Seq, Sender: ev.Creature,
 		Reason: reason, Headers: ev.Headers, Payload: ev.Payload,
 	}}
@@ -54,7 +56,7 @@ func letterOfEvent(mb *mailbox, ev *Event, reason string) letter {
 
 // aliasOf is what the reader calls a channel that it listens on, or has listened on and
 // has not read to the end; "" for its inbox.
-func (mb *mailbox) aliasOf(channel ChannelID) string {
+func (mb *mailbox) aliasOf(channel journal.ChannelID) string {
 	for _, s := range mb.sources {
 		if s.id == channel {
 			return s.alias
@@ -62,10 +64,6 @@ func (mb *mailbox) aliasOf(channel ChannelID) string {
 	}
 	return ""
 }
-
-// wasSent reports whether a dead letter has got as far as a channel or an inbox: others
-// were sends that no edge led anywhere for.
-func (l *DeadLetterRow) wasSent() bool { return l.Seq > 0 }
 
 // count counts a dead letter that is being logged.
 func (l *letter) count(e *Engine) {
@@ -79,11 +77,11 @@ func (l *letter) count(e *Engine) {
 }
 
 // event is the event of a dead letter that has its id and time.
-func (l *letter) event() Event {
-	return Event{
-		ID: l.ID, Time: l.Time, Kind: EventDeadLetter, Creature: l.Creature, Turn: l.turn,
+func (l *letter) event() journal.Event {
+	return journal.Event{
+		ID: l.ID, Time: l.Time, Kind: journal.EventDeadLetter, Creature: l.Creature, Turn: l.turn,
 		Attempt: l.Attempts, Channel: l.Channel, Seq: l.Seq, Cause: l.Message,
-		Payload: mustJSON(DeadLetterPayload{
+		Payload: journal.JSON(journal.DeadLetterPayload{
 			Message: l.Message, Reason: l.Reason, Creature: l.Creature, Reader: l.reader, Channel: l.Channel,
 			Seq: l.Seq, Alias: l.Alias, Attempts: l.Attempts, Error: l.Error, LastWords: l.LastWords,
 		}),
@@ -101,10 +99,10 @@ const (
 
 // deadLetter logs a delivery that nobody is going to handle, and keeps it to be
 // delivered again. The caller holds mu.
-func (g *graph) deadLetter(rec *Record, l letter) {
+func (g *graph) deadLetter(rec *journal.Record, l letter) {
 	l.count(g.engine)
 	l.ID, l.Time = g.nextID(), g.tick()
-	if rec != nil || g.engine.observed(EventDeadLetter) {
+	if rec != nil || g.engine.observed(journal.EventDeadLetter) {
 		g.log(rec, l.event())
 	}
 	switch {
@@ -118,44 +116,40 @@ func (g *graph) deadLetter(rec *Record, l letter) {
 }
 
 // keepLetter keeps a dead letter where there is no store. The caller holds mu.
-func (g *graph) keepLetter(l DeadLetterRow) {
+func (g *graph) keepLetter(l journal.DeadLetterRow) {
 	g.letters = append(g.letters, l)
-	g.letterBytes += l.size()
+	g.letterBytes += l.Size()
 	drop := 0
 	for len(g.letters)-drop > maxLetters || g.letterBytes > maxLetterBytes && drop < len(g.letters)-1 {
-		g.letterBytes -= g.letters[drop].size()
-		g.letters[drop] = DeadLetterRow{}
+		g.letterBytes -= g.letters[drop].Size()
+		g.letters[drop] = journal.DeadLetterRow{}
 		drop++
 	}
 	g.letters = g.letters[drop:] // append moves what is left when the room behind it is used up
 }
 
 // dropLetters forgets dead letters. The caller holds mu.
-func (g *graph) dropLetters(drop func(*DeadLetterRow) bool) {
-	g.letters = slices.DeleteFunc(g.letters, func(l DeadLetterRow) bool {
+func (g *graph) dropLetters(drop func(*journal.DeadLetterRow) bool) {
+	g.letters = slices.DeleteFunc(g.letters, func(l journal.DeadLetterRow) bool {
 		if !drop(&l) {
 			return false
 		}
-		g.letterBytes -= l.size()
+		g.letterBytes -= l.Size()
 		return true
 	})
-}
-
-func (l *DeadLetterRow) size() int64 {
-	return int64(len(l.Payload) + len(l.Headers) + len(l.Error) + len(l.LastWords))
 }
 
 // DeadLetters returns the dead letters of a graph in the order in which they
 // became such, or those of one creature if one is given: at most limit (0:
 // 1,000), after the one of the given id. A graph without a store keeps the last
 // 1,000, and no more than 2 MiB of them.
-func (e *Engine) DeadLetters(ctx context.Context, graph GraphID, creature CreatureID, after EventID, limit int) ([]DeadLetterRow, error) {
+func (e *Engine) DeadLetters(ctx context.Context, graph journal.GraphID, creature journal.CreatureID, after journal.EventID, limit int) ([]journal.DeadLetterRow, error) {
 	e.mu.RLock()
 	now, ok := e.topo.Current(graph)
 	g := e.graphs[now]
 	e.mu.RUnlock()
 	if !ok {
-		return nil, gone("graph", string(graph))
+		return nil, errtext.Gone("graph", string(graph))
 	}
 	g.mu.Lock()
 	store, letters := g.store, slices.Clone(g.letters)
@@ -166,10 +160,10 @@ func (e *Engine) DeadLetters(ctx context.Context, graph GraphID, creature Creatu
 	if store != nil {
 		return store.DeadLetters(ctx, creature, after, limit)
 	}
-	if i := slices.IndexFunc(letters, func(l DeadLetterRow) bool { return l.ID == after }); i >= 0 {
+	if i := slices.IndexFunc(letters, func(l journal.DeadLetterRow) bool { return l.ID == after }); i >= 0 {
 		letters = letters[i+1:]
 	}
-	letters = slices.DeleteFunc(letters, func(l DeadLetterRow) bool { return creature != "" && l.Creature != creature })
+	letters = slices.DeleteFunc(letters, func(l journal.DeadLetterRow) bool { return creature != "" && l.Creature != creature })
 	return letters[:min(limit, len(letters))], nil
 }
 
@@ -179,7 +173,7 @@ func (e *Engine) DeadLetters(ctx context.Context, graph GraphID, creature Creatu
 // brought another one to the same address since, that one gets it. The letter is the
 // id of the dead letter or of its message, which must be unique in the graph. It is
 // gone from the dead letters then; if it fails again, a new one is made.
-func (e *Engine) Redeliver(ctx context.Context, graph GraphID, letter EventID) (Sent, error) {
+func (e *Engine) Redeliver(ctx context.Context, graph journal.GraphID, letter journal.EventID) (Sent, error) {
 	row, err := e.findLetter(ctx, graph, letter)
 	if err != nil {
 		return Sent{}, err
@@ -191,7 +185,7 @@ func (e *Engine) Redeliver(ctx context.Context, graph GraphID, letter EventID) (
 	wall := e.wallClock()
 	g := c.home.lock()
 	if g == nil {
-		return Sent{}, gone("creature", string(row.Creature))
+		return Sent{}, errtext.Gone("creature", string(row.Creature))
 	}
 	g.wall = wall
 	var w waker
@@ -207,7 +201,7 @@ func (e *Engine) Redeliver(ctx context.Context, graph GraphID, letter EventID) (
 // forgetLetter removes a dead letter that a graph keeps for a creature that is
 // in another one since a split. The message is on its way already, so a crash
 // in between leaves the letter rather than lose it.
-func (e *Engine) forgetLetter(keeper GraphID, delivered *graph, letter EventID) {
+func (e *Engine) forgetLetter(keeper journal.GraphID, delivered *graph, letter journal.EventID) {
 	e.mu.RLock()
 	now, _ := e.topo.Current(keeper)
 	g := e.graphs[now]
@@ -217,16 +211,16 @@ func (e *Engine) forgetLetter(keeper GraphID, delivered *graph, letter EventID) 
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.dropLetters(func(l *DeadLetterRow) bool { return l.ID == letter })
+	g.dropLetters(func(l *journal.DeadLetterRow) bool { return l.ID == letter })
 	if g.store != nil && !g.ended {
-		g.append(&Record{Drop: Drop{Letters: []EventID{letter}}})
+		g.append(&journal.Record{Drop: journal.Drop{Letters: []journal.EventID{letter}}})
 	}
 }
 
 // redeliver carries Redeliver out. The caller holds mu.
-func (e *Engine) redeliver(g *graph, w *waker, c *creature, row DeadLetterRow) (Sent, error) {
-	ch, kind, sender := g.channels[InboxOf(c.id)], kindOf(row.Kind), row.Sender
-	if row.Kind == EventWiredOutput && row.Alias != "" && !row.wasSent() {
+func (e *Engine) redeliver(g *graph, w *waker, c *creature, row journal.DeadLetterRow) (Sent, error) {
+	ch, kind, sender := g.channels[journal.InboxOf(c.id)], kindOf(row.Kind), row.Sender
+	if row.Kind == journal.EventWiredOutput && row.Alias != "" && !row.WasSent() {
 		root := g.rootOf(c)
 		if root == nil {
 			return Sent{}, &abi.Error{
@@ -234,8 +228,8 @@ func (e *Engine) redeliver(g *graph, w *waker, c *creature, row DeadLetterRow) (
 				Remedy: "assign_root first", IDs: map[string]string{"creature": string(c.id)},
 			}
 		}
-		ch = g.channels[InboxOf(root.id)]
-	} else if row.Alias != "" && !row.wasSent() {
+		ch = g.channels[journal.InboxOf(root.id)]
+	} else if row.Alias != "" && !row.WasSent() {
 		if ch = c.wiring.Load().byAlias[row.Alias]; ch == nil {
 			return Sent{}, &abi.Error{
 				Code: abi.NotConnected, Op: "redeliver", Message: c.name + " still has no send alias " + row.Alias,
@@ -248,20 +242,20 @@ func (e *Engine) redeliver(g *graph, w *waker, c *creature, row DeadLetterRow) (
 		kind = abi.KindMessage // nobody waits for the answer any more
 	}
 	rec := g.newRecord()
-	m := newMessage(slices.Clone(row.Payload), row.headersAgain(c, g))
+	m := newMessage(slices.Clone(row.Payload), headersAgain(&row, c, g))
 	m.kind, m.sender = kind, sender
 	if s := g.creatures[sender]; s != nil {
 		m.senderName = s.name
 	}
 	g.sequence(ch, m)
 	sent := Sent{Message: m.id, Seq: m.seq}
-	g.logMessage(rec, ch, m, EventID{}, cmp.Or(row.Message, row.ID))
+	g.logMessage(rec, ch, m, journal.EventID{}, cmp.Or(row.Message, row.ID))
 	g.publish(ch, m, w, rec)
 	m.release()
 	if rec != nil {
 		rec.Drop.Letters = append(rec.Drop.Letters, row.ID)
 	}
-	g.dropLetters(func(l *DeadLetterRow) bool { return l.ID == row.ID })
+	g.dropLetters(func(l *journal.DeadLetterRow) bool { return l.ID == row.ID })
 	g.append(rec)
 	return sent, nil
 }
@@ -270,9 +264,9 @@ func (e *Engine) redeliver(g *graph, w *waker, c *creature, row DeadLetterRow) (
 // of a channel's message goes what the creature calls the channel. A letter of an
 // earlier version does not say that; the creature may still listen. The caller holds
 // mu.
-func (l *DeadLetterRow) headersAgain(c *creature, g *graph) []byte {
+func headersAgain(l *journal.DeadLetterRow, c *creature, g *graph) []byte {
 	headers := slices.Clone(l.Headers)
-	if !l.wasSent() || l.Kind != EventChannelMessage {
+	if !l.WasSent() || l.Kind != journal.EventChannelMessage {
 		return headers
 	}
 	alias := l.Alias
@@ -284,19 +278,19 @@ func (l *DeadLetterRow) headersAgain(c *creature, g *graph) []byte {
 	if alias == "" {
 		return headers
 	}
-	for _, from, to := header(headers, headerAlias); to > 0; _, from, to = header(headers, headerAlias) {
+	for _, from, to := journal.FindHeader(headers, headerAlias); to > 0; _, from, to = journal.FindHeader(headers, headerAlias) {
 		headers = slices.Delete(headers, from, to) // a sender's own, which means nothing
 	}
 	return slices.Concat(headers, []byte(headerAlias), []byte{0}, []byte(alias), []byte{0})
 }
 
 // findLetter finds a dead letter by its own id or by that of its message.
-func (e *Engine) findLetter(ctx context.Context, graph GraphID, id EventID) (DeadLetterRow, error) {
-	var found []DeadLetterRow
-	for after := (EventID{}); ; {
+func (e *Engine) findLetter(ctx context.Context, graph journal.GraphID, id journal.EventID) (journal.DeadLetterRow, error) {
+	var found []journal.DeadLetterRow
+	for after := (journal.EventID{}); ; {
 		page, err := e.DeadLetters(ctx, graph, "", after, 0)
 		if err != nil {
-			return DeadLetterRow{}, err
+			return journal.DeadLetterRow{}, err
 		}
 		for _, l := range page {
 			if l.ID == id {
@@ -315,11 +309,11 @@ func (e *Engine) findLetter(ctx context.Context, graph GraphID, id EventID) (Dea
 	case 1:
 		return found[0], nil
 	case 0:
-		err := gone("dead letter", id.String())
+		err := errtext.Gone("dead letter", id.String())
 		err.Remedy = "dead_letters lists them"
-		return DeadLetterRow{}, err
+		return journal.DeadLetterRow{}, err
 	}
-	return DeadLetterRow{}, &abi.Error{
+	return journal.DeadLetterRow{}, &abi.Error{
 		Code: abi.Ambiguous, Op: "redeliver", Message: "several creatures have a dead letter of message " + id.String(),
 		Remedy: "name the dead letter by its own id", IDs: map[string]string{"message": id.String()},
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -37,12 +39,12 @@ func TestADirectMessageAcrossASplitCanBeRedelivered(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-sending
-		w.change(topology.SetEdge{Creature: b, Channel: link, Direction: engine.Listen})
+		w.change(topology.SetEdge{Creature: b, Channel: link, Direction: journal.Listen})
 		close(release)
 		w.wait()
 
 		ga := w.graph(a)
-		letters, err := w.DeadLetters(t.Context(), ga, "", engine.EventID{}, 0)
+		letters, err := w.DeadLetters(t.Context(), ga, "", journal.EventID{}, 0)
 		if err != nil || len(letters) != 1 {
 			t.Fatalf("dead letters: %v, %v; want one", letters, err)
 		}
@@ -56,10 +58,10 @@ func TestADirectMessageAcrossASplitCanBeRedelivered(t *testing.T) {
 		if got := w.state(b, "heard"); got != "b:hello\n" {
 			t.Errorf("b heard %q", got)
 		}
-		if letters, err = w.DeadLetters(t.Context(), ga, "", engine.EventID{}, 0); err != nil || len(letters) != 0 {
+		if letters, err = w.DeadLetters(t.Context(), ga, "", journal.EventID{}, 0); err != nil || len(letters) != 0 {
 			t.Errorf("after redelivery there are %v, %v", letters, err)
 		}
-		if _, err := w.Redeliver(t.Context(), ga, engine.EventID{Seq: 1}); abi.CodeOf(err) != abi.NotFound {
+		if _, err := w.Redeliver(t.Context(), ga, journal.EventID{Seq: 1}); abi.CodeOf(err) != abi.NotFound {
 			t.Errorf("an unknown dead letter: %v, want not_found", err)
 		}
 	})
@@ -83,11 +85,11 @@ func TestADeadLetterIsTriedAgain(t *testing.T) {
 			return note(tn, string(payload))
 		})
 		w := newWorld(t, o)
-		c := w.add("c", "fragile", func(s *engine.CreatureSpec) { s.Restart.Mode = engine.RestartNever })
+		c := w.add("c", "fragile", func(s *deploy.CreatureSpec) { s.Restart.Mode = deploy.RestartNever })
 		in := w.connect(c, c, "in")
 		sent := w.send(in, "precious")
 		w.wait()
-		letters, err := w.DeadLetters(t.Context(), w.graph(c), c, engine.EventID{}, 0)
+		letters, err := w.DeadLetters(t.Context(), w.graph(c), c, journal.EventID{}, 0)
 		if err != nil || len(letters) != 1 {
 			t.Fatalf("dead letters: %v, %v; want one", letters, err)
 		}
@@ -133,17 +135,17 @@ func TestASendWithoutAnEdgeCanBeRedelivered(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-sending
-		w.change(topology.SetEdge{Creature: a, Channel: out, Direction: engine.Send})
+		w.change(topology.SetEdge{Creature: a, Channel: out, Direction: journal.Send})
 		close(release)
 		w.wait()
-		letters, err := w.DeadLetters(t.Context(), w.graph(a), "", engine.EventID{}, 0)
+		letters, err := w.DeadLetters(t.Context(), w.graph(a), "", journal.EventID{}, 0)
 		if err != nil || len(letters) != 1 || letters[0].Alias != "out" {
 			t.Fatalf("dead letters: %+v, %v; want one with the alias out", letters, err)
 		}
 		if _, err := w.Redeliver(t.Context(), w.graph(a), letters[0].ID); abi.CodeOf(err) != abi.NotConnected {
 			t.Errorf("without an edge: %v, want not_connected", err)
 		}
-		w.change(topology.SetEdge{Creature: a, Channel: out, Direction: engine.Send, On: true})
+		w.change(topology.SetEdge{Creature: a, Channel: out, Direction: journal.Send, On: true})
 		if _, err := w.Redeliver(t.Context(), w.graph(a), letters[0].ID); err != nil {
 			t.Fatal(err)
 		}

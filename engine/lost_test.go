@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -17,26 +18,26 @@ var errHole = errors.New("the file of a session is missing")
 // hole is a storage in which some messages of a channel cannot be read, as if they
 // were in a file that is gone.
 type hole struct {
-	engine.Storage
-	channel     engine.ChannelID // "": the file is back
+	journal.Storage
+	channel     journal.ChannelID // "": the file is back
 	first, last uint64
 }
 
 type holed struct {
-	engine.Store
+	journal.Store
 	h *hole
 }
 
-func (h *hole) Open(ctx context.Context, id engine.SessionID) (engine.Store, error) {
+func (h *hole) Open(ctx context.Context, id journal.SessionID) (journal.Store, error) {
 	s, err := h.Storage.Open(ctx, id)
 	return &holed{s, h}, err
 }
 
-func (h *hole) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error) {
-	return cutThrough(ctx, h.Storage, cut, func(s engine.Store) engine.Store { return &holed{s, h} })
+func (h *hole) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, error) {
+	return cutThrough(ctx, h.Storage, cut, func(s journal.Store) journal.Store { return &holed{s, h} })
 }
 
-func (s *holed) wrapped() engine.Store { return s.Store }
+func (s *holed) wrapped() journal.Store { return s.Store }
 
 func (s *holed) Missing() error {
 	if s.h.channel != "" {
@@ -45,9 +46,9 @@ func (s *holed) Missing() error {
 	return nil
 }
 
-func (s *holed) Messages(ctx context.Context, ch engine.ChannelID, after, until uint64, limit int, bytes int64) ([]engine.Event, error) {
+func (s *holed) Messages(ctx context.Context, ch journal.ChannelID, after, until uint64, limit int, bytes int64) ([]journal.Event, error) {
 	events, err := s.Store.Messages(ctx, ch, after, until, limit, bytes)
-	return slices.DeleteFunc(events, func(ev engine.Event) bool {
+	return slices.DeleteFunc(events, func(ev journal.Event) bool {
 		return ev.Channel == s.h.channel && s.h.first <= ev.Seq && ev.Seq <= s.h.last
 	}), err
 }
@@ -68,7 +69,7 @@ func TestWhatIsLostGoesOnWaiting(t *testing.T) {
 				s.send(ch, fmt.Sprint(i+1))
 			}
 			s.send(other, "o")
-			s.wrap = func(storage engine.Storage) engine.Storage { h.Storage, h.channel = storage, ch; return h }
+			s.wrap = func(storage journal.Storage) journal.Storage { h.Storage, h.channel = storage, ch; return h }
 			s.reopen()
 			s.change(topology.SetStopped{ID: b})
 			s.send(ch, "7")
@@ -77,13 +78,13 @@ func TestWhatIsLostGoesOnWaiting(t *testing.T) {
 			s.send(ch, "8")
 			s.send(other, "p")
 			s.wait()
-			s.change(topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Listen})
+			s.change(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Listen})
 			s.wait()
 			want := "other:o\nother:p\n" + heardOn("in", 1, int(c.first)-1)
 			if got := s.state(b, "heard"); byChannel(got) != byChannel(want) {
 				t.Errorf("with a hole it heard %q, want %q", got, want)
 			}
-			s.wrap = func(storage engine.Storage) engine.Storage { h.Storage, h.channel = storage, ""; return h }
+			s.wrap = func(storage journal.Storage) journal.Storage { h.Storage, h.channel = storage, ""; return h }
 			s.reopen()
 			s.wait()
 			want = "other:o\nother:p\n" + heardOn("in", 1, 8)

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // source is one log that a mailbox is fed from: a channel that a creature or
@@ -11,7 +13,7 @@ import (
 // the graph owns it.
 type source struct {
 	mb    *mailbox
-	id    ChannelID
+	id    journal.ChannelID
 	ch    *channel // nil once the edge is gone and only the backlog is left
 	alias string   // how the creature calls it
 
@@ -69,22 +71,22 @@ func (d *delivery) alias() string {
 	if d.src != nil && d.src.alias != "" {
 		return d.src.alias
 	}
-	if m := d.msg; m.kind == abi.KindMessage && isInbox(m.channel) && len(m.headers) > 0 {
-		alias, _, _ := header(m.headers, headerAlias)
+	if m := d.msg; m.kind == abi.KindMessage && journal.IsInbox(m.channel) && len(m.headers) > 0 {
+		alias, _, _ := journal.FindHeader(m.headers, headerAlias)
 		return string(alias)
 	}
 	return ""
 }
 
 // direct reports whether the creature was sent a delivery itself.
-func (d *delivery) direct() bool { return isInbox(d.msg.channel) && d.alias() == "" }
+func (d *delivery) direct() bool { return journal.IsInbox(d.msg.channel) && d.alias() == "" }
 
 // guestHeaders are the headers as the guest gets them.
 func (m *message) guestHeaders() []byte {
-	if m.kind != abi.KindMessage || !isInbox(m.channel) || len(m.headers) == 0 {
+	if m.kind != abi.KindMessage || !journal.IsInbox(m.channel) || len(m.headers) == 0 {
 		return m.headers
 	}
-	if _, from, to := header(m.headers, headerAlias); to > 0 {
+	if _, from, to := journal.FindHeader(m.headers, headerAlias); to > 0 {
 		return slices.Concat(m.headers[:from], m.headers[to:])
 	}
 	return m.headers
@@ -154,13 +156,13 @@ func (mb *mailbox) offer(g *graph, s *source, m *message) overflowed {
 	result := taken
 	if mb.full(1) {
 		switch policy := mb.overflow(); {
-		case policy == OverflowDropOldest:
+		case policy == deploy.OverflowDropOldest:
 			old := mb.pop()
 			old.src.cursor = old.msg.seq
 			old.msg.release()
 			mb.dropped++
 			result = droppedOld
-		case policy == OverflowDeadLetter || mb.full(hardFactor):
+		case policy == deploy.OverflowDeadLetter || mb.full(hardFactor):
 			s.offered = m.seq
 			mb.dropped++
 			return refused
@@ -171,11 +173,11 @@ func (mb *mailbox) offer(g *graph, s *source, m *message) overflowed {
 	return result
 }
 
-func (mb *mailbox) overflow() Overflow {
+func (mb *mailbox) overflow() deploy.Overflow {
 	if mb.creature != nil {
 		return mb.creature.spec.Overflow
 	}
-	return OverflowBlock
+	return deploy.OverflowBlock
 }
 
 // noteLoad keeps graph.over, the number of mailboxes for which outside
@@ -184,7 +186,7 @@ func (mb *mailbox) overflow() Overflow {
 func (mb *mailbox) noteLoad(g *graph) {
 	over := mb.over
 	switch {
-	case mb.overflow() != OverflowBlock || (mb.creature != nil && !mb.creature.runs()):
+	case mb.overflow() != deploy.OverflowBlock || (mb.creature != nil && !mb.creature.runs()):
 		over = false
 	case mb.full(1):
 		over = true
@@ -294,7 +296,7 @@ func (mb *mailbox) add(ch *channel, alias string, cursor uint64) *source {
 }
 
 // addBacklog starts reading the rest of a channel whose edge is gone.
-func (mb *mailbox) addBacklog(row CursorRow) {
+func (mb *mailbox) addBacklog(row journal.CursorRow) {
 	mb.sources = append(mb.sources, &source{
 		mb: mb, id: row.Channel, alias: row.Alias,
 		cursor: row.Seq, offered: row.Seq, until: row.Until,

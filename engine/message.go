@@ -5,20 +5,21 @@ import (
 	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // message is one message on its way: shared by the mailboxes of all listeners
 // and read-only from the moment it is offered.
 type message struct {
-	id EventID // as it was sent; guests know it by this
+	id journal.EventID // as it was sent; guests know it by this
 	// logged is the id under which it entered a log later, with a graph that
 	// had none; the graph's mu guards it.
-	logged  EventID
+	logged  journal.EventID
 	time    int64
 	kind    abi.Kind
-	channel ChannelID
+	channel journal.ChannelID
 	seq     uint64
-	sender  CreatureID // empty: from outside
+	sender  journal.CreatureID // empty: from outside
 	// senderName is the sender's name when it sent; it may be renamed later.
 	senderName string
 	payload    []byte
@@ -73,9 +74,9 @@ func (m *message) size() int64 { return int64(len(m.payload) + len(m.headers)) }
 
 // logID is the id of m in the log of its graph, or none if it is in no log. The
 // caller holds mu.
-func (m *message) logID() EventID {
+func (m *message) logID() journal.EventID {
 	if m.kind == abi.KindGraphChanged {
-		return EventID{}
+		return journal.EventID{}
 	}
 	if m.logged.IsZero() {
 		return m.id
@@ -85,49 +86,32 @@ func (m *message) logID() EventID {
 
 // event returns m as an event, to a caller that holds mu. The bytes are shared, so a pooled message's
 // event must be cloned if it is kept.
-func (m *message) event(g GraphID) Event {
-	kind := EventChannelMessage
-	if isInbox(m.channel) {
+func (m *message) event(g journal.GraphID) journal.Event {
+	kind := journal.EventChannelMessage
+	if journal.IsInbox(m.channel) {
 		kind = inboxKinds[m.kind]
 	}
-	return Event{
+	return journal.Event{
 		ID: m.logID(), Time: m.time, Kind: kind, Graph: g, Creature: m.sender,
 		Channel: m.channel, Seq: m.seq, Headers: m.headers, Payload: m.payload,
 	}
 }
 
 // inboxKinds are the kinds of event that messages in an inbox are logged as.
-var inboxKinds = map[abi.Kind]EventKind{
-	abi.KindMessage: EventDirectMessage,
-	abi.KindTimer:   EventTimer,
-	abi.KindRequest: EventRequest,
-	abi.KindResult:  EventResult,
-	abi.KindOutput:  EventWiredOutput,
+var inboxKinds = map[abi.Kind]journal.EventKind{
+	abi.KindMessage: journal.EventDirectMessage,
+	abi.KindTimer:   journal.EventTimer,
+	abi.KindRequest: journal.EventRequest,
+	abi.KindResult:  journal.EventResult,
+	abi.KindOutput:  journal.EventWiredOutput,
 }
 
 // kindOf is the kind of delivery that a logged message is.
-func kindOf(k EventKind) abi.Kind {
+func kindOf(k journal.EventKind) abi.Kind {
 	for kind, event := range inboxKinds {
 		if event == k {
 			return kind
 		}
 	}
 	return abi.KindMessage
-}
-
-const inboxPrefix = "inbox:"
-
-// InboxOf returns the channel id of a creature's inbox.
-func InboxOf(c CreatureID) ChannelID { return ChannelID(inboxPrefix + string(c)) }
-
-// InboxOwner is whose inbox a channel is, or "".
-func InboxOwner(c ChannelID) CreatureID {
-	if !isInbox(c) {
-		return ""
-	}
-	return CreatureID(c[len(inboxPrefix):])
-}
-
-func isInbox(c ChannelID) bool {
-	return len(c) > len(inboxPrefix) && c[:len(inboxPrefix)] == inboxPrefix
 }

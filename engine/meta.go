@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -18,7 +19,7 @@ const (
 	MetaConfigPath = "config_path" // of the recipe
 	MetaRecipe     = "recipe"      // its files, a JSON object
 	MetaVariables  = "variables"   // a JSON object
-	MetaDeclared   = "declared"    // a JSON list of [Declaration]
+	MetaDeclared   = "declared"    // a JSON list of [deploy.Declaration]
 	MetaMerge      = "merge"       // allow, if a group tool may merge its session
 )
 
@@ -123,7 +124,7 @@ func (x *change) metaAfter(info topology.Graph, before []*graph) map[string]stri
 
 // bequeathMeta has the first record of a graph's new store correct the metadata that
 // the store begins with, which is that of one of the graphs before.
-func (x *change) bequeathMeta(rec *Record, group *storeGroup, id GraphID) {
+func (x *change) bequeathMeta(rec *journal.Record, group *storeGroup, id journal.GraphID) {
 	info, _ := x.e.topo.Graph(id)
 	var from []*graph
 	for _, b := range slices.SortedFunc(slices.Values(group.before), byAge) {
@@ -194,7 +195,7 @@ func (x *change) putMeta() {
 		}
 		if rec := x.record(g); rec != nil {
 			for key, value := range changed {
-				rec.putMeta(key, value)
+				rec.PutMeta(key, value)
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -12,10 +14,10 @@ import (
 // splits them again, and applies an edited one.
 func TestASessionTellsOfTheDeploymentsOfItsMembers(t *testing.T) {
 	s := newSaved(t, engine.Options{})
-	named := func(name, path string) *engine.Deployment {
+	named := func(name, path string) *deploy.Deployment {
 		d := team(2)
 		d.Name = name
-		d.Source = engine.Source{Path: path, Files: map[string]string{path: "text of " + path}}
+		d.Source = deploy.Source{Path: path, Files: map[string]string{path: "text of " + path}}
 		return d
 	}
 	one, two := s.apply(named("one", "1.hcl")), s.apply(named("two", "2.hcl"))
@@ -28,7 +30,7 @@ func TestASessionTellsOfTheDeploymentsOfItsMembers(t *testing.T) {
 	s.wantDeployments(b, "one:1.hcl", "two:2.hcl")
 	s.apply(named("two", "other.hcl"))
 	s.wantDeployments(a, "one:1.hcl", "two:other.hcl")
-	s.change(topology.SetEdge{Creature: a, Channel: two.Channels["channel.c0"], Direction: engine.Send})
+	s.change(topology.SetEdge{Creature: a, Channel: two.Channels["channel.c0"], Direction: journal.Send})
 	s.wantDeployments(a, "one:1.hcl")
 	s.wantDeployments(b, "two:other.hcl")
 	s.reopen()
@@ -38,13 +40,13 @@ func TestASessionTellsOfTheDeploymentsOfItsMembers(t *testing.T) {
 
 // wantDeployments checks which deployments, with the paths of their recipes, the
 // session of a creature tells of.
-func (s *saved) wantDeployments(c engine.CreatureID, want ...string) {
+func (s *saved) wantDeployments(c journal.CreatureID, want ...string) {
 	s.t.Helper()
 	home, err := s.FindGraph(string(c)) // a name may be another's too
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := s.History(s.t.Context(), string(home), engine.HistoryQuery{Limit: 1}); err != nil { // which waits until all is written
+	if _, err := s.History(s.t.Context(), string(home), journal.HistoryQuery{Limit: 1}); err != nil { // which waits until all is written
 		s.t.Fatal(err)
 	}
 	infos, err := s.Sessions(s.t.Context())

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -16,22 +18,22 @@ type change struct {
 	e         *Engine
 	name      string
 	ops       []topology.Op
-	creatures map[CreatureID]*creature
-	channels  map[ChannelID]*channel
+	creatures map[journal.CreatureID]*creature
+	channels  map[journal.ChannelID]*channel
 	// durability and meta are for graphs that the change makes of nothing.
-	durability Durability
+	durability journal.Durability
 	meta       map[string]string
 
 	// saved is the graph that the change brings back, with the store that it
 	// goes on with; hold keeps its creatures from running.
 	saved *dormant
-	adopt Store
+	adopt journal.Store
 	hold  bool
 	// summary logs only those operations that merged or split.
 	summary bool
 	// cursors are the saved graph's, by reader and channel.
-	cursors  map[cursorKey]CursorRow
-	backlogs map[ReaderID][]CursorRow
+	cursors  map[cursorKey]journal.CursorRow
+	backlogs map[journal.ReaderID][]journal.CursorRow
 
 	// lastTime is the time of the last event in any of the graphs concerned,
 	// and wall what the clock shows.
@@ -41,37 +43,37 @@ type change struct {
 	deltas  []topology.Delta
 	undos   []func()
 	paused  map[*graph]bool // graphs whose mu is held
-	records map[*graph]*Record
+	records map[*graph]*journal.Record
 	logged  []logged
 	wake    waker
-	dirty   map[*creature]bool // their wiring is to be rebuilt
-	dropped map[ChannelID]bool // channels whose backlog becomes dead letters
-	leaving map[CreatureID]bool
+	dirty   map[*creature]bool         // their wiring is to be rebuilt
+	dropped map[journal.ChannelID]bool // channels whose backlog becomes dead letters
+	leaving map[journal.CreatureID]bool
 	// again are those who cease to listen and begin again: they have read
 	// everything then, but for a backlog.
 	again map[cursorKey]bool
 	// passed are graphs that something left on the way, wherever it is when the
 	// change is done. What steps in between have noted of it is in several
 	// records, so such a graph gets a new store, whose first record has it all.
-	passed map[GraphID]bool
+	passed map[journal.GraphID]bool
 	// unlinked are creatures whose parent goes, or comes into another graph by a
 	// split.
 	unlinked []unlinked
 	// deployed are the members of the deployment that the change applies, whose
 	// stores get meta, and resumed those that go on by what a recipe says of
 	// them now.
-	deployed []CreatureID
+	deployed []journal.CreatureID
 	// metas is the metadata of graphs that get a new store.
-	metas   map[GraphID]map[string]string
+	metas   map[journal.GraphID]map[string]string
 	resumed []*creature
-	strays  map[*Reader]GraphID // readers that have to follow the members of their graph
+	strays  map[*Reader]journal.GraphID // readers that have to follow the members of their graph
 	// described are the channels that a recipe describes in other words than before.
 	described map[*channel]string
 	// applying is the deployment that the change applies.
-	applying *Deployment
+	applying *deploy.Deployment
 	wires    wireEdits
 	// started are creatures that were told to start, quarantined ones included.
-	started []CreatureID
+	started []journal.CreatureID
 	// burials are what the change makes dead letters of, by source.
 	burials map[*source]*burial
 	// entry is what changes when graphs that had no log enter one.
@@ -92,10 +94,10 @@ type change struct {
 func (e *Engine) newChange(name string) *change {
 	return &change{
 		e: e, name: name, durability: e.durability,
-		creatures: map[CreatureID]*creature{}, channels: map[ChannelID]*channel{},
-		paused: map[*graph]bool{}, records: map[*graph]*Record{}, dirty: map[*creature]bool{},
-		dropped: map[ChannelID]bool{}, passed: map[GraphID]bool{}, again: map[cursorKey]bool{}, leaving: map[CreatureID]bool{}, transient: map[*graph]*graph{},
-		burials: map[*source]*burial{}, metas: map[GraphID]map[string]string{}, entry: newLogEntry(),
+		creatures: map[journal.CreatureID]*creature{}, channels: map[journal.ChannelID]*channel{},
+		paused: map[*graph]bool{}, records: map[*graph]*journal.Record{}, dirty: map[*creature]bool{},
+		dropped: map[journal.ChannelID]bool{}, passed: map[journal.GraphID]bool{}, again: map[cursorKey]bool{}, leaving: map[journal.CreatureID]bool{}, transient: map[*graph]*graph{},
+		burials: map[*source]*burial{}, metas: map[journal.GraphID]map[string]string{}, entry: newLogEntry(),
 		rooting: newRooting(), described: map[*channel]string{},
 	}
 }
@@ -196,12 +198,12 @@ func (x *change) scan() {
 				x.leaving[c.Creature] = true
 			case topology.EdgeRemoved:
 				x.noteOwn(c)
-				if c.Direction == Listen {
-					ceased[cursorKey{ReaderID(c.Creature), c.Channel}] = true
+				if c.Direction == journal.Listen {
+					ceased[cursorKey{journal.ReaderID(c.Creature), c.Channel}] = true
 				}
 			case topology.EdgeAdded:
 				x.noteOwn(c)
-				if key := (cursorKey{ReaderID(c.Creature), c.Channel}); c.Direction == Listen && ceased[key] {
+				if key := (cursorKey{journal.ReaderID(c.Creature), c.Channel}); c.Direction == journal.Listen && ceased[key] {
 					x.again[key] = true
 				}
 			case topology.CreatureMoved, topology.ChannelMoved:
@@ -219,7 +221,7 @@ func (x *change) scan() {
 // pause enters the critical sections of all graphs concerned, in the order of
 // their ids.
 func (x *change) pause() {
-	ids := map[GraphID]bool{}
+	ids := map[journal.GraphID]bool{}
 	for i := range x.deltas {
 		for _, id := range x.deltas[i].OldGraphs {
 			ids[id] = true
@@ -291,10 +293,10 @@ func (x *change) ids() topology.IDs {
 
 type savedIDs struct {
 	*idSource
-	next GraphID
+	next journal.GraphID
 }
 
-func (s *savedIDs) NewGraph() GraphID {
+func (s *savedIDs) NewGraph() journal.GraphID {
 	if id := s.next; id != "" {
 		s.next = ""
 		return id
@@ -304,8 +306,8 @@ func (s *savedIDs) NewGraph() GraphID {
 
 // cursor is where a creature starts to read a channel: where it had got to, if
 // it is brought back, else the head.
-func (x *change) cursor(c CreatureID, ch *channel) uint64 {
-	if row, ok := x.cursors[cursorKey{ReaderID(c), ch.id}]; ok {
+func (x *change) cursor(c journal.CreatureID, ch *channel) uint64 {
+	if row, ok := x.cursors[cursorKey{journal.ReaderID(c), ch.id}]; ok {
 		return row.Seq
 	}
 	return ch.head
@@ -320,13 +322,13 @@ func (x *change) restoreBacklogs(c *creature) {
 
 // cursorKey is the key of a cursor row.
 type cursorKey struct {
-	reader  ReaderID
-	channel ChannelID
+	reader  journal.ReaderID
+	channel journal.ChannelID
 }
 
 // indexCursors makes the saved cursors findable.
 func (x *change) indexCursors() {
-	x.cursors, x.backlogs = map[cursorKey]CursorRow{}, map[ReaderID][]CursorRow{}
+	x.cursors, x.backlogs = map[cursorKey]journal.CursorRow{}, map[journal.ReaderID][]journal.CursorRow{}
 	for _, row := range x.saved.Cursors {
 		switch {
 		case row.Until == 0:
@@ -339,14 +341,14 @@ func (x *change) indexCursors() {
 
 // record returns the record that collects what the change logs in a graph, or
 // nil if the graph is volatile, or is only brought back.
-func (x *change) record(g *graph) *Record {
+func (x *change) record(g *graph) *journal.Record {
 	g = x.logOf(g)
 	if g.store == nil || x.hold {
 		return nil
 	}
 	rec := x.records[g]
 	if rec == nil {
-		rec = &Record{}
+		rec = &journal.Record{}
 		x.records[g] = rec
 	}
 	return rec
@@ -389,7 +391,7 @@ func (x *change) writeDown(plan *storePlan) {
 	for _, d := range x.outcomes(plan) {
 		for _, id := range d.NewGraphs {
 			if g := x.e.graphs[id]; g != nil {
-				x.log(g, x.record(g), Event{Kind: EventTopologyChanged, Payload: mustJSON(d)})
+				x.log(g, x.record(g), journal.Event{Kind: journal.EventTopologyChanged, Payload: journal.JSON(d)})
 			}
 		}
 	}
@@ -414,15 +416,15 @@ func (x *change) writeDown(plan *storePlan) {
 func (x *change) trim(plan *storePlan) {
 	for g, rec := range x.records {
 		if plan.children[g.id] != nil {
-			*rec = Record{Events: rec.Events}
+			*rec = journal.Record{Events: rec.Events}
 		}
 	}
 }
 
 // outcomes are what topology_changed events tell: what each operation did or,
 // of a summary, which graphs became which.
-func (x *change) outcomes(plan *storePlan) []Delta {
-	var out []Delta
+func (x *change) outcomes(plan *storePlan) []journal.Delta {
+	var out []journal.Delta
 	if x.summary {
 		for _, g := range plan.groups {
 			if d, ok := g.delta(x); ok {
@@ -432,7 +434,7 @@ func (x *change) outcomes(plan *storePlan) []Delta {
 		return out
 	}
 	for i := range x.deltas {
-		out = append(out, NewDelta(&x.deltas[i]))
+		out = append(out, journal.NewDelta(&x.deltas[i]))
 	}
 	return out
 }
@@ -448,7 +450,7 @@ func (x *change) noteNew(cr *creature) {
 		x.log(g, rec, cr.instanceStarted("first"))
 	}
 	if !cr.stopped {
-		x.log(g, rec, Event{Kind: EventCreatureStarted, Creature: cr.id, Payload: mustJSON(CreatureStartedPayload{cr.name})})
+		x.log(g, rec, journal.Event{Kind: journal.EventCreatureStarted, Creature: cr.id, Payload: journal.JSON(journal.CreatureStartedPayload{Name: cr.name})})
 	}
 	x.noteAttached(g, cr)
 }
@@ -456,22 +458,22 @@ func (x *change) noteNew(cr *creature) {
 // noteAttached logs which session the events of a creature go to from now on.
 func (x *change) noteAttached(g *graph, cr *creature) {
 	if g.store != nil {
-		x.log(g, x.record(g), Event{Kind: EventSessionAttached, Creature: cr.id, Payload: mustJSON(SessionAttachedPayload{g.source.session})})
+		x.log(g, x.record(g), journal.Event{Kind: journal.EventSessionAttached, Creature: cr.id, Payload: journal.JSON(journal.SessionAttachedPayload{Session: g.source.session})})
 	}
 }
 
 // log logs an event of the change. If a turn makes the change, the message that it
 // handles is the cause.
-func (x *change) log(g *graph, rec *Record, ev Event) {
+func (x *change) log(g *graph, rec *journal.Record, ev journal.Event) {
 	ev.Cause = x.turn.cause(x)
 	g.log(rec, ev)
 }
 
 // noteCut logs in the children of a cut where they come from, and who has come to them.
 func (x *change) noteCut(plan *storePlan, group *storeGroup) {
-	kind := EventSessionForked
+	kind := journal.EventSessionForked
 	if group.kind() == topology.Merge.String() {
-		kind = EventSessionMerged
+		kind = journal.EventSessionMerged
 	}
 	moved := x.moved()
 	for _, id := range group.after {
@@ -481,7 +483,7 @@ func (x *change) noteCut(plan *storePlan, group *storeGroup) {
 		}
 		g := x.e.graphs[id]
 		info := store.Info()
-		x.log(g, x.record(g), Event{Kind: kind, Payload: mustJSON(SessionCutPayload{info.Session, orEmpty(info.Parents)})})
+		x.log(g, x.record(g), journal.Event{Kind: kind, Payload: journal.JSON(journal.SessionCutPayload{Session: info.Session, Parents: orEmpty(info.Parents)})})
 		for _, cr := range moved[g] {
 			x.noteAttached(g, cr)
 		}
@@ -491,7 +493,7 @@ func (x *change) noteCut(plan *storePlan, group *storeGroup) {
 // moved are the creatures that have come to a graph from another one, by where they are
 // now. Who stays in its graph goes along with that, so that a cut costs what moves.
 func (x *change) moved() map[*graph][]*creature {
-	out, seen := map[*graph][]*creature{}, map[CreatureID]bool{}
+	out, seen := map[*graph][]*creature{}, map[journal.CreatureID]bool{}
 	for i := range x.deltas {
 		for _, c := range x.deltas[i].Changes {
 			cr := x.e.creatures[c.Creature]

@@ -9,15 +9,16 @@ import (
 	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Filter selects events. Empty lists do not restrict; what is given combines
 // with AND. A graph matches by any id it has had.
 type Filter struct {
-	Kinds     []EventKind
-	Creatures []CreatureID
-	Graphs    []GraphID
-	Channels  []ChannelID
+	Kinds     []journal.EventKind
+	Creatures []journal.CreatureID
+	Graphs    []journal.GraphID
+	Channels  []journal.ChannelID
 }
 
 // DefaultSubscriptionBuffer is how many events a subscription holds for a slow
@@ -38,11 +39,11 @@ type Subscription struct {
 	kinds  uint32 // bit set of the kinds wanted
 
 	// What follows belongs to the goroutine that calls Next; see catchup.go.
-	at       position           // behind what Next answered last
-	floor    map[SessionID]Mark // what came before the first event of the ring
-	replay   *Replay            // what is to be read of the stores first; nil when that is done
-	attached bool               // events as they happen go to the ring
-	tidyAt   int                // how many marks there are when it is time to look for fewer
+	at       journal.Position                   // behind what Next answered last
+	floor    map[journal.SessionID]journal.Mark // what came before the first event of the ring
+	replay   *journal.Replay                    // what is to be read of the stores first; nil when that is done
+	attached bool                               // events as they happen go to the ring
+	tidyAt   int                                // how many marks there are when it is time to look for fewer
 
 	mu     sync.Mutex
 	ring   []Observed // grows up to buffer
@@ -59,7 +60,7 @@ type Observed struct {
 	// Seq numbers everything that was observed in this run of the engine; it
 	// means nothing in another.
 	Seq   uint64
-	Event Event
+	Event journal.Event
 	// Missed is the number of events left out, for the kind lagged.
 	Missed uint64
 
@@ -85,7 +86,7 @@ func (e *Engine) Subscribe(f Filter, buffer int) *Subscription {
 	s.attach()
 	if e.storage != nil {
 		s.at = e.here()
-		s.floor, s.tidyAt = maps.Clone(s.at.marks), tidyFrom(&s.at)
+		s.floor, s.tidyAt = maps.Clone(s.at.Marks), tidyFrom(&s.at)
 	}
 	return s
 }
@@ -100,7 +101,7 @@ func (e *Engine) newSubscription(f Filter, buffer int) *Subscription {
 		s.kinds |= 1 << k
 	}
 	if len(f.Kinds) == 0 {
-		s.kinds = 1<<numEventKinds - 1
+		s.kinds = 1<<journal.NumEventKinds - 1
 	}
 	return s
 }
@@ -157,7 +158,7 @@ func (s *Subscription) take() (Observed, bool) {
 		return ob, true
 	}
 	if s.missed > 0 {
-		ob := Observed{Seq: s.e.observers.seq.Add(1), Event: Event{Kind: EventLagged}, Missed: s.missed}
+		ob := Observed{Seq: s.e.observers.seq.Add(1), Event: journal.Event{Kind: journal.EventLagged}, Missed: s.missed}
 		ob.Event.Time = s.e.clock.Now().UnixNano()
 		s.missed = 0
 		return ob, true
@@ -218,7 +219,7 @@ func (o *observers) close() {
 
 // observed reports whether anybody wants events of a kind. It is on the path
 // of every delivery.
-func (e *Engine) observed(k EventKind) bool { return e.observers.kinds.Load()&(1<<k) != 0 }
+func (e *Engine) observed(k journal.EventKind) bool { return e.observers.kinds.Load()&(1<<k) != 0 }
 
 // observedAny reports whether anybody wants any events.
 func (e *Engine) observedAny() bool { return e.observers.kinds.Load() != 0 }
@@ -227,7 +228,7 @@ func (e *Engine) observedAny() bool { return e.observers.kinds.Load() != 0 }
 // has it, an event is not modified. It is called in the critical section in
 // which the event got its place, so that subscribers see the order of the log.
 // log is the one that has it, or zero if none has.
-func (e *Engine) publish(ev *Event, log logSource) {
+func (e *Engine) publish(ev *journal.Event, log logSource) {
 	if !e.observed(ev.Kind) {
 		return
 	}
@@ -273,7 +274,7 @@ func (s *Subscription) grow() {
 	s.ring, s.head = ring, 0
 }
 
-func (s *Subscription) wants(ev *Event) bool {
+func (s *Subscription) wants(ev *journal.Event) bool {
 	f := &s.filter
 	switch {
 	case s.kinds&(1<<ev.Kind) == 0:
@@ -290,8 +291,8 @@ func (s *Subscription) wants(ev *Event) bool {
 
 // wantsGraph also matches ids that a graph had before a merge: what became of
 // the graph asked for, and what that came from.
-func (s *Subscription) wantsGraph(id GraphID) bool {
-	return slices.ContainsFunc(s.filter.Graphs, func(g GraphID) bool {
+func (s *Subscription) wantsGraph(id journal.GraphID) bool {
+	return slices.ContainsFunc(s.filter.Graphs, func(g journal.GraphID) bool {
 		return g == id || s.e.became(g, id) || s.e.became(id, g)
 	})
 }
@@ -301,8 +302,8 @@ func (e *Engine) publishTurnStarted(c *creature, d delivery) {
 	if g == nil {
 		return
 	}
-	e.publish(&Event{
-		Time: e.clock.Now().UnixNano(), Kind: EventTurnStarted, Graph: g.id, Creature: c.id,
+	e.publish(&journal.Event{
+		Time: e.clock.Now().UnixNano(), Kind: journal.EventTurnStarted, Graph: g.id, Creature: c.id,
 		Attempt: c.attempt + 1, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.id,
 	}, logSource{})
 }
@@ -317,7 +318,7 @@ func (w *worker) noteInstance(c *creature) {
 	defer g.mu.Unlock()
 	g.wall = wall
 	rec := g.newRecord()
-	if rec == nil && !w.e.observed(EventInstanceStarted) {
+	if rec == nil && !w.e.observed(journal.EventInstanceStarted) {
 		return
 	}
 	reason := "first"
@@ -332,8 +333,8 @@ func (w *worker) noteInstance(c *creature) {
 }
 
 // instanceStarted is the event that says why the creature has a new instance.
-func (c *creature) instanceStarted(reason string) Event {
-	return Event{Kind: EventInstanceStarted, Creature: c.id, Payload: mustJSON(InstanceStartedPayload{
+func (c *creature) instanceStarted(reason string) journal.Event {
+	return journal.Event{Kind: journal.EventInstanceStarted, Creature: c.id, Payload: journal.JSON(journal.InstanceStartedPayload{
 		Reason: reason, ModuleSHA256: c.module.Info().SHA256, Count: c.instances.Load(),
 	})}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // tickingClock is a second later whenever it is asked.
@@ -27,7 +28,7 @@ func TestATurnEndsAfterItHasStarted(t *testing.T) {
 	w.SampleClock()
 	a := w.add("a", "sink")
 	in := w.connect(a, a, "in")
-	sub := w.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventTurnStarted, engine.EventTurnEnded}}, 1000)
+	sub := w.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventTurnStarted, journal.EventTurnEnded}}, 1000)
 	defer sub.Close()
 	const turns = 50
 	for range turns {
@@ -42,7 +43,7 @@ func TestATurnEndsAfterItHasStarted(t *testing.T) {
 		ev := ob.Event
 		switch {
 		case ev.Seq == 0: // its creature_init
-		case ev.Kind == engine.EventTurnStarted:
+		case ev.Kind == journal.EventTurnStarted:
 			started[ev.Seq] = ev.Time
 		default:
 			ended++

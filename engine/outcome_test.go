@@ -9,40 +9,42 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // silent is a storage whose stores write, and for a while cannot say that they have,
 // as when the disk is full and has room again later.
 type silent struct {
-	engine.Storage
+	journal.Storage
 	on   atomic.Bool
 	full atomic.Bool // Room waits
 }
 
 type silentStore struct {
-	engine.Store
+	journal.Store
 	s *silent
 }
 
 var errDiskFull = &abi.Error{Code: abi.Storage, Op: "append", Message: "the disk is full", Remedy: "free some space"}
 
-func (s *silent) wrap(store engine.Store) engine.Store { return &silentStore{store, s} }
+func (s *silent) wrap(store journal.Store) journal.Store { return &silentStore{store, s} }
 
-func (s *silent) Create(ctx context.Context, specs ...engine.StoreSpec) ([]engine.Store, error) {
+func (s *silent) Create(ctx context.Context, specs ...journal.StoreSpec) ([]journal.Store, error) {
 	return createThrough(ctx, s.Storage, specs, s.wrap)
 }
 
-func (s *silent) Open(ctx context.Context, id engine.SessionID) (engine.Store, error) {
+func (s *silent) Open(ctx context.Context, id journal.SessionID) (journal.Store, error) {
 	store, err := s.Storage.Open(ctx, id)
 	return s.wrap(store), err
 }
 
-func (s *silent) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error) {
+func (s *silent) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, error) {
 	return cutThrough(ctx, s.Storage, cut, s.wrap)
 }
 
-func (s *silentStore) wrapped() engine.Store { return s.Store }
+func (s *silentStore) wrapped() journal.Store { return s.Store }
 
 func (s *silentStore) Wait(ctx context.Context, seq uint64) error {
 	if s.s.on.Load() {
@@ -62,7 +64,7 @@ func (s *silentStore) Room(ctx context.Context) error {
 func newSilent(t *testing.T) (*saved, *silent) {
 	s := &saved{t: t, dir: t.TempDir(), o: engine.Options{Host: operators()}}
 	disk := &silent{}
-	s.wrap = func(storage engine.Storage) engine.Storage {
+	s.wrap = func(storage journal.Storage) journal.Storage {
 		disk.Storage = storage
 		return disk
 	}
@@ -153,7 +155,7 @@ func TestEverythingThatWaitsForTheDiskTellsUnknownFromRefused(t *testing.T) {
 		}
 		return nil
 	})
-	a := s.add("a", "relay", func(c *engine.CreatureSpec) { c.Privileged = true })
+	a := s.add("a", "relay", func(c *deploy.CreatureSpec) { c.Privileged = true })
 	b := s.add("b", "oracle")
 	s.connect(a, b, "in")
 	s.wait()

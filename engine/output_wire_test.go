@@ -12,6 +12,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -57,7 +59,7 @@ func onWires(h *fakeHost) *fakeHost {
 }
 
 // wired are an emitter and a catcher that share a channel.
-func wired(t *testing.T, o engine.Options, wires ...engine.OutputWire) (w *world, from, to engine.CreatureID) {
+func wired(t *testing.T, o engine.Options, wires ...journal.OutputWire) (w *world, from, to journal.CreatureID) {
 	t.Helper()
 	o.Host = onWires(newFakeHost())
 	w = newWorld(t, o)
@@ -70,7 +72,7 @@ func wired(t *testing.T, o engine.Options, wires ...engine.OutputWire) (w *world
 	return w, from, to
 }
 
-func (w *world) wire(o engine.OutputWire) engine.OutputWire {
+func (w *world) wire(o journal.OutputWire) journal.OutputWire {
 	w.t.Helper()
 	added, err := w.AddWire(w.t.Context(), o)
 	if err != nil {
@@ -79,7 +81,7 @@ func (w *world) wire(o engine.OutputWire) engine.OutputWire {
 	return added
 }
 
-func (w *world) tell(c engine.CreatureID, payload string) {
+func (w *world) tell(c journal.CreatureID, payload string) {
 	w.t.Helper()
 	if _, err := w.SendTo(w.t.Context(), c, engine.Outgoing{Payload: []byte(payload)}); err != nil {
 		w.t.Fatal(err)
@@ -87,9 +89,9 @@ func (w *world) tell(c engine.CreatureID, payload string) {
 	w.wait()
 }
 
-func (w *world) letters(c engine.CreatureID) []engine.DeadLetterRow {
+func (w *world) letters(c journal.CreatureID) []journal.DeadLetterRow {
 	w.t.Helper()
-	letters, err := w.DeadLetters(w.t.Context(), w.graph(c), "", engine.EventID{}, 0)
+	letters, err := w.DeadLetters(w.t.Context(), w.graph(c), "", journal.EventID{}, 0)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -99,12 +101,12 @@ func (w *world) letters(c engine.CreatureID) []engine.DeadLetterRow {
 func TestWireDelivers(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		wire engine.OutputWire
+		wire journal.OutputWire
 		want string
 	}{
-		{"content", engine.OutputWire{WithContent: true}, "from:out\n"},
-		{"prompt", engine.OutputWire{WithContent: true, Prompt: "{{{source}}} on {channel}: {output}{output}"}, "from:{from} on from: outout\n"},
-		{"prompt without content", engine.OutputWire{Prompt: "{source} is done"}, "from:from is done\n"},
+		{"content", journal.OutputWire{WithContent: true}, "from:out\n"},
+		{"prompt", journal.OutputWire{WithContent: true, Prompt: "{{{source}}} on {channel}: {output}{output}"}, "from:{from} on from: outout\n"},
+		{"prompt without content", journal.OutputWire{Prompt: "{source} is done"}, "from:from is done\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w, from, to := wired(t, engine.Options{}, c.wire)
@@ -115,7 +117,7 @@ func TestWireDelivers(t *testing.T) {
 		})
 	}
 	t.Run("metadata", func(t *testing.T) {
-		w, from, to := wired(t, engine.Options{}, engine.OutputWire{})
+		w, from, to := wired(t, engine.Options{}, journal.OutputWire{})
 		w.send(w.connect(to, from, "tasks"), "four")
 		w.wait()
 		_, text, _ := strings.Cut(w.state(to, "heard"), ":")
@@ -137,22 +139,22 @@ func TestWireErrors(t *testing.T) {
 	w.assignRoot(boss)
 	for _, c := range []struct {
 		name string
-		wire engine.OutputWire
+		wire journal.OutputWire
 		code abi.Code
 		says string
 	}{
-		{"unknown source", engine.OutputWire{From: "nobody", To: to}, abi.NotFound, "nobody"},
-		{"unknown target", engine.OutputWire{From: from, To: "nobody"}, abi.NotFound, "nobody"},
-		{"other graph", engine.OutputWire{From: from, To: alone}, abi.NotConnected, "two"},
-		{"itself", engine.OutputWire{From: from, To: from}, abi.InvalidArgument, "itself"},
-		{"the root to itself", engine.OutputWire{From: boss, To: engine.ToRoot}, abi.InvalidArgument, "itself"},
-		{"unknown predicate", engine.OutputWire{From: from, To: to, When: "done"}, abi.NotFound, "done"},
-		{"unknown placeholder", engine.OutputWire{From: from, To: to, Prompt: "{in}"}, abi.InvalidArgument, "{in}"},
-		{"single brace", engine.OutputWire{From: from, To: to, Prompt: "a } b"}, abi.InvalidArgument, "brace"},
-		{"output without content", engine.OutputWire{From: from, To: to, Prompt: "{output}"}, abi.InvalidArgument, "content"},
-		{"not text", engine.OutputWire{From: from, To: to, Prompt: "\xff"}, abi.InvalidArgument, "UTF-8"},
-		{"long prompt", engine.OutputWire{From: from, To: to, Prompt: strings.Repeat("x", engine.MaxPrompt+1)}, abi.TooLarge, "prompt"},
-		{"bad name", engine.OutputWire{From: from, To: to, Name: "a\nb"}, abi.InvalidArgument, "name"},
+		{"unknown source", journal.OutputWire{From: "nobody", To: to}, abi.NotFound, "nobody"},
+		{"unknown target", journal.OutputWire{From: from, To: "nobody"}, abi.NotFound, "nobody"},
+		{"other graph", journal.OutputWire{From: from, To: alone}, abi.NotConnected, "two"},
+		{"itself", journal.OutputWire{From: from, To: from}, abi.InvalidArgument, "itself"},
+		{"the root to itself", journal.OutputWire{From: boss, To: journal.ToRoot}, abi.InvalidArgument, "itself"},
+		{"unknown predicate", journal.OutputWire{From: from, To: to, When: "done"}, abi.NotFound, "done"},
+		{"unknown placeholder", journal.OutputWire{From: from, To: to, Prompt: "{in}"}, abi.InvalidArgument, "{in}"},
+		{"single brace", journal.OutputWire{From: from, To: to, Prompt: "a } b"}, abi.InvalidArgument, "brace"},
+		{"output without content", journal.OutputWire{From: from, To: to, Prompt: "{output}"}, abi.InvalidArgument, "content"},
+		{"not text", journal.OutputWire{From: from, To: to, Prompt: "\xff"}, abi.InvalidArgument, "UTF-8"},
+		{"long prompt", journal.OutputWire{From: from, To: to, Prompt: strings.Repeat("x", journal.MaxPrompt+1)}, abi.TooLarge, "prompt"},
+		{"bad name", journal.OutputWire{From: from, To: to, Name: "a\nb"}, abi.InvalidArgument, "name"},
 	} {
 		_, err := w.AddWire(t.Context(), c.wire)
 		var typed *abi.Error
@@ -160,16 +162,16 @@ func TestWireErrors(t *testing.T) {
 			t.Errorf("%s: %v (%s), want the code %s, %q and a remedy", c.name, err, abi.CodeOf(err), c.code, c.says)
 		}
 	}
-	first := w.wire(engine.OutputWire{From: from, To: to, Name: "one"})
-	for _, twice := range []engine.OutputWire{{From: from, To: boss, Name: "one"}, {From: from, To: to}} {
+	first := w.wire(journal.OutputWire{From: from, To: to, Name: "one"})
+	for _, twice := range []journal.OutputWire{{From: from, To: boss, Name: "one"}, {From: from, To: to}} {
 		if _, err := w.AddWire(t.Context(), twice); abi.CodeOf(err) != abi.AlreadyExists {
 			t.Errorf("%+v twice: %v", twice, err)
 		}
 	}
-	for n := range engine.MaxWires - 1 {
-		w.wire(engine.OutputWire{From: from, To: to, Prompt: fmt.Sprint(n)})
+	for n := range journal.MaxWires - 1 {
+		w.wire(journal.OutputWire{From: from, To: to, Prompt: fmt.Sprint(n)})
 	}
-	if _, err := w.AddWire(t.Context(), engine.OutputWire{From: from, To: to, Prompt: "more"}); abi.CodeOf(err) != abi.LimitExceeded {
+	if _, err := w.AddWire(t.Context(), journal.OutputWire{From: from, To: to, Prompt: "more"}); abi.CodeOf(err) != abi.LimitExceeded {
 		t.Errorf("one wire too many: %v", err)
 	}
 	if _, err := w.RemoveWire(t.Context(), first.ID); err != nil {
@@ -184,13 +186,13 @@ func TestWireErrors(t *testing.T) {
 // them step by step.
 func TestWiresInBatches(t *testing.T) {
 	w, from, to := wired(t, engine.Options{})
-	kept := w.wire(engine.OutputWire{From: from, To: to, Name: "kept"})
+	kept := w.wire(journal.OutputWire{From: from, To: to, Name: "kept"})
 	errStop := errors.New("stop")
 	err := w.Batch(t.Context(), func(b *engine.Batch) error {
 		if _, err := b.RemoveWire(kept.ID); err != nil {
 			return err
 		}
-		if _, err := b.AddWire(engine.OutputWire{From: from, To: to, Name: "kept"}); err != nil {
+		if _, err := b.AddWire(journal.OutputWire{From: from, To: to, Name: "kept"}); err != nil {
 			return err
 		}
 		return errStop
@@ -199,9 +201,9 @@ func TestWiresInBatches(t *testing.T) {
 		t.Errorf("after a batch that failed with %v: %+v", err, list)
 	}
 	var events []string
-	sub := w.watch(engine.EventWireAdded, engine.EventWireRemoved)
+	sub := w.watch(journal.EventWireAdded, journal.EventWireRemoved)
 	err = w.Batch(t.Context(), func(b *engine.Batch) error {
-		passing, err := b.AddWire(engine.OutputWire{From: from, To: to, Name: "passing", WithContent: true})
+		passing, err := b.AddWire(journal.OutputWire{From: from, To: to, Name: "passing", WithContent: true})
 		if err != nil {
 			return err
 		}
@@ -211,12 +213,12 @@ func TestWiresInBatches(t *testing.T) {
 		if _, err := b.RemoveWire(passing.ID); err != nil {
 			return err
 		}
-		added, _, err := b.AddCreature(t.Context(), engine.CreatureSpec{Name: "new", Wasm: []byte("emit"), Join: b.GraphOf(from),
-			Outputs: []engine.OutputSpec{{Name: "up", To: "to", WithContent: true}}})
+		added, _, err := b.AddCreature(t.Context(), deploy.CreatureSpec{Name: "new", Wasm: []byte("emit"), Join: b.GraphOf(from),
+			Outputs: []deploy.OutputSpec{{Name: "up", To: "to", WithContent: true}}})
 		if err != nil {
 			return err
 		}
-		_, err = b.AddWire(engine.OutputWire{From: added.Creature, To: from, Name: "side"})
+		_, err = b.AddWire(journal.OutputWire{From: added.Creature, To: from, Name: "side"})
 		return err
 	})
 	if err != nil {
@@ -242,17 +244,17 @@ func TestWiresInBatches(t *testing.T) {
 	}
 }
 
-func wireName(ev engine.Event) string {
+func wireName(ev journal.Event) string {
 	var detail struct{ Name, Reason string }
 	_ = json.Unmarshal(ev.Payload, &detail)
 	return strings.TrimSpace(detail.Name + " " + detail.Reason)
 }
 
 // watch collects events of some kinds until the function is called.
-func (w *world) watch(kinds ...engine.EventKind) (seen func() []engine.Event) {
+func (w *world) watch(kinds ...journal.EventKind) (seen func() []journal.Event) {
 	w.t.Helper()
 	sub := w.Subscribe(engine.Filter{Kinds: kinds}, 1000)
-	return func() (out []engine.Event) {
+	return func() (out []journal.Event) {
 		sub.Close()
 		for {
 			ev, err := sub.Next(context.Background())
@@ -266,7 +268,7 @@ func (w *world) watch(kinds ...engine.EventKind) (seen func() []engine.Event) {
 
 func TestWireTargets(t *testing.T) {
 	t.Run("stopped", func(t *testing.T) {
-		w, from, to := wired(t, engine.Options{}, engine.OutputWire{WithContent: true})
+		w, from, to := wired(t, engine.Options{}, journal.OutputWire{WithContent: true})
 		w.change(topology.SetStopped{ID: to, Stopped: true})
 		w.tell(from, "1")
 		w.tell(from, "2")
@@ -277,11 +279,11 @@ func TestWireTargets(t *testing.T) {
 		}
 	})
 	t.Run("missing", func(t *testing.T) {
-		w, from, to := wired(t, engine.Options{}, engine.OutputWire{WithContent: true})
+		w, from, to := wired(t, engine.Options{}, journal.OutputWire{WithContent: true})
 		w.change(topology.RemoveCreature{ID: to})
 		w.tell(from, "1")
 		l := w.letters(from)
-		if len(l) != 1 || l[0].Reason != "not_connected" || l[0].Creature != to || l[0].Kind != engine.EventWiredOutput || string(l[0].Payload) != "1" {
+		if len(l) != 1 || l[0].Reason != "not_connected" || l[0].Creature != to || l[0].Kind != journal.EventWiredOutput || string(l[0].Payload) != "1" {
 			t.Errorf("letters %+v", l)
 		}
 		if list, _ := w.Wires(""); len(list) != 1 {
@@ -289,8 +291,8 @@ func TestWireTargets(t *testing.T) {
 		}
 	})
 	t.Run("source removed", func(t *testing.T) {
-		w, from, _ := wired(t, engine.Options{}, engine.OutputWire{Name: "w"})
-		seen := w.watch(engine.EventWireRemoved)
+		w, from, _ := wired(t, engine.Options{}, journal.OutputWire{Name: "w"})
+		seen := w.watch(journal.EventWireRemoved)
 		w.change(topology.RemoveCreature{ID: from})
 		if list, _ := w.Wires(""); len(list) != 0 {
 			t.Errorf("wires %+v", list)
@@ -300,7 +302,7 @@ func TestWireTargets(t *testing.T) {
 		}
 	})
 	t.Run("root", func(t *testing.T) {
-		w, from, to := wired(t, engine.Options{}, engine.OutputWire{To: engine.ToRoot, WithContent: true})
+		w, from, to := wired(t, engine.Options{}, journal.OutputWire{To: journal.ToRoot, WithContent: true})
 		w.tell(from, "1")
 		l := w.letters(from)
 		if len(l) != 1 || l[0].Reason != "not_connected" || l[0].Alias != "root" {
@@ -325,7 +327,7 @@ func TestWireTargets(t *testing.T) {
 		}
 	})
 	t.Run("too large", func(t *testing.T) {
-		w, from, to := wired(t, engine.Options{}, engine.OutputWire{WithContent: true, Prompt: strings.Repeat("{output}", 1000)})
+		w, from, to := wired(t, engine.Options{}, journal.OutputWire{WithContent: true, Prompt: strings.Repeat("{output}", 1000)})
 		w.tell(from, strings.Repeat("x", 2000))
 		l := w.letters(from)
 		if len(l) != 1 || l[0].Reason != "too_large" || l[0].Creature != to || !strings.Contains(l[0].Error, "limit message") || len(l[0].Payload) > 1000 {
@@ -339,17 +341,17 @@ func TestHopLimitNamesTheLoop(t *testing.T) {
 	a, b, c := w.add("a", "pass"), w.add("b", "pass"), w.add("c", "pass")
 	w.connect(a, b, "ab")
 	w.connect(b, c, "bc")
-	for _, o := range []engine.OutputWire{{From: a, To: b}, {From: b, To: c}, {From: c, To: a}} {
+	for _, o := range []journal.OutputWire{{From: a, To: b}, {From: b, To: c}, {From: c, To: a}} {
 		o.WithContent = true
 		w.wire(o)
 	}
 	w.tell(a, "x")
 	heard := 0
-	for _, c := range []engine.CreatureID{a, b, c} {
+	for _, c := range []journal.CreatureID{a, b, c} {
 		heard += strings.Count(w.state(c, "heard"), "\n")
 	}
-	if heard != 1+engine.MaxHops {
-		t.Errorf("%d turns, want %d", heard, 1+engine.MaxHops)
+	if heard != 1+journal.MaxHops {
+		t.Errorf("%d turns, want %d", heard, 1+journal.MaxHops)
 	}
 	l := w.letters(a)
 	if len(l) != 1 || l[0].Reason != "limit" || !strings.Contains(l[0].Error, "b → c → a → b") {
@@ -365,10 +367,10 @@ func TestHopLimitNamesTheLoop(t *testing.T) {
 func TestSelfTrigger(t *testing.T) {
 	w := newWorld(t, engine.Options{Host: onWires(newFakeHost())})
 	a := w.add("a", "pass")
-	w.wire(engine.OutputWire{From: a, To: a, AllowSelf: true, WithContent: true})
+	w.wire(journal.OutputWire{From: a, To: a, AllowSelf: true, WithContent: true})
 	w.tell(a, "x")
-	if n := strings.Count(w.state(a, "heard"), "\n"); n != 1+engine.MaxHops {
-		t.Errorf("%d turns, want %d", n, 1+engine.MaxHops)
+	if n := strings.Count(w.state(a, "heard"), "\n"); n != 1+journal.MaxHops {
+		t.Errorf("%d turns, want %d", n, 1+journal.MaxHops)
 	}
 	if l := w.letters(a); len(l) != 1 || !strings.Contains(l[0].Error, "a → a") {
 		t.Errorf("letters %+v", l)
@@ -385,9 +387,9 @@ func TestFailedTurnPutsNothingOnWires(t *testing.T) {
 		return &abi.Error{Code: abi.Trapped, Message: "unreachable"}
 	})
 	w := newWorld(t, engine.Options{Host: h})
-	a, b := w.add("a", "trap", func(s *engine.CreatureSpec) { s.Restart.Mode = engine.RestartNever }), w.add("b", "catch")
+	a, b := w.add("a", "trap", func(s *deploy.CreatureSpec) { s.Restart.Mode = deploy.RestartNever }), w.add("b", "catch")
 	w.connect(a, b, "ab")
-	w.wire(engine.OutputWire{From: a, To: b, WithContent: true})
+	w.wire(journal.OutputWire{From: a, To: b, WithContent: true})
 	w.tell(a, "x")
 	if got := w.state(b, "heard"); got != "" {
 		t.Errorf("heard %q", got)
@@ -395,20 +397,20 @@ func TestFailedTurnPutsNothingOnWires(t *testing.T) {
 }
 
 // predicate is one in Go.
-type predicate func(e *engine.OutputEvent) (bool, error)
+type predicate func(e *deploy.OutputEvent) (bool, error)
 
-func (c predicate) Holds(_ context.Context, e *engine.OutputEvent) (bool, error) { return c(e) }
+func (c predicate) Holds(_ context.Context, e *deploy.OutputEvent) (bool, error) { return c(e) }
 
 func TestWirePredicates(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: onWires(newFakeHost())})
 	calls := 0
-	d := &engine.Deployment{Name: "d", Creatures: []engine.CreatureSpec{
-		{Address: "creature.a", Name: "a", Module: "emit", Wasm: []byte("emit"), Send: []engine.WireSpec{{Channel: "channel.c"}}, Outputs: []engine.OutputSpec{
+	d := &deploy.Deployment{Name: "d", Creatures: []deploy.CreatureSpec{
+		{Address: "creature.a", Name: "a", Module: "emit", Wasm: []byte("emit"), Send: []deploy.WireSpec{{Channel: "channel.c"}}, Outputs: []deploy.OutputSpec{
 			{Name: "one", To: "creature.b", WithContent: true, When: "short"}, {Name: "two", To: "root", WithContent: true, When: "short", Prompt: "again {output}"},
 		}},
-		{Address: "creature.b", Name: "b", Module: "catch", Wasm: []byte("catch"), Listen: []engine.WireSpec{{Channel: "channel.c"}}},
-	}, Channels: []engine.ChannelSpec{{Address: "channel.c", Name: "c"}}, Root: "creature.b", Predicates: map[string]engine.Predicate{
-		"short": predicate(func(e *engine.OutputEvent) (bool, error) {
+		{Address: "creature.b", Name: "b", Module: "catch", Wasm: []byte("catch"), Listen: []deploy.WireSpec{{Channel: "channel.c"}}},
+	}, Channels: []deploy.ChannelSpec{{Address: "channel.c", Name: "c"}}, Root: "creature.b", Predicates: map[string]deploy.Predicate{
+		"short": predicate(func(e *deploy.OutputEvent) (bool, error) {
 			calls++
 			if len(e.Output) == 0 {
 				return true, errors.New("nothing to see")
@@ -427,7 +429,7 @@ func TestWirePredicates(t *testing.T) {
 	}
 	a := apply()
 	from, to := a.Creatures["creature.a"], a.Creatures["creature.b"]
-	logs := s.watch(engine.EventLog)
+	logs := s.watch(journal.EventLog)
 	for _, text := range []string{"no!", "ok", ""} {
 		s.tell(from, text)
 	}
@@ -478,7 +480,7 @@ func TestWirePredicates(t *testing.T) {
 	}
 }
 
-func (w *world) assignRoot(id engine.CreatureID) {
+func (w *world) assignRoot(id journal.CreatureID) {
 	w.t.Helper()
 	if _, err := w.AssignRoot(w.t.Context(), id); err != nil {
 		w.t.Fatal(err)
@@ -490,8 +492,8 @@ func TestASecondWireThatDiffersByNameOnly(t *testing.T) {
 	a, b := w.add("a", "sink"), w.add("b", "sink")
 	w.connect(a, b, "in")
 	for name, want := range map[string]string{"first": "use another name", "second": "use that one"} {
-		_, _ = w.AddWire(t.Context(), engine.OutputWire{From: a, To: b, Name: "first", WithContent: true})
-		_, err := w.AddWire(t.Context(), engine.OutputWire{From: a, To: b, Name: name, WithContent: true})
+		_, _ = w.AddWire(t.Context(), journal.OutputWire{From: a, To: b, Name: "first", WithContent: true})
+		_, err := w.AddWire(t.Context(), journal.OutputWire{From: a, To: b, Name: name, WithContent: true})
 		if abi.CodeOf(err) != abi.AlreadyExists || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: it answers %v, want that it says %q", name, err, want)
 		}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -28,18 +30,18 @@ func (h *fakeHost) slow(name string) (begun, let chan struct{}) {
 	return begun, let
 }
 
-func bounded(n int, o engine.Overflow) func(*engine.CreatureSpec) {
-	return func(c *engine.CreatureSpec) { c.Limits.Mailbox, c.Overflow = n, o }
+func bounded(n int, o deploy.Overflow) func(*deploy.CreatureSpec) {
+	return func(c *deploy.CreatureSpec) { c.Limits.Mailbox, c.Overflow = n, o }
 }
 
 func TestOverflowPolicies(t *testing.T) {
 	for _, test := range []struct {
-		policy engine.Overflow
+		policy deploy.Overflow
 		want   string
 		dead   int64
 	}{
-		{engine.OverflowDropOldest, "in:0\nin:3\nin:4\n", 0},
-		{engine.OverflowDeadLetter, "in:0\nin:1\nin:2\n", 2},
+		{deploy.OverflowDropOldest, "in:0\nin:3\nin:4\n", 0},
+		{deploy.OverflowDeadLetter, "in:0\nin:1\nin:2\n", 2},
 	} {
 		t.Run(test.policy.String(), func(t *testing.T) {
 			h := newFakeHost()
@@ -62,8 +64,8 @@ func TestOverflowPolicies(t *testing.T) {
 }
 
 // full makes a creature whose mailbox is full, and a publisher that waits.
-func full(t *testing.T, w *world, begun chan struct{}) (a engine.CreatureID, in engine.ChannelID, sent chan error) {
-	a = w.add("a", "slow", bounded(2, engine.OverflowBlock))
+func full(t *testing.T, w *world, begun chan struct{}) (a journal.CreatureID, in journal.ChannelID, sent chan error) {
+	a = w.add("a", "slow", bounded(2, deploy.OverflowBlock))
 	in = w.connect(a, a, "in")
 	w.send(in, "0")
 	<-begun
@@ -91,12 +93,12 @@ func full(t *testing.T, w *world, begun chan struct{}) (a engine.CreatureID, in 
 // TestAFullMailboxHoldsPublishersUntil covers what ends the wait of an outside
 // publisher for a mailbox that is full.
 func TestAFullMailboxHoldsPublishersUntil(t *testing.T) {
-	for name, release := range map[string]func(w *world, a engine.CreatureID, in engine.ChannelID, let chan struct{}){
-		"it is half empty": func(_ *world, _ engine.CreatureID, _ engine.ChannelID, let chan struct{}) { let <- struct{}{} },
-		"its channel is removed": func(w *world, _ engine.CreatureID, in engine.ChannelID, _ chan struct{}) {
+	for name, release := range map[string]func(w *world, a journal.CreatureID, in journal.ChannelID, let chan struct{}){
+		"it is half empty": func(_ *world, _ journal.CreatureID, _ journal.ChannelID, let chan struct{}) { let <- struct{}{} },
+		"its channel is removed": func(w *world, _ journal.CreatureID, in journal.ChannelID, _ chan struct{}) {
 			w.change(topology.RemoveChannel{ID: in})
 		},
-		"it is stopped": func(w *world, a engine.CreatureID, _ engine.ChannelID, _ chan struct{}) {
+		"it is stopped": func(w *world, a journal.CreatureID, _ journal.ChannelID, _ chan struct{}) {
 			w.change(topology.SetStopped{ID: a, Stopped: true})
 		},
 	} {
@@ -140,14 +142,14 @@ func TestAFullMailboxOfAVolatileGraphIsNoneWithAStore(t *testing.T) {
 	h := newFakeHost()
 	begun, let := h.slow("slow")
 	s := newSaved(t, engine.Options{Host: h})
-	none := engine.Volatile
+	none := journal.Volatile
 	slow := spec("a", "slow")
 	slow.Address, slow.Limits.Mailbox = "creature.a", 2
-	slow.Listen = []engine.WireSpec{{Channel: "channel.in"}}
-	a := s.apply(&engine.Deployment{
-		Name: "d", Session: engine.SessionSettings{Durability: &none},
-		Channels:  []engine.ChannelSpec{{Address: "channel.in", Name: "in"}},
-		Creatures: []engine.CreatureSpec{slow},
+	slow.Listen = []deploy.WireSpec{{Channel: "channel.in"}}
+	a := s.apply(&deploy.Deployment{
+		Name: "d", Session: deploy.SessionSettings{Durability: &none},
+		Channels:  []deploy.ChannelSpec{{Address: "channel.in", Name: "in"}},
+		Creatures: []deploy.CreatureSpec{slow},
 	})
 	in := a.Channels["channel.in"]
 	s.send(in, "0")
@@ -185,13 +187,13 @@ func TestRemovalLeavesADeadLetterForEveryDelivery(t *testing.T) {
 			} else {
 				w = newWorld(t, engine.Options{Host: h})
 			}
-			a, b := w.add("a", "slow", bounded(2, engine.OverflowBlock)), w.add("b", "sink")
+			a, b := w.add("a", "slow", bounded(2, deploy.OverflowBlock)), w.add("b", "sink")
 			in := w.connect(b, a, "in")
 			n := 3
 			if durable {
 				n = 20 // more than the window
 			}
-			events := w.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventDeadLetter}, Creatures: []engine.CreatureID{a}}, 0)
+			events := w.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventDeadLetter}, Creatures: []journal.CreatureID{a}}, 0)
 			w.send(in, "0")
 			<-begun
 			for i := 1; i < n; i++ {
@@ -293,7 +295,7 @@ func TestCloseInterruptsAHangingTurnAsIfItHadNotBegun(t *testing.T) {
 	if got, want := s.state(a, "heard"), "in:1\nin:2\n"; got != want {
 		t.Errorf("it heard %q, want %q", got, want)
 	}
-	if n := len(s.events(a, engine.EventTurnFailed)); n != 0 {
+	if n := len(s.events(a, journal.EventTurnFailed)); n != 0 {
 		t.Errorf("%d failed turns", n)
 	}
 }

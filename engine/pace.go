@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // pace keeps a creature from filling a store, or memory on the way there, faster than
@@ -73,7 +74,7 @@ func (e *Engine) tellThrottled(g *graph, c *creature, limit string, rate int64) 
 	text := fmt.Sprintf("the limit %s (%d per second) is reached, and the creature waits; raise the limit or store less", limit, rate)
 	e.log.Warn("a creature waits", "creature", c.id, "name", c.name, "limit", limit, "rate", rate)
 	rec := g.newRecord()
-	g.logLines(rec, Event{Creature: c.id}, []logLine{{level: abi.LevelWarn, text: text, engine: true}})
+	g.logLines(rec, journal.Event{Creature: c.id}, []logLine{{level: abi.LevelWarn, text: text, engine: true}})
 	g.append(rec)
 }
 

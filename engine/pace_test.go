@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // ticking adds a creature that has set so many timers which ring every millisecond.
-func (d *onDisk) ticking(timers int, limits abi.Limits) engine.CreatureID {
+func (d *onDisk) ticking(timers int, limits abi.Limits) journal.CreatureID {
 	d.Helper()
 	d.host.on("ticker", func(t abi.Turn, kind abi.Kind) error {
 		if payload, _ := t.Source(abi.SourcePayload); string(payload) == "trap" {
@@ -28,9 +29,9 @@ func (d *onDisk) ticking(timers int, limits abi.Limits) engine.CreatureID {
 		}
 		return nil
 	})
-	c := d.add("ticker", "ticker", func(s *engine.CreatureSpec) {
+	c := d.add("ticker", "ticker", func(s *deploy.CreatureSpec) {
 		s.Limits = limits
-		s.Restart = engine.RestartPolicy{Max: 1, Within: time.Hour}
+		s.Restart = deploy.RestartPolicy{Max: 1, Within: time.Hour}
 	})
 	d.sendTo(c, "go")
 	d.serve()
@@ -40,7 +41,7 @@ func (d *onDisk) ticking(timers int, limits abi.Limits) engine.CreatureID {
 // rung is how many timers have been delivered.
 func (d *onDisk) rung() (n int) {
 	for _, ev := range d.disk.Log() {
-		if ev.Kind == engine.EventTimer {
+		if ev.Kind == journal.EventTimer {
 			n++
 		}
 	}
@@ -88,7 +89,7 @@ func TestTimersRingNoOftenerThanTheirLimit(t *testing.T) {
 func TestACreatureThatStoresTooMuchWaits(t *testing.T) {
 	const messages, size, rate = 40, 1000, 2000
 	d := newOnDisk(t)
-	c := d.add("hog", "record", func(s *engine.CreatureSpec) { s.Limits.StoreRate = rate })
+	c := d.add("hog", "record", func(s *deploy.CreatureSpec) { s.Limits.StoreRate = rate })
 	for i := range messages {
 		d.sendTo(c, fmt.Sprintf("%02d%s", i, strings.Repeat("x", size)))
 	}
@@ -114,11 +115,11 @@ func TestACreatureThatStoresTooMuchWaits(t *testing.T) {
 }
 
 // told checks that a creature's log and status say that a limit makes it wait.
-func (d *onDisk) told(c engine.CreatureID, limit string) {
+func (d *onDisk) told(c journal.CreatureID, limit string) {
 	d.Helper()
 	lines := 0
 	for _, ev := range d.disk.Log() {
-		if ev.Kind == engine.EventLog && ev.Creature == c && strings.Contains(string(ev.Payload), limit) {
+		if ev.Kind == journal.EventLog && ev.Creature == c && strings.Contains(string(ev.Payload), limit) {
 			lines++
 		}
 	}
@@ -138,13 +139,13 @@ func (d *onDisk) told(c engine.CreatureID, limit string) {
 // it runs again, also in the next engine.
 func TestTimersOfACreatureThatDoesNotRunWait(t *testing.T) {
 	const timers = 8
-	halts := map[string]func(d *onDisk, c engine.CreatureID){
-		"stopped": func(d *onDisk, c engine.CreatureID) { d.change(topology.SetStopped{ID: c, Stopped: true}) },
-		"quarantined": func(d *onDisk, c engine.CreatureID) {
+	halts := map[string]func(d *onDisk, c journal.CreatureID){
+		"stopped": func(d *onDisk, c journal.CreatureID) { d.change(topology.SetStopped{ID: c, Stopped: true}) },
+		"quarantined": func(d *onDisk, c journal.CreatureID) {
 			d.sendTo(c, "trap")
 			d.run(200) // it is tried once more
 		},
-		"stopped, in the next engine": func(d *onDisk, c engine.CreatureID) {
+		"stopped, in the next engine": func(d *onDisk, c journal.CreatureID) {
 			d.change(topology.SetStopped{ID: c, Stopped: true})
 			d.disk.Flush()
 			d.reboot()

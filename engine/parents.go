@@ -3,6 +3,8 @@ package engine
 import (
 	"maps"
 	"slices"
+
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // unlinked is a creature that loses its parent.
@@ -53,7 +55,7 @@ func (x *change) unlinkSpawned() {
 
 // parentOf is the parent of a creature as the change leaves it, if nothing more is
 // staged: findUnlinked takes the links away that are not there any more.
-func (x *change) parentOf(cr *creature) CreatureID {
+func (x *change) parentOf(cr *creature) journal.CreatureID {
 	parent := x.e.creatures[cr.parent]
 	if parent == nil {
 		return cr.parent // which never was here, and is kept as it was given
@@ -68,7 +70,7 @@ func (x *change) parentOf(cr *creature) CreatureID {
 
 // parted reports whether two creatures are in different graphs as the change has it.
 // One that is nowhere is parted from nobody.
-func (x *change) parted(a, b CreatureID) bool {
+func (x *change) parted(a, b journal.CreatureID) bool {
 	one, other := x.e.topo.GraphOf(a), x.e.topo.GraphOf(b)
 	return one != "" && other != "" && one != other
 }
@@ -89,16 +91,16 @@ func (x *change) noteUnlinked() {
 	for _, u := range x.unlinked {
 		g := u.home.load()
 		rec := x.record(g)
-		detail := ParentLinkPayload{Child: u.id, Old: u.parent, Reason: u.reason}
+		detail := journal.ParentLinkPayload{Child: u.id, Old: u.parent, Reason: u.reason}
 		x.e.setParent(u.creature, "")
-		rec.putCreature(u.creature)
-		x.log(g, rec, Event{Kind: EventParentLinkChanged, Creature: u.id, Payload: mustJSON(detail)})
+		putCreature(rec, u.creature)
+		x.log(g, rec, journal.Event{Kind: journal.EventParentLinkChanged, Creature: u.id, Payload: journal.JSON(detail)})
 	}
 }
 
 // setParent changes who a creature's parent is. The caller holds the mutation
 // lock, and mu if the creature is in a graph.
-func (e *Engine) setParent(cr *creature, parent CreatureID) {
+func (e *Engine) setParent(cr *creature, parent journal.CreatureID) {
 	if family := e.families[cr.parent]; family != nil {
 		if delete(family, cr.id); len(family) == 0 {
 			delete(e.families, cr.parent)
@@ -108,14 +110,14 @@ func (e *Engine) setParent(cr *creature, parent CreatureID) {
 		return
 	}
 	if e.families[parent] == nil {
-		e.families[parent] = map[CreatureID]bool{}
+		e.families[parent] = map[journal.CreatureID]bool{}
 	}
 	e.families[parent][cr.id] = true
 }
 
 // children lists the creatures whose parent a creature is, eldest first. The
 // caller holds the mutation lock.
-func (e *Engine) children(parent CreatureID) []*creature {
+func (e *Engine) children(parent journal.CreatureID) []*creature {
 	var out []*creature
 	for id := range e.families[parent] {
 		if cr := e.creatures[id]; cr != nil {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // While an engine is paused nothing runs and no module is loaded; what is put
@@ -25,8 +27,8 @@ func TestAPausedEngineOnlyChangesWhatIsSaved(t *testing.T) {
 		payload, _ := tn.Source(abi.SourcePayload)
 		return note(tn, string(payload))
 	})
-	c := s.add("c", "fragile", func(spec *engine.CreatureSpec) { spec.Restart.Mode = engine.RestartNever })
-	failed := s.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventCreatureFailed}}, 0)
+	c := s.add("c", "fragile", func(spec *deploy.CreatureSpec) { spec.Restart.Mode = deploy.RestartNever })
+	failed := s.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventCreatureFailed}}, 0)
 	in := s.connect(c, c, "in")
 	s.send(in, "precious")
 	s.wait()
@@ -47,7 +49,7 @@ func TestAPausedEngineOnlyChangesWhatIsSaved(t *testing.T) {
 	before := turns
 	s.open()
 	s.restore()
-	letters, err := s.DeadLetters(t.Context(), s.graph(c), "", engine.EventID{}, 0)
+	letters, err := s.DeadLetters(t.Context(), s.graph(c), "", journal.EventID{}, 0)
 	if err != nil || len(letters) == 0 {
 		t.Fatalf("dead letters: %v, %v", letters, err)
 	}

@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/diff"
 )
 
 // membersOf are the creatures of a plan, by deployment and address.
-func membersOf(p *engine.Plan) (out []string) {
+func membersOf(p *diff.Plan) (out []string) {
 	for _, c := range p.Creatures {
 		out = append(out, c.Deployment+" "+c.Address)
 	}
@@ -23,7 +24,7 @@ func TestAPlanAboutOneDeployment(t *testing.T) {
 	other.Name = "other"
 	a, b := s.apply(team(2)), s.apply(other)
 	d := team(2, configured(1, `{"v":1}`))
-	about := func() *engine.Plan {
+	about := func() *diff.Plan {
 		plan, err := s.Plan(t.Context(), d)
 		if err != nil {
 			t.Fatal(err)

@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/diff"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // token is what a recipe says of one attribute of a configuration.
@@ -19,8 +21,8 @@ type token struct {
 }
 
 // bearing gives the second member of the team an attribute, beside one that stays.
-func bearing(k token) func(*engine.Deployment) {
-	return func(d *engine.Deployment) {
+func bearing(k token) func(*deploy.Deployment) {
+	return func(d *deploy.Deployment) {
 		c := &d.Creatures[1]
 		if c.Config = json.RawMessage(`{"open":1}`); k.value != "" {
 			c.Config = json.RawMessage(fmt.Sprintf(`{"open":1,"token":%q}`, k.value))
@@ -35,8 +37,8 @@ var tokens = []token{{}, {"hush-a", false}, {"hush-a", true}, {"hush-b", true}}
 
 // settingsOf are the changes of a configuration that a plan tells, without what an
 // open one is.
-func settingsOf(c engine.CreaturePlan) []engine.PlanChange {
-	var out []engine.PlanChange
+func settingsOf(c diff.CreaturePlan) []diff.PlanChange {
+	var out []diff.PlanChange
 	for _, change := range c.Changes {
 		if change.What == "config" && change.Of == "" {
 			change.Before, change.After = "open", "open"
@@ -48,7 +50,7 @@ func settingsOf(c engine.CreaturePlan) []engine.PlanChange {
 
 // changesOf are what a plan says about a token that was one thing and is another,
 // while the creature runs.
-func changesOf(was, is token) (out []engine.PlanChange) {
+func changesOf(was, is token) (out []diff.PlanChange) {
 	visible := func(k token) string {
 		if k.secret {
 			return ""
@@ -57,15 +59,15 @@ func changesOf(was, is token) (out []engine.PlanChange) {
 	}
 	hidden := func(k token) string {
 		if k.secret {
-			return engine.HiddenValue
+			return deploy.HiddenValue
 		}
 		return ""
 	}
 	if visible(was) != visible(is) {
-		out = append(out, engine.PlanChange{What: "config", Before: "open", After: "open"})
+		out = append(out, diff.PlanChange{What: "config", Before: "open", After: "open"})
 	}
 	if (was.secret || is.secret) && was != is {
-		out = append(out, engine.PlanChange{What: "config", Of: "token", Before: hidden(was), After: hidden(is)})
+		out = append(out, diff.PlanChange{What: "config", Of: "token", Before: hidden(was), After: hidden(is)})
 	}
 	return out
 }
@@ -127,9 +129,9 @@ func TestAPlanSaysWhichSensitiveValuesAreNotKnown(t *testing.T) {
 // what they were is not among those that change.
 func TestPoliciesOnPlansSeeNoChangeOfTheSameSecrets(t *testing.T) {
 	var seen [][]string
-	watching := judgedBy(&judge{kinds: []engine.PolicyKind{engine.JudgePlan}, judge: func(e *engine.PolicyEvent) engine.Decision {
+	watching := judgedBy(&judge{kinds: []journal.PolicyKind{journal.JudgePlan}, judge: func(e *deploy.PolicyEvent) deploy.Decision {
 		seen = append(seen, e.Changed)
-		return engine.Decision{}
+		return deploy.Decision{}
 	}})
 	s := newSaved(t, engine.Options{})
 	s.apply(team(3, bearing(tokens[2])))

@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/diff"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
@@ -33,13 +35,13 @@ func seeds(t *testing.T, n uint64) iter.Seq[uint64] {
 }
 
 // shapeOf is a plan without what running changes by itself.
-func shapeOf(p *engine.Plan) engine.Plan {
-	out := engine.Plan{Graphs: p.Graphs, Channels: p.Channels}
+func shapeOf(p *diff.Plan) diff.Plan {
+	out := diff.Plan{Graphs: p.Graphs, Channels: p.Channels}
 	for i := range out.Channels {
 		out.Channels[i].Messages = 0
 	}
 	for _, c := range p.Creatures {
-		c.Waiting, c.Buried = engine.Waiting{}, 0
+		c.Waiting, c.Buried = diff.Waiting{}, 0
 		out.Creatures = append(out.Creatures, c)
 	}
 	return out
@@ -65,14 +67,14 @@ func TestAPlanAfterADirectChannelWasHeardByOthers(t *testing.T) {
 func planProgram(t *testing.T, seed uint64) {
 	r, keep := newDrafts(seed), seed%2 == 1
 	s := newSaved(t, engine.Options{})
-	old := []*engine.Deployment{r.deployment("d0", true), r.deployment("d1", true)}
+	old := []*deploy.Deployment{r.deployment("d0", true), r.deployment("d1", true)}
 	for _, d := range old {
 		s.apply(d)
 	}
 	r.disturb(s, r.IntN(12), true)
 	s.wait()
 	before := s.rest()
-	var edited []*engine.Deployment
+	var edited []*deploy.Deployment
 	for _, d := range old {
 		e := r.edit(d, true)
 		if keep {
@@ -92,7 +94,7 @@ func planProgram(t *testing.T, seed uint64) {
 	}
 	s.wait()
 	after := s.rest()
-	if diff := cmp.Diff(shapeOf(engine.Compare(before, after)), shapeOf(plan)); diff != "" {
+	if diff := cmp.Diff(shapeOf(compare(before, after)), shapeOf(plan)); diff != "" {
 		t.Errorf("what Apply did (-), and what was planned (+):\n%s", diff)
 	}
 	for i := range edited {
@@ -106,13 +108,18 @@ func planProgram(t *testing.T, seed uint64) {
 }
 
 // nothingLeft expects that deployments that have been applied would change nothing.
-func nothingLeft(t *testing.T, s *saved, applied []*engine.Deployment) {
+func nothingLeft(t *testing.T, s *saved, applied []*deploy.Deployment) {
 	t.Helper()
 	again, err := s.Plan(t.Context(), applied...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !again.Empty() {
-		t.Errorf("there is something left to do: %s", cmp.Diff(engine.Plan{}, *again))
+		t.Errorf("there is something left to do: %s", cmp.Diff(diff.Plan{}, *again))
 	}
+}
+
+func compare(before, after []journal.SavedGraph) *diff.Plan {
+	plan, _ := diff.Compare(before, after, diff.Hidden{})
+	return plan
 }

@@ -4,13 +4,16 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/diff"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // TestAPlanCountsWhatWaits covers a creature that is stopped with deliveries, and
 // goes with them: the plan, what Apply reports and the dead letters agree.
 func TestAPlanCountsWhatWaits(t *testing.T) {
 	s := newSaved(t, engine.Options{})
-	stopped := func(d *engine.Deployment) { d.Creatures[1].Stopped = true }
+	stopped := func(d *deploy.Deployment) { d.Creatures[1].Stopped = true }
 	a := s.apply(team(2, stopped))
 	for range 7 {
 		s.send(a.Channels["channel.c1"], "hello")
@@ -21,29 +24,29 @@ func TestAPlanCountsWhatWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := planned(t, plan, "creature.m1"); c.Action != engine.PlanResume || c.Waiting.Deliveries != 7 || c.Buried != 0 {
+	if c := planned(t, plan, "creature.m1"); c.Action != diff.PlanResume || c.Waiting.Deliveries != 7 || c.Buried != 0 {
 		t.Errorf("it would go on as %+v, want 7 deliveries waiting", c)
 	}
-	gone := team(2, func(d *engine.Deployment) {
+	gone := team(2, func(d *deploy.Deployment) {
 		d.Creatures = d.Creatures[:1]
 	})
 	if plan, err = s.Plan(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
-	if c := planned(t, plan, "creature.m1"); c.Action != engine.PlanRemove || c.Buried != 7 {
+	if c := planned(t, plan, "creature.m1"); c.Action != diff.PlanRemove || c.Buried != 7 {
 		t.Errorf("it would go as %+v, want 7 deliveries buried", c)
 	}
 	applied := s.apply(gone)
 	if len(applied.Removed) != 1 || applied.Removed[0].Pending != 7 {
 		t.Errorf("removed: %+v, want 7 deliveries pending", applied.Removed)
 	}
-	letters, err := s.DeadLetters(t.Context(), s.graph(applied.Creatures["creature.m0"]), "", engine.EventID{}, 0)
+	letters, err := s.DeadLetters(t.Context(), s.graph(applied.Creatures["creature.m0"]), "", journal.EventID{}, 0)
 	if err != nil || len(letters) != 7 {
 		t.Errorf("%d dead letters, %v; want 7", len(letters), err)
 	}
 }
 
-func planned(t *testing.T, p *engine.Plan, address string) engine.CreaturePlan {
+func planned(t *testing.T, p *diff.Plan, address string) diff.CreaturePlan {
 	t.Helper()
 	for _, c := range p.Creatures {
 		if c.Address == address {
@@ -51,7 +54,7 @@ func planned(t *testing.T, p *engine.Plan, address string) engine.CreaturePlan {
 		}
 	}
 	t.Fatalf("the plan has no %s", address)
-	return engine.CreaturePlan{}
+	return diff.CreaturePlan{}
 }
 
 // TestAPlanAgainstWhatRuns covers an engine whose graphs are running: what is

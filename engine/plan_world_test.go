@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -19,10 +21,10 @@ func newDrafts(seed uint64) drafts { return drafts{rand.New(rand.NewPCG(seed, 7)
 func (r drafts) once(in int) bool { return r.IntN(in) == 0 }
 
 // deployment draws a deployment of up to four creatures on up to four channels.
-func (r drafts) deployment(name string, rooted bool) *engine.Deployment {
-	d := &engine.Deployment{Name: name, Source: engine.Source{Path: name + ".hcl", Files: map[string]string{name + ".hcl": fmt.Sprint(r.Uint64())}}}
+func (r drafts) deployment(name string, rooted bool) *deploy.Deployment {
+	d := &deploy.Deployment{Name: name, Source: deploy.Source{Path: name + ".hcl", Files: map[string]string{name + ".hcl": fmt.Sprint(r.Uint64())}}}
 	worker := spec("", "sink")
-	d.Species = []engine.SpeciesSpec{{Name: "sp", Spec: worker, Spawnable: 8}}
+	d.Species = []deploy.SpeciesSpec{{Name: "sp", Spec: worker, Spawnable: 8}}
 	for i := range 4 {
 		if i == 0 || !r.once(4) {
 			d.Creatures = append(d.Creatures, r.creature(i))
@@ -39,20 +41,20 @@ func (r drafts) deployment(name string, rooted bool) *engine.Deployment {
 }
 
 // declareChannels declares the channels that are used, and no others.
-func declareChannels(d *engine.Deployment) {
+func declareChannels(d *deploy.Deployment) {
 	d.Channels = nil
 	for k := range 4 {
 		address := channelAddress(k)
-		used := slices.ContainsFunc(d.Creatures, func(c engine.CreatureSpec) bool {
-			return slices.ContainsFunc(append(slices.Clone(c.Listen), c.Send...), func(w engine.WireSpec) bool { return w.Channel == address })
+		used := slices.ContainsFunc(d.Creatures, func(c deploy.CreatureSpec) bool {
+			return slices.ContainsFunc(append(slices.Clone(c.Listen), c.Send...), func(w deploy.WireSpec) bool { return w.Channel == address })
 		})
 		if used {
-			d.Channels = append(d.Channels, engine.ChannelSpec{Address: address, Name: fmt.Sprintf("k%d", k)})
+			d.Channels = append(d.Channels, deploy.ChannelSpec{Address: address, Name: fmt.Sprintf("k%d", k)})
 		}
 	}
 }
 
-func (r drafts) creature(i int) engine.CreatureSpec {
+func (r drafts) creature(i int) deploy.CreatureSpec {
 	c := spec(fmt.Sprintf("m%d", i), []string{"sink", "relay", "count"}[r.IntN(3)])
 	c.Address = memberAddress(i)
 	c.Config = json.RawMessage(fmt.Sprintf(`{"v":%d}`, r.IntN(3)))
@@ -61,14 +63,14 @@ func (r drafts) creature(i int) engine.CreatureSpec {
 	return c
 }
 
-func (r drafts) wires() (out []engine.WireSpec) {
+func (r drafts) wires() (out []deploy.WireSpec) {
 	for k := range 4 {
 		if r.once(3) {
 			alias := ""
 			if r.once(3) {
 				alias = fmt.Sprintf("a%d", k)
 			}
-			out = append(out, engine.WireSpec{Channel: channelAddress(k), Alias: alias})
+			out = append(out, deploy.WireSpec{Channel: channelAddress(k), Alias: alias})
 		}
 	}
 	return out
@@ -76,20 +78,20 @@ func (r drafts) wires() (out []engine.WireSpec) {
 
 // outputs draws output wires to neighbours: creatures that share a channel, or
 // the root, which shares one with all.
-func (r drafts) outputs(d *engine.Deployment, c *engine.CreatureSpec) {
+func (r drafts) outputs(d *deploy.Deployment, c *deploy.CreatureSpec) {
 	for i := range d.Creatures {
 		to := &d.Creatures[i]
-		near := slices.ContainsFunc(c.Send, func(w engine.WireSpec) bool {
-			return slices.ContainsFunc(to.Listen, func(l engine.WireSpec) bool { return l.Channel == w.Channel })
+		near := slices.ContainsFunc(c.Send, func(w deploy.WireSpec) bool {
+			return slices.ContainsFunc(to.Listen, func(l deploy.WireSpec) bool { return l.Channel == w.Channel })
 		})
 		if near && to != c && r.once(2) {
-			c.Outputs = append(c.Outputs, engine.OutputSpec{Name: []string{"", "w" + to.Name}[r.IntN(2)], To: to.Address, WithContent: r.once(2)})
+			c.Outputs = append(c.Outputs, deploy.OutputSpec{Name: []string{"", "w" + to.Name}[r.IntN(2)], To: to.Address, WithContent: r.once(2)})
 		}
 	}
 }
 
 // edit changes a deployment as somebody with a text editor would.
-func (r drafts) edit(d *engine.Deployment, rooted bool) *engine.Deployment {
+func (r drafts) edit(d *deploy.Deployment, rooted bool) *deploy.Deployment {
 	fresh := r.deployment(d.Name, rooted)
 	out := *d
 	out.Source, out.Creatures = fresh.Source, slices.Clone(d.Creatures)
@@ -104,7 +106,7 @@ func (r drafts) edit(d *engine.Deployment, rooted bool) *engine.Deployment {
 		}
 	}
 	for _, c := range fresh.Creatures {
-		if r.once(2) && !slices.ContainsFunc(out.Creatures, func(o engine.CreatureSpec) bool { return o.Address == c.Address }) {
+		if r.once(2) && !slices.ContainsFunc(out.Creatures, func(o deploy.CreatureSpec) bool { return o.Address == c.Address }) {
 			out.Creatures = append(out.Creatures, c)
 		}
 	}
@@ -113,7 +115,7 @@ func (r drafts) edit(d *engine.Deployment, rooted bool) *engine.Deployment {
 		out.Creatures = slices.Delete(out.Creatures, i, i+1)
 	}
 	has := func(address string) bool {
-		return slices.ContainsFunc(out.Creatures, func(c engine.CreatureSpec) bool { return c.Address == address })
+		return slices.ContainsFunc(out.Creatures, func(c deploy.CreatureSpec) bool { return c.Address == address })
 	}
 	if out.Root != "" && !has(out.Root) || rooted && r.once(4) {
 		out.Root = ""
@@ -142,15 +144,15 @@ func (r drafts) disturb(s *saved, steps int, assign bool) {
 	}
 }
 
-func (r drafts) step(t testing.TB, b *engine.Batch, from, to engine.CreatureID, channels []engine.ChannelID, assign bool) (err error) {
-	var ch engine.ChannelID
+func (r drafts) step(t testing.TB, b *engine.Batch, from, to journal.CreatureID, channels []journal.ChannelID, assign bool) (err error) {
+	var ch journal.ChannelID
 	if len(channels) > 0 {
 		ch = channels[r.IntN(len(channels))]
 	}
-	direction := []engine.Direction{engine.Listen, engine.Send}[r.IntN(2)]
+	direction := []journal.Direction{journal.Listen, journal.Send}[r.IntN(2)]
 	switch n := r.IntN(14); n {
 	case 0, 1, 2:
-		_, _, err = b.AddCreature(t.Context(), engine.CreatureSpec{Name: fmt.Sprintf("s%d", r.IntN(1000)), Species: "sp", Deployment: "d0", Parent: from, Join: b.GraphOf(from)})
+		_, _, err = b.AddCreature(t.Context(), deploy.CreatureSpec{Name: fmt.Sprintf("s%d", r.IntN(1000)), Species: "sp", Deployment: "d0", Parent: from, Join: b.GraphOf(from)})
 	case 3, 4:
 		_, err = b.Do(topology.SetEdge{Creature: from, Channel: ch, Direction: direction, On: true})
 	case 5, 6:
@@ -162,7 +164,7 @@ func (r drafts) step(t testing.TB, b *engine.Batch, from, to engine.CreatureID, 
 	case 9:
 		_, err = b.Do(topology.RemoveChannel{ID: ch})
 	case 10:
-		_, err = b.AddWire(engine.OutputWire{From: from, To: to, Name: fmt.Sprintf("w%d", r.IntN(9)), WithContent: r.once(2)})
+		_, err = b.AddWire(journal.OutputWire{From: from, To: to, Name: fmt.Sprintf("w%d", r.IntN(9)), WithContent: r.once(2)})
 	case 11:
 		_, err = b.Do(topology.SetStopped{ID: from, Stopped: r.once(2)})
 	case 12:
@@ -176,7 +178,7 @@ func (r drafts) step(t testing.TB, b *engine.Batch, from, to engine.CreatureID, 
 }
 
 // members lists the creatures, and the channels that are no inboxes.
-func members(s *saved) (creatures []engine.CreatureID, channels []engine.ChannelID) {
+func members(s *saved) (creatures []journal.CreatureID, channels []journal.ChannelID) {
 	for _, g := range s.status() {
 		for _, c := range g.Creatures {
 			creatures = append(creatures, c.ID)
@@ -189,7 +191,7 @@ func members(s *saved) (creatures []engine.CreatureID, channels []engine.Channel
 }
 
 // rest is what the stores have, while nobody uses them.
-func (s *saved) rest() []engine.SavedGraph {
+func (s *saved) rest() []journal.SavedGraph {
 	s.t.Helper()
 	s.shut()
 	s.open()

@@ -6,6 +6,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -20,32 +22,32 @@ func (h *holder) Close() error {
 	return nil
 }
 
-func heldBy(h *holder) func(*engine.Deployment) {
-	return func(d *engine.Deployment) { d.Policy = h }
+func heldBy(h *holder) func(*deploy.Deployment) {
+	return func(d *deploy.Deployment) { d.Policy = h }
 }
 
-func holding(kinds ...engine.PolicyKind) *holder { return &holder{judge: judge{kinds: kinds}} }
+func holding(kinds ...journal.PolicyKind) *holder { return &holder{judge: judge{kinds: kinds}} }
 
 // A deployment that cannot be applied leaves nothing of its policies behind: they are
 // let go of, and judge nothing that happens later.
 func TestPoliciesOfADeploymentThatFails(t *testing.T) {
-	for name, spoil := range map[string]func(*engine.Deployment){
-		"denied by itself": func(d *engine.Deployment) {
+	for name, spoil := range map[string]func(*deploy.Deployment){
+		"denied by itself": func(d *deploy.Deployment) {
 			h := d.Policy.(*holder)
-			h.kinds = append(h.kinds, engine.JudgePlan)
-			h.judge.judge = func(ev *engine.PolicyEvent) engine.Decision {
+			h.kinds = append(h.kinds, journal.JudgePlan)
+			h.judge.judge = func(ev *deploy.PolicyEvent) deploy.Decision {
 				ev.Memory.Remember("tally", []byte("7"))
-				return engine.Decision{Words: denial("no")}
+				return deploy.Decision{Words: denial("no")}
 			}
 		},
-		"a module that does not exist": func(d *engine.Deployment) { d.Creatures[2].Module, d.Creatures[2].Wasm = "missing", []byte("missing") },
-		"a channel that nobody is on": func(d *engine.Deployment) {
-			d.Channels = append(d.Channels, engine.ChannelSpec{Address: "channel.lost", Name: "lost"})
+		"a module that does not exist": func(d *deploy.Deployment) { d.Creatures[2].Module, d.Creatures[2].Wasm = "missing", []byte("missing") },
+		"a channel that nobody is on": func(d *deploy.Deployment) {
+			d.Channels = append(d.Channels, deploy.ChannelSpec{Address: "channel.lost", Name: "lost"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSaved(t, engine.Options{Host: operators()})
-			first := holding(engine.JudgeSpawn, engine.JudgeTool, engine.JudgeMerge)
+			first := holding(journal.JudgeSpawn, journal.JudgeTool, journal.JudgeMerge)
 			d := crew("own", heldBy(first))
 			spoil(d)
 			if _, err := s.Apply(t.Context(), d); err == nil {
@@ -53,10 +55,10 @@ func TestPoliciesOfADeploymentThatFails(t *testing.T) {
 			}
 			seen := len(first.seen)
 			var recalled []byte
-			second := holding(engine.JudgeSpawn)
-			second.judge.judge = func(ev *engine.PolicyEvent) engine.Decision {
+			second := holding(journal.JudgeSpawn)
+			second.judge.judge = func(ev *deploy.PolicyEvent) deploy.Decision {
 				recalled = ev.Memory.Recall("tally")
-				return engine.Decision{}
+				return deploy.Decision{}
 			}
 			a := s.apply(crew("own", heldBy(second)))
 			s.ask(a.Creatures["creature.lead"], toolCall{"group_add_node", args{"species": "scribe"}})
@@ -77,10 +79,10 @@ func TestPoliciesOfADeploymentThatFails(t *testing.T) {
 // A deployment that is applied already keeps its policies when somebody tries again.
 func TestAPolicyInUseIsNotClosed(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
-	h := holding(engine.JudgeTool)
+	h := holding(journal.JudgeTool)
 	d := crew("own", heldBy(h))
 	a := s.apply(d)
-	broken := crew("own", heldBy(h), func(d *engine.Deployment) { d.Creatures[0].Wasm = []byte("nobody") })
+	broken := crew("own", heldBy(h), func(d *deploy.Deployment) { d.Creatures[0].Wasm = []byte("nobody") })
 	if _, err := s.Apply(t.Context(), broken); abi.CodeOf(err) != abi.InvalidArgument {
 		t.Errorf("Apply of a module that does not exist: %v", err)
 	}
@@ -93,7 +95,7 @@ func TestAPolicyInUseIsNotClosed(t *testing.T) {
 		}
 	}
 	s.ask(a.Creatures["creature.lead"], toolCall{"group_status", nil})
-	if h.closed != 0 || h.last(engine.JudgeTool).Tool != "group_status" {
+	if h.closed != 0 || h.last(journal.JudgeTool).Tool != "group_status" {
 		t.Errorf("it was closed %d times, and judged %v", h.closed, h.seen)
 	}
 }
@@ -104,8 +106,8 @@ func TestPlansLeavePoliciesAlone(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	most := 1
 	policy := func() *holder {
-		h := holding(engine.JudgePlan)
-		h.judge.judge = func(ev *engine.PolicyEvent) engine.Decision { return engine.Decision{Words: tally(ev.Memory, most)} }
+		h := holding(journal.JudgePlan)
+		h.judge.judge = func(ev *deploy.PolicyEvent) deploy.Decision { return deploy.Decision{Words: tally(ev.Memory, most)} }
 		return h
 	}
 	s.apply(crew("own", heldBy(policy())))
@@ -136,20 +138,20 @@ func TestPlansLeavePoliciesAlone(t *testing.T) {
 // The deployments of events are those of the channels and creatures that they name.
 func TestEventsTellWhoseTheyAre(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
-	var sent []engine.SendEvent
-	j := &judge{kinds: engine.PolicyKinds(), send: func(ev *engine.SendEvent) engine.SendDecision {
+	var sent []deploy.SendEvent
+	j := &judge{kinds: journal.PolicyKinds(), send: func(ev *deploy.SendEvent) deploy.SendDecision {
 		sent = append(sent, *ev)
-		return engine.SendDecision{}
+		return deploy.SendDecision{}
 	}}
 	own, other := s.apply(crew("own", judgedBy(j))), s.apply(crew("other", renamed))
 	stranger := other.Creatures["creature.lead"]
-	s.change(topology.SetEdge{Creature: stranger, Channel: own.Channels["channel.work"], Direction: engine.Send, On: true, Alias: "theirs"})
-	ev := j.last(engine.JudgeConnect)
+	s.change(topology.SetEdge{Creature: stranger, Channel: own.Channels["channel.work"], Direction: journal.Send, On: true, Alias: "theirs"})
+	ev := j.last(journal.JudgeConnect)
 	if ev.Deployment != "own" || ev.Channel.Deployment != "own" || ev.From.Deployment != "other" || ev.From.Address != "creature.lead" {
 		t.Errorf("the edge is %+v", ev)
 	}
 	s.ask(stranger, toolCall{"send_channel", args{"channel": "theirs", "payload": "x"}})
-	if !slices.ContainsFunc(sent, func(ev engine.SendEvent) bool {
+	if !slices.ContainsFunc(sent, func(ev deploy.SendEvent) bool {
 		return ev.Deployment == "own" && ev.SenderDeployment == "other" && ev.ChannelAddress == "channel.work" && ev.SenderAddress == "creature.lead"
 	}) {
 		t.Errorf("the messages are %+v", sent)

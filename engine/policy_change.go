@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"hash/fnv"
 	"time"
+
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // judging is what policies have to do with a change. Nothing of it matters if the
 // change does not happen, but for what they have refused.
 type judging struct {
-	caller Party
+	caller deploy.Party
 	call   string // the tool; empty: the operation says by itself
 	now    int64  // 0: the clock says
 	until  time.Time
@@ -25,15 +28,15 @@ type judging struct {
 
 // objection is a denial of an event.
 type objection struct {
-	event *PolicyEvent
-	Verdict
+	event *deploy.PolicyEvent
+	deploy.Verdict
 }
 
 // memoryHome says whose memory is meant: that of a graph or, if it is yet to be
 // made, of the one that a creature will be in.
 type memoryHome struct {
-	graph    GraphID
-	creature CreatureID
+	graph    journal.GraphID
+	creature journal.CreatureID
 }
 
 // policyWord is a verdict on something other than a message.
@@ -48,7 +51,7 @@ const maxJudging = 2 * time.Second
 
 // judge asks every deployment concerned about an event, and collects what they
 // say; see objected. creature is who makes the graph, if there is none yet.
-func (x *change) judge(ev PolicyEvent, creature CreatureID, deployments ...string) (all Decision) {
+func (x *change) judge(ev deploy.PolicyEvent, creature journal.CreatureID, deployments ...string) (all deploy.Decision) {
 	asked := map[string]bool{"": true}
 	for _, name := range deployments {
 		if asked[name] {
@@ -77,19 +80,19 @@ func (x *change) objected() error {
 }
 
 // ask asks the policies of one deployment.
-func (x *change) ask(p Policy, ev PolicyEvent, home memoryHome, deployment string, all *Decision) {
+func (x *change) ask(p deploy.Policy, ev deploy.PolicyEvent, home memoryHome, deployment string, all *deploy.Decision) {
 	if home.graph != "" {
 		home.creature = ""
 	}
 	x.completeEvent(&ev, deployment)
 	memory := x.memory(home)
-	ev.Surroundings = Surroundings{Memory: memory.of(deployment), View: func() *GraphView { return x.view(ev.Graph) }}
-	var d Decision
+	ev.Surroundings = deploy.Surroundings{Memory: memory.of(deployment), View: func() *deploy.GraphView { return x.view(ev.Graph) }}
+	var d deploy.Decision
 	if x.judging.until.IsZero() {
 		x.judging.until = time.Now().Add(maxJudging)
 	}
 	if time.Now().After(x.judging.until) {
-		d.Denials = []Verdict{{Policy: deployment, Reason: fmt.Sprintf("the policies take longer than %v for this operation", maxJudging), Failed: true}}
+		d.Denials = []deploy.Verdict{{Policy: deployment, Reason: fmt.Sprintf("the policies take longer than %v for this operation", maxJudging), Failed: true}}
 	} else {
 		d = p.Judge(context.Background(), &ev)
 	}
@@ -107,7 +110,7 @@ func (x *change) ask(p Policy, ev PolicyEvent, home memoryHome, deployment strin
 	}
 	for name, how := range d.Settle {
 		if all.Settle == nil {
-			all.Settle = map[string]Collision{}
+			all.Settle = map[string]deploy.Collision{}
 		}
 		if _, settled := all.Settle[name]; !settled {
 			all.Settle[name] = how
@@ -116,7 +119,7 @@ func (x *change) ask(p Policy, ev PolicyEvent, home memoryHome, deployment strin
 }
 
 // completeEvent fills in what does not depend on the kind.
-func (x *change) completeEvent(ev *PolicyEvent, deployment string) {
+func (x *change) completeEvent(ev *deploy.PolicyEvent, deployment string) {
 	ev.Deployment, ev.Caller = deployment, x.judging.caller
 	if ev.Time = x.judging.now; ev.Time == 0 {
 		ev.Time = x.e.wallClock()
@@ -151,7 +154,7 @@ func (x *change) memory(home memoryHome) *recollection {
 }
 
 // judged reports whether any deployment has events of a kind judged.
-func (x *change) judged(kind PolicyKind) bool {
+func (x *change) judged(kind journal.PolicyKind) bool {
 	if x.applying != nil || x.hold {
 		return false // a plan is judged as a whole
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // policyFailures are the policies that failed to decide.
@@ -17,13 +18,13 @@ type policyFailures struct {
 }
 
 type policyFailure struct {
-	first Verdict
+	first deploy.Verdict
 	count int
 }
 
 // heard counts policies that failed to decide.
-func (e *Engine) heard(w *Words) {
-	for _, list := range [][]Verdict{w.Denials, w.Warnings, w.Audits} {
+func (e *Engine) heard(w *deploy.Words) {
+	for _, list := range [][]deploy.Verdict{w.Denials, w.Warnings, w.Audits} {
 		for _, v := range list {
 			if v.Failed {
 				e.failed.add(v)
@@ -33,7 +34,7 @@ func (e *Engine) heard(w *Words) {
 }
 
 // add counts a failure.
-func (f *policyFailures) add(v Verdict) {
+func (f *policyFailures) add(v deploy.Verdict) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.counts == nil {

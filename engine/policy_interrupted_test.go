@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // interrupted is a policy that is asked about a creature's message while the engine
@@ -17,29 +18,29 @@ type interrupted struct {
 	last              chan struct{} // closed when it is asked for the last time
 }
 
-func (p *interrupted) Send(ctx context.Context, ev *engine.SendEvent) engine.SendDecision {
+func (p *interrupted) Send(ctx context.Context, ev *deploy.SendEvent) deploy.SendDecision {
 	if ev.SenderName == "" {
 		ev.Memory.Remember("last", []byte(`1`))
-		return engine.SendDecision{}
+		return deploy.SendDecision{}
 	}
 	if ev.Memory.Recall("last") == nil && p.first != nil {
 		close(p.first)
 		<-p.remembered
-		return engine.SendDecision{}
+		return deploy.SendDecision{}
 	}
 	close(p.last)
 	<-ctx.Done()
-	return engine.SendDecision{Words: denial("it was interrupted")}
+	return deploy.SendDecision{Words: denial("it was interrupted")}
 }
 
 func (p *interrupted) JudgesSend(channel string) bool { return channel == "channel.out" }
 
 // gatewayBehind is gateway with somebody between in and sink, who sends on out.
-func gatewayBehind(p engine.Policy) *engine.Deployment {
+func gatewayBehind(p deploy.Policy) *deploy.Deployment {
 	d := gateway(p)
-	d.Channels = append(d.Channels, engine.ChannelSpec{Address: "channel.out", Name: "out"})
+	d.Channels = append(d.Channels, deploy.ChannelSpec{Address: "channel.out", Name: "out"})
 	relay := spec("relay", "relay")
-	relay.Address, relay.Listen, relay.Send = "creature.relay", d.Creatures[0].Listen, []engine.WireSpec{{Channel: "channel.out"}}
+	relay.Address, relay.Listen, relay.Send = "creature.relay", d.Creatures[0].Listen, []deploy.WireSpec{{Channel: "channel.out"}}
 	d.Creatures[0].Listen = relay.Send
 	d.Creatures = append(d.Creatures, relay)
 	return d

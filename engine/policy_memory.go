@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // A graph's memory is what the policies of its deployments remember, by
@@ -81,7 +83,7 @@ type recollection struct {
 }
 
 // of is the memory of one deployment.
-func (r *recollection) of(deployment string) PolicyMemory {
+func (r *recollection) of(deployment string) deploy.PolicyMemory {
 	return &deploymentMemory{r, deployment}
 }
 
@@ -90,7 +92,7 @@ type deploymentMemory struct {
 	deployment string
 }
 
-// Recall implements [PolicyMemory].
+// Recall implements [deploy.PolicyMemory].
 func (m *deploymentMemory) Recall(policy string) []byte {
 	k, r := memoryKey{m.deployment, policy}, m.r
 	if value, changed := r.now[k]; changed {
@@ -113,7 +115,7 @@ func (m *deploymentMemory) Recall(policy string) []byte {
 	return cell.value
 }
 
-// Remember implements [PolicyMemory].
+// Remember implements [deploy.PolicyMemory].
 func (m *deploymentMemory) Remember(policy string, value []byte) {
 	m.Recall(policy) // what is replaced must still be there when it is
 	if m.r.now == nil {
@@ -138,7 +140,7 @@ func (r *recollection) current(g *graph) bool {
 
 // keep has a graph remember, with the record of what was judged. The caller
 // holds the mu of g.
-func (r *recollection) keep(g *graph, rec *Record) {
+func (r *recollection) keep(g *graph, rec *journal.Record) {
 	if len(r.now) == 0 {
 		return
 	}
@@ -152,27 +154,17 @@ func (r *recollection) keep(g *graph, rec *Record) {
 		} else {
 			memory[k] = &memoryCell{value}
 		}
-		rec.putMeta(k.metaKey(), string(value))
+		rec.PutMeta(k.metaKey(), string(value))
 	}
 	g.memory = memory
 }
 
 func (r *recollection) forget() { r.read, r.now, r.kept = nil, nil, false }
 
-func (r *Record) putMeta(key, value string) {
-	if r == nil {
-		return
-	}
-	if r.Meta == nil {
-		r.Meta = map[string]string{}
-	}
-	r.Meta[key] = value
-}
-
 // inheritMemory is what a graph remembers that goes on with what others were:
 // the memory of the graph whose id it keeps and, of what that one has not, that
 // of the eldest.
-func inheritMemory(id GraphID, before []*graph) map[memoryKey]*memoryCell {
+func inheritMemory(id journal.GraphID, before []*graph) map[memoryKey]*memoryCell {
 	out := map[memoryKey]*memoryCell{}
 	for _, b := range slices.SortedFunc(slices.Values(before), byAge) {
 		if b.id == id {
@@ -194,8 +186,8 @@ func inheritMemory(id GraphID, before []*graph) map[memoryKey]*memoryCell {
 
 // inheritance is the memory of each graph after the change, as far as it comes
 // from several or another. It has to be made before the environments follow.
-func (x *change) inheritance(plan *storePlan) map[GraphID]map[memoryKey]*memoryCell {
-	var out map[GraphID]map[memoryKey]*memoryCell
+func (x *change) inheritance(plan *storePlan) map[journal.GraphID]map[memoryKey]*memoryCell {
+	var out map[journal.GraphID]map[memoryKey]*memoryCell
 	for _, group := range plan.groups {
 		if group.keeps() {
 			continue
@@ -203,7 +195,7 @@ func (x *change) inheritance(plan *storePlan) map[GraphID]map[memoryKey]*memoryC
 		for _, id := range group.after {
 			if memory := inheritMemory(id, x.goingOnIn(group, id)); memory != nil {
 				if out == nil {
-					out = map[GraphID]map[memoryKey]*memoryCell{}
+					out = map[journal.GraphID]map[memoryKey]*memoryCell{}
 				}
 				out[id] = memory
 			}
@@ -213,7 +205,7 @@ func (x *change) inheritance(plan *storePlan) map[GraphID]map[memoryKey]*memoryC
 }
 
 // goingOnIn lists the graphs of a group that have become part of a graph.
-func (x *change) goingOnIn(group *storeGroup, id GraphID) []*graph {
+func (x *change) goingOnIn(group *storeGroup, id journal.GraphID) []*graph {
 	var out []*graph
 	for _, b := range group.before {
 		if b.goesOnIn(x, id) {
@@ -224,12 +216,12 @@ func (x *change) goingOnIn(group *storeGroup, id GraphID) []*graph {
 }
 
 // firstMemory puts what a graph remembers into the first record of its new store.
-func (x *change) firstMemory(rec *Record, group *storeGroup, id GraphID) {
+func (x *change) firstMemory(rec *journal.Record, group *storeGroup, id journal.GraphID) {
 	info, _ := x.e.topo.Graph(id)
 	members := x.deploymentsOf(info)
 	for k, cell := range inheritMemory(id, x.goingOnIn(group, id)) {
 		if members[k.deployment] {
-			rec.putMeta(k.metaKey(), string(cell.value))
+			rec.PutMeta(k.metaKey(), string(cell.value))
 		}
 	}
 }
@@ -285,7 +277,7 @@ func (x *change) writeMemories() {
 	x.recalled(func(home memoryHome, r *recollection) {
 		if g := x.homeOf(home); g != nil && r.kept {
 			for k := range r.now {
-				x.record(g).putMeta(k.metaKey(), g.recall(k))
+				x.record(g).PutMeta(k.metaKey(), g.recall(k))
 			}
 		}
 	})

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -27,31 +29,31 @@ func (x *change) judgeStep(op topology.Op) {
 	case topology.RemoveCreature:
 		x.judgeRemove(op)
 	case topology.Connect:
-		x.judgeEdge(op, JudgeConnect, op.From, op.To, op.Channel, op.Name)
+		x.judgeEdge(op, journal.JudgeConnect, op.From, op.To, op.Channel, op.Name)
 	case topology.Disconnect:
-		x.judgeEdge(op, JudgeDisconnect, op.From, op.To, op.Channel, "")
+		x.judgeEdge(op, journal.JudgeDisconnect, op.From, op.To, op.Channel, "")
 	case topology.SetEdge:
-		kind := JudgeDisconnect
+		kind := journal.JudgeDisconnect
 		if op.On {
-			kind = JudgeConnect
+			kind = journal.JudgeConnect
 		}
-		from, to := op.Creature, CreatureID("")
-		if op.Direction == Listen {
+		from, to := op.Creature, journal.CreatureID("")
+		if op.Direction == journal.Listen {
 			from, to = "", op.Creature
 		}
 		x.judgeEdge(op, kind, from, to, op.Channel, "")
 	case topology.RemoveChannel:
-		x.judgeEdge(op, JudgeDisconnect, "", "", op.ID, "")
+		x.judgeEdge(op, journal.JudgeDisconnect, "", "", op.ID, "")
 	}
 }
 
 func (x *change) judgeSpawn(op topology.AddCreature) {
 	c := x.creatures[op.ID]
-	if c == nil || !x.judged(JudgeSpawn) {
+	if c == nil || !x.judged(journal.JudgeSpawn) {
 		return
 	}
-	ev := PolicyEvent{
-		Kind: JudgeSpawn, Call: "add_creature", Graph: op.Join, Module: c.spec.Module, Creature: x.party(op.ID),
+	ev := deploy.PolicyEvent{
+		Kind: journal.JudgeSpawn, Call: "add_creature", Graph: op.Join, Module: c.spec.Module, Creature: x.party(op.ID),
 		Parent: x.partyIf(op.Parent),
 	}
 	ev.Creature.Name = op.Name
@@ -60,7 +62,7 @@ func (x *change) judgeSpawn(op topology.AddCreature) {
 	}
 	for _, w := range op.Edges {
 		name := x.policyChannel(w.Channel).Name
-		if w.Direction == Listen {
+		if w.Direction == journal.Listen {
 			ev.Listen = append(ev.Listen, name)
 		} else {
 			ev.Send = append(ev.Send, name)
@@ -73,18 +75,18 @@ func (x *change) judgeSpawn(op topology.AddCreature) {
 }
 
 // partyIf is a creature that there may not be.
-func (x *change) partyIf(id CreatureID) Party {
+func (x *change) partyIf(id journal.CreatureID) deploy.Party {
 	if id == "" {
-		return Party{}
+		return deploy.Party{}
 	}
 	return x.party(id)
 }
 
 func (x *change) judgeRemove(op topology.RemoveCreature) {
-	if !x.judged(JudgeRemove) || x.creature(op.ID) == nil {
+	if !x.judged(journal.JudgeRemove) || x.creature(op.ID) == nil {
 		return
 	}
-	ev := PolicyEvent{Kind: JudgeRemove, Call: "remove_creature", Graph: x.e.topo.GraphOf(op.ID), Creature: x.party(op.ID)}
+	ev := deploy.PolicyEvent{Kind: journal.JudgeRemove, Call: "remove_creature", Graph: x.e.topo.GraphOf(op.ID), Creature: x.party(op.ID)}
 	for _, id := range append(slices.Clone(op.With), x.workersOf(op.ID)...) {
 		ev.Workers = append(ev.Workers, x.nameOf(id))
 	}
@@ -93,11 +95,11 @@ func (x *change) judgeRemove(op topology.RemoveCreature) {
 
 // judgeEdge asks about edges between from, to and a channel, of which some may
 // be empty.
-func (x *change) judgeEdge(op topology.Op, kind PolicyKind, from, to CreatureID, channel ChannelID, name string) {
+func (x *change) judgeEdge(op topology.Op, kind journal.PolicyKind, from, to journal.CreatureID, channel journal.ChannelID, name string) {
 	if !x.judged(kind) {
 		return
 	}
-	ev := PolicyEvent{Kind: kind, Call: callOf(op), From: x.partyIf(from), To: x.partyIf(to), Channel: PolicyChannel{Name: name}}
+	ev := deploy.PolicyEvent{Kind: kind, Call: callOf(op), From: x.partyIf(from), To: x.partyIf(to), Channel: deploy.PolicyChannel{Name: name}}
 	if channel != "" {
 		ev.Channel = x.policyChannel(channel)
 	}
@@ -110,18 +112,18 @@ func (x *change) judgeEdge(op topology.Op, kind PolicyKind, from, to CreatureID,
 }
 
 // judgeWire asks about an output wire that is added or removed.
-func (x *change) judgeWire(w *OutputWire, added bool) error {
-	if !x.judged(JudgeWire) {
+func (x *change) judgeWire(w *journal.OutputWire, added bool) error {
+	if !x.judged(journal.JudgeWire) {
 		return nil
 	}
-	ev := PolicyEvent{
-		Kind: JudgeWire, Call: "unwire", Graph: x.e.topo.GraphOf(w.From), From: x.party(w.From), Wire: w, Added: added,
+	ev := deploy.PolicyEvent{
+		Kind: journal.JudgeWire, Call: "unwire", Graph: x.e.topo.GraphOf(w.From), From: x.party(w.From), Wire: w, Added: added,
 	}
 	if added {
 		ev.Call = "wire"
 	}
 	target := w.To
-	if target == ToRoot {
+	if target == journal.ToRoot {
 		target = x.rootOf(x.deploymentOf(w.From))
 	}
 	ev.To = x.partyIf(target)
@@ -132,14 +134,14 @@ func (x *change) judgeWire(w *OutputWire, added bool) error {
 // judgeMerge asks about the graphs that an operation would make one, and puts
 // what is decided about their names into the operation.
 func (x *change) judgeMerge(op topology.Op) topology.Op {
-	if !x.judged(JudgeMerge) {
+	if !x.judged(journal.JudgeMerge) {
 		return op
 	}
 	graphs := x.joins(op)
 	if len(graphs) < 2 {
 		return op
 	}
-	ev := PolicyEvent{Kind: JudgeMerge, Call: callOf(op), Graph: graphs[0]}
+	ev := deploy.PolicyEvent{Kind: journal.JudgeMerge, Call: callOf(op), Graph: graphs[0]}
 	var deployments []string
 	for _, id := range graphs {
 		ev.Graphs = append(ev.Graphs, x.view(id))
@@ -159,7 +161,7 @@ func (x *change) judgeMerge(op topology.Op) topology.Op {
 }
 
 // settled is the operation with what is decided about names.
-func settled(op topology.Op, names map[string]Collision) topology.Op {
+func settled(op topology.Op, names map[string]deploy.Collision) topology.Op {
 	if len(names) == 0 {
 		return op
 	}
@@ -176,24 +178,24 @@ func settled(op topology.Op, names map[string]Collision) topology.Op {
 
 // joins lists the graphs that an operation is going to make one, the survivor
 // first.
-func (x *change) joins(op topology.Op) []GraphID {
+func (x *change) joins(op topology.Op) []journal.GraphID {
 	topo := x.e.topo
-	var ids []GraphID
+	var ids []journal.GraphID
 	switch op := op.(type) {
 	case topology.Connect:
-		ids = []GraphID{topo.GraphOf(op.From), topo.GraphOf(op.To)}
+		ids = []journal.GraphID{topo.GraphOf(op.From), topo.GraphOf(op.To)}
 	case topology.SetEdge:
 		if op.On {
-			ids = []GraphID{topo.GraphOf(op.Creature), x.occupied(op.Channel)}
+			ids = []journal.GraphID{topo.GraphOf(op.Creature), x.occupied(op.Channel)}
 		}
 	case topology.AddCreature:
-		ids = []GraphID{op.Join}
+		ids = []journal.GraphID{op.Join}
 		for _, w := range op.Edges {
 			ids = append(ids, x.occupied(w.Channel))
 		}
 	}
 	slices.Sort(ids)
-	ids = slices.DeleteFunc(slices.Compact(ids), func(id GraphID) bool { return id == "" })
+	ids = slices.DeleteFunc(slices.Compact(ids), func(id journal.GraphID) bool { return id == "" })
 	if len(ids) > 1 {
 		slices.SortStableFunc(ids, x.bySurvival)
 	}
@@ -201,7 +203,7 @@ func (x *change) joins(op topology.Op) []GraphID {
 }
 
 // bySurvival puts that of two graphs first whose id a merge keeps.
-func (x *change) bySurvival(a, b GraphID) int {
+func (x *change) bySurvival(a, b journal.GraphID) int {
 	first, _ := x.e.topo.Graph(a)
 	second, _ := x.e.topo.Graph(b)
 	return cmp.Or(cmp.Compare(len(second.Creatures), len(first.Creatures)), cmp.Compare(first.Born, second.Born))
@@ -209,7 +211,7 @@ func (x *change) bySurvival(a, b GraphID) int {
 
 // occupied is the graph of a channel that somebody is on; nobody merges with one
 // that leads nowhere.
-func (x *change) occupied(id ChannelID) GraphID {
+func (x *change) occupied(id journal.ChannelID) journal.GraphID {
 	ch, _ := x.e.topo.Channel(id)
 	if len(ch.Edges) == 0 {
 		return ""
@@ -218,17 +220,17 @@ func (x *change) occupied(id ChannelID) GraphID {
 }
 
 // deploymentsIn lists the deployments that a graph has members of, by name.
-func (x *change) deploymentsIn(id GraphID) []string {
+func (x *change) deploymentsIn(id journal.GraphID) []string {
 	info, _ := x.e.topo.Graph(id)
 	return slices.Sorted(maps.Keys(x.deploymentsOf(info)))
 }
 
 // collisionsOf lists the names that several graphs use, creatures first.
-func collisionsOf(graphs []*GraphView) []NameCollision {
-	seen, told := map[NameCollision]int{}, map[NameCollision]bool{}
-	out := []NameCollision{}
+func collisionsOf(graphs []*deploy.GraphView) []deploy.NameCollision {
+	seen, told := map[deploy.NameCollision]int{}, map[deploy.NameCollision]bool{}
+	out := []deploy.NameCollision{}
 	note := func(kind, name string, graph int) {
-		k := NameCollision{kind, name}
+		k := deploy.NameCollision{Kind: kind, Name: name}
 		if first, there := seen[k]; there && first != graph && !told[k] {
 			told[k] = true
 			out = append(out, k)
@@ -251,10 +253,10 @@ func collisionsOf(graphs []*GraphView) []NameCollision {
 
 // judgeSplit asks about what an operation that has been staged did to its graph.
 func (x *change) judgeSplit(op topology.Op, d *topology.Delta) error {
-	if d.Kind != topology.Split || !x.judged(JudgeSplit) {
+	if d.Kind != topology.Split || !x.judged(journal.JudgeSplit) {
 		return nil
 	}
-	ev := PolicyEvent{Kind: JudgeSplit, Call: callOf(op), Graph: d.NewGraphs[0]}
+	ev := deploy.PolicyEvent{Kind: journal.JudgeSplit, Call: callOf(op), Graph: d.NewGraphs[0]}
 	var deployments []string
 	for _, id := range d.NewGraphs {
 		part := []string{}

@@ -10,30 +10,32 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // word is what a policy of that name says.
-func word(policy, reason string) engine.Verdict {
-	return engine.Verdict{Policy: policy, Reason: reason, Where: "team.hcl:7"}
+func word(policy, reason string) deploy.Verdict {
+	return deploy.Verdict{Policy: policy, Reason: reason, Where: "team.hcl:7"}
 }
 
 // gateway is a deployment with one channel that somebody outside sends on; sink
 // hears it.
-func gateway(j engine.Policy) *engine.Deployment {
+func gateway(j deploy.Policy) *deploy.Deployment {
 	sink := spec("sink", "count")
-	sink.Address, sink.Listen = "creature.sink", []engine.WireSpec{{Channel: "channel.in"}}
-	return &engine.Deployment{
-		Name: "team", Policy: j, Creatures: []engine.CreatureSpec{sink},
-		Channels: []engine.ChannelSpec{{Address: "channel.in", Name: "in"}},
+	sink.Address, sink.Listen = "creature.sink", []deploy.WireSpec{{Channel: "channel.in"}}
+	return &deploy.Deployment{
+		Name: "team", Policy: j, Creatures: []deploy.CreatureSpec{sink},
+		Channels: []deploy.ChannelSpec{{Address: "channel.in", Name: "in"}},
 	}
 }
 
 // said are the words of policies in the log of a creature's graph: effect, policy,
 // reason.
-func (w *world) said(c engine.CreatureID) []string {
+func (w *world) said(c journal.CreatureID) []string {
 	w.t.Helper()
 	var out []string
-	for _, ev := range w.events(c, engine.EventPolicyDenied) {
+	for _, ev := range w.events(c, journal.EventPolicyDenied) {
 		p := policyPayload(w.t, &ev)
 		out = append(out, p.Effect+" "+p.Policy+" "+p.Reason)
 	}
@@ -41,7 +43,7 @@ func (w *world) said(c engine.CreatureID) []string {
 }
 
 // policyPayload is the payload of a policy_denied event, which its schema allows.
-func policyPayload(t testing.TB, ev *engine.Event) (p engine.PolicyPayload) {
+func policyPayload(t testing.TB, ev *journal.Event) (p journal.PolicyPayload) {
 	t.Helper()
 	if err := checkPayload(ev); err != nil {
 		t.Errorf("the payload %s: %v", ev.Payload, err)
@@ -58,10 +60,10 @@ func TestWhatPoliciesChangeFromOutsideIsKept(t *testing.T) {
 	headers := map[string]string{"from": "eve"}
 	for _, original := range []bool{false, true} {
 		s := newSaved(t, engine.Options{})
-		a := s.apply(gateway(&judge{send: func(*engine.SendEvent) engine.SendDecision {
-			return engine.SendDecision{
+		a := s.apply(gateway(&judge{send: func(*deploy.SendEvent) deploy.SendDecision {
+			return deploy.SendDecision{
 				Mutated: true, Payload: []byte("clean"), Original: original,
-				ChangedBy: []engine.Verdict{word("wash", ""), word("rinse", "why not")},
+				ChangedBy: []deploy.Verdict{word("wash", ""), word("rinse", "why not")},
 			}
 		}}))
 		in, sink := a.Channels["channel.in"], a.Creatures["creature.sink"]
@@ -70,10 +72,10 @@ func TestWhatPoliciesChangeFromOutsideIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.reopen()
-		if m := s.events(sink, engine.EventChannelMessage); len(m) != 1 || string(m[0].Payload) != "clean" || m[0].ID != sent.Message {
+		if m := s.events(sink, journal.EventChannelMessage); len(m) != 1 || string(m[0].Payload) != "clean" || m[0].ID != sent.Message {
 			t.Fatalf("the log has %v", m)
 		}
-		events := s.events(sink, engine.EventPolicyDenied)
+		events := s.events(sink, journal.EventPolicyDenied)
 		if got, want := s.said(sink), []string{"changed wash ", "changed rinse why not"}; !slices.Equal(got, want) {
 			t.Fatalf("the policies said %q, want %q", got, want)
 		}
@@ -86,11 +88,11 @@ func TestWhatPoliciesChangeFromOutsideIsKept(t *testing.T) {
 		if first == nil || second != nil {
 			t.Fatalf("the originals are %v and %v, want one", first, second)
 		}
-		encoded, _ := engine.EncodeHeaders(headers)
+		encoded, _ := journal.EncodeHeaders(headers)
 		switch {
 		case original && (string(first.Payload) != "dirty" || string(first.Headers) != string(encoded) || first.Hash != ""):
 			t.Errorf("kept is %+v, want the original", first)
-		case !original && (first.Hash != engine.HashMessage([]byte("dirty"), headers) || first.Payload != nil || first.Headers != nil):
+		case !original && (first.Hash != journal.HashMessage([]byte("dirty"), headers) || first.Payload != nil || first.Headers != nil):
 			t.Errorf("kept is %+v, want its hash", first)
 		}
 	}
@@ -99,20 +101,20 @@ func TestWhatPoliciesChangeFromOutsideIsKept(t *testing.T) {
 // Warnings and audits about a message from outside are in the log whether it is taken
 // in or not; that it was not is told by the error, which has every objection.
 func TestWordsOnWhatIsRefusedFromOutsideAreKept(t *testing.T) {
-	words := engine.Words{Warnings: []engine.Verdict{word("mind", "odd")}, Audits: []engine.Verdict{word("try", "no")}}
+	words := deploy.Words{Warnings: []deploy.Verdict{word("mind", "odd")}, Audits: []deploy.Verdict{word("try", "no")}}
 	denied, dropped := words, word("sieve", "not needed")
-	denied.Denials = []engine.Verdict{word("cage", "told to"), word("fence", "me too")}
+	denied.Denials = []deploy.Verdict{word("cage", "told to"), word("fence", "me too")}
 	for name, c := range map[string]struct {
-		decision engine.SendDecision
+		decision deploy.SendDecision
 		want     string // of the error; empty: it is taken in
 	}{
-		"taken in": {engine.SendDecision{Words: words}, ""},
-		"denied":   {engine.SendDecision{Words: denied}, "the message on in was denied: policy cage (team.hcl:7): told to; policy fence (team.hcl:7): me too"},
-		"dropped":  {engine.SendDecision{Words: words, Dropped: &dropped}, "the message on in was dropped: policy sieve (team.hcl:7): not needed"},
+		"taken in": {deploy.SendDecision{Words: words}, ""},
+		"denied":   {deploy.SendDecision{Words: denied}, "the message on in was denied: policy cage (team.hcl:7): told to; policy fence (team.hcl:7): me too"},
+		"dropped":  {deploy.SendDecision{Words: words, Dropped: &dropped}, "the message on in was dropped: policy sieve (team.hcl:7): not needed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSaved(t, engine.Options{})
-			a := s.apply(gateway(&judge{send: func(ev *engine.SendEvent) engine.SendDecision {
+			a := s.apply(gateway(&judge{send: func(ev *deploy.SendEvent) deploy.SendDecision {
 				ev.Memory.Remember("mind", []byte(`1`))
 				return c.decision
 			}}))
@@ -125,7 +127,7 @@ func TestWordsOnWhatIsRefusedFromOutsideAreKept(t *testing.T) {
 			if got, want := s.said(sink), []string{"audit try no", "warning mind odd"}; !slices.Equal(got, want) {
 				t.Errorf("the log has %q, want %q", got, want)
 			}
-			if n := len(s.events(sink, engine.EventChannelMessage)); (n == 1) != (c.want == "") {
+			if n := len(s.events(sink, journal.EventChannelMessage)); (n == 1) != (c.want == "") {
 				t.Errorf("%d messages were taken in", n)
 			}
 		})
@@ -135,12 +137,12 @@ func TestWordsOnWhatIsRefusedFromOutsideAreKept(t *testing.T) {
 // Without a store, those who watch see the words all the same.
 func TestWordsOnWhatIsRefusedAreSeenWithoutAStore(t *testing.T) {
 	w := newWorld(t, engine.Options{})
-	a := w.apply(gateway(&judge{send: func(*engine.SendEvent) engine.SendDecision {
-		d := engine.SendDecision{Words: denial("told to")}
-		d.Warnings = []engine.Verdict{word("mind", "odd")}
+	a := w.apply(gateway(&judge{send: func(*deploy.SendEvent) deploy.SendDecision {
+		d := deploy.SendDecision{Words: denial("told to")}
+		d.Warnings = []deploy.Verdict{word("mind", "odd")}
 		return d
 	}}))
-	seen := w.watch(engine.EventPolicyDenied)
+	seen := w.watch(journal.EventPolicyDenied)
 	if _, err := w.Send(t.Context(), a.Channels["channel.in"], engine.Outgoing{Payload: []byte("x")}); abi.CodeOf(err) != abi.Denied {
 		t.Fatalf("Send answers %v", err)
 	}
@@ -152,8 +154,8 @@ func TestWordsOnWhatIsRefusedAreSeenWithoutAStore(t *testing.T) {
 // The cause of the error lists who has refused, for machines.
 func TestARefusalTellsByWhom(t *testing.T) {
 	w := newWorld(t, engine.Options{})
-	a := w.apply(gateway(&judge{send: func(*engine.SendEvent) engine.SendDecision {
-		return engine.SendDecision{Words: engine.Words{Denials: []engine.Verdict{word("cage", "told to"), word("fence", "me too")}}}
+	a := w.apply(gateway(&judge{send: func(*deploy.SendEvent) deploy.SendDecision {
+		return deploy.SendDecision{Words: deploy.Words{Denials: []deploy.Verdict{word("cage", "told to"), word("fence", "me too")}}}
 	}}))
 	in := a.Channels["channel.in"]
 	_, err := w.Send(t.Context(), in, engine.Outgoing{})
@@ -172,11 +174,11 @@ func TestARefusalTellsByWhom(t *testing.T) {
 func TestADuplicateIsNotJudged(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	asked := 0
-	a := s.apply(gateway(&judge{send: func(*engine.SendEvent) engine.SendDecision {
+	a := s.apply(gateway(&judge{send: func(*deploy.SendEvent) deploy.SendDecision {
 		if asked++; asked > 1 {
-			return engine.SendDecision{Words: denial("one is enough")}
+			return deploy.SendDecision{Words: denial("one is enough")}
 		}
-		return engine.SendDecision{}
+		return deploy.SendDecision{}
 	}}))
 	out := engine.Outgoing{Payload: []byte("x"), Producer: "p", Offset: 1}
 	for i := range 2 {
@@ -193,11 +195,11 @@ func TestADuplicateIsNotJudged(t *testing.T) {
 // A caller that gives up while its message is judged has neither been denied nor let
 // through, whatever the policies make of that.
 func TestACallerThatGivesUpIsNotJudged(t *testing.T) {
-	for name, decision := range map[string]engine.SendDecision{"deny": {Words: denial("the caller gave up")}, "allow": {}} {
+	for name, decision := range map[string]deploy.SendDecision{"deny": {Words: denial("the caller gave up")}, "allow": {}} {
 		t.Run(name, func(t *testing.T) {
 			ctx, giveUp := context.WithCancel(t.Context())
 			w := newWorld(t, engine.Options{})
-			a := w.apply(gateway(&judge{send: func(*engine.SendEvent) engine.SendDecision {
+			a := w.apply(gateway(&judge{send: func(*deploy.SendEvent) deploy.SendDecision {
 				giveUp()
 				return decision
 			}}))
@@ -217,8 +219,8 @@ func TestACallerThatGivesUpIsNotJudged(t *testing.T) {
 // is no channel of a deployment.
 func TestInboxesAreNotJudged(t *testing.T) {
 	w := newWorld(t, engine.Options{})
-	a := w.apply(gateway(&judge{send: func(*engine.SendEvent) engine.SendDecision {
-		return engine.SendDecision{Words: denial("told to")}
+	a := w.apply(gateway(&judge{send: func(*deploy.SendEvent) deploy.SendDecision {
+		return deploy.SendDecision{Words: denial("told to")}
 	}}))
 	if _, err := w.SendTo(t.Context(), a.Creatures["creature.sink"], engine.Outgoing{Payload: []byte("x")}); err != nil {
 		t.Errorf("SendTo: %v", err)

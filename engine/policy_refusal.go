@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // refusal is the error of an operation that policies have denied.
@@ -16,7 +18,7 @@ func refusal(denials []objection) error {
 	first := denials[0]
 	ev := first.event
 	ids := map[string]string{"policy": first.Policy, "event": string(ev.Kind), "call": ev.Call}
-	about := ev.about()
+	about := ev.About()
 	if first.Where != "" {
 		ids["where"] = first.Where
 	}
@@ -27,7 +29,7 @@ func refusal(denials []objection) error {
 		ids["creature"] = string(about.ID)
 	}
 	return &abi.Error{
-		Code: abi.Denied, Op: ev.Call, Message: fmt.Sprintf("%s was denied: %s", ev.subject(), strings.Join(reasons, "; ")),
+		Code: abi.Denied, Op: ev.Call, Message: fmt.Sprintf("%s was denied: %s", ev.Subject(), strings.Join(reasons, "; ")),
 		Remedy: "change the operation, or the policy at " + first.Where, IDs: ids,
 	}
 }
@@ -35,8 +37,8 @@ func refusal(denials []objection) error {
 // RefusedMessage is the cause of the error of a message from outside that policies
 // have not let through.
 type RefusedMessage struct {
-	Effect string    // denied or dropped
-	By     []Verdict // who said so
+	Effect string           // denied or dropped
+	By     []deploy.Verdict // who said so
 }
 
 // Error lists who has refused the message, where and why.
@@ -50,10 +52,10 @@ func (r *RefusedMessage) Error() string {
 
 // refusedMessage is the error of a message from outside that policies have denied or
 // dropped.
-func refusedMessage(ch *channel, d *SendDecision) error {
+func refusedMessage(ch *channel, d *deploy.SendDecision) error {
 	cause := &RefusedMessage{effectDenied, d.Denials}
 	if len(d.Denials) == 0 {
-		cause = &RefusedMessage{effectDropped, []Verdict{*d.Dropped}}
+		cause = &RefusedMessage{effectDropped, []deploy.Verdict{*d.Dropped}}
 	}
 	first := cause.By[0]
 	ids := map[string]string{"channel": string(ch.id), "policy": first.Policy}
@@ -65,36 +67,6 @@ func refusedMessage(ch *channel, d *SendDecision) error {
 		Code: abi.Denied, Op: "send", Message: fmt.Sprintf("the message on %s was %s", ch.label, cause.Effect),
 		Remedy: remedy, IDs: ids, Err: cause,
 	}
-}
-
-// about is the creature that an event is about, if it is about one.
-func (ev *PolicyEvent) about() Party {
-	for _, p := range []Party{ev.Creature, ev.From, ev.To, ev.Caller} {
-		if p.ID != "" || p.Name != "" {
-			return p
-		}
-	}
-	return Party{}
-}
-
-// subject says what an event is about, for messages.
-func (ev *PolicyEvent) subject() string {
-	text := string(ev.Kind)
-	switch {
-	case ev.Tool != "":
-		text += " " + ev.Tool
-	case ev.Creature.Name != "":
-		text += " of " + ev.Creature.Name
-	case ev.From.Name != "" || ev.To.Name != "":
-		text += " of " + ev.From.Name + "→" + ev.To.Name
-	}
-	if ev.Channel.Name != "" {
-		text += " on " + ev.Channel.Name
-	}
-	if where := ev.about().Where; where != "" {
-		text += " (" + where + ")"
-	}
-	return text
 }
 
 // The effects of verdicts, as events have them.
@@ -110,31 +82,31 @@ const (
 // policyVerdict is one policy's word as it is logged.
 type policyVerdict struct {
 	effect   string
-	judged   PolicyKind
-	channel  ChannelID
-	creature CreatureID // whom an event is about that is not a message
+	judged   journal.PolicyKind
+	channel  journal.ChannelID
+	creature journal.CreatureID // whom an event is about that is not a message
 	call     string
-	original *NotedMessage
-	Verdict
+	original *journal.NotedMessage
+	deploy.Verdict
 }
 
 // event is the log's form of a verdict. about says whose turn it was, if it was
 // one.
-func (v *policyVerdict) event(about Event) Event {
-	about.Kind, about.Channel = EventPolicyDenied, v.channel
+func (v *policyVerdict) event(about journal.Event) journal.Event {
+	about.Kind, about.Channel = journal.EventPolicyDenied, v.channel
 	if v.creature != "" {
 		about.Creature = v.creature
 	}
-	about.Payload = mustJSON(PolicyPayload{Effect: v.effect, Event: v.judged, Call: v.call, Policy: v.Policy, Reason: v.Reason, Where: v.Where, Original: v.original})
+	about.Payload = journal.JSON(journal.PolicyPayload{Effect: v.effect, Event: v.judged, Call: v.call, Policy: v.Policy, Reason: v.Reason, Where: v.Where, Original: v.original})
 	return about
 }
 
 // wordsOf are the verdicts on an event, to be logged.
-func wordsOf(ev *PolicyEvent, w *Words) []policyVerdict {
+func wordsOf(ev *deploy.PolicyEvent, w *deploy.Words) []policyVerdict {
 	var out []policyVerdict
-	add := func(effect string, list []Verdict) {
+	add := func(effect string, list []deploy.Verdict) {
 		for _, v := range list {
-			out = append(out, policyVerdict{effect: effect, judged: ev.Kind, channel: ev.Channel.ID, creature: ev.about().ID, call: ev.Call, Verdict: v})
+			out = append(out, policyVerdict{effect: effect, judged: ev.Kind, channel: ev.Channel.ID, creature: ev.About().ID, call: ev.Call, Verdict: v})
 		}
 	}
 	add(effectDenied, w.Denials)
@@ -148,7 +120,7 @@ func (x *change) logWords() {
 	for i := range x.judging.words {
 		w := &x.judging.words[i]
 		if g := x.homeOf(w.home); g != nil {
-			g.log(x.record(g), w.event(Event{}))
+			g.log(x.record(g), w.event(journal.Event{}))
 		}
 	}
 }
@@ -169,7 +141,7 @@ func (x *change) logRefusals() {
 		g.mu.Lock()
 		g.wall = wall
 		rec := g.newRecord()
-		g.log(rec, w.event(Event{}))
+		g.log(rec, w.event(journal.Event{}))
 		g.append(rec)
 		g.mu.Unlock()
 	}

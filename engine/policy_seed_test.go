@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // seedsOf runs two creatures that hear the same messages and send each on twice, and
@@ -29,24 +30,24 @@ func seedsOf(t *testing.T, seed uint64) map[string][]uint64 {
 	})
 	var mu sync.Mutex
 	seeds := map[string][]uint64{}
-	policy := &judge{send: func(ev *engine.SendEvent) engine.SendDecision {
+	policy := &judge{send: func(ev *deploy.SendEvent) deploy.SendDecision {
 		mu.Lock()
 		defer mu.Unlock()
 		from := ev.SenderName + " " + string(ev.Payload)
 		seeds[from] = append(seeds[from], ev.Seed)
-		return engine.SendDecision{}
+		return deploy.SendDecision{}
 	}}
 	w := newWorld(t, engine.Options{Host: h, Seed: &seed})
-	member := func(name string) engine.CreatureSpec {
-		return engine.CreatureSpec{
+	member := func(name string) deploy.CreatureSpec {
+		return deploy.CreatureSpec{
 			Address: "creature." + name, Name: name, Module: "twice", Wasm: []byte("twice"),
-			Listen: []engine.WireSpec{{Channel: "channel.in"}}, Send: []engine.WireSpec{{Channel: "channel.out"}},
+			Listen: []deploy.WireSpec{{Channel: "channel.in"}}, Send: []deploy.WireSpec{{Channel: "channel.out"}},
 		}
 	}
-	a := w.apply(&engine.Deployment{
+	a := w.apply(&deploy.Deployment{
 		Name:      "pair",
-		Channels:  []engine.ChannelSpec{{Address: "channel.in", Name: "in"}, {Address: "channel.out", Name: "out"}},
-		Creatures: []engine.CreatureSpec{member("ann"), member("bob")},
+		Channels:  []deploy.ChannelSpec{{Address: "channel.in", Name: "in"}, {Address: "channel.out", Name: "out"}},
+		Creatures: []deploy.CreatureSpec{member("ann"), member("bob")},
 		Policy:    policy,
 	})
 	for i := range 3 {

@@ -15,40 +15,42 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // judge is a policy in Go.
 type judge struct {
-	kinds []engine.PolicyKind
-	send  func(ev *engine.SendEvent) engine.SendDecision // nil: sends are not judged
-	judge func(ev *engine.PolicyEvent) engine.Decision
+	kinds []journal.PolicyKind
+	send  func(ev *deploy.SendEvent) deploy.SendDecision // nil: sends are not judged
+	judge func(ev *deploy.PolicyEvent) deploy.Decision
 
 	mu   sync.Mutex
-	seen []engine.PolicyEvent // without surroundings
+	seen []deploy.PolicyEvent // without surroundings
 }
 
-func (j *judge) Judges(kind engine.PolicyKind) bool { return slices.Contains(j.kinds, kind) }
+func (j *judge) Judges(kind journal.PolicyKind) bool { return slices.Contains(j.kinds, kind) }
 
 func (j *judge) JudgesSend(string) bool { return j.send != nil }
 
-func (j *judge) Send(_ context.Context, ev *engine.SendEvent) engine.SendDecision { return j.send(ev) }
+func (j *judge) Send(_ context.Context, ev *deploy.SendEvent) deploy.SendDecision { return j.send(ev) }
 
-func (j *judge) Judge(_ context.Context, ev *engine.PolicyEvent) engine.Decision {
-	d := engine.Decision{}
+func (j *judge) Judge(_ context.Context, ev *deploy.PolicyEvent) deploy.Decision {
+	d := deploy.Decision{}
 	if j.judge != nil {
 		d = j.judge(ev)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	e := *ev
-	e.Surroundings = engine.Surroundings{}
+	e.Surroundings = deploy.Surroundings{}
 	j.seen = append(j.seen, e)
 	return d
 }
 
 // last is the last event of a kind.
-func (j *judge) last(kind engine.PolicyKind) (ev engine.PolicyEvent) {
+func (j *judge) last(kind journal.PolicyKind) (ev deploy.PolicyEvent) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, e := range j.seen {
@@ -59,19 +61,19 @@ func (j *judge) last(kind engine.PolicyKind) (ev engine.PolicyEvent) {
 	return ev
 }
 
-func denial(reason string) engine.Words {
-	return engine.Words{Denials: []engine.Verdict{{Policy: "cage", Reason: reason, Where: "team.hcl:48"}}}
+func denial(reason string) deploy.Words {
+	return deploy.Words{Denials: []deploy.Verdict{{Policy: "cage", Reason: reason, Where: "team.hcl:48"}}}
 }
 
 // denying objects to everything of one kind.
-func denying(kind engine.PolicyKind) *judge {
-	return &judge{kinds: []engine.PolicyKind{kind}, judge: func(*engine.PolicyEvent) engine.Decision {
-		return engine.Decision{Words: denial("told to")}
+func denying(kind journal.PolicyKind) *judge {
+	return &judge{kinds: []journal.PolicyKind{kind}, judge: func(*deploy.PolicyEvent) deploy.Decision {
+		return deploy.Decision{Words: denial("told to")}
 	}}
 }
 
-func judgedBy(j *judge) func(*engine.Deployment) {
-	return func(d *engine.Deployment) { d.Policy = j }
+func judgedBy(j *judge) func(*deploy.Deployment) {
+	return func(d *deploy.Deployment) { d.Policy = j }
 }
 
 // shape is all that an operation could change of the topology.
@@ -88,7 +90,7 @@ func (w *world) shape() string {
 }
 
 // renamed gives the creatures of a deployment other names.
-func renamed(d *engine.Deployment) {
+func renamed(d *deploy.Deployment) {
 	for i := range d.Creatures {
 		d.Creatures[i].Name += "-of-" + d.Name
 	}
@@ -96,52 +98,52 @@ func renamed(d *engine.Deployment) {
 
 // operation is one way to cause an event.
 type operation struct {
-	kind engine.PolicyKind
+	kind journal.PolicyKind
 	call string
 	do   func(s *saved, a, other *engine.Applied) error
 }
 
 // fromOutside are operations of callers from outside.
 var fromOutside = []operation{
-	{engine.JudgeSpawn, "add_creature", func(s *saved, a, _ *engine.Applied) error {
-		_, err := s.AddCreature(s.t.Context(), engine.CreatureSpec{Name: "eve", Species: "scribe", Deployment: "own", Join: s.graph(a.Creatures["creature.lead"])})
+	{journal.JudgeSpawn, "add_creature", func(s *saved, a, _ *engine.Applied) error {
+		_, err := s.AddCreature(s.t.Context(), deploy.CreatureSpec{Name: "eve", Species: "scribe", Deployment: "own", Join: s.graph(a.Creatures["creature.lead"])})
 		return err
 	}},
-	{engine.JudgeRemove, "remove_creature", func(s *saved, a, _ *engine.Applied) error {
+	{journal.JudgeRemove, "remove_creature", func(s *saved, a, _ *engine.Applied) error {
 		_, err := s.RemoveCreature(s.t.Context(), a.Creatures["creature.ann"])
 		return err
 	}},
-	{engine.JudgeConnect, "connect", func(s *saved, a, _ *engine.Applied) error {
+	{journal.JudgeConnect, "connect", func(s *saved, a, _ *engine.Applied) error {
 		_, err := s.Change(s.t.Context(), topology.Connect{From: a.Creatures["creature.ann"], To: a.Creatures["creature.bob"], Name: "x"})
 		return err
 	}},
-	{engine.JudgeConnect, "set_listen", func(s *saved, a, _ *engine.Applied) error {
-		_, err := s.Change(s.t.Context(), topology.SetEdge{Creature: a.Creatures["creature.ann"], Channel: a.Channels["channel.orders"], Direction: engine.Listen, On: true})
+	{journal.JudgeConnect, "set_listen", func(s *saved, a, _ *engine.Applied) error {
+		_, err := s.Change(s.t.Context(), topology.SetEdge{Creature: a.Creatures["creature.ann"], Channel: a.Channels["channel.orders"], Direction: journal.Listen, On: true})
 		return err
 	}},
-	{engine.JudgeDisconnect, "set_send", func(s *saved, a, _ *engine.Applied) error {
-		_, err := s.Change(s.t.Context(), topology.SetEdge{Creature: a.Creatures["creature.bob"], Channel: a.Channels["channel.orders"], Direction: engine.Send})
+	{journal.JudgeDisconnect, "set_send", func(s *saved, a, _ *engine.Applied) error {
+		_, err := s.Change(s.t.Context(), topology.SetEdge{Creature: a.Creatures["creature.bob"], Channel: a.Channels["channel.orders"], Direction: journal.Send})
 		return err
 	}},
-	{engine.JudgeDisconnect, "disconnect", func(s *saved, a, _ *engine.Applied) error {
+	{journal.JudgeDisconnect, "disconnect", func(s *saved, a, _ *engine.Applied) error {
 		_, err := s.Change(s.t.Context(), topology.Disconnect{From: a.Creatures["creature.lead"], To: a.Creatures["creature.ann"]})
 		return err
 	}},
-	{engine.JudgeDisconnect, "remove_channel", func(s *saved, a, _ *engine.Applied) error {
+	{journal.JudgeDisconnect, "remove_channel", func(s *saved, a, _ *engine.Applied) error {
 		_, err := s.RemoveChannel(s.t.Context(), a.Channels["channel.work"])
 		return err
 	}},
-	{engine.JudgeMerge, "connect", func(s *saved, a, b *engine.Applied) error {
+	{journal.JudgeMerge, "connect", func(s *saved, a, b *engine.Applied) error {
 		_, err := s.Change(s.t.Context(), topology.Connect{From: a.Creatures["creature.ann"], To: b.Creatures["creature.ann"]})
 		return err
 	}},
-	{engine.JudgeSplit, "disconnect", func(s *saved, a, _ *engine.Applied) error {
+	{journal.JudgeSplit, "disconnect", func(s *saved, a, _ *engine.Applied) error {
 		_, err := s.Change(s.t.Context(), topology.Disconnect{From: a.Creatures["creature.lead"], To: a.Creatures["creature.ann"]})
 		return err
 	}},
-	{engine.JudgeWire, "wire", func(s *saved, a, _ *engine.Applied) error {
+	{journal.JudgeWire, "wire", func(s *saved, a, _ *engine.Applied) error {
 		return s.Batch(s.t.Context(), func(b *engine.Batch) error {
-			_, err := b.AddWire(engine.OutputWire{From: a.Creatures["creature.lead"], To: a.Creatures["creature.ann"]})
+			_, err := b.AddWire(journal.OutputWire{From: a.Creatures["creature.lead"], To: a.Creatures["creature.ann"]})
 			return err
 		})
 	}},
@@ -165,7 +167,7 @@ func TestOperationsFromOutsideAreJudged(t *testing.T) {
 			if ev := j.last(op.kind); ev.Deployment != "own" || ev.Caller.ID != "" || ev.Time == 0 {
 				t.Errorf("the event is %+v", ev)
 			}
-			logged := s.events(a.Creatures["creature.lead"], engine.EventPolicyDenied)
+			logged := s.events(a.Creatures["creature.lead"], journal.EventPolicyDenied)
 			if len(logged) != 1 || !strings.Contains(string(logged[0].Payload), `"event":"`+string(op.kind)+`"`) {
 				t.Errorf("the log has %v", logged)
 			}
@@ -173,7 +175,7 @@ func TestOperationsFromOutsideAreJudged(t *testing.T) {
 			if err := op.do(s, a, b); err != nil {
 				t.Errorf("without an objection: %v", err)
 			}
-			if s.shape() == before && op.kind != engine.JudgeWire {
+			if s.shape() == before && op.kind != journal.JudgeWire {
 				t.Error("without an objection nothing has changed")
 			}
 		})
@@ -182,18 +184,18 @@ func TestOperationsFromOutsideAreJudged(t *testing.T) {
 
 func TestToolsAreJudged(t *testing.T) {
 	for _, c := range []struct {
-		kind engine.PolicyKind
+		kind journal.PolicyKind
 		call toolCall
 	}{
-		{engine.JudgeTool, toolCall{"group_status", nil}},
-		{engine.JudgeTool, toolCall{"group_add_node", args{"species": "scribe"}}},
-		{engine.JudgeSpawn, toolCall{"group_add_node", args{"species": "scribe"}}},
-		{engine.JudgeRemove, toolCall{"group_remove_node", args{"creature": "bob"}}},
-		{engine.JudgeConnect, toolCall{"group_channel", args{"action": "wire", "channel": "orders", "creature": "ann", "direction": "listen"}}},
-		{engine.JudgeDisconnect, toolCall{"group_channel", args{"action": "unwire", "channel": "work", "creature": "ann", "direction": "listen"}}},
-		{engine.JudgeDisconnect, toolCall{"group_channel", args{"action": "delete", "channel": "work"}}},
-		{engine.JudgeSplit, toolCall{"group_channel", args{"action": "unwire", "channel": "work", "creature": "ann", "direction": "listen"}}},
-		{engine.JudgeWire, toolCall{"group_wire", args{"action": "add", "from": "bob", "to": "ann"}}},
+		{journal.JudgeTool, toolCall{"group_status", nil}},
+		{journal.JudgeTool, toolCall{"group_add_node", args{"species": "scribe"}}},
+		{journal.JudgeSpawn, toolCall{"group_add_node", args{"species": "scribe"}}},
+		{journal.JudgeRemove, toolCall{"group_remove_node", args{"creature": "bob"}}},
+		{journal.JudgeConnect, toolCall{"group_channel", args{"action": "wire", "channel": "orders", "creature": "ann", "direction": "listen"}}},
+		{journal.JudgeDisconnect, toolCall{"group_channel", args{"action": "unwire", "channel": "work", "creature": "ann", "direction": "listen"}}},
+		{journal.JudgeDisconnect, toolCall{"group_channel", args{"action": "delete", "channel": "work"}}},
+		{journal.JudgeSplit, toolCall{"group_channel", args{"action": "unwire", "channel": "work", "creature": "ann", "direction": "listen"}}},
+		{journal.JudgeWire, toolCall{"group_wire", args{"action": "add", "from": "bob", "to": "ann"}}},
 	} {
 		t.Run(string(c.kind)+" by "+c.call.Tool, func(t *testing.T) {
 			s := newSaved(t, engine.Options{Host: operators()})
@@ -210,7 +212,7 @@ func TestToolsAreJudged(t *testing.T) {
 			if ev := j.last(c.kind); ev.Caller.ID != lead || ev.Caller.Name != "lead" || ev.Call != c.call.Tool {
 				t.Errorf("the caller is %+v, the call %s", ev.Caller, ev.Call)
 			}
-			if n := len(s.events(lead, engine.EventPolicyDenied)); n != 1 {
+			if n := len(s.events(lead, journal.EventPolicyDenied)); n != 1 {
 				t.Errorf("%d verdicts are logged, want 1", n)
 			}
 		})
@@ -221,11 +223,11 @@ func TestToolsAreJudged(t *testing.T) {
 // turn is run again then, and told.
 func TestACommitIsJudgedToo(t *testing.T) {
 	calls := 0
-	j := &judge{kinds: []engine.PolicyKind{engine.JudgeSpawn}, judge: func(*engine.PolicyEvent) engine.Decision {
+	j := &judge{kinds: []journal.PolicyKind{journal.JudgeSpawn}, judge: func(*deploy.PolicyEvent) deploy.Decision {
 		if calls++; calls == 1 {
-			return engine.Decision{}
+			return deploy.Decision{}
 		}
-		return engine.Decision{Words: denial("not any more")}
+		return deploy.Decision{Words: denial("not any more")}
 	}}
 	w := newWorld(t, engine.Options{Host: operators()})
 	a := w.apply(crew("own", judgedBy(j)))
@@ -239,23 +241,23 @@ func TestACommitIsJudgedToo(t *testing.T) {
 }
 
 func TestPoliciesSettleNames(t *testing.T) {
-	j := &judge{kinds: []engine.PolicyKind{engine.JudgeMerge}, judge: func(*engine.PolicyEvent) engine.Decision {
-		return engine.Decision{Settle: map[string]engine.Collision{"work": topology.Unify}}
+	j := &judge{kinds: []journal.PolicyKind{journal.JudgeMerge}, judge: func(*deploy.PolicyEvent) deploy.Decision {
+		return deploy.Decision{Settle: map[string]deploy.Collision{"work": topology.Unify}}
 	}}
 	w := newWorld(t, engine.Options{Host: operators()})
 	a, b := w.apply(crew("own", judgedBy(j))), w.apply(crew("other"))
 	out := w.change(topology.Connect{From: a.Creatures["creature.ann"], To: b.Creatures["creature.ann"]})
-	if want := []engine.Unified{{Survivor: a.Channels["channel.work"], Absorbed: b.Channels["channel.work"]}}; !slices.Equal(out.Delta.Unified, want) {
+	if want := []journal.Unified{{Survivor: a.Channels["channel.work"], Absorbed: b.Channels["channel.work"]}}; !slices.Equal(out.Delta.Unified, want) {
 		t.Errorf("unified %v, want %v", out.Delta.Unified, want)
 	}
 	var names []string
-	for _, c := range j.last(engine.JudgeMerge).Collisions {
+	for _, c := range j.last(journal.JudgeMerge).Collisions {
 		names = append(names, c.Kind+" "+c.Name)
 	}
 	if want := []string{"creature lead", "creature ann", "creature bob", "channel orders", "channel work"}; !slices.Equal(names, want) {
 		t.Errorf("the collisions are %v, want %v", names, want)
 	}
-	graphs := j.last(engine.JudgeMerge).Graphs
+	graphs := j.last(journal.JudgeMerge).Graphs
 	if len(graphs) != 2 || graphs[0].ID != out.Delta.NewGraphs[0] || len(graphs[1].Creatures) != 3 {
 		t.Errorf("the graphs are %+v", graphs)
 	}
@@ -263,7 +265,7 @@ func TestPoliciesSettleNames(t *testing.T) {
 
 func TestAPlanIsJudgedOnceAndWhole(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
-	j := denying(engine.JudgePlan)
+	j := denying(journal.JudgePlan)
 	if _, err := s.Apply(t.Context(), crew("own", judgedBy(j))); abi.CodeOf(err) != abi.Denied {
 		t.Fatalf("Apply: %v", err)
 	}
@@ -275,33 +277,33 @@ func TestAPlanIsJudgedOnceAndWhole(t *testing.T) {
 	s.shut()
 	s.open()
 	j.seen = nil
-	s.apply(crew("own", judgedBy(j), func(d *engine.Deployment) {
+	s.apply(crew("own", judgedBy(j), func(d *deploy.Deployment) {
 		d.Creatures = d.Creatures[:2]
 		d.Creatures[1].Address, d.Creatures[1].Name = "creature.new", "new"
-		d.Creatures[0].Send = append(d.Creatures[0].Send, engine.WireSpec{Channel: "channel.orders"})
+		d.Creatures[0].Send = append(d.Creatures[0].Send, deploy.WireSpec{Channel: "channel.orders"})
 	}))
-	want := engine.PolicyEvent{Created: []string{"creature.new"}, Resumed: []string{"creature.lead"}, Removed: []string{"creature.ann", "creature.bob"}}
-	ev := j.last(engine.JudgePlan)
+	want := deploy.PolicyEvent{Created: []string{"creature.new"}, Resumed: []string{"creature.lead"}, Removed: []string{"creature.ann", "creature.bob"}}
+	ev := j.last(journal.JudgePlan)
 	if !reflect.DeepEqual(ev.Created, want.Created) || !reflect.DeepEqual(ev.Resumed, want.Resumed) || !reflect.DeepEqual(ev.Removed, want.Removed) || len(j.seen) != 1 {
 		t.Errorf("%d events, the last %+v", len(j.seen), ev)
 	}
 }
 
 // tally counts what it judges in its memory, and denies from a number on.
-func tally(m engine.PolicyMemory, most int) engine.Words {
+func tally(m deploy.PolicyMemory, most int) deploy.Words {
 	n, _ := strconv.Atoi(string(m.Recall("tally")))
 	if n >= most {
 		return denial("enough")
 	}
 	m.Remember("tally", []byte(strconv.Itoa(n+1)))
-	return engine.Words{}
+	return deploy.Words{}
 }
 
 func TestMemoryGoesWithTheOperation(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
-	policy := func() func(*engine.Deployment) {
-		return judgedBy(&judge{kinds: []engine.PolicyKind{engine.JudgeSpawn}, judge: func(ev *engine.PolicyEvent) engine.Decision {
-			return engine.Decision{Words: tally(ev.Memory, 3)}
+	policy := func() func(*deploy.Deployment) {
+		return judgedBy(&judge{kinds: []journal.PolicyKind{journal.JudgeSpawn}, judge: func(ev *deploy.PolicyEvent) deploy.Decision {
+			return deploy.Decision{Words: tally(ev.Memory, 3)}
 		}})
 	}
 	a := s.apply(crew("own", policy()))
@@ -328,21 +330,21 @@ func TestMemoryGoesWithTheOperation(t *testing.T) {
 func TestMemoryOfSendsIsExact(t *testing.T) {
 	const senders, each, most = 4, 50, 120
 	s := newSaved(t, engine.Options{Workers: senders})
-	j := &judge{send: func(ev *engine.SendEvent) engine.SendDecision {
+	j := &judge{send: func(ev *deploy.SendEvent) deploy.SendDecision {
 		if ev.SenderName == "" {
-			return engine.SendDecision{}
+			return deploy.SendDecision{}
 		}
-		return engine.SendDecision{Words: tally(ev.Memory, most)}
+		return deploy.SendDecision{Words: tally(ev.Memory, most)}
 	}}
-	d := &engine.Deployment{Name: "team", Policy: j, Channels: []engine.ChannelSpec{{Address: "channel.out", Name: "out"}}}
+	d := &deploy.Deployment{Name: "team", Policy: j, Channels: []deploy.ChannelSpec{{Address: "channel.out", Name: "out"}}}
 	sink := spec("sink", "count")
-	sink.Address, sink.Listen = "creature.sink", []engine.WireSpec{{Channel: "channel.out"}}
+	sink.Address, sink.Listen = "creature.sink", []deploy.WireSpec{{Channel: "channel.out"}}
 	d.Creatures = append(d.Creatures, sink)
 	for i := range senders {
 		c := spec(fmt.Sprintf("m%d", i), "relay")
-		in := engine.ChannelSpec{Address: fmt.Sprintf("channel.c%d", i), Name: fmt.Sprintf("c%d", i)}
+		in := deploy.ChannelSpec{Address: fmt.Sprintf("channel.c%d", i), Name: fmt.Sprintf("c%d", i)}
 		d.Channels = append(d.Channels, in)
-		c.Address, c.Listen, c.Send = "creature."+c.Name, []engine.WireSpec{{Channel: in.Address}}, []engine.WireSpec{{Channel: "channel.out"}}
+		c.Address, c.Listen, c.Send = "creature."+c.Name, []deploy.WireSpec{{Channel: in.Address}}, []deploy.WireSpec{{Channel: "channel.out"}}
 		d.Creatures = append(d.Creatures, c)
 	}
 	a := s.apply(d)
@@ -355,26 +357,26 @@ func TestMemoryOfSendsIsExact(t *testing.T) {
 	if got := s.state(a.Creatures["creature.sink"], "n"); got != strconv.Itoa(most) {
 		t.Errorf("%s messages were let through, want %d", got, most)
 	}
-	if n := len(s.events(a.Creatures["creature.sink"], engine.EventPolicyDenied)); n != senders*each-most {
+	if n := len(s.events(a.Creatures["creature.sink"], journal.EventPolicyDenied)); n != senders*each-most {
 		t.Errorf("%d denials are logged, want %d", n, senders*each-most)
 	}
 }
 
 func TestMemoryFollowsMergesAndSplits(t *testing.T) {
-	for name, o := range map[string]engine.Durability{"with stores": engine.Normal, "volatile": engine.Volatile} {
+	for name, o := range map[string]journal.Durability{"with stores": journal.Normal, "volatile": journal.Volatile} {
 		t.Run(name, func(t *testing.T) {
 			s := newSaved(t, engine.Options{Host: operators()})
 			var recalled string
-			policy := judgedBy(&judge{kinds: []engine.PolicyKind{engine.JudgeConnect}, judge: func(ev *engine.PolicyEvent) engine.Decision {
+			policy := judgedBy(&judge{kinds: []journal.PolicyKind{journal.JudgeConnect}, judge: func(ev *deploy.PolicyEvent) deploy.Decision {
 				recalled = string(ev.Memory.Recall("last"))
 				ev.Memory.Remember("last", []byte(strconv.Quote(ev.Channel.Name)))
-				return engine.Decision{}
+				return deploy.Decision{}
 			}})
-			volatile := func(d *engine.Deployment) { d.Session.Durability = &o }
+			volatile := func(d *deploy.Deployment) { d.Session.Durability = &o }
 			a := s.apply(crew("own", policy, volatile))
 			ann, bob, lead := a.Creatures["creature.ann"], a.Creatures["creature.bob"], a.Creatures["creature.lead"]
 			s.change(topology.Connect{From: lead, To: bob, Name: "first"})
-			s.change(topology.SetEdge{Creature: ann, Channel: a.Channels["channel.work"], Direction: engine.Listen}) // ann is alone
+			s.change(topology.SetEdge{Creature: ann, Channel: a.Channels["channel.work"], Direction: journal.Listen}) // ann is alone
 			s.change(topology.Connect{From: ann, To: ann, Name: "second"})
 			if recalled != `"first"` {
 				t.Errorf("the part that was split off recalls %s", recalled)
@@ -390,43 +392,43 @@ func TestMemoryFollowsMergesAndSplits(t *testing.T) {
 
 func TestPoliciesRuleOnFailures(t *testing.T) {
 	for _, c := range []struct {
-		ruling  engine.Ruling
+		ruling  deploy.Ruling
 		turns   int // attempts at the delivery that fails
 		state   string
 		letters int64
 	}{
-		{engine.RuleNothing, 2, "running", 1},
-		{engine.RuleDrop, 1, "running", 1},
-		{engine.RuleQuarantine, 1, "quarantined", 0},
-		{engine.RuleRestart, 5, "running", 1}, // until it rules otherwise
+		{deploy.RuleNothing, 2, "running", 1},
+		{deploy.RuleDrop, 1, "running", 1},
+		{deploy.RuleQuarantine, 1, "quarantined", 0},
+		{deploy.RuleRestart, 5, "running", 1}, // until it rules otherwise
 	} {
 		t.Run("rules "+c.ruling.String(), func(t *testing.T) {
 			s := newSaved(t, engine.Options{})
-			j := &judge{kinds: []engine.PolicyKind{engine.JudgeFail}, judge: func(ev *engine.PolicyEvent) engine.Decision {
-				if c.ruling == engine.RuleRestart && ev.Attempt == 5 {
-					return engine.Decision{Ruling: engine.RuleDrop}
+			j := &judge{kinds: []journal.PolicyKind{journal.JudgeFail}, judge: func(ev *deploy.PolicyEvent) deploy.Decision {
+				if c.ruling == deploy.RuleRestart && ev.Attempt == 5 {
+					return deploy.Decision{Ruling: deploy.RuleDrop}
 				}
-				return engine.Decision{Ruling: c.ruling, By: engine.Verdict{Policy: "nurse", Where: "team.hcl:7"}}
+				return deploy.Decision{Ruling: c.ruling, By: deploy.Verdict{Policy: "nurse", Where: "team.hcl:7"}}
 			}}
 			counting := spec("a", "count")
-			counting.Address, counting.Listen = "creature.a", []engine.WireSpec{{Channel: "channel.in"}}
-			counting.Restart = engine.RestartPolicy{Attempts: 2, Backoff: time.Microsecond, BackoffMax: time.Microsecond}
-			a := s.apply(&engine.Deployment{Name: "team", Policy: j, Channels: []engine.ChannelSpec{{Address: "channel.in", Name: "in"}}, Creatures: []engine.CreatureSpec{counting}})
+			counting.Address, counting.Listen = "creature.a", []deploy.WireSpec{{Channel: "channel.in"}}
+			counting.Restart = deploy.RestartPolicy{Attempts: 2, Backoff: time.Microsecond, BackoffMax: time.Microsecond}
+			a := s.apply(&deploy.Deployment{Name: "team", Policy: j, Channels: []deploy.ChannelSpec{{Address: "channel.in", Name: "in"}}, Creatures: []deploy.CreatureSpec{counting}})
 			id := a.Creatures["creature.a"]
 			s.send(a.Channels["channel.in"], "trap")
 			s.wait()
-			if n := len(s.events(id, engine.EventTurnFailed)); n != c.turns {
+			if n := len(s.events(id, journal.EventTurnFailed)); n != c.turns {
 				t.Errorf("%d attempts, want %d", n, c.turns)
 			}
 			if state := s.status()[0].Creatures[0].State; state != c.state || s.DeadLetterCount() != c.letters {
 				t.Errorf("it is %s with %d dead letters", state, s.DeadLetterCount())
 			}
-			ev := j.last(engine.JudgeFail)
+			ev := j.last(journal.JudgeFail)
 			if ev.Creature.Name != "a" || ev.Code != "trapped" || ev.Attempts != 2 || ev.Delivery != "message" || ev.Failures != c.turns {
 				t.Errorf("the event is %+v", ev)
 			}
-			ruled := s.events(id, engine.EventPolicyDenied)
-			if want := c.turns; c.ruling != engine.RuleNothing && len(ruled) != want {
+			ruled := s.events(id, journal.EventPolicyDenied)
+			if want := c.turns; c.ruling != deploy.RuleNothing && len(ruled) != want {
 				t.Errorf("%d rulings are logged, want %d", len(ruled), want)
 			}
 		})
@@ -438,7 +440,7 @@ func TestWhatNobodyJudgesAsksNobody(t *testing.T) {
 	j := &judge{}
 	a, b := s.apply(crew("own", judgedBy(j))), s.apply(crew("other", renamed))
 	for _, op := range fromOutside {
-		if op.kind == engine.JudgeMerge || op.kind == engine.JudgeRemove {
+		if op.kind == journal.JudgeMerge || op.kind == journal.JudgeRemove {
 			continue // the others need what it takes away
 		}
 		_ = op.do(s, a, b) // some find done already what they would do
@@ -450,10 +452,10 @@ func TestWhatNobodyJudgesAsksNobody(t *testing.T) {
 
 func TestThePictureShowsTheGraphBeforeTheOperation(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
-	var shown *engine.GraphView
-	j := &judge{kinds: []engine.PolicyKind{engine.JudgeSpawn}, judge: func(ev *engine.PolicyEvent) engine.Decision {
+	var shown *deploy.GraphView
+	j := &judge{kinds: []journal.PolicyKind{journal.JudgeSpawn}, judge: func(ev *deploy.PolicyEvent) deploy.Decision {
 		shown = ev.View()
-		return engine.Decision{}
+		return deploy.Decision{}
 	}}
 	a := s.apply(crew("own", judgedBy(j)))
 	lead := a.Creatures["creature.lead"]

@@ -7,13 +7,16 @@ import (
 	"maps"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // policyOf is the policy of an applied deployment that judges events of a kind;
 // nil if there is none. It needs no lock.
-func (e *Engine) policyOf(deployment string, kind PolicyKind) Policy {
+func (e *Engine) policyOf(deployment string, kind journal.PolicyKind) deploy.Policy {
 	p, _ := e.policies.Load(deployment)
-	if policy, ok := p.(Policy); ok && policy.Judges(kind) {
+	if policy, ok := p.(deploy.Policy); ok && policy.Judges(kind) {
 		return policy
 	}
 	return nil
@@ -22,7 +25,7 @@ func (e *Engine) policyOf(deployment string, kind PolicyKind) Policy {
 // policySeed is the randomness of a decision: another one for each delivery, for each
 // creature that gets it, and for each thing that the creature does then. It is the same
 // whenever that is judged again.
-func policySeed(delivery EventID, c CreatureID, what uint64) uint64 {
+func policySeed(delivery journal.EventID, c journal.CreatureID, what uint64) uint64 {
 	h := fnv.New64a()
 	h.Write(delivery.Origin[:])
 	h.Write(binary.LittleEndian.AppendUint64(nil, delivery.Seq))
@@ -36,16 +39,16 @@ func (t *turn) policySeed(what uint64) uint64 { return policySeed(t.d.msg.id, t.
 // judgeTool asks about a call of a group tool. What the call does to the graph is
 // judged besides, as what it is, and again when the turn commits.
 func (t *turn) judgeTool(f *tool, args []byte) error {
-	p := t.e.policyOf(t.c.deployment, JudgeTool)
+	p := t.e.policyOf(t.c.deployment, journal.JudgeTool)
 	if p == nil {
 		return nil
 	}
 	r := &t.tools.recalled
 	r.home = t.c.home.lock
-	ev := PolicyEvent{
-		Kind: JudgeTool, Call: f.name, Tool: f.name, Arguments: args, Caller: t.c.party(), Graph: graphID(&t.c.home),
+	ev := deploy.PolicyEvent{
+		Kind: journal.JudgeTool, Call: f.name, Tool: f.name, Arguments: args, Caller: t.c.party(), Graph: graphID(&t.c.home),
 		Deployment: t.c.deployment, Time: t.d.msg.time, Seed: t.policySeed(1<<32 | uint64(t.tools.calls)),
-		Surroundings: Surroundings{View: t.c.home.view(), Memory: r.of(t.c.deployment)},
+		Surroundings: deploy.Surroundings{View: t.c.home.view(), Memory: r.of(t.c.deployment)},
 	}
 	before := r.now
 	r.now = maps.Clone(before)
@@ -73,25 +76,25 @@ func (t *turn) noteRefusals(x *change) {
 
 // failure is what policies decide about a failed turn.
 type failure struct {
-	Decision
-	event    PolicyEvent
+	deploy.Decision
+	event    deploy.PolicyEvent
 	recalled recollection
 }
 
 // judgeFailure asks what is to become of a failed turn. It is called outside of
 // critical sections.
 func (w *worker) judgeFailure(ctx context.Context, c *creature, d delivery, kind abi.Kind, cause error) *failure {
-	p := w.e.policyOf(c.deployment, JudgeFail)
+	p := w.e.policyOf(c.deployment, journal.JudgeFail)
 	if p == nil {
 		return nil
 	}
 	f := &failure{}
 	f.recalled.home = c.home.lock
-	f.event = PolicyEvent{
-		Kind: JudgeFail, Call: "turn", Graph: graphID(&c.home), Deployment: c.deployment, Creature: c.party(),
-		Time: w.e.wallClock(), Seed: policySeed(d.msg.id, c.id, 2<<32|uint64(c.attempt)), Code: abi.CodeOf(cause).String(), Error: clip(cause.Error()),
+	f.event = deploy.PolicyEvent{
+		Kind: journal.JudgeFail, Call: "turn", Graph: graphID(&c.home), Deployment: c.deployment, Creature: c.party(),
+		Time: w.e.wallClock(), Seed: policySeed(d.msg.id, c.id, 2<<32|uint64(c.attempt)), Code: abi.CodeOf(cause).String(), Error: errtext.Clip(cause.Error()),
 		Delivery: kind.String(), Attempt: c.attempt + 1, Attempts: c.restart.Attempts, Failures: c.failures(w.e.wallClock()) + 1,
-		Surroundings: Surroundings{View: c.home.view(), Memory: f.recalled.of(c.deployment)},
+		Surroundings: deploy.Surroundings{View: c.home.view(), Memory: f.recalled.of(c.deployment)},
 	}
 	f.Decision = p.Judge(ctx, &f.event)
 	w.e.heard(&f.Words)
@@ -116,30 +119,30 @@ func (c *creature) failures(now int64) int {
 }
 
 // ruling is what the policies have decided, if they have decided anything.
-func (f *failure) ruling() Ruling {
+func (f *failure) ruling() deploy.Ruling {
 	if f == nil {
-		return RuleNothing
+		return deploy.RuleNothing
 	}
 	return f.Ruling
 }
 
 // log logs what the policies have said, and has the graph remember. The caller
 // holds the mu of g.
-func (f *failure) log(g *graph, rec *Record, about Event) {
+func (f *failure) log(g *graph, rec *journal.Record, about journal.Event) {
 	if f == nil {
 		return
 	}
 	for _, v := range wordsOf(&f.event, &f.Words) {
 		g.logVerdict(rec, about, v)
 	}
-	if f.Ruling != RuleNothing {
+	if f.Ruling != deploy.RuleNothing {
 		by := f.By
 		if by.Reason == "" {
 			by.Reason = f.Ruling.String()
 		} else {
 			by.Reason = f.Ruling.String() + ": " + by.Reason
 		}
-		g.logVerdict(rec, about, policyVerdict{effect: effectRuled, judged: JudgeFail, creature: f.event.Creature.ID, call: f.event.Call, Verdict: by})
+		g.logVerdict(rec, about, policyVerdict{effect: effectRuled, judged: journal.JudgeFail, creature: f.event.Creature.ID, call: f.event.Call, Verdict: by})
 	}
 	f.recalled.keep(g, rec)
 }

@@ -8,13 +8,15 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // refusing denies one kind of event, with a warning and an audit besides.
-func refusing(kind engine.PolicyKind) *judge {
-	return &judge{kinds: []engine.PolicyKind{kind}, judge: func(*engine.PolicyEvent) engine.Decision {
-		d := engine.Decision{Words: denial("told to")}
-		d.Warnings, d.Audits = []engine.Verdict{word("mind", "odd")}, []engine.Verdict{word("try", "no")}
+func refusing(kind journal.PolicyKind) *judge {
+	return &judge{kinds: []journal.PolicyKind{kind}, judge: func(*deploy.PolicyEvent) deploy.Decision {
+		d := deploy.Decision{Words: denial("told to")}
+		d.Warnings, d.Audits = []deploy.Verdict{word("mind", "odd")}, []deploy.Verdict{word("try", "no")}
 		return d
 	}}
 }
@@ -24,22 +26,22 @@ func refusing(kind engine.PolicyKind) *judge {
 func TestWordsOnRefusedOperationsAreKept(t *testing.T) {
 	want := []string{"denied cage told to", "audit try no", "warning mind odd"}
 	for name, c := range map[string]struct {
-		kind engine.PolicyKind
+		kind journal.PolicyKind
 		do   func(s *saved, a *engine.Applied) error
 	}{
-		"an operation": {engine.JudgeSpawn, func(s *saved, a *engine.Applied) error {
-			_, err := s.AddCreature(t.Context(), engine.CreatureSpec{Name: "eve", Species: "scribe", Deployment: "own", Join: s.graph(a.Creatures["creature.lead"])})
+		"an operation": {journal.JudgeSpawn, func(s *saved, a *engine.Applied) error {
+			_, err := s.AddCreature(t.Context(), deploy.CreatureSpec{Name: "eve", Species: "scribe", Deployment: "own", Join: s.graph(a.Creatures["creature.lead"])})
 			return err
 		}},
-		"a tool's operation": {engine.JudgeSpawn, func(s *saved, a *engine.Applied) error {
+		"a tool's operation": {journal.JudgeSpawn, func(s *saved, a *engine.Applied) error {
 			_, err := s.Tool(t.Context(), a.Creatures["creature.lead"], "group_add_node", []byte(`{"species": "scribe"}`))
 			return err
 		}},
-		"a tool": {engine.JudgeTool, func(s *saved, a *engine.Applied) error {
+		"a tool": {journal.JudgeTool, func(s *saved, a *engine.Applied) error {
 			_, err := s.Tool(t.Context(), a.Creatures["creature.lead"], "group_status", nil)
 			return err
 		}},
-		"a guest's call": {engine.JudgeSpawn, func(s *saved, a *engine.Applied) error {
+		"a guest's call": {journal.JudgeSpawn, func(s *saved, a *engine.Applied) error {
 			reply := s.ask(a.Creatures["creature.lead"], toolCall{"group_add_node", args{"species": "scribe"}})[0]
 			return &abi.Error{Code: map[string]abi.Code{"denied": abi.Denied}[reply.Code]}
 		}},
@@ -62,16 +64,16 @@ func TestWordsOnRefusedOperationsAreKept(t *testing.T) {
 // What a tool sends that is called from outside is kept like what a guest sends.
 func TestWhatPoliciesChangeOfAToolsSendIsKept(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
-	a := s.apply(crew("own", judgedBy(&judge{send: func(ev *engine.SendEvent) engine.SendDecision {
-		return engine.SendDecision{Mutated: true, Payload: []byte("clean")}
+	a := s.apply(crew("own", judgedBy(&judge{send: func(ev *deploy.SendEvent) deploy.SendDecision {
+		return deploy.SendDecision{Mutated: true, Payload: []byte("clean")}
 	}})))
 	lead := a.Creatures["creature.lead"]
 	if _, err := s.Tool(t.Context(), lead, "send_channel", []byte(`{"channel": "work", "payload": "dirty"}`)); err != nil {
 		t.Fatal(err)
 	}
-	var kept []engine.NotedSend
-	for _, ev := range s.events(lead, engine.EventTurnEnded) {
-		var p engine.TurnEndedPayload
+	var kept []journal.NotedSend
+	for _, ev := range s.events(lead, journal.EventTurnEnded) {
+		var p journal.TurnEndedPayload
 		if err := json.Unmarshal(ev.Payload, &p); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +81,7 @@ func TestWhatPoliciesChangeOfAToolsSendIsKept(t *testing.T) {
 			kept = append(kept, p.Notes.Sends...)
 		}
 	}
-	want := engine.NotedSend{Channel: a.Channels["channel.work"], Hash: engine.HashMessage([]byte("dirty"), nil)}
+	want := journal.NotedSend{Channel: a.Channels["channel.work"], Hash: journal.HashMessage([]byte("dirty"), nil)}
 	if len(kept) != 1 || !reflect.DeepEqual(kept[0], want) {
 		t.Errorf("kept is %+v, want %+v", kept, want)
 	}

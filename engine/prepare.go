@@ -8,10 +8,12 @@ import (
 	"sync"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
 )
 
 // prepare loads a creature's module and starts its first instance.
-func (e *Engine) prepare(ctx context.Context, spec CreatureSpec) (*creature, error) {
+func (e *Engine) prepare(ctx context.Context, spec deploy.CreatureSpec) (*creature, error) {
 	if err := checkSpec(&spec); err != nil {
 		return nil, err
 	}
@@ -24,7 +26,7 @@ func (e *Engine) prepare(ctx context.Context, spec CreatureSpec) (*creature, err
 
 // prepareNew is prepare for a specification that may name a species instead of a
 // module. lock guards the look at the species.
-func (e *Engine) prepareNew(ctx context.Context, spec CreatureSpec, lock sync.Locker) (*creature, error) {
+func (e *Engine) prepareNew(ctx context.Context, spec deploy.CreatureSpec, lock sync.Locker) (*creature, error) {
 	if spec.Species == "" || spec.Module != "" || spec.Wasm != nil {
 		return e.prepare(ctx, spec)
 	}
@@ -51,27 +53,27 @@ type noLocker struct{}
 func (noLocker) Lock()   {}
 func (noLocker) Unlock() {}
 
-func checkSpec(spec *CreatureSpec) error {
-	if err := checkName("add_creature", "creature", spec.Name); err != nil {
+func checkSpec(spec *deploy.CreatureSpec) error {
+	if err := deploy.CheckName("add_creature", "creature", spec.Name); err != nil {
 		return err
 	}
-	for _, wires := range [][]WireSpec{spec.Listen, spec.Send} {
+	for _, wires := range [][]deploy.WireSpec{spec.Listen, spec.Send} {
 		for i := range wires {
-			if err := checkAlias("add_creature", wires[i].Alias); err != nil {
+			if err := deploy.CheckAlias("add_creature", wires[i].Alias); err != nil {
 				return err
 			}
 		}
 	}
-	return checkLimits(&spec.Limits)
+	return deploy.CheckLimits(&spec.Limits)
 }
 
 // compile loads and compiles the module of a specification.
-func (e *Engine) compile(ctx context.Context, spec *CreatureSpec) (abi.Module, error) {
+func (e *Engine) compile(ctx context.Context, spec *deploy.CreatureSpec) (abi.Module, error) {
 	who := cmp.Or(spec.Name, spec.Module)
 	wasm := spec.Wasm
 	if wasm == nil {
 		if e.load == nil {
-			return nil, invalid("add_creature", "the module of "+who+" has no bytes, and the engine has no loader", "set CreatureSpec.Wasm or Options.Load")
+			return nil, errtext.Invalid("add_creature", "the module of "+who+" has no bytes, and the engine has no loader", "set CreatureSpec.Wasm or Options.Load")
 		}
 		var err error
 		if wasm, err = e.load(ctx, spec.Module); err != nil {
@@ -87,7 +89,7 @@ func (e *Engine) compile(ctx context.Context, spec *CreatureSpec) (abi.Module, e
 
 // startFirst makes a creature and starts its first instance. The module is the
 // creature's from here on.
-func (e *Engine) startFirst(ctx context.Context, spec CreatureSpec, m abi.Module) (*creature, error) {
+func (e *Engine) startFirst(ctx context.Context, spec deploy.CreatureSpec, m abi.Module) (*creature, error) {
 	c, err := newCreature("", spec, m)
 	if err == nil && !spec.Stopped {
 		c.wiring.Store(&wiring{name: spec.Name})
@@ -110,7 +112,7 @@ func withLogs(err error, logs []logLine) error {
 	if len(logs) == 0 || strings.Contains(err.Error(), logs[len(logs)-1].text) {
 		return err
 	}
-	said := fmt.Sprintf(" (it logged: %s)", clip(logs[len(logs)-1].text))
+	said := fmt.Sprintf(" (it logged: %s)", errtext.Clip(logs[len(logs)-1].text))
 	if e, ok := err.(*abi.Error); ok && e.Message != "" {
 		worded := *e
 		worded.Message += said

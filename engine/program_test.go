@@ -12,13 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 	"github.com/seed47132306/terrarium/internal/fresh"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"pgregory.net/rapid"
 )
 
 // program is a random sequence of what can be done to an engine, next to a
@@ -27,7 +28,7 @@ type program struct {
 	*rapid.T
 	e       *engine.Engine
 	host    *fakeHost
-	storage engine.Storage // nil: everything is volatile
+	storage journal.Storage // nil: everything is volatile
 	o       engine.Options
 	dir     string
 
@@ -41,7 +42,7 @@ type program struct {
 
 // modelCreature is a creature and what it has to hear, by channel.
 type modelCreature struct {
-	id      engine.CreatureID
+	id      journal.CreatureID
 	stopped bool
 	gone    bool
 	listens map[*modelChannel]bool
@@ -49,11 +50,11 @@ type modelCreature struct {
 	// cut are channels that were removed: what had not been handled by then is
 	// lost, so that a prefix is enough.
 	cut map[string]bool
-	out engine.ChannelID // to itself alone: counts its turns
+	out journal.ChannelID // to itself alone: counts its turns
 }
 
 type modelChannel struct {
-	id   engine.ChannelID
+	id   journal.ChannelID
 	name string
 	gone bool
 }
@@ -173,7 +174,7 @@ func (p *program) channel() *modelChannel {
 func (p *program) add() {
 	name := fmt.Sprintf("c%d", len(p.creatures))
 	s := spec(name, "listener")
-	s.Restart = engine.RestartPolicy{Attempts: 2, Max: 1 << 20, Backoff: time.Microsecond}
+	s.Restart = deploy.RestartPolicy{Attempts: 2, Max: 1 << 20, Backoff: time.Microsecond}
 	s.Limits.Mailbox = 512
 	if p.storage != nil {
 		s.Limits.Mailbox = rapid.IntRange(1, 8).Draw(p.T, "mailbox")
@@ -190,7 +191,7 @@ func (p *program) add() {
 			return err
 		}
 		c.out = out.Channel
-		_, err = b.Do(topology.SetEdge{Creature: c.id, Channel: c.out, Direction: engine.Send, On: true})
+		_, err = b.Do(topology.SetEdge{Creature: c.id, Channel: c.out, Direction: journal.Send, On: true})
 		return err
 	}))
 	p.creatures = append(p.creatures, c)
@@ -205,7 +206,7 @@ func (p *program) addChannel() {
 		p.must(err)
 		ch := &modelChannel{id: out.Channel, name: name}
 		p.channels = append(p.channels, ch)
-		p.change(topology.SetEdge{Creature: c.id, Channel: ch.id, Direction: engine.Listen, On: true})
+		p.change(topology.SetEdge{Creature: c.id, Channel: ch.id, Direction: journal.Listen, On: true})
 		c.listens[ch] = true
 	}
 }
@@ -215,7 +216,7 @@ func (p *program) listenOff() { p.setEdge(false) }
 
 func (p *program) setEdge(on bool) {
 	if c, ch := p.creature(), p.channel(); c != nil && ch != nil {
-		p.change(topology.SetEdge{Creature: c.id, Channel: ch.id, Direction: engine.Listen, On: on})
+		p.change(topology.SetEdge{Creature: c.id, Channel: ch.id, Direction: journal.Listen, On: on})
 		if on {
 			c.listens[ch] = true
 		} else {
@@ -273,7 +274,7 @@ func (p *program) restart() {
 func (p *program) toggle() {
 	if c, ch := p.creature(), p.channel(); c != nil && ch != nil {
 		on := c.listens[ch]
-		edge := topology.SetEdge{Creature: c.id, Channel: ch.id, Direction: engine.Listen}
+		edge := topology.SetEdge{Creature: c.id, Channel: ch.id, Direction: journal.Listen}
 		first, second := edge, edge
 		first.On, second.On = !on, on
 		p.change(first, second)
@@ -319,13 +320,13 @@ func (c *modelCreature) expect(channel, payload string) {
 }
 
 // pending is what waits for each creature.
-func (p *program) pending() map[engine.CreatureID]map[engine.ChannelID]uint64 {
+func (p *program) pending() map[journal.CreatureID]map[journal.ChannelID]uint64 {
 	status, err := p.e.Status("")
 	p.must(err)
-	out := map[engine.CreatureID]map[engine.ChannelID]uint64{}
+	out := map[journal.CreatureID]map[journal.ChannelID]uint64{}
 	for _, g := range status {
 		for _, c := range g.Creatures {
-			out[c.ID] = map[engine.ChannelID]uint64{}
+			out[c.ID] = map[journal.ChannelID]uint64{}
 			for ch, cursor := range c.Cursors {
 				if cursor.Pending > 0 {
 					out[c.ID][ch] += cursor.Pending
@@ -341,7 +342,7 @@ func (p *program) reopen() {
 	if p.storage == nil {
 		return
 	}
-	var before map[engine.CreatureID]map[engine.ChannelID]uint64
+	var before map[journal.CreatureID]map[journal.ChannelID]uint64
 	quiet := rapid.Bool().Draw(p.T, "quiet")
 	if quiet {
 		p.idle()
@@ -401,7 +402,7 @@ func (p *program) check() {
 	}
 }
 
-func (p *program) head(id engine.ChannelID) uint64 {
+func (p *program) head(id journal.ChannelID) uint64 {
 	status, err := p.e.Status("")
 	p.must(err)
 	for _, g := range status {

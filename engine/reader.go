@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Reader reads a channel from outside, from a cursor of its own that is kept
@@ -33,7 +35,7 @@ type Reader struct {
 
 // Incoming is a message that a [Reader] reads.
 type Incoming struct {
-	ID      EventID
+	ID      journal.EventID
 	Seq     uint64 // in its channel
 	Time    int64  // nanoseconds since 1970
 	Sender  string // name of the sender; empty when it came from outside
@@ -55,12 +57,12 @@ const readerPrefix = "reader:"
 // Read starts reading a channel under a name. Two readers of one name on one
 // channel at a time are refused with already_exists. The caller must close the
 // reader.
-func (e *Engine) Read(channel ChannelID, name string, o ReaderOptions) (*Reader, error) {
+func (e *Engine) Read(channel journal.ChannelID, name string, o ReaderOptions) (*Reader, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	ch := e.channels[channel]
 	if ch == nil {
-		err := gone("channel", string(channel))
+		err := errtext.Gone("channel", string(channel))
 		err.Op = "read"
 		return nil, err
 	}
@@ -99,7 +101,7 @@ func (e *Engine) Read(channel ChannelID, name string, o ReaderOptions) (*Reader,
 	return r, nil
 }
 
-func (r *Reader) readerID() ReaderID { return ReaderID(readerPrefix + r.name) }
+func (r *Reader) readerID() journal.ReaderID { return journal.ReaderID(readerPrefix + r.name) }
 
 // signal tells a waiting Next to look again.
 func (r *Reader) signal() { token(r.news) }
@@ -148,7 +150,7 @@ func (r *Reader) Next(ctx context.Context) (Incoming, error) {
 			return Incoming{}, context.Cause(ctx)
 		case <-r.e.closing:
 			if r.drained() {
-				return Incoming{}, errClosed
+				return Incoming{}, errtext.Closed
 			}
 		}
 	}
@@ -172,10 +174,10 @@ func (r *Reader) drained() bool {
 }
 
 // take takes out the next message, or says what to do instead.
-func (r *Reader) take() (Incoming, Store, todo, error) {
+func (r *Reader) take() (Incoming, journal.Store, todo, error) {
 	g := r.home.lock()
 	if g == nil {
-		return Incoming{}, nil, doNothing, gone("channel", string(r.src.id))
+		return Incoming{}, nil, doNothing, errtext.Gone("channel", string(r.src.id))
 	}
 	defer g.mu.Unlock()
 	switch {
@@ -196,7 +198,7 @@ func (r *Reader) take() (Incoming, Store, todo, error) {
 		}
 		m := d.msg
 		r.given, r.told = m.seq, m.seq
-		in := Incoming{ID: m.logID(), Seq: m.seq, Time: m.time, Sender: m.senderName, Headers: DecodeHeaders(m.headers)}
+		in := Incoming{ID: m.logID(), Seq: m.seq, Time: m.time, Sender: m.senderName, Headers: journal.DecodeHeaders(m.headers)}
 		in.Payload = m.payload
 		if m.pooled {
 			in.Payload = append([]byte(nil), m.payload...)
@@ -206,7 +208,7 @@ func (r *Reader) take() (Incoming, Store, todo, error) {
 	case r.mb.lagging:
 		return Incoming{}, nil, doRefill, nil
 	case r.ended:
-		return Incoming{}, nil, doNothing, gone("channel", string(r.src.id))
+		return Incoming{}, nil, doNothing, errtext.Gone("channel", string(r.src.id))
 	}
 	token(r.acks) // if the rest never was in a log, it has just been found out
 	return Incoming{}, nil, doNothing, nil
@@ -241,7 +243,7 @@ func (r *Reader) missed(last uint64) error {
 // or history no longer has them. A caller that has noted them acknowledges To, or
 // else a later reader of that name answers the same.
 type Missed struct {
-	Channel  ChannelID
+	Channel  journal.ChannelID
 	From, To uint64 // in the channel, both included
 }
 
@@ -275,12 +277,12 @@ func (r *Reader) Ack(seq uint64) {
 func (r *Reader) keepCursor(g *graph) {
 	if ch := r.src.ch; ch != nil {
 		if ch.cursors == nil {
-			ch.cursors = map[ReaderID]uint64{}
+			ch.cursors = map[journal.ReaderID]uint64{}
 		}
 		ch.cursors[r.readerID()] = r.src.cursor
 	}
 	if rec := g.newRecord(); rec != nil {
-		rec.putCursor(r.readerID(), r.src)
+		putCursor(rec, r.readerID(), r.src)
 		g.append(rec)
 	}
 }

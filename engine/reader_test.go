@@ -10,10 +10,11 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-func (w *world) read(ch engine.ChannelID, o engine.ReaderOptions) *engine.Reader {
+func (w *world) read(ch journal.ChannelID, o engine.ReaderOptions) *engine.Reader {
 	w.t.Helper()
 	r, err := w.Read(ch, "out", o)
 	if err != nil {
@@ -77,9 +78,9 @@ func TestAReaderGoesOnAfterItsLastAck(t *testing.T) {
 	wantStrings(t, s.next(r, 5, true), numbers(10, 15))
 	// The cursor goes along with cuts, and so does the reader.
 	other := s.add("other", "sink")
-	s.change(topology.SetEdge{Creature: other, Channel: in, Direction: engine.Listen, On: true})
+	s.change(topology.SetEdge{Creature: other, Channel: in, Direction: journal.Listen, On: true})
 	wantStrings(t, s.next(r, 5, true), numbers(15, 20))
-	s.change(topology.SetEdge{Creature: other, Channel: in, Direction: engine.Listen})
+	s.change(topology.SetEdge{Creature: other, Channel: in, Direction: journal.Listen})
 	wantStrings(t, s.next(r, 10, false), numbers(20, 30))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -98,7 +99,7 @@ func TestAReaderGoesOnAfterItsLastAck(t *testing.T) {
 	wantStrings(t, s.next(first, 2, false), []string{"before", "0"})
 }
 
-func (w *world) read2(ch engine.ChannelID, name string, o engine.ReaderOptions) *engine.Reader {
+func (w *world) read2(ch journal.ChannelID, name string, o engine.ReaderOptions) *engine.Reader {
 	w.t.Helper()
 	r, err := w.Read(ch, name, o)
 	if err != nil {
@@ -179,7 +180,7 @@ func TestAReaderOfARemovedChannelReadsWhatItHad(t *testing.T) {
 	c := s.add("c", "sink")
 	d := s.add("d", "sink")
 	e := s.connect(c, d, "more")
-	s.change(topology.SetEdge{Creature: s.add("f", "sink"), Channel: e, Direction: engine.Listen, On: true})
+	s.change(topology.SetEdge{Creature: s.add("f", "sink"), Channel: e, Direction: journal.Listen, On: true})
 	s.connect(c, a, "bridge") // the larger graph takes over the one that had the channel
 	wantStrings(t, s.next(r, 10, true), numbers(0, 10))
 	if _, err := r.Next(t.Context()); abi.CodeOf(err) != abi.NotFound {
@@ -282,7 +283,7 @@ func TestAProducerIsNotTakenInTwice(t *testing.T) {
 		t.Errorf("%d messages were taken in, want 3", n)
 	}
 	other := s.add("other", "sink")
-	s.change(topology.SetEdge{Creature: other, Channel: in, Direction: engine.Listen, On: true})
+	s.change(topology.SetEdge{Creature: other, Channel: in, Direction: journal.Listen, On: true})
 	s.reopen()
 	if n := feed(4, 5, 6); n != 1 {
 		t.Errorf("%d messages were taken in after the restart, want 1", n)

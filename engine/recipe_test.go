@@ -8,6 +8,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -22,9 +24,9 @@ func TestTimersGoAlongWhenARecipeDividesItsGraph(t *testing.T) {
 		return codeErr(t, t.TimerSet([]byte("tea"), time.Hour, 0, []byte("now")))
 	})
 	s := newSaved(t, engine.Options{Host: h})
-	waker := func(d *engine.Deployment) { d.Creatures[1].Module, d.Creatures[1].Wasm = "waker", []byte("waker") }
-	apart := func(d *engine.Deployment) { d.Creatures[0].Send = nil }
-	for i, more := range [][]func(*engine.Deployment){{waker}, {waker, apart}, {waker, apart}, {waker}, {waker}} {
+	waker := func(d *deploy.Deployment) { d.Creatures[1].Module, d.Creatures[1].Wasm = "waker", []byte("waker") }
+	apart := func(d *deploy.Deployment) { d.Creatures[0].Send = nil }
+	for i, more := range [][]func(*deploy.Deployment){{waker}, {waker, apart}, {waker, apart}, {waker}, {waker}} {
 		if i > 0 {
 			s.shut()
 			s.open()
@@ -40,7 +42,7 @@ func TestTimersGoAlongWhenARecipeDividesItsGraph(t *testing.T) {
 
 func TestTwoRecipesGoOnInTheGraphTheyMergedInto(t *testing.T) {
 	s := newSaved(t, engine.Options{})
-	named := func(name string) *engine.Deployment {
+	named := func(name string) *deploy.Deployment {
 		d := team(2)
 		d.Name = name
 		return d
@@ -76,18 +78,18 @@ func TestTwoRecipesGoOnInTheGraphTheyMergedInto(t *testing.T) {
 // A channel that a recipe declares comes into the graph that its creatures are
 // in, and whatever else is there may have its name.
 func TestARecipeDeclaresAChannelWhoseNameItsGraphHas(t *testing.T) {
-	named := func(name string, more ...func(*engine.Deployment)) *engine.Deployment {
+	named := func(name string, more ...func(*deploy.Deployment)) *deploy.Deployment {
 		d := team(2, more...)
 		d.Name = name
 		return d
 	}
-	more := func(d *engine.Deployment) {
-		d.Channels = append(d.Channels, engine.ChannelSpec{Address: "channel.more", Name: "more"})
-		d.Creatures[1].Listen = append(d.Creatures[1].Listen, engine.WireSpec{Channel: "channel.more"})
+	more := func(d *deploy.Deployment) {
+		d.Channels = append(d.Channels, deploy.ChannelSpec{Address: "channel.more", Name: "more"})
+		d.Creatures[1].Listen = append(d.Creatures[1].Listen, deploy.WireSpec{Channel: "channel.more"})
 	}
 	for _, c := range []struct {
 		name       string
-		first, two *engine.Deployment // the second as it is applied in the second run
+		first, two *deploy.Deployment // the second as it is applied in the second run
 		lead       func(s *saved, one, two *engine.Applied)
 		channel    string // of the second deployment, in the second run
 		want       string
@@ -124,18 +126,18 @@ func TestARecipeDeclaresAChannelWhoseNameItsGraphHas(t *testing.T) {
 // What a creature calls its channels is the recipe's, also where something else
 // has the alias by now. What waits is not lost by it.
 func TestARecipeGivesChannelsOtherAliases(t *testing.T) {
-	sends := func(wires ...engine.WireSpec) func(*engine.Deployment) {
-		return func(d *engine.Deployment) { d.Creatures[0].Send = wires }
+	sends := func(wires ...deploy.WireSpec) func(*deploy.Deployment) {
+		return func(d *deploy.Deployment) { d.Creatures[0].Send = wires }
 	}
-	straight := sends(engine.WireSpec{Channel: "channel.c1", Alias: "x"}, engine.WireSpec{Channel: "channel.c2", Alias: "y"})
-	crossed := sends(engine.WireSpec{Channel: "channel.c1", Alias: "y"}, engine.WireSpec{Channel: "channel.c2", Alias: "x"})
-	plain := sends(engine.WireSpec{Channel: "channel.c1"}, engine.WireSpec{Channel: "channel.c2"})
+	straight := sends(deploy.WireSpec{Channel: "channel.c1", Alias: "x"}, deploy.WireSpec{Channel: "channel.c2", Alias: "y"})
+	crossed := sends(deploy.WireSpec{Channel: "channel.c1", Alias: "y"}, deploy.WireSpec{Channel: "channel.c2", Alias: "x"})
+	plain := sends(deploy.WireSpec{Channel: "channel.c1"}, deploy.WireSpec{Channel: "channel.c2"})
 	extra := func(s *saved, a *engine.Applied) {
 		s.change(topology.Connect{From: a.Creatures["creature.m0"], To: a.Creatures["creature.m2"], Name: "extra", Alias: "c1"})
 	}
 	for _, c := range []struct {
 		name          string
-		first, second func(*engine.Deployment)
+		first, second func(*deploy.Deployment)
 		meanwhile     func(*saved, *engine.Applied)
 		last          bool // what was changed meanwhile stays
 		want          map[string]string
@@ -178,7 +180,7 @@ func TestARecipeGivesChannelsOtherAliases(t *testing.T) {
 }
 
 // sendAliases are the names of the channels that a creature sends on, by alias.
-func (s *saved) sendAliases(id engine.CreatureID) map[string]string {
+func (s *saved) sendAliases(id journal.CreatureID) map[string]string {
 	out := map[string]string{}
 	for _, g := range s.status() {
 		for _, c := range g.Creatures {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // shortestSecret is how many bytes a value of a sensitive attribute has at least
@@ -18,7 +20,7 @@ const shortestSecret = 4
 // veilOf replaces the sensitive values of a configuration in texts: each text and
 // number in a sensitive attribute, the lines of texts, and texts as JSON writes them.
 // Nil if nothing is sensitive.
-func veilOf(s *CreatureSpec) *strings.Replacer {
+func veilOf(s *deploy.CreatureSpec) *strings.Replacer {
 	var all map[string]json.RawMessage
 	if len(s.Secret) == 0 || json.Unmarshal(s.Config, &all) != nil {
 		return nil
@@ -39,7 +41,7 @@ func veilOf(s *CreatureSpec) *strings.Replacer {
 	slices.SortFunc(found, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	var pairs []string
 	for _, text := range slices.Compact(found) {
-		pairs = append(pairs, text, HiddenValue)
+		pairs = append(pairs, text, deploy.HiddenValue)
 	}
 	return strings.NewReplacer(pairs...) // of several that fit, the first is replaced: the longest
 }
@@ -47,7 +49,7 @@ func veilOf(s *CreatureSpec) *strings.Replacer {
 func appendTexts(out []string, v any) []string {
 	switch v := v.(type) {
 	case string:
-		quoted := strings.Trim(string(mustJSON(v)), `"`)
+		quoted := strings.Trim(string(journal.JSON(v)), `"`)
 		out = append(append(out, v, quoted, strings.TrimSpace(v)), strings.Split(v, "\n")...)
 	case json.Number:
 		out = append(out, v.String())

@@ -8,6 +8,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -36,11 +38,11 @@ func TestARedeliveredMessageComesAsOneOfItsChannel(t *testing.T) {
 			}
 			old, _ := t.StateGet([]byte("heard"))
 			return codeErr(t, t.StateSet([]byte("heard"), fmt.Appendf(old, "%s %v %s %v\n",
-				read(abi.SourceChannel), detail.Direct, read(abi.SourcePayload), engine.DecodeHeaders([]byte(read(abi.SourceHeaders))))))
+				read(abi.SourceChannel), detail.Direct, read(abi.SourcePayload), journal.DecodeHeaders([]byte(read(abi.SourceHeaders))))))
 		})
 		w := newWorld(t, o)
 		a := w.add("a", "relay")
-		b := w.add("b", "clerk", func(c *engine.CreatureSpec) { c.Restart.Mode = engine.RestartNever })
+		b := w.add("b", "clerk", func(c *deploy.CreatureSpec) { c.Restart.Mode = deploy.RestartNever })
 		ch := w.connect(a, b, "news")
 		headers := map[string]string{"k": "v"}
 		for _, payload := range []string{"one", "two"} {
@@ -54,7 +56,7 @@ func TestARedeliveredMessageComesAsOneOfItsChannel(t *testing.T) {
 		w.wait()
 		again := func() {
 			t.Helper()
-			letters, err := w.DeadLetters(t.Context(), w.graph(b), b, engine.EventID{}, 0)
+			letters, err := w.DeadLetters(t.Context(), w.graph(b), b, journal.EventID{}, 0)
 			if err != nil || len(letters) != 3 {
 				t.Fatalf("%d dead letters, %v; want 3", len(letters), err)
 			}
@@ -66,7 +68,7 @@ func TestARedeliveredMessageComesAsOneOfItsChannel(t *testing.T) {
 			}
 		}
 		again() // they fail again
-		w.change(topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Listen})
+		w.change(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Listen})
 		fails = false
 		again()
 		want := "news false one map[k:v]\nnews false two map[k:v]\nb true three map[k:v]\n"

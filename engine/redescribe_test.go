@@ -6,14 +6,16 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-func describes(text string) func(*engine.Deployment) {
-	return func(d *engine.Deployment) { d.Channels[1].Description = text }
+func describes(text string) func(*deploy.Deployment) {
+	return func(d *deploy.Deployment) { d.Channels[1].Description = text }
 }
 
 // described is what the status and an awareness document say of the channel work.
-func (s *saved) described(a engine.CreatureID) string {
+func (s *saved) described(a journal.CreatureID) string {
 	s.t.Helper()
 	v, err := s.Awareness(a)
 	if err != nil {
@@ -39,8 +41,8 @@ func TestARecipeDescribesAChannelAnew(t *testing.T) {
 	if got := s.described(lead); got != "to be done" {
 		t.Errorf("before it is described as %q", got)
 	}
-	if _, err := s.Apply(t.Context(), crew("crew", describes("never"), func(d *engine.Deployment) {
-		d.Creatures[0].Outputs = []engine.OutputSpec{{Name: "x", To: "creature.ann", When: "undeclared"}}
+	if _, err := s.Apply(t.Context(), crew("crew", describes("never"), func(d *deploy.Deployment) {
+		d.Creatures[0].Outputs = []deploy.OutputSpec{{Name: "x", To: "creature.ann", When: "undeclared"}}
 	})); err == nil || s.described(lead) != "to be done" {
 		t.Errorf("a recipe that was refused (%v) has described it as %q", err, s.described(lead))
 	}
@@ -58,8 +60,8 @@ func TestARecipeDescribesAChannelAnew(t *testing.T) {
 // whether that is sound.
 func TestDescriptionsAreReadWhileARecipeIsApplied(t *testing.T) {
 	const members = 60
-	many := func(text string) *engine.Deployment {
-		return crew("crew", describes(text), func(d *engine.Deployment) {
+	many := func(text string) *deploy.Deployment {
+		return crew("crew", describes(text), func(d *deploy.Deployment) {
 			for i := range members {
 				c := d.Creatures[1]
 				c.Name, c.Address = fmt.Sprint("m", i), fmt.Sprint("creature.m", i)

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/outlook"
 )
 
 // Rehearsal is a creature outside of any engine, to which recorded deliveries are
@@ -23,11 +25,11 @@ type Rehearsal struct {
 
 // NewRehearsal makes a creature with an empty state that is nowhere yet: it needs
 // [Rehearsal.Become].
-func NewRehearsal(id CreatureID) *Rehearsal {
+func NewRehearsal(id journal.CreatureID) *Rehearsal {
 	e := &Engine{clock: realClock{}}
 	r := &Rehearsal{g: newGraph(e, "", 0)}
 	r.turn.e = e
-	r.c = &creature{id: id, state: &creatureState{}, reads: true, beheld: newView(&Awareness{})}
+	r.c = &creature{id: id, state: &creatureState{}, reads: true, beheld: outlook.NewView(&outlook.Awareness{})}
 	r.c.home.store(r.g)
 	r.c.limits = withDefaults(abi.Limits{})
 	r.c.wiring.Store(noWiring)
@@ -37,7 +39,7 @@ func NewRehearsal(id CreatureID) *Rehearsal {
 
 // Become makes the creature what it was from some turn on. Its state and timers
 // stay.
-func (r *Rehearsal) Become(s *Setting) error {
+func (r *Rehearsal) Become(s *journal.Setting) error {
 	config, texts, err := parseConfig([]byte(s.Config))
 	if err != nil {
 		return configError(s.Name, err)
@@ -81,7 +83,7 @@ func (r *Rehearsal) Has(key string) bool {
 }
 
 // SetTimer sets a timer, or cancels it, as a turn that has happened did.
-func (r *Rehearsal) SetTimer(x NotedTimer) {
+func (r *Rehearsal) SetTimer(x journal.NotedTimer) {
 	if x.Cancelled {
 		delete(r.c.timers, x.Name)
 		return
@@ -89,7 +91,7 @@ func (r *Rehearsal) SetTimer(x NotedTimer) {
 	if r.c.timers == nil {
 		r.c.timers = map[string]*alarm{}
 	}
-	row := TimerRow{Creature: r.c.id, Name: x.Name, Period: x.Period, Payload: x.Payload}
+	row := journal.TimerRow{Creature: r.c.id, Name: x.Name, Period: x.Period, Payload: x.Payload}
 	r.c.timers[x.Name] = &alarm{row: row}
 }
 
@@ -107,18 +109,18 @@ func (r *Rehearsal) HasTimer(name string) bool { return r.c.timers[name] != nil 
 func (r *Rehearsal) Timers() int { return len(r.c.timers) }
 
 // Asked and Answered note a request that was sent, and that its answer came.
-func (r *Rehearsal) Asked(request EventID) {
+func (r *Rehearsal) Asked(request journal.EventID) {
 	if r.c.questions == nil {
-		r.c.questions = map[EventID]*question{}
+		r.c.questions = map[journal.EventID]*question{}
 	}
 	r.c.questions[request] = &question{key: request}
 }
 
 // Answered notes that a request has its answer.
-func (r *Rehearsal) Answered(request EventID) { delete(r.c.questions, request) }
+func (r *Rehearsal) Answered(request journal.EventID) { delete(r.c.questions, request) }
 
 // Introduce lets the guest name a creature, by its id or by a name.
-func (r *Rehearsal) Introduce(id CreatureID, name string) {
+func (r *Rehearsal) Introduce(id journal.CreatureID, name string) {
 	peer := r.g.creatures[id]
 	if peer == nil {
 		peer = &creature{id: id}
@@ -138,9 +140,9 @@ func (r *Rehearsal) Starting() abi.Turn {
 // RehearsedDelivery is a delivery as a guest sees it.
 type RehearsedDelivery struct {
 	Kind    abi.Kind
-	ID      EventID // zero: a start, or a change of the surroundings
-	Time    int64   // nanoseconds since 1970
-	Channel ChannelID
+	ID      journal.EventID // zero: a start, or a change of the surroundings
+	Time    int64           // nanoseconds since 1970
+	Channel journal.ChannelID
 	Seq     uint64
 	Alias   string // under which it was heard; none for what came in the inbox
 	Sender  string // name
@@ -163,7 +165,7 @@ func (r *Rehearsal) Begin(d *RehearsedDelivery) abi.Turn {
 		m.id = noticeID(r.c.id, d.Revision)
 	}
 	r.c.attempt = d.Attempt - 1
-	r.c.beheld = newView(&Awareness{Revision: d.Revision})
+	r.c.beheld = outlook.NewView(&outlook.Awareness{Revision: d.Revision})
 	r.turn.begin(r.c, delivery{msg: m, src: &source{id: d.Channel, alias: d.Alias}}, d.Kind, false)
 	return &r.turn
 }
@@ -179,7 +181,7 @@ func (r *Rehearsal) Refuse(code abi.Code, text string) abi.Code {
 }
 
 // SendFor adds what a group tool sends: on a channel, or to a creature.
-func (r *Rehearsal) SendFor(ch ChannelID, to CreatureID, payload, headers []byte) {
+func (r *Rehearsal) SendFor(ch journal.ChannelID, to journal.CreatureID, payload, headers []byte) {
 	s := sendEffect{payload: r.turn.keep(payload), headers: r.turn.keep(headers)}
 	if to != "" {
 		s.to = &creature{id: to}
@@ -192,18 +194,18 @@ func (r *Rehearsal) SendFor(ch ChannelID, to CreatureID, payload, headers []byte
 // Effects are what a turn wants to have done.
 type Effects struct {
 	Sends  []RehearsedSend
-	Reply  []byte       // nil: none
-	Output []byte       // nil: none
-	Writes []StateRow   // by rising key
-	Timers []NotedTimer // by rising name
-	Logs   []LogPayload
+	Reply  []byte               // nil: none
+	Output []byte               // nil: none
+	Writes []journal.StateRow   // by rising key
+	Timers []journal.NotedTimer // by rising name
+	Logs   []journal.LogPayload
 }
 
 // RehearsedSend is a message that a turn wants to send: on a channel, or to a
 // creature.
 type RehearsedSend struct {
-	Channel  ChannelID
-	To       CreatureID
+	Channel  journal.ChannelID
+	To       journal.CreatureID
 	Request  bool // it waits for a reply
 	Deadline time.Duration
 	Tag      int64
@@ -225,13 +227,13 @@ func (r *Rehearsal) Effects() Effects {
 		out.Output = append([]byte{}, t.output...)
 	}
 	for _, w := range t.writes {
-		out.Writes = append(out.Writes, StateRow{Creature: r.c.id, Key: w.key, Value: w.value, Deleted: w.deleted})
+		out.Writes = append(out.Writes, journal.StateRow{Creature: r.c.id, Key: w.key, Value: w.value, Deleted: w.deleted})
 	}
 	for i := range t.timers {
 		out.Timers = append(out.Timers, t.timers[i].noted())
 	}
 	for _, line := range t.logs {
-		out.Logs = append(out.Logs, LogPayload{Level: line.level.String(), Text: line.text})
+		out.Logs = append(out.Logs, journal.LogPayload{Level: line.level.String(), Text: line.text})
 	}
 	return out
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Remembered is a deployment as sessions remember it: which recipe it was applied
@@ -15,17 +17,17 @@ type Remembered struct {
 	Name string
 	// Source is where it came from, with the copy of the recipe. Its Path is empty
 	// for a deployment that no recipe made.
-	Source Source
+	Source deploy.Source
 	// Graphs are those that have members of it.
-	Graphs []GraphID
+	Graphs []journal.GraphID
 }
 
 // RememberedIn lists the deployments that saved graphs have members of, by name.
 // If stores differ, because one could not be read for a while, it is what the
 // latest of them says.
-func RememberedIn(graphs []SavedGraph) []Remembered {
+func RememberedIn(graphs []journal.SavedGraph) []Remembered {
 	graphs = slices.Clone(graphs)
-	slices.SortStableFunc(graphs, func(a, b SavedGraph) int { return int(max(min(a.LastTime-b.LastTime, 1), -1)) })
+	slices.SortStableFunc(graphs, func(a, b journal.SavedGraph) int { return int(max(min(a.LastTime-b.LastTime, 1), -1)) })
 	found := map[string]*Remembered{}
 	for i := range graphs {
 		g := &graphs[i]
@@ -63,18 +65,18 @@ func (e *Engine) Remembered() []Remembered {
 // applied, came from the very same recipe: its file or folder was renamed, or is named
 // another way. It would begin with nothing, and take all input again. A recipe that says
 // its name itself is not concerned, as its text has the name. The caller holds mu.
-func (j *joint) checkRenamed(d *Deployment) error {
+func (j *joint) checkRenamed(d *deploy.Deployment) error {
 	e := j.e
 	if len(d.Source.Files) == 0 || e.deployments[d.Name] != nil || len(e.savedWith(d.Name)) > 0 {
 		return nil
 	}
-	texts := d.Source.texts()
-	var saved []SavedGraph
+	texts := d.Source.Texts()
+	var saved []journal.SavedGraph
 	for _, g := range e.sortedSaved() {
 		saved = append(saved, g.SavedGraph)
 	}
 	for _, r := range RememberedIn(saved) {
-		if j.of[r.Name] != nil || e.deployments[r.Name] != nil || !slices.Equal(texts, r.Source.texts()) {
+		if j.of[r.Name] != nil || e.deployments[r.Name] != nil || !slices.Equal(texts, r.Source.Texts()) {
 			continue
 		}
 		return &abi.Error{
@@ -87,13 +89,8 @@ func (j *joint) checkRenamed(d *Deployment) error {
 	return nil
 }
 
-// texts are the contents of a recipe without the names of its files, sorted.
-func (s *Source) texts() []string {
-	return slices.Sorted(maps.Values(s.Files))
-}
-
 // deploymentsIn are the declared deployments that a saved graph has members of.
-func deploymentsIn(g *SavedGraph) map[string]bool {
+func deploymentsIn(g *journal.SavedGraph) map[string]bool {
 	out := map[string]bool{}
 	for i := range g.Creatures {
 		if d := g.Creatures[i].Deployment; !undeclared(d) {
@@ -109,7 +106,7 @@ func deploymentsIn(g *SavedGraph) map[string]bool {
 }
 
 // sourceIn reads what [application.meta] has written.
-func sourceIn(meta map[string]string) (s Source, ok bool) {
+func sourceIn(meta map[string]string) (s deploy.Source, ok bool) {
 	if s.Path = meta[MetaConfigPath]; s.Path == "" {
 		return s, false
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // DefaultRequestDeadline is how long [Engine.Request] waits unless it is told
@@ -18,7 +20,7 @@ const DefaultRequestDeadline = 30 * time.Second
 // in which log.
 type callerAnswer struct {
 	answer
-	store Store
+	store journal.Store
 	seq   uint64
 }
 
@@ -32,7 +34,7 @@ type callerAnswer struct {
 // handled the request without replying; not_connected when it was removed before it
 // did; what the creature failed with when the request became a dead letter. Others
 // say that the request was refused.
-func (e *Engine) Request(ctx context.Context, to CreatureID, out Outgoing, deadline time.Duration) ([]byte, error) {
+func (e *Engine) Request(ctx context.Context, to journal.CreatureID, out Outgoing, deadline time.Duration) ([]byte, error) {
 	call, err := e.Ask(ctx, to, out, deadline)
 	if err != nil {
 		return nil, err
@@ -43,16 +45,16 @@ func (e *Engine) Request(ctx context.Context, to CreatureID, out Outgoing, deadl
 // Call is a request that has been sent.
 type Call struct {
 	e        *Engine
-	to       CreatureID
+	to       journal.CreatureID
 	ch       *channel
-	request  EventID
+	request  journal.EventID
 	deadline time.Duration
 	reply    chan callerAnswer
 }
 
 // Ask is the first half of [Engine.Request]: it returns when the request has
 // its place in the creature's inbox. The caller must call Reply once.
-func (e *Engine) Ask(ctx context.Context, to CreatureID, out Outgoing, deadline time.Duration) (*Call, error) {
+func (e *Engine) Ask(ctx context.Context, to journal.CreatureID, out Outgoing, deadline time.Duration) (*Call, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &abi.Error{Code: abi.Stopped, Op: "request", Message: "the caller has given up already", Err: err}
 	}
@@ -60,15 +62,15 @@ func (e *Engine) Ask(ctx context.Context, to CreatureID, out Outgoing, deadline 
 		deadline = DefaultRequestDeadline
 	}
 	e.mu.RLock()
-	ch := e.channels[InboxOf(to)]
+	ch := e.channels[journal.InboxOf(to)]
 	e.mu.RUnlock()
 	if ch == nil {
-		err := gone("creature", string(to))
+		err := errtext.Gone("creature", string(to))
 		err.Op = "request"
 		return nil, err
 	}
-	if headers, ok := EncodeHeaders(out.Headers); ok && reservedHeader(headers) {
-		return nil, errReservedHeader("request")
+	if headers, ok := journal.EncodeHeaders(out.Headers); ok && journal.HasReservedHeader(headers) {
+		return nil, journal.ReservedHeaderError("request")
 	}
 	call := &Call{e: e, to: to, ch: ch, deadline: deadline, reply: make(chan callerAnswer, 1)}
 	out.kind, out.reply = abi.KindRequest, call.reply
@@ -126,7 +128,7 @@ func (c *Call) received(ctx context.Context, a callerAnswer) ([]byte, error) {
 
 // answerCaller gives an answer to a caller outside, if it still waits. It
 // belongs to the critical section whose record holds the turn.
-func (e *Engine) answerCaller(g *graph, request EventID, a answer) {
+func (e *Engine) answerCaller(g *graph, request journal.EventID, a answer) {
 	c, ok := e.callers.LoadAndDelete(request)
 	if !ok {
 		return

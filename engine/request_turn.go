@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // ask is what a send has in addition when it is a request.
@@ -24,7 +26,7 @@ func (t *turn) Request(to, payload []byte, deadline time.Duration, tag int64) ab
 	}
 	target := t.peer(to)
 	if target == nil {
-		return t.fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %s in this graph", quoted(to))
+		return t.fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %s in this graph", errtext.Quoted(to))
 	}
 	if t.openRequests() >= t.c.limits.Requests {
 		return t.overLimit("requests", int64(t.c.limits.Requests))
@@ -73,16 +75,16 @@ const NotWaiting = "who asked is not waiting in this graph any more"
 type question struct {
 	// key is the id with which the request was sent. That of row, which the log
 	// and the store have, is another one if the graph had no store then.
-	key   EventID
-	row   RequestRow
+	key   journal.EventID
+	row   journal.RequestRow
 	timer *timer
 }
 
 // noteRequest remembers a request that was just sent.
-func (e *Engine) noteRequest(rec *Record, c *creature, row RequestRow) {
+func (e *Engine) noteRequest(rec *journal.Record, c *creature, row journal.RequestRow) {
 	q := &question{key: row.ID, row: row}
 	if c.questions == nil {
-		c.questions = map[EventID]*question{}
+		c.questions = map[journal.EventID]*question{}
 	}
 	c.questions[row.ID] = q
 	q.timer = e.timers.at(time.Unix(0, row.Deadline), func() { e.expire(c, q) })
@@ -102,7 +104,7 @@ func (e *Engine) expire(c *creature, q *question) {
 	if !e.isClosing() && c.questions[q.key] == q {
 		g.wall = wall
 		rec := g.newRecord()
-		g.settle(rec, &w, c, q.key, answer{code: abi.Deadline, text: "no reply came in time"}, EventID{}, EventID{})
+		g.settle(rec, &w, c, q.key, answer{code: abi.Deadline, text: "no reply came in time"}, journal.EventID{}, journal.EventID{})
 		g.append(rec)
 	}
 	g.mu.Unlock()
@@ -120,7 +122,7 @@ type answer struct {
 // settle delivers the answer to a request, if it is still open: the id is the
 // one that it was sent with. It reports
 // whether it was. The caller holds mu.
-func (g *graph) settle(rec *Record, w *waker, c *creature, request EventID, a answer, turn, cause EventID) bool {
+func (g *graph) settle(rec *journal.Record, w *waker, c *creature, request journal.EventID, a answer, turn, cause journal.EventID) bool {
 	q := c.questions[request]
 	if q == nil {
 		return false
@@ -136,8 +138,8 @@ func (g *graph) settle(rec *Record, w *waker, c *creature, request EventID, a an
 }
 
 // resultOf is the delivery that answers a request.
-func resultOf(row *RequestRow, a answer) *message {
-	headers, _ := EncodeHeaders(map[string]string{
+func resultOf(row *journal.RequestRow, a answer) *message {
+	headers, _ := journal.EncodeHeaders(map[string]string{
 		headerTag: strconv.FormatInt(row.Tag, 10), headerCode: a.code.String(), headerRequest: row.ID.String(),
 	})
 	payload := slices.Clone(a.payload)
@@ -154,7 +156,7 @@ func resultOf(row *RequestRow, a answer) *message {
 
 // answerRequest answers the request that c has handled, whether with a reply or
 // because there is none. It belongs to the commit of the turn.
-func (w *worker) answerRequest(g *graph, rec *Record, c *creature, d delivery, a answer, turnID EventID) {
+func (w *worker) answerRequest(g *graph, rec *journal.Record, c *creature, d delivery, a answer, turnID journal.EventID) {
 	if d.msg.kind != abi.KindRequest {
 		return
 	}
@@ -165,8 +167,8 @@ func (w *worker) answerRequest(g *graph, rec *Record, c *creature, d delivery, a
 	asker := g.creatures[d.msg.sender]
 	if asker == nil || !g.settle(rec, &w.wake, asker, d.msg.id, a, turnID, d.msg.logID()) {
 		if a.code == abi.OK {
-			g.deadLetter(rec, letter{turn: turnID, DeadLetterRow: DeadLetterRow{
-				Reason: abi.NotConnected.String(), Creature: d.msg.sender, Sender: c.id, Kind: EventDirectMessage,
+			g.deadLetter(rec, letter{turn: turnID, DeadLetterRow: journal.DeadLetterRow{
+				Reason: abi.NotConnected.String(), Creature: d.msg.sender, Sender: c.id, Kind: journal.EventDirectMessage,
 				Error: NotWaiting, Payload: slices.Clone(a.payload),
 			}})
 		}

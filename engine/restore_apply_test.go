@@ -6,12 +6,14 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // settled is a saved session in which the lead has made a channel and spawned a scribe
 // who listens on it, and a clerk with a direct channel. Two messages wait for each.
-func settled(t *testing.T) (s *saved, lead, scribe, clerk engine.CreatureID) {
+func settled(t *testing.T) (s *saved, lead, scribe, clerk journal.CreatureID) {
 	s = newSaved(t, engine.Options{Host: operators()})
 	lead = s.apply(crew("crew")).Creatures["creature.lead"]
 	wire := args{"action": "wire", "channel": "notes", "creature": "lead", "direction": "send"}
@@ -31,7 +33,7 @@ func settled(t *testing.T) (s *saved, lead, scribe, clerk engine.CreatureID) {
 }
 
 // note has the lead write to the scribe and the clerk.
-func (s *saved) note(lead engine.CreatureID, text string) {
+func (s *saved) note(lead journal.CreatureID, text string) {
 	s.t.Helper()
 	for _, r := range s.ask(lead,
 		toolCall{"send_channel", args{"channel": "notes", "payload": text}},
@@ -107,7 +109,7 @@ func TestAChannelThatARecipeDropsReportsWhatWaits(t *testing.T) {
 	s.wait()
 	s.shut()
 	s.open()
-	b := s.apply(crew("crew", func(d *engine.Deployment) {
+	b := s.apply(crew("crew", func(d *deploy.Deployment) {
 		d.Channels = d.Channels[:1]
 		d.Creatures[0].Send, d.Creatures[1].Listen, d.Creatures[2].Listen = nil, d.Creatures[0].Listen, nil
 	}))

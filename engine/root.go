@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -21,33 +22,29 @@ import (
 // rootRef is what a target is called that is the root of the own deployment.
 const rootRef = "root"
 
-// directPrefix begins the address of a direct channel. What follows is the id of the
-// creature that it leads to and, if it was made for a parent, a point and its id.
-const directPrefix = "direct."
-
-func directAddress(member, parent CreatureID) string {
+func directAddress(member, parent journal.CreatureID) string {
 	if parent == "" {
-		return directPrefix + string(member)
+		return journal.DirectPrefix + string(member)
 	}
-	return directPrefix + string(member) + "." + string(parent)
+	return journal.DirectPrefix + string(member) + "." + string(parent)
 }
 
 // directOf returns whose direct channel a channel is, and for which parent it was
 // made; nobody's if it is none.
-func (ch *channel) directOf() (member, parent CreatureID) {
-	ids, ok := strings.CutPrefix(ch.address, directPrefix)
+func (ch *channel) directOf() (member, parent journal.CreatureID) {
+	ids, ok := strings.CutPrefix(ch.address, journal.DirectPrefix)
 	if !ok {
 		return "", ""
 	}
 	m, p, _ := strings.Cut(ids, ".")
-	return CreatureID(m), CreatureID(p)
+	return journal.CreatureID(m), journal.CreatureID(p)
 }
 
 // edgeKey names an edge.
 type edgeKey struct {
-	creature  CreatureID
-	channel   ChannelID
-	direction Direction
+	creature  journal.CreatureID
+	channel   journal.ChannelID
+	direction journal.Direction
 }
 
 func (k edgeKey) on(s *topology.State) bool {
@@ -56,19 +53,19 @@ func (k edgeKey) on(s *topology.State) bool {
 
 // rooting is what a change does about roots.
 type rooting struct {
-	roots   map[string]CreatureID // by deployment, that the change assigns
-	reports map[string]ChannelID  // by deployment, that it makes
-	given   map[edgeKey]bool      // edges that it turns on because of a root
-	own     map[CreatureID]ownEdges
+	roots   map[string]journal.CreatureID // by deployment, that the change assigns
+	reports map[string]journal.ChannelID  // by deployment, that it makes
+	given   map[edgeKey]bool              // edges that it turns on because of a root
+	own     map[journal.CreatureID]ownEdges
 	// creatures and channels are those that come into a deployment.
-	creatures map[CreatureID]string
-	channels  map[ChannelID]string
+	creatures map[journal.CreatureID]string
+	channels  map[journal.ChannelID]string
 }
 
 func newRooting() rooting {
 	return rooting{
-		roots: map[string]CreatureID{}, reports: map[string]ChannelID{}, given: map[edgeKey]bool{},
-		own: map[CreatureID]ownEdges{}, creatures: map[CreatureID]string{}, channels: map[ChannelID]string{},
+		roots: map[string]journal.CreatureID{}, reports: map[string]journal.ChannelID{}, given: map[edgeKey]bool{},
+		own: map[journal.CreatureID]ownEdges{}, creatures: map[journal.CreatureID]string{}, channels: map[journal.ChannelID]string{},
 	}
 }
 
@@ -95,7 +92,7 @@ func (e *Engine) noteReport(ch *channel, gone bool) {
 }
 
 // rootOf is the root of a deployment as the change has it, or "".
-func (x *change) rootOf(deployment string) CreatureID {
+func (x *change) rootOf(deployment string) journal.CreatureID {
 	id, assigned := x.rooting.roots[deployment]
 	if !assigned {
 		id = x.e.roots[deployment]
@@ -107,7 +104,7 @@ func (x *change) rootOf(deployment string) CreatureID {
 }
 
 // rootIn is the root of a deployment if it is in that graph.
-func (x *change) rootIn(deployment string, g GraphID) CreatureID {
+func (x *change) rootIn(deployment string, g journal.GraphID) journal.CreatureID {
 	if id := x.rootOf(deployment); id != "" && x.e.topo.GraphOf(id) == g {
 		return id
 	}
@@ -115,7 +112,7 @@ func (x *change) rootIn(deployment string, g GraphID) CreatureID {
 }
 
 // reportOf is the report channel of a deployment as the change has it, or "".
-func (x *change) reportOf(deployment string) ChannelID {
+func (x *change) reportOf(deployment string) journal.ChannelID {
 	id, made := x.rooting.reports[deployment]
 	if !made {
 		id = x.e.reports[deployment]
@@ -126,7 +123,7 @@ func (x *change) reportOf(deployment string) ChannelID {
 	return id
 }
 
-func (x *change) creature(id CreatureID) *creature {
+func (x *change) creature(id journal.CreatureID) *creature {
 	if c := x.e.creatures[id]; c != nil {
 		return c
 	}
@@ -134,7 +131,7 @@ func (x *change) creature(id CreatureID) *creature {
 }
 
 // deploymentOf is the deployment that a creature belongs to as the change has it.
-func (x *change) deploymentOf(id CreatureID) string {
+func (x *change) deploymentOf(id journal.CreatureID) string {
 	if d, ok := x.rooting.creatures[id]; ok {
 		return d
 	}
@@ -145,7 +142,7 @@ func (x *change) deploymentOf(id CreatureID) string {
 }
 
 // deploymentOfChannel is the same of a channel.
-func (x *change) deploymentOfChannel(id ChannelID) string {
+func (x *change) deploymentOfChannel(id journal.ChannelID) string {
 	if d, ok := x.rooting.channels[id]; ok {
 		return d
 	}
@@ -156,7 +153,7 @@ func (x *change) deploymentOfChannel(id ChannelID) string {
 }
 
 // directOf is directOf of a channel of which nothing may be known but its id.
-func (x *change) directOf(id ChannelID) (member, parent CreatureID) {
+func (x *change) directOf(id journal.ChannelID) (member, parent journal.CreatureID) {
 	if ch := x.channel(id); ch != nil {
 		return ch.directOf()
 	}

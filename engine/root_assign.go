@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -14,8 +16,8 @@ import (
 type Rooted struct {
 	// Channels are those that the root listens on because it is the root, the
 	// report channel first.
-	Channels []ChannelID
-	Delta    Delta
+	Channels []journal.ChannelID
+	Delta    journal.Delta
 }
 
 // AssignRoot makes a creature the root of its deployment, and privileged. Within its
@@ -27,7 +29,7 @@ type Rooted struct {
 //
 // If the creature belongs to no deployment, then it and all others of its graph that
 // belong to none become one.
-func (e *Engine) AssignRoot(ctx context.Context, id CreatureID) (Rooted, error) {
+func (e *Engine) AssignRoot(ctx context.Context, id journal.CreatureID) (Rooted, error) {
 	var out Rooted
 	err := e.Batch(ctx, func(b *Batch) (err error) {
 		out, err = b.AssignRoot(id)
@@ -37,7 +39,7 @@ func (e *Engine) AssignRoot(ctx context.Context, id CreatureID) (Rooted, error) 
 }
 
 // AssignRoot is [Engine.AssignRoot] as a step of a batch.
-func (b *Batch) AssignRoot(id CreatureID) (Rooted, error) {
+func (b *Batch) AssignRoot(id journal.CreatureID) (Rooted, error) {
 	x := b.x
 	mark, at, before := len(x.undos), len(x.deltas), x.rooting
 	x.rooting = before.clone()
@@ -51,7 +53,7 @@ func (b *Batch) AssignRoot(id CreatureID) (Rooted, error) {
 		x.rooting = before
 		return Rooted{}, err
 	}
-	return Rooted{a.channels, NewDelta(&x.deltas[at])}, nil
+	return Rooted{a.channels, journal.NewDelta(&x.deltas[at])}, nil
 }
 
 func (r *rooting) clone() rooting {
@@ -64,11 +66,11 @@ func (r *rooting) clone() rooting {
 // assignment is one root being assigned.
 type assignment struct {
 	x          *change
-	id, former CreatureID
+	id, former journal.CreatureID
 	deployment string
 	graph      topology.Graph
-	at         int         // the delta that tells it
-	channels   []ChannelID // that the root listens on because of it
+	at         int                 // the delta that tells it
+	channels   []journal.ChannelID // that the root listens on because of it
 }
 
 func (a *assignment) run() error {
@@ -193,19 +195,19 @@ func (a *assignment) report() []topology.Op {
 		return nil
 	}
 	ch := &channel{
-		id: x.ids().NewChannel(), label: ReportChannel, description: reportDescription,
+		id: x.ids().NewChannel(), label: deploy.ReportChannel, description: reportDescription,
 		deployment: a.deployment, address: reportAddress,
 	}
 	x.channels[ch.id] = ch
 	a.channels = append(a.channels, ch.id)
 	// Another deployment of the graph may have one.
-	return []topology.Op{topology.AddChannel{ID: ch.id, With: a.id, Name: ReportChannel, Numbered: true, Report: true}}
+	return []topology.Op{topology.AddChannel{ID: ch.id, With: a.id, Name: deploy.ReportChannel, Numbered: true, Report: true}}
 }
 
 // edges are the operations by which the members and the root get their edges.
 func (a *assignment) edges() []topology.Op {
 	x := a.x
-	ops := x.give(nil, edgeKey{a.id, a.channels[0], Listen})
+	ops := x.give(nil, edgeKey{a.id, a.channels[0], journal.Listen})
 	for _, id := range a.graph.Creatures {
 		if id != a.id && x.deploymentOf(id) == a.deployment {
 			ops = x.mayReport(ops, id)
@@ -215,15 +217,15 @@ func (a *assignment) edges() []topology.Op {
 		if x.deploymentOfChannel(id) != a.deployment || id == a.channels[0] {
 			continue
 		}
-		key := edgeKey{a.id, id, Listen}
+		key := edgeKey{a.id, id, journal.Listen}
 		if member, _ := x.directOf(id); member != "" {
-			if key.direction = Send; member != a.id && x.e.topo.GraphOf(member) == a.graph.ID {
+			if key.direction = journal.Send; member != a.id && x.e.topo.GraphOf(member) == a.graph.ID {
 				ops = x.give(ops, key)
 			}
 			continue
 		}
 		ops = x.give(ops, key)
-		if !x.rooting.own[a.id][ownEdge{id, Listen}] {
+		if !x.rooting.own[a.id][ownEdge{id, journal.Listen}] {
 			a.channels = append(a.channels, id)
 		}
 	}
@@ -233,8 +235,8 @@ func (a *assignment) edges() []topology.Op {
 // noReportToItself takes away what the root had as a member.
 func (a *assignment) noReportToItself() []topology.Op {
 	report := a.channels[0]
-	if alias, on := edgeAlias(a.x.e.topo, a.id, report, Send); !on || alias != ReportChannel {
+	if alias, on := edgeAlias(a.x.e.topo, a.id, report, journal.Send); !on || alias != deploy.ReportChannel {
 		return nil
 	}
-	return []topology.Op{topology.SetEdge{Creature: a.id, Channel: report, Direction: Send}}
+	return []topology.Op{topology.SetEdge{Creature: a.id, Channel: report, Direction: journal.Send}}
 }

@@ -7,17 +7,18 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // rootModel says by the definition which edges there are, and why. What is one graph
 // it asks the engine: the topology has a model of its own.
 type rootModel struct {
 	w         *world
-	creatures map[engine.CreatureID]*rootMember
-	channels  map[engine.ChannelID]*rootChannel
+	creatures map[journal.CreatureID]*rootMember
+	channels  map[journal.ChannelID]*rootChannel
 	edges     map[rootEdge]*edgeReason
-	roots     map[string]engine.CreatureID
+	roots     map[string]journal.CreatureID
 	loose     int // deployments that no recipe has made
 	born      int
 }
@@ -32,16 +33,16 @@ type rootMember struct {
 
 type rootChannel struct {
 	deployment string
-	direct     engine.CreatureID
-	parent     engine.CreatureID // that a direct channel was made for
+	direct     journal.CreatureID
+	parent     journal.CreatureID // that a direct channel was made for
 	report     bool
 	born       int
 }
 
 type rootEdge struct {
-	creature  engine.CreatureID
-	channel   engine.ChannelID
-	direction engine.Direction
+	creature  journal.CreatureID
+	channel   journal.ChannelID
+	direction journal.Direction
 }
 
 // edgeReason is why an edge is there: by itself, because of a root, or both.
@@ -52,14 +53,14 @@ type edgeReason struct {
 
 func newRootModel(w *world) *rootModel {
 	return &rootModel{
-		w: w, creatures: map[engine.CreatureID]*rootMember{}, channels: map[engine.ChannelID]*rootChannel{},
-		edges: map[rootEdge]*edgeReason{}, roots: map[string]engine.CreatureID{},
+		w: w, creatures: map[journal.CreatureID]*rootMember{}, channels: map[journal.ChannelID]*rootChannel{},
+		edges: map[rootEdge]*edgeReason{}, roots: map[string]journal.CreatureID{},
 	}
 }
 
 // places are the graphs that everything is in.
-func (m *rootModel) places() (creatures map[engine.CreatureID]engine.GraphID, channels map[engine.ChannelID]engine.GraphID) {
-	creatures, channels = map[engine.CreatureID]engine.GraphID{}, map[engine.ChannelID]engine.GraphID{}
+func (m *rootModel) places() (creatures map[journal.CreatureID]journal.GraphID, channels map[journal.ChannelID]journal.GraphID) {
+	creatures, channels = map[journal.CreatureID]journal.GraphID{}, map[journal.ChannelID]journal.GraphID{}
 	for _, g := range m.w.status() {
 		for _, c := range g.Creatures {
 			creatures[c.ID] = g.ID
@@ -71,7 +72,7 @@ func (m *rootModel) places() (creatures map[engine.CreatureID]engine.GraphID, ch
 	return creatures, channels
 }
 
-func (m *rootModel) own(c engine.CreatureID, ch engine.ChannelID, d engine.Direction, alias string) {
+func (m *rootModel) own(c journal.CreatureID, ch journal.ChannelID, d journal.Direction, alias string) {
 	e := rootEdge{c, ch, d}
 	if m.edges[e] == nil {
 		m.edges[e] = &edgeReason{alias: alias}
@@ -79,7 +80,7 @@ func (m *rootModel) own(c engine.CreatureID, ch engine.ChannelID, d engine.Direc
 	m.edges[e].own = true
 }
 
-func (m *rootModel) give(c engine.CreatureID, ch engine.ChannelID, d engine.Direction, alias string) {
+func (m *rootModel) give(c journal.CreatureID, ch journal.ChannelID, d journal.Direction, alias string) {
 	e := rootEdge{c, ch, d}
 	if m.edges[e] != nil {
 		return
@@ -91,7 +92,7 @@ func (m *rootModel) give(c engine.CreatureID, ch engine.ChannelID, d engine.Dire
 	m.edges[e] = r
 }
 
-func (m *rootModel) report(deployment string) engine.ChannelID {
+func (m *rootModel) report(deployment string) journal.ChannelID {
 	for id, ch := range m.channels {
 		if ch.report && ch.deployment == deployment {
 			return id
@@ -100,13 +101,13 @@ func (m *rootModel) report(deployment string) engine.ChannelID {
 	return ""
 }
 
-func (m *rootModel) addCreature(id engine.CreatureID, deployment string) {
+func (m *rootModel) addCreature(id journal.CreatureID, deployment string) {
 	m.creatures[id] = &rootMember{deployment: deployment, born: m.next()}
 }
 
 // elder is who is the parent of a newcomer that has none.
-func (m *rootModel) elder(members []engine.CreatureID) engine.CreatureID {
-	rank := func(id engine.CreatureID) int {
+func (m *rootModel) elder(members []journal.CreatureID) journal.CreatureID {
+	rank := func(id journal.CreatureID) int {
 		switch c := m.creatures[id]; {
 		case m.roots[c.deployment] == id && c.deployment != "":
 			return 0
@@ -115,13 +116,13 @@ func (m *rootModel) elder(members []engine.CreatureID) engine.CreatureID {
 		}
 		return 2
 	}
-	return slices.MinFunc(members, func(a, b engine.CreatureID) int {
+	return slices.MinFunc(members, func(a, b journal.CreatureID) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(m.creatures[a].born, m.creatures[b].born))
 	})
 }
 
 // join is a creature that joins a graph, with a parent or without.
-func (m *rootModel) join(id, parent engine.CreatureID, direct engine.ChannelID, members []engine.CreatureID) {
+func (m *rootModel) join(id, parent journal.CreatureID, direct journal.ChannelID, members []journal.CreatureID) {
 	sender := parent
 	if parent == "" {
 		sender = m.elder(members)
@@ -129,37 +130,37 @@ func (m *rootModel) join(id, parent engine.CreatureID, direct engine.ChannelID, 
 	d := m.creatures[sender].deployment
 	m.addCreature(id, d)
 	m.channels[direct] = &rootChannel{deployment: d, direct: id, parent: parent, born: m.next()}
-	m.own(id, direct, engine.Listen, "")
+	m.own(id, direct, journal.Listen, "")
 	root := m.roots[d]
 	if parent == "" && root == sender {
-		m.give(root, direct, engine.Send, "")
+		m.give(root, direct, journal.Send, "")
 	} else {
-		m.own(sender, direct, engine.Send, "")
+		m.own(sender, direct, journal.Send, "")
 	}
 	creatures, channels := m.places()
 	if root == "" || creatures[root] != creatures[id] {
 		return
 	}
-	m.give(root, direct, engine.Send, "")
+	m.give(root, direct, journal.Send, "")
 	if report := m.report(d); report != "" && channels[report] == creatures[id] {
-		m.give(id, report, engine.Send, engine.ReportChannel)
+		m.give(id, report, journal.Send, deploy.ReportChannel)
 	}
 }
 
-func (m *rootModel) addChannel(id engine.ChannelID, deployment string) {
+func (m *rootModel) addChannel(id journal.ChannelID, deployment string) {
 	m.channels[id] = &rootChannel{deployment: deployment, born: m.next()}
 	creatures, channels := m.places()
 	if root := m.roots[deployment]; root != "" && creatures[root] == channels[id] {
-		m.give(root, id, engine.Listen, "")
+		m.give(root, id, journal.Listen, "")
 	}
 }
 
-func (m *rootModel) removeChannel(id engine.ChannelID) {
+func (m *rootModel) removeChannel(id journal.ChannelID) {
 	delete(m.channels, id)
 	maps.DeleteFunc(m.edges, func(e rootEdge, _ *edgeReason) bool { return e.channel == id })
 }
 
-func (m *rootModel) removeCreature(id engine.CreatureID) {
+func (m *rootModel) removeCreature(id journal.CreatureID) {
 	d := m.creatures[id].deployment
 	if d != "" && m.roots[d] == id {
 		m.removeChannel(m.report(d))
@@ -167,9 +168,9 @@ func (m *rootModel) removeCreature(id engine.CreatureID) {
 	}
 	delete(m.creatures, id)
 	for ch, of := range m.channels {
-		listens := m.edges[rootEdge{id, ch, engine.Listen}] != nil
+		listens := m.edges[rootEdge{id, ch, journal.Listen}] != nil
 		others := slices.ContainsFunc(slices.Collect(maps.Keys(m.edges)), func(e rootEdge) bool {
-			return e.creature != id && e.channel == ch && e.direction == engine.Listen
+			return e.creature != id && e.channel == ch && e.direction == journal.Listen
 		})
 		if of.direct == id && listens && !others {
 			m.removeChannel(ch)
@@ -180,7 +181,7 @@ func (m *rootModel) removeCreature(id engine.CreatureID) {
 
 // assign is how a creature becomes the root. The graphs are those of before; report
 // is the channel that it listens on then.
-func (m *rootModel) assign(id engine.CreatureID, report engine.ChannelID, creatures map[engine.CreatureID]engine.GraphID, channels map[engine.ChannelID]engine.GraphID) {
+func (m *rootModel) assign(id journal.CreatureID, report journal.ChannelID, creatures map[journal.CreatureID]journal.GraphID, channels map[journal.ChannelID]journal.GraphID) {
 	g := creatures[id]
 	if m.creatures[id].deployment == "" {
 		m.loose++
@@ -209,13 +210,13 @@ func (m *rootModel) assign(id engine.CreatureID, report engine.ChannelID, creatu
 	if m.channels[report] == nil {
 		m.channels[report] = &rootChannel{deployment: d, report: true, born: m.next()}
 	}
-	m.give(id, report, engine.Listen, "")
-	if r := m.edges[rootEdge{id, report, engine.Send}]; r != nil && r.alias == engine.ReportChannel {
-		delete(m.edges, rootEdge{id, report, engine.Send})
+	m.give(id, report, journal.Listen, "")
+	if r := m.edges[rootEdge{id, report, journal.Send}]; r != nil && r.alias == deploy.ReportChannel {
+		delete(m.edges, rootEdge{id, report, journal.Send})
 	}
 	for c, in := range creatures {
 		if c != id && in == g && m.creatures[c].deployment == d {
-			m.give(c, report, engine.Send, engine.ReportChannel)
+			m.give(c, report, journal.Send, deploy.ReportChannel)
 		}
 	}
 	for ch, in := range channels {
@@ -223,9 +224,9 @@ func (m *rootModel) assign(id engine.CreatureID, report engine.ChannelID, creatu
 		switch {
 		case of == nil || in != g || of.deployment != d:
 		case of.direct == "":
-			m.give(id, ch, engine.Listen, "")
+			m.give(id, ch, journal.Listen, "")
 		case of.direct != id && creatures[of.direct] == g:
-			m.give(id, ch, engine.Send, "")
+			m.give(id, ch, journal.Send, "")
 		}
 	}
 }
@@ -247,10 +248,10 @@ func (m *rootModel) check(t *testing.T, when string) {
 	for _, g := range m.w.status() {
 		for _, c := range g.Creatures {
 			for _, ch := range c.Listen {
-				got[rootEdge{c.ID, ch, engine.Listen}] = true
+				got[rootEdge{c.ID, ch, journal.Listen}] = true
 			}
 			for _, ch := range c.Send {
-				got[rootEdge{c.ID, ch, engine.Send}] = true
+				got[rootEdge{c.ID, ch, journal.Send}] = true
 			}
 			model := m.creatures[c.ID]
 			if model == nil {
@@ -260,7 +261,7 @@ func (m *rootModel) check(t *testing.T, when string) {
 				t.Fatalf("%s: %s: root %v, privileged %v; want root %v", when, c.ID, c.Root, c.Privileged, root)
 			}
 			for e, r := range m.edges {
-				if e.creature == c.ID && r.given && r.alias == engine.ReportChannel && c.Aliases.Send[r.alias] != e.channel {
+				if e.creature == c.ID && r.given && r.alias == deploy.ReportChannel && c.Aliases.Send[r.alias] != e.channel {
 					t.Fatalf("%s: %s reports on %s, want %s", when, c.ID, c.Aliases.Send[r.alias], e.channel)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -16,8 +17,8 @@ type ownEdges map[ownEdge]bool
 
 // ownEdge is one of them, in JSON too.
 type ownEdge struct {
-	Channel   ChannelID `json:"channel"`
-	Direction Direction `json:"direction"`
+	Channel   journal.ChannelID `json:"channel"`
+	Direction journal.Direction `json:"direction"`
 }
 
 // list is the set as the creature's row keeps it.
@@ -28,8 +29,8 @@ func (o ownEdges) list() []ownEdge {
 }
 
 // ownOf reads the set from a creature's row.
-func ownOf(row CreatureRow) ownEdges {
-	var s storedSpec
+func ownOf(row journal.CreatureRow) ownEdges {
+	var s storedRow
 	if json.Unmarshal(row.Spec, &s) != nil || len(s.Own) == 0 {
 		return nil
 	}
@@ -49,14 +50,14 @@ func (x *change) comesWithRoot(key edgeKey) bool {
 		return false
 	}
 	member, parent := x.directOf(key.channel)
-	if key.direction == Listen {
+	if key.direction == journal.Listen {
 		return member == ""
 	}
 	return member != "" && parent != key.creature
 }
 
 // own is what a root has by itself as the change has it.
-func (x *change) own(id CreatureID) ownEdges {
+func (x *change) own(id journal.CreatureID) ownEdges {
 	if own, ok := x.rooting.own[id]; ok {
 		return own
 	}
@@ -89,7 +90,7 @@ func (x *change) setOwn(key edgeKey, own bool) {
 }
 
 // ownNow are the edges of a creature that remain its own when it becomes the root.
-func (x *change) ownNow(id CreatureID) ownEdges {
+func (x *change) ownNow(id journal.CreatureID) ownEdges {
 	own := ownEdges{}
 	c, _ := x.e.topo.Creature(id)
 	for _, e := range c.Edges {
@@ -164,7 +165,7 @@ func (x *change) comeInto(cr *creature, deployment string) (undo func()) {
 
 // log notes in the records what settle has changed.
 func (r *rooting) log(x *change) {
-	changed := map[CreatureID]bool{}
+	changed := map[journal.CreatureID]bool{}
 	for id := range r.own {
 		changed[id] = true
 	}
@@ -175,7 +176,7 @@ func (r *rooting) log(x *change) {
 		if cr := x.e.creatures[id]; cr != nil {
 			x.e.noteRoot(cr)
 			x.dirty[cr] = true // it tells policies its deployment
-			x.record(cr.home.load()).putCreature(cr)
+			putCreature(x.record(cr.home.load()), cr)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.channels)) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -48,7 +50,7 @@ type rootProgram struct {
 	w   *world
 	m   *rootModel
 	n   int
-	all []engine.CreatureID
+	all []journal.CreatureID
 }
 
 func newRootProgram(t *testing.T, seed uint64, w *world) *rootProgram {
@@ -70,7 +72,7 @@ func newRootProgram(t *testing.T, seed uint64, w *world) *rootProgram {
 }
 
 // applied tells the model of a deployment.
-func (p *rootProgram) applied(d *engine.Deployment, a *engine.Applied) {
+func (p *rootProgram) applied(d *deploy.Deployment, a *engine.Applied) {
 	for _, c := range d.Creatures {
 		p.m.addCreature(a.Creatures[c.Address], d.Name)
 		p.m.creatures[a.Creatures[c.Address]].privileged = c.Privileged
@@ -78,14 +80,14 @@ func (p *rootProgram) applied(d *engine.Deployment, a *engine.Applied) {
 	}
 	for _, address := range slices.Sorted(maps.Keys(a.Channels)) {
 		id := a.Channels[address]
-		p.m.channels[id] = &rootChannel{deployment: d.Name, report: address == "channel."+engine.ReportChannel, born: p.m.next()}
+		p.m.channels[id] = &rootChannel{deployment: d.Name, report: address == "channel."+deploy.ReportChannel, born: p.m.next()}
 	}
 	for _, c := range d.Creatures {
 		for _, e := range c.Listen {
-			p.m.own(a.Creatures[c.Address], a.Channels[e.Channel], engine.Listen, "")
+			p.m.own(a.Creatures[c.Address], a.Channels[e.Channel], journal.Listen, "")
 		}
 		for _, e := range c.Send {
-			p.m.own(a.Creatures[c.Address], a.Channels[e.Channel], engine.Send, "")
+			p.m.own(a.Creatures[c.Address], a.Channels[e.Channel], journal.Send, "")
 		}
 	}
 	if d.Root == "" {
@@ -95,19 +97,19 @@ func (p *rootProgram) applied(d *engine.Deployment, a *engine.Applied) {
 	p.m.roots[d.Name] = root
 	p.m.creatures[root].privileged = true
 	for _, id := range a.Channels {
-		p.m.give(root, id, engine.Listen, "")
+		p.m.give(root, id, journal.Listen, "")
 	}
 	for _, c := range a.Creatures {
 		if c != root {
-			p.m.give(c, p.m.report(d.Name), engine.Send, engine.ReportChannel)
+			p.m.give(c, p.m.report(d.Name), journal.Send, deploy.ReportChannel)
 		}
 	}
 }
 
-func (p *rootProgram) any() engine.CreatureID { return p.all[p.r.IntN(len(p.all))] }
+func (p *rootProgram) any() journal.CreatureID { return p.all[p.r.IntN(len(p.all))] }
 
-func (p *rootProgram) anyChannel() engine.ChannelID {
-	ids := slices.SortedFunc(maps.Keys(p.m.channels), func(a, b engine.ChannelID) int {
+func (p *rootProgram) anyChannel() journal.ChannelID {
+	ids := slices.SortedFunc(maps.Keys(p.m.channels), func(a, b journal.ChannelID) int {
 		return cmp.Or(cmp.Compare(p.m.channels[a].born, p.m.channels[b].born), cmp.Compare(a, b))
 	})
 	return ids[p.r.IntN(len(ids))]
@@ -128,7 +130,7 @@ func (p *rootProgram) step() {
 
 func (p *rootProgram) join() string {
 	near := p.any()
-	var members []engine.CreatureID
+	var members []journal.CreatureID
 	creatures, _ := p.m.places()
 	g := creatures[near]
 	for id, in := range creatures {
@@ -136,12 +138,12 @@ func (p *rootProgram) join() string {
 			members = append(members, id)
 		}
 	}
-	var parent engine.CreatureID
+	var parent journal.CreatureID
 	if p.r.IntN(2) == 0 {
 		parent = near
 	}
-	var id engine.CreatureID
-	var direct engine.ChannelID
+	var id journal.CreatureID
+	var direct journal.ChannelID
 	p.w.try(func(b *engine.Batch) error {
 		s := spec(p.name("n"), "operator")
 		s.Join, s.Parent = g, parent
@@ -157,7 +159,7 @@ func (p *rootProgram) join() string {
 func (p *rootProgram) channel() string {
 	near := p.any()
 	creatures, _ := p.m.places()
-	var members []engine.CreatureID
+	var members []journal.CreatureID
 	for id, in := range creatures {
 		if in == creatures[near] {
 			members = append(members, id)
@@ -198,14 +200,14 @@ func (p *rootProgram) connect() string {
 	if d != p.m.creatures[to].deployment {
 		d = ""
 	}
-	p.m.own(from, out.Channel, engine.Send, alias)
-	p.m.own(to, out.Channel, engine.Listen, alias)
+	p.m.own(from, out.Channel, journal.Send, alias)
+	p.m.own(to, out.Channel, journal.Listen, alias)
 	p.m.addChannel(out.Channel, d)
 	return fmt.Sprintf("connect %s to %s", from, to)
 }
 
 func (p *rootProgram) edgeOn() string {
-	c, ch, d, alias := p.any(), p.anyChannel(), engine.Direction(1+p.r.IntN(2)), p.name("x")
+	c, ch, d, alias := p.any(), p.anyChannel(), journal.Direction(1+p.r.IntN(2)), p.name("x")
 	p.w.change(topology.SetEdge{Creature: c, Channel: ch, Direction: d, On: true, Alias: alias})
 	p.m.own(c, ch, d, alias)
 	return fmt.Sprint("wire ", c, " to ", ch)
@@ -215,9 +217,9 @@ func (p *rootProgram) edgeOn() string {
 func (p *rootProgram) edgeOff() string {
 	c := p.any()
 	info, _ := p.w.creature(c)
-	list, d := info.Listen, engine.Listen
+	list, d := info.Listen, journal.Listen
 	if p.r.IntN(3) == 0 {
-		list, d = info.Send, engine.Send
+		list, d = info.Send, journal.Send
 	}
 	if len(list) == 0 {
 		return "nothing"

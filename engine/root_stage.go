@@ -3,6 +3,8 @@ package engine
 import (
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -37,7 +39,7 @@ func (x *change) do(op topology.Op) (*topology.Delta, error) {
 }
 
 // reportThatGoes is the report channel that goes with a root.
-func (x *change) reportThatGoes(op topology.Op) ChannelID {
+func (x *change) reportThatGoes(op topology.Op) journal.ChannelID {
 	remove, ok := op.(topology.RemoveCreature)
 	if !ok || !x.e.topo.IsRoot(remove.ID) {
 		return ""
@@ -50,17 +52,17 @@ func (x *change) reportThatGoes(op topology.Op) ChannelID {
 }
 
 // directsOf lists the direct channels of the creatures that operations remove.
-func (x *change) directsOf(ops ...topology.Op) []ChannelID {
-	var out []ChannelID
+func (x *change) directsOf(ops ...topology.Op) []journal.ChannelID {
+	var out []journal.ChannelID
 	for _, op := range x.withWorkers(ops) {
 		remove, ok := op.(topology.RemoveCreature)
 		if !ok {
 			continue
 		}
-		for _, id := range append([]CreatureID{remove.ID}, remove.With...) {
+		for _, id := range append([]journal.CreatureID{remove.ID}, remove.With...) {
 			c, _ := x.e.topo.Creature(id)
 			for _, e := range c.Edges {
-				if member, _ := x.directOf(e.Channel); e.Direction == Listen && member == id {
+				if member, _ := x.directOf(e.Channel); e.Direction == journal.Listen && member == id {
 					out = append(out, e.Channel)
 				}
 			}
@@ -71,11 +73,11 @@ func (x *change) directsOf(ops ...topology.Op) []ChannelID {
 
 // unheard are the operations that take channels away to which nobody listens any
 // more, such as the direct channels of creatures that have been removed.
-func (x *change) unheard(channels []ChannelID) []topology.Op {
+func (x *change) unheard(channels []journal.ChannelID) []topology.Op {
 	var ops []topology.Op
 	for _, id := range channels {
 		ch, ok := x.e.topo.Channel(id)
-		if ok && !slices.ContainsFunc(ch.Edges, func(e topology.Edge) bool { return e.Direction == Listen }) {
+		if ok && !slices.ContainsFunc(ch.Edges, func(e topology.Edge) bool { return e.Direction == journal.Listen }) {
 			ops = append(ops, topology.RemoveChannel{ID: id})
 		}
 	}
@@ -106,11 +108,11 @@ func (x *change) consequences(op topology.Op, d *topology.Delta) []topology.Op {
 
 // newMember gives a new creature and the root of its deployment their edges to each
 // other.
-func (x *change) newMember(id CreatureID, direct ChannelID) []topology.Op {
+func (x *change) newMember(id journal.CreatureID, direct journal.ChannelID) []topology.Op {
 	d := x.deploymentOf(id)
 	if direct != "" {
 		parent := x.creatures[id].spec.Parent
-		if !(edgeKey{parent, direct, Send}).on(x.e.topo) {
+		if !(edgeKey{parent, direct, journal.Send}).on(x.e.topo) {
 			parent = "" // it is elsewhere: somebody else sends
 		}
 		x.channels[direct] = &channel{id: direct, deployment: d, address: directAddress(id, parent)}
@@ -121,29 +123,29 @@ func (x *change) newMember(id CreatureID, direct ChannelID) []topology.Op {
 	}
 	ops := x.mayReport(nil, id)
 	if direct != "" {
-		ops = x.give(ops, edgeKey{root, direct, Send})
-		x.rooting.given[edgeKey{root, direct, Send}] = true // even if it has it for want of a parent
+		ops = x.give(ops, edgeKey{root, direct, journal.Send})
+		x.rooting.given[edgeKey{root, direct, journal.Send}] = true // even if it has it for want of a parent
 	}
 	return ops
 }
 
 // newChannel has the root of its deployment listen on a new channel.
-func (x *change) newChannel(id ChannelID) []topology.Op {
+func (x *change) newChannel(id journal.ChannelID) []topology.Op {
 	root := x.rootIn(x.deploymentOfChannel(id), x.e.topo.ChannelGraph(id))
 	if root == "" {
 		return nil
 	}
-	return x.give(nil, edgeKey{root, id, Listen})
+	return x.give(nil, edgeKey{root, id, journal.Listen})
 }
 
 // mayReport adds the operation by which a member may report to its root.
-func (x *change) mayReport(ops []topology.Op, member CreatureID) []topology.Op {
+func (x *change) mayReport(ops []topology.Op, member journal.CreatureID) []topology.Op {
 	report := x.reportOf(x.deploymentOf(member))
-	key := edgeKey{member, report, Send}
+	key := edgeKey{member, report, journal.Send}
 	if report == "" || key.on(x.e.topo) || x.e.topo.ChannelGraph(report) != x.e.topo.GraphOf(member) {
 		return ops
 	}
-	return append(ops, topology.SetEdge{Creature: member, Channel: report, Direction: Send, On: true, Alias: ReportChannel})
+	return append(ops, topology.SetEdge{Creature: member, Channel: report, Direction: journal.Send, On: true, Alias: deploy.ReportChannel})
 }
 
 // give adds the operation by which a root gets an edge, unless it is there.
@@ -181,7 +183,7 @@ func (x *change) fold(d, next *topology.Delta) {
 			d.OldGraphs = append(d.OldGraphs, g)
 		}
 	}
-	var graphs []GraphID
+	var graphs []journal.GraphID
 	for _, g := range d.NewGraphs {
 		if !slices.Contains(next.OldGraphs, g) {
 			graphs = append(graphs, g)
@@ -197,14 +199,14 @@ func (x *change) fold(d, next *topology.Delta) {
 }
 
 // eldestFirst puts creatures that exist in order, each once.
-func (x *change) eldestFirst(ids []CreatureID) []CreatureID {
-	born := map[CreatureID]uint64{}
+func (x *change) eldestFirst(ids []journal.CreatureID) []journal.CreatureID {
+	born := map[journal.CreatureID]uint64{}
 	for _, id := range ids {
 		if c, ok := x.e.topo.Creature(id); ok {
 			born[id] = c.Born
 		}
 	}
-	ids = slices.DeleteFunc(ids, func(id CreatureID) bool { return born[id] == 0 })
-	slices.SortFunc(ids, func(a, b CreatureID) int { return compare(born[a], born[b]) })
+	ids = slices.DeleteFunc(ids, func(id journal.CreatureID) bool { return born[id] == 0 })
+	slices.SortFunc(ids, func(a, b journal.CreatureID) int { return compare(born[a], born[b]) })
 	return slices.Compact(ids)
 }

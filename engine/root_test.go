@@ -8,14 +8,16 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-func ledBy(root string) func(*engine.Deployment) {
-	return func(d *engine.Deployment) { d.Root = "creature." + root }
+func ledBy(root string) func(*deploy.Deployment) {
+	return func(d *deploy.Deployment) { d.Root = "creature." + root }
 }
 
-func (w *world) assign(id engine.CreatureID) engine.Rooted {
+func (w *world) assign(id journal.CreatureID) engine.Rooted {
 	w.t.Helper()
 	r, err := w.AssignRoot(w.t.Context(), id)
 	if err != nil {
@@ -25,7 +27,7 @@ func (w *world) assign(id engine.CreatureID) engine.Rooted {
 }
 
 // tell has a creature send on a channel, by its own alias.
-func (w *world) sayOn(c engine.CreatureID, alias, payload string) toolReply {
+func (w *world) sayOn(c journal.CreatureID, alias, payload string) toolReply {
 	w.t.Helper()
 	return w.ask(c, toolCall{"send_channel", args{"channel": alias, "payload": payload}})[0]
 }
@@ -43,7 +45,7 @@ func TestASpawnedCreatureReportsToItsRoot(t *testing.T) {
 		t.Helper()
 		root, _ := s.creature(bob)
 		child, _ := s.creature(eve.Creature)
-		if child.Aliases.Send[engine.ReportChannel] != a.Channels["channel.report_to_root"] {
+		if child.Aliases.Send[deploy.ReportChannel] != a.Channels["channel.report_to_root"] {
 			t.Errorf("%s: eve sends on %v", when, child.Aliases.Send)
 		}
 		if !slices.Contains(root.Send, eve.Channel) || slices.Contains(root.Listen, eve.Channel) || !slices.Contains(root.Listen, notes.Channel) {
@@ -51,10 +53,10 @@ func TestASpawnedCreatureReportsToItsRoot(t *testing.T) {
 		}
 	}
 	check("at once")
-	if n := len(s.events(lead, engine.EventTopologyChanged)); n != 2 {
+	if n := len(s.events(lead, journal.EventTopologyChanged)); n != 2 {
 		t.Errorf("%d changes are told of, want one for each call", n)
 	}
-	if r := s.sayOn(eve.Creature, engine.ReportChannel, "done"); r.Code != "" {
+	if r := s.sayOn(eve.Creature, deploy.ReportChannel, "done"); r.Code != "" {
 		t.Errorf("eve reports: %+v", r)
 	}
 	if got := s.state(bob, "heard"); got != "done" {
@@ -73,7 +75,7 @@ func TestARecipeRulesItsRootAgain(t *testing.T) {
 		t.Errorf("assigned: %+v", r)
 	}
 	lead, _ := s.creature(a.Creatures["creature.lead"])
-	if lead.Root || !lead.Privileged || len(lead.Listen) != 1 || lead.Aliases.Send[engine.ReportChannel] != r.Channels[0] {
+	if lead.Root || !lead.Privileged || len(lead.Listen) != 1 || lead.Aliases.Send[deploy.ReportChannel] != r.Channels[0] {
 		t.Errorf("the former root: %+v", lead)
 	}
 	for range 2 {
@@ -91,12 +93,12 @@ func TestARecipeRulesItsRootAgain(t *testing.T) {
 func TestRootsOfMergedGraphs(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	a, b := s.apply(crew("one", ledBy("lead"))), s.apply(crew("two", ledBy("lead")))
-	bobs := []engine.CreatureID{a.Creatures["creature.bob"], b.Creatures["creature.bob"]}
-	leads := []engine.CreatureID{a.Creatures["creature.lead"], b.Creatures["creature.lead"]}
+	bobs := []journal.CreatureID{a.Creatures["creature.bob"], b.Creatures["creature.bob"]}
+	leads := []journal.CreatureID{a.Creatures["creature.lead"], b.Creatures["creature.lead"]}
 	reports := func(when string) {
 		t.Helper()
 		for i, bob := range bobs {
-			if r := s.sayOn(bob, engine.ReportChannel, when); r.Code != "" {
+			if r := s.sayOn(bob, deploy.ReportChannel, when); r.Code != "" {
 				t.Errorf("%s: %+v", when, r)
 			}
 			if r := s.ask(bob, toolCall{"group_send", args{"creature": "root", "payload": "[]"}})[0]; answer[engine.GroupSendResult](t, r).Creature != leads[i] {
@@ -107,7 +109,7 @@ func TestRootsOfMergedGraphs(t *testing.T) {
 			}
 		}
 	}
-	edges := func() (out [][]engine.ChannelID) {
+	edges := func() (out [][]journal.ChannelID) {
 		for _, id := range leads {
 			c, _ := s.creature(id)
 			out = append(out, c.Listen, c.Send)
@@ -143,18 +145,18 @@ func TestRemovingARootCanSplit(t *testing.T) {
 	if len(r.Channels) != 3 || r.Delta.Kind != "none" {
 		t.Errorf("assigned: %+v", r)
 	}
-	if reply := s.sayOn(left, engine.ReportChannel, "hello"); reply.Code != "" || s.state(hub, "heard") != "hello" {
+	if reply := s.sayOn(left, deploy.ReportChannel, "hello"); reply.Code != "" || s.state(hub, "heard") != "hello" {
 		t.Errorf("%+v", reply)
 	}
 	old := s.graph(hub)
 	d := s.change(topology.RemoveCreature{ID: hub}).Delta
-	if d.Kind != "split" || !slices.Equal(d.OldGraphs, []engine.GraphID{old}) || len(d.NewGraphs) != 2 || !slices.Contains(d.NewGraphs, old) || len(d.Affected) != 1 {
+	if d.Kind != "split" || !slices.Equal(d.OldGraphs, []journal.GraphID{old}) || len(d.NewGraphs) != 2 || !slices.Contains(d.NewGraphs, old) || len(d.Affected) != 1 {
 		t.Errorf("removed: %+v", d)
 	}
 	if s.graph(left) == s.graph(right) {
 		t.Error("they are still one graph")
 	}
-	if _, err := s.FindChannel("", engine.ReportChannel); !errors.Is(err, &abi.Error{Code: abi.NotFound}) {
+	if _, err := s.FindChannel("", deploy.ReportChannel); !errors.Is(err, &abi.Error{Code: abi.NotFound}) {
 		t.Errorf("the report channel: %v", err)
 	}
 	if c, _ := s.creature(left); len(c.Send) != 0 {
@@ -169,16 +171,16 @@ func TestRemovingARootCanSplit(t *testing.T) {
 // TestARootInOnePartOfItsDeployment is about a deployment that is in two graphs.
 func TestARootInOnePartOfItsDeployment(t *testing.T) {
 	w := newWorld(t, engine.Options{Host: operators()})
-	a := w.apply(crew("crew", func(d *engine.Deployment) {
+	a := w.apply(crew("crew", func(d *deploy.Deployment) {
 		ledBy("lead")(d)
-		d.Channels = append(d.Channels, engine.ChannelSpec{Address: "channel.far", Name: "far"})
-		d.Creatures = append(d.Creatures, engine.CreatureSpec{
-			Address: "creature.hermit", Name: "hermit", Module: "record", Wasm: []byte("record"), Send: []engine.WireSpec{{Channel: "channel.far"}},
+		d.Channels = append(d.Channels, deploy.ChannelSpec{Address: "channel.far", Name: "far"})
+		d.Creatures = append(d.Creatures, deploy.CreatureSpec{
+			Address: "creature.hermit", Name: "hermit", Module: "record", Wasm: []byte("record"), Send: []deploy.WireSpec{{Channel: "channel.far"}},
 		})
 	}))
 	hermit, ann := a.Creatures["creature.hermit"], a.Creatures["creature.ann"]
-	w.change(topology.SetEdge{Creature: hermit, Channel: a.Channels["channel.report_to_root"], Direction: engine.Send})
-	w.change(topology.SetEdge{Creature: hermit, Channel: a.Channels["channel.far"], Direction: engine.Send})
+	w.change(topology.SetEdge{Creature: hermit, Channel: a.Channels["channel.report_to_root"], Direction: journal.Send})
+	w.change(topology.SetEdge{Creature: hermit, Channel: a.Channels["channel.far"], Direction: journal.Send})
 	if len(w.status()) != 2 {
 		t.Fatalf("%d graphs", len(w.status()))
 	}
@@ -196,7 +198,7 @@ func TestAssignRootIsAllOrNothing(t *testing.T) {
 	w := newWorld(t, engine.Options{Host: operators()})
 	a, b := w.add("a", "operator"), w.add("b", "operator")
 	ch := w.connect(a, b, "ch")
-	w.change(topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Send, On: true, Alias: engine.ReportChannel})
+	w.change(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Send, On: true, Alias: deploy.ReportChannel})
 	before := w.status()
 	_, err := w.AssignRoot(t.Context(), a)
 	if !errors.Is(err, &abi.Error{Code: abi.AlreadyExists}) {
@@ -231,13 +233,13 @@ func TestAssignRootIsAllOrNothing(t *testing.T) {
 func TestTheAliasOfReportsIsTaken(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a, b := w.add("a", "sink"), w.add("b", "sink")
-	ch := w.connect(a, b, engine.ReportChannel)
+	ch := w.connect(a, b, deploy.ReportChannel)
 	_, err := w.AssignRoot(t.Context(), b)
 	var e *abi.Error
 	if !errors.As(err, &e) || e.Code != abi.AlreadyExists || e.Op != "assign_root" || !strings.Contains(e.Remedy, "disconnect "+string(a)+" from "+string(ch)) {
 		t.Fatalf("it answers %v", err)
 	}
-	w.change(topology.SetEdge{Creature: a, Channel: ch, Direction: engine.Send})
+	w.change(topology.SetEdge{Creature: a, Channel: ch, Direction: journal.Send})
 	if _, err := w.AssignRoot(t.Context(), b); err != nil {
 		t.Errorf("after that it answers %v", err)
 	}

@@ -8,11 +8,14 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // dormant is a saved graph that has not been brought back yet.
-type dormant struct{ SavedGraph }
+type dormant struct{ journal.SavedGraph }
 
 // loadSaved reads which graphs the storage has.
 func (e *Engine) loadSaved(ctx context.Context) error {
@@ -33,7 +36,7 @@ func (e *Engine) loadSaved(ctx context.Context) error {
 	for _, g := range graphs {
 		e.startAbove(&g)
 		if len(g.Creatures) == 0 {
-			if !isCutShort(problems, g.Session) { // its members may be in what it lacks
+			if !journal.IsCutShort(problems, g.Session) { // its members may be in what it lacks
 				e.retireEmpty(ctx, &g)
 			}
 			continue
@@ -45,7 +48,7 @@ func (e *Engine) loadSaved(ctx context.Context) error {
 
 // startAbove makes everything that is going to be added younger than a saved
 // graph.
-func (e *Engine) startAbove(g *SavedGraph) {
+func (e *Engine) startAbove(g *journal.SavedGraph) {
 	var creature, channel, edge uint64
 	for i := range g.Creatures {
 		creature = max(creature, g.Creatures[i].Born)
@@ -74,44 +77,6 @@ func (e *Engine) Problems() []error {
 	return out
 }
 
-// UnreadableID is the id of a problem, an [abi.Error], that names the session of a live
-// store which cannot be read.
-const UnreadableID = "unreadable_session"
-
-// CutShortID is the id of a problem, an [abi.Error], that names the session of a live
-// store which has lost the end of its log, although that had been acknowledged and no
-// power failure explains it.
-const CutShortID = "cut_short_session"
-
-// LeftOutID is the id of a problem, an [abi.Error], that names a file which may be a
-// store that was in use, and which no session has.
-const LeftOutID = "left_out_file"
-
-// Damaged are those of the problems that are live stores which cannot be read, or lack
-// the end of their logs, and files that may be stores and are no session's. What is lost is not there: a recipe makes anew what it made,
-// and takes input again that it has handled before. A program that must not do that
-// without being told to looks here, at [Engine.Problems] or those of a plan, before it
-// applies anything: until a store is opened by [Engine.Apply] or [Engine.Restore], every
-// start tells of it again.
-func Damaged(problems []error) []error {
-	var out []error
-	for _, p := range problems {
-		var typed *abi.Error
-		if errors.As(p, &typed) && (typed.IDs[UnreadableID] != "" || typed.IDs[CutShortID] != "" || typed.IDs[LeftOutID] != "") {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// isCutShort reports whether the problems tell of a session that it lacks its end.
-func isCutShort(problems []error, session SessionID) bool {
-	return slices.ContainsFunc(problems, func(p error) bool {
-		var typed *abi.Error
-		return errors.As(p, &typed) && typed.IDs[CutShortID] == string(session)
-	})
-}
-
 // tellProblems shows the problems to observers, once. The caller holds the
 // mutation lock.
 func (e *Engine) tellProblems() {
@@ -120,20 +85,20 @@ func (e *Engine) tellProblems() {
 	}
 	e.told = true
 	for _, p := range e.problems {
-		detail := StoreSetAsidePayload{Code: abi.CodeOf(p).String(), Error: p.Error()}
+		detail := journal.StoreSetAsidePayload{Code: abi.CodeOf(p).String(), Error: p.Error()}
 		var typed *abi.Error
 		if errors.As(p, &typed) {
 			detail.Path, detail.Remedy = typed.IDs["path"], typed.Remedy
 		}
-		e.publish(&Event{Time: e.wallClock(), Kind: EventStoreSetAside, Payload: mustJSON(detail)}, logSource{})
+		e.publish(&journal.Event{Time: e.wallClock(), Kind: journal.EventStoreSetAside, Payload: journal.JSON(detail)}, logSource{})
 	}
 }
 
 // Saved lists the saved graphs that have not been brought back, eldest first.
-func (e *Engine) Saved() []SavedGraph {
+func (e *Engine) Saved() []journal.SavedGraph {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	out := []SavedGraph{}
+	out := []journal.SavedGraph{}
 	for _, d := range e.sortedSaved() {
 		out = append(out, d.SavedGraph)
 	}
@@ -155,8 +120,8 @@ func (e *Engine) sortedSaved() []*dormant {
 func (e *Engine) savedWith(deployment string) []*dormant {
 	var out []*dormant
 	for _, d := range e.sortedSaved() {
-		has := slices.ContainsFunc(d.Creatures, func(c CreatureRow) bool { return c.Deployment == deployment })
-		if has || slices.ContainsFunc(d.Channels, func(c ChannelRow) bool { return c.Deployment == deployment }) {
+		has := slices.ContainsFunc(d.Creatures, func(c journal.CreatureRow) bool { return c.Deployment == deployment })
+		if has || slices.ContainsFunc(d.Channels, func(c journal.ChannelRow) bool { return c.Deployment == deployment }) {
 			out = append(out, d)
 		}
 	}
@@ -166,7 +131,7 @@ func (e *Engine) savedWith(deployment string) []*dormant {
 // Restore brings every saved graph back as it was, creatures that no recipe
 // declared included. A creature whose module cannot be loaded comes back
 // stopped; the second result says why, after the engine's [Engine.Problems].
-func (e *Engine) Restore(ctx context.Context) (graphs []GraphID, problems []error, err error) {
+func (e *Engine) Restore(ctx context.Context) (graphs []journal.GraphID, problems []error, err error) {
 	if err := e.takeTurn(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -174,13 +139,13 @@ func (e *Engine) Restore(ctx context.Context) (graphs []GraphID, problems []erro
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed || e.isClosing() {
-		return nil, nil, errClosed
+		return nil, nil, errtext.Closed
 	}
 	e.tellProblems()
 	problems = slices.Clone(e.problems)
 	waking := e.newWaking()
 	for _, d := range e.sortedSaved() {
-		err := waking.add(ctx, d, func(ctx context.Context, row CreatureRow) (*creature, error) {
+		err := waking.add(ctx, d, func(ctx context.Context, row journal.CreatureRow) (*creature, error) {
 			c, err := e.revive(ctx, row)
 			if err == nil && c.huskReason != nil {
 				problems = append(problems, c.huskReason)
@@ -200,10 +165,10 @@ func (e *Engine) Restore(ctx context.Context) (graphs []GraphID, problems []erro
 
 // newHusk stands for a saved creature that is not going to run: it keeps its
 // place, its cursors and what waits for it.
-func newHusk(row CreatureRow) *creature {
+func newHusk(row journal.CreatureRow) *creature {
 	spec, err := decodeSpec(row)
 	if err != nil {
-		spec = CreatureSpec{Name: row.Name, Address: row.Address, Module: row.Module}
+		spec = deploy.CreatureSpec{Name: row.Name, Address: row.Address, Module: row.Module}
 	}
 	spec.Stopped = true
 	c, err := newCreature(row.ID, spec, absentModule{info: abi.ModuleInfo{SHA256: row.SHA256}})
@@ -229,7 +194,7 @@ func (m absentModule) Close(context.Context) error { return nil }
 
 // revive makes a saved creature as it was; one whose module is not to be had
 // becomes a husk.
-func (e *Engine) revive(ctx context.Context, row CreatureRow) (*creature, error) {
+func (e *Engine) revive(ctx context.Context, row journal.CreatureRow) (*creature, error) {
 	if e.paused {
 		return newHusk(row), nil
 	}
@@ -271,14 +236,14 @@ func (x *change) restoreChannels() {
 	for _, c := range x.saved.Cursors {
 		if ch := x.channels[c.Channel]; ch != nil && isOutsideReader(c.Reader) {
 			if ch.cursors == nil {
-				ch.cursors = map[ReaderID]uint64{}
+				ch.cursors = map[journal.ReaderID]uint64{}
 			}
 			ch.cursors[c.Reader] = c.Seq
 		}
 	}
 }
 
-func isOutsideReader(id ReaderID) bool {
+func isOutsideReader(id journal.ReaderID) bool {
 	return len(id) > len(readerPrefix) && id[:len(readerPrefix)] == readerPrefix
 }
 
@@ -287,15 +252,15 @@ func isOutsideReader(id ReaderID) bool {
 // everybody else joins by edges to those who are there, so that nothing ever
 // merges.
 func (x *change) restoreOps() {
-	edges := map[CreatureID][]EdgeRow{}
-	slices.SortFunc(x.saved.Edges, func(a, b EdgeRow) int { return cmp.Compare(a.Order, b.Order) })
+	edges := map[journal.CreatureID][]journal.EdgeRow{}
+	slices.SortFunc(x.saved.Edges, func(a, b journal.EdgeRow) int { return cmp.Compare(a.Order, b.Order) })
 	for _, e := range x.saved.Edges {
 		if x.channels[e.Channel] != nil {
 			edges[e.Creature] = append(edges[e.Creature], e)
 		}
 	}
 	channels := slices.Clone(x.saved.Channels)
-	slices.SortFunc(channels, func(a, b ChannelRow) int {
+	slices.SortFunc(channels, func(a, b journal.ChannelRow) int {
 		return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
 	})
 	for i, row := range byNeighbourhood(x.saved.Creatures, edges) {
@@ -326,12 +291,12 @@ func (x *change) restoreOps() {
 // known returns a creature's id if it exists, in a graph that is being brought
 // back or in any other, and else none: a parent may have been in a graph without
 // a store.
-func (x *change) known(id CreatureID) CreatureID {
+func (x *change) known(id journal.CreatureID) journal.CreatureID {
 	if id == "" || x.e.creatures[id] != nil || x.creatures[id] != nil {
 		return id
 	}
 	for _, d := range x.e.saved {
-		if slices.ContainsFunc(d.Creatures, func(c CreatureRow) bool { return c.ID == id }) {
+		if slices.ContainsFunc(d.Creatures, func(c journal.CreatureRow) bool { return c.ID == id }) {
 			return id
 		}
 	}
@@ -340,16 +305,16 @@ func (x *change) known(id CreatureID) CreatureID {
 
 // byNeighbourhood orders the creatures of a graph so that each but the first
 // shares a channel with one before it.
-func byNeighbourhood(creatures []CreatureRow, edges map[CreatureID][]EdgeRow) []CreatureRow {
-	members := map[ChannelID][]CreatureRow{}
+func byNeighbourhood(creatures []journal.CreatureRow, edges map[journal.CreatureID][]journal.EdgeRow) []journal.CreatureRow {
+	members := map[journal.ChannelID][]journal.CreatureRow{}
 	for _, row := range creatures {
 		for _, e := range edges[row.ID] {
 			members[e.Channel] = append(members[e.Channel], row)
 		}
 	}
-	var out []CreatureRow
-	seen := map[CreatureID]bool{}
-	add := func(row CreatureRow) {
+	var out []journal.CreatureRow
+	seen := map[journal.CreatureID]bool{}
+	add := func(row journal.CreatureRow) {
 		if !seen[row.ID] {
 			seen[row.ID] = true
 			out = append(out, row)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
@@ -26,7 +27,7 @@ func TestNoStoreKeepsSecretAttributes(t *testing.T) {
 		return nil
 	})
 	w := newWorld(t, engine.Options{Host: h, Storage: storage})
-	w.add("a", "reader", func(s *engine.CreatureSpec) {
+	w.add("a", "reader", func(s *deploy.CreatureSpec) {
 		s.Config, s.Secret = json.RawMessage(`{"token":"hush-hush","open":1}`), []string{"token"}
 	})
 	w.wait()
@@ -67,12 +68,12 @@ func TestWhatAGuestSaysOfItsSecrets(t *testing.T) {
 		return &abi.Error{Code: abi.InvalidArgument, Message: "cannot use " + secret + ", 4815162342 and xy", Remedy: "not " + secret}
 	})
 	s := newSaved(t, engine.Options{Host: h})
-	d := &engine.Deployment{Name: "d", Channels: []engine.ChannelSpec{{Address: "channel.in", Name: "in"}}}
+	d := &deploy.Deployment{Name: "d", Channels: []deploy.ChannelSpec{{Address: "channel.in", Name: "in"}}}
 	c := spec("a", "teller")
-	c.Address, c.Listen = "creature.a", []engine.WireSpec{{Channel: "channel.in"}}
+	c.Address, c.Listen = "creature.a", []deploy.WireSpec{{Channel: "channel.in"}}
 	c.Config = mustJSON(t, map[string]any{"token": secret, "deep": map[string]any{"list": []any{4815162342, "xy"}}, "open": "in plain sight"})
 	c.Secret = []string{"token", "deep"}
-	c.Restart = engine.RestartPolicy{Attempts: 1}
+	c.Restart = deploy.RestartPolicy{Attempts: 1}
 	d.Creatures = append(d.Creatures, c)
 	a := s.apply(d)
 	s.send(a.Channels["channel.in"], "work")
@@ -95,7 +96,7 @@ func TestWhatAGuestSaysOfItsSecrets(t *testing.T) {
 			said = append(append(said, ev.Kind.String()+" "...), ev.Payload...)
 		}
 	}
-	for _, want := range []string{"in plain sight", "cannot use", engine.HiddenValue} {
+	for _, want := range []string{"in plain sight", "cannot use", deploy.HiddenValue} {
 		if !bytes.Contains(said, []byte(want)) {
 			t.Errorf("nothing says %q", want)
 		}

@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Outgoing is a message from outside.
@@ -30,14 +33,14 @@ type Outgoing struct {
 
 // Sent says what became of a message.
 type Sent struct {
-	Message EventID
+	Message journal.EventID
 	Seq     uint64 // in its channel
 	// Duplicate says that it was left out: the producer's offset had been
 	// seen. Message and Seq are not those of the earlier message then.
 	Duplicate bool
 
 	ch         *channel
-	store      Store // where it is logged; nil: nowhere
+	store      journal.Store // where it is logged; nil: nowhere
 	upTo       uint64
 	repeatable bool // it has a producer and an offset
 }
@@ -80,15 +83,15 @@ func (s Sent) wait(ctx context.Context) error {
 }
 
 // Send publishes a message on a channel. It blocks while the graph does not
-// take in outside messages (see [OverflowBlock] and [Store.Room]) and, if asked
+// take in outside messages (see [deploy.OverflowBlock] and [Store.Room]) and, if asked
 // to, until the message is durable; see [Outgoing] for what its errors say. When ctx
 // ends before the message is taken in, that is unavailable, and a refusal.
-func (e *Engine) Send(ctx context.Context, channel ChannelID, out Outgoing) (Sent, error) {
+func (e *Engine) Send(ctx context.Context, channel journal.ChannelID, out Outgoing) (Sent, error) {
 	e.mu.RLock()
 	ch := e.channels[channel]
 	e.mu.RUnlock()
 	if ch == nil || ch.inbox != "" {
-		err := gone("channel", string(channel))
+		err := errtext.Gone("channel", string(channel))
 		err.Op = "send"
 		return Sent{}, err
 	}
@@ -96,44 +99,40 @@ func (e *Engine) Send(ctx context.Context, channel ChannelID, out Outgoing) (Sen
 }
 
 // SendTo sends a message directly to a creature.
-func (e *Engine) SendTo(ctx context.Context, to CreatureID, out Outgoing) (Sent, error) {
+func (e *Engine) SendTo(ctx context.Context, to journal.CreatureID, out Outgoing) (Sent, error) {
 	e.mu.RLock()
-	ch := e.channels[InboxOf(to)]
+	ch := e.channels[journal.InboxOf(to)]
 	e.mu.RUnlock()
 	if ch == nil {
-		err := gone("creature", string(to))
+		err := errtext.Gone("creature", string(to))
 		err.Op = "send_to"
 		return Sent{}, err
 	}
 	return e.sendGiven(ctx, ch, out)
 }
 
-// MaxMessage is the most bytes that a message from outside may have, headers
-// included.
-const MaxMessage = 16 << 20
-
 // sendGiven is sendOn with the headers of somebody outside.
 func (e *Engine) sendGiven(ctx context.Context, ch *channel, out Outgoing) (Sent, error) {
-	if headers, ok := EncodeHeaders(out.Headers); ok && reservedHeader(headers) {
-		return Sent{}, errReservedHeader("send")
+	if headers, ok := journal.EncodeHeaders(out.Headers); ok && journal.HasReservedHeader(headers) {
+		return Sent{}, journal.ReservedHeaderError("send")
 	}
 	return e.sendOn(ctx, ch, out)
 }
 
 func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, error) {
-	headers, ok := EncodeHeaders(out.Headers)
+	headers, ok := journal.EncodeHeaders(out.Headers)
 	if !ok {
-		return Sent{}, invalid("send", "a header has no name, or contains NUL", "use other names and values")
+		return Sent{}, errtext.Invalid("send", "a header has no name, or contains NUL", "use other names and values")
 	}
-	if size := len(out.Payload) + len(headers); size > MaxMessage {
-		return Sent{}, &abi.Error{Code: abi.TooLarge, Op: "send", Message: fmt.Sprintf("the message has %d bytes; at most %d are allowed", size, MaxMessage), Remedy: "send it in parts"}
+	if size := len(out.Payload) + len(headers); size > deploy.MaxMessage {
+		return Sent{}, &abi.Error{Code: abi.TooLarge, Op: "send", Message: fmt.Sprintf("the message has %d bytes; at most %d are allowed", size, deploy.MaxMessage), Remedy: "send it in parts"}
 	}
 	if (out.Producer == "") != (out.Offset == 0) {
-		return Sent{}, invalid("send", "producer and offset belong together, and offsets start at 1", "give both or neither")
+		return Sent{}, errtext.Invalid("send", "producer and offset belong together, and offsets start at 1", "give both or neither")
 	}
 	select {
 	case <-e.closing:
-		return Sent{}, errClosed
+		return Sent{}, errtext.Closed
 	default:
 	}
 	judged, g, err := e.admitOutside(ctx, ch, &outsideSend{Outgoing: out, headers: headers, seed: e.outsideSeed(ch, &out)})
@@ -160,7 +159,7 @@ func (e *Engine) publishOutside(g *graph, ch *channel, out *outsideSend) (Sent, 
 		return Sent{Duplicate: true, Seq: ch.head}, w
 	}
 	rec := g.newRecord()
-	out.logWords(g, rec, Event{Seq: ch.head + 1})
+	out.logWords(g, rec, journal.Event{Seq: ch.head + 1})
 	out.recalled.keep(g, rec)
 	m := g.newMessage(rec, out.Payload, out.headers)
 	m.kind = abi.KindMessage
@@ -177,11 +176,11 @@ func (e *Engine) publishOutside(g *graph, ch *channel, out *outsideSend) (Sent, 
 		}
 		ch.producers[out.Producer] = out.Offset
 		if rec != nil {
-			rec.Producers = append(rec.Producers, ProducerRow{ch.id, out.Producer, out.Offset})
+			rec.Producers = append(rec.Producers, journal.ProducerRow{Channel: ch.id, Producer: out.Producer, Offset: out.Offset})
 		}
 	}
 	sent := Sent{Message: m.id, Seq: m.seq}
-	g.logMessage(rec, ch, m, EventID{}, EventID{})
+	g.logMessage(rec, ch, m, journal.EventID{}, journal.EventID{})
 	g.publish(ch, m, w, rec)
 	m.release()
 	g.append(rec)
@@ -196,12 +195,12 @@ func (ch *channel) hasSeen(out *Outgoing) bool {
 
 // Producers returns the highest offset of every producer that has sent on a
 // channel.
-func (e *Engine) Producers(channel ChannelID) (map[string]uint64, error) {
+func (e *Engine) Producers(channel journal.ChannelID) (map[string]uint64, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	ch := e.channels[channel]
 	if ch == nil {
-		return nil, gone("channel", string(channel))
+		return nil, errtext.Gone("channel", string(channel))
 	}
 	g := ch.home.lock()
 	defer g.mu.Unlock()

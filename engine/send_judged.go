@@ -7,6 +7,9 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // outsideSend is a message from outside, as policies leave it.
@@ -57,7 +60,7 @@ func (e *Engine) admitOutside(ctx context.Context, ch *channel, sent *outsideSen
 		switch {
 		case e.isClosing():
 			g.mu.Unlock() // the store takes nothing in any more
-			return nil, nil, errClosed
+			return nil, nil, errtext.Closed
 		case !judged.recalled.current(g):
 			g.mu.Unlock() // another message has changed what the policies remember
 		case judged.refusal != nil:
@@ -80,10 +83,10 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 		return &out, nil
 	}
 	out.recalled.home = ch.home.lock
-	d := (*policy).Send(ctx, &SendEvent{
+	d := (*policy).Send(ctx, &deploy.SendEvent{
 		Graph: graphID(&ch.home), Time: e.clock.Now().UnixNano(), Seed: sent.seed, Deployment: ch.deployment,
 		ChannelName: ch.label, ChannelAddress: ch.address, Payload: sent.Payload, Headers: sent.Headers,
-		Surroundings: Surroundings{View: ch.home.view(), Memory: out.recalled.of(ch.deployment)},
+		Surroundings: deploy.Surroundings{View: ch.home.view(), Memory: out.recalled.of(ch.deployment)},
 	})
 	if ctx.Err() != nil {
 		// Policies that were interrupted have failed, which may have them deny or
@@ -99,7 +102,7 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 }
 
 // decide has the message be what policies have decided.
-func (out *outsideSend) decide(ch *channel, d *SendDecision) {
+func (out *outsideSend) decide(ch *channel, d *deploy.SendDecision) {
 	var w worker
 	effect := &sendEffect{ch: ch}
 	w.apply(effect, d)
@@ -111,21 +114,21 @@ func (out *outsideSend) decide(ch *channel, d *SendDecision) {
 			return v.effect == effectDenied || v.effect == effectDropped // the error says that
 		})
 	case effect.mutated:
-		out.verdicts = append(out.verdicts, changes(ch, d, noteMessage(out.Payload, out.headers, d.Original))...)
+		out.verdicts = append(out.verdicts, changes(ch, d, journal.NoteMessage(out.Payload, out.headers, d.Original))...)
 		out.Payload, out.headers = effect.mutatedPayload, effect.mutatedHeaders
 	}
 }
 
 // changes are the words of the policies that have changed a message from outside. The
 // first has what it was.
-func changes(ch *channel, d *SendDecision, original NotedMessage) []policyVerdict {
+func changes(ch *channel, d *deploy.SendDecision, original journal.NotedMessage) []policyVerdict {
 	by := d.ChangedBy
 	if len(by) == 0 {
-		by = []Verdict{{Policy: ch.deployment}} // it does not tell one from another
+		by = []deploy.Verdict{{Policy: ch.deployment}} // it does not tell one from another
 	}
 	out := make([]policyVerdict, len(by))
 	for i, v := range by {
-		out[i] = policyVerdict{effect: effectChanged, judged: JudgeSend, channel: ch.id, Verdict: v}
+		out[i] = policyVerdict{effect: effectChanged, judged: journal.JudgeSend, channel: ch.id, Verdict: v}
 	}
 	out[0].original = &original
 	return out
@@ -145,7 +148,7 @@ func (ch *channel) wasTakenIn(out *Outgoing) bool {
 }
 
 // logWords logs what policies have said of the message.
-func (out *outsideSend) logWords(g *graph, rec *Record, about Event) {
+func (out *outsideSend) logWords(g *graph, rec *journal.Record, about journal.Event) {
 	for _, v := range out.verdicts {
 		g.logVerdict(rec, about, v)
 	}
@@ -157,6 +160,6 @@ func (e *Engine) logRefused(g *graph, out *outsideSend) {
 	defer g.mu.Unlock()
 	g.wall = e.wallClock()
 	rec := g.newRecord()
-	out.logWords(g, rec, Event{})
+	out.logWords(g, rec, journal.Event{})
 	g.append(rec)
 }

@@ -10,10 +10,11 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // storePath is the file of a creature's graph.
-func (w *world) storePath(c engine.CreatureID) string {
+func (w *world) storePath(c journal.CreatureID) string {
 	w.t.Helper()
 	status, err := w.Status(w.graph(c))
 	if err != nil {
@@ -39,7 +40,7 @@ func TestAStoreThatCannotBeReadIsNamedAndTheRestGoesOn(t *testing.T) {
 	if p := s.Problems(); len(p) != 1 || abi.CodeOf(p[0]) != abi.Storage || !strings.Contains(p[0].Error(), damaged) {
 		t.Fatalf("problems %v, want one that names %s", p, damaged)
 	}
-	events := s.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventStoreSetAside}}, 0)
+	events := s.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventStoreSetAside}}, 0)
 	again := s.apply(team(2))
 	if len(again.Problems) != 1 || len(again.Created) != 2 {
 		t.Errorf("applied with problems %v and created %v, want one and everybody", again.Problems, again.Created)
@@ -82,7 +83,7 @@ func TestTheParentsOfASessionComeEldestFirst(t *testing.T) {
 	for range 5 { // ids are random
 		s := newSaved(t, engine.Options{})
 		a, b := s.add("a", "sink"), s.add("b", "sink")
-		var want []engine.SessionID
+		var want []journal.SessionID
 		for _, g := range s.status() {
 			want = append(want, g.Session)
 		}

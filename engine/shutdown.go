@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // DefaultShutdownTimeout is that of [Options.ShutdownTimeout].
@@ -29,7 +30,7 @@ type closing struct {
 
 // openStore is a store that is not closed, and what has to be written to it.
 type openStore struct {
-	store Store
+	store journal.Store
 	last  uint64 // number of the last event
 }
 

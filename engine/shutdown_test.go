@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // leftOpen checks that err tells of a bound that was reached, with the texts given.
@@ -78,17 +79,17 @@ func (s *saved) awaitClosed() {
 // clogged is a storage whose stores say that nothing is written, and close when they
 // are told.
 type clogged struct {
-	engine.Storage
+	journal.Storage
 	end chan struct{}
 }
 
 type cloggedStore struct {
-	engine.Store
+	journal.Store
 	c *clogged
 }
 
-func (c *clogged) Create(ctx context.Context, specs ...engine.StoreSpec) ([]engine.Store, error) {
-	return createThrough(ctx, c.Storage, specs, func(s engine.Store) engine.Store { return &cloggedStore{s, c} })
+func (c *clogged) Create(ctx context.Context, specs ...journal.StoreSpec) ([]journal.Store, error) {
+	return createThrough(ctx, c.Storage, specs, func(s journal.Store) journal.Store { return &cloggedStore{s, c} })
 }
 
 func (s *cloggedStore) Durable() uint64 { return 0 }
@@ -102,7 +103,7 @@ func (s *cloggedStore) Close(ctx context.Context) error {
 func TestClosingHasABoundForAStore(t *testing.T) {
 	c := &clogged{end: make(chan struct{})}
 	s := &saved{t: t, dir: t.TempDir(), o: engine.Options{ShutdownTimeout: time.Millisecond}}
-	s.wrap = func(storage engine.Storage) engine.Storage { c.Storage = storage; return c }
+	s.wrap = func(storage journal.Storage) journal.Storage { c.Storage = storage; return c }
 	s.open()
 	t.Cleanup(s.shut)
 	a := s.add("a", "sink")

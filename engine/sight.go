@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/outlook"
 )
 
 // sight is what a creature has seen of its surroundings. The mu of the
@@ -16,11 +18,11 @@ import (
 // Nothing is computed when the graph changes: the graph gets another shape, and
 // whoever looks next finds out whether that made a difference to it.
 type sight struct {
-	shape    uint64 // of the graph when the creature last looked
-	view     *View  // what it saw; nil before the first look
-	revision uint64 // of what it saw, here or in an earlier run of the engine
-	digest   []byte // of what it saw, but for the revision
-	told     uint64 // revision that it has been told of by graph_changed, or began with
+	shape    uint64        // of the graph when the creature last looked
+	view     *outlook.View // what it saw; nil before the first look
+	revision uint64        // of what it saw, here or in an earlier run of the engine
+	digest   []byte        // of what it saw, but for the revision
+	told     uint64        // revision that it has been told of by graph_changed, or began with
 }
 
 // reshape notes that something has changed in the graph that an awareness
@@ -90,14 +92,14 @@ func (c *creature) hasNews(g *graph) bool {
 // not the one that was last seen; a rise is written down at once, so that no
 // number ever stands for two documents. The caller holds the mu of g, which the
 // creature is in.
-func (c *creature) look(g *graph) *View {
+func (c *creature) look(g *graph) *outlook.View {
 	s := &c.sight
 	if s.view != nil && s.shape == g.shape {
 		return s.view
 	}
 	s.shape = g.shape
 	doc := g.describe(c)
-	digest := doc.digest()
+	digest := doc.Digest()
 	same := bytes.Equal(digest, s.digest)
 	if same && s.view != nil {
 		return s.view
@@ -106,18 +108,12 @@ func (c *creature) look(g *graph) *View {
 		s.revision++
 		s.digest = digest
 		rec := g.newRecord()
-		rec.putCreature(c)
+		putCreature(rec, c)
 		g.append(rec)
 	}
 	doc.Revision = s.revision
-	s.view = newView(doc)
+	s.view = outlook.NewView(doc)
 	return s.view
-}
-
-// digest stands for everything in a document that has no revision yet.
-func (a *Awareness) digest() []byte {
-	sum := sha256.Sum256(mustJSON(a))
-	return sum[:16]
 }
 
 // behold fixes what the next turn of the creature sees. Most creatures never
@@ -146,7 +142,7 @@ func (c *creature) beholdAgain() bool {
 // ever that a creature asks, it may be too late: if the graph has changed since
 // the turn began, the turn is run again, and this time finds what there was when
 // it began.
-func (t *turn) view() *View {
+func (t *turn) view() *outlook.View {
 	c := t.c
 	if !c.reads {
 		g := c.home.lock()
@@ -179,7 +175,7 @@ func (t *turn) notice() uint64 {
 }
 
 // appendRevision writes the source awareness_revision.
-func appendRevision(b []byte, v *View) []byte { return strconv.AppendUint(b, v.Revision(), 10) }
+func appendRevision(b []byte, v *outlook.View) []byte { return strconv.AppendUint(b, v.Revision(), 10) }
 
 // changeNotice is the delivery that tells the creature of its new revision. It
 // is in no log, but it has an id that is the same when it is handled again.
@@ -191,23 +187,23 @@ func (c *creature) changeNotice(g *graph) delivery {
 }
 
 // noticeID is the id of the delivery that tells a creature of a revision.
-func noticeID(c CreatureID, revision uint64) EventID {
+func noticeID(c journal.CreatureID, revision uint64) journal.EventID {
 	sum := sha256.Sum256([]byte(abi.KindGraphChanged.String() + "\x00" + string(c)))
-	id := EventID{Seq: revision}
+	id := journal.EventID{Seq: revision}
 	copy(id.Origin[:], sum[:])
 	return id
 }
 
 // noteTold notes that a creature has dealt with a delivery that tells it how
 // things are: graph_changed, or start. The caller holds mu and is filling rec.
-func (c *creature) noteTold(rec *Record, kind abi.Kind) {
+func (c *creature) noteTold(rec *journal.Record, kind abi.Kind) {
 	if c.watches && (kind == abi.KindGraphChanged || kind == abi.KindStart) && c.beheld != nil {
 		c.sight.told = c.beheld.Revision()
-		rec.putCreature(c)
+		putCreature(rec, c)
 	}
 }
 
-// storedSight is the part of a creature's sight that a [CreatureRow] keeps.
+// storedSight is the part of a creature's sight that a [journal.CreatureRow] keeps.
 type storedSight struct {
 	Revision uint64 `json:"revision"`
 	Digest   []byte `json:"digest"`
@@ -222,7 +218,7 @@ func (s *sight) stored() *storedSight {
 }
 
 // sightOf is what a saved creature had seen.
-func sightOf(row *CreatureRow) sight {
+func sightOf(row *journal.CreatureRow) sight {
 	var spec struct {
 		Awareness storedSight `json:"awareness"`
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // continued is somebody who reads the events of a directory through all that
@@ -16,10 +17,10 @@ import (
 // or for those of some kinds, and its buffers are small.
 type continued struct {
 	reader *engine.Subscription // nil: nobody reads at present, or in this program
-	cursor engine.EventCursor   // "": not in this program
-	kinds  []engine.EventKind
-	got    map[engine.EventID]bool
-	last   map[engine.Origin]uint64
+	cursor journal.EventCursor  // "": not in this program
+	kinds  []journal.EventKind
+	got    map[journal.EventID]bool
+	last   map[journal.Origin]uint64
 	latest int64 // time of an event
 	lost   int64 // latest, when the last process died
 	chance *rand.Rand
@@ -31,11 +32,11 @@ func (s *simulation) followEvents() {
 		return
 	}
 	s.onward = continued{
-		cursor: engine.FromStart, got: map[engine.EventID]bool{}, last: map[engine.Origin]uint64{},
+		cursor: journal.FromStart, got: map[journal.EventID]bool{}, last: map[journal.Origin]uint64{},
 		chance: rand.New(rand.NewPCG(s.seed, 4)),
 	}
 	if s.onward.chance.IntN(2) == 0 {
-		s.onward.kinds = []engine.EventKind{engine.EventChannelMessage, engine.EventTurnEnded, engine.EventDeadLetter, engine.EventLagged}
+		s.onward.kinds = []journal.EventKind{journal.EventChannelMessage, journal.EventTurnEnded, journal.EventDeadLetter, journal.EventLagged}
 	}
 }
 
@@ -95,8 +96,8 @@ func (s *simulation) readOn(n int) {
 func (s *simulation) takeOn(ob *engine.Observed) {
 	id := ob.Event.ID
 	switch {
-	case ob.Event.Kind == engine.EventLagged:
-		var lagged engine.LaggedPayload
+	case ob.Event.Kind == journal.EventLagged:
+		var lagged journal.LaggedPayload
 		if err := json.Unmarshal(ob.Event.Payload, &lagged); err != nil || lagged.Missed != ob.Missed || lagged.Missed == 0 {
 			s.failf("lagged says %s of %d events: %v", ob.Event.Payload, ob.Missed, err)
 		}

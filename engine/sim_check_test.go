@@ -9,38 +9,39 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // place is a message's place in its channel.
 type place struct {
-	channel engine.ChannelID
+	channel journal.ChannelID
 	seq     uint64
 }
 
 // ledger is what the logs of all sessions say, put in order.
 type ledger struct {
-	log      []engine.Event
-	ids      map[engine.EventID]*engine.Event
-	messages map[place]*engine.Event
-	heads    map[engine.ChannelID]uint64
-	turns    map[engine.CreatureID][]*engine.Event
+	log      []journal.Event
+	ids      map[journal.EventID]*journal.Event
+	messages map[place]*journal.Event
+	heads    map[journal.ChannelID]uint64
+	turns    map[journal.CreatureID][]*journal.Event
 	done     map[engine.Edge]map[uint64]string // how a delivery ended
-	sent     map[engine.EventID][]*engine.Event
-	state    map[engine.CreatureID]map[string]string
-	letters  map[engine.EventID]engine.CreatureID
-	unsent   map[engine.EventID]int // dead letters of what a turn sent
+	sent     map[journal.EventID][]*journal.Event
+	state    map[journal.CreatureID]map[string]string
+	letters  map[journal.EventID]journal.CreatureID
+	unsent   map[journal.EventID]int // dead letters of what a turn sent
 	// began is the state with which creatures came into a log.
-	began map[engine.CreatureID]map[string]string
+	began map[journal.CreatureID]map[string]string
 }
 
 // readLog reads the logs, and checks what holds for them at any time.
 func (s *simulation) readLog() *ledger {
 	l := &ledger{
-		log: s.disk.Log(), ids: map[engine.EventID]*engine.Event{}, messages: map[place]*engine.Event{},
-		heads: map[engine.ChannelID]uint64{}, turns: map[engine.CreatureID][]*engine.Event{},
-		done: map[engine.Edge]map[uint64]string{}, sent: map[engine.EventID][]*engine.Event{},
-		state: map[engine.CreatureID]map[string]string{}, letters: map[engine.EventID]engine.CreatureID{},
-		unsent: map[engine.EventID]int{}, began: map[engine.CreatureID]map[string]string{},
+		log: s.disk.Log(), ids: map[journal.EventID]*journal.Event{}, messages: map[place]*journal.Event{},
+		heads: map[journal.ChannelID]uint64{}, turns: map[journal.CreatureID][]*journal.Event{},
+		done: map[engine.Edge]map[uint64]string{}, sent: map[journal.EventID][]*journal.Event{},
+		state: map[journal.CreatureID]map[string]string{}, letters: map[journal.EventID]journal.CreatureID{},
+		unsent: map[journal.EventID]int{}, began: map[journal.CreatureID]map[string]string{},
 	}
 	for i := range l.log {
 		ev := &l.log[i]
@@ -56,17 +57,17 @@ func (s *simulation) readLog() *ledger {
 			if !ev.Turn.IsZero() {
 				l.sent[ev.Turn] = append(l.sent[ev.Turn], ev)
 			}
-		case ev.Kind == engine.EventTurnEnded:
+		case ev.Kind == journal.EventTurnEnded:
 			l.turns[ev.Creature] = append(l.turns[ev.Creature], ev)
 			s.end(l, ev, "handled")
-		case ev.Kind == engine.EventDeadLetter:
+		case ev.Kind == journal.EventDeadLetter:
 			l.unsent[ev.Turn]++
 			if ev.Creature != "" && !astray(ev) {
 				l.letters[ev.ID] = ev.Creature
 			}
 			s.end(l, ev, "dead")
-		case ev.Kind == engine.EventState:
-			key, value, deleted := engine.DecodeStateEvent(ev.Payload)
+		case ev.Kind == journal.EventState:
+			key, value, deleted := journal.DecodeStateEvent(ev.Payload)
 			if l.state[ev.Creature] == nil {
 				l.state[ev.Creature] = map[string]string{}
 			}
@@ -85,13 +86,13 @@ func (s *simulation) readLog() *ledger {
 // than the log when it became one: a direct message or a reply whose way a cut
 // has crossed. Where the graph that holds such a letter is cut, it is lost, so
 // the model does not follow them.
-func astray(ev *engine.Event) bool {
+func astray(ev *journal.Event) bool {
 	var d struct{ Reason, Alias string }
 	return json.Unmarshal(ev.Payload, &d) == nil && d.Reason == abi.NotConnected.String() && d.Alias == ""
 }
 
 // end notes how a delivery ended: once.
-func (s *simulation) end(l *ledger, ev *engine.Event, how string) {
+func (s *simulation) end(l *ledger, ev *journal.Event, how string) {
 	if ev.Channel == "" || ev.Creature == "" {
 		return // of a start, of a message that never was in a channel, or of an outside reader
 	}
@@ -110,7 +111,7 @@ func (s *simulation) end(l *ledger, ev *engine.Event, how string) {
 	if m == nil {
 		s.failf("%s %s message %d of %s, which is not in the log before", ev.Creature, how, ev.Seq, ev.Channel)
 	}
-	if m.Creature == ev.Creature && ev.Channel != engine.InboxOf(ev.Creature) {
+	if m.Creature == ev.Creature && ev.Channel != journal.InboxOf(ev.Creature) {
 		s.failf("%s hears itself: message %d of %s", ev.Creature, ev.Seq, ev.Channel)
 	}
 }
@@ -144,7 +145,7 @@ func (s *simulation) checkChannels(l *ledger, live map[engine.Edge]engine.Listen
 			s.failf("the head of %s is %d, but the log has %d", edge.Channel, at.Head, head)
 		}
 	}
-	offsets := map[engine.ChannelID]uint64{}
+	offsets := map[journal.ChannelID]uint64{}
 	for ch, b := range s.bases {
 		offsets[ch] = b.offset
 	}
@@ -184,7 +185,7 @@ func (s *simulation) checkChannels(l *ledger, live map[engine.Edge]engine.Listen
 func (s *simulation) checkTurns(l *ledger) {
 	for id, sent := range l.sent {
 		turn := l.ids[id]
-		if turn == nil || turn.Kind != engine.EventTurnEnded && turn.Kind != engine.EventDeadLetter {
+		if turn == nil || turn.Kind != journal.EventTurnEnded && turn.Kind != journal.EventDeadLetter {
 			s.failf("%q was sent by turn %s, which is not in the log", sent[0].Payload, id)
 		}
 	}
@@ -193,7 +194,7 @@ func (s *simulation) checkTurns(l *ledger) {
 		if b := l.began[c]["n"]; b != "" {
 			n, _ = strconv.Atoi(b)
 		}
-		last := map[engine.ChannelID]uint64{}
+		last := map[journal.ChannelID]uint64{}
 		for _, t := range turns {
 			if t.Channel == "" {
 				continue
@@ -212,26 +213,26 @@ func (s *simulation) checkTurns(l *ledger) {
 	}
 }
 
-func deliveryKind(k engine.EventKind) abi.Kind {
+func deliveryKind(k journal.EventKind) abi.Kind {
 	switch k {
-	case engine.EventTimer:
+	case journal.EventTimer:
 		return abi.KindTimer
-	case engine.EventRequest:
+	case journal.EventRequest:
 		return abi.KindRequest
-	case engine.EventResult:
+	case journal.EventResult:
 		return abi.KindResult
-	case engine.EventWiredOutput:
+	case journal.EventWiredOutput:
 		return abi.KindOutput
 	}
 	return abi.KindMessage
 }
 
 // checkSends checks what one turn has sent on channels.
-func (s *simulation) checkSends(l *ledger, turn *engine.Event, payload string) {
+func (s *simulation) checkSends(l *ledger, turn *journal.Event, payload string) {
 	next, relays := relayed(payload)
 	var last int64
 	for _, m := range l.sent[turn.ID] {
-		if m.Kind == engine.EventChannelMessage && (!relays || string(m.Payload) != next) && !ofTool(string(m.Payload)) {
+		if m.Kind == journal.EventChannelMessage && (!relays || string(m.Payload) != next) && !ofTool(string(m.Payload)) {
 			s.failf("%s sent %q on %s for %q", turn.Creature, m.Payload, m.Channel, payload)
 		}
 		if m.Time <= last || m.Time <= turn.Time {
@@ -246,9 +247,9 @@ func (s *simulation) checkSends(l *ledger, turn *engine.Event, payload string) {
 	sent, other := 0, 0
 	for _, m := range l.sent[turn.ID] {
 		switch m.Kind {
-		case engine.EventResult:
+		case journal.EventResult:
 			other++
-		case engine.EventWiredOutput: // see checkWired
+		case journal.EventWiredOutput: // see checkWired
 		default:
 			sent++
 		}
@@ -263,7 +264,7 @@ func (s *simulation) checkSends(l *ledger, turn *engine.Event, payload string) {
 func (s *simulation) checkState(l *ledger) {
 	creatures, _, _ := s.e.Members()
 	for _, c := range creatures {
-		if s.e.Volatile(engine.InboxOf(c)) {
+		if s.e.Volatile(journal.InboxOf(c)) {
 			continue
 		}
 		state, err := s.e.State(s.ctx, c, "")
@@ -282,13 +283,13 @@ func (s *simulation) checkState(l *ledger) {
 
 // checkLetters checks that dead letters are kept until they are redelivered.
 func (s *simulation) checkLetters(l *ledger, live map[engine.Edge]engine.Listens) {
-	alive := func(c engine.CreatureID) bool {
-		_, ok := live[engine.Edge{Creature: c, Channel: engine.InboxOf(c)}]
+	alive := func(c journal.CreatureID) bool {
+		_, ok := live[engine.Edge{Creature: c, Channel: journal.InboxOf(c)}]
 		return ok
 	}
-	want := map[engine.EventID]bool{}
+	want := map[journal.EventID]bool{}
 	for id, c := range l.letters {
-		again := slices.ContainsFunc(s.redelivered[id], func(m engine.EventID) bool { return l.ids[m] != nil })
+		again := slices.ContainsFunc(s.redelivered[id], func(m journal.EventID) bool { return l.ids[m] != nil })
 		if alive(c) && !again {
 			want[id] = true
 		}
@@ -298,7 +299,7 @@ func (s *simulation) checkLetters(l *ledger, live map[engine.Edge]engine.Listens
 		if status, err := s.e.Status(g); err != nil || status[0].Session == "" {
 			continue
 		}
-		letters, err := s.e.DeadLetters(s.ctx, g, "", engine.EventID{}, 0)
+		letters, err := s.e.DeadLetters(s.ctx, g, "", journal.EventID{}, 0)
 		if err != nil {
 			s.failf("DeadLetters: %v", err)
 		}
@@ -320,7 +321,7 @@ func (s *simulation) checkAcks(l *ledger) {
 		if l.ids[id] != nil {
 			continue
 		}
-		if !s.forget || s.o.Durability == engine.Full {
+		if !s.forget || s.o.Durability == journal.Full {
 			s.failf("%q was acknowledged as durable (%s) and is lost", payload, id)
 		}
 		delete(s.acks, id)
@@ -382,7 +383,7 @@ func (s *simulation) checkComplete(l *ledger) {
 			}
 			for seq := iv.after + 1; seq <= iv.until; seq++ {
 				m := l.messages[place{edge.Channel, seq}]
-				own := m != nil && m.Creature == edge.Creature && edge.Channel != engine.InboxOf(edge.Creature)
+				own := m != nil && m.Creature == edge.Creature && edge.Channel != journal.InboxOf(edge.Creature)
 				if rest[seq] == "" && !own {
 					s.failf("%s has never dealt with message %d of %s", edge.Creature, seq, edge.Channel)
 				}
@@ -404,8 +405,8 @@ func (s *simulation) checkComplete(l *ledger) {
 func (s *simulation) checkAsks(l *ledger) {
 	answered := map[string]bool{}
 	for i := range l.log {
-		if ev := &l.log[i]; ev.Kind == engine.EventResult {
-			id := engine.DecodeHeaders(ev.Headers)["terrarium-request"]
+		if ev := &l.log[i]; ev.Kind == journal.EventResult {
+			id := journal.DecodeHeaders(ev.Headers)["terrarium-request"]
 			if answered[id] && id != "" { // late replies, delivered again, say nothing of their request
 				s.failf("request %s has two answers", id)
 			}
@@ -415,8 +416,8 @@ func (s *simulation) checkAsks(l *ledger) {
 	live := s.e.Listening()
 	for i := range l.log {
 		ev := &l.log[i]
-		_, alive := live[engine.Edge{Creature: ev.Creature, Channel: engine.InboxOf(ev.Creature)}]
-		if ev.Kind == engine.EventRequest && alive && !answered[ev.ID.String()] && ev.Seq > s.bases[ev.Channel].head {
+		_, alive := live[engine.Edge{Creature: ev.Creature, Channel: journal.InboxOf(ev.Creature)}]
+		if ev.Kind == journal.EventRequest && alive && !answered[ev.ID.String()] && ev.Seq > s.bases[ev.Channel].head {
 			s.failf("request %s of %s has no answer", ev.ID, ev.Creature)
 		}
 	}
@@ -425,7 +426,7 @@ func (s *simulation) checkAsks(l *ledger) {
 		if open := s.e.Open(c); len(open) > 0 {
 			s.failf("%s still waits for answers: %+v", c, open)
 		}
-		if s.e.Volatile(engine.InboxOf(c)) {
+		if s.e.Volatile(journal.InboxOf(c)) {
 			continue
 		}
 		timers, err := s.e.Timers(c)
@@ -442,7 +443,7 @@ func (s *simulation) checkAsks(l *ledger) {
 }
 
 // checkTimer checks that the last timer that was set has rung.
-func (s *simulation) checkTimer(l *ledger, c engine.CreatureID) {
+func (s *simulation) checkTimer(l *ledger, c journal.CreatureID) {
 	var set, rang int64
 	for _, t := range l.turns[c] {
 		if m := l.messages[place{t.Channel, t.Seq}]; m != nil {
@@ -455,7 +456,7 @@ func (s *simulation) checkTimer(l *ledger, c engine.CreatureID) {
 		}
 	}
 	for i := range l.log {
-		if ev := &l.log[i]; ev.Kind == engine.EventTimer && ev.Channel == engine.InboxOf(c) && engine.DecodeHeaders(ev.Headers)["terrarium-timer"] == "once" {
+		if ev := &l.log[i]; ev.Kind == journal.EventTimer && ev.Channel == journal.InboxOf(c) && journal.DecodeHeaders(ev.Headers)["terrarium-timer"] == "once" {
 			rang = ev.Time
 		}
 	}

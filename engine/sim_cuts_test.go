@@ -7,20 +7,22 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // cuts is what a simulation knows of graphs and their sessions.
 type cuts struct {
-	storage engine.Storage // of this process
-	changed bool           // the partition is to be checked
+	storage journal.Storage // of this process
+	changed bool            // the partition is to be checked
 	// lines are what sessions have said of where they come from, and ends the
 	// histories of those that have ended: neither ever changes.
-	lines map[engine.SessionID]string
-	ends  map[engine.SessionID][]engine.EventID
+	lines map[journal.SessionID]string
+	ends  map[journal.SessionID][]journal.EventID
 }
 
 func newCuts() cuts {
-	return cuts{lines: map[engine.SessionID]string{}, ends: map[engine.SessionID][]engine.EventID{}}
+	return cuts{lines: map[journal.SessionID]string{}, ends: map[journal.SessionID][]journal.EventID{}}
 }
 
 // checkPartition checks that graphs are what their environments' edges make, if
@@ -30,9 +32,9 @@ func (s *simulation) checkPartition() {
 		return
 	}
 	s.changed = false
-	var creatures []engine.CreatureID
-	var graphs [][]engine.CreatureID
-	channels, home := map[engine.ChannelID][]engine.CreatureID{}, map[engine.ChannelID]engine.GraphID{}
+	var creatures []journal.CreatureID
+	var graphs [][]journal.CreatureID
+	channels, home := map[journal.ChannelID][]journal.CreatureID{}, map[journal.ChannelID]journal.GraphID{}
 	for _, g := range s.e.Shapes() {
 		for _, ch := range g.Channels {
 			home[ch] = g.ID
@@ -70,10 +72,10 @@ func (s *simulation) checkSaved() {
 
 // situation is what is there before a change.
 type situation struct {
-	lives    map[engine.CreatureID]engine.Life
+	lives    map[journal.CreatureID]engine.Life
 	homes    map[string]engine.Shape // by member
-	sessions map[engine.SessionID]bool
-	wires    map[engine.WireID]engine.OutputWire
+	sessions map[journal.SessionID]bool
+	wires    map[journal.WireID]journal.OutputWire
 }
 
 func (s *simulation) situation() situation {
@@ -109,7 +111,7 @@ func (s *simulation) checkLives(what string, before situation) {
 		}
 		// What was to be tried again is a dead letter if its channel is gone.
 		ch := was.Again.Channel
-		again := now.Again != was.Again && (slices.Contains(channels, ch) || ch == engine.InboxOf(id))
+		again := now.Again != was.Again && (slices.Contains(channels, ch) || ch == journal.InboxOf(id))
 		if now.Instances != was.Instances || now.Hand != was.Hand || now.Timers != was.Timers || !s.asksOn(was.Asks, now.Asks, before) || again {
 			s.failf("%s: %s was %+v and is %+v", what, id, was, now)
 		}
@@ -123,7 +125,7 @@ func (s *simulation) checkLives(what string, before situation) {
 
 // recipeNames reports whether an edge has got the alias that the recipe being applied
 // gives it: the edge was added by hand, and now the recipe asks for it too.
-func (s *simulation) recipeNames(id engine.CreatureID, edge engine.Bond, alias string) bool {
+func (s *simulation) recipeNames(id journal.CreatureID, edge engine.Bond, alias string) bool {
 	if s.applying == nil {
 		return false
 	}
@@ -138,7 +140,7 @@ func (s *simulation) recipeNames(id engine.CreatureID, edge engine.Bond, alias s
 			}
 		}
 	}
-	return member && slices.ContainsFunc(s.applying.Channels, func(ch engine.ChannelSpec) bool { return ch.Address == address && ch.Name == alias })
+	return member && slices.ContainsFunc(s.applying.Channels, func(ch deploy.ChannelSpec) bool { return ch.Address == address && ch.Name == alias })
 }
 
 // recipeTakes reports whether the recipe being applied has given the alias of a
@@ -169,11 +171,11 @@ func (s *simulation) checkParentage(what string, before situation) {
 		s.failf("Sessions: %v", err)
 	}
 	for _, g := range shapes {
-		i := slices.IndexFunc(infos, func(i engine.SessionInfo) bool { return i.Session == g.Session })
+		i := slices.IndexFunc(infos, func(i journal.SessionInfo) bool { return i.Session == g.Session })
 		if _, old := before.sessions[g.Session]; old || i < 0 {
 			continue
 		}
-		want, volatile := map[engine.SessionID]bool{}, map[engine.GraphID]bool{}
+		want, volatile := map[journal.SessionID]bool{}, map[journal.GraphID]bool{}
 		for m, now := range after {
 			switch was, there := before.homes[m]; {
 			case now.ID != g.ID || !there:
@@ -189,22 +191,22 @@ func (s *simulation) checkParentage(what string, before situation) {
 
 // asksOn reports whether who had requests still has them: those to a creature that
 // is removed are answered, and no others.
-func (s *simulation) asksOn(was, now []engine.RequestRow, before situation) bool {
+func (s *simulation) asksOn(was, now []journal.RequestRow, before situation) bool {
 	answered := len(was) - len(now)
 	if answered == 0 {
 		return slices.Equal(was, now)
 	}
 	lives := s.e.Lives()
-	removed := slices.ContainsFunc(slices.Collect(maps.Keys(before.lives)), func(id engine.CreatureID) bool {
+	removed := slices.ContainsFunc(slices.Collect(maps.Keys(before.lives)), func(id journal.CreatureID) bool {
 		_, stays := lives[id]
 		return !stays
 	})
-	return removed && !slices.ContainsFunc(now, func(r engine.RequestRow) bool { return !slices.Contains(was, r) })
+	return removed && !slices.ContainsFunc(now, func(r journal.RequestRow) bool { return !slices.Contains(was, r) })
 }
 
 // compareParents compares the parents of a session with those that it should
 // have. It may have others, of whose members none is left anywhere.
-func (s *simulation) compareParents(what string, info engine.SessionInfo, want map[engine.SessionID]bool, volatile int, before situation, after map[string]engine.Shape) {
+func (s *simulation) compareParents(what string, info journal.SessionInfo, want map[journal.SessionID]bool, volatile int, before situation, after map[string]engine.Shape) {
 	for _, p := range info.Parents {
 		if _, old := before.sessions[p]; !old { // none, or laid down on the way
 			volatile--
@@ -254,7 +256,7 @@ func (s *simulation) checkArchive() {
 	}
 }
 
-func (a *archive) ids(session engine.SessionID) (out []engine.EventID) {
+func (a *archive) ids(session journal.SessionID) (out []journal.EventID) {
 	for i := range a.events[session] {
 		out = append(out, a.events[session][i].ID)
 	}

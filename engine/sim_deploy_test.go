@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/sim"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // plan is what a deployment looks like: a few creatures on a few channels, told
@@ -35,16 +37,16 @@ func channelAddress(i int) string { return fmt.Sprintf("channel.k%d", i) }
 
 // deployment is the plan as the engine takes it. Each creature listens on one
 // channel and sends on another; which, depends on the wiring.
-func (p plan) deployment() *engine.Deployment {
-	d := &engine.Deployment{Name: p.name, Source: engine.Source{Path: p.name + ".hcl", Files: map[string]string{p.name + ".hcl": fmt.Sprint(p)}}}
+func (p plan) deployment() *deploy.Deployment {
+	d := &deploy.Deployment{Name: p.name, Source: deploy.Source{Path: p.name + ".hcl", Files: map[string]string{p.name + ".hcl": fmt.Sprint(p)}}}
 	if p.volatile {
-		none := engine.Volatile
+		none := journal.Volatile
 		d.Session.Durability = &none
 	}
 	worker := spec("", "sim")
 	worker.Limits.Mailbox = 1 + p.wiring%5
-	worker.Restart = engine.RestartPolicy{Attempts: 2, Max: 1 << 20, Backoff: 20 * time.Millisecond}
-	d.Species = []engine.SpeciesSpec{{Name: "sp", Spec: worker, Spawnable: 1 + p.wiring%2}}
+	worker.Restart = deploy.RestartPolicy{Attempts: 2, Max: 1 << 20, Backoff: 20 * time.Millisecond}
+	d.Species = []deploy.SpeciesSpec{{Name: "sp", Spec: worker, Spawnable: 1 + p.wiring%2}}
 	d.Session.AllowMerge = p.wiring%4 > 0
 	used := map[string]bool{}
 	for i := range p.creatures {
@@ -52,17 +54,17 @@ func (p plan) deployment() *engine.Deployment {
 		c.Address = memberAddress(i)
 		c.Privileged = i == 0
 		c.Limits.Mailbox = 1 + (p.wiring+i)%5
-		c.Restart = engine.RestartPolicy{Attempts: 2, Max: 1 << 20, Backoff: 20 * time.Millisecond}
-		c.Overflow = engine.Overflow(p.wiring % 3)
+		c.Restart = deploy.RestartPolicy{Attempts: 2, Max: 1 << 20, Backoff: 20 * time.Millisecond}
+		c.Overflow = deploy.Overflow(p.wiring % 3)
 		in, out := channelAddress((p.wiring+i)%2), channelAddress((p.wiring/2+i)%3)
-		c.Listen = []engine.WireSpec{{Channel: in}}
-		c.Send = []engine.WireSpec{{Channel: out}}
+		c.Listen = []deploy.WireSpec{{Channel: in}}
+		c.Send = []deploy.WireSpec{{Channel: out}}
 		used[in], used[out] = true, true
 		d.Creatures = append(d.Creatures, c)
 	}
 	for i := range 3 {
 		if a := channelAddress(i); used[a] {
-			d.Channels = append(d.Channels, engine.ChannelSpec{Address: a, Name: fmt.Sprintf("k%d", i)})
+			d.Channels = append(d.Channels, deploy.ChannelSpec{Address: a, Name: fmt.Sprintf("k%d", i)})
 		}
 	}
 	if p.withRoot {
@@ -111,12 +113,12 @@ func (s *simulation) apply(p plan) {
 
 // checkApplied checks that a deployment is as its plan says. If it ran already, what
 // has come meanwhile stays, and so does who has been stopped.
-func (s *simulation) checkApplied(d *engine.Deployment, applied *engine.Applied, updated bool) {
+func (s *simulation) checkApplied(d *deploy.Deployment, applied *engine.Applied, updated bool) {
 	status, err := s.e.Status("")
 	if err != nil {
 		s.failf("Status: %v", err)
 	}
-	members, homes := map[engine.CreatureID]engine.CreatureStatus{}, map[engine.CreatureID]engine.GraphID{}
+	members, homes := map[journal.CreatureID]engine.CreatureStatus{}, map[journal.CreatureID]journal.GraphID{}
 	for _, g := range status {
 		for _, c := range g.Creatures {
 			if c.Deployment == d.Name && c.Address != "" { // and was not added to it from outside
@@ -180,10 +182,10 @@ func (s *simulation) reapply() {
 
 // ruled leaves out, of somebody's channels, those that are not the recipe's, once
 // there has been a Restore: what it has brought back of them stays.
-func (s *simulation) ruled(channels []engine.ChannelID, applied *engine.Applied) []engine.ChannelID {
+func (s *simulation) ruled(channels []journal.ChannelID, applied *engine.Applied) []journal.ChannelID {
 	if s.boots == 1 {
 		return channels
 	}
 	own := slices.Collect(maps.Values(applied.Channels))
-	return slices.DeleteFunc(slices.Clone(channels), func(id engine.ChannelID) bool { return !slices.Contains(own, id) })
+	return slices.DeleteFunc(slices.Clone(channels), func(id journal.ChannelID) bool { return !slices.Contains(own, id) })
 }

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/sim"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -74,9 +76,9 @@ func (d *onDisk) serve() {
 	}
 }
 
-func stopped(c *engine.CreatureSpec) { c.Stopped = true }
+func stopped(c *deploy.CreatureSpec) { c.Stopped = true }
 
-func (d *onDisk) add(name, module string, more ...func(*engine.CreatureSpec)) engine.CreatureID {
+func (d *onDisk) add(name, module string, more ...func(*deploy.CreatureSpec)) journal.CreatureID {
 	d.Helper()
 	s := spec(name, module)
 	s.Limits.Mailbox = 16
@@ -99,35 +101,35 @@ func (d *onDisk) change(ops ...topology.Op) []engine.Outcome {
 	return out
 }
 
-func (d *onDisk) connect(from, to engine.CreatureID) engine.ChannelID {
+func (d *onDisk) connect(from, to journal.CreatureID) journal.ChannelID {
 	d.Helper()
 	return d.change(topology.Connect{From: from, To: to})[0].Channel
 }
 
-func (d *onDisk) send(ch engine.ChannelID, payload string) {
+func (d *onDisk) send(ch journal.ChannelID, payload string) {
 	d.Helper()
 	if _, err := d.Send(d.T.Context(), ch, engine.Outgoing{Payload: []byte(payload)}); err != nil {
 		d.Fatal(err)
 	}
 }
 
-func (d *onDisk) sendTo(c engine.CreatureID, payload string) {
+func (d *onDisk) sendTo(c journal.CreatureID, payload string) {
 	d.Helper()
 	if _, err := d.SendTo(d.T.Context(), c, engine.Outgoing{Payload: []byte(payload)}); err != nil {
 		d.Fatal(err)
 	}
 }
 
-func (d *onDisk) letters(g engine.GraphID) []engine.DeadLetterRow {
+func (d *onDisk) letters(g journal.GraphID) []journal.DeadLetterRow {
 	d.Helper()
-	letters, err := d.DeadLetters(d.T.Context(), g, "", engine.EventID{}, 0)
+	letters, err := d.DeadLetters(d.T.Context(), g, "", journal.EventID{}, 0)
 	if err != nil {
 		d.Fatal(err)
 	}
 	return letters
 }
 
-func (d *onDisk) state(c engine.CreatureID, key string) string {
+func (d *onDisk) state(c journal.CreatureID, key string) string {
 	d.Helper()
 	entries, err := d.State(d.T.Context(), c, key)
 	if err != nil {

@@ -10,7 +10,9 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/sim"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -22,7 +24,7 @@ func TestARestoredGraphKeepsItsIDAndItsStoreWhoeverConnectsIt(t *testing.T) {
 	own := s.connect(a, a, "own")
 	s.connect(b, c, "news")
 	d := s.add("d", "sink") // the youngest is all that connects a with the others
-	s.change(topology.SetEdge{Creature: d, Channel: own, Direction: engine.Send, On: true})
+	s.change(topology.SetEdge{Creature: d, Channel: own, Direction: journal.Send, On: true})
 	s.connect(b, d, "to-d")
 	before := s.status()
 	s.reopen()
@@ -38,7 +40,7 @@ func TestWhoIsElderOutlivesRestarts(t *testing.T) {
 	s.change(topology.RemoveCreature{ID: gone})
 	for _, name := range []string{"b", "c", "d", "e"} {
 		s.reopen()
-		s.add(name, "sink", func(c *engine.CreatureSpec) { c.Join = s.graph(a) })
+		s.add(name, "sink", func(c *deploy.CreatureSpec) { c.Join = s.graph(a) })
 	}
 	s.reopen()
 	var names string
@@ -52,12 +54,12 @@ func TestWhoIsElderOutlivesRestarts(t *testing.T) {
 
 func TestDeadLettersOfARemovalThatSplitsCanBeDeliveredAgain(t *testing.T) {
 	s := newSaved(t, engine.Options{})
-	a, b := s.add("a", "sink"), s.add("b", "record", func(c *engine.CreatureSpec) { c.Stopped = true })
+	a, b := s.add("a", "sink"), s.add("b", "record", func(c *deploy.CreatureSpec) { c.Stopped = true })
 	ch := s.connect(a, b, "out")
 	s.send(ch, "unread")
 	s.change(topology.RemoveChannel{ID: ch})
 	for range 2 {
-		letters, err := s.DeadLetters(t.Context(), s.graph(b), b, engine.EventID{}, 0)
+		letters, err := s.DeadLetters(t.Context(), s.graph(b), b, journal.EventID{}, 0)
 		if err != nil || len(letters) != 1 || letters[0].Reason != "channel_removed" {
 			t.Fatalf("letters %+v, %v", letters, err)
 		}
@@ -68,7 +70,7 @@ func TestDeadLettersOfARemovalThatSplitsCanBeDeliveredAgain(t *testing.T) {
 func TestATurnUnderWayWhenItsChannelGoesOutlivesACrash(t *testing.T) {
 	d := newOnDisk(t)
 	handled := 0
-	var ch engine.ChannelID
+	var ch journal.ChannelID
 	d.host.on("busy", func(_ abi.Turn, kind abi.Kind) error {
 		if kind != abi.KindMessage {
 			return nil
@@ -94,9 +96,9 @@ func TestATurnUnderWayWhenItsChannelGoesOutlivesACrash(t *testing.T) {
 }
 
 func TestDeadLettersOutliveACrashRightBehindTheirCut(t *testing.T) {
-	for name, remove := range map[string]func(a, b engine.CreatureID, ch engine.ChannelID) topology.Op{
-		"channel":  func(_, _ engine.CreatureID, ch engine.ChannelID) topology.Op { return topology.RemoveChannel{ID: ch} },
-		"creature": func(_, b engine.CreatureID, _ engine.ChannelID) topology.Op { return topology.RemoveCreature{ID: b} },
+	for name, remove := range map[string]func(a, b journal.CreatureID, ch journal.ChannelID) topology.Op{
+		"channel":  func(_, _ journal.CreatureID, ch journal.ChannelID) topology.Op { return topology.RemoveChannel{ID: ch} },
+		"creature": func(_, b journal.CreatureID, _ journal.ChannelID) topology.Op { return topology.RemoveCreature{ID: b} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newOnDisk(t)
@@ -157,7 +159,7 @@ func TestAGraphEndsOnlyWhenItsHistoryIsWritten(t *testing.T) {
 	d.change(topology.RemoveCreature{ID: a})
 	d.reboot()
 	for _, ev := range d.disk.Log() {
-		if ev.Kind == engine.EventDeadLetter {
+		if ev.Kind == journal.EventDeadLetter {
 			return
 		}
 	}
@@ -184,7 +186,7 @@ func TestTheStoreOfAGraphThatEndedIsRetiredLater(t *testing.T) {
 
 func TestAStoreWithoutMembersIsRetired(t *testing.T) {
 	d := newOnDisk(t)
-	if _, err := d.disk.Boot().Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: engine.Normal}); err != nil {
+	if _, err := d.disk.Boot().Create(t.Context(), journal.StoreSpec{Graph: "g", Durability: journal.Normal}); err != nil {
 		t.Fatal(err)
 	}
 	d.reboot()
@@ -202,7 +204,7 @@ func TestANewGraphIsThereAtOnce(t *testing.T) {
 	a := d.add("a", "sink")
 	b := d.add("b", "sink")
 	d.reboot()
-	if creatures, _, _ := d.Members(); !slices.Equal(creatures, []engine.CreatureID{a, b}) {
+	if creatures, _, _ := d.Members(); !slices.Equal(creatures, []journal.CreatureID{a, b}) {
 		t.Errorf("%s are left, want %s and %s", creatures, a, b)
 	}
 }
@@ -234,8 +236,8 @@ func TestApplyingToGraphsThatRunKeepsTheOrderOfTheirLog(t *testing.T) {
 			}
 		}
 	})
-	again := s.apply(team(3, func(d *engine.Deployment) {
-		d.Source = engine.Source{Path: "team.hcl", Files: map[string]string{"team.hcl": "x"}}
+	again := s.apply(team(3, func(d *deploy.Deployment) {
+		d.Source = deploy.Source{Path: "team.hcl", Files: map[string]string{"team.hcl": "x"}}
 	}))
 	sending.Wait()
 	s.wait()
@@ -251,7 +253,7 @@ func TestApplyingToGraphsThatRunKeepsTheOrderOfTheirLog(t *testing.T) {
 func TestWhatOnlyPassesThroughAGraphLeavesNothingThere(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a, b := s.add("a", "sink"), s.add("b", "sink")
-	for _, pair := range [][2]engine.CreatureID{{a, b}, {b, a}} {
+	for _, pair := range [][2]journal.CreatureID{{a, b}, {b, a}} {
 		s.try(func(batch *engine.Batch) error {
 			_, err := batch.Do(topology.Connect{From: pair[0], To: pair[1]})
 			if err == nil {
@@ -281,7 +283,7 @@ func TestAGraphThatTakesOverTheIDOfAnotherHasAStore(t *testing.T) {
 	a, b, c := d.add("a", "sink"), d.add("b", "sink"), d.add("c", "sink")
 	// b gets a graph that is younger than c's, which survives when they merge;
 	// but b is the elder, and keeps the id of c's when they part.
-	d.change(topology.SetEdge{Creature: a, Channel: d.connect(a, b), Direction: engine.Send})
+	d.change(topology.SetEdge{Creature: a, Channel: d.connect(a, b), Direction: journal.Send})
 	d.change(topology.Connect{From: c, To: b}, topology.Disconnect{From: c, To: b})
 	status, err := d.Status("")
 	if err != nil || len(status) != 3 {
@@ -301,7 +303,7 @@ func TestAGraphThatTakesOverTheIDOfOneThatEndsKeepsItsStore(t *testing.T) {
 	d.change(topology.Connect{From: elder, To: younger}, topology.RemoveCreature{ID: elder})
 	d.sendTo(younger, "one")
 	d.reboot()
-	if creatures, _, _ := d.Members(); !slices.Equal(creatures, []engine.CreatureID{younger}) {
+	if creatures, _, _ := d.Members(); !slices.Equal(creatures, []journal.CreatureID{younger}) {
 		t.Errorf("there are %v, want %s", creatures, younger)
 	}
 	live := 0
@@ -320,8 +322,8 @@ func TestWhatIsNewIsKeptWhereItMovesToInTheSameBatch(t *testing.T) {
 	a, b := s.add("a", "sink"), s.add("b", "sink")
 	c := s.add("c", "sink")
 	s.connect(b, c, "keeps b's graph the larger")
-	var x engine.CreatureID
-	var ch engine.ChannelID
+	var x journal.CreatureID
+	var ch journal.ChannelID
 	joining := spec("x", "record")
 	joining.Join = s.graph(a)
 	s.try(func(batch *engine.Batch) error {
@@ -333,7 +335,7 @@ func TestWhatIsNewIsKeptWhereItMovesToInTheSameBatch(t *testing.T) {
 		out, err := batch.Do(topology.Connect{From: x, To: b, Name: "news"})
 		if err == nil {
 			ch = out.Channel
-			_, err = batch.Do(topology.SetEdge{Creature: x, Channel: ch, Direction: engine.Listen, On: true})
+			_, err = batch.Do(topology.SetEdge{Creature: x, Channel: ch, Direction: journal.Listen, On: true})
 		}
 		if err == nil {
 			_, err = batch.Do(topology.RemoveCreature{ID: a})
@@ -359,7 +361,7 @@ func TestWhoSplitsOffAndComesBackHasReadEverythingOnce(t *testing.T) {
 	a, b := s.add("a", "sink"), s.add("b", "record", stopped)
 	ch := s.connect(a, b, "out")
 	s.send(ch, "1")
-	off := topology.SetEdge{Creature: b, Channel: ch, Direction: engine.Listen}
+	off := topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Listen}
 	on := off
 	on.On = true
 	s.try(func(batch *engine.Batch) error {
@@ -382,11 +384,11 @@ func TestListenersKeepTheirOrder(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a, b, c := s.add("a", "sink"), s.add("b", "sink"), s.add("c", "sink")
 	ch := s.connect(c, b, "news")
-	for _, id := range []engine.CreatureID{a, c} {
-		s.change(topology.SetEdge{Creature: id, Channel: ch, Direction: engine.Listen, On: true})
+	for _, id := range []journal.CreatureID{a, c} {
+		s.change(topology.SetEdge{Creature: id, Channel: ch, Direction: journal.Listen, On: true})
 	}
 	for range 2 {
-		if got, want := s.status()[0].Channels[0].Listeners, []engine.CreatureID{b, a, c}; !slices.Equal(got, want) {
+		if got, want := s.status()[0].Channels[0].Listeners, []journal.CreatureID{b, a, c}; !slices.Equal(got, want) {
 			t.Errorf("listeners %v, want %v", got, want)
 		}
 		s.reopen()
@@ -395,13 +397,13 @@ func TestListenersKeepTheirOrder(t *testing.T) {
 
 func TestNobodyIsTheChildOfACreatureThatIsGone(t *testing.T) {
 	s := newSaved(t, engine.Options{})
-	elder, child := s.add("elder", "sink"), engine.CreatureID("")
+	elder, child := s.add("elder", "sink"), journal.CreatureID("")
 	s.change(topology.SetPrivileged{ID: elder, Privileged: true})
-	child = s.add("child", "sink", func(c *engine.CreatureSpec) { c.Parent = elder })
+	child = s.add("child", "sink", func(c *deploy.CreatureSpec) { c.Parent = elder })
 	s.connect(elder, child, "orders")
 	s.connect(child, child, "own")
 	s.change(topology.RemoveCreature{ID: elder})
-	if n := len(s.events(child, engine.EventParentLinkChanged)); n != 1 {
+	if n := len(s.events(child, journal.EventParentLinkChanged)); n != 1 {
 		t.Errorf("%d parent_link_changed events, want 1", n)
 	}
 	for range 2 {
@@ -422,7 +424,7 @@ func TestWhatATurnCausesInAnotherGraphIsLaterThanItsCause(t *testing.T) {
 	}))
 	lead, parent := d.add("lead", "lead", privileged), d.add("parent", "sink", privileged)
 	news := d.connect(lead, parent)
-	child := d.add("child", "sink", func(c *engine.CreatureSpec) { c.Parent = parent })
+	child := d.add("child", "sink", func(c *deploy.CreatureSpec) { c.Parent = parent })
 	d.change(topology.SetPrivileged{ID: parent})
 	for range 40 { // while the clock stands
 		d.send(news, "unread")
@@ -431,12 +433,12 @@ func TestWhatATurnCausesInAnotherGraphIsLaterThanItsCause(t *testing.T) {
 	for d.Serve(t.Context(), func(int) int { return 0 }) {
 	}
 	d.disk.Flush()
-	times := map[engine.EventID]int64{}
+	times := map[journal.EventID]int64{}
 	for _, ev := range d.disk.Log() {
 		times[ev.ID] = ev.Time
 	}
 	for _, ev := range d.disk.Log() {
-		if ev.Kind == engine.EventParentLinkChanged && ev.Creature == child && !ev.Cause.IsZero() {
+		if ev.Kind == journal.EventParentLinkChanged && ev.Creature == child && !ev.Cause.IsZero() {
 			if cause := times[ev.Cause]; cause == 0 || ev.Time <= cause {
 				t.Errorf("the change has the time %d, its cause %d", ev.Time, cause)
 			}
@@ -464,7 +466,7 @@ func TestASimulationIsDeterministic(t *testing.T) {
 func TestDeadLettersOfACutAreShownInTheOrderOfTheirIDs(t *testing.T) {
 	d := newOnDisk(t)
 	a, b, c := d.add("a", "sink"), d.add("b", "sink", stopped), d.add("c", "sink")
-	var channels []engine.ChannelID
+	var channels []journal.ChannelID
 	for range 8 {
 		channels = append(channels, d.connect(a, b))
 	}
@@ -479,7 +481,7 @@ func TestDeadLettersOfACutAreShownInTheOrderOfTheirIDs(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	letters, last := 0, map[engine.Origin]uint64{}
+	letters, last := 0, map[journal.Origin]uint64{}
 	for {
 		ob, err := events.Next(ended)
 		if err != nil {
@@ -490,7 +492,7 @@ func TestDeadLettersOfACutAreShownInTheOrderOfTheirIDs(t *testing.T) {
 			t.Errorf("the %s %s is shown after number %d", ev.Kind, ev.ID, last[ev.ID.Origin])
 		}
 		last[ev.ID.Origin] = ev.ID.Seq
-		if ev.Kind == engine.EventDeadLetter {
+		if ev.Kind == journal.EventDeadLetter {
 			letters++
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/internal/sim"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // model is what a simulation knows of its own doing, apart from what the log
@@ -14,15 +15,15 @@ import (
 // it has lost, as it must take back what they led to.
 type model struct {
 	edges       []edgeFact
-	acks        map[engine.EventID]string // durable sends
-	redelivered map[engine.EventID][]engine.EventID
+	acks        map[journal.EventID]string // durable sends
+	redelivered map[journal.EventID][]journal.EventID
 	duplicates  []duplicate
 	cursors     []cursorFact
-	answered    []engine.EventID // requests from outside whose answer was received
+	answered    []journal.EventID // requests from outside whose answer was received
 	// bases are channels that have been in a graph without a store, as they were
 	// before the last change that found them there: what is up to the head need
 	// not be in the log.
-	bases map[engine.ChannelID]base
+	bases map[journal.ChannelID]base
 	// limbo is what graphs without a store had before the last change.
 	limbo engine.Unlogged
 	// unknown says that the process died in the middle of a change: it has
@@ -37,7 +38,7 @@ type base struct{ head, offset uint64 }
 
 // stamp is a place in the log: so many records of a session.
 type stamp struct {
-	session engine.SessionID
+	session journal.SessionID
 	records int
 }
 
@@ -56,14 +57,14 @@ type edgeFact struct {
 
 // duplicate is a send that was left out because of its offset.
 type duplicate struct {
-	channel engine.ChannelID
+	channel journal.ChannelID
 	offset  uint64
 }
 
 func newModel() model {
 	return model{
-		acks: map[engine.EventID]string{}, redelivered: map[engine.EventID][]engine.EventID{},
-		bases: map[engine.ChannelID]base{},
+		acks: map[journal.EventID]string{}, redelivered: map[journal.EventID][]journal.EventID{},
+		bases: map[journal.ChannelID]base{},
 	}
 }
 
@@ -82,8 +83,8 @@ func (m *model) noteUnlogged(u engine.Unlogged) {
 
 // noteChange compares who listened before and after a change, in graphs that
 // have a store.
-func (m *model) noteChange(d *sim.Disk, before, after map[engine.Edge]engine.Listens, sessions map[engine.SessionID]bool) {
-	at := func(id engine.SessionID) stamp {
+func (m *model) noteChange(d *sim.Disk, before, after map[engine.Edge]engine.Listens, sessions map[journal.SessionID]bool) {
+	at := func(id journal.SessionID) stamp {
 		_, known := sessions[id]
 		return stamp{id, d.Stamp(id, !known)}
 	}
@@ -99,7 +100,7 @@ func (m *model) noteChange(d *sim.Disk, before, after map[engine.Edge]engine.Lis
 	}
 	for edge, waiting := range m.limbo.Waiting {
 		_, on := after[edge]
-		if inbox := after[engine.Edge{Creature: edge.Creature, Channel: engine.InboxOf(edge.Creature)}]; !on && inbox.Session != "" {
+		if inbox := after[engine.Edge{Creature: edge.Creature, Channel: journal.InboxOf(edge.Creature)}]; !on && inbox.Session != "" {
 			m.edges = append(m.edges, edgeFact{edge: edge, backlog: true, handed: waiting, stamp: at(inbox.Session)})
 		}
 	}
@@ -108,8 +109,8 @@ func (m *model) noteChange(d *sim.Disk, before, after map[engine.Edge]engine.Lis
 
 // noteReaders notes that cursors of readers have come into a log, with their
 // channels.
-func (m *model) noteReaders(after map[engine.Edge]engine.Listens, at func(engine.SessionID) stamp) {
-	logged := map[engine.ChannelID]engine.SessionID{}
+func (m *model) noteReaders(after map[engine.Edge]engine.Listens, at func(journal.SessionID) stamp) {
+	logged := map[journal.ChannelID]journal.SessionID{}
 	for edge, l := range after {
 		logged[edge.Channel] = l.Session
 	}
@@ -120,7 +121,7 @@ func (m *model) noteReaders(after map[engine.Edge]engine.Listens, at func(engine
 	}
 }
 
-func (s *simulation) noteSent(ch engine.ChannelID, out engine.Outgoing, unlogged bool, sent engine.Sent, err error) {
+func (s *simulation) noteSent(ch journal.ChannelID, out engine.Outgoing, unlogged bool, sent engine.Sent, err error) {
 	s.say("sent %s, number %d, duplicate %v: %v", sent.Message, sent.Seq, sent.Duplicate, err)
 	switch {
 	case err != nil || s.disk.Crashed() || unlogged:
@@ -131,7 +132,7 @@ func (s *simulation) noteSent(ch engine.ChannelID, out engine.Outgoing, unlogged
 	}
 }
 
-func (s *simulation) noteRedelivered(l engine.DeadLetterRow, sent engine.Sent) {
+func (s *simulation) noteRedelivered(l journal.DeadLetterRow, sent engine.Sent) {
 	s.redelivered[l.ID] = append(s.redelivered[l.ID], sent.Message)
 }
 
@@ -214,7 +215,7 @@ func (s *simulation) edgesNow() map[engine.Edge]engine.Listens {
 	return all
 }
 
-func (s *simulation) lastNumber(ch engine.ChannelID) uint64 {
+func (s *simulation) lastNumber(ch journal.ChannelID) uint64 {
 	last := s.bases[ch].head
 	for _, ev := range s.disk.Log() {
 		if ev.Channel == ch && ev.Kind.IsMessage() {

@@ -8,12 +8,13 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // readerKey is what the cursor of an outside reader is kept under.
 type readerKey struct {
 	name    string
-	channel engine.ChannelID
+	channel journal.ChannelID
 }
 
 // cursorFact says that a reader has acknowledged up to a number, or begins
@@ -34,7 +35,7 @@ type simReader struct {
 // simCall is a request from outside that has not been answered yet.
 type simCall struct {
 	*engine.Call
-	to      engine.CreatureID
+	to      journal.CreatureID
 	payload string
 }
 
@@ -143,7 +144,7 @@ func (s *simulation) ask(st step) {
 		return
 	}
 	payload := s.payload(st.b) + fmt.Sprintf(" q%d", st.c%3)
-	call, err := s.e.Ask(s.sendContext(engine.InboxOf(c)), c, engine.Outgoing{Payload: []byte(payload)}, 5*time.Second)
+	call, err := s.e.Ask(s.sendContext(journal.InboxOf(c)), c, engine.Outgoing{Payload: []byte(payload)}, 5*time.Second)
 	s.say("ask %s %q: %v", c, payload, err)
 	if err == nil && !s.disk.Crashed() {
 		s.calls = append(s.calls, simCall{call, c, payload})
@@ -169,7 +170,7 @@ func (s *simulation) checkReply(c simCall, reply []byte, err error) {
 	mute, dies := slices.Contains(orders, order{orderMute, 1}), slices.ContainsFunc(orders, func(o order) bool { return o.what == orderDie || o.what == orderFail })
 	switch code := abi.CodeOf(err); {
 	case err == nil && !mute && string(reply) == "re-"+name:
-		if !s.e.Volatile(engine.InboxOf(c.to)) {
+		if !s.e.Volatile(journal.InboxOf(c.to)) {
 			s.answered = append(s.answered, c.Request())
 		}
 	case code == abi.Unavailable && mute:
@@ -182,7 +183,7 @@ func (s *simulation) checkReply(c simCall, reply []byte, err error) {
 }
 
 // lives reports whether there is a creature of that id.
-func (s *simulation) lives(c engine.CreatureID) bool {
+func (s *simulation) lives(c journal.CreatureID) bool {
 	_, err := s.e.FindGraph(string(c))
 	return err == nil
 }
@@ -209,7 +210,7 @@ func (s *simulation) checkOutside(l *ledger) {
 	}
 	s.collect(step{})
 	for _, c := range s.calls {
-		edge := engine.Edge{Creature: c.to, Channel: engine.InboxOf(c.to)}
+		edge := engine.Edge{Creature: c.to, Channel: journal.InboxOf(c.to)}
 		if m := l.ids[c.Request()]; m != nil && l.done[edge][m.Seq] == "handled" {
 			s.failf("%s has handled %q, but its caller has no answer", c.to, c.payload)
 		}
@@ -225,16 +226,16 @@ func (s *simulation) checkOutside(l *ledger) {
 
 // checkAnswered checks that what a caller was answered has happened.
 func (s *simulation) checkAnswered(l *ledger) {
-	s.answered = slices.DeleteFunc(s.answered, func(id engine.EventID) bool {
+	s.answered = slices.DeleteFunc(s.answered, func(id journal.EventID) bool {
 		m := l.ids[id]
 		if m == nil {
 			return true // it was sent before its graph had a log
 		}
-		c := engine.CreatureID(m.Channel[len("inbox:"):])
+		c := journal.CreatureID(m.Channel[len("inbox:"):])
 		if l.done[engine.Edge{Creature: c, Channel: m.Channel}][m.Seq] == "handled" {
 			return false
 		}
-		if !s.forget || s.o.Durability == engine.Full {
+		if !s.forget || s.o.Durability == journal.Full {
 			s.failf("request %s was answered, but its turn is lost", id)
 		}
 		return true

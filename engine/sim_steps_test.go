@@ -9,7 +9,9 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/sim"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -171,7 +173,7 @@ func (s *simulation) sendTo(st step) {
 	if c, ok := s.creature(st.a); ok {
 		out := s.outgoing(st)
 		s.say("send %q to %s, producer %d, durable %v", out.Payload, c, out.Offset, out.Durable)
-		inbox := engine.InboxOf(c)
+		inbox := journal.InboxOf(c)
 		unlogged := s.e.Volatile(inbox)
 		sent, err := s.e.SendTo(s.sendContext(inbox), c, out)
 		s.noteSent(inbox, out, unlogged, sent, err)
@@ -180,7 +182,7 @@ func (s *simulation) sendTo(st step) {
 
 // sendContext is the context to send with: where there is no store, one that
 // does not wait for mailboxes that are full.
-func (s *simulation) sendContext(ch engine.ChannelID) context.Context {
+func (s *simulation) sendContext(ch journal.ChannelID) context.Context {
 	if !s.e.Volatile(ch) {
 		return s.ctx
 	}
@@ -189,7 +191,7 @@ func (s *simulation) sendContext(ch engine.ChannelID) context.Context {
 	return ended
 }
 
-func (s *simulation) creature(n int) (engine.CreatureID, bool) {
+func (s *simulation) creature(n int) (journal.CreatureID, bool) {
 	creatures, _, _ := s.e.Members()
 	if len(creatures) == 0 {
 		return "", false
@@ -197,7 +199,7 @@ func (s *simulation) creature(n int) (engine.CreatureID, bool) {
 	return creatures[n%len(creatures)], true
 }
 
-func (s *simulation) channel(n int) (engine.ChannelID, bool) {
+func (s *simulation) channel(n int) (journal.ChannelID, bool) {
 	_, channels, _ := s.e.Members()
 	if len(channels) == 0 {
 		return "", false
@@ -217,12 +219,12 @@ func (s *simulation) addCreature(st step) {
 	cs := spec(fmt.Sprintf("c%d", s.creatures), "sim")
 	cs.Limits.Mailbox = 1 + st.a%6
 	cs.Privileged = st.b%3 > 0
-	cs.Restart = engine.RestartPolicy{Attempts: 1 + st.b%3, Max: 1 << 20, Backoff: 20 * time.Millisecond}
+	cs.Restart = deploy.RestartPolicy{Attempts: 1 + st.b%3, Max: 1 << 20, Backoff: 20 * time.Millisecond}
 	switch {
 	case st.b%7 == 0:
 		cs.Restart.Max = 2
 	case st.b%7 == 1:
-		cs.Restart.Mode = engine.RestartAlways
+		cs.Restart.Mode = deploy.RestartAlways
 	}
 	if st.c%3 > 0 && len(creatures) > 0 {
 		cs.Parent = creatures[st.a%len(creatures)]
@@ -265,7 +267,7 @@ func (s *simulation) setEdge(st step) {
 	c, ok := s.creature(st.a)
 	ch, has := s.channel(st.b)
 	if ok && has {
-		s.op(topology.SetEdge{Creature: c, Channel: ch, Direction: engine.Direction(1 + st.c%2), On: st.c%5 > 0})
+		s.op(topology.SetEdge{Creature: c, Channel: ch, Direction: journal.Direction(1 + st.c%2), On: st.c%5 > 0})
 	}
 }
 
@@ -298,9 +300,9 @@ func (s *simulation) toggle(st step) {
 		return
 	}
 	if _, on := s.e.Listening()[engine.Edge{Creature: c, Channel: ch}]; on {
-		edge := topology.SetEdge{Creature: c, Channel: ch, Direction: engine.Listen}
+		edge := topology.SetEdge{Creature: c, Channel: ch, Direction: journal.Listen}
 		again := edge
-		again.On, again.Alias = true, s.e.Lives()[c].Aliases[engine.Bond{Channel: ch, Direction: engine.Listen}]
+		again.On, again.Alias = true, s.e.Lives()[c].Aliases[engine.Bond{Channel: ch, Direction: journal.Listen}]
 		s.op(edge, again)
 	}
 }
@@ -314,7 +316,7 @@ func (s *simulation) rearrange(st step) {
 	if !ok || !has || !some || len(channels) >= most {
 		return
 	}
-	ops := []topology.Op{topology.SetEdge{Creature: a, Channel: ch, Direction: engine.Direction(1 + st.b%2)}, topology.Connect{From: a, To: b}}
+	ops := []topology.Op{topology.SetEdge{Creature: a, Channel: ch, Direction: journal.Direction(1 + st.b%2)}, topology.Connect{From: a, To: b}}
 	switch st.c % 5 {
 	case 0:
 		ops = append(ops, topology.RemoveChannel{ID: ch})
@@ -323,7 +325,7 @@ func (s *simulation) rearrange(st step) {
 	case 2:
 		ops = append(ops, topology.Disconnect{From: a, To: b})
 	case 3:
-		ops = append(ops, topology.RemoveCreature{ID: []engine.CreatureID{a, b}[st.b/2%2]})
+		ops = append(ops, topology.RemoveCreature{ID: []journal.CreatureID{a, b}[st.b/2%2]})
 	}
 	s.op(ops...)
 }
@@ -340,7 +342,7 @@ func (s *simulation) redeliver(st step) {
 		return
 	}
 	g := graphs[st.a%len(graphs)]
-	letters, err := s.e.DeadLetters(s.ctx, g, "", engine.EventID{}, 0)
+	letters, err := s.e.DeadLetters(s.ctx, g, "", journal.EventID{}, 0)
 	if err != nil || len(letters) == 0 {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // edits is what a simulation knows of turns that edit their graph.
@@ -18,18 +19,18 @@ type edits struct {
 	staged  []madeBy // what turns have added
 	doubt   *madeBy  // the turn in whose commit the process may have died
 	// doubtHeads are the last numbers before that commit.
-	doubtHeads map[engine.ChannelID]uint64
+	doubtHeads map[journal.ChannelID]uint64
 }
 
 // frame is a turn under way. When it has called tools, it has what there was before
 // its commit: nothing else happens between that and the commit.
 type frame struct {
-	caller   engine.CreatureID
+	caller   journal.CreatureID
 	made     madeBy
 	want     *engine.GroupStatus // the graph as the turn has left it; nil if it has called no tool
 	changes  int                 // that there had been by then
 	edges    map[engine.Edge]engine.Listens
-	heads    map[engine.ChannelID]uint64
+	heads    map[journal.ChannelID]uint64
 	was      situation
 	graphs   string // as described tells them
 	unlogged engine.Unlogged
@@ -38,10 +39,10 @@ type frame struct {
 
 // madeBy is what a turn has added.
 type madeBy struct {
-	creature  engine.CreatureID
+	creature  journal.CreatureID
 	message   string // that it has handled
-	creatures []engine.CreatureID
-	channels  []engine.ChannelID
+	creatures []journal.CreatureID
+	channels  []journal.ChannelID
 	volatile  bool // its message may have got another id since, when it came into a log
 }
 
@@ -70,7 +71,7 @@ func (s *simulation) freeze() {
 	s.e.Unlocked(func() {
 		f.edges, f.heads, f.was, f.unlogged = s.edgesNow(), s.e.Heads(), s.situation(), s.e.Unlogged()
 		f.graphs, f.dead = s.describedAll(), s.disk.Crashed()
-		f.made.volatile = f.made.volatile || s.e.Volatile(engine.InboxOf(f.caller))
+		f.made.volatile = f.made.volatile || s.e.Volatile(journal.InboxOf(f.caller))
 	})
 }
 
@@ -161,18 +162,18 @@ func (s *simulation) checkStaged(what string, f *frame) {
 
 // beforeDoubt is the last number that a channel had when a change was made that is in
 // doubt: the own messages of a turn come after its changes.
-func (e *edits) beforeDoubt(ch engine.ChannelID, last uint64) uint64 {
+func (e *edits) beforeDoubt(ch journal.ChannelID, last uint64) uint64 {
 	if e.doubtHeads == nil {
 		return last
 	}
 	return min(last, e.doubtHeads[ch])
 }
 
-func sorted(channels []engine.ChannelID) []engine.ChannelID {
+func sorted(channels []journal.ChannelID) []journal.ChannelID {
 	return slices.Sorted(slices.Values(channels))
 }
 
-func endsOf(edges []engine.GroupEdge) (channels []engine.ChannelID, aliases []string) {
+func endsOf(edges []engine.GroupEdge) (channels []journal.ChannelID, aliases []string) {
 	for _, e := range edges {
 		channels, aliases = append(channels, e.Channel), append(aliases, e.Alias)
 	}
@@ -208,7 +209,7 @@ func (s *simulation) checkEdits() {
 	done, known := map[string]bool{}, map[string]bool{}
 	for _, ev := range s.disk.Log() {
 		known[ev.ID.String()] = true
-		if ev.Kind == engine.EventTurnEnded {
+		if ev.Kind == journal.EventTurnEnded {
 			done[string(ev.Creature)+" "+ev.Cause.String()] = true
 		}
 	}
@@ -276,7 +277,7 @@ func (s *simulation) editOnce(t abi.Turn, f *frame, name string, n int) {
 	g := f.want
 	member := g.Creatures[n/7%len(g.Creatures)].ID
 	direction := []string{"listen", "send"}[n/3%2]
-	var channel engine.ChannelID
+	var channel journal.ChannelID
 	if len(g.Channels) > 0 {
 		channel = g.Channels[n/5%len(g.Channels)].ID
 	}
@@ -301,11 +302,11 @@ func (s *simulation) editOnce(t abi.Turn, f *frame, name string, n int) {
 				wire = args{"action": "delete", "channel": channel}
 			}
 			tool[engine.ChannelResult](s, t, "group_channel", wire)
-			f.made.channels = slices.DeleteFunc(f.made.channels, func(ch engine.ChannelID) bool { return n%3 == 0 && ch == channel })
+			f.made.channels = slices.DeleteFunc(f.made.channels, func(ch journal.ChannelID) bool { return n%3 == 0 && ch == channel })
 		}
 	case 3:
 		if _, ok := tool[engine.DeltaResult](s, t, "group_remove_node", args{"creature": member}); ok {
-			f.made.creatures = slices.DeleteFunc(f.made.creatures, func(c engine.CreatureID) bool { return c == member })
+			f.made.creatures = slices.DeleteFunc(f.made.creatures, func(c journal.CreatureID) bool { return c == member })
 		}
 	case 4:
 		tool[engine.NodeState](s, t, []string{"group_stop_node", "group_start_node"}[n/8%2], args{"creature": member})
@@ -324,9 +325,9 @@ const toolPayload = "-tool"
 
 // wireAcross wires a creature of whatever graph, which is to become one with the own.
 func (s *simulation) wireAcross(t abi.Turn, wire args, n int) {
-	var all []engine.CreatureID
+	var all []journal.CreatureID
 	s.e.Unlocked(func() { all, _, _ = s.e.Members() })
-	if wire["channel"] == engine.ChannelID("") || len(all) == 0 {
+	if wire["channel"] == journal.ChannelID("") || len(all) == 0 {
 		return
 	}
 	wire["merge"], wire["creature"] = true, all[n/7%len(all)]

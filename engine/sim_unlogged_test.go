@@ -8,6 +8,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -16,15 +18,15 @@ import (
 
 // unlogged applies a deployment without a store whose creatures all listen and
 // send on one channel.
-func (d *onDisk) unlogged(creatures ...engine.CreatureSpec) (ids []engine.CreatureID, ch engine.ChannelID) {
+func (d *onDisk) unlogged(creatures ...deploy.CreatureSpec) (ids []journal.CreatureID, ch journal.ChannelID) {
 	d.Helper()
-	none := engine.Volatile
-	dep := &engine.Deployment{Name: "unlogged", Session: engine.SessionSettings{Durability: &none}}
-	dep.Channels = []engine.ChannelSpec{{Address: "channel.in", Name: "in"}}
+	none := journal.Volatile
+	dep := &deploy.Deployment{Name: "unlogged", Session: deploy.SessionSettings{Durability: &none}}
+	dep.Channels = []deploy.ChannelSpec{{Address: "channel.in", Name: "in"}}
 	for _, c := range creatures {
 		c.Address = "creature." + c.Name
-		c.Listen = []engine.WireSpec{{Channel: "channel.in"}}
-		c.Send = []engine.WireSpec{{Channel: "channel.in"}}
+		c.Listen = []deploy.WireSpec{{Channel: "channel.in"}}
+		c.Send = []deploy.WireSpec{{Channel: "channel.in"}}
 		dep.Creatures = append(dep.Creatures, c)
 	}
 	a, err := d.Apply(d.T.Context(), dep)
@@ -38,10 +40,10 @@ func (d *onDisk) unlogged(creatures ...engine.CreatureSpec) (ids []engine.Creatu
 }
 
 // enter connects a creature of a graph without a store to one that has a store.
-func (d *onDisk) enter(c engine.CreatureID) {
+func (d *onDisk) enter(c journal.CreatureID) {
 	d.Helper()
 	d.connect(c, d.add("keeper", "sink"))
-	if d.Volatile(engine.InboxOf(c)) {
+	if d.Volatile(journal.InboxOf(c)) {
 		d.Fatal("the graph has no store after all")
 	}
 }
@@ -112,7 +114,7 @@ func TestDeadLettersComeAlongIntoALog(t *testing.T) {
 }
 
 func TestWhatAMailboxHadNoRoomForStaysADeadLetter(t *testing.T) {
-	for _, policy := range []engine.Overflow{engine.OverflowDeadLetter, engine.OverflowDropOldest} {
+	for _, policy := range []deploy.Overflow{deploy.OverflowDeadLetter, deploy.OverflowDropOldest} {
 		for _, crash := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, crash %v", policy, crash), func(t *testing.T) {
 				d := newOnDisk(t)
@@ -143,7 +145,7 @@ func TestWhatAMailboxHadNoRoomForStaysADeadLetter(t *testing.T) {
 				d.send(ch, "4")
 				d.serve()
 				want := "in:0\nin:1\nin:2\nin:4\n"
-				if policy == engine.OverflowDropOldest {
+				if policy == deploy.OverflowDropOldest {
 					want = "in:0\nin:2\nin:3\nin:4\n"
 				}
 				if got := d.state(ids[0], "heard"); got != want {
@@ -170,13 +172,13 @@ func TestADeliveryToBeTriedAgainIsNotForgottenWithItsEdge(t *testing.T) {
 		return d.host.behaviours["record"](tn, kind)
 	})
 	a := spec("a", "fails once")
-	a.Overflow, a.Limits.Mailbox = engine.OverflowDropOldest, 1
+	a.Overflow, a.Limits.Mailbox = deploy.OverflowDropOldest, 1
 	ids, ch := d.unlogged(a)
 	d.send(ch, "0")
 	d.serve()
 	d.send(ch, "1")
 	d.sendTo(ids[0], "2") // drops it
-	d.change(topology.SetEdge{Creature: ids[0], Channel: ch, Direction: engine.Listen})
+	d.change(topology.SetEdge{Creature: ids[0], Channel: ch, Direction: journal.Listen})
 	d.enter(ids[0])
 	d.reboot()
 	d.serve()
@@ -196,8 +198,8 @@ func TestAMessageEntersTheLogsOfTwoGraphsOnce(t *testing.T) {
 			keeper := d.add("keeper", "sink")
 			change := []topology.Op{
 				topology.Connect{From: ids[0], To: keeper},
-				topology.SetEdge{Creature: ids[0], Channel: ch, Direction: engine.Listen},
-				topology.SetEdge{Creature: ids[0], Channel: ch, Direction: engine.Send},
+				topology.SetEdge{Creature: ids[0], Channel: ch, Direction: journal.Listen},
+				topology.SetEdge{Creature: ids[0], Channel: ch, Direction: journal.Send},
 			}
 			if fail { // the second of two cuts
 				d.disk.SkipCuts, d.disk.FailCuts = 1, 1

@@ -4,15 +4,16 @@ import (
 	"context"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // watcher is a subscriber of one engine. What it has seen may be lost with a
 // crash, so another begins anew.
 type watcher struct {
 	events *engine.Subscription // nil: nobody watches in this program
-	seen   map[engine.EventID]bool
-	last   map[engine.Origin]uint64
-	old    map[engine.Origin]bool // of earlier runs
+	seen   map[journal.EventID]bool
+	last   map[journal.Origin]uint64
+	old    map[journal.Origin]bool // of earlier runs
 }
 
 // startWatching subscribes to everything in every eighth program; without a
@@ -22,8 +23,8 @@ func (s *simulation) startWatching() {
 		return
 	}
 	s.watcher = watcher{
-		events: s.e.Subscribe(engine.Filter{}, 0), seen: map[engine.EventID]bool{},
-		last: map[engine.Origin]uint64{}, old: map[engine.Origin]bool{},
+		events: s.e.Subscribe(engine.Filter{}, 0), seen: map[journal.EventID]bool{},
+		last: map[journal.Origin]uint64{}, old: map[journal.Origin]bool{},
 	}
 	for _, ev := range s.disk.Log() {
 		s.old[ev.ID.Origin] = true

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // wire leads the output of a creature somewhere.
@@ -16,9 +16,9 @@ func (s *simulation) wire(st step) {
 	if !ok || !has {
 		return
 	}
-	w := engine.OutputWire{From: from, To: to, WithContent: true, AllowSelf: st.c%2 == 0}
+	w := journal.OutputWire{From: from, To: to, WithContent: true, AllowSelf: st.c%2 == 0}
 	if st.c%9 == 0 {
-		w.To = engine.ToRoot
+		w.To = journal.ToRoot
 	}
 	s.change(fmt.Sprintf("wire %s to %s", w.From, w.To), func() error {
 		_, err := s.e.AddWire(s.ctx, w)
@@ -41,12 +41,12 @@ func (s *simulation) unwire(st step) {
 	})
 }
 
-func (s *simulation) wiresNow() map[engine.WireID]engine.OutputWire {
+func (s *simulation) wiresNow() map[journal.WireID]journal.OutputWire {
 	list, err := s.e.Wires("")
 	if err != nil {
 		s.failf("Wires: %v", err)
 	}
-	out := map[engine.WireID]engine.OutputWire{}
+	out := map[journal.WireID]journal.OutputWire{}
 	for _, w := range list {
 		out[w.ID] = w
 	}
@@ -81,20 +81,20 @@ const wireHeader = "terrarium-wire"
 // checkWired checks what turns have put out: each output on every wire that the
 // creature had, once, and on no other.
 func (s *simulation) checkWired(l *ledger) {
-	live := map[engine.CreatureID][]engine.WireID{}   // as the log has it
-	before := map[engine.CreatureID][]engine.WireID{} // when the creature's last turn ended
-	unlogged := len(s.bases) > 0                      // wires may have come into the log with a graph
+	live := map[journal.CreatureID][]journal.WireID{}   // as the log has it
+	before := map[journal.CreatureID][]journal.WireID{} // when the creature's last turn ended
+	unlogged := len(s.bases) > 0                        // wires may have come into the log with a graph
 	for i := range l.log {
 		ev := &l.log[i]
 		switch ev.Kind {
-		case engine.EventWireAdded:
+		case journal.EventWireAdded:
 			live[ev.Creature] = append(live[ev.Creature], wireOf(ev))
-		case engine.EventWireRemoved:
+		case journal.EventWireRemoved:
 			if id := wireOf(ev); !slices.Contains(live[ev.Creature], id) && !unlogged {
 				s.failf("the wire %s is removed, but was never added", id)
 			}
-			live[ev.Creature] = slices.DeleteFunc(slices.Clone(live[ev.Creature]), func(w engine.WireID) bool { return w == wireOf(ev) })
-		case engine.EventTurnEnded:
+			live[ev.Creature] = slices.DeleteFunc(slices.Clone(live[ev.Creature]), func(w journal.WireID) bool { return w == wireOf(ev) })
+		case journal.EventTurnEnded:
 			had := live[ev.Creature]
 			s.checkOutput(l, ev, had, intersection(had, before[ev.Creature]), unlogged)
 			before[ev.Creature] = slices.Clone(had)
@@ -103,7 +103,7 @@ func (s *simulation) checkWired(l *ledger) {
 	if unlogged {
 		return
 	}
-	now := map[engine.WireID]engine.CreatureID{}
+	now := map[journal.WireID]journal.CreatureID{}
 	for id, w := range s.wiresNow() {
 		now[id] = w.From
 	}
@@ -126,17 +126,17 @@ func (s *simulation) checkWired(l *ledger) {
 
 // checkOutput checks the deliveries of one turn: over wires of may, and over all
 // of must.
-func (s *simulation) checkOutput(l *ledger, turn *engine.Event, may, must []engine.WireID, unlogged bool) {
+func (s *simulation) checkOutput(l *ledger, turn *journal.Event, may, must []journal.WireID, unlogged bool) {
 	out, puts := "", false
 	if m := l.messages[place{turn.Channel, turn.Seq}]; m != nil {
 		out, puts = putOut(string(m.Payload))
 	}
-	seen := map[engine.WireID]bool{}
+	seen := map[journal.WireID]bool{}
 	for _, m := range l.sent[turn.ID] {
-		if m.Kind != engine.EventWiredOutput {
+		if m.Kind != journal.EventWiredOutput {
 			continue
 		}
-		id := engine.WireID(engine.DecodeHeaders(m.Headers)[wireHeader])
+		id := journal.WireID(journal.DecodeHeaders(m.Headers)[wireHeader])
 		if !puts || string(m.Payload) != out || m.Channel == "" || seen[id] || !slices.Contains(may, id) && !unlogged {
 			s.failf("turn %s of %s delivers %q over %s, twice: %v; its wires are %v, it puts out %q, %v", turn.ID, turn.Creature, m.Payload, id, seen[id], may, out, puts)
 		}
@@ -147,13 +147,13 @@ func (s *simulation) checkOutput(l *ledger, turn *engine.Event, may, must []engi
 	}
 }
 
-func intersection(a, b []engine.WireID) []engine.WireID {
-	return slices.DeleteFunc(slices.Clone(a), func(id engine.WireID) bool { return !slices.Contains(b, id) })
+func intersection(a, b []journal.WireID) []journal.WireID {
+	return slices.DeleteFunc(slices.Clone(a), func(id journal.WireID) bool { return !slices.Contains(b, id) })
 }
 
 // wireOf is the wire that an event is about.
-func wireOf(ev *engine.Event) engine.WireID {
-	var d struct{ Wire engine.WireID }
+func wireOf(ev *journal.Event) journal.WireID {
+	var d struct{ Wire journal.WireID }
 	if err := json.Unmarshal(ev.Payload, &d); err != nil {
 		return ""
 	}

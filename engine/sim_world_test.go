@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/sim"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -32,7 +34,7 @@ type simulation struct {
 
 	plans    map[string]plan    // of deployments, as they were applied last
 	applied  map[string]bool    // by this process
-	applying *engine.Deployment // nil but while one is being applied
+	applying *deploy.Deployment // nil but while one is being applied
 	outside
 	cuts
 	edits
@@ -93,9 +95,9 @@ func simulate(seed uint64, program []step, tracing bool) (failure string, trace 
 
 // configure draws the options of the engine and the disk.
 func (s *simulation) configure() {
-	s.o = engine.Options{Clock: s.clock, Durability: engine.Normal, FreshInstances: s.random.IntN(4) == 0}
+	s.o = engine.Options{Clock: s.clock, Durability: journal.Normal, FreshInstances: s.random.IntN(4) == 0}
 	if s.random.IntN(3) == 0 {
-		s.o.Durability = engine.Full
+		s.o.Durability = journal.Full
 	}
 	s.o.Load = func(_ context.Context, m string) ([]byte, error) { return []byte(m), nil }
 	s.disk.Manual, s.disk.Bound = true, 1+s.random.IntN(30)
@@ -294,26 +296,26 @@ func (s *simulation) view() string {
 		}
 		fmt.Fprintf(&b, "graph %s %s %s, wires %v\n", g.ID, g.Session, g.Durability, g.Wires)
 		for _, c := range g.Creatures {
-			if c.Parent != "" && s.e.Volatile(engine.InboxOf(c.Parent)) {
+			if c.Parent != "" && s.e.Volatile(journal.InboxOf(c.Parent)) {
 				c.Parent = "" // which is not there after a restart
 			}
 			fmt.Fprintf(&b, " %s %s %s of %q listens %v sends %v\n", c.ID, c.Name, c.State, c.Parent, c.Aliases.Listen, c.Aliases.Send)
 			state, err := s.e.State(s.ctx, c.ID, "")
 			timers, err2 := s.e.Timers(c.ID)
 			fmt.Fprintf(&b, "  %q %v %v %v, asks %v\n", state, timers, err, err2, s.e.Open(c.ID))
-			s.viewProducers(&b, engine.InboxOf(c.ID))
+			s.viewProducers(&b, journal.InboxOf(c.ID))
 		}
 		for _, ch := range g.Channels {
 			fmt.Fprintf(&b, " %s %s %v %v %d\n", ch.ID, ch.Name, ch.Listeners, ch.Senders, ch.Head)
 			s.viewProducers(&b, ch.ID)
 		}
-		letters, err := s.e.DeadLetters(s.ctx, g.ID, "", engine.EventID{}, 0)
+		letters, err := s.e.DeadLetters(s.ctx, g.ID, "", journal.EventID{}, 0)
 		fmt.Fprintf(&b, " letters %v %v\n", letters, err)
 	}
 	return b.String()
 }
 
-func (s *simulation) viewProducers(b *strings.Builder, ch engine.ChannelID) {
+func (s *simulation) viewProducers(b *strings.Builder, ch journal.ChannelID) {
 	p, err := s.e.Producers(ch)
 	fmt.Fprintf(b, "  producers %v %v\n", p, err)
 }

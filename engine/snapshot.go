@@ -3,6 +3,8 @@ package engine
 import (
 	"cmp"
 	"slices"
+
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // snapshot writes what a volatile graph holds into the first record of a store
@@ -11,35 +13,35 @@ import (
 type snapshot struct {
 	x        *change
 	group    *storeGroup
-	rec      *Record
-	origin   Origin
+	rec      *journal.Record
+	origin   journal.Origin
 	seen     map[place]bool
 	messages []*message
 	sources  []*source
-	states   []StateRow
+	states   []journal.StateRow
 	letters  []letter
 }
 
 // place is the place of a message in its channel.
 type place struct {
-	channel ChannelID
+	channel journal.ChannelID
 	seq     uint64
 }
 
-func newSnapshot(x *change, group *storeGroup, rec *Record, origin Origin) *snapshot {
+func newSnapshot(x *change, group *storeGroup, rec *journal.Record, origin journal.Origin) *snapshot {
 	return &snapshot{x: x, group: group, rec: rec, origin: origin, seen: map[place]bool{}}
 }
 
 // add collects those members of a volatile graph that are now in one of the
 // graphs that here stands for.
-func (s *snapshot) add(g *graph, here func(GraphID) bool) {
+func (s *snapshot) add(g *graph, here func(journal.GraphID) bool) {
 	for _, cr := range g.sortedCreatures() {
 		if !here(s.x.e.topo.GraphOf(cr.id)) {
 			continue
 		}
 		if cr.state != nil {
 			cr.state.Scan(func(key string, value []byte) bool {
-				s.states = append(s.states, StateRow{Creature: cr.id, Key: key, Value: value})
+				s.states = append(s.states, journal.StateRow{Creature: cr.id, Key: key, Value: value})
 				return true
 			})
 		}
@@ -54,7 +56,7 @@ func (s *snapshot) add(g *graph, here func(GraphID) bool) {
 		}
 		s.sources = append(s.sources, cr.mb.sources...)
 		s.window(&cr.mb)
-		if inbox := g.channels[InboxOf(cr.id)]; inbox != nil {
+		if inbox := g.channels[journal.InboxOf(cr.id)]; inbox != nil {
 			s.channel(inbox)
 		}
 	}
@@ -73,10 +75,10 @@ func (s *snapshot) add(g *graph, here func(GraphID) bool) {
 // channel writes down who has read and sent how far from outside.
 func (s *snapshot) channel(ch *channel) {
 	for producer, offset := range ch.producers {
-		s.rec.Producers = append(s.rec.Producers, ProducerRow{ch.id, producer, offset})
+		s.rec.Producers = append(s.rec.Producers, journal.ProducerRow{Channel: ch.id, Producer: producer, Offset: offset})
 	}
 	for reader, seq := range ch.cursors {
-		s.rec.Cursors = append(s.rec.Cursors, CursorRow{Reader: reader, Channel: ch.id, Seq: seq})
+		s.rec.Cursors = append(s.rec.Cursors, journal.CursorRow{Reader: reader, Channel: ch.id, Seq: seq})
 	}
 	for _, src := range ch.sources {
 		if src.mb.reader != nil {
@@ -120,8 +122,8 @@ func (s *snapshot) write() {
 	s.findRuns()
 	for _, row := range s.states {
 		s.rec.State = append(s.rec.State, row)
-		s.rec.Events = append(s.rec.Events, Event{
-			ID: s.nextID(), Time: x.tick(), Kind: EventState, Creature: row.Creature,
+		s.rec.Events = append(s.rec.Events, journal.Event{
+			ID: s.nextID(), Time: x.tick(), Kind: journal.EventState, Creature: row.Creature,
 			Payload: encodeStateWrite(stateWrite{key: row.Key, value: row.Value}),
 		})
 	}
@@ -136,7 +138,7 @@ func (s *snapshot) write() {
 // findRuns finds the sources that passed over something that is in the log now,
 // because somebody else has yet to read it.
 func (s *snapshot) findRuns() {
-	log := map[ChannelID][]*message{}
+	log := map[journal.ChannelID][]*message{}
 	for _, m := range s.messages {
 		log[m.channel] = append(log[m.channel], m)
 	}
@@ -147,4 +149,6 @@ func (s *snapshot) findRuns() {
 	}
 }
 
-func (s *snapshot) nextID() EventID { return EventID{s.origin, uint64(len(s.rec.Events) + 1)} }
+func (s *snapshot) nextID() journal.EventID {
+	return journal.EventID{Origin: s.origin, Seq: uint64(len(s.rec.Events) + 1)}
+}

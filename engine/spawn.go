@@ -7,6 +7,9 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // maySpawn refuses a creature if as many of its species are alive as may be, on
@@ -61,12 +64,12 @@ func (x *change) removed() func(yield func(*creature) bool) {
 
 // ofSpecies completes a specification that names a species instead of a module,
 // and returns a reference to the species' module, which has to be closed.
-func (e *Engine) ofSpecies(spec CreatureSpec) (CreatureSpec, abi.Module, error) {
+func (e *Engine) ofSpecies(spec deploy.CreatureSpec) (deploy.CreatureSpec, abi.Module, error) {
 	switch {
 	case spec.Address != "":
-		return spec, nil, invalid("spawn", "a creature that is spawned has no address", "leave the address out")
-	case spec.Limits != (abi.Limits{}) || spec.Restart != (RestartPolicy{}) || spec.Grants != (Grants{}) || spec.Overflow != 0:
-		return spec, nil, invalid("spawn", "limits, restart, mailbox and grants are those of the species", "leave them out, or name a module instead")
+		return spec, nil, errtext.Invalid("spawn", "a creature that is spawned has no address", "leave the address out")
+	case spec.Limits != (abi.Limits{}) || spec.Restart != (deploy.RestartPolicy{}) || spec.Grants != (journal.Grants{}) || spec.Overflow != 0:
+		return spec, nil, errtext.Invalid("spawn", "limits, restart, mailbox and grants are those of the species", "leave them out, or name a module instead")
 	}
 	t, _, err := e.spawnTemplate(spec.Deployment, spec.Species)
 	if err != nil {
@@ -100,5 +103,5 @@ func overlay(base, top json.RawMessage) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
-	return mustJSON(out), nil
+	return journal.JSON(out), nil
 }

@@ -9,28 +9,14 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/outlook"
 )
-
-// MaxSpecies bounds how many species of a deployment may be spawned: each keeps
-// its compiled module as long as the engine runs.
-const MaxSpecies = 256
-
-// SpeciesSpec is a template of creatures.
-type SpeciesSpec struct {
-	Name        string // unique in its deployment
-	Description string
-	// Spec is what every creature of the species has. Its name, address, graph,
-	// parent, edges and privilege do not count.
-	Spec CreatureSpec
-	// Spawnable is how many creatures of the species may be alive at a time, not
-	// counting those that the deployment declares; 0: none.
-	Spawnable int
-	Where     string // as in ChannelSpec
-}
 
 // template is a species that may be spawned, with its module.
 type template struct {
-	*SpeciesSpec
+	*deploy.SpeciesSpec
 	kind   spawnKind
 	module *sharedModule
 }
@@ -58,7 +44,7 @@ func (e *Engine) countSpawned(c *creature, by int) {
 // loadSpecies checks the species of a deployment, and compiles and tries the modules
 // of those that may be spawned, so that a deployment of which one cannot be loaded is
 // refused as a whole.
-func (e *Engine) loadSpecies(ctx context.Context, d *Deployment) (templates []*template, err error) {
+func (e *Engine) loadSpecies(ctx context.Context, d *deploy.Deployment) (templates []*template, err error) {
 	defer func() {
 		if err != nil {
 			e.closeTemplates(ctx, templates)
@@ -69,25 +55,25 @@ func (e *Engine) loadSpecies(ctx context.Context, d *Deployment) (templates []*t
 	for i := range d.Species {
 		s := &d.Species[i]
 		if err := checkSpecies(s, seen[s.Name]); err != nil {
-			return templates, s.wrap(err)
+			return templates, s.Wrap(err)
 		}
 		if seen[s.Name] = true; s.Spawnable == 0 {
 			continue
 		}
-		if len(templates) == MaxSpecies {
-			return templates, s.wrap(&abi.Error{
-				Code: abi.LimitExceeded, Op: "apply", Message: fmt.Sprintf("more than %d species may be spawned", MaxSpecies),
+		if len(templates) == deploy.MaxSpecies {
+			return templates, s.Wrap(&abi.Error{
+				Code: abi.LimitExceeded, Op: "apply", Message: fmt.Sprintf("more than %d species may be spawned", deploy.MaxSpecies),
 				Remedy: "leave out what nobody spawns", IDs: map[string]string{"limit": "species", "deployment": d.Name},
 			})
 		}
 		m, err := e.compile(ctx, &s.Spec)
 		if err != nil {
-			return templates, s.wrap(err)
+			return templates, s.Wrap(err)
 		}
 		t := &template{s, spawnKind{d.Name, s.Name}, &sharedModule{Module: m}}
 		templates = append(templates, t)
 		if err := e.tryStart(ctx, t); err != nil {
-			return templates, s.wrap(err)
+			return templates, s.Wrap(err)
 		}
 	}
 	return templates, nil
@@ -113,19 +99,19 @@ func (e *Engine) tryStart(ctx context.Context, t *template) error {
 	return err
 }
 
-func checkSpecies(s *SpeciesSpec, seen bool) error {
+func checkSpecies(s *deploy.SpeciesSpec, seen bool) error {
 	switch {
 	case s.Name == "":
-		return invalid("apply", "a species needs a name", "give it one")
+		return errtext.Invalid("apply", "a species needs a name", "give it one")
 	case seen:
 		return &abi.Error{Code: abi.AlreadyExists, Op: "apply", Message: "another species has that name", Remedy: "rename one of them"}
 	case s.Spawnable < 0:
-		return invalid("apply", fmt.Sprintf("spawnable is %d", s.Spawnable), "use 0 for none, or more")
+		return errtext.Invalid("apply", fmt.Sprintf("spawnable is %d", s.Spawnable), "use 0 for none, or more")
 	}
-	if err := checkName("apply", "species", s.Name); err != nil {
+	if err := deploy.CheckName("apply", "species", s.Name); err != nil {
 		return err
 	}
-	if err := checkLimits(&s.Spec.Limits); err != nil {
+	if err := deploy.CheckLimits(&s.Spec.Limits); err != nil {
 		return err
 	}
 	if _, _, err := parseConfig(s.Spec.Config); err != nil {
@@ -134,25 +120,16 @@ func checkSpecies(s *SpeciesSpec, seen bool) error {
 	return nil
 }
 
-// wrap names the species in an error.
-func (s *SpeciesSpec) wrap(err error) error {
-	err = fmt.Errorf("species %q: %w", s.Name, err)
-	if s.Where != "" {
-		err = fmt.Errorf("%s: %w", s.Where, err)
-	}
-	return err
-}
-
 // keepTemplates makes the species of a deployment known. The caller holds the
 // mutation lock.
 func (e *Engine) keepTemplates(templates []*template) {
 	if len(templates) == 0 {
 		return
 	}
-	var list []AwareSpecies
+	var list []outlook.AwareSpecies
 	for _, t := range templates {
 		e.templates[t.kind] = t
-		list = append(list, AwareSpecies{t.Name, t.Spawnable})
+		list = append(list, outlook.AwareSpecies{Species: t.Name, Limit: t.Spawnable})
 	}
 	e.spawnable.Store(templates[0].kind.deployment, list)
 }
@@ -187,8 +164,8 @@ func (e *Engine) spawnTemplate(deployment, species string) (*template, int, erro
 		return found[0], e.spawned[found[0].kind], nil
 	}
 	return nil, 0, &abi.Error{
-		Code: abi.Ambiguous, Op: "spawn", Message: fmt.Sprintf("%d deployments have a species %s", len(found), clip(species)),
-		Remedy: "name the deployment", IDs: map[string]string{"species": clip(species)},
+		Code: abi.Ambiguous, Op: "spawn", Message: fmt.Sprintf("%d deployments have a species %s", len(found), errtext.Clip(species)),
+		Remedy: "name the deployment", IDs: map[string]string{"species": errtext.Clip(species)},
 	}
 }
 
@@ -198,8 +175,8 @@ func notApplied(deployment string, applied []string) error {
 		remedy += "; applied: " + listed(applied)
 	}
 	return &abi.Error{
-		Code: abi.NotFound, Op: "spawn", Message: fmt.Sprintf("no deployment %s is applied", clip(deployment)),
-		Remedy: remedy, IDs: map[string]string{"deployment": clip(deployment)},
+		Code: abi.NotFound, Op: "spawn", Message: fmt.Sprintf("no deployment %s is applied", errtext.Clip(deployment)),
+		Remedy: remedy, IDs: map[string]string{"deployment": errtext.Clip(deployment)},
 	}
 }
 
@@ -216,11 +193,11 @@ func (e *Engine) notSpawnable(deployment, species string) error {
 	if len(names) > 0 {
 		remedy = "there are: " + listed(slices.Compact(names))
 	}
-	ids := map[string]string{"species": clip(species)}
+	ids := map[string]string{"species": errtext.Clip(species)}
 	if deployment != "" {
 		ids["deployment"] = deployment
 	}
-	return &abi.Error{Code: abi.NotFound, Op: "spawn", Message: fmt.Sprintf("no species %s may be spawned", clip(species)), Remedy: remedy, IDs: ids}
+	return &abi.Error{Code: abi.NotFound, Op: "spawn", Message: fmt.Sprintf("no species %s may be spawned", errtext.Clip(species)), Remedy: remedy, IDs: ids}
 }
 
 // listed joins names for a sentence, not too many of them.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // TestASpeciesThatNeverStartsIsADiagnostic applies recipes with a species whose module
@@ -33,8 +34,8 @@ func TestASpeciesThatNeverStartsIsADiagnostic(t *testing.T) {
 				return c.err
 			}
 			w := newWorld(t, engine.Options{Host: h})
-			d := crew("crew", func(d *engine.Deployment) {
-				d.Species[0] = engine.SpeciesSpec{Name: "scribe", Where: "crew.hcl:7", Spawnable: 3, Spec: engine.CreatureSpec{Module: "picky", Wasm: []byte("picky"), Stopped: true}}
+			d := crew("crew", func(d *deploy.Deployment) {
+				d.Species[0] = deploy.SpeciesSpec{Name: "scribe", Where: "crew.hcl:7", Spawnable: 3, Spec: deploy.CreatureSpec{Module: "picky", Wasm: []byte("picky"), Stopped: true}}
 			})
 			a, err := w.Apply(t.Context(), d)
 			if c.refused {

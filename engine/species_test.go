@@ -10,19 +10,21 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // breeding is a deployment with one creature, and a species of which so many may
 // be spawned.
-func breeding(name string, spawnable int, more ...func(*engine.Deployment)) *engine.Deployment {
-	return team(1, append([]func(*engine.Deployment){func(d *engine.Deployment) {
+func breeding(name string, spawnable int, more ...func(*deploy.Deployment)) *deploy.Deployment {
+	return team(1, append([]func(*deploy.Deployment){func(d *deploy.Deployment) {
 		d.Name = name
-		d.Species = []engine.SpeciesSpec{
-			{Name: "helper", Spawnable: spawnable, Spec: engine.CreatureSpec{
+		d.Species = []deploy.SpeciesSpec{
+			{Name: "helper", Spawnable: spawnable, Spec: deploy.CreatureSpec{
 				Module: "config", Wasm: []byte("config"), Config: json.RawMessage(`{"a":1,"b":2}`), Limits: abi.Limits{Sends: 7},
 			}},
-			{Name: "fixed", Spec: engine.CreatureSpec{Module: "sink", Wasm: []byte("sink")}},
+			{Name: "fixed", Spec: deploy.CreatureSpec{Module: "sink", Wasm: []byte("sink")}},
 		}
 	}}, more...)...)
 }
@@ -37,9 +39,9 @@ func configHost() *fakeHost {
 	return h
 }
 
-func (w *world) spawn(deployment, name string, near engine.CreatureID, more ...func(*engine.CreatureSpec)) (engine.CreatureID, error) {
+func (w *world) spawn(deployment, name string, near journal.CreatureID, more ...func(*deploy.CreatureSpec)) (journal.CreatureID, error) {
 	w.t.Helper()
-	spec := engine.CreatureSpec{Name: name, Species: "helper", Deployment: deployment}
+	spec := deploy.CreatureSpec{Name: name, Species: "helper", Deployment: deployment}
 	if near != "" {
 		g, err := w.FindGraph(string(near))
 		if err != nil {
@@ -54,7 +56,7 @@ func (w *world) spawn(deployment, name string, near engine.CreatureID, more ...f
 	return added.Creature, err
 }
 
-func (w *world) mustSpawn(deployment, name string, near engine.CreatureID) engine.CreatureID {
+func (w *world) mustSpawn(deployment, name string, near journal.CreatureID) journal.CreatureID {
 	w.t.Helper()
 	id, err := w.spawn(deployment, name, near)
 	if err != nil {
@@ -73,7 +75,7 @@ func (w *world) full(deployment string, limit int) {
 	}
 }
 
-func (w *world) creature(id engine.CreatureID) (engine.CreatureStatus, bool) {
+func (w *world) creature(id journal.CreatureID) (engine.CreatureStatus, bool) {
 	for _, g := range w.status() {
 		for _, c := range g.Creatures {
 			if c.ID == id {
@@ -88,7 +90,7 @@ func TestASpawnedCreatureIsWhatItsSpeciesSays(t *testing.T) {
 	w := newWorld(t, engine.Options{Host: configHost()})
 	boss := w.apply(breeding("team", 2)).Creatures["creature.m0"]
 	compiled := w.host.compiled
-	id, err := w.spawn("", "h", boss, func(s *engine.CreatureSpec) { s.Config = json.RawMessage(`{"b":3,"c":4}`) })
+	id, err := w.spawn("", "h", boss, func(s *deploy.CreatureSpec) { s.Config = json.RawMessage(`{"b":3,"c":4}`) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +119,7 @@ func TestSpawnableBoundsHowManyAreAlive(t *testing.T) {
 				return err
 			}
 			for i := range n {
-				added, _, err := b.AddCreature(t.Context(), engine.CreatureSpec{Name: fmt.Sprint(i), Species: "helper"})
+				added, _, err := b.AddCreature(t.Context(), deploy.CreatureSpec{Name: fmt.Sprint(i), Species: "helper"})
 				if err != nil {
 					return err
 				}
@@ -150,7 +152,7 @@ func TestManyMaySpawnAtATime(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range tries {
 		wg.Go(func() {
-			_, err := w.AddCreature(t.Context(), engine.CreatureSpec{Name: fmt.Sprint(i), Species: "helper"})
+			_, err := w.AddCreature(t.Context(), deploy.CreatureSpec{Name: fmt.Sprint(i), Species: "helper"})
 			codes[i] = abi.CodeOf(err)
 		})
 	}
@@ -198,8 +200,8 @@ func TestAGraphThatCannotBeWokenCountsNobody(t *testing.T) {
 	s.mustSpawn("team", "b", boss)
 	s.shut()
 	s.open()
-	loose := breeding("team", 2, func(d *engine.Deployment) {
-		d.Channels = append(d.Channels, engine.ChannelSpec{Address: "channel.loose", Name: "loose"})
+	loose := breeding("team", 2, func(d *deploy.Deployment) {
+		d.Channels = append(d.Channels, deploy.ChannelSpec{Address: "channel.loose", Name: "loose"})
 	})
 	if _, err := s.Apply(t.Context(), loose); abi.CodeOf(err) != abi.InvalidArgument {
 		t.Fatalf("a channel without edges: %v", err)
@@ -236,17 +238,17 @@ func TestWhatCannotBeSpawned(t *testing.T) {
 	w.apply(breeding("team", 2))
 	for _, test := range []struct {
 		name string
-		spec engine.CreatureSpec
+		spec deploy.CreatureSpec
 		code abi.Code
 		says string
 	}{
-		{"not spawnable", engine.CreatureSpec{Species: "fixed"}, abi.NotFound, "there are: helper"},
-		{"no such species", engine.CreatureSpec{Species: "helpr"}, abi.NotFound, "there are: helper"},
-		{"no such deployment", engine.CreatureSpec{Species: "helper", Deployment: "other"}, abi.NotFound, "applied: team"},
-		{"with an address", engine.CreatureSpec{Species: "helper", Address: "creature.x"}, abi.InvalidArgument, "address"},
-		{"with limits", engine.CreatureSpec{Species: "helper", Limits: abi.Limits{Sends: 1}}, abi.InvalidArgument, "those of the species"},
-		{"with grants", engine.CreatureSpec{Species: "helper", Grants: engine.Grants{Clock: true}}, abi.InvalidArgument, "those of the species"},
-		{"a list for a configuration", engine.CreatureSpec{Species: "helper", Config: json.RawMessage(`[]`)}, abi.InvalidArgument, "JSON object"},
+		{"not spawnable", deploy.CreatureSpec{Species: "fixed"}, abi.NotFound, "there are: helper"},
+		{"no such species", deploy.CreatureSpec{Species: "helpr"}, abi.NotFound, "there are: helper"},
+		{"no such deployment", deploy.CreatureSpec{Species: "helper", Deployment: "other"}, abi.NotFound, "applied: team"},
+		{"with an address", deploy.CreatureSpec{Species: "helper", Address: "creature.x"}, abi.InvalidArgument, "address"},
+		{"with limits", deploy.CreatureSpec{Species: "helper", Limits: abi.Limits{Sends: 1}}, abi.InvalidArgument, "those of the species"},
+		{"with grants", deploy.CreatureSpec{Species: "helper", Grants: journal.Grants{Clock: true}}, abi.InvalidArgument, "those of the species"},
+		{"a list for a configuration", deploy.CreatureSpec{Species: "helper", Config: json.RawMessage(`[]`)}, abi.InvalidArgument, "JSON object"},
 	} {
 		test.spec.Name = "x"
 		_, err := w.AddCreature(t.Context(), test.spec)
@@ -261,26 +263,26 @@ func TestWhatCannotBeSpawned(t *testing.T) {
 
 func TestADeploymentWithABrokenSpeciesIsRefused(t *testing.T) {
 	for name, test := range map[string]struct {
-		spoil func(*engine.Deployment)
+		spoil func(*deploy.Deployment)
 		code  abi.Code
 		says  string
 	}{
-		"no such module": {func(d *engine.Deployment) { d.Species[0].Spec.Wasm = []byte("nothing") }, abi.InvalidArgument, `a.hcl:7: species "helper"`},
-		"too many": {func(d *engine.Deployment) {
-			for i := range engine.MaxSpecies {
-				d.Species = append(d.Species, engine.SpeciesSpec{Name: fmt.Sprint(i), Spawnable: 1, Spec: spec("", "sink")})
+		"no such module": {func(d *deploy.Deployment) { d.Species[0].Spec.Wasm = []byte("nothing") }, abi.InvalidArgument, `a.hcl:7: species "helper"`},
+		"too many": {func(d *deploy.Deployment) {
+			for i := range deploy.MaxSpecies {
+				d.Species = append(d.Species, deploy.SpeciesSpec{Name: fmt.Sprint(i), Spawnable: 1, Spec: spec("", "sink")})
 			}
 		}, abi.LimitExceeded, "more than 256"},
-		"named twice":         {func(d *engine.Deployment) { d.Species[1].Name = "helper" }, abi.AlreadyExists, "another species"},
-		"without a name":      {func(d *engine.Deployment) { d.Species[0].Name = "" }, abi.InvalidArgument, "needs a name"},
-		"negative":            {func(d *engine.Deployment) { d.Species[0].Spawnable = -1 }, abi.InvalidArgument, "spawnable is -1"},
-		"negative limit":      {func(d *engine.Deployment) { d.Species[0].Spec.Limits.Fuel = -1 }, abi.InvalidArgument, "fuel"},
-		"bad configuration":   {func(d *engine.Deployment) { d.Species[0].Spec.Config = json.RawMessage(`1`) }, abi.InvalidArgument, "configuration of helper"},
-		"a creature is wrong": {func(d *engine.Deployment) { d.Creatures[0].Wasm = []byte("nothing") }, abi.InvalidArgument, "m0"},
+		"named twice":         {func(d *deploy.Deployment) { d.Species[1].Name = "helper" }, abi.AlreadyExists, "another species"},
+		"without a name":      {func(d *deploy.Deployment) { d.Species[0].Name = "" }, abi.InvalidArgument, "needs a name"},
+		"negative":            {func(d *deploy.Deployment) { d.Species[0].Spawnable = -1 }, abi.InvalidArgument, "spawnable is -1"},
+		"negative limit":      {func(d *deploy.Deployment) { d.Species[0].Spec.Limits.Fuel = -1 }, abi.InvalidArgument, "fuel"},
+		"bad configuration":   {func(d *deploy.Deployment) { d.Species[0].Spec.Config = json.RawMessage(`1`) }, abi.InvalidArgument, "configuration of helper"},
+		"a creature is wrong": {func(d *deploy.Deployment) { d.Creatures[0].Wasm = []byte("nothing") }, abi.InvalidArgument, "m0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, engine.Options{Host: configHost()})
-			d := breeding("team", 2, func(d *engine.Deployment) { d.Species[0].Where = "a.hcl:7" }, test.spoil)
+			d := breeding("team", 2, func(d *deploy.Deployment) { d.Species[0].Where = "a.hcl:7" }, test.spoil)
 			_, err := w.Apply(t.Context(), d)
 			if abi.CodeOf(err) != test.code || !strings.Contains(fmt.Sprint(err), test.says) {
 				t.Errorf("%v, want %v and %q", err, test.code, test.says)

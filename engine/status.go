@@ -7,50 +7,52 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // GraphStatus describes a graph.
 type GraphStatus struct {
-	ID         GraphID          `json:"id"`
-	Session    SessionID        `json:"session,omitempty"`
-	Root       CreatureID       `json:"root,omitempty"`
-	StorePath  string           `json:"store_path,omitempty"`
-	Complete   bool             `json:"complete"`
-	Durability string           `json:"durability"`
-	Creatures  []CreatureStatus `json:"creatures"`
-	Channels   []ChannelStatus  `json:"channels"`
-	Wires      []OutputWire     `json:"wires"`
+	ID         journal.GraphID      `json:"id"`
+	Session    journal.SessionID    `json:"session,omitempty"`
+	Root       journal.CreatureID   `json:"root,omitempty"`
+	StorePath  string               `json:"store_path,omitempty"`
+	Complete   bool                 `json:"complete"`
+	Durability string               `json:"durability"`
+	Creatures  []CreatureStatus     `json:"creatures"`
+	Channels   []ChannelStatus      `json:"channels"`
+	Wires      []journal.OutputWire `json:"wires"`
 }
 
 // CreatureStatus describes a creature.
 type CreatureStatus struct {
-	ID             CreatureID           `json:"id"`
-	Name           string               `json:"name"`
-	Deployment     string               `json:"deployment,omitempty"`
-	Address        string               `json:"address,omitempty"`
-	Species        string               `json:"species,omitempty"`
-	State          string               `json:"state"` // running, stopped, quarantined or backing_off
-	Privileged     bool                 `json:"privileged"`
-	Root           bool                 `json:"root"`
-	Parent         CreatureID           `json:"parent,omitempty"`
-	Listen         []ChannelID          `json:"listen"`
-	Send           []ChannelID          `json:"send"`
-	Aliases        Aliases              `json:"aliases"`
-	Cursors        map[ChannelID]Cursor `json:"cursors"`
-	Incarnation    uint64               `json:"incarnation"` // of its instance in this run of the engine
-	InstanceStarts uint64               `json:"instance_starts"`
-	Module         string               `json:"module"`
-	ModuleSHA256   string               `json:"module_sha256"`
-	MemoryBytes    int64                `json:"memory_bytes"`
-	Limits         abi.Limits           `json:"limits"`
-	Counters       counters             `json:"counters"`
+	ID             journal.CreatureID           `json:"id"`
+	Name           string                       `json:"name"`
+	Deployment     string                       `json:"deployment,omitempty"`
+	Address        string                       `json:"address,omitempty"`
+	Species        string                       `json:"species,omitempty"`
+	State          string                       `json:"state"` // running, stopped, quarantined or backing_off
+	Privileged     bool                         `json:"privileged"`
+	Root           bool                         `json:"root"`
+	Parent         journal.CreatureID           `json:"parent,omitempty"`
+	Listen         []journal.ChannelID          `json:"listen"`
+	Send           []journal.ChannelID          `json:"send"`
+	Aliases        Aliases                      `json:"aliases"`
+	Cursors        map[journal.ChannelID]Cursor `json:"cursors"`
+	Incarnation    uint64                       `json:"incarnation"` // of its instance in this run of the engine
+	InstanceStarts uint64                       `json:"instance_starts"`
+	Module         string                       `json:"module"`
+	ModuleSHA256   string                       `json:"module_sha256"`
+	MemoryBytes    int64                        `json:"memory_bytes"`
+	Limits         abi.Limits                   `json:"limits"`
+	Counters       counters                     `json:"counters"`
 }
 
 // Aliases are a creature's own names for channels.
 type Aliases struct {
-	Listen map[string][]ChannelID `json:"listen"`
-	Send   map[string]ChannelID   `json:"send"`
+	Listen map[string][]journal.ChannelID `json:"listen"`
+	Send   map[string]journal.ChannelID   `json:"send"`
 }
 
 // Cursor is how far a creature has got in a channel.
@@ -61,18 +63,18 @@ type Cursor struct {
 
 // ChannelStatus describes a channel.
 type ChannelStatus struct {
-	ID          ChannelID    `json:"id"`
-	Name        string       `json:"name"`
-	Address     string       `json:"address,omitempty"`
-	Description string       `json:"description,omitempty"`
-	Listeners   []CreatureID `json:"listeners"`
-	Senders     []CreatureID `json:"senders"`
-	Head        uint64       `json:"head"`
+	ID          journal.ChannelID    `json:"id"`
+	Name        string               `json:"name"`
+	Address     string               `json:"address,omitempty"`
+	Description string               `json:"description,omitempty"`
+	Listeners   []journal.CreatureID `json:"listeners"`
+	Senders     []journal.CreatureID `json:"senders"`
+	Head        uint64               `json:"head"`
 }
 
 // Status describes the graphs, eldest first: all of them, or the one given, by
 // any id it has had.
-func (e *Engine) Status(graph GraphID) ([]GraphStatus, error) {
+func (e *Engine) Status(graph journal.GraphID) ([]GraphStatus, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if graph == "" {
@@ -84,7 +86,7 @@ func (e *Engine) Status(graph GraphID) ([]GraphStatus, error) {
 	}
 	now, ok := e.topo.Current(graph)
 	if !ok {
-		return nil, gone("graph", string(graph))
+		return nil, errtext.Gone("graph", string(graph))
 	}
 	return []GraphStatus{e.graphStatus(e.graphs[now])}, nil
 }
@@ -97,7 +99,7 @@ func (e *Engine) graphStatus(g *graph) GraphStatus {
 		Creatures: []CreatureStatus{}, Channels: []ChannelStatus{}, Wires: g.wires(),
 	}
 	if g.store == nil {
-		out.Durability = Volatile.String()
+		out.Durability = journal.Volatile.String()
 	} else {
 		info := g.store.Info()
 		out.Session, out.StorePath, out.Complete = info.Session, info.Path, info.Complete
@@ -134,16 +136,16 @@ func (c *creature) stateName() string {
 func (c *creature) status(t topology.Creature) CreatureStatus {
 	out := CreatureStatus{
 		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species, State: c.stateName(),
-		Privileged: c.privileged, Root: c.root, Parent: c.parent, Listen: []ChannelID{}, Send: []ChannelID{},
-		Aliases: Aliases{Listen: map[string][]ChannelID{}, Send: map[string]ChannelID{}},
-		Cursors: map[ChannelID]Cursor{}, Incarnation: c.instances.Load(), InstanceStarts: c.instances.Load(),
+		Privileged: c.privileged, Root: c.root, Parent: c.parent, Listen: []journal.ChannelID{}, Send: []journal.ChannelID{},
+		Aliases: Aliases{Listen: map[string][]journal.ChannelID{}, Send: map[string]journal.ChannelID{}},
+		Cursors: map[journal.ChannelID]Cursor{}, Incarnation: c.instances.Load(), InstanceStarts: c.instances.Load(),
 		Module: c.spec.Module, ModuleSHA256: c.module.Info().SHA256, Limits: c.limits, Counters: c.counters,
 	}
 	if !c.scheduled && c.hold == nil && c.instance != nil {
 		out.MemoryBytes = c.instance.MemoryBytes()
 	}
 	for _, e := range t.Edges {
-		if e.Direction == Listen {
+		if e.Direction == journal.Listen {
 			out.Listen = append(out.Listen, e.Channel)
 			out.Aliases.Listen[e.Alias] = append(out.Aliases.Listen[e.Alias], e.Channel)
 		} else {
@@ -174,10 +176,10 @@ func (c *creature) status(t topology.Creature) CreatureStatus {
 func (ch *channel) status(t topology.Channel) ChannelStatus {
 	out := ChannelStatus{
 		ID: ch.id, Name: ch.name, Address: ch.address, Description: ch.description,
-		Listeners: []CreatureID{}, Senders: []CreatureID{}, Head: ch.head,
+		Listeners: []journal.CreatureID{}, Senders: []journal.CreatureID{}, Head: ch.head,
 	}
 	for _, e := range t.Edges {
-		if e.Direction == Listen {
+		if e.Direction == journal.Listen {
 			out.Listeners = append(out.Listeners, e.Creature)
 		} else {
 			out.Senders = append(out.Senders, e.Creature)
@@ -194,16 +196,16 @@ type StateEntry struct {
 
 // State returns a creature's state, by rising key: all of it, or the keys with
 // a prefix.
-func (e *Engine) State(ctx context.Context, creature CreatureID, prefix string) ([]StateEntry, error) {
+func (e *Engine) State(ctx context.Context, creature journal.CreatureID, prefix string) ([]StateEntry, error) {
 	e.mu.RLock()
 	c := e.creatures[creature]
 	e.mu.RUnlock()
 	if c == nil {
-		return nil, gone("creature", string(creature))
+		return nil, errtext.Gone("creature", string(creature))
 	}
 	g := c.home.lock()
 	if g == nil {
-		return nil, gone("creature", string(creature))
+		return nil, errtext.Gone("creature", string(creature))
 	}
 	state, store := c.state, g.store
 	if state == nil && store != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // A turn that sends to a worker and removes it counts the dead letter, as one does
@@ -22,7 +23,7 @@ func TestATurnThatChangesTheGraphCountsItsDeadLetters(t *testing.T) {
 		return codeErr(t, code)
 	})
 	w := newWorld(t, engine.Options{Host: h})
-	lead := w.add("lead", "lead", func(c *engine.CreatureSpec) { c.Privileged = true })
+	lead := w.add("lead", "lead", func(c *deploy.CreatureSpec) { c.Privileged = true })
 	w.connect(lead, w.add("worker", "sink"), "work")
 	if _, err := w.SendTo(t.Context(), lead, engine.Outgoing{}); err != nil {
 		t.Fatal(err)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // failed deals with a turn that did not succeed: nothing of it remains but its
@@ -15,7 +17,7 @@ import (
 func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.Kind, err error) *graph {
 	t := &w.turn
 	logs, fuel, told := slices.Clone(t.logs), t.fuel, t.notice()
-	var calls []NotedCall
+	var calls []journal.NotedCall
 	if t.tools != nil {
 		calls = t.tools.log
 	}
@@ -34,32 +36,32 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 	c.attempt++
 	c.counters.Failures++
 	c.counters.burn(fuel)
-	about := Event{Creature: c.id, Attempt: c.attempt, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.logID()}
+	about := journal.Event{Creature: c.id, Attempt: c.attempt, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.logID()}
 	g.logLines(rec, about, logs)
 	failure := about
-	failure.Kind = EventTurnFailed
-	payload := TurnFailedPayload{
-		Kind: kind.String(), Fuel: max(fuel, 0), Code: abi.CodeOf(err).String(), Error: clip(err.Error()), Awareness: told,
+	failure.Kind = journal.EventTurnFailed
+	payload := journal.TurnFailedPayload{
+		Kind: kind.String(), Fuel: max(fuel, 0), Code: abi.CodeOf(err).String(), Error: errtext.Clip(err.Error()), Awareness: told,
 	}
 	if rec != nil {
-		payload.Notes = c.inputNotes(c.facing, d, about.Cause).withCalls(calls)
+		payload.Notes = c.inputNotes(c.facing, d, about.Cause).WithCalls(calls)
 	}
-	failure.Payload = mustJSON(payload)
+	failure.Payload = journal.JSON(payload)
 	g.log(rec, failure)
 	judged.log(g, rec, about)
 
 	ruling, intense := judged.ruling(), c.noteFailure(wall)
 	switch {
-	case ruling == RuleDrop, ruling == RuleNothing && c.attempt >= c.restart.Attempts:
+	case ruling == deploy.RuleDrop, ruling == deploy.RuleNothing && c.attempt >= c.restart.Attempts:
 		w.giveUp(g, rec, c, d, kind, err, logs)
 	default:
 		c.retry = &d
 	}
 	switch {
-	case ruling == RuleQuarantine, ruling == RuleNothing && intense:
+	case ruling == deploy.RuleQuarantine, ruling == deploy.RuleNothing && intense:
 		w.quarantine(g, rec, c, err)
 	case c.retry != nil:
-		w.e.backOff(c, c.restart.pause(c.attempt, w.e.jitter))
+		w.e.backOff(c, c.restart.Pause(c.attempt, w.e.jitter))
 	}
 	c.charge(g, rec.Size())
 	g.append(rec)
@@ -67,24 +69,24 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 }
 
 // giveUp makes a delivery a dead letter: its creature has failed it for good.
-func (w *worker) giveUp(g *graph, rec *Record, c *creature, d delivery, kind abi.Kind, err error, logs []logLine) {
+func (w *worker) giveUp(g *graph, rec *journal.Record, c *creature, d delivery, kind abi.Kind, err error, logs []logLine) {
 	l := letterOf(&c.mb, d.msg, abi.CodeOf(err).String())
-	l.Attempts, l.Error = c.attempt, clip(err.Error())
+	l.Attempts, l.Error = c.attempt, errtext.Clip(err.Error())
 	if n := len(logs); n > 0 {
 		l.LastWords = logs[n-1].text
 	}
-	g.log(rec, Event{
-		Kind: EventCreatureFailed, Creature: c.id, Attempt: c.attempt, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.logID(),
-		Payload: mustJSON(CreatureFailedPayload{Kind: kind.String(), Code: l.Reason, Error: l.Error}),
+	g.log(rec, journal.Event{
+		Kind: journal.EventCreatureFailed, Creature: c.id, Attempt: c.attempt, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.logID(),
+		Payload: journal.JSON(journal.CreatureFailedPayload{Kind: kind.String(), Code: l.Reason, Error: l.Error}),
 	})
 	if kind != abi.KindGraphChanged { // how things are can be read at any time
 		g.deadLetter(rec, l)
 	}
-	w.answerRequest(g, rec, c, d, answer{code: abi.CodeOf(err), text: l.Error, from: c}, EventID{})
+	w.answerRequest(g, rec, c, d, answer{code: abi.CodeOf(err), text: l.Error, from: c}, journal.EventID{})
 	c.attempt, c.conflicts = 0, 0
 	if kind == abi.KindStart {
 		c.started = true
-		rec.putCreature(c)
+		putCreature(rec, c)
 	}
 	c.noteTold(rec, kind)
 	w.advance(g, rec, c, d)
@@ -102,7 +104,7 @@ func (c *creature) noteFailure(now int64) (intense bool) {
 // quarantine takes a creature out of service, and tells the graph: with an event
 // and, where the creature may report to its root, with a message. The caller
 // holds the graph's mu.
-func (w *worker) quarantine(g *graph, rec *Record, c *creature, err error) {
+func (w *worker) quarantine(g *graph, rec *journal.Record, c *creature, err error) {
 	c.quarantined = true
 	c.giveUpJobs(&abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is quarantined", Remedy: "start it first", IDs: map[string]string{"creature": string(c.id)}})
 	c.attempts = nil
@@ -110,36 +112,25 @@ func (w *worker) quarantine(g *graph, rec *Record, c *creature, err error) {
 	if g.store == nil {
 		c.mb.noteLoad(g)
 	}
-	why := QuarantinedPayload{Kind: "quarantine", Code: abi.CodeOf(err).String(), Error: clip(err.Error())}
-	g.log(rec, Event{Kind: EventQuarantined, Creature: c.id, Payload: mustJSON(why)})
-	ch := c.wiring.Load().byAlias[ReportChannel]
+	why := journal.QuarantinedPayload{Kind: "quarantine", Code: abi.CodeOf(err).String(), Error: errtext.Clip(err.Error())}
+	g.log(rec, journal.Event{Kind: journal.EventQuarantined, Creature: c.id, Payload: journal.JSON(why)})
+	ch := c.wiring.Load().byAlias[deploy.ReportChannel]
 	if ch == nil {
 		return
 	}
-	headers, _ := EncodeHeaders(map[string]string{headerReport: EventQuarantined.String()})
-	report := mustJSON(struct {
+	headers, _ := journal.EncodeHeaders(map[string]string{headerReport: journal.EventQuarantined.String()})
+	report := journal.JSON(struct {
 		Event    string `json:"event"`
 		Creature string `json:"creature"`
 		Code     string `json:"code"`
 		Error    string `json:"error"`
-	}{EventQuarantined.String(), c.name, why.Code, why.Error})
+	}{journal.EventQuarantined.String(), c.name, why.Code, why.Error})
 	m := g.newMessage(rec, report, headers)
 	m.kind, m.sender, m.senderName = abi.KindMessage, c.id, c.name
 	g.sequence(ch, m)
-	g.logMessage(rec, ch, m, EventID{}, EventID{})
+	g.logMessage(rec, ch, m, journal.EventID{}, journal.EventID{})
 	g.publish(ch, m, &w.wake, rec)
 	m.release()
-}
-
-// pause is how long to wait after the n-th failed attempt: the backoff,
-// doubled each time, of which a random half is left out so that creatures that
-// failed together do not try again together.
-func (p RestartPolicy) pause(n int, jitter func(max time.Duration) time.Duration) time.Duration {
-	pause := p.Backoff << min(n-1, 30)
-	if pause > p.BackoffMax || pause <= 0 {
-		pause = p.BackoffMax
-	}
-	return pause/2 + jitter(pause/2+1)
 }
 
 // pause gives a creature up for a while after something other than its guest
@@ -169,7 +160,7 @@ func (w *worker) awaitRepair(c *creature, err error) {
 	if c.waits&(c.waits-1) == 0 {
 		w.e.log.Warn("a creature waits for its store", "creature", c.id, "name", c.name, "tries", c.waits, "error", err)
 	}
-	w.e.backOff(c, DefaultRestart.pause(c.waits, w.e.jitter))
+	w.e.backOff(c, deploy.DefaultRestart.Pause(c.waits, w.e.jitter))
 }
 
 // refill reads the next deliveries of a creature from the store into its
@@ -183,7 +174,7 @@ type backlog struct {
 	src    *source
 	from   uint64
 	end    uint64
-	events []Event
+	events []journal.Event
 	whole  bool // events reach end
 	broken bool // what comes behind events, or all of it, is missing
 }
@@ -299,8 +290,8 @@ func earliest(logs []backlog) *backlog {
 }
 
 // takeEvent puts a message that was read from the store into the window.
-func (mb *mailbox) takeEvent(s *source, ev *Event) {
-	if mb.creature != nil && ev.Creature == mb.creature.id && !isInbox(s.id) {
+func (mb *mailbox) takeEvent(s *source, ev *journal.Event) {
+	if mb.creature != nil && ev.Creature == mb.creature.id && !journal.IsInbox(s.id) {
 		s.offered = ev.Seq // a sender never hears itself
 		if mb.n == 0 {
 			s.cursor = max(s.cursor, ev.Seq)
@@ -316,7 +307,7 @@ func (mb *mailbox) takeEvent(s *source, ev *Event) {
 }
 
 // senderName is the present name of a sender, if it is still in the graph.
-func (mb *mailbox) senderName(id CreatureID) string {
+func (mb *mailbox) senderName(id journal.CreatureID) string {
 	if id == "" {
 		return ""
 	}

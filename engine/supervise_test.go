@@ -10,30 +10,32 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
 func TestRestartModes(t *testing.T) {
 	for _, test := range []struct {
-		mode              engine.RestartMode
+		mode              deploy.RestartMode
 		failures, started int
 	}{
-		{engine.RestartOnFailure, 3, 1 + 3},
-		{engine.RestartNever, 1, 1 + 1},
-		{engine.RestartAlways, 3, 7},
+		{deploy.RestartOnFailure, 3, 1 + 3},
+		{deploy.RestartNever, 1, 1 + 1},
+		{deploy.RestartAlways, 3, 7},
 	} {
 		t.Run(test.mode.String(), func(t *testing.T) {
 			if fresh.Instances() {
 				test.started = 1 + 3 + test.failures // start, what succeeds and what fails
 			}
 			w := newWorld(t, engine.Options{Workers: 1})
-			events := w.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventTurnFailed}}, 0)
-			a := w.add("a", "count", func(c *engine.CreatureSpec) {
-				c.Restart = engine.RestartPolicy{Mode: test.mode, Backoff: time.Microsecond}
+			events := w.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventTurnFailed}}, 0)
+			a := w.add("a", "count", func(c *deploy.CreatureSpec) {
+				c.Restart = deploy.RestartPolicy{Mode: test.mode, Backoff: time.Microsecond}
 			})
 			in := w.connect(a, a, "in")
-			w.change(topology.SetEdge{Creature: a, Channel: in, Direction: engine.Send})
+			w.change(topology.SetEdge{Creature: a, Channel: in, Direction: journal.Send})
 			for _, p := range []string{"1", "trap", "2", "3"} {
 				w.send(in, p)
 			}
@@ -55,8 +57,8 @@ func TestRestartModes(t *testing.T) {
 
 func TestQuarantineIsLiftedByStart(t *testing.T) {
 	w := newWorld(t, engine.Options{})
-	a := w.add("a", "count", func(c *engine.CreatureSpec) {
-		c.Restart = engine.RestartPolicy{Mode: engine.RestartNever, Max: 2}
+	a := w.add("a", "count", func(c *deploy.CreatureSpec) {
+		c.Restart = deploy.RestartPolicy{Mode: deploy.RestartNever, Max: 2}
 	})
 	in := w.connect(a, a, "in")
 	for _, p := range []string{"trap", "trap", "trap", "1"} {
@@ -86,7 +88,7 @@ func TestIdleWaitsForRetries(t *testing.T) {
 			return h.behaviours["record"](tn, kind)
 		})
 		w := newWorld(t, engine.Options{Host: h})
-		a := w.add("a", "moody", func(c *engine.CreatureSpec) { c.Restart.Backoff = time.Hour })
+		a := w.add("a", "moody", func(c *deploy.CreatureSpec) { c.Restart.Backoff = time.Hour })
 		in := w.connect(a, a, "in")
 		w.wait()
 		w.send(in, "x")
@@ -106,15 +108,15 @@ func TestIdleWaitsForRetries(t *testing.T) {
 }
 
 func TestAPendingRetryEndsWithStopRemovalAndClose(t *testing.T) {
-	for name, end := range map[string]func(w *world, a engine.CreatureID){
-		"stop":    func(w *world, a engine.CreatureID) { w.change(topology.SetStopped{ID: a, Stopped: true}); w.wait() },
-		"removal": func(w *world, a engine.CreatureID) { w.change(topology.RemoveCreature{ID: a}); w.wait() },
-		"close":   func(*world, engine.CreatureID) {},
+	for name, end := range map[string]func(w *world, a journal.CreatureID){
+		"stop":    func(w *world, a journal.CreatureID) { w.change(topology.SetStopped{ID: a, Stopped: true}); w.wait() },
+		"removal": func(w *world, a journal.CreatureID) { w.change(topology.RemoveCreature{ID: a}); w.wait() },
+		"close":   func(*world, journal.CreatureID) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, engine.Options{})
-				a := w.add("a", "count", func(c *engine.CreatureSpec) { c.Restart.Backoff = time.Hour })
+				a := w.add("a", "count", func(c *deploy.CreatureSpec) { c.Restart.Backoff = time.Hour })
 				in := w.connect(a, a, "in")
 				w.send(in, "trap")
 				synctest.Wait()
@@ -162,28 +164,28 @@ func TestFreshInstancesSeeTheSameState(t *testing.T) {
 // censor is a policy on one channel.
 type censor struct{ channel string }
 
-func (c censor) Judges(engine.PolicyKind) bool { return false }
+func (c censor) Judges(journal.PolicyKind) bool { return false }
 
-func (c censor) Judge(context.Context, *engine.PolicyEvent) engine.Decision { return engine.Decision{} }
+func (c censor) Judge(context.Context, *deploy.PolicyEvent) deploy.Decision { return deploy.Decision{} }
 
 func (c censor) JudgesSend(address string) bool { return address == c.channel }
 
-func (c censor) Send(_ context.Context, ev *engine.SendEvent) engine.SendDecision {
-	v := engine.Verdict{Policy: "censor", Reason: "told to", Where: "x.hcl:1"}
+func (c censor) Send(_ context.Context, ev *deploy.SendEvent) deploy.SendDecision {
+	v := deploy.Verdict{Policy: "censor", Reason: "told to", Where: "x.hcl:1"}
 	switch text := string(ev.Payload); {
 	case strings.HasPrefix(text, "deny"):
-		return engine.SendDecision{Words: engine.Words{Denials: []engine.Verdict{v}}}
+		return deploy.SendDecision{Words: deploy.Words{Denials: []deploy.Verdict{v}}}
 	case strings.HasPrefix(text, "drop"):
-		return engine.SendDecision{Dropped: &v}
+		return deploy.SendDecision{Dropped: &v}
 	case strings.HasPrefix(text, "audit"):
-		return engine.SendDecision{Words: engine.Words{Audits: []engine.Verdict{v}}}
+		return deploy.SendDecision{Words: deploy.Words{Audits: []deploy.Verdict{v}}}
 	}
-	return engine.SendDecision{Mutated: true, Payload: []byte(ev.SenderName + "/" + string(ev.Payload))}
+	return deploy.SendDecision{Mutated: true, Payload: []byte(ev.SenderName + "/" + string(ev.Payload))}
 }
 
 func TestPoliciesJudgeWhatIsSent(t *testing.T) {
 	s := newSaved(t, engine.Options{})
-	a := s.apply(team(2, func(d *engine.Deployment) { d.Policy = censor{"channel.c1"} }))
+	a := s.apply(team(2, func(d *deploy.Deployment) { d.Policy = censor{"channel.c1"} }))
 	in, out, last := a.Channels["channel.c0"], a.Channels["channel.c1"], a.Creatures["creature.m1"]
 	for _, p := range []string{"deny", "drop", "audit", "pass"} {
 		s.send(in, p) // which m0 sends on, and the policy judges then
@@ -200,7 +202,7 @@ func TestPoliciesJudgeWhatIsSent(t *testing.T) {
 	if got, want := s.state(last, "heard"), "c1:audit\nc1:m0/pass\nc1:audit outside\nc1:/outside\n"; got != want {
 		t.Errorf("it heard %q, want %q", got, want)
 	}
-	if n := len(s.events(last, engine.EventPolicyDenied)); n != 5 {
+	if n := len(s.events(last, journal.EventPolicyDenied)); n != 5 {
 		t.Errorf("%d verdicts are logged, want those on four messages and that one from outside was changed", n)
 	}
 	s.reopen() // ids rise without a gap, or the store would not have it
@@ -213,7 +215,7 @@ func TestASlowSubscriberIsToldWhatItMissed(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a := w.add("a", "sink")
 	in := w.connect(a, a, "in")
-	events := w.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventChannelMessage}, Channels: []engine.ChannelID{in}}, 3)
+	events := w.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventChannelMessage}, Channels: []journal.ChannelID{in}}, 3)
 	for i := range 10 {
 		w.send(in, fmt.Sprint(i))
 	}
@@ -223,7 +225,7 @@ func TestASlowSubscriberIsToldWhatItMissed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ob.Event.Kind == engine.EventLagged {
+		if ob.Event.Kind == journal.EventLagged {
 			got = append(got, fmt.Sprint("missed ", ob.Missed))
 		} else {
 			got = append(got, string(ob.Event.Payload))
@@ -244,9 +246,9 @@ func TestAFilterFollowsAGraphThroughMerges(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	small := w.add("small", "sink")
 	old := w.graph(small)
-	events := w.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventChannelMessage}, Graphs: []engine.GraphID{old}}, 0)
+	events := w.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventChannelMessage}, Graphs: []journal.GraphID{old}}, 0)
 	defer events.Close()
-	var all engine.ChannelID
+	var all journal.ChannelID
 	for i := range 3 { // every time the larger graph goes on
 		a, b := w.add(fmt.Sprint("a", i), "sink"), w.add(fmt.Sprint("b", i), "sink")
 		w.connect(a, b, fmt.Sprint("pair", i))
@@ -278,9 +280,9 @@ func TestSubscribingToAClosedEngineEndsAtOnce(t *testing.T) {
 func TestQuarantineIsReportedToTheRoot(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		w := newWorld(t, o)
-		d := team(2, func(d *engine.Deployment) {
+		d := team(2, func(d *deploy.Deployment) {
 			d.Creatures[0].Module, d.Creatures[0].Wasm = "count", []byte("count")
-			d.Creatures[0].Restart = engine.RestartPolicy{Mode: engine.RestartNever, Max: 1}
+			d.Creatures[0].Restart = deploy.RestartPolicy{Mode: deploy.RestartNever, Max: 1}
 			d.Creatures[0].Send = nil
 			d.Root = "creature.m1"
 		})

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // timerEffect is a timer that the turn sets or cancels.
@@ -143,7 +145,7 @@ func (t *turn) hasTimer(name string) (set bool, others heldTimers) {
 
 // alarm is a timer that a creature has set. The graph's mu guards it.
 type alarm struct {
-	row   TimerRow
+	row   journal.TimerRow
 	timer *timer
 	held  bool // it was due while the creature did not run
 }
@@ -151,7 +153,7 @@ type alarm struct {
 // applyTimers carries out what a turn does to its creature's timers. Delays
 // count from the commit: a creature that works off an old backlog sets timers
 // in its present, not in its past.
-func (w *worker) applyTimers(g *graph, rec *Record, c *creature) {
+func (w *worker) applyTimers(g *graph, rec *journal.Record, c *creature) {
 	t := &w.turn
 	for i := range t.timers {
 		x := &t.timers[i]
@@ -159,7 +161,7 @@ func (w *worker) applyTimers(g *graph, rec *Record, c *creature) {
 		if x.cancel {
 			continue
 		}
-		row := TimerRow{
+		row := journal.TimerRow{
 			Creature: c.id, Name: x.name, Due: g.wall + int64(x.delay), Period: int64(x.period),
 			Payload: x.payload,
 		}
@@ -171,7 +173,7 @@ func (w *worker) applyTimers(g *graph, rec *Record, c *creature) {
 }
 
 // arm sets a timer. The caller holds mu.
-func (e *Engine) arm(c *creature, row TimerRow) {
+func (e *Engine) arm(c *creature, row journal.TimerRow) {
 	a := &alarm{row: row}
 	if c.timers == nil {
 		c.timers = map[string]*alarm{}
@@ -181,7 +183,7 @@ func (e *Engine) arm(c *creature, row TimerRow) {
 }
 
 // disarm takes a timer away. The caller holds mu.
-func (e *Engine) disarm(rec *Record, c *creature, name string) {
+func (e *Engine) disarm(rec *journal.Record, c *creature, name string) {
 	a := c.timers[name]
 	if a == nil {
 		return
@@ -189,7 +191,7 @@ func (e *Engine) disarm(rec *Record, c *creature, name string) {
 	e.timers.stop(a.timer)
 	delete(c.timers, name)
 	if rec != nil {
-		rec.Drop.Timers = append(rec.Drop.Timers, TimerRow{Creature: c.id, Name: name})
+		rec.Drop.Timers = append(rec.Drop.Timers, journal.TimerRow{Creature: c.id, Name: name})
 	}
 }
 
@@ -224,11 +226,11 @@ func (e *Engine) ring(c *creature, a *alarm) {
 			rec.Timers = append(rec.Timers, next)
 		}
 	}
-	headers, _ := EncodeHeaders(map[string]string{headerTimer: a.row.Name})
+	headers, _ := journal.EncodeHeaders(map[string]string{headerTimer: a.row.Name})
 	m := newMessage(a.row.Payload, headers)
 	m.kind = abi.KindTimer
 	var w waker
-	g.post(rec, &w, c, m, EventID{}, EventID{})
+	g.post(rec, &w, c, m, journal.EventID{}, journal.EventID{})
 	c.charge(g, rec.Size())
 	g.append(rec)
 	g.mu.Unlock()
@@ -247,19 +249,19 @@ func (e *Engine) ringHeld(c *creature) {
 }
 
 // Timers returns the timers that a creature has set, by name.
-func (e *Engine) Timers(creature CreatureID) ([]TimerRow, error) {
+func (e *Engine) Timers(creature journal.CreatureID) ([]journal.TimerRow, error) {
 	e.mu.RLock()
 	c := e.creatures[creature]
 	e.mu.RUnlock()
 	if c == nil {
-		return nil, gone("creature", string(creature))
+		return nil, errtext.Gone("creature", string(creature))
 	}
 	g := c.home.lock()
 	if g == nil {
-		return nil, gone("creature", string(creature))
+		return nil, errtext.Gone("creature", string(creature))
 	}
 	defer g.mu.Unlock()
-	rec := &Record{}
-	rec.putAsks(c)
+	rec := &journal.Record{}
+	putAsks(rec, c)
 	return rec.Timers, nil
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // kindTool is the kind of a turn that calls one group tool in place of the guest.
@@ -27,7 +29,7 @@ type toolJob struct {
 type jobAnswer struct {
 	result []byte
 	err    error
-	store  Store // that the turn is logged in; nil: none
+	store  journal.Store // that the turn is logged in; nil: none
 	seq    uint64
 }
 
@@ -44,7 +46,7 @@ type ToolCall struct {
 // creature that does not run answers stopped. If ctx ends or the engine is closed
 // first, or the store fails, that is unknown_outcome: the call may have happened, or
 // may yet.
-func (e *Engine) Tool(ctx context.Context, caller CreatureID, name string, args []byte) ([]byte, error) {
+func (e *Engine) Tool(ctx context.Context, caller journal.CreatureID, name string, args []byte) ([]byte, error) {
 	call, err := e.StartTool(caller, name, args)
 	if err != nil {
 		return nil, err
@@ -54,12 +56,12 @@ func (e *Engine) Tool(ctx context.Context, caller CreatureID, name string, args 
 
 // StartTool begins what [Engine.Tool] does, and returns at once. Calls of one caller
 // are made in the order in which they began.
-func (e *Engine) StartTool(caller CreatureID, name string, args []byte) (*ToolCall, error) {
+func (e *Engine) StartTool(caller journal.CreatureID, name string, args []byte) (*ToolCall, error) {
 	e.mu.RLock()
 	c := e.creatures[caller]
 	e.mu.RUnlock()
 	if c == nil {
-		return nil, gone("creature", string(caller))
+		return nil, errtext.Gone("creature", string(caller))
 	}
 	job := &toolJob{name: name, args: args, msg: newMessage(nil, nil), done: make(chan jobAnswer, 1)}
 	job.msg.senderName = e.ids.id("t") // what the ids of what it adds derive from
@@ -105,7 +107,7 @@ func (t *ToolCall) unknown(message string, cause error) error {
 func (e *Engine) inbox(c *creature) *channel {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	if ch := e.channels[InboxOf(c.id)]; ch != nil {
+	if ch := e.channels[journal.InboxOf(c.id)]; ch != nil {
 		return ch
 	}
 	return &channel{} // it went meanwhile
@@ -115,7 +117,7 @@ func (e *Engine) inbox(c *creature) *channel {
 func (e *Engine) post(c *creature, job *toolJob) error {
 	g := c.home.lock()
 	if g == nil {
-		return gone("creature", string(c.id))
+		return errtext.Gone("creature", string(c.id))
 	}
 	if !c.runs() {
 		defer g.mu.Unlock()
@@ -161,7 +163,7 @@ func (w *worker) refuseJob(c *creature) *graph {
 		g.wall = wall
 		rec := g.newRecord()
 		for _, v := range t.verdicts {
-			g.logVerdict(rec, Event{Creature: c.id}, v)
+			g.logVerdict(rec, journal.Event{Creature: c.id}, v)
 		}
 		g.append(rec)
 	}
@@ -174,7 +176,7 @@ func (c *creature) endJob(g *graph, job *toolJob) {
 	c.job = nil
 	switch {
 	case g == nil || c.removed:
-		job.done <- jobAnswer{err: gone("creature", string(c.id))}
+		job.done <- jobAnswer{err: errtext.Gone("creature", string(c.id))}
 	case job.again:
 		job.again = false
 		c.jobs = slices.Insert(c.jobs, 0, job)

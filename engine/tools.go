@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -28,7 +30,7 @@ type toolUse struct {
 	graph    *graph
 	shape    uint64
 	conflict bool
-	log      []NotedCall
+	log      []journal.NotedCall
 }
 
 // groupOp is an operation on the graph that a turn has called for. It is staged
@@ -105,7 +107,7 @@ func (t *turn) mayCallTool(name, args []byte) abi.Code {
 func (t *turn) callTool(name, args []byte) ([]byte, abi.Code) {
 	f := toolByName(string(name))
 	if f == nil {
-		return nil, t.fail(abi.NotFound, "the tools are "+toolNames(), "there is no tool %s", quoted(name))
+		return nil, t.fail(abi.NotFound, "the tools are "+toolNames(), "there is no tool %s", errtext.Quoted(name))
 	}
 	if err := f.check(args); err != nil {
 		return nil, t.refuse(err)
@@ -119,7 +121,7 @@ func (t *turn) callTool(name, args []byte) ([]byte, abi.Code) {
 	if err != nil {
 		return nil, t.refuse(err)
 	}
-	return mustJSON(result), abi.OK
+	return journal.JSON(result), abi.OK
 }
 
 func toolNames() string {
@@ -135,7 +137,7 @@ func toolNames() string {
 func (t *turn) refuse(err error) abi.Code {
 	var e *abi.Error
 	if !errors.As(err, &e) {
-		return t.fail(abi.CodeOf(err), "", "%s", clip(err.Error()))
+		return t.fail(abi.CodeOf(err), "", "%s", errtext.Clip(err.Error()))
 	}
 	text := cmp.Or(e.Message, e.Code.String())
 	if e.Err != nil {
@@ -147,7 +149,7 @@ func (t *turn) refuse(err error) abi.Code {
 	if e.Remedy != "" {
 		text = strings.Replace(text, "; "+e.Remedy, "", 1)
 	}
-	code := t.fail(e.Code, e.Remedy, "%s", clip(text))
+	code := t.fail(e.Code, e.Remedy, "%s", errtext.Clip(text))
 	t.fault.ids = e.IDs
 	return code
 }
@@ -161,10 +163,10 @@ func decodeArgs[A any](args []byte) (a A, err error) {
 	d := json.NewDecoder(bytes.NewReader(args))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
-		return a, invalid("tool", "the arguments do not fit: "+strings.TrimPrefix(err.Error(), "json: "), "see the schema of the tool")
+		return a, errtext.Invalid("tool", "the arguments do not fit: "+strings.TrimPrefix(err.Error(), "json: "), "see the schema of the tool")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return a, invalid("tool", "there is something behind the arguments", "give one JSON object")
+		return a, errtext.Invalid("tool", "there is something behind the arguments", "give one JSON object")
 	}
 	return a, nil
 }
@@ -175,7 +177,7 @@ type staging struct {
 	x      *change
 	caller *creature
 	ids    *derivedIDs
-	fresh  map[CreatureID]*creature // that earlier operations add
+	fresh  map[journal.CreatureID]*creature // that earlier operations add
 }
 
 func (s *staging) topo() *topology.State { return s.x.e.topo }
@@ -184,12 +186,12 @@ func (s *staging) topo() *topology.State { return s.x.e.topo }
 func (s *staging) do(op topology.Op) (*topology.Delta, error) { return s.x.do(op) }
 
 // home is the graph that the caller is in.
-func (s *staging) home() GraphID { return s.topo().GraphOf(s.caller.id) }
+func (s *staging) home() journal.GraphID { return s.topo().GraphOf(s.caller.id) }
 
 // creature finds a member of the caller's graph: by its id, else by the word root if
 // it is that of the caller's deployment, else by its name.
 func (s *staging) creature(ref string) (topology.Creature, error) {
-	if c, ok := s.topo().Creature(CreatureID(ref)); ok && s.topo().GraphOf(c.ID) == s.home() {
+	if c, ok := s.topo().Creature(journal.CreatureID(ref)); ok && s.topo().GraphOf(c.ID) == s.home() {
 		return c, nil
 	}
 	if ref == rootRef {
@@ -202,15 +204,15 @@ func (s *staging) creature(ref string) (topology.Creature, error) {
 		return c, nil
 	}
 	return topology.Creature{}, &abi.Error{
-		Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("there is no creature %s in this graph", quoted([]byte(ref))),
-		Remedy: "name a member of the own graph, by id or name; group_status lists them", IDs: map[string]string{"creature": clip(ref)},
+		Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("there is no creature %s in this graph", errtext.Quoted([]byte(ref))),
+		Remedy: "name a member of the own graph, by id or name; group_status lists them", IDs: map[string]string{"creature": errtext.Clip(ref)},
 	}
 }
 
 // channel finds a channel of the caller's graph by its id or, if none has it, its
 // name.
 func (s *staging) channel(ref string) (topology.Channel, error) {
-	if ch, ok := s.topo().Channel(ChannelID(ref)); ok && s.topo().ChannelGraph(ch.ID) == s.home() {
+	if ch, ok := s.topo().Channel(journal.ChannelID(ref)); ok && s.topo().ChannelGraph(ch.ID) == s.home() {
 		return ch, nil
 	}
 	if id, ok := s.topo().FindChannel(s.home(), ref); ok {
@@ -218,8 +220,8 @@ func (s *staging) channel(ref string) (topology.Channel, error) {
 		return ch, nil
 	}
 	return topology.Channel{}, &abi.Error{
-		Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("there is no channel %s in this graph", quoted([]byte(ref))),
-		Remedy: "name a channel of the own graph, by id or name; group_status lists them", IDs: map[string]string{"channel": clip(ref)},
+		Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("there is no channel %s in this graph", errtext.Quoted([]byte(ref))),
+		Remedy: "name a channel of the own graph, by id or name; group_status lists them", IDs: map[string]string{"channel": errtext.Clip(ref)},
 	}
 }
 
@@ -236,7 +238,7 @@ func (s *staging) mayEdit() error {
 
 // worker finds a member of the caller's graph that the tools may remove, stop and
 // start: one that is not privileged.
-func (s *staging) worker(id CreatureID) (topology.Creature, error) {
+func (s *staging) worker(id journal.CreatureID) (topology.Creature, error) {
 	c, ok := s.topo().Creature(id)
 	switch {
 	case !ok || s.topo().GraphOf(id) != s.home():
@@ -263,7 +265,7 @@ func (t *turn) look(f func(s *staging) error) error {
 	g := t.c.home.load()
 	switch {
 	case g == nil:
-		return gone("creature", string(t.c.id))
+		return errtext.Gone("creature", string(t.c.id))
 	case use.graph == nil:
 		use.graph, use.shape = g, g.shape
 	case use.conflict || use.graph != g || use.shape != g.shape:
@@ -290,7 +292,7 @@ func (t *turn) conflicts() error {
 
 func (t *turn) newStaging() *staging {
 	x := t.e.newChange("tool")
-	s := &staging{x: x, caller: t.c, ids: newDerivedIDs(t), fresh: map[CreatureID]*creature{}}
+	s := &staging{x: x, caller: t.c, ids: newDerivedIDs(t), fresh: map[journal.CreatureID]*creature{}}
 	x.derived = s.ids
 	x.judging.caller, x.judging.now = t.c.party(), t.d.msg.time
 	return s

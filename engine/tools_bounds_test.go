@@ -7,6 +7,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // However often a turn calls tools with much, refused or not, the event that notes the
@@ -27,7 +29,7 @@ func TestNotesOfToolCallsAreBounded(t *testing.T) {
 		return nil
 	})
 	s := newSaved(t, engine.Options{Host: h})
-	a := s.apply(crew("crew", func(d *engine.Deployment) {
+	a := s.apply(crew("crew", func(d *deploy.Deployment) {
 		d.Creatures[2].Module, d.Creatures[2].Wasm = "noisy", []byte("noisy")
 	}))
 	bob := a.Creatures["creature.bob"]
@@ -36,8 +38,8 @@ func TestNotesOfToolCallsAreBounded(t *testing.T) {
 		t.Errorf("the calls answered %v", codes)
 	}
 	largest, noted := 0, 0
-	for _, ev := range s.events(bob, engine.EventTurnEnded) {
-		var p engine.TurnEndedPayload
+	for _, ev := range s.events(bob, journal.EventTurnEnded) {
+		var p journal.TurnEndedPayload
 		if err := json.Unmarshal(ev.Payload, &p); err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,9 @@ import (
 	"fmt"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -27,9 +30,9 @@ type ChannelArgs struct {
 
 // ChannelResult is what group_channel answers.
 type ChannelResult struct {
-	Channel ChannelID `json:"channel"`
-	Name    string    `json:"name,omitempty"`
-	Delta   Delta     `json:"delta"`
+	Channel journal.ChannelID `json:"channel"`
+	Name    string            `json:"name,omitempty"`
+	Delta   journal.Delta     `json:"delta"`
 }
 
 func groupChannel(t *turn, args []byte) (any, error) {
@@ -55,9 +58,9 @@ func groupChannel(t *turn, args []byte) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		direction := Listen
+		direction := journal.Listen
 		if a.Direction == "send" {
-			direction = Send
+			direction = journal.Send
 		}
 		if a.Action == "unwire" {
 			return &wireChannel{creature: c.ID, channel: ch.ID, direction: direction}, nil
@@ -75,7 +78,7 @@ func (a *ChannelArgs) check() error {
 	may := map[string][]string{"create": {"description"}, "wire": {"alias", "merge", "on_collision"}}
 	needed, known := needs[a.Action]
 	if !known {
-		return invalid("group_channel", fmt.Sprintf("%s is not an action", quoted([]byte(a.Action))), "use create, delete, wire or unwire")
+		return errtext.Invalid("group_channel", fmt.Sprintf("%s is not an action", errtext.Quoted([]byte(a.Action))), "use create, delete, wire or unwire")
 	}
 	given := map[string]bool{
 		"name": a.Name != "", "description": a.Description != "", "channel": a.Channel != "", "creature": a.Creature != "",
@@ -83,7 +86,7 @@ func (a *ChannelArgs) check() error {
 	}
 	for _, name := range needed {
 		if !given[name] {
-			return invalid("group_channel", fmt.Sprintf("%s needs the argument %s", a.Action, name), "add it")
+			return errtext.Invalid("group_channel", fmt.Sprintf("%s needs the argument %s", a.Action, name), "add it")
 		}
 		delete(given, name)
 	}
@@ -92,7 +95,7 @@ func (a *ChannelArgs) check() error {
 	}
 	for _, name := range []string{"name", "description", "channel", "creature", "direction", "alias", "merge", "on_collision"} {
 		if given[name] {
-			return invalid("group_channel", fmt.Sprintf("%s does not take the argument %s", a.Action, name), "leave it out")
+			return errtext.Invalid("group_channel", fmt.Sprintf("%s does not take the argument %s", a.Action, name), "leave it out")
 		}
 	}
 	return a.checkValues()
@@ -100,15 +103,15 @@ func (a *ChannelArgs) check() error {
 
 func (a *ChannelArgs) checkValues() error {
 	if a.Direction != "" && a.Direction != "listen" && a.Direction != "send" {
-		return invalid("group_channel", fmt.Sprintf("%s is not a direction", quoted([]byte(a.Direction))), "use listen or send")
+		return errtext.Invalid("group_channel", fmt.Sprintf("%s is not a direction", errtext.Quoted([]byte(a.Direction))), "use listen or send")
 	}
 	if _, ok := collisions[a.OnCollision]; !ok {
-		return invalid("group_channel", fmt.Sprintf("on_collision is %s", quoted([]byte(a.OnCollision))), "use rename, unify or reject")
+		return errtext.Invalid("group_channel", fmt.Sprintf("on_collision is %s", errtext.Quoted([]byte(a.OnCollision))), "use rename, unify or reject")
 	}
 	if a.Action == "create" {
-		return checkName("group_channel", "channel", a.Name)
+		return deploy.CheckName("group_channel", "channel", a.Name)
 	}
-	return checkAlias("group_channel", a.Alias)
+	return deploy.CheckAlias("group_channel", a.Alias)
 }
 
 // channelToWire finds the channel that the call names: in the caller's graph or, if
@@ -116,7 +119,7 @@ func (a *ChannelArgs) checkValues() error {
 func (s *staging) channelToWire(a *ChannelArgs) (topology.Channel, error) {
 	ch, err := s.channel(a.Channel)
 	if err != nil && a.Merge {
-		if foreign, ok := s.topo().Channel(ChannelID(a.Channel)); ok {
+		if foreign, ok := s.topo().Channel(journal.ChannelID(a.Channel)); ok {
 			return foreign, nil
 		}
 	}
@@ -127,7 +130,7 @@ func (s *staging) channelToWire(a *ChannelArgs) (topology.Channel, error) {
 func (s *staging) creatureToWire(a *ChannelArgs) (topology.Creature, error) {
 	c, err := s.creature(a.Creature)
 	if err != nil && a.Merge {
-		if foreign, ok := s.topo().Creature(CreatureID(a.Creature)); ok {
+		if foreign, ok := s.topo().Creature(journal.CreatureID(a.Creature)); ok {
 			return foreign, nil
 		}
 	}
@@ -136,7 +139,7 @@ func (s *staging) creatureToWire(a *ChannelArgs) (topology.Creature, error) {
 
 // createChannel is the operation of group_channel with create.
 type createChannel struct {
-	id                ChannelID
+	id                journal.ChannelID
 	name, description string
 }
 
@@ -149,11 +152,11 @@ func (o *createChannel) stage(s *staging) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ChannelResult{o.id, o.name, NewDelta(d)}, nil
+	return ChannelResult{o.id, o.name, journal.NewDelta(d)}, nil
 }
 
 // deleteChannel is the operation of group_channel with delete.
-type deleteChannel struct{ id ChannelID }
+type deleteChannel struct{ id journal.ChannelID }
 
 func (o *deleteChannel) stage(s *staging) (any, error) {
 	if err := s.mayEdit(); err != nil {
@@ -170,14 +173,14 @@ func (o *deleteChannel) stage(s *staging) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ChannelResult{Channel: o.id, Delta: NewDelta(d)}, nil
+	return ChannelResult{Channel: o.id, Delta: journal.NewDelta(d)}, nil
 }
 
 // ownChannel finds a channel that has to be in the caller's graph still.
-func (s *staging) ownChannel(id ChannelID) (topology.Channel, error) {
+func (s *staging) ownChannel(id journal.ChannelID) (topology.Channel, error) {
 	ch, ok := s.topo().Channel(id)
 	if !ok || s.topo().ChannelGraph(id) != s.home() {
-		return ch, gone("channel", string(id))
+		return ch, errtext.Gone("channel", string(id))
 	}
 	return ch, nil
 }
@@ -191,9 +194,9 @@ func (s *staging) keepsReport(ch topology.Channel) error {
 
 // wireChannel is the operation of group_channel with wire and unwire.
 type wireChannel struct {
-	creature  CreatureID
-	channel   ChannelID
-	direction Direction
+	creature  journal.CreatureID
+	channel   journal.ChannelID
+	direction journal.Direction
 	on        bool
 	alias     string
 	merge     bool
@@ -208,11 +211,11 @@ func (o *wireChannel) stage(s *staging) (any, error) {
 	of := s.topo().ChannelGraph(o.channel)
 	switch {
 	case there == "":
-		return nil, gone("creature", string(o.creature))
+		return nil, errtext.Gone("creature", string(o.creature))
 	case of == "":
-		return nil, gone("channel", string(o.channel))
+		return nil, errtext.Gone("channel", string(o.channel))
 	case there != own && of != own:
-		return nil, invalid("group_channel", "neither the creature nor the channel is in the own graph", "name one of the own graph, and one of the other")
+		return nil, errtext.Invalid("group_channel", "neither the creature nor the channel is in the own graph", "name one of the own graph, and one of the other")
 	case there != own || of != own:
 		if err := s.mayMerge(o, there, of); err != nil {
 			return nil, err
@@ -226,12 +229,12 @@ func (o *wireChannel) stage(s *staging) (any, error) {
 		return nil, err
 	}
 	ch, _ := s.topo().Channel(o.channel)
-	return ChannelResult{o.channel, ch.Name, NewDelta(d)}, nil
+	return ChannelResult{o.channel, ch.Name, journal.NewDelta(d)}, nil
 }
 
 // mayMerge refuses to join graphs unless that was asked for, and the deployments of
 // both allow it.
-func (s *staging) mayMerge(o *wireChannel, there, of GraphID) error {
+func (s *staging) mayMerge(o *wireChannel, there, of journal.GraphID) error {
 	if !o.on || !o.merge {
 		return &abi.Error{
 			Code: abi.NotFound, Op: "group_channel", Message: "the target is not in this graph",
@@ -242,7 +245,7 @@ func (s *staging) mayMerge(o *wireChannel, there, of GraphID) error {
 	if there == s.home() {
 		foreign = of
 	}
-	for _, g := range []GraphID{s.home(), foreign} {
+	for _, g := range []journal.GraphID{s.home(), foreign} {
 		if name, allowed := s.allowsMerge(g); !allowed {
 			return &abi.Error{
 				Code: abi.Denied, Op: "group_channel", Message: fmt.Sprintf("the deployment %q does not allow its sessions to be merged by a tool", name),
@@ -255,7 +258,7 @@ func (s *staging) mayMerge(o *wireChannel, there, of GraphID) error {
 
 // allowsMerge reports whether every deployment that has members in a graph allows a
 // tool to merge it. Creatures of no deployment are their owner's, who has not.
-func (s *staging) allowsMerge(g GraphID) (deployment string, allowed bool) {
+func (s *staging) allowsMerge(g journal.GraphID) (deployment string, allowed bool) {
 	info, _ := s.topo().Graph(g)
 	for _, id := range info.Creatures {
 		c := s.x.e.creatures[id]

@@ -9,6 +9,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -24,7 +26,7 @@ func onMessage(f func(t abi.Turn) error) behaviour {
 
 func TestAStagedOperationIsCheckedAgainAtTheCommit(t *testing.T) {
 	d := newOnDisk(t)
-	var lead, bob engine.CreatureID
+	var lead, bob journal.CreatureID
 	var removals []abi.Code
 	d.host.on("lead", onMessage(func(t abi.Turn) error {
 		if _, code := t.Tool([]byte("group_channel"), []byte(`{"action": "create", "name": "one"}`)); code != abi.OK {
@@ -80,11 +82,11 @@ func TestATurnReachesWhomItAdds(t *testing.T) {
 		return codeErr(t, t.Request([]byte("eve"), []byte("ping"), time.Hour, 7))
 	})
 	w := newWorld(t, engine.Options{Host: host})
-	on := []engine.WireSpec{{Channel: "orders"}}
-	applied, err := w.Apply(t.Context(), &engine.Deployment{
-		Name: "crew", Channels: []engine.ChannelSpec{{Address: "orders", Name: "orders"}},
-		Creatures: []engine.CreatureSpec{{Address: "lead", Name: "lead", Module: "hirer", Wasm: []byte("hirer"), Listen: on, Privileged: true}},
-		Species:   []engine.SpeciesSpec{{Name: "helper", Spec: engine.CreatureSpec{Module: "helper", Wasm: []byte("helper")}, Spawnable: 1}},
+	on := []deploy.WireSpec{{Channel: "orders"}}
+	applied, err := w.Apply(t.Context(), &deploy.Deployment{
+		Name: "crew", Channels: []deploy.ChannelSpec{{Address: "orders", Name: "orders"}},
+		Creatures: []deploy.CreatureSpec{{Address: "lead", Name: "lead", Module: "hirer", Wasm: []byte("hirer"), Listen: on, Privileged: true}},
+		Species:   []deploy.SpeciesSpec{{Name: "helper", Spec: deploy.CreatureSpec{Module: "helper", Wasm: []byte("helper")}, Spawnable: 1}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +101,7 @@ func TestATurnReachesWhomItAdds(t *testing.T) {
 	}
 }
 
-func (d *onDisk) graphOf(c engine.CreatureID) engine.GraphID {
+func (d *onDisk) graphOf(c journal.CreatureID) journal.GraphID {
 	d.Helper()
 	g, err := d.FindGraph(string(c))
 	if err != nil {
@@ -138,7 +140,7 @@ func TestAStartThatEditsTheGraphIsTriedAgainWhenItsCutFails(t *testing.T) {
 func TestATurnThatWasRunAloneDoesNotLeaveItsCreatureAlone(t *testing.T) {
 	d := newOnDisk(t)
 	runs := 0
-	var lead engine.CreatureID
+	var lead journal.CreatureID
 	d.host.on("lead", onMessage(func(t abi.Turn) error {
 		t.Tool([]byte("group_status"), nil)
 		if runs++; runs <= 3 {
@@ -160,23 +162,23 @@ func TestATurnThatWasRunAloneDoesNotLeaveItsCreatureAlone(t *testing.T) {
 // denier is a policy that denies every send on one channel.
 type denier string
 
-func (p denier) Judges(engine.PolicyKind) bool { return false }
+func (p denier) Judges(journal.PolicyKind) bool { return false }
 
-func (p denier) Judge(context.Context, *engine.PolicyEvent) engine.Decision { return engine.Decision{} }
+func (p denier) Judge(context.Context, *deploy.PolicyEvent) deploy.Decision { return deploy.Decision{} }
 
 func (p denier) JudgesSend(address string) bool { return address == string(p) }
 
-func (p denier) Send(context.Context, *engine.SendEvent) engine.SendDecision {
-	return engine.SendDecision{Words: engine.Words{Denials: []engine.Verdict{{Policy: "no"}}}}
+func (p denier) Send(context.Context, *deploy.SendEvent) deploy.SendDecision {
+	return deploy.SendDecision{Words: deploy.Words{Denials: []deploy.Verdict{{Policy: "no"}}}}
 }
 
 func TestPoliciesJudgeSendsOnChannelsThatTheTurnWires(t *testing.T) {
 	h := operators()
 	w := newWorld(t, engine.Options{Host: h})
-	a := w.apply(crew("crew", func(d *engine.Deployment) {
+	a := w.apply(crew("crew", func(d *deploy.Deployment) {
 		d.Policy = denier("channel.work")
 		d.Creatures[0].Send = nil
-		d.Creatures[0].Listen = append(d.Creatures[0].Listen, engine.WireSpec{Channel: "channel.work"})
+		d.Creatures[0].Listen = append(d.Creatures[0].Listen, deploy.WireSpec{Channel: "channel.work"})
 	}))
 	lead := a.Creatures["creature.lead"]
 	replies := w.ask(lead,
@@ -197,8 +199,8 @@ func TestPoliciesJudgeSendsOnChannelsThatTheTurnWires(t *testing.T) {
 // message that it handled has to be in there.
 func TestATurnOfAVolatileGraphThatMergesHasItsCause(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
-	none := engine.Volatile
-	a := s.apply(crew("own", allowMerge, func(d *engine.Deployment) { d.Session.Durability = &none }))
+	none := journal.Volatile
+	a := s.apply(crew("own", allowMerge, func(d *deploy.Deployment) { d.Session.Durability = &none }))
 	b := s.apply(crew("other", allowMerge))
 	lead := a.Creatures["creature.lead"]
 	r := s.ask(lead, toolCall{"group_channel", args{
@@ -207,11 +209,11 @@ func TestATurnOfAVolatileGraphThatMergesHasItsCause(t *testing.T) {
 	if r.Code != "" {
 		t.Fatalf("%s: %s", r.Code, r.Error)
 	}
-	var causes []engine.EventID
-	logged := map[engine.EventID]bool{}
+	var causes []journal.EventID
+	logged := map[journal.EventID]bool{}
 	for _, ev := range s.events(lead) {
 		logged[ev.ID] = true
-		if ev.Kind == engine.EventTurnEnded && ev.Creature == lead {
+		if ev.Kind == journal.EventTurnEnded && ev.Creature == lead {
 			causes = append(causes, ev.Cause)
 		}
 	}

@@ -5,15 +5,15 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // toolModel is a naive model of what the group tools do: maps of creatures and
 // channels, and a search over their edges. What a turn adds has made-up ids until
 // its results tell the real ones.
 type toolModel struct {
-	creatures map[engine.CreatureID]*toolCreature
-	channels  map[engine.ChannelID]*toolChannel
+	creatures map[journal.CreatureID]*toolCreature
+	channels  map[journal.ChannelID]*toolChannel
 	allow     map[string]bool // by deployment; sessions remember it
 	applied   bool            // false after a restart, when no recipe says what may be spawned
 	// vague says that the model does not know where a channel without edges has
@@ -24,17 +24,17 @@ type toolModel struct {
 
 // newThing is what a call adds, by the ids that the model has given it.
 type newThing struct {
-	creature engine.CreatureID
-	channel  engine.ChannelID
+	creature journal.CreatureID
+	channel  journal.ChannelID
 }
 
-func (m *toolModel) newCreature() engine.CreatureID {
+func (m *toolModel) newCreature() journal.CreatureID {
 	m.made++
-	return engine.CreatureID(fmt.Sprint("new ", m.made))
+	return journal.CreatureID(fmt.Sprint("new ", m.made))
 }
-func (m *toolModel) newChannel() engine.ChannelID {
+func (m *toolModel) newChannel() journal.ChannelID {
 	m.made++
-	return engine.ChannelID(fmt.Sprint("new ", m.made))
+	return journal.ChannelID(fmt.Sprint("new ", m.made))
 }
 
 type toolCreature struct {
@@ -46,24 +46,24 @@ type toolCreature struct {
 }
 
 type toolEdge struct {
-	channel   engine.ChannelID
+	channel   journal.ChannelID
 	direction string
 }
 
 type toolMessage struct {
-	channel engine.ChannelID
+	channel journal.ChannelID
 	payload string
 }
 
 // toolChannel is with one of the creatures of its graph if it has no edges.
 type toolChannel struct {
 	name   string
-	with   engine.CreatureID
-	direct engine.CreatureID // whose direct channel it is
+	with   journal.CreatureID
+	direct journal.CreatureID // whose direct channel it is
 }
 
 func (m *toolModel) clone() *toolModel {
-	out := &toolModel{map[engine.CreatureID]*toolCreature{}, map[engine.ChannelID]*toolChannel{}, m.allow, m.applied, m.vague, m.made}
+	out := &toolModel{map[journal.CreatureID]*toolCreature{}, map[journal.ChannelID]*toolChannel{}, m.allow, m.applied, m.vague, m.made}
 	for id, c := range m.creatures {
 		copied := *c
 		copied.edges, copied.heard, copied.waiting = maps.Clone(c.edges), slices.Clone(c.heard), slices.Clone(c.waiting)
@@ -77,9 +77,9 @@ func (m *toolModel) clone() *toolModel {
 }
 
 // around is the graph of a creature: who can be reached by edges.
-func (m *toolModel) around(from engine.CreatureID) map[engine.CreatureID]bool {
-	seen := map[engine.CreatureID]bool{from: true}
-	for queue := []engine.CreatureID{from}; len(queue) > 0; queue = queue[1:] {
+func (m *toolModel) around(from journal.CreatureID) map[journal.CreatureID]bool {
+	seen := map[journal.CreatureID]bool{from: true}
+	for queue := []journal.CreatureID{from}; len(queue) > 0; queue = queue[1:] {
 		for e := range m.creatures[queue[0]].edges {
 			for id, c := range m.creatures {
 				if !seen[id] && (c.edges[toolEdge{e.channel, "listen"}] || c.edges[toolEdge{e.channel, "send"}]) {
@@ -93,7 +93,7 @@ func (m *toolModel) around(from engine.CreatureID) map[engine.CreatureID]bool {
 }
 
 // keeper is a creature in whose graph a channel is.
-func (m *toolModel) keeper(ch engine.ChannelID) engine.CreatureID {
+func (m *toolModel) keeper(ch journal.ChannelID) journal.CreatureID {
 	for id, c := range m.creatures {
 		if c.edges[toolEdge{ch, "listen"}] || c.edges[toolEdge{ch, "send"}] {
 			return id
@@ -103,7 +103,7 @@ func (m *toolModel) keeper(ch engine.ChannelID) engine.CreatureID {
 }
 
 // wired reports whether a channel has edges; one without does not lead anywhere.
-func (m *toolModel) wired(ch engine.ChannelID) bool {
+func (m *toolModel) wired(ch journal.ChannelID) bool {
 	for _, c := range m.creatures {
 		if c.edges[toolEdge{ch, "listen"}] || c.edges[toolEdge{ch, "send"}] {
 			return true
@@ -113,10 +113,10 @@ func (m *toolModel) wired(ch engine.ChannelID) bool {
 }
 
 // creature finds a member of the caller's graph by id or name; "" if there is none.
-func (m *toolModel) creature(caller engine.CreatureID, ref string) engine.CreatureID {
+func (m *toolModel) creature(caller journal.CreatureID, ref string) journal.CreatureID {
 	near := m.around(caller)
-	if near[engine.CreatureID(ref)] {
-		return engine.CreatureID(ref)
+	if near[journal.CreatureID(ref)] {
+		return journal.CreatureID(ref)
 	}
 	for id := range near {
 		if m.creatures[id].name == ref {
@@ -126,9 +126,9 @@ func (m *toolModel) creature(caller engine.CreatureID, ref string) engine.Creatu
 	return ""
 }
 
-func (m *toolModel) channel(caller engine.CreatureID, ref string) engine.ChannelID {
+func (m *toolModel) channel(caller journal.CreatureID, ref string) journal.ChannelID {
 	near := m.around(caller)
-	if ch := engine.ChannelID(ref); m.channels[ch] != nil && near[m.keeper(ch)] {
+	if ch := journal.ChannelID(ref); m.channels[ch] != nil && near[m.keeper(ch)] {
 		return ch
 	}
 	for id, ch := range m.channels {
@@ -141,7 +141,7 @@ func (m *toolModel) channel(caller engine.CreatureID, ref string) engine.Channel
 
 // parts is how many graphs there are.
 func (m *toolModel) parts() (n int) {
-	seen := map[engine.CreatureID]bool{}
+	seen := map[journal.CreatureID]bool{}
 	for id := range m.creatures {
 		if !seen[id] {
 			n++
@@ -152,7 +152,7 @@ func (m *toolModel) parts() (n int) {
 }
 
 // loosened notes that edges have gone, of which there were so many graphs before.
-func (m *toolModel) loosened(before int, with engine.CreatureID) {
+func (m *toolModel) loosened(before int, with journal.CreatureID) {
 	for id, ch := range m.channels {
 		if k := m.keeper(id); m.creatures[k] == nil {
 			ch.with = with
@@ -165,13 +165,13 @@ func (m *toolModel) loosened(before int, with engine.CreatureID) {
 
 // toolSend is a message that a turn wants to send.
 type toolSend struct {
-	to      engine.CreatureID
-	channel engine.ChannelID
+	to      journal.CreatureID
+	channel journal.ChannelID
 	payload string
 }
 
 // land delivers what a turn has sent, when the graph is as the turn leaves it.
-func (m *toolModel) land(from engine.CreatureID, sends []toolSend) {
+func (m *toolModel) land(from journal.CreatureID, sends []toolSend) {
 	for _, s := range sends {
 		if s.to != "" {
 			if m.creatures[s.to] != nil && m.around(from)[s.to] {
@@ -198,14 +198,14 @@ func (m *toolModel) land(from engine.CreatureID, sends []toolSend) {
 	}
 }
 
-func (m *toolModel) hear(id engine.CreatureID, w toolMessage) {
+func (m *toolModel) hear(id journal.CreatureID, w toolMessage) {
 	c := m.creatures[id]
 	c.waiting = append(c.waiting, w)
 }
 
 // The tools. Each answers a code, "" for success.
 
-func (m *toolModel) addNode(caller engine.CreatureID, species, name string, limit int, listen, send []string) (code string, made newThing) {
+func (m *toolModel) addNode(caller journal.CreatureID, species, name string, limit int, listen, send []string) (code string, made newThing) {
 	self := m.creatures[caller]
 	if !self.privileged {
 		return "not_privileged", made
@@ -252,7 +252,7 @@ func (m *toolModel) addNode(caller engine.CreatureID, species, name string, limi
 }
 
 // onWorker is what group_remove_node, group_start_node and group_stop_node have in common.
-func (m *toolModel) onWorker(caller engine.CreatureID, ref string, f func(id engine.CreatureID)) string {
+func (m *toolModel) onWorker(caller journal.CreatureID, ref string, f func(id journal.CreatureID)) string {
 	id := m.creature(caller, ref)
 	switch {
 	case !m.creatures[caller].privileged:
@@ -266,8 +266,8 @@ func (m *toolModel) onWorker(caller engine.CreatureID, ref string, f func(id eng
 	return ""
 }
 
-func (m *toolModel) removeNode(caller engine.CreatureID, ref string) string {
-	return m.onWorker(caller, ref, func(id engine.CreatureID) {
+func (m *toolModel) removeNode(caller journal.CreatureID, ref string) string {
+	return m.onWorker(caller, ref, func(id journal.CreatureID) {
 		before, gone := m.parts(), m.creatures[id]
 		delete(m.creatures, id)
 		for ch, x := range m.channels {
@@ -279,7 +279,7 @@ func (m *toolModel) removeNode(caller engine.CreatureID, ref string) string {
 	})
 }
 
-func (m *toolModel) heardBySomebody(ch engine.ChannelID) bool {
+func (m *toolModel) heardBySomebody(ch journal.ChannelID) bool {
 	for _, c := range m.creatures {
 		if c.edges[toolEdge{ch, "listen"}] {
 			return true
@@ -288,7 +288,7 @@ func (m *toolModel) heardBySomebody(ch engine.ChannelID) bool {
 	return false
 }
 
-func (m *toolModel) dropChannel(id engine.ChannelID) {
+func (m *toolModel) dropChannel(id journal.ChannelID) {
 	delete(m.channels, id)
 	for _, c := range m.creatures {
 		delete(c.edges, toolEdge{id, "listen"})
@@ -296,11 +296,11 @@ func (m *toolModel) dropChannel(id engine.ChannelID) {
 	}
 }
 
-func (m *toolModel) setStopped(caller engine.CreatureID, ref string, stopped bool) string {
-	return m.onWorker(caller, ref, func(id engine.CreatureID) { m.creatures[id].stopped = stopped })
+func (m *toolModel) setStopped(caller journal.CreatureID, ref string, stopped bool) string {
+	return m.onWorker(caller, ref, func(id journal.CreatureID) { m.creatures[id].stopped = stopped })
 }
 
-func (m *toolModel) createChannel(caller engine.CreatureID, name string) (code string, made newThing) {
+func (m *toolModel) createChannel(caller journal.CreatureID, name string) (code string, made newThing) {
 	switch {
 	case !m.creatures[caller].privileged:
 		return "not_privileged", made
@@ -312,7 +312,7 @@ func (m *toolModel) createChannel(caller engine.CreatureID, name string) (code s
 	return "", made
 }
 
-func (m *toolModel) deleteChannel(caller engine.CreatureID, ref string) string {
+func (m *toolModel) deleteChannel(caller journal.CreatureID, ref string) string {
 	id := m.channel(caller, ref)
 	switch {
 	case !m.creatures[caller].privileged:
@@ -329,15 +329,15 @@ func (m *toolModel) deleteChannel(caller engine.CreatureID, ref string) string {
 	return ""
 }
 
-func (m *toolModel) wire(caller engine.CreatureID, channel, creature, direction string, on, merge bool) string {
+func (m *toolModel) wire(caller journal.CreatureID, channel, creature, direction string, on, merge bool) string {
 	if !m.creatures[caller].privileged {
 		return "not_privileged"
 	}
 	ch, c := m.channel(caller, channel), m.creature(caller, creature)
-	if foreign := engine.ChannelID(channel); ch == "" && merge && m.channels[foreign] != nil {
+	if foreign := journal.ChannelID(channel); ch == "" && merge && m.channels[foreign] != nil {
 		ch = foreign
 	}
-	if foreign := engine.CreatureID(creature); c == "" && merge && m.creatures[foreign] != nil {
+	if foreign := journal.CreatureID(creature); c == "" && merge && m.creatures[foreign] != nil {
 		c = foreign
 	}
 	if ch == "" || c == "" {
@@ -362,8 +362,8 @@ func (m *toolModel) wire(caller engine.CreatureID, channel, creature, direction 
 	return ""
 }
 
-func (m *toolModel) mayMerge(a, b engine.CreatureID) bool {
-	for _, from := range []engine.CreatureID{a, b} {
+func (m *toolModel) mayMerge(a, b journal.CreatureID) bool {
+	for _, from := range []journal.CreatureID{a, b} {
 		for id := range m.around(from) {
 			if !m.allow[m.creatures[id].deployment] {
 				return false
@@ -374,7 +374,7 @@ func (m *toolModel) mayMerge(a, b engine.CreatureID) bool {
 }
 
 // collide notes whether two graphs that are to be one have a name in common.
-func (m *toolModel) collide(a, b map[engine.CreatureID]bool) {
+func (m *toolModel) collide(a, b map[journal.CreatureID]bool) {
 	if maps.Equal(a, b) {
 		return
 	}
@@ -395,7 +395,7 @@ func (m *toolModel) collide(a, b map[engine.CreatureID]bool) {
 	}
 }
 
-func (m *toolModel) groupSend(caller engine.CreatureID, ref string) (string, engine.CreatureID) {
+func (m *toolModel) groupSend(caller journal.CreatureID, ref string) (string, journal.CreatureID) {
 	id := m.creature(caller, ref)
 	switch {
 	case id == "":

@@ -8,6 +8,9 @@ import (
 	"path"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -28,10 +31,10 @@ type AddNodeArgs struct {
 
 // AddNodeResult is what group_add_node answers.
 type AddNodeResult struct {
-	Creature CreatureID `json:"creature"`
-	Name     string     `json:"name"`
+	Creature journal.CreatureID `json:"creature"`
+	Name     string             `json:"name"`
 	// Channel is the node's direct channel, if it has one.
-	Channel ChannelID `json:"channel,omitempty"`
+	Channel journal.ChannelID `json:"channel,omitempty"`
 }
 
 // addNode is the operation of group_add_node.
@@ -46,7 +49,7 @@ func groupAddNode(t *turn, args []byte) (any, error) {
 		return nil, err
 	}
 	if a.Name != "" {
-		if err := checkName("group_add_node", "creature", a.Name); err != nil {
+		if err := deploy.CheckName("group_add_node", "creature", a.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -65,7 +68,7 @@ func groupAddNode(t *turn, args []byte) (any, error) {
 // instance runs guest code, within the limits of the species, so nothing is locked
 // meanwhile.
 func (t *turn) prepareNode(a *AddNodeArgs) (*creature, error) {
-	var spec CreatureSpec
+	var spec deploy.CreatureSpec
 	var module abi.Module
 	err := t.look(func(s *staging) (err error) {
 		if err = s.mayEdit(); err != nil {
@@ -74,7 +77,7 @@ func (t *turn) prepareNode(a *AddNodeArgs) (*creature, error) {
 		if t.c.deployment == "" {
 			return t.e.notSpawnable("", a.Species) // a species belongs to a recipe
 		}
-		spec, module, err = t.e.ofSpecies(CreatureSpec{
+		spec, module, err = t.e.ofSpecies(deploy.CreatureSpec{
 			Name: cmp.Or(a.Name, a.Species), Species: a.Species, Deployment: t.c.deployment, Config: a.Config, Parent: t.c.id,
 		})
 		return err
@@ -103,14 +106,14 @@ func (s *staging) addNode(c *creature, a *AddNodeArgs) (groupOp, error) {
 	}}
 	for _, side := range []struct {
 		wires     []ToolWire
-		direction Direction
-	}{{a.Listen, Listen}, {a.Send, Send}} {
+		direction journal.Direction
+	}{{a.Listen, journal.Listen}, {a.Send, journal.Send}} {
 		for _, w := range side.wires {
 			ch, err := s.channel(w.Channel)
 			if err != nil {
 				return nil, err
 			}
-			if err := checkAlias("group_add_node", w.Alias); err != nil {
+			if err := deploy.CheckAlias("group_add_node", w.Alias); err != nil {
 				return nil, err
 			}
 			op.op.Edges = append(op.op.Edges, topology.Wire{Channel: ch.ID, Direction: side.direction, Alias: w.Alias})
@@ -140,7 +143,7 @@ func (o *addNode) stage(s *staging) (any, error) {
 	op.Join = s.home() // which another change may have merged into another
 	for _, w := range op.Edges {
 		if s.topo().ChannelGraph(w.Channel) != op.Join {
-			return nil, gone("channel", string(w.Channel))
+			return nil, errtext.Gone("channel", string(w.Channel))
 		}
 	}
 	s.x.creatures[op.ID] = o.c
@@ -166,18 +169,18 @@ type NodeArgs struct {
 
 // DeltaResult says what became of the graphs.
 type DeltaResult struct {
-	Delta Delta `json:"delta"`
+	Delta journal.Delta `json:"delta"`
 }
 
 // removeNode is the operation of group_remove_node.
-type removeNode struct{ id CreatureID }
+type removeNode struct{ id journal.CreatureID }
 
 func groupRemoveNode(t *turn, args []byte) (any, error) {
-	return onNode(t, args, func(id CreatureID) groupOp { return &removeNode{id} })
+	return onNode(t, args, func(id journal.CreatureID) groupOp { return &removeNode{id} })
 }
 
 // onNode stages an operation on a worker.
-func onNode(t *turn, args []byte, op func(id CreatureID) groupOp) (any, error) {
+func onNode(t *turn, args []byte, op func(id journal.CreatureID) groupOp) (any, error) {
 	a, err := decodeArgs[NodeArgs](args)
 	if err != nil {
 		return nil, err
@@ -202,27 +205,27 @@ func (o *removeNode) stage(s *staging) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return DeltaResult{NewDelta(d)}, nil
+	return DeltaResult{journal.NewDelta(d)}, nil
 }
 
 // NodeState is what group_start_node and group_stop_node answer.
 type NodeState struct {
-	Creature CreatureID `json:"creature"`
-	State    string     `json:"state" jsonschema:"enum=running,enum=stopped"`
+	Creature journal.CreatureID `json:"creature"`
+	State    string             `json:"state" jsonschema:"enum=running,enum=stopped"`
 }
 
 // setStopped is the operation of group_start_node and group_stop_node.
 type setStopped struct {
-	id      CreatureID
+	id      journal.CreatureID
 	stopped bool
 }
 
 func groupStartNode(t *turn, args []byte) (any, error) {
-	return onNode(t, args, func(id CreatureID) groupOp { return &setStopped{id, false} })
+	return onNode(t, args, func(id journal.CreatureID) groupOp { return &setStopped{id, false} })
 }
 
 func groupStopNode(t *turn, args []byte) (any, error) {
-	return onNode(t, args, func(id CreatureID) groupOp { return &setStopped{id, true} })
+	return onNode(t, args, func(id journal.CreatureID) groupOp { return &setStopped{id, true} })
 }
 
 func (o *setStopped) stage(s *staging) (any, error) {

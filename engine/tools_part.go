@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
 )
 
 // part is a part of a list that is too long for one answer. Its beginning is named by
@@ -45,8 +46,8 @@ func (p *part) end() (next string, err error) {
 	switch {
 	case !p.begun:
 		return "", &abi.Error{
-			Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("there is no %s in this graph to go on behind", quoted([]byte(p.after))),
-			Remedy: "leave after out, and begin again", IDs: map[string]string{"after": clip(p.after)},
+			Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("there is no %s in this graph to go on behind", errtext.Quoted([]byte(p.after))),
+			Remedy: "leave after out, and begin again", IDs: map[string]string{"after": errtext.Clip(p.after)},
 		}
 	case p.more:
 		return p.last, nil

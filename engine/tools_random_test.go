@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"pgregory.net/rapid"
 )
 
 // toolProgram is a random program of turns that call group tools, next to a
@@ -116,31 +117,31 @@ func (p *toolProgram) disturb(string) {
 
 // toolCrew is a deployment with a privileged lead and two workers, with names of
 // its own.
-func toolCrew(name string, allow bool) *engine.Deployment {
-	d := &engine.Deployment{Name: name}
+func toolCrew(name string, allow bool) *deploy.Deployment {
+	d := &deploy.Deployment{Name: name}
 	d.Session.AllowMerge = allow
-	member := func(n, listen, send string) engine.CreatureSpec {
+	member := func(n, listen, send string) deploy.CreatureSpec {
 		c := spec(n+name, "hand")
 		c.Address = "creature." + n
-		c.Restart = engine.RestartPolicy{Attempts: mostAttempts, Max: 1 << 20, Backoff: time.Microsecond}
-		c.Listen = []engine.WireSpec{{Channel: "channel." + listen}}
-		c.Send = []engine.WireSpec{{Channel: "channel." + send}}
+		c.Restart = deploy.RestartPolicy{Attempts: mostAttempts, Max: 1 << 20, Backoff: time.Microsecond}
+		c.Listen = []deploy.WireSpec{{Channel: "channel." + listen}}
+		c.Send = []deploy.WireSpec{{Channel: "channel." + send}}
 		return c
 	}
 	for _, ch := range []string{"orders", "work"} {
-		d.Channels = append(d.Channels, engine.ChannelSpec{Address: "channel." + ch, Name: ch + name})
+		d.Channels = append(d.Channels, deploy.ChannelSpec{Address: "channel." + ch, Name: ch + name})
 	}
-	d.Creatures = []engine.CreatureSpec{member("lead", "orders", "work"), member("ann", "work", "orders"), member("bob", "work", "orders")}
+	d.Creatures = []deploy.CreatureSpec{member("lead", "orders", "work"), member("ann", "work", "orders"), member("bob", "work", "orders")}
 	d.Creatures[0].Privileged = true
-	worker := engine.CreatureSpec{Module: "hand", Wasm: []byte("hand"), Restart: d.Creatures[0].Restart}
-	d.Species = []engine.SpeciesSpec{{Name: "scribe" + name, Spec: worker, Spawnable: 2}, {Name: "hidden" + name, Spec: worker}}
+	worker := deploy.CreatureSpec{Module: "hand", Wasm: []byte("hand"), Restart: d.Creatures[0].Restart}
+	d.Species = []deploy.SpeciesSpec{{Name: "scribe" + name, Spec: worker, Spawnable: 2}, {Name: "hidden" + name, Spec: worker}}
 	return d
 }
 
 func newToolProgram(rt *rapid.T, dir string) *toolProgram {
 	p := &toolProgram{
 		program: &program{T: rt, dir: dir, host: newFakeHost()}, attempts: map[string][][]toolReply{},
-		toolModel: &toolModel{creatures: map[engine.CreatureID]*toolCreature{}, channels: map[engine.ChannelID]*toolChannel{}, allow: map[string]bool{}, applied: true},
+		toolModel: &toolModel{creatures: map[journal.CreatureID]*toolCreature{}, channels: map[journal.ChannelID]*toolChannel{}, allow: map[string]bool{}, applied: true},
 	}
 	p.host.on("hand", p.hand)
 	seed := uint64(1) // ids are drawn from, so programs have to have the same ones again
@@ -217,7 +218,7 @@ func (p *toolProgram) flag(name string) bool { return rapid.Bool().Draw(p.T, nam
 
 // call draws a call of the caller's, tells the model, and answers the code that it
 // has to get.
-func (p *toolProgram) call(caller engine.CreatureID) (toolCall, string) {
+func (p *toolProgram) call(caller journal.CreatureID) (toolCall, string) {
 	m, dep := p.toolModel, p.toolModel.creatures[caller].deployment
 	p.n++
 	payload := fmt.Sprintf("m%d", p.n)
@@ -260,7 +261,7 @@ func (p *toolProgram) call(caller engine.CreatureID) (toolCall, string) {
 		return p.wireCall(caller)
 	case "channel":
 		ref := p.channelRef()
-		ch, code := engine.ChannelID(""), "not_connected"
+		ch, code := journal.ChannelID(""), "not_connected"
 		for e := range m.creatures[caller].edges {
 			if e.direction == "send" && (string(e.channel) == ref || m.channels[e.channel].name == ref) {
 				ch, code = e.channel, ""
@@ -284,7 +285,7 @@ func (p *toolProgram) call(caller engine.CreatureID) (toolCall, string) {
 	return toolCall{"group_channel", args{"action": "dance"}}, "invalid_argument"
 }
 
-func (p *toolProgram) wireCall(caller engine.CreatureID) (toolCall, string) {
+func (p *toolProgram) wireCall(caller journal.CreatureID) (toolCall, string) {
 	ch, c, direction := p.channelRef(), p.creatureRef(), p.oneOf([]string{"listen", "send"})
 	on, merge := rapid.IntRange(0, 2).Draw(p.T, "on") > 0, p.flag("merge")
 	a := args{"action": "wire", "channel": ch, "creature": c, "direction": direction}
@@ -297,7 +298,7 @@ func (p *toolProgram) wireCall(caller engine.CreatureID) (toolCall, string) {
 }
 
 // caller draws a creature that runs.
-func (p *toolProgram) caller() (engine.CreatureID, bool) {
+func (p *toolProgram) caller() (journal.CreatureID, bool) {
 	var refs, leads []string
 	for id, c := range p.toolModel.creatures {
 		if !c.stopped {
@@ -313,7 +314,7 @@ func (p *toolProgram) caller() (engine.CreatureID, bool) {
 	if len(refs) == 0 {
 		return "", false
 	}
-	return engine.CreatureID(p.oneOf(refs)), true
+	return journal.CreatureID(p.oneOf(refs)), true
 }
 
 // turn has a creature take a turn of a few calls.
@@ -403,7 +404,7 @@ func ids(r toolReply) string {
 }
 
 // answered checks what a turn was answered.
-func (p *toolProgram) answered(caller engine.CreatureID, turn toolTurn, want []string) {
+func (p *toolProgram) answered(caller journal.CreatureID, turn toolTurn, want []string) {
 	entries, err := p.e.State(p.ctx(), caller, "replies")
 	p.must(err)
 	var replies []toolReply
@@ -429,8 +430,8 @@ func (p *toolProgram) checkReplies(calls []toolCall, replies []toolReply, want [
 		if p.things = p.things[1:]; r.Code == "" {
 			var added newThing
 			p.must(json.Unmarshal(r.Result, &struct {
-				Creature *engine.CreatureID
-				Channel  *engine.ChannelID
+				Creature *journal.CreatureID
+				Channel  *journal.ChannelID
 			}{&added.creature, &added.channel}))
 			p.rename(thing, added)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // TestARefusalTellsTheIDs looks where a refused call shows: in the guest's error text,
@@ -22,9 +23,9 @@ func TestARefusalTellsTheIDs(t *testing.T) {
 		return codeErr(t, code)
 	})
 	w := newWorld(t, engine.Options{Host: h})
-	a := w.apply(crew("crew", func(d *engine.Deployment) {
+	a := w.apply(crew("crew", func(d *deploy.Deployment) {
 		d.Creatures[2].Module, d.Creatures[2].Wasm, d.Creatures[2].Privileged = "fragile", []byte("fragile"), true
-		d.Creatures[2].Restart = engine.RestartPolicy{Mode: engine.RestartNever}
+		d.Creatures[2].Restart = deploy.RestartPolicy{Mode: deploy.RestartNever}
 	}))
 	lead, bob := a.Creatures["creature.lead"], a.Creatures["creature.bob"]
 	r := w.ask(lead, toolCall{"group_remove_node", args{"creature": "lead"}})[0]
@@ -63,7 +64,7 @@ func TestARefusalOfAStartSaysWhichAndWhy(t *testing.T) {
 		return &abi.Error{Code: abi.Trapped, Message: "it trapped", Remedy: "cheer it up", IDs: map[string]string{"mood": "low"}}
 	}
 	w := newWorld(t, engine.Options{Host: h})
-	lead := w.apply(crew("crew", func(d *engine.Deployment) {
+	lead := w.apply(crew("crew", func(d *deploy.Deployment) {
 		d.Species[0].Spec.Module, d.Species[0].Spec.Wasm = "moody", []byte("moody")
 	})).Creatures["creature.lead"]
 	fails = true

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
 )
 
 // toolSchemasJSON is what docs/reference/tools.schema.json holds: go generate
@@ -95,20 +96,20 @@ func (f *tool) check(args []byte) error {
 		args = []byte("{}")
 	}
 	if !utf8.Valid(args) {
-		return invalid(f.name, "the arguments are not UTF-8", `write {"base64": "…"} for bytes that are not text`)
+		return errtext.Invalid(f.name, "the arguments are not UTF-8", `write {"base64": "…"} for bytes that are not text`)
 	}
 	if err := checkToolJSON(args); err != nil { // policies, and readers of the log, see the same as the tool
 		return err
 	}
 	var value any
 	if err := json.Unmarshal(args, &value); err != nil {
-		return invalid(f.name, "the arguments are not JSON: "+err.Error(), "give one JSON object")
+		return errtext.Invalid(f.name, "the arguments are not JSON: "+err.Error(), "give one JSON object")
 	}
 	if s == nil {
 		return nil
 	}
 	if err := s.args.Validate(value); err != nil {
-		return invalid(f.name, "the arguments do not fit: "+clip(misfit(err)), s.usage())
+		return errtext.Invalid(f.name, "the arguments do not fit: "+errtext.Clip(misfit(err)), s.usage())
 	}
 	return nil
 }

@@ -1,47 +1,25 @@
 package engine
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
-
-// ToolPayload is the payload of a message in the arguments of a tool: a JSON
-// string, or {"base64": "…"} for bytes that are not text.
-type ToolPayload []byte
-
-// UnmarshalJSON reads either form.
-func (p *ToolPayload) UnmarshalJSON(b []byte) error {
-	var text string
-	if json.Unmarshal(b, &text) == nil {
-		*p = ToolPayload(text)
-		return nil
-	}
-	var other struct {
-		Base64 *string `json:"base64"`
-	}
-	if err := json.Unmarshal(b, &other); err != nil || other.Base64 == nil {
-		return fmt.Errorf(`a payload is a string or {"base64": "…"}`)
-	}
-	bytes, err := base64.StdEncoding.DecodeString(*other.Base64)
-	*p = bytes
-	return err
-}
 
 // SendChannelArgs are the arguments of the tool send_channel.
 type SendChannelArgs struct {
 	Channel string            `json:"channel" jsonschema:"minLength=1,description=the caller's alias for the channel or its name or its id"`
-	Payload ToolPayload       `json:"payload"`
+	Payload journal.Payload   `json:"payload"`
 	Headers map[string]string `json:"headers,omitempty"`
 }
 
 // SendChannelResult is what send_channel answers.
 type SendChannelResult struct {
-	Channel ChannelID `json:"channel"`
+	Channel journal.ChannelID `json:"channel"`
 }
 
 func sendChannel(t *turn, args []byte) (any, error) {
@@ -49,9 +27,9 @@ func sendChannel(t *turn, args []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	headers, ok := EncodeHeaders(a.Headers)
+	headers, ok := journal.EncodeHeaders(a.Headers)
 	if !ok {
-		return nil, invalid("send_channel", "a header has no name, or contains NUL", "use other names and values")
+		return nil, errtext.Invalid("send_channel", "a header has no name, or contains NUL", "use other names and values")
 	}
 	var edge topology.Edge
 	var ch *channel // nil if this turn makes it; the commit looks it up by its alias
@@ -75,7 +53,7 @@ func (s *staging) sendEdge(ref string) (topology.Edge, error) {
 	c, _ := s.topo().Creature(s.caller.id)
 	var byName *topology.Edge
 	for i, e := range c.Edges {
-		if e.Direction != Send {
+		if e.Direction != journal.Send {
 			continue
 		}
 		if e.Alias == ref {
@@ -90,7 +68,7 @@ func (s *staging) sendEdge(ref string) (topology.Edge, error) {
 		return *byName, nil
 	}
 	return topology.Edge{}, &abi.Error{
-		Code: abi.NotConnected, Op: "send_channel", Message: fmt.Sprintf("the creature sends on no channel %s", quoted([]byte(ref))),
+		Code: abi.NotConnected, Op: "send_channel", Message: fmt.Sprintf("the creature sends on no channel %s", errtext.Quoted([]byte(ref))),
 		Remedy: "connect it first; " + sendsOn(c.Edges), IDs: map[string]string{"creature": string(s.caller.id)},
 	}
 }
@@ -101,11 +79,11 @@ func sendsOn(edges []topology.Edge) string {
 	var names []string
 	for _, e := range edges {
 		switch {
-		case e.Direction != Send:
+		case e.Direction != journal.Send:
 		case len(names) == most:
 			return "it sends on " + strings.Join(names, ", ") + " and others, which its awareness lists"
 		default:
-			names = append(names, quoted([]byte(e.Alias)))
+			names = append(names, errtext.Quoted([]byte(e.Alias)))
 		}
 	}
 	if len(names) == 0 {
@@ -121,13 +99,13 @@ func (t *turn) faultError() error {
 
 // GroupSendArgs are the arguments of the tool group_send.
 type GroupSendArgs struct {
-	Creature string      `json:"creature" jsonschema:"minLength=1,description=a member of the own graph by id or name"`
-	Payload  ToolPayload `json:"payload"`
+	Creature string          `json:"creature" jsonschema:"minLength=1,description=a member of the own graph by id or name"`
+	Payload  journal.Payload `json:"payload"`
 }
 
 // GroupSendResult is what group_send answers.
 type GroupSendResult struct {
-	Creature CreatureID `json:"creature"`
+	Creature journal.CreatureID `json:"creature"`
 }
 
 func groupSend(t *turn, args []byte) (any, error) {

@@ -7,10 +7,11 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // memberOf finds who a status is about.
-func memberOf(t *testing.T, s engine.GroupStatus, id engine.CreatureID) engine.GroupMember {
+func memberOf(t *testing.T, s engine.GroupStatus, id journal.CreatureID) engine.GroupMember {
 	t.Helper()
 	for _, m := range s.Creatures {
 		if m.ID == id {
@@ -39,8 +40,8 @@ func TestATurnSeesWhatItsSplitCuts(t *testing.T) {
 			w := newWorld(t, engine.Options{Host: operators()})
 			boss := w.add("boss", "sink")
 			lead := w.add("lead", "operator", privileged, w.below(boss))
-			w.wire(engine.OutputWire{From: lead, To: boss})
-			w.wire(engine.OutputWire{From: boss, To: lead})
+			w.wire(journal.OutputWire{From: lead, To: boss})
+			w.wire(journal.OutputWire{From: boss, To: lead})
 			replies := w.ask(lead, c.part, toolCall{"group_status", nil}, toolCall{"group_wire", args{"action": "list"}})
 			answer[json.RawMessage](t, replies[0])
 			staged := answer[engine.GroupStatus](t, replies[1])
@@ -89,9 +90,9 @@ func TestASpawnedNodeThatIsSplitOffHasNoParent(t *testing.T) {
 // succeeds in the second: the ids that later calls answer stay the same.
 func TestIDsDependOnTheCallAlone(t *testing.T) {
 	d := newOnDisk(t)
-	var lead engine.CreatureID
+	var lead journal.CreatureID
 	var deletions []abi.Code
-	var made []engine.ChannelID
+	var made []journal.ChannelID
 	d.host.on("lead", onMessage(func(t abi.Turn) error {
 		_, code := t.Tool([]byte("group_channel"), []byte(`{"action": "delete", "channel": "extra"}`))
 		deletions = append(deletions, code)

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/outlook"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -25,14 +28,14 @@ type GroupStatusArgs struct {
 // GroupStatus is what the tool group_status answers: the caller's graph as its turn
 // sees it, or a part of it.
 type GroupStatus struct {
-	Graph     GraphID        `json:"graph"`
-	Self      CreatureID     `json:"self"`
-	Creatures []GroupMember  `json:"creatures"` // eldest first
-	Channels  []GroupChannel `json:"channels"`  // eldest first, behind all creatures
-	Wires     []OutputWire   `json:"wires"`     // behind all channels; a long prompt is cut
-	Spawnable []GroupSpecies `json:"spawnable"` // in the first part only
-	Totals    GroupTotals    `json:"totals"`
-	Next      string         `json:"next,omitempty"` // if there is more: what to give as after
+	Graph     journal.GraphID      `json:"graph"`
+	Self      journal.CreatureID   `json:"self"`
+	Creatures []GroupMember        `json:"creatures"` // eldest first
+	Channels  []GroupChannel       `json:"channels"`  // eldest first, behind all creatures
+	Wires     []journal.OutputWire `json:"wires"`     // behind all channels; a long prompt is cut
+	Spawnable []GroupSpecies       `json:"spawnable"` // in the first part only
+	Totals    GroupTotals          `json:"totals"`
+	Next      string               `json:"next,omitempty"` // if there is more: what to give as after
 }
 
 // GroupTotals is how much there is of everything in the graph.
@@ -44,34 +47,34 @@ type GroupTotals struct {
 
 // GroupMember is a creature in a [GroupStatus].
 type GroupMember struct {
-	ID         CreatureID  `json:"id"`
-	Name       string      `json:"name"`
-	State      string      `json:"state" jsonschema:"enum=running,enum=stopped,enum=quarantined,enum=backing_off"`
-	Privileged bool        `json:"privileged"`
-	Root       bool        `json:"root"`
-	Parent     CreatureID  `json:"parent,omitempty"`
-	Species    string      `json:"species,omitempty"`
-	Pending    uint64      `json:"pending"` // deliveries that wait for it
-	Listen     []GroupEdge `json:"listen"`
-	Send       []GroupEdge `json:"send"`
+	ID         journal.CreatureID `json:"id"`
+	Name       string             `json:"name"`
+	State      string             `json:"state" jsonschema:"enum=running,enum=stopped,enum=quarantined,enum=backing_off"`
+	Privileged bool               `json:"privileged"`
+	Root       bool               `json:"root"`
+	Parent     journal.CreatureID `json:"parent,omitempty"`
+	Species    string             `json:"species,omitempty"`
+	Pending    uint64             `json:"pending"` // deliveries that wait for it
+	Listen     []GroupEdge        `json:"listen"`
+	Send       []GroupEdge        `json:"send"`
 	// Truncated counts the edges that are left out because a part is bounded.
 	Truncated int `json:"truncated,omitempty"`
 }
 
 // GroupEdge is an edge in a [GroupStatus].
 type GroupEdge struct {
-	Channel ChannelID `json:"channel"`
-	Alias   string    `json:"alias"`
+	Channel journal.ChannelID `json:"channel"`
+	Alias   string            `json:"alias"`
 }
 
 // GroupChannel is a channel in a [GroupStatus].
 type GroupChannel struct {
-	ID          ChannelID    `json:"id"`
-	Name        string       `json:"name"`
-	Description string       `json:"description,omitempty"`
-	Listeners   []CreatureID `json:"listeners"`
-	Senders     []CreatureID `json:"senders"`
-	Head        uint64       `json:"head"` // the number of its last message
+	ID          journal.ChannelID    `json:"id"`
+	Name        string               `json:"name"`
+	Description string               `json:"description,omitempty"`
+	Listeners   []journal.CreatureID `json:"listeners"`
+	Senders     []journal.CreatureID `json:"senders"`
+	Head        uint64               `json:"head"` // the number of its last message
 	// Truncated counts the listeners and senders that are left out because a part is bounded.
 	Truncated int `json:"truncated,omitempty"`
 }
@@ -105,7 +108,7 @@ func (s *staging) status(p *part) (GroupStatus, error) {
 	info, _ := s.topo().Graph(s.home())
 	wires := s.wires()
 	out := GroupStatus{
-		Graph: info.ID, Self: s.caller.id, Creatures: []GroupMember{}, Channels: []GroupChannel{}, Wires: []OutputWire{}, Spawnable: []GroupSpecies{},
+		Graph: info.ID, Self: s.caller.id, Creatures: []GroupMember{}, Channels: []GroupChannel{}, Wires: []journal.OutputWire{}, Spawnable: []GroupSpecies{},
 		Totals: GroupTotals{len(info.Creatures), len(info.Channels), len(wires)},
 	}
 	if p.begun {
@@ -125,7 +128,7 @@ func (s *staging) status(p *part) (GroupStatus, error) {
 	}
 	for _, w := range wires {
 		if p.has(string(w.ID)) {
-			w.Prompt = cut(w.Prompt, maxStatusPrompt)
+			w.Prompt = errtext.Cut(w.Prompt, maxStatusPrompt)
 			out.Wires = append(out.Wires, w)
 		}
 	}
@@ -139,7 +142,7 @@ func (s *staging) spawnable() []GroupSpecies {
 	out := []GroupSpecies{}
 	for kind, t := range s.x.e.templates {
 		if kind.deployment == s.caller.deployment {
-			out = append(out, GroupSpecies{t.Name, cut(t.Description, maxAwareDescription), t.Spawnable, s.x.alive(kind)})
+			out = append(out, GroupSpecies{t.Name, errtext.Cut(t.Description, outlook.MaxDescription), t.Spawnable, s.x.alive(kind)})
 		}
 	}
 	slices.SortFunc(out, func(a, b GroupSpecies) int { return cmp.Compare(a.Species, b.Species) })
@@ -164,7 +167,7 @@ func (s *staging) member(c *creature) GroupMember {
 	}
 	for _, e := range t.Edges {
 		list := &m.Send
-		if e.Direction == Listen {
+		if e.Direction == journal.Listen {
 			list = &m.Listen
 		}
 		m.Truncated += addBounded(list, GroupEdge{e.Channel, e.Alias})
@@ -172,9 +175,9 @@ func (s *staging) member(c *creature) GroupMember {
 	return m
 }
 
-func (s *staging) groupChannel(id ChannelID) GroupChannel {
+func (s *staging) groupChannel(id journal.ChannelID) GroupChannel {
 	t, _ := s.topo().Channel(id)
-	out := GroupChannel{ID: id, Name: t.Name, Listeners: []CreatureID{}, Senders: []CreatureID{}}
+	out := GroupChannel{ID: id, Name: t.Name, Listeners: []journal.CreatureID{}, Senders: []journal.CreatureID{}}
 	if ch := s.x.channel(id); ch != nil {
 		out.Description = ch.brief()
 		if ch.home.load() == s.caller.home.load() {

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
+	"pgregory.net/rapid"
 )
 
 // throng is a graph of a privileged creature and many others, that it sends to.
-func throng(t testing.TB, n int) (w *world, lead engine.CreatureID) {
+func throng(t testing.TB, n int) (w *world, lead journal.CreatureID) {
 	w = newWorld(t, engine.Options{Host: operators()})
 	lead = w.add("lead", "operator", privileged)
 	g := w.graph(lead)
@@ -28,7 +28,7 @@ func throng(t testing.TB, n int) (w *world, lead engine.CreatureID) {
 				return err
 			}
 			if i%3 == 0 {
-				if _, err := b.AddWire(engine.OutputWire{From: added.Creature, To: lead}); err != nil {
+				if _, err := b.AddWire(journal.OutputWire{From: added.Creature, To: lead}); err != nil {
 					return err
 				}
 			}
@@ -39,7 +39,7 @@ func throng(t testing.TB, n int) (w *world, lead engine.CreatureID) {
 }
 
 // statusOf asks for a part of a graph, in a turn of its own.
-func statusOf(t testing.TB, w *world, lead engine.CreatureID, after string, limit int) (out engine.GroupStatus) {
+func statusOf(t testing.TB, w *world, lead journal.CreatureID, after string, limit int) (out engine.GroupStatus) {
 	t.Helper()
 	b, err := json.Marshal(engine.GroupStatusArgs{After: after, Limit: limit})
 	if err == nil {
@@ -67,7 +67,7 @@ func TestThePartsOfAStatusAreTheWhole(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		limit := rapid.IntRange(1, 2*n+20).Draw(r, "limit")
 		sum := whole
-		sum.Creatures, sum.Channels, sum.Wires = []engine.GroupMember{}, []engine.GroupChannel{}, []engine.OutputWire{}
+		sum.Creatures, sum.Channels, sum.Wires = []engine.GroupMember{}, []engine.GroupChannel{}, []journal.OutputWire{}
 		for after, parts := "", 0; ; parts++ {
 			p := statusOf(t, w, lead, after, limit)
 			if got := len(p.Creatures) + len(p.Channels) + len(p.Wires); got > limit || got == 0 || p.Totals != want {
@@ -87,13 +87,13 @@ func TestThePartsOfAStatusAreTheWhole(t *testing.T) {
 // TestAStatusIsBounded has a graph with more of everything than one answer shows.
 func TestAStatusIsBounded(t *testing.T) {
 	w, lead := throng(t, 300)
-	hub := w.connect(lead, engine.CreatureID(statusOf(t, w, lead, "", 2).Creatures[1].ID), "hub")
+	hub := w.connect(lead, journal.CreatureID(statusOf(t, w, lead, "", 2).Creatures[1].ID), "hub")
 	g := w.graph(lead)
 	w.try(func(b *engine.Batch) error {
 		for i := range 100 {
 			id, err := b.FindCreature(g, fmt.Sprint("n", i))
 			if err == nil {
-				_, err = b.Do(topology.SetEdge{Creature: id, Channel: hub, Direction: engine.Listen, On: true})
+				_, err = b.Do(topology.SetEdge{Creature: id, Channel: hub, Direction: journal.Listen, On: true})
 			}
 			if err != nil {
 				return err
@@ -101,7 +101,7 @@ func TestAStatusIsBounded(t *testing.T) {
 		}
 		return nil
 	})
-	w.wire(engine.OutputWire{From: lead, To: lead, AllowSelf: true, Prompt: strings.Repeat("ä", 5000), Name: "long"})
+	w.wire(journal.OutputWire{From: lead, To: lead, AllowSelf: true, Prompt: strings.Repeat("ä", 5000), Name: "long"})
 	first := statusOf(t, w, lead, "", 0)
 	if got := len(first.Creatures) + len(first.Channels) + len(first.Wires); got != 256 || first.Next == "" {
 		t.Errorf("the first part has %d, next %q", got, first.Next)
@@ -135,7 +135,7 @@ func TestAStatusIsBounded(t *testing.T) {
 // TestWiresAreListedInParts is the same for group_wire.
 func TestWiresAreListedInParts(t *testing.T) {
 	w, lead := throng(t, 300)
-	var all []engine.OutputWire
+	var all []journal.OutputWire
 	for after := any(nil); ; {
 		a := args{"action": "list"}
 		if after != nil {

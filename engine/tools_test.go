@@ -13,6 +13,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -67,29 +69,29 @@ func operate(t abi.Turn, kind abi.Kind) error {
 type args map[string]any
 
 // crew is a deployment with a privileged lead, a root, two members and two species.
-func crew(name string, more ...func(*engine.Deployment)) *engine.Deployment {
-	member := func(n, module string, listen, send []string) engine.CreatureSpec {
-		spec := engine.CreatureSpec{Address: "creature." + n, Name: n, Module: module, Wasm: []byte(module)}
+func crew(name string, more ...func(*deploy.Deployment)) *deploy.Deployment {
+	member := func(n, module string, listen, send []string) deploy.CreatureSpec {
+		spec := deploy.CreatureSpec{Address: "creature." + n, Name: n, Module: module, Wasm: []byte(module)}
 		for _, ch := range listen {
-			spec.Listen = append(spec.Listen, engine.WireSpec{Channel: "channel." + ch})
+			spec.Listen = append(spec.Listen, deploy.WireSpec{Channel: "channel." + ch})
 		}
 		for _, ch := range send {
-			spec.Send = append(spec.Send, engine.WireSpec{Channel: "channel." + ch})
+			spec.Send = append(spec.Send, deploy.WireSpec{Channel: "channel." + ch})
 		}
 		return spec
 	}
-	d := &engine.Deployment{
+	d := &deploy.Deployment{
 		Name:     name,
-		Channels: []engine.ChannelSpec{{Address: "channel.orders", Name: "orders"}, {Address: "channel.work", Name: "work"}},
-		Creatures: []engine.CreatureSpec{
+		Channels: []deploy.ChannelSpec{{Address: "channel.orders", Name: "orders"}, {Address: "channel.work", Name: "work"}},
+		Creatures: []deploy.CreatureSpec{
 			member("lead", "operator", []string{"orders"}, []string{"work"}),
 			member("ann", "record", []string{"work"}, nil),
 			member("bob", "operator", []string{"work"}, []string{"orders"}),
 		},
-		Species: []engine.SpeciesSpec{
-			{Name: "scribe", Spec: engine.CreatureSpec{Module: "record", Wasm: []byte("record")}, Spawnable: 3},
-			{Name: "clerk", Spec: engine.CreatureSpec{Module: "operator", Wasm: []byte("operator")}, Spawnable: 1},
-			{Name: "hidden", Spec: engine.CreatureSpec{Module: "record", Wasm: []byte("record")}},
+		Species: []deploy.SpeciesSpec{
+			{Name: "scribe", Spec: deploy.CreatureSpec{Module: "record", Wasm: []byte("record")}, Spawnable: 3},
+			{Name: "clerk", Spec: deploy.CreatureSpec{Module: "operator", Wasm: []byte("operator")}, Spawnable: 1},
+			{Name: "hidden", Spec: deploy.CreatureSpec{Module: "record", Wasm: []byte("record")}},
 		},
 	}
 	d.Creatures[0].Privileged = true
@@ -99,7 +101,7 @@ func crew(name string, more ...func(*engine.Deployment)) *engine.Deployment {
 	return d
 }
 
-func allowMerge(d *engine.Deployment) { d.Session.AllowMerge = true }
+func allowMerge(d *deploy.Deployment) { d.Session.AllowMerge = true }
 
 func operators() *fakeHost {
 	h := newFakeHost()
@@ -108,7 +110,7 @@ func operators() *fakeHost {
 }
 
 // ask sends calls to a creature and answers what came of them.
-func (w *world) ask(c engine.CreatureID, calls ...toolCall) []toolReply {
+func (w *world) ask(c journal.CreatureID, calls ...toolCall) []toolReply {
 	w.t.Helper()
 	payload, err := json.Marshal(calls)
 	if err != nil {
@@ -140,7 +142,7 @@ func answer[R any](t testing.TB, r toolReply) (out R) {
 	return out
 }
 
-func (w *world) creatureIn(id engine.CreatureID) (engine.CreatureStatus, engine.GraphStatus) {
+func (w *world) creatureIn(id journal.CreatureID) (engine.CreatureStatus, engine.GraphStatus) {
 	w.t.Helper()
 	for _, g := range w.status() {
 		for _, c := range g.Creatures {
@@ -180,18 +182,18 @@ func TestATurnSeesWhatItHasStaged(t *testing.T) {
 }
 
 // reopen2 ends the engine and starts another one, without bringing anything back.
-func (s *saved) reopen2(*engine.Deployment) { s.shut(); s.open() }
+func (s *saved) reopen2(*deploy.Deployment) { s.shut(); s.open() }
 
 func TestToolsByCallerAndTarget(t *testing.T) {
 	type outcome = string // "" or a code
 	w := newWorld(t, engine.Options{Host: operators()})
-	a := w.apply(crew("crew", func(d *engine.Deployment) { d.Root = "creature.lead" }))
+	a := w.apply(crew("crew", func(d *deploy.Deployment) { d.Root = "creature.lead" }))
 	other := w.apply(crew("other"))
 	lead, ann, bob := a.Creatures["creature.lead"], a.Creatures["creature.ann"], a.Creatures["creature.bob"]
 	clerk := answer[engine.AddNodeResult](t, w.ask(lead, toolCall{"group_add_node", args{"species": "clerk"}})[0]).Creature
 	foreign, foreignChannel := other.Creatures["creature.ann"], other.Channels["channel.work"]
 
-	callers := map[string]engine.CreatureID{"privileged": lead, "member": bob, "spawned": clerk}
+	callers := map[string]journal.CreatureID{"privileged": lead, "member": bob, "spawned": clerk}
 	targets := map[string]string{
 		"worker": string(ann), "worker by name": "ann", "privileged": string(lead), "privileged by name": "lead",
 		"foreign worker": string(foreign), "nobody": "cnobody",
@@ -266,16 +268,16 @@ func TestAWorkerWithThePrivilegedOnesNameIsNotIt(t *testing.T) {
 func TestMergesNeedBothDeployments(t *testing.T) {
 	for _, c := range []struct {
 		name        string
-		own, other  []func(*engine.Deployment)
+		own, other  []func(*deploy.Deployment)
 		merge       bool
 		want        string
 		wantRemains int
 	}{
 		{"neither", nil, nil, true, "denied", 2},
-		{"own only", []func(*engine.Deployment){allowMerge}, nil, true, "denied", 2},
-		{"other only", nil, []func(*engine.Deployment){allowMerge}, true, "denied", 2},
-		{"not asked for", []func(*engine.Deployment){allowMerge}, []func(*engine.Deployment){allowMerge}, false, "not_found", 2},
-		{"both", []func(*engine.Deployment){allowMerge}, []func(*engine.Deployment){allowMerge}, true, "", 1},
+		{"own only", []func(*deploy.Deployment){allowMerge}, nil, true, "denied", 2},
+		{"other only", nil, []func(*deploy.Deployment){allowMerge}, true, "denied", 2},
+		{"not asked for", []func(*deploy.Deployment){allowMerge}, []func(*deploy.Deployment){allowMerge}, false, "not_found", 2},
+		{"both", []func(*deploy.Deployment){allowMerge}, []func(*deploy.Deployment){allowMerge}, true, "", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, engine.Options{Host: operators()})
@@ -336,9 +338,9 @@ func TestAFailedTurnLeavesNothingOfItsTools(t *testing.T) {
 		return nil
 	})
 	s := newSaved(t, engine.Options{Host: h})
-	a := s.apply(crew("crew", func(d *engine.Deployment) {
+	a := s.apply(crew("crew", func(d *deploy.Deployment) {
 		d.Creatures[0].Module, d.Creatures[0].Wasm = "unlucky", []byte("unlucky")
-		d.Creatures[0].Restart = engine.RestartPolicy{Attempts: 5, Backoff: 1}
+		d.Creatures[0].Restart = deploy.RestartPolicy{Attempts: 5, Backoff: 1}
 	}))
 	s.send(a.Channels["channel.orders"], "go")
 	s.wait()
@@ -374,12 +376,12 @@ func TestConflictsRunAgain(t *testing.T) {
 	h.on("rival0", turn(0, func() { <-looked }))
 	h.on("rival1", turn(1, sync.OnceFunc(func() { close(looked); <-changed })))
 	w := newWorld(t, engine.Options{Host: h, Workers: 3})
-	a := w.apply(crew("crew", func(d *engine.Deployment) {
+	a := w.apply(crew("crew", func(d *deploy.Deployment) {
 		for i := range 2 {
 			name := fmt.Sprintf("rival%d", i)
-			d.Creatures = append(d.Creatures, engine.CreatureSpec{
+			d.Creatures = append(d.Creatures, deploy.CreatureSpec{
 				Address: "creature." + name, Name: name, Module: name, Wasm: []byte(name), Privileged: true,
-				Listen: []engine.WireSpec{{Channel: "channel.orders"}},
+				Listen: []deploy.WireSpec{{Channel: "channel.orders"}},
 			})
 		}
 	}))
@@ -423,7 +425,7 @@ func TestAlwaysInConflict(t *testing.T) {
 		return codeErr(t, code)
 	})
 	w := newWorld(t, engine.Options{Host: h})
-	a := w.apply(crew("crew", func(d *engine.Deployment) { d.Creatures[0].Module, d.Creatures[0].Wasm = "slow", []byte("slow") }))
+	a := w.apply(crew("crew", func(d *deploy.Deployment) { d.Creatures[0].Module, d.Creatures[0].Wasm = "slow", []byte("slow") }))
 	w.send(a.Channels["channel.orders"], "go")
 	for i := range 3 {
 		<-look
@@ -458,7 +460,7 @@ func TestToolAsOperation(t *testing.T) {
 		t.Errorf("ann heard %q", got)
 	}
 	for _, c := range []struct {
-		caller     engine.CreatureID
+		caller     journal.CreatureID
 		name, args string
 		want       abi.Code
 	}{
@@ -502,7 +504,7 @@ func TestATurnThatCutsIsWhole(t *testing.T) {
 		return status(t, t.Send(abi.AllChannels, []byte("bye"), nil))
 	})
 	s := newSaved(t, engine.Options{Host: h})
-	cutter := s.add("cutter", "cutter", func(c *engine.CreatureSpec) { c.Privileged = true })
+	cutter := s.add("cutter", "cutter", func(c *deploy.CreatureSpec) { c.Privileged = true })
 	near, bridge, far := s.add("near", "record"), s.add("bridge", "relay"), s.add("far", "record")
 	s.connect(cutter, near, "near")
 	s.connect(cutter, bridge, "middle")
@@ -524,11 +526,11 @@ func TestATurnThatCutsIsWhole(t *testing.T) {
 		if err != nil || len(timers) != 1 {
 			t.Errorf("%s: timers %v, %v", when, timers, err)
 		}
-		if n := len(s.events(cutter, engine.EventTurnEnded)); n == 0 {
+		if n := len(s.events(cutter, journal.EventTurnEnded)); n == 0 {
 			t.Errorf("%s: no turn", when)
 		}
 		outputs := 0
-		for _, ev := range s.events(cutter, engine.EventOutput) {
+		for _, ev := range s.events(cutter, journal.EventOutput) {
 			if string(ev.Payload) == "cut" {
 				outputs++
 			}
@@ -550,7 +552,7 @@ func TestATurnThatCutsIsWhole(t *testing.T) {
 	check("after a restart")
 }
 
-func (w *world) creatureGone(id engine.CreatureID) bool {
+func (w *world) creatureGone(id journal.CreatureID) bool {
 	c, _ := w.creatureIn(id)
 	return c.ID == ""
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -24,18 +26,18 @@ func TestWhatToolsChangeHasItsCause(t *testing.T) {
 			t.Fatalf("%s: %s", r.Code, r.Error)
 		}
 	}
-	var asked engine.EventID
-	causes := map[engine.EventKind]engine.EventID{}
+	var asked journal.EventID
+	causes := map[journal.EventKind]journal.EventID{}
 	for _, ev := range s.events(lead) {
 		switch {
-		case ev.Kind == engine.EventDirectMessage:
+		case ev.Kind == journal.EventDirectMessage:
 			asked = ev.ID
 		case !asked.IsZero():
 			causes[ev.Kind] = ev.Cause
 		}
 	}
-	for _, kind := range []engine.EventKind{
-		engine.EventCreatureStarted, engine.EventSessionAttached, engine.EventWireAdded, engine.EventCreatureStopped, engine.EventTopologyChanged,
+	for _, kind := range []journal.EventKind{
+		journal.EventCreatureStarted, journal.EventSessionAttached, journal.EventWireAdded, journal.EventCreatureStopped, journal.EventTopologyChanged,
 	} {
 		if causes[kind] != asked {
 			t.Errorf("%s was caused by %q, want %q", kind, causes[kind], asked)
@@ -50,10 +52,10 @@ func TestACutTellsWhereCreaturesGoOn(t *testing.T) {
 	a, b := s.add("a", "record"), s.add("b", "record")
 	s.connect(a, b, "link")
 	want := s.session(a)
-	attached := map[engine.CreatureID][]engine.SessionID{}
+	attached := map[journal.CreatureID][]journal.SessionID{}
 	for _, ev := range s.events(a) {
-		var p engine.SessionAttachedPayload
-		if ev.Kind != engine.EventSessionAttached {
+		var p journal.SessionAttachedPayload
+		if ev.Kind != journal.EventSessionAttached {
 			continue
 		}
 		if err := json.Unmarshal(ev.Payload, &p); err != nil {
@@ -69,9 +71,9 @@ func TestACutTellsWhereCreaturesGoOn(t *testing.T) {
 // TestASessionRemembersThatItMayBeMerged brings sessions back without their recipes.
 func TestASessionRemembersThatItMayBeMerged(t *testing.T) {
 	for name, c := range map[string]struct {
-		other func(*engine.Deployment)
+		other func(*deploy.Deployment)
 		want  string
-	}{"both allow it": {allowMerge, ""}, "one does not": {func(*engine.Deployment) {}, "denied"}} {
+	}{"both allow it": {allowMerge, ""}, "one does not": {func(*deploy.Deployment) {}, "denied"}} {
 		t.Run(name, func(t *testing.T) {
 			s := newSaved(t, engine.Options{Host: operators()})
 			a, b := s.apply(crew("own", allowMerge)), s.apply(crew("other", c.other))
@@ -97,7 +99,7 @@ func TestARequestToWhoIsRemovedIsAnswered(t *testing.T) {
 		o.Host = h
 		w := newWorld(t, o)
 		b := w.add("b", "answerer")
-		a := w.add("a", "asker", func(s *engine.CreatureSpec) { s.Config = json.RawMessage(`{"ask":"b"}`) })
+		a := w.add("a", "asker", func(s *deploy.CreatureSpec) { s.Config = json.RawMessage(`{"ask":"b"}`) })
 		c := w.add("c", "answerer")
 		w.connect(a, b, "link")
 		w.connect(b, c, "other") // so that the removal splits

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // WireArgs are the arguments of the tool group_wire. Which of them an action takes
@@ -31,9 +33,9 @@ type WireArgs struct {
 // WireResult is what group_wire answers: the wire that was added or removed, or
 // those that there are.
 type WireResult struct {
-	Wire  *OutputWire  `json:"wire,omitempty"`
-	Wires []OutputWire `json:"wires,omitzero"` // with list, also if there are none
-	Next  string       `json:"next,omitempty"` // if there are more: what to give as after
+	Wire  *journal.OutputWire  `json:"wire,omitempty"`
+	Wires []journal.OutputWire `json:"wires,omitzero"` // with list, also if there are none
+	Next  string               `json:"next,omitempty"` // if there are more: what to give as after
 }
 
 func groupWire(t *turn, args []byte) (any, error) {
@@ -52,13 +54,13 @@ func groupWire(t *turn, args []byte) (any, error) {
 			w, err := s.wire(&a)
 			return &removeWire{w.ID}, err
 		}
-		w := OutputWire{Name: a.Name, To: ToRoot, WithContent: a.WithContent == nil || *a.WithContent, Prompt: a.Prompt, When: a.When, AllowSelf: a.AllowSelf}
+		w := journal.OutputWire{Name: a.Name, To: journal.ToRoot, WithContent: a.WithContent == nil || *a.WithContent, Prompt: a.Prompt, When: a.When, AllowSelf: a.AllowSelf}
 		from, err := s.creature(a.From)
 		if err != nil {
 			return nil, err
 		}
 		w.From = from.ID
-		if a.To != string(ToRoot) {
+		if a.To != string(journal.ToRoot) {
 			to, err := s.creature(a.To)
 			if err != nil {
 				return nil, err
@@ -83,18 +85,18 @@ func (a *WireArgs) check() error {
 	needs := map[string][]string{"add": {"from", "to"}, "remove": {"wire"}, "list": nil}
 	needed, known := needs[a.Action]
 	if !known {
-		return invalid("group_wire", fmt.Sprintf("%s is not an action", quoted([]byte(a.Action))), "use add, remove or list")
+		return errtext.Invalid("group_wire", fmt.Sprintf("%s is not an action", errtext.Quoted([]byte(a.Action))), "use add, remove or list")
 	}
 	has := map[string]bool{}
 	for _, g := range given {
 		if g.given && !slices.Contains(strings.Fields(g.in), a.Action) {
-			return invalid("group_wire", fmt.Sprintf("%s does not take the argument %s", a.Action, g.name), "leave it out")
+			return errtext.Invalid("group_wire", fmt.Sprintf("%s does not take the argument %s", a.Action, g.name), "leave it out")
 		}
 		has[g.name] = g.given
 	}
 	for _, name := range needed {
 		if !has[name] {
-			return invalid("group_wire", fmt.Sprintf("%s needs the argument %s", a.Action, name), "add it")
+			return errtext.Invalid("group_wire", fmt.Sprintf("%s needs the argument %s", a.Action, name), "add it")
 		}
 	}
 	return nil
@@ -102,32 +104,32 @@ func (a *WireArgs) check() error {
 
 // wire finds an output wire of the caller's graph by its id or, if the call says
 // whose it is, by its name.
-func (s *staging) wire(a *WireArgs) (OutputWire, error) {
-	if cr, w, ok := s.x.findWire(WireID(a.Wire)); ok && s.topo().GraphOf(cr.id) == s.home() {
+func (s *staging) wire(a *WireArgs) (journal.OutputWire, error) {
+	if cr, w, ok := s.x.findWire(journal.WireID(a.Wire)); ok && s.topo().GraphOf(cr.id) == s.home() {
 		return w, nil
 	}
 	if a.From != "" {
 		from, err := s.creature(a.From)
 		if err != nil {
-			return OutputWire{}, err
+			return journal.OutputWire{}, err
 		}
 		list := s.x.wiresOf(s.x.creature(from.ID))
 		if i := wireNamed(list, a.Wire); i >= 0 {
 			return list[i], nil
 		}
 	}
-	return OutputWire{}, noWire(clip(a.Wire))
+	return journal.OutputWire{}, noWire(errtext.Clip(a.Wire))
 }
 
 // listWires lists the wires of the caller's graph, or of one member, or a part of
 // them.
 func (t *turn) listWires(a *WireArgs) (any, error) {
-	out := WireResult{Wires: []OutputWire{}}
+	out := WireResult{Wires: []journal.OutputWire{}}
 	err := t.look(func(s *staging) (err error) {
 		if err := s.mayEdit(); err != nil {
 			return err
 		}
-		only := CreatureID("")
+		only := journal.CreatureID("")
 		if a.From != "" {
 			from, err := s.creature(a.From)
 			if err != nil {
@@ -148,8 +150,8 @@ func (t *turn) listWires(a *WireArgs) (any, error) {
 }
 
 // wires lists the output wires of the caller's graph.
-func (s *staging) wires() []OutputWire {
-	out := []OutputWire{}
+func (s *staging) wires() []journal.OutputWire {
+	out := []journal.OutputWire{}
 	info, _ := s.topo().Graph(s.home())
 	for _, id := range info.Creatures {
 		out = append(out, s.x.wiresLeft(s.x.creature(id))...)
@@ -158,14 +160,14 @@ func (s *staging) wires() []OutputWire {
 }
 
 // addWire is the operation of group_wire with add.
-type addWire struct{ wire OutputWire }
+type addWire struct{ wire journal.OutputWire }
 
 func (o *addWire) stage(s *staging) (any, error) {
 	if err := s.mayEdit(); err != nil {
 		return nil, err
 	}
 	if s.topo().GraphOf(o.wire.From) != s.home() {
-		return nil, gone("creature", string(o.wire.From))
+		return nil, errtext.Gone("creature", string(o.wire.From))
 	}
 	w, err := s.x.addWire(o.wire)
 	if err != nil {
@@ -175,7 +177,7 @@ func (o *addWire) stage(s *staging) (any, error) {
 }
 
 // removeWire is the operation of group_wire with remove.
-type removeWire struct{ id WireID }
+type removeWire struct{ id journal.WireID }
 
 func (o *removeWire) stage(s *staging) (any, error) {
 	if err := s.mayEdit(); err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	crand "crypto/rand"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -11,9 +12,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	crand "crypto/rand"
-
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // turn collects what a guest asks for during one call; it implements
@@ -195,7 +197,7 @@ func (t *turn) LastError() string {
 	}
 	var ids []string
 	for _, what := range slices.Sorted(maps.Keys(t.fault.ids)) {
-		ids = append(ids, what+"="+plainID(t.fault.ids[what]))
+		ids = append(ids, what+"="+errtext.PlainID(t.fault.ids[what]))
 	}
 	return text + " (" + strings.Join(ids, ", ") + ")"
 }
@@ -246,14 +248,14 @@ func (t *turn) detail() []byte {
 	m := t.d.msg
 	var h map[string]string
 	if t.kind != abi.KindMessage {
-		h = DecodeHeaders(m.headers)
+		h = journal.DecodeHeaders(m.headers)
 	}
 	deadline, _ := strconv.ParseInt(h[headerDeadline], 10, 64)
 	source := ""
 	if t.kind == abi.KindOutput {
 		source = m.senderName
 	}
-	return mustJSON(struct {
+	return journal.JSON(struct {
 		Kind       string `json:"kind"`
 		Direct     bool   `json:"direct"`
 		Seq        uint64 `json:"seq,omitempty"`
@@ -278,13 +280,13 @@ func (t *turn) Config(key []byte) ([]byte, abi.Code) {
 			return v, abi.OK
 		}
 	}
-	return nil, t.fail(abi.NotFound, "set it in the creature's config", "the configuration has no attribute %s", quoted(key))
+	return nil, t.fail(abi.NotFound, "set it in the creature's config", "the configuration has no attribute %s", errtext.Quoted(key))
 }
 
 func (t *turn) Channel(alias []byte) int32 {
 	in := t.c.handles
-	if len(alias) == 0 || len(alias) > maxNameBytes || !utf8.Valid(alias) {
-		return t.fail(abi.InvalidArgument, "name a channel as the creature does", "an alias is UTF-8 of 1 to %d bytes", maxNameBytes).Status()
+	if len(alias) == 0 || len(alias) > deploy.MaxNameBytes || !utf8.Valid(alias) {
+		return t.fail(abi.InvalidArgument, "name a channel as the creature does", "an alias is UTF-8 of 1 to %d bytes", deploy.MaxNameBytes).Status()
 	}
 	if h, ok := in.index[string(alias)]; ok {
 		return h
@@ -315,7 +317,7 @@ func (t *turn) Send(h int32, payload, headers []byte) int32 {
 	if code := t.effect(); code != abi.OK {
 		return code.Status()
 	}
-	headers = withoutHosts(headers, t.d.msg.headers)
+	headers = journal.WithoutReserved(headers, t.d.msg.headers)
 	if h == abi.AllChannels {
 		return t.sendAll(payload, headers)
 	}
@@ -358,10 +360,10 @@ func (t *turn) sendable(payload, headers []byte) abi.Code {
 	switch {
 	case size > t.c.limits.Message:
 		return t.fail(abi.TooLarge, "send smaller messages, or raise the limit", "the message has %d bytes; the limit message is %d", size, t.c.limits.Message)
-	case !validHeaders(headers):
+	case !journal.ValidHeaders(headers):
 		return t.fail(abi.InvalidArgument, "write name NUL value NUL for each header", "the headers are malformed")
-	case reservedHeader(headers):
-		return t.fail(abi.InvalidArgument, "use another name", "the names of headers that begin with %s are the host's", reservedHeaders)
+	case journal.HasReservedHeader(headers):
+		return t.fail(abi.InvalidArgument, "use another name", "the names of headers that begin with %s are the host's", journal.ReservedPrefix)
 	}
 	return abi.OK
 }
@@ -390,7 +392,7 @@ func (t *turn) SendTo(to, payload []byte) abi.Code {
 	}
 	target := t.peer(to)
 	if target == nil {
-		return t.fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %s in this graph", quoted(to))
+		return t.fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %s in this graph", errtext.Quoted(to))
 	}
 	if code := t.room(1, payload, nil); code != abi.OK {
 		return code
@@ -401,7 +403,7 @@ func (t *turn) SendTo(to, payload []byte) abi.Code {
 
 // peer finds a creature of the own graph by id or name, also one that the turn adds.
 func (t *turn) peer(name []byte) *creature {
-	if len(name) > maxNameBytes {
+	if len(name) > deploy.MaxNameBytes {
 		return nil
 	}
 	if c := t.neighbour(name); c != nil || !t.changesGraph() {
@@ -417,7 +419,7 @@ func (t *turn) neighbour(name []byte) *creature {
 		return nil
 	}
 	defer g.mu.Unlock()
-	if c := g.creatures[CreatureID(name)]; c != nil {
+	if c := g.creatures[journal.CreatureID(name)]; c != nil {
 		return c
 	}
 	return g.names[string(name)]

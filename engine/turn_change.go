@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // maxConflicts is how often a turn may meet other changes of its graph before it is
@@ -107,9 +108,9 @@ type turnChange struct {
 
 // cause is the message that the turn handles, as the log has it; none if there is no
 // turn, or the delivery is of no log.
-func (tc *turnChange) cause(x *change) EventID {
+func (tc *turnChange) cause(x *change) journal.EventID {
 	if tc == nil {
-		return EventID{}
+		return journal.EventID{}
 	}
 	return cmp.Or(x.entry.ids[tc.d.msg.id], tc.d.msg.logID())
 }
@@ -145,11 +146,11 @@ func (tc *turnChange) goBack() {
 
 // logFirst logs the turn in the first record of the store that its creature's graph
 // gets, before the environments follow.
-func (tc *turnChange) logFirst(x *change, rec *Record, id GraphID, origin Origin) {
+func (tc *turnChange) logFirst(x *change, rec *journal.Record, id journal.GraphID, origin journal.Origin) {
 	if tc == nil || x.e.topo.GraphOf(tc.c.id) != id {
 		return
 	}
-	tc.log = tc.write(x, rec, id, x.tick, func() EventID { return EventID{origin, uint64(len(rec.Events) + 1)} })
+	tc.log = tc.write(x, rec, id, x.tick, func() journal.EventID { return journal.EventID{Origin: origin, Seq: uint64(len(rec.Events) + 1)} })
 }
 
 // announce shows observers what a first record has of the turn: they see the order
@@ -170,7 +171,7 @@ func (tc *turnChange) land(x *change) {
 	}
 	c, t := tc.c, &tc.w.turn
 	g := c.home.load()
-	var rec *Record // of rows that a first record has already
+	var rec *journal.Record // of rows that a first record has already
 	if tc.log == nil {
 		rec = x.record(g)
 		tc.log = tc.write(x, rec, g.id, g.tick, g.nextID)
@@ -183,7 +184,7 @@ func (tc *turnChange) land(x *change) {
 		tc.w.advance(g, rec, c, tc.d)
 	}
 	if tc.fresh {
-		rec.putCreature(c)
+		putCreature(rec, c)
 	}
 	c.remember(t)
 	tc.log.land(x, g)
@@ -199,32 +200,32 @@ func (tc *turnChange) land(x *change) {
 type turnLog struct {
 	x     *change
 	tc    *turnChange
-	graph GraphID
-	rec   *Record // nil where there is no log
-	next  func() EventID
+	graph journal.GraphID
+	rec   *journal.Record // nil where there is no log
+	next  func() journal.EventID
 	tick  func() int64
-	turn  EventID // the turn_ended event
-	cause EventID
+	turn  journal.EventID // the turn_ended event
+	cause journal.EventID
 
-	heads   map[ChannelID]uint64
-	events  []Event // in order
+	heads   map[journal.ChannelID]uint64
+	events  []journal.Event // in order
 	posts   []*message
 	letters []letter
-	asks    []RequestRow
-	timers  []TimerRow // to be set; cancelled ones have no due time
-	settled *question  // that the turn has answered
+	asks    []journal.RequestRow
+	timers  []journal.TimerRow // to be set; cancelled ones have no due time
+	settled *question          // that the turn has answered
 	denied  int
 }
 
 // write logs the turn as it is when the change has been made.
-func (tc *turnChange) write(x *change, rec *Record, id GraphID, tick func() int64, next func() EventID) *turnLog {
+func (tc *turnChange) write(x *change, rec *journal.Record, id journal.GraphID, tick func() int64, next func() journal.EventID) *turnLog {
 	t, c := &tc.w.turn, tc.c
-	l := &turnLog{x: x, tc: tc, graph: id, rec: rec, next: next, tick: tick, heads: map[ChannelID]uint64{}}
+	l := &turnLog{x: x, tc: tc, graph: id, rec: rec, next: next, tick: tick, heads: map[journal.ChannelID]uint64{}}
 	l.cause = tc.cause(x)
 	l.turn = next()
-	about := Event{Creature: c.id, Turn: l.turn, Attempt: c.attempt + 1, Cause: l.cause}
+	about := journal.Event{Creature: c.id, Turn: l.turn, Attempt: c.attempt + 1, Cause: l.cause}
 	ended := about
-	ended.ID, ended.Kind, ended.Channel, ended.Seq, ended.Payload = l.turn, EventTurnEnded, tc.d.msg.channel, tc.d.msg.seq, mustJSON(t.summary(l.cause, rec != nil))
+	ended.ID, ended.Kind, ended.Channel, ended.Seq, ended.Payload = l.turn, journal.EventTurnEnded, tc.d.msg.channel, tc.d.msg.seq, journal.JSON(t.summary(l.cause, rec != nil))
 	l.log(ended)
 	for _, line := range t.logs {
 		l.log(line.event(about))
@@ -243,9 +244,9 @@ func (tc *turnChange) write(x *change, rec *Record, id GraphID, tick func() int6
 	}
 	for _, write := range t.writes {
 		if rec != nil {
-			rec.State = append(rec.State, StateRow{c.id, write.key, write.value, write.deleted})
+			rec.State = append(rec.State, journal.StateRow{Creature: c.id, Key: write.key, Value: write.value, Deleted: write.deleted})
 		}
-		l.log(Event{Kind: EventState, Creature: c.id, Turn: l.turn, Payload: encodeStateWrite(write)})
+		l.log(journal.Event{Kind: journal.EventState, Creature: c.id, Turn: l.turn, Payload: encodeStateWrite(write)})
 	}
 	l.setTimers()
 	l.reply()
@@ -253,7 +254,7 @@ func (tc *turnChange) write(x *change, rec *Record, id GraphID, tick func() int6
 }
 
 // log adds an event.
-func (l *turnLog) log(ev Event) {
+func (l *turnLog) log(ev journal.Event) {
 	ev.Graph = l.graph
 	if ev.ID.IsZero() {
 		ev.ID = l.next()
@@ -266,7 +267,7 @@ func (l *turnLog) log(ev Event) {
 }
 
 // post gives a message its place in a channel.
-func (l *turnLog) post(id ChannelID, m *message) {
+func (l *turnLog) post(id journal.ChannelID, m *message) {
 	head, known := l.heads[id]
 	if ch := l.x.channel(id); !known && ch != nil {
 		head = ch.head
@@ -279,7 +280,7 @@ func (l *turnLog) post(id ChannelID, m *message) {
 	l.log(ev)
 	l.posts = append(l.posts, m)
 	if l.rec != nil {
-		l.rec.Heads = append(l.rec.Heads, HeadRow{id, head})
+		l.rec.Heads = append(l.rec.Heads, journal.HeadRow{Channel: id, Seq: head})
 	}
 }
 
@@ -320,12 +321,12 @@ func (l *turnLog) lead(o *wiredOutput) {
 	}
 	m := newMessage(slices.Clone(o.payload), o.headers)
 	m.kind, m.sender, m.senderName = abi.KindOutput, c.id, c.name
-	l.post(InboxOf(to.id), m)
+	l.post(journal.InboxOf(to.id), m)
 }
 
 // wireEnd is where a wire leads when the change has been made; nil: nowhere.
-func (l *turnLog) wireEnd(wire *OutputWire) *creature {
-	if wire.To != ToRoot {
+func (l *turnLog) wireEnd(wire *journal.OutputWire) *creature {
+	if wire.To != journal.ToRoot {
 		if l.x.e.topo.GraphOf(wire.To) != l.graph {
 			return nil
 		}
@@ -342,16 +343,16 @@ func (l *turnLog) wireEnd(wire *OutputWire) *creature {
 }
 
 // target is the channel of a send when the change has been made; "" if there is none.
-func (l *turnLog) target(s *sendEffect) ChannelID {
+func (l *turnLog) target(s *sendEffect) journal.ChannelID {
 	if s.to != nil {
 		if l.x.e.topo.GraphOf(s.to.id) != l.graph {
 			return ""
 		}
-		return InboxOf(s.to.id)
+		return journal.InboxOf(s.to.id)
 	}
 	info, _ := l.x.e.topo.Creature(l.tc.c.id)
 	for _, e := range info.Edges {
-		if e.Direction == Send && e.Alias == s.alias {
+		if e.Direction == journal.Send && e.Alias == s.alias {
 			return e.Channel
 		}
 	}
@@ -369,15 +370,15 @@ func (l *turnLog) bury(d letter) {
 }
 
 // ask carries out one request. One that reaches nobody is answered at once.
-func (l *turnLog) ask(s *sendEffect, to ChannelID, m *message) {
-	row := RequestRow{Creature: l.tc.c.id, Tag: s.ask.tag, Deadline: l.x.wall + int64(s.ask.deadline)}
+func (l *turnLog) ask(s *sendEffect, to journal.ChannelID, m *message) {
+	row := journal.RequestRow{Creature: l.tc.c.id, Tag: s.ask.tag, Deadline: l.x.wall + int64(s.ask.deadline)}
 	if to == "" {
 		row.ID = l.turn // it never gets an id of its own
-		l.post(InboxOf(l.tc.c.id), resultOf(&row, answer{code: abi.NotConnected, text: "who was asked is not in this graph any more"}))
+		l.post(journal.InboxOf(l.tc.c.id), resultOf(&row, answer{code: abi.NotConnected, text: "who was asked is not in this graph any more"}))
 		return
 	}
 	m.kind = abi.KindRequest
-	m.headers, _ = EncodeHeaders(map[string]string{headerDeadline: strconv.FormatInt(s.ask.deadline.Milliseconds(), 10)})
+	m.headers, _ = journal.EncodeHeaders(map[string]string{headerDeadline: strconv.FormatInt(s.ask.deadline.Milliseconds(), 10)})
 	l.post(to, m)
 	row.ID = m.id
 	l.asks = append(l.asks, row)
@@ -389,9 +390,9 @@ func (l *turnLog) ask(s *sendEffect, to ChannelID, m *message) {
 // setTimers sets and cancels timers.
 func (l *turnLog) setTimers() {
 	for _, x := range l.tc.w.turn.timers {
-		row := TimerRow{Creature: l.tc.c.id, Name: x.name}
+		row := journal.TimerRow{Creature: l.tc.c.id, Name: x.name}
 		if rec := l.rec; rec != nil {
-			rec.Timers = slices.DeleteFunc(rec.Timers, func(r TimerRow) bool { return r.Creature == row.Creature && r.Name == row.Name })
+			rec.Timers = slices.DeleteFunc(rec.Timers, func(r journal.TimerRow) bool { return r.Creature == row.Creature && r.Name == row.Name })
 			rec.Drop.Timers = append(rec.Drop.Timers, row)
 		}
 		if !x.cancel {
@@ -417,8 +418,8 @@ func (l *turnLog) reply() {
 	}
 	if l.settled == nil {
 		if t.replied {
-			l.bury(letter{turn: l.turn, DeadLetterRow: DeadLetterRow{
-				Reason: abi.NotConnected.String(), Creature: m.sender, Sender: l.tc.c.id, Kind: EventDirectMessage,
+			l.bury(letter{turn: l.turn, DeadLetterRow: journal.DeadLetterRow{
+				Reason: abi.NotConnected.String(), Creature: m.sender, Sender: l.tc.c.id, Kind: journal.EventDirectMessage,
 				Error: NotWaiting, Payload: slices.Clone(t.bytes(t.reply)),
 			}})
 		}
@@ -427,10 +428,10 @@ func (l *turnLog) reply() {
 	row := l.settled.row
 	row.ID = cmp.Or(l.x.entry.ids[row.ID], row.ID)
 	if rec := l.rec; rec != nil {
-		rec.Requests = slices.DeleteFunc(rec.Requests, func(r RequestRow) bool { return r.ID == row.ID })
+		rec.Requests = slices.DeleteFunc(rec.Requests, func(r journal.RequestRow) bool { return r.ID == row.ID })
 		rec.Drop.Requests = append(rec.Drop.Requests, row.ID)
 	}
-	l.post(InboxOf(asker.id), resultOf(&row, l.answer()))
+	l.post(journal.InboxOf(asker.id), resultOf(&row, l.answer()))
 }
 
 // answer is the turn's answer to the request that it has handled.
@@ -448,7 +449,7 @@ func (l *turnLog) size(ops int) int64 {
 		return 0
 	}
 	const op = 1 << 10
-	return (&Record{Events: l.events}).Size() + int64(ops)*op
+	return (&journal.Record{Events: l.events}).Size() + int64(ops)*op
 }
 
 // land carries out in memory what has been logged.

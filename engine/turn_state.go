@@ -6,9 +6,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tidwall/btree"
-
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/tidwall/btree"
 )
 
 // creatureState is what a creature has written, by key. It is ordered, so that
@@ -66,7 +66,7 @@ func (t *turn) StateGet(key []byte) ([]byte, abi.Code) {
 			return v, abi.OK
 		}
 	}
-	return nil, t.fail(abi.NotFound, "", "the state has no key %s", quoted(key))
+	return nil, t.fail(abi.NotFound, "", "the state has no key %s", errtext.Quoted(key))
 }
 
 // StateSet implements [abi.Turn].
@@ -76,7 +76,7 @@ func (t *turn) StateSet(key, value []byte) abi.Code {
 	}
 	limits := &t.c.limits
 	if int64(len(value)) > limits.StateValue {
-		return t.fail(abi.TooLarge, "split the value, or raise the limit", "the value of %s has %d bytes; the limit state_value is %d", quoted(key), len(value), limits.StateValue)
+		return t.fail(abi.TooLarge, "split the value, or raise the limit", "the value of %s has %d bytes; the limit state_value is %d", errtext.Quoted(key), len(value), limits.StateValue)
 	}
 	size := t.stateSize + stateCost(len(key), len(value))
 	if old, ok := t.lookup(key); ok {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // update is what applying a deployment does to creatures that run already.
@@ -16,7 +17,7 @@ type update struct {
 	// had. They are closed when the deployments are applied and the mutation lock is
 	// left: a policy may wait for scripts that run in another process.
 	modules  []abi.Module
-	policies []Policy
+	policies []deploy.Policy
 }
 
 // hold has the creatures wait that are to be changed. It is the caller's turn
@@ -59,7 +60,7 @@ func (c *creature) saysWhatIs(live *creature) bool {
 }
 
 // declared is the specification but for what is not a recipe's to say.
-func (c *creature) declared(live *creature) CreatureSpec {
+func (c *creature) declared(live *creature) deploy.CreatureSpec {
 	s := c.spec
 	s.Wasm, s.Join, s.Parent, s.Name, s.Deployment = nil, "", "", live.spec.Name, ""
 	s.Config = nil // see restarts
@@ -165,7 +166,7 @@ func (e *Engine) replaceTemplates(deployment string, templates []*template) (for
 // putPolicy puts a policy, or none, in the place of the one that a deployment had,
 // which it returns. Turns that ask meanwhile get the one or the other. The caller
 // holds the mutation lock.
-func (e *Engine) putPolicy(deployment string, p Policy) Policy {
+func (e *Engine) putPolicy(deployment string, p deploy.Policy) deploy.Policy {
 	var former any
 	if p != nil {
 		former, _ = e.policies.Swap(deployment, p)
@@ -177,7 +178,7 @@ func (e *Engine) putPolicy(deployment string, p Policy) Policy {
 			e.setPolicy(ch)
 		}
 	}
-	was, _ := former.(Policy)
+	was, _ := former.(deploy.Policy)
 	return was
 }
 
@@ -185,7 +186,7 @@ func (e *Engine) putPolicy(deployment string, p Policy) Policy {
 // The caller holds the mutation lock.
 func (e *Engine) setPolicy(ch *channel) {
 	found, _ := e.policies.Load(ch.deployment)
-	if p, _ := found.(Policy); p != nil && p.JudgesSend(ch.address) {
+	if p, _ := found.(deploy.Policy); p != nil && p.JudgesSend(ch.address) {
 		ch.policy.Store(&p)
 	} else {
 		ch.policy.Store(nil)
@@ -195,7 +196,7 @@ func (e *Engine) setPolicy(ch *channel) {
 // retire notes that the deployment has another policy than this. It is closed when the
 // deployments are applied, and once more with the engine: turns that are under way may
 // still ask it, and have it hold something again. The caller holds the mutation lock.
-func (a *application) retire(p Policy) {
+func (a *application) retire(p deploy.Policy) {
 	a.retired = p
 	a.e.former = append(a.e.former, p)
 }

@@ -8,13 +8,15 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // TestAPolicyIsReplacedWithoutAGap asks all the time who judges calls of tools, while
 // one policy takes the place of another: somebody always does.
 func TestAPolicyIsReplacedWithoutAGap(t *testing.T) {
 	s := newSaved(t, engine.Options{})
-	strict := func() *judge { return &judge{kinds: []engine.PolicyKind{engine.JudgeTool}} }
+	strict := func() *judge { return &judge{kinds: []journal.PolicyKind{journal.JudgeTool}} }
 	s.apply(team(1, judgedBy(strict())))
 	stop := make(chan struct{})
 	var turns sync.WaitGroup
@@ -25,7 +27,7 @@ func TestAPolicyIsReplacedWithoutAGap(t *testing.T) {
 				return
 			default:
 			}
-			if !engine.Judges(s.Engine, "team", engine.JudgeTool) {
+			if !engine.Judges(s.Engine, "team", journal.JudgeTool) {
 				t.Errorf("nobody judged when it was asked for the %dth time", asked)
 				return
 			}
@@ -53,17 +55,17 @@ func (c attentive) Done() <-chan struct{} {
 // order to apply deployments to them too: they get what is applied.
 func TestRestoreWaitsForWhoApplies(t *testing.T) {
 	s := newSaved(t, engine.Options{})
-	other := func(more ...func(*engine.Deployment)) *engine.Deployment {
-		return team(2, append(more, func(d *engine.Deployment) { d.Name = "other" })...)
+	other := func(more ...func(*deploy.Deployment)) *deploy.Deployment {
+		return team(2, append(more, func(d *deploy.Deployment) { d.Name = "other" })...)
 	}
 	s.apply(team(2))
 	s.apply(other())
 	s.rest()
 	begun, let := s.host.slow("slow")
-	a := s.apply(team(2, func(d *engine.Deployment) { d.Creatures[0].Wasm = []byte("slow") }))
+	a := s.apply(team(2, func(d *deploy.Deployment) { d.Creatures[0].Wasm = []byte("slow") }))
 	s.send(a.Channels["channel.c0"], "long")
 	<-begun
-	edited := []*engine.Deployment{team(2), other(configured(0, `{"v":1}`))}
+	edited := []*deploy.Deployment{team(2), other(configured(0, `{"v":1}`))}
 	var both sync.WaitGroup
 	both.Go(func() {
 		if _, err := s.ApplyAll(t.Context(), edited...); err != nil {
@@ -87,9 +89,9 @@ func TestRestoreWaitsForWhoApplies(t *testing.T) {
 }
 
 // reversed is a storage whose rows come in no order that anybody wants.
-type reversed struct{ engine.Storage }
+type reversed struct{ journal.Storage }
 
-func (r reversed) Saved(ctx context.Context) ([]engine.SavedGraph, []error, error) {
+func (r reversed) Saved(ctx context.Context) ([]journal.SavedGraph, []error, error) {
 	graphs, problems, err := r.Storage.Saved(ctx)
 	for _, g := range graphs {
 		slices.Reverse(g.Creatures)
@@ -102,7 +104,7 @@ func (r reversed) Saved(ctx context.Context) ([]engine.SavedGraph, []error, erro
 // race detector sees whether it has rows of its own.
 func TestAPlanBesideARestore(t *testing.T) {
 	s := newSaved(t, engine.Options{})
-	s.wrap = func(storage engine.Storage) engine.Storage { return reversed{storage} }
+	s.wrap = func(storage journal.Storage) journal.Storage { return reversed{storage} }
 	s.apply(team(5))
 	for range 5 {
 		s.rest()

@@ -10,16 +10,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/diff"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
 // configured gives a member of the team a configuration.
-func configured(i int, config string) func(*engine.Deployment) {
-	return func(d *engine.Deployment) { d.Creatures[i].Config = json.RawMessage(config) }
+func configured(i int, config string) func(*deploy.Deployment) {
+	return func(d *deploy.Deployment) { d.Creatures[i].Config = json.RawMessage(config) }
 }
 
 // TestApplyingAgain changes one creature of three while all of them run: it alone
@@ -27,7 +29,7 @@ func configured(i int, config string) func(*engine.Deployment) {
 func TestApplyingAgain(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a := s.apply(team(3))
-	ids := []engine.CreatureID{a.Creatures["creature.m0"], a.Creatures["creature.m1"], a.Creatures["creature.m2"]}
+	ids := []journal.CreatureID{a.Creatures["creature.m0"], a.Creatures["creature.m1"], a.Creatures["creature.m2"]}
 	send := func(text string) {
 		s.send(a.Channels["channel.c0"], text)
 		s.wait()
@@ -64,23 +66,23 @@ func TestApplyingAgainChangesTheShape(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a := s.apply(team(3))
 	m0, m2 := a.Creatures["creature.m0"], a.Creatures["creature.m2"]
-	guest := s.add("guest", "record", func(c *engine.CreatureSpec) { c.Join = s.graph(m0) })
+	guest := s.add("guest", "record", func(c *deploy.CreatureSpec) { c.Join = s.graph(m0) })
 	side := s.connect(m0, guest, "side")
 	s.change(topology.SetStopped{ID: m2, Stopped: true})
 	s.send(a.Channels["channel.c2"], "waits")
 	s.wait()
-	shorter := team(3, func(d *engine.Deployment) {
+	shorter := team(3, func(d *deploy.Deployment) {
 		d.Creatures[1].Send = nil
 		d.Creatures, d.Channels = d.Creatures[:2], d.Channels[:2]
 		extra := spec("extra", "record")
-		extra.Address, extra.Listen = "creature.extra", []engine.WireSpec{{Channel: "channel.c1"}}
+		extra.Address, extra.Listen = "creature.extra", []deploy.WireSpec{{Channel: "channel.c1"}}
 		d.Creatures = append(d.Creatures, extra)
 	})
 	plan, err := s.Plan(t.Context(), shorter)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := planned(t, plan, "creature.m2"); p.Action != engine.PlanRemove || p.Buried != 1 {
+	if p := planned(t, plan, "creature.m2"); p.Action != diff.PlanRemove || p.Buried != 1 {
 		t.Errorf("planned: %+v", p)
 	}
 	b := s.apply(shorter)
@@ -106,26 +108,26 @@ func TestApplyingAgainChangesTheShape(t *testing.T) {
 // TestApplyingAgainIsAllOrNothing refuses changes, and nothing is different.
 func TestApplyingAgainIsAllOrNothing(t *testing.T) {
 	s := newSaved(t, engine.Options{})
-	elsewhere := func(d *engine.Deployment) { d.Source.Path = "/other/team.hcl" }
-	here := func(d *engine.Deployment) { d.Source.Path = "/here/team.hcl" }
+	elsewhere := func(d *deploy.Deployment) { d.Source.Path = "/other/team.hcl" }
+	here := func(d *deploy.Deployment) { d.Source.Path = "/here/team.hcl" }
 	a := s.apply(team(3, here))
-	cage := &judge{kinds: []engine.PolicyKind{engine.JudgePlan}, judge: func(e *engine.PolicyEvent) engine.Decision {
+	cage := &judge{kinds: []journal.PolicyKind{journal.JudgePlan}, judge: func(e *deploy.PolicyEvent) deploy.Decision {
 		if !slices.Equal(e.Changed, []string{"creature.m1"}) {
 			t.Errorf("the policy sees %v changed", e.Changed)
 		}
-		return engine.Decision{Words: denial("not that one")}
+		return deploy.Decision{Words: denial("not that one")}
 	}}
 	shape := s.shape()
 	for _, test := range []struct {
 		name string
-		d    *engine.Deployment
+		d    *deploy.Deployment
 		code abi.Code
 	}{
 		{"another recipe of that name", team(3, elsewhere), abi.AlreadyExists},
-		{"a module that does not start", team(3, here, func(d *engine.Deployment) { d.Creatures[1].Wasm = []byte("nobody") }), abi.InvalidArgument},
+		{"a module that does not start", team(3, here, func(d *deploy.Deployment) { d.Creatures[1].Wasm = []byte("nobody") }), abi.InvalidArgument},
 		{"a policy denies", team(3, here, configured(1, `{"v":1}`), judgedBy(cage)), abi.Denied},
-		{"an edge to nothing", team(3, here, configured(1, `{"v":2}`), func(d *engine.Deployment) {
-			d.Creatures[1].Outputs = []engine.OutputSpec{{To: "creature.nobody"}}
+		{"an edge to nothing", team(3, here, configured(1, `{"v":2}`), func(d *deploy.Deployment) {
+			d.Creatures[1].Outputs = []deploy.OutputSpec{{To: "creature.nobody"}}
 		}), abi.NotFound},
 	} {
 		if _, err := s.Apply(t.Context(), test.d); abi.CodeOf(err) != test.code {
@@ -160,7 +162,7 @@ func TestApplyingAgainWaitsForTurns(t *testing.T) {
 		turn.StateSet([]byte("config"), config)
 		return nil
 	})
-	slow := func(d *engine.Deployment) { d.Creatures[0].Wasm = []byte("slow") }
+	slow := func(d *deploy.Deployment) { d.Creatures[0].Wasm = []byte("slow") }
 	a := s.apply(team(2, slow, configured(0, `{"v":1}`)))
 	s.send(a.Channels["channel.c0"], "go")
 	<-began
@@ -208,8 +210,8 @@ func TestAModuleThatMovesWhileItsCreatureIsInATurn(t *testing.T) {
 		}
 		return nil
 	})
-	at := func(path string) *engine.Deployment {
-		return team(2, func(d *engine.Deployment) {
+	at := func(path string) *deploy.Deployment {
+		return team(2, func(d *deploy.Deployment) {
 			d.Creatures[0].Module, d.Creatures[0].Wasm = path, []byte("slow")
 		})
 	}
@@ -255,7 +257,7 @@ func TestApplyingAgainUnderLoad(t *testing.T) {
 		for i := range rounds {
 			d := team(3, configured(i%3, fmt.Sprintf(`{"v":%d}`, i)))
 			if i%4 == 3 {
-				d.Creatures[1].Outputs = []engine.OutputSpec{{To: "creature.m2", WithContent: true}}
+				d.Creatures[1].Outputs = []deploy.OutputSpec{{To: "creature.m2", WithContent: true}}
 			}
 			_, err := s.Apply(t.Context(), d)
 			all = errors.Join(all, err)
@@ -286,9 +288,9 @@ func TestApplyingAgainEndsAQuarantine(t *testing.T) {
 		}
 		return nil
 	})
-	broken := func(d *engine.Deployment) {
+	broken := func(d *deploy.Deployment) {
 		d.Creatures[1].Wasm = []byte("broken")
-		d.Creatures[1].Restart = engine.RestartPolicy{Attempts: 5, Max: 1}
+		d.Creatures[1].Restart = deploy.RestartPolicy{Attempts: 5, Max: 1}
 	}
 	a := s.apply(team(2, broken))
 	m1 := a.Creatures["creature.m1"]
@@ -310,8 +312,8 @@ func TestApplyingAgainEndsAQuarantine(t *testing.T) {
 // policy on everything that is sent is in force, and when it is no more.
 func TestPoliciesJudgeChannelsThatNoRecipeDeclares(t *testing.T) {
 	s := newSaved(t, engine.Options{})
-	strict := &judge{kinds: []engine.PolicyKind{engine.JudgeSend}, send: func(*engine.SendEvent) engine.SendDecision {
-		return engine.SendDecision{Words: denial("silence")}
+	strict := &judge{kinds: []journal.PolicyKind{journal.JudgeSend}, send: func(*deploy.SendEvent) deploy.SendDecision {
+		return deploy.SendDecision{Words: denial("silence")}
 	}}
 	a := s.apply(team(2, judgedBy(strict)))
 	made := s.connect(a.Creatures["creature.m0"], a.Creatures["creature.m1"], "made")
@@ -343,19 +345,19 @@ func TestAPlanForWhatRunsSaysWhatApplyThenDoes(t *testing.T) {
 func livePlanProgram(t *testing.T, seed uint64) {
 	r := newDrafts(seed)
 	s := newSaved(t, engine.Options{})
-	old := []*engine.Deployment{r.deployment("d0", true), r.deployment("d1", true)}
+	old := []*deploy.Deployment{r.deployment("d0", true), r.deployment("d1", true)}
 	for _, d := range old {
 		s.apply(d)
 	}
 	r.disturb(s, r.IntN(12), true)
 	s.wait()
-	var edited []*engine.Deployment
+	var edited []*deploy.Deployment
 	for _, d := range old {
 		edited = append(edited, r.edit(d, true))
 	}
 	before := engine.Rows(s.Engine)
 	plan, perr := s.Plan(t.Context(), edited...)
-	starts := map[engine.CreatureID]uint64{}
+	starts := map[journal.CreatureID]uint64{}
 	for _, id := range allCreatures(s) {
 		starts[id] = s.starts(id)
 	}
@@ -370,7 +372,7 @@ func livePlanProgram(t *testing.T, seed uint64) {
 		t.Fatalf("the plan failed: %v", perr)
 	}
 	s.wait()
-	if diff := cmp.Diff(shapeOf(engine.Compare(before, engine.Rows(s.Engine))), shapeOf(plan)); diff != "" {
+	if diff := cmp.Diff(shapeOf(compare(before, engine.Rows(s.Engine))), shapeOf(plan)); diff != "" {
 		t.Errorf("what Apply did (-), and what was planned (+):\n%s", diff)
 	}
 	for i, a := range applied {
@@ -388,10 +390,10 @@ func livePlanProgram(t *testing.T, seed uint64) {
 }
 
 // changes reports whether a plan has one of these become different for a creature.
-func changes(p *engine.Plan, deployment, address string, what ...string) bool {
+func changes(p *diff.Plan, deployment, address string, what ...string) bool {
 	for _, c := range p.Creatures {
 		if c.Deployment == deployment && c.Address == address {
-			return slices.ContainsFunc(c.Changes, func(ch engine.PlanChange) bool {
+			return slices.ContainsFunc(c.Changes, func(ch diff.PlanChange) bool {
 				return slices.Contains(what, ch.What)
 			})
 		}
@@ -399,7 +401,7 @@ func changes(p *engine.Plan, deployment, address string, what ...string) bool {
 	return false
 }
 
-func allCreatures(s *saved) []engine.CreatureID {
+func allCreatures(s *saved) []journal.CreatureID {
 	all, _ := members(s)
 	return all
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -30,7 +31,7 @@ func TestABacklogAcrossASplitIsSound(t *testing.T) {
 	for range 3 {
 		w.send(link, "x")
 	}
-	if out := w.change(topology.SetEdge{Creature: b, Channel: link, Direction: engine.Listen}); out.Delta.Kind != "split" {
+	if out := w.change(topology.SetEdge{Creature: b, Channel: link, Direction: journal.Listen}); out.Delta.Kind != "split" {
 		t.Fatalf("the change was a %s, want a split", out.Delta.Kind)
 	}
 	for _, g := range w.status() {

@@ -7,30 +7,31 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // unsure is a storage whose stores answer what they are told when somebody waits.
 type unsure struct {
-	engine.Storage
+	journal.Storage
 	err    error
 	waited uint64
 }
 
 type unsureStore struct {
-	engine.Store
+	journal.Store
 	u *unsure
 }
 
-func (u *unsure) Create(ctx context.Context, specs ...engine.StoreSpec) ([]engine.Store, error) {
-	return createThrough(ctx, u.Storage, specs, func(s engine.Store) engine.Store { return &unsureStore{s, u} })
+func (u *unsure) Create(ctx context.Context, specs ...journal.StoreSpec) ([]journal.Store, error) {
+	return createThrough(ctx, u.Storage, specs, func(s journal.Store) journal.Store { return &unsureStore{s, u} })
 }
 
-func (u *unsure) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error) {
-	return cutThrough(ctx, u.Storage, cut, func(s engine.Store) engine.Store { return &unsureStore{s, u} })
+func (u *unsure) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, error) {
+	return cutThrough(ctx, u.Storage, cut, func(s journal.Store) journal.Store { return &unsureStore{s, u} })
 }
 
-func (s *unsureStore) wrapped() engine.Store { return s.Store }
+func (s *unsureStore) wrapped() journal.Store { return s.Store }
 
 func (s *unsureStore) Wait(ctx context.Context, seq uint64) error {
 	s.u.waited = max(s.u.waited, seq)
@@ -41,7 +42,7 @@ func (s *unsureStore) Wait(ctx context.Context, seq uint64) error {
 // split. What cannot be written is told, unless a cut has carried it over since.
 func TestABatchIsWaitedFor(t *testing.T) {
 	u := &unsure{}
-	s := &saved{t: t, dir: t.TempDir(), wrap: func(storage engine.Storage) engine.Storage { u.Storage = storage; return u }}
+	s := &saved{t: t, dir: t.TempDir(), wrap: func(storage journal.Storage) journal.Storage { u.Storage = storage; return u }}
 	s.open()
 	t.Cleanup(s.shut)
 	a, b := s.add("a", "sink"), s.add("b", "sink")
@@ -58,7 +59,7 @@ func TestABatchIsWaitedFor(t *testing.T) {
 	if err := change(topology.SetPrivileged{ID: a, Privileged: true}).Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	told := s.events(a, engine.EventTopologyChanged)
+	told := s.events(a, journal.EventTopologyChanged)
 	if last := told[len(told)-1].ID.Seq; u.waited != last {
 		t.Errorf("it waited for %d, and the change is %d", u.waited, last)
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // waking brings saved graphs back. Until commit nothing of them runs, and
@@ -17,7 +19,7 @@ type waking struct {
 func (e *Engine) newWaking() *waking { return &waking{e: e} }
 
 // add brings one graph back. specOf makes the creature of a row.
-func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Context, CreatureRow) (*creature, error)) (err error) {
+func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Context, journal.CreatureRow) (*creature, error)) (err error) {
 	x := w.e.newChange("resume")
 	defer func() {
 		for _, c := range x.creatures {
@@ -28,7 +30,7 @@ func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Contex
 	}()
 	x.summary, x.hold = true, true
 	x.saved = d
-	slices.SortFunc(d.Creatures, func(a, b CreatureRow) int {
+	slices.SortFunc(d.Creatures, func(a, b journal.CreatureRow) int {
 		return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
 	})
 	for _, row := range d.Creatures {
@@ -74,7 +76,9 @@ func (x *change) bringBack(ctx context.Context) error {
 	if err := x.stageAll(x.ops); err != nil {
 		return err
 	}
-	place := func(c CreatureID, ch ChannelID) uint64 { return x.e.topo.EdgeOrder(c, ch, Listen) }
+	place := func(c journal.CreatureID, ch journal.ChannelID) uint64 {
+		return x.e.topo.EdgeOrder(c, ch, journal.Listen)
+	}
 	for _, e := range x.saved.Edges {
 		x.e.topo.SetEdgeOrder(e.Creature, e.Channel, e.Direction, e.Order)
 	}
@@ -91,8 +95,8 @@ func (x *change) bringBack(ctx context.Context) error {
 
 // lastTime is the time of the last event of a store. New events have to be
 // later, even if the clock has been set back.
-func lastTime(ctx context.Context, s Store) (int64, error) {
-	events, err := s.History(ctx, HistoryQuery{Newest: true, Limit: 1})
+func lastTime(ctx context.Context, s journal.Store) (int64, error) {
+	events, err := s.History(ctx, journal.HistoryQuery{Newest: true, Limit: 1})
 	if err != nil || len(events) == 0 {
 		return 0, err
 	}

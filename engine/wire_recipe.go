@@ -5,19 +5,21 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // wireOutputs adds the wires of a creature that the batch has just added.
-func (b *Batch) wireOutputs(added Added, specs []OutputSpec) error {
+func (b *Batch) wireOutputs(added Added, specs []deploy.OutputSpec) error {
 	for i := range specs {
-		to := ToRoot
-		if s := &specs[i]; s.To != string(ToRoot) {
+		to := journal.ToRoot
+		if s := &specs[i]; s.To != string(journal.ToRoot) {
 			var err error
 			if to, err = b.FindCreature(added.Graph, s.To); err != nil {
 				return err
 			}
 		}
-		if _, err := b.AddWire(specs[i].wire(added.Creature, to)); err != nil {
+		if _, err := b.AddWire(specs[i].Wire(added.Creature, to)); err != nil {
 			return err
 		}
 	}
@@ -56,7 +58,7 @@ func (a *application) wireOutputs(x *change) error {
 		}
 		for _, w := range had {
 			if wireWithID(x.wiresOf(cr), w.ID) < 0 {
-				x.wires.notes = append(x.wires.notes, wireNote{kind: EventWireRemoved, wire: w, reason: wireRecipe})
+				x.wires.notes = append(x.wires.notes, wireNote{kind: journal.EventWireRemoved, wire: w, reason: wireRecipe})
 			}
 		}
 	}
@@ -64,15 +66,15 @@ func (a *application) wireOutputs(x *change) error {
 }
 
 // wireOutput adds one wire of the recipe, or keeps it.
-func (a *application) wireOutput(x *change, cr *creature, s *OutputSpec, had []OutputWire) error {
-	to := ToRoot
-	if s.To != string(ToRoot) {
+func (a *application) wireOutput(x *change, cr *creature, s *deploy.OutputSpec, had []journal.OutputWire) error {
+	to := journal.ToRoot
+	if s.To != string(journal.ToRoot) {
 		if to = a.creatures[s.To]; to == "" {
 			return &abi.Error{Code: abi.NotFound, Op: "apply", Message: "there is no creature " + s.To, Remedy: "name one of the deployment, by its address"}
 		}
 	}
-	wire := s.wire(cr.id, to)
-	i := slices.IndexFunc(had, func(w OutputWire) bool { return w.Name == s.Name && wire.sameAs(w) })
+	wire := s.Wire(cr.id, to)
+	i := slices.IndexFunc(had, func(w journal.OutputWire) bool { return w.Name == s.Name && wire.SameAs(w) })
 	if i < 0 {
 		_, err := x.addWire(wire)
 		return err
@@ -85,7 +87,7 @@ func (a *application) wireOutput(x *change, cr *creature, s *OutputSpec, had []O
 }
 
 // keepWire puts a wire that was there behind those that its creature has so far.
-func keepWire(x *change, cr *creature, w OutputWire) {
+func keepWire(x *change, cr *creature, w journal.OutputWire) {
 	list, place := x.wiresOf(cr), uint64(1)
 	if len(list) > 0 {
 		place = list[len(list)-1].Order + 1

@@ -9,13 +9,16 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // outlet is an output wire as a turn uses it.
 type outlet struct {
-	OutputWire
-	prompt    prompt
-	predicate Predicate // nil: there is none, or it is not known
+	journal.OutputWire
+	prompt    deploy.Prompt
+	predicate deploy.Predicate // nil: there is none, or it is not known
 }
 
 // outlets are the wires of a creature for its wiring.
@@ -27,7 +30,7 @@ func (x *change) outlets(cr *creature) []outlet {
 	for i, w := range cr.wires {
 		out[i] = outlet{OutputWire: w, predicate: x.predicate(cr, w.When)}
 		if w.Prompt != "" {
-			out[i].prompt, _ = parsePrompt(w.Prompt, w.WithContent) // it was checked when the wire was added
+			out[i].prompt, _ = deploy.ParsePrompt(w.Prompt, w.WithContent) // it was checked when the wire was added
 		}
 	}
 	return out
@@ -74,7 +77,7 @@ func (t *turn) hops() int {
 	if t.d.msg.kind != abi.KindOutput {
 		return 0
 	}
-	n, _ := strconv.Atoi(DecodeHeaders(t.d.msg.headers)[headerHops])
+	n, _ := strconv.Atoi(journal.DecodeHeaders(t.d.msg.headers)[headerHops])
 	return n
 }
 
@@ -84,14 +87,14 @@ func (t *turn) holds(ctx context.Context, o *outlet) bool {
 	err := error(&abi.Error{Code: abi.NotFound, Message: "it is not known, because its recipe has not been applied"})
 	if o.predicate != nil {
 		var holds bool
-		holds, err = o.predicate.Holds(ctx, &OutputEvent{
+		holds, err = o.predicate.Holds(ctx, &deploy.OutputEvent{
 			Time: t.d.msg.time, Seed: t.policySeed(3 << 32), Output: t.output, Source: t.wiring.name, Channel: t.channel(),
 		})
 		if err == nil {
 			return holds
 		}
 	}
-	t.logs = append(t.logs, logLine{level: abi.LevelWarn, engine: true, text: fmt.Sprintf("the predicate %s of the wire %s cannot judge the output, which is not delivered: %s", o.When, o.label(), clip(err.Error()))})
+	t.logs = append(t.logs, logLine{level: abi.LevelWarn, engine: true, text: fmt.Sprintf("the predicate %s of the wire %s cannot judge the output, which is not delivered: %s", o.When, o.Label(), errtext.Clip(err.Error()))})
 	return false
 }
 
@@ -101,30 +104,22 @@ func (t *turn) channel() string {
 	return cmp.Or(t.d.alias(), t.wiring.name)
 }
 
-// label is what messages call a wire.
-func (w *OutputWire) label() string {
-	if w.Name != "" {
-		return w.Name
-	}
-	return string(w.ID)
-}
-
 // wrap makes the delivery for one wire.
 func (t *turn) wrap(o *outlet, hops int) wiredOutput {
-	headers, _ := EncodeHeaders(map[string]string{headerWire: string(o.ID), headerHops: strconv.Itoa(hops)})
+	headers, _ := journal.EncodeHeaders(map[string]string{headerWire: string(o.ID), headerHops: strconv.Itoa(hops)})
 	out := wiredOutput{outlet: o, headers: headers, hops: hops}
-	values := [4][]byte{promptOutput: t.output, promptSource: []byte(t.wiring.name), promptChannel: []byte(t.channel())}
+	values := [4][]byte{deploy.PromptOutput: t.output, deploy.PromptSource: []byte(t.wiring.name), deploy.PromptChannel: []byte(t.channel())}
 	size := int64(len(t.output))
 	if o.prompt != nil {
-		size = o.prompt.size(values) // which may name the output again and again
+		size = o.prompt.Size(values) // which may name the output again and again
 	}
 	size += int64(len(headers))
 	switch limit := t.c.limits.Message; {
 	case (o.prompt != nil || o.WithContent) && size > limit:
-		out.fault = fmt.Sprintf("what the wire %s delivers has %d bytes; the limit message is %d", o.label(), size, limit)
+		out.fault = fmt.Sprintf("what the wire %s delivers has %d bytes; the limit message is %d", o.Label(), size, limit)
 		out.payload = t.outputDetail()
 	case o.prompt != nil:
-		out.payload = o.prompt.fill(values)
+		out.payload = o.prompt.Fill(values)
 	case o.WithContent:
 		out.payload = t.output
 	default:
@@ -135,22 +130,22 @@ func (t *turn) wrap(o *outlet, hops int) wiredOutput {
 
 // outputDetail is what a wire without content and prompt delivers.
 func (t *turn) outputDetail() []byte {
-	return mustJSON(struct {
-		Source  string  `json:"source"`
-		Channel string  `json:"channel"`
-		Message EventID `json:"message,omitzero"` // that the turn handled
-		Size    int     `json:"size"`
+	return journal.JSON(struct {
+		Source  string          `json:"source"`
+		Channel string          `json:"channel"`
+		Message journal.EventID `json:"message,omitzero"` // that the turn handled
+		Size    int             `json:"size"`
 	}{t.wiring.name, t.channel(), t.d.msg.id, len(t.output)})
 }
 
 // hasOutlet reports whether a wire is still there.
-func (w *wiring) hasOutlet(id WireID) bool {
+func (w *wiring) hasOutlet(id journal.WireID) bool {
 	return slices.ContainsFunc(w.outlets, func(o outlet) bool { return o.ID == id })
 }
 
 // deliverOutput carries out one delivery over a wire. It belongs to the commit
 // of the turn. A wire that has been removed meanwhile delivers nothing.
-func (w *worker) deliverOutput(g *graph, rec *Record, turnID EventID, c *creature, o *wiredOutput) {
+func (w *worker) deliverOutput(g *graph, rec *journal.Record, turnID journal.EventID, c *creature, o *wiredOutput) {
 	wire := &o.outlet.OutputWire
 	if now := c.wiring.Load(); now != w.turn.wiring && !now.hasOutlet(wire.ID) {
 		return
@@ -167,15 +162,15 @@ func (w *worker) deliverOutput(g *graph, rec *Record, turnID EventID, c *creatur
 }
 
 // letter is the dead letter of a delivery that a wire of c could not make.
-func (o *wiredOutput) letter(c, to *creature, reason abi.Code, text string) DeadLetterRow {
-	row := DeadLetterRow{
-		Reason: reason.String(), Error: text, Creature: o.outlet.To, Sender: c.id, Kind: EventWiredOutput,
+func (o *wiredOutput) letter(c, to *creature, reason abi.Code, text string) journal.DeadLetterRow {
+	row := journal.DeadLetterRow{
+		Reason: reason.String(), Error: text, Creature: o.outlet.To, Sender: c.id, Kind: journal.EventWiredOutput,
 		Payload: slices.Clone(o.payload), Headers: o.headers,
 	}
 	if to != nil {
 		row.Creature = to.id
-	} else if o.outlet.To == ToRoot {
-		row.Creature, row.Alias = c.id, string(ToRoot)
+	} else if o.outlet.To == journal.ToRoot {
+		row.Creature, row.Alias = c.id, string(journal.ToRoot)
 	}
 	return row
 }
@@ -185,14 +180,14 @@ func (o *wiredOutput) letter(c, to *creature, reason abi.Code, text string) Dead
 func (g *graph) undeliverable(c, to *creature, o *wiredOutput) (abi.Code, string) {
 	wire := &o.outlet.OutputWire
 	switch {
-	case to == nil && wire.To == ToRoot:
-		return abi.NotConnected, "the wire " + wire.label() + " leads to the root, and there is none"
+	case to == nil && wire.To == journal.ToRoot:
+		return abi.NotConnected, "the wire " + wire.Label() + " leads to the root, and there is none"
 	case to == nil:
-		return abi.NotConnected, "the wire " + wire.label() + " leads to " + string(wire.To) + ", which does not exist any more"
+		return abi.NotConnected, "the wire " + wire.Label() + " leads to " + string(wire.To) + ", which does not exist any more"
 	case to == c && !wire.AllowSelf:
-		return abi.Denied, "the wire " + wire.label() + " leads back to its source, and does not allow that"
-	case o.hops > MaxHops:
-		return abi.LimitExceeded, fmt.Sprintf("the limit hops (%d) is reached: %s", MaxHops, g.loopText(c, to))
+		return abi.Denied, "the wire " + wire.Label() + " leads back to its source, and does not allow that"
+	case o.hops > journal.MaxHops:
+		return abi.LimitExceeded, fmt.Sprintf("the limit hops (%d) is reached: %s", journal.MaxHops, g.loopText(c, to))
 	case o.fault != "":
 		return abi.TooLarge, o.fault
 	}

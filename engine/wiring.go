@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/seed47132306/terrarium/engine/topology"
+import (
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
 
 // wiring is what a creature's aliases are bound to at one moment. It is never
 // modified: a change of the creature's edges makes a new one. So a turn sees
@@ -21,10 +24,10 @@ type sendEdge struct {
 var noWiring = &wiring{}
 
 // newWiring builds the wiring of a creature from its edges.
-func newWiring(name, deployment string, edges []topology.Edge, channels map[ChannelID]*channel) *wiring {
+func newWiring(name, deployment string, edges []topology.Edge, channels map[journal.ChannelID]*channel) *wiring {
 	w := &wiring{name: name, deployment: deployment, byAlias: map[string]*channel{}}
 	for _, e := range edges {
-		if e.Direction != Send {
+		if e.Direction != journal.Send {
 			continue
 		}
 		ch := channels[e.Channel]

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // quantum is how many deliveries of one creature a worker handles before it
@@ -34,9 +36,9 @@ type worker struct {
 	// streak is how often the worker may go on with a creature that it woke itself
 	// before it takes the next one from the queue. At 0 serve serves one creature.
 	streak int
-	own    int   // how often it has
-	work   int64 // done for the creature that is being served
-	store  Store // of the graph in which the turn under way began
+	own    int           // how often it has
+	work   int64         // done for the creature that is being served
+	store  journal.Store // of the graph in which the turn under way began
 
 	wall      int64      // what the clock said when it was last asked
 	wallTurns int        // turns that may still use that
@@ -319,7 +321,7 @@ func (w *worker) execute(ctx context.Context, c *creature, d delivery, kind abi.
 		return w.callTool(c, d, c.job)
 	}
 	t := &w.turn
-	if w.e.observed(EventTurnStarted) {
+	if w.e.observed(journal.EventTurnStarted) {
 		w.e.publishTurnStarted(c, d)
 		w.wallTurns = 0 // the turn must not end before that
 	}
@@ -332,7 +334,7 @@ func (w *worker) execute(ctx context.Context, c *creature, d delivery, kind abi.
 		}
 		err = w.call(ctx, c, d, kind)
 	}
-	if err == nil && (w.e.freshInstances || c.restart.Mode == RestartAlways) {
+	if err == nil && (w.e.freshInstances || c.restart.Mode == deploy.RestartAlways) {
 		w.discard(ctx, c)
 	}
 	return err

@@ -3,39 +3,15 @@ package engine
 import (
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
-
-// Workers is what becomes of a creature's workers when it is removed. A worker is
-// a creature that it is the parent of, that no recipe declares and that is not
-// privileged.
-type Workers uint8
-
-// What becomes of workers.
-const (
-	WorkersKeep   Workers = iota // they stay, without a parent
-	WorkersRemove                // they go in the same change, and so do theirs
-)
-
-// String returns "keep" or "remove".
-func (w Workers) String() string {
-	return [...]string{"keep", "remove"}[w]
-}
-
-// ParseWorkers reads what [Workers.String] writes.
-func ParseWorkers(s string) (Workers, bool) {
-	for w := WorkersKeep; w <= WorkersRemove; w++ {
-		if w.String() == s {
-			return w, true
-		}
-	}
-	return 0, false
-}
 
 // withWorkers has the removals among the operations take the workers along that
 // go with a creature. What has an operation of its own keeps it.
 func (x *change) withWorkers(ops []topology.Op) []topology.Op {
-	own := map[CreatureID]bool{}
+	own := map[journal.CreatureID]bool{}
 	for _, op := range ops {
 		if r, ok := op.(topology.RemoveCreature); ok {
 			own[r.ID] = true
@@ -47,7 +23,7 @@ func (x *change) withWorkers(ops []topology.Op) []topology.Op {
 	out := slices.Clone(ops)
 	for i, op := range out {
 		if r, ok := op.(topology.RemoveCreature); ok {
-			workers := slices.DeleteFunc(x.workersOf(r.ID), func(id CreatureID) bool { return own[id] })
+			workers := slices.DeleteFunc(x.workersOf(r.ID), func(id journal.CreatureID) bool { return own[id] })
 			r.With = append(slices.Clone(r.With), workers...)
 			out[i] = r
 		}
@@ -57,14 +33,14 @@ func (x *change) withWorkers(ops []topology.Op) []topology.Op {
 
 // workersOf lists who goes with a creature when it is removed: its workers and
 // theirs, as far as they are in its graph, parents first.
-func (x *change) workersOf(id CreatureID) []CreatureID {
-	if c := x.creature(id); c == nil || c.spec.Workers != WorkersRemove {
+func (x *change) workersOf(id journal.CreatureID) []journal.CreatureID {
+	if c := x.creature(id); c == nil || c.spec.Workers != deploy.WorkersRemove {
 		return nil
 	}
 	graph := x.e.topo.GraphOf(id)
-	var out []CreatureID
-	seen := map[CreatureID]bool{id: true}
-	for parents := []CreatureID{id}; len(parents) > 0; parents = parents[1:] {
+	var out []journal.CreatureID
+	seen := map[journal.CreatureID]bool{id: true}
+	for parents := []journal.CreatureID{id}; len(parents) > 0; parents = parents[1:] {
 		for _, child := range x.childrenOf(parents[0]) {
 			t, ok := x.e.topo.Creature(child.id)
 			if !ok || t.Graph != graph || t.Privileged || child.spec.Address != "" || seen[child.id] {
@@ -80,7 +56,7 @@ func (x *change) workersOf(id CreatureID) []CreatureID {
 
 // childrenOf lists the creatures whose parent a creature is, with those that the
 // change adds, eldest first.
-func (x *change) childrenOf(parent CreatureID) []*creature {
+func (x *change) childrenOf(parent journal.CreatureID) []*creature {
 	out := x.e.children(parent)
 	for id, c := range x.creatures {
 		if x.e.creatures[id] == nil && c.parent == parent {
@@ -96,8 +72,8 @@ func (x *change) childrenOf(parent CreatureID) []*creature {
 }
 
 // removedBy lists the creatures that an operation has removed.
-func removedBy(d *topology.Delta) []CreatureID {
-	var out []CreatureID
+func removedBy(d *topology.Delta) []journal.CreatureID {
+	var out []journal.CreatureID
 	for _, c := range d.Changes {
 		if c.Kind == topology.CreatureRemoved {
 			out = append(out, c.Creature)

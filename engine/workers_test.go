@@ -9,21 +9,23 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // below puts a creature into the graph of another, as its child.
-func (w *world) below(parent engine.CreatureID) func(*engine.CreatureSpec) {
-	return func(s *engine.CreatureSpec) { s.Parent, s.Join = parent, w.graph(parent) }
+func (w *world) below(parent journal.CreatureID) func(*deploy.CreatureSpec) {
+	return func(s *deploy.CreatureSpec) { s.Parent, s.Join = parent, w.graph(parent) }
 }
 
-func takesWorkers(s *engine.CreatureSpec) { s.Workers = engine.WorkersRemove }
+func takesWorkers(s *deploy.CreatureSpec) { s.Workers = deploy.WorkersRemove }
 
 // parentLinks reads the parent_link_changed events of a graph, by child.
-func (w *world) parentLinks(c engine.CreatureID) map[engine.CreatureID]string {
+func (w *world) parentLinks(c journal.CreatureID) map[journal.CreatureID]string {
 	w.t.Helper()
-	out := map[engine.CreatureID]string{}
-	for _, ev := range w.events(c, engine.EventParentLinkChanged) {
+	out := map[journal.CreatureID]string{}
+	for _, ev := range w.events(c, journal.EventParentLinkChanged) {
 		out[ev.Creature] = string(ev.Payload)
 	}
 	return out
@@ -46,7 +48,7 @@ func TestWorkersGoWithTheirParentInOneCut(t *testing.T) {
 		t.Errorf("the change was %+v, want one split in two", out.Delta)
 	}
 	for range 2 {
-		for _, id := range []engine.CreatureID{boss, left, right, helper} {
+		for _, id := range []journal.CreatureID{boss, left, right, helper} {
 			if c, ok := s.creature(id); ok {
 				t.Errorf("%s is there", c.Name)
 			}
@@ -56,11 +58,11 @@ func TestWorkersGoWithTheirParentInOneCut(t *testing.T) {
 		}
 		s.reopen()
 	}
-	var removed []engine.CreatureID
-	for _, ev := range s.events(one, engine.EventCreatureStopped) {
+	var removed []journal.CreatureID
+	for _, ev := range s.events(one, journal.EventCreatureStopped) {
 		removed = append(removed, ev.Creature)
 	}
-	if want := []engine.CreatureID{boss, left, right, helper}; !sameMembers(removed, want) {
+	if want := []journal.CreatureID{boss, left, right, helper}; !sameMembers(removed, want) {
 		t.Errorf("creature_stopped of %v, want %v", removed, want)
 	}
 	if n := len(s.parentLinks(one)); n > 0 {
@@ -68,7 +70,7 @@ func TestWorkersGoWithTheirParentInOneCut(t *testing.T) {
 	}
 }
 
-func sameMembers(a, b []engine.CreatureID) bool {
+func sameMembers(a, b []journal.CreatureID) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
@@ -79,20 +81,20 @@ func TestParentLinksChangeWithAnEvent(t *testing.T) {
 	keeper, other := s.add("keeper", "sink"), s.add("other", "sink", takesWorkers)
 	s.connect(keeper, other, "together")
 	kept, promoted := s.add("kept", "sink", s.below(keeper)), s.add("promoted", "sink", s.below(other))
-	away, declared := s.add("away", "sink", s.below(other)), s.add("declared", "sink", s.below(other), func(c *engine.CreatureSpec) { c.Address = "creature.declared" })
-	for _, c := range []engine.CreatureID{kept, promoted, declared} {
-		s.change(topology.SetEdge{Creature: c, Channel: s.connect(keeper, c, "to "+string(c)), Direction: engine.Send, On: true})
+	away, declared := s.add("away", "sink", s.below(other)), s.add("declared", "sink", s.below(other), func(c *deploy.CreatureSpec) { c.Address = "creature.declared" })
+	for _, c := range []journal.CreatureID{kept, promoted, declared} {
+		s.change(topology.SetEdge{Creature: c, Channel: s.connect(keeper, c, "to "+string(c)), Direction: journal.Send, On: true})
 	}
 	s.change(topology.SetPrivileged{ID: promoted, Privileged: true})
 	s.change(topology.Disconnect{From: other, To: away})
-	link := func(child, old engine.CreatureID, reason string) string {
+	link := func(child, old journal.CreatureID, reason string) string {
 		return fmt.Sprintf(`{"child":%q,"old":%q,"new":"","reason":%q}`, child, old, reason)
 	}
 	if got, want := s.parentLinks(away)[away], link(away, other, "split"); got != want {
 		t.Errorf("split: %s, want %s", got, want)
 	}
 	s.change(topology.RemoveCreature{ID: other})
-	if got, want := s.parentLinks(promoted), map[engine.CreatureID]string{promoted: link(promoted, other, "removed"), declared: link(declared, other, "removed")}; !maps.Equal(got, want) {
+	if got, want := s.parentLinks(promoted), map[journal.CreatureID]string{promoted: link(promoted, other, "removed"), declared: link(declared, other, "removed")}; !maps.Equal(got, want) {
 		t.Errorf("removed: %v, want %v", got, want)
 	}
 	s.change(topology.RemoveCreature{ID: keeper})
@@ -100,7 +102,7 @@ func TestParentLinksChangeWithAnEvent(t *testing.T) {
 		t.Errorf("kept: %s, want %s", got, want)
 	}
 	for range 2 {
-		for _, id := range []engine.CreatureID{kept, promoted, away, declared} {
+		for _, id := range []journal.CreatureID{kept, promoted, away, declared} {
 			if c, ok := s.creature(id); !ok || c.Parent != "" {
 				t.Errorf("%s: it is there: %v; its parent is %q", id, ok, c.Parent)
 			}
@@ -117,7 +119,7 @@ func TestWorkersStayWhenTheRemovalFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.add("worker", "sink", func(c *engine.CreatureSpec) { c.Parent, c.Join = boss, g })
+	d.add("worker", "sink", func(c *deploy.CreatureSpec) { c.Parent, c.Join = boss, g })
 	d.disk.Broken = true
 	if _, err := d.RemoveCreature(t.Context(), boss); abi.CodeOf(err) != abi.Storage {
 		t.Errorf("RemoveCreature answers %v on a broken disk, want storage", err)
@@ -156,15 +158,15 @@ func TestABatchTakesWorkersAlongThatItAdds(t *testing.T) {
 // its creatures remember what they said of their workers.
 func TestAnEditedRecipeTakesWorkersAlong(t *testing.T) {
 	s := newSaved(t, engine.Options{})
-	full := func(d *engine.Deployment) { d.Creatures[0].Workers = engine.WorkersRemove }
+	full := func(d *deploy.Deployment) { d.Creatures[0].Workers = deploy.WorkersRemove }
 	a := s.apply(team(2, full))
 	boss, keeper := a.Creatures["creature.m0"], a.Creatures["creature.m1"]
 	one := s.add("one", "sink", s.below(boss))
-	kept := s.add("two", "sink", func(c *engine.CreatureSpec) {
-		c.Parent, c.Listen = keeper, []engine.WireSpec{{Channel: string(a.Channels["channel.c1"])}}
+	kept := s.add("two", "sink", func(c *deploy.CreatureSpec) {
+		c.Parent, c.Listen = keeper, []deploy.WireSpec{{Channel: string(a.Channels["channel.c1"])}}
 	})
 	s.reopen()
-	edited := s.apply(team(2, func(d *engine.Deployment) {
+	edited := s.apply(team(2, func(d *deploy.Deployment) {
 		d.Creatures, d.Channels = d.Creatures[1:], d.Channels[1:]
 	}))
 	var gone []string
@@ -184,13 +186,13 @@ func TestAnEditedRecipeTakesWorkersAlong(t *testing.T) {
 
 // kin is the naive model of who belongs to whom.
 type kin struct {
-	parent              map[engine.CreatureID]engine.CreatureID
-	takes, stays, alive map[engine.CreatureID]bool
+	parent              map[journal.CreatureID]journal.CreatureID
+	takes, stays, alive map[journal.CreatureID]bool
 }
 
 // remove says who goes with a creature, itself included.
-func (k *kin) remove(c engine.CreatureID) {
-	gone := map[engine.CreatureID]bool{c: true}
+func (k *kin) remove(c journal.CreatureID) {
+	gone := map[journal.CreatureID]bool{c: true}
 	for grown := k.takes[c]; grown; {
 		grown = false
 		for id, parent := range k.parent {
@@ -215,15 +217,15 @@ func TestRandomFamiliesAgainstAModel(t *testing.T) {
 		w := newWorld(t, engine.Options{})
 		hub := w.add("hub", "sink")
 		common := w.connect(hub, hub, "common") // so that nothing splits
-		k := kin{map[engine.CreatureID]engine.CreatureID{}, map[engine.CreatureID]bool{}, map[engine.CreatureID]bool{}, map[engine.CreatureID]bool{hub: true}}
-		ids := []engine.CreatureID{hub}
+		k := kin{map[journal.CreatureID]journal.CreatureID{}, map[journal.CreatureID]bool{}, map[journal.CreatureID]bool{}, map[journal.CreatureID]bool{hub: true}}
+		ids := []journal.CreatureID{hub}
 		for i := range 25 {
 			parent := ids[r.IntN(len(ids))]
 			takes, stays := r.IntN(2) == 0, r.IntN(5) == 0
-			id := w.add(fmt.Sprint(i), "sink", func(s *engine.CreatureSpec) {
-				s.Parent, s.Listen, s.Privileged = parent, []engine.WireSpec{{Channel: string(common)}}, stays
+			id := w.add(fmt.Sprint(i), "sink", func(s *deploy.CreatureSpec) {
+				s.Parent, s.Listen, s.Privileged = parent, []deploy.WireSpec{{Channel: string(common)}}, stays
 				if takes {
-					s.Workers = engine.WorkersRemove
+					s.Workers = deploy.WorkersRemove
 				}
 			})
 			ids = append(ids, id)
@@ -236,7 +238,7 @@ func TestRandomFamiliesAgainstAModel(t *testing.T) {
 			}
 			w.change(topology.RemoveCreature{ID: c})
 			k.remove(c)
-			alive := map[engine.CreatureID]bool{}
+			alive := map[journal.CreatureID]bool{}
 			for _, s := range w.status()[0].Creatures {
 				alive[s.ID] = true
 				if s.Parent != k.parent[s.ID] {
@@ -253,11 +255,11 @@ func TestRandomFamiliesAgainstAModel(t *testing.T) {
 
 func TestWorkersAreWrittenAsWords(t *testing.T) {
 	for _, word := range []string{"keep", "remove"} {
-		if got, ok := engine.ParseWorkers(word); !ok || got.String() != word {
+		if got, ok := deploy.ParseWorkers(word); !ok || got.String() != word {
 			t.Errorf("%s: %v, %v", word, got, ok)
 		}
 	}
-	if got, ok := engine.ParseWorkers("sell"); ok {
+	if got, ok := deploy.ParseWorkers("sell"); ok {
 		t.Errorf("sell: %v", got)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/recipes/policy"
 )
 
@@ -167,7 +167,7 @@ func limitAttributes() []Attribute {
 }
 
 func restartAttributes() []Attribute {
-	d := engine.DefaultRestart
+	d := deploy.DefaultRestart
 	return []Attribute{
 		{Name: "mode", Type: ChoiceValue, Choices: []string{"on_failure", "never", "always"}, Default: d.Mode.String(),
 			Doc: "`never`: a failed delivery becomes a dead letter at once; `always`: besides, every delivery gets a fresh instance"},

@@ -11,9 +11,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 const wasmSuffix = ".wasm"
@@ -21,7 +20,7 @@ const wasmSuffix = ".wasm"
 // catalog makes a species of every module in a folder, named CATALOG/FILE. The
 // name of no block has a slash, so they are never taken for anything else. most
 // bounds how many there may be.
-func (l *loader) catalog(ctx context.Context, d *declaration, most int) []engine.SpeciesSpec {
+func (l *loader) catalog(ctx context.Context, d *declaration, most int) []deploy.SpeciesSpec {
 	s := scope{title: d.title}
 	base := l.template(s, d)
 	text, ok := l.stringAttr(s, d, "folder")
@@ -37,10 +36,10 @@ func (l *loader) catalog(ctx context.Context, d *declaration, most int) []engine
 	names := l.catalogFiles(s, expr, c, text)
 	if len(names) > most {
 		l.fault(s, expr, "Too many species", fmt.Sprintf("The folder has %s; at most %d species of a recipe may be spawned, and there is room for %d more.",
-			counted(len(names), "module"), engine.MaxSpecies, max(most, 0)), "Leave out what nobody spawns.")
+			counted(len(names), "module"), deploy.MaxSpecies, max(most, 0)), "Leave out what nobody spawns.")
 		return nil
 	}
-	var out []engine.SpeciesSpec
+	var out []deploy.SpeciesSpec
 	for _, name := range names {
 		m := l.catalogModule(ctx, s, expr, c, name)
 		if m == nil {

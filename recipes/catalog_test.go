@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // modules makes a folder with so many modules.
@@ -40,11 +40,11 @@ func TestACatalogMayBeAnywhereIfItSaysSoInFull(t *testing.T) {
 }
 
 func TestARecipeHasOnlySoManySpecies(t *testing.T) {
-	fits := write(t, catalogOf(modules(t, engine.MaxSpecies-1)))
-	if d := mustLoad(t, fits, Options{Builtins: builtins{"relay"}}).Deployment(); len(d.Species) != engine.MaxSpecies {
-		t.Errorf("%d species, want %d", len(d.Species), engine.MaxSpecies)
+	fits := write(t, catalogOf(modules(t, deploy.MaxSpecies-1)))
+	if d := mustLoad(t, fits, Options{Builtins: builtins{"relay"}}).Deployment(); len(d.Species) != deploy.MaxSpecies {
+		t.Errorf("%d species, want %d", len(d.Species), deploy.MaxSpecies)
 	}
-	r, diags := Load(t.Context(), write(t, catalogOf(modules(t, engine.MaxSpecies))), Options{Builtins: builtins{"relay"}})
+	r, diags := Load(t.Context(), write(t, catalogOf(modules(t, deploy.MaxSpecies))), Options{Builtins: builtins{"relay"}})
 	if r != nil || len(diags) != 1 || diags[0].Summary != "Too many species" || !strings.Contains(diags[0].Detail, "256 modules; at most 256 species") {
 		t.Errorf("%v", diags)
 	}

@@ -4,7 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/recipes/policy"
 )
 
@@ -44,33 +45,33 @@ func (m members) has(address, species string) bool {
 	return strings.HasPrefix(address, m.addresses) || strings.HasPrefix(species, m.species)
 }
 
-func (m members) send(e *engine.SendEvent) bool {
+func (m members) send(e *deploy.SendEvent) bool {
 	return m.has(e.ChannelAddress, "") || e.SenderDeployment == e.Deployment && m.has(e.SenderAddress, e.SenderSpecies)
 }
 
-func (m members) concern(e *engine.PolicyEvent) bool {
-	for _, p := range []*engine.Party{&e.Caller, &e.Creature, &e.Parent, &e.From, &e.To} {
+func (m members) concern(e *deploy.PolicyEvent) bool {
+	for _, p := range []*deploy.Party{&e.Caller, &e.Creature, &e.Parent, &e.From, &e.To} {
 		if p.Deployment == e.Deployment && m.has(p.Address, p.Species) {
 			return true
 		}
 	}
 	declared := func(address string) bool { return m.has(address, "") }
 	switch e.Kind {
-	case engine.JudgeConnect, engine.JudgeDisconnect:
+	case journal.JudgeConnect, journal.JudgeDisconnect:
 		return e.Channel.Deployment == e.Deployment && declared(e.Channel.Address)
-	case engine.JudgePlan:
+	case journal.JudgePlan:
 		return slices.ContainsFunc(slices.Concat(e.Created, e.Resumed, e.Removed), declared)
-	case engine.JudgeMerge:
-		return slices.ContainsFunc(e.Graphs, func(g *engine.GraphView) bool { return m.live(g, e.Deployment) })
-	case engine.JudgeSplit:
+	case journal.JudgeMerge:
+		return slices.ContainsFunc(e.Graphs, func(g *deploy.GraphView) bool { return m.live(g, e.Deployment) })
+	case journal.JudgeSplit:
 		return m.live(e.View(), e.Deployment)
 	}
 	return false
 }
 
 // live reports whether any of them is in a graph.
-func (m members) live(g *engine.GraphView, deployment string) bool {
-	return slices.ContainsFunc(g.Creatures, func(c engine.CreatureView) bool {
+func (m members) live(g *deploy.GraphView, deployment string) bool {
+	return slices.ContainsFunc(g.Creatures, func(c deploy.CreatureView) bool {
 		return c.Deployment == deployment && m.has(c.Address, c.Species)
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // A policy of a sub-recipe judges what happens to its members and to what is
@@ -42,44 +42,44 @@ recipe "a" { source = "./desk" }
 recipe "b" { source = "./desk" }
 `,
 	}), Options{})
-	party := func(address, species string) engine.Party {
-		return engine.Party{Name: "x", Address: address, Species: species, Deployment: "team"}
+	party := func(address, species string) deploy.Party {
+		return deploy.Party{Name: "x", Address: address, Species: species, Deployment: "team"}
 	}
 	a, b, outside := party("recipe.a.creature.c", ""), party("recipe.b.creature.c", ""), party("creature.outside", "")
 	clerk := party("", "a.clerk")
-	stranger := engine.Party{Name: "x", Address: "recipe.a.creature.c", Deployment: "other"}
-	graph := func(all ...engine.Party) *engine.GraphView {
-		g := &engine.GraphView{}
+	stranger := deploy.Party{Name: "x", Address: "recipe.a.creature.c", Deployment: "other"}
+	graph := func(all ...deploy.Party) *deploy.GraphView {
+		g := &deploy.GraphView{}
 		for _, p := range all {
-			g.Creatures = append(g.Creatures, engine.CreatureView{Address: p.Address, Species: p.Species, Deployment: p.Deployment})
+			g.Creatures = append(g.Creatures, deploy.CreatureView{Address: p.Address, Species: p.Species, Deployment: p.Deployment})
 		}
 		return g
 	}
 	for _, test := range []struct {
 		name  string
-		event engine.PolicyEvent
+		event deploy.PolicyEvent
 		want  []string
 	}{
-		{"a member spawned", engine.PolicyEvent{Kind: engine.JudgeSpawn, Creature: clerk}, []string{"a.clerks", "a.spawn"}},
-		{"a member that spawns", engine.PolicyEvent{Kind: engine.JudgeSpawn, Caller: b}, []string{"b.spawn"}},
-		{"a member's child", engine.PolicyEvent{Kind: engine.JudgeSpawn, Parent: b}, []string{"b.spawn"}},
-		{"somebody else spawned", engine.PolicyEvent{Kind: engine.JudgeSpawn, Creature: outside}, nil},
-		{"another deployment's", engine.PolicyEvent{Kind: engine.JudgeRemove, Creature: stranger}, nil},
-		{"removed", engine.PolicyEvent{Kind: engine.JudgeRemove, Creature: a}, []string{"a.remove"}},
-		{"failed", engine.PolicyEvent{Kind: engine.JudgeFail, Creature: clerk}, []string{"a.fail"}},
-		{"a tool", engine.PolicyEvent{Kind: engine.JudgeTool, Caller: clerk}, []string{"a.tool"}},
-		{"connected with each other", engine.PolicyEvent{Kind: engine.JudgeConnect, From: a, To: b}, []string{"a.connect", "b.connect"}},
-		{"a channel", engine.PolicyEvent{Kind: engine.JudgeDisconnect, From: outside, Channel: engine.PolicyChannel{Address: "recipe.a.channel.feed", Deployment: "team"}}, []string{"a.disconnect"}},
-		{"another deployment's channel", engine.PolicyEvent{Kind: engine.JudgeConnect, From: outside, Channel: engine.PolicyChannel{Address: "recipe.a.channel.feed", Deployment: "other"}}, nil},
-		{"wired", engine.PolicyEvent{Kind: engine.JudgeWire, From: outside, To: b}, []string{"b.wire"}},
-		{"planned", engine.PolicyEvent{Kind: engine.JudgePlan, Created: []string{"creature.outside", "recipe.b.creature.c"}}, []string{"b.plan"}},
-		{"merged", engine.PolicyEvent{Kind: engine.JudgeMerge, Graphs: []*engine.GraphView{graph(outside), graph(clerk)}}, []string{"a.merge"}},
-		{"merged without", engine.PolicyEvent{Kind: engine.JudgeMerge, Graphs: []*engine.GraphView{graph(outside), graph(stranger)}}, nil},
-		{"split", engine.PolicyEvent{Kind: engine.JudgeSplit, Surroundings: engine.Surroundings{View: func() *engine.GraphView { return graph(b, outside) }}}, []string{"b.split"}},
+		{"a member spawned", deploy.PolicyEvent{Kind: journal.JudgeSpawn, Creature: clerk}, []string{"a.clerks", "a.spawn"}},
+		{"a member that spawns", deploy.PolicyEvent{Kind: journal.JudgeSpawn, Caller: b}, []string{"b.spawn"}},
+		{"a member's child", deploy.PolicyEvent{Kind: journal.JudgeSpawn, Parent: b}, []string{"b.spawn"}},
+		{"somebody else spawned", deploy.PolicyEvent{Kind: journal.JudgeSpawn, Creature: outside}, nil},
+		{"another deployment's", deploy.PolicyEvent{Kind: journal.JudgeRemove, Creature: stranger}, nil},
+		{"removed", deploy.PolicyEvent{Kind: journal.JudgeRemove, Creature: a}, []string{"a.remove"}},
+		{"failed", deploy.PolicyEvent{Kind: journal.JudgeFail, Creature: clerk}, []string{"a.fail"}},
+		{"a tool", deploy.PolicyEvent{Kind: journal.JudgeTool, Caller: clerk}, []string{"a.tool"}},
+		{"connected with each other", deploy.PolicyEvent{Kind: journal.JudgeConnect, From: a, To: b}, []string{"a.connect", "b.connect"}},
+		{"a channel", deploy.PolicyEvent{Kind: journal.JudgeDisconnect, From: outside, Channel: deploy.PolicyChannel{Address: "recipe.a.channel.feed", Deployment: "team"}}, []string{"a.disconnect"}},
+		{"another deployment's channel", deploy.PolicyEvent{Kind: journal.JudgeConnect, From: outside, Channel: deploy.PolicyChannel{Address: "recipe.a.channel.feed", Deployment: "other"}}, nil},
+		{"wired", deploy.PolicyEvent{Kind: journal.JudgeWire, From: outside, To: b}, []string{"b.wire"}},
+		{"planned", deploy.PolicyEvent{Kind: journal.JudgePlan, Created: []string{"creature.outside", "recipe.b.creature.c"}}, []string{"b.plan"}},
+		{"merged", deploy.PolicyEvent{Kind: journal.JudgeMerge, Graphs: []*deploy.GraphView{graph(outside), graph(clerk)}}, []string{"a.merge"}},
+		{"merged without", deploy.PolicyEvent{Kind: journal.JudgeMerge, Graphs: []*deploy.GraphView{graph(outside), graph(stranger)}}, nil},
+		{"split", deploy.PolicyEvent{Kind: journal.JudgeSplit, Surroundings: deploy.Surroundings{View: func() *deploy.GraphView { return graph(b, outside) }}}, []string{"b.split"}},
 	} {
 		test.event.Deployment = "team"
 		if test.event.View == nil {
-			test.event.View = func() *engine.GraphView { return graph() }
+			test.event.View = func() *deploy.GraphView { return graph() }
 		}
 		var got []string
 		for _, v := range r.Deployment().Policy.Judge(t.Context(), &test.event).Warnings {

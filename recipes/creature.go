@@ -8,9 +8,8 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/zclconf/go-cty/cty"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // blockBody is the content of a nested block.
@@ -34,7 +33,7 @@ func (l *loader) blockContent(t string, b *hcl.Block) blockBody {
 }
 
 // channels evaluates the channels of the recipe.
-func (l *loader) channels(d *engine.Deployment) {
+func (l *loader) channels(d *deploy.Deployment) {
 	for _, decl := range l.ordered["channel"] {
 		if _, ok := l.value(node{"channel", decl.name}); !ok {
 			continue
@@ -43,7 +42,7 @@ func (l *loader) channels(d *engine.Deployment) {
 			at := &decl.instances[i]
 			s := instanceScope(decl, at)
 			description, _ := l.stringAttr(s, decl, "description")
-			d.Channels = append(d.Channels, engine.ChannelSpec{Address: at.address, Name: at.name, Description: description, Where: l.where(decl.at)})
+			d.Channels = append(d.Channels, deploy.ChannelSpec{Address: at.address, Name: at.name, Description: description, Where: l.where(decl.at)})
 		}
 	}
 	for _, c := range d.Channels {
@@ -61,7 +60,7 @@ func instanceScope(d *declaration, i *instance) scope {
 }
 
 // creatures evaluates the creatures of the recipe.
-func (l *loader) creatures(ctx context.Context, d *engine.Deployment) {
+func (l *loader) creatures(ctx context.Context, d *deploy.Deployment) {
 	for _, decl := range l.ordered["creature"] {
 		_, ok := l.value(node{"creature", decl.name})
 		if !ok || len(decl.instances) == 0 {
@@ -98,9 +97,9 @@ func (l *loader) checkUninstantiated(d *declaration) {
 
 // creature evaluates one instance. What the species says comes first, what the
 // creature itself says goes before it.
-func (l *loader) creature(ctx context.Context, d *declaration, i *instance) engine.CreatureSpec {
+func (l *loader) creature(ctx context.Context, d *declaration, i *instance) deploy.CreatureSpec {
 	s := instanceScope(d, i)
-	spec := engine.CreatureSpec{Address: i.address, Name: i.name, Where: l.where(d.at)}
+	spec := deploy.CreatureSpec{Address: i.address, Name: i.name, Where: l.where(d.at)}
 	l.keepPlace(s, d, i.address)
 	species := l.speciesOf(s, d)
 	config := map[string]json.RawMessage{}
@@ -155,7 +154,7 @@ func (l *loader) speciesOf(s scope, d *declaration) *ofSpecies {
 }
 
 // addConfig puts a configuration over what there is.
-func (l *loader) addConfig(s scope, h holder, config map[string]json.RawMessage, spec *engine.CreatureSpec) {
+func (l *loader) addConfig(s scope, h holder, config map[string]json.RawMessage, spec *deploy.CreatureSpec) {
 	attributes, secret := l.config(s, h)
 	maps.Copy(config, attributes)
 	spec.Secret = slices.DeleteFunc(spec.Secret, func(name string) bool { return attributes[name] != nil })
@@ -163,7 +162,7 @@ func (l *loader) addConfig(s scope, h holder, config map[string]json.RawMessage,
 }
 
 // setConfig gives a specification its configuration, if there is one.
-func setConfig(spec *engine.CreatureSpec, config map[string]json.RawMessage) {
+func setConfig(spec *deploy.CreatureSpec, config map[string]json.RawMessage) {
 	if len(config) == 0 {
 		return
 	}

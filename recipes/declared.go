@@ -8,9 +8,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/zclconf/go-cty/cty"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // maxDeclared bounds the text of a value in a declaration; of more there is a hash.
@@ -23,7 +22,7 @@ var declared = []string{"session", "policy", "predicate", "species", "catalog"}
 // declareAll hands what no creature and no channel shows to the deployment. It goes by the
 // descriptions of the language, so that it knows new attributes too. There is no error
 // in the recipe.
-func (l *loader) declareAll(all []*loader, d *engine.Deployment) {
+func (l *loader) declareAll(all []*loader, d *deploy.Deployment) {
 	found := len(l.diags)
 	for _, l := range all {
 		for _, kind := range declared {
@@ -40,9 +39,9 @@ func (l *loader) declareAll(all []*loader, d *engine.Deployment) {
 }
 
 // declareBlockOf declares a block with all that it says.
-func (l *loader) declareBlockOf(b *declaration, d *engine.Deployment) {
+func (l *loader) declareBlockOf(b *declaration, d *deploy.Deployment) {
 	s := scope{title: b.title, secret: true}
-	out := engine.Declaration{Address: l.prefix + addressOf(b), Settings: map[string]engine.DeclaredValue{}}
+	out := deploy.Declaration{Address: l.prefix + addressOf(b), Settings: map[string]deploy.DeclaredValue{}}
 	l.declareAttributes(s, b, "", out.Settings)
 	if b.kind != "session" {
 		for _, nested := range l.blocks(s, b) {
@@ -64,7 +63,7 @@ func addressOf(b *declaration) string {
 	return b.kind
 }
 
-func (l *loader) declareAttributes(s scope, h holder, prefix string, out map[string]engine.DeclaredValue) {
+func (l *loader) declareAttributes(s scope, h holder, prefix string, out map[string]deploy.DeclaredValue) {
 	for i := range h.shape().Attributes {
 		a := &h.shape().Attributes[i]
 		at := h.attr(a.Name)
@@ -80,13 +79,13 @@ func (l *loader) declareAttributes(s scope, h holder, prefix string, out map[str
 
 // declaredValue tells the value of an attribute or, of a condition on what is not there
 // yet, its text and the values in it.
-func (l *loader) declaredValue(s scope, a *hcl.Attribute) engine.DeclaredValue {
+func (l *loader) declaredValue(s scope, a *hcl.Attribute) deploy.DeclaredValue {
 	if p := l.prepared(a.Expr); p != nil && p.ctx != nil && usesEvent(a.Expr) {
 		return l.declaredCondition(s, a.Expr, p)
 	}
 	v, ok := l.evalAny(s, a.Expr)
 	if !ok || v.IsNull() {
-		return engine.DeclaredValue{}
+		return deploy.DeclaredValue{}
 	}
 	return declaredText(v)
 }
@@ -95,9 +94,9 @@ func usesEvent(expr hcl.Expression) bool {
 	return slices.ContainsFunc(expr.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "event" })
 }
 
-func (l *loader) declaredCondition(s scope, expr hcl.Expression, p *prepared) engine.DeclaredValue {
+func (l *loader) declaredCondition(s scope, expr hcl.Expression, p *prepared) deploy.DeclaredValue {
 	r := expr.Range()
-	var out engine.DeclaredValue
+	var out deploy.DeclaredValue
 	if src, ok := l.sourceOf(r.Filename); ok && r.End.Byte <= len(src) && r.Start.Byte < r.End.Byte {
 		out.Text = shortened(string(src[r.Start.Byte:r.End.Byte]))
 	}
@@ -116,10 +115,10 @@ func (l *loader) declaredCondition(s scope, expr hcl.Expression, p *prepared) en
 }
 
 // declaredText is a value in one line.
-func declaredText(v cty.Value) engine.DeclaredValue {
+func declaredText(v cty.Value) deploy.DeclaredValue {
 	if v.ContainsMarked() {
 		data, _ := jsonOf(v) // of what is no JSON nothing is known
-		return engine.DeclaredValue{Text: engine.HiddenValue, Sensitive: true, Value: string(data)}
+		return deploy.DeclaredValue{Text: deploy.HiddenValue, Sensitive: true, Value: string(data)}
 	}
 	text := textOfValue(v)
 	if strings.Contains(text, "\n") {
@@ -127,7 +126,7 @@ func declaredText(v cty.Value) engine.DeclaredValue {
 			text = string(data)
 		}
 	}
-	return engine.DeclaredValue{Text: shortened(text)}
+	return deploy.DeclaredValue{Text: shortened(text)}
 }
 
 // shortened is a text that plans show and stores keep, if it is short and a line, and
@@ -142,14 +141,14 @@ func shortened(text string) string {
 }
 
 // declareContents declares what stands in files: scripts, and the modules of species.
-func (l *loader) declareContents(b *declaration, d *engine.Deployment, out map[string]engine.DeclaredValue) {
+func (l *loader) declareContents(b *declaration, d *deploy.Deployment, out map[string]deploy.DeclaredValue) {
 	switch b.kind {
 	case "policy", "predicate":
 		if b.attr("file") == nil {
 			return
 		}
 		if source, ok := l.script(scope{title: b.title}, b); ok {
-			out["script"] = engine.DeclaredValue{Text: shortened(source.text)}
+			out["script"] = deploy.DeclaredValue{Text: shortened(source.text)}
 		}
 	case "species", "catalog":
 		name := l.names + b.name
@@ -164,7 +163,7 @@ func (l *loader) declareContents(b *declaration, d *engine.Deployment, out map[s
 				key += " of " + module
 			}
 			sum := sha256.Sum256(species.Spec.Wasm)
-			out[key] = engine.DeclaredValue{Text: hex.EncodeToString(sum[:])}
+			out[key] = deploy.DeclaredValue{Text: hex.EncodeToString(sum[:])}
 		}
 	}
 }
@@ -173,7 +172,7 @@ func (l *loader) declareContents(b *declaration, d *engine.Deployment, out map[s
 // specification has.
 func (l *loader) declareDescription(s scope, h holder, address string) {
 	if text, ok := l.stringAttr(s, h, "description"); ok {
-		l.described = append(l.described, engine.Declaration{Address: address, Settings: map[string]engine.DeclaredValue{
+		l.described = append(l.described, deploy.Declaration{Address: address, Settings: map[string]deploy.DeclaredValue{
 			"description": declaredText(cty.StringVal(text)),
 		}})
 	}

@@ -4,7 +4,7 @@
 // says what shall exist (channels, creatures and their wiring) and refers to
 // things by traversals such as channel.tasks, never by strings, so that every
 // reference can be checked. [Load] reads and evaluates a recipe and looks into
-// the modules it names; the result is an [engine.Deployment], or a list of
+// the modules it names; the result is an [deploy.Deployment], or a list of
 // [Diagnostics] that tells everything that is wrong, not only the first thing.
 //
 // Loading has three steps. Files are measured, then parsed: a text that nests

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // keepPlace notes where a creature is declared, for what is only found when it begins.
@@ -23,7 +23,7 @@ func (l *loader) keepPlace(s scope, d *declaration, address string) {
 // Explain tells of an error of applying the recipe as of one that loading finds: at the
 // block of the creature that cannot begin. It answers nothing for any other error.
 func (r *Recipe) Explain(err error) Diagnostics {
-	var start *engine.StartError
+	var start *deploy.StartError
 	if !errors.As(err, &start) || start.Deployment != r.deployment.Name || r.places[start.Address] == nil {
 		return nil
 	}

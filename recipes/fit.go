@@ -8,9 +8,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // fitting compares what a creature gets with what its module says of itself.
@@ -20,7 +19,7 @@ type fitting struct {
 	d       *declaration
 	species *ofSpecies // may be nil
 	module  *module
-	spec    *engine.CreatureSpec
+	spec    *deploy.CreatureSpec
 	partial bool // of a species: whoever spawns from it adds to its configuration
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // Every mistake has its own archive: the recipe, and what is said about it.
@@ -46,7 +46,7 @@ func TestRecipes(t *testing.T) {
 }
 
 // summary writes a deployment in a form that is pleasant to compare.
-func summary(t *testing.T, d *engine.Deployment) string {
+func summary(t *testing.T, d *deploy.Deployment) string {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "deployment %s, merge %v", d.Name, d.Session.AllowMerge)
@@ -86,10 +86,10 @@ func summary(t *testing.T, d *engine.Deployment) string {
 	return b.String()
 }
 
-func writeTraits(t *testing.T, b *strings.Builder, c *engine.CreatureSpec) {
+func writeTraits(t *testing.T, b *strings.Builder, c *deploy.CreatureSpec) {
 	t.Helper()
 	workers := ""
-	if c.Workers != engine.WorkersKeep {
+	if c.Workers != deploy.WorkersKeep {
 		workers = c.Workers.String()
 	}
 	rest, err := json.Marshal(struct {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 const harmless = `
@@ -185,7 +185,7 @@ func TestHostileRecipesAreRefused(t *testing.T) {
 func TestAHostilePolicyOfARecipeDenies(t *testing.T) {
 	p := matchingRun(t, `for (;;) {}`)
 	for range 2 {
-		d := p.Send(t.Context(), &engine.SendEvent{ChannelAddress: "channel.in", Payload: []byte("x")})
+		d := p.Send(t.Context(), &deploy.SendEvent{ChannelAddress: "channel.in", Payload: []byte("x")})
 		if len(d.Denials) != 1 || !strings.HasPrefix(d.Denials[0].Where, "team.hcl:") {
 			t.Fatalf("got %+v", d)
 		}
@@ -193,7 +193,7 @@ func TestAHostilePolicyOfARecipeDenies(t *testing.T) {
 }
 
 // matchingRun loads a recipe with a policy of that body.
-func matchingRun(t *testing.T, body string) engine.Policy {
+func matchingRun(t *testing.T, body string) deploy.Policy {
 	t.Helper()
 	source := harmless + fmt.Sprintf("policy \"send\" \"p\" {\n  timeout = \"20ms\"\n  run = <<-JS\n    () => { %s }\n  JS\n}", body)
 	return mustLoad(t, write(t, source), Options{Builtins: builtins{"relay"}}).Deployment().Policy

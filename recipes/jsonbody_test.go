@@ -8,9 +8,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/zclconf/go-cty/cty"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // writeJSON writes a recipe in JSON.
@@ -43,7 +42,7 @@ func TestScriptsInJSON(t *testing.T) {
 	path := writeJSON(t, `{"channel": {"in": {}}, "creature": {"a": {"module": "builtin:relay", "listen": ["${channel.in}"]}},
 		"policy": {"send": {"p": {"run": "(event) => deny(`+"`${event.channel_address} of ${1 + 1}`"+`)"}}}}`)
 	p := mustLoad(t, path, Options{Builtins: builtins{"relay"}}).Deployment().Policy
-	got := p.Send(t.Context(), &engine.SendEvent{ChannelAddress: "channel.in", Payload: []byte("one")})
+	got := p.Send(t.Context(), &deploy.SendEvent{ChannelAddress: "channel.in", Payload: []byte("one")})
 	if len(got.Denials) != 1 || got.Denials[0].Reason != "channel.in of 2" {
 		t.Errorf("got %+v", got)
 	}

@@ -8,8 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // Whatever the language has is described, so that the reference can be written.
@@ -122,7 +121,7 @@ func TestDefaults(t *testing.T) {
 				value = fmt.Sprintf("%q", value)
 			}
 			with, without := deploymentOf(t, b, a.Name+" = "+value), deploymentOf(t, b, "")
-			if diff := cmp.Diff(without, with, cmpopts.IgnoreFields(engine.Deployment{}, "Source")); diff != "" {
+			if diff := cmp.Diff(without, with, cmpopts.IgnoreFields(deploy.Deployment{}, "Source")); diff != "" {
 				t.Errorf("%s = %s of a block %s changes something:\n%s", a.Name, value, name, diff)
 			}
 			checked++
@@ -133,7 +132,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func deploymentOf(t *testing.T, b *Block, line string) *engine.Deployment {
+func deploymentOf(t *testing.T, b *Block, line string) *deploy.Deployment {
 	t.Helper()
 	return mustLoad(t, write(t, surroundings+around(b, line, "")), Options{}).Deployment()
 }

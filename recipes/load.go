@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 
 	"github.com/hashicorp/hcl/v2"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Inspector looks into modules without running them.
@@ -40,7 +40,7 @@ type Options struct {
 	// Env is the environment in the form of os.Environ; what begins with
 	// TERRARIUM_VAR_ gives a variable its value.
 	Env []string
-	// Given are values that were given earlier, as in [engine.Source]; they go
+	// Given are values that were given earlier, as in [deploy.Source]; they go
 	// after all others, but before defaults.
 	Given map[string]json.RawMessage
 	// Shared says that the values are meant for other recipes too: what is for
@@ -76,13 +76,13 @@ const defaultMaxFileBytes = 1 << 20
 // Recipe is a loaded recipe. It does not change and may be used from any
 // goroutine.
 type Recipe struct {
-	deployment *engine.Deployment
+	deployment *deploy.Deployment
 	places     map[string]*Diagnostic // of creatures, by address
 }
 
 // Deployment is what the recipe says shall exist. The value is shared: do not
 // modify it.
-func (r *Recipe) Deployment() *engine.Deployment { return r.deployment }
+func (r *Recipe) Deployment() *deploy.Deployment { return r.deployment }
 
 // Load reads, evaluates and checks the recipe at path, a file or a folder of
 // files. It reports everything it finds, errors and warnings; the recipe is
@@ -123,7 +123,7 @@ func openLoader(path string, o Options) (*loader, *Diagnostic) {
 
 // LoadSource is like Load for a copy that was kept of a recipe. Modules are
 // looked for where they were.
-func LoadSource(ctx context.Context, source engine.Source, o Options) (*Recipe, Diagnostics) {
+func LoadSource(ctx context.Context, source deploy.Source, o Options) (*Recipe, Diagnostics) {
 	o = o.withDefaults()
 	if o.Given == nil {
 		o.Given = source.Variables
@@ -153,8 +153,8 @@ func (l *loader) finish(ctx context.Context, path string) *Recipe {
 }
 
 // build evaluates all declarations.
-func (l *loader) build(ctx context.Context) *engine.Deployment {
-	d := &engine.Deployment{Name: l.folder.name}
+func (l *loader) build(ctx context.Context) *deploy.Deployment {
+	d := &deploy.Deployment{Name: l.folder.name}
 	l.readInputs()
 	l.testInputs()
 	l.terrarium(d)
@@ -212,7 +212,7 @@ func (l *loader) where(r hcl.Range) string {
 }
 
 // variables evaluates all variables and records those that may be stored.
-func (l *loader) variables(d *engine.Deployment) {
+func (l *loader) variables(d *deploy.Deployment) {
 	if l.parent == nil {
 		d.Source.Variables = map[string]json.RawMessage{}
 	}
@@ -233,7 +233,7 @@ func (l *loader) variables(d *engine.Deployment) {
 }
 
 // terrarium reads the block of that name.
-func (l *loader) terrarium(d *engine.Deployment) {
+func (l *loader) terrarium(d *deploy.Deployment) {
 	b := l.singles["terrarium"]
 	if b == nil {
 		return
@@ -253,14 +253,14 @@ func (l *loader) terrarium(d *engine.Deployment) {
 }
 
 // session reads the block of that name.
-func (l *loader) session(d *engine.Deployment) {
+func (l *loader) session(d *deploy.Deployment) {
 	b := l.singles["session"]
 	if b == nil {
 		return
 	}
 	s := scope{title: b.title}
 	if text, ok := l.choiceAttr(s, b, "durability"); ok {
-		if durability, ok := engine.ParseDurability(text); ok {
+		if durability, ok := journal.ParseDurability(text); ok {
 			d.Session.Durability = &durability
 		}
 	}
@@ -270,7 +270,7 @@ func (l *loader) session(d *engine.Deployment) {
 }
 
 // rootCreature evaluates root = creature.x.
-func (l *loader) rootCreature(d *engine.Deployment) {
+func (l *loader) rootCreature(d *deploy.Deployment) {
 	if l.root == nil {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 const precedence = `
@@ -220,9 +220,9 @@ policy "send" "short" {
 	if p == nil || !p.JudgesSend("channel.tasks") || p.JudgesSend("channel.other") {
 		t.Fatal("the policy judges channel.tasks only")
 	}
-	event := &engine.SendEvent{ChannelAddress: "channel.tasks", SenderName: "writer", Payload: []byte("long")}
+	event := &deploy.SendEvent{ChannelAddress: "channel.tasks", SenderName: "writer", Payload: []byte("long")}
 	d := p.Send(t.Context(), event)
-	want := engine.Verdict{Policy: "short", Reason: "4 %{bytes} $4", Where: "team.hcl:14"}
+	want := deploy.Verdict{Policy: "short", Reason: "4 %{bytes} $4", Where: "team.hcl:14"}
 	// $${…} is a dollar sign and an interpolation in JavaScript, where x is not defined.
 	if len(d.Denials) != 1 || d.Denials[0].Reason != "4 %{bytes} $undefined" {
 		t.Errorf("got %+v", d.Denials)

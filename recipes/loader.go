@@ -5,9 +5,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/zclconf/go-cty/cty/function"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // loader holds what is known of a recipe, or of one instance of a sub-recipe,
@@ -53,7 +52,7 @@ type shared struct {
 	calls        calls
 	spent        *spending
 	underTest    *Test                  // that the recipe is loaded for
-	described    []engine.Declaration   // of creatures and output wires
+	described    []deploy.Declaration   // of creatures and output wires
 	hidden       []hiddenText           // what the files say of sensitive variables
 	places       map[string]*Diagnostic // of creatures by address: where they are declared
 	forConsole   bool                   // which needs the values of sensitive variables, though no modules

@@ -8,30 +8,30 @@ import (
 	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/recipes/policy"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // sendFields are what a match expression can ask of a message.
-var sendFields = map[string]func(*engine.SendEvent) cty.Value{
-	"kind":            func(*engine.SendEvent) cty.Value { return cty.StringVal("send") },
-	"graph":           func(e *engine.SendEvent) cty.Value { return cty.StringVal(string(e.Graph)) },
-	"deployment":      func(e *engine.SendEvent) cty.Value { return cty.StringVal(e.Deployment) },
-	"channel":         func(e *engine.SendEvent) cty.Value { return cty.StringVal(e.ChannelName) },
-	"channel_address": func(e *engine.SendEvent) cty.Value { return cty.StringVal(e.ChannelAddress) },
-	"sender":          func(e *engine.SendEvent) cty.Value { return cty.StringVal(e.SenderName) },
-	"sender_address":  func(e *engine.SendEvent) cty.Value { return cty.StringVal(e.SenderAddress) },
-	"sender_species":  func(e *engine.SendEvent) cty.Value { return cty.StringVal(e.SenderSpecies) },
-	"size":            func(e *engine.SendEvent) cty.Value { return cty.NumberIntVal(int64(len(e.Payload))) },
-	"payload": func(e *engine.SendEvent) cty.Value {
+var sendFields = map[string]func(*deploy.SendEvent) cty.Value{
+	"kind":            func(*deploy.SendEvent) cty.Value { return cty.StringVal("send") },
+	"graph":           func(e *deploy.SendEvent) cty.Value { return cty.StringVal(string(e.Graph)) },
+	"deployment":      func(e *deploy.SendEvent) cty.Value { return cty.StringVal(e.Deployment) },
+	"channel":         func(e *deploy.SendEvent) cty.Value { return cty.StringVal(e.ChannelName) },
+	"channel_address": func(e *deploy.SendEvent) cty.Value { return cty.StringVal(e.ChannelAddress) },
+	"sender":          func(e *deploy.SendEvent) cty.Value { return cty.StringVal(e.SenderName) },
+	"sender_address":  func(e *deploy.SendEvent) cty.Value { return cty.StringVal(e.SenderAddress) },
+	"sender_species":  func(e *deploy.SendEvent) cty.Value { return cty.StringVal(e.SenderSpecies) },
+	"size":            func(e *deploy.SendEvent) cty.Value { return cty.NumberIntVal(int64(len(e.Payload))) },
+	"payload": func(e *deploy.SendEvent) cty.Value {
 		if !utf8.Valid(e.Payload) {
 			return cty.NullVal(cty.String)
 		}
 		return cty.StringVal(string(e.Payload))
 	},
-	"headers": func(e *engine.SendEvent) cty.Value {
+	"headers": func(e *deploy.SendEvent) cty.Value {
 		if len(e.Headers) == 0 {
 			return cty.MapValEmpty(cty.String)
 		}
@@ -45,11 +45,11 @@ var sendFields = map[string]func(*engine.SendEvent) cty.Value{
 
 // conditionFields are the fields of an event of any other kind that a match
 // expression can ask for: those that are not whole structures.
-func conditionFields(kind engine.PolicyKind) map[string]func(*engine.PolicyEvent) cty.Value {
-	out := map[string]func(*engine.PolicyEvent) cty.Value{}
+func conditionFields(kind journal.PolicyKind) map[string]func(*deploy.PolicyEvent) cty.Value {
+	out := map[string]func(*deploy.PolicyEvent) cty.Value{}
 	for i := range policy.Fields {
 		if f := &policy.Fields[i]; f.Of(kind) && f.Type != policy.Data {
-			out[f.Name] = func(e *engine.PolicyEvent) cty.Value { return conditionValue(f.Value(e)) }
+			out[f.Name] = func(e *deploy.PolicyEvent) cty.Value { return conditionValue(f.Value(e)) }
 		}
 	}
 	return out
@@ -81,7 +81,7 @@ func (l *loader) match(s scope, d *declaration, p *policy.Policy) {
 	if a == nil {
 		return
 	}
-	if p.On == engine.JudgeSend {
+	if p.On == journal.JudgeSend {
 		p.Match = prepareMatch(l, s, a.Expr, sendFields, quickSend)
 	} else {
 		p.MatchEvent = prepareMatch(l, s, a.Expr, conditionFields(p.On), quickEvent(p.On))

@@ -9,12 +9,11 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/zclconf/go-cty/cty"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
-func matching(t testing.TB, match string) engine.Policy {
+func matching(t testing.TB, match string) deploy.Policy {
 	t.Helper()
 	return mustLoad(t, write(t, `creature "a" { module = "builtin:relay" }
 locals { names = toset(["tasks", "reviews"]) }
@@ -24,8 +23,8 @@ policy "send" "p" {
 }`), Options{}).Deployment().Policy
 }
 
-func sample() *engine.SendEvent {
-	return &engine.SendEvent{Graph: "g", Deployment: "team", ChannelName: "tasks", ChannelAddress: "channel.tasks",
+func sample() *deploy.SendEvent {
+	return &deploy.SendEvent{Graph: "g", Deployment: "team", ChannelName: "tasks", ChannelAddress: "channel.tasks",
 		SenderName: "writer", SenderAddress: "creature.writer", Payload: []byte("hello"), Headers: map[string]string{"k": "v"}}
 }
 

@@ -13,9 +13,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/hashicorp/hcl/v2"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // builtinPrefix begins the references to creatures that ship with the program.
@@ -33,7 +32,7 @@ type module struct {
 }
 
 // moduleOf gives a creature its own module, or that of its species.
-func (l *loader) moduleOf(ctx context.Context, s scope, d *declaration, species *ofSpecies, spec *engine.CreatureSpec) {
+func (l *loader) moduleOf(ctx context.Context, s scope, d *declaration, species *ofSpecies, spec *deploy.CreatureSpec) {
 	at, owner, instance := d, l, s
 	if d.attr("module") == nil {
 		if species == nil {
@@ -204,11 +203,11 @@ func (l *loader) moduleMissing(s scope, expr hcl.Expression, text, path string) 
 }
 
 // checkManifest warns of channels that a module counts on and does not get.
-func (l *loader) checkManifest(d *declaration, m *abi.Manifest, spec *engine.CreatureSpec) {
+func (l *loader) checkManifest(d *declaration, m *abi.Manifest, spec *deploy.CreatureSpec) {
 	for _, side := range []struct {
 		verb  string
 		wants []abi.ManifestChannel
-		has   []engine.WireSpec
+		has   []deploy.WireSpec
 	}{{"listen", m.Listen, spec.Listen}, {"send", m.Send, spec.Send}} {
 		var aliases []string
 		for _, w := range side.has {

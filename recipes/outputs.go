@@ -7,11 +7,11 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/recipes/policy"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // wireTarget is where an output wire leads, for the checks that need the root.
@@ -25,17 +25,17 @@ type wireTarget struct {
 }
 
 // outputs reads the output wires of a creature.
-func (l *loader) outputs(s scope, d *declaration, address string) []engine.OutputSpec {
-	var out []engine.OutputSpec
+func (l *loader) outputs(s scope, d *declaration, address string) []deploy.OutputSpec {
+	var out []deploy.OutputSpec
 	blocks := l.blocks(s, d)
 	s = withRoot(s)
 	for _, b := range blocks {
 		if b.Type != "wire" {
 			continue
 		}
-		if len(out) == engine.MaxWires {
+		if len(out) == journal.MaxWires {
 			l.add(l.at(s, b.DefRange, Diagnostic{Summary: "Too many output wires",
-				Detail: fmt.Sprintf("A creature has at most %d.", engine.MaxWires), Remedy: "Send on a channel, which any number of creatures can hear."}))
+				Detail: fmt.Sprintf("A creature has at most %d.", journal.MaxWires), Remedy: "Send on a channel, which any number of creatures can hear."}))
 			break
 		}
 		if spec, ok := l.output(s, d, b, address); ok {
@@ -55,11 +55,11 @@ func withRoot(s scope) scope {
 	return s
 }
 
-var rootTarget = reference("root", "root", string(engine.ToRoot))
+var rootTarget = reference("root", "root", string(journal.ToRoot))
 
-func (l *loader) output(s scope, d *declaration, b *hcl.Block, address string) (engine.OutputSpec, bool) {
+func (l *loader) output(s scope, d *declaration, b *hcl.Block, address string) (deploy.OutputSpec, bool) {
 	c := l.blockContent(d.title, b)
-	spec := engine.OutputSpec{Name: b.Labels[0], WithContent: true, Where: l.where(b.DefRange)}
+	spec := deploy.OutputSpec{Name: b.Labels[0], WithContent: true, Where: l.where(b.DefRange)}
 	if !validKey(spec.Name) {
 		l.add(l.at(s, b.LabelRanges[0], Diagnostic{Summary: "Invalid name", Detail: fmt.Sprintf("%q cannot be the name of an output wire.", spec.Name),
 			Remedy: fmt.Sprintf("Names are printable texts without spaces at the ends, of 1 to %d bytes.", maxKeyBytes)}))
@@ -98,19 +98,19 @@ func (l *loader) target(s scope, expr hcl.Expression) (string, bool) {
 	return address, ok
 }
 
-func (l *loader) prompt(s scope, c blockBody, spec *engine.OutputSpec) {
+func (l *loader) prompt(s scope, c blockBody, spec *deploy.OutputSpec) {
 	text, ok := l.stringAttr(s, c, "prompt")
 	if !ok {
 		return
 	}
 	spec.Prompt = text
 	expr := c.attr("prompt").Expr
-	if len(text) > engine.MaxPrompt {
-		l.fault(s, expr, "Prompt too long", fmt.Sprintf("A prompt has at most %d bytes; this one has %d.", engine.MaxPrompt, len(text)), "")
+	if len(text) > journal.MaxPrompt {
+		l.fault(s, expr, "Prompt too long", fmt.Sprintf("A prompt has at most %d bytes; this one has %d.", journal.MaxPrompt, len(text)), "")
 		return
 	}
 	var bad *abi.Error
-	if errors.As(engine.CheckPrompt(text, spec.WithContent), &bad) {
+	if errors.As(deploy.CheckPrompt(text, spec.WithContent), &bad) {
 		l.fault(s, expr, "Mistake in a prompt", sentence(bad.Message), sentence(bad.Remedy))
 	}
 }
@@ -150,17 +150,17 @@ func (l *loader) prepareOutputs(s scope, d *declaration) {
 
 // checkTargets reports wires to a root that there is none of, and wires back to
 // their source.
-func (l *loader) checkTargets(d *engine.Deployment) {
+func (l *loader) checkTargets(d *deploy.Deployment) {
 	// What is wrong otherwise may be why channels are missing.
 	homes, broken := homesOf(d), l.diags.HasErrors()
 	for _, t := range l.targets {
 		to := t.to
-		if to == string(engine.ToRoot) {
+		if to == string(journal.ToRoot) {
 			if to = d.Root; l.root == nil {
 				t.in.fault(t.scope, t.expr, "No root", "The wire leads to the root, and the recipe has none.", "Declare it: root = creature.NAME.")
 			}
 		}
-		if apart := !l.opts.ShapeOnly && !broken && to != string(engine.ToRoot); apart && homes.of(t.from) != homes.of(to) {
+		if apart := !l.opts.ShapeOnly && !broken && to != string(journal.ToRoot); apart && homes.of(t.from) != homes.of(to) {
 			t.in.fault(t.scope, t.expr, "Wire between graphs", fmt.Sprintf("%s and %s are not joined by any channel, and an output wire joins no graphs.", t.from, to),
 				"Have both listen or send on a channel that leads, perhaps over others, from one to the other.")
 		}
@@ -183,7 +183,7 @@ func (h homes) of(address string) string {
 
 // homesOf joins creatures by their channels. A root listens on all of them, and all
 // others can report to it.
-func homesOf(d *engine.Deployment) homes {
+func homesOf(d *deploy.Deployment) homes {
 	h := homes{}
 	join := func(a, b string) {
 		if a, b = h.of(a), h.of(b); a != b {
@@ -204,7 +204,7 @@ func homesOf(d *engine.Deployment) homes {
 
 // predicates compiles the predicates of all recipes and hands them to the
 // deployment.
-func (l *loader) predicates(all []*loader, d *engine.Deployment) {
+func (l *loader) predicates(all []*loader, d *deploy.Deployment) {
 	var sources []policy.PredicateSource
 	scripts := map[string]*script{}
 	for _, l := range all {

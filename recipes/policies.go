@@ -6,16 +6,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zclconf/go-cty/cty"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/recipes/policy"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // decidingEvents are the events that policies judge.
 var decidingEvents = func() []string {
 	var out []string
-	for _, kind := range engine.PolicyKinds() {
+	for _, kind := range journal.PolicyKinds() {
 		out = append(out, string(kind))
 	}
 	return out
@@ -27,12 +27,12 @@ func ServePolicies(in io.Reader, out io.Writer) error { return policy.Serve(in, 
 
 // policyName tells a policy from others: those on other events may have its name.
 type policyName struct {
-	on   engine.PolicyKind
+	on   journal.PolicyKind
 	name string
 }
 
 // policies compiles the policies of all recipes and hands them to the deployment.
-func (l *loader) policies(all []*loader, d *engine.Deployment) {
+func (l *loader) policies(all []*loader, d *deploy.Deployment) {
 	var policies []policy.Policy
 	scripts := map[policyName]*script{}
 	for _, l := range all {
@@ -66,7 +66,7 @@ func (l *loader) policy(d *declaration) (policy.Policy, *script, bool) {
 		l.otherEvent(s, d)
 		return policy.Policy{}, nil, false
 	}
-	p := policy.Policy{Name: d.name, On: engine.PolicyKind(d.event)}
+	p := policy.Policy{Name: d.name, On: journal.PolicyKind(d.event)}
 	l.checkDescription(s, d)
 	l.mode(s, d, &p)
 	switch then, _ := l.choiceAttr(s, d, "on_error"); then {
@@ -97,7 +97,7 @@ func (l *loader) mode(s scope, d *declaration, p *policy.Policy) {
 	if !ok || mode != "mutate" {
 		return
 	}
-	if p.On != engine.JudgeSend && p.On != engine.JudgeMerge {
+	if p.On != journal.JudgeSend && p.On != journal.JudgeMerge {
 		l.fault(s, d.attr("mode").Expr, "Nothing to change", fmt.Sprintf("A policy on %q can allow and deny; there is nothing for it to change.", d.event),
 			`Leave mode out. Policies on "send" and "merge" can be in the mode "mutate".`)
 		return
@@ -108,7 +108,7 @@ func (l *loader) mode(s scope, d *declaration, p *policy.Policy) {
 // record reads what is kept of messages that the policy changes or leaves out.
 func (l *loader) record(s scope, d *declaration, p *policy.Policy) {
 	kept, ok := l.choiceAttr(s, d, "record")
-	if ok && p.On != engine.JudgeSend {
+	if ok && p.On != journal.JudgeSend {
 		l.fault(s, d.attr("record").Expr, "Nothing to keep", fmt.Sprintf("A policy on %q changes no message.", d.event), "Leave record out.")
 		return
 	}
@@ -173,14 +173,14 @@ func (l *loader) otherEvent(s scope, d *declaration) {
 // judged reads what a policy is about: channels, creatures and species, each one
 // of them or a list; without an attribute all.
 func (l *loader) judged(s scope, d *declaration, p *policy.Policy) {
-	onEdges := p.On == engine.JudgeSend || p.On == engine.JudgeConnect || p.On == engine.JudgeDisconnect
+	onEdges := p.On == journal.JudgeSend || p.On == journal.JudgeConnect || p.On == journal.JudgeDisconnect
 	if a := d.attr("channel"); a != nil && !onEdges {
 		l.fault(s, a.Expr, "No channel", fmt.Sprintf("The event %q has no channel.", d.event), "Leave the attribute out.")
 		return
 	}
 	p.Channels = l.scopeAttr(s, d, "channel")
 	for _, name := range []string{"creature", "species"} {
-		if a := d.attr(name); a != nil && (p.On == engine.JudgePlan || p.On == engine.JudgeMerge || p.On == engine.JudgeSplit) {
+		if a := d.attr(name); a != nil && (p.On == journal.JudgePlan || p.On == journal.JudgeMerge || p.On == journal.JudgeSplit) {
 			l.fault(s, a.Expr, "No creature", fmt.Sprintf("The event %q is about whole graphs.", d.event), "Leave the attribute out, and look at the event in the script.")
 			return
 		}

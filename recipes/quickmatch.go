@@ -5,10 +5,10 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/recipes/policy"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // quick turns the conditions that are common in policies into Go functions:
@@ -23,37 +23,37 @@ type quick[E any] struct {
 }
 
 // quickSend is what it knows of messages.
-var quickSend = quick[engine.SendEvent]{
-	texts: map[string]func(*engine.SendEvent) string{
-		"graph":           func(e *engine.SendEvent) string { return string(e.Graph) },
-		"deployment":      func(e *engine.SendEvent) string { return e.Deployment },
-		"channel":         func(e *engine.SendEvent) string { return e.ChannelName },
-		"channel_address": func(e *engine.SendEvent) string { return e.ChannelAddress },
-		"sender":          func(e *engine.SendEvent) string { return e.SenderName },
-		"sender_address":  func(e *engine.SendEvent) string { return e.SenderAddress },
-		"sender_species":  func(e *engine.SendEvent) string { return e.SenderSpecies },
+var quickSend = quick[deploy.SendEvent]{
+	texts: map[string]func(*deploy.SendEvent) string{
+		"graph":           func(e *deploy.SendEvent) string { return string(e.Graph) },
+		"deployment":      func(e *deploy.SendEvent) string { return e.Deployment },
+		"channel":         func(e *deploy.SendEvent) string { return e.ChannelName },
+		"channel_address": func(e *deploy.SendEvent) string { return e.ChannelAddress },
+		"sender":          func(e *deploy.SendEvent) string { return e.SenderName },
+		"sender_address":  func(e *deploy.SendEvent) string { return e.SenderAddress },
+		"sender_species":  func(e *deploy.SendEvent) string { return e.SenderSpecies },
 	},
-	numbers: map[string]func(*engine.SendEvent) float64{
-		"size": func(e *engine.SendEvent) float64 { return float64(len(e.Payload)) },
+	numbers: map[string]func(*deploy.SendEvent) float64{
+		"size": func(e *deploy.SendEvent) float64 { return float64(len(e.Payload)) },
 	},
 }
 
 // quickEvent is what it knows of events of another kind.
-func quickEvent(kind engine.PolicyKind) quick[engine.PolicyEvent] {
-	q := quick[engine.PolicyEvent]{
-		texts: map[string]func(*engine.PolicyEvent) string{}, numbers: map[string]func(*engine.PolicyEvent) float64{},
-		flags: map[string]func(*engine.PolicyEvent) bool{},
+func quickEvent(kind journal.PolicyKind) quick[deploy.PolicyEvent] {
+	q := quick[deploy.PolicyEvent]{
+		texts: map[string]func(*deploy.PolicyEvent) string{}, numbers: map[string]func(*deploy.PolicyEvent) float64{},
+		flags: map[string]func(*deploy.PolicyEvent) bool{},
 	}
 	for i := range policy.Fields {
 		f := &policy.Fields[i]
 		switch {
 		case !f.Of(kind):
 		case f.Type == policy.Text:
-			q.texts[f.Name] = func(e *engine.PolicyEvent) string { return f.Value(e).(string) }
+			q.texts[f.Name] = func(e *deploy.PolicyEvent) string { return f.Value(e).(string) }
 		case f.Type == policy.Number:
-			q.numbers[f.Name] = func(e *engine.PolicyEvent) float64 { return f.Value(e).(float64) }
+			q.numbers[f.Name] = func(e *deploy.PolicyEvent) float64 { return f.Value(e).(float64) }
 		case f.Type == policy.Flag:
-			q.flags[f.Name] = func(e *engine.PolicyEvent) bool { return f.Value(e).(bool) }
+			q.flags[f.Name] = func(e *deploy.PolicyEvent) bool { return f.Value(e).(bool) }
 		}
 	}
 	return q

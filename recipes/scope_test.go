@@ -3,7 +3,8 @@ package recipes
 import (
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // A policy may be about some creatures and species only: one, a list, or all that a
@@ -40,21 +41,21 @@ policy "remove" "either" {
 }
 `
 	p := mustLoad(t, write(t, source), Options{Builtins: builtins{"relay"}}).Deployment().Policy
-	if !p.Judges(engine.JudgeRemove) || p.Judges(engine.JudgeSpawn) || p.JudgesSend("channel.in") {
+	if !p.Judges(journal.JudgeRemove) || p.Judges(journal.JudgeSpawn) || p.JudgesSend("channel.in") {
 		t.Error("it judges other events than the recipe says")
 	}
 	for _, c := range []struct {
-		who  engine.Party
+		who  deploy.Party
 		want []string
 	}{
-		{engine.Party{Name: "x", Address: `creature.a["x"]`}, []string{"one", "all"}},
-		{engine.Party{Name: "y", Address: `creature.a["y"]`}, []string{"all"}},
-		{engine.Party{Name: "b", Address: "creature.b"}, []string{"either"}},
-		{engine.Party{Name: "scribe-1", Species: "scribe"}, []string{"either"}},
-		{engine.Party{Name: "stranger"}, nil},
+		{deploy.Party{Name: "x", Address: `creature.a["x"]`}, []string{"one", "all"}},
+		{deploy.Party{Name: "y", Address: `creature.a["y"]`}, []string{"all"}},
+		{deploy.Party{Name: "b", Address: "creature.b"}, []string{"either"}},
+		{deploy.Party{Name: "scribe-1", Species: "scribe"}, []string{"either"}},
+		{deploy.Party{Name: "stranger"}, nil},
 	} {
 		var got []string
-		for _, v := range p.Judge(t.Context(), &engine.PolicyEvent{Kind: engine.JudgeRemove, Creature: c.who}).Warnings {
+		for _, v := range p.Judge(t.Context(), &deploy.PolicyEvent{Kind: journal.JudgeRemove, Creature: c.who}).Warnings {
 			got = append(got, v.Reason)
 		}
 		if len(got) != len(c.want) {

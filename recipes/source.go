@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // folder is where a recipe stands. All reading goes through the os.Root, so
@@ -139,7 +139,7 @@ func meantFile(name string, names []string) string {
 }
 
 // openCopy is openRecipe for a copy that was kept of a recipe.
-func openCopy(source engine.Source, limit int64) (*folder, []string, *Diagnostic) {
+func openCopy(source deploy.Source, limit int64) (*folder, []string, *Diagnostic) {
 	dir := source.Path
 	single := isRecipe(filepath.Base(dir))
 	if single {

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // allSpecies evaluates the species of the recipes, and those of their catalogs.
-func (l *loader) allSpecies(ctx context.Context, all []*loader, d *engine.Deployment) {
+func (l *loader) allSpecies(ctx context.Context, all []*loader, d *deploy.Deployment) {
 	for _, l := range all {
 		for _, decl := range l.ordered["species"] {
 			if ctx.Err() != nil {
@@ -31,7 +31,7 @@ func (l *loader) allSpecies(ctx context.Context, all []*loader, d *engine.Deploy
 			if l.opts.ShapeOnly || ctx.Err() != nil {
 				return
 			}
-			found := l.catalog(ctx, decl, engine.MaxSpecies-spawnable)
+			found := l.catalog(ctx, decl, deploy.MaxSpecies-spawnable)
 			spawnable += len(found)
 			d.Species = append(d.Species, found...)
 		}
@@ -39,7 +39,7 @@ func (l *loader) allSpecies(ctx context.Context, all []*loader, d *engine.Deploy
 }
 
 // oneSpecies evaluates a species by itself: what creatures may be spawned from.
-func (l *loader) oneSpecies(ctx context.Context, d *declaration) engine.SpeciesSpec {
+func (l *loader) oneSpecies(ctx context.Context, d *declaration) deploy.SpeciesSpec {
 	s := scope{title: d.title}
 	out := l.template(s, d)
 	switch {
@@ -60,8 +60,8 @@ func (l *loader) oneSpecies(ctx context.Context, d *declaration) engine.SpeciesS
 }
 
 // template evaluates what a species and a catalog have in common.
-func (l *loader) template(s scope, d *declaration) engine.SpeciesSpec {
-	out := engine.SpeciesSpec{Name: l.names + d.name, Where: l.where(d.at)}
+func (l *loader) template(s scope, d *declaration) deploy.SpeciesSpec {
+	out := deploy.SpeciesSpec{Name: l.names + d.name, Where: l.where(d.at)}
 	out.Description, _ = l.stringAttr(s, d, "description")
 	config := map[string]json.RawMessage{}
 	l.traits(s, d, &out.Spec)

@@ -5,9 +5,8 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/zclconf/go-cty/cty"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // A sub-recipe is a recipe in a folder beneath that of the recipe that declares
@@ -174,7 +173,7 @@ func (l *loader) onlyOutermost() {
 	if l.root != nil {
 		l.outermostOnly("root", l.root.NameRange, "The root")
 	}
-	l.terrarium(&engine.Deployment{})
+	l.terrarium(&deploy.Deployment{})
 }
 
 func (l *loader) outermostOnly(title string, at hcl.Range, what string) {

@@ -8,8 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // writeAll puts files into a new folder and returns it.
@@ -78,7 +77,7 @@ func TestPolicyOfSubRecipe(t *testing.T) {
 		{`recipe.desk["b"].recipe.deep.channel.own`, "", []string{"desk.b.no"}},
 		{`recipe.desk["a"].channel.feed`, `recipe.desk["b"].creature.c`, []string{"desk.a.no", "desk.b.no"}},
 	} {
-		event := &engine.SendEvent{ChannelAddress: test.channel, SenderAddress: test.sender, Payload: []byte("long enough")}
+		event := &deploy.SendEvent{ChannelAddress: test.channel, SenderAddress: test.sender, Payload: []byte("long enough")}
 		decision := r.Deployment().Policy.Send(context.Background(), event)
 		var got []string
 		for _, v := range decision.Denials {
@@ -113,7 +112,7 @@ func TestSubRecipeFromCopy(t *testing.T) {
 		if r == nil {
 			t.Fatal(render(t, d, dir))
 		}
-		if diff := cmp.Diff(before, r.Deployment(), cmpopts.IgnoreFields(engine.Deployment{}, "Policy")); diff != "" {
+		if diff := cmp.Diff(before, r.Deployment(), cmpopts.IgnoreFields(deploy.Deployment{}, "Policy")); diff != "" {
 			t.Errorf("source %s (-before +after):\n%s", source, diff)
 		}
 	}

@@ -3,10 +3,9 @@ package recipes
 import (
 	"unicode/utf8"
 
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // TestOutcome is what came of a test.
@@ -42,7 +41,7 @@ type TestDenial struct {
 	Sender  string // address of the sender; empty when it came from outside
 }
 
-const reportName = engine.ReportChannel
+const reportName = deploy.ReportChannel
 
 // result is what the assertions of a test see of its outcome: what became of the
 // members, by kind and name like the members themselves, and what went wrong.

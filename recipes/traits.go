@@ -6,9 +6,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 var limitFields = reflect.VisibleFields(reflect.TypeFor[abi.Limits]())
@@ -20,9 +19,9 @@ func limitName(f reflect.StructField) string {
 
 // traits reads what a species, a catalog and a creature have in common. What
 // is not given stays as it is in spec.
-func (l *loader) traits(s scope, d *declaration, spec *engine.CreatureSpec) {
+func (l *loader) traits(s scope, d *declaration, spec *deploy.CreatureSpec) {
 	if text, ok := l.choiceAttr(s, d, "workers"); ok {
-		spec.Workers, _ = engine.ParseWorkers(text)
+		spec.Workers, _ = deploy.ParseWorkers(text)
 	}
 	nested := l.blocks(s, d)
 	if b := blockOf(nested, "limits"); b != nil {
@@ -37,7 +36,7 @@ func (l *loader) traits(s scope, d *declaration, spec *engine.CreatureSpec) {
 			spec.Limits.Mailbox = int(n)
 		}
 		if text, ok := l.choiceAttr(s, c, "overflow"); ok {
-			spec.Overflow, _ = engine.ParseOverflow(text)
+			spec.Overflow, _ = deploy.ParseOverflow(text)
 		}
 	}
 	if b := blockOf(nested, "grants"); b != nil {
@@ -69,7 +68,7 @@ func (l *loader) limits(s scope, c blockBody, limits *abi.Limits) {
 			continue
 		}
 		n, ok := l.limit(s, c, name)
-		if most := reflect.ValueOf(engine.MaxLimits).FieldByIndex(f.Index).Int(); ok && most > 0 && n > most {
+		if most := reflect.ValueOf(deploy.MaxLimits).FieldByIndex(f.Index).Int(); ok && most > 0 && n > most {
 			l.fault(s, c.attr(name).Expr, "Limit too large", fmt.Sprintf("%s is at most %s.", capital(name), limitText(c.block.attribute(name), most)), "")
 			ok = false
 		}
@@ -100,9 +99,9 @@ func limitText(a *Attribute, n int64) string {
 	return fmt.Sprint(n)
 }
 
-func (l *loader) restart(s scope, c blockBody, r *engine.RestartPolicy) {
+func (l *loader) restart(s scope, c blockBody, r *deploy.RestartPolicy) {
 	if text, ok := l.choiceAttr(s, c, "mode"); ok {
-		r.Mode, _ = engine.ParseRestartMode(text)
+		r.Mode, _ = deploy.ParseRestartMode(text)
 	}
 	if n, ok := l.countAttr(s, c, "attempts"); ok {
 		r.Attempts = int(n)

@@ -6,14 +6,13 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/zclconf/go-cty/cty"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // wires reads listen or send: a list of channels, or an object of channels by
 // alias, of which one alias may cover several when listening.
-func (l *loader) wires(s scope, d *declaration, name string, several bool) []engine.WireSpec {
+func (l *loader) wires(s scope, d *declaration, name string, several bool) []deploy.WireSpec {
 	a := d.attr(name)
 	if a == nil {
 		return nil
@@ -40,7 +39,7 @@ type wiring struct {
 	scope   scope
 	attr    string
 	several bool
-	out     []engine.WireSpec
+	out     []deploy.WireSpec
 	seen    map[string]bool // alias and channel
 	failed  bool
 }
@@ -165,7 +164,7 @@ func (w *wiring) value(alias string, expr hcl.Expression, v cty.Value) {
 	if alias == name {
 		alias = ""
 	}
-	w.out = append(w.out, engine.WireSpec{Channel: address, Alias: alias})
+	w.out = append(w.out, deploy.WireSpec{Channel: address, Alias: alias})
 }
 
 func (w *wiring) fault(expr hcl.Expression, summary, detail, remedy string) {
@@ -188,7 +187,7 @@ func (l *loader) mention(expr hcl.Expression) {
 }
 
 // checkEdges reports channels on which nobody listens or sends.
-func (l *loader) checkEdges(d *engine.Deployment) {
+func (l *loader) checkEdges(d *deploy.Deployment) {
 	if l.broken || l.astray {
 		return
 	}

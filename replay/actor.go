@@ -7,16 +7,17 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // actor is a creature whose turns are run again. What it holds is added up from the
 // log.
 type actor struct {
 	stage   *stage
-	id      engine.CreatureID
+	id      journal.CreatureID
 	r       *engine.Rehearsal
-	setting *engine.Setting // nil: not told yet
-	aliases map[engine.ChannelID]string
+	setting *journal.Setting // nil: not told yet
+	aliases map[journal.ChannelID]string
 
 	// Whether all of what it holds is known. Of what is not, told has the keys and
 	// timers that the log has told of.
@@ -27,8 +28,8 @@ type actor struct {
 	instance abi.Instance
 }
 
-func newActor(s *stage, id engine.CreatureID) *actor {
-	return &actor{stage: s, id: id, r: engine.NewRehearsal(id), aliases: map[engine.ChannelID]string{}, told: map[string]bool{}}
+func newActor(s *stage, id journal.CreatureID) *actor {
+	return &actor{stage: s, id: id, r: engine.NewRehearsal(id), aliases: map[journal.ChannelID]string{}, told: map[string]bool{}}
 }
 
 // gap says why a turn cannot be judged.
@@ -38,22 +39,22 @@ type gap struct {
 }
 
 // learn follows an event between the turns of the creature.
-func (a *actor) learn(ev *engine.Event) {
+func (a *actor) learn(ev *journal.Event) {
 	switch ev.Kind {
-	case engine.EventState:
+	case journal.EventState:
 		a.write(ev)
-	case engine.EventTimer:
-		name := engine.DecodeHeaders(ev.Headers)["terrarium-timer"]
+	case journal.EventTimer:
+		name := journal.DecodeHeaders(ev.Headers)["terrarium-timer"]
 		a.r.Rang(name)
-	case engine.EventResult:
-		if id, err := engine.ParseEventID(engine.DecodeHeaders(ev.Headers)["terrarium-request"]); err == nil {
+	case journal.EventResult:
+		if id, err := journal.ParseEventID(journal.DecodeHeaders(ev.Headers)["terrarium-request"]); err == nil {
 			a.r.Answered(id)
 		}
 	}
 }
 
-func (a *actor) write(ev *engine.Event) {
-	key, value, deleted := engine.DecodeStateEvent(ev.Payload)
+func (a *actor) write(ev *journal.Event) {
+	key, value, deleted := journal.DecodeStateEvent(ev.Payload)
 	a.r.Write(key, value, deleted)
 	if !a.allKeys {
 		a.told[keyTold+key] = true
@@ -97,9 +98,9 @@ func (a *actor) leave(t *recorded) {
 	}
 	for i := range t.effects {
 		switch ev := &t.effects[i]; ev.Kind {
-		case engine.EventState:
+		case journal.EventState:
 			a.write(ev)
-		case engine.EventRequest:
+		case journal.EventRequest:
 			a.r.Asked(ev.ID)
 		}
 	}
@@ -107,7 +108,7 @@ func (a *actor) leave(t *recorded) {
 
 func (a *actor) labels() *labels {
 	if a.setting == nil {
-		return &labels{&engine.Setting{}, a.stage.cast}
+		return &labels{&journal.Setting{}, a.stage.cast}
 	}
 	return &labels{a.setting, a.stage.cast}
 }

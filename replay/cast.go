@@ -4,58 +4,58 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // cast is who there is, as far as the log has told.
 type cast struct {
-	members map[engine.CreatureID]*member
-	named   map[engine.GraphID]map[string]engine.CreatureID
+	members map[journal.CreatureID]*member
+	named   map[journal.GraphID]map[string]journal.CreatureID
 	late    bool // the history begins later than somebody in it
 }
 
 // member is what is known of a creature.
 type member struct {
-	id      engine.CreatureID
+	id      journal.CreatureID
 	name    string
-	graph   engine.GraphID
+	graph   journal.GraphID
 	begun   bool  // its beginning was told
 	changed int64 // when it got another name, or went; 0: never
 	gone    bool
 }
 
 func newCast() *cast {
-	return &cast{members: map[engine.CreatureID]*member{}, named: map[engine.GraphID]map[string]engine.CreatureID{}}
+	return &cast{members: map[journal.CreatureID]*member{}, named: map[journal.GraphID]map[string]journal.CreatureID{}}
 }
 
 // learn follows an event.
-func (c *cast) learn(ev *engine.Event) {
+func (c *cast) learn(ev *journal.Event) {
 	switch ev.Kind {
-	case engine.EventCreatureStarted:
-		var p engine.CreatureStartedPayload
+	case journal.EventCreatureStarted:
+		var p journal.CreatureStartedPayload
 		if json.Unmarshal(ev.Payload, &p) == nil {
 			m := c.member(ev.Creature)
 			m.begun = true
 			c.place(m, ev.Graph, p.Name, ev.Time)
 		}
-	case engine.EventSessionAttached:
+	case journal.EventSessionAttached:
 		m := c.member(ev.Creature)
 		c.place(m, ev.Graph, m.name, ev.Time)
-	case engine.EventCreatureStopped:
-		var p engine.CreatureStoppedPayload
+	case journal.EventCreatureStopped:
+		var p journal.CreatureStoppedPayload
 		if json.Unmarshal(ev.Payload, &p) == nil && p.Reason == "removed" {
 			m := c.member(ev.Creature)
 			c.leave(m)
 			m.gone, m.changed = true, ev.Time
 		}
-	case engine.EventTopologyChanged:
+	case journal.EventTopologyChanged:
 		c.rearrange(ev)
 	}
 }
 
 // rearrange follows a merge or a split, and the names that it gave.
-func (c *cast) rearrange(ev *engine.Event) {
-	var d engine.Delta
+func (c *cast) rearrange(ev *journal.Event) {
+	var d journal.Delta
 	if json.Unmarshal(ev.Payload, &d) != nil {
 		return
 	}
@@ -76,7 +76,7 @@ func (c *cast) rearrange(ev *engine.Event) {
 	}
 }
 
-func (c *cast) member(id engine.CreatureID) *member {
+func (c *cast) member(id journal.CreatureID) *member {
 	m := c.members[id]
 	if m == nil {
 		m = &member{id: id}
@@ -86,14 +86,14 @@ func (c *cast) member(id engine.CreatureID) *member {
 }
 
 // place notes in which graph a creature is, and its name there.
-func (c *cast) place(m *member, graph engine.GraphID, name string, now int64) {
+func (c *cast) place(m *member, graph journal.GraphID, name string, now int64) {
 	c.leave(m)
 	if m.name != "" && m.name != name {
 		m.changed = now
 	}
 	m.graph, m.name, m.gone = graph, name, false
 	if c.named[graph] == nil {
-		c.named[graph] = map[string]engine.CreatureID{}
+		c.named[graph] = map[string]journal.CreatureID{}
 	}
 	c.named[graph][name] = m.id
 }
@@ -119,8 +119,8 @@ func (c *cast) acts(t *recorded) *member {
 }
 
 // find is whom a creature of a graph means by an id or a name; "" if nobody.
-func (c *cast) find(graph engine.GraphID, ref string) engine.CreatureID {
-	if m := c.members[engine.CreatureID(ref)]; m != nil && m.graph == graph && !m.gone {
+func (c *cast) find(graph journal.GraphID, ref string) journal.CreatureID {
+	if m := c.members[journal.CreatureID(ref)]; m != nil && m.graph == graph && !m.gone {
 		return m.id
 	}
 	return c.named[graph][ref]
@@ -128,7 +128,7 @@ func (c *cast) find(graph engine.GraphID, ref string) engine.CreatureID {
 
 // nameThen is what a creature was called at some time, if there is no doubt: it may
 // have another name by now, or none.
-func (c *cast) nameThen(id engine.CreatureID, then int64) (string, bool) {
+func (c *cast) nameThen(id journal.CreatureID, then int64) (string, bool) {
 	if id == "" {
 		return "", true
 	}

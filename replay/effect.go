@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Effect is one thing that a turn did. The effects of a turn are listed by kind, and
@@ -27,7 +28,7 @@ type Effect struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	Payload Text              `json:"payload,omitempty"`
 	// Hash is recorded of a message, in place of headers and payload, that a policy has
-	// changed or left out; see [engine.HashMessage].
+	// changed or left out; see [journal.HashMessage].
 	Hash string `json:"hash,omitempty"`
 	// Unknown says that only the fact was recorded, but not what was in it: it is like
 	// every other of its kind.
@@ -38,10 +39,10 @@ type Effect struct {
 type Text []byte
 
 // MarshalJSON implements json.Marshaler.
-func (t Text) MarshalJSON() ([]byte, error) { return json.Marshal(engine.NotedBytes(t)) }
+func (t Text) MarshalJSON() ([]byte, error) { return json.Marshal(journal.NotedBytes(t)) }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (t *Text) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*engine.NotedBytes)(t)) }
+func (t *Text) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*journal.NotedBytes)(t)) }
 
 // same compares what is known of two effects. The text of a failure may name another
 // place of another module, so only its code counts.
@@ -67,7 +68,7 @@ func (e *Effect) hash() string {
 	if e.Hash != "" {
 		return e.Hash
 	}
-	return engine.HashMessage(e.Payload, e.Headers)
+	return journal.HashMessage(e.Payload, e.Headers)
 }
 
 // firstDifference is the place of the first effects that differ, or -1.
@@ -85,13 +86,13 @@ func firstDifference(recorded, replayed []Effect) int {
 
 // labels are how effects call channels and creatures.
 type labels struct {
-	setting *engine.Setting
+	setting *journal.Setting
 	cast    *cast
 }
 
 // channel is the alias under which the creature sends on a channel, or its id.
-func (l *labels) channel(id engine.ChannelID) string {
-	at := slices.IndexFunc(l.setting.Sends, func(e engine.SettingEdge) bool { return e.Channel == id })
+func (l *labels) channel(id journal.ChannelID) string {
+	at := slices.IndexFunc(l.setting.Sends, func(e journal.SettingEdge) bool { return e.Channel == id })
 	if at < 0 {
 		return string(id)
 	}
@@ -99,7 +100,7 @@ func (l *labels) channel(id engine.ChannelID) string {
 }
 
 // creature is the present name of a creature with its id: names change.
-func (l *labels) creature(id engine.CreatureID) string {
+func (l *labels) creature(id journal.CreatureID) string {
 	if m := l.cast.members[id]; m != nil && m.name != "" {
 		return m.name + " (" + string(id) + ")"
 	}
@@ -107,7 +108,7 @@ func (l *labels) creature(id engine.CreatureID) string {
 }
 
 // would is what a turn that was run again wants to have done.
-func would(e *engine.Effects, calls []engine.NotedCall, who *labels) []Effect {
+func would(e *engine.Effects, calls []journal.NotedCall, who *labels) []Effect {
 	out := appendCalls(nil, calls)
 	for i := range e.Sends {
 		out = append(out, sendEffect(&e.Sends[i], who))
@@ -152,7 +153,7 @@ func sendEffect(s *engine.RehearsedSend, who *labels) Effect {
 
 func within(d time.Duration) string { return "within " + d.Truncate(time.Millisecond).String() }
 
-func headers(b []byte) map[string]string { return engine.DecodeHeaders(b) }
+func headers(b []byte) map[string]string { return journal.DecodeHeaders(b) }
 
 func stateEffect(key string, value []byte, deleted bool) Effect {
 	out := Effect{Kind: "state", Target: key, Payload: value}
@@ -162,7 +163,7 @@ func stateEffect(key string, value []byte, deleted bool) Effect {
 	return out
 }
 
-func timerEffect(x engine.NotedTimer) Effect {
+func timerEffect(x journal.NotedTimer) Effect {
 	out := Effect{Kind: "timer", Target: x.Name, Payload: Text(x.Payload), Detail: "in " + time.Duration(x.Delay).String()}
 	if x.Period > 0 {
 		out.Detail += ", every " + time.Duration(x.Period).String()
@@ -173,7 +174,7 @@ func timerEffect(x engine.NotedTimer) Effect {
 	return out
 }
 
-func logEffect(p engine.LogPayload) Effect {
+func logEffect(p journal.LogPayload) Effect {
 	return Effect{Kind: "log", Target: p.Level, Payload: Text(p.Text)}
 }
 
@@ -181,7 +182,7 @@ func failure(code, text string) Effect {
 	return Effect{Kind: "failed", Target: code, Payload: Text(text)}
 }
 
-func appendCalls(out []Effect, calls []engine.NotedCall) []Effect {
+func appendCalls(out []Effect, calls []journal.NotedCall) []Effect {
 	for _, c := range calls {
 		out = append(out, Effect{Kind: "tool", Target: c.Tool, Payload: Text(c.Args)})
 	}

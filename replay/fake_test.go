@@ -9,6 +9,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 	"github.com/seed47132306/terrarium/replay"
 	"github.com/seed47132306/terrarium/sqlitestore"
@@ -114,9 +116,9 @@ func (w *world) close() {
 	w.Engine = nil
 }
 
-func (w *world) add(name, module string, more ...func(*engine.CreatureSpec)) engine.CreatureID {
+func (w *world) add(name, module string, more ...func(*deploy.CreatureSpec)) journal.CreatureID {
 	w.t.Helper()
-	spec := engine.CreatureSpec{Name: name, Module: module, Restart: engine.RestartPolicy{Max: 1000, Backoff: time.Microsecond, BackoffMax: time.Microsecond, Attempts: 2}}
+	spec := deploy.CreatureSpec{Name: name, Module: module, Restart: deploy.RestartPolicy{Max: 1000, Backoff: time.Microsecond, BackoffMax: time.Microsecond, Attempts: 2}}
 	for _, f := range more {
 		f(&spec)
 	}
@@ -127,7 +129,7 @@ func (w *world) add(name, module string, more ...func(*engine.CreatureSpec)) eng
 	return added.Creature
 }
 
-func (w *world) tell(to engine.CreatureID, payload string) engine.EventID {
+func (w *world) tell(to journal.CreatureID, payload string) journal.EventID {
 	w.t.Helper()
 	sent, err := w.SendTo(w.t.Context(), to, engine.Outgoing{Payload: []byte(payload)})
 	if err != nil {
@@ -177,7 +179,7 @@ func replayDir(t testing.TB, dir string, h abi.Host, o replay.Options) *replay.R
 }
 
 // turnOf finds the first turn that handled a message, without the help of the package.
-func (w *world) turnOf(creature engine.CreatureID, message engine.EventID) engine.EventID {
+func (w *world) turnOf(creature journal.CreatureID, message journal.EventID) journal.EventID {
 	w.t.Helper()
 	v, err := sqlitestore.OpenReadOnly(w.t.Context(), w.dir)
 	if err != nil {
@@ -189,8 +191,8 @@ func (w *world) turnOf(creature engine.CreatureID, message engine.EventID) engin
 		w.t.Fatal(err)
 	}
 	for _, s := range sessions {
-		events, err := v.History(w.t.Context(), s.Session, engine.HistoryQuery{
-			Creature: creature, Kinds: []engine.EventKind{engine.EventTurnEnded, engine.EventTurnFailed}, Limit: 100_000,
+		events, err := v.History(w.t.Context(), s.Session, journal.HistoryQuery{
+			Creature: creature, Kinds: []journal.EventKind{journal.EventTurnEnded, journal.EventTurnFailed}, Limit: 100_000,
 		})
 		if err != nil {
 			w.t.Fatal(err)
@@ -202,7 +204,7 @@ func (w *world) turnOf(creature engine.CreatureID, message engine.EventID) engin
 		}
 	}
 	w.t.Fatalf("no turn of %s has handled %s", creature, message)
-	return engine.EventID{}
+	return journal.EventID{}
 }
 
 // same fails the test unless every turn was compared and none differs.

@@ -3,7 +3,7 @@ package replay
 import (
 	"context"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // mailBytes is how many bytes of messages are remembered until somebody handles them.
@@ -22,29 +22,29 @@ type mail struct {
 	source Source
 	bound  int
 	bytes  int
-	recent map[letterBox]*engine.Event
+	recent map[letterBox]*journal.Event
 	order  []letterBox // the eldest first
-	pages  map[reading][]engine.Event
+	pages  map[reading][]journal.Event
 }
 
 // letterBox is the place of a message.
 type letterBox struct {
-	channel engine.ChannelID
+	channel journal.ChannelID
 	seq     uint64
 }
 
 // reading is somebody's way through a channel.
 type reading struct {
-	creature engine.CreatureID
-	channel  engine.ChannelID
+	creature journal.CreatureID
+	channel  journal.ChannelID
 }
 
 func newMail(source Source, bound int) *mail {
-	return &mail{source: source, bound: bound, recent: map[letterBox]*engine.Event{}, pages: map[reading][]engine.Event{}}
+	return &mail{source: source, bound: bound, recent: map[letterBox]*journal.Event{}, pages: map[reading][]journal.Event{}}
 }
 
 // keep remembers a message, and forgets others for it.
-func (m *mail) keep(ev *engine.Event) {
+func (m *mail) keep(ev *journal.Event) {
 	if !ev.Kind.IsMessage() {
 		return
 	}
@@ -62,10 +62,10 @@ func (m *mail) keep(ev *engine.Event) {
 	}
 }
 
-func size(ev *engine.Event) int { return eventBytes + len(ev.Payload) + len(ev.Headers) }
+func size(ev *journal.Event) int { return eventBytes + len(ev.Payload) + len(ev.Headers) }
 
 // find returns the message that a turn handled, or nil if the log does not have it.
-func (m *mail) find(ctx context.Context, t *recorded) (*engine.Event, error) {
+func (m *mail) find(ctx context.Context, t *recorded) (*journal.Event, error) {
 	if ev := m.recent[letterBox{t.event.Channel, t.event.Seq}]; ev != nil && ev.ID == t.cause() {
 		return ev, nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 	"github.com/seed47132306/terrarium/replay"
 )
@@ -157,14 +158,14 @@ func TestRandomPrograms(t *testing.T) {
 }
 
 type told struct {
-	to      engine.CreatureID
-	message engine.EventID
+	to      journal.CreatureID
+	message journal.EventID
 	payload string
 }
 
 // tumble runs three creatures for a while.
 func tumble(t *testing.T, w *world, r *rand.Rand) []told {
-	var ids []engine.CreatureID
+	var ids []journal.CreatureID
 	for _, name := range []string{"a", "b", "c"} {
 		ids = append(ids, w.add(name, "program"))
 		w.wait() // whom a start finds by name depends on who has been added while it ran
@@ -207,7 +208,7 @@ func restart(t *testing.T, w *world, killed bool) {
 			t.Fatal(err)
 		}
 		for _, g := range mustStatus(t, w) { // reading waits for what is still to be written
-			if _, err := w.History(t.Context(), string(g.ID), engine.HistoryQuery{Limit: 1}); err != nil {
+			if _, err := w.History(t.Context(), string(g.ID), journal.HistoryQuery{Limit: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}

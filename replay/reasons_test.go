@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/topology"
 	"github.com/seed47132306/terrarium/replay"
 	"github.com/seed47132306/terrarium/sqlitestore"
@@ -31,15 +32,15 @@ func TestWhatIsNotInTheLog(t *testing.T) {
 	puts := func(s abi.Source) func(abi.Turn) { return func(t abi.Turn) { t.Output(get(t, s)) } }
 	for reason, c := range map[replay.Reason]struct {
 		ask  func(abi.Turn)
-		spec func(*engine.CreatureSpec)
+		spec func(*deploy.CreatureSpec)
 	}{
-		replay.RealClock: {func(t abi.Turn) { t.Output(fmt.Append(nil, t.Now())) }, func(s *engine.CreatureSpec) { s.Grants.Clock = true }},
+		replay.RealClock: {func(t abi.Turn) { t.Output(fmt.Append(nil, t.Now())) }, func(s *deploy.CreatureSpec) { s.Grants.Clock = true }},
 		replay.RealRandom: {func(t abi.Turn) {
 			p := make([]byte, 8)
 			t.Random(p)
 			t.Output(p)
-		}, func(s *engine.CreatureSpec) { s.Grants.Random = true }},
-		replay.Secret: {puts(abi.SourceConfig), func(s *engine.CreatureSpec) {
+		}, func(s *deploy.CreatureSpec) { s.Grants.Random = true }},
+		replay.Secret: {puts(abi.SourceConfig), func(s *deploy.CreatureSpec) {
 			s.Config, s.Secret = json.RawMessage(`{"token": "hush", "open": 1}`), []string{"token"}
 		}},
 		replay.Surrounding: {puts(abi.SourceAwarenessMarkdown), nil},
@@ -49,7 +50,7 @@ func TestWhatIsNotInTheLog(t *testing.T) {
 			w := newWorld(t, map[string]behaviour{"asking": asking(c.ask)})
 			spec := c.spec
 			if spec == nil {
-				spec = func(*engine.CreatureSpec) {}
+				spec = func(*deploy.CreatureSpec) {}
 			}
 			id := w.add("a", "asking", spec)
 			w.tell(id, "plain")
@@ -76,7 +77,7 @@ func TestWhatIsInTheLog(t *testing.T) {
 		token, _ := t.Config([]byte("open"))
 		t.Output(token)
 	})})
-	id := w.add("a", "asking", func(s *engine.CreatureSpec) {
+	id := w.add("a", "asking", func(s *deploy.CreatureSpec) {
 		s.Config, s.Secret = json.RawMessage(`{"token": "hush", "open": "<1>"}`), []string{"token"}
 	})
 	w.tell(id, "ask")
@@ -204,7 +205,7 @@ func TestTools(t *testing.T) {
 		}
 	}
 	w := newWorld(t, map[string]behaviour{"edits": edits("new"), "other": edits("other"), "sink": asking(nil)})
-	root, sink := w.add("a", "edits", func(s *engine.CreatureSpec) { s.Privileged = true }), w.add("b", "sink")
+	root, sink := w.add("a", "edits", func(s *deploy.CreatureSpec) { s.Privileged = true }), w.add("b", "sink")
 	w.change(topology.Connect{From: root, To: sink})
 	w.tell(root, "go")
 	w.wait()

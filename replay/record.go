@@ -7,38 +7,39 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // recorded is a turn as the log has it.
 type recorded struct {
-	session  engine.SessionID
-	creature engine.CreatureID
-	event    engine.Event // turn_ended or turn_failed
-	kind     abi.Kind     // 0: no guest had a part in it
-	code     string       // of the failure; "" if it succeeded
-	reason   string       // of the failure
-	aware    uint64       // the revision of the awareness document
+	session  journal.SessionID
+	creature journal.CreatureID
+	event    journal.Event // turn_ended or turn_failed
+	kind     abi.Kind      // 0: no guest had a part in it
+	code     string        // of the failure; "" if it succeeded
+	reason   string        // of the failure
+	aware    uint64        // the revision of the awareness document
 	sends    int
-	notes    engine.TurnNotes
-	effects  []engine.Event // what else is about it, in order
+	notes    journal.TurnNotes
+	effects  []journal.Event // what else is about it, in order
 	judged   bool
-	cursor   engine.EventCursor
-	message  *engine.Event // that it handled; nil if there is none, or it was not found
+	cursor   journal.EventCursor
+	message  *journal.Event // that it handled; nil if there is none, or it was not found
 }
 
 // newRecorded reads the event of a turn.
-func newRecorded(session engine.SessionID, ev engine.Event) (*recorded, error) {
+func newRecorded(session journal.SessionID, ev journal.Event) (*recorded, error) {
 	t := &recorded{session: session, creature: ev.Creature, event: ev}
 	var kind string
-	var notes *engine.TurnNotes
-	if ev.Kind == engine.EventTurnFailed {
-		var p engine.TurnFailedPayload
+	var notes *journal.TurnNotes
+	if ev.Kind == journal.EventTurnFailed {
+		var p journal.TurnFailedPayload
 		if err := json.Unmarshal(ev.Payload, &p); err != nil {
 			return nil, damaged(&ev, err)
 		}
 		kind, t.code, t.reason, t.aware, notes = p.Kind, p.Code, p.Error, p.Awareness, p.Notes
 	} else {
-		var p engine.TurnEndedPayload
+		var p journal.TurnEndedPayload
 		if err := json.Unmarshal(ev.Payload, &p); err != nil {
 			return nil, damaged(&ev, err)
 		}
@@ -55,7 +56,7 @@ func newRecorded(session engine.SessionID, ev engine.Event) (*recorded, error) {
 	return t, nil
 }
 
-func damaged(ev *engine.Event, err error) error {
+func damaged(ev *journal.Event, err error) error {
 	return &abi.Error{
 		Code: abi.Storage, Op: "replay", Message: "the payload of event " + ev.ID.String() + " cannot be read",
 		Remedy: "check the session with session verify", IDs: map[string]string{"event": ev.ID.String()}, Err: err,
@@ -63,7 +64,7 @@ func damaged(ev *engine.Event, err error) error {
 }
 
 // cause is the id that the log has for the message.
-func (t *recorded) cause() engine.EventID { return t.event.Cause }
+func (t *recorded) cause() journal.EventID { return t.event.Cause }
 
 // failed reports whether nothing came of the turn but its log lines.
 func (t *recorded) failed() bool { return t.code != "" }
@@ -95,8 +96,8 @@ func (t *recorded) did(who *labels) []Effect {
 		}
 	}
 	for i := range t.effects {
-		var p engine.LogPayload
-		if ev := &t.effects[i]; ev.Kind == engine.EventLog && json.Unmarshal(ev.Payload, &p) == nil && !p.Engine {
+		var p journal.LogPayload
+		if ev := &t.effects[i]; ev.Kind == journal.EventLog && json.Unmarshal(ev.Payload, &p) == nil && !p.Engine {
 			out = append(out, logEffect(p))
 		}
 	}
@@ -115,32 +116,32 @@ func (t *recorded) gave() []Effect {
 	for i := range t.effects {
 		ev := &t.effects[i]
 		switch ev.Kind {
-		case engine.EventResult:
-			if h := engine.DecodeHeaders(ev.Headers); t.kind == abi.KindRequest && h["terrarium-code"] == abi.OK.String() && h["terrarium-request"] == t.cause().String() {
+		case journal.EventResult:
+			if h := journal.DecodeHeaders(ev.Headers); t.kind == abi.KindRequest && h["terrarium-code"] == abi.OK.String() && h["terrarium-request"] == t.cause().String() {
 				out = append(out, Effect{Kind: "reply", Payload: Text(ev.Payload)})
 			}
-		case engine.EventDeadLetter:
+		case journal.EventDeadLetter:
 			if t.kind == abi.KindRequest && letter(ev).Error == engine.NotWaiting {
 				out = append(out, Effect{Kind: "reply", Unknown: true})
 			}
 		}
 	}
 	for i := range t.effects {
-		if ev := &t.effects[i]; ev.Kind == engine.EventOutput {
+		if ev := &t.effects[i]; ev.Kind == journal.EventOutput {
 			out = append(out, Effect{Kind: "output", Payload: Text(ev.Payload)})
 		}
 	}
 	for i := range t.effects {
-		if ev := &t.effects[i]; ev.Kind == engine.EventState {
-			out = append(out, stateEffect(engine.DecodeStateEvent(ev.Payload)))
+		if ev := &t.effects[i]; ev.Kind == journal.EventState {
+			out = append(out, stateEffect(journal.DecodeStateEvent(ev.Payload)))
 		}
 	}
 	return out
 }
 
-func letter(ev *engine.Event) (p engine.DeadLetterPayload) {
+func letter(ev *journal.Event) (p journal.DeadLetterPayload) {
 	if json.Unmarshal(ev.Payload, &p) != nil {
-		return engine.DeadLetterPayload{}
+		return journal.DeadLetterPayload{}
 	}
 	return p
 }
@@ -148,14 +149,14 @@ func letter(ev *engine.Event) (p engine.DeadLetterPayload) {
 // sent are the turn's sends as the guest made them: what became of each is in the
 // log, in order, and the notes have those that policies changed or left out.
 func (t *recorded) sent(who *labels) []Effect {
-	noted := map[int]engine.NotedSend{}
+	noted := map[int]journal.NotedSend{}
 	for _, n := range t.notes.Sends {
 		noted[n.Index] = n
 	}
 	tags := t.notes.Requests
 	var out []Effect
 	left := t.posted()
-	next := func() *engine.Event {
+	next := func() *journal.Event {
 		if len(left) == 0 {
 			return nil
 		}
@@ -185,18 +186,18 @@ func (t *recorded) sent(who *labels) []Effect {
 }
 
 // posted are the events of what the turn sent.
-func (t *recorded) posted() []*engine.Event {
-	var out []*engine.Event
+func (t *recorded) posted() []*journal.Event {
+	var out []*journal.Event
 	for i := range t.effects {
 		ev := &t.effects[i]
 		switch ev.Kind {
-		case engine.EventChannelMessage, engine.EventDirectMessage, engine.EventRequest:
+		case journal.EventChannelMessage, journal.EventDirectMessage, journal.EventRequest:
 			out = append(out, ev)
-		case engine.EventResult: // to a request that reached nobody
-			if engine.DecodeHeaders(ev.Headers)["terrarium-request"] == t.event.ID.String() {
+		case journal.EventResult: // to a request that reached nobody
+			if journal.DecodeHeaders(ev.Headers)["terrarium-request"] == t.event.ID.String() {
 				out = append(out, ev)
 			}
-		case engine.EventDeadLetter:
+		case journal.EventDeadLetter:
 			if p := letter(ev); p.Reason == abi.NotConnected.String() && p.Error == "" {
 				out = append(out, ev)
 			}
@@ -206,16 +207,16 @@ func (t *recorded) posted() []*engine.Event {
 }
 
 // postEffect is a send by what became of it.
-func postEffect(ev *engine.Event, who *labels) Effect {
+func postEffect(ev *journal.Event, who *labels) Effect {
 	switch ev.Kind {
-	case engine.EventChannelMessage:
+	case journal.EventChannelMessage:
 		return Effect{Kind: "send", Target: who.channel(ev.Channel), Payload: Text(ev.Payload), Headers: headers(ev.Headers)}
-	case engine.EventDirectMessage:
-		return Effect{Kind: "send to", Target: who.creature(engine.InboxOwner(ev.Channel)), Payload: Text(ev.Payload)}
-	case engine.EventRequest:
-		ms, _ := strconv.ParseInt(engine.DecodeHeaders(ev.Headers)["terrarium-deadline"], 10, 64)
-		return Effect{Kind: "request", Target: who.creature(engine.InboxOwner(ev.Channel)), Payload: Text(ev.Payload), Detail: within(time.Duration(ms) * time.Millisecond)}
-	case engine.EventResult:
+	case journal.EventDirectMessage:
+		return Effect{Kind: "send to", Target: who.creature(journal.InboxOwner(ev.Channel)), Payload: Text(ev.Payload)}
+	case journal.EventRequest:
+		ms, _ := strconv.ParseInt(journal.DecodeHeaders(ev.Headers)["terrarium-deadline"], 10, 64)
+		return Effect{Kind: "request", Target: who.creature(journal.InboxOwner(ev.Channel)), Payload: Text(ev.Payload), Detail: within(time.Duration(ms) * time.Millisecond)}
+	case journal.EventResult:
 		return Effect{Kind: "request", Unknown: true}
 	}
 	if p := letter(ev); p.Alias != "" {
@@ -225,13 +226,13 @@ func postEffect(ev *engine.Event, who *labels) Effect {
 }
 
 // recipients are the creatures that the turn sent to.
-func (t *recorded) recipients() []engine.CreatureID {
-	var out []engine.CreatureID
+func (t *recorded) recipients() []journal.CreatureID {
+	var out []journal.CreatureID
 	for _, ev := range t.posted() {
 		switch {
-		case engine.InboxOwner(ev.Channel) != "" && ev.Kind != engine.EventResult:
-			out = append(out, engine.InboxOwner(ev.Channel))
-		case ev.Kind == engine.EventDeadLetter && letter(ev).Alias == "":
+		case journal.InboxOwner(ev.Channel) != "" && ev.Kind != journal.EventResult:
+			out = append(out, journal.InboxOwner(ev.Channel))
+		case ev.Kind == journal.EventDeadLetter && letter(ev).Alias == "":
 			out = append(out, ev.Creature)
 		}
 	}

@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Source is a session directory whose turns are run again; it is only read.
 type Source interface {
-	engine.Chronicle
-	// Messages reads messages of a channel; see [engine.Store].
-	Messages(ctx context.Context, session engine.SessionID, channel engine.ChannelID, after, until uint64, limit int, bytes int64) ([]engine.Event, error)
+	journal.Chronicle
+	// Messages reads messages of a channel; see [journal.Store].
+	Messages(ctx context.Context, session journal.SessionID, channel journal.ChannelID, after, until uint64, limit int, bytes int64) ([]journal.Event, error)
 }
 
 // Options say what is run again, and on what.
@@ -27,10 +27,10 @@ type Options struct {
 	Creatures []string
 	// Module is run in place of the recorded modules, which are those of Creatures.
 	Module []byte
-	// From begins behind a cursor; see [engine.EventCursor]. Empty means the start.
-	From engine.EventCursor
+	// From begins behind a cursor; see [journal.EventCursor]. Empty means the start.
+	From journal.EventCursor
 	// Sessions, if it is not nil, chooses among the sessions.
-	Sessions func(*engine.SessionInfo) bool
+	Sessions func(*journal.SessionInfo) bool
 	// Fresh makes a new instance for each turn, where otherwise one is kept as long as
 	// it does not fail.
 	Fresh bool
@@ -51,39 +51,39 @@ const MaxDifferences = 100
 
 // Difference is a turn that did something else than was recorded.
 type Difference struct {
-	Turn     engine.EventID     `json:"turn"` // its event, turn_ended or turn_failed
-	Creature engine.CreatureID  `json:"creature"`
-	Name     string             `json:"name"` // of the creature, then
-	Attempt  int                `json:"attempt"`
-	Ended    time.Time          `json:"ts"`
-	Cursor   engine.EventCursor `json:"cursor"` // begins with this turn, for Options.From
-	Delivery Delivery           `json:"delivery"`
-	Recorded []Effect           `json:"recorded"`
-	Replayed []Effect           `json:"replayed"`
+	Turn     journal.EventID     `json:"turn"` // its event, turn_ended or turn_failed
+	Creature journal.CreatureID  `json:"creature"`
+	Name     string              `json:"name"` // of the creature, then
+	Attempt  int                 `json:"attempt"`
+	Ended    time.Time           `json:"ts"`
+	Cursor   journal.EventCursor `json:"cursor"` // begins with this turn, for Options.From
+	Delivery Delivery            `json:"delivery"`
+	Recorded []Effect            `json:"recorded"`
+	Replayed []Effect            `json:"replayed"`
 	// First is the place of the first effect that differs, in both lists.
 	First int `json:"first"`
 }
 
 // Delivery is what a turn handled.
 type Delivery struct {
-	Kind    string           `json:"kind"`
-	Message engine.EventID   `json:"message,omitzero"` // none for a start, or a change of the surroundings
-	Channel engine.ChannelID `json:"channel,omitempty"`
-	Alias   string           `json:"alias,omitempty"` // of the channel; none for the inbox
-	Seq     uint64           `json:"seq,omitempty"`
-	Sender  string           `json:"sender,omitempty"`
-	Payload Text             `json:"payload,omitempty"`
+	Kind    string            `json:"kind"`
+	Message journal.EventID   `json:"message,omitzero"` // none for a start, or a change of the surroundings
+	Channel journal.ChannelID `json:"channel,omitempty"`
+	Alias   string            `json:"alias,omitempty"` // of the channel; none for the inbox
+	Seq     uint64            `json:"seq,omitempty"`
+	Sender  string            `json:"sender,omitempty"`
+	Payload Text              `json:"payload,omitempty"`
 }
 
 // Unjudged are turns of a creature that could not be compared, and why.
 type Unjudged struct {
-	Creature engine.CreatureID `json:"creature"`
-	Name     string            `json:"name,omitempty"`
-	Reason   Reason            `json:"reason"`
-	Detail   string            `json:"detail,omitempty"` // for example which module it was
-	Turns    int               `json:"turns"`
-	First    engine.EventID    `json:"first"`
-	Last     engine.EventID    `json:"last"`
+	Creature journal.CreatureID `json:"creature"`
+	Name     string             `json:"name,omitempty"`
+	Reason   Reason             `json:"reason"`
+	Detail   string             `json:"detail,omitempty"` // for example which module it was
+	Turns    int                `json:"turns"`
+	First    journal.EventID    `json:"first"`
+	Last     journal.EventID    `json:"last"`
 }
 
 // Reason says why a turn could not be compared. It is stable.

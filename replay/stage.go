@@ -9,16 +9,16 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // stage is where turns are run again: who takes part, the modules, and the result.
 type stage struct {
 	o       Options
 	cast    *cast
-	actors  map[engine.CreatureID]*actor
-	chosen  map[engine.CreatureID]bool // whether it is one of Options.Creatures
-	modules map[string]*loaded         // by name; "": Options.Module
+	actors  map[journal.CreatureID]*actor
+	chosen  map[journal.CreatureID]bool // whether it is one of Options.Creatures
+	modules map[string]*loaded          // by name; "": Options.Module
 	result  Report
 }
 
@@ -30,7 +30,7 @@ type loaded struct {
 
 func newStage(o Options) *stage {
 	return &stage{
-		o: o, cast: newCast(), actors: map[engine.CreatureID]*actor{}, chosen: map[engine.CreatureID]bool{},
+		o: o, cast: newCast(), actors: map[journal.CreatureID]*actor{}, chosen: map[journal.CreatureID]bool{},
 		modules: map[string]*loaded{}, result: Report{Differences: []Difference{}, Unjudged: []Unjudged{}},
 	}
 }
@@ -49,7 +49,7 @@ func (s *stage) close(ctx context.Context) {
 
 // wants reports whether the turns of a creature are to be run again. A creature is
 // told by a name that it has or has had.
-func (s *stage) wants(id engine.CreatureID) bool {
+func (s *stage) wants(id journal.CreatureID) bool {
 	if len(s.o.Creatures) == 0 || s.chosen[id] {
 		return true
 	}
@@ -71,7 +71,7 @@ func matches(pattern, name string) bool {
 	return name != "" && (pattern == name || err == nil && ok)
 }
 
-func (s *stage) actor(id engine.CreatureID) *actor {
+func (s *stage) actor(id journal.CreatureID) *actor {
 	a := s.actors[id]
 	if a == nil {
 		a = newActor(s, id)
@@ -81,7 +81,7 @@ func (s *stage) actor(id engine.CreatureID) *actor {
 }
 
 // module finds the module of a creature.
-func (s *stage) module(ctx context.Context, set *engine.Setting) (abi.Module, error) {
+func (s *stage) module(ctx context.Context, set *journal.Setting) (abi.Module, error) {
 	name := set.Module
 	if len(s.o.Module) > 0 {
 		name = ""

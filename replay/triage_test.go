@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/plugins"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
@@ -75,7 +75,7 @@ func TestLogTriage(t *testing.T) {
 }
 
 // firstSilent finds the first turn in which a gate heard a message and sent nothing.
-func firstSilent(t *testing.T, dir string) engine.EventID {
+func firstSilent(t *testing.T, dir string) journal.EventID {
 	v, err := sqlitestore.OpenReadOnly(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
@@ -85,23 +85,23 @@ func firstSilent(t *testing.T, dir string) engine.EventID {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gates := map[engine.CreatureID]bool{}
-	events, err := v.History(t.Context(), list[0].Session, engine.HistoryQuery{Limit: 100_000})
+	gates := map[journal.CreatureID]bool{}
+	events, err := v.History(t.Context(), list[0].Session, journal.HistoryQuery{Limit: 100_000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, ev := range events {
-		var started engine.CreatureStartedPayload
-		if ev.Kind == engine.EventCreatureStarted && json.Unmarshal(ev.Payload, &started) == nil && bytes.HasPrefix([]byte(started.Name), []byte("triage.")) {
+		var started journal.CreatureStartedPayload
+		if ev.Kind == journal.EventCreatureStarted && json.Unmarshal(ev.Payload, &started) == nil && bytes.HasPrefix([]byte(started.Name), []byte("triage.")) {
 			gates[ev.Creature] = true
 		}
-		var ended engine.TurnEndedPayload
-		if ev.Kind == engine.EventTurnEnded && gates[ev.Creature] && json.Unmarshal(ev.Payload, &ended) == nil && ended.Kind == "message" && ended.Sends == 0 {
+		var ended journal.TurnEndedPayload
+		if ev.Kind == journal.EventTurnEnded && gates[ev.Creature] && json.Unmarshal(ev.Payload, &ended) == nil && ended.Kind == "message" && ended.Sends == 0 {
 			return ev.ID
 		}
 	}
 	t.Fatal("no gate has held a line back")
-	return engine.EventID{}
+	return journal.EventID{}
 }
 
 // BenchmarkReplay tells how many turns are replayed in a second.

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // walk reads the log and finds the turns in it.
@@ -16,28 +16,28 @@ import (
 // has one turn at most that is being read.
 type walk struct {
 	o       Options
-	log     *engine.Replay
-	covered func(engine.SessionID, *engine.Event) bool // comes before Options.From
-	open    map[engine.SessionID]*recorded
-	seen    map[engine.SessionID]bool
-	lines   map[engine.CreatureID][]engine.Event // of a turn that failed, which come before its end
+	log     *journal.Replay
+	covered func(journal.SessionID, *journal.Event) bool // comes before Options.From
+	open    map[journal.SessionID]*recorded
+	seen    map[journal.SessionID]bool
+	lines   map[journal.CreatureID][]journal.Event // of a turn that failed, which come before its end
 	mail    *mail
 	stage   *stage
 }
 
 func newWalk(ctx context.Context, o Options) (*walk, error) {
 	w := &walk{
-		o: o, open: map[engine.SessionID]*recorded{}, seen: map[engine.SessionID]bool{}, lines: map[engine.CreatureID][]engine.Event{},
+		o: o, open: map[journal.SessionID]*recorded{}, seen: map[journal.SessionID]bool{}, lines: map[journal.CreatureID][]journal.Event{},
 		mail: newMail(o.Source, mailBytes), stage: newStage(o),
 	}
 	var err error
 	if o.From == "" {
-		o.From = engine.FromStart
+		o.From = journal.FromStart
 	}
-	if w.covered, err = engine.Covering(ctx, o.Source, o.From); err != nil {
+	if w.covered, err = journal.Covering(ctx, o.Source, o.From); err != nil {
 		return nil, err
 	}
-	w.log, err = engine.NewReplay(ctx, o.Source, engine.FromStart, o.Sessions)
+	w.log, err = journal.NewReplay(ctx, o.Source, journal.FromStart, o.Sessions)
 	return w, err
 }
 
@@ -83,7 +83,7 @@ func (w *walk) finish(ctx context.Context, found *Difference) error {
 }
 
 // take follows one event.
-func (w *walk) take(ctx context.Context, session engine.SessionID, ev engine.Event) error {
+func (w *walk) take(ctx context.Context, session journal.SessionID, ev journal.Event) error {
 	if !w.seen[session] {
 		w.seen[session] = true
 		if err := w.shutParents(ctx, session); err != nil {
@@ -103,16 +103,16 @@ func (w *walk) take(ctx context.Context, session engine.SessionID, ev engine.Eve
 	w.stage.cast.learn(&ev)
 	w.mail.keep(&ev)
 	switch {
-	case ev.Kind == engine.EventTurnEnded || ev.Kind == engine.EventTurnFailed:
+	case ev.Kind == journal.EventTurnEnded || ev.Kind == journal.EventTurnFailed:
 		return w.begin(ctx, session, ev)
-	case ev.Kind == engine.EventLog && ev.Turn.IsZero():
+	case ev.Kind == journal.EventLog && ev.Turn.IsZero():
 		w.lines[ev.Creature] = append(w.lines[ev.Creature], ev)
 	}
 	return w.between(ctx, &ev)
 }
 
 // between follows an event that changes what a creature holds, but is of no turn of it.
-func (w *walk) between(ctx context.Context, ev *engine.Event) error {
+func (w *walk) between(ctx context.Context, ev *journal.Event) error {
 	id := holder(ev)
 	if id == "" || !w.stage.wants(id) {
 		return nil
@@ -125,18 +125,18 @@ func (w *walk) between(ctx context.Context, ev *engine.Event) error {
 }
 
 // holder is whose state, timers or requests an event changes.
-func holder(ev *engine.Event) engine.CreatureID {
+func holder(ev *journal.Event) journal.CreatureID {
 	switch ev.Kind {
-	case engine.EventState:
+	case journal.EventState:
 		return ev.Creature
-	case engine.EventTimer, engine.EventResult:
-		return engine.InboxOwner(ev.Channel)
+	case journal.EventTimer, journal.EventResult:
+		return journal.InboxOwner(ev.Channel)
 	}
 	return ""
 }
 
 // begin opens a turn, with the end of which its events begin.
-func (w *walk) begin(ctx context.Context, session engine.SessionID, ev engine.Event) error {
+func (w *walk) begin(ctx context.Context, session journal.SessionID, ev journal.Event) error {
 	lines := w.lines[ev.Creature]
 	delete(w.lines, ev.Creature)
 	if !w.stage.wants(ev.Creature) && !bytes.Contains(ev.Payload, []byte(`"setting"`)) {
@@ -152,7 +152,7 @@ func (w *walk) begin(ctx context.Context, session engine.SessionID, ev engine.Ev
 	if w.stage.cast.acts(t); !w.stage.wants(t.creature) { // now that its name is known
 		return nil
 	}
-	if ev.Kind == engine.EventTurnFailed {
+	if ev.Kind == journal.EventTurnFailed {
 		t.effects = lines
 	}
 	if t.judged = !w.covered(session, &ev); t.judged {
@@ -163,7 +163,7 @@ func (w *walk) begin(ctx context.Context, session engine.SessionID, ev engine.Ev
 }
 
 // shutOf closes the turn of a creature that is still being read.
-func (w *walk) shutOf(ctx context.Context, id engine.CreatureID) error {
+func (w *walk) shutOf(ctx context.Context, id journal.CreatureID) error {
 	for _, t := range w.open {
 		if t.creature == id {
 			return w.shut(ctx, t)
@@ -174,7 +174,7 @@ func (w *walk) shutOf(ctx context.Context, id engine.CreatureID) error {
 
 // shutParents closes the turns with which the sessions have ended that another one
 // comes from: what that tells of who is where came after them.
-func (w *walk) shutParents(ctx context.Context, session engine.SessionID) error {
+func (w *walk) shutParents(ctx context.Context, session journal.SessionID) error {
 	if len(w.open) == 0 {
 		return nil
 	}

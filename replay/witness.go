@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // witness stands between a guest and the turn that is run again. It answers what
@@ -22,7 +23,7 @@ type witness struct {
 	handling bool            // and not the instance being made
 	named    bool            // the sender's name is certain
 	own      map[string]bool // keys that the turn has written
-	calls    []engine.NotedCall
+	calls    []journal.NotedCall
 	gap      *gap
 }
 
@@ -43,7 +44,7 @@ func newWitness(a *actor, t *recorded) *witness {
 func (w *witness) begin() {
 	for _, x := range w.t.notes.Timers {
 		if x.Cancelled && !w.a.r.HasTimer(x.Name) {
-			w.a.r.SetTimer(engine.NotedTimer{Name: x.Name}) // for it was there
+			w.a.r.SetTimer(journal.NotedTimer{Name: x.Name}) // for it was there
 		}
 	}
 	w.Turn, w.handling = w.a.r.Begin(w.delivery), true
@@ -178,7 +179,7 @@ func (w *witness) Tool(name, args []byte) ([]byte, abi.Code) {
 	if code := r.MayCallTool(name, args); code != abi.OK {
 		return nil, code
 	}
-	call := engine.NotedCall{Tool: string(name), Args: slices.Clone(args)}
+	call := journal.NotedCall{Tool: string(name), Args: slices.Clone(args)}
 	w.calls = append(w.calls, call)
 	at := len(w.calls) - 1
 	if at >= len(w.t.notes.Calls) || w.t.notes.Calls[at].Tool != call.Tool || !bytes.Equal(w.t.notes.Calls[at].Args, args) {
@@ -197,13 +198,13 @@ func (w *witness) Tool(name, args []byte) ([]byte, abi.Code) {
 }
 
 // sendFor makes the sends of those tools that send.
-func (w *witness) sendFor(call *engine.NotedCall) {
+func (w *witness) sendFor(call *journal.NotedCall) {
 	switch call.Tool {
 	case "send_channel":
 		var args engine.SendChannelArgs
 		var result engine.SendChannelResult
 		if json.Unmarshal(call.Args, &args) == nil && json.Unmarshal(call.Result, &result) == nil {
-			headers, _ := engine.EncodeHeaders(args.Headers)
+			headers, _ := journal.EncodeHeaders(args.Headers)
 			w.a.r.SendFor(result.Channel, "", args.Payload, headers)
 		}
 	case "group_send":

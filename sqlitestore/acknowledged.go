@@ -13,7 +13,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -34,8 +34,8 @@ const (
 
 // ack is how far a session was acknowledged under one origin.
 type ack struct {
-	session engine.SessionID
-	origin  engine.Origin
+	session journal.SessionID
+	origin  journal.Origin
 	seq     uint64
 	chain   uint32 // of that event
 	boot    uint32 // tells when the machine was started; 0: not known
@@ -65,13 +65,13 @@ func decodeAck(b []byte) (a ack, ok bool) {
 	}
 	a.chain, a.seq, a.boot = binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint32(b[32:])
 	copy(a.origin[:], b[16:])
-	a.session = engine.SessionID(b[37 : 37+n])
+	a.session = journal.SessionID(b[37 : 37+n])
 	return a, true
 }
 
 // readAcks reads what a directory's file says, with the slot of each session. A file that
 // is missing, or begins otherwise, says nothing.
-func readAcks(dir string) (map[engine.SessionID]ack, map[engine.SessionID]int64, error) {
+func readAcks(dir string) (map[journal.SessionID]ack, map[journal.SessionID]int64, error) {
 	f, err := files.Open(filepath.Join(dir, ackName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -83,7 +83,7 @@ func readAcks(dir string) (map[engine.SessionID]ack, map[engine.SessionID]int64,
 	if info, err := f.Stat(); err != nil || info.Size() > mostOfAcks {
 		return nil, nil, errors.Join(err, fmt.Errorf("%s is too large to have been written by terrarium", f.Name()))
 	}
-	acks, slots := map[engine.SessionID]ack{}, map[engine.SessionID]int64{}
+	acks, slots := map[journal.SessionID]ack{}, map[journal.SessionID]int64{}
 	b := make([]byte, ackSize)
 	for at := int64(0); ; at++ {
 		if _, err := f.ReadAt(b, at*ackSize); errors.Is(err, io.EOF) {
@@ -102,12 +102,12 @@ func readAcks(dir string) (map[engine.SessionID]ack, map[engine.SessionID]int64,
 
 // keepAcks frees the slots of all sessions but those that are live, in a directory that
 // this process owns, and lists the ones that no catalogue has.
-func keepAcks(dir string, live, known map[engine.SessionID]bool) (lost []engine.SessionID, err error) {
+func keepAcks(dir string, live, known map[journal.SessionID]bool) (lost []journal.SessionID, err error) {
 	before, _, err := readAcks(dir)
 	if err != nil || before == nil {
 		return nil, err
 	}
-	k, err := openAcks(dir, func(s engine.SessionID) bool { return live[s] })
+	k, err := openAcks(dir, func(s journal.SessionID) bool { return live[s] })
 	if err != nil {
 		return nil, err
 	}
@@ -131,15 +131,15 @@ type acknowledgements struct {
 	boot uint32
 
 	mu     sync.Mutex
-	before map[engine.SessionID]ack // what processes before said of sessions that were not opened since
-	slots  map[engine.SessionID]int64
+	before map[journal.SessionID]ack // what processes before said of sessions that were not opened since
+	slots  map[journal.SessionID]int64
 	free   []int64
 	next   int64
 }
 
 // openAcks opens the file, and begins it anew if it is none. Slots of sessions
 // that are not live are free.
-func openAcks(dir string, live func(engine.SessionID) bool) (*acknowledgements, error) {
+func openAcks(dir string, live func(journal.SessionID) bool) (*acknowledgements, error) {
 	path := filepath.Join(dir, ackName)
 	before, slots, err := readAcks(dir)
 	if err != nil {
@@ -151,7 +151,7 @@ func openAcks(dir string, live func(engine.SessionID) bool) (*acknowledgements, 
 	}
 	k := &acknowledgements{f: f, boot: bootNumber(), before: before, slots: slots, next: 1}
 	if before == nil {
-		k.before, k.slots = map[engine.SessionID]ack{}, map[engine.SessionID]int64{}
+		k.before, k.slots = map[journal.SessionID]ack{}, map[journal.SessionID]int64{}
 		head := make([]byte, ackSize)
 		copy(head, ackHeader)
 		_, err = f.WriteAt(head, 0)
@@ -195,7 +195,7 @@ type slot struct {
 }
 
 // take gives a session a slot.
-func (k *acknowledgements) take(session engine.SessionID, origin engine.Origin) *slot {
+func (k *acknowledgements) take(session journal.SessionID, origin journal.Origin) *slot {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	at, has := k.slots[session]
@@ -224,7 +224,7 @@ func (s *slot) say(seq uint64, chain uint32) {
 }
 
 // release frees the slot of a session that has ended.
-func (k *acknowledgements) release(session engine.SessionID) {
+func (k *acknowledgements) release(session journal.SessionID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.before, session)
@@ -236,7 +236,7 @@ func (k *acknowledgements) release(session engine.SessionID) {
 }
 
 // said answers what processes before said of a session, until it is settled.
-func (k *acknowledgements) said(session engine.SessionID) (ack, bool) {
+func (k *acknowledgements) said(session journal.SessionID) (ack, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	a, found := k.before[session]
@@ -246,7 +246,7 @@ func (k *acknowledgements) said(session engine.SessionID) (ack, bool) {
 // settle notes that what was said of a session is in the catalogue, and says what is
 // there of it, so that a loss is not told again by a later process although none of this
 // one was acknowledged.
-func (k *acknowledgements) settle(session engine.SessionID, there ack) {
+func (k *acknowledgements) settle(session journal.SessionID, there ack) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.before, session)
@@ -260,8 +260,8 @@ func (k *acknowledgements) settle(session engine.SessionID, there ack) {
 
 // excused reports whether what an acknowledgement says may be lost although nothing is
 // damaged: the machine may have stopped since, and the durability promises no more.
-func (a *ack) excused(durability engine.Durability) bool {
-	return durability != engine.Full && (a.boot == 0 || a.boot != bootNumber())
+func (a *ack) excused(durability journal.Durability) bool {
+	return durability != journal.Full && (a.boot == 0 || a.boot != bootNumber())
 }
 
 // bootNumber tells starts of the machine apart; 0 where that is not known.

@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // reached is how far a file has the events of an origin, and what the chain is at one of
 // them; 0 if it does not have that one, or it is in no chain.
-func (s *snapshot) reached(ctx context.Context, origin engine.Origin, at uint64) (last uint64, chain uint32, err error) {
+func (s *snapshot) reached(ctx context.Context, origin journal.Origin, at uint64) (last uint64, chain uint32, err error) {
 	err = each(ctx, s.tx, func(scan func(...any) error) error {
 		var highest, sum int64
 		err := scan(&highest, &sum)
@@ -33,8 +33,8 @@ func (v *view) lostEnd(ctx context.Context, e entry, a ack) (loss, err error) {
 	if pruned, err := v.files[0].pruned(ctx); err != nil || last == 0 && pruned {
 		return nil, err // all that was written under that origin has been given up
 	}
-	first := engine.EventID{Origin: a.origin, Seq: min(last+1, a.seq)}
-	said := engine.EventID{Origin: a.origin, Seq: a.seq}
+	first := journal.EventID{Origin: a.origin, Seq: min(last+1, a.seq)}
+	said := journal.EventID{Origin: a.origin, Seq: a.seq}
 	lost := &abi.Error{
 		Code: abi.Storage, Op: "open", IDs: map[string]string{"path": e.Path, "session": string(e.Session), "event": first.String()},
 		Message: fmt.Sprintf("session %s has lost the events %s to %s, which had been acknowledged: %s-wal is missing, cut short or altered", e.Session, first, said, filepath.Base(e.Path)),
@@ -48,7 +48,7 @@ func (v *view) lostEnd(ctx context.Context, e entry, a ack) (loss, err error) {
 		lost.Remedy = "the session goes on from what is there; send again what is missing. The durability full loses nothing when the power fails"
 		return lost, nil
 	}
-	return lost.With(engine.CutShortID, string(e.Session)), nil
+	return lost.With(journal.CutShortID, string(e.Session)), nil
 }
 
 // takeAcks opens the file that says how far logs were acknowledged.
@@ -57,11 +57,11 @@ func (d *Directory) takeAcks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	live := map[engine.SessionID]bool{}
+	live := map[journal.SessionID]bool{}
 	for _, e := range entries {
 		live[e.Session] = e.Live
 	}
-	d.acks, err = openAcks(d.dir, func(s engine.SessionID) bool { return live[s] })
+	d.acks, err = openAcks(d.dir, func(s journal.SessionID) bool { return live[s] })
 	return err
 }
 
@@ -122,8 +122,8 @@ func (s *snapshot) pruned(ctx context.Context) (pruned bool, err error) {
 }
 
 // ends are the last events of the origins under which the session of a file has written.
-func (s *snapshot) ends(ctx context.Context) (map[engine.Origin]ack, error) {
-	out := map[engine.Origin]ack{}
+func (s *snapshot) ends(ctx context.Context) (map[journal.Origin]ack, error) {
+	out := map[journal.Origin]ack{}
 	err := each(ctx, s.tx, func(scan func(...any) error) error {
 		var uuid []byte
 		var id, sum int64
@@ -139,7 +139,7 @@ func (s *snapshot) ends(ctx context.Context) (map[engine.Origin]ack, error) {
 }
 
 // mark writes how far a session was acknowledged. A mark is never set back.
-func (k *catalog) mark(session engine.SessionID, marks map[engine.Origin]ack) error {
+func (k *catalog) mark(session journal.SessionID, marks map[journal.Origin]ack) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err := k.ready(); err != nil {
@@ -159,8 +159,8 @@ func (k *catalog) mark(session engine.SessionID, marks map[engine.Origin]ack) er
 
 // acknowledged is all that is known of how far a session was acknowledged, by origin.
 // What the machine may have lost without damage is left out.
-func (k *catalog) acknowledged(ctx context.Context, e entry) (map[engine.Origin]ack, error) {
-	marks := map[engine.Origin]ack{}
+func (k *catalog) acknowledged(ctx context.Context, e entry) (map[journal.Origin]ack, error) {
+	marks := map[journal.Origin]ack{}
 	if !e.Live {
 		return marks, nil
 	}
@@ -189,11 +189,11 @@ func (v *verification) ends() error {
 		if err != nil {
 			return err
 		}
-		said := engine.EventID{Origin: a.origin, Seq: a.seq}
+		said := journal.EventID{Origin: a.origin, Seq: a.seq}
 		switch {
 		case last == 0 && v.pruned > 0:
 		case last < a.seq:
-			v.missing(engine.EventID{Origin: a.origin, Seq: last + 1}, said)
+			v.missing(journal.EventID{Origin: a.origin, Seq: last + 1}, said)
 			v.damage(fmt.Sprintf("the end of the log is missing: it was acknowledged up to the event %s", said))
 		case chain != 0 && a.chain != 0 && chain != a.chain:
 			v.damage(fmt.Sprintf("the event %s is not the one that was acknowledged: its checksum is another", said))

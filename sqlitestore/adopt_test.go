@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // exported writes the live session of a directory to a file that stands alone.
-func exported(t *testing.T, dir string) (path string, session engine.SessionID) {
+func exported(t *testing.T, dir string) (path string, session journal.SessionID) {
 	t.Helper()
 	path, session = filepath.Join(t.TempDir(), "alone.db"), liveSessions(t, dir)[0]
 	if err := mustView(t, dir).Export(t.Context(), session, path); err != nil {
@@ -53,7 +53,7 @@ func TestAdoptOlderVersions(t *testing.T) {
 }
 
 // wantAdopted compares a session with what it was elsewhere.
-func wantAdopted(t *testing.T, from, dir string, session engine.SessionID) {
+func wantAdopted(t *testing.T, from, dir string, session journal.SessionID) {
 	t.Helper()
 	old, fresh := mustView(t, from), mustView(t, dir)
 	wantWhole(t, fresh, session)
@@ -71,7 +71,7 @@ func wantAdopted(t *testing.T, from, dir string, session engine.SessionID) {
 }
 
 // wantForkable forks a session, as whoever goes on with an adopted file does.
-func wantForkable(t *testing.T, dir string, session engine.SessionID) {
+func wantForkable(t *testing.T, dir string, session journal.SessionID) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "fork")
 	fork, err := mustView(t, dir).Fork(t.Context(), session, to)

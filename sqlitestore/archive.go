@@ -6,17 +6,17 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 var (
-	_ engine.Archive = (*View)(nil)
-	_ engine.Archive = (*Directory)(nil)
+	_ journal.Archive = (*View)(nil)
+	_ journal.Archive = (*Directory)(nil)
 )
 
 // Live lists the live sessions as their stores remember them, eldest first. What
 // cannot be read is named in the second result.
-func (v *View) Live(ctx context.Context) (graphs []engine.SavedGraph, problems []error, err error) {
+func (v *View) Live(ctx context.Context) (graphs []journal.SavedGraph, problems []error, err error) {
 	list, err := v.catalog.list(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -54,7 +54,7 @@ func (v *View) Live(ctx context.Context) (graphs []engine.SavedGraph, problems [
 }
 
 // live reads a session, and says which ancestors it lacks, and what of its end.
-func (v *View) live(ctx context.Context, session engine.SessionID, acks map[engine.SessionID]ack) (g engine.SavedGraph, lost []error, err error) {
+func (v *View) live(ctx context.Context, session journal.SessionID, acks map[journal.SessionID]ack) (g journal.SavedGraph, lost []error, err error) {
 	err = v.catalog.withRows(ctx, "read", session, v.readable, func(e entry, f *family) (err error) {
 		lost = nil
 		for _, ancestor := range f.missing {
@@ -76,7 +76,7 @@ func (v *View) live(ctx context.Context, session engine.SessionID, acks map[engi
 }
 
 // Messages reads a channel of a session; see [Store.Messages].
-func (d *Directory) Messages(ctx context.Context, session engine.SessionID, channel engine.ChannelID, after, until uint64, limit int, bytes int64) (events []engine.Event, err error) {
+func (d *Directory) Messages(ctx context.Context, session journal.SessionID, channel journal.ChannelID, after, until uint64, limit int, bytes int64) (events []journal.Event, err error) {
 	if s := d.opened(session); s != nil {
 		return s.Messages(ctx, channel, after, until, limit, bytes)
 	}
@@ -88,7 +88,7 @@ func (d *Directory) Messages(ctx context.Context, session engine.SessionID, chan
 }
 
 // DeadLetters returns dead letters of a session; see [Store.DeadLetters].
-func (d *Directory) DeadLetters(ctx context.Context, session engine.SessionID, creature engine.CreatureID, after engine.EventID, limit int) (letters []engine.DeadLetterRow, err error) {
+func (d *Directory) DeadLetters(ctx context.Context, session journal.SessionID, creature journal.CreatureID, after journal.EventID, limit int) (letters []journal.DeadLetterRow, err error) {
 	if s := d.opened(session); s != nil {
 		return s.DeadLetters(ctx, creature, after, limit)
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
@@ -213,7 +213,7 @@ func (b *backlogBooks) check(all bool) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	var graphs []engine.SavedGraph
+	var graphs []journal.SavedGraph
 	b.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	looks := 2 // at sessions that have ended
 	for _, info := range list {
@@ -247,12 +247,12 @@ func (b *backlogBooks) check(all bool) {
 	}
 }
 
-func wellOf(c engine.ChannelRow) (well int, is bool) {
+func wellOf(c journal.ChannelRow) (well int, is bool) {
 	_, err := fmt.Sscanf(c.Name, "well-%d", &well)
 	return well, err == nil && c.Inbox == ""
 }
 
-func headOf(g engine.SavedGraph, c engine.ChannelID) uint64 {
+func headOf(g journal.SavedGraph, c journal.ChannelID) uint64 {
 	for _, h := range g.Heads {
 		if h.Channel == c {
 			return h.Seq
@@ -290,7 +290,7 @@ func (b *backlogBooks) decide(listens map[string]string) {
 }
 
 // backlogs checks that what has yet to be read has no gap.
-func (b *backlogBooks) backlogs(v *View, g engine.SavedGraph) {
+func (b *backlogBooks) backlogs(v *View, g journal.SavedGraph) {
 	b.t.Helper()
 	for _, c := range g.Cursors {
 		events, err := v.Messages(b.t.Context(), g.Session, c.Channel, c.Seq, c.Until, 1<<30, 0)
@@ -310,7 +310,7 @@ func (b *backlogBooks) backlogs(v *View, g engine.SavedGraph) {
 }
 
 // heard checks what the hearers of a graph have heard.
-func (b *backlogBooks) heard(v *View, g engine.SavedGraph, all bool) {
+func (b *backlogBooks) heard(v *View, g journal.SavedGraph, all bool) {
 	b.t.Helper()
 	for _, c := range g.Creatures {
 		state, err := v.State(b.t.Context(), g.Session, c.ID)
@@ -324,7 +324,7 @@ func (b *backlogBooks) heard(v *View, g engine.SavedGraph, all bool) {
 			}
 		}
 	}
-	letters, err := v.DeadLetters(b.t.Context(), g.Session, "", engine.EventID{}, 10)
+	letters, err := v.DeadLetters(b.t.Context(), g.Session, "", journal.EventID{}, 10)
 	if err != nil || len(letters) > 0 {
 		b.t.Errorf("dead letters %v, %v", letters, err)
 	}
@@ -349,12 +349,12 @@ func isPrefix(runs string, want []stretchOf, all bool) bool {
 
 // fork compares a fork at the newest event with what is live. It may be refused when
 // history has been given up since.
-func (b *backlogBooks) fork(v *View, g engine.SavedGraph) {
+func (b *backlogBooks) fork(v *View, g journal.SavedGraph) {
 	b.t.Helper()
 	ctx := b.t.Context()
 	log := history(b.t, v, g.Session)
 	newest := log[len(log)-1]
-	mark := engine.Mark{Event: newest.ID, Since: newest.Time}
+	mark := journal.Mark{Event: newest.ID, Since: newest.Time}
 	dir := filepath.Join(b.forks, "fork")
 	fork, _, err := v.ForkAt(ctx, g.Session, mark, dir)
 	unborn := newest.Time <= entriesOf(b.t, b.dir)[g.Session].Created // it has written nothing yet

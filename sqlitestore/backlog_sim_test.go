@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // errDead is what every step in the background answers once the process is taken for
@@ -33,8 +33,8 @@ type backlogSim struct {
 	forks  string // where forks are made
 	d      *Directory
 	stores []*simStore
-	logs   map[engine.ChannelID][]engine.EventID // of each message, by its number
-	made   int                                   // names that have been given
+	logs   map[journal.ChannelID][]journal.EventID // of each message, by its number
+	made   int                                     // names that have been given
 	clock  int64
 
 	// Of the background: whether it may work, after how many steps the process dies,
@@ -46,16 +46,16 @@ type backlogSim struct {
 
 // simStore is an open session with what is live in it.
 type simStore struct {
-	engine.Store
+	journal.Store
 	last     uint64
-	channels map[engine.ChannelID]bool
+	channels map[journal.ChannelID]bool
 	readers  []*simReader
 }
 
 // simReader is a listener that reads one channel, or what is left of its backlog there.
 type simReader struct {
-	id      engine.CreatureID
-	channel engine.ChannelID
+	id      journal.CreatureID
+	channel journal.ChannelID
 	seq     uint64
 	until   uint64 // 0: it listens
 }
@@ -65,7 +65,7 @@ const simSteps = 60
 
 // simulateBacklogs runs the program of a seed.
 func simulateBacklogs(t *testing.T, seed uint64) {
-	s := &backlogSim{t: t, random: rand.New(rand.NewPCG(seed, 18)), dir: t.TempDir(), forks: t.TempDir(), logs: map[engine.ChannelID][]engine.EventID{}, clock: 1}
+	s := &backlogSim{t: t, random: rand.New(rand.NewPCG(seed, 18)), dir: t.TempDir(), forks: t.TempDir(), logs: map[journal.ChannelID][]journal.EventID{}, clock: 1}
 	s.start()
 	for range simSteps {
 		s.step()
@@ -125,12 +125,12 @@ func (s *backlogSim) start() {
 	}
 	s.stores = nil
 	for _, g := range graphs {
-		m := &simStore{channels: map[engine.ChannelID]bool{}}
+		m := &simStore{channels: map[journal.ChannelID]bool{}}
 		for _, c := range g.Channels {
 			m.channels[c.ID] = true
 		}
 		for _, c := range g.Cursors {
-			m.readers = append(m.readers, &simReader{engine.CreatureID(c.Reader), c.Channel, c.Seq, c.Until})
+			m.readers = append(m.readers, &simReader{journal.CreatureID(c.Reader), c.Channel, c.Seq, c.Until})
 		}
 		slices.SortFunc(m.readers, func(a, b *simReader) int { return compareNames(string(a.id), string(b.id)) })
 		if m.Store, err = s.d.Open(s.t.Context(), g.Session); err != nil {
@@ -246,64 +246,64 @@ func (s *backlogSim) name(what string) string {
 
 func (s *backlogSim) create() {
 	s.t.Helper()
-	m := &simStore{channels: map[engine.ChannelID]bool{}}
+	m := &simStore{channels: map[journal.ChannelID]bool{}}
 	stores, err := s.d.Create(s.t.Context(), s.spec(m))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	m.Store = stores[0]
 	s.stores = append(s.stores, m)
-	c := engine.ChannelID(s.name("c"))
+	c := journal.ChannelID(s.name("c"))
 	m.channels[c] = true
-	s.append(m, &engine.Record{Channels: []engine.ChannelRow{{ID: c, Name: string(c)}}, Heads: []engine.HeadRow{{Channel: c}}})
+	s.append(m, &journal.Record{Channels: []journal.ChannelRow{{ID: c, Name: string(c)}}, Heads: []journal.HeadRow{{Channel: c}}})
 	for range 1 + s.random.IntN(2) {
 		s.listen(m)
 	}
 }
 
 // spec describes a store that begins with what the member has.
-func (s *backlogSim) spec(m *simStore) engine.StoreSpec {
-	return engine.StoreSpec{Graph: engine.GraphID(s.name("g")), Durability: engine.Normal, First: func(o engine.Origin) *engine.Record {
+func (s *backlogSim) spec(m *simStore) journal.StoreSpec {
+	return journal.StoreSpec{Graph: journal.GraphID(s.name("g")), Durability: journal.Normal, First: func(o journal.Origin) *journal.Record {
 		m.Store, m.last = &unborn{origin: o}, 0
-		r := &engine.Record{}
-		s.log(m, r, engine.Event{Kind: engine.EventTopologyChanged})
+		r := &journal.Record{}
+		s.log(m, r, journal.Event{Kind: journal.EventTopologyChanged})
 		for _, c := range m.sortedChannels() {
-			r.Channels = append(r.Channels, engine.ChannelRow{ID: c, Name: string(c)})
-			r.Heads = append(r.Heads, engine.HeadRow{Channel: c, Seq: uint64(len(s.logs[c]))})
+			r.Channels = append(r.Channels, journal.ChannelRow{ID: c, Name: string(c)})
+			r.Heads = append(r.Heads, journal.HeadRow{Channel: c, Seq: uint64(len(s.logs[c]))})
 		}
 		for _, l := range m.readers {
-			r.Creatures = append(r.Creatures, engine.CreatureRow{ID: l.id, Name: string(l.id)})
+			r.Creatures = append(r.Creatures, journal.CreatureRow{ID: l.id, Name: string(l.id)})
 			r.Cursors = append(r.Cursors, l.cursor())
 		}
 		return r
 	}}
 }
 
-func (l *simReader) cursor() engine.CursorRow {
-	return engine.CursorRow{Reader: engine.ReaderID(l.id), Channel: l.channel, Seq: l.seq, Until: l.until}
+func (l *simReader) cursor() journal.CursorRow {
+	return journal.CursorRow{Reader: journal.ReaderID(l.id), Channel: l.channel, Seq: l.seq, Until: l.until}
 }
 
-func (m *simStore) sortedChannels() (out []engine.ChannelID) {
+func (m *simStore) sortedChannels() (out []journal.ChannelID) {
 	for c := range m.channels {
 		out = append(out, c)
 	}
-	slices.SortFunc(out, func(a, b engine.ChannelID) int { return compareNames(string(a), string(b)) })
+	slices.SortFunc(out, func(a, b journal.ChannelID) int { return compareNames(string(a), string(b)) })
 	return out
 }
 
-func (s *backlogSim) log(m *simStore, r *engine.Record, e engine.Event) engine.EventID {
+func (s *backlogSim) log(m *simStore, r *journal.Record, e journal.Event) journal.EventID {
 	m.last++
 	s.clock++
-	e.ID, e.Time = engine.EventID{Origin: m.Origin(), Seq: m.last}, s.clock
+	e.ID, e.Time = journal.EventID{Origin: m.Origin(), Seq: m.last}, s.clock
 	r.Events = append(r.Events, e)
 	return e.ID
 }
 
 // append writes a record that begins with an event if it has none.
-func (s *backlogSim) append(m *simStore, r *engine.Record) {
+func (s *backlogSim) append(m *simStore, r *journal.Record) {
 	s.t.Helper()
 	if len(r.Events) == 0 {
-		s.log(m, r, engine.Event{Kind: engine.EventTopologyChanged})
+		s.log(m, r, journal.Event{Kind: journal.EventTopologyChanged})
 	}
 	m.Append(r)
 	if err := m.Wait(s.t.Context(), m.last); err != nil {
@@ -314,10 +314,10 @@ func (s *backlogSim) append(m *simStore, r *engine.Record) {
 func (s *backlogSim) send(m *simStore) {
 	for _, c := range m.sortedChannels() {
 		for range s.random.IntN(8) {
-			r := &engine.Record{}
+			r := &journal.Record{}
 			seq := uint64(len(s.logs[c])) + 1
-			id := s.log(m, r, engine.Event{Kind: engine.EventChannelMessage, Channel: c, Seq: seq, Payload: make([]byte, 50+s.random.IntN(300))})
-			r.Heads = []engine.HeadRow{{Channel: c, Seq: seq}}
+			id := s.log(m, r, journal.Event{Kind: journal.EventChannelMessage, Channel: c, Seq: seq, Payload: make([]byte, 50+s.random.IntN(300))})
+			r.Heads = []journal.HeadRow{{Channel: c, Seq: seq}}
 			s.append(m, r)
 			s.logs[c] = append(s.logs[c], id)
 		}
@@ -332,7 +332,7 @@ func (s *backlogSim) listen(m *simStore) {
 		return
 	}
 	c := channels[s.random.IntN(len(channels))]
-	l := &simReader{id: engine.CreatureID(s.name("l")), channel: c, seq: uint64(len(s.logs[c]))}
+	l := &simReader{id: journal.CreatureID(s.name("l")), channel: c, seq: uint64(len(s.logs[c]))}
 	if s.random.IntN(2) == 0 {
 		// Parents of a merge may have given up history up to different times, so what is
 		// left begins behind the last gap.
@@ -344,10 +344,10 @@ func (s *backlogSim) listen(m *simStore) {
 		}
 	}
 	m.readers = append(m.readers, l)
-	s.append(m, &engine.Record{Creatures: []engine.CreatureRow{{ID: l.id, Name: string(l.id)}}, Cursors: []engine.CursorRow{l.cursor()}})
+	s.append(m, &journal.Record{Creatures: []journal.CreatureRow{{ID: l.id, Name: string(l.id)}}, Cursors: []journal.CursorRow{l.cursor()}})
 }
 
-func (s *backlogSim) messages(m *simStore, c engine.ChannelID, after, until uint64, limit int) []engine.Event {
+func (s *backlogSim) messages(m *simStore, c journal.ChannelID, after, until uint64, limit int) []journal.Event {
 	s.t.Helper()
 	events, err := m.Messages(s.t.Context(), c, after, until, limit, 0)
 	if err != nil {
@@ -369,22 +369,22 @@ func (s *backlogSim) hear(m *simStore) {
 		}
 		l.seq = e.Seq
 		value := strconv.FormatUint(l.seq, 10)
-		r := &engine.Record{}
-		s.log(m, r, engine.Event{Kind: engine.EventTurnEnded, Creature: l.id, Channel: l.channel, Seq: l.seq, Cause: e.ID})
+		r := &journal.Record{}
+		s.log(m, r, journal.Event{Kind: journal.EventTurnEnded, Creature: l.id, Channel: l.channel, Seq: l.seq, Cause: e.ID})
 		key := fmt.Sprint("n", l.seq%3)
-		s.log(m, r, engine.Event{Kind: engine.EventState, Creature: l.id, Payload: []byte(key + "\x00=" + value)})
-		r.State = []engine.StateRow{{Creature: l.id, Key: key, Value: []byte(value)}}
-		r.Cursors = []engine.CursorRow{l.cursor()}
+		s.log(m, r, journal.Event{Kind: journal.EventState, Creature: l.id, Payload: []byte(key + "\x00=" + value)})
+		r.State = []journal.StateRow{{Creature: l.id, Key: key, Value: []byte(value)}}
+		r.Cursors = []journal.CursorRow{l.cursor()}
 		s.append(m, r)
 	}
 	if l.until > 0 && l.seq == l.until {
-		s.append(m, &engine.Record{Drop: engine.Drop{Creatures: []engine.CreatureID{l.id}, Cursors: []engine.CursorRow{l.cursor()}}})
+		s.append(m, &journal.Record{Drop: journal.Drop{Creatures: []journal.CreatureID{l.id}, Cursors: []journal.CursorRow{l.cursor()}}})
 		m.readers = slices.Delete(m.readers, i, i+1)
 	}
 }
 
 // next reports whether an event is the message that comes next.
-func (s *backlogSim) next(m *simStore, l *simReader, e engine.Event) bool {
+func (s *backlogSim) next(m *simStore, l *simReader, e journal.Event) bool {
 	s.t.Helper()
 	if log := s.logs[l.channel]; e.Seq != l.seq+1 || e.Seq > uint64(len(log)) || log[e.Seq-1] != e.ID {
 		s.t.Errorf("session %s: behind message %d of %s comes %d for %s", m.Info().Session, l.seq, l.channel, e.Seq, l.id)
@@ -402,13 +402,13 @@ func (s *backlogSim) cut(kind string, parents []*simStore, children int) {
 		parents = s.stores[:2:2]
 	}
 	s.clock++
-	cut := engine.Cut{Kind: kind, At: s.clock}
+	cut := journal.Cut{Kind: kind, At: s.clock}
 	made := make([]*simStore, children)
 	for i := range made {
-		made[i] = &simStore{channels: map[engine.ChannelID]bool{}}
+		made[i] = &simStore{channels: map[journal.ChannelID]bool{}}
 	}
-	at := map[engine.ChannelID]int{}
-	var sessions []engine.SessionID
+	at := map[journal.ChannelID]int{}
+	var sessions []journal.SessionID
 	for _, m := range parents {
 		cut.Parents, sessions = append(cut.Parents, m.Store), append(sessions, m.Info().Session)
 		for _, c := range m.sortedChannels() {
@@ -426,7 +426,7 @@ func (s *backlogSim) cut(kind string, parents []*simStore, children int) {
 		}
 	}
 	for _, m := range made {
-		child := engine.CutChild{Parents: sessions, StoreSpec: s.spec(m), Channels: m.sortedChannels()}
+		child := journal.CutChild{Parents: sessions, StoreSpec: s.spec(m), Channels: m.sortedChannels()}
 		for _, l := range m.readers {
 			child.Creatures = append(child.Creatures, l.id)
 		}
@@ -479,8 +479,8 @@ func (s *backlogSim) checkFork(m *simStore) {
 	dir := filepath.Join(s.forks, "fork")
 	defer os.RemoveAll(dir)
 	// When history has been given up, the rows can be told again once something is written.
-	s.append(m, &engine.Record{})
-	mark := engine.Mark{Event: engine.EventID{Origin: m.Origin(), Seq: m.last}, Since: s.clock}
+	s.append(m, &journal.Record{})
+	mark := journal.Mark{Event: journal.EventID{Origin: m.Origin(), Seq: m.last}, Since: s.clock}
 	fork, _, err := s.d.ForkAt(ctx, m.Info().Session, mark, dir)
 	if err != nil {
 		s.t.Errorf("ForkAt: %v", err)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -101,17 +103,17 @@ func extended(runs string, n uint64) string {
 }
 
 // backlogs is the deployment that the program begins with.
-func backlogs() *engine.Deployment {
-	durability := engine.Normal
-	out := &engine.Deployment{Name: backlogName, Session: engine.SessionSettings{Durability: &durability}}
+func backlogs() *deploy.Deployment {
+	durability := journal.Normal
+	out := &deploy.Deployment{Name: backlogName, Session: deploy.SessionSettings{Durability: &durability}}
 	for i := range wells {
-		out.Channels = append(out.Channels, engine.ChannelSpec{Address: "channel." + wellName(i), Name: wellName(i)})
+		out.Channels = append(out.Channels, deploy.ChannelSpec{Address: "channel." + wellName(i), Name: wellName(i)})
 	}
 	for _, name := range hearers() {
-		spec := engine.CreatureSpec{Address: "creature." + name, Name: name, Module: "hearer"}
+		spec := deploy.CreatureSpec{Address: "creature." + name, Name: name, Module: "hearer"}
 		var i int
 		if _, err := fmt.Sscanf(name[strings.IndexByte(name, '-'):], "-%d", &i); err == nil && !strings.HasPrefix(name, "visitor") {
-			spec.Listen = []engine.WireSpec{{Channel: "channel." + wellName(i), Alias: wellName(i)}}
+			spec.Listen = []deploy.WireSpec{{Channel: "channel." + wellName(i), Alias: wellName(i)}}
 		}
 		spec.Stopped = strings.HasPrefix(name, "sleeper")
 		out.Creatures = append(out.Creatures, spec)
@@ -124,8 +126,8 @@ type backlogVictim struct {
 	*engine.Engine
 	d        *Directory
 	random   *rand.Rand
-	channels [wells]engine.ChannelID
-	ids      map[string]engine.CreatureID
+	channels [wells]journal.ChannelID
+	ids      map[string]journal.CreatureID
 	heads    [wells]uint64
 }
 
@@ -138,9 +140,9 @@ func (l *lagging) run(ctx context.Context, dir string, options Options) error {
 		return err
 	}
 	d.hydrator.hurry(1)
-	v := &backlogVictim{d: d, random: rand.New(rand.NewPCG(l.Seed, 18)), ids: map[string]engine.CreatureID{}}
+	v := &backlogVictim{d: d, random: rand.New(rand.NewPCG(l.Seed, 18)), ids: map[string]journal.CreatureID{}}
 	v.Engine, err = engine.New(ctx, engine.Options{
-		Host: hearing{}, Storage: d, Durability: engine.Normal, Workers: 2,
+		Host: hearing{}, Storage: d, Durability: journal.Normal, Workers: 2,
 		Load: func(_ context.Context, module string) ([]byte, error) { return []byte(module), nil },
 	})
 	if err != nil {
@@ -240,7 +242,7 @@ func (v *backlogVictim) edge(ctx context.Context, name string, well int) error {
 		return err
 	}
 	tellOf("edging", edging{name, well, !on, v.heads[well]})
-	op := topology.SetEdge{Creature: v.ids[name], Channel: v.channels[well], Direction: engine.Listen, On: !on}
+	op := topology.SetEdge{Creature: v.ids[name], Channel: v.channels[well], Direction: journal.Listen, On: !on}
 	var batch *engine.Batch
 	err = v.Batch(ctx, func(b *engine.Batch) error {
 		batch = b

@@ -1,8 +1,6 @@
 package sqlitestore
 
-import (
-	"github.com/seed47132306/terrarium/engine"
-)
+import "github.com/seed47132306/terrarium/engine/journal"
 
 // latest collects rows and keeps the last one of every key: within one
 // transaction only that can ever be seen.
@@ -30,31 +28,31 @@ func (l *latest[K, V]) reset() {
 }
 
 type cursorKey struct {
-	reader  engine.ReaderID
-	channel engine.ChannelID
+	reader  journal.ReaderID
+	channel journal.ChannelID
 	until   uint64
 }
 
 type stateKey struct {
-	creature engine.CreatureID
+	creature journal.CreatureID
 	key      string
 }
 
 type producerKey struct {
-	channel  engine.ChannelID
+	channel  journal.ChannelID
 	producer string
 }
 
 // batch is what a group of records changes in the live rows that change with
 // every turn. The others are written as they come.
 type batch struct {
-	cursors   latest[cursorKey, engine.CursorRow]
-	state     latest[stateKey, engine.StateRow]
-	producers latest[producerKey, engine.ProducerRow]
-	heads     latest[engine.ChannelID, engine.HeadRow]
+	cursors   latest[cursorKey, journal.CursorRow]
+	state     latest[stateKey, journal.StateRow]
+	producers latest[producerKey, journal.ProducerRow]
+	heads     latest[journal.ChannelID, journal.HeadRow]
 }
 
-func (b *batch) add(r *engine.Record) {
+func (b *batch) add(r *journal.Record) {
 	for _, row := range r.Cursors {
 		b.putCursor(row)
 	}
@@ -69,11 +67,11 @@ func (b *batch) add(r *engine.Record) {
 	}
 }
 
-func (b *batch) putCursor(row engine.CursorRow) {
+func (b *batch) putCursor(row journal.CursorRow) {
 	b.cursors.put(cursorKey{row.Reader, row.Channel, row.Until}, row)
 }
 
-func (b *batch) putState(row engine.StateRow) {
+func (b *batch) putState(row journal.StateRow) {
 	b.state.put(stateKey{row.Creature, row.Key}, row)
 }
 
@@ -85,4 +83,4 @@ func (b *batch) reset() {
 }
 
 // recordSize estimates the memory that a record holds while it is queued.
-func recordSize(r *engine.Record) int64 { return r.Size() }
+func recordSize(r *journal.Record) int64 { return r.Size() }

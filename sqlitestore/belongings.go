@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // belongings are the creatures and channels whose live rows a child takes over, as
@@ -15,13 +15,13 @@ import (
 // with the creature, producers' offsets and the cursors of outside readers with the
 // channel.
 type belongings struct {
-	cut       *engine.Cut
+	cut       *journal.Cut
 	number    int // of the child
 	creatures map[string]bool
 	channels  map[string]bool
 }
 
-func belongingsOf(cut *engine.Cut, number int) belongings {
+func belongingsOf(cut *journal.Cut, number int) belongings {
 	own, plan := belongings{cut, number, map[string]bool{}, map[string]bool{}}, &cut.Children[number]
 	for _, id := range plan.Creatures {
 		own.creatures[string(id)] = true
@@ -38,11 +38,11 @@ func belongingsOf(cut *engine.Cut, number int) belongings {
 // a rule.
 type testator struct {
 	w     *writer
-	uuids map[int64]engine.Origin
+	uuids map[int64]journal.Origin
 }
 
 func newTestator(s *Store) *testator {
-	t := &testator{w: s.w, uuids: make(map[int64]engine.Origin, len(s.w.origins))}
+	t := &testator{w: s.w, uuids: make(map[int64]journal.Origin, len(s.w.origins))}
 	for origin, no := range s.w.origins {
 		t.uuids[no] = origin
 	}
@@ -87,7 +87,7 @@ func (t *testator) tellLoss(to *writer) error {
 
 // take writes what a parent has of them into the file of a child, within a
 // transaction.
-func (o belongings) take(from *testator, parent *engine.SessionInfo, to *writer) error {
+func (o belongings) take(from *testator, parent *journal.SessionInfo, to *writer) error {
 	for _, id := range slices.Sorted(maps.Keys(o.creatures)) {
 		if err := from.copyRows(to.st.setState, "SELECT creature, key, value FROM state_value WHERE creature = ?", id); err != nil {
 			return err
@@ -139,8 +139,8 @@ func (o belongings) takeReaders(from *testator, to *writer) error {
 	return nil
 }
 
-// takeLetters takes over dead letters: see [engine.Cut.LetterHeirs].
-func (o belongings) takeLetters(from *testator, parent *engine.SessionInfo, to *writer) error {
+// takeLetters takes over dead letters: see [journal.Cut.LetterHeirs].
+func (o belongings) takeLetters(from *testator, parent *journal.SessionInfo, to *writer) error {
 	letters, err := from.rows("SELECT id, message, creature, sender FROM letter ORDER BY id")
 	if err != nil || len(letters) == 0 {
 		return err
@@ -154,7 +154,7 @@ func (o belongings) takeLetters(from *testator, parent *engine.SessionInfo, to *
 		if err := takeRow(row, &id, nil, &creature, &sender); err != nil {
 			return err
 		}
-		if heir(engine.CreatureID(creature), engine.CreatureID(sender)) != o.number {
+		if heir(journal.CreatureID(creature), journal.CreatureID(sender)) != o.number {
 			continue
 		}
 		ids = append(ids, id)

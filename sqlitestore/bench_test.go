@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
@@ -22,9 +22,9 @@ func openBench(tb testing.TB, dir string) *sqlitestore.Directory {
 	return d
 }
 
-func createBench(tb testing.TB, d *sqlitestore.Directory, durability engine.Durability) engine.Store {
+func createBench(tb testing.TB, d *sqlitestore.Directory, durability journal.Durability) journal.Store {
 	tb.Helper()
-	stores, err := d.Create(context.Background(), engine.StoreSpec{Graph: "g_bench", Durability: durability})
+	stores, err := d.Create(context.Background(), journal.StoreSpec{Graph: "g_bench", Durability: durability})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func createBench(tb testing.TB, d *sqlitestore.Directory, durability engine.Dura
 // that sent it, the reader's cursor and the channel's head.
 type turns struct {
 	mu   sync.Mutex
-	s    engine.Store
+	s    journal.Store
 	seq  uint64
 	time int64
 }
@@ -43,27 +43,27 @@ type turns struct {
 var turnPayload = []byte(`{"line":"2026-01-01 00:00:00 status installed libc6:amd64 2.41-12","n":12345}`)
 
 func (t *turns) put(producer int) uint64 {
-	creature := engine.CreatureID(fmt.Sprintf("c_%08d", producer))
-	channel := engine.ChannelID(fmt.Sprintf("ch_%07d", producer))
+	creature := journal.CreatureID(fmt.Sprintf("c_%08d", producer))
+	channel := journal.ChannelID(fmt.Sprintf("ch_%07d", producer))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	message := engine.EventID{Origin: t.s.Origin(), Seq: t.seq + 1}
-	turn := engine.EventID{Origin: t.s.Origin(), Seq: t.seq + 2}
+	message := journal.EventID{Origin: t.s.Origin(), Seq: t.seq + 1}
+	turn := journal.EventID{Origin: t.s.Origin(), Seq: t.seq + 2}
 	t.seq += 2
 	t.time += 2
-	t.s.Append(&engine.Record{
-		Events: []engine.Event{
-			{ID: message, Time: t.time, Kind: engine.EventChannelMessage, Graph: "g_bench", Creature: creature, Turn: turn, Attempt: 1, Channel: channel, Seq: t.seq, Payload: turnPayload, Cause: message},
-			{ID: turn, Time: t.time + 1, Kind: engine.EventTurnEnded, Graph: "g_bench", Creature: creature, Attempt: 1, Cause: message},
+	t.s.Append(&journal.Record{
+		Events: []journal.Event{
+			{ID: message, Time: t.time, Kind: journal.EventChannelMessage, Graph: "g_bench", Creature: creature, Turn: turn, Attempt: 1, Channel: channel, Seq: t.seq, Payload: turnPayload, Cause: message},
+			{ID: turn, Time: t.time + 1, Kind: journal.EventTurnEnded, Graph: "g_bench", Creature: creature, Attempt: 1, Cause: message},
 		},
-		Cursors: []engine.CursorRow{{Reader: engine.ReaderID(creature), Channel: channel, Seq: t.seq}},
-		Heads:   []engine.HeadRow{{Channel: channel, Seq: t.seq}},
+		Cursors: []journal.CursorRow{{Reader: journal.ReaderID(creature), Channel: channel, Seq: t.seq}},
+		Heads:   []journal.HeadRow{{Channel: channel, Seq: t.seq}},
 	})
 	return t.seq
 }
 
 func BenchmarkAppend(b *testing.B) {
-	for _, durability := range []engine.Durability{engine.Full, engine.Normal} {
+	for _, durability := range []journal.Durability{journal.Full, journal.Normal} {
 		for _, producers := range []int{1, 8, 256} {
 			b.Run(fmt.Sprintf("durability=%s/producers=%d", durability, producers), func(b *testing.B) {
 				d := openBench(b, b.TempDir())
@@ -116,7 +116,7 @@ func BenchmarkSync(b *testing.B) {
 	}
 }
 
-func fill(tb testing.TB, s engine.Store, events int) {
+func fill(tb testing.TB, s journal.Store, events int) {
 	tb.Helper()
 	t := &turns{s: s, time: time.Now().UnixNano()}
 	for range events / 2 {
@@ -133,7 +133,7 @@ func fill(tb testing.TB, s engine.Store, events int) {
 func BenchmarkCreate(b *testing.B) {
 	d := openBench(b, b.TempDir())
 	for b.Loop() {
-		s := createBench(b, d, engine.Normal)
+		s := createBench(b, d, journal.Normal)
 		b.StopTimer()
 		if err := s.Close(context.Background()); err != nil {
 			b.Fatal(err)
@@ -152,7 +152,7 @@ func BenchmarkOpen(b *testing.B) {
 		b.Run(fmt.Sprintf("events=%d", events), func(b *testing.B) {
 			dir := b.TempDir()
 			d := openBench(b, dir)
-			fill(b, createBench(b, d, engine.Normal), events)
+			fill(b, createBench(b, d, journal.Normal), events)
 			if err := d.Close(); err != nil {
 				b.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func BenchmarkOpen(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := s.History(context.Background(), engine.HistoryQuery{Newest: true, Limit: 100}); err != nil {
+				if _, err := s.History(context.Background(), journal.HistoryQuery{Newest: true, Limit: 100}); err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()
@@ -181,7 +181,7 @@ func BenchmarkOpen(b *testing.B) {
 
 func BenchmarkMessages(b *testing.B) {
 	d := openBench(b, b.TempDir())
-	s := createBench(b, d, engine.Normal)
+	s := createBench(b, d, journal.Normal)
 	fill(b, s, 100_000)
 	for b.Loop() {
 		if _, err := s.Messages(context.Background(), "ch_0000004", 10, 0, 64, 0); err != nil {

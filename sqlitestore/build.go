@@ -9,7 +9,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -86,9 +86,9 @@ func atRest(path string) (bool, error) {
 // yet. Every step may be done again: what is there is not added twice.
 type builder struct {
 	c    *conn
-	w    *writer                  // for what a writer does as well
-	only map[engine.Origin]uint64 // the origins to add; nil: all
-	upTo map[engine.Origin]uint64 // how much of an origin is added, where that is not all
+	w    *writer                   // for what a writer does as well
+	only map[journal.Origin]uint64 // the origins to add; nil: all
+	upTo map[journal.Origin]uint64 // how much of an origin is added, where that is not all
 	// since is the time from which on events are added; 0: all are. Of those
 	// before pruned, some may have been given up, now or in what is added.
 	since, pruned int64
@@ -102,7 +102,7 @@ func openBuilder(path string, h hooks, x *crossing) (*builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := openWriter(path, engine.Normal, origin, h)
+	w, err := openWriter(path, journal.Normal, origin, h)
 	if err != nil {
 		return nil, err
 	}
@@ -146,10 +146,10 @@ func (b *builder) strip() error {
 // durable; when the power failed then, the session lost it, and goes on without. Or it
 // has copied what the files have given up since: the rest would leave a gap behind it.
 func (b *builder) trim(sources []vouched) error {
-	wanted := map[engine.Origin]stretch{}
+	wanted := map[journal.Origin]stretch{}
 	for _, source := range sources {
 		err := b.c.attached(source.path, readOnly, func() error {
-			return b.stretches("parent", func(origin engine.Origin, s stretch) {
+			return b.stretches("parent", func(origin journal.Origin, s stretch) {
 				if known, ok := wanted[origin]; ok {
 					s.first, s.last = min(s.first, known.first), max(s.last, known.last)
 				}
@@ -161,7 +161,7 @@ func (b *builder) trim(sources []vouched) error {
 		}
 	}
 	var extra [][2]driver.Value // from the first, up to the last
-	err := b.stretches("main", func(origin engine.Origin, has stretch) {
+	err := b.stretches("main", func(origin journal.Origin, has stretch) {
 		w, known := wanted[origin]
 		switch {
 		case !known || has.last < w.first || has.first > w.last:
@@ -197,11 +197,11 @@ func (b *builder) trim(sources []vouched) error {
 type stretch struct{ no, first, last int64 }
 
 // stretches lists the origins of which a database has events.
-func (b *builder) stretches(database string, each func(origin engine.Origin, s stretch)) error {
+func (b *builder) stretches(database string, each func(origin journal.Origin, s stretch)) error {
 	return b.c.query(`SELECT no, uuid, coalesce((SELECT id & 0xffffffffff FROM `+database+`.event WHERE id > no << 40 AND id < (no + 1) << 40 ORDER BY id LIMIT 1), 0),
 		coalesce((SELECT id & 0xffffffffff FROM `+database+`.event WHERE id > no << 40 AND id < (no + 1) << 40 ORDER BY id DESC LIMIT 1), 0)
 		FROM `+database+`.origin`, nil, func(v []driver.Value) error {
-		var origin engine.Origin
+		var origin journal.Origin
 		var s stretch
 		if err := takeRow(v, &s.no, &origin, &s.first, &s.last); err != nil {
 			return err
@@ -279,7 +279,7 @@ func (b *builder) meet() (pairs []numbers, err error) {
 		return nil, err
 	}
 	err = b.c.query("SELECT r.old, r.new, o.uuid FROM renumber r JOIN main.origin o ON o.no = r.new ORDER BY r.new", nil, func(v []driver.Value) error {
-		var origin engine.Origin
+		var origin journal.Origin
 		p := numbers{upTo: seqMask}
 		if err := takeRow(v, &p.old, &p.new, &origin); err != nil {
 			return err
@@ -422,15 +422,15 @@ func (b *builder) finish(ctx context.Context, own vouched, mode fileMode) error 
 // Nothing else may be called the history of a session, whatever an attempt before has
 // left in the file.
 func (b *builder) hasAllOf(source vouched, mode fileMode) error {
-	has := map[engine.Origin]stretch{}
-	if err := b.stretches("main", func(origin engine.Origin, s stretch) { has[origin] = s }); err != nil {
+	has := map[journal.Origin]stretch{}
+	if err := b.stretches("main", func(origin journal.Origin, s stretch) { has[origin] = s }); err != nil {
 		return err
 	}
 	return b.c.attached(source.path, mode, func() error {
 		var lost error
 		var all []numbers
-		var origins []engine.Origin
-		err := b.stretches("parent", func(origin engine.Origin, s stretch) {
+		var origins []journal.Origin
+		err := b.stretches("parent", func(origin journal.Origin, s stretch) {
 			all, origins = append(all, numbers{s.no, s.first, s.last}), append(origins, origin)
 		})
 		if err != nil {
@@ -444,7 +444,7 @@ func (b *builder) hasAllOf(source vouched, mode fileMode) error {
 			first, last, here := max(of.new, behind+1), of.upTo, has[origins[i]]
 			if first <= last && (here.first == 0 || here.first > first || here.last < last) {
 				lost = errors.Join(lost, fmt.Errorf("the events %s to %d of %s are not in the file that is made of it",
-					engine.EventID{Origin: origins[i], Seq: uint64(first)}, last, source.path))
+					journal.EventID{Origin: origins[i], Seq: uint64(first)}, last, source.path))
 			}
 		}
 		return lost
@@ -453,7 +453,7 @@ func (b *builder) hasAllOf(source vouched, mode fileMode) error {
 
 // lacks names events that should be in the file by now and are not: what the
 // ancestors wrote.
-func (b *builder) lacks(inherited map[engine.Origin]uint64) error {
+func (b *builder) lacks(inherited map[journal.Origin]uint64) error {
 	if b.pruned > 0 {
 		return nil
 	}
@@ -463,7 +463,7 @@ func (b *builder) lacks(inherited map[engine.Origin]uint64) error {
 			return err
 		}
 		if !found {
-			return fmt.Errorf("the event %s is in none of the files", engine.EventID{Origin: origin, Seq: highest})
+			return fmt.Errorf("the event %s is in none of the files", journal.EventID{Origin: origin, Seq: highest})
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -38,7 +38,7 @@ type catalog struct {
 
 // entry is a session as the catalogue knows it.
 type entry struct {
-	engine.SessionInfo
+	journal.SessionInfo
 	born uint64
 	cut  string // that made it, or ""
 	kind string // of that cut
@@ -105,7 +105,7 @@ func (k *catalog) selectEntries(ctx context.Context, rest string, args ...driver
 
 func (k *catalog) scanEntry(v []driver.Value) (entry, error) {
 	var session, graph, durability, meta string
-	e := entry{SessionInfo: engine.SessionInfo{Events: -1}}
+	e := entry{SessionInfo: journal.SessionInfo{Events: -1}}
 	if err := takeRow(v, &session, &graph, &e.born, &durability, &e.Live, &e.Complete, &e.Created, &e.MergedAt, &e.SplitAt, &e.cut, &e.kind, &e.file, &meta); err != nil {
 		return entry{}, fmt.Errorf("session %v: %w", v[0], err)
 	}
@@ -115,9 +115,9 @@ func (k *catalog) scanEntry(v []driver.Value) (entry, error) {
 	if err := plainIDs(session); err != nil {
 		return entry{}, err
 	}
-	e.Session, e.Graph = engine.SessionID(session), engine.GraphID(graph)
+	e.Session, e.Graph = journal.SessionID(session), journal.GraphID(graph)
 	var known bool
-	if e.Durability, known = engine.ParseDurability(durability); !known {
+	if e.Durability, known = journal.ParseDurability(durability); !known {
 		return entry{}, &cellError{fmt.Sprintf("session %s has the unknown durability %q", session, shorten(durability))}
 	}
 	if e.file != "" {
@@ -132,7 +132,7 @@ func (k *catalog) scanEntry(v []driver.Value) (entry, error) {
 	}
 	if parents, _ := v[13].(string); parents != "" {
 		for p := range strings.SplitSeq(parents, " ") {
-			e.Parents = append(e.Parents, engine.SessionID(p))
+			e.Parents = append(e.Parents, journal.SessionID(p))
 		}
 	}
 	if e.cut == "" && len(e.Parents) > 0 { // forks had no cut, and were taken for splits
@@ -150,7 +150,7 @@ func (k *catalog) entries(ctx context.Context) ([]entry, error) {
 	return k.selectEntries(ctx, "ORDER BY s.no")
 }
 
-func (k *catalog) entry(ctx context.Context, op string, session engine.SessionID) (entry, error) {
+func (k *catalog) entry(ctx context.Context, op string, session journal.SessionID) (entry, error) {
 	entries, err := k.selectEntries(ctx, "WHERE s.session = ?", string(session))
 	if err != nil {
 		return entry{}, storageError(op, k.path, err)
@@ -193,7 +193,7 @@ func (k *catalog) add(e entry) error {
 
 // freeze ends a live session, within a transaction. wrote are the origins under
 // which it has written, with the highest number of each.
-func (k *catalog) freeze(session engine.SessionID, cut string, wrote map[engine.Origin]uint64) error {
+func (k *catalog) freeze(session journal.SessionID, cut string, wrote map[journal.Origin]uint64) error {
 	if err := k.c.exec("UPDATE store SET live = 0, ended_by = ? WHERE session = ?", text(cut), string(session)); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -48,7 +48,7 @@ func put(cell driver.Value, target any) (ok bool) {
 	case *[]byte:
 		*to, ok = cell.([]byte)
 		ok = ok || cell == nil
-	case *engine.Origin:
+	case *journal.Origin:
 		uuid, _ := cell.([]byte)
 		var err error
 		*to, err = originIn(uuid)
@@ -81,18 +81,18 @@ func wantedCell(target any) string {
 		return "should be text"
 	case *[]byte:
 		return "should be a blob"
-	case *engine.Origin:
+	case *journal.Origin:
 		return "should be an origin, a blob of 16 bytes"
 	}
 	return "is of a type that is not read"
 }
 
 // originIn is an origin as a file has it.
-func originIn(uuid []byte) (engine.Origin, error) {
-	if len(uuid) != len(engine.Origin{}) {
-		return engine.Origin{}, &cellError{fmt.Sprintf("an origin has %d bytes, and should have %d", len(uuid), len(engine.Origin{}))}
+func originIn(uuid []byte) (journal.Origin, error) {
+	if len(uuid) != len(journal.Origin{}) {
+		return journal.Origin{}, &cellError{fmt.Sprintf("an origin has %d bytes, and should have %d", len(uuid), len(journal.Origin{}))}
 	}
-	return engine.Origin(uuid), nil
+	return journal.Origin(uuid), nil
 }
 
 // storeName checks the name of a file in stores/ that a row of the catalogue tells.

@@ -3,7 +3,7 @@ package sqlitestore
 import (
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // A fork can begin at any time in the past, because the log tells how the live
@@ -14,28 +14,28 @@ import (
 // rowChanges are the rows of a record that is not plain. State is told by events
 // of its own.
 type rowChanges struct {
-	Drop      *engine.Drop           `json:",omitempty"`
-	Cursors   []engine.CursorRow     `json:",omitempty"`
-	Producers []engine.ProducerRow   `json:",omitempty"`
-	Creatures []engine.CreatureRow   `json:",omitempty"`
-	Channels  []engine.ChannelRow    `json:",omitempty"`
-	Heads     []engine.HeadRow       `json:",omitempty"`
-	Edges     []engine.EdgeRow       `json:",omitempty"`
-	Timers    []engine.TimerRow      `json:",omitempty"`
-	Requests  []engine.RequestRow    `json:",omitempty"`
-	Wires     []orderedWire          `json:",omitempty"`
-	Letters   []engine.DeadLetterRow `json:",omitempty"`
-	Meta      map[string]string      `json:",omitempty"`
-	Spelt     bool                   `json:",omitempty"` // texts have a character for each byte
+	Drop      *journal.Drop           `json:",omitempty"`
+	Cursors   []journal.CursorRow     `json:",omitempty"`
+	Producers []journal.ProducerRow   `json:",omitempty"`
+	Creatures []journal.CreatureRow   `json:",omitempty"`
+	Channels  []journal.ChannelRow    `json:",omitempty"`
+	Heads     []journal.HeadRow       `json:",omitempty"`
+	Edges     []journal.EdgeRow       `json:",omitempty"`
+	Timers    []journal.TimerRow      `json:",omitempty"`
+	Requests  []journal.RequestRow    `json:",omitempty"`
+	Wires     []orderedWire           `json:",omitempty"`
+	Letters   []journal.DeadLetterRow `json:",omitempty"`
+	Meta      map[string]string       `json:",omitempty"`
+	Spelt     bool                    `json:",omitempty"` // texts have a character for each byte
 }
 
 // orderedWire is an output wire with its place, which the event of it leaves out.
 type orderedWire struct {
-	engine.OutputWire
+	journal.OutputWire
 	Place uint64
 }
 
-func changesOf(r *engine.Record) rowChanges {
+func changesOf(r *journal.Record) rowChanges {
 	c := rowChanges{
 		Cursors: r.Cursors, Producers: r.Producers, Creatures: r.Creatures, Channels: r.Channels, Heads: r.Heads, Edges: r.Edges,
 		Timers: r.Timers, Requests: r.Requests, Letters: r.Letters, Meta: r.Meta,
@@ -50,8 +50,8 @@ func changesOf(r *engine.Record) rowChanges {
 }
 
 // record is what the changes were made of, without its events.
-func (c *rowChanges) record() *engine.Record {
-	r := &engine.Record{
+func (c *rowChanges) record() *journal.Record {
+	r := &journal.Record{
 		Cursors: c.Cursors, Producers: c.Producers, Creatures: c.Creatures, Channels: c.Channels, Heads: c.Heads, Edges: c.Edges,
 		Timers: c.Timers, Requests: c.Requests, Letters: c.Letters, Meta: c.Meta,
 	}
@@ -65,26 +65,26 @@ func (c *rowChanges) record() *engine.Record {
 	return r
 }
 
-func dropsAny(d *engine.Drop) bool {
+func dropsAny(d *journal.Drop) bool {
 	return len(d.Creatures)+len(d.Channels)+len(d.Edges)+len(d.Timers)+len(d.Requests)+len(d.Wires)+len(d.Letters)+len(d.Cursors) > 0
 }
 
 // implied is what an event tells of the live rows: how far a creature has got in a
 // channel, or that the channel has one message more.
-func implied(kind engine.EventKind, creature engine.CreatureID, channel engine.ChannelID, seq uint64) (cursor engine.CursorRow, head engine.HeadRow) {
+func implied(kind journal.EventKind, creature journal.CreatureID, channel journal.ChannelID, seq uint64) (cursor journal.CursorRow, head journal.HeadRow) {
 	switch {
 	case channel == "" || seq == 0:
-	case kind == engine.EventTurnEnded:
-		cursor = engine.CursorRow{Reader: engine.ReaderID(creature), Channel: channel, Seq: seq}
+	case kind == journal.EventTurnEnded:
+		cursor = journal.CursorRow{Reader: journal.ReaderID(creature), Channel: channel, Seq: seq}
 	case kind.IsMessage():
-		head = engine.HeadRow{Channel: channel, Seq: seq}
+		head = journal.HeadRow{Channel: channel, Seq: seq}
 	}
 	return cursor, head
 }
 
 // plain reports whether the events of a record tell exactly the rows that it
 // changes.
-func plain(r *engine.Record) bool {
+func plain(r *journal.Record) bool {
 	if len(r.Producers)+len(r.Creatures)+len(r.Channels)+len(r.Edges)+len(r.Timers)+len(r.Requests)+len(r.Wires)+len(r.Letters)+len(r.Meta) > 0 ||
 		dropsAny(&r.Drop) {
 		return false
@@ -110,7 +110,7 @@ func plain(r *engine.Record) bool {
 // noteChanges writes down what the events of a group do not tell, within its
 // transaction and before anything else of it. What outside readers acknowledge is
 // no part of the past.
-func (w *writer) noteChanges(group []*engine.Record) error {
+func (w *writer) noteChanges(group []*journal.Record) error {
 	if err := w.layBase(); err != nil {
 		return err
 	}
@@ -130,11 +130,11 @@ func (w *writer) noteChanges(group []*engine.Record) error {
 
 // acknowledges reports whether a record only says how far outside readers have
 // got.
-func acknowledges(r *engine.Record) bool {
+func acknowledges(r *journal.Record) bool {
 	changes := changesOf(r)
 	cursors := changes.Cursors
 	changes.Cursors = nil
-	return len(r.Events) == 0 && changes.empty() && !slices.ContainsFunc(cursors, func(c engine.CursorRow) bool { return !outside(c.Reader) })
+	return len(r.Events) == 0 && changes.empty() && !slices.ContainsFunc(cursors, func(c journal.CursorRow) bool { return !outside(c.Reader) })
 }
 
 func (c *rowChanges) empty() bool {
@@ -143,15 +143,15 @@ func (c *rowChanges) empty() bool {
 }
 
 // outside reports whether a reader is not a creature.
-func outside(id engine.ReaderID) bool { return len(id) >= 7 && id[:7] == "reader:" }
+func outside(id journal.ReaderID) bool { return len(id) >= 7 && id[:7] == "reader:" }
 
-func (w *writer) noteChange(r *engine.Record) error {
+func (w *writer) noteChange(r *journal.Record) error {
 	changes := changesOf(r)
 	rows, err := changes.encode()
 	if err != nil {
 		return err
 	}
-	last, err := w.pack(engine.EventID{Origin: w.own, Seq: max(w.behind, 1)})
+	last, err := w.pack(journal.EventID{Origin: w.own, Seq: max(w.behind, 1)})
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (w *writer) noteChange(r *engine.Record) error {
 }
 
 // writeChange writes a row of the table change, of an origin.
-func (w *writer) writeChange(origin engine.Origin, event, part, first, base int64, rows string) error {
+func (w *writer) writeChange(origin journal.Origin, event, part, first, base int64, rows string) error {
 	return w.st.change.values(event, part, first, base, rows, changeDigest(origin, event, part, first, base, rows))
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // keyBased is the key in a file's table store that says that the changes of its
@@ -127,7 +127,7 @@ func (w *writer) lastOwn() (int64, error) {
 
 // dump reads all rows of some tables.
 func (w *writer) dump(tables []liveTable) (baseRows, error) {
-	uuids := make(map[int64]engine.Origin, len(w.origins))
+	uuids := make(map[int64]journal.Origin, len(w.origins))
 	for origin, no := range w.origins {
 		uuids[no] = origin
 	}
@@ -146,7 +146,7 @@ func (w *writer) dump(tables []liveTable) (baseRows, error) {
 					row[i] = jsonText{[]byte(s)}
 				}
 				if n, ok := v[i].(int64); ok && slices.Contains(packed, i) {
-					row[i] = engine.EventID{Origin: uuids[n>>seqBits], Seq: uint64(n & seqMask)}
+					row[i] = journal.EventID{Origin: uuids[n>>seqBits], Seq: uint64(n & seqMask)}
 				}
 			}
 			out[t.name] = append(out[t.name], row)
@@ -211,7 +211,7 @@ func (w *writer) restoreField(field any, packed bool) (driver.Value, error) {
 		if !packed {
 			return v, nil
 		}
-		id, err := engine.ParseEventID(v)
+		id, err := journal.ParseEventID(v)
 		if err != nil {
 			return nil, err
 		}

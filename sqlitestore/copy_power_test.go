@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
@@ -46,8 +46,8 @@ func TestPowerLossWhileCopying(t *testing.T) {
 type powerlessCopy struct {
 	errand
 	root, from string
-	want       string                      // what the copy is to have
-	told       map[engine.SessionID]string // what is copied from
+	want       string                       // what the copy is to have
+	told       map[journal.SessionID]string // what is copied from
 }
 
 func newPowerlessCopy(t *testing.T, from, word string, random *rand.Rand) *powerlessCopy {

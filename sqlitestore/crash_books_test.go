@@ -13,39 +13,39 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
 // books are what the lives of a program have told, and what must follow from it.
 type books struct {
-	graphs   map[engine.GraphID]*descent
-	origins  map[engine.Origin]*origin
-	channels map[engine.ChannelID]*channel
+	graphs   map[journal.GraphID]*descent
+	origins  map[journal.Origin]*origin
+	channels map[journal.ChannelID]*channel
 	pending  *told // what was about to be done when the life ended
 }
 
 // descent is what is known of one graph, which has one session.
 type descent struct {
-	parents           []engine.GraphID
+	parents           []journal.GraphID
 	mergedAt, splitAt int64
 	ended, retired    bool
 }
 
 type origin struct {
-	graph        engine.GraphID
+	graph        journal.GraphID
 	acknowledged uint64
 	counted      bool // its life is over, and it has exactly the events 1 to highest
 	highest      uint64
 }
 
 type channel struct {
-	graph        engine.GraphID
+	graph        journal.GraphID
 	acknowledged uint64
 }
 
 func newBooks() *books {
-	return &books{graphs: map[engine.GraphID]*descent{}, origins: map[engine.Origin]*origin{}, channels: map[engine.ChannelID]*channel{}}
+	return &books{graphs: map[journal.GraphID]*descent{}, origins: map[journal.Origin]*origin{}, channels: map[journal.ChannelID]*channel{}}
 }
 
 // take takes down what a life tells.
@@ -56,14 +56,14 @@ func (b *books) take(line told) error {
 	case "created", "cut", "retired":
 		b.happened(b.pending)
 	case "opening":
-		o, err := engine.ParseOrigin(line.Origin)
+		o, err := journal.ParseOrigin(line.Origin)
 		if b.origins[o] != nil {
 			err = fmt.Errorf("the origin %s is used again", o)
 		}
 		b.origins[o] = &origin{graph: line.Graph}
 		return err
 	case "ok":
-		o, err := engine.ParseOrigin(line.Origin)
+		o, err := journal.ParseOrigin(line.Origin)
 		if err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (b *books) happened(line *told) {
 		b.graphs[line.Graph].retired = true
 		return
 	}
-	uses := map[engine.GraphID]int{}
+	uses := map[journal.GraphID]int{}
 	for _, c := range line.Children {
 		for _, g := range c.Parents {
 			uses[g]++
@@ -101,7 +101,7 @@ func (b *books) happened(line *told) {
 		if len(c.Parents) > 1 {
 			a.mergedAt = line.At
 		}
-		if slices.ContainsFunc(c.Parents, func(g engine.GraphID) bool { return uses[g] > 1 }) {
+		if slices.ContainsFunc(c.Parents, func(g journal.GraphID) bool { return uses[g] > 1 }) {
 			a.splitAt = line.At
 		}
 		if line.Kind == "merge" {
@@ -121,9 +121,9 @@ func (b *books) happened(line *told) {
 }
 
 // line are the ancestors of a graph, and itself.
-func (b *books) line(g engine.GraphID) map[engine.GraphID]bool {
-	out := map[engine.GraphID]bool{g: true}
-	for queue := []engine.GraphID{g}; len(queue) > 0; queue = queue[1:] {
+func (b *books) line(g journal.GraphID) map[journal.GraphID]bool {
+	out := map[journal.GraphID]bool{g: true}
+	for queue := []journal.GraphID{g}; len(queue) > 0; queue = queue[1:] {
 		for _, p := range b.graphs[queue[0]].parents {
 			if !out[p] {
 				out[p] = true
@@ -139,9 +139,9 @@ type checker struct {
 	*books
 	t     *testing.T
 	d     *Directory
-	infos map[engine.GraphID]engine.SessionInfo
-	graph map[engine.SessionID]engine.GraphID
-	heard map[engine.GraphID]map[engine.ChannelID]*tally // what the messages of each session amount to
+	infos map[journal.GraphID]journal.SessionInfo
+	graph map[journal.SessionID]journal.GraphID
+	heard map[journal.GraphID]map[journal.ChannelID]*tally // what the messages of each session amount to
 }
 
 // check opens the directory, as the next life does, and checks everything. With
@@ -158,7 +158,7 @@ func (b *books) check(t *testing.T, dir string, random *rand.Rand, settle bool) 
 			t.Error(err)
 		}
 	}()
-	c := &checker{books: b, t: t, d: d, heard: map[engine.GraphID]map[engine.ChannelID]*tally{}}
+	c := &checker{books: b, t: t, d: d, heard: map[journal.GraphID]map[journal.ChannelID]*tally{}}
 	graphs, problems, err := d.Saved(t.Context())
 	if err != nil || len(problems) > 0 {
 		t.Fatalf("Saved: problems %v, %v", problems, err)
@@ -194,7 +194,7 @@ func (c *checker) list() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.infos, c.graph = map[engine.GraphID]engine.SessionInfo{}, map[engine.SessionID]engine.GraphID{}
+	c.infos, c.graph = map[journal.GraphID]journal.SessionInfo{}, map[journal.SessionID]journal.GraphID{}
 	for _, e := range entries {
 		info := e.SessionInfo
 		if _, twice := c.infos[info.Graph]; twice {
@@ -250,7 +250,7 @@ func (c *checker) lineages() {
 		if !there {
 			c.t.Fatalf("the graph %s has no session", g)
 		}
-		var parents []engine.GraphID
+		var parents []journal.GraphID
 		for _, p := range info.Parents {
 			parents = append(parents, c.graph[p])
 		}
@@ -262,20 +262,20 @@ func (c *checker) lineages() {
 
 // session checks that a session has every event of its ancestors and its own once,
 // and nothing else, and every channel in order.
-func (c *checker) session(g engine.GraphID) {
+func (c *checker) session(g journal.GraphID) {
 	session := c.infos[g].Session
 	report, err := c.d.Verify(c.t.Context(), session)
 	if n := len(report.Missing) + len(report.Duplicate) + len(report.OutOfOrder) + len(report.Damage); n > 0 || err != nil {
 		c.t.Errorf("Verify: %+v, %v", report, err)
 	}
-	events, err := c.d.History(c.t.Context(), session, engine.HistoryQuery{Limit: 1 << 30})
+	events, err := c.d.History(c.t.Context(), session, journal.HistoryQuery{Limit: 1 << 30})
 	if err != nil {
 		c.t.Fatalf("the history of %s: %v", session, err)
 	}
 	if ancestors, err := c.d.catalog.line(context.Background(), session); err != nil || len(ancestors) != len(c.line(g)) {
 		c.t.Errorf("%s has %d ancestors, want %d; %v", g, len(ancestors), len(c.line(g)), err)
 	}
-	line, highest, heard := c.line(g), map[engine.Origin]uint64{}, map[engine.ChannelID]*tally{}
+	line, highest, heard := c.line(g), map[journal.Origin]uint64{}, map[journal.ChannelID]*tally{}
 	c.heard[g] = heard
 	for _, e := range events {
 		if o := c.origins[e.ID.Origin]; o == nil || o.graph != e.Graph || !line[e.Graph] {
@@ -300,7 +300,7 @@ func (c *checker) session(g engine.GraphID) {
 
 // highest checks how many events of each origin a session has: as many as any other
 // that descends from the same graph, and no fewer than were acknowledged.
-func (c *checker) highest(g engine.GraphID, line map[engine.GraphID]bool, highest map[engine.Origin]uint64) {
+func (c *checker) highest(g journal.GraphID, line map[journal.GraphID]bool, highest map[journal.Origin]uint64) {
 	for id, o := range c.origins {
 		if !line[o.graph] {
 			continue
@@ -316,7 +316,7 @@ func (c *checker) highest(g engine.GraphID, line map[engine.GraphID]bool, highes
 }
 
 // rows checks the live rows of a graph against the messages of its channels.
-func (c *checker) rows(g engine.SavedGraph) {
+func (c *checker) rows(g journal.SavedGraph) {
 	owned := 0
 	for _, ch := range c.channels {
 		if ch.graph == g.Graph {
@@ -349,9 +349,9 @@ func (c *checker) rows(g engine.SavedGraph) {
 }
 
 // missing reports whether one of the channels that were acknowledged is not there.
-func (c *checker) missing(g engine.SavedGraph) bool {
+func (c *checker) missing(g journal.SavedGraph) bool {
 	for name, ch := range c.channels {
-		if ch.graph != g.Graph || slices.ContainsFunc(g.Channels, func(r engine.ChannelRow) bool { return r.ID == name }) {
+		if ch.graph != g.Graph || slices.ContainsFunc(g.Channels, func(r journal.ChannelRow) bool { return r.ID == name }) {
 			continue
 		}
 		if ch.acknowledged > 0 {
@@ -363,7 +363,7 @@ func (c *checker) missing(g engine.SavedGraph) bool {
 }
 
 // channelRows checks the rows of one channel and its reader.
-func (c *checker) channelRows(f *family, g engine.SavedGraph, name engine.ChannelID) error {
+func (c *checker) channelRows(f *family, g journal.SavedGraph, name journal.ChannelID) error {
 	var want, got tally
 	if heard := c.heard[g.Graph][name]; heard != nil {
 		want = *heard
@@ -384,7 +384,7 @@ func (c *checker) channelRows(f *family, g engine.SavedGraph, name engine.Channe
 	if all := slices.Repeat([]uint64{want.n}, 5); want.n > 0 && !slices.Equal(numbersOf(g, name), all) {
 		c.t.Errorf("the rows of %s are at %v, want %v", name, numbersOf(g, name), all)
 	}
-	letters, err := f.own.letters(c.t.Context(), readerOf(name), engine.EventID{}, 1<<30)
+	letters, err := f.own.letters(c.t.Context(), readerOf(name), journal.EventID{}, 1<<30)
 	if uint64(len(letters)) != want.n/letterEvery {
 		c.t.Errorf("%s has %d dead letters of %d messages", name, len(letters), want.n)
 	}
@@ -393,7 +393,7 @@ func (c *checker) channelRows(f *family, g engine.SavedGraph, name engine.Channe
 
 // numbersOf are where the rows of a channel stand: head, both cursors, producer,
 // timer.
-func numbersOf(g engine.SavedGraph, name engine.ChannelID) (out []uint64) {
+func numbersOf(g journal.SavedGraph, name journal.ChannelID) (out []uint64) {
 	for _, r := range g.Heads {
 		if r.Channel == name {
 			out = append(out, r.Seq)
@@ -419,7 +419,7 @@ func numbersOf(g engine.SavedGraph, name engine.ChannelID) (out []uint64) {
 
 // settled opens all stores and waits: then each stands alone, and nothing is left
 // that has to be done or removed.
-func (c *checker) settled(graphs []engine.SavedGraph) {
+func (c *checker) settled(graphs []journal.SavedGraph) {
 	for _, g := range graphs {
 		s, err := c.d.Open(c.t.Context(), g.Session)
 		if err != nil {

@@ -19,12 +19,11 @@ import (
 	"testing/fstest"
 	"time"
 
-	"go.uber.org/goleak"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/ramdisk"
 	"github.com/seed47132306/terrarium/internal/seeded"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
+	"go.uber.org/goleak"
 )
 
 const (
@@ -108,7 +107,7 @@ func victim(text string) error {
 		tell(told{Word: "end"})
 		return err
 	}
-	durability, _ := engine.ParseDurability(o.Durability)
+	durability, _ := journal.ParseDurability(o.Durability)
 	losevfs.Mount(o.Dir, 0) // so that SQLite syncs nothing either
 	p := &program{ctx: context.Background(), random: rand.New(rand.NewPCG(o.Seed, 1)), durability: durability, tell: tell}
 	err := p.start(o.Dir, smallChunks(dieAt(o.Point, o.Pass)))
@@ -148,7 +147,7 @@ func dieAt(point failpoint, pass int32) func(failpoint, string) error {
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	n := kills(t)
-	for i, durability := range []engine.Durability{engine.Full, engine.Normal} {
+	for i, durability := range []journal.Durability{journal.Full, journal.Normal} {
 		t.Run(durability.String(), func(t *testing.T) {
 			t.Parallel()
 			seed := seeded.For(t.Name())
@@ -217,13 +216,13 @@ func isApart(p failpoint) bool {
 type killer struct {
 	t          *testing.T
 	dir        string
-	durability engine.Durability
+	durability journal.Durability
 	random     *rand.Rand
 	books      *books
 	died       failpoint // where the last life ended; failpoints: anywhere
 }
 
-func newKiller(t *testing.T, durability engine.Durability, random *rand.Rand) *killer {
+func newKiller(t *testing.T, durability journal.Durability, random *rand.Rand) *killer {
 	k := &killer{t: t, dir: t.TempDir(), durability: durability, random: random, books: newBooks()}
 	k.books.happened(&told{Word: "creating", Children: []plan{{Graph: oldDirectory(t, k.dir, durability)}}})
 	return k
@@ -314,7 +313,7 @@ func (k *killer) listen(text []byte) {
 }
 
 // oldDirectory makes a directory of the version before, with an empty session.
-func oldDirectory(t *testing.T, dir string, durability engine.Durability) engine.GraphID {
+func oldDirectory(t *testing.T, dir string, durability journal.Durability) journal.GraphID {
 	t.Helper()
 	const session = "01900000-0000-7000-8000-000000000000"
 	store := filepath.Join(dir, storesName, session+storeSuffix)

@@ -10,29 +10,29 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // told is what the program says of itself, as a line of JSON. What it is about to
 // do it says before, what has been done after.
 type told struct {
 	Word     string // opening, creating, created, cutting, cut, retiring, retired, ok, end, error
-	Graph    engine.GraphID
-	Origin   string                      // opening: a new origin of the graph; ok: the one of Seq
-	Seq      uint64                      // ok: so many events of the origin are durable
-	Heads    map[engine.ChannelID]uint64 // ok: and so are these messages
-	Kind     string                      // cutting
-	At       int64                       // cutting
-	Ended    []engine.GraphID            // cutting
-	Children []plan                      // creating, cutting
-	Text     string                      // error
+	Graph    journal.GraphID
+	Origin   string                       // opening: a new origin of the graph; ok: the one of Seq
+	Seq      uint64                       // ok: so many events of the origin are durable
+	Heads    map[journal.ChannelID]uint64 // ok: and so are these messages
+	Kind     string                       // cutting
+	At       int64                        // cutting
+	Ended    []journal.GraphID            // cutting
+	Children []plan                       // creating, cutting
+	Text     string                       // error
 }
 
 // plan is a graph to be made, and what it will own.
 type plan struct {
-	Graph    engine.GraphID
-	Parents  []engine.GraphID
-	Channels []engine.ChannelID
+	Graph    journal.GraphID
+	Parents  []journal.GraphID
+	Channels []journal.ChannelID
 }
 
 // program appends to several stores, cuts, creates and retires them, at random.
@@ -41,7 +41,7 @@ type plan struct {
 type program struct {
 	ctx        context.Context
 	random     *rand.Rand
-	durability engine.Durability
+	durability journal.Durability
 	tell       func(told)
 	d          *Directory
 	stores     []*member
@@ -50,10 +50,10 @@ type program struct {
 
 // member is a store that the program writes to.
 type member struct {
-	engine.Store
-	graph    engine.GraphID
+	journal.Store
+	graph    journal.GraphID
 	last     uint64 // event of its origin
-	channels map[engine.ChannelID]*tally
+	channels map[journal.ChannelID]*tally
 }
 
 // tally is what the reader of a channel has heard.
@@ -69,11 +69,11 @@ func (t *tally) hear(payload []byte) {
 // letterEvery is how often a message also becomes a dead letter.
 const letterEvery = 5
 
-func readerOf(c engine.ChannelID) engine.CreatureID { return engine.CreatureID("reader of " + c) }
+func readerOf(c journal.ChannelID) journal.CreatureID { return journal.CreatureID("reader of " + c) }
 
 // payloadOf is what the event of an id says. Its size is anything up to three
 // pages of a file.
-func payloadOf(id engine.EventID) []byte {
+func payloadOf(id journal.EventID) []byte {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id.String()))
 	random := rand.New(rand.NewPCG(h.Sum64(), 0))
@@ -94,7 +94,7 @@ func (p *program) start(dir string, options Options) (err error) {
 		return err
 	}
 	for _, g := range graphs {
-		m := &member{graph: g.Graph, channels: map[engine.ChannelID]*tally{}}
+		m := &member{graph: g.Graph, channels: map[journal.ChannelID]*tally{}}
 		for _, c := range g.Channels {
 			m.channels[c.ID] = &tally{}
 		}
@@ -108,7 +108,7 @@ func (p *program) start(dir string, options Options) (err error) {
 }
 
 // open opens a store and finds out where its readers are.
-func (p *program) open(m *member, session engine.SessionID) (err error) {
+func (p *program) open(m *member, session journal.SessionID) (err error) {
 	if m.Store, err = p.d.Open(p.ctx, session); err != nil {
 		return err
 	}
@@ -163,14 +163,14 @@ func (p *program) step() error {
 func (p *program) name(what string) string { return fmt.Sprintf("%s-%016x", what, p.random.Uint64()) }
 
 func (p *program) newMember() *member {
-	return &member{graph: engine.GraphID(p.name("graph")), channels: map[engine.ChannelID]*tally{}}
+	return &member{graph: journal.GraphID(p.name("graph")), channels: map[journal.ChannelID]*tally{}}
 }
 
 // create makes one store or several at once.
 func (p *program) create() error {
 	announced := told{Word: "creating"}
 	var made []*member
-	var specs []engine.StoreSpec
+	var specs []journal.StoreSpec
 	for range 1 + p.random.IntN(3) {
 		m := p.newMember()
 		made, specs = append(made, m), append(specs, p.specOf(m))
@@ -192,15 +192,15 @@ func (p *program) create() error {
 
 // specOf describes a store that begins with the event that says so, and with the
 // channels that the member has.
-func (p *program) specOf(m *member) engine.StoreSpec {
-	return engine.StoreSpec{Graph: m.graph, Durability: p.durability, First: func(o engine.Origin) *engine.Record {
+func (p *program) specOf(m *member) journal.StoreSpec {
+	return journal.StoreSpec{Graph: m.graph, Durability: p.durability, First: func(o journal.Origin) *journal.Record {
 		p.tell(told{Word: "opening", Graph: m.graph, Origin: o.String()})
 		m.Store = &unborn{origin: o}
-		r := &engine.Record{}
+		r := &journal.Record{}
 		for c := range m.channels {
 			m.introduce(r, c)
 		}
-		p.log(m, r, engine.EventTopologyChanged, "", 0)
+		p.log(m, r, journal.EventTopologyChanged, "", 0)
 		return r
 	}}
 }
@@ -229,7 +229,7 @@ func (p *program) reopen() error {
 
 // ok says that everything that was appended to the store is durable.
 func (m *member) ok() told {
-	out := told{Word: "ok", Graph: m.graph, Origin: m.Origin().String(), Seq: m.last, Heads: map[engine.ChannelID]uint64{}}
+	out := told{Word: "ok", Graph: m.graph, Origin: m.Origin().String(), Seq: m.last, Heads: map[journal.ChannelID]uint64{}}
 	for c, heard := range m.channels {
 		out.Heads[c] = heard.n
 	}
@@ -240,9 +240,9 @@ func (m *member) ok() told {
 // and then there is a new channel.
 func (p *program) append(m *member) error {
 	for range 1 + p.random.IntN(4) {
-		r := &engine.Record{}
+		r := &journal.Record{}
 		if len(m.channels) == 0 || len(m.channels) < 4 && p.random.IntN(10) == 0 {
-			c := engine.ChannelID(p.name("channel"))
+			c := journal.ChannelID(p.name("channel"))
 			m.channels[c] = &tally{}
 			m.introduce(r, c)
 		}
@@ -263,51 +263,51 @@ func (p *program) append(m *member) error {
 
 // introduce adds the rows of a channel and its reader, which do not come over by
 // themselves when their store is cut.
-func (m *member) introduce(r *engine.Record, c engine.ChannelID) {
-	r.Channels = append(r.Channels, engine.ChannelRow{ID: c, Name: string(c)})
-	r.Creatures = append(r.Creatures, engine.CreatureRow{ID: readerOf(c), Name: "reader"})
-	r.Edges = append(r.Edges, engine.EdgeRow{Creature: readerOf(c), Channel: c, Direction: engine.Listen})
+func (m *member) introduce(r *journal.Record, c journal.ChannelID) {
+	r.Channels = append(r.Channels, journal.ChannelRow{ID: c, Name: string(c)})
+	r.Creatures = append(r.Creatures, journal.CreatureRow{ID: readerOf(c), Name: "reader"})
+	r.Edges = append(r.Edges, journal.EdgeRow{Creature: readerOf(c), Channel: c, Direction: journal.Listen})
 	if heard := m.channels[c]; heard.n > 0 {
 		m.proceed(r, c)
 	}
 }
 
 // proceed adds the rows that say how far a channel and its creature have got.
-func (m *member) proceed(r *engine.Record, c engine.ChannelID) {
+func (m *member) proceed(r *journal.Record, c journal.ChannelID) {
 	n := m.channels[c].n
-	r.Heads = append(r.Heads, engine.HeadRow{Channel: c, Seq: n})
-	r.Cursors = append(r.Cursors, engine.CursorRow{Reader: engine.ReaderID(readerOf(c)), Channel: c, Seq: n})
-	r.Timers = append(r.Timers, engine.TimerRow{Creature: readerOf(c), Name: "t", Due: int64(n)})
+	r.Heads = append(r.Heads, journal.HeadRow{Channel: c, Seq: n})
+	r.Cursors = append(r.Cursors, journal.CursorRow{Reader: journal.ReaderID(readerOf(c)), Channel: c, Seq: n})
+	r.Timers = append(r.Timers, journal.TimerRow{Creature: readerOf(c), Name: "t", Due: int64(n)})
 }
 
 // send adds a message of any of the store's channels, and what it does there.
-func (p *program) send(m *member, r *engine.Record) {
-	var names []engine.ChannelID
+func (p *program) send(m *member, r *journal.Record) {
+	var names []journal.ChannelID
 	for c := range m.channels {
 		names = append(names, c)
 	}
 	slices.Sort(names)
 	c := names[p.random.IntN(len(names))]
 	heard, reader := m.channels[c], readerOf(c)
-	id := p.log(m, r, engine.EventChannelMessage, c, heard.n+1)
+	id := p.log(m, r, journal.EventChannelMessage, c, heard.n+1)
 	heard.hear(payloadOf(id))
 	m.proceed(r, c)
-	r.Cursors = append(r.Cursors, engine.CursorRow{Reader: "reader:outside", Channel: c, Seq: heard.n})
-	r.Producers = append(r.Producers, engine.ProducerRow{Channel: c, Producer: "p", Offset: heard.n})
+	r.Cursors = append(r.Cursors, journal.CursorRow{Reader: "reader:outside", Channel: c, Seq: heard.n})
+	r.Producers = append(r.Producers, journal.ProducerRow{Channel: c, Producer: "p", Offset: heard.n})
 	r.State = append(r.State,
-		engine.StateRow{Creature: reader, Key: "n", Value: binary.LittleEndian.AppendUint64(nil, heard.n)},
-		engine.StateRow{Creature: reader, Key: "sum", Value: binary.LittleEndian.AppendUint64(nil, heard.sum)})
+		journal.StateRow{Creature: reader, Key: "n", Value: binary.LittleEndian.AppendUint64(nil, heard.n)},
+		journal.StateRow{Creature: reader, Key: "sum", Value: binary.LittleEndian.AppendUint64(nil, heard.sum)})
 	if heard.n%letterEvery == 0 {
-		r.Letters = append(r.Letters, engine.DeadLetterRow{
-			ID: p.log(m, r, engine.EventDeadLetter, "", 0), Message: id, Creature: reader, Kind: engine.EventChannelMessage, Channel: c, Seq: heard.n, Reason: "trap",
+		r.Letters = append(r.Letters, journal.DeadLetterRow{
+			ID: p.log(m, r, journal.EventDeadLetter, "", 0), Message: id, Creature: reader, Kind: journal.EventChannelMessage, Channel: c, Seq: heard.n, Reason: "trap",
 		})
 	}
 }
 
 // log adds an event.
-func (p *program) log(m *member, r *engine.Record, kind engine.EventKind, c engine.ChannelID, seq uint64) engine.EventID {
+func (p *program) log(m *member, r *journal.Record, kind journal.EventKind, c journal.ChannelID, seq uint64) journal.EventID {
 	m.last++
-	e := engine.Event{ID: engine.EventID{Origin: m.Origin(), Seq: m.last}, Time: p.now(), Kind: kind, Graph: m.graph, Channel: c, Seq: seq}
+	e := journal.Event{ID: journal.EventID{Origin: m.Origin(), Seq: m.last}, Time: p.now(), Kind: kind, Graph: m.graph, Channel: c, Seq: seq}
 	e.Payload = payloadOf(e.ID)
 	r.Events = append(r.Events, e)
 	return e.ID
@@ -350,7 +350,7 @@ func (p *program) cut() error {
 func (p *program) planned(kind string, parents []*member, children int) ([]*member, told) {
 	out := told{Word: "cutting", Kind: kind, At: p.now()}
 	made := make([]*member, children)
-	var all []engine.GraphID
+	var all []journal.GraphID
 	for _, m := range parents {
 		all = append(all, m.graph)
 	}
@@ -376,15 +376,15 @@ func (p *program) planned(kind string, parents []*member, children int) ([]*memb
 	return made, out
 }
 
-func (p *program) cutOf(announced told, parents, made []*member) engine.Cut {
-	cut := engine.Cut{Kind: announced.Kind, At: announced.At}
-	sessions := map[engine.GraphID]engine.SessionID{}
+func (p *program) cutOf(announced told, parents, made []*member) journal.Cut {
+	cut := journal.Cut{Kind: announced.Kind, At: announced.At}
+	sessions := map[journal.GraphID]journal.SessionID{}
 	for _, m := range parents {
 		cut.Parents = append(cut.Parents, m.Store)
 		sessions[m.graph] = m.Info().Session
 	}
 	for i, m := range made {
-		child := engine.CutChild{StoreSpec: p.specOf(m), Channels: announced.Children[i].Channels}
+		child := journal.CutChild{StoreSpec: p.specOf(m), Channels: announced.Children[i].Channels}
 		for _, g := range announced.Children[i].Parents {
 			child.Parents = append(child.Parents, sessions[g])
 		}
@@ -398,8 +398,8 @@ func (p *program) cutOf(announced told, parents, made []*member) engine.Cut {
 
 // unborn is a store of which only the origin is known.
 type unborn struct {
-	engine.Store
-	origin engine.Origin
+	journal.Store
+	origin journal.Origin
 }
 
-func (u *unborn) Origin() engine.Origin { return u.origin }
+func (u *unborn) Origin() journal.Origin { return u.origin }

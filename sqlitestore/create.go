@@ -5,13 +5,13 @@ import (
 	"errors"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Create makes the stores of new graphs. Their files are written and made durable;
 // then one transaction of the catalogue makes sessions of all of them. Until then
 // a failure, or the end of the process, leaves nothing of any.
-func (d *Directory) Create(ctx context.Context, specs ...engine.StoreSpec) ([]engine.Store, error) {
+func (d *Directory) Create(ctx context.Context, specs ...journal.StoreSpec) ([]journal.Store, error) {
 	for _, spec := range specs {
 		if err := checkSpec("create", spec); err != nil {
 			return nil, err
@@ -30,7 +30,7 @@ func (d *Directory) Create(ctx context.Context, specs ...engine.StoreSpec) ([]en
 	now := time.Now().UnixNano()
 	var made []*child
 	for i, p := range files {
-		c := &child{entry: newEntry(specs[i], p), plan: &engine.CutChild{StoreSpec: specs[i]}, p: p}
+		c := &child{entry: newEntry(specs[i], p), plan: &journal.CutChild{StoreSpec: specs[i]}, p: p}
 		c.Created, c.Complete = now, true
 		made = append(made, c)
 	}
@@ -53,7 +53,7 @@ func (d *Directory) Create(ctx context.Context, specs ...engine.StoreSpec) ([]en
 		}
 		return nil, storageError("create", d.dir, err)
 	}
-	out := make([]engine.Store, len(made))
+	out := make([]journal.Store, len(made))
 	for i, c := range made {
 		out[i] = d.remember(c.store)
 	}

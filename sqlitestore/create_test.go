@@ -4,13 +4,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // createdPair makes two stores at once, with a first record each.
 func createdPair(t *testing.T, d *Directory) (a, b *Store) {
 	t.Helper()
-	spec := engine.StoreSpec{Graph: "g", Durability: engine.Full, First: func(o engine.Origin) *engine.Record { return whole(o, 0, 2, 10) }}
+	spec := journal.StoreSpec{Graph: "g", Durability: journal.Full, First: func(o journal.Origin) *journal.Record { return whole(o, 0, 2, 10) }}
 	stores, err := d.Create(t.Context(), spec, spec)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestRebuildCreated(t *testing.T) {
 				t.Errorf("%d live sessions, problems %v, %v; want %d", len(graphs), problems, err, test.want)
 			}
 			for _, g := range graphs {
-				events, err := d.History(t.Context(), g.Session, engine.HistoryQuery{})
+				events, err := d.History(t.Context(), g.Session, journal.HistoryQuery{})
 				if err != nil || len(events) < 2 {
 					t.Errorf("%s has %d events, %v", g.Session, len(events), err)
 				}

@@ -10,8 +10,7 @@ import (
 	"sync"
 
 	"github.com/google/uuid"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Cut turns live parents into children. What the children own is written to files
@@ -28,7 +27,7 @@ import (
 // so, however long the catalogue does not answer. From then on it waits, whatever
 // becomes of ctx, until the catalogue says what happened or the tries to ask it have
 // failed: for as long as the disk hangs.
-func (d *Directory) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error) {
+func (d *Directory) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, error) {
 	if err := d.changing.lockWithin(ctx); err != nil {
 		return nil, err
 	}
@@ -77,7 +76,7 @@ func (d *Directory) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, er
 	}
 	// The cut has happened, so there is nothing left of it that could fail.
 	_ = d.options.hooks.at(pointFrozen, d.dir)
-	out := make([]engine.Store, len(children))
+	out := make([]journal.Store, len(children))
 	for i, c := range children {
 		out[i] = d.remember(c.store)
 	}
@@ -86,11 +85,11 @@ func (d *Directory) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, er
 }
 
 // parents checks that the cut is about stores of this directory.
-func (d *Directory) parents(cut engine.Cut) (map[engine.SessionID]*Store, error) {
+func (d *Directory) parents(cut journal.Cut) (map[journal.SessionID]*Store, error) {
 	if !slices.Contains([]string{"merge", "split", "rearrange"}, cut.Kind) {
 		return nil, invalid("cut", fmt.Sprintf("%q is not a kind of cut", cut.Kind), "use merge, split or rearrange")
 	}
-	parents := map[engine.SessionID]*Store{}
+	parents := map[journal.SessionID]*Store{}
 	for _, p := range cut.Parents {
 		s, ok := p.(*Store)
 		if !ok || d.opened(s.info.Session) != s {
@@ -111,7 +110,7 @@ func (d *Directory) parents(cut engine.Cut) (map[engine.SessionID]*Store, error)
 	return parents, nil
 }
 
-func resumeAll(parents map[engine.SessionID]*Store) {
+func resumeAll(parents map[journal.SessionID]*Store) {
 	for _, p := range parents {
 		p.resume()
 	}
@@ -121,11 +120,11 @@ func resumeAll(parents map[engine.SessionID]*Store) {
 // graph.
 type child struct {
 	entry
-	plan  *engine.CutChild
+	plan  *journal.CutChild
 	own   belongings
 	p     *prepared
 	store *Store
-	first *engine.Record
+	first *journal.Record
 	// heirloom is what the catalogue will know and the child's file has to tell if the
 	// catalogue is lost.
 	heirloom heirloom
@@ -163,7 +162,7 @@ func (d *Directory) discardChild(c *child) error {
 	return errors.Join(c.close(), d.options.hooks.removeDatabase(c.Path))
 }
 
-func abandon(parents map[engine.SessionID]*Store, children []*child) error {
+func abandon(parents map[journal.SessionID]*Store, children []*child) error {
 	var errs []error
 	for _, p := range parents {
 		p.freeze()
@@ -176,7 +175,7 @@ func abandon(parents map[engine.SessionID]*Store, children []*child) error {
 
 // makeChildren writes the children's files, and into those of the parents that they
 // end. What it returns with an error is to be discarded.
-func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut, parents map[engine.SessionID]*Store) ([]*child, error) {
+func (d *Directory) makeChildren(ctx context.Context, id string, cut journal.Cut, parents map[journal.SessionID]*Store) ([]*child, error) {
 	files, err := d.spares.take(len(cut.Children))
 	if err != nil {
 		return nil, err
@@ -191,7 +190,7 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut engine.Cut,
 	askFirst(out)
 	// One after the other: since nobody waits for the disk, to wake somebody up who
 	// does some of it takes longer than it does.
-	testators := map[engine.SessionID]*testator{}
+	testators := map[journal.SessionID]*testator{}
 	for session, p := range parents {
 		// No history can vanish behind the cut: it can be seen whether it is there.
 		testators[session] = newTestator(p)
@@ -213,7 +212,7 @@ func askFirst(children []*child) {
 
 // bequeath gives each child its heirloom. A parent that no child names has ended
 // all the same, which every child can tell.
-func bequeath(children []*child, parents map[engine.SessionID]*Store) {
+func bequeath(children []*child, parents map[journal.SessionID]*Store) {
 	var siblings []string
 	unnamed := maps.Clone(parents)
 	for _, c := range children {
@@ -242,7 +241,7 @@ func atOnce(tasks []func() error) error {
 }
 
 // newChild describes one child.
-func (d *Directory) newChild(id string, cut engine.Cut, plan *engine.CutChild, p *prepared) *child {
+func (d *Directory) newChild(id string, cut journal.Cut, plan *journal.CutChild, p *prepared) *child {
 	c := &child{entry: newEntry(plan.StoreSpec, p), plan: plan, p: p}
 	c.cut, c.kind, c.Created = id, cut.Kind, cut.At
 	c.Parents = slices.Clone(plan.Parents)
@@ -253,7 +252,7 @@ func (d *Directory) newChild(id string, cut engine.Cut, plan *engine.CutChild, p
 	if len(c.Parents) == 0 { // made of nothing, by the same change
 		return c
 	}
-	siblings := func(p engine.SessionID) (n int) {
+	siblings := func(p journal.SessionID) (n int) {
 		for i := range cut.Children {
 			if slices.Contains(cut.Children[i].Parents, p) {
 				n++
@@ -261,7 +260,7 @@ func (d *Directory) newChild(id string, cut engine.Cut, plan *engine.CutChild, p
 		}
 		return n
 	}
-	divided := slices.ContainsFunc(plan.Parents, func(p engine.SessionID) bool { return siblings(p) > 1 })
+	divided := slices.ContainsFunc(plan.Parents, func(p journal.SessionID) bool { return siblings(p) > 1 })
 	if cut.Kind == "merge" || cut.Kind == "rearrange" && len(c.Parents) > 1 {
 		c.MergedAt = cut.At
 	}
@@ -272,7 +271,7 @@ func (d *Directory) newChild(id string, cut engine.Cut, plan *engine.CutChild, p
 }
 
 // fillChildren writes the children's files, which are not durable yet.
-func (d *Directory) fillChildren(ctx context.Context, children []*child, parents map[engine.SessionID]*Store, testators map[engine.SessionID]*testator) error {
+func (d *Directory) fillChildren(ctx context.Context, children []*child, parents map[journal.SessionID]*Store, testators map[journal.SessionID]*testator) error {
 	for _, c := range children {
 		if err := d.fillChild(ctx, c, parents, testators); err != nil {
 			return fmt.Errorf("writing %s: %w", c.Path, err)
@@ -283,7 +282,7 @@ func (d *Directory) fillChildren(ctx context.Context, children []*child, parents
 
 // fillChild writes one child: live rows, its identity and the first record of its
 // log.
-func (d *Directory) fillChild(ctx context.Context, c *child, parents map[engine.SessionID]*Store, testators map[engine.SessionID]*testator) (err error) {
+func (d *Directory) fillChild(ctx context.Context, c *child, parents map[journal.SessionID]*Store, testators map[journal.SessionID]*testator) (err error) {
 	var last uint64
 	err = d.fill(c.p, c.entry, func() error {
 		for _, session := range c.plan.Parents {
@@ -291,13 +290,13 @@ func (d *Directory) fillChild(ctx context.Context, c *child, parents map[engine.
 				return err
 			}
 		}
-		if err := errors.Join(c.p.writeOwn(&engine.Record{Meta: c.plan.Meta}), c.heirloom.write(c.p.c)); err != nil || c.first == nil {
+		if err := errors.Join(c.p.writeOwn(&journal.Record{Meta: c.plan.Meta}), c.heirloom.write(c.p.c)); err != nil || c.first == nil {
 			return err
 		}
 		if n := len(c.first.Events); n > 0 {
 			last = c.first.Events[n-1].ID.Seq
 		}
-		return c.p.apply([]*engine.Record{c.first})
+		return c.p.apply([]*journal.Record{c.first})
 	})
 	if err != nil {
 		return err
@@ -324,8 +323,8 @@ func (c *child) noteMeta() {
 }
 
 // commitCut is the moment of the cut.
-func (d *Directory) commitCut(ctx context.Context, id string, cut engine.Cut, parents map[engine.SessionID]*Store, children []*child) error {
-	var ended []engine.SessionID
+func (d *Directory) commitCut(ctx context.Context, id string, cut journal.Cut, parents map[journal.SessionID]*Store, children []*child) error {
+	var ended []journal.SessionID
 	for session := range parents {
 		ended = append(ended, session)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
@@ -16,7 +16,7 @@ func TestEndedParentIsDurable(t *testing.T) {
 	for seed := range uint64(seeds(t, outcomeSeeds)) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			t.Parallel()
-			p := newPowerProgram(t, engine.Normal, seed)
+			p := newPowerProgram(t, journal.Normal, seed)
 			p.disk = losevfs.Mount(p.dir, seed)
 			if err := p.open(); err != nil {
 				t.Fatal(err)
@@ -24,7 +24,7 @@ func TestEndedParentIsDurable(t *testing.T) {
 			if err := p.create(1); err != nil {
 				t.Fatal(err)
 			}
-			cut := engine.Cut{Kind: "split", At: 1}
+			cut := journal.Cut{Kind: "split", At: 1}
 			for i, s := range p.stores {
 				a := p.ledger[s.Origin()]
 				s.Append(whole(s.Origin(), a.appended, 20, 1000))
@@ -36,8 +36,8 @@ func TestEndedParentIsDurable(t *testing.T) {
 				}
 				cut.Parents = append(cut.Parents, s)
 			}
-			child := engine.CutChild{StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal}, Parents: []engine.SessionID{p.stores[0].info.Session}}
-			cut.Children = []engine.CutChild{child, child}
+			child := journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "g", Durability: journal.Normal}, Parents: []journal.SessionID{p.stores[0].info.Session}}
+			cut.Children = []journal.CutChild{child, child}
 			if _, err := p.d.Cut(t.Context(), cut); err != nil {
 				t.Fatal(err)
 			}

@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // damages are what can become of a write-ahead log.
@@ -86,7 +86,7 @@ func killed(t *testing.T, d *Directory) string {
 
 // acknowledgedEach makes a store and waits for each of so many events. It is closed with
 // the test.
-func acknowledgedEach(t *testing.T, durability engine.Durability, events uint64) (*Directory, *Store) {
+func acknowledgedEach(t *testing.T, durability journal.Durability, events uint64) (*Directory, *Store) {
 	t.Helper()
 	d := mustOpen(t, t.TempDir())
 	t.Cleanup(func() {
@@ -94,7 +94,7 @@ func acknowledgedEach(t *testing.T, durability engine.Durability, events uint64)
 			t.Error(err)
 		}
 	})
-	stores, err := d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: durability})
+	stores, err := d.Create(t.Context(), journal.StoreSpec{Graph: "g", Durability: durability})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func acknowledgedEach(t *testing.T, durability engine.Durability, events uint64)
 // was acknowledged is lost by that, the next start tells and goes on without; and
 // verifying names it before and ever after.
 func TestDamagedLogOfAStore(t *testing.T) {
-	for _, durability := range []engine.Durability{engine.Normal, engine.Full} {
+	for _, durability := range []journal.Durability{journal.Normal, journal.Full} {
 		t.Run(durability.String(), func(t *testing.T) {
 			d, s := acknowledgedEach(t, durability, 32)
 			session, told := s.info.Session, 0
@@ -130,7 +130,7 @@ func TestDamagedLogOfAStore(t *testing.T) {
 
 // wantLossTold opens a directory whose session had so many events, and answers whether
 // some were lost.
-func wantLossTold(t *testing.T, dir string, session engine.SessionID, had int64) bool {
+func wantLossTold(t *testing.T, dir string, session journal.SessionID, had int64) bool {
 	t.Helper()
 	before, err := mustView(t, dir).Verify(t.Context(), session)
 	if abi.CodeOf(err) == abi.Storage { // nothing is left of it
@@ -153,12 +153,12 @@ func wantLossTold(t *testing.T, dir string, session engine.SessionID, had int64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Append(&engine.Record{Events: []engine.Event{{ID: engine.EventID{Origin: s.Origin(), Seq: 1}, Time: 1 << 40, Kind: engine.EventLog}}})
+	s.Append(&journal.Record{Events: []journal.Event{{ID: journal.EventID{Origin: s.Origin(), Seq: 1}, Time: 1 << 40, Kind: journal.EventLog}}})
 	after, err := d.Verify(t.Context(), session)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for when, r := range map[string]engine.VerifyReport{"before": before, "after": after} {
+	for when, r := range map[string]journal.VerifyReport{"before": before, "after": after} {
 		if text := strings.Join(r.Damage, "\n"); lost != strings.Contains(text, "the end of the log is missing") || lost != (len(r.Missing) > 0) {
 			t.Errorf("%s it was opened, of %d events there are %d, and verifying says %+v", when, had, r.Events, r)
 		}
@@ -170,7 +170,7 @@ func wantLossTold(t *testing.T, dir string, session engine.SessionID, had int64)
 // durability normal has lost then is told, and is no damage; one of the durability full
 // may not have lost anything.
 func TestLossIsExcused(t *testing.T) {
-	for _, durability := range []engine.Durability{engine.Normal, engine.Full} {
+	for _, durability := range []journal.Durability{journal.Normal, journal.Full} {
 		t.Run(durability.String(), func(t *testing.T) {
 			d, s := acknowledgedEach(t, durability, 8)
 			dir := killed(t, d)
@@ -186,10 +186,10 @@ func TestLossIsExcused(t *testing.T) {
 			again := mustOpen(t, dir)
 			defer again.Close()
 			_, problems, err := again.Saved(t.Context())
-			if err != nil || len(problems) != 1 || excusedLoss(problems[0]) != (durability == engine.Normal) {
+			if err != nil || len(problems) != 1 || excusedLoss(problems[0]) != (durability == journal.Normal) {
 				t.Fatalf("problems %v, %v", problems, err)
 			}
-			if cut := len(engine.Damaged(problems)) == 1; cut != (durability == engine.Full) {
+			if cut := len(journal.Damaged(problems)) == 1; cut != (durability == journal.Full) {
 				t.Errorf("taken for damage: %v", cut)
 			}
 			view, err := OpenReadOnly(t.Context(), dir)
@@ -204,7 +204,7 @@ func TestLossIsExcused(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, err := again.Verify(t.Context(), s.info.Session)
-			if err != nil || (len(r.Missing) == 0) != (durability == engine.Normal) {
+			if err != nil || (len(r.Missing) == 0) != (durability == journal.Normal) {
 				t.Errorf("%+v, %v", r, err)
 			}
 		})
@@ -275,7 +275,7 @@ func TestDamagedLogOfTheCatalogue(t *testing.T) {
 
 // liveAndSound opens and closes a directory, and answers its live sessions, of which no
 // event is missing.
-func liveAndSound(t *testing.T, dir string) (live []engine.SessionID) {
+func liveAndSound(t *testing.T, dir string) (live []journal.SessionID) {
 	t.Helper()
 	d := mustOpen(t, dir)
 	defer d.Close()
@@ -370,22 +370,22 @@ func logOf(t *testing.T, path string) string {
 }
 
 // remembered makes a closed directory of one session whose file has texts to be found.
-func remembered(t *testing.T) (dir string, session engine.SessionID) {
+func remembered(t *testing.T) (dir string, session journal.SessionID) {
 	t.Helper()
 	d := mustOpen(t, t.TempDir())
 	s := createStore(t, d)
 	for n := uint64(1); n <= 9; n++ {
-		id := func(k uint64) engine.EventID { return engine.EventID{Origin: s.Origin(), Seq: 3*(n-1) + k} }
+		id := func(k uint64) journal.EventID { return journal.EventID{Origin: s.Origin(), Seq: 3*(n-1) + k} }
 		value := fmt.Appendf(nil, "state-text-%d", n)
-		s.Append(&engine.Record{
-			Events: []engine.Event{
-				{ID: id(1), Time: int64(10 * n), Kind: engine.EventChannelMessage, Channel: "c", Seq: n, Payload: fmt.Appendf(nil, "message-text-%d", n), Headers: []byte("header-text")},
-				{ID: id(2), Time: int64(10*n + 1), Kind: engine.EventTurnEnded, Creature: "creature-name", Turn: id(2), Channel: "c", Seq: n, Attempt: 1, Cause: id(1)},
-				{ID: id(3), Time: int64(10*n + 2), Kind: engine.EventState, Creature: "creature-name", Turn: id(2), Payload: append([]byte("n\x00="), value...)},
+		s.Append(&journal.Record{
+			Events: []journal.Event{
+				{ID: id(1), Time: int64(10 * n), Kind: journal.EventChannelMessage, Channel: "c", Seq: n, Payload: fmt.Appendf(nil, "message-text-%d", n), Headers: []byte("header-text")},
+				{ID: id(2), Time: int64(10*n + 1), Kind: journal.EventTurnEnded, Creature: "creature-name", Turn: id(2), Channel: "c", Seq: n, Attempt: 1, Cause: id(1)},
+				{ID: id(3), Time: int64(10*n + 2), Kind: journal.EventState, Creature: "creature-name", Turn: id(2), Payload: append([]byte("n\x00="), value...)},
 			},
-			Channels:  []engine.ChannelRow{{ID: "c"}},
-			Creatures: []engine.CreatureRow{{ID: "creature-name", Address: "change-text"}}, Heads: []engine.HeadRow{{Channel: "c", Seq: n}},
-			Cursors: []engine.CursorRow{{Reader: "creature-name", Channel: "c", Seq: n}}, State: []engine.StateRow{{Creature: "creature-name", Key: "n", Value: value}},
+			Channels:  []journal.ChannelRow{{ID: "c"}},
+			Creatures: []journal.CreatureRow{{ID: "creature-name", Address: "change-text"}}, Heads: []journal.HeadRow{{Channel: "c", Seq: n}},
+			Cursors: []journal.CursorRow{{Reader: "creature-name", Channel: "c", Seq: n}}, State: []journal.StateRow{{Creature: "creature-name", Key: "n", Value: value}},
 		})
 	}
 	wantSound(t, d, s.info.Session)
@@ -401,7 +401,7 @@ func TestAlteredEventIsNotRead(t *testing.T) {
 	dir, session := remembered(t)
 	execute(t, filepath.Join(dir, storesName, string(session)+storeSuffix), "UPDATE event SET payload = CAST('another' AS BLOB) WHERE id & 0xffffffffff = 4")
 	v := mustView(t, dir)
-	_, err := v.History(t.Context(), session, engine.HistoryQuery{})
+	_, err := v.History(t.Context(), session, journal.HistoryQuery{})
 	wantError(t, "History", err, abi.Storage, "-4", "checksum", "session verify")
 	_, err = v.Messages(t.Context(), session, "c", 0, 9, 0, 1<<20)
 	wantError(t, "Messages", err, abi.Storage, "-4", "checksum")

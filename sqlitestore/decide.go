@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -21,7 +21,7 @@ func (d *Directory) decide(ctx context.Context) error {
 		return err
 	}
 	var back []lostCut
-	gone := map[engine.SessionID]bool{} // the children of these
+	gone := map[journal.SessionID]bool{} // the children of these
 	for _, id := range cuts {
 		parents, children, err := d.catalog.partakers(ctx, id)
 		if err != nil {

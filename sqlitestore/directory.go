@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -55,7 +54,7 @@ type Options struct {
 	hooks hooks
 }
 
-// Directory is a session directory that this process owns: an [engine.Storage].
+// Directory is a session directory that this process owns: an [journal.Storage].
 // Open, Create, Cut, Retire, Saved and Close are called by one goroutine at a time;
 // everything else may be called, and its stores used and closed, by any goroutine
 // meanwhile.
@@ -84,13 +83,13 @@ type Directory struct {
 	closeErr error
 
 	mu       sync.Mutex
-	open     map[engine.SessionID]*Store
+	open     map[journal.SessionID]*Store
 	problems []error          // found when the directory was opened
 	leftOut  []string         // see [Directory.setLeftAside]
 	troubles map[string]error // by the work that they are in the way of
 }
 
-var _ engine.Storage = (*Directory)(nil)
+var _ journal.Storage = (*Directory)(nil)
 
 // Open takes a session directory for this process, and creates it if need be.
 // It answers the code unavailable while another process owns it, storage when
@@ -110,7 +109,7 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	if err != nil {
 		return nil, err
 	}
-	d := &Directory{dir: dir, options: options, lock: lock, changing: newExclusion(), open: map[engine.SessionID]*Store{}, troubles: map[string]error{}}
+	d := &Directory{dir: dir, options: options, lock: lock, changing: newExclusion(), open: map[journal.SessionID]*Store{}, troubles: map[string]error{}}
 	if err := d.load(ctx); err != nil {
 		if d.catalog != nil {
 			err = errors.Join(err, d.catalog.close())
@@ -189,7 +188,7 @@ func (d *Directory) load(ctx context.Context) error {
 
 // Open opens a live store for writing, with a new origin. If it is incomplete,
 // its history is copied in the background.
-func (d *Directory) Open(ctx context.Context, session engine.SessionID) (engine.Store, error) {
+func (d *Directory) Open(ctx context.Context, session journal.SessionID) (journal.Store, error) {
 	if err := d.setLeftAside(); err != nil {
 		return nil, err
 	}
@@ -203,7 +202,7 @@ func (d *Directory) Open(ctx context.Context, session engine.SessionID) (engine.
 
 // openOnce is Open, unless the session gets its whole file meanwhile: then it answers
 // errMoved, and nothing has been opened.
-func (d *Directory) openOnce(ctx context.Context, session engine.SessionID) (engine.Store, error) {
+func (d *Directory) openOnce(ctx context.Context, session journal.SessionID) (journal.Store, error) {
 	e, err := d.catalog.entry(ctx, "open", session)
 	if err != nil {
 		return nil, err
@@ -229,7 +228,7 @@ func (d *Directory) openOnce(ctx context.Context, session engine.SessionID) (eng
 	if err = d.options.hooks.at(pointOpened, e.Path); err == nil && w.marked {
 		err = d.makeFirm()
 	}
-	if err == nil && (e.Durability == engine.Full || crashed) {
+	if err == nil && (e.Durability == journal.Full || crashed) {
 		// Who reads on from here takes for durable what is there, and a commit that
 		// failed when the file was last written to for not made; see [catalog.ready]. What
 		// another process has left in the log is about to be marked as acknowledged.
@@ -257,7 +256,7 @@ func (d *Directory) attach(ctx context.Context, e entry, w *writer) (*Store, err
 	if err == nil {
 		w.lossy, err = f.lossy(ctx)
 	}
-	var wrote map[engine.Origin]uint64
+	var wrote map[journal.Origin]uint64
 	if err == nil {
 		wrote, err = w.c.ownHighest(ctx)
 	}
@@ -316,19 +315,19 @@ func (d *Directory) forget(s *Store) {
 }
 
 // opened answers the open store of a session, or nil.
-func (d *Directory) opened(session engine.SessionID) *Store {
+func (d *Directory) opened(session journal.SessionID) *Store {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.open[session]
 }
 
 // Retire ends a live store; if it is open, it is closed first.
-func (d *Directory) Retire(ctx context.Context, session engine.SessionID) error {
+func (d *Directory) Retire(ctx context.Context, session journal.SessionID) error {
 	e, err := d.catalog.entry(ctx, "retire", session)
 	if err != nil || !e.Live {
 		return err
 	}
-	var wrote map[engine.Origin]uint64
+	var wrote map[journal.Origin]uint64
 	if s := d.opened(session); s != nil {
 		if err := s.Close(ctx); err != nil {
 			return err
@@ -341,7 +340,7 @@ func (d *Directory) Retire(ctx context.Context, session engine.SessionID) error 
 }
 
 // retire ends a live store that nobody has open.
-func (d *Directory) retire(ctx context.Context, session engine.SessionID, wrote map[engine.Origin]uint64) error {
+func (d *Directory) retire(ctx context.Context, session journal.SessionID, wrote map[journal.Origin]uint64) error {
 	if err := d.makeFirm(); err != nil {
 		return err
 	}
@@ -385,22 +384,22 @@ func (d *Directory) shut() error {
 	return errors.Join(errs...)
 }
 
-func newOrigin() (engine.Origin, error) {
+func newOrigin() (journal.Origin, error) {
 	id, err := uuid.NewRandom()
-	return engine.Origin(id), err
+	return journal.Origin(id), err
 }
 
-func checkSpec(op string, spec engine.StoreSpec) error {
-	if spec.Durability != engine.Normal && spec.Durability != engine.Full {
+func checkSpec(op string, spec journal.StoreSpec) error {
+	if spec.Durability != journal.Normal && spec.Durability != journal.Full {
 		return invalid(op, fmt.Sprintf("a store cannot have the durability %q", spec.Durability), "use normal or full, or no store")
 	}
 	return nil
 }
 
 // newEntry describes the session that a prepared file is taken for.
-func newEntry(spec engine.StoreSpec, p *prepared) entry {
+func newEntry(spec journal.StoreSpec, p *prepared) entry {
 	return entry{
-		SessionInfo: engine.SessionInfo{
+		SessionInfo: journal.SessionInfo{
 			Session: p.session, Graph: spec.Graph, Path: p.path, Live: true, Durability: spec.Durability, Events: -1, Meta: maps.Clone(spec.Meta),
 		},
 		born: spec.Born, file: filepath.Base(p.path),

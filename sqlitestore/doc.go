@@ -1,5 +1,5 @@
 // Package sqlitestore keeps session stores in a directory of SQLite files. It
-// implements [engine.Storage] and [engine.Store].
+// implements [journal.Storage] and [journal.Store].
 //
 // A session directory holds
 //
@@ -23,7 +23,7 @@
 //
 // None of that waits for the disk. Right afterwards all of it is made durable
 // (firm.go, keeper.go), and only then anything is acknowledged that was written to
-// a child of the durability [engine.Full]. If the power fails before, the next start
+// a child of the durability [journal.Full]. If the power fails before, the next start
 // finds out whether the cut has happened (decide.go).
 //
 // In the background the child gets a file with its whole history, made beside

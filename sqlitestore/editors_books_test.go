@@ -9,16 +9,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // editorCheck looks at what a life of editors has left, without changing it.
 type editorCheck struct {
 	*editorBooks
 	v       *View
-	live    []engine.SavedGraph
-	session map[engine.ChannelID]engine.SessionID // that has a channel
-	home    map[engine.CreatureID]engine.SessionID
+	live    []journal.SavedGraph
+	session map[journal.ChannelID]journal.SessionID // that has a channel
+	home    map[journal.CreatureID]journal.SessionID
 }
 
 func (b *editorBooks) check() {
@@ -28,7 +28,7 @@ func (b *editorBooks) check() {
 		b.t.Fatal(err)
 	}
 	defer v.Close()
-	c := &editorCheck{editorBooks: b, v: v, session: map[engine.ChannelID]engine.SessionID{}, home: map[engine.CreatureID]engine.SessionID{}}
+	c := &editorCheck{editorBooks: b, v: v, session: map[journal.ChannelID]journal.SessionID{}, home: map[journal.CreatureID]journal.SessionID{}}
 	c.load()
 	for _, side := range sides {
 		if m := b.teams[side]; len(m.members) > 0 {
@@ -75,7 +75,7 @@ func (c *editorCheck) load() {
 }
 
 // learn takes down which ids the deployments have got.
-func (c *editorCheck) learn(g engine.SavedGraph) {
+func (c *editorCheck) learn(g journal.SavedGraph) {
 	for _, row := range g.Creatures {
 		c.home[row.ID] = g.Session
 		if row.Address != "" {
@@ -91,9 +91,9 @@ func (c *editorCheck) learn(g engine.SavedGraph) {
 }
 
 // messages are all messages of a channel, in the order of the log.
-func (c *editorCheck) messages(ch engine.ChannelID) []engine.Event {
+func (c *editorCheck) messages(ch journal.ChannelID) []journal.Event {
 	c.t.Helper()
-	events, err := c.v.History(c.t.Context(), c.session[ch], engine.HistoryQuery{Kinds: []engine.EventKind{engine.EventChannelMessage}, Channel: ch, Limit: 1 << 30})
+	events, err := c.v.History(c.t.Context(), c.session[ch], journal.HistoryQuery{Kinds: []journal.EventKind{journal.EventChannelMessage}, Channel: ch, Limit: 1 << 30})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func (c *editorCheck) messages(ch engine.ChannelID) []engine.Event {
 
 // answers checks that a team's editor has answered its orders one after the other, each
 // once, and that nothing is gone that was there or got out; and takes what is new.
-func (c *editorCheck) answers(m *team) []engine.Event {
+func (c *editorCheck) answers(m *team) []journal.Event {
 	c.t.Helper()
 	orders, answers := c.messages(m.places[m.side+"-orders"]), c.messages(m.places[m.side+"-answers"])
 	known := c.logged[m.side]
@@ -162,7 +162,7 @@ func (c *editorCheck) decide(ctx context.Context, side string) {
 }
 
 // passedOn checks that the relay has passed on answers in their order, each once.
-func (c *editorCheck) passedOn(m *team, answers []engine.Event) {
+func (c *editorCheck) passedOn(m *team, answers []journal.Event) {
 	c.t.Helper()
 	for i, e := range c.messages(m.places[m.side+"-heard"]) {
 		if i >= len(answers) || e.Cause != answers[i].ID || string(e.Payload) != string(answers[i].Payload) {
@@ -230,21 +230,21 @@ func (b *editorBooks) checkEnd() {
 // isBlank reports whether a session has ended that was never written to: its process
 // was killed when it had just been made. As that was promised to nobody's creatures, it
 // is kept as others are whose graph has ended.
-func (b *editorBooks) isBlank(v *View, info engine.SessionInfo) bool {
+func (b *editorBooks) isBlank(v *View, info journal.SessionInfo) bool {
 	b.t.Helper()
 	if info.Live || info.MadeBy != "" {
 		return false
 	}
-	events, err := v.History(b.t.Context(), info.Session, engine.HistoryQuery{Limit: 1})
+	events, err := v.History(b.t.Context(), info.Session, journal.HistoryQuery{Limit: 1})
 	if err != nil {
 		b.t.Error(err)
 	}
 	return len(events) == 0
 }
 
-func (b *editorBooks) checkLetters(v *View, session engine.SessionID) {
+func (b *editorBooks) checkLetters(v *View, session journal.SessionID) {
 	b.t.Helper()
-	letters, err := v.DeadLetters(b.t.Context(), session, "", engine.EventID{}, 1<<30)
+	letters, err := v.DeadLetters(b.t.Context(), session, "", journal.EventID{}, 1<<30)
 	if err != nil {
 		b.t.Error(err)
 	}

@@ -5,24 +5,25 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // A graph as lines, so that what an engine has, what a store has and what has to be
 // can be compared.
 
-func creatureLine(id engine.CreatureID, name string, stopped bool) string {
+func creatureLine(id journal.CreatureID, name string, stopped bool) string {
 	return fmt.Sprintf("creature %s %s stopped=%t", id, name, stopped)
 }
 
-func channelLine(id engine.ChannelID, name string) string {
+func channelLine(id journal.ChannelID, name string) string {
 	return fmt.Sprintf("channel %s %s", id, name)
 }
 
-func edgeLine(c engine.CreatureID, ch engine.ChannelID, d engine.Direction) string {
+func edgeLine(c journal.CreatureID, ch journal.ChannelID, d journal.Direction) string {
 	return fmt.Sprintf("edge %s %s %s", c, ch, d)
 }
 
-func wireLine(w *engine.OutputWire) string { return fmt.Sprintf("wire %s %s %s", w.ID, w.From, w.To) }
+func wireLine(w *journal.OutputWire) string { return fmt.Sprintf("wire %s %s %s", w.ID, w.From, w.To) }
 
 // graphsLine says how many graphs there are; who is in which follows from the edges.
 func graphsLine(n int) string { return fmt.Sprintf("graphs %d", n) }
@@ -33,10 +34,10 @@ func linesOfStatus(graphs []engine.GraphStatus) []string {
 		for _, c := range g.Creatures {
 			out = append(out, creatureLine(c.ID, c.Name, c.State == "stopped"))
 			for _, ch := range c.Listen {
-				out = append(out, edgeLine(c.ID, ch, engine.Listen))
+				out = append(out, edgeLine(c.ID, ch, journal.Listen))
 			}
 			for _, ch := range c.Send {
-				out = append(out, edgeLine(c.ID, ch, engine.Send))
+				out = append(out, edgeLine(c.ID, ch, journal.Send))
 			}
 		}
 		for _, ch := range g.Channels {
@@ -52,8 +53,8 @@ func linesOfStatus(graphs []engine.GraphStatus) []string {
 
 // linesOfSaved leaves out graphs without creatures: their stores were made for what
 // has not happened, and the next start ends them.
-func linesOfSaved(graphs []engine.SavedGraph) []string {
-	graphs = slices.DeleteFunc(slices.Clone(graphs), func(g engine.SavedGraph) bool { return len(g.Creatures) == 0 })
+func linesOfSaved(graphs []journal.SavedGraph) []string {
+	graphs = slices.DeleteFunc(slices.Clone(graphs), func(g journal.SavedGraph) bool { return len(g.Creatures) == 0 })
 	out := []string{graphsLine(len(graphs))}
 	for _, g := range graphs {
 		for _, c := range g.Creatures {

@@ -6,7 +6,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // toolCall is one that an order asks for, with the arguments that these tests use.
@@ -31,7 +31,7 @@ type callArgs struct {
 
 // orderOf is the order of a number that a side gets: a few calls that follow
 // from the seed. What they name may be there or not.
-func orderOf(seed uint64, side string, n uint64, otherGate engine.ChannelID) []byte {
+func orderOf(seed uint64, side string, n uint64, otherGate journal.ChannelID) []byte {
 	h := fnv.New64a()
 	_, _ = fmt.Fprint(h, side, n)
 	w := &orderWriter{rand.New(rand.NewPCG(seed, h.Sum64())), side, string(otherGate)}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // team is what the answers of one editor amount to: everything that is in the graph,
@@ -15,26 +15,26 @@ import (
 // the other's gate, so that the two sides do not depend on each other.
 type team struct {
 	side     string
-	places   map[string]engine.ChannelID // of the deployment's channels, by name
-	members  map[string]engine.CreatureID
-	gate     engine.ChannelID // of the other side
+	places   map[string]journal.ChannelID // of the deployment's channels, by name
+	members  map[string]journal.CreatureID
+	gate     journal.ChannelID // of the other side
 	hands    map[string]*hand
-	channels map[string]engine.ChannelID // made by the editor
-	relay    map[engine.ChannelID]bool   // what the relay listens on beside its deployment's channels
+	channels map[string]journal.ChannelID // made by the editor
+	relay    map[journal.ChannelID]bool   // what the relay listens on beside its deployment's channels
 	answered uint64
 	refused  map[string]int // by code
 }
 
 type hand struct {
-	id      engine.CreatureID
+	id      journal.CreatureID
 	since   uint64 // the order that it came with
 	stopped bool
-	listens map[engine.ChannelID]bool
-	wire    *engine.OutputWire
+	listens map[journal.ChannelID]bool
+	wire    *journal.OutputWire
 }
 
 func newTeam(side string) *team {
-	return &team{side: side, places: map[string]engine.ChannelID{}, members: map[string]engine.CreatureID{}, hands: map[string]*hand{}, channels: map[string]engine.ChannelID{}, relay: map[engine.ChannelID]bool{}, refused: map[string]int{}}
+	return &team{side: side, places: map[string]journal.ChannelID{}, members: map[string]journal.CreatureID{}, hands: map[string]*hand{}, channels: map[string]journal.ChannelID{}, relay: map[journal.ChannelID]bool{}, refused: map[string]int{}}
 }
 
 // result is what a call was answered.
@@ -43,11 +43,11 @@ type result struct {
 	Code   string
 	Error  string
 	Result struct {
-		Creature engine.CreatureID
+		Creature journal.CreatureID
 		Name     string
 		State    string
-		Channel  engine.ChannelID
-		Wire     *engine.OutputWire
+		Channel  journal.ChannelID
+		Wire     *journal.OutputWire
 	}
 }
 
@@ -125,7 +125,7 @@ func (m *team) added(c callArgs, r *result) error {
 		return fmt.Errorf("%d hands are alive: want the code %q", len(m.hands), want)
 	}
 	if r.OK {
-		m.hands[c.Name] = &hand{id: r.Result.Creature, since: m.answered, listens: map[engine.ChannelID]bool{m.places[m.side+"-answers"]: true}}
+		m.hands[c.Name] = &hand{id: r.Result.Creature, since: m.answered, listens: map[journal.ChannelID]bool{m.places[m.side+"-answers"]: true}}
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ func (m *team) rewired(c callArgs, r *result) error {
 	if !r.OK {
 		return mayBe(r, "not_found", "already_exists", "not_connected")
 	}
-	ch := engine.ChannelID(c.Channel)
+	ch := journal.ChannelID(c.Channel)
 	if own, ok := m.channels[c.Channel]; ok {
 		ch = own
 	}
@@ -160,7 +160,7 @@ func (m *team) rewired(c callArgs, r *result) error {
 }
 
 // listens is what somebody listens on.
-func (m *team) listens(name string) map[engine.ChannelID]bool {
+func (m *team) listens(name string) map[journal.ChannelID]bool {
 	if h := m.hands[name]; h != nil {
 		return h.listens
 	}
@@ -225,7 +225,7 @@ func (m *team) clone() *team {
 // brought it back.
 func (m *team) applied() {
 	own := slices.Collect(maps.Values(m.channels))
-	maps.DeleteFunc(m.relay, func(ch engine.ChannelID, _ bool) bool { return !slices.Contains(own, ch) })
+	maps.DeleteFunc(m.relay, func(ch journal.ChannelID, _ bool) bool { return !slices.Contains(own, ch) })
 }
 
 // lines are what the team has, in the form of linesOf.
@@ -244,16 +244,16 @@ func (m *team) lines() (out []string) {
 		out = append(out, channelLine(id, name))
 	}
 	out = append(out,
-		edgeLine(editor, m.places[m.side+"-orders"], engine.Listen), edgeLine(editor, m.places[m.side+"-answers"], engine.Send),
-		edgeLine(relay, m.places[m.side+"-answers"], engine.Listen), edgeLine(relay, m.places[m.side+"-gate"], engine.Listen),
-		edgeLine(relay, m.places[m.side+"-heard"], engine.Send))
+		edgeLine(editor, m.places[m.side+"-orders"], journal.Listen), edgeLine(editor, m.places[m.side+"-answers"], journal.Send),
+		edgeLine(relay, m.places[m.side+"-answers"], journal.Listen), edgeLine(relay, m.places[m.side+"-gate"], journal.Listen),
+		edgeLine(relay, m.places[m.side+"-heard"], journal.Send))
 	for ch := range m.relay {
-		out = append(out, edgeLine(relay, ch, engine.Listen))
+		out = append(out, edgeLine(relay, ch, journal.Listen))
 	}
 	for name, h := range m.hands {
 		out = append(out, creatureLine(h.id, name, h.stopped))
 		for ch := range h.listens {
-			out = append(out, edgeLine(h.id, ch, engine.Listen))
+			out = append(out, edgeLine(h.id, ch, journal.Listen))
 		}
 		if h.wire != nil {
 			out = append(out, wireLine(h.wire))

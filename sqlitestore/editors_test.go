@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
@@ -35,7 +35,7 @@ const (
 func TestKilledEditors(t *testing.T) {
 	t.Parallel()
 	n := (kills(t) + 3) / 4
-	for i, durability := range []engine.Durability{engine.Full, engine.Normal} {
+	for i, durability := range []journal.Durability{journal.Full, journal.Normal} {
 		t.Run(durability.String(), func(t *testing.T) {
 			t.Parallel()
 			seed := seeded.For(t.Name())
@@ -72,12 +72,12 @@ func editTargets(random *rand.Rand, first, n int) (out []failpoint) {
 type editorBooks struct {
 	t          *testing.T
 	dir, cache string
-	durability engine.Durability
+	durability journal.Durability
 	random     *rand.Rand
 	seed       uint64 // of the orders
 	teams      map[string]*team
 	printed    map[string]map[string]string // answers by side and event id
-	logged     map[string][]engine.EventID  // answers by side
+	logged     map[string][]journal.EventID // answers by side
 	cuts       map[string]int               // sessions by what made them
 	died       map[string]int               // by what ended a life
 
@@ -88,10 +88,10 @@ type editorBooks struct {
 	done   bool
 }
 
-func newEditorBooks(t *testing.T, d engine.Durability, random *rand.Rand, cache string) *editorBooks {
+func newEditorBooks(t *testing.T, d journal.Durability, random *rand.Rand, cache string) *editorBooks {
 	b := &editorBooks{
 		t: t, dir: t.TempDir(), cache: cache, durability: d, random: random, seed: random.Uint64(),
-		teams: map[string]*team{}, printed: map[string]map[string]string{}, logged: map[string][]engine.EventID{}, died: map[string]int{},
+		teams: map[string]*team{}, printed: map[string]map[string]string{}, logged: map[string][]journal.EventID{}, died: map[string]int{},
 	}
 	for _, side := range sides {
 		b.teams[side], b.printed[side] = newTeam(side), map[string]string{}

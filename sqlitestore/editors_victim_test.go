@@ -11,6 +11,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/host"
 	"github.com/seed47132306/terrarium/internal/fresh"
 	"github.com/seed47132306/terrarium/plugins"
@@ -55,27 +57,27 @@ func theOther(side string) string {
 
 // editors is the deployment of a side: an editor that takes orders, and a relay that
 // passes on what it answers and holds the gate, through which others join.
-func editors(side string) *engine.Deployment {
-	on := func(names ...string) (list []engine.WireSpec) {
+func editors(side string) *deploy.Deployment {
+	on := func(names ...string) (list []deploy.WireSpec) {
 		for _, name := range names {
-			list = append(list, engine.WireSpec{Channel: "channel." + name, Alias: side + "-" + name})
+			list = append(list, deploy.WireSpec{Channel: "channel." + name, Alias: side + "-" + name})
 		}
 		return list
 	}
 	limits := abi.Limits{Deadline: time.Minute} // nothing here is to depend on how busy the machine is
-	d := &engine.Deployment{
-		Name: side, Session: engine.SessionSettings{AllowMerge: true},
-		Creatures: []engine.CreatureSpec{
+	d := &deploy.Deployment{
+		Name: side, Session: deploy.SessionSettings{AllowMerge: true},
+		Creatures: []deploy.CreatureSpec{
 			{Address: "creature.editor", Name: side + "-editor", Module: "operator", Limits: limits, Privileged: true, Listen: on("orders"), Send: on("answers")},
 			{Address: "creature.relay", Name: side + "-relay", Module: "relay", Limits: limits, Listen: on("answers", "gate"), Send: on("heard")},
 		},
-		Species: []engine.SpeciesSpec{{
+		Species: []deploy.SpeciesSpec{{
 			Name: handSpecies, Spawnable: mostHands,
-			Spec: engine.CreatureSpec{Module: "tally", Limits: limits, Config: json.RawMessage(`{"key": "json:id"}`)},
+			Spec: deploy.CreatureSpec{Module: "tally", Limits: limits, Config: json.RawMessage(`{"key": "json:id"}`)},
 		}},
 	}
 	for _, name := range []string{"orders", "answers", "gate", "heard"} {
-		d.Channels = append(d.Channels, engine.ChannelSpec{Address: "channel." + name, Name: side + "-" + name})
+		d.Channels = append(d.Channels, deploy.ChannelSpec{Address: "channel." + name, Name: side + "-" + name})
 	}
 	return d
 }
@@ -116,13 +118,13 @@ func (i gatedInstance) Handle(ctx context.Context, t abi.Turn, kind abi.Kind, si
 type editingVictim struct {
 	editing
 	*engine.Engine
-	channels map[string]engine.ChannelID // by name
-	ahead    map[string]chan struct{}    // by side: a token for each order under way
+	channels map[string]journal.ChannelID // by name
+	ahead    map[string]chan struct{}     // by side: a token for each order under way
 }
 
 func editAway(o order) error {
 	ctx := context.Background()
-	durability, _ := engine.ParseDurability(o.Durability)
+	durability, _ := journal.ParseDurability(o.Durability)
 	losevfs.Mount(o.Dir, 0) // so that SQLite syncs nothing either
 	d, err := Open(ctx, o.Dir, smallChunks(dieAt(o.Point, o.Pass)))
 	if err != nil {
@@ -133,7 +135,7 @@ func editAway(o order) error {
 		return err
 	}
 	gate := make(chan struct{})
-	v := &editingVictim{editing: *o.Editing, channels: map[string]engine.ChannelID{}, ahead: map[string]chan struct{}{}}
+	v := &editingVictim{editing: *o.Editing, channels: map[string]journal.ChannelID{}, ahead: map[string]chan struct{}{}}
 	v.Engine, err = engine.New(ctx, engine.Options{
 		Host: gated{h, gate}, Storage: d, Durability: durability, FreshInstances: fresh.Instances(), Workers: 2,
 		Load: func(_ context.Context, module string) ([]byte, error) { return plugins.Get(module) },

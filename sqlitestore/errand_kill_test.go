@@ -12,22 +12,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
 // errand is something that a person asks for once, and that ends by itself: a victim
 // does it until it is killed. The next one does it again, without being told more.
 type errand struct {
-	Word    string           // upgrade, open, fork, fork-at, export, adopt, prune, resume or lag
-	Session engine.SessionID // fork, fork-at, export, prune
-	File    string           // adopt: what was exported
-	To      string           // fork, fork-at, export, adopt: what is to be made
-	Owner   bool             // fork, fork-at, export: the directory belongs to this process
-	At      engine.Mark      // fork-at
-	Bound   Retention        // prune
-	Resume  *resuming        `json:",omitempty"`
-	Lagging *lagging         `json:",omitempty"`
+	Word    string            // upgrade, open, fork, fork-at, export, adopt, prune, resume or lag
+	Session journal.SessionID // fork, fork-at, export, prune
+	File    string            // adopt: what was exported
+	To      string            // fork, fork-at, export, adopt: what is to be made
+	Owner   bool              // fork, fork-at, export: the directory belongs to this process
+	At      journal.Mark      // fork-at
+	Bound   Retention         // prune
+	Resume  *resuming         `json:",omitempty"`
+	Lagging *lagging          `json:",omitempty"`
 }
 
 // errandKills is how often a test of errands kills: they take longer than what
@@ -116,7 +116,7 @@ func (a *errand) sendOff(t *testing.T, o order, random *rand.Rand) (lines []told
 
 // toldOf is everything that the sessions of a directory answer, by session: history,
 // lineage, live rows, state and dead letters. Each has to be sound.
-func toldOf(t *testing.T, dir string) map[engine.SessionID]string {
+func toldOf(t *testing.T, dir string) map[journal.SessionID]string {
 	t.Helper()
 	v, err := OpenReadOnly(t.Context(), dir)
 	if err != nil {
@@ -127,7 +127,7 @@ func toldOf(t *testing.T, dir string) map[engine.SessionID]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[engine.SessionID]string{}
+	out := map[journal.SessionID]string{}
 	for _, info := range list {
 		r := retell(t, v, info.Session)
 		wantNoFindings(t, info.Session, r.report, r.verifyErr)
@@ -135,7 +135,7 @@ func toldOf(t *testing.T, dir string) map[engine.SessionID]string {
 		if r.rowsErr != nil {
 			continue // its file has been removed, and r says so
 		}
-		letters, err := v.DeadLetters(t.Context(), info.Session, "", engine.EventID{}, 1<<30)
+		letters, err := v.DeadLetters(t.Context(), info.Session, "", journal.EventID{}, 1<<30)
 		out[info.Session] += fmt.Sprint(letters, err)
 		for _, c := range r.graph.Creatures {
 			state, err := v.State(t.Context(), info.Session, c.ID)
@@ -146,13 +146,13 @@ func toldOf(t *testing.T, dir string) map[engine.SessionID]string {
 }
 
 // wantWhole verifies a session.
-func wantWhole(t *testing.T, v *View, session engine.SessionID) {
+func wantWhole(t *testing.T, v *View, session journal.SessionID) {
 	t.Helper()
 	report, err := v.Verify(t.Context(), session)
 	wantNoFindings(t, session, report, err)
 }
 
-func wantNoFindings(t *testing.T, session engine.SessionID, report engine.VerifyReport, err error) {
+func wantNoFindings(t *testing.T, session journal.SessionID, report journal.VerifyReport, err error) {
 	t.Helper()
 	if n := len(report.Missing) + len(report.Duplicate) + len(report.OutOfOrder) + len(report.Damage); n > 0 || err != nil {
 		t.Errorf("session %s: %+v, %v", session, report, err)
@@ -160,7 +160,7 @@ func wantNoFindings(t *testing.T, session engine.SessionID, report engine.Verify
 }
 
 // wantTold compares what two directories answer.
-func wantTold(t *testing.T, dir string, want map[engine.SessionID]string) {
+func wantTold(t *testing.T, dir string, want map[journal.SessionID]string) {
 	t.Helper()
 	got := toldOf(t, dir)
 	for session, text := range want {

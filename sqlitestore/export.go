@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -16,7 +16,7 @@ import (
 // history and, as long as its own file is there, its live rows. It is a snapshot
 // of what had been appended when it was called. The file must not exist yet:
 // otherwise it answers already_exists.
-func (d *Directory) Export(ctx context.Context, session engine.SessionID, path string) error {
+func (d *Directory) Export(ctx context.Context, session journal.SessionID, path string) error {
 	if err := d.flush(ctx, session); err != nil {
 		return err
 	}
@@ -24,13 +24,13 @@ func (d *Directory) Export(ctx context.Context, session engine.SessionID, path s
 }
 
 // Export writes a session to a file that stands alone; see [Directory.Export].
-func (v *View) Export(ctx context.Context, session engine.SessionID, path string) error {
+func (v *View) Export(ctx context.Context, session journal.SessionID, path string) error {
 	return v.catalog.export(ctx, session, path, v.readable)
 }
 
 // flush waits until what was appended to a session can be read, and until the cut is
 // durable that made it: a copy must not tell of one that a power loss takes back.
-func (d *Directory) flush(ctx context.Context, session engine.SessionID) error {
+func (d *Directory) flush(ctx context.Context, session journal.SessionID) error {
 	if s := d.opened(session); s != nil {
 		if err := s.flush(ctx); err != nil {
 			return err
@@ -59,7 +59,7 @@ func unwritable(op, path string, err error) error {
 	}
 }
 
-func (k *catalog) export(ctx context.Context, session engine.SessionID, path string, how access) error {
+func (k *catalog) export(ctx context.Context, session journal.SessionID, path string, how access) error {
 	return k.newFile(path, func(made string) error { return k.materialise(ctx, "export", session, made, how) })
 }
 
@@ -99,7 +99,7 @@ func (k *catalog) writeFile(path string, write func(io.Writer) error) error {
 }
 
 // materialise writes a session to a file that stands alone and is durable.
-func (k *catalog) materialise(ctx context.Context, op string, session engine.SessionID, path string, how access) error {
+func (k *catalog) materialise(ctx context.Context, op string, session journal.SessionID, path string, how access) error {
 	return k.withFamily(ctx, op, session, how, func(e entry, f *family) error {
 		if len(f.missing) > 0 {
 			return lostAncestor(e, f.missing[0])

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/seeded"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
@@ -22,7 +22,7 @@ import (
 func TestFailpointsAreReached(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	oldDirectory(t, dir, engine.Normal)
+	oldDirectory(t, dir, journal.Normal)
 	defer losevfs.Mount(dir, 0).Unmount() // nothing here depends on syncs
 	var mu sync.Mutex
 	reached := map[failpoint]bool{}
@@ -34,7 +34,7 @@ func TestFailpointsAreReached(t *testing.T) {
 	})
 	seed := seeded.For(t.Name())
 	for life := uint64(0); life < 12 && len(reached) < int(failpoints)-len(rebuilds)-len(forks)-len(exports)-len(losses); life++ {
-		p := &program{ctx: t.Context(), random: rand.New(rand.NewPCG(seed, life)), durability: engine.Normal, tell: func(told) {}}
+		p := &program{ctx: t.Context(), random: rand.New(rand.NewPCG(seed, life)), durability: journal.Normal, tell: func(told) {}}
 		if err := p.start(dir, options); err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // family are the files that hold the history of a session: its own and, as long
@@ -20,9 +20,9 @@ type family struct {
 	ancestors []*reader // eldest first
 	// only restricts the history to these origins; nil: no restriction. So a
 	// session whose file has been removed is read in those of its descendants.
-	only map[engine.Origin]uint64
+	only map[journal.Origin]uint64
 	// missing are ancestors whose files cannot be read.
-	missing []engine.SessionID
+	missing []journal.SessionID
 	// holder is the session whose file, or family, it is.
 	holder entry
 }
@@ -63,7 +63,7 @@ func (k *catalog) openFamily(ctx context.Context, e entry, how access) (*family,
 var errMoved = errors.New("the file of the session is another one now")
 
 // stand finds who holds the history of a session whose file has been removed.
-func (k *catalog) stand(ctx context.Context, e entry) (heir entry, only map[engine.Origin]uint64, err error) {
+func (k *catalog) stand(ctx context.Context, e entry) (heir entry, only map[journal.Origin]uint64, err error) {
 	heir, found, err := k.heir(ctx, e.Session)
 	if err == nil && !found {
 		err = noSession("read", string(e.Session))
@@ -156,7 +156,7 @@ func (f *family) close() error {
 type view struct {
 	family *family
 	files  []*snapshot
-	only   map[engine.Origin]uint64 // see family
+	only   map[journal.Origin]uint64 // see family
 }
 
 // snapshot is a file as it was at a moment.
@@ -203,7 +203,7 @@ func (v *view) end() error {
 // origin, one has all that the others have.
 func (v *view) spans(ctx context.Context) ([]span, error) {
 	var out []span
-	at := map[engine.Origin]int{}
+	at := map[journal.Origin]int{}
 	for _, file := range v.files {
 		spans, err := file.spans(ctx)
 		if err != nil {
@@ -237,14 +237,14 @@ func (f *family) count(ctx context.Context) (n int64, err error) {
 
 // counts answers how many events there are of each origin. Numbers within an origin
 // have no gaps, so that it takes two look-ups per origin.
-func (f *family) counts(ctx context.Context) (out map[engine.Origin]int64, err error) {
+func (f *family) counts(ctx context.Context) (out map[journal.Origin]int64, err error) {
 	v, err := f.look(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, v.end()) }()
 	spans, err := v.spans(ctx)
-	out = map[engine.Origin]int64{}
+	out = map[journal.Origin]int64{}
 	for _, s := range spans {
 		out[s.origin] = s.high - s.low + 1
 	}
@@ -269,7 +269,7 @@ func (f *family) lossy(ctx context.Context) (lossy bool, err error) {
 const readTries = 5
 
 // withFamily opens the files of a session for one look.
-func (k *catalog) withFamily(ctx context.Context, op string, session engine.SessionID, how access, look func(e entry, f *family) error) error {
+func (k *catalog) withFamily(ctx context.Context, op string, session journal.SessionID, how access, look func(e entry, f *family) error) error {
 	for try := 1; ; try++ {
 		e, err := k.entry(ctx, op, session)
 		if err != nil {

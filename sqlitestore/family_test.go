@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // TestFilesThatVanish removes files of a family between looking them up and reading
@@ -17,7 +17,7 @@ func TestFilesThatVanish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stores := []engine.Store{createStore(t, d)}
+	stores := []journal.Store{createStore(t, d)}
 	for range 2 {
 		logged(stores[0].(*Store), 2, 3)
 		if stores, err = d.Cut(t.Context(), splitOf(stores[0].(*Store))); err != nil {

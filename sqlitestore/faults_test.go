@@ -10,10 +10,9 @@ import (
 	"testing"
 
 	"github.com/mattn/go-sqlite3"
-	"go.uber.org/goleak"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"go.uber.org/goleak"
 )
 
 var errDisk = sqlite3.Error{Code: sqlite3.ErrIoErr, ExtendedCode: sqlite3.ErrIoErrFsync}
@@ -66,7 +65,7 @@ func openFaulty(t *testing.T, f *faults, options Options) *Directory {
 
 func createStore(t *testing.T, d *Directory) *Store {
 	t.Helper()
-	stores, err := d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: engine.Normal})
+	stores, err := d.Create(t.Context(), journal.StoreSpec{Graph: "g", Durability: journal.Normal})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,16 +75,16 @@ func createStore(t *testing.T, d *Directory) *Store {
 // logged appends records of one event each, from and to included.
 func logged(s *Store, from, to uint64) {
 	for seq := from; seq <= to; seq++ {
-		s.Append(&engine.Record{
-			Events:  []engine.Event{{ID: engine.EventID{Origin: s.Origin(), Seq: seq}, Time: int64(seq), Kind: engine.EventLog, Payload: make([]byte, 1000)}},
-			Cursors: []engine.CursorRow{{Reader: "a", Channel: "c", Seq: seq}},
+		s.Append(&journal.Record{
+			Events:  []journal.Event{{ID: journal.EventID{Origin: s.Origin(), Seq: seq}, Time: int64(seq), Kind: journal.EventLog, Payload: make([]byte, 1000)}},
+			Cursors: []journal.CursorRow{{Reader: "a", Channel: "c", Seq: seq}},
 		})
 	}
 }
 
 // wantSeqs checks that the session has the events 1 to n of one origin, each
 // once.
-func wantSeqs(t *testing.T, events []engine.Event, err error, n int) {
+func wantSeqs(t *testing.T, events []journal.Event, err error, n int) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +155,7 @@ func TestCommitFails(t *testing.T) {
 			<-told
 			logged(s, 12, 40)
 			recovered(t, s, 40)
-			events, err := s.History(t.Context(), engine.HistoryQuery{})
+			events, err := s.History(t.Context(), journal.HistoryQuery{})
 			wantSeqs(t, events, err, 40)
 			if err := d.Close(); err != nil {
 				t.Fatal(err)
@@ -206,7 +205,7 @@ func TestDiskFull(t *testing.T) {
 	if err := <-room; err != nil {
 		t.Errorf("Room: %v", err)
 	}
-	events, err := s.History(t.Context(), engine.HistoryQuery{})
+	events, err := s.History(t.Context(), journal.HistoryQuery{})
 	wantSeqs(t, events, err, 300)
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
@@ -231,16 +230,16 @@ func TestCloseGivesUp(t *testing.T) {
 			t.Errorf("Close: %v, want the code storage", err)
 		}
 	}
-	events, err := d.History(t.Context(), s.Info().Session, engine.HistoryQuery{})
+	events, err := d.History(t.Context(), s.Info().Session, journal.HistoryQuery{})
 	wantSeqs(t, events, err, 10)
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func splitOf(s *Store) engine.Cut {
-	child := engine.CutChild{StoreSpec: engine.StoreSpec{Graph: "half", Durability: engine.Normal}, Parents: []engine.SessionID{s.Info().Session}}
-	return engine.Cut{Kind: "split", At: 1, Parents: []engine.Store{s}, Children: []engine.CutChild{child, child}}
+func splitOf(s *Store) journal.Cut {
+	child := journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "half", Durability: journal.Normal}, Parents: []journal.SessionID{s.Info().Session}}
+	return journal.Cut{Kind: "split", At: 1, Parents: []journal.Store{s}, Children: []journal.CutChild{child, child}}
 }
 
 func TestCutWhenTheCatalogueFails(t *testing.T) {
@@ -278,7 +277,7 @@ func TestCutWhenTheCatalogueFails(t *testing.T) {
 			t.Fatalf("Cut: %d children, %v", len(children), err)
 		}
 		for _, c := range children {
-			events, err := c.History(t.Context(), engine.HistoryQuery{})
+			events, err := c.History(t.Context(), journal.HistoryQuery{})
 			wantSeqs(t, events, err, 10)
 		}
 		if err := d.Close(); err != nil {
@@ -359,7 +358,7 @@ func TestCutWithUnknownOutcome(t *testing.T) {
 		t.Fatalf("Saved: %+v, problems %v, %v", graphs, problems, err)
 	}
 	for _, g := range graphs {
-		events, err := d.History(t.Context(), g.Session, engine.HistoryQuery{})
+		events, err := d.History(t.Context(), g.Session, journal.HistoryQuery{})
 		wantSeqs(t, events, err, 10)
 	}
 	if err := d.Close(); err != nil {
@@ -379,7 +378,7 @@ func TestUnwrittenCutIsForgotten(t *testing.T) {
 	if err := s.park(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	children, err := d.makeChildren(t.Context(), "cut", splitOf(s), map[engine.SessionID]*Store{s.info.Session: s})
+	children, err := d.makeChildren(t.Context(), "cut", splitOf(s), map[journal.SessionID]*Store{s.info.Session: s})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"testing/fstest"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 func mustOpen(t *testing.T, dir string) *Directory {
@@ -111,10 +111,10 @@ func TestForeignFiles(t *testing.T) {
 				t.Fatalf("Saved: %+v, problems %v, %v", graphs, problems, err)
 			}
 			wantError(t, "the problem", problems[0], c.code, append(c.texts, paths[0])...)
-			session := engine.SessionID(strings.TrimSuffix(filepath.Base(paths[0]), storeSuffix))
+			session := journal.SessionID(strings.TrimSuffix(filepath.Base(paths[0]), storeSuffix))
 			_, err = d.Open(t.Context(), session)
 			wantError(t, "opening it", err, c.code, c.texts...)
-			_, err = d.History(t.Context(), session, engine.HistoryQuery{})
+			_, err = d.History(t.Context(), session, journal.HistoryQuery{})
 			wantError(t, "its history", err, c.code, c.texts...)
 			if infos, err := d.Sessions(t.Context()); err != nil || len(infos) != 2 || infos[0].Events != -1 || infos[1].Events != 10 {
 				t.Errorf("Sessions: %+v, %v", infos, err)
@@ -168,7 +168,7 @@ func TestStrangeStores(t *testing.T) {
 				t.Fatalf("Saved: %+v, problems %v, %v", graphs, problems, err)
 			}
 			wantError(t, "the problem", problems[0], abi.Storage, c.text, paths[0])
-			session := engine.SessionID(strings.TrimSuffix(filepath.Base(paths[0]), storeSuffix))
+			session := journal.SessionID(strings.TrimSuffix(filepath.Base(paths[0]), storeSuffix))
 			_, err = d.Verify(t.Context(), session)
 			wantError(t, "checking it", err, abi.Storage, c.text)
 			if err := d.Close(); err != nil {
@@ -253,8 +253,8 @@ func TestVerifyDamage(t *testing.T) {
 	}
 	d := mustOpen(t, dir)
 	defer d.Close()
-	session := func(path string) engine.SessionID {
-		return engine.SessionID(strings.TrimSuffix(filepath.Base(path), storeSuffix))
+	session := func(path string) journal.SessionID {
+		return journal.SessionID(strings.TrimSuffix(filepath.Base(path), storeSuffix))
 	}
 	report, err := d.Verify(t.Context(), session(paths[0]))
 	if err != nil || len(report.Damage) == 0 {
@@ -370,7 +370,7 @@ func TestView(t *testing.T) {
 	defer v.Close()
 	check := func(n int) {
 		t.Helper()
-		events, err := v.History(t.Context(), s.info.Session, engine.HistoryQuery{Newest: true})
+		events, err := v.History(t.Context(), s.info.Session, journal.HistoryQuery{Newest: true})
 		wantSeqs(t, events, err, n)
 		infos, err := v.Sessions(t.Context())
 		if err != nil || len(infos) != 1 || infos[0].Events != int64(n) || infos[0].Bytes == 0 {
@@ -402,7 +402,7 @@ func TestView(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(20)
-	_, err = v.History(t.Context(), "nowhere", engine.HistoryQuery{})
+	_, err = v.History(t.Context(), "nowhere", journal.HistoryQuery{})
 	wantError(t, "an unknown session", err, abi.NotFound)
 }
 
@@ -424,7 +424,7 @@ func TestImmutable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.close()
-	events, err := (&family{own: r}).history(t.Context(), engine.HistoryQuery{}, nil)
+	events, err := (&family{own: r}).history(t.Context(), journal.HistoryQuery{}, nil)
 	wantSeqs(t, events, err, 10)
 	if left, err := filepath.Glob(paths[0] + "-*"); err != nil || len(left) > 0 {
 		t.Errorf("reading left %v; %v", left, err)
@@ -443,7 +443,7 @@ func TestStrangePaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events, err := children[1].History(t.Context(), engine.HistoryQuery{})
+	events, err := children[1].History(t.Context(), journal.HistoryQuery{})
 	wantSeqs(t, events, err, 10)
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
@@ -458,25 +458,25 @@ func TestViews(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	s := createStore(t, d)
 	var want []string
-	for i, k := range engine.EventKinds() {
-		id := engine.EventID{Origin: s.Origin(), Seq: uint64(i + 1)}
-		cause := engine.EventID{Origin: engine.Origin{0xab}, Seq: uint64(i + 1)}
-		s.Append(&engine.Record{Events: []engine.Event{{ID: id, Time: int64(i), Kind: k, Graph: "g", Turn: id, Cause: cause}}})
+	for i, k := range journal.EventKinds() {
+		id := journal.EventID{Origin: s.Origin(), Seq: uint64(i + 1)}
+		cause := journal.EventID{Origin: journal.Origin{0xab}, Seq: uint64(i + 1)}
+		s.Append(&journal.Record{Events: []journal.Event{{ID: id, Time: int64(i), Kind: k, Graph: "g", Turn: id, Cause: cause}}})
 		want = append(want, strings.Join([]string{id.String(), k.String(), id.String(), cause.String()}, " "))
 	}
-	s.Append(&engine.Record{
-		Cursors: []engine.CursorRow{{Reader: "a", Channel: "c", Seq: 3}, {Reader: "b", Channel: "c", Seq: 3, Until: 5}},
-		Heads:   []engine.HeadRow{{Channel: "c", Seq: 9}}, Channels: []engine.ChannelRow{{ID: "c", Name: "leads"}},
-		Creatures: []engine.CreatureRow{{ID: "a", Name: "ann"}}, State: []engine.StateRow{{Creature: "a", Key: "k", Value: []byte("v")}},
-		Timers:   []engine.TimerRow{{Creature: "a", Name: "t", Due: 3}},
-		Requests: []engine.RequestRow{{ID: engine.EventID{Origin: engine.Origin{0xab}, Seq: 7}, Creature: "a", Tag: 5, Deadline: 6}},
-		Wires:    []engine.OutputWire{{ID: "w1", From: "a", To: engine.ToRoot, When: "done", Order: 1}},
+	s.Append(&journal.Record{
+		Cursors: []journal.CursorRow{{Reader: "a", Channel: "c", Seq: 3}, {Reader: "b", Channel: "c", Seq: 3, Until: 5}},
+		Heads:   []journal.HeadRow{{Channel: "c", Seq: 9}}, Channels: []journal.ChannelRow{{ID: "c", Name: "leads"}},
+		Creatures: []journal.CreatureRow{{ID: "a", Name: "ann"}}, State: []journal.StateRow{{Creature: "a", Key: "k", Value: []byte("v")}},
+		Timers:   []journal.TimerRow{{Creature: "a", Name: "t", Due: 3}},
+		Requests: []journal.RequestRow{{ID: journal.EventID{Origin: journal.Origin{0xab}, Seq: 7}, Creature: "a", Tag: 5, Deadline: 6}},
+		Wires:    []journal.OutputWire{{ID: "w1", From: "a", To: journal.ToRoot, When: "done", Order: 1}},
 	})
 	var letters []string
-	for i, k := range engine.EventKinds() {
+	for i, k := range journal.EventKinds() {
 		if k.IsMessage() {
-			id := engine.EventID{Origin: engine.Origin{0xab}, Seq: uint64(i + 1)}
-			s.Append(&engine.Record{Letters: []engine.DeadLetterRow{{ID: id, Message: id, Kind: k, Creature: "a", Reason: "trap", Attempts: 2, LastWords: "alas"}}})
+			id := journal.EventID{Origin: journal.Origin{0xab}, Seq: uint64(i + 1)}
+			s.Append(&journal.Record{Letters: []journal.DeadLetterRow{{ID: id, Message: id, Kind: k, Creature: "a", Reason: "trap", Attempts: 2, LastWords: "alas"}}})
 			letters = append(letters, strings.Join([]string{id.String(), id.String(), k.String(), "trap 2 alas"}, " "))
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // fill writes what a prepared file is, and what it begins with, in one transaction,
@@ -59,7 +59,7 @@ func (w *writer) identify(e entry) error {
 	}
 	parents := e.Parents
 	if len(parents) == 0 {
-		parents = []engine.SessionID{""}
+		parents = []journal.SessionID{""}
 	}
 	for i, p := range parents {
 		values := []driver.Value{string(e.Session), int64(i), text(string(p)), string(e.Graph), e.Created, e.MergedAt, e.SplitAt,

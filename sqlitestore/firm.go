@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // looseCut is a cut that has happened and is not durable yet. For what is acknowledged
@@ -28,7 +28,7 @@ type looseCut struct {
 
 // newLooseCut describes a cut that has just been committed, and whose children nobody
 // has been given yet.
-func newLooseCut(id string, parents map[engine.SessionID]*Store, children []*child) *looseCut {
+func newLooseCut(id string, parents map[journal.SessionID]*Store, children []*child) *looseCut {
 	l := &looseCut{id: id, firm: new(atomic.Bool)}
 	for _, p := range parents {
 		l.files = append(l.files, p.path())
@@ -137,7 +137,7 @@ func (s *Store) restOn(firm *atomic.Bool) {
 // asDurable reports whether what is written is as durable as the store promises: in one
 // of the durability full it is not before the cut is that the store came out of.
 func (s *Store) asDurable() bool {
-	return s.durability == engine.Normal || s.w.firm == nil || s.w.firm.Load()
+	return s.durability == journal.Normal || s.w.firm == nil || s.w.firm.Load()
 }
 
 // cutSynced is told what became of an attempt to make the cut durable that the store

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
@@ -26,7 +26,7 @@ func TestLooseCut(t *testing.T) {
 		for seed := range uint64(4 * seeds(t, outcomeSeeds)) {
 			t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 				t.Parallel()
-				durability := engine.Full - engine.Durability(seed/4%2)
+				durability := journal.Full - journal.Durability(seed/4%2)
 				p := newPowerProgram(t, durability, seed)
 				parent := p.cutLoosely(t, 1+int(seed%3))
 				again := []failpoint{failpoints, pointTakingBack, failpoints, pointTakenBack}[seed%4]
@@ -37,7 +37,7 @@ func TestLooseCut(t *testing.T) {
 					whole.Add(1)
 				}
 				p.restarts = 1 // so that it waits for the background
-				p.restart(t, durability == engine.Full)
+				p.restart(t, durability == journal.Full)
 			})
 		}
 	})
@@ -48,7 +48,7 @@ func TestLooseCut(t *testing.T) {
 
 // cutLoosely makes so many cuts, one after the other, none of which becomes durable
 // before the power fails. It answers the first store.
-func (p *powerProgram) cutLoosely(t *testing.T, cuts int) engine.SessionID {
+func (p *powerProgram) cutLoosely(t *testing.T, cuts int) journal.SessionID {
 	t.Helper()
 	p.disk = losevfs.Mount(p.dir, p.random.Uint64())
 	reached, released := make(chan struct{}, 1), make(chan struct{})
@@ -129,7 +129,7 @@ func (p *powerProgram) openAndDie(t *testing.T, point failpoint) {
 }
 
 // isLive opens the directory once more to see whether a session is live.
-func (p *powerProgram) isLive(t *testing.T, session engine.SessionID) bool {
+func (p *powerProgram) isLive(t *testing.T, session journal.SessionID) bool {
 	t.Helper()
 	d := mustOpen(t, p.dir)
 	defer d.Close()
@@ -164,14 +164,14 @@ func TestFullIsDurableWithItsCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: engine.Full})
+	made, err := d.Create(t.Context(), journal.StoreSpec{Graph: "g", Durability: journal.Full})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cut := func(parent engine.Store) *Store {
+	cut := func(parent journal.Store) *Store {
 		c := splitOf(parent.(*Store))
 		for i := range c.Children {
-			c.Children[i].Durability = engine.Full
+			c.Children[i].Durability = journal.Full
 		}
 		children, err := d.Cut(t.Context(), c)
 		if err != nil {
@@ -275,7 +275,7 @@ func TestCutThatRestsOnALostOne(t *testing.T) {
 	if err != nil || len(problems) > 0 || len(graphs) != 1 || graphs[0].Session != first.info.Session {
 		t.Errorf("Saved: %+v, problems %v, %v; want %s alone", graphs, problems, err, first.info.Session)
 	}
-	events, err := after.History(t.Context(), first.info.Session, engine.HistoryQuery{})
+	events, err := after.History(t.Context(), first.info.Session, journal.HistoryQuery{})
 	wantSeqs(t, events, err, 10)
 	settle(t, after)
 	if infos, err := after.Sessions(t.Context()); err != nil || len(infos) != 1 {

@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -18,7 +17,7 @@ import (
 // lineage of the fork names the session and its ancestors. The directory must not
 // exist, or be empty: otherwise it answers already_exists. A session whose file has
 // been removed cannot be forked.
-func (d *Directory) Fork(ctx context.Context, session engine.SessionID, dir string) (engine.SessionID, error) {
+func (d *Directory) Fork(ctx context.Context, session journal.SessionID, dir string) (journal.SessionID, error) {
 	if err := d.flush(ctx, session); err != nil {
 		return "", err
 	}
@@ -26,12 +25,12 @@ func (d *Directory) Fork(ctx context.Context, session engine.SessionID, dir stri
 }
 
 // Fork makes a new session directory; see [Directory.Fork].
-func (v *View) Fork(ctx context.Context, session engine.SessionID, dir string) (engine.SessionID, error) {
+func (v *View) Fork(ctx context.Context, session journal.SessionID, dir string) (journal.SessionID, error) {
 	return v.catalog.forkNow(ctx, session, dir, v.readable)
 }
 
 // forkNow makes a fork of a session as it is.
-func (k *catalog) forkNow(ctx context.Context, session engine.SessionID, dir string, how access) (engine.SessionID, error) {
+func (k *catalog) forkNow(ctx context.Context, session journal.SessionID, dir string, how access) (journal.SessionID, error) {
 	return k.fork(ctx, session, dir, func(e entry, path string) error {
 		if e.file == "" {
 			return k.rowsGone(ctx, "fork", e)
@@ -42,7 +41,7 @@ func (k *catalog) forkNow(ctx context.Context, session engine.SessionID, dir str
 
 // fork makes a directory whose only live session begins with what materialise
 // writes to its file.
-func (k *catalog) fork(ctx context.Context, session engine.SessionID, dir string, materialise func(e entry, path string) error) (engine.SessionID, error) {
+func (k *catalog) fork(ctx context.Context, session journal.SessionID, dir string, materialise func(e entry, path string) error) (journal.SessionID, error) {
 	to, err := k.destinationOf("fork", dir)
 	if err == nil {
 		err = to.clear(true)
@@ -79,7 +78,7 @@ func newFork(of entry) (entry, error) {
 		return entry{}, err
 	}
 	fork := of
-	fork.Session, fork.Parents = engine.SessionID(id.String()), []engine.SessionID{of.Session}
+	fork.Session, fork.Parents = journal.SessionID(id.String()), []journal.SessionID{of.Session}
 	fork.Live, fork.Complete = true, true
 	fork.Created, fork.MergedAt, fork.SplitAt = time.Now().UnixNano(), 0, 0
 	fork.cut, fork.kind, fork.file = cut.String(), kindFork, id.String()+storeSuffix
@@ -118,12 +117,12 @@ func (k *catalog) plant(ctx context.Context, dir string, e, fork entry, line []e
 
 // rename gives a file to another session, and answers what the one before had
 // written under its own origins.
-func rename(ctx context.Context, path string, of engine.SessionID, fork entry) (map[engine.Origin]uint64, error) {
+func rename(ctx context.Context, path string, of journal.SessionID, fork entry) (map[journal.Origin]uint64, error) {
 	origin, err := newOrigin()
 	if err != nil {
 		return nil, err
 	}
-	w, err := openWriter(path, engine.Full, origin, hooks{})
+	w, err := openWriter(path, journal.Full, origin, hooks{})
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +140,7 @@ func rename(ctx context.Context, path string, of engine.SessionID, fork entry) (
 
 // copyLine writes the ancestors of a fork into its catalogue, as sessions that
 // have ended and whose history the fork holds.
-func (k *catalog) copyLine(ctx context.Context, to *catalog, line []entry, forked engine.SessionID, wrote map[engine.Origin]uint64) error {
+func (k *catalog) copyLine(ctx context.Context, to *catalog, line []entry, forked journal.SessionID, wrote map[journal.Origin]uint64) error {
 	return to.c.transact(func() error {
 		for _, e := range line {
 			if err := to.addAncestor(e); err != nil {

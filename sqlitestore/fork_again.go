@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // IsForkedTo reports whether a directory has a fork of a session as it is now: then it
 // need not be forked there, but can be gone on with.
-func (v *View) IsForkedTo(ctx context.Context, session engine.SessionID, dir string) (is bool, err error) {
+func (v *View) IsForkedTo(ctx context.Context, session journal.SessionID, dir string) (is bool, err error) {
 	if missing(filepath.Join(dir, catalogName)) {
 		return false, nil
 	}
@@ -25,7 +25,7 @@ func (v *View) IsForkedTo(ctx context.Context, session engine.SessionID, dir str
 	if err != nil {
 		return false, storageError("fork", to.catalog.path, err)
 	}
-	parents := []engine.SessionID{session}
+	parents := []journal.SessionID{session}
 	if !slices.ContainsFunc(entries, func(e entry) bool { return e.MadeBy == kindFork && slices.Equal(e.Parents, parents) }) {
 		return false, nil
 	}
@@ -42,7 +42,7 @@ func (v *View) IsForkedTo(ctx context.Context, session engine.SessionID, dir str
 }
 
 // wrote is what the session of a file has written under its own origins.
-func (r *reader) wrote(ctx context.Context) (map[engine.Origin]uint64, error) {
+func (r *reader) wrote(ctx context.Context) (map[journal.Origin]uint64, error) {
 	c, err := openConn(r.path, r.mode)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -22,20 +22,20 @@ import (
 // It answers invalid_argument for a mark before the session's first event, and
 // unsupported for one before its rows can be told: when an older program wrote the
 // session, or old history has been given up since, be it all up to the mark.
-func (d *Directory) ForkAt(ctx context.Context, session engine.SessionID, at engine.Mark, dir string) (engine.SessionID, engine.EventID, error) {
+func (d *Directory) ForkAt(ctx context.Context, session journal.SessionID, at journal.Mark, dir string) (journal.SessionID, journal.EventID, error) {
 	if err := d.flush(ctx, session); err != nil {
-		return "", engine.EventID{}, err
+		return "", journal.EventID{}, err
 	}
 	return d.catalog.forkAt(ctx, session, at, dir, d.owned)
 }
 
 // ForkAt makes a new session directory; see [Directory.ForkAt].
-func (v *View) ForkAt(ctx context.Context, session engine.SessionID, at engine.Mark, dir string) (engine.SessionID, engine.EventID, error) {
+func (v *View) ForkAt(ctx context.Context, session journal.SessionID, at journal.Mark, dir string) (journal.SessionID, journal.EventID, error) {
 	return v.catalog.forkAt(ctx, session, at, dir, v.readable)
 }
 
-func (k *catalog) forkAt(ctx context.Context, session engine.SessionID, at engine.Mark, dir string, how access) (engine.SessionID, engine.EventID, error) {
-	var last engine.EventID
+func (k *catalog) forkAt(ctx context.Context, session journal.SessionID, at journal.Mark, dir string, how access) (journal.SessionID, journal.EventID, error) {
+	var last journal.EventID
 	fork, err := k.fork(ctx, session, dir, func(e entry, path string) (err error) {
 		last, err = k.materialiseAt(ctx, e.Session, at, path, how)
 		return err
@@ -45,7 +45,7 @@ func (k *catalog) forkAt(ctx context.Context, session engine.SessionID, at engin
 
 // materialiseAt writes a session as it was at a mark to a file that stands alone
 // and is durable, and answers its last event.
-func (k *catalog) materialiseAt(ctx context.Context, session engine.SessionID, at engine.Mark, path string, how access) (last engine.EventID, err error) {
+func (k *catalog) materialiseAt(ctx context.Context, session journal.SessionID, at journal.Mark, path string, how access) (last journal.EventID, err error) {
 	err = k.withFamily(ctx, "fork", session, how, func(e entry, f *family) error {
 		if len(f.missing) > 0 {
 			return lostAncestor(e, f.missing[0])
@@ -54,7 +54,7 @@ func (k *catalog) materialiseAt(ctx context.Context, session engine.SessionID, a
 		if err != nil {
 			return err
 		}
-		var upTo map[engine.Origin]uint64
+		var upTo map[journal.Origin]uint64
 		if upTo, last, err = f.bounds(ctx, own, at); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func newWhole(path string, h hooks) (*builder, error) {
 
 // bounds are how much of each of a session's own origins is not behind a mark, in
 // whole records, and the last of these events.
-func (f *family) bounds(ctx context.Context, own map[engine.Origin]uint64, at engine.Mark) (upTo map[engine.Origin]uint64, last engine.EventID, err error) {
+func (f *family) bounds(ctx context.Context, own map[journal.Origin]uint64, at journal.Mark) (upTo map[journal.Origin]uint64, last journal.EventID, err error) {
 	v, err := f.look(ctx)
 	if err != nil {
 		return nil, last, err
@@ -98,7 +98,7 @@ func (f *family) bounds(ctx context.Context, own map[engine.Origin]uint64, at en
 	if err != nil {
 		return nil, last, err
 	}
-	upTo = map[engine.Origin]uint64{}
+	upTo = map[journal.Origin]uint64{}
 	for origin := range own {
 		upTo[origin] = 0
 	}
@@ -113,7 +113,7 @@ func (f *family) bounds(ctx context.Context, own map[engine.Origin]uint64, at en
 		}
 		upTo[s.origin] = uint64(id & seqMask)
 		if id&seqMask > 0 && ts >= latest {
-			latest, last = ts, engine.EventID{Origin: s.origin, Seq: uint64(id & seqMask)}
+			latest, last = ts, journal.EventID{Origin: s.origin, Seq: uint64(id & seqMask)}
 		}
 	}
 	return upTo, last, nil
@@ -121,7 +121,7 @@ func (f *family) bounds(ctx context.Context, own map[engine.Origin]uint64, at en
 
 // bound is the last event of a span that is not behind a mark and ends a record,
 // packed, and its time.
-func (s span) bound(ctx context.Context, at engine.Mark) (id, ts int64, err error) {
+func (s span) bound(ctx context.Context, at journal.Mark) (id, ts int64, err error) {
 	id = s.low>>seqBits<<seqBits | int64(min(at.Event.Seq, uint64(s.high&seqMask)))
 	if s.origin != at.Event.Origin {
 		id = s.low>>seqBits<<seqBits - 1
@@ -156,7 +156,7 @@ func (s span) value(ctx context.Context, to *int64, query string, args ...any) e
 
 // collectAt brings the history of a family together as far as it is wanted, and
 // makes the live rows as they were at its end.
-func (b *builder) collectAt(ctx context.Context, e entry, f *family, own map[engine.Origin]uint64) error {
+func (b *builder) collectAt(ctx context.Context, e entry, f *family, own map[journal.Origin]uint64) error {
 	if err := b.strip(); err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (b *builder) seatReaders() error {
 
 // nothingUpTo says why a session has nothing up to a mark: it had not begun, or what it
 // wrote until then has been given up.
-func (f *family) nothingUpTo(ctx context.Context, e entry, at engine.Mark) error {
+func (f *family) nothingUpTo(ctx context.Context, e entry, at journal.Mark) error {
 	pruned := false
 	for _, r := range f.members() {
 		err := each(ctx, r.db, func(scan func(...any) error) error { pruned = true; return nil }, "SELECT 1 FROM store WHERE key = '"+prunedKey+"'")

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // odd are texts that are not UTF-8, that look like what stands for such a thing, or that
@@ -13,20 +13,20 @@ import (
 var odd = []string{"\xff", "a\x80b", "caf\xe9", "\xed\xa0\x80", "\xc3", "é", "\u00ff", "\ufffd", `\ufffd`, "\u2028<>&", "a\x00b", "\"\\", "\U0001f438", ""}
 
 // oddRecord has a text in every field of every row.
-func oddRecord(o engine.Origin, seq uint64, text string) *engine.Record {
-	id := engine.EventID{Origin: o, Seq: seq}
+func oddRecord(o journal.Origin, seq uint64, text string) *journal.Record {
+	id := journal.EventID{Origin: o, Seq: seq}
 	key := fmt.Sprint(seq) // of what may be there once
-	return &engine.Record{
-		Events:    []engine.Event{{ID: id, Time: int64(seq), Kind: engine.EventTimer, Payload: []byte(text)}},
-		Creatures: []engine.CreatureRow{{ID: engine.CreatureID("c" + key), Name: text, Deployment: text, Address: text + key, Module: text, SHA256: text, Spec: []byte(text)}},
-		Channels:  []engine.ChannelRow{{ID: engine.ChannelID("n" + key), Name: text, Description: text, Deployment: text, Address: text + key}},
-		Edges:     []engine.EdgeRow{{Creature: engine.CreatureID("c" + key), Channel: engine.ChannelID("n" + key), Direction: engine.Listen, Alias: text}},
-		Cursors:   []engine.CursorRow{{Reader: engine.ReaderID("c" + key), Channel: engine.ChannelID("n" + key), Alias: text, Until: 1}},
-		Producers: []engine.ProducerRow{{Channel: engine.ChannelID("n" + key), Producer: text, Offset: seq}},
-		Timers:    []engine.TimerRow{{Creature: engine.CreatureID("c" + key), Name: text, Payload: []byte(text)}},
-		Wires:     []engine.OutputWire{{ID: engine.WireID("w" + key), From: engine.CreatureID("c" + key), To: engine.CreatureID("c" + key), Prompt: text, When: text}},
-		Letters: []engine.DeadLetterRow{{
-			ID: id, Kind: engine.EventTimer, Creature: engine.CreatureID("c" + key), Alias: text, Reason: text, Error: text, LastWords: text, Headers: []byte(text), Payload: []byte(text),
+	return &journal.Record{
+		Events:    []journal.Event{{ID: id, Time: int64(seq), Kind: journal.EventTimer, Payload: []byte(text)}},
+		Creatures: []journal.CreatureRow{{ID: journal.CreatureID("c" + key), Name: text, Deployment: text, Address: text + key, Module: text, SHA256: text, Spec: []byte(text)}},
+		Channels:  []journal.ChannelRow{{ID: journal.ChannelID("n" + key), Name: text, Description: text, Deployment: text, Address: text + key}},
+		Edges:     []journal.EdgeRow{{Creature: journal.CreatureID("c" + key), Channel: journal.ChannelID("n" + key), Direction: journal.Listen, Alias: text}},
+		Cursors:   []journal.CursorRow{{Reader: journal.ReaderID("c" + key), Channel: journal.ChannelID("n" + key), Alias: text, Until: 1}},
+		Producers: []journal.ProducerRow{{Channel: journal.ChannelID("n" + key), Producer: text, Offset: seq}},
+		Timers:    []journal.TimerRow{{Creature: journal.CreatureID("c" + key), Name: text, Payload: []byte(text)}},
+		Wires:     []journal.OutputWire{{ID: journal.WireID("w" + key), From: journal.CreatureID("c" + key), To: journal.CreatureID("c" + key), Prompt: text, When: text}},
+		Letters: []journal.DeadLetterRow{{
+			ID: id, Kind: journal.EventTimer, Creature: journal.CreatureID("c" + key), Alias: text, Reason: text, Error: text, LastWords: text, Headers: []byte(text), Payload: []byte(text),
 		}},
 		Meta: map[string]string{text: text, "of " + key: text},
 	}
@@ -65,7 +65,7 @@ func TestForkAtKeepsBytes(t *testing.T) {
 				t.Fatal(err)
 			}
 			to := filepath.Join(t.TempDir(), "fork")
-			if _, _, err := d.ForkAt(t.Context(), session, engine.Mark{Since: 1 << 62}, to); err != nil {
+			if _, _, err := d.ForkAt(t.Context(), session, journal.Mark{Since: 1 << 62}, to); err != nil {
 				t.Fatal(err)
 			}
 			if err := d.Close(); err != nil {
@@ -86,7 +86,7 @@ func oddRows(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	letters, err := v.DeadLetters(t.Context(), session, "", engine.EventID{}, 1<<30)
+	letters, err := v.DeadLetters(t.Context(), session, "", journal.EventID{}, 1<<30)
 	if err != nil || len(letters) == 0 || len(g.Creatures) == 0 || len(g.Meta) == 0 {
 		t.Fatalf("%d letters, %d creatures, %d metas: %v", len(letters), len(g.Creatures), len(g.Meta), err)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
@@ -26,9 +26,9 @@ var (
 // it.
 func (a *errand) fork(ctx context.Context, dir string, h hooks) (err error) {
 	var from interface {
-		Export(context.Context, engine.SessionID, string) error
-		Fork(context.Context, engine.SessionID, string) (engine.SessionID, error)
-		ForkAt(context.Context, engine.SessionID, engine.Mark, string) (engine.SessionID, engine.EventID, error)
+		Export(context.Context, journal.SessionID, string) error
+		Fork(context.Context, journal.SessionID, string) (journal.SessionID, error)
+		ForkAt(context.Context, journal.SessionID, journal.Mark, string) (journal.SessionID, journal.EventID, error)
 		Close() error
 	}
 	if a.Owner {
@@ -54,7 +54,7 @@ func (a *errand) fork(ctx context.Context, dir string, h hooks) (err error) {
 }
 
 // toCopyFrom makes a directory to copy from, and answers what it says of itself.
-func toCopyFrom(t *testing.T) (random *rand.Rand, from string, want map[engine.SessionID]string) {
+func toCopyFrom(t *testing.T) (random *rand.Rand, from string, want map[journal.SessionID]string) {
 	t.Helper()
 	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
@@ -123,7 +123,7 @@ func TestKilledExporting(t *testing.T) {
 // adoptPoints are where the making of a directory of an exported file is ended.
 var adoptPoints = []failpoint{pointPlanting, pointRemaking, pointRewriting, pointRemade, pointInstalling, pointInstalled, pointForking, pointForked, failpoints}
 
-func liveSessions(t *testing.T, dir string) (out []engine.SessionID) {
+func liveSessions(t *testing.T, dir string) (out []journal.SessionID) {
 	t.Helper()
 	for session, e := range entriesOf(t, dir) {
 		if e.Live {
@@ -135,20 +135,20 @@ func liveSessions(t *testing.T, dir string) (out []engine.SessionID) {
 }
 
 // markIn is a place in what a session wrote itself.
-func markIn(t *testing.T, dir string, session engine.SessionID, random *rand.Rand) engine.Mark {
+func markIn(t *testing.T, dir string, session journal.SessionID, random *rand.Rand) journal.Mark {
 	t.Helper()
 	file, err := newVisitor().remains(t.Context(), entriesOf(t, dir)[session].Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var own []engine.Event
+	var own []journal.Event
 	for _, e := range history(t, mustView(t, dir), session) {
 		if _, wrote := file.own[e.ID.Origin]; wrote {
 			own = append(own, e)
 		}
 	}
 	at := own[random.IntN(len(own))]
-	return engine.Mark{Event: at.ID, Since: at.Time}
+	return journal.Mark{Event: at.ID, Since: at.Time}
 }
 
 // finish does the errand again, after a kill, and checks what is there then.
@@ -236,7 +236,7 @@ func forkedIn(t *testing.T, dir string) string {
 	}
 	g.Path, g.Session = "", ""
 	out := fmt.Sprint(g, history(t, v, live[0]))
-	letters, err := v.DeadLetters(t.Context(), live[0], "", engine.EventID{}, 1<<30)
+	letters, err := v.DeadLetters(t.Context(), live[0], "", journal.EventID{}, 1<<30)
 	out += fmt.Sprint(letters, err)
 	for _, c := range g.Creatures {
 		state, err := v.State(t.Context(), live[0], c.ID)

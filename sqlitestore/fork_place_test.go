@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // TestForkInsideIsRefused names places in the directory that is forked, by whatever
@@ -32,7 +32,7 @@ func TestForkInsideIsRefused(t *testing.T) {
 		if remedyOf(err) == "" {
 			t.Errorf("forking to %s: nobody says what to do", to)
 		}
-		_, _, err = d.ForkAt(t.Context(), s.info.Session, engine.Mark{Since: 1 << 62}, path)
+		_, _, err = d.ForkAt(t.Context(), s.info.Session, journal.Mark{Since: 1 << 62}, path)
 		wantError(t, "forking to "+to, err, abi.InvalidArgument)
 	}
 	for _, file := range filesIn(t, from) { // where stores are made in advance meanwhile
@@ -121,11 +121,11 @@ func TestForkAtWhatWasGivenUp(t *testing.T) {
 	if err := s.Wait(t.Context(), 100); err != nil {
 		t.Fatal(err)
 	}
-	mark := func(seq uint64) engine.Mark {
-		return engine.Mark{Event: engine.EventID{Origin: s.Origin(), Seq: seq}}
+	mark := func(seq uint64) journal.Mark {
+		return journal.Mark{Event: journal.EventID{Origin: s.Origin(), Seq: seq}}
 	}
 	to := filepath.Join(t.TempDir(), "fork")
-	_, _, err := d.ForkAt(t.Context(), s.info.Session, engine.Mark{Since: 1}, to)
+	_, _, err := d.ForkAt(t.Context(), s.info.Session, journal.Mark{Since: 1}, to)
 	wantError(t, "before the beginning", err, abi.InvalidArgument, "had not begun")
 	if _, err := d.Prune(t.Context(), s.info.Session, Retention{Events: 10}); err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestForkAtWhatWasGivenUp(t *testing.T) {
 	if remedyOf(err) == "" || !missing(to) {
 		t.Errorf("the remedy is %q; something was made: %t", remedyOf(err), !missing(to))
 	}
-	_, _, err = d.ForkAt(t.Context(), s.info.Session, engine.Mark{Since: 1}, to)
+	_, _, err = d.ForkAt(t.Context(), s.info.Session, journal.Mark{Since: 1}, to)
 	wantError(t, "before the beginning", err, abi.InvalidArgument, "had not begun")
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
@@ -146,8 +146,8 @@ func TestForkAtWhatWasGivenUp(t *testing.T) {
 // that logged nothing: what the next one did counts as well.
 func TestForkAtAfterALifeWithoutEvents(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
-	stores, err := d.Create(t.Context(), engine.StoreSpec{Graph: "g", Durability: engine.Normal, First: func(engine.Origin) *engine.Record {
-		return &engine.Record{Channels: []engine.ChannelRow{{ID: "c"}}, Heads: []engine.HeadRow{{Channel: "c"}}}
+	stores, err := d.Create(t.Context(), journal.StoreSpec{Graph: "g", Durability: journal.Normal, First: func(journal.Origin) *journal.Record {
+		return &journal.Record{Channels: []journal.ChannelRow{{ID: "c"}}, Heads: []journal.HeadRow{{Channel: "c"}}}
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -165,25 +165,25 @@ func TestForkAtAfterALifeWithoutEvents(t *testing.T) {
 		s := reopened.(*Store)
 		for seq := range uint64(3) {
 			n := life*3 + seq + 1
-			s.Append(&engine.Record{
-				Events: []engine.Event{{
-					ID: engine.EventID{Origin: s.Origin(), Seq: seq + 1}, Time: int64(n), Kind: engine.EventChannelMessage, Channel: "c", Seq: n,
+			s.Append(&journal.Record{
+				Events: []journal.Event{{
+					ID: journal.EventID{Origin: s.Origin(), Seq: seq + 1}, Time: int64(n), Kind: journal.EventChannelMessage, Channel: "c", Seq: n,
 				}},
-				Heads: []engine.HeadRow{{Channel: "c", Seq: n}},
+				Heads: []journal.HeadRow{{Channel: "c", Seq: n}},
 			})
 		}
 		if err := s.Wait(t.Context(), 3); err != nil {
 			t.Fatal(err)
 		}
 		to := filepath.Join(t.TempDir(), "fork")
-		fork, _, err := d.ForkAt(t.Context(), session, engine.Mark{Event: engine.EventID{Origin: s.Origin(), Seq: 3}, Since: int64(life*3 + 3)}, to)
+		fork, _, err := d.ForkAt(t.Context(), session, journal.Mark{Event: journal.EventID{Origin: s.Origin(), Seq: 3}, Since: int64(life*3 + 3)}, to)
 		if err != nil {
 			t.Fatal(err)
 		}
 		v := mustView(t, to)
 		wantWhole(t, v, fork)
 		g, err := v.Saved(t.Context(), fork)
-		if want := (engine.HeadRow{Channel: "c", Seq: life*3 + 3}); err != nil || len(g.Heads) != 1 || g.Heads[0] != want {
+		if want := (journal.HeadRow{Channel: "c", Seq: life*3 + 3}); err != nil || len(g.Heads) != 1 || g.Heads[0] != want {
 			t.Errorf("the fork has the heads %+v, %v; want %+v", g.Heads, err, want)
 		}
 	}

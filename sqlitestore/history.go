@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 // place is where an event stands in the history.
 type place struct {
 	ts     int64
-	origin engine.Origin
+	origin journal.Origin
 	id     int64
 }
 
@@ -36,7 +36,7 @@ func (p place) compare(q place) int {
 // index on time is needed, which would halve the speed of appending.
 type span struct {
 	in        *snapshot // of the file that has it
-	origin    engine.Origin
+	origin    journal.Origin
 	low, high int64 // the lowest and the highest packed id
 	from, to  int64 // their times
 }
@@ -63,7 +63,7 @@ func (s *snapshot) spans(ctx context.Context) ([]span, error) {
 
 // history lists events. own are the origins under which the session has written,
 // for a query that asks for those only.
-func (f *family) history(ctx context.Context, q engine.HistoryQuery, own map[engine.Origin]uint64) (events []engine.Event, err error) {
+func (f *family) history(ctx context.Context, q journal.HistoryQuery, own map[journal.Origin]uint64) (events []journal.Event, err error) {
 	v, err := f.look(ctx)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (f *family) history(ctx context.Context, q engine.HistoryQuery, own map[eng
 // merge reads spans side by side, and each only when its turn comes.
 type merge struct {
 	ctx        context.Context
-	query      engine.HistoryQuery
+	query      journal.HistoryQuery
 	conditions map[*snapshot]condition
 	newest     bool // from the end
 	limit      int
@@ -157,7 +157,7 @@ func (m *merge) conditionFor(s *snapshot) (condition, error) {
 	return c, nil
 }
 
-func (m *merge) run(spans []span) ([]engine.Event, error) {
+func (m *merge) run(spans []span) ([]journal.Event, error) {
 	for _, s := range spans {
 		src := &source{span: s, next: place{s.from, s.origin, s.low}}
 		if m.newest {
@@ -166,7 +166,7 @@ func (m *merge) run(spans []span) ([]engine.Event, error) {
 		m.heap = append(m.heap, src)
 	}
 	heap.Init(m)
-	var out []engine.Event
+	var out []journal.Event
 	for len(m.heap) > 0 && len(out) < m.limit {
 		src := m.heap[0]
 		if src.read && len(src.page) > 0 {
@@ -255,7 +255,7 @@ func (m *merge) Pop() any {
 }
 
 // behind cuts spans down to what is behind a mark.
-func behind(ctx context.Context, spans []span, mark engine.Mark) ([]span, error) {
+func behind(ctx context.Context, spans []span, mark journal.Mark) ([]span, error) {
 	var out, others []span
 	for _, s := range spans {
 		if s.origin != mark.Event.Origin {
@@ -281,10 +281,10 @@ func behind(ctx context.Context, spans []span, mark engine.Mark) ([]span, error)
 }
 
 // lastOrigin is behind all origins that there are.
-var lastOrigin = engine.Origin(bytes.Repeat([]byte{0xff}, len(engine.Origin{})))
+var lastOrigin = journal.Origin(bytes.Repeat([]byte{0xff}, len(journal.Origin{})))
 
 // after cuts spans down to what the history lists after an event.
-func (v *view) after(ctx context.Context, spans []span, after engine.EventID) ([]span, error) {
+func (v *view) after(ctx context.Context, spans []span, after journal.EventID) ([]span, error) {
 	limit, found, err := v.placeOf(ctx, spans, after)
 	if err != nil {
 		return nil, err
@@ -316,7 +316,7 @@ func cutAt(ctx context.Context, spans []span, limit place) ([]span, error) {
 }
 
 // placeOf finds an event in the span of its origin.
-func (v *view) placeOf(ctx context.Context, spans []span, id engine.EventID) (p place, found bool, err error) {
+func (v *view) placeOf(ctx context.Context, spans []span, id journal.EventID) (p place, found bool, err error) {
 	for _, s := range spans {
 		if s.origin != id.Origin {
 			continue

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // BenchmarkHistory is how long it takes until the children of a cut have their
@@ -20,9 +20,9 @@ func BenchmarkHistory(b *testing.B) {
 			for range b.N {
 				b.StopTimer()
 				d := openBench(b, b.TempDir())
-				stores := []engine.Store{createBench(b, d, engine.Normal)}
+				stores := []journal.Store{createBench(b, d, journal.Normal)}
 				if kind == "merge" {
-					stores = append(stores, createBench(b, d, engine.Normal))
+					stores = append(stores, createBench(b, d, journal.Normal))
 				}
 				for _, s := range stores {
 					fill(b, s, events/len(stores))
@@ -30,7 +30,7 @@ func BenchmarkHistory(b *testing.B) {
 				size := fileSize(b, stores[0].Info().Path)
 				b.StartTimer()
 				began := time.Now()
-				stores, _, _ = alternate(b, d, stores, 1, engine.Normal, func() {})
+				stores, _, _ = alternate(b, d, stores, 1, journal.Normal, func() {})
 				appends := watchAppends(b, stores[0])
 				if err := d.Settle(context.Background()); err != nil {
 					b.Fatal(err)
@@ -62,7 +62,7 @@ func BenchmarkHistory(b *testing.B) {
 
 // watchAppends appends an event every millisecond and answers, when it is
 // stopped, how long the slowest of a hundred took to be acknowledged.
-func watchAppends(b *testing.B, s engine.Store) (stop func() time.Duration) {
+func watchAppends(b *testing.B, s journal.Store) (stop func() time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	result := make(chan time.Duration, 1)
 	go func() {
@@ -71,7 +71,7 @@ func watchAppends(b *testing.B, s engine.Store) (stop func() time.Duration) {
 		for ctx.Err() == nil {
 			seq++
 			began := time.Now()
-			s.Append(&engine.Record{Events: []engine.Event{{ID: engine.EventID{Origin: s.Origin(), Seq: seq}, Time: began.UnixNano(), Kind: engine.EventLog, Payload: make([]byte, 100)}}})
+			s.Append(&journal.Record{Events: []journal.Event{{ID: journal.EventID{Origin: s.Origin(), Seq: seq}, Time: began.UnixNano(), Kind: journal.EventLog, Payload: make([]byte, 100)}}})
 			if err := s.Wait(context.Background(), seq); err != nil {
 				b.Error(err)
 				break

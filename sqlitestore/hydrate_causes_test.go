@@ -4,7 +4,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // A session goes on while its history is brought together, and what it writes may come
@@ -12,7 +12,7 @@ import (
 // with, for instance. It does so here between two steps of the copying.
 func TestCausesThatAFileMeetsWhileItIsCopied(t *testing.T) {
 	t.Parallel()
-	cause := engine.EventID{Origin: engine.Origin{1}, Seq: 7}
+	cause := journal.EventID{Origin: journal.Origin{1}, Seq: 7}
 	const before = 30 // events, which are more than one step copies
 	var children []*Store
 	written := make(chan struct{})
@@ -57,7 +57,7 @@ func TestCausesThatAFileMeetsWhileItIsCopied(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range children {
-		events, err := s.History(t.Context(), engine.HistoryQuery{Own: true, Newest: true, Limit: 1})
+		events, err := s.History(t.Context(), journal.HistoryQuery{Own: true, Newest: true, Limit: 1})
 		if err != nil || len(events) != 1 || events[0].Cause != cause || !s.Info().Complete {
 			t.Errorf("the last event is %+v, %v; its cause has to be %s", events, err, cause)
 		}

@@ -10,10 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"go.uber.org/goleak"
 )
 
 // breakable is a directory in which one step of the work in the background fails
@@ -66,7 +65,7 @@ func (b *breakable) goesOn(stores []*Store, from, to uint64, inherited int) {
 		if err := s.Wait(b.t.Context(), to); err != nil {
 			b.t.Errorf("Wait: %v", err)
 		}
-		events, err := s.History(b.t.Context(), engine.HistoryQuery{Limit: 1 << 30})
+		events, err := s.History(b.t.Context(), journal.HistoryQuery{Limit: 1 << 30})
 		if err != nil || len(events) != inherited+int(to) {
 			b.t.Errorf("%d events, want %d; %v", len(events), inherited+int(to), err)
 		}
@@ -207,7 +206,7 @@ func TestMissingAncestor(t *testing.T) {
 	if text := fmt.Sprint(b.d.Problems()); !strings.Contains(text, string(parent.info.Session)) {
 		t.Errorf("Problems: %s; want them to name %s", text, parent.info.Session)
 	}
-	lost := engine.EventID{Origin: parent.Origin(), Seq: 1}.String() + " to " + engine.EventID{Origin: parent.Origin(), Seq: 50}.String()
+	lost := journal.EventID{Origin: parent.Origin(), Seq: 1}.String() + " to " + journal.EventID{Origin: parent.Origin(), Seq: 50}.String()
 	report, err := b.d.Verify(t.Context(), open[0].info.Session)
 	if err != nil || strings.Join(report.Missing, "\n") != lost || len(report.Damage) != 1 {
 		t.Errorf("Verify: %+v, %v; want %s to be missing", report, err, lost)

@@ -12,9 +12,8 @@ import (
 	"strings"
 
 	"github.com/cenkalti/backoff/v5"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -428,7 +427,7 @@ func (s *Store) moveTo(file vouched) *loan {
 }
 
 // lostAncestor says that a part of a history is not to be found.
-func lostAncestor(e entry, ancestor engine.SessionID) error {
+func lostAncestor(e entry, ancestor journal.SessionID) error {
 	return &abi.Error{
 		Code:    abi.Storage,
 		Op:      "open",

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // indexedDirectory is a directory with so many events, each with the word "frog",
@@ -32,8 +32,8 @@ func indexedDirectory(t *testing.T, o Options, events uint64) (*Directory, *Stor
 func croak(t *testing.T, s *Store, from, to uint64) {
 	t.Helper()
 	for seq := from; seq <= to; seq++ {
-		s.Append(&engine.Record{Events: []engine.Event{{
-			ID: engine.EventID{Origin: s.Origin(), Seq: seq}, Time: int64(seq), Kind: engine.EventChannelMessage, Channel: "h", Seq: seq, Payload: []byte("a frog"),
+		s.Append(&journal.Record{Events: []journal.Event{{
+			ID: journal.EventID{Origin: s.Origin(), Seq: seq}, Time: int64(seq), Kind: journal.EventChannelMessage, Channel: "h", Seq: seq, Payload: []byte("a frog"),
 		}}})
 	}
 	if err := s.Wait(t.Context(), to); err != nil {
@@ -48,7 +48,7 @@ func wantFound(t *testing.T, d searching, n int) {
 	if err != nil || len(r.Found) != n {
 		t.Fatalf("found %d; want %d: %v", len(r.Found), n, err)
 	}
-	seen := map[engine.EventID]bool{}
+	seen := map[journal.EventID]bool{}
 	for _, f := range r.Found {
 		if seen[f.ID] {
 			t.Errorf("%s is found twice", f.ID)

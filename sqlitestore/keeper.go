@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // keeper does what a cut and its creatures need not wait for: it makes cuts durable,
@@ -131,7 +130,7 @@ func (k *keeper) settle(ctx context.Context) error {
 }
 
 // holds reports whether the store of a session has yet to be closed.
-func (k *keeper) holds(session engine.SessionID) bool {
+func (k *keeper) holds(session journal.SessionID) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.ContainsFunc(k.buried, func(s *Store) bool { return s.info.Session == session })

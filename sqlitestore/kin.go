@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Who needs whom. A session that is complete has its whole history in its file.
@@ -14,7 +14,7 @@ import (
 
 // needed are the sessions whose files have what the given one lacks: its
 // parents, and theirs behind those that are not complete themselves.
-func (k *catalog) needed(ctx context.Context, session engine.SessionID) ([]entry, error) {
+func (k *catalog) needed(ctx context.Context, session journal.SessionID) ([]entry, error) {
 	return k.selectEntries(ctx, `WHERE s.session IN (
 		WITH RECURSIVE need (session) AS (
 			SELECT p.parent FROM store c JOIN parent p ON p.child = c.session WHERE c.session = ? AND NOT c.complete
@@ -28,14 +28,14 @@ const ancestry = `WITH RECURSIVE line (session) AS (
 	SELECT ?1 UNION SELECT p.parent FROM line l JOIN parent p ON p.child = l.session) SELECT session FROM line`
 
 // line lists the ancestors of a session, and the session itself.
-func (k *catalog) line(ctx context.Context, session engine.SessionID) ([]entry, error) {
+func (k *catalog) line(ctx context.Context, session journal.SessionID) ([]entry, error) {
 	return k.selectEntries(ctx, "WHERE s.session IN ("+ancestry+") ORDER BY s.no", string(session))
 }
 
 // inherited are the origins of a session's ancestors, with the highest number
 // of each, and of the session itself if it has ended.
-func (k *catalog) inherited(ctx context.Context, session engine.SessionID) (map[engine.Origin]uint64, error) {
-	out := map[engine.Origin]uint64{}
+func (k *catalog) inherited(ctx context.Context, session journal.SessionID) (map[journal.Origin]uint64, error) {
+	out := map[journal.Origin]uint64{}
 	err := k.query(ctx, "SELECT uuid, max(highest) FROM origin WHERE session IN ("+ancestry+") AND highest > 0 GROUP BY uuid", []driver.Value{string(session)},
 		func(v []driver.Value) error {
 			return takeHighest(v, out)
@@ -44,8 +44,8 @@ func (k *catalog) inherited(ctx context.Context, session engine.SessionID) (map[
 }
 
 // takeHighest notes the highest number of an origin that a row has.
-func takeHighest(v []driver.Value, out map[engine.Origin]uint64) error {
-	var origin engine.Origin
+func takeHighest(v []driver.Value, out map[journal.Origin]uint64) error {
+	var origin journal.Origin
 	var highest uint64
 	if err := takeRow(v, &origin, &highest); err != nil {
 		return err
@@ -55,8 +55,8 @@ func takeHighest(v []driver.Value, out map[engine.Origin]uint64) error {
 }
 
 // wroteAs are the origins under which an ended session has written.
-func (k *catalog) wroteAs(ctx context.Context, session engine.SessionID) (map[engine.Origin]uint64, error) {
-	out := map[engine.Origin]uint64{}
+func (k *catalog) wroteAs(ctx context.Context, session journal.SessionID) (map[journal.Origin]uint64, error) {
+	out := map[journal.Origin]uint64{}
 	err := k.query(ctx, "SELECT uuid, highest FROM origin WHERE session = ?", []driver.Value{string(session)}, func(v []driver.Value) error {
 		return takeHighest(v, out)
 	})
@@ -65,7 +65,7 @@ func (k *catalog) wroteAs(ctx context.Context, session engine.SessionID) (map[en
 
 // heir is a session whose file, or family of files, holds everything that
 // another one had whose file has been removed. found is false when there is none.
-func (k *catalog) heir(ctx context.Context, session engine.SessionID) (heir entry, found bool, err error) {
+func (k *catalog) heir(ctx context.Context, session journal.SessionID) (heir entry, found bool, err error) {
 	entries, err := k.selectEntries(ctx, `WHERE s.file IS NOT NULL AND s.session IN (
 		WITH RECURSIVE issue (session) AS (
 			SELECT ? UNION SELECT p.child FROM issue i JOIN parent p ON p.parent = i.session
@@ -99,7 +99,7 @@ func (k *catalog) unneeded(ctx context.Context) ([]entry, error) {
 // hydration is the making of a session's whole file.
 type hydration struct {
 	file    string // in stores/
-	session engine.SessionID
+	session journal.SessionID
 	base    string // in stores/; "" for none
 	copied  int64  // bytes of base; -1: all
 	begun   bool   // by an earlier attempt
@@ -122,7 +122,7 @@ func (k *catalog) hydrations(ctx context.Context) (out []hydration, err error) {
 		if err == nil && y.copied < allCopied {
 			err = &cellError{"hydration of " + y.file + ": a negative number of bytes has been copied"}
 		}
-		y.session = engine.SessionID(session)
+		y.session = journal.SessionID(session)
 		out = append(out, y)
 		return err
 	})

@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/mattn/go-sqlite3"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // leftOut names the files that may be stores which were in use, and that no session
@@ -38,7 +37,7 @@ func (k *catalog) leftOut(ctx context.Context) (problems map[string]error, err e
 }
 
 // lost says why a file may be a store that no session has, or "" if it need not be.
-func (s *stranger) lost(sessions map[engine.SessionID]entry) string {
+func (s *stranger) lost(sessions map[journal.SessionID]entry) string {
 	var se sqlite3.Error
 	switch {
 	case s.making != "" || missing(s.path):
@@ -66,7 +65,7 @@ func leftOut(path, why string, cause error) error {
 		Message: fmt.Sprintf("%s is not in the catalogue, and %s", path, why),
 		Remedy: fmt.Sprintf("put it back as it was if it is damaged, give %s another name, and make that again: terrarium session rebuild %s; when the directory is gone on with, the file is kept as %s",
 			catalogName, dir, filepath.Base(path)+orphanSuffix),
-		IDs: map[string]string{"path": path, engine.LeftOutID: filepath.Base(path)},
+		IDs: map[string]string{"path": path, journal.LeftOutID: filepath.Base(path)},
 		Err: withoutRemedy(cause),
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // TestLeftOut has stores that were in use and that no session has any more. Whoever
@@ -52,7 +52,7 @@ func TestLeftOut(t *testing.T) {
 					t.Fatal(err)
 				}
 				for who, told := range map[string][]error{"a reader": seen, "the owner": problems} {
-					if left := engine.Damaged(told); len(left) != 1 || !strings.Contains(left[0].Error(), paths[0]+" is not in the catalogue, and ") {
+					if left := journal.Damaged(told); len(left) != 1 || !strings.Contains(left[0].Error(), paths[0]+" is not in the catalogue, and ") {
 						t.Errorf("%s is told %v", who, told)
 					}
 				}

@@ -6,19 +6,19 @@ import (
 	"errors"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 const letterFields = "id, ts, creature, coalesce(message, 0), kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload"
 
 // packedLetter is a dead letter whose ids are still in the form of the file.
 type packedLetter struct {
-	engine.DeadLetterRow
+	journal.DeadLetterRow
 	id, message int64
 }
 
 // letters reads dead letters behind one that may be gone meanwhile.
-func (r *reader) letters(ctx context.Context, creature engine.CreatureID, after engine.EventID, limit int) (out []engine.DeadLetterRow, err error) {
+func (r *reader) letters(ctx context.Context, creature journal.CreatureID, after journal.EventID, limit int) (out []journal.DeadLetterRow, err error) {
 	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // meta reads the free metadata.
@@ -49,46 +49,46 @@ func (s signed) Scan(value any) error {
 
 // liveRows reads everything that is live but states, which are read when they
 // are needed.
-func (r *reader) liveRows(ctx context.Context, g *engine.SavedGraph) (err error) {
+func (r *reader) liveRows(ctx context.Context, g *journal.SavedGraph) (err error) {
 	if g.Meta, err = r.meta(ctx); err != nil {
 		return err
 	}
-	if err := collect(ctx, r, &g.Creatures, func(c *engine.CreatureRow) []any {
+	if err := collect(ctx, r, &g.Creatures, func(c *journal.CreatureRow) []any {
 		return []any{&c.ID, &c.Name, &c.Deployment, &c.Address, signed{&c.Born}, &c.Parent, &c.Privileged, &c.Root, &c.Stopped, &c.Started, &c.Module, &c.SHA256, &c.Spec}
 	}, "SELECT id, name, deployment, address, born, parent, privileged, root, stopped, started, module, sha256, spec FROM creature ORDER BY born, id"); err != nil {
 		return err
 	}
-	if err := collect(ctx, r, &g.Channels, func(c *engine.ChannelRow) []any {
+	if err := collect(ctx, r, &g.Channels, func(c *journal.ChannelRow) []any {
 		return []any{&c.ID, &c.Name, &c.Description, &c.Deployment, &c.Address, signed{&c.Born}, &c.Report, &c.Inbox}
 	}, "SELECT id, name, description, deployment, address, born, report, inbox FROM channel ORDER BY born, id"); err != nil {
 		return err
 	}
-	if err := collect(ctx, r, &g.Heads, func(h *engine.HeadRow) []any {
+	if err := collect(ctx, r, &g.Heads, func(h *journal.HeadRow) []any {
 		return []any{&h.Channel, signed{&h.Seq}}
 	}, "SELECT channel, seq FROM head ORDER BY channel"); err != nil {
 		return err
 	}
-	if err := collect(ctx, r, &g.Edges, func(e *engine.EdgeRow) []any {
+	if err := collect(ctx, r, &g.Edges, func(e *journal.EdgeRow) []any {
 		return []any{&e.Creature, &e.Channel, &e.Direction, &e.Alias, signed{&e.Order}}
 	}, "SELECT creature, channel, direction, alias, ord FROM edge ORDER BY ord, creature, channel, direction"); err != nil {
 		return err
 	}
-	if err := collect(ctx, r, &g.Cursors, func(c *engine.CursorRow) []any {
+	if err := collect(ctx, r, &g.Cursors, func(c *journal.CursorRow) []any {
 		return []any{&c.Reader, &c.Channel, signed{&c.Seq}, signed{&c.Until}, &c.Alias}
 	}, "SELECT reader, channel, seq, until, alias FROM cursor ORDER BY reader, channel, until"); err != nil {
 		return err
 	}
-	if err := collect(ctx, r, &g.Producers, func(p *engine.ProducerRow) []any {
+	if err := collect(ctx, r, &g.Producers, func(p *journal.ProducerRow) []any {
 		return []any{&p.Channel, &p.Producer, signed{&p.Offset}}
 	}, "SELECT channel, producer, offset FROM producer ORDER BY channel, producer"); err != nil {
 		return err
 	}
-	if err := collect(ctx, r, &g.Timers, func(t *engine.TimerRow) []any {
+	if err := collect(ctx, r, &g.Timers, func(t *journal.TimerRow) []any {
 		return []any{&t.Creature, &t.Name, &t.Due, &t.Period, &t.Payload}
 	}, "SELECT creature, name, due, period, payload FROM timer ORDER BY creature, name"); err != nil {
 		return err
 	}
-	if err := collect(ctx, r, &g.Wires, func(w *engine.OutputWire) []any {
+	if err := collect(ctx, r, &g.Wires, func(w *journal.OutputWire) []any {
 		return []any{&w.ID, &w.Name, &w.From, &w.To, &w.WithContent, &w.Prompt, &w.When, &w.AllowSelf, signed{&w.Order}}
 	}, "SELECT id, name, source, target, with_content, prompt, predicate, allow_self, ord FROM wire ORDER BY source, ord, id"); err != nil {
 		return err
@@ -97,10 +97,10 @@ func (r *reader) liveRows(ctx context.Context, g *engine.SavedGraph) (err error)
 	return err
 }
 
-func (r *reader) requests(ctx context.Context) (out []engine.RequestRow, err error) {
+func (r *reader) requests(ctx context.Context) (out []journal.RequestRow, err error) {
 	var packed []int64
 	err = each(ctx, r.db, func(scan func(...any) error) error {
-		var row engine.RequestRow
+		var row journal.RequestRow
 		var id int64
 		err := scan(&id, &row.Creature, &row.Tag, &row.Deadline)
 		packed, out = append(packed, id), append(out, row)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Keys of a file's table store that say what has become of it. The catalogue
@@ -34,7 +34,7 @@ func (w *writer) unmark() error { return w.c.exec("DELETE FROM store WHERE key I
 
 // mark writes durably into the file of a session that nobody is writing to what
 // has become of it. A file of something else in its place is left as it is.
-func mark(ctx context.Context, path string, session engine.SessionID, key, value string) error {
+func mark(ctx context.Context, path string, session journal.SessionID, key, value string) error {
 	if _, err := storeSchema.age(ctx, path, readOnly); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (c *conn) seal(cut string) error {
 
 // noteWrote writes what a session that has ended wrote under its own origins,
 // within a transaction.
-func (c *conn) noteWrote(session engine.SessionID, wrote map[engine.Origin]uint64) error {
+func (c *conn) noteWrote(session journal.SessionID, wrote map[journal.Origin]uint64) error {
 	for origin, highest := range wrote {
 		if err := c.exec("INSERT OR REPLACE INTO wrote (session, uuid, highest) VALUES (?, ?, ?)", string(session), origin[:], int64(highest)); err != nil {
 			return err

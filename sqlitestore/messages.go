@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 
 // messages reads messages of a channel. A limit of zero or less does not limit,
 // nor does a number of bytes.
-func (f *family) messages(ctx context.Context, channel engine.ChannelID, after, until uint64, limit int, bytes int64) (events []engine.Event, err error) {
+func (f *family) messages(ctx context.Context, channel journal.ChannelID, after, until uint64, limit int, bytes int64) (events []journal.Event, err error) {
 	v, err := f.look(ctx)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (f *family) messages(ctx context.Context, channel engine.ChannelID, after, 
 	if bytes <= 0 {
 		bytes = math.MaxInt64
 	}
-	var found []engine.Event
+	var found []journal.Event
 	for _, s := range v.files {
 		part, err := s.messages(ctx, channel, after, until, limit, bytes)
 		if err != nil {
@@ -58,8 +58,8 @@ func (f *family) messages(ctx context.Context, channel engine.ChannelID, after, 
 
 // first puts what several files have of a channel in order, each message once,
 // as far as the limits go.
-func first(found []engine.Event, limit int, bytes int64) (out []engine.Event) {
-	slices.SortStableFunc(found, func(a, b engine.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+func first(found []journal.Event, limit int, bytes int64) (out []journal.Event) {
+	slices.SortStableFunc(found, func(a, b journal.Event) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, ev := range found {
 		if n := len(out); n > 0 && out[n-1].Seq == ev.Seq && out[n-1].ID == ev.ID {
 			continue
@@ -75,7 +75,7 @@ func first(found []engine.Event, limit int, bytes int64) (out []engine.Event) {
 
 // messages reads the index, and then what is too new to be in it. Numbers of a
 // channel rise with its log, so the latter come after the former.
-func (s *snapshot) messages(ctx context.Context, channel engine.ChannelID, after, until uint64, limit int, bytes int64) ([]engine.Event, error) {
+func (s *snapshot) messages(ctx context.Context, channel journal.ChannelID, after, until uint64, limit int, bytes int64) ([]journal.Event, error) {
 	packed, err := scanEvents(ctx, s.tx, &bytes, "SELECT "+eventFields+" FROM event WHERE id IN "+
 		"(SELECT event FROM message WHERE channel = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?) ORDER BY seq",
 		string(channel), int64(after), int64(until), limit)
@@ -122,7 +122,7 @@ func (w *writer) loadIndex() error {
 // the transaction that appends the last of them. Every event that is appended
 // has a higher packed id than all before, because an origin that starts to
 // write gets the next number.
-func (w *writer) index(group []*engine.Record) error {
+func (w *writer) index(group []*journal.Record) error {
 	for _, r := range group {
 		w.unspanned += len(r.Events)
 		for i := range r.Events {

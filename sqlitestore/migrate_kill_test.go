@@ -11,10 +11,9 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"golang.org/x/tools/txtar"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/seeded"
+	"golang.org/x/tools/txtar"
 )
 
 // asLeft makes the session directory that a version of terrarium has left: see
@@ -125,14 +124,14 @@ func killMigrating(t *testing.T, version int, random *rand.Rand) {
 // brought up to date by one whom nobody disturbs.
 type migration struct {
 	left      string // the directory
-	told      map[engine.SessionID]string
-	entries   map[engine.SessionID]entry
-	histories map[engine.SessionID]string
+	told      map[journal.SessionID]string
+	entries   map[journal.SessionID]entry
+	histories map[journal.SessionID]string
 }
 
-func historiesOf(t *testing.T, dir string) map[engine.SessionID]string {
+func historiesOf(t *testing.T, dir string) map[journal.SessionID]string {
 	t.Helper()
-	v, out := mustView(t, dir), map[engine.SessionID]string{}
+	v, out := mustView(t, dir), map[journal.SessionID]string{}
 	for session := range entriesOf(t, dir) {
 		out[session] = fmt.Sprint(history(t, v, session))
 	}

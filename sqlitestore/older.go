@@ -12,9 +12,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -32,8 +31,8 @@ type proof struct{ file, why string }
 type stranger struct {
 	path    string
 	remains *remains
-	err     error            // why it cannot be read
-	making  engine.SessionID // whose whole file it is going to be
+	err     error             // why it cannot be read
+	making  journal.SessionID // whose whole file it is going to be
 }
 
 // strangers lists these files. It only reads.
@@ -54,7 +53,7 @@ func (k *catalog) strangers(ctx context.Context) (out []stranger, err error) {
 	if err != nil {
 		return nil, err
 	}
-	making := map[string]engine.SessionID{}
+	making := map[string]journal.SessionID{}
 	for _, y := range begun { // a file is finished before the catalogue says whose it is
 		making[y.file] = y.session
 		delete(known, filepath.Join(dir, y.file))
@@ -74,9 +73,9 @@ func (k *catalog) strangers(ctx context.Context) (out []stranger, err error) {
 }
 
 // bySession are the entries of all sessions.
-func (k *catalog) bySession(ctx context.Context) (map[engine.SessionID]entry, error) {
+func (k *catalog) bySession(ctx context.Context) (map[journal.SessionID]entry, error) {
 	entries, err := k.entries(ctx)
-	sessions := map[engine.SessionID]entry{}
+	sessions := map[journal.SessionID]entry{}
 	for _, e := range entries {
 		sessions[e.Session] = e
 	}
@@ -114,15 +113,15 @@ func (k *catalog) older(ctx context.Context, home string) (*proof, error) {
 // forgotten looks for a session that was acknowledged and that a catalogue does not
 // have: its store may have lost everything that says so, when both are damaged. A start of
 // the machine since may have taken the session from both.
-func (k *catalog) forgotten(sessions map[engine.SessionID]entry) (*proof, error) {
+func (k *catalog) forgotten(sessions map[journal.SessionID]entry) (*proof, error) {
 	acks, _, err := readAcks(filepath.Dir(k.path))
 	if err != nil {
 		return nil, err
 	}
 	for _, session := range slices.Sorted(maps.Keys(acks)) {
 		a := acks[session]
-		if _, known := sessions[session]; !known && a.seq > 0 && !a.excused(engine.Normal) {
-			said := engine.EventID{Origin: a.origin, Seq: a.seq}
+		if _, known := sessions[session]; !known && a.seq > 0 && !a.excused(journal.Normal) {
+			said := journal.EventID{Origin: a.origin, Seq: a.seq}
 			return &proof{ackName, fmt.Sprintf("session %s was acknowledged up to the event %s, and the catalogue does not have it", session, said)}, nil
 		}
 	}
@@ -132,7 +131,7 @@ func (k *catalog) forgotten(sessions map[engine.SessionID]entry) (*proof, error)
 // outlives says why a file that a catalogue does not know is younger than what that
 // says of sessions, or "" if it need not be. home is the directory that the catalogue
 // is of.
-func (r *remains) outlives(ctx context.Context, sessions map[engine.SessionID]entry, home string) string {
+func (r *remains) outlives(ctx context.Context, sessions map[journal.SessionID]entry, home string) string {
 	session := r.session()
 	if e, there := sessions[session]; there {
 		if e.file != "" && (missing(e.Path) || says(ctx, e, markMoved, r.file)) {

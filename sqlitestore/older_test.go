@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // TestReadersAtEveryStep opens a directory for reading at every step of its owner.
@@ -22,7 +22,7 @@ func TestReadersAtEveryStep(t *testing.T) {
 		if err == nil {
 			var problems []error
 			_, problems, err = v.Live(t.Context())
-			err = errors.Join(err, errors.Join(engine.Damaged(problems)...), v.Close())
+			err = errors.Join(err, errors.Join(journal.Damaged(problems)...), v.Close())
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -66,7 +66,7 @@ func TestReadersAtEveryStep(t *testing.T) {
 // the session: only the file of acknowledgements knows that there was one. Rebuilding
 // says that it is lost, and the directory can be used again.
 func TestAForgottenSession(t *testing.T) {
-	d, s := acknowledgedEach(t, engine.Full, 5)
+	d, s := acknowledgedEach(t, journal.Full, 5)
 	session := s.Info().Session
 	dir := killed(t, d)
 	empty := t.TempDir()

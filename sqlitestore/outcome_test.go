@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
@@ -34,7 +34,7 @@ type unsure struct {
 // in the background until something is asked for.
 func newUnsure(t *testing.T, seed uint64) *unsure {
 	t.Helper()
-	u := &unsure{powerProgram: newPowerProgram(t, engine.Full, seed), t: t, code: losevfs.SyncFails, broke: make(chan struct{})}
+	u := &unsure{powerProgram: newPowerProgram(t, journal.Full, seed), t: t, code: losevfs.SyncFails, broke: make(chan struct{})}
 	u.breaking.Store(int64(failpoints))
 	u.disk = losevfs.Mount(u.dir, seed)
 	spares := make(chan struct{}, 100)

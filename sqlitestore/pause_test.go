@@ -9,30 +9,30 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
 // alternate splits a store and merges the sides again, n times, and answers how
 // long each cut took, and how long it took until what it wrote was acknowledged.
-func alternate(b *testing.B, d *sqlitestore.Directory, stores []engine.Store, n int, durability engine.Durability, between func()) (_ []engine.Store, pauses, waits []time.Duration) {
+func alternate(b *testing.B, d *sqlitestore.Directory, stores []journal.Store, n int, durability journal.Durability, between func()) (_ []journal.Store, pauses, waits []time.Duration) {
 	b.Helper()
 	for range n {
-		cut := engine.Cut{Kind: "split", At: time.Now().UnixNano()}
+		cut := journal.Cut{Kind: "split", At: time.Now().UnixNano()}
 		children := 2
 		if len(stores) > 1 {
 			cut.Kind, children = "merge", 1
 		}
 		cut.Parents = stores
-		var parents []engine.SessionID
+		var parents []journal.SessionID
 		for _, s := range stores {
 			parents = append(parents, s.Info().Session)
 		}
 		for range children {
-			cut.Children = append(cut.Children, engine.CutChild{
+			cut.Children = append(cut.Children, journal.CutChild{
 				Parents: parents,
-				StoreSpec: engine.StoreSpec{Graph: "g", Durability: durability, First: func(o engine.Origin) *engine.Record {
-					return &engine.Record{Events: []engine.Event{{ID: engine.EventID{Origin: o, Seq: 1}, Time: time.Now().UnixNano(), Kind: engine.EventTopologyChanged}}}
+				StoreSpec: journal.StoreSpec{Graph: "g", Durability: durability, First: func(o journal.Origin) *journal.Record {
+					return &journal.Record{Events: []journal.Event{{ID: journal.EventID{Origin: o, Seq: 1}, Time: time.Now().UnixNano(), Kind: journal.EventTopologyChanged}}}
 				}},
 			})
 		}
@@ -44,7 +44,7 @@ func alternate(b *testing.B, d *sqlitestore.Directory, stores []engine.Store, n 
 		pauses = append(pauses, time.Since(began))
 		stores = made
 		for _, s := range made {
-			if durability != engine.Full {
+			if durability != journal.Full {
 				break
 			}
 			if err := s.Wait(context.Background(), 1); err != nil {
@@ -125,13 +125,13 @@ func BenchmarkPause(b *testing.B) {
 		for _, mode := range []string{"calm", "full", "storm"} {
 			b.Run(fmt.Sprintf("events=%d/%s", events, mode), func(b *testing.B) {
 				d := openBench(b, b.TempDir())
-				durability := engine.Normal
+				durability := journal.Normal
 				if mode == "full" {
-					durability = engine.Full
+					durability = journal.Full
 				}
 				s := createBench(b, d, durability)
 				fill(b, s, events)
-				stores := []engine.Store{s}
+				stores := []journal.Store{s}
 				f, err := os.Create(filepath.Join(b.TempDir(), "synced"))
 				if err != nil {
 					b.Fatal(err)

@@ -13,11 +13,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
+	"go.uber.org/goleak"
 )
 
 const (
@@ -46,7 +45,7 @@ func seeds(t *testing.T, usual int) int {
 // divided; and the next start goes on by itself.
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
-	for _, durability := range []engine.Durability{engine.Full, engine.Normal} {
+	for _, durability := range []journal.Durability{journal.Full, journal.Normal} {
 		t.Run(durability.String(), func(t *testing.T) {
 			t.Parallel()
 			lost := 0
@@ -55,7 +54,7 @@ func TestPowerLoss(t *testing.T) {
 					p := newPowerProgram(t, durability, seed)
 					for range powerRounds {
 						p.round(t, 1+p.random.IntN(powerOperations))
-						lost += p.restart(t, durability == engine.Full)
+						lost += p.restart(t, durability == journal.Full)
 						if t.Failed() {
 							return
 						}
@@ -63,7 +62,7 @@ func TestPowerLoss(t *testing.T) {
 				})
 			}
 			// A file layer that loses nothing would prove nothing.
-			if durability == engine.Normal && lost == 0 {
+			if durability == journal.Normal && lost == 0 {
 				t.Error("no event was ever lost")
 			}
 		})
@@ -89,9 +88,9 @@ func TestPowerLossAtEveryStep(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s/seed=%d", point, seed), func(t *testing.T) {
 				t.Parallel()
-				durability := engine.Full - engine.Durability((uint64(point)+seed)%2)
+				durability := journal.Full - journal.Durability((uint64(point)+seed)%2)
 				if slices.Contains(looses, point) {
-					durability = engine.Normal
+					durability = journal.Normal
 				}
 				p := newPowerProgram(t, durability, seed<<8|uint64(point))
 				var passes atomic.Int32
@@ -104,14 +103,14 @@ func TestPowerLossAtEveryStep(t *testing.T) {
 				}
 				p.round(t, 1<<30)
 				p.restarts = 1 // so that it waits for the background
-				p.restart(t, durability == engine.Full)
+				p.restart(t, durability == journal.Full)
 			})
 		}
 	}
 }
 
 // ledger is what the program was told, by origin.
-type ledger map[engine.Origin]*account
+type ledger map[journal.Origin]*account
 
 type account struct {
 	appended     uint64 // events
@@ -121,11 +120,11 @@ type account struct {
 
 type powerProgram struct {
 	dir        string
-	durability engine.Durability
+	durability journal.Durability
 	random     *rand.Rand
 	ledger     ledger
-	ended      map[engine.SessionID]int64 // events of stores that a cut has ended
-	loose      []func()                   // what cuts promise once they are durable
+	ended      map[journal.SessionID]int64 // events of stores that a cut has ended
+	loose      []func()                    // what cuts promise once they are durable
 	disk       *losevfs.Disk
 	d          *Directory
 	stores     []*Store
@@ -134,10 +133,10 @@ type powerProgram struct {
 	free       func() int64
 }
 
-func newPowerProgram(t *testing.T, durability engine.Durability, seed uint64) *powerProgram {
+func newPowerProgram(t *testing.T, durability journal.Durability, seed uint64) *powerProgram {
 	return &powerProgram{
 		dir: t.TempDir(), durability: durability, random: rand.New(rand.NewPCG(seed, uint64(durability))),
-		ledger: ledger{}, ended: map[engine.SessionID]int64{},
+		ledger: ledger{}, ended: map[journal.SessionID]int64{},
 	}
 }
 
@@ -205,15 +204,15 @@ func (p *powerProgram) open() (err error) {
 
 // create makes n stores at once, which are durable with their first records.
 func (p *powerProgram) create(n int) error {
-	spec := engine.StoreSpec{Graph: "g", Durability: p.durability, First: func(o engine.Origin) *engine.Record { return whole(o, 0, 2, 100) }}
-	stores, err := p.d.Create(context.Background(), slices.Repeat([]engine.StoreSpec{spec}, n)...)
+	spec := journal.StoreSpec{Graph: "g", Durability: p.durability, First: func(o journal.Origin) *journal.Record { return whole(o, 0, 2, 100) }}
+	stores, err := p.d.Create(context.Background(), slices.Repeat([]journal.StoreSpec{spec}, n)...)
 	for _, s := range stores {
 		p.add(s)
 	}
 	return err
 }
 
-func (p *powerProgram) openStore(session engine.SessionID) error {
+func (p *powerProgram) openStore(session journal.SessionID) error {
 	s, err := p.d.Open(context.Background(), session)
 	if err == nil {
 		p.add(s)
@@ -221,7 +220,7 @@ func (p *powerProgram) openStore(session engine.SessionID) error {
 	return err
 }
 
-func (p *powerProgram) add(s engine.Store) {
+func (p *powerProgram) add(s journal.Store) {
 	p.stores = append(p.stores, s.(*Store))
 	written := s.(*Store).highest.Load()
 	p.ledger[s.Origin()] = &account{appended: written, acknowledged: written, bequeathed: written}
@@ -288,8 +287,8 @@ func (p *powerProgram) cut() error {
 		n = 1 + p.random.IntN(n)
 	}
 	ended, others := p.stores[:n:n], p.stores[n:]
-	cut := engine.Cut{Kind: "merge", At: 1}
-	var parents []engine.SessionID
+	cut := journal.Cut{Kind: "merge", At: 1}
+	var parents []journal.SessionID
 	for _, s := range ended {
 		cut.Parents = append(cut.Parents, s)
 		parents = append(parents, s.info.Session)
@@ -299,9 +298,9 @@ func (p *powerProgram) cut() error {
 		cut.Kind, children = "split", 2
 	}
 	for range children {
-		cut.Children = append(cut.Children, engine.CutChild{
+		cut.Children = append(cut.Children, journal.CutChild{
 			Parents:   parents,
-			StoreSpec: engine.StoreSpec{Graph: "g", Durability: p.durability, First: func(o engine.Origin) *engine.Record { return whole(o, 0, 2, 100) }},
+			StoreSpec: journal.StoreSpec{Graph: "g", Durability: p.durability, First: func(o journal.Origin) *journal.Record { return whole(o, 0, 2, 100) }},
 		})
 	}
 	made, err := p.d.Cut(context.Background(), cut)
@@ -339,18 +338,18 @@ func (p *powerProgram) cut() error {
 
 // whole makes a record of several messages, each of which has a row that only
 // stands if the record has been written as a whole.
-func whole(o engine.Origin, after uint64, events, size int) *engine.Record {
-	channel := engine.ChannelID("channel-" + o.String())
+func whole(o journal.Origin, after uint64, events, size int) *journal.Record {
+	channel := journal.ChannelID("channel-" + o.String())
 	last := after + uint64(events)
-	r := &engine.Record{
-		Channels: []engine.ChannelRow{{ID: channel}},
-		Cursors:  []engine.CursorRow{{Reader: "reader:x", Channel: channel, Seq: last}},
-		Heads:    []engine.HeadRow{{Channel: channel, Seq: last}},
+	r := &journal.Record{
+		Channels: []journal.ChannelRow{{ID: channel}},
+		Cursors:  []journal.CursorRow{{Reader: "reader:x", Channel: channel, Seq: last}},
+		Heads:    []journal.HeadRow{{Channel: channel, Seq: last}},
 		Meta:     map[string]string{"last-" + o.String(): strconv.FormatUint(last, 10)},
 	}
 	for seq := after + 1; seq <= last; seq++ {
-		r.Events = append(r.Events, engine.Event{
-			ID: engine.EventID{Origin: o, Seq: seq}, Time: int64(seq), Kind: engine.EventTimer, Channel: channel, Seq: seq, Payload: make([]byte, size),
+		r.Events = append(r.Events, journal.Event{
+			ID: journal.EventID{Origin: o, Seq: seq}, Time: int64(seq), Kind: journal.EventTimer, Channel: channel, Seq: seq, Payload: make([]byte, size),
 		})
 	}
 	return r
@@ -370,7 +369,7 @@ func (p *powerProgram) restart(t *testing.T, acknowledged bool) int {
 	if err != nil || len(problems) > 0 {
 		t.Fatalf("Saved: problems %v, %v", problems, err)
 	}
-	kept := map[engine.Origin]uint64{}
+	kept := map[journal.Origin]uint64{}
 	infos, err := d.Sessions(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -452,9 +451,9 @@ func (p *powerProgram) alone(t *testing.T, d *Directory) {
 }
 
 // rowsAgree checks that the rows of a store are those of its last records.
-func (p *powerProgram) rowsAgree(t *testing.T, d *Directory, g engine.SavedGraph, kept map[engine.Origin]uint64) {
+func (p *powerProgram) rowsAgree(t *testing.T, d *Directory, g journal.SavedGraph, kept map[journal.Origin]uint64) {
 	t.Helper()
-	events, err := d.History(t.Context(), g.Session, engine.HistoryQuery{Limit: 1 << 30})
+	events, err := d.History(t.Context(), g.Session, journal.HistoryQuery{Limit: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -483,7 +482,7 @@ func TestFaults(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for seed := range uint64(seeds(t, faultSeeds)) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-			p := newPowerProgram(t, engine.Full-engine.Durability(seed%2), seed)
+			p := newPowerProgram(t, journal.Full-journal.Durability(seed%2), seed)
 			p.disk = losevfs.Mount(p.dir, seed)
 			if err := p.open(); err != nil {
 				t.Fatal(err)
@@ -518,7 +517,7 @@ func TestFaults(t *testing.T) {
 				rebooted(t, p.dir)
 			}
 			p.disk.Unmount()
-			p.restart(t, !crash || p.durability == engine.Full)
+			p.restart(t, !crash || p.durability == journal.Full)
 		})
 	}
 }
@@ -562,7 +561,7 @@ func (p *powerProgram) goesOn(t *testing.T, s *Store) {
 // be acknowledged before the disk has it too.
 func TestSyncFails(t *testing.T) {
 	for failures := 1; failures <= 5; failures++ {
-		p := newPowerProgram(t, engine.Full, uint64(failures))
+		p := newPowerProgram(t, journal.Full, uint64(failures))
 		p.disk = losevfs.Mount(p.dir, uint64(failures))
 		if err := p.open(); err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Problems lists what is wrong with the directory at present: open stores that cannot
@@ -42,7 +42,7 @@ func (d *Directory) report(work string, err error) {
 }
 
 // historyOf is the work that cannot be done as long as a part of a history is missing.
-func historyOf(session engine.SessionID) string { return "history of " + string(session) }
+func historyOf(session journal.SessionID) string { return "history of " + string(session) }
 
 // Settle waits until the history of every session that is open is in its own
 // file, and files that nobody needs are gone. It answers what stands in the way

@@ -6,12 +6,12 @@ import (
 	"fmt"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // PruneReport says what of a history has been given up, or would be.
 type PruneReport struct {
-	Session engine.SessionID
+	Session journal.SessionID
 	Events  int64 // that there were
 	Given   int64 // how many of them are given up, the oldest
 	Since   int64 // the time from which on everything is kept; 0: nothing is given up
@@ -24,7 +24,7 @@ type PruneReport struct {
 }
 
 // PlanPrune says what [Directory.Prune] would give up. It changes nothing.
-func (v *View) PlanPrune(ctx context.Context, session engine.SessionID, bound Retention) (r PruneReport, err error) {
+func (v *View) PlanPrune(ctx context.Context, session journal.SessionID, bound Retention) (r PruneReport, err error) {
 	err = v.catalog.withFamily(ctx, "prune", session, v.readable, func(e entry, f *family) (err error) {
 		if err := prunable(e); err != nil {
 			return err
@@ -39,7 +39,7 @@ func (v *View) PlanPrune(ctx context.Context, session engine.SessionID, bound Re
 // the letter: retention in the background waits until it is worth its while. What
 // somebody has yet to read, and all that is later, is kept. It returns when that is
 // done, and durable. The session may be open or not.
-func (d *Directory) Prune(ctx context.Context, session engine.SessionID, bound Retention) (r PruneReport, err error) {
+func (d *Directory) Prune(ctx context.Context, session journal.SessionID, bound Retention) (r PruneReport, err error) {
 	e, err := d.catalog.entry(ctx, "prune", session)
 	if err == nil {
 		err = prunable(e)

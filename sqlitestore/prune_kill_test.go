@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
@@ -60,7 +60,7 @@ const (
 )
 
 // chattered makes a closed directory of one session whose reader is a little behind.
-func chattered(t *testing.T) (dir string, session engine.SessionID) {
+func chattered(t *testing.T) (dir string, session journal.SessionID) {
 	t.Helper()
 	d := mustOpen(t, t.TempDir())
 	s := createStore(t, d)
@@ -75,7 +75,7 @@ func chattered(t *testing.T) (dir string, session engine.SessionID) {
 }
 
 // liveOf is what of a session is not history.
-func liveOf(t *testing.T, dir string, session engine.SessionID) string {
+func liveOf(t *testing.T, dir string, session journal.SessionID) string {
 	t.Helper()
 	v := mustView(t, dir)
 	g, err := v.Saved(t.Context(), session)
@@ -91,7 +91,7 @@ func liveOf(t *testing.T, dir string, session engine.SessionID) string {
 }
 
 // wantPruned checks that some of the oldest events are gone, and nothing else.
-func wantPruned(t *testing.T, dir string, session engine.SessionID, live string) {
+func wantPruned(t *testing.T, dir string, session journal.SessionID, live string) {
 	t.Helper()
 	v := mustView(t, dir)
 	wantWhole(t, v, session)
@@ -108,7 +108,7 @@ func wantPruned(t *testing.T, dir string, session engine.SessionID, live string)
 }
 
 // wantPrunedWhole prunes the directory undisturbed.
-func wantPrunedWhole(t *testing.T, dir string, session engine.SessionID, live string) {
+func wantPrunedWhole(t *testing.T, dir string, session journal.SessionID, live string) {
 	t.Helper()
 	d := mustOpen(t, dir)
 	_, pruneErr := d.Prune(t.Context(), session, Retention{Events: 10})

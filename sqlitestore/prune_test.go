@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // TestPruneToTheLetter gives up history by hand. A plan says what will be given up,
@@ -118,17 +118,17 @@ func TestPruneAfterCut(t *testing.T) {
 			if err := s.Wait(t.Context(), 100); err != nil {
 				t.Fatal(err)
 			}
-			made, err := d.Cut(t.Context(), engine.Cut{
-				Kind: "split", At: int64(200 * time.Second), Parents: []engine.Store{s},
-				Children: []engine.CutChild{{
-					Parents: []engine.SessionID{s.info.Session},
-					StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal, First: func(o engine.Origin) *engine.Record {
-						return &engine.Record{
-							Events:   []engine.Event{{ID: engine.EventID{Origin: o, Seq: 1}, Time: int64(200 * time.Second), Kind: engine.EventTopologyChanged}},
-							Channels: []engine.ChannelRow{{ID: "c"}}, Heads: []engine.HeadRow{{Channel: "c", Seq: 100}},
+			made, err := d.Cut(t.Context(), journal.Cut{
+				Kind: "split", At: int64(200 * time.Second), Parents: []journal.Store{s},
+				Children: []journal.CutChild{{
+					Parents: []journal.SessionID{s.info.Session},
+					StoreSpec: journal.StoreSpec{Graph: "g", Durability: journal.Normal, First: func(o journal.Origin) *journal.Record {
+						return &journal.Record{
+							Events:   []journal.Event{{ID: journal.EventID{Origin: o, Seq: 1}, Time: int64(200 * time.Second), Kind: journal.EventTopologyChanged}},
+							Channels: []journal.ChannelRow{{ID: "c"}}, Heads: []journal.HeadRow{{Channel: "c", Seq: 100}},
 						}
 					}},
-					Creatures: []engine.CreatureID{"a"}, Channels: []engine.ChannelID{"c"},
+					Creatures: []journal.CreatureID{"a"}, Channels: []journal.ChannelID{"c"},
 				}},
 			})
 			if err != nil {
@@ -161,7 +161,7 @@ func TestPruneAfterCut(t *testing.T) {
 }
 
 // createdIn is a session of a closed directory.
-func createdIn(t *testing.T, dir string) engine.SessionID {
+func createdIn(t *testing.T, dir string) journal.SessionID {
 	t.Helper()
 	for _, e := range entriesOf(t, dir) {
 		return e.Session

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -26,7 +26,7 @@ type reader struct {
 	users atomic.Int32 // families that read it; see share
 
 	mu      sync.Mutex
-	origins map[int64]engine.Origin // rows of the origin table, which never change
+	origins map[int64]journal.Origin // rows of the origin table, which never change
 }
 
 // vouched is a file that holds history of a session, as far as the session has not got
@@ -38,7 +38,7 @@ type reader struct {
 // no path: so nobody reads one that is still being made.
 type vouched struct {
 	path    string
-	session engine.SessionID // "" if that is not known
+	session journal.SessionID // "" if that is not known
 }
 
 func openReader(file vouched, mode fileMode) (*reader, error) {
@@ -46,7 +46,7 @@ func openReader(file vouched, mode fileMode) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{vouched: file, mode: mode, db: db, origins: map[int64]engine.Origin{}}
+	r := &reader{vouched: file, mode: mode, db: db, origins: map[int64]journal.Origin{}}
 	r.users.Store(1)
 	return r, nil
 }
@@ -74,8 +74,8 @@ func (r *reader) close() error {
 }
 
 // authored are the origins under which the session of the file has written.
-func (r *reader) authored(ctx context.Context) (map[engine.Origin]uint64, error) {
-	out := map[engine.Origin]uint64{}
+func (r *reader) authored(ctx context.Context) (map[journal.Origin]uint64, error) {
+	out := map[journal.Origin]uint64{}
 	err := each(ctx, r.db, func(scan func(...any) error) error {
 		var uuid []byte
 		if err := scan(&uuid); err != nil {
@@ -113,7 +113,7 @@ func each(ctx context.Context, q querier, row func(scan func(...any) error) erro
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-func (r *reader) state(ctx context.Context, creature engine.CreatureID) (map[string][]byte, error) {
+func (r *reader) state(ctx context.Context, creature journal.CreatureID) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	err := each(ctx, r.db, func(scan func(...any) error) error {
 		var key string
@@ -129,7 +129,7 @@ func (r *reader) state(ctx context.Context, creature engine.CreatureID) (map[str
 
 // packedEvent is an event whose ids are still in the form of the file.
 type packedEvent struct {
-	engine.Event
+	journal.Event
 	id, turn, cause int64
 	sum             int64
 }
@@ -170,8 +170,8 @@ func eachEvent(ctx context.Context, q querier, row func(e *packedEvent) error, q
 var errEnough = errors.New("enough")
 
 // unpackAll gives events of the file their ids.
-func (s *snapshot) unpackAll(ctx context.Context, packed []packedEvent) ([]engine.Event, error) {
-	out := make([]engine.Event, len(packed))
+func (s *snapshot) unpackAll(ctx context.Context, packed []packedEvent) ([]journal.Event, error) {
+	out := make([]journal.Event, len(packed))
 	for i := range packed {
 		ev, err := s.unpackEvent(ctx, &packed[i])
 		if err != nil {
@@ -182,33 +182,33 @@ func (s *snapshot) unpackAll(ctx context.Context, packed []packedEvent) ([]engin
 	return out, nil
 }
 
-func (s *snapshot) unpackEvent(ctx context.Context, p *packedEvent) (engine.Event, error) {
+func (s *snapshot) unpackEvent(ctx context.Context, p *packedEvent) (journal.Event, error) {
 	out := p.Event
 	for _, field := range []struct {
-		to   *engine.EventID
+		to   *journal.EventID
 		from int64
 	}{{&out.ID, p.id}, {&out.Turn, p.turn}, {&out.Cause, p.cause}} {
 		id, err := s.r.unpack(ctx, s.tx, field.from)
 		if err != nil {
-			return engine.Event{}, err
+			return journal.Event{}, err
 		}
 		*field.to = id
 	}
 	if eventDigest(&out) != digestOf(p.sum) {
-		return engine.Event{}, altered(s.r.path, out.ID)
+		return journal.Event{}, altered(s.r.path, out.ID)
 	}
 	return out, nil
 }
 
-func (r *reader) unpack(ctx context.Context, q querier, packed int64) (engine.EventID, error) {
+func (r *reader) unpack(ctx context.Context, q querier, packed int64) (journal.EventID, error) {
 	if packed == 0 {
-		return engine.EventID{}, nil
+		return journal.EventID{}, nil
 	}
 	origin, err := r.originOf(ctx, q, packed>>seqBits)
-	return engine.EventID{Origin: origin, Seq: uint64(packed & seqMask)}, err
+	return journal.EventID{Origin: origin, Seq: uint64(packed & seqMask)}, err
 }
 
-func (r *reader) originOf(ctx context.Context, q querier, no int64) (engine.Origin, error) {
+func (r *reader) originOf(ctx context.Context, q querier, no int64) (journal.Origin, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if o, ok := r.origins[no]; ok {
@@ -227,17 +227,17 @@ func (r *reader) originOf(ctx context.Context, q querier, no int64) (engine.Orig
 		return err
 	}, "SELECT no, uuid FROM origin")
 	if err != nil {
-		return engine.Origin{}, err
+		return journal.Origin{}, err
 	}
 	if o, ok := r.origins[no]; ok {
 		return o, nil
 	}
-	return engine.Origin{}, errors.New("an event refers to an origin that the file does not have")
+	return journal.Origin{}, errors.New("an event refers to an origin that the file does not have")
 }
 
 // numberOf answers the packed form of an id; 0 when the file does not know its
 // origin.
-func numberOf(ctx context.Context, q querier, id engine.EventID) (packed int64, err error) {
+func numberOf(ctx context.Context, q querier, id journal.EventID) (packed int64, err error) {
 	err = each(ctx, q, func(scan func(...any) error) error {
 		var no int64
 		if err := scan(&no); err != nil {

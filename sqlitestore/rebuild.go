@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -18,7 +18,7 @@ import (
 type RebuildReport struct {
 	// Sessions are all that the new catalogue has, eldest first, and Live those
 	// among them that go on.
-	Sessions, Live []engine.SessionID
+	Sessions, Live []journal.SessionID
 	// Unreadable are files that could not be read, and are in nobody's history.
 	Unreadable []FileProblem
 	// Aside are the paths of files that can be read and are not needed: copies of
@@ -26,10 +26,10 @@ type RebuildReport struct {
 	Aside []string
 	// Missing are sessions whose files are needed and not there, or have lost what was
 	// acknowledged. What they wrote cannot be read until the files are put back.
-	Missing []engine.SessionID
+	Missing []journal.SessionID
 	// Unknown are ended sessions of whom nobody knows any more what they wrote: it
 	// is in the histories of those that came out of them.
-	Unknown []engine.SessionID
+	Unknown []journal.SessionID
 	// Kept is where the catalogue before has been moved, or "".
 	Kept string
 }
@@ -42,7 +42,7 @@ type FileProblem struct {
 
 // unknownOrigin stands in the catalogue for the origins of an ended session that
 // nobody knows.
-var unknownOrigin engine.Origin
+var unknownOrigin journal.Origin
 
 // Rebuild makes the catalogue of a session directory again from what the stores
 // say of themselves, when it is lost or damaged. The stores are left as they are,
@@ -96,7 +96,7 @@ func remake(ctx context.Context, dir string, h hooks) (report RebuildReport, err
 	if report.Kept, err = b.install(path, h); err != nil {
 		return report, storageError("rebuild", path, err)
 	}
-	live, known := map[engine.SessionID]bool{}, map[engine.SessionID]bool{}
+	live, known := map[journal.SessionID]bool{}, map[journal.SessionID]bool{}
 	for _, e := range b.entries {
 		live[e.Session], known[e.Session] = e.Live, true
 	}

@@ -6,20 +6,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // judgement is what the files of a directory, taken together, say of its sessions.
 type judgement struct {
-	files    map[engine.SessionID]*remains // that the sessions go on in, or ended in
-	others   []*remains                    // that are not
-	sessions map[engine.SessionID]*entry   // that files or lineages know
-	wrote    map[engine.SessionID]map[engine.Origin]uint64
+	files    map[journal.SessionID]*remains // that the sessions go on in, or ended in
+	others   []*remains                     // that are not
+	sessions map[journal.SessionID]*entry   // that files or lineages know
+	wrote    map[journal.SessionID]map[journal.Origin]uint64
 
-	children map[string][]engine.SessionID // of each cut
-	accepted map[engine.SessionID]bool     // that the lost catalogue had
-	cuts     map[string]bool               // that have happened
-	endedBy  map[engine.SessionID]string
+	children map[string][]journal.SessionID // of each cut
+	accepted map[journal.SessionID]bool     // that the lost catalogue had
+	cuts     map[string]bool                // that have happened
+	endedBy  map[journal.SessionID]string
 }
 
 // judge decides which sessions there are and which of them are live.
@@ -33,8 +33,8 @@ type judgement struct {
 // was about to and nobody has been told anything else.
 func judge(found []*remains) *judgement {
 	j := &judgement{
-		files: map[engine.SessionID]*remains{}, sessions: map[engine.SessionID]*entry{}, wrote: map[engine.SessionID]map[engine.Origin]uint64{},
-		children: map[string][]engine.SessionID{}, accepted: map[engine.SessionID]bool{}, cuts: map[string]bool{}, endedBy: map[engine.SessionID]string{},
+		files: map[journal.SessionID]*remains{}, sessions: map[journal.SessionID]*entry{}, wrote: map[journal.SessionID]map[journal.Origin]uint64{},
+		children: map[string][]journal.SessionID{}, accepted: map[journal.SessionID]bool{}, cuts: map[string]bool{}, endedBy: map[journal.SessionID]string{},
 	}
 	j.choose(found)
 	for _, r := range j.files {
@@ -64,7 +64,7 @@ func judge(found []*remains) *judgement {
 // choose decides which of several files is the session's. While its whole file is
 // made there are two; others are copies.
 func (j *judgement) choose(found []*remains) {
-	candidates := map[engine.SessionID][]*remains{}
+	candidates := map[journal.SessionID][]*remains{}
 	for _, r := range found {
 		if s := r.session(); s != "" {
 			candidates[s] = append(candidates[s], r)
@@ -121,7 +121,7 @@ func (j *judgement) learn(r *remains) {
 	}
 	for session, wrote := range r.wrote {
 		if j.wrote[session] == nil {
-			j.wrote[session] = map[engine.Origin]uint64{}
+			j.wrote[session] = map[journal.Origin]uint64{}
 		}
 		for origin, highest := range wrote {
 			j.wrote[session][origin] = max(j.wrote[session][origin], highest)
@@ -131,7 +131,7 @@ func (j *judgement) learn(r *remains) {
 
 // accept notes a session that the catalogue had. Then it had its ancestors and
 // the cut that made it.
-func (j *judgement) accept(session engine.SessionID) {
+func (j *judgement) accept(session journal.SessionID) {
 	if session == volatileParent || j.accepted[session] {
 		return
 	}
@@ -157,7 +157,7 @@ func (j *judgement) accept(session engine.SessionID) {
 }
 
 // end notes that a session has ended; cut is "" if nobody knows by which.
-func (j *judgement) end(session engine.SessionID, cut string) {
+func (j *judgement) end(session journal.SessionID, cut string) {
 	if session == volatileParent {
 		return
 	}
@@ -195,7 +195,7 @@ func (j *judgement) pending() []string {
 // or was about to.
 func (j *judgement) couldHaveBeenCreated(r *remains) bool {
 	siblings := strings.Fields(r.keys[keySiblings])
-	accepted := func(s string) bool { return j.accepted[engine.SessionID(s)] }
+	accepted := func(s string) bool { return j.accepted[journal.SessionID(s)] }
 	return slices.ContainsFunc(siblings, accepted) || len(siblings) > 0 && j.allFilled(siblings)
 }
 
@@ -224,12 +224,12 @@ func (j *judgement) couldHaveHappened(id string) bool {
 }
 
 func (j *judgement) allFilled(sessions []string) bool {
-	return !slices.ContainsFunc(sessions, func(s string) bool { return j.files[engine.SessionID(s)] == nil })
+	return !slices.ContainsFunc(sessions, func(s string) bool { return j.files[journal.SessionID(s)] == nil })
 }
 
 // stoodStill reports whether a session has not been written to since it had
 // written that, nor ended in another way.
-func (j *judgement) stoodStill(session engine.SessionID, wrote map[engine.Origin]uint64) bool {
+func (j *judgement) stoodStill(session journal.SessionID, wrote map[journal.Origin]uint64) bool {
 	if _, ended := j.endedBy[session]; ended {
 		return false
 	}
@@ -239,8 +239,8 @@ func (j *judgement) stoodStill(session engine.SessionID, wrote map[engine.Origin
 
 // restsOnALostOne reports whether a parent, whose file is there, has come out of a cut
 // that has not happened.
-func (j *judgement) restsOnALostOne(session engine.SessionID) bool {
-	return slices.ContainsFunc(j.sessions[session].Parents, func(p engine.SessionID) bool {
+func (j *judgement) restsOnALostOne(session journal.SessionID) bool {
+	return slices.ContainsFunc(j.sessions[session].Parents, func(p journal.SessionID) bool {
 		e := j.sessions[p]
 		return e != nil && j.files[p] != nil && e.cut != "" && !j.cuts[e.cut] && !j.couldHaveHappened(e.cut)
 	})
@@ -250,14 +250,14 @@ func (j *judgement) restsOnALostOne(session engine.SessionID) bool {
 // when a cut was about to end them, as far as they are there.
 func (j *judgement) allSealed(child *remains, cut string) bool {
 	parents := slices.Concat(j.sessions[child.session()].Parents, slices.Collect(maps.Keys(child.wrote)))
-	return !slices.ContainsFunc(parents, func(p engine.SessionID) bool {
+	return !slices.ContainsFunc(parents, func(p journal.SessionID) bool {
 		r := j.files[p]
 		return r != nil && r.keys[keySeal] != cut
 	})
 }
 
 // live reports whether an accepted session has not ended.
-func (j *judgement) live(session engine.SessionID) bool {
+func (j *judgement) live(session journal.SessionID) bool {
 	_, ended := j.endedBy[session]
 	r := j.files[session]
 	return !ended && r != nil && !r.has(markRetired)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // mover has a session that gets another file, and is in two for a while.
@@ -14,7 +14,7 @@ type mover struct {
 	t       *testing.T
 	dir     string // where it goes on in the second file
 	stopped string // a copy from when the second file was whole, and not yet the session's
-	session engine.SessionID
+	session journal.SessionID
 	path    string // of the first file, in stopped
 	s       *Store
 }
@@ -78,7 +78,7 @@ func (m *mover) rebuilds(dir string, events int) {
 	if err != nil || len(report.Live) != 1 || len(report.Aside)+len(report.Unreadable)+len(report.Missing) > 0 {
 		m.t.Fatalf("%+v, %v", report, err)
 	}
-	told, err := mustView(m.t, dir).History(m.t.Context(), m.session, engine.HistoryQuery{Limit: 1 << 20})
+	told, err := mustView(m.t, dir).History(m.t.Context(), m.session, journal.HistoryQuery{Limit: 1 << 20})
 	if err != nil || len(told) != events {
 		m.t.Errorf("%d events are left, want %d; %v", len(told), events, err)
 	}

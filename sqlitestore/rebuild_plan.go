@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -19,8 +19,8 @@ type rebuilt struct {
 	leftovers  []string // in stores/
 	aside      []string // in stores/: what the next opening sets aside
 	unreadable []FileProblem
-	missing    []engine.SessionID
-	unknown    []engine.SessionID // that ended and left no trace of what they wrote
+	missing    []journal.SessionID
+	unknown    []journal.SessionID // that ended and left no trace of what they wrote
 }
 
 // plan turns a judgement into the content of a catalogue.
@@ -36,7 +36,7 @@ func (j *judgement) plan(unreadable []FileProblem) *rebuilt {
 			b.unknown = append(b.unknown, e.Session)
 		}
 		for _, sibling := range b.lostSiblings(e) {
-			b.missing = append(b.missing, engine.SessionID(sibling))
+			b.missing = append(b.missing, journal.SessionID(sibling))
 		}
 	}
 	slices.Sort(b.missing)
@@ -58,8 +58,8 @@ func (b *rebuilt) describe(e *entry) {
 	if r := b.files[e.Session]; r != nil {
 		e.file, e.Complete = r.file, !r.has(markIncomplete)
 	}
-	if e.Durability != engine.Full {
-		e.Durability = engine.Normal
+	if e.Durability != journal.Full {
+		e.Durability = journal.Normal
 	}
 	b.entries = append(b.entries, e)
 }
@@ -68,7 +68,7 @@ func (b *rebuilt) describe(e *entry) {
 // so they have not been removed as files that nobody needs. The catalogue gets
 // their names, so that they can be put back.
 func (b *rebuilt) findLost() {
-	seen := map[engine.SessionID]bool{}
+	seen := map[journal.SessionID]bool{}
 	var need func(e *entry)
 	need = func(e *entry) {
 		for _, p := range e.Parents {
@@ -100,7 +100,7 @@ func (b *rebuilt) lostSiblings(e *entry) (lost []string) {
 		return nil
 	}
 	for s := range strings.FieldsSeq(r.keys[keySiblings]) {
-		if !b.accepted[engine.SessionID(s)] {
+		if !b.accepted[journal.SessionID(s)] {
 			lost = append(lost, s)
 		}
 	}
@@ -110,13 +110,13 @@ func (b *rebuilt) lostSiblings(e *entry) (lost []string) {
 // order sorts the entries: the catalogue numbers sessions as they were made.
 func (b *rebuilt) order() {
 	rank := b.ranks()
-	byAge := func(x, y engine.SessionID) int {
+	byAge := func(x, y journal.SessionID) int {
 		return cmp.Or(cmp.Compare(b.sessions[x].Created, b.sessions[y].Created), cmp.Compare(rank[x], rank[y]), cmp.Compare(x, y))
 	}
 	var sorted []*entry
-	placed := map[engine.SessionID]bool{}
-	var place func(session engine.SessionID)
-	place = func(session engine.SessionID) {
+	placed := map[journal.SessionID]bool{}
+	var place func(session journal.SessionID)
+	place = func(session journal.SessionID) {
 		if placed[session] || !b.accepted[session] {
 			return
 		}
@@ -133,26 +133,26 @@ func (b *rebuilt) order() {
 }
 
 // ranks are the places of sessions among the children of their cuts.
-func (b *rebuilt) ranks() map[engine.SessionID]int {
-	out := map[engine.SessionID]int{}
+func (b *rebuilt) ranks() map[journal.SessionID]int {
+	out := map[journal.SessionID]int{}
 	for _, r := range b.files {
 		for i, s := range strings.Fields(r.keys[keySiblings]) {
-			out[engine.SessionID(s)] = i
+			out[journal.SessionID(s)] = i
 		}
 	}
 	return out
 }
 
-func onlyKnown(sessions map[engine.SessionID]*entry, some []engine.SessionID) []engine.SessionID {
-	return slices.DeleteFunc(slices.Clone(some), func(s engine.SessionID) bool { return sessions[s] == nil })
+func onlyKnown(sessions map[journal.SessionID]*entry, some []journal.SessionID) []journal.SessionID {
+	return slices.DeleteFunc(slices.Clone(some), func(s journal.SessionID) bool { return sessions[s] == nil })
 }
 
 // wroteBy answers under which origins an ended session has written, or nil.
-func (b *rebuilt) wroteBy(e *entry) map[engine.Origin]uint64 {
+func (b *rebuilt) wroteBy(e *entry) map[journal.Origin]uint64 {
 	out := maps.Clone(b.wrote[e.Session])
 	if r := b.files[e.Session]; r != nil && len(r.own) > 0 {
 		if out == nil {
-			out = map[engine.Origin]uint64{}
+			out = map[journal.Origin]uint64{}
 		}
 		for origin, highest := range r.own {
 			out[origin] = max(out[origin], highest)
@@ -324,7 +324,7 @@ func (b *rebuilt) writeEntry(k *catalog, e *entry) error {
 	}
 	wrote := b.wroteBy(e)
 	if wrote == nil && e.file == "" {
-		wrote = map[engine.Origin]uint64{unknownOrigin: 0}
+		wrote = map[journal.Origin]uint64{unknownOrigin: 0}
 	}
 	return k.freeze(e.Session, b.endedBy[e.Session], wrote)
 }

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 const rebuildSeeds = 2
@@ -22,7 +22,7 @@ const rebuildSeeds = 2
 // reads as it did, what was acknowledged is there, and the stores go on.
 func TestRebuildAfterPowerLoss(t *testing.T) {
 	t.Parallel()
-	for _, durability := range []engine.Durability{engine.Full, engine.Normal} {
+	for _, durability := range []journal.Durability{journal.Full, journal.Normal} {
 		t.Run(durability.String(), func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(seeds(t, rebuildSeeds)) {
@@ -45,7 +45,7 @@ func TestRebuildAfterPowerLoss(t *testing.T) {
 						for _, d := range differences(t, before, p.dir) {
 							t.Error(d)
 						}
-						p.restart(t, durability == engine.Full)
+						p.restart(t, durability == journal.Full)
 						if t.Failed() {
 							return
 						}
@@ -97,11 +97,11 @@ func loseCatalog(t *testing.T, dir string) {
 // known is what a catalogue says of a session, as far as it has to be the same in
 // one that was made again.
 type known struct {
-	Graph                      engine.GraphID
+	Graph                      journal.GraphID
 	Born                       uint64
-	Durability                 engine.Durability
+	Durability                 journal.Durability
 	Created, MergedAt, SplitAt int64
-	Parents                    []engine.SessionID
+	Parents                    []journal.SessionID
 	Cut, Kind                  string
 }
 
@@ -134,11 +134,11 @@ func differences(t *testing.T, before, after string) (out []string) {
 type comparison struct {
 	t          *testing.T
 	dir        string
-	old, fresh map[engine.SessionID]entry
+	old, fresh map[journal.SessionID]entry
 }
 
 // compare says what is wrong with a session in the new catalogue.
-func (c *comparison) compare(session engine.SessionID) string {
+func (c *comparison) compare(session journal.SessionID) string {
 	old := c.old[session]
 	fresh, there := c.fresh[session]
 	if !there {
@@ -161,20 +161,20 @@ func (c *comparison) compare(session engine.SessionID) string {
 // outlived reports whether a session that is between two files goes on in the one
 // that was about to be its own. That had followed what a power loss took from the
 // other, so it may have more.
-func (c *comparison) outlived(old, fresh *View, session engine.SessionID) bool {
+func (c *comparison) outlived(old, fresh *View, session journal.SessionID) bool {
 	if c.old[session].file == c.fresh[session].file || len(c.filesOf(session)) < 2 {
 		return false
 	}
-	has := map[engine.EventID]bool{}
+	has := map[journal.EventID]bool{}
 	for _, e := range history(c.t, fresh, session) {
 		has[e.ID] = true
 	}
-	return !slices.ContainsFunc(history(c.t, old, session), func(e engine.Event) bool { return !has[e.ID] })
+	return !slices.ContainsFunc(history(c.t, old, session), func(e journal.Event) bool { return !has[e.ID] })
 }
 
-func history(t *testing.T, v *View, session engine.SessionID) []engine.Event {
+func history(t *testing.T, v *View, session journal.SessionID) []journal.Event {
 	t.Helper()
-	events, err := v.History(t.Context(), session, engine.HistoryQuery{Limit: 1 << 30})
+	events, err := v.History(t.Context(), session, journal.HistoryQuery{Limit: 1 << 30})
 	if err != nil {
 		t.Error(err)
 	}
@@ -183,7 +183,7 @@ func history(t *testing.T, v *View, session engine.SessionID) []engine.Event {
 
 // parentOfNew reports whether a cut has ended the session that was about to be
 // made.
-func (c *comparison) parentOfNew(session engine.SessionID) bool {
+func (c *comparison) parentOfNew(session journal.SessionID) bool {
 	for child, e := range c.fresh {
 		if _, there := c.old[child]; !there && slices.Contains(e.Parents, session) {
 			return true
@@ -197,7 +197,7 @@ func (c *comparison) marked(e entry, mark string) bool {
 	return err == nil && r.has(mark)
 }
 
-func (c *comparison) filesOf(session engine.SessionID) (out []*remains) {
+func (c *comparison) filesOf(session journal.SessionID) (out []*remains) {
 	found, _, err := readRemains(c.t.Context(), c.dir)
 	if err != nil {
 		c.t.Fatal(err)
@@ -205,9 +205,9 @@ func (c *comparison) filesOf(session engine.SessionID) (out []*remains) {
 	return slices.DeleteFunc(found, func(r *remains) bool { return r.session() != session })
 }
 
-func entriesOf(t *testing.T, dir string) map[engine.SessionID]entry {
+func entriesOf(t *testing.T, dir string) map[journal.SessionID]entry {
 	t.Helper()
-	out := map[engine.SessionID]entry{}
+	out := map[journal.SessionID]entry{}
 	entries, err := mustView(t, dir).catalog.entries(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -234,24 +234,24 @@ func mustView(t *testing.T, dir string) *View {
 
 // retold is what a session answers to the questions that have nothing to do with
 // which file it is in.
-func retold(t *testing.T, v *View, session engine.SessionID) string {
+func retold(t *testing.T, v *View, session journal.SessionID) string {
 	t.Helper()
 	return retell(t, v, session).String()
 }
 
 // retelling is what a session answers.
 type retelling struct {
-	events                                  []engine.Event
-	ancestors                               []engine.SessionID
-	report                                  engine.VerifyReport
-	graph                                   engine.SavedGraph
+	events                                  []journal.Event
+	ancestors                               []journal.SessionID
+	report                                  journal.VerifyReport
+	graph                                   journal.SavedGraph
 	historyErr, lineErr, verifyErr, rowsErr error
 }
 
-func retell(t *testing.T, v *View, session engine.SessionID) *retelling {
+func retell(t *testing.T, v *View, session journal.SessionID) *retelling {
 	t.Helper()
 	r := &retelling{}
-	r.events, r.historyErr = v.History(t.Context(), session, engine.HistoryQuery{Limit: 1 << 30})
+	r.events, r.historyErr = v.History(t.Context(), session, journal.HistoryQuery{Limit: 1 << 30})
 	line, err := v.Lineage(t.Context(), session)
 	for _, l := range line {
 		r.ancestors = append(r.ancestors, l.Session)
@@ -262,7 +262,7 @@ func retell(t *testing.T, v *View, session engine.SessionID) *retelling {
 	r.graph, r.rowsErr = v.Saved(t.Context(), session)
 	r.graph.Path = ""
 	if r.rowsErr != nil { // its file has been removed, or is about to be
-		r.graph = engine.SavedGraph{}
+		r.graph = journal.SavedGraph{}
 	}
 	return r
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -17,10 +17,10 @@ import (
 type remains struct {
 	file  string            // in stores/
 	keys  map[string]string // of the table store
-	own   map[engine.Origin]uint64
-	named map[engine.Origin]bool      // the origins of its session, also those without events
-	line  map[engine.SessionID]*entry // its session and ancestors, as far as it knows them
-	wrote map[engine.SessionID]map[engine.Origin]uint64
+	own   map[journal.Origin]uint64
+	named map[journal.Origin]bool      // the origins of its session, also those without events
+	line  map[journal.SessionID]*entry // its session and ancestors, as far as it knows them
+	wrote map[journal.SessionID]map[journal.Origin]uint64
 }
 
 // The versions of a store's schema that brought what a rebuild reads.
@@ -29,7 +29,7 @@ const (
 	versionWrote = 3
 )
 
-func (r *remains) session() engine.SessionID { return engine.SessionID(r.keys["session"]) }
+func (r *remains) session() journal.SessionID { return journal.SessionID(r.keys["session"]) }
 
 func (r *remains) has(key string) bool {
 	_, ok := r.keys[key]
@@ -88,7 +88,7 @@ func (r *remains) ahead(other *remains) bool {
 }
 
 // exceeds reports whether a has an event that b has not.
-func exceeds(a, b map[engine.Origin]uint64) bool {
+func exceeds(a, b map[journal.Origin]uint64) bool {
 	for origin, highest := range a {
 		if highest > b[origin] {
 			return true
@@ -98,9 +98,9 @@ func exceeds(a, b map[engine.Origin]uint64) bool {
 }
 
 // sessionInName answers the session that a file's name begins with.
-func sessionInName(file string) engine.SessionID {
+func sessionInName(file string) journal.SessionID {
 	session, _, _ := strings.Cut(file, ".")
-	return engine.SessionID(session)
+	return journal.SessionID(session)
 }
 
 // readRemains reads every file in stores/. What cannot be read is named.
@@ -151,7 +151,7 @@ func (v *visitor) remains(ctx context.Context, path string) (r *remains, err err
 	}()
 	r = &remains{
 		file: filepath.Base(path), keys: map[string]string{},
-		line: map[engine.SessionID]*entry{}, wrote: map[engine.SessionID]map[engine.Origin]uint64{},
+		line: map[journal.SessionID]*entry{}, wrote: map[journal.SessionID]map[journal.Origin]uint64{},
 	}
 	err = c.queryWithin(ctx, "SELECT key, value FROM store", nil, func(v []driver.Value) error {
 		r.keys[textIn(v[0])] = textIn(v[1])
@@ -179,10 +179,10 @@ func (v *visitor) remains(ctx context.Context, path string) (r *remains, err err
 // readNamed reads under which origins the session has written, also where nothing
 // of that is left.
 func (r *remains) readNamed(ctx context.Context, c *conn) error {
-	r.named = map[engine.Origin]bool{}
+	r.named = map[journal.Origin]bool{}
 	return c.queryWithin(ctx, "SELECT uuid FROM own", nil, func(v []driver.Value) error {
-		if uuid, _ := v[0].([]byte); len(uuid) == len(engine.Origin{}) {
-			r.named[engine.Origin(uuid)] = true
+		if uuid, _ := v[0].([]byte); len(uuid) == len(journal.Origin{}) {
+			r.named[journal.Origin(uuid)] = true
 		}
 		return nil
 	})
@@ -210,19 +210,19 @@ func (r *remains) readLine(ctx context.Context, c *conn, version int64) error {
 			if err := plainIDs(textIn(v[0]), textIn(v[1])); err != nil {
 				return err
 			}
-			session := engine.SessionID(textIn(v[0]))
+			session := journal.SessionID(textIn(v[0]))
 			e := r.line[session]
 			if e == nil {
 				e = &entry{}
 				r.line[session] = e
 			}
 			if p := textIn(v[1]); p != "" {
-				e.Parents = append(e.Parents, engine.SessionID(p))
+				e.Parents = append(e.Parents, journal.SessionID(p))
 			}
-			e.Session, e.Graph = session, engine.GraphID(textIn(v[2]))
+			e.Session, e.Graph = session, journal.GraphID(textIn(v[2]))
 			e.Created, e.MergedAt, e.SplitAt = numberIn(v[3]), numberIn(v[4]), numberIn(v[5])
 			e.born, e.cut, e.kind = uint64(numberIn(v[6])), textIn(v[8]), textIn(v[9])
-			e.Durability, _ = engine.ParseDurability(textIn(v[7]))
+			e.Durability, _ = journal.ParseDurability(textIn(v[7]))
 			if v[9] == nil {
 				e.kind = kindUntold
 			}
@@ -272,15 +272,15 @@ func (e *entry) kindByTimes() string {
 
 func (r *remains) readWrote(ctx context.Context, c *conn) error {
 	return c.queryWithin(ctx, "SELECT session, uuid, highest FROM wrote", nil, func(v []driver.Value) error {
-		session := engine.SessionID(textIn(v[0]))
+		session := journal.SessionID(textIn(v[0]))
 		uuid, _ := v[1].([]byte)
-		if len(uuid) != len(engine.Origin{}) {
+		if len(uuid) != len(journal.Origin{}) {
 			return nil
 		}
 		if r.wrote[session] == nil {
-			r.wrote[session] = map[engine.Origin]uint64{}
+			r.wrote[session] = map[journal.Origin]uint64{}
 		}
-		r.wrote[session][engine.Origin(uuid)] = uint64(numberIn(v[2]))
+		r.wrote[session][journal.Origin(uuid)] = uint64(numberIn(v[2]))
 		return nil
 	})
 }
@@ -296,10 +296,10 @@ func (r *remains) describe() {
 		e = &entry{}
 		r.line[r.session()] = e
 	}
-	e.Session, e.Graph = r.session(), engine.GraphID(r.keys["graph"])
+	e.Session, e.Graph = r.session(), journal.GraphID(r.keys["graph"])
 	e.born, _ = strconv.ParseUint(r.keys["born"], 10, 64)
 	e.Created, _ = strconv.ParseInt(r.keys["created"], 10, 64)
-	e.Durability, _ = engine.ParseDurability(r.keys["durability"])
+	e.Durability, _ = journal.ParseDurability(r.keys["durability"])
 	e.cut, e.kind = r.keys["cut"], r.keys["kind"]
 	if e.cut != "" && e.kind == "" { // the first version did not say
 		e.kind = e.kindByTimes()

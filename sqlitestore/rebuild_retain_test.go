@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // TestRebuildPruned makes the catalogue of a directory again in which old history
@@ -57,7 +57,7 @@ func TestRebuildPruned(t *testing.T) {
 
 // keepsTo opens a directory whose sessions go on within their bounds, and has
 // nothing set aside.
-func keepsTo(t *testing.T, dir string, o Options, live []engine.SessionID) {
+func keepsTo(t *testing.T, dir string, o Options, live []journal.SessionID) {
 	t.Helper()
 	d, err := Open(t.Context(), dir, o)
 	if err != nil {
@@ -131,7 +131,7 @@ func TestRebuildKilledWhilePruning(t *testing.T) {
 				t.Fatalf("%+v, %v", report, err)
 			}
 			v := mustView(t, killed)
-			events, err := v.History(t.Context(), s.info.Session, engine.HistoryQuery{Limit: 1 << 20})
+			events, err := v.History(t.Context(), s.info.Session, journal.HistoryQuery{Limit: 1 << 20})
 			if n := len(events); err != nil || n < 50 || n > 60 && n != 400 {
 				t.Errorf("%d events are left; %v", n, err)
 			}
@@ -142,16 +142,16 @@ func TestRebuildKilledWhilePruning(t *testing.T) {
 
 // later makes a record of messages as chatter sends them, under an origin that
 // begins after so many.
-func later(o engine.Origin, from uint64, n, before uint64) *engine.Record {
-	r := &engine.Record{}
+func later(o journal.Origin, from uint64, n, before uint64) *journal.Record {
+	r := &journal.Record{}
 	for seq := from; seq < from+n; seq++ {
-		r.Events = append(r.Events, engine.Event{
-			ID: engine.EventID{Origin: o, Seq: seq - before}, Time: int64(seq) * 1e9, Kind: engine.EventChannelMessage, Channel: "c", Seq: seq, Payload: make([]byte, 200),
+		r.Events = append(r.Events, journal.Event{
+			ID: journal.EventID{Origin: o, Seq: seq - before}, Time: int64(seq) * 1e9, Kind: journal.EventChannelMessage, Channel: "c", Seq: seq, Payload: make([]byte, 200),
 		})
 	}
 	last := from + n - 1
-	r.Heads = []engine.HeadRow{{Channel: "c", Seq: last}}
-	r.Cursors = []engine.CursorRow{{Reader: "reader:x", Channel: "c", Seq: last}}
+	r.Heads = []journal.HeadRow{{Channel: "c", Seq: last}}
+	r.Cursors = []journal.CursorRow{{Reader: "reader:x", Channel: "c", Seq: last}}
 	return r
 }
 
@@ -163,7 +163,7 @@ func pruning(o Options, reached func(failpoint, string) error) Options {
 // killedPruning opens a session that has more than it is to keep, and answers a copy
 // of the directory as it is when a step is reached for the first time: what a
 // process that is killed there leaves.
-func killedPruning(t *testing.T, dir string, session engine.SessionID, point failpoint) string {
+func killedPruning(t *testing.T, dir string, session journal.SessionID, point failpoint) string {
 	t.Helper()
 	killed := filepath.Join(t.TempDir(), "killed")
 	reached := make(chan error, 1)

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/storetest"
 	"github.com/seed47132306/terrarium/sqlitestore"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
@@ -19,7 +19,7 @@ import (
 func TestStorageRebuilt(t *testing.T) {
 	fewer(t)
 	rebuilt := 0
-	storetest.Run(t, func(t *testing.T, dir string) engine.Storage {
+	storetest.Run(t, func(t *testing.T, dir string) journal.Storage {
 		t.Cleanup(losevfs.Mount(dir, 0).Unmount)
 		if err := os.Remove(filepath.Join(dir, "catalog.db")); err == nil {
 			report, err := sqlitestore.Rebuild(t.Context(), dir)

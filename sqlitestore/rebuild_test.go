@@ -10,14 +10,14 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // lineaged makes a closed directory whose stores were cut several times and are
 // complete: the files of ended sessions are gone.
 func lineaged(t *testing.T) string {
 	t.Helper()
-	p := newPowerProgram(t, engine.Normal, 1)
+	p := newPowerProgram(t, journal.Normal, 1)
 	if err := p.openPlain(t); err != nil {
 		t.Fatal(err)
 	}
@@ -211,9 +211,9 @@ func TestRebuildReports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []engine.SessionID{parent.info.Session, children[1].info.Session}
+	want := []journal.SessionID{parent.info.Session, children[1].info.Session}
 	slices.Sort(want)
-	if !slices.Equal(report.Live, []engine.SessionID{children[0].info.Session}) || !slices.Equal(report.Missing, want) ||
+	if !slices.Equal(report.Live, []journal.SessionID{children[0].info.Session}) || !slices.Equal(report.Missing, want) ||
 		!slices.Equal(report.Aside, []string{filepath.Join(stores, "copy.db")}) {
 		t.Errorf("%+v, want %v to be missing", report, want)
 	}
@@ -227,7 +227,7 @@ func TestRebuildReports(t *testing.T) {
 	if err != nil || !strings.Contains(strings.Join(found.Damage, "\n"), string(parent.info.Session)) {
 		t.Errorf("Verify: %+v, %v", found, err)
 	}
-	_, err = v.History(t.Context(), parent.info.Session, engine.HistoryQuery{})
+	_, err = v.History(t.Context(), parent.info.Session, journal.HistoryQuery{})
 	wantError(t, "the history of the session that is missing", err, abi.Storage, parent.path())
 }
 
@@ -249,7 +249,7 @@ func TestRebuildUnknown(t *testing.T) {
 	}
 	v := mustView(t, dir)
 	for _, session := range report.Unknown {
-		_, err := v.History(t.Context(), session, engine.HistoryQuery{})
+		_, err := v.History(t.Context(), session, journal.HistoryQuery{})
 		wantError(t, "its history", err, abi.NotFound, string(session), "is not known any more")
 	}
 	for _, session := range report.Live {
@@ -276,11 +276,11 @@ func heldBack(t *testing.T) *Directory {
 
 func splitStore(t *testing.T, d *Directory, parent *Store) (out []*Store) {
 	t.Helper()
-	cut := engine.Cut{Kind: "split", At: 7, Parents: []engine.Store{parent}}
+	cut := journal.Cut{Kind: "split", At: 7, Parents: []journal.Store{parent}}
 	for range 2 {
-		cut.Children = append(cut.Children, engine.CutChild{
-			Parents:   []engine.SessionID{parent.info.Session},
-			StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal, First: func(o engine.Origin) *engine.Record { return whole(o, 0, 1, 10) }},
+		cut.Children = append(cut.Children, journal.CutChild{
+			Parents:   []journal.SessionID{parent.info.Session},
+			StoreSpec: journal.StoreSpec{Graph: "g", Durability: journal.Normal, First: func(o journal.Origin) *journal.Record { return whole(o, 0, 1, 10) }},
 		})
 	}
 	made, err := d.Cut(t.Context(), cut)

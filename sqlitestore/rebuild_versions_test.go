@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // addedKeys are the keys of the table store that a version has added.
@@ -145,11 +145,11 @@ func handedOn(t *testing.T, complete bool) string {
 		s.Append(whole(s.Origin(), 1, 5, 10))
 	}
 	settleOrNot(t, d)
-	merged, err := d.Cut(t.Context(), engine.Cut{
-		Kind: "merge", At: 9, Parents: []engine.Store{children[1], second},
-		Children: []engine.CutChild{{
-			Parents:   []engine.SessionID{children[1].info.Session, second.info.Session},
-			StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Full, Born: 3, First: func(o engine.Origin) *engine.Record { return whole(o, 0, 1, 10) }},
+	merged, err := d.Cut(t.Context(), journal.Cut{
+		Kind: "merge", At: 9, Parents: []journal.Store{children[1], second},
+		Children: []journal.CutChild{{
+			Parents:   []journal.SessionID{children[1].info.Session, second.info.Session},
+			StoreSpec: journal.StoreSpec{Graph: "g", Durability: journal.Full, Born: 3, First: func(o journal.Origin) *journal.Record { return whole(o, 0, 1, 10) }},
 		}},
 	})
 	if err != nil {
@@ -250,7 +250,7 @@ func bringUpToDate(t *testing.T, dir string) {
 }
 
 // goOn lets sessions go on, in the end with their whole history.
-func goOn(t *testing.T, dir string, live []engine.SessionID) {
+func goOn(t *testing.T, dir string, live []journal.SessionID) {
 	t.Helper()
 	d := mustOpen(t, dir)
 	defer d.Close()

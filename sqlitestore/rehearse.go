@@ -3,13 +3,13 @@ package sqlitestore
 import (
 	"errors"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // rehearse does once what a cut does with a file, and takes it back. SQLite compiles a
 // statement when it meets it for the first time and keeps it, so that no cut has to wait
 // for that: neither the one that the file is made for, nor the one that ends its session.
-func (w *writer) rehearse(session engine.SessionID) error {
+func (w *writer) rehearse(session journal.SessionID) error {
 	err := w.c.exec("BEGIN IMMEDIATE")
 	if err == nil {
 		err = w.play(session)
@@ -20,25 +20,25 @@ func (w *writer) rehearse(session engine.SessionID) error {
 }
 
 // play writes what a child is, what it inherits and what it begins with.
-func (w *writer) play(session engine.SessionID) error {
+func (w *writer) play(session journal.SessionID) error {
 	const creature, channel = "creature", "channel"
-	e := entry{SessionInfo: engine.SessionInfo{Session: session, Parents: []engine.SessionID{session}}}
+	e := entry{SessionInfo: journal.SessionInfo{Session: session, Parents: []journal.SessionID{session}}}
 	own := belongings{creatures: map[string]bool{creature: true}, channels: map[string]bool{channel: true}}
-	first := &engine.Record{
-		Events:    []engine.Event{{ID: engine.EventID{Origin: w.own, Seq: 1}, Kind: engine.EventTopologyChanged}},
-		Creatures: []engine.CreatureRow{{ID: creature}},
-		Channels:  []engine.ChannelRow{{ID: channel}},
-		Edges:     []engine.EdgeRow{{Creature: creature, Channel: channel, Direction: engine.Listen}},
-		Cursors:   []engine.CursorRow{{Reader: creature, Channel: channel}},
-		Heads:     []engine.HeadRow{{Channel: channel}},
+	first := &journal.Record{
+		Events:    []journal.Event{{ID: journal.EventID{Origin: w.own, Seq: 1}, Kind: journal.EventTopologyChanged}},
+		Creatures: []journal.CreatureRow{{ID: creature}},
+		Channels:  []journal.ChannelRow{{ID: channel}},
+		Edges:     []journal.EdgeRow{{Creature: creature, Channel: channel, Direction: journal.Listen}},
+		Cursors:   []journal.CursorRow{{Reader: creature, Channel: channel}},
+		Heads:     []journal.HeadRow{{Channel: channel}},
 		Meta:      map[string]string{"key": ""},
 	}
 	return errors.Join(
 		w.identify(e),
 		own.take(&testator{w: w}, &e.SessionInfo, w),
 		heirloom{siblings: []string{string(session)}}.write(w.c),
-		w.c.noteWrote(session, map[engine.Origin]uint64{w.own: 1}),
-		w.apply([]*engine.Record{first}),
+		w.c.noteWrote(session, map[journal.Origin]uint64{w.own: 1}),
+		w.apply([]*journal.Record{first}),
 		w.c.seal(""),
 	)
 }

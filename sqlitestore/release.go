@@ -6,7 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // release gives up the files of ended sessions whose events are all in files of
@@ -17,7 +17,7 @@ func (h *hydrator) release(ctx context.Context) error {
 	if err != nil || len(entries) == 0 {
 		return err
 	}
-	gone := map[engine.SessionID]string{} // with the metadata of each
+	gone := map[journal.SessionID]string{} // with the metadata of each
 	for _, e := range entries {
 		d.crossing.giveWay()
 		if d.keeper.holds(e.Session) {
@@ -35,7 +35,7 @@ func (h *hydrator) release(ctx context.Context) error {
 	if err := d.makeFirm(); err != nil {
 		return err
 	}
-	var any engine.SessionID
+	var any journal.SessionID
 	err = d.catalog.commitBriefly(d.changing, d.options.hooks, stepRelease, func() error {
 		for session, meta := range gone {
 			any = session
@@ -64,7 +64,7 @@ func (d *Directory) metaOf(ctx context.Context, e entry) (text string, err error
 
 // forgetFile notes that the file of a session, and one that was to become its
 // whole file, are of no use any more, within a transaction.
-func (k *catalog) forgetFile(session engine.SessionID, meta string) error {
+func (k *catalog) forgetFile(session journal.SessionID, meta string) error {
 	for _, query := range []string{
 		"INSERT OR IGNORE INTO leftover (file) SELECT file FROM store WHERE session = ?1 AND file IS NOT NULL",
 		"INSERT OR IGNORE INTO leftover (file) SELECT file FROM hydration WHERE session = ?1",

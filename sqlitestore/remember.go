@@ -3,15 +3,15 @@ package sqlitestore
 import (
 	"context"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-var _ engine.Rememberer = (*Store)(nil)
+var _ journal.Rememberer = (*Store)(nil)
 
 // Was answers the row that a creature had last. The log tells it that has the rows of
 // each record that its events do not; see [rowChanges]. What has been given up of it,
 // or was written before it told that, is not known.
-func (s *Store) Was(ctx context.Context, creature engine.CreatureID) (row engine.CreatureRow, known bool, err error) {
+func (s *Store) Was(ctx context.Context, creature journal.CreatureID) (row journal.CreatureRow, known bool, err error) {
 	if err := s.flush(ctx); err != nil {
 		return row, false, err
 	}
@@ -32,7 +32,7 @@ func (s *Store) Was(ctx context.Context, creature engine.CreatureID) (row engine
 }
 
 // was is Was of one file, and when that was logged.
-func (r *reader) was(ctx context.Context, creature engine.CreatureID) (row engine.CreatureRow, at int64, err error) {
+func (r *reader) was(ctx context.Context, creature journal.CreatureID) (row journal.CreatureRow, at int64, err error) {
 	err = each(ctx, r.db, func(scan func(...any) error) error {
 		return scan(&row.ID, &row.Name, &row.Deployment, &row.Address, &at)
 	}, `SELECT row.id, row.name, row.deployment, row.address, coalesce((SELECT ts FROM event WHERE id = row.event), 0) AS at FROM (

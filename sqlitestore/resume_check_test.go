@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // check looks at what a life has left, without changing it.
@@ -17,7 +17,7 @@ func (b *resumeBooks) check(done bool) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	there, letters := map[string]string{}, map[engine.EventID]bool{}
+	there, letters := map[string]string{}, map[journal.EventID]bool{}
 	for _, info := range list {
 		wantWhole(b.t, v, info.Session)
 		if !info.Live {
@@ -29,7 +29,7 @@ func (b *resumeBooks) check(done bool) {
 		}
 		b.checkPonds(v, g)
 		maps.Copy(there, listensOf(g))
-		rows, err := v.DeadLetters(b.t.Context(), info.Session, "", engine.EventID{}, 1<<30)
+		rows, err := v.DeadLetters(b.t.Context(), info.Session, "", journal.EventID{}, 1<<30)
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -50,8 +50,8 @@ func (b *resumeBooks) check(done bool) {
 }
 
 // listensOf says where the creatures of a saved graph listen.
-func listensOf(g engine.SavedGraph) map[string]string {
-	names, on := map[engine.CreatureID]string{}, map[string][]string{}
+func listensOf(g journal.SavedGraph) map[string]string {
+	names, on := map[journal.CreatureID]string{}, map[string][]string{}
 	for _, c := range g.Creatures {
 		names[c.ID], on[c.Name] = c.Name, nil
 	}
@@ -87,7 +87,7 @@ func (b *resumeBooks) checkShape(there map[string]string, done bool) {
 
 // checkPonds checks the messages of a graph's ponds, and what its creatures have
 // counted of them.
-func (b *resumeBooks) checkPonds(v *View, g engine.SavedGraph) {
+func (b *resumeBooks) checkPonds(v *View, g journal.SavedGraph) {
 	b.t.Helper()
 	for _, ch := range g.Channels {
 		var pond int
@@ -117,7 +117,7 @@ func (b *resumeBooks) checkPonds(v *View, g engine.SavedGraph) {
 }
 
 // heard is how often a creature has counted each message: its pond and its number.
-func (b *resumeBooks) heard(v *View, g engine.SavedGraph, c engine.CreatureID) map[string]string {
+func (b *resumeBooks) heard(v *View, g journal.SavedGraph, c journal.CreatureID) map[string]string {
 	b.t.Helper()
 	state, err := v.State(b.t.Context(), g.Session, c)
 	if err != nil {

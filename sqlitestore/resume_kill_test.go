@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
@@ -38,7 +38,7 @@ func TestKilledResuming(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	cache, died := t.TempDir(), map[string]int{}
 	for todo := errandKills(t); todo > 0; todo -= killsPerResumed {
-		b := &resumeBooks{t: t, dir: t.TempDir(), cache: cache, random: random, letters: map[engine.EventID]bool{}}
+		b := &resumeBooks{t: t, dir: t.TempDir(), cache: cache, random: random, letters: map[journal.EventID]bool{}}
 		b.live(failpoints + 1) // something has to be there
 		for range min(todo, killsPerResumed) {
 			point := failpoints
@@ -61,7 +61,7 @@ type resumeBooks struct {
 	was        map[string]string // who listened where after the life before
 	goal       uint64
 	acked      [ponds]uint64
-	letters    map[engine.EventID]bool
+	letters    map[journal.EventID]bool
 }
 
 // edit edits the recipe.

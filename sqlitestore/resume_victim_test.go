@@ -12,6 +12,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/host"
 	"github.com/seed47132306/terrarium/internal/fresh"
 	"github.com/seed47132306/terrarium/plugins"
@@ -36,13 +38,13 @@ type resuming struct {
 }
 
 // census is a creature that counts what it hears by its number.
-func census(name string, listen ...int) engine.CreatureSpec {
-	spec := engine.CreatureSpec{
+func census(name string, listen ...int) deploy.CreatureSpec {
+	spec := deploy.CreatureSpec{
 		Address: "creature." + name, Name: name, Module: "tally", Config: json.RawMessage(`{"key": "json:n", "max_keys": 100000}`),
 		Limits: abi.Limits{Deadline: time.Minute}, // nothing here is to depend on how busy the machine is
 	}
 	for _, i := range listen {
-		spec.Listen = append(spec.Listen, engine.WireSpec{Channel: fmt.Sprint("channel.pond-", i), Alias: fmt.Sprint("pond-", i)})
+		spec.Listen = append(spec.Listen, deploy.WireSpec{Channel: fmt.Sprint("channel.pond-", i), Alias: fmt.Sprint("pond-", i)})
 	}
 	return spec
 }
@@ -53,10 +55,10 @@ func numbered(pond int, n uint64) []byte { return fmt.Appendf(nil, `{"n":"%d %d"
 func keeperOf(pond int) string { return fmt.Sprint("keeper-", pond) }
 
 // deployment is the edition as a recipe.
-func (d edition) deployment(durability engine.Durability) *engine.Deployment {
-	out := &engine.Deployment{Name: editedName, Session: engine.SessionSettings{Durability: &durability}}
+func (d edition) deployment(durability journal.Durability) *deploy.Deployment {
+	out := &deploy.Deployment{Name: editedName, Session: deploy.SessionSettings{Durability: &durability}}
 	for i := range ponds {
-		out.Channels = append(out.Channels, engine.ChannelSpec{Address: fmt.Sprint("channel.pond-", i), Name: fmt.Sprint("pond-", i)})
+		out.Channels = append(out.Channels, deploy.ChannelSpec{Address: fmt.Sprint("channel.pond-", i), Name: fmt.Sprint("pond-", i)})
 		out.Creatures = append(out.Creatures, census(keeperOf(i), i))
 	}
 	for _, name := range slices.Sorted(maps.Keys(d)) {
@@ -120,7 +122,7 @@ type resumed struct {
 // run goes on with the directory as resuming it does: the recipe is applied, and what
 // no recipe has comes back as it was. Then every pond is fed.
 func (r *resuming) run(ctx context.Context, dir string, options Options) error {
-	durability := engine.Normal
+	durability := journal.Normal
 	d, err := Open(ctx, dir, options)
 	if err != nil {
 		return err
@@ -136,7 +138,7 @@ func (r *resuming) run(ctx context.Context, dir string, options Options) error {
 	if err != nil {
 		return err
 	}
-	deployments := []*engine.Deployment{r.Edition.deployment(durability)}
+	deployments := []*deploy.Deployment{r.Edition.deployment(durability)}
 	if len(e.Remembered()) < 2 { // it has not been there before
 		deployments = append(deployments, steady())
 	}
@@ -154,14 +156,14 @@ func (r *resuming) run(ctx context.Context, dir string, options Options) error {
 }
 
 // steady is a deployment that nobody edits, and that is not applied again.
-func steady() *engine.Deployment {
+func steady() *deploy.Deployment {
 	spec := census("steady")
-	spec.Listen = []engine.WireSpec{{Channel: "channel.well", Alias: "well"}}
-	return &engine.Deployment{Name: steadyName, Creatures: []engine.CreatureSpec{spec}, Channels: []engine.ChannelSpec{{Address: "channel.well", Name: "well"}}}
+	spec.Listen = []deploy.WireSpec{{Channel: "channel.well", Alias: "well"}}
+	return &deploy.Deployment{Name: steadyName, Creatures: []deploy.CreatureSpec{spec}, Channels: []deploy.ChannelSpec{{Address: "channel.well", Name: "well"}}}
 }
 
 // feed sends what the ponds do not have yet, and a little before.
-func (r *resuming) feed(ctx context.Context, e *engine.Engine, channels map[string]engine.ChannelID) error {
+func (r *resuming) feed(ctx context.Context, e *engine.Engine, channels map[string]journal.ChannelID) error {
 	said, err := shapeOf(e)
 	if err != nil {
 		return err

@@ -6,22 +6,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // chatter appends messages to a channel, a second apart, whose reader has read
 // up to a number.
-func chatter(s *Store, channel engine.ChannelID, from, to, read uint64) {
+func chatter(s *Store, channel journal.ChannelID, from, to, read uint64) {
 	for seq := from; seq <= to; seq++ {
-		s.Append(&engine.Record{
-			Events: []engine.Event{{
-				ID: engine.EventID{Origin: s.Origin(), Seq: seq}, Time: int64(seq) * int64(time.Second), Kind: engine.EventChannelMessage,
+		s.Append(&journal.Record{
+			Events: []journal.Event{{
+				ID: journal.EventID{Origin: s.Origin(), Seq: seq}, Time: int64(seq) * int64(time.Second), Kind: journal.EventChannelMessage,
 				Channel: channel, Seq: seq, Payload: make([]byte, 200),
 			}},
-			Channels: []engine.ChannelRow{{ID: channel}}, Creatures: []engine.CreatureRow{{ID: "a"}},
-			Heads:   []engine.HeadRow{{Channel: channel, Seq: seq}},
-			Cursors: []engine.CursorRow{{Reader: "reader:x", Channel: channel, Seq: min(seq, read)}},
-			State:   []engine.StateRow{{Creature: "a", Key: fmt.Sprint(seq % 10), Value: fmt.Append(nil, seq)}},
+			Channels: []journal.ChannelRow{{ID: channel}}, Creatures: []journal.CreatureRow{{ID: "a"}},
+			Heads:   []journal.HeadRow{{Channel: channel, Seq: seq}},
+			Cursors: []journal.CursorRow{{Reader: "reader:x", Channel: channel, Seq: min(seq, read)}},
+			State:   []journal.StateRow{{Creature: "a", Key: fmt.Sprint(seq % 10), Value: fmt.Append(nil, seq)}},
 		})
 	}
 }
@@ -62,9 +62,9 @@ func settle(t *testing.T, d *Directory) {
 	}
 }
 
-func numbersLeft(t *testing.T, s engine.Store) (left []uint64) {
+func numbersLeft(t *testing.T, s journal.Store) (left []uint64) {
 	t.Helper()
-	events, err := s.History(t.Context(), engine.HistoryQuery{Limit: 1 << 20, Channel: "c"})
+	events, err := s.History(t.Context(), journal.HistoryQuery{Limit: 1 << 20, Channel: "c"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func wantNewest(t *testing.T, left []uint64, from, to, last uint64) {
 	}
 }
 
-func wantSound(t *testing.T, d *Directory, session engine.SessionID) {
+func wantSound(t *testing.T, d *Directory, session journal.SessionID) {
 	t.Helper()
 	report, err := d.Verify(t.Context(), session)
 	if n := len(report.Missing) + len(report.Duplicate) + len(report.OutOfOrder) + len(report.Damage); err != nil || n > 0 {
@@ -140,13 +140,13 @@ func TestRetention(t *testing.T) {
 func TestDiskBudget(t *testing.T) {
 	const budget = 1 << 20
 	_, d, s := kept(t, Options{MaxDiskBytes: budget}, 5000, 5000)
-	stores := []engine.Store{s}
+	stores := []journal.Store{s}
 	for round := range 6 {
 		cut := splitOf(s)
 		if len(stores) > 1 {
 			cut.Kind, cut.Children = "merge", cut.Children[:1]
 		}
-		var parents []engine.SessionID
+		var parents []journal.SessionID
 		for _, s := range stores {
 			parents = append(parents, s.Info().Session)
 		}
@@ -159,7 +159,7 @@ func TestDiskBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, s := range stores {
-			chatter(s.(*Store), engine.ChannelID(fmt.Sprintf("c%d-%d", round, i)), 1, 500, 500)
+			chatter(s.(*Store), journal.ChannelID(fmt.Sprintf("c%d-%d", round, i)), 1, 500, 500)
 		}
 		settle(t, d)
 		if n := d.excess(t.Context()); n > budget/2 {

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // change is a row of the table of that name.
@@ -21,7 +21,7 @@ type change struct {
 // that the file has, within a transaction. own are the origins under which the
 // session wrote: their changes begin with a base, and what comes behind it tells
 // the rest.
-func (w *writer) rewind(e entry, own []engine.Origin) error {
+func (w *writer) rewind(e entry, own []journal.Origin) error {
 	line, err := w.inOrder(own)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func unknownRows(e entry) error {
 // inOrder are the numbers of some origins, in the order in which they were written. One
 // of which there is no event may have changes all the same: it comes right before those
 // that got a higher number, as they were met later.
-func (w *writer) inOrder(own []engine.Origin) (line []int64, err error) {
+func (w *writer) inOrder(own []journal.Origin) (line []int64, err error) {
 	begun := map[int64]int64{}
 	for _, origin := range own {
 		no, known := w.origins[origin]
@@ -153,7 +153,7 @@ func (w *writer) replay(from int64, base change) error {
 				return err
 			}
 			told := len(changes) > 0 && changes[0].first <= id // by what comes with the record
-			w.redoEvent(engine.EventKind(kind), v, told)
+			w.redoEvent(journal.EventKind(kind), v, told)
 			return nil
 		})
 	if err != nil {
@@ -168,15 +168,15 @@ func (w *writer) redo(text string) error {
 	if err != nil {
 		return err
 	}
-	return w.apply([]*engine.Record{c.record()})
+	return w.apply([]*journal.Record{c.record()})
 }
 
 // redoEvent notes what an event tells of the rows: a row of the event's id, kind,
 // creature, channel, number and, for one of state, payload. Unless it is one of
 // state, it may have been told already.
-func (w *writer) redoEvent(kind engine.EventKind, v []driver.Value, told bool) {
+func (w *writer) redoEvent(kind journal.EventKind, v []driver.Value, told bool) {
 	creature, _ := v[2].(string)
-	if kind == engine.EventState {
+	if kind == journal.EventState {
 		payload, _ := v[5].([]byte)
 		w.pending.putState(stateRow(creature, payload))
 		return
@@ -186,7 +186,7 @@ func (w *writer) redoEvent(kind engine.EventKind, v []driver.Value, told bool) {
 	}
 	channel, _ := v[3].(string)
 	seq, _ := v[4].(int64)
-	cursor, head := implied(kind, engine.CreatureID(creature), engine.ChannelID(channel), uint64(seq))
+	cursor, head := implied(kind, journal.CreatureID(creature), journal.ChannelID(channel), uint64(seq))
 	if cursor.Reader != "" {
 		w.pending.putCursor(cursor)
 	}
@@ -196,9 +196,9 @@ func (w *writer) redoEvent(kind engine.EventKind, v []driver.Value, told bool) {
 }
 
 // stateRow is what an event of the kind state says.
-func stateRow(creature string, payload []byte) engine.StateRow {
-	key, value, deleted := engine.DecodeStateEvent(payload)
-	return engine.StateRow{Creature: engine.CreatureID(creature), Key: key, Value: bytes.Clone(value), Deleted: deleted}
+func stateRow(creature string, payload []byte) journal.StateRow {
+	key, value, deleted := journal.DecodeStateEvent(payload)
+	return journal.StateRow{Creature: journal.CreatureID(creature), Key: key, Value: bytes.Clone(value), Deleted: deleted}
 }
 
 // recallState writes the state that the creatures of the file had at an event,
@@ -227,7 +227,7 @@ func (w *writer) recallState(e entry, upTo int64) error {
 				return err
 			}
 			key, _, _ := bytes.Cut(payload, []byte{0})
-			at := stateKey{engine.CreatureID(creature), string(key)}
+			at := stateKey{journal.CreatureID(creature), string(key)}
 			if ts >= values[at].ts {
 				values[at] = latest{ts, id}
 			}

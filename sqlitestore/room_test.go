@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // TestLowSpace cuts a store while there is no room for copies of its history: it
@@ -39,7 +39,7 @@ func TestLowSpace(t *testing.T) {
 		if err := child.Wait(t.Context(), 10); err != nil {
 			t.Error(err)
 		}
-		events, err := child.History(t.Context(), engine.HistoryQuery{})
+		events, err := child.History(t.Context(), journal.HistoryQuery{})
 		if err != nil || len(events) != 110 {
 			t.Errorf("%d events, want 110; %v", len(events), err)
 		}

@@ -3,12 +3,12 @@ package sqlitestore
 import (
 	"database/sql/driver"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // drop removes rows. What the group's earlier records wrote goes to the file
 // first, so that it is removed as well.
-func (w *writer) drop(d *engine.Drop) (err error) {
+func (w *writer) drop(d *journal.Drop) (err error) {
 	if len(d.Creatures)+len(d.Channels)+len(d.Cursors) > 0 {
 		err = w.flush()
 	}
@@ -17,7 +17,7 @@ func (w *writer) drop(d *engine.Drop) (err error) {
 			err = st.run(values)
 		}
 	}
-	channel := func(id engine.ChannelID) {
+	channel := func(id journal.ChannelID) {
 		for _, st := range w.st.dropChannel {
 			run(st, string(id))
 		}
@@ -26,7 +26,7 @@ func (w *writer) drop(d *engine.Drop) (err error) {
 		for _, st := range w.st.dropCreature {
 			run(st, string(id))
 		}
-		channel(engine.InboxOf(id))
+		channel(journal.InboxOf(id))
 	}
 	for _, id := range d.Channels {
 		channel(id)
@@ -57,7 +57,7 @@ func (w *writer) drop(d *engine.Drop) (err error) {
 }
 
 // writeOwn writes the rows that do not change with every turn, as they come.
-func (w *writer) writeOwn(r *engine.Record) error {
+func (w *writer) writeOwn(r *journal.Record) error {
 	if err := w.writeTopology(r); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (w *writer) writeOwn(r *engine.Record) error {
 	return nil
 }
 
-func (w *writer) writeLetter(l *engine.DeadLetterRow) error {
+func (w *writer) writeLetter(l *journal.DeadLetterRow) error {
 	id, err := w.pack(l.ID)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (w *writer) writeLetter(l *engine.DeadLetterRow) error {
 }
 
 // writeTopology writes the rows that only change with the topology.
-func (w *writer) writeTopology(r *engine.Record) error {
+func (w *writer) writeTopology(r *journal.Record) error {
 	for i := range r.Creatures {
 		c := &r.Creatures[i]
 		if err := w.st.creature.values(string(c.ID), c.Name, c.Deployment, c.Address, int64(c.Born), string(c.Parent),
@@ -166,7 +166,7 @@ func (w *writer) flush() error {
 	return nil
 }
 
-func (w *writer) writeState(row engine.StateRow) error {
+func (w *writer) writeState(row journal.StateRow) error {
 	if row.Deleted {
 		return w.st.deleteState.values(string(row.Creature), row.Key)
 	}

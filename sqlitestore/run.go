@@ -5,8 +5,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 const (
@@ -44,7 +43,7 @@ func (s *Store) run() {
 
 // take waits for records and takes them all; there are none if the file has to be
 // opened first, or has marks that are to go. It answers false when there are none and the store is to be closed.
-func (s *Store) take(last int) ([]*engine.Record, bool) {
+func (s *Store) take(last int) ([]*journal.Record, bool) {
 	for {
 		s.mu.Lock()
 		switch {
@@ -57,7 +56,7 @@ func (s *Store) take(last int) ([]*engine.Record, bool) {
 				s.expected = 0
 			}
 			taken := s.queue
-			s.queue = make([]*engine.Record, 0, len(taken))
+			s.queue = make([]*journal.Record, 0, len(taken))
 			s.mu.Unlock()
 			return taken, true
 		case s.w.c != nil && s.w.due():
@@ -97,7 +96,7 @@ func (s *Store) linger() {
 
 // write writes a group, as often as it takes. It answers false when it gave up
 // because the store is to be closed.
-func (s *Store) write(group []*engine.Record) bool {
+func (s *Store) write(group []*journal.Record) bool {
 	err := s.w.commit(group)
 	if err != nil {
 		err = s.retry(group, err)
@@ -112,7 +111,7 @@ func (s *Store) write(group []*engine.Record) bool {
 
 // retry reopens the file and looks whether the group is there after all, and
 // writes the same records again if not, until one or the other succeeds.
-func (s *Store) retry(group []*engine.Record, err error) error {
+func (s *Store) retry(group []*journal.Record, err error) error {
 	pauses := &backoff.ExponentialBackOff{InitialInterval: firstRetry, MaxInterval: lastRetry, Multiplier: 2, RandomizationFactor: 0.3}
 	pauses.Reset()
 	for {
@@ -122,7 +121,7 @@ func (s *Store) retry(group []*engine.Record, err error) error {
 		if err = s.w.reopen(); err == nil {
 			present, err = s.w.holds(group)
 		}
-		if err == nil && present && s.durability == engine.Full {
+		if err == nil && present && s.durability == journal.Full {
 			err = s.w.sync() // the file has it, but perhaps not the disk
 		}
 		if err == nil && !present {
@@ -172,7 +171,7 @@ func (s *Store) goOn() {
 }
 
 // acknowledge says that a group is written, and gives its room back.
-func (s *Store) acknowledge(group []*engine.Record) {
+func (s *Store) acknowledge(group []*journal.Record) {
 	var size int64
 	seq := s.highest.Load()
 	for _, r := range group {

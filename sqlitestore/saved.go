@@ -10,14 +10,14 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // Saved lists the live stores. Among the problems are files that have been set
 // aside because the catalogue does not know them. A store that cannot be read
 // is left as it is, and named.
-func (d *Directory) Saved(ctx context.Context) (graphs []engine.SavedGraph, problems []error, err error) {
+func (d *Directory) Saved(ctx context.Context) (graphs []journal.SavedGraph, problems []error, err error) {
 	problems = slices.Clone(d.problems)
 	entries, err := d.catalog.entries(ctx)
 	if err != nil {
@@ -44,17 +44,17 @@ func (d *Directory) Saved(ctx context.Context) (graphs []engine.SavedGraph, prob
 }
 
 // unreadable says of a live store that it cannot be read; see [engine.Unreadable].
-func unreadable(info *engine.SessionInfo, err error) error {
+func unreadable(info *journal.SessionInfo, err error) error {
 	err = storageError("open", info.Path, err)
 	var typed *abi.Error
 	if errors.As(err, &typed) {
-		return typed.With(engine.UnreadableID, string(info.Session))
+		return typed.With(journal.UnreadableID, string(info.Session))
 	}
 	return err
 }
 
 // saved reads what is live of one session, and what it has lost of what was acknowledged.
-func (d *Directory) saved(ctx context.Context, e entry) (g engine.SavedGraph, lost, err error) {
+func (d *Directory) saved(ctx context.Context, e entry) (g journal.SavedGraph, lost, err error) {
 	for try := 1; ; try++ {
 		f, err := d.catalog.openFamily(ctx, e, d.owned)
 		if err == nil {
@@ -74,11 +74,11 @@ func (d *Directory) saved(ctx context.Context, e entry) (g engine.SavedGraph, lo
 }
 
 // saved reads what is live in the session's own file.
-func (f *family) saved(ctx context.Context, e entry) (g engine.SavedGraph, err error) {
+func (f *family) saved(ctx context.Context, e entry) (g journal.SavedGraph, err error) {
 	if err := f.own.belongs(ctx, e); err != nil {
 		return g, err
 	}
-	g = engine.SavedGraph{Session: e.Session, Graph: e.Graph, Born: e.born, Durability: e.Durability, Path: e.Path}
+	g = journal.SavedGraph{Session: e.Session, Graph: e.Graph, Born: e.born, Durability: e.Durability, Path: e.Path}
 	if err := f.own.liveRows(ctx, &g); err != nil {
 		return g, err
 	}

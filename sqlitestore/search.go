@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // DefaultFound is how many events a search finds at most if it is not told.
@@ -24,18 +24,18 @@ type SearchQuery struct {
 	// Text has words, "phrases" and beginnings* of words, with AND (which may be
 	// left out), OR, NOT and parentheses. Case and accents do not count.
 	Text      string
-	Session   engine.SessionID // only what is in its history
-	Kinds     []engine.EventKind
-	Creatures []engine.CreatureID
-	Channels  []engine.ChannelID
+	Session   journal.SessionID // only what is in its history
+	Kinds     []journal.EventKind
+	Creatures []journal.CreatureID
+	Channels  []journal.ChannelID
 	Limit     int // 0: DefaultFound
 }
 
 // Found is an event that a search has found.
 type Found struct {
-	engine.Event
-	Session engine.SessionID // that wrote it
-	Snippet string           // what it says, around the first match
+	journal.Event
+	Session journal.SessionID // that wrote it
+	Snippet string            // what it says, around the first match
 }
 
 // SearchResult is what a search has found, the newest first.
@@ -76,14 +76,14 @@ func (v *View) Search(ctx context.Context, q SearchQuery) (SearchResult, error) 
 }
 
 // withSession opens the files of a session for one look.
-func (d *Directory) withSession(ctx context.Context, session engine.SessionID, look func(*family) error) error {
+func (d *Directory) withSession(ctx context.Context, session journal.SessionID, look func(*family) error) error {
 	if s := d.opened(session); s != nil {
 		return s.read(ctx, "search", look)
 	}
 	return d.catalog.withFamily(ctx, "search", session, d.owned, func(_ entry, f *family) error { return look(f) })
 }
 
-func (v *View) withSession(ctx context.Context, session engine.SessionID, look func(*family) error) error {
+func (v *View) withSession(ctx context.Context, session journal.SessionID, look func(*family) error) error {
 	return v.catalog.withFamily(ctx, "search", session, v.readable, func(_ entry, f *family) error { return look(f) })
 }
 
@@ -100,15 +100,15 @@ func (s *search) indexed() bool {
 // search is one search.
 type search struct {
 	query     SearchQuery
-	from      engine.Chronicle
-	open      func(ctx context.Context, session engine.SessionID, look func(*family) error) error
+	from      journal.Chronicle
+	open      func(ctx context.Context, session journal.SessionID, look func(*family) error) error
 	path      string // of the index; "" for none
 	indexMode fileMode
 	problem   error // why it cannot be used
 
 	text    searchText
 	match   string
-	history map[engine.Origin]numberRange // of the session asked for; nil for none
+	history map[journal.Origin]numberRange // of the session asked for; nil for none
 	result  SearchResult
 }
 
@@ -140,7 +140,7 @@ func (s *search) run(ctx context.Context) (SearchResult, error) {
 	ours := ix != nil
 	if code := abi.CodeOf(err); ours && (code == abi.NotFound || code == abi.InvalidArgument) {
 		ours, s.problem, s.result = false, ofAnother(s.path, err), SearchResult{}
-		err = s.tail(ctx, engine.FromStart)
+		err = s.tail(ctx, journal.FromStart)
 	}
 	if err == nil && ours {
 		err = s.in(ctx, ix)
@@ -159,7 +159,7 @@ func ofAnother(path string, err error) error {
 
 // lookUp finds out which events the session has.
 func (s *search) lookUp(ctx context.Context) error {
-	s.history = map[engine.Origin]numberRange{}
+	s.history = map[journal.Origin]numberRange{}
 	return s.open(ctx, s.query.Session, func(f *family) (err error) {
 		v, err := f.look(ctx)
 		if err != nil {
@@ -176,9 +176,9 @@ func (s *search) lookUp(ctx context.Context) error {
 
 // openIndex opens the index as it is at one moment, and answers behind which events
 // it is. Without one everything is to be read in the stores.
-func (s *search) openIndex(ctx context.Context) (engine.EventCursor, *searchIndex) {
+func (s *search) openIndex(ctx context.Context) (journal.EventCursor, *searchIndex) {
 	if s.problem != nil || s.indexMode == "" {
-		return engine.FromStart, nil
+		return journal.FromStart, nil
 	}
 	c, err := openConn(s.path, s.indexMode)
 	if err == nil {
@@ -194,12 +194,12 @@ func (s *search) openIndex(ctx context.Context) (engine.EventCursor, *searchInde
 	if !errors.Is(err, errNoIndex) {
 		s.problem = storageError("search", s.path, err)
 	}
-	return engine.FromStart, nil
+	return journal.FromStart, nil
 }
 
 // tail searches what the index does not have, which is newer, in an index made for
 // that.
-func (s *search) tail(ctx context.Context, after engine.EventCursor) error {
+func (s *search) tail(ctx context.Context, after journal.EventCursor) error {
 	x := &extension{nil, s.from, everything, hurry}
 	err := x.follow(ctx, after)
 	if x.ix == nil {
@@ -241,7 +241,7 @@ func (r numberRange) has(seq uint64) bool { return r.low <= seq && seq <= r.high
 
 // show reads what was found in the stores. What is not there has been given up.
 func (s *search) show(ctx context.Context, page []indexed) error {
-	wanted := map[engine.SessionID][]engine.EventID{}
+	wanted := map[journal.SessionID][]journal.EventID{}
 	for _, i := range page {
 		session := i.session
 		if s.history != nil {
@@ -249,7 +249,7 @@ func (s *search) show(ctx context.Context, page []indexed) error {
 		}
 		wanted[session] = append(wanted[session], i.id)
 	}
-	events := map[engine.EventID]engine.Event{}
+	events := map[journal.EventID]journal.Event{}
 	for session, ids := range wanted {
 		err := s.open(ctx, session, func(f *family) error { return f.pick(ctx, ids, events) })
 		if err != nil {
@@ -271,14 +271,14 @@ func (s *search) show(ctx context.Context, page []indexed) error {
 }
 
 // fits compares what the index knows by its tags only.
-func (q *SearchQuery) fits(ev *engine.Event) bool {
+func (q *SearchQuery) fits(ev *journal.Event) bool {
 	return (len(q.Kinds) == 0 || slices.Contains(q.Kinds, ev.Kind)) &&
 		(len(q.Creatures) == 0 || slices.Contains(q.Creatures, ev.Creature)) &&
 		(len(q.Channels) == 0 || slices.Contains(q.Channels, ev.Channel))
 }
 
 // pick reads single events.
-func (f *family) pick(ctx context.Context, ids []engine.EventID, into map[engine.EventID]engine.Event) (err error) {
+func (f *family) pick(ctx context.Context, ids []journal.EventID, into map[journal.EventID]journal.Event) (err error) {
 	v, err := f.look(ctx)
 	if err != nil {
 		return err
@@ -288,7 +288,7 @@ func (f *family) pick(ctx context.Context, ids []engine.EventID, into map[engine
 	if err != nil {
 		return err
 	}
-	at := map[engine.Origin]span{}
+	at := map[journal.Origin]span{}
 	for _, s := range spans {
 		at[s.origin] = s
 	}

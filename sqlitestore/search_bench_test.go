@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // spoken fills a session with messages: each has some common words, a number that
 // few have, and every thousandth a word that is seldom.
-func spoken(b *testing.B, s engine.Store, from, to int) {
+func spoken(b *testing.B, s journal.Store, from, to int) {
 	b.Helper()
 	for i := from; i <= to; i++ {
 		if err := s.Room(context.Background()); err != nil {
@@ -24,9 +24,9 @@ func spoken(b *testing.B, s engine.Store, from, to int) {
 		if i%1000 == 0 {
 			text += " seldom"
 		}
-		s.Append(&engine.Record{Events: []engine.Event{{
-			ID: engine.EventID{Origin: s.Origin(), Seq: uint64(i)}, Time: time.Now().UnixNano() + int64(i), Kind: engine.EventChannelMessage,
-			Graph: "g", Creature: engine.CreatureID(fmt.Sprintf("c%015d", i%100)), Channel: engine.ChannelID(fmt.Sprintf("h%015d", i%100)), Seq: uint64(i), Payload: []byte(text),
+		s.Append(&journal.Record{Events: []journal.Event{{
+			ID: journal.EventID{Origin: s.Origin(), Seq: uint64(i)}, Time: time.Now().UnixNano() + int64(i), Kind: journal.EventChannelMessage,
+			Graph: "g", Creature: journal.CreatureID(fmt.Sprintf("c%015d", i%100)), Channel: journal.ChannelID(fmt.Sprintf("h%015d", i%100)), Seq: uint64(i), Payload: []byte(text),
 		}}})
 	}
 	if err := s.Wait(context.Background(), uint64(to)); err != nil {
@@ -34,7 +34,7 @@ func spoken(b *testing.B, s engine.Store, from, to int) {
 	}
 }
 
-func benchDirectory(b *testing.B, o Options, events int) (*Directory, engine.Store) {
+func benchDirectory(b *testing.B, o Options, events int) (*Directory, journal.Store) {
 	b.Helper()
 	d, err := Open(context.Background(), b.TempDir(), o)
 	if err != nil {
@@ -45,7 +45,7 @@ func benchDirectory(b *testing.B, o Options, events int) (*Directory, engine.Sto
 			b.Error(err)
 		}
 	})
-	stores, err := d.Create(context.Background(), engine.StoreSpec{Graph: "g", Durability: engine.Normal})
+	stores, err := d.Create(context.Background(), journal.StoreSpec{Graph: "g", Durability: journal.Normal})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func BenchmarkSearch(b *testing.B) {
 		number := fmt.Sprint(r.IntN(100_000))
 		return []SearchQuery{
 			{Text: "status"}, {Text: "seldom"}, {Text: number}, {Text: "status " + number}, {Text: `"libc6:amd64 2.41"`}, {Text: "nowhere"},
-			{Text: "seldom OR " + number}, {Text: "inst* NOT seldom"}, {Text: "status", Creatures: []engine.CreatureID{"c000000000000042"}},
+			{Text: "seldom OR " + number}, {Text: "inst* NOT seldom"}, {Text: "status", Creatures: []journal.CreatureID{"c000000000000042"}},
 		}[r.IntN(9)]
 	}
 	for _, c := range []struct {

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 // extension is the reading of what an index lacks.
 type extension struct {
 	ix     *searchIndex // nil: a temporary one is made if there is anything
-	from   engine.Chronicle
+	from   journal.Chronicle
 	until  int64 // no more is read behind an event of this time
 	pacing pacing
 }
@@ -48,7 +48,7 @@ func (x *extension) run(ctx context.Context) error {
 		case errors.Is(err, errOvertaken):
 		case code == abi.NotFound || code == abi.InvalidArgument: // it is the index of another directory
 			bad := x.ix.cursor
-			if bad == engine.FromStart {
+			if bad == journal.FromStart {
 				return err
 			}
 			if err := x.ix.reset(func() bool { return x.ix.cursor != bad }); err != nil {
@@ -61,8 +61,8 @@ func (x *extension) run(ctx context.Context) error {
 }
 
 // follow reads on behind a cursor.
-func (x *extension) follow(ctx context.Context, cursor engine.EventCursor) error {
-	replay, err := engine.NewReplay(ctx, x.from, cursor, nil)
+func (x *extension) follow(ctx context.Context, cursor journal.EventCursor) error {
+	replay, err := journal.NewReplay(ctx, x.from, cursor, nil)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (x *extension) follow(ctx context.Context, cursor engine.EventCursor) error
 }
 
 // gather reads some events. It answers whether there may be more.
-func (x *extension) gather(ctx context.Context, replay *engine.Replay) (events []textEvent, more bool, err error) {
+func (x *extension) gather(ctx context.Context, replay *journal.Replay) (events []textEvent, more bool, err error) {
 	for room := batchBytes; room > 0 && len(events) < batchEvents; {
 		ev, session, found, err := replay.Next(ctx)
 		if err != nil || !found {
@@ -106,7 +106,7 @@ func (x *extension) gather(ctx context.Context, replay *engine.Replay) (events [
 }
 
 // extend brings the index at a path up to date, and makes it if need be.
-func extend(ctx context.Context, path string, from engine.Chronicle, until int64, pace pacing) error {
+func extend(ctx context.Context, path string, from journal.Chronicle, until int64, pace pacing) error {
 	ix, err := openIndex(ctx, path, readWrite)
 	if err != nil {
 		return storageError("search", path, err)

@@ -7,14 +7,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // indexed is an event that the index has found.
 type indexed struct {
 	place   int64
-	id      engine.EventID
-	session engine.SessionID
+	id      journal.EventID
+	session journal.SessionID
 }
 
 // partBits are how many places a part has, as a power of two: a word that is in one
@@ -40,7 +40,7 @@ func (ix *searchIndex) find(ctx context.Context, match string, before int64, tak
 					return err
 				}
 			}
-			if !take(indexed{place, engine.EventID{Origin: r.origin, Seq: uint64(r.seq + place - r.first)}, r.session}) {
+			if !take(indexed{place, journal.EventID{Origin: r.origin, Seq: uint64(r.seq + place - r.first)}, r.session}) {
 				return errEnough
 			}
 			return nil
@@ -58,8 +58,8 @@ func (ix *searchIndex) find(ctx context.Context, match string, before int64, tak
 // run are events in a row.
 type run struct {
 	first, seq int64
-	origin     engine.Origin
-	session    engine.SessionID
+	origin     journal.Origin
+	session    journal.SessionID
 }
 
 // runOf finds the events in a row among which one is.
@@ -68,14 +68,14 @@ func (ix *searchIndex) runOf(place int64, r *run) error {
 		[]driver.Value{place}, func(v []driver.Value) error {
 			var session string
 			err := takeRow(v, &r.first, &r.seq, &r.origin, &session)
-			r.session = engine.SessionID(session)
+			r.session = journal.SessionID(session)
 			return err
 		})
 }
 
 // tagged is the text of an event with the words by which it is chosen without
 // looking at it.
-func tagged(ev *engine.Event) string {
+func tagged(ev *journal.Event) string {
 	text := textOf(ev)
 	if text == "" {
 		return ""
@@ -83,7 +83,7 @@ func tagged(ev *engine.Event) string {
 	return strings.ReplaceAll(text, "%", " ") + " " + kindTag(ev.Kind) + " " + tag("c", string(ev.Creature)) + " " + tag("h", string(ev.Channel))
 }
 
-func kindTag(k engine.EventKind) string { return "%k" + strconv.Itoa(int(k)) }
+func kindTag(k journal.EventKind) string { return "%k" + strconv.Itoa(int(k)) }
 
 // tag is the word that stands for an id. Ids that differ in signs only have the
 // same one, so what is found is compared again.

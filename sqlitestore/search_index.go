@@ -8,7 +8,7 @@ import (
 	"io/fs"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -56,9 +56,9 @@ PRAGMA user_version = 3;
 // other processes, may have it open as well.
 type searchIndex struct {
 	c       *conn
-	cursor  engine.EventCursor // of the transaction that last read or wrote it
+	cursor  journal.EventCursor // of the transaction that last read or wrote it
 	next    int64
-	origins map[engine.Origin]int64
+	origins map[journal.Origin]int64
 	insert  *statement
 }
 
@@ -108,12 +108,12 @@ func noIndex(path, why string) error {
 }
 
 func newIndex(c *conn) *searchIndex {
-	return &searchIndex{c: c, origins: map[engine.Origin]int64{}, insert: &statement{c: c, query: "INSERT INTO word (docid, part, text) VALUES (?, ?, ?)"}}
+	return &searchIndex{c: c, origins: map[journal.Origin]int64{}, insert: &statement{c: c, query: "INSERT INTO word (docid, part, text) VALUES (?, ?, ?)"}}
 }
 
 // temporaryIndex makes an index of what is behind a cursor, which goes when it is
 // closed. It is kept in memory as long as it is small.
-func temporaryIndex(ctx context.Context, after engine.EventCursor) (*searchIndex, error) {
+func temporaryIndex(ctx context.Context, after journal.EventCursor) (*searchIndex, error) {
 	c, err := openTemporary()
 	if err != nil {
 		return nil, err
@@ -204,7 +204,7 @@ func (ix *searchIndex) reset(done func() bool) error {
 }
 
 // forget lets go of what is known of the content.
-func (ix *searchIndex) forget() { ix.origins = map[engine.Origin]int64{} }
+func (ix *searchIndex) forget() { ix.origins = map[journal.Origin]int64{} }
 
 // maxPlace is far behind all events that a directory can have: a search takes a moment
 // for each part up to the last.
@@ -215,7 +215,7 @@ func (ix *searchIndex) read() error {
 	return ix.c.query("SELECT cursor, next FROM progress", nil, func(v []driver.Value) error {
 		var cursor string
 		err := takeRow(v, &cursor, &ix.next)
-		ix.cursor = engine.EventCursor(cursor)
+		ix.cursor = journal.EventCursor(cursor)
 		if err == nil && (ix.next < 1 || ix.next > maxPlace) {
 			err = &cellError{fmt.Sprintf("the next place is %d, which no index has come to", ix.next)}
 		}
@@ -225,8 +225,8 @@ func (ix *searchIndex) read() error {
 
 // textEvent is an event as it goes into the index.
 type textEvent struct {
-	id      engine.EventID
-	session engine.SessionID
+	id      journal.EventID
+	session journal.SessionID
 	text    string // with tags; "" if there is none
 }
 
@@ -235,7 +235,7 @@ var errOvertaken = errors.New("the index has been extended by another process")
 
 // add notes events that were read behind a cursor, and goes on to the next. All of
 // it happens or nothing, so what is in the index is there once.
-func (ix *searchIndex) add(after engine.EventCursor, events []textEvent, next engine.EventCursor, pace func()) error {
+func (ix *searchIndex) add(after journal.EventCursor, events []textEvent, next journal.EventCursor, pace func()) error {
 	err := ix.c.transact(func() error {
 		if err := ix.read(); err != nil {
 			return err
@@ -259,7 +259,7 @@ func (ix *searchIndex) add(after engine.EventCursor, events []textEvent, next en
 const paceEvery = 256
 
 func (ix *searchIndex) write(events []textEvent, pace func()) error {
-	var last engine.EventID
+	var last journal.EventID
 	for i := range events {
 		if i%paceEvery == paceEvery-1 {
 			pace()

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // question is a query that is answered by the index, and by looking at every event.
@@ -131,33 +131,33 @@ func (p *searchProgram) log() {
 			words = append(words, vocabulary[p.r.IntN(len(vocabulary))])
 		}
 		text := strings.Join(words, []string{" ", ", ", "%", "\n"}[p.r.IntN(4)])
-		ev := engine.Event{
-			ID: engine.EventID{Origin: s.Origin(), Seq: p.last[s]}, Time: p.now(), Kind: engine.EventChannelMessage, Payload: []byte(text),
-			Creature: engine.CreatureID(fmt.Sprint("c", p.r.IntN(3))), Channel: engine.ChannelID(fmt.Sprint("h-", p.r.IntN(3))), Seq: 1,
+		ev := journal.Event{
+			ID: journal.EventID{Origin: s.Origin(), Seq: p.last[s]}, Time: p.now(), Kind: journal.EventChannelMessage, Payload: []byte(text),
+			Creature: journal.CreatureID(fmt.Sprint("c", p.r.IntN(3))), Channel: journal.ChannelID(fmt.Sprint("h-", p.r.IntN(3))), Seq: 1,
 		}
 		if p.r.IntN(3) == 0 {
-			ev.Kind, ev.Payload, ev.Channel = engine.EventState, []byte("key\x00="+text), ""
+			ev.Kind, ev.Payload, ev.Channel = journal.EventState, []byte("key\x00="+text), ""
 		}
-		s.Append(&engine.Record{Events: []engine.Event{ev}})
+		s.Append(&journal.Record{Events: []journal.Event{ev}})
 	}
 }
 
 // cut splits a store, or merges two.
 func (p *searchProgram) cut() {
-	cut, children, n := engine.Cut{Kind: "split", At: p.now()}, 2, 1
+	cut, children, n := journal.Cut{Kind: "split", At: p.now()}, 2, 1
 	if len(p.stores) > 3 || len(p.stores) > 1 && p.r.IntN(2) == 0 {
 		cut.Kind, children, n = "merge", 1, 2
 	}
 	p.r.Shuffle(len(p.stores), func(i, j int) { p.stores[i], p.stores[j] = p.stores[j], p.stores[i] })
-	var parents []engine.SessionID
+	var parents []journal.SessionID
 	for _, s := range p.stores[:n] {
 		cut.Parents, parents = append(cut.Parents, s), append(parents, s.Info().Session)
 	}
 	for range children {
-		cut.Children = append(cut.Children, engine.CutChild{
+		cut.Children = append(cut.Children, journal.CutChild{
 			Parents: parents,
-			StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal, First: func(o engine.Origin) *engine.Record {
-				return &engine.Record{Events: []engine.Event{{ID: engine.EventID{Origin: o, Seq: 1}, Time: p.now(), Kind: engine.EventLog, Payload: []byte(`{"level":"info","text":"frog pond"}`)}}}
+			StoreSpec: journal.StoreSpec{Graph: "g", Durability: journal.Normal, First: func(o journal.Origin) *journal.Record {
+				return &journal.Record{Events: []journal.Event{{ID: journal.EventID{Origin: o, Seq: 1}, Time: p.now(), Kind: journal.EventLog, Payload: []byte(`{"level":"info","text":"frog pond"}`)}}}
 			}},
 		})
 	}
@@ -227,8 +227,8 @@ func (p *searchProgram) lose() {
 }
 
 type searching interface {
-	Sessions(context.Context) ([]engine.SessionInfo, error)
-	History(context.Context, engine.SessionID, engine.HistoryQuery) ([]engine.Event, error)
+	Sessions(context.Context) ([]journal.SessionInfo, error)
+	History(context.Context, journal.SessionID, journal.HistoryQuery) ([]journal.Event, error)
 	Search(context.Context, SearchQuery) (SearchResult, error)
 }
 
@@ -243,16 +243,16 @@ func (p *searchProgram) check(from searching) {
 	}
 	if p.r.IntN(2) == 0 {
 		q.Session = infos[p.r.IntN(len(infos))].Session
-		infos = []engine.SessionInfo{{Session: q.Session}}
+		infos = []journal.SessionInfo{{Session: q.Session}}
 	}
 	if p.r.IntN(3) == 0 {
-		q.Creatures = []engine.CreatureID{"c0", "c2"}
+		q.Creatures = []journal.CreatureID{"c0", "c2"}
 	}
 	if p.r.IntN(3) == 0 {
-		q.Channels = []engine.ChannelID{"h-1"}
+		q.Channels = []journal.ChannelID{"h-1"}
 	}
 	if p.r.IntN(3) == 0 {
-		q.Kinds = []engine.EventKind{engine.EventState, engine.EventLog}
+		q.Kinds = []journal.EventKind{journal.EventState, journal.EventLog}
 	}
 	want := p.expect(from, infos, asked, &q)
 	for _, limit := range []int{MostFound, 1 + p.r.IntN(5)} {
@@ -262,17 +262,17 @@ func (p *searchProgram) check(from searching) {
 			p.t.Fatalf("%+v: %v", q, err)
 		}
 		shown := want[:min(len(want), limit)]
-		same := slices.EqualFunc(got.Found, shown, func(f Found, ev engine.Event) bool { return f.ID == ev.ID && string(f.Payload) == string(ev.Payload) })
+		same := slices.EqualFunc(got.Found, shown, func(f Found, ev journal.Event) bool { return f.ID == ev.ID && string(f.Payload) == string(ev.Payload) })
 		if !same || got.More != (len(want) > limit) {
 			p.t.Fatalf("%+v found %d, more %v; want %d of %d\n%+v\n%+v", q, len(got.Found), got.More, len(shown), len(want), got.Found, shown)
 		}
 	}
 }
 
-func (p *searchProgram) expect(from searching, infos []engine.SessionInfo, asked question, q *SearchQuery) (want []engine.Event) {
-	seen := map[engine.EventID]bool{}
+func (p *searchProgram) expect(from searching, infos []journal.SessionInfo, asked question, q *SearchQuery) (want []journal.Event) {
+	seen := map[journal.EventID]bool{}
 	for _, i := range infos {
-		events, err := from.History(p.t.Context(), i.Session, engine.HistoryQuery{Limit: 1 << 20})
+		events, err := from.History(p.t.Context(), i.Session, journal.HistoryQuery{Limit: 1 << 20})
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -283,7 +283,7 @@ func (p *searchProgram) expect(from searching, infos []engine.SessionInfo, asked
 			seen[ev.ID] = true
 		}
 	}
-	slices.SortFunc(want, func(a, b engine.Event) int { return int(b.Time - a.Time) })
+	slices.SortFunc(want, func(a, b journal.Event) int { return int(b.Time - a.Time) })
 	return want
 }
 

@@ -9,9 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/seed47132306/terrarium/engine/journal"
 	"golang.org/x/text/unicode/norm"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // mostText is how much of the text of an event is searched: its beginning.
@@ -21,18 +20,18 @@ const mostText = 64 << 10
 // they are text, key and value of a state, and of everything else the texts in its
 // payload; and besides, what that says when it is not percent-encoded, as URLs and keys
 // made of them are. The end of a turn says nothing that anybody looks for.
-func textOf(ev *engine.Event) string {
+func textOf(ev *journal.Event) string {
 	var text string
 	switch {
-	case ev.Kind == engine.EventTurnEnded:
+	case ev.Kind == journal.EventTurnEnded:
 		return ""
-	case ev.Kind == engine.EventState:
-		key, value, _ := engine.DecodeStateEvent(ev.Payload)
+	case ev.Kind == journal.EventState:
+		key, value, _ := journal.DecodeStateEvent(ev.Payload)
 		text = key
 		if utf8.Valid(value) {
 			text += "\n" + string(value)
 		}
-	case engine.PayloadType(ev.Kind) != nil:
+	case journal.PayloadType(ev.Kind) != nil:
 		text = textsIn(ev.Payload)
 	case utf8.Valid(ev.Payload):
 		text = string(ev.Payload)

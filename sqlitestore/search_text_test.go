@@ -4,9 +4,8 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/seed47132306/terrarium/engine/journal"
 	"pgregory.net/rapid"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 func TestUnescaped(t *testing.T) {
@@ -46,9 +45,9 @@ func TestSearchWhatIsEncoded(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	defer d.Close()
 	s := createStore(t, d)
-	s.Append(&engine.Record{Events: []engine.Event{
-		{ID: engine.EventID{Origin: s.Origin(), Seq: 1}, Time: 1, Kind: engine.EventState, Creature: "c", Payload: []byte("count/a%20frog\x00=1")},
-		{ID: engine.EventID{Origin: s.Origin(), Seq: 2}, Time: 2, Kind: engine.EventChannelMessage, Channel: "h", Seq: 1, Payload: []byte("GET /pond?q=%C3%A9lan+newt")},
+	s.Append(&journal.Record{Events: []journal.Event{
+		{ID: journal.EventID{Origin: s.Origin(), Seq: 1}, Time: 1, Kind: journal.EventState, Creature: "c", Payload: []byte("count/a%20frog\x00=1")},
+		{ID: journal.EventID{Origin: s.Origin(), Seq: 2}, Time: 2, Kind: journal.EventChannelMessage, Channel: "h", Seq: 1, Payload: []byte("GET /pond?q=%C3%A9lan+newt")},
 	}})
 	if err := s.Wait(t.Context(), 2); err != nil {
 		t.Fatal(err)

@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 const (
@@ -31,7 +30,7 @@ const (
 // entry. Making one takes two rounds of syncs, which nobody then has to wait for.
 type prepared struct {
 	*writer
-	session engine.SessionID
+	session journal.SessionID
 }
 
 // spares are the prepared files of a directory. Cuts that come faster than files can
@@ -222,8 +221,8 @@ func (d *Directory) openSpare(path string) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &prepared{session: engine.SessionID(strings.TrimSuffix(filepath.Base(path), storeSuffix))}
-	if p.writer, err = openWriter(path, engine.Normal, origin, d.options.hooks); err != nil {
+	p := &prepared{session: journal.SessionID(strings.TrimSuffix(filepath.Base(path), storeSuffix))}
+	if p.writer, err = openWriter(path, journal.Normal, origin, d.options.hooks); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(p.c.transact(p.claim), p.rehearse(p.session)); err != nil {

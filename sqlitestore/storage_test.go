@@ -3,7 +3,7 @@ package sqlitestore_test
 import (
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/storetest"
 	"github.com/seed47132306/terrarium/sqlitestore"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
@@ -11,7 +11,7 @@ import (
 
 func TestStorage(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T, dir string) engine.Storage {
+	storetest.Run(t, func(t *testing.T, dir string) journal.Storage {
 		// Nothing here depends on syncs, which would take most of the time.
 		t.Cleanup(losevfs.Mount(dir, 0).Unmount)
 		d, err := sqlitestore.Open(t.Context(), dir, sqlitestore.WithoutSyncs)

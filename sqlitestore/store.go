@@ -9,27 +9,27 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Store is the log and the live rows of one graph: an [engine.Store]. One
+// Store is the log and the live rows of one graph: an [journal.Store]. One
 // goroutine writes the queue; everything else only reads.
 type Store struct {
-	info       engine.SessionInfo // as it was when the store was opened
-	durability engine.Durability
-	origin     engine.Origin
+	info       journal.SessionInfo // as it was when the store was opened
+	durability journal.Durability
+	origin     journal.Origin
 	dir        *Directory
 	maxBytes   int64
 
 	shelf *shelf
-	said  *slot                    // belongs to the writing goroutine; nil until something was acknowledged
-	w     *writer                  // belongs to the writing goroutine, while it is not parked
-	wrote map[engine.Origin]uint64 // before it was opened, with the highest number of each
+	said  *slot                     // belongs to the writing goroutine; nil until something was acknowledged
+	w     *writer                   // belongs to the writing goroutine, while it is not parked
+	wrote map[journal.Origin]uint64 // before it was opened, with the highest number of each
 
 	mu       sync.Mutex
-	queue    []*engine.Record // appended and not yet taken by the writer
-	bytes    int64            // of all records that are not yet written
-	appended uint64           // records, since the store was opened
+	queue    []*journal.Record // appended and not yet taken by the writer
+	bytes    int64             // of all records that are not yet written
+	appended uint64            // records, since the store was opened
 	meta     map[string]string
 	lastSeq  uint64        // of the last appended event
 	room     chan struct{} // if not nil, closed when bytes falls below the bound
@@ -65,12 +65,12 @@ const (
 	closed
 )
 
-var _ engine.Store = (*Store)(nil)
+var _ journal.Store = (*Store)(nil)
 
 // newStore makes the store of a file. The writer has written the events of its
 // origin up to first, and its session before that what wrote says. Nothing is
 // written before start.
-func newStore(d *Directory, e entry, w *writer, f *family, first uint64, wrote map[engine.Origin]uint64) *Store {
+func newStore(d *Directory, e entry, w *writer, f *family, first uint64, wrote map[journal.Origin]uint64) *Store {
 	meta := map[string]string{}
 	maps.Copy(meta, e.Meta)
 	e.MadeBy = e.kind
@@ -94,7 +94,7 @@ func (s *Store) start() *Store {
 func (s *Store) path() string { return s.shelf.path() }
 
 // Info describes the session, without what would have to be counted or measured.
-func (s *Store) Info() engine.SessionInfo {
+func (s *Store) Info() journal.SessionInfo {
 	info := s.info
 	info.Path = s.path()
 	info.Complete = s.complete.Load()
@@ -108,15 +108,15 @@ func (s *Store) Info() engine.SessionInfo {
 
 // authored are the origins under which the session has written, with the highest
 // number of each. The store is parked or closed.
-func (s *Store) authored() map[engine.Origin]uint64 {
-	out := map[engine.Origin]uint64{}
+func (s *Store) authored() map[journal.Origin]uint64 {
+	out := map[journal.Origin]uint64{}
 	maps.Copy(out, s.wrote)
 	out[s.origin] = s.highest.Load()
 	return out
 }
 
 // Origin is what the ids of appended events carry.
-func (s *Store) Origin() engine.Origin { return s.origin }
+func (s *Store) Origin() journal.Origin { return s.origin }
 
 // Durable is the highest event number that Wait would not wait for.
 func (s *Store) Durable() uint64 { return s.durable.reached.Load() }
@@ -140,7 +140,7 @@ func (s *Store) Err() error {
 }
 
 // Append queues a record. After Close it does nothing.
-func (s *Store) Append(r *engine.Record) {
+func (s *Store) Append(r *journal.Record) {
 	size := recordSize(r)
 	s.mu.Lock()
 	if s.stop != running {
@@ -227,7 +227,7 @@ func (s *Store) Missing() error {
 }
 
 // State returns a creature's state.
-func (s *Store) State(ctx context.Context, creature engine.CreatureID) (out map[string][]byte, err error) {
+func (s *Store) State(ctx context.Context, creature journal.CreatureID) (out map[string][]byte, err error) {
 	if err := s.flush(ctx); err != nil {
 		return nil, err
 	}
@@ -240,7 +240,7 @@ func (s *Store) State(ctx context.Context, creature engine.CreatureID) (out map[
 
 // Messages returns messages of a channel, in order. A limit of zero or less
 // does not limit.
-func (s *Store) Messages(ctx context.Context, channel engine.ChannelID, after, until uint64, limit int, bytes int64) (out []engine.Event, err error) {
+func (s *Store) Messages(ctx context.Context, channel journal.ChannelID, after, until uint64, limit int, bytes int64) (out []journal.Event, err error) {
 	if err := s.flush(ctx); err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func (s *Store) Messages(ctx context.Context, channel engine.ChannelID, after, u
 
 // History lists events in the order that the package documentation states. It
 // answers the code not_found when the store does not have q.After.
-func (s *Store) History(ctx context.Context, q engine.HistoryQuery) (out []engine.Event, err error) {
+func (s *Store) History(ctx context.Context, q journal.HistoryQuery) (out []journal.Event, err error) {
 	if err := s.flush(ctx); err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (s *Store) History(ctx context.Context, q engine.HistoryQuery) (out []engin
 // DeadLetters returns dead letters by rising id, origin by origin, in the order
 // in which the file came to know the origins. It answers the code not_found
 // when the store does not know the origin of after.
-func (s *Store) DeadLetters(ctx context.Context, creature engine.CreatureID, after engine.EventID, limit int) (out []engine.DeadLetterRow, err error) {
+func (s *Store) DeadLetters(ctx context.Context, creature journal.CreatureID, after journal.EventID, limit int) (out []journal.DeadLetterRow, err error) {
 	if err := s.flush(ctx); err != nil {
 		return nil, err
 	}

@@ -7,9 +7,8 @@ import (
 	"sync"
 
 	"github.com/mattn/go-sqlite3"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // The rows of the log carry checksums, so that damage is found which SQLite cannot see:
@@ -28,11 +27,11 @@ var scratch = sync.Pool{New: func() any { b := make([]byte, 0, 512); return &b }
 
 // eventDigest is the checksum of what an event says. Ids are in the form that they have
 // everywhere, so it is the same in every file.
-func eventDigest(e *engine.Event) uint32 {
+func eventDigest(e *journal.Event) uint32 {
 	room := scratch.Get().(*[]byte)
 	defer scratch.Put(room)
 	b := append((*room)[:0], e.ID.Origin[:]...)
-	for _, id := range [...]*engine.EventID{&e.Turn, &e.Cause} {
+	for _, id := range [...]*journal.EventID{&e.Turn, &e.Cause} {
 		b = append(b, id.Origin[:]...)
 		b = binary.LittleEndian.AppendUint64(b, id.Seq)
 	}
@@ -52,7 +51,7 @@ func eventDigest(e *engine.Event) uint32 {
 }
 
 // chainSeed stands for the event before the first one of an origin.
-func chainSeed(o engine.Origin) uint32 { return crc32.Checksum(o[:], castagnoli) }
+func chainSeed(o journal.Origin) uint32 { return crc32.Checksum(o[:], castagnoli) }
 
 // chainOn is the high half of the sum of an event, by that of the one before. It is
 // never zero, which belongs to events that are in no chain.
@@ -72,7 +71,7 @@ func digestOf(sum int64) uint32 { return uint32(sum) }
 
 // changeDigest is the checksum of a row of the table change. event and first are numbers
 // within the origin.
-func changeDigest(origin engine.Origin, event, part, first, base int64, rows string) int64 {
+func changeDigest(origin journal.Origin, event, part, first, base int64, rows string) int64 {
 	b := append(make([]byte, 0, 48+len(rows)), origin[:]...)
 	for _, n := range [...]int64{event & seqMask, part, first & seqMask, base} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
@@ -81,7 +80,7 @@ func changeDigest(origin engine.Origin, event, part, first, base int64, rows str
 }
 
 // altered says that an event is not what was logged.
-func altered(path string, id engine.EventID) error {
+func altered(path string, id journal.EventID) error {
 	return &abi.Error{
 		Code:    abi.Storage,
 		Op:      "read",
@@ -101,12 +100,12 @@ func registerSums(c *sqlite3.SQLiteConn) error {
 
 // eventSumOf is the sum of an event that was logged without one, by its columns.
 func eventSumOf(origin any, id, ts, kind int64, graph, creature, turnOrigin, turn, attempt, channel, seq, headers, payload, causeOrigin, cause any) int64 {
-	ref := func(origin, seq any) engine.EventID {
-		return engine.EventID{Origin: originOf(origin), Seq: uint64(numberIn(seq))}
+	ref := func(origin, seq any) journal.EventID {
+		return journal.EventID{Origin: originOf(origin), Seq: uint64(numberIn(seq))}
 	}
-	e := engine.Event{
-		ID: ref(origin, id), Time: ts, Kind: engine.EventKind(kind), Graph: engine.GraphID(textIn(graph)), Creature: engine.CreatureID(textIn(creature)),
-		Turn: ref(turnOrigin, turn), Channel: engine.ChannelID(textIn(channel)), Seq: uint64(numberIn(seq)),
+	e := journal.Event{
+		ID: ref(origin, id), Time: ts, Kind: journal.EventKind(kind), Graph: journal.GraphID(textIn(graph)), Creature: journal.CreatureID(textIn(creature)),
+		Turn: ref(turnOrigin, turn), Channel: journal.ChannelID(textIn(channel)), Seq: uint64(numberIn(seq)),
 		Attempt: int(numberIn(attempt)), Headers: bytesIn(headers), Payload: bytesIn(payload), Cause: ref(causeOrigin, cause),
 	}
 	return joinSum(0, eventDigest(&e))
@@ -119,7 +118,7 @@ func changeSumOf(origin any, event, part, first, base int64, rows string) int64 
 
 // originOf is an origin as a column has it; none of something else, whose sum no
 // event has.
-func originOf(v any) (o engine.Origin) {
+func originOf(v any) (o journal.Origin) {
 	b, _ := v.([]byte)
 	copy(o[:], b)
 	return o

@@ -7,19 +7,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // heirOf describes a child of a cut with a creature a that holds state, a channel c, or
 // neither.
-func heirOf(at int64, creature, channel bool, parents ...engine.Store) engine.CutChild {
-	child := engine.CutChild{StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal, First: func(o engine.Origin) *engine.Record {
-		r := &engine.Record{Events: []engine.Event{{ID: engine.EventID{Origin: o, Seq: 1}, Time: at, Kind: engine.EventTopologyChanged}}}
+func heirOf(at int64, creature, channel bool, parents ...journal.Store) journal.CutChild {
+	child := journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "g", Durability: journal.Normal, First: func(o journal.Origin) *journal.Record {
+		r := &journal.Record{Events: []journal.Event{{ID: journal.EventID{Origin: o, Seq: 1}, Time: at, Kind: journal.EventTopologyChanged}}}
 		if creature {
-			r.Creatures = []engine.CreatureRow{{ID: "a"}}
+			r.Creatures = []journal.CreatureRow{{ID: "a"}}
 		}
 		if channel {
-			r.Channels, r.Heads = []engine.ChannelRow{{ID: "c"}}, []engine.HeadRow{{Channel: "c", Seq: 100}}
+			r.Channels, r.Heads = []journal.ChannelRow{{ID: "c"}}, []journal.HeadRow{{Channel: "c", Seq: 100}}
 		}
 		return r
 	}}}
@@ -27,33 +27,33 @@ func heirOf(at int64, creature, channel bool, parents ...engine.Store) engine.Cu
 		child.Parents = append(child.Parents, p.Info().Session)
 	}
 	if creature {
-		child.Creatures = []engine.CreatureID{"a"}
+		child.Creatures = []journal.CreatureID{"a"}
 	}
 	if channel {
-		child.Channels = []engine.ChannelID{"c"}
+		child.Channels = []journal.ChannelID{"c"}
 	}
 	return child
 }
 
 // parted makes a store of a hundred messages, of which an outside reader has read forty,
 // and divides it: the creature goes into one half, and the channel into the other.
-func parted(t *testing.T, d *Directory) (creature, channel engine.Store) {
+func parted(t *testing.T, d *Directory) (creature, channel journal.Store) {
 	t.Helper()
 	s := createStore(t, d)
 	remember(s, 1, "1")
 	for seq := uint64(2); seq <= 101; seq++ {
-		s.Append(&engine.Record{
-			Events: []engine.Event{{
-				ID: engine.EventID{Origin: s.Origin(), Seq: seq}, Time: int64(seq) * int64(time.Second), Kind: engine.EventChannelMessage,
+		s.Append(&journal.Record{
+			Events: []journal.Event{{
+				ID: journal.EventID{Origin: s.Origin(), Seq: seq}, Time: int64(seq) * int64(time.Second), Kind: journal.EventChannelMessage,
 				Channel: "c", Seq: seq - 1, Payload: make([]byte, 200),
 			}},
-			Channels: []engine.ChannelRow{{ID: "c"}}, Heads: []engine.HeadRow{{Channel: "c", Seq: seq - 1}},
-			Cursors: []engine.CursorRow{{Reader: "reader:x", Channel: "c", Seq: min(seq-1, 40)}},
+			Channels: []journal.ChannelRow{{ID: "c"}}, Heads: []journal.HeadRow{{Channel: "c", Seq: seq - 1}},
+			Cursors: []journal.CursorRow{{Reader: "reader:x", Channel: "c", Seq: min(seq-1, 40)}},
 		})
 	}
 	at := int64(200 * time.Second)
-	halves, err := d.Cut(t.Context(), engine.Cut{Kind: "split", At: at, Parents: []engine.Store{s},
-		Children: []engine.CutChild{heirOf(at, true, false, s), heirOf(at, false, true, s)}})
+	halves, err := d.Cut(t.Context(), journal.Cut{Kind: "split", At: at, Parents: []journal.Store{s},
+		Children: []journal.CutChild{heirOf(at, true, false, s), heirOf(at, false, true, s)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,27 +61,27 @@ func parted(t *testing.T, d *Directory) (creature, channel engine.Store) {
 }
 
 // remember has the creature a write its state.
-func remember(s engine.Store, seq uint64, value string) {
-	s.Append(&engine.Record{
-		Events: []engine.Event{{
-			ID: engine.EventID{Origin: s.Origin(), Seq: seq}, Time: int64(200*time.Second)*min(int64(seq)-1, 1) + int64(seq), Kind: engine.EventState,
+func remember(s journal.Store, seq uint64, value string) {
+	s.Append(&journal.Record{
+		Events: []journal.Event{{
+			ID: journal.EventID{Origin: s.Origin(), Seq: seq}, Time: int64(200*time.Second)*min(int64(seq)-1, 1) + int64(seq), Kind: journal.EventState,
 			Creature: "a", Payload: []byte("k\x00=" + value),
 		}},
-		Creatures: []engine.CreatureRow{{ID: "a"}}, State: []engine.StateRow{{Creature: "a", Key: "k", Value: []byte(value)}},
+		Creatures: []journal.CreatureRow{{ID: "a"}}, State: []journal.StateRow{{Creature: "a", Key: "k", Value: []byte(value)}},
 	})
 }
 
-func united(t *testing.T, d *Directory, parents ...engine.Store) engine.Store {
+func united(t *testing.T, d *Directory, parents ...journal.Store) journal.Store {
 	t.Helper()
 	at := int64(400 * time.Second)
-	made, err := d.Cut(t.Context(), engine.Cut{Kind: "merge", At: at, Parents: parents, Children: []engine.CutChild{heirOf(at, true, true, parents...)}})
+	made, err := d.Cut(t.Context(), journal.Cut{Kind: "merge", At: at, Parents: parents, Children: []journal.CutChild{heirOf(at, true, true, parents...)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return made[0]
 }
 
-func wantBacklog(t *testing.T, s engine.Store) {
+func wantBacklog(t *testing.T, s journal.Store) {
 	t.Helper()
 	if unread, err := s.Messages(t.Context(), "c", 40, 0, 0, 0); err != nil || len(unread) != 60 || unread[0].Seq != 41 {
 		t.Errorf("%d of 60 messages are left to be read; %v", len(unread), err)
@@ -118,8 +118,8 @@ func TestCopyForAnotherSession(t *testing.T) {
 	if d, err = Open(t.Context(), d.dir, smallChunks(reached(pointNoting))); err != nil {
 		t.Fatal(err)
 	}
-	var halves []engine.Store
-	for _, was := range []engine.Store{creature, channel} {
+	var halves []journal.Store
+	for _, was := range []journal.Store{creature, channel} {
 		s, err := d.Open(t.Context(), was.Info().Session)
 		if err != nil {
 			t.Fatal(err)
@@ -149,11 +149,11 @@ func TestMergeOfUnlikePasts(t *testing.T) {
 				t.Fatal(err)
 			}
 			creature, channel := parted(t, d)
-			halves := []engine.Store{creature, channel}
+			halves := []journal.Store{creature, channel}
 			remember(creature, 2, "2")
 			for seq := uint64(3); seq <= 5; seq++ {
-				creature.Append(&engine.Record{Events: []engine.Event{{
-					ID: engine.EventID{Origin: creature.Origin(), Seq: seq}, Time: int64(200*time.Second) + int64(seq), Kind: engine.EventTopologyChanged,
+				creature.Append(&journal.Record{Events: []journal.Event{{
+					ID: journal.EventID{Origin: creature.Origin(), Seq: seq}, Time: int64(200*time.Second) + int64(seq), Kind: journal.EventTopologyChanged,
 				}}})
 			}
 			if r, err := d.Prune(t.Context(), halves[pruned].Info().Session, Retention{Events: 2}); err != nil || r.Given == 0 {
@@ -174,11 +174,11 @@ func TestMergeOfUnlikePasts(t *testing.T) {
 }
 
 // wantForkState checks the state of a fork at the newest cursor.
-func wantForkState(t *testing.T, d *Directory, s engine.Store) {
+func wantForkState(t *testing.T, d *Directory, s journal.Store) {
 	t.Helper()
-	s.Append(&engine.Record{Meta: map[string]string{"k": "v"}}) // so that the rows are told
+	s.Append(&journal.Record{Meta: map[string]string{"k": "v"}}) // so that the rows are told
 	dir := filepath.Join(t.TempDir(), "fork")
-	mark := engine.Mark{Event: engine.EventID{Origin: s.Origin(), Seq: 1}, Since: int64(400 * time.Second)}
+	mark := journal.Mark{Event: journal.EventID{Origin: s.Origin(), Seq: 1}, Since: int64(400 * time.Second)}
 	fork, _, err := d.ForkAt(t.Context(), s.Info().Session, mark, dir)
 	if err != nil {
 		t.Fatal(err)

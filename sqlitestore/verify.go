@@ -11,9 +11,8 @@ import (
 	"slices"
 
 	"github.com/mattn/go-sqlite3"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // verification checks one session: the files of its family, each by itself, and
@@ -21,21 +20,21 @@ import (
 type verification struct {
 	ctx    context.Context
 	view   *view
-	report engine.VerifyReport
+	report journal.VerifyReport
 	// inherited is what must be there of the ancestors' origins.
-	inherited map[engine.Origin]uint64
+	inherited map[journal.Origin]uint64
 	// unlogged is a time, or 0: of the messages that were sent before then the
 	// log need not have all. A graph without a store became part of this one, or
 	// old history has been given up.
 	unlogged int64
 	// acknowledged is how far it must reach under origins of its own.
-	acknowledged map[engine.Origin]ack
+	acknowledged map[journal.Origin]ack
 	// pruned is the time before which history may have been given up in one of the
 	// files, while others have it still; 0: nothing has been given up.
 	pruned int64
 }
 
-func verifySession(ctx context.Context, k *catalog, session engine.SessionID, how access) (report engine.VerifyReport, err error) {
+func verifySession(ctx context.Context, k *catalog, session journal.SessionID, how access) (report journal.VerifyReport, err error) {
 	err = k.withFamily(ctx, "verify", session, how, func(e entry, f *family) (err error) {
 		if f.own != nil {
 			if err := f.own.belongs(ctx, e); err != nil {
@@ -56,13 +55,13 @@ func verifySession(ctx context.Context, k *catalog, session engine.SessionID, ho
 	return report, err
 }
 
-func (f *family) verify(ctx context.Context, e entry, inherited map[engine.Origin]uint64, acknowledged map[engine.Origin]ack) (report engine.VerifyReport, err error) {
+func (f *family) verify(ctx context.Context, e entry, inherited map[journal.Origin]uint64, acknowledged map[journal.Origin]ack) (report journal.VerifyReport, err error) {
 	view, err := f.look(ctx)
 	if err != nil {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, view.end()) }()
-	v := verification{ctx: ctx, view: view, inherited: inherited, acknowledged: acknowledged, report: engine.VerifyReport{Session: e.Session}}
+	v := verification{ctx: ctx, view: view, inherited: inherited, acknowledged: acknowledged, report: journal.VerifyReport{Session: e.Session}}
 	for _, p := range f.ancestors {
 		if !e.Complete && e.file != "" {
 			v.report.IncompleteFrom = append(v.report.IncompleteFrom, p.session)
@@ -140,16 +139,16 @@ func (v *verification) numbers() error {
 	if err != nil {
 		return err
 	}
-	has := map[engine.Origin]uint64{}
+	has := map[journal.Origin]uint64{}
 	for _, s := range spans {
 		if err := v.numbersOf(s); err != nil {
 			return err
 		}
 		has[s.origin] = uint64(s.high & seqMask)
 	}
-	for _, origin := range slices.SortedFunc(maps.Keys(v.inherited), func(a, b engine.Origin) int { return bytes.Compare(a[:], b[:]) }) {
+	for _, origin := range slices.SortedFunc(maps.Keys(v.inherited), func(a, b journal.Origin) int { return bytes.Compare(a[:], b[:]) }) {
 		if highest, before := v.inherited[origin], has[origin]; before < highest && !(v.pruned > 0 && before == 0) {
-			v.missing(engine.EventID{Origin: origin, Seq: before + 1}, engine.EventID{Origin: origin, Seq: highest})
+			v.missing(journal.EventID{Origin: origin, Seq: before + 1}, journal.EventID{Origin: origin, Seq: highest})
 		}
 	}
 	return nil
@@ -165,7 +164,7 @@ func (v *verification) numbersOf(s span) error {
 	return eachEvent(v.ctx, s.in.tx, func(p *packedEvent) error {
 		v.report.Events++
 		if p.id != last+1 {
-			v.missing(engine.EventID{Origin: s.origin, Seq: uint64(last+1) & seqMask}, engine.EventID{Origin: s.origin, Seq: uint64(p.id-1) & seqMask})
+			v.missing(journal.EventID{Origin: s.origin, Seq: uint64(last+1) & seqMask}, journal.EventID{Origin: s.origin, Seq: uint64(p.id-1) & seqMask})
 			linked = false
 		}
 		last = p.id
@@ -185,7 +184,7 @@ func (v *verification) numbersOf(s span) error {
 
 // idOf is a packed id of a span as it is told.
 func (v *verification) idOf(s span, id int64) string {
-	return engine.EventID{Origin: s.origin, Seq: uint64(id & seqMask)}.String()
+	return journal.EventID{Origin: s.origin, Seq: uint64(id & seqMask)}.String()
 }
 
 // changes checks what the files tell of changes besides events.
@@ -213,7 +212,7 @@ func (v *verification) changes() error {
 	return nil
 }
 
-func (v *verification) missing(first, last engine.EventID) {
+func (v *verification) missing(first, last journal.EventID) {
 	text := first.String()
 	if first != last {
 		text += " to " + last.String()
@@ -258,7 +257,7 @@ type stream struct {
 
 // allMessages lists what the family has of all channels, in order. What several
 // files have comes once.
-func (v *verification) allMessages(each func(m sent, id engine.EventID) error) error {
+func (v *verification) allMessages(each func(m sent, id journal.EventID) error) error {
 	var streams []*stream
 	defer func() {
 		for _, s := range streams {
@@ -283,7 +282,7 @@ func (v *verification) allMessages(each func(m sent, id engine.EventID) error) e
 			live = append(live, s)
 		}
 	}
-	seen := map[engine.EventID]bool{} // those with the number at hand
+	seen := map[journal.EventID]bool{} // those with the number at hand
 	var last sent
 	for len(live) > 0 {
 		s := slices.MinFunc(live, func(a, b *stream) int {
@@ -326,7 +325,7 @@ func (v *verification) channels() error {
 		return err
 	}
 	var last sent
-	var lastID engine.EventID
+	var lastID journal.EventID
 	end := func() {
 		head, owned := heads[last.channel]
 		if head > last.seq && last.ts >= v.unlogged {
@@ -336,7 +335,7 @@ func (v *verification) channels() error {
 		}
 		delete(heads, last.channel)
 	}
-	err = v.allMessages(func(m sent, id engine.EventID) error {
+	err = v.allMessages(func(m sent, id journal.EventID) error {
 		before, beforeID := last, lastID
 		if m.channel != before.channel {
 			end()

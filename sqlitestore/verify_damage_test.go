@@ -12,28 +12,27 @@ import (
 	"testing"
 
 	"github.com/mattn/go-sqlite3"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // conversed makes a closed directory with one session, in which a creature has
 // handled nine messages of channel c and keeps its count. Three events each.
-func conversed(t *testing.T) (dir string, session engine.SessionID, origin engine.Origin) {
+func conversed(t *testing.T) (dir string, session journal.SessionID, origin journal.Origin) {
 	t.Helper()
 	d := mustOpen(t, t.TempDir())
 	s := createStore(t, d)
 	for n := uint64(1); n <= 9; n++ {
-		turn := engine.EventID{Origin: s.Origin(), Seq: 3*n - 1}
+		turn := journal.EventID{Origin: s.Origin(), Seq: 3*n - 1}
 		value := fmt.Append(nil, n)
-		s.Append(&engine.Record{
-			Events: []engine.Event{
-				{ID: engine.EventID{Origin: s.Origin(), Seq: 3*n - 2}, Time: int64(10 * n), Kind: engine.EventChannelMessage, Channel: "c", Seq: n},
-				{ID: turn, Time: int64(10*n + 1), Kind: engine.EventTurnEnded, Creature: "a", Turn: turn, Channel: "c", Seq: n},
-				{ID: engine.EventID{Origin: s.Origin(), Seq: 3 * n}, Time: int64(10*n + 2), Kind: engine.EventState, Creature: "a", Turn: turn, Payload: append([]byte("n\x00="), value...)},
+		s.Append(&journal.Record{
+			Events: []journal.Event{
+				{ID: journal.EventID{Origin: s.Origin(), Seq: 3*n - 2}, Time: int64(10 * n), Kind: journal.EventChannelMessage, Channel: "c", Seq: n},
+				{ID: turn, Time: int64(10*n + 1), Kind: journal.EventTurnEnded, Creature: "a", Turn: turn, Channel: "c", Seq: n},
+				{ID: journal.EventID{Origin: s.Origin(), Seq: 3 * n}, Time: int64(10*n + 2), Kind: journal.EventState, Creature: "a", Turn: turn, Payload: append([]byte("n\x00="), value...)},
 			},
-			Channels: []engine.ChannelRow{{ID: "c"}}, Creatures: []engine.CreatureRow{{ID: "a"}}, Heads: []engine.HeadRow{{Channel: "c", Seq: n}},
-			Cursors: []engine.CursorRow{{Reader: "a", Channel: "c", Seq: n}}, State: []engine.StateRow{{Creature: "a", Key: "n", Value: value}},
+			Channels: []journal.ChannelRow{{ID: "c"}}, Creatures: []journal.CreatureRow{{ID: "a"}}, Heads: []journal.HeadRow{{Channel: "c", Seq: n}},
+			Cursors: []journal.CursorRow{{Reader: "a", Channel: "c", Seq: n}}, State: []journal.StateRow{{Creature: "a", Key: "n", Value: value}},
 		})
 	}
 	wantSound(t, d, s.info.Session)
@@ -47,7 +46,7 @@ func conversed(t *testing.T) (dir string, session engine.SessionID, origin engin
 // Each finding says where: by the ids of events, or by channel and number.
 func TestVerifyNamesTheDamage(t *testing.T) {
 	dir, session, origin := conversed(t)
-	id := func(n int) string { return engine.EventID{Origin: origin, Seq: uint64(n)}.String() }
+	id := func(n int) string { return journal.EventID{Origin: origin, Seq: uint64(n)}.String() }
 	const at = "(1 << 40 | %d)"
 	event := func(n int) string { return fmt.Sprintf(at, n) }
 	for name, c := range map[string]struct{ statements, want string }{
@@ -176,12 +175,12 @@ func TestMissingParentIsNamed(t *testing.T) {
 	if err != nil || !strings.Contains(strings.Join(report.Damage, "\n"), "the file of session "+string(parent.Session)) || len(report.Missing) == 0 {
 		t.Errorf("Verify: %+v, %v", report, err)
 	}
-	if events, err := v.History(t.Context(), child.Session, engine.HistoryQuery{}); err != nil || len(events) == 0 {
+	if events, err := v.History(t.Context(), child.Session, journal.HistoryQuery{}); err != nil || len(events) == 0 {
 		t.Errorf("History: %d events, %v", len(events), err)
 	}
 	exported := v.Export(t.Context(), child.Session, filepath.Join(t.TempDir(), "x.db"))
 	_, forked := v.Fork(t.Context(), child.Session, filepath.Join(t.TempDir(), "x"))
-	_, _, at := v.ForkAt(t.Context(), child.Session, engine.Mark{Since: 1 << 60}, filepath.Join(t.TempDir(), "y"))
+	_, _, at := v.ForkAt(t.Context(), child.Session, journal.Mark{Since: 1 << 60}, filepath.Join(t.TempDir(), "y"))
 	for what, err := range map[string]error{"Export": exported, "Fork": forked, "ForkAt": at} {
 		if err == nil || !strings.Contains(err.Error(), "the file of session "+string(parent.Session)+" is missing or damaged") {
 			t.Errorf("%s: %v", what, err)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // turns names deliveries that a creature has dealt with twice.
@@ -41,7 +41,7 @@ func (v *verification) turns() error {
 // turnTwice says which turn has been logged twice; "" if the session is not
 // concerned.
 func (s *snapshot) turnTwice(v *verification, pair [2]int64) (text string, err error) {
-	var ids [2]engine.EventID
+	var ids [2]journal.EventID
 	for i := range pair {
 		if ids[i], err = s.r.unpack(v.ctx, s.tx, pair[i]); err != nil {
 			return "", err
@@ -63,7 +63,7 @@ func (s *snapshot) turnTwice(v *verification, pair [2]int64) (text string, err e
 // written is what the last event of a value of state says.
 type written struct {
 	ts      int64
-	id      engine.EventID
+	id      journal.EventID
 	deleted bool
 	sum     [sha256.Size]byte
 }
@@ -89,7 +89,7 @@ func (v *verification) states() error {
 		if err := scan(&creature, &key, &value); err != nil {
 			return err
 		}
-		at := stateKey{engine.CreatureID(creature), key}
+		at := stateKey{journal.CreatureID(creature), key}
 		w, logged := last[at]
 		delete(last, at)
 		switch {
@@ -134,8 +134,8 @@ func (s *snapshot) written(v *verification, last map[stateKey]written) error {
 		if err := scan(&id, &ts, &creature, &payload); err != nil || !creatures[creature] {
 			return err
 		}
-		key, value, deleted := engine.DecodeStateEvent(payload)
-		at := stateKey{engine.CreatureID(creature), key}
+		key, value, deleted := journal.DecodeStateEvent(payload)
+		at := stateKey{journal.CreatureID(creature), key}
 		if ts >= last[at].ts {
 			last[at], packed[at] = written{ts: ts, deleted: deleted, sum: sha256.Sum256(value)}, id
 		}

@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/mattn/go-sqlite3"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -74,28 +73,28 @@ func (v *View) Close() error {
 }
 
 // Sessions lists every session of the directory, eldest first.
-func (v *View) Sessions(ctx context.Context) ([]engine.SessionInfo, error) {
+func (v *View) Sessions(ctx context.Context) ([]journal.SessionInfo, error) {
 	return listSessions(ctx, v.catalog, v.readable)
 }
 
 // Catalogue lists every session of the directory, eldest first, without a look
-// into their files; see [engine.Chronicle].
-func (v *View) Catalogue(ctx context.Context) ([]engine.SessionInfo, error) {
+// into their files; see [journal.Chronicle].
+func (v *View) Catalogue(ctx context.Context) ([]journal.SessionInfo, error) {
 	return v.catalog.list(ctx)
 }
 
 // Catalogue lists every session of the directory, eldest first, without a look
-// into their files; see [engine.Chronicle].
-func (d *Directory) Catalogue(ctx context.Context) ([]engine.SessionInfo, error) {
+// into their files; see [journal.Chronicle].
+func (d *Directory) Catalogue(ctx context.Context) ([]journal.SessionInfo, error) {
 	return d.catalog.list(ctx)
 }
 
-func (k *catalog) list(ctx context.Context) ([]engine.SessionInfo, error) {
+func (k *catalog) list(ctx context.Context) ([]journal.SessionInfo, error) {
 	entries, err := k.entries(ctx)
 	if err != nil {
 		return nil, storageError("sessions", k.path, err)
 	}
-	out := make([]engine.SessionInfo, len(entries))
+	out := make([]journal.SessionInfo, len(entries))
 	for i := range entries {
 		out[i] = entries[i].SessionInfo
 	}
@@ -104,18 +103,18 @@ func (k *catalog) list(ctx context.Context) ([]engine.SessionInfo, error) {
 
 // Lineage returns the ancestors of a session, itself first, then generation by
 // generation back to the roots.
-func (v *View) Lineage(ctx context.Context, session engine.SessionID) ([]engine.SessionInfo, error) {
+func (v *View) Lineage(ctx context.Context, session journal.SessionID) ([]journal.SessionInfo, error) {
 	return lineage(ctx, v.catalog, session, v.readable)
 }
 
 // History lists events of a session, live or ended; see [Store.History].
-func (v *View) History(ctx context.Context, session engine.SessionID, q engine.HistoryQuery) ([]engine.Event, error) {
+func (v *View) History(ctx context.Context, session journal.SessionID, q journal.HistoryQuery) ([]journal.Event, error) {
 	return readHistory(ctx, v.catalog, session, q, v.readable)
 }
 
 // Messages returns messages of a channel with a number above after and up to until, as
 // far as the history of a session has them; see [Store.Messages].
-func (v *View) Messages(ctx context.Context, session engine.SessionID, channel engine.ChannelID, after, until uint64, limit int, bytes int64) (events []engine.Event, err error) {
+func (v *View) Messages(ctx context.Context, session journal.SessionID, channel journal.ChannelID, after, until uint64, limit int, bytes int64) (events []journal.Event, err error) {
 	err = v.catalog.withFamily(ctx, "read", session, v.readable, func(_ entry, f *family) (err error) {
 		events, err = f.messages(ctx, channel, after, until, limit, bytes)
 		return err
@@ -125,7 +124,7 @@ func (v *View) Messages(ctx context.Context, session engine.SessionID, channel e
 
 // Saved answers the graph of a session as its store remembers it. For one that
 // has ended that is how it was then, as long as its file is there.
-func (v *View) Saved(ctx context.Context, session engine.SessionID) (g engine.SavedGraph, err error) {
+func (v *View) Saved(ctx context.Context, session journal.SessionID) (g journal.SavedGraph, err error) {
 	err = v.catalog.withRows(ctx, "read", session, v.readable, func(e entry, f *family) (err error) {
 		g, err = f.saved(ctx, e)
 		return err
@@ -134,7 +133,7 @@ func (v *View) Saved(ctx context.Context, session engine.SessionID) (g engine.Sa
 }
 
 // State returns what a creature of a session holds in its state.
-func (v *View) State(ctx context.Context, session engine.SessionID, creature engine.CreatureID) (state map[string][]byte, err error) {
+func (v *View) State(ctx context.Context, session journal.SessionID, creature journal.CreatureID) (state map[string][]byte, err error) {
 	err = v.catalog.withRows(ctx, "read", session, v.readable, func(_ entry, f *family) (err error) {
 		state, err = f.own.state(ctx, creature)
 		return err
@@ -143,7 +142,7 @@ func (v *View) State(ctx context.Context, session engine.SessionID, creature eng
 }
 
 // DeadLetters returns dead letters of a session; see [Store.DeadLetters].
-func (v *View) DeadLetters(ctx context.Context, session engine.SessionID, creature engine.CreatureID, after engine.EventID, limit int) (letters []engine.DeadLetterRow, err error) {
+func (v *View) DeadLetters(ctx context.Context, session journal.SessionID, creature journal.CreatureID, after journal.EventID, limit int) (letters []journal.DeadLetterRow, err error) {
 	err = v.catalog.withRows(ctx, "read", session, v.readable, func(_ entry, f *family) (err error) {
 		letters, err = f.own.letters(ctx, creature, after, limit)
 		return err
@@ -152,18 +151,18 @@ func (v *View) DeadLetters(ctx context.Context, session engine.SessionID, creatu
 }
 
 // Sessions lists every session of the directory, eldest first.
-func (d *Directory) Sessions(ctx context.Context) ([]engine.SessionInfo, error) {
+func (d *Directory) Sessions(ctx context.Context) ([]journal.SessionInfo, error) {
 	return listSessions(ctx, d.catalog, d.owned)
 }
 
 // Lineage returns the ancestors of a session, itself first, then generation by
 // generation back to the roots.
-func (d *Directory) Lineage(ctx context.Context, session engine.SessionID) ([]engine.SessionInfo, error) {
+func (d *Directory) Lineage(ctx context.Context, session journal.SessionID) ([]journal.SessionInfo, error) {
 	return lineage(ctx, d.catalog, session, d.owned)
 }
 
 // History lists events of a session, live or ended; see [Store.History].
-func (d *Directory) History(ctx context.Context, session engine.SessionID, q engine.HistoryQuery) ([]engine.Event, error) {
+func (d *Directory) History(ctx context.Context, session journal.SessionID, q journal.HistoryQuery) ([]journal.Event, error) {
 	if s := d.opened(session); s != nil {
 		return s.History(ctx, q)
 	}
@@ -174,17 +173,17 @@ func (d *Directory) History(ctx context.Context, session engine.SessionID, q eng
 // every event once and every channel in order. It reads the whole file. Damage
 // that SQLite finds is part of the report; the code storage means that the file
 // could not be read at all.
-func (d *Directory) Verify(ctx context.Context, session engine.SessionID) (engine.VerifyReport, error) {
+func (d *Directory) Verify(ctx context.Context, session journal.SessionID) (journal.VerifyReport, error) {
 	if s := d.opened(session); s != nil {
 		if err := s.flush(ctx); err != nil {
-			return engine.VerifyReport{}, err
+			return journal.VerifyReport{}, err
 		}
 	}
 	return verifySession(ctx, d.catalog, session, d.owned)
 }
 
 // Verify checks a session, live or ended; see [Directory.Verify].
-func (v *View) Verify(ctx context.Context, session engine.SessionID) (engine.VerifyReport, error) {
+func (v *View) Verify(ctx context.Context, session journal.SessionID) (journal.VerifyReport, error) {
 	return verifySession(ctx, v.catalog, session, v.readable)
 }
 
@@ -214,7 +213,7 @@ func (v *View) readable(ctx context.Context, path string) (fileMode, error) {
 	return mode, storeSchema.requireCurrent(ctx, path, mode)
 }
 
-func listSessions(ctx context.Context, k *catalog, how access) ([]engine.SessionInfo, error) {
+func listSessions(ctx context.Context, k *catalog, how access) ([]journal.SessionInfo, error) {
 	entries, err := k.entries(ctx)
 	if err != nil {
 		return nil, storageError("sessions", k.path, err)
@@ -224,14 +223,14 @@ func listSessions(ctx context.Context, k *catalog, how access) ([]engine.Session
 
 // inspect completes what the catalogue says of sessions by what their own files
 // say. What cannot be read is listed all the same.
-func (k *catalog) inspect(ctx context.Context, entries []entry, how access) ([]engine.SessionInfo, error) {
-	out := make([]engine.SessionInfo, len(entries))
+func (k *catalog) inspect(ctx context.Context, entries []entry, how access) ([]journal.SessionInfo, error) {
+	out := make([]journal.SessionInfo, len(entries))
 	for i, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		out[i] = e.SessionInfo
-		var own map[engine.Origin]int64
+		var own map[journal.Origin]int64
 		if e.file != "" {
 			own = k.describe(ctx, e, how, &out[i])
 		}
@@ -264,7 +263,7 @@ func (k *catalog) inspect(ctx context.Context, entries []entry, how access) ([]e
 
 // describe looks into the file of a session, and answers how many events of each
 // origin are there.
-func (k *catalog) describe(ctx context.Context, e entry, how access, info *engine.SessionInfo) map[engine.Origin]int64 {
+func (k *catalog) describe(ctx context.Context, e entry, how access, info *journal.SessionInfo) map[journal.Origin]int64 {
 	f, err := openMember(ctx, e, how)
 	if err != nil {
 		return nil
@@ -284,12 +283,12 @@ func (k *catalog) describe(ctx context.Context, e entry, how access, info *engin
 	return own
 }
 
-func lineage(ctx context.Context, k *catalog, session engine.SessionID, how access) ([]engine.SessionInfo, error) {
+func lineage(ctx context.Context, k *catalog, session journal.SessionID, how access) ([]journal.SessionInfo, error) {
 	entries, err := k.entries(ctx)
 	if err != nil {
 		return nil, storageError("lineage", k.path, err)
 	}
-	known := map[engine.SessionID]entry{}
+	known := map[journal.SessionID]entry{}
 	for _, e := range entries {
 		known[e.Session] = e
 	}
@@ -297,8 +296,8 @@ func lineage(ctx context.Context, k *catalog, session engine.SessionID, how acce
 		return nil, noSession("lineage", string(session))
 	}
 	var line []entry
-	seen := map[engine.SessionID]bool{session: true}
-	for queue := []engine.SessionID{session}; len(queue) > 0; queue = queue[1:] {
+	seen := map[journal.SessionID]bool{session: true}
+	for queue := []journal.SessionID{session}; len(queue) > 0; queue = queue[1:] {
 		e, ok := known[queue[0]]
 		if !ok {
 			continue // volatile: there was no store
@@ -314,9 +313,9 @@ func lineage(ctx context.Context, k *catalog, session engine.SessionID, how acce
 	return k.inspect(ctx, line, how)
 }
 
-func readHistory(ctx context.Context, k *catalog, session engine.SessionID, q engine.HistoryQuery, how access) (events []engine.Event, err error) {
+func readHistory(ctx context.Context, k *catalog, session journal.SessionID, q journal.HistoryQuery, how access) (events []journal.Event, err error) {
 	err = k.withFamily(ctx, "history", session, how, func(e entry, f *family) (err error) {
-		var own map[engine.Origin]uint64
+		var own map[journal.Origin]uint64
 		if q.Own {
 			if own, err = k.authored(ctx, e, f); err != nil {
 				return err
@@ -330,7 +329,7 @@ func readHistory(ctx context.Context, k *catalog, session engine.SessionID, q en
 
 // authored are the origins under which a session has written: what the catalogue
 // says of one that has ended, and else its file.
-func (k *catalog) authored(ctx context.Context, e entry, f *family) (map[engine.Origin]uint64, error) {
+func (k *catalog) authored(ctx context.Context, e entry, f *family) (map[journal.Origin]uint64, error) {
 	own, err := k.wroteAs(ctx, e.Session)
 	if err != nil || len(own) > 0 || f.own == nil {
 		return own, err
@@ -339,7 +338,7 @@ func (k *catalog) authored(ctx context.Context, e entry, f *family) (map[engine.
 }
 
 // withRows opens the file of a session for a look at its live rows.
-func (k *catalog) withRows(ctx context.Context, op string, session engine.SessionID, how access, look func(e entry, f *family) error) error {
+func (k *catalog) withRows(ctx context.Context, op string, session journal.SessionID, how access, look func(e entry, f *family) error) error {
 	return k.withFamily(ctx, op, session, how, func(e entry, f *family) error {
 		if f.own == nil {
 			return k.rowsGone(ctx, op, e)

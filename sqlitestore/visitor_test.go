@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // TestReadingLeavesNothing looks at a directory in every way there is. Afterwards
@@ -28,7 +28,7 @@ func TestReadingLeavesNothing(t *testing.T) {
 	out := t.TempDir()
 	for _, s := range []*Store{parent, children[0], children[1]} {
 		session := s.info.Session
-		_, historyErr := v.History(t.Context(), session, engine.HistoryQuery{})
+		_, historyErr := v.History(t.Context(), session, journal.HistoryQuery{})
 		_, savedErr := v.Saved(t.Context(), session)
 		_, lineErr := v.Lineage(t.Context(), session)
 		report, verifyErr := v.Verify(t.Context(), session)

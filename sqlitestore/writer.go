@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 const (
@@ -27,14 +27,14 @@ const (
 // writer writes records into one file. It is used by one goroutine at a time.
 type writer struct {
 	path       string
-	durability engine.Durability
-	own        engine.Origin
+	durability journal.Durability
+	own        journal.Origin
 	hooks      hooks
 
 	c       *conn
 	st      statements
-	origins map[engine.Origin]int64 // the numbers of this file
-	last    int64                   // the highest of them
+	origins map[journal.Origin]int64 // the numbers of this file
+	last    int64                    // the highest of them
 	pending batch
 	// marked says that the file carries a mark that holds until its session is
 	// written to, and which the next commit removes: see [marks].
@@ -59,7 +59,7 @@ type writer struct {
 	parts  int64  // of the changes behind it
 }
 
-func openWriter(path string, durability engine.Durability, own engine.Origin, h hooks) (*writer, error) {
+func openWriter(path string, durability journal.Durability, own journal.Origin, h hooks) (*writer, error) {
 	w := &writer{path: path, durability: durability, own: own, hooks: h}
 	if err := w.open(); err != nil {
 		return nil, errors.Join(err, w.close())
@@ -102,7 +102,7 @@ func (w *writer) open() (err error) {
 }
 
 // pace makes commits as durable as the store promises.
-func (w *writer) pace() error { return w.c.tempo(w.durability != engine.Normal) }
+func (w *writer) pace() error { return w.c.tempo(w.durability != journal.Normal) }
 
 // sync makes everything durable that has been written, whatever the store's
 // durability.
@@ -134,10 +134,10 @@ func (w *writer) reopen() error {
 var errNoConnection = errors.New("the file is not open")
 
 func (w *writer) loadOrigins() error {
-	w.origins, w.last = map[engine.Origin]int64{}, 0
+	w.origins, w.last = map[journal.Origin]int64{}, 0
 	return w.c.query("SELECT no, uuid FROM origin", nil, func(v []driver.Value) error {
 		var no int64
-		var origin engine.Origin
+		var origin journal.Origin
 		if err := takeRow(v, &no, &origin); err != nil {
 			return err
 		}
@@ -154,8 +154,8 @@ func (w *writer) claim() error {
 
 // ownHighest are the origins under which the file's session has written, with
 // the highest number of each.
-func (c *conn) ownHighest(ctx context.Context) (map[engine.Origin]uint64, error) {
-	out := map[engine.Origin]uint64{}
+func (c *conn) ownHighest(ctx context.Context) (map[journal.Origin]uint64, error) {
+	out := map[journal.Origin]uint64{}
 	err := c.queryWithin(ctx, `SELECT w.uuid, (SELECT id & 0xffffffffff FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40 ORDER BY id DESC LIMIT 1)
 		FROM own w JOIN origin o ON o.uuid = w.uuid`, nil, func(v []driver.Value) error {
 		if v[1] == nil { // nothing is left of what was written under it
@@ -168,7 +168,7 @@ func (c *conn) ownHighest(ctx context.Context) (map[engine.Origin]uint64, error)
 
 // pack turns an id into the form it has in this file. An origin that the file
 // does not know yet gets a number.
-func (w *writer) pack(id engine.EventID) (int64, error) {
+func (w *writer) pack(id journal.EventID) (int64, error) {
 	no, err := w.number(id.Origin)
 	if err != nil {
 		return 0, err
@@ -180,7 +180,7 @@ func (w *writer) pack(id engine.EventID) (int64, error) {
 }
 
 // number is what stands for an origin in this file.
-func (w *writer) number(origin engine.Origin) (int64, error) {
+func (w *writer) number(origin journal.Origin) (int64, error) {
 	if no, ok := w.origins[origin]; ok {
 		return no, nil
 	}
@@ -193,7 +193,7 @@ func (w *writer) number(origin engine.Origin) (int64, error) {
 }
 
 // originOf is the origin that a number of this file stands for.
-func (w *writer) originOf(no int64) (found engine.Origin) {
+func (w *writer) originOf(no int64) (found journal.Origin) {
 	for origin, is := range w.origins {
 		if is == no {
 			found = origin
@@ -218,13 +218,13 @@ func (w *writer) loadChain() error {
 }
 
 // find is pack for an id that may be unknown here, which is then left so.
-func (w *writer) find(id engine.EventID) (int64, bool) {
+func (w *writer) find(id journal.EventID) (int64, bool) {
 	no, ok := w.origins[id.Origin]
 	return no<<seqBits | int64(id.Seq&seqMask), ok
 }
 
 // packRef is pack for a reference, which may be absent.
-func (w *writer) packRef(id engine.EventID) (driver.Value, error) {
+func (w *writer) packRef(id journal.EventID) (driver.Value, error) {
 	if id.IsZero() {
 		return nil, nil
 	}
@@ -233,7 +233,7 @@ func (w *writer) packRef(id engine.EventID) (driver.Value, error) {
 
 // commit writes a group of records in one transaction. After an error it is
 // unknown whether the group was written; see reopen and holds.
-func (w *writer) commit(group []*engine.Record) error {
+func (w *writer) commit(group []*journal.Record) error {
 	if w.c == nil {
 		return errNoConnection
 	}
@@ -271,7 +271,7 @@ func (w *writer) commit(group []*engine.Record) error {
 func (w *writer) due() bool { return w.marked && (w.firm == nil || w.firm.Load()) }
 
 // apply writes records within a transaction.
-func (w *writer) apply(group []*engine.Record) error {
+func (w *writer) apply(group []*journal.Record) error {
 	if err := w.insertEvents(group); err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func (w *writer) apply(group []*engine.Record) error {
 }
 
 // insertEvents writes the events of all records, several with one statement.
-func (w *writer) insertEvents(group []*engine.Record) error {
+func (w *writer) insertEvents(group []*journal.Record) error {
 	for _, r := range group {
 		for i := range r.Events {
 			if err := w.insertEvent(&r.Events[i]); err != nil {
@@ -302,7 +302,7 @@ func (w *writer) insertEvents(group []*engine.Record) error {
 	return w.st.events.end()
 }
 
-func (w *writer) insertEvent(e *engine.Event) error {
+func (w *writer) insertEvent(e *journal.Event) error {
 	if e.ID.Origin != w.own {
 		return &abi.Error{Code: abi.Internal, Op: "append", Message: fmt.Sprintf("event %s is not of the store's origin %s", e.ID, w.own)}
 	}
@@ -349,7 +349,7 @@ func blob(b []byte) driver.Value {
 // holds reports whether the group was written after all, once the file has
 // been reopened. A group without events answers no: writing its rows again
 // changes nothing.
-func (w *writer) holds(group []*engine.Record) (bool, error) {
+func (w *writer) holds(group []*journal.Record) (bool, error) {
 	for i := len(group) - 1; i >= 0; i-- {
 		events := group[i].Events
 		if len(events) == 0 {

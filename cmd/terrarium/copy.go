@@ -6,23 +6,22 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/spf13/cobra"
 )
 
 func sessionExportCommand(s streams) *cobra.Command {
 	var lines bool
 	cmd := copyCommand(s, "export DIR SESSION FILE", "Write a session to a file that stands alone",
-		func(ctx context.Context, from *sqlitestore.View, of engine.SessionID, path string) (any, string, error) {
+		func(ctx context.Context, from *sqlitestore.View, of journal.SessionID, path string) (any, string, error) {
 			if path == "-" {
 				return nil, "", terrarium.WriteHistory(ctx, s.out, from, of)
 			}
 			write := from.Export
 			if lines || strings.EqualFold(filepath.Ext(path), terrarium.LinesSuffix) {
-				write = func(ctx context.Context, of engine.SessionID, path string) error {
+				write = func(ctx context.Context, of journal.SessionID, path string) error {
 					return terrarium.ExportLines(ctx, from, of, path)
 				}
 			}
@@ -42,9 +41,9 @@ func sessionForkCommand(s streams) *cobra.Command {
 	var at string
 	var cmd *cobra.Command
 	cmd = copyCommand(s, "fork DIR SESSION NEWDIR", "Let a session go on by itself in a new session directory",
-		func(ctx context.Context, from *sqlitestore.View, of engine.SessionID, dir string) (any, string, error) {
+		func(ctx context.Context, from *sqlitestore.View, of journal.SessionID, dir string) (any, string, error) {
 			if cmd.Flags().Changed("at") {
-				return forkAt(ctx, from, of, engine.EventCursor(at), dir)
+				return forkAt(ctx, from, of, journal.EventCursor(at), dir)
 			}
 			child, err := from.Fork(ctx, of, dir)
 			if err != nil {
@@ -56,7 +55,7 @@ func sessionForkCommand(s streams) *cobra.Command {
 	return cmd
 }
 
-func forkAt(ctx context.Context, from *sqlitestore.View, of engine.SessionID, at engine.EventCursor, dir string) (any, string, error) {
+func forkAt(ctx context.Context, from *sqlitestore.View, of journal.SessionID, at journal.EventCursor, dir string) (any, string, error) {
 	list, err := from.Catalogue(ctx)
 	if err != nil {
 		return nil, "", err
@@ -75,7 +74,7 @@ func forkAt(ctx context.Context, from *sqlitestore.View, of engine.SessionID, at
 
 // copyCommand makes a command that copies a session: copied does so and answers
 // what there is to tell, as JSON and in words.
-func copyCommand(s streams, use, short string, copied func(ctx context.Context, from *sqlitestore.View, of engine.SessionID, to string) (any, string, error)) *cobra.Command {
+func copyCommand(s streams, use, short string, copied func(ctx context.Context, from *sqlitestore.View, of journal.SessionID, to string) (any, string, error)) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: arguments(3, 3),
@@ -83,7 +82,7 @@ func copyCommand(s streams, use, short string, copied func(ctx context.Context, 
 			if args[2] == "" {
 				return usage("the name of what is to be written is empty")
 			}
-			return withSession(cmd.Context(), args, format, func(v *sqlitestore.View, info engine.SessionInfo) error {
+			return withSession(cmd.Context(), args, format, func(v *sqlitestore.View, info journal.SessionInfo) error {
 				result, words, err := copied(cmd.Context(), v, info.Session, args[2])
 				if err != nil {
 					return failWith(exitSession, err)

@@ -4,10 +4,9 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/spf13/pflag"
 )
 
 func addDespite(fs *pflag.FlagSet, despite *bool) {
@@ -22,7 +21,7 @@ func refuseDamage(s streams, dir string, problems []error, despite bool) error {
 	if despite {
 		return nil
 	}
-	for _, p := range engine.Damaged(problems) {
+	for _, p := range journal.Damaged(problems) {
 		showError(s.err, p)
 	}
 	return damaged(dir, problems)
@@ -32,12 +31,12 @@ func refuseDamage(s streams, dir string, problems []error, despite bool) error {
 // be among files that no session has, and answers none if there is no such store.
 func damaged(dir string, problems []error) error {
 	unreadable, cut, left := 0, 0, 0
-	for _, p := range engine.Damaged(problems) {
+	for _, p := range journal.Damaged(problems) {
 		var typed *abi.Error
 		switch {
-		case errors.As(p, &typed) && typed.IDs[engine.CutShortID] != "":
+		case errors.As(p, &typed) && typed.IDs[journal.CutShortID] != "":
 			cut++
-		case typed != nil && typed.IDs[engine.LeftOutID] != "":
+		case typed != nil && typed.IDs[journal.LeftOutID] != "":
 			left++
 		default:
 			unreadable++

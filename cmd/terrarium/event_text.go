@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // pageSize is how many rows are read at a time.
@@ -18,7 +18,7 @@ const pageSize = 1000
 const widestKind = len("creature_session_attached")
 
 // eventText is an event as a line of text.
-func eventText(ev *engine.Event, names *names, colour bool) (string, error) {
+func eventText(ev *journal.Event, names *names, colour bool) (string, error) {
 	r := terrarium.NewEventRecord(ev)
 	payload := ""
 	if r.Payload != nil {
@@ -45,7 +45,7 @@ func oneLine(s string) string {
 }
 
 // place is the channel of an event, and its number there.
-func (n *names) place(ev *engine.Event) string {
+func (n *names) place(ev *journal.Event) string {
 	if ev.Seq > 0 {
 		return fmt.Sprintf("%s#%d", n.ofChannel(ev.Channel), ev.Seq)
 	}
@@ -65,13 +65,13 @@ const (
 )
 
 // kindColour tells failures and changes of graphs from everything else.
-func kindColour(k engine.EventKind) string {
+func kindColour(k journal.EventKind) string {
 	switch k {
-	case engine.EventTurnFailed, engine.EventCreatureFailed, engine.EventQuarantined, engine.EventDeadLetter, engine.EventStoreSetAside:
+	case journal.EventTurnFailed, journal.EventCreatureFailed, journal.EventQuarantined, journal.EventDeadLetter, journal.EventStoreSetAside:
 		return red
-	case engine.EventPolicyDenied, engine.EventLagged:
+	case journal.EventPolicyDenied, journal.EventLagged:
 		return yellow
-	case engine.EventTopologyChanged, engine.EventSessionForked, engine.EventSessionMerged, engine.EventParentLinkChanged:
+	case journal.EventTopologyChanged, journal.EventSessionForked, journal.EventSessionMerged, journal.EventParentLinkChanged:
 		return cyan
 	}
 	return plain

@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/spf13/cobra"
 )
 
 // engineFlags are the flags of every command that runs an engine.
@@ -67,11 +68,11 @@ func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Op
 	if f.durability == "" {
 		return o, nil
 	}
-	d, ok := engine.ParseDurability(f.durability)
+	d, ok := journal.ParseDurability(f.durability)
 	if !ok {
 		return o, usage("--durability %s: use none, normal or full", f.durability)
 	}
-	if d == engine.Volatile {
+	if d == journal.Volatile {
 		if f.session != "" {
 			return o, usage("--durability none keeps nothing: leave --session out")
 		}
@@ -149,7 +150,7 @@ Without --session a temporary session is used, which goes when exec ends.`,
 
 // tellUnjudged says which deployments come back without their recipes, and so without
 // their policies.
-func tellUnjudged(s streams, saved []engine.SavedGraph) {
+func tellUnjudged(s streams, saved []journal.SavedGraph) {
 	var names []string
 	for _, r := range engine.RememberedIn(saved) {
 		for _, text := range r.Source.Files {
@@ -171,7 +172,7 @@ var mayHavePolicies = regexp.MustCompile(`\bpolicy\b`)
 func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, recipe string) (err error) {
 	ctx, stop := untilSignal(cmd.Context())
 	defer stop()
-	var deployment *engine.Deployment
+	var deployment *deploy.Deployment
 	if recipe != "" {
 		r, err := rf.load(ctx, s, recipe)
 		if err != nil {

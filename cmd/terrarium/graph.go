@@ -7,12 +7,12 @@ import (
 	"io"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/spf13/cobra"
 )
 
 // graphFlags are the flags of graph.
@@ -127,7 +127,7 @@ func savedPicture(ctx context.Context, v *sqlitestore.View, session string) (*pi
 		if err != nil {
 			return nil, err
 		}
-		wanted = []engine.SessionInfo{info}
+		wanted = []journal.SessionInfo{info}
 	}
 	d := newPicture()
 	for _, i := range wanted {
@@ -144,9 +144,11 @@ func savedPicture(ctx context.Context, v *sqlitestore.View, session string) (*pi
 }
 
 // addSaved adds a graph as its store remembers it.
-func (d *picture) addSaved(g *engine.SavedGraph) {
+func (d *picture) addSaved(g *journal.SavedGraph) {
 	out := newDrawnGraph(g.Graph, g.Session)
-	byAge := func(a, b engine.CreatureRow) int { return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID)) }
+	byAge := func(a, b journal.CreatureRow) int {
+		return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
+	}
 	for _, c := range slices.SortedFunc(slices.Values(g.Creatures), byAge) {
 		state := "running"
 		if c.Stopped {
@@ -154,17 +156,17 @@ func (d *picture) addSaved(g *engine.SavedGraph) {
 		}
 		out.Creatures = append(out.Creatures, drawnCreature{c.ID, c.Name, c.Deployment, state, c.Privileged, c.Root, c.Parent})
 	}
-	byBirth := func(a, b engine.ChannelRow) int { return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID)) }
+	byBirth := func(a, b journal.ChannelRow) int { return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID)) }
 	for _, ch := range slices.SortedFunc(slices.Values(g.Channels), byBirth) {
 		if ch.Inbox == "" {
 			out.Channels = append(out.Channels, drawnChannel{ch.ID, ch.Name, ch.Description})
 		}
 	}
-	byOrder := func(a, b engine.EdgeRow) int { return cmp.Compare(a.Order, b.Order) }
+	byOrder := func(a, b journal.EdgeRow) int { return cmp.Compare(a.Order, b.Order) }
 	for _, e := range slices.SortedFunc(slices.Values(g.Edges), byOrder) {
 		out.Edges = append(out.Edges, drawnEdge{e.Creature, e.Channel, e.Direction.String(), e.Alias})
 	}
-	out.addWires(slices.SortedFunc(slices.Values(g.Wires), func(a, b engine.OutputWire) int { return cmp.Compare(a.Order, b.Order) }))
+	out.addWires(slices.SortedFunc(slices.Values(g.Wires), func(a, b journal.OutputWire) int { return cmp.Compare(a.Order, b.Order) }))
 	d.add(out)
 }
 
@@ -176,11 +178,11 @@ func (d *picture) addStatus(g *engine.GraphStatus) {
 		out.Creatures = append(out.Creatures, drawnCreature{c.ID, c.Name, c.Deployment, c.State, c.Privileged, c.Root, c.Parent})
 		for alias, channels := range c.Aliases.Listen {
 			for _, ch := range channels {
-				out.Edges = append(out.Edges, drawnEdge{c.ID, ch, engine.Listen.String(), alias})
+				out.Edges = append(out.Edges, drawnEdge{c.ID, ch, journal.Listen.String(), alias})
 			}
 		}
 		for alias, ch := range c.Aliases.Send {
-			out.Edges = append(out.Edges, drawnEdge{c.ID, ch, engine.Send.String(), alias})
+			out.Edges = append(out.Edges, drawnEdge{c.ID, ch, journal.Send.String(), alias})
 		}
 	}
 	for _, ch := range g.Channels {
@@ -191,7 +193,7 @@ func (d *picture) addStatus(g *engine.GraphStatus) {
 }
 
 // addWires adds output wires, those of one creature in their order.
-func (g *drawnGraph) addWires(wires []engine.OutputWire) {
+func (g *drawnGraph) addWires(wires []journal.OutputWire) {
 	for i := range wires {
 		w := &wires[i]
 		g.Wires = append(g.Wires, drawnWire{w.ID, w.Name, w.From, w.To, w.When})

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // picture are graphs to be drawn, and at the same time their JSON form.
@@ -16,44 +16,44 @@ type picture struct {
 }
 
 type drawnGraph struct {
-	ID        engine.GraphID   `json:"id"`
-	Session   engine.SessionID `json:"session,omitempty"`
-	Creatures []drawnCreature  `json:"creatures"`
-	Channels  []drawnChannel   `json:"channels"`
-	Edges     []drawnEdge      `json:"edges"`
-	Wires     []drawnWire      `json:"wires"`
+	ID        journal.GraphID   `json:"id"`
+	Session   journal.SessionID `json:"session,omitempty"`
+	Creatures []drawnCreature   `json:"creatures"`
+	Channels  []drawnChannel    `json:"channels"`
+	Edges     []drawnEdge       `json:"edges"`
+	Wires     []drawnWire       `json:"wires"`
 }
 
 type drawnCreature struct {
-	ID         engine.CreatureID `json:"id"`
-	Name       string            `json:"name"`
-	Deployment string            `json:"deployment,omitempty"`
-	State      string            `json:"state"`
-	Privileged bool              `json:"privileged"`
-	Root       bool              `json:"root"`
-	Parent     engine.CreatureID `json:"parent,omitempty"`
+	ID         journal.CreatureID `json:"id"`
+	Name       string             `json:"name"`
+	Deployment string             `json:"deployment,omitempty"`
+	State      string             `json:"state"`
+	Privileged bool               `json:"privileged"`
+	Root       bool               `json:"root"`
+	Parent     journal.CreatureID `json:"parent,omitempty"`
 }
 
 type drawnChannel struct {
-	ID          engine.ChannelID `json:"id"`
-	Name        string           `json:"name"`
-	Description string           `json:"description,omitempty"`
+	ID          journal.ChannelID `json:"id"`
+	Name        string            `json:"name"`
+	Description string            `json:"description,omitempty"`
 }
 
 type drawnEdge struct {
-	Creature  engine.CreatureID `json:"creature"`
-	Channel   engine.ChannelID  `json:"channel"`
-	Direction string            `json:"direction"` // listen or send
-	Alias     string            `json:"alias"`     // what the creature calls the channel
+	Creature  journal.CreatureID `json:"creature"`
+	Channel   journal.ChannelID  `json:"channel"`
+	Direction string             `json:"direction"` // listen or send
+	Alias     string             `json:"alias"`     // what the creature calls the channel
 }
 
 // drawnWire is an output wire.
 type drawnWire struct {
-	ID   engine.WireID     `json:"id"`
-	Name string            `json:"name,omitempty"`
-	From engine.CreatureID `json:"from"`
-	To   engine.CreatureID `json:"to"` // a creature, or root
-	When string            `json:"when,omitempty"`
+	ID   journal.WireID     `json:"id"`
+	Name string             `json:"name,omitempty"`
+	From journal.CreatureID `json:"from"`
+	To   journal.CreatureID `json:"to"` // a creature, or root
+	When string             `json:"when,omitempty"`
 }
 
 // label is what the wire is called, and of which outputs it takes only some.
@@ -66,7 +66,7 @@ func (w *drawnWire) label() string {
 
 func newPicture() *picture { return &picture{Graphs: []drawnGraph{}} }
 
-func newDrawnGraph(id engine.GraphID, session engine.SessionID) drawnGraph {
+func newDrawnGraph(id journal.GraphID, session journal.SessionID) drawnGraph {
 	return drawnGraph{
 		ID: id, Session: session, Creatures: []drawnCreature{}, Channels: []drawnChannel{}, Edges: []drawnEdge{}, Wires: []drawnWire{},
 	}
@@ -117,7 +117,7 @@ func (d *picture) nodes() map[string]string {
 // arrows lists the lines of a graph. A parent in another graph is drawn too, one
 // that is not there is not.
 func (g *drawnGraph) arrows(nodes map[string]string) (out []arrow) {
-	names := map[engine.ChannelID]string{}
+	names := map[journal.ChannelID]string{}
 	for _, ch := range g.Channels {
 		names[ch.ID] = ch.Name
 	}
@@ -131,7 +131,7 @@ func (g *drawnGraph) arrows(nodes map[string]string) (out []arrow) {
 		if alias == names[e.Channel] {
 			alias = ""
 		}
-		if e.Direction == engine.Listen.String() {
+		if e.Direction == journal.Listen.String() {
 			add(string(e.Channel), string(e.Creature), alias, "edge")
 		} else {
 			add(string(e.Creature), string(e.Channel), alias, "edge")
@@ -148,8 +148,8 @@ func (g *drawnGraph) arrows(nodes map[string]string) (out []arrow) {
 
 // target is the creature that a wire leads to: root is that of the source's own
 // deployment or, if it has none, the eldest.
-func (g *drawnGraph) target(w drawnWire) engine.CreatureID {
-	if w.To != engine.ToRoot {
+func (g *drawnGraph) target(w drawnWire) journal.CreatureID {
+	if w.To != journal.ToRoot {
 		return w.To
 	}
 	own := ""

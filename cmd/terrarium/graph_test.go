@@ -9,56 +9,55 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed47132306/terrarium/engine/journal"
 	"pgregory.net/rapid"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // savedGraph is a graph with everything that is drawn in its own way, and rows in
 // no order.
-func savedGraph() *engine.SavedGraph {
-	return &engine.SavedGraph{
+func savedGraph() *journal.SavedGraph {
+	return &journal.SavedGraph{
 		Session: "s1", Graph: "g1",
-		Creatures: []engine.CreatureRow{
+		Creatures: []journal.CreatureRow{
 			{ID: "c3", Name: "asleep", Deployment: "team", Born: 3, Stopped: true, Parent: "c1"},
 			{ID: "c1", Name: "boss", Deployment: "team", Born: 1, Root: true, Privileged: true},
 			{ID: "c2", Name: "deputy", Born: 2, Privileged: true, Parent: "elsewhere"},
 		},
-		Channels: []engine.ChannelRow{
+		Channels: []journal.ChannelRow{
 			{ID: "h2", Name: "reports", Born: 2, Description: "what was found"},
 			{ID: "inbox:c1", Name: "inbox", Inbox: "c1"},
 			{ID: "h1", Name: "tasks", Born: 1},
 		},
-		Edges: []engine.EdgeRow{
-			{Creature: "c3", Channel: "h2", Direction: engine.Send, Alias: "out", Order: 3},
-			{Creature: "c2", Channel: "h1", Direction: engine.Listen, Alias: "tasks", Order: 2},
-			{Creature: "c1", Channel: "h1", Direction: engine.Send, Alias: "tasks", Order: 1},
-			{Creature: "c3", Channel: "h1", Direction: engine.Listen, Alias: "work", Order: 4},
+		Edges: []journal.EdgeRow{
+			{Creature: "c3", Channel: "h2", Direction: journal.Send, Alias: "out", Order: 3},
+			{Creature: "c2", Channel: "h1", Direction: journal.Listen, Alias: "tasks", Order: 2},
+			{Creature: "c1", Channel: "h1", Direction: journal.Send, Alias: "tasks", Order: 1},
+			{Creature: "c3", Channel: "h1", Direction: journal.Listen, Alias: "work", Order: 4},
 		},
-		Wires: []engine.OutputWire{
-			{ID: "w2", From: "c3", To: engine.ToRoot, Order: 2, Name: "answers", When: "long"},
+		Wires: []journal.OutputWire{
+			{ID: "w2", From: "c3", To: journal.ToRoot, Order: 2, Name: "answers", When: "long"},
 			{ID: "w1", From: "c3", To: "c2", Order: 1},
 			{ID: "w3", From: "c1", To: "gone", Order: 3},
 		},
 	}
 }
 
-func hostileGraph() *engine.SavedGraph {
-	return &engine.SavedGraph{
+func hostileGraph() *journal.SavedGraph {
+	return &journal.SavedGraph{
 		Graph: "g2",
-		Creatures: []engine.CreatureRow{
+		Creatures: []journal.CreatureRow{
 			{ID: "c9", Name: "\"]; evil -> \\\n<b>&#lt;`x` \x1b[31m\xff", Born: 1},
 			{ID: "c8", Name: "end", Born: 2},
 		},
-		Channels: []engine.ChannelRow{{ID: "h9", Name: "a|b\r\"", Born: 1}},
-		Edges:    []engine.EdgeRow{{Creature: "c9", Channel: "h9", Direction: engine.Send, Alias: "|]\")", Order: 1}},
-		Wires:    []engine.OutputWire{{ID: "w9", From: "c9", To: "c8", Name: "\"|\n]"}},
+		Channels: []journal.ChannelRow{{ID: "h9", Name: "a|b\r\"", Born: 1}},
+		Edges:    []journal.EdgeRow{{Creature: "c9", Channel: "h9", Direction: journal.Send, Alias: "|]\")", Order: 1}},
+		Wires:    []journal.OutputWire{{ID: "w9", From: "c9", To: "c8", Name: "\"|\n]"}},
 	}
 }
 
 // TestGraphDrawings compares the drawings of some graphs.
 func TestGraphDrawings(t *testing.T) {
-	for name, graphs := range map[string][]*engine.SavedGraph{
+	for name, graphs := range map[string][]*journal.SavedGraph{
 		"none": nil, "usual": {savedGraph()}, "hostile": {hostileGraph()}, "two": {savedGraph(), hostileGraph()},
 	} {
 		p := newPicture()
@@ -89,12 +88,12 @@ func TestGraphNamesStayInTheirPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
 			rapid.StringMatching(`["\\\n\[\](){}|#;&<>`+"`"+`-]*`))
-		g := &engine.SavedGraph{Graph: "g"}
+		g := &journal.SavedGraph{Graph: "g"}
 		for i := range 3 {
-			c, ch := engine.CreatureID(fmt.Sprint("c", i)), engine.ChannelID(fmt.Sprint("h", i))
-			g.Creatures = append(g.Creatures, engine.CreatureRow{ID: c, Name: name.Draw(t, "creature"), Born: uint64(i)})
-			g.Channels = append(g.Channels, engine.ChannelRow{ID: ch, Name: name.Draw(t, "channel"), Born: uint64(i)})
-			g.Edges = append(g.Edges, engine.EdgeRow{Creature: c, Channel: ch, Direction: engine.Send, Alias: name.Draw(t, "alias"), Order: uint64(i)})
+			c, ch := journal.CreatureID(fmt.Sprint("c", i)), journal.ChannelID(fmt.Sprint("h", i))
+			g.Creatures = append(g.Creatures, journal.CreatureRow{ID: c, Name: name.Draw(t, "creature"), Born: uint64(i)})
+			g.Channels = append(g.Channels, journal.ChannelRow{ID: ch, Name: name.Draw(t, "channel"), Born: uint64(i)})
+			g.Edges = append(g.Edges, journal.EdgeRow{Creature: c, Channel: ch, Direction: journal.Send, Alias: name.Draw(t, "alias"), Order: uint64(i)})
 		}
 		p := newPicture()
 		p.addSaved(g)

@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/spf13/cobra"
 )
 
 // heldFlags are the flags of session state and session dead-letters.
@@ -29,7 +28,7 @@ func sessionStateCommand(s streams) *cobra.Command {
 		Short: "Show what the creatures of a session hold in their state",
 		Args:  arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.look(cmd.Context(), args, func(v *sqlitestore.View, g engine.SavedGraph) error {
+			return f.look(cmd.Context(), args, func(v *sqlitestore.View, g journal.SavedGraph) error {
 				return f.showState(cmd.Context(), s, v, g)
 			})
 		},
@@ -47,7 +46,7 @@ func sessionDeadLettersCommand(s streams) *cobra.Command {
 		Short: "List the deliveries of a session that nobody has handled",
 		Args:  arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.look(cmd.Context(), args, func(v *sqlitestore.View, g engine.SavedGraph) error {
+			return f.look(cmd.Context(), args, func(v *sqlitestore.View, g journal.SavedGraph) error {
 				return f.showLetters(cmd.Context(), s, v, g)
 			})
 		},
@@ -58,8 +57,8 @@ func sessionDeadLettersCommand(s streams) *cobra.Command {
 }
 
 // look opens the session that the arguments name.
-func (f *heldFlags) look(ctx context.Context, args []string, show func(*sqlitestore.View, engine.SavedGraph) error) error {
-	return withSession(ctx, args, f.format, func(v *sqlitestore.View, info engine.SessionInfo) error {
+func (f *heldFlags) look(ctx context.Context, args []string, show func(*sqlitestore.View, journal.SavedGraph) error) error {
+	return withSession(ctx, args, f.format, func(v *sqlitestore.View, info journal.SessionInfo) error {
 		saved, err := v.Saved(ctx, info.Session)
 		if err != nil {
 			return failWith(exitSession, err)
@@ -73,7 +72,7 @@ func noCreature(name string) error {
 }
 
 // showState shows the state of one creature or of all, by name.
-func (f *heldFlags) showState(ctx context.Context, s streams, v *sqlitestore.View, g engine.SavedGraph) error {
+func (f *heldFlags) showState(ctx context.Context, s streams, v *sqlitestore.View, g journal.SavedGraph) error {
 	names := newNames(g)
 	only, err := names.creature(f.creature)
 	if err != nil {
@@ -113,14 +112,14 @@ func (f *heldFlags) showState(ctx context.Context, s streams, v *sqlitestore.Vie
 }
 
 // showLetters lists dead letters, a page at a time.
-func (f *heldFlags) showLetters(ctx context.Context, s streams, v *sqlitestore.View, g engine.SavedGraph) error {
+func (f *heldFlags) showLetters(ctx context.Context, s streams, v *sqlitestore.View, g journal.SavedGraph) error {
 	names := newNames(g)
 	only, err := names.creature(f.creature)
 	if err != nil {
 		return err
 	}
 	list := []terrarium.DeadLetterRecord{}
-	for after := (engine.EventID{}); ; {
+	for after := (journal.EventID{}); ; {
 		page, err := v.DeadLetters(ctx, g.Session, only, after, pageSize)
 		if err != nil {
 			return failWith(exitSession, err)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // input is one --input: lines of a file that go to a channel.
@@ -164,10 +164,10 @@ func (in *input) readLine(r *bufio.Reader) ([]byte, error) {
 	for {
 		part, err := r.ReadSlice('\n')
 		line = append(line, part...)
-		if len(line) > engine.MaxMessage {
+		if len(line) > deploy.MaxMessage {
 			return nil, &abi.Error{
 				Code:    abi.TooLarge,
-				Message: fmt.Sprintf("line %d is longer than %d bytes, the most that a message may have", in.lines.Load()+1, engine.MaxMessage),
+				Message: fmt.Sprintf("line %d is longer than %d bytes, the most that a message may have", in.lines.Load()+1, deploy.MaxMessage),
 				Remedy:  "break it up before it is fed in",
 			}
 		}

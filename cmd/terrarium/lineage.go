@@ -7,11 +7,10 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/spf13/cobra"
 )
 
 func sessionLineageCommand(s streams) *cobra.Command {
@@ -57,9 +56,9 @@ func drawing(draw func(*family) string) func(streams, *family) error {
 
 // family are sessions with all their ancestors.
 type family struct {
-	heads   []engine.SessionID   // those whose family it is
-	members []engine.SessionInfo // each once, heads first, then generation by generation
-	index   map[engine.SessionID]int
+	heads   []journal.SessionID   // those whose family it is
+	members []journal.SessionInfo // each once, heads first, then generation by generation
+	index   map[journal.SessionID]int
 }
 
 // readFamily reads the family of the session named or, without a name, of all
@@ -75,18 +74,18 @@ func readFamily(ctx context.Context, v *sqlitestore.View, name string) (*family,
 		if err != nil {
 			return nil, err
 		}
-		heads = []engine.SessionInfo{head}
+		heads = []journal.SessionInfo{head}
 	}
 	return newFamily(list, heads), nil
 }
 
 // newFamily finds the ancestors of heads among the sessions of a directory.
-func newFamily(list, heads []engine.SessionInfo) *family {
-	known := map[engine.SessionID]engine.SessionInfo{}
+func newFamily(list, heads []journal.SessionInfo) *family {
+	known := map[journal.SessionID]journal.SessionInfo{}
 	for _, i := range list {
 		known[i.Session] = i
 	}
-	f := &family{index: map[engine.SessionID]int{}}
+	f := &family{index: map[journal.SessionID]int{}}
 	for _, h := range heads {
 		f.heads = append(f.heads, h.Session)
 	}
@@ -103,7 +102,7 @@ func newFamily(list, heads []engine.SessionInfo) *family {
 
 // member returns a session of the family, or nil for a parent that is not in
 // the directory.
-func (f *family) member(id engine.SessionID) *engine.SessionInfo {
+func (f *family) member(id journal.SessionID) *journal.SessionInfo {
 	at, known := f.index[id]
 	if !known {
 		return nil
@@ -116,7 +115,7 @@ func (f *family) member(id engine.SessionID) *engine.SessionInfo {
 const volatileParent = "volatile"
 
 // strangerName tells what a parent is that is not in the directory.
-func strangerName(id engine.SessionID) string {
+func strangerName(id journal.SessionID) string {
 	if id == volatileParent {
 		return "a graph that kept nothing"
 	}
@@ -124,7 +123,7 @@ func strangerName(id engine.SessionID) string {
 }
 
 // madeBy tells how a session began.
-func madeBy(i *engine.SessionInfo) string {
+func madeBy(i *journal.SessionInfo) string {
 	switch {
 	case i.MadeBy == "fork":
 		return "fork"
@@ -134,13 +133,13 @@ func madeBy(i *engine.SessionInfo) string {
 		return "merge"
 	case i.SplitAt != 0:
 		return "split"
-	case slices.ContainsFunc(i.Parents, func(p engine.SessionID) bool { return p != volatileParent }):
+	case slices.ContainsFunc(i.Parents, func(p journal.SessionID) bool { return p != volatileParent }):
 		return "change" // of the recipe, say: the graph is another and has the same history
 	}
 	return "start"
 }
 
-func stateOf(i *engine.SessionInfo) string {
+func stateOf(i *journal.SessionInfo) string {
 	if i.Live {
 		return "live"
 	}
@@ -148,11 +147,11 @@ func stateOf(i *engine.SessionInfo) string {
 }
 
 // bornAt is when a session began, in the form in which events have their time.
-func bornAt(i *engine.SessionInfo) string {
+func bornAt(i *journal.SessionInfo) string {
 	return time.Unix(0, i.Created).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-func eventCount(i *engine.SessionInfo) string {
+func eventCount(i *journal.SessionInfo) string {
 	if i.Events < 0 {
 		return "-"
 	}
@@ -161,7 +160,7 @@ func eventCount(i *engine.SessionInfo) string {
 
 // sizeOf is how large the file of a session is; one that lives on in others only
 // has none any more.
-func sizeOf(i *engine.SessionInfo) string {
+func sizeOf(i *journal.SessionInfo) string {
 	if i.Bytes <= 0 {
 		return "-"
 	}

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // links calls f for every parent of every member, with a number for each
 // session that is drawn. Every graph without a store is a node of its own.
-func (f *family) links(each func(parent, child int, stranger string, i *engine.SessionInfo)) {
-	strangers := map[engine.SessionID]int{}
+func (f *family) links(each func(parent, child int, stranger string, i *journal.SessionInfo)) {
+	strangers := map[journal.SessionID]int{}
 	next := len(f.members)
 	for at := range f.members {
 		i := &f.members[at]
@@ -30,7 +30,7 @@ func (f *family) links(each func(parent, child int, stranger string, i *engine.S
 }
 
 // label tells about a session in lines.
-func (f *family) label(i *engine.SessionInfo) string {
+func (f *family) label(i *journal.SessionInfo) string {
 	return strings.Join([]string{
 		string(i.Session),
 		fmt.Sprintf("%s, %s at %s", stateOf(i), madeBy(i), bornAt(i)),
@@ -49,7 +49,7 @@ func (f *family) dot() string {
 		fmt.Fprintf(&nodes, "  s%d [label = %s, style = %s]\n", at, dotString(f.label(&f.members[at])), style)
 	}
 	drawn := map[int]bool{}
-	f.links(func(parent, child int, stranger string, i *engine.SessionInfo) {
+	f.links(func(parent, child int, stranger string, i *journal.SessionInfo) {
 		if stranger != "" && !drawn[parent] {
 			drawn[parent] = true
 			fmt.Fprintf(&nodes, "  s%d [label = %s, style = dashed]\n", parent, dotString(stranger))
@@ -75,7 +75,7 @@ func (f *family) mermaid() string {
 		nodes.WriteString("\n")
 	}
 	drawn := map[int]bool{}
-	f.links(func(parent, child int, stranger string, i *engine.SessionInfo) {
+	f.links(func(parent, child int, stranger string, i *journal.SessionInfo) {
 		if stranger != "" && !drawn[parent] {
 			drawn[parent] = true
 			fmt.Fprintf(&nodes, "  s%d(%s)\n", parent, mermaidString(stranger))

@@ -8,23 +8,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed47132306/terrarium/engine/journal"
 	"pgregory.net/rapid"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // A session of a test is written as "name cut < parent parent", where a cut is
 // merge, split, both, fork or none. What is nobody's parent is live.
-func sessionsOf(t testing.TB, lines ...string) []engine.SessionInfo {
+func sessionsOf(t testing.TB, lines ...string) []journal.SessionInfo {
 	t.Helper()
-	var list []engine.SessionInfo
-	inherited := map[engine.SessionID]bool{}
+	var list []journal.SessionInfo
+	inherited := map[journal.SessionID]bool{}
 	for n, line := range lines {
 		head, parents, _ := strings.Cut(line, "<")
 		words := strings.Fields(head)
 		at := time.Date(2026, 5, 1, 12, n, 0, 0, time.UTC).UnixNano()
-		i := engine.SessionInfo{
-			Session: engine.SessionID(words[0]), Graph: engine.GraphID("g-" + words[0]),
+		i := journal.SessionInfo{
+			Session: journal.SessionID(words[0]), Graph: journal.GraphID("g-" + words[0]),
 			Created: at, Events: int64(1000 * n), Bytes: int64(n+1) << 16,
 		}
 		cut := strings.Join(words[1:], " ")
@@ -38,8 +37,8 @@ func sessionsOf(t testing.TB, lines ...string) []engine.SessionInfo {
 			i.MadeBy = cut
 		}
 		for _, p := range strings.Fields(parents) {
-			i.Parents = append(i.Parents, engine.SessionID(p))
-			inherited[engine.SessionID(p)] = true
+			i.Parents = append(i.Parents, journal.SessionID(p))
+			inherited[journal.SessionID(p)] = true
 		}
 		list = append(list, i)
 	}
@@ -119,7 +118,7 @@ func TestLineageOfOne(t *testing.T) {
 	list := sessionsOf(t, "a", "b", "c merge < a", "d merge < b")
 	list[3].Session = `d"\<&>`
 	f := newFamily(list, list[2:3])
-	if names := []engine.SessionID{f.members[0].Session, f.members[1].Session}; len(f.members) != 2 || !slices.Equal(names, []engine.SessionID{"c", "a"}) {
+	if names := []journal.SessionID{f.members[0].Session, f.members[1].Session}; len(f.members) != 2 || !slices.Equal(names, []journal.SessionID{"c", "a"}) {
 		t.Errorf("the family of c is %v", f.members)
 	}
 	odd := newFamily(list, list[3:])

@@ -5,8 +5,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // deepest is how deep a tree is drawn before a branch becomes a tree of its
@@ -17,7 +16,7 @@ const deepest = 20
 // text draws a family as trees: a session, and below it the sessions that it
 // came from. Who is an ancestor twice is drawn once and referred to afterwards.
 func (f *family) text() string {
-	t := &treeDrawing{family: f, shown: map[engine.SessionID]bool{}, table: newTable()}
+	t := &treeDrawing{family: f, shown: map[journal.SessionID]bool{}, table: newTable()}
 	t.table.AppendHeader(table.Row{"session", "state", "made by", "at", "events", "size", "graph"})
 	t.table.SetColumnConfigs([]table.ColumnConfig{{Name: "events", Align: text.AlignRight}, {Name: "size", Align: text.AlignRight}})
 	for trees := f.heads; len(trees) > 0; {
@@ -35,13 +34,13 @@ func (f *family) text() string {
 type treeDrawing struct {
 	*family
 	table table.Writer
-	shown map[engine.SessionID]bool
-	later []engine.SessionID // trees that are still to be drawn
+	shown map[journal.SessionID]bool
+	later []journal.SessionID // trees that are still to be drawn
 }
 
 // draw draws a session and its ancestors. branch leads to it, and indent to
 // what is below it.
-func (t *treeDrawing) draw(id engine.SessionID, branch, indent string, depth int) {
+func (t *treeDrawing) draw(id journal.SessionID, branch, indent string, depth int) {
 	i := t.member(id)
 	switch {
 	case i == nil:

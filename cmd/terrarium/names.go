@@ -6,24 +6,24 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
 // names translates between ids and names of a session.
 type names struct {
-	creatures map[engine.CreatureID]string
-	channels  map[engine.ChannelID]string
+	creatures map[journal.CreatureID]string
+	channels  map[journal.ChannelID]string
 }
 
-func newNames(g engine.SavedGraph) *names {
-	n := &names{map[engine.CreatureID]string{}, map[engine.ChannelID]string{}}
+func newNames(g journal.SavedGraph) *names {
+	n := &names{map[journal.CreatureID]string{}, map[journal.ChannelID]string{}}
 	n.add(g)
 	return n
 }
 
 // readLive adds the names in the live sessions of a list.
-func (n *names) readLive(ctx context.Context, v *sqlitestore.View, list []engine.SessionInfo) error {
+func (n *names) readLive(ctx context.Context, v *sqlitestore.View, list []journal.SessionInfo) error {
 	for _, i := range liveSessions(list) {
 		if err := n.read(ctx, v, i.Session); err != nil {
 			return err
@@ -33,7 +33,7 @@ func (n *names) readLive(ctx context.Context, v *sqlitestore.View, list []engine
 }
 
 // read adds the names in a session. One that has been cut may have none any more.
-func (n *names) read(ctx context.Context, v *sqlitestore.View, session engine.SessionID) error {
+func (n *names) read(ctx context.Context, v *sqlitestore.View, session journal.SessionID) error {
 	saved, err := v.Saved(ctx, session)
 	if err != nil && abi.CodeOf(err) != abi.NotFound {
 		return err
@@ -42,7 +42,7 @@ func (n *names) read(ctx context.Context, v *sqlitestore.View, session engine.Se
 	return nil
 }
 
-func (n *names) add(g engine.SavedGraph) {
+func (n *names) add(g journal.SavedGraph) {
 	for _, c := range g.Creatures {
 		n.creatures[c.ID] = c.Name
 	}
@@ -56,18 +56,18 @@ func (n *names) add(g engine.SavedGraph) {
 
 // learn notes the name that an event tells of its creature, which may be gone by
 // now.
-func (n *names) learn(ev *engine.Event) {
-	if ev.Kind != engine.EventCreatureStarted && ev.Kind != engine.EventCreatureStopped || n.creatures[ev.Creature] != "" {
+func (n *names) learn(ev *journal.Event) {
+	if ev.Kind != journal.EventCreatureStarted && ev.Kind != journal.EventCreatureStopped || n.creatures[ev.Creature] != "" {
 		return
 	}
-	var told engine.CreatureStartedPayload // both kinds have the name
+	var told journal.CreatureStartedPayload // both kinds have the name
 	if err := json.Unmarshal(ev.Payload, &told); err == nil && told.Name != "" {
 		n.creatures[ev.Creature] = told.Name
 	}
 }
 
-func (n *names) ofCreature(id engine.CreatureID) string { return named(n.creatures, id) }
-func (n *names) ofChannel(id engine.ChannelID) string   { return named(n.channels, id) }
+func (n *names) ofCreature(id journal.CreatureID) string { return named(n.creatures, id) }
+func (n *names) ofChannel(id journal.ChannelID) string   { return named(n.channels, id) }
 
 func named[T ~string](m map[T]string, id T) string {
 	if name := m[id]; name != "" {
@@ -78,7 +78,7 @@ func named[T ~string](m map[T]string, id T) string {
 
 // creature finds an id by name. What is no name is taken for an id: creatures
 // that are gone have no name any more.
-func (n *names) creature(name string) (engine.CreatureID, error) {
+func (n *names) creature(name string) (journal.CreatureID, error) {
 	return lookUp("--creature", n.creatures, name)
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
@@ -19,7 +19,7 @@ import (
 type books struct {
 	t          *testing.T
 	dir        string
-	durability engine.Durability
+	durability journal.Durability
 	random     *rand.Rand
 	acked      map[string]uint64 // the highest durable entry of each producer
 	out        map[string]*printed
@@ -33,7 +33,7 @@ type books struct {
 // but not yet that it has happened, that all is done.
 type told struct{ spoke, cutting, done bool }
 
-func newBooks(t *testing.T, d engine.Durability, seed uint64) *books {
+func newBooks(t *testing.T, d journal.Durability, seed uint64) *books {
 	return &books{
 		t: t, dir: filepath.Join(t.TempDir(), "S"), durability: d, random: rand.New(rand.NewPCG(seed, 0)),
 		acked: map[string]uint64{}, cuts: map[string]int{}, out: map[string]*printed{"a": newPrinted(), "b": newPrinted()},
@@ -171,7 +171,7 @@ func (b *books) checkSession(goal uint64) {
 		b.t.Fatal(err)
 	}
 	for _, g := range graphs {
-		if letters, err := e.DeadLetters(ctx, g.ID, "", engine.EventID{}, 1); err != nil || len(letters) > 0 {
+		if letters, err := e.DeadLetters(ctx, g.ID, "", journal.EventID{}, 1); err != nil || len(letters) > 0 {
 			b.t.Errorf("dead letters: %+v, %v", letters, err)
 		}
 	}

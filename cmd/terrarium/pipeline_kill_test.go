@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
@@ -28,7 +28,7 @@ const killsPerPipelines = 25
 // sound.
 func TestKillPipelines(t *testing.T) {
 	t.Parallel()
-	for _, durability := range []engine.Durability{engine.Full, engine.Normal} {
+	for _, durability := range []journal.Durability{journal.Full, journal.Normal} {
 		t.Run(durability.String(), func(t *testing.T) {
 			t.Parallel()
 			for round, left := 0, kills(t, 6); left > 0 && !t.Failed(); round++ {
@@ -41,7 +41,7 @@ func TestKillPipelines(t *testing.T) {
 }
 
 // killPipelines kills one session so many times and lets it finish.
-func killPipelines(t *testing.T, durability engine.Durability, kills int) {
+func killPipelines(t *testing.T, durability journal.Durability, kills int) {
 	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	b := newBooks(t, durability, seed)

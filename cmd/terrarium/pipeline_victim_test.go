@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 	"github.com/seed47132306/terrarium/internal/fresh"
 )
@@ -252,7 +253,7 @@ func (v *victim) cut(ctx context.Context) error {
 			return err
 		}
 		v.say("cutting")
-		out, err := v.t.Change(ctx, topology.SetEdge{Creature: bridge, Channel: channel, Direction: engine.Listen, On: !listens})
+		out, err := v.t.Change(ctx, topology.SetEdge{Creature: bridge, Channel: channel, Direction: journal.Listen, On: !listens})
 		if err != nil {
 			return err
 		}

@@ -3,11 +3,10 @@ package main
 import (
 	"context"
 
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/diff"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/spf13/cobra"
 )
 
 // planFlags are the flags of plan.
@@ -67,7 +66,7 @@ func (f *planFlags) plan(ctx context.Context, s streams, path string) error {
 }
 
 // show prints a plan as far as it concerns a recipe.
-func (f *planFlags) show(ctx context.Context, s streams, name string, plan *engine.Plan, err error) error {
+func (f *planFlags) show(ctx context.Context, s streams, name string, plan *diff.Plan, err error) error {
 	if err != nil {
 		return applyExit(ctx, err)
 	}

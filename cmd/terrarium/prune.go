@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/spf13/cobra"
 )
 
 // pruneFlags are the flags of session prune.
@@ -82,13 +81,13 @@ func (f *pruneFlags) prune(ctx context.Context, s streams, dir, session string) 
 			return err
 		}
 	}
-	var chosen []engine.SessionID
+	var chosen []journal.SessionID
 	var reports []sqlitestore.PruneReport
 	err = withView(ctx, dir, func(v *sqlitestore.View) error {
 		if chosen, err = pruned(ctx, v, session); err != nil || !f.plan {
 			return err
 		}
-		reports, err = pruneAll(chosen, func(of engine.SessionID) (sqlitestore.PruneReport, error) { return v.PlanPrune(ctx, of, bound) })
+		reports, err = pruneAll(chosen, func(of journal.SessionID) (sqlitestore.PruneReport, error) { return v.PlanPrune(ctx, of, bound) })
 		return err
 	})
 	if err == nil && !f.plan {
@@ -104,14 +103,14 @@ func (f *pruneFlags) prune(ctx context.Context, s streams, dir, session string) 
 }
 
 // pruned chooses the sessions that are concerned.
-func pruned(ctx context.Context, v *sqlitestore.View, name string) (out []engine.SessionID, err error) {
+func pruned(ctx context.Context, v *sqlitestore.View, name string) (out []journal.SessionID, err error) {
 	list, err := v.Catalogue(ctx)
 	if err != nil {
 		return nil, failWith(exitSession, err)
 	}
 	if name != "" {
 		info, err := namedSession(list, name)
-		return []engine.SessionID{info.Session}, err
+		return []journal.SessionID{info.Session}, err
 	}
 	for _, i := range liveSessions(list) {
 		out = append(out, i.Session)
@@ -119,7 +118,7 @@ func pruned(ctx context.Context, v *sqlitestore.View, name string) (out []engine
 	return out, nil
 }
 
-func pruneAll(sessions []engine.SessionID, one func(engine.SessionID) (sqlitestore.PruneReport, error)) (out []sqlitestore.PruneReport, err error) {
+func pruneAll(sessions []journal.SessionID, one func(journal.SessionID) (sqlitestore.PruneReport, error)) (out []sqlitestore.PruneReport, err error) {
 	for _, session := range sessions {
 		r, err := one(session)
 		if err != nil {
@@ -131,13 +130,13 @@ func pruneAll(sessions []engine.SessionID, one func(engine.SessionID) (sqlitesto
 }
 
 // carryOut opens the directory for writing, which another process must not have.
-func (f *pruneFlags) carryOut(ctx context.Context, dir string, sessions []engine.SessionID, bound sqlitestore.Retention) (reports []sqlitestore.PruneReport, err error) {
+func (f *pruneFlags) carryOut(ctx context.Context, dir string, sessions []journal.SessionID, bound sqlitestore.Retention) (reports []sqlitestore.PruneReport, err error) {
 	d, err := sqlitestore.Open(ctx, dir, sqlitestore.Options{})
 	if err != nil {
 		return nil, failWith(exitSession, err)
 	}
 	defer func() { err = errors.Join(err, failWith(exitSession, d.Close())) }()
-	return pruneAll(sessions, func(of engine.SessionID) (sqlitestore.PruneReport, error) { return d.Prune(ctx, of, bound) })
+	return pruneAll(sessions, func(of journal.SessionID) (sqlitestore.PruneReport, error) { return d.Prune(ctx, of, bound) })
 }
 
 // pruneResult is the JSON form of what was, or would be, given up.

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/spf13/cobra"
 )
 
 func sessionRebuildCommand(s streams) *cobra.Command {
@@ -40,13 +39,13 @@ func sessionRebuildCommand(s streams) *cobra.Command {
 
 // rebuildResult is a [sqlitestore.RebuildReport] as it is printed.
 type rebuildResult struct {
-	Sessions   []engine.SessionID `json:"sessions"`
-	Live       []engine.SessionID `json:"live"`
-	Unreadable []unreadableFile   `json:"unreadable"`
-	Aside      []string           `json:"aside"`
-	Missing    []engine.SessionID `json:"missing"`
-	Unknown    []engine.SessionID `json:"unknown"`
-	Kept       string             `json:"kept,omitempty"`
+	Sessions   []journal.SessionID `json:"sessions"`
+	Live       []journal.SessionID `json:"live"`
+	Unreadable []unreadableFile    `json:"unreadable"`
+	Aside      []string            `json:"aside"`
+	Missing    []journal.SessionID `json:"missing"`
+	Unknown    []journal.SessionID `json:"unknown"`
+	Kept       string              `json:"kept,omitempty"`
 }
 
 type unreadableFile struct {

@@ -10,12 +10,11 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/recipes"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-
-	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
-	"github.com/seed47132306/terrarium/recipes"
 )
 
 // recipeFlags are the flags of every command that reads a recipe.
@@ -145,7 +144,7 @@ func validateCommand(s streams) *cobra.Command {
 }
 
 // spawnable names the species of a deployment that may be spawned.
-func spawnable(d *engine.Deployment) string {
+func spawnable(d *deploy.Deployment) string {
 	var names []string
 	for i := range d.Species {
 		if s := &d.Species[i]; s.Spawnable > 0 {

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/spf13/cobra"
 )
 
 // redelivery is what session redeliver is asked for.
@@ -56,7 +55,7 @@ func (r *redelivery) check() error {
 		return usage("--creature %s: it goes with --all", r.creature)
 	}
 	for _, l := range r.letters {
-		if id, err := engine.ParseEventID(l); err != nil || id.IsZero() {
+		if id, err := journal.ParseEventID(l); err != nil || id.IsZero() {
 			return usage("%s is not the id of a dead letter: session dead-letters shows them", l)
 		}
 	}
@@ -108,7 +107,7 @@ func (r *redelivery) deliver(ctx context.Context, t *terrarium.Terrarium) (done 
 	}
 	var failures []error
 	for _, l := range found {
-		id, err := engine.ParseEventID(l.Letter)
+		id, err := journal.ParseEventID(l.Letter)
 		if err != nil {
 			return done, failWith(exitFailed, err)
 		}
@@ -124,7 +123,7 @@ func (r *redelivery) deliver(ctx context.Context, t *terrarium.Terrarium) (done 
 }
 
 // find looks for the dead letters that are meant in all graphs.
-func (r *redelivery) find(ctx context.Context, t *terrarium.Terrarium, graphs []engine.GraphID) (found []redelivered, err error) {
+func (r *redelivery) find(ctx context.Context, t *terrarium.Terrarium, graphs []journal.GraphID) (found []redelivered, err error) {
 	hits := make([]int, len(r.letters))
 	anybody := false // is called what --creature says
 	for _, g := range graphs {
@@ -132,7 +131,7 @@ func (r *redelivery) find(ctx context.Context, t *terrarium.Terrarium, graphs []
 		if err != nil {
 			return nil, failWith(exitFailed, err)
 		}
-		err = eachLetter(ctx, t, g, func(l *engine.DeadLetterRow) {
+		err = eachLetter(ctx, t, g, func(l *journal.DeadLetterRow) {
 			name := names[l.Creature]
 			if name == "" {
 				name = string(l.Creature)
@@ -173,12 +172,12 @@ func (r *redelivery) find(ctx context.Context, t *terrarium.Terrarium, graphs []
 }
 
 // namesIn are the names of the creatures of a graph.
-func namesIn(t *terrarium.Terrarium, g engine.GraphID) (map[engine.CreatureID]string, error) {
+func namesIn(t *terrarium.Terrarium, g journal.GraphID) (map[journal.CreatureID]string, error) {
 	status, err := t.Status(g)
 	if err != nil {
 		return nil, err
 	}
-	names := map[engine.CreatureID]string{}
+	names := map[journal.CreatureID]string{}
 	for _, s := range status {
 		for _, c := range s.Creatures {
 			names[c.ID] = c.Name
@@ -188,8 +187,8 @@ func namesIn(t *terrarium.Terrarium, g engine.GraphID) (map[engine.CreatureID]st
 }
 
 // eachLetter ranges over the dead letters of a graph.
-func eachLetter(ctx context.Context, t *terrarium.Terrarium, g engine.GraphID, f func(*engine.DeadLetterRow)) error {
-	for after := (engine.EventID{}); ; {
+func eachLetter(ctx context.Context, t *terrarium.Terrarium, g journal.GraphID, f func(*journal.DeadLetterRow)) error {
+	for after := (journal.EventID{}); ; {
 		page, err := t.DeadLetters(ctx, g, "", after, pageSize)
 		if err != nil {
 			return err

@@ -8,13 +8,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/replay"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/spf13/cobra"
 )
 
 // replayFlags are the flags of replay.
@@ -71,7 +70,7 @@ func (f *replayFlags) run(ctx context.Context, s streams, args []string) error {
 		return usage("--module is for the creatures that --creature names")
 	}
 	o := terrarium.ReplayOptions{
-		Creatures: f.creatures, From: engine.EventCursor(f.from), Fresh: f.fresh, All: f.all, CacheDir: f.cache, Compiler: compiler(),
+		Creatures: f.creatures, From: journal.EventCursor(f.from), Fresh: f.fresh, All: f.all, CacheDir: f.cache, Compiler: compiler(),
 	}
 	var err error
 	if f.module != "" {
@@ -105,13 +104,13 @@ func replayExit(err error) int {
 }
 
 // familyOf chooses a session and its relatives; without a session, all.
-func familyOf(ctx context.Context, dir, session string) (only func(*engine.SessionInfo) bool, err error) {
+func familyOf(ctx context.Context, dir, session string) (only func(*journal.SessionInfo) bool, err error) {
 	err = withView(ctx, dir, func(v *sqlitestore.View) error {
 		list, err := v.Catalogue(ctx)
 		if err != nil {
 			return failWith(exitSession, err)
 		}
-		only, err = (&savedHistory{view: v, names: newNames(engine.SavedGraph{})}).family(ctx, list, session, true)
+		only, err = (&savedHistory{view: v, names: newNames(journal.SavedGraph{})}).family(ctx, list, session, true)
 		return err
 	})
 	return only, err

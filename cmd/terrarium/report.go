@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"golang.org/x/term"
-
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"golang.org/x/term"
 )
 
 // reporter tells on standard error how a run gets on: progress when it takes
@@ -23,7 +23,7 @@ type reporter struct {
 	w        io.Writer
 	terminal bool
 	started  time.Time
-	names    map[engine.CreatureID]string
+	names    map[journal.CreatureID]string
 	failures int
 
 	mu     sync.Mutex // inputs tell things, too
@@ -31,7 +31,7 @@ type reporter struct {
 }
 
 func newReporter(x *running) *reporter {
-	r := &reporter{x: x, w: x.s.err, started: time.Now(), names: map[engine.CreatureID]string{}}
+	r := &reporter{x: x, w: x.s.err, started: time.Now(), names: map[journal.CreatureID]string{}}
 	if f, ok := x.s.err.(*os.File); ok {
 		r.terminal = term.IsTerminal(int(f.Fd()))
 	}
@@ -48,15 +48,15 @@ const (
 // start begins to report, and returns a function that ends it and waits until
 // it has ended.
 func (r *reporter) start() (stop func()) {
-	sub := r.x.t.Subscribe(engine.Filter{Kinds: []engine.EventKind{
-		engine.EventLog, engine.EventTurnFailed, engine.EventDeadLetter, engine.EventQuarantined, engine.EventPolicyDenied,
+	sub := r.x.t.Subscribe(engine.Filter{Kinds: []journal.EventKind{
+		journal.EventLog, journal.EventTurnFailed, journal.EventDeadLetter, journal.EventQuarantined, journal.EventPolicyDenied,
 	}}, 0)
 	for _, a := range r.x.applied {
 		for address, id := range a.Creatures {
 			r.names[id] = strings.TrimPrefix(address, "creature.")
 		}
 	}
-	events := make(chan engine.Event)
+	events := make(chan journal.Event)
 	done := make(chan struct{})
 	read := make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -79,7 +79,7 @@ func (r *reporter) start() (stop func()) {
 	}
 }
 
-func (r *reporter) loop(events <-chan engine.Event) {
+func (r *reporter) loop(events <-chan journal.Event) {
 	every := progressEveryLog
 	if r.terminal {
 		every = progressEvery
@@ -109,7 +109,7 @@ func (r *reporter) loop(events <-chan engine.Event) {
 }
 
 // event shows what a person should know while it happens.
-func (r *reporter) event(ev *engine.Event) {
+func (r *reporter) event(ev *journal.Event) {
 	var p struct {
 		Level, Text, Error, Reason, Effect string
 	}
@@ -118,11 +118,11 @@ func (r *reporter) event(ev *engine.Event) {
 	}
 	name := r.names[ev.Creature]
 	switch ev.Kind {
-	case engine.EventLog:
+	case journal.EventLog:
 		if p.Level == "warn" || p.Level == "error" || r.x.f.verbose {
 			r.say("%s: %s: %s", name, p.Level, p.Text)
 		}
-	case engine.EventTurnFailed:
+	case journal.EventTurnFailed:
 		r.failures++
 		if r.failures <= maxFailuresShown || r.x.f.verbose {
 			r.say("%s failed on message %d, attempt %d: %s", name, ev.Seq, ev.Attempt, p.Error)
@@ -130,13 +130,13 @@ func (r *reporter) event(ev *engine.Event) {
 		if r.failures == maxFailuresShown && !r.x.f.verbose {
 			r.say("further failures are not shown; see them with --verbose")
 		}
-	case engine.EventQuarantined:
+	case journal.EventQuarantined:
 		r.say("%s is quarantined after too many failures: %s", name, p.Error)
-	case engine.EventDeadLetter:
+	case journal.EventDeadLetter:
 		if r.x.f.verbose {
 			r.say("a message for %s became a dead letter: %s", name, p.Reason)
 		}
-	case engine.EventPolicyDenied:
+	case journal.EventPolicyDenied:
 		if r.x.f.verbose || p.Effect == "warning" {
 			r.say("%s", policyLine(ev.Payload, name))
 		}
@@ -146,7 +146,7 @@ func (r *reporter) event(ev *engine.Event) {
 // policyLine tells what a policy said, of whose doing; name is empty for somebody
 // outside.
 func policyLine(payload []byte, name string) string {
-	var p engine.PolicyPayload
+	var p journal.PolicyPayload
 	if err := json.Unmarshal(payload, &p); err != nil {
 		return ""
 	}

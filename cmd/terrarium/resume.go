@@ -8,13 +8,14 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/recipes"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/spf13/cobra"
 )
 
 // resumeFlags are the flags of resume.
@@ -201,8 +202,8 @@ func (f *resumeFlags) tellFound(s streams, found []terrarium.FoundRecipe, proble
 
 // checkResumed is checkChannels. Where something comes back that no recipe made,
 // nobody knows its channels before.
-func (f *resumeFlags) checkResumed(found []terrarium.FoundRecipe, graphs []engine.SavedGraph) error {
-	var deployments []*engine.Deployment
+func (f *resumeFlags) checkResumed(found []terrarium.FoundRecipe, graphs []journal.SavedGraph) error {
+	var deployments []*deploy.Deployment
 	for i := range found {
 		if d := found[i].Deployment(); d != nil {
 			deployments = append(deployments, d)

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/diff"
 )
 
 // showPlan prints what would change. With the name of a deployment in about, what
 // concerns others stands under a heading of its own.
-func showPlan(s streams, format string, p *engine.Plan, about string) error {
+func showPlan(s streams, format string, p *diff.Plan, about string) error {
 	if format == "json" {
 		return printJSON(s, terrarium.NewPlanRecord(p))
 	}
@@ -28,8 +29,8 @@ func showPlan(s streams, format string, p *engine.Plan, about string) error {
 	for i := range p.Graphs {
 		w.graph(&p.Graphs[i])
 	}
-	unknown := slices.ContainsFunc(p.Declared, func(d engine.DeclarationPlan) bool { return len(d.Unknown) > 0 }) ||
-		slices.ContainsFunc(p.Creatures, func(c engine.CreaturePlan) bool { return len(c.Unknown) > 0 })
+	unknown := slices.ContainsFunc(p.Declared, func(d diff.DeclarationPlan) bool { return len(d.Unknown) > 0 }) ||
+		slices.ContainsFunc(p.Creatures, func(c diff.CreaturePlan) bool { return len(c.Unknown) > 0 })
 	switch {
 	case p.Empty() && unknown:
 		w.line("Nothing would change, unless what is not stored is something else than before.")
@@ -50,7 +51,7 @@ func (w planWriter) line(format string, args ...any) {
 
 // members tells of the creatures and channels of some deployments, and reports
 // whether there are others.
-func (w planWriter) members(p *engine.Plan, of func(deployment string) bool) (others bool) {
+func (w planWriter) members(p *diff.Plan, of func(deployment string) bool) (others bool) {
 	for i := range p.Creatures {
 		if c := &p.Creatures[i]; of(c.Deployment) {
 			w.creature(c)
@@ -70,12 +71,12 @@ func (w planWriter) members(p *engine.Plan, of func(deployment string) bool) (ot
 
 // declaration tells of policies and of what else no creature shows, if they come, go or
 // change: the others are many.
-func (w planWriter) declaration(d *engine.DeclarationPlan) {
+func (w planWriter) declaration(d *diff.DeclarationPlan) {
 	what := inFull(d.Deployment, d.Address, "")
 	switch {
-	case d.Action == engine.PlanCreate:
+	case d.Action == diff.PlanCreate:
 		w.line("+ %s", what)
-	case d.Action == engine.PlanRemove:
+	case d.Action == diff.PlanRemove:
 		w.line("- %s goes", what)
 	case len(d.Changes) > 0:
 		w.line("~ %s", what)
@@ -85,18 +86,18 @@ func (w planWriter) declaration(d *engine.DeclarationPlan) {
 	}
 	w.changes(d.Changes)
 	for _, name := range d.Unknown {
-		w.line("    ? %s: %s, set anew; what it was is not stored", name, engine.HiddenValue)
+		w.line("    ? %s: %s, set anew; what it was is not stored", name, deploy.HiddenValue)
 	}
 }
 
-func (w planWriter) creature(c *engine.CreaturePlan) {
+func (w planWriter) creature(c *diff.CreaturePlan) {
 	what := inFull(c.Deployment, c.Address, c.Name)
 	switch c.Action {
-	case engine.PlanCreate:
+	case diff.PlanCreate:
 		w.line("+ %s begins with nothing", what)
-	case engine.PlanRemove:
+	case diff.PlanRemove:
 		w.line("- %s goes; its history stays%s", what, buried(c.Buried))
-	case engine.PlanResume:
+	case diff.PlanResume:
 		mark := "="
 		if len(c.Changes) > 0 || c.Buried > 0 {
 			mark = "~"
@@ -105,20 +106,20 @@ func (w planWriter) creature(c *engine.CreaturePlan) {
 	}
 	w.changes(c.Changes)
 	for _, name := range c.Unknown {
-		w.line("    ? config %s: %s, set anew; what it was is not stored", name, engine.HiddenValue)
+		w.line("    ? config %s: %s, set anew; what it was is not stored", name, deploy.HiddenValue)
 	}
 }
 
 // channel tells of channels that come, go or change: the others are many.
-func (w planWriter) channel(c *engine.ChannelPlan) {
+func (w planWriter) channel(c *diff.ChannelPlan) {
 	what := inFull(c.Deployment, c.Address, c.Name)
 	if c.Address == "" {
 		what = "channel " + what
 	}
 	switch {
-	case c.Action == engine.PlanCreate:
+	case c.Action == diff.PlanCreate:
 		w.line("+ %s", what)
-	case c.Action == engine.PlanRemove:
+	case c.Action == diff.PlanRemove:
 		w.line("- %s goes", what)
 	case len(c.Changes) > 0:
 		w.line("~ %s", what)
@@ -126,7 +127,7 @@ func (w planWriter) channel(c *engine.ChannelPlan) {
 	w.changes(c.Changes)
 }
 
-func (w planWriter) changes(list []engine.PlanChange) {
+func (w planWriter) changes(list []diff.PlanChange) {
 	for _, c := range list {
 		what := strings.TrimSpace(c.What + " " + c.Of)
 		switch {
@@ -140,7 +141,7 @@ func (w planWriter) changes(list []engine.PlanChange) {
 	}
 }
 
-func (w planWriter) graph(g *engine.GraphPlan) {
+func (w planWriter) graph(g *diff.GraphPlan) {
 	var before, after []string
 	for _, id := range g.Before {
 		before = append(before, string(id))
@@ -175,7 +176,7 @@ func inFull(deployment, address, name string) string {
 }
 
 // waits tells what a creature finds.
-func waits(w *engine.Waiting) string {
+func waits(w *diff.Waiting) string {
 	var parts []string
 	if w.Deliveries > 0 {
 		parts = append(parts, deliveries(w.Deliveries)+" waiting")

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/spf13/cobra"
 )
 
 // runFlags are the flags of run.
@@ -74,7 +73,7 @@ func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) error {
 		return err
 	}
 	d := r.Deployment()
-	if err := f.checkChannels([]*engine.Deployment{d}); err != nil {
+	if err := f.checkChannels([]*deploy.Deployment{d}); err != nil {
 		return err
 	}
 	return f.runWith(ctx, cmd, s, func(ctx context.Context, t *terrarium.Terrarium) ([]*terrarium.Applied, error) {
@@ -115,7 +114,7 @@ func (f *runFlags) runWith(ctx context.Context, cmd *cobra.Command, s streams, b
 
 // checkChannels finds channels that are misspelt or named twice before anything
 // is started.
-func (f *runFlags) checkChannels(deployments []*engine.Deployment) error {
+func (f *runFlags) checkChannels(deployments []*deploy.Deployment) error {
 	addresses, several := map[string]string{}, map[string]bool{}
 	var known []string
 	for _, d := range deployments {
@@ -125,8 +124,8 @@ func (f *runFlags) checkChannels(deployments []*engine.Deployment) error {
 			known = append(known, ch.Name)
 		}
 		if d.Root != "" {
-			several[engine.ReportChannel] = addresses[engine.ReportChannel] != ""
-			addresses[engine.ReportChannel] = engine.ReportChannel
+			several[deploy.ReportChannel] = addresses[deploy.ReportChannel] != ""
+			addresses[deploy.ReportChannel] = deploy.ReportChannel
 		}
 	}
 	unknown := func(flag, name string) error {

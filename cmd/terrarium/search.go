@@ -6,12 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/spf13/cobra"
 )
 
 // searchFlags are the flags of session search.
@@ -130,8 +129,8 @@ func foundText(f *sqlitestore.Found, names *names) string {
 }
 
 // liveNames reads the names that are in use in the live sessions of a list.
-func liveNames(ctx context.Context, v *sqlitestore.View, list []engine.SessionInfo) (*names, error) {
-	n := newNames(engine.SavedGraph{})
+func liveNames(ctx context.Context, v *sqlitestore.View, list []journal.SessionInfo) (*names, error) {
+	n := newNames(journal.SavedGraph{})
 	return n, n.readLive(ctx, v, list)
 }
 

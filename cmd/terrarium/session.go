@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/spf13/cobra"
 )
 
 func sessionCommand(s streams) *cobra.Command {
@@ -76,15 +76,15 @@ func upToDate(ctx context.Context, dir string) error {
 
 // pick chooses the session that a command is about: the one named, by its id or
 // by any id of its graph, or the only live one.
-func pick(ctx context.Context, v *sqlitestore.View, name string) (engine.SessionInfo, error) {
+func pick(ctx context.Context, v *sqlitestore.View, name string) (journal.SessionInfo, error) {
 	list, err := v.Sessions(ctx)
 	if err != nil {
-		return engine.SessionInfo{}, failWith(exitSession, err)
+		return journal.SessionInfo{}, failWith(exitSession, err)
 	}
 	return choose(list, name)
 }
 
-func choose(list []engine.SessionInfo, name string) (engine.SessionInfo, error) {
+func choose(list []journal.SessionInfo, name string) (journal.SessionInfo, error) {
 	if name != "" {
 		return namedSession(list, name)
 	}
@@ -94,34 +94,34 @@ func choose(list []engine.SessionInfo, name string) (engine.SessionInfo, error) 
 		return live[0], nil
 	case 0:
 		if len(list) == 0 {
-			return engine.SessionInfo{}, failWith(exitSession, &abi.Error{
+			return journal.SessionInfo{}, failWith(exitSession, &abi.Error{
 				Code: abi.NotFound, Message: "the directory has no session yet",
 				Remedy: "begin one with terrarium run RECIPE --session DIR",
 			})
 		}
-		return engine.SessionInfo{}, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "the directory has no live session", Remedy: "name one of those that session list shows"})
+		return journal.SessionInfo{}, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "the directory has no live session", Remedy: "name one of those that session list shows"})
 	}
-	return engine.SessionInfo{}, usage("the directory has %d live sessions: name one of those that session list shows", len(live))
+	return journal.SessionInfo{}, usage("the directory has %d live sessions: name one of those that session list shows", len(live))
 }
 
-func namedSession(list []engine.SessionInfo, name string) (engine.SessionInfo, error) {
+func namedSession(list []journal.SessionInfo, name string) (journal.SessionInfo, error) {
 	for _, i := range list {
 		if string(i.Session) == name {
 			return i, nil
 		}
 	}
-	if heir, found := terrarium.Heir(list, engine.GraphID(name)); found {
+	if heir, found := terrarium.Heir(list, journal.GraphID(name)); found {
 		return heir, nil
 	}
-	return engine.SessionInfo{}, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no session " + name, Remedy: "session list shows them"})
+	return journal.SessionInfo{}, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no session " + name, Remedy: "session list shows them"})
 }
 
-func liveSessions(list []engine.SessionInfo) []engine.SessionInfo {
-	return slices.DeleteFunc(slices.Clone(list), func(i engine.SessionInfo) bool { return !i.Live })
+func liveSessions(list []journal.SessionInfo) []journal.SessionInfo {
+	return slices.DeleteFunc(slices.Clone(list), func(i journal.SessionInfo) bool { return !i.Live })
 }
 
 // withSession opens the session that a command's arguments DIR [SESSION] name.
-func withSession(ctx context.Context, args []string, format string, f func(v *sqlitestore.View, info engine.SessionInfo) error) error {
+func withSession(ctx context.Context, args []string, format string, f func(v *sqlitestore.View, info journal.SessionInfo) error) error {
 	if err := checkFormat(format); err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func sessionListCommand(s streams) *cobra.Command {
 	return cmd
 }
 
-func listSessions(s streams, list []engine.SessionInfo, format string) error {
+func listSessions(s streams, list []journal.SessionInfo, format string) error {
 	if format == "json" {
 		return printJSON(s, terrarium.SessionsResult{Sessions: records(list)})
 	}
@@ -184,7 +184,7 @@ func listSessions(s streams, list []engine.SessionInfo, format string) error {
 	return failWith(exitFailed, err)
 }
 
-func records(list []engine.SessionInfo) []terrarium.SessionRecord {
+func records(list []journal.SessionInfo) []terrarium.SessionRecord {
 	out := []terrarium.SessionRecord{}
 	for i := range list {
 		out = append(out, terrarium.NewSessionRecord(&list[i]))

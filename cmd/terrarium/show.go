@@ -7,11 +7,10 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/spf13/cobra"
 )
 
 func sessionShowCommand(s streams) *cobra.Command {
@@ -21,7 +20,7 @@ func sessionShowCommand(s streams) *cobra.Command {
 		Short: "Show the creatures and channels of a session",
 		Args:  arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withSession(cmd.Context(), args, format, func(v *sqlitestore.View, info engine.SessionInfo) error {
+			return withSession(cmd.Context(), args, format, func(v *sqlitestore.View, info journal.SessionInfo) error {
 				saved, err := v.Saved(cmd.Context(), info.Session)
 				if err != nil {
 					return failWith(exitSession, err)
@@ -65,13 +64,13 @@ type shownChannel struct {
 	Head        uint64              `json:"head"`
 }
 
-func showSession(s streams, info engine.SessionInfo, saved engine.SavedGraph, format string) error {
+func showSession(s streams, info journal.SessionInfo, saved journal.SavedGraph, format string) error {
 	shown := shownSession{Session: terrarium.NewSessionRecord(&info), Creatures: []shownCreature{}, Channels: []shownChannel{}}
-	heads := map[engine.ChannelID]uint64{}
+	heads := map[journal.ChannelID]uint64{}
 	for _, h := range saved.Heads {
 		heads[h.Channel] = h.Seq
 	}
-	pending := map[engine.ReaderID]uint64{}
+	pending := map[journal.ReaderID]uint64{}
 	for _, c := range saved.Cursors {
 		end := heads[c.Channel]
 		if c.Until != 0 {
@@ -82,7 +81,7 @@ func showSession(s streams, info engine.SessionInfo, saved engine.SavedGraph, fo
 		}
 	}
 	for _, c := range saved.Creatures {
-		shown.Creatures = append(shown.Creatures, shownCreature{c.ID, c.Name, c.Address, c.Module, c.Stopped, c.Root, pending[engine.ReaderID(c.ID)]})
+		shown.Creatures = append(shown.Creatures, shownCreature{c.ID, c.Name, c.Address, c.Module, c.Stopped, c.Root, pending[journal.ReaderID(c.ID)]})
 	}
 	for _, ch := range saved.Channels {
 		if ch.Inbox == "" {

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/spf13/cobra"
 )
 
 var errUnsound = errors.New("the session is not sound")
@@ -21,7 +20,7 @@ func sessionVerifyCommand(s streams) *cobra.Command {
 		Short: "Check that a session has every event once and every channel in order",
 		Args:  arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withSession(cmd.Context(), args, format, func(v *sqlitestore.View, info engine.SessionInfo) error {
+			return withSession(cmd.Context(), args, format, func(v *sqlitestore.View, info journal.SessionInfo) error {
 				report, err := v.Verify(cmd.Context(), info.Session)
 				if err != nil {
 					return failWith(exitSession, err)

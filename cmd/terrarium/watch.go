@@ -11,12 +11,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/spf13/cobra"
 )
 
 // watchFlags are the flags of events, and those of session events but run.
@@ -103,7 +102,7 @@ func (f *watchFlags) add(cmd *cobra.Command) {
 }
 
 // check refuses what does not go together, and answers the kinds that are wanted.
-func (f *watchFlags) check(op string) ([]engine.EventKind, error) {
+func (f *watchFlags) check(op string) ([]journal.EventKind, error) {
 	if err := checkFormat(f.format); err != nil {
 		return nil, err
 	}
@@ -158,7 +157,7 @@ func savedAt(ctx context.Context, path string) (*sqlitestore.View, error) {
 // eventWriter writes the events that are wanted.
 type eventWriter struct {
 	f     *watchFlags
-	kinds []engine.EventKind
+	kinds []journal.EventKind
 	names *names
 	out   *bufio.Writer
 	// What is not between these times is left out; 0: any time.
@@ -167,7 +166,7 @@ type eventWriter struct {
 	left         int // how many may still be written; -1: any number
 }
 
-func (f *watchFlags) writer(s streams, kinds []engine.EventKind, n *names) *eventWriter {
+func (f *watchFlags) writer(s streams, kinds []journal.EventKind, n *names) *eventWriter {
 	_, colour := terminal(s.out)
 	w := &eventWriter{f: f, kinds: kinds, names: n, out: bufio.NewWriter(s.out), colour: colour, left: -1}
 	w.left = cmp.Or(f.limit, -1)
@@ -176,7 +175,7 @@ func (f *watchFlags) writer(s streams, kinds []engine.EventKind, n *names) *even
 
 // wants reports whether the event is one of those that were asked for. Of a
 // creature or channel that is gone, only the id is known for sure.
-func (w *eventWriter) wants(ev *engine.Event) bool {
+func (w *eventWriter) wants(ev *journal.Event) bool {
 	return ev.Time >= w.since && (w.until == 0 || ev.Time <= w.until) &&
 		(len(w.kinds) == 0 || slices.Contains(w.kinds, ev.Kind)) &&
 		among(w.f.creatures, string(ev.Creature), w.names.ofCreature(ev.Creature)) &&
@@ -189,7 +188,7 @@ func among(list []string, id, name string) bool {
 }
 
 // write writes one event. It reports whether there may be more.
-func (w *eventWriter) write(ev *engine.Event, cursor engine.EventCursor) (more bool, err error) {
+func (w *eventWriter) write(ev *journal.Event, cursor journal.EventCursor) (more bool, err error) {
 	w.left--
 	if w.f.format == "json" {
 		r := terrarium.NewEventRecord(ev)

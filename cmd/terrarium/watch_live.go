@@ -4,26 +4,26 @@ import (
 	"context"
 	"errors"
 
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/spf13/cobra"
 )
 
 // live runs a recipe and shows what happens.
-func (f *watchFlags) live(cmd *cobra.Command, s streams, recipe string, kinds []engine.EventKind) error {
+func (f *watchFlags) live(cmd *cobra.Command, s streams, recipe string, kinds []journal.EventKind) error {
 	f.run.format = "text"
 	f.run.watch = func(ctx context.Context, t *terrarium.Terrarium, done func()) (func() error, error) {
 		filter := engine.Filter{Kinds: kinds}
 		for _, g := range f.graphs {
 			filter.Graphs = append(filter.Graphs, terrarium.GraphID(g))
 		}
-		known := newNames(engine.SavedGraph{})
+		known := newNames(journal.SavedGraph{})
 		for _, g := range t.Saved() {
 			known.add(g)
 		}
 		w := &liveWatch{t: t, w: f.writer(s, kinds, known), filter: filter}
-		if err := w.subscribe(ctx, engine.EventCursor(f.after)); err != nil {
+		if err := w.subscribe(ctx, journal.EventCursor(f.after)); err != nil {
 			return nil, failWith(exitUsage, err)
 		}
 		return w.start(done), nil
@@ -41,7 +41,7 @@ type liveWatch struct {
 	ended  chan struct{}   // closed when the run is over
 }
 
-func (l *liveWatch) subscribe(ctx context.Context, after engine.EventCursor) (err error) {
+func (l *liveWatch) subscribe(ctx context.Context, after journal.EventCursor) (err error) {
 	l.asked = map[string]bool{}
 	if after == "" {
 		l.sub = l.t.Subscribe(l.filter, 0)
@@ -125,7 +125,7 @@ func (l *liveWatch) one(ob *engine.Observed) (more bool, err error) {
 	if !l.w.wants(ev) {
 		return true, nil
 	}
-	var cursor engine.EventCursor
+	var cursor journal.EventCursor
 	if l.w.f.format == "json" && !ev.ID.IsZero() {
 		cursor = l.sub.Cursor()
 	}
@@ -145,7 +145,7 @@ func (l *liveWatch) askFor(id, name string) {
 	for i := range graphs {
 		for _, c := range graphs[i].Creatures {
 			l.w.names.creatures[c.ID] = c.Name
-			l.w.names.channels[engine.InboxOf(c.ID)] = "inbox of " + c.Name
+			l.w.names.channels[journal.InboxOf(c.ID)] = "inbox of " + c.Name
 		}
 		for _, ch := range graphs[i].Channels {
 			l.w.names.channels[ch.ID] = ch.Name

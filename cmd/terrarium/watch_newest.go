@@ -7,13 +7,13 @@ import (
 	"math"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // lastEvent is an event and the session that wrote it.
 type lastEvent struct {
-	engine.Event
-	session engine.SessionID
+	journal.Event
+	session journal.SessionID
 }
 
 // last shows the newest events that are wanted, oldest first.
@@ -40,9 +40,9 @@ func (h *savedHistory) last(ctx context.Context, limit int) error {
 		found = newestOf(append(found, events...), limit)
 	}
 	for i := range found {
-		cursor := engine.EventCursor("")
+		cursor := journal.EventCursor("")
 		if h.w.f.format == "json" {
-			cursor = engine.CursorBehind(list, found[i].session, &found[i].Event)
+			cursor = journal.CursorBehind(list, found[i].session, &found[i].Event)
 		}
 		if _, err := h.w.write(&found[i].Event, cursor); err != nil {
 			return err
@@ -53,9 +53,9 @@ func (h *savedHistory) last(ctx context.Context, limit int) error {
 
 // lastOf reads the newest events that are wanted of those that a session wrote: as
 // many as are asked for, and more as long as too few of them are wanted.
-func (h *savedHistory) lastOf(ctx context.Context, session engine.SessionID, limit int) ([]lastEvent, error) {
+func (h *savedHistory) lastOf(ctx context.Context, session journal.SessionID, limit int) ([]lastEvent, error) {
 	for read := max(limit, pageSize); ; read *= 8 {
-		q := engine.HistoryQuery{Own: true, Newest: true, Kinds: h.w.kinds, Limit: read}
+		q := journal.HistoryQuery{Own: true, Newest: true, Kinds: h.w.kinds, Limit: read}
 		events, err := h.view.History(ctx, session, q)
 		if err != nil {
 			return nil, err
@@ -83,13 +83,13 @@ func newestOf(events []lastEvent, limit int) []lastEvent {
 
 // ended is a session and when it ended, at the latest.
 type ended struct {
-	engine.SessionInfo
+	journal.SessionInfo
 	at int64
 }
 
 // byEnd sorts sessions, those that may have the newest events first.
-func byEnd(list []engine.SessionInfo) []ended {
-	at := map[engine.SessionID]int64{}
+func byEnd(list []journal.SessionInfo) []ended {
+	at := map[journal.SessionID]int64{}
 	for _, i := range list {
 		for _, p := range i.Parents {
 			at[p] = i.Created

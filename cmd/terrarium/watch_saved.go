@@ -8,15 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/spf13/cobra"
 )
 
 // saved shows the events of a session directory.
-func (f *watchFlags) saved(cmd *cobra.Command, s streams, v *sqlitestore.View, session string, kinds []engine.EventKind) error {
+func (f *watchFlags) saved(cmd *cobra.Command, s streams, v *sqlitestore.View, session string, kinds []journal.EventKind) error {
 	for _, name := range []string{"session", "input", "exit-when-idle", "var", "var-file", "durability", "seed", "workers", "fresh-instances"} {
 		if cmd.Flags().Changed(name) {
 			return usage("--%s is for running a recipe; a session directory is only read", name)
@@ -24,7 +23,7 @@ func (f *watchFlags) saved(cmd *cobra.Command, s streams, v *sqlitestore.View, s
 	}
 	ctx, stop := untilSignal(cmd.Context())
 	defer stop()
-	h := &savedHistory{view: v, names: newNames(engine.SavedGraph{})}
+	h := &savedHistory{view: v, names: newNames(journal.SavedGraph{})}
 	if err := h.begin(ctx, f, s, session, kinds); err != nil {
 		return err
 	}
@@ -45,7 +44,7 @@ func (f *watchFlags) saved(cmd *cobra.Command, s streams, v *sqlitestore.View, s
 }
 
 // begin finds out what is to be shown, and where it begins.
-func (h *savedHistory) begin(ctx context.Context, f *watchFlags, s streams, session string, kinds []engine.EventKind) (err error) {
+func (h *savedHistory) begin(ctx context.Context, f *watchFlags, s streams, session string, kinds []journal.EventKind) (err error) {
 	h.w = f.writer(s, kinds, h.names)
 	now := time.Now()
 	if h.w.since, err = parseTime("--since", f.since, now); err != nil {
@@ -61,11 +60,11 @@ func (h *savedHistory) begin(ctx context.Context, f *watchFlags, s streams, sess
 	if h.only, err = h.family(ctx, list, session, f.follow); err != nil {
 		return err
 	}
-	after := cmp.Or(engine.EventCursor(f.after), engine.FromStart)
+	after := cmp.Or(journal.EventCursor(f.after), journal.FromStart)
 	if f.since != "" {
-		after = engine.CursorAt(list, h.w.since-1)
+		after = journal.CursorAt(list, h.w.since-1)
 	}
-	h.replay, err = engine.NewReplay(ctx, h.view, after, h.only)
+	h.replay, err = journal.NewReplay(ctx, h.view, after, h.only)
 	if abi.CodeOf(err) == abi.InvalidArgument || abi.CodeOf(err) == abi.NotFound {
 		return failWith(exitUsage, err)
 	}
@@ -91,17 +90,17 @@ func parseTime(flag, text string, now time.Time) (int64, error) {
 // savedHistory is a session directory whose events are shown.
 type savedHistory struct {
 	view       *sqlitestore.View
-	only       func(*engine.SessionInfo) bool // nil: all
-	replay     *engine.Replay
+	only       func(*journal.SessionInfo) bool // nil: all
+	replay     *journal.Replay
 	w          *eventWriter
 	names      *names
-	succession engine.Succession
+	succession journal.Succession
 }
 
 // family chooses the sessions whose events one has in its history: itself and those
 // that it came from; and, to follow it, those that come out of it. Without a session
 // it chooses all.
-func (h *savedHistory) family(ctx context.Context, list []engine.SessionInfo, session string, follow bool) (func(*engine.SessionInfo) bool, error) {
+func (h *savedHistory) family(ctx context.Context, list []journal.SessionInfo, session string, follow bool) (func(*journal.SessionInfo) bool, error) {
 	if session == "" {
 		return nil, nil
 	}
@@ -112,16 +111,16 @@ func (h *savedHistory) family(ctx context.Context, list []engine.SessionInfo, se
 	if err := h.names.read(ctx, h.view, info.Session); err != nil {
 		return nil, failWith(exitSession, err)
 	}
-	family := map[engine.SessionID]bool{}
-	for _, i := range newFamily(list, []engine.SessionInfo{info}).members {
+	family := map[journal.SessionID]bool{}
+	for _, i := range newFamily(list, []journal.SessionInfo{info}).members {
 		family[i.Session] = true
 	}
 	if !follow {
-		return func(i *engine.SessionInfo) bool { return family[i.Session] }, nil
+		return func(i *journal.SessionInfo) bool { return family[i.Session] }, nil
 	}
-	issue := map[engine.SessionID]bool{info.Session: true}
-	return func(i *engine.SessionInfo) bool {
-		if slices.ContainsFunc(i.Parents, func(p engine.SessionID) bool { return issue[p] }) {
+	issue := map[journal.SessionID]bool{info.Session: true}
+	return func(i *journal.SessionInfo) bool {
+		if slices.ContainsFunc(i.Parents, func(p journal.SessionID) bool { return issue[p] }) {
 			issue[i.Session] = true
 		}
 		return family[i.Session] || issue[i.Session]
@@ -155,7 +154,7 @@ func (h *savedHistory) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.succession = engine.NewSuccession(list)
+	h.succession = journal.NewSuccession(list)
 	return h.names.readLive(ctx, h.view, list)
 }
 
@@ -177,7 +176,7 @@ func (h *savedHistory) pass(ctx context.Context, follow bool) (more bool, err er
 		if !h.wants(&ev) {
 			continue
 		}
-		var cursor engine.EventCursor
+		var cursor journal.EventCursor
 		if h.w.f.format == "json" {
 			cursor = h.replay.Cursor()
 		}
@@ -187,9 +186,9 @@ func (h *savedHistory) pass(ctx context.Context, follow bool) (more bool, err er
 	}
 }
 
-func (h *savedHistory) wants(ev *engine.Event) bool { return h.w.wants(ev) && h.ofGraph(ev.Graph) }
+func (h *savedHistory) wants(ev *journal.Event) bool { return h.w.wants(ev) && h.ofGraph(ev.Graph) }
 
-func (h *savedHistory) ofGraph(id engine.GraphID) bool {
+func (h *savedHistory) ofGraph(id journal.GraphID) bool {
 	asked := h.w.f.graphs
-	return len(asked) == 0 || slices.ContainsFunc(asked, func(g string) bool { return h.succession.Related(engine.GraphID(g), id) })
+	return len(asked) == 0 || slices.ContainsFunc(asked, func(g string) bool { return h.succession.Related(journal.GraphID(g), id) })
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -109,13 +111,13 @@ func (c *hostcallCost) measure(b *testing.B) {
 		Fuel: muchFuel, Deadline: muchTime, Sends: many, SendBytes: many, Output: many, LogLines: many, LogBytes: many,
 		State: many, StateWrites: many, StateKey: 64 << 10, Calls: many, Timers: 1000, Tools: many,
 	}
-	spec := engine.CreatureSpec{Name: "subject", Wasm: c.build(), Privileged: true, Limits: limits, Config: json.RawMessage(`{"k":"v"}`)}
+	spec := deploy.CreatureSpec{Name: "subject", Wasm: c.build(), Privileged: true, Limits: limits, Config: json.RawMessage(`{"k":"v"}`)}
 	added, err := t.AddCreature(ctx, spec)
 	if err != nil {
 		b.Fatal(err)
 	}
 	c.surround(b, t, added.Creature)
-	sub := t.Subscribe(engine.Filter{Kinds: []engine.EventKind{engine.EventTurnStarted, engine.EventTurnEnded, engine.EventTurnFailed}, Creatures: []engine.CreatureID{added.Creature}}, 64)
+	sub := t.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventTurnStarted, journal.EventTurnEnded, journal.EventTurnFailed}, Creatures: []journal.CreatureID{added.Creature}}, 64)
 	defer sub.Close()
 	turn := func(payload string) (time.Duration, int64) {
 		sent, err := t.SendTo(ctx, added.Creature, engine.Outgoing{Payload: []byte(payload)})
@@ -137,18 +139,18 @@ func (c *hostcallCost) measure(b *testing.B) {
 }
 
 // surround adds the neighbours.
-func (c *hostcallCost) surround(b *testing.B, t *terrarium.Terrarium, subject engine.CreatureID) {
+func (c *hostcallCost) surround(b *testing.B, t *terrarium.Terrarium, subject journal.CreatureID) {
 	err := t.Batch(b.Context(), func(batch *engine.Batch) error {
 		for i := range c.neighbours {
 			name := fmt.Sprint("neighbour", i)
-			if _, _, err := batch.AddCreature(b.Context(), engine.CreatureSpec{Name: name, Module: "builtin:relay", Join: batch.GraphOf(subject)}); err != nil {
+			if _, _, err := batch.AddCreature(b.Context(), deploy.CreatureSpec{Name: name, Module: "builtin:relay", Join: batch.GraphOf(subject)}); err != nil {
 				return err
 			}
 			ch, err := batch.AddChannel(batch.GraphOf(subject), "channel"+name, "")
 			if err != nil {
 				return err
 			}
-			if _, err := batch.Do(topology.SetEdge{Creature: subject, Channel: ch.Channel, Direction: engine.Send, On: true}); err != nil {
+			if _, err := batch.Do(topology.SetEdge{Creature: subject, Channel: ch.Channel, Direction: journal.Send, On: true}); err != nil {
 				return err
 			}
 		}
@@ -161,7 +163,7 @@ func (c *hostcallCost) surround(b *testing.B, t *terrarium.Terrarium, subject en
 
 // measuredTurn waits for the end of a turn and returns how long it took, and its
 // fuel.
-func measuredTurn(ctx context.Context, b *testing.B, sub *engine.Subscription, message engine.EventID) (time.Duration, int64) {
+func measuredTurn(ctx context.Context, b *testing.B, sub *engine.Subscription, message journal.EventID) (time.Duration, int64) {
 	var began int64
 	for {
 		ob, err := sub.Next(ctx)
@@ -171,12 +173,12 @@ func measuredTurn(ctx context.Context, b *testing.B, sub *engine.Subscription, m
 		ev := &ob.Event
 		switch {
 		case ev.Cause != message:
-		case ev.Kind == engine.EventTurnStarted:
+		case ev.Kind == journal.EventTurnStarted:
 			began = ev.Time
-		case ev.Kind == engine.EventTurnFailed:
+		case ev.Kind == journal.EventTurnFailed:
 			b.Fatal(string(ev.Payload))
 		default:
-			var p engine.TurnEndedPayload
+			var p journal.TurnEndedPayload
 			if err := json.Unmarshal(ev.Payload, &p); err != nil {
 				b.Fatal(err)
 			}

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Report is how a module ended, and what others noticed of it.
@@ -47,7 +47,7 @@ func (r *Report) fail(err error) {
 }
 
 // failedTurn notes what the event of a failed turn tells.
-func (r *Report) failedTurn(ev *engine.Event) error {
+func (r *Report) failedTurn(ev *journal.Event) error {
 	var detail struct{ Code, Error string }
 	if err := json.Unmarshal(ev.Payload, &detail); err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Run adds a module as a creature with the limits of one of its ends, hands it a
@@ -92,12 +94,12 @@ func (s *Stage) attack(ctx context.Context, name string, m *Module, end *End, t 
 
 // specOf is a hostile creature beside the victim. Limits that an end does not set
 // are so large that they do not decide how it ends, however slow the machine is.
-func (s *Stage) specOf(name string, m *Module, end *End) engine.CreatureSpec {
-	spec := engine.CreatureSpec{
+func (s *Stage) specOf(name string, m *Module, end *End) deploy.CreatureSpec {
+	spec := deploy.CreatureSpec{
 		Name: name, Wasm: m.Build(), Limits: end.Limits, Join: s.graph,
 		Privileged: m.Privileged,
-		Restart:    engine.RestartPolicy{Mode: engine.RestartNever},
-		Overflow:   engine.OverflowDeadLetter, // a storm may not hold up whoever sends from outside
+		Restart:    deploy.RestartPolicy{Mode: deploy.RestartNever},
+		Overflow:   deploy.OverflowDeadLetter, // a storm may not hold up whoever sends from outside
 	}
 	if !m.Unwired {
 		spec.Send = wires(loot)
@@ -122,7 +124,7 @@ func (s *Stage) CloseDuring(ctx context.Context, m *Module) (time.Duration, erro
 		return 0, errors.Join(err, s.Close(ctx))
 	}
 	sub := s.t.Subscribe(engine.Filter{
-		Kinds: []engine.EventKind{engine.EventTurnStarted}, Creatures: []engine.CreatureID{added.Creature},
+		Kinds: []journal.EventKind{journal.EventTurnStarted}, Creatures: []journal.CreatureID{added.Creature},
 	}, 0)
 	defer sub.Close()
 	sent, err := s.t.SendTo(ctx, added.Creature, engine.Outgoing{})
@@ -147,10 +149,10 @@ func (s *Stage) CloseDuring(ctx context.Context, m *Module) (time.Duration, erro
 const aftermath = 50
 
 // provoke hands the creature a message and waits for the end of its turn.
-func (s *Stage) provoke(ctx context.Context, hostile engine.CreatureID, r *Report) error {
+func (s *Stage) provoke(ctx context.Context, hostile journal.CreatureID, r *Report) error {
 	sub := s.t.Subscribe(engine.Filter{
-		Kinds:     []engine.EventKind{engine.EventTurnStarted, engine.EventTurnEnded, engine.EventTurnFailed},
-		Creatures: []engine.CreatureID{hostile},
+		Kinds:     []journal.EventKind{journal.EventTurnStarted, journal.EventTurnEnded, journal.EventTurnFailed},
+		Creatures: []journal.CreatureID{hostile},
 	}, 64)
 	defer sub.Close()
 	sent, err := s.t.SendTo(ctx, hostile, engine.Outgoing{})
@@ -167,12 +169,12 @@ func (s *Stage) provoke(ctx context.Context, hostile engine.CreatureID, r *Repor
 		if ev.Cause != sent.Message {
 			continue // its start
 		}
-		if ev.Kind == engine.EventTurnStarted {
+		if ev.Kind == journal.EventTurnStarted {
 			began = ev.Time
 			continue
 		}
 		r.Took = max(0, time.Duration(ev.Time-began))
-		if ev.Kind == engine.EventTurnFailed {
+		if ev.Kind == journal.EventTurnFailed {
 			return r.failedTurn(ev)
 		}
 		return nil
@@ -181,11 +183,11 @@ func (s *Stage) provoke(ctx context.Context, hostile engine.CreatureID, r *Repor
 
 // checkAlive returns what the engine cannot do any more.
 func (s *Stage) checkAlive(ctx context.Context) error {
-	added, err := s.t.AddCreature(ctx, engine.CreatureSpec{Name: "newcomer", Module: "builtin:echo"})
+	added, err := s.t.AddCreature(ctx, deploy.CreatureSpec{Name: "newcomer", Module: "builtin:echo"})
 	if err != nil {
 		return fmt.Errorf("adding a creature afterwards: %w", err)
 	}
-	for _, id := range []engine.CreatureID{s.victim, added.Creature} {
+	for _, id := range []journal.CreatureID{s.victim, added.Creature} {
 		before, err := s.turns(id)
 		if err != nil {
 			return err
@@ -211,7 +213,7 @@ func (s *Stage) checkAlive(ctx context.Context) error {
 }
 
 // turns is how many turns a creature has done.
-func (s *Stage) turns(id engine.CreatureID) (uint64, error) {
+func (s *Stage) turns(id journal.CreatureID) (uint64, error) {
 	graph, err := s.t.FindGraph(string(id))
 	if err != nil {
 		return 0, err

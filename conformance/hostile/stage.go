@@ -8,7 +8,8 @@ import (
 	"sync"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Stage is a live engine with innocent creatures, ready for a hostile one.
@@ -24,10 +25,10 @@ type Stage struct {
 
 	t      *terrarium.Terrarium
 	words  *lastWords
-	in     engine.ChannelID
-	out    engine.ChannelID
-	victim engine.CreatureID
-	graph  engine.GraphID // of the victim
+	in     journal.ChannelID
+	out    journal.ChannelID
+	victim journal.CreatureID
+	graph  journal.GraphID // of the victim
 	// resting is what the process needs while nothing attacks.
 	resting Memory
 }
@@ -48,12 +49,12 @@ func NewStage(ctx context.Context, dir string) (*Stage, error) {
 }
 
 func (s *Stage) furnish(ctx context.Context) error {
-	neighbours, err := s.t.Engine.Apply(ctx, &engine.Deployment{
+	neighbours, err := s.t.Engine.Apply(ctx, &deploy.Deployment{
 		Name: "neighbours",
-		Channels: []engine.ChannelSpec{
+		Channels: []deploy.ChannelSpec{
 			{Address: "in", Name: "in"}, {Address: "middle", Name: "middle"}, {Address: "out", Name: "out"},
 		},
-		Creatures: []engine.CreatureSpec{
+		Creatures: []deploy.CreatureSpec{
 			{Address: "relay", Name: "relay", Module: "builtin:relay", Listen: wires("in"), Send: wires("middle")},
 			{Address: "echo", Name: "echo", Module: "builtin:echo", Listen: wires("middle"), Send: wires("out")},
 			{Address: "tally", Name: "tally", Module: "builtin:tally", Listen: wires("out")},
@@ -62,10 +63,10 @@ func (s *Stage) furnish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	attacked, err := s.t.Engine.Apply(ctx, &engine.Deployment{
+	attacked, err := s.t.Engine.Apply(ctx, &deploy.Deployment{
 		Name:      "attacked",
-		Channels:  []engine.ChannelSpec{{Address: loot, Name: loot}},
-		Creatures: []engine.CreatureSpec{{Address: "victim", Name: "victim", Module: "builtin:relay", Listen: wires(loot)}},
+		Channels:  []deploy.ChannelSpec{{Address: loot, Name: loot}},
+		Creatures: []deploy.CreatureSpec{{Address: "victim", Name: "victim", Module: "builtin:relay", Listen: wires(loot)}},
 	})
 	if err != nil {
 		return err
@@ -93,7 +94,7 @@ func (s *Stage) furnish(ctx context.Context) error {
 // loot is the channel that the hostile creature may send on.
 const loot = "loot"
 
-func wires(channel string) []engine.WireSpec { return []engine.WireSpec{{Channel: channel}} }
+func wires(channel string) []deploy.WireSpec { return []deploy.WireSpec{{Channel: channel}} }
 
 // Close closes the engine.
 func (s *Stage) Close(ctx context.Context) error { return s.t.Close(ctx) }

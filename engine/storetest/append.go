@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 func testAppend(t *testing.T, open Opener) {
@@ -18,36 +18,36 @@ func testAppend(t *testing.T, open Opener) {
 var awkward = [][]byte{nil, {}, {0}, {0xff, 0xfe, 0x00, 0xc3, 0x28}, []byte("plain"), []byte("a\x00b"), make([]byte, 100_000)}
 
 func appendEveryField(t *testing.T, open Opener) {
-	j := newBench(t, open).create(engine.StoreSpec{Durability: engine.Full})
-	elsewhere := engine.EventID{Origin: engine.Origin{1, 2, 3}, Seq: 77}
-	var want []engine.Event
+	j := newBench(t, open).create(journal.StoreSpec{Durability: journal.Full})
+	elsewhere := journal.EventID{Origin: journal.Origin{1, 2, 3}, Seq: 77}
+	var want []journal.Event
 	for i, b := range awkward {
-		want = append(want, j.put(engine.Record{Events: []engine.Event{
+		want = append(want, j.put(journal.Record{Events: []journal.Event{
 			{
-				Kind: engine.EventChannelMessage, Graph: "graph", Creature: "creature", Attempt: i, Channel: "channel", Seq: uint64(i + 1),
-				Headers: b, Payload: b, Turn: engine.EventID{Origin: j.Origin(), Seq: j.last + 2}, Cause: elsewhere,
+				Kind: journal.EventChannelMessage, Graph: "graph", Creature: "creature", Attempt: i, Channel: "channel", Seq: uint64(i + 1),
+				Headers: b, Payload: b, Turn: journal.EventID{Origin: j.Origin(), Seq: j.last + 2}, Cause: elsewhere,
 			},
-			{Kind: engine.EventTurnEnded, Graph: "graph\x00\xff'\"", Creature: "ünï·code", Attempt: 1 << 30, Payload: b, Cause: engine.EventID{Origin: j.Origin(), Seq: j.last + 1}},
+			{Kind: journal.EventTurnEnded, Graph: "graph\x00\xff'\"", Creature: "ünï·code", Attempt: 1 << 30, Payload: b, Cause: journal.EventID{Origin: j.Origin(), Seq: j.last + 1}},
 		}})...)
 	}
-	for _, k := range engine.EventKinds() {
-		want = append(want, j.put(engine.Record{Events: []engine.Event{{Kind: k}}})...)
+	for _, k := range journal.EventKinds() {
+		want = append(want, j.put(journal.Record{Events: []journal.Event{{Kind: k}}})...)
 	}
 	j.wait()
-	equal(t, "History", j.history(engine.HistoryQuery{}), want)
+	equal(t, "History", j.history(journal.HistoryQuery{}), want)
 }
 
 func appendOrder(t *testing.T, open Opener) {
-	j := newBench(t, open).create(engine.StoreSpec{})
-	var want []engine.Event
+	j := newBench(t, open).create(journal.StoreSpec{})
+	var want []journal.Event
 	for i := range 700 { // more than one group
-		r := engine.Record{}
+		r := journal.Record{}
 		for range i % 11 {
-			r.Events = append(r.Events, engine.Event{Kind: engine.EventLog})
+			r.Events = append(r.Events, journal.Event{Kind: journal.EventLog})
 		}
 		want = append(want, j.put(r)...)
 	}
-	equal(t, "History", j.history(engine.HistoryQuery{Limit: 10_000}), want)
+	equal(t, "History", j.history(journal.HistoryQuery{Limit: 10_000}), want)
 	if err := j.Wait(t.Context(), j.last); err != nil {
 		t.Fatal(err)
 	}
@@ -58,13 +58,13 @@ func appendOrder(t *testing.T, open Opener) {
 
 // appendWhole reads beside the writer: nobody ever sees part of a record.
 func appendWhole(t *testing.T, open Opener) {
-	j := newBench(t, open).create(engine.StoreSpec{})
+	j := newBench(t, open).create(journal.StoreSpec{})
 	const records, size = 200, 5
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for range records {
-			j.put(engine.Record{Events: make([]engine.Event, size)})
+			j.put(journal.Record{Events: make([]journal.Event, size)})
 		}
 	}()
 	for ended := false; !ended; {
@@ -73,21 +73,21 @@ func appendWhole(t *testing.T, open Opener) {
 			ended = true
 		default:
 		}
-		if n := len(j.history(engine.HistoryQuery{Limit: records * size})); n%size != 0 {
+		if n := len(j.history(journal.HistoryQuery{Limit: records * size})); n%size != 0 {
 			t.Fatalf("a reader saw %d events, which is not a multiple of %d", n, size)
 		}
 	}
-	if n := len(j.history(engine.HistoryQuery{Limit: records * size})); n != records*size {
+	if n := len(j.history(journal.HistoryQuery{Limit: records * size})); n != records*size {
 		t.Errorf("%d events, want %d", n, records*size)
 	}
 }
 
 func closeWrites(t *testing.T, open Opener) {
 	b := newBench(t, open)
-	j := b.create(engine.StoreSpec{})
+	j := b.create(journal.StoreSpec{})
 	want := j.messages("c", 1, 300)
 	j.shut()
-	got, err := b.storage.History(t.Context(), j.Info().Session, engine.HistoryQuery{})
+	got, err := b.storage.History(t.Context(), j.Info().Session, journal.HistoryQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 func testCreate(t *testing.T, open Opener) {
@@ -15,16 +15,16 @@ func testCreate(t *testing.T, open Opener) {
 // createSeveral makes several stores at once, with and without a first record.
 func createSeveral(t *testing.T, open Opener) {
 	b := newBench(t, open)
-	first := func(o engine.Origin) *engine.Record {
+	first := func(o journal.Origin) *journal.Record {
 		r := community()
-		r.Events = []engine.Event{{ID: engine.EventID{Origin: o, Seq: 1}, Time: clock.Add(1), Kind: engine.EventTopologyChanged, Graph: "a"}}
+		r.Events = []journal.Event{{ID: journal.EventID{Origin: o, Seq: 1}, Time: clock.Add(1), Kind: journal.EventTopologyChanged, Graph: "a"}}
 		r.Meta = map[string]string{"first": "1"}
 		return &r
 	}
 	js := b.createAll(
-		engine.StoreSpec{Graph: "a", Born: 1, Durability: engine.Full, Meta: map[string]string{"k": "v"}, First: first},
-		engine.StoreSpec{Graph: "b", Born: 2, First: func(engine.Origin) *engine.Record { return nil }},
-		engine.StoreSpec{Graph: "c", Born: 3})
+		journal.StoreSpec{Graph: "a", Born: 1, Durability: journal.Full, Meta: map[string]string{"k": "v"}, First: first},
+		journal.StoreSpec{Graph: "b", Born: 2, First: func(journal.Origin) *journal.Record { return nil }},
+		journal.StoreSpec{Graph: "c", Born: 3})
 	for i, j := range js {
 		info := j.Info()
 		if len(info.Parents) > 0 || info.MadeBy != "" || !info.Complete || !info.Live {
@@ -36,7 +36,7 @@ func createSeveral(t *testing.T, open Opener) {
 		if err := j.Wait(t.Context(), j.Durable()); err != nil {
 			t.Errorf("Wait for the first record: %v", err)
 		}
-		if n := len(j.history(engine.HistoryQuery{})); n != int(j.Durable()) {
+		if n := len(j.history(journal.HistoryQuery{})); n != int(j.Durable()) {
 			t.Errorf("%s begins with %d events", info.Graph, n)
 		}
 	}
@@ -71,17 +71,17 @@ func createSeveral(t *testing.T, open Opener) {
 // createFails leaves nothing of the others if one of them cannot be made.
 func createFails(t *testing.T, open Opener) {
 	b := newBench(t, open)
-	there := b.create(engine.StoreSpec{})
-	fine := engine.StoreSpec{Graph: "a", Durability: engine.Full}
-	_, err := b.storage.Create(t.Context(), fine, engine.StoreSpec{Graph: "g", Durability: engine.Volatile})
+	there := b.create(journal.StoreSpec{})
+	fine := journal.StoreSpec{Graph: "a", Durability: journal.Full}
+	_, err := b.storage.Create(t.Context(), fine, journal.StoreSpec{Graph: "g", Durability: journal.Volatile})
 	wantCode(t, "Create without durability", err, abi.InvalidArgument)
-	_, err = b.storage.Create(t.Context(), fine, engine.StoreSpec{Graph: "b", Durability: engine.Normal, First: func(engine.Origin) *engine.Record {
-		return &engine.Record{Events: []engine.Event{{ID: engine.EventID{Origin: engine.Origin{1}, Seq: 1}}}}
+	_, err = b.storage.Create(t.Context(), fine, journal.StoreSpec{Graph: "b", Durability: journal.Normal, First: func(journal.Origin) *journal.Record {
+		return &journal.Record{Events: []journal.Event{{ID: journal.EventID{Origin: journal.Origin{1}, Seq: 1}}}}
 	}})
 	if err == nil {
 		t.Error("a first record that is not of the store's origin was taken")
 	}
-	want := map[engine.SessionID]bool{there.Info().Session: true}
+	want := map[journal.SessionID]bool{there.Info().Session: true}
 	b.wantSessions(want)
 	there.messages("c", 1, 1)
 	there.shut()

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // family is a directory whose stores are cut again and again, beside a model of
@@ -18,31 +18,31 @@ type family struct {
 	*bench
 	random  *rand.Rand
 	all     []*kin // eldest first
-	heads   map[engine.ChannelID]uint64
-	state   map[engine.CreatureID]map[string][]byte
-	letters map[engine.CreatureID][]engine.DeadLetterRow
+	heads   map[journal.ChannelID]uint64
+	state   map[journal.CreatureID]map[string][]byte
+	letters map[journal.CreatureID][]journal.DeadLetterRow
 }
 
 // kin is a session as it has to be.
 type kin struct {
-	session   engine.SessionID
-	journal   *journal // nil once it has ended
+	session   journal.SessionID
+	journal   *writer // nil once it has ended
 	parents   []*kin
 	kind      string // of the cut that it came from
-	creatures []engine.CreatureID
-	events    []engine.Event // in order
+	creatures []journal.CreatureID
+	events    []journal.Event // in order
 }
 
 // creatures are who lives in a family. Each has a channel of its own and an
 // inbox.
-var creatures = []engine.CreatureID{"a", "b", "c", "d", "e", "f", "g", "h"}
+var creatures = []journal.CreatureID{"a", "b", "c", "d", "e", "f", "g", "h"}
 
-func ownChannel(c engine.CreatureID) engine.ChannelID { return engine.ChannelID("of-" + c) }
+func ownChannel(c journal.CreatureID) journal.ChannelID { return journal.ChannelID("of-" + c) }
 
 func newFamily(t *testing.T, open Opener, seed uint64) *family {
 	return &family{
-		bench: newBench(t, open), random: rand.New(rand.NewPCG(seed, 3)), heads: map[engine.ChannelID]uint64{},
-		state: map[engine.CreatureID]map[string][]byte{}, letters: map[engine.CreatureID][]engine.DeadLetterRow{},
+		bench: newBench(t, open), random: rand.New(rand.NewPCG(seed, 3)), heads: map[journal.ChannelID]uint64{},
+		state: map[journal.CreatureID]map[string][]byte{}, letters: map[journal.CreatureID][]journal.DeadLetterRow{},
 	}
 }
 
@@ -51,9 +51,9 @@ func (f *family) liveKin() []*kin {
 }
 
 // found makes the first store of some creatures.
-func (f *family) found(members ...engine.CreatureID) *kin {
+func (f *family) found(members ...journal.CreatureID) *kin {
 	f.t.Helper()
-	k := &kin{journal: f.create(engine.StoreSpec{}), creatures: members}
+	k := &kin{journal: f.create(journal.StoreSpec{}), creatures: members}
 	k.session = k.journal.Info().Session
 	f.all = append(f.all, k)
 	k.journal.put(f.rowsOf(members))
@@ -61,13 +61,13 @@ func (f *family) found(members ...engine.CreatureID) *kin {
 }
 
 // rowsOf are the rows that come with the first record of a store.
-func (f *family) rowsOf(members []engine.CreatureID) (r engine.Record) {
+func (f *family) rowsOf(members []journal.CreatureID) (r journal.Record) {
 	for _, c := range members {
-		inbox := engine.InboxOf(c)
-		r.Creatures = append(r.Creatures, engine.CreatureRow{ID: c, Name: string(c)})
-		r.Channels = append(r.Channels, engine.ChannelRow{ID: ownChannel(c), Name: "own"}, engine.ChannelRow{ID: inbox, Inbox: c})
-		r.Heads = append(r.Heads, engine.HeadRow{Channel: ownChannel(c), Seq: f.heads[ownChannel(c)]})
-		r.Cursors = append(r.Cursors, engine.CursorRow{Reader: engine.ReaderID(c), Channel: inbox})
+		inbox := journal.InboxOf(c)
+		r.Creatures = append(r.Creatures, journal.CreatureRow{ID: c, Name: string(c)})
+		r.Channels = append(r.Channels, journal.ChannelRow{ID: ownChannel(c), Name: "own"}, journal.ChannelRow{ID: inbox, Inbox: c})
+		r.Heads = append(r.Heads, journal.HeadRow{Channel: ownChannel(c), Seq: f.heads[ownChannel(c)]})
+		r.Cursors = append(r.Cursors, journal.CursorRow{Reader: journal.ReaderID(c), Channel: inbox})
 	}
 	return r
 }
@@ -81,27 +81,27 @@ func (f *family) live(k *kin, n int) {
 		ch := ownChannel(c)
 		f.heads[ch]++
 		value := fmt.Appendf(nil, "%s %d", k.session, f.random.IntN(1000))
-		k.events = append(k.events, k.journal.put(engine.Record{
-			Events: []engine.Event{message(ch, f.heads[ch]), {Kind: engine.EventState, Creature: c, Payload: value}},
-			Heads:  []engine.HeadRow{{Channel: ch, Seq: f.heads[ch]}},
-			State:  []engine.StateRow{{Creature: c, Key: "last", Value: value}},
+		k.events = append(k.events, k.journal.put(journal.Record{
+			Events: []journal.Event{message(ch, f.heads[ch]), {Kind: journal.EventState, Creature: c, Payload: value}},
+			Heads:  []journal.HeadRow{{Channel: ch, Seq: f.heads[ch]}},
+			State:  []journal.StateRow{{Creature: c, Key: "last", Value: value}},
 		})...)
 		f.state[c] = map[string][]byte{"last": value}
 		switch letters := f.letters[c]; {
 		case f.random.IntN(4) == 0:
-			ev := k.journal.put(engine.Record{Events: []engine.Event{{Kind: engine.EventDeadLetter, Creature: c}}})[0]
-			row := engine.DeadLetterRow{ID: ev.ID, Time: ev.Time, Creature: c, Message: k.events[len(k.events)-2].ID, Payload: value}
-			k.journal.put(engine.Record{Letters: []engine.DeadLetterRow{row}})
+			ev := k.journal.put(journal.Record{Events: []journal.Event{{Kind: journal.EventDeadLetter, Creature: c}}})[0]
+			row := journal.DeadLetterRow{ID: ev.ID, Time: ev.Time, Creature: c, Message: k.events[len(k.events)-2].ID, Payload: value}
+			k.journal.put(journal.Record{Letters: []journal.DeadLetterRow{row}})
 			k.events, f.letters[c] = append(k.events, ev), append(letters, row)
 		case f.random.IntN(4) == 0 && len(letters) > 0:
-			k.journal.put(engine.Record{Drop: engine.Drop{Letters: []engine.EventID{letters[0].ID}}})
+			k.journal.put(journal.Record{Drop: journal.Drop{Letters: []journal.EventID{letters[0].ID}}})
 			f.letters[c] = letters[1:]
 		}
 	}
 }
 
 // cut divides the creatures of some stores anew.
-func (f *family) cut(parents []*kin, groups ...[]engine.CreatureID) []*kin {
+func (f *family) cut(parents []*kin, groups ...[]journal.CreatureID) []*kin {
 	f.t.Helper()
 	kind := "rearrange"
 	switch {
@@ -111,17 +111,17 @@ func (f *family) cut(parents []*kin, groups ...[]engine.CreatureID) []*kin {
 		kind = "split"
 	}
 	var out []*kin
-	var children []engine.CutChild
+	var children []journal.CutChild
 	for _, group := range groups {
 		child := &kin{kind: kind, creatures: slices.Clone(group)}
 		for _, p := range parents {
-			if slices.ContainsFunc(p.creatures, func(c engine.CreatureID) bool { return slices.Contains(group, c) }) {
+			if slices.ContainsFunc(p.creatures, func(c journal.CreatureID) bool { return slices.Contains(group, c) }) {
 				child.inherit(p)
 			}
 		}
 		out, children = append(out, child), append(children, f.cutChild(child))
 	}
-	var journals []*journal
+	var journals []*writer
 	for _, p := range parents {
 		journals = append(journals, p.journal)
 	}
@@ -139,7 +139,7 @@ func (f *family) cut(parents []*kin, groups ...[]engine.CreatureID) []*kin {
 // inherit takes over what a parent has.
 func (k *kin) inherit(p *kin) {
 	k.parents = append(k.parents, p)
-	has := map[engine.EventID]bool{}
+	has := map[journal.EventID]bool{}
 	for _, ev := range k.events {
 		has[ev.ID] = true
 	}
@@ -148,20 +148,20 @@ func (k *kin) inherit(p *kin) {
 			k.events = append(k.events, ev)
 		}
 	}
-	slices.SortFunc(k.events, func(a, b engine.Event) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortFunc(k.events, func(a, b journal.Event) int { return cmp.Compare(a.Time, b.Time) })
 }
 
 // cutChild describes a child to the storage, and notes its first event.
-func (f *family) cutChild(k *kin) engine.CutChild {
-	ev := engine.Event{ID: engine.EventID{Seq: 1}, Time: clock.Add(1), Kind: engine.EventTopologyChanged, Graph: engine.GraphID(k.creatures[0])}
+func (f *family) cutChild(k *kin) journal.CutChild {
+	ev := journal.Event{ID: journal.EventID{Seq: 1}, Time: clock.Add(1), Kind: journal.EventTopologyChanged, Graph: journal.GraphID(k.creatures[0])}
 	k.events = append(k.events, ev)
-	child := engine.CutChild{
+	child := journal.CutChild{
 		Creatures: k.creatures,
-		StoreSpec: engine.StoreSpec{Graph: ev.Graph, First: func(o engine.Origin) *engine.Record {
+		StoreSpec: journal.StoreSpec{Graph: ev.Graph, First: func(o journal.Origin) *journal.Record {
 			r := f.rowsOf(k.creatures)
 			first := ev
 			first.ID.Origin = o
-			r.Events = []engine.Event{first}
+			r.Events = []journal.Event{first}
 			return &r
 		}},
 	}
@@ -169,7 +169,7 @@ func (f *family) cutChild(k *kin) engine.CutChild {
 		child.Parents = append(child.Parents, p.session)
 	}
 	for _, c := range k.creatures {
-		child.Channels = append(child.Channels, ownChannel(c), engine.InboxOf(c))
+		child.Channels = append(child.Channels, ownChannel(c), journal.InboxOf(c))
 	}
 	return child
 }
@@ -191,7 +191,7 @@ func (f *family) restart() {
 		k.journal.shut()
 	}
 	f.bench.restart()
-	want, got := map[engine.SessionID]bool{}, map[engine.SessionID]bool{}
+	want, got := map[journal.SessionID]bool{}, map[journal.SessionID]bool{}
 	for _, k := range live {
 		want[k.session] = true
 	}
@@ -208,7 +208,7 @@ func (f *family) restart() {
 // before it had, need never have it: its children do.
 func (f *family) complete() {
 	f.t.Helper()
-	ids := map[engine.SessionID]bool{}
+	ids := map[journal.SessionID]bool{}
 	for _, k := range f.liveKin() {
 		ids[k.session] = true
 	}
@@ -216,7 +216,7 @@ func (f *family) complete() {
 }
 
 // complete waits until sessions have their whole history.
-func (b *bench) complete(sessions map[engine.SessionID]bool) {
+func (b *bench) complete(sessions map[journal.SessionID]bool) {
 	b.t.Helper()
 	waiting := maps.Clone(sessions)
 	// To look is to open every file, which holds up what is waited for.

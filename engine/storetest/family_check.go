@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // everything is more than any store of the suite has.
@@ -30,12 +30,12 @@ func (f *family) checkAll() {
 func (f *family) check(k *kin) {
 	f.t.Helper()
 	if k.journal == nil { // every query may open files
-		f.checkHistory(k, func(q engine.HistoryQuery) ([]engine.Event, error) {
+		f.checkHistory(k, func(q journal.HistoryQuery) ([]journal.Event, error) {
 			return f.storage.History(f.t.Context(), k.session, q)
 		})
 		return
 	}
-	f.checkHistory(k, func(q engine.HistoryQuery) ([]engine.Event, error) { return k.journal.History(f.t.Context(), q) })
+	f.checkHistory(k, func(q journal.HistoryQuery) ([]journal.Event, error) { return k.journal.History(f.t.Context(), q) })
 	for _, c := range creatures {
 		f.checkMessages(k, ownChannel(c))
 		f.checkRows(k, c)
@@ -44,14 +44,14 @@ func (f *family) check(k *kin) {
 }
 
 // checkInfo checks what is known of a session: Sessions, Lineage and Verify.
-func (f *family) checkInfo(k *kin, infos []engine.SessionInfo) {
+func (f *family) checkInfo(k *kin, infos []journal.SessionInfo) {
 	f.t.Helper()
-	i := slices.IndexFunc(infos, func(i engine.SessionInfo) bool { return i.Session == k.session })
+	i := slices.IndexFunc(infos, func(i journal.SessionInfo) bool { return i.Session == k.session })
 	if i < 0 {
 		f.t.Fatalf("%s is not among the sessions", k.session)
 	}
 	info := infos[i]
-	var parents []engine.SessionID
+	var parents []journal.SessionID
 	for _, p := range k.parents {
 		parents = append(parents, p.session)
 	}
@@ -69,7 +69,7 @@ func (f *family) checkInfo(k *kin, infos []engine.SessionInfo) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	var got []engine.SessionID
+	var got []journal.SessionID
 	for _, l := range line {
 		got = append(got, l.Session)
 	}
@@ -78,7 +78,7 @@ func (f *family) checkInfo(k *kin, infos []engine.SessionInfo) {
 }
 
 // lineage lists a session's ancestors, itself first, generation by generation.
-func (k *kin) lineage() (out []engine.SessionID) {
+func (k *kin) lineage() (out []journal.SessionID) {
 	for next := []*kin{k}; len(next) > 0; next = next[1:] {
 		if !slices.Contains(out, next[0].session) {
 			out = append(out, next[0].session)
@@ -100,14 +100,14 @@ func (f *family) checkVerify(k *kin, complete bool) {
 	if !complete || k.journal == nil {
 		got.IncompleteFrom = nil
 	}
-	equal(f.t, "Verify", got, engine.VerifyReport{Session: k.session, Events: int64(len(k.events))})
+	equal(f.t, "Verify", got, journal.VerifyReport{Session: k.session, Events: int64(len(k.events))})
 }
 
 // checkHistory reads a history as a whole, in pages, from its end, and by
 // channel.
-func (f *family) checkHistory(k *kin, read func(engine.HistoryQuery) ([]engine.Event, error)) {
+func (f *family) checkHistory(k *kin, read func(journal.HistoryQuery) ([]journal.Event, error)) {
 	f.t.Helper()
-	must := func(q engine.HistoryQuery) []engine.Event {
+	must := func(q journal.HistoryQuery) []journal.Event {
 		f.t.Helper()
 		events, err := read(q)
 		if err != nil {
@@ -115,13 +115,13 @@ func (f *family) checkHistory(k *kin, read func(engine.HistoryQuery) ([]engine.E
 		}
 		return events
 	}
-	if diff := difference(must(engine.HistoryQuery{Limit: everything}), k.events); diff != "" {
+	if diff := difference(must(journal.HistoryQuery{Limit: everything}), k.events); diff != "" {
 		f.t.Fatalf("history of %s (-want +got):\n%s", k.session, diff)
 	}
-	var got []engine.Event
+	var got []journal.Event
 	size := 1 + len(k.events)/(1+f.random.IntN(4))
-	for after := (engine.EventID{}); ; {
-		page := must(engine.HistoryQuery{After: after, Limit: size})
+	for after := (journal.EventID{}); ; {
+		page := must(journal.HistoryQuery{After: after, Limit: size})
 		if len(page) == 0 {
 			break
 		}
@@ -132,11 +132,11 @@ func (f *family) checkHistory(k *kin, read func(engine.HistoryQuery) ([]engine.E
 		return
 	}
 	after, limit := k.events[f.random.IntN(len(k.events))].ID, 1+f.random.IntN(len(k.events))
-	queries := []engine.HistoryQuery{
+	queries := []journal.HistoryQuery{
 		{Newest: true, Limit: limit},
 		{Newest: true, Limit: limit, After: after},
 		{After: after, Limit: limit, Channel: ownChannel(k.creatures[0])},
-		{Limit: limit, Kinds: []engine.EventKind{engine.EventTopologyChanged}},
+		{Limit: limit, Kinds: []journal.EventKind{journal.EventTopologyChanged}},
 	}
 	if k.journal == nil {
 		queries = queries[f.random.IntN(4):][:1]
@@ -147,10 +147,10 @@ func (f *family) checkHistory(k *kin, read func(engine.HistoryQuery) ([]engine.E
 }
 
 // checkMessages pages through a channel, which the store need not own.
-func (f *family) checkMessages(k *kin, ch engine.ChannelID) {
+func (f *family) checkMessages(k *kin, ch journal.ChannelID) {
 	f.t.Helper()
-	want := slices.DeleteFunc(slices.Clone(k.events), func(ev engine.Event) bool { return ev.Channel != ch })
-	var got []engine.Event
+	want := slices.DeleteFunc(slices.Clone(k.events), func(ev journal.Event) bool { return ev.Channel != ch })
+	var got []journal.Event
 	for after, size := uint64(0), 1+f.random.IntN(len(want)+2); ; {
 		page, err := k.journal.Messages(f.t.Context(), ch, after, 0, size, 0)
 		if err != nil {
@@ -166,7 +166,7 @@ func (f *family) checkMessages(k *kin, ch engine.ChannelID) {
 
 // checkRows checks that a creature's state is where the creature is, and only
 // there.
-func (f *family) checkRows(k *kin, c engine.CreatureID) {
+func (f *family) checkRows(k *kin, c journal.CreatureID) {
 	f.t.Helper()
 	want := map[string][]byte{}
 	if slices.Contains(k.creatures, c) && f.state[c] != nil {
@@ -178,15 +178,15 @@ func (f *family) checkRows(k *kin, c engine.CreatureID) {
 // checkLetters checks that dead letters are where their creatures are.
 func (f *family) checkLetters(k *kin) {
 	f.t.Helper()
-	got, err := k.journal.DeadLetters(f.t.Context(), "", engine.EventID{}, everything)
+	got, err := k.journal.DeadLetters(f.t.Context(), "", journal.EventID{}, everything)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	var want []engine.DeadLetterRow
+	var want []journal.DeadLetterRow
 	for _, c := range k.creatures {
 		want = append(want, f.letters[c]...)
 	}
-	byID := func(a, b engine.DeadLetterRow) int { return strings.Compare(a.ID.String(), b.ID.String()) }
+	byID := func(a, b journal.DeadLetterRow) int { return strings.Compare(a.ID.String(), b.ID.String()) }
 	slices.SortFunc(got, byID)
 	slices.SortFunc(want, byID)
 	equal(f.t, "dead letters of "+string(k.session), got, want)
@@ -203,7 +203,7 @@ func (f *family) answers() map[string]any {
 	}
 	for _, i := range infos {
 		i.Complete, i.Path, i.Bytes, i.Events = false, "", 0, 0
-		events, err := f.storage.History(f.t.Context(), i.Session, engine.HistoryQuery{Limit: everything})
+		events, err := f.storage.History(f.t.Context(), i.Session, journal.HistoryQuery{Limit: everything})
 		if err != nil {
 			f.t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // The histories of children of a cut may be copied behind the cut's back. None
@@ -68,9 +68,9 @@ func wide(t *testing.T, open Opener) {
 	f := newFamily(t, open, 2)
 	root := f.found(creatures...)
 	f.live(root, 30)
-	var groups, pairs [][]engine.CreatureID
+	var groups, pairs [][]journal.CreatureID
 	for i, c := range creatures {
-		groups = append(groups, []engine.CreatureID{c})
+		groups = append(groups, []journal.CreatureID{c})
 		if i%2 == 1 {
 			pairs = append(pairs, creatures[i-1:i+1])
 		}
@@ -142,12 +142,12 @@ func (f *family) anyCut() {
 	live := f.liveKin()
 	f.random.Shuffle(len(live), func(i, j int) { live[i], live[j] = live[j], live[i] })
 	live = live[:1+f.random.IntN(min(3, len(live)))]
-	var members []engine.CreatureID
+	var members []journal.CreatureID
 	for _, k := range live {
 		members = append(members, k.creatures...)
 	}
 	f.random.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
-	var groups [][]engine.CreatureID
+	var groups [][]journal.CreatureID
 	for len(members) > 0 {
 		n := 1 + f.random.IntN(len(members))
 		groups, members = append(groups, members[:n]), members[n:]

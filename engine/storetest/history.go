@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 func testMessages(t *testing.T, open Opener) {
@@ -15,26 +15,26 @@ func testMessages(t *testing.T, open Opener) {
 }
 
 func messageRanges(t *testing.T, open Opener) {
-	j := newBench(t, open).create(engine.StoreSpec{})
-	var want []engine.Event
+	j := newBench(t, open).create(journal.StoreSpec{})
+	var want []journal.Event
 	for i := 1; i <= 25; i++ {
 		want = append(want, j.messages("c", i, 1)...)
 		j.messages("other", i, 1)
-		j.put(engine.Record{Events: []engine.Event{{Kind: engine.EventDeadLetter, Channel: "c", Seq: uint64(i)}}})
+		j.put(journal.Record{Events: []journal.Event{{Kind: journal.EventDeadLetter, Channel: "c", Seq: uint64(i)}}})
 	}
-	var inbox []engine.Event // of every kind that is delivered
-	for _, k := range engine.EventKinds() {
+	var inbox []journal.Event // of every kind that is delivered
+	for _, k := range journal.EventKinds() {
 		seq := uint64(len(inbox) + 1)
-		e := j.put(engine.Record{Events: []engine.Event{{Kind: k, Channel: "inbox", Seq: seq, Headers: []byte{}}}})
+		e := j.put(journal.Record{Events: []journal.Event{{Kind: k, Channel: "inbox", Seq: seq, Headers: []byte{}}}})
 		if k.IsMessage() {
 			inbox = append(inbox, e...)
 		}
 	}
 	for _, c := range []struct {
-		channel      engine.ChannelID
+		channel      journal.ChannelID
 		after, until uint64
 		limit        int
-		want         []engine.Event
+		want         []journal.Event
 	}{
 		{"c", 0, 0, 100, want},
 		{"c", 0, 0, 10, want[:10]},
@@ -68,20 +68,20 @@ func messageRanges(t *testing.T, open Opener) {
 // and a merge: wherever a store changes how it finds messages.
 func manyMessages(t *testing.T, open Opener) {
 	b := newBench(t, open)
-	j := b.create(engine.StoreSpec{})
-	channels := []engine.ChannelID{"a", "b", "c"}
-	all := map[engine.ChannelID][]engine.Event{}
-	more := func(j *journal, n int) {
+	j := b.create(journal.StoreSpec{})
+	channels := []journal.ChannelID{"a", "b", "c"}
+	all := map[journal.ChannelID][]journal.Event{}
+	more := func(j *writer, n int) {
 		for range n {
 			for _, c := range channels {
 				all[c] = append(all[c], j.messages(c, len(all[c])+1, 1)...)
 			}
 		}
 	}
-	check := func(j *journal) {
+	check := func(j *writer) {
 		t.Helper()
 		for _, c := range channels {
-			var got []engine.Event
+			var got []journal.Event
 			for after := uint64(0); ; {
 				page, err := j.Messages(t.Context(), c, after, 0, 1_000, 0)
 				if err != nil {
@@ -118,38 +118,38 @@ func testHistory(t *testing.T, open Opener) {
 	t.Run("Pages", func(t *testing.T) { historyPages(t, open) })
 	t.Run("Own", func(t *testing.T) { historyOwn(t, open) })
 	t.Run("DefaultLimit", func(t *testing.T) {
-		j := newBench(t, open).create(engine.StoreSpec{})
-		want := j.put(engine.Record{Events: make([]engine.Event, 1_500)})
-		equal(t, "History without a limit", j.history(engine.HistoryQuery{}), want[:1_000])
+		j := newBench(t, open).create(journal.StoreSpec{})
+		want := j.put(journal.Record{Events: make([]journal.Event, 1_500)})
+		equal(t, "History without a limit", j.history(journal.HistoryQuery{}), want[:1_000])
 	})
 	t.Run("Unknown", func(t *testing.T) {
 		b := newBench(t, open)
-		j := b.create(engine.StoreSpec{})
-		_, err := j.History(t.Context(), engine.HistoryQuery{After: engine.EventID{Origin: j.Origin(), Seq: 9}})
+		j := b.create(journal.StoreSpec{})
+		_, err := j.History(t.Context(), journal.HistoryQuery{After: journal.EventID{Origin: j.Origin(), Seq: 9}})
 		wantCode(t, "History after an unknown event", err, abi.NotFound)
-		equal(t, "History of an unknown turn", j.history(engine.HistoryQuery{Turn: engine.EventID{Origin: engine.Origin{9}, Seq: 9}}), []engine.Event(nil))
-		_, err = b.storage.History(t.Context(), "nowhere", engine.HistoryQuery{})
+		equal(t, "History of an unknown turn", j.history(journal.HistoryQuery{Turn: journal.EventID{Origin: journal.Origin{9}, Seq: 9}}), []journal.Event(nil))
+		_, err = b.storage.History(t.Context(), "nowhere", journal.HistoryQuery{})
 		wantCode(t, "History of an unknown session", err, abi.NotFound)
 	})
 }
 
 func historyFilters(t *testing.T, open Opener) {
-	j := newBench(t, open).create(engine.StoreSpec{})
-	var all []engine.Event
+	j := newBench(t, open).create(journal.StoreSpec{})
+	var all []journal.Event
 	for i := range 60 {
-		turn := engine.EventID{Origin: j.Origin(), Seq: j.last + 1}
-		all = append(all, j.put(engine.Record{Events: []engine.Event{
-			{Kind: engine.EventTurnEnded, Creature: engine.CreatureID(fmt.Sprint("creature", i%3))},
-			{Kind: engine.EventChannelMessage, Creature: engine.CreatureID(fmt.Sprint("creature", i%3)), Turn: turn, Channel: engine.ChannelID(fmt.Sprint("c", i%2)), Seq: uint64(i/2 + 1)},
+		turn := journal.EventID{Origin: j.Origin(), Seq: j.last + 1}
+		all = append(all, j.put(journal.Record{Events: []journal.Event{
+			{Kind: journal.EventTurnEnded, Creature: journal.CreatureID(fmt.Sprint("creature", i%3))},
+			{Kind: journal.EventChannelMessage, Creature: journal.CreatureID(fmt.Sprint("creature", i%3)), Turn: turn, Channel: journal.ChannelID(fmt.Sprint("c", i%2)), Seq: uint64(i/2 + 1)},
 		}})...)
 	}
-	for _, q := range []engine.HistoryQuery{
+	for _, q := range []journal.HistoryQuery{
 		{},
-		{Kinds: []engine.EventKind{engine.EventTurnEnded}},
-		{Kinds: []engine.EventKind{engine.EventTurnEnded, engine.EventChannelMessage}, Creature: "creature1"},
-		{Kinds: []engine.EventKind{engine.EventLog}},
+		{Kinds: []journal.EventKind{journal.EventTurnEnded}},
+		{Kinds: []journal.EventKind{journal.EventTurnEnded, journal.EventChannelMessage}, Creature: "creature1"},
+		{Kinds: []journal.EventKind{journal.EventLog}},
 		{Channel: "c1"},
-		{Channel: "c1", Kinds: []engine.EventKind{engine.EventChannelMessage}, Creature: "creature2"},
+		{Channel: "c1", Kinds: []journal.EventKind{journal.EventChannelMessage}, Creature: "creature2"},
 		{Turn: all[40].ID},
 		{Creature: "nobody"},
 	} {
@@ -163,8 +163,8 @@ func historyFilters(t *testing.T, open Opener) {
 }
 
 // choose is History for a list that is in order.
-func choose(all []engine.Event, q engine.HistoryQuery) []engine.Event {
-	var out []engine.Event
+func choose(all []journal.Event, q journal.HistoryQuery) []journal.Event {
+	var out []journal.Event
 	behind := q.After.IsZero()
 	for _, e := range all {
 		if behind && fits(e, q) {
@@ -185,7 +185,7 @@ func choose(all []engine.Event, q engine.HistoryQuery) []engine.Event {
 	return out[:limit]
 }
 
-func fits(e engine.Event, q engine.HistoryQuery) bool {
+func fits(e journal.Event, q journal.HistoryQuery) bool {
 	kind := len(q.Kinds) == 0
 	for _, k := range q.Kinds {
 		kind = kind || e.Kind == k
@@ -198,8 +198,8 @@ func fits(e engine.Event, q engine.HistoryQuery) bool {
 // every size, forwards and from the end.
 func historyPages(t *testing.T, open Opener) {
 	b := newBench(t, open)
-	left, right := b.create(engine.StoreSpec{}), b.create(engine.StoreSpec{})
-	var all []engine.Event
+	left, right := b.create(journal.StoreSpec{}), b.create(journal.StoreSpec{})
+	var all []journal.Event
 	for i := range 40 {
 		j := left
 		if i%3 == 0 || i > 30 {
@@ -209,17 +209,17 @@ func historyPages(t *testing.T, open Opener) {
 	}
 	j := b.merge(left, right)
 	for size := 1; size <= len(all)+1; size += 3 {
-		var got []engine.Event
-		for after := (engine.EventID{}); ; {
-			page := j.history(engine.HistoryQuery{After: after, Limit: size})
+		var got []journal.Event
+		for after := (journal.EventID{}); ; {
+			page := j.history(journal.HistoryQuery{After: after, Limit: size})
 			if len(page) == 0 {
 				break
 			}
 			got, after = append(got, page...), page[len(page)-1].ID
 		}
 		equal(t, fmt.Sprintf("all pages of %d", size), got, all)
-		equal(t, fmt.Sprintf("the newest %d", size), j.history(engine.HistoryQuery{Newest: true, Limit: size}), choose(all, engine.HistoryQuery{Newest: true, Limit: size}))
-		q := engine.HistoryQuery{Newest: true, Limit: size, After: all[25].ID, Kinds: []engine.EventKind{engine.EventChannelMessage}}
+		equal(t, fmt.Sprintf("the newest %d", size), j.history(journal.HistoryQuery{Newest: true, Limit: size}), choose(all, journal.HistoryQuery{Newest: true, Limit: size}))
+		q := journal.HistoryQuery{Newest: true, Limit: size, After: all[25].ID, Kinds: []journal.EventKind{journal.EventChannelMessage}}
 		equal(t, fmt.Sprintf("the newest %d after the 26th", size), j.history(q), choose(all, q))
 	}
 }
@@ -228,16 +228,16 @@ func historyPages(t *testing.T, open Opener) {
 // on behind a mark: live, ended, opened again, and when files were removed.
 func historyOwn(t *testing.T, open Opener) {
 	b := newBench(t, open)
-	j := b.create(engine.StoreSpec{})
+	j := b.create(journal.StoreSpec{})
 	session := j.Info().Session
-	own := map[engine.SessionID][]engine.Event{session: j.messages("c", 1, 9)}
+	own := map[journal.SessionID][]journal.Event{session: j.messages("c", 1, 9)}
 	j.shut()
 	b.restart()
 	j = b.reopen(session)
 	own[session] = append(own[session], j.messages("c", 10, 9)...)
 	left, right := b.split(j)
-	for _, side := range []*journal{left, right} {
-		first := side.history(engine.HistoryQuery{Newest: true, Limit: 1})
+	for _, side := range []*writer{left, right} {
+		first := side.history(journal.HistoryQuery{Newest: true, Limit: 1})
 		own[side.Info().Session] = append(first, side.messages("d", 1, 7)...)
 	}
 	j = b.merge(left, right)
@@ -255,25 +255,25 @@ func historyOwn(t *testing.T, open Opener) {
 	b.restart()
 	check("after a restart")
 	last := own[session][8] // of the first origin
-	for _, lost := range []engine.Mark{
-		{Event: engine.EventID{Origin: engine.Origin{9}, Seq: 4}, Since: last.Time},
-		{Event: engine.EventID{Origin: last.ID.Origin, Seq: 1000}, Since: last.Time + 1<<40},
+	for _, lost := range []journal.Mark{
+		{Event: journal.EventID{Origin: journal.Origin{9}, Seq: 4}, Since: last.Time},
+		{Event: journal.EventID{Origin: last.ID.Origin, Seq: 1000}, Since: last.Time + 1<<40},
 		{Since: last.Time},
 	} {
-		got, err := b.storage.History(t.Context(), session, engine.HistoryQuery{Own: true, Behind: lost})
+		got, err := b.storage.History(t.Context(), session, journal.HistoryQuery{Own: true, Behind: lost})
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := slices.DeleteFunc(slices.Clone(own[session]), func(ev engine.Event) bool { return lost.Covers(&ev) })
+		want := slices.DeleteFunc(slices.Clone(own[session]), func(ev journal.Event) bool { return lost.Covers(&ev) })
 		equal(t, fmt.Sprintf("History behind %v, whose event is not there", lost), got, want)
 	}
 }
 
 // ownPages reads what a session wrote itself.
-func (b *bench) ownPages(session engine.SessionID, size int) (out []engine.Event) {
+func (b *bench) ownPages(session journal.SessionID, size int) (out []journal.Event) {
 	b.t.Helper()
-	for mark := (engine.Mark{}); ; {
-		page, err := b.storage.History(b.t.Context(), session, engine.HistoryQuery{Own: true, Behind: mark, Limit: size})
+	for mark := (journal.Mark{}); ; {
+		page, err := b.storage.History(b.t.Context(), session, journal.HistoryQuery{Own: true, Behind: mark, Limit: size})
 		if err != nil {
 			b.t.Fatal(err)
 		}

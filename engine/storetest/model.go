@@ -8,18 +8,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed47132306/terrarium/engine/journal"
 	"pgregory.net/rapid"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 func testModel(t *testing.T, open Opener) {
 	rapid.Check(t, func(r *rapid.T) {
 		dir := t.TempDir()
-		p := &program{t: r, open: func() engine.Storage { return open(t, dir) }, want: newRows()}
+		p := &program{t: r, open: func() journal.Storage { return open(t, dir) }, want: newRows()}
 		p.storage = p.open()
 		defer func() { p.check(p.storage.Close()) }()
-		p.mustOne(p.storage.Create(context.Background(), engine.StoreSpec{Graph: "g", Durability: engine.Normal}))
+		p.mustOne(p.storage.Create(context.Background(), journal.StoreSpec{Graph: "g", Durability: journal.Normal}))
 		r.Repeat(map[string]func(*rapid.T){
 			"append": p.append,
 			"drop":   p.drop,
@@ -33,33 +32,33 @@ func testModel(t *testing.T, open Opener) {
 
 // rows are live rows by key.
 type rows struct {
-	events    []engine.Event
-	cursors   map[string]engine.CursorRow
-	state     map[string]engine.StateRow
-	heads     map[string]engine.HeadRow
-	producers map[string]engine.ProducerRow
-	edges     map[string]engine.EdgeRow
-	timers    map[string]engine.TimerRow
-	requests  map[engine.EventID]engine.RequestRow
-	wires     map[engine.WireID]engine.OutputWire
-	letters   map[engine.EventID]engine.DeadLetterRow
+	events    []journal.Event
+	cursors   map[string]journal.CursorRow
+	state     map[string]journal.StateRow
+	heads     map[string]journal.HeadRow
+	producers map[string]journal.ProducerRow
+	edges     map[string]journal.EdgeRow
+	timers    map[string]journal.TimerRow
+	requests  map[journal.EventID]journal.RequestRow
+	wires     map[journal.WireID]journal.OutputWire
+	letters   map[journal.EventID]journal.DeadLetterRow
 	lastTime  int64
 }
 
 func newRows() *rows {
 	return &rows{
-		cursors: map[string]engine.CursorRow{}, state: map[string]engine.StateRow{}, heads: map[string]engine.HeadRow{},
-		producers: map[string]engine.ProducerRow{}, edges: map[string]engine.EdgeRow{},
-		timers: map[string]engine.TimerRow{}, requests: map[engine.EventID]engine.RequestRow{}, wires: map[engine.WireID]engine.OutputWire{}, letters: map[engine.EventID]engine.DeadLetterRow{},
+		cursors: map[string]journal.CursorRow{}, state: map[string]journal.StateRow{}, heads: map[string]journal.HeadRow{},
+		producers: map[string]journal.ProducerRow{}, edges: map[string]journal.EdgeRow{},
+		timers: map[string]journal.TimerRow{}, requests: map[journal.EventID]journal.RequestRow{}, wires: map[journal.WireID]journal.OutputWire{}, letters: map[journal.EventID]journal.DeadLetterRow{},
 	}
 }
 
 // program runs random operations on a store and on rows.
 type program struct {
 	t       *rapid.T
-	open    func() engine.Storage
-	storage engine.Storage
-	store   engine.Store
+	open    func() journal.Storage
+	storage journal.Storage
+	store   journal.Store
 	last    uint64
 	want    *rows
 }
@@ -70,54 +69,54 @@ func (p *program) check(err error) {
 	}
 }
 
-func (p *program) must(s engine.Store, err error) {
+func (p *program) must(s journal.Store, err error) {
 	p.check(err)
 	p.store, p.last = s, s.Durable()
 }
 
-func (p *program) mustOne(stores []engine.Store, err error) {
+func (p *program) mustOne(stores []journal.Store, err error) {
 	p.check(err)
 	p.must(stores[0], nil)
 }
 
 var (
-	anyCreature = rapid.SampledFrom([]engine.CreatureID{"a", "b", "c"})
-	anyChannel  = rapid.SampledFrom([]engine.ChannelID{"x", "y"})
+	anyCreature = rapid.SampledFrom([]journal.CreatureID{"a", "b", "c"})
+	anyChannel  = rapid.SampledFrom([]journal.ChannelID{"x", "y"})
 	anyBytes    = rapid.SliceOfN(rapid.Byte(), -1, 40)
-	anyKind     = rapid.SampledFrom(engine.EventKinds())
+	anyKind     = rapid.SampledFrom(journal.EventKinds())
 )
 
 func (p *program) append(t *rapid.T) {
 	for range rapid.IntRange(1, 30).Draw(t, "records") {
-		r := &engine.Record{}
+		r := &journal.Record{}
 		for range rapid.IntRange(0, 4).Draw(t, "events") {
 			p.last++
-			r.Events = append(r.Events, engine.Event{
-				ID: engine.EventID{Origin: p.store.Origin(), Seq: p.last}, Time: clock.Add(1), Kind: anyKind.Draw(t, "kind"),
+			r.Events = append(r.Events, journal.Event{
+				ID: journal.EventID{Origin: p.store.Origin(), Seq: p.last}, Time: clock.Add(1), Kind: anyKind.Draw(t, "kind"),
 				Creature: anyCreature.Draw(t, "creature"), Channel: anyChannel.Draw(t, "channel"), Payload: anyBytes.Draw(t, "payload"),
 			})
 		}
 		c, ch, n := anyCreature.Draw(t, "creature"), anyChannel.Draw(t, "channel"), rapid.Uint64().Draw(t, "number")
-		id := engine.EventID{Origin: p.store.Origin(), Seq: 1 + n%max(p.last, 1)} // few ids, so that some are used again
+		id := journal.EventID{Origin: p.store.Origin(), Seq: 1 + n%max(p.last, 1)} // few ids, so that some are used again
 		switch rapid.IntRange(0, 8).Draw(t, "row") {
 		case 0:
-			r.Cursors = append(r.Cursors, engine.CursorRow{Reader: engine.ReaderID(c), Channel: ch, Seq: n})
+			r.Cursors = append(r.Cursors, journal.CursorRow{Reader: journal.ReaderID(c), Channel: ch, Seq: n})
 		case 1:
-			r.State = append(r.State, engine.StateRow{Creature: c, Key: string(ch), Value: anyBytes.Draw(t, "value"), Deleted: n%3 == 0})
+			r.State = append(r.State, journal.StateRow{Creature: c, Key: string(ch), Value: anyBytes.Draw(t, "value"), Deleted: n%3 == 0})
 		case 2:
-			r.Heads = append(r.Heads, engine.HeadRow{Channel: ch, Seq: n})
+			r.Heads = append(r.Heads, journal.HeadRow{Channel: ch, Seq: n})
 		case 3:
-			r.Producers = append(r.Producers, engine.ProducerRow{Channel: ch, Producer: string(c), Offset: n})
+			r.Producers = append(r.Producers, journal.ProducerRow{Channel: ch, Producer: string(c), Offset: n})
 		case 4:
-			r.Edges = append(r.Edges, engine.EdgeRow{Creature: c, Channel: ch, Direction: engine.Send, Order: n})
+			r.Edges = append(r.Edges, journal.EdgeRow{Creature: c, Channel: ch, Direction: journal.Send, Order: n})
 		case 5:
-			r.Timers = append(r.Timers, engine.TimerRow{Creature: c, Name: string(ch), Due: int64(n >> 1), Payload: anyBytes.Draw(t, "payload")})
+			r.Timers = append(r.Timers, journal.TimerRow{Creature: c, Name: string(ch), Due: int64(n >> 1), Payload: anyBytes.Draw(t, "payload")})
 		case 6:
-			r.Requests = append(r.Requests, engine.RequestRow{ID: id, Creature: c, Tag: int64(n)})
+			r.Requests = append(r.Requests, journal.RequestRow{ID: id, Creature: c, Tag: int64(n)})
 		case 7:
-			r.Letters = append(r.Letters, engine.DeadLetterRow{ID: id, Creature: c, Message: id, Kind: anyKind.Draw(t, "kind"), Channel: ch, Seq: n})
+			r.Letters = append(r.Letters, journal.DeadLetterRow{ID: id, Creature: c, Message: id, Kind: anyKind.Draw(t, "kind"), Channel: ch, Seq: n})
 		case 8:
-			r.Wires = append(r.Wires, engine.OutputWire{ID: engine.WireID(ch), From: c, To: engine.ToRoot, Order: n, WithContent: n%2 == 0})
+			r.Wires = append(r.Wires, journal.OutputWire{ID: journal.WireID(ch), From: c, To: journal.ToRoot, Order: n, WithContent: n%2 == 0})
 		}
 		p.want.apply(r)
 		p.store.Append(r)
@@ -125,22 +124,22 @@ func (p *program) append(t *rapid.T) {
 }
 
 func (p *program) drop(t *rapid.T) {
-	r := &engine.Record{}
+	r := &journal.Record{}
 	creature, channel := anyCreature.Draw(t, "creature"), anyChannel.Draw(t, "channel")
-	id := engine.EventID{Origin: p.store.Origin(), Seq: rapid.Uint64Range(1, p.last+1).Draw(t, "id")}
+	id := journal.EventID{Origin: p.store.Origin(), Seq: rapid.Uint64Range(1, p.last+1).Draw(t, "id")}
 	switch rapid.IntRange(0, 5).Draw(t, "what") {
 	case 0:
-		r.Drop.Creatures = []engine.CreatureID{creature}
+		r.Drop.Creatures = []journal.CreatureID{creature}
 	case 1:
-		r.Drop.Channels = []engine.ChannelID{channel}
+		r.Drop.Channels = []journal.ChannelID{channel}
 	case 2:
-		r.Drop.Timers = []engine.TimerRow{{Creature: creature, Name: string(channel)}}
+		r.Drop.Timers = []journal.TimerRow{{Creature: creature, Name: string(channel)}}
 	case 3:
 		r.Drop.Requests = append(slices.Collect(maps.Keys(p.want.requests)), id)
 	case 4:
 		r.Drop.Letters = append(slices.Collect(maps.Keys(p.want.letters)), id)
 	case 5:
-		r.Drop.Wires = []engine.WireID{engine.WireID(channel)}
+		r.Drop.Wires = []journal.WireID{journal.WireID(channel)}
 	}
 	p.want.apply(r)
 	p.store.Append(r)
@@ -181,10 +180,10 @@ func (p *program) reopen(*rapid.T) {
 // cut gives the graph a new store, which has to hold the same.
 func (p *program) cut(*rapid.T) {
 	want, old := p.want, p.store
-	stores, err := p.storage.Cut(context.Background(), engine.Cut{Kind: "split", Parents: []engine.Store{old}, Children: []engine.CutChild{{
-		Parents: []engine.SessionID{old.Info().Session}, Creatures: []engine.CreatureID{"a", "b", "c"}, Channels: []engine.ChannelID{"x", "y"},
-		StoreSpec: engine.StoreSpec{Graph: "g", Durability: engine.Normal, First: func(engine.Origin) *engine.Record {
-			return &engine.Record{
+	stores, err := p.storage.Cut(context.Background(), journal.Cut{Kind: "split", Parents: []journal.Store{old}, Children: []journal.CutChild{{
+		Parents: []journal.SessionID{old.Info().Session}, Creatures: []journal.CreatureID{"a", "b", "c"}, Channels: []journal.ChannelID{"x", "y"},
+		StoreSpec: journal.StoreSpec{Graph: "g", Durability: journal.Normal, First: func(journal.Origin) *journal.Record {
+			return &journal.Record{
 				Heads: slices.Collect(maps.Values(want.heads)), Edges: slices.Collect(maps.Values(want.edges)),
 				Cursors: slices.Collect(maps.Values(want.cursors)), Timers: slices.Collect(maps.Values(want.timers)),
 				Requests: slices.Collect(maps.Values(want.requests)), Wires: slices.Collect(maps.Values(want.wires)),
@@ -195,13 +194,13 @@ func (p *program) cut(*rapid.T) {
 }
 
 func (p *program) read(*rapid.T) {
-	events, err := p.store.History(context.Background(), engine.HistoryQuery{Limit: 1 << 20})
+	events, err := p.store.History(context.Background(), journal.HistoryQuery{Limit: 1 << 20})
 	p.check(err)
 	p.compare("events", events, p.want.events)
-	letters, err := p.store.DeadLetters(context.Background(), "", engine.EventID{}, 1<<20)
+	letters, err := p.store.DeadLetters(context.Background(), "", journal.EventID{}, 1<<20)
 	p.check(err)
 	p.compare("dead letters", sorted(letters), sorted(slices.Collect(maps.Values(p.want.letters))))
-	for _, c := range []engine.CreatureID{"a", "b", "c"} {
+	for _, c := range []journal.CreatureID{"a", "b", "c"} {
 		want := map[string][]byte{}
 		for _, row := range p.want.state {
 			if row.Creature == c {
@@ -227,7 +226,7 @@ func sorted[R any](list []R) []R {
 	return out
 }
 
-func (w *rows) apply(r *engine.Record) {
+func (w *rows) apply(r *journal.Record) {
 	w.events = append(w.events, r.Events...)
 	for _, e := range r.Events {
 		w.lastTime = max(w.lastTime, e.Time)
@@ -265,19 +264,19 @@ func (w *rows) apply(r *engine.Record) {
 	}
 }
 
-func (w *rows) drop(d *engine.Drop) {
+func (w *rows) drop(d *journal.Drop) {
 	for _, c := range d.Creatures {
-		maps.DeleteFunc(w.cursors, func(_ string, row engine.CursorRow) bool { return row.Reader == engine.ReaderID(c) })
-		maps.DeleteFunc(w.state, func(_ string, row engine.StateRow) bool { return row.Creature == c })
-		maps.DeleteFunc(w.edges, func(_ string, row engine.EdgeRow) bool { return row.Creature == c })
-		maps.DeleteFunc(w.timers, func(_ string, row engine.TimerRow) bool { return row.Creature == c })
-		maps.DeleteFunc(w.requests, func(_ engine.EventID, row engine.RequestRow) bool { return row.Creature == c })
-		maps.DeleteFunc(w.wires, func(_ engine.WireID, row engine.OutputWire) bool { return row.From == c })
+		maps.DeleteFunc(w.cursors, func(_ string, row journal.CursorRow) bool { return row.Reader == journal.ReaderID(c) })
+		maps.DeleteFunc(w.state, func(_ string, row journal.StateRow) bool { return row.Creature == c })
+		maps.DeleteFunc(w.edges, func(_ string, row journal.EdgeRow) bool { return row.Creature == c })
+		maps.DeleteFunc(w.timers, func(_ string, row journal.TimerRow) bool { return row.Creature == c })
+		maps.DeleteFunc(w.requests, func(_ journal.EventID, row journal.RequestRow) bool { return row.Creature == c })
+		maps.DeleteFunc(w.wires, func(_ journal.WireID, row journal.OutputWire) bool { return row.From == c })
 	}
 	for _, c := range d.Channels {
-		maps.DeleteFunc(w.cursors, func(_ string, row engine.CursorRow) bool { return row.Channel == c })
-		maps.DeleteFunc(w.edges, func(_ string, row engine.EdgeRow) bool { return row.Channel == c })
-		maps.DeleteFunc(w.producers, func(_ string, row engine.ProducerRow) bool { return row.Channel == c })
+		maps.DeleteFunc(w.cursors, func(_ string, row journal.CursorRow) bool { return row.Channel == c })
+		maps.DeleteFunc(w.edges, func(_ string, row journal.EdgeRow) bool { return row.Channel == c })
+		maps.DeleteFunc(w.producers, func(_ string, row journal.ProducerRow) bool { return row.Channel == c })
 		delete(w.heads, string(c))
 	}
 	for _, row := range d.Timers {

@@ -1,5 +1,5 @@
-// Package storetest is the test suite for implementers of [engine.Storage]
-// and [engine.Store]. It is for tests only.
+// Package storetest is the test suite for implementers of [journal.Storage]
+// and [journal.Store]. It is for tests only.
 package storetest
 
 import (
@@ -12,17 +12,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Opener opens the session directory dir, and creates it if need be. The suite
 // closes what it has opened. A test fails through t when it cannot be opened.
-type Opener func(t *testing.T, dir string) engine.Storage
+type Opener func(t *testing.T, dir string) journal.Storage
 
 // Run tests an implementation. Run it with the race detector too.
-func Run(t *testing.T, open func(t *testing.T, dir string) engine.Storage) {
+func Run(t *testing.T, open func(t *testing.T, dir string) journal.Storage) {
 	for _, group := range []struct {
 		name string
 		run  func(*testing.T, Opener)
@@ -55,7 +54,7 @@ type bench struct {
 	t       *testing.T
 	open    Opener
 	dir     string
-	storage engine.Storage
+	storage journal.Storage
 }
 
 func newBench(t *testing.T, open Opener) *bench {
@@ -82,15 +81,15 @@ func (b *bench) restart() {
 	b.storage = b.open(b.t, b.dir)
 }
 
-func (b *bench) create(spec engine.StoreSpec) *journal {
+func (b *bench) create(spec journal.StoreSpec) *writer {
 	b.t.Helper()
 	return b.createAll(spec)[0]
 }
 
-func (b *bench) createAll(specs ...engine.StoreSpec) (out []*journal) {
+func (b *bench) createAll(specs ...journal.StoreSpec) (out []*writer) {
 	b.t.Helper()
 	for i := range specs {
-		specs[i].Durability = max(specs[i].Durability, engine.Normal)
+		specs[i].Durability = max(specs[i].Durability, journal.Normal)
 		if specs[i].Graph == "" {
 			specs[i].Graph = "g"
 		}
@@ -100,21 +99,21 @@ func (b *bench) createAll(specs ...engine.StoreSpec) (out []*journal) {
 		b.t.Fatalf("Create made %d of %d stores: %v", len(stores), len(specs), err)
 	}
 	for _, s := range stores {
-		out = append(out, newJournal(b.t, s))
+		out = append(out, newWriter(b.t, s))
 	}
 	return out
 }
 
-func (b *bench) reopen(session engine.SessionID) *journal {
+func (b *bench) reopen(session journal.SessionID) *writer {
 	b.t.Helper()
 	s, err := b.storage.Open(b.t.Context(), session)
 	if err != nil {
 		b.t.Fatalf("Open(%s): %v", session, err)
 	}
-	return newJournal(b.t, s)
+	return newWriter(b.t, s)
 }
 
-func (b *bench) saved() []engine.SavedGraph {
+func (b *bench) saved() []journal.SavedGraph {
 	b.t.Helper()
 	graphs, problems, err := b.storage.Saved(b.t.Context())
 	if err != nil || len(problems) > 0 {
@@ -123,22 +122,22 @@ func (b *bench) saved() []engine.SavedGraph {
 	return graphs
 }
 
-// journal is a store that numbers what is appended.
-type journal struct {
-	engine.Store
+// writer is a store that numbers what is appended.
+type writer struct {
+	journal.Store
 	t    *testing.T
 	last uint64
 }
 
-func newJournal(t *testing.T, s engine.Store) *journal {
-	return &journal{Store: s, t: t, last: s.Durable()}
+func newWriter(t *testing.T, s journal.Store) *writer {
+	return &writer{Store: s, t: t, last: s.Durable()}
 }
 
 // stamp gives events their ids and times.
-func (j *journal) stamp(r *engine.Record) *engine.Record {
+func (j *writer) stamp(r *journal.Record) *journal.Record {
 	for i := range r.Events {
 		j.last++
-		r.Events[i].ID = engine.EventID{Origin: j.Origin(), Seq: j.last}
+		r.Events[i].ID = journal.EventID{Origin: j.Origin(), Seq: j.last}
 		if r.Events[i].Time == 0 {
 			r.Events[i].Time = clock.Add(1)
 		}
@@ -147,7 +146,7 @@ func (j *journal) stamp(r *engine.Record) *engine.Record {
 }
 
 // put appends a record and answers its events.
-func (j *journal) put(r engine.Record) []engine.Event {
+func (j *writer) put(r journal.Record) []journal.Event {
 	j.stamp(&r)
 	events := slices.Clone(r.Events)
 	j.Append(&r)
@@ -155,30 +154,30 @@ func (j *journal) put(r engine.Record) []engine.Event {
 }
 
 // messages appends n messages to a channel, one record each, and its head.
-func (j *journal) messages(channel engine.ChannelID, from, n int) []engine.Event {
-	var out []engine.Event
+func (j *writer) messages(channel journal.ChannelID, from, n int) []journal.Event {
+	var out []journal.Event
 	for i := range n {
 		seq := uint64(from + i)
-		out = append(out, j.put(engine.Record{
-			Events: []engine.Event{message(channel, seq)},
-			Heads:  []engine.HeadRow{{Channel: channel, Seq: seq}},
+		out = append(out, j.put(journal.Record{
+			Events: []journal.Event{message(channel, seq)},
+			Heads:  []journal.HeadRow{{Channel: channel, Seq: seq}},
 		})...)
 	}
 	return out
 }
 
-func message(channel engine.ChannelID, seq uint64) engine.Event {
-	return engine.Event{Kind: engine.EventChannelMessage, Graph: "g", Channel: channel, Seq: seq, Payload: fmt.Appendf(nil, "%s %d", channel, seq)}
+func message(channel journal.ChannelID, seq uint64) journal.Event {
+	return journal.Event{Kind: journal.EventChannelMessage, Graph: "g", Channel: channel, Seq: seq, Payload: fmt.Appendf(nil, "%s %d", channel, seq)}
 }
 
-func (j *journal) wait() {
+func (j *writer) wait() {
 	j.t.Helper()
 	if err := j.Wait(j.t.Context(), j.last); err != nil {
 		j.t.Fatalf("Wait(%d): %v", j.last, err)
 	}
 }
 
-func (j *journal) history(q engine.HistoryQuery) []engine.Event {
+func (j *writer) history(q journal.HistoryQuery) []journal.Event {
 	j.t.Helper()
 	events, err := j.History(j.t.Context(), q)
 	if err != nil {
@@ -187,7 +186,7 @@ func (j *journal) history(q engine.HistoryQuery) []engine.Event {
 	return events
 }
 
-func (j *journal) shut() {
+func (j *writer) shut() {
 	j.t.Helper()
 	if err := j.Close(context.Background()); err != nil {
 		j.t.Fatalf("Close: %v", err)
@@ -213,9 +212,9 @@ func difference(got, want any) string {
 }
 
 var lists = cmp.Options{
-	equateEmpty[engine.Event](), equateEmpty[engine.CreatureRow](), equateEmpty[engine.ChannelRow](), equateEmpty[engine.HeadRow](),
-	equateEmpty[engine.EdgeRow](), equateEmpty[engine.CursorRow](), equateEmpty[engine.ProducerRow](), equateEmpty[engine.SessionID](),
-	equateEmpty[engine.TimerRow](), equateEmpty[engine.RequestRow](), equateEmpty[engine.DeadLetterRow](), equateEmpty[engine.OutputWire](), equateEmpty[string](),
+	equateEmpty[journal.Event](), equateEmpty[journal.CreatureRow](), equateEmpty[journal.ChannelRow](), equateEmpty[journal.HeadRow](),
+	equateEmpty[journal.EdgeRow](), equateEmpty[journal.CursorRow](), equateEmpty[journal.ProducerRow](), equateEmpty[journal.SessionID](),
+	equateEmpty[journal.TimerRow](), equateEmpty[journal.RequestRow](), equateEmpty[journal.DeadLetterRow](), equateEmpty[journal.OutputWire](), equateEmpty[string](),
 }
 
 func equateEmpty[T any]() cmp.Option {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 func testVerify(t *testing.T, open Opener) {
@@ -20,7 +20,7 @@ func testVerify(t *testing.T, open Opener) {
 
 // wantReport checks what Verify finds. That a history is still being copied is
 // no finding.
-func (b *bench) wantReport(session engine.SessionID, want engine.VerifyReport) {
+func (b *bench) wantReport(session journal.SessionID, want journal.VerifyReport) {
 	b.t.Helper()
 	want.Session = session
 	got, err := b.storage.Verify(b.t.Context(), session)
@@ -32,16 +32,16 @@ func (b *bench) wantReport(session engine.SessionID, want engine.VerifyReport) {
 }
 
 // community is a record with a creature, its inbox and a channel.
-func community() engine.Record {
-	return engine.Record{
-		Creatures: []engine.CreatureRow{{ID: "a", Name: "ann"}},
-		Channels:  []engine.ChannelRow{{ID: "c", Name: "leads"}, {ID: inbox, Inbox: "a"}},
-		Edges:     []engine.EdgeRow{{Creature: "a", Channel: "c", Direction: engine.Listen}},
-		Cursors:   []engine.CursorRow{{Reader: "a", Channel: "c"}, {Reader: "a", Channel: inbox}, {Reader: "reader:x", Channel: "c"}},
-		State:     []engine.StateRow{{Creature: "a", Key: "k"}},
-		Timers:    []engine.TimerRow{{Creature: "a", Name: "t"}},
-		Requests:  []engine.RequestRow{{ID: engine.EventID{Origin: engine.Origin{1}, Seq: 1}, Creature: "a"}},
-		Wires:     []engine.OutputWire{{ID: "w1", From: "a", To: "gone"}},
+func community() journal.Record {
+	return journal.Record{
+		Creatures: []journal.CreatureRow{{ID: "a", Name: "ann"}},
+		Channels:  []journal.ChannelRow{{ID: "c", Name: "leads"}, {ID: inbox, Inbox: "a"}},
+		Edges:     []journal.EdgeRow{{Creature: "a", Channel: "c", Direction: journal.Listen}},
+		Cursors:   []journal.CursorRow{{Reader: "a", Channel: "c"}, {Reader: "a", Channel: inbox}, {Reader: "reader:x", Channel: "c"}},
+		State:     []journal.StateRow{{Creature: "a", Key: "k"}},
+		Timers:    []journal.TimerRow{{Creature: "a", Name: "t"}},
+		Requests:  []journal.RequestRow{{ID: journal.EventID{Origin: journal.Origin{1}, Seq: 1}, Creature: "a"}},
+		Wires:     []journal.OutputWire{{ID: "w1", From: "a", To: "gone"}},
 	}
 }
 
@@ -49,16 +49,16 @@ func community() engine.Record {
 // children, and all of them in a new process.
 func verifySound(t *testing.T, open Opener) {
 	b := newBench(t, open)
-	j := b.create(engine.StoreSpec{})
+	j := b.create(journal.StoreSpec{})
 	j.put(community())
 	j.messages("c", 1, 5_000)
-	j.put(engine.Record{
-		Cursors: []engine.CursorRow{{Reader: "a", Channel: "c", Seq: 5_000}, {Reader: "a", Channel: "c", Seq: 7, Until: 5_000}},
+	j.put(journal.Record{
+		Cursors: []journal.CursorRow{{Reader: "a", Channel: "c", Seq: 5_000}, {Reader: "a", Channel: "c", Seq: 7, Until: 5_000}},
 		// Of creatures that are gone, which a dead letter may be.
-		Letters: []engine.DeadLetterRow{letter("gone", 1)},
+		Letters: []journal.DeadLetterRow{letter("gone", 1)},
 	})
 	first := j.Info().Session
-	b.wantReport(first, engine.VerifyReport{Events: 5_000})
+	b.wantReport(first, journal.VerifyReport{Events: 5_000})
 	j.shut()
 	j = b.reopen(first)
 	j.messages("c", 5_001, 10)
@@ -66,9 +66,9 @@ func verifySound(t *testing.T, open Opener) {
 	merged := b.merge(left, right)
 	check := func() {
 		t.Helper()
-		b.wantReport(first, engine.VerifyReport{Events: 5_010})
-		b.wantReport(left.Info().Session, engine.VerifyReport{Events: 5_011})
-		b.wantReport(merged.Info().Session, engine.VerifyReport{Events: 5_012})
+		b.wantReport(first, journal.VerifyReport{Events: 5_010})
+		b.wantReport(left.Info().Session, journal.VerifyReport{Events: 5_011})
+		b.wantReport(merged.Info().Session, journal.VerifyReport{Events: 5_012})
 	}
 	check()
 	merged.shut()
@@ -80,37 +80,37 @@ func verifySound(t *testing.T, open Opener) {
 // of: what its channels had before may be missing, and nothing else.
 func verifyUnlogged(t *testing.T, open Opener) {
 	b := newBench(t, open)
-	parent := b.create(engine.StoreSpec{})
-	first := func(o engine.Origin) *engine.Record {
+	parent := b.create(journal.StoreSpec{})
+	first := func(o journal.Origin) *journal.Record {
 		r := community()
 		for i, seq := range []uint64{4, 6} { // the rest has been delivered
 			ev := message("c", seq)
-			ev.ID, ev.Time = engine.EventID{Origin: o, Seq: uint64(i + 1)}, clock.Load()-5+int64(i) // before the cut
+			ev.ID, ev.Time = journal.EventID{Origin: o, Seq: uint64(i + 1)}, clock.Load()-5+int64(i) // before the cut
 			r.Events = append(r.Events, ev)
 		}
-		r.Heads = []engine.HeadRow{{Channel: "c", Seq: 7}, {Channel: inbox, Seq: 3}}
+		r.Heads = []journal.HeadRow{{Channel: "c", Seq: 7}, {Channel: inbox, Seq: 3}}
 		return &r
 	}
 	at := clock.Add(10)
-	stores, err := b.storage.Cut(t.Context(), engine.Cut{
-		Kind: "merge", At: at, Parents: []engine.Store{parent.Store}, Children: []engine.CutChild{{
-			StoreSpec: engine.StoreSpec{Durability: engine.Normal, First: first}, Parents: ids(parent), VolatileParents: 1,
+	stores, err := b.storage.Cut(t.Context(), journal.Cut{
+		Kind: "merge", At: at, Parents: []journal.Store{parent.Store}, Children: []journal.CutChild{{
+			StoreSpec: journal.StoreSpec{Durability: journal.Normal, First: first}, Parents: ids(parent), VolatileParents: 1,
 		}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := newJournal(t, stores[0])
+	j := newWriter(t, stores[0])
 	session := j.Info().Session
-	b.wantReport(session, engine.VerifyReport{Events: 2})
+	b.wantReport(session, journal.VerifyReport{Events: 2})
 	j.messages("c", 8, 2)
 	j.messages("c", 11, 1)
 	j.wait()
-	b.wantReport(session, engine.VerifyReport{Events: 5, Missing: []string{"channel c number 10"}})
+	b.wantReport(session, journal.VerifyReport{Events: 5, Missing: []string{"channel c number 10"}})
 
 	// The same without anybody who has a store.
-	j = b.cut("rearrange", nil, engine.CutChild{VolatileParents: 1, StoreSpec: engine.StoreSpec{First: first}})[0]
-	b.wantReport(j.Info().Session, engine.VerifyReport{Events: 2})
+	j = b.cut("rearrange", nil, journal.CutChild{VolatileParents: 1, StoreSpec: journal.StoreSpec{First: first}})[0]
+	b.wantReport(j.Info().Session, journal.VerifyReport{Events: 2})
 	if p := j.Info().Parents; len(p) != 1 || p[0] != "volatile" {
 		t.Errorf("parents %q, want volatile", p)
 	}
@@ -119,9 +119,9 @@ func verifyUnlogged(t *testing.T, open Opener) {
 // verifyFindings appends what an engine never would.
 func verifyFindings(t *testing.T, open Opener) {
 	b := newBench(t, open)
-	j := b.create(engine.StoreSpec{})
+	j := b.create(journal.StoreSpec{})
 	o := j.Origin()
-	id := func(seq uint64) string { return engine.EventID{Origin: o, Seq: seq}.String() }
+	id := func(seq uint64) string { return journal.EventID{Origin: o, Seq: seq}.String() }
 	j.put(community())
 	j.messages("c", 1, 3)
 	j.last += 4 // 4 to 7 are missing
@@ -129,16 +129,16 @@ func verifyFindings(t *testing.T, open Opener) {
 	j.last++
 	early := message("c", 6)
 	early.Time = 5
-	j.put(engine.Record{Events: []engine.Event{early, message("c", 6)}}) // 10, 11
+	j.put(journal.Record{Events: []journal.Event{early, message("c", 6)}}) // 10, 11
 	j.messages("c", 9, 1)
-	j.put(engine.Record{
-		Heads:    []engine.HeadRow{{Channel: "c", Seq: 11}, {Channel: inbox, Seq: 2}},
-		Cursors:  []engine.CursorRow{{Reader: "a", Channel: "c", Seq: 12}, {Reader: "a", Channel: "c", Seq: 1, Until: 13}, {Reader: "ghost", Channel: inbox}, {Reader: "reader:x", Channel: "void"}},
-		Edges:    []engine.EdgeRow{{Creature: "ghost", Channel: "c", Direction: engine.Send}, {Creature: "a", Channel: "void", Direction: engine.Send}},
-		State:    []engine.StateRow{{Creature: "ghost", Key: "k"}},
-		Timers:   []engine.TimerRow{{Creature: "ghost", Name: "t"}},
-		Requests: []engine.RequestRow{{ID: engine.EventID{Origin: o, Seq: 1}, Creature: "ghost"}},
-		Wires:    []engine.OutputWire{{ID: "w9", From: "ghost", To: "a"}},
+	j.put(journal.Record{
+		Heads:    []journal.HeadRow{{Channel: "c", Seq: 11}, {Channel: inbox, Seq: 2}},
+		Cursors:  []journal.CursorRow{{Reader: "a", Channel: "c", Seq: 12}, {Reader: "a", Channel: "c", Seq: 1, Until: 13}, {Reader: "ghost", Channel: inbox}, {Reader: "reader:x", Channel: "void"}},
+		Edges:    []journal.EdgeRow{{Creature: "ghost", Channel: "c", Direction: journal.Send}, {Creature: "a", Channel: "void", Direction: journal.Send}},
+		State:    []journal.StateRow{{Creature: "ghost", Key: "k"}},
+		Timers:   []journal.TimerRow{{Creature: "ghost", Name: "t"}},
+		Requests: []journal.RequestRow{{ID: journal.EventID{Origin: o, Seq: 1}, Creature: "ghost"}},
+		Wires:    []journal.OutputWire{{ID: "w9", From: "ghost", To: "a"}},
 	})
 	report, err := b.storage.Verify(t.Context(), j.Info().Session)
 	if err != nil {
@@ -146,7 +146,7 @@ func verifyFindings(t *testing.T, open Opener) {
 	}
 	damage := report.Damage
 	report.Damage = nil
-	equal(t, "Verify", report, engine.VerifyReport{
+	equal(t, "Verify", report, journal.VerifyReport{
 		Session: j.Info().Session, Events: 7,
 		Missing: []string{
 			id(4) + " to " + id(7), id(9),

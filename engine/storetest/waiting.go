@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 func testWaiting(t *testing.T, open Opener) {
 	t.Run("Many", func(t *testing.T) { manyWaiters(t, open) })
 	t.Run("Ends", func(t *testing.T) {
-		j := newBench(t, open).create(engine.StoreSpec{})
+		j := newBench(t, open).create(journal.StoreSpec{})
 		ctx, cancel := context.WithCancel(t.Context())
 		answer := make(chan error)
 		go func() { answer <- j.Wait(ctx, 1) }() // of an event that nobody appends
@@ -22,7 +22,7 @@ func testWaiting(t *testing.T, open Opener) {
 		}
 	})
 	t.Run("CloseAnswers", func(t *testing.T) {
-		j := newBench(t, open).create(engine.StoreSpec{})
+		j := newBench(t, open).create(journal.StoreSpec{})
 		answer := make(chan error)
 		go func() { answer <- j.Wait(context.Background(), 1) }()
 		j.shut()
@@ -37,7 +37,7 @@ func testWaiting(t *testing.T, open Opener) {
 // manyWaiters appends from many goroutines, as a graph does in its critical
 // section, and reads beside them.
 func manyWaiters(t *testing.T, open Opener) {
-	j := newBench(t, open).create(engine.StoreSpec{Durability: engine.Full})
+	j := newBench(t, open).create(journal.StoreSpec{Durability: journal.Full})
 	const producers, each = 64, 25
 	var critical sync.Mutex
 	var group sync.WaitGroup
@@ -45,9 +45,9 @@ func manyWaiters(t *testing.T, open Opener) {
 		group.Go(func() {
 			for i := range each {
 				critical.Lock()
-				seq := j.put(engine.Record{
-					Events:  []engine.Event{{Kind: engine.EventTurnEnded, Attempt: p + 1}},
-					Cursors: []engine.CursorRow{{Reader: "a", Channel: "c", Seq: j.last}},
+				seq := j.put(journal.Record{
+					Events:  []journal.Event{{Kind: journal.EventTurnEnded, Attempt: p + 1}},
+					Cursors: []journal.CursorRow{{Reader: "a", Channel: "c", Seq: j.last}},
 				})[0].ID.Seq
 				critical.Unlock()
 				if err := j.Wait(t.Context(), seq); err != nil {
@@ -58,7 +58,7 @@ func manyWaiters(t *testing.T, open Opener) {
 					t.Errorf("Durable is %d after Wait(%d)", j.Durable(), seq)
 				}
 				if i%8 == 0 {
-					if _, err := j.History(t.Context(), engine.HistoryQuery{Newest: true, Limit: 3}); err != nil {
+					if _, err := j.History(t.Context(), journal.HistoryQuery{Newest: true, Limit: 3}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -66,20 +66,20 @@ func manyWaiters(t *testing.T, open Opener) {
 		})
 	}
 	group.Wait()
-	if n := len(j.history(engine.HistoryQuery{Limit: producers*each + 1})); n != producers*each {
+	if n := len(j.history(journal.HistoryQuery{Limit: producers*each + 1})); n != producers*each {
 		t.Errorf("%d events, want %d", n, producers*each)
 	}
 }
 
 // room appends far more than any bound, waiting for room as a graph does.
 func room(t *testing.T, open Opener) {
-	j := newBench(t, open).create(engine.StoreSpec{})
+	j := newBench(t, open).create(journal.StoreSpec{})
 	payload := make([]byte, 1<<20)
 	for range 64 {
 		if err := j.Room(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		j.put(engine.Record{Events: []engine.Event{{Kind: engine.EventOutput, Payload: payload}}})
+		j.put(journal.Record{Events: []journal.Event{{Kind: journal.EventOutput, Payload: payload}}})
 	}
 	j.wait()
 	if err := j.Room(t.Context()); err != nil {
@@ -91,7 +91,7 @@ func room(t *testing.T, open Opener) {
 }
 
 func notify(t *testing.T, open Opener) {
-	j := newBench(t, open).create(engine.StoreSpec{})
+	j := newBench(t, open).create(journal.StoreSpec{})
 	var highest atomic.Uint64
 	risen := make(chan struct{}, 1)
 	j.Notify(func() {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 	"github.com/seed47132306/terrarium/host"
 	"github.com/seed47132306/terrarium/sqlitestore"
@@ -25,7 +27,7 @@ type world struct {
 	b testing.TB
 }
 
-func newWorld(b testing.TB, durability engine.Durability, h abi.Host) *world {
+func newWorld(b testing.TB, durability journal.Durability, h abi.Host) *world {
 	b.Helper()
 	ctx := context.Background()
 	if h == nil {
@@ -35,7 +37,7 @@ func newWorld(b testing.TB, durability engine.Durability, h abi.Host) *world {
 		h = real
 	}
 	o := engine.Options{Host: h, Durability: durability}
-	if durability != engine.Volatile {
+	if durability != journal.Volatile {
 		dir, err := sqlitestore.Open(ctx, b.TempDir(), sqlitestore.Options{})
 		must(b, err)
 		b.Cleanup(func() { must(b, dir.Close()) })
@@ -55,12 +57,12 @@ func must(b testing.TB, err error) {
 }
 
 // creatures adds n creatures in one step.
-func (w *world) creatures(n int, module []byte) []engine.CreatureID {
+func (w *world) creatures(n int, module []byte) []journal.CreatureID {
 	w.b.Helper()
-	out := make([]engine.CreatureID, n)
+	out := make([]journal.CreatureID, n)
 	err := w.Batch(context.Background(), func(b *engine.Batch) error {
 		for i := range n {
-			added, _, err := b.AddCreature(context.Background(), engine.CreatureSpec{Name: fmt.Sprint("c", i), Wasm: module})
+			added, _, err := b.AddCreature(context.Background(), deploy.CreatureSpec{Name: fmt.Sprint("c", i), Wasm: module})
 			if err != nil {
 				return err
 			}
@@ -80,7 +82,7 @@ func (w *world) creatures(n int, module []byte) []engine.CreatureID {
 
 // ring joins n creatures in a ring and returns the channel that leads into the
 // first.
-func (w *world) ring(n int, module []byte) engine.ChannelID {
+func (w *world) ring(n int, module []byte) journal.ChannelID {
 	w.b.Helper()
 	c := w.creatures(n, module)
 	out, err := w.Change(context.Background(), topology.Connect{From: c[n-1], To: c[0], Name: "closing"})
@@ -90,7 +92,7 @@ func (w *world) ring(n int, module []byte) engine.ChannelID {
 }
 
 // circulate sends tokens around until they have made hops hops together.
-func (w *world) circulate(ch engine.ChannelID, tokens, hops int) {
+func (w *world) circulate(ch journal.ChannelID, tokens, hops int) {
 	ctx := context.Background()
 	for i := range tokens {
 		n := hops / tokens
@@ -106,7 +108,7 @@ func (w *world) circulate(ch engine.ChannelID, tokens, hops int) {
 // BenchmarkDelivery is one message from outside to a creature that sends one
 // on: no ring, no other creature.
 func BenchmarkDelivery(b *testing.B) {
-	w := newWorld(b, engine.Volatile, nil)
+	w := newWorld(b, journal.Volatile, nil)
 	c := w.creatures(1, hop)[0]
 	in, err := w.Change(context.Background(), topology.Connect{From: c, To: c, Name: "in"})
 	must(b, err)
@@ -126,7 +128,7 @@ func BenchmarkDelivery(b *testing.B) {
 func BenchmarkWatched(b *testing.B) {
 	for _, who := range []string{"nobody", "reading", "never_reading"} {
 		b.Run(who, func(b *testing.B) {
-			w := newWorld(b, engine.Normal, nil)
+			w := newWorld(b, journal.Normal, nil)
 			ch := w.ring(10, hop)
 			if who != "nobody" {
 				sub := w.Subscribe(engine.Filter{}, 0)
@@ -154,7 +156,7 @@ func BenchmarkRing(b *testing.B) {
 }
 
 func ring(b *testing.B, h abi.Host, n int) {
-	w := newWorld(b, engine.Volatile, h)
+	w := newWorld(b, journal.Volatile, h)
 	ch := w.ring(n, hop)
 	w.circulate(ch, min(n, 500), 10*n) // every mailbox has its memory
 	b.ReportAllocs()
@@ -202,12 +204,12 @@ func BenchmarkFanOut(b *testing.B) {
 	const listeners = 1000
 	for name, h := range map[string]abi.Host{"wasm": nil, "engine": nopHost{}} {
 		b.Run(name, func(b *testing.B) {
-			w := newWorld(b, engine.Volatile, h)
+			w := newWorld(b, journal.Volatile, h)
 			c := w.creatures(listeners, hop)
 			in, err := w.Change(context.Background(), topology.Connect{From: c[0], To: c[0], Name: "in"})
 			must(b, err)
 			for _, other := range c[1:] {
-				_, err := w.Change(context.Background(), topology.SetEdge{Creature: other, Channel: in[0].Channel, Direction: engine.Listen, On: true})
+				_, err := w.Change(context.Background(), topology.SetEdge{Creature: other, Channel: in[0].Channel, Direction: journal.Listen, On: true})
 				must(b, err)
 			}
 			payload := binary.LittleEndian.AppendUint64(nil, 0)
@@ -226,7 +228,7 @@ func BenchmarkFanOut(b *testing.B) {
 // BenchmarkWake is the time from a message to an idle creature until it has
 // been handled.
 func BenchmarkWake(b *testing.B) {
-	w := newWorld(b, engine.Volatile, nil)
+	w := newWorld(b, journal.Volatile, nil)
 	ch := w.ring(2, hop)
 	b.ResetTimer()
 	for range b.N {
@@ -236,13 +238,13 @@ func BenchmarkWake(b *testing.B) {
 
 // BenchmarkSpawn adds and removes a creature of a warm module.
 func BenchmarkSpawn(b *testing.B) {
-	w := newWorld(b, engine.Volatile, nil)
+	w := newWorld(b, journal.Volatile, nil)
 	w.creatures(1, hop)
 	ctx := context.Background()
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
-		added, err := w.AddCreature(ctx, engine.CreatureSpec{Name: fmt.Sprint("s", i), Wasm: hop})
+		added, err := w.AddCreature(ctx, deploy.CreatureSpec{Name: fmt.Sprint("s", i), Wasm: hop})
 		must(b, err)
 		_, err = w.RemoveCreature(ctx, added.Creature)
 		must(b, err)
@@ -253,7 +255,7 @@ func BenchmarkSpawn(b *testing.B) {
 func BenchmarkMemory(b *testing.B) {
 	const n = 1000
 	for range b.N {
-		w := newWorld(b, engine.Volatile, nil)
+		w := newWorld(b, journal.Volatile, nil)
 		w.creatures(1, hop)
 		before := heap()
 		w.creatures2(n, hop)
@@ -266,7 +268,7 @@ func BenchmarkMemory(b *testing.B) {
 // creatures2 adds n creatures, each in a graph of its own.
 func (w *world) creatures2(n int, module []byte) {
 	for i := range n {
-		_, err := w.AddCreature(context.Background(), engine.CreatureSpec{Name: fmt.Sprint("m", i), Wasm: module})
+		_, err := w.AddCreature(context.Background(), deploy.CreatureSpec{Name: fmt.Sprint("m", i), Wasm: module})
 		must(w.b, err)
 	}
 }
@@ -287,7 +289,7 @@ func heap() uint64 {
 // BenchmarkDurable counts turns a second with a store: many creatures, each
 // turn one delivery and one send.
 func BenchmarkDurable(b *testing.B) {
-	for _, d := range []engine.Durability{engine.Volatile, engine.Normal, engine.Full} {
+	for _, d := range []journal.Durability{journal.Volatile, journal.Normal, journal.Full} {
 		b.Run(d.String(), func(b *testing.B) {
 			w := newWorld(b, d, nil)
 			ch := w.ring(100, hop)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // TestEventKinds makes sure that the page of events explains every kind and no
@@ -20,7 +20,7 @@ func TestEventKinds(t *testing.T) {
 		headings[m[1]] = true
 	}
 	_, reserved, _ := strings.Cut(text, "\n## Reserved\n")
-	for _, k := range engine.EventKinds() {
+	for _, k := range journal.EventKinds() {
 		name := k.String()
 		if !headings[name] && !strings.Contains(reserved, "`"+name+"`") {
 			t.Errorf("docs/reference/events.md does not explain %s", name)

@@ -7,9 +7,8 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
-
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 const (
@@ -30,7 +29,7 @@ func schemaOfEvents(c comments) *jsonschema.Schema {
 			bytesPayload: {Description: "bytes: a string if they are UTF-8, else in base64", AnyOf: bytesForms()},
 		},
 	}
-	for _, k := range engine.EventKinds() {
+	for _, k := range journal.EventKinds() {
 		record := schemaOf(r, reflect.TypeFor[terrarium.EventRecord]())
 		record.Properties.Set("kind", &jsonschema.Schema{Const: k.String()})
 		record.Properties.Set("payload", &jsonschema.Schema{Ref: "#/$defs/" + k.String()})
@@ -41,11 +40,11 @@ func schemaOfEvents(c comments) *jsonschema.Schema {
 }
 
 // payloadSchema describes the payload of events of a kind.
-func payloadSchema(r *jsonschema.Reflector, k engine.EventKind) *jsonschema.Schema {
-	switch t := engine.PayloadType(k); {
+func payloadSchema(r *jsonschema.Reflector, k journal.EventKind) *jsonschema.Schema {
+	switch t := journal.PayloadType(k); {
 	case t != nil:
 		return schemaOf(r, t)
-	case k == engine.EventState:
+	case k == journal.EventState:
 		return schemaOf(r, reflect.TypeFor[terrarium.StateRecord]())
 	}
 	return &jsonschema.Schema{Ref: "#/$defs/" + bytesPayload}
@@ -53,9 +52,9 @@ func payloadSchema(r *jsonschema.Reflector, k engine.EventKind) *jsonschema.Sche
 
 // payloadTables fills in the tables of the page of events.
 func payloadTables(page []byte, c comments) ([]byte, error) {
-	for _, k := range engine.EventKinds() {
-		t := engine.PayloadType(k)
-		if k == engine.EventState {
+	for _, k := range journal.EventKinds() {
+		t := journal.PayloadType(k)
+		if k == journal.EventState {
 			t = reflect.TypeFor[terrarium.StateRecord]()
 		}
 		if t == nil {

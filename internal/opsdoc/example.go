@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // script is one connection on which every operation is used. What is not shown
@@ -120,7 +120,7 @@ func settle(ctx context.Context, t *terrarium.Terrarium) error {
 			return err
 		}
 		list, err := t.Sessions(ctx)
-		if err != nil || !slices.ContainsFunc(list, func(i engine.SessionInfo) bool { return !i.Live && i.Path != "" && passedOn(list, i) }) {
+		if err != nil || !slices.ContainsFunc(list, func(i journal.SessionInfo) bool { return !i.Live && i.Path != "" && passedOn(list, i) }) {
 			return err
 		}
 	}
@@ -128,8 +128,8 @@ func settle(ctx context.Context, t *terrarium.Terrarium) error {
 
 // passedOn reports whether a session went into others, so that its file is not
 // needed in the end.
-func passedOn(list []engine.SessionInfo, ended engine.SessionInfo) bool {
-	return slices.ContainsFunc(list, func(i engine.SessionInfo) bool { return slices.Contains(i.Parents, ended.Session) })
+func passedOn(list []journal.SessionInfo, ended journal.SessionInfo) bool {
+	return slices.ContainsFunc(list, func(i journal.SessionInfo) bool { return slices.Contains(i.Parents, ended.Session) })
 }
 
 // conversation sends requests one by one.

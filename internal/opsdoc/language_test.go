@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/recipes"
 )
 
@@ -45,7 +45,7 @@ func TestBlocksOfThePage(t *testing.T) {
 // The page tells what ctx.graph lists of creatures and channels.
 func TestViewsOfPolicies(t *testing.T) {
 	page := strings.Join(strings.Fields(recipesReference(t)), " ")
-	for _, view := range []reflect.Type{reflect.TypeFor[engine.CreatureView](), reflect.TypeFor[engine.ChannelView]()} {
+	for _, view := range []reflect.Type{reflect.TypeFor[deploy.CreatureView](), reflect.TypeFor[deploy.ChannelView]()} {
 		var names []string
 		for _, f := range reflect.VisibleFields(view) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

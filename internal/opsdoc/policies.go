@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/recipes/policy"
 )
 
@@ -19,7 +19,7 @@ func policyFieldTable(b *bytes.Buffer) {
 		of := "all"
 		if f.Kinds != nil {
 			var names []string
-			for _, kind := range engine.PolicyKinds() {
+			for _, kind := range journal.PolicyKinds() {
 				if slices.Contains(f.Kinds, kind) {
 					names = append(names, "`"+string(kind)+"`")
 				}

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
-
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/outlook"
 )
 
 // dialect is what all published schemas are written in.
@@ -41,11 +41,11 @@ func schemaOf(r *jsonschema.Reflector, t reflect.Type) *jsonschema.Schema {
 // customSchema describes types that have a JSON form of their own.
 func customSchema(t reflect.Type) *jsonschema.Schema {
 	switch t {
-	case reflect.TypeFor[engine.ToolPayload](), reflect.TypeFor[engine.NotedBytes]():
+	case reflect.TypeFor[journal.Payload](), reflect.TypeFor[journal.NotedBytes]():
 		return &jsonschema.Schema{OneOf: bytesForms()}
 	case reflect.TypeFor[terrarium.Payload]():
 		return &jsonschema.Schema{Ref: "#/$defs/" + bytesPayload}
-	case reflect.TypeFor[engine.EventID]():
+	case reflect.TypeFor[journal.EventID]():
 		return &jsonschema.Schema{Type: "string", Pattern: "^[0-9a-f]{32}-[0-9]+$"}
 	}
 	if k := t.Kind(); k >= reflect.Uint && k <= reflect.Uint64 {
@@ -77,7 +77,7 @@ func awarenessSchema(c comments) ([]byte, error) {
 		f, _ := t.FieldByName(field)
 		return cmp.Or(fields(t, field), c.typ(f.Type))
 	}
-	s := schemaOf(r, reflect.TypeFor[engine.Awareness]())
+	s := schemaOf(r, reflect.TypeFor[outlook.Awareness]())
 	s.Version, s.Title = dialect, "The awareness document"
 	return schemaText(s)
 }

@@ -9,7 +9,8 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // toolCall is a call of a group tool by a member of the crew.
@@ -102,23 +103,23 @@ func runTools(ctx context.Context) (examples map[string]example, refusals []refu
 
 // furnish adds a graph with a privileged lead, and a stranger beside it. It returns
 // the creatures by name.
-func furnish(ctx context.Context, t *terrarium.Terrarium) (map[string]engine.CreatureID, error) {
-	on := func(channel string) []engine.WireSpec { return []engine.WireSpec{{Channel: channel}} }
-	member := func(name string) engine.CreatureSpec {
-		return engine.CreatureSpec{Address: name, Name: name, Module: "builtin:tally", Privileged: name == "lead"}
+func furnish(ctx context.Context, t *terrarium.Terrarium) (map[string]journal.CreatureID, error) {
+	on := func(channel string) []deploy.WireSpec { return []deploy.WireSpec{{Channel: channel}} }
+	member := func(name string) deploy.CreatureSpec {
+		return deploy.CreatureSpec{Address: name, Name: name, Module: "builtin:tally", Privileged: name == "lead"}
 	}
 	lead, ann, bob, stranger := member("lead"), member("ann"), member("bob"), member("stranger")
 	lead.Send, ann.Listen, bob.Listen, lead.Listen = on("work"), on("work"), on("orders"), on("orders")
-	species := engine.CreatureSpec{Module: "builtin:tally"}
-	crew, err := t.Engine.Apply(ctx, &engine.Deployment{
-		Name: "crew", Root: "lead", Channels: []engine.ChannelSpec{{Address: "orders", Name: "orders"}, {Address: "work", Name: "work"}},
-		Creatures: []engine.CreatureSpec{lead, ann, bob},
-		Species:   []engine.SpeciesSpec{{Name: "scribe", Spec: species, Spawnable: 3}, {Name: "clerk", Spec: species, Spawnable: 1}},
+	species := deploy.CreatureSpec{Module: "builtin:tally"}
+	crew, err := t.Engine.Apply(ctx, &deploy.Deployment{
+		Name: "crew", Root: "lead", Channels: []deploy.ChannelSpec{{Address: "orders", Name: "orders"}, {Address: "work", Name: "work"}},
+		Creatures: []deploy.CreatureSpec{lead, ann, bob},
+		Species:   []deploy.SpeciesSpec{{Name: "scribe", Spec: species, Spawnable: 3}, {Name: "clerk", Spec: species, Spawnable: 1}},
 	})
 	if err != nil {
 		return nil, err
 	}
-	other, err := t.Engine.Apply(ctx, &engine.Deployment{Name: "other", Creatures: []engine.CreatureSpec{stranger}})
+	other, err := t.Engine.Apply(ctx, &deploy.Deployment{Name: "other", Creatures: []deploy.CreatureSpec{stranger}})
 	if err != nil {
 		return nil, err
 	}

@@ -1,27 +1,27 @@
 package policy
 
-import "github.com/seed47132306/terrarium/engine"
+import "github.com/seed47132306/terrarium/engine/journal"
 
 // Occasion is a kind of event that policies judge. Texts are Markdown; their links
 // begin at docs/reference.
 type Occasion struct {
-	Kind engine.PolicyKind
+	Kind journal.PolicyKind
 	Doc  string // when they are asked
 }
 
 // Occasions are all kinds.
 var Occasions = []Occasion{
-	{engine.JudgePlan, "the recipe is applied: once, with all that would change"},
-	{engine.JudgeSpawn, "a creature is added, by an operation or a [group tool](tools.md)"},
-	{engine.JudgeRemove, "a creature is removed"},
-	{engine.JudgeConnect, "creatures are connected, or an edge is turned on"},
-	{engine.JudgeDisconnect, "creatures are disconnected, an edge is turned off, or a channel is removed"},
-	{engine.JudgeMerge, "an operation makes one graph of several"},
-	{engine.JudgeSplit, "an operation makes several graphs of one"},
-	{engine.JudgeWire, "an output wire is added or removed"},
-	{engine.JudgeSend, "a message is sent on a channel of the deployment, by a creature or by somebody outside"},
-	{engine.JudgeTool, "a creature of the deployment calls a group tool"},
-	{engine.JudgeFail, "a turn of a creature has failed"},
+	{journal.JudgePlan, "the recipe is applied: once, with all that would change"},
+	{journal.JudgeSpawn, "a creature is added, by an operation or a [group tool](tools.md)"},
+	{journal.JudgeRemove, "a creature is removed"},
+	{journal.JudgeConnect, "creatures are connected, or an edge is turned on"},
+	{journal.JudgeDisconnect, "creatures are disconnected, an edge is turned off, or a channel is removed"},
+	{journal.JudgeMerge, "an operation makes one graph of several"},
+	{journal.JudgeSplit, "an operation makes several graphs of one"},
+	{journal.JudgeWire, "an output wire is added or removed"},
+	{journal.JudgeSend, "a message is sent on a channel of the deployment, by a creature or by somebody outside"},
+	{journal.JudgeTool, "a creature of the deployment calls a group tool"},
+	{journal.JudgeFail, "a turn of a creature has failed"},
 }
 
 // Answer is something that a script may answer, besides nothing.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/dop251/goja"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // decisions are what make bench measures of policies. Each is measured beside bare: the
@@ -20,7 +20,7 @@ var decisions = []struct {
 }{
 	{"allow", Policy{Source: `(e) => { if (e.payload.length > 100) return deny("long"); }`},
 		`(e) => { if (e.payload.length > 100) return "long"; }`, 2, ``},
-	{"match=false", Policy{Source: `(e) => deny("x")`, Match: func(e *engine.SendEvent) (bool, error) { return len(e.Payload) > 100, nil }},
+	{"match=false", Policy{Source: `(e) => deny("x")`, Match: func(e *deploy.SendEvent) (bool, error) { return len(e.Payload) > 100, nil }},
 		`(e) => e.payload.length > 100`, 2, ``},
 	{"deny", Policy{Source: `(e) => deny("no " + e.sender)`}, `(e) => "no " + e.sender`, 2, ``},
 	{"patch", Policy{Source: `(e) => patch({payload: e.payload + "!"})`, Mode: Mutate}, `(e) => ({payload: e.payload + "!"})`, 2, ``},
@@ -44,10 +44,10 @@ func largeState() string {
 }
 
 // graphOf is a graph of n creatures, four of which are scribes.
-func graphOf(n int) *engine.GraphView {
-	v := &engine.GraphView{ID: "g1"}
+func graphOf(n int) *deploy.GraphView {
+	v := &deploy.GraphView{ID: "g1"}
 	for k := range n {
-		c := engine.CreatureView{ID: engine.CreatureID(fmt.Sprintf("c%d", k)), Name: fmt.Sprintf("creature-%d", k), Species: "reader", State: "running"}
+		c := deploy.CreatureView{ID: journal.CreatureID(fmt.Sprintf("c%d", k)), Name: fmt.Sprintf("creature-%d", k), Species: "reader", State: "running"}
 		if k < 4 {
 			c.Species = "scribe"
 		}
@@ -57,9 +57,9 @@ func graphOf(n int) *engine.GraphView {
 }
 
 // deciding is a message with what stands around it.
-func deciding(view *engine.GraphView, kept string) *engine.SendEvent {
+func deciding(view *deploy.GraphView, kept string) *deploy.SendEvent {
 	e := event("x marks the spot")
-	e.View = func() *engine.GraphView { return view }
+	e.View = func() *deploy.GraphView { return view }
 	if kept != "" {
 		e.Memory = memory{"send.p0": kept}
 	}

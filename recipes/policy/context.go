@@ -8,8 +8,7 @@ import (
 	"slices"
 
 	"github.com/dop251/goja"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // contextView is what a script gets as ctx. Like the event it is made when it is
@@ -93,8 +92,8 @@ func (c *contextView) memory() (value []byte, changed bool, err error) {
 		return nil, true, nil
 	case !ok:
 		return nil, false, errNoState
-	case len(text) > engine.MaxPolicyMemory:
-		return nil, false, misuse{fmt.Errorf("ctx.state has %d bytes; at most %d are kept", len(text), engine.MaxPolicyMemory)}
+	case len(text) > deploy.MaxPolicyMemory:
+		return nil, false, misuse{fmt.Errorf("ctx.state has %d bytes; at most %d are kept", len(text), deploy.MaxPolicyMemory)}
 	case bytes.Equal(text, c.before):
 		return nil, false, nil
 	}

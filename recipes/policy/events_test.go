@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/dop251/goja"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // memory is what policies remember, in a test.
@@ -31,26 +31,26 @@ func (m memory) Remember(policy string, value []byte) {
 }
 
 // happening is an event of a kind with something in every field.
-func happening(kind engine.PolicyKind, m memory) *engine.PolicyEvent {
-	ann := engine.Party{ID: "c1", Name: "ann", Address: "creature.ann", Species: "scribe", Deployment: "team"}
-	bob := engine.Party{ID: "c2", Name: "bob", Address: "creature.bob", Deployment: "team"}
-	view := &engine.GraphView{ID: "g1",
-		Creatures: []engine.CreatureView{
+func happening(kind journal.PolicyKind, m memory) *deploy.PolicyEvent {
+	ann := deploy.Party{ID: "c1", Name: "ann", Address: "creature.ann", Species: "scribe", Deployment: "team"}
+	bob := deploy.Party{ID: "c2", Name: "bob", Address: "creature.bob", Deployment: "team"}
+	view := &deploy.GraphView{ID: "g1",
+		Creatures: []deploy.CreatureView{
 			{ID: "c1", Name: "ann", Species: "scribe", State: "running", Parent: "bob"},
 			{ID: "c2", Name: "bob", State: "stopped", Privileged: true},
 		},
-		Channels: []engine.ChannelView{{ID: "k1", Name: "work", Listeners: []string{"ann"}, Senders: []string{"bob"}}},
+		Channels: []deploy.ChannelView{{ID: "k1", Name: "work", Listeners: []string{"ann"}, Senders: []string{"bob"}}},
 	}
-	e := &engine.PolicyEvent{
+	e := &deploy.PolicyEvent{
 		Kind: kind, Time: 1_700_000_000_000_000_000, Seed: 7, Graph: "g1", Deployment: "team", Call: "some_call", Caller: bob,
 		Creature: ann, Module: "builtin:echo", Parent: bob, Listen: []string{"work"}, Send: []string{}, Alive: 2, Workers: []string{"w"},
-		From: ann, To: bob, Channel: engine.PolicyChannel{ID: "k1", Name: "work", Address: "channel.work"},
-		Wire: &engine.OutputWire{Name: "digest", WithContent: true}, Added: true, Graphs: []*engine.GraphView{view, {ID: "g2"}},
-		Collisions: []engine.NameCollision{{Kind: "channel", Name: "work"}}, Parts: [][]string{{"ann"}, {"bob"}},
+		From: ann, To: bob, Channel: deploy.PolicyChannel{ID: "k1", Name: "work", Address: "channel.work"},
+		Wire: &journal.OutputWire{Name: "digest", WithContent: true}, Added: true, Graphs: []*deploy.GraphView{view, {ID: "g2"}},
+		Collisions: []deploy.NameCollision{{Kind: "channel", Name: "work"}}, Parts: [][]string{{"ann"}, {"bob"}},
 		Tool: "group_status", Arguments: []byte(`{"a":1}`), Code: "trapped", Error: "unreachable", Delivery: "message", Attempt: 1, Attempts: 3, Failures: 4,
 		Created: []string{"creature.ann"}, Resumed: []string{}, Removed: []string{"creature.old"},
 	}
-	e.View = func() *engine.GraphView { return view }
+	e.View = func() *deploy.GraphView { return view }
 	if m != nil {
 		e.Memory = m
 	}
@@ -58,12 +58,12 @@ func happening(kind engine.PolicyKind, m memory) *engine.PolicyEvent {
 }
 
 // toldOf writes a decision in one line, to compare it.
-func toldOf(d engine.Decision) string {
+func toldOf(d deploy.Decision) string {
 	parts := []string{}
-	if text := told(engine.SendDecision{Words: d.Words}); text != "" {
+	if text := told(deploy.SendDecision{Words: d.Words}); text != "" {
 		parts = append(parts, text)
 	}
-	if d.Ruling != engine.RuleNothing {
+	if d.Ruling != deploy.RuleNothing {
 		parts = append(parts, fmt.Sprintf("rule %s by %s %s %q", d.Ruling, d.By.Policy, d.By.Where, d.By.Reason))
 	}
 	if d.Settle != nil {
@@ -75,37 +75,37 @@ func toldOf(d engine.Decision) string {
 func TestDecisionsOnOtherEvents(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		on     engine.PolicyKind
+		on     journal.PolicyKind
 		script string
 		policy Policy
 		want   string
 	}{
-		{"deny", engine.JudgeSpawn, "(e) =>\n deny(`no ${e.species}`)", Policy{}, `deny p0 team.hcl:11 "no scribe"`},
-		{"audit", engine.JudgeSpawn, `() => deny("x")`, Policy{Audit: true}, `audit p0 team.hcl:10 "x"`},
-		{"exception", engine.JudgeMerge, `() => { throw new ReferenceError("nope is not defined"); }`, Policy{}, `deny p0 team.hcl:10 "ReferenceError: nope is not defined"`},
-		{"kin", engine.JudgeSpawn, `(e, c) => deny(c.graph.creatures({species: e.species}).map(k => k.name).join() + c.graph.creatures().length + c.graph.channels({name: "work"})[0].senders + c.graph.id)`,
+		{"deny", journal.JudgeSpawn, "(e) =>\n deny(`no ${e.species}`)", Policy{}, `deny p0 team.hcl:11 "no scribe"`},
+		{"audit", journal.JudgeSpawn, `() => deny("x")`, Policy{Audit: true}, `audit p0 team.hcl:10 "x"`},
+		{"exception", journal.JudgeMerge, `() => { throw new ReferenceError("nope is not defined"); }`, Policy{}, `deny p0 team.hcl:10 "ReferenceError: nope is not defined"`},
+		{"kin", journal.JudgeSpawn, `(e, c) => deny(c.graph.creatures({species: e.species}).map(k => k.name).join() + c.graph.creatures().length + c.graph.channels({name: "work"})[0].senders + c.graph.id)`,
 			Policy{}, `deny p0 team.hcl:10 "ann2bobg1"`},
-		{"unknown filter", engine.JudgeSpawn, `(e, c) => deny(c.graph.creatures({specie: "x"}))`, Policy{}, `deny p0 team.hcl:10 "TypeError: there is no \"specie\" to look for"`},
-		{"the graph is read-only", engine.JudgeSpawn, `(e, c) => { c.graph.creatures()[0].name = "eve"; }`, Policy{}, `deny p0 team.hcl:10 "TypeError: Cannot assign to read only property 'name'"`},
-		{"lists are read-only", engine.JudgeSpawn, `(e, c) => { e.listen.push("x"); }`, Policy{}, `deny p0 team.hcl:10 "TypeError: Cannot add property 1, object is not extensible"`},
-		{"a merge settled", engine.JudgeMerge, `(e) => patch({names: {[e.collisions[0].name]: "unify"}})`, Policy{Mode: Mutate}, `settle map[work:1]`},
-		{"a merge settled wrongly", engine.JudgeMerge, `(e) => patch({names: {work: "join"}})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "TypeError: patch: work is neither \"rename\" nor \"unify\""`},
-		{"a merge settled by a validator", engine.JudgeMerge, `(e) => patch({names: {work: "unify"}})`, Policy{}, `deny p0 team.hcl:10 "patch() needs mode = \"mutate\""`},
-		{"a merge has no payload", engine.JudgeMerge, `(e) => patch({payload: ""})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "a merge is patched by names, and a message by payload, base64 and headers"`},
-		{"patch elsewhere", engine.JudgeSpawn, `(e) => patch({payload: ""})`, Policy{}, `deny p0 team.hcl:10 "patch() does not go with the event spawn"`},
-		{"drop elsewhere", engine.JudgeTool, `(e) => drop("x")`, Policy{}, `deny p0 team.hcl:10 "drop() does not go with the event tool"`},
-		{"restart elsewhere", engine.JudgeTool, `(e) => restart()`, Policy{}, `deny p0 team.hcl:10 "restart() does not go with the event tool"`},
-		{"restart", engine.JudgeFail, `(e) => restart("try")`, Policy{}, `rule restart by p0 team.hcl:10 "try"`},
-		{"drop", engine.JudgeFail, `(e) => drop(e.code)`, Policy{}, `rule drop by p0 team.hcl:10 "trapped"`},
-		{"quarantine", engine.JudgeFail, `(e) => e.failures > 3 ? quarantine("again") : undefined`, Policy{}, `rule quarantine by p0 team.hcl:10 "again"`},
-		{"audited ruling", engine.JudgeFail, `(e) => drop("x")`, Policy{Audit: true}, `audit p0 team.hcl:10 "would have called drop(x)"`},
-		{"deny a failure", engine.JudgeFail, `(e) => deny("x")`, Policy{}, `warn p0 team.hcl:10 "deny() does not go with the event fail: what happened has happened"`},
-		{"fail to judge a failure", engine.JudgeFail, `(e) => { throw new ReferenceError("nope is not defined"); }`, Policy{}, `warn p0 team.hcl:10 "ReferenceError: nope is not defined"`},
-		{"another species", engine.JudgeSpawn, `() => deny("x")`, Policy{Species: []string{"clerk"}}, ``},
-		{"its species", engine.JudgeSpawn, `() => deny("x")`, Policy{Species: []string{"scribe"}}, `deny p0 team.hcl:10 "x"`},
-		{"its caller", engine.JudgeTool, `() => deny("x")`, Policy{Creatures: []string{"creature.bob"}}, `deny p0 team.hcl:10 "x"`},
-		{"another channel", engine.JudgeConnect, `() => deny("x")`, Policy{Channels: []string{"channel.other"}}, ``},
-		{"match false", engine.JudgeConnect, `() => deny("x")`, Policy{MatchEvent: func(*engine.PolicyEvent) (bool, error) { return false, nil }}, ``},
+		{"unknown filter", journal.JudgeSpawn, `(e, c) => deny(c.graph.creatures({specie: "x"}))`, Policy{}, `deny p0 team.hcl:10 "TypeError: there is no \"specie\" to look for"`},
+		{"the graph is read-only", journal.JudgeSpawn, `(e, c) => { c.graph.creatures()[0].name = "eve"; }`, Policy{}, `deny p0 team.hcl:10 "TypeError: Cannot assign to read only property 'name'"`},
+		{"lists are read-only", journal.JudgeSpawn, `(e, c) => { e.listen.push("x"); }`, Policy{}, `deny p0 team.hcl:10 "TypeError: Cannot add property 1, object is not extensible"`},
+		{"a merge settled", journal.JudgeMerge, `(e) => patch({names: {[e.collisions[0].name]: "unify"}})`, Policy{Mode: Mutate}, `settle map[work:1]`},
+		{"a merge settled wrongly", journal.JudgeMerge, `(e) => patch({names: {work: "join"}})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "TypeError: patch: work is neither \"rename\" nor \"unify\""`},
+		{"a merge settled by a validator", journal.JudgeMerge, `(e) => patch({names: {work: "unify"}})`, Policy{}, `deny p0 team.hcl:10 "patch() needs mode = \"mutate\""`},
+		{"a merge has no payload", journal.JudgeMerge, `(e) => patch({payload: ""})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "a merge is patched by names, and a message by payload, base64 and headers"`},
+		{"patch elsewhere", journal.JudgeSpawn, `(e) => patch({payload: ""})`, Policy{}, `deny p0 team.hcl:10 "patch() does not go with the event spawn"`},
+		{"drop elsewhere", journal.JudgeTool, `(e) => drop("x")`, Policy{}, `deny p0 team.hcl:10 "drop() does not go with the event tool"`},
+		{"restart elsewhere", journal.JudgeTool, `(e) => restart()`, Policy{}, `deny p0 team.hcl:10 "restart() does not go with the event tool"`},
+		{"restart", journal.JudgeFail, `(e) => restart("try")`, Policy{}, `rule restart by p0 team.hcl:10 "try"`},
+		{"drop", journal.JudgeFail, `(e) => drop(e.code)`, Policy{}, `rule drop by p0 team.hcl:10 "trapped"`},
+		{"quarantine", journal.JudgeFail, `(e) => e.failures > 3 ? quarantine("again") : undefined`, Policy{}, `rule quarantine by p0 team.hcl:10 "again"`},
+		{"audited ruling", journal.JudgeFail, `(e) => drop("x")`, Policy{Audit: true}, `audit p0 team.hcl:10 "would have called drop(x)"`},
+		{"deny a failure", journal.JudgeFail, `(e) => deny("x")`, Policy{}, `warn p0 team.hcl:10 "deny() does not go with the event fail: what happened has happened"`},
+		{"fail to judge a failure", journal.JudgeFail, `(e) => { throw new ReferenceError("nope is not defined"); }`, Policy{}, `warn p0 team.hcl:10 "ReferenceError: nope is not defined"`},
+		{"another species", journal.JudgeSpawn, `() => deny("x")`, Policy{Species: []string{"clerk"}}, ``},
+		{"its species", journal.JudgeSpawn, `() => deny("x")`, Policy{Species: []string{"scribe"}}, `deny p0 team.hcl:10 "x"`},
+		{"its caller", journal.JudgeTool, `() => deny("x")`, Policy{Creatures: []string{"creature.bob"}}, `deny p0 team.hcl:10 "x"`},
+		{"another channel", journal.JudgeConnect, `() => deny("x")`, Policy{Channels: []string{"channel.other"}}, ``},
+		{"match false", journal.JudgeConnect, `() => deny("x")`, Policy{MatchEvent: func(*deploy.PolicyEvent) (bool, error) { return false, nil }}, ``},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.policy.Source, c.policy.On = c.script, c.on
@@ -120,23 +120,23 @@ func TestDecisionsOnOtherEvents(t *testing.T) {
 }
 
 func TestTheSternestRulingHolds(t *testing.T) {
-	s := set(t, Policy{On: engine.JudgeFail, Source: `() => restart()`}, Policy{On: engine.JudgeFail, Source: `() => quarantine("enough")`}, Policy{On: engine.JudgeFail, Source: `() => drop()`})
-	if got, want := toldOf(s.Judge(t.Context(), happening(engine.JudgeFail, nil))), `rule quarantine by p1 team.hcl:10 "enough"`; got != want {
+	s := set(t, Policy{On: journal.JudgeFail, Source: `() => restart()`}, Policy{On: journal.JudgeFail, Source: `() => quarantine("enough")`}, Policy{On: journal.JudgeFail, Source: `() => drop()`})
+	if got, want := toldOf(s.Judge(t.Context(), happening(journal.JudgeFail, nil))), `rule quarantine by p1 team.hcl:10 "enough"`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
 // What is told of events and answers is what there is.
 func TestOccasionsAndAnswers(t *testing.T) {
-	var told []engine.PolicyKind
+	var told []journal.PolicyKind
 	for _, o := range Occasions {
 		told = append(told, o.Kind)
 		if o.Doc == "" {
 			t.Errorf("nothing is said of %s", o.Kind)
 		}
 	}
-	if !slices.Equal(told, engine.PolicyKinds()) {
-		t.Errorf("the occasions are %v, want %v", told, engine.PolicyKinds())
+	if !slices.Equal(told, journal.PolicyKinds()) {
+		t.Errorf("the occasions are %v, want %v", told, journal.PolicyKinds())
 	}
 	for _, a := range Answers {
 		if name, _, _ := strings.Cut(a.Call, "("); name != string(a.kind) || a.On == "" || a.Doc == "" {
@@ -160,7 +160,7 @@ func TestOccasionsAndAnswers(t *testing.T) {
 // A script reads every field of a message and of ctx that is described.
 func TestMembers(t *testing.T) {
 	e := event("\xff") // no text, so that it has base64
-	e.Memory, e.View = memory{}, func() *engine.GraphView { return &engine.GraphView{} }
+	e.Memory, e.View = memory{}, func() *deploy.GraphView { return &deploy.GraphView{} }
 	for _, object := range []struct {
 		name    string
 		members []Member
@@ -177,8 +177,8 @@ func TestMembers(t *testing.T) {
 // Every field of every kind of event can be read, and what it reads is of the type
 // that the table says.
 func TestFields(t *testing.T) {
-	for _, kind := range engine.PolicyKinds() {
-		if kind == engine.JudgeSend {
+	for _, kind := range journal.PolicyKinds() {
+		if kind == journal.JudgeSend {
 			continue
 		}
 		s := set(t, Policy{On: kind, Source: `(e) => warn(JSON.stringify(Object.keys(e).map(k => [k, Array.isArray(e[k]) ? "array" : typeof e[k]])))`})
@@ -209,10 +209,10 @@ func TestState(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := memory{}
-			s := set(t, Policy{On: engine.JudgeSpawn, Source: c.script})
+			s := set(t, Policy{On: journal.JudgeSpawn, Source: c.script})
 			var got string
 			for range 3 {
-				got = toldOf(s.Judge(t.Context(), happening(engine.JudgeSpawn, m)))
+				got = toldOf(s.Judge(t.Context(), happening(journal.JudgeSpawn, m)))
 			}
 			if got != c.want || m["spawn.p0"] != c.kept {
 				t.Errorf("got  %s, kept %s\nwant %s, kept %s", got, m["spawn.p0"], c.want, c.kept)
@@ -242,12 +242,12 @@ func BenchmarkJudge(b *testing.B) {
 		{"deny", Policy{Source: `(e) => deny(e.species)`}},
 		{"state", Policy{Source: `(e, c) => { c.state.n = (c.state.n || 0) + 1; }`}},
 		{"graph", Policy{Source: `(e, c) => { if (c.graph.creatures({species: e.species}).length > 8) return deny("x"); }`}},
-		{"match=false", Policy{Source: `(e) => deny("x")`, MatchEvent: func(*engine.PolicyEvent) (bool, error) { return false, nil }}},
+		{"match=false", Policy{Source: `(e) => deny("x")`, MatchEvent: func(*deploy.PolicyEvent) (bool, error) { return false, nil }}},
 		{"species=other", Policy{Source: `(e) => deny("x")`, Species: []string{"other"}}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			c.policy.On = engine.JudgeSpawn
-			s, e := set(b, c.policy), happening(engine.JudgeSpawn, memory{})
+			c.policy.On = journal.JudgeSpawn
+			s, e := set(b, c.policy), happening(journal.JudgeSpawn, memory{})
 			b.ReportAllocs()
 			for b.Loop() {
 				s.Judge(b.Context(), e)

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // FieldType is what a field of an event holds.
@@ -24,11 +25,11 @@ const (
 // those of [SendFields].
 type Field struct {
 	Name  string
-	Kinds []engine.PolicyKind // nil: all
+	Kinds []journal.PolicyKind // nil: all
 	Type  FieldType
 	Doc   string
 	// Value is a string, float64, bool, []string or, of Data, what encodes as JSON.
-	Value func(*engine.PolicyEvent) any
+	Value func(*deploy.PolicyEvent) any
 }
 
 // Member is a field of the event send or of the context, which scripts read by
@@ -69,84 +70,84 @@ func names(members []Member) []string {
 	return out
 }
 
-func kinds(list ...engine.PolicyKind) []engine.PolicyKind { return list }
+func kinds(list ...journal.PolicyKind) []journal.PolicyKind { return list }
 
 // Of reports whether events of a kind have the field.
-func (f *Field) Of(kind engine.PolicyKind) bool {
-	return kind != engine.JudgeSend && (f.Kinds == nil || slices.Contains(f.Kinds, kind))
+func (f *Field) Of(kind journal.PolicyKind) bool {
+	return kind != journal.JudgeSend && (f.Kinds == nil || slices.Contains(f.Kinds, kind))
 }
 
 var (
-	ofCreature = kinds(engine.JudgeSpawn, engine.JudgeRemove, engine.JudgeFail)
-	ofEdge     = kinds(engine.JudgeConnect, engine.JudgeDisconnect)
-	ofEnds     = kinds(engine.JudgeConnect, engine.JudgeDisconnect, engine.JudgeWire)
-	ofFail     = kinds(engine.JudgeFail)
-	ofPlan     = kinds(engine.JudgePlan)
-	ofSpawn    = kinds(engine.JudgeSpawn)
-	ofMerge    = kinds(engine.JudgeMerge)
-	ofWire     = kinds(engine.JudgeWire)
-	ofTool     = kinds(engine.JudgeTool)
+	ofCreature = kinds(journal.JudgeSpawn, journal.JudgeRemove, journal.JudgeFail)
+	ofEdge     = kinds(journal.JudgeConnect, journal.JudgeDisconnect)
+	ofEnds     = kinds(journal.JudgeConnect, journal.JudgeDisconnect, journal.JudgeWire)
+	ofFail     = kinds(journal.JudgeFail)
+	ofPlan     = kinds(journal.JudgePlan)
+	ofSpawn    = kinds(journal.JudgeSpawn)
+	ofMerge    = kinds(journal.JudgeMerge)
+	ofWire     = kinds(journal.JudgeWire)
+	ofTool     = kinds(journal.JudgeTool)
 )
 
 // Fields are the fields of all events but send.
 var Fields = []Field{
-	{"kind", nil, Text, "which event it is", func(e *engine.PolicyEvent) any { return string(e.Kind) }},
-	{"time", nil, Number, "when, in milliseconds since 1970", func(e *engine.PolicyEvent) any { return float64(e.Time) / float64(time.Millisecond) }},
-	{"graph", nil, Text, "id of the graph, before; empty if there is none yet", func(e *engine.PolicyEvent) any { return string(e.Graph) }},
-	{"deployment", nil, Text, "whose policies are asked", func(e *engine.PolicyEvent) any { return e.Deployment }},
-	{"call", nil, Text, "the operation or tool that asks for it", func(e *engine.PolicyEvent) any { return e.Call }},
-	{"caller", nil, Text, "name of the creature that calls; empty for somebody outside", func(e *engine.PolicyEvent) any { return e.Caller.Name }},
-	{"caller_address", nil, Text, "its address", func(e *engine.PolicyEvent) any { return e.Caller.Address }},
-	{"caller_species", nil, Text, "its species", func(e *engine.PolicyEvent) any { return e.Caller.Species }},
+	{"kind", nil, Text, "which event it is", func(e *deploy.PolicyEvent) any { return string(e.Kind) }},
+	{"time", nil, Number, "when, in milliseconds since 1970", func(e *deploy.PolicyEvent) any { return float64(e.Time) / float64(time.Millisecond) }},
+	{"graph", nil, Text, "id of the graph, before; empty if there is none yet", func(e *deploy.PolicyEvent) any { return string(e.Graph) }},
+	{"deployment", nil, Text, "whose policies are asked", func(e *deploy.PolicyEvent) any { return e.Deployment }},
+	{"call", nil, Text, "the operation or tool that asks for it", func(e *deploy.PolicyEvent) any { return e.Call }},
+	{"caller", nil, Text, "name of the creature that calls; empty for somebody outside", func(e *deploy.PolicyEvent) any { return e.Caller.Name }},
+	{"caller_address", nil, Text, "its address", func(e *deploy.PolicyEvent) any { return e.Caller.Address }},
+	{"caller_species", nil, Text, "its species", func(e *deploy.PolicyEvent) any { return e.Caller.Species }},
 
-	{"creature", ofCreature, Text, "name of the creature", func(e *engine.PolicyEvent) any { return e.Creature.Name }},
-	{"creature_id", ofCreature, Text, "its id", func(e *engine.PolicyEvent) any { return string(e.Creature.ID) }},
-	{"address", ofCreature, Text, "its address; empty if no recipe declares it", func(e *engine.PolicyEvent) any { return e.Creature.Address }},
-	{"species", ofCreature, Text, "its species; empty if it has none", func(e *engine.PolicyEvent) any { return e.Creature.Species }},
-	{"privileged", ofCreature, Flag, "whether it is privileged", func(e *engine.PolicyEvent) any { return e.Creature.Privileged }},
-	{"module", ofSpawn, Text, "what it is made from", func(e *engine.PolicyEvent) any { return e.Module }},
-	{"parent", ofSpawn, Text, "name of its parent", func(e *engine.PolicyEvent) any { return e.Parent.Name }},
-	{"alive", ofSpawn, Number, "how many of its species there are", func(e *engine.PolicyEvent) any { return float64(e.Alive) }},
-	{"listen", ofSpawn, Texts, "names of the channels that it listens on", func(e *engine.PolicyEvent) any { return e.Listen }},
-	{"send", ofSpawn, Texts, "names of the channels that it sends on", func(e *engine.PolicyEvent) any { return e.Send }},
-	{"workers", kinds(engine.JudgeRemove), Texts, "names of the workers that go with it", func(e *engine.PolicyEvent) any { return e.Workers }},
+	{"creature", ofCreature, Text, "name of the creature", func(e *deploy.PolicyEvent) any { return e.Creature.Name }},
+	{"creature_id", ofCreature, Text, "its id", func(e *deploy.PolicyEvent) any { return string(e.Creature.ID) }},
+	{"address", ofCreature, Text, "its address; empty if no recipe declares it", func(e *deploy.PolicyEvent) any { return e.Creature.Address }},
+	{"species", ofCreature, Text, "its species; empty if it has none", func(e *deploy.PolicyEvent) any { return e.Creature.Species }},
+	{"privileged", ofCreature, Flag, "whether it is privileged", func(e *deploy.PolicyEvent) any { return e.Creature.Privileged }},
+	{"module", ofSpawn, Text, "what it is made from", func(e *deploy.PolicyEvent) any { return e.Module }},
+	{"parent", ofSpawn, Text, "name of its parent", func(e *deploy.PolicyEvent) any { return e.Parent.Name }},
+	{"alive", ofSpawn, Number, "how many of its species there are", func(e *deploy.PolicyEvent) any { return float64(e.Alive) }},
+	{"listen", ofSpawn, Texts, "names of the channels that it listens on", func(e *deploy.PolicyEvent) any { return e.Listen }},
+	{"send", ofSpawn, Texts, "names of the channels that it sends on", func(e *deploy.PolicyEvent) any { return e.Send }},
+	{"workers", kinds(journal.JudgeRemove), Texts, "names of the workers that go with it", func(e *deploy.PolicyEvent) any { return e.Workers }},
 
-	{"from", ofEnds, Text, "name of the one who sends, or whose output it is; empty if only the other end is concerned", func(e *engine.PolicyEvent) any { return e.From.Name }},
-	{"from_address", ofEnds, Text, "its address", func(e *engine.PolicyEvent) any { return e.From.Address }},
-	{"from_species", ofEnds, Text, "its species", func(e *engine.PolicyEvent) any { return e.From.Species }},
-	{"to", ofEnds, Text, "name of the one who listens, or gets the output", func(e *engine.PolicyEvent) any { return e.To.Name }},
-	{"to_address", ofEnds, Text, "its address", func(e *engine.PolicyEvent) any { return e.To.Address }},
-	{"to_species", ofEnds, Text, "its species", func(e *engine.PolicyEvent) any { return e.To.Species }},
-	{"channel", ofEdge, Text, "name of the channel; empty if it is to be found or made", func(e *engine.PolicyEvent) any { return e.Channel.Name }},
-	{"channel_address", ofEdge, Text, "its address", func(e *engine.PolicyEvent) any { return e.Channel.Address }},
-	{"added", ofWire, Flag, "whether the wire is added; otherwise it is removed", func(e *engine.PolicyEvent) any { return e.Added }},
-	{"wire", ofWire, Text, "its name", func(e *engine.PolicyEvent) any { return wireOf(e).Name }},
-	{"with_content", ofWire, Flag, "whether it delivers the output itself", func(e *engine.PolicyEvent) any { return wireOf(e).WithContent }},
+	{"from", ofEnds, Text, "name of the one who sends, or whose output it is; empty if only the other end is concerned", func(e *deploy.PolicyEvent) any { return e.From.Name }},
+	{"from_address", ofEnds, Text, "its address", func(e *deploy.PolicyEvent) any { return e.From.Address }},
+	{"from_species", ofEnds, Text, "its species", func(e *deploy.PolicyEvent) any { return e.From.Species }},
+	{"to", ofEnds, Text, "name of the one who listens, or gets the output", func(e *deploy.PolicyEvent) any { return e.To.Name }},
+	{"to_address", ofEnds, Text, "its address", func(e *deploy.PolicyEvent) any { return e.To.Address }},
+	{"to_species", ofEnds, Text, "its species", func(e *deploy.PolicyEvent) any { return e.To.Species }},
+	{"channel", ofEdge, Text, "name of the channel; empty if it is to be found or made", func(e *deploy.PolicyEvent) any { return e.Channel.Name }},
+	{"channel_address", ofEdge, Text, "its address", func(e *deploy.PolicyEvent) any { return e.Channel.Address }},
+	{"added", ofWire, Flag, "whether the wire is added; otherwise it is removed", func(e *deploy.PolicyEvent) any { return e.Added }},
+	{"wire", ofWire, Text, "its name", func(e *deploy.PolicyEvent) any { return wireOf(e).Name }},
+	{"with_content", ofWire, Flag, "whether it delivers the output itself", func(e *deploy.PolicyEvent) any { return wireOf(e).WithContent }},
 
-	{"graphs", ofMerge, Data, "the graphs, the one whose id stays first: `{id, creatures, channels}` as `ctx.graph` lists them", func(e *engine.PolicyEvent) any { return e.Graphs }},
-	{"collisions", ofMerge, Data, "names that both use: `{kind, name}`, of kind creature or channel", func(e *engine.PolicyEvent) any { return e.Collisions }},
-	{"parts", kinds(engine.JudgeSplit), Data, "names of the creatures in each part, the one that keeps the id first", func(e *engine.PolicyEvent) any { return e.Parts }},
+	{"graphs", ofMerge, Data, "the graphs, the one whose id stays first: `{id, creatures, channels}` as `ctx.graph` lists them", func(e *deploy.PolicyEvent) any { return e.Graphs }},
+	{"collisions", ofMerge, Data, "names that both use: `{kind, name}`, of kind creature or channel", func(e *deploy.PolicyEvent) any { return e.Collisions }},
+	{"parts", kinds(journal.JudgeSplit), Data, "names of the creatures in each part, the one that keeps the id first", func(e *deploy.PolicyEvent) any { return e.Parts }},
 
-	{"tool", ofTool, Text, "name of the tool", func(e *engine.PolicyEvent) any { return e.Tool }},
-	{"arguments", ofTool, Data, "its arguments", func(e *engine.PolicyEvent) any { return arguments(e.Arguments) }},
+	{"tool", ofTool, Text, "name of the tool", func(e *deploy.PolicyEvent) any { return e.Tool }},
+	{"arguments", ofTool, Data, "its arguments", func(e *deploy.PolicyEvent) any { return arguments(e.Arguments) }},
 
-	{"code", ofFail, Text, "of the error", func(e *engine.PolicyEvent) any { return e.Code }},
-	{"error", ofFail, Text, "what happened", func(e *engine.PolicyEvent) any { return e.Error }},
-	{"delivery", ofFail, Text, "its kind: message, timer, …", func(e *engine.PolicyEvent) any { return e.Delivery }},
-	{"attempt", ofFail, Number, "which attempt at the delivery it was, from 1", func(e *engine.PolicyEvent) any { return float64(e.Attempt) }},
-	{"attempts", ofFail, Number, "how many the restart policy makes", func(e *engine.PolicyEvent) any { return float64(e.Attempts) }},
-	{"failures", ofFail, Number, "how many turns of the creature have failed within the restart policy's time", func(e *engine.PolicyEvent) any { return float64(e.Failures) }},
+	{"code", ofFail, Text, "of the error", func(e *deploy.PolicyEvent) any { return e.Code }},
+	{"error", ofFail, Text, "what happened", func(e *deploy.PolicyEvent) any { return e.Error }},
+	{"delivery", ofFail, Text, "its kind: message, timer, …", func(e *deploy.PolicyEvent) any { return e.Delivery }},
+	{"attempt", ofFail, Number, "which attempt at the delivery it was, from 1", func(e *deploy.PolicyEvent) any { return float64(e.Attempt) }},
+	{"attempts", ofFail, Number, "how many the restart policy makes", func(e *deploy.PolicyEvent) any { return float64(e.Attempts) }},
+	{"failures", ofFail, Number, "how many turns of the creature have failed within the restart policy's time", func(e *deploy.PolicyEvent) any { return float64(e.Failures) }},
 
-	{"created", ofPlan, Texts, "addresses of creatures that would be made", func(e *engine.PolicyEvent) any { return e.Created }},
-	{"resumed", ofPlan, Texts, "addresses of creatures that would go on", func(e *engine.PolicyEvent) any { return e.Resumed }},
-	{"changed", ofPlan, Texts, "those of them that run, and would get another instance: other modules or settings", func(e *engine.PolicyEvent) any { return e.Changed }},
-	{"removed", ofPlan, Texts, "addresses that would be removed", func(e *engine.PolicyEvent) any { return e.Removed }},
+	{"created", ofPlan, Texts, "addresses of creatures that would be made", func(e *deploy.PolicyEvent) any { return e.Created }},
+	{"resumed", ofPlan, Texts, "addresses of creatures that would go on", func(e *deploy.PolicyEvent) any { return e.Resumed }},
+	{"changed", ofPlan, Texts, "those of them that run, and would get another instance: other modules or settings", func(e *deploy.PolicyEvent) any { return e.Changed }},
+	{"removed", ofPlan, Texts, "addresses that would be removed", func(e *deploy.PolicyEvent) any { return e.Removed }},
 }
 
 // wireOf is the output wire of an event.
-func wireOf(e *engine.PolicyEvent) engine.OutputWire {
+func wireOf(e *deploy.PolicyEvent) journal.OutputWire {
 	if e.Wire == nil {
-		return engine.OutputWire{}
+		return journal.OutputWire{}
 	}
 	return *e.Wire
 }
@@ -160,9 +161,9 @@ func arguments(b []byte) any {
 }
 
 // fieldsByKind finds a field of the events of a kind.
-var fieldsByKind = func() map[engine.PolicyKind]map[string]*Field {
-	out := map[engine.PolicyKind]map[string]*Field{}
-	for _, kind := range engine.PolicyKinds() {
+var fieldsByKind = func() map[journal.PolicyKind]map[string]*Field {
+	out := map[journal.PolicyKind]map[string]*Field{}
+	for _, kind := range journal.PolicyKinds() {
 		out[kind] = map[string]*Field{}
 		for i := range Fields {
 			if f := &Fields[i]; f.Of(kind) {
@@ -174,10 +175,10 @@ var fieldsByKind = func() map[engine.PolicyKind]map[string]*Field {
 }()
 
 // keysByKind are the names of the fields of each kind, in order.
-var keysByKind = func() map[engine.PolicyKind][]string {
-	out := map[engine.PolicyKind][]string{engine.JudgeSend: sendKeys}
+var keysByKind = func() map[journal.PolicyKind][]string {
+	out := map[journal.PolicyKind][]string{journal.JudgeSend: sendKeys}
 	for _, f := range Fields {
-		for _, kind := range engine.PolicyKinds() {
+		for _, kind := range journal.PolicyKinds() {
 			if f.Of(kind) {
 				out[kind] = append(out[kind], f.Name)
 			}

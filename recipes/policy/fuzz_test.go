@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // FuzzJudge has scripts judge events of all kinds, as they remember something: there
@@ -23,10 +24,10 @@ func FuzzJudge(f *testing.F) {
 	f.Add(`(e, c) => { c.state.n++; return patch({names: {work: "unify"}}); }`, uint8(5), `{"n":1}`)
 	f.Add(`(e) => e.failures > 3 ? quarantine("again") : restart()`, uint8(10), `null`)
 	f.Fuzz(func(t *testing.T, script string, kind uint8, state string) {
-		if !json.Valid([]byte(state)) || len(state) > engine.MaxPolicyMemory {
+		if !json.Valid([]byte(state)) || len(state) > deploy.MaxPolicyMemory {
 			return
 		}
-		kinds := engine.PolicyKinds()
+		kinds := journal.PolicyKinds()
 		on := kinds[int(kind)%len(kinds)]
 		s, faults := New([]Policy{{Name: "p", On: on, Source: script, Mode: Mutate, Timeout: 50 * time.Millisecond}}, Options{})
 		if len(faults) > 0 {
@@ -34,15 +35,15 @@ func FuzzJudge(f *testing.F) {
 		}
 		judge := func() (string, string) {
 			m := memory{string(on) + ".p": state}
-			if on != engine.JudgeSend {
+			if on != journal.JudgeSend {
 				return toldOf(s.Judge(t.Context(), happening(on, m))), m[string(on)+".p"]
 			}
 			e := event("x")
-			e.Surroundings = happening(engine.JudgeSpawn, m).Surroundings
+			e.Surroundings = happening(journal.JudgeSpawn, m).Surroundings
 			return told(s.Send(t.Context(), e)), m[string(on)+".p"]
 		}
 		first, kept := judge()
-		if kept != "" && !json.Valid([]byte(kept)) || len(kept) > engine.MaxPolicyMemory {
+		if kept != "" && !json.Valid([]byte(kept)) || len(kept) > deploy.MaxPolicyMemory {
 			t.Errorf("it remembers %q", kept)
 		}
 		if slow(first) {

@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Send implements [engine.Policy]. It blocks for as long as the scripts run,
+// Send implements [deploy.Policy]. It blocks for as long as the scripts run,
 // each at most for its timeout.
-func (s *Set) Send(ctx context.Context, event *engine.SendEvent) engine.SendDecision {
-	var d engine.SendDecision
+func (s *Set) Send(ctx context.Context, event *deploy.SendEvent) deploy.SendDecision {
+	var d deploy.SendDecision
 	j := judgement{set: s, subject: subject{send: event}, words: &d.Words, sent: &d}
 	for _, p := range s.judging(event.ChannelAddress) {
 		j.policy(ctx, p)
@@ -22,9 +23,9 @@ func (s *Set) Send(ctx context.Context, event *engine.SendEvent) engine.SendDeci
 	return d
 }
 
-// Judge implements [engine.Policy], as Send does.
-func (s *Set) Judge(ctx context.Context, event *engine.PolicyEvent) engine.Decision {
-	var d engine.Decision
+// Judge implements [deploy.Policy], as Send does.
+func (s *Set) Judge(ctx context.Context, event *deploy.PolicyEvent) deploy.Decision {
+	var d deploy.Decision
 	j := judgement{set: s, subject: subject{event: event}, words: &d.Words, decided: &d}
 	for _, p := range s.byKind[event.Kind] {
 		j.policy(ctx, p)
@@ -38,9 +39,9 @@ type judgement struct {
 	set     *Set
 	subject subject  // as mutated so far
 	isolate *isolate // from the first script that runs
-	words   *engine.Words
-	sent    *engine.SendDecision
-	decided *engine.Decision
+	words   *deploy.Words
+	sent    *deploy.SendDecision
+	decided *deploy.Decision
 }
 
 func (j *judgement) policy(ctx context.Context, p *compiled) {
@@ -111,7 +112,7 @@ func (p *compiled) concerns(s *subject) (bool, error) {
 }
 
 // isOn reports whether the channel of the event is one that the policy is about.
-func (p *compiled) isOn(e *engine.PolicyEvent) bool {
+func (p *compiled) isOn(e *deploy.PolicyEvent) bool {
 	return e.Channel.Deployment == e.Deployment && p.channels[e.Channel.Address]
 }
 
@@ -123,7 +124,7 @@ func (p *compiled) isParty(s *subject) bool {
 		return e.SenderDeployment == e.Deployment && p.isAbout(e.SenderAddress, e.SenderSpecies)
 	}
 	e := s.event
-	for _, party := range []*engine.Party{&e.Creature, &e.From, &e.To, &e.Caller} {
+	for _, party := range []*deploy.Party{&e.Creature, &e.From, &e.To, &e.Caller} {
 		if party.Deployment == e.Deployment && p.isAbout(party.Address, party.Species) {
 			return true
 		}
@@ -143,17 +144,17 @@ func (j *judgement) failed(p *compiled, message string, line int) {
 }
 
 // undecided handles a policy that did not decide.
-func (j *judgement) undecided(p *compiled, v engine.Verdict) {
+func (j *judgement) undecided(p *compiled, v deploy.Verdict) {
 	switch {
 	case p.OnError == AllowOnError:
-	case p.OnError == WarnOnError, p.On == engine.JudgeFail: // a failure has happened: the restart policy decides
+	case p.OnError == WarnOnError, p.On == journal.JudgeFail: // a failure has happened: the restart policy decides
 		j.words.Warnings = append(j.words.Warnings, v)
 	default:
 		j.deny(p, v)
 	}
 }
 
-func (j *judgement) deny(p *compiled, v engine.Verdict) {
+func (j *judgement) deny(p *compiled, v deploy.Verdict) {
 	if p.Audit {
 		j.words.Audits = append(j.words.Audits, v)
 	} else {
@@ -187,14 +188,14 @@ func (j *judgement) verdict(p *compiled, v *verdict) {
 	case p.Audit:
 		word.Reason = fmt.Sprintf("would have called %s(%s)", v.kind, v.reason)
 		j.words.Audits = append(j.words.Audits, word)
-	case p.On == engine.JudgeFail:
+	case p.On == journal.JudgeFail:
 		if r := rulings[v.kind]; r > j.decided.Ruling {
 			j.decided.Ruling, j.decided.By = r, word
 		}
 	case v.kind == kindDrop:
 		j.sent.Dropped = &word
 		j.keep(p)
-	case p.On == engine.JudgeMerge:
+	case p.On == journal.JudgeMerge:
 		j.settle(v)
 	default:
 		j.patch(v)
@@ -204,14 +205,14 @@ func (j *judgement) verdict(p *compiled, v *verdict) {
 }
 
 // rulings are the answers that decide about a failed turn.
-var rulings = map[kind]engine.Ruling{
-	kindRestart: engine.RuleRestart, kindDrop: engine.RuleDrop, kindQuarantine: engine.RuleQuarantine,
+var rulings = map[kind]deploy.Ruling{
+	kindRestart: deploy.RuleRestart, kindDrop: deploy.RuleDrop, kindQuarantine: deploy.RuleQuarantine,
 }
 
 // unfit says why a verdict does not go with the policy; empty if it does.
 func (p *compiled) unfit(v *verdict) string {
 	_, ruling := rulings[v.kind]
-	onSend, onFail, onMerge := p.On == engine.JudgeSend, p.On == engine.JudgeFail, p.On == engine.JudgeMerge
+	onSend, onFail, onMerge := p.On == journal.JudgeSend, p.On == journal.JudgeFail, p.On == journal.JudgeMerge
 	switch {
 	case v.kind == kindWarn, onFail && ruling:
 		return ""
@@ -233,7 +234,7 @@ func (p *compiled) unfit(v *verdict) string {
 // holds.
 func (j *judgement) settle(v *verdict) {
 	if j.decided.Settle == nil {
-		j.decided.Settle = map[string]engine.Collision{}
+		j.decided.Settle = map[string]deploy.Collision{}
 	}
 	for name, how := range v.names {
 		if _, settled := j.decided.Settle[name]; !settled {

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // keepers are scripts that tell what they find, and leave something behind where
@@ -63,9 +64,9 @@ func keeper(script string) string {
 }
 
 // surrounded is a message with a graph and a memory around it.
-func surrounded(view *engine.GraphView) *engine.SendEvent {
+func surrounded(view *deploy.GraphView) *deploy.SendEvent {
 	e := event("x")
-	e.Surroundings = engine.Surroundings{View: func() *engine.GraphView { return view }, Memory: memory{
+	e.Surroundings = deploy.Surroundings{View: func() *deploy.GraphView { return view }, Memory: memory{
 		"send.p0": `{"n":0,"list":[1,2],"deep":{"er":{}}}`, "send.p1": `{"n":0,"list":[1,2],"deep":{"er":{}}}`,
 	}}
 	return e
@@ -74,7 +75,7 @@ func surrounded(view *engine.GraphView) *engine.SendEvent {
 // Whatever a script does to what it is shown, it finds it as it was the next time,
 // and so does the next policy. Nor does anything of the engine's change.
 func TestWhatIsShownCannotBeChanged(t *testing.T) {
-	view := happening(engine.JudgeSpawn, nil).View()
+	view := happening(journal.JudgeSpawn, nil).View()
 	before, err := json.Marshal(view)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +83,7 @@ func TestWhatIsShownCannotBeChanged(t *testing.T) {
 	for _, script := range keepers {
 		t.Run(script, func(t *testing.T) {
 			s := set(t, Policy{Source: keeper(script)}, Policy{Source: keeper(script)})
-			var first []engine.Verdict
+			var first []deploy.Verdict
 			for range 3 {
 				d := s.Send(t.Context(), surrounded(view))
 				if len(d.Warnings) != 2 || d.Warnings[0].Reason != d.Warnings[1].Reason {

@@ -11,11 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/dlclark/regexp2/v2"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"go.uber.org/goleak"
 )
 
 // patience is how long a script may take that is to come to its end by itself: it
@@ -44,8 +42,8 @@ func (q quiet) Run() int {
 	return code
 }
 
-func event(payload string) *engine.SendEvent {
-	return &engine.SendEvent{Time: 1_700_000_000_000_000_000, Seed: 7, Graph: "g1", Deployment: "team",
+func event(payload string) *deploy.SendEvent {
+	return &deploy.SendEvent{Time: 1_700_000_000_000_000_000, Seed: 7, Graph: "g1", Deployment: "team",
 		ChannelName: "tasks", ChannelAddress: "channel.tasks", SenderName: "writer", SenderAddress: "creature.writer",
 		Payload: []byte(payload), Headers: map[string]string{"trace": "t1"}}
 }
@@ -71,9 +69,9 @@ func set(t testing.TB, policies ...Policy) *Set {
 }
 
 // told writes a decision in one line, to compare it.
-func told(d engine.SendDecision) string {
+func told(d deploy.SendDecision) string {
 	var parts []string
-	list := func(word string, vs []engine.Verdict) {
+	list := func(word string, vs []deploy.Verdict) {
 		for _, v := range vs {
 			parts = append(parts, fmt.Sprintf("%s %s %s %q", word, v.Policy, v.Where, v.Reason))
 		}
@@ -82,7 +80,7 @@ func told(d engine.SendDecision) string {
 	list("warn", d.Warnings)
 	list("audit", d.Audits)
 	if d.Dropped != nil {
-		list("drop", []engine.Verdict{*d.Dropped})
+		list("drop", []deploy.Verdict{*d.Dropped})
 	}
 	if d.Mutated {
 		parts = append(parts, fmt.Sprintf("now %q %v", d.Payload, d.Headers))
@@ -98,7 +96,7 @@ func told(d engine.SendDecision) string {
 func TestADecisionTellsWhoChanged(t *testing.T) {
 	s := set(t, Policy{Mode: Mutate, Source: "(e) =>\n patch({payload: e.payload + '!'})"}, Policy{Source: `() => {}`}, Policy{Mode: Mutate, Source: `() => patch({headers: {}})`})
 	d := s.Send(t.Context(), event("x"))
-	want := []engine.Verdict{{Policy: "p0", Where: "team.hcl:11"}, {Policy: "p2", Where: "team.hcl:10"}}
+	want := []deploy.Verdict{{Policy: "p0", Where: "team.hcl:11"}, {Policy: "p2", Where: "team.hcl:10"}}
 	if !slices.Equal(d.ChangedBy, want) || string(d.Payload) != "x!" {
 		t.Errorf("%q, changed by %+v, want %+v", d.Payload, d.ChangedBy, want)
 	}
@@ -136,8 +134,8 @@ func TestDecisions(t *testing.T) {
 		{"exception, ignored", `() => { throw new ReferenceError("nope is not defined"); }`, Policy{OnError: AllowOnError}, ``},
 		{"exception, audited", `() => { throw new ReferenceError("nope is not defined"); }`, Policy{Audit: true}, `audit p0 team.hcl:10 "ReferenceError: nope is not defined"`},
 		{"another channel", `() => deny("x")`, Policy{Channels: []string{"channel.other"}}, ``},
-		{"match false", `() => deny("x")`, Policy{Match: func(*engine.SendEvent) (bool, error) { return false, nil }}, ``},
-		{"match fails", `() => {}`, Policy{Match: func(*engine.SendEvent) (bool, error) { return false, errors.New("no number") }}, `deny p0 team.hcl:10 "match: no number"`},
+		{"match false", `() => deny("x")`, Policy{Match: func(*deploy.SendEvent) (bool, error) { return false, nil }}, ``},
+		{"match fails", `() => {}`, Policy{Match: func(*deploy.SendEvent) (bool, error) { return false, errors.New("no number") }}, `deny p0 team.hcl:10 "match: no number"`},
 		{"all fields", `(e, c) => deny([e.kind, e.time, e.graph, e.deployment, e.channel, e.channel_address, e.sender, e.sender_address, e.payload, e.base64, e.size, e.headers.trace, c.policy, c.mode].join())`,
 			Policy{}, `deny p0 team.hcl:10 "send,1700000000000,g1,team,tasks,channel.tasks,writer,creature.writer,secret,,6,t1,p0,validate"`},
 	} {
@@ -387,7 +385,7 @@ func TestNoSourceMaps(t *testing.T) {
 }
 
 func TestPanicIsADenial(t *testing.T) {
-	broken := func(*engine.SendEvent) (bool, error) { panic("broken") }
+	broken := func(*deploy.SendEvent) (bool, error) { panic("broken") }
 	s := set(t, Policy{Source: `() => {}`, Match: broken}, Policy{Source: `() => deny("still here")`})
 	want := `deny p0 team.hcl:10 "it panicked: broken"; deny p1 team.hcl:10 "still here"`
 	if got := told(s.Send(t.Context(), event("x"))); got != want {
@@ -432,7 +430,7 @@ func BenchmarkSend(b *testing.B) {
 		{"undefined", Policy{Source: `(e) => { if (e.payload.length > 100) return deny("long"); }`}},
 		{"deny", Policy{Source: `(e) => deny("no " + e.sender)`}},
 		{"patch", Policy{Source: `(e) => patch({payload: e.payload.replace("x", "y")})`, Mode: Mutate}},
-		{"match=false", Policy{Source: `(e) => deny("x")`, Match: func(*engine.SendEvent) (bool, error) { return false, nil }}},
+		{"match=false", Policy{Source: `(e) => deny("x")`, Match: func(*deploy.SendEvent) (bool, error) { return false, nil }}},
 		{"channel=other", Policy{Source: `(e) => deny("x")`, Channels: []string{"channel.other"}}},
 	} {
 		b.Run(c.name, func(b *testing.B) {

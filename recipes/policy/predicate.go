@@ -12,8 +12,7 @@ import (
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/parser"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // PredicateSource is one predicate: a condition on outputs.
@@ -27,17 +26,17 @@ type PredicateSource struct {
 	Timeout time.Duration
 }
 
-// predicate is one predicate ready to run. It implements [engine.Predicate].
+// predicate is one predicate ready to run. It implements [deploy.Predicate].
 type predicate struct {
 	*compiled
 	*pool
 }
 
-var _ engine.Predicate = (*predicate)(nil)
+var _ deploy.Predicate = (*predicate)(nil)
 
 // NewPredicates compiles predicates. It tells every script that cannot be used.
-func NewPredicates(sources []PredicateSource) (map[string]engine.Predicate, []*ScriptError) {
-	out := map[string]engine.Predicate{}
+func NewPredicates(sources []PredicateSource) (map[string]deploy.Predicate, []*ScriptError) {
+	out := map[string]deploy.Predicate{}
 	runtimes := newPool(len(sources))
 	var faults []*ScriptError
 	for n, s := range sources {
@@ -96,9 +95,9 @@ func (c *compiled) compileCondition(source string) *ScriptError {
 	return c.compile(predicateHead + source + predicateTail)
 }
 
-// Holds implements [engine.Predicate]. It blocks for as long as the script runs,
+// Holds implements [deploy.Predicate]. It blocks for as long as the script runs,
 // for its timeout at most.
-func (p *predicate) Holds(ctx context.Context, event *engine.OutputEvent) (holds bool, err error) {
+func (p *predicate) Holds(ctx context.Context, event *deploy.OutputEvent) (holds bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, fmt.Errorf("the caller gave up: %w", err)
 	}
@@ -146,7 +145,7 @@ var errOutputTooLarge = misuse{errors.New("the output is larger than a predicate
 
 // showOutput makes the object that a predicate gets: the output is what its JSON
 // says or, if it is none, a text, or null if it is not text either.
-func (i *isolate) showOutput(event *engine.OutputEvent) (goja.Value, error) {
+func (i *isolate) showOutput(event *deploy.OutputEvent) (goja.Value, error) {
 	if len(event.Output) > maxText {
 		return nil, errOutputTooLarge
 	}

@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-func output(text string) *engine.OutputEvent {
-	return &engine.OutputEvent{Time: 1_700_000_000_000_000_000, Seed: 7, Output: []byte(text), Source: "writer", Channel: "tasks"}
+func output(text string) *deploy.OutputEvent {
+	return &deploy.OutputEvent{Time: 1_700_000_000_000_000_000, Seed: 7, Output: []byte(text), Source: "writer", Channel: "tasks"}
 }
 
 // predicateOf compiles one predicate with a timeout that a loaded machine keeps.
-func predicateOf(t testing.TB, source string) engine.Predicate {
+func predicateOf(t testing.TB, source string) deploy.Predicate {
 	t.Helper()
 	all, faults := NewPredicates([]PredicateSource{{Name: "p", Source: source, File: "team.hcl", Line: 10, Timeout: patience}})
 	for _, f := range faults {

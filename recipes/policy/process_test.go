@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"pgregory.net/rapid"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // apart makes a set whose policies run in processes of their own: this binary.
@@ -61,7 +61,7 @@ func TestDecisionsAreTheSameEverywhere(t *testing.T) {
 	for _, script := range telling {
 		used[script], other[script] = set(t, policy(script)), apart(t, policy(script))
 	}
-	view := happening(engine.JudgeSpawn, nil).View
+	view := happening(journal.JudgeSpawn, nil).View
 	rapid.Check(t, func(t *rapid.T) {
 		script := rapid.SampledFrom(telling).Draw(t, "script")
 		e := event(rapid.String().Draw(t, "payload"))
@@ -71,7 +71,7 @@ func TestDecisionsAreTheSameEverywhere(t *testing.T) {
 		judge := func(s *Set) (string, string) {
 			m := memory{"send.p0": before}
 			own := *e
-			own.Surroundings = engine.Surroundings{Memory: m, View: view}
+			own.Surroundings = deploy.Surroundings{Memory: m, View: view}
 			return told(s.Send(t.Context(), &own)), m["send.p0"]
 		}
 		p := policy(script)
@@ -87,8 +87,8 @@ func TestDecisionsAreTheSameEverywhere(t *testing.T) {
 }
 
 func TestEventsGoToAnotherProcess(t *testing.T) {
-	for _, kind := range engine.PolicyKinds() {
-		if kind == engine.JudgeSend {
+	for _, kind := range journal.PolicyKinds() {
+		if kind == journal.JudgeSend {
 			continue
 		}
 		p := Policy{Name: "p0", On: kind, Source: `(e, c) => { c.state.k = e.kind; return warn(JSON.stringify(e) + c.graph.creatures({name: "ann"}).length); }`, Timeout: patience}

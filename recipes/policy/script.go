@@ -9,8 +9,8 @@ import (
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/parser"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // MaxSourceBytes bounds a script. It also bounds how deeply one can nest, and
@@ -20,7 +20,7 @@ const MaxSourceBytes = 32 << 10
 // ScriptError is a mistake in a script, by its place in File.
 type ScriptError struct {
 	Policy  string
-	On      engine.PolicyKind // what that judges; policies on different events may share a name
+	On      journal.PolicyKind // what that judges; policies on different events may share a name
 	File    string
 	Line    int
 	Column  int
@@ -47,8 +47,8 @@ type compiled struct {
 	before int
 }
 
-func (c *compiled) word(reason string, line int) engine.Verdict {
-	return engine.Verdict{Policy: c.Name, Reason: reason, Where: fmt.Sprintf("%s:%d", c.File, line)}
+func (c *compiled) word(reason string, line int) deploy.Verdict {
+	return deploy.Verdict{Policy: c.Name, Reason: reason, Where: fmt.Sprintf("%s:%d", c.File, line)}
 }
 
 // compile checks that a script is one function, and nothing else.
@@ -75,7 +75,7 @@ func newCompiled(p Policy, index int) compiled {
 		p.Line = 1
 	}
 	if p.On == "" {
-		p.On = engine.JudgeSend
+		p.On = journal.JudgeSend
 	}
 	if p.Timeout <= 0 {
 		p.Timeout = DefaultTimeout

@@ -9,7 +9,7 @@ import (
 	"runtime/metrics"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // Serve runs policies for the process at the other end of the pipes, until in
@@ -68,7 +68,7 @@ type server struct {
 func (s *server) answer(q *question) reply {
 	p := s.policies[q.Index]
 	subject := &subject{send: q.Send, event: q.Event}
-	*subject.surroundings() = engine.Surroundings{View: s.graph, Memory: &remoteMemory{s}}
+	*subject.surroundings() = deploy.Surroundings{View: s.graph, Memory: &remoteMemory{s}}
 	i, err := s.acquire()
 	if err != nil {
 		return replyOf(answer{}, p.fault(1, 1, err.Error(), ""))
@@ -89,11 +89,11 @@ func (s *server) ask(what string) (out supply) {
 	return out
 }
 
-func (s *server) graph() *engine.GraphView {
+func (s *server) graph() *deploy.GraphView {
 	if g := s.ask(needsGraph).Graph; g != nil {
 		return g
 	}
-	return &engine.GraphView{}
+	return &deploy.GraphView{}
 }
 
 // remoteMemory is the memory that the engine's process keeps. What is to be

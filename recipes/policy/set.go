@@ -4,7 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Mode says what a policy may do.
@@ -39,7 +40,7 @@ const (
 // Policy is one policy.
 type Policy struct {
 	Name   string
-	On     engine.PolicyKind // what it judges; empty means send
+	On     journal.PolicyKind // what it judges; empty means send
 	Mode   Mode
 	Source string // one JavaScript function: (event, ctx) => …
 	File   string // where Source stands, for errors and verdicts
@@ -52,8 +53,8 @@ type Policy struct {
 	// Match skips the script where it is false; nil means that it never is. It
 	// may be called from any goroutine. MatchEvent is the same for events other
 	// than send.
-	Match      func(*engine.SendEvent) (bool, error)   `json:"-"`
-	MatchEvent func(*engine.PolicyEvent) (bool, error) `json:"-"`
+	Match      func(*deploy.SendEvent) (bool, error)   `json:"-"`
+	MatchEvent func(*deploy.PolicyEvent) (bool, error) `json:"-"`
 	Timeout    time.Duration                           // 0 means DefaultTimeout, and at most MaxTimeout is used
 	OnError    OnError
 	Audit      bool // only record what it would do
@@ -74,7 +75,7 @@ type Options struct {
 	Memory int64
 }
 
-// Set is the policies of one deployment. It implements [engine.Policy]; its
+// Set is the policies of one deployment. It implements [deploy.Policy]; its
 // methods may be called from any goroutine.
 type Set struct {
 	policies []*compiled // those that mutate, then those that validate
@@ -82,16 +83,16 @@ type Set struct {
 	// and everywhere those for all other channels, both in the order of policies.
 	byChannel  map[string][]*compiled
 	everywhere []*compiled
-	byKind     map[engine.PolicyKind][]*compiled // on anything else
+	byKind     map[journal.PolicyKind][]*compiled // on anything else
 	*pool
 	children *children // nil: no policy is run in another process
 }
 
-var _ engine.Policy = (*Set)(nil)
+var _ deploy.Policy = (*Set)(nil)
 
 // New compiles policies. It tells every script that cannot be used.
 func New(policies []Policy, o Options) (*Set, []*ScriptError) {
-	s := &Set{byKind: map[engine.PolicyKind][]*compiled{}}
+	s := &Set{byKind: map[journal.PolicyKind][]*compiled{}}
 	var faults []*ScriptError
 	for _, mode := range []Mode{Mutate, Validate} {
 		for _, p := range policies {
@@ -132,13 +133,13 @@ func (s *Set) index() {
 	s.byChannel = map[string][]*compiled{}
 	for _, p := range s.policies {
 		for channel := range p.channels {
-			if p.On == engine.JudgeSend {
+			if p.On == journal.JudgeSend {
 				s.byChannel[channel] = nil
 			}
 		}
 	}
 	for _, p := range s.policies {
-		if p.On != engine.JudgeSend {
+		if p.On != journal.JudgeSend {
 			s.byKind[p.On] = append(s.byKind[p.On], p)
 			continue
 		}
@@ -162,10 +163,10 @@ func (s *Set) judging(channel string) []*compiled {
 	return s.everywhere
 }
 
-// JudgesSend implements [engine.Policy].
+// JudgesSend implements [deploy.Policy].
 func (s *Set) JudgesSend(channel string) bool {
 	return len(s.judging(channel)) > 0
 }
 
-// Judges implements [engine.Policy].
-func (s *Set) Judges(kind engine.PolicyKind) bool { return len(s.byKind[kind]) > 0 }
+// Judges implements [deploy.Policy].
+func (s *Set) Judges(kind journal.PolicyKind) bool { return len(s.byKind[kind]) > 0 }

@@ -4,8 +4,7 @@ import (
 	"slices"
 
 	"github.com/dop251/goja"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // sight is ctx.graph: {id, creatures(filter), channels(filter)}. A runtime has one.
@@ -14,9 +13,9 @@ import (
 type sight struct {
 	isolate   *isolate
 	object    *goja.Object
-	view      *engine.GraphView
-	creatures members[engine.CreatureView]
-	channels  members[engine.ChannelView]
+	view      *deploy.GraphView
+	creatures members[deploy.CreatureView]
+	channels  members[deploy.ChannelView]
 }
 
 var _ goja.DynamicObject = (*sight)(nil)
@@ -27,10 +26,10 @@ var sightKeys = []string{"id", "creatures", "channels"}
 const maxKept = 4096
 
 func newSight(i *isolate) (*sight, error) {
-	s := &sight{isolate: i, view: &engine.GraphView{}}
+	s := &sight{isolate: i, view: &deploy.GraphView{}}
 	s.object = i.vm.NewDynamicObject(s)
-	s.creatures = members[engine.CreatureView]{isolate: i, fields: creatureFields, id: creatureID, same: sameCreature}
-	s.channels = members[engine.ChannelView]{isolate: i, fields: channelFields, id: channelID, same: sameChannel}
+	s.creatures = members[deploy.CreatureView]{isolate: i, fields: creatureFields, id: creatureID, same: sameCreature}
+	s.channels = members[deploy.ChannelView]{isolate: i, fields: channelFields, id: channelID, same: sameChannel}
 	if err := s.creatures.offer(); err != nil {
 		return nil, err
 	}
@@ -38,7 +37,7 @@ func newSight(i *isolate) (*sight, error) {
 }
 
 // shown is the view of a graph, for the script that runs.
-func (s *sight) shown(view *engine.GraphView) goja.Value {
+func (s *sight) shown(view *deploy.GraphView) goja.Value {
 	if s.view != view { // views are shared, and never modified
 		s.view = view
 		s.creatures.show(view.Creatures)
@@ -50,7 +49,7 @@ func (s *sight) shown(view *engine.GraphView) goja.Value {
 // forget lets go of a graph that is too large to be kept.
 func (s *sight) forget() {
 	if len(s.view.Creatures)+len(s.view.Channels) > maxKept {
-		s.view = &engine.GraphView{}
+		s.view = &deploy.GraphView{}
 		s.creatures.show(nil)
 		s.channels.show(nil)
 	}
@@ -83,30 +82,30 @@ func (s *sight) Keys() []string { return sightKeys }
 
 // The fields that filters know.
 var (
-	creatureFields = map[string]field[engine.CreatureView]{
-		"id":         {text: func(c *engine.CreatureView) string { return string(c.ID) }},
-		"name":       {text: func(c *engine.CreatureView) string { return c.Name }},
-		"address":    {text: func(c *engine.CreatureView) string { return c.Address }},
-		"species":    {text: func(c *engine.CreatureView) string { return c.Species }},
-		"deployment": {text: func(c *engine.CreatureView) string { return c.Deployment }},
-		"parent":     {text: func(c *engine.CreatureView) string { return c.Parent }},
-		"state":      {text: func(c *engine.CreatureView) string { return c.State }},
-		"privileged": {flag: func(c *engine.CreatureView) bool { return c.Privileged }},
-		"root":       {flag: func(c *engine.CreatureView) bool { return c.Root }},
+	creatureFields = map[string]field[deploy.CreatureView]{
+		"id":         {text: func(c *deploy.CreatureView) string { return string(c.ID) }},
+		"name":       {text: func(c *deploy.CreatureView) string { return c.Name }},
+		"address":    {text: func(c *deploy.CreatureView) string { return c.Address }},
+		"species":    {text: func(c *deploy.CreatureView) string { return c.Species }},
+		"deployment": {text: func(c *deploy.CreatureView) string { return c.Deployment }},
+		"parent":     {text: func(c *deploy.CreatureView) string { return c.Parent }},
+		"state":      {text: func(c *deploy.CreatureView) string { return c.State }},
+		"privileged": {flag: func(c *deploy.CreatureView) bool { return c.Privileged }},
+		"root":       {flag: func(c *deploy.CreatureView) bool { return c.Root }},
 	}
-	channelFields = map[string]field[engine.ChannelView]{
-		"id":         {text: func(c *engine.ChannelView) string { return string(c.ID) }},
-		"name":       {text: func(c *engine.ChannelView) string { return c.Name }},
-		"address":    {text: func(c *engine.ChannelView) string { return c.Address }},
-		"deployment": {text: func(c *engine.ChannelView) string { return c.Deployment }},
+	channelFields = map[string]field[deploy.ChannelView]{
+		"id":         {text: func(c *deploy.ChannelView) string { return string(c.ID) }},
+		"name":       {text: func(c *deploy.ChannelView) string { return c.Name }},
+		"address":    {text: func(c *deploy.ChannelView) string { return c.Address }},
+		"deployment": {text: func(c *deploy.ChannelView) string { return c.Deployment }},
 	}
 )
 
-func creatureID(c *engine.CreatureView) string    { return string(c.ID) }
-func sameCreature(a, b *engine.CreatureView) bool { return *a == *b }
-func channelID(c *engine.ChannelView) string      { return string(c.ID) }
+func creatureID(c *deploy.CreatureView) string    { return string(c.ID) }
+func sameCreature(a, b *deploy.CreatureView) bool { return *a == *b }
+func channelID(c *deploy.ChannelView) string      { return string(c.ID) }
 
-func sameChannel(a, b *engine.ChannelView) bool {
+func sameChannel(a, b *deploy.ChannelView) bool {
 	return a.ID == b.ID && a.Name == b.Name && a.Address == b.Address && a.Deployment == b.Deployment &&
 		slices.Equal(a.Listeners, b.Listeners) && slices.Equal(a.Senders, b.Senders)
 }

@@ -6,25 +6,25 @@ import (
 	"testing"
 
 	"github.com/dop251/goja"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"pgregory.net/rapid"
-
-	"github.com/seed47132306/terrarium/engine"
 )
 
 // ctx.graph shows the graph as it is, through all changes, and a filter finds those
 // that a plain search finds.
 func TestGraphsAreShownAsTheyAre(t *testing.T) {
-	s := set(t, Policy{Name: "p0", On: engine.JudgeTool, Source: `(e, c) => {
+	s := set(t, Policy{Name: "p0", On: journal.JudgeTool, Source: `(e, c) => {
 		const ask = e.arguments;
 		const list = ask.channels ? c.graph.channels(ask.filter) : ask.filter ? c.graph.creatures(ask.filter) : c.graph.creatures();
 		return warn([c.graph.id, list.length, JSON.stringify(list.map((m) => m.id))].join(" "));
 	}`})
 	rapid.Check(t, func(t *rapid.T) {
-		graphs := []*engine.GraphView{{ID: "g0"}, {ID: "g1"}}
+		graphs := []*deploy.GraphView{{ID: "g0"}, {ID: "g1"}}
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			n := rapid.IntRange(0, 1).Draw(t, "graph")
 			if rapid.Bool().Draw(t, "changes") {
-				graphs[n] = &engine.GraphView{ID: graphs[n].ID, Creatures: drawCreatures(t), Channels: []engine.ChannelView{{ID: "k1", Name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "channel")}}}
+				graphs[n] = &deploy.GraphView{ID: graphs[n].ID, Creatures: drawCreatures(t), Channels: []deploy.ChannelView{{ID: "k1", Name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "channel")}}}
 			}
 			var ask struct {
 				Channels bool           `json:"channels"`
@@ -35,8 +35,8 @@ func TestGraphsAreShownAsTheyAre(t *testing.T) {
 			} else {
 				ask.Filter = drawFilter(t)
 			}
-			e := happening(engine.JudgeTool, nil)
-			e.View = func() *engine.GraphView { return graphs[n] }
+			e := happening(journal.JudgeTool, nil)
+			e.View = func() *deploy.GraphView { return graphs[n] }
 			e.Arguments, _ = json.Marshal(ask)
 			d := s.Judge(t.Context(), e)
 			if len(d.Warnings) != 1 {
@@ -49,10 +49,10 @@ func TestGraphsAreShownAsTheyAre(t *testing.T) {
 	})
 }
 
-func drawCreatures(t *rapid.T) (out []engine.CreatureView) {
+func drawCreatures(t *rapid.T) (out []deploy.CreatureView) {
 	for k := range rapid.IntRange(0, 5).Draw(t, "creatures") {
-		out = append(out, engine.CreatureView{
-			ID: engine.CreatureID(fmt.Sprint("c", k)), Name: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "name"),
+		out = append(out, deploy.CreatureView{
+			ID: journal.CreatureID(fmt.Sprint("c", k)), Name: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "name"),
 			Species: rapid.SampledFrom([]string{"", "scribe"}).Draw(t, "species"), Privileged: rapid.Bool().Draw(t, "privileged"),
 		})
 	}
@@ -70,7 +70,7 @@ func drawFilter(t *rapid.T) map[string]any {
 }
 
 // searched is the plain search.
-func searched(view *engine.GraphView, channels bool, filter map[string]any) string {
+func searched(view *deploy.GraphView, channels bool, filter map[string]any) string {
 	ids := []string{}
 	find := func(list any) {
 		var members []map[string]any
@@ -123,7 +123,7 @@ func TestLittleIsKeptOfGraphs(t *testing.T) {
 	for k := range 10 {
 		v := graphOf(10)
 		for n := range v.Creatures {
-			v.Creatures[n].ID = engine.CreatureID(fmt.Sprint(k, "-", n))
+			v.Creatures[n].ID = journal.CreatureID(fmt.Sprint(k, "-", n))
 		}
 		i.sight.shown(v)
 		for n := range v.Creatures {

@@ -1,11 +1,14 @@
 package policy
 
-import "github.com/seed47132306/terrarium/engine"
+import (
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
 
 // subject is what is judged: a message, or anything else. One of the two is set.
 type subject struct {
-	send  *engine.SendEvent
-	event *engine.PolicyEvent
+	send  *deploy.SendEvent
+	event *deploy.PolicyEvent
 }
 
 // fixed are the time and the randomness of a decision.
@@ -17,16 +20,16 @@ func (s *subject) fixed() (now int64, seed uint64) {
 }
 
 // surroundings are what a script can look at besides the event.
-func (s *subject) surroundings() *engine.Surroundings {
+func (s *subject) surroundings() *deploy.Surroundings {
 	if s.send != nil {
 		return &s.send.Surroundings
 	}
 	return &s.event.Surroundings
 }
 
-func (s *subject) kind() engine.PolicyKind {
+func (s *subject) kind() journal.PolicyKind {
 	if s.send != nil {
-		return engine.JudgeSend
+		return journal.JudgeSend
 	}
 	return s.event.Kind
 }

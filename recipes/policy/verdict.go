@@ -6,8 +6,7 @@ import (
 	"reflect"
 
 	"github.com/dop251/goja"
-
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // kind is what a script answered, by the name of the function that makes it.
@@ -32,7 +31,7 @@ type verdict struct {
 	line    int                         // in the recipe
 	payload []byte                      // of a patch; nil leaves it as it is
 	headers *map[string]string          // of a patch; nil leaves them as they are
-	names   map[string]engine.Collision // of a patch of a merge
+	names   map[string]deploy.Collision // of a patch of a merge
 }
 
 var _ goja.DynamicObject = (*verdict)(nil)
@@ -155,14 +154,14 @@ func (i *isolate) readHeaders(value goja.Value) map[string]string {
 }
 
 // collisions are what patch({names: {…}}) may say of a name.
-var collisions = map[string]engine.Collision{"rename": engine.Rename, "unify": engine.Unify}
+var collisions = map[string]deploy.Collision{"rename": deploy.Rename, "unify": deploy.Unify}
 
-func (i *isolate) readNames(value goja.Value) map[string]engine.Collision {
+func (i *isolate) readNames(value goja.Value) map[string]deploy.Collision {
 	o, ok := value.(*goja.Object)
 	if !ok {
 		i.throw("patch: names is not an object")
 	}
-	names := map[string]engine.Collision{}
+	names := map[string]deploy.Collision{}
 	for _, name := range o.Keys() {
 		how, ok := collisions[i.text("the name "+clip(name), o.Get(name))]
 		if !ok {

@@ -3,7 +3,7 @@ package policy
 import (
 	"encoding/json"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // What the engine's process and the one that runs scripts tell each other, one
@@ -25,8 +25,8 @@ type script struct {
 // question asks for the judgement of one policy.
 type question struct {
 	Index int
-	Send  *engine.SendEvent   `json:",omitempty"`
-	Event *engine.PolicyEvent `json:",omitempty"`
+	Send  *deploy.SendEvent   `json:",omitempty"`
+	Event *deploy.PolicyEvent `json:",omitempty"`
 }
 
 // reply is an answer or, with Needs, a request for something that the answer
@@ -40,7 +40,7 @@ type reply struct {
 	Payload   []byte                      `json:",omitempty"`
 	Patched   bool                        `json:",omitempty"` // Payload counts, even if it is empty
 	Headers   *map[string]string          `json:",omitempty"`
-	Names     map[string]engine.Collision `json:",omitempty"`
+	Names     map[string]deploy.Collision `json:",omitempty"`
 	Memory    json.RawMessage             `json:",omitempty"`
 	Remembers bool                        `json:",omitempty"`
 	Fault     *ScriptError                `json:",omitempty"`
@@ -48,7 +48,7 @@ type reply struct {
 
 // supply is what was asked for.
 type supply struct {
-	Graph  *engine.GraphView `json:",omitempty"`
+	Graph  *deploy.GraphView `json:",omitempty"`
 	Memory json.RawMessage   `json:",omitempty"`
 }
 

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Disk is what outlives a process: sessions, each a log of records of which a
@@ -38,12 +38,12 @@ type Disk struct {
 	// Pause is called where a process may be doing something else meanwhile:
 	// in Room, State and Messages.
 	Pause func()
-	// Violations are breaches of the contract of [engine.Store] by its user.
+	// Violations are breaches of the contract of [journal.Store] by its user.
 	Violations []string
 
 	mu       sync.Mutex
 	random   *rand.Rand
-	sessions map[engine.SessionID]*session
+	sessions map[journal.SessionID]*session
 	order    []*session
 	boot     int  // which process has the directory
 	crashed  bool // and it is dead
@@ -68,44 +68,44 @@ const NumCutCrashes = int(numCutCrashes)
 
 // session is the file of one session.
 type session struct {
-	info engine.SessionInfo
+	info journal.SessionInfo
 	born uint64
 	// unlogged is when the last graph without a store became part of it.
 	unlogged int64
 	handle   *Store // that is open, or nil
 
 	// What came with the session: all of a cut, or nothing. See history.go.
-	first    []engine.Event // first record
-	copied   []engine.Event // from parents
-	safe     int            // so many of them are synced
+	first    []journal.Event // first record
+	copied   []journal.Event // from parents
+	safe     int             // so many of them are synced
 	parents  []*session
 	heirs    []*session // children
 	gone     bool       // the file is
-	extent   map[engine.Origin]uint64
+	extent   map[journal.Origin]uint64
 	baseRows *rows
-	base     []engine.Event // all of that, put together unless it is stale
+	base     []journal.Event // all of that, put together unless it is stale
 	stale    bool
 
-	records []*engine.Record // own ones
-	written int              // so many of them
+	records []*journal.Record // own ones
+	written int               // so many of them
 	synced  int
 
 	// What the records add up to, unwritten ones included.
 	rows   *rows
-	events []engine.Event // without base
-	places map[engine.EventID]int
-	ranks  map[engine.Origin]int
-	wrote  map[engine.Origin]bool // under which it was open for writing
+	events []journal.Event // without base
+	places map[journal.EventID]int
+	ranks  map[journal.Origin]int
+	wrote  map[journal.Origin]bool // under which it was open for writing
 }
 
 // NewDisk returns an empty directory. Its ids come from the seed.
 func NewDisk(seed uint64) *Disk {
-	return &Disk{random: rand.New(rand.NewPCG(seed, 0x5eed)), sessions: map[engine.SessionID]*session{}}
+	return &Disk{random: rand.New(rand.NewPCG(seed, 0x5eed)), sessions: map[journal.SessionID]*session{}}
 }
 
 // Boot gives the directory to a new process. What an earlier one still does to
 // it has no effect.
-func (d *Disk) Boot() engine.Storage {
+func (d *Disk) Boot() journal.Storage {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.boot++
@@ -150,7 +150,7 @@ func (s *session) truncate(n int) {
 	s.written, s.synced = min(s.written, n), min(s.synced, n)
 }
 
-func (s *session) add(rec *engine.Record) {
+func (s *session) add(rec *journal.Record) {
 	s.look()
 	s.records = append(s.records, rec)
 	for i := range rec.Events {
@@ -162,20 +162,20 @@ func (s *session) add(rec *engine.Record) {
 	s.rows.apply(rec)
 }
 
-func (s *session) rank(o engine.Origin) {
+func (s *session) rank(o journal.Origin) {
 	if _, ok := s.ranks[o]; !ok {
 		s.ranks[o] = len(s.ranks)
 	}
 }
 
 // all lists the events of the session, what it came with first.
-func (s *session) all() []engine.Event {
+func (s *session) all() []journal.Event {
 	s.look()
 	return append(s.base[:len(s.base):len(s.base)], s.events...)
 }
 
 // at is one event of the session, which must have been looked at.
-func (s *session) at(i int) *engine.Event {
+func (s *session) at(i int) *journal.Event {
 	if i < len(s.base) {
 		return &s.base[i]
 	}
@@ -222,7 +222,7 @@ func (d *Disk) Flush() {
 
 // Len is how many records a live session has, unwritten ones included. It is
 // -1 for a session that has ended, whose records are there for good.
-func (d *Disk) Len(id engine.SessionID) int {
+func (d *Disk) Len(id journal.SessionID) int {
 	s := d.sessions[id]
 	if s == nil || !s.info.Live {
 		return -1
@@ -232,7 +232,7 @@ func (d *Disk) Len(id engine.SessionID) int {
 
 // Stamp says how much of a session has to be there for what has just happened in
 // it to be there: so many records, or 0 if it came with the session.
-func (d *Disk) Stamp(id engine.SessionID, isNew bool) int {
+func (d *Disk) Stamp(id journal.SessionID, isNew bool) int {
 	s := d.sessions[id]
 	if s == nil || !s.info.Live || isNew {
 		return 0
@@ -241,11 +241,11 @@ func (d *Disk) Stamp(id engine.SessionID, isNew bool) int {
 }
 
 // Has reports whether there is such a session.
-func (d *Disk) Has(id engine.SessionID) bool { return d.sessions[id] != nil }
+func (d *Disk) Has(id journal.SessionID) bool { return d.sessions[id] != nil }
 
 // Sessions lists all sessions and whether they are live.
-func (d *Disk) Sessions() map[engine.SessionID]bool {
-	out := map[engine.SessionID]bool{}
+func (d *Disk) Sessions() map[journal.SessionID]bool {
+	out := map[journal.SessionID]bool{}
 	for _, s := range d.order {
 		out[s.info.Session] = s.info.Live
 	}
@@ -263,9 +263,9 @@ func (d *Disk) Report() []string {
 }
 
 // Log lists the events of all sessions, each once, by time.
-func (d *Disk) Log() []engine.Event {
-	seen := map[engine.EventID]bool{}
-	var out []engine.Event
+func (d *Disk) Log() []journal.Event {
+	seen := map[journal.EventID]bool{}
+	var out []journal.Event
 	for _, s := range slices.Backward(d.order) {
 		s.look()
 		for i := range s.len() {
@@ -279,21 +279,21 @@ func (d *Disk) Log() []engine.Event {
 	return out
 }
 
-func byTime(a, b engine.Event) int {
+func byTime(a, b journal.Event) int {
 	return cmp.Or(cmp.Compare(a.Time, b.Time), slices.Compare(a.ID.Origin[:], b.ID.Origin[:]), cmp.Compare(a.ID.Seq, b.ID.Seq))
 }
 
 // newSession adds a session.
-func (d *Disk) newSession(spec engine.StoreSpec) *session {
+func (d *Disk) newSession(spec journal.StoreSpec) *session {
 	d.created++
-	id := engine.SessionID("s" + d.origin().String())
+	id := journal.SessionID("s" + d.origin().String())
 	s := &session{
-		info: engine.SessionInfo{
+		info: journal.SessionInfo{
 			Session: id, Graph: spec.Graph, Path: "memory/" + string(id), Live: true, Complete: true,
 			Durability: spec.Durability, Created: d.created, Events: -1,
 		},
 		born: spec.Born, baseRows: newRows(spec.Meta), rows: newRows(spec.Meta),
-		places: map[engine.EventID]int{}, ranks: map[engine.Origin]int{}, wrote: map[engine.Origin]bool{},
+		places: map[journal.EventID]int{}, ranks: map[journal.Origin]int{}, wrote: map[journal.Origin]bool{},
 	}
 	return s
 }
@@ -304,7 +304,7 @@ func (d *Disk) keep(s *session) {
 }
 
 // keepAll keeps sessions that are open.
-func (d *Disk) keepAll(sessions []*session, open []*Store) (out []engine.Store) {
+func (d *Disk) keepAll(sessions []*session, open []*Store) (out []journal.Store) {
 	for i, s := range sessions {
 		d.keep(s)
 		s.handle = open[i]
@@ -313,7 +313,7 @@ func (d *Disk) keepAll(sessions []*session, open []*Store) (out []engine.Store) 
 	return out
 }
 
-func (d *Disk) origin() (o engine.Origin) {
+func (d *Disk) origin() (o journal.Origin) {
 	for i := range o {
 		o[i] = byte(d.random.Uint32())
 	}

@@ -3,7 +3,7 @@ package sim
 import (
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // The file of a session that came out of a cut has its first record, what has
@@ -21,14 +21,14 @@ func (s *session) look() {
 	s.stale = false
 	s.base = s.gather()
 	slices.SortStableFunc(s.base, byTime)
-	s.places = make(map[engine.EventID]int, len(s.base)+len(s.events))
+	s.places = make(map[journal.EventID]int, len(s.base)+len(s.events))
 	for i := range s.len() {
 		s.places[s.at(i).ID] = i
 	}
 }
 
 // gather lists what the session did not append itself, in any order.
-func (s *session) gather() []engine.Event {
+func (s *session) gather() []journal.Event {
 	if s.gone {
 		return s.recall()
 	}
@@ -36,7 +36,7 @@ func (s *session) gather() []engine.Event {
 	if s.info.Complete {
 		return out
 	}
-	has := make(map[engine.EventID]bool, len(out))
+	has := make(map[journal.EventID]bool, len(out))
 	for i := range out {
 		has[out[i].ID] = true
 	}
@@ -57,7 +57,7 @@ func (s *session) gather() []engine.Event {
 
 // recall lists what a session had whose file is gone: of a child's history, what
 // the catalogue says that it had.
-func (s *session) recall() (out []engine.Event) {
+func (s *session) recall() (out []journal.Event) {
 	heir := s.heirs[0]
 	heir.look()
 	for i := range heir.len() {
@@ -71,7 +71,7 @@ func (s *session) recall() (out []engine.Event) {
 // freeze notes in the catalogue what a session has when a cut ends it.
 func (s *session) freeze() {
 	s.look()
-	s.extent = map[engine.Origin]uint64{}
+	s.extent = map[journal.Origin]uint64{}
 	for i := range s.len() {
 		id := s.at(i).ID
 		s.extent[id.Origin] = max(s.extent[id.Origin], id.Seq)
@@ -107,8 +107,8 @@ func (d *Disk) incomplete() (out []*session) {
 
 func (s *session) copyMore(n int) {
 	s.look()
-	has := make(map[engine.EventID]bool, len(s.first)+len(s.copied))
-	for _, list := range [][]engine.Event{s.first, s.copied} {
+	has := make(map[journal.EventID]bool, len(s.first)+len(s.copied))
+	for _, list := range [][]journal.Event{s.first, s.copied} {
 		for i := range list {
 			has[list[i].ID] = true
 		}

@@ -4,53 +4,53 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // rows are the live rows of one store, by their keys.
 type rows struct {
-	creatures map[engine.CreatureID]engine.CreatureRow
-	channels  map[engine.ChannelID]engine.ChannelRow
-	heads     map[engine.ChannelID]engine.HeadRow
-	edges     map[edgeKey]engine.EdgeRow
-	cursors   map[cursorKey]engine.CursorRow
-	producers map[producerKey]engine.ProducerRow
+	creatures map[journal.CreatureID]journal.CreatureRow
+	channels  map[journal.ChannelID]journal.ChannelRow
+	heads     map[journal.ChannelID]journal.HeadRow
+	edges     map[edgeKey]journal.EdgeRow
+	cursors   map[cursorKey]journal.CursorRow
+	producers map[producerKey]journal.ProducerRow
 	state     map[stateKey][]byte
-	timers    map[stateKey]engine.TimerRow
-	requests  map[engine.EventID]engine.RequestRow
-	wires     map[engine.WireID]engine.OutputWire
-	letters   map[engine.EventID]engine.DeadLetterRow
+	timers    map[stateKey]journal.TimerRow
+	requests  map[journal.EventID]journal.RequestRow
+	wires     map[journal.WireID]journal.OutputWire
+	letters   map[journal.EventID]journal.DeadLetterRow
 	meta      map[string]string
 }
 
 type (
 	edgeKey struct {
-		creature  engine.CreatureID
-		channel   engine.ChannelID
-		direction engine.Direction
+		creature  journal.CreatureID
+		channel   journal.ChannelID
+		direction journal.Direction
 	}
 	cursorKey struct {
-		reader  engine.ReaderID
-		channel engine.ChannelID
+		reader  journal.ReaderID
+		channel journal.ChannelID
 		until   uint64
 	}
 	producerKey struct {
-		channel  engine.ChannelID
+		channel  journal.ChannelID
 		producer string
 	}
 	stateKey struct {
-		creature engine.CreatureID
+		creature journal.CreatureID
 		name     string
 	}
 )
 
 func newRows(meta map[string]string) *rows {
 	r := &rows{
-		creatures: map[engine.CreatureID]engine.CreatureRow{}, channels: map[engine.ChannelID]engine.ChannelRow{},
-		heads: map[engine.ChannelID]engine.HeadRow{}, edges: map[edgeKey]engine.EdgeRow{},
-		cursors: map[cursorKey]engine.CursorRow{}, producers: map[producerKey]engine.ProducerRow{},
-		state: map[stateKey][]byte{}, timers: map[stateKey]engine.TimerRow{},
-		requests: map[engine.EventID]engine.RequestRow{}, wires: map[engine.WireID]engine.OutputWire{}, letters: map[engine.EventID]engine.DeadLetterRow{},
+		creatures: map[journal.CreatureID]journal.CreatureRow{}, channels: map[journal.ChannelID]journal.ChannelRow{},
+		heads: map[journal.ChannelID]journal.HeadRow{}, edges: map[edgeKey]journal.EdgeRow{},
+		cursors: map[cursorKey]journal.CursorRow{}, producers: map[producerKey]journal.ProducerRow{},
+		state: map[stateKey][]byte{}, timers: map[stateKey]journal.TimerRow{},
+		requests: map[journal.EventID]journal.RequestRow{}, wires: map[journal.WireID]journal.OutputWire{}, letters: map[journal.EventID]journal.DeadLetterRow{},
 		meta: map[string]string{},
 	}
 	maps.Copy(r.meta, meta)
@@ -66,7 +66,7 @@ func (r *rows) clone() *rows {
 }
 
 // apply carries out a record: first what it drops, then what it writes.
-func (r *rows) apply(rec *engine.Record) {
+func (r *rows) apply(rec *journal.Record) {
 	r.drop(&rec.Drop)
 	for _, x := range rec.Creatures {
 		r.creatures[x.ID] = x
@@ -108,7 +108,7 @@ func (r *rows) apply(rec *engine.Record) {
 	maps.Copy(r.meta, rec.Meta)
 }
 
-func (r *rows) drop(d *engine.Drop) {
+func (r *rows) drop(d *journal.Drop) {
 	for _, id := range d.Creatures {
 		r.dropCreature(id)
 	}
@@ -136,29 +136,29 @@ func (r *rows) drop(d *engine.Drop) {
 }
 
 // dropCreature leaves dead letters, which may be of a creature that is gone.
-func (r *rows) dropCreature(id engine.CreatureID) {
+func (r *rows) dropCreature(id journal.CreatureID) {
 	delete(r.creatures, id)
-	maps.DeleteFunc(r.cursors, func(k cursorKey, _ engine.CursorRow) bool { return k.reader == engine.ReaderID(id) })
-	maps.DeleteFunc(r.edges, func(k edgeKey, _ engine.EdgeRow) bool { return k.creature == id })
+	maps.DeleteFunc(r.cursors, func(k cursorKey, _ journal.CursorRow) bool { return k.reader == journal.ReaderID(id) })
+	maps.DeleteFunc(r.edges, func(k edgeKey, _ journal.EdgeRow) bool { return k.creature == id })
 	maps.DeleteFunc(r.state, func(k stateKey, _ []byte) bool { return k.creature == id })
-	maps.DeleteFunc(r.timers, func(k stateKey, _ engine.TimerRow) bool { return k.creature == id })
-	maps.DeleteFunc(r.requests, func(_ engine.EventID, x engine.RequestRow) bool { return x.Creature == id })
-	maps.DeleteFunc(r.wires, func(_ engine.WireID, x engine.OutputWire) bool { return x.From == id })
-	r.dropChannel(engine.InboxOf(id))
+	maps.DeleteFunc(r.timers, func(k stateKey, _ journal.TimerRow) bool { return k.creature == id })
+	maps.DeleteFunc(r.requests, func(_ journal.EventID, x journal.RequestRow) bool { return x.Creature == id })
+	maps.DeleteFunc(r.wires, func(_ journal.WireID, x journal.OutputWire) bool { return x.From == id })
+	r.dropChannel(journal.InboxOf(id))
 }
 
-func (r *rows) dropChannel(id engine.ChannelID) {
+func (r *rows) dropChannel(id journal.ChannelID) {
 	delete(r.channels, id)
 	delete(r.heads, id)
-	maps.DeleteFunc(r.cursors, func(k cursorKey, _ engine.CursorRow) bool { return k.channel == id })
-	maps.DeleteFunc(r.edges, func(k edgeKey, _ engine.EdgeRow) bool { return k.channel == id })
-	maps.DeleteFunc(r.producers, func(k producerKey, _ engine.ProducerRow) bool { return k.channel == id })
+	maps.DeleteFunc(r.cursors, func(k cursorKey, _ journal.CursorRow) bool { return k.channel == id })
+	maps.DeleteFunc(r.edges, func(k edgeKey, _ journal.EdgeRow) bool { return k.channel == id })
+	maps.DeleteFunc(r.producers, func(k producerKey, _ journal.ProducerRow) bool { return k.channel == id })
 }
 
 // inherit copies what a child of a cut takes over from a parent, and those dead
 // letters that are wanted.
-func (r *rows) inherit(from *rows, creatures []engine.CreatureID, channels []engine.ChannelID, wanted func(engine.DeadLetterRow) bool) {
-	mine, ours := map[engine.CreatureID]bool{}, map[engine.ChannelID]bool{}
+func (r *rows) inherit(from *rows, creatures []journal.CreatureID, channels []journal.ChannelID, wanted func(journal.DeadLetterRow) bool) {
+	mine, ours := map[journal.CreatureID]bool{}, map[journal.ChannelID]bool{}
 	for _, id := range creatures {
 		mine[id] = true
 	}
@@ -187,7 +187,7 @@ func (r *rows) inherit(from *rows, creatures []engine.CreatureID, channels []eng
 	}
 }
 
-func outside(r engine.ReaderID) bool { return len(r) > 7 && r[:7] == "reader:" }
+func outside(r journal.ReaderID) bool { return len(r) > 7 && r[:7] == "reader:" }
 
 // sorted lists the values of a map in the order of less.
 func sorted[K comparable, V any](m map[K]V, compare func(a, b V) int) []V {

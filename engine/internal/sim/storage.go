@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // storage is a directory as one process has it.
@@ -26,20 +26,20 @@ func (t *storage) enter(op string) error {
 	return nil
 }
 
-func (t *storage) find(op string, id engine.SessionID) (*session, error) {
+func (t *storage) find(op string, id journal.SessionID) (*session, error) {
 	if s := t.d.sessions[id]; s != nil {
 		return s, nil
 	}
 	return nil, &abi.Error{Code: abi.NotFound, Op: op, Message: "there is no session " + string(id), Remedy: "sessions lists them"}
 }
 
-// Saved implements [engine.Storage].
-func (t *storage) Saved(context.Context) ([]engine.SavedGraph, []error, error) {
+// Saved implements [journal.Storage].
+func (t *storage) Saved(context.Context) ([]journal.SavedGraph, []error, error) {
 	if err := t.enter("saved"); err != nil {
 		return nil, nil, err
 	}
 	defer t.d.mu.Unlock()
-	var out []engine.SavedGraph
+	var out []journal.SavedGraph
 	for _, s := range t.d.order {
 		if s.info.Live {
 			out = append(out, s.saved())
@@ -48,39 +48,39 @@ func (t *storage) Saved(context.Context) ([]engine.SavedGraph, []error, error) {
 	return out, nil, nil
 }
 
-func (s *session) saved() engine.SavedGraph {
+func (s *session) saved() journal.SavedGraph {
 	r := s.rows
-	return engine.SavedGraph{
+	return journal.SavedGraph{
 		Session: s.info.Session, Graph: s.info.Graph, Born: s.born, Durability: s.info.Durability, Path: s.info.Path,
-		Creatures: sorted(r.creatures, func(a, b engine.CreatureRow) int {
+		Creatures: sorted(r.creatures, func(a, b journal.CreatureRow) int {
 			return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
 		}),
-		Channels: sorted(r.channels, func(a, b engine.ChannelRow) int {
+		Channels: sorted(r.channels, func(a, b journal.ChannelRow) int {
 			return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
 		}),
-		Heads: sorted(r.heads, func(a, b engine.HeadRow) int { return cmp.Compare(a.Channel, b.Channel) }),
-		Edges: sorted(r.edges, func(a, b engine.EdgeRow) int {
+		Heads: sorted(r.heads, func(a, b journal.HeadRow) int { return cmp.Compare(a.Channel, b.Channel) }),
+		Edges: sorted(r.edges, func(a, b journal.EdgeRow) int {
 			return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Creature, b.Creature), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Direction, b.Direction))
 		}),
-		Cursors: sorted(r.cursors, func(a, b engine.CursorRow) int {
+		Cursors: sorted(r.cursors, func(a, b journal.CursorRow) int {
 			return cmp.Or(cmp.Compare(a.Reader, b.Reader), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Until, b.Until))
 		}),
-		Producers: sorted(r.producers, func(a, b engine.ProducerRow) int {
+		Producers: sorted(r.producers, func(a, b journal.ProducerRow) int {
 			return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Producer, b.Producer))
 		}),
-		Timers: sorted(r.timers, func(a, b engine.TimerRow) int {
+		Timers: sorted(r.timers, func(a, b journal.TimerRow) int {
 			return cmp.Or(cmp.Compare(a.Creature, b.Creature), cmp.Compare(a.Name, b.Name))
 		}),
-		Requests: sorted(r.requests, func(a, b engine.RequestRow) int { return strings.Compare(a.ID.String(), b.ID.String()) }),
-		Wires: sorted(r.wires, func(a, b engine.OutputWire) int {
+		Requests: sorted(r.requests, func(a, b journal.RequestRow) int { return strings.Compare(a.ID.String(), b.ID.String()) }),
+		Wires: sorted(r.wires, func(a, b journal.OutputWire) int {
 			return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Order, b.Order))
 		}),
 		Meta: maps.Clone(r.meta), LastTime: s.lastTime(),
 	}
 }
 
-// Open implements [engine.Storage].
-func (t *storage) Open(_ context.Context, id engine.SessionID) (engine.Store, error) {
+// Open implements [journal.Storage].
+func (t *storage) Open(_ context.Context, id journal.SessionID) (journal.Store, error) {
 	if err := t.enter("open"); err != nil {
 		return nil, err
 	}
@@ -100,18 +100,18 @@ func (t *storage) Open(_ context.Context, id engine.SessionID) (engine.Store, er
 	return t.d.open(s), nil
 }
 
-// Create implements [engine.Storage].
-func (t *storage) Create(_ context.Context, specs ...engine.StoreSpec) ([]engine.Store, error) {
+// Create implements [journal.Storage].
+func (t *storage) Create(_ context.Context, specs ...journal.StoreSpec) ([]journal.Store, error) {
 	if err := t.enter("create"); err != nil {
 		return nil, err
 	}
 	defer t.d.mu.Unlock()
-	var all engine.Cut
+	var all journal.Cut
 	for _, spec := range specs {
-		if spec.Durability == engine.Volatile {
+		if spec.Durability == journal.Volatile {
 			return nil, &abi.Error{Code: abi.InvalidArgument, Op: "create", Message: "a store is durable"}
 		}
-		all.Children = append(all.Children, engine.CutChild{StoreSpec: spec})
+		all.Children = append(all.Children, journal.CutChild{StoreSpec: spec})
 	}
 	switch {
 	case t.d.Broken:
@@ -127,8 +127,8 @@ func (t *storage) Create(_ context.Context, specs ...engine.StoreSpec) ([]engine
 	return t.d.keepAll(sessions, stores), nil
 }
 
-// Cut implements [engine.Storage].
-func (t *storage) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, error) {
+// Cut implements [journal.Storage].
+func (t *storage) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, error) {
 	if err := t.enter("cut"); err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (t *storage) Cut(ctx context.Context, cut engine.Cut) ([]engine.Store, erro
 }
 
 // parents checks what is to be cut.
-func (t *storage) parents(ctx context.Context, cut engine.Cut) ([]*session, error) {
+func (t *storage) parents(ctx context.Context, cut journal.Cut) ([]*session, error) {
 	bad := func(text string) error { return &abi.Error{Code: abi.InvalidArgument, Op: "cut", Message: text} }
 	if cut.Kind != "merge" && cut.Kind != "split" && cut.Kind != "rearrange" {
 		return nil, bad("there is no cut of the kind " + cut.Kind)
@@ -190,7 +190,7 @@ func (t *storage) parents(ctx context.Context, cut engine.Cut) ([]*session, erro
 		return nil, context.Cause(ctx)
 	}
 	var parents []*session
-	known := map[engine.SessionID]bool{}
+	known := map[journal.SessionID]bool{}
 	for _, p := range cut.Parents {
 		h, ok := p.(*Store)
 		if !ok || h.d != t.d || h.closed {
@@ -213,7 +213,7 @@ func (t *storage) parents(ctx context.Context, cut engine.Cut) ([]*session, erro
 }
 
 // children makes the children of a cut, or of none, which do not count yet.
-func (t *storage) children(cut engine.Cut, parents []*session) (children []*session, stores []*Store, err error) {
+func (t *storage) children(cut journal.Cut, parents []*session) (children []*session, stores []*Store, err error) {
 	for i := range cut.Children {
 		c := &cut.Children[i]
 		s := t.d.newSession(c.StoreSpec)
@@ -230,7 +230,7 @@ func (t *storage) children(cut engine.Cut, parents []*session) (children []*sess
 		}
 		for _, p := range parents {
 			heir := cut.LetterHeirs(&p.info)
-			s.baseRows.inherit(p.rows, c.Creatures, c.Channels, func(l engine.DeadLetterRow) bool { return heir(l.Creature, l.Sender) == i })
+			s.baseRows.inherit(p.rows, c.Creatures, c.Channels, func(l journal.DeadLetterRow) bool { return heir(l.Creature, l.Sender) == i })
 			if slices.Contains(c.Parents, p.info.Session) {
 				s.inherit(p)
 			}
@@ -258,8 +258,8 @@ func (s *session) inherit(p *session) {
 	}
 }
 
-// Retire implements [engine.Storage].
-func (t *storage) Retire(_ context.Context, id engine.SessionID) error {
+// Retire implements [journal.Storage].
+func (t *storage) Retire(_ context.Context, id journal.SessionID) error {
 	if err := t.enter("retire"); err != nil {
 		return err
 	}
@@ -282,22 +282,22 @@ func (t *storage) Retire(_ context.Context, id engine.SessionID) error {
 	return nil
 }
 
-// Sessions implements [engine.Storage].
-func (t *storage) Sessions(context.Context) ([]engine.SessionInfo, error) {
+// Sessions implements [journal.Storage].
+func (t *storage) Sessions(context.Context) ([]journal.SessionInfo, error) {
 	if err := t.enter("sessions"); err != nil {
 		return nil, err
 	}
 	defer t.d.mu.Unlock()
 	t.d.tend()
-	var out []engine.SessionInfo
+	var out []journal.SessionInfo
 	for _, s := range t.d.order {
 		out = append(out, s.info)
 	}
 	return out, nil
 }
 
-// History implements [engine.Storage].
-func (t *storage) History(_ context.Context, id engine.SessionID, q engine.HistoryQuery) ([]engine.Event, error) {
+// History implements [journal.Storage].
+func (t *storage) History(_ context.Context, id journal.SessionID, q journal.HistoryQuery) ([]journal.Event, error) {
 	if err := t.enter("history"); err != nil {
 		return nil, err
 	}
@@ -309,8 +309,8 @@ func (t *storage) History(_ context.Context, id engine.SessionID, q engine.Histo
 	return s.history(q)
 }
 
-// Lineage implements [engine.Storage].
-func (t *storage) Lineage(_ context.Context, id engine.SessionID) ([]engine.SessionInfo, error) {
+// Lineage implements [journal.Storage].
+func (t *storage) Lineage(_ context.Context, id journal.SessionID) ([]journal.SessionInfo, error) {
 	if err := t.enter("lineage"); err != nil {
 		return nil, err
 	}
@@ -318,9 +318,9 @@ func (t *storage) Lineage(_ context.Context, id engine.SessionID) ([]engine.Sess
 	if _, err := t.find("lineage", id); err != nil {
 		return nil, err
 	}
-	var out []engine.SessionInfo
-	seen := map[engine.SessionID]bool{id: true}
-	for next := []engine.SessionID{id}; len(next) > 0; next = next[1:] {
+	var out []journal.SessionInfo
+	seen := map[journal.SessionID]bool{id: true}
+	for next := []journal.SessionID{id}; len(next) > 0; next = next[1:] {
 		s := t.d.sessions[next[0]]
 		if s == nil {
 			continue // volatile
@@ -336,21 +336,21 @@ func (t *storage) Lineage(_ context.Context, id engine.SessionID) ([]engine.Sess
 	return out, nil
 }
 
-// Verify implements [engine.Storage].
-func (t *storage) Verify(_ context.Context, id engine.SessionID) (engine.VerifyReport, error) {
+// Verify implements [journal.Storage].
+func (t *storage) Verify(_ context.Context, id journal.SessionID) (journal.VerifyReport, error) {
 	if err := t.enter("verify"); err != nil {
-		return engine.VerifyReport{}, err
+		return journal.VerifyReport{}, err
 	}
 	defer t.d.mu.Unlock()
 	s, err := t.find("verify", id)
 	if err != nil {
-		return engine.VerifyReport{}, err
+		return journal.VerifyReport{}, err
 	}
 	return s.verify(), nil
 }
 
-// Close implements [engine.Storage].
+// Close implements [journal.Storage].
 func (t *storage) Close() error { return nil }
 
-// Problems implements [engine.Storage].
+// Problems implements [journal.Storage].
 func (t *storage) Problems() []error { return nil }

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Store is an open session. Its methods may be called from any goroutine.
@@ -18,7 +18,7 @@ type Store struct {
 	d      *Disk
 	s      *session
 	boot   int
-	origin engine.Origin
+	origin journal.Origin
 	last   uint64 // number of the last event that was appended
 	saved  uint64 // of the last one that is as durable as promised
 	notice func()
@@ -26,7 +26,7 @@ type Store struct {
 	closed bool
 }
 
-var _ engine.Store = (*Store)(nil)
+var _ journal.Store = (*Store)(nil)
 
 func (d *Disk) open(s *session) *Store {
 	h := &Store{d: d, s: s, boot: d.boot, origin: d.origin()}
@@ -49,8 +49,8 @@ func (h *Store) usable(op string) error {
 	return nil
 }
 
-// Info implements [engine.Store].
-func (h *Store) Info() engine.SessionInfo {
+// Info implements [journal.Store].
+func (h *Store) Info() journal.SessionInfo {
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
 	info := h.s.info
@@ -58,11 +58,11 @@ func (h *Store) Info() engine.SessionInfo {
 	return info
 }
 
-// Origin implements [engine.Store].
-func (h *Store) Origin() engine.Origin { return h.origin }
+// Origin implements [journal.Store].
+func (h *Store) Origin() journal.Origin { return h.origin }
 
-// Append implements [engine.Store].
-func (h *Store) Append(r *engine.Record) {
+// Append implements [journal.Store].
+func (h *Store) Append(r *journal.Record) {
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
 	if h.dead() {
@@ -80,10 +80,10 @@ func (h *Store) Append(r *engine.Record) {
 	h.change.Broadcast()
 }
 
-func (h *Store) append(r *engine.Record) {
+func (h *Store) append(r *journal.Record) {
 	for i := range r.Events {
 		id := r.Events[i].ID
-		if want := (engine.EventID{Origin: h.origin, Seq: h.last + 1}); id != want {
+		if want := (journal.EventID{Origin: h.origin, Seq: h.last + 1}); id != want {
 			h.d.Violations = append(h.d.Violations, fmt.Sprintf("event %s was appended where %s belongs", id, want))
 		}
 		h.last = id.Seq
@@ -92,7 +92,7 @@ func (h *Store) append(r *engine.Record) {
 }
 
 // appendFirst appends the record that the session comes with.
-func (h *Store) appendFirst(first func(engine.Origin) *engine.Record) error {
+func (h *Store) appendFirst(first func(journal.Origin) *journal.Record) error {
 	if first == nil {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (h *Store) appendFirst(first func(engine.Origin) *engine.Record) error {
 // flush writes the queue as durably as promised.
 func (s *session) flush() {
 	s.written = len(s.records)
-	if s.info.Durability == engine.Full {
+	if s.info.Durability == journal.Full {
 		s.synced = s.written
 	}
 	s.notify()
@@ -124,7 +124,7 @@ func (s *session) notify() {
 		return
 	}
 	n := s.written
-	if s.info.Durability == engine.Full {
+	if s.info.Durability == journal.Full {
 		n = s.synced
 	}
 	for i := n - 1; i >= 0; i-- {
@@ -141,7 +141,7 @@ func (s *session) notify() {
 	}
 }
 
-// Room implements [engine.Store].
+// Room implements [journal.Store].
 func (h *Store) Room(ctx context.Context) error {
 	h.d.pause()
 	h.d.mu.Lock()
@@ -159,7 +159,7 @@ func (h *Store) Room(ctx context.Context) error {
 	return nil
 }
 
-// Wait implements [engine.Store]. It writes what it waits for itself; for what
+// Wait implements [journal.Store]. It writes what it waits for itself; for what
 // was not appended it waits.
 func (h *Store) Wait(ctx context.Context, seq uint64) error {
 	stop := context.AfterFunc(ctx, func() {
@@ -189,14 +189,14 @@ func (h *Store) Wait(ctx context.Context, seq uint64) error {
 	}
 }
 
-// Durable implements [engine.Store].
+// Durable implements [journal.Store].
 func (h *Store) Durable() uint64 {
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
 	return h.saved
 }
 
-// Notify implements [engine.Store].
+// Notify implements [journal.Store].
 func (h *Store) Notify(f func()) {
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
@@ -209,7 +209,7 @@ func (h *Store) Notify(f func()) {
 	}
 }
 
-// Err implements [engine.Store].
+// Err implements [journal.Store].
 func (h *Store) Err() error {
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
@@ -219,11 +219,11 @@ func (h *Store) Err() error {
 	return nil
 }
 
-// Missing implements [engine.Store]: the disk loses no files.
+// Missing implements [journal.Store]: the disk loses no files.
 func (h *Store) Missing() error { return nil }
 
-// State implements [engine.Store].
-func (h *Store) State(_ context.Context, c engine.CreatureID) (map[string][]byte, error) {
+// State implements [journal.Store].
+func (h *Store) State(_ context.Context, c journal.CreatureID) (map[string][]byte, error) {
 	h.d.pause()
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
@@ -239,15 +239,15 @@ func (h *Store) State(_ context.Context, c engine.CreatureID) (map[string][]byte
 	return out, nil
 }
 
-// Messages implements [engine.Store].
-func (h *Store) Messages(_ context.Context, ch engine.ChannelID, after, until uint64, limit int, bytes int64) ([]engine.Event, error) {
+// Messages implements [journal.Store].
+func (h *Store) Messages(_ context.Context, ch journal.ChannelID, after, until uint64, limit int, bytes int64) ([]journal.Event, error) {
 	h.d.pause()
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
 	if err := h.readable("messages"); err != nil {
 		return nil, err
 	}
-	var out []engine.Event
+	var out []journal.Event
 	h.s.look()
 	for i := range h.s.len() {
 		ev := h.s.at(i)
@@ -255,7 +255,7 @@ func (h *Store) Messages(_ context.Context, ch engine.ChannelID, after, until ui
 			out = append(out, *ev)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b engine.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortStableFunc(out, func(a, b journal.Event) int { return cmp.Compare(a.Seq, b.Seq) })
 	out = out[:min(limit, len(out))]
 	var read int64
 	for i := range out {
@@ -266,8 +266,8 @@ func (h *Store) Messages(_ context.Context, ch engine.ChannelID, after, until ui
 	return out, nil
 }
 
-// History implements [engine.Store].
-func (h *Store) History(_ context.Context, q engine.HistoryQuery) ([]engine.Event, error) {
+// History implements [journal.Store].
+func (h *Store) History(_ context.Context, q journal.HistoryQuery) ([]journal.Event, error) {
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
 	if err := h.usable("history"); err != nil {
@@ -276,7 +276,7 @@ func (h *Store) History(_ context.Context, q engine.HistoryQuery) ([]engine.Even
 	return h.s.history(q)
 }
 
-func (s *session) history(q engine.HistoryQuery) ([]engine.Event, error) {
+func (s *session) history(q journal.HistoryQuery) ([]journal.Event, error) {
 	s.look()
 	from := 0
 	if !q.After.IsZero() {
@@ -287,8 +287,8 @@ func (s *session) history(q engine.HistoryQuery) ([]engine.Event, error) {
 		from = i + 1
 	}
 	limit := cmp.Or(q.Limit, 1000)
-	var out []engine.Event
-	fits := func(ev *engine.Event) bool {
+	var out []journal.Event
+	fits := func(ev *journal.Event) bool {
 		return (len(q.Kinds) == 0 || slices.Contains(q.Kinds, ev.Kind)) && (q.Creature == "" || ev.Creature == q.Creature) &&
 			(q.Channel == "" || ev.Channel == q.Channel) && (q.Turn.IsZero() || ev.Turn == q.Turn) &&
 			(!q.Own || s.wrote[ev.ID.Origin]) && !q.Behind.Covers(ev)
@@ -310,14 +310,14 @@ func (s *session) history(q engine.HistoryQuery) ([]engine.Event, error) {
 	return out, nil
 }
 
-// DeadLetters implements [engine.Store].
-func (h *Store) DeadLetters(_ context.Context, c engine.CreatureID, after engine.EventID, limit int) ([]engine.DeadLetterRow, error) {
+// DeadLetters implements [journal.Store].
+func (h *Store) DeadLetters(_ context.Context, c journal.CreatureID, after journal.EventID, limit int) ([]journal.DeadLetterRow, error) {
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
 	if err := h.usable("dead_letters"); err != nil {
 		return nil, err
 	}
-	order := func(a, b engine.EventID) int {
+	order := func(a, b journal.EventID) int {
 		return cmp.Or(cmp.Compare(h.s.ranks[a.Origin], h.s.ranks[b.Origin]), strings.Compare(string(a.Origin[:]), string(b.Origin[:])), cmp.Compare(a.Seq, b.Seq))
 	}
 	h.s.look()
@@ -326,8 +326,8 @@ func (h *Store) DeadLetters(_ context.Context, c engine.CreatureID, after engine
 			return nil, &abi.Error{Code: abi.NotFound, Op: "dead_letters", Message: "there is no dead letter " + after.String()}
 		}
 	}
-	var out []engine.DeadLetterRow
-	for _, row := range sorted(h.s.rows.letters, func(a, b engine.DeadLetterRow) int { return order(a.ID, b.ID) }) {
+	var out []journal.DeadLetterRow
+	for _, row := range sorted(h.s.rows.letters, func(a, b journal.DeadLetterRow) int { return order(a.ID, b.ID) }) {
 		if (c == "" || row.Creature == c) && (after.IsZero() || order(row.ID, after) > 0) {
 			out = append(out, row)
 		}
@@ -335,7 +335,7 @@ func (h *Store) DeadLetters(_ context.Context, c engine.CreatureID, after engine
 	return out[:min(cmp.Or(limit, 1000), len(out))], nil
 }
 
-// Close implements [engine.Store].
+// Close implements [journal.Store].
 func (h *Store) Close(context.Context) error {
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // verify checks the log and the live rows of a session.
-func (s *session) verify() engine.VerifyReport {
+func (s *session) verify() journal.VerifyReport {
 	s.look()
-	r := engine.VerifyReport{Session: s.info.Session, Events: int64(s.len())}
+	r := journal.VerifyReport{Session: s.info.Session, Events: int64(s.len())}
 	if !s.info.Complete && !s.gone {
 		for _, p := range s.parents {
 			r.IncompleteFrom = append(r.IncompleteFrom, p.info.Session)
@@ -31,9 +31,9 @@ func gap(form func(uint64) string, from, to uint64, last func(uint64) string) st
 	return form(from) + " to " + last(to)
 }
 
-func (s *session) verifyOrigins(r *engine.VerifyReport) {
-	numbers := map[engine.Origin][]uint64{}
-	var order []engine.Origin
+func (s *session) verifyOrigins(r *journal.VerifyReport) {
+	numbers := map[journal.Origin][]uint64{}
+	var order []journal.Origin
 	for _, ev := range s.all() {
 		if numbers[ev.ID.Origin] == nil {
 			order = append(order, ev.ID.Origin)
@@ -41,7 +41,7 @@ func (s *session) verifyOrigins(r *engine.VerifyReport) {
 		numbers[ev.ID.Origin] = append(numbers[ev.ID.Origin], ev.ID.Seq)
 	}
 	for _, o := range order {
-		id := func(n uint64) string { return engine.EventID{Origin: o, Seq: n}.String() }
+		id := func(n uint64) string { return journal.EventID{Origin: o, Seq: n}.String() }
 		slices.Sort(numbers[o])
 		last := uint64(0)
 		for _, n := range numbers[o] {
@@ -53,14 +53,14 @@ func (s *session) verifyOrigins(r *engine.VerifyReport) {
 	}
 }
 
-func (s *session) verifyChannels(r *engine.VerifyReport) {
-	messages := map[engine.ChannelID][]engine.Event{}
+func (s *session) verifyChannels(r *journal.VerifyReport) {
+	messages := map[journal.ChannelID][]journal.Event{}
 	for _, ev := range s.all() {
 		if ev.Kind.IsMessage() && ev.Channel != "" {
 			messages[ev.Channel] = append(messages[ev.Channel], ev)
 		}
 	}
-	var ids []engine.ChannelID
+	var ids []journal.ChannelID
 	for id := range messages {
 		ids = append(ids, id)
 	}
@@ -75,11 +75,11 @@ func (s *session) verifyChannels(r *engine.VerifyReport) {
 	}
 }
 
-func (s *session) verifyChannel(r *engine.VerifyReport, id engine.ChannelID, list []engine.Event) {
+func (s *session) verifyChannel(r *journal.VerifyReport, id journal.ChannelID, list []journal.Event) {
 	name := func(n uint64) string { return fmt.Sprintf("channel %s number %d", id, n) }
 	bare := func(n uint64) string { return fmt.Sprint(n) }
-	slices.SortStableFunc(list, func(a, b engine.Event) int { return cmp.Compare(a.Seq, b.Seq) })
-	var last engine.Event
+	slices.SortStableFunc(list, func(a, b journal.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	var last journal.Event
 	for _, ev := range list {
 		switch {
 		case ev.Seq > last.Seq+1 && last.Time < s.unlogged: // what is missing never was in a log
@@ -98,7 +98,7 @@ func (s *session) verifyChannel(r *engine.VerifyReport, id engine.ChannelID, lis
 	}
 }
 
-func (s *session) verifyRows(r *engine.VerifyReport) {
+func (s *session) verifyRows(r *journal.VerifyReport) {
 	if !s.info.Live {
 		return
 	}
@@ -107,8 +107,8 @@ func (s *session) verifyRows(r *engine.VerifyReport) {
 			r.Damage = append(r.Damage, fmt.Sprintf(what, args...))
 		}
 	}
-	creature := func(id engine.CreatureID) bool { _, ok := s.rows.creatures[id]; return ok }
-	channel := func(id engine.ChannelID) bool { _, ok := s.rows.channels[id]; return ok }
+	creature := func(id journal.CreatureID) bool { _, ok := s.rows.creatures[id]; return ok }
+	channel := func(id journal.ChannelID) bool { _, ok := s.rows.channels[id]; return ok }
 	for _, c := range s.saved().Cursors {
 		head := s.rows.heads[c.Channel].Seq
 		if c.Until == 0 {
@@ -117,7 +117,7 @@ func (s *session) verifyRows(r *engine.VerifyReport) {
 		} else {
 			damaged(c.Until <= head || !channel(c.Channel), "a backlog of %s is beyond the head of %s", c.Reader, c.Channel)
 		}
-		damaged(outside(c.Reader) || creature(engine.CreatureID(c.Reader)), "a cursor of the unknown creature %s", c.Reader)
+		damaged(outside(c.Reader) || creature(journal.CreatureID(c.Reader)), "a cursor of the unknown creature %s", c.Reader)
 	}
 	for _, e := range s.rows.edges {
 		damaged(creature(e.Creature) && channel(e.Channel), "an edge of %s to %s leads nowhere", e.Creature, e.Channel)

@@ -1,0 +1,128 @@
+package deploy
+
+import (
+	"context"
+
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// Policy judges what the members of a deployment are about to do, and what is
+// about to be done to them. A decision depends only on the event, on the graph
+// that the event shows and on what the policy remembers.
+//
+// If it is an io.Closer, it is closed when the engine is, or when its deployment
+// could not be applied.
+//
+// Its methods may be called from any goroutine. They must not call methods of
+// the engine: operations on the graph are judged while the engine is changing
+// it, see [PolicyEvent].
+type Policy interface {
+	// Judges reports whether events of a kind are to be judged at all. The engine
+	// may keep the answer: nothing is paid for what nobody judges.
+	Judges(kind journal.PolicyKind) bool
+	// JudgesSend reports whether sends on a channel are to be judged at all.
+	// The engine asks once per channel and keeps the answer.
+	JudgesSend(channelAddress string) bool
+	// Send judges one message before it gets its number. It is called outside of
+	// critical sections, and may take as long as the policy's own timeout. It
+	// does not fail: a policy that cannot decide denies, unless it was declared
+	// otherwise.
+	//
+	// It is called once per message, and again if what the policy remembers has
+	// been changed meanwhile by another decision in the same graph.
+	Send(ctx context.Context, event *SendEvent) SendDecision
+	// Judge judges an event of any other kind. It does not fail either.
+	Judge(ctx context.Context, event *PolicyEvent) Decision
+}
+
+// SendEvent is a message about to be sent. The slices are not to be modified
+// or kept.
+type SendEvent struct {
+	Time             int64 // the turn's time, nanoseconds since 1970
+	Seed             uint64
+	Graph            journal.GraphID
+	Deployment       string // of the channel: whose policies are asked
+	ChannelName      string
+	ChannelAddress   string
+	SenderName       string // empty when it comes from outside
+	SenderAddress    string
+	SenderSpecies    string
+	SenderDeployment string // in which the address and the species mean something
+	Payload          []byte
+	Headers          map[string]string // nil when there are none
+
+	Surroundings
+}
+
+// SendDecision is what a policy decided about a message.
+type SendDecision struct {
+	Words
+	// Dropped leaves the message out without calling it denied.
+	Dropped *Verdict
+	// Mutated says that Payload and Headers replace those of the message; ChangedBy are
+	// the policies that had it so.
+	Mutated   bool
+	Payload   []byte
+	Headers   map[string]string
+	ChangedBy []Verdict
+	// Original keeps in the log what was sent and policies have changed or, if a creature
+	// has sent it, left out; otherwise the log has a hash of it.
+	Original bool
+}
+
+// Words are what the policies of a deployment have said.
+type Words struct {
+	// Denials are the objections; any one denies what is judged.
+	Denials []Verdict `json:",omitempty"`
+	// Warnings and Audits (denials that are only recorded) do not change
+	// anything.
+	Warnings []Verdict `json:",omitempty"`
+	Audits   []Verdict `json:",omitempty"`
+}
+
+// Verdict is one policy's word.
+type Verdict struct {
+	Policy string // its name
+	Reason string
+	Where  string // where in the recipe, for example "team.hcl:48"
+	Failed bool   `json:",omitempty"` // it did not decide: Reason is its error
+}
+
+// String says whose word it is, where that stands, and why.
+func (v Verdict) String() string {
+	who := "policy " + v.Policy
+	if v.Where != "" {
+		who += " (" + v.Where + ")"
+	}
+	if v.Reason == "" {
+		return who
+	}
+	return who + ": " + v.Reason
+}
+
+// Surroundings are what a policy can look at besides the event. Both may be nil.
+type Surroundings struct {
+	// View is the graph as it is when the policy first asks, or, if an operation
+	// on it is judged, as it is before the operation. It is asked only while the
+	// event is being judged, by whoever was called.
+	View func() *GraphView `json:"-"`
+	// Memory is what the deployment's policies remember in this graph.
+	Memory PolicyMemory `json:"-"`
+}
+
+// PolicyMemory is what the policies of one deployment remember in one graph. It
+// is used only while an event is being judged, by whoever was called.
+//
+// What is remembered takes effect together with what was judged: with the turn,
+// or with the operation. If these do not happen, nothing is remembered. When
+// graphs merge, the memory of the one that keeps its id goes on; when one
+// splits, each part has a copy.
+type PolicyMemory interface {
+	// Recall returns what a policy remembers, as JSON; nil for nothing.
+	Recall(policy string) []byte
+	// Remember replaces it; nil forgets. It keeps the slice.
+	Remember(policy string, value []byte)
+}
+
+// MaxPolicyMemory is how many bytes of JSON a policy may remember in a graph.
+const MaxPolicyMemory = 16 << 10

@@ -1,0 +1,191 @@
+package deploy
+
+import (
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// Collision says what a merge does about a name that both sides use.
+type Collision = topology.Collision
+
+// What a policy may have a merge do about a name.
+const (
+	Rename = topology.Rename
+	Unify  = topology.Unify
+)
+
+// PolicyEvent is something that is about to happen, other than a message. Fields
+// that do not apply to its kind are zero.
+//
+// Calls of tools and failures are judged while nothing is locked. Operations on
+// the graph are judged under the mutation lock: turns and deliveries go on
+// meanwhile, and other operations wait. Those that a guest has called for are
+// judged twice, when it calls, and again when its turn commits.
+type PolicyEvent struct {
+	Kind       journal.PolicyKind
+	Time       int64 // of the turn, or on the clock, nanoseconds since 1970
+	Seed       uint64
+	Graph      journal.GraphID // in which it happens; empty if it makes one
+	Deployment string          // whose policies are asked
+	Call       string          // the operation, tool or command that asks for it
+	Caller     Party           // who calls; zero for somebody outside
+
+	// Creature is whom spawn, remove and fail are about.
+	Creature Party
+	Module   string   `json:",omitempty"` // spawn
+	Parent   Party    // spawn
+	Listen   []string `json:",omitempty"` // spawn: names of the channels it is wired to
+	Send     []string `json:",omitempty"`
+	Alive    int      `json:",omitempty"` // spawn: how many of the species there are
+	Workers  []string `json:",omitempty"` // remove: names of those who go along
+
+	// From sends to To on Channel: connect, disconnect, and without a channel wire.
+	// Either may be zero where only one edge is concerned.
+	From, To Party
+	Channel  PolicyChannel
+	// Wire is the output wire of the event wire; Added tells what becomes of it.
+	Wire  *journal.OutputWire `json:",omitempty"`
+	Added bool                `json:",omitempty"`
+
+	// Graphs are the ones that merge, the survivor first.
+	Graphs []*GraphView `json:",omitempty"`
+	// Collisions are the names that several of them use.
+	Collisions []NameCollision `json:",omitempty"`
+	// Parts are the names of the creatures in each part of a split, the part that
+	// keeps the id first.
+	Parts [][]string `json:",omitempty"`
+
+	Tool      string `json:",omitempty"`
+	Arguments []byte `json:",omitempty"` // of a tool: JSON
+
+	// A failed turn: what failed, how, and how often in a row.
+	Code     string `json:",omitempty"`
+	Error    string `json:",omitempty"`
+	Delivery string `json:",omitempty"` // its kind: message, timer, …
+	Attempt  int    `json:",omitempty"`
+	Attempts int    `json:",omitempty"` // how often the restart policy tries
+	Failures int    `json:",omitempty"` // of the creature within the restart policy's time, this one included
+
+	// A plan: addresses.
+	Created []string `json:",omitempty"`
+	Resumed []string `json:",omitempty"`
+	Changed []string `json:",omitempty"` // those resumed that run, and get another instance
+	Removed []string `json:",omitempty"`
+
+	Surroundings
+}
+
+// Party is a creature in an event.
+type Party struct {
+	ID         journal.CreatureID `json:"id,omitempty"`
+	Name       string             `json:"name,omitempty"`
+	Address    string             `json:"address,omitempty"`
+	Species    string             `json:"species,omitempty"`
+	Deployment string             `json:"deployment,omitempty"`
+	Privileged bool               `json:"privileged,omitempty"`
+	// Where is the line of the recipe that declares it; may be empty.
+	Where string `json:"where,omitempty"`
+}
+
+// PolicyChannel is a channel in an event.
+type PolicyChannel struct {
+	ID         journal.ChannelID `json:",omitempty"`
+	Name       string            `json:",omitempty"`
+	Address    string            `json:",omitempty"`
+	Deployment string            `json:",omitempty"`
+}
+
+// NameCollision is a name that two graphs of a merge use.
+type NameCollision struct {
+	Kind string `json:"kind"` // creature or channel
+	Name string `json:"name"`
+}
+
+// Decision is what a policy decided about an event.
+type Decision struct {
+	Words
+	// Settle says, by name of a channel that collides in a merge, whether the two
+	// are to be renamed or unified. Names that it lacks are settled as the
+	// operation says.
+	Settle map[string]Collision `json:",omitempty"`
+	// Ruling is what becomes of a failed turn.
+	Ruling Ruling `json:",omitempty"`
+	// By is the word of the policy that ruled.
+	By Verdict
+}
+
+// Ruling is what a policy has the supervisor do about a failed turn.
+type Ruling uint8
+
+// The rulings, the milder ones first.
+const (
+	RuleNothing    Ruling = iota // the restart policy decides
+	RuleRestart                  // try the delivery again, on a fresh instance
+	RuleDrop                     // the delivery becomes a dead letter
+	RuleQuarantine               // the creature is taken out of service
+)
+
+// String returns "", "restart", "drop" or "quarantine".
+func (r Ruling) String() string {
+	return [...]string{"", "restart", "drop", "quarantine"}[r]
+}
+
+// GraphView is a graph as policies see it. It is shared: nobody modifies it.
+type GraphView struct {
+	ID        journal.GraphID `json:"id"`
+	Creatures []CreatureView  `json:"creatures"` // eldest first
+	Channels  []ChannelView   `json:"channels"`  // eldest first
+}
+
+// CreatureView is a member of a graph.
+type CreatureView struct {
+	ID         journal.CreatureID `json:"id"`
+	Name       string             `json:"name"`
+	Address    string             `json:"address"`
+	Species    string             `json:"species"`
+	Deployment string             `json:"deployment"`
+	Parent     string             `json:"parent"` // its name
+	State      string             `json:"state"`  // running, stopped or quarantined
+	Privileged bool               `json:"privileged"`
+	Root       bool               `json:"root"`
+}
+
+// ChannelView is a channel of a graph.
+type ChannelView struct {
+	ID         journal.ChannelID `json:"id"`
+	Name       string            `json:"name"`
+	Address    string            `json:"address"`
+	Deployment string            `json:"deployment"`
+	Listeners  []string          `json:"listeners"` // names
+	Senders    []string          `json:"senders"`   // names
+}
+
+// About is the creature that an event is about, if it is about one.
+func (ev *PolicyEvent) About() Party {
+	for _, p := range []Party{ev.Creature, ev.From, ev.To, ev.Caller} {
+		if p.ID != "" || p.Name != "" {
+			return p
+		}
+	}
+	return Party{}
+}
+
+// Subject says what an event is about, for messages.
+func (ev *PolicyEvent) Subject() string {
+	text := string(ev.Kind)
+	switch {
+	case ev.Tool != "":
+		text += " " + ev.Tool
+	case ev.Creature.Name != "":
+		text += " of " + ev.Creature.Name
+	case ev.From.Name != "" || ev.To.Name != "":
+		text += " of " + ev.From.Name + "→" + ev.To.Name
+	}
+	if ev.Channel.Name != "" {
+		text += " on " + ev.Channel.Name
+	}
+	if where := ev.About().Where; where != "" {
+		text += " (" + where + ")"
+	}
+	return text
+}

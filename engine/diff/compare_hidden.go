@@ -1,0 +1,85 @@
+package diff
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// Hidden are the sensitive attributes of configurations on both sides of a
+// comparison. No row has them, so they are known of what runs and of what is
+// applied, and of nothing that is saved.
+type Hidden struct {
+	before, after map[journal.CreatureID]attributes
+}
+
+// attributes are values of a configuration, as compact JSON.
+type attributes map[string]string
+
+// NewHidden compares the specifications of what ran before with those of what there is now.
+func NewHidden(before, after map[journal.CreatureID]*deploy.CreatureSpec) Hidden {
+	return Hidden{before: sensitiveAmong(before), after: sensitiveAmong(after)}
+}
+
+// sensitiveAmong has an entry for every creature, also for one without anything
+// sensitive.
+func sensitiveAmong(all map[journal.CreatureID]*deploy.CreatureSpec) map[journal.CreatureID]attributes {
+	out := make(map[journal.CreatureID]attributes, len(all))
+	for id, spec := range all {
+		out[id] = sensitiveOf(spec)
+	}
+	return out
+}
+
+func sensitiveOf(s *deploy.CreatureSpec) attributes {
+	var all map[string]json.RawMessage
+	if len(s.Secret) == 0 || json.Unmarshal(s.Config, &all) != nil {
+		return nil
+	}
+	out := attributes{}
+	for _, name := range s.Secret {
+		var b bytes.Buffer
+		if raw, there := all[name]; there && json.Compact(&b, raw) == nil {
+			out[name] = b.String()
+		}
+	}
+	return out
+}
+
+// changed tells what is different of a creature that ran, without telling what it
+// is.
+func (h Hidden) changed(id journal.CreatureID) (out []PlanChange) {
+	was, known := h.before[id]
+	if !known {
+		return nil
+	}
+	is := h.after[id]
+	for _, name := range slices.Sorted(maps.Keys(joined(was, is))) {
+		before, had := was[name]
+		after, has := is[name]
+		if had != has || before != after {
+			out = append(out, PlanChange{What: "config", Of: name, Before: shownIf(had), After: shownIf(has)})
+		}
+	}
+	return out
+}
+
+func shownIf(there bool) string {
+	if there {
+		return deploy.HiddenValue
+	}
+	return ""
+}
+
+// unknown are the sensitive attributes of a creature that was saved, where nobody
+// knows what they were.
+func (h Hidden) unknown(id journal.CreatureID) []string {
+	if _, known := h.before[id]; known {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(h.after[id]))
+}

@@ -1,0 +1,91 @@
+package diff
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/engine/deploy"
+)
+
+// DeclarationPlan is what becomes of one declaration.
+type DeclarationPlan struct {
+	Deployment string       `json:"deployment,omitempty"`
+	Address    string       `json:"address"`
+	Action     PlanAction   `json:"action"`
+	Changes    []PlanChange `json:"changes,omitempty"` // What is the attribute
+	// Unknown are attributes that are sensitive, or, of a session that was applied by
+	// an earlier version, all: what they were is not stored.
+	Unknown []string `json:"unknown,omitempty"`
+}
+
+// idle reports whether it stays as it was.
+func (d *DeclarationPlan) idle() bool { return d.Action == PlanResume && len(d.Changes) == 0 }
+
+// CompareDeclared compares what deployments declare with what was declared before.
+// existing are the deployments that there are.
+func CompareDeclared(before map[string][]deploy.Declaration, existing map[string]bool, deployments []*deploy.Deployment) []DeclarationPlan {
+	out := []DeclarationPlan{}
+	for _, d := range deployments {
+		was, known := before[d.Name]
+		were, are := byAddress(was), byAddress(d.Declared)
+		for _, address := range slices.SortedFunc(maps.Keys(joined(were, are)), policiesFirst) {
+			p := DeclarationPlan{Deployment: d.Name, Address: address, Action: PlanResume}
+			a, there := were[address]
+			b, stays := are[address]
+			switch {
+			case !stays:
+				p.Action = PlanRemove
+			case !there && existing[d.Name] && !known:
+				p.Unknown = slices.Sorted(maps.Keys(b.Settings))
+			case !there:
+				p.Action = PlanCreate
+			default:
+				p.compare(a.Settings, b.Settings)
+			}
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func byAddress(list []deploy.Declaration) map[string]*deploy.Declaration {
+	out := make(map[string]*deploy.Declaration, len(list))
+	for i := range list {
+		out[list[i].Address] = &list[i]
+	}
+	return out
+}
+
+// policiesFirst orders addresses: what guards comes before what is guarded.
+func policiesFirst(a, b string) int {
+	return cmp.Or(cmp.Compare(rankOf(a), rankOf(b)), cmp.Compare(a, b))
+}
+
+func rankOf(address string) int {
+	if isPolicy(address) {
+		return 0
+	}
+	return 1
+}
+
+// compare finds what is different. A sensitive value is compared with one that is
+// known, which is that of a deployment that runs.
+func (p *DeclarationPlan) compare(before, after map[string]deploy.DeclaredValue) {
+	for _, name := range slices.Sorted(maps.Keys(joined(before, after))) {
+		was, had := before[name]
+		is, has := after[name]
+		switch {
+		case had && has && was.Sensitive && is.Sensitive && was.Value == "":
+			p.Unknown = append(p.Unknown, name)
+		case had != has || was != is:
+			p.Changes = append(p.Changes, PlanChange{What: name, Before: was.Text, After: is.Text})
+		}
+	}
+}
+
+// isPolicy reports whether an address is that of a policy, perhaps in a sub-recipe.
+func isPolicy(address string) bool {
+	return strings.HasPrefix(address, "policy.") || strings.HasPrefix(address, "recipe.") && strings.Contains(address, ".policy.")
+}

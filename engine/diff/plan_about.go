@@ -1,0 +1,34 @@
+package diff
+
+import "slices"
+
+// About is the plan as it concerns some deployments: without the creatures and
+// channels of others that nothing becomes of. Of others it keeps what comes, goes
+// or changes, and what is in a graph that merges or splits.
+func (p *Plan) About(deployments ...string) *Plan {
+	out := &Plan{Declared: []DeclarationPlan{}, Creatures: []CreaturePlan{}, Channels: []ChannelPlan{}, Graphs: p.Graphs, Problems: p.Problems}
+	for i := range p.Declared {
+		if d := p.Declared[i]; slices.Contains(deployments, d.Deployment) || !d.idle() {
+			out.Declared = append(out.Declared, d)
+		}
+	}
+	for i := range p.Creatures {
+		if c := p.Creatures[i]; slices.Contains(deployments, c.Deployment) || c.Cut || !c.idle() {
+			out.Creatures = append(out.Creatures, c)
+		}
+	}
+	for i := range p.Channels {
+		if ch := p.Channels[i]; slices.Contains(deployments, ch.Deployment) || !ch.idle() {
+			out.Channels = append(out.Channels, ch)
+		}
+	}
+	return out
+}
+
+// idle reports whether a creature goes on as it was.
+func (c *CreaturePlan) idle() bool {
+	return c.Action == PlanResume && len(c.Changes) == 0 && c.Buried == 0
+}
+
+// idle reports whether a channel stays as it was.
+func (c *ChannelPlan) idle() bool { return c.Action == PlanResume && len(c.Changes) == 0 }

@@ -1,0 +1,17 @@
+package errtext
+
+import "github.com/seed47132306/terrarium/abi"
+
+var Closed = &abi.Error{Code: abi.Stopped, Message: "the engine is closed"}
+
+// Gone says that something does not exist (any more).
+func Gone(what, id string) *abi.Error {
+	return &abi.Error{
+		Code: abi.NotFound, Message: "there is no " + what + " " + id,
+		Remedy: "status lists what exists", IDs: map[string]string{what: id},
+	}
+}
+
+func Invalid(op, message, remedy string) *abi.Error {
+	return &abi.Error{Code: abi.InvalidArgument, Op: op, Message: message, Remedy: remedy}
+}

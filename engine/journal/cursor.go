@@ -1,0 +1,176 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"maps"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// EventCursor says how far somebody has got who reads the events of a session
+// directory. It is opaque, stays valid across cuts and restarts, and is good for
+// every subscription and every [Replay] of the same directory.
+type EventCursor string
+
+// FromStart is the cursor before the first event.
+const FromStart EventCursor = "start"
+
+// Mark is a place in what one session wrote: behind an event. It stays good when
+// a crash loses that event and others before it: what comes then has another
+// origin and is later than Since. (It is not if the crash loses all that has been
+// logged since the session was opened, and the clock is set back behind that.)
+type Mark struct {
+	Event EventID // zero: behind everything up to Since
+	// Since is no earlier than what the session wrote under other origins before
+	// that of the event, and earlier than what it writes under others after it.
+	Since int64
+}
+
+// IsZero reports whether the mark is before everything.
+func (m Mark) IsZero() bool { return m == Mark{} }
+
+// Covers reports whether an event of the session is not behind the mark.
+func (m Mark) Covers(ev *Event) bool {
+	if ev.ID.Origin == m.Event.Origin {
+		return ev.ID.Seq <= m.Event.Seq
+	}
+	return ev.Time <= m.Since
+}
+
+// Next is the mark behind an event, which is the first behind m that is there.
+func (m Mark) Next(ev *Event) Mark {
+	if ev.ID.Origin != m.Event.Origin {
+		m.Since = ev.Time - 1
+	}
+	return Mark{ev.ID, m.Since}
+}
+
+// Position is what a cursor stands for. Of a session with a mark, everything up
+// to the mark has been read; of every other one that is not younger than through,
+// all of it; of younger ones nothing. So sessions that have ended need no mark,
+// and a cursor is as long as there are live sessions.
+type Position struct {
+	Through SessionID // "": before the first
+	Marks   map[SessionID]Mark
+}
+
+// errCursor says what is wrong with a cursor, but not which operation found it.
+var errCursor = errors.New("it is damaged")
+
+// cursorVersion begins the bytes of a cursor; the last ones are a checksum.
+const cursorVersion = 1
+
+// Cursor writes the position down.
+func (p *Position) Cursor() EventCursor {
+	b := appendText([]byte{cursorVersion}, string(p.Through))
+	for _, session := range slices.Sorted(maps.Keys(p.Marks)) {
+		m := p.Marks[session]
+		b = appendText(b, string(session))
+		b = binary.AppendVarint(b, m.Since)
+		b = append(b, m.Event.Origin[:]...)
+		b = binary.AppendUvarint(b, m.Event.Seq)
+	}
+	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+	return EventCursor(base64.RawURLEncoding.EncodeToString(b))
+}
+
+// Covering tells of events of a session directory whether they come before a cursor,
+// that is, whether a [Replay] from there leaves them out. It answers not_found for a
+// cursor of another directory.
+func Covering(ctx context.Context, from Chronicle, cursor EventCursor) (func(SessionID, *Event) bool, error) {
+	r, err := NewReplay(ctx, from, cursor, nil)
+	if err != nil {
+		return nil, err
+	}
+	at, later := r.at, map[SessionID]bool{}
+	for _, log := range r.waiting {
+		later[log.info.Session] = true
+	}
+	known, err := from.Catalogue(ctx)
+	if err != nil {
+		return nil, err
+	}
+	old := map[SessionID]bool{}
+	for _, info := range known {
+		old[info.Session] = !later[info.Session]
+	}
+	return func(session SessionID, ev *Event) bool {
+		if mark, ok := at.Marks[session]; ok {
+			return mark.Covers(ev)
+		}
+		return old[session]
+	}, nil
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// ParseCursor reads what cursor writes.
+func ParseCursor(c EventCursor) (Position, error) {
+	p := Position{Marks: map[SessionID]Mark{}}
+	if c == FromStart {
+		return p, nil
+	}
+	err := p.parse(string(c))
+	if err != nil {
+		return p, &abi.Error{
+			Code: abi.InvalidArgument, Op: "subscribe", Message: "this is not a cursor of events",
+			Remedy: "take it from an event, or begin with " + string(FromStart), Err: err,
+		}
+	}
+	return p, nil
+}
+
+func (p *Position) parse(text string) error {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return err
+	}
+	end := len(b) - 4
+	if end < 1 || b[0] != cursorVersion || binary.BigEndian.Uint32(b[end:]) != crc32.ChecksumIEEE(b[:end]) {
+		return errCursor
+	}
+	in := bytes.NewReader(b[1:end])
+	through, err := readText(in)
+	p.Through = SessionID(through)
+	for err == nil && in.Len() > 0 {
+		err = p.parseMark(in)
+	}
+	return err
+}
+
+func (p *Position) parseMark(in *bytes.Reader) error {
+	session, err := readText(in)
+	var m Mark
+	if err == nil {
+		m.Since, err = binary.ReadVarint(in)
+	}
+	if err == nil {
+		err = binary.Read(in, binary.BigEndian, m.Event.Origin[:])
+	}
+	if err == nil {
+		m.Event.Seq, err = binary.ReadUvarint(in)
+	}
+	p.Marks[SessionID(session)] = m
+	return err
+}
+
+func readText(in *bytes.Reader) (string, error) {
+	n, err := binary.ReadUvarint(in)
+	if err != nil || n > uint64(in.Len()) {
+		return "", errors.Join(errCursor, err)
+	}
+	b := make([]byte, n)
+	_, err = in.Read(b)
+	if n == 0 {
+		err = nil
+	}
+	return string(b), err
+}

@@ -1,0 +1,113 @@
+package journal
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+)
+
+// CursorAt is the cursor behind everything that happened up to a time, in
+// nanoseconds since 1970. sessions are those of the directory, eldest first.
+func CursorAt(sessions []SessionInfo, at int64) EventCursor {
+	p := positionAt(sessions, at, at)
+	return p.Cursor()
+}
+
+// CursorBehind is a cursor behind an event that a session wrote, and behind all
+// that happened before it. sessions are those of the directory, eldest first. What
+// others logged in the very same nanosecond comes, perhaps again, behind it.
+func CursorBehind(sessions []SessionInfo, session SessionID, ev *Event) EventCursor {
+	p := positionAt(sessions, ev.Time, ev.Time-1)
+	if _, begun := p.Marks[session]; begun {
+		p.Marks[session] = Mark{Event: ev.ID, Since: ev.Time - 1}
+	}
+	return p.Cursor()
+}
+
+// positionAt marks every session that had begun at a time and not ended, behind
+// what it had written up to since.
+func positionAt(sessions []SessionInfo, at, since int64) Position {
+	p := Position{Marks: map[SessionID]Mark{}}
+	over := map[SessionID]bool{}
+	for _, i := range slices.Backward(sessions) {
+		begun := i.Created <= at
+		if p.Through == "" && begun {
+			p.Through = i.Session
+		}
+		if p.Through != "" && !over[i.Session] {
+			p.Marks[i.Session] = Mark{Since: since}
+		}
+		if begun { // whatever ended its parents was before
+			for _, parent := range i.Parents {
+				over[parent] = true
+			}
+		}
+	}
+	return p
+}
+
+// In is the place of the cursor in what a session wrote. list is the catalogue of
+// the directory, eldest first. A cursor of another directory is not_found, and one
+// from before the session is invalid_argument.
+func (c EventCursor) In(list []SessionInfo, session SessionID) (Mark, error) {
+	at, err := ParseCursor(c)
+	if err != nil {
+		return Mark{}, err
+	}
+	age := map[SessionID]int{}
+	for i := range list {
+		age[list[i].Session] = i
+	}
+	through := -1
+	if at.Through != "" {
+		var known bool
+		if through, known = age[at.Through]; !known {
+			return Mark{}, foreignCursor("fork")
+		}
+	}
+	for marked := range at.Marks {
+		if _, known := age[marked]; !known {
+			return Mark{}, foreignCursor("fork")
+		}
+	}
+	own, known := age[session]
+	if !known {
+		return Mark{}, errtext.Gone("session", string(session))
+	}
+	mark, marked := at.Marks[session]
+	switch {
+	case marked && !mark.IsZero():
+		return mark, nil
+	case !marked && own <= through:
+		return Mark{Since: math.MaxInt64}, nil
+	}
+	return Mark{}, beforeSession(&list[own])
+}
+
+// foreignCursor refuses a cursor that names sessions which are not there.
+func foreignCursor(op string) *abi.Error {
+	return &abi.Error{
+		Code: abi.NotFound, Op: op, Message: "the cursor is of another session directory",
+		Remedy: "take it from an event of this one, or begin with " + string(FromStart),
+	}
+}
+
+// beforeSession refuses a cursor that has nothing of a session.
+func beforeSession(info *SessionInfo) *abi.Error {
+	err := &abi.Error{
+		Code: abi.InvalidArgument, Op: "fork", Message: fmt.Sprintf("at the cursor, session %s had not begun", info.Session),
+		Remedy: "take a later cursor", IDs: map[string]string{"session": string(info.Session)},
+	}
+	var parents []string
+	for _, p := range slices.Sorted(slices.Values(info.Parents)) {
+		parents = append(parents, string(p))
+	}
+	if len(parents) > 0 {
+		err.Remedy += ", or fork a session that it came from: " + strings.Join(parents, " or ")
+	}
+	return err
+}

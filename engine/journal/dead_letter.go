@@ -1,0 +1,10 @@
+package journal
+
+// WasSent reports whether a dead letter has got as far as a channel or an inbox: others
+// were sends that no edge led anywhere for.
+func (l *DeadLetterRow) WasSent() bool { return l.Seq > 0 }
+
+// Size is how many bytes the dead letter has of payload, headers and texts.
+func (l *DeadLetterRow) Size() int64 {
+	return int64(len(l.Payload) + len(l.Headers) + len(l.Error) + len(l.LastWords))
+}

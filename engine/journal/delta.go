@@ -1,0 +1,42 @@
+package journal
+
+import "github.com/seed47132306/terrarium/engine/topology"
+
+// Delta tells callers what an operation did to the graphs.
+type Delta struct {
+	Kind      string       `json:"kind"`              // none, merge or split
+	OldGraphs []GraphID    `json:"old_graphs"`        // the graphs concerned, before
+	NewGraphs []GraphID    `json:"new_graphs"`        // and after
+	Affected  []CreatureID `json:"affected"`          // creatures whose graph id changed
+	Renamed   []Renamed    `json:"renamed"`           // by a merge of graphs that both used a name
+	Unified   []Unified    `json:"unified,omitempty"` // channels that on_collision unify made one
+}
+
+// Unified is a channel that a merge made part of another of the same name.
+type Unified struct {
+	Survivor ChannelID `json:"survivor"`
+	Absorbed ChannelID `json:"absorbed"`
+}
+
+// Renamed is a creature or channel that a merge gave another name.
+type Renamed struct {
+	Creature CreatureID `json:"creature,omitempty"`
+	Channel  ChannelID  `json:"channel,omitempty"`
+	Old      string     `json:"old"`
+	New      string     `json:"new"`
+}
+
+// NewDelta is the callers' form of a topology's delta.
+func NewDelta(d *topology.Delta) Delta {
+	out := Delta{
+		Kind: d.Kind.String(), OldGraphs: append([]GraphID{}, d.OldGraphs...), NewGraphs: append([]GraphID{}, d.NewGraphs...),
+		Affected: append([]CreatureID{}, d.Affected...), Renamed: []Renamed{}, // never null in JSON
+	}
+	for _, r := range d.Renamed {
+		out.Renamed = append(out.Renamed, Renamed(r))
+	}
+	for _, u := range d.Unified {
+		out.Unified = append(out.Unified, Unified(u))
+	}
+	return out
+}

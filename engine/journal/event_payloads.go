@@ -1,0 +1,176 @@
+package journal
+
+import (
+	"encoding/json"
+	"reflect"
+)
+
+// The payloads of events that are not somebody's bytes are JSON objects: these
+// structs. The reference of events and its schema are made from them and from
+// what is said of their fields here, so a payload is always made of the struct of
+// its kind.
+
+// eventPayloads are the payloads by kind. A kind that is not in it has the bytes
+// of a message or an output, or, for state, what [DecodeStateEvent] reads.
+var eventPayloads = map[EventKind]reflect.Type{
+	EventTurnEnded:         reflect.TypeFor[TurnEndedPayload](),
+	EventLog:               reflect.TypeFor[LogPayload](),
+	EventDeadLetter:        reflect.TypeFor[DeadLetterPayload](),
+	EventTurnFailed:        reflect.TypeFor[TurnFailedPayload](),
+	EventInstanceStarted:   reflect.TypeFor[InstanceStartedPayload](),
+	EventCreatureStarted:   reflect.TypeFor[CreatureStartedPayload](),
+	EventCreatureStopped:   reflect.TypeFor[CreatureStoppedPayload](),
+	EventCreatureFailed:    reflect.TypeFor[CreatureFailedPayload](),
+	EventQuarantined:       reflect.TypeFor[QuarantinedPayload](),
+	EventWireAdded:         reflect.TypeFor[OutputWire](),
+	EventWireRemoved:       reflect.TypeFor[WireRemovedPayload](),
+	EventParentLinkChanged: reflect.TypeFor[ParentLinkPayload](),
+	EventTopologyChanged:   reflect.TypeFor[Delta](),
+	EventSessionForked:     reflect.TypeFor[SessionCutPayload](),
+	EventSessionMerged:     reflect.TypeFor[SessionCutPayload](),
+	EventSessionAttached:   reflect.TypeFor[SessionAttachedPayload](),
+	EventPolicyDenied:      reflect.TypeFor[PolicyPayload](),
+	EventLagged:            reflect.TypeFor[LaggedPayload](),
+	EventStoreSetAside:     reflect.TypeFor[StoreSetAsidePayload](),
+}
+
+// PayloadType is the struct whose JSON form the payload of events of a kind is,
+// or nil where it is bytes.
+func PayloadType(k EventKind) reflect.Type { return eventPayloads[k] }
+
+// TurnEndedPayload is the payload of turn_ended.
+type TurnEndedPayload struct {
+	Kind   string `json:"kind"`             // of the delivery: start, message, timer, …
+	Sends  int    `json:"sends,omitempty"`  // how many messages the turn sent
+	Writes int    `json:"writes,omitempty"` // how many state values it wrote or deleted
+	Tools  int    `json:"tools,omitempty"`  // how many calls of group tools changed the graph
+	Fuel   int64  `json:"fuel,omitempty"`   // that the guest used up
+	// The revision of the awareness document, if the turn has read it or was told of it.
+	Awareness uint64     `json:"awareness,omitempty"`
+	Notes     *TurnNotes `json:"notes,omitempty"` // what else repeating it takes
+}
+
+// TurnFailedPayload is the payload of turn_failed.
+type TurnFailedPayload struct {
+	Kind  string `json:"kind"`           // of the delivery
+	Fuel  int64  `json:"fuel,omitempty"` // that the guest used up
+	Code  string `json:"code"`           // of the error
+	Error string `json:"error"`          // what happened
+	// The revision of the awareness document that the turn was told of.
+	Awareness uint64     `json:"awareness,omitempty"`
+	Notes     *TurnNotes `json:"notes,omitempty"` // what else repeating it takes
+}
+
+// LogPayload is the payload of log.
+type LogPayload struct {
+	Level  string `json:"level"`            // debug, info, warn or error
+	Text   string `json:"text"`             // the line
+	Engine bool   `json:"engine,omitempty"` // the engine says it, not the creature
+}
+
+// DeadLetterPayload is the payload of dead_letter.
+type DeadLetterPayload struct {
+	Message   EventID    `json:"message,omitzero"`     // that was not handled; none if it never entered the log
+	Reason    string     `json:"reason"`               // see the table
+	Creature  CreatureID `json:"creature,omitempty"`   // who should have got it, or who sent it
+	Reader    string     `json:"reader,omitempty"`     // the outside reader who should have got it
+	Channel   ChannelID  `json:"channel,omitempty"`    // it came on
+	Seq       uint64     `json:"seq,omitempty"`        // its number there
+	Alias     string     `json:"alias,omitempty"`      // it was sent under, if no edge led anywhere; else what its creature calls the channel
+	Attempts  int        `json:"attempts,omitempty"`   // how often it was tried
+	Error     string     `json:"error,omitempty"`      // of the last attempt
+	LastWords string     `json:"last_words,omitempty"` // the last line that the creature logged
+}
+
+// InstanceStartedPayload is the payload of instance_started.
+type InstanceStartedPayload struct {
+	Reason       string `json:"reason"`        // first, replaced or retry
+	ModuleSHA256 string `json:"module_sha256"` // of what it is an instance of
+	Count        uint64 `json:"count"`         // how many the creature has had in this run
+}
+
+// CreatureStartedPayload is the payload of creature_started.
+type CreatureStartedPayload struct {
+	Name string `json:"name"` // of the creature
+}
+
+// CreatureStoppedPayload is the payload of creature_stopped.
+type CreatureStoppedPayload struct {
+	Name   string `json:"name"`             // of the creature
+	Reason string `json:"reason,omitempty"` // removed, if it is gone for good
+}
+
+// CreatureFailedPayload is the payload of creature_failed.
+type CreatureFailedPayload struct {
+	Kind  string `json:"kind"`  // of the delivery
+	Code  string `json:"code"`  // of the last attempt's error
+	Error string `json:"error"` // of the last attempt
+}
+
+// QuarantinedPayload is the payload of creature_quarantined.
+type QuarantinedPayload struct {
+	Kind  string `json:"kind"`  // quarantine
+	Code  string `json:"code"`  // of the last attempt's error
+	Error string `json:"error"` // of the last attempt
+}
+
+// ParentLinkPayload is the payload of parent_link_changed.
+type ParentLinkPayload struct {
+	Child  CreatureID `json:"child"`  // whose parent it is about
+	Old    CreatureID `json:"old"`    // who was the parent
+	New    CreatureID `json:"new"`    // who is: nobody
+	Reason string     `json:"reason"` // split or removed
+}
+
+// WireRemovedPayload is the payload of output_wire_removed.
+type WireRemovedPayload struct {
+	OutputWire
+	Reason string `json:"reason,omitempty"` // see the table
+}
+
+// SessionCutPayload is the payload of session_merged and session_forked.
+type SessionCutPayload struct {
+	Session SessionID   `json:"session"` // that came out of it
+	Parents []SessionID `json:"parents"` // it came from; volatile for a graph without a store
+}
+
+// SessionAttachedPayload is the payload of creature_session_attached.
+type SessionAttachedPayload struct {
+	Session SessionID `json:"session"` // the creature's from now on
+}
+
+// PolicyPayload is the payload of policy_denied.
+type PolicyPayload struct {
+	Effect string     `json:"effect"`           // denied, dropped, changed, audit, warning or ruled
+	Event  PolicyKind `json:"event"`            // that was judged: send, spawn, …
+	Call   string     `json:"call,omitempty"`   // the operation or tool that asked for it
+	Policy string     `json:"policy"`           // its name
+	Reason string     `json:"reason,omitempty"` // it gave
+	Where  string     `json:"where,omitempty"`  // it stands in the recipe
+	// What was sent from outside and is another message now; of several policies that
+	// changed it, the first has it.
+	Original *NotedMessage `json:"original,omitempty"`
+}
+
+// LaggedPayload is the payload of lagged.
+type LaggedPayload struct {
+	Missed uint64      `json:"missed"`           // how many events were left out
+	Cursor EventCursor `json:"cursor,omitempty"` // to catch up on them from; none without a session directory
+}
+
+// StoreSetAsidePayload is the payload of store_set_aside.
+type StoreSetAsidePayload struct {
+	Path   string `json:"path,omitempty"`   // of the store
+	Code   string `json:"code"`             // of the error
+	Error  string `json:"error"`            // why it was set aside
+	Remedy string `json:"remedy,omitempty"` // what can be done
+}
+
+// JSON encodes one of the engine's own structs, which cannot fail.
+func JSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return []byte("{}")
+	}
+	return b
+}

@@ -1,0 +1,127 @@
+package journal
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+)
+
+// EncodeHeaders writes headers in the form that the ABI uses and stores keep:
+// name NUL value NUL, repeated, by rising name. ok is false if a name is empty
+// or a name or value contains NUL.
+func EncodeHeaders(h map[string]string) (encoded []byte, ok bool) {
+	if len(h) == 0 {
+		return nil, true
+	}
+	var b []byte
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		value := h[name]
+		if name == "" || bytes.IndexByte([]byte(name+value), 0) >= 0 {
+			return nil, false
+		}
+		b = append(b, name...)
+		b = append(b, 0)
+		b = append(b, value...)
+		b = append(b, 0)
+	}
+	return b, true
+}
+
+// DecodeHeaders reads what [EncodeHeaders] writes. It returns nil for none. Of
+// a name that stands twice, the last value counts.
+func DecodeHeaders(b []byte) map[string]string {
+	if len(b) == 0 {
+		return nil
+	}
+	h := map[string]string{}
+	for len(b) > 0 {
+		name, rest, ok := bytes.Cut(b, []byte{0})
+		if !ok {
+			break
+		}
+		value, rest, ok := bytes.Cut(rest, []byte{0})
+		if !ok {
+			break
+		}
+		h[string(name)] = string(value)
+		b = rest
+	}
+	return h
+}
+
+// FindHeader finds a header: its value, and where it begins and ends.
+func FindHeader(b []byte, wanted string) (value []byte, from, to int) {
+	for at := 0; at < len(b); {
+		name, rest, ok := bytes.Cut(b[at:], []byte{0})
+		value, _, whole := bytes.Cut(rest, []byte{0})
+		if !ok || !whole {
+			break
+		}
+		end := at + len(name) + len(value) + 2
+		if string(name) == wanted {
+			return value, at, end
+		}
+		at = end
+	}
+	return nil, 0, 0
+}
+
+// ValidHeaders reports whether b is in the form of [EncodeHeaders], in any
+// order.
+func ValidHeaders(b []byte) bool {
+	for len(b) > 0 {
+		name := bytes.IndexByte(b, 0)
+		if name <= 0 {
+			return false
+		}
+		value := bytes.IndexByte(b[name+1:], 0)
+		if value < 0 {
+			return false
+		}
+		b = b[name+value+2:]
+	}
+	return true
+}
+
+// ReservedPrefix is how the names of headers begin that only the engine writes, so that
+// a creature can trust them.
+const ReservedPrefix = "terrarium-"
+
+// HasReservedHeader reports whether headers, which are valid, have such a name.
+func HasReservedHeader(b []byte) bool {
+	for len(b) > 0 {
+		name, rest, _ := bytes.Cut(b, []byte{0})
+		if len(name) >= len(ReservedPrefix) && bytes.EqualFold(name[:len(ReservedPrefix)], []byte(ReservedPrefix)) {
+			return true
+		}
+		_, b, _ = bytes.Cut(rest, []byte{0})
+	}
+	return false
+}
+
+// ReservedHeaderError refuses a message with a header that only the engine writes.
+func ReservedHeaderError(op string) error {
+	return errtext.Invalid(op, "the names of headers that begin with "+ReservedPrefix+" are the host's", "use another name")
+}
+
+// WithoutReserved takes out what the host has said of the delivery and the creature passes
+// on with it: it is not true of another message. Headers that are not valid stay.
+func WithoutReserved(headers, delivery []byte) []byte {
+	if !ValidHeaders(headers) || !HasReservedHeader(headers) {
+		return headers
+	}
+	said := DecodeHeaders(delivery)
+	var out []byte
+	for rest := headers; len(rest) > 0; {
+		name, after, _ := bytes.Cut(rest, []byte{0})
+		value, next, _ := bytes.Cut(after, []byte{0})
+		known, is := said[string(name)]
+		if pair := rest[:len(rest)-len(next)]; !is || known != string(value) || !HasReservedHeader(pair) {
+			out = append(out, pair...)
+		}
+		rest = next
+	}
+	return out
+}

@@ -1,0 +1,31 @@
+package journal
+
+import "slices"
+
+// PolicyKind is what a policy judges.
+type PolicyKind string
+
+// The kinds. Messages, [JudgeSend], are judged by [Policy.Send], everything else
+// by [Policy.Judge].
+const (
+	JudgePlan       PolicyKind = "plan"       // a deployment is applied
+	JudgeSpawn      PolicyKind = "spawn"      // a creature is added
+	JudgeRemove     PolicyKind = "remove"     // a creature is removed
+	JudgeConnect    PolicyKind = "connect"    // creatures are connected, or an edge is turned on
+	JudgeDisconnect PolicyKind = "disconnect" // the opposite; a channel is removed
+	JudgeMerge      PolicyKind = "merge"      // graphs become one
+	JudgeSplit      PolicyKind = "split"      // a graph becomes several
+	JudgeWire       PolicyKind = "wire"       // an output wire is added or removed
+	JudgeSend       PolicyKind = "send"       // a message is sent on a channel
+	JudgeTool       PolicyKind = "tool"       // a group tool is called
+	JudgeFail       PolicyKind = "fail"       // a turn has failed
+)
+
+// PolicyKinds lists all kinds that the engine has judged.
+func PolicyKinds() []PolicyKind {
+	return slices.Clone(policyKinds)
+}
+
+var policyKinds = []PolicyKind{
+	JudgePlan, JudgeSpawn, JudgeRemove, JudgeConnect, JudgeDisconnect, JudgeMerge, JudgeSplit, JudgeWire, JudgeSend, JudgeTool, JudgeFail,
+}

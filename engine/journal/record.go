@@ -1,0 +1,196 @@
+package journal
+
+import ()
+
+// Record is one entry in the queue of a graph's log: a whole turn, an outside
+// message or a change of the topology. A store writes all of it or none.
+//
+// A record belongs to the store from [Store.Append] on, with everything it
+// points to; nobody modifies it afterwards.
+type Record struct {
+	// Events are new events. Their ids are of the store's origin, and rise by
+	// one from event to event and from record to record.
+	Events []Event
+
+	// What follows are the live rows that the events change. Rows are keyed as
+	// stated; a later row replaces an earlier one with the same key.
+	Cursors   []CursorRow
+	State     []StateRow
+	Producers []ProducerRow
+	Creatures []CreatureRow
+	Channels  []ChannelRow
+	Heads     []HeadRow
+	Edges     []EdgeRow
+	Timers    []TimerRow
+	Requests  []RequestRow
+	Wires     []OutputWire // keyed by id; they go with their source
+	Letters   []DeadLetterRow
+	Meta      map[string]string // free metadata of the store, by key
+	// Drop lists rows that go. It is carried out before the rows above are
+	// written.
+	Drop Drop
+}
+
+// Size is about how many bytes a record takes in memory, or on disk; 0 for nil.
+func (r *Record) Size() int64 {
+	if r == nil {
+		return 0
+	}
+	const event, row = 256, 128 // structs and the strings they point to
+	n := row
+	for i := range r.Events {
+		n += event + len(r.Events[i].Payload) + len(r.Events[i].Headers)
+	}
+	for i := range r.State {
+		n += row + len(r.State[i].Key) + len(r.State[i].Value)
+	}
+	for i := range r.Creatures {
+		n += 2*row + len(r.Creatures[i].Spec)
+	}
+	for key, value := range r.Meta {
+		n += row + len(key) + len(value)
+	}
+	for i := range r.Timers {
+		n += row + len(r.Timers[i].Payload)
+	}
+	for i := range r.Wires {
+		n += 2*row + len(r.Wires[i].Prompt)
+	}
+	for i := range r.Letters {
+		n += 3*row + len(r.Letters[i].Payload) + len(r.Letters[i].Headers)
+	}
+	n += row * (len(r.Cursors) + len(r.Producers) + len(r.Channels) + len(r.Heads) + len(r.Edges) + len(r.Requests))
+	return int64(n)
+}
+
+// Drop names live rows that a [Record] removes. The events of what is dropped
+// stay: they are history.
+type Drop struct {
+	Creatures []CreatureID // with everything that is theirs, and their inbox
+	Channels  []ChannelID  // with their cursors, producers and edges
+	Edges     []EdgeRow    // keyed by creature, channel and direction
+	Timers    []TimerRow   // keyed by creature and name
+	Requests  []EventID
+	Wires     []WireID
+	Letters   []EventID
+	Cursors   []CursorRow // keyed by reader, channel and until
+}
+
+// ReaderID names who reads a channel: a creature (its id) or an outside reader
+// ("reader:" and its name).
+type ReaderID string
+
+// CursorRow says how far a reader has got in a channel. Key: reader, channel,
+// until: a reader that listens again before it has drained what it heard before
+// has several.
+type CursorRow struct {
+	Reader  ReaderID
+	Channel ChannelID
+	Seq     uint64 // the last message dealt with; 0 before the first
+	// Until, if not 0, is the last message still to be read: the edge has been
+	// removed, and the backlog is being drained.
+	Until uint64
+	// Alias is what a creature that drains a backlog calls the channel; empty
+	// while the edge exists, which carries the alias.
+	Alias string
+}
+
+// StateRow is one state value of a creature. Key: creature, key.
+type StateRow struct {
+	Creature CreatureID
+	Key      string
+	Value    []byte
+	Deleted  bool
+}
+
+// ProducerRow is how far an outside producer has got. Key: channel, producer.
+type ProducerRow struct {
+	Channel  ChannelID
+	Producer string
+	Offset   uint64 // the highest offset that has been taken in
+}
+
+// CreatureRow is a creature as its store remembers it. Key: id.
+type CreatureRow struct {
+	ID         CreatureID
+	Name       string
+	Deployment string // empty for a creature that no recipe declared
+	Address    string // within the deployment, for example creature.reviewer["ann"]
+	Born       uint64
+	Parent     CreatureID
+	Privileged bool
+	Root       bool
+	Stopped    bool
+	Started    bool   // the start delivery has been handled
+	Module     string // what to load: a path, or builtin:NAME
+	SHA256     string // of the module's bytes when it was last loaded
+	Spec       []byte // the rest of the specification, JSON
+}
+
+// ChannelRow is a channel as its store remembers it. Key: id. Its head is kept
+// apart, in [HeadRow].
+type ChannelRow struct {
+	ID          ChannelID
+	Name        string
+	Description string
+	Deployment  string
+	Address     string
+	Born        uint64
+	Report      bool
+	Inbox       CreatureID // set for the inbox of a creature, which has no edges
+}
+
+// HeadRow is the number of the last message of a channel. Key: channel.
+type HeadRow struct {
+	Channel ChannelID
+	Seq     uint64
+}
+
+// EdgeRow is one edge. Key: creature, channel, direction. Order is the order
+// in which edges were added.
+type EdgeRow struct {
+	Creature  CreatureID
+	Channel   ChannelID
+	Direction Direction
+	Alias     string
+	Order     uint64
+}
+
+// TimerRow is a timer that a creature has set. Key: creature, name. It goes
+// with its creature.
+type TimerRow struct {
+	Creature CreatureID
+	Name     string
+	Due      int64 // nanoseconds since 1970
+	Period   int64 // nanoseconds; 0: once
+	Payload  []byte
+}
+
+// RequestRow is a request that has not been answered. Key: id. It goes with
+// its creature.
+type RequestRow struct {
+	ID       EventID    // of the request's message
+	Creature CreatureID // who asked
+	Tag      int64      // what it calls the request
+	Deadline int64      // nanoseconds since 1970
+}
+
+// DeadLetterRow is a delivery that nobody has handled and that can be delivered
+// again. Key: id. It goes with its creature.
+type DeadLetterRow struct {
+	ID        EventID // of the dead_letter event
+	Time      int64   // nanoseconds since 1970
+	Creature  CreatureID
+	Message   EventID   // zero if it never was in a log
+	Kind      EventKind // of the message
+	Channel   ChannelID
+	Seq       uint64
+	Sender    CreatureID
+	Alias     string // under which the sender sent it, when no edge led anywhere (Seq is 0 then); else what the creature calls the channel
+	Reason    string // a code or "overflow", "channel_removed", "creature_removed", …
+	Attempts  int
+	Error     string
+	LastWords string // the guest's last log line
+	Headers   []byte
+	Payload   []byte
+}

@@ -1,0 +1,201 @@
+package journal
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+)
+
+// Chronicle is a session directory to be read by a [Replay].
+type Chronicle interface {
+	// Catalogue lists every session, eldest first, but does not look into their
+	// files: what only those know may be missing.
+	Catalogue(ctx context.Context) ([]SessionInfo, error)
+	// History reads a session, live or ended; see [Store.History].
+	History(ctx context.Context, session SessionID, q HistoryQuery) ([]Event, error)
+}
+
+// Replay reads the events of a session directory, each once, from a cursor on.
+// Those that one session wrote come in the order of its log, and all together in
+// the order of their times, as far as that can be told.
+//
+// Its methods are called by one goroutine at a time.
+type Replay struct {
+	from    Chronicle
+	only    func(*SessionInfo) bool
+	at      Position
+	age     int           // of the session that at.through names; -1: none
+	waiting []*sessionLog // that have not been begun, eldest first
+	logs    []*sessionLog // those with a mark
+	asked   bool          // which sessions there are, since everything was at its end
+	last    SessionID     // whose event Next answered last
+	before  Mark          // of that session, before it
+}
+
+// sessionLog is what one session wrote, as far as it is being read.
+type sessionLog struct {
+	info  SessionInfo
+	age   int // its place in the catalogue
+	page  []Event
+	ended bool // there is nothing behind page for now
+}
+
+// replayPage is how many events of a session are read at a time.
+const replayPage = 256
+
+// NewReplay begins to read behind a cursor. only, if it is not nil, chooses among
+// the sessions. It answers not_found for a cursor of another directory.
+func NewReplay(ctx context.Context, from Chronicle, after EventCursor, only func(*SessionInfo) bool) (*Replay, error) {
+	at, err := ParseCursor(after)
+	if err != nil {
+		return nil, err
+	}
+	if only == nil {
+		only = func(*SessionInfo) bool { return true }
+	}
+	r := &Replay{from: from, only: only, at: at}
+	return r, r.ask(ctx)
+}
+
+// Position says where the replay is. Its marks belong to the replay.
+func (r *Replay) Position() Position { return r.at }
+
+// Cursor says where to continue behind what Next answered last.
+func (r *Replay) Cursor() EventCursor { return r.at.Cursor() }
+
+// Before says where to continue so that what Next answered last comes again.
+func (r *Replay) Before() EventCursor {
+	at := Position{Through: r.at.Through, Marks: maps.Clone(r.at.Marks)}
+	if r.last != "" {
+		at.Marks[r.last] = r.before
+	}
+	return at.Cursor()
+}
+
+// Next answers the next event and the session that wrote it. more is false when
+// everything has been read that there is; there may be more when it is called
+// again.
+func (r *Replay) Next(ctx context.Context) (ev Event, session SessionID, more bool, err error) {
+	if !r.asked {
+		if err := r.ask(ctx); err != nil {
+			return ev, "", false, err
+		}
+	}
+	for {
+		if err := r.fill(ctx); err != nil {
+			return ev, "", false, err
+		}
+		log := r.earliest()
+		if len(r.waiting) > 0 && (log == nil || r.waiting[0].info.Created <= log.page[0].Time) {
+			r.begin()
+			continue
+		}
+		if log == nil {
+			r.asked = false
+			return ev, "", false, nil
+		}
+		ev, log.page = log.page[0], log.page[1:]
+		r.last, r.before = log.info.Session, r.at.Marks[log.info.Session]
+		r.at.Marks[r.last] = r.before.Next(&ev)
+		return ev, log.info.Session, true, nil
+	}
+}
+
+// ask finds out which sessions there are, and which of them are live.
+func (r *Replay) ask(ctx context.Context) error {
+	list, err := r.from.Catalogue(ctx)
+	if err != nil {
+		return err
+	}
+	known := map[SessionID]*sessionLog{}
+	for _, log := range r.logs {
+		known[log.info.Session] = log
+	}
+	r.waiting, r.asked = nil, true
+	r.age = slices.IndexFunc(list, func(i SessionInfo) bool { return i.Session == r.at.Through })
+	found := 0
+	for i, info := range list {
+		_, marked := r.at.Marks[info.Session]
+		if marked {
+			found++
+		}
+		switch log := known[info.Session]; {
+		case log != nil:
+			log.info, log.ended = info, false
+		case !r.only(&info): // its mark stays for those who want it
+		case marked:
+			r.logs = append(r.logs, &sessionLog{info: info, age: i})
+		case i > r.age:
+			r.waiting = append(r.waiting, &sessionLog{info: info, age: i})
+		}
+	}
+	if r.age < 0 && r.at.Through != "" || found < len(r.at.Marks) {
+		return foreignCursor("subscribe")
+	}
+	return nil
+}
+
+// begin goes on to the next session.
+func (r *Replay) begin() {
+	next := r.waiting[0]
+	r.waiting = r.waiting[1:]
+	r.age, r.at.Through = next.age, next.info.Session
+	r.at.Marks[next.info.Session] = Mark{}
+	r.logs = append(r.logs, next)
+}
+
+// fill reads on where nothing is left to be handed out, and lets go of sessions
+// that have ended and been read to their end.
+func (r *Replay) fill(ctx context.Context) error {
+	for _, log := range r.logs {
+		if len(log.page) > 0 || log.ended {
+			continue
+		}
+		q := HistoryQuery{Own: true, Behind: r.at.Marks[log.info.Session], Limit: replayPage}
+		page, err := r.from.History(ctx, log.info.Session, q)
+		if err != nil {
+			return err
+		}
+		log.page, log.ended = page, len(page) < replayPage
+	}
+	r.logs = slices.DeleteFunc(r.logs, func(log *sessionLog) bool {
+		over := len(log.page) == 0 && log.ended && !log.info.Live
+		if over && log.age <= r.age { // else the mark says that it has been read
+			delete(r.at.Marks, log.info.Session)
+		}
+		return over
+	})
+	return nil
+}
+
+// earliest is the session whose next event is the earliest, or nil.
+func (r *Replay) earliest() (first *sessionLog) {
+	for _, log := range r.logs {
+		if len(log.page) > 0 && (first == nil || earlier(&log.page[0], &first.page[0])) {
+			first = log
+		}
+	}
+	return first
+}
+
+// earlier orders events as histories do.
+func earlier(a, b *Event) bool {
+	return cmp.Or(cmp.Compare(a.Time, b.Time), bytes.Compare(a.ID.Origin[:], b.ID.Origin[:]), cmp.Compare(a.ID.Seq, b.ID.Seq)) < 0
+}
+
+// inspected is the chronicle of a storage that has no quicker way to list its
+// sessions.
+type inspected struct{ Storage }
+
+// Catalogue implements [Chronicle].
+func (s inspected) Catalogue(ctx context.Context) ([]SessionInfo, error) { return s.Sessions(ctx) }
+
+// ChronicleOf is the storage as a [Replay] reads it.
+func ChronicleOf(s Storage) Chronicle {
+	if c, ok := s.(Chronicle); ok {
+		return c
+	}
+	return inspected{s}
+}

@@ -1,0 +1,41 @@
+package journal
+
+import ()
+
+// Succession says of graphs that are no more into which others they went.
+type Succession map[GraphID]GraphID
+
+// NewSuccession finds out what became of graphs by what became of their sessions.
+// The list has all that there are, eldest first.
+func NewSuccession(list []SessionInfo) Succession {
+	first := map[SessionID]GraphID{} // of what came out of a session
+	last := map[GraphID]SessionID{}
+	for i := range list {
+		for _, p := range list[i].Parents {
+			if first[p] == "" {
+				first[p] = list[i].Graph
+			}
+		}
+		last[list[i].Graph] = list[i].Session
+	}
+	s := Succession{}
+	for id, session := range last {
+		if into := first[session]; into != "" {
+			s[id] = into
+		}
+	}
+	return s
+}
+
+// Related reports whether two ids are of one graph, or the graph of one went into
+// that of the other.
+func (s Succession) Related(a, b GraphID) bool { return a == b || s.became(a, b) || s.became(b, a) }
+
+func (s Succession) became(old, id GraphID) bool {
+	for next := s[old]; next != ""; next = s[next] {
+		if next == id {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,139 @@
+package journal
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// TurnNotes is what the event of a turn says for whoever repeats the turn (see
+// [engine.Rehearsal]), as far as no other event says it. Most turns need none.
+type TurnNotes struct {
+	// What the creature was: with its first turn in each run of the engine, with the
+	// first after a change, and now and then.
+	Setting *Setting `json:"setting,omitempty"`
+	// Under which the creature hears the channel, if that was not noted since the
+	// last setting.
+	Alias   string      `json:"alias,omitempty"`
+	Time    int64       `json:"time,omitempty"`   // of the delivery, if that is in no log
+	Message EventID     `json:"message,omitzero"` // how the creature knows the message, if the log has it under another id
+	Sender  string      `json:"sender,omitempty"` // the sender's id, if the creature was told that: it was in another graph when the store was read
+	Calls   []NotedCall `json:"calls,omitempty"`  // of group tools
+	// Sends that policies have changed or left out, as the creature made them; and all, if
+	// its channels have changed under the turn.
+	Sends    []NotedSend  `json:"sends,omitempty"`
+	Requests []int64      `json:"requests,omitempty"` // the tags of its requests
+	Timers   []NotedTimer `json:"timers,omitempty"`   // that it set or cancelled
+	Reply    *NotedBytes  `json:"reply,omitempty"`    // to a request from outside
+}
+
+// Setting is what a creature was when it handled a delivery, but for its state.
+type Setting struct {
+	Name   string        `json:"name"`
+	Module string        `json:"module,omitempty"` // what to load: a path, or builtin:NAME
+	SHA256 string        `json:"sha256"`           // of the module's bytes
+	Config string        `json:"config,omitempty"` // JSON, without the secret attributes
+	Secret []string      `json:"secret,omitempty"` // attributes of the configuration that no store keeps
+	Limits abi.Limits    `json:"limits,omitzero"`  // as far as they are not the defaults
+	Grants Grants        `json:"grants,omitzero"`
+	Sends  []SettingEdge `json:"sends,omitempty"` // the channels that it may send on, in order
+	// How many there were before the turn: keys of the state, timers, and requests
+	// without an answer. They tell whether somebody who adds up the log has seen all.
+	Keys     int `json:"keys,omitempty"`
+	Timers   int `json:"timers,omitempty"`
+	Requests int `json:"requests,omitempty"`
+}
+
+// SettingEdge is a channel that a creature may send on.
+type SettingEdge struct {
+	Alias   string    `json:"alias"`
+	Channel ChannelID `json:"channel"`
+}
+
+// NotedCall is a call of a group tool and what it answered.
+type NotedCall struct {
+	Tool   string     `json:"tool"`
+	Args   NotedBytes `json:"args"`
+	Result NotedBytes `json:"result,omitempty"`
+	Code   string     `json:"code,omitempty"` // of the error, if the call failed
+	Error  string     `json:"error,omitempty"`
+}
+
+// NotedSend is a send as a creature made it, before policies.
+type NotedSend struct {
+	Index   int        `json:"index"` // among the sends of the turn, from 0
+	Channel ChannelID  `json:"channel"`
+	Payload NotedBytes `json:"payload,omitempty"`
+	Headers NotedBytes `json:"headers,omitempty"` // in the form of the ABI
+	Hash    string     `json:"hash,omitempty"`    // instead of payload and headers; see [HashMessage]
+	Left    bool       `json:"left,omitempty"`    // it was not sent
+}
+
+// NotedMessage is a message from outside before policies changed it.
+type NotedMessage struct {
+	Payload NotedBytes `json:"payload,omitempty"`
+	Headers NotedBytes `json:"headers,omitempty"` // in the form of the ABI
+	Hash    string     `json:"hash,omitempty"`    // instead of payload and headers; see [HashMessage]
+}
+
+// NoteMessage notes a message as it was, or a hash of it.
+func NoteMessage(payload, headers []byte, original bool) NotedMessage {
+	if original {
+		return NotedMessage{Payload: payload, Headers: headers}
+	}
+	return NotedMessage{Hash: HashMessage(payload, DecodeHeaders(headers))}
+}
+
+// HashMessage is what the log keeps of a message that policies have changed or left
+// out: the SHA-256, in hexadecimal, of a JSON object with its payload in base64 and
+// its headers. It tells whether a message was that one, and whoever can guess what was
+// in it can also find out that this was so.
+func HashMessage(payload []byte, headers map[string]string) string {
+	if len(headers) == 0 {
+		headers = nil
+	}
+	sum := sha256.Sum256(JSON(struct {
+		Payload []byte            `json:"payload"`
+		Headers map[string]string `json:"headers,omitempty"`
+	}{payload, headers}))
+	return hex.EncodeToString(sum[:])
+}
+
+// NotedTimer is a timer that a turn has set or cancelled.
+type NotedTimer struct {
+	Name      string     `json:"name"`
+	Delay     int64      `json:"delay,omitempty"`  // nanoseconds
+	Period    int64      `json:"period,omitempty"` // nanoseconds; 0: once
+	Payload   NotedBytes `json:"payload,omitempty"`
+	Cancelled bool       `json:"cancelled,omitempty"`
+}
+
+// NotedBytes are bytes in JSON: a string if they are UTF-8, else {"base64": "…"}.
+type NotedBytes []byte
+
+// MarshalJSON implements json.Marshaler.
+func (b NotedBytes) MarshalJSON() ([]byte, error) {
+	if utf8.Valid(b) {
+		return json.Marshal(string(b))
+	}
+	return json.Marshal(map[string]string{"base64": base64.StdEncoding.EncodeToString(b)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *NotedBytes) UnmarshalJSON(text []byte) error { return (*Payload)(b).UnmarshalJSON(text) }
+
+// WithCalls adds what group tools have answered.
+func (n *TurnNotes) WithCalls(calls []NotedCall) *TurnNotes {
+	if len(calls) == 0 {
+		return n
+	}
+	if n == nil {
+		n = &TurnNotes{}
+	}
+	n.Calls = calls
+	return n
+}

@@ -1,0 +1,4 @@
+// Package outlook has the awareness document: what a creature can know of itself and of
+// its surroundings, as JSON and as Markdown. Both are bounded, and names in the text
+// cannot pass for anything else.
+package outlook
