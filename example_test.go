@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"strings"
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/operations"
 )
 
 // A recipe is applied, fed, watched and closed.
@@ -62,11 +62,11 @@ func ExampleTerrarium_AddCreature() {
 			log.Fatal(err)
 		}
 	}
-	result, err := t.Do(ctx, "connect", json.RawMessage(`{"from": "ann", "to": "bob", "channel": "letters"}`))
+	result, err := operations.Do(ctx, t, "connect", json.RawMessage(`{"from": "ann", "to": "bob", "channel": "letters"}`))
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(result.(*terrarium.ChannelResult).Delta.Kind)
+	fmt.Println(result.(*operations.ChannelResult).Delta.Kind)
 	// Output: merge
 }
 
@@ -107,55 +107,6 @@ func ExampleOptions_session() {
 	// Output:
 	// count/INFO = 1
 	// count/INFO = 2
-}
-
-// Every operation is there as data too.
-func ExampleTerrarium_Do() {
-	ctx := context.Background()
-	t, err := terrarium.New(ctx, terrarium.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer t.Close(ctx)
-	if _, err := t.Do(ctx, "apply", json.RawMessage(`{"recipe": "testdata/count.hcl"}`)); err != nil {
-		log.Fatal(err)
-	}
-	_, err = t.Do(ctx, "send", json.RawMessage(`{"channel": "lines", "pyaload": "x"}`))
-	fmt.Println(err)
-	// Output: send: there is no field "pyaload"; its fields are channel, graph, payload, headers, durable, producer, offset
-}
-
-// Serve offers the operations on a connection, a JSON object on a line.
-func ExampleTerrarium_Serve() {
-	ctx := context.Background()
-	t, err := terrarium.New(ctx, terrarium.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer t.Close(ctx)
-	requests := strings.NewReader(`
-		{"id": 1, "op": "apply", "recipe": "testdata/count.hcl"}
-		{"id": 2, "op": "send", "channel": "line", "payload": "INFO fine"}
-		{"id": 3, "op": "wait_idle"}
-		{"id": 4, "op": "shutdown"}`)
-	answers := &strings.Builder{}
-	if err := t.Serve(ctx, requests, answers); err != nil {
-		log.Fatal(err)
-	}
-	for line := range strings.Lines(answers.String()) {
-		var answer struct {
-			ID    int
-			OK    bool
-			Error terrarium.ErrorRecord
-		}
-		if err := json.Unmarshal([]byte(line), &answer); err != nil {
-			log.Fatal(err)
-		}
-		if answer.ID == 2 {
-			fmt.Println(answer.OK, answer.Error.Code, "-", answer.Error.Message)
-		}
-	}
-	// Output: false not_found - there is no channel line
 }
 
 // LoadRecipe tells everything that is wrong with a recipe, and starts nothing.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,12 +56,21 @@ func RunTest(ctx context.Context, test *recipes.Test, o Options) (RecipeTest, er
 	}
 	out.Took = time.Since(started)
 	if err != nil {
-		out.Error = NewErrorRecord(err).Message
+		out.Error = withoutRemedy(err)
 		return out, nil
 	}
 	out.Findings = append(out.Findings, test.Check(outcome)...)
 	out.Passed = len(out.Findings) == 0
 	return out, nil
+}
+
+// withoutRemedy is the message of an error alone.
+func withoutRemedy(err error) string {
+	var typed *abi.Error
+	if !errors.As(err, &typed) {
+		return err.Error()
+	}
+	return strings.TrimSuffix(err.Error(), "; "+typed.Remedy)
 }
 
 // carryOut applies the recipe of a test, sends its messages and collects what
@@ -71,7 +81,7 @@ func (t *Terrarium) carryOut(ctx context.Context, test *recipes.Test) (recipes.T
 	})
 	defer cancel()
 	w := watchTest(t)
-	applied, err := t.Engine.Apply(bounded, test.Recipe.Deployment())
+	applied, err := t.engine.Apply(bounded, test.Recipe.Deployment())
 	var denials []recipes.TestDenial
 	if err == nil {
 		denials, err = t.sendAll(bounded, applied, test.Sends)

@@ -176,7 +176,7 @@ func (t *Terrarium) ResumeRecipes(ctx context.Context, found []FoundRecipe) (*Re
 	out := &Resumed{Recipes: found}
 	deployments := deploymentsOf(found)
 	if len(deployments) > 1 { // the second may fail when the first is done
-		if _, err := planAndClose(deployments, func() (*diff.Plan, error) { return t.Engine.Plan(ctx, deployments...) }); err != nil {
+		if _, err := planAndClose(deployments, func() (*diff.Plan, error) { return t.engine.Plan(ctx, deployments...) }); err != nil {
 			return nil, err
 		}
 	}
@@ -204,7 +204,7 @@ func (t *Terrarium) PlanResume(ctx context.Context, o ResumeOptions) (*diff.Plan
 		return nil, err
 	}
 	deployments := deploymentsOf(found)
-	return planAndClose(deployments, func() (*diff.Plan, error) { return t.Engine.PlanResume(ctx, deployments...) })
+	return planAndClose(deployments, func() (*diff.Plan, error) { return t.engine.PlanResume(ctx, deployments...) })
 }
 
 // planAndClose makes a plan, and lets go of what policies have needed for it, such
@@ -227,7 +227,7 @@ func (t *Terrarium) PlanApply(ctx context.Context, path string, o RecipeOptions)
 		return nil, err
 	}
 	d := r.Deployment()
-	plan, err := planAndClose([]*deploy.Deployment{d}, func() (*diff.Plan, error) { return t.Engine.Plan(ctx, d) })
+	plan, err := planAndClose([]*deploy.Deployment{d}, func() (*diff.Plan, error) { return t.engine.Plan(ctx, d) })
 	if err != nil {
 		return nil, err
 	}

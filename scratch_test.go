@@ -15,7 +15,8 @@ func TestScratchGoesWithClose(t *testing.T) {
 	noError(t, os.Mkdir(left, 0o700))
 	noError(t, os.WriteFile(filepath.Join(left, "in-use.lock"), nil, 0o600))
 	noError(t, os.Chtimes(left, time.Now(), time.Now().Add(-time.Hour)))
-	tr := open(t, Options{Scratch: true})
+	tr, err := New(t.Context(), Options{Scratch: true})
+	noError(t, err)
 	if got := listed(t, tmp); len(got) != 1 || got[0] == filepath.Base(left) {
 		t.Errorf("%v are there, want one that is new", got)
 	}

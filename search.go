@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
@@ -17,96 +16,4 @@ func (t *Terrarium) Search(ctx context.Context, q sqlitestore.SearchQuery) (sqli
 		}
 	}
 	return t.storage.Search(ctx, q)
-}
-
-// SearchArgs are the arguments of search.
-type SearchArgs struct {
-	Query     string   `json:"query" op:"required" doc:"words, \"phrases\" and beginnings* of words, with AND (which may be left out), OR, NOT and parentheses"`
-	Graph     string   `json:"graph,omitempty" doc:"only in the history of a graph, by any id it has had or the name of a member"`
-	Session   string   `json:"session,omitempty" doc:"or in that of a session, live or ended; without either, in every session of the directory"`
-	Kinds     []string `json:"kinds,omitempty" doc:"only events of these kinds"`
-	Creatures []string `json:"creatures,omitempty" doc:"only events about these creatures"`
-	Channels  []string `json:"channels,omitempty" doc:"only events of these channels"`
-	Limit     int      `json:"limit,omitempty" doc:"at most so many, up to 1,000; 20 without it"`
-}
-
-// SearchResult is the result of search.
-type SearchResult struct {
-	Found   []FoundRecord `json:"found"`             // the newest first
-	More    bool          `json:"more,omitempty"`    // older ones have been left out
-	Problem *ErrorRecord  `json:"problem,omitempty"` // why the index was not used; it took longer then
-}
-
-// FoundRecord is the JSON form of an event that a search has found.
-type FoundRecord struct {
-	ID       string              `json:"id"`
-	TS       string              `json:"ts"`
-	Kind     string              `json:"kind"`
-	Session  SessionID           `json:"session"` // that wrote it
-	Graph    GraphID             `json:"graph,omitempty"`
-	Creature CreatureID          `json:"creature,omitempty"`
-	Channel  ChannelID           `json:"channel,omitempty"`
-	Seq      uint64              `json:"seq,omitempty"`
-	Snippet  string              `json:"snippet"` // what it says, around the first match
-	Cursor   journal.EventCursor `json:"cursor"`  // behind the event
-}
-
-// NewSearchResult makes the JSON form of what was found. sessions are those of the
-// directory, eldest first.
-func NewSearchResult(r *sqlitestore.SearchResult, sessions []journal.SessionInfo) *SearchResult {
-	out := &SearchResult{Found: []FoundRecord{}, More: r.More}
-	if r.Problem != nil {
-		out.Problem = NewErrorRecord(r.Problem)
-	}
-	for i := range r.Found {
-		f := &r.Found[i]
-		out.Found = append(out.Found, FoundRecord{
-			ID: f.ID.String(), TS: stamp(f.Time), Kind: f.Kind.String(), Session: f.Session, Graph: f.Graph, Creature: f.Creature,
-			Channel: f.Channel, Seq: f.Seq, Snippet: f.Snippet, Cursor: journal.CursorBehind(sessions, f.Session, &f.Event),
-		})
-	}
-	return out
-}
-
-func searchEvents(ctx context.Context, s *session, a *SearchArgs) (*SearchResult, error) {
-	q := sqlitestore.SearchQuery{Text: a.Query, Limit: a.Limit}
-	var err error
-	if a.Graph != "" || a.Session != "" {
-		of, err := graphOrSession(ctx, s, "search", a.Graph, a.Session)
-		if err != nil {
-			return nil, err
-		}
-		q.Session = s.t.sessionOf(of)
-	}
-	if q.Kinds, err = ParseKinds("search", a.Kinds); err != nil {
-		return nil, err
-	}
-	g, _ := s.t.FindGraph(a.Graph) // where names are looked up, if that is a live graph
-	if q.Creatures, err = allNamed(s.t.FindCreature, g, a.Creatures); err != nil {
-		return nil, err
-	}
-	if q.Channels, err = allNamed(s.t.FindChannel, g, a.Channels); err != nil {
-		return nil, err
-	}
-	found, err := s.t.Search(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	list, err := s.t.storage.Catalogue(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return NewSearchResult(&found, list), nil
-}
-
-// allNamed is everNamed for a list.
-func allNamed[T ~string](find func(GraphID, string) (T, error), g GraphID, names []string) (out []T, err error) {
-	for _, name := range names {
-		id, err := everNamed(find, g, name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, id)
-	}
-	return out, nil
 }

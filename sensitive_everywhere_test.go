@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/recipes"
 )
 
@@ -155,7 +156,7 @@ func (s *secretive) apply(run bool) bool {
 	if err := s.tm.WaitIdle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	status, err := s.tm.Do(t.Context(), "status", nil)
+	status, err := operations.Do(t.Context(), s.tm, "status", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,7 @@
 //
 // This package is the face for programs that embed it. It wires a Wasm host
 // (package host), session stores (package sqlitestore) and recipes (package
-// recipes) to an engine (package engine), and offers every operation as data
-// too ([Terrarium.Do], [Terrarium.Serve]).
+// recipes) to an engine (package engine). Package operations offers everything as data.
 //
 //	t, err := terrarium.New(ctx, terrarium.Options{Dir: "session"})
 //	...
@@ -14,8 +13,8 @@
 //	...
 //	_, err = t.Send(ctx, applied.Channels["channel.tasks"], terrarium.Outgoing{Payload: line})
 //
-// A [Terrarium] is an [engine.Engine] with everything that it needs; the
-// engine's methods are its methods.
+// A [Terrarium] is an [engine.Engine] with everything that it needs. What a program
+// asks of the engine stands in forward.go.
 package terrarium
 
 import (
@@ -48,19 +47,20 @@ const Version = "0.1.0"
 // The types that an embedding program meets most, under the names that they
 // have in package engine.
 type (
-	CreatureSpec = deploy.CreatureSpec
-	WireSpec     = deploy.WireSpec
-	CreatureID   = journal.CreatureID
-	ChannelID    = journal.ChannelID
-	GraphID      = journal.GraphID
-	SessionID    = journal.SessionID
-	Event        = journal.Event
-	Filter       = engine.Filter
-	Outgoing     = engine.Outgoing
-	Incoming     = engine.Incoming
-	Durability   = journal.Durability
-	Applied      = engine.Applied
-	Error        = abi.Error
+	CreatureSpec  = deploy.CreatureSpec
+	WireSpec      = deploy.WireSpec
+	CreatureID    = journal.CreatureID
+	ChannelID     = journal.ChannelID
+	GraphID       = journal.GraphID
+	SessionID     = journal.SessionID
+	Event         = journal.Event
+	Filter        = engine.Filter
+	Outgoing      = engine.Outgoing
+	Incoming      = engine.Incoming
+	Durability    = journal.Durability
+	Applied       = engine.Applied
+	ReaderOptions = engine.ReaderOptions
+	Error         = abi.Error
 )
 
 // The durabilities of a session; see [journal.Durability].
@@ -129,7 +129,7 @@ func ServeCompiler(in io.Reader, out io.Writer) error { return host.ServeCompile
 // Terrarium is an engine with its host and its session directory. Its methods
 // may be called from any goroutine.
 type Terrarium struct {
-	*engine.Engine
+	engine  *engine.Engine
 	host    *host.Host
 	storage *sqlitestore.Directory // nil: volatile
 	scratch *scratch.Dir           // nil: none
@@ -181,7 +181,7 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 		}
 		eo.Storage = t.storage
 	}
-	t.Engine, err = engine.New(ctx, eo)
+	t.engine, err = engine.New(ctx, eo)
 	return err
 }
 
@@ -191,7 +191,7 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 // the directory belongs to the process until that ends, or a later Close succeeds.
 func (t *Terrarium) Close(ctx context.Context) error {
 	bound, begun := engine.CloseBound(ctx, cmp.Or(t.shutdownTimeout, engine.DefaultShutdownTimeout)), time.Now()
-	err := t.Engine.Close(ctx)
+	err := t.engine.Close(ctx)
 	if errors.Is(err, engine.ErrLeftOpen) {
 		return err // its stores are in use
 	}
@@ -215,6 +215,9 @@ func (t *Terrarium) Close(ctx context.Context) error {
 		})
 	}
 }
+
+// Directory is the session directory, to be read, or nil if there is none. Close closes it.
+func (t *Terrarium) Directory() *sqlitestore.Directory { return t.storage }
 
 // release gives up what New got hold of.
 func (t *Terrarium) release(ctx context.Context) error {
@@ -304,7 +307,7 @@ func (t *Terrarium) Apply(ctx context.Context, path string, o RecipeOptions) (*A
 	if err := diags.Err(); err != nil {
 		return nil, err
 	}
-	return t.Engine.Apply(ctx, r.Deployment())
+	return t.engine.Apply(ctx, r.Deployment())
 }
 
 // completed are the options with what the terrarium was given for all recipes.

@@ -13,6 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
+	"github.com/seed47132306/terrarium/operations"
 )
 
 // Case is what is done to a creature, and what it has to do in return.
@@ -36,10 +37,10 @@ type Case struct {
 type Delivery struct {
 	// Join makes the creature listen on channels of its own under these aliases,
 	// by one change.
-	Join    []string          `json:"join,omitempty"`
-	Alias   string            `json:"alias,omitempty"`
-	Payload terrarium.Payload `json:"payload"`
-	Headers map[string]string `json:"headers,omitempty"`
+	Join    []string           `json:"join,omitempty"`
+	Alias   string             `json:"alias,omitempty"`
+	Payload operations.Payload `json:"payload"`
+	Headers map[string]string  `json:"headers,omitempty"`
 }
 
 // CheckCreature runs a case warm and with a fresh instance for every turn, and
@@ -271,7 +272,7 @@ func (b *bench) alias(id journal.ChannelID) string {
 
 // show writes bytes as JSON does.
 func show(b []byte) string {
-	text, err := json.Marshal(terrarium.Payload(b))
+	text, err := json.Marshal(operations.Payload(b))
 	if err != nil {
 		return fmt.Sprintf("%q", b)
 	}

@@ -57,6 +57,9 @@
 //
 // # Interfaces
 //
-// The engine consumes a Wasm host (abi.Host), session stores ([journal.Storage] and
-// [journal.Store], with a test suite in storetest), policies ([deploy.Policy]) and a [Clock].
+// The engine consumes a Wasm host ([abi.Host]), session stores ([journal.Storage] and
+// [journal.Store], with a test suite in storetest), policies ([deploy.Policy]) and a
+// [Clock]. What it exchanges with them is data of its own packages: journal (the log
+// and its stores), deploy (what is to exist), outlook (what a creature can know) and
+// diff (what a change would do).
 package engine

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/sqlitestore"
 	"github.com/spf13/cobra"
 )
@@ -17,18 +17,18 @@ func sessionExportCommand(s streams) *cobra.Command {
 	cmd := copyCommand(s, "export DIR SESSION FILE", "Write a session to a file that stands alone",
 		func(ctx context.Context, from *sqlitestore.View, of journal.SessionID, path string) (any, string, error) {
 			if path == "-" {
-				return nil, "", terrarium.WriteHistory(ctx, s.out, from, of)
+				return nil, "", operations.WriteHistory(ctx, s.out, from, of)
 			}
 			write := from.Export
-			if lines || strings.EqualFold(filepath.Ext(path), terrarium.LinesSuffix) {
+			if lines || strings.EqualFold(filepath.Ext(path), operations.LinesSuffix) {
 				write = func(ctx context.Context, of journal.SessionID, path string) error {
-					return terrarium.ExportLines(ctx, from, of, path)
+					return operations.ExportLines(ctx, from, of, path)
 				}
 			}
 			if err := write(ctx, of, path); err != nil {
 				return nil, "", err
 			}
-			return terrarium.ExportResult{Session: of, Path: path}, fmt.Sprintf("Session %s is in %s.", of, path), nil
+			return operations.ExportResult{Session: of, Path: path}, fmt.Sprintf("Session %s is in %s.", of, path), nil
 		})
 	cmd.Long = `export writes a session to a file that stands alone: a SQLite database or, if the
 name of the file ends in .jsonl, its history as JSON lines. With - for a file, the
@@ -49,7 +49,7 @@ func sessionForkCommand(s streams) *cobra.Command {
 			if err != nil {
 				return nil, "", err
 			}
-			return terrarium.ForkResult{Session: child, Parent: of, Dir: dir}, fmt.Sprintf("Session %s goes on as %s in %s.", of, child, dir), nil
+			return operations.ForkResult{Session: child, Parent: of, Dir: dir}, fmt.Sprintf("Session %s goes on as %s in %s.", of, child, dir), nil
 		})
 	cmd.Flags().StringVar(&at, "at", "", "go on from where the session was at this `CURSOR` of an event")
 	return cmd
@@ -68,7 +68,7 @@ func forkAt(ctx context.Context, from *sqlitestore.View, of journal.SessionID, a
 	if err != nil {
 		return nil, "", err
 	}
-	return terrarium.ForkResult{Session: child, Parent: of, Dir: dir, Last: last.String()},
+	return operations.ForkResult{Session: child, Parent: of, Dir: dir, Last: last.String()},
 		fmt.Sprintf("Session %s goes on from the event %s as %s in %s.", of, last, child, dir), nil
 }
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/operations"
 )
 
 // pageSize is how many rows are read at a time.
@@ -19,7 +19,7 @@ const widestKind = len("creature_session_attached")
 
 // eventText is an event as a line of text.
 func eventText(ev *journal.Event, names *names, colour bool) (string, error) {
-	r := terrarium.NewEventRecord(ev)
+	r := operations.NewEventRecord(ev)
 	payload := ""
 	if r.Payload != nil {
 		var b bytes.Buffer

@@ -13,6 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/operations"
 	"github.com/spf13/cobra"
 )
 
@@ -193,7 +194,7 @@ func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, rec
 		}
 	}()
 	if deployment != nil {
-		if _, err := t.Engine.Apply(ctx, deployment); err != nil {
+		if _, err := t.ApplyDeployment(ctx, deployment); err != nil {
 			return unlessInterrupted(ctx, applyExit(ctx, err))
 		}
 	} else {
@@ -206,7 +207,7 @@ func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, rec
 	defer in.Close()
 	unhook := context.AfterFunc(ctx, func() { in.Close() })
 	defer unhook()
-	err = t.Serve(ctx, in, s.out)
+	err = operations.Serve(ctx, t, in, s.out)
 	if ctx.Err() != nil {
 		return interrupted(ctx)
 	}

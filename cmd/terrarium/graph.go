@@ -98,7 +98,7 @@ func (f *graphFlags) recipePicture(ctx context.Context, s streams, path string) 
 	for i := range still.Creatures {
 		still.Creatures[i].Stopped = true
 	}
-	if _, err := t.Engine.Apply(ctx, &still); err != nil {
+	if _, err := t.ApplyDeployment(ctx, &still); err != nil {
 		return nil, applyExit(ctx, err)
 	}
 	graphs, err := t.Status("")

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/sqlitestore"
 	"github.com/spf13/cobra"
 )
@@ -81,7 +81,7 @@ func (f *heldFlags) showState(ctx context.Context, s streams, v *sqlitestore.Vie
 	if _, ok := names.creatures[only]; only != "" && !ok {
 		return noCreature(f.creature)
 	}
-	all := map[string]map[string]terrarium.Payload{}
+	all := map[string]map[string]operations.Payload{}
 	for _, c := range g.Creatures {
 		if only != "" && c.ID != only {
 			continue
@@ -90,7 +90,7 @@ func (f *heldFlags) showState(ctx context.Context, s streams, v *sqlitestore.Vie
 		if err != nil {
 			return failWith(exitSession, err)
 		}
-		shown := map[string]terrarium.Payload{}
+		shown := map[string]operations.Payload{}
 		for k, value := range state {
 			if strings.HasPrefix(k, f.prefix) {
 				shown[k] = value
@@ -118,14 +118,14 @@ func (f *heldFlags) showLetters(ctx context.Context, s streams, v *sqlitestore.V
 	if err != nil {
 		return err
 	}
-	list := []terrarium.DeadLetterRecord{}
+	list := []operations.DeadLetterRecord{}
 	for after := (journal.EventID{}); ; {
 		page, err := v.DeadLetters(ctx, g.Session, only, after, pageSize)
 		if err != nil {
 			return failWith(exitSession, err)
 		}
 		for i := range page {
-			list = append(list, terrarium.NewDeadLetterRecord(&page[i]))
+			list = append(list, operations.NewDeadLetterRecord(&page[i]))
 		}
 		if len(page) < pageSize {
 			break
@@ -133,7 +133,7 @@ func (f *heldFlags) showLetters(ctx context.Context, s streams, v *sqlitestore.V
 		after = page[len(page)-1].ID
 	}
 	if f.format == "json" {
-		return printJSON(s, terrarium.DeadLettersResult{DeadLetters: list})
+		return printJSON(s, operations.DeadLettersResult{DeadLetters: list})
 	}
 	for _, l := range list {
 		where := names.ofChannel(l.Channel)
@@ -150,7 +150,7 @@ func (f *heldFlags) showLetters(ctx context.Context, s streams, v *sqlitestore.V
 
 // why says why a delivery is a dead letter. What waited for somebody who was
 // removed has neither been tried nor failed.
-func why(l terrarium.DeadLetterRecord) string {
+func why(l operations.DeadLetterRecord) string {
 	if l.Attempts == 0 && l.Error == "" {
 		return l.Reason
 	}

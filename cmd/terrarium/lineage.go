@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/sqlitestore"
 	"github.com/spf13/cobra"
 )
@@ -43,7 +43,7 @@ var lineageFormats = map[string]func(streams, *family) error{
 	"dot":     drawing((*family).dot),
 	"mermaid": drawing((*family).mermaid),
 	"json": func(s streams, f *family) error {
-		return printJSON(s, terrarium.LineageResult{Lineage: records(f.members)})
+		return printJSON(s, operations.LineageResult{Lineage: records(f.members)})
 	},
 }
 

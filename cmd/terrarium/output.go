@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/operations"
 )
 
 // printer prints what arrives on the output channels.
@@ -134,13 +134,13 @@ func outputError(err error) error {
 
 // record is the JSON form of a message on an output.
 type record struct {
-	Channel string            `json:"channel"`
-	Seq     uint64            `json:"seq"`
-	ID      string            `json:"id"`
-	TS      string            `json:"ts"`
-	Sender  string            `json:"sender,omitempty"`
-	Headers map[string]string `json:"headers,omitempty"`
-	Payload terrarium.Payload `json:"payload"`
+	Channel string             `json:"channel"`
+	Seq     uint64             `json:"seq"`
+	ID      string             `json:"id"`
+	TS      string             `json:"ts"`
+	Sender  string             `json:"sender,omitempty"`
+	Headers map[string]string  `json:"headers,omitempty"`
+	Payload operations.Payload `json:"payload"`
 }
 
 // What is held back, and for how long, while more is waiting to be printed.

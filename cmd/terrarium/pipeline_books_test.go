@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
@@ -231,7 +232,7 @@ func (b *books) checkSound() {
 		}
 		live++
 		report, err := v.Verify(b.t.Context(), s.Session)
-		if err != nil || !terrarium.NewVerifyResult(&report).Sound() {
+		if err != nil || !operations.NewVerifyResult(&report).Sound() {
 			b.t.Errorf("%s: %+v, %v", s.Session, report, err)
 		}
 	}

@@ -6,16 +6,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/diff"
+	"github.com/seed47132306/terrarium/operations"
 )
 
 // showPlan prints what would change. With the name of a deployment in about, what
 // concerns others stands under a heading of its own.
 func showPlan(s streams, format string, p *diff.Plan, about string) error {
 	if format == "json" {
-		return printJSON(s, terrarium.NewPlanRecord(p))
+		return printJSON(s, operations.NewPlanRecord(p))
 	}
 	w := planWriter{bufio.NewWriter(s.out)}
 	for i := range p.Declared {

@@ -10,12 +10,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
-	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/internal/near"
+	"github.com/seed47132306/terrarium/operations"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // streams are what a process reads and writes.
@@ -114,7 +113,7 @@ func printable(s string) string {
 
 // showError prints an error with its ids and its remedy on lines of their own.
 func showError(w io.Writer, err error) {
-	r := terrarium.NewErrorRecord(err)
+	r := operations.NewErrorRecord(err)
 	fmt.Fprintln(w, "Error:", printable(r.Message))
 	var e *abi.Error
 	if errors.As(err, &e) && len(e.IDs) > 0 {

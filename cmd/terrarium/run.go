@@ -77,7 +77,7 @@ func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) error {
 		return err
 	}
 	return f.runWith(ctx, cmd, s, func(ctx context.Context, t *terrarium.Terrarium) ([]*terrarium.Applied, error) {
-		applied, err := t.Engine.Apply(ctx, d)
+		applied, err := t.ApplyDeployment(ctx, d)
 		return []*terrarium.Applied{applied}, explained(ctx, s, r, err)
 	})
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/sqlitestore"
 	"github.com/spf13/cobra"
 )
@@ -67,7 +67,7 @@ func (f *searchFlags) search(ctx context.Context, s streams, v *sqlitestore.View
 	}
 	q := sqlitestore.SearchQuery{Text: query, Limit: f.limit}
 	var err error
-	if q.Kinds, err = terrarium.ParseKinds("session search", f.kinds); err != nil {
+	if q.Kinds, err = operations.ParseKinds("session search", f.kinds); err != nil {
 		return failWith(exitUsage, err)
 	}
 	list, err := v.Catalogue(ctx)
@@ -91,7 +91,7 @@ func (f *searchFlags) search(ctx context.Context, s streams, v *sqlitestore.View
 		return searchExit(err)
 	}
 	if f.format == "json" {
-		return printJSON(s, terrarium.NewSearchResult(&found, list))
+		return printJSON(s, operations.NewSearchResult(&found, list))
 	}
 	return failWith(exitFailed, f.print(s, names, &found))
 }
@@ -107,7 +107,7 @@ func (f *searchFlags) print(s streams, names *names, r *sqlitestore.SearchResult
 		notes = append(notes, fmt.Sprintf("There are older ones: ask for more with --limit, or for something narrower than the newest %d.", len(r.Found)))
 	}
 	if r.Problem != nil {
-		problem := terrarium.NewErrorRecord(r.Problem)
+		problem := operations.NewErrorRecord(r.Problem)
 		notes = append(notes, "Searched without the index: "+problem.Message)
 		if problem.Remedy != "" {
 			notes = append(notes, "  Remedy: "+problem.Remedy)

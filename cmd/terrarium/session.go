@@ -15,6 +15,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/sqlitestore"
 	"github.com/spf13/cobra"
 )
@@ -170,7 +171,7 @@ func sessionListCommand(s streams) *cobra.Command {
 
 func listSessions(s streams, list []journal.SessionInfo, format string) error {
 	if format == "json" {
-		return printJSON(s, terrarium.SessionsResult{Sessions: records(list)})
+		return printJSON(s, operations.SessionsResult{Sessions: records(list)})
 	}
 	t := newTable()
 	t.AppendHeader(table.Row{"session", "graph", "state", "deployment", "created", "size", "events"})
@@ -184,10 +185,10 @@ func listSessions(s streams, list []journal.SessionInfo, format string) error {
 	return failWith(exitFailed, err)
 }
 
-func records(list []journal.SessionInfo) []terrarium.SessionRecord {
-	out := []terrarium.SessionRecord{}
+func records(list []journal.SessionInfo) []operations.SessionRecord {
+	out := []operations.SessionRecord{}
 	for i := range list {
-		out = append(out, terrarium.NewSessionRecord(&list[i]))
+		out = append(out, operations.NewSessionRecord(&list[i]))
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/sqlitestore"
 	"github.com/spf13/cobra"
 )
@@ -42,9 +43,9 @@ func optional(args []string, i int) string {
 
 // shownSession is the JSON form of session show.
 type shownSession struct {
-	Session   terrarium.SessionRecord `json:"session"`
-	Creatures []shownCreature         `json:"creatures"`
-	Channels  []shownChannel          `json:"channels"`
+	Session   operations.SessionRecord `json:"session"`
+	Creatures []shownCreature          `json:"creatures"`
+	Channels  []shownChannel           `json:"channels"`
 }
 
 type shownCreature struct {
@@ -65,7 +66,7 @@ type shownChannel struct {
 }
 
 func showSession(s streams, info journal.SessionInfo, saved journal.SavedGraph, format string) error {
-	shown := shownSession{Session: terrarium.NewSessionRecord(&info), Creatures: []shownCreature{}, Channels: []shownChannel{}}
+	shown := shownSession{Session: operations.NewSessionRecord(&info), Creatures: []shownCreature{}, Channels: []shownChannel{}}
 	heads := map[journal.ChannelID]uint64{}
 	for _, h := range saved.Heads {
 		heads[h.Channel] = h.Seq

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/sqlitestore"
 	"github.com/spf13/cobra"
 )
@@ -25,7 +25,7 @@ func sessionVerifyCommand(s streams) *cobra.Command {
 				if err != nil {
 					return failWith(exitSession, err)
 				}
-				return showReport(s, terrarium.NewVerifyResult(&report), format)
+				return showReport(s, operations.NewVerifyResult(&report), format)
 			})
 		},
 	}
@@ -34,7 +34,7 @@ func sessionVerifyCommand(s streams) *cobra.Command {
 }
 
 // showReport prints what was found. What is not sound fails the command.
-func showReport(s streams, r *terrarium.VerifyResult, format string) error {
+func showReport(s streams, r *operations.VerifyResult, format string) error {
 	var err error
 	if format == "json" {
 		err = printJSON(s, r)
@@ -47,7 +47,7 @@ func showReport(s streams, r *terrarium.VerifyResult, format string) error {
 	return err
 }
 
-func printReport(w io.Writer, r *terrarium.VerifyResult) error {
+func printReport(w io.Writer, r *operations.VerifyResult) error {
 	if r.Sound() {
 		_, err := fmt.Fprintf(w, "Session %s is sound: %s.\n", r.Session, count(r.Events, "event"))
 		return errors.Join(err, printIncomplete(w, r))
@@ -69,7 +69,7 @@ func printReport(w io.Writer, r *terrarium.VerifyResult) error {
 
 // printIncomplete tells that history still is in other files, which is no fault.
 // After many cuts these are many, and JSON names them.
-func printIncomplete(w io.Writer, r *terrarium.VerifyResult) error {
+func printIncomplete(w io.Writer, r *operations.VerifyResult) error {
 	if len(r.IncompleteFrom) == 0 {
 		return nil
 	}

@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/operations"
 )
 
 // History that is still in other files is told, and is no fault.
 func TestReportOfAnIncompleteSession(t *testing.T) {
-	for want, r := range map[string]terrarium.VerifyResult{
+	for want, r := range map[string]operations.VerifyResult{
 		"Session s is sound: 2 events.\n": {Events: 2},
 		"Session s is sound: 2 events.\n  A part of its history is still in the files of 2 sessions; it moves while the directory is in use.\n": {
 			Events: 2, IncompleteFrom: []terrarium.SessionID{"p", "q"},

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/sqlitestore"
 	"github.com/spf13/cobra"
 )
@@ -114,7 +114,7 @@ func (f *watchFlags) check(op string) ([]journal.EventKind, error) {
 	case f.since != "" && f.after != "":
 		return nil, usage("--since and --after both say where to begin: give one of them")
 	}
-	kinds, err := terrarium.ParseKinds(op, f.kinds)
+	kinds, err := operations.ParseKinds(op, f.kinds)
 	return kinds, failWith(exitUsage, err)
 }
 
@@ -191,7 +191,7 @@ func among(list []string, id, name string) bool {
 func (w *eventWriter) write(ev *journal.Event, cursor journal.EventCursor) (more bool, err error) {
 	w.left--
 	if w.f.format == "json" {
-		r := terrarium.NewEventRecord(ev)
+		r := operations.NewEventRecord(ev)
 		r.Cursor = cursor
 		enc := json.NewEncoder(w.out)
 		enc.SetEscapeHTML(false)

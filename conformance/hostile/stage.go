@@ -49,7 +49,7 @@ func NewStage(ctx context.Context, dir string) (*Stage, error) {
 }
 
 func (s *Stage) furnish(ctx context.Context) error {
-	neighbours, err := s.t.Engine.Apply(ctx, &deploy.Deployment{
+	neighbours, err := s.t.ApplyDeployment(ctx, &deploy.Deployment{
 		Name: "neighbours",
 		Channels: []deploy.ChannelSpec{
 			{Address: "in", Name: "in"}, {Address: "middle", Name: "middle"}, {Address: "out", Name: "out"},
@@ -63,7 +63,7 @@ func (s *Stage) furnish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	attacked, err := s.t.Engine.Apply(ctx, &deploy.Deployment{
+	attacked, err := s.t.ApplyDeployment(ctx, &deploy.Deployment{
 		Name:      "attacked",
 		Channels:  []deploy.ChannelSpec{{Address: loot, Name: loot}},
 		Creatures: []deploy.CreatureSpec{{Address: "victim", Name: "victim", Module: "builtin:relay", Listen: wires(loot)}},

@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -55,7 +55,7 @@ func run(ctx context.Context, out io.Writer, recipe string) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = t.Change(ctx, topology.SetEdge{Creature: added.Creature, Channel: alarms, Direction: engine.Listen, On: true})
+	_, err = t.Change(ctx, topology.SetEdge{Creature: added.Creature, Channel: alarms, Direction: journal.Listen, On: true})
 	if err != nil {
 		return err
 	}
@@ -79,8 +79,8 @@ func send(ctx context.Context, t *terrarium.Terrarium, channel terrarium.Channel
 // watch prints changes of the graphs until the function it returns is called,
 // which waits for what is still to be printed.
 func watch(ctx context.Context, t *terrarium.Terrarium, out io.Writer) (stop func()) {
-	sub := t.Subscribe(terrarium.Filter{Kinds: []engine.EventKind{
-		engine.EventCreatureStarted, engine.EventTopologyChanged, engine.EventSessionMerged,
+	sub := t.Subscribe(terrarium.Filter{Kinds: []journal.EventKind{
+		journal.EventCreatureStarted, journal.EventTopologyChanged, journal.EventSessionMerged,
 	}}, 0)
 	var wait sync.WaitGroup
 	wait.Go(func() {
@@ -100,7 +100,7 @@ func report(ctx context.Context, t *terrarium.Terrarium, out io.Writer, counter 
 	if err != nil {
 		return err
 	}
-	reader, err := t.Read(alarms, "report", engine.ReaderOptions{FromStart: true})
+	reader, err := t.Read(alarms, "report", terrarium.ReaderOptions{FromStart: true})
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
-	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/operations"
 )
 
 const (
@@ -30,7 +30,7 @@ func schemaOfEvents(c comments) *jsonschema.Schema {
 		},
 	}
 	for _, k := range journal.EventKinds() {
-		record := schemaOf(r, reflect.TypeFor[terrarium.EventRecord]())
+		record := schemaOf(r, reflect.TypeFor[operations.EventRecord]())
 		record.Properties.Set("kind", &jsonschema.Schema{Const: k.String()})
 		record.Properties.Set("payload", &jsonschema.Schema{Ref: "#/$defs/" + k.String()})
 		out.Definitions[k.String()] = payloadSchema(r, k)
@@ -45,7 +45,7 @@ func payloadSchema(r *jsonschema.Reflector, k journal.EventKind) *jsonschema.Sch
 	case t != nil:
 		return schemaOf(r, t)
 	case k == journal.EventState:
-		return schemaOf(r, reflect.TypeFor[terrarium.StateRecord]())
+		return schemaOf(r, reflect.TypeFor[operations.StateRecord]())
 	}
 	return &jsonschema.Schema{Ref: "#/$defs/" + bytesPayload}
 }
@@ -55,7 +55,7 @@ func payloadTables(page []byte, c comments) ([]byte, error) {
 	for _, k := range journal.EventKinds() {
 		t := journal.PayloadType(k)
 		if k == journal.EventState {
-			t = reflect.TypeFor[terrarium.StateRecord]()
+			t = reflect.TypeFor[operations.StateRecord]()
 		}
 		if t == nil {
 			continue

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/operations"
 )
 
 // script is one connection on which every operation is used. What is not shown
@@ -101,7 +102,7 @@ func runExamples(ctx context.Context, root string) (out map[string]example, err 
 	answers, sink := io.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		err := t.Serve(ctx, requests, sink)
+		err := operations.Serve(ctx, t, requests, sink)
 		sink.CloseWithError(io.EOF)
 		served <- err
 	}()

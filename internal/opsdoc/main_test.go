@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/operations"
 )
 
 // TestPagesAreCurrent carries out every example and compares the pages with
@@ -43,12 +43,12 @@ func TestEveryOperationHasAnExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, op := range terrarium.Operations() {
+	for _, op := range operations.Table() {
 		if examples[op.Name].answer == "" {
 			t.Errorf("the operation %s has no example: add one to the script", op.Name)
 		}
 	}
-	if len(examples) != len(terrarium.Operations()) {
-		t.Errorf("there are %d examples for %d operations", len(examples), len(terrarium.Operations()))
+	if len(examples) != len(operations.Table()) {
+		t.Errorf("there are %d examples for %d operations", len(examples), len(operations.Table()))
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/operations"
 )
 
 const pageHead = `# Operations
@@ -47,7 +47,7 @@ In the examples ids are shortened and times are made up.
 func operationsPage(c comments, examples map[string]example) []byte {
 	var b bytes.Buffer
 	b.WriteString(pageHead)
-	ops := terrarium.Operations()
+	ops := operations.Table()
 	b.WriteString("| operation | |\n|---|---|\n")
 	for _, op := range ops {
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", op.Name, op.Name, cell(op.Doc))
@@ -71,7 +71,7 @@ func operationsPage(c comments, examples map[string]example) []byte {
 	return b.Bytes()
 }
 
-func notesOf(op terrarium.Operation) string {
+func notesOf(op operations.Operation) string {
 	var notes []string
 	if op.Batchable {
 		notes = append(notes, "*batchable*")
@@ -129,9 +129,9 @@ func (t *types) name(ty reflect.Type) string {
 	switch ty {
 	case reflect.TypeFor[json.RawMessage]():
 		return "object"
-	case reflect.TypeFor[terrarium.Payload]():
+	case reflect.TypeFor[operations.Payload]():
 		return "payload"
-	case reflect.TypeFor[terrarium.Duration]():
+	case reflect.TypeFor[operations.Duration]():
 		return "duration"
 	case reflect.TypeFor[abi.Limits]():
 		return "[limits](limits.md)"

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
-	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/outlook"
+	"github.com/seed47132306/terrarium/operations"
 )
 
 // dialect is what all published schemas are written in.
@@ -43,7 +43,7 @@ func customSchema(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[journal.Payload](), reflect.TypeFor[journal.NotedBytes]():
 		return &jsonschema.Schema{OneOf: bytesForms()}
-	case reflect.TypeFor[terrarium.Payload]():
+	case reflect.TypeFor[operations.Payload]():
 		return &jsonschema.Schema{Ref: "#/$defs/" + bytesPayload}
 	case reflect.TypeFor[journal.EventID]():
 		return &jsonschema.Schema{Type: "string", Pattern: "^[0-9a-f]{32}-[0-9]+$"}

@@ -111,7 +111,7 @@ func furnish(ctx context.Context, t *terrarium.Terrarium) (map[string]journal.Cr
 	lead, ann, bob, stranger := member("lead"), member("ann"), member("bob"), member("stranger")
 	lead.Send, ann.Listen, bob.Listen, lead.Listen = on("work"), on("work"), on("orders"), on("orders")
 	species := deploy.CreatureSpec{Module: "builtin:tally"}
-	crew, err := t.Engine.Apply(ctx, &deploy.Deployment{
+	crew, err := t.ApplyDeployment(ctx, &deploy.Deployment{
 		Name: "crew", Root: "lead", Channels: []deploy.ChannelSpec{{Address: "orders", Name: "orders"}, {Address: "work", Name: "work"}},
 		Creatures: []deploy.CreatureSpec{lead, ann, bob},
 		Species:   []deploy.SpeciesSpec{{Name: "scribe", Spec: species, Spawnable: 3}, {Name: "clerk", Spec: species, Spawnable: 1}},
@@ -119,7 +119,7 @@ func furnish(ctx context.Context, t *terrarium.Terrarium) (map[string]journal.Cr
 	if err != nil {
 		return nil, err
 	}
-	other, err := t.Engine.Apply(ctx, &deploy.Deployment{Name: "other", Creatures: []deploy.CreatureSpec{stranger}})
+	other, err := t.ApplyDeployment(ctx, &deploy.Deployment{Name: "other", Creatures: []deploy.CreatureSpec{stranger}})
 	if err != nil {
 		return nil, err
 	}

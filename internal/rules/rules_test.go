@@ -71,11 +71,12 @@ func root(t *testing.T) string {
 // others: internal/near bounds what a suggestion costs, and internal/scratch removes what
 // killed processes have left.
 var layers = map[string][]string{
-	"":                    {"abi", "engine", "engine/deploy", "engine/diff", "engine/journal", "engine/outlook", "engine/topology", "host", "plugins", "recipes", "replay", "sqlitestore", "internal/near", "internal/scratch"},
+	"":                    {"abi", "engine", "engine/deploy", "engine/diff", "engine/journal", "engine/outlook", "engine/topology", "host", "plugins", "recipes", "replay", "sqlitestore", "internal/scratch"},
+	"operations":          {"", "abi", "engine", "engine/deploy", "engine/diff", "engine/journal", "engine/topology", "internal/near", "sqlitestore"},
 	"abi":                 {},
 	"abi/pack":            {"abi"},
-	"conformance":         {"", "abi", "engine", "engine/deploy", "engine/journal", "engine/topology"},
-	"conformance/hostile": {"", "abi", "engine", "engine/deploy", "engine/journal", "engine/topology"},
+	"conformance":         {"", "abi", "engine", "engine/deploy", "engine/journal", "engine/topology", "operations"},
+	"conformance/hostile": {"", "abi", "engine", "engine/deploy", "engine/journal", "engine/topology", "operations"},
 	"engine":              {"abi", "engine/deploy", "engine/diff", "engine/journal", "engine/outlook", "engine/topology"},
 	"engine/deploy":       {"abi", "engine/internal/errtext", "engine/journal", "engine/topology"},
 	"engine/diff":         {"engine/deploy", "engine/journal", "engine/topology"},
@@ -91,7 +92,7 @@ var layers = map[string][]string{
 	"recipes/policy":      {"abi", "engine/deploy", "engine/journal", "internal/near"},
 	"replay":              {"abi", "engine", "engine/journal"},
 	"sqlitestore":         {"abi", "engine/journal"},
-	"cmd/terrarium":       {"", "abi", "abi/pack", "engine", "engine/deploy", "engine/diff", "engine/journal", "internal/near", "recipes", "replay", "sqlitestore"},
+	"cmd/terrarium":       {"", "abi", "abi/pack", "engine", "engine/deploy", "engine/diff", "engine/journal", "internal/near", "operations", "recipes", "replay", "sqlitestore"},
 	"sdk/go/terrarium":    {},
 
 	"conformance/hostile/sessions": {"sqlitestore"},

@@ -1,0 +1,55 @@
+package terrarium
+
+import (
+	"context"
+
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// Export is [engine.Engine.Export] with the names that History takes.
+func (t *Terrarium) Export(ctx context.Context, graphOrSession, path string) error {
+	of, err := t.lasting(ctx, graphOrSession)
+	if err != nil {
+		return err
+	}
+	return t.engine.Export(ctx, of, path)
+}
+
+// Fork is [engine.Engine.Fork] with the names that History takes.
+func (t *Terrarium) Fork(ctx context.Context, graphOrSession, dir string) (SessionID, error) {
+	of, err := t.lasting(ctx, graphOrSession)
+	if err != nil {
+		return "", err
+	}
+	return t.engine.Fork(ctx, of, dir)
+}
+
+// ForkAt is [engine.Engine.ForkAt] with the names that History takes.
+func (t *Terrarium) ForkAt(ctx context.Context, graphOrSession string, at journal.EventCursor, dir string) (SessionID, journal.EventID, error) {
+	of, err := t.lasting(ctx, graphOrSession)
+	if err != nil {
+		return "", journal.EventID{}, err
+	}
+	return t.engine.ForkAt(ctx, of, at, dir)
+}
+
+// Settle waits until the history of every graph is in the file of its session, and
+// files that nobody needs any more are gone; see [sqlitestore.Directory.Settle]. It
+// answers what stands in the way of that at present. Nothing has to wait for it but
+// somebody who is about to read the files with other tools.
+func (t *Terrarium) Settle(ctx context.Context) error {
+	if t.storage == nil {
+		return nil
+	}
+	return t.storage.Settle(ctx)
+}
+
+// SessionOf returns the session that a live graph has at present. Anything else
+// is taken for a session.
+func (t *Terrarium) SessionOf(graphOrSession string) SessionID {
+	graphs, err := t.Status(GraphID(graphOrSession))
+	if err == nil && len(graphs) == 1 && graphs[0].Session != "" {
+		return graphs[0].Session
+	}
+	return SessionID(graphOrSession)
+}

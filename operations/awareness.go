@@ -1,0 +1,41 @@
+package operations
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// AwarenessArgs are the arguments of awareness.
+type AwarenessArgs struct {
+	Creature string `json:"creature" op:"required" doc:"id, or name where it is unique"`
+	Format   string `json:"format,omitempty" doc:"json, the default, or markdown"`
+}
+
+// AwarenessResult is the result of awareness.
+type AwarenessResult struct {
+	Revision uint64          `json:"revision"`           // of the document
+	JSON     json.RawMessage `json:"json,omitempty"`     // the document; its members are described in [awareness](awareness.md)
+	Markdown string          `json:"markdown,omitempty"` // or the document as text
+}
+
+func awareness(_ context.Context, s *session, a *AwarenessArgs) (*AwarenessResult, error) {
+	c, err := s.t.FindCreature("", a.Creature)
+	if err != nil {
+		return nil, err
+	}
+	view, err := s.t.Awareness(c)
+	if err != nil {
+		return nil, err
+	}
+	out := &AwarenessResult{Revision: view.Revision()}
+	switch a.Format {
+	case "", "json":
+		out.JSON = view.JSON()
+	case "markdown":
+		out.Markdown = string(view.Markdown())
+	default:
+		return nil, invalid("awareness", fmt.Sprintf("there is no format %q", a.Format), "use json or markdown")
+	}
+	return out, nil
+}

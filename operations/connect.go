@@ -1,0 +1,138 @@
+package operations
+
+import (
+	"slices"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// ConnectArgs are the arguments of connect.
+type ConnectArgs struct {
+	From        string `json:"from" op:"required" doc:"creature that is going to send"`
+	To          string `json:"to" op:"required" doc:"creature that is going to listen"`
+	Channel     string `json:"channel,omitempty" doc:"id or name; a name that does not exist is declared; without it, one is chosen"`
+	Alias       string `json:"alias,omitempty" doc:"what both call the channel"`
+	OnCollision string `json:"on_collision,omitempty" doc:"rename, unify or reject, if a merge finds a name twice"`
+}
+
+// DisconnectArgs are the arguments of disconnect.
+type DisconnectArgs struct {
+	From    string `json:"from" op:"required" doc:"creature that sends"`
+	To      string `json:"to" op:"required" doc:"creature that listens"`
+	Channel string `json:"channel,omitempty" doc:"id or name; without it, every channel from one to the other"`
+}
+
+// ChannelsResult is the result of disconnect and assign_root.
+type ChannelsResult struct {
+	Channels []terrarium.ChannelID `json:"channels"`
+	Delta    journal.Delta         `json:"delta"`
+}
+
+// EdgeArgs are the arguments of set_listen and set_send.
+type EdgeArgs struct {
+	Creature string `json:"creature" op:"required" doc:"id, or name where it is unique"`
+	Channel  string `json:"channel" op:"required" doc:"id, or name in the creature's graph, or name where it is unique"`
+	On       *bool  `json:"on" op:"required" doc:"whether the edge shall exist"`
+	Alias    string `json:"alias,omitempty" doc:"what the creature calls the channel"`
+	// OnCollision is as in ConnectArgs.
+	OnCollision string `json:"on_collision,omitempty" doc:"rename, unify or reject, if a merge finds a name twice"`
+}
+
+func connect(b *staging, a *ConnectArgs) (*ChannelResult, error) {
+	collision, err := parseCollision("connect", a.OnCollision)
+	if err != nil {
+		return nil, err
+	}
+	from, to, err := findPair(b, a.From, a.To)
+	if err != nil {
+		return nil, err
+	}
+	op := topology.Connect{From: from, To: to, Alias: a.Alias, OnCollision: collision}
+	if op.Channel, op.Name, err = connecting(b, from, to, a.Channel); err != nil {
+		return nil, err
+	}
+	out, err := b.Do(op)
+	if err != nil {
+		return nil, err
+	}
+	return &ChannelResult{out.Channel, out.Delta}, nil
+}
+
+// connecting finds the channel of a connection, or else the name of one to be
+// declared. An id of a channel that is gone is not taken for a name.
+func connecting(b *staging, from, to terrarium.CreatureID, channel string) (terrarium.ChannelID, string, error) {
+	if channel == "" {
+		return "", "", nil
+	}
+	for _, g := range []terrarium.GraphID{b.GraphOf(from), b.GraphOf(to)} {
+		if id, err := b.FindChannel(g, channel); err == nil {
+			return id, "", nil
+		}
+	}
+	if journal.IsID('h', channel) {
+		_, err := b.FindChannel("", channel)
+		return "", "", err
+	}
+	return "", channel, nil
+}
+
+func parseCollision(op, s string) (topology.Collision, error) {
+	switch s {
+	case "", "rename":
+		return topology.Rename, nil
+	case "unify":
+		return topology.Unify, nil
+	case "reject":
+		return topology.Reject, nil
+	}
+	return 0, invalid(op, "there is no way "+s+" to settle a collision", "use rename, unify or reject")
+}
+
+func findPair(b *staging, from, to string) (f, t terrarium.CreatureID, err error) {
+	if f, err = b.FindCreature("", from); err != nil {
+		return
+	}
+	t, err = b.FindCreature("", to)
+	return
+}
+
+func disconnect(b *staging, a *DisconnectArgs) (*ChannelsResult, error) {
+	from, to, err := findPair(b, a.From, a.To)
+	if err != nil {
+		return nil, err
+	}
+	op := topology.Disconnect{From: from, To: to}
+	if a.Channel != "" {
+		if op.Channel, err = b.FindChannel(b.GraphOf(from), a.Channel); err != nil {
+			return nil, err
+		}
+	}
+	out, err := b.Do(op)
+	if err != nil {
+		return nil, err
+	}
+	channels := slices.DeleteFunc(out.Channels, func(id terrarium.ChannelID) bool { return id == "" })
+	return &ChannelsResult{channels, out.Delta}, nil
+}
+
+func setEdge(dir journal.Direction) func(*staging, *EdgeArgs) (*DeltaResult, error) {
+	return func(b *staging, a *EdgeArgs) (*DeltaResult, error) {
+		collision, err := parseCollision("set_"+dir.String(), a.OnCollision)
+		if err != nil {
+			return nil, err
+		}
+		c, err := b.FindCreature("", a.Creature)
+		if err != nil {
+			return nil, err
+		}
+		ch, err := b.FindChannel(b.GraphOf(c), a.Channel)
+		if err != nil {
+			if ch, err = b.FindChannel("", a.Channel); err != nil {
+				return nil, err
+			}
+		}
+		return deltaOf(b.Do(topology.SetEdge{Creature: c, Channel: ch, Direction: dir, On: *a.On, Alias: a.Alias, OnCollision: collision}))
+	}
+}

@@ -1,0 +1,19 @@
+package operations
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/seed47132306/terrarium/internal/ramdisk"
+	_ "github.com/seed47132306/terrarium/internal/seeded"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(ramdisk.Tests(m)) }
+
+func noError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,307 @@
+package operations
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/internal/near"
+)
+
+// Operation is one entry of the table of operations: what can be asked of a
+// terrarium as data. The command exec offers the table as JSON lines; the
+// reference page is generated from it.
+type Operation struct {
+	Name string
+	Doc  string
+	// Args and Result are the structs whose JSON form the operation takes and
+	// answers.
+	Args, Result reflect.Type
+	// Batchable operations change the topology and can be part of a batch.
+	Batchable bool
+
+	waits   bool // it may answer later
+	inOrder bool // it is about the connection, so that others never overtake it
+	run     func(ctx context.Context, s *session, args any) (any, error)
+	// prepare, if there is one, does what takes long before stage is called,
+	// which holds up all other changes.
+	prepare func(ctx context.Context, s *session, args any) (*engine.Prepared, error)
+	stage   func(b *staging, args any, p *engine.Prepared) (any, error)
+}
+
+// Table returns the table of operations, in the order of the reference.
+func Table() []Operation { return slices.Clone(table) }
+
+var table []Operation
+
+// Filled at start because batch looks operations up in the table.
+func init() {
+	table = slices.Concat(topologyOperations(), wireOperations(), messageOperations(), readingOperations(), supervisionOperations(), toolOperations(), sessionOperations(), resumeOperations(), copyOperations())
+}
+
+func findOperation(name string) (Operation, error) {
+	best, distance := "", 3
+	for _, op := range table {
+		if op.Name == name {
+			return op, nil
+		}
+		if d := near.Distance(op.Name, name); d < distance {
+			best, distance = op.Name, d
+		}
+	}
+	remedy := "the operations are listed in docs/reference/operations.md"
+	if best != "" {
+		remedy = "did you mean " + best + "?"
+	}
+	return Operation{}, &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("there is no operation %q", name), Remedy: remedy}
+}
+
+// read makes an operation that does not change the topology.
+func read[A, R any](name, doc string, run func(ctx context.Context, s *session, a *A) (R, error)) Operation {
+	return Operation{
+		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](),
+		run: func(ctx context.Context, s *session, args any) (any, error) { return run(ctx, s, args.(*A)) },
+	}
+}
+
+// wait makes an operation that begins at once and answers later. begin returns
+// the function that waits, or, if there is nothing to wait for, the result.
+func wait[A, R any](name, doc string, begin func(ctx context.Context, s *session, a *A) (*R, func(context.Context) (*R, error), error)) Operation {
+	return Operation{
+		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](), waits: true,
+		run: func(ctx context.Context, s *session, args any) (any, error) {
+			result, end, err := begin(ctx, s, args.(*A))
+			if err != nil || end == nil {
+				return result, err
+			}
+			return later(func(ctx context.Context) (any, error) { return end(ctx) }), nil
+		},
+	}
+}
+
+// ofConnection makes an operation that is never asynchronous.
+func ofConnection(op Operation) Operation {
+	op.inOrder = true
+	return op
+}
+
+// edit makes an operation that changes the topology, by itself or in a batch.
+func edit[A, R any](name, doc string, stage func(b *staging, a *A) (*R, error)) Operation {
+	return prepared(name, doc, nil, func(b *staging, a *A, _ *engine.Prepared) (*R, error) { return stage(b, a) })
+}
+
+// prepared makes an operation that changes the topology with something that is
+// made beforehand.
+func prepared[A, R any](name, doc string,
+	prepare func(ctx context.Context, s *session, a *A) (*engine.Prepared, error),
+	stage func(b *staging, a *A, p *engine.Prepared) (*R, error),
+) Operation {
+	op := Operation{
+		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](), Batchable: true,
+		stage: func(b *staging, args any, p *engine.Prepared) (any, error) { return stage(b, args.(*A), p) },
+	}
+	if prepare != nil {
+		op.prepare = func(ctx context.Context, s *session, args any) (*engine.Prepared, error) {
+			return prepare(ctx, s, args.(*A))
+		}
+	}
+	op.run = func(ctx context.Context, s *session, args any) (any, error) {
+		results, err := carryOut(ctx, s, []step{{op: op, args: args}}, func(err error, _ int) error { return err })
+		if err != nil {
+			return nil, err
+		}
+		return results[0], nil
+	}
+	return op
+}
+
+// step is one of the operations that are carried out together.
+type step struct {
+	op       Operation
+	args     any
+	prepared *engine.Prepared
+}
+
+// carryOut carries out steps, all or nothing. at says in an error which step it
+// is about.
+func carryOut(ctx context.Context, s *session, steps []step, at func(err error, step int) error) ([]any, error) {
+	defer func() {
+		for i := range steps {
+			if p := steps[i].prepared; p != nil {
+				p.Discard(context.WithoutCancel(ctx))
+			}
+		}
+	}()
+	for i := range steps {
+		st := &steps[i]
+		if st.op.prepare == nil {
+			continue
+		}
+		var err error
+		if st.prepared, err = st.op.prepare(ctx, s, st.args); err != nil {
+			return nil, at(err, i)
+		}
+	}
+	results := make([]any, 0, len(steps))
+	var made *engine.Batch
+	err := s.t.Batch(ctx, func(batch *engine.Batch) error {
+		made = batch
+		b := &staging{batch, s.t}
+		for i := range steps {
+			st := &steps[i]
+			r, err := st.op.stage(b, st.args, st.prepared)
+			if err != nil {
+				return at(err, i)
+			}
+			results = append(results, r)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, made.Wait(ctx)
+}
+
+// decode reads the arguments of an operation. Unknown, missing and malformed
+// fields are errors that name the field.
+func (op *Operation) decode(raw []byte) (any, error) {
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &given); err != nil || given == nil {
+		return nil, invalid(op.Name, "the arguments are not a JSON object", op.usage())
+	}
+	if err := engine.CheckJSON(raw); err != nil {
+		return nil, err
+	}
+	known := op.fields()
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(known, name) {
+			return nil, invalid(op.Name, fmt.Sprintf("there is no field %q", name), op.usage())
+		}
+	}
+	args := reflect.New(op.Args)
+	fields := reflect.VisibleFields(op.Args)
+	for _, f := range fields {
+		if raw, ok := given[jsonName(f)]; ok {
+			if err := decodeField(raw, args.Elem().FieldByIndex(f.Index)); err != nil {
+				return nil, op.malformed(jsonName(f), err)
+			}
+		}
+	}
+	for _, f := range fields {
+		if strings.Contains(f.Tag.Get("op"), "required") && args.Elem().FieldByIndex(f.Index).IsZero() {
+			return nil, invalid(op.Name, fmt.Sprintf("the field %q is missing", jsonName(f)), op.usage())
+		}
+	}
+	return args.Interface(), nil
+}
+
+// decodeField reads one field. No field of any operation can be negative.
+func decodeField(raw []byte, value reflect.Value) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(value.Addr().Interface()); err != nil {
+		return err
+	}
+	return notNegative(value)
+}
+
+// notNegative looks for negative numbers in a field and in what it consists of.
+func notNegative(v reflect.Value) error {
+	switch {
+	case v.CanInt() && v.Int() < 0:
+		return errors.New("it must not be negative")
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		return notNegative(v.Elem())
+	case v.Kind() == reflect.Struct:
+		for f, part := range v.Fields() {
+			if err := notNegative(part); err != nil {
+				return fmt.Errorf("%s: %w", jsonName(f), err)
+			}
+		}
+	}
+	return nil
+}
+
+// malformed says in the operation's words what is wrong with a field.
+func (op *Operation) malformed(name string, err error) error {
+	message := fmt.Sprintf("the field %q is malformed: %v", name, err)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		if wrong.Field != "" {
+			name += "." + wrong.Field
+		}
+		message = fmt.Sprintf("the field %q cannot be a JSON %s", name, wrong.Value)
+	} else if inner, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		message = fmt.Sprintf("the field %q has no field %s", name, inner)
+	}
+	return invalid(op.Name, message, "see the operation in docs/reference/operations.md")
+}
+
+// usage names the fields of the operation.
+func (op *Operation) usage() string {
+	fields := op.fields()
+	if len(fields) == 0 {
+		return "it has no fields"
+	}
+	return "its fields are " + strings.Join(fields, ", ")
+}
+
+// fields are the names of the fields that the operation takes.
+func (op *Operation) fields() []string {
+	out := []string{}
+	for _, f := range reflect.VisibleFields(op.Args) {
+		if name := jsonName(f); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+func invalid(op, message, remedy string) *abi.Error {
+	return &abi.Error{Code: abi.InvalidArgument, Op: op, Message: message, Remedy: remedy}
+}
+
+// Do carries out one operation of the table, with its arguments as a JSON
+// object, and returns the struct whose JSON form is the result. It blocks for
+// as long as the operation takes.
+//
+// subscribe, unsubscribe and shutdown need a connection: see
+// [Serve].
+func Do(ctx context.Context, t *terrarium.Terrarium, name string, args json.RawMessage) (any, error) {
+	op, err := findOperation(name)
+	if err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(args)) == 0 {
+		args = []byte("{}")
+	}
+	decoded, err := op.decode(args)
+	if err != nil {
+		return nil, err
+	}
+	result, err := op.run(ctx, &session{t: t}, decoded)
+	if later, waits := result.(later); err == nil && waits {
+		return later(ctx)
+	}
+	return result, err
+}
+
+// later is what an operation answers that has begun, in its place among the
+// others, and has to wait for the rest: a function that waits and returns the
+// result.
+type later func(ctx context.Context) (any, error)

@@ -1,0 +1,109 @@
+package operations
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"time"
+	"unicode/utf8"
+
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// Payload is the JSON form of bytes: a string if they are UTF-8, else
+// {"base64": "…"}.
+type Payload []byte
+
+// MarshalJSON implements json.Marshaler.
+func (p Payload) MarshalJSON() ([]byte, error) {
+	if utf8.Valid(p) {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(string(p)); err != nil {
+			return nil, err
+		}
+		return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	}
+	return json.Marshal(map[string]string{"base64": base64.StdEncoding.EncodeToString(p)})
+}
+
+var errPayload = errors.New(`a payload is a JSON string or {"base64": "…"}`)
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Payload) UnmarshalJSON(b []byte) error {
+	b = bytes.TrimSpace(b)
+	if len(b) > 0 && b[0] == '"' {
+		var s string
+		err := json.Unmarshal(b, &s)
+		*p = []byte(s)
+		return err
+	}
+	var encoded struct {
+		Base64 *string `json:"base64"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&encoded); err != nil || encoded.Base64 == nil {
+		return errPayload
+	}
+	decoded, err := base64.StdEncoding.DecodeString(*encoded.Base64)
+	if err != nil {
+		return errPayload
+	}
+	*p = decoded
+	return nil
+}
+
+// EventRecord is the JSON form of an event. Fields that do not apply are left
+// out.
+type EventRecord struct {
+	ID       string             `json:"id,omitempty"`
+	Seq      uint64             `json:"seq,omitempty"` // in the channel; for a subscription, of what was observed
+	TS       string             `json:"ts"`            // RFC 3339, UTC
+	Kind     string             `json:"kind"`
+	Graph    journal.GraphID    `json:"graph,omitempty"`
+	Creature journal.CreatureID `json:"creature,omitempty"` // for a message, the sender
+	Turn     string             `json:"turn,omitempty"`
+	Attempt  int                `json:"attempt,omitempty"`
+	Channel  journal.ChannelID  `json:"channel,omitempty"`
+	// ChannelSeq is the number in the channel where Seq is that of the
+	// subscription.
+	ChannelSeq uint64            `json:"channel_seq,omitempty"`
+	Headers    map[string]string `json:"headers,omitempty"`
+	Payload    any               `json:"payload,omitempty"` // a Payload, or an object for structured events
+	Cause      string            `json:"cause,omitempty"`
+	// What subscribe takes as after, to continue behind the event.
+	Cursor journal.EventCursor `json:"cursor,omitempty"`
+}
+
+// NewEventRecord makes the JSON form of an event.
+func NewEventRecord(ev *journal.Event) EventRecord {
+	r := EventRecord{
+		ID: ev.ID.String(), Seq: ev.Seq, TS: time.Unix(0, ev.Time).UTC().Format(time.RFC3339Nano), Kind: ev.Kind.String(),
+		Graph: ev.Graph, Creature: ev.Creature, Turn: ev.Turn.String(), Attempt: ev.Attempt,
+		Channel: ev.Channel, Headers: journal.DecodeHeaders(ev.Headers), Cause: ev.Cause.String(),
+	}
+	switch {
+	case ev.Kind.IsMessage(), ev.Kind == journal.EventOutput:
+		r.Payload = Payload(ev.Payload) // whatever a creature has written
+	case ev.Kind == journal.EventState:
+		r.Payload = newStateRecord(ev.Payload)
+	case len(ev.Payload) > 0:
+		r.Payload = json.RawMessage(ev.Payload)
+	}
+	return r
+}
+
+// StateRecord is the payload of an event of the kind state.
+type StateRecord struct {
+	Key     string  `json:"key"`               // that was written
+	Value   Payload `json:"value,omitempty"`   // what it is now
+	Deleted bool    `json:"deleted,omitempty"` // that it is gone
+}
+
+func newStateRecord(b []byte) StateRecord {
+	key, value, deleted := journal.DecodeStateEvent(b)
+	return StateRecord{key, value, deleted}
+}

@@ -1,0 +1,293 @@
+package operations
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore"
+)
+
+// StatusArgs are the arguments of status.
+type StatusArgs struct {
+	Graph string `json:"graph,omitempty" doc:"one graph, by any id it has had or the name of a member"`
+}
+
+// StatusResult is the result of status.
+type StatusResult struct {
+	Graphs           []engine.GraphStatus `json:"graphs"`
+	UnaccountedBytes int64                `json:"unaccounted_bytes,omitempty"` // of the Go heap of the process, as of its last garbage collection: what it held beyond what is accounted to creatures
+	Problems         []*ErrorRecord       `json:"problems,omitempty"`          // of the session directory, such as a store that was set aside or cannot be written, and policies that have failed
+}
+
+// StateArgs are the arguments of state.
+type StateArgs struct {
+	Creature string `json:"creature" op:"required" doc:"id, or name where it is unique"`
+	Prefix   string `json:"prefix,omitempty" doc:"only keys that begin with it"`
+}
+
+// StateResult is the result of state.
+type StateResult struct {
+	State map[string]Payload `json:"state"`
+}
+
+// HistoryArgs are the arguments of history.
+type HistoryArgs struct {
+	Graph    string   `json:"graph,omitempty" doc:"a graph, by any id it has had or the name of a member, also one that ended"`
+	Session  string   `json:"session,omitempty" doc:"or a session, live or ended"`
+	Kinds    []string `json:"kinds,omitempty" doc:"only events of these kinds"`
+	Creature string   `json:"creature,omitempty" doc:"only events about this creature"`
+	Channel  string   `json:"channel,omitempty" doc:"only events of this channel"`
+	After    string   `json:"after,omitempty" doc:"only what is listed after the event of this id"`
+	Limit    int      `json:"limit,omitempty" doc:"at most so many; 1,000 without it"`
+}
+
+// HistoryResult is the result of history.
+type HistoryResult struct {
+	Events []EventRecord `json:"events"`
+}
+
+// LineageArgs are the arguments of lineage.
+type LineageArgs struct {
+	Session string `json:"session,omitempty" doc:"a session, live or ended"`
+	Graph   string `json:"graph,omitempty" doc:"or a graph, by any id it has had or the name of a member, also one that ended"`
+}
+
+// LineageResult is the result of lineage.
+type LineageResult struct {
+	Lineage []SessionRecord `json:"lineage"`
+}
+
+// SessionRecord describes a session.
+type SessionRecord struct {
+	Session    terrarium.SessionID   `json:"session"`
+	Graph      terrarium.GraphID     `json:"graph,omitempty"`
+	Live       bool                  `json:"live"`
+	Complete   bool                  `json:"complete"` // its whole history is in its own file
+	Durability string                `json:"durability"`
+	Created    string                `json:"created,omitempty"`
+	Parents    []terrarium.SessionID `json:"parents"`
+	MadeBy     string                `json:"made_by,omitempty"` // merge, split, rearrange or fork
+	MergedAt   string                `json:"merged_at,omitempty"`
+	SplitAt    string                `json:"split_at,omitempty"`
+	StorePath  string                `json:"store_path,omitempty"` // none when its history is in the files of others only
+	Bytes      int64                 `json:"bytes,omitempty"`
+	Events     int64                 `json:"events"`                // -1 when not counted
+	Deployment string                `json:"deployment,omitempty"`  // of its members; after a merge of several, all with commas between
+	ConfigPath string                `json:"config_path,omitempty"` // of the first of them
+}
+
+// SessionsArgs are the arguments of sessions.
+type SessionsArgs struct {
+	Dir string `json:"dir,omitempty" doc:"another session directory, which may be in use; by default the engine's own"`
+}
+
+// SessionsResult is the result of sessions.
+type SessionsResult struct {
+	Sessions []SessionRecord `json:"sessions"`
+}
+
+func readingOperations() []Operation {
+	return []Operation{
+		read("status", "Describes graphs with their creatures and channels.", status),
+		read("state", "Shows what a creature holds in its state.", state),
+		read("awareness", "Shows what a creature can know of itself and of what is around it.", awareness),
+		read("history", "Lists events of a graph or session, in an order that respects causes.", history),
+		read("search", "Finds events by what they say, the newest first.", searchEvents),
+		read("lineage", "Lists the ancestors of a session, itself first, back to the roots.", lineage),
+		read("sessions", "Lists the sessions of the session directory, eldest first.", sessions),
+	}
+}
+
+func status(_ context.Context, s *session, a *StatusArgs) (*StatusResult, error) {
+	var g terrarium.GraphID
+	if a.Graph != "" {
+		var err error
+		if g, err = s.t.FindGraph(a.Graph); err != nil {
+			return nil, err
+		}
+	}
+	graphs, err := s.t.Status(g)
+	if err != nil {
+		return nil, err
+	}
+	return &StatusResult{graphs, s.t.UnaccountedBytes(), errorRecords(append(s.t.Problems(), s.t.PolicyFailures()...))}, nil
+}
+
+func state(ctx context.Context, s *session, a *StateArgs) (*StateResult, error) {
+	c, err := s.t.FindCreature("", a.Creature)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := s.t.State(ctx, c, a.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	out := &StateResult{State: map[string]Payload{}}
+	for _, e := range entries {
+		out.State[e.Key] = e.Value
+	}
+	return out, nil
+}
+
+func history(ctx context.Context, s *session, a *HistoryArgs) (*HistoryResult, error) {
+	of, err := graphOrSession(ctx, s, "history", a.Graph, a.Session)
+	if err != nil {
+		return nil, err
+	}
+	q := journal.HistoryQuery{Limit: a.Limit}
+	if q.Kinds, err = ParseKinds("history", a.Kinds); err != nil {
+		return nil, err
+	}
+	if q.After, err = journal.ParseEventID(a.After); err != nil {
+		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "history", Message: "after is not an event id", Remedy: "take it from an event", Err: err}
+	}
+	g, _ := s.t.FindGraph(a.Graph) // where names are looked up, if that is a live graph
+	if q.Creature, err = everNamed(s.t.FindCreature, g, a.Creature); err != nil {
+		return nil, err
+	}
+	if q.Channel, err = everNamed(s.t.FindChannel, g, a.Channel); err != nil {
+		return nil, err
+	}
+	events, err := s.t.History(ctx, of, q)
+	if err != nil {
+		return nil, err
+	}
+	out := &HistoryResult{Events: make([]EventRecord, len(events))}
+	for i := range events {
+		out.Events[i] = NewEventRecord(&events[i])
+	}
+	return out, nil
+}
+
+// everNamed finds what a filter names. What is no name any more is taken for an
+// id: the history knows what is gone.
+func everNamed[T ~string](find func(terrarium.GraphID, string) (T, error), g terrarium.GraphID, name string) (T, error) {
+	if name == "" {
+		return "", nil
+	}
+	id, err := find(g, name)
+	if abi.CodeOf(err) == abi.NotFound {
+		return T(name), nil
+	}
+	return id, err
+}
+
+// graphOrSession resolves the two ways to name a store.
+func graphOrSession(ctx context.Context, s *session, op, graph, session string) (string, error) {
+	switch {
+	case session != "" && graph != "":
+		return "", invalid(op, "graph and session are both given", "give one of them")
+	case session != "":
+		return session, nil
+	case graph != "":
+		return liveOrHeir(ctx, s, op, graph)
+	}
+	graphs, err := s.t.Status("")
+	if err == nil && len(graphs) == 1 {
+		return string(graphs[0].ID), nil
+	}
+	return "", invalid(op, "graph or session is missing", "name one; status lists them")
+}
+
+// liveOrHeir returns the id of a live graph, or the session in which the
+// history of another goes on.
+func liveOrHeir(ctx context.Context, s *session, op, graph string) (string, error) {
+	g, err := s.t.FindGraph(graph)
+	if abi.CodeOf(err) != abi.NotFound {
+		return string(g), err
+	}
+	if heir, found, err := s.t.Heir(ctx, terrarium.GraphID(graph)); err != nil || found {
+		return string(heir.Session), err
+	}
+	return "", &abi.Error{
+		Code: abi.NotFound, Op: op, Message: "there is no graph " + graph,
+		Remedy: "status lists the live ones, and sessions all that there were", IDs: map[string]string{"graph": graph},
+	}
+}
+
+// ParseKinds reads names of event kinds.
+func ParseKinds(op string, names []string) ([]journal.EventKind, error) {
+	var out []journal.EventKind
+	for _, name := range names {
+		k, ok := journal.ParseEventKind(name)
+		if !ok {
+			var known []string
+			for _, k := range journal.EventKinds() {
+				known = append(known, k.String())
+			}
+			slices.Sort(known)
+			return nil, invalid(op, "there is no event kind "+name, "the kinds are "+strings.Join(known, ", "))
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+func lineage(ctx context.Context, s *session, a *LineageArgs) (*LineageResult, error) {
+	of, err := graphOrSession(ctx, s, "lineage", a.Graph, a.Session)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.t.Lineage(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	return &LineageResult{sessionRecords(list)}, nil
+}
+
+func sessions(ctx context.Context, s *session, a *SessionsArgs) (*SessionsResult, error) {
+	list, err := s.sessions(ctx, a.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return &SessionsResult{sessionRecords(list)}, nil
+}
+
+// sessions lists the sessions of the engine's directory or of another one.
+func (s *session) sessions(ctx context.Context, dir string) (list []journal.SessionInfo, err error) {
+	if dir == "" {
+		return s.t.Sessions(ctx)
+	}
+	v, err := sqlitestore.OpenReadOnly(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	return v.Sessions(ctx)
+}
+
+func sessionRecords(list []journal.SessionInfo) []SessionRecord {
+	out := []SessionRecord{}
+	for i := range list {
+		out = append(out, NewSessionRecord(&list[i]))
+	}
+	return out
+}
+
+// NewSessionRecord makes the JSON form of a session.
+func NewSessionRecord(i *journal.SessionInfo) SessionRecord {
+	parents := i.Parents
+	if parents == nil {
+		parents = []terrarium.SessionID{}
+	}
+	return SessionRecord{
+		Session: i.Session, Graph: i.Graph, Live: i.Live, Complete: i.Complete, Durability: i.Durability.String(),
+		Created: stamp(i.Created), Parents: parents, MadeBy: i.MadeBy, MergedAt: stamp(i.MergedAt), SplitAt: stamp(i.SplitAt),
+		StorePath: i.Path, Bytes: i.Bytes, Events: i.Events,
+		Deployment: strings.Join(engine.DeploymentsIn(i.Meta), ", "), ConfigPath: i.Meta[engine.MetaConfigPath],
+	}
+}
+
+func stamp(ns int64) string {
+	if ns == 0 {
+		return ""
+	}
+	return time.Unix(0, ns).UTC().Format(time.RFC3339Nano)
+}

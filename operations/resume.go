@@ -1,0 +1,89 @@
+package operations
+
+import (
+	"context"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine/diff"
+)
+
+// ResumeArgs are the arguments of resume.
+type ResumeArgs struct {
+	Topology string            `json:"topology,omitempty" doc:"recipe, the default: the recipes decide about the shape; last: what was changed while they ran stays"`
+	Vars     map[string]string `json:"vars,omitempty" doc:"values of variables, as on the command line; those given before are remembered, unless they are sensitive"`
+	Recipes  map[string]string `json:"recipes,omitempty" doc:"paths of recipes that have moved, by deployment"`
+	PlanOnly bool              `json:"plan_only,omitempty" doc:"only say what would change"`
+}
+
+// ResumeResult is the result of resume.
+type ResumeResult struct {
+	Deployments []ResumedRecord     `json:"deployments"`
+	Restored    []terrarium.GraphID `json:"restored"` // graphs that no recipe made
+	Problems    []*ErrorRecord      `json:"problems,omitempty"`
+	Plan        *PlanRecord         `json:"plan,omitempty"` // if only that was asked for
+}
+
+// ResumedRecord is a deployment that goes on.
+type ResumedRecord struct {
+	Deployment string `json:"deployment"`
+	Recipe     string `json:"recipe"`
+	Copied     bool   `json:"copied"` // the recipe is gone, and the copy in the session was used
+	ApplyResult
+}
+
+// PlanRecord is what applying recipes would change.
+type PlanRecord struct {
+	Empty bool `json:"empty"` // nothing would change, as far as is known: see unknown
+	// Declared are policies, predicates, species and what else no creature or channel shows.
+	Declared  []diff.DeclarationPlan `json:"declared"`
+	Creatures []diff.CreaturePlan    `json:"creatures"`
+	Channels  []diff.ChannelPlan     `json:"channels"`
+	Graphs    []diff.GraphPlan       `json:"graphs"`
+	Problems  []*ErrorRecord         `json:"problems,omitempty"` // stores that cannot be read, and creatures that will stay stopped
+}
+
+// NewPlanRecord makes the JSON form of a plan.
+func NewPlanRecord(p *diff.Plan) *PlanRecord {
+	return &PlanRecord{Empty: p.Empty(), Declared: p.Declared, Creatures: p.Creatures, Channels: p.Channels, Graphs: p.Graphs, Problems: errorRecords(p.Problems)}
+}
+
+func resumeOperations() []Operation {
+	return []Operation{
+		read("resume", "Goes on with the deployments that the session directory remembers, by their recipes. "+
+			"An engine has the one directory that it was started with; `terrarium resume FILE` makes one of an exported file.", resume),
+	}
+}
+
+func resume(ctx context.Context, s *session, a *ResumeArgs) (*ResumeResult, error) {
+	o := terrarium.ResumeOptions{RecipeOptions: terrarium.RecipeOptions{Vars: a.Vars}, Recipes: a.Recipes}
+	switch a.Topology {
+	case "", "recipe":
+	case "last":
+		o.Last = true
+	default:
+		return nil, invalid("resume", "the field \"topology\" is neither recipe nor last", "use one of them")
+	}
+	out := &ResumeResult{Deployments: []ResumedRecord{}, Restored: []terrarium.GraphID{}}
+	if a.PlanOnly {
+		plan, err := s.t.PlanResume(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		out.Plan = NewPlanRecord(plan)
+		return out, nil
+	}
+	resumed, err := s.t.Resume(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	applied := resumed.Applied
+	for i := range resumed.Recipes {
+		if f := &resumed.Recipes[i]; f.Recipe != nil {
+			out.Deployments = append(out.Deployments, ResumedRecord{f.Name, f.Path, f.Copied, *newApplyResult(applied[0])})
+			applied = applied[1:]
+		}
+	}
+	out.Restored = append(out.Restored, resumed.Restored...)
+	out.Problems = errorRecords(resumed.Problems)
+	return out, nil
+}

@@ -1,0 +1,61 @@
+package operations
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/seed47132306/terrarium"
+)
+
+// TestResumeBringsBackWhatTheDirectoryRemembers applies two recipes, forgets
+// them, and resumes: once as a plan, and once for good.
+func TestResumeBringsBackWhatTheDirectoryRemembers(t *testing.T) {
+	dir := t.TempDir()
+	tr := open(t, terrarium.Options{Dir: dir})
+	for _, recipe := range []string{"../testdata/count.hcl", "../testdata/left.hcl"} {
+		do(t, tr, "apply", `{"recipe": "`+recipe+`"}`)
+	}
+	loose := do(t, tr, "add_creature", `{"name": "loose", "module": "builtin:echo"}`)
+	if err := tr.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if list, _ := do(t, open(t, terrarium.Options{}), "sessions", `{"dir": "`+filepath.ToSlash(dir)+`"}`)["sessions"].([]any); len(list) == 0 {
+		t.Error("sessions does not list another directory")
+	}
+	tr = open(t, terrarium.Options{Dir: dir})
+	plan, _ := do(t, tr, "resume", `{"plan_only": true}`)["plan"].(map[string]any)
+	if plan["empty"] != true {
+		t.Errorf("it would change something: %v", plan)
+	}
+	if graphs, _ := do(t, tr, "status", `{}`)["graphs"].([]any); len(graphs) > 0 {
+		t.Errorf("a plan has brought back %d graphs", len(graphs))
+	}
+	again := do(t, tr, "resume", `{"topology": "last"}`)
+	list, _ := again["deployments"].([]any)
+	if len(list) != 2 {
+		t.Fatalf("resumed %v, want two deployments", again)
+	}
+	for _, d := range list {
+		has(t, "a deployment", d.(map[string]any), "deployment", "recipe", "copied", "creatures", "resumed", "created", "removed")
+		if created := d.(map[string]any)["created"].([]any); len(created) > 0 {
+			t.Errorf("%v were created", created)
+		}
+	}
+	if restored, _ := again["restored"].([]any); len(restored) != 1 || restored[0] != loose["graph"] {
+		t.Errorf("restored %v, want %v", restored, loose["graph"])
+	}
+}
+
+// TestAPlanToApplyAppliesNothing covers plan_only.
+func TestAPlanToApplyAppliesNothing(t *testing.T) {
+	tr := open(t, terrarium.Options{Scratch: true})
+	plan, _ := do(t, tr, "apply", `{"recipe": "../testdata/count.hcl", "plan_only": true}`)["plan"].(map[string]any)
+	creatures, _ := plan["creatures"].([]any)
+	if len(creatures) != 1 || creatures[0].(map[string]any)["action"] != "create" {
+		t.Errorf("the plan is %v", plan)
+	}
+	if graphs, _ := do(t, tr, "status", `{}`)["graphs"].([]any); len(graphs) > 0 {
+		t.Errorf("a plan has made %d graphs", len(graphs))
+	}
+	do(t, tr, "apply", `{"recipe": "../testdata/count.hcl"}`)
+}

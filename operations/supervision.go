@@ -1,0 +1,247 @@
+package operations
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// RequestArgs are the arguments of request.
+type RequestArgs struct {
+	Creature string            `json:"creature" op:"required" doc:"id, or name where it is unique"`
+	Payload  Payload           `json:"payload" doc:"the bytes"`
+	Headers  map[string]string `json:"headers,omitempty" doc:"names and values without NUL"`
+	Deadline Duration          `json:"deadline,omitempty" doc:"how long to wait; 30 s without it"`
+}
+
+// RequestResult is the result of request.
+type RequestResult struct {
+	Reply Payload `json:"reply"`
+}
+
+// TimersArgs are the arguments of timers.
+type TimersArgs struct {
+	Creature string `json:"creature" op:"required" doc:"id, or name where it is unique"`
+	Prefix   string `json:"prefix,omitempty" doc:"only timers whose name begins with it"`
+}
+
+// TimersResult is the result of timers.
+type TimersResult struct {
+	Timers []TimerRecord `json:"timers"`
+}
+
+// TimerRecord is the JSON form of a timer.
+type TimerRecord struct {
+	Name    string   `json:"name"`
+	Due     string   `json:"due"` // RFC 3339, UTC
+	Period  Duration `json:"period,omitempty"`
+	Payload Payload  `json:"payload"`
+}
+
+// DeadLettersArgs are the arguments of dead_letters.
+type DeadLettersArgs struct {
+	Graph    string `json:"graph,omitempty" doc:"by any id it has had or the name of a member; not needed if there is only one"`
+	Creature string `json:"creature,omitempty" doc:"only those of this creature"`
+	After    string `json:"after,omitempty" doc:"only those listed after the one of this id"`
+	Limit    int    `json:"limit,omitempty" doc:"at most so many; 1,000 without it"`
+}
+
+// DeadLettersResult is the result of dead_letters.
+type DeadLettersResult struct {
+	DeadLetters []DeadLetterRecord `json:"dead_letters"`
+}
+
+// DeadLetterRecord is the JSON form of a dead letter.
+type DeadLetterRecord struct {
+	ID        string               `json:"id"`
+	TS        string               `json:"ts"` // RFC 3339, UTC
+	Creature  terrarium.CreatureID `json:"creature"`
+	Message   string               `json:"message,omitempty"`
+	Kind      string               `json:"kind"`
+	Channel   terrarium.ChannelID  `json:"channel,omitempty"`
+	Seq       uint64               `json:"seq,omitempty"`
+	Sender    terrarium.CreatureID `json:"sender,omitempty"`
+	Alias     string               `json:"alias,omitempty"`
+	Reason    string               `json:"reason"`
+	Attempts  int                  `json:"attempts,omitempty"`
+	Error     string               `json:"error,omitempty"`
+	LastWords string               `json:"last_words,omitempty"`
+	Headers   map[string]string    `json:"headers,omitempty"`
+	Payload   Payload              `json:"payload"`
+}
+
+// NewDeadLetterRecord makes the JSON form of a dead letter.
+func NewDeadLetterRecord(l *journal.DeadLetterRow) DeadLetterRecord {
+	return DeadLetterRecord{
+		ID: l.ID.String(), TS: stamp(l.Time), Creature: l.Creature, Message: l.Message.String(), Kind: l.Kind.String(),
+		Channel: l.Channel, Seq: l.Seq, Sender: l.Sender, Alias: l.Alias, Reason: l.Reason, Attempts: l.Attempts,
+		Error: l.Error, LastWords: l.LastWords, Headers: journal.DecodeHeaders(l.Headers), Payload: l.Payload,
+	}
+}
+
+// RedeliverArgs are the arguments of redeliver.
+type RedeliverArgs struct {
+	Message string `json:"message" op:"required" doc:"id of the dead letter, or of its message"`
+	Graph   string `json:"graph,omitempty" doc:"by any id it has had or the name of a member; not needed if there is only one"`
+}
+
+// VerifyArgs are the arguments of verify.
+type VerifyArgs struct {
+	Session string `json:"session,omitempty" doc:"a session, live or ended"`
+	Graph   string `json:"graph,omitempty" doc:"or a graph, by any id it has had or the name of a member, also one that ended"`
+}
+
+// VerifyResult is the result of verify. A sound session has empty lists, except
+// that incomplete_from names ancestors in whose files a part of its history still
+// is.
+type VerifyResult struct {
+	Session        terrarium.SessionID   `json:"session"`
+	Events         int64                 `json:"events"`
+	Missing        []string              `json:"missing"`
+	Duplicate      []string              `json:"duplicate"`
+	OutOfOrder     []string              `json:"out_of_order"`
+	IncompleteFrom []terrarium.SessionID `json:"incomplete_from"`
+	Damage         []string              `json:"damage"`
+}
+
+// NewVerifyResult makes the JSON form of a report.
+func NewVerifyResult(r *journal.VerifyReport) *VerifyResult {
+	return &VerifyResult{
+		Session: r.Session, Events: r.Events, Missing: filled(r.Missing), Duplicate: filled(r.Duplicate),
+		OutOfOrder: filled(r.OutOfOrder), IncompleteFrom: filled(r.IncompleteFrom), Damage: filled(r.Damage),
+	}
+}
+
+// Sound reports whether nothing is wrong. That history has not been copied yet
+// is not wrong.
+func (r *VerifyResult) Sound() bool {
+	return len(r.Missing)+len(r.Duplicate)+len(r.OutOfOrder)+len(r.Damage) == 0
+}
+
+// filled makes lists that are never null in JSON.
+func filled[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func supervisionOperations() []Operation {
+	return []Operation{
+		wait("request", "Asks a creature directly and waits for its reply.", request),
+		read("timers", "Shows the timers that a creature has set.", timers),
+		read("dead_letters", "Lists deliveries that nobody has handled.", deadLetters),
+		read("redeliver", "Delivers a dead letter again.", redeliver),
+		read("verify", "Checks a session: that its log has every event once and every channel in order.", verify),
+	}
+}
+
+func request(ctx context.Context, s *session, a *RequestArgs) (*RequestResult, func(context.Context) (*RequestResult, error), error) {
+	c, err := s.t.FindCreature("", a.Creature)
+	if err != nil {
+		return nil, nil, err
+	}
+	call, err := s.t.Ask(ctx, c, engine.Outgoing{Payload: a.Payload, Headers: a.Headers}, time.Duration(a.Deadline))
+	if err != nil {
+		return nil, nil, err
+	}
+	return nil, func(ctx context.Context) (*RequestResult, error) {
+		reply, err := call.Reply(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &RequestResult{reply}, nil
+	}, nil
+}
+
+func timers(_ context.Context, s *session, a *TimersArgs) (*TimersResult, error) {
+	c, err := s.t.FindCreature("", a.Creature)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.t.Timers(c)
+	if err != nil {
+		return nil, err
+	}
+	out := &TimersResult{Timers: []TimerRecord{}}
+	for _, r := range rows {
+		if strings.HasPrefix(r.Name, a.Prefix) {
+			out.Timers = append(out.Timers, TimerRecord{r.Name, stamp(r.Due), Duration(r.Period), r.Payload})
+		}
+	}
+	return out, nil
+}
+
+// oneGraph finds the graph that an operation is about.
+func oneGraph(s *session, op, name string) (terrarium.GraphID, error) {
+	if name != "" {
+		return s.t.FindGraph(name)
+	}
+	graphs, err := s.t.Status("")
+	if err != nil {
+		return "", err
+	}
+	if len(graphs) != 1 {
+		return "", invalid(op, "graph is missing", "name one; status lists them")
+	}
+	return graphs[0].ID, nil
+}
+
+func deadLetters(ctx context.Context, s *session, a *DeadLettersArgs) (*DeadLettersResult, error) {
+	g, err := oneGraph(s, "dead_letters", a.Graph)
+	if err != nil {
+		return nil, err
+	}
+	var c terrarium.CreatureID
+	if a.Creature != "" {
+		if c, err = s.t.FindCreature("", a.Creature); err != nil {
+			return nil, err
+		}
+	}
+	after, err := journal.ParseEventID(a.After)
+	if err != nil {
+		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "dead_letters", Message: "after is not the id of a dead letter", Remedy: "take it from a dead letter", Err: err}
+	}
+	rows, err := s.t.DeadLetters(ctx, g, c, after, a.Limit)
+	if err != nil {
+		return nil, err
+	}
+	out := &DeadLettersResult{DeadLetters: []DeadLetterRecord{}}
+	for i := range rows {
+		out.DeadLetters = append(out.DeadLetters, NewDeadLetterRecord(&rows[i]))
+	}
+	return out, nil
+}
+
+func redeliver(ctx context.Context, s *session, a *RedeliverArgs) (*SendResult, error) {
+	g, err := oneGraph(s, "redeliver", a.Graph)
+	if err != nil {
+		return nil, err
+	}
+	id, err := journal.ParseEventID(a.Message)
+	if err != nil {
+		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "redeliver", Message: "message is not an id", Remedy: "take it from dead_letters", Err: err}
+	}
+	sent, err := s.t.Redeliver(ctx, g, id)
+	if err != nil {
+		return nil, err
+	}
+	return &SendResult{Message: sent.Message.String(), Seq: sent.Seq}, nil
+}
+
+func verify(ctx context.Context, s *session, a *VerifyArgs) (*VerifyResult, error) {
+	of, err := graphOrSession(ctx, s, "verify", a.Graph, a.Session)
+	if err != nil {
+		return nil, err
+	}
+	report, err := s.t.Verify(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	return NewVerifyResult(&report), nil
+}

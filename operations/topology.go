@@ -1,0 +1,372 @@
+package operations
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// AddCreatureArgs are the arguments of add_creature.
+type AddCreatureArgs struct {
+	Name       string          `json:"name" op:"required" doc:"unique in its graph"`
+	Module     string          `json:"module,omitempty" doc:"path, or builtin:NAME"`
+	Species    string          `json:"species,omitempty" doc:"or a species that may be spawned; it brings its limits, grants, restart and mailbox along"`
+	Deployment string          `json:"deployment,omitempty" doc:"whose species, where several recipes have it"`
+	Join       string          `json:"join,omitempty" doc:"graph to join; without it and without channels, a graph of its own"`
+	Parent     string          `json:"parent,omitempty" doc:"creature it belongs to"`
+	Workers    string          `json:"workers,omitempty" doc:"what becomes of creatures that belong to it: keep or remove"`
+	Privileged bool            `json:"privileged,omitempty" doc:"may use the group tools"`
+	Stopped    bool            `json:"stopped,omitempty" doc:"add it without starting it"`
+	Listen     []string        `json:"listen,omitempty" doc:"channels it listens on, by id or name"`
+	Send       []string        `json:"send,omitempty" doc:"channels it may send on, by id or name"`
+	Config     json.RawMessage `json:"config,omitempty" doc:"its configuration, an object"`
+	Limits     *LimitsArgs     `json:"limits,omitempty" doc:"what it may use"`
+	Grants     *journal.Grants `json:"grants,omitempty" doc:"capabilities"`
+	Restart    *RestartArgs    `json:"restart,omitempty" doc:"what happens after a failure"`
+	Mailbox    *MailboxArgs    `json:"mailbox,omitempty" doc:"deliveries held in memory"`
+	Address    string          `json:"address,omitempty" doc:"durable address"`
+}
+
+// LimitsArgs are the limits of a creature; what is left out has its default.
+type LimitsArgs struct {
+	Memory      int64    `json:"memory,omitempty" doc:"bytes of linear memory"`
+	Fuel        int64    `json:"fuel,omitempty" doc:"units per turn"`
+	Stack       int64    `json:"stack,omitempty" doc:"bytes of calls within one another"`
+	Deadline    Duration `json:"deadline,omitempty" doc:"time per turn"`
+	Message     int64    `json:"message,omitempty" doc:"bytes of one message"`
+	Sends       int      `json:"sends,omitempty" doc:"messages per turn"`
+	SendBytes   int64    `json:"send_bytes,omitempty" doc:"bytes sent per turn"`
+	Output      int64    `json:"output,omitempty" doc:"bytes of output per turn"`
+	LogLines    int      `json:"log_lines,omitempty" doc:"log lines per turn"`
+	LogBytes    int64    `json:"log_bytes,omitempty" doc:"bytes of log per turn"`
+	StateKey    int64    `json:"state_key,omitempty" doc:"bytes of one state key"`
+	StateValue  int64    `json:"state_value,omitempty" doc:"bytes of one state value"`
+	State       int64    `json:"state,omitempty" doc:"bytes of all state"`
+	StateWrites int      `json:"state_writes,omitempty" doc:"state writes per turn"`
+	Calls       int64    `json:"calls,omitempty" doc:"hostcalls per turn"`
+	Handles     int      `json:"handles,omitempty" doc:"channel handles"`
+	Timers      int      `json:"timers,omitempty" doc:"timers of the creature"`
+	Requests    int      `json:"requests,omitempty" doc:"requests that wait for an answer"`
+	TimerBytes  int64    `json:"timer_bytes,omitempty" doc:"bytes of all timers"`
+	Tools       int      `json:"tools,omitempty" doc:"tool calls per turn"`
+	Table       int64    `json:"table,omitempty" doc:"elements of all tables"`
+	Mailbox     int      `json:"mailbox,omitempty" doc:"deliveries held in memory"`
+	StoreRate   int64    `json:"store_rate,omitempty" doc:"bytes added to the store per second"`
+	TimerRate   int      `json:"timer_rate,omitempty" doc:"deliveries of timers per second"`
+}
+
+func (l *LimitsArgs) limits() abi.Limits {
+	if l == nil {
+		return abi.Limits{}
+	}
+	return abi.Limits{
+		Memory: l.Memory, Fuel: l.Fuel, Stack: l.Stack, Deadline: time.Duration(l.Deadline), Message: l.Message,
+		Sends: l.Sends, SendBytes: l.SendBytes, Output: l.Output, LogLines: l.LogLines, LogBytes: l.LogBytes,
+		StateKey: l.StateKey, StateValue: l.StateValue, State: l.State, StateWrites: l.StateWrites,
+		Calls: l.Calls, Handles: l.Handles, Timers: l.Timers, Requests: l.Requests, TimerBytes: l.TimerBytes, Tools: l.Tools,
+		Table: l.Table, Mailbox: l.Mailbox, StoreRate: l.StoreRate, TimerRate: l.TimerRate,
+	}
+}
+
+// RestartArgs is a restart policy; what is left out has its default.
+type RestartArgs struct {
+	Mode       string   `json:"mode,omitempty" doc:"on_failure, never or always"`
+	Attempts   int      `json:"attempts,omitempty" doc:"how often one delivery is tried"`
+	Max        int      `json:"max,omitempty" doc:"failures within the window before quarantine"`
+	Within     Duration `json:"within,omitempty" doc:"the window"`
+	Backoff    Duration `json:"backoff,omitempty" doc:"pause before the second attempt"`
+	BackoffMax Duration `json:"backoff_max,omitempty" doc:"the longest pause"`
+}
+
+func (r *RestartArgs) policy() (deploy.RestartPolicy, error) {
+	if r == nil {
+		return deploy.RestartPolicy{}, nil
+	}
+	p := deploy.RestartPolicy{
+		Attempts: r.Attempts, Max: r.Max, Within: time.Duration(r.Within),
+		Backoff: time.Duration(r.Backoff), BackoffMax: time.Duration(r.BackoffMax),
+	}
+	if r.Mode != "" {
+		mode, ok := deploy.ParseRestartMode(r.Mode)
+		if !ok {
+			return p, invalid("add_creature", "there is no restart mode "+r.Mode, "use on_failure, never or always")
+		}
+		p.Mode = mode
+	}
+	return p, nil
+}
+
+// MailboxArgs describe a mailbox.
+type MailboxArgs struct {
+	Size     int    `json:"size,omitempty" doc:"deliveries held in memory"`
+	Overflow string `json:"overflow,omitempty" doc:"without a store: block, drop_oldest or dead_letter"`
+}
+
+// CreatureAdded is the result of add_creature.
+type CreatureAdded struct {
+	Creature terrarium.CreatureID `json:"creature"`
+	Name     string               `json:"name"`
+	Graph    terrarium.GraphID    `json:"graph"`
+}
+
+// CreatureArgs name a creature.
+type CreatureArgs struct {
+	Creature string `json:"creature" op:"required" doc:"id, or name where it is unique"`
+}
+
+// DeltaResult is the result of operations that may change the graphs.
+type DeltaResult struct {
+	Delta journal.Delta `json:"delta"`
+}
+
+// AddChannelArgs are the arguments of add_channel.
+type AddChannelArgs struct {
+	Graph       string `json:"graph" op:"required" doc:"graph to declare it in"`
+	Name        string `json:"name" op:"required" doc:"unique in the graph"`
+	Description string `json:"description,omitempty" doc:"what it is for"`
+}
+
+// ChannelResult is the result of add_channel and connect.
+type ChannelResult struct {
+	Channel terrarium.ChannelID `json:"channel"`
+	Delta   journal.Delta       `json:"delta"`
+}
+
+// ChannelArgs name a channel.
+type ChannelArgs struct {
+	Channel string `json:"channel" op:"required" doc:"id, or name where it is unique"`
+	Graph   string `json:"graph,omitempty" doc:"where the name is looked up"`
+}
+
+func topologyOperations() []Operation {
+	return []Operation{
+		prepared("add_creature", "Adds a creature and starts it.", prepareCreature, addCreature),
+		edit("remove_creature", "Removes a creature, with its workers if they go with it; its graph may split. What waits for it becomes dead letters.",
+			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.RemoveCreature{ID: id} })),
+		edit("start_creature", "Starts a stopped or quarantined creature.",
+			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.SetStopped{ID: id} })),
+		edit("stop_creature", "Stops a creature: it stays a member and keeps edges, cursors and state.",
+			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.SetStopped{ID: id, Stopped: true} })),
+		edit("promote", "Makes a creature privileged.",
+			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.SetPrivileged{ID: id, Privileged: true} })),
+		edit("demote", "Takes a creature's privilege away.",
+			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.SetPrivileged{ID: id} })),
+		edit("assign_root", "Makes a creature the root of its deployment, and privileged, in place of whoever was it before; the graph may split.", assignRoot),
+		edit("add_channel", "Declares a channel in a graph.", addChannel),
+		edit("remove_channel", "Drops a channel with its edges; its graph may split.", removeChannel),
+		edit("connect", "Makes one creature send on a channel that another listens on; merges their graphs if they differ.", connect),
+		edit("disconnect", "Ends what connect did, without cutting third parties; the graph may split.", disconnect),
+		edit("set_listen", "Turns one listen edge on or off.", setEdge(journal.Listen)),
+		edit("set_send", "Turns one send edge on or off.", setEdge(journal.Send)),
+		read("batch", "Carries out operations that change the topology, all or nothing.", batch),
+	}
+}
+
+// prepareCreature compiles and starts the creature, which may take a while.
+func prepareCreature(ctx context.Context, s *session, a *AddCreatureArgs) (*engine.Prepared, error) {
+	spec, err := a.spec()
+	if err != nil {
+		return nil, err
+	}
+	return s.t.Prepare(ctx, spec)
+}
+
+// spec is what the arguments ask for.
+func (a *AddCreatureArgs) spec() (deploy.CreatureSpec, error) {
+	spec := deploy.CreatureSpec{
+		Name: a.Name, Module: a.Module, Species: a.Species, Deployment: a.Deployment, Config: a.Config,
+		Limits: a.Limits.limits(), Privileged: a.Privileged, Stopped: a.Stopped, Address: a.Address,
+	}
+	switch {
+	case a.Module == "" && a.Species == "":
+		return spec, invalid("add_creature", `neither the field "module" nor "species" is there`, "name a module, or a species that may be spawned")
+	case a.Module != "" && (a.Species != "" || a.Deployment != ""):
+		return spec, invalid("add_creature", "a species has a module of its own", `leave out "module", or "species" and "deployment"`)
+	}
+	var err error
+	if spec.Restart, err = a.Restart.policy(); err != nil {
+		return spec, err
+	}
+	if a.Workers != "" {
+		var ok bool
+		if spec.Workers, ok = deploy.ParseWorkers(a.Workers); !ok {
+			return spec, invalid("add_creature", "there is no such choice for workers: "+a.Workers, "use keep or remove")
+		}
+	}
+	if a.Grants != nil {
+		spec.Grants = *a.Grants
+	}
+	if m := a.Mailbox; m != nil {
+		spec.Limits.Mailbox = m.Size
+		if m.Overflow != "" {
+			overflow, ok := deploy.ParseOverflow(m.Overflow)
+			if !ok {
+				return spec, invalid("add_creature", "there is no overflow policy "+m.Overflow, "use block, drop_oldest or dead_letter")
+			}
+			spec.Overflow = overflow
+		}
+	}
+	for _, name := range a.Listen {
+		spec.Listen = append(spec.Listen, deploy.WireSpec{Channel: name})
+	}
+	for _, name := range a.Send {
+		spec.Send = append(spec.Send, deploy.WireSpec{Channel: name})
+	}
+	return spec, nil
+}
+
+func addCreature(b *staging, a *AddCreatureArgs, p *engine.Prepared) (*CreatureAdded, error) {
+	var join terrarium.GraphID
+	var parent terrarium.CreatureID
+	var err error
+	if a.Join != "" {
+		if join, err = b.FindGraph(a.Join); err != nil {
+			return nil, err
+		}
+	}
+	if a.Parent != "" {
+		if parent, err = b.FindCreature(join, a.Parent); err != nil {
+			return nil, err
+		}
+	}
+	if err := eachOnce(b, join, "listen", a.Listen); err != nil {
+		return nil, err
+	}
+	if err := eachOnce(b, join, "send", a.Send); err != nil {
+		return nil, err
+	}
+	added, _, err := b.AddPrepared(p, join, parent)
+	if err != nil {
+		return nil, err
+	}
+	return &CreatureAdded{added.Creature, added.Name, added.Graph}, nil
+}
+
+// eachOnce refuses a list of channels that has one twice, by whatever names.
+func eachOnce(b *staging, g terrarium.GraphID, field string, channels []string) error {
+	seen := map[terrarium.ChannelID]bool{}
+	for _, name := range channels {
+		id, err := b.FindChannel(g, name)
+		if err != nil {
+			return err
+		}
+		if seen[id] {
+			return invalid("add_creature", fmt.Sprintf("the field %q names the channel %s twice", field, name), "name it once").With("channel", string(id))
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+// onCreature makes an operation on one creature.
+func onCreature(op func(terrarium.CreatureID) topology.Op) func(*staging, *CreatureArgs) (*DeltaResult, error) {
+	return func(b *staging, a *CreatureArgs) (*DeltaResult, error) {
+		id, err := b.FindCreature("", a.Creature)
+		if err != nil {
+			return nil, err
+		}
+		return deltaOf(b.Do(op(id)))
+	}
+}
+
+func assignRoot(b *staging, a *CreatureArgs) (*ChannelsResult, error) {
+	id, err := b.FindCreature("", a.Creature)
+	if err != nil {
+		return nil, err
+	}
+	rooted, err := b.AssignRoot(id)
+	if err != nil {
+		return nil, err
+	}
+	return &ChannelsResult{rooted.Channels, rooted.Delta}, nil
+}
+
+func deltaOf(out engine.Outcome, err error) (*DeltaResult, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &DeltaResult{out.Delta}, nil
+}
+
+func addChannel(b *staging, a *AddChannelArgs) (*ChannelResult, error) {
+	g, err := b.FindGraph(a.Graph)
+	if err != nil {
+		return nil, err
+	}
+	out, err := b.AddChannel(g, a.Name, a.Description)
+	if err != nil {
+		return nil, err
+	}
+	return &ChannelResult{out.Channel, out.Delta}, nil
+}
+
+func removeChannel(b *staging, a *ChannelArgs) (*DeltaResult, error) {
+	id, err := findChannelArg(b, a)
+	if err != nil {
+		return nil, err
+	}
+	return deltaOf(b.Do(topology.RemoveChannel{ID: id}))
+}
+
+// finder is what looks things up: an engine, or a batch.
+type finder interface {
+	FindCreature(journal.GraphID, string) (terrarium.CreatureID, error)
+	FindChannel(journal.GraphID, string) (terrarium.ChannelID, error)
+	FindGraph(string) (terrarium.GraphID, error)
+}
+
+func findChannelArg(f finder, a *ChannelArgs) (terrarium.ChannelID, error) {
+	var g terrarium.GraphID
+	if a.Graph != "" {
+		var err error
+		if g, err = f.FindGraph(a.Graph); err != nil {
+			return "", err
+		}
+	}
+	return f.FindChannel(g, a.Channel)
+}
+
+// BatchArgs are the arguments of batch.
+type BatchArgs struct {
+	Ops []json.RawMessage `json:"ops" op:"required" doc:"operations as in requests, without id; later ones see what earlier ones did"`
+}
+
+// BatchResult is the result of batch.
+type BatchResult struct {
+	Results []any `json:"results"`
+}
+
+func batch(ctx context.Context, s *session, a *BatchArgs) (*BatchResult, error) {
+	steps := make([]step, len(a.Ops))
+	for i, raw := range a.Ops {
+		name, args, err := splitRequest(raw)
+		if err != nil {
+			return nil, atStep(err, i)
+		}
+		op, err := findOperation(name)
+		if err == nil && !op.Batchable {
+			err = invalid("batch", "the operation "+name+" cannot be part of a batch", "use operations that change the topology")
+		}
+		if err != nil {
+			return nil, atStep(err, i)
+		}
+		decoded, err := op.decode(args)
+		if err != nil {
+			return nil, atStep(err, i)
+		}
+		steps[i] = step{op: op, args: decoded}
+	}
+	results, err := carryOut(ctx, s, steps, atStep)
+	if err != nil {
+		return nil, err
+	}
+	return &BatchResult{Results: results}, nil
+}

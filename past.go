@@ -1,0 +1,148 @@
+package terrarium
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// FindGraph finds a graph by its id, by an id that it had before a merge, in
+// this run or an earlier one, or by the name of a creature in it.
+func (t *Terrarium) FindGraph(name string) (GraphID, error) {
+	return t.FindGraphBy(t.engine.FindGraph, name)
+}
+
+// FindGraphBy is [Terrarium.FindGraph] with the look-up of a batch, [engine.Batch.FindGraph],
+// in the place of the engine's: it asks that and, for an id that it does not know, the session
+// directory: an engine that goes on with a session knows the graphs that it
+// found, and the directory remembers from which they came.
+func (t *Terrarium) FindGraphBy(find func(string) (GraphID, error), name string) (GraphID, error) {
+	g, err := find(name)
+	if err == nil || !journal.IsID('g', name) {
+		return g, err
+	}
+	heir, found, lerr := t.Heir(context.Background(), GraphID(name))
+	if lerr != nil || !found {
+		return "", err
+	}
+	if heir.Graph != GraphID(name) {
+		if g, ferr := find(string(heir.Graph)); ferr == nil {
+			return g, nil
+		}
+	}
+	return "", notRunning(GraphID(name), heir)
+}
+
+// notRunning says what became of a graph that is only remembered.
+func notRunning(g GraphID, heir journal.SessionInfo) error {
+	ids := map[string]string{"graph": string(g), "session": string(heir.Session)}
+	became := "it"
+	if heir.Graph != g {
+		became = "it became " + string(heir.Graph) + ", which"
+		ids["heir"] = string(heir.Graph)
+	}
+	if heir.Live {
+		return &abi.Error{
+			Code: abi.NotFound, IDs: ids,
+			Message: fmt.Sprintf("the graph %s does not run: %s is saved in session %s", g, became, heir.Session),
+			Remedy:  "bring it back with its recipe or with resume; history, lineage and export take it as it is",
+		}
+	}
+	return &abi.Error{
+		Code: abi.NotFound, IDs: ids,
+		Message: fmt.Sprintf("there is no graph %s any more: %s ended, and session %s has its history", g, became, heir.Session),
+		Remedy:  "status lists what exists; history, lineage and export take what has ended, too",
+	}
+}
+
+// History is [engine.Engine.History], and also takes the ids of graphs that went
+// into others in an earlier run, or ended.
+func (t *Terrarium) History(ctx context.Context, graphOrSession string, q journal.HistoryQuery) ([]Event, error) {
+	of, err := t.lasting(ctx, graphOrSession)
+	if err != nil {
+		return nil, err
+	}
+	return t.engine.History(ctx, of, q)
+}
+
+// Lineage is [engine.Engine.Lineage] with the names that History takes.
+func (t *Terrarium) Lineage(ctx context.Context, graphOrSession string) ([]journal.SessionInfo, error) {
+	of, err := t.lasting(ctx, graphOrSession)
+	if err != nil {
+		return nil, err
+	}
+	return t.engine.Lineage(ctx, of)
+}
+
+// Verify is [engine.Engine.Verify] with the names that History takes.
+func (t *Terrarium) Verify(ctx context.Context, graphOrSession string) (journal.VerifyReport, error) {
+	of, err := t.lasting(ctx, graphOrSession)
+	if err != nil {
+		return journal.VerifyReport{}, err
+	}
+	return t.engine.Verify(ctx, of)
+}
+
+// lasting returns what stands for a graph or session in the engine: the graph
+// that it is now, or the session in which the history of one that is not live
+// goes on.
+func (t *Terrarium) lasting(ctx context.Context, graphOrSession string) (string, error) {
+	if !journal.IsID('g', graphOrSession) {
+		return graphOrSession, nil
+	}
+	if g, err := t.FindGraph(graphOrSession); err == nil {
+		return string(g), nil
+	}
+	heir, found, err := t.Heir(ctx, GraphID(graphOrSession))
+	if err != nil || !found {
+		return graphOrSession, err
+	}
+	return string(heir.Session), nil
+}
+
+// Heir finds the session that has the history of a graph that is not live; see [Heir].
+func (t *Terrarium) Heir(ctx context.Context, g GraphID) (journal.SessionInfo, bool, error) {
+	list, err := t.Sessions(ctx)
+	if err != nil {
+		return journal.SessionInfo{}, false, err
+	}
+	heir, found := Heir(list, g)
+	return heir, found, nil
+}
+
+// Heir finds, among the sessions of a directory, the one in which the history
+// of a graph goes on: its own newest session or, if that went into a merge, the
+// one that came out of it, and so on. It is not live if the graph ended. The
+// sessions are listed eldest first, as by [Terrarium.Sessions].
+func Heir(sessions []journal.SessionInfo, g GraphID) (journal.SessionInfo, bool) {
+	at := slices.IndexFunc(sessions, func(i journal.SessionInfo) bool { return i.Graph == g })
+	if at < 0 {
+		return journal.SessionInfo{}, false
+	}
+	for next := at; next >= 0; next = child(sessions, at) {
+		at = next
+	}
+	return sessions[at], true
+}
+
+// child is the index of the session that a session became, or -1: of the
+// children of a split the one that kept the graph's id. A child is younger than
+// its parents, so it is listed behind them.
+func child(sessions []journal.SessionInfo, of int) int {
+	found := -1
+	for i := of + 1; i < len(sessions); i++ {
+		if !slices.Contains(sessions[i].Parents, sessions[of].Session) {
+			continue
+		}
+		if sessions[i].Graph == sessions[of].Graph {
+			return i
+		}
+		if found < 0 {
+			found = i
+		}
+	}
+	return found
+}
