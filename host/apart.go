@@ -17,11 +17,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tetratelabs/wazero"
-
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/host/internal/codecache"
 	"github.com/seed47132306/terrarium/host/internal/compilecost"
 	"github.com/seed47132306/terrarium/internal/scratch"
+	"github.com/tetratelabs/wazero"
 )
 
 // What is compiled in this process although there is a command for it: starting a
@@ -124,7 +124,7 @@ func compileFor(o compileOrder, wasm []byte) (a compileAnswer) {
 	switch {
 	case err == nil:
 		return compileAnswer{}
-	case cacheFault(err):
+	case codecache.Fault(err):
 		return compileAnswer{Failed: err.Error()}
 	}
 	return compileAnswer{Refused: err.Error()}
@@ -154,7 +154,7 @@ func (a *apart) compile(ctx context.Context, wasm []byte, cost compilecost.Cost,
 	case answer.Failed != "":
 		return "", fmt.Errorf("%w: %s", errNoProcess, answer.Failed)
 	}
-	found, err := filepath.Glob(filepath.Join(dir, entryDirs+"*", "*"))
+	found, err := filepath.Glob(filepath.Join(dir, codecache.EntryDirs+"*", "*"))
 	if err != nil || len(found) != 1 {
 		return "", fmt.Errorf("%w: it left %d entries", errNoProcess, len(found))
 	}
@@ -246,7 +246,7 @@ func (h *Host) loadApart(ctx context.Context, wasm []byte, cost compilecost.Cost
 	if err := a.open(ctx, h); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errNoProcess, err)
 	}
-	work, err := os.MkdirTemp(a.dir.Path, workDirs)
+	work, err := os.MkdirTemp(a.dir.Path, codecache.WorkDirs)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errNoProcess, err)
 	}

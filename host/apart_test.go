@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/host/internal/codecache"
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
@@ -162,7 +163,7 @@ func TestCompileApartIntoTheCache(t *testing.T) {
 			t.Errorf("with %s: %v, logged %q", command[1:], err, said)
 		}
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, cacheDir, workDirs+"*")); err != nil || len(left) != 0 {
+	if left, err := filepath.Glob(filepath.Join(dir, codecache.Subdir, codecache.WorkDirs+"*")); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v (%v)", left, err)
 	}
 }

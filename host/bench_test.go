@@ -8,10 +8,9 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-
-	"github.com/seed47132306/terrarium/abi"
 )
 
 // quietTurn answers without keeping anything.
@@ -146,7 +145,7 @@ func BenchmarkMemory(b *testing.B) {
 					heap := float64(heapBytes()-before) / float64(c.count)
 					var own float64
 					for _, i := range instances {
-						own += float64(ownBytes(b, i.call.memory.bytes)) / float64(c.count)
+						own += float64(ownBytes(b, i.call.memory.Bytes)) / float64(c.count)
 						if err := i.Close(b.Context()); err != nil {
 							b.Fatal(err)
 						}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/host/internal/codecache"
 )
 
 // strangersCache is a cache directory that a stranger has filled: with the code of one
@@ -27,10 +28,10 @@ func newStrangersCache(t *testing.T) (s strangersCache, named string) {
 	own := os.Getenv("XDG_CONFIG_HOME")
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	dir, entry := compiledInto(t, "init_traps")
-	s = strangersCache{t: t, foreign: readFile(t, filepath.Join(dir, cacheDir, entry))}
+	s = strangersCache{t: t, foreign: readFile(t, filepath.Join(dir, codecache.Subdir, entry))}
 	t.Setenv("XDG_CONFIG_HOME", own)
 	named, s.entry = compiledInto(t, "echo")
-	s.dir = filepath.Join(named, cacheDir)
+	s.dir = filepath.Join(named, codecache.Subdir)
 	return s, named
 }
 
@@ -42,7 +43,7 @@ func compiledInto(t *testing.T, name string) (dir, entry string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := h.cache.entries()
+	before, err := h.cache.Entries()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,17 +51,17 @@ func compiledInto(t *testing.T, name string) (dir, entry string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := h.cache.entries()
+	after, err := h.cache.Entries()
 	if err := errors.Join(err, m.Close(t.Context()), h.Close(t.Context())); err != nil || len(after) != len(before)+1 {
 		t.Fatalf("%d entries, then %d: %v", len(before), len(after), err)
 	}
 	known := map[string]bool{}
 	for _, e := range before {
-		known[e.name] = true
+		known[e.Name] = true
 	}
 	for _, e := range after {
-		if !known[e.name] {
-			entry = e.name
+		if !known[e.Name] {
+			entry = e.Name
 		}
 	}
 	return dir, entry
@@ -82,11 +83,11 @@ func (s strangersCache) replace(name string, put func(path string) error) {
 }
 
 func (s strangersCache) tag() string {
-	return filepath.Join(cacheTags, strings.ReplaceAll(s.entry, string(filepath.Separator), "+"))
+	return filepath.Join(codecache.Tags, strings.ReplaceAll(s.entry, string(filepath.Separator), "+"))
 }
 
 func (s strangersCache) module() string {
-	return filepath.Join(cacheModules, hexSum([32]byte{1}))
+	return filepath.Join(codecache.Modules, hexSum([32]byte{1}))
 }
 
 func pipe(path string) error      { return syscall.Mkfifo(path, 0o600) }
@@ -131,12 +132,12 @@ var strangersCaches = map[string]func(s strangersCache){
 	},
 	"a tag that is huge": func(s strangersCache) { s.replace(s.tag(), sparse) },
 	"tags that are a file": func(s strangersCache) {
-		s.replace(cacheTags, func(path string) error { return os.WriteFile(path, nil, 0o600) })
+		s.replace(codecache.Tags, func(path string) error { return os.WriteFile(path, nil, 0o600) })
 	},
-	"tags others can reach": func(s strangersCache) { s.must(os.Chmod(s.at(cacheTags), 0o701)) },
+	"tags others can reach": func(s strangersCache) { s.must(os.Chmod(s.at(codecache.Tags), 0o701)) },
 	"modules that are a link": func(s strangersCache) {
 		to := filepath.Dir(s.elsewhere(nil))
-		s.replace(cacheModules, func(path string) error { return os.Symlink(to, path) })
+		s.replace(codecache.Modules, func(path string) error { return os.Symlink(to, path) })
 	},
 	"a module that is a pipe": func(s strangersCache) { s.replace(s.module(), pipe) },
 	"a module that is huge":   func(s strangersCache) { s.replace(s.module(), sparse) },
@@ -147,12 +148,12 @@ var strangersCaches = map[string]func(s strangersCache){
 				s.t.Error("a file was made elsewhere")
 			}
 		})
-		s.replace(cacheLock, func(path string) error { return os.Symlink(to, path) })
+		s.replace(codecache.Lock, func(path string) error { return os.Symlink(to, path) })
 	},
-	"a lock that is a pipe":      func(s strangersCache) { s.replace(cacheLock, pipe) },
-	"a lock that is a directory": func(s strangersCache) { s.replace(cacheLock, directory) },
+	"a lock that is a pipe":      func(s strangersCache) { s.replace(codecache.Lock, pipe) },
+	"a lock that is a directory": func(s strangersCache) { s.replace(codecache.Lock, directory) },
 	"an old key that is a directory": func(s strangersCache) {
-		s.replace(oldCacheKey, directory)
+		s.replace(codecache.OldKey, directory)
 	},
 	"a directory of entries that is a link": func(s strangersCache) {
 		to := s.t.TempDir()
@@ -174,9 +175,25 @@ func TestStrangersCaches(t *testing.T) {
 			if code := readFile(t, s.at(s.entry)); string(code) == string(s.foreign) {
 				t.Error("the code of the stranger is in use")
 			}
-			if refused := openCache(t, dir).refused(); len(refused) != 0 {
+			if refused := refusedBy(t, dir); len(refused) != 0 {
 				t.Errorf("opened again, it refuses %v", refused)
 			}
 		})
 	}
+}
+
+// refusedBy opens a cache, and answers what it refuses.
+func refusedBy(t *testing.T, dir string) []error {
+	t.Helper()
+	c, err := codecache.Open(t.Context(), dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	return c.Refused()
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

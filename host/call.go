@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/tetratelabs/wazero/api"
-
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/host/internal/memory"
+	"github.com/tetratelabs/wazero/api"
 )
 
 // phase is what of a guest is running.
@@ -32,7 +32,7 @@ func (p phase) String() string { return phaseNames[p] }
 // hostcall finds it without a lookup and nothing is allocated.
 type call struct {
 	meteredCall
-	memory linearMemory
+	memory memory.Linear
 	bounds bounds
 
 	turn  abi.Turn // nil between calls

@@ -13,14 +13,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
-
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/host/internal/codecache"
 	"github.com/seed47132306/terrarium/host/internal/compilecost"
+	"github.com/seed47132306/terrarium/host/internal/memory"
 	"github.com/seed47132306/terrarium/host/wasmbin"
 	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 	"github.com/seed47132306/terrarium/internal/scratch"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
 )
 
 // Options configures a [Host]. The zero value is ready for use.
@@ -65,8 +66,8 @@ type Options struct {
 type Host struct {
 	opts     Options
 	runtime  wazero.Runtime
-	cache    *codeCache // nil without CacheDir
-	memories *memoryPool
+	cache    *codecache.Cache // nil without CacheDir
+	memories *memory.Pool
 	handles  *handles
 	apart    *apart              // nil without Compiler
 	instance wazero.ModuleConfig // shared by all instances
@@ -94,7 +95,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 		opts:     opts,
 		instance: instanceConfig(),
 		modules:  map[[sha256.Size]byte]*compiled{},
-		memories: newMemoryPool(),
+		memories: memory.NewPool(),
 		handles:  newHandles(),
 
 		imageFrom: imageFrom,
@@ -106,11 +107,11 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	}
 	if opts.CacheDir != "" {
 		var err error
-		if h.cache, err = openCodeCache(ctx, opts.CacheDir, opts.CacheKey); err != nil {
+		if h.cache, err = codecache.Open(ctx, opts.CacheDir, opts.CacheKey); err != nil {
 			return nil, err
 		}
 		h.tellRefused()
-		cfg = cfg.WithCompilationCache(h.cache.wazero)
+		cfg = cfg.WithCompilationCache(h.cache.Wazero)
 	}
 	h.runtime = wazero.NewRuntimeWithConfig(ctx, cfg)
 	if err := h.provideImports(ctx, h.runtime); err != nil {
@@ -220,7 +221,7 @@ func (h *Host) acquire(ctx context.Context, sum [sha256.Size]byte) (c *compiled,
 
 // HeapBytes is what the linear memories of all instances take of the Go heap: nothing
 // where addresses can be reserved for them.
-func (h *Host) HeapBytes() int64 { return h.memories.inHeap.Load() }
+func (h *Host) HeapBytes() int64 { return h.memories.InHeap.Load() }
 
 // Close implements [abi.Host].
 func (h *Host) Close(ctx context.Context) error {
@@ -240,9 +241,9 @@ func (h *Host) Close(ctx context.Context) error {
 	if h.apart != nil {
 		err = errors.Join(err, h.apart.close(ctx))
 	}
-	h.memories.close()
+	h.memories.Close()
 	if h.cache != nil {
-		err = errors.Join(err, h.cache.close(ctx))
+		err = errors.Join(err, h.cache.Close(ctx))
 	}
 	if err != nil {
 		return &abi.Error{Code: abi.Internal, Op: "close host", Message: "wazero did not close cleanly", Err: err}
@@ -288,7 +289,7 @@ func (h *Host) check(op string, wasm []byte) (*wasmbin.Module, *shape, []wasmbin
 
 // tellRefused logs what of the cache was refused since it was last asked.
 func (h *Host) tellRefused() {
-	for _, err := range h.cache.refused() {
+	for _, err := range h.cache.Refused() {
 		h.opts.Log.Warn("an entry of the compilation cache was refused", "error", err)
 	}
 }
@@ -321,10 +322,10 @@ func (h *Host) compileCached(ctx context.Context, wasm []byte, cost compilecost.
 // fillCache has another process compile a module that the cache does not know.
 func (h *Host) fillCache(ctx context.Context, wasm []byte, cost compilecost.Cost) error {
 	sum := sha256.Sum256(wasm)
-	if h.cache.knows(sum) {
+	if h.cache.Knows(sum) {
 		return nil
 	}
-	work, err := os.MkdirTemp(h.cache.dir, workDirs)
+	work, err := os.MkdirTemp(h.cache.Dir, codecache.WorkDirs)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNoProcess, err)
 	}
@@ -333,7 +334,7 @@ func (h *Host) fillCache(ctx context.Context, wasm []byte, cost compilecost.Cost
 	if err != nil {
 		return err
 	}
-	if err := h.cache.take(ctx, sum, work, entry); err != nil {
+	if err := h.cache.Take(ctx, sum, work, entry); err != nil {
 		return fmt.Errorf("%w: %w", errNoProcess, err)
 	}
 	return nil
@@ -348,7 +349,7 @@ func (h *Host) compileHere(ctx context.Context, wasm []byte) (wazero.CompiledMod
 		return m, err
 	}
 	if abi.CodeOf(err) == abi.Unavailable {
-		if cerr := h.cache.recheck(ctx); cerr != nil {
+		if cerr := h.cache.Recheck(ctx); cerr != nil {
 			return nil, errors.Join(err, cerr)
 		}
 		h.tellRefused()
@@ -357,7 +358,7 @@ func (h *Host) compileHere(ctx context.Context, wasm []byte) (wazero.CompiledMod
 	if err != nil {
 		return nil, err
 	}
-	if cerr := h.cache.seal(ctx); cerr != nil {
+	if cerr := h.cache.Seal(ctx); cerr != nil {
 		h.opts.Log.Warn("compiled code is not kept for the next process", "error", cerr)
 	}
 	h.tellRefused()
@@ -377,7 +378,7 @@ func (h *Host) compileModule(ctx context.Context, r wazero.Runtime, wasm []byte)
 	switch {
 	case err == nil:
 		return m, nil
-	case cacheFault(err):
+	case codecache.Fault(err):
 		return nil, &abi.Error{Code: abi.Unavailable, Op: "compile", Message: "the compilation cache is damaged or cannot be written",
 			Remedy: "make room, or use no cache", Err: err}
 	default:

@@ -3,6 +3,7 @@ package host
 import (
 	"sync"
 
+	"github.com/seed47132306/terrarium/host/internal/memory"
 	"github.com/tetratelabs/wazero/api"
 )
 
@@ -19,7 +20,7 @@ import (
 // The first instance that can be an image becomes one. It is given back with the
 // last reference to the code, or with the host.
 type startImage struct {
-	memory  *memoryImage
+	memory  *memory.Image
 	globals []uint64 // as in static.globals
 
 	fuel      int64 // used
@@ -49,7 +50,7 @@ func (s *imageSlot) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.image != nil {
-		s.image.memory.close()
+		s.image.memory.Close()
 	}
 	s.image, s.never = nil, true
 }
@@ -58,7 +59,7 @@ func (s *imageSlot) close() {
 func (s *imageSlot) fitting(b *bounds) *startImage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m := s.image; m != nil && m.memory.size() <= uint64(b.memory) && m.fuel <= b.fuel &&
+	if m := s.image; m != nil && m.memory.Size() <= uint64(b.memory) && m.fuel <= b.fuel &&
 		m.calls <= b.calls && m.stack <= b.stack {
 		return m
 	}
@@ -74,13 +75,13 @@ func (s *imageSlot) keep(i *Instance) {
 	switch {
 	case s.image != nil || s.never:
 		return
-	case c.memory.refused || c.text != "" || c.count > c.bounds.calls || c.charged() > c.budget.Limit:
+	case c.memory.Refused || c.text != "" || c.count > c.bounds.calls || c.charged() > c.budget.Limit:
 		return // with other limits it may have gone on differently
-	case c.personal || len(c.memory.bytes) > maxImage || !i.compiled.worthImage(c):
+	case c.personal || len(c.memory.Bytes) > maxImage || !i.compiled.worthImage(c):
 		s.never = true
 		return
 	}
-	memory, err := newMemoryImage(c.memory.pool, c.memory.bytes)
+	memory, err := memory.NewImage(c.memory.Pool, c.memory.Bytes)
 	if err != nil {
 		return // the next instance may have more luck
 	}
@@ -90,7 +91,7 @@ func (s *imageSlot) keep(i *Instance) {
 	for _, g := range i.compiled.static.globals {
 		s.image.globals = append(s.image.globals, i.module.ExportedGlobal(g.export).Get())
 	}
-	c.memory.adopt(memory)
+	c.memory.Adopt(memory)
 }
 
 // worthImage reports whether beginning with an image saves more than it costs.

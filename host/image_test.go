@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
@@ -121,7 +120,7 @@ func compareTwins(t *testing.T, m abi.Module, limits *abi.Limits, deliveries []d
 		if diff := cmp.Diff(observe(plain, &turns[0], errs[0]), observe(imaged, &turns[1], errs[1])); diff != "" {
 			t.Fatalf("%s: without and with an image differ:\n%s", what, diff)
 		}
-		if !bytes.Equal(plain.call.memory.bytes, imaged.call.memory.bytes) {
+		if !bytes.Equal(plain.call.memory.Bytes, imaged.call.memory.Bytes) {
 			t.Fatalf("%s: the memory differs", what)
 		}
 	}
@@ -168,7 +167,7 @@ func TestImagesChangeNothing(t *testing.T) {
 				if imageOf(m) == nil {
 					t.Fatal("there is no image")
 				}
-				if first.call.memory.image == nil && first.call.memory.region.mapped() {
+				if first.call.memory.Image == nil && first.call.memory.Region.Mapped() {
 					t.Error("the first instance has pages of its own")
 				}
 				for _, d := range guest.deliveries {
@@ -313,7 +312,7 @@ func TestImagesRespectLimits(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if used := i.(*Instance).call.memory.image != nil; used != c.used {
+		if used := i.(*Instance).call.memory.Image != nil; used != c.used {
 			t.Errorf("%s: the image is used: %v, want %v", c.what, used, c.used)
 		}
 		i.Close(t.Context())
@@ -366,7 +365,7 @@ func TestNothingIsPersonalBeforeInit(t *testing.T) {
 		if slices.ContainsFunc(turn.calls, func(s string) bool { return strings.HasPrefix(s, "random") }) {
 			t.Errorf("the turn was asked: %q", turn.calls)
 		}
-		return bytes.Clone(i.(*Instance).call.memory.bytes[1024:1120])
+		return bytes.Clone(i.(*Instance).call.memory.Bytes[1024:1120])
 	}
 	m, other := compile(t, h, initializer(1)), compile(t, h, initializer(2))
 	first, second, third := memory(m, 1), memory(m, 2_000), memory(other, 1)

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host/wasmbin/meter"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 )
 
 // Instance is one instance of a module. At most one method runs at a time.
@@ -36,7 +35,7 @@ func (i *Instance) start(ctx context.Context, init abi.Turn) error {
 		return interrupted("instantiate", err)
 	}
 	image := i.compiled.images.fitting(&c.bounds)
-	if image != nil && !c.memory.show(image.memory) {
+	if image != nil && !c.memory.Show(image.memory) {
 		image = nil
 	}
 	err := i.instantiate()
@@ -74,7 +73,7 @@ func (i *Instance) instantiate() (err error) {
 // initialize does what is the same for all instances of the module.
 func (i *Instance) initialize() error {
 	c := i.compiled
-	c.static.apply(i.call.memory.bytes)
+	c.static.apply(i.call.memory.Bytes)
 	if !c.runsFirst() {
 		return nil
 	}
@@ -190,7 +189,7 @@ func (i *Instance) usable(op string, t abi.Turn) error {
 }
 
 // MemoryBytes implements [abi.Instance].
-func (i *Instance) MemoryBytes() int64 { return int64(len(i.call.memory.bytes)) }
+func (i *Instance) MemoryBytes() int64 { return int64(len(i.call.memory.Bytes)) }
 
 // FuelUsed implements [abi.Instance].
 func (i *Instance) FuelUsed() int64 { return i.call.used() }
@@ -207,6 +206,6 @@ func (i *Instance) Close(ctx context.Context) error {
 	}
 	i.compiled.host.handles.drop(i)
 	i.module = nil
-	i.call.memory.release()
+	i.call.memory.Release()
 	return errors.Join(err, i.compiled.release(ctx))
 }

@@ -9,12 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/sys"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host/internal/compilecost"
 	"github.com/seed47132306/terrarium/host/wasmbin/meter"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/sys"
 )
 
 // compiled is the code of one module, shared by every Module and Instance made
@@ -169,7 +168,7 @@ func (m *Module) Instantiate(ctx context.Context, limits *abi.Limits, init abi.T
 	i := &Instance{compiled: m.compiled}
 	b.tableGrowth = b.table - m.compiled.table
 	i.call.bounds = b
-	i.call.memory.limit, i.call.memory.pool = uint64(b.memory), m.compiled.host.memories
+	i.call.memory.Limit, i.call.memory.Pool = uint64(b.memory), m.compiled.host.memories
 	if err := i.start(ctx, init); err != nil {
 		_ = i.Close(context.WithoutCancel(ctx)) // the first error is the one to tell
 		return nil, err

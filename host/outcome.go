@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tetratelabs/wazero/sys"
-
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/tetratelabs/wazero/sys"
 )
 
 // guestFailure is a failure status that the guest itself answered.
@@ -67,7 +66,7 @@ func (c *call) trapped(op string, err error) *abi.Error {
 	if c.words != "" {
 		e.Message += "; it said: " + printable(c.words)
 	}
-	if c.memory.refused {
+	if c.memory.Refused {
 		// Most allocators trap when there is no memory, and do not say why.
 		e.Message += fmt.Sprintf("; it was refused more memory before: the limit memory is %d bytes", c.bounds.memory)
 		e.Remedy = "raise the limit memory, or use less"

@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host/wasmbin"
+	"pgregory.net/rapid"
 )
 
 // However data lies, memory is the same as if its segments had been applied one
@@ -68,7 +67,7 @@ func TestSegmentsThatInstructionsName(t *testing.T) {
 	}
 	h := newHost(t, Options{})
 	i := instantiate(t, compile(t, h, build(1, 7)), nil)
-	if memory := i.call.memory.bytes; string(memory[100:106]) != "active" || string(memory[200:207]) != "passive" {
+	if memory := i.call.memory.Bytes; string(memory[100:106]) != "active" || string(memory[200:207]) != "passive" {
 		t.Errorf("the memory has %q and %q", memory[100:106], memory[200:207])
 	}
 	instantiate(t, compile(t, h, build(0, 0)), nil)

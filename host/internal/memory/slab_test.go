@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package host
+package memory
 
 import (
 	"bufio"
@@ -21,7 +21,7 @@ func TestClassOf(t *testing.T) {
 			t.Errorf("a region for %d bytes is of class %d with %d", c.size, got, classBytes(got))
 		}
 	}
-	if _, ok := newMemoryPool().reserve(1<<32+1, nil); ok {
+	if _, ok := NewPool().reserve(1<<32+1, nil); ok {
 		t.Error("more than a memory can have is reserved")
 	}
 }
@@ -29,7 +29,7 @@ func TestClassOf(t *testing.T) {
 // Regions that come back are used again, so many creatures one after the other
 // need one slab; a slab that nobody uses is kept, and a second one is not.
 func TestSlabsComeAndGo(t *testing.T) {
-	pool := newMemoryPool()
+	pool := NewPool()
 	const size = 64 << 20
 	var all []region
 	for range 3 * slabBytes / size {
@@ -58,7 +58,7 @@ func TestSlabsComeAndGo(t *testing.T) {
 		t.Error("a region that came back was not used again")
 	}
 	late, _ := pool.reserve(size, nil)
-	pool.close()
+	pool.Close()
 	if len(c.open) != 1 {
 		t.Error("a slab in use is unmapped")
 	}
@@ -90,10 +90,10 @@ func shownImages(t *testing.T) int {
 // An image that was mapped into a region leaves no trace in it, neither in its
 // bytes nor in the number of mappings of the process.
 func TestImagesLeaveNoMapping(t *testing.T) {
-	pool := newMemoryPool()
+	pool := NewPool()
 	anchor, _ := pool.reserve(1<<20, nil)
 	before := shownImages(t)
-	image, err := newMemoryImage(pool, make([]byte, 2*abi.PageBytes))
+	image, err := NewImage(pool, make([]byte, 2*abi.PageBytes))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,79 +114,23 @@ func TestImagesLeaveNoMapping(t *testing.T) {
 	if got := shownImages(t) - before; got != maxIdle {
 		t.Errorf("%d mappings are kept for the next instances, want %d", got, maxIdle)
 	}
-	image.close()
+	image.Close()
 	if got := shownImages(t) - before; got != 0 {
 		t.Errorf("the closed image has %d mappings", got)
 	}
 	pool.release(anchor, 0)
-	pool.close()
-}
-
-// The image of a module ends with the last instance that uses its code, or with
-// the host.
-func TestImagesEnd(t *testing.T) {
-	before := shownImages(t)
-	h, err := New(t.Context(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.imageFrom = 0
-	closed := func(image *startImage) bool {
-		image.memory.mu.Lock()
-		defer image.memory.mu.Unlock()
-		return image.memory.file < 0
-	}
-	spawn := func(m abi.Module) abi.Instance {
-		i, err := m.Instantiate(t.Context(), nil, &fakeTurn{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return i
-	}
-	m, err := h.Compile(t.Context(), busyGuest(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, second := spawn(m), spawn(m)
-	image := imageOf(m)
-	if got := shownImages(t) - before; image == nil || got != 2 {
-		t.Fatalf("two instances show the image %p in %d mappings", image, got)
-	}
-	m.Close(t.Context())
-	first.Close(t.Context())
-	if closed(image) {
-		t.Error("the image is closed while an instance may be made")
-	}
-	second.Close(t.Context())
-	if !closed(image) {
-		t.Error("the last instance leaves the image")
-	}
-	if m, err = h.Compile(t.Context(), busyGuest(t)); err != nil {
-		t.Fatal(err)
-	}
-	last := spawn(m)
-	image = imageOf(m)
-	if err := h.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if !closed(image) {
-		t.Error("the host leaves the image")
-	}
-	last.Close(t.Context())
-	if got := shownImages(t) - before; got != 0 {
-		t.Errorf("%d mappings are left", got)
-	}
+	pool.Close()
 }
 
 // A sealed image cannot be changed, not even by who has its file.
 func TestImageIsSealed(t *testing.T) {
-	pool := newMemoryPool()
-	defer pool.close()
-	image, err := newMemoryImage(pool, make([]byte, abi.PageBytes))
+	pool := NewPool()
+	defer pool.Close()
+	image, err := NewImage(pool, make([]byte, abi.PageBytes))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer image.close()
+	defer image.Close()
 	f, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(image.file), os.O_RDWR, 0)
 	if err != nil {
 		return // nobody can even open it for writing

@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package host
+package memory
 
 import (
 	"math/bits"
@@ -49,13 +49,13 @@ type region struct {
 	base  []byte
 	slab  *slab
 	index int
-	image *memoryImage // what is mapped at the beginning; nil for nothing
+	image *Image // what is mapped at the beginning; nil for nothing
 }
 
-func (r *region) mapped() bool { return r.slab != nil }
+func (r *region) Mapped() bool { return r.slab != nil }
 
 // adopt maps an image over the part of the region of which it is a copy.
-func (r *region) adopt(image *memoryImage) bool {
+func (r *region) adopt(image *Image) bool {
 	if !image.mapOver(r.base) {
 		return false
 	}
@@ -72,7 +72,7 @@ func classBytes(class int) uint64 { return smallestClass << class }
 
 // reserve returns a region of at least size bytes that begins with the image,
 // which may be nil. It answers false when the system has no room for it.
-func (p *slabs) reserve(size uint64, image *memoryImage) (region, bool) {
+func (p *slabs) reserve(size uint64, image *Image) (region, bool) {
 	if size > largestRegion {
 		return region{}, false
 	}
@@ -100,7 +100,7 @@ func (p *slabs) release(r region, used uint64) {
 	switch {
 	case image != nil && discard(r.base[:used]) && image.keepIdle(r):
 		return
-	case image != nil && !unmapImage(r.base, image.size()):
+	case image != nil && !unmapImage(r.base, image.Size()):
 		return // what is mapped there is unknown now, so its addresses are never used again
 	case !discard(r.base[:used]):
 		clear(r.base[:used])

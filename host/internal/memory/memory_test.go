@@ -1,4 +1,4 @@
-package host
+package memory
 
 import (
 	"bytes"
@@ -6,13 +6,12 @@ import (
 	"sync"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/seed47132306/terrarium/abi"
+	"pgregory.net/rapid"
 )
 
 // newMemory is a memory in the state in which wazero has asked for min bytes.
-func newMemory(t testing.TB, m linearMemory, min, max uint64) *linearMemory {
+func newMemory(t testing.TB, m Linear, min, max uint64) *Linear {
 	t.Helper()
 	if b := m.Allocate(min, max).Reallocate(min); b == nil {
 		t.Fatalf("%d bytes are refused", min)
@@ -23,11 +22,11 @@ func newMemory(t testing.TB, m linearMemory, min, max uint64) *linearMemory {
 // In the Go heap memory keeps what was there, is zero beyond, and never gets
 // more than twice what was asked for.
 func TestHeapMemory(t *testing.T) {
-	m := newMemory(t, linearMemory{limit: 10_000}, 1000, 9_000)
-	if len(m.bytes) != 1000 || cap(m.bytes) > 1100 {
-		t.Fatalf("1000 bytes are %d of %d", len(m.bytes), cap(m.bytes))
+	m := newMemory(t, Linear{Limit: 10_000}, 1000, 9_000)
+	if len(m.Bytes) != 1000 || cap(m.Bytes) > 1100 {
+		t.Fatalf("1000 bytes are %d of %d", len(m.Bytes), cap(m.Bytes))
 	}
-	m.bytes[999] = 1
+	m.Bytes[999] = 1
 	for size := uint64(1100); size <= 9000; size += 100 {
 		b := m.Reallocate(size)
 		if uint64(len(b)) != size || uint64(cap(b)) > min(2*size, 9100) || b[999] != 1 || slices.Max(b[1000:]) != 0 {
@@ -37,16 +36,16 @@ func TestHeapMemory(t *testing.T) {
 	if b := m.Reallocate(9001); b != nil {
 		t.Error("the declared maximum is passed")
 	}
-	if m.release(); m.bytes != nil {
+	if m.Release(); m.Bytes != nil {
 		t.Error("memory is kept after its release")
 	}
 }
 
 func TestMemoryOfNoPages(t *testing.T) {
-	m := newMemory(t, linearMemory{limit: abi.PageBytes, pool: newMemoryPool()}, 0, abi.PageBytes)
-	defer m.release()
-	if len(m.bytes) != 0 {
-		t.Fatalf("no page has %d bytes", len(m.bytes))
+	m := newMemory(t, Linear{Limit: abi.PageBytes, Pool: NewPool()}, 0, abi.PageBytes)
+	defer m.Release()
+	if len(m.Bytes) != 0 {
+		t.Fatalf("no page has %d bytes", len(m.Bytes))
 	}
 	if b := m.Reallocate(abi.PageBytes); len(b) != abi.PageBytes || b[abi.PageBytes-1] != 0 {
 		t.Errorf("a page has %d bytes", len(b))
@@ -56,17 +55,17 @@ func TestMemoryOfNoPages(t *testing.T) {
 // wazero frees the memory of every instance when a runtime closes. A guest that
 // has not returned by then still needs it.
 func TestFreeLeavesMemory(t *testing.T) {
-	pool := newMemoryPool()
-	m := newMemory(t, linearMemory{limit: 1 << 20, pool: pool}, abi.PageBytes, 1<<20)
-	view := m.bytes
+	pool := NewPool()
+	m := newMemory(t, Linear{Limit: 1 << 20, Pool: pool}, abi.PageBytes, 1<<20)
+	view := m.Bytes
 	view[1] = 7
 	m.Free()
-	pool.close()
+	pool.Close()
 	if view[1] != 7 {
 		t.Error("Free took the memory away")
 	}
-	m.release()
-	m.release()
+	m.Release()
+	m.Release()
 	if pool.bytes() != 0 {
 		t.Errorf("after the release %d bytes are counted", pool.bytes())
 	}
@@ -76,16 +75,16 @@ func TestFreeLeavesMemory(t *testing.T) {
 // What a new one sees is zero or its image, whoever had the region before.
 func TestMemoryModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		pool := newMemoryPool()
-		defer pool.close()
+		pool := NewPool()
+		defer pool.Close()
 		images, contents := modelImages(t, pool)
 		defer func() {
 			for _, i := range images[1:] {
-				i.close()
+				i.Close()
 			}
 		}()
 		type creature struct {
-			memory *linearMemory
+			memory *Linear
 			model  []byte
 		}
 		var live []creature
@@ -94,7 +93,7 @@ func TestMemoryModel(t *testing.T) {
 		spawn := func(t *rapid.T) {
 			kind := draw("image", 0, len(images)-1)
 			limit, pages := draw("limit", 4, 40), draw("pages", 0, 4)
-			c := creature{memory: &linearMemory{limit: uint64(limit) * abi.PageBytes, pool: pool, image: images[kind]}}
+			c := creature{memory: &Linear{Limit: uint64(limit) * abi.PageBytes, Pool: pool, Image: images[kind]}}
 			c.memory.Allocate(0, 1<<32).Reallocate(uint64(pages) * abi.PageBytes)
 			c.model = make([]byte, max(pages*abi.PageBytes, len(contents[kind])))
 			copy(c.model, contents[kind])
@@ -113,32 +112,32 @@ func TestMemoryModel(t *testing.T) {
 			"write": with(func(t *rapid.T, n int) {
 				if c := live[n]; len(c.model) > 0 {
 					at := draw("at", 0, len(c.model)-1)
-					c.memory.bytes[at], c.model[at] = byte(at)|1, byte(at)|1
+					c.memory.Bytes[at], c.model[at] = byte(at)|1, byte(at)|1
 				}
 			}),
 			"grow": with(func(t *rapid.T, n int) {
 				c := &live[n]
 				size := len(c.model) + draw("by", 0, 20)*abi.PageBytes
 				got := c.memory.Reallocate(uint64(size))
-				if uint64(size) > c.memory.limit {
+				if uint64(size) > c.memory.Limit {
 					if got != nil {
-						t.Fatalf("%d bytes are given, the limit is %d", size, c.memory.limit)
+						t.Fatalf("%d bytes are given, the limit is %d", size, c.memory.Limit)
 					}
 					return
 				}
-				if len(got) != size || (cap(got) != size && c.memory.region.mapped()) {
+				if len(got) != size || (cap(got) != size && c.memory.Region.Mapped()) {
 					t.Fatalf("%d bytes are %d of %d", size, len(got), cap(got))
 				}
 				c.model = append(c.model, make([]byte, size-len(c.model))...)
 			}),
 			"release": with(func(t *rapid.T, n int) {
-				live[n].memory.release()
+				live[n].memory.Release()
 				live = slices.Delete(live, n, n+1)
 			}),
 			"": func(t *rapid.T) {
 				var sum int64
 				for n, c := range live {
-					if !bytes.Equal(c.memory.bytes, c.model) {
+					if !bytes.Equal(c.memory.Bytes, c.model) {
 						t.Fatalf("memory %d differs from its model", n)
 					}
 					sum += int64(len(c.model))
@@ -149,18 +148,18 @@ func TestMemoryModel(t *testing.T) {
 			},
 		})
 		for _, c := range live {
-			c.memory.release()
+			c.memory.Release()
 		}
 	})
 }
 
 // modelImages are no image and two images, of one page and of three.
-func modelImages(t *rapid.T, pool *memoryPool) (images []*memoryImage, contents [][]byte) {
-	images, contents = []*memoryImage{nil}, [][]byte{nil}
+func modelImages(t *rapid.T, pool *Pool) (images []*Image, contents [][]byte) {
+	images, contents = []*Image{nil}, [][]byte{nil}
 	for pages := 1; pages <= 3; pages += 2 {
 		content := make([]byte, pages*abi.PageBytes)
 		content[0], content[len(content)-1] = 1, byte(pages)
-		image, err := newMemoryImage(pool, content)
+		image, err := NewImage(pool, content)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,45 +172,45 @@ func modelImages(t *rapid.T, pool *memoryPool) (images []*memoryImage, contents 
 // another that shows it, is written to; and it outlives its own closing where
 // it is in use.
 func TestMemoryImage(t *testing.T) {
-	pool := newMemoryPool()
-	defer pool.close()
-	first := newMemory(t, linearMemory{limit: 1 << 20, pool: pool}, 2*abi.PageBytes, 1<<32)
-	copy(first.bytes[abi.PageBytes:], "initialised")
-	image, err := newMemoryImage(pool, first.bytes)
+	pool := NewPool()
+	defer pool.Close()
+	first := newMemory(t, Linear{Limit: 1 << 20, Pool: pool}, 2*abi.PageBytes, 1<<32)
+	copy(first.Bytes[abi.PageBytes:], "initialised")
+	image, err := NewImage(pool, first.Bytes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	copy(first.bytes[abi.PageBytes:], "and changed")
-	first.release()
-	shown := func(m *linearMemory) string { return string(m.bytes[abi.PageBytes:][:11]) }
+	copy(first.Bytes[abi.PageBytes:], "and changed")
+	first.Release()
+	shown := func(m *Linear) string { return string(m.Bytes[abi.PageBytes:][:11]) }
 	for range 3 {
-		m := newMemory(t, linearMemory{limit: 1 << 20, pool: pool, image: image}, abi.PageBytes, 1<<32)
-		if len(m.bytes) != 2*abi.PageBytes || shown(m) != "initialised" {
-			t.Fatalf("the memory has %d bytes and shows %q", len(m.bytes), shown(m))
+		m := newMemory(t, Linear{Limit: 1 << 20, Pool: pool, Image: image}, abi.PageBytes, 1<<32)
+		if len(m.Bytes) != 2*abi.PageBytes || shown(m) != "initialised" {
+			t.Fatalf("the memory has %d bytes and shows %q", len(m.Bytes), shown(m))
 		}
-		copy(m.bytes[abi.PageBytes:], "overwritten")
-		m.release()
+		copy(m.Bytes[abi.PageBytes:], "overwritten")
+		m.Release()
 	}
-	last := newMemory(t, linearMemory{limit: 1 << 20, pool: pool, image: image}, abi.PageBytes, 1<<32)
-	image.close()
-	image.close()
+	last := newMemory(t, Linear{Limit: 1 << 20, Pool: pool, Image: image}, abi.PageBytes, 1<<32)
+	image.Close()
+	image.Close()
 	if shown(last) != "initialised" {
 		t.Errorf("after the image is closed the memory shows %q", shown(last))
 	}
-	last.release()
-	if small := (&linearMemory{limit: abi.PageBytes, pool: pool, image: image}); small.Reallocate(1) != nil {
+	last.Release()
+	if small := (&Linear{Limit: abi.PageBytes, Pool: pool, Image: image}); small.Reallocate(1) != nil {
 		t.Error("a memory below the size of its image is provided")
 	}
-	if late := (&linearMemory{limit: 1 << 20, pool: pool, image: image}); late.Reallocate(1) != nil {
+	if late := (&Linear{Limit: 1 << 20, Pool: pool, Image: image}); late.Reallocate(1) != nil {
 		t.Error("a closed image is shown")
 	}
 }
 
 // Creatures on many goroutines share a pool and an image and never a byte.
 func TestMemoryConcurrently(t *testing.T) {
-	pool := newMemoryPool()
+	pool := NewPool()
 	content := bytes.Repeat([]byte{9}, abi.PageBytes)
-	image, err := newMemoryImage(pool, content)
+	image, err := NewImage(pool, content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,27 +218,27 @@ func TestMemoryConcurrently(t *testing.T) {
 	for n := range 8 {
 		wg.Go(func() {
 			for round := range 50 {
-				m := linearMemory{limit: abi.PageBytes << (round % 3), pool: pool}
+				m := Linear{Limit: abi.PageBytes << (round % 3), Pool: pool}
 				if round%2 == 0 {
-					m.image = image
+					m.Image = image
 				}
 				m.Reallocate(abi.PageBytes)
-				if want := map[bool]byte{true: 9}[m.image != nil]; slices.Min(m.bytes) != want || slices.Max(m.bytes) != want {
+				if want := map[bool]byte{true: 9}[m.Image != nil]; slices.Min(m.Bytes) != want || slices.Max(m.Bytes) != want {
 					t.Errorf("a new memory is not all %d", want)
 				}
-				for i := range m.bytes {
-					m.bytes[i] = byte(n + 10)
+				for i := range m.Bytes {
+					m.Bytes[i] = byte(n + 10)
 				}
-				if slices.Min(m.bytes) != byte(n+10) {
+				if slices.Min(m.Bytes) != byte(n+10) {
 					t.Error("another memory wrote here")
 				}
-				m.release()
+				m.Release()
 			}
 		})
 	}
 	wg.Wait()
-	image.close()
-	pool.close()
+	image.Close()
+	pool.Close()
 	if pool.bytes() != 0 {
 		t.Errorf("%d bytes are left", pool.bytes())
 	}
@@ -247,23 +246,23 @@ func TestMemoryConcurrently(t *testing.T) {
 
 // What lies in the Go heap is told apart from what is reserved from the system.
 func TestMemoryInTheHeapIsCounted(t *testing.T) {
-	pool := newMemoryPool()
-	defer pool.close()
-	tooLarge := newMemory(t, linearMemory{limit: 1 << 33, pool: pool}, 2*abi.PageBytes, 1<<33) // for a region
-	if got := pool.inHeap.Load(); got != 2*abi.PageBytes {
+	pool := NewPool()
+	defer pool.Close()
+	tooLarge := newMemory(t, Linear{Limit: 1 << 33, Pool: pool}, 2*abi.PageBytes, 1<<33) // for a region
+	if got := pool.InHeap.Load(); got != 2*abi.PageBytes {
 		t.Errorf("%d bytes are counted in the heap, want two pages", got)
 	}
-	reserved := newMemory(t, linearMemory{limit: abi.PageBytes, pool: pool}, abi.PageBytes, abi.PageBytes)
+	reserved := newMemory(t, Linear{Limit: abi.PageBytes, Pool: pool}, abi.PageBytes, abi.PageBytes)
 	want := int64(2 * abi.PageBytes)
-	if !reserved.region.mapped() { // on this platform
+	if !reserved.Region.Mapped() { // on this platform
 		want += abi.PageBytes
 	}
-	if got := pool.inHeap.Load(); got != want {
+	if got := pool.InHeap.Load(); got != want {
 		t.Errorf("%d bytes are counted in the heap, want %d", got, want)
 	}
-	tooLarge.release()
-	reserved.release()
-	if got := pool.inHeap.Load(); got != 0 {
+	tooLarge.Release()
+	reserved.Release()
+	if got := pool.InHeap.Load(); got != 0 {
 		t.Errorf("after the release %d bytes are counted in the heap", got)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package host
+package codecache
 
 import (
 	"bytes"
@@ -13,20 +13,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tetratelabs/wazero"
-
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/tetratelabs/wazero"
 )
 
 // openCache opens a cache below dir and closes it with the test.
-func openCache(t *testing.T, dir string) *codeCache {
+func openCache(t *testing.T, dir string) *Cache {
 	t.Helper()
-	c, err := openCodeCache(t.Context(), dir, "")
+	c, err := Open(t.Context(), dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.close(context.Background()); err != nil {
+		if err := c.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -34,16 +33,16 @@ func openCache(t *testing.T, dir string) *codeCache {
 }
 
 // compileWith compiles a module with a cache and seals the entry.
-func compileWith(t *testing.T, c *codeCache, wasm []byte) {
+func compileWith(t *testing.T, c *Cache, wasm []byte) {
 	t.Helper()
-	r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCompilationCache(c.wazero))
+	r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCompilationCache(c.Wazero))
 	if _, err := r.CompileModule(t.Context(), wasm); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.seal(t.Context()); err != nil {
+	if err := c.Seal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -54,11 +53,11 @@ func filled(t *testing.T) (dir, path string) {
 	dir = t.TempDir()
 	c := openCache(t, dir)
 	compileWith(t, c, readModule(t, "echo"))
-	entries, err := c.entries()
+	entries, err := c.Entries()
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("there are %d entries: %v", len(entries), err)
 	}
-	return dir, filepath.Join(c.dir, entries[0].name)
+	return dir, filepath.Join(c.Dir, entries[0].Name)
 }
 
 func exists(path string) bool {
@@ -73,7 +72,7 @@ func TestCacheKeepsEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := openCache(t, dir)
-	if r := c.refused(); len(r) != 0 {
+	if r := c.Refused(); len(r) != 0 {
 		t.Fatalf("a sound entry is refused: %v", r)
 	}
 	compileWith(t, c, readModule(t, "echo"))
@@ -82,7 +81,7 @@ func TestCacheKeepsEntries(t *testing.T) {
 		t.Errorf("the entry was compiled again: %v", err)
 	}
 	compileWith(t, c, readModule(t, "script"))
-	if entries, _ := openCache(t, dir).entries(); len(entries) != 2 {
+	if entries, _ := openCache(t, dir).Entries(); len(entries) != 2 {
 		t.Errorf("there are %d entries of two modules", len(entries))
 	}
 }
@@ -129,7 +128,7 @@ func TestCacheRefusesEntries(t *testing.T) {
 			must(t, os.Mkdir(other, 0o700), os.Rename(path, filepath.Join(other, filepath.Base(path))))
 		}},
 		{"without a tag", "has no tag", func(t *testing.T, path string) {
-			must(t, os.RemoveAll(filepath.Join(root(path), cacheTags)))
+			must(t, os.RemoveAll(filepath.Join(root(path), Tags)))
 		}},
 		{"with another key", "is not what was written there", func(t *testing.T, path string) { t.Setenv("XDG_CONFIG_HOME", t.TempDir()) }},
 		{"with a torn key", "is not what was written there", func(t *testing.T, path string) {
@@ -161,15 +160,15 @@ func TestCacheRefusesEntries(t *testing.T) {
 			dir, path := filled(t)
 			c.spoil(t, path)
 			cache := openCache(t, dir)
-			refused := cache.refused()
+			refused := cache.Refused()
 			if len(refused) != 1 || abi.CodeOf(refused[0]) != abi.Denied || !strings.Contains(refused[0].Error(), c.why) {
 				t.Fatalf("refused is %v, want one that %s", refused, c.why)
 			}
-			if entries, err := cache.entries(); err != nil || len(entries) != 0 || exists(path) {
+			if entries, err := cache.Entries(); err != nil || len(entries) != 0 || exists(path) {
 				t.Errorf("%d entries are left: %v", len(entries), err)
 			}
 			compileWith(t, cache, readModule(t, "echo"))
-			if again := openCache(t, dir); !exists(path) || len(again.refused()) != 0 {
+			if again := openCache(t, dir); !exists(path) || len(again.Refused()) != 0 {
 				t.Error("the entry that was compiled again does not verify")
 			}
 		})
@@ -185,19 +184,19 @@ func TestCacheRefusesDirectories(t *testing.T) {
 		spoil     func(dir string) error
 	}{
 		{"open", "can be reached by other users (mode 0750)", abi.Denied, func(dir string) error {
-			return os.Chmod(filepath.Join(dir, cacheDir), 0o750)
+			return os.Chmod(filepath.Join(dir, Subdir), 0o750)
 		}},
 		{"open above", "can be written by other users (mode 0777)", abi.Denied, func(dir string) error { return os.Chmod(dir, 0o777) }},
 		{"a link", "is a symbolic link", abi.Denied, func(dir string) error {
 			moved := filepath.Join(dir, "moved")
-			return errors.Join(os.Rename(filepath.Join(dir, cacheDir), moved), os.Symlink(moved, filepath.Join(dir, cacheDir)))
+			return errors.Join(os.Rename(filepath.Join(dir, Subdir), moved), os.Symlink(moved, filepath.Join(dir, Subdir)))
 		}},
 		{"a file", "is a file", abi.Denied, func(dir string) error {
-			path := filepath.Join(dir, cacheDir)
+			path := filepath.Join(dir, Subdir)
 			return errors.Join(os.RemoveAll(path), os.WriteFile(path, nil, 0o600))
 		}},
 		{"another's", "belongs to another user", abi.Denied, func(dir string) error {
-			return os.Chown(filepath.Join(dir, cacheDir), 12345, -1)
+			return os.Chown(filepath.Join(dir, Subdir), 12345, -1)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -207,18 +206,18 @@ func TestCacheRefusesDirectories(t *testing.T) {
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			_, err := openCodeCache(t.Context(), dir, "")
+			_, err := Open(t.Context(), dir, "")
 			var e *abi.Error
 			if !errors.As(err, &e) || e.Code != c.code || !strings.Contains(e.Message, c.why) || e.Remedy == "" || e.IDs["path"] == "" {
 				t.Fatalf("the error is %v", err)
 			}
-			if mode := "chmod 700 " + filepath.Join(dir, cacheDir); c.name == "open" != strings.Contains(e.Remedy, mode) {
+			if mode := "chmod 700 " + filepath.Join(dir, Subdir); c.name == "open" != strings.Contains(e.Remedy, mode) {
 				t.Errorf("the remedy is %q", e.Remedy)
 			} else if c.name == "open" { // which helps
-				if err := os.Chmod(filepath.Join(dir, cacheDir), 0o700); err != nil {
+				if err := os.Chmod(filepath.Join(dir, Subdir), 0o700); err != nil {
 					t.Fatal(err)
 				}
-				if again := openCache(t, dir); len(again.refused()) != 0 {
+				if again := openCache(t, dir); len(again.Refused()) != 0 {
 					t.Error("what was sound is refused")
 				}
 			}
@@ -228,7 +227,7 @@ func TestCacheRefusesDirectories(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openCodeCache(t.Context(), file, ""); abi.CodeOf(err) != abi.Unavailable {
+	if _, err := Open(t.Context(), file, ""); abi.CodeOf(err) != abi.Unavailable {
 		t.Errorf("a file in the place of the directory answers %v", err)
 	}
 }
@@ -241,22 +240,22 @@ func TestCacheRecheck(t *testing.T) {
 	if err := os.Truncate(path, 100); err != nil {
 		t.Fatal(err)
 	}
-	r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCompilationCache(c.wazero))
+	r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCompilationCache(c.Wazero))
 	_, err := r.CompileModule(t.Context(), readModule(t, "echo"))
-	if err == nil || !cacheFault(err) {
+	if err == nil || !Fault(err) {
 		t.Fatalf("a damaged entry answers %v", err)
 	}
-	if err := c.recheck(t.Context()); err != nil {
+	if err := c.Recheck(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.refused(); len(got) != 1 || len(c.refused()) != 0 {
+	if got := c.Refused(); len(got) != 1 || len(c.Refused()) != 0 {
 		t.Errorf("refused is %v", got)
 	}
 	if _, err := r.CompileModule(t.Context(), readModule(t, "echo")); err != nil {
 		t.Errorf("the second attempt answers %v", err)
 	}
 	_, err = r.CompileModule(t.Context(), []byte("no module"))
-	if err == nil || cacheFault(err) {
+	if err == nil || Fault(err) {
 		t.Errorf("a bad module is told as a fault of the cache: %v", err)
 	}
 	if err := r.Close(t.Context()); err != nil {
@@ -279,7 +278,7 @@ func TestCacheUnfinishedEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := openCache(t, dir)
-	if exists(old) || !exists(young) || !exists(path) || len(c.refused()) != 0 {
+	if exists(old) || !exists(young) || !exists(path) || len(c.Refused()) != 0 {
 		t.Errorf("old %v, young %v, finished %v", exists(old), exists(young), exists(path))
 	}
 }
@@ -289,7 +288,7 @@ func TestCacheEvicts(t *testing.T) {
 	dir, path := filled(t)
 	c := openCache(t, dir)
 	compileWith(t, c, readModule(t, "script"))
-	name, err := filepath.Rel(c.dir, path)
+	name, err := filepath.Rel(c.Dir, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,10 +296,10 @@ func TestCacheEvicts(t *testing.T) {
 	if err := errors.Join(os.Truncate(path, cacheBytes), os.Chtimes(path, past, past)); err != nil { // a hole, but it counts
 		t.Fatal(err)
 	}
-	if err := c.seal(t.Context()); err != nil {
+	if err := c.Seal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := c.entries()
+	entries, err := c.Entries()
 	if err != nil || len(entries) != 1 || exists(path) || exists(c.tagPath(name)) {
 		t.Errorf("%d entries are left, the old one %v: %v", len(entries), exists(path), err)
 	}
@@ -314,22 +313,22 @@ func TestCacheShared(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range 8 {
 		wg.Go(func() {
-			c, err := openCodeCache(t.Context(), dir, "")
+			c, err := Open(t.Context(), dir, "")
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			defer func() {
-				if err := c.close(t.Context()); err != nil {
+				if err := c.Close(t.Context()); err != nil {
 					t.Error(err)
 				}
 			}()
-			r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCompilationCache(c.wazero))
+			r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCompilationCache(c.Wazero))
 			for i := range names {
 				if _, err := r.CompileModule(t.Context(), readModule(t, names[(i+n)%len(names)])); err != nil {
 					t.Error(err)
 				}
-				if err := c.seal(t.Context()); err != nil {
+				if err := c.Seal(t.Context()); err != nil {
 					t.Error(err)
 				}
 			}
@@ -340,17 +339,17 @@ func TestCacheShared(t *testing.T) {
 	}
 	wg.Wait()
 	c := openCache(t, dir)
-	if entries, err := c.entries(); err != nil || len(entries) > len(names) {
+	if entries, err := c.Entries(); err != nil || len(entries) > len(names) {
 		t.Errorf("%d entries of %d modules: %v", len(entries), len(names), err)
 	}
 	compileWith(t, c, readModule(t, "echo"))
-	if again := openCache(t, dir); len(again.refused()) != 0 {
-		t.Errorf("refused: %v", again.refused())
+	if again := openCache(t, dir); len(again.Refused()) != 0 {
+		t.Errorf("refused: %v", again.Refused())
 	}
 }
 
 // Whoever holds the lock too long costs patience and not the process.
-func TestCacheLockIsHeld(t *testing.T) {
+func TestLockIsHeld(t *testing.T) {
 	dir, _ := filled(t)
 	holder := openCache(t, dir)
 	if _, err := holder.lock.TryLock(); err != nil {
@@ -358,7 +357,7 @@ func TestCacheLockIsHeld(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*lockRetry)
 	defer cancel()
-	if _, err := openCodeCache(ctx, dir, ""); abi.CodeOf(err) != abi.Unavailable || !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := Open(ctx, dir, ""); abi.CodeOf(err) != abi.Unavailable || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the error is %v", err)
 	}
 	if err := holder.lock.Unlock(); err != nil {
@@ -371,13 +370,13 @@ func TestCacheLockIsHeld(t *testing.T) {
 func TestCacheFromElsewhere(t *testing.T) {
 	dir, path := filled(t) // with the key of another user, in effect
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	for _, name := range []string{oldCacheKey, "cache.key"} {
-		if err := os.WriteFile(filepath.Join(dir, cacheDir, name), make([]byte, 32), 0o600); err != nil {
+	for _, name := range []string{OldKey, "cache.key"} {
+		if err := os.WriteFile(filepath.Join(dir, Subdir, name), make([]byte, 32), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c := openCache(t, dir)
-	if r := c.refused(); len(r) != 1 || exists(path) || exists(filepath.Join(dir, cacheDir, oldCacheKey)) {
+	if r := c.Refused(); len(r) != 1 || exists(path) || exists(filepath.Join(dir, Subdir, OldKey)) {
 		t.Errorf("refused: %v", r)
 	}
 }
@@ -410,11 +409,21 @@ func TestCacheRefusesKeys(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = openCodeCache(t.Context(), dir, key)
+			_, err = Open(t.Context(), dir, key)
 			var e *abi.Error
 			if !errors.As(err, &e) || e.Code != abi.Denied || !strings.Contains(e.Message, c.why) || e.Remedy == "" {
 				t.Errorf("the error is %v", err)
 			}
 		})
 	}
+}
+
+// readModule reads one of the modules that the tests of package host compile.
+func readModule(t testing.TB, name string) []byte {
+	t.Helper()
+	wasm, err := os.ReadFile(filepath.Join("..", "..", "testdata", name+".wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wasm
 }

@@ -1,4 +1,4 @@
-package host
+package codecache
 
 import (
 	"context"
@@ -16,12 +16,11 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/tetratelabs/wazero"
-
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/tetratelabs/wazero"
 )
 
-// codeCache is the directory that keeps compiled code between processes. wazero
+// Cache is the directory that keeps compiled code between processes. wazero
 // maps what it finds there as executable and checks little of it, so this is
 // where it is decided what wazero finds:
 //
@@ -39,11 +38,11 @@ import (
 // Processes share the directory: a lock is held while entries are checked and
 // tagged, and wazero puts entries in place by renaming them. All methods may be
 // called from any goroutine.
-type codeCache struct {
-	dir    string // absolute, below the directory that was named
+type Cache struct {
+	Dir    string // absolute, below the directory that was named
 	key    []byte
 	lock   *flock.Flock
-	wazero wazero.CompilationCache
+	Wazero wazero.CompilationCache
 
 	mu       sync.Mutex
 	known    map[string]bool // entries that have a tag, or are not for this process to tag
@@ -51,11 +50,11 @@ type codeCache struct {
 }
 
 const (
-	cacheDir     = "compiled" // below the directory that was named
-	oldCacheKey  = "key"      // where versions before had the key
-	cacheLock    = "lock"
-	cacheTags    = "tags"
-	cacheModules = "modules" // by the sum of a module, the name of its entry
+	Subdir  = "compiled" // below the directory that was named
+	OldKey  = "key"      // where versions before had the key
+	Lock    = "lock"
+	Tags    = "tags"
+	Modules = "modules" // by the sum of a module, the name of its entry
 
 	// cacheBytes is how much compiled code is kept. The least recently written
 	// goes first. All of it is read when the cache is opened, at some gigabyte
@@ -73,28 +72,28 @@ const (
 	lockRetry = 10 * time.Millisecond
 )
 
-// openCodeCache checks the cache below dir, makes it if there is none, and
+// Open checks the cache below dir, makes it if there is none, and
 // opens it for wazero. It fails when the directory cannot be kept private; an
 // entry that is refused is only removed, and told by refused. It waits for
 // other processes that check the same directory, or until ctx is done.
-func openCodeCache(ctx context.Context, dir, keyFile string) (*codeCache, error) {
+func Open(ctx context.Context, dir, keyFile string) (*Cache, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, cacheUnusable(dir, err)
+		return nil, unusable(dir, err)
 	}
-	c := &codeCache{dir: filepath.Join(abs, cacheDir), known: map[string]bool{}}
+	c := &Cache{Dir: filepath.Join(abs, Subdir), known: map[string]bool{}}
 	if err := c.makePrivate(); err != nil {
 		return nil, err
 	}
 	if err := c.freeLock(); err != nil {
-		return nil, cacheUnusable(c.dir, err)
+		return nil, unusable(c.Dir, err)
 	}
-	c.lock = flock.New(filepath.Join(c.dir, cacheLock), flock.SetPermissions(0o600))
+	c.lock = flock.New(filepath.Join(c.Dir, Lock), flock.SetPermissions(0o600))
 	err = c.locked(ctx, func() error {
 		if err := c.makeParts(); err != nil {
 			return err
 		}
-		if err := os.RemoveAll(filepath.Join(c.dir, oldCacheKey)); err != nil {
+		if err := os.RemoveAll(filepath.Join(c.Dir, OldKey)); err != nil {
 			return err
 		}
 		if err := c.loadKey(ctx, keyFile); err != nil {
@@ -103,54 +102,54 @@ func openCodeCache(ctx context.Context, dir, keyFile string) (*codeCache, error)
 		if err := c.verify(); err != nil {
 			return err
 		}
-		c.wazero, err = wazero.NewCompilationCacheWithDir(c.dir)
+		c.Wazero, err = wazero.NewCompilationCacheWithDir(c.Dir)
 		return err
 	})
 	if err != nil {
-		return nil, cacheUnusable(c.dir, err)
+		return nil, unusable(c.Dir, err)
 	}
 	return c, nil
 }
 
-// seal tags the entries that were added since. It is called after a compilation
+// Seal tags the entries that were added since. It is called after a compilation
 // that may have added one; an entry that is not sealed is removed when the cache
 // is opened the next time.
-func (c *codeCache) seal(ctx context.Context) error {
+func (c *Cache) Seal(ctx context.Context) error {
 	err := c.locked(ctx, func() error {
-		entries, err := c.entries()
+		entries, err := c.Entries()
 		if err != nil {
 			return err
 		}
 		for _, e := range entries {
-			if c.known[e.name] {
+			if c.known[e.Name] {
 				continue
 			}
 			if err := c.tag(e); err != nil {
 				return err
 			}
-			c.known[e.name] = true
+			c.known[e.Name] = true
 		}
 		return c.evict(entries)
 	})
 	if err != nil {
-		return cacheUnusable(c.dir, err)
+		return unusable(c.Dir, err)
 	}
 	return nil
 }
 
-// recheck checks all entries again and removes what does not verify. It is for
+// Recheck checks all entries again and removes what does not verify. It is for
 // a compilation that failed by an entry which was damaged after the cache was
 // opened: what is left is sound, and the next attempt compiles anew.
-func (c *codeCache) recheck(ctx context.Context) error {
+func (c *Cache) Recheck(ctx context.Context) error {
 	if err := c.locked(ctx, c.verify); err != nil {
-		return cacheUnusable(c.dir, err)
+		return unusable(c.Dir, err)
 	}
 	return nil
 }
 
-// refused returns an error for each entry that was removed so far because it
+// Refused returns an error for each entry that was removed so far because it
 // did not verify, and forgets them.
-func (c *codeCache) refused() []error {
+func (c *Cache) Refused() []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.refusals
@@ -158,16 +157,16 @@ func (c *codeCache) refused() []error {
 	return r
 }
 
-// close ends the use of the directory. No runtime may use it any more.
-func (c *codeCache) close(ctx context.Context) error {
+// Close ends the use of the directory. No runtime may use it any more.
+func (c *Cache) Close(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return errors.Join(c.wazero.Close(ctx), c.lock.Close())
+	return errors.Join(c.Wazero.Close(ctx), c.lock.Close())
 }
 
 // locked runs f while no other process, and no other user of this value, looks
 // at the entries.
-func (c *codeCache) locked(ctx context.Context, f func() error) (err error) {
+func (c *Cache) locked(ctx context.Context, f func() error) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, err := c.lock.TryLockContext(ctx, lockRetry); err != nil {
@@ -179,49 +178,49 @@ func (c *codeCache) locked(ctx context.Context, f func() error) (err error) {
 
 // makePrivate makes the directory, or finds that it is fit to hold executable
 // code.
-func (c *codeCache) makePrivate() error {
-	if err := os.MkdirAll(filepath.Dir(c.dir), 0o700); err != nil {
-		return cacheUnusable(c.dir, err)
+func (c *Cache) makePrivate() error {
+	if err := os.MkdirAll(filepath.Dir(c.Dir), 0o700); err != nil {
+		return unusable(c.Dir, err)
 	}
-	if err := checkAncestors(filepath.Dir(c.dir)); err != nil {
+	if err := checkAncestors(filepath.Dir(c.Dir)); err != nil {
 		return err
 	}
-	if err := os.Mkdir(c.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return cacheUnusable(c.dir, err)
+	if err := os.Mkdir(c.Dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return unusable(c.Dir, err)
 	}
-	info, err := os.Lstat(c.dir)
+	info, err := os.Lstat(c.Dir)
 	if err != nil {
-		return cacheUnusable(c.dir, err)
+		return unusable(c.Dir, err)
 	}
 	switch why := unfit(info, fs.ModeDir); {
 	case why == "":
 		return nil
 	case info.IsDir() && ownedByUser(info):
-		return cacheExposed(c.dir, why, "let it belong to you alone (chmod 700 "+c.dir+"), after which every entry is checked, or name another directory for the cache")
+		return cacheExposed(c.Dir, why, "let it belong to you alone (chmod 700 "+c.Dir+"), after which every entry is checked, or name another directory for the cache")
 	default:
-		return cacheExposed(c.dir, why, "name another directory for the cache; this one has been left as it is")
+		return cacheExposed(c.Dir, why, "name another directory for the cache; this one has been left as it is")
 	}
 }
 
 // freeLock makes room for the lock: one that is a link would be made elsewhere, and
 // a named pipe holds whoever opens it.
-func (c *codeCache) freeLock() error {
-	info, err := os.Lstat(filepath.Join(c.dir, cacheLock))
+func (c *Cache) freeLock() error {
+	info, err := os.Lstat(filepath.Join(c.Dir, Lock))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil || info.Mode().IsRegular():
 		return err
 	}
-	return c.refuse(cacheLock, "is a "+describe(info.Mode()))
+	return c.refuse(Lock, "is a "+describe(info.Mode()))
 }
 
 // makeParts makes the directories in which the cache keeps what it says of its
 // entries. They are made again if they are not private: nothing is in them that
 // compiling does not bring back.
-func (c *codeCache) makeParts() error {
-	for _, name := range []string{cacheTags, cacheModules} {
-		path := filepath.Join(c.dir, name)
+func (c *Cache) makeParts() error {
+	for _, name := range []string{Tags, Modules} {
+		path := filepath.Join(c.Dir, name)
 		info, err := os.Lstat(path)
 		if err == nil {
 			if why := unfit(info, fs.ModeDir); why != "" {
@@ -245,12 +244,12 @@ func (c *codeCache) makeParts() error {
 func checkAncestors(dir string) error {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return cacheUnusable(dir, err)
+		return unusable(dir, err)
 	}
 	for {
 		info, err := os.Lstat(dir)
 		if err != nil {
-			return cacheUnusable(dir, err)
+			return unusable(dir, err)
 		}
 		if why := replaceable(info); why != "" {
 			return cacheExposed(dir, why, "name a directory for the cache that only you can write to, as are all above it")
@@ -274,7 +273,7 @@ func keyPath() (string, error) {
 }
 
 // loadKey reads the key, or makes one. Without the old key no entry verifies.
-func (c *codeCache) loadKey(ctx context.Context, path string) (err error) {
+func (c *Cache) loadKey(ctx context.Context, path string) (err error) {
 	if path == "" {
 		if path, err = keyPath(); err != nil {
 			return err
@@ -290,7 +289,7 @@ func (c *codeCache) loadKey(ctx context.Context, path string) (err error) {
 	if err := checkAncestors(dir); err != nil {
 		return err
 	}
-	if within(dir, filepath.Dir(c.dir)) {
+	if within(dir, filepath.Dir(c.Dir)) {
 		return cacheExposed(path, "lies in the directory that it protects", "name another directory for the cache")
 	}
 	lock := flock.New(path+".lock", flock.SetPermissions(0o600)) // other caches have the same key
@@ -335,7 +334,7 @@ func keyUnusable(path string, err error) *abi.Error {
 		Remedy: "make its directory writable, or use no cache", IDs: map[string]string{"path": path}, Err: err}
 }
 
-func (c *codeCache) makeKey(path string) error {
+func (c *Cache) makeKey(path string) error {
 	c.key = make([]byte, sha256.Size)
 	rand.Read(c.key) // never fails
 	if err := replaceFile(path, c.key); err != nil {
@@ -345,8 +344,8 @@ func (c *codeCache) makeKey(path string) error {
 }
 
 // mac is the tag of an entry as its file is now.
-func (c *codeCache) mac(name string) ([]byte, error) {
-	f, err := os.Open(filepath.Join(c.dir, name))
+func (c *Cache) mac(name string) ([]byte, error) {
+	f, err := os.Open(filepath.Join(c.Dir, name))
 	if err != nil {
 		return nil, err
 	}
@@ -372,8 +371,8 @@ func readSmall(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-func (c *codeCache) tagPath(name string) string {
-	return filepath.Join(c.dir, cacheTags, strings.ReplaceAll(name, string(filepath.Separator), "+"))
+func (c *Cache) tagPath(name string) string {
+	return filepath.Join(c.Dir, Tags, strings.ReplaceAll(name, string(filepath.Separator), "+"))
 }
 
 // replaceFile writes a file that nobody else can read, so that it is there as a
@@ -393,15 +392,15 @@ func replaceFile(path string, content []byte) error {
 	return err
 }
 
-// cacheFault reports whether a compilation failed by the cache and not by the
+// Fault reports whether a compilation failed by the cache and not by the
 // module: a damaged entry, or a disk that is full.
-func cacheFault(err error) bool {
+func Fault(err error) bool {
 	var path *fs.PathError
 	var link *os.LinkError
 	return errors.As(err, &path) || errors.As(err, &link) || strings.HasPrefix(err.Error(), "compilationcache: ") // wazero's wording
 }
 
-func cacheUnusable(path string, err error) *abi.Error {
+func unusable(path string, err error) *abi.Error {
 	var known *abi.Error
 	if errors.As(err, &known) {
 		return known

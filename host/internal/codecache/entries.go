@@ -1,9 +1,10 @@
-package host
+package codecache
 
 import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,60 +19,60 @@ import (
 
 // wazero keeps its entries in a directory for each of its versions and
 // platforms, with this prefix.
-const entryDirs = "wazero-"
+const EntryDirs = "wazero-"
 
 // Processes that compile have directories of their own, with this prefix.
-const workDirs = "work-"
+const WorkDirs = "work-"
 
 // An entry is one file of compiled code.
 type entry struct {
-	name string // below the directory of the cache
+	Name string // below the directory of the cache
 	info fs.FileInfo
 }
 
 // verify removes every entry that does not have the right tag, and every tag
 // without an entry.
-func (c *codeCache) verify() error {
+func (c *Cache) verify() error {
 	if err := c.refuseStrangers(); err != nil {
 		return err
 	}
-	entries, err := c.entries()
+	entries, err := c.Entries()
 	if err != nil {
 		return err
 	}
 	clear(c.known)
 	for _, e := range entries {
 		if why := c.check(e); why != "" {
-			if err := c.refuse(e.name, why); err != nil {
+			if err := c.refuse(e.Name, why); err != nil {
 				return err
 			}
 			continue
 		}
-		c.known[e.name] = true
+		c.known[e.Name] = true
 	}
 	if err := c.dropTags(); err != nil {
 		return err
 	}
-	return c.evict(slices.DeleteFunc(entries, func(e entry) bool { return !c.known[e.name] }))
+	return c.evict(slices.DeleteFunc(entries, func(e entry) bool { return !c.known[e.Name] }))
 }
 
-// knows reports whether the cache has the compiled code of a module. Code of
+// Knows reports whether the cache has the compiled code of a module. Code of
 // another version of the compiler counts as well: it is rare, and costs only that
 // the module is compiled in this process.
-func (c *codeCache) knows(sum [sha256.Size]byte) bool {
+func (c *Cache) Knows(sum [sha256.Size]byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	name, err := readSmall(c.modulePath(sum))
 	return err == nil && c.known[string(name)]
 }
 
-// take puts an entry in place that another process made in the directory work.
-func (c *codeCache) take(ctx context.Context, sum [sha256.Size]byte, work, name string) error {
+// Take puts an entry in place that another process made in the directory work.
+func (c *Cache) Take(ctx context.Context, sum [sha256.Size]byte, work, name string) error {
 	return c.locked(ctx, func() error {
-		if err := os.Rename(filepath.Join(work, name), filepath.Join(c.dir, name)); err != nil {
+		if err := os.Rename(filepath.Join(work, name), filepath.Join(c.Dir, name)); err != nil {
 			return err
 		}
-		info, err := os.Lstat(filepath.Join(c.dir, name))
+		info, err := os.Lstat(filepath.Join(c.Dir, name))
 		if err != nil {
 			return err
 		}
@@ -83,25 +84,25 @@ func (c *codeCache) take(ctx context.Context, sum [sha256.Size]byte, work, name 
 	})
 }
 
-func (c *codeCache) modulePath(sum [sha256.Size]byte) string {
-	return filepath.Join(c.dir, cacheModules, hexSum(sum))
+func (c *Cache) modulePath(sum [sha256.Size]byte) string {
+	return filepath.Join(c.Dir, Modules, hex.EncodeToString(sum[:]))
 }
 
 // check answers why an entry must not be executed, or nothing.
-func (c *codeCache) check(e entry) string {
+func (c *Cache) check(e entry) string {
 	if why := unfit(e.info, 0); why != "" {
 		return why
 	}
 	if e.info.Size() > cacheBytes {
 		return "is larger than the cache may be"
 	}
-	tag, err := readSmall(c.tagPath(e.name))
+	tag, err := readSmall(c.tagPath(e.Name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "has no tag"
 	} else if err != nil {
 		return "has a tag that cannot be read: " + err.Error()
 	}
-	mac, err := c.mac(e.name)
+	mac, err := c.mac(e.Name)
 	if err != nil {
 		return "cannot be read: " + err.Error()
 	}
@@ -113,22 +114,22 @@ func (c *codeCache) check(e entry) string {
 
 // tag makes an entry one that verifies. It was written by wazero just now, in a
 // directory that only the user can write to.
-func (c *codeCache) tag(e entry) error {
+func (c *Cache) tag(e entry) error {
 	if unfit(e.info, 0) != "" {
 		return nil // the next check removes and tells it
 	}
-	mac, err := c.mac(e.name)
+	mac, err := c.mac(e.Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // another process removed it
 	} else if err != nil {
 		return err
 	}
-	return replaceFile(c.tagPath(e.name), mac)
+	return replaceFile(c.tagPath(e.Name), mac)
 }
 
 // refuse removes an entry and keeps an error that tells it.
-func (c *codeCache) refuse(name, why string) error {
-	path := filepath.Join(c.dir, name)
+func (c *Cache) refuse(name, why string) error {
+	path := filepath.Join(c.Dir, name)
 	if err := os.RemoveAll(path); err != nil {
 		return err
 	}
@@ -140,14 +141,14 @@ func (c *codeCache) refuse(name, why string) error {
 
 // refuseStrangers removes directories of entries, and anything else at their
 // place, that wazero would follow elsewhere or that others can reach.
-func (c *codeCache) refuseStrangers() error {
-	dirs, err := os.ReadDir(c.dir)
+func (c *Cache) refuseStrangers() error {
+	dirs, err := os.ReadDir(c.Dir)
 	if err != nil {
 		return err
 	}
 	for _, d := range dirs {
-		work := strings.HasPrefix(d.Name(), workDirs)
-		if !work && !strings.HasPrefix(d.Name(), entryDirs) {
+		work := strings.HasPrefix(d.Name(), WorkDirs)
+		if !work && !strings.HasPrefix(d.Name(), EntryDirs) {
 			continue
 		}
 		info, err := d.Info()
@@ -158,7 +159,7 @@ func (c *codeCache) refuseStrangers() error {
 		}
 		if work {
 			if time.Since(info.ModTime()) > staleWrite {
-				_ = os.RemoveAll(filepath.Join(c.dir, d.Name())) // it is tried again at the next start
+				_ = os.RemoveAll(filepath.Join(c.Dir, d.Name())) // it is tried again at the next start
 			}
 			continue
 		}
@@ -171,9 +172,9 @@ func (c *codeCache) refuseStrangers() error {
 	return nil
 }
 
-// entries lists what wazero has written, without what it is still writing.
-func (c *codeCache) entries() ([]entry, error) {
-	dirs, err := filepath.Glob(filepath.Join(c.dir, entryDirs+"*"))
+// Entries lists what wazero has written, without what it is still writing.
+func (c *Cache) Entries() ([]entry, error) {
+	dirs, err := filepath.Glob(filepath.Join(c.Dir, EntryDirs+"*"))
 	if err != nil {
 		return nil, err
 	}
@@ -203,12 +204,12 @@ func (c *codeCache) entries() ([]entry, error) {
 }
 
 // dropTags removes what belongs to entries that are gone.
-func (c *codeCache) dropTags() error {
+func (c *Cache) dropTags() error {
 	have := map[string]bool{}
 	for name := range c.known {
 		have[c.tagPath(name)] = true
 	}
-	tags, err := filepath.Glob(filepath.Join(c.dir, cacheTags, "*"))
+	tags, err := filepath.Glob(filepath.Join(c.Dir, Tags, "*"))
 	if err != nil {
 		return err
 	}
@@ -219,7 +220,7 @@ func (c *codeCache) dropTags() error {
 			}
 		}
 	}
-	modules, err := filepath.Glob(filepath.Join(c.dir, cacheModules, "*"))
+	modules, err := filepath.Glob(filepath.Join(c.Dir, Modules, "*"))
 	if err != nil {
 		return err
 	}
@@ -234,7 +235,7 @@ func (c *codeCache) dropTags() error {
 }
 
 // evict removes the oldest entries while there are more than cacheBytes.
-func (c *codeCache) evict(entries []entry) error {
+func (c *Cache) evict(entries []entry) error {
 	var total int64
 	for _, e := range entries {
 		total += e.info.Size()
@@ -244,12 +245,12 @@ func (c *codeCache) evict(entries []entry) error {
 		if total <= cacheBytes {
 			return nil
 		}
-		for _, path := range []string{filepath.Join(c.dir, e.name), c.tagPath(e.name)} {
+		for _, path := range []string{filepath.Join(c.Dir, e.Name), c.tagPath(e.Name)} {
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
-		delete(c.known, e.name)
+		delete(c.known, e.Name)
 		total -= e.info.Size()
 	}
 	return nil

@@ -1,6 +1,6 @@
 //go:build !linux || !(amd64 || arm64)
 
-package host
+package memory
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 // heap.
 type slabs struct{}
 
-func (slabs) reserve(uint64, *memoryImage) (region, bool) { return region{}, false }
+func (slabs) reserve(uint64, *Image) (region, bool) { return region{}, false }
 
 func (slabs) release(region, uint64) {}
 
@@ -20,29 +20,29 @@ func (slabs) close() {}
 // region is a reserved range of addresses, of which there are none here.
 type region struct{ base []byte }
 
-func (region) mapped() bool { return false }
+func (region) Mapped() bool { return false }
 
-func (region) adopt(*memoryImage) bool { return false }
+func (region) adopt(*Image) bool { return false }
 
-// memoryImage is the contents that memories begin with. All methods may be called
+// Image is the contents that memories begin with. All methods may be called
 // from any goroutine.
-type memoryImage struct {
+type Image struct {
 	length uint64
 	bytes  atomic.Pointer[[]byte] // nil when it is closed
 }
 
-// newMemoryImage keeps a copy of memory.
-func newMemoryImage(_ *memoryPool, memory []byte) (*memoryImage, error) {
-	m := &memoryImage{length: uint64(len(memory))}
+// NewImage keeps a copy of memory.
+func NewImage(_ *Pool, memory []byte) (*Image, error) {
+	m := &Image{length: uint64(len(memory))}
 	kept := bytes.Clone(memory)
 	m.bytes.Store(&kept)
 	return m, nil
 }
 
 // size is the length of the image in bytes.
-func (m *memoryImage) size() uint64 { return m.length }
+func (m *Image) Size() uint64 { return m.length }
 
-func (m *memoryImage) copyTo(memory []byte) bool {
+func (m *Image) copyTo(memory []byte) bool {
 	kept := m.bytes.Load()
 	if kept == nil {
 		return false
@@ -51,4 +51,7 @@ func (m *memoryImage) copyTo(memory []byte) bool {
 	return true
 }
 
-func (m *memoryImage) close() { m.bytes.Store(nil) }
+// Closed reports whether the image is closed.
+func (m *Image) Closed() bool { return m.bytes.Load() == nil }
+
+func (m *Image) Close() { m.bytes.Store(nil) }

@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package host
+package memory
 
 import (
 	"bytes"
@@ -8,17 +8,16 @@ import (
 	"sync"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/seed47132306/terrarium/abi"
+	"golang.org/x/sys/unix"
 )
 
-// memoryImage is the contents that memories begin with: what a module's data
+// Image is the contents that memories begin with: what a module's data
 // segments and its initializer leave behind, the same for all of its instances.
 // It is a sealed file in memory that is mapped copy-on-write, so an instance
 // costs only the pages that it writes. All methods may be called from any
 // goroutine.
-type memoryImage struct {
+type Image struct {
 	length uint64
 	slabs  *slabs // where idle regions go in the end
 
@@ -31,9 +30,9 @@ type memoryImage struct {
 // They hold addresses and no pages.
 const maxIdle = 16
 
-// newMemoryImage keeps a copy of memory, whose length is a multiple of the size
+// NewImage keeps a copy of memory, whose length is a multiple of the size
 // of a Wasm page. Regions that show it come from pool.
-func newMemoryImage(pool *memoryPool, memory []byte) (*memoryImage, error) {
+func NewImage(pool *Pool, memory []byte) (*Image, error) {
 	file, err := unix.MemfdCreate("terrarium-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, imageError(err)
@@ -42,7 +41,7 @@ func newMemoryImage(pool *memoryPool, memory []byte) (*memoryImage, error) {
 		_ = unix.Close(file)
 		return nil, imageError(err)
 	}
-	return &memoryImage{file: file, length: uint64(len(memory)), slabs: &pool.slabs}, nil
+	return &Image{file: file, length: uint64(len(memory)), slabs: &pool.slabs}, nil
 }
 
 // fillImage leaves holes for what is zero: they cost nothing. The seals make it
@@ -72,12 +71,19 @@ func imageError(err error) *abi.Error {
 	return &abi.Error{Code: abi.Unavailable, Op: "keep memory image", Message: "the system provides no file in memory", Err: err}
 }
 
-// size is the length of the image in bytes.
-func (m *memoryImage) size() uint64 { return m.length }
+// Size is the length of the image in bytes.
+func (m *Image) Size() uint64 { return m.length }
+
+// Closed reports whether the image is closed: memories that show it go on.
+func (m *Image) Closed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.file < 0
+}
 
 // copyTo is for memories that cannot be mapped. It leaves memory as it is, and
 // answers false, when the image cannot be read.
-func (m *memoryImage) copyTo(memory []byte) bool {
+func (m *Image) copyTo(memory []byte) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for at := 0; at < int(m.length); {
@@ -91,7 +97,7 @@ func (m *memoryImage) copyTo(memory []byte) bool {
 }
 
 // mapOver shows the image at the beginning of base.
-func (m *memoryImage) mapOver(base []byte) bool {
+func (m *Image) mapOver(base []byte) bool {
 	if m.length == 0 {
 		return true
 	}
@@ -113,7 +119,7 @@ func unmapImage(base []byte, length uint64) bool {
 
 // takeIdle returns a region of the class that shows the image, if one is at
 // hand.
-func (m *memoryImage) takeIdle(class int) (region, bool) {
+func (m *Image) takeIdle(class int) (region, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := len(m.idle) - 1; i >= 0; i-- {
@@ -127,7 +133,7 @@ func (m *memoryImage) takeIdle(class int) (region, bool) {
 
 // keepIdle keeps a region that shows the image unchanged. It answers false when
 // there are enough, or when nobody will ask for one.
-func (m *memoryImage) keepIdle(r region) bool {
+func (m *Image) keepIdle(r region) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.file < 0 || len(m.idle) == maxIdle {
@@ -137,9 +143,9 @@ func (m *memoryImage) keepIdle(r region) bool {
 	return true
 }
 
-// close gives back the file and the idle regions. Memories that show the image
+// Close gives back the file and the idle regions. Memories that show the image
 // go on showing it. Calling it twice is harmless.
-func (m *memoryImage) close() {
+func (m *Image) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.file < 0 {
