@@ -34,7 +34,7 @@
 // # Changes of the topology
 //
 // Every change is a list of operations of package topology, applied as one
-// (mutate.go). If no graph merged or split, the change is logged and the
+// (change.go). If no graph merged or split, the change is logged and the
 // environment follows. Otherwise the graphs concerned are paused, their stores
 // are cut (cut.go), and creatures, channels, mailboxes and cursors move to
 // their new graphs; no creature restarts and running turns go on.
@@ -44,7 +44,7 @@
 // What a creature can know of its surroundings is a function of its graph
 // (describe.go). A change of the graph computes none of it: it gives the graph
 // another shape, a number, and a creature that looks at another shape than last
-// time makes the document anew and compares (sight.go). What a turn sees is fixed
+// time makes the document anew and compares (awareness_seen.go). What a turn sees is fixed
 // when the worker takes the delivery, in the critical section.
 //
 // # Policies

@@ -21,7 +21,7 @@ type source struct {
 	offered uint64 // last message that was put in the window, or passed over; >= cursor
 	until   uint64 // last message to be read; 0: no end
 
-	lost bool // what comes next cannot be read; see lost.go
+	lost bool // what comes next cannot be read; see mailbox_gap.go
 
 	portrait uint64 // of the creature, with which the alias was noted; its worker owns it
 }

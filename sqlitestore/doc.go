@@ -13,23 +13,23 @@
 //
 // # Cuts
 //
-// A cut (cut.go) takes files that were made in advance (spares.go), writes to
+// A cut (cut.go) takes files that were made in advance (spare_files.go), writes to
 // them what its children own, and then commits one transaction in the catalogue:
 // whatever happens before leaves the parents as they were, whatever happens
 // after leaves the children. No history is copied. A child is incomplete at
 // first: its history is read in its own file and in those of its ancestors that
-// it needs, which are its family (family.go, kin.go). They are frozen: a cut ends
+// it needs, which are its family (family.go, catalog_ancestry.go). They are frozen: a cut ends
 // writing to them for good.
 //
 // None of that waits for the disk. Right afterwards all of it is made durable
-// (firm.go, keeper.go), and only then anything is acknowledged that was written to
+// (durable_cuts.go, background_sync.go), and only then anything is acknowledged that was written to
 // a child of the durability [journal.Full]. If the power fails before, the next start
-// finds out whether the cut has happened (decide.go).
+// finds out whether the cut has happened (recover_cuts.go).
 //
 // In the background the child gets a file with its whole history, made beside
 // the one that it writes to (hydrate.go, build.go); when the catalogue calls that
 // its own, the child is complete. Then the files of ended sessions that nobody
-// needs are given up (release.go). The sessions stay in the catalogue, with the
+// needs are given up (discard_files.go). The sessions stay in the catalogue, with the
 // origins under which they wrote, so that their history can be read out of the
 // files of their descendants.
 //
@@ -44,12 +44,12 @@
 // what is kept, beside the one that is written to, as for a child of a cut; a key
 // in the file says before which time events may be missing. What somebody has yet
 // to read, and all that is later, is kept in any case. Without room for a copy
-// (room.go) a history stays where it is.
+// (disk_space.go) a history stays where it is.
 //
 // # A lost catalogue
 //
 // Every store says of itself and of its ancestors what the catalogue says
-// (marks.go), so that [Rebuild] can make one again: it reads all files
+// (file_marks.go), so that [Rebuild] can make one again: it reads all files
 // (rebuild_read.go), judges which cuts have happened and which sessions are live
 // (rebuild_judge.go), decides what becomes of each file (rebuild_plan.go) and puts
 // the new catalogue in its place in one step (rebuild.go). Only the metadata of
