@@ -73,7 +73,7 @@ func explained(ctx context.Context, s streams, r *recipes.Recipe, err error) err
 	if len(diags) == 0 {
 		return err
 	}
-	if werr := showDiagnostics(s, diags); !errors.Is(werr, errRecipe) {
+	if werr := showFindings(s, diags); !errors.Is(werr, errRecipe) {
 		return werr
 	}
 	var e *exit

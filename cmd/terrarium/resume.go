@@ -13,7 +13,6 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
-	"github.com/seed47132306/terrarium/recipes"
 	"github.com/seed47132306/terrarium/sqlitestore"
 	"github.com/spf13/cobra"
 )
@@ -131,7 +130,7 @@ func (f *resumeFlags) look(ctx context.Context, s streams, dir string, o terrari
 		}
 		var diags terrarium.Diagnostics
 		found, diags = terrarium.FindRecipes(ctx, engine.RememberedIn(graphs), o)
-		if err := showDiagnostics(s, diags); err != nil {
+		if err := showFindings(s, diags); err != nil {
 			return err
 		}
 		f.tellFound(s, found, problems)
@@ -165,20 +164,6 @@ func nothingToResume(dir string) error {
 		Code: abi.NotFound, Message: "no session of " + dir + " goes on: it has none, or all have ended",
 		Remedy: "begin anew with terrarium run RECIPE --session DIR", IDs: map[string]string{"path": dir},
 	}
-}
-
-// showDiagnostics shows what is wrong with recipes.
-func showDiagnostics(s streams, diags terrarium.Diagnostics) error {
-	if len(diags) > 0 {
-		width, colour := terminal(s.err)
-		if err := recipes.WriteText(s.err, diags, width, colour); err != nil {
-			return failWith(exitFailed, err)
-		}
-	}
-	if diags.HasErrors() {
-		return &exit{code: exitRecipe, err: errRecipe, shown: true}
-	}
-	return nil
 }
 
 // tellFound says what else than edited recipes is going to be resumed.

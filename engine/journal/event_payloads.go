@@ -2,6 +2,7 @@ package journal
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 )
 
@@ -166,11 +167,14 @@ type StoreSetAsidePayload struct {
 	Remedy string `json:"remedy,omitempty"` // what can be done
 }
 
-// JSON encodes one of the engine's own structs, which cannot fail.
+// JSON encodes a payload, or another of the engine's own structs. None of them can fail;
+// should one all the same, the log, which never forgets, says that there was something.
 func JSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return []byte("{}")
+		b, _ = json.Marshal(struct {
+			Unencodable string `json:"unencodable"`
+		}{fmt.Sprintf("%T: %v", v, err)})
 	}
 	return b
 }
