@@ -66,7 +66,6 @@ type change struct {
 	// metas is the metadata of graphs that get a new store.
 	metas   map[journal.GraphID]map[string]string
 	resumed []*creature
-	strays  map[*Reader]journal.GraphID // readers that have to follow the members of their graph
 	// described are the channels that a recipe describes in other words than before.
 	described map[*channel]string
 	// applying is the deployment that the change applies.

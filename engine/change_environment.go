@@ -11,12 +11,13 @@ import (
 
 // follow takes the environments along, step by step.
 func (x *change) follow(plan *storePlan) {
+	origins := plan.readers()
 	for i := range x.deltas {
 		for _, c := range x.deltas[i].Changes {
 			x.step(plan, c)
 		}
 	}
-	x.bringBackReaders()
+	x.bringBackReaders(plan, origins)
 	for _, id := range x.started {
 		if cr := x.e.creatures[id]; cr != nil && cr.quarantined && !cr.stopped {
 			g := x.logOf(cr.home.load())
@@ -48,7 +49,7 @@ func (x *change) step(plan *storePlan, c topology.Change) {
 		x.addGraph(plan, c.Graph)
 	case topology.GraphEnded:
 		g := x.e.graphs[c.Graph]
-		x.moveReaders(plan, g, x.e.graphs[c.Into])
+		x.moveReaders(g, x.e.graphs[c.Into])
 		x.moveLetters(g, x.e.graphs[c.Into], "")
 		g.ended = true
 		delete(x.e.graphs, c.Graph)
@@ -329,18 +330,9 @@ func (x *change) moveChannel(c topology.Change) {
 // moveReaders takes along the readers that are left in a graph that ends: those
 // whose channel is gone, and who still have to read what it had. If the graph
 // goes nowhere, so does its store, and what they have not read with it.
-//
-// A graph may end in one that all of its members leave again within the change. Then
-// their graph's store goes on with the history, and a reader follows them.
-func (x *change) moveReaders(plan *storePlan, g, into *graph) {
+func (x *change) moveReaders(g, into *graph) {
 	for _, r := range slices.Clone(g.readers) {
 		if into != nil {
-			if after := plan.after(g); len(after) > 0 && !slices.Contains(after, into.id) && x.strays[r] == "" {
-				if x.strays == nil {
-					x.strays = map[*Reader]journal.GraphID{}
-				}
-				x.strays[r] = after[0]
-			}
 			r.move(g, into)
 			continue
 		}
@@ -350,10 +342,27 @@ func (x *change) moveReaders(plan *storePlan, g, into *graph) {
 	}
 }
 
-// bringBackReaders moves readers to where the members of their graphs have ended up.
-func (x *change) bringBackReaders() {
-	for r, id := range x.strays {
-		if from, to := r.home.load(), x.e.graphs[id]; from != nil && to != nil && from != to {
+// readers are those of the graphs whose stores are cut, with the graph of each.
+func (p *storePlan) readers() map[*Reader]*graph {
+	out := map[*Reader]*graph{}
+	for g := range p.goesOn {
+		for _, r := range g.readers {
+			out[r] = g
+		}
+	}
+	return out
+}
+
+// bringBackReaders moves readers whose channel is gone to where the history is that they
+// have still to read. That need not be where their graph has gone: all of its members may
+// have left that again within the change, and left its id to others.
+func (x *change) bringBackReaders(plan *storePlan, origins map[*Reader]*graph) {
+	for r, g := range origins {
+		from, after := r.home.load(), plan.goesOn[g]
+		if r.src.ch != nil || from == nil || slices.Contains(after, from.id) {
+			continue
+		}
+		if to := x.e.graphs[after[0]]; to != nil {
 			r.move(from, to)
 		}
 	}

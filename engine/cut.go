@@ -20,6 +20,7 @@ type storePlan struct {
 	endings  []*ending                         // of graphs that end
 	interim  []*graph                          // that got a store of their own on the way
 	meta     map[journal.GraphID]map[string]string
+	goesOn   map[*graph][]journal.GraphID // whose stores have the history of a graph that was
 }
 
 // storeGroup is a set of graphs whose members went from one to another.
@@ -28,16 +29,6 @@ type storeGroup struct {
 	after  []journal.GraphID // by id
 	moved  []journal.CreatureID
 	passed bool // see change.passed
-}
-
-// after are the graphs in which the members of a graph end up; nil if they stay.
-func (p *storePlan) after(g *graph) []journal.GraphID {
-	for _, group := range p.groups {
-		if slices.Contains(group.before, g) {
-			return group.after
-		}
-	}
-	return nil
 }
 
 // kind says what happened to the graphs of the group.
@@ -109,7 +100,7 @@ func (g *storeGroup) same() bool {
 
 // planStores compares where members were with where they are now.
 func (x *change) planStores() *storePlan {
-	p := &storePlan{children: map[journal.GraphID]journal.Store{}, first: map[journal.GraphID]int{}, meta: map[journal.GraphID]map[string]string{}}
+	p := &storePlan{children: map[journal.GraphID]journal.Store{}, first: map[journal.GraphID]int{}, meta: map[journal.GraphID]map[string]string{}, goesOn: map[*graph][]journal.GraphID{}}
 	if !x.movesGraphs() {
 		return p
 	}
@@ -326,6 +317,7 @@ func (p *storePlan) child(x *change, g *storeGroup, id journal.GraphID, durabili
 		if !b.goesOnIn(x, id) {
 			continue
 		}
+		p.goesOn[b] = append(p.goesOn[b], id)
 		if b.store == nil {
 			child.VolatileParents++
 		} else {

@@ -511,6 +511,7 @@ func TestSimulationOfProgramsThatHaveFailed(t *testing.T) {
 		7773:                "a clock that is set back after a crash, behind what that has lost, deceives a cursor",
 		3666811971520399623: "a turn during whose commit the process dies may have brought a graph without a store into a log",
 		4451938323434786906: "a reader of a channel that is gone is left behind where its graph ends in another that all of its members leave again",
+		897919944570692693:  "a graph may end in one that goes on without its history, which another one has",
 		1064791128166536224: "what a turn causes in another graph may be earlier than its message",
 	} {
 		if failure, _ := simulate(seed, simProgram(seed), false); failure != "" {
