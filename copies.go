@@ -34,9 +34,9 @@ func (t *Terrarium) ForkAt(ctx context.Context, graphOrSession string, at journa
 }
 
 // Settle waits until the history of every graph is in the file of its session, and
-// files that nobody needs any more are gone; see [sqlitestore.Directory.Settle]. It
-// answers what stands in the way of that at present. Nothing has to wait for it but
-// somebody who is about to read the files with other tools.
+// files that no session needs are removed; see [sqlitestore.Directory.Settle]. It
+// answers what stands in the way of that at present. Only a caller that reads the
+// files with other tools has to wait for it.
 func (t *Terrarium) Settle(ctx context.Context) error {
 	if t.storage == nil {
 		return nil

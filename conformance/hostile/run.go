@@ -99,7 +99,7 @@ func (s *Stage) specOf(name string, m *Module, end *End) deploy.CreatureSpec {
 		Name: name, Wasm: m.Build(), Limits: end.Limits, Join: s.graph,
 		Privileged: m.Privileged,
 		Restart:    deploy.RestartPolicy{Mode: deploy.RestartNever},
-		Overflow:   deploy.OverflowDeadLetter, // a storm may not hold up whoever sends from outside
+		Overflow:   deploy.OverflowDeadLetter, // a storm must not block outside senders
 	}
 	if !m.Unwired {
 		spec.Send = wires(loot)
