@@ -22,6 +22,8 @@ type world struct {
 	features bool
 	// tool answers group tools; without it there are none.
 	tool func(t *turn, name, args string) (string, abi.Code)
+	// gone reports whether there is no creature of a name to ask; without it there is.
+	gone func(name string) bool
 }
 
 // A delivery is what is handed to a creature. Left out, the kind is message and
@@ -154,6 +156,9 @@ func (t *turn) SendTo(to, payload []byte) abi.Code {
 }
 
 func (t *turn) Request(to, payload []byte, _ time.Duration, tag int64) abi.Code {
+	if t.w.gone != nil && t.w.gone(string(to)) {
+		return t.fail(abi.NotFound, "no creature %s", to)
+	}
 	t.effects = append(t.effects, fmt.Sprintf("request %q %q %d", to, payload, tag))
 	return t.effect()
 }

@@ -2,6 +2,7 @@ package plugins_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,8 @@ func (s *site) tool(t *turn, name, args string) (string, abi.Code) {
 	return "", t.fail(abi.NotFound, "no tool %s", name)
 }
 
+func (s *site) gone(id string) bool { return !slices.Contains(s.alive, id) }
+
 // foreman plays deliveries on fresh instances and returns what came of all of them.
 func (s *site) foreman(t *testing.T, w *world, deliveries ...delivery) []effect {
 	t.Helper()
@@ -54,7 +57,7 @@ func (s *site) foreman(t *testing.T, w *world, deliveries ...delivery) []effect 
 
 func newSite(most int, config map[string]any) (*site, *world) {
 	s := &site{most: most}
-	return s, &world{channels: []string{"problems"}, features: true, tool: s.tool, config: config}
+	return s, &world{channels: []string{"problems"}, features: true, tool: s.tool, gone: s.gone, config: config}
 }
 
 func task(text string) delivery { return delivery{channel: "tasks", payload: text} }
@@ -96,6 +99,22 @@ func TestForemanHandsOutAgainOnlyWhatWasNotDone(t *testing.T) {
 	equal(t, s.foreman(t, w, changed), `timer lost 0s "2"`)
 	equal(t, s.foreman(t, w, lost("1")), `request "c3" "a" 3`)
 	equal(t, s.foreman(t, w, result(2, "ok", ""), lost("2"), result(3, "ok", "")), `remove {"creature":"c3"}`)
+}
+
+// After a restart the graph may be as it was when the foreman was told of it last, before
+// it hired those who are not there any more: then nothing but requests tells of them.
+func TestForemanReplacesThoseItIsNotToldOf(t *testing.T) {
+	s, w := newSite(2, map[string]any{"per_worker": 1})
+	equal(t, s.foreman(t, w, task("a"), task("b"), task("c")), `request "c1" "a" 1`, `request "c2" "b" 2`)
+	s.alive = nil
+	equal(t, s.foreman(t, w, result(1, "not_connected", "")), `request "c3" "c" 3`, `request "c4" "a" 4`)
+	equal(t, s.foreman(t, w, result(2, "not_connected", ""), result(3, "ok", "")), `request "c3" "b" 5`)
+
+	s, w = newSite(1, map[string]any{"per_worker": 1, "linger_ms": 5000})
+	s.foreman(t, w, task("a"), task("b"), result(1, "ok", ""), result(2, "ok", ""))
+	s.alive = nil
+	got := s.foreman(t, w, task("c"))
+	equal(t, got[len(got)-1:], `request "c2" "c" 3`)
 }
 
 func TestForemanWithoutWorkersSaysSo(t *testing.T) {

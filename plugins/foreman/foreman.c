@@ -75,8 +75,9 @@ static int32_t hire(void) {
 	return status;
 }
 
-// hand_out gives each free worker a task. A request is what tells of a failure too.
-static int32_t hand_out(void) {
+// hand_out gives each free worker a task. A request is what tells of a failure too, and
+// of a worker that is gone: that one is forgotten, and missed.
+static int32_t hand_out(int *missed) {
 	tr_bytes list, task;
 	worker w;
 	int32_t status = crew_list(&list);
@@ -89,6 +90,7 @@ static int32_t hand_out(void) {
 		if (status == TERRARIUM_ERR_LIMIT) return TERRARIUM_OK; // of this turn; others follow
 		if (status == TERRARIUM_ERR_NOT_FOUND) {
 			status = crew_forget(&w);
+			*missed = 1;
 			continue;
 		}
 		if (status >= 0) status = crew_set(&w, n);
@@ -124,9 +126,16 @@ static int32_t let_go(int now) {
 	return terrarium_timer_set("linger", 6, (int64_t)linger_ms, 0, NULL, 0);
 }
 
+// staff puts workers to what is to be done. One that is missed leaves room for another:
+// nothing else may tell of it, if the graph is again as it was when that was told last.
 static int32_t staff(void) {
+	int missed = 0;
 	int32_t status = hire();
-	return status < 0 ? status : hand_out();
+	if (status >= 0) status = hand_out(&missed);
+	if (status < 0 || !missed) return status;
+	status = terrarium_state_delete("refused", 7);
+	if (status >= 0) status = hire();
+	return status < 0 ? status : hand_out(&missed);
 }
 
 static int32_t carry_on(void) {
