@@ -79,6 +79,7 @@ func ServeCompiler(in io.Reader, out io.Writer) error {
 	answers, gone := make(chan compileAnswer, 1), make(chan struct{})
 	go func() { answers <- compileFor(o, wasm) }() // it cannot be interrupted; the end of the process ends it
 	go func() {
+		// A process that does not read to the end has ended, and Wait says why.
 		_, _ = io.Copy(io.Discard, in) // nothing comes before the end
 		close(gone)
 	}()

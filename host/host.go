@@ -190,7 +190,7 @@ func (h *Host) Compile(ctx context.Context, wasm []byte) (abi.Module, error) {
 		return nil, interrupted("compile", ctx.Err())
 	}
 	if c.err != nil {
-		_ = c.release(ctx)
+		_ = c.release(ctx) // there is nothing to close
 		if cause := ctx.Err(); cause != nil {
 			return nil, interrupted("compile", cause)
 		}

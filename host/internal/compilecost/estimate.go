@@ -15,7 +15,7 @@ type Limits struct {
 	Time        time.Duration // of all functions together, on one core
 	TimePerByte time.Duration // what is added to Time for every byte of code
 	MaxTime     time.Duration // however much code there is
-	Bytes       int64         // of the function that needs most memory, and the machine code of all
+	Bytes       int64         // the most that functions need of each kind, and the machine code of all
 }
 
 // DefaultLimits returns the limits that apply where nothing else is said. SQLite
@@ -53,7 +53,7 @@ func (l Limits) of(m *wasmbin.Module) time.Duration {
 // Cost is what compiling costs.
 type Cost struct {
 	Time  time.Duration // all functions together
-	Bytes int64         // the function that needs most, and the machine code of all
+	Bytes int64         // the most that functions need of each kind, and the machine code of all
 	// Function is the index, imported functions counted, of the one that takes
 	// most of the time.
 	Function int
@@ -73,7 +73,7 @@ func Estimate(m *wasmbin.Module, infos []wasmbin.FuncInfo, limits Limits) (Cost,
 		last  = limits.of(m)
 		first = m.ImportedFuncs()
 		code  int64 // machine code, several times: while it is put together and written out
-		most  int64 // bytes of one function
+		most  terms // of any function: what one has taken is kept for the next, by kind
 	)
 	for i := range m.Code {
 		if !b.walk(i) {
@@ -87,8 +87,8 @@ func Estimate(m *wasmbin.Module, infos []wasmbin.FuncInfo, limits Limits) (Cost,
 		took := t.time()
 		cost.Time = saturate(cost.Time, took)
 		code += copies * t.code
-		most = max(most, t.bytes())
-		cost.Bytes = most + code
+		most.raise(&t)
+		cost.Bytes = most.bytes() + code
 		if took > worst {
 			worst, cost.Function = took, first+i
 		}
@@ -143,6 +143,12 @@ func (t *terms) bytes() int64 {
 		return math.MaxInt64
 	}
 	return int64(b)
+}
+
+// raise raises the terms that take memory to those of another function.
+func (t *terms) raise(o *terms) {
+	t.expanded, t.arguments, t.bounds = max(t.expanded, o.expanded), max(t.arguments, o.arguments), max(t.bounds, o.bounds)
+	t.live, t.reloads, t.moved = max(t.live, o.live), max(t.reloads, o.reloads), max(t.moved, o.moved)
 }
 
 func f(n int64) float64 { return float64(n) }

@@ -132,6 +132,35 @@ func TestEstimateCoversAllocation(t *testing.T) {
 	}
 }
 
+// The compiler keeps the memory of a function for the next one, by kind, so functions
+// that need different kinds need it at once.
+func TestEstimateAddsWhatFunctionsNeedOfDifferentKinds(t *testing.T) {
+	bytes := func(fs ...wasmbin.Code) int64 {
+		cost, err := Estimate(moduleOf(fs...), nil, Limits{Time: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cost.Bytes
+	}
+	body := func(name string, n int) wasmbin.Code {
+		for _, s := range worst {
+			if s.name == name {
+				return s.make(n).Code[0]
+			}
+		}
+		t.Fatalf("there is no shape %q", name)
+		return wasmbin.Code{}
+	}
+	table, divisions := body("a table to a loop", 2000), body("divisions", 20_000)
+	a, b := bytes(table), bytes(divisions)
+	if both, turned := bytes(table, divisions), bytes(divisions, table); both < (a+b)*9/10 || turned != both {
+		t.Errorf("together they need %d bytes, %d in the other order; alone %d and %d", both, turned, a, b)
+	}
+	if same := bytes(table, table); same > a*11/10 {
+		t.Errorf("two of a kind need %d bytes, one %d", same, a)
+	}
+}
+
 // What a toolchain makes is far below the limits.
 func TestRealModulesPass(t *testing.T) {
 	paths, err := filepath.Glob("../../../plugins/*/*.wasm")
