@@ -11,20 +11,20 @@ import (
 
 // FindGraph finds a graph by its id, by an id that it had before a merge, in
 // this run or an earlier one, or by the name of a creature in it.
-func (t *Terrarium) FindGraph(name string) (GraphID, error) {
-	return t.FindGraphBy(t.engine.FindGraph, name)
+func (t *Terrarium) FindGraph(ctx context.Context, name string) (GraphID, error) {
+	return t.FindGraphBy(ctx, t.engine.FindGraph, name)
 }
 
 // FindGraphBy is [Terrarium.FindGraph] with the look-up of a batch, [engine.Batch.FindGraph],
 // in the place of the engine's: it asks that and, for an id that it does not know, the session
 // directory: an engine that goes on with a session knows the graphs that it
 // found, and the directory remembers from which they came.
-func (t *Terrarium) FindGraphBy(find func(string) (GraphID, error), name string) (GraphID, error) {
+func (t *Terrarium) FindGraphBy(ctx context.Context, find func(string) (GraphID, error), name string) (GraphID, error) {
 	g, err := find(name)
 	if err == nil || !journal.IsID('g', name) {
 		return g, err
 	}
-	heir, found, lerr := t.Heir(context.Background(), GraphID(name))
+	heir, found, lerr := t.Heir(ctx, GraphID(name))
 	if lerr != nil || !found {
 		return "", err
 	}
@@ -93,7 +93,7 @@ func (t *Terrarium) lasting(ctx context.Context, graphOrSession string) (string,
 	if !journal.IsID('g', graphOrSession) {
 		return graphOrSession, nil
 	}
-	if g, err := t.FindGraph(graphOrSession); err == nil {
+	if g, err := t.FindGraph(ctx, graphOrSession); err == nil {
 		return string(g), nil
 	}
 	heir, found, err := t.Heir(ctx, GraphID(graphOrSession))

@@ -80,13 +80,13 @@ func (t *Terrarium) carryOut(ctx context.Context, test *recipes.Test) (recipes.T
 		Code: abi.Deadline, Message: fmt.Sprintf("the test was not over after %v", test.Timeout), Remedy: "give it a longer timeout",
 	})
 	defer cancel()
-	w := watchTest(t)
+	w := watchTest(ctx, t)
 	applied, err := t.engine.Apply(bounded, test.Recipe.Deployment())
 	var denials []recipes.TestDenial
 	if err == nil {
 		denials, err = t.sendAll(bounded, applied, test.Sends)
 	}
-	observed := w.end()
+	observed := w.collect()
 	if cause := context.Cause(bounded); err != nil && cause != nil {
 		err = cause
 	}
@@ -136,13 +136,14 @@ type testWatch struct {
 	missed uint64
 }
 
-func watchTest(t *Terrarium) *testWatch {
+func watchTest(ctx context.Context, t *Terrarium) *testWatch {
+	ctx = context.WithoutCancel(ctx) // it ends when the subscription is closed
 	w := &testWatch{sub: t.Subscribe(engine.Filter{Kinds: []journal.EventKind{
 		journal.EventChannelMessage, journal.EventOutput, journal.EventDeadLetter, journal.EventPolicyDenied,
 	}}, engine.MaxSubscriptionBuffer)}
 	w.done.Go(func() {
 		for {
-			o, err := w.sub.Next(context.Background()) // ends when the subscription is closed
+			o, err := w.sub.Next(ctx)
 			if err != nil {
 				return
 			}
@@ -155,7 +156,7 @@ func watchTest(t *Terrarium) *testWatch {
 	return w
 }
 
-func (w *testWatch) end() *testWatch {
+func (w *testWatch) collect() *testWatch {
 	w.sub.Close()
 	w.done.Wait()
 	return w
@@ -205,7 +206,7 @@ func addEvent(o *recipes.TestOutcome, e Event, channel string, creatures map[Cre
 	case journal.EventPolicyDenied:
 		var p journal.PolicyPayload
 		err := json.Unmarshal(e.Payload, &p)
-		if p.Effect == "changed" {
+		if p.Effect == journal.PolicyChanged {
 			return err // nobody has objected
 		}
 		o.Denials = append(o.Denials, recipes.TestDenial{Policy: p.Policy, Effect: p.Effect, Reason: p.Reason, Channel: channel, Sender: who})

@@ -129,24 +129,24 @@ func (b *bench) setUp(ctx context.Context) error {
 			return err
 		}
 		b.subject = added.Creature
-		if err := b.wire(batch, journal.Listen, b.c.Listen); err != nil {
+		if err := b.wire(ctx, batch, journal.Listen, b.c.Listen); err != nil {
 			return err
 		}
-		return b.wire(batch, journal.Send, b.c.Send)
+		return b.wire(ctx, batch, journal.Send, b.c.Send)
 	})
 }
 
 // wire gives the creature a channel of its own for each alias.
-func (b *bench) wire(batch *engine.Batch, dir journal.Direction, aliases []string) error {
+func (b *bench) wire(ctx context.Context, batch *engine.Batch, dir journal.Direction, aliases []string) error {
 	for _, alias := range aliases {
 		name := dir.String() + " " + alias
-		ch, err := batch.AddChannel(batch.GraphOf(b.subject), name, "")
+		ch, err := batch.AddChannel(ctx, batch.GraphOf(b.subject), name, "")
 		if err != nil {
 			return err
 		}
 		b.channels[name] = ch.Channel
 		edge := topology.SetEdge{Creature: b.subject, Channel: ch.Channel, Direction: dir, On: true, Alias: alias}
-		if _, err := batch.Do(edge); err != nil {
+		if _, err := batch.Do(ctx, edge); err != nil {
 			return err
 		}
 	}
@@ -158,7 +158,7 @@ func (b *bench) deliver(ctx context.Context, d *Delivery) error {
 	name := "direct"
 	var err error
 	if len(d.Join) > 0 {
-		if err := b.t.Batch(ctx, func(batch *engine.Batch) error { return b.wire(batch, journal.Listen, d.Join) }); err != nil {
+		if err := b.t.Batch(ctx, func(batch *engine.Batch) error { return b.wire(ctx, batch, journal.Listen, d.Join) }); err != nil {
 			return err
 		}
 		return b.step(ctx, "join "+strings.Join(d.Join, ", "))
@@ -211,7 +211,7 @@ const markName = "mark"
 func (b *bench) mark(ctx context.Context) (journal.EventID, error) {
 	ch, ok := b.channels[markName]
 	if !ok {
-		g, err := b.t.FindGraph("subject")
+		g, err := b.t.FindGraph(ctx, "subject")
 		if err != nil {
 			return journal.EventID{}, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
@@ -31,7 +32,7 @@ func (e *Engine) Change(ctx context.Context, ops ...topology.Op) ([]Outcome, err
 	var out []Outcome
 	err := e.Batch(ctx, func(b *Batch) error {
 		for _, op := range ops {
-			o, err := b.Do(op)
+			o, err := b.Do(ctx, op)
 			if err != nil {
 				return err
 			}
@@ -97,14 +98,14 @@ func (l logged) wait(ctx context.Context) error {
 
 // batch is Batch with creatures that were prepared for it.
 func (e *Engine) batch(ctx context.Context, f func(b *Batch) error, prepared ...*creature) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	b := &Batch{x: e.newChange("change"), prepared: prepared}
+	l := e.lock()
+	defer l.unlock()
+	b := &Batch{x: l.newChange("change", draft.Options{}), prepared: prepared}
 	var err error
-	if e.closed || e.isClosing() {
+	if l.closed || e.isClosing() {
 		err = errtext.Closed
 	} else if err = f(b); err != nil {
-		b.x.undo()
+		b.x.Undo()
 		b.x.logRefusals()
 	} else {
 		err = b.x.carryOut(ctx)
@@ -119,7 +120,7 @@ func (e *Engine) batch(ctx context.Context, f func(b *Batch) error, prepared ...
 
 // Do takes one step. Operations that add creatures or channels are refused:
 // they have methods of their own.
-func (b *Batch) Do(op topology.Op) (Outcome, error) {
+func (b *Batch) Do(ctx context.Context, op topology.Op) (Outcome, error) {
 	switch op.(type) {
 	case topology.SetRoot:
 		return Outcome{}, errtext.Invalid("change", "roots are assigned by AssignRoot", "call that")
@@ -129,11 +130,11 @@ func (b *Batch) Do(op topology.Op) (Outcome, error) {
 	if err := deploy.CheckOp(op); err != nil {
 		return Outcome{}, err
 	}
-	return b.stage(op)
+	return b.stage(ctx, op)
 }
 
-func (b *Batch) stage(op topology.Op) (Outcome, error) {
-	d, err := b.x.do(op)
+func (b *Batch) stage(ctx context.Context, op topology.Op) (Outcome, error) {
+	d, err := b.x.Do(ctx, op)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -142,25 +143,24 @@ func (b *Batch) stage(op topology.Op) (Outcome, error) {
 
 // AddChannel declares a channel in a graph. It belongs to the deployment of the
 // graph's root, or of its eldest privileged member, or of its eldest.
-func (b *Batch) AddChannel(g journal.GraphID, name, description string) (Outcome, error) {
+func (b *Batch) AddChannel(ctx context.Context, g journal.GraphID, name, description string) (Outcome, error) {
 	if err := deploy.CheckName("add_channel", "channel", name); err != nil {
 		return Outcome{}, err
 	}
-	deployment := b.x.deploymentOf(b.x.e.topo.Elder(g))
-	ch := &channel{id: b.x.e.ids.NewChannel(), label: name, description: description, deployment: deployment}
-	b.x.channels[ch.id] = ch
-	return b.stage(topology.AddChannel{ID: ch.id, Graph: g, Name: name})
+	id := b.x.e.NewChannel()
+	b.x.AddChannel(draft.Channel{ID: id, Label: name, Description: description, Deployment: b.x.DeploymentOf(b.x.e.topo.Elder(g))})
+	return b.stage(ctx, topology.AddChannel{ID: id, Graph: g, Name: name})
 }
 
 // AddCreature adds a creature, as [Engine.AddCreature]. It compiles and starts the
 // guest while nothing else can change; [Engine.Prepare] does that beforehand.
 func (b *Batch) AddCreature(ctx context.Context, spec deploy.CreatureSpec) (Added, Outcome, error) {
-	c, err := b.x.e.prepareNew(ctx, spec, noLocker{})
+	c, err := b.x.e.prepareIn(ctx, spec)
 	if err != nil {
 		return Added{}, Outcome{}, err
 	}
 	b.prepared = append(b.prepared, c)
-	return b.add(c)
+	return b.add(ctx, c)
 }
 
 // Prepared is a creature that is ready to be added: its module is compiled, and a
@@ -174,7 +174,7 @@ type Prepared struct {
 // long as its guest takes to be compiled and to start, and holds up nobody. What
 // is not added has to be discarded.
 func (e *Engine) Prepare(ctx context.Context, spec deploy.CreatureSpec) (*Prepared, error) {
-	c, err := e.prepareNew(ctx, spec, e.mu.RLocker())
+	c, err := e.prepareNew(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (p *Prepared) Discard(ctx context.Context) {
 
 // AddPrepared adds a creature that was prepared, to a graph and below a parent if
 // they are given; they take the place of those in its specification.
-func (b *Batch) AddPrepared(p *Prepared, join journal.GraphID, parent journal.CreatureID) (Added, Outcome, error) {
+func (b *Batch) AddPrepared(ctx context.Context, p *Prepared, join journal.GraphID, parent journal.CreatureID) (Added, Outcome, error) {
 	c := p.c
 	if c == nil {
 		return Added{}, Outcome{}, errtext.Invalid("add_creature", "the creature was added or discarded before", "prepare another")
@@ -199,12 +199,12 @@ func (b *Batch) AddPrepared(p *Prepared, join journal.GraphID, parent journal.Cr
 	p.c = nil
 	b.prepared = append(b.prepared, c)
 	c.spec.Join, c.spec.Parent, c.parent = join, parent, parent
-	return b.add(c)
+	return b.add(ctx, c)
 }
 
-func (b *Batch) add(c *creature) (Added, Outcome, error) {
-	c.id = b.x.e.ids.newCreature()
-	if err := b.x.maySpawn(c); err != nil {
+func (b *Batch) add(ctx context.Context, c *creature) (Added, Outcome, error) {
+	c.id = b.x.e.NewCreature()
+	if err := b.x.MaySpawn(c.member()); err != nil {
 		return Added{}, Outcome{}, err
 	}
 	op, err := b.x.addCreatureOp(c)
@@ -212,15 +212,32 @@ func (b *Batch) add(c *creature) (Added, Outcome, error) {
 		return Added{}, Outcome{}, err
 	}
 	if c.deployment == "" { // a species says which it belongs to
-		c.deployment = b.x.deploymentFor(c, &op)
+		c.deployment = b.x.DeploymentFor(c.spec.Address, &op)
 	}
-	b.x.creatures[c.id] = c
-	out, err := b.stage(op)
+	b.x.add(c)
+	out, err := b.stage(ctx, op)
 	if err != nil {
 		return Added{}, Outcome{}, err
 	}
 	added := Added{Creature: c.id, Name: op.Name, Graph: b.x.e.topo.GraphOf(c.id)}
-	return added, out, b.wireOutputs(added, c.spec.Outputs)
+	return added, out, b.wireOutputs(ctx, added, c.spec.Outputs)
+}
+
+// wireOutputs adds the wires of a creature that the batch has just added.
+func (b *Batch) wireOutputs(ctx context.Context, added Added, specs []deploy.OutputSpec) error {
+	for i := range specs {
+		to := journal.ToRoot
+		if s := &specs[i]; s.To != string(journal.ToRoot) {
+			var err error
+			if to, err = b.FindCreature(added.Graph, s.To); err != nil {
+				return err
+			}
+		}
+		if _, err := b.AddWire(ctx, specs[i].Wire(added.Creature, to)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // FindCreature is [Engine.FindCreature] on the topology as the batch has it.
@@ -263,19 +280,25 @@ type Added struct {
 // address it belongs to none. The module is loaded and an instance started before anything
 // changes, so a creature that cannot start is an error here.
 func (e *Engine) AddCreature(ctx context.Context, spec deploy.CreatureSpec) (Added, error) {
-	c, err := e.prepareNew(ctx, spec, e.mu.RLocker())
+	c, err := e.prepareNew(ctx, spec)
 	if err != nil {
 		return Added{}, err
 	}
 	var added Added
 	err = e.batch(ctx, func(b *Batch) (err error) {
-		added, _, err = b.add(c)
+		added, _, err = b.add(ctx, c)
 		return err
 	}, c)
 	if err != nil {
 		return Added{}, err
 	}
 	return added, nil
+}
+
+// add takes in a creature that the next operations add.
+func (x *change) add(c *creature) {
+	x.creatures[c.id] = c
+	x.Add(c.member())
 }
 
 // addCreatureOp is the operation that adds a prepared creature by itself.
@@ -311,7 +334,7 @@ func (e *Engine) RemoveCreature(ctx context.Context, id journal.CreatureID) (Out
 func (e *Engine) AddChannel(ctx context.Context, g journal.GraphID, name, description string) (Outcome, error) {
 	var out Outcome
 	err := e.Batch(ctx, func(b *Batch) (err error) {
-		out, err = b.AddChannel(g, name, description)
+		out, err = b.AddChannel(ctx, g, name, description)
 		return err
 	})
 	return out, err
@@ -321,12 +344,4 @@ func (e *Engine) AddChannel(ctx context.Context, g journal.GraphID, name, descri
 // listeners have not read becomes dead letters.
 func (e *Engine) RemoveChannel(ctx context.Context, id journal.ChannelID) (Outcome, error) {
 	return e.change1(ctx, topology.RemoveChannel{ID: id})
-}
-
-// noteSuccessor remembers for filters where a graph has gone.
-func (e *Engine) noteSuccessor(old, into journal.GraphID) {
-	if into == "" {
-		return
-	}
-	e.successors.Store(old, into)
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/reconcile"
 )
 
 // Apply makes a deployment exist: all of it, or on an error nothing. Where a
@@ -49,12 +51,12 @@ func (e *Engine) ApplyAll(ctx context.Context, deployments ...*deploy.Deployment
 		return nil, err
 	}
 	defer e.passTurn()
-	defer j.update.end(ctx, e)
+	defer j.update.finishUpdate(ctx, e)
 	err := j.hold(ctx)
 	if err == nil {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		err = j.run(ctx)
+		l := e.lock()
+		defer l.unlock()
+		err = j.run(ctx, l)
 	}
 	j.discard(ctx)
 	if err != nil {
@@ -97,10 +99,7 @@ func (j *joint) prepare(ctx context.Context, deployments []*deploy.Deployment) (
 		if j.of[d.Name] != nil {
 			return errtext.Invalid("apply", "two recipes are called "+d.Name, "give one of them another name in its terrarium block")
 		}
-		a := &application{
-			e: j.e, d: d, prepared: map[string]*creature{}, channels: map[string]journal.ChannelID{}, creatures: map[string]journal.CreatureID{},
-			drift: driftFrom(d.Last),
-		}
+		a := &application{d: d, prepared: map[string]*creature{}, drift: reconcile.DriftFrom(d.Last)}
 		j.applications = append(j.applications, a)
 		j.of[d.Name] = a
 		if err := d.CheckNames(); err != nil {
@@ -109,18 +108,18 @@ func (j *joint) prepare(ctx context.Context, deployments []*deploy.Deployment) (
 		if a.species, err = j.e.loadSpecies(ctx, d); err != nil {
 			return err
 		}
-		if err := a.prepareAll(ctx); err != nil {
+		if err := a.prepareAll(ctx, j.e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *application) prepareAll(ctx context.Context) error {
+func (a *application) prepareAll(ctx context.Context, e *Engine) error {
 	for i := range a.d.Creatures {
 		spec := a.d.Creatures[i]
 		spec.Privileged = spec.Privileged || (a.d.Root != "" && spec.Address == a.d.Root)
-		c, err := a.e.prepare(ctx, spec)
+		c, err := e.prepare(ctx, spec)
 		if err != nil {
 			return &deploy.StartError{Deployment: a.d.Name, Address: spec.Address, Where: spec.Where, Err: err}
 		}
@@ -130,18 +129,17 @@ func (a *application) prepareAll(ctx context.Context) error {
 	return nil
 }
 
-// run brings back what the deployments have saved, and applies them. The caller
-// holds the mutation lock.
-func (j *joint) run(ctx context.Context) error {
-	e := j.e
+// run brings back what the deployments have saved, and applies them.
+func (j *joint) run(ctx context.Context, e locked) error {
 	if e.closed || e.isClosing() {
 		return errtext.Closed
 	}
 	for _, a := range j.applications {
+		a.e = e
 		if err := a.may(); err != nil {
 			return err
 		}
-		if err := j.checkRenamed(a.d); err != nil {
+		if err := j.checkRenamed(e, a.d); err != nil {
 			return err
 		}
 	}
@@ -149,7 +147,7 @@ func (j *joint) run(ctx context.Context) error {
 	waking := e.newWaking()
 	for _, a := range j.applications {
 		for _, g := range e.savedWith(a.d.Name) {
-			if err := waking.add(ctx, g, j.specOf); err != nil {
+			if err := waking.bringBack(ctx, g, j.specOf); err != nil {
 				waking.rollBack(ctx)
 				return err
 			}
@@ -166,7 +164,7 @@ func (j *joint) run(ctx context.Context) error {
 			return err
 		}
 		a.species = e.replaceTemplates(a.d.Name, a.species) // to be closed
-		a.keep(&j.update)
+		a.keepAdopted(&j.update)
 	}
 	waking.commit()
 	return nil
@@ -199,9 +197,9 @@ func (j *joint) specOf(ctx context.Context, row journal.CreatureRow) (*creature,
 		}
 	}
 	switch {
-	case a != nil && a.drift == nil, a == nil && undeclared(row.Deployment) && !j.drifts():
+	case a != nil && a.drift == nil, a == nil && draft.Undeclared(row.Deployment) && !j.drifts():
 		return newHusk(row), nil
-	case a != nil && a.drift.creatures[row.Address] != nil:
+	case a != nil && a.drift.Declared(row.Address):
 		return newHusk(row), nil
 	}
 	return j.e.revive(ctx, row)

@@ -2,25 +2,18 @@ package engine
 
 import (
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/outlook"
 )
 
 // Awareness returns the awareness document of a creature as it is now.
 func (e *Engine) Awareness(id journal.CreatureID) (*outlook.View, error) {
-	e.mu.RLock()
-	c := e.creatures[id]
-	e.mu.RUnlock()
-	if c == nil {
-		return nil, errtext.Gone("creature", string(id))
-	}
-	g := c.home.lock()
-	if g == nil {
-		return nil, errtext.Gone("creature", string(id))
+	c, g, err := e.lockCreature(id)
+	if err != nil {
+		return nil, err
 	}
 	defer g.mu.Unlock()
-	return c.look(g), nil
+	return c.updateAwareness(g), nil
 }
 
 // awareness answers the sources of the awareness document, and nil outside of
@@ -29,7 +22,7 @@ func (t *turn) awareness(s abi.Source) ([]byte, abi.Code) {
 	if t.readOnly {
 		return nil, abi.OK
 	}
-	v := t.view()
+	v := t.awarenessView()
 	if v == nil {
 		return nil, t.fail(abi.NotFound, "nothing: the turn has no effect any more", "the creature has been removed")
 	}

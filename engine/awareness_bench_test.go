@@ -39,7 +39,7 @@ func newReader(t testing.TB, members int, sources []abi.Source) (*world, journal
 			if err != nil {
 				return err
 			}
-			if _, err := b.Do(topology.SetEdge{Creature: added.Creature, Channel: in, Direction: journal.Send, On: true}); err != nil {
+			if _, err := b.Do(t.Context(), topology.SetEdge{Creature: added.Creature, Channel: in, Direction: journal.Send, On: true}); err != nil {
 				return err
 			}
 		}

@@ -118,9 +118,9 @@ func member(g *engine.GraphStatus, id journal.CreatureID) *engine.CreatureStatus
 	return nil
 }
 
-func condition(c *engine.CreatureStatus) string {
-	if c.State == "backing_off" {
-		return "running"
+func condition(c *engine.CreatureStatus) journal.CreatureState {
+	if c.State == journal.BackingOff {
+		return journal.Running
 	}
 	return c.State
 }

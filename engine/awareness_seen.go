@@ -41,7 +41,7 @@ func (g *graph) reshape(w *waker) {
 // reshape notes that the graphs of a change are not what they were.
 func (x *change) reshape() {
 	w := &x.wake
-	if x.hold {
+	if x.bringsBack() {
 		w = nil // nothing runs before the session has been brought back
 	}
 	for g := range x.paused {
@@ -84,15 +84,15 @@ func (c *creature) hasNews(g *graph) bool {
 	if !c.curious() {
 		return false
 	}
-	c.look(g)
+	c.updateAwareness(g)
 	return c.sight.revision != c.sight.told
 }
 
-// look returns the creature's document as it is now. The revision rises if it is
+// updateAwareness returns the creature's document as it is now. The revision rises if it is
 // not the one that was last seen; a rise is written down at once, so that no
 // number ever stands for two documents. The caller holds the mu of g, which the
 // creature is in.
-func (c *creature) look(g *graph) *outlook.View {
+func (c *creature) updateAwareness(g *graph) *outlook.View {
 	s := &c.sight
 	if s.view != nil && s.shape == g.shape {
 		return s.view
@@ -122,7 +122,7 @@ func (c *creature) look(g *graph) *outlook.View {
 func (c *creature) behold(g *graph) {
 	c.shape, c.facing = g.shape, c.wiring.Load()
 	if c.reads {
-		c.beheld = c.look(g)
+		c.beheld = c.updateAwareness(g)
 	}
 }
 
@@ -138,11 +138,11 @@ func (c *creature) beholdAgain() bool {
 	return true
 }
 
-// view is what the turn sees, or nil if the creature is gone. The first time
+// awarenessView is what the turn sees, or nil if the creature is gone. The first time
 // ever that a creature asks, it may be too late: if the graph has changed since
 // the turn began, the turn is run again, and this time finds what there was when
 // it began.
-func (t *turn) view() *outlook.View {
+func (t *turn) awarenessView() *outlook.View {
 	c := t.c
 	if !c.reads {
 		g := c.home.lock()
@@ -150,7 +150,7 @@ func (t *turn) view() *outlook.View {
 			return nil
 		}
 		t.late = g.shape != c.shape
-		c.reads, c.beheld = true, c.look(g)
+		c.reads, c.beheld = true, c.updateAwareness(g)
 		g.mu.Unlock()
 	}
 	t.looked = true
@@ -194,13 +194,16 @@ func noticeID(c journal.CreatureID, revision uint64) journal.EventID {
 	return id
 }
 
-// noteTold notes that a creature has dealt with a delivery that tells it how
-// things are: graph_changed, or start. The caller holds mu and is filling rec.
-func (c *creature) noteTold(rec *journal.Record, kind abi.Kind) {
-	if c.watches && (kind == abi.KindGraphChanged || kind == abi.KindStart) && c.beheld != nil {
-		c.sight.told = c.beheld.Revision()
-		putCreature(rec, c)
+// noteDealt notes that a creature has dealt with a delivery, and reports whether its row
+// says so: of start, and of those that tell it how things are. The caller holds mu.
+func (c *creature) noteDealt(kind abi.Kind) bool {
+	start := kind == abi.KindStart
+	c.started = c.started || start
+	if !c.watches || c.beheld == nil || !start && kind != abi.KindGraphChanged {
+		return start
 	}
+	c.sight.told = c.beheld.Revision()
+	return true
 }
 
 // storedSight is the part of a creature's sight that a [journal.CreatureRow] keeps.

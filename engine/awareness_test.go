@@ -89,7 +89,7 @@ func TestWatchersAreTold(t *testing.T) {
 	count(abi.KindStart, abi.KindMessage)
 	w.try(func(batch *engine.Batch) error {
 		for _, name := range []string{"one", "two", "three"} {
-			if _, err := batch.Do(topology.Connect{From: b, To: a, Name: name}); err != nil {
+			if _, err := batch.Do(t.Context(), topology.Connect{From: b, To: a, Name: name}); err != nil {
 				return err
 			}
 		}
@@ -330,7 +330,7 @@ func TestALargeGraphMakesABoundedDocument(t *testing.T) {
 			if ch != "" {
 				op = topology.SetEdge{Creature: added.Creature, Channel: ch, Direction: journal.Listen, On: true}
 			}
-			out, err := b.Do(op)
+			out, err := b.Do(t.Context(), op)
 			if err != nil {
 				return err
 			}

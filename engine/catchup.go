@@ -68,9 +68,9 @@ func (s *Subscription) catchUp(ctx context.Context) (ob Observed, ok bool, err e
 		case !s.attached:
 			s.attach()
 			s.attached, s.floor = true, s.e.here().Marks
-		case s.overflown():
+		case s.ring.Overflown():
 			s.detach()
-			s.empty()
+			s.ring.Clear()
 			s.attached = false
 		default:
 			s.at, s.replay = s.replay.Position(), nil
@@ -88,28 +88,14 @@ func (s *Subscription) isClosed() bool {
 	o := &s.e.observers
 	o.mu.RLock()
 	defer o.mu.RUnlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed || o.closed
+	closed, _ := s.ring.Closed()
+	return closed || o.closed
 }
 
-func (s *Subscription) overflown() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.missed > 0
-}
-
-func (s *Subscription) empty() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.ring)
-	s.head, s.n, s.missed = 0, 0, 0
-}
-
-// note moves the position behind an event of the ring. It reports whether the
+// passEvent moves the position behind an event of the ring. It reports whether the
 // event is to be handed out: those that came before the floor have been read in
 // the stores, or were there before the subscription.
-func (s *Subscription) note(ob *Observed) bool {
+func (s *Subscription) passEvent(ob *Observed) bool {
 	if ob.Event.Kind == journal.EventLagged {
 		lagged := journal.LaggedPayload{Missed: ob.Missed}
 		if s.e.storage != nil {
@@ -133,17 +119,17 @@ func (s *Subscription) note(ob *Observed) bool {
 // to the observers before it is called misses nothing: what is being logged is
 // in the position or comes to the ring, or both.
 func (e *Engine) here() journal.Position {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	p := journal.Position{Through: e.storage.last(), Marks: map[journal.SessionID]journal.Mark{}}
-	for _, g := range e.graphs {
+	l := e.rlock()
+	defer l.runlock()
+	p := journal.Position{Through: e.storage.Last(), Marks: map[journal.SessionID]journal.Mark{}}
+	for _, g := range l.graphs {
 		g.mu.Lock()
 		if g.store != nil {
 			p.Marks[g.source.session] = journal.Mark{Event: journal.EventID{Origin: g.origin, Seq: g.seq}, Since: g.source.since}
 		}
 		g.mu.Unlock()
 	}
-	for _, d := range e.saved {
+	for _, d := range l.saved {
 		p.Marks[d.Session] = journal.Mark{Since: d.LastTime}
 	}
 	return p
@@ -160,9 +146,7 @@ func (s *Subscription) tidy() {
 		return
 	}
 	here := s.e.here()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.n == 0 && s.missed == 0 {
+	if s.ring.Empty() {
 		s.at, s.tidyAt = here, tidyFrom(&here)
 	}
 }
@@ -174,10 +158,10 @@ func (e *Engine) loadSuccessors(ctx context.Context) error {
 		return err
 	}
 	if len(list) > 0 {
-		e.storage.youngest = list[len(list)-1].Session
+		e.storage.SetLast(list[len(list)-1].Session)
 	}
 	for old, id := range journal.NewSuccession(list) {
-		e.noteSuccessor(old, id)
+		e.successors.Store(old, id)
 	}
 	return nil
 }

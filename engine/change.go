@@ -6,46 +6,62 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// change is one change of the topology under way: the operations, and what the
-// topology does not know of the things they add. It is made and carried out
-// under the mutation lock.
+// change is a draft being carried out: what it means for graphs, stores, logs and
+// creatures.
 type change struct {
-	e         *Engine
-	name      string
-	ops       []topology.Op
+	e    locked
+	name string
+	*draft.Draft
+	// sealed is what the draft comes to, once it is carried out.
+	sealed *draft.Change
+	// creatures and channels are those that the change adds.
 	creatures map[journal.CreatureID]*creature
 	channels  map[journal.ChannelID]*channel
+	recipe    recipeChange
+	saved     broughtBack
+	// summary logs only those operations that merged or split.
+	summary bool
+
+	steps
+	logging
+	wake waker
+	// turn is the turn that makes the change; nil if a caller from outside makes it.
+	turn *turnChange
+}
+
+// recipeChange is what a change does because a recipe is applied.
+type recipeChange struct {
+	ops []topology.Op // to be staged
 	// durability and meta are for graphs that the change makes of nothing.
 	durability journal.Durability
 	meta       map[string]string
+	// deployed are the members of the deployment that the change applies, whose
+	// stores get meta, and resumed those that go on by what a recipe says of
+	// them now.
+	deployed []journal.CreatureID
+	resumed  []*creature
+	// described are the channels that a recipe describes in other words than before.
+	described map[*channel]string
+}
 
-	// saved is the graph that the change brings back, with the store that it
-	// goes on with; hold keeps its creatures from running.
-	saved *dormant
-	adopt journal.Store
-	hold  bool
-	// summary logs only those operations that merged or split.
-	summary bool
-	// cursors are the saved graph's, by reader and channel.
+// broughtBack is a saved graph that a change brings back, with the store that it
+// goes on with.
+type broughtBack struct {
+	*dormant // nil: none
+	adopt    journal.Store
+	// cursors are those of the graph, by reader and channel.
 	cursors  map[cursorKey]journal.CursorRow
 	backlogs map[journal.ReaderID][]journal.CursorRow
+}
 
-	// lastTime is the time of the last event in any of the graphs concerned,
-	// and wall what the clock shows.
-	lastTime int64
-	wall     int64
-
-	deltas  []topology.Delta
-	undos   []func()
-	paused  map[*graph]bool // graphs whose mu is held
-	records map[*graph]*journal.Record
-	logged  []logged
-	wake    waker
+// steps is how far a change is carried out.
+type steps struct {
+	paused  map[*graph]bool            // graphs whose mu is held
 	dirty   map[*creature]bool         // their wiring is to be rebuilt
 	dropped map[journal.ChannelID]bool // channels whose backlog becomes dead letters
 	leaving map[journal.CreatureID]bool
@@ -56,86 +72,49 @@ type change struct {
 	// change is done. What steps in between have noted of it is in several
 	// records, so such a graph gets a new store, whose first record has it all.
 	passed map[journal.GraphID]bool
-	// unlinked are creatures whose parent goes, or comes into another graph by a
-	// split.
-	unlinked []unlinked
-	// deployed are the members of the deployment that the change applies, whose
-	// stores get meta, and resumed those that go on by what a recipe says of
-	// them now.
-	deployed []journal.CreatureID
-	// metas is the metadata of graphs that get a new store.
-	metas   map[journal.GraphID]map[string]string
-	resumed []*creature
-	// described are the channels that a recipe describes in other words than before.
-	described map[*channel]string
-	// applying is the deployment that the change applies.
-	applying *deploy.Deployment
-	wires    wireEdits
-	// started are creatures that were told to start, quarantined ones included.
-	started []journal.CreatureID
-	// burials are what the change makes dead letters of, by source.
-	burials map[*source]*burial
-	// entry is what changes when graphs that had no log enter one.
-	entry logEntry
-	// turn is the turn that makes the change, and derived makes the ids of what it
-	// adds; nil if a caller from outside makes it.
-	turn    *turnChange
-	derived *derivedIDs
-	// rooting is what the change does about the roots of deployments.
-	rooting rooting
-	// judging is what policies say of the change.
-	judging judging
 	// transient are graphs that exist only within the change, with the graph
 	// that their members came from, if they came from one.
 	transient map[*graph]*graph
+	// unlinked are creatures whose parent goes, or comes into another graph by a
+	// split.
+	unlinked []unlinked
+	// metas is the metadata of graphs that get a new store.
+	metas map[journal.GraphID]map[string]string
 }
 
-func (e *Engine) newChange(name string) *change {
+// logging is what a change leaves in logs.
+type logging struct {
+	// lastTime is the time of the last event in any of the graphs concerned,
+	// and wall what the clock shows.
+	lastTime int64
+	wall     int64
+	records  map[*graph]*journal.Record
+	logged   []logged
+	// burials are what the change makes dead letters of, by feed.
+	burials map[*feed]*burial
+	// entry is what changes when graphs that had no log enter one.
+	entry logEntry
+}
+
+// newChange begins a change.
+func (e locked) newChange(name string, o draft.Options) *change {
 	return &change{
-		e: e, name: name, durability: e.durability,
+		e: e, name: name, Draft: e.newDraft(o),
 		creatures: map[journal.CreatureID]*creature{}, channels: map[journal.ChannelID]*channel{},
-		paused: map[*graph]bool{}, records: map[*graph]*journal.Record{}, dirty: map[*creature]bool{},
-		dropped: map[journal.ChannelID]bool{}, passed: map[journal.GraphID]bool{}, again: map[cursorKey]bool{}, leaving: map[journal.CreatureID]bool{}, transient: map[*graph]*graph{},
-		burials: map[*source]*burial{}, metas: map[journal.GraphID]map[string]string{}, entry: newLogEntry(),
-		rooting: newRooting(), described: map[*channel]string{},
+		recipe: recipeChange{durability: e.durability, described: map[*channel]string{}},
+		steps: steps{
+			paused: map[*graph]bool{}, dirty: map[*creature]bool{}, dropped: map[journal.ChannelID]bool{}, leaving: map[journal.CreatureID]bool{},
+			again: map[cursorKey]bool{}, passed: map[journal.GraphID]bool{}, transient: map[*graph]*graph{}, metas: map[journal.GraphID]map[string]string{},
+		},
+		logging: logging{records: map[*graph]*journal.Record{}, burials: map[*feed]*burial{}, entry: newLogEntry()},
 	}
-}
-
-// stage applies one operation to the topology. What it means for stores and
-// environments comes with carryOut; until then it can be taken back.
-func (x *change) stage(op topology.Op) (*topology.Delta, error) {
-	if err := x.stageAll([]topology.Op{op}); err != nil {
-		return nil, err
-	}
-	return &x.deltas[len(x.deltas)-1], nil
-}
-
-func (x *change) stageAll(ops []topology.Op) error {
-	deltas, undo, err := x.e.topo.Try(x.ids(), x.withWorkers(ops)...)
-	if err != nil {
-		return err
-	}
-	x.deltas = append(x.deltas, deltas...)
-	x.undos = append(x.undos, undo)
-	for _, op := range ops {
-		if s, ok := op.(topology.SetStopped); ok && !s.Stopped {
-			x.started = append(x.started, s.ID)
-		}
-	}
-	return nil
-}
-
-// undo takes back what was staged.
-func (x *change) undo() {
-	for _, undo := range slices.Backward(x.undos) {
-		undo()
-	}
-	x.undos, x.deltas = nil, nil
 }
 
 // carryOut makes what was staged real: in the stores and in the environments.
-// On an error nothing has changed. The caller holds the mutation lock.
+// On an error nothing has changed.
 func (x *change) carryOut(ctx context.Context) error {
+	x.sealed = x.Seal()
+	x.addChannels()
 	x.scan()
 	x.pause()
 	defer x.resume()
@@ -144,7 +123,7 @@ func (x *change) carryOut(ctx context.Context) error {
 	x.partWires(plan)
 	x.level(plan)
 	x.turn.advance()
-	unsettle, undescribe := x.rooting.settle(x), x.redescribe()
+	unsettle, undescribe := x.comeIntoDeployments(), x.redescribe()
 	unremember, err := x.remember()
 	if err == nil {
 		err = x.foresee(ctx, plan)
@@ -160,7 +139,7 @@ func (x *change) carryOut(ctx context.Context) error {
 		unsettle()
 		undescribe()
 		x.turn.goBack()
-		x.undo()
+		x.Undo()
 		return storageError(x.name, err)
 	}
 	x.level(plan)
@@ -183,12 +162,30 @@ func (x *change) carryOut(ctx context.Context) error {
 	return nil
 }
 
+// addChannels makes the channels that the draft has added, but for those that are
+// brought back: they are made.
+func (x *change) addChannels() {
+	for id, ch := range x.sealed.Channels {
+		if x.channels[id] == nil {
+			x.channels[id] = &channel{id: id, label: ch.Label, description: ch.Description, deployment: ch.Deployment, address: ch.Address}
+		}
+	}
+}
+
+// creature is one that exists or is added.
+func (x *change) creature(id journal.CreatureID) *creature {
+	if c := x.e.creatures[id]; c != nil {
+		return c
+	}
+	return x.creatures[id]
+}
+
 // scan notes what the deltas take away, because an edge that goes with its
 // channel or creature leaves dead letters, and one that just goes a backlog.
 func (x *change) scan() {
 	ceased := map[cursorKey]bool{}
-	for i := range x.deltas {
-		d := &x.deltas[i]
+	for i := range x.sealed.Deltas {
+		d := &x.sealed.Deltas[i]
 		for _, c := range d.Changes {
 			switch c.Kind {
 			case topology.ChannelRemoved:
@@ -196,12 +193,10 @@ func (x *change) scan() {
 			case topology.CreatureRemoved:
 				x.leaving[c.Creature] = true
 			case topology.EdgeRemoved:
-				x.noteOwn(c)
 				if c.Direction == journal.Listen {
 					ceased[cursorKey{journal.ReaderID(c.Creature), c.Channel}] = true
 				}
 			case topology.EdgeAdded:
-				x.noteOwn(c)
 				if key := (cursorKey{journal.ReaderID(c.Creature), c.Channel}); c.Direction == journal.Listen && ceased[key] {
 					x.again[key] = true
 				}
@@ -221,23 +216,23 @@ func (x *change) scan() {
 // their ids.
 func (x *change) pause() {
 	ids := map[journal.GraphID]bool{}
-	for i := range x.deltas {
-		for _, id := range x.deltas[i].OldGraphs {
+	for i := range x.sealed.Deltas {
+		for _, id := range x.sealed.Deltas[i].OldGraphs {
 			ids[id] = true
 		}
 	}
-	for _, cr := range x.resumed {
+	for _, cr := range x.recipe.resumed {
 		ids[cr.home.load().id] = true
 	}
 	if x.turn != nil {
 		ids[x.turn.c.home.load().id] = true
 	}
-	for id := range x.wires.lists {
+	for id := range x.sealed.Wires.Lists {
 		if cr := x.e.creatures[id]; cr != nil {
 			ids[cr.home.load().id] = true
 		}
 	}
-	for ch := range x.described {
+	for ch := range x.recipe.described {
 		ids[ch.home.load().id] = true
 	}
 	for id := range x.leaving {
@@ -275,23 +270,12 @@ func (x *change) resume() {
 	for g := range x.paused {
 		g.mu.Unlock()
 	}
-	x.wake.flush(x.e)
+	x.wake.flush(x.e.Engine)
 }
 
-// ids hands out ids for what the topology adds by itself; a graph that is
-// brought back keeps its own.
-func (x *change) ids() topology.IDs {
-	switch {
-	case x.saved != nil:
-		return &savedIDs{x.e.ids, x.saved.Graph}
-	case x.derived != nil:
-		return x.derived
-	}
-	return x.e.ids
-}
-
+// savedIDs has a graph that is brought back keep its id.
 type savedIDs struct {
-	*idSource
+	locked
 	next journal.GraphID
 }
 
@@ -300,13 +284,13 @@ func (s *savedIDs) NewGraph() journal.GraphID {
 		s.next = ""
 		return id
 	}
-	return s.idSource.NewGraph()
+	return s.locked.NewGraph()
 }
 
 // cursor is where a creature starts to read a channel: where it had got to, if
 // it is brought back, else the head.
 func (x *change) cursor(c journal.CreatureID, ch *channel) uint64 {
-	if row, ok := x.cursors[cursorKey{journal.ReaderID(c), ch.id}]; ok {
+	if row, ok := x.saved.cursors[cursorKey{journal.ReaderID(c), ch.id}]; ok {
 		return row.Seq
 	}
 	return ch.head
@@ -314,10 +298,13 @@ func (x *change) cursor(c journal.CreatureID, ch *channel) uint64 {
 
 // restoreBacklogs gives a creature that is brought back what it was draining.
 func (x *change) restoreBacklogs(c *creature) {
-	for _, row := range x.backlogs[c.reader()] {
+	for _, row := range x.saved.backlogs[c.reader()] {
 		c.mb.addBacklog(row)
 	}
 }
+
+// bringsBack reports whether the change brings a saved graph back.
+func (x *change) bringsBack() bool { return x.saved.dormant != nil }
 
 // cursorKey is the key of a cursor row.
 type cursorKey struct {
@@ -327,13 +314,13 @@ type cursorKey struct {
 
 // indexCursors makes the saved cursors findable.
 func (x *change) indexCursors() {
-	x.cursors, x.backlogs = map[cursorKey]journal.CursorRow{}, map[journal.ReaderID][]journal.CursorRow{}
+	x.saved.cursors, x.saved.backlogs = map[cursorKey]journal.CursorRow{}, map[journal.ReaderID][]journal.CursorRow{}
 	for _, row := range x.saved.Cursors {
 		switch {
 		case row.Until == 0:
-			x.cursors[cursorKey{row.Reader, row.Channel}] = row
+			x.saved.cursors[cursorKey{row.Reader, row.Channel}] = row
 		case row.Until > row.Seq:
-			x.backlogs[row.Reader] = append(x.backlogs[row.Reader], row)
+			x.saved.backlogs[row.Reader] = append(x.saved.backlogs[row.Reader], row)
 		}
 	}
 }
@@ -342,7 +329,7 @@ func (x *change) indexCursors() {
 // nil if the graph is volatile, or is only brought back.
 func (x *change) record(g *graph) *journal.Record {
 	g = x.logOf(g)
-	if g.store == nil || x.hold {
+	if g.store == nil || x.bringsBack() {
 		return nil
 	}
 	rec := x.records[g]
@@ -375,7 +362,7 @@ func (x *change) logOf(g *graph) *graph {
 
 // writeDown logs the change in every graph it concerns.
 func (x *change) writeDown(plan *storePlan) {
-	if x.hold {
+	if x.bringsBack() {
 		return
 	}
 	for _, cr := range x.creatures {
@@ -432,8 +419,8 @@ func (x *change) outcomes(plan *storePlan) []journal.Delta {
 		}
 		return out
 	}
-	for i := range x.deltas {
-		out = append(out, journal.NewDelta(&x.deltas[i]))
+	for i := range x.sealed.Deltas {
+		out = append(out, journal.NewDelta(&x.sealed.Deltas[i]))
 	}
 	return out
 }
@@ -446,7 +433,7 @@ func (x *change) noteNew(cr *creature) {
 	}
 	rec := x.record(g)
 	if cr.instance != nil {
-		x.log(g, rec, cr.instanceStarted("first"))
+		x.log(g, rec, cr.instanceStarted(journal.StartFirst))
 	}
 	if !cr.stopped {
 		x.log(g, rec, journal.Event{Kind: journal.EventCreatureStarted, Creature: cr.id, Payload: journal.JSON(journal.CreatureStartedPayload{Name: cr.name})})
@@ -471,7 +458,7 @@ func (x *change) log(g *graph, rec *journal.Record, ev journal.Event) {
 // noteCut logs in the children of a cut where they come from, and who has come to them.
 func (x *change) noteCut(plan *storePlan, group *storeGroup) {
 	kind := journal.EventSessionForked
-	if group.kind() == topology.Merge.String() {
+	if group.kind() == journal.CutMerge {
 		kind = journal.EventSessionMerged
 	}
 	moved := x.moved()
@@ -493,8 +480,8 @@ func (x *change) noteCut(plan *storePlan, group *storeGroup) {
 // now. Who stays in its graph goes along with that, so that a cut costs what moves.
 func (x *change) moved() map[*graph][]*creature {
 	out, seen := map[*graph][]*creature{}, map[journal.CreatureID]bool{}
-	for i := range x.deltas {
-		for _, c := range x.deltas[i].Changes {
+	for i := range x.sealed.Deltas {
+		for _, c := range x.sealed.Deltas[i].Changes {
 			cr := x.e.creatures[c.Creature]
 			if c.Kind != topology.CreatureMoved || cr == nil || seen[c.Creature] || x.creatures[c.Creature] != nil {
 				continue // noteNew tells of new ones

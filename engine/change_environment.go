@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -12,25 +13,26 @@ import (
 // follow takes the environments along, step by step.
 func (x *change) follow(plan *storePlan) {
 	origins := plan.readers()
-	for i := range x.deltas {
-		for _, c := range x.deltas[i].Changes {
+	plan.noteSuccessors(x)
+	for i := range x.sealed.Deltas {
+		for _, c := range x.sealed.Deltas[i].Changes {
 			x.step(plan, c)
 		}
 	}
 	x.bringBackReaders(plan, origins)
-	for _, id := range x.started {
+	for _, id := range x.sealed.Started {
 		if cr := x.e.creatures[id]; cr != nil && cr.quarantined && !cr.stopped {
 			g := x.logOf(cr.home.load())
 			x.startOrStop(g, x.record(g), cr)
 		}
 	}
-	for _, cr := range x.resumed {
+	for _, cr := range x.recipe.resumed {
 		if g := cr.home.load(); g != nil {
 			putCreature(x.record(g), cr)
 		}
 	}
 	x.followWires()
-	x.rooting.log(x)
+	x.noteDeployments()
 	for c := range x.dirty {
 		if c.removed {
 			c.wiring.Store(noWiring)
@@ -53,7 +55,6 @@ func (x *change) step(plan *storePlan, c topology.Change) {
 		x.moveLetters(g, x.e.graphs[c.Into], "")
 		g.ended = true
 		delete(x.e.graphs, c.Graph)
-		x.e.noteSuccessor(c.Graph, c.Into)
 	case topology.CreatureAdded:
 		x.addCreature(c)
 	case topology.CreatureRemoved:
@@ -83,17 +84,17 @@ func (x *change) step(plan *storePlan, c topology.Change) {
 
 func (x *change) addGraph(plan *storePlan, id journal.GraphID) {
 	info, ok := x.e.topo.Graph(id)
-	g := newGraph(x.e, id, info.Born)
+	g := newGraph(x.e.Engine, id, info.Born)
 	g.origin = x.e.ids.origin()
 	g.meta, g.now = plan.metaOf(x, id), x.lastTime
-	if x.saved != nil {
-		g.meta, g.memory = memoryOf(x.saved.Meta)
+	if x.bringsBack() {
+		g.meta, g.memory = storemeta.MemoryOf(x.saved.Meta)
 	}
 	if !ok {
 		x.transient[g] = nil
 	} else if s := plan.children[id]; s != nil {
 		since := int64(0)
-		if x.adopt != nil {
+		if x.saved.adopt != nil {
 			since = x.lastTime
 		}
 		g.attach(s, since)
@@ -120,16 +121,16 @@ func (x *change) addCreature(c topology.Change) {
 	x.e.channels[inbox.id] = inbox
 	inbox.home.store(g)
 	g.channels[inbox.id] = inbox
-	cr.mb.add(inbox, "", x.cursor(cr.id, inbox))
+	cr.mb.addFeed(inbox, "", x.cursor(cr.id, inbox))
 	x.restoreBacklogs(cr)
 	x.dirty[cr] = true
-	if x.hold {
+	if x.bringsBack() {
 		return
 	}
 	putCreature(x.record(g), cr)
 	x.putChannel(inbox)
 	if rec := x.record(g); rec != nil {
-		putCursor(rec, cr.reader(), cr.mb.source(inbox))
+		putCursor(rec, cr.reader(), cr.mb.feed(inbox))
 	}
 	cr.wake(&x.wake)
 }
@@ -158,7 +159,7 @@ func (x *change) removeCreature(c topology.Change) {
 	cr, g := x.e.creatures[c.Creature], x.e.graphs[c.Graph]
 	rec, log := x.record(g), x.logOf(g)
 	inbox := x.e.channels[journal.InboxOf(cr.id)]
-	for _, s := range slices.Clone(cr.mb.sources) {
+	for _, s := range slices.Clone(cr.mb.feeds) {
 		x.bury(g, rec, &cr.mb, s)
 	}
 	cr.removed = true
@@ -174,7 +175,7 @@ func (x *change) removeCreature(c topology.Change) {
 	x.dirty[cr] = true
 	rec.DropCreature(cr.id)
 	x.orphanWires(log, rec, cr)
-	x.log(log, rec, journal.Event{Kind: journal.EventCreatureStopped, Creature: cr.id, Payload: journal.JSON(journal.CreatureStoppedPayload{Name: cr.name, Reason: "removed"})})
+	x.log(log, rec, journal.Event{Kind: journal.EventCreatureStopped, Creature: cr.id, Payload: journal.JSON(journal.CreatureStoppedPayload{Name: cr.name, Reason: journal.StopRemoved})})
 	x.giveUpInstance(cr)
 	cr.home.store(nil) // from here on its worker, if it has one, may retire it
 	x.e.releaseModule(cr)
@@ -189,7 +190,7 @@ func (x *change) giveUpInstance(cr *creature) {
 	}
 	if cr.backingOff {
 		cr.backingOff = false
-		x.e.idle.add(-1)
+		x.e.idle.Add(-1)
 	}
 }
 
@@ -212,7 +213,7 @@ func (x *change) addChannel(c topology.Change) {
 
 func (x *change) removeChannel(c topology.Change) {
 	ch, g := x.e.channels[c.Channel], x.e.graphs[c.Graph]
-	for _, s := range slices.Clone(ch.sources) {
+	for _, s := range slices.Clone(ch.feeds) {
 		if r := s.mb.reader; r != nil {
 			r.seal(s)
 		}
@@ -236,7 +237,7 @@ func (x *change) forgetChannel(ch *channel, g *graph) {
 	// Creatures that stopped listening before still drain it, also after a
 	// restart.
 	for _, cr := range g.creatures {
-		for _, s := range cr.mb.sources {
+		for _, s := range cr.mb.feeds {
 			if s.id == ch.id && s.ch == nil {
 				putCursor(rec, cr.reader(), s)
 			}
@@ -251,8 +252,8 @@ func (x *change) addEdge(c topology.Change) {
 	if c.Direction == journal.Send {
 		ch.senders = append(ch.senders, cr)
 	}
-	if c.Direction == journal.Listen && cr.mb.source(ch) == nil {
-		s := cr.mb.add(ch, c.Alias, x.cursor(cr.id, ch))
+	if c.Direction == journal.Listen && cr.mb.feed(ch) == nil {
+		s := cr.mb.addFeed(ch, c.Alias, x.cursor(cr.id, ch))
 		putCursor(rec, cr.reader(), s)
 	}
 	if rec != nil {
@@ -273,7 +274,7 @@ func (x *change) removeEdge(c topology.Change) {
 	if c.Direction != journal.Listen || x.leaving[cr.id] {
 		return
 	}
-	s := cr.mb.source(ch)
+	s := cr.mb.feed(ch)
 	switch {
 	case s == nil:
 	case x.dropped[ch.id]:
@@ -320,7 +321,7 @@ func (x *change) moveChannel(c topology.Change) {
 	delete(from.channels, ch.id)
 	to.channels[ch.id] = ch
 	ch.home.store(to)
-	for _, s := range ch.sources {
+	for _, s := range ch.feeds {
 		if r := s.mb.reader; r != nil {
 			r.move(from, to)
 		}
@@ -336,7 +337,7 @@ func (x *change) moveReaders(g, into *graph) {
 			r.move(g, into)
 			continue
 		}
-		x.mourn(g, x.record(g), r.src)
+		x.mourn(g, x.record(g), r.feed)
 		r.mb.lagging = false
 		r.signal()
 	}
@@ -359,11 +360,12 @@ func (p *storePlan) readers() map[*Reader]*graph {
 func (x *change) bringBackReaders(plan *storePlan, origins map[*Reader]*graph) {
 	for r, g := range origins {
 		from, after := r.home.load(), plan.goesOn[g]
-		if r.src.ch != nil || from == nil || slices.Contains(after, from.id) {
+		if r.feed.ch != nil || from == nil || slices.Contains(after, from.id) {
 			continue
 		}
 		if to := x.e.graphs[after[0]]; to != nil {
 			r.move(from, to)
+			r.mb.lagging = r.feed.lastMessage() > r.feed.offered // the end of a graph on the way clears it
 		}
 	}
 }

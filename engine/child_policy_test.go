@@ -146,7 +146,7 @@ func TestABatchTakesWorkersAlongThatItAdds(t *testing.T) {
 		if _, _, err := b.AddCreature(t.Context(), worker); err != nil {
 			return err
 		}
-		_, err := b.Do(topology.RemoveCreature{ID: boss})
+		_, err := b.Do(t.Context(), topology.RemoveCreature{ID: boss})
 		return err
 	})
 	if g := w.status(); len(g) != 1 || len(g[0].Creatures) != 1 || g[0].Creatures[0].Name != "other" {

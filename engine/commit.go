@@ -1,89 +1,25 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// judge lets predicates decide where the turn's output goes, and policies have
-// their say on what the turn sends. They run outside of critical sections,
-// before anything gets a number.
-func (w *worker) judge(ctx context.Context) {
-	t := &w.turn
-	if t.hasOutput && t.wiring.outlets != nil {
-		w.leadOut(ctx)
-	}
-	w.judgeSends(ctx)
-}
+// A turn is committed in two steps. Write turns its effects into events, rows and
+// messages that have their places; land makes them real in memory. A turn that leaves
+// its graph alone does both in one critical section (commit). One that changes its graph
+// does so as a part of the change (see turnChange), which may have to write the turn
+// before its environments are what they are going to be.
 
-// judgeSends asks the policies about everything that the turn sends on channels.
-func (w *worker) judgeSends(ctx context.Context) {
-	t := &w.turn
-	for i := range t.sends {
-		s := &t.sends[i]
-		if s.ch == nil {
-			continue
-		}
-		policy := s.ch.policy.Load()
-		if policy == nil {
-			continue
-		}
-		t.recalled.home = t.c.home.lock
-		event := &deploy.SendEvent{
-			Graph: graphID(&t.c.home), Time: t.now, Seed: t.policySeed(uint64(i)), Deployment: s.ch.deployment,
-			ChannelName: s.alias, ChannelAddress: s.ch.address,
-			SenderName: t.wiring.name, SenderAddress: t.c.spec.Address, SenderSpecies: t.c.spec.Species, SenderDeployment: t.wiring.deployment,
-			Payload: t.bytes(s.payload), Headers: journal.DecodeHeaders(t.bytes(s.headers)),
-			Surroundings: deploy.Surroundings{View: t.c.home.view(), Memory: t.recalled.of(s.ch.deployment)},
-		}
-		verdict := (*policy).Send(ctx, event)
-		w.e.heard(&verdict.Words)
-		w.apply(s, &verdict)
-	}
-}
-
-// judgeAgain is judgeSends when what the policies recalled does not hold any more.
-func (w *worker) judgeAgain(ctx context.Context) {
-	t := &w.turn
-	t.recalled.forget()
-	t.verdicts = slices.DeleteFunc(t.verdicts, func(v policyVerdict) bool { return v.judged == journal.JudgeSend })
-	for i := range t.sends {
-		s := &t.sends[i]
-		s.left, s.keep, s.mutated, s.mutatedPayload, s.mutatedHeaders = false, false, false, nil, nil
-	}
-	w.judgeSends(ctx)
-}
-
-// apply notes on a send what the policies decided.
-func (w *worker) apply(s *sendEffect, d *deploy.SendDecision) {
-	t := &w.turn
-	if len(d.Denials) > 0 {
-		s.left = true
-	} else if d.Dropped != nil {
-		s.left = true
-		t.verdicts = append(t.verdicts, policyVerdict{effect: effectDropped, judged: journal.JudgeSend, channel: s.ch.id, Verdict: *d.Dropped})
-	}
-	t.verdicts = append(t.verdicts, wordsOf(&deploy.PolicyEvent{Kind: journal.JudgeSend, Channel: deploy.PolicyChannel{ID: s.ch.id}}, &d.Words)...)
-	if d.Mutated && !s.left {
-		headers, ok := journal.EncodeHeaders(d.Headers)
-		if !ok {
-			headers = nil
-		}
-		s.mutated, s.mutatedPayload, s.mutatedHeaders = true, d.Payload, headers
-	}
-	s.keep = d.Original
-	t.judged = t.judged || s.left || s.mutated
-}
-
-// commit applies a successful turn: it gets its place in the log, its effects
-// become visible, and its cursor advances, in one critical section. It returns
-// with that section entered, or nil if the creature is gone.
-func (w *worker) commit(ctx context.Context, c *creature) *graph {
+// commit applies a successful turn that does not change its graph: it gets its place in
+// the log, its effects become visible, and its cursor advances, in one critical section.
+// It returns with that section entered, or nil if the creature is gone.
+func (w *turnWorker) commit(ctx context.Context, c *creature) *graph {
 	t := &w.turn
 	wall := w.wallClock()
 	g := c.home.lock()
@@ -107,33 +43,14 @@ func (w *worker) commit(ctx context.Context, c *creature) *graph {
 	g.wall = wall
 	c.current = delivery{}
 	rec := g.newRecord()
-	turnID := g.nextID()
-	w.advance(g, rec, c, t.d)
-	if t.kind == abi.KindStart {
-		c.started = true
-		putCreature(rec, c)
-	}
-	g.logTurn(rec, turnID, t)
-	for i := range t.sends {
-		w.deliver(g, rec, turnID, c, &t.sends[i])
-	}
-	for i := range t.wired {
-		w.deliverOutput(g, rec, turnID, c, &t.wired[i])
-	}
+	l := &w.log
+	l.begin(g, rec)
+	l.write()
 	t.recalled.keep(g, rec)
 	if t.tools != nil {
 		t.tools.recalled.keep(g, rec)
 	}
-	w.applyState(g, rec, turnID, c)
-	w.applyTimers(g, rec, c)
-	if t.kind == abi.KindRequest {
-		a := answer{code: abi.Unavailable, text: c.name + " did not reply", from: c}
-		if t.replied {
-			a = answer{payload: t.bytes(t.reply), from: c}
-		}
-		w.answerRequest(g, rec, c, t.d, a, turnID)
-	}
-	c.succeed(t, rec)
+	l.land(g, rec, &w.wake)
 	c.charge(g, rec.Size())
 	g.append(rec)
 	t.d.msg.release()
@@ -141,272 +58,169 @@ func (w *worker) commit(ctx context.Context, c *creature) *graph {
 	return g
 }
 
-// succeed notes on the creature that a turn is committed. The caller holds mu, and is
-// filling rec.
-func (c *creature) succeed(t *turn, rec *journal.Record) {
-	c.waits, c.attempt, c.conflicts = 0, 0, 0
-	c.counters.Turns++
-	c.counters.burn(t.fuel)
-	c.noteTold(rec, t.kind)
+// write gives everything that the turn leaves its place in the log. The order is that
+// in which the log has it.
+func (l *turnLog) write() {
+	t := l.t
+	l.id = l.next()
+	if l.shown {
+		l.end()
+	}
+	for i := range t.sends {
+		l.send(&t.sends[i])
+	}
+	if len(t.wired)+len(t.writes)+len(t.timers) > 0 {
+		l.writeMore()
+	}
+	if t.kind == abi.KindRequest && t.d.msg.sender != "" {
+		l.reply()
+	}
 }
 
-// remember has the creature's state be as the turn leaves it. The caller holds mu.
-func (c *creature) remember(t *turn) {
-	for _, write := range t.writes {
-		if write.deleted {
-			c.state.Delete(write.key)
-		} else {
-			c.state.Set(write.key, write.value)
+// writeMore writes what few turns leave.
+func (l *turnLog) writeMore() {
+	t := l.t
+	for i := range t.wired {
+		l.lead(&t.wired[i])
+	}
+	for i := range t.writes {
+		l.store(&t.writes[i])
+	}
+	for i := range t.timers {
+		l.set(&t.timers[i])
+	}
+}
+
+// end logs that the turn has ended, with its log lines, its output and what policies
+// said of it.
+func (l *turnLog) end() {
+	t := l.t
+	about := journal.Event{Creature: t.c.id, Turn: l.id, Attempt: t.c.attempt + 1, Cause: l.cause}
+	if l.wants(journal.EventTurnEnded) {
+		ev := about
+		ev.ID, ev.Kind, ev.Channel, ev.Seq = l.id, journal.EventTurnEnded, t.d.msg.channel, t.d.msg.seq
+		ev.Payload = journal.JSON(l.summary())
+		l.log(ev)
+	}
+	if l.wants(journal.EventLog) {
+		for _, line := range t.logs {
+			l.log(line.event(about))
 		}
 	}
-	if len(t.writes) > 0 {
-		c.stateSize = t.stateSize
+	if t.hasOutput && l.wants(journal.EventOutput) {
+		ev := about
+		ev.Kind, ev.Payload = journal.EventOutput, slices.Clone(t.output)
+		l.log(ev)
 	}
-}
-
-// advance moves the cursor behind a delivery that has been dealt with.
-func (w *worker) advance(g *graph, rec *journal.Record, c *creature, d delivery) {
-	s := d.src
-	if s == nil {
-		return
-	}
-	s.cursor = max(s.cursor, d.msg.seq)
-	done := c.mb.settle(s)
-	putCursor(rec, c.reader(), s)
-	if done {
-		c.mb.forget(s)
-	}
-}
-
-// deliver carries out one send.
-func (w *worker) deliver(g *graph, rec *journal.Record, turnID journal.EventID, c *creature, s *sendEffect) {
-	t := &w.turn
-	if s.left {
-		c.counters.Denied++
-		return
-	}
-	payload, headers := t.bytes(s.payload), t.bytes(s.headers)
-	if s.mutated {
-		payload, headers = s.mutatedPayload, s.mutatedHeaders
-	}
-	ch := w.target(g, c, s)
-	if s.ask != nil {
-		w.sendRequest(g, rec, turnID, c, s, ch)
-		return
-	}
-	if ch == nil {
-		g.deadLetter(rec, s.unsent(c, turnID, slices.Clone(payload), slices.Clone(headers)))
-		return
-	}
-	m := g.newMessage(rec, payload, headers)
-	m.kind, m.sender, m.senderName = abi.KindMessage, c.id, c.name
-	g.sequence(ch, m)
-	c.counters.Sent++
-	if rec != nil || g.engine.observedAny() {
-		g.logMessage(rec, ch, m, turnID, t.d.msg.logID())
-	}
-	g.publish(ch, m, &w.wake, rec)
-	m.release()
-}
-
-// sendRequest carries out one request. One that reaches nobody is answered at
-// once.
-func (w *worker) sendRequest(g *graph, rec *journal.Record, turnID journal.EventID, c *creature, s *sendEffect, ch *channel) {
-	t := &w.turn
-	row := journal.RequestRow{Creature: c.id, Tag: s.ask.tag, Deadline: g.wall + int64(s.ask.deadline)}
-	if ch == nil {
-		row.ID = turnID // it never gets an id of its own
-		w.e.noteRequest(nil, c, row)
-		g.settle(rec, &w.wake, c, row.ID, answer{code: abi.NotConnected, text: "who was asked is not in this graph any more"}, turnID, t.d.msg.logID())
-		return
-	}
-	headers, _ := journal.EncodeHeaders(map[string]string{headerDeadline: strconv.FormatInt(s.ask.deadline.Milliseconds(), 10)})
-	m := newMessage(slices.Clone(t.bytes(s.payload)), headers)
-	m.kind, m.sender, m.senderName = abi.KindRequest, c.id, c.name
-	g.sequence(ch, m)
-	row.ID = m.id
-	w.e.noteRequest(rec, c, row)
-	c.counters.Sent++
-	g.logMessage(rec, ch, m, turnID, t.d.msg.logID())
-	g.publish(ch, m, &w.wake, rec)
-	m.release()
-}
-
-// target finds the channel of a send as things are now.
-func (w *worker) target(g *graph, c *creature, s *sendEffect) *channel {
-	if s.to != nil {
-		if s.to.home.load() != g || s.to.removed {
-			return nil
+	if l.wants(journal.EventPolicyDenied) {
+		for i := range t.verdicts {
+			l.log(t.verdicts[i].Event(about))
 		}
-		return g.channels[journal.InboxOf(s.to.id)]
-	}
-	if now := c.wiring.Load(); now != w.turn.wiring {
-		return now.byAlias[s.alias]
-	}
-	return s.ch
-}
-
-// applyState carries out the turn's state writes.
-func (w *worker) applyState(g *graph, rec *journal.Record, turnID journal.EventID, c *creature) {
-	c.remember(&w.turn)
-	for _, write := range w.turn.writes {
-		g.logState(rec, turnID, c, write)
 	}
 }
 
-// newRecord returns a record to be filled, or nil where there is no log.
-func (g *graph) newRecord() *journal.Record {
-	if g.store == nil {
-		return nil
-	}
-	return &journal.Record{}
-}
-
-// append hands a record to the store. It belongs to the critical section in
-// which the record's events got their ids.
-func (g *graph) append(rec *journal.Record) {
-	if rec != nil {
-		g.store.Append(rec)
-	}
-}
-
-// newMessage makes a message of bytes that the turn is going to use again.
-func (g *graph) newMessage(rec *journal.Record, payload, headers []byte) *message {
-	if rec == nil {
-		return newPooledMessage(payload, headers)
-	}
-	own := make([]byte, 0, len(payload)+len(headers))
-	own = append(append(own, payload...), headers...)
-	return newMessage(own[:len(payload):len(payload)], own[len(payload):])
-}
-
-// log completes an event, adds it to the record and shows it to observers. An
-// event with an id keeps it.
-func (g *graph) log(rec *journal.Record, ev journal.Event) {
-	if rec == nil && !g.engine.observed(ev.Kind) {
-		return
-	}
-	ev.Graph = g.id
-	if ev.ID.IsZero() {
-		ev.ID = g.nextID()
-	}
-	if ev.Time == 0 {
-		ev.Time = g.tick()
-	}
-	if rec != nil {
-		rec.Events = append(rec.Events, ev)
-	}
-	g.engine.publish(&ev, g.keeper(rec))
-}
-
-// keeper is the log that keeps what is added to a record.
-func (g *graph) keeper(rec *journal.Record) logSource {
-	if rec == nil {
-		return logSource{}
-	}
-	return g.source
-}
-
-func (g *graph) logMessage(rec *journal.Record, ch *channel, m *message, turn, cause journal.EventID) {
-	if rec == nil && !g.engine.observed(journal.EventChannelMessage) && !g.engine.observed(journal.EventDirectMessage) {
-		return
-	}
-	ev := m.event(g.id)
-	ev.Turn, ev.Cause = turn, cause
-	if rec == nil {
-		// The message goes back to the pool; what observers get stays.
-		ev.Payload, ev.Headers = slices.Clone(ev.Payload), slices.Clone(ev.Headers)
-	} else {
-		rec.Events = append(rec.Events, ev)
-		putHead(rec, ch)
-	}
-	g.engine.publish(&ev, g.keeper(rec))
-}
-
-// summary is what the turn_ended event says of the turn, whose delivery has the
-// given id in the log.
-func (t *turn) summary(cause journal.EventID, logged bool) journal.TurnEndedPayload {
-	d := journal.TurnEndedPayload{Kind: t.kind.String(), Sends: len(t.sends), Writes: len(t.writes), Fuel: max(t.fuel, 0), Awareness: t.seen()}
+// summary is what the turn_ended event says of the turn.
+func (l *turnLog) summary() journal.TurnEndedPayload {
+	t := l.t
+	d := journal.TurnEndedPayload{Kind: journal.KindOfDelivery(t.kind), Sends: len(t.sends), Writes: len(t.writes), Fuel: max(t.fuel, 0), Awareness: t.seen()}
 	if t.tools != nil {
-		d.Tools = len(t.tools.ops)
+		d.Tools = t.tools.Len()
 	}
 	if t.kind == kindTool {
 		d.Kind = "tool"
 	}
-	if logged {
-		d.Notes = t.notes(cause)
+	if l.rec != nil {
+		d.Notes = t.notes(l.cause, l.astray())
 	}
 	return d
 }
 
-// logTurn logs a turn that succeeded, with its output, log lines and what
-// policies said of it.
-func (g *graph) logTurn(rec *journal.Record, turnID journal.EventID, t *turn) {
-	if rec == nil && !g.engine.observedAny() {
+// send writes one send.
+func (l *turnLog) send(s *sendEffect) {
+	if s.left {
+		l.denied++
 		return
 	}
-	attempt := t.c.attempt + 1
-	about := journal.Event{Creature: t.c.id, Turn: turnID, Attempt: attempt, Cause: t.d.msg.logID()}
-	if rec != nil || g.engine.observed(journal.EventTurnEnded) {
-		ev := about
-		ev.ID, ev.Kind, ev.Channel, ev.Seq = turnID, journal.EventTurnEnded, t.d.msg.channel, t.d.msg.seq
-		ev.Payload = journal.JSON(t.summary(about.Cause, rec != nil))
-		g.log(rec, ev)
+	payload, headers := l.t.bytes(s.payload), l.t.bytes(s.headers)
+	if s.mutated {
+		payload, headers = s.mutatedPayload, s.mutatedHeaders
 	}
-	g.logLines(rec, about, t.logs)
-	if t.hasOutput && (rec != nil || g.engine.observed(journal.EventOutput)) {
-		g.log(rec, t.outputEvent(about))
+	to := s.ch
+	if l.moved || s.to != nil {
+		to = l.target(s)
 	}
-	for _, v := range t.verdicts {
-		g.logVerdict(rec, about, v)
+	switch {
+	case s.ask != nil:
+		l.ask(s, to)
+	case to == nil:
+		l.bury(s.unsent(l.t.c, l.id, slices.Clone(payload), slices.Clone(headers)))
+	default:
+		l.sent++
+		l.post(to, l.message(abi.KindMessage, payload, headers))
 	}
 }
 
-// logVerdict logs what a policy said.
-func (g *graph) logVerdict(rec *journal.Record, about journal.Event, v policyVerdict) {
-	if rec == nil && !g.engine.observed(journal.EventPolicyDenied) {
+// ask writes one request. One without a recipient is answered at once.
+func (l *turnLog) ask(s *sendEffect, to *channel) {
+	row := journal.RequestRow{Creature: l.t.c.id, Tag: s.ask.tag, Deadline: l.g.wall + int64(s.ask.deadline)}
+	if to == nil {
+		row.ID = l.id // it never gets an id of its own
+		l.post(l.inbox(l.t.c), resultOf(&row, answer{code: abi.NotConnected, text: "who was asked is not in this graph any more"}))
 		return
 	}
-	g.log(rec, v.event(about))
+	headers, _ := journal.EncodeHeaders(map[string]string{headerDeadline: strconv.FormatInt(s.ask.deadline.Milliseconds(), 10)})
+	m := newMessage(slices.Clone(l.t.bytes(s.payload)), headers)
+	m.kind, m.sender, m.senderName = abi.KindRequest, l.t.c.id, l.t.c.name
+	l.sent++
+	l.post(to, m)
+	row.ID = m.id
+	l.asks = append(l.asks, row)
+	if l.rec != nil {
+		l.rec.Requests = append(l.rec.Requests, row)
+	}
 }
 
-// The events of what a turn leaves in the log besides what it does to others; about
-// says whose turn it was.
-
-func (t *turn) outputEvent(about journal.Event) journal.Event {
-	about.Kind, about.Payload = journal.EventOutput, slices.Clone(t.output)
-	return about
-}
-
-func (l logLine) event(about journal.Event) journal.Event {
-	about.Kind, about.Payload = journal.EventLog, journal.JSON(journal.LogPayload{Level: l.level.String(), Text: l.text, Engine: l.engine})
-	return about
-}
-
-// logLines logs what the guest logged during one attempt.
-func (g *graph) logLines(rec *journal.Record, about journal.Event, lines []logLine) {
-	if len(lines) == 0 || (rec == nil && !g.engine.observed(journal.EventLog)) {
+// lead writes one delivery over an output wire, unless the wire has gone.
+func (l *turnLog) lead(o *wiredOutput) {
+	wire := &o.outlet.OutputWire
+	if l.unwired(wire.ID) {
 		return
 	}
-	for _, line := range lines {
-		g.log(rec, line.event(about))
+	to := l.wireEnd(wire)
+	if reason, text := l.g.undeliverable(l.t.c, to, o); text != "" {
+		l.bury(letter{DeadLetterRow: o.letter(l.t.c, to, reason, text), turn: l.id, from: l.t.c})
+		return
+	}
+	l.sent++
+	l.post(l.inbox(to), l.message(abi.KindOutput, o.payload, o.headers))
+}
+
+// bury writes a dead letter.
+func (l *turnLog) bury(d letter) {
+	d.ID, d.Time = l.next(), l.tick()
+	if l.wants(journal.EventDeadLetter) {
+		l.log(d.event())
+	}
+	l.letters = append(l.letters, d)
+	if l.rec != nil {
+		l.rec.Letters = append(l.rec.Letters, d.DeadLetterRow)
 	}
 }
 
-func (g *graph) logState(rec *journal.Record, turnID journal.EventID, c *creature, write stateWrite) {
-	if rec == nil && !g.engine.observed(journal.EventState) {
+// store writes what the turn leaves of a key of the state.
+func (l *turnLog) store(w *stateWrite) {
+	if !l.wants(journal.EventState) {
 		return
 	}
-	ev := journal.Event{Kind: journal.EventState, Creature: c.id, Turn: turnID, Payload: encodeStateWrite(write)}
-	if rec != nil {
-		rec.State = append(rec.State, journal.StateRow{Creature: c.id, Key: write.key, Value: write.value, Deleted: write.deleted})
+	if l.rec != nil {
+		l.rec.State = append(l.rec.State, journal.StateRow{Creature: l.t.c.id, Key: w.key, Value: w.value, Deleted: w.deleted})
 	}
-	g.log(rec, ev)
+	l.log(journal.Event{Kind: journal.EventState, Creature: l.t.c.id, Turn: l.id, Payload: encodeStateWrite(w)})
 }
 
 // encodeStateWrite writes the payload of a state event: the key, NUL, then
 // "=" and the value, or "-" for a deletion.
-func encodeStateWrite(w stateWrite) []byte {
+func encodeStateWrite(w *stateWrite) []byte {
 	b := make([]byte, 0, len(w.key)+2+len(w.value))
 	b = append(append(b, w.key...), 0)
 	if w.deleted {
@@ -415,32 +229,136 @@ func encodeStateWrite(w stateWrite) []byte {
 	return append(append(b, '='), w.value...)
 }
 
-// reader is the creature as a reader of channels.
-func (c *creature) reader() journal.ReaderID { return journal.ReaderID(c.id) }
+// set writes what the turn does to a timer. Delays count from the commit: a creature
+// that works off an old backlog sets timers in its present, not in its past.
+func (l *turnLog) set(x *timerEffect) {
+	row, rec := journal.TimerRow{Creature: l.t.c.id, Name: x.name}, l.rec
+	if rec != nil && l.t.c.timers[x.name] != nil {
+		if l.ahead != nil { // a first record has the rows from before the turn
+			rec.Timers = slices.DeleteFunc(rec.Timers, func(r journal.TimerRow) bool { return r.Creature == row.Creature && r.Name == row.Name })
+		}
+		rec.Drop.Timers = append(rec.Drop.Timers, row)
+	}
+	if !x.cancel {
+		row.Due, row.Period, row.Payload = l.g.wall+int64(x.delay), int64(x.period), x.payload
+		if rec != nil {
+			rec.Timers = append(rec.Timers, row)
+		}
+	}
+	l.timers = append(l.timers, row)
+}
 
-func putCursor(r *journal.Record, reader journal.ReaderID, s *source) {
-	if r == nil {
+// reply writes the answer to a request of a creature. Callers outside are answered when
+// the turn lands.
+func (l *turnLog) reply() {
+	t, m := l.t, l.t.d.msg
+	if l.asker, l.settled = l.question(m); l.settled == nil {
+		if t.replied {
+			l.bury(letter{turn: l.id, DeadLetterRow: journal.DeadLetterRow{
+				Reason: journal.DeadNotConnected, Creature: m.sender, Sender: l.t.c.id, Kind: journal.EventDirectMessage,
+				Error: NotWaiting, Payload: slices.Clone(t.bytes(t.reply)),
+			}})
+		}
 		return
 	}
-	row := journal.CursorRow{Reader: reader, Channel: s.id, Seq: s.cursor, Until: s.until}
-	if s.ch == nil {
-		if s.drained() {
-			r.DropCursor(row)
-			return
+	row := l.settled.row
+	if a := l.ahead; a != nil {
+		row.ID = cmp.Or(a.x.entry.ids[row.ID], row.ID)
+		l.rec.Requests = slices.DeleteFunc(l.rec.Requests, func(r journal.RequestRow) bool { return r.ID == row.ID })
+	}
+	if l.rec != nil {
+		l.rec.Drop.Requests = append(l.rec.Drop.Requests, row.ID)
+	}
+	l.post(l.inbox(l.asker), resultOf(&row, l.answer()))
+}
+
+// answer is the turn's answer to the request that it has handled.
+func (l *turnLog) answer() answer {
+	if t := l.t; t.replied {
+		return answer{payload: t.bytes(t.reply), from: l.t.c}
+	}
+	return answer{code: abi.Unavailable, text: l.t.c.name + " did not reply", from: l.t.c}
+}
+
+// land makes real in memory what has been written, and adds to a record the rows of how
+// far the creature has got. The caller holds the mu of g, the creature's graph.
+func (l *turnLog) land(g *graph, rec *journal.Record, w *waker) {
+	c, t := l.t.c, l.t
+	c.waits, c.attempt, c.conflicts = 0, 0, 0
+	c.counters.Turns++
+	c.counters.Sent += l.sent
+	c.counters.burn(t.fuel)
+	if c.noteDealt(t.kind) {
+		putCreature(rec, c)
+	}
+	c.advance(rec, t.d)
+	if l.ahead != nil {
+		l.ahead.arrive(l.posts)
+	}
+	if l.hasMore() {
+		l.landMore(g)
+	}
+	for i := range l.posts {
+		p := &l.posts[i]
+		g.publish(p.ch, p.m, w, rec)
+		p.m.release()
+		*p = post{}
+	}
+	if t.kind == abi.KindRequest && t.d.msg.sender == "" {
+		g.engine.answerCaller(g, t.d.msg.id, l.answer())
+	}
+	l.posts, l.g, l.rec, l.ahead, l.sent = l.posts[:0], nil, nil, nil, 0
+}
+
+// hasMore reports whether the turn leaves more than messages, as few do.
+func (l *turnLog) hasMore() bool {
+	return len(l.t.writes)+len(l.letters)+len(l.timers)+len(l.asks)+l.denied > 0 || l.settled != nil
+}
+
+// landMore makes real what few turns leave.
+func (l *turnLog) landMore(g *graph) {
+	c, t, e := l.t.c, l.t, g.engine
+	for _, write := range t.writes {
+		if write.deleted {
+			c.state.Delete(write.key)
+		} else {
+			c.state.Set(write.key, write.value)
 		}
-		row.Alias = s.alias
+		c.stateSize = t.stateSize
 	}
-	r.Cursors = append(r.Cursors, row)
+	c.counters.Denied += uint64(l.denied)
+	for i := range l.letters {
+		l.letters[i].count(e)
+		if l.rec == nil {
+			g.keepLetter(l.letters[i].DeadLetterRow)
+		}
+	}
+	for _, row := range l.timers {
+		e.disarm(nil, c, row.Name)
+		if row.Due != 0 {
+			e.arm(c, row)
+		}
+	}
+	if q := l.settled; q != nil {
+		e.timers.Stop(q.timer)
+		delete(l.asker.questions, q.key)
+	}
+	for _, row := range l.asks {
+		e.noteRequest(nil, c, row)
+	}
+	l.forgetMore()
 }
 
-func putCreature(r *journal.Record, c *creature) {
-	if r != nil {
-		r.Creatures = append(r.Creatures, c.row())
+// advance moves the cursor behind a delivery that has been dealt with.
+func (c *creature) advance(rec *journal.Record, d delivery) {
+	s := d.feed
+	if s == nil {
+		return
 	}
-}
-
-func putHead(r *journal.Record, ch *channel) {
-	if r != nil {
-		r.Heads = append(r.Heads, journal.HeadRow{Channel: ch.id, Seq: ch.head})
+	s.cursor = max(s.cursor, d.msg.seq)
+	done := c.mb.settleFeed(s)
+	putCursor(rec, c.reader(), s)
+	if done {
+		c.mb.dropFeed(s)
 	}
 }

@@ -1,15 +1,16 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"strings"
 	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/specs"
+	"github.com/seed47132306/terrarium/engine/internal/veil"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/outlook"
 )
@@ -36,7 +37,7 @@ type creature struct {
 	parent      journal.CreatureID
 	privileged  bool
 	root        bool
-	own         ownEdges // of a root; see comesWithRoot
+	own         draft.OwnEdges // of a root; see comesWithRoot
 	stopped     bool
 	quarantined bool
 	removed     bool
@@ -93,8 +94,8 @@ type settings struct {
 	// configText holds the configuration's attributes as the ABI gives them.
 	configText map[string][]byte
 	module     abi.Module
-	veil       *strings.Replacer // of sensitive values; nil: there are none
-	watches    bool              // its module wants to be told of changes of its surroundings
+	veil       *veil.Veil // of sensitive values; nil: there are none
+	watches    bool       // its module wants to be told of changes of its surroundings
 }
 
 // counters count what a creature has done since the engine started.
@@ -123,7 +124,7 @@ func (c *counters) burn(fuel int64) {
 func newCreature(id journal.CreatureID, spec deploy.CreatureSpec, m abi.Module) (*creature, error) {
 	c := &creature{
 		id: id, name: spec.Name, parent: spec.Parent, privileged: spec.Privileged, stopped: spec.Stopped,
-		settings: settings{spec: spec, module: m, limits: withDefaults(spec.Limits), restart: spec.Restart.WithDefaults()},
+		settings: settings{spec: spec, module: m, limits: specs.Limits(spec.Limits), restart: spec.Restart.WithDefaults()},
 	}
 	c.spec.Wasm = nil // the module has it; do not keep a second copy
 	c.watches = watchesGraph(m)
@@ -131,65 +132,11 @@ func newCreature(id journal.CreatureID, spec deploy.CreatureSpec, m abi.Module) 
 	c.mb = mailbox{creature: c, bound: c.limits.Mailbox}
 	c.wiring.Store(noWiring)
 	var err error
-	c.config, c.configText, err = parseConfig(spec.Config)
-	if err != nil {
-		return nil, configError(spec.Name, err)
+	if c.config, c.configText, err = specs.Config(spec.Name, spec.Config); err != nil {
+		return nil, err
 	}
-	c.veil = veilOf(&spec)
+	c.veil = veil.Of(&spec)
 	return c, nil
-}
-
-func configError(name string, err error) error {
-	return &abi.Error{
-		Code: abi.InvalidArgument, Op: "add_creature", Message: "the configuration of " + name + " is not a JSON object",
-		Remedy: `write an object such as {"key": "value"}`, Err: err,
-	}
-}
-
-func parseConfig(raw json.RawMessage) ([]byte, map[string][]byte, error) {
-	if len(bytes.TrimSpace(raw)) == 0 || string(raw) == "null" {
-		return []byte("{}"), nil, nil
-	}
-	var attributes map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &attributes); err != nil {
-		return nil, nil, err
-	}
-	texts := make(map[string][]byte, len(attributes))
-	for name, value := range attributes {
-		var s string
-		if json.Unmarshal(value, &s) == nil && value[0] == '"' {
-			texts[name] = []byte(s)
-		} else {
-			texts[name] = value
-		}
-	}
-	return raw, texts, nil
-}
-
-// withDefaults fills the fields that are zero.
-func withDefaults(l abi.Limits) abi.Limits {
-	d := abi.DefaultLimits
-	for _, f := range []struct{ v, def *int64 }{
-		{&l.Memory, &d.Memory}, {&l.Fuel, &d.Fuel}, {&l.Message, &d.Message}, {&l.SendBytes, &d.SendBytes},
-		{&l.Output, &d.Output}, {&l.LogBytes, &d.LogBytes}, {&l.StateKey, &d.StateKey},
-		{&l.StateValue, &d.StateValue}, {&l.State, &d.State}, {&l.Calls, &d.Calls}, {&l.TimerBytes, &d.TimerBytes}, {&l.StoreRate, &d.StoreRate}, {&l.Stack, &d.Stack}, {&l.Table, &d.Table},
-	} {
-		if *f.v == 0 {
-			*f.v = *f.def
-		}
-	}
-	for _, f := range []struct{ v, def *int }{
-		{&l.Sends, &d.Sends}, {&l.LogLines, &d.LogLines}, {&l.StateWrites, &d.StateWrites},
-		{&l.Handles, &d.Handles}, {&l.Timers, &d.Timers}, {&l.Requests, &d.Requests}, {&l.Tools, &d.Tools}, {&l.Mailbox, &d.Mailbox}, {&l.TimerRate, &d.TimerRate},
-	} {
-		if *f.v == 0 {
-			*f.v = *f.def
-		}
-	}
-	if l.Deadline == 0 {
-		l.Deadline = d.Deadline
-	}
-	return l
 }
 
 // runs reports whether the creature takes deliveries. The caller holds mu.
@@ -224,8 +171,8 @@ func (c *creature) row() journal.CreatureRow {
 // storedRow is what a [journal.CreatureRow] keeps as JSON.
 type storedRow struct {
 	deploy.StoredSpec
-	Own       []ownEdge    `json:"own,omitempty"`       // what a root has by itself
-	Awareness *storedSight `json:"awareness,omitempty"` // what the creature has seen
+	Own       []draft.OwnEdge `json:"own,omitempty"`       // what a root has by itself
+	Awareness *storedSight    `json:"awareness,omitempty"` // what the creature has seen
 }
 
 func encodeSpec(s *deploy.CreatureSpec) []byte {
@@ -235,7 +182,7 @@ func encodeSpec(s *deploy.CreatureSpec) []byte {
 // encodeRow is what a creature's row keeps besides its columns. The caller holds
 // mu.
 func (c *creature) encodeRow() []byte {
-	return storedRow{deploy.NewStoredSpec(&c.spec), c.own.list(), c.sight.stored()}.encode()
+	return storedRow{deploy.NewStoredSpec(&c.spec), c.own.List(), c.sight.stored()}.encode()
 }
 
 func (s storedRow) encode() []byte {
@@ -246,20 +193,6 @@ func (s storedRow) encode() []byte {
 	return b
 }
 
-func decodeSpec(row journal.CreatureRow) (deploy.CreatureSpec, error) {
-	var s deploy.StoredSpec
-	if len(row.Spec) > 0 {
-		if err := json.Unmarshal(row.Spec, &s); err != nil {
-			return deploy.CreatureSpec{}, err
-		}
-	}
-	return deploy.CreatureSpec{
-		Address: row.Address, Name: row.Name, Module: row.Module, Species: s.Species, Config: s.Config,
-		Limits: s.Limits, Restart: s.Restart, Overflow: s.Overflow, Grants: s.Grants,
-		Privileged: row.Privileged, Stopped: row.Stopped, Parent: row.Parent, Workers: s.Workers,
-	}, nil
-}
-
 // start makes an instance, unless there is one. The caller owns the creature's
 // instance (see scheduled).
 func (c *creature) start(ctx context.Context, t *turn) error {
@@ -267,10 +200,10 @@ func (c *creature) start(ctx context.Context, t *turn) error {
 		return nil
 	}
 	c.handles = &handles{index: map[string]int32{}}
-	t.begin(c, delivery{msg: bootMessage}, 0, true)
+	t.begin(ctx, c, delivery{msg: bootMessage}, 0, true)
 	instance, err := c.module.Instantiate(ctx, &c.limits, t)
 	if err != nil {
-		return c.veiledError(err)
+		return c.veil.Error(err)
 	}
 	c.instance = instance
 	c.instances.Add(1)

@@ -32,16 +32,16 @@ type storeGroup struct {
 }
 
 // kind says what happened to the graphs of the group.
-func (g *storeGroup) kind() string {
+func (g *storeGroup) kind() journal.CutKind {
 	switch {
 	case len(g.before) > 1 && len(g.after) == 1:
-		return topology.Merge.String()
+		return journal.CutMerge
 	case len(g.before) == 1 && len(g.after) > 1:
-		return topology.Split.String()
+		return journal.CutSplit
 	case len(g.before) == 0 || len(g.after) == 0 || g.keeps():
-		return topology.None.String()
+		return journal.CutNone
 	}
-	return journal.Rearrange
+	return journal.CutRearrange
 }
 
 // findMoved lists the creatures whose graph id changes, eldest first.
@@ -65,19 +65,19 @@ func (g *storeGroup) findMoved(x *change) {
 func (g *storeGroup) delta(x *change) (journal.Delta, bool) {
 	kind := g.kind()
 	switch {
-	case kind == topology.None.String() || g.same():
+	case kind == journal.CutNone || g.same():
 		return journal.Delta{}, false
-	case kind == journal.Rearrange && len(g.after) > len(g.before):
-		kind = topology.Split.String()
-	case kind == journal.Rearrange:
-		kind = topology.Merge.String()
+	case kind == journal.CutRearrange && len(g.after) > len(g.before):
+		kind = journal.CutSplit
+	case kind == journal.CutRearrange:
+		kind = journal.CutMerge
 	}
 	d := journal.Delta{Kind: kind, OldGraphs: []journal.GraphID{}, NewGraphs: g.after, Affected: orEmpty(g.moved), Renamed: []journal.Renamed{}}
 	for _, b := range g.before {
 		d.OldGraphs = append(d.OldGraphs, b.id)
 	}
-	for i := range x.deltas {
-		for _, r := range x.deltas[i].Renamed {
+	for i := range x.sealed.Deltas {
+		for _, r := range x.sealed.Deltas[i].Renamed {
 			home := x.e.topo.GraphOf(r.Creature)
 			if r.Channel != "" {
 				home = x.e.topo.ChannelGraph(r.Channel)
@@ -181,8 +181,8 @@ func (g *storeGroup) key() string {
 // movesGraphs reports whether the change makes or ends graphs, or moves
 // members between them.
 func (x *change) movesGraphs() bool {
-	for i := range x.deltas {
-		for _, c := range x.deltas[i].Changes {
+	for i := range x.sealed.Deltas {
+		for _, c := range x.sealed.Deltas[i].Changes {
 			switch c.Kind {
 			case topology.GraphAdded, topology.GraphEnded, topology.CreatureMoved, topology.ChannelMoved:
 				return true
@@ -197,9 +197,12 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 	if x.e.storage == nil {
 		return nil
 	}
-	if x.adopt != nil {
-		p.children[x.saved.Graph] = x.adopt
+	if x.saved.adopt != nil {
+		p.children[x.saved.Graph] = x.saved.adopt
 		return nil
+	}
+	if err := p.mayEnter(x); err != nil {
+		return err
 	}
 	if err := p.layDown(ctx, x); err != nil {
 		return err
@@ -228,7 +231,7 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 		case cut.Kind == "" || cut.Kind == kind:
 			cut.Kind = kind
 		default:
-			cut.Kind = journal.Rearrange
+			cut.Kind = journal.CutRearrange
 		}
 	}
 	stores, err := x.makeStores(ctx, cut)
@@ -263,7 +266,7 @@ func (p *storePlan) hand(x *change) {
 // durability is the strongest of the graphs before, or the one asked for.
 func (g *storeGroup) durability(x *change) journal.Durability {
 	if len(g.before) == 0 {
-		return x.durability
+		return x.recipe.durability
 	}
 	strongest := journal.Volatile
 	for _, b := range g.before {
@@ -289,7 +292,7 @@ func (p *storePlan) metaOf(x *change, id journal.GraphID) map[string]string {
 	if meta, ok := p.meta[id]; ok {
 		return meta
 	}
-	return x.meta
+	return x.recipe.meta
 }
 
 // level sets the clocks of all graphs concerned to the latest, so that what
@@ -309,7 +312,7 @@ func (x *change) level(p *storePlan) {
 // child describes one graph after the change to the storage.
 func (p *storePlan) child(x *change, g *storeGroup, id journal.GraphID, durability journal.Durability) journal.CutChild {
 	info, _ := x.e.topo.Graph(id)
-	child := journal.CutChild{StoreSpec: journal.StoreSpec{Graph: id, Born: info.Born, Durability: durability, Meta: x.meta}}
+	child := journal.CutChild{StoreSpec: journal.StoreSpec{Graph: id, Born: info.Born, Durability: durability, Meta: x.recipe.meta}}
 	parents := slices.SortedFunc(slices.Values(g.before), func(a, b *graph) int {
 		return cmp.Or(compare(a.born, b.born), byGraphID(a, b)) // eldest first
 	})
@@ -365,6 +368,20 @@ func (g *graph) goesOnIn(x *change, after journal.GraphID) bool {
 	}
 	now, _ := x.e.topo.Current(g.id)
 	return left && now == after
+}
+
+// noteSuccessors remembers for filters where the graphs have gone that end: into the
+// first that goes on with their history, as [journal.NewSuccession] tells it from the
+// lineage of their stores. They may have been part of another on the way.
+func (p *storePlan) noteSuccessors(x *change) {
+	for _, g := range p.groups {
+		for _, b := range g.before {
+			i := slices.IndexFunc(g.after, func(id journal.GraphID) bool { return b.goesOnIn(x, id) })
+			if _, on := x.e.topo.Graph(b.id); !on && i >= 0 {
+				x.e.successors.Store(b.id, g.after[i])
+			}
+		}
+	}
 }
 
 // storageError gives an error of the storage the words of the operation.

@@ -66,7 +66,7 @@ func (x *change) firstCreature(rec *journal.Record, id journal.CreatureID) {
 	row.Privileged, row.Root, row.Stopped = t.Privileged, t.Root, t.Stopped
 	rec.Creatures = append(rec.Creatures, row)
 	putAsks(rec, cr)
-	rec.Wires = append(rec.Wires, x.wiresOf(cr)...)
+	rec.Wires = append(rec.Wires, x.WiresOf(cr.id)...)
 	inbox := journal.InboxOf(id)
 	inboxRow := journal.ChannelRow{ID: inbox, Name: "inbox", Inbox: id}
 	var head uint64
@@ -82,7 +82,7 @@ func (x *change) firstCreature(rec *journal.Record, id journal.CreatureID) {
 }
 
 // firstCursors adds the cursors that a creature has after the change: those of
-// its sources now, those it is about to get, and backlogs of edges that go.
+// its feeds now, those it is about to get, and backlogs of edges that go.
 func (x *change) firstCursors(rec *journal.Record, cr *creature, t topology.Creature) {
 	from := len(rec.Cursors)
 	listens := map[journal.ChannelID]bool{journal.InboxOf(cr.id): true}
@@ -91,13 +91,13 @@ func (x *change) firstCursors(rec *journal.Record, cr *creature, t topology.Crea
 			listens[e.Channel] = true
 		}
 	}
-	for _, s := range cr.mb.sources {
+	for _, s := range cr.mb.feeds {
 		if runs, divided := x.entry.runs[s]; divided {
 			for _, r := range runs {
 				rec.Cursors = append(rec.Cursors, journal.CursorRow{Reader: cr.reader(), Channel: s.id, Seq: r.first - 1, Until: r.last, Alias: s.alias})
 			}
 			if s.ch != nil && listens[s.id] {
-				rec.Cursors = append(rec.Cursors, journal.CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.end()})
+				rec.Cursors = append(rec.Cursors, journal.CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.lastMessage()})
 				delete(listens, s.id)
 			}
 			continue
@@ -110,7 +110,7 @@ func (x *change) firstCursors(rec *journal.Record, cr *creature, t topology.Crea
 			row.Until, row.Alias = 0, ""
 			delete(listens, s.id)
 		case s.ch != nil && x.dropped[s.id]:
-			if cr.current.src != s {
+			if cr.current.feed != s {
 				continue
 			}
 			row.Until = cr.current.msg.seq // see bury

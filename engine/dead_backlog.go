@@ -10,7 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// burial is what a source has waiting when its channel or its reader goes. It
+// burial is what a feed has waiting when its channel or its reader goes. It
 // is put together before anything changes: the stores that hold it can still be
 // read then, and its dead letters have to be in the first record of a store
 // that a cut makes, or a crash behind the cut would lose them.
@@ -31,8 +31,8 @@ func (x *change) foresee(ctx context.Context, plan *storePlan) error {
 		if cr == nil {
 			continue // came with the same change
 		}
-		for _, s := range cr.mb.sources {
-			if err := x.foreseeSource(ctx, cr.home.load(), s, "creature_removed"); err != nil {
+		for _, s := range cr.mb.feeds {
+			if err := x.foreseeFeed(ctx, cr.home.load(), s, journal.DeadCreatureRemoved); err != nil {
 				return err
 			}
 		}
@@ -42,11 +42,11 @@ func (x *change) foresee(ctx context.Context, plan *storePlan) error {
 		if ch == nil {
 			continue
 		}
-		for _, s := range ch.sources {
+		for _, s := range ch.feeds {
 			if cr := s.mb.creature; cr == nil || x.leaving[cr.id] {
 				continue
 			}
-			if err := x.foreseeSource(ctx, ch.home.load(), s, "channel_removed"); err != nil {
+			if err := x.foreseeFeed(ctx, ch.home.load(), s, journal.DeadChannelRemoved); err != nil {
 				return err
 			}
 		}
@@ -59,31 +59,31 @@ func (x *change) foresee(ctx context.Context, plan *storePlan) error {
 		// read. What they have in memory, they can still read.
 		for _, r := range group.before[0].readers {
 			b := &burial{mb: &r.mb, home: group.before[0]}
-			if err := b.stored(ctx, r.src, "channel_removed"); err != nil {
+			if err := b.stored(ctx, r.feed, journal.DeadChannelRemoved); err != nil {
 				return err
 			}
 			if len(b.dead) > 0 {
-				x.burials[r.src] = b
+				x.burials[r.feed] = b
 			}
 		}
 	}
 	return nil
 }
 
-// foreseeSource puts together what a creature's source has waiting: what a
+// foreseeFeed puts together what a creature's feed has waiting: what a
 // worker has in hand (of a creature that stays, it will be committed), what is
 // to be tried again, the window, and the rest of the log.
-func (x *change) foreseeSource(ctx context.Context, g *graph, s *source, reason string) error {
+func (x *change) foreseeFeed(ctx context.Context, g *graph, s *feed, reason journal.DeadReason) error {
 	b := &burial{mb: s.mb, home: g}
 	cr := s.mb.creature
-	if cr.current.src == s && x.leaving[cr.id] {
+	if cr.current.feed == s && x.leaving[cr.id] {
 		b.add(cr.current.msg, reason)
 	}
-	if cr.retry != nil && cr.retry.src == s {
+	if cr.retry != nil && cr.retry.feed == s {
 		b.add(cr.retry.msg, reason)
 	}
 	for i := range s.mb.n {
-		if d := s.mb.at(i); d.src == s {
+		if d := s.mb.at(i); d.feed == s {
 			b.add(d.msg, reason)
 		}
 	}
@@ -96,7 +96,7 @@ func (x *change) foreseeSource(ctx context.Context, g *graph, s *source, reason 
 	return nil
 }
 
-func (b *burial) add(m *message, reason string) {
+func (b *burial) add(m *message, reason journal.DeadReason) {
 	b.dead = append(b.dead, letterOf(b.mb, m, reason))
 	if m.kind == abi.KindRequest {
 		b.asked = append(b.asked, buriedRequest{m.id, m.sender})
@@ -106,12 +106,12 @@ func (b *burial) add(m *message, reason string) {
 // buryChunk is how many messages are read at a time to become dead letters.
 const buryChunk = 1024
 
-// stored adds what a source has waiting in the store.
-func (b *burial) stored(ctx context.Context, s *source, reason string) error {
+// stored adds what a feed has waiting in the store.
+func (b *burial) stored(ctx context.Context, s *feed, reason journal.DeadReason) error {
 	if b.home.store == nil {
 		return nil
 	}
-	for after, end := s.offered, s.end(); after < end; {
+	for after, end := s.offered, s.lastMessage(); after < end; {
 		events, err := b.home.store.Messages(ctx, s.id, after, end, buryChunk, windowBytes)
 		if err != nil {
 			return err
@@ -176,11 +176,11 @@ func (x *change) inter(rec *journal.Record, group *storeGroup, id journal.GraphI
 	}
 }
 
-// bury makes dead letters of everything that a creature's source has waiting.
-func (x *change) bury(g *graph, rec *journal.Record, mb *mailbox, s *source) {
+// bury makes dead letters of everything that a creature's feed has waiting.
+func (x *change) bury(g *graph, rec *journal.Record, mb *mailbox, s *feed) {
 	x.mourn(g, rec, s)
 	cr := mb.creature
-	if cr.retry != nil && cr.retry.src == s {
+	if cr.retry != nil && cr.retry.feed == s {
 		// It was between two attempts, so no worker is using these.
 		cr.retry.msg.release()
 		cr.retry, cr.attempt = nil, 0
@@ -192,18 +192,18 @@ func (x *change) bury(g *graph, rec *journal.Record, mb *mailbox, s *source) {
 		mb.noteLoad(g)
 	}
 	if s.ch != nil {
-		s.ch.forget(s)
+		s.ch.dropFeed(s)
 		s.ch = nil
 	}
-	if cr.current.src == s && !x.leaving[cr.id] {
+	if cr.current.feed == s && !x.leaving[cr.id] {
 		// Its turn is under way and will commit. Until then a crash must not
 		// take the delivery away, so it becomes a backlog of one.
 		s.until, s.offered = cr.current.msg.seq, cr.current.msg.seq
 		putCursor(rec, cr.reader(), s)
 		return
 	}
-	s.until, s.cursor, s.offered = s.end(), s.end(), s.end()
-	mb.forget(s)
+	s.until, s.cursor, s.offered = s.lastMessage(), s.lastMessage(), s.lastMessage()
+	mb.dropFeed(s)
 }
 
 // show shows observers an event that is in the first record of a store.
@@ -211,8 +211,8 @@ func (x *change) show(plan *storePlan, ev *journal.Event) {
 	x.e.publish(ev, logSource{session: plan.children[ev.Graph].Info().Session})
 }
 
-// mourn logs the dead letters of a source, unless a cut has logged them.
-func (x *change) mourn(g *graph, rec *journal.Record, s *source) {
+// mourn logs the dead letters of a feed, unless a cut has logged them.
+func (x *change) mourn(g *graph, rec *journal.Record, s *feed) {
 	b := x.burials[s]
 	if b == nil || b.events != nil {
 		return
@@ -239,7 +239,7 @@ func (x *change) announce(plan *storePlan) {
 	})
 	for _, b := range interred {
 		for i := range b.events {
-			b.dead[i].count(x.e)
+			b.dead[i].count(x.e.Engine)
 			x.show(plan, &b.events[i])
 		}
 	}

@@ -45,7 +45,7 @@ func (x *change) answerAsker(cr *creature, request journal.EventID, a answer) {
 	}
 	for key, q := range cr.questions {
 		if key == request || q.row.ID == request {
-			g.settle(x.record(g), &x.wake, cr, key, a, journal.EventID{}, x.turn.cause(x))
+			g.answerOpenRequest(x.record(g), &x.wake, cr, key, a, journal.EventID{}, x.turn.cause(x))
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -117,6 +118,14 @@ func TestWhatRunningHasChangedStays(t *testing.T) {
 	}
 }
 
+// TestARecipeMayAskForAWireBetweenGraphs repeats programs whose recipe gets an output
+// wire between creatures that running has disconnected: it is refused.
+func TestARecipeMayAskForAWireBetweenGraphs(t *testing.T) {
+	for _, seed := range []uint64{2032893626616776800, 2032893626616776851} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { driftProgram(t, seed) })
+	}
+}
+
 func driftProgram(t *testing.T, seed uint64) {
 	r := newDrafts(1000 + seed)
 	s := newSaved(t, engine.Options{})
@@ -134,13 +143,45 @@ func driftProgram(t *testing.T, seed uint64) {
 		return // nobody is left to tell what has become different
 	}
 	ours.Last = base
-	s.apply(&ours)
+	want := merged(factsOf(&ours), factsOf(base), theirs)
+	if _, err := s.Apply(t.Context(), &ours); err != nil {
+		if abi.CodeOf(err) != abi.NotConnected || !spans(&ours, want) {
+			t.Errorf("applied: %v", err)
+		}
+		return
+	}
 	s.wait()
-	got, want := factsIn(s.rest()), merged(factsOf(&ours), factsOf(base), theirs)
+	got := factsIn(s.rest())
 	// What is new has ids of its own; only recipes make it, so it has addresses.
 	if diff := cmp.Diff(inLists(want), inLists(got)); diff != "" {
 		t.Errorf("merged (-), and what there is (+):\n%s", diff)
 	}
+}
+
+// spans reports whether a recipe asks for an output wire whose ends are in two graphs, of
+// those that edges make: what connected them was taken away while the recipe ran.
+func spans(d *deploy.Deployment, f facts) bool {
+	var creatures []journal.CreatureID
+	for c := range f.creatures {
+		creatures = append(creatures, journal.CreatureID(c))
+	}
+	channels := map[journal.ChannelID][]journal.CreatureID{}
+	for e := range f.edges {
+		ends := strings.Fields(e)
+		ch := journal.ChannelID(ends[2])
+		channels[ch] = append(channels[ch], journal.CreatureID(ends[0]))
+	}
+	parts := map[string]int{}
+	for i, part := range partition(creatures, channels) {
+		for _, c := range part {
+			parts[string(c)] = i
+		}
+	}
+	return slices.ContainsFunc(d.Creatures, func(c deploy.CreatureSpec) bool {
+		return f.creatures[c.Address] && slices.ContainsFunc(c.Outputs, func(o deploy.OutputSpec) bool {
+			return f.creatures[o.To] && parts[o.To] != parts[c.Address]
+		})
+	})
 }
 
 // inLists leaves out the channels without edges: they go with the graph that they

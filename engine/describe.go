@@ -7,6 +7,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/outlook"
+	"github.com/seed47132306/terrarium/engine/tools"
 )
 
 // describe writes the awareness document of a member, without its revision. It
@@ -17,7 +18,7 @@ func (g *graph) describe(c *creature) *outlook.Awareness {
 		Self:     g.describeSelf(c),
 		Channels: g.describeChannels(c),
 		Wires:    outlook.AwareWires{In: truncate(in, outlook.MaxWires), Out: truncate(out, outlook.MaxWires)},
-		Tools:    toolsOf(c),
+		Tools:    tools.For(c.privileged),
 		Graph:    outlook.AwareGraph{ID: g.id},
 	}
 	if c.privileged {
@@ -61,17 +62,6 @@ func spawnableOf(c *creature) []outlook.AwareSpecies {
 	return out
 }
 
-// toolsOf lists the group tools that a creature may call.
-func toolsOf(c *creature) []string {
-	out := []string{}
-	for i := range tools {
-		if f := &tools[i]; c.privileged || !f.privileged {
-			out = append(out, f.name)
-		}
-	}
-	return out
-}
-
 func (g *graph) describeSelf(c *creature) outlook.AwareSelf {
 	self := outlook.AwareSelf{
 		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species,
@@ -88,21 +78,21 @@ func (g *graph) describeSelf(c *creature) outlook.AwareSelf {
 
 // condition is the state of a creature as awareness documents have it: that it
 // pauses before another attempt is gone too soon to be worth a revision.
-func (c *creature) condition() string {
+func (c *creature) condition() journal.CreatureState {
 	switch {
 	case c.quarantined:
-		return "quarantined"
+		return journal.Quarantined
 	case c.stopped:
-		return "stopped"
+		return journal.Stopped
 	}
-	return "running"
+	return journal.Running
 }
 
 // describeChannels lists the channels that a creature has an edge to.
 func (g *graph) describeChannels(c *creature) outlook.AwareList[outlook.AwareChannel] {
 	listen, send := map[*channel]string{}, map[*channel]string{}
 	all := eldest[*channel]{max: outlook.MaxChannels, compare: elderChannel}
-	for _, s := range c.mb.sources {
+	for _, s := range c.mb.feeds {
 		if s.ch != nil && s.ch.inbox == "" {
 			listen[s.ch] = s.alias
 			all.add(s.ch)
@@ -126,7 +116,7 @@ func (g *graph) describeChannels(c *creature) outlook.AwareList[outlook.AwareCha
 // nobody's business.
 func (ch *channel) listeners() func(yield func(*creature) bool) {
 	return func(yield func(*creature) bool) {
-		for _, s := range ch.sources {
+		for _, s := range ch.feeds {
 			if s.mb.creature != nil && !yield(s.mb.creature) {
 				return
 			}

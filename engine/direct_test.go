@@ -7,6 +7,7 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/tools"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -25,7 +26,7 @@ func TestADirectChannelGoesWithItsCreature(t *testing.T) {
 	s.change(topology.SetStopped{ID: worker, Stopped: true})
 	s.tell(other, "dig")
 	seen := s.watch(journal.EventDeadLetter, journal.EventTopologyChanged)
-	d := answer[engine.DeltaResult](t, s.ask(boss, toolCall{"group_remove_node", args{"creature": "worker"}})[0]).Delta
+	d := answer[tools.DeltaResult](t, s.ask(boss, toolCall{"group_remove_node", args{"creature": "worker"}})[0]).Delta
 	if d.Kind != "split" || len(d.NewGraphs) != 2 {
 		t.Errorf("the delta is %+v, want one split in two", d)
 	}
@@ -93,7 +94,7 @@ func TestARecipeThatDropsACreatureDropsTheDirectChannels(t *testing.T) {
 	takes := func(d *deploy.Deployment) { d.Creatures[0].Workers = deploy.WorkersRemove }
 	a := s.apply(crew("crew", takes))
 	lead, ann := a.Creatures["creature.lead"], a.Creatures["creature.ann"]
-	eve := answer[engine.AddNodeResult](t, s.ask(lead, toolCall{"group_add_node", args{"species": "scribe", "name": "eve"}})[0])
+	eve := answer[tools.AddNodeResult](t, s.ask(lead, toolCall{"group_add_node", args{"species": "scribe", "name": "eve"}})[0])
 	s.change(topology.SetEdge{Creature: ann, Channel: eve.Channel, Direction: journal.Send, On: true})
 	s.reopen()
 	b := s.apply(crew("crew", takes, func(d *deploy.Deployment) {

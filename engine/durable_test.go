@@ -126,7 +126,7 @@ func TestACreatureThatJoinsWithinABatchIsSaved(t *testing.T) {
 			return err
 		}
 		c = added.Creature
-		out, err := batch.Do(topology.Connect{From: a, To: c, Name: "news"})
+		out, err := batch.Do(t.Context(), topology.Connect{From: a, To: c, Name: "news"})
 		ch = out.Channel
 		return err
 	})
@@ -145,9 +145,9 @@ func TestABatchThatChangesAMemberAndSplitsItOffIsSavedOnce(t *testing.T) {
 	a, b := s.add("a", "sink"), s.add("b", "sink")
 	ch := s.connect(a, b, "out")
 	s.try(func(batch *engine.Batch) error {
-		_, err := batch.Do(topology.SetStopped{ID: b, Stopped: true})
+		_, err := batch.Do(t.Context(), topology.SetStopped{ID: b, Stopped: true})
 		if err == nil {
-			_, err = batch.Do(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Listen})
+			_, err = batch.Do(t.Context(), topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Listen})
 		}
 		return err
 	})
@@ -162,9 +162,9 @@ func TestAnEdgeThatComesAndGoesInABatchLeavesNothing(t *testing.T) {
 	a, b := s.add("a", "sink"), s.add("b", "sink")
 	ch := s.connect(a, b, "out")
 	s.try(func(batch *engine.Batch) error {
-		_, err := batch.Do(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Send, On: true})
+		_, err := batch.Do(t.Context(), topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Send, On: true})
 		if err == nil {
-			_, err = batch.Do(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Send})
+			_, err = batch.Do(t.Context(), topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Send})
 		}
 		return err
 	})

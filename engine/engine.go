@@ -17,9 +17,22 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/heapwatch"
+	"github.com/seed47132306/terrarium/engine/internal/idle"
+	"github.com/seed47132306/terrarium/engine/internal/runqueue"
+	"github.com/seed47132306/terrarium/engine/internal/serialstore"
+	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
-	"github.com/seed47132306/terrarium/engine/topology"
 )
+
+// Clock tells the time and waits. Its methods may be called from any
+// goroutine.
+type Clock interface {
+	Now() time.Time
+	// Timer returns a channel on which the time is sent once after d, and a
+	// function that gives the timer up.
+	Timer(d time.Duration) (c <-chan time.Time, stop func())
+}
 
 // Options configure an [Engine]. Only Host is required.
 type Options struct {
@@ -65,12 +78,12 @@ type Options struct {
 // stores are cut.
 type Engine struct {
 	host           abi.Host
-	storage        *serialStorage   // nil: every graph is volatile
-	exports        journal.Exporter // what storage can do besides, or nil
+	storage        *serialstore.Storage // nil: every graph is volatile
+	exports        journal.Exporter     // what storage can do besides, or nil
 	load           func(context.Context, string) ([]byte, error)
 	clock          Clock
-	heap           *heapWatch // nil: none
-	sampled        bool       // workers ask the clock once in a while
+	heap           *heapwatch.Watch[creature] // nil: none
+	sampled        bool                       // workers ask the clock once in a while
 	durability     journal.Durability
 	freshInstances bool
 	paused         bool
@@ -78,9 +91,9 @@ type Engine struct {
 	ids            *idSource
 	judgedOutside  atomic.Uint64 // counts messages from outside; see outsideSeed
 
-	queue   *runQueue
-	idle    idleness
-	timers  *timers
+	queue   *runqueue.Queue[creature]
+	idle    idle.Counter
+	timers  *timing.Timers
 	workers sync.WaitGroup
 	cancel  context.CancelFunc // ends the workers' context
 	jitter  func(max time.Duration) time.Duration
@@ -102,26 +115,7 @@ type Engine struct {
 	failed      policyFailures
 	shapes      atomic.Uint64 // the last one that a graph was given
 
-	// mu is the mutation lock. It guards what follows.
-	mu          sync.RWMutex
-	topo        *topology.State
-	graphs      map[journal.GraphID]*graph
-	creatures   map[journal.CreatureID]*creature
-	channels    map[journal.ChannelID]*channel
-	deployments map[string]*deploy.Deployment
-	saved       map[journal.GraphID]*dormant
-	restored    bool                                               // Restore has brought back what was saved
-	families    map[journal.CreatureID]map[journal.CreatureID]bool // children by parent
-	templates   map[spawnKind]*template                            // of the deployments
-	spawned     map[spawnKind]int                                  // how many are alive
-	wires       map[journal.WireID]*creature                       // that output wires lead out of
-	roots       map[string]journal.CreatureID                      // by deployment
-	reports     map[string]journal.ChannelID                       // report channels, by deployment
-	endings     []*ending
-	former      []deploy.Policy // of deployments that have others now
-	problems    []error         // found in the storage when the engine was started
-	told        bool            // and observers have been told
-	closed      bool
+	mutation mutation
 }
 
 // New starts an engine. If there is a Storage with saved graphs, they stay as
@@ -143,10 +137,10 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e.cancel = cancel
-	e.workers.Go(e.timers.run)
-	workers := make([]*worker, count)
+	e.workers.Go(e.timers.Run)
+	workers := make([]*turnWorker, count)
 	for i := range workers {
-		workers[i] = newWorker(e, e.queue.addLane())
+		workers[i] = newWorker(e, e.queue.AddLane())
 	}
 	for _, w := range workers {
 		e.workers.Go(func() { w.run(run) })
@@ -166,19 +160,16 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 		end: closing{over: make(chan struct{})}, shutdownTimeout: cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout),
 		jitter: rand.N[time.Duration],
 		host:   o.Host, load: o.Load, clock: o.Clock, freshInstances: o.FreshInstances, paused: o.Paused, log: o.Log,
-		heap:       newHeapWatch(o.UnaccountedMemory),
-		durability: o.Durability, queue: newRunQueue(), closing: make(chan struct{}), topo: topology.New(),
-		graphs: map[journal.GraphID]*graph{}, creatures: map[journal.CreatureID]*creature{}, channels: map[journal.ChannelID]*channel{},
-		deployments: map[string]*deploy.Deployment{}, saved: map[journal.GraphID]*dormant{},
-		families: map[journal.CreatureID]map[journal.CreatureID]bool{}, templates: map[spawnKind]*template{}, spawned: map[spawnKind]int{}, wires: map[journal.WireID]*creature{},
-		roots: map[string]journal.CreatureID{}, reports: map[string]journal.ChannelID{}, applying: make(chan struct{}, 1),
+		durability: o.Durability, queue: runqueue.New[creature](), closing: make(chan struct{}), mutation: mutation{registry: newRegistry()},
+		applying: make(chan struct{}, 1),
 	}
+	e.heap = e.newHeapWatch(o.UnaccountedMemory)
 	if o.Storage != nil {
-		e.storage = &serialStorage{Storage: o.Storage}
+		e.storage = serialstore.Of(o.Storage)
 		e.exports, _ = o.Storage.(journal.Exporter)
 	}
 	if e.clock == nil {
-		e.clock, e.sampled = realClock{}, true
+		e.clock, e.sampled = timing.Real{}, true
 	}
 	if e.log == nil {
 		e.log = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -189,36 +180,38 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 	case o.Durability == journal.Volatile:
 		e.durability = journal.Normal
 	}
-	e.ids = newIDSource(e, o.Seed)
-	if err := e.loadSaved(ctx); err != nil {
+	e.ids = newIDSource(o.Seed)
+	l := e.lock() // no other goroutine has it yet
+	defer l.unlock()
+	if err := l.loadSaved(ctx); err != nil {
 		return nil, err
 	}
-	e.timers = newTimers(e.clock)
+	e.timers = timing.New(e.clock)
 	return e, nil
 }
 
 // shutDown is Close without a bound, once no turn begins any more.
 func (e *Engine) shutDown(ctx context.Context) error {
-	e.timers.close()
+	e.timers.Close()
 	e.workers.Wait()
 	e.cancel()
 
 	e.applying <- struct{}{} // whoever is applying gives up
 	defer func() { <-e.applying }()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.closed = true
-	e.closeInstances(ctx)
-	errs := []error{e.closeStores(ctx)}
+	l := e.lock()
+	defer l.unlock()
+	l.closed = true
+	l.closeInstances(ctx)
+	errs := []error{l.closeStores(ctx)}
 	e.observers.close()
-	for _, c := range e.creatures {
+	for _, c := range l.creatures {
 		errs = append(errs, c.module.Close(ctx))
 	}
-	e.closeTemplates(ctx, slices.Collect(maps.Values(e.templates)))
-	for _, d := range e.deployments {
+	e.closeTemplates(ctx, slices.Collect(maps.Values(l.templates)))
+	for _, d := range l.deployments {
 		e.closePolicy(d.Policy)
 	}
-	for _, p := range e.former {
+	for _, p := range l.former {
 		e.closePolicy(p)
 	}
 	return errors.Join(errs...)
@@ -235,9 +228,9 @@ func (e *Engine) closePolicy(p deploy.Policy) {
 
 // closeInstances closes every instance. The workers have ended, so nobody
 // uses one.
-func (e *Engine) closeInstances(ctx context.Context) {
-	t := &turn{e: e}
-	for c := range e.queue.rest() { // some may have been removed
+func (e locked) closeInstances(ctx context.Context) {
+	t := &turn{e: e.Engine}
+	for c := range e.queue.Rest() { // some may have been removed
 		if c.home.load() == nil && c.instance != nil {
 			stopInstance(ctx, t, c, c.instance)
 			c.instance = nil
@@ -260,7 +253,7 @@ func (e *Engine) closeInstances(ctx context.Context) {
 }
 
 // sortedGraphs returns the live graphs, eldest first. The caller holds mu.
-func (e *Engine) sortedGraphs() []*graph {
+func (e locked) sortedGraphs() []*graph {
 	out := make([]*graph, 0, len(e.graphs))
 	for _, g := range e.graphs {
 		out = append(out, g)
@@ -274,7 +267,7 @@ func (e *Engine) sortedGraphs() []*graph {
 // quarantined creatures do not count. It answers deadline when ctx ends first.
 func (e *Engine) WaitIdle(ctx context.Context) error {
 	for {
-		busy := e.idle.wait()
+		busy := e.idle.Wait()
 		if busy == nil {
 			return nil
 		}

@@ -17,12 +17,22 @@ type Shape struct {
 	Edges     []Edge              // in either direction
 }
 
+// Successors says into which others graphs went that are no more.
+func (s *Stepper) Successors() journal.Succession {
+	out := journal.Succession{}
+	s.successors.Range(func(old, into any) bool {
+		out[old.(journal.GraphID)] = into.(journal.GraphID)
+		return true
+	})
+	return out
+}
+
 // Shapes lists the graphs as their environments are.
 func (s *Stepper) Shapes() []Shape {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	out := make([]Shape, 0, len(s.graphs))
-	for _, g := range s.graphs {
+	l := s.rlock()
+	defer l.runlock()
+	out := make([]Shape, 0, len(l.graphs))
+	for _, g := range l.graphs {
 		shape := Shape{ID: g.id}
 		if g.store != nil {
 			shape.Session = g.store.Info().Session
@@ -34,7 +44,7 @@ func (s *Stepper) Shapes() []Shape {
 		}
 		for _, c := range g.creatures {
 			shape.Creatures = append(shape.Creatures, c.id)
-			for _, src := range c.mb.sources {
+			for _, src := range c.mb.feeds {
 				if src.ch != nil && src.ch.inbox == "" {
 					shape.Edges = append(shape.Edges, Edge{c.id, src.id})
 				}
@@ -74,10 +84,10 @@ type Bond struct {
 // Lives lists what creatures have that no cut may touch. Requests that were
 // made without a log are left out: they get other ids when they enter one.
 func (s *Stepper) Lives() map[journal.CreatureID]Life {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	out := make(map[journal.CreatureID]Life, len(s.creatures))
-	for id, c := range s.creatures {
+	l := s.rlock()
+	defer l.runlock()
+	out := make(map[journal.CreatureID]Life, len(l.creatures))
+	for id, c := range l.creatures {
 		rec := &journal.Record{}
 		putAsks(rec, c)
 		if c.home.load().store == nil {
@@ -94,7 +104,7 @@ func (s *Stepper) Lives() map[journal.CreatureID]Life {
 		for _, send := range c.wiring.Load().sends {
 			l.Aliases[Bond{send.ch.id, journal.Send}] = send.alias
 		}
-		for _, src := range c.mb.sources {
+		for _, src := range c.mb.feeds {
 			if src.ch != nil {
 				l.Aliases[Bond{src.id, journal.Listen}] = src.alias
 			}

@@ -13,9 +13,9 @@ func Judges(e *Engine, deployment string, kind journal.PolicyKind) bool {
 
 // Held reports whether a creature is kept from beginning another turn.
 func Held(e *Engine, id journal.CreatureID) bool {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	c := e.creatures[id]
+	l := e.rlock()
+	defer l.runlock()
+	c := l.creatures[id]
 	g := c.home.lock()
 	defer g.mu.Unlock()
 	return c.hold != nil

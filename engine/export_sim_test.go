@@ -15,7 +15,7 @@ import (
 type Stepper struct {
 	*Engine
 	ready []*creature
-	free  []*worker
+	free  []*turnWorker
 }
 
 // NewStepper starts an engine that is driven step by step. The clock of the
@@ -34,7 +34,7 @@ func NewStepper(ctx context.Context, o Options, random *rand.Rand) (*Stepper, er
 
 // Ready is how many creatures could be served now.
 func (s *Stepper) Ready() int {
-	for c := s.queue.tryPop(); c != nil; c = s.queue.tryPop() {
+	for c := s.queue.PopShared(); c != nil; c = s.queue.PopShared() {
 		s.ready = append(s.ready, c)
 	}
 	return len(s.ready)
@@ -52,7 +52,7 @@ func (s *Stepper) Serve(ctx context.Context, pick func(n int) int) bool {
 	i := pick(len(s.ready))
 	c := s.ready[i]
 	s.ready = slices.Delete(s.ready, i, i+1)
-	var w *worker
+	var w *turnWorker
 	if n := len(s.free); n > 0 {
 		w, s.free = s.free[n-1], s.free[:n-1]
 	} else {
@@ -67,23 +67,23 @@ func (s *Stepper) Serve(ctx context.Context, pick func(n int) int) bool {
 // Ring calls the timers that are due.
 func (s *Stepper) Ring() (next time.Duration) {
 	for {
-		due, wait := s.timers.due()
+		due, wait := s.timers.Due()
 		if len(due) == 0 {
 			return wait
 		}
 		for _, x := range due {
-			x.f()
+			x.Call()
 		}
 	}
 }
 
 // Busy reports whether a creature is runnable or waits to try again.
-func (s *Stepper) Busy() bool { return s.idle.busy.Load() != 0 }
+func (s *Stepper) Busy() bool { return s.idle.Busy() }
 
 // Close ends the engine, as Engine.Close.
 func (s *Stepper) Close(ctx context.Context) error {
 	s.Ready()
-	s.queue.push(nil, s.ready...)
+	s.queue.Push(nil, s.ready...)
 	s.ready = nil
 	return s.Engine.Close(ctx)
 }
@@ -103,16 +103,16 @@ type Listens struct {
 
 // Listening lists who listens on what; inboxes included.
 func (s *Stepper) Listening() map[Edge]Listens {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	l := s.rlock()
+	defer l.runlock()
 	out := map[Edge]Listens{}
-	for _, g := range s.graphs {
+	for _, g := range l.graphs {
 		var session journal.SessionID
 		if g.store != nil {
 			session = g.store.Info().Session
 		}
 		for _, c := range g.creatures {
-			for _, src := range c.mb.sources {
+			for _, src := range c.mb.feeds {
 				if src.ch != nil {
 					out[Edge{c.id, src.id}] = Listens{src.ch.head, session}
 				}
@@ -124,10 +124,10 @@ func (s *Stepper) Listening() map[Edge]Listens {
 
 // Dormant is Listening for the saved graphs that have not been brought back.
 func (s *Stepper) Dormant() map[Edge]Listens {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	l := s.rlock()
+	defer l.runlock()
 	out := map[Edge]Listens{}
-	for _, d := range s.saved {
+	for _, d := range l.saved {
 		heads := map[journal.ChannelID]uint64{}
 		for _, h := range d.Heads {
 			heads[h.Channel] = h.Seq
@@ -151,10 +151,10 @@ type Unlogged struct {
 
 // Unlogged lists what graphs without a store have.
 func (s *Stepper) Unlogged() Unlogged {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	l := s.rlock()
+	defer l.runlock()
 	u := Unlogged{map[journal.ChannelID]uint64{}, map[journal.ChannelID]uint64{}, map[Edge][]uint64{}}
-	for _, g := range s.graphs {
+	for _, g := range l.graphs {
 		if g.store != nil {
 			continue
 		}
@@ -163,7 +163,7 @@ func (s *Stepper) Unlogged() Unlogged {
 		}
 		for _, c := range g.creatures {
 			var waiting []delivery
-			for _, src := range c.mb.sources {
+			for _, src := range c.mb.feeds {
 				for _, d := range src.inHand() {
 					waiting = append(waiting, *d)
 				}
@@ -182,9 +182,9 @@ func (s *Stepper) Unlogged() Unlogged {
 
 // Volatile reports whether a channel or an inbox is in a graph without a store.
 func (s *Stepper) Volatile(id journal.ChannelID) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	ch := s.channels[id]
+	l := s.rlock()
+	defer l.runlock()
+	ch := l.channels[id]
 	return ch != nil && ch.home.load().store == nil
 }
 
@@ -197,9 +197,9 @@ func (s *Stepper) VolatileReader(r *Reader) bool {
 
 // SessionOf is the session that a channel is logged to, if it has one.
 func (s *Stepper) SessionOf(id journal.ChannelID) journal.SessionID {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if ch := s.channels[id]; ch != nil && ch.home.load().store != nil {
+	l := s.rlock()
+	defer l.runlock()
+	if ch := l.channels[id]; ch != nil && ch.home.load().store != nil {
 		return ch.home.load().store.Info().Session
 	}
 	return ""
@@ -226,7 +226,7 @@ func (s *Stepper) Poll(ctx context.Context, r *Reader) (in Incoming, some bool, 
 func (s *Stepper) CursorOf(r *Reader) uint64 {
 	g := r.home.lock()
 	defer g.mu.Unlock()
-	return r.src.cursor
+	return r.feed.cursor
 }
 
 // Ended reports whether the graph of a reader has ended.
@@ -250,9 +250,9 @@ func (s *Stepper) Callers() (n int) {
 // Members lists the creatures, the channels that are no inboxes, and the
 // graphs, in the order in which they came to be.
 func (s *Stepper) Members() (creatures []journal.CreatureID, channels []journal.ChannelID, graphs []journal.GraphID) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, g := range s.sortedGraphs() {
+	l := s.rlock()
+	defer l.runlock()
+	for _, g := range l.sortedGraphs() {
 		graphs = append(graphs, g.id)
 		for _, c := range g.sortedCreatures() {
 			creatures = append(creatures, c.id)
@@ -266,17 +266,36 @@ func (s *Stepper) Members() (creatures []journal.CreatureID, channels []journal.
 
 // Stopped reports whether a creature is stopped or quarantined.
 func (s *Stepper) Stopped(id journal.CreatureID) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	c := s.creatures[id]
+	l := s.rlock()
+	defer l.runlock()
+	c := l.creatures[id]
 	return c != nil && (c.stopped || c.quarantined)
 }
 
 // Open lists the requests of a creature that have no answer.
 func (s *Stepper) Open(id journal.CreatureID) []journal.RequestRow {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	l := s.rlock()
+	defer l.runlock()
 	rec := &journal.Record{}
-	putAsks(rec, s.creatures[id])
+	putAsks(rec, l.creatures[id])
 	return rec.Requests
+}
+
+// Charged is how many bytes a creature has been charged for storing beyond what its rate
+// has let it store meanwhile; see pace.
+func (s *Stepper) Charged(id journal.CreatureID) int64 {
+	l := s.rlock()
+	defer l.runlock()
+	c := l.creatures[id]
+	g := c.home.lock()
+	defer g.mu.Unlock()
+	return int64(float64(c.pace.stored.Wait(g.wall, 0)) / float64(time.Second) * float64(c.limits.StoreRate))
+}
+
+// Sight is the revision that a creature has seen, and the one that it was told of.
+func (s *Stepper) Sight(id journal.CreatureID) (seen, told uint64) {
+	l := s.rlock()
+	defer l.runlock()
+	c := l.creatures[id]
+	return c.sight.revision, c.sight.told
 }

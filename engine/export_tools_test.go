@@ -9,15 +9,15 @@ func (s *Stepper) Unlocked(f func()) {
 		f()
 		return
 	}
-	s.mu.Unlock()
-	defer s.mu.Lock()
+	s.mutation.mu.Unlock()
+	defer s.mutation.mu.Lock()
 	f()
 }
 
 // Alone reports whether somebody has the mutation lock.
 func (s *Stepper) Alone() bool {
-	if s.mu.TryRLock() {
-		s.mu.RUnlock()
+	if s.mutation.mu.TryRLock() {
+		s.mutation.mu.RUnlock()
 		return false
 	}
 	return true
@@ -25,10 +25,15 @@ func (s *Stepper) Alone() bool {
 
 // Heads are the last numbers of all channels and inboxes.
 func (s *Stepper) Heads() map[journal.ChannelID]uint64 {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	l := s.rlock()
+	defer l.runlock()
 	out := map[journal.ChannelID]uint64{}
-	for id, ch := range s.channels {
+	for _, d := range l.saved {
+		for _, h := range d.Heads {
+			out[h.Channel] = h.Seq
+		}
+	}
+	for id, ch := range l.channels {
 		out[id] = ch.head
 	}
 	return out
@@ -37,7 +42,7 @@ func (s *Stepper) Heads() map[journal.ChannelID]uint64 {
 // ConflictsInARow is how often a creature's turn has met another change, since it
 // committed last.
 func (s *Stepper) ConflictsInARow(id journal.CreatureID) int {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.creatures[id].conflicts
+	l := s.rlock()
+	defer l.runlock()
+	return l.creatures[id].conflicts
 }

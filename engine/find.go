@@ -10,7 +10,7 @@ import (
 )
 
 // findChannel is FindChannel under the mutation lock.
-func (e *Engine) findChannel(g journal.GraphID, name string) (journal.ChannelID, error) {
+func (e locked) findChannel(g journal.GraphID, name string) (journal.ChannelID, error) {
 	if _, ok := e.topo.Channel(journal.ChannelID(name)); ok {
 		return journal.ChannelID(name), nil
 	}
@@ -19,7 +19,7 @@ func (e *Engine) findChannel(g journal.GraphID, name string) (journal.ChannelID,
 
 // findByName finds something by a name that is unique, in a graph if one is
 // given, else in all of them.
-func findByName[T ~string](e *Engine, what string, g journal.GraphID, name string, find func(journal.GraphID, string) (T, bool)) (T, error) {
+func findByName[T ~string](e locked, what string, g journal.GraphID, name string, find func(journal.GraphID, string) (T, bool)) (T, error) {
 	graphs := e.topo.Graphs()
 	if g != "" {
 		now, _ := e.topo.Current(g)
@@ -58,12 +58,12 @@ const namedAtMost = 4
 // FindCreature finds a creature by id, or by a name that is unique in the
 // engine, or in a graph if one is given.
 func (e *Engine) FindCreature(g journal.GraphID, name string) (journal.CreatureID, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.findCreature(g, name)
+	l := e.rlock()
+	defer l.runlock()
+	return l.findCreature(g, name)
 }
 
-func (e *Engine) findCreature(g journal.GraphID, name string) (journal.CreatureID, error) {
+func (e locked) findCreature(g journal.GraphID, name string) (journal.CreatureID, error) {
 	if _, ok := e.topo.Creature(journal.CreatureID(name)); ok {
 		return journal.CreatureID(name), nil
 	}
@@ -73,20 +73,20 @@ func (e *Engine) findCreature(g journal.GraphID, name string) (journal.CreatureI
 // FindChannel finds a channel by id, or by a name that is unique in the
 // engine, or in a graph if one is given.
 func (e *Engine) FindChannel(g journal.GraphID, name string) (journal.ChannelID, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.findChannel(g, name)
+	l := e.rlock()
+	defer l.runlock()
+	return l.findChannel(g, name)
 }
 
 // FindGraph finds a graph by its id, by an id that it had before a merge, or
 // by the name of a creature in it.
 func (e *Engine) FindGraph(name string) (journal.GraphID, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.findGraph(name)
+	l := e.rlock()
+	defer l.runlock()
+	return l.findGraph(name)
 }
 
-func (e *Engine) findGraph(name string) (journal.GraphID, error) {
+func (e locked) findGraph(name string) (journal.GraphID, error) {
 	if now, ok := e.topo.Current(journal.GraphID(name)); ok {
 		return now, nil
 	}

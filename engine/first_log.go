@@ -2,8 +2,11 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"slices"
+	"strconv"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -14,28 +17,58 @@ type logEntry struct {
 	// the ids that they had.
 	logged map[*message]journal.EventID
 	ids    map[journal.EventID]journal.EventID
-	// runs are what is left to be delivered of sources that passed over
+	// runs are what is left to be delivered of feeds that passed over
 	// something, because their mailboxes were full.
-	runs map[*source][]run
+	runs map[*feed][]run
 }
 
 func newLogEntry() logEntry {
-	return logEntry{logged: map[*message]journal.EventID{}, ids: map[journal.EventID]journal.EventID{}, runs: map[*source][]run{}}
+	return logEntry{logged: map[*message]journal.EventID{}, ids: map[journal.EventID]journal.EventID{}, runs: map[*feed][]run{}}
+}
+
+// errElsewhere is why a change is refused that would log a message for the second time.
+var errElsewhere = errors.New("it is in the store of another graph")
+
+// mayEnter refuses to have a graph without a log enter one with messages that are in
+// the log of another: of the graph that it was one with when they were sent. An event
+// has one id, and the two may become one graph again.
+func (p *storePlan) mayEnter(x *change) error {
+	for _, g := range p.groups {
+		if g.keeps() || len(g.after) == 0 || g.durability(x) == journal.Volatile {
+			continue
+		}
+		for _, b := range g.before {
+			if b.store != nil {
+				continue
+			}
+			s := newSnapshot(x, g, &journal.Record{}, journal.Origin{})
+			s.add(b, func(journal.GraphID) bool { return true })
+			if i := slices.IndexFunc(s.messages, func(m *message) bool { return m.logged.Load() != nil }); i >= 0 {
+				m := s.messages[i]
+				return (&abi.Error{
+					Code: abi.Unavailable, Op: x.name, Err: errElsewhere,
+					Message: "message " + strconv.FormatUint(m.seq, 10) + " of channel " + string(m.channel) + " waits in a graph without a store, and in another that has parted from that one and has a store",
+					Remedy:  "try again when it has been handled; start the listener if it is stopped",
+				}).With("channel", string(m.channel))
+			}
+		}
+	}
+	return nil
 }
 
 // run is a range of messages, both ends included.
 type run struct{ first, last uint64 }
 
-// findRuns notes what a source has left to be delivered, if that is not simply
+// findRuns notes what a feed has left to be delivered, if that is not simply
 // everything behind its cursor that the log has: a cursor cannot say so, but
 // backlogs can. The log has the given messages of the channel, in order.
-func (n *logEntry) findRuns(s *source, log []*message) {
+func (n *logEntry) findRuns(s *feed, log []*message) {
 	c := s.mb.creature
 	from, waiting := s.dealt(), s.waiting()
 	runs, open, holes := []run{}, false, false
 	for _, m := range log {
 		switch {
-		case m.seq <= from || m.seq > s.end():
+		case m.seq <= from || m.seq > s.lastMessage():
 		case waiting[m.seq] && open:
 			runs[len(runs)-1].last = m.seq
 		case waiting[m.seq]:
@@ -52,7 +85,7 @@ func (n *logEntry) findRuns(s *source, log []*message) {
 // carryOut makes the changes.
 func (n *logEntry) carryOut(x *change) {
 	for m, id := range n.logged {
-		m.logged = id
+		m.logged.Store(&id)
 	}
 	for s, runs := range n.runs {
 		s.divide(runs)
@@ -69,59 +102,59 @@ func (n *logEntry) carryOut(x *change) {
 	}
 }
 
-// waiting are the numbers of what a creature's source has in memory.
-func (s *source) waiting() map[uint64]bool {
+// waiting are the numbers of what a creature's feed has in memory.
+func (s *feed) waiting() map[uint64]bool {
 	out := map[uint64]bool{}
 	for _, d := range s.inHand() {
 		out[d.msg.seq] = true
 	}
 	for i := range s.mb.n {
-		if d := s.mb.at(i); d.src == s {
+		if d := s.mb.at(i); d.feed == s {
 			out[d.msg.seq] = true
 		}
 	}
 	return out
 }
 
-// unread counts what waits for a creature of its source, but for what it handles at
+// unread counts what waits for a creature of its feed, but for what it handles at
 // the moment.
-func (s *source) unread() uint64 {
+func (s *feed) unread() uint64 {
 	n := uint64(len(s.waiting()))
-	if s.mb.creature.current.src == s {
+	if s.mb.creature.current.feed == s {
 		n--
 	}
-	if end := s.end(); end > s.offered {
+	if end := s.lastMessage(); end > s.offered {
 		n += end - s.offered
 	}
 	return n
 }
 
-// divide turns a source into backlogs, one for each run, and if there is an
-// edge, into a source that has read everything so far. The first backlog is the
-// source itself, which a worker may have in hand.
-func (s *source) divide(runs []run) {
+// divide turns a feed into backlogs, one for each run, and if there is an
+// edge, into a feed that has read everything so far. The first backlog is the
+// feed itself, which a worker may have in hand.
+func (s *feed) divide(runs []run) {
 	mb := s.mb
-	end := s.end()
+	end := s.lastMessage()
 	if len(runs) == 0 {
 		s.cursor, s.offered = end, end
 		if s.ch == nil {
-			mb.forget(s)
+			mb.dropFeed(s)
 		}
 		return
 	}
 	if ch := s.ch; ch != nil {
-		live := &source{mb: mb, id: s.id, ch: ch, alias: s.alias, cursor: end, offered: end}
-		ch.sources[slices.Index(ch.sources, s)] = live
-		mb.sources = append(mb.sources, live)
+		live := &feed{mb: mb, id: s.id, ch: ch, alias: s.alias, cursor: end, offered: end}
+		ch.feeds[slices.Index(ch.feeds, s)] = live
+		mb.feeds = append(mb.feeds, live)
 		s.ch = nil
 	}
 	s.cursor, s.offered, s.until = runs[0].first-1, runs[0].last, runs[0].last
 	for _, r := range runs[1:] {
-		part := &source{mb: mb, id: s.id, alias: s.alias, cursor: r.first - 1, offered: r.last, until: r.last}
-		mb.sources = append(mb.sources, part)
+		part := &feed{mb: mb, id: s.id, alias: s.alias, cursor: r.first - 1, offered: r.last, until: r.last}
+		mb.feeds = append(mb.feeds, part)
 		for i := range mb.n {
-			if d := &mb.ring[(mb.head+i)&(len(mb.ring)-1)]; d.src == s && d.msg.seq >= r.first && d.msg.seq <= r.last {
-				d.src = part
+			if d := &mb.ring[(mb.head+i)&(len(mb.ring)-1)]; d.feed == s && d.msg.seq >= r.first && d.msg.seq <= r.last {
+				d.feed = part
 			}
 		}
 	}

@@ -21,7 +21,7 @@ type graph struct {
 	engine *Engine
 
 	// mu is the critical section. It guards what follows, and the fields that
-	// say so in channel, source, mailbox and creature of the graph's members.
+	// say so in channel, feed, mailbox and creature of the graph's members.
 	mu          sync.Mutex
 	store       journal.Store // nil: volatile
 	source      logSource
@@ -65,7 +65,7 @@ type channel struct {
 
 	// The graph's mu guards what follows.
 	head    uint64
-	sources []*source   // who listens, in the order in which edges were added
+	feeds   []*feed     // who listens, in the order in which edges were added
 	senders []*creature // who may send
 	// cursors are where outside readers have got to, those that are not
 	// reading at present included.
@@ -79,7 +79,7 @@ type channel struct {
 	label  string // the name in the recipe; set before the channel can be found
 }
 
-func (ch *channel) forget(s *source) { ch.sources = without(ch.sources, s) }
+func (ch *channel) dropFeed(s *feed) { ch.feeds = without(ch.feeds, s) }
 
 // logSource says in whose log an event is; see [journal.Mark].
 type logSource struct {
@@ -146,7 +146,7 @@ func (g *graph) sequence(ch *channel, m *message) {
 // wakes them. Deliveries that no mailbox took in are added to the record, or
 // just observed, as dead letters.
 func (g *graph) publish(ch *channel, m *message, w *waker, rec *journal.Record) {
-	for _, s := range ch.sources {
+	for _, s := range ch.feeds {
 		mb := s.mb
 		if c := mb.creature; c != nil && c.id == m.sender && ch.inbox == "" {
 			if !mb.lagging && !s.lost {
@@ -156,7 +156,7 @@ func (g *graph) publish(ch *channel, m *message, w *waker, rec *journal.Record) 
 		}
 		switch mb.offer(g, s, m) {
 		case refused:
-			g.deadLetter(rec, letterOf(mb, m, reasonOverflow))
+			g.deadLetter(rec, letterOf(mb, m, journal.DeadOverflow))
 			continue
 		case droppedOld, taken, deferred:
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"sync/atomic"
 
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -47,4 +48,17 @@ func (h *graphPointer) lock() *graph {
 		}
 		g.mu.Unlock()
 	}
+}
+
+// lockCreature finds a creature, and locks the mu of the graph in which it is.
+func (e *Engine) lockCreature(id journal.CreatureID) (*creature, *graph, error) {
+	l := e.rlock()
+	c := l.creatures[id]
+	l.runlock()
+	if c != nil {
+		if g := c.home.lock(); g != nil {
+			return c, g, nil
+		}
+	}
+	return nil, nil, errtext.Gone("creature", string(id))
 }

@@ -118,8 +118,8 @@ func TestGrowthThatNoInstanceHoldsIsOnlyTold(t *testing.T) {
 	w := newWatched(t, newFakeHost(), log, 16*mib)
 	var cycle, live atomic.Int64
 	w.GaugeHeap(engine.HeapGauge{
-		Live:    func() (int64, uint64) { return live.Add(mib / 4), uint64(cycle.Add(1)) },
-		Collect: func() {},
+		LiveNow:    func() (int64, uint64) { return live.Add(mib / 4), uint64(cycle.Add(1)) },
+		CollectNow: func() {},
 	})
 	a, b := w.add("a", "sink"), w.add("b", "sink")
 	toA, toB := w.connect(a, a, "a"), w.connect(b, b, "b")
@@ -148,7 +148,7 @@ func TestWhatIsAccountedIsNotCountedAgain(t *testing.T) {
 	w := newWatched(t, newFakeHost(), &safeBuffer{}, 16*mib)
 	var cycle atomic.Int64
 	w.GaugeHeap(engine.HeapGauge{
-		Live: func() (int64, uint64) { return 10 * mib, uint64(cycle.Add(1)) }, Collect: func() {},
+		LiveNow: func() (int64, uint64) { return 10 * mib, uint64(cycle.Add(1)) }, CollectNow: func() {},
 	})
 	w.host.on("store", func(t abi.Turn, kind abi.Kind) error {
 		if kind != abi.KindMessage {

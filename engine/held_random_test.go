@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -98,12 +99,12 @@ func (w *crowd) settleDown(b *engine.Batch) error {
 		if err != nil {
 			return err
 		}
-		out, err := b.AddChannel(added.Graph, name+"-out", "")
+		out, err := b.AddChannel(context.Background(), added.Graph, name+"-out", "")
 		if err != nil {
 			return err
 		}
 		m := &crowdMember{id: added.Creature, out: out.Channel, hears: map[*crowdMember]bool{}}
-		if _, err = b.Do(topology.SetEdge{Creature: m.id, Channel: m.out, Direction: journal.Send, On: true}); err != nil {
+		if _, err = b.Do(context.Background(), topology.SetEdge{Creature: m.id, Channel: m.out, Direction: journal.Send, On: true}); err != nil {
 			return err
 		}
 		w.members = append(w.members, m)
@@ -131,16 +132,16 @@ func (w *crowd) operate(b *engine.Batch) error {
 		return nil
 	case what == 0:
 		to.remove()
-		_, err := b.Do(topology.RemoveCreature{ID: to.id})
+		_, err := b.Do(context.Background(), topology.RemoveCreature{ID: to.id})
 		return err
 	case what == 1:
 		ch := from.out
 		from.out = ""
-		_, err := b.Do(topology.RemoveChannel{ID: ch})
+		_, err := b.Do(context.Background(), topology.RemoveChannel{ID: ch})
 		return err
 	}
 	to.hears[from] = what%3 > 0
-	_, err := b.Do(topology.SetEdge{Creature: to.id, Channel: from.out, Direction: journal.Listen, On: to.hears[from]})
+	_, err := b.Do(context.Background(), topology.SetEdge{Creature: to.id, Channel: from.out, Direction: journal.Listen, On: to.hears[from]})
 	return err
 }
 

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -96,7 +97,7 @@ func (w *town) build(b *engine.Batch) error {
 		name     string
 		from, to journal.CreatureID
 	}{{&w.in, "in", w.a, w.h}, {&w.out, "out", w.h, w.b}, {&w.news, "news", w.h, w.c}, {&w.xy, "xy", w.x, w.y}} {
-		out, err := b.Do(topology.Connect{From: e.from, To: e.to, Name: e.name})
+		out, err := b.Do(context.Background(), topology.Connect{From: e.from, To: e.to, Name: e.name})
 		if err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ func (w *town) enlarge() {
 			if err != nil {
 				return err
 			}
-			if _, err = b.Do(topology.SetEdge{Creature: added.Creature, Channel: w.xy, Direction: journal.Listen, On: true}); err != nil {
+			if _, err = b.Do(context.Background(), topology.SetEdge{Creature: added.Creature, Channel: w.xy, Direction: journal.Listen, On: true}); err != nil {
 				return err
 			}
 		}
@@ -189,7 +190,7 @@ func (w *town) wantEffects(c heldCase) {
 		w.t.Fatal(err)
 	}
 	for _, l := range letters {
-		reasons = append(reasons, l.Reason)
+		reasons = append(reasons, string(l.Reason))
 	}
 	if !slices.Equal(reasons, c.letters) {
 		w.t.Errorf("dead letters %v, want %v", reasons, c.letters)

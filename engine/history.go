@@ -10,10 +10,10 @@ import (
 
 // sessionOf finds a session by its id, or by the id of a graph, live or saved.
 func (e *Engine) sessionOf(name string) (journal.SessionID, journal.Store, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if now, ok := e.topo.Current(journal.GraphID(name)); ok {
-		g := e.graphs[now]
+	l := e.rlock()
+	defer l.runlock()
+	if now, ok := l.topo.Current(journal.GraphID(name)); ok {
+		g := l.graphs[now]
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if g.store == nil {
@@ -24,7 +24,7 @@ func (e *Engine) sessionOf(name string) (journal.SessionID, journal.Store, error
 		}
 		return g.store.Info().Session, g.store, nil
 	}
-	if d := e.saved[journal.GraphID(name)]; d != nil {
+	if d := l.saved[journal.GraphID(name)]; d != nil {
 		return d.Session, nil, nil
 	}
 	return journal.SessionID(name), nil, nil

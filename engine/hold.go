@@ -8,15 +8,15 @@ import (
 )
 
 // hold keeps a creature from beginning another turn. What comes for it waits in its
-// mailbox. Once no worker has it in hands, it is in those of whoever holds it.
+// mailbox. Once no worker has it in hands, it is in those of the holder.
 type hold struct {
 	quiet chan struct{} // closed when no worker has the creature in hands
 	over  bool          // quiet is closed
 }
 
-// settle hands the creature over to whoever holds it. The caller has had it in
+// handOver hands the creature over to its holder. The caller has had it in
 // hands, and holds the graph's mu if the creature is in one.
-func (h *hold) settle() {
+func (h *hold) handOver() {
 	if h != nil && !h.over {
 		h.over = true
 		close(h.quiet)
@@ -27,7 +27,7 @@ func (h *hold) settle() {
 // mu if the creature is in one.
 func (c *creature) giveUp() {
 	c.scheduled, c.inHands = false, false
-	c.hold.settle()
+	c.hold.handOver()
 }
 
 // holding are creatures that one caller holds.
@@ -48,7 +48,7 @@ type claim struct {
 // for that.
 func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]claim) (*holding, error) {
 	h := &holding{e: e, held: map[*creature]*hold{}}
-	e.idle.add(1) // what waits for them is going to be handled
+	e.idle.Add(1) // what waits for them is going to be handled
 	for c, claim := range creatures {
 		g := c.home.lock()
 		if g == nil {
@@ -59,7 +59,7 @@ func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]claim) (*h
 			h.held[c] = c.hold
 		}
 		if !c.inHands {
-			c.hold.settle()
+			c.hold.handOver()
 		}
 		g.mu.Unlock()
 	}
@@ -117,5 +117,5 @@ func (h *holding) release(ctx context.Context) {
 		}
 	}
 	wake.flush(h.e)
-	h.e.idle.add(-1)
+	h.e.idle.Add(-1)
 }

@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"sync"
-	"sync/atomic"
+	"github.com/seed47132306/terrarium/engine/internal/idle"
+	"github.com/seed47132306/terrarium/engine/internal/runqueue"
 )
 
 // waker collects the creatures that a critical section made runnable, so that
@@ -14,7 +14,7 @@ type waker struct {
 	// worker has a creature in hands, which counts, nobody can tell.
 	later bool
 	owed  int64
-	lane  *lane // the worker's; nil: none
+	lane  *runqueue.Lane[creature] // the worker's; nil: none
 }
 
 // add notes that a creature has become busy.
@@ -24,7 +24,7 @@ func (w *waker) add(c *creature) {
 		w.owed++
 		return
 	}
-	c.engine().idle.add(1)
+	c.engine().idle.Add(1)
 }
 
 // last takes out what was added last.
@@ -43,53 +43,17 @@ func (w *waker) last() *creature {
 // may be done with it at once.
 func (w *waker) flush(e *Engine) {
 	if w.owed > 0 {
-		w.settle(&e.idle)
+		w.countOwed(&e.idle)
 	}
-	e.queue.push(w.lane, w.list...)
+	e.queue.Push(w.lane, w.list...)
 	clear(w.list)
 	w.list = w.list[:0]
 }
 
-// settle counts what is owed.
-func (w *waker) settle(i *idleness) {
+// countOwed counts what is owed.
+func (w *waker) countOwed(i *idle.Counter) {
 	if w.owed != 0 {
-		i.add(w.owed)
+		i.Add(w.owed)
 		w.owed = 0
 	}
-}
-
-// idleness counts what keeps an engine from being idle: creatures that are
-// runnable, running or waiting to try again.
-type idleness struct {
-	busy    atomic.Int64
-	mu      sync.Mutex
-	waiters []chan struct{}
-}
-
-func (i *idleness) add(n int64) {
-	if i.busy.Add(n) != 0 {
-		return
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for _, w := range i.waiters {
-		close(w)
-	}
-	i.waiters = nil
-}
-
-// wait returns a channel that is closed at the next moment of idleness, or nil
-// if this is one.
-func (i *idleness) wait() <-chan struct{} {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	// The waiter is registered before the count is read: a count that falls to
-	// zero afterwards finds it.
-	w := make(chan struct{})
-	i.waiters = append(i.waiters, w)
-	if i.busy.Load() != 0 {
-		return w
-	}
-	i.waiters = without(i.waiters, w)
-	return nil
 }

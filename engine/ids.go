@@ -2,24 +2,23 @@ package engine
 
 import (
 	crand "crypto/rand"
-	"encoding/base32"
 	"encoding/binary"
 	"math/rand/v2"
 	"sync"
 
+	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // idSource makes ids that are not in use. Ids are a letter for the kind and 80
 // random bits, so that they are unique in all engines, not just in this one.
 type idSource struct {
-	e  *Engine
 	mu sync.Mutex
 	r  interface{ Read(p []byte) (int, error) }
 }
 
-func newIDSource(e *Engine, seed *uint64) *idSource {
-	s := &idSource{e: e, r: crand.Reader}
+func newIDSource(seed *uint64) *idSource {
+	s := &idSource{r: crand.Reader}
 	if seed != nil {
 		var key [32]byte
 		binary.LittleEndian.PutUint64(key[:], *seed)
@@ -27,8 +26,6 @@ func newIDSource(e *Engine, seed *uint64) *idSource {
 	}
 	return s
 }
-
-var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
 func (s *idSource) read(p []byte) {
 	s.mu.Lock()
@@ -41,45 +38,45 @@ func (s *idSource) read(p []byte) {
 }
 
 func (s *idSource) id(prefix string) string {
-	var b [10]byte
+	var b [draft.IDBytes]byte
 	s.read(b[:])
-	return prefix + idEncoding.EncodeToString(b[:])
+	return draft.FormatID(prefix, b[:])
 }
 
-// NewGraph implements topology.IDs. The caller holds the mutation lock, as for
-// the other methods that look whether an id is in use.
-func (s *idSource) NewGraph() journal.GraphID {
+// NewGraph implements [draft.IDs], as the methods below do: they look whether an id is
+// in use.
+func (e locked) NewGraph() journal.GraphID {
 	for {
-		id := journal.GraphID(s.id("g"))
-		_, ended := s.e.topo.Current(id)
-		if s.e.graphs[id] == nil && s.e.saved[id] == nil && !ended {
+		id := journal.GraphID(e.ids.id("g"))
+		_, ended := e.topo.Current(id)
+		if e.graphs[id] == nil && e.saved[id] == nil && !ended {
 			return id
 		}
 	}
 }
 
 // NewChannel implements topology.IDs.
-func (s *idSource) NewChannel() journal.ChannelID {
+func (e locked) NewChannel() journal.ChannelID {
 	for {
-		if id := journal.ChannelID(s.id("h")); s.e.channels[id] == nil {
+		if id := journal.ChannelID(e.ids.id("h")); e.channels[id] == nil {
 			return id
 		}
 	}
 }
 
-// newCreature returns a fresh creature id.
-func (s *idSource) newCreature() journal.CreatureID {
+// NewCreature returns a fresh creature id.
+func (e locked) NewCreature() journal.CreatureID {
 	for {
-		if id := journal.CreatureID(s.id("c")); s.e.creatures[id] == nil {
+		if id := journal.CreatureID(e.ids.id("c")); e.creatures[id] == nil {
 			return id
 		}
 	}
 }
 
-// newWire returns a fresh id of an output wire.
-func (s *idSource) newWire() journal.WireID {
+// NewWire returns a fresh id of an output wire.
+func (e locked) NewWire() journal.WireID {
 	for {
-		if id := journal.WireID(s.id("w")); s.e.wires[id] == nil {
+		if id := journal.WireID(e.ids.id("w")); e.wires[id] == nil {
 			return id
 		}
 	}

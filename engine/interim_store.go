@@ -20,7 +20,7 @@ func (p *storePlan) layDown(ctx context.Context, x *change) error {
 			if b.store != nil || !b.divides(x, g) {
 				continue
 			}
-			stores, err := x.e.storage.Cut(ctx, journal.Cut{Kind: journal.Rearrange, At: x.tick(), Children: []journal.CutChild{{
+			stores, err := x.e.storage.Cut(ctx, journal.Cut{Kind: journal.CutRearrange, At: x.tick(), Children: []journal.CutChild{{
 				VolatileParents: 1,
 				StoreSpec: journal.StoreSpec{Graph: b.id, Born: b.born, Durability: g.durability(x), Meta: b.meta, First: func(origin journal.Origin) *journal.Record {
 					rec := &journal.Record{}

@@ -10,11 +10,11 @@ import (
 // addressee is the creature that gets what is delivered to one again that a graph had:
 // itself or, if it has been removed, the one that is at its address now.
 func (e *Engine) addressee(ctx context.Context, graph journal.GraphID, id journal.CreatureID) (*creature, error) {
-	e.mu.RLock()
-	c := e.creatures[id]
-	now, _ := e.topo.Current(graph)
-	g := e.graphs[now]
-	e.mu.RUnlock()
+	l := e.rlock()
+	c := l.creatures[id]
+	now, _ := l.topo.Current(graph)
+	g := l.graphs[now]
+	l.runlock()
 	if c != nil {
 		return c, nil
 	}
@@ -27,7 +27,7 @@ func (e *Engine) addressee(ctx context.Context, graph journal.GraphID, id journa
 			if err != nil {
 				return nil, err
 			}
-			if c := e.at(row.Deployment, row.Address); known && c != nil {
+			if c := e.creatureAt(row.Deployment, row.Address); known && c != nil {
 				return c, nil
 			}
 		}
@@ -37,14 +37,14 @@ func (e *Engine) addressee(ctx context.Context, graph journal.GraphID, id journa
 	return nil, err
 }
 
-// at is the creature at an address, or nil.
-func (e *Engine) at(deployment, address string) *creature {
+// creatureAt is the creature at an address, or nil.
+func (e *Engine) creatureAt(deployment, address string) *creature {
 	if address == "" {
 		return nil
 	}
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	for _, c := range e.creatures {
+	l := e.rlock()
+	defer l.runlock()
+	for _, c := range l.creatures {
 		if c.deployment == deployment && c.spec.Address == address {
 			return c
 		}

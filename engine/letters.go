@@ -22,7 +22,7 @@ type letter struct {
 // unsent is the dead letter of a send of c that leads nowhere. The bytes stay with it.
 func (s *sendEffect) unsent(c *creature, turn journal.EventID, payload, headers []byte) letter {
 	row := journal.DeadLetterRow{
-		Reason: abi.NotConnected.String(), Creature: c.id, Sender: c.id, Alias: s.alias, Kind: journal.EventChannelMessage,
+		Reason: journal.DeadNotConnected, Creature: c.id, Sender: c.id, Alias: s.alias, Kind: journal.EventChannelMessage,
 		Payload: payload, Headers: headers,
 	}
 	if s.to != nil {
@@ -32,7 +32,7 @@ func (s *sendEffect) unsent(c *creature, turn journal.EventID, payload, headers 
 }
 
 // letterOf is the dead letter of a message for a reader.
-func letterOf(mb *mailbox, m *message, reason string) letter {
+func letterOf(mb *mailbox, m *message, reason journal.DeadReason) letter {
 	ev := m.event("")
 	l := letterOfEvent(mb, &ev, reason)
 	// What is pooled is used again; a dead letter stays.
@@ -41,7 +41,7 @@ func letterOf(mb *mailbox, m *message, reason string) letter {
 }
 
 // letterOfEvent is the dead letter of a logged message for a reader.
-func letterOfEvent(mb *mailbox, ev *journal.Event, reason string) letter {
+func letterOfEvent(mb *mailbox, ev *journal.Event, reason journal.DeadReason) letter {
 	l := letter{mb: mb, DeadLetterRow: journal.DeadLetterRow{
 		Message: ev.ID, Kind: ev.Kind, Channel: ev.Channel, Seq: ev.Seq, Sender: ev.Creature,
 		Reason: reason, Headers: ev.Headers, Payload: ev.Payload,
@@ -57,7 +57,7 @@ func letterOfEvent(mb *mailbox, ev *journal.Event, reason string) letter {
 // aliasOf is what the reader calls a channel that it listens on, or has listened on and
 // has not read to the end; "" for its inbox.
 func (mb *mailbox) aliasOf(channel journal.ChannelID) string {
-	for _, s := range mb.sources {
+	for _, s := range mb.feeds {
 		if s.id == channel {
 			return s.alias
 		}
@@ -87,9 +87,6 @@ func (l *letter) event() journal.Event {
 		}),
 	}
 }
-
-// reasonOverflow is the reason of a dead letter for which a mailbox had no room.
-const reasonOverflow = "overflow"
 
 // What a graph without a store keeps of dead letters; older ones go.
 const (
@@ -144,10 +141,10 @@ func (g *graph) dropLetters(drop func(*journal.DeadLetterRow) bool) {
 // 1,000), after the one of the given id. A graph without a store keeps the last
 // 1,000, and no more than 2 MiB of them.
 func (e *Engine) DeadLetters(ctx context.Context, graph journal.GraphID, creature journal.CreatureID, after journal.EventID, limit int) ([]journal.DeadLetterRow, error) {
-	e.mu.RLock()
-	now, ok := e.topo.Current(graph)
-	g := e.graphs[now]
-	e.mu.RUnlock()
+	l := e.rlock()
+	now, ok := l.topo.Current(graph)
+	g := l.graphs[now]
+	l.runlock()
 	if !ok {
 		return nil, errtext.Gone("graph", string(graph))
 	}
@@ -202,10 +199,10 @@ func (e *Engine) Redeliver(ctx context.Context, graph journal.GraphID, letter jo
 // in another one since a split. The message is on its way already, so a crash
 // in between leaves the letter rather than lose it.
 func (e *Engine) forgetLetter(keeper journal.GraphID, delivered *graph, letter journal.EventID) {
-	e.mu.RLock()
-	now, _ := e.topo.Current(keeper)
-	g := e.graphs[now]
-	e.mu.RUnlock()
+	l := e.rlock()
+	now, _ := l.topo.Current(keeper)
+	g := l.graphs[now]
+	l.runlock()
 	if g == nil || g == delivered {
 		return
 	}
@@ -271,7 +268,7 @@ func headersAgain(l *journal.DeadLetterRow, c *creature, g *graph) []byte {
 	}
 	alias := l.Alias
 	if ch := g.channels[l.Channel]; alias == "" && ch != nil {
-		if s := c.mb.source(ch); s != nil {
+		if s := c.mb.feed(ch); s != nil {
 			alias = s.alias
 		}
 	}

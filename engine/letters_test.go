@@ -48,7 +48,7 @@ func TestADirectMessageAcrossASplitCanBeRedelivered(t *testing.T) {
 		if err != nil || len(letters) != 1 {
 			t.Fatalf("dead letters: %v, %v; want one", letters, err)
 		}
-		if l := letters[0]; l.Creature != b || l.Sender != a || l.Reason != abi.NotConnected.String() || string(l.Payload) != "hello" {
+		if l := letters[0]; l.Creature != b || l.Sender != a || l.Reason != journal.DeadNotConnected || string(l.Payload) != "hello" {
 			t.Errorf("the dead letter is %+v", l)
 		}
 		if _, err := w.Redeliver(t.Context(), ga, letters[0].ID); err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// source is one log that a mailbox is fed from: a channel that a creature or
+// feed is one log that a mailbox is fed from: a channel that a creature or
 // an outside reader listens on, or a creature's inbox. The critical section of
 // the graph owns it.
-type source struct {
+type feed struct {
 	mb    *mailbox
 	id    journal.ChannelID
 	ch    *channel // nil once the edge is gone and only the backlog is left
@@ -26,8 +26,8 @@ type source struct {
 	portrait uint64 // of the creature, with which the alias was noted; its worker owns it
 }
 
-// end is the number of the last message there is to read so far.
-func (s *source) end() uint64 {
+// lastMessage is the number of the last message there is to read so far.
+func (s *feed) lastMessage() uint64 {
 	switch {
 	case s.until != 0:
 		return s.until
@@ -40,7 +40,7 @@ func (s *source) end() uint64 {
 // dealt is the number up to which a creature has dealt with everything: what it
 // has in hand is the first that it has not. (The cursor may be further, if
 // something was dropped that came later.)
-func (s *source) dealt() uint64 {
+func (s *feed) dealt() uint64 {
 	for _, d := range s.inHand() {
 		return d.msg.seq - 1
 	}
@@ -49,11 +49,11 @@ func (s *source) dealt() uint64 {
 
 // inHand lists the deliveries that are in the hands of a worker, or to be tried
 // again; there is one at most.
-func (s *source) inHand() []*delivery {
+func (s *feed) inHand() []*delivery {
 	var out []*delivery
 	if c := s.mb.creature; c != nil {
 		for _, d := range []*delivery{&c.current, c.retry} {
-			if d != nil && d.msg != nil && d.src == s {
+			if d != nil && d.msg != nil && d.feed == s {
 				out = append(out, d)
 			}
 		}
@@ -61,15 +61,15 @@ func (s *source) inHand() []*delivery {
 	return out
 }
 
-// drained reports whether a source without an edge has nothing left to read.
-func (s *source) drained() bool { return s.ch == nil && s.cursor >= s.until }
+// drained reports whether a feed without an edge has nothing left to read.
+func (s *feed) drained() bool { return s.ch == nil && s.cursor >= s.until }
 
 // alias is what the creature calls the channel that a delivery came on; "" for one that
 // came to its inbox. A message of a channel that is delivered again comes to the inbox,
 // and still counts as one of its channel.
 func (d *delivery) alias() string {
-	if d.src != nil && d.src.alias != "" {
-		return d.src.alias
+	if d.feed != nil && d.feed.alias != "" {
+		return d.feed.alias
 	}
 	if m := d.msg; m.kind == abi.KindMessage && journal.IsInbox(m.channel) && len(m.headers) > 0 {
 		alias, _, _ := journal.FindHeader(m.headers, headerAlias)
@@ -94,23 +94,23 @@ func (m *message) guestHeaders() []byte {
 
 // delivery is one message for one reader.
 type delivery struct {
-	msg *message
-	src *source
+	msg  *message
+	feed *feed
 }
 
-// mailbox is the window on a reader's sources: the next deliveries, in the
+// mailbox is the window on a reader's feeds: the next deliveries, in the
 // order of the graph's log. The critical section of the graph owns it.
 type mailbox struct {
 	creature *creature // one of creature and reader is set
 	reader   *Reader
-	sources  []*source
+	feeds    []*feed
 
 	ring  []delivery // a power of two long, or nil
 	head  int
 	n     int
 	bound int
 	bytes int64 // of what is in the window
-	// lagging says that a source's offered is behind its end: the rest is to
+	// lagging says that a feed's offered is behind its end: the rest is to
 	// be read from the store once the window is empty, unless it is lost. Until then nothing new
 	// is put into the window, which keeps the order.
 	lagging bool
@@ -144,7 +144,7 @@ const (
 )
 
 // offer puts a message into the window, or notes that the store has more.
-func (mb *mailbox) offer(g *graph, s *source, m *message) overflowed {
+func (mb *mailbox) offer(g *graph, s *feed, m *message) overflowed {
 	if g.store != nil {
 		if mb.lagging || s.lost || mb.full(1) {
 			mb.lagging = true // of what is lost, another attempt is made
@@ -158,7 +158,7 @@ func (mb *mailbox) offer(g *graph, s *source, m *message) overflowed {
 		switch policy := mb.overflow(); {
 		case policy == deploy.OverflowDropOldest:
 			old := mb.pop()
-			old.src.cursor = old.msg.seq
+			old.feed.cursor = old.msg.seq
 			old.msg.release()
 			mb.dropped++
 			result = droppedOld
@@ -206,7 +206,7 @@ func (mb *mailbox) noteLoad(g *graph) {
 	}
 }
 
-func (mb *mailbox) push(s *source, m *message) {
+func (mb *mailbox) push(s *feed, m *message) {
 	if mb.n == len(mb.ring) {
 		mb.grow()
 	}
@@ -238,13 +238,13 @@ func (mb *mailbox) pop() delivery {
 	return d
 }
 
-// remove takes every delivery of a source out, in order.
-func (mb *mailbox) remove(s *source) []delivery {
+// remove takes every delivery of a feed out, in order.
+func (mb *mailbox) remove(s *feed) []delivery {
 	var out []delivery
 	kept := 0
 	for i := range mb.n {
 		d := mb.at(i)
-		if d.src == s {
+		if d.feed == s {
 			out = append(out, d)
 			mb.bytes -= d.msg.size()
 			continue
@@ -266,17 +266,17 @@ func (mb *mailbox) waiting() bool { return mb.n > 0 || mb.lagging }
 // its own that a creature will pass over are counted too.
 func (mb *mailbox) pending() uint64 {
 	var n uint64
-	for _, s := range mb.sources {
-		if end := s.end(); end > s.offered {
+	for _, s := range mb.feeds {
+		if end := s.lastMessage(); end > s.offered {
 			n += end - s.offered
 		}
 	}
 	return n + uint64(mb.n)
 }
 
-// source returns the live source for a channel, or nil.
-func (mb *mailbox) source(ch *channel) *source {
-	for _, s := range mb.sources {
+// feed returns the live feed for a channel, or nil.
+func (mb *mailbox) feed(ch *channel) *feed {
+	for _, s := range mb.feeds {
 		if s.ch == ch {
 			return s
 		}
@@ -284,11 +284,11 @@ func (mb *mailbox) source(ch *channel) *source {
 	return nil
 }
 
-// add starts listening on a channel from a number on.
-func (mb *mailbox) add(ch *channel, alias string, cursor uint64) *source {
-	s := &source{mb: mb, id: ch.id, ch: ch, alias: alias, cursor: cursor, offered: cursor}
-	mb.sources = append(mb.sources, s)
-	ch.sources = append(ch.sources, s)
+// addFeed starts listening on a channel from a number on.
+func (mb *mailbox) addFeed(ch *channel, alias string, cursor uint64) *feed {
+	s := &feed{mb: mb, id: ch.id, ch: ch, alias: alias, cursor: cursor, offered: cursor}
+	mb.feeds = append(mb.feeds, s)
+	ch.feeds = append(ch.feeds, s)
 	if cursor < ch.head {
 		mb.lagging = true
 	}
@@ -297,7 +297,7 @@ func (mb *mailbox) add(ch *channel, alias string, cursor uint64) *source {
 
 // addBacklog starts reading the rest of a channel whose edge is gone.
 func (mb *mailbox) addBacklog(row journal.CursorRow) {
-	mb.sources = append(mb.sources, &source{
+	mb.feeds = append(mb.feeds, &feed{
 		mb: mb, id: row.Channel, alias: row.Alias,
 		cursor: row.Seq, offered: row.Seq, until: row.Until,
 	})
@@ -306,21 +306,21 @@ func (mb *mailbox) addBacklog(row journal.CursorRow) {
 
 // detach ends listening: what was sent before is still delivered. It reports
 // whether a backlog is left.
-func (mb *mailbox) detach(s *source) (backlog bool) {
+func (mb *mailbox) detach(s *feed) (backlog bool) {
 	s.until = s.ch.head
-	s.ch.forget(s)
+	s.ch.dropFeed(s)
 	s.ch = nil
-	if mb.settle(s) {
-		mb.forget(s)
+	if mb.settleFeed(s) {
+		mb.dropFeed(s)
 		return false
 	}
 	return true
 }
 
-// settle reports whether a source without an edge has nothing left to be
+// settleFeed reports whether a feed without an edge has nothing left to be
 // handled. What a creature passes over, because it was the sender, may be all
 // that is between the cursor and the end.
-func (mb *mailbox) settle(s *source) bool {
+func (mb *mailbox) settleFeed(s *feed) bool {
 	switch {
 	case s.ch != nil:
 		return false
@@ -333,21 +333,21 @@ func (mb *mailbox) settle(s *source) bool {
 	return s.drained()
 }
 
-// holds reports whether a delivery of a source is in the window, or in the
+// holds reports whether a delivery of a feed is in the window, or in the
 // hands, of a creature.
-func (mb *mailbox) holds(s *source) bool {
-	if c := mb.creature; c.current.src == s || (c.retry != nil && c.retry.src == s) {
+func (mb *mailbox) holds(s *feed) bool {
+	if c := mb.creature; c.current.feed == s || (c.retry != nil && c.retry.feed == s) {
 		return true
 	}
 	for i := range mb.n {
-		if mb.at(i).src == s {
+		if mb.at(i).feed == s {
 			return true
 		}
 	}
 	return false
 }
 
-func (mb *mailbox) forget(s *source) { mb.sources = without(mb.sources, s) }
+func (mb *mailbox) dropFeed(s *feed) { mb.feeds = without(mb.feeds, s) }
 
 // without returns list without the first x, keeping the order.
 func without[T comparable](list []T, x T) []T {

@@ -6,7 +6,7 @@ package engine
 // channel. To hand over these would move the cursor past what was not read.
 
 // breakOff finds out whether messages are missing from what was read of a
-// source, and leaves those that come before. The numbers of a channel have no
+// feed, and leaves those that come before. The numbers of a channel have no
 // gaps, so one tells.
 func (b *backlog) breakOff() {
 	for i := range b.events {
@@ -20,23 +20,23 @@ func (b *backlog) breakOff() {
 	}
 }
 
-// lose notes of which sources nothing can be read because it is missing, and
+// markLost notes of which feeds nothing can be read because it is missing, and
 // answers those of which that was not known. The caller holds the mu of the graph.
-func (mb *mailbox) lose(logs []backlog) (found []*source) {
+func (mb *mailbox) markLost(logs []backlog) (found []*feed) {
 	for i := range logs {
 		b := &logs[i]
 		lost := b.broken && len(b.events) == 0
-		if lost && !b.src.lost {
-			found = append(found, b.src)
+		if lost && !b.feed.lost {
+			found = append(found, b.feed)
 		}
-		b.src.lost = lost
+		b.feed.lost = lost
 	}
 	return found
 }
 
 // tellLost says which creature waits in vain, and why.
-func (e *Engine) tellLost(sources []*source, missing error) {
-	for _, s := range sources {
+func (e *Engine) tellLost(feeds []*feed, missing error) {
+	for _, s := range feeds {
 		c := s.mb.creature
 		e.log.Warn("messages that wait for a creature are in a file that is missing", "creature", c.id, "name", c.name,
 			"channel", s.id, "after", s.offered, "error", missing)

@@ -12,9 +12,9 @@ import (
 // and read-only from the moment it is offered.
 type message struct {
 	id journal.EventID // as it was sent; guests know it by this
-	// logged is the id under which it entered a log later, with a graph that
-	// had none; the graph's mu guards it.
-	logged  journal.EventID
+	// logged is the id under which it entered a log later, with a graph that had
+	// none; nil if it has not. A graph that parted from that one may hold it too.
+	logged  atomic.Pointer[journal.EventID]
 	time    int64
 	kind    abi.Kind
 	channel journal.ChannelID
@@ -78,10 +78,10 @@ func (m *message) logID() journal.EventID {
 	if m.kind == abi.KindGraphChanged {
 		return journal.EventID{}
 	}
-	if m.logged.IsZero() {
-		return m.id
+	if id := m.logged.Load(); id != nil {
+		return *id
 	}
-	return m.logged
+	return m.id
 }
 
 // event returns m as an event, to a caller that holds mu. The bytes are shared, so a pooled message's

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/ring"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -45,14 +46,7 @@ type Subscription struct {
 	attached bool                               // events as they happen go to the ring
 	tidyAt   int                                // how many marks there are when it is time to look for fewer
 
-	mu     sync.Mutex
-	ring   []Observed // grows up to buffer
-	buffer int
-	head   int
-	n      int
-	missed uint64
-	closed bool
-	news   chan struct{} // holds a token when there may be something to read
+	ring *ring.Ring[Observed]
 }
 
 // Observed is an event as a subscriber gets it.
@@ -96,7 +90,7 @@ func (e *Engine) newSubscription(f Filter, buffer int) *Subscription {
 		buffer = DefaultSubscriptionBuffer
 	}
 	buffer = min(buffer, MaxSubscriptionBuffer)
-	s := &Subscription{e: e, filter: f, buffer: buffer, news: make(chan struct{}, 1)}
+	s := &Subscription{e: e, filter: f, ring: ring.New[Observed](buffer)}
 	for _, k := range f.Kinds {
 		s.kinds |= 1 << k
 	}
@@ -115,20 +109,17 @@ func (s *Subscription) Next(ctx context.Context) (Observed, error) {
 				return ob, err
 			}
 		}
-		if ob, ok := s.take(); ok {
-			if s.note(&ob) {
+		if ob, ok := s.takeEvent(); ok {
+			if s.passEvent(&ob) {
 				return ob, nil
 			}
 			continue
 		}
-		s.mu.Lock()
-		closed := s.closed && s.n == 0
-		s.mu.Unlock()
-		if closed {
+		if _, ended := s.ring.Closed(); ended {
 			return Observed{}, &abi.Error{Code: abi.Stopped, Op: "subscribe", Message: "the subscription is closed"}
 		}
 		select {
-		case <-s.news:
+		case <-s.ring.News():
 		case <-ctx.Done():
 			return Observed{}, context.Cause(ctx)
 		}
@@ -147,29 +138,20 @@ func (s *Subscription) All(ctx context.Context) iter.Seq[Observed] {
 	}
 }
 
-func (s *Subscription) take() (Observed, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.n > 0 {
-		ob := s.ring[s.head]
-		s.ring[s.head] = Observed{}
-		s.head = (s.head + 1) % len(s.ring)
-		s.n--
-		return ob, true
-	}
-	if s.missed > 0 {
-		ob := Observed{Seq: s.e.observers.seq.Add(1), Event: journal.Event{Kind: journal.EventLagged}, Missed: s.missed}
+// takeEvent takes the next event of the ring, or one that says how many are missing.
+func (s *Subscription) takeEvent() (Observed, bool) {
+	ob, missed, ok := s.ring.Take()
+	if missed > 0 {
+		ob = Observed{Seq: s.e.observers.seq.Add(1), Event: journal.Event{Kind: journal.EventLagged}, Missed: missed}
 		ob.Event.Time = s.e.clock.Now().UnixNano()
-		s.missed = 0
-		return ob, true
 	}
-	return Observed{}, false
+	return ob, ok
 }
 
 // Close ends the subscription. What it holds can still be read.
 func (s *Subscription) Close() {
 	s.detach()
-	s.end()
+	s.ring.Close()
 }
 
 // attach makes events go to the ring from now on.
@@ -178,7 +160,7 @@ func (s *Subscription) attach() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
-		s.end()
+		s.ring.Close()
 		return
 	}
 	o.subs = append(o.subs, s)
@@ -198,22 +180,13 @@ func (s *Subscription) detach() {
 	o.mu.Unlock()
 }
 
-func (s *Subscription) end() {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.signal()
-}
-
-func (s *Subscription) signal() { token(s.news) }
-
 // close ends all subscriptions.
 func (o *observers) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
 	for _, s := range o.subs {
-		s.end()
+		s.ring.Close()
 	}
 }
 
@@ -243,35 +216,8 @@ func (e *Engine) publish(ev *journal.Event, log logSource) {
 		if seq == 0 {
 			seq = o.seq.Add(1)
 		}
-		s.add(Observed{Seq: seq, Event: *ev, log: log})
+		s.ring.Offer(Observed{Seq: seq, Event: *ev, log: log})
 	}
-}
-
-func (s *Subscription) add(ob Observed) {
-	s.mu.Lock()
-	switch {
-	case s.closed:
-	case s.n == s.buffer || s.missed > 0:
-		s.missed++
-	default:
-		if s.n == len(s.ring) {
-			s.grow()
-		}
-		s.ring[(s.head+s.n)%len(s.ring)] = ob
-		s.n++
-	}
-	s.mu.Unlock()
-	s.signal()
-}
-
-// grow makes room in the ring: a subscriber that keeps up needs little, whatever
-// buffer it has asked for. The caller holds the lock.
-func (s *Subscription) grow() {
-	const least = 64
-	ring := make([]Observed, min(max(2*len(s.ring), least), s.buffer))
-	n := copy(ring, s.ring[s.head:])
-	copy(ring[n:], s.ring[:s.head])
-	s.ring, s.head = ring, 0
 }
 
 func (s *Subscription) wants(ev *journal.Event) bool {
@@ -309,7 +255,7 @@ func (e *Engine) publishTurnStarted(c *creature, d delivery) {
 }
 
 // noteInstance logs that a creature got a new instance.
-func (w *worker) noteInstance(c *creature) {
+func (w *turnWorker) noteInstance(c *creature) {
 	wall := w.e.wallClock()
 	g := c.home.lock()
 	if g == nil {
@@ -321,19 +267,19 @@ func (w *worker) noteInstance(c *creature) {
 	if rec == nil && !w.e.observed(journal.EventInstanceStarted) {
 		return
 	}
-	reason := "first"
+	reason := journal.StartFirst
 	if c.instances.Load() > 1 {
-		reason = "replaced"
+		reason = journal.StartReplaced
 	}
 	if c.attempt > 0 {
-		reason = "retry"
+		reason = journal.StartRetry
 	}
 	g.log(rec, c.instanceStarted(reason))
 	g.append(rec)
 }
 
 // instanceStarted is the event that says why the creature has a new instance.
-func (c *creature) instanceStarted(reason string) journal.Event {
+func (c *creature) instanceStarted(reason journal.StartReason) journal.Event {
 	return journal.Event{Kind: journal.EventInstanceStarted, Creature: c.id, Payload: journal.JSON(journal.InstanceStartedPayload{
 		Reason: reason, ModuleSHA256: c.module.Info().SHA256, Count: c.instances.Load(),
 	})}

@@ -37,10 +37,10 @@ func (g *graph) post(rec *journal.Record, w *waker, to *creature, m *message, tu
 // caller holds mu.
 func (e *Engine) silence(c *creature) {
 	for _, a := range c.timers {
-		e.timers.stop(a.timer)
+		e.timers.Stop(a.timer)
 	}
 	for _, q := range c.questions {
-		e.timers.stop(q.timer)
+		e.timers.Stop(q.timer)
 	}
 	c.timers, c.questions = nil, nil
 }
@@ -80,7 +80,7 @@ func (x *change) restoreAsks() {
 }
 
 // resumeAsks sets what restoreAsks has brought back. What was due meanwhile is
-// due now. The caller holds the mutation lock.
+// due now.
 func (x *change) resumeAsks() {
 	for _, c := range x.creatures {
 		g := c.home.lock()
@@ -89,12 +89,12 @@ func (x *change) resumeAsks() {
 		}
 		for _, a := range c.timers {
 			if a.timer == nil {
-				a.timer = x.e.timers.at(time.Unix(0, a.row.Due), func() { x.e.ring(c, a) })
+				a.timer = x.e.timers.At(time.Unix(0, a.row.Due), func() { x.e.ring(c, a) })
 			}
 		}
 		for _, q := range c.questions {
 			if q.timer == nil {
-				q.timer = x.e.timers.at(time.Unix(0, q.row.Deadline), func() { x.e.expire(c, q) })
+				q.timer = x.e.timers.At(time.Unix(0, q.row.Deadline), func() { x.e.expire(c, q) })
 			}
 		}
 		g.mu.Unlock()

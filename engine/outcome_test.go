@@ -164,7 +164,7 @@ func TestEverythingThatWaitsForTheDiskTellsUnknownFromRefused(t *testing.T) {
 	var made *engine.Batch
 	s.try(func(batch *engine.Batch) error {
 		made = batch
-		_, err := batch.Do(topology.SetStopped{ID: a, Stopped: true})
+		_, err := batch.Do(t.Context(), topology.SetStopped{ID: a, Stopped: true})
 		return err
 	})
 	wantUnknown(t, "a change", made.Wait(t.Context()), errDiskFull)

@@ -2,11 +2,9 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
-	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -18,7 +16,7 @@ import (
 func (e *Engine) AddWire(ctx context.Context, w journal.OutputWire) (journal.OutputWire, error) {
 	var added journal.OutputWire
 	err := e.Batch(ctx, func(b *Batch) (err error) {
-		added, err = b.AddWire(w)
+		added, err = b.AddWire(ctx, w)
 		return err
 	})
 	return added, err
@@ -29,59 +27,62 @@ func (e *Engine) AddWire(ctx context.Context, w journal.OutputWire) (journal.Out
 func (e *Engine) RemoveWire(ctx context.Context, id journal.WireID) (journal.OutputWire, error) {
 	var removed journal.OutputWire
 	err := e.Batch(ctx, func(b *Batch) (err error) {
-		removed, err = b.RemoveWire(id)
+		removed, err = b.RemoveWire(ctx, id)
 		return err
 	})
 	return removed, err
 }
 
 // AddWire is [Engine.AddWire] as a step of a batch.
-func (b *Batch) AddWire(w journal.OutputWire) (journal.OutputWire, error) { return b.x.addWire(w) }
+func (b *Batch) AddWire(ctx context.Context, w journal.OutputWire) (journal.OutputWire, error) {
+	return b.x.AddWire(ctx, w)
+}
 
 // RemoveWire is [Engine.RemoveWire] as a step of a batch.
-func (b *Batch) RemoveWire(id journal.WireID) (journal.OutputWire, error) { return b.x.removeWire(id) }
+func (b *Batch) RemoveWire(ctx context.Context, id journal.WireID) (journal.OutputWire, error) {
+	return b.x.RemoveWire(ctx, id)
+}
 
 // FindWire is [Engine.FindWire] as the batch has them.
 func (b *Batch) FindWire(from journal.CreatureID, name string) (journal.OutputWire, error) {
-	if _, w, ok := b.x.findWire(journal.WireID(name)); ok {
+	if w, ok := b.x.FindWire(journal.WireID(name)); ok {
 		return w, nil
 	}
-	if cr := b.x.creature(from); cr != nil {
-		if i := wireNamed(b.x.wiresOf(cr), name); i >= 0 {
-			return b.x.wiresOf(cr)[i], nil
-		}
+	list := b.x.WiresOf(from)
+	if i := draft.WireNamed(list, name); i >= 0 {
+		return list[i], nil
 	}
-	return journal.OutputWire{}, noWire(name)
+	return journal.OutputWire{}, draft.NoWire(name)
 }
 
 // FindWire finds an output wire by its id or, if a creature is given that it
 // leads out of, by its name.
 func (e *Engine) FindWire(from journal.CreatureID, name string) (journal.OutputWire, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if cr := e.wires[journal.WireID(name)]; cr != nil {
-		return cr.wires[wireWithID(cr.wires, journal.WireID(name))], nil
+	l := e.rlock()
+	defer l.runlock()
+	if cr := l.wires[journal.WireID(name)]; cr != nil {
+		return cr.wires[draft.WireWithID(cr.wires, journal.WireID(name))], nil
 	}
-	if cr := e.creatures[from]; cr != nil {
-		if i := wireNamed(cr.wires, name); i >= 0 {
+	if cr := l.creatures[from]; cr != nil {
+		if i := draft.WireNamed(cr.wires, name); i >= 0 {
 			return cr.wires[i], nil
 		}
 	}
-	return journal.OutputWire{}, noWire(name)
+	return journal.OutputWire{}, draft.NoWire(name)
 }
 
 // Wires lists the output wires of a graph, or of all, those of elder creatures
 // first.
 func (e *Engine) Wires(id journal.GraphID) ([]journal.OutputWire, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	graphs := e.sortedGraphs()
+	l := e.rlock()
+	defer l.runlock()
+	graphs := l.sortedGraphs()
 	if id != "" {
-		now, ok := e.topo.Current(id)
+		now, ok := l.topo.Current(id)
 		if !ok {
 			return nil, errtext.Gone("graph", string(id))
 		}
-		graphs = []*graph{e.graphs[now]}
+		graphs = []*graph{l.graphs[now]}
 	}
 	out := []journal.OutputWire{}
 	for _, g := range graphs {
@@ -95,17 +96,13 @@ func (e *Engine) Wires(id journal.GraphID) ([]journal.OutputWire, error) {
 // WiresOf lists the output wires that lead out of a creature, and those of its
 // graph that lead to it, as a root too.
 func (e *Engine) WiresOf(creature journal.CreatureID) (out, in []journal.OutputWire, err error) {
-	e.mu.RLock()
-	c := e.creatures[creature]
-	e.mu.RUnlock()
-	if c != nil {
-		if g := c.home.lock(); g != nil {
-			defer g.mu.Unlock()
-			out, in = g.wiresOf(c)
-			return out, in, nil
-		}
+	c, g, err := e.lockCreature(creature)
+	if err != nil {
+		return nil, nil, err
 	}
-	return nil, nil, errtext.Gone("creature", string(creature))
+	defer g.mu.Unlock()
+	out, in = g.wiresOf(c)
+	return out, in, nil
 }
 
 // wires lists the output wires of the graph. The caller holds mu.
@@ -145,37 +142,4 @@ func (g *graph) rootOf(c *creature) (root *creature) {
 		}
 	}
 	return root
-}
-
-func wireWithID(list []journal.OutputWire, id journal.WireID) int {
-	return slices.IndexFunc(list, func(w journal.OutputWire) bool { return w.ID == id })
-}
-
-func wireNamed(list []journal.OutputWire, name string) int {
-	return slices.IndexFunc(list, func(w journal.OutputWire) bool { return w.Name == name && name != "" })
-}
-
-func noWire(name string) error {
-	err := errtext.Gone("output wire", name)
-	err.Remedy, err.IDs = "wires lists what exists", map[string]string{"wire": name}
-	return err
-}
-
-// checkWire refuses wires that no creature could have.
-func checkWire(w *journal.OutputWire) error {
-	if w.Name != "" {
-		if err := deploy.CheckName("wire", "wire", w.Name); err != nil {
-			return err
-		}
-	}
-	if w.From == w.To && !w.AllowSelf {
-		return errtext.Invalid("wire", "the wire leads from "+string(w.From)+" back to itself", "set allow_self if that is meant")
-	}
-	if len(w.Prompt) > journal.MaxPrompt {
-		return &abi.Error{
-			Code: abi.TooLarge, Op: "wire", Message: fmt.Sprintf("the prompt has %d bytes; at most %d are allowed", len(w.Prompt), journal.MaxPrompt),
-			Remedy: "let the target know what is always the same",
-		}
-	}
-	return deploy.CheckPrompt(w.Prompt, w.WithContent)
 }

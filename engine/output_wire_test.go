@@ -189,10 +189,10 @@ func TestWiresInBatches(t *testing.T) {
 	kept := w.wire(journal.OutputWire{From: from, To: to, Name: "kept"})
 	errStop := errors.New("stop")
 	err := w.Batch(t.Context(), func(b *engine.Batch) error {
-		if _, err := b.RemoveWire(kept.ID); err != nil {
+		if _, err := b.RemoveWire(t.Context(), kept.ID); err != nil {
 			return err
 		}
-		if _, err := b.AddWire(journal.OutputWire{From: from, To: to, Name: "kept"}); err != nil {
+		if _, err := b.AddWire(t.Context(), journal.OutputWire{From: from, To: to, Name: "kept"}); err != nil {
 			return err
 		}
 		return errStop
@@ -203,14 +203,14 @@ func TestWiresInBatches(t *testing.T) {
 	var events []string
 	sub := w.watch(journal.EventWireAdded, journal.EventWireRemoved)
 	err = w.Batch(t.Context(), func(b *engine.Batch) error {
-		passing, err := b.AddWire(journal.OutputWire{From: from, To: to, Name: "passing", WithContent: true})
+		passing, err := b.AddWire(t.Context(), journal.OutputWire{From: from, To: to, Name: "passing", WithContent: true})
 		if err != nil {
 			return err
 		}
 		if found, err := b.FindWire(from, "passing"); err != nil || found != passing {
 			return fmt.Errorf("found %+v, %w", found, err)
 		}
-		if _, err := b.RemoveWire(passing.ID); err != nil {
+		if _, err := b.RemoveWire(t.Context(), passing.ID); err != nil {
 			return err
 		}
 		added, _, err := b.AddCreature(t.Context(), deploy.CreatureSpec{Name: "new", Wasm: []byte("emit"), Join: b.GraphOf(from),
@@ -218,7 +218,7 @@ func TestWiresInBatches(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		_, err = b.AddWire(journal.OutputWire{From: added.Creature, To: from, Name: "side"})
+		_, err = b.AddWire(t.Context(), journal.OutputWire{From: added.Creature, To: from, Name: "side"})
 		return err
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -14,24 +15,9 @@ import (
 // too much the creature waits. Nothing is refused, and nothing lost. The graph's mu
 // guards it.
 type pace struct {
-	stored meter
-	rung   meter // deliveries of timers
-	told   int64 // when the log was last told, in nanoseconds since 1970
-}
-
-// meter measures a rate. It says until when what was counted would have taken, had it
-// come at that rate.
-type meter struct{ until int64 }
-
-// count counts n of something of which so many are allowed in a second.
-func (m *meter) count(now, n, rate int64) {
-	m.until = max(m.until, now) + int64(float64(n)/float64(max(rate, 1))*float64(time.Second))
-}
-
-// wait is how long it takes until no more has come than is allowed; grace is how much
-// may come at once.
-func (m *meter) wait(now int64, grace time.Duration) time.Duration {
-	return max(0, time.Duration(m.until-now)-grace)
+	stored timing.Meter
+	rung   timing.Meter // deliveries of timers
+	told   int64        // when the log was last told, in nanoseconds since 1970
 }
 
 const (
@@ -48,14 +34,14 @@ const (
 // charge counts what is logged for a creature. The caller holds mu.
 func (c *creature) charge(g *graph, bytes int64) {
 	if bytes > 0 {
-		c.pace.stored.count(g.wall, bytes, c.limits.StoreRate)
+		c.pace.stored.Count(g.wall, bytes, c.limits.StoreRate)
 	}
 }
 
 // throttle has a creature wait that has stored more than it may. The creature is in the
 // worker's hands, and the caller holds the mu of g.
-func (w *worker) throttle(g *graph, c *creature) {
-	wait := c.pace.stored.wait(g.wall, storeGrace)
+func (w *turnWorker) throttle(g *graph, c *creature) {
+	wait := c.pace.stored.Wait(g.wall, storeGrace)
 	if wait == 0 || c.backingOff || !c.runs() {
 		return
 	}
@@ -101,8 +87,8 @@ var ended = func() context.Context {
 // then: because the store has no room, or the creature has stored, or its timers have
 // rung, more than they may. The caller holds mu.
 func (e *Engine) ringLater(g *graph, c *creature, a *alarm, room bool) bool {
-	timers := c.pace.rung.wait(g.wall, timerGrace)
-	wait := max(timers, c.pace.stored.wait(g.wall, storeGrace))
+	timers := c.pace.rung.Wait(g.wall, timerGrace)
+	wait := max(timers, c.pace.stored.Wait(g.wall, storeGrace))
 	switch {
 	case timers > 0:
 		e.tellThrottled(g, c, "timer_rate", int64(c.limits.TimerRate))
@@ -111,6 +97,6 @@ func (e *Engine) ringLater(g *graph, c *creature, a *alarm, room bool) bool {
 	case room:
 		return false
 	}
-	a.timer = e.timers.after(max(wait, ringAgain), func() { e.ring(c, a) })
+	a.timer = e.timers.After(max(wait, ringAgain), func() { e.ring(c, a) })
 	return true
 }

@@ -10,7 +10,7 @@ import (
 // unlinked is a creature that loses its parent.
 type unlinked struct {
 	*creature
-	reason string
+	reason journal.UnlinkReason
 }
 
 // findUnlinked lists the creatures whose parent goes, or was in their graph and
@@ -19,7 +19,7 @@ type unlinked struct {
 func (x *change) findUnlinked(plan *storePlan) {
 	for _, id := range slices.Sorted(maps.Keys(x.leaving)) {
 		for _, cr := range x.e.children(id) {
-			x.unlink(cr, "removed")
+			x.unlink(cr, journal.UnlinkRemoved)
 		}
 	}
 	for _, group := range plan.groups {
@@ -31,8 +31,8 @@ func (x *change) findUnlinked(plan *storePlan) {
 				if g.creatures[cr.parent] == nil {
 					continue
 				}
-				if x.parted(cr.id, cr.parent) {
-					x.unlink(cr, "split")
+				if x.Parted(cr.id, cr.parent) {
+					x.unlink(cr, journal.UnlinkSplit)
 				}
 			}
 		}
@@ -47,35 +47,13 @@ func (x *change) unlinkSpawned() {
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(x.creatures)) {
-		if cr := x.creatures[id]; x.parted(id, cr.parent) {
-			x.unlink(cr, "split")
+		if cr := x.creatures[id]; x.Parted(id, cr.parent) {
+			x.unlink(cr, journal.UnlinkSplit)
 		}
 	}
 }
 
-// parentOf is the parent of a creature as the change leaves it, if nothing more is
-// staged: findUnlinked takes the links away that are not there any more.
-func (x *change) parentOf(cr *creature) journal.CreatureID {
-	parent := x.e.creatures[cr.parent]
-	if parent == nil {
-		return cr.parent // which never was here, and is kept as it was given
-	}
-	home := cr.home.load()
-	together := home == nil || home == parent.home.load() // it was spawned by this turn, or they were before
-	if x.e.topo.GraphOf(parent.id) == "" || together && x.parted(cr.id, parent.id) {
-		return ""
-	}
-	return cr.parent
-}
-
-// parted reports whether two creatures are in different graphs as the change has it.
-// One that is nowhere is parted from nobody.
-func (x *change) parted(a, b journal.CreatureID) bool {
-	one, other := x.e.topo.GraphOf(a), x.e.topo.GraphOf(b)
-	return one != "" && other != "" && one != other
-}
-
-func (x *change) unlink(cr *creature, reason string) {
+func (x *change) unlink(cr *creature, reason journal.UnlinkReason) {
 	if x.e.topo.GraphOf(cr.id) != "" {
 		x.unlinked = append(x.unlinked, unlinked{cr, reason})
 	}
@@ -98,9 +76,9 @@ func (x *change) noteUnlinked() {
 	}
 }
 
-// setParent changes who a creature's parent is. The caller holds the mutation
-// lock, and mu if the creature is in a graph.
-func (e *Engine) setParent(cr *creature, parent journal.CreatureID) {
+// setParent changes who a creature's parent is. If the creature is in a graph,
+// its mu is held.
+func (e locked) setParent(cr *creature, parent journal.CreatureID) {
 	if family := e.families[cr.parent]; family != nil {
 		if delete(family, cr.id); len(family) == 0 {
 			delete(e.families, cr.parent)
@@ -115,9 +93,8 @@ func (e *Engine) setParent(cr *creature, parent journal.CreatureID) {
 	e.families[parent][cr.id] = true
 }
 
-// children lists the creatures whose parent a creature is, eldest first. The
-// caller holds the mutation lock.
-func (e *Engine) children(parent journal.CreatureID) []*creature {
+// children lists the creatures whose parent a creature is, eldest first.
+func (e locked) children(parent journal.CreatureID) []*creature {
 	var out []*creature
 	for id := range e.families[parent] {
 		if cr := e.creatures[id]; cr != nil {

@@ -8,7 +8,10 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/diff"
+	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/planstore"
+	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -25,26 +28,26 @@ func (e *Engine) PlanResume(ctx context.Context, deployments ...*deploy.Deployme
 
 func (e *Engine) plan(ctx context.Context, restores bool, deployments []*deploy.Deployment) (*diff.Plan, error) {
 	p := &planning{restores: restores, o: Options{Host: e.host, Load: e.load, Durability: e.durability, Clock: e.clock}}
-	e.mu.RLock()
-	if e.closed || e.isClosing() {
-		e.mu.RUnlock()
+	l := e.rlock()
+	if l.closed || e.isClosing() {
+		l.runlock()
 		return nil, errtext.Closed
 	}
-	for _, g := range e.sortedGraphs() {
-		p.live = append(p.live, e.rowsOf(g))
+	for _, g := range l.sortedGraphs() {
+		p.live = append(p.live, l.rowsOf(g))
 	}
-	p.running = e.settings()
-	for _, d := range e.sortedSaved() {
-		p.saved = append(p.saved, withOwnRows(d.SavedGraph)) // somebody may bring it back meanwhile
+	p.running = l.settings()
+	for _, d := range l.sortedSaved() {
+		p.saved = append(p.saved, planstore.OwnRows(d.SavedGraph)) // it may be brought back meanwhile
 	}
-	for name, d := range e.deployments {
+	for name, d := range l.deployments {
 		p.applied = append(p.applied, appliedDeployment{name, d})
 	}
-	p.problems = slices.Clone(e.problems)
+	p.problems = slices.Clone(l.problems)
 	if e.storage != nil {
 		p.archive, _ = e.storage.Storage.(journal.Archive)
 	}
-	e.mu.RUnlock()
+	l.runlock()
 	return p.make(ctx, deployments)
 }
 
@@ -93,7 +96,7 @@ type appliedDeployment struct {
 // than what Apply does.
 func (p *planning) make(ctx context.Context, deployments []*deploy.Deployment) (plan *diff.Plan, err error) {
 	before := slices.Concat(p.live, p.saved)
-	stage := newRehearsal(before, p.problems, p.archive)
+	stage := planstore.New(before, p.problems, p.archive)
 	p.o.Storage = stage
 	e, err := assemble(ctx, p.o)
 	if err != nil {
@@ -120,14 +123,14 @@ func (p *planning) make(ctx context.Context, deployments []*deploy.Deployment) (
 			return nil, err
 		}
 	}
-	e.mu.RLock()
-	now := e.settings()
-	e.mu.RUnlock()
+	l := e.rlock()
+	now := l.settings()
+	l.runlock()
 	plan, ids := diff.Compare(before, e.rows(), diff.NewHidden(specsOf(p.running), specsOf(now)))
 	plan.Declared = p.declared(before, deployments)
 	plan.Problems = slices.Concat(p.problems, e.staying())
 	for i := range plan.Creatures {
-		plan.Creatures[i].Buried = stage.buried[ids[i]]
+		plan.Creatures[i].Buried = stage.Buried(ids[i])
 	}
 	return plan, p.countLetters(ctx, plan, before)
 }
@@ -135,7 +138,7 @@ func (p *planning) make(ctx context.Context, deployments []*deploy.Deployment) (
 // declared compares with what was declared: of a deployment that runs that is
 // known, and of any other it is what stores remember.
 func (p *planning) declared(graphs []journal.SavedGraph, deployments []*deploy.Deployment) []diff.DeclarationPlan {
-	before, existing := declaredIn(graphs), map[string]bool{}
+	before, existing := storemeta.DeclaredIn(graphs), map[string]bool{}
 	for i := range graphs {
 		maps.Copy(existing, deploymentsIn(&graphs[i]))
 	}
@@ -145,9 +148,8 @@ func (p *planning) declared(graphs []journal.SavedGraph, deployments []*deploy.D
 	return diff.CompareDeclared(before, existing, deployments)
 }
 
-// settings are those of all creatures. The caller holds the mutation lock, to read
-// at least.
-func (e *Engine) settings() map[journal.CreatureID]settings {
+// settings are those of all creatures.
+func (e locked) settings() map[journal.CreatureID]settings {
 	out := make(map[journal.CreatureID]settings, len(e.creatures))
 	for id, c := range e.creatures {
 		out[id] = c.settings
@@ -165,10 +167,10 @@ func specsOf(all map[journal.CreatureID]settings) map[journal.CreatureID]*deploy
 
 // staying says of the creatures that have been brought back and stay stopped why.
 func (e *Engine) staying() (out []error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	for _, id := range e.topo.Creatures() {
-		if c := e.creatures[id]; c.huskReason != nil {
+	l := e.rlock()
+	defer l.runlock()
+	for _, id := range l.topo.Creatures() {
+		if c := l.creatures[id]; c.huskReason != nil {
 			out = append(out, c.huskReason)
 		}
 	}
@@ -188,17 +190,17 @@ func withBorrowedPolicy(d *deploy.Deployment) *deploy.Deployment {
 // pretend brings back graphs that are running somewhere else. Their creatures
 // have their modules there, and sensitive attributes, which no row has.
 func (e *Engine) pretend(ctx context.Context, p *planning) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	l := e.lock()
+	defer l.unlock()
 	for _, a := range p.applied {
 		d := withBorrowedPolicy(a.Deployment)
-		if e.deployments[a.name] = d; d.Policy != nil {
+		if l.deployments[a.name] = d; d.Policy != nil {
 			e.policies.Store(a.name, d.Policy)
 		}
 	}
-	w := e.newWaking()
+	w := l.newWaking()
 	for i := range p.live {
-		err := w.add(ctx, e.saved[p.live[i].Graph], func(_ context.Context, row journal.CreatureRow) (*creature, error) {
+		err := w.bringBack(ctx, l.saved[p.live[i].Graph], func(_ context.Context, row journal.CreatureRow) (*creature, error) {
 			c := newHusk(row)
 			c.husk, c.stopped, c.spec.Stopped = false, row.Stopped, row.Stopped
 			s := p.running[row.ID]
@@ -215,25 +217,25 @@ func (e *Engine) pretend(ctx context.Context, p *planning) error {
 // rows are the graphs of the engine as a storage would save them, and those that
 // are saved.
 func (e *Engine) rows() []journal.SavedGraph {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
+	l := e.rlock()
+	defer l.runlock()
 	var out []journal.SavedGraph
-	for _, g := range e.sortedGraphs() {
-		out = append(out, e.rowsOf(g))
+	for _, g := range l.sortedGraphs() {
+		out = append(out, l.rowsOf(g))
 	}
-	for _, d := range e.sortedSaved() {
+	for _, d := range l.sortedSaved() {
 		out = append(out, d.SavedGraph)
 	}
 	return out
 }
 
-// rowsOf are the live rows of a graph. The caller holds the mutation lock, to
-// read at least.
-func (e *Engine) rowsOf(g *graph) journal.SavedGraph {
+// rowsOf are the live rows of a graph.
+func (e locked) rowsOf(g *graph) journal.SavedGraph {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	info, _ := e.topo.Graph(g.id)
-	x := e.newChange("plan") // which only reads, and is never carried out
+	x := e.newChange("plan", draft.Options{}) // which only reads, and is never carried out
+	x.sealed = x.Seal()
 	rec := x.firstRecord(&storeGroup{before: []*graph{g}, after: []journal.GraphID{g.id}}, info, g.origin)
 	out := journal.SavedGraph{
 		Session: journal.SessionID(g.id), Graph: g.id, Born: g.born, Durability: g.durability,

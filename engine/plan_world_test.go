@@ -154,24 +154,24 @@ func (r drafts) step(t testing.TB, b *engine.Batch, from, to journal.CreatureID,
 	case 0, 1, 2:
 		_, _, err = b.AddCreature(t.Context(), deploy.CreatureSpec{Name: fmt.Sprintf("s%d", r.IntN(1000)), Species: "sp", Deployment: "d0", Parent: from, Join: b.GraphOf(from)})
 	case 3, 4:
-		_, err = b.Do(topology.SetEdge{Creature: from, Channel: ch, Direction: direction, On: true})
+		_, err = b.Do(t.Context(), topology.SetEdge{Creature: from, Channel: ch, Direction: direction, On: true})
 	case 5, 6:
-		_, err = b.Do(topology.SetEdge{Creature: from, Channel: ch, Direction: direction})
+		_, err = b.Do(t.Context(), topology.SetEdge{Creature: from, Channel: ch, Direction: direction})
 	case 7:
-		_, err = b.Do(topology.Connect{From: from, To: to})
+		_, err = b.Do(t.Context(), topology.Connect{From: from, To: to})
 	case 8:
-		_, err = b.Do(topology.RemoveCreature{ID: from})
+		_, err = b.Do(t.Context(), topology.RemoveCreature{ID: from})
 	case 9:
-		_, err = b.Do(topology.RemoveChannel{ID: ch})
+		_, err = b.Do(t.Context(), topology.RemoveChannel{ID: ch})
 	case 10:
-		_, err = b.AddWire(journal.OutputWire{From: from, To: to, Name: fmt.Sprintf("w%d", r.IntN(9)), WithContent: r.once(2)})
+		_, err = b.AddWire(t.Context(), journal.OutputWire{From: from, To: to, Name: fmt.Sprintf("w%d", r.IntN(9)), WithContent: r.once(2)})
 	case 11:
-		_, err = b.Do(topology.SetStopped{ID: from, Stopped: r.once(2)})
+		_, err = b.Do(t.Context(), topology.SetStopped{ID: from, Stopped: r.once(2)})
 	case 12:
-		_, err = b.Do(topology.SetPrivileged{ID: from, Privileged: r.once(2)})
+		_, err = b.Do(t.Context(), topology.SetPrivileged{ID: from, Privileged: r.once(2)})
 	default:
 		if assign {
-			_, err = b.AssignRoot(from)
+			_, err = b.AssignRoot(t.Context(), from)
 		}
 	}
 	return err

@@ -1,13 +1,13 @@
 package engine
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -15,46 +15,10 @@ import (
 // deployment and policy. Cells are replaced, never modified, so whoever has read
 // one knows by comparing pointers whether it still holds.
 
-type memoryKey struct{ deployment, policy string }
-
-type memoryCell struct{ value []byte }
-
-// metaMemory begins the keys of a store's metadata that hold the memory of
-// policies. Behind it come the policy and, after a slash, the deployment.
-const metaMemory = "policy "
-
-// The name of a policy may have slashes, from the keys of a for_each.
-var (
-	escapeSlashes   = strings.NewReplacer("%", "%25", "/", "%2F")
-	unescapeSlashes = strings.NewReplacer("%25", "%", "%2F", "/")
+type (
+	memoryKey  = storemeta.MemoryKey
+	memoryCell = storemeta.Cell
 )
-
-// metaKey is the key under which a store keeps a cell.
-func (k memoryKey) metaKey() string {
-	return metaMemory + escapeSlashes.Replace(k.policy) + "/" + k.deployment
-}
-
-// memoryOf takes the memory out of a store's metadata.
-func memoryOf(meta map[string]string) (rest map[string]string, memory map[memoryKey]*memoryCell) {
-	for key, value := range meta {
-		text, ok := strings.CutPrefix(key, metaMemory)
-		if !ok {
-			continue
-		}
-		if memory == nil {
-			rest, memory = maps.Clone(meta), map[memoryKey]*memoryCell{}
-		}
-		delete(rest, key)
-		policy, deployment, _ := strings.Cut(text, "/")
-		if json.Valid([]byte(value)) { // an empty value stands for none
-			memory[memoryKey{deployment, unescapeSlashes.Replace(policy)}] = &memoryCell{[]byte(value)}
-		}
-	}
-	if memory == nil {
-		return meta, nil
-	}
-	return rest, memory
-}
 
 // metaWithMemory is the metadata of a graph as a store of it has it. The caller
 // holds mu.
@@ -67,7 +31,7 @@ func (g *graph) metaWithMemory() map[string]string {
 		out = map[string]string{}
 	}
 	for k, cell := range g.memory {
-		out[k.metaKey()] = string(cell.value)
+		out[k.MetaKey()] = string(cell.Value)
 	}
 	return out
 }
@@ -82,8 +46,8 @@ type recollection struct {
 	kept bool // by a change
 }
 
-// of is the memory of one deployment.
-func (r *recollection) of(deployment string) deploy.PolicyMemory {
+// Of implements [draft.Memory].
+func (r *recollection) Of(deployment string) deploy.PolicyMemory {
 	return &deploymentMemory{r, deployment}
 }
 
@@ -94,7 +58,7 @@ type deploymentMemory struct {
 
 // Recall implements [deploy.PolicyMemory].
 func (m *deploymentMemory) Recall(policy string) []byte {
-	k, r := memoryKey{m.deployment, policy}, m.r
+	k, r := memoryKey{Deployment: m.deployment, Policy: policy}, m.r
 	if value, changed := r.now[k]; changed {
 		return value
 	}
@@ -112,7 +76,7 @@ func (m *deploymentMemory) Recall(policy string) []byte {
 	if cell == nil {
 		return nil
 	}
-	return cell.value
+	return cell.Value
 }
 
 // Remember implements [deploy.PolicyMemory].
@@ -121,15 +85,16 @@ func (m *deploymentMemory) Remember(policy string, value []byte) {
 	if m.r.now == nil {
 		m.r.now = map[memoryKey][]byte{}
 	}
-	m.r.now[memoryKey{m.deployment, policy}] = value
+	m.r.now[memoryKey{Deployment: m.deployment, Policy: policy}] = value
 }
 
 // current reports whether what was recalled still holds. The caller holds the mu
 // of g.
 func (r *recollection) current(g *graph) bool {
-	if len(r.read) == 0 {
-		return true // as nearly always, and to range over an empty map is not free
-	}
+	return len(r.read) == 0 || r.holds(g) // nearly always the former, which is inlined
+}
+
+func (r *recollection) holds(g *graph) bool {
 	for k, cell := range r.read {
 		if g.memory[k] != cell {
 			return false
@@ -141,9 +106,12 @@ func (r *recollection) current(g *graph) bool {
 // keep has a graph remember, with the record of what was judged. The caller
 // holds the mu of g.
 func (r *recollection) keep(g *graph, rec *journal.Record) {
-	if len(r.now) == 0 {
-		return
+	if len(r.now) > 0 {
+		r.put(g, rec)
 	}
+}
+
+func (r *recollection) put(g *graph, rec *journal.Record) {
 	memory := maps.Clone(g.memory) // a cut under way may be reading it
 	if memory == nil {
 		memory = map[memoryKey]*memoryCell{}
@@ -152,9 +120,9 @@ func (r *recollection) keep(g *graph, rec *journal.Record) {
 		if value == nil {
 			delete(memory, k)
 		} else {
-			memory[k] = &memoryCell{value}
+			memory[k] = &memoryCell{Value: value}
 		}
-		rec.PutMeta(k.metaKey(), string(value))
+		rec.PutMeta(k.MetaKey(), string(value))
 	}
 	g.memory = memory
 }
@@ -218,22 +186,22 @@ func (x *change) goingOnIn(group *storeGroup, id journal.GraphID) []*graph {
 // firstMemory puts what a graph remembers into the first record of its new store.
 func (x *change) firstMemory(rec *journal.Record, group *storeGroup, id journal.GraphID) {
 	info, _ := x.e.topo.Graph(id)
-	members := x.deploymentsOf(info)
+	members := x.DeploymentsIn(info)
 	for k, cell := range inheritMemory(id, x.goingOnIn(group, id)) {
-		if members[k.deployment] {
-			rec.PutMeta(k.metaKey(), string(cell.value))
+		if members[k.Deployment] {
+			rec.PutMeta(k.MetaKey(), string(cell.Value))
 		}
 	}
 }
 
 // recalled are all recollections of the change, with where each belongs.
-func (x *change) recalled(f func(home memoryHome, r *recollection)) {
-	for home, r := range x.judging.memories {
-		f(home, r)
+func (x *change) recalled(f func(home draft.Home, r *recollection)) {
+	for home, r := range x.Memories() {
+		f(home, r.(*recollection))
 	}
 	if tc := x.turn; tc != nil {
-		f(memoryHome{creature: tc.c.id}, &tc.w.turn.recalled)
-		f(memoryHome{creature: tc.c.id}, &tc.w.turn.tools.recalled)
+		f(draft.Home{Creature: tc.c.id}, &tc.w.turn.recalled)
+		f(draft.Home{Creature: tc.c.id}, &tc.w.turn.tools.recalled)
 	}
 }
 
@@ -247,9 +215,9 @@ func (x *change) remember() (undo func(), err error) {
 			g.memory = memory
 		}
 	}
-	x.recalled(func(home memoryHome, r *recollection) {
-		g := x.e.graphs[home.graph]
-		if c := x.e.creatures[home.creature]; g == nil && c != nil {
+	x.recalled(func(home draft.Home, r *recollection) {
+		g := x.e.graphs[home.Graph]
+		if c := x.e.creatures[home.Creature]; g == nil && c != nil {
 			g = c.home.load()
 		}
 		if g == nil || !x.paused[g] {
@@ -274,10 +242,10 @@ var errForgotten = &abi.Error{
 // writeMemories puts what is remembered into the records of graphs that keep
 // their stores.
 func (x *change) writeMemories() {
-	x.recalled(func(home memoryHome, r *recollection) {
+	x.recalled(func(home draft.Home, r *recollection) {
 		if g := x.homeOf(home); g != nil && r.kept {
 			for k := range r.now {
-				x.record(g).PutMeta(k.metaKey(), g.recall(k))
+				x.record(g).PutMeta(k.MetaKey(), g.recall(k))
 			}
 		}
 	})
@@ -285,7 +253,7 @@ func (x *change) writeMemories() {
 
 // rememberNew has graphs that the change has made remember.
 func (x *change) rememberNew() {
-	x.recalled(func(home memoryHome, r *recollection) {
+	x.recalled(func(home draft.Home, r *recollection) {
 		if g := x.homeOf(home); g != nil && !r.kept && len(r.now) > 0 {
 			r.keep(g, x.record(g))
 		}
@@ -295,7 +263,7 @@ func (x *change) rememberNew() {
 // recall is what a graph remembers, as text; empty for nothing.
 func (g *graph) recall(k memoryKey) string {
 	if cell := g.memory[k]; cell != nil {
-		return string(cell.value)
+		return string(cell.Value)
 	}
 	return ""
 }

@@ -37,7 +37,7 @@ func (w *world) said(c journal.CreatureID) []string {
 	var out []string
 	for _, ev := range w.events(c, journal.EventPolicyDenied) {
 		p := policyPayload(w.t, &ev)
-		out = append(out, p.Effect+" "+p.Policy+" "+p.Reason)
+		out = append(out, string(p.Effect)+" "+p.Policy+" "+p.Reason)
 	}
 	return out
 }

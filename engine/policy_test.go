@@ -143,7 +143,7 @@ var fromOutside = []operation{
 	}},
 	{journal.JudgeWire, "wire", func(s *saved, a, _ *engine.Applied) error {
 		return s.Batch(s.t.Context(), func(b *engine.Batch) error {
-			_, err := b.AddWire(journal.OutputWire{From: a.Creatures["creature.lead"], To: a.Creatures["creature.ann"]})
+			_, err := b.AddWire(context.Background(), journal.OutputWire{From: a.Creatures["creature.lead"], To: a.Creatures["creature.ann"]})
 			return err
 		})
 	}},
@@ -252,7 +252,7 @@ func TestPoliciesSettleNames(t *testing.T) {
 	}
 	var names []string
 	for _, c := range j.last(journal.JudgeMerge).Collisions {
-		names = append(names, c.Kind+" "+c.Name)
+		names = append(names, string(c.Kind)+" "+c.Name)
 	}
 	if want := []string{"creature lead", "creature ann", "creature bob", "channel orders", "channel work"}; !slices.Equal(names, want) {
 		t.Errorf("the collisions are %v, want %v", names, want)
@@ -266,7 +266,7 @@ func TestPoliciesSettleNames(t *testing.T) {
 func TestAPlanIsJudgedOnceAndWhole(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	j := denying(journal.JudgePlan)
-	if _, err := s.Apply(t.Context(), crew("own", judgedBy(j))); abi.CodeOf(err) != abi.Denied {
+	if _, err := s.Apply(context.Background(), crew("own", judgedBy(j))); abi.CodeOf(err) != abi.Denied {
 		t.Fatalf("Apply: %v", err)
 	}
 	if len(s.status()) != 0 {
@@ -394,7 +394,7 @@ func TestPoliciesRuleOnFailures(t *testing.T) {
 	for _, c := range []struct {
 		ruling  deploy.Ruling
 		turns   int // attempts at the delivery that fails
-		state   string
+		state   journal.CreatureState
 		letters int64
 	}{
 		{deploy.RuleNothing, 2, "running", 1},
@@ -466,7 +466,7 @@ func TestThePictureShowsTheGraphBeforeTheOperation(t *testing.T) {
 	}
 	var names []string
 	for _, c := range shown.Creatures {
-		names = append(names, c.Name+"/"+c.Species+"/"+c.State)
+		names = append(names, c.Name+"/"+c.Species+"/"+string(c.State))
 	}
 	want := []string{"lead//running", "ann//running", "bob//running", "scribe-1/scribe/running"}
 	if !slices.Equal(names, want) || !strings.Contains(string(text), `"listeners":["scribe-1"],"senders":["lead"]`) {

@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"maps"
+	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -38,7 +40,7 @@ func (t *turn) policySeed(what uint64) uint64 { return policySeed(t.d.msg.id, t.
 
 // judgeTool asks about a call of a group tool. What the call does to the graph is
 // judged besides, as what it is, and again when the turn commits.
-func (t *turn) judgeTool(f *tool, args []byte) error {
+func (t *turn) judgeTool(name string, args []byte) error {
 	p := t.e.policyOf(t.c.deployment, journal.JudgeTool)
 	if p == nil {
 		return nil
@@ -46,32 +48,94 @@ func (t *turn) judgeTool(f *tool, args []byte) error {
 	r := &t.tools.recalled
 	r.home = t.c.home.lock
 	ev := deploy.PolicyEvent{
-		Kind: journal.JudgeTool, Call: f.name, Tool: f.name, Arguments: args, Caller: t.c.party(), Graph: graphID(&t.c.home),
-		Deployment: t.c.deployment, Time: t.d.msg.time, Seed: t.policySeed(1<<32 | uint64(t.tools.calls)),
-		Surroundings: deploy.Surroundings{View: t.c.home.view(), Memory: r.of(t.c.deployment)},
+		Kind: journal.JudgeTool, Call: name, Tool: name, Arguments: args, Caller: t.c.party(), Graph: graphID(&t.c.home),
+		Deployment: t.c.deployment, Time: t.d.msg.time, Seed: t.policySeed(1<<32 | uint64(t.tools.Calls)),
+		Surroundings: deploy.Surroundings{View: t.c.home.view(), Memory: r.Of(t.c.deployment)},
 	}
 	before := r.now
 	r.now = maps.Clone(before)
-	d := p.Judge(context.Background(), &ev)
+	d := p.Judge(t.ctx, &ev)
 	t.e.heard(&d.Words)
-	t.verdicts = append(t.verdicts, wordsOf(&ev, &d.Words)...)
+	t.verdicts = append(t.verdicts, draft.WordsOf(&ev, &d.Words)...)
 	if len(d.Denials) == 0 {
 		return nil
 	}
 	r.now = before // the call does not happen
-	list := make([]objection, len(d.Denials))
+	list := make([]draft.Objection, len(d.Denials))
 	for i, v := range d.Denials {
-		list[i] = objection{&ev, v}
+		list[i] = draft.Objection{Event: &ev, Verdict: v}
 	}
-	return refusal(list)
+	return draft.Refusal(list)
 }
 
-// noteRefusals has the turn log what policies have refused of a call: the rest of
-// the turn may well happen.
-func (t *turn) noteRefusals(x *change) {
-	for _, w := range x.judging.refused {
-		t.verdicts = append(t.verdicts, w.policyVerdict)
+// judge lets predicates decide where the turn's output goes, and policies have
+// their say on what the turn sends. They run outside of critical sections,
+// before anything gets a number.
+func (w *turnWorker) judge(ctx context.Context) {
+	t := &w.turn
+	if t.hasOutput && t.wiring.outlets != nil {
+		w.leadOut(ctx)
 	}
+	w.judgeSends(ctx)
+}
+
+// judgeSends asks the policies about everything that the turn sends on channels.
+func (w *turnWorker) judgeSends(ctx context.Context) {
+	t := &w.turn
+	for i := range t.sends {
+		s := &t.sends[i]
+		if s.ch == nil {
+			continue
+		}
+		policy := s.ch.policy.Load()
+		if policy == nil {
+			continue
+		}
+		t.recalled.home = t.c.home.lock
+		event := &deploy.SendEvent{
+			Graph: graphID(&t.c.home), Time: t.now, Seed: t.policySeed(uint64(i)), Deployment: s.ch.deployment,
+			ChannelName: s.alias, ChannelAddress: s.ch.address,
+			SenderName: t.wiring.name, SenderAddress: t.c.spec.Address, SenderSpecies: t.c.spec.Species, SenderDeployment: t.wiring.deployment,
+			Payload: t.bytes(s.payload), Headers: journal.DecodeHeaders(t.bytes(s.headers)),
+			Surroundings: deploy.Surroundings{View: t.c.home.view(), Memory: t.recalled.Of(s.ch.deployment)},
+		}
+		verdict := (*policy).Send(ctx, event)
+		w.e.heard(&verdict.Words)
+		w.apply(s, &verdict)
+	}
+}
+
+// judgeAgain is judgeSends when what the policies recalled does not hold any more.
+func (w *turnWorker) judgeAgain(ctx context.Context) {
+	t := &w.turn
+	t.recalled.forget()
+	t.verdicts = slices.DeleteFunc(t.verdicts, func(v draft.Word) bool { return v.Judged == journal.JudgeSend })
+	for i := range t.sends {
+		s := &t.sends[i]
+		s.left, s.keep, s.mutated, s.mutatedPayload, s.mutatedHeaders = false, false, false, nil, nil
+	}
+	w.judgeSends(ctx)
+}
+
+// apply notes on a send what the policies decided.
+func (w *turnWorker) apply(s *sendEffect, d *deploy.SendDecision) {
+	t := &w.turn
+	if len(d.Denials) > 0 {
+		s.left = true
+	} else if d.Dropped != nil {
+		s.left = true
+		t.verdicts = append(t.verdicts, draft.Word{Effect: journal.PolicyDropped, Judged: journal.JudgeSend, Channel: s.ch.id, Verdict: *d.Dropped})
+	}
+	t.verdicts = append(t.verdicts, draft.WordsOf(&deploy.PolicyEvent{Kind: journal.JudgeSend, Channel: deploy.PolicyChannel{ID: s.ch.id}}, &d.Words)...)
+	if d.Mutated && !s.left {
+		headers, ok := journal.EncodeHeaders(d.Headers)
+		if !ok {
+			headers = nil
+		}
+		s.mutated, s.mutatedPayload, s.mutatedHeaders = true, d.Payload, headers
+	}
+	s.keep = d.Original
+	t.judged = t.judged || s.left || s.mutated
 }
 
 // failure is what policies decide about a failed turn.
@@ -83,7 +147,7 @@ type failure struct {
 
 // judgeFailure asks what is to become of a failed turn. It is called outside of
 // critical sections.
-func (w *worker) judgeFailure(ctx context.Context, c *creature, d delivery, kind abi.Kind, cause error) *failure {
+func (w *turnWorker) judgeFailure(ctx context.Context, c *creature, d delivery, kind abi.Kind, cause error) *failure {
 	p := w.e.policyOf(c.deployment, journal.JudgeFail)
 	if p == nil {
 		return nil
@@ -94,7 +158,7 @@ func (w *worker) judgeFailure(ctx context.Context, c *creature, d delivery, kind
 		Kind: journal.JudgeFail, Call: "turn", Graph: graphID(&c.home), Deployment: c.deployment, Creature: c.party(),
 		Time: w.e.wallClock(), Seed: policySeed(d.msg.id, c.id, 2<<32|uint64(c.attempt)), Code: abi.CodeOf(cause).String(), Error: errtext.Clip(cause.Error()),
 		Delivery: kind.String(), Attempt: c.attempt + 1, Attempts: c.restart.Attempts, Failures: c.failures(w.e.wallClock()) + 1,
-		Surroundings: deploy.Surroundings{View: c.home.view(), Memory: f.recalled.of(c.deployment)},
+		Surroundings: deploy.Surroundings{View: c.home.view(), Memory: f.recalled.Of(c.deployment)},
 	}
 	f.Decision = p.Judge(ctx, &f.event)
 	w.e.heard(&f.Words)
@@ -132,7 +196,7 @@ func (f *failure) log(g *graph, rec *journal.Record, about journal.Event) {
 	if f == nil {
 		return
 	}
-	for _, v := range wordsOf(&f.event, &f.Words) {
+	for _, v := range draft.WordsOf(&f.event, &f.Words) {
 		g.logVerdict(rec, about, v)
 	}
 	if f.Ruling != deploy.RuleNothing {
@@ -142,7 +206,7 @@ func (f *failure) log(g *graph, rec *journal.Record, about journal.Event) {
 		} else {
 			by.Reason = f.Ruling.String() + ": " + by.Reason
 		}
-		g.logVerdict(rec, about, policyVerdict{effect: effectRuled, judged: journal.JudgeFail, creature: f.event.Creature.ID, call: f.event.Call, Verdict: by})
+		g.logVerdict(rec, about, draft.Word{Effect: journal.PolicyRuled, Judged: journal.JudgeFail, Creature: f.event.Creature.ID, Call: f.event.Call, Verdict: by})
 	}
 	f.recalled.keep(g, rec)
 }
@@ -150,7 +214,7 @@ func (f *failure) log(g *graph, rec *journal.Record, about journal.Event) {
 // enterFailed judges a failed turn, and enters the critical section of the
 // creature's graph with what the policies recalled still holding; nil if the
 // creature is in none.
-func (w *worker) enterFailed(ctx context.Context, c *creature, d delivery, kind abi.Kind, cause error) (*graph, *failure) {
+func (w *turnWorker) enterFailed(ctx context.Context, c *creature, d delivery, kind abi.Kind, cause error) (*graph, *failure) {
 	for {
 		f := w.judgeFailure(ctx, c, d, kind, cause)
 		g := c.home.lock()

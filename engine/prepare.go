@@ -5,16 +5,16 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/specs"
 )
 
 // prepare loads a creature's module and starts its first instance.
 func (e *Engine) prepare(ctx context.Context, spec deploy.CreatureSpec) (*creature, error) {
-	if err := checkSpec(&spec); err != nil {
+	if err := specs.Check(&spec); err != nil {
 		return nil, err
 	}
 	m, err := e.compile(ctx, &spec)
@@ -25,17 +25,28 @@ func (e *Engine) prepare(ctx context.Context, spec deploy.CreatureSpec) (*creatu
 }
 
 // prepareNew is prepare for a specification that may name a species instead of a
-// module. lock guards the look at the species.
-func (e *Engine) prepareNew(ctx context.Context, spec deploy.CreatureSpec, lock sync.Locker) (*creature, error) {
+// module.
+func (e *Engine) prepareNew(ctx context.Context, spec deploy.CreatureSpec) (*creature, error) {
+	return e.prepareOf(ctx, spec, func() (deploy.CreatureSpec, abi.Module, error) {
+		l := e.rlock()
+		defer l.runlock()
+		return l.ofSpecies(spec)
+	})
+}
+
+// prepareIn is prepareNew within the mutation lock.
+func (e locked) prepareIn(ctx context.Context, spec deploy.CreatureSpec) (*creature, error) {
+	return e.prepareOf(ctx, spec, func() (deploy.CreatureSpec, abi.Module, error) { return e.ofSpecies(spec) })
+}
+
+func (e *Engine) prepareOf(ctx context.Context, spec deploy.CreatureSpec, ofSpecies func() (deploy.CreatureSpec, abi.Module, error)) (*creature, error) {
 	if spec.Species == "" || spec.Module != "" || spec.Wasm != nil {
 		return e.prepare(ctx, spec)
 	}
-	if err := checkSpec(&spec); err != nil {
+	if err := specs.Check(&spec); err != nil {
 		return nil, err
 	}
-	lock.Lock()
-	spec, m, err := e.ofSpecies(spec)
-	lock.Unlock()
+	spec, m, err := ofSpecies()
 	if err != nil {
 		return nil, err
 	}
@@ -45,26 +56,6 @@ func (e *Engine) prepareNew(ctx context.Context, spec deploy.CreatureSpec, lock 
 	}
 	c.deployment = spec.Deployment
 	return c, nil
-}
-
-// noLocker stands for a lock that the caller holds already.
-type noLocker struct{}
-
-func (noLocker) Lock()   {}
-func (noLocker) Unlock() {}
-
-func checkSpec(spec *deploy.CreatureSpec) error {
-	if err := deploy.CheckName("add_creature", "creature", spec.Name); err != nil {
-		return err
-	}
-	for _, wires := range [][]deploy.WireSpec{spec.Listen, spec.Send} {
-		for i := range wires {
-			if err := deploy.CheckAlias("add_creature", wires[i].Alias); err != nil {
-				return err
-			}
-		}
-	}
-	return deploy.CheckLimits(&spec.Limits)
 }
 
 // compile loads and compiles the module of a specification.

@@ -186,12 +186,12 @@ func (p *program) add() {
 			return err
 		}
 		c.id = added.Creature
-		out, err := b.AddChannel(added.Graph, name+"-out", "")
+		out, err := b.AddChannel(context.Background(), added.Graph, name+"-out", "")
 		if err != nil {
 			return err
 		}
 		c.out = out.Channel
-		_, err = b.Do(topology.SetEdge{Creature: c.id, Channel: c.out, Direction: journal.Send, On: true})
+		_, err = b.Do(context.Background(), topology.SetEdge{Creature: c.id, Channel: c.out, Direction: journal.Send, On: true})
 		return err
 	}))
 	p.creatures = append(p.creatures, c)

@@ -25,7 +25,7 @@ type Reader struct {
 
 	// The graph's mu guards what follows.
 	mb     mailbox
-	src    *source
+	feed   *feed
 	held   *Incoming // what Next could not wait for; it comes again
 	given  uint64    // number of the last message that Next has taken out
 	told   uint64    // up to which every message was given, or said to be missed
@@ -58,9 +58,9 @@ const readerPrefix = "reader:"
 // channel at a time are refused with already_exists. The caller must close the
 // reader.
 func (e *Engine) Read(channel journal.ChannelID, name string, o ReaderOptions) (*Reader, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	ch := e.channels[channel]
+	l := e.rlock()
+	defer l.runlock()
+	ch := l.channels[channel]
 	if ch == nil {
 		err := errtext.Gone("channel", string(channel))
 		err.Op = "read"
@@ -74,7 +74,7 @@ func (e *Engine) Read(channel journal.ChannelID, name string, o ReaderOptions) (
 	g := ch.home.lock()
 	defer g.mu.Unlock()
 	for _, other := range g.readers {
-		if other.name == name && other.src.id == channel {
+		if other.name == name && other.feed.id == channel {
 			return nil, &abi.Error{
 				Code: abi.AlreadyExists, Op: "read", Message: "there is a reader " + name + " on channel " + ch.name,
 				Remedy: "use another name", IDs: map[string]string{"channel": string(channel)},
@@ -85,10 +85,10 @@ func (e *Engine) Read(channel journal.ChannelID, name string, o ReaderOptions) (
 	if !known && !o.FromStart {
 		cursor = ch.head
 	}
-	r.src, r.told = r.mb.add(ch, ch.name, cursor), cursor
+	r.feed, r.told = r.mb.addFeed(ch, ch.name, cursor), cursor
 	if g.store == nil {
 		// What was sent before is nowhere, and Next says so.
-		r.src.offered, r.mb.lagging = ch.head, false
+		r.feed.offered, r.mb.lagging = ch.head, false
 	}
 	if !known {
 		// Where it begins is kept at once: otherwise one that is closed before
@@ -121,7 +121,7 @@ func token(c chan<- struct{}) {
 // [Missed] that says which; the next call goes on after them.
 func (r *Reader) Next(ctx context.Context) (Incoming, error) {
 	for {
-		in, store, what, err := r.take()
+		in, store, what, err := r.takeMessage()
 		if err != nil {
 			return Incoming{}, err
 		}
@@ -130,7 +130,7 @@ func (r *Reader) Next(ctx context.Context) (Incoming, error) {
 			if store != nil && in.ID.Origin == store.Origin() {
 				// After a cut, all that the parents had logged is durable.
 				if err := store.Wait(ctx, in.ID.Seq); err != nil && r.home.logsTo(store) {
-					r.hold(in)
+					r.putBack(in)
 					return Incoming{}, err
 				}
 			}
@@ -156,8 +156,8 @@ func (r *Reader) Next(ctx context.Context) (Incoming, error) {
 	}
 }
 
-// hold keeps a message that was taken out and could not be handed over.
-func (r *Reader) hold(in Incoming) {
+// putBack keeps a message that was taken out and could not be handed over.
+func (r *Reader) putBack(in Incoming) {
 	if g := r.home.lock(); g != nil {
 		r.held = &in
 		g.mu.Unlock()
@@ -173,11 +173,11 @@ func (r *Reader) drained() bool {
 	return r.held == nil && !r.mb.waiting()
 }
 
-// take takes out the next message, or says what to do instead.
-func (r *Reader) take() (Incoming, journal.Store, todo, error) {
+// takeMessage takes out the next message, or says what to do instead.
+func (r *Reader) takeMessage() (Incoming, journal.Store, todo, error) {
 	g := r.home.lock()
 	if g == nil {
-		return Incoming{}, nil, doNothing, errtext.Gone("channel", string(r.src.id))
+		return Incoming{}, nil, doNothing, errtext.Gone("channel", string(r.feed.id))
 	}
 	defer g.mu.Unlock()
 	switch {
@@ -208,7 +208,7 @@ func (r *Reader) take() (Incoming, journal.Store, todo, error) {
 	case r.mb.lagging:
 		return Incoming{}, nil, doRefill, nil
 	case r.ended:
-		return Incoming{}, nil, doNothing, errtext.Gone("channel", string(r.src.id))
+		return Incoming{}, nil, doNothing, errtext.Gone("channel", string(r.feed.id))
 	}
 	token(r.acks) // if the rest never was in a log, it has just been found out
 	return Incoming{}, nil, doNothing, nil
@@ -224,13 +224,13 @@ func (r *Reader) gap() uint64 {
 	case r.mb.lagging:
 		return 0
 	}
-	return r.src.offered
+	return r.feed.offered
 }
 
 // missed says that nothing up to a number will come. The caller holds the mu of the
 // graph.
 func (r *Reader) missed(last uint64) error {
-	m := &Missed{Channel: r.src.id, From: r.told + 1, To: last}
+	m := &Missed{Channel: r.feed.id, From: r.told + 1, To: last}
 	r.told = last
 	return &abi.Error{
 		Code: abi.Unavailable, Op: "read", Message: "a part of the channel is missing", Err: m, IDs: map[string]string{"channel": string(m.Channel)},
@@ -264,10 +264,10 @@ func (r *Reader) Ack(seq uint64) {
 		return
 	}
 	defer g.mu.Unlock()
-	if seq <= r.src.cursor {
+	if seq <= r.feed.cursor {
 		return
 	}
-	r.src.cursor = seq
+	r.feed.cursor = seq
 	token(r.acks)
 	r.keepCursor(g)
 }
@@ -275,14 +275,14 @@ func (r *Reader) Ack(seq uint64) {
 // keepCursor writes down how far the reader has got. The caller holds the mu of
 // g, which the reader is in.
 func (r *Reader) keepCursor(g *graph) {
-	if ch := r.src.ch; ch != nil {
+	if ch := r.feed.ch; ch != nil {
 		if ch.cursors == nil {
 			ch.cursors = map[journal.ReaderID]uint64{}
 		}
-		ch.cursors[r.readerID()] = r.src.cursor
+		ch.cursors[r.readerID()] = r.feed.cursor
 	}
 	if rec := g.newRecord(); rec != nil {
-		putCursor(rec, r.readerID(), r.src)
+		putCursor(rec, r.readerID(), r.feed)
 		g.append(rec)
 	}
 }
@@ -290,7 +290,7 @@ func (r *Reader) keepCursor(g *graph) {
 // WaitRead waits until every message that the channel has at the time of the
 // call has been acknowledged. It is called by one goroutine at a time.
 func (r *Reader) WaitRead(ctx context.Context) error {
-	last := r.end()
+	last := r.lastMessage()
 	for !r.hasRead(last) {
 		select {
 		case <-r.acks:
@@ -301,14 +301,14 @@ func (r *Reader) WaitRead(ctx context.Context) error {
 	return nil
 }
 
-// end is the number of the last message there is to read so far.
-func (r *Reader) end() uint64 {
+// lastMessage is the number of the last message there is to read so far.
+func (r *Reader) lastMessage() uint64 {
 	g := r.home.lock()
 	if g == nil {
 		return 0
 	}
 	defer g.mu.Unlock()
-	return r.src.end()
+	return r.feed.lastMessage()
 }
 
 // hasRead reports whether everything up to a number has been acknowledged, or
@@ -320,8 +320,8 @@ func (r *Reader) hasRead(last uint64) bool {
 		return true
 	}
 	defer g.mu.Unlock()
-	none := r.held == nil && !r.mb.waiting() && r.gap() <= r.told && r.src.cursor >= r.given
-	return r.closed || none || r.src.cursor >= last
+	none := r.held == nil && !r.mb.waiting() && r.gap() <= r.told && r.feed.cursor >= r.given
+	return r.closed || none || r.feed.cursor >= last
 }
 
 // Pending is how many messages are waiting to be read.
@@ -355,8 +355,8 @@ func (r *Reader) Close() {
 	if g.store == nil {
 		r.mb.noteLoad(g)
 	}
-	if r.src.ch != nil {
-		r.src.ch.forget(r.src)
+	if r.feed.ch != nil {
+		r.feed.ch.dropFeed(r.feed)
 	}
 	g.readers = without(g.readers, r)
 	r.signal()
@@ -381,7 +381,7 @@ func (r *Reader) move(from, to *graph) {
 }
 
 // seal notes that the channel is gone. The caller holds mu.
-func (r *Reader) seal(s *source) {
+func (r *Reader) seal(s *feed) {
 	r.mb.detach(s)
 	r.ended = true
 	r.signal()

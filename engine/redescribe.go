@@ -11,7 +11,7 @@ import (
 // graphs of the channels are paused, so nobody reads a description meanwhile.
 func (x *change) redescribe() (undo func()) {
 	before := map[*channel]string{}
-	for ch, text := range x.described {
+	for ch, text := range x.recipe.described {
 		before[ch] = ch.description
 		ch.description = text
 	}
@@ -25,7 +25,7 @@ func (x *change) redescribe() (undo func()) {
 // noteRedescribed writes down what redescribe has changed.
 func (x *change) noteRedescribed() {
 	byID := func(a, b *channel) int { return cmp.Compare(a.id, b.id) }
-	for _, ch := range slices.SortedFunc(maps.Keys(x.described), byID) {
+	for _, ch := range slices.SortedFunc(maps.Keys(x.recipe.described), byID) {
 		if ch.home.load() != nil {
 			x.putChannel(ch)
 		}

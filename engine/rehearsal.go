@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/specs"
+	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/outlook"
 )
@@ -26,12 +29,12 @@ type Rehearsal struct {
 // NewRehearsal makes a creature with an empty state that is nowhere yet: it needs
 // [Rehearsal.Become].
 func NewRehearsal(id journal.CreatureID) *Rehearsal {
-	e := &Engine{clock: realClock{}}
+	e := &Engine{clock: timing.Real{}}
 	r := &Rehearsal{g: newGraph(e, "", 0)}
 	r.turn.e = e
 	r.c = &creature{id: id, state: &creatureState{}, reads: true, beheld: outlook.NewView(&outlook.Awareness{})}
 	r.c.home.store(r.g)
-	r.c.limits = withDefaults(abi.Limits{})
+	r.c.limits = specs.Limits(abi.Limits{})
 	r.c.wiring.Store(noWiring)
 	r.c.facing = noWiring
 	return r
@@ -40,12 +43,12 @@ func NewRehearsal(id journal.CreatureID) *Rehearsal {
 // Become makes the creature what it was from some turn on. Its state and timers
 // stay.
 func (r *Rehearsal) Become(s *journal.Setting) error {
-	config, texts, err := parseConfig([]byte(s.Config))
+	config, texts, err := specs.Config(s.Name, []byte(s.Config))
 	if err != nil {
-		return configError(s.Name, err)
+		return err
 	}
 	r.c.config, r.c.configText = config, texts
-	r.c.limits, r.c.spec.Grants = withDefaults(s.Limits), s.Grants
+	r.c.limits, r.c.spec.Grants = specs.Limits(s.Limits), s.Grants
 	w := &wiring{name: s.Name, byAlias: map[string]*channel{}}
 	for _, edge := range s.Sends {
 		ch := &channel{id: edge.Channel}
@@ -133,7 +136,7 @@ func (r *Rehearsal) Introduce(id journal.CreatureID, name string) {
 func (r *Rehearsal) Starting() abi.Turn {
 	r.turn.reset()
 	r.c.handles = &handles{index: map[string]int32{}}
-	r.turn.begin(r.c, delivery{msg: bootMessage}, 0, true)
+	r.turn.begin(context.Background(), r.c, delivery{msg: bootMessage}, 0, true)
 	return &r.turn
 }
 
@@ -166,7 +169,7 @@ func (r *Rehearsal) Begin(d *RehearsedDelivery) abi.Turn {
 	}
 	r.c.attempt = d.Attempt - 1
 	r.c.beheld = outlook.NewView(&outlook.Awareness{Revision: d.Revision})
-	r.turn.begin(r.c, delivery{msg: m, src: &source{id: d.Channel, alias: d.Alias}}, d.Kind, false)
+	r.turn.begin(context.Background(), r.c, delivery{msg: m, feed: &feed{id: d.Channel, alias: d.Alias}}, d.Kind, false)
 	return &r.turn
 }
 

@@ -1,13 +1,14 @@
 package engine
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -31,7 +32,7 @@ func RememberedIn(graphs []journal.SavedGraph) []Remembered {
 	found := map[string]*Remembered{}
 	for i := range graphs {
 		g := &graphs[i]
-		meta := parseMeta(g.Meta)
+		meta := storemeta.Parse(g.Meta)
 		for name := range deploymentsIn(g) {
 			r := found[name]
 			if r == nil {
@@ -39,7 +40,7 @@ func RememberedIn(graphs []journal.SavedGraph) []Remembered {
 				found[name] = r
 			}
 			r.Graphs = append(r.Graphs, g.Graph)
-			if s, ok := sourceIn(meta.of[name]); ok {
+			if s, ok := storemeta.Source(meta.Of[name]); ok {
 				r.Source = s
 			}
 		}
@@ -56,17 +57,16 @@ func RememberedIn(graphs []journal.SavedGraph) []Remembered {
 // have not been applied.
 func (e *Engine) Remembered() []Remembered {
 	list := RememberedIn(e.rows())
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return slices.DeleteFunc(list, func(r Remembered) bool { return e.deployments[r.Name] != nil })
+	l := e.rlock()
+	defer l.runlock()
+	return slices.DeleteFunc(list, func(r Remembered) bool { return l.deployments[r.Name] != nil })
 }
 
 // checkRenamed refuses a deployment that is not known here if a saved one, which is not
 // applied, came from the very same recipe: its file or folder was renamed, or is named
 // another way. It would begin with nothing, and take all input again. A recipe that says
-// its name itself is not concerned, as its text has the name. The caller holds mu.
-func (j *joint) checkRenamed(d *deploy.Deployment) error {
-	e := j.e
+// its name itself is not concerned, as its text has the name.
+func (j *joint) checkRenamed(e locked, d *deploy.Deployment) error {
 	if len(d.Source.Files) == 0 || e.deployments[d.Name] != nil || len(e.savedWith(d.Name)) > 0 {
 		return nil
 	}
@@ -93,28 +93,14 @@ func (j *joint) checkRenamed(d *deploy.Deployment) error {
 func deploymentsIn(g *journal.SavedGraph) map[string]bool {
 	out := map[string]bool{}
 	for i := range g.Creatures {
-		if d := g.Creatures[i].Deployment; !undeclared(d) {
+		if d := g.Creatures[i].Deployment; !draft.Undeclared(d) {
 			out[d] = true
 		}
 	}
 	for i := range g.Channels {
-		if d := g.Channels[i].Deployment; !undeclared(d) {
+		if d := g.Channels[i].Deployment; !draft.Undeclared(d) {
 			out[d] = true
 		}
 	}
 	return out
-}
-
-// sourceIn reads what [application.meta] has written.
-func sourceIn(meta map[string]string) (s deploy.Source, ok bool) {
-	if s.Path = meta[MetaConfigPath]; s.Path == "" {
-		return s, false
-	}
-	if json.Unmarshal([]byte(meta[MetaRecipe]), &s.Files) != nil {
-		s.Files = nil
-	}
-	if text := meta[MetaVariables]; text != "" && json.Unmarshal([]byte(text), &s.Variables) != nil {
-		s.Variables = nil
-	}
-	return s, true
 }

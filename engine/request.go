@@ -61,9 +61,9 @@ func (e *Engine) Ask(ctx context.Context, to journal.CreatureID, out Outgoing, d
 	if deadline <= 0 {
 		deadline = DefaultRequestDeadline
 	}
-	e.mu.RLock()
-	ch := e.channels[journal.InboxOf(to)]
-	e.mu.RUnlock()
+	l := e.rlock()
+	ch := l.channels[journal.InboxOf(to)]
+	l.runlock()
 	if ch == nil {
 		err := errtext.Gone("creature", string(to))
 		err.Op = "request"

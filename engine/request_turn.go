@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -77,7 +78,7 @@ type question struct {
 	// and the store have, is another one if the graph had no store then.
 	key   journal.EventID
 	row   journal.RequestRow
-	timer *timer
+	timer *timing.Timer
 }
 
 // noteRequest remembers a request that was just sent.
@@ -87,7 +88,7 @@ func (e *Engine) noteRequest(rec *journal.Record, c *creature, row journal.Reque
 		c.questions = map[journal.EventID]*question{}
 	}
 	c.questions[row.ID] = q
-	q.timer = e.timers.at(time.Unix(0, row.Deadline), func() { e.expire(c, q) })
+	q.timer = e.timers.At(time.Unix(0, row.Deadline), func() { e.expire(c, q) })
 	if rec != nil {
 		rec.Requests = append(rec.Requests, row)
 	}
@@ -104,7 +105,7 @@ func (e *Engine) expire(c *creature, q *question) {
 	if !e.isClosing() && c.questions[q.key] == q {
 		g.wall = wall
 		rec := g.newRecord()
-		g.settle(rec, &w, c, q.key, answer{code: abi.Deadline, text: "no reply came in time"}, journal.EventID{}, journal.EventID{})
+		g.answerOpenRequest(rec, &w, c, q.key, answer{code: abi.Deadline, text: "no reply came in time"}, journal.EventID{}, journal.EventID{})
 		g.append(rec)
 	}
 	g.mu.Unlock()
@@ -119,15 +120,15 @@ type answer struct {
 	from    *creature
 }
 
-// settle delivers the answer to a request, if it is still open: the id is the
+// answerOpenRequest delivers the answer to a request, if it is still open: the id is the
 // one that it was sent with. It reports
 // whether it was. The caller holds mu.
-func (g *graph) settle(rec *journal.Record, w *waker, c *creature, request journal.EventID, a answer, turn, cause journal.EventID) bool {
+func (g *graph) answerOpenRequest(rec *journal.Record, w *waker, c *creature, request journal.EventID, a answer, turn, cause journal.EventID) bool {
 	q := c.questions[request]
 	if q == nil {
 		return false
 	}
-	g.engine.timers.stop(q.timer)
+	g.engine.timers.Stop(q.timer)
 	delete(c.questions, request)
 	if rec != nil {
 		rec.Drop.Requests = append(rec.Drop.Requests, q.row.ID)
@@ -154,23 +155,15 @@ func resultOf(row *journal.RequestRow, a answer) *message {
 	return m
 }
 
-// answerRequest answers the request that c has handled, whether with a reply or
-// because there is none. It belongs to the commit of the turn.
-func (w *worker) answerRequest(g *graph, rec *journal.Record, c *creature, d delivery, a answer, turnID journal.EventID) {
-	if d.msg.kind != abi.KindRequest {
+// answerFailed answers a request whose turn has failed for good, if the asker still
+// waits for that.
+func (w *turnWorker) answerFailed(g *graph, rec *journal.Record, m *message, a answer) {
+	if m.kind != abi.KindRequest {
 		return
 	}
-	if d.msg.sender == "" {
-		w.e.answerCaller(g, d.msg.id, a)
-		return
-	}
-	asker := g.creatures[d.msg.sender]
-	if asker == nil || !g.settle(rec, &w.wake, asker, d.msg.id, a, turnID, d.msg.logID()) {
-		if a.code == abi.OK {
-			g.deadLetter(rec, letter{turn: turnID, DeadLetterRow: journal.DeadLetterRow{
-				Reason: abi.NotConnected.String(), Creature: d.msg.sender, Sender: c.id, Kind: journal.EventDirectMessage,
-				Error: NotWaiting, Payload: slices.Clone(a.payload),
-			}})
-		}
+	if m.sender == "" {
+		w.e.answerCaller(g, m.id, a)
+	} else if asker := g.creatures[m.sender]; asker != nil {
+		g.answerOpenRequest(rec, &w.wake, asker, m.id, a, journal.EventID{}, m.logID())
 	}
 }

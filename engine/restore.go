@@ -6,21 +6,23 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/regrow"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // waking brings saved graphs back. Until commit nothing of them runs, and
-// rollBack makes them dormant again. All under the mutation lock.
+// rollBack makes them dormant again.
 type waking struct {
-	e       *Engine
+	e       locked
 	changes []*change
 }
 
-func (e *Engine) newWaking() *waking { return &waking{e: e} }
+func (e locked) newWaking() *waking { return &waking{e: e} }
 
-// add brings one graph back. specOf makes the creature of a row.
-func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Context, journal.CreatureRow) (*creature, error)) (err error) {
-	x := w.e.newChange("resume")
+// bringBack brings one graph back. specOf makes the creature of a row.
+func (w *waking) bringBack(ctx context.Context, d *dormant, specOf func(context.Context, journal.CreatureRow) (*creature, error)) (err error) {
+	x := w.e.newChange("resume", draft.Options{Unjudged: true, IDs: &savedIDs{w.e, d.Graph}})
 	defer func() {
 		for _, c := range x.creatures {
 			if err != nil && c.revived {
@@ -28,8 +30,8 @@ func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Contex
 			}
 		}
 	}()
-	x.summary, x.hold = true, true
-	x.saved = d
+	x.summary = true
+	x.saved.dormant = d
 	slices.SortFunc(d.Creatures, func(a, b journal.CreatureRow) int {
 		return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
 	})
@@ -40,18 +42,19 @@ func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Contex
 		}
 		c.id, c.started, c.sight, c.own = row.ID, row.Started, sightOf(&row), ownOf(row)
 		c.stopped = row.Stopped || c.husk
-		x.creatures[row.ID] = c
+		x.add(c)
 	}
 	x.indexCursors()
 	x.restoreAsks()
 	x.restoreWires()
 	x.restoreChannels()
-	x.restoreOps()
+	stopped := func(c journal.CreatureID) bool { return x.creatures[c].husk }
+	x.recipe.ops = append(x.recipe.ops, regrow.Operations(&x.saved.SavedGraph, x.known, stopped)...)
 	store, err := w.e.storage.Open(ctx, d.Session)
 	if err != nil {
 		return err
 	}
-	x.adopt = store
+	x.saved.adopt = store
 	if x.lastTime, err = lastTime(ctx, store); err != nil {
 		return errors.Join(err, store.Close(ctx))
 	}
@@ -73,7 +76,7 @@ func (w *waking) add(ctx context.Context, d *dormant, specOf func(context.Contex
 // bringBack carries out the operations that lead to the saved graph, and puts
 // its edges in the order in which they were once added.
 func (x *change) bringBack(ctx context.Context) error {
-	if err := x.stageAll(x.ops); err != nil {
+	if err := x.Stage(x.recipe.ops...); err != nil {
 		return err
 	}
 	place := func(c journal.CreatureID, ch journal.ChannelID) uint64 {
@@ -86,7 +89,7 @@ func (x *change) bringBack(ctx context.Context) error {
 		return err
 	}
 	for id, ch := range x.channels {
-		slices.SortFunc(ch.sources, func(a, b *source) int {
+		slices.SortFunc(ch.feeds, func(a, b *feed) int {
 			return compare(place(a.mb.creature.id, id), place(b.mb.creature.id, id))
 		})
 	}
@@ -129,7 +132,7 @@ func (w *waking) commit() {
 			}
 		}
 	}
-	wake.flush(w.e)
+	wake.flush(w.e.Engine)
 }
 
 // rollBack makes the graphs dormant again.
@@ -154,8 +157,8 @@ func (w *waking) rollBack(ctx context.Context) {
 			delete(x.e.channels, id)
 		}
 		delete(x.e.graphs, x.saved.Graph)
-		x.undo()
-		x.e.saved[x.saved.Graph] = x.saved
+		x.Undo()
+		x.e.saved[x.saved.Graph] = x.saved.dormant
 		if g != nil && g.store != nil {
 			if err := g.store.Close(ctx); err != nil {
 				x.e.log.Error("closing a store", "session", x.saved.Session, "error", err)

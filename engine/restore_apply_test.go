@@ -8,6 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/tools"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -23,8 +24,8 @@ func settled(t *testing.T) (s *saved, lead, scribe, clerk journal.CreatureID) {
 		toolCall{"group_channel", wire}, // who has wired herself to it
 		toolCall{"group_add_node", args{"species": "clerk", "name": "clerk"}},
 	)
-	scribe = answer[engine.AddNodeResult](t, replies[1]).Creature
-	clerk = answer[engine.AddNodeResult](t, replies[3]).Creature
+	scribe = answer[tools.AddNodeResult](t, replies[1]).Creature
+	clerk = answer[tools.AddNodeResult](t, replies[3]).Creature
 	s.change(topology.SetStopped{ID: scribe, Stopped: true})
 	s.change(topology.SetStopped{ID: clerk, Stopped: true})
 	s.note(lead, "one")

@@ -10,15 +10,16 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/modules"
+	"github.com/seed47132306/terrarium/engine/internal/specs"
 	"github.com/seed47132306/terrarium/engine/journal"
-	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // dormant is a saved graph that has not been brought back yet.
 type dormant struct{ journal.SavedGraph }
 
 // loadSaved reads which graphs the storage has.
-func (e *Engine) loadSaved(ctx context.Context) error {
+func (e locked) loadSaved(ctx context.Context) error {
 	if e.storage == nil {
 		return nil
 	}
@@ -48,7 +49,7 @@ func (e *Engine) loadSaved(ctx context.Context) error {
 
 // startAbove makes everything that is going to be added younger than a saved
 // graph.
-func (e *Engine) startAbove(g *journal.SavedGraph) {
+func (e locked) startAbove(g *journal.SavedGraph) {
 	var creature, channel, edge uint64
 	for i := range g.Creatures {
 		creature = max(creature, g.Creatures[i].Born)
@@ -68,18 +69,17 @@ func (e *Engine) startAbove(g *journal.SavedGraph) {
 // what is wrong with the session directory at present, such as a store that cannot be
 // written. The errors are of the type [abi.Error] and name the path.
 func (e *Engine) Problems() []error {
-	e.mu.RLock()
-	out := slices.Clone(e.problems)
-	e.mu.RUnlock()
+	l := e.rlock()
+	out := slices.Clone(l.problems)
+	l.runlock()
 	if e.storage != nil {
 		out = append(out, e.storage.Problems()...)
 	}
 	return out
 }
 
-// tellProblems shows the problems to observers, once. The caller holds the
-// mutation lock.
-func (e *Engine) tellProblems() {
+// tellProblems shows the problems to observers, once.
+func (e locked) tellProblems() {
 	if e.told {
 		return
 	}
@@ -96,16 +96,16 @@ func (e *Engine) tellProblems() {
 
 // Saved lists the saved graphs that have not been brought back, eldest first.
 func (e *Engine) Saved() []journal.SavedGraph {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
+	l := e.rlock()
+	defer l.runlock()
 	out := []journal.SavedGraph{}
-	for _, d := range e.sortedSaved() {
+	for _, d := range l.sortedSaved() {
 		out = append(out, d.SavedGraph)
 	}
 	return out
 }
 
-func (e *Engine) sortedSaved() []*dormant {
+func (e locked) sortedSaved() []*dormant {
 	out := make([]*dormant, 0, len(e.saved))
 	for _, d := range e.saved {
 		out = append(out, d)
@@ -117,7 +117,7 @@ func (e *Engine) sortedSaved() []*dormant {
 }
 
 // savedWith lists the saved graphs that have members of a deployment.
-func (e *Engine) savedWith(deployment string) []*dormant {
+func (e locked) savedWith(deployment string) []*dormant {
 	var out []*dormant
 	for _, d := range e.sortedSaved() {
 		has := slices.ContainsFunc(d.Creatures, func(c journal.CreatureRow) bool { return c.Deployment == deployment })
@@ -136,16 +136,16 @@ func (e *Engine) Restore(ctx context.Context) (graphs []journal.GraphID, problem
 		return nil, nil, err
 	}
 	defer e.passTurn()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed || e.isClosing() {
+	l := e.lock()
+	defer l.unlock()
+	if l.closed || e.isClosing() {
 		return nil, nil, errtext.Closed
 	}
-	e.tellProblems()
-	problems = slices.Clone(e.problems)
-	waking := e.newWaking()
-	for _, d := range e.sortedSaved() {
-		err := waking.add(ctx, d, func(ctx context.Context, row journal.CreatureRow) (*creature, error) {
+	l.tellProblems()
+	problems = slices.Clone(l.problems)
+	waking := l.newWaking()
+	for _, d := range l.sortedSaved() {
+		err := waking.bringBack(ctx, d, func(ctx context.Context, row journal.CreatureRow) (*creature, error) {
 			c, err := e.revive(ctx, row)
 			if err == nil && c.huskReason != nil {
 				problems = append(problems, c.huskReason)
@@ -158,7 +158,7 @@ func (e *Engine) Restore(ctx context.Context) (graphs []journal.GraphID, problem
 		}
 		graphs = append(graphs, d.Graph)
 	}
-	e.restored = true
+	l.restored = true
 	waking.commit()
 	return graphs, problems, nil
 }
@@ -166,31 +166,20 @@ func (e *Engine) Restore(ctx context.Context) (graphs []journal.GraphID, problem
 // newHusk stands for a saved creature that is not going to run: it keeps its
 // place, its cursors and what waits for it.
 func newHusk(row journal.CreatureRow) *creature {
-	spec, err := decodeSpec(row)
+	spec, err := specs.OfRow(row)
 	if err != nil {
 		spec = deploy.CreatureSpec{Name: row.Name, Address: row.Address, Module: row.Module}
 	}
 	spec.Stopped = true
-	c, err := newCreature(row.ID, spec, absentModule{info: abi.ModuleInfo{SHA256: row.SHA256}})
+	c, err := newCreature(row.ID, spec, modules.Absent{SHA256: row.SHA256})
 	if err != nil {
-		spec.Config = nil
-		c, _ = newCreature(row.ID, spec, absentModule{info: abi.ModuleInfo{SHA256: row.SHA256}})
+		spec.Config = nil // there is nothing else to refuse
+		c, _ = newCreature(row.ID, spec, modules.Absent{SHA256: row.SHA256})
 	}
 	c.husk = true
 	c.deployment = row.Deployment
 	return c
 }
-
-// absentModule is the module of a husk.
-type absentModule struct{ info abi.ModuleInfo }
-
-func (m absentModule) Info() *abi.ModuleInfo { return &m.info }
-
-func (m absentModule) Instantiate(context.Context, *abi.Limits, abi.Turn) (abi.Instance, error) {
-	return nil, &abi.Error{Code: abi.Unavailable, Message: "the module of this creature is not loaded", Remedy: "make the module available and restore the session again"}
-}
-
-func (m absentModule) Close(context.Context) error { return nil }
 
 // revive makes a saved creature as it was; one whose module is not to be had
 // becomes a husk.
@@ -198,7 +187,7 @@ func (e *Engine) revive(ctx context.Context, row journal.CreatureRow) (*creature
 	if e.paused {
 		return newHusk(row), nil
 	}
-	spec, err := decodeSpec(row)
+	spec, err := specs.OfRow(row)
 	if err == nil {
 		var c *creature
 		if c, err = e.prepare(ctx, spec); err == nil {
@@ -247,47 +236,6 @@ func isOutsideReader(id journal.ReaderID) bool {
 	return len(id) > len(readerPrefix) && id[:len(readerPrefix)] == readerPrefix
 }
 
-// restoreOps are the operations that lead from nothing to the saved graph: the
-// eldest creature makes the graph, the channels are declared in it, and
-// everybody else joins by edges to those who are there, so that nothing ever
-// merges.
-func (x *change) restoreOps() {
-	edges := map[journal.CreatureID][]journal.EdgeRow{}
-	slices.SortFunc(x.saved.Edges, func(a, b journal.EdgeRow) int { return cmp.Compare(a.Order, b.Order) })
-	for _, e := range x.saved.Edges {
-		if x.channels[e.Channel] != nil {
-			edges[e.Creature] = append(edges[e.Creature], e)
-		}
-	}
-	channels := slices.Clone(x.saved.Channels)
-	slices.SortFunc(channels, func(a, b journal.ChannelRow) int {
-		return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
-	})
-	for i, row := range byNeighbourhood(x.saved.Creatures, edges) {
-		op := topology.AddCreature{
-			ID: row.ID, Name: row.Name, Parent: x.known(row.Parent), Privileged: row.Privileged,
-			Root: row.Root, Stopped: row.Stopped || x.creatures[row.ID].husk,
-			Born: row.Born, GraphBorn: x.saved.Born,
-		}
-		if i > 0 {
-			for _, e := range edges[row.ID] {
-				op.Edges = append(op.Edges, topology.Wire{Channel: e.Channel, Direction: e.Direction, Alias: e.Alias})
-			}
-			x.ops = append(x.ops, op)
-			continue
-		}
-		x.ops = append(x.ops, op)
-		for _, ch := range channels {
-			if ch.Inbox == "" {
-				x.ops = append(x.ops, topology.AddChannel{ID: ch.ID, With: row.ID, Name: ch.Name, Report: ch.Report, Born: ch.Born})
-			}
-		}
-		for _, e := range edges[row.ID] {
-			x.ops = append(x.ops, topology.SetEdge{Creature: row.ID, Channel: e.Channel, Direction: e.Direction, On: true, Alias: e.Alias})
-		}
-	}
-}
-
 // known returns a creature's id if it exists, in a graph that is being brought
 // back or in any other, and else none: a parent may have been in a graph without
 // a store.
@@ -301,35 +249,4 @@ func (x *change) known(id journal.CreatureID) journal.CreatureID {
 		}
 	}
 	return ""
-}
-
-// byNeighbourhood orders the creatures of a graph so that each but the first
-// shares a channel with one before it.
-func byNeighbourhood(creatures []journal.CreatureRow, edges map[journal.CreatureID][]journal.EdgeRow) []journal.CreatureRow {
-	members := map[journal.ChannelID][]journal.CreatureRow{}
-	for _, row := range creatures {
-		for _, e := range edges[row.ID] {
-			members[e.Channel] = append(members[e.Channel], row)
-		}
-	}
-	var out []journal.CreatureRow
-	seen := map[journal.CreatureID]bool{}
-	add := func(row journal.CreatureRow) {
-		if !seen[row.ID] {
-			seen[row.ID] = true
-			out = append(out, row)
-		}
-	}
-	for _, row := range creatures {
-		from := len(out)
-		for add(row); from < len(out); from++ {
-			for _, e := range edges[out[from].ID] {
-				for _, neighbour := range members[e.Channel] {
-					add(neighbour)
-				}
-				delete(members, e.Channel)
-			}
-		}
-	}
-	return out
 }

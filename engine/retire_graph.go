@@ -52,7 +52,7 @@ func (p *storePlan) retire(ctx context.Context, x *change) {
 		if err != nil {
 			x.e.log.Error("the store of a graph that ended is kept until it can be written", "session", end.store.Info().Session, "error", err)
 			x.e.endings = append(x.e.endings, end)
-			x.e.timers.after(retireAgain, x.e.retireLater)
+			x.e.timers.After(retireAgain, x.e.retireLater)
 		}
 	}
 }
@@ -70,24 +70,24 @@ func (e *Engine) retire(ctx context.Context, end *ending) error {
 // retireLater tries the stores again that could not be retired. It waits for
 // nobody: not for a change that is under way, and not for a disk that fails.
 func (e *Engine) retireLater() {
-	if e.mu.TryLock() {
-		defer e.mu.Unlock()
-		if e.closed {
+	if l, ok := e.tryLock(); ok {
+		defer l.unlock()
+		if l.closed {
 			return
 		}
-		e.endings = slices.DeleteFunc(e.endings, func(end *ending) bool {
+		l.endings = slices.DeleteFunc(l.endings, func(end *ending) bool {
 			return end.store.Durable() >= end.last && e.retire(context.Background(), end) == nil
 		})
-		if len(e.endings) == 0 {
+		if len(l.endings) == 0 {
 			return
 		}
 	}
-	e.timers.after(retireAgain, e.retireLater)
+	e.timers.After(retireAgain, e.retireLater)
 }
 
 // closeEndings closes and retires what is left when the engine is closed. What
 // still cannot be written leaves a graph that will be there again.
-func (e *Engine) closeEndings(ctx context.Context) error {
+func (e locked) closeEndings(ctx context.Context) error {
 	var errs []error
 	for _, end := range e.endings {
 		if err := end.store.Close(ctx); err != nil && abi.CodeOf(err) != abi.Stopped {

@@ -1,76 +1,52 @@
 package engine
 
 import (
-	"strings"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
 
-	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/journal"
-	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// A deployment may have a root. It brings edges, within the root's graph:
+// Rooted is what assigning a root did.
+type Rooted struct {
+	// Channels are those that the root listens on because it is the root, the
+	// report channel first.
+	Channels []journal.ChannelID
+	Delta    journal.Delta
+}
+
+// AssignRoot makes a creature the root of its deployment, and privileged. Within its
+// graph the members may send on the report channel, which is made if there is none,
+// and the root gets its edges; also those that it lacks, if it is the root already.
+// A former root loses what it had because of that, which may split its graph, and keeps
+// its privilege. A report channel in another graph
+// goes with it.
 //
-//   - every other member may send on the deployment's report channel;
-//   - the root listens on every channel of the deployment, but for direct ones;
-//   - the root may send on the direct channel of every member that has one.
-//
-// They come with the root, and later with each member and channel, in the change
-// that adds it. Nothing else brings one, least of all a merge. When another root is
-// assigned they go, and what the creature was wired to otherwise (its own edges)
-// remains.
+// If the creature belongs to no deployment, then it and all others of its graph that
+// belong to none become one.
+func (e *Engine) AssignRoot(ctx context.Context, id journal.CreatureID) (Rooted, error) {
+	var out Rooted
+	err := e.Batch(ctx, func(b *Batch) (err error) {
+		out, err = b.AssignRoot(ctx, id)
+		return err
+	})
+	return out, err
+}
 
-// rootRef is what a target is called that is the root of the own deployment.
-const rootRef = "root"
-
-func directAddress(member, parent journal.CreatureID) string {
-	if parent == "" {
-		return journal.DirectPrefix + string(member)
+// AssignRoot is [Engine.AssignRoot] as a step of a batch.
+func (b *Batch) AssignRoot(ctx context.Context, id journal.CreatureID) (Rooted, error) {
+	channels, delta, err := b.x.AssignRoot(ctx, id)
+	if err != nil {
+		return Rooted{}, err
 	}
-	return journal.DirectPrefix + string(member) + "." + string(parent)
+	return Rooted{channels, journal.NewDelta(delta)}, nil
 }
 
-// directOf returns whose direct channel a channel is, and for which parent it was
-// made; nobody's if it is none.
-func (ch *channel) directOf() (member, parent journal.CreatureID) {
-	ids, ok := strings.CutPrefix(ch.address, journal.DirectPrefix)
-	if !ok {
-		return "", ""
-	}
-	m, p, _ := strings.Cut(ids, ".")
-	return journal.CreatureID(m), journal.CreatureID(p)
-}
-
-// edgeKey names an edge.
-type edgeKey struct {
-	creature  journal.CreatureID
-	channel   journal.ChannelID
-	direction journal.Direction
-}
-
-func (k edgeKey) on(s *topology.State) bool {
-	return s.EdgeOrder(k.creature, k.channel, k.direction) != 0
-}
-
-// rooting is what a change does about roots.
-type rooting struct {
-	roots   map[string]journal.CreatureID // by deployment, that the change assigns
-	reports map[string]journal.ChannelID  // by deployment, that it makes
-	given   map[edgeKey]bool              // edges that it turns on because of a root
-	own     map[journal.CreatureID]ownEdges
-	// creatures and channels are those that come into a deployment.
-	creatures map[journal.CreatureID]string
-	channels  map[journal.ChannelID]string
-}
-
-func newRooting() rooting {
-	return rooting{
-		roots: map[string]journal.CreatureID{}, reports: map[string]journal.ChannelID{}, given: map[edgeKey]bool{},
-		own: map[journal.CreatureID]ownEdges{}, creatures: map[journal.CreatureID]string{}, channels: map[journal.ChannelID]string{},
-	}
-}
-
-// noteRoot keeps the index of roots. The caller holds the mutation lock.
-func (e *Engine) noteRoot(cr *creature) {
+// noteRoot keeps the index of roots.
+func (e locked) noteRoot(cr *creature) {
 	switch d := cr.deployment; {
 	case d == "":
 	case cr.root && !cr.removed:
@@ -80,8 +56,8 @@ func (e *Engine) noteRoot(cr *creature) {
 	}
 }
 
-// noteReport keeps the index of report channels. The caller holds the mutation lock.
-func (e *Engine) noteReport(ch *channel, gone bool) {
+// noteReport keeps the index of report channels.
+func (e locked) noteReport(ch *channel, gone bool) {
 	switch d := ch.deployment; {
 	case !ch.report || d == "":
 	case !gone:
@@ -91,105 +67,85 @@ func (e *Engine) noteReport(ch *channel, gone bool) {
 	}
 }
 
-// rootOf is the root of a deployment as the change has it, or "".
-func (x *change) rootOf(deployment string) journal.CreatureID {
-	id, assigned := x.rooting.roots[deployment]
-	if !assigned {
-		id = x.e.roots[deployment]
+// ownOf reads the set from a creature's row.
+func ownOf(row journal.CreatureRow) draft.OwnEdges {
+	var s storedRow
+	if json.Unmarshal(row.Spec, &s) != nil || len(s.Own) == 0 {
+		return nil
 	}
-	if deployment == "" || !x.e.topo.IsRoot(id) {
-		return ""
+	own := draft.OwnEdges{}
+	for _, edge := range s.Own {
+		own[edge] = true
 	}
-	return id
+	return own
 }
 
-// rootIn is the root of a deployment if it is in that graph.
-func (x *change) rootIn(deployment string, g journal.GraphID) journal.CreatureID {
-	if id := x.rootOf(deployment); id != "" && x.e.topo.GraphOf(id) == g {
-		return id
+// comeIntoDeployments has creatures and channels be what the change makes of them,
+// before the stores are cut: their first records have it so. It returns what takes
+// that back.
+func (x *change) comeIntoDeployments() (undo func()) {
+	var undos []func()
+	for id, deployment := range x.sealed.Joined {
+		undos = append(undos, x.comeInto(x.creature(id), deployment))
 	}
-	return ""
-}
-
-// reportOf is the report channel of a deployment as the change has it, or "".
-func (x *change) reportOf(deployment string) journal.ChannelID {
-	id, made := x.rooting.reports[deployment]
-	if !made {
-		id = x.e.reports[deployment]
+	for id, deployment := range x.sealed.JoinedChannels {
+		ch := x.channel(id)
+		before := ch.deployment
+		ch.deployment = deployment
+		x.e.setPolicy(ch)
+		undos = append(undos, func() { ch.deployment = before; x.e.setPolicy(ch) })
 	}
-	if deployment == "" || x.e.topo.ChannelGraph(id) == "" {
-		return ""
+	for id, own := range x.sealed.Own {
+		cr := x.creature(id)
+		before := cr.own
+		if cr.own = own; !x.e.topo.IsRoot(id) {
+			cr.own = nil
+		}
+		undos = append(undos, func() { cr.own = before })
 	}
-	return id
-}
-
-func (x *change) creature(id journal.CreatureID) *creature {
-	if c := x.e.creatures[id]; c != nil {
-		return c
-	}
-	return x.creatures[id]
-}
-
-// deploymentOf is the deployment that a creature belongs to as the change has it.
-func (x *change) deploymentOf(id journal.CreatureID) string {
-	if d, ok := x.rooting.creatures[id]; ok {
-		return d
-	}
-	if c := x.creature(id); c != nil {
-		return c.deployment
-	}
-	return ""
-}
-
-// deploymentOfChannel is the same of a channel.
-func (x *change) deploymentOfChannel(id journal.ChannelID) string {
-	if d, ok := x.rooting.channels[id]; ok {
-		return d
-	}
-	if ch := x.channel(id); ch != nil {
-		return ch.deployment
-	}
-	return ""
-}
-
-// directOf is directOf of a channel of which nothing may be known but its id.
-func (x *change) directOf(id journal.ChannelID) (member, parent journal.CreatureID) {
-	if ch := x.channel(id); ch != nil {
-		return ch.directOf()
-	}
-	return "", ""
-}
-
-// deploymentFor says where a creature belongs that is added from outside: to the
-// deployment of its parent, or of a channel that it is wired to, or of whoever is
-// its parent in the graph that it joins. One with an address of its own belongs to
-// none: addresses are for a recipe to give out.
-func (x *change) deploymentFor(c *creature, op *topology.AddCreature) string {
-	switch {
-	case c.spec.Address != "":
-		return ""
-	case op.Parent != "":
-		return x.deploymentOf(op.Parent)
-	}
-	for _, w := range op.Edges {
-		if d := x.deploymentOfChannel(w.Channel); d != "" {
-			return d
+	return func() {
+		for _, undo := range undos {
+			undo()
 		}
 	}
-	if op.Join == "" {
-		return ""
-	}
-	return x.deploymentOf(x.e.topo.Elder(op.Join))
 }
 
-// ownRoot is the root of the caller's deployment, which a target may be called.
-func (s *staging) ownRoot() (topology.Creature, error) {
-	if id := s.x.rootIn(s.caller.deployment, s.home()); id != "" {
-		c, _ := s.topo().Creature(id)
-		return c, nil
+// comeInto changes which deployment a creature belongs to.
+func (x *change) comeInto(cr *creature, deployment string) (undo func()) {
+	before := cr.deployment
+	change := func(to string) {
+		lives := x.e.creatures[cr.id] == cr
+		if lives {
+			x.e.countSpawned(cr, -1)
+		}
+		if cr.deployment = to; lives {
+			x.e.countSpawned(cr, 1)
+		}
 	}
-	return topology.Creature{}, &abi.Error{
-		Code: abi.NotFound, Op: "tool", Message: "the deployment of the creature has no root in this graph",
-		Remedy: "name a member of the graph, or have the owner assign a root", IDs: map[string]string{"creature": string(s.caller.id)},
+	change(deployment)
+	return func() { change(before) }
+}
+
+// noteDeployments writes down what comeIntoDeployments has changed.
+func (x *change) noteDeployments() {
+	changed := map[journal.CreatureID]bool{}
+	for id := range x.sealed.Own {
+		changed[id] = true
+	}
+	for id := range x.sealed.Joined {
+		changed[id] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(changed)) {
+		if cr := x.e.creatures[id]; cr != nil {
+			x.e.noteRoot(cr)
+			x.dirty[cr] = true // it tells policies its deployment
+			putCreature(x.record(cr.home.load()), cr)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(x.sealed.JoinedChannels)) {
+		if ch := x.e.channels[id]; ch != nil {
+			x.e.noteReport(ch, false)
+			x.putChannel(ch)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/tools"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -181,7 +182,7 @@ func (p *rootProgram) tool() string {
 		return "nothing"
 	}
 	result, err := p.w.Tool(p.t.Context(), id, "group_channel", fmt.Appendf(nil, `{"action": "create", "name": %q}`, p.name("tool")))
-	var made engine.ChannelResult
+	var made tools.ChannelResult
 	if err == nil {
 		err = json.Unmarshal(result, &made)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/tools"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -40,7 +41,7 @@ func TestASpawnedCreatureReportsToItsRoot(t *testing.T) {
 		toolCall{"group_add_node", args{"species": "clerk", "name": "eve"}},
 		toolCall{"group_channel", args{"action": "create", "name": "notes"}},
 	)
-	eve, notes := answer[engine.AddNodeResult](t, replies[0]), answer[engine.ChannelResult](t, replies[1])
+	eve, notes := answer[tools.AddNodeResult](t, replies[0]), answer[tools.ChannelResult](t, replies[1])
 	check := func(when string) {
 		t.Helper()
 		root, _ := s.creature(bob)
@@ -101,7 +102,7 @@ func TestRootsOfMergedGraphs(t *testing.T) {
 			if r := s.sayOn(bob, deploy.ReportChannel, when); r.Code != "" {
 				t.Errorf("%s: %+v", when, r)
 			}
-			if r := s.ask(bob, toolCall{"group_send", args{"creature": "root", "payload": "[]"}})[0]; answer[engine.GroupSendResult](t, r).Creature != leads[i] {
+			if r := s.ask(bob, toolCall{"group_send", args{"creature": "root", "payload": "[]"}})[0]; answer[tools.GroupSendResult](t, r).Creature != leads[i] {
 				t.Errorf("%s: the root of %d is %s", when, i, r.Result)
 			}
 			if got := s.state(leads[i], "heard"); got != when {
@@ -205,10 +206,10 @@ func TestAssignRootIsAllOrNothing(t *testing.T) {
 		t.Errorf("with an alias that is taken: %v", err)
 	}
 	err = w.Batch(t.Context(), func(batch *engine.Batch) error {
-		if _, err := batch.AssignRoot(a); err == nil {
+		if _, err := batch.AssignRoot(t.Context(), a); err == nil {
 			t.Error("it was assigned")
 		}
-		_, err := batch.Do(topology.SetPrivileged{ID: b, Privileged: true}) // a batch may go on
+		_, err := batch.Do(t.Context(), topology.SetPrivileged{ID: b, Privileged: true}) // a batch may go on
 		return err
 	})
 	after := w.status()

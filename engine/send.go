@@ -87,9 +87,9 @@ func (s Sent) wait(ctx context.Context) error {
 // to, until the message is durable; see [Outgoing] for what its errors say. When ctx
 // ends before the message is taken in, that is unavailable, and a refusal.
 func (e *Engine) Send(ctx context.Context, channel journal.ChannelID, out Outgoing) (Sent, error) {
-	e.mu.RLock()
-	ch := e.channels[channel]
-	e.mu.RUnlock()
+	l := e.rlock()
+	ch := l.channels[channel]
+	l.runlock()
 	if ch == nil || ch.inbox != "" {
 		err := errtext.Gone("channel", string(channel))
 		err.Op = "send"
@@ -100,9 +100,9 @@ func (e *Engine) Send(ctx context.Context, channel journal.ChannelID, out Outgoi
 
 // SendTo sends a message directly to a creature.
 func (e *Engine) SendTo(ctx context.Context, to journal.CreatureID, out Outgoing) (Sent, error) {
-	e.mu.RLock()
-	ch := e.channels[journal.InboxOf(to)]
-	e.mu.RUnlock()
+	l := e.rlock()
+	ch := l.channels[journal.InboxOf(to)]
+	l.runlock()
 	if ch == nil {
 		err := errtext.Gone("creature", string(to))
 		err.Op = "send_to"
@@ -196,9 +196,9 @@ func (ch *channel) hasSeen(out *Outgoing) bool {
 // Producers returns the highest offset of every producer that has sent on a
 // channel.
 func (e *Engine) Producers(channel journal.ChannelID) (map[string]uint64, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	ch := e.channels[channel]
+	l := e.rlock()
+	defer l.runlock()
+	ch := l.channels[channel]
 	if ch == nil {
 		return nil, errtext.Gone("channel", string(channel))
 	}

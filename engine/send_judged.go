@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -15,8 +16,8 @@ import (
 // outsideSend is a message from outside, as policies leave it.
 type outsideSend struct {
 	Outgoing
-	headers  []byte          // in the form of the ABI
-	verdicts []policyVerdict // to be logged, also if the message is refused
+	headers  []byte       // in the form of the ABI
+	verdicts []draft.Word // to be logged, also if the message is refused
 	recalled recollection
 	refusal  error // by policies; nil: it is taken in
 	// duplicate says that it was taken in before, and so nobody has judged it.
@@ -86,7 +87,7 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 	d := (*policy).Send(ctx, &deploy.SendEvent{
 		Graph: graphID(&ch.home), Time: e.clock.Now().UnixNano(), Seed: sent.seed, Deployment: ch.deployment,
 		ChannelName: ch.label, ChannelAddress: ch.address, Payload: sent.Payload, Headers: sent.Headers,
-		Surroundings: deploy.Surroundings{View: ch.home.view(), Memory: out.recalled.of(ch.deployment)},
+		Surroundings: deploy.Surroundings{View: ch.home.view(), Memory: out.recalled.Of(ch.deployment)},
 	})
 	if ctx.Err() != nil {
 		// Policies that were interrupted have failed, which may have them deny or
@@ -103,15 +104,15 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 
 // decide has the message be what policies have decided.
 func (out *outsideSend) decide(ch *channel, d *deploy.SendDecision) {
-	var w worker
+	var w turnWorker
 	effect := &sendEffect{ch: ch}
 	w.apply(effect, d)
 	out.verdicts = w.turn.verdicts
 	switch {
 	case effect.left:
 		out.refusal = refusedMessage(ch, d)
-		out.verdicts = slices.DeleteFunc(out.verdicts, func(v policyVerdict) bool {
-			return v.effect == effectDenied || v.effect == effectDropped // the error says that
+		out.verdicts = slices.DeleteFunc(out.verdicts, func(v draft.Word) bool {
+			return v.Effect == journal.PolicyDenied || v.Effect == journal.PolicyDropped // the error says that
 		})
 	case effect.mutated:
 		out.verdicts = append(out.verdicts, changes(ch, d, journal.NoteMessage(out.Payload, out.headers, d.Original))...)
@@ -121,16 +122,16 @@ func (out *outsideSend) decide(ch *channel, d *deploy.SendDecision) {
 
 // changes are the words of the policies that have changed a message from outside. The
 // first has what it was.
-func changes(ch *channel, d *deploy.SendDecision, original journal.NotedMessage) []policyVerdict {
+func changes(ch *channel, d *deploy.SendDecision, original journal.NotedMessage) []draft.Word {
 	by := d.ChangedBy
 	if len(by) == 0 {
 		by = []deploy.Verdict{{Policy: ch.deployment}} // it does not tell one from another
 	}
-	out := make([]policyVerdict, len(by))
+	out := make([]draft.Word, len(by))
 	for i, v := range by {
-		out[i] = policyVerdict{effect: effectChanged, judged: journal.JudgeSend, channel: ch.id, Verdict: v}
+		out[i] = draft.Word{Effect: journal.PolicyChanged, Judged: journal.JudgeSend, Channel: ch.id, Verdict: v}
 	}
-	out[0].original = &original
+	out[0].Original = &original
 	return out
 }
 

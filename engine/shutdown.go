@@ -53,7 +53,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		// Before anything is interrupted: a turn that was must not begin again.
 		e.closes.Store(true)
 		close(e.closing)
-		e.queue.close()
+		e.queue.Close()
 		go func() {
 			defer close(e.end.over)
 			// Closing is finished even if ctx has ended: what was acknowledged is in
@@ -126,11 +126,12 @@ func few(list []string) []string {
 
 // stillRunning says which turns do not end, and which stores have something to write.
 func (e *Engine) stillRunning() (turns []string, stores []openStore) {
-	if !e.mu.TryRLock() {
+	l, ok := e.tryRLock()
+	if !ok {
 		return nil, nil
 	}
-	defer e.mu.RUnlock()
-	for _, g := range e.sortedGraphs() {
+	defer l.runlock()
+	for _, g := range l.sortedGraphs() {
 		if !g.mu.TryLock() {
 			turns = append(turns, fmt.Sprintf("what goes on in the graph %s", g.id))
 			continue
@@ -150,7 +151,7 @@ func (e *Engine) stillRunning() (turns []string, stores []openStore) {
 
 // closeStores closes the stores of all graphs, and of those that have ended. The
 // caller holds mu.
-func (e *Engine) closeStores(ctx context.Context) error {
+func (e locked) closeStores(ctx context.Context) error {
 	open := []openStore{}
 	for _, g := range e.sortedGraphs() {
 		g.mu.Lock()

@@ -239,6 +239,7 @@ func (s *simulation) checkArchive() {
 	if findings := a.findings(); len(findings) > 0 {
 		s.failf("sessions: %q", findings)
 	}
+	s.checkSuccessors(a.sessions)
 	for _, info := range a.sessions {
 		line := fmt.Sprint(info.Graph, info.Parents, info.MergedAt, info.SplitAt, info.Created)
 		if was, known := s.lines[info.Session]; known && was != line {
@@ -253,6 +254,18 @@ func (s *simulation) checkArchive() {
 			s.failf("%s has ended with %d events, and now has %d, or others", info.Session, len(was), len(ids))
 		}
 		s.ends[info.Session] = ids
+	}
+}
+
+// checkSuccessors checks that the engine takes graphs to have gone where the lineage of
+// their stores says. Of those without a store, only the engine knows.
+func (s *simulation) checkSuccessors(sessions []journal.SessionInfo) {
+	want, got := journal.NewSuccession(sessions), s.e.Successors()
+	maps.DeleteFunc(got, func(old, _ journal.GraphID) bool {
+		return !slices.ContainsFunc(sessions, func(i journal.SessionInfo) bool { return i.Graph == old })
+	})
+	if !maps.Equal(want, got) {
+		s.failf("graphs went into %v, but by their stores into %v", got, want)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/sim"
@@ -347,7 +346,7 @@ func (s *simulation) redeliver(st step) {
 		return
 	}
 	l := letters[st.b%len(letters)]
-	if l.Reason == abi.NotConnected.String() && l.Alias == "" {
+	if l.Reason == journal.DeadNotConnected && l.Alias == "" {
 		return // see astray
 	}
 	s.say("redeliver %s: %s for %s", l.ID, l.Reason, l.Creature)

@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/tools"
 )
 
 // edits is what a simulation knows of turns that edit their graph.
@@ -18,7 +19,8 @@ type edits struct {
 	frames  []*frame // of the turns under way, the innermost last
 	staged  []madeBy // what turns have added
 	doubt   *madeBy  // the turn in whose commit the process may have died
-	// doubtHeads are the last numbers before that commit.
+	// doubtHeads are the last numbers before that commit, or before another change in
+	// which the process may have died.
 	doubtHeads map[journal.ChannelID]uint64
 }
 
@@ -27,8 +29,8 @@ type edits struct {
 type frame struct {
 	caller   journal.CreatureID
 	made     madeBy
-	want     *engine.GroupStatus // the graph as the turn has left it; nil if it has called no tool
-	changes  int                 // that there had been by then
+	want     *tools.GroupStatus // the graph as the turn has left it; nil if it has called no tool
+	changes  int                // that there had been by then
 	edges    map[engine.Edge]engine.Listens
 	heads    map[journal.ChannelID]uint64
 	was      situation
@@ -161,7 +163,7 @@ func (s *simulation) checkStaged(what string, f *frame) {
 }
 
 // beforeDoubt is the last number that a channel had when a change was made that is in
-// doubt: the own messages of a turn come after its changes.
+// doubt: what a change sends itself comes after it, as the own messages of a turn do.
 func (e *edits) beforeDoubt(ch journal.ChannelID, last uint64) uint64 {
 	if e.doubtHeads == nil {
 		return last
@@ -173,7 +175,7 @@ func sorted(channels []journal.ChannelID) []journal.ChannelID {
 	return slices.Sorted(slices.Values(channels))
 }
 
-func endsOf(edges []engine.GroupEdge) (channels []journal.ChannelID, aliases []string) {
+func endsOf(edges []tools.GroupEdge) (channels []journal.ChannelID, aliases []string) {
 	for _, e := range edges {
 		channels, aliases = append(channels, e.Channel), append(aliases, e.Alias)
 	}
@@ -252,7 +254,7 @@ func tool[R any](s *simulation, t abi.Turn, name string, a args) (out R, ok bool
 // edit has a turn edit its graph, as its number says. Something else may happen in
 // between.
 func (s *simulation) edit(t abi.Turn, name string, n int) {
-	before, ok := tool[engine.GroupStatus](s, t, "group_status", args{})
+	before, ok := tool[tools.GroupStatus](s, t, "group_status", args{})
 	if !ok || len(s.frames) == 0 {
 		return
 	}
@@ -265,7 +267,7 @@ func (s *simulation) edit(t abi.Turn, name string, n int) {
 		if i == 0 {
 			s.interrupt()
 		}
-		if now, ok := tool[engine.GroupStatus](s, t, "group_status", args{}); ok {
+		if now, ok := tool[tools.GroupStatus](s, t, "group_status", args{}); ok {
 			f.want, f.changes = &now, s.changes
 		}
 	}
@@ -284,16 +286,16 @@ func (s *simulation) editOnce(t abi.Turn, f *frame, name string, n int) {
 	switch wire := (args{"action": "wire", "channel": channel, "creature": member, "direction": direction}); n % 8 {
 	case 0:
 		if len(g.Channels) < most {
-			if r, ok := tool[engine.ChannelResult](s, t, "group_channel", args{"action": "create", "name": name}); ok {
+			if r, ok := tool[tools.ChannelResult](s, t, "group_channel", args{"action": "create", "name": name}); ok {
 				f.made.channels = append(f.made.channels, r.Channel)
 			}
 		}
 	case 1:
 		if len(g.Creatures) < most && len(g.Channels) < most {
-			if r, ok := tool[engine.AddNodeResult](s, t, "group_add_node", args{"species": "sp"}); ok {
+			if r, ok := tool[tools.AddNodeResult](s, t, "group_add_node", args{"species": "sp"}); ok {
 				f.made.creatures = append(f.made.creatures, r.Creature)
 				f.made.channels = append(f.made.channels, r.Channel)
-				tool[engine.GroupSendResult](s, t, "group_send", args{"creature": r.Creature, "payload": name + "-told"})
+				tool[tools.GroupSendResult](s, t, "group_send", args{"creature": r.Creature, "payload": name + "-told"})
 			}
 		}
 	case 2:
@@ -301,21 +303,21 @@ func (s *simulation) editOnce(t abi.Turn, f *frame, name string, n int) {
 			if wire["action"] = "unwire"; n%3 == 0 {
 				wire = args{"action": "delete", "channel": channel}
 			}
-			tool[engine.ChannelResult](s, t, "group_channel", wire)
+			tool[tools.ChannelResult](s, t, "group_channel", wire)
 			f.made.channels = slices.DeleteFunc(f.made.channels, func(ch journal.ChannelID) bool { return n%3 == 0 && ch == channel })
 		}
 	case 3:
-		if _, ok := tool[engine.DeltaResult](s, t, "group_remove_node", args{"creature": member}); ok {
+		if _, ok := tool[tools.DeltaResult](s, t, "group_remove_node", args{"creature": member}); ok {
 			f.made.creatures = slices.DeleteFunc(f.made.creatures, func(c journal.CreatureID) bool { return c == member })
 		}
 	case 4:
-		tool[engine.NodeState](s, t, []string{"group_stop_node", "group_start_node"}[n/8%2], args{"creature": member})
+		tool[tools.NodeState](s, t, []string{"group_stop_node", "group_start_node"}[n/8%2], args{"creature": member})
 	case 5:
 		s.wireAcross(t, wire, n)
 	default:
 		if channel != "" {
-			tool[engine.ChannelResult](s, t, "group_channel", wire)
-			tool[engine.SendChannelResult](s, t, "send_channel", args{"channel": channel, "payload": name + toolPayload})
+			tool[tools.ChannelResult](s, t, "group_channel", wire)
+			tool[tools.SendChannelResult](s, t, "send_channel", args{"channel": channel, "payload": name + toolPayload})
 		}
 	}
 }
@@ -331,7 +333,7 @@ func (s *simulation) wireAcross(t abi.Turn, wire args, n int) {
 		return
 	}
 	wire["merge"], wire["creature"] = true, all[n/7%len(all)]
-	tool[engine.ChannelResult](s, t, "group_channel", wire)
+	tool[tools.ChannelResult](s, t, "group_channel", wire)
 }
 
 // ofTool reports whether a tool has sent a message on a channel.

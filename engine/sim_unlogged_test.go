@@ -238,6 +238,40 @@ func TestAMessageEntersTheLogsOfTwoGraphsOnce(t *testing.T) {
 	}
 }
 
+// A message that waits in two graphs without a store, because they were one, would be in
+// two logs under two ids if both entered one, and heard twice when they are one again.
+func TestAMessageThatAnotherGraphHasLoggedEntersNoOtherLog(t *testing.T) {
+	d := newOnDisk(t)
+	a, b := spec("a", "record"), spec("b", "record")
+	a.Stopped, b.Stopped = true, true
+	ids, ch := d.unlogged(a, b)
+	d.send(ch, "one")
+	d.change(topology.SetEdge{Creature: ids[0], Channel: ch, Direction: journal.Listen}, topology.SetEdge{Creature: ids[0], Channel: ch, Direction: journal.Send})
+	d.enter(ids[0])
+	keeper := d.add("keeper", "sink")
+	if _, err := d.Change(t.Context(), topology.Connect{From: ids[1], To: keeper}); abi.CodeOf(err) != abi.Unavailable {
+		t.Fatalf("the change answers %v, want unavailable", err)
+	}
+	if !d.Volatile(ch) {
+		t.Error("the graph has a store although the change was refused")
+	}
+	d.change(topology.SetStopped{ID: ids[1]})
+	d.serve()
+	d.enter(ids[1])
+	d.connect(ids[0], ids[1])
+	d.reboot()
+	d.change(topology.SetStopped{ID: ids[0]})
+	d.serve()
+	for _, id := range ids {
+		if got := d.state(id, "heard"); got != "in:one\n" {
+			t.Errorf("%s heard %q", id, got)
+		}
+	}
+	if report := d.disk.Report(); len(report) > 0 {
+		t.Errorf("when both are one graph: %q", report)
+	}
+}
+
 func TestNobodyWaitsForWhatNeverWasInALog(t *testing.T) {
 	d := newOnDisk(t)
 	ids, ch := d.unlogged(spec("a", "sink"))

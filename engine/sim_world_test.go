@@ -196,16 +196,20 @@ func (s *simulation) change(what string, f func() error) bool {
 	noisy := s.calm()
 	s.changed = true
 	s.changes++
-	before, was := s.edgesNow(), s.situation()
+	before, was, heads := s.edgesNow(), s.situation(), s.e.Heads()
 	s.noteUnlogged(s.e.Unlogged())
 	err := f()
 	noisy()
 	s.say("%s: %v", what, err)
 	if s.disk.Crashed() {
-		s.unknown = true
+		s.unknown, s.doubtHeads = true, heads
 		return false
 	}
 	after := s.edgesNow()
+	for edge, l := range after {
+		l.Head = heads[edge.Channel] // what the change itself sends is for its listeners: answers for requests to creatures that it removes
+		after[edge] = l
+	}
 	if err != nil {
 		if !sameEdges(before, after) {
 			s.failf("%s failed with %v, but changed who listens:\n%v\n%v", what, err, before, after)

@@ -17,7 +17,7 @@ type snapshot struct {
 	origin   journal.Origin
 	seen     map[place]bool
 	messages []*message
-	sources  []*source
+	feeds    []*feed
 	states   []journal.StateRow
 	letters  []letter
 }
@@ -54,7 +54,7 @@ func (s *snapshot) add(g *graph, here func(journal.GraphID) bool) {
 		if cr.retry != nil {
 			s.message(cr.retry.msg)
 		}
-		s.sources = append(s.sources, cr.mb.sources...)
+		s.feeds = append(s.feeds, cr.mb.feeds...)
 		s.window(&cr.mb)
 		if inbox := g.channels[journal.InboxOf(cr.id)]; inbox != nil {
 			s.channel(inbox)
@@ -80,7 +80,7 @@ func (s *snapshot) channel(ch *channel) {
 	for reader, seq := range ch.cursors {
 		s.rec.Cursors = append(s.rec.Cursors, journal.CursorRow{Reader: reader, Channel: ch.id, Seq: seq})
 	}
-	for _, src := range ch.sources {
+	for _, src := range ch.feeds {
 		if src.mb.reader != nil {
 			s.window(src.mb)
 		}
@@ -124,7 +124,7 @@ func (s *snapshot) write() {
 		s.rec.State = append(s.rec.State, row)
 		s.rec.Events = append(s.rec.Events, journal.Event{
 			ID: s.nextID(), Time: x.tick(), Kind: journal.EventState, Creature: row.Creature,
-			Payload: encodeStateWrite(stateWrite{key: row.Key, value: row.Value}),
+			Payload: encodeStateWrite(&stateWrite{key: row.Key, value: row.Value}),
 		})
 	}
 	for i := range s.letters {
@@ -135,14 +135,14 @@ func (s *snapshot) write() {
 	}
 }
 
-// findRuns finds the sources that passed over something that is in the log now,
+// findRuns finds the feeds that passed over something that is in the log now,
 // because somebody else has yet to read it.
 func (s *snapshot) findRuns() {
 	log := map[journal.ChannelID][]*message{}
 	for _, m := range s.messages {
 		log[m.channel] = append(log[m.channel], m)
 	}
-	for _, src := range s.sources {
+	for _, src := range s.feeds {
 		if !s.x.dropped[src.id] || src.ch == nil {
 			s.x.entry.findRuns(src, log[src.id])
 		}

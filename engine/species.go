@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,29 +11,24 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/modules"
+	"github.com/seed47132306/terrarium/engine/internal/specs"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/outlook"
 )
 
 // template is a species that may be spawned, with its module.
 type template struct {
 	*deploy.SpeciesSpec
-	kind   spawnKind
-	module *sharedModule
+	kind   draft.Kind
+	module *modules.Shared
 }
 
-// spawnKind is what spawned creatures are counted by.
-type spawnKind struct{ deployment, species string }
-
-// spawnKind answers ok for a creature that was spawned: of a deployment's species,
-// and not declared by it.
-func (c *creature) spawnKind() (k spawnKind, ok bool) {
-	return spawnKind{c.deployment, c.spec.Species}, c.deployment != "" && c.spec.Species != "" && c.spec.Address == ""
-}
-
-// countSpawned keeps count of who lives. The caller holds the mutation lock.
-func (e *Engine) countSpawned(c *creature, by int) {
-	k, ok := c.spawnKind()
+// countSpawned keeps count of the spawned creatures that live.
+func (e locked) countSpawned(c *creature, by int) {
+	k, ok := draft.KindOf(c.deployment, &c.spec)
 	if !ok {
 		return
 	}
@@ -54,7 +50,7 @@ func (e *Engine) loadSpecies(ctx context.Context, d *deploy.Deployment) (templat
 	seen := map[string]bool{}
 	for i := range d.Species {
 		s := &d.Species[i]
-		if err := checkSpecies(s, seen[s.Name]); err != nil {
+		if err := specs.CheckSpecies(s, seen[s.Name]); err != nil {
 			return templates, s.Wrap(err)
 		}
 		if seen[s.Name] = true; s.Spawnable == 0 {
@@ -70,7 +66,7 @@ func (e *Engine) loadSpecies(ctx context.Context, d *deploy.Deployment) (templat
 		if err != nil {
 			return templates, s.Wrap(err)
 		}
-		t := &template{s, spawnKind{d.Name, s.Name}, &sharedModule{Module: m}}
+		t := &template{s, draft.Kind{Deployment: d.Name, Species: s.Name}, &modules.Shared{Module: m}}
 		templates = append(templates, t)
 		if err := e.tryStart(ctx, t); err != nil {
 			return templates, s.Wrap(err)
@@ -86,43 +82,21 @@ func (e *Engine) loadSpecies(ctx context.Context, d *deploy.Deployment) (templat
 func (e *Engine) tryStart(ctx context.Context, t *template) error {
 	spec := t.Spec
 	spec.Name, spec.Stopped = t.Name, false
-	c, err := e.startFirst(ctx, spec, t.module.retain())
+	c, err := e.startFirst(ctx, spec, t.module.Retain())
 	if err == nil {
 		e.discardPrepared(ctx, c)
 		return nil
 	}
 	var fault *abi.Error
 	if errors.As(err, &fault) && fault.Op == abi.ExportInit {
-		e.log.Warn("a species does not start with the configuration that it has", "species", t.Name, "deployment", t.kind.deployment, "error", err)
+		e.log.Warn("a species does not start with the configuration that it has", "species", t.Name, "deployment", t.kind.Deployment, "error", err)
 		return nil
 	}
 	return err
 }
 
-func checkSpecies(s *deploy.SpeciesSpec, seen bool) error {
-	switch {
-	case s.Name == "":
-		return errtext.Invalid("apply", "a species needs a name", "give it one")
-	case seen:
-		return &abi.Error{Code: abi.AlreadyExists, Op: "apply", Message: "another species has that name", Remedy: "rename one of them"}
-	case s.Spawnable < 0:
-		return errtext.Invalid("apply", fmt.Sprintf("spawnable is %d", s.Spawnable), "use 0 for none, or more")
-	}
-	if err := deploy.CheckName("apply", "species", s.Name); err != nil {
-		return err
-	}
-	if err := deploy.CheckLimits(&s.Spec.Limits); err != nil {
-		return err
-	}
-	if _, _, err := parseConfig(s.Spec.Config); err != nil {
-		return configError(s.Name, err)
-	}
-	return nil
-}
-
-// keepTemplates makes the species of a deployment known. The caller holds the
-// mutation lock.
-func (e *Engine) keepTemplates(templates []*template) {
+// keepTemplates makes the species of a deployment known.
+func (e locked) keepTemplates(templates []*template) {
 	if len(templates) == 0 {
 		return
 	}
@@ -131,7 +105,7 @@ func (e *Engine) keepTemplates(templates []*template) {
 		e.templates[t.kind] = t
 		list = append(list, outlook.AwareSpecies{Species: t.Name, Limit: t.Spawnable})
 	}
-	e.spawnable.Store(templates[0].kind.deployment, list)
+	e.spawnable.Store(templates[0].kind.Deployment, list)
 }
 
 func (e *Engine) closeTemplates(ctx context.Context, templates []*template) {
@@ -144,16 +118,16 @@ func (e *Engine) closeTemplates(ctx context.Context, templates []*template) {
 
 // spawnTemplate finds what a species of a deployment may be spawned from, and how
 // many of it are alive. Without a deployment it is that of the only one that has
-// such a species. The caller holds the mutation lock; whoever spawns checks the
-// number again when the creature is added (see [change.maySpawn]), because others
-// may spawn meanwhile.
-func (e *Engine) spawnTemplate(deployment, species string) (*template, int, error) {
+// such a species. The number is checked again
+// when the creature is added (see [draft.Draft.MaySpawn]), because others may spawn
+// meanwhile.
+func (e locked) spawnTemplate(deployment, species string) (*template, int, error) {
 	if deployment != "" && e.deployments[deployment] == nil {
 		return nil, 0, notApplied(deployment, slices.Sorted(maps.Keys(e.deployments)))
 	}
 	var found []*template
 	for k, t := range e.templates {
-		if k.species == species && (deployment == "" || k.deployment == deployment) {
+		if k.Species == species && (deployment == "" || k.Deployment == deployment) {
 			found = append(found, t)
 		}
 	}
@@ -181,11 +155,11 @@ func notApplied(deployment string, applied []string) error {
 }
 
 // notSpawnable says what else there is to spawn.
-func (e *Engine) notSpawnable(deployment, species string) error {
+func (e locked) notSpawnable(deployment, species string) error {
 	var names []string
 	for k := range e.templates {
-		if deployment == "" || k.deployment == deployment {
-			names = append(names, k.species)
+		if deployment == "" || k.Deployment == deployment {
+			names = append(names, k.Species)
 		}
 	}
 	slices.Sort(names)
@@ -207,4 +181,31 @@ func listed(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n)
 	}
 	return strings.Join(names, ", ")
+}
+
+// ofSpecies completes a specification that names a species instead of a module,
+// and returns a reference to the species' module, which has to be closed.
+func (e locked) ofSpecies(spec deploy.CreatureSpec) (deploy.CreatureSpec, abi.Module, error) {
+	switch {
+	case spec.Address != "":
+		return spec, nil, errtext.Invalid("spawn", "a creature that is spawned has no address", "leave the address out")
+	case spec.Limits != (abi.Limits{}) || spec.Restart != (deploy.RestartPolicy{}) || spec.Grants != (journal.Grants{}) || spec.Overflow != 0:
+		return spec, nil, errtext.Invalid("spawn", "limits, restart, mailbox and grants are those of the species", "leave them out, or name a module instead")
+	}
+	t, _, err := e.spawnTemplate(spec.Deployment, spec.Species)
+	if err != nil {
+		return spec, nil, err
+	}
+	config, err := specs.Overlay(spec.Name, t.Spec.Config, spec.Config)
+	if err != nil {
+		return spec, nil, err
+	}
+	own := t.Spec
+	own.Species, own.Deployment = t.kind.Species, t.kind.Deployment
+	own.Secret = append(slices.Clone(own.Secret), spec.Secret...)
+	own.Config, own.Wasm, own.Address, own.Where = config, nil, "", ""
+	own.Name, own.Privileged, own.Stopped = spec.Name, spec.Privileged, spec.Stopped
+	own.Listen, own.Send, own.Join, own.Parent = spec.Listen, spec.Send, spec.Join, spec.Parent
+	own.Workers = cmp.Or(spec.Workers, own.Workers)
+	return own, t.module.Retain(), nil
 }

@@ -115,7 +115,7 @@ func TestSpawnableBoundsHowManyAreAlive(t *testing.T) {
 	w.full("team", 2)
 	replace := func(n int) error {
 		return w.Batch(t.Context(), func(b *engine.Batch) error {
-			if _, err := b.Do(topology.RemoveCreature{ID: first}); err != nil {
+			if _, err := b.Do(t.Context(), topology.RemoveCreature{ID: first}); err != nil {
 				return err
 			}
 			for i := range n {

@@ -32,7 +32,7 @@ type CreatureStatus struct {
 	Deployment     string                       `json:"deployment,omitempty"`
 	Address        string                       `json:"address,omitempty"`
 	Species        string                       `json:"species,omitempty"`
-	State          string                       `json:"state"` // running, stopped, quarantined or backing_off
+	State          journal.CreatureState        `json:"state"` // running, stopped, quarantined or backing_off
 	Privileged     bool                         `json:"privileged"`
 	Root           bool                         `json:"root"`
 	Parent         journal.CreatureID           `json:"parent,omitempty"`
@@ -75,23 +75,23 @@ type ChannelStatus struct {
 // Status describes the graphs, eldest first: all of them, or the one given, by
 // any id it has had.
 func (e *Engine) Status(graph journal.GraphID) ([]GraphStatus, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
+	l := e.rlock()
+	defer l.runlock()
 	if graph == "" {
 		out := []GraphStatus{}
-		for _, g := range e.sortedGraphs() {
-			out = append(out, e.graphStatus(g))
+		for _, g := range l.sortedGraphs() {
+			out = append(out, l.graphStatus(g))
 		}
 		return out, nil
 	}
-	now, ok := e.topo.Current(graph)
+	now, ok := l.topo.Current(graph)
 	if !ok {
 		return nil, errtext.Gone("graph", string(graph))
 	}
-	return []GraphStatus{e.graphStatus(e.graphs[now])}, nil
+	return []GraphStatus{l.graphStatus(l.graphs[now])}, nil
 }
 
-func (e *Engine) graphStatus(g *graph) GraphStatus {
+func (e locked) graphStatus(g *graph) GraphStatus {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	out := GraphStatus{
@@ -120,16 +120,16 @@ func (e *Engine) graphStatus(g *graph) GraphStatus {
 
 // stateName says whether the creature takes deliveries, and if not, why. The caller
 // holds the mu of its graph.
-func (c *creature) stateName() string {
+func (c *creature) stateName() journal.CreatureState {
 	switch {
 	case c.quarantined:
-		return "quarantined"
+		return journal.Quarantined
 	case c.stopped:
-		return "stopped"
+		return journal.Stopped
 	case c.backingOff:
-		return "backing_off"
+		return journal.BackingOff
 	}
-	return "running"
+	return journal.Running
 }
 
 // status describes the creature. The caller holds the mu of its graph.
@@ -153,18 +153,18 @@ func (c *creature) status(t topology.Creature) CreatureStatus {
 			out.Aliases.Send[e.Alias] = e.Channel
 		}
 	}
-	for _, s := range c.mb.sources {
+	for _, s := range c.mb.feeds {
 		cursor := Cursor{Seq: s.cursor}
-		if end := s.end(); end > s.offered {
+		if end := s.lastMessage(); end > s.offered {
 			cursor.Pending = end - s.offered
 		}
 		for i := range c.mb.n {
-			if c.mb.at(i).src == s {
+			if c.mb.at(i).feed == s {
 				cursor.Pending++
 			}
 		}
 		for _, d := range []*delivery{c.retry, &c.current} {
-			if d != nil && d.msg != nil && d.src == s {
+			if d != nil && d.msg != nil && d.feed == s {
 				cursor.Pending++
 			}
 		}
@@ -197,15 +197,9 @@ type StateEntry struct {
 // State returns a creature's state, by rising key: all of it, or the keys with
 // a prefix.
 func (e *Engine) State(ctx context.Context, creature journal.CreatureID, prefix string) ([]StateEntry, error) {
-	e.mu.RLock()
-	c := e.creatures[creature]
-	e.mu.RUnlock()
-	if c == nil {
-		return nil, errtext.Gone("creature", string(creature))
-	}
-	g := c.home.lock()
-	if g == nil {
-		return nil, errtext.Gone("creature", string(creature))
+	c, g, err := e.lockCreature(creature)
+	if err != nil {
+		return nil, err
 	}
 	state, store := c.state, g.store
 	if state == nil && store != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -14,7 +15,7 @@ import (
 // failed deals with a turn that did not succeed: nothing of it remains but its
 // log lines. It returns with the critical section of the creature's graph
 // entered, or nil if the creature is gone.
-func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.Kind, err error) *graph {
+func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind abi.Kind, err error) *graph {
 	t := &w.turn
 	logs, fuel, told := slices.Clone(t.logs), t.fuel, t.notice()
 	var calls []journal.NotedCall
@@ -41,7 +42,7 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 	failure := about
 	failure.Kind = journal.EventTurnFailed
 	payload := journal.TurnFailedPayload{
-		Kind: kind.String(), Fuel: max(fuel, 0), Code: abi.CodeOf(err).String(), Error: errtext.Clip(err.Error()), Awareness: told,
+		Kind: journal.KindOfDelivery(kind), Fuel: max(fuel, 0), Code: abi.CodeOf(err).String(), Error: errtext.Clip(err.Error()), Awareness: told,
 	}
 	if rec != nil {
 		payload.Notes = c.inputNotes(c.facing, d, about.Cause).WithCalls(calls)
@@ -69,27 +70,25 @@ func (w *worker) failed(ctx context.Context, c *creature, d delivery, kind abi.K
 }
 
 // giveUp makes a delivery a dead letter: its creature has failed it for good.
-func (w *worker) giveUp(g *graph, rec *journal.Record, c *creature, d delivery, kind abi.Kind, err error, logs []logLine) {
-	l := letterOf(&c.mb, d.msg, abi.CodeOf(err).String())
+func (w *turnWorker) giveUp(g *graph, rec *journal.Record, c *creature, d delivery, kind abi.Kind, err error, logs []logLine) {
+	l := letterOf(&c.mb, d.msg, journal.DeadReason(abi.CodeOf(err).String()))
 	l.Attempts, l.Error = c.attempt, errtext.Clip(err.Error())
 	if n := len(logs); n > 0 {
 		l.LastWords = logs[n-1].text
 	}
 	g.log(rec, journal.Event{
 		Kind: journal.EventCreatureFailed, Creature: c.id, Attempt: c.attempt, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.logID(),
-		Payload: journal.JSON(journal.CreatureFailedPayload{Kind: kind.String(), Code: l.Reason, Error: l.Error}),
+		Payload: journal.JSON(journal.CreatureFailedPayload{Kind: journal.KindOfDelivery(kind), Code: string(l.Reason), Error: l.Error}),
 	})
 	if kind != abi.KindGraphChanged { // how things are can be read at any time
 		g.deadLetter(rec, l)
 	}
-	w.answerRequest(g, rec, c, d, answer{code: abi.CodeOf(err), text: l.Error, from: c}, journal.EventID{})
+	w.answerFailed(g, rec, d.msg, answer{code: abi.CodeOf(err), text: l.Error, from: c})
 	c.attempt, c.conflicts = 0, 0
-	if kind == abi.KindStart {
-		c.started = true
+	if c.noteDealt(kind) {
 		putCreature(rec, c)
 	}
-	c.noteTold(rec, kind)
-	w.advance(g, rec, c, d)
+	c.advance(rec, d)
 	d.msg.release()
 }
 
@@ -104,7 +103,7 @@ func (c *creature) noteFailure(now int64) (intense bool) {
 // quarantine takes a creature out of service, and tells the graph: with an event
 // and, where the creature may report to its root, with a message. The caller
 // holds the graph's mu.
-func (w *worker) quarantine(g *graph, rec *journal.Record, c *creature, err error) {
+func (w *turnWorker) quarantine(g *graph, rec *journal.Record, c *creature, err error) {
 	c.quarantined = true
 	c.giveUpJobs(&abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is quarantined", Remedy: "start it first", IDs: map[string]string{"creature": string(c.id)}})
 	c.attempts = nil
@@ -135,7 +134,7 @@ func (w *worker) quarantine(g *graph, rec *journal.Record, c *creature, err erro
 
 // pause gives a creature up for a while after something other than its guest
 // failed, such as reading its store.
-func (w *worker) pause(ctx context.Context, c *creature, err error) {
+func (w *turnWorker) pause(ctx context.Context, c *creature, err error) {
 	g := c.home.lock()
 	if g == nil {
 		w.retire(ctx, c)
@@ -155,7 +154,7 @@ func (w *worker) pause(ctx context.Context, c *creature, err error) {
 // awaitRepair lets a creature wait for its store, longer each time, and tells of
 // it less and less often: a disk that is full concerns many creatures, and may
 // stay so for hours. The creature is in the worker's hands.
-func (w *worker) awaitRepair(c *creature, err error) {
+func (w *turnWorker) awaitRepair(c *creature, err error) {
 	c.waits++
 	if c.waits&(c.waits-1) == 0 {
 		w.e.log.Warn("a creature waits for its store", "creature", c.id, "name", c.name, "tries", c.waits, "error", err)
@@ -165,13 +164,13 @@ func (w *worker) awaitRepair(c *creature, err error) {
 
 // refill reads the next deliveries of a creature from the store into its
 // mailbox.
-func (w *worker) refill(ctx context.Context, c *creature) error {
+func (w *turnWorker) refill(ctx context.Context, c *creature) error {
 	return refillMailbox(ctx, &c.mb, &c.home)
 }
 
-// backlog is what one source of a mailbox has waiting in the store.
+// backlog is what one feed of a mailbox has waiting in the store.
 type backlog struct {
-	src    *source
+	feed   *feed
 	from   uint64
 	end    uint64
 	events []journal.Event
@@ -198,7 +197,7 @@ func refillMailbox(ctx context.Context, mb *mailbox, home *graphPointer) error {
 
 	for i := range logs {
 		b := &logs[i]
-		events, err := store.Messages(ctx, b.src.id, b.from, b.end, limit, bytes)
+		events, err := store.Messages(ctx, b.feed.id, b.from, b.end, limit, bytes)
 		if err != nil {
 			if ctx.Err() == nil && !home.logsTo(store) {
 				return nil
@@ -220,35 +219,35 @@ func refillMailbox(ctx context.Context, mb *mailbox, home *graphPointer) error {
 		g2.mu.Unlock()
 		return nil
 	}
-	lost := mb.take(logs)
+	lost := mb.putRead(logs)
 	g.mu.Unlock()
 	g.engine.tellLost(lost, missing)
 	return nil
 }
 
-// backlogs lists the sources that have something waiting in the store.
+// backlogs lists the feeds that have something waiting in the store.
 func (mb *mailbox) backlogs() []backlog {
 	var out []backlog
-	for _, s := range mb.sources {
-		if end := s.end(); end > s.offered {
-			out = append(out, backlog{src: s, from: s.offered, end: end})
+	for _, s := range mb.feeds {
+		if end := s.lastMessage(); end > s.offered {
+			out = append(out, backlog{feed: s, from: s.offered, end: end})
 		}
 	}
 	return out
 }
 
-// take puts what was read into the window, in the order of the log. Of a
-// source that was not read to its end only a part is known, so nothing later
-// than its last known message can be taken yet. It answers the sources that turn
+// putRead puts what was read into the window, in the order of the log. Of a
+// feed that was not read to its end only a part is known, so nothing later
+// than its last known message can be taken yet. It answers the feeds that turn
 // out to be lost.
-func (mb *mailbox) take(logs []backlog) []*source {
+func (mb *mailbox) putRead(logs []backlog) []*feed {
 	logs = slices.DeleteFunc(logs, func(b backlog) bool {
-		return b.src.offered != b.from || !slices.Contains(mb.sources, b.src)
+		return b.feed.offered != b.from || !slices.Contains(mb.feeds, b.feed)
 	})
-	lost := mb.lose(logs)
+	lost := mb.markLost(logs)
 	for i := range logs {
 		if b := &logs[i]; b.whole && len(b.events) == 0 {
-			b.src.offered = b.end // nothing is left of what was promised
+			b.feed.offered = b.end // nothing is left of what was promised
 		}
 	}
 	for {
@@ -256,20 +255,20 @@ func (mb *mailbox) take(logs []backlog) []*source {
 		if b == nil {
 			break
 		}
-		mb.takeEvent(b.src, &b.events[0])
+		mb.takeEvent(b.feed, &b.events[0])
 		if b.events = b.events[1:]; len(b.events) == 0 && !b.whole {
 			break
 		}
 	}
 	mb.lagging = false
-	for _, s := range mb.sources {
-		if s.end() > s.offered && !s.lost {
+	for _, s := range mb.feeds {
+		if s.lastMessage() > s.offered && !s.lost {
 			mb.lagging = true
 		}
 	}
-	for _, s := range slices.Clone(mb.sources) {
-		if mb.settle(s) {
-			mb.forget(s)
+	for _, s := range slices.Clone(mb.feeds) {
+		if mb.settleFeed(s) {
+			mb.dropFeed(s)
 		}
 	}
 	return lost
@@ -290,7 +289,7 @@ func earliest(logs []backlog) *backlog {
 }
 
 // takeEvent puts a message that was read from the store into the window.
-func (mb *mailbox) takeEvent(s *source, ev *journal.Event) {
+func (mb *mailbox) takeEvent(s *feed, ev *journal.Event) {
 	if mb.creature != nil && ev.Creature == mb.creature.id && !journal.IsInbox(s.id) {
 		s.offered = ev.Seq // a sender never hears itself
 		if mb.n == 0 {
@@ -328,4 +327,25 @@ func (mb *mailbox) senderName(id journal.CreatureID) string {
 // isCanceled reports whether err only says that a context ended.
 func isCanceled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// backOff keeps a creature from running for a while. The caller holds the mu
+// of its graph, or the creature is scheduled and in the caller's hands.
+func (e *Engine) backOff(c *creature, d time.Duration) {
+	c.backingOff = true
+	e.idle.Add(1) // a pending retry is not idle
+	e.timers.After(d, func() {
+		g := c.home.lock()
+		if g == nil {
+			return // removal has counted it off
+		}
+		var w waker
+		if c.backingOff {
+			c.backingOff = false
+			c.wake(&w)
+			e.idle.Add(-1)
+		}
+		g.mu.Unlock()
+		w.flush(e)
+	})
 }

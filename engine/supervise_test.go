@@ -65,7 +65,7 @@ func TestQuarantineIsLiftedByStart(t *testing.T) {
 		w.send(in, p)
 	}
 	w.wait() // the backlog of a quarantined creature does not count
-	state := func() string { return w.status()[0].Creatures[0].State }
+	state := func() journal.CreatureState { return w.status()[0].Creatures[0].State }
 	if state() != "quarantined" || w.state(a, "n") != "" {
 		t.Fatalf("it is %s and counted to %s", state(), w.state(a, "n"))
 	}

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -146,30 +146,8 @@ func (t *turn) hasTimer(name string) (set bool, others heldTimers) {
 // alarm is a timer that a creature has set. The graph's mu guards it.
 type alarm struct {
 	row   journal.TimerRow
-	timer *timer
+	timer *timing.Timer
 	held  bool // it was due while the creature did not run
-}
-
-// applyTimers carries out what a turn does to its creature's timers. Delays
-// count from the commit: a creature that works off an old backlog sets timers
-// in its present, not in its past.
-func (w *worker) applyTimers(g *graph, rec *journal.Record, c *creature) {
-	t := &w.turn
-	for i := range t.timers {
-		x := &t.timers[i]
-		w.e.disarm(rec, c, x.name)
-		if x.cancel {
-			continue
-		}
-		row := journal.TimerRow{
-			Creature: c.id, Name: x.name, Due: g.wall + int64(x.delay), Period: int64(x.period),
-			Payload: x.payload,
-		}
-		w.e.arm(c, row)
-		if rec != nil {
-			rec.Timers = append(rec.Timers, row)
-		}
-	}
 }
 
 // arm sets a timer. The caller holds mu.
@@ -179,7 +157,7 @@ func (e *Engine) arm(c *creature, row journal.TimerRow) {
 		c.timers = map[string]*alarm{}
 	}
 	c.timers[row.Name] = a
-	a.timer = e.timers.at(time.Unix(0, row.Due), func() { e.ring(c, a) })
+	a.timer = e.timers.At(time.Unix(0, row.Due), func() { e.ring(c, a) })
 }
 
 // disarm takes a timer away. The caller holds mu.
@@ -188,7 +166,7 @@ func (e *Engine) disarm(rec *journal.Record, c *creature, name string) {
 	if a == nil {
 		return
 	}
-	e.timers.stop(a.timer)
+	e.timers.Stop(a.timer)
 	delete(c.timers, name)
 	if rec != nil {
 		rec.Drop.Timers = append(rec.Drop.Timers, journal.TimerRow{Creature: c.id, Name: name})
@@ -216,7 +194,7 @@ func (e *Engine) ring(c *creature, a *alarm) {
 		return
 	}
 	rec := g.newRecord()
-	c.pace.rung.count(wall, 1, int64(c.limits.TimerRate))
+	c.pace.rung.Count(wall, 1, int64(c.limits.TimerRate))
 	e.disarm(rec, c, a.row.Name)
 	if p := a.row.Period; p > 0 {
 		next := a.row
@@ -243,22 +221,16 @@ func (e *Engine) ringHeld(c *creature) {
 	for _, name := range slices.Sorted(maps.Keys(c.timers)) {
 		if a := c.timers[name]; a.held {
 			a.held = false
-			a.timer = e.timers.at(time.Unix(0, a.row.Due), func() { e.ring(c, a) })
+			a.timer = e.timers.At(time.Unix(0, a.row.Due), func() { e.ring(c, a) })
 		}
 	}
 }
 
 // Timers returns the timers that a creature has set, by name.
 func (e *Engine) Timers(creature journal.CreatureID) ([]journal.TimerRow, error) {
-	e.mu.RLock()
-	c := e.creatures[creature]
-	e.mu.RUnlock()
-	if c == nil {
-		return nil, errtext.Gone("creature", string(creature))
-	}
-	g := c.home.lock()
-	if g == nil {
-		return nil, errtext.Gone("creature", string(creature))
+	c, g, err := e.lockCreature(creature)
+	if err != nil {
+		return nil, err
 	}
 	defer g.mu.Unlock()
 	rec := &journal.Record{}

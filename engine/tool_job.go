@@ -57,9 +57,9 @@ func (e *Engine) Tool(ctx context.Context, caller journal.CreatureID, name strin
 // StartTool begins what [Engine.Tool] does, and returns at once. Calls of one caller
 // are made in the order in which they began.
 func (e *Engine) StartTool(caller journal.CreatureID, name string, args []byte) (*ToolCall, error) {
-	e.mu.RLock()
-	c := e.creatures[caller]
-	e.mu.RUnlock()
+	l := e.rlock()
+	c := l.creatures[caller]
+	l.runlock()
 	if c == nil {
 		return nil, errtext.Gone("creature", string(caller))
 	}
@@ -105,9 +105,9 @@ func (t *ToolCall) unknown(message string, cause error) error {
 }
 
 func (e *Engine) inbox(c *creature) *channel {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if ch := e.channels[journal.InboxOf(c.id)]; ch != nil {
+	l := e.rlock()
+	defer l.runlock()
+	if ch := l.channels[journal.InboxOf(c.id)]; ch != nil {
 		return ch
 	}
 	return &channel{} // it went meanwhile
@@ -122,7 +122,7 @@ func (e *Engine) post(c *creature, job *toolJob) error {
 	if !c.runs() {
 		defer g.mu.Unlock()
 		return &abi.Error{
-			Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is " + c.stateName(),
+			Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is " + string(c.stateName()),
 			Remedy: "start it first", IDs: map[string]string{"creature": string(c.id)},
 		}
 	}
@@ -136,9 +136,9 @@ func (e *Engine) post(c *creature, job *toolJob) error {
 }
 
 // callTool is what a job does in place of the guest.
-func (w *worker) callTool(c *creature, d delivery, job *toolJob) error {
+func (w *turnWorker) callTool(ctx context.Context, c *creature, d delivery, job *toolJob) error {
 	t := &w.turn
-	t.begin(c, d, kindTool, false)
+	t.begin(ctx, c, d, kindTool, false)
 	t.fuel = -1
 	result, code := t.Tool([]byte(job.name), job.args)
 	job.result, job.err = result, nil
@@ -151,7 +151,7 @@ func (w *worker) callTool(c *creature, d delivery, job *toolJob) error {
 
 // refuseJob ends a turn whose tool has refused. What policies have said of the call
 // is all that is logged of it. It returns as handle does.
-func (w *worker) refuseJob(c *creature) *graph {
+func (w *turnWorker) refuseJob(c *creature) *graph {
 	t, wall := &w.turn, w.wallClock()
 	defer t.reset()
 	g := c.home.lock()

@@ -1,76 +1,32 @@
 package engine
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
+	"context"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
-	"github.com/seed47132306/terrarium/engine/topology"
+	"github.com/seed47132306/terrarium/engine/tools"
 )
 
-// toolUse is what a turn does with the group tools. Its graph operations are
-// staged: each call sees what those before it did, and the turn's commit carries
-// them out.
+// toolUse is what a turn does with the group tools.
 type toolUse struct {
-	calls int
-	bytes int64      // of the calls and their answers, which are read, judged and noted
-	ops   []stagedOp // that succeeded, in the order of the calls
-	name  string     // of the tool that is being called
+	tools.Use
+	bytes int64 // of the calls and their answers, which are read, judged and noted
 	// recalled is what policies recalled that judge calls.
 	recalled recollection
-	// graph and revision are what the turn sees: one topology, and its own
-	// operations. If it is another one by a later call, the turn is run again.
+	// graph and shape are what the turn sees: one topology, and its own operations. If
+	// it is another one by a later call, the turn is run again.
 	graph    *graph
 	shape    uint64
 	conflict bool
 	log      []journal.NotedCall
-}
-
-// groupOp is an operation on the graph that a turn has called for. It is staged
-// when it is called, to be checked and answered, and again at every later call and
-// at the commit. Everything it names is an id by then.
-type groupOp interface {
-	stage(s *staging) (result any, err error)
-}
-
-// stagedOp is an operation with the number of the call that it comes from. The ids of
-// what it adds derive from that number, so that they are the same in another run of
-// the turn, whatever the calls before it answer then.
-type stagedOp struct {
-	groupOp
-	call int
-	tool string // by which
-}
-
-// discarder is a groupOp that holds something until it is carried out.
-type discarder interface{ discard(e *Engine) }
-
-// tool is one group tool.
-type tool struct {
-	name       string
-	privileged bool
-	doc        string
-	// call decodes the arguments, and does what the tool is for.
-	call func(t *turn, args []byte) (any, error)
-	// args and result are values of the types of both, for the schema.
-	args, result any
-}
-
-// toolByName finds a tool.
-func toolByName(name string) *tool {
-	for i := range tools {
-		if tools[i].name == name {
-			return &tools[i]
-		}
-	}
-	return nil
 }
 
 // Tool implements [abi.Turn].
@@ -92,7 +48,7 @@ func (t *turn) mayCallTool(name, args []byte) abi.Code {
 	if t.tools == nil {
 		t.tools = &toolUse{}
 	}
-	if t.tools.calls++; t.tools.calls > t.c.limits.Tools {
+	if t.tools.Calls++; t.tools.Calls > t.c.limits.Tools {
 		return t.overLimit("tools", int64(t.c.limits.Tools))
 	}
 	if size := int64(len(name) + len(args)); size > t.c.limits.Message {
@@ -105,31 +61,23 @@ func (t *turn) mayCallTool(name, args []byte) abi.Code {
 
 // callTool does what a tool is for.
 func (t *turn) callTool(name, args []byte) ([]byte, abi.Code) {
-	f := toolByName(string(name))
+	f := tools.ByName(string(name))
 	if f == nil {
-		return nil, t.fail(abi.NotFound, "the tools are "+toolNames(), "there is no tool %s", errtext.Quoted(name))
+		return nil, t.fail(abi.NotFound, "the tools are "+tools.Names(), "there is no tool %s", errtext.Quoted(name))
 	}
-	if err := f.check(args); err != nil {
+	if err := f.Check(args); err != nil {
 		return nil, t.refuse(err)
 	}
-	t.tools.name = f.name
-	err := t.judgeTool(f, args)
-	var result any
+	t.tools.Tool = f.Name
+	err := t.judgeTool(f.Name, args)
+	var result []byte
 	if err == nil {
-		result, err = f.call(t, args)
+		result, err = f.Call(t.ctx, callingTurn{t}, args)
 	}
 	if err != nil {
 		return nil, t.refuse(err)
 	}
-	return journal.JSON(result), abi.OK
-}
-
-func toolNames() string {
-	names := make([]string, len(tools))
-	for i := range tools {
-		names[i] = tools[i].name
-	}
-	return strings.Join(names, ", ")
+	return result, abi.OK
 }
 
 // refuse keeps an error for the guest to ask for, with its remedy and the ids
@@ -154,114 +102,32 @@ func (t *turn) refuse(err error) abi.Code {
 	return code
 }
 
-// decodeArgs reads the arguments of a tool: one JSON object without anything that
-// the tool does not know.
-func decodeArgs[A any](args []byte) (a A, err error) {
-	if len(bytes.TrimSpace(args)) == 0 {
-		args = []byte("{}")
-	}
-	d := json.NewDecoder(bytes.NewReader(args))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&a); err != nil {
-		return a, errtext.Invalid("tool", "the arguments do not fit: "+strings.TrimPrefix(err.Error(), "json: "), "see the schema of the tool")
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return a, errtext.Invalid("tool", "there is something behind the arguments", "give one JSON object")
-	}
-	return a, nil
+// faultError is the fault that a check of the turn has left.
+func (t *turn) faultError() error {
+	return &abi.Error{Code: t.fault.code, Op: "tool", Message: t.fault.text, Remedy: t.fault.remedy, IDs: t.fault.ids}
 }
 
-// staging is a look at the topology as a turn sees it: with the operations that it
-// has staged.
-type staging struct {
-	x      *change
-	caller *creature
-	ids    *derivedIDs
-	fresh  map[journal.CreatureID]*creature // that earlier operations add
+// draftOptions are those of a draft of what the turn does to its graph.
+func (t *turn) draftOptions() (o draft.Options, ids *draft.DerivedIDs) {
+	m := t.d.msg
+	from := draft.Source{Creature: t.c.id, Message: m.id, Channel: m.channel, Seq: m.seq, Kind: byte(t.kind)}
+	if t.kind == kindTool {
+		from.Call = m.senderName
+	}
+	ids = draft.NewDerivedIDs(from)
+	return draft.Options{IDs: ids, Caller: t.c.party(), Now: m.time}, ids
 }
 
-func (s *staging) topo() *topology.State { return s.x.e.topo }
-
-// do stages one operation of the topology.
-func (s *staging) do(op topology.Op) (*topology.Delta, error) { return s.x.do(op) }
-
-// home is the graph that the caller is in.
-func (s *staging) home() journal.GraphID { return s.topo().GraphOf(s.caller.id) }
-
-// creature finds a member of the caller's graph: by its id, else by the word root if
-// it is that of the caller's deployment, else by its name.
-func (s *staging) creature(ref string) (topology.Creature, error) {
-	if c, ok := s.topo().Creature(journal.CreatureID(ref)); ok && s.topo().GraphOf(c.ID) == s.home() {
-		return c, nil
-	}
-	if ref == rootRef {
-		if c, err := s.ownRoot(); err == nil {
-			return c, nil // whoever else has that name
-		}
-	}
-	if id, ok := s.topo().FindCreature(s.home(), ref); ok {
-		c, _ := s.topo().Creature(id)
-		return c, nil
-	}
-	return topology.Creature{}, &abi.Error{
-		Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("there is no creature %s in this graph", errtext.Quoted([]byte(ref))),
-		Remedy: "name a member of the own graph, by id or name; group_status lists them", IDs: map[string]string{"creature": errtext.Clip(ref)},
-	}
-}
-
-// channel finds a channel of the caller's graph by its id or, if none has it, its
-// name.
-func (s *staging) channel(ref string) (topology.Channel, error) {
-	if ch, ok := s.topo().Channel(journal.ChannelID(ref)); ok && s.topo().ChannelGraph(ch.ID) == s.home() {
-		return ch, nil
-	}
-	if id, ok := s.topo().FindChannel(s.home(), ref); ok {
-		ch, _ := s.topo().Channel(id)
-		return ch, nil
-	}
-	return topology.Channel{}, &abi.Error{
-		Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("there is no channel %s in this graph", errtext.Quoted([]byte(ref))),
-		Remedy: "name a channel of the own graph, by id or name; group_status lists them", IDs: map[string]string{"channel": errtext.Clip(ref)},
-	}
-}
-
-// mayEdit refuses those who may not use the tools that edit the graph.
-func (s *staging) mayEdit() error {
-	if s.topo().IsPrivileged(s.caller.id) {
-		return nil
-	}
-	return &abi.Error{
-		Code: abi.NotPrivileged, Op: "tool", Message: "only privileged creatures edit their graph",
-		Remedy: "ask one of them, or have the owner promote this creature", IDs: map[string]string{"creature": string(s.caller.id)},
-	}
-}
-
-// worker finds a member of the caller's graph that the tools may remove, stop and
-// start: one that is not privileged.
-func (s *staging) worker(id journal.CreatureID) (topology.Creature, error) {
-	c, ok := s.topo().Creature(id)
-	switch {
-	case !ok || s.topo().GraphOf(id) != s.home():
-		return c, &abi.Error{
-			Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("the creature %s is not in this graph any more", id),
-			Remedy: "group_status lists who is", IDs: map[string]string{"creature": string(id)},
-		}
-	case c.Privileged:
-		return c, &abi.Error{
-			Code: abi.NotPrivileged, Op: "tool", Message: "no tool removes, stops or starts a privileged creature",
-			Remedy: "the engine's owner may do it", IDs: map[string]string{"creature": string(id)},
-		}
-	}
-	return c, nil
+// stage shows a draft to the tools.
+func (t *turn) stage(l locked, d *draft.Draft, ids *draft.DerivedIDs) *tools.Stage {
+	return tools.NewStage(d, t.c.member(), ids, callersGraph{l, t.c})
 }
 
 // look calls f with the topology as the turn sees it. What f stages is taken back.
-func (t *turn) look(f func(s *staging) error) error {
-	e, use := t.e, t.tools
-	if !t.alone {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-	}
+func (t *turn) look(ctx context.Context, f func(l locked, s *tools.Stage) error) error {
+	use := t.tools
+	l, release := t.takeLock()
+	defer release()
 	g := t.c.home.load()
 	switch {
 	case g == nil:
@@ -271,14 +137,23 @@ func (t *turn) look(f func(s *staging) error) error {
 	case use.conflict || use.graph != g || use.shape != g.shape:
 		return t.conflicts()
 	}
-	s := t.newStaging()
-	defer s.x.undo()
-	if err := s.replay(use.ops); err != nil {
+	o, ids := t.draftOptions()
+	s := t.stage(l, l.newDraft(o), ids)
+	defer s.Undo()
+	if err := use.Replay(ctx, s); err != nil {
 		return t.conflicts()
 	}
-	s.ids.begin(use.calls)
-	s.x.judging.call = use.name
-	return f(s)
+	s.Begin(&use.Use)
+	return f(l, s)
+}
+
+// takeLock takes the mutation lock, unless the turn holds it.
+func (t *turn) takeLock() (l locked, release func()) {
+	if t.alone != nil {
+		return *t.alone, func() {}
+	}
+	l = t.e.lock()
+	return l, l.unlock
 }
 
 // conflicts notes that the topology is another one than the turn has seen.
@@ -290,52 +165,159 @@ func (t *turn) conflicts() error {
 	}
 }
 
-func (t *turn) newStaging() *staging {
-	x := t.e.newChange("tool")
-	s := &staging{x: x, caller: t.c, ids: newDerivedIDs(t), fresh: map[journal.CreatureID]*creature{}}
-	x.derived = s.ids
-	x.judging.caller, x.judging.now = t.c.party(), t.d.msg.time
-	return s
+// addition finds a creature that the turn has added to the own graph with a tool.
+func (t *turn) addition(ref string) (c *creature) {
+	err := t.look(t.ctx, func(_ locked, s *tools.Stage) error {
+		found, err := s.Find(ref)
+		c = t.tools.added(found.ID)
+		return err
+	})
+	if err != nil {
+		return nil // there is none, or the turn is run again
+	}
+	return c
 }
 
-// replay stages operations again.
-func (s *staging) replay(ops []stagedOp) error {
-	for _, op := range ops {
-		s.ids.stage(op.call)
-		s.x.judging.call = op.tool
-		if _, err := op.stage(s); err != nil {
-			return err
+// added is a creature that the turn adds; nil if it is none of those.
+func (u *toolUse) added(id journal.CreatureID) *creature {
+	for node := range u.Prepared {
+		if c := node.(preparedNode).creature; c.id == id {
+			return c
 		}
 	}
 	return nil
 }
 
-// edit stages one more operation, that f puts together from what the call names.
-func (t *turn) edit(f func(s *staging) (groupOp, error)) (result any, err error) {
-	err = t.look(func(s *staging) error {
-		if err := s.mayEdit(); err != nil {
-			return err
-		}
-		op, err := f(s)
-		if err != nil {
-			return err
-		}
-		s.ids.stage(t.tools.calls)
-		if result, err = op.stage(s); err != nil {
-			t.noteRefusals(s.x)
-			return err
-		}
-		t.tools.ops = append(t.tools.ops, stagedOp{op, t.tools.calls, t.tools.name})
-		return nil
-	})
-	return result, err
+// callingTurn is a turn as the tools see it.
+type callingTurn struct{ *turn }
+
+// Use implements [tools.Turn], as the methods below do.
+func (t callingTurn) Use() *tools.Use { return &t.tools.Use }
+
+func (t callingTurn) Look(ctx context.Context, f func(s *tools.Stage) error) error {
+	return t.look(ctx, func(_ locked, s *tools.Stage) error { return f(s) })
 }
 
-// forget gives up what a turn has staged and not carried out.
-func (u *toolUse) forget(e *Engine) {
-	for _, op := range u.ops {
-		if d, ok := op.groupOp.(discarder); ok {
-			d.discard(e)
+func (t callingTurn) Prepare(ctx context.Context, a *tools.AddNodeArgs, may func(*tools.Stage) error) (tools.Prepared, error) {
+	var spec deploy.CreatureSpec
+	var module abi.Module
+	err := t.look(ctx, func(l locked, s *tools.Stage) (err error) {
+		if err = may(s); err != nil {
+			return err
+		}
+		if t.c.deployment == "" {
+			return l.notSpawnable("", a.Species) // a species belongs to a recipe
+		}
+		spec, module, err = l.ofSpecies(deploy.CreatureSpec{
+			Name: cmp.Or(a.Name, a.Species), Species: a.Species, Deployment: t.c.deployment, Config: a.Config, Parent: t.c.id,
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The instance outlives the turn; its start is bounded by the species' limits.
+	c, err := t.e.startFirst(context.WithoutCancel(ctx), spec, module)
+	if err != nil {
+		return nil, err
+	}
+	c.deployment = spec.Deployment
+	return preparedNode{t.e, c}, nil
+}
+
+func (t callingTurn) Send(id journal.ChannelID, alias string, payload, headers []byte) error {
+	if code := t.room(1, payload, headers); code != abi.OK {
+		return t.faultError()
+	}
+	l, release := t.takeLock()
+	ch := l.channels[id] // nil if this turn makes it; the commit looks it up by its alias
+	release()
+	t.sends = append(t.sends, sendEffect{alias: alias, ch: ch, payload: t.keep(payload), headers: t.keep(headers)})
+	return nil
+}
+
+func (t callingTurn) SendTo(to journal.CreatureID, payload []byte) error {
+	if code := t.room(1, payload, nil); code != abi.OK {
+		return t.faultError()
+	}
+	c := t.tools.added(to)
+	if c == nil {
+		l, release := t.takeLock()
+		c = l.creatures[to]
+		release()
+	}
+	t.sends = append(t.sends, sendEffect{to: c, payload: t.keep(payload)})
+	return nil
+}
+
+func (t callingTurn) Refused(words []draft.HomedWord) { // the rest of the turn may well happen
+	for _, w := range words {
+		t.verdicts = append(t.verdicts, w.Word)
+	}
+}
+
+// preparedNode is a creature that a turn adds to its graph.
+type preparedNode struct {
+	e *Engine
+	*creature
+}
+
+// Assign implements [tools.Prepared], as the methods below do.
+func (n preparedNode) Assign(id journal.CreatureID, name string) {
+	n.id, n.name, n.spec.Name = id, name, name
+}
+
+func (n preparedNode) Member() draft.Member { return n.member() }
+
+func (n preparedNode) Discard() { n.e.discardPrepared(context.Background(), n.creature) }
+
+// callersGraph is the graph of a caller as it runs.
+type callersGraph struct {
+	e locked
+	c *creature
+}
+
+// Inside implements [tools.Live], as the methods below do.
+func (l callersGraph) Inside(f func(tools.Graph)) {
+	g := l.c.home.lock()
+	defer g.mu.Unlock()
+	f(shownGraph{g})
+}
+
+func (l callersGraph) Species(deployment string) []*deploy.SpeciesSpec {
+	var out []*deploy.SpeciesSpec
+	for kind, t := range l.e.templates {
+		if kind.Deployment == deployment {
+			out = append(out, t.SpeciesSpec)
 		}
 	}
+	return out
+}
+
+func (l callersGraph) LetsMerge(id journal.CreatureID, deployment string) bool {
+	g := l.c.home.load()
+	if c := l.e.creatures[id]; c != nil {
+		g = c.home.load()
+	}
+	return deployment != "" && storemeta.Parse(g.meta).Of[deployment][MetaMerge] == mergeAllowed
+}
+
+// shownGraph is a graph whose mu is held.
+type shownGraph struct{ *graph }
+
+// Member implements [tools.Graph].
+func (g shownGraph) Member(id journal.CreatureID) (state journal.CreatureState, pending uint64, ok bool) {
+	c := g.creatures[id]
+	if c == nil {
+		return "", 0, false
+	}
+	return c.stateName(), c.mb.pending(), true
+}
+
+// Head implements [tools.Graph].
+func (g shownGraph) Head(id journal.ChannelID) uint64 {
+	if ch := g.channels[id]; ch != nil {
+		return ch.head
+	}
+	return 0
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/tools"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -185,7 +186,7 @@ func TestPoliciesJudgeSendsOnChannelsThatTheTurnWires(t *testing.T) {
 		toolCall{"group_channel", args{"action": "wire", "channel": "work", "creature": "lead", "direction": "send"}},
 		toolCall{"send_channel", args{"channel": "work", "payload": "secret"}},
 	)
-	answer[engine.SendChannelResult](t, replies[1])
+	answer[tools.SendChannelResult](t, replies[1])
 	if got := w.state(a.Creatures["creature.ann"], "heard"); strings.Contains(got, "secret") {
 		t.Errorf("ann heard %q, which a policy denies", got)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/tools"
 )
 
 func resolve(t testing.TB, text json.RawMessage) *jsonschema.Resolved {
@@ -25,22 +25,6 @@ func resolve(t testing.TB, text json.RawMessage) *jsonschema.Resolved {
 		t.Fatal(err)
 	}
 	return r
-}
-
-func TestEveryToolIsDescribed(t *testing.T) {
-	for _, info := range engine.Tools() {
-		if info.Doc == "" || !strings.HasSuffix(info.Doc, ".") {
-			t.Errorf("%s: %q is no sentence", info.Name, info.Doc)
-		}
-		for _, s := range []json.RawMessage{info.Args, info.Result} {
-			if resolve(t, s).Schema().Type != "object" {
-				t.Errorf("%s: the schema %s describes no object", info.Name, s)
-			}
-		}
-		if info.ArgsType.Kind() != reflect.Struct || info.ResultType.Kind() != reflect.Struct {
-			t.Errorf("%s: the types are %v and %v", info.Name, info.ArgsType, info.ResultType)
-		}
-	}
 }
 
 // usable are calls that succeed in this order when lead of a crew makes them: each
@@ -69,7 +53,7 @@ func TestResultsAreWhatTheirSchemasSay(t *testing.T) {
 	lead := s.apply(crew("crew")).Creatures["creature.lead"]
 	untried := map[string]*jsonschema.Resolved{}
 	schemas := map[string]*jsonschema.Resolved{}
-	for _, info := range engine.Tools() {
+	for _, info := range tools.List() {
 		schemas[info.Name] = resolve(t, info.Result)
 		untried[info.Name] = schemas[info.Name]
 	}
@@ -139,7 +123,7 @@ func TestWhatASchemaForbidsIsRefused(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	lead := s.apply(crew("crew")).Creatures["creature.lead"]
 	before := shape(s.world)
-	for _, info := range engine.Tools() {
+	for _, info := range tools.List() {
 		schema := resolve(t, info.Args)
 		var good args
 		for _, c := range usable {

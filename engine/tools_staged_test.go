@@ -8,10 +8,11 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/tools"
 )
 
 // memberOf finds who a status is about.
-func memberOf(t *testing.T, s engine.GroupStatus, id journal.CreatureID) engine.GroupMember {
+func memberOf(t *testing.T, s tools.GroupStatus, id journal.CreatureID) tools.GroupMember {
 	t.Helper()
 	for _, m := range s.Creatures {
 		if m.ID == id {
@@ -19,7 +20,7 @@ func memberOf(t *testing.T, s engine.GroupStatus, id journal.CreatureID) engine.
 		}
 	}
 	t.Fatalf("%s is not in the status", id)
-	return engine.GroupMember{}
+	return tools.GroupMember{}
 }
 
 // TestATurnSeesWhatItsSplitCuts has a turn part its creature from its parent, by a
@@ -44,9 +45,9 @@ func TestATurnSeesWhatItsSplitCuts(t *testing.T) {
 			w.wire(journal.OutputWire{From: boss, To: lead})
 			replies := w.ask(lead, c.part, toolCall{"group_status", nil}, toolCall{"group_wire", args{"action": "list"}})
 			answer[json.RawMessage](t, replies[0])
-			staged := answer[engine.GroupStatus](t, replies[1])
-			listed := answer[engine.WireResult](t, replies[2]).Wires
-			after := answer[engine.GroupStatus](t, w.ask(lead, toolCall{"group_status", nil})[0])
+			staged := answer[tools.GroupStatus](t, replies[1])
+			listed := answer[tools.WireResult](t, replies[2]).Wires
+			after := answer[tools.GroupStatus](t, w.ask(lead, toolCall{"group_status", nil})[0])
 			mine, then := memberOf(t, staged, lead), memberOf(t, after, lead)
 			if mine.Parent != then.Parent || len(staged.Wires) != len(after.Wires) || len(staged.Creatures) != len(after.Creatures) {
 				t.Errorf("staged %+v, then %+v", staged, after)
@@ -71,8 +72,8 @@ func TestASpawnedNodeThatIsSplitOffHasNoParent(t *testing.T) {
 		toolCall{"group_add_node", args{"species": "scribe", "name": "eve"}},
 		toolCall{"group_channel", args{"action": "unwire", "channel": "eve", "creature": "lead", "direction": "send"}},
 	)
-	eve := answer[engine.AddNodeResult](t, replies[0]).Creature
-	if d := answer[engine.ChannelResult](t, replies[1]).Delta; d.Kind != "split" {
+	eve := answer[tools.AddNodeResult](t, replies[0]).Creature
+	if d := answer[tools.ChannelResult](t, replies[1]).Delta; d.Kind != "split" {
 		t.Fatalf("the delta is %+v", d)
 	}
 	for _, when := range []string{"at once", "after a restart"} {
@@ -97,7 +98,7 @@ func TestIDsDependOnTheCallAlone(t *testing.T) {
 		_, code := t.Tool([]byte("group_channel"), []byte(`{"action": "delete", "channel": "extra"}`))
 		deletions = append(deletions, code)
 		b, code := t.Tool([]byte("group_channel"), []byte(`{"action": "create", "name": "notes"}`))
-		var r engine.ChannelResult
+		var r tools.ChannelResult
 		if err := json.Unmarshal(b, &r); code != abi.OK || err != nil {
 			return codeErr(t, code)
 		}
@@ -130,9 +131,9 @@ func TestCallsOfOneTurnHaveIDsOfTheirOwn(t *testing.T) {
 	lead := w.apply(crew("crew")).Creatures["creature.lead"]
 	add := toolCall{"group_add_node", args{"species": "scribe"}}
 	replies := w.ask(lead, add, toolCall{"group_add_node", args{"species": "dragon"}}, add, toolCall{"group_channel", args{"action": "create", "name": "x"}})
-	one, two := answer[engine.AddNodeResult](t, replies[0]), answer[engine.AddNodeResult](t, replies[2])
+	one, two := answer[tools.AddNodeResult](t, replies[0]), answer[tools.AddNodeResult](t, replies[2])
 	ids := map[string]bool{string(one.Creature): true, string(two.Creature): true, string(one.Channel): true, string(two.Channel): true}
-	ids[string(answer[engine.ChannelResult](t, replies[3]).Channel)] = true
+	ids[string(answer[tools.ChannelResult](t, replies[3]).Channel)] = true
 	if len(ids) != 5 {
 		t.Errorf("the ids %v are not five", ids)
 	}

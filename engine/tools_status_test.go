@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/tools"
 	"github.com/seed47132306/terrarium/engine/topology"
 	"pgregory.net/rapid"
 )
@@ -28,7 +29,7 @@ func throng(t testing.TB, n int) (w *world, lead journal.CreatureID) {
 				return err
 			}
 			if i%3 == 0 {
-				if _, err := b.AddWire(journal.OutputWire{From: added.Creature, To: lead}); err != nil {
+				if _, err := b.AddWire(t.Context(), journal.OutputWire{From: added.Creature, To: lead}); err != nil {
 					return err
 				}
 			}
@@ -39,9 +40,9 @@ func throng(t testing.TB, n int) (w *world, lead journal.CreatureID) {
 }
 
 // statusOf asks for a part of a graph, in a turn of its own.
-func statusOf(t testing.TB, w *world, lead journal.CreatureID, after string, limit int) (out engine.GroupStatus) {
+func statusOf(t testing.TB, w *world, lead journal.CreatureID, after string, limit int) (out tools.GroupStatus) {
 	t.Helper()
-	b, err := json.Marshal(engine.GroupStatusArgs{After: after, Limit: limit})
+	b, err := json.Marshal(tools.GroupStatusArgs{After: after, Limit: limit})
 	if err == nil {
 		b, err = w.Tool(t.Context(), lead, "group_status", b)
 	}
@@ -63,11 +64,11 @@ func TestThePartsOfAStatusAreTheWhole(t *testing.T) {
 	if whole.Next != "" || len(whole.Creatures) != n+1 || len(whole.Channels) != n || len(whole.Wires) != (n+2)/3 {
 		t.Fatalf("the whole has %d creatures, %d channels, %d wires, next %q", len(whole.Creatures), len(whole.Channels), len(whole.Wires), whole.Next)
 	}
-	want := engine.GroupTotals{Creatures: n + 1, Channels: n, Wires: (n + 2) / 3}
+	want := tools.GroupTotals{Creatures: n + 1, Channels: n, Wires: (n + 2) / 3}
 	rapid.Check(t, func(r *rapid.T) {
 		limit := rapid.IntRange(1, 2*n+20).Draw(r, "limit")
 		sum := whole
-		sum.Creatures, sum.Channels, sum.Wires = []engine.GroupMember{}, []engine.GroupChannel{}, []journal.OutputWire{}
+		sum.Creatures, sum.Channels, sum.Wires = []tools.GroupMember{}, []tools.GroupChannel{}, []journal.OutputWire{}
 		for after, parts := "", 0; ; parts++ {
 			p := statusOf(t, w, lead, after, limit)
 			if got := len(p.Creatures) + len(p.Channels) + len(p.Wires); got > limit || got == 0 || p.Totals != want {
@@ -93,7 +94,7 @@ func TestAStatusIsBounded(t *testing.T) {
 		for i := range 100 {
 			id, err := b.FindCreature(g, fmt.Sprint("n", i))
 			if err == nil {
-				_, err = b.Do(topology.SetEdge{Creature: id, Channel: hub, Direction: journal.Listen, On: true})
+				_, err = b.Do(t.Context(), topology.SetEdge{Creature: id, Channel: hub, Direction: journal.Listen, On: true})
 			}
 			if err != nil {
 				return err
@@ -141,7 +142,7 @@ func TestWiresAreListedInParts(t *testing.T) {
 		if after != nil {
 			a["after"] = after
 		}
-		r := answer[engine.WireResult](t, w.ask(lead, toolCall{"group_wire", a})[0])
+		r := answer[tools.WireResult](t, w.ask(lead, toolCall{"group_wire", a})[0])
 		if len(r.Wires) > 64 {
 			t.Errorf("%d wires in one answer", len(r.Wires))
 		}

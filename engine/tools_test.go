@@ -15,6 +15,7 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/tools"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
@@ -166,9 +167,9 @@ func TestATurnSeesWhatItHasStaged(t *testing.T) {
 		toolCall{"group_send", args{"creature": "eve", "payload": "psst"}},
 		toolCall{"group_status", nil},
 	)
-	eve := answer[engine.AddNodeResult](t, replies[1])
-	status := answer[engine.GroupStatus](t, replies[5])
-	if !slices.ContainsFunc(status.Creatures, func(m engine.GroupMember) bool { return m.ID == eve.Creature && m.Parent == lead && !m.Privileged }) {
+	eve := answer[tools.AddNodeResult](t, replies[1])
+	status := answer[tools.GroupStatus](t, replies[5])
+	if !slices.ContainsFunc(status.Creatures, func(m tools.GroupMember) bool { return m.ID == eve.Creature && m.Parent == lead && !m.Privileged }) {
 		t.Errorf("the staged status lacks eve: %+v", status.Creatures)
 	}
 	if got := s.state(eve.Creature, "heard"); got != "notes:hello\neve:psst\n" && got != "notes:hello\ninbox:psst\n" {
@@ -190,7 +191,7 @@ func TestToolsByCallerAndTarget(t *testing.T) {
 	a := w.apply(crew("crew", func(d *deploy.Deployment) { d.Root = "creature.lead" }))
 	other := w.apply(crew("other"))
 	lead, ann, bob := a.Creatures["creature.lead"], a.Creatures["creature.ann"], a.Creatures["creature.bob"]
-	clerk := answer[engine.AddNodeResult](t, w.ask(lead, toolCall{"group_add_node", args{"species": "clerk"}})[0]).Creature
+	clerk := answer[tools.AddNodeResult](t, w.ask(lead, toolCall{"group_add_node", args{"species": "clerk"}})[0]).Creature
 	foreign, foreignChannel := other.Creatures["creature.ann"], other.Channels["channel.work"]
 
 	callers := map[string]journal.CreatureID{"privileged": lead, "member": bob, "spawned": clerk}
@@ -254,7 +255,7 @@ func TestAWorkerWithThePrivilegedOnesNameIsNotIt(t *testing.T) {
 	lead, foreign := a.Creatures["creature.lead"], b.Creatures["creature.bob"]
 	// Merged, the other's lead has another name here, and its bob is no more than he was.
 	r := w.ask(lead, toolCall{"group_channel", args{"action": "wire", "channel": "work", "creature": string(foreign), "direction": "listen", "merge": true}})
-	if d := answer[engine.ChannelResult](t, r[0]).Delta; d.Kind != "merge" {
+	if d := answer[tools.ChannelResult](t, r[0]).Delta; d.Kind != "merge" {
 		t.Fatalf("the delta is %+v", d)
 	}
 	if r := w.ask(foreign, toolCall{"group_status", nil})[0]; r.Code != "not_privileged" {
@@ -305,7 +306,7 @@ func TestSpawnable(t *testing.T) {
 	replies := s.ask(lead, add, add, add, add)
 	var names []string
 	for _, r := range replies[:3] {
-		names = append(names, answer[engine.AddNodeResult](t, r).Name)
+		names = append(names, answer[tools.AddNodeResult](t, r).Name)
 	}
 	if !slices.Equal(names, []string{"scribe-1", "scribe-2", "scribe-3"}) {
 		t.Errorf("names %v", names)
@@ -314,7 +315,7 @@ func TestSpawnable(t *testing.T) {
 		t.Errorf("one too many: %+v", replies[3])
 	}
 	replies = s.ask(lead, toolCall{"group_remove_node", args{"creature": "scribe-2"}}, add, add)
-	if n := answer[engine.AddNodeResult](t, replies[1]).Name; n != "scribe-2" || replies[2].Code != "limit" {
+	if n := answer[tools.AddNodeResult](t, replies[1]).Name; n != "scribe-2" || replies[2].Code != "limit" {
 		t.Errorf("after a removal: %s, %+v", n, replies[2])
 	}
 	if replies := s.ask(lead, toolCall{"group_add_node", args{"species": "hidden"}}); replies[0].Code != "not_found" {
@@ -445,7 +446,7 @@ func TestToolAsOperation(t *testing.T) {
 	a := s.apply(crew("crew"))
 	lead, bob := a.Creatures["creature.lead"], a.Creatures["creature.bob"]
 	result, err := s.Tool(t.Context(), lead, "group_add_node", []byte(`{"species": "scribe", "name": "eve"}`))
-	var added engine.AddNodeResult
+	var added tools.AddNodeResult
 	if err == nil {
 		err = json.Unmarshal(result, &added)
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	crand "crypto/rand"
 	"encoding/binary"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -29,6 +31,8 @@ type turn struct {
 	// readOnly is set outside of creature_handle.
 	readOnly bool
 	wiring   *wiring
+	// ctx is that of the call under way, which the calls of a guest do not pass on.
+	ctx context.Context
 
 	// arena holds the bytes of everything that is sent or put out, so that a
 	// turn with a store costs one allocation for all of it.
@@ -48,14 +52,14 @@ type turn struct {
 	reply       span
 	stateSize   int64 // what the creature's state would have after the writes
 	logs        []logLine
-	verdicts    []policyVerdict
+	verdicts    []draft.Word
 	judged      bool         // policies have changed or left out a send
 	recalled    recollection // by the policies that judge what the turn does
 	logBytes    int64
 	fuel        int64 // what the guest used up; -1 if the host does not count it
 
 	tools *toolUse // nil unless the turn has called a group tool
-	alone bool     // the turn holds the mutation lock; see worker.handle
+	alone *locked  // the mutation lock, if the turn holds it; see handleAlone
 
 	detailJSON []byte // the source detail, once it was asked for
 	looked     bool   // the awareness document was asked for
@@ -112,8 +116,8 @@ type fault struct {
 }
 
 // begin prepares the turn for one call into c's instance.
-func (t *turn) begin(c *creature, d delivery, kind abi.Kind, readOnly bool) {
-	t.c, t.d, t.kind, t.readOnly = c, d, kind, readOnly
+func (t *turn) begin(ctx context.Context, c *creature, d delivery, kind abi.Kind, readOnly bool) {
+	t.ctx, t.c, t.d, t.kind, t.readOnly = ctx, c, d, kind, readOnly
 	t.now = d.msg.time
 	if c.spec.Grants.Clock {
 		t.now = 0
@@ -147,7 +151,7 @@ func (t *turn) reset() {
 	t.looked, t.late = false, false
 	t.sendCount, t.sendBytes, t.logBytes, t.asked = 0, 0, 0, 0
 	if t.tools != nil {
-		t.tools.forget(t.e)
+		t.tools.Discard()
 		t.tools = nil
 	}
 	t.output, t.hasOutput = t.output[:0], false
@@ -155,12 +159,14 @@ func (t *turn) reset() {
 	if t.fault.code != abi.OK {
 		t.fault = fault{}
 	}
-	t.c, t.d, t.wiring, t.rng = nil, delivery{}, nil, nil
+	t.ctx, t.c, t.d, t.wiring, t.rng = nil, nil, delivery{}, nil, nil
 }
 
 // emptied returns the list without elements, letting go of what they refer to.
 func emptied[T any](list []T) []T {
-	clear(list)
+	if len(list) > 0 {
+		clear(list)
+	}
 	return list[:0]
 }
 
@@ -453,7 +459,7 @@ func (t *turn) Log(level abi.Level, text []byte) abi.Code {
 		return t.overLimit("log_bytes", limits.LogBytes)
 	}
 	t.logBytes += int64(len(text))
-	t.logs = append(t.logs, logLine{level: level, text: t.c.veiled(strings.ToValidUTF8(string(text), "\uFFFD"))})
+	t.logs = append(t.logs, logLine{level: level, text: t.c.veil.Text(strings.ToValidUTF8(string(text), "\uFFFD"))})
 	return abi.OK
 }
 

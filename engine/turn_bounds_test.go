@@ -2,23 +2,24 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/specs"
+	"pgregory.net/rapid"
 )
 
 // newTestTurn is a turn of a creature that is in no graph.
 func newTestTurn(limits abi.Limits) *turn {
-	c := &creature{id: "c", settings: settings{limits: withDefaults(limits)}, state: &creatureState{}, handles: &handles{index: map[string]int32{}}}
+	c := &creature{id: "c", settings: settings{limits: specs.Limits(limits)}, state: &creatureState{}, handles: &handles{index: map[string]int32{}}}
 	c.wiring.Store(&wiring{})
 	t := &turn{}
-	t.begin(c, delivery{msg: bootMessage}, abi.KindMessage, false)
+	t.begin(context.Background(), c, delivery{msg: bootMessage}, abi.KindMessage, false)
 	return t
 }
 

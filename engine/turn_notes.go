@@ -24,7 +24,7 @@ type portrait struct {
 // inputNotes notes what the turn was given. It counts as noted from now on, so it
 // is called for turns that are logged only.
 func (c *creature) inputNotes(w *wiring, d delivery, cause journal.EventID) *journal.TurnNotes {
-	src := d.src
+	src := d.feed
 	n := journal.TurnNotes{}
 	noted := false
 	if p := &c.portrait; p.wiring != w || p.turns >= settingEvery {
@@ -71,14 +71,14 @@ func (c *creature) setting(w *wiring) *journal.Setting {
 	return s
 }
 
-// notes are what the event of a turn that succeeded notes.
-func (t *turn) notes(cause journal.EventID) *journal.TurnNotes {
+// notes are what the event of a turn that succeeded notes. Moved says that its sends may
+// lead elsewhere by now.
+func (t *turn) notes(cause journal.EventID, moved bool) *journal.TurnNotes {
 	if t.kind == kindTool {
 		return t.toolNotes()
 	}
 	n := t.c.inputNotes(t.wiring, t.d, cause)
 	outside := t.replied && t.d.msg.sender == ""
-	moved := t.c.wiring.Load() != t.wiring
 	if len(t.timers) == 0 && t.asked == 0 && !outside && !t.judged && t.tools == nil && !moved {
 		return n
 	}

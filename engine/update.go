@@ -24,9 +24,9 @@ type update struct {
 // to apply.
 func (j *joint) hold(ctx context.Context) error {
 	creatures := map[*creature]claim{}
-	j.e.mu.RLock()
+	l := j.e.rlock()
 	for _, a := range j.applications {
-		for _, c := range j.e.creatures {
+		for _, c := range l.creatures {
 			wanted := a.prepared[c.spec.Address]
 			if c.deployment != a.d.Name || c.spec.Address == "" || wanted == nil {
 				continue
@@ -36,7 +36,7 @@ func (j *joint) hold(ctx context.Context) error {
 			}
 		}
 	}
-	j.e.mu.RUnlock()
+	l.runlock()
 	if len(creatures) == 0 {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (c *creature) restarts(live *creature) bool {
 
 // become gives a creature that runs the settings of one that was prepared; what it
 // has and knows stays. It reports whether that takes another instance. What it does
-// is taken back with the change. The caller holds the creature and the mutation lock.
+// is taken back with the change. The caller holds the creature.
 func (a *application) become(ctx context.Context, x *change, live, prepared *creature) (restarted bool) {
 	before := role{live.settings, live.husk, live.huskReason, live.stopped}
 	after := before
@@ -87,12 +87,12 @@ func (a *application) become(ctx context.Context, x *change, live, prepared *cre
 		t, _ := a.e.topo.Creature(live.id)
 		after = role{settings: prepared.settings, stopped: t.Stopped}
 		a.adopted = append(a.adopted, adoption{prepared, before.module})
-		x.started = append(x.started, live.id) // which ends a quarantine
+		x.Start(live.id) // which ends a quarantine
 	}
 	after.spec = prepared.spec
 	after.spec.Name, after.spec.Parent = live.spec.Name, live.spec.Parent
 	x.cast(live, after)
-	x.undos = append(x.undos, func() { x.cast(live, before) })
+	x.OnUndo(func() { x.cast(live, before) })
 	return restarted
 }
 
@@ -104,7 +104,7 @@ type role struct {
 	stopped    bool
 }
 
-// cast has a creature that is held play a role. The caller holds the mutation lock.
+// cast has a creature that is held play a role.
 func (x *change) cast(c *creature, r role) {
 	if g := c.home.load(); !x.paused[g] {
 		g.mu.Lock()
@@ -123,8 +123,8 @@ type adoption struct {
 	former   abi.Module
 }
 
-// keep makes what become did final.
-func (a *application) keep(u *update) {
+// keepAdopted makes what become did final.
+func (a *application) keepAdopted(u *update) {
 	for _, t := range a.adopted {
 		u.modules = append(u.modules, t.former)
 		delete(a.prepared, t.prepared.spec.Address)
@@ -135,8 +135,8 @@ func (a *application) keep(u *update) {
 	}
 }
 
-// end lets the creatures go on, and closes what nobody uses any more.
-func (u *update) end(ctx context.Context, e *Engine) {
+// finishUpdate lets the creatures go on, and closes what is not in use any more.
+func (u *update) finishUpdate(ctx context.Context, e *Engine) {
 	u.holding.release(ctx)
 	for _, m := range u.modules {
 		if err := m.Close(ctx); err != nil {
@@ -149,10 +149,10 @@ func (u *update) end(ctx context.Context, e *Engine) {
 }
 
 // replaceTemplates puts the species of a deployment in the place of those that it
-// had, which it returns. The caller holds the mutation lock.
-func (e *Engine) replaceTemplates(deployment string, templates []*template) (former []*template) {
+// had, which it returns.
+func (e locked) replaceTemplates(deployment string, templates []*template) (former []*template) {
 	for k, t := range e.templates {
-		if k.deployment == deployment {
+		if k.Deployment == deployment {
 			former = append(former, t)
 			delete(e.templates, k)
 		}
@@ -164,9 +164,8 @@ func (e *Engine) replaceTemplates(deployment string, templates []*template) (for
 }
 
 // putPolicy puts a policy, or none, in the place of the one that a deployment had,
-// which it returns. Turns that ask meanwhile get the one or the other. The caller
-// holds the mutation lock.
-func (e *Engine) putPolicy(deployment string, p deploy.Policy) deploy.Policy {
+// which it returns. Turns that ask meanwhile get the one or the other.
+func (e locked) putPolicy(deployment string, p deploy.Policy) deploy.Policy {
 	var former any
 	if p != nil {
 		former, _ = e.policies.Swap(deployment, p)
@@ -183,8 +182,7 @@ func (e *Engine) putPolicy(deployment string, p deploy.Policy) deploy.Policy {
 }
 
 // setPolicy has what is sent on a channel judged by the policy of its deployment.
-// The caller holds the mutation lock.
-func (e *Engine) setPolicy(ch *channel) {
+func (e locked) setPolicy(ch *channel) {
 	found, _ := e.policies.Load(ch.deployment)
 	if p, _ := found.(deploy.Policy); p != nil && p.JudgesSend(ch.address) {
 		ch.policy.Store(&p)
@@ -195,7 +193,7 @@ func (e *Engine) setPolicy(ch *channel) {
 
 // retire notes that the deployment has another policy than this. It is closed when the
 // deployments are applied, and once more with the engine: turns that are under way may
-// still ask it, and have it hold something again. The caller holds the mutation lock.
+// still ask it, and have it hold something again.
 func (a *application) retire(p deploy.Policy) {
 	a.retired = p
 	a.e.former = append(a.e.former, p)

@@ -51,7 +51,7 @@ func TestABatchIsWaitedFor(t *testing.T) {
 		var made *engine.Batch
 		s.try(func(b *engine.Batch) error {
 			made = b
-			_, err := b.Do(op)
+			_, err := b.Do(t.Context(), op)
 			return err
 		})
 		return made

@@ -28,7 +28,7 @@ func (x *change) outlets(cr *creature) []outlet {
 	}
 	out := make([]outlet, len(cr.wires))
 	for i, w := range cr.wires {
-		out[i] = outlet{OutputWire: w, predicate: x.predicate(cr, w.When)}
+		out[i] = outlet{OutputWire: w, predicate: x.Predicate(cr.deployment, w.When)}
 		if w.Prompt != "" {
 			out[i].prompt, _ = deploy.ParsePrompt(w.Prompt, w.WithContent) // it was checked when the wire was added
 		}
@@ -47,7 +47,7 @@ type wiredOutput struct {
 
 // leadOut puts together what the turn's output becomes on the creature's wires.
 // Like policies, predicates run outside of critical sections.
-func (w *worker) leadOut(ctx context.Context) {
+func (w *turnWorker) leadOut(ctx context.Context) {
 	t := &w.turn
 	hops := t.hops() + 1
 	var judged map[string]bool // by predicate
@@ -77,7 +77,7 @@ func (t *turn) hops() int {
 	if t.d.msg.kind != abi.KindOutput {
 		return 0
 	}
-	n, _ := strconv.Atoi(journal.DecodeHeaders(t.d.msg.headers)[headerHops])
+	n, _ := strconv.Atoi(journal.DecodeHeaders(t.d.msg.headers)[headerHops]) // which the engine has written
 	return n
 }
 
@@ -143,28 +143,10 @@ func (w *wiring) hasOutlet(id journal.WireID) bool {
 	return slices.ContainsFunc(w.outlets, func(o outlet) bool { return o.ID == id })
 }
 
-// deliverOutput carries out one delivery over a wire. It belongs to the commit
-// of the turn. A wire that has been removed meanwhile delivers nothing.
-func (w *worker) deliverOutput(g *graph, rec *journal.Record, turnID journal.EventID, c *creature, o *wiredOutput) {
-	wire := &o.outlet.OutputWire
-	if now := c.wiring.Load(); now != w.turn.wiring && !now.hasOutlet(wire.ID) {
-		return
-	}
-	to := g.target(c, wire)
-	if reason, text := g.undeliverable(c, to, o); text != "" {
-		g.deadLetter(rec, letter{DeadLetterRow: o.letter(c, to, reason, text), turn: turnID, from: c})
-		return
-	}
-	m := g.newMessage(rec, o.payload, o.headers)
-	m.kind, m.sender, m.senderName = abi.KindOutput, c.id, c.name
-	c.counters.Sent++
-	g.post(rec, &w.wake, to, m, turnID, w.turn.d.msg.logID())
-}
-
 // letter is the dead letter of a delivery that a wire of c could not make.
 func (o *wiredOutput) letter(c, to *creature, reason abi.Code, text string) journal.DeadLetterRow {
 	row := journal.DeadLetterRow{
-		Reason: reason.String(), Error: text, Creature: o.outlet.To, Sender: c.id, Kind: journal.EventWiredOutput,
+		Reason: journal.DeadReason(reason.String()), Error: text, Creature: o.outlet.To, Sender: c.id, Kind: journal.EventWiredOutput,
 		Payload: slices.Clone(o.payload), Headers: o.headers,
 	}
 	if to != nil {

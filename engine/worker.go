@@ -6,6 +6,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/heapwatch"
+	"github.com/seed47132306/terrarium/engine/internal/runqueue"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -25,10 +27,12 @@ const (
 // before it takes the next one from the queue.
 const streak = 64
 
-// worker runs turns, one after the other.
-type worker struct {
+// turnWorker is a goroutine that runs turns, one after the other. (A worker among the
+// creatures is a child of one, and no type.)
+type turnWorker struct {
 	e    *Engine
 	turn turn
+	log  turnLog // of the turn, when it commits
 	wake waker
 	// quantum is how many deliveries of one creature are handled before others
 	// get their turn.
@@ -40,23 +44,23 @@ type worker struct {
 	work   int64         // done for the creature that is being served
 	store  journal.Store // of the graph in which the turn under way began
 
-	wall      int64      // what the clock said when it was last asked
-	wallTurns int        // turns that may still use that
-	heap      *heapWatch // the engine's; nil: none
-	lookAt    int64      // the wall from which on the worker looks at the heap again
+	wall      int64                      // what the clock said when it was last asked
+	wallTurns int                        // turns that may still use that
+	heap      *heapwatch.Watch[creature] // the engine's; nil: none
+	lookAt    int64                      // the wall from which on the worker looks at the heap again
 }
 
-func newWorker(e *Engine, l *lane) *worker {
-	w := &worker{e: e, heap: e.heap, quantum: quantum, streak: streak}
-	w.turn.e = e
+func newWorker(e *Engine, l *runqueue.Lane[creature]) *turnWorker {
+	w := &turnWorker{e: e, heap: e.heap, quantum: quantum, streak: streak}
+	w.turn.e, w.log.t = e, &w.turn
 	w.wake.later, w.wake.lane = true, l
 	return w
 }
 
 // run works until the queue is closed. It returns with no creature in hand.
-func (w *worker) run(ctx context.Context) {
+func (w *turnWorker) run(ctx context.Context) {
 	lane := w.wake.lane
-	for c := w.e.queue.pop(lane); c != nil; c = w.e.queue.pop(lane) {
+	for c := w.e.queue.Pop(lane); c != nil; c = w.e.queue.Pop(lane) {
 		w.wallTurns = 0
 		w.serve(ctx, c)
 	}
@@ -75,7 +79,7 @@ const (
 // committed in the critical section in which the next delivery is taken, whoever
 // that is for in the same graph: to leave and enter it costs more than most of what
 // is done in it.
-func (w *worker) serve(ctx context.Context, c *creature) {
+func (w *turnWorker) serve(ctx context.Context, c *creature) {
 	g := c.home.lock()
 	for c != nil {
 		g = w.serveOne(ctx, g, c)
@@ -85,7 +89,7 @@ func (w *worker) serve(ctx context.Context, c *creature) {
 
 // goOn chooses the next creature and enters the critical section of its graph.
 // The caller is in that of g, if it is not nil.
-func (w *worker) goOn(g *graph) (*creature, *graph) {
+func (w *turnWorker) goOn(g *graph) (*creature, *graph) {
 	c := w.choose()
 	if c != nil && c.home.load() == g {
 		return c, g
@@ -95,7 +99,7 @@ func (w *worker) goOn(g *graph) (*creature, *graph) {
 	}
 	w.flush()
 	if c == nil {
-		w.wake.settle(&w.e.idle)
+		w.wake.countOwed(&w.e.idle)
 		return nil, nil
 	}
 	return c, c.home.lock()
@@ -103,11 +107,11 @@ func (w *worker) goOn(g *graph) (*creature, *graph) {
 
 // choose takes the creature that the worker woke last, whose message is still in
 // the cache, or after a while the one that has waited longest.
-func (w *worker) choose() *creature {
+func (w *turnWorker) choose() *creature {
 	if w.streak == 0 {
 		return nil
 	}
-	w.wake.lane.chosen.Add(1)
+	w.wake.lane.Chose()
 	if w.own < w.streak && !w.e.isClosing() {
 		if c := w.wake.last(); c != nil {
 			w.own++
@@ -115,14 +119,14 @@ func (w *worker) choose() *creature {
 		}
 	}
 	w.own = 0
-	return w.e.queue.next(w.wake.lane)
+	return w.e.queue.Next(w.wake.lane)
 }
 
 // serveOne handles deliveries of a creature until there are none or its quantum
 // is used up. The creature is scheduled when serveOne is called, and either on the
 // queue or not scheduled when it returns. The caller has entered the critical
 // section of its graph, unless it is gone; so has serveOne when it returns one.
-func (w *worker) serveOne(ctx context.Context, g *graph, c *creature) *graph {
+func (w *turnWorker) serveOne(ctx context.Context, g *graph, c *creature) *graph {
 	if c.hold != nil {
 		// Who holds it wakes it or, if it is gone, closes its instance.
 		c.scheduled = false
@@ -138,7 +142,7 @@ func (w *worker) serveOne(ctx context.Context, g *graph, c *creature) *graph {
 			w.putBack(c)
 			return nil
 		}
-		d, kind, what := c.take(g)
+		d, kind, what := c.chooseNext(g)
 		switch {
 		case what == doHandle:
 			c.behold(g)
@@ -170,8 +174,8 @@ func (w *worker) serveOne(ctx context.Context, g *graph, c *creature) *graph {
 	return nil
 }
 
-// take decides what the creature does next. The caller holds the graph's mu.
-func (c *creature) take(g *graph) (delivery, abi.Kind, todo) {
+// chooseNext decides what the creature does next. The caller holds the graph's mu.
+func (c *creature) chooseNext(g *graph) (delivery, abi.Kind, todo) {
 	switch {
 	case !c.hasWork():
 		return delivery{}, 0, doNothing
@@ -203,14 +207,14 @@ func (c *creature) take(g *graph) (delivery, abi.Kind, todo) {
 }
 
 // retire gives up a creature that is in no graph any more.
-func (w *worker) retire(ctx context.Context, c *creature) {
+func (w *turnWorker) retire(ctx context.Context, c *creature) {
 	w.closeInstance(ctx, c)
 	w.rest(c)
 }
 
 // closeInstance closes a creature's instance, if it has one, in an orderly
 // way. The creature is in the worker's hands.
-func (w *worker) closeInstance(ctx context.Context, c *creature) {
+func (w *turnWorker) closeInstance(ctx context.Context, c *creature) {
 	if c.instance != nil {
 		stopInstance(ctx, &w.turn, c, c.instance)
 		c.instance = nil
@@ -220,8 +224,8 @@ func (w *worker) closeInstance(ctx context.Context, c *creature) {
 // stopInstance runs creature_stop and closes the instance. Both may fail
 // without consequence: nothing of the instance is used any more.
 func stopInstance(ctx context.Context, t *turn, c *creature, instance abi.Instance) {
-	t.begin(c, delivery{msg: bootMessage}, 0, true)
-	err := c.veiledError(instance.Stop(ctx, t))
+	t.begin(ctx, c, delivery{msg: bootMessage}, 0, true)
+	err := c.veil.Error(instance.Stop(ctx, t))
 	t.reset()
 	if err = errors.Join(err, instance.Close(ctx)); err != nil {
 		t.e.log.Debug("closing an instance", "creature", c.id, "error", err)
@@ -230,13 +234,13 @@ func stopInstance(ctx context.Context, t *turn, c *creature, instance abi.Instan
 
 // rest gives up a creature, which is not busy any more. The caller holds the mu of
 // its graph, if it is in one.
-func (w *worker) rest(c *creature) {
+func (w *turnWorker) rest(c *creature) {
 	c.giveUp()
 	w.wake.owed--
 }
 
 // flush puts what was woken on the queue.
-func (w *worker) flush() {
+func (w *turnWorker) flush() {
 	if len(w.wake.list) > 0 {
 		w.wake.flush(w.e)
 	}
@@ -244,7 +248,7 @@ func (w *worker) flush() {
 
 // putBack puts the creature that the worker has in hands at the end of the queue,
 // behind what it woke.
-func (w *worker) putBack(c *creature) {
+func (w *turnWorker) putBack(c *creature) {
 	w.wake.list = append(w.wake.list, c)
 	w.wake.flush(w.e)
 }
@@ -252,7 +256,7 @@ func (w *worker) putBack(c *creature) {
 // handle runs one turn and commits it or deals with its failure. It returns
 // with the critical section of the creature's graph entered, or nil if the
 // creature is gone.
-func (w *worker) handle(ctx context.Context, c *creature, d delivery, kind abi.Kind) *graph {
+func (w *turnWorker) handle(ctx context.Context, c *creature, d delivery, kind abi.Kind) *graph {
 	if w.wall >= w.lookAt {
 		w.lookAtHeap(ctx)
 	}
@@ -267,7 +271,7 @@ func (w *worker) handle(ctx context.Context, c *creature, d delivery, kind abi.K
 	return g
 }
 
-func (w *worker) handleTurn(ctx context.Context, c *creature, d delivery, kind abi.Kind) *graph {
+func (w *turnWorker) handleTurn(ctx context.Context, c *creature, d delivery, kind abi.Kind) *graph {
 	if err := c.loadState(ctx); err != nil {
 		return w.postpone(ctx, c, d, err)
 	}
@@ -281,23 +285,23 @@ func (w *worker) handleTurn(ctx context.Context, c *creature, d delivery, kind a
 		return w.postpone(ctx, c, d, err)
 	}
 	if w.turn.changesGraph() {
-		w.e.mu.Lock()
-		defer w.e.mu.Unlock()
-		return w.commitChange(ctx, c, d)
+		l := w.e.lock()
+		defer l.unlock()
+		return w.commitChange(ctx, l, c, d)
 	}
 	return w.commit(ctx, c)
 }
 
 // attempt runs the guest and asks the policies about what it did. If that is the
 // end of the turn, it returns as handle does.
-func (w *worker) attempt(ctx context.Context, c *creature, d delivery, kind abi.Kind) (g *graph, over bool) {
+func (w *turnWorker) attempt(ctx context.Context, c *creature, d delivery, kind abi.Kind) (g *graph, over bool) {
 	err := w.execute(ctx, c, d, kind)
 	switch {
 	case w.turn.tools != nil && w.turn.tools.conflict:
 		return w.conflicted(ctx, c, d), true // whatever else the guest made of it
 	case err != nil && ctx.Err() != nil:
 		return w.postpone(ctx, c, d, err), true
-	case err != nil && !w.turn.alone: // what is left of a turn that failed is stored, too
+	case err != nil && w.turn.alone == nil: // what is left of a turn that failed is stored, too
 		if err := w.awaitStore(ctx, c); err != nil {
 			return w.postpone(ctx, c, d, err), true
 		}
@@ -316,9 +320,9 @@ func (w *worker) attempt(ctx context.Context, c *creature, d delivery, kind abi.
 }
 
 // execute runs the guest. What it did is in w.turn.
-func (w *worker) execute(ctx context.Context, c *creature, d delivery, kind abi.Kind) error {
+func (w *turnWorker) execute(ctx context.Context, c *creature, d delivery, kind abi.Kind) error {
 	if c.job != nil {
-		return w.callTool(c, d, c.job)
+		return w.callTool(ctx, c, d, c.job)
 	}
 	t := &w.turn
 	if w.e.observed(journal.EventTurnStarted) {
@@ -341,9 +345,9 @@ func (w *worker) execute(ctx context.Context, c *creature, d delivery, kind abi.
 }
 
 // call hands a delivery to the creature's instance, or to a new one.
-func (w *worker) call(ctx context.Context, c *creature, d delivery, kind abi.Kind) error {
+func (w *turnWorker) call(ctx context.Context, c *creature, d delivery, kind abi.Kind) error {
 	t := &w.turn
-	if w.heap.suspects(c) {
+	if w.heap.Suspects(c) {
 		w.trySuspect(ctx, c)
 	}
 	fresh := c.instance == nil
@@ -354,9 +358,9 @@ func (w *worker) call(ctx context.Context, c *creature, d delivery, kind abi.Kin
 		w.noteInstance(c)
 		t.reset()
 	}
-	t.begin(c, d, kind, false)
+	t.begin(ctx, c, d, kind, false)
 	t.wiring = c.facing
-	err := c.veiledError(c.instance.Handle(ctx, t, kind, len(d.msg.payload)))
+	err := c.veil.Error(c.instance.Handle(ctx, t, kind, len(d.msg.payload)))
 	t.fuel = c.instance.FuelUsed()
 	w.work += max(t.fuel, 0) + sendWork*int64(len(t.sends))
 	return err
@@ -370,7 +374,7 @@ const (
 )
 
 // wallClock is the time, as the log has it, of what the worker does now.
-func (w *worker) wallClock() int64 {
+func (w *turnWorker) wallClock() int64 {
 	fuel := w.turn.fuel
 	if !w.e.sampled || w.wallTurns == 0 || fuel < 0 || fuel > longTurn {
 		w.wall, w.wallTurns = w.e.wallClock(), wallTurns
@@ -380,7 +384,7 @@ func (w *worker) wallClock() int64 {
 }
 
 // discard closes the instance without ceremony.
-func (w *worker) discard(ctx context.Context, c *creature) {
+func (w *turnWorker) discard(ctx context.Context, c *creature) {
 	if c.instance == nil {
 		return
 	}
@@ -393,7 +397,7 @@ func (w *worker) discard(ctx context.Context, c *creature) {
 // awaitStore waits until the log of the creature's graph has room for the turn's
 // record. A graph that had no log when the turn began may have one by now: its bound
 // is exceeded by one record for every worker at most.
-func (w *worker) awaitStore(ctx context.Context, c *creature) error {
+func (w *turnWorker) awaitStore(ctx context.Context, c *creature) error {
 	for w.store != nil {
 		if err := w.store.Room(ctx); err == nil || ctx.Err() != nil || c.home.logsTo(w.store) {
 			return err
@@ -410,7 +414,7 @@ func (w *worker) awaitStore(ctx context.Context, c *creature) error {
 
 // postpone puts a delivery back as if it had never been taken: the engine is
 // closing, or something other than the guest failed. It returns as handle does.
-func (w *worker) postpone(ctx context.Context, c *creature, d delivery, err error) *graph {
+func (w *turnWorker) postpone(ctx context.Context, c *creature, d delivery, err error) *graph {
 	c.portrait.wiring = nil // what the turn has noted is not in the log, it may be
 	w.turn.reset()
 	w.discard(ctx, c)
@@ -420,7 +424,7 @@ func (w *worker) postpone(ctx context.Context, c *creature, d delivery, err erro
 		return nil
 	}
 	c.current = delivery{}
-	if d.src != nil {
+	if d.feed != nil {
 		c.retry = &d
 	}
 	if c.job != nil {

@@ -19,7 +19,7 @@ type AwarenessResult struct {
 	Markdown string          `json:"markdown,omitempty"` // or the document as text
 }
 
-func awareness(_ context.Context, s *session, a *AwarenessArgs) (*AwarenessResult, error) {
+func awareness(_ context.Context, s *client, a *AwarenessArgs) (*AwarenessResult, error) {
 	c, err := s.t.FindCreature("", a.Creature)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"context"
 	"slices"
 
 	"github.com/seed47132306/terrarium"
@@ -40,7 +41,7 @@ type EdgeArgs struct {
 	OnCollision string `json:"on_collision,omitempty" doc:"rename, unify or reject, if a merge finds a name twice"`
 }
 
-func connect(b *staging, a *ConnectArgs) (*ChannelResult, error) {
+func connect(ctx context.Context, b *staging, a *ConnectArgs) (*ChannelResult, error) {
 	collision, err := parseCollision("connect", a.OnCollision)
 	if err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func connect(b *staging, a *ConnectArgs) (*ChannelResult, error) {
 	if op.Channel, op.Name, err = connecting(b, from, to, a.Channel); err != nil {
 		return nil, err
 	}
-	out, err := b.Do(op)
+	out, err := b.Do(ctx, op)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func findPair(b *staging, from, to string) (f, t terrarium.CreatureID, err error
 	return
 }
 
-func disconnect(b *staging, a *DisconnectArgs) (*ChannelsResult, error) {
+func disconnect(ctx context.Context, b *staging, a *DisconnectArgs) (*ChannelsResult, error) {
 	from, to, err := findPair(b, a.From, a.To)
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func disconnect(b *staging, a *DisconnectArgs) (*ChannelsResult, error) {
 			return nil, err
 		}
 	}
-	out, err := b.Do(op)
+	out, err := b.Do(ctx, op)
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +118,8 @@ func disconnect(b *staging, a *DisconnectArgs) (*ChannelsResult, error) {
 	return &ChannelsResult{channels, out.Delta}, nil
 }
 
-func setEdge(dir journal.Direction) func(*staging, *EdgeArgs) (*DeltaResult, error) {
-	return func(b *staging, a *EdgeArgs) (*DeltaResult, error) {
+func setEdge(dir journal.Direction) func(context.Context, *staging, *EdgeArgs) (*DeltaResult, error) {
+	return func(ctx context.Context, b *staging, a *EdgeArgs) (*DeltaResult, error) {
 		collision, err := parseCollision("set_"+dir.String(), a.OnCollision)
 		if err != nil {
 			return nil, err
@@ -133,6 +134,6 @@ func setEdge(dir journal.Direction) func(*staging, *EdgeArgs) (*DeltaResult, err
 				return nil, err
 			}
 		}
-		return deltaOf(b.Do(topology.SetEdge{Creature: c, Channel: ch, Direction: dir, On: *a.On, Alias: a.Alias, OnCollision: collision}))
+		return deltaOf(b.Do(ctx, topology.SetEdge{Creature: c, Channel: ch, Direction: dir, On: *a.On, Alias: a.Alias, OnCollision: collision}))
 	}
 }

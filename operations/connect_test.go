@@ -81,7 +81,7 @@ func counted(t *testing.T, tr *terrarium.Terrarium, c terrarium.CreatureID) map[
 
 func graphOf(t *testing.T, tr *terrarium.Terrarium, c terrarium.CreatureID) engine.GraphStatus {
 	t.Helper()
-	g, err := tr.FindGraph(string(c))
+	g, err := tr.FindGraph(t.Context(), string(c))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func copyOperations() []Operation {
 	}
 }
 
-func export(ctx context.Context, s *session, a *ExportArgs) (*ExportResult, error) {
+func export(ctx context.Context, s *client, a *ExportArgs) (*ExportResult, error) {
 	of, err := graphOrSession(ctx, s, "export", a.Graph, a.Session)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func export(ctx context.Context, s *session, a *ExportArgs) (*ExportResult, erro
 	return &ExportResult{Session: session, Path: a.Path}, nil
 }
 
-func fork(ctx context.Context, s *session, a *ForkArgs) (*ForkResult, error) {
+func fork(ctx context.Context, s *client, a *ForkArgs) (*ForkResult, error) {
 	of, err := graphOrSession(ctx, s, "fork", a.Graph, a.Session)
 	if err != nil {
 		return nil, err

@@ -55,8 +55,8 @@ func messageOperations() []Operation {
 	}
 }
 
-func send(ctx context.Context, s *session, a *SendArgs) (*SendResult, func(context.Context) (*SendResult, error), error) {
-	ch, err := findChannelArg(s.t, &ChannelArgs{Channel: a.Channel, Graph: a.Graph})
+func send(ctx context.Context, s *client, a *SendArgs) (*SendResult, func(context.Context) (*SendResult, error), error) {
+	ch, err := findChannelArg(s.graphs(ctx), s.t.FindChannel, &ChannelArgs{Channel: a.Channel, Graph: a.Graph})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,7 +64,7 @@ func send(ctx context.Context, s *session, a *SendArgs) (*SendResult, func(conte
 	return sending(sent, err, a.Durable)
 }
 
-func sendTo(ctx context.Context, s *session, a *SendToArgs) (*SendResult, func(context.Context) (*SendResult, error), error) {
+func sendTo(ctx context.Context, s *client, a *SendToArgs) (*SendResult, func(context.Context) (*SendResult, error), error) {
 	c, err := s.t.FindCreature("", a.Creature)
 	if err != nil {
 		return nil, nil, err
@@ -87,7 +87,7 @@ func sending(sent engine.Sent, err error, durable bool) (*SendResult, func(conte
 	return nil, func(ctx context.Context) (*SendResult, error) { return result, sent.Wait(ctx) }, nil
 }
 
-func waitIdle(_ context.Context, s *session, a *WaitIdleArgs) (*WaitIdleResult, func(context.Context) (*WaitIdleResult, error), error) {
+func waitIdle(_ context.Context, s *client, a *WaitIdleArgs) (*WaitIdleResult, func(context.Context) (*WaitIdleResult, error), error) {
 	return nil, func(ctx context.Context) (*WaitIdleResult, error) {
 		if a.Timeout > 0 {
 			var cancel context.CancelFunc

@@ -14,6 +14,7 @@ import (
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/tools"
 	"github.com/seed47132306/terrarium/internal/near"
 )
 
@@ -31,11 +32,11 @@ type Operation struct {
 
 	waits   bool // it may answer later
 	inOrder bool // it is about the connection, so that others never overtake it
-	run     func(ctx context.Context, s *session, args any) (any, error)
+	run     func(ctx context.Context, s *client, args any) (any, error)
 	// prepare, if there is one, does what takes long before stage is called,
 	// which holds up all other changes.
-	prepare func(ctx context.Context, s *session, args any) (*engine.Prepared, error)
-	stage   func(b *staging, args any, p *engine.Prepared) (any, error)
+	prepare func(ctx context.Context, s *client, args any) (*engine.Prepared, error)
+	stage   func(ctx context.Context, b *staging, args any, p *engine.Prepared) (any, error)
 }
 
 // Table returns the table of operations, in the order of the reference.
@@ -66,19 +67,19 @@ func findOperation(name string) (Operation, error) {
 }
 
 // read makes an operation that does not change the topology.
-func read[A, R any](name, doc string, run func(ctx context.Context, s *session, a *A) (R, error)) Operation {
+func read[A, R any](name, doc string, run func(ctx context.Context, s *client, a *A) (R, error)) Operation {
 	return Operation{
 		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](),
-		run: func(ctx context.Context, s *session, args any) (any, error) { return run(ctx, s, args.(*A)) },
+		run: func(ctx context.Context, s *client, args any) (any, error) { return run(ctx, s, args.(*A)) },
 	}
 }
 
 // wait makes an operation that begins at once and answers later. begin returns
 // the function that waits, or, if there is nothing to wait for, the result.
-func wait[A, R any](name, doc string, begin func(ctx context.Context, s *session, a *A) (*R, func(context.Context) (*R, error), error)) Operation {
+func wait[A, R any](name, doc string, begin func(ctx context.Context, s *client, a *A) (*R, func(context.Context) (*R, error), error)) Operation {
 	return Operation{
 		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](), waits: true,
-		run: func(ctx context.Context, s *session, args any) (any, error) {
+		run: func(ctx context.Context, s *client, args any) (any, error) {
 			result, end, err := begin(ctx, s, args.(*A))
 			if err != nil || end == nil {
 				return result, err
@@ -95,26 +96,30 @@ func ofConnection(op Operation) Operation {
 }
 
 // edit makes an operation that changes the topology, by itself or in a batch.
-func edit[A, R any](name, doc string, stage func(b *staging, a *A) (*R, error)) Operation {
-	return prepared(name, doc, nil, func(b *staging, a *A, _ *engine.Prepared) (*R, error) { return stage(b, a) })
+func edit[A, R any](name, doc string, stage func(ctx context.Context, b *staging, a *A) (*R, error)) Operation {
+	return changePrepared(name, doc, nil, func(ctx context.Context, b *staging, a *A, _ *engine.Prepared) (*R, error) {
+		return stage(ctx, b, a)
+	})
 }
 
-// prepared makes an operation that changes the topology with something that is
+// changePrepared makes an operation that changes the topology with something that is
 // made beforehand.
-func prepared[A, R any](name, doc string,
-	prepare func(ctx context.Context, s *session, a *A) (*engine.Prepared, error),
-	stage func(b *staging, a *A, p *engine.Prepared) (*R, error),
+func changePrepared[A, R any](name, doc string,
+	prepare func(ctx context.Context, s *client, a *A) (*engine.Prepared, error),
+	stage func(ctx context.Context, b *staging, a *A, p *engine.Prepared) (*R, error),
 ) Operation {
 	op := Operation{
 		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](), Batchable: true,
-		stage: func(b *staging, args any, p *engine.Prepared) (any, error) { return stage(b, args.(*A), p) },
+		stage: func(ctx context.Context, b *staging, args any, p *engine.Prepared) (any, error) {
+			return stage(ctx, b, args.(*A), p)
+		},
 	}
 	if prepare != nil {
-		op.prepare = func(ctx context.Context, s *session, args any) (*engine.Prepared, error) {
+		op.prepare = func(ctx context.Context, s *client, args any) (*engine.Prepared, error) {
 			return prepare(ctx, s, args.(*A))
 		}
 	}
-	op.run = func(ctx context.Context, s *session, args any) (any, error) {
+	op.run = func(ctx context.Context, s *client, args any) (any, error) {
 		results, err := carryOut(ctx, s, []step{{op: op, args: args}}, func(err error, _ int) error { return err })
 		if err != nil {
 			return nil, err
@@ -133,7 +138,7 @@ type step struct {
 
 // carryOut carries out steps, all or nothing. at says in an error which step it
 // is about.
-func carryOut(ctx context.Context, s *session, steps []step, at func(err error, step int) error) ([]any, error) {
+func carryOut(ctx context.Context, s *client, steps []step, at func(err error, step int) error) ([]any, error) {
 	defer func() {
 		for i := range steps {
 			if p := steps[i].prepared; p != nil {
@@ -155,10 +160,10 @@ func carryOut(ctx context.Context, s *session, steps []step, at func(err error, 
 	var made *engine.Batch
 	err := s.t.Batch(ctx, func(batch *engine.Batch) error {
 		made = batch
-		b := &staging{batch, s.t}
+		b := &staging{batch, func(name string) (terrarium.GraphID, error) { return s.t.FindGraphBy(ctx, batch.FindGraph, name) }}
 		for i := range steps {
 			st := &steps[i]
-			r, err := st.op.stage(b, st.args, st.prepared)
+			r, err := st.op.stage(ctx, b, st.args, st.prepared)
 			if err != nil {
 				return at(err, i)
 			}
@@ -179,7 +184,7 @@ func (op *Operation) decode(raw []byte) (any, error) {
 	if err := json.Unmarshal(raw, &given); err != nil || given == nil {
 		return nil, invalid(op.Name, "the arguments are not a JSON object", op.usage())
 	}
-	if err := engine.CheckJSON(raw); err != nil {
+	if err := tools.CheckJSON(raw); err != nil {
 		return nil, err
 	}
 	known := op.fields()
@@ -294,7 +299,7 @@ func Do(ctx context.Context, t *terrarium.Terrarium, name string, args json.RawM
 	if err != nil {
 		return nil, err
 	}
-	result, err := op.run(ctx, &session{t: t}, decoded)
+	result, err := op.run(ctx, &client{t: t}, decoded)
 	if later, waits := result.(later); err == nil && waits {
 		return later(ctx)
 	}

@@ -62,7 +62,7 @@ type EventRecord struct {
 	ID       string             `json:"id,omitempty"`
 	Seq      uint64             `json:"seq,omitempty"` // in the channel; for a subscription, of what was observed
 	TS       string             `json:"ts"`            // RFC 3339, UTC
-	Kind     string             `json:"kind"`
+	Kind     journal.EventKind  `json:"kind"`
 	Graph    journal.GraphID    `json:"graph,omitempty"`
 	Creature journal.CreatureID `json:"creature,omitempty"` // for a message, the sender
 	Turn     string             `json:"turn,omitempty"`
@@ -81,7 +81,7 @@ type EventRecord struct {
 // NewEventRecord makes the JSON form of an event.
 func NewEventRecord(ev *journal.Event) EventRecord {
 	r := EventRecord{
-		ID: ev.ID.String(), Seq: ev.Seq, TS: time.Unix(0, ev.Time).UTC().Format(time.RFC3339Nano), Kind: ev.Kind.String(),
+		ID: ev.ID.String(), Seq: ev.Seq, TS: time.Unix(0, ev.Time).UTC().Format(time.RFC3339Nano), Kind: ev.Kind,
 		Graph: ev.Graph, Creature: ev.Creature, Turn: ev.Turn.String(), Attempt: ev.Attempt,
 		Channel: ev.Channel, Headers: journal.DecodeHeaders(ev.Headers), Cause: ev.Cause.String(),
 	}

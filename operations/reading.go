@@ -73,7 +73,7 @@ type SessionRecord struct {
 	Durability string                `json:"durability"`
 	Created    string                `json:"created,omitempty"`
 	Parents    []terrarium.SessionID `json:"parents"`
-	MadeBy     string                `json:"made_by,omitempty"` // merge, split, rearrange or fork
+	MadeBy     journal.CutKind       `json:"made_by,omitempty"` // merge, split, rearrange or fork
 	MergedAt   string                `json:"merged_at,omitempty"`
 	SplitAt    string                `json:"split_at,omitempty"`
 	StorePath  string                `json:"store_path,omitempty"` // none when its history is in the files of others only
@@ -105,13 +105,10 @@ func readingOperations() []Operation {
 	}
 }
 
-func status(_ context.Context, s *session, a *StatusArgs) (*StatusResult, error) {
-	var g terrarium.GraphID
-	if a.Graph != "" {
-		var err error
-		if g, err = s.t.FindGraph(a.Graph); err != nil {
-			return nil, err
-		}
+func status(ctx context.Context, s *client, a *StatusArgs) (*StatusResult, error) {
+	g, err := s.graphs(ctx).ifNamed(a.Graph)
+	if err != nil {
+		return nil, err
 	}
 	graphs, err := s.t.Status(g)
 	if err != nil {
@@ -120,7 +117,7 @@ func status(_ context.Context, s *session, a *StatusArgs) (*StatusResult, error)
 	return &StatusResult{graphs, s.t.UnaccountedBytes(), errorRecords(append(s.t.Problems(), s.t.PolicyFailures()...))}, nil
 }
 
-func state(ctx context.Context, s *session, a *StateArgs) (*StateResult, error) {
+func state(ctx context.Context, s *client, a *StateArgs) (*StateResult, error) {
 	c, err := s.t.FindCreature("", a.Creature)
 	if err != nil {
 		return nil, err
@@ -136,7 +133,7 @@ func state(ctx context.Context, s *session, a *StateArgs) (*StateResult, error) 
 	return out, nil
 }
 
-func history(ctx context.Context, s *session, a *HistoryArgs) (*HistoryResult, error) {
+func history(ctx context.Context, s *client, a *HistoryArgs) (*HistoryResult, error) {
 	of, err := graphOrSession(ctx, s, "history", a.Graph, a.Session)
 	if err != nil {
 		return nil, err
@@ -148,7 +145,7 @@ func history(ctx context.Context, s *session, a *HistoryArgs) (*HistoryResult, e
 	if q.After, err = journal.ParseEventID(a.After); err != nil {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "history", Message: "after is not an event id", Remedy: "take it from an event", Err: err}
 	}
-	g, _ := s.t.FindGraph(a.Graph) // where names are looked up, if that is a live graph
+	g, _ := s.t.FindGraph(ctx, a.Graph) // where names are looked up, if that is a live graph
 	if q.Creature, err = everNamed(s.t.FindCreature, g, a.Creature); err != nil {
 		return nil, err
 	}
@@ -180,7 +177,7 @@ func everNamed[T ~string](find func(terrarium.GraphID, string) (T, error), g ter
 }
 
 // graphOrSession resolves the two ways to name a store.
-func graphOrSession(ctx context.Context, s *session, op, graph, session string) (string, error) {
+func graphOrSession(ctx context.Context, s *client, op, graph, session string) (string, error) {
 	switch {
 	case session != "" && graph != "":
 		return "", invalid(op, "graph and session are both given", "give one of them")
@@ -198,8 +195,8 @@ func graphOrSession(ctx context.Context, s *session, op, graph, session string) 
 
 // liveOrHeir returns the id of a live graph, or the session in which the
 // history of another goes on.
-func liveOrHeir(ctx context.Context, s *session, op, graph string) (string, error) {
-	g, err := s.t.FindGraph(graph)
+func liveOrHeir(ctx context.Context, s *client, op, graph string) (string, error) {
+	g, err := s.t.FindGraph(ctx, graph)
 	if abi.CodeOf(err) != abi.NotFound {
 		return string(g), err
 	}
@@ -230,7 +227,7 @@ func ParseKinds(op string, names []string) ([]journal.EventKind, error) {
 	return out, nil
 }
 
-func lineage(ctx context.Context, s *session, a *LineageArgs) (*LineageResult, error) {
+func lineage(ctx context.Context, s *client, a *LineageArgs) (*LineageResult, error) {
 	of, err := graphOrSession(ctx, s, "lineage", a.Graph, a.Session)
 	if err != nil {
 		return nil, err
@@ -242,7 +239,7 @@ func lineage(ctx context.Context, s *session, a *LineageArgs) (*LineageResult, e
 	return &LineageResult{sessionRecords(list)}, nil
 }
 
-func sessions(ctx context.Context, s *session, a *SessionsArgs) (*SessionsResult, error) {
+func sessions(ctx context.Context, s *client, a *SessionsArgs) (*SessionsResult, error) {
 	list, err := s.sessions(ctx, a.Dir)
 	if err != nil {
 		return nil, err
@@ -251,7 +248,7 @@ func sessions(ctx context.Context, s *session, a *SessionsArgs) (*SessionsResult
 }
 
 // sessions lists the sessions of the engine's directory or of another one.
-func (s *session) sessions(ctx context.Context, dir string) (list []journal.SessionInfo, err error) {
+func (s *client) sessions(ctx context.Context, dir string) (list []journal.SessionInfo, err error) {
 	if dir == "" {
 		return s.t.Sessions(ctx)
 	}

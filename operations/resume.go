@@ -54,7 +54,7 @@ func resumeOperations() []Operation {
 	}
 }
 
-func resume(ctx context.Context, s *session, a *ResumeArgs) (*ResumeResult, error) {
+func resume(ctx context.Context, s *client, a *ResumeArgs) (*ResumeResult, error) {
 	o := terrarium.ResumeOptions{RecipeOptions: terrarium.RecipeOptions{Vars: a.Vars}, Recipes: a.Recipes}
 	switch a.Topology {
 	case "", "recipe":

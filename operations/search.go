@@ -30,7 +30,7 @@ type SearchResult struct {
 type FoundRecord struct {
 	ID       string               `json:"id"`
 	TS       string               `json:"ts"`
-	Kind     string               `json:"kind"`
+	Kind     journal.EventKind    `json:"kind"`
 	Session  terrarium.SessionID  `json:"session"` // that wrote it
 	Graph    terrarium.GraphID    `json:"graph,omitempty"`
 	Creature terrarium.CreatureID `json:"creature,omitempty"`
@@ -50,14 +50,14 @@ func NewSearchResult(r *sqlitestore.SearchResult, sessions []journal.SessionInfo
 	for i := range r.Found {
 		f := &r.Found[i]
 		out.Found = append(out.Found, FoundRecord{
-			ID: f.ID.String(), TS: stamp(f.Time), Kind: f.Kind.String(), Session: f.Session, Graph: f.Graph, Creature: f.Creature,
+			ID: f.ID.String(), TS: stamp(f.Time), Kind: f.Kind, Session: f.Session, Graph: f.Graph, Creature: f.Creature,
 			Channel: f.Channel, Seq: f.Seq, Snippet: f.Snippet, Cursor: journal.CursorBehind(sessions, f.Session, &f.Event),
 		})
 	}
 	return out
 }
 
-func searchEvents(ctx context.Context, s *session, a *SearchArgs) (*SearchResult, error) {
+func searchEvents(ctx context.Context, s *client, a *SearchArgs) (*SearchResult, error) {
 	q := sqlitestore.SearchQuery{Text: a.Query, Limit: a.Limit}
 	var err error
 	if a.Graph != "" || a.Session != "" {
@@ -70,7 +70,7 @@ func searchEvents(ctx context.Context, s *session, a *SearchArgs) (*SearchResult
 	if q.Kinds, err = ParseKinds("search", a.Kinds); err != nil {
 		return nil, err
 	}
-	g, _ := s.t.FindGraph(a.Graph) // where names are looked up, if that is a live graph
+	g, _ := s.t.FindGraph(ctx, a.Graph) // where names are looked up, if that is a live graph
 	if q.Creatures, err = allNamed(s.t.FindCreature, g, a.Creatures); err != nil {
 		return nil, err
 	}

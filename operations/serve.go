@@ -15,17 +15,17 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/tools"
 )
 
 // MaxRequest is the longest line that [Serve] takes, in bytes: the
 // largest message in base64, with room for the rest of the request.
 const MaxRequest = deploy.MaxMessage*4/3 + 1<<20
 
-// session is one connection on which operations are asked for: their answers
+// client asks for operations, over a connection or in this process: their answers
 // and the events of its subscriptions share one output.
-type session struct {
+type client struct {
 	t *terrarium.Terrarium
 
 	mu     sync.Mutex // guards out and err
@@ -114,7 +114,7 @@ func Serve(ctx context.Context, t *terrarium.Terrarium, in io.Reader, out io.Wri
 	enc.SetEscapeHTML(false)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &session{t: t, out: enc, broken: cancel, subs: map[string]subscription{}}
+	s := &client{t: t, out: enc, broken: cancel, subs: map[string]subscription{}}
 	r := bufio.NewReaderSize(in, 64<<10)
 	var err error
 	for !s.over && ctx.Err() == nil && err == nil {
@@ -140,7 +140,7 @@ func Serve(ctx context.Context, t *terrarium.Terrarium, in io.Reader, out io.Wri
 }
 
 // failure is the first failure to write.
-func (s *session) failure() error {
+func (s *client) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
@@ -176,7 +176,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 const maxUnderWay = 1000
 
 // serve starts one request, and answers it unless it waits or is asynchronous.
-func (s *session) serve(ctx context.Context, line []byte) {
+func (s *client) serve(ctx context.Context, line []byte) {
 	r, err := parseRequest(line)
 	var op Operation
 	if err == nil {
@@ -246,7 +246,7 @@ func parseRequest(line []byte) (r parsedRequest, err error) {
 			return r, invalid("", `the field "async" is not true or false`, "leave it out, or say true to have later requests carried out meanwhile")
 		}
 	}
-	if err := engine.CheckJSON(line); err != nil { // taking it apart drops what stands twice
+	if err := tools.CheckJSON(line); err != nil { // taking it apart drops what stands twice
 		return r, err
 	}
 	delete(fields, "id")
@@ -338,7 +338,7 @@ func atStep(err error, i int) error {
 }
 
 // answer writes the answer to a request.
-func (s *session) answer(id json.RawMessage, result any, err error) {
+func (s *client) answer(id json.RawMessage, result any, err error) {
 	r := response{ID: id, OK: err == nil}
 	if err != nil {
 		r.Error = NewErrorRecord(err)
@@ -348,7 +348,7 @@ func (s *session) answer(id json.RawMessage, result any, err error) {
 	s.write(r)
 }
 
-func (s *session) write(v any) {
+func (s *client) write(v any) {
 	if s.out == nil {
 		return
 	}

@@ -75,7 +75,7 @@ func TestServeBoundsSubscriptions(t *testing.T) {
 func held(t *testing.T, release <-chan struct{}) {
 	before := table
 	t.Cleanup(func() { table = before })
-	table = append(slices.Clone(table), read("hold", "", func(ctx context.Context, _ *session, _ *struct{}) (*Empty, error) {
+	table = append(slices.Clone(table), read("hold", "", func(ctx context.Context, _ *client, _ *struct{}) (*Empty, error) {
 		select {
 		case <-release:
 			return &Empty{}, nil

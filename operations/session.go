@@ -72,7 +72,7 @@ func sessionOperations() []Operation {
 	}
 }
 
-func apply(ctx context.Context, s *session, a *ApplyArgs) (*ApplyResult, error) {
+func apply(ctx context.Context, s *client, a *ApplyArgs) (*ApplyResult, error) {
 	o := terrarium.RecipeOptions{Vars: a.Vars}
 	if a.PlanOnly {
 		plan, err := s.t.PlanApply(ctx, a.Recipe, o)
@@ -118,7 +118,7 @@ const (
 	maxFiltered = 1000
 )
 
-func subscribe(ctx context.Context, s *session, a *SubscribeArgs) (*SubscriptionResult, error) {
+func subscribe(ctx context.Context, s *client, a *SubscribeArgs) (*SubscriptionResult, error) {
 	if s.out == nil {
 		return nil, &abi.Error{Code: abi.Unsupported, Op: "subscribe", Message: "there is no connection to send events on", Remedy: "use Subscribe, or Serve"}
 	}
@@ -129,7 +129,7 @@ func subscribe(ctx context.Context, s *session, a *SubscribeArgs) (*Subscription
 	if err := s.roomFor(buffer); err != nil {
 		return nil, err
 	}
-	f, err := s.filter(a)
+	f, err := s.filter(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ type subscription struct {
 
 // roomFor answers an error if the connection may not have another subscription that
 // holds so many events.
-func (s *session) roomFor(buffer int) error {
+func (s *client) roomFor(buffer int) error {
 	s.subMu.Lock()
 	defer s.subMu.Unlock()
 	if len(s.subs) >= maxSubscriptions {
@@ -188,7 +188,7 @@ func (s *session) roomFor(buffer int) error {
 	return nil
 }
 
-func (s *session) filter(a *SubscribeArgs) (f engine.Filter, err error) {
+func (s *client) filter(ctx context.Context, a *SubscribeArgs) (f engine.Filter, err error) {
 	if f.Kinds, err = ParseKinds("subscribe", a.Kinds); err != nil {
 		return f, err
 	}
@@ -201,7 +201,7 @@ func (s *session) filter(a *SubscribeArgs) (f engine.Filter, err error) {
 	}
 	for _, name := range a.Graphs {
 		// An id that is not live any more is fine: its graph may have merged.
-		id, err := s.t.FindGraph(name)
+		id, err := s.t.FindGraph(ctx, name)
 		if err != nil {
 			return f, err
 		}
@@ -221,7 +221,7 @@ func (s *session) filter(a *SubscribeArgs) (f engine.Filter, err error) {
 	return f, nil
 }
 
-func unsubscribe(_ context.Context, s *session, a *UnsubscribeArgs) (*Empty, error) {
+func unsubscribe(_ context.Context, s *client, a *UnsubscribeArgs) (*Empty, error) {
 	s.subMu.Lock()
 	defer s.subMu.Unlock()
 	sub, ok := s.subs[a.Subscription]
@@ -233,7 +233,7 @@ func unsubscribe(_ context.Context, s *session, a *UnsubscribeArgs) (*Empty, err
 	return &Empty{}, nil
 }
 
-func (s *session) endSubscriptions() {
+func (s *client) endSubscriptions() {
 	s.subMu.Lock()
 	defer s.subMu.Unlock()
 	for _, sub := range s.subs {
@@ -242,7 +242,7 @@ func (s *session) endSubscriptions() {
 	clear(s.subs)
 }
 
-func shutdown(_ context.Context, s *session, _ *ShutdownArgs) (*Empty, error) {
+func shutdown(_ context.Context, s *client, _ *ShutdownArgs) (*Empty, error) {
 	s.over = true
 	return &Empty{}, nil
 }

@@ -111,7 +111,7 @@ func TestGraphIDsFromBeforeAMerge(t *testing.T) {
 	}
 
 	tr = open(t, terrarium.Options{Dir: dir})
-	if _, err := tr.FindGraph(now); abi.CodeOf(err) != abi.NotFound || !strings.Contains(err.Error(), "is saved in session") {
+	if _, err := tr.FindGraph(t.Context(), now); abi.CodeOf(err) != abi.NotFound || !strings.Contains(err.Error(), "is saved in session") {
 		t.Errorf("a graph that was not brought back is found: %v", err)
 	}
 	if events := do(t, tr, "history", fmt.Sprintf(`{"graph":%q}`, old))["events"].([]any); len(events) == 0 {
@@ -143,7 +143,7 @@ func TestGraphIDsFromBeforeAMerge(t *testing.T) {
 func answered(t *testing.T, tr *terrarium.Terrarium, old, now string) {
 	t.Helper()
 	do(t, tr, "wait_idle", ``)
-	if g, err := tr.FindGraph(old); string(g) != now || err != nil {
+	if g, err := tr.FindGraph(t.Context(), old); string(g) != now || err != nil {
 		t.Errorf("the graph %s is found as %q, %v; want %s", old, g, err, now)
 	}
 	graphs := do(t, tr, "status", fmt.Sprintf(`{"graph":%q}`, old))["graphs"].([]any)

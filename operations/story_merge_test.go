@@ -72,7 +72,7 @@ func TestStoryTwoSessionsMerge(t *testing.T) {
 	if now.ID != before[0].ID || now.ID != graphOf(t, s.Terrarium, helper).ID || now.Session == before[0].Session || now.Session == before[1].Session {
 		t.Errorf("of %s and %s came %s with the session %s", before[0].ID, before[1].ID, now.ID, now.Session)
 	}
-	if old, err := s.FindGraph(string(before[1].ID)); err != nil || old != now.ID {
+	if old, err := s.FindGraph(t.Context(), string(before[1].ID)); err != nil || old != now.ID {
 		t.Errorf("south's old id answers %s, %v", old, err)
 	}
 	oneConversation(t, s, now, before, past)

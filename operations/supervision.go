@@ -62,12 +62,12 @@ type DeadLetterRecord struct {
 	TS        string               `json:"ts"` // RFC 3339, UTC
 	Creature  terrarium.CreatureID `json:"creature"`
 	Message   string               `json:"message,omitempty"`
-	Kind      string               `json:"kind"`
+	Kind      journal.EventKind    `json:"kind"`
 	Channel   terrarium.ChannelID  `json:"channel,omitempty"`
 	Seq       uint64               `json:"seq,omitempty"`
 	Sender    terrarium.CreatureID `json:"sender,omitempty"`
 	Alias     string               `json:"alias,omitempty"`
-	Reason    string               `json:"reason"`
+	Reason    journal.DeadReason   `json:"reason"`
 	Attempts  int                  `json:"attempts,omitempty"`
 	Error     string               `json:"error,omitempty"`
 	LastWords string               `json:"last_words,omitempty"`
@@ -78,7 +78,7 @@ type DeadLetterRecord struct {
 // NewDeadLetterRecord makes the JSON form of a dead letter.
 func NewDeadLetterRecord(l *journal.DeadLetterRow) DeadLetterRecord {
 	return DeadLetterRecord{
-		ID: l.ID.String(), TS: stamp(l.Time), Creature: l.Creature, Message: l.Message.String(), Kind: l.Kind.String(),
+		ID: l.ID.String(), TS: stamp(l.Time), Creature: l.Creature, Message: l.Message.String(), Kind: l.Kind,
 		Channel: l.Channel, Seq: l.Seq, Sender: l.Sender, Alias: l.Alias, Reason: l.Reason, Attempts: l.Attempts,
 		Error: l.Error, LastWords: l.LastWords, Headers: journal.DecodeHeaders(l.Headers), Payload: l.Payload,
 	}
@@ -90,11 +90,8 @@ type RedeliverArgs struct {
 	Graph   string `json:"graph,omitempty" doc:"by any id it has had or the name of a member; not needed if there is only one"`
 }
 
-// VerifyArgs are the arguments of verify.
-type VerifyArgs struct {
-	Session string `json:"session,omitempty" doc:"a session, live or ended"`
-	Graph   string `json:"graph,omitempty" doc:"or a graph, by any id it has had or the name of a member, also one that ended"`
-}
+// VerifyArgs are the arguments of verify: they name a session as those of lineage do.
+type VerifyArgs LineageArgs
 
 // VerifyResult is the result of verify. A sound session has empty lists, except
 // that incomplete_from names ancestors in whose files a part of its history still
@@ -141,7 +138,7 @@ func supervisionOperations() []Operation {
 	}
 }
 
-func request(ctx context.Context, s *session, a *RequestArgs) (*RequestResult, func(context.Context) (*RequestResult, error), error) {
+func request(ctx context.Context, s *client, a *RequestArgs) (*RequestResult, func(context.Context) (*RequestResult, error), error) {
 	c, err := s.t.FindCreature("", a.Creature)
 	if err != nil {
 		return nil, nil, err
@@ -159,7 +156,7 @@ func request(ctx context.Context, s *session, a *RequestArgs) (*RequestResult, f
 	}, nil
 }
 
-func timers(_ context.Context, s *session, a *TimersArgs) (*TimersResult, error) {
+func timers(_ context.Context, s *client, a *TimersArgs) (*TimersResult, error) {
 	c, err := s.t.FindCreature("", a.Creature)
 	if err != nil {
 		return nil, err
@@ -178,9 +175,9 @@ func timers(_ context.Context, s *session, a *TimersArgs) (*TimersResult, error)
 }
 
 // oneGraph finds the graph that an operation is about.
-func oneGraph(s *session, op, name string) (terrarium.GraphID, error) {
+func oneGraph(ctx context.Context, s *client, op, name string) (terrarium.GraphID, error) {
 	if name != "" {
-		return s.t.FindGraph(name)
+		return s.t.FindGraph(ctx, name)
 	}
 	graphs, err := s.t.Status("")
 	if err != nil {
@@ -192,8 +189,8 @@ func oneGraph(s *session, op, name string) (terrarium.GraphID, error) {
 	return graphs[0].ID, nil
 }
 
-func deadLetters(ctx context.Context, s *session, a *DeadLettersArgs) (*DeadLettersResult, error) {
-	g, err := oneGraph(s, "dead_letters", a.Graph)
+func deadLetters(ctx context.Context, s *client, a *DeadLettersArgs) (*DeadLettersResult, error) {
+	g, err := oneGraph(ctx, s, "dead_letters", a.Graph)
 	if err != nil {
 		return nil, err
 	}
@@ -218,8 +215,8 @@ func deadLetters(ctx context.Context, s *session, a *DeadLettersArgs) (*DeadLett
 	return out, nil
 }
 
-func redeliver(ctx context.Context, s *session, a *RedeliverArgs) (*SendResult, error) {
-	g, err := oneGraph(s, "redeliver", a.Graph)
+func redeliver(ctx context.Context, s *client, a *RedeliverArgs) (*SendResult, error) {
+	g, err := oneGraph(ctx, s, "redeliver", a.Graph)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +231,7 @@ func redeliver(ctx context.Context, s *session, a *RedeliverArgs) (*SendResult, 
 	return &SendResult{Message: sent.Message.String(), Seq: sent.Seq}, nil
 }
 
-func verify(ctx context.Context, s *session, a *VerifyArgs) (*VerifyResult, error) {
+func verify(ctx context.Context, s *client, a *VerifyArgs) (*VerifyResult, error) {
 	of, err := graphOrSession(ctx, s, "verify", a.Graph, a.Session)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func toolOperations() []Operation {
 	}
 }
 
-func callTool(_ context.Context, s *session, a *ToolArgs) (*ToolResult, func(context.Context) (*ToolResult, error), error) {
+func callTool(_ context.Context, s *client, a *ToolArgs) (*ToolResult, func(context.Context) (*ToolResult, error), error) {
 	caller, err := s.t.FindCreature("", a.Caller)
 	if err != nil {
 		return nil, nil, err

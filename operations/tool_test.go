@@ -175,7 +175,7 @@ func TestOperatorRepliesToRequests(t *testing.T) {
 	if _, err := request(`{"calls": [` + fmt.Sprintf(create, "lost") + `, {"tool": "group_dance"}]}`); err == nil {
 		t.Error("a request with a refused call is answered")
 	}
-	g, err := tr.FindGraph("op")
+	g, err := tr.FindGraph(t.Context(), "op")
 	if err != nil {
 		t.Fatal(err)
 	}

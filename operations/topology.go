@@ -148,7 +148,7 @@ type ChannelArgs struct {
 
 func topologyOperations() []Operation {
 	return []Operation{
-		prepared("add_creature", "Adds a creature and starts it.", prepareCreature, addCreature),
+		changePrepared("add_creature", "Adds a creature and starts it.", prepareCreature, addCreature),
 		edit("remove_creature", "Removes a creature, with its workers if they go with it; its graph may split. What waits for it becomes dead letters.",
 			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.RemoveCreature{ID: id} })),
 		edit("start_creature", "Starts a stopped or quarantined creature.",
@@ -171,7 +171,7 @@ func topologyOperations() []Operation {
 }
 
 // prepareCreature compiles and starts the creature, which may take a while.
-func prepareCreature(ctx context.Context, s *session, a *AddCreatureArgs) (*engine.Prepared, error) {
+func prepareCreature(ctx context.Context, s *client, a *AddCreatureArgs) (*engine.Prepared, error) {
 	spec, err := a.spec()
 	if err != nil {
 		return nil, err
@@ -223,15 +223,12 @@ func (a *AddCreatureArgs) spec() (deploy.CreatureSpec, error) {
 	return spec, nil
 }
 
-func addCreature(b *staging, a *AddCreatureArgs, p *engine.Prepared) (*CreatureAdded, error) {
-	var join terrarium.GraphID
-	var parent terrarium.CreatureID
-	var err error
-	if a.Join != "" {
-		if join, err = b.FindGraph(a.Join); err != nil {
-			return nil, err
-		}
+func addCreature(ctx context.Context, b *staging, a *AddCreatureArgs, p *engine.Prepared) (*CreatureAdded, error) {
+	join, err := b.graphs.ifNamed(a.Join)
+	if err != nil {
+		return nil, err
 	}
+	var parent terrarium.CreatureID
 	if a.Parent != "" {
 		if parent, err = b.FindCreature(join, a.Parent); err != nil {
 			return nil, err
@@ -243,7 +240,7 @@ func addCreature(b *staging, a *AddCreatureArgs, p *engine.Prepared) (*CreatureA
 	if err := eachOnce(b, join, "send", a.Send); err != nil {
 		return nil, err
 	}
-	added, _, err := b.AddPrepared(p, join, parent)
+	added, _, err := b.AddPrepared(ctx, p, join, parent)
 	if err != nil {
 		return nil, err
 	}
@@ -267,22 +264,22 @@ func eachOnce(b *staging, g terrarium.GraphID, field string, channels []string) 
 }
 
 // onCreature makes an operation on one creature.
-func onCreature(op func(terrarium.CreatureID) topology.Op) func(*staging, *CreatureArgs) (*DeltaResult, error) {
-	return func(b *staging, a *CreatureArgs) (*DeltaResult, error) {
+func onCreature(op func(terrarium.CreatureID) topology.Op) func(context.Context, *staging, *CreatureArgs) (*DeltaResult, error) {
+	return func(ctx context.Context, b *staging, a *CreatureArgs) (*DeltaResult, error) {
 		id, err := b.FindCreature("", a.Creature)
 		if err != nil {
 			return nil, err
 		}
-		return deltaOf(b.Do(op(id)))
+		return deltaOf(b.Do(ctx, op(id)))
 	}
 }
 
-func assignRoot(b *staging, a *CreatureArgs) (*ChannelsResult, error) {
+func assignRoot(ctx context.Context, b *staging, a *CreatureArgs) (*ChannelsResult, error) {
 	id, err := b.FindCreature("", a.Creature)
 	if err != nil {
 		return nil, err
 	}
-	rooted, err := b.AssignRoot(id)
+	rooted, err := b.AssignRoot(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -296,42 +293,32 @@ func deltaOf(out engine.Outcome, err error) (*DeltaResult, error) {
 	return &DeltaResult{out.Delta}, nil
 }
 
-func addChannel(b *staging, a *AddChannelArgs) (*ChannelResult, error) {
-	g, err := b.FindGraph(a.Graph)
+func addChannel(ctx context.Context, b *staging, a *AddChannelArgs) (*ChannelResult, error) {
+	g, err := b.graphs(a.Graph)
 	if err != nil {
 		return nil, err
 	}
-	out, err := b.AddChannel(g, a.Name, a.Description)
+	out, err := b.AddChannel(ctx, g, a.Name, a.Description)
 	if err != nil {
 		return nil, err
 	}
 	return &ChannelResult{out.Channel, out.Delta}, nil
 }
 
-func removeChannel(b *staging, a *ChannelArgs) (*DeltaResult, error) {
-	id, err := findChannelArg(b, a)
+func removeChannel(ctx context.Context, b *staging, a *ChannelArgs) (*DeltaResult, error) {
+	id, err := findChannelArg(b.graphs, b.FindChannel, a)
 	if err != nil {
 		return nil, err
 	}
-	return deltaOf(b.Do(topology.RemoveChannel{ID: id}))
+	return deltaOf(b.Do(ctx, topology.RemoveChannel{ID: id}))
 }
 
-// finder is what looks things up: an engine, or a batch.
-type finder interface {
-	FindCreature(journal.GraphID, string) (terrarium.CreatureID, error)
-	FindChannel(journal.GraphID, string) (terrarium.ChannelID, error)
-	FindGraph(string) (terrarium.GraphID, error)
-}
-
-func findChannelArg(f finder, a *ChannelArgs) (terrarium.ChannelID, error) {
-	var g terrarium.GraphID
-	if a.Graph != "" {
-		var err error
-		if g, err = f.FindGraph(a.Graph); err != nil {
-			return "", err
-		}
+func findChannelArg(graphs graphFinder, channels func(terrarium.GraphID, string) (terrarium.ChannelID, error), a *ChannelArgs) (terrarium.ChannelID, error) {
+	g, err := graphs.ifNamed(a.Graph)
+	if err != nil {
+		return "", err
 	}
-	return f.FindChannel(g, a.Channel)
+	return channels(g, a.Channel)
 }
 
 // BatchArgs are the arguments of batch.
@@ -344,7 +331,7 @@ type BatchResult struct {
 	Results []any `json:"results"`
 }
 
-func batch(ctx context.Context, s *session, a *BatchArgs) (*BatchResult, error) {
+func batch(ctx context.Context, s *client, a *BatchArgs) (*BatchResult, error) {
 	steps := make([]step, len(a.Ops))
 	for i, raw := range a.Ops {
 		name, args, err := splitRequest(raw)

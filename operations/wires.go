@@ -49,7 +49,7 @@ func wireOperations() []Operation {
 	}
 }
 
-func wire(b *staging, a *WireArgs) (*WireResult, error) {
+func wire(ctx context.Context, b *staging, a *WireArgs) (*WireResult, error) {
 	from, err := b.FindCreature("", a.From)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func wire(b *staging, a *WireArgs) (*WireResult, error) {
 			}
 		}
 	}
-	w, err := b.AddWire(journal.OutputWire{
+	w, err := b.AddWire(ctx, journal.OutputWire{
 		Name: a.Name, From: from, To: to, WithContent: a.WithContent == nil || *a.WithContent,
 		Prompt: a.Prompt, When: a.When, AllowSelf: a.AllowSelf,
 	})
@@ -73,7 +73,7 @@ func wire(b *staging, a *WireArgs) (*WireResult, error) {
 	return &WireResult{w.ID}, nil
 }
 
-func unwire(b *staging, a *UnwireArgs) (*WireResult, error) {
+func unwire(ctx context.Context, b *staging, a *UnwireArgs) (*WireResult, error) {
 	var from terrarium.CreatureID
 	if a.From != "" {
 		var err error
@@ -88,19 +88,16 @@ func unwire(b *staging, a *UnwireArgs) (*WireResult, error) {
 	if from != "" && w.From != from {
 		return nil, invalid("unwire", "the wire "+a.Wire+" leads out of another creature than "+a.From, "leave from out, or name the other")
 	}
-	if _, err := b.RemoveWire(w.ID); err != nil {
+	if _, err := b.RemoveWire(ctx, w.ID); err != nil {
 		return nil, err
 	}
 	return &WireResult{w.ID}, nil
 }
 
-func wires(_ context.Context, s *session, a *WiresArgs) (*WiresResult, error) {
-	var g terrarium.GraphID
-	if a.Graph != "" {
-		var err error
-		if g, err = s.t.FindGraph(a.Graph); err != nil {
-			return nil, err
-		}
+func wires(ctx context.Context, s *client, a *WiresArgs) (*WiresResult, error) {
+	g, err := s.graphs(ctx).ifNamed(a.Graph)
+	if err != nil {
+		return nil, err
 	}
 	if a.Creature == "" {
 		list, err := s.t.Wires(g)

@@ -73,7 +73,7 @@ func calmEnd(piece []byte, filename string, start hcl.Pos) (end hcl.Pos, ok bool
 	if bytes.Contains(piece, []byte("/*")) {
 		return end, false
 	}
-	tokens, _ := hclsyntax.LexConfig(piece, filename, start)
+	tokens, _ := hclsyntax.LexConfig(piece, filename, start) // the parser tells mistakes
 	var m meter
 	for _, t := range tokens {
 		if m.token(t) || t.Type == hclsyntax.TokenNumberLit && excessive(string(t.Bytes)) {

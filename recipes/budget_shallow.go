@@ -55,9 +55,9 @@ func (s *shallowScan) step() bool {
 	s.text = s.text[1:]
 	switch {
 	case c == '{' || c == '[' || c == '(' || c == '"':
-		return s.begin(c)
+		return s.openBracket(c)
 	case c == '}' || c == ']' || c == ')':
-		return s.end(c)
+		return s.closeBracket(c)
 	case c == '\n':
 		return s.newline()
 	case c == ',':
@@ -73,14 +73,14 @@ func isWord(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\r' || c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-func (s *shallowScan) begin(kind byte) bool {
+func (s *shallowScan) openBracket(kind byte) bool {
 	fine := s.operator()
 	s.open = append(s.open, opened{kind: kind})
 	return fine && len(s.open) <= maxNesting
 }
 
-// end closes what is open. What does not match could mean anything.
-func (s *shallowScan) end(c byte) bool {
+// closeBracket closes what is open. What does not match could mean anything.
+func (s *shallowScan) closeBracket(c byte) bool {
 	kind := s.current().kind
 	switch {
 	case c == '}' && (kind == '{' || kind == '$'), c == ']' && kind == '[', c == ')' && kind == '(':
@@ -136,7 +136,7 @@ func (s *shallowScan) quoted() bool {
 		return false
 	case next == '{':
 		s.text = s.text[n+2:]
-		return s.begin('$')
+		return s.openBracket('$')
 	}
 	s.text = s.text[n+1:]
 	return true

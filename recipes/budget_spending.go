@@ -30,8 +30,8 @@ type excess struct {
 	number bool // that has too many digits
 }
 
-// take weighs a value that has been made.
-func (s *spending) take(v cty.Value, at hcl.Range) {
+// weighValue weighs a value that has been made.
+func (s *spending) weighValue(v cty.Value, at hcl.Range) {
 	if plain, _ := v.Unmark(); hugeNumber(plain) {
 		panic(excess{at, true})
 	}
@@ -80,7 +80,7 @@ type metered struct{ hclsyntax.Expression }
 func (m *metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	v, diags := m.Expression.Value(ctx)
 	if s := spendingOf(ctx); s != nil {
-		s.take(v, m.Range())
+		s.weighValue(v, m.Range())
 	}
 	return v, diags
 }

@@ -28,7 +28,7 @@ func OpenConsole(ctx context.Context, path string, o Options) (*Console, Diagnos
 		return nil, Diagnostics{*d}
 	}
 	l.forConsole = true
-	if l.finish(ctx, path) == nil {
+	if l.evaluate(ctx, path) == nil {
 		l.close()
 		return nil, l.diags
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/hashicorp/hcl/v2"
+	"github.com/seed47132306/terrarium/internal/misfit"
 )
 
 // schema returns the schema of the module's configuration, if it has a usable
@@ -56,7 +57,7 @@ func (f *fitting) config() {
 		return
 	}
 	if err := validate(schema, config); err != nil {
-		where, text := misfit(err)
+		where, text := misfit.Of(err)
 		f.misfits(where, text)
 	}
 }
@@ -76,7 +77,7 @@ func (f *fitting) misfitAttributes(s *jsonschema.Schema, config map[string]any) 
 			continue // the whole is asked
 		}
 		if err := validate(resolved, map[string]any{name: config[name]}); err != nil {
-			where, text := misfit(err)
+			where, text := misfit.Of(err)
 			f.misfits(where, text)
 			found = true
 		}
@@ -150,25 +151,6 @@ func (f *fitting) misfits(where, text string) {
 		d.Remedy = fmt.Sprintf("%q: %s.", name, strings.TrimSuffix(p.Description, "."))
 	}
 	f.report(src, at, d)
-}
-
-// misfit says what a schema objects to, and to what, without the way there
-// through the schema.
-func misfit(err error) (where, text string) {
-	text = err.Error()
-	for {
-		rest, ok := strings.CutPrefix(text, "validating ")
-		at, what, found := strings.Cut(rest, ": ")
-		if !ok || !found {
-			break
-		}
-		where, text = at, what
-	}
-	text = strings.Replace(text, "<invalid reflect.Value>", "null", 1)
-	if where == "root" {
-		return "", text
-	}
-	return strings.ReplaceAll(strings.TrimPrefix(where, "/properties/"), "/properties/", "/"), text
 }
 
 // attribute returns where an attribute of the configuration is written, or as

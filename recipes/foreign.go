@@ -45,9 +45,9 @@ func notOurs(info fs.FileInfo) string {
 
 const worldWritable = 0o002
 
-// look notes whether a file of the folder comes from somebody else. The first that does
+// noteOwner notes whether a file of the folder belongs to another user. The first that does
 // makes the folder one that does.
-func (f *folder) look(name string, info fs.FileInfo) {
+func (f *folder) noteOwner(name string, info fs.FileInfo) {
 	if why := notOurs(info); why != "" && f.foreign == "" {
 		f.foreign = name + " " + why
 	}

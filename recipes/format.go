@@ -105,7 +105,7 @@ type stretch struct{ from, to int }
 // heredocs finds what stands in the heredocs of a text, of nested ones the
 // outermost.
 func heredocs(src []byte, name string) []stretch {
-	tokens, _ := hclsyntax.LexConfig(maskScripts(src), name, hcl.InitialPos)
+	tokens, _ := hclsyntax.LexConfig(maskScripts(src), name, hcl.InitialPos) // the parser tells mistakes
 	var out []stretch
 	depth, from := 0, 0
 	for _, t := range tokens {

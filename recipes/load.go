@@ -99,7 +99,7 @@ func Load(ctx context.Context, path string, o Options) (*Recipe, Diagnostics) {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs // whoever goes on with it may stand somewhere else
 	}
-	r := l.finish(ctx, path)
+	r := l.evaluate(ctx, path)
 	return r, l.diags
 }
 
@@ -117,7 +117,7 @@ func openLoader(path string, o Options) (*loader, *Diagnostic) {
 		return nil, d
 	}
 	l := newShared(o).newLoader(f)
-	l.take(names)
+	l.readFiles(names)
 	return l, nil
 }
 
@@ -134,13 +134,13 @@ func LoadSource(ctx context.Context, source deploy.Source, o Options) (*Recipe, 
 	}
 	l := newShared(o).newLoader(f)
 	defer l.close()
-	l.take(names)
-	r := l.finish(ctx, source.Path)
+	l.readFiles(names)
+	r := l.evaluate(ctx, source.Path)
 	return r, l.diags
 }
 
-// finish evaluates what was taken in; the recipe is nil if there is an error.
-func (l *loader) finish(ctx context.Context, path string) *Recipe {
+// evaluate evaluates what was taken in; the recipe is nil if there is an error.
+func (l *loader) evaluate(ctx context.Context, path string) *Recipe {
 	deployment := l.build(ctx)
 	deployment.Source.Path = path
 	if err := ctx.Err(); err != nil {

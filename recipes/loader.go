@@ -83,8 +83,8 @@ func (sh *shared) newLoader(f *folder) *loader {
 	}
 }
 
-// take takes in the files of the recipe.
-func (l *loader) take(names []string) {
+// readFiles takes in the files of the recipe.
+func (l *loader) readFiles(names []string) {
 	for _, name := range names {
 		l.parse(name)
 	}

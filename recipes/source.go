@@ -67,7 +67,7 @@ func openRecipe(path string, limit int64) (*folder, []string, *Diagnostic) {
 	}
 	f := &folder{name: name, shown: dir, abs: abs, root: root, limit: limit, read: map[string][]byte{}}
 	if in, err := root.Stat("."); err == nil {
-		f.look("its folder", in)
+		f.noteOwner("its folder", in)
 	}
 	return f, names, nil
 }

@@ -63,7 +63,7 @@ func (f *folder) readAll(rel string) ([]byte, error) {
 	if err != nil {
 		return nil, f.refused(rel, err)
 	}
-	f.look(rel, info)
+	f.noteOwner(rel, info)
 	if !info.Mode().IsRegular() {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("%q is not a regular file", rel)}
 	}

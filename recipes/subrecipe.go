@@ -158,7 +158,7 @@ func (l *loader) sub(d *declaration, i *instance, f *folder, files []string) *lo
 			sub.inputs[name] = input{from: from, expr: a.Expr, owner: l, scope: instanceScope(d, i), name: a.NameRange}
 		}
 	}
-	sub.take(files)
+	sub.readFiles(files)
 	sub.beginTest()
 	sub.testInputs()
 	sub.onlyOutermost()

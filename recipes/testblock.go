@@ -53,7 +53,7 @@ func LoadTests(ctx context.Context, path string, o Options) ([]*Test, Diagnostic
 		return nil, Diagnostics{*d}
 	}
 	defer first.close()
-	first.finish(ctx, path) // so that the sub-recipes are known; what is wrong is told below
+	first.evaluate(ctx, path) // so that the sub-recipes are known; what is wrong is told below
 	var tests []*Test
 	var diags Diagnostics
 	for _, l := range first.withSubRecipes() {
@@ -81,7 +81,7 @@ func loadTest(ctx context.Context, path string, o Options, t *Test) (*Test, Diag
 	defer l.close()
 	l.shared.underTest = t
 	l.beginTest()
-	t.Recipe = l.finish(ctx, path)
+	t.Recipe = l.evaluate(ctx, path)
 	if t.in == nil && !l.diags.HasErrors() {
 		return nil, Diagnostics{{Severity: Error, Summary: "Recipe has changed", Range: Range{File: path}, Detail: "It was written while it was read."}}
 	}

@@ -4,6 +4,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
@@ -28,14 +29,14 @@ type TestMessage struct {
 // TestDeadLetter is a delivery that came to nothing.
 type TestDeadLetter struct {
 	Creature string // its address
-	Reason   string // as in the event dead_letter
+	Reason   journal.DeadReason
 	Error    string
 }
 
 // TestDenial is what a policy objected to.
 type TestDenial struct {
-	Policy  string // its name
-	Effect  string // denied, dropped, audit or warning
+	Policy  string               // its name
+	Effect  journal.PolicyEffect // denied, dropped, audit or warning
 	Reason  string
 	Channel string // address of the channel
 	Sender  string // address of the sender; empty when it came from outside
@@ -57,11 +58,11 @@ func (l *loader) result(o *TestOutcome) cty.Value {
 	}
 	letters := make([]cty.Value, len(o.DeadLetters))
 	for i, d := range o.DeadLetters {
-		letters[i] = texts("creature", d.Creature, "reason", d.Reason, "error", d.Error)
+		letters[i] = texts("creature", d.Creature, "reason", string(d.Reason), "error", d.Error)
 	}
 	denials := make([]cty.Value, len(o.Denials))
 	for i, d := range o.Denials {
-		denials[i] = texts("policy", d.Policy, "effect", d.Effect, "reason", d.Reason, "channel", d.Channel, "sender", d.Sender)
+		denials[i] = texts("policy", d.Policy, "effect", string(d.Effect), "reason", d.Reason, "channel", d.Channel, "sender", d.Sender)
 	}
 	all["dead_letters"], all["denials"] = cty.TupleVal(letters), cty.TupleVal(denials)
 	return cty.ObjectVal(all)

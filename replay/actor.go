@@ -87,8 +87,8 @@ func (a *actor) enter(t *recorded) error {
 	return nil
 }
 
-// leave does what the turn did to what the creature holds.
-func (a *actor) leave(t *recorded) {
+// applyTurn does what the turn did to what the creature holds.
+func (a *actor) applyTurn(t *recorded) {
 	if t.failed() {
 		return
 	}
@@ -164,7 +164,7 @@ func (a *actor) run(ctx context.Context, w *witness, module abi.Module) error {
 		}
 		a.instance, a.module = instance, module
 	}
-	w.begin()
+	w.handDelivery()
 	return a.instance.Handle(ctx, w, w.delivery.Kind, len(w.delivery.Payload))
 }
 
@@ -177,7 +177,7 @@ func (a *actor) discard(ctx context.Context) {
 
 // delivery describes what a turn handled.
 func (a *actor) delivery(t *recorded) Delivery {
-	d := Delivery{Kind: t.kind.String(), Message: t.cause(), Channel: t.event.Channel, Alias: a.aliases[t.event.Channel], Seq: t.event.Seq}
+	d := Delivery{Kind: journal.KindOfDelivery(t.kind), Message: t.cause(), Channel: t.event.Channel, Alias: a.aliases[t.event.Channel], Seq: t.event.Seq}
 	if m := t.message; m != nil {
 		d.Payload = slices.Clone(Text(m.Payload))
 		if m.Creature != "" {

@@ -43,9 +43,9 @@ func (c *cast) learn(ev *journal.Event) {
 		c.place(m, ev.Graph, m.name, ev.Time)
 	case journal.EventCreatureStopped:
 		var p journal.CreatureStoppedPayload
-		if json.Unmarshal(ev.Payload, &p) == nil && p.Reason == "removed" {
+		if json.Unmarshal(ev.Payload, &p) == nil && p.Reason == journal.StopRemoved {
 			m := c.member(ev.Creature)
-			c.leave(m)
+			c.freeName(m)
 			m.gone, m.changed = true, ev.Time
 		}
 	case journal.EventTopologyChanged:
@@ -87,7 +87,7 @@ func (c *cast) member(id journal.CreatureID) *member {
 
 // place notes in which graph a creature is, and its name there.
 func (c *cast) place(m *member, graph journal.GraphID, name string, now int64) {
-	c.leave(m)
+	c.freeName(m)
 	if m.name != "" && m.name != name {
 		m.changed = now
 	}
@@ -98,7 +98,7 @@ func (c *cast) place(m *member, graph journal.GraphID, name string, now int64) {
 	c.named[graph][name] = m.id
 }
 
-func (c *cast) leave(m *member) {
+func (c *cast) freeName(m *member) {
 	if in := c.named[m.graph]; in[m.name] == m.id {
 		delete(in, m.name)
 	}

@@ -16,11 +16,27 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
+// EffectKind says what a turn did. It is stable.
+type EffectKind string
+
+// The kinds of effects, in the order in which those of a turn are listed.
+const (
+	EffectTool    EffectKind = "tool"
+	EffectSend    EffectKind = "send"
+	EffectSendTo  EffectKind = "send to"
+	EffectRequest EffectKind = "request"
+	EffectReply   EffectKind = "reply"
+	EffectOutput  EffectKind = "output"
+	EffectState   EffectKind = "state"
+	EffectTimer   EffectKind = "timer"
+	EffectLog     EffectKind = "log"
+	EffectFailed  EffectKind = "failed"
+)
+
 // Effect is one thing that a turn did. The effects of a turn are listed by kind, and
-// those of a kind in their order: tool, send, send to, request, reply, output, state,
-// timer, log, failed.
+// those of a kind in their order.
 type Effect struct {
-	Kind string `json:"kind"`
+	Kind EffectKind `json:"kind"`
 	// Target is the alias of a channel, the name of a creature or timer, a key of the
 	// state, the level of a log line, the name of a tool, or the code of a failure.
 	Target  string            `json:"target,omitempty"`
@@ -50,11 +66,11 @@ func (e *Effect) same(other *Effect) bool {
 	switch {
 	case e.Kind != other.Kind:
 		return false
-	case e.Kind == "request" && (e.Unknown || other.Unknown), e.Kind == "reply" && (e.Unknown || other.Unknown):
+	case e.Kind == EffectRequest && (e.Unknown || other.Unknown), e.Kind == EffectReply && (e.Unknown || other.Unknown):
 		return true
 	case e.Target != other.Target:
 		return false
-	case e.Kind == "failed" || e.Unknown || other.Unknown:
+	case e.Kind == EffectFailed || e.Unknown || other.Unknown:
 		return true
 	}
 	if e.Hash != "" || other.Hash != "" {
@@ -114,10 +130,10 @@ func would(e *engine.Effects, calls []journal.NotedCall, who *labels) []Effect {
 		out = append(out, sendEffect(&e.Sends[i], who))
 	}
 	if e.Reply != nil {
-		out = append(out, Effect{Kind: "reply", Payload: e.Reply})
+		out = append(out, Effect{Kind: EffectReply, Payload: e.Reply})
 	}
 	if e.Output != nil {
-		out = append(out, Effect{Kind: "output", Payload: e.Output})
+		out = append(out, Effect{Kind: EffectOutput, Payload: e.Output})
 	}
 	for _, w := range e.Writes {
 		out = append(out, stateEffect(w.Key, w.Value, w.Deleted))
@@ -138,13 +154,13 @@ func said(e *engine.Effects) []Effect {
 }
 
 func sendEffect(s *engine.RehearsedSend, who *labels) Effect {
-	out := Effect{Kind: "send", Payload: s.Payload}
+	out := Effect{Kind: EffectSend, Payload: s.Payload}
 	switch {
 	case s.Request:
-		out.Kind, out.Target = "request", who.creature(s.To)
+		out.Kind, out.Target = EffectRequest, who.creature(s.To)
 		out.Detail = fmt.Sprintf("%s, tag %d", within(s.Deadline), s.Tag)
 	case s.To != "":
-		out.Kind, out.Target = "send to", who.creature(s.To)
+		out.Kind, out.Target = EffectSendTo, who.creature(s.To)
 	default:
 		out.Target, out.Headers = who.channel(s.Channel), headers(s.Headers)
 	}
@@ -156,7 +172,7 @@ func within(d time.Duration) string { return "within " + d.Truncate(time.Millise
 func headers(b []byte) map[string]string { return journal.DecodeHeaders(b) }
 
 func stateEffect(key string, value []byte, deleted bool) Effect {
-	out := Effect{Kind: "state", Target: key, Payload: value}
+	out := Effect{Kind: EffectState, Target: key, Payload: value}
 	if deleted {
 		out.Detail = "deleted"
 	}
@@ -164,7 +180,7 @@ func stateEffect(key string, value []byte, deleted bool) Effect {
 }
 
 func timerEffect(x journal.NotedTimer) Effect {
-	out := Effect{Kind: "timer", Target: x.Name, Payload: Text(x.Payload), Detail: "in " + time.Duration(x.Delay).String()}
+	out := Effect{Kind: EffectTimer, Target: x.Name, Payload: Text(x.Payload), Detail: "in " + time.Duration(x.Delay).String()}
 	if x.Period > 0 {
 		out.Detail += ", every " + time.Duration(x.Period).String()
 	}
@@ -175,16 +191,16 @@ func timerEffect(x journal.NotedTimer) Effect {
 }
 
 func logEffect(p journal.LogPayload) Effect {
-	return Effect{Kind: "log", Target: p.Level, Payload: Text(p.Text)}
+	return Effect{Kind: EffectLog, Target: p.Level, Payload: Text(p.Text)}
 }
 
 func failure(code, text string) Effect {
-	return Effect{Kind: "failed", Target: code, Payload: Text(text)}
+	return Effect{Kind: EffectFailed, Target: code, Payload: Text(text)}
 }
 
 func appendCalls(out []Effect, calls []journal.NotedCall) []Effect {
 	for _, c := range calls {
-		out = append(out, Effect{Kind: "tool", Target: c.Tool, Payload: Text(c.Args)})
+		out = append(out, Effect{Kind: EffectTool, Target: c.Tool, Payload: Text(c.Args)})
 	}
 	return out
 }
@@ -192,7 +208,7 @@ func appendCalls(out []Effect, calls []journal.NotedCall) []Effect {
 // String shows the effect on one line; what is long is clipped, with a note.
 func (e Effect) String() string {
 	var b strings.Builder
-	b.WriteString(e.Kind)
+	b.WriteString(string(e.Kind))
 	for _, part := range []string{e.Target, e.Detail} {
 		if part != "" {
 			b.WriteString(" " + part)

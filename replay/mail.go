@@ -43,8 +43,8 @@ func newMail(source Source, bound int) *mail {
 	return &mail{source: source, bound: bound, recent: map[letterBox]*journal.Event{}, pages: map[reading][]journal.Event{}}
 }
 
-// keep remembers a message, and forgets others for it.
-func (m *mail) keep(ev *journal.Event) {
+// remember keeps a message, and forgets others for it.
+func (m *mail) remember(ev *journal.Event) {
 	if !ev.Kind.IsMessage() {
 		return
 	}

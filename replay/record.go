@@ -30,7 +30,7 @@ type recorded struct {
 // newRecorded reads the event of a turn.
 func newRecorded(session journal.SessionID, ev journal.Event) (*recorded, error) {
 	t := &recorded{session: session, creature: ev.Creature, event: ev}
-	var kind string
+	var kind journal.DeliveryKind
 	var notes *journal.TurnNotes
 	if ev.Kind == journal.EventTurnFailed {
 		var p journal.TurnFailedPayload
@@ -49,7 +49,7 @@ func newRecorded(session journal.SessionID, ev journal.Event) (*recorded, error)
 		t.notes = *notes
 	}
 	for _, k := range abi.Kinds {
-		if k.Name == kind {
+		if journal.DeliveryKind(k.Name) == kind {
 			t.kind = k.Kind
 		}
 	}
@@ -111,24 +111,24 @@ func (t *recorded) did(who *labels) []Effect {
 func (t *recorded) gave() []Effect {
 	var out []Effect
 	if t.notes.Reply != nil {
-		out = append(out, Effect{Kind: "reply", Payload: Text(*t.notes.Reply)})
+		out = append(out, Effect{Kind: EffectReply, Payload: Text(*t.notes.Reply)})
 	}
 	for i := range t.effects {
 		ev := &t.effects[i]
 		switch ev.Kind {
 		case journal.EventResult:
 			if h := journal.DecodeHeaders(ev.Headers); t.kind == abi.KindRequest && h["terrarium-code"] == abi.OK.String() && h["terrarium-request"] == t.cause().String() {
-				out = append(out, Effect{Kind: "reply", Payload: Text(ev.Payload)})
+				out = append(out, Effect{Kind: EffectReply, Payload: Text(ev.Payload)})
 			}
 		case journal.EventDeadLetter:
 			if t.kind == abi.KindRequest && letter(ev).Error == engine.NotWaiting {
-				out = append(out, Effect{Kind: "reply", Unknown: true})
+				out = append(out, Effect{Kind: EffectReply, Unknown: true})
 			}
 		}
 	}
 	for i := range t.effects {
 		if ev := &t.effects[i]; ev.Kind == journal.EventOutput {
-			out = append(out, Effect{Kind: "output", Payload: Text(ev.Payload)})
+			out = append(out, Effect{Kind: EffectOutput, Payload: Text(ev.Payload)})
 		}
 	}
 	for i := range t.effects {
@@ -169,7 +169,7 @@ func (t *recorded) sent(who *labels) []Effect {
 			if !n.Left {
 				next()
 			}
-			out = append(out, Effect{Kind: "send", Target: who.channel(n.Channel), Payload: Text(n.Payload), Headers: headers(n.Headers), Hash: n.Hash})
+			out = append(out, Effect{Kind: EffectSend, Target: who.channel(n.Channel), Payload: Text(n.Payload), Headers: headers(n.Headers), Hash: n.Hash})
 			continue
 		}
 		ev := next()
@@ -177,7 +177,7 @@ func (t *recorded) sent(who *labels) []Effect {
 			break
 		}
 		e := postEffect(ev, who)
-		if e.Kind == "request" && len(tags) > 0 {
+		if e.Kind == EffectRequest && len(tags) > 0 {
 			e.Detail, tags = e.Detail+", tag "+strconv.FormatInt(tags[0], 10), tags[1:]
 		}
 		out = append(out, e)
@@ -198,7 +198,7 @@ func (t *recorded) posted() []*journal.Event {
 				out = append(out, ev)
 			}
 		case journal.EventDeadLetter:
-			if p := letter(ev); p.Reason == abi.NotConnected.String() && p.Error == "" {
+			if p := letter(ev); p.Reason == journal.DeadNotConnected && p.Error == "" {
 				out = append(out, ev)
 			}
 		}
@@ -210,19 +210,19 @@ func (t *recorded) posted() []*journal.Event {
 func postEffect(ev *journal.Event, who *labels) Effect {
 	switch ev.Kind {
 	case journal.EventChannelMessage:
-		return Effect{Kind: "send", Target: who.channel(ev.Channel), Payload: Text(ev.Payload), Headers: headers(ev.Headers)}
+		return Effect{Kind: EffectSend, Target: who.channel(ev.Channel), Payload: Text(ev.Payload), Headers: headers(ev.Headers)}
 	case journal.EventDirectMessage:
-		return Effect{Kind: "send to", Target: who.creature(journal.InboxOwner(ev.Channel)), Payload: Text(ev.Payload)}
+		return Effect{Kind: EffectSendTo, Target: who.creature(journal.InboxOwner(ev.Channel)), Payload: Text(ev.Payload)}
 	case journal.EventRequest:
 		ms, _ := strconv.ParseInt(journal.DecodeHeaders(ev.Headers)["terrarium-deadline"], 10, 64)
-		return Effect{Kind: "request", Target: who.creature(journal.InboxOwner(ev.Channel)), Payload: Text(ev.Payload), Detail: within(time.Duration(ms) * time.Millisecond)}
+		return Effect{Kind: EffectRequest, Target: who.creature(journal.InboxOwner(ev.Channel)), Payload: Text(ev.Payload), Detail: within(time.Duration(ms) * time.Millisecond)}
 	case journal.EventResult:
-		return Effect{Kind: "request", Unknown: true}
+		return Effect{Kind: EffectRequest, Unknown: true}
 	}
 	if p := letter(ev); p.Alias != "" {
-		return Effect{Kind: "send", Target: p.Alias, Unknown: true}
+		return Effect{Kind: EffectSend, Target: p.Alias, Unknown: true}
 	}
-	return Effect{Kind: "send to", Target: who.creature(ev.Creature), Unknown: true}
+	return Effect{Kind: EffectSendTo, Target: who.creature(ev.Creature), Unknown: true}
 }
 
 // recipients are the creatures that the turn sent to.

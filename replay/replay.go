@@ -66,13 +66,13 @@ type Difference struct {
 
 // Delivery is what a turn handled.
 type Delivery struct {
-	Kind    string            `json:"kind"`
-	Message journal.EventID   `json:"message,omitzero"` // none for a start, or a change of the surroundings
-	Channel journal.ChannelID `json:"channel,omitempty"`
-	Alias   string            `json:"alias,omitempty"` // of the channel; none for the inbox
-	Seq     uint64            `json:"seq,omitempty"`
-	Sender  string            `json:"sender,omitempty"`
-	Payload Text              `json:"payload,omitempty"`
+	Kind    journal.DeliveryKind `json:"kind"`
+	Message journal.EventID      `json:"message,omitzero"` // none for a start, or a change of the surroundings
+	Channel journal.ChannelID    `json:"channel,omitempty"`
+	Alias   string               `json:"alias,omitempty"` // of the channel; none for the inbox
+	Seq     uint64               `json:"seq,omitempty"`
+	Sender  string               `json:"sender,omitempty"`
+	Payload Text                 `json:"payload,omitempty"`
 }
 
 // Unjudged are turns of a creature that could not be compared, and why.

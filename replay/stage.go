@@ -128,7 +128,7 @@ func (s *stage) play(ctx context.Context, t *recorded) error {
 			return err
 		}
 	}
-	a.leave(t)
+	a.applyTurn(t)
 	return nil
 }
 

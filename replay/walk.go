@@ -51,20 +51,20 @@ func (w *walk) run(ctx context.Context) error {
 			return err
 		}
 		if !more {
-			return w.finish(ctx, nil)
+			return w.closeTurns(ctx, nil)
 		}
-		if err := w.take(ctx, session, ev); err != nil {
+		if err := w.followEvent(ctx, session, ev); err != nil {
 			return err
 		}
 		if w.stage.result.Differ > 0 && !w.o.All {
-			return w.finish(ctx, w.stage.first())
+			return w.closeTurns(ctx, w.stage.first())
 		}
 	}
 }
 
-// finish closes the turns that are still being read: with a difference that was found
+// closeTurns closes the turns that are still being read: with a difference that was found
 // already, only those that ended before it.
-func (w *walk) finish(ctx context.Context, found *Difference) error {
+func (w *walk) closeTurns(ctx context.Context, found *Difference) error {
 	var rest []*recorded
 	for _, t := range w.open {
 		if found == nil || t.event.Time < found.Ended.UnixNano() {
@@ -82,8 +82,8 @@ func (w *walk) finish(ctx context.Context, found *Difference) error {
 	return nil
 }
 
-// take follows one event.
-func (w *walk) take(ctx context.Context, session journal.SessionID, ev journal.Event) error {
+// followEvent follows one event.
+func (w *walk) followEvent(ctx context.Context, session journal.SessionID, ev journal.Event) error {
 	if !w.seen[session] {
 		w.seen[session] = true
 		if err := w.shutParents(ctx, session); err != nil {
@@ -93,7 +93,7 @@ func (w *walk) take(ctx context.Context, session journal.SessionID, ev journal.E
 	if t := w.open[session]; t != nil {
 		if ev.Turn == t.event.ID && !ev.Turn.IsZero() {
 			t.effects = append(t.effects, ev)
-			w.mail.keep(&ev)
+			w.mail.remember(&ev)
 			return nil
 		}
 		if err := w.shut(ctx, t); err != nil {
@@ -101,10 +101,10 @@ func (w *walk) take(ctx context.Context, session journal.SessionID, ev journal.E
 		}
 	}
 	w.stage.cast.learn(&ev)
-	w.mail.keep(&ev)
+	w.mail.remember(&ev)
 	switch {
 	case ev.Kind == journal.EventTurnEnded || ev.Kind == journal.EventTurnFailed:
-		return w.begin(ctx, session, ev)
+		return w.openTurn(ctx, session, ev)
 	case ev.Kind == journal.EventLog && ev.Turn.IsZero():
 		w.lines[ev.Creature] = append(w.lines[ev.Creature], ev)
 	}
@@ -135,8 +135,8 @@ func holder(ev *journal.Event) journal.CreatureID {
 	return ""
 }
 
-// begin opens a turn, with the end of which its events begin.
-func (w *walk) begin(ctx context.Context, session journal.SessionID, ev journal.Event) error {
+// openTurn opens a turn, with the end of which its events begin.
+func (w *walk) openTurn(ctx context.Context, session journal.SessionID, ev journal.Event) error {
 	lines := w.lines[ev.Creature]
 	delete(w.lines, ev.Creature)
 	if !w.stage.wants(ev.Creature) && !bytes.Contains(ev.Payload, []byte(`"setting"`)) {

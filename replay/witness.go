@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/tools"
 )
 
 // witness stands between a guest and the turn that is run again. It answers what
@@ -40,8 +41,8 @@ func newWitness(a *actor, t *recorded) *witness {
 	return w
 }
 
-// begin hands the delivery over.
-func (w *witness) begin() {
+// handDelivery hands the delivery over.
+func (w *witness) handDelivery() {
 	for _, x := range w.t.notes.Timers {
 		if x.Cancelled && !w.a.r.HasTimer(x.Name) {
 			w.a.r.SetTimer(journal.NotedTimer{Name: x.Name}) // for it was there
@@ -201,15 +202,15 @@ func (w *witness) Tool(name, args []byte) ([]byte, abi.Code) {
 func (w *witness) sendFor(call *journal.NotedCall) {
 	switch call.Tool {
 	case "send_channel":
-		var args engine.SendChannelArgs
-		var result engine.SendChannelResult
+		var args tools.SendChannelArgs
+		var result tools.SendChannelResult
 		if json.Unmarshal(call.Args, &args) == nil && json.Unmarshal(call.Result, &result) == nil {
 			headers, _ := journal.EncodeHeaders(args.Headers)
 			w.a.r.SendFor(result.Channel, "", args.Payload, headers)
 		}
 	case "group_send":
-		var args engine.GroupSendArgs
-		var result engine.GroupSendResult
+		var args tools.GroupSendArgs
+		var result tools.GroupSendResult
 		if json.Unmarshal(call.Args, &args) == nil && json.Unmarshal(call.Result, &result) == nil {
 			w.a.r.SendFor("", result.Creature, args.Payload, nil)
 		}

@@ -2,48 +2,50 @@ package sqlitestore
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"path/filepath"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // reached is how far a file has the events of an origin, and what the chain is at one of
 // them; 0 if it does not have that one, or it is in no chain.
 func (s *snapshot) reached(ctx context.Context, origin journal.Origin, at uint64) (last uint64, chain uint32, err error) {
-	err = each(ctx, s.tx, func(scan func(...any) error) error {
+	err = sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
 		var highest, sum int64
 		err := scan(&highest, &sum)
-		last, chain = uint64(highest&seqMask), chainOf(sum)
+		last, chain = uint64(highest&storefile.SeqMask), storefile.ChainOf(sum)
 		return err
 	}, `SELECT coalesce((SELECT max(id) FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40), 0),
-		coalesce((SELECT sum FROM event WHERE id = o.no << 40 | ?2), 0) FROM origin o WHERE o.uuid = ?1`, origin[:], int64(at&seqMask))
+		coalesce((SELECT sum FROM event WHERE id = o.no << 40 | ?2), 0) FROM origin o WHERE o.uuid = ?1`, origin[:], int64(at&storefile.SeqMask))
 	return last, chain, err
 }
 
 // lostEnd says what a session has lost of what was acknowledged, or nil.
-func (v *view) lostEnd(ctx context.Context, e entry, a ack) (loss, err error) {
-	last, chain, err := v.files[0].reached(ctx, a.origin, a.seq)
-	if err != nil || last >= a.seq && (chain == a.chain || a.chain == 0) {
+func (v *view) lostEnd(ctx context.Context, e catalog.Entry, a catalog.Ack) (loss, err error) {
+	last, chain, err := v.files[0].reached(ctx, a.Origin, a.Seq)
+	if err != nil || last >= a.Seq && (chain == a.Chain || a.Chain == 0) {
 		return nil, err
 	}
 	if pruned, err := v.files[0].pruned(ctx); err != nil || last == 0 && pruned {
 		return nil, err // all that was written under that origin has been given up
 	}
-	first := journal.EventID{Origin: a.origin, Seq: min(last+1, a.seq)}
-	said := journal.EventID{Origin: a.origin, Seq: a.seq}
+	first := journal.EventID{Origin: a.Origin, Seq: min(last+1, a.Seq)}
+	said := journal.EventID{Origin: a.Origin, Seq: a.Seq}
 	lost := &abi.Error{
 		Code: abi.Storage, Op: "open", IDs: map[string]string{"path": e.Path, "session": string(e.Session), "event": first.String()},
 		Message: fmt.Sprintf("session %s has lost the events %s to %s, which had been acknowledged: %s-wal is missing, cut short or altered", e.Session, first, said, filepath.Base(e.Path)),
 		Remedy:  "all before them is there, and the session goes on from that. If there is a copy of both files, put it back while no process has the directory; terrarium session verify names what is missing",
 	}
 	switch {
-	case last >= a.seq:
+	case last >= a.Seq:
 		lost.Message = fmt.Sprintf("session %s has another event %s than the one that had been acknowledged: %s or its -wal file was altered or exchanged", e.Session, said, filepath.Base(e.Path))
-	case a.excused(e.Durability):
+	case a.Excused(e.Durability):
 		lost.Message = fmt.Sprintf("session %s has lost the events %s to %s, which had been acknowledged: the machine has stopped since, and the durability normal promises a prefix of the log then", e.Session, first, said)
 		lost.Remedy = "the session goes on from what is there; send again what is missing. The durability full loses nothing when the power fails"
 		return lost, nil
@@ -53,7 +55,7 @@ func (v *view) lostEnd(ctx context.Context, e entry, a ack) (loss, err error) {
 
 // takeAcks opens the file that says how far logs were acknowledged.
 func (d *Directory) takeAcks(ctx context.Context) error {
-	entries, err := d.catalog.entries(ctx)
+	entries, err := d.catalog.Entries(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,20 +63,20 @@ func (d *Directory) takeAcks(ctx context.Context) error {
 	for _, e := range entries {
 		live[e.Session] = e.Live
 	}
-	d.acks, err = openAcks(d.dir, func(s journal.SessionID) bool { return live[s] })
+	d.acks, err = catalog.OpenAcks(d.dir, func(s journal.SessionID) bool { return live[s] })
 	return err
 }
 
 // lostEnd says what a live session has lost of what processes before acknowledged.
-func (d *Directory) lostEnd(ctx context.Context, e entry, f *family) (lost, err error) {
-	if a, said := d.acks.said(e.Session); said {
+func (d *Directory) lostEnd(ctx context.Context, e catalog.Entry, f *family) (lost, err error) {
+	if a, said := d.acks.Said(e.Session); said {
 		return f.lostEnd(ctx, e, a)
 	}
 	return nil, nil
 }
 
 // lostEnd says what the session of a file has lost of what was acknowledged, or nil.
-func (f *family) lostEnd(ctx context.Context, e entry, a ack) (lost, err error) {
+func (f *family) lostEnd(ctx context.Context, e catalog.Entry, a catalog.Ack) (lost, err error) {
 	v, err := f.look(ctx)
 	if err != nil {
 		return nil, err
@@ -86,16 +88,16 @@ func (f *family) lostEnd(ctx context.Context, e entry, a ack) (lost, err error) 
 // settle takes over into the catalogue how far a session was acknowledged before it is
 // opened for writing, so that it is known for ever; of what is lost without damage,
 // what is left. What was lost is told no more from then on. It need not be durable: the log is.
-func (d *Directory) settle(ctx context.Context, e entry, f *family) error {
+func (d *Directory) settle(ctx context.Context, e catalog.Entry, f *family) error {
 	v, err := f.look(ctx)
 	if err != nil {
 		return err
 	}
 	marks, err := v.files[0].ends(ctx)
-	a, said := d.acks.said(e.Session)
-	there := marks[a.origin]
-	if err == nil && said && !a.excused(e.Durability) && marks[a.origin].seq <= a.seq {
-		marks[a.origin] = a
+	a, said := d.acks.Said(e.Session)
+	there := marks[a.Origin]
+	if err == nil && said && !a.Excused(e.Durability) && marks[a.Origin].Seq <= a.Seq {
+		marks[a.Origin] = a
 	}
 	if endErr := v.end(); err == nil {
 		err = endErr
@@ -103,99 +105,55 @@ func (d *Directory) settle(ctx context.Context, e entry, f *family) error {
 	if err != nil {
 		return err
 	}
-	if err := d.catalog.mark(e.Session, marks); err != nil {
+	if err := d.catalog.Mark(e.Session, marks); err != nil {
 		return err
 	}
 	if said {
-		d.acks.settle(e.Session, there)
+		d.acks.Settle(e.Session, there)
 	}
 	return nil
 }
 
 // pruned reports whether the file may have given up history.
 func (s *snapshot) pruned(ctx context.Context) (pruned bool, err error) {
-	err = each(ctx, s.tx, func(func(...any) error) error {
+	err = sqlite.Each(ctx, s.tx, func(func(...any) error) error {
 		pruned = true
 		return nil
-	}, "SELECT 1 FROM store WHERE key = '"+prunedKey+"'")
+	}, "SELECT 1 FROM store WHERE key = '"+storefile.Pruned+"'")
 	return pruned, err
 }
 
 // ends are the last events of the origins under which the session of a file has written.
-func (s *snapshot) ends(ctx context.Context) (map[journal.Origin]ack, error) {
-	out := map[journal.Origin]ack{}
-	err := each(ctx, s.tx, func(scan func(...any) error) error {
+func (s *snapshot) ends(ctx context.Context) (map[journal.Origin]catalog.Ack, error) {
+	out := map[journal.Origin]catalog.Ack{}
+	err := sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
 		var uuid []byte
 		var id, sum int64
 		if err := scan(&uuid, &id, &sum); err != nil {
 			return err
 		}
-		origin, err := originIn(uuid)
-		out[origin] = ack{origin: origin, seq: uint64(id & seqMask), chain: chainOf(sum)}
+		origin, err := storefile.OriginIn(uuid)
+		out[origin] = catalog.Ack{Origin: origin, Seq: uint64(id & storefile.SeqMask), Chain: storefile.ChainOf(sum)}
 		return err
 	}, `SELECT w.uuid, e.id, e.sum FROM own w JOIN origin o ON o.uuid = w.uuid
 		JOIN event e ON e.id = (SELECT max(id) FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40)`)
 	return out, err
 }
 
-// mark writes how far a session was acknowledged. A mark is never set back.
-func (k *catalog) mark(session journal.SessionID, marks map[journal.Origin]ack) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err := k.ready(); err != nil {
-		return err
-	}
-	return k.c.transact(func() error {
-		for origin, a := range marks {
-			if err := k.c.exec(`INSERT INTO mark (session, uuid, highest, chain) VALUES (?, ?, ?, ?)
-				ON CONFLICT DO UPDATE SET highest = excluded.highest, chain = excluded.chain WHERE excluded.highest > highest`,
-				string(session), origin[:], int64(a.seq), int64(a.chain)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// acknowledged is all that is known of how far a session was acknowledged, by origin.
-// What the machine may have lost without damage is left out.
-func (k *catalog) acknowledged(ctx context.Context, e entry) (map[journal.Origin]ack, error) {
-	marks := map[journal.Origin]ack{}
-	if !e.Live {
-		return marks, nil
-	}
-	acks, _, err := readAcks(filepath.Dir(k.path))
-	if err != nil {
-		return nil, err
-	}
-	err = k.query(ctx, "SELECT uuid, highest, chain FROM mark WHERE session = ?", []driver.Value{string(e.Session)}, func(v []driver.Value) error {
-		var a ack
-		var chain int64
-		err := takeRow(v, &a.origin, &a.seq, &chain)
-		a.chain = uint32(chain)
-		marks[a.origin] = a
-		return err
-	})
-	if a, said := acks[e.Session]; said && !a.excused(e.Durability) && a.seq > marks[a.origin].seq {
-		marks[a.origin] = a
-	}
-	return marks, err
-}
-
 // ends looks for what the session was acknowledged to have.
 func (v *verification) ends() error {
 	for _, a := range v.acknowledged {
-		last, chain, err := v.view.files[0].reached(v.ctx, a.origin, a.seq)
+		last, chain, err := v.view.files[0].reached(v.ctx, a.Origin, a.Seq)
 		if err != nil {
 			return err
 		}
-		said := journal.EventID{Origin: a.origin, Seq: a.seq}
+		said := journal.EventID{Origin: a.Origin, Seq: a.Seq}
 		switch {
 		case last == 0 && v.pruned > 0:
-		case last < a.seq:
-			v.missing(journal.EventID{Origin: a.origin, Seq: last + 1}, said)
+		case last < a.Seq:
+			v.missing(journal.EventID{Origin: a.Origin, Seq: last + 1}, said)
 			v.damage(fmt.Sprintf("the end of the log is missing: it was acknowledged up to the event %s", said))
-		case chain != 0 && a.chain != 0 && chain != a.chain:
+		case chain != 0 && a.Chain != 0 && chain != a.Chain:
 			v.damage(fmt.Sprintf("the event %s is not the one that was acknowledged: its checksum is another", said))
 		}
 	}

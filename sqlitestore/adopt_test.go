@@ -7,6 +7,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // exported writes the live session of a directory to a file that stands alone.
@@ -24,7 +26,7 @@ func exported(t *testing.T, dir string) (path string, session journal.SessionID)
 // nothing but the copy of it is in the directory.
 func TestAdoptOlderVersions(t *testing.T) {
 	from := lineaged(t)
-	for version := 1; version <= int(storeSchema.version); version++ {
+	for version := 1; version <= int(storefile.Schema.Version); version++ {
 		t.Run(fmt.Sprint("v", version), func(t *testing.T) {
 			file, session := exported(t, from)
 			age(t, file, version)
@@ -85,8 +87,8 @@ func wantForkable(t *testing.T, dir string, session journal.SessionID) {
 // TestAdoptRefuses tries files of which no session could go on.
 func TestAdoptRefuses(t *testing.T) {
 	file, _ := exported(t, lineaged(t))
-	execute(t, file, fmt.Sprintf("PRAGMA user_version = %d", storeSchema.version+1))
-	catalog := filepath.Join(lineaged(t), catalogName)
+	execute(t, file, fmt.Sprintf("PRAGMA user_version = %d", storefile.Schema.Version+1))
+	catalog := filepath.Join(lineaged(t), catalog.Name)
 	for what, path := range map[string]string{"a newer file": file, "a catalogue": catalog, "no file": filepath.Join(t.TempDir(), "none.db")} {
 		dir := filepath.Join(t.TempDir(), "adopted")
 		wantError(t, what, Adopt(t.Context(), path, dir), abi.InvalidArgument, path)

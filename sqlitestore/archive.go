@@ -3,10 +3,11 @@ package sqlitestore
 import (
 	"context"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/rebuild"
 )
 
 var (
@@ -22,13 +23,13 @@ func (v *View) Live(ctx context.Context) (graphs []journal.SavedGraph, problems 
 		return nil, nil, err
 	}
 	// Before the logs, which a process may be writing to: they are never behind.
-	acks, _, err := readAcks(filepath.Dir(v.catalog.path))
+	acks, err := catalog.ReadAcks(v.catalog.Dir())
 	if err != nil {
-		return nil, nil, storageError("open", v.catalog.path, err)
+		return nil, nil, storageError("open", v.catalog.Path(), err)
 	}
-	left, err := v.catalog.leftOut(ctx)
+	left, err := rebuild.LeftOut(ctx, v.catalog.Catalog)
 	if err != nil {
-		return nil, nil, storageError("open", v.catalog.path, err)
+		return nil, nil, storageError("open", v.catalog.Path(), err)
 	}
 	for _, path := range slices.Sorted(maps.Keys(left)) {
 		problems = append(problems, left[path])
@@ -54,8 +55,8 @@ func (v *View) Live(ctx context.Context) (graphs []journal.SavedGraph, problems 
 }
 
 // live reads a session, and says which ancestors it lacks, and what of its end.
-func (v *View) live(ctx context.Context, session journal.SessionID, acks map[journal.SessionID]ack) (g journal.SavedGraph, lost []error, err error) {
-	err = v.catalog.withRows(ctx, "read", session, v.readable, func(e entry, f *family) (err error) {
+func (v *View) live(ctx context.Context, session journal.SessionID, acks map[journal.SessionID]catalog.Ack) (g journal.SavedGraph, lost []error, err error) {
+	err = v.catalog.withRows(ctx, "read", session, v.readable, func(e catalog.Entry, f *family) (err error) {
 		lost = nil
 		for _, ancestor := range f.missing {
 			lost = append(lost, lostAncestor(e, ancestor))
@@ -80,7 +81,7 @@ func (d *Directory) Messages(ctx context.Context, session journal.SessionID, cha
 	if s := d.opened(session); s != nil {
 		return s.Messages(ctx, channel, after, until, limit, bytes)
 	}
-	err = d.catalog.withRows(ctx, "read", session, d.owned, func(_ entry, f *family) (err error) {
+	err = d.catalog.withRows(ctx, "read", session, d.owned, func(_ catalog.Entry, f *family) (err error) {
 		events, err = f.messages(ctx, channel, after, until, limit, bytes)
 		return err
 	})
@@ -92,7 +93,7 @@ func (d *Directory) DeadLetters(ctx context.Context, session journal.SessionID, 
 	if s := d.opened(session); s != nil {
 		return s.DeadLetters(ctx, creature, after, limit)
 	}
-	err = d.catalog.withRows(ctx, "read", session, d.owned, func(_ entry, f *family) (err error) {
+	err = d.catalog.withRows(ctx, "read", session, d.owned, func(_ catalog.Entry, f *family) (err error) {
 		letters, err = f.own.letters(ctx, creature, after, limit)
 		return err
 	})

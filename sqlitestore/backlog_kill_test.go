@@ -16,14 +16,15 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/seeded"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
 // backlogPoints are where a life with backlogs is ended, besides random moments: at the
 // steps of copying history and giving it up, of cuts, and of the start.
-var backlogPoints = []failpoint{
-	pointOpened, pointAppending, pointFilled, pointCutting, pointCut, pointFrozen, pointNoting, pointNoted, pointCopying, pointCopied,
-	pointStripping, pointStripped, pointUniting, pointUnited, pointUniting, pointUnited, pointTailFollowed, pointStanding, pointFinishing,
-	pointFinished, pointCompleting, pointCompleted, pointMoved, pointReleasing, pointRemoved, pointSwept,
+var backlogPoints = []failpoint.Point{
+	failpoint.Opened, failpoint.Appending, failpoint.Filled, failpoint.Cutting, failpoint.Cut, failpoint.Frozen, failpoint.Noting, failpoint.Noted, failpoint.Copying, failpoint.Copied,
+	failpoint.Stripping, failpoint.Stripped, failpoint.Uniting, failpoint.United, failpoint.Uniting, failpoint.United, failpoint.TailFollowed, failpoint.Standing, failpoint.Finishing,
+	failpoint.Finished, failpoint.Completing, failpoint.Completed, failpoint.Moved, failpoint.Releasing, failpoint.Removed, failpoint.Swept,
 }
 
 const killsPerBacklog = 12 // of one directory
@@ -46,7 +47,7 @@ func TestKilledWithBacklogs(t *testing.T) {
 		b := &backlogBooks{t: t, dir: t.TempDir(), forks: t.TempDir(), random: random}
 		b.begin()
 		for range min(todo, killsPerBacklog) {
-			point := failpoints
+			point := failpoint.Count
 			if random.IntN(4) > 0 {
 				point = backlogPoints[random.IntN(len(backlogPoints))]
 			}
@@ -91,7 +92,7 @@ func (b *backlogBooks) begin() {
 		own[i] = []stretchOf{{}}
 		b.wants[dwellerOf(i)], b.wants[sleeperOf(i)] = own, own
 	}
-	if !b.run(order{Point: failpoints + 1}, lagging{Steps: 3}) {
+	if !b.run(order{Point: failpoint.Count + 1}, lagging{Steps: 3}) {
 		b.t.Fatal("the first life did not come to its end")
 	}
 	b.check(false)
@@ -99,11 +100,11 @@ func (b *backlogBooks) begin() {
 
 // live lets a process go on until it dies at the point, checks what it leaves, and
 // answers where it ended.
-func (b *backlogBooks) live(point failpoint) string {
+func (b *backlogBooks) live(point failpoint.Point) string {
 	b.t.Helper()
 	o := order{Point: point, Pass: 1 + b.random.Int32N(3), Lines: 60}
 	switch point {
-	case pointAppending, pointUniting, pointUnited, pointCopying:
+	case failpoint.Appending, failpoint.Uniting, failpoint.United, failpoint.Copying:
 		o.Pass = 1 + b.random.Int32N(30)
 	}
 	l := lagging{Steps: 40, Finish: b.random.IntN(4) == 0}
@@ -127,7 +128,7 @@ func (b *backlogBooks) finish() {
 	if b.t.Failed() {
 		return
 	}
-	if !b.run(order{Point: failpoints + 1}, lagging{Finish: true}) {
+	if !b.run(order{Point: failpoint.Count + 1}, lagging{Finish: true}) {
 		b.t.Fatal("the last life did not come to its end")
 	}
 	b.check(true)

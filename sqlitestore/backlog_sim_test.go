@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
 // errDead is what every step in the background answers once the process is taken for
@@ -79,11 +80,11 @@ func simulateBacklogs(t *testing.T, seed uint64) {
 }
 
 // inBackground reports whether a step must not happen behind the back of the program.
-func inBackground(p failpoint) bool {
-	return p >= pointNoting && p <= pointSwept && p != pointRemoving && p != pointRemoved
+func inBackground(p failpoint.Point) bool {
+	return p >= failpoint.Noting && p <= failpoint.Swept && p != failpoint.Removing && p != failpoint.Removed
 }
 
-func (s *backlogSim) reached(p failpoint, path string) error {
+func (s *backlogSim) reached(p failpoint.Point, path string) error {
 	if !inBackground(p) || !strings.HasPrefix(path, s.dir) { // a fork is made elsewhere
 		return nil
 	}
@@ -98,7 +99,7 @@ func (s *backlogSim) reached(p failpoint, path string) error {
 		return errDead
 	}
 	// Only there the background holds nothing that the program needs.
-	if s.disturbIn--; s.disturbIn <= 0 && (p == pointUnited || p == pointTailFollowed) {
+	if s.disturbIn--; s.disturbIn <= 0 && (p == failpoint.United || p == failpoint.TailFollowed) {
 		s.disturbIn, s.disturbing = 1<<30, true
 		s.act()
 		s.disturbing = false
@@ -395,7 +396,7 @@ func (s *backlogSim) next(m *simStore, l *simReader, e journal.Event) bool {
 
 // cut makes children of the first stores given, and hands out what is in them. A
 // listener may come apart from its channel, with the backlog that it has then.
-func (s *backlogSim) cut(kind string, parents []*simStore, children int) {
+func (s *backlogSim) cut(kind journal.CutKind, parents []*simStore, children int) {
 	s.t.Helper()
 	if kind == "merge" {
 		s.random.Shuffle(len(s.stores), func(i, j int) { s.stores[i], s.stores[j] = s.stores[j], s.stores[i] })

@@ -246,7 +246,7 @@ func (v *backlogVictim) edge(ctx context.Context, name string, well int) error {
 	var batch *engine.Batch
 	err = v.Batch(ctx, func(b *engine.Batch) error {
 		batch = b
-		_, err := b.Do(op)
+		_, err := b.Do(ctx, op)
 		return err
 	})
 	if err == nil {

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -10,7 +11,11 @@ import (
 	"strconv"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 const (
@@ -25,9 +30,12 @@ const (
 	buildPages = 4096
 )
 
+func bytesAtOnce(h failpoint.Hooks) int64  { return cmp.Or(h.CopyChunk, copyChunk) }
+func eventsAtOnce(h failpoint.Hooks) int64 { return cmp.Or(h.UniteChunk, uniteChunk) }
+
 // copyFile copies a file that nobody writes to, from where an earlier attempt
 // had got to. After each chunk that is durable, progress is told.
-func (h hooks) copyFile(ctx context.Context, from, to string, copied int64, progress func(copied int64) error) (err error) {
+func copyFile(ctx context.Context, h failpoint.Hooks, from, to string, copied int64, progress func(copied int64) error) (err error) {
 	in, err := files.Open(from)
 	if err != nil {
 		return err
@@ -47,14 +55,14 @@ func (h hooks) copyFile(ctx context.Context, from, to string, copied int64, prog
 		}
 	}
 	for ctx.Err() == nil {
-		n, err := io.CopyN(out, in, h.bytesAtOnce()) // by the file system, where it can
+		n, err := io.CopyN(out, in, bytesAtOnce(h)) // by the file system, where it can
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		if copied += n; n == 0 {
 			return nil
 		}
-		if err := h.sync(out); err != nil {
+		if err := h.Sync(out); err != nil {
 			return err
 		}
 		if err := progress(copied); err != nil {
@@ -64,40 +72,22 @@ func (h hooks) copyFile(ctx context.Context, from, to string, copied int64, prog
 	return ctx.Err()
 }
 
-// atRest makes sure that the file itself has all that was written to it, and not
-// its write-ahead log. It answers false while somebody who reads is in the way.
-func atRest(path string) (bool, error) {
-	c, err := openConn(path, readWrite)
-	if err != nil {
-		return false, err
-	}
-	rest := false
-	err = c.query("PRAGMA wal_checkpoint(PASSIVE)", nil, func(v []driver.Value) error {
-		busy, _ := v[0].(int64)
-		frames, _ := v[1].(int64)
-		moved, _ := v[2].(int64)
-		rest = busy == 0 && frames == moved
-		return nil
-	})
-	return rest, errors.Join(err, c.close())
-}
-
 // builder brings the history of several files together in one that nobody uses
 // yet. Every step may be done again: what is there is not added twice.
 type builder struct {
-	c    *conn
+	c    *sqlite.Conn
 	w    *writer                   // for what a writer does as well
 	only map[journal.Origin]uint64 // the origins to add; nil: all
 	upTo map[journal.Origin]uint64 // how much of an origin is added, where that is not all
 	// since is the time from which on events are added; 0: all are. Of those
 	// before pruned, some may have been given up, now or in what is added.
 	since, pruned int64
-	hooks         hooks
+	hooks         failpoint.Hooks
 	crossing      *crossing
 }
 
 // openBuilder opens a file to be built, for work that gives way to cuts.
-func openBuilder(path string, h hooks, x *crossing) (*builder, error) {
+func openBuilder(path string, h failpoint.Hooks, x *crossing) (*builder, error) {
 	origin, err := newOrigin() // under which nothing is written
 	if err != nil {
 		return nil, err
@@ -111,7 +101,7 @@ func openBuilder(path string, h hooks, x *crossing) (*builder, error) {
 		"CREATE TEMP TABLE renumber (old INTEGER PRIMARY KEY, new INTEGER NOT NULL)",
 		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", buildPages), // nobody waits for it, and the log stays small
 	} {
-		if err := w.c.exec(query); err != nil {
+		if err := w.c.Exec(query); err != nil {
 			return nil, errors.Join(err, b.close())
 		}
 	}
@@ -123,15 +113,15 @@ func (b *builder) close() error { return b.w.close() }
 // strip removes the live rows that came with a copied file, and marks it as
 // incomplete. It also brings the index of messages up to date.
 func (b *builder) strip() error {
-	return b.transact(pointStripping, pointStripped, func() error {
+	return b.transact(failpoint.Stripping, failpoint.Stripped, func() error {
 		for _, table := range []string{
 			"store", "meta", "own", "creature", "channel", "head", "edge", "cursor", "state_value", "producer", "timer", "request", "wire", "letter",
 		} {
-			if err := b.c.exec("DELETE FROM main." + table); err != nil {
+			if err := b.c.Exec("DELETE FROM main." + table); err != nil {
 				return err
 			}
 		}
-		if err := b.c.exec("INSERT INTO main.store (key, value) VALUES ('incomplete', '1')"); err != nil {
+		if err := b.c.Exec("INSERT INTO main.store (key, value) VALUES ('incomplete', '1')"); err != nil {
 			return err
 		}
 		if err := b.w.indexFrom("(SELECT through FROM indexed)", "0x7fffffffffffffff"); err != nil {
@@ -145,10 +135,10 @@ func (b *builder) strip() error {
 // An attempt before may have followed what a session wrote faster than that became
 // durable; when the power failed then, the session lost it, and goes on without. Or it
 // has copied what the files have given up since: the rest would leave a gap behind it.
-func (b *builder) trim(sources []vouched) error {
+func (b *builder) trim(sources []catalog.Entry) error {
 	wanted := map[journal.Origin]stretch{}
 	for _, source := range sources {
-		err := b.c.attached(source.path, readOnly, func() error {
+		err := b.c.Attached(source.Path, sqlite.ReadOnly, func() error {
 			return b.stretches("parent", func(origin journal.Origin, s stretch) {
 				if known, ok := wanted[origin]; ok {
 					s.first, s.last = min(s.first, known.first), max(s.last, known.last)
@@ -165,27 +155,27 @@ func (b *builder) trim(sources []vouched) error {
 		w, known := wanted[origin]
 		switch {
 		case !known || has.last < w.first || has.first > w.last:
-			extra = append(extra, [2]driver.Value{has.no<<seqBits | has.first, has.no<<seqBits | has.last})
+			extra = append(extra, [2]driver.Value{has.no<<storefile.SeqBits | has.first, has.no<<storefile.SeqBits | has.last})
 			return
 		case has.first < w.first:
-			extra = append(extra, [2]driver.Value{has.no<<seqBits | has.first, has.no<<seqBits | (w.first - 1)})
+			extra = append(extra, [2]driver.Value{has.no<<storefile.SeqBits | has.first, has.no<<storefile.SeqBits | (w.first - 1)})
 		}
 		if has.last > w.last {
-			extra = append(extra, [2]driver.Value{has.no<<seqBits | (w.last + 1), has.no<<seqBits | has.last})
+			extra = append(extra, [2]driver.Value{has.no<<storefile.SeqBits | (w.last + 1), has.no<<storefile.SeqBits | has.last})
 		}
 	})
 	if err != nil || len(extra) == 0 {
 		return err
 	}
-	return b.c.transact(func() error {
+	return b.c.Transact(func() error {
 		for _, ids := range extra {
-			if err := b.c.exec("DELETE FROM main.event WHERE id BETWEEN ? AND ?", ids[0], ids[1]); err != nil {
+			if err := b.c.Exec("DELETE FROM main.event WHERE id BETWEEN ? AND ?", ids[0], ids[1]); err != nil {
 				return err
 			}
-			if err := b.c.exec("DELETE FROM main.message WHERE event BETWEEN ? AND ?", ids[0], ids[1]); err != nil {
+			if err := b.c.Exec("DELETE FROM main.message WHERE event BETWEEN ? AND ?", ids[0], ids[1]); err != nil {
 				return err
 			}
-			if err := b.c.exec("DELETE FROM main.change WHERE event BETWEEN ? AND ?", ids[0], ids[1]); err != nil {
+			if err := b.c.Exec("DELETE FROM main.change WHERE event BETWEEN ? AND ?", ids[0], ids[1]); err != nil {
 				return err
 			}
 		}
@@ -198,12 +188,12 @@ type stretch struct{ no, first, last int64 }
 
 // stretches lists the origins of which a database has events.
 func (b *builder) stretches(database string, each func(origin journal.Origin, s stretch)) error {
-	return b.c.query(`SELECT no, uuid, coalesce((SELECT id & 0xffffffffff FROM `+database+`.event WHERE id > no << 40 AND id < (no + 1) << 40 ORDER BY id LIMIT 1), 0),
+	return b.c.Query(`SELECT no, uuid, coalesce((SELECT id & 0xffffffffff FROM `+database+`.event WHERE id > no << 40 AND id < (no + 1) << 40 ORDER BY id LIMIT 1), 0),
 		coalesce((SELECT id & 0xffffffffff FROM `+database+`.event WHERE id > no << 40 AND id < (no + 1) << 40 ORDER BY id DESC LIMIT 1), 0)
 		FROM `+database+`.origin`, nil, func(v []driver.Value) error {
 		var origin journal.Origin
 		var s stretch
-		if err := takeRow(v, &s.no, &origin, &s.first, &s.last); err != nil {
+		if err := sqlite.TakeRow(v, &s.no, (*[16]byte)(&origin), &s.first, &s.last); err != nil {
 			return err
 		}
 		if s.first > 0 {
@@ -214,24 +204,24 @@ func (b *builder) stretches(database string, each func(origin journal.Origin, s 
 }
 
 // transact changes the file in one transaction, between two failpoints.
-func (b *builder) transact(before, after failpoint, change func() error) error {
+func (b *builder) transact(before, after failpoint.Point, change func() error) error {
 	b.crossing.giveWay()
-	err := b.c.transact(func() error {
+	err := b.c.Transact(func() error {
 		if err := change(); err != nil {
 			return err
 		}
-		return b.hooks.at(before, b.w.path)
+		return b.hooks.At(before, b.w.path)
 	})
 	if err != nil {
 		return err
 	}
-	return b.hooks.at(after, b.w.path)
+	return b.hooks.At(after, b.w.path)
 }
 
 // unite adds the events and the lineage of another file.
-func (b *builder) unite(ctx context.Context, source vouched, mode fileMode) error {
+func (b *builder) unite(ctx context.Context, source vouched, mode sqlite.Mode) error {
 	b.crossing.giveWay()
-	return b.c.attached(source.path, mode, func() error {
+	return b.c.Attached(source.path, mode, func() error {
 		if err := b.inheritPruned(); err != nil {
 			return err
 		}
@@ -251,7 +241,7 @@ func (b *builder) unite(ctx context.Context, source vouched, mode fileMode) erro
 // inheritPruned notes that the attached file has given up some of its history, and so
 // has then what is made of it.
 func (b *builder) inheritPruned() error {
-	pruned, _, err := b.c.integer("SELECT CAST(value AS INTEGER) FROM parent.store WHERE key = '" + prunedKey + "'")
+	pruned, _, err := b.c.Integer("SELECT CAST(value AS INTEGER) FROM parent.store WHERE key = '" + storefile.Pruned + "'")
 	b.pruned = max(b.pruned, pruned)
 	return err
 }
@@ -263,13 +253,13 @@ type numbers struct{ old, new, upTo int64 }
 // meet gives the origins of the attached file numbers here, and takes over its
 // lineage, with what the ancestors wrote.
 func (b *builder) meet() (pairs []numbers, err error) {
-	err = b.c.transact(func() error {
+	err = b.c.Transact(func() error {
 		for _, query := range []string{
 			"INSERT OR IGNORE INTO main.ancestor SELECT * FROM parent.ancestor",
 			"INSERT OR IGNORE INTO main.wrote SELECT * FROM parent.wrote",
 			"DELETE FROM renumber",
 		} {
-			if err := b.c.exec(query); err != nil {
+			if err := b.c.Exec(query); err != nil {
 				return err
 			}
 		}
@@ -278,10 +268,10 @@ func (b *builder) meet() (pairs []numbers, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = b.c.query("SELECT r.old, r.new, o.uuid FROM renumber r JOIN main.origin o ON o.no = r.new ORDER BY r.new", nil, func(v []driver.Value) error {
+	err = b.c.Query("SELECT r.old, r.new, o.uuid FROM renumber r JOIN main.origin o ON o.no = r.new ORDER BY r.new", nil, func(v []driver.Value) error {
 		var origin journal.Origin
-		p := numbers{upTo: seqMask}
-		if err := takeRow(v, &p.old, &p.new, &origin); err != nil {
+		p := numbers{upTo: storefile.SeqMask}
+		if err := sqlite.TakeRow(v, &p.old, &p.new, (*[16]byte)(&origin)); err != nil {
 			return err
 		}
 		if upTo, bounded := b.upTo[origin]; bounded {
@@ -297,10 +287,10 @@ func (b *builder) meet() (pairs []numbers, err error) {
 
 // meetOrigins gives the origins of the attached file numbers here that have none yet.
 func (b *builder) meetOrigins() error {
-	if err := b.c.exec("INSERT INTO main.origin (uuid) SELECT uuid FROM parent.origin WHERE uuid NOT IN (SELECT uuid FROM main.origin) ORDER BY no"); err != nil {
+	if err := b.c.Exec("INSERT INTO main.origin (uuid) SELECT uuid FROM parent.origin WHERE uuid NOT IN (SELECT uuid FROM main.origin) ORDER BY no"); err != nil {
 		return err
 	}
-	return b.c.exec("INSERT INTO renumber (old, new) SELECT p.no, o.no FROM parent.origin p JOIN main.origin o ON o.uuid = p.uuid WHERE p.no NOT IN (SELECT old FROM renumber)")
+	return b.c.Exec("INSERT INTO renumber (old, new) SELECT p.no, o.no FROM parent.origin p JOIN main.origin o ON o.uuid = p.uuid WHERE p.no NOT IN (SELECT old FROM renumber)")
 }
 
 // uniteOrigin adds the events of one origin. Either side has all of its numbers from
@@ -332,20 +322,20 @@ func (b *builder) uniteOrigin(ctx context.Context, p numbers) error {
 // behind are the next events of the attached file behind those that are here, as
 // packed ids there.
 func (b *builder) behind(p numbers) (low, high int64, found bool, err error) {
-	from, _, err := b.c.integer("SELECT max(id) & 0xffffffffff FROM main.event WHERE id > ? AND id < ?", p.new<<seqBits, (p.new+1)<<seqBits)
+	from, _, err := b.c.Integer("SELECT max(id) & 0xffffffffff FROM main.event WHERE id > ? AND id < ?", p.new<<storefile.SeqBits, (p.new+1)<<storefile.SeqBits)
 	if err == nil && from == 0 {
 		from, err = b.lowerBound(p)
 	}
 	if err != nil {
 		return 0, 0, false, err
 	}
-	return b.some("", p.old<<seqBits|from, p.old<<seqBits|p.upTo)
+	return b.some("", p.old<<storefile.SeqBits|from, p.old<<storefile.SeqBits|p.upTo)
 }
 
 // before are the last events of the attached file, of those that are to be kept, before
 // those that are here.
 func (b *builder) before(p numbers) (low, high int64, found bool, err error) {
-	first, any, err := b.c.integer("SELECT min(id) & 0xffffffffff FROM main.event WHERE id > ? AND id < ?", p.new<<seqBits, (p.new+1)<<seqBits)
+	first, any, err := b.c.Integer("SELECT min(id) & 0xffffffffff FROM main.event WHERE id > ? AND id < ?", p.new<<storefile.SeqBits, (p.new+1)<<storefile.SeqBits)
 	if err != nil || !any || first <= 1 {
 		return 0, 0, false, err
 	}
@@ -353,13 +343,13 @@ func (b *builder) before(p numbers) (low, high int64, found bool, err error) {
 	if err != nil || from >= first-1 {
 		return 0, 0, false, err
 	}
-	return b.some(" DESC", p.old<<seqBits|from, p.old<<seqBits|min(p.upTo, first-1))
+	return b.some(" DESC", p.old<<storefile.SeqBits|from, p.old<<storefile.SeqBits|min(p.upTo, first-1))
 }
 
 // some are the bounds of the first, or the last, events that are added at once.
 func (b *builder) some(order string, behind, upTo int64) (low, high int64, found bool, err error) {
-	err = b.c.query("SELECT min(id), max(id) FROM (SELECT id FROM parent.event WHERE id > ? AND id <= ? ORDER BY id"+order+" LIMIT ?)",
-		[]driver.Value{behind, upTo, b.hooks.eventsAtOnce()}, func(v []driver.Value) error {
+	err = b.c.Query("SELECT min(id), max(id) FROM (SELECT id FROM parent.event WHERE id > ? AND id <= ? ORDER BY id"+order+" LIMIT ?)",
+		[]driver.Value{behind, upTo, eventsAtOnce(b.hooks)}, func(v []driver.Value) error {
 			if low, found = v[0].(int64); found {
 				high = v[1].(int64)
 			}
@@ -370,14 +360,14 @@ func (b *builder) some(order string, behind, upTo int64) (low, high int64, found
 
 // uniteSome adds the events of an origin between two ids of the attached file.
 func (b *builder) uniteSome(p numbers, low, high int64) error {
-	shift := (p.new - p.old) << seqBits
-	return b.transact(pointUniting, pointUnited, func() error {
+	shift := (p.new - p.old) << storefile.SeqBits
+	return b.transact(failpoint.Uniting, failpoint.United, func() error {
 		// A session writes on in its file meanwhile, also of what is of origins that the
 		// file had not met before.
 		if err := b.meetOrigins(); err != nil {
 			return err
 		}
-		if err := b.c.exec(`INSERT INTO main.event (id, ts, kind, graph, creature, turn, attempt, channel, seq, headers, payload, cause, sum)
+		if err := b.c.Exec(`INSERT INTO main.event (id, ts, kind, graph, creature, turn, attempt, channel, seq, headers, payload, cause, sum)
 			SELECT id + ?1, ts, kind, graph, creature,
 				CASE WHEN turn >> 40 = ?2 THEN turn + ?1 ELSE (SELECT new << 40 FROM renumber WHERE old = turn >> 40) | (turn & 0xffffffffff) END,
 				attempt, channel, seq, headers, payload,
@@ -395,15 +385,15 @@ func (b *builder) uniteSome(p numbers, low, high int64) error {
 // finish takes over the live rows and the identity of the attached session, and
 // what has been written to it since it was united. The file is then whole, and
 // durable.
-func (b *builder) finish(ctx context.Context, own vouched, mode fileMode) error {
-	if err := b.c.tempo(true); err != nil {
+func (b *builder) finish(ctx context.Context, own vouched, mode sqlite.Mode) error {
+	if err := b.c.SetDurable(true); err != nil {
 		return err
 	}
 	if err := b.unite(ctx, own, mode); err != nil {
 		return err
 	}
-	return b.c.attached(own.path, mode, func() error {
-		return b.transact(pointFinishing, pointFinished, func() error {
+	return b.c.Attached(own.path, mode, func() error {
+		return b.transact(failpoint.Finishing, failpoint.Finished, func() error {
 			if err := takeAllRows(b.c); err != nil {
 				return err
 			}
@@ -413,7 +403,7 @@ func (b *builder) finish(ctx context.Context, own vouched, mode fileMode) error 
 			if err := b.forgetChanges(); err != nil {
 				return err
 			}
-			return b.c.exec("DELETE FROM main.store WHERE key IN ('incomplete', 'unused', 'moved')")
+			return b.c.Exec("DELETE FROM main.store WHERE key IN ('incomplete', 'unused', 'moved')")
 		})
 	})
 }
@@ -421,12 +411,12 @@ func (b *builder) finish(ctx context.Context, own vouched, mode fileMode) error 
 // hasAllOf makes sure that the file has all that a source has and that is to be kept.
 // Nothing else may be called the history of a session, whatever an attempt before has
 // left in the file.
-func (b *builder) hasAllOf(source vouched, mode fileMode) error {
+func (b *builder) hasAllOf(source vouched, mode sqlite.Mode) error {
 	has := map[journal.Origin]stretch{}
 	if err := b.stretches("main", func(origin journal.Origin, s stretch) { has[origin] = s }); err != nil {
 		return err
 	}
-	return b.c.attached(source.path, mode, func() error {
+	return b.c.Attached(source.path, mode, func() error {
 		var lost error
 		var all []numbers
 		var origins []journal.Origin
@@ -458,7 +448,7 @@ func (b *builder) lacks(inherited map[journal.Origin]uint64) error {
 		return nil
 	}
 	for origin, highest := range inherited {
-		_, found, err := b.c.integer("SELECT 1 FROM event WHERE id = (SELECT no << 40 FROM origin WHERE uuid = ?) | ?", origin[:], int64(highest))
+		_, found, err := b.c.Integer("SELECT 1 FROM event WHERE id = (SELECT no << 40 FROM origin WHERE uuid = ?) | ?", origin[:], int64(highest))
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // A fork can begin at any time in the past, because the log tells how the live
@@ -168,12 +169,12 @@ func (w *writer) noteChange(r *journal.Record) error {
 
 // writeChange writes a row of the table change, of an origin.
 func (w *writer) writeChange(origin journal.Origin, event, part, first, base int64, rows string) error {
-	return w.st.change.values(event, part, first, base, rows, changeDigest(origin, event, part, first, base, rows))
+	return w.st.change.Values(event, part, first, base, rows, storefile.ChangeDigest(origin, event, part, first, base, rows))
 }
 
 // loadChanges finds out where telling the changes goes on.
 func (w *writer) loadChanges() (err error) {
-	if _, w.based, err = w.c.integer("SELECT 1 FROM store WHERE key = '" + keyBased + "'"); err != nil {
+	if _, w.based, err = w.c.Integer("SELECT 1 FROM store WHERE key = '" + storefile.Based + "'"); err != nil {
 		return err
 	}
 	w.behind, w.parts = 0, 0
@@ -181,12 +182,12 @@ func (w *writer) loadChanges() (err error) {
 	if !known {
 		return nil
 	}
-	last, _, err := w.c.integer("SELECT max(id) FROM event WHERE id > ? AND id < ?", no<<seqBits, (no+1)<<seqBits)
+	last, _, err := w.c.Integer("SELECT max(id) FROM event WHERE id > ? AND id < ?", no<<storefile.SeqBits, (no+1)<<storefile.SeqBits)
 	if err != nil {
 		return err
 	}
-	w.behind = uint64(last & seqMask)
-	parts, _, err := w.c.integer("SELECT max(part) FROM change WHERE event = ?", no<<seqBits|int64(w.behind))
+	w.behind = uint64(last & storefile.SeqMask)
+	parts, _, err := w.c.Integer("SELECT max(part) FROM change WHERE event = ?", no<<storefile.SeqBits|int64(w.behind))
 	w.parts = parts
 	return err
 }

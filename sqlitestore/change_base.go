@@ -11,11 +11,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
-
-// keyBased is the key in a file's table store that says that the changes of its
-// session's rows are told.
-const keyBased = "based"
 
 // liveTable is a table of live rows, with its columns. A later version may add
 // columns at the end; a base that lacks them has the rows of before.
@@ -71,11 +69,11 @@ func (w *writer) layBase() error {
 		return nil
 	}
 	tables := liveTables
-	lossy, err := w.c.lossy(math.MaxInt64)
+	gaps, err := lossy(w.c, math.MaxInt64)
 	if err != nil {
 		return err
 	}
-	if lossy || w.lossy {
+	if gaps || w.lossy {
 		tables = append(slices.Clone(tables), stateTable)
 	}
 	rows, err := w.dump(tables)
@@ -90,39 +88,39 @@ func (w *writer) layBase() error {
 	if err != nil {
 		return err
 	}
-	part, _, err := w.c.integer("SELECT coalesce(max(part), 0) + 1 FROM change WHERE event = ?", behind)
+	part, _, err := w.c.Integer("SELECT coalesce(max(part), 0) + 1 FROM change WHERE event = ?", behind)
 	if err != nil {
 		return err
 	}
-	if err := w.writeChange(w.originOf(behind>>seqBits), behind, part, behind+1, 1, string(text)); err != nil {
+	if err := w.writeChange(w.originOf(behind>>storefile.SeqBits), behind, part, behind+1, 1, string(text)); err != nil {
 		return err
 	}
 	w.based = true
-	if no := w.origins[w.own]; behind>>seqBits == no {
-		w.behind, w.parts = uint64(behind&seqMask), part
+	if no := w.origins[w.own]; behind>>storefile.SeqBits == no {
+		w.behind, w.parts = uint64(behind&storefile.SeqMask), part
 	}
-	return w.c.exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, '1')", keyBased)
+	return w.c.Exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, '1')", storefile.Based)
 }
 
 // lossy reports whether the log in the file may lack some of what creatures wrote to
 // their states up to a time: history has been given up, or a graph without a store came
 // in.
-func (c *conn) lossy(until int64) (bool, error) {
-	_, lossy, err := c.integer("SELECT 1 FROM store WHERE key = '"+prunedKey+"' UNION ALL SELECT 1 FROM ancestor WHERE parent = '"+volatileParent+"' AND created <= ? LIMIT 1", until)
+func lossy(c *sqlite.Conn, until int64) (bool, error) {
+	_, lossy, err := c.Integer("SELECT 1 FROM store WHERE key = '"+storefile.Pruned+"' UNION ALL SELECT 1 FROM ancestor WHERE parent = '"+storefile.VolatileParent+"' AND created <= ? LIMIT 1", until)
 	return lossy, err
 }
 
 // lastOwn is the last event of the session, packed; before its first one, that
 // would be.
 func (w *writer) lastOwn() (int64, error) {
-	last, found, err := w.c.integer(`SELECT e.id FROM own w JOIN origin o ON o.uuid = w.uuid
+	last, found, err := w.c.Integer(`SELECT e.id FROM own w JOIN origin o ON o.uuid = w.uuid
 		JOIN event e ON e.id = (SELECT max(id) FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40)
 		ORDER BY e.ts DESC, e.id DESC LIMIT 1`)
 	if err != nil || found {
 		return last, err
 	}
 	no, err := w.number(w.own)
-	return no << seqBits, err
+	return no << storefile.SeqBits, err
 }
 
 // dump reads all rows of some tables.
@@ -135,7 +133,7 @@ func (w *writer) dump(tables []liveTable) (baseRows, error) {
 	for _, t := range tables {
 		packed := t.packedColumns()
 		out[t.name] = [][]any{} // a table that is there without rows has none
-		err := w.c.query("SELECT "+t.columns+" FROM "+t.name, nil, func(v []driver.Value) error {
+		err := w.c.Query("SELECT "+t.columns+" FROM "+t.name, nil, func(v []driver.Value) error {
 			row := make([]any, len(v))
 			for i := range v {
 				row[i] = v[i]
@@ -146,7 +144,7 @@ func (w *writer) dump(tables []liveTable) (baseRows, error) {
 					row[i] = jsonText{[]byte(s)}
 				}
 				if n, ok := v[i].(int64); ok && slices.Contains(packed, i) {
-					row[i] = journal.EventID{Origin: uuids[n>>seqBits], Seq: uint64(n & seqMask)}
+					row[i] = journal.EventID{Origin: uuids[n>>storefile.SeqBits], Seq: uint64(n & storefile.SeqMask)}
 				}
 			}
 			out[t.name] = append(out[t.name], row)
@@ -168,7 +166,7 @@ func (w *writer) restore(text string) (rows baseRows, err error) {
 		return nil, err
 	}
 	for _, t := range append(slices.Clone(liveTables), stateTable) {
-		if err := w.c.exec("DELETE FROM " + t.name); err != nil {
+		if err := w.c.Exec("DELETE FROM " + t.name); err != nil {
 			return nil, err
 		}
 		for _, row := range rows[t.name] {
@@ -195,7 +193,7 @@ func (w *writer) restoreRow(t liveTable, row []any) error {
 		}
 		values[i] = value
 	}
-	return w.c.exec("INSERT INTO "+t.name+" ("+strings.Join(columns, ", ")+") VALUES (?"+strings.Repeat(", ?", len(columns)-1)+")", values...)
+	return w.c.Exec("INSERT INTO "+t.name+" ("+strings.Join(columns, ", ")+") VALUES (?"+strings.Repeat(", ?", len(columns)-1)+")", values...)
 }
 
 // restoreField is a value as the file keeps it.

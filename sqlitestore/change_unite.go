@@ -1,5 +1,7 @@
 package sqlitestore
 
+import "github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
+
 // uniteChanges adds what the attached file tells of the changes that come with
 // the events of an origin which are here. They are added in one step, so those before
 // the last one are here already, unless the attached file begins with earlier ones.
@@ -7,23 +9,23 @@ func (b *builder) uniteChanges(p numbers) error {
 	if b.since > 0 {
 		return nil // see forgetChanges
 	}
-	here, beyond := p.new<<seqBits, (p.new+1)<<seqBits
-	shift := (p.new - p.old) << seqBits
-	from, _, err := b.c.integer(`SELECT CASE WHEN min(event) <= ?3 + (SELECT min(event) FROM parent.change WHERE event >= ?1 - ?3 AND event < ?2 - ?3)
+	here, beyond := p.new<<storefile.SeqBits, (p.new+1)<<storefile.SeqBits
+	shift := (p.new - p.old) << storefile.SeqBits
+	from, _, err := b.c.Integer(`SELECT CASE WHEN min(event) <= ?3 + (SELECT min(event) FROM parent.change WHERE event >= ?1 - ?3 AND event < ?2 - ?3)
 		THEN max(event) ELSE ?1 END FROM main.change WHERE event >= ?1 AND event < ?2`, here, beyond, shift)
 	if err != nil {
 		return err
 	}
-	last, _, err := b.c.integer("SELECT coalesce(max(id), ?1) FROM main.event WHERE id > ?1 AND id < ?2", here, beyond)
+	last, _, err := b.c.Integer("SELECT coalesce(max(id), ?1) FROM main.event WHERE id > ?1 AND id < ?2", here, beyond)
 	if err != nil {
 		return err
 	}
-	_, found, err := b.c.integer("SELECT 1 FROM parent.change WHERE event BETWEEN ? AND ? LIMIT 1", from-shift, last-shift)
+	_, found, err := b.c.Integer("SELECT 1 FROM parent.change WHERE event BETWEEN ? AND ? LIMIT 1", from-shift, last-shift)
 	if err != nil || !found {
 		return err
 	}
-	return b.c.transact(func() error {
-		return b.c.exec(`INSERT OR IGNORE INTO main.change (event, part, first, base, rows, sum)
+	return b.c.Transact(func() error {
+		return b.c.Exec(`INSERT OR IGNORE INTO main.change (event, part, first, base, rows, sum)
 			SELECT event + ?1, part, first + ?1, base, rows, sum FROM parent.change WHERE event BETWEEN ?2 AND ?3`, shift, from-shift, last-shift)
 	})
 }
@@ -34,8 +36,8 @@ func (b *builder) forgetChanges() error {
 	if b.since == 0 {
 		return nil
 	}
-	if err := b.c.exec("DELETE FROM main.change"); err != nil {
+	if err := b.c.Exec("DELETE FROM main.change"); err != nil {
 		return err
 	}
-	return b.c.exec("DELETE FROM main.store WHERE key = ?", keyBased)
+	return b.c.Exec("DELETE FROM main.store WHERE key = ?", storefile.Based)
 }

@@ -1,6 +1,10 @@
 package sqlitestore
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+)
 
 // checkpointBytes is how much is appended to a store before its write-ahead
 // log is emptied into the file, in the background.
@@ -82,7 +86,7 @@ func (c *checkpoints) run() {
 	defer close(c.done)
 	for {
 		if path, ok := c.next(); ok {
-			checkpoint(path)
+			sqlite.Checkpoint(path)
 			continue
 		}
 		select {
@@ -96,17 +100,4 @@ func (c *checkpoints) run() {
 func (c *checkpoints) close() {
 	close(c.stop)
 	<-c.done
-}
-
-// checkpoint copies what it can without disturbing anybody. Its errors do not
-// matter: the log stays complete, and whatever is wrong with the disk shows
-// where somebody waits for it.
-func checkpoint(path string) {
-	c, err := openConn(path, readWrite)
-	if err != nil {
-		return
-	}
-	defer c.close()
-	_ = c.tempo(true)
-	_ = c.exec("PRAGMA wal_checkpoint(PASSIVE)")
 }

@@ -6,30 +6,34 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // fill writes what a prepared file is, and what it begins with, in one transaction,
 // which is not durable yet, whatever the durability of the session is. From then on
 // its writer is as durable as was asked for.
-func (d *Directory) fill(p *prepared, e entry, content func() error) error {
-	p.durability, e.home = e.Durability, d.home
-	if err := p.c.tempo(false); err != nil {
+func (d *Directory) fill(p *prepared, e catalog.Entry, content func() error) error {
+	p.durability = e.Durability
+	if err := p.c.SetDurable(false); err != nil {
 		return err
 	}
-	err := p.c.transact(func() error {
-		if err := p.identify(e); err != nil {
+	err := p.c.Transact(func() error {
+		if err := p.identify(e, d.home); err != nil {
 			return err
 		}
 		if err := content(); err != nil {
 			return err
 		}
-		return d.options.hooks.at(pointFilling, p.path)
+		return d.options.hooks.At(failpoint.Filling, p.path)
 	})
 	if err != nil {
 		return err
 	}
 	p.chain = p.begun
-	if err := d.options.hooks.at(pointFilled, p.path); err != nil {
+	if err := d.options.hooks.At(failpoint.Filled, p.path); err != nil {
 		return err
 	}
 	return p.pace()
@@ -37,24 +41,24 @@ func (d *Directory) fill(p *prepared, e entry, content func() error) error {
 
 // identify writes what the file is and where it comes from, within a
 // transaction.
-func (w *writer) identify(e entry) error {
+func (w *writer) identify(e catalog.Entry, home string) error {
 	pairs := []driver.Value{
 		"session", string(e.Session),
 		"graph", string(e.Graph),
-		"born", strconv.FormatUint(e.born, 10),
+		"born", strconv.FormatUint(e.Born, 10),
 		"durability", e.Durability.String(),
 		"created", strconv.FormatInt(e.Created, 10),
-		"cut", e.cut,
-		"kind", e.kind,
+		"cut", e.Cut,
+		"kind", string(e.Kind),
 	}
 	if !e.Complete {
 		pairs = append(pairs, "incomplete", "1")
 	}
-	if e.home != "" {
-		pairs = append(pairs, keyHome, e.home)
+	if home != "" {
+		pairs = append(pairs, storefile.Home, home)
 	}
 	rows := strings.Repeat(", (?, ?)", len(pairs)/2)[2:]
-	if err := w.c.exec("INSERT OR REPLACE INTO store (key, value) VALUES "+rows, pairs...); err != nil {
+	if err := w.c.Exec("INSERT OR REPLACE INTO store (key, value) VALUES "+rows, pairs...); err != nil {
 		return err
 	}
 	parents := e.Parents
@@ -62,9 +66,9 @@ func (w *writer) identify(e entry) error {
 		parents = []journal.SessionID{""}
 	}
 	for i, p := range parents {
-		values := []driver.Value{string(e.Session), int64(i), text(string(p)), string(e.Graph), e.Created, e.MergedAt, e.SplitAt,
-			int64(e.born), e.Durability.String(), e.cut, e.kind}
-		if err := w.c.exec(`INSERT OR REPLACE INTO ancestor (session, ordinal, parent, graph, created, merged_at, split_at, born, durability, cut, kind)
+		values := []driver.Value{string(e.Session), int64(i), sqlite.OptionalText(string(p)), string(e.Graph), e.Created, e.MergedAt, e.SplitAt,
+			int64(e.Born), e.Durability.String(), e.Cut, string(e.Kind)}
+		if err := w.c.Exec(`INSERT OR REPLACE INTO ancestor (session, ordinal, parent, graph, created, merged_at, split_at, born, durability, cut, kind)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, values...); err != nil {
 			return err
 		}

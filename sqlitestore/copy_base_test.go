@@ -5,6 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // TestCopyBeginsAnewWithAnotherBase interrupts a copy of a file that has another
@@ -27,12 +30,12 @@ func TestCopyBeginsAnewWithAnotherBase(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join(d.dir, storesName, "copy.1.db")
+			path := filepath.Join(d.dir, files.Stores, "copy.1.db")
 			begun := test.damage(bytes.Clone(base[:8192]))
 			if err := os.WriteFile(path, begun, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			y := hydration{file: filepath.Base(path), base: filepath.Base(s.path()), copied: 8192}
+			y := catalog.Hydration{File: filepath.Base(path), Base: filepath.Base(s.path()), Copied: 8192}
 			if err := (&hydrator{d: d}).copyBase(t.Context(), &y, path); err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
@@ -22,7 +23,7 @@ const copyOperations = 120
 // that it is there, and nothing is left over beside it.
 func TestPowerLossWhileCopying(t *testing.T) {
 	t.Parallel()
-	points := map[string][]failpoint{"fork": forkPoints, "fork-at": forkPoints, "export": exportPoints, "adopt": adoptPoints}
+	points := map[string][]failpoint.Point{"fork": forkPoints, "fork-at": forkPoints, "export": exportPoints, "adopt": adoptPoints}
 	from := handedOn(t, false)
 	told := toldOf(t, from)
 	for seed := range uint64(seeds(t, everyStepShare)+everyStepShare-1) / everyStepShare {
@@ -74,20 +75,20 @@ func newPowerlessCopy(t *testing.T, from, word string, random *rand.Rand) *power
 }
 
 // run makes the copy until the power fails, and checks what is there when it is back.
-func (c *powerlessCopy) run(t *testing.T, point failpoint, random *rand.Rand) {
+func (c *powerlessCopy) run(t *testing.T, point failpoint.Point, random *rand.Rand) {
 	t.Helper()
 	disk := losevfs.Mount(c.root, random.Uint64())
-	if point == failpoints {
+	if point == failpoint.Count {
 		disk.DieAfter(1 + random.IntN(copyOperations))
 	}
-	options := smallChunks(func(at failpoint, _ string) error {
+	options := smallChunks(func(at failpoint.Point, _ string) error {
 		if at == point {
 			disk.Die()
 		}
 		return nil
 	})
-	options.hooks.unsynced = false
-	options.hooks.synced, options.hooks.renamed, options.hooks.linked = disk.Synced, disk.Renamed, disk.Linked
+	options.hooks.Unsynced = false
+	options.hooks.Synced, options.hooks.Renamed, options.hooks.Linked = disk.Synced, disk.Renamed, disk.Linked
 	err := c.do(t.Context(), c.from, options)
 	if err != nil && !disk.Dead() {
 		t.Fatalf("an error although there is power: %v", err)

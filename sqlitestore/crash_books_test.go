@@ -14,7 +14,11 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // books are what the lives of a program have told, and what must follow from it.
@@ -190,7 +194,7 @@ func (b *books) check(t *testing.T, dir string, random *rand.Rand, settle bool) 
 }
 
 func (c *checker) list() {
-	entries, err := c.d.catalog.entries(context.Background()) // Sessions looks into all files, which takes long
+	entries, err := c.d.catalog.Entries(context.Background()) // Sessions looks into all files, which takes long
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -272,7 +276,7 @@ func (c *checker) session(g journal.GraphID) {
 	if err != nil {
 		c.t.Fatalf("the history of %s: %v", session, err)
 	}
-	if ancestors, err := c.d.catalog.line(context.Background(), session); err != nil || len(ancestors) != len(c.line(g)) {
+	if ancestors, err := c.d.catalog.Line(context.Background(), session); err != nil || len(ancestors) != len(c.line(g)) {
 		c.t.Errorf("%s has %d ancestors, want %d; %v", g, len(ancestors), len(c.line(g)), err)
 	}
 	line, highest, heard := c.line(g), map[journal.Origin]uint64{}, map[journal.ChannelID]*tally{}
@@ -335,7 +339,7 @@ func (c *checker) rows(g journal.SavedGraph) {
 	if len(g.Channels) < owned && c.missing(g) {
 		c.t.Errorf("%s has %d channels, want %d", g.Graph, len(g.Channels), owned)
 	}
-	err := c.d.catalog.withRows(c.t.Context(), "read", g.Session, c.d.owned, func(_ entry, f *family) error {
+	err := c.d.catalog.withRows(c.t.Context(), "read", g.Session, c.d.owned, func(_ catalog.Entry, f *family) error {
 		for _, row := range g.Channels {
 			if err := c.channelRows(f, g, row.ID); err != nil {
 				return err
@@ -449,21 +453,21 @@ func (c *checker) settled(graphs []journal.SavedGraph) {
 // and those that have been made in advance. Once all is done it knows of nothing to
 // be done either.
 func (c *checker) files(done bool) {
-	dir := filepath.Join(c.d.dir, storesName)
-	files, err := os.ReadDir(dir)
+	dir := filepath.Join(c.d.dir, files.Stores)
+	found, err := os.ReadDir(dir)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	known := c.known(done)
-	for _, f := range files {
+	for _, f := range found {
 		name := f.Name()
 		if strings.HasSuffix(name, ".v1") {
 			continue // the original of a file of an older version is kept
 		}
-		for _, suffix := range append([]string{partialSuffix}, databaseSuffixes[1:]...) {
+		for _, suffix := range append([]string{files.PartialSuffix}, sqlite.Suffixes[1:]...) {
 			name = strings.TrimSuffix(name, suffix)
 		}
-		if known[name] || unused(context.Background(), filepath.Join(dir, name)) {
+		if known[name] || storefile.IsUnused(context.Background(), filepath.Join(dir, name)) {
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(dir, f.Name())); err == nil { // not removed meanwhile
@@ -474,12 +478,12 @@ func (c *checker) files(done bool) {
 
 // known are the files that the catalogue knows. It changes meanwhile, in this order.
 func (c *checker) known(done bool) map[string]bool {
-	begun, err := c.d.catalog.hydrations(context.Background())
+	begun, err := c.d.catalog.Hydrations(context.Background())
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.list()
-	rest, err := c.d.catalog.leftovers(context.Background())
+	rest, err := c.d.catalog.Leftovers(context.Background())
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -488,7 +492,7 @@ func (c *checker) known(done bool) map[string]bool {
 	}
 	out := map[string]bool{}
 	for _, y := range begun {
-		out[y.file] = true
+		out[y.File] = true
 	}
 	for _, info := range c.infos {
 		if info.Path != "" {

@@ -22,7 +22,12 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/ramdisk"
 	"github.com/seed47132306/terrarium/internal/seeded"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 	"go.uber.org/goleak"
 )
 
@@ -38,7 +43,7 @@ type order struct {
 	Dir        string
 	Durability string
 	Seed       uint64
-	Point      failpoint // where to die, at the given pass; failpoints: anywhere
+	Point      failpoint.Point // where to die, at the given pass; failpoints: anywhere
 	Pass       int32
 	Rebuild    bool     // instead of running the program
 	Editing    *editing `json:",omitempty"` // instead of running the program
@@ -84,9 +89,9 @@ func tell(line told) { _ = json.NewEncoder(os.Stdout).Encode(line) }
 
 // smallChunks has copying take many steps, in any of which it can be interrupted.
 // What a process that is killed has written is there, synced or not, so nothing is.
-func smallChunks(reached func(failpoint, string) error) Options {
+func smallChunks(reached func(failpoint.Point, string) error) Options {
 	o := WithoutSyncs
-	o.hooks.reached, o.hooks.copyChunk, o.hooks.uniteChunk = reached, 16<<10, 20
+	o.hooks.Reached, o.hooks.CopyChunk, o.hooks.UniteChunk = reached, 16<<10, 20
 	return o
 }
 
@@ -103,7 +108,7 @@ func victim(text string) error {
 		return o.Errand.run(o)
 	}
 	if o.Rebuild {
-		_, err := rebuild(context.Background(), o.Dir, hooks{reached: dieAt(o.Point, o.Pass)})
+		_, err := rebuildWith(context.Background(), o.Dir, failpoint.Hooks{Reached: dieAt(o.Point, o.Pass)})
 		tell(told{Word: "end"})
 		return err
 	}
@@ -122,10 +127,10 @@ func victim(text string) error {
 }
 
 // dieAt kills this process at a pass of a failpoint.
-func dieAt(point failpoint, pass int32) func(failpoint, string) error {
+func dieAt(point failpoint.Point, pass int32) func(failpoint.Point, string) error {
 	passes := make(chan int32, 1)
 	passes <- pass
-	return func(p failpoint, _ string) error {
+	return func(p failpoint.Point, _ string) error {
 		if p != point {
 			return nil
 		}
@@ -153,7 +158,7 @@ func TestKilled(t *testing.T) {
 			seed := seeded.For(t.Name())
 			t.Logf("seed %d", seed)
 			random := rand.New(rand.NewPCG(seed, 0))
-			var killed [failpoints + 1]int
+			var killed [failpoint.Count + 1]int
 			for todo := targets(random, i, n/2); len(todo) > 0; {
 				now := min(len(todo), killsPerSession)
 				k := newKiller(t, durability, random)
@@ -171,20 +176,20 @@ func TestKilled(t *testing.T) {
 // targets are n failpoints to die at: every second one, every one, and so on, and
 // random moments (failpoints) between them. A directory is brought up to date only
 // once, so a session of kills begins with a point of that.
-func targets(random *rand.Rand, first, n int) (out []failpoint) {
-	var points []failpoint
+func targets(random *rand.Rand, first, n int) (out []failpoint.Point) {
+	var points []failpoint.Point
 	for len(out) < n {
 		if len(out)%killsPerSession == 0 {
 			out = append(out, upgrades[(len(out)/killsPerSession+first)%len(upgrades)])
 			continue
 		}
 		if len(points) == 0 {
-			for p := failpoint(first); p < failpoints; p += 2 {
+			for p := failpoint.Point(first); p < failpoint.Count; p += 2 {
 				if !isApart(p) && !slices.Contains(upgrades, p) {
 					points = append(points, p)
 				}
 			}
-			points = append(points, failpoints, failpoints, failpoints, failpoints)
+			points = append(points, failpoint.Count, failpoint.Count, failpoint.Count, failpoint.Count)
 			first = 1 - first
 			random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
 		}
@@ -194,21 +199,21 @@ func targets(random *rand.Rand, first, n int) (out []failpoint) {
 }
 
 var (
-	upgrades = []failpoint{pointOriginalCopied, pointOriginalKept, pointMigrated}
+	upgrades = []failpoint.Point{failpoint.OriginalCopied, failpoint.OriginalKept, failpoint.Migrated}
 	// rebuilds are the points of what happens when the catalogue is lost, and only
 	// then; see TestKilledWhileRebuilding.
-	rebuilds = []failpoint{pointRemaking, pointRewriting, pointRemade, pointSettingAside, pointSetAside, pointInstalling, pointInstalled}
+	rebuilds = []failpoint.Point{failpoint.Remaking, failpoint.Rewriting, failpoint.Remade, failpoint.SettingAside, failpoint.SetAside, failpoint.Installing, failpoint.Installed}
 	// losses are those of what happens when the power has taken a part of a cut; see
 	// TestLooseCut.
-	losses = []failpoint{pointTakingBack, pointTakenBack}
+	losses = []failpoint.Point{failpoint.TakingBack, failpoint.TakenBack}
 	// looses are those of making a cut durable that was not, which those of the
 	// durability full are at once.
-	looses = []failpoint{pointLoose, pointFirming, pointFirm}
+	looses = []failpoint.Point{failpoint.Loose, failpoint.Firming, failpoint.Firm}
 )
 
 // isApart reports whether a point is not one of what a directory does all by itself,
 // and as long as there is power.
-func isApart(p failpoint) bool {
+func isApart(p failpoint.Point) bool {
 	return slices.Contains(slices.Concat(rebuilds, forks, exports, losses), p)
 }
 
@@ -219,7 +224,7 @@ type killer struct {
 	durability journal.Durability
 	random     *rand.Rand
 	books      *books
-	died       failpoint // where the last life ended; failpoints: anywhere
+	died       failpoint.Point // where the last life ended; failpoints: anywhere
 }
 
 func newKiller(t *testing.T, durability journal.Durability, random *rand.Rand) *killer {
@@ -229,13 +234,13 @@ func newKiller(t *testing.T, durability journal.Durability, random *rand.Rand) *
 }
 
 // kill lets a process live until it dies at the point, and checks what it leaves.
-func (k *killer) kill(point failpoint) {
+func (k *killer) kill(point failpoint.Point) {
 	k.t.Helper()
 	o := order{Dir: k.dir, Durability: k.durability.String(), Seed: k.random.Uint64(), Point: point, Pass: 1 + k.random.Int32N(2)}
 	switch {
-	case slices.Contains(upgrades, point), point == pointOpened:
+	case slices.Contains(upgrades, point), point == failpoint.Opened:
 		o.Pass = 1
-	case point == pointAppending, point == pointAppended, point == pointUniting, point == pointUnited, point == pointCopying:
+	case point == failpoint.Appending, point == failpoint.Appended, point == failpoint.Uniting, point == failpoint.United, point == failpoint.Copying:
 		o.Pass = 1 + k.random.Int32N(30)
 	}
 	k.live(o)
@@ -245,8 +250,8 @@ func (k *killer) kill(point failpoint) {
 	}
 }
 
-func pointName(p failpoint) string {
-	if p == failpoints {
+func pointName(p failpoint.Point) string {
+	if p == failpoint.Count {
 		return "random"
 	}
 	return p.String()
@@ -280,7 +285,7 @@ func runVictim(t *testing.T, o order, random *rand.Rand, listen func(line []byte
 	stuck := time.AfterFunc(mostOfALife, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) }) // it tells where
 	defer stuck.Stop()
 	lines := -1
-	if o.Point == failpoints {
+	if o.Point == failpoint.Count {
 		lines = 1 + random.IntN(cmp.Or(o.Lines, 50))
 	}
 	var alarm *time.Timer
@@ -305,7 +310,7 @@ func (k *killer) listen(text []byte) {
 		return // half a line acknowledges nothing
 	}
 	if line.Word == "end" { // without having passed the point so often
-		k.died = failpoints
+		k.died = failpoint.Count
 	}
 	if err := k.books.take(line); err != nil {
 		k.t.Error(err)
@@ -316,23 +321,23 @@ func (k *killer) listen(text []byte) {
 func oldDirectory(t *testing.T, dir string, durability journal.Durability) journal.GraphID {
 	t.Helper()
 	const session = "01900000-0000-7000-8000-000000000000"
-	store := filepath.Join(dir, storesName, session+storeSuffix)
+	store := filepath.Join(dir, files.Stores, session+files.StoreSuffix)
 	if err := os.MkdirAll(filepath.Dir(store), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, old := range []struct {
-		schema *schema
+		schema *sqlite.Schema
 		path   string
-	}{{storeSchema, store}, {catalogSchema, filepath.Join(dir, catalogName)}} {
+	}{{storefile.Schema, store}, {catalog.Schema, filepath.Join(dir, catalog.Name)}} {
 		first := "00001_store.sql"
-		if old.schema == catalogSchema {
+		if old.schema == catalog.Schema {
 			first = "00001_catalog.sql"
 		}
-		script, err := fs.ReadFile(old.schema.migrations, first)
+		script, err := fs.ReadFile(old.schema.Migrations, first)
 		if err != nil {
 			t.Fatal(err)
 		}
-		content, err := newSchema("an old file", old.schema.applicationID, 1, fstest.MapFS{first: {Data: script}}).template()
+		content, err := sqlite.NewSchema("an old file", old.schema.ApplicationID, 1, fstest.MapFS{first: {Data: script}}, nil).Template()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -343,7 +348,7 @@ func oldDirectory(t *testing.T, dir string, durability journal.Durability) journ
 	execute(t, store, fmt.Sprintf(`DELETE FROM store;
 		INSERT INTO store VALUES ('session', '%[1]s'), ('graph', 'old'), ('born', '1'), ('durability', '%[2]s'), ('created', '1'), ('cut', '');
 		INSERT INTO ancestor (session, ordinal, graph, created, merged_at, split_at) VALUES ('%[1]s', 0, 'old', 1, 0, 0)`, session, durability))
-	execute(t, filepath.Join(dir, catalogName), fmt.Sprintf(`INSERT INTO store
+	execute(t, filepath.Join(dir, catalog.Name), fmt.Sprintf(`INSERT INTO store
 		(session, graph, born, durability, live, complete, created, merged_at, split_at) VALUES ('%s', 'old', 1, '%s', 1, 1, 1, 0, 0)`, session, durability))
 	return "old"
 }

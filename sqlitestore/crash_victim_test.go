@@ -377,7 +377,7 @@ func (p *program) planned(kind string, parents []*member, children int) ([]*memb
 }
 
 func (p *program) cutOf(announced told, parents, made []*member) journal.Cut {
-	cut := journal.Cut{Kind: announced.Kind, At: announced.At}
+	cut := journal.Cut{Kind: journal.CutKind(announced.Kind), At: announced.At}
 	sessions := map[journal.GraphID]journal.SessionID{}
 	for _, m := range parents {
 		cut.Parents = append(cut.Parents, m.Store)

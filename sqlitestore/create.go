@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 )
 
 // Create makes the stores of new graphs. Their files are written and made durable;
@@ -30,22 +31,15 @@ func (d *Directory) Create(ctx context.Context, specs ...journal.StoreSpec) ([]j
 	now := time.Now().UnixNano()
 	var made []*child
 	for i, p := range files {
-		c := &child{entry: newEntry(specs[i], p), plan: &journal.CutChild{StoreSpec: specs[i]}, p: p}
+		c := &child{Entry: newEntry(specs[i], p), plan: &journal.CutChild{StoreSpec: specs[i]}, p: p}
 		c.Created, c.Complete = now, true
 		made = append(made, c)
 	}
 	if err = d.writeNew(ctx, made); err == nil {
-		err = d.catalog.commit(d.options.hooks, stepCreate, func() error {
-			for _, c := range made {
-				if err := d.catalog.add(c.entry); err != nil {
-					return err
-				}
-			}
-			return nil
-		}, "SELECT 1 FROM store WHERE session = ?", string(made[0].Session))
+		err = d.catalog.Create(childEntries(made))
 	}
 	switch {
-	case errors.Is(err, errUnknown):
+	case errors.Is(err, catalog.ErrUnknown):
 		return nil, errors.Join(err, abandon(nil, made))
 	case err != nil:
 		for _, c := range made {

@@ -5,6 +5,10 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // createdPair makes two stores at once, with a first record each.
@@ -20,7 +24,7 @@ func createdPair(t *testing.T, d *Directory) (a, b *Store) {
 
 // unuse makes a file as it is before its writer has begun, which is right after it was
 // made.
-const unuse = "INSERT OR REPLACE INTO store (key, value) VALUES ('" + markUnused + "', '1')"
+const unuse = "INSERT OR REPLACE INTO store (key, value) VALUES ('" + storefile.Unused + "', '1')"
 
 // TestRebuildCreated loses the catalogue after stores were created to which nothing
 // was written but their first records.
@@ -51,13 +55,13 @@ func TestRebuildCreated(t *testing.T) {
 			if err := d.Close(); err != nil {
 				t.Fatal(err)
 			}
-			second := filepath.Join(dir, storesName, filepath.Base(b.path()))
+			second := filepath.Join(dir, files.Stores, filepath.Base(b.path()))
 			execute(t, second, unuse)
 			if test.use == nil {
-				execute(t, filepath.Join(dir, storesName, filepath.Base(a.path())), unuse)
+				execute(t, filepath.Join(dir, files.Stores, filepath.Base(a.path())), unuse)
 			}
 			if test.lose {
-				if err := (hooks{}).removeDatabase(second); err != nil {
+				if err := sqlite.Remove(failpoint.Hooks{}, second); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -11,6 +11,10 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // Cut turns live parents into children. What the children own is written to files
@@ -53,7 +57,7 @@ func (d *Directory) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, 
 			return nil, err
 		}
 	}
-	if err := d.options.hooks.at(pointParked, d.dir); err != nil {
+	if err := d.options.hooks.At(failpoint.Parked, d.dir); err != nil {
 		return nil, storageError("cut", d.dir, err)
 	}
 	children, err := d.makeChildren(ctx, id.String(), cut, parents)
@@ -61,7 +65,7 @@ func (d *Directory) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, 
 		err = d.commitCut(ctx, id.String(), cut, parents, children)
 	}
 	switch {
-	case errors.Is(err, errUnknown):
+	case errors.Is(err, catalog.ErrUnknown):
 		// Either side may turn out to be the live one, so neither may go on.
 		return nil, errors.Join(err, abandon(parents, children))
 	case err != nil:
@@ -75,7 +79,7 @@ func (d *Directory) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, 
 		p.freeze()
 	}
 	// The cut has happened, so there is nothing left of it that could fail.
-	_ = d.options.hooks.at(pointFrozen, d.dir)
+	_ = d.options.hooks.At(failpoint.Frozen, d.dir)
 	out := make([]journal.Store, len(children))
 	for i, c := range children {
 		out[i] = d.remember(c.store)
@@ -86,7 +90,7 @@ func (d *Directory) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, 
 
 // parents checks that the cut is about stores of this directory.
 func (d *Directory) parents(cut journal.Cut) (map[journal.SessionID]*Store, error) {
-	if !slices.Contains([]string{"merge", "split", "rearrange"}, cut.Kind) {
+	if !slices.Contains([]journal.CutKind{journal.CutMerge, journal.CutSplit, journal.CutRearrange}, cut.Kind) {
 		return nil, invalid("cut", fmt.Sprintf("%q is not a kind of cut", cut.Kind), "use merge, split or rearrange")
 	}
 	parents := map[journal.SessionID]*Store{}
@@ -119,7 +123,7 @@ func resumeAll(parents map[journal.SessionID]*Store) {
 // child is a store that waits for the catalogue to know it: of a cut, or of a new
 // graph.
 type child struct {
-	entry
+	catalog.Entry
 	plan  *journal.CutChild
 	own   belongings
 	p     *prepared
@@ -137,12 +141,12 @@ type heirloom struct {
 	parents  []*Store
 }
 
-func (h heirloom) write(c *conn) error {
-	if err := c.exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, ?), (?, ?)", keySiblings, strings.Join(h.siblings, " "), keySealed, "1"); err != nil {
+func (h heirloom) write(c *sqlite.Conn) error {
+	if err := c.Exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, ?), (?, ?)", storefile.Siblings, strings.Join(h.siblings, " "), storefile.Sealed, "1"); err != nil {
 		return err
 	}
 	for _, p := range h.parents {
-		if err := c.noteWrote(p.info.Session, p.authored()); err != nil {
+		if err := storefile.NoteWrote(c, p.info.Session, p.authored()); err != nil {
 			return err
 		}
 	}
@@ -159,7 +163,7 @@ func (c *child) close() error {
 }
 
 func (d *Directory) discardChild(c *child) error {
-	return errors.Join(c.close(), d.options.hooks.removeDatabase(c.Path))
+	return errors.Join(c.close(), sqlite.Remove(d.options.hooks, c.Path))
 }
 
 func abandon(parents map[journal.SessionID]*Store, children []*child) error {
@@ -242,12 +246,12 @@ func atOnce(tasks []func() error) error {
 
 // newChild describes one child.
 func (d *Directory) newChild(id string, cut journal.Cut, plan *journal.CutChild, p *prepared) *child {
-	c := &child{entry: newEntry(plan.StoreSpec, p), plan: plan, p: p}
-	c.cut, c.kind, c.Created = id, cut.Kind, cut.At
+	c := &child{Entry: newEntry(plan.StoreSpec, p), plan: plan, p: p}
+	c.Cut, c.Kind, c.Created = id, cut.Kind, cut.At
 	c.Parents = slices.Clone(plan.Parents)
 	c.Complete = len(plan.Parents) == 0
 	for range plan.VolatileParents {
-		c.Parents = append(c.Parents, volatileParent)
+		c.Parents = append(c.Parents, storefile.VolatileParent)
 	}
 	if len(c.Parents) == 0 { // made of nothing, by the same change
 		return c
@@ -261,10 +265,10 @@ func (d *Directory) newChild(id string, cut journal.Cut, plan *journal.CutChild,
 		return n
 	}
 	divided := slices.ContainsFunc(plan.Parents, func(p journal.SessionID) bool { return siblings(p) > 1 })
-	if cut.Kind == "merge" || cut.Kind == "rearrange" && len(c.Parents) > 1 {
+	if cut.Kind == journal.CutMerge || cut.Kind == journal.CutRearrange && len(c.Parents) > 1 {
 		c.MergedAt = cut.At
 	}
-	if cut.Kind == "split" || cut.Kind == "rearrange" && divided {
+	if cut.Kind == journal.CutSplit || cut.Kind == journal.CutRearrange && divided {
 		c.SplitAt = cut.At
 	}
 	return c
@@ -284,7 +288,7 @@ func (d *Directory) fillChildren(ctx context.Context, children []*child, parents
 // log.
 func (d *Directory) fillChild(ctx context.Context, c *child, parents map[journal.SessionID]*Store, testators map[journal.SessionID]*testator) (err error) {
 	var last uint64
-	err = d.fill(c.p, c.entry, func() error {
+	err = d.fill(c.p, c.Entry, func() error {
 		for _, session := range c.plan.Parents {
 			if err := errors.Join(ctx.Err(), c.own.take(testators[session], &parents[session].info, c.p.writer), testators[session].tellLoss(c.p.writer)); err != nil {
 				return err
@@ -308,7 +312,7 @@ func (d *Directory) fillChild(ctx context.Context, c *child, parents map[journal
 	for _, session := range c.plan.Parents {
 		from = append(from, parents[session])
 	}
-	c.store, err = d.newborn(c.entry, c.p.writer, from, last)
+	c.store, err = d.newborn(c.Entry, c.p.writer, from, last)
 	return err
 }
 
@@ -324,25 +328,16 @@ func (c *child) noteMeta() {
 
 // commitCut is the moment of the cut.
 func (d *Directory) commitCut(ctx context.Context, id string, cut journal.Cut, parents map[journal.SessionID]*Store, children []*child) error {
-	var ended []journal.SessionID
-	for session := range parents {
-		ended = append(ended, session)
+	ended := catalog.Wrote{}
+	for session, p := range parents {
+		ended[session] = p.authored()
 	}
-	slices.Sort(ended)
-	return d.catalog.commitWithin(ctx, d.options.hooks, stepCut, func() error {
-		if err := d.catalog.c.exec("INSERT INTO cut (id, kind, at, firm) VALUES (?, ?, ?, 0)", id, cut.Kind, cut.At); err != nil {
-			return err
-		}
-		for _, c := range children {
-			if err := d.catalog.add(c.entry); err != nil {
-				return err
-			}
-		}
-		for _, session := range ended {
-			if err := d.catalog.freeze(session, id, parents[session].authored()); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, "SELECT 1 FROM cut WHERE id = ?", id)
+	return d.catalog.Cut(ctx, id, cut.Kind, cut.At, childEntries(children), ended)
+}
+
+func childEntries(children []*child) (out []catalog.Entry) {
+	for _, c := range children {
+		out = append(out, c.Entry)
+	}
+	return out
 }

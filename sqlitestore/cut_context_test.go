@@ -9,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+
 	"go.uber.org/goleak"
 )
 
@@ -19,8 +23,8 @@ func TestCutEndsWithItsContext(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var filling atomic.Int32 // children that are to be filled before the context ends
 	ctx, cancel := context.WithCancel(t.Context())
-	d, err := Open(t.Context(), t.TempDir(), smallChunks(func(p failpoint, _ string) error {
-		if p == pointFilled && filling.Add(-1) == 0 {
+	d, err := Open(t.Context(), t.TempDir(), smallChunks(func(p failpoint.Point, _ string) error {
+		if p == failpoint.Filled && filling.Add(-1) == 0 {
 			cancel()
 		}
 		return nil
@@ -39,11 +43,11 @@ func TestCutEndsWithItsContext(t *testing.T) {
 	}
 	d.changing.Unlock()
 
-	other, err := openConn(d.catalog.path, readWrite)
+	other, err := sqlite.Open(d.catalog.Path(), sqlite.ReadWrite)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := other.exec("BEGIN IMMEDIATE"); err != nil {
+	if err := other.Exec("BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
 	filling.Store(2)
@@ -54,7 +58,7 @@ func TestCutEndsWithItsContext(t *testing.T) {
 	if err := s.Wait(t.Context(), 20); err != nil {
 		t.Errorf("the parent does not go on: %v", err)
 	}
-	if err := errors.Join(other.rollback(), other.close()); err != nil {
+	if err := errors.Join(other.Rollback(), other.Close()); err != nil {
 		t.Fatal(err)
 	}
 	children, err := d.Cut(t.Context(), splitOf(s))
@@ -76,15 +80,15 @@ func TestCutDoesNotWaitForARelease(t *testing.T) {
 	var releasing atomic.Bool
 	var first sync.Once
 	hanging, goOn := make(chan struct{}), make(chan struct{})
-	d, err := Open(t.Context(), t.TempDir(), Options{hooks: hooks{
-		reached: func(p failpoint, _ string) error {
-			if p == pointReleasing {
+	d, err := Open(t.Context(), t.TempDir(), Options{hooks: failpoint.Hooks{
+		Reached: func(p failpoint.Point, _ string) error {
+			if p == failpoint.Releasing {
 				releasing.Store(true)
 			}
 			return nil
 		},
-		synced: func(path string) error {
-			if filepath.Base(path) == catalogName+"-wal" && releasing.Load() {
+		Synced: func(path string) error {
+			if filepath.Base(path) == catalog.Name+"-wal" && releasing.Load() {
 				first.Do(func() { close(hanging) })
 				<-goOn
 			}

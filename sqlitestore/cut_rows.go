@@ -8,6 +8,9 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // belongings are the creatures and channels whose live rows a child takes over, as
@@ -54,7 +57,7 @@ func (t *testator) rows(query string, args ...driver.Value) (out [][]driver.Valu
 	if t.w.c == nil {
 		return nil, errNoConnection
 	}
-	err = t.w.c.query(query, args, func(v []driver.Value) error {
+	err = t.w.c.Query(query, args, func(v []driver.Value) error {
 		out = append(out, slices.Clone(v))
 		return nil
 	})
@@ -67,21 +70,21 @@ func (t *testator) seal(cut string) error {
 	if t.w.c == nil {
 		return errNoConnection
 	}
-	err := t.w.c.tempo(false)
+	err := t.w.c.SetDurable(false)
 	if err == nil {
-		err = t.w.c.seal(cut)
+		err = storefile.WriteSeal(t.w.c, cut)
 	}
 	if err = errors.Join(err, t.w.pace()); err != nil {
 		return err
 	}
-	return t.w.hooks.at(pointSealed, t.w.path)
+	return t.w.hooks.At(failpoint.Sealed, t.w.path)
 }
 
 // tellLoss tells the writer of a child whether the log of the parent, or that of its
 // ancestors, may lack some of what creatures wrote to their states.
 func (t *testator) tellLoss(to *writer) error {
-	lossy, err := t.w.c.lossy(math.MaxInt64)
-	to.lossy = to.lossy || lossy || t.w.lossy
+	gaps, err := lossy(t.w.c, math.MaxInt64)
+	to.lossy = to.lossy || gaps || t.w.lossy
 	return err
 }
 
@@ -105,13 +108,13 @@ func (o belongings) take(from *testator, parent *journal.SessionInfo, to *writer
 }
 
 // copyRows writes the rows that a query answers.
-func (t *testator) copyRows(into *statement, query string, args ...driver.Value) error {
+func (t *testator) copyRows(into *sqlite.Statement, query string, args ...driver.Value) error {
 	rows, err := t.rows(query, args...)
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		if err := into.run(row); err != nil {
+		if err := into.Run(row); err != nil {
 			return err
 		}
 	}
@@ -126,13 +129,13 @@ func (o belongings) takeReaders(from *testator, to *writer) error {
 	}
 	for _, row := range rows {
 		var channel string
-		if err := takeRow(row, nil, &channel); err != nil {
+		if err := sqlite.TakeRow(row, nil, &channel); err != nil {
 			return err
 		}
 		if !o.channels[channel] {
 			continue
 		}
-		if err := to.st.cursors.one.run(row); err != nil {
+		if err := to.st.cursors.One.Run(row); err != nil {
 			return err
 		}
 	}
@@ -151,16 +154,16 @@ func (o belongings) takeLetters(from *testator, parent *journal.SessionInfo, to 
 	for _, row := range letters {
 		var id int64
 		var creature, sender string
-		if err := takeRow(row, &id, nil, &creature, &sender); err != nil {
+		if err := sqlite.TakeRow(row, &id, nil, &creature, &sender); err != nil {
 			return err
 		}
 		if heir(journal.CreatureID(creature), journal.CreatureID(sender)) != o.number {
 			continue
 		}
 		ids = append(ids, id)
-		origins[id>>seqBits] = true
+		origins[id>>storefile.SeqBits] = true
 		if message, ok := row[1].(int64); ok {
-			origins[message>>seqBits] = true
+			origins[message>>storefile.SeqBits] = true
 		}
 	}
 	// Letters are listed origin by origin, so these keep their order.
@@ -189,20 +192,20 @@ func takeLetter(from *testator, to *writer, id int64, number map[int64]int64) er
 	row := rows[0]
 	for _, i := range []int{0, 3} {
 		if packed, ok := row[i].(int64); ok {
-			row[i] = number[packed>>seqBits]<<seqBits | packed&seqMask
+			row[i] = number[packed>>storefile.SeqBits]<<storefile.SeqBits | packed&storefile.SeqMask
 		}
 	}
-	return to.st.letter.run(row)
+	return to.st.letter.Run(row)
 }
 
 // takeAllRows takes over all live rows of the attached database parent, whose
 // origins are known here, in place of those that are here.
-func takeAllRows(c *conn) error {
+func takeAllRows(c *sqlite.Conn) error {
 	for _, table := range []string{"store", "meta", "creature", "channel", "head", "edge", "cursor", "state_value", "producer", "timer", "wire", "own"} {
-		if err := c.exec("DELETE FROM main." + table); err != nil {
+		if err := c.Exec("DELETE FROM main." + table); err != nil {
 			return err
 		}
-		if err := c.exec("INSERT INTO main." + table + " SELECT * FROM parent." + table); err != nil {
+		if err := c.Exec("INSERT INTO main." + table + " SELECT * FROM parent." + table); err != nil {
 			return err
 		}
 	}
@@ -212,7 +215,7 @@ func takeAllRows(c *conn) error {
 		"DELETE FROM main.letter",
 		"INSERT INTO main.letter SELECT " + letterColumns + " FROM parent.letter",
 	} {
-		if err := c.exec(query); err != nil {
+		if err := c.Exec(query); err != nil {
 			return err
 		}
 	}

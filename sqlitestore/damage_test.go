@@ -19,6 +19,9 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // damages are what can become of a write-ahead log.
@@ -116,7 +119,7 @@ func TestDamagedLogOfAStore(t *testing.T) {
 		t.Run(durability.String(), func(t *testing.T) {
 			d, s := acknowledgedEach(t, durability, 32)
 			session, told := s.info.Session, 0
-			damageLog(t, killed(t, d), filepath.Join(storesName, filepath.Base(s.path())+"-wal"), func(t *testing.T, dir string) {
+			damageLog(t, killed(t, d), filepath.Join(files.Stores, filepath.Base(s.path())+"-wal"), func(t *testing.T, dir string) {
 				if wantLossTold(t, dir, session, 32) {
 					told++
 				}
@@ -175,7 +178,7 @@ func TestLossIsExcused(t *testing.T) {
 			d, s := acknowledgedEach(t, durability, 8)
 			dir := killed(t, d)
 			rebooted(t, dir)
-			log := filepath.Join(dir, storesName, filepath.Base(s.path())+"-wal")
+			log := filepath.Join(dir, files.Stores, filepath.Base(s.path())+"-wal")
 			info, err := os.Stat(log)
 			if err == nil {
 				err = os.Truncate(log, info.Size()-100)
@@ -234,7 +237,7 @@ func TestDamagedLogOfTheCatalogue(t *testing.T) {
 		t.Fatalf("live are %v", want)
 	}
 	refused := 0
-	damageLog(t, dir, catalogName+"-wal", func(t *testing.T, dir string) {
+	damageLog(t, dir, catalog.Name+"-wal", func(t *testing.T, dir string) {
 		content := bytesOfAll(t, dir)
 		view, seen := OpenReadOnly(t.Context(), dir)
 		if seen == nil {
@@ -242,7 +245,7 @@ func TestDamagedLogOfTheCatalogue(t *testing.T) {
 				t.Fatal(err)
 			}
 		} else {
-			wantError(t, "reading an older catalogue", seen, abi.Storage, catalogName, "session rebuild "+dir)
+			wantError(t, "reading an older catalogue", seen, abi.Storage, catalog.Name, "session rebuild "+dir)
 		}
 		again, err := Open(t.Context(), dir, Options{})
 		if (err == nil) != (seen == nil) {
@@ -254,9 +257,9 @@ func TestDamagedLogOfTheCatalogue(t *testing.T) {
 			}
 		} else {
 			refused++
-			wantError(t, "an older catalogue", err, abi.Storage, catalogName, "session rebuild "+dir)
+			wantError(t, "an older catalogue", err, abi.Storage, catalog.Name, "session rebuild "+dir)
 			for path, before := range content {
-				if filepath.Base(path) != lockName && !strings.HasPrefix(filepath.Base(path), catalogName) && !bytes.Equal(before, bytesOfAll(t, dir)[path]) {
+				if filepath.Base(path) != lockName && !strings.HasPrefix(filepath.Base(path), catalog.Name) && !bytes.Equal(before, bytesOfAll(t, dir)[path]) {
 					t.Errorf("%s was changed", path)
 				}
 			}
@@ -313,7 +316,7 @@ func bytesOfAll(t *testing.T, dir string) map[string][]byte {
 // and changes. SQLite finds nothing wrong with most of them.
 func TestVerifyFindsEveryBit(t *testing.T) {
 	dir, session := remembered(t)
-	file := filepath.Join(storesName, string(session)+storeSuffix)
+	file := filepath.Join(files.Stores, string(session)+files.StoreSuffix)
 	content, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
 		t.Fatal(err)
@@ -352,14 +355,14 @@ func TestVerifyFindsEveryBit(t *testing.T) {
 // pages of rows that are gone is nobody's.
 func logOf(t *testing.T, path string) string {
 	t.Helper()
-	c, err := openConn(path, readOnly)
+	c, err := sqlite.Open(path, sqlite.ReadOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
+	defer c.Close()
 	var out strings.Builder
 	for _, query := range []string{"SELECT * FROM event", "SELECT * FROM change", "SELECT * FROM state_value"} {
-		if err := c.query(query, nil, func(v []driver.Value) error {
+		if err := c.Query(query, nil, func(v []driver.Value) error {
 			fmt.Fprintf(&out, "%q\n", v)
 			return nil
 		}); err != nil {
@@ -399,7 +402,7 @@ func remembered(t *testing.T) (dir string, session journal.SessionID) {
 // history or a backlog is told which it is, instead of what it says now.
 func TestAlteredEventIsNotRead(t *testing.T) {
 	dir, session := remembered(t)
-	execute(t, filepath.Join(dir, storesName, string(session)+storeSuffix), "UPDATE event SET payload = CAST('another' AS BLOB) WHERE id & 0xffffffffff = 4")
+	execute(t, filepath.Join(dir, files.Stores, string(session)+files.StoreSuffix), "UPDATE event SET payload = CAST('another' AS BLOB) WHERE id & 0xffffffffff = 4")
 	v := mustView(t, dir)
 	_, err := v.History(t.Context(), session, journal.HistoryQuery{})
 	wantError(t, "History", err, abi.Storage, "-4", "checksum", "session verify")

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -16,16 +17,16 @@ import (
 // or whose power fails, can be made again.
 type destination struct {
 	op, path string
-	hooks    hooks
+	hooks    failpoint.Hooks
 }
 
 // destinationOf is where something of the session directory is copied to, outside of it.
-func (k *catalog) destinationOf(op, path string) (destination, error) {
+func (k *sessions) destinationOf(op, path string) (destination, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return destination{}, storageError(op, path, err)
 	}
-	if inside(path, filepath.Dir(k.path)) {
+	if inside(path, k.Dir()) {
 		return destination{}, &abi.Error{
 			Code: abi.InvalidArgument, Op: op, Message: fmt.Sprintf("%s is in the session directory that is copied from", path),
 			Remedy: "name a place outside of it", IDs: map[string]string{"path": path},
@@ -91,7 +92,7 @@ func (p destination) makeDirectory(fill func(dir string) error) error {
 	if err != nil {
 		return unwritable(p.op, p.path, err)
 	}
-	if err = p.hooks.at(pointPlanting, a.dir); err == nil {
+	if err = p.hooks.At(failpoint.Planting, a.dir); err == nil {
 		err = fill(a.dir)
 	}
 	if err == nil {
@@ -101,7 +102,7 @@ func (p destination) makeDirectory(fill func(dir string) error) error {
 		return errors.Join(storageError(p.op, p.path, err), a.remove())
 	}
 	defer a.keep()
-	if err := p.arrived(pointForked); err != nil {
+	if err := p.arrived(failpoint.Forked); err != nil {
 		return err
 	}
 	// It says nothing wrong any more, and does no harm if it does. Before the name is
@@ -112,14 +113,14 @@ func (p destination) makeDirectory(fill func(dir string) error) error {
 
 // installDirectory gives a directory that is whole its name.
 func (p destination) installDirectory(made string) error {
-	if err := errors.Join(os.Chmod(made, 0o755), p.hooks.at(pointForking, made)); err != nil {
+	if err := errors.Join(os.Chmod(made, 0o755), p.hooks.At(failpoint.Forking, made)); err != nil {
 		return err
 	}
 	// An empty directory may be there; what is not empty stays.
 	if err := os.Remove(p.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return p.hooks.rename(made, p.path)
+	return p.hooks.Rename(made, p.path)
 }
 
 // makeFile has a file made aside, and gives it its name.
@@ -130,7 +131,7 @@ func (p destination) makeFile(fill func(path string) error) error {
 	}
 	made := filepath.Join(a.dir, "made")
 	if err = fill(made); err == nil {
-		err = p.hooks.at(pointExporting, made)
+		err = p.hooks.At(failpoint.Exporting, made)
 	}
 	if err == nil {
 		err = p.installFile(made)
@@ -141,18 +142,18 @@ func (p destination) makeFile(fill func(path string) error) error {
 // installFile gives a file that is whole its name.
 func (p destination) installFile(made string) error {
 	// A link, unlike a renaming, does not replace what somebody else has put there.
-	err := p.hooks.link(made, p.path)
+	err := p.hooks.Link(made, p.path)
 	if errors.Is(err, fs.ErrExist) {
 		return exists(p.op, p.path)
 	}
 	if err != nil {
 		return err
 	}
-	return p.arrived(pointExported)
+	return p.arrived(failpoint.Exported)
 }
 
 // arrived makes the name of what was made durable.
-func (p destination) arrived(point failpoint) error {
-	err := errors.Join(p.hooks.syncDirectory(filepath.Dir(p.path)), p.hooks.at(point, p.path))
+func (p destination) arrived(point failpoint.Point) error {
+	err := errors.Join(p.hooks.SyncDirectory(filepath.Dir(p.path)), p.hooks.At(point, p.path))
 	return storageError(p.op, p.path, err)
 }

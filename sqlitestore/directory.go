@@ -15,24 +15,19 @@ import (
 	"github.com/google/uuid"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/rebuild"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 const (
-	catalogName = "catalog.db"
-	storesName  = "stores"
-	lockName    = "lock"
-	storeSuffix = ".db"
-	// partialSuffix marks a file that is not whole yet, and may be deleted.
-	partialSuffix = ".new"
-	// orphanSuffix marks a file that has been set aside.
-	orphanSuffix = ".orphan"
+	lockName = "lock"
 
 	defaultQueueBytes = 8 << 20
 )
-
-// databaseSuffixes are those of the files that make up one database.
-var databaseSuffixes = []string{"", "-wal", "-shm"}
 
 // Options are the options of [Open]. The zero value has the defaults.
 type Options struct {
@@ -51,7 +46,7 @@ type Options struct {
 	// Without it, searching reads everything that an index does not have yet.
 	SearchIndex bool
 
-	hooks hooks
+	hooks failpoint.Hooks
 }
 
 // Directory is a session directory that this process owns: an [journal.Storage].
@@ -62,9 +57,9 @@ type Directory struct {
 	dir         string
 	options     Options
 	lock        *ownership
-	catalog     *catalog
-	home        string // see [catalog.home]
-	acks        *acknowledgements
+	catalog     *sessions
+	home        string // see [catalog.Catalog.Home]
+	acks        *catalog.Acknowledgements
 	checkpoints *checkpoints
 	keeper      *keeper
 	spares      *spares
@@ -97,7 +92,7 @@ var _ journal.Storage = (*Directory)(nil)
 // program wrote it, and invalid_argument for a directory of something else;
 // then nothing has been changed.
 func Open(ctx context.Context, dir string, options Options) (*Directory, error) {
-	if err := checkSQLite(); err != nil {
+	if err := sqlite.CheckVersion(); err != nil {
 		return nil, err
 	}
 	options.MaxQueueBytes = cmp.Or(options.MaxQueueBytes, defaultQueueBytes)
@@ -112,12 +107,12 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	d := &Directory{dir: dir, options: options, lock: lock, changing: newExclusion(), open: map[journal.SessionID]*Store{}, troubles: map[string]error{}}
 	if err := d.load(ctx); err != nil {
 		if d.catalog != nil {
-			err = errors.Join(err, d.catalog.close())
+			err = errors.Join(err, d.catalog.Close())
 		}
-		return nil, errors.Join(err, d.acks.close(), lock.Close())
+		return nil, errors.Join(err, d.acks.Close(), lock.Close())
 	}
 	d.checkpoints = startCheckpoints()
-	d.catalog.wrote = func() { d.checkpoints.wrote(d.catalog.path, commitBytes) }
+	d.catalog.OnWrite(func() { d.checkpoints.wrote(d.catalog.Path(), commitBytes) })
 	d.keeper = startKeeper(d)
 	d.spares = startSpares(d)
 	d.hydrator = startHydrator(d)
@@ -138,13 +133,13 @@ func makeDirectory(ctx context.Context, dir string) (string, error) {
 	// A directory that is made here must not vanish in a power loss with all
 	// that is in it, so those that get a new entry are synced.
 	var grown []string
-	for path := filepath.Join(dir, storesName); ; path = filepath.Dir(path) {
+	for path := filepath.Join(dir, files.Stores); ; path = filepath.Dir(path) {
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 			break
 		}
 		grown = append(grown, filepath.Dir(path))
 	}
-	if err := os.MkdirAll(filepath.Join(dir, storesName), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, files.Stores), 0o755); err != nil {
 		return "", storageError("open", dir, err)
 	}
 	for _, path := range grown {
@@ -157,31 +152,31 @@ func makeDirectory(ctx context.Context, dir string) (string, error) {
 
 // load opens the catalogue and tidies up behind a process that was killed.
 func (d *Directory) load(ctx context.Context) error {
-	path := filepath.Join(d.dir, catalogName)
+	path := filepath.Join(d.dir, catalog.Name)
 	if missing(path) {
-		if err := createCatalog(path, d.options.hooks); err != nil {
+		if err := catalog.Make(path, d.options.hooks); err != nil {
 			return storageError("open", path, err)
 		}
 	}
-	if err := catalogSchema.upgrade(ctx, path, d.options.hooks); err != nil {
+	if err := catalog.Schema.Upgrade(ctx, path, d.options.hooks); err != nil {
 		return storageError("open", path, err)
 	}
-	var err error
-	if d.catalog, err = takeCatalog(path); err != nil {
+	k, err := catalog.Take(path, d.options.hooks)
+	if err != nil {
 		return storageError("open", path, err)
 	}
-	d.catalog.hooks = d.options.hooks
-	if err := d.catalog.refuseOlder(ctx); err != nil {
+	d.catalog = &sessions{k, d.options.hooks}
+	if err := rebuild.RefuseOlder(ctx, k); err != nil {
 		return storageError("open", path, err)
 	}
-	if d.home, err = d.catalog.nameHome(ctx); err != nil {
+	if d.home, err = d.catalog.NameHome(ctx); err != nil {
 		return storageError("open", path, err)
 	}
 	if err := d.decide(ctx); err != nil {
 		return storageError("open", d.dir, err)
 	}
 	if err := d.takeAcks(ctx); err != nil {
-		return storageError("open", filepath.Join(d.dir, ackName), err)
+		return storageError("open", filepath.Join(d.dir, catalog.AcknowledgedName), err)
 	}
 	return storageError("open", d.dir, d.tidy(ctx))
 }
@@ -203,7 +198,7 @@ func (d *Directory) Open(ctx context.Context, session journal.SessionID) (journa
 // openOnce is Open, unless the session gets its whole file meanwhile: then it answers
 // errMoved, and nothing has been opened.
 func (d *Directory) openOnce(ctx context.Context, session journal.SessionID) (journal.Store, error) {
-	e, err := d.catalog.entry(ctx, "open", session)
+	e, err := d.catalog.Entry(ctx, "open", session)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +208,7 @@ func (d *Directory) openOnce(ctx context.Context, session journal.SessionID) (jo
 	if d.opened(session) != nil {
 		return nil, &abi.Error{Code: abi.Conflict, Op: "open", Message: fmt.Sprintf("session %s is open already", session), IDs: map[string]string{"session": string(session)}}
 	}
-	if err := storeSchema.upgrade(ctx, e.Path, d.options.hooks); err != nil {
+	if err := storefile.Schema.Upgrade(ctx, e.Path, d.options.hooks); err != nil {
 		return nil, storageError("open", e.Path, err)
 	}
 	origin, err := newOrigin()
@@ -225,12 +220,12 @@ func (d *Directory) openOnce(ctx context.Context, session journal.SessionID) (jo
 	if err != nil {
 		return nil, storageError("open", e.Path, err)
 	}
-	if err = d.options.hooks.at(pointOpened, e.Path); err == nil && w.marked {
+	if err = d.options.hooks.At(failpoint.Opened, e.Path); err == nil && w.marked {
 		err = d.makeFirm()
 	}
 	if err == nil && (e.Durability == journal.Full || crashed) {
 		// Who reads on from here takes for durable what is there, and a commit that
-		// failed when the file was last written to for not made; see [catalog.ready]. What
+		// failed when the file was last written to for not made; see [catalog.Take]. What
 		// another process has left in the log is about to be marked as acknowledged.
 		err = w.sync()
 	}
@@ -245,7 +240,7 @@ func (d *Directory) openOnce(ctx context.Context, session journal.SessionID) (jo
 }
 
 // attach makes the store of a file that has been opened for writing.
-func (d *Directory) attach(ctx context.Context, e entry, w *writer) (*Store, error) {
+func (d *Directory) attach(ctx context.Context, e catalog.Entry, w *writer) (*Store, error) {
 	f, err := d.catalog.openFamily(ctx, e, d.owned)
 	if err != nil {
 		return nil, err
@@ -258,7 +253,7 @@ func (d *Directory) attach(ctx context.Context, e entry, w *writer) (*Store, err
 	}
 	var wrote map[journal.Origin]uint64
 	if err == nil {
-		wrote, err = w.c.ownHighest(ctx)
+		wrote, err = storefile.OwnHighest(ctx, w.c)
 	}
 	if err == nil {
 		err = d.settle(ctx, e, f)
@@ -277,12 +272,8 @@ func (d *Directory) attach(ctx context.Context, e entry, w *writer) (*Store, err
 // newborn makes the store of a file that has been filled, and has the events of
 // its first record. The catalogue does not know it yet: its history is in the
 // files of its parents and of those whose files they need themselves.
-func (d *Directory) newborn(e entry, w *writer, parents []*Store, first uint64) (*Store, error) {
-	own, err := openReader(vouched{path: w.path, session: e.Session}, readWrite)
-	if err != nil {
-		return nil, err
-	}
-	f := &family{own: own}
+func (d *Directory) newborn(e catalog.Entry, w *writer, parents []*Store, first uint64) (*Store, error) {
+	f := &family{own: ownReader(vouched{path: w.path, session: e.Session})}
 	for _, p := range parents {
 		if err := p.shelf.bequeath(f); err != nil {
 			return nil, errors.Join(err, f.close())
@@ -323,7 +314,7 @@ func (d *Directory) opened(session journal.SessionID) *Store {
 
 // Retire ends a live store; if it is open, it is closed first.
 func (d *Directory) Retire(ctx context.Context, session journal.SessionID) error {
-	e, err := d.catalog.entry(ctx, "retire", session)
+	e, err := d.catalog.Entry(ctx, "retire", session)
 	if err != nil || !e.Live {
 		return err
 	}
@@ -336,7 +327,7 @@ func (d *Directory) Retire(ctx context.Context, session journal.SessionID) error
 	}
 	err = d.retire(ctx, session, wrote)
 	d.hydrator.nudge()
-	return storageError("retire", d.catalog.path, err)
+	return storageError("retire", d.catalog.Path(), err)
 }
 
 // retire ends a live store that nobody has open.
@@ -347,13 +338,12 @@ func (d *Directory) retire(ctx context.Context, session journal.SessionID, wrote
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	ctx = context.WithoutCancel(ctx) // the mark and the catalogue say the same
-	if e, err := d.catalog.entry(ctx, "retire", session); err == nil && e.file != "" {
+	if e, err := d.catalog.Entry(ctx, "retire", session); err == nil && e.File != "" {
 		// A file that cannot be written to will not be taken for a live one either.
-		_ = mark(ctx, e.Path, session, markRetired, "1")
+		_ = storefile.Mark(ctx, e.Path, session, storefile.Retired, "1")
 	}
-	defer d.acks.release(session) // that it cannot be ended is told, and nothing is lost by it
-	return d.catalog.commit(d.options.hooks, stepRetire, func() error { return d.catalog.freeze(session, "", wrote) },
-		"SELECT 1 FROM store WHERE session = ? AND live = 0", string(session))
+	defer d.acks.Release(session) // that it cannot be ended is told, and nothing is lost by it
+	return d.catalog.Retire(session, wrote)
 }
 
 // Close closes the directory, and stores that are still open. Later calls answer the
@@ -380,7 +370,7 @@ func (d *Directory) shut() error {
 	d.keeper.close()
 	errs = append(errs, d.spares.close())
 	d.checkpoints.close()
-	errs = append(errs, storageError("close", d.catalog.path, errors.Join(d.catalog.close(), d.acks.close())), storageError("close", d.lock.Path(), d.lock.Close()))
+	errs = append(errs, storageError("close", d.catalog.Path(), errors.Join(d.catalog.Close(), d.acks.Close())), storageError("close", d.lock.Path(), d.lock.Close()))
 	return errors.Join(errs...)
 }
 
@@ -397,11 +387,11 @@ func checkSpec(op string, spec journal.StoreSpec) error {
 }
 
 // newEntry describes the session that a prepared file is taken for.
-func newEntry(spec journal.StoreSpec, p *prepared) entry {
-	return entry{
+func newEntry(spec journal.StoreSpec, p *prepared) catalog.Entry {
+	return catalog.Entry{
 		SessionInfo: journal.SessionInfo{
 			Session: p.session, Graph: spec.Graph, Path: p.path, Live: true, Durability: spec.Durability, Events: -1, Meta: maps.Clone(spec.Meta),
 		},
-		born: spec.Born, file: filepath.Base(p.path),
+		Born: spec.Born, File: filepath.Base(p.path),
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // spareRoom is what copying a history leaves free on the disk, for those who
@@ -12,14 +14,14 @@ const spareRoom = 64 << 20
 
 // room answers why there is no room for the whole file of a session beside those
 // that there are. As long as there is none, they are read.
-func (d *Directory) room(e entry, sources []entry) error {
-	needs := diskSize(e.Path)
+func (d *Directory) room(e catalog.Entry, sources []catalog.Entry) error {
+	needs := sqlite.DiskSize(e.Path)
 	for _, p := range sources {
-		needs += diskSize(p.Path)
+		needs += sqlite.DiskSize(p.Path)
 	}
 	free, known := freeSpace(d.dir)
-	if d.options.hooks.free != nil {
-		free, known = d.options.hooks.free(), true
+	if d.options.hooks.Free != nil {
+		free, known = d.options.hooks.Free(), true
 	}
 	if !known || free >= needs+spareRoom {
 		return nil

@@ -6,13 +6,14 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
 // TestLowSpace cuts a store while there is no room for copies of its history: it
 // is read where it is, writing goes on, and once there is room it is copied.
 func TestLowSpace(t *testing.T) {
 	var free atomic.Int64
-	d, err := Open(t.Context(), t.TempDir(), Options{hooks: hooks{free: free.Load}})
+	d, err := Open(t.Context(), t.TempDir(), Options{hooks: failpoint.Hooks{Free: free.Load}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@
 // whatever happens before leaves the parents as they were, whatever happens
 // after leaves the children. No history is copied. A child is incomplete at
 // first: its history is read in its own file and in those of its ancestors that
-// it needs, which are its family (family.go, catalog_ancestry.go). They are frozen: a cut ends
+// it needs, which are its family (family.go). They are frozen: a cut ends
 // writing to them for good.
 //
 // None of that waits for the disk. Right afterwards all of it is made durable
@@ -48,12 +48,9 @@
 //
 // # A lost catalogue
 //
-// Every store says of itself and of its ancestors what the catalogue says
-// (file_marks.go), so that [Rebuild] can make one again: it reads all files
-// (rebuild_read.go), judges which cuts have happened and which sessions are live
-// (rebuild_judge.go), decides what becomes of each file (rebuild_plan.go) and puts
-// the new catalogue in its place in one step (rebuild.go). Only the metadata of
-// sessions whose files are gone is lost.
+// Every store says of itself and of its ancestors what the catalogue says, so that
+// [Rebuild] can make one again. Only the metadata of sessions whose files are gone is
+// lost.
 //
 // # Identity and order
 //
@@ -68,11 +65,27 @@
 //
 // # Checksums
 //
-// The rows of the log carry checksums (sum.go), which readers and [Directory.Verify]
-// check. How far each live log was acknowledged is in the file acknowledged beside the
-// catalogue (acknowledged.go), and of processes before in the catalogue; what is lost of
-// that is told at the next start (acknowledged_check.go). A catalogue that the stores
-// prove to be older than they are is refused (older.go).
+// The rows of the log carry checksums, which readers and [Directory.Verify] check. How
+// far each live log was acknowledged is in the file acknowledged beside the catalogue,
+// and of processes before in the catalogue; what is lost of that is told at the next
+// start (acknowledged_check.go). A catalogue that the stores prove to be older than they
+// are is refused.
+//
+// # Packages
+//
+// What does not need a store that is open is in packages of its own, each of which says
+// its states and transitions; a line may use those above it:
+//
+//	internal/files      the files of a session directory, which is not trusted
+//	internal/failpoint  the steps at which tests look
+//	internal/sqlite     connections, layouts and migrations: SQLite, and nothing of graphs
+//	internal/storefile  what the file of a session says of itself
+//	internal/catalog    the catalogue, and how far logs were acknowledged
+//	internal/search     the index for searching, and the search
+//	internal/rebuild    what the stores say of a catalogue that is lost, damaged or older
+//
+// Here is what writes and reads stores: the loop of a store (store_loop.go) and the making
+// of whole files in the background (hydrate.go) say their states as well.
 //
 // # Reading with other tools
 //

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
 // looseCut is a cut that has happened and is not durable yet. For what is acknowledged
@@ -98,21 +99,12 @@ func (d *Directory) makeFirm() error {
 	if len(cuts) == 0 {
 		return nil
 	}
-	err := d.options.hooks.at(pointLoose, d.dir)
+	err := d.options.hooks.At(failpoint.Loose, d.dir)
 	if err == nil {
 		err = d.syncAll(d.filesOf(cuts))
 	}
 	if err == nil {
-		// That they are firm need not be durable: whatever comes later in the catalogue
-		// is not there without it, and until then the next start finds it out anew.
-		err = d.catalog.commit(d.options.hooks, stepFirm, func() error {
-			for _, l := range cuts {
-				if err := d.catalog.firm(l.id); err != nil {
-					return err
-				}
-			}
-			return nil
-		}, "SELECT 1 FROM cut WHERE id = ? AND firm", cuts[0].id)
+		err = d.catalog.Firm(idsOf(cuts)...)
 	}
 	err = storageError("cut", d.dir, err)
 	d.report("make a cut durable", err)
@@ -163,7 +155,7 @@ func (s *Store) cutSynced(err error) {
 
 // filesOf are the files of the catalogue and of all who had part in cuts, each once.
 func (d *Directory) filesOf(cuts []*looseCut) []string {
-	paths := []string{d.catalog.path}
+	paths := []string{d.catalog.Path()}
 	for _, l := range cuts {
 		paths = append(paths, l.files...)
 	}
@@ -177,10 +169,14 @@ func (d *Directory) filesOf(cuts []*looseCut) []string {
 func (d *Directory) syncAll(paths []string) error {
 	var tasks []func() error
 	for _, path := range paths {
-		tasks = append(tasks, func() error { return d.options.hooks.syncLog(path) })
+		tasks = append(tasks, func() error { return d.options.hooks.SyncLog(path) })
 	}
 	return atOnce(tasks)
 }
 
-// firm notes that a cut is durable, within a transaction.
-func (k *catalog) firm(id string) error { return k.c.exec("UPDATE cut SET firm = 1 WHERE id = ?", id) }
+func idsOf(cuts []*looseCut) (ids []string) {
+	for _, l := range cuts {
+		ids = append(ids, l.id)
+	}
+	return ids
+}

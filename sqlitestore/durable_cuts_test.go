@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
@@ -29,7 +32,7 @@ func TestLooseCut(t *testing.T) {
 				durability := journal.Full - journal.Durability(seed/4%2)
 				p := newPowerProgram(t, durability, seed)
 				parent := p.cutLoosely(t, 1+int(seed%3))
-				again := []failpoint{failpoints, pointTakingBack, failpoints, pointTakenBack}[seed%4]
+				again := []failpoint.Point{failpoint.Count, failpoint.TakingBack, failpoint.Count, failpoint.TakenBack}[seed%4]
 				p.openAndDie(t, again)
 				if p.isLive(t, parent) {
 					back.Add(1)
@@ -52,8 +55,8 @@ func (p *powerProgram) cutLoosely(t *testing.T, cuts int) journal.SessionID {
 	t.Helper()
 	p.disk = losevfs.Mount(p.dir, p.random.Uint64())
 	reached, released := make(chan struct{}, 1), make(chan struct{})
-	p.reached = func(at failpoint, _ string) error {
-		if at == pointLoose {
+	p.reached = func(at failpoint.Point, _ string) error {
+		if at == failpoint.Loose {
 			nudge(reached)
 			<-released
 		}
@@ -90,11 +93,11 @@ func (p *powerProgram) cutLoosely(t *testing.T, cuts int) journal.SessionID {
 // while: all of a write-ahead log, or no more of it than has been synced.
 func (p *powerProgram) writeBack(t *testing.T) {
 	t.Helper()
-	logs, err := filepath.Glob(filepath.Join(p.dir, storesName, "*-wal"))
+	logs, err := filepath.Glob(filepath.Join(p.dir, files.Stores, "*-wal"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range append(logs, filepath.Join(p.dir, catalogName+"-wal")) {
+	for _, path := range append(logs, filepath.Join(p.dir, catalog.Name+"-wal")) {
 		if p.random.IntN(4) == 0 {
 			continue
 		}
@@ -105,10 +108,10 @@ func (p *powerProgram) writeBack(t *testing.T) {
 }
 
 // openAndDie opens the directory. If that passes a point, the power fails there.
-func (p *powerProgram) openAndDie(t *testing.T, point failpoint) {
+func (p *powerProgram) openAndDie(t *testing.T, point failpoint.Point) {
 	t.Helper()
 	p.disk = losevfs.Mount(p.dir, p.random.Uint64())
-	d, err := Open(t.Context(), p.dir, Options{hooks: hooks{synced: p.disk.Synced, reached: func(at failpoint, _ string) error {
+	d, err := Open(t.Context(), p.dir, Options{hooks: failpoint.Hooks{Synced: p.disk.Synced, Reached: func(at failpoint.Point, _ string) error {
 		if at == point {
 			p.disk.Die()
 		}
@@ -133,7 +136,7 @@ func (p *powerProgram) isLive(t *testing.T, session journal.SessionID) bool {
 	t.Helper()
 	d := mustOpen(t, p.dir)
 	defer d.Close()
-	e, err := d.catalog.entry(t.Context(), "test", session)
+	e, err := d.catalog.Entry(t.Context(), "test", session)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,8 +151,8 @@ func TestFullIsDurableWithItsCut(t *testing.T) {
 	var fails atomic.Bool
 	broken := errors.New("the disk does not work")
 	o := WithoutSyncs
-	o.hooks.reached = func(at failpoint, _ string) error {
-		if at != pointLoose {
+	o.hooks.Reached = func(at failpoint.Point, _ string) error {
+		if at != failpoint.Loose {
 			return nil
 		}
 		nudge(reached)
@@ -237,8 +240,8 @@ func TestFullIsDurableWithItsCut(t *testing.T) {
 func TestCutThatRestsOnALostOne(t *testing.T) {
 	blocked := make(chan struct{})
 	o := WithoutSyncs
-	o.hooks.reached = func(at failpoint, _ string) error {
-		if at == pointLoose {
+	o.hooks.Reached = func(at failpoint.Point, _ string) error {
+		if at == failpoint.Loose {
 			<-blocked
 		}
 		return nil
@@ -261,7 +264,7 @@ func TestCutThatRestsOnALostOne(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, filepath.Join(dir, storesName, filepath.Base(halves[1].Info().Path)),
+	execute(t, filepath.Join(dir, files.Stores, filepath.Base(halves[1].Info().Path)),
 		"DELETE FROM store WHERE key <> 'unused'; DELETE FROM ancestor")
 
 	rebuilt := duplicate(t, dir) // with the catalogue lost as well

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // editorCheck looks at what a life of editors has left, without changing it.
@@ -55,7 +56,7 @@ func (c *editorCheck) load() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.cuts = map[string]int{}
+	c.cuts = map[journal.CutKind]int{}
 	for _, info := range infos {
 		if c.cuts[info.MadeBy]++; !info.Live {
 			continue
@@ -194,7 +195,7 @@ func (c *editorCheck) heard(m *team, name string, h *hand) {
 // and what nobody has handled was meant for somebody who is gone.
 func (b *editorBooks) checkEnd() {
 	b.t.Helper()
-	entries, err := os.ReadDir(filepath.Join(b.dir, storesName))
+	entries, err := os.ReadDir(filepath.Join(b.dir, files.Stores))
 	if err != nil {
 		b.t.Fatal(err)
 	}

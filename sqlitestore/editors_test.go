@@ -8,13 +8,14 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/seeded"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
 // editPoints are where a life of editors is ended, besides random moments: at the
 // steps of cuts, and of what comes right before and after them.
-var editPoints = []failpoint{
-	pointParked, pointFilling, pointFilled, pointCutting, pointCut, pointFrozen, pointOpened,
-	pointAppending, pointAppended, pointStanding, pointCompleting, pointCompleted, pointMoved, pointReleased,
+var editPoints = []failpoint.Point{
+	failpoint.Parked, failpoint.Filling, failpoint.Filled, failpoint.Cutting, failpoint.Cut, failpoint.Frozen, failpoint.Opened,
+	failpoint.Appending, failpoint.Appended, failpoint.Standing, failpoint.Completing, failpoint.Completed, failpoint.Moved, failpoint.Released,
 }
 
 const (
@@ -57,10 +58,10 @@ func TestKilledEditors(t *testing.T) {
 
 // editTargets are n points to die at: half of the points first, then the others, and
 // every third time a random moment (failpoints).
-func editTargets(random *rand.Rand, first, n int) (out []failpoint) {
+func editTargets(random *rand.Rand, first, n int) (out []failpoint.Point) {
 	for i := first; len(out) < n; i += 2 {
 		if len(out)%3 == 0 {
-			out = append(out, failpoints)
+			out = append(out, failpoint.Count)
 		}
 		out = append(out, editPoints[(i+i/len(editPoints))%len(editPoints)])
 	}
@@ -78,7 +79,7 @@ type editorBooks struct {
 	teams      map[string]*team
 	printed    map[string]map[string]string // answers by side and event id
 	logged     map[string][]journal.EventID // answers by side
-	cuts       map[string]int               // sessions by what made them
+	cuts       map[journal.CutKind]int      // sessions by what made them
 	died       map[string]int               // by what ended a life
 
 	// Of the life that goes on: what the teams were before it applied their deployments,
@@ -100,13 +101,13 @@ func newEditorBooks(t *testing.T, d journal.Durability, random *rand.Rand, cache
 }
 
 // live lets a process edit until it dies at the point, and checks what it leaves.
-func (b *editorBooks) live(point failpoint) {
+func (b *editorBooks) live(point failpoint.Point) {
 	b.t.Helper()
 	if len(b.printed["left"]) == 0 {
-		point = failpoints // there has to be a directory, before anything else is tried
+		point = failpoint.Count // there has to be a directory, before anything else is tried
 	}
 	pass := 1 + b.random.Int32N(2)
-	if point == pointAppending || point == pointAppended {
+	if point == failpoint.Appending || point == failpoint.Appended {
 		pass = 1 + b.random.Int32N(80)
 	}
 	b.run(order{Dir: b.dir, Durability: b.durability.String(), Seed: b.random.Uint64(), Point: point, Pass: pass})
@@ -124,7 +125,7 @@ func (b *editorBooks) live(point failpoint) {
 // finish lets a process edit to its end, and checks that nothing is left to be done.
 func (b *editorBooks) finish() {
 	b.t.Helper()
-	b.run(order{Dir: b.dir, Durability: b.durability.String(), Point: failpoints + 1})
+	b.run(order{Dir: b.dir, Durability: b.durability.String(), Point: failpoint.Count + 1})
 	if !b.done {
 		b.t.Fatal("the last life did not come to its end")
 	}

@@ -13,7 +13,12 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/search"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // errand is something that a person asks for once, and that ends by itself: a victim
@@ -40,7 +45,7 @@ func (a *errand) run(o order) error {
 	ctx := context.Background()
 	losevfs.Mount(o.Dir, 0) // so that SQLite syncs nothing either
 	die := dieAt(o.Point, o.Pass)
-	options := smallChunks(func(p failpoint, path string) error {
+	options := smallChunks(func(p failpoint.Point, path string) error {
 		tell(told{Word: "at", Text: p.String()})
 		return die(p, path)
 	})
@@ -179,15 +184,15 @@ func wantTold(t *testing.T, dir string, want map[journal.SessionID]string) {
 func wantTidy(t *testing.T, dir string) {
 	t.Helper()
 	k := mustView(t, dir).catalog
-	known, err := k.files(t.Context())
+	known, err := k.Files(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	known[k.path], known[filepath.Join(dir, lockName)], known[filepath.Join(dir, searchName)] = true, true, true
-	known[filepath.Join(dir, ackName)] = true
+	known[k.Path()], known[filepath.Join(dir, lockName)], known[filepath.Join(dir, search.Name)] = true, true, true
+	known[filepath.Join(dir, catalog.AcknowledgedName)] = true
 	for _, path := range filesIn(t, dir) {
 		plain := path
-		for _, suffix := range databaseSuffixes[1:] {
+		for _, suffix := range sqlite.Suffixes[1:] {
 			plain = strings.TrimSuffix(plain, suffix)
 		}
 		if !known[plain] && !slices.Contains(originalsIn(t, dir), path) {
@@ -214,11 +219,11 @@ func filesIn(t *testing.T, dir string) (paths []string) {
 // originalsIn are the files that were kept as they had been before a migration.
 func originalsIn(t *testing.T, dir string) []string {
 	t.Helper()
-	catalogs, err := filepath.Glob(filepath.Join(dir, catalogName+".v[0-9]"))
+	catalogs, err := filepath.Glob(filepath.Join(dir, catalog.Name+".v[0-9]"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	stores, err := filepath.Glob(filepath.Join(dir, storesName, "*"+storeSuffix+".v[0-9]"))
+	stores, err := filepath.Glob(filepath.Join(dir, files.Stores, "*"+files.StoreSuffix+".v[0-9]"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -59,12 +60,12 @@ func unwritable(op, path string, err error) error {
 	}
 }
 
-func (k *catalog) export(ctx context.Context, session journal.SessionID, path string, how access) error {
+func (k *sessions) export(ctx context.Context, session journal.SessionID, path string, how access) error {
 	return k.newFile(path, func(made string) error { return k.materialise(ctx, "export", session, made, how) })
 }
 
 // newFile has a file made outside of the session directory.
-func (k *catalog) newFile(path string, fill func(made string) error) error {
+func (k *sessions) newFile(path string, fill func(made string) error) error {
 	to, err := k.destinationOf("export", path)
 	if err == nil {
 		err = to.clear(false)
@@ -87,20 +88,20 @@ func (v *View) WriteFile(path string, write func(io.Writer) error) error {
 	return v.catalog.writeFile(path, write)
 }
 
-func (k *catalog) writeFile(path string, write func(io.Writer) error) error {
+func (k *sessions) writeFile(path string, write func(io.Writer) error) error {
 	return k.newFile(path, func(made string) error {
 		f, err := files.OpenFile(made, os.O_CREATE|os.O_EXCL|os.O_WRONLY)
 		if err != nil {
 			return err
 		}
 		err = write(f)
-		return errors.Join(err, k.hooks.sync(f), f.Close())
+		return errors.Join(err, k.hooks.Sync(f), f.Close())
 	})
 }
 
 // materialise writes a session to a file that stands alone and is durable.
-func (k *catalog) materialise(ctx context.Context, op string, session journal.SessionID, path string, how access) error {
-	return k.withFamily(ctx, op, session, how, func(e entry, f *family) error {
+func (k *sessions) materialise(ctx context.Context, op string, session journal.SessionID, path string, how access) error {
+	return k.withFamily(ctx, op, session, how, func(e catalog.Entry, f *family) error {
 		if len(f.missing) > 0 {
 			return lostAncestor(e, f.missing[0])
 		}
@@ -112,12 +113,12 @@ func (k *catalog) materialise(ctx context.Context, op string, session journal.Se
 		if err := errors.Join(b.collect(ctx, e, f), b.close()); err != nil {
 			return err
 		}
-		return k.hooks.syncFile(path)
+		return k.hooks.SyncFile(path)
 	})
 }
 
 // collect brings a family together.
-func (b *builder) collect(ctx context.Context, e entry, f *family) error {
+func (b *builder) collect(ctx context.Context, e catalog.Entry, f *family) error {
 	if err := b.strip(); err != nil {
 		return err
 	}
@@ -129,8 +130,8 @@ func (b *builder) collect(ctx context.Context, e entry, f *family) error {
 	if f.own != nil {
 		return b.finish(ctx, f.own.vouched, f.own.mode)
 	}
-	return b.c.transact(func() error {
+	return b.c.Transact(func() error {
 		e.Complete = true
-		return errors.Join(b.w.identify(e), b.noteKept())
+		return errors.Join(b.w.identify(e, ""), b.noteKept())
 	})
 }

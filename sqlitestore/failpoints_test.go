@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/seeded"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
@@ -25,15 +27,15 @@ func TestFailpointsAreReached(t *testing.T) {
 	oldDirectory(t, dir, journal.Normal)
 	defer losevfs.Mount(dir, 0).Unmount() // nothing here depends on syncs
 	var mu sync.Mutex
-	reached := map[failpoint]bool{}
-	options := smallChunks(func(p failpoint, _ string) error {
+	reached := map[failpoint.Point]bool{}
+	options := smallChunks(func(p failpoint.Point, _ string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		reached[p] = true
 		return nil
 	})
 	seed := seeded.For(t.Name())
-	for life := uint64(0); life < 12 && len(reached) < int(failpoints)-len(rebuilds)-len(forks)-len(exports)-len(losses); life++ {
+	for life := uint64(0); life < 12 && len(reached) < int(failpoint.Count)-len(rebuilds)-len(forks)-len(exports)-len(losses); life++ {
 		p := &program{ctx: t.Context(), random: rand.New(rand.NewPCG(seed, life)), durability: journal.Normal, tell: func(told) {}}
 		if err := p.start(dir, options); err != nil {
 			t.Fatal(err)
@@ -54,10 +56,10 @@ func TestFailpointsAreReached(t *testing.T) {
 		t.Error(err)
 	}
 	damageCatalog(t, dir)
-	if _, err := rebuild(t.Context(), dir, options.hooks); err != nil {
+	if _, err := rebuildWith(t.Context(), dir, options.hooks); err != nil {
 		t.Error(err)
 	}
-	for p := range failpoints {
+	for p := range failpoint.Count {
 		if !reached[p] && !slices.Contains(losses, p) {
 			t.Errorf("%s has not been reached; seed %d", p, seed)
 		}
@@ -68,7 +70,7 @@ func TestFailpointsAreReached(t *testing.T) {
 // a name of its own and is passed in one place at least.
 func TestFailpointsAreNamed(t *testing.T) {
 	names := map[string]bool{"": true}
-	for p := range failpoints {
+	for p := range failpoint.Count {
 		if names[p.String()] {
 			t.Errorf("failpoint %d has the name %q, as another one or none has", p, p)
 		}
@@ -76,9 +78,11 @@ func TestFailpointsAreNamed(t *testing.T) {
 	}
 	declared, passed := map[string]bool{}, map[string]bool{}
 	paths, err := filepath.Glob("*.go")
-	if err != nil {
+	inner, innerErr := filepath.Glob("internal/*/*.go")
+	if err := errors.Join(err, innerErr); err != nil {
 		t.Fatal(err)
 	}
+	paths = append(paths, inner...)
 	for _, path := range paths {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
@@ -87,19 +91,21 @@ func TestFailpointsAreNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if path == "failpoints.go" {
-			points(file, declared, passed)
+		if path == filepath.Join("internal", "failpoint", "failpoint.go") {
+			points(file, declared)
 			continue
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok {
-				passed[id.Name] = true
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if in, ok := s.X.(*ast.Ident); ok && in.Name == "failpoint" {
+					passed[s.Sel.Name] = true
+				}
 			}
 			return true
 		})
 	}
-	if len(declared) != int(failpoints) {
-		t.Errorf("%d failpoints are declared, want %d", len(declared), failpoints)
+	if len(declared) != int(failpoint.Count) {
+		t.Errorf("%d failpoints are declared, want %d", len(declared), failpoint.Count)
 	}
 	for name := range declared {
 		if !passed[name] {
@@ -108,23 +114,13 @@ func TestFailpointsAreNamed(t *testing.T) {
 	}
 }
 
-// points finds the failpoints that a file declares, and those among them that it
-// makes steps of.
-func points(file *ast.File, declared, passed map[string]bool) {
+// points finds the failpoints that a file declares.
+func points(file *ast.File, declared map[string]bool) {
 	ast.Inspect(file, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.ValueSpec:
-			for _, id := range n.Names {
-				if strings.HasPrefix(id.Name, "point") {
+		if v, ok := n.(*ast.ValueSpec); ok {
+			for _, id := range v.Names {
+				if id.IsExported() && id.Name != "Count" {
 					declared[id.Name] = true
-				}
-			}
-		case *ast.CompositeLit:
-			if kind, ok := n.Type.(*ast.Ident); ok && kind.Name == "step" {
-				for _, e := range n.Elts {
-					if id, ok := e.(*ast.Ident); ok {
-						passed[id.Name] = true
-					}
 				}
 			}
 		}

@@ -3,13 +3,15 @@ package sqlitestore
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // family are the files that hold the history of a session: its own and, as long
@@ -24,14 +26,14 @@ type family struct {
 	// missing are ancestors whose files cannot be read.
 	missing []journal.SessionID
 	// holder is the session whose file, or family, it is.
-	holder entry
+	holder catalog.Entry
 }
 
 // openFamily opens the files of a session for reading. It answers errMoved when
 // these are others meanwhile.
-func (k *catalog) openFamily(ctx context.Context, e entry, how access) (*family, error) {
+func (k *sessions) openFamily(ctx context.Context, e catalog.Entry, how access) (*family, error) {
 	f := &family{holder: e}
-	if e.file == "" {
+	if e.File == "" {
 		var err error
 		if f.holder, f.only, err = k.stand(ctx, e); err != nil {
 			return nil, err
@@ -43,7 +45,7 @@ func (k *catalog) openFamily(ctx context.Context, e entry, how access) (*family,
 		return nil, errMoved
 	case err != nil:
 		return nil, err
-	case e.file == "":
+	case e.File == "":
 		f.ancestors = append(f.ancestors, own)
 	default:
 		f.own = own
@@ -63,30 +65,25 @@ func (k *catalog) openFamily(ctx context.Context, e entry, how access) (*family,
 var errMoved = errors.New("the file of the session is another one now")
 
 // stand finds who holds the history of a session whose file has been removed.
-func (k *catalog) stand(ctx context.Context, e entry) (heir entry, only map[journal.Origin]uint64, err error) {
-	heir, found, err := k.heir(ctx, e.Session)
+func (k *sessions) stand(ctx context.Context, e catalog.Entry) (heir catalog.Entry, only map[journal.Origin]uint64, err error) {
+	heir, found, err := k.Heir(ctx, e.Session)
 	if err == nil && !found {
-		err = noSession("read", string(e.Session))
+		err = catalog.NoSession("read", string(e.Session))
 	}
 	if err != nil {
-		return entry{}, nil, err
+		return catalog.Entry{}, nil, err
 	}
 	if err := k.refuseUnknown(ctx, e, heir); err != nil {
-		return entry{}, nil, err
+		return catalog.Entry{}, nil, err
 	}
-	only, err = k.inherited(ctx, e.Session)
+	only, err = k.Inherited(ctx, e.Session)
 	return heir, only, err
 }
 
 // refuseUnknown stops before the history of a session is told without the events
 // of which the catalogue does not know any more who wrote them.
-func (k *catalog) refuseUnknown(ctx context.Context, e, heir entry) error {
-	unknown := false
-	err := k.query(ctx, "SELECT 1 FROM origin WHERE uuid = ?2 AND session IN ("+ancestry+")", []driver.Value{string(e.Session), unknownOrigin[:]},
-		func([]driver.Value) error {
-			unknown = true
-			return nil
-		})
+func (k *sessions) refuseUnknown(ctx context.Context, e, heir catalog.Entry) error {
+	unknown, err := k.LacksAuthors(ctx, e.Session)
 	if err != nil || !unknown {
 		return err
 	}
@@ -100,11 +97,11 @@ func (k *catalog) refuseUnknown(ctx context.Context, e, heir entry) error {
 }
 
 // openAncestors adds those whose files have what that of the session lacks.
-func (k *catalog) openAncestors(ctx context.Context, f *family, e entry, how access) error {
+func (k *sessions) openAncestors(ctx context.Context, f *family, e catalog.Entry, how access) error {
 	if e.Complete {
 		return nil
 	}
-	needed, err := k.needed(ctx, e.Session)
+	needed, err := k.Needed(ctx, e.Session)
 	if err != nil {
 		return err
 	}
@@ -125,15 +122,15 @@ func (k *catalog) openAncestors(ctx context.Context, f *family, e entry, how acc
 }
 
 // openMember opens the file of one session.
-func openMember(ctx context.Context, e entry, how access) (*reader, error) {
-	if e.file == "" {
-		return nil, noSession("read", string(e.Session))
+func openMember(ctx context.Context, e catalog.Entry, how access) (*reader, error) {
+	if e.File == "" {
+		return nil, catalog.NoSession("read", string(e.Session))
 	}
-	mode, err := how(ctx, e.Path)
+	c, err := how(ctx, e.Path)
 	if err != nil {
 		return nil, storageError("read", e.Path, err)
 	}
-	r, err := openReader(e.held, mode)
+	r, err := openReader(ctx, heldBy(e), c)
 	return r, storageError("read", e.Path, err)
 }
 
@@ -188,7 +185,7 @@ func (r *reader) look(ctx context.Context) (*snapshot, error) {
 	return &snapshot{r, tx}, nil
 }
 
-func (s *snapshot) end() error { return endRead(s.tx) }
+func (s *snapshot) end() error { return sqlite.EndRead(s.tx) }
 
 // end ends reading.
 func (v *view) end() error {
@@ -252,11 +249,11 @@ func (f *family) counts(ctx context.Context) (out map[journal.Origin]int64, err 
 }
 
 // lossy reports whether an ancestor's file lacks some of what was written to states, or
-// cannot be asked; see [conn.lossy].
+// cannot be asked; see lossy.
 func (f *family) lossy(ctx context.Context) (lossy bool, err error) {
 	for _, r := range f.ancestors {
-		err := each(ctx, r.db, func(func(...any) error) error { lossy = true; return nil },
-			"SELECT 1 FROM store WHERE key = '"+prunedKey+"' UNION ALL SELECT 1 FROM ancestor WHERE parent = '"+volatileParent+"' LIMIT 1")
+		err := sqlite.Each(ctx, r.db, func(func(...any) error) error { lossy = true; return nil },
+			"SELECT 1 FROM store WHERE key = '"+storefile.Pruned+"' UNION ALL SELECT 1 FROM ancestor WHERE parent = '"+storefile.VolatileParent+"' LIMIT 1")
 		if err != nil {
 			return false, err
 		}
@@ -269,9 +266,9 @@ func (f *family) lossy(ctx context.Context) (lossy bool, err error) {
 const readTries = 5
 
 // withFamily opens the files of a session for one look.
-func (k *catalog) withFamily(ctx context.Context, op string, session journal.SessionID, how access, look func(e entry, f *family) error) error {
+func (k *sessions) withFamily(ctx context.Context, op string, session journal.SessionID, how access, look func(e catalog.Entry, f *family) error) error {
 	for try := 1; ; try++ {
-		e, err := k.entry(ctx, op, session)
+		e, err := k.Entry(ctx, op, session)
 		if err != nil {
 			return err
 		}
@@ -300,7 +297,7 @@ func (f *family) vanished(err error) error {
 
 // moved reports whether a session has got its whole file meanwhile, or its file
 // has been removed.
-func (k *catalog) moved(ctx context.Context, e entry) bool {
-	now, err := k.entry(ctx, "read", e.Session)
-	return err == nil && (now.file != e.file || now.Complete != e.Complete)
+func (k *sessions) moved(ctx context.Context, e catalog.Entry) bool {
+	now, err := k.Entry(ctx, "read", e.Session)
+	return err == nil && (now.File != e.File || now.Complete != e.Complete)
 }

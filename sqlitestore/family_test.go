@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"errors"
+	"maps"
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -12,7 +13,7 @@ import (
 func TestFilesThatVanish(t *testing.T) {
 	dir := t.TempDir()
 	o := WithoutSyncs
-	o.hooks.free = func() int64 { return 0 } // so that no history is copied
+	o.hooks.Free = func() int64 { return 0 } // so that no history is copied
 	d, err := Open(t.Context(), dir, o)
 	if err != nil {
 		t.Fatal(err)
@@ -30,13 +31,17 @@ func TestFilesThatVanish(t *testing.T) {
 	}
 
 	d = mustOpen(t, dir)
-	e, err := d.catalog.entry(t.Context(), "read", child)
+	e, err := d.catalog.Entry(t.Context(), "read", child)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f, err := d.catalog.openFamily(t.Context(), e, d.owned)
 	if err != nil || len(f.ancestors) != 2 {
 		t.Fatalf("%d ancestors, %v; want 2", len(f.ancestors), err)
+	}
+	before, err := f.count(t.Context())
+	if err != nil || before == 0 {
+		t.Fatal(before, err)
 	}
 	graphs, problems, err := d.Saved(t.Context())
 	if err != nil || len(problems) > 0 {
@@ -48,9 +53,20 @@ func TestFilesThatVanish(t *testing.T) {
 		}
 	}
 	settle(t, d)
-	_, err = f.count(t.Context())
+	// What was opened before can be read as it was.
+	if after, err := f.count(t.Context()); err != nil || after != before {
+		t.Errorf("%d events are read of what has been removed, %v; want %d", after, err, before)
+	}
+	busy, err := f.look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.count(t.Context()) // on connections that are opened for it
 	if err == nil {
-		t.Fatal("what has been removed is read")
+		t.Fatal("what has been removed is opened")
+	}
+	if err := busy.end(); err != nil {
+		t.Error(err)
 	}
 	if err := f.vanished(err); !errors.Is(err, errMoved) {
 		t.Errorf("reading answers %v, want that the session is to be looked up again", err)
@@ -60,5 +76,51 @@ func TestFilesThatVanish(t *testing.T) {
 	}
 	if err := errors.Join(f.close(), d.Close()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestAncestorsOfAll compares what is inherited as the catalogue says it with what is
+// found among the ancestors of all sessions.
+func TestAncestorsOfAll(t *testing.T) {
+	o := WithoutSyncs
+	o.hooks.Free = func() int64 { return 0 } // so that no history is copied
+	d, err := Open(t.Context(), t.TempDir(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	stores := []journal.Store{createStore(t, d), createStore(t, d)}
+	for at := int64(1); at < 6; at++ {
+		for _, s := range stores {
+			logged(s.(*Store), 2, 3)
+		}
+		cut := journal.Cut{Kind: "merge", At: at, Parents: stores, Children: []journal.CutChild{heirOf(at, true, true, stores...)}}
+		if len(stores) == 1 {
+			cut = splitOf(stores[0].(*Store))
+		}
+		if stores, err = d.Cut(t.Context(), cut); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := d.catalog.Ancestors(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	infos, err := d.Sessions(t.Context())
+	if err != nil || len(infos) != 9 {
+		t.Fatalf("%d sessions, %v; want 9", len(infos), err)
+	}
+	for _, i := range infos {
+		want, err := d.catalog.Inherited(t.Context(), i.Session)
+		if got := all.Inherited(i.Session); err != nil || !maps.Equal(got, want) {
+			t.Errorf("%s inherits %v, want %v: %v", i.Session, got, want, err)
+		}
+	}
+	if n := len(all.Inherited(stores[0].Info().Session)); n < 5 {
+		t.Errorf("the youngest inherits from %d origins", n)
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/mattn/go-sqlite3"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 	"go.uber.org/goleak"
 )
 
@@ -25,27 +28,27 @@ type faults struct {
 	full          atomic.Bool
 }
 
-func (f *faults) hooks() hooks {
+func (f *faults) hooks() failpoint.Hooks {
 	take := func(n *atomic.Int32) error {
 		if v := n.Load(); v == 0 || v > 0 && !n.CompareAndSwap(v, v-1) {
 			return nil
 		}
 		return errDisk
 	}
-	return hooks{
-		opened: func(c *conn) error {
+	return failpoint.Hooks{
+		Opened: func(_ string, execute func(string) error) error {
 			if f.full.Load() {
-				return c.exec("PRAGMA max_page_count = 1")
+				return execute("PRAGMA max_page_count = 1")
 			}
 			return nil
 		},
-		reached: func(p failpoint, path string) error {
+		Reached: func(p failpoint.Point, path string) error {
 			switch {
-			case p == pointAppending:
+			case p == failpoint.Appending:
 				return take(&f.before)
-			case p == pointAppended:
+			case p == failpoint.Appended:
 				return take(&f.after)
-			case p == pointCutting && f.catalogBefore.Load(), p == pointCut && f.catalogAfter.Load():
+			case p == failpoint.Cutting && f.catalogBefore.Load(), p == failpoint.Cut && f.catalogAfter.Load():
 				return errDisk
 			}
 			return nil
@@ -261,7 +264,7 @@ func TestCutWhenTheCatalogueFails(t *testing.T) {
 		if err := d.Close(); err != nil { // which removes files that were made in advance
 			t.Fatal(err)
 		}
-		left, err := filepath.Glob(filepath.Join(d.dir, storesName, "*.db"))
+		left, err := filepath.Glob(filepath.Join(d.dir, files.Stores, "*.db"))
 		if err != nil || len(left) != 1 {
 			t.Errorf("files left: %v; %v", left, err)
 		}
@@ -321,8 +324,8 @@ func TestCutWhileWritingFails(t *testing.T) {
 func TestCutWithUnknownOutcome(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var away atomic.Bool
-	d, err := Open(t.Context(), t.TempDir(), Options{hooks: hooks{reached: func(p failpoint, path string) error {
-		if !away.Load() || p != pointCut {
+	d, err := Open(t.Context(), t.TempDir(), Options{hooks: failpoint.Hooks{Reached: func(p failpoint.Point, path string) error {
+		if !away.Load() || p != failpoint.Cut {
 			return nil
 		}
 		return errors.Join(errDisk, os.Rename(path, path+".away"))
@@ -333,8 +336,8 @@ func TestCutWithUnknownOutcome(t *testing.T) {
 	s := createStore(t, d)
 	logged(s, 1, 10)
 	away.Store(true)
-	path := d.catalog.path
-	if _, err = d.Cut(t.Context(), splitOf(s)); !errors.Is(err, errUnknown) || abi.CodeOf(err) != abi.UnknownOutcome {
+	path := d.catalog.Path()
+	if _, err = d.Cut(t.Context(), splitOf(s)); !errors.Is(err, catalog.ErrUnknown) || abi.CodeOf(err) != abi.UnknownOutcome {
 		t.Errorf("Cut: %v", err)
 	}
 	logged(s, 11, 20)
@@ -398,7 +401,7 @@ func TestUnwrittenCutIsForgotten(t *testing.T) {
 	if err != nil || len(problems) > 0 || len(graphs) != 1 || graphs[0].Session != s.info.Session {
 		t.Errorf("Saved: %+v, problems %v, %v", graphs, problems, err)
 	}
-	left, err := filepath.Glob(filepath.Join(d.dir, storesName, "*"))
+	left, err := filepath.Glob(filepath.Join(d.dir, files.Stores, "*"))
 	if err != nil || len(left) != 1 {
 		t.Errorf("files left: %v; %v", left, err)
 	}

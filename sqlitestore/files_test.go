@@ -16,6 +16,11 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 func mustOpen(t *testing.T, dir string) *Directory {
@@ -111,7 +116,7 @@ func TestForeignFiles(t *testing.T) {
 				t.Fatalf("Saved: %+v, problems %v, %v", graphs, problems, err)
 			}
 			wantError(t, "the problem", problems[0], c.code, append(c.texts, paths[0])...)
-			session := journal.SessionID(strings.TrimSuffix(filepath.Base(paths[0]), storeSuffix))
+			session := journal.SessionID(strings.TrimSuffix(filepath.Base(paths[0]), files.StoreSuffix))
 			_, err = d.Open(t.Context(), session)
 			wantError(t, "opening it", err, c.code, c.texts...)
 			_, err = d.History(t.Context(), session, journal.HistoryQuery{})
@@ -124,7 +129,7 @@ func TestForeignFiles(t *testing.T) {
 			}
 			unchanged(t, paths[0], content)
 
-			catalog := filepath.Join(dir, catalogName)
+			catalog := filepath.Join(dir, catalog.Name)
 			content = replace(t, catalog, c.catalog)
 			_, err = Open(t.Context(), dir, Options{})
 			wantError(t, "opening with it as a catalogue", err, c.code, append(c.texts, catalog)...)
@@ -146,7 +151,7 @@ func TestStrangeStores(t *testing.T) {
 	}{
 		{"OtherSession", func(t *testing.T, paths []string) { replace(t, paths[0], paths[1]) }, "is the store of the session"},
 		{"LostLog", func(t *testing.T, paths []string) {
-			content, err := storeSchema.template()
+			content, err := storefile.Schema.Template()
 			if err == nil {
 				err = os.WriteFile(paths[0], content, 0o600)
 			}
@@ -168,7 +173,7 @@ func TestStrangeStores(t *testing.T) {
 				t.Fatalf("Saved: %+v, problems %v, %v", graphs, problems, err)
 			}
 			wantError(t, "the problem", problems[0], abi.Storage, c.text, paths[0])
-			session := journal.SessionID(strings.TrimSuffix(filepath.Base(paths[0]), storeSuffix))
+			session := journal.SessionID(strings.TrimSuffix(filepath.Base(paths[0]), files.StoreSuffix))
 			_, err = d.Verify(t.Context(), session)
 			wantError(t, "checking it", err, abi.Storage, c.text)
 			if err := d.Close(); err != nil {
@@ -254,7 +259,7 @@ func TestVerifyDamage(t *testing.T) {
 	d := mustOpen(t, dir)
 	defer d.Close()
 	session := func(path string) journal.SessionID {
-		return journal.SessionID(strings.TrimSuffix(filepath.Base(path), storeSuffix))
+		return journal.SessionID(strings.TrimSuffix(filepath.Base(path), files.StoreSuffix))
 	}
 	report, err := d.Verify(t.Context(), session(paths[0]))
 	if err != nil || len(report.Damage) == 0 {
@@ -276,7 +281,7 @@ func TestUnknownFilesAreSetAside(t *testing.T) {
 	stores := filepath.Dir(paths[0])
 	used := filepath.Join(stores, "copy.db")
 	content := replace(t, used, paths[0])
-	template, err := storeSchema.template()
+	template, err := storefile.Schema.Template()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +297,7 @@ func TestUnknownFilesAreSetAside(t *testing.T) {
 	}
 	wantError(t, "a copied store", problems[0], abi.Storage, used, "copy.db.orphan")
 	wantError(t, "a text", problems[1], abi.Storage, "text.db", "cannot be read")
-	unchanged(t, used+orphanSuffix, content)
+	unchanged(t, used+files.OrphanSuffix, content)
 	unchanged(t, filepath.Join(stores, "text.db"), []byte("precious")) // until the directory is gone on with
 	createStore(t, d)
 	if err := d.Close(); err != nil {
@@ -308,11 +313,11 @@ func TestUnknownFilesAreSetAside(t *testing.T) {
 
 func TestLostCatalogue(t *testing.T) {
 	dir, paths := filled(t, 1)
-	if err := os.Remove(filepath.Join(dir, catalogName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, catalog.Name)); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Open(t.Context(), dir, Options{})
-	wantError(t, "opening without the catalogue", err, abi.Storage, catalogName)
+	wantError(t, "opening without the catalogue", err, abi.Storage, catalog.Name)
 	if _, err := os.Stat(paths[0]); err != nil {
 		t.Error(err)
 	}
@@ -321,37 +326,37 @@ func TestLostCatalogue(t *testing.T) {
 // TestMigration opens files of an older version.
 func TestMigration(t *testing.T) {
 	dir, paths := filled(t, 1)
-	version := storeSchema.version
+	version := storefile.Schema.Version
 	migrations := fstest.MapFS{fmt.Sprintf("%05d_more.sql", version+1): {
-		Data: fmt.Appendf(nil, "-- +goose Up\nPRAGMA user_version = %d;\nALTER TABLE event ADD COLUMN more TEXT;\n", version+1),
+		Data: fmt.Appendf(nil, "PRAGMA user_version = %d;\nALTER TABLE event ADD COLUMN more TEXT;\n", version+1),
 	}}
-	names, err := fs.Glob(storeSchema.migrations, "*.sql")
+	names, err := fs.Glob(storefile.Schema.Migrations, "*.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		content, err := fs.ReadFile(storeSchema.migrations, name)
+		content, err := fs.ReadFile(storefile.Schema.Migrations, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		migrations[name] = &fstest.MapFile{Data: content}
 	}
 	ours, theirs := fmt.Sprint(version), fmt.Sprint(version+1)
-	next := newSchema("a session store", storeSchema.applicationID, version+1, migrations)
-	wantError(t, "reading an older file", next.requireCurrent(t.Context(), paths[0], readOnly), abi.Unsupported, "version "+ours, "version "+theirs)
+	next := sqlite.NewSchema("a session store", storefile.Schema.ApplicationID, version+1, migrations, storefile.Schema.Functions)
+	wantError(t, "reading an older file", requireCurrent(t, next, paths[0], sqlite.ReadOnly), abi.Unsupported, "version "+ours, "version "+theirs)
 	for range 2 { // the second time there is nothing to do
-		if err := next.upgrade(t.Context(), paths[0], hooks{}); err != nil {
+		if err := next.Upgrade(t.Context(), paths[0], failpoint.Hooks{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := next.requireCurrent(t.Context(), paths[0], readWrite); err != nil {
+		if err := requireCurrent(t, next, paths[0], sqlite.ReadWrite); err != nil {
 			t.Error(err)
 		}
 	}
 	execute(t, paths[0], "UPDATE event SET more = 'x'")
-	if err := storeSchema.requireCurrent(t.Context(), paths[0]+".v"+ours, readWrite); err != nil {
+	if err := requireCurrent(t, storefile.Schema, paths[0]+".v"+ours, sqlite.ReadWrite); err != nil {
 		t.Errorf("the original: %v", err)
 	}
-	wantError(t, "opening it with the older program", storeSchema.upgrade(t.Context(), paths[0], hooks{}), abi.Unsupported, "version "+theirs, "up to "+ours)
+	wantError(t, "opening it with the older program", storefile.Schema.Upgrade(t.Context(), paths[0], failpoint.Hooks{}), abi.Unsupported, "version "+theirs, "up to "+ours)
 	d := mustOpen(t, dir)
 	defer d.Close()
 	if _, problems, err := d.Saved(t.Context()); err != nil || len(problems) != 1 {
@@ -410,19 +415,20 @@ func TestView(t *testing.T) {
 // written to.
 func TestImmutable(t *testing.T) {
 	dir, paths := filled(t, 1)
-	if err := storeSchema.requireCurrent(t.Context(), paths[0], immutable); err != nil {
+	if err := requireCurrent(t, storefile.Schema, paths[0], sqlite.Immutable); err != nil {
 		t.Fatal(err)
 	}
-	k, err := openCatalog(filepath.Join(dir, catalogName), immutable)
+	c, err := sqlite.Open(filepath.Join(dir, catalog.Name), sqlite.Immutable)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &View{catalog: k, visitor: newVisitor()}
+	k, err := catalog.Look(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &View{catalog: &sessions{Catalog: k}, visitor: sqlite.NewVisitor()}
 	defer v.Close()
-	r, err := openReader(vouched{path: paths[0]}, immutable)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := newReader(vouched{path: paths[0]}, sqlite.Immutable, sqlite.OpenPool(paths[0], sqlite.Immutable, 1))
 	defer r.close()
 	events, err := (&family{own: r}).history(t.Context(), journal.HistoryQuery{}, nil)
 	wantSeqs(t, events, err, 10)
@@ -501,19 +507,26 @@ func TestViews(t *testing.T) {
 			t.Errorf("%s:\n%s\nwant\n%s", query, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	if got := column(t, d.catalog.path, "SELECT session || ' ' || live FROM sessions"); len(got) != 1 || got[0] != session+" 1" {
+	if got := column(t, d.catalog.Path(), "SELECT session || ' ' || live FROM sessions"); len(got) != 1 || got[0] != session+" 1" {
 		t.Errorf("sessions: %q", got)
 	}
 }
 
+// requireCurrent is what a reader says of a file.
+func requireCurrent(t *testing.T, s *sqlite.Schema, path string, mode sqlite.Mode) error {
+	t.Helper()
+	c, version, err := s.Open(t.Context(), path, mode)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.RequireCurrent(path, version), c.Close())
+}
+
 func column(t *testing.T, path, query string) (out []string) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", dataSource(path, readOnly))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := sqlite.OpenPool(path, sqlite.ReadOnly, 1)
 	defer db.Close()
-	err = each(context.Background(), db, func(scan func(...any) error) error {
+	err := sqlite.Each(context.Background(), db, func(scan func(...any) error) error {
 		var s string
 		err := scan(&s)
 		out = append(out, s)
@@ -548,16 +561,15 @@ func TestAReaderOfWhatIsRemovedLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r *reader
-	h := hooks{reached: func(p failpoint, at string) (err error) {
-		if p != pointRemoving || at != path {
+	h := failpoint.Hooks{Reached: func(p failpoint.Point, at string) (err error) {
+		if p != failpoint.Removing || at != path {
 			return nil
 		}
-		if r, err = openReader(vouched{path: path}, readWrite); err == nil {
-			_, err = r.authored(t.Context())
-		}
+		r = ownReader(vouched{path: path})
+		_, err = r.authored(t.Context())
 		return err
 	}}
-	if err := h.removeDatabase(path); err != nil {
+	if err := sqlite.Remove(h, path); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(path + "*"); len(left) == 0 {

@@ -11,6 +11,10 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/search"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // checkPlace refuses a directory that is not ours, before anything is made in it.
@@ -24,9 +28,9 @@ func checkPlace(ctx context.Context, dir string) error {
 	case !info.IsDir():
 		return invalid("open", dir+" is a file, and a session is a directory", "name a directory; it is created if need be").With("path", dir)
 	}
-	path := filepath.Join(dir, catalogName)
+	path := filepath.Join(dir, catalog.Name)
 	if !missing(path) {
-		_, err := catalogSchema.age(ctx, path, readOnly)
+		_, err := catalog.Schema.Age(ctx, path, sqlite.ReadOnly)
 		return storageError("open", path, err)
 	}
 	if err := refuseLostCatalog(dir); err != nil {
@@ -42,30 +46,25 @@ func refuseLostCatalog(dir string) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	path := filepath.Join(dir, catalogName)
+	path := filepath.Join(dir, catalog.Name)
 	return &abi.Error{
 		Code:    abi.Storage,
 		Op:      "open",
 		Message: fmt.Sprintf("%s is missing, but its session stores are there: %d", path, n),
-		Remedy:  rebuildRemedy(dir),
+		Remedy:  catalog.RebuildRemedy(dir),
 		IDs:     map[string]string{"path": path},
 	}
 }
 
 func countStores(dir string) (int, error) {
-	stores, err := filepath.Glob(filepath.Join(globEscape(dir), storesName, "*"+storeSuffix))
+	stores, err := filepath.Glob(filepath.Join(globEscape(dir), files.Stores, "*"+files.StoreSuffix))
 	return len(stores), err
-}
-
-// rebuildRemedy says what to do without a catalogue.
-func rebuildRemedy(dir string) string {
-	return "make it again from the stores, which know all that it knew: terrarium session rebuild " + dir
 }
 
 // ours are the names of what may be in a directory whose catalogue has not been
 // made yet, because the process that was about to was killed; lost+found is in
 // the root of many file systems.
-var ours = []string{lockName, ackName, storesName, catalogName + partialSuffix, catalogName + "-wal", catalogName + "-shm", searchName, searchName + "-wal", searchName + "-shm", "lost+found"}
+var ours = []string{lockName, catalog.AcknowledgedName, files.Stores, catalog.Name + files.PartialSuffix, catalog.Name + "-wal", catalog.Name + "-shm", search.Name, search.Name + "-wal", search.Name + "-shm", "lost+found"}
 
 // refuseForeign refuses a directory without a catalogue that somebody else uses.
 func refuseForeign(dir string) error {
@@ -77,11 +76,11 @@ func refuseForeign(dir string) error {
 		case path == dir:
 			return nil
 		case filepath.Dir(path) == dir && slices.Contains(ours, f.Name()):
-			if f.IsDir() && f.Name() != storesName {
+			if f.IsDir() && f.Name() != files.Stores {
 				return fs.SkipDir
 			}
 			return nil
-		case filepath.Dir(path) != dir && strings.Contains(f.Name(), storeSuffix): // what is left of stores
+		case filepath.Dir(path) != dir && strings.Contains(f.Name(), files.StoreSuffix): // what is left of stores
 			return nil
 		}
 		foreign = path

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // TestPlacesThatAreNotOurs opens directories that somebody else uses. Nothing is
@@ -19,11 +21,11 @@ func TestPlacesThatAreNotOurs(t *testing.T) {
 		name, file, from string
 		code             abi.Code
 	}{
-		{"Catalog", catalogName, foreign, abi.Storage},
+		{"Catalog", catalog.Name, foreign, abi.Storage},
 		{"Database", "photos.db", foreign, abi.InvalidArgument},
 		{"File", "notes.txt", foreign, abi.InvalidArgument},
 		{"Hidden", ".profile", foreign, abi.InvalidArgument},
-		{"Stores", filepath.Join(storesName, "notes.txt"), foreign, abi.InvalidArgument},
+		{"Stores", filepath.Join(files.Stores, "notes.txt"), foreign, abi.InvalidArgument},
 		{"Folder", filepath.Join("deep", "down", "notes.txt"), foreign, abi.InvalidArgument},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -63,7 +65,7 @@ func tree(t *testing.T, dir string) (paths []string) {
 // TestPlacesThatWereBegun opens directories of which another process has only
 // made a part.
 func TestPlacesThatWereBegun(t *testing.T) {
-	for _, name := range []string{"", "lost+found", lockName, catalogName + partialSuffix, filepath.Join(storesName, "x"+storeSuffix+partialSuffix)} {
+	for _, name := range []string{"", "lost+found", lockName, catalog.Name + files.PartialSuffix, filepath.Join(files.Stores, "x"+files.StoreSuffix+files.PartialSuffix)} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -8,7 +8,10 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // Fork makes a new session directory whose only live session has the history and
@@ -30,9 +33,9 @@ func (v *View) Fork(ctx context.Context, session journal.SessionID, dir string) 
 }
 
 // forkNow makes a fork of a session as it is.
-func (k *catalog) forkNow(ctx context.Context, session journal.SessionID, dir string, how access) (journal.SessionID, error) {
-	return k.fork(ctx, session, dir, func(e entry, path string) error {
-		if e.file == "" {
+func (k *sessions) forkNow(ctx context.Context, session journal.SessionID, dir string, how access) (journal.SessionID, error) {
+	return k.fork(ctx, session, dir, func(e catalog.Entry, path string) error {
+		if e.File == "" {
 			return k.rowsGone(ctx, "fork", e)
 		}
 		return k.materialise(ctx, "fork", e.Session, path, how)
@@ -41,7 +44,7 @@ func (k *catalog) forkNow(ctx context.Context, session journal.SessionID, dir st
 
 // fork makes a directory whose only live session begins with what materialise
 // writes to its file.
-func (k *catalog) fork(ctx context.Context, session journal.SessionID, dir string, materialise func(e entry, path string) error) (journal.SessionID, error) {
+func (k *sessions) fork(ctx context.Context, session journal.SessionID, dir string, materialise func(e catalog.Entry, path string) error) (journal.SessionID, error) {
 	to, err := k.destinationOf("fork", dir)
 	if err == nil {
 		err = to.clear(true)
@@ -49,11 +52,11 @@ func (k *catalog) fork(ctx context.Context, session journal.SessionID, dir strin
 	if err != nil {
 		return "", err
 	}
-	line, err := k.line(ctx, session)
+	line, err := k.Line(ctx, session)
 	if err != nil {
-		return "", storageError("fork", k.path, err)
+		return "", storageError("fork", k.Path(), err)
 	}
-	e, err := k.entry(ctx, "fork", session)
+	e, err := k.Entry(ctx, "fork", session)
 	if err != nil {
 		return "", err
 	}
@@ -68,106 +71,89 @@ func (k *catalog) fork(ctx context.Context, session journal.SessionID, dir strin
 }
 
 // newFork describes the fork of a session.
-func newFork(of entry) (entry, error) {
+func newFork(of catalog.Entry) (catalog.Entry, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return entry{}, err
+		return catalog.Entry{}, err
 	}
 	cut, err := uuid.NewV7()
 	if err != nil {
-		return entry{}, err
+		return catalog.Entry{}, err
 	}
 	fork := of
 	fork.Session, fork.Parents = journal.SessionID(id.String()), []journal.SessionID{of.Session}
 	fork.Live, fork.Complete = true, true
 	fork.Created, fork.MergedAt, fork.SplitAt = time.Now().UnixNano(), 0, 0
-	fork.cut, fork.kind, fork.file = cut.String(), kindFork, id.String()+storeSuffix
+	fork.Cut, fork.Kind, fork.File = cut.String(), catalog.KindFork, id.String()+files.StoreSuffix
 	return fork, nil
 }
 
-// plant makes the directory of a fork under a name that is not its own yet.
-func (k *catalog) plant(ctx context.Context, dir string, e, fork entry, line []entry, materialise func(e entry, path string) error) (err error) {
+// plant makes the directory of a fork under a name that is not its own yet. In its
+// catalogue the ancestors have ended, and the fork holds their history.
+func (k *sessions) plant(ctx context.Context, dir string, e, fork catalog.Entry, line []catalog.Entry, materialise func(e catalog.Entry, path string) error) (err error) {
 	if err := files.MakeStores(dir); err != nil {
 		return err
 	}
-	path := filepath.Join(dir, storesName, fork.file)
-	if err := errors.Join(materialise(e, path), k.hooks.at(pointPlanted, path)); err != nil {
+	path := filepath.Join(dir, files.Stores, fork.File)
+	if err := errors.Join(materialise(e, path), k.hooks.At(failpoint.Planted, path)); err != nil {
 		return err
 	}
 	wrote, err := rename(ctx, path, e.Session, fork)
-	if err = errors.Join(err, k.hooks.at(pointGrafted, path)); err != nil {
+	if err = errors.Join(err, k.hooks.At(failpoint.Grafted, path)); err != nil {
 		return err
 	}
-	catalogPath := filepath.Join(dir, catalogName)
-	if err := errors.Join(createCatalog(catalogPath, k.hooks), k.hooks.at(pointCatalogued, catalogPath)); err != nil {
+	catalogPath := filepath.Join(dir, catalog.Name)
+	if err := errors.Join(catalog.Make(catalogPath, k.hooks), k.hooks.At(failpoint.Catalogued, catalogPath)); err != nil {
 		return err
 	}
-	fresh, err := openCatalog(catalogPath, readWrite)
+	origins, err := k.originsOf(ctx, line)
 	if err != nil {
 		return err
 	}
-	err = k.copyLine(ctx, fresh, line, e.Session, wrote)
-	if err == nil {
-		err = fresh.c.transact(func() error {
-			return errors.Join(fresh.addCut(fork.cut, fork.kind, fork.Created), fresh.add(fork))
-		})
-	}
-	return errors.Join(err, fresh.close(), k.hooks.syncDirectory(filepath.Join(dir, storesName)), k.hooks.syncDirectory(dir))
+	origins[e.Session] = wrote
+	err = catalog.Fill(catalogPath, func(t *catalog.Tx) error {
+		for _, of := range line {
+			if err := errors.Join(t.AddAncestor(of), t.End(of.Session, "", origins[of.Session])); err != nil {
+				return err
+			}
+		}
+		return errors.Join(t.AddCut(fork.Cut, fork.Kind, fork.Created), t.Add(fork))
+	})
+	return errors.Join(err, k.hooks.SyncDirectory(filepath.Join(dir, files.Stores)), k.hooks.SyncDirectory(dir))
 }
 
 // rename gives a file to another session, and answers what the one before had
 // written under its own origins.
-func rename(ctx context.Context, path string, of journal.SessionID, fork entry) (map[journal.Origin]uint64, error) {
+func rename(ctx context.Context, path string, of journal.SessionID, fork catalog.Entry) (map[journal.Origin]uint64, error) {
 	origin, err := newOrigin()
 	if err != nil {
 		return nil, err
 	}
-	w, err := openWriter(path, journal.Full, origin, hooks{})
+	w, err := openWriter(path, journal.Full, origin, failpoint.Hooks{})
 	if err != nil {
 		return nil, err
 	}
-	wrote, err := w.c.ownHighest(ctx)
+	wrote, err := storefile.OwnHighest(ctx, w.c)
 	if err == nil {
-		err = w.c.transact(func() error {
-			if err := errors.Join(w.c.exec("DELETE FROM own"), w.c.exec("DELETE FROM store WHERE key IN (?, ?)", keyBased, keyHome), w.unmark(), w.c.noteWrote(of, wrote)); err != nil {
+		err = w.c.Transact(func() error {
+			if err := errors.Join(w.c.Exec("DELETE FROM own"), w.c.Exec("DELETE FROM store WHERE key IN (?, ?)", storefile.Based, storefile.Home), w.unmark(), storefile.NoteWrote(w.c, of, wrote)); err != nil {
 				return err
 			}
-			return w.identify(fork)
+			return w.identify(fork, "")
 		})
 	}
 	return wrote, errors.Join(err, w.close())
 }
 
-// copyLine writes the ancestors of a fork into its catalogue, as sessions that
-// have ended and whose history the fork holds.
-func (k *catalog) copyLine(ctx context.Context, to *catalog, line []entry, forked journal.SessionID, wrote map[journal.Origin]uint64) error {
-	return to.c.transact(func() error {
-		for _, e := range line {
-			if err := to.addAncestor(e); err != nil {
-				return err
-			}
-			origins, err := k.wroteAs(ctx, e.Session)
-			if err != nil {
-				return err
-			}
-			if e.Session == forked {
-				origins = wrote
-			}
-			if err := to.freeze(e.Session, "", origins); err != nil {
-				return err
-			}
+// originsOf are the origins under which sessions have written that have ended.
+func (k *sessions) originsOf(ctx context.Context, line []catalog.Entry) (catalog.Wrote, error) {
+	out := catalog.Wrote{}
+	for _, e := range line {
+		origins, err := k.WroteAs(ctx, e.Session)
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-}
-
-// addAncestor inserts a session that has ended elsewhere, within a transaction.
-func (k *catalog) addAncestor(e entry) error {
-	if e.cut != "" {
-		if err := k.addCut(e.cut, e.kind, e.Created); err != nil {
-			return err
-		}
+		out[e.Session] = origins
 	}
-	e.Complete, e.file = true, ""
-	return k.add(e)
+	return out, nil
 }

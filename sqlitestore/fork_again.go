@@ -8,12 +8,15 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // IsForkedTo reports whether a directory has a fork of a session as it is now: then it
 // need not be forked there, but can be gone on with.
 func (v *View) IsForkedTo(ctx context.Context, session journal.SessionID, dir string) (is bool, err error) {
-	if missing(filepath.Join(dir, catalogName)) {
+	if missing(filepath.Join(dir, catalog.Name)) {
 		return false, nil
 	}
 	to, err := OpenReadOnly(ctx, dir)
@@ -21,19 +24,19 @@ func (v *View) IsForkedTo(ctx context.Context, session journal.SessionID, dir st
 		return false, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	entries, err := to.catalog.entries(ctx)
+	entries, err := to.catalog.Entries(ctx)
 	if err != nil {
-		return false, storageError("fork", to.catalog.path, err)
+		return false, storageError("fork", to.catalog.Path(), err)
 	}
 	parents := []journal.SessionID{session}
-	if !slices.ContainsFunc(entries, func(e entry) bool { return e.MadeBy == kindFork && slices.Equal(e.Parents, parents) }) {
+	if !slices.ContainsFunc(entries, func(e catalog.Entry) bool { return e.MadeBy == catalog.KindFork && slices.Equal(e.Parents, parents) }) {
 		return false, nil
 	}
-	then, err := to.catalog.wroteAs(ctx, session)
+	then, err := to.catalog.WroteAs(ctx, session)
 	if err != nil {
-		return false, storageError("fork", to.catalog.path, err)
+		return false, storageError("fork", to.catalog.Path(), err)
 	}
-	err = v.catalog.withRows(ctx, "fork", session, v.readable, func(_ entry, f *family) error {
+	err = v.catalog.withRows(ctx, "fork", session, v.readable, func(_ catalog.Entry, f *family) error {
 		now, err := f.own.wrote(ctx)
 		is = maps.Equal(now, then)
 		return err
@@ -43,10 +46,10 @@ func (v *View) IsForkedTo(ctx context.Context, session journal.SessionID, dir st
 
 // wrote is what the session of a file has written under its own origins.
 func (r *reader) wrote(ctx context.Context) (map[journal.Origin]uint64, error) {
-	c, err := openConn(r.path, r.mode)
+	c, err := sqlite.Open(r.path, r.mode)
 	if err != nil {
 		return nil, err
 	}
-	wrote, err := c.ownHighest(ctx)
-	return wrote, errors.Join(err, c.close())
+	wrote, err := storefile.OwnHighest(ctx, c)
+	return wrote, errors.Join(err, c.Close())
 }

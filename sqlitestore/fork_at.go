@@ -9,7 +9,11 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // ForkAt is Fork of a session as it was at a mark in what it wrote: its history up
@@ -34,9 +38,9 @@ func (v *View) ForkAt(ctx context.Context, session journal.SessionID, at journal
 	return v.catalog.forkAt(ctx, session, at, dir, v.readable)
 }
 
-func (k *catalog) forkAt(ctx context.Context, session journal.SessionID, at journal.Mark, dir string, how access) (journal.SessionID, journal.EventID, error) {
+func (k *sessions) forkAt(ctx context.Context, session journal.SessionID, at journal.Mark, dir string, how access) (journal.SessionID, journal.EventID, error) {
 	var last journal.EventID
-	fork, err := k.fork(ctx, session, dir, func(e entry, path string) (err error) {
+	fork, err := k.fork(ctx, session, dir, func(e catalog.Entry, path string) (err error) {
 		last, err = k.materialiseAt(ctx, e.Session, at, path, how)
 		return err
 	})
@@ -45,8 +49,8 @@ func (k *catalog) forkAt(ctx context.Context, session journal.SessionID, at jour
 
 // materialiseAt writes a session as it was at a mark to a file that stands alone
 // and is durable, and answers its last event.
-func (k *catalog) materialiseAt(ctx context.Context, session journal.SessionID, at journal.Mark, path string, how access) (last journal.EventID, err error) {
-	err = k.withFamily(ctx, "fork", session, how, func(e entry, f *family) error {
+func (k *sessions) materialiseAt(ctx context.Context, session journal.SessionID, at journal.Mark, path string, how access) (last journal.EventID, err error) {
+	err = k.withFamily(ctx, "fork", session, how, func(e catalog.Entry, f *family) error {
 		if len(f.missing) > 0 {
 			return lostAncestor(e, f.missing[0])
 		}
@@ -69,14 +73,14 @@ func (k *catalog) materialiseAt(ctx context.Context, session journal.SessionID, 
 		if err := errors.Join(b.collectAt(ctx, e, f, own), b.close()); err != nil {
 			return err
 		}
-		return k.hooks.syncFile(path)
+		return k.hooks.SyncFile(path)
 	})
 	return last, err
 }
 
 // newWhole begins a file that is to have a whole session.
-func newWhole(path string, h hooks) (*builder, error) {
-	content, err := storeSchema.template()
+func newWhole(path string, h failpoint.Hooks) (*builder, error) {
+	content, err := storefile.Schema.Template()
 	if err != nil {
 		return nil, err
 	}
@@ -111,9 +115,9 @@ func (f *family) bounds(ctx context.Context, own map[journal.Origin]uint64, at j
 		if err != nil {
 			return nil, last, err
 		}
-		upTo[s.origin] = uint64(id & seqMask)
-		if id&seqMask > 0 && ts >= latest {
-			latest, last = ts, journal.EventID{Origin: s.origin, Seq: uint64(id & seqMask)}
+		upTo[s.origin] = uint64(id & storefile.SeqMask)
+		if id&storefile.SeqMask > 0 && ts >= latest {
+			latest, last = ts, journal.EventID{Origin: s.origin, Seq: uint64(id & storefile.SeqMask)}
 		}
 	}
 	return upTo, last, nil
@@ -122,13 +126,13 @@ func (f *family) bounds(ctx context.Context, own map[journal.Origin]uint64, at j
 // bound is the last event of a span that is not behind a mark and ends a record,
 // packed, and its time.
 func (s span) bound(ctx context.Context, at journal.Mark) (id, ts int64, err error) {
-	id = s.low>>seqBits<<seqBits | int64(min(at.Event.Seq, uint64(s.high&seqMask)))
+	id = s.low>>storefile.SeqBits<<storefile.SeqBits | int64(min(at.Event.Seq, uint64(s.high&storefile.SeqMask)))
 	if s.origin != at.Event.Origin {
-		id = s.low>>seqBits<<seqBits - 1
+		id = s.low>>storefile.SeqBits<<storefile.SeqBits - 1
 		err = s.value(ctx, &id, "SELECT id FROM event WHERE id BETWEEN ? AND ? AND ts <= ? ORDER BY id DESC LIMIT 1", s.low, s.high, at.Since)
 	}
 	if err != nil || id < s.low {
-		return s.low >> seqBits << seqBits, 0, err
+		return s.low >> storefile.SeqBits << storefile.SeqBits, 0, err
 	}
 	if id, err = s.wholeRecords(ctx, id); err != nil {
 		return id, 0, err
@@ -143,7 +147,7 @@ func (s span) wholeRecords(ctx context.Context, id int64) (int64, error) {
 		s.value(ctx, &first, `SELECT first FROM change WHERE event = (SELECT min(event) FROM change WHERE event > ?1 AND event <= ?2)
 			AND first <= ?1 ORDER BY part LIMIT 1`, id, s.high),
 		s.value(ctx, &turn, `SELECT e.turn FROM event e JOIN event n ON n.id = e.id + 1 WHERE e.id = ? AND n.turn = e.turn`, id))
-	if turn > 0 && turn <= id && turn>>seqBits == id>>seqBits {
+	if turn > 0 && turn <= id && turn>>storefile.SeqBits == id>>storefile.SeqBits {
 		first = min(first, turn)
 	}
 	return first - 1, err
@@ -151,12 +155,12 @@ func (s span) wholeRecords(ctx context.Context, id int64) (int64, error) {
 
 // value reads one number, if there is one.
 func (s span) value(ctx context.Context, to *int64, query string, args ...any) error {
-	return each(ctx, s.in.tx, func(scan func(...any) error) error { return scan(to) }, query, args...)
+	return sqlite.Each(ctx, s.in.tx, func(scan func(...any) error) error { return scan(to) }, query, args...)
 }
 
 // collectAt brings the history of a family together as far as it is wanted, and
 // makes the live rows as they were at its end.
-func (b *builder) collectAt(ctx context.Context, e entry, f *family, own map[journal.Origin]uint64) error {
+func (b *builder) collectAt(ctx context.Context, e catalog.Entry, f *family, own map[journal.Origin]uint64) error {
 	if err := b.strip(); err != nil {
 		return err
 	}
@@ -165,14 +169,14 @@ func (b *builder) collectAt(ctx context.Context, e entry, f *family, own map[jou
 			return err
 		}
 	}
-	err := b.c.transact(func() error {
+	err := b.c.Transact(func() error {
 		e.Complete = true
 		for origin := range own {
-			if err := b.c.exec("INSERT OR IGNORE INTO own (uuid) VALUES (?)", origin[:]); err != nil {
+			if err := b.c.Exec("INSERT OR IGNORE INTO own (uuid) VALUES (?)", origin[:]); err != nil {
 				return err
 			}
 		}
-		if err := errors.Join(b.w.loadOrigins(), b.w.identify(e), b.noteKept(), b.c.exec("DELETE FROM store WHERE key = ?", markIncomplete)); err != nil {
+		if err := errors.Join(b.w.loadOrigins(), b.w.identify(e, ""), b.noteKept(), b.c.Exec("DELETE FROM store WHERE key = ?", storefile.Incomplete)); err != nil {
 			return err
 		}
 		return b.w.rewind(e, slices.Collect(maps.Keys(own)))
@@ -180,17 +184,17 @@ func (b *builder) collectAt(ctx context.Context, e entry, f *family, own map[jou
 	if err != nil || f.own == nil {
 		return err
 	}
-	return b.c.attached(f.own.path, f.own.mode, b.seatReaders)
+	return b.c.Attached(f.own.path, f.own.mode, b.seatReaders)
 }
 
 // seatReaders puts outside readers where they are now, as far as there is
 // something to be read.
 func (b *builder) seatReaders() error {
-	return b.c.transact(func() error {
-		if err := b.c.exec("DELETE FROM main.cursor WHERE reader >= 'reader:' AND reader < 'reader;'"); err != nil {
+	return b.c.Transact(func() error {
+		if err := b.c.Exec("DELETE FROM main.cursor WHERE reader >= 'reader:' AND reader < 'reader;'"); err != nil {
 			return err
 		}
-		return b.c.exec(`INSERT INTO main.cursor (reader, channel, seq, until, alias)
+		return b.c.Exec(`INSERT INTO main.cursor (reader, channel, seq, until, alias)
 			SELECT c.reader, c.channel, min(c.seq, coalesce(h.seq, 0)), c.until, c.alias
 			FROM parent.cursor c JOIN main.channel n ON n.id = c.channel LEFT JOIN main.head h ON h.channel = c.channel
 			WHERE c.reader >= 'reader:' AND c.reader < 'reader;'`)
@@ -199,10 +203,10 @@ func (b *builder) seatReaders() error {
 
 // nothingUpTo says why a session has nothing up to a mark: it had not begun, or what it
 // wrote until then has been given up.
-func (f *family) nothingUpTo(ctx context.Context, e entry, at journal.Mark) error {
+func (f *family) nothingUpTo(ctx context.Context, e catalog.Entry, at journal.Mark) error {
 	pruned := false
 	for _, r := range f.members() {
-		err := each(ctx, r.db, func(scan func(...any) error) error { pruned = true; return nil }, "SELECT 1 FROM store WHERE key = '"+prunedKey+"'")
+		err := sqlite.Each(ctx, r.db, func(scan func(...any) error) error { pruned = true; return nil }, "SELECT 1 FROM store WHERE key = '"+storefile.Pruned+"'")
 		if err != nil {
 			return err
 		}
@@ -214,7 +218,7 @@ func (f *family) nothingUpTo(ctx context.Context, e entry, at journal.Mark) erro
 }
 
 // tooEarly says that a session cannot be forked where it was asked to.
-func tooEarly(e entry, message string, code abi.Code) *abi.Error {
+func tooEarly(e catalog.Entry, message string, code abi.Code) *abi.Error {
 	return &abi.Error{
 		Code: code, Op: "fork", Message: fmt.Sprintf(message, e.Session),
 		Remedy: "take a later cursor, or fork the session as it is now", IDs: map[string]string{"session": string(e.Session)},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // odd are texts that are not UTF-8, that look like what stands for such a thing, or that
@@ -26,7 +27,7 @@ func oddRecord(o journal.Origin, seq uint64, text string) *journal.Record {
 		Timers:    []journal.TimerRow{{Creature: journal.CreatureID("c" + key), Name: text, Payload: []byte(text)}},
 		Wires:     []journal.OutputWire{{ID: journal.WireID("w" + key), From: journal.CreatureID("c" + key), To: journal.CreatureID("c" + key), Prompt: text, When: text}},
 		Letters: []journal.DeadLetterRow{{
-			ID: id, Kind: journal.EventTimer, Creature: journal.CreatureID("c" + key), Alias: text, Reason: text, Error: text, LastWords: text, Headers: []byte(text), Payload: []byte(text),
+			ID: id, Kind: journal.EventTimer, Creature: journal.CreatureID("c" + key), Alias: text, Reason: journal.DeadReason(text), Error: text, LastWords: text, Headers: []byte(text), Payload: []byte(text),
 		}},
 		Meta: map[string]string{text: text, "of " + key: text},
 	}
@@ -53,7 +54,7 @@ func TestForkAtKeepsBytes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if based { // as if an older version had written it
-				execute(t, path, "DELETE FROM change; DELETE FROM store WHERE key = '"+keyBased+"'")
+				execute(t, path, "DELETE FROM change; DELETE FROM store WHERE key = '"+storefile.Based+"'")
 			}
 			d = mustOpen(t, dir)
 			again, err := d.Open(t.Context(), session)

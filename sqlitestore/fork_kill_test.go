@@ -12,19 +12,22 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/seeded"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // forks are the points that only a fork passes, and forkPoints are where one is ended:
 // there, at the steps of bringing its history together, and at random moments.
 var (
-	forks      = []failpoint{pointPlanting, pointPlanted, pointGrafted, pointCatalogued, pointForking, pointForked}
-	exports    = []failpoint{pointExporting, pointExported}
-	forkPoints = append([]failpoint{pointStripping, pointStripped, pointUniting, pointUnited, failpoints, failpoints}, forks...)
+	forks      = []failpoint.Point{failpoint.Planting, failpoint.Planted, failpoint.Grafted, failpoint.Catalogued, failpoint.Forking, failpoint.Forked}
+	exports    = []failpoint.Point{failpoint.Exporting, failpoint.Exported}
+	forkPoints = append([]failpoint.Point{failpoint.Stripping, failpoint.Stripped, failpoint.Uniting, failpoint.United, failpoint.Count, failpoint.Count}, forks...)
 )
 
 // fork makes a fork or an export, as one who has the directory or as one who only reads
 // it.
-func (a *errand) fork(ctx context.Context, dir string, h hooks) (err error) {
+func (a *errand) fork(ctx context.Context, dir string, h failpoint.Hooks) (err error) {
 	var from interface {
 		Export(context.Context, journal.SessionID, string) error
 		Fork(context.Context, journal.SessionID, string) (journal.SessionID, error)
@@ -77,7 +80,7 @@ func TestKilledForking(t *testing.T) {
 			a.Word, a.At = "fork-at", markIn(t, from, session, random)
 		}
 		o := order{Dir: from, Point: forkPoints[(first+i)%len(forkPoints)], Pass: 1, Lines: 12}
-		if _, done := a.sendOff(t, o, random); done && o.Point == pointForked {
+		if _, done := a.sendOff(t, o, random); done && o.Point == failpoint.Forked {
 			t.Errorf("it did not die")
 		}
 		wantTold(t, from, want)
@@ -90,7 +93,7 @@ func TestKilledForking(t *testing.T) {
 }
 
 // exportPoints are where an export is ended.
-var exportPoints = append([]failpoint{pointStripping, pointStripped, pointUniting, pointUnited, pointFinishing, pointFinished, failpoints, failpoints}, exports...)
+var exportPoints = append([]failpoint.Point{failpoint.Stripping, failpoint.Stripped, failpoint.Uniting, failpoint.United, failpoint.Finishing, failpoint.Finished, failpoint.Count, failpoint.Count}, exports...)
 
 // TestKilledExporting kills a process that exports a session, or adopts such a file, as
 // TestKilledForking does.
@@ -102,7 +105,7 @@ func TestKilledExporting(t *testing.T) {
 		session := sessions[random.IntN(len(sessions))]
 		a := &errand{Word: "export", Session: session, Owner: random.IntN(2) == 0, To: filepath.Join(t.TempDir(), "alone.db")}
 		o := order{Dir: from, Point: exportPoints[(first+i)%len(exportPoints)], Pass: 1, Lines: 8}
-		if _, done := a.sendOff(t, o, random); done && o.Point == pointExported {
+		if _, done := a.sendOff(t, o, random); done && o.Point == failpoint.Exported {
 			t.Errorf("it did not die")
 		}
 		wantTold(t, from, want)
@@ -121,7 +124,7 @@ func TestKilledExporting(t *testing.T) {
 }
 
 // adoptPoints are where the making of a directory of an exported file is ended.
-var adoptPoints = []failpoint{pointPlanting, pointRemaking, pointRewriting, pointRemade, pointInstalling, pointInstalled, pointForking, pointForked, failpoints}
+var adoptPoints = []failpoint.Point{failpoint.Planting, failpoint.Remaking, failpoint.Rewriting, failpoint.Remade, failpoint.Installing, failpoint.Installed, failpoint.Forking, failpoint.Forked, failpoint.Count}
 
 func liveSessions(t *testing.T, dir string) (out []journal.SessionID) {
 	t.Helper()
@@ -137,13 +140,17 @@ func liveSessions(t *testing.T, dir string) (out []journal.SessionID) {
 // markIn is a place in what a session wrote itself.
 func markIn(t *testing.T, dir string, session journal.SessionID, random *rand.Rand) journal.Mark {
 	t.Helper()
-	file, err := newVisitor().remains(t.Context(), entriesOf(t, dir)[session].Path)
+	c, _, err := storefile.Schema.Open(t.Context(), entriesOf(t, dir)[session].Path, sqlite.ReadOnly)
 	if err != nil {
+		t.Fatal(err)
+	}
+	wrote, err := storefile.OwnHighest(t.Context(), c)
+	if err := errors.Join(err, c.Close()); err != nil {
 		t.Fatal(err)
 	}
 	var own []journal.Event
 	for _, e := range history(t, mustView(t, dir), session) {
-		if _, wrote := file.own[e.ID.Origin]; wrote {
+		if _, is := wrote[e.ID.Origin]; is {
 			own = append(own, e)
 		}
 	}

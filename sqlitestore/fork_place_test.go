@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
 // TestForkInsideIsRefused names places in the directory that is forked, by whatever
@@ -76,7 +77,7 @@ func TestForkClearsOnlyItsOwn(t *testing.T) {
 	for _, name := range others {
 		put(name, map[string]string{"fork.new4/lock": "77 terrarium\n", "fork.newer/lock": unfinishedMark, "fork2.new1/lock": unfinishedMark}[name])
 	}
-	busy, err := lockUnfinished(mustMake(t, filepath.Join(root, "fork.new8")), hooks{})
+	busy, err := lockUnfinished(mustMake(t, filepath.Join(root, "fork.new8")), failpoint.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 package sqlitestore
 
 import (
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+
 	"path/filepath"
 	"testing"
 )
@@ -20,7 +22,7 @@ func TestForkHasItsOwnKind(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := entriesOf(t, dir)[fork]
-		if got.MadeBy != kindFork || got.cut == "" || got.SplitAt != 0 || got.MergedAt != 0 {
+		if got.MadeBy != catalog.KindFork || got.Cut == "" || got.SplitAt != 0 || got.MergedAt != 0 {
 			t.Errorf("the fork is %+v", got)
 		}
 		if parent := entriesOf(t, dir)[e.Session]; parent.MadeBy != e.MadeBy || parent.SplitAt != e.SplitAt {
@@ -34,8 +36,8 @@ func TestForkHasItsOwnKind(t *testing.T) {
 		wantSame(t, before, dir)
 
 		// Before forks had a cut, they were taken for splits.
-		execute(t, filepath.Join(before, catalogName), "UPDATE store SET cut = NULL, split_at = created WHERE live; DELETE FROM cut WHERE kind = 'fork'")
-		if got := entriesOf(t, before)[fork]; got.MadeBy != kindFork || got.SplitAt != 0 {
+		execute(t, filepath.Join(before, catalog.Name), "UPDATE store SET cut = NULL, split_at = created WHERE live; DELETE FROM cut WHERE kind = 'fork'")
+		if got := entriesOf(t, before)[fork]; got.MadeBy != catalog.KindFork || got.SplitAt != 0 {
 			t.Errorf("an older fork is %+v", got)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 const (
@@ -43,7 +45,7 @@ type span struct {
 
 func (s *snapshot) spans(ctx context.Context) ([]span, error) {
 	var out []span
-	err := each(ctx, s.tx, func(scan func(...any) error) error {
+	err := sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
 		found := span{in: s}
 		var no int64
 		var uuid []byte
@@ -51,7 +53,7 @@ func (s *snapshot) spans(ctx context.Context) ([]span, error) {
 			return err
 		}
 		var err error
-		found.origin, err = originIn(uuid)
+		found.origin, err = storefile.OriginIn(uuid)
 		out = append(out, found)
 		return err
 	}, `SELECT o.no, o.uuid, a.id, a.ts, b.id, b.ts FROM origin o
@@ -361,7 +363,7 @@ func (s *span) bisect(ctx context.Context, limit place) error {
 
 // firstFrom finds the first event with a packed id from low to high.
 func (s *snapshot) firstFrom(ctx context.Context, low, high int64) (p place, found bool, err error) {
-	err = each(ctx, s.tx, func(scan func(...any) error) error {
+	err = sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
 		found = true
 		return scan(&p.id, &p.ts)
 	}, "SELECT id, ts FROM event WHERE id >= ? AND id <= ? ORDER BY id LIMIT 1", low, high)

@@ -1,6 +1,8 @@
 package sqlitestore
 
 import (
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +33,31 @@ const (
 // added, and what the session itself has written. Only for the last of that the
 // writer stands still; then the catalogue says which file is the session's, and
 // the writer goes on in that one. Creatures do not wait meanwhile.
+//
+// Such a file goes through these states. Those that the catalogue notes are where the next
+// start goes on if the process ends; the others are gone through again, which changes nothing.
+//
+//	noted      choose: what it begins with, a copy or nothing, is in the catalogue
+//	copied     copyBase: all of that is durable, and noted; how far it has come is noted now and then
+//	stripped   the live rows that came with the copy are gone
+//	trimmed    if it was begun before: events that no source has any more are gone
+//	united     it has the history of the ancestors
+//	followed   it has what the session has written by then
+//	standing   the session's writer is parked, so that nothing is written to the session
+//	finished   it has the rest, and the live rows, and says whose it is; it is durable
+//	completed  the catalogue calls it the session's, and the one before left over
+//	moved      the writer goes on in it
+//
+// Three things lead elsewhere:
+//
+//	standing -> stripped   a reader has come that needs older history than is kept (keepMore)
+//	followed -> copied     the session has been cut again (errCutAgain): the file serves one of its children
+//	finished -> left       the directory is closed before the catalogue has answered whether it is the
+//	                       session's: the store is frozen, and the next start finds out
+//
+// An ended session has no writer: its file is completed without standing or moving. A file
+// that keeps only a part of its history (retain.go) begins with nothing, and is made in the
+// same way.
 type hydrator struct {
 	d    *Directory
 	wake chan struct{} // has room for one
@@ -152,7 +179,7 @@ func (h *hydrator) hurry(n int) {
 // urgent.
 func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Duration, err error) {
 	wait = lastHydrationRetry
-	waiting, err := h.d.catalog.incomplete(ctx)
+	waiting, err := h.d.catalog.Incomplete(ctx)
 	if err != nil {
 		return wait, err
 	}
@@ -176,7 +203,7 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 		case ctx.Err() != nil:
 			return wait, ctx.Err()
 		case err != nil && !errors.Is(err, errCutAgain):
-			errs = append(errs, fmt.Errorf("the history of session %s is not in its own file yet: %w", e.Session, storageError("hydrate", h.d.catalog.path, err)))
+			errs = append(errs, fmt.Errorf("the history of session %s is not in its own file yet: %w", e.Session, storageError("hydrate", h.d.catalog.Path(), err)))
 		}
 	}
 	return wait, errors.Join(errs...)
@@ -185,7 +212,7 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 // attend gives a session its whole file, and before that some of its ancestors, if
 // it is read from many. A young session is left as it is itself, but for that it is
 // read from those that it needs then.
-func (h *hydrator) attend(ctx context.Context, e entry, young bool) error {
+func (h *hydrator) attend(ctx context.Context, e catalog.Entry, young bool) error {
 	for {
 		target, err := h.target(ctx, e)
 		if err != nil {
@@ -204,8 +231,8 @@ func (h *hydrator) attend(ctx context.Context, e entry, young bool) error {
 // fewer files: its own or, if there are many, that of its youngest ancestor that
 // has not got it either. Nobody can cut that again in the meantime, so that there
 // is an end to the files also while cuts never cease.
-func (h *hydrator) target(ctx context.Context, e entry) (entry, error) {
-	needed, err := h.d.catalog.needed(ctx, e.Session)
+func (h *hydrator) target(ctx context.Context, e catalog.Entry) (catalog.Entry, error) {
+	needed, err := h.d.catalog.Needed(ctx, e.Session)
 	if err != nil || len(needed) <= manyFiles {
 		return e, err
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
 // A session goes on while its history is brought together, and what it writes may come
@@ -26,11 +27,11 @@ func TestCausesThatAFileMeetsWhileItIsCopied(t *testing.T) {
 			}
 		}
 	})
-	d, err := Open(t.Context(), t.TempDir(), smallChunks(func(p failpoint, _ string) error {
+	d, err := Open(t.Context(), t.TempDir(), smallChunks(func(p failpoint.Point, _ string) error {
 		switch p {
-		case pointNoting:
+		case failpoint.Noting:
 			<-written
-		case pointUniting:
+		case failpoint.Uniting:
 			more()
 		}
 		return nil

@@ -12,6 +12,10 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 	"go.uber.org/goleak"
 )
 
@@ -24,11 +28,11 @@ type breakable struct {
 	failed atomic.Int32
 }
 
-func newBreakable(t *testing.T, dir string, point failpoint) *breakable {
+func newBreakable(t *testing.T, dir string, point failpoint.Point) *breakable {
 	t.Helper()
 	b := &breakable{t: t}
 	b.broken.Store(true)
-	options := smallChunks(func(p failpoint, _ string) error {
+	options := smallChunks(func(p failpoint.Point, _ string) error {
 		if p != point || !b.broken.Load() {
 			return nil
 		}
@@ -96,8 +100,8 @@ func TestHydrationFails(t *testing.T) {
 	t.Parallel()
 	// The catalogue is asked what became of a change, and where some of the work is
 	// done before it fails, trying again does the rest.
-	overcome := []failpoint{pointNoted, pointCompleted, pointReleased, pointSwept, pointUnited, pointMoved}
-	for point := pointNoting; point <= pointSwept; point++ {
+	overcome := []failpoint.Point{failpoint.Noted, failpoint.Completed, failpoint.Released, failpoint.Swept, failpoint.United, failpoint.Moved}
+	for point := failpoint.Noting; point <= failpoint.Swept; point++ {
 		t.Run(point.String(), func(t *testing.T) {
 			b := newBreakable(t, t.TempDir(), point)
 			_, stores := b.halves(200)
@@ -128,14 +132,14 @@ func TestMovedFileCannotBeOpened(t *testing.T) {
 		t.Run(fmt.Sprint("writes=", writes), func(t *testing.T) {
 			defer goleak.VerifyNone(t)
 			var left atomic.Int32 // how often opening fails still
-			options := smallChunks(func(p failpoint, _ string) error {
-				if p == pointCompleted {
+			options := smallChunks(func(p failpoint.Point, _ string) error {
+				if p == failpoint.Completed {
 					left.Store(2)
 				}
 				return nil
 			})
-			options.hooks.opened = func(c *conn) error {
-				if isNumbered(filepath.Base(c.path)) && left.Add(-1) >= 0 {
+			options.hooks.Opened = func(path string, _ func(string) error) error {
+				if isNumbered(path) && left.Add(-1) >= 0 {
 					return errDisk
 				}
 				return nil
@@ -180,7 +184,7 @@ func TestMovedFileCannotBeOpened(t *testing.T) {
 // once the file is back.
 func TestMissingAncestor(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	b := newBreakable(t, t.TempDir(), pointNoting)
+	b := newBreakable(t, t.TempDir(), failpoint.Noting)
 	parent, stores := b.halves(50)
 	path := parent.path()
 	b.goesOn(stores, 1, 5, 50)
@@ -190,7 +194,7 @@ func TestMissingAncestor(t *testing.T) {
 	if err := os.Rename(path, path+".away"); err != nil {
 		t.Fatal(err)
 	}
-	b = newBreakable(t, b.d.dir, failpoints)
+	b = newBreakable(t, b.d.dir, failpoint.Count)
 	var open []*Store
 	for _, s := range stores {
 		again, err := b.d.Open(t.Context(), s.info.Session)
@@ -239,20 +243,20 @@ func TestSettleAfterClose(t *testing.T) {
 // TestRemovalIsInterrupted interrupts the removal of a file that was never used
 // after each of the files that belong to it: the next start removes the rest.
 func TestRemovalIsInterrupted(t *testing.T) {
-	template, err := storeSchema.template()
+	template, err := storefile.Schema.Template()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for pass := 1; pass <= len(databaseSuffixes); pass++ {
+	for pass := 1; pass <= len(sqlite.Suffixes); pass++ {
 		d := mustOpen(t, t.TempDir())
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
-		path, err := d.catalog.filePath("unused" + storeSuffix)
+		path, err := d.catalog.FilePath("unused" + files.StoreSuffix)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, suffix := range databaseSuffixes {
+		for _, suffix := range sqlite.Suffixes {
 			content := template
 			if suffix != "" {
 				content = nil
@@ -262,8 +266,8 @@ func TestRemovalIsInterrupted(t *testing.T) {
 			}
 		}
 		left := pass
-		_, err = Open(t.Context(), d.dir, smallChunks(func(p failpoint, _ string) error {
-			if p == pointRemoved {
+		_, err = Open(t.Context(), d.dir, smallChunks(func(p failpoint.Point, _ string) error {
+			if p == failpoint.Removed {
 				if left--; left == 0 {
 					return errDisk
 				}
@@ -279,3 +283,6 @@ func TestRemovalIsInterrupted(t *testing.T) {
 		}
 	}
 }
+
+// isNumbered reports whether a file took the place of the one that its session began with.
+func isNumbered(path string) bool { return strings.Count(filepath.Base(path), ".") == 2 }

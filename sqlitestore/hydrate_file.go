@@ -9,12 +9,16 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
+	"sync"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // errCutAgain says that a session was cut before it had its history. What has
@@ -22,13 +26,13 @@ import (
 var errCutAgain = errors.New("the session has been cut again")
 
 // hydrate gives one session its whole file.
-func (h *hydrator) hydrate(ctx context.Context, e entry) error {
-	sources, err := h.d.catalog.needed(ctx, e.Session)
+func (h *hydrator) hydrate(ctx context.Context, e catalog.Entry) error {
+	sources, err := h.d.catalog.Needed(ctx, e.Session)
 	if err != nil {
 		return err
 	}
 	for _, p := range sources {
-		if _, err := h.d.owned(ctx, p.Path); err != nil {
+		if err := h.d.bringUpToDate(ctx, p.Path); err != nil {
 			return storageError("hydrate", p.Path, err)
 		}
 	}
@@ -40,11 +44,11 @@ func (h *hydrator) hydrate(ctx context.Context, e entry) error {
 	if err != nil {
 		return err
 	}
-	path, err := h.d.catalog.filePath(y.file)
+	path, err := h.d.catalog.FilePath(y.File)
 	if err != nil {
 		return err
 	}
-	if err := storeSchema.renew(ctx, path); err != nil { // an older program may have begun it
+	if err := storefile.Schema.Renew(ctx, path); err != nil { // an older program may have begun it
 		return storageError("hydrate", path, err)
 	}
 	return storageError("hydrate", path, h.build(ctx, path, since, e, sources, y))
@@ -52,7 +56,7 @@ func (h *hydrator) hydrate(ctx context.Context, e entry) error {
 
 // build puts the history of a session into a file, of which a beginning may be
 // there, and makes it the session's. It leaves out what is older than since.
-func (h *hydrator) build(ctx context.Context, path string, since int64, e entry, sources []entry, y hydration) error {
+func (h *hydrator) build(ctx context.Context, path string, since int64, e catalog.Entry, sources []catalog.Entry, y catalog.Hydration) error {
 	b, err := openBuilder(path, h.d.options.hooks, &h.d.crossing)
 	if err != nil {
 		return err
@@ -60,7 +64,7 @@ func (h *hydrator) build(ctx context.Context, path string, since int64, e entry,
 	var lent *loan
 	for {
 		b.since, b.pruned = since, since
-		if err = h.gather(ctx, b, e, sources, y.begun); err == nil {
+		if err = h.gather(ctx, b, e, sources, y.Begun); err == nil {
 			lent, err = h.move(ctx, b, e, y)
 		}
 		var more keepMore
@@ -72,42 +76,42 @@ func (h *hydrator) build(ctx context.Context, path string, since int64, e entry,
 	if err == nil {
 		// Two files are the session's now, until the first has been removed. If it
 		// cannot be told which, Rebuild takes the one that has more.
-		_ = mark(context.WithoutCancel(ctx), e.Path, y.session, markMoved, y.file)
+		_ = storefile.Mark(context.WithoutCancel(ctx), e.Path, y.Session, storefile.Moved, y.File)
 	}
 	return errors.Join(err, b.close(), lent.finish())
 }
 
 // keptSince is the time from which on the history of a session is to be in its
 // file; 0: all of it.
-func (h *hydrator) keptSince(ctx context.Context, e entry, sources []entry) (int64, error) {
+func (h *hydrator) keptSince(ctx context.Context, e catalog.Entry, sources []catalog.Entry) (int64, error) {
 	s := h.d.opened(e.Session)
 	if s == nil {
 		return 0, nil
 	}
-	size := diskSize(e.Path)
+	size := sqlite.DiskSize(e.Path)
 	for _, p := range sources {
-		size += diskSize(p.Path)
+		size += sqlite.DiskSize(p.Path)
 	}
 	return s.since(ctx, h.d.bound(ctx, size), size)
 }
 
 // begin copies the largest of the files, or goes on where it was interrupted.
-func (h *hydrator) begin(ctx context.Context, e entry, sources []entry, pruned bool) (hydration, error) {
+func (h *hydrator) begin(ctx context.Context, e catalog.Entry, sources []catalog.Entry, pruned bool) (catalog.Hydration, error) {
 	y, err := h.choose(ctx, e, sources, pruned)
 	if err != nil {
 		return y, err
 	}
-	path, err := h.d.catalog.filePath(y.file)
+	path, err := h.d.catalog.FilePath(y.File)
 	if err != nil {
 		return y, err
 	}
-	if y.copied == allCopied {
+	if y.Copied == catalog.AllCopied {
 		return y, nil
 	}
-	if y.base == "" {
-		content, err := storeSchema.template()
+	if y.Base == "" {
+		content, err := storefile.Schema.Template()
 		if err == nil {
-			err = h.d.options.hooks.writeWhole(path, content)
+			err = h.d.options.hooks.WriteWhole(path, content)
 		}
 		if err != nil {
 			return y, storageError("hydrate", path, err)
@@ -115,27 +119,27 @@ func (h *hydrator) begin(ctx context.Context, e entry, sources []entry, pruned b
 	} else if err := h.copyBase(ctx, &y, path); err != nil {
 		return y, storageError("hydrate", path, err)
 	}
-	if err := h.d.options.hooks.syncDirectory(filepath.Dir(path)); err != nil {
+	if err := h.d.options.hooks.SyncDirectory(filepath.Dir(path)); err != nil {
 		return y, storageError("hydrate", path, err)
 	}
-	if err := h.d.options.hooks.at(pointCopied, path); err != nil {
+	if err := h.d.options.hooks.At(failpoint.Copied, path); err != nil {
 		return y, storageError("hydrate", path, err)
 	}
-	y.copied = allCopied
-	return y, h.d.catalog.note(h.d.options.hooks, y)
+	y.Copied = catalog.AllCopied
+	return y, h.d.catalog.Note(y)
 }
 
 // copyBase copies the file that y begins with.
-func (h *hydrator) copyBase(ctx context.Context, y *hydration, path string) error {
+func (h *hydrator) copyBase(ctx context.Context, y *catalog.Hydration, path string) error {
 	hooks := h.d.options.hooks
-	from, err := h.d.catalog.filePath(y.base)
+	from, err := h.d.catalog.FilePath(y.Base)
 	if err != nil {
 		return err
 	}
-	if size := files.Size(from); y.copied > size {
-		return &cellError{fmt.Sprintf("%d bytes of %s have been copied, and it has %d", y.copied, from, size)}
+	if size := files.Size(from); y.Copied > size {
+		return sqlite.Malformed("%d bytes of %s have been copied, and it has %d", y.Copied, from, size)
 	}
-	rest, err := atRest(from)
+	rest, err := sqlite.AtRest(from)
 	if err == nil && !rest {
 		err = fmt.Errorf("%s is being read by another process", from)
 	}
@@ -143,27 +147,27 @@ func (h *hydrator) copyBase(ctx context.Context, y *hydration, path string) erro
 		return err
 	}
 	// Nothing writes to the base but an upgrade, which may have come in between.
-	if y.copied > 0 {
+	if y.Copied > 0 {
 		same, err := sameHeader(from, path)
 		if err != nil {
 			return err
 		}
 		if !same {
-			y.copied = 0
+			y.Copied = 0
 		}
 	}
-	noted := y.copied
-	return hooks.copyFile(ctx, from, path, y.copied, func(copied int64) error {
+	noted := y.Copied
+	return copyFile(ctx, hooks, from, path, y.Copied, func(copied int64) error {
 		h.d.crossing.giveWay()
-		if err := hooks.at(pointCopying, path); err != nil || copied-noted < noteEvery*hooks.bytesAtOnce() {
+		if err := hooks.At(failpoint.Copying, path); err != nil || copied-noted < noteEvery*bytesAtOnce(hooks) {
 			return err
 		}
 		// What is noted as copied must not be a hole in a file that was made again.
-		if err := hooks.syncDirectory(filepath.Dir(path)); err != nil {
+		if err := hooks.SyncDirectory(filepath.Dir(path)); err != nil {
 			return err
 		}
-		y.copied, noted = copied, copied
-		return h.d.catalog.note(hooks, *y)
+		y.Copied, noted = copied, copied
+		return h.d.catalog.Note(*y)
 	})
 }
 
@@ -189,50 +193,33 @@ const noteEvery = 8
 // attempt has made of it, or an attempt for an ancestor that has been cut since,
 // or the largest file there is. If some of the history is given up, nothing is
 // copied as it is.
-func (h *hydrator) choose(ctx context.Context, e entry, sources []entry, pruned bool) (hydration, error) {
-	begun, err := h.d.catalog.hydrations(ctx)
+func (h *hydrator) choose(ctx context.Context, e catalog.Entry, sources []catalog.Entry, pruned bool) (catalog.Hydration, error) {
+	begun, err := h.d.catalog.Hydrations(ctx)
 	if err != nil {
-		return hydration{}, err
+		return catalog.Hydration{}, err
 	}
 	for _, y := range begun {
-		if y.session == e.Session {
+		if y.Session == e.Session {
 			return y, nil
 		}
 	}
-	y := hydration{session: e.Session, file: h.d.catalog.nextFile(e)}
+	y := catalog.Hydration{Session: e.Session, File: h.d.catalog.NextFile(e)}
 	if pruned {
-		return y, h.d.catalog.note(h.d.options.hooks, y)
+		return y, h.d.catalog.Note(y)
 	}
 	if err := h.d.room(e, sources); err != nil {
 		return y, err
 	}
 	for _, b := range begun {
-		if b.copied == allCopied && slices.ContainsFunc(sources, func(p entry) bool { return p.Session == b.session }) {
-			b.session = e.Session
-			return b, h.d.catalog.note(h.d.options.hooks, b)
+		if b.Copied == catalog.AllCopied && slices.ContainsFunc(sources, func(p catalog.Entry) bool { return p.Session == b.Session }) {
+			b.Session = e.Session
+			return b, h.d.catalog.Note(b)
 		}
 	}
 	if len(sources) > 0 {
-		y.base = slices.MaxFunc(sources, func(a, b entry) int { return cmp.Compare(diskSize(a.Path), diskSize(b.Path)) }).file
+		y.Base = slices.MaxFunc(sources, func(a, b catalog.Entry) int { return cmp.Compare(sqlite.DiskSize(a.Path), sqlite.DiskSize(b.Path)) }).File
 	}
-	return y, h.d.catalog.note(h.d.options.hooks, y)
-}
-
-// nextFile is a name that no file of the session has had: its files are numbered.
-func (k *catalog) nextFile(e entry) string {
-	var n int
-	rest := strings.TrimPrefix(e.file, string(e.Session)+".")
-	if _, err := fmt.Sscanf(rest, "%d"+storeSuffix, &n); err != nil {
-		n = 1
-	}
-	return fmt.Sprintf("%s.%d%s", e.Session, n+1, storeSuffix)
-}
-
-func heldBy(entries []entry) (out []vouched) {
-	for _, e := range entries {
-		out = append(out, e.held)
-	}
-	return out
+	return y, h.d.catalog.Note(y)
 }
 
 // tailRounds is how often what the session writes meanwhile is followed before its
@@ -241,39 +228,39 @@ const tailRounds = 3
 
 // gather brings everything into the file but the last that the session writes. Only
 // what an earlier attempt has begun can have more than the sources.
-func (h *hydrator) gather(ctx context.Context, b *builder, e entry, sources []entry, begun bool) error {
+func (h *hydrator) gather(ctx context.Context, b *builder, e catalog.Entry, sources []catalog.Entry, begun bool) error {
 	if err := b.strip(); err != nil {
 		return err
 	}
 	if begun {
-		if err := b.trim(append(heldBy(sources), e.held)); err != nil {
+		if err := b.trim(append(slices.Clone(sources), e)); err != nil {
 			return err
 		}
 	}
 	for _, p := range sources {
-		if err := b.unite(ctx, p.held, readOnly); err != nil {
+		if err := b.unite(ctx, heldBy(p), sqlite.ReadOnly); err != nil {
 			return err
 		}
 	}
 	for _, p := range sources {
-		if err := b.hasAllOf(p.held, readOnly); err != nil {
+		if err := b.hasAllOf(heldBy(p), sqlite.ReadOnly); err != nil {
 			return err
 		}
 	}
 	for range tailRounds {
-		if err := b.unite(ctx, e.held, readOnly); err != nil {
+		if err := b.unite(ctx, heldBy(e), sqlite.ReadOnly); err != nil {
 			return err
 		}
 	}
-	if err := b.c.exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil { // so that little is left to be synced while the writer stands still
+	if err := b.c.Exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil { // so that little is left to be synced while the writer stands still
 		return err
 	}
-	return b.hooks.at(pointTailFollowed, b.w.path)
+	return b.hooks.At(failpoint.TailFollowed, b.w.path)
 }
 
 // move makes the file the session's own, and has its writer go on there. It
 // answers the files that were read until then.
-func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (*loan, error) {
+func (h *hydrator) move(ctx context.Context, b *builder, e catalog.Entry, y catalog.Hydration) (*loan, error) {
 	if !e.Live { // nobody writes to it, and nobody can cut it
 		if err := h.finish(ctx, b, e); err != nil {
 			return nil, err
@@ -284,7 +271,7 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 		return nil, h.commitMove(ctx, nil, y)
 	}
 	d := h.d
-	path, err := d.catalog.filePath(y.file)
+	path, err := d.catalog.FilePath(y.File)
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +282,7 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 	}
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	now, err := d.catalog.entry(ctx, "hydrate", e.Session)
+	now, err := d.catalog.Entry(ctx, "hydrate", e.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +294,7 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 		return nil, err
 	}
 	defer s.resume()
-	if err := d.options.hooks.at(pointStanding, e.Path); err != nil {
+	if err := d.options.hooks.At(failpoint.Standing, e.Path); err != nil {
 		return nil, err
 	}
 	if err := s.needsMore(ctx, b.since); err != nil {
@@ -317,14 +304,14 @@ func (h *hydrator) move(ctx context.Context, b *builder, e entry, y hydration) (
 		return nil, err
 	}
 	if err := h.commitMove(ctx, s, y); err != nil {
-		if errors.Is(err, errUnknown) {
+		if errors.Is(err, catalog.ErrUnknown) {
 			s.freeze() // either file may turn out to be the session's
 		}
 		return nil, err
 	}
-	lent := s.moveTo(vouched{path, y.session})
+	lent := s.moveTo(vouched{path, y.Session})
 	d.report(historyOf(e.Session), nil)
-	return lent, d.options.hooks.at(pointMoved, s.path())
+	return lent, d.options.hooks.At(failpoint.Moved, s.path())
 }
 
 // keepMore is the time from which on history has to be kept, because a reader has come
@@ -358,21 +345,21 @@ func (s *Store) needsMore(ctx context.Context, since int64) error {
 
 // finish makes the file whole, and durable with its name. Nobody writes to the
 // session meanwhile.
-func (h *hydrator) finish(ctx context.Context, b *builder, e entry) error {
-	if err := b.finish(ctx, e.held, readOnly); err != nil {
+func (h *hydrator) finish(ctx context.Context, b *builder, e catalog.Entry) error {
+	if err := b.finish(ctx, heldBy(e), sqlite.ReadOnly); err != nil {
 		return err
 	}
-	if err := b.hasAllOf(e.held, readOnly); err != nil {
+	if err := b.hasAllOf(heldBy(e), sqlite.ReadOnly); err != nil {
 		return err
 	}
-	inherited, err := h.d.catalog.inherited(ctx, e.Session)
+	inherited, err := h.d.catalog.Inherited(ctx, e.Session)
 	if err == nil {
 		err = b.lacks(inherited)
 	}
 	if err != nil {
 		return err
 	}
-	return h.d.options.hooks.syncDirectory(filepath.Join(h.d.dir, storesName))
+	return h.d.options.hooks.SyncDirectory(filepath.Join(h.d.dir, files.Stores))
 }
 
 // commitMove makes the file the session's in the catalogue. A session that is
@@ -380,17 +367,14 @@ func (h *hydrator) finish(ctx context.Context, b *builder, e entry) error {
 // as it is unknown what became of that. Those who wait for the store are told
 // meanwhile, as when writing fails. The caller keeps cuts out, but for a session that
 // has ended (s is nil): then they wait for the transaction alone.
-func (h *hydrator) commitMove(ctx context.Context, s *Store, y hydration) error {
-	const landed = "SELECT 1 FROM store WHERE session = ? AND file = ?"
-	k, hooks := h.d.catalog, h.d.options.hooks
-	completed := func() error { return k.completed(y) }
-	var err error
+func (h *hydrator) commitMove(ctx context.Context, s *Store, y catalog.Hydration) error {
+	k := h.d.catalog
+	var lock sync.Locker
 	if s == nil {
-		err = k.commitBriefly(h.d.changing, hooks, stepComplete, completed, landed, string(y.session), y.file)
-	} else {
-		err = k.commit(hooks, stepComplete, completed, landed, string(y.session), y.file)
+		lock = h.d.changing
 	}
-	if !errors.Is(err, errUnknown) {
+	err := k.Complete(lock, y)
+	if !errors.Is(err, catalog.ErrUnknown) {
 		return err
 	}
 	if s != nil {
@@ -398,8 +382,8 @@ func (h *hydrator) commitMove(ctx context.Context, s *Store, y hydration) error 
 		defer s.goOn()
 	}
 	found, lookErr := backoff.Retry(ctx, func() (bool, error) {
-		now, err := k.entry(ctx, "hydrate", y.session)
-		return now.file == y.file, err
+		now, err := k.Entry(ctx, "hydrate", y.Session)
+		return now.File == y.File, err
 	}, backoff.WithMaxElapsedTime(0))
 	switch {
 	case lookErr != nil:
@@ -407,7 +391,7 @@ func (h *hydrator) commitMove(ctx context.Context, s *Store, y hydration) error 
 	case found:
 		return nil
 	}
-	return fmt.Errorf("%s: the change was not made", k.path) // without errUnknown in its chain
+	return fmt.Errorf("%s: the change was not made", k.Path()) // without ErrUnknown in its chain
 }
 
 // moveTo has a parked store go on in another file. What cannot be opened now is
@@ -417,17 +401,13 @@ func (s *Store) moveTo(file vouched) *loan {
 	s.w.path = file.path
 	_ = s.w.reopen()
 	s.complete.Store(true)
-	fresh, err := openReader(file, readWrite)
-	if err != nil {
-		return nil // it opens files when they are read, so there is no reason to
-	}
-	lent := s.shelf.exchange(&family{own: fresh})
+	lent := s.shelf.exchange(&family{own: ownReader(file)})
 	s.dir.checkpoints.forget(before)
 	return lent
 }
 
 // lostAncestor says that a part of a history is not to be found.
-func lostAncestor(e entry, ancestor journal.SessionID) error {
+func lostAncestor(e catalog.Entry, ancestor journal.SessionID) error {
 	return &abi.Error{
 		Code:    abi.Storage,
 		Op:      "open",

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/search"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 const (
@@ -54,7 +56,7 @@ func (d *Directory) activity() (a activity) {
 
 func startIndexer(d *Directory) *indexer {
 	ctx, cancel := context.WithCancel(context.Background())
-	x := &indexer{d: d, path: filepath.Join(d.dir, searchName), end: cancel, done: make(chan struct{})}
+	x := &indexer{d: d, path: filepath.Join(d.dir, search.Name), end: cancel, done: make(chan struct{})}
 	x.shrunk.Store(true)
 	go x.run(ctx)
 	return x
@@ -68,7 +70,7 @@ func (x *indexer) lookAgain() {
 }
 
 // indexSize is what the index for searching takes of the disk.
-func (d *Directory) indexSize() int64 { return diskSize(filepath.Join(d.dir, searchName)) }
+func (d *Directory) indexSize() int64 { return sqlite.DiskSize(filepath.Join(d.dir, search.Name)) }
 
 // close ends the work as soon as it can be left.
 func (x *indexer) close() {
@@ -108,9 +110,9 @@ func (x *indexer) round(ctx context.Context) error {
 		err = x.trim(ctx)
 	}
 	if err == nil {
-		err = extend(ctx, x.path, x.d, everything, pacing{func() { x.pace(ctx) }, x.d.crossing.giveWay})
+		err = search.Extend(ctx, x.path, x.d, search.Everything, search.Pacing{Rest: func() { x.pace(ctx) }, GiveWay: x.d.crossing.giveWay})
 	}
-	if damaged(err) {
+	if sqlite.Damaged(err) {
 		err = x.replace(err)
 	}
 	if ctx.Err() == nil {
@@ -137,7 +139,7 @@ func (x *indexer) pace(ctx context.Context) {
 // for what is not made again.
 func (x *indexer) room() error {
 	most := x.d.options.MaxDiskBytes
-	if most <= 0 || diskSize(x.path) <= most/2 {
+	if most <= 0 || sqlite.DiskSize(x.path) <= most/2 {
 		return nil
 	}
 	return &abi.Error{
@@ -146,37 +148,23 @@ func (x *indexer) room() error {
 	}
 }
 
-// trim empties an index of which more than half is about events that have been
-// given up. It is made again from what is there.
+// trim empties an index that is mostly about removed events.
 func (x *indexer) trim(ctx context.Context) error {
 	if missing(x.path) || !x.shrunk.Swap(false) {
 		return nil
 	}
-	ix, err := openIndex(ctx, x.path, readWrite)
-	if err != nil {
-		return storageError("search", x.path, err)
-	}
-	there, err := x.d.countEvents(ctx)
-	if err == nil {
-		err = ix.read()
-	}
-	if err == nil && ix.next > 2*there+batchEvents {
-		if err = ix.reset(func() bool { return false }); err == nil {
-			_ = ix.c.exec("VACUUM") // while nobody reads it; else it gets smaller another time
-		}
-	}
-	return storageError("search", x.path, errors.Join(err, ix.close()))
+	return search.Trim(ctx, x.path, func() (int64, error) { return x.d.countEvents(ctx) })
 }
 
 // countEvents answers how many events the files of the directory have, each once.
 func (d *Directory) countEvents(ctx context.Context) (n int64, err error) {
-	entries, err := d.catalog.entries(ctx)
+	entries, err := d.catalog.Entries(ctx)
 	if err != nil {
 		return 0, err
 	}
 	most := map[[16]byte]int64{}
 	for _, e := range entries {
-		if e.file == "" {
+		if e.File == "" {
 			continue
 		}
 		own, err := openMember(ctx, e, d.owned)
@@ -199,7 +187,7 @@ func (d *Directory) countEvents(ctx context.Context) (n int64, err error) {
 
 // replace sets a damaged index aside. The next round makes it again.
 func (x *indexer) replace(damage error) error {
-	kept, err := putAside(x.path, x.d.options.hooks)
+	kept, err := sqlite.PutAside(x.path, x.d.options.hooks)
 	if err != nil {
 		return errors.Join(damage, err)
 	}

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,10 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/search"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // indexedDirectory is a directory with so many events, each with the word "frog",
@@ -44,7 +49,7 @@ func croak(t *testing.T, s *Store, from, to uint64) {
 // wantFound checks how many frogs are found, and that each is found once.
 func wantFound(t *testing.T, d searching, n int) {
 	t.Helper()
-	r, err := d.Search(t.Context(), SearchQuery{Text: "frog", Limit: MostFound})
+	r, err := d.Search(t.Context(), SearchQuery{Text: "frog", Limit: search.MostFound})
 	if err != nil || len(r.Found) != n {
 		t.Fatalf("found %d; want %d: %v", len(r.Found), n, err)
 	}
@@ -57,38 +62,29 @@ func wantFound(t *testing.T, d searching, n int) {
 	}
 }
 
+// wantPlaces checks how many events the index has.
+func wantPlaces(t *testing.T, d *Directory, want int) {
+	t.Helper()
+	if got := column(t, d.indexer.path, "SELECT CAST(next - 1 AS TEXT) FROM progress"); len(got) != 1 || got[0] != fmt.Sprint(want) {
+		t.Errorf("the index has %v places; want %d", got, want)
+	}
+}
+
 // TestIndexStopsAnywhere ends the indexing in the middle of a transaction. What was
 // begun is not there, and what is done anew is there once.
 func TestIndexStopsAnywhere(t *testing.T) {
 	d, _ := indexedDirectory(t, Options{}, 700)
-	ix, err := openIndex(t.Context(), d.indexer.path, readWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := &extension{ix, d, everything, pacing{func() {}, func() { panic("killed") }}}
 	stopped := func() (stopped bool) {
 		defer func() { stopped = recover() != nil }()
-		_ = x.run(t.Context())
+		_ = search.Extend(t.Context(), d.indexer.path, d, search.Everything, search.Pacing{Rest: func() {}, GiveWay: func() { panic("killed") }})
 		return false
 	}
 	if !stopped() {
 		t.Fatal("it was not stopped")
 	}
-	// The end of a process takes its locks with it; here, that of its connection.
-	if err := ix.close(); err != nil {
-		t.Fatal(err)
-	}
 	wantFound(t, d, 700)
 	wantFound(t, d, 700)
-	if ix, err = openIndex(t.Context(), d.indexer.path, readOnly); err != nil {
-		t.Fatal(err)
-	}
-	if err := ix.read(); err != nil || ix.next != 701 {
-		t.Errorf("the index has %d places, %v; want 700", ix.next-1, err)
-	}
-	if err := ix.close(); err != nil {
-		t.Error(err)
-	}
+	wantPlaces(t, d, 700)
 }
 
 // TestDamagedIndex is set aside and made again, and those who search find the same
@@ -98,7 +94,7 @@ func TestDamagedIndex(t *testing.T) {
 	if err := d.indexer.round(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := (hooks{}).removeDatabase(d.indexer.path); err != nil {
+	if err := sqlite.Remove(failpoint.Hooks{}, d.indexer.path); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(d.indexer.path, make([]byte, 10_000), 0o644); err != nil {
@@ -106,14 +102,14 @@ func TestDamagedIndex(t *testing.T) {
 	}
 	wantFound(t, d, 50)
 	err := d.indexer.round(t.Context())
-	wantError(t, "a damaged index", err, abi.Storage, "was damaged", searchName+orphanSuffix)
+	wantError(t, "a damaged index", err, abi.Storage, "was damaged", search.Name+files.OrphanSuffix)
 	if len(d.Problems()) != 1 {
 		t.Errorf("the problems are %v", d.Problems())
 	}
 	if err := d.indexer.round(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if missing(filepath.Join(d.dir, searchName+orphanSuffix)) {
+	if missing(filepath.Join(d.dir, search.Name+files.OrphanSuffix)) {
 		t.Error("the damaged index was not kept")
 	}
 	wantFound(t, d, 50)
@@ -125,21 +121,12 @@ func TestAnOlderIndexIsMadeAnew(t *testing.T) {
 	if err := d.indexer.round(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, d.indexer.path, fmt.Sprintf("DELETE FROM run; PRAGMA user_version = %d", searchVersion-1))
+	execute(t, d.indexer.path, "DELETE FROM run; PRAGMA user_version = 2")
 	wantFound(t, d, 50)
 	if err := d.indexer.round(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ix, err := openIndex(t.Context(), d.indexer.path, readOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ix.read(); err != nil || ix.next != 51 {
-		t.Errorf("the index has %d places, %v; want 50", ix.next-1, err)
-	}
-	if err := ix.close(); err != nil {
-		t.Error(err)
-	}
+	wantPlaces(t, d, 50)
 }
 
 // TestTheIndexOfAnotherDirectory stands where the index should be, and nobody may write
@@ -151,7 +138,11 @@ func TestTheIndexOfAnotherDirectory(t *testing.T) {
 	}
 	d, _ := indexedDirectory(t, Options{}, 50)
 	d.indexer.close()
-	if err := copyDatabase(t.Context(), other.indexer.path, readOnly, d.indexer.path); err != nil {
+	c, err := sqlite.Open(other.indexer.path, sqlite.ReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.CopyTo(t.Context(), d.indexer.path), c.Close()); err != nil {
 		t.Fatal(err)
 	}
 	v := mustView(t, d.dir)
@@ -201,7 +192,7 @@ func TestADirectoryIsNoIndex(t *testing.T) {
 	}
 	lost := duplicate(t, d.dir)
 	loseCatalog(t, lost)
-	if _, err := Rebuild(t.Context(), lost); err != nil || missing(filepath.Join(lost, searchName, "notes")) {
+	if _, err := Rebuild(t.Context(), lost); err != nil || missing(filepath.Join(lost, search.Name, "notes")) {
 		t.Errorf("Rebuild: %v", err)
 	}
 }
@@ -209,7 +200,7 @@ func TestADirectoryIsNoIndex(t *testing.T) {
 // TestIndexShrinks makes an index anew when most of what it is about has been given
 // up. What has been given up is not found before that either.
 func TestIndexShrinks(t *testing.T) {
-	d, s := indexedDirectory(t, Options{}, 5*batchEvents/4)
+	d, s := indexedDirectory(t, Options{}, 5120)
 	if err := d.indexer.round(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -220,16 +211,7 @@ func TestIndexShrinks(t *testing.T) {
 	if err := d.indexer.round(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ix, err := openIndex(t.Context(), d.indexer.path, readOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ix.read(); err != nil || ix.next != 101 {
-		t.Errorf("the index has %d places, %v; want 100", ix.next-1, err)
-	}
-	if err := ix.close(); err != nil {
-		t.Error(err)
-	}
+	wantPlaces(t, d, 100)
 	wantFound(t, d, 100)
 }
 
@@ -242,6 +224,6 @@ func TestIndexKeepsToTheBudget(t *testing.T) {
 	}
 	d.indexer.close()
 	d.options.MaxDiskBytes = 2*d.indexSize() - 2
-	wantError(t, "a large index", d.indexer.round(t.Context()), abi.LimitExceeded, searchName)
+	wantError(t, "a large index", d.indexer.round(t.Context()), abi.LimitExceeded, search.Name)
 	wantFound(t, d, 500)
 }

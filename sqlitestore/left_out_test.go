@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // TestLeftOut has stores that were in use and that no session has any more. Whoever
@@ -25,15 +27,15 @@ func TestLeftOut(t *testing.T) {
 			}
 		},
 		"of a directory without a name": func(t *testing.T, dir, path string) {
-			session := strings.TrimSuffix(filepath.Base(path), storeSuffix)
+			session := strings.TrimSuffix(filepath.Base(path), files.StoreSuffix)
 			execute(t, path, "DELETE FROM store WHERE key = 'home'")
-			execute(t, filepath.Join(dir, catalogName), "DELETE FROM store WHERE session = '"+session+"'")
+			execute(t, filepath.Join(dir, catalog.Name), "DELETE FROM store WHERE session = '"+session+"'")
 			loseAcknowledged(t, dir)
 		},
 		"without its log": func(t *testing.T, dir, path string) {
-			session := strings.TrimSuffix(filepath.Base(path), storeSuffix)
+			session := strings.TrimSuffix(filepath.Base(path), files.StoreSuffix)
 			execute(t, path, "DELETE FROM store")
-			execute(t, filepath.Join(dir, catalogName), "DELETE FROM store WHERE session = '"+session+"'")
+			execute(t, filepath.Join(dir, catalog.Name), "DELETE FROM store WHERE session = '"+session+"'")
 			loseAcknowledged(t, dir)
 		},
 	} {
@@ -63,7 +65,7 @@ func TestLeftOut(t *testing.T) {
 			if err := d.Close(); err != nil {
 				t.Fatal(err)
 			}
-			unchanged(t, paths[0]+orphanSuffix, content)
+			unchanged(t, paths[0]+files.OrphanSuffix, content)
 			if _, problems, err := mustView(t, dir).Live(t.Context()); err != nil || len(problems) != 0 {
 				t.Errorf("problems %v, %v", problems, err)
 			}
@@ -74,7 +76,7 @@ func TestLeftOut(t *testing.T) {
 // loseAcknowledged takes away what proves a session that no catalogue has.
 func loseAcknowledged(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(dir, ackName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, catalog.AcknowledgedName)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 const letterFields = "id, ts, creature, coalesce(message, 0), kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload"
@@ -23,7 +24,7 @@ func (r *reader) letters(ctx context.Context, creature journal.CreatureID, after
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, endRead(tx)) }()
+	defer func() { err = errors.Join(err, sqlite.EndRead(tx)) }()
 	if limit <= 0 {
 		limit = defaultLimit
 	}
@@ -60,10 +61,10 @@ func (r *reader) letters(ctx context.Context, creature journal.CreatureID, after
 	return out, nil
 }
 
-func scanLetters(ctx context.Context, q querier, query string, args ...any) (out []packedLetter, err error) {
-	err = each(ctx, q, func(scan func(...any) error) error {
+func scanLetters(ctx context.Context, q sqlite.Querier, query string, args ...any) (out []packedLetter, err error) {
+	err = sqlite.Each(ctx, q, func(scan func(...any) error) error {
 		var l packedLetter
-		err := scan(&l.id, &l.Time, &l.Creature, &l.message, &l.Kind, &l.Channel, signed{&l.Seq}, &l.Sender,
+		err := scan(&l.id, &l.Time, &l.Creature, &l.message, &l.Kind, &l.Channel, sqlite.Unsigned(&l.Seq), &l.Sender,
 			&l.Alias, &l.Reason, &l.Attempts, &l.Error, &l.LastWords, &l.Headers, &l.Payload)
 		out = append(out, l)
 		return err

@@ -2,15 +2,15 @@ package sqlitestore
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // meta reads the free metadata.
 func (r *reader) meta(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
-	err := each(ctx, r.db, func(scan func(...any) error) error {
+	err := sqlite.Each(ctx, r.db, func(scan func(...any) error) error {
 		var key, value string
 		if err := scan(&key, &value); err != nil {
 			return err
@@ -23,7 +23,7 @@ func (r *reader) meta(ctx context.Context) (map[string]string, error) {
 
 // collect appends a row to out for every row of a query.
 func collect[R any](ctx context.Context, r *reader, out *[]R, fields func(*R) []any, query string) error {
-	return each(ctx, r.db, func(scan func(...any) error) error {
+	return sqlite.Each(ctx, r.db, func(scan func(...any) error) error {
 		var row R
 		if err := scan(fields(&row)...); err != nil {
 			return err
@@ -33,20 +33,6 @@ func collect[R any](ctx context.Context, r *reader, out *[]R, fields func(*R) []
 	}, query)
 }
 
-// signed lets numbers above the middle of their range through, which SQLite
-// keeps as negative ones.
-type signed struct{ to *uint64 }
-
-// Scan takes an integer.
-func (s signed) Scan(value any) error {
-	n, ok := value.(int64)
-	*s.to = uint64(n)
-	if !ok {
-		return fmt.Errorf("it is %s, and should be an integer", kindOfCell(value))
-	}
-	return nil
-}
-
 // liveRows reads everything that is live but states, which are read when they
 // are needed.
 func (r *reader) liveRows(ctx context.Context, g *journal.SavedGraph) (err error) {
@@ -54,32 +40,32 @@ func (r *reader) liveRows(ctx context.Context, g *journal.SavedGraph) (err error
 		return err
 	}
 	if err := collect(ctx, r, &g.Creatures, func(c *journal.CreatureRow) []any {
-		return []any{&c.ID, &c.Name, &c.Deployment, &c.Address, signed{&c.Born}, &c.Parent, &c.Privileged, &c.Root, &c.Stopped, &c.Started, &c.Module, &c.SHA256, &c.Spec}
+		return []any{&c.ID, &c.Name, &c.Deployment, &c.Address, sqlite.Unsigned(&c.Born), &c.Parent, &c.Privileged, &c.Root, &c.Stopped, &c.Started, &c.Module, &c.SHA256, &c.Spec}
 	}, "SELECT id, name, deployment, address, born, parent, privileged, root, stopped, started, module, sha256, spec FROM creature ORDER BY born, id"); err != nil {
 		return err
 	}
 	if err := collect(ctx, r, &g.Channels, func(c *journal.ChannelRow) []any {
-		return []any{&c.ID, &c.Name, &c.Description, &c.Deployment, &c.Address, signed{&c.Born}, &c.Report, &c.Inbox}
+		return []any{&c.ID, &c.Name, &c.Description, &c.Deployment, &c.Address, sqlite.Unsigned(&c.Born), &c.Report, &c.Inbox}
 	}, "SELECT id, name, description, deployment, address, born, report, inbox FROM channel ORDER BY born, id"); err != nil {
 		return err
 	}
 	if err := collect(ctx, r, &g.Heads, func(h *journal.HeadRow) []any {
-		return []any{&h.Channel, signed{&h.Seq}}
+		return []any{&h.Channel, sqlite.Unsigned(&h.Seq)}
 	}, "SELECT channel, seq FROM head ORDER BY channel"); err != nil {
 		return err
 	}
 	if err := collect(ctx, r, &g.Edges, func(e *journal.EdgeRow) []any {
-		return []any{&e.Creature, &e.Channel, &e.Direction, &e.Alias, signed{&e.Order}}
+		return []any{&e.Creature, &e.Channel, &e.Direction, &e.Alias, sqlite.Unsigned(&e.Order)}
 	}, "SELECT creature, channel, direction, alias, ord FROM edge ORDER BY ord, creature, channel, direction"); err != nil {
 		return err
 	}
 	if err := collect(ctx, r, &g.Cursors, func(c *journal.CursorRow) []any {
-		return []any{&c.Reader, &c.Channel, signed{&c.Seq}, signed{&c.Until}, &c.Alias}
+		return []any{&c.Reader, &c.Channel, sqlite.Unsigned(&c.Seq), sqlite.Unsigned(&c.Until), &c.Alias}
 	}, "SELECT reader, channel, seq, until, alias FROM cursor ORDER BY reader, channel, until"); err != nil {
 		return err
 	}
 	if err := collect(ctx, r, &g.Producers, func(p *journal.ProducerRow) []any {
-		return []any{&p.Channel, &p.Producer, signed{&p.Offset}}
+		return []any{&p.Channel, &p.Producer, sqlite.Unsigned(&p.Offset)}
 	}, "SELECT channel, producer, offset FROM producer ORDER BY channel, producer"); err != nil {
 		return err
 	}
@@ -89,7 +75,7 @@ func (r *reader) liveRows(ctx context.Context, g *journal.SavedGraph) (err error
 		return err
 	}
 	if err := collect(ctx, r, &g.Wires, func(w *journal.OutputWire) []any {
-		return []any{&w.ID, &w.Name, &w.From, &w.To, &w.WithContent, &w.Prompt, &w.When, &w.AllowSelf, signed{&w.Order}}
+		return []any{&w.ID, &w.Name, &w.From, &w.To, &w.WithContent, &w.Prompt, &w.When, &w.AllowSelf, sqlite.Unsigned(&w.Order)}
 	}, "SELECT id, name, source, target, with_content, prompt, predicate, allow_self, ord FROM wire ORDER BY source, ord, id"); err != nil {
 		return err
 	}
@@ -99,7 +85,7 @@ func (r *reader) liveRows(ctx context.Context, g *journal.SavedGraph) (err error
 
 func (r *reader) requests(ctx context.Context) (out []journal.RequestRow, err error) {
 	var packed []int64
-	err = each(ctx, r.db, func(scan func(...any) error) error {
+	err = sqlite.Each(ctx, r.db, func(scan func(...any) error) error {
 		var row journal.RequestRow
 		var id int64
 		err := scan(&id, &row.Creature, &row.Tag, &row.Deadline)

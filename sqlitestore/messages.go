@@ -3,7 +3,6 @@ package sqlitestore
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"math"
 	"slices"
@@ -97,23 +96,14 @@ func (s *snapshot) messages(ctx context.Context, channel journal.ChannelID, afte
 	return s.unpackAll(ctx, packed)
 }
 
-// endRead ends a transaction that has only read; one whose context has ended
-// is over already.
-func endRead(tx *sql.Tx) error {
-	if err := tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
-		return err
-	}
-	return nil
-}
-
 // loadIndex finds out how far the index lags behind.
 func (w *writer) loadIndex() error {
-	n, _, err := w.c.integer("SELECT count(*) FROM event WHERE id > (SELECT through FROM indexed) AND " + isMessage)
+	n, _, err := w.c.Integer("SELECT count(*) FROM event WHERE id > (SELECT through FROM indexed) AND " + isMessage)
 	if err != nil {
 		return err
 	}
 	w.unindexed = int(n)
-	n, _, err = w.c.integer("SELECT count(*) FROM event WHERE id > (SELECT through FROM indexed)")
+	n, _, err = w.c.Integer("SELECT count(*) FROM event WHERE id > (SELECT through FROM indexed)")
 	w.unspanned = int(n)
 	return err
 }
@@ -142,12 +132,12 @@ func (w *writer) index(group []*journal.Record) error {
 
 // indexFrom indexes the events between two packed ids, both excluded.
 func (w *writer) indexFrom(low, high string) error {
-	return w.c.exec("INSERT OR IGNORE INTO main.message (channel, seq, event) SELECT channel, seq, id FROM main.event WHERE id > " + low +
+	return w.c.Exec("INSERT OR IGNORE INTO main.message (channel, seq, event) SELECT channel, seq, id FROM main.event WHERE id > " + low +
 		" AND id < " + high + " AND " + isMessage + " AND channel IS NOT NULL AND seq IS NOT NULL ORDER BY channel, seq")
 }
 
 // indexedAll says that every event is in the index.
 func (w *writer) indexedAll() error {
 	w.unindexed, w.unspanned = 0, 0
-	return w.c.exec("UPDATE main.indexed SET through = coalesce((SELECT max(id) FROM main.event), 0)")
+	return w.c.Exec("UPDATE main.indexed SET through = coalesce((SELECT max(id) FROM main.event), 0)")
 }

@@ -13,6 +13,11 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/seeded"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 	"golang.org/x/tools/txtar"
 )
 
@@ -25,7 +30,7 @@ func asLeft(t *testing.T, version int) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, storesName), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, files.Stores), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range archive.Files {
@@ -39,10 +44,10 @@ func asLeft(t *testing.T, version int) string {
 // original.
 func TestMigrationIsOneTransaction(t *testing.T) {
 	step := func(text string) *fstest.MapFile {
-		return &fstest.MapFile{Data: []byte("-- +goose Up\n" + text + ";\n")}
+		return &fstest.MapFile{Data: []byte("" + text + ";\n")}
 	}
 	files := fstest.MapFS{"00001_a.sql": step("PRAGMA user_version = 1; CREATE TABLE a (x)")}
-	content, err := newSchema("a file", 0, 1, files).template()
+	content, err := sqlite.NewSchema("a file", 0, 1, files, nil).Template()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +57,7 @@ func TestMigrationIsOneTransaction(t *testing.T) {
 	}
 	before := contentOf(t, path)
 	files["00002_b.sql"], files["00003_c.sql"] = step("PRAGMA user_version = 2; CREATE TABLE b (x)"), step("CREATE TABLE a (x)")
-	err = newSchema("a file", 0, 3, files).upgrade(t.Context(), path, hooks{})
+	err = sqlite.NewSchema("a file", 0, 3, files, nil).Upgrade(t.Context(), path, failpoint.Hooks{})
 	if err == nil || !strings.Contains(err.Error(), "from version 1 to 3") {
 		t.Errorf("upgrade: %v", err)
 	}
@@ -60,7 +65,7 @@ func TestMigrationIsOneTransaction(t *testing.T) {
 		t.Errorf("it was %s\nand is %s", before, after)
 	}
 	files["00003_c.sql"] = step("PRAGMA user_version = 3; CREATE TABLE c (x)")
-	if err := newSchema("a file", 0, 3, files).upgrade(t.Context(), path, hooks{}); err != nil {
+	if err := sqlite.NewSchema("a file", 0, 3, files, nil).Upgrade(t.Context(), path, failpoint.Hooks{}); err != nil {
 		t.Fatal(err)
 	}
 	kept, err := filepath.Glob(path + ".v*")
@@ -83,10 +88,10 @@ func TestKilledMigrating(t *testing.T) {
 	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	oldest := 1 + random.IntN(int(storeSchema.version)-1)
+	oldest := 1 + random.IntN(int(storefile.Schema.Version)-1)
 	for todo := errandKills(t); todo > 0; todo -= migrationKills {
 		t.Run(fmt.Sprint("v", oldest), func(t *testing.T) { killMigrating(t, oldest, random) })
-		oldest = 1 + oldest%(int(storeSchema.version)-1)
+		oldest = 1 + oldest%(int(storefile.Schema.Version)-1)
 	}
 }
 
@@ -98,7 +103,7 @@ func killMigrating(t *testing.T, version int, random *rand.Rand) {
 	}
 	want := migration{left: left, told: toldOf(t, sound), entries: entriesOf(t, sound), histories: historiesOf(t, sound)}
 	dir := duplicate(t, left)
-	points := append(slices.Clone(upgrades), failpoints)
+	points := append(slices.Clone(upgrades), failpoint.Count)
 	first := random.IntN(len(points))
 	for i := range migrationKills {
 		o := order{Dir: dir, Point: points[(first+i)%len(points)], Pass: 1 + random.Int32N(3), Lines: 6}
@@ -125,7 +130,7 @@ func killMigrating(t *testing.T, version int, random *rand.Rand) {
 type migration struct {
 	left      string // the directory
 	told      map[journal.SessionID]string
-	entries   map[journal.SessionID]entry
+	entries   map[journal.SessionID]catalog.Entry
 	histories map[journal.SessionID]string
 }
 
@@ -168,7 +173,7 @@ func (m *migration) checkOriginals(t *testing.T, dir string) {
 		files = append(files, strings.TrimSuffix(path, filepath.Ext(path)))
 	}
 	for session, e := range entriesOf(t, dir) {
-		if e.file != "" && e.file == m.entries[session].file && !slices.Contains(files, e.Path) {
+		if e.File != "" && e.File == m.entries[session].File && !slices.Contains(files, e.Path) {
 			t.Errorf("there is no original of %s", e.Path)
 		}
 	}
@@ -196,25 +201,25 @@ func wantOriginals(t *testing.T, dir, left string) {
 // contentOf is everything that a database holds.
 func contentOf(t *testing.T, path string) string {
 	t.Helper()
-	visitor := newVisitor()
-	defer visitor.leave()
-	mode, err := visitor.visit(t.Context(), path)
+	visitor := sqlite.NewVisitor()
+	defer visitor.Leave()
+	mode, err := visitor.Visit(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := openConn(path, mode)
+	c, err := sqlite.Open(path, mode)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
-	version, _, err := c.integer("PRAGMA user_version")
+	defer c.Close()
+	version, _, err := c.Integer("PRAGMA user_version")
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := fmt.Sprint(version)
 	for _, table := range tablesOf(t, c) {
 		out += "\n" + table
-		err := c.query(`SELECT * FROM "`+table+`" ORDER BY 1`, nil, func(v []driver.Value) error {
+		err := c.Query(`SELECT * FROM "`+table+`" ORDER BY 1`, nil, func(v []driver.Value) error {
 			out += fmt.Sprintf("\n%q", v)
 			return nil
 		})
@@ -225,10 +230,10 @@ func contentOf(t *testing.T, path string) string {
 	return out
 }
 
-func tablesOf(t *testing.T, c *conn) (names []string) {
+func tablesOf(t *testing.T, c *sqlite.Conn) (names []string) {
 	t.Helper()
-	err := c.query("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name", nil, func(v []driver.Value) error {
-		names = append(names, textIn(v[0]))
+	err := c.Query("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name", nil, func(v []driver.Value) error {
+		names = append(names, sqlite.TextIn(v[0]))
 		return nil
 	})
 	if err != nil {

@@ -9,6 +9,9 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // TestReadersAtEveryStep opens a directory for reading at every step of its owner.
@@ -16,8 +19,8 @@ import (
 func TestReadersAtEveryStep(t *testing.T) {
 	dir := t.TempDir()
 	var mu sync.Mutex
-	seen := map[failpoint]bool{}
-	look := func(p failpoint, _ string) error {
+	seen := map[failpoint.Point]bool{}
+	look := func(p failpoint.Point, _ string) error {
 		v, err := OpenReadOnly(t.Context(), dir)
 		if err == nil {
 			var problems []error
@@ -35,7 +38,7 @@ func TestReadersAtEveryStep(t *testing.T) {
 	if err := mustOpen(t, dir).Close(); err != nil { // which makes the catalogue
 		t.Fatal(err)
 	}
-	d, err := Open(t.Context(), dir, Options{hooks: hooks{reached: look}})
+	d, err := Open(t.Context(), dir, Options{hooks: failpoint.Hooks{Reached: look}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +58,7 @@ func TestReadersAtEveryStep(t *testing.T) {
 	if err := errors.Join(d.Settle(t.Context()), d.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []failpoint{pointSpareReady, pointFilled, pointCreated, pointAppended, pointCut, pointSealed, pointFirm, pointRetired, pointFinished, pointCompleted, pointMoved, pointReleased, pointRemoved, pointSwept} {
+	for _, p := range []failpoint.Point{failpoint.SpareReady, failpoint.Filled, failpoint.Created, failpoint.Appended, failpoint.Cut, failpoint.Sealed, failpoint.Firm, failpoint.Retired, failpoint.Finished, failpoint.Completed, failpoint.Moved, failpoint.Released, failpoint.Removed, failpoint.Swept} {
 		if !seen[p] {
 			t.Errorf("%v was not reached", p)
 		}
@@ -73,20 +76,20 @@ func TestAForgottenSession(t *testing.T) {
 	if err := mustOpen(t, empty).Close(); err != nil {
 		t.Fatal(err)
 	}
-	before, err := os.ReadFile(filepath.Join(empty, catalogName))
+	before, err := os.ReadFile(filepath.Join(empty, catalog.Name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	logs, err := filepath.Glob(filepath.Join(dir, storesName, "*-wal"))
+	logs, err := filepath.Glob(filepath.Join(dir, files.Stores, "*-wal"))
 	if err != nil || len(logs) == 0 {
 		t.Fatalf("logs %v, %v", logs, err)
 	}
-	for _, path := range append(logs, filepath.Join(dir, catalogName+"-wal")) {
+	for _, path := range append(logs, filepath.Join(dir, catalog.Name+"-wal")) {
 		if err := os.Truncate(path, 0); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, catalogName), before, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, catalog.Name), before, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = OpenReadOnly(t.Context(), dir)

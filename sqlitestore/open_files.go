@@ -1,12 +1,12 @@
 package sqlitestore
 
 import (
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+
 	"context"
-	"errors"
 	"slices"
 	"sync"
-
-	"github.com/mattn/go-sqlite3"
 )
 
 // shelf lends the files that a store is read from. They change when the store
@@ -86,11 +86,7 @@ func (s *shelf) bequeath(f *family) error {
 		return stopped("cut", s.path())
 	}
 	defer l.users.Done()
-	own, err := openReader(l.own.vouched, readWrite)
-	if err != nil {
-		return err
-	}
-	f.ancestors = append(f.ancestors, own)
+	f.ancestors = append(f.ancestors, ownReader(l.own.vouched))
 	for _, r := range l.ancestors {
 		if !slices.ContainsFunc(f.ancestors, func(has *reader) bool { return has.path == r.path }) {
 			f.ancestors = append(f.ancestors, r.share())
@@ -118,8 +114,7 @@ func (s *Store) read(ctx context.Context, op string, look func(f *family) error)
 		}
 		err := look(l.family)
 		l.users.Done()
-		var failed sqlite3.Error
-		if !errors.As(err, &failed) || try == readTries || s.complete.Load() || s.refresh(ctx, l) != nil {
+		if !sqlite.Failed(err) || try == readTries || s.complete.Load() || s.refresh(ctx, l) != nil {
 			return storageError(op, s.path(), err)
 		}
 	}
@@ -128,7 +123,7 @@ func (s *Store) read(ctx context.Context, op string, look func(f *family) error)
 // readAnew has an open session read from the files that it needs, which may be fewer
 // than when it was made: it inherits those of its parents. It is for the hydrator, so
 // that no session gets another file meanwhile. Cuts do not have to wait for it.
-func (d *Directory) readAnew(ctx context.Context, e entry) error {
+func (d *Directory) readAnew(ctx context.Context, e catalog.Entry) error {
 	s := d.opened(e.Session)
 	if s == nil {
 		return nil
@@ -156,7 +151,7 @@ func (d *Directory) readAnew(ctx context.Context, e entry) error {
 func (s *Store) refresh(ctx context.Context, stale *loan) error {
 	s.dir.changing.Lock()
 	defer s.dir.changing.Unlock()
-	e, err := s.dir.catalog.entry(ctx, "read", s.info.Session)
+	e, err := s.dir.catalog.Entry(ctx, "read", s.info.Session)
 	if err != nil {
 		return err
 	}

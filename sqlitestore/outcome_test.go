@@ -8,6 +8,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
@@ -35,18 +37,18 @@ type unsure struct {
 func newUnsure(t *testing.T, seed uint64) *unsure {
 	t.Helper()
 	u := &unsure{powerProgram: newPowerProgram(t, journal.Full, seed), t: t, code: losevfs.SyncFails, broke: make(chan struct{})}
-	u.breaking.Store(int64(failpoints))
+	u.breaking.Store(int64(failpoint.Count))
 	u.disk = losevfs.Mount(u.dir, seed)
 	spares := make(chan struct{}, 100)
-	u.reached = func(p failpoint, _ string) error {
+	u.reached = func(p failpoint.Point, _ string) error {
 		if int64(p) == u.breaking.Load() && !u.once.Swap(true) {
 			u.disk.Fail(u.code, 0, u.failures)
 			close(u.broke)
 		}
-		if p == pointSpareReady {
+		if p == failpoint.SpareReady {
 			spares <- struct{}{}
 		}
-		if p == pointAppending && u.refusing.Load() {
+		if p == failpoint.Appending && u.refusing.Load() {
 			return errDisk
 		}
 		return nil
@@ -70,7 +72,7 @@ func newUnsure(t *testing.T, seed uint64) *unsure {
 
 // breakAt has syncs fail so many times from a step on. What works in the background
 // reaches steps meanwhile.
-func (u *unsure) breakAt(p failpoint, failures int) {
+func (u *unsure) breakAt(p failpoint.Point, failures int) {
 	u.failures = failures
 	u.breaking.Store(int64(p))
 }
@@ -127,7 +129,7 @@ func TestCutIsWhatItSeems(t *testing.T) {
 		t.Run(fmt.Sprint("failures=", failures), func(t *testing.T) {
 			forOutcomes(t, func(t *testing.T, u *unsure) {
 				u.write(u.stores[0])
-				u.breakAt(pointCutting, failures)
+				u.breakAt(failpoint.Cutting, failures)
 				if err := u.cut(); err != nil {
 					t.Fatal(err)
 				}
@@ -150,8 +152,8 @@ func TestCutOnFullDisk(t *testing.T) {
 		parent := u.stores[0]
 		u.write(parent)
 		u.code = losevfs.Full
-		u.breakAt(pointCutting, 1<<30)
-		if err := u.cut(); abi.CodeOf(err) != abi.Storage || errors.Is(err, errUnknown) {
+		u.breakAt(failpoint.Cutting, 1<<30)
+		if err := u.cut(); abi.CodeOf(err) != abi.Storage || errors.Is(err, catalog.ErrUnknown) {
 			t.Fatalf("Cut: %v, want the code storage and a known outcome", err)
 		}
 		if _, err := u.d.Sessions(t.Context()); err != nil {
@@ -168,7 +170,7 @@ func TestCutOnFullDisk(t *testing.T) {
 func TestMoveThatFailedStaysUndone(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {
 		u.divide()
-		u.breakAt(pointCompleting, 1)
+		u.breakAt(failpoint.Completing, 1)
 		settled := make(chan error)
 		go func() { settled <- u.d.Settle(t.Context()) }()
 		<-u.broke
@@ -198,7 +200,7 @@ func TestMoveThatIsFoundIsDurable(t *testing.T) {
 				}
 			})
 		}
-		u.breakAt(pointCompleting, 1<<30)
+		u.breakAt(failpoint.Completing, 1<<30)
 		settled := make(chan error)
 		go func() { settled <- u.d.Settle(t.Context()) }()
 		s := <-told
@@ -216,7 +218,7 @@ func TestMoveThatIsFoundIsDurable(t *testing.T) {
 func TestCutThatIsFoundIsDurable(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {
 		u.write(u.stores[0])
-		u.breakAt(pointCutting, 1<<30)
+		u.breakAt(failpoint.Cutting, 1<<30)
 		if err := u.cut(); err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +247,7 @@ func TestCommitThatFailedStaysUndone(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {
 		s := u.stores[0]
 		u.write(s)
-		u.breakAt(pointAppending, 1)
+		u.breakAt(failpoint.Appending, 1)
 		told := make(chan struct{}, 1)
 		s.Notify(func() {
 			u.refusing.Store(true) // so that it cannot be written again either

@@ -15,7 +15,12 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 	"go.uber.org/goleak"
 )
 
@@ -82,8 +87,8 @@ const powerSteps = 600
 func TestPowerLossAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(seeds(t, everyStepShare)+everyStepShare-1) / everyStepShare {
-		for point := range failpoints {
-			if isApart(point) || slices.Contains(upgrades, point) || point == pointRetiring || point == pointRetired {
+		for point := range failpoint.Count {
+			if isApart(point) || slices.Contains(upgrades, point) || point == failpoint.Retiring || point == failpoint.Retired {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/seed=%d", point, seed), func(t *testing.T) {
@@ -95,7 +100,7 @@ func TestPowerLossAtEveryStep(t *testing.T) {
 				p := newPowerProgram(t, durability, seed<<8|uint64(point))
 				var passes atomic.Int32
 				pass := 1 + p.random.Int32N(3)
-				p.reached = func(at failpoint, _ string) error {
+				p.reached = func(at failpoint.Point, _ string) error {
 					if at == point && passes.Add(1) == pass {
 						p.disk.Die()
 					}
@@ -129,7 +134,7 @@ type powerProgram struct {
 	d          *Directory
 	stores     []*Store
 	restarts   int
-	reached    func(failpoint, string) error
+	reached    func(failpoint.Point, string) error
 	free       func() int64
 }
 
@@ -183,7 +188,7 @@ func (p *powerProgram) giveUp() (wait func()) {
 
 func (p *powerProgram) open() (err error) {
 	ctx := context.Background()
-	if p.d, err = Open(ctx, p.dir, Options{hooks: hooks{synced: p.disk.Synced, reached: p.reached, free: p.free, copyChunk: 16 << 10, uniteChunk: 20}}); err != nil {
+	if p.d, err = Open(ctx, p.dir, Options{hooks: failpoint.Hooks{Synced: p.disk.Synced, Reached: p.reached, Free: p.free, CopyChunk: 16 << 10, UniteChunk: 20}}); err != nil {
 		return err
 	}
 	graphs, problems, err := p.d.Saved(ctx)
@@ -246,7 +251,7 @@ func (p *powerProgram) step() error {
 	a := p.ledger[s.Origin()]
 	switch p.random.IntN(18) {
 	case 0:
-		checkpoint(s.path())
+		sqlite.Checkpoint(s.path())
 		return nil
 	case 1:
 		p.stores = append(p.stores[:i:i], p.stores[i+1:]...)
@@ -309,7 +314,7 @@ func (p *powerProgram) cut() error {
 	}
 	for _, s := range ended {
 		a := p.ledger[s.Origin()]
-		inherited, err := p.d.catalog.inherited(context.Background(), s.info.Session)
+		inherited, err := p.d.catalog.Inherited(context.Background(), s.info.Session)
 		if err != nil {
 			return err // the power has failed already
 		}
@@ -439,12 +444,12 @@ func (p *powerProgram) alone(t *testing.T, d *Directory) {
 		want[spare.path] = true
 	}
 	d.spares.mu.Unlock()
-	files, err := filepath.Glob(filepath.Join(p.dir, storesName, "*"+storeSuffix))
+	files, err := filepath.Glob(filepath.Join(p.dir, files.Stores, "*"+files.StoreSuffix))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range files {
-		if !want[path] && !unused(t.Context(), path) {
+		if !want[path] && !storefile.IsUnused(t.Context(), path) {
 			t.Errorf("%s is left over", path)
 		}
 	}
@@ -531,10 +536,10 @@ func (p *powerProgram) endure(t *testing.T, err error) {
 	p.disk.Fail(0, 0, 0)
 	for _, s := range p.stores {
 		if abi.CodeOf(s.flush(t.Context())) == abi.Stopped {
-			err = errors.Join(err, errUnknown)
+			err = errors.Join(err, catalog.ErrUnknown)
 		}
 	}
-	if !errors.Is(err, errUnknown) && len(p.stores) > 0 {
+	if !errors.Is(err, catalog.ErrUnknown) && len(p.stores) > 0 {
 		return
 	}
 	// A cut whose outcome is unknown has closed both sides, and a store that

@@ -7,6 +7,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // PruneReport says what of a history has been given up, or would be.
@@ -25,7 +27,7 @@ type PruneReport struct {
 
 // PlanPrune says what [Directory.Prune] would give up. It changes nothing.
 func (v *View) PlanPrune(ctx context.Context, session journal.SessionID, bound Retention) (r PruneReport, err error) {
-	err = v.catalog.withFamily(ctx, "prune", session, v.readable, func(e entry, f *family) (err error) {
+	err = v.catalog.withFamily(ctx, "prune", session, v.readable, func(e catalog.Entry, f *family) (err error) {
 		if err := prunable(e); err != nil {
 			return err
 		}
@@ -40,7 +42,7 @@ func (v *View) PlanPrune(ctx context.Context, session journal.SessionID, bound R
 // somebody has yet to read, and all that is later, is kept. It returns when that is
 // done, and durable. The session may be open or not.
 func (d *Directory) Prune(ctx context.Context, session journal.SessionID, bound Retention) (r PruneReport, err error) {
-	e, err := d.catalog.entry(ctx, "prune", session)
+	e, err := d.catalog.Entry(ctx, "prune", session)
 	if err == nil {
 		err = prunable(e)
 	}
@@ -73,7 +75,7 @@ func (d *Directory) Prune(ctx context.Context, session journal.SessionID, bound 
 
 // prunable refuses a session that has ended: what is left of it is in the files of
 // others, or is all that there is.
-func prunable(e entry) error {
+func prunable(e catalog.Entry) error {
 	if e.Live {
 		return nil
 	}
@@ -85,7 +87,7 @@ func prunable(e entry) error {
 
 // prune gives up old history of a store, in the goroutine that makes files.
 func (h *hydrator) prune(ctx context.Context, s *Store, bound Retention) (r PruneReport, err error) {
-	e, err := h.d.catalog.entry(ctx, "prune", s.info.Session)
+	e, err := h.d.catalog.Entry(ctx, "prune", s.info.Session)
 	if err != nil {
 		return r, err
 	}
@@ -93,7 +95,7 @@ func (h *hydrator) prune(ctx context.Context, s *Store, bound Retention) (r Prun
 		if err := h.attend(ctx, e, false); err != nil {
 			return r, h.whyNotPruned(ctx, e, err)
 		}
-		if e, err = h.d.catalog.entry(ctx, "prune", s.info.Session); err != nil {
+		if e, err = h.d.catalog.Entry(ctx, "prune", s.info.Session); err != nil {
 			return r, err
 		}
 	}
@@ -117,11 +119,11 @@ func (h *hydrator) prune(ctx context.Context, s *Store, bound Retention) (r Prun
 }
 
 // whyNotPruned is the error for a session that was cut while its file was written.
-func (h *hydrator) whyNotPruned(ctx context.Context, e entry, err error) error {
+func (h *hydrator) whyNotPruned(ctx context.Context, e catalog.Entry, err error) error {
 	if !errors.Is(err, errCutAgain) {
 		return err
 	}
-	now, lookErr := h.d.catalog.entry(ctx, "prune", e.Session)
+	now, lookErr := h.d.catalog.Entry(ctx, "prune", e.Session)
 	if lookErr != nil || now.Live {
 		return storageError("prune", e.Path, err)
 	}
@@ -129,7 +131,7 @@ func (h *hydrator) whyNotPruned(ctx context.Context, e entry, err error) error {
 }
 
 // planPrune is what a bound gives up, to the letter.
-func (f *family) planPrune(ctx context.Context, e entry, bound Retention) (r PruneReport, err error) {
+func (f *family) planPrune(ctx context.Context, e catalog.Entry, bound Retention) (r PruneReport, err error) {
 	r = PruneReport{Session: e.Session}
 	if r.Bytes, err = f.size(ctx); err != nil {
 		return r, err
@@ -178,7 +180,7 @@ func (f *family) size(ctx context.Context) (bytes int64, err error) {
 
 // size is what the file takes when what is in its write-ahead log has been moved.
 func (r *reader) size(ctx context.Context) (bytes int64, err error) {
-	err = each(ctx, r.db, func(scan func(...any) error) error { return scan(&bytes) },
+	err = sqlite.Each(ctx, r.db, func(scan func(...any) error) error { return scan(&bytes) },
 		"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
 	return bytes, err
 }

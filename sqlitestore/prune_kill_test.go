@@ -10,12 +10,13 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/seeded"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
 // prunePoints are the steps of giving up history.
-var prunePoints = []failpoint{
-	pointOpened, pointNoting, pointNoted, pointUniting, pointUnited, pointTailFollowed, pointStanding, pointFinishing, pointFinished,
-	pointCompleting, pointCompleted, pointMoved, pointReleasing, pointReleased, pointRemoving, pointRemoved, pointSweeping, pointSwept,
+var prunePoints = []failpoint.Point{
+	failpoint.Opened, failpoint.Noting, failpoint.Noted, failpoint.Uniting, failpoint.United, failpoint.TailFollowed, failpoint.Standing, failpoint.Finishing, failpoint.Finished,
+	failpoint.Completing, failpoint.Completed, failpoint.Moved, failpoint.Releasing, failpoint.Released, failpoint.Removing, failpoint.Removed, failpoint.Sweeping, failpoint.Swept,
 }
 
 func (a *errand) prune(ctx context.Context, dir string, options Options) error {
@@ -44,7 +45,7 @@ func TestKilledPruning(t *testing.T) {
 		for range min(todo, killsPerPruned) {
 			o := order{Dir: dir, Point: prunePoints[at%len(prunePoints)], Pass: 1 + random.Int32N(2), Lines: 20}
 			if at++; random.IntN(3) == 0 {
-				o.Point = failpoints
+				o.Point = failpoint.Count
 			}
 			a := &errand{Word: "prune", Session: session, Bound: Retention{Events: int64(50 + 10*random.IntN(10))}}
 			a.sendOff(t, o, random)

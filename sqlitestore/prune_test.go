@@ -8,6 +8,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // TestPruneToTheLetter gives up history by hand. A plan says what will be given up,
@@ -76,8 +78,8 @@ func TestPruneRefuses(t *testing.T) {
 // TestPruneOfWhatIsCutMeanwhile answers as if the session had ended before.
 func TestPruneOfWhatIsCutMeanwhile(t *testing.T) {
 	var cut atomic.Pointer[func()] // asked for by every goroutine of the directory
-	d, err := Open(t.Context(), t.TempDir(), smallChunks(func(p failpoint, _ string) error {
-		if p != pointTailFollowed {
+	d, err := Open(t.Context(), t.TempDir(), smallChunks(func(p failpoint.Point, _ string) error {
+		if p != failpoint.TailFollowed {
 			return nil
 		}
 		if now := cut.Swap(nil); now != nil {
@@ -174,13 +176,13 @@ func createdIn(t *testing.T, dir string) journal.SessionID {
 func TestPruneTellsTheSize(t *testing.T) {
 	dir, session := chattered(t)
 	for _, events := range []int64{chatterAll - 50, chatterAll - 51} {
-		before := diskSize(entriesOf(t, dir)[session].Path)
+		before := sqlite.DiskSize(entriesOf(t, dir)[session].Path)
 		d := mustOpen(t, dir)
 		r, err := d.Prune(t.Context(), session, Retention{Events: events})
 		if err := errors.Join(err, d.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if after := diskSize(entriesOf(t, dir)[session].Path); r.Given == 0 || r.Bytes != before || r.Left != after {
+		if after := sqlite.DiskSize(entriesOf(t, dir)[session].Path); r.Given == 0 || r.Bytes != before || r.Left != after {
 			t.Errorf("the file had %d bytes and has %d: %+v", before, after, r)
 		}
 	}

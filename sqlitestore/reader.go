@@ -4,12 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // readConnections bounds the connections that read one store at a time.
@@ -21,7 +23,7 @@ const eventFields = "id, ts, kind, coalesce(graph, ''), coalesce(creature, ''), 
 // reader reads one store's file. Its methods may be called by any goroutine.
 type reader struct {
 	vouched
-	mode  fileMode
+	mode  sqlite.Mode
 	db    *sql.DB
 	users atomic.Int32 // families that read it; see share
 
@@ -31,7 +33,7 @@ type reader struct {
 
 // vouched is a file that holds history of a session, as far as the session has not got
 // it in the files of its ancestors. There are three ways to one: the catalogue names
-// the file as the session's ([catalog.scanEntry]); it is the file of a child of a cut,
+// the file as the session's ([heldBy]); it is the file of a child of a cut,
 // which is thrown away together with its readers unless the catalogue names it
 // ([Directory.newborn]); or the catalogue has just been made to name it
 // ([hydrator.commitMove]). Whatever reads or copies history takes a vouched file, and
@@ -41,14 +43,27 @@ type vouched struct {
 	session journal.SessionID // "" if that is not known
 }
 
-func openReader(file vouched, mode fileMode) (*reader, error) {
-	db, err := openPool(file.path, mode, readConnections)
+// heldBy is the file that the catalogue names as a session's.
+func heldBy(e catalog.Entry) vouched { return vouched{e.Path, e.Session} }
+
+// openReader takes over a connection to a file.
+func openReader(ctx context.Context, file vouched, c *sqlite.Conn) (*reader, error) {
+	db, err := c.Pool(ctx, readConnections)
 	if err != nil {
 		return nil, err
 	}
+	return newReader(file, c.Mode, db), nil
+}
+
+// ownReader reads a file of this process, which is opened when something is read.
+func ownReader(file vouched) *reader {
+	return newReader(file, sqlite.ReadWrite, sqlite.OpenPool(file.path, sqlite.ReadWrite, readConnections))
+}
+
+func newReader(file vouched, mode sqlite.Mode, db *sql.DB) *reader {
 	r := &reader{vouched: file, mode: mode, db: db, origins: map[int64]journal.Origin{}}
 	r.users.Store(1)
-	return r, nil
+	return r
 }
 
 // share makes the reader one of another family as well, and answers it. Each of
@@ -66,7 +81,7 @@ func (r *reader) close() error {
 	}
 	err := r.db.Close()
 	if missing(r.path) {
-		for _, suffix := range databaseSuffixes[1:] {
+		for _, suffix := range sqlite.Suffixes[1:] {
 			_ = files.Remove(r.path + suffix) // or somebody else does so
 		}
 	}
@@ -76,46 +91,21 @@ func (r *reader) close() error {
 // authored are the origins under which the session of the file has written.
 func (r *reader) authored(ctx context.Context) (map[journal.Origin]uint64, error) {
 	out := map[journal.Origin]uint64{}
-	err := each(ctx, r.db, func(scan func(...any) error) error {
+	err := sqlite.Each(ctx, r.db, func(scan func(...any) error) error {
 		var uuid []byte
 		if err := scan(&uuid); err != nil {
 			return err
 		}
-		origin, err := originIn(uuid)
-		out[origin] = seqMask
+		origin, err := storefile.OriginIn(uuid)
+		out[origin] = storefile.SeqMask
 		return err
 	}, "SELECT uuid FROM own")
 	return out, err
 }
 
-// querier is a pool of connections, or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-// each calls row for every row of a query.
-func each(ctx context.Context, q querier, row func(scan func(...any) error) error, query string, args ...any) error {
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	scan := func(to ...any) error {
-		if err := rows.Scan(to...); err != nil { // a column is of another type than it should be
-			return &cellError{strings.TrimPrefix(err.Error(), "sql: ")}
-		}
-		return nil
-	}
-	for rows.Next() {
-		if err := row(scan); err != nil {
-			return errors.Join(err, rows.Close())
-		}
-	}
-	return errors.Join(rows.Err(), rows.Close())
-}
-
 func (r *reader) state(ctx context.Context, creature journal.CreatureID) (map[string][]byte, error) {
 	out := map[string][]byte{}
-	err := each(ctx, r.db, func(scan func(...any) error) error {
+	err := sqlite.Each(ctx, r.db, func(scan func(...any) error) error {
 		var key string
 		var value []byte
 		if err := scan(&key, &value); err != nil {
@@ -134,7 +124,7 @@ type packedEvent struct {
 	sum             int64
 }
 
-func scanEvents(ctx context.Context, q querier, room *int64, query string, args ...any) ([]packedEvent, error) {
+func scanEvents(ctx context.Context, q sqlite.Querier, room *int64, query string, args ...any) ([]packedEvent, error) {
 	var out []packedEvent
 	err := eachEvent(ctx, q, func(e *packedEvent) error {
 		out = append(out, *e)
@@ -153,8 +143,8 @@ func scanEvents(ctx context.Context, q querier, room *int64, query string, args 
 }
 
 // eachEvent calls row for every event of a query of eventFields.
-func eachEvent(ctx context.Context, q querier, row func(e *packedEvent) error, query string, args ...any) error {
-	return each(ctx, q, func(scan func(...any) error) error {
+func eachEvent(ctx context.Context, q sqlite.Querier, row func(e *packedEvent) error, query string, args ...any) error {
+	return sqlite.Each(ctx, q, func(scan func(...any) error) error {
 		var e packedEvent
 		var seq int64
 		if err := scan(&e.id, &e.Time, &e.Kind, &e.Graph, &e.Creature, &e.turn, &e.Attempt,
@@ -194,33 +184,33 @@ func (s *snapshot) unpackEvent(ctx context.Context, p *packedEvent) (journal.Eve
 		}
 		*field.to = id
 	}
-	if eventDigest(&out) != digestOf(p.sum) {
-		return journal.Event{}, altered(s.r.path, out.ID)
+	if storefile.EventDigest(&out) != storefile.DigestOf(p.sum) {
+		return journal.Event{}, storefile.Altered(s.r.path, out.ID)
 	}
 	return out, nil
 }
 
-func (r *reader) unpack(ctx context.Context, q querier, packed int64) (journal.EventID, error) {
+func (r *reader) unpack(ctx context.Context, q sqlite.Querier, packed int64) (journal.EventID, error) {
 	if packed == 0 {
 		return journal.EventID{}, nil
 	}
-	origin, err := r.originOf(ctx, q, packed>>seqBits)
-	return journal.EventID{Origin: origin, Seq: uint64(packed & seqMask)}, err
+	origin, err := r.originOf(ctx, q, packed>>storefile.SeqBits)
+	return journal.EventID{Origin: origin, Seq: uint64(packed & storefile.SeqMask)}, err
 }
 
-func (r *reader) originOf(ctx context.Context, q querier, no int64) (journal.Origin, error) {
+func (r *reader) originOf(ctx context.Context, q sqlite.Querier, no int64) (journal.Origin, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if o, ok := r.origins[no]; ok {
 		return o, nil
 	}
-	err := each(ctx, q, func(scan func(...any) error) error {
+	err := sqlite.Each(ctx, q, func(scan func(...any) error) error {
 		var no int64
 		var uuid []byte
 		if err := scan(&no, &uuid); err != nil {
 			return err
 		}
-		origin, err := originIn(uuid)
+		origin, err := storefile.OriginIn(uuid)
 		if err == nil {
 			r.origins[no] = origin
 		}
@@ -237,13 +227,13 @@ func (r *reader) originOf(ctx context.Context, q querier, no int64) (journal.Ori
 
 // numberOf answers the packed form of an id; 0 when the file does not know its
 // origin.
-func numberOf(ctx context.Context, q querier, id journal.EventID) (packed int64, err error) {
-	err = each(ctx, q, func(scan func(...any) error) error {
+func numberOf(ctx context.Context, q sqlite.Querier, id journal.EventID) (packed int64, err error) {
+	err = sqlite.Each(ctx, q, func(scan func(...any) error) error {
 		var no int64
 		if err := scan(&no); err != nil {
 			return err
 		}
-		packed = no<<seqBits | int64(id.Seq&seqMask)
+		packed = no<<storefile.SeqBits | int64(id.Seq&storefile.SeqMask)
 		return nil
 	}, "SELECT no FROM origin WHERE uuid = ?", id.Origin[:])
 	return packed, err

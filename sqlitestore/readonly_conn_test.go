@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // TestReadingLeavesNothing looks at a directory in every way there is. Afterwards
@@ -62,11 +64,11 @@ func TestReadingLeavesLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	killed := filepath.Join(t.TempDir(), "killed")
-	if err := os.MkdirAll(filepath.Join(killed, storesName), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(killed, files.Stores), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	store := filepath.Join(storesName, filepath.Base(s.path()))
-	for _, name := range []string{catalogName, catalogName + "-wal", store, store + "-wal"} { // others are being made
+	store := filepath.Join(files.Stores, filepath.Base(s.path()))
+	for _, name := range []string{catalog.Name, catalog.Name + "-wal", store, store + "-wal"} { // others are being made
 		content, err := os.ReadFile(filepath.Join(d.dir, name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(killed, name), content, 0o644)
@@ -76,7 +78,7 @@ func TestReadingLeavesLogs(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{d.dir, killed} {
-		log := filepath.Join(dir, storesName, filepath.Base(s.path())+"-wal")
+		log := filepath.Join(dir, files.Stores, filepath.Base(s.path())+"-wal")
 		content, err := os.ReadFile(log)
 		if err != nil || len(content) == 0 {
 			t.Fatalf("a log of %d bytes, %v", len(content), err)

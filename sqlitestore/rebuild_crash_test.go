@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
@@ -17,7 +20,7 @@ import (
 func damageCatalog(t *testing.T, dir string) {
 	t.Helper()
 	for suffix, text := range map[string]string{"": "rubble", "-wal": "a log"} {
-		if err := os.WriteFile(filepath.Join(dir, catalogName+suffix), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, catalog.Name+suffix), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,9 +36,9 @@ func TestKilledWhileRebuilding(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		lose   func(*testing.T, string)
-		points []failpoint
+		points []failpoint.Point
 	}{
-		{"Lost", loseCatalog, []failpoint{pointRemaking, pointRewriting, pointRemade, pointInstalling, pointInstalled}},
+		{"Lost", loseCatalog, []failpoint.Point{failpoint.Remaking, failpoint.Rewriting, failpoint.Remade, failpoint.Installing, failpoint.Installed}},
 		{"Damaged", damageCatalog, rebuilds},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,7 +54,7 @@ func TestKilledWhileRebuilding(t *testing.T) {
 						killed++
 						wantRebuildable(t, dir, sound)
 					}
-					if k.died != point || point == pointInstalled { // it is whole
+					if k.died != point || point == failpoint.Installed { // it is whole
 						c.lose(t, dir)
 					}
 				}
@@ -63,7 +66,7 @@ func TestKilledWhileRebuilding(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantSame(t, sound, dir)
-			if left, err := filepath.Glob(filepath.Join(dir, catalogName+partialSuffix+"*")); err != nil || len(left) > 0 {
+			if left, err := filepath.Glob(filepath.Join(dir, catalog.Name+files.PartialSuffix+"*")); err != nil || len(left) > 0 {
 				t.Errorf("%v are left over; %v", left, err)
 			}
 		})
@@ -104,28 +107,28 @@ func wantSame(t *testing.T, sound, dir string) {
 // catalogue then, or none, and it can be made again.
 func TestPowerLossWhileRebuilding(t *testing.T) {
 	sound := lineaged(t)
-	for _, point := range []failpoint{pointRemaking, pointRewriting, pointRemade, pointInstalling, pointInstalled, failpoints} {
+	for _, point := range []failpoint.Point{failpoint.Remaking, failpoint.Rewriting, failpoint.Remade, failpoint.Installing, failpoint.Installed, failpoint.Count} {
 		for seed := range uint64(4) {
 			t.Run(fmt.Sprintf("%s/seed=%d", pointName(point), seed), func(t *testing.T) {
 				dir := duplicate(t, sound)
 				loseCatalog(t, dir)
 				disk := losevfs.Mount(dir, seed)
-				_, err := rebuild(t.Context(), dir, hooks{synced: disk.Synced, renamed: disk.Renamed, reached: func(p failpoint, _ string) error {
+				_, err := rebuildWith(t.Context(), dir, failpoint.Hooks{Synced: disk.Synced, Renamed: disk.Renamed, Reached: func(p failpoint.Point, _ string) error {
 					if p == point {
 						disk.Die()
 						return errDisk // there is nobody any more who could go on
 					}
 					return nil
 				}})
-				if (err == nil) != (point == failpoints) {
+				if (err == nil) != (point == failpoint.Count) {
 					t.Fatalf("Rebuild: %v", err)
 				}
 				if err := disk.PowerOff(); err != nil {
 					t.Fatal(err)
 				}
 				rebooted(t, dir)
-				if missing(filepath.Join(dir, catalogName)) {
-					if point == failpoints {
+				if missing(filepath.Join(dir, catalog.Name)) {
+					if point == failpoint.Count {
 						t.Fatal("what was answered is not durable")
 					}
 					if _, err := Rebuild(t.Context(), dir); err != nil {

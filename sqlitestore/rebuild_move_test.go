@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // mover has a session that gets another file, and is in two for a while.
@@ -27,8 +29,8 @@ func moved(t *testing.T) *mover {
 	t.Helper()
 	m := &mover{t: t, dir: t.TempDir(), stopped: filepath.Join(t.TempDir(), "stopped")}
 	copied := make(chan error, 1)
-	d, err := Open(t.Context(), m.dir, smallChunks(func(p failpoint, path string) error {
-		if p == pointFinished && strings.HasPrefix(filepath.Base(path), string(m.session)) {
+	d, err := Open(t.Context(), m.dir, smallChunks(func(p failpoint.Point, path string) error {
+		if p == failpoint.Finished && strings.HasPrefix(filepath.Base(path), string(m.session)) {
 			copied <- copyKilled(m.stopped, m.dir)
 		}
 		return nil
@@ -46,7 +48,7 @@ func moved(t *testing.T) *mover {
 		t.Fatal(err)
 	}
 	m.s = children[0].(*Store)
-	m.session, m.path = m.s.info.Session, filepath.Join(m.stopped, storesName, filepath.Base(m.s.path()))
+	m.session, m.path = m.s.info.Session, filepath.Join(m.stopped, files.Stores, filepath.Base(m.s.path()))
 	m.s.Append(whole(m.s.Origin(), 0, ownEvents, 10))
 	settle(t, d)
 	if err := <-copied; err != nil {
@@ -83,7 +85,7 @@ func (m *mover) rebuilds(dir string, events int) {
 		m.t.Errorf("%d events are left, want %d; %v", len(told), events, err)
 	}
 	keepsTo(m.t, dir, smallChunks(nil), report.Live)
-	files, err := filepath.Glob(filepath.Join(dir, storesName, string(m.session)+"*"))
+	files, err := filepath.Glob(filepath.Join(dir, files.Stores, string(m.session)+"*"))
 	if err != nil || len(files) != 1 {
 		m.t.Errorf("%v are left; %v", files, err)
 	}
@@ -95,7 +97,7 @@ func TestRebuildAfterMove(t *testing.T) {
 	m := moved(t)
 	for _, suffix := range []string{"", "-wal"} {
 		if from := m.path + suffix; !missing(from) {
-			replace(t, filepath.Join(m.dir, storesName, filepath.Base(from)), from)
+			replace(t, filepath.Join(m.dir, files.Stores, filepath.Base(from)), from)
 		}
 	}
 	m.rebuilds(m.dir, inheritedEvents+ownEvents+5)
@@ -115,8 +117,8 @@ func TestRebuildWithoutMove(t *testing.T) {
 	m := moved(t)
 	m.loseTail()
 	options := smallChunks(nil)
-	options.hooks.opened = func(c *conn) error { // before the second file has been made anew
-		if isNumbered(filepath.Base(c.path)) {
+	options.hooks.Opened = func(path string, _ func(string) error) error { // before the second file has been made anew
+		if isNumbered(path) {
 			return errDisk
 		}
 		return nil

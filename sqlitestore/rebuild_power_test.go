@@ -13,6 +13,11 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 const rebuildSeeds = 2
@@ -32,7 +37,7 @@ func TestRebuildAfterPowerLoss(t *testing.T) {
 						p.round(t, 1+p.random.IntN(powerOperations))
 						before := duplicate(t, p.dir)
 						loseCatalog(t, p.dir)
-						if _, err := os.Stat(filepath.Join(before, catalogName)); err != nil {
+						if _, err := os.Stat(filepath.Join(before, catalog.Name)); err != nil {
 							continue // the power failed before there was one
 						}
 						if n, err := countStores(p.dir); n == 0 || err != nil {
@@ -60,12 +65,12 @@ func TestRebuildAfterPowerLoss(t *testing.T) {
 // start does, and does nothing else: what Rebuild finds is compared with that.
 func decideIn(t *testing.T, dir string) {
 	t.Helper()
-	k, err := takeCatalog(filepath.Join(dir, catalogName))
+	k, err := catalog.Take(filepath.Join(dir, catalog.Name), WithoutSyncs.hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Directory{dir: dir, options: WithoutSyncs, catalog: k}
-	if err := errors.Join(d.decide(t.Context()), k.close()); err != nil {
+	d := &Directory{dir: dir, options: WithoutSyncs, catalog: &sessions{Catalog: k}}
+	if err := errors.Join(d.decide(t.Context()), k.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -89,7 +94,7 @@ func duplicate(t *testing.T, dir string) string {
 
 func loseCatalog(t *testing.T, dir string) {
 	t.Helper()
-	if err := (hooks{}).removeDatabase(filepath.Join(dir, catalogName)); err != nil {
+	if err := sqlite.Remove(failpoint.Hooks{}, filepath.Join(dir, catalog.Name)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -105,8 +110,8 @@ type known struct {
 	Cut, Kind                  string
 }
 
-func knownOf(e entry) known {
-	return known{e.Graph, e.born, e.Durability, e.Created, e.MergedAt, e.SplitAt, e.Parents, e.cut, e.kind}
+func knownOf(e catalog.Entry) known {
+	return known{e.Graph, e.Born, e.Durability, e.Created, e.MergedAt, e.SplitAt, e.Parents, e.Cut, string(e.Kind)}
 }
 
 // differences compares a directory with one whose catalogue was made again.
@@ -114,7 +119,7 @@ func differences(t *testing.T, before, after string) (out []string) {
 	t.Helper()
 	c := comparison{t: t, dir: after, old: entriesOf(t, before), fresh: entriesOf(t, after)}
 	for _, session := range slices.Sorted(maps.Keys(c.fresh)) {
-		if _, there := c.old[session]; !there && !c.marked(c.fresh[session], markUnused) {
+		if _, there := c.old[session]; !there && !c.marked(c.fresh[session], storefile.Unused) {
 			out = append(out, fmt.Sprintf("%s was not there", session))
 		}
 	}
@@ -134,7 +139,7 @@ func differences(t *testing.T, before, after string) (out []string) {
 type comparison struct {
 	t          *testing.T
 	dir        string
-	old, fresh map[journal.SessionID]entry
+	old, fresh map[journal.SessionID]catalog.Entry
 }
 
 // compare says what is wrong with a session in the new catalogue.
@@ -150,9 +155,9 @@ func (c *comparison) compare(session journal.SessionID) string {
 		return fmt.Sprintf("it was %+v and is %+v", knownOf(old), knownOf(fresh))
 	case old.Live != fresh.Live && !c.parentOfNew(session):
 		return fmt.Sprintf("live was %v", old.Live)
-	case old.file != "" && old.file != fresh.file && !two:
-		return fmt.Sprintf("its file was %q and is %q", old.file, fresh.file)
-	case old.file != "" && old.Complete != fresh.Complete && !two:
+	case old.File != "" && old.File != fresh.File && !two:
+		return fmt.Sprintf("its file was %q and is %q", old.File, fresh.File)
+	case old.File != "" && old.Complete != fresh.Complete && !two:
 		return fmt.Sprintf("complete was %v", old.Complete)
 	}
 	return ""
@@ -162,7 +167,7 @@ func (c *comparison) compare(session journal.SessionID) string {
 // that was about to be its own. That had followed what a power loss took from the
 // other, so it may have more.
 func (c *comparison) outlived(old, fresh *View, session journal.SessionID) bool {
-	if c.old[session].file == c.fresh[session].file || len(c.filesOf(session)) < 2 {
+	if c.old[session].File == c.fresh[session].File || len(c.filesOf(session)) < 2 {
 		return false
 	}
 	has := map[journal.EventID]bool{}
@@ -192,23 +197,30 @@ func (c *comparison) parentOfNew(session journal.SessionID) bool {
 	return false
 }
 
-func (c *comparison) marked(e entry, mark string) bool {
-	r, err := newVisitor().remains(context.Background(), filepath.Join(c.dir, storesName, e.file))
-	return err == nil && r.has(mark)
+func (c *comparison) marked(e catalog.Entry, mark string) bool {
+	in, _, err := storefile.Schema.Open(context.Background(), filepath.Join(c.dir, files.Stores, e.File), sqlite.ReadOnly)
+	if err != nil {
+		return false
+	}
+	_, found, err := in.Integer("SELECT 1 FROM store WHERE key = ?", mark)
+	return errors.Join(err, in.Close()) == nil && found
 }
 
-func (c *comparison) filesOf(session journal.SessionID) (out []*remains) {
-	found, _, err := readRemains(c.t.Context(), c.dir)
+// filesOf are the files that say that they are of a session.
+func (c *comparison) filesOf(session journal.SessionID) []string {
+	found, err := filepath.Glob(filepath.Join(c.dir, files.Stores, "*"+files.StoreSuffix))
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return slices.DeleteFunc(found, func(r *remains) bool { return r.session() != session })
+	return slices.DeleteFunc(found, func(path string) bool {
+		return !storefile.Says(c.t.Context(), path, "session", string(session))
+	})
 }
 
-func entriesOf(t *testing.T, dir string) map[journal.SessionID]entry {
+func entriesOf(t *testing.T, dir string) map[journal.SessionID]catalog.Entry {
 	t.Helper()
-	out := map[journal.SessionID]entry{}
-	entries, err := mustView(t, dir).catalog.entries(t.Context())
+	out := map[journal.SessionID]catalog.Entry{}
+	entries, err := mustView(t, dir).catalog.Entries(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

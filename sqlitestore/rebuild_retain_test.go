@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // TestRebuildPruned makes the catalogue of a directory again in which old history
@@ -82,7 +84,7 @@ func keepsTo(t *testing.T, dir string, o Options, live []journal.SessionID) {
 	for _, session := range live {
 		wantSound(t, d, session)
 	}
-	if strange, err := filepath.Glob(filepath.Join(dir, storesName, "*"+orphanSuffix)); err != nil || len(strange) > 0 {
+	if strange, err := filepath.Glob(filepath.Join(dir, files.Stores, "*"+files.OrphanSuffix)); err != nil || len(strange) > 0 {
 		t.Errorf("%v were set aside; %v", strange, err)
 	}
 }
@@ -103,9 +105,9 @@ func reopened(t *testing.T, d *Directory, s *Store) *Store {
 // history, and then loses the catalogue. The session has everything that it is to
 // keep, and either all of the rest or none.
 func TestRebuildKilledWhilePruning(t *testing.T) {
-	points := []failpoint{
-		pointNoted, pointStripped, pointUnited, pointTailFollowed, pointStanding, pointFinishing, pointFinished, pointCompleting, pointCompleted, pointMoved,
-		pointSweeping, pointRemoved, pointSwept,
+	points := []failpoint.Point{
+		failpoint.Noted, failpoint.Stripped, failpoint.United, failpoint.TailFollowed, failpoint.Standing, failpoint.Finishing, failpoint.Finished, failpoint.Completing, failpoint.Completed, failpoint.Moved,
+		failpoint.Sweeping, failpoint.Removed, failpoint.Swept,
 	}
 	for _, point := range points {
 		t.Run(point.String(), func(t *testing.T) {
@@ -155,20 +157,20 @@ func later(o journal.Origin, from uint64, n, before uint64) *journal.Record {
 	return r
 }
 
-func pruning(o Options, reached func(failpoint, string) error) Options {
-	o.Retain, o.hooks.reached = Retention{Events: 50}, reached
+func pruning(o Options, reached func(failpoint.Point, string) error) Options {
+	o.Retain, o.hooks.Reached = Retention{Events: 50}, reached
 	return o
 }
 
 // killedPruning opens a session that has more than it is to keep, and answers a copy
 // of the directory as it is when a step is reached for the first time: what a
 // process that is killed there leaves.
-func killedPruning(t *testing.T, dir string, session journal.SessionID, point failpoint) string {
+func killedPruning(t *testing.T, dir string, session journal.SessionID, point failpoint.Point) string {
 	t.Helper()
 	killed := filepath.Join(t.TempDir(), "killed")
 	reached := make(chan error, 1)
-	d, err := Open(t.Context(), dir, pruning(smallChunks(nil), func(p failpoint, path string) error {
-		if p == point && (p != pointRemoved || strings.HasSuffix(path, storeSuffix)) && missing(killed) {
+	d, err := Open(t.Context(), dir, pruning(smallChunks(nil), func(p failpoint.Point, path string) error {
+		if p == point && (p != failpoint.Removed || strings.HasSuffix(path, files.StoreSuffix)) && missing(killed) {
 			reached <- copyKilled(killed, dir)
 		}
 		return nil

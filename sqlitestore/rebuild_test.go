@@ -11,6 +11,11 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/rebuild"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // lineaged makes a closed directory whose stores were cut several times and are
@@ -84,7 +89,7 @@ func TestRebuildComparesEverything(t *testing.T) {
 		t.Run(sabotage, func(t *testing.T) {
 			damaged := duplicate(t, dir)
 			loseCatalog(t, damaged)
-			paths, err := filepath.Glob(filepath.Join(damaged, storesName, "*"+storeSuffix))
+			paths, err := filepath.Glob(filepath.Join(damaged, files.Stores, "*"+files.StoreSuffix))
 			if err != nil || len(paths) == 0 {
 				t.Fatal(paths, err)
 			}
@@ -104,7 +109,7 @@ func TestRebuildComparesEverything(t *testing.T) {
 // TestRebuildRefuses looks at directories that are not to be touched.
 func TestRebuildRefuses(t *testing.T) {
 	dir, paths := filled(t, 1)
-	catalog := filepath.Join(dir, catalogName)
+	catalog := filepath.Join(dir, catalog.Name)
 	content, err := os.ReadFile(catalog)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +141,7 @@ func TestRebuildRefuses(t *testing.T) {
 // with it, however often.
 func TestRebuildDamaged(t *testing.T) {
 	dir, paths := filled(t, 2)
-	catalog := filepath.Join(dir, catalogName)
+	catalog := filepath.Join(dir, catalog.Name)
 	sound, err := os.ReadFile(catalog)
 	if err != nil {
 		t.Fatal(err)
@@ -197,13 +202,13 @@ func TestRebuildReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	loseCatalog(t, d.dir)
-	stores := filepath.Join(d.dir, storesName)
+	stores := filepath.Join(d.dir, files.Stores)
 	replace(t, filepath.Join(stores, "copy.db"), children[0].path())
 	if err := os.WriteFile(filepath.Join(stores, "strange.db"), []byte("rubble"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, lost := range []*Store{parent, children[1]} {
-		if err := (hooks{}).removeDatabase(lost.path()); err != nil {
+		if err := sqlite.Remove(failpoint.Hooks{}, lost.path()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -217,7 +222,7 @@ func TestRebuildReports(t *testing.T) {
 		!slices.Equal(report.Aside, []string{filepath.Join(stores, "copy.db")}) {
 		t.Errorf("%+v, want %v to be missing", report, want)
 	}
-	if !slices.ContainsFunc(report.Unreadable, func(f FileProblem) bool {
+	if !slices.ContainsFunc(report.Unreadable, func(f rebuild.FileProblem) bool {
 		return f.Path == filepath.Join(stores, "strange.db") && abi.CodeOf(f.Err) == abi.Storage
 	}) {
 		t.Errorf("unreadable: %+v", report.Unreadable)
@@ -235,7 +240,7 @@ func TestRebuildReports(t *testing.T) {
 // version never said. Its history is not told without its events.
 func TestRebuildUnknown(t *testing.T) {
 	dir := lineaged(t)
-	paths, err := filepath.Glob(filepath.Join(dir, storesName, "*"+storeSuffix))
+	paths, err := filepath.Glob(filepath.Join(dir, files.Stores, "*"+files.StoreSuffix))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,8 +267,8 @@ func TestRebuildUnknown(t *testing.T) {
 // heldBack opens a directory in which no history is copied.
 func heldBack(t *testing.T) *Directory {
 	t.Helper()
-	d, err := Open(t.Context(), t.TempDir(), Options{hooks: hooks{reached: func(point failpoint, _ string) error {
-		if point == pointStripping {
+	d, err := Open(t.Context(), t.TempDir(), Options{hooks: failpoint.Hooks{Reached: func(point failpoint.Point, _ string) error {
+		if point == failpoint.Stripping {
 			return errDisk
 		}
 		return nil

@@ -1,7 +1,6 @@
 package sqlitestore
 
 import (
-	"context"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -12,6 +11,11 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // addedKeys are the keys of the table store that a version has added.
@@ -19,18 +23,18 @@ var addedKeys = map[int][]string{
 	2: {"kind", "incomplete", "pruned"},
 	3: {"siblings", "retired", "moved"},
 	5: {"based"},
-	6: {keyHome},
+	6: {storefile.Home},
 }
 
 // age makes a store of an older version out of one of the newest: a file that the
 // migrations of that version make has what it can have of the other's rows.
 func age(t *testing.T, path string, version int) {
 	t.Helper()
-	if version == int(storeSchema.version) {
+	if version == int(storefile.Schema.Version) {
 		return
 	}
 	aged := filepath.Join(t.TempDir(), "aged.db")
-	c, err := openConn(aged, readWriteCreate)
+	c, err := sqlite.Open(aged, sqlite.Create)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,20 +43,20 @@ func age(t *testing.T, path string, version int) {
 		t.Fatal(err)
 	}
 	steps := []string{"PRAGMA journal_mode = " + mode, "ATTACH " + sqlText(path) + " AS newest"}
-	if err := storeSchema.migrateTemporary(c, int64(version)); err != nil {
+	if err := storefile.Schema.Raise(t.Context(), c, int64(version)); err != nil {
 		t.Fatal(err)
 	}
-	there, err := c.readLayout(t.Context())
+	there, err := c.ReadLayout(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, o := range there {
-		if o.kind != "table" || name == "schema_migration" || strings.HasPrefix(name, "sqlite_") {
+		if o.Kind != "table" || name == "schema_migration" || strings.HasPrefix(name, "sqlite_") {
 			continue
 		}
 		var columns []string
-		if err := c.query("SELECT name FROM pragma_table_info(?)", []driver.Value{name}, func(v []driver.Value) error {
-			columns = append(columns, textIn(v[0]))
+		if err := c.Query("SELECT name FROM pragma_table_info(?)", []driver.Value{name}, func(v []driver.Value) error {
+			columns = append(columns, sqlite.TextIn(v[0]))
 			return nil
 		}); err != nil {
 			t.Fatal(err)
@@ -68,11 +72,11 @@ func age(t *testing.T, path string, version int) {
 		}
 	}
 	for _, step := range append(steps, "DETACH newest") {
-		if err := c.exec(step); err != nil {
+		if err := c.Exec(step); err != nil {
 			t.Fatalf("%s: %v", step, err)
 		}
 	}
-	if err := errors.Join(c.close(), removeLogs([]string{path}), os.Rename(aged, path)); err != nil {
+	if err := errors.Join(c.Close(), removeLogs([]string{path}), os.Rename(aged, path)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -82,24 +86,24 @@ func sqlText(text string) string { return "'" + strings.ReplaceAll(text, "'", "'
 
 // inspect reads the one value that a query answers.
 func inspect(path, query string, to *string) (err error) {
-	c, err := openConn(path, readOnly)
+	c, err := sqlite.Open(path, sqlite.ReadWrite)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.close()) }()
-	return c.query(query, nil, func(v []driver.Value) error { return takeRow(v, to) })
+	defer func() { err = errors.Join(err, c.Close()) }()
+	return c.Query(query, nil, func(v []driver.Value) error { return sqlite.TakeRow(v, to) })
 }
 
 // ageAll makes the stores of a directory those of an older version.
 func ageAll(t *testing.T, dir string, version int) {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, storesName, "*"+storeSuffix))
+	paths, err := filepath.Glob(filepath.Join(dir, files.Stores, "*"+files.StoreSuffix))
 	if err != nil || len(paths) == 0 {
 		t.Fatal(paths, err)
 	}
 	for _, path := range paths {
 		age(t, path, version)
-		if got, err := storeSchema.age(t.Context(), path, readOnly); err != nil || got != int64(version) {
+		if got, err := storefile.Schema.Age(t.Context(), path, sqlite.ReadOnly); err != nil || got != int64(version) {
 			t.Fatalf("%s has the version %d, %v", path, got, err)
 		}
 	}
@@ -111,7 +115,7 @@ func ageAll(t *testing.T, dir string, version int) {
 // removeLogs removes what looking at databases at rest has left beside them.
 func removeLogs(paths []string) error {
 	for _, path := range paths {
-		if err := probe(context.Background(), path, readWrite); err != nil {
+		if err := inspect(path, "SELECT name FROM sqlite_schema LIMIT 1", new(string)); err != nil {
 			return err
 		}
 	}
@@ -123,11 +127,11 @@ func removeLogs(paths []string) error {
 // each file has the name of its session, as in directories of the first version.
 func handedOn(t *testing.T, complete bool) string {
 	t.Helper()
-	held := pointStripping
+	held := failpoint.Stripping
 	if complete {
-		held = pointReleasing
+		held = failpoint.Releasing
 	}
-	d, err := Open(t.Context(), t.TempDir(), Options{hooks: hooks{reached: func(point failpoint, _ string) error {
+	d, err := Open(t.Context(), t.TempDir(), Options{hooks: failpoint.Hooks{Reached: func(point failpoint.Point, _ string) error {
 		if point == held {
 			return errDisk
 		}
@@ -178,18 +182,18 @@ func settleOrNot(t *testing.T, d *Directory) {
 func nameBySession(t *testing.T, dir string) {
 	t.Helper()
 	for _, e := range entriesOf(t, dir) {
-		if err := os.Rename(e.Path, filepath.Join(dir, storesName, string(e.Session)+storeSuffix)); err != nil {
+		if err := os.Rename(e.Path, filepath.Join(dir, files.Stores, string(e.Session)+files.StoreSuffix)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	execute(t, filepath.Join(dir, catalogName), "UPDATE store SET file = session || '.db'; DELETE FROM leftover; DELETE FROM hydration")
+	execute(t, filepath.Join(dir, catalog.Name), "UPDATE store SET file = session || '.db'; DELETE FROM leftover; DELETE FROM hydration")
 }
 
 // TestRebuildOlderVersions makes the catalogue of stores again that older versions
 // have written. As long as no file has been removed, it is what it was, and so are
 // the histories, which are read when the stores have been brought up to date.
 func TestRebuildOlderVersions(t *testing.T) {
-	for version := 1; version <= int(storeSchema.version); version++ {
+	for version := 1; version <= int(storefile.Schema.Version); version++ {
 		t.Run(fmt.Sprint("version=", version), func(t *testing.T) {
 			before := handedOn(t, version == 1) // that version knew no others
 			dir := duplicate(t, before)

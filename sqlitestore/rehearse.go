@@ -4,25 +4,27 @@ import (
 	"errors"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // rehearse does once what a cut does with a file, and takes it back. SQLite compiles a
 // statement when it meets it for the first time and keeps it, so that no cut has to wait
 // for that: neither the one that the file is made for, nor the one that ends its session.
 func (w *writer) rehearse(session journal.SessionID) error {
-	err := w.c.exec("BEGIN IMMEDIATE")
+	err := w.c.Exec("BEGIN IMMEDIATE")
 	if err == nil {
 		err = w.play(session)
 	}
 	// What the writer knows of the file is read again, as when it was opened.
 	w.pending.reset()
-	return errors.Join(err, w.c.rollback(), w.loadOrigins(), w.loadIndex(), w.loadChain())
+	return errors.Join(err, w.c.Rollback(), w.loadOrigins(), w.loadIndex(), w.loadChain())
 }
 
 // play writes what a child is, what it inherits and what it begins with.
 func (w *writer) play(session journal.SessionID) error {
 	const creature, channel = "creature", "channel"
-	e := entry{SessionInfo: journal.SessionInfo{Session: session, Parents: []journal.SessionID{session}}}
+	e := catalog.Entry{SessionInfo: journal.SessionInfo{Session: session, Parents: []journal.SessionID{session}}}
 	own := belongings{creatures: map[string]bool{creature: true}, channels: map[string]bool{channel: true}}
 	first := &journal.Record{
 		Events:    []journal.Event{{ID: journal.EventID{Origin: w.own, Seq: 1}, Kind: journal.EventTopologyChanged}},
@@ -34,11 +36,11 @@ func (w *writer) play(session journal.SessionID) error {
 		Meta:      map[string]string{"key": ""},
 	}
 	return errors.Join(
-		w.identify(e),
+		w.identify(e, ""),
 		own.take(&testator{w: w}, &e.SessionInfo, w),
 		heirloom{siblings: []string{string(session)}}.write(w.c),
-		w.c.noteWrote(session, map[journal.Origin]uint64{w.own: 1}),
+		storefile.NoteWrote(w.c, session, map[journal.Origin]uint64{w.own: 1}),
 		w.apply([]*journal.Record{first}),
-		w.c.seal(""),
+		storefile.WriteSeal(w.c, ""),
 	)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 var _ journal.Rememberer = (*Store)(nil)
@@ -33,7 +34,7 @@ func (s *Store) Was(ctx context.Context, creature journal.CreatureID) (row journ
 
 // was is Was of one file, and when that was logged.
 func (r *reader) was(ctx context.Context, creature journal.CreatureID) (row journal.CreatureRow, at int64, err error) {
-	err = each(ctx, r.db, func(scan func(...any) error) error {
+	err = sqlite.Each(ctx, r.db, func(scan func(...any) error) error {
 		return scan(&row.ID, &row.Name, &row.Deployment, &row.Address, &at)
 	}, `SELECT row.id, row.name, row.deployment, row.address, coalesce((SELECT ts FROM event WHERE id = row.event), 0) AS at FROM (
 		SELECT c.event, c.part, r.value ->> 'ID' AS id, r.value ->> 'Name' AS name, r.value ->> 'Deployment' AS deployment, r.value ->> 'Address' AS address

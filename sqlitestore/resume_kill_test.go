@@ -9,15 +9,16 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/seeded"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
 // resumePoints are where a life that resumes is ended, besides random moments: at the
 // steps of cuts, of what comes right before and after them, and of the ends of
 // sessions.
-var resumePoints = []failpoint{
-	pointOpened, pointAppending, pointAppended, pointParked, pointFilling, pointFilled, pointCutting, pointCut, pointFrozen,
-	pointCreating, pointCreated, pointNoting, pointCopied, pointStripped, pointUnited, pointStanding, pointFinished, pointCompleting,
-	pointCompleted, pointMoved, pointReleasing, pointReleased, pointRemoved, pointSwept,
+var resumePoints = []failpoint.Point{
+	failpoint.Opened, failpoint.Appending, failpoint.Appended, failpoint.Parked, failpoint.Filling, failpoint.Filled, failpoint.Cutting, failpoint.Cut, failpoint.Frozen,
+	failpoint.Creating, failpoint.Created, failpoint.Noting, failpoint.Copied, failpoint.Stripped, failpoint.United, failpoint.Standing, failpoint.Finished, failpoint.Completing,
+	failpoint.Completed, failpoint.Moved, failpoint.Releasing, failpoint.Released, failpoint.Removed, failpoint.Swept,
 }
 
 const killsPerResumed = 6 // of one directory
@@ -39,9 +40,9 @@ func TestKilledResuming(t *testing.T) {
 	cache, died := t.TempDir(), map[string]int{}
 	for todo := errandKills(t); todo > 0; todo -= killsPerResumed {
 		b := &resumeBooks{t: t, dir: t.TempDir(), cache: cache, random: random, letters: map[journal.EventID]bool{}}
-		b.live(failpoints + 1) // something has to be there
+		b.live(failpoint.Count + 1) // something has to be there
 		for range min(todo, killsPerResumed) {
-			point := failpoints
+			point := failpoint.Count
 			if random.IntN(3) > 0 {
 				point = resumePoints[random.IntN(len(resumePoints))]
 			}
@@ -76,7 +77,7 @@ func (b *resumeBooks) edit() {
 
 // live lets a process resume what there is by an edited recipe until it dies at the
 // point, checks what it leaves, and answers where it ended.
-func (b *resumeBooks) live(point failpoint) string {
+func (b *resumeBooks) live(point failpoint.Point) string {
 	b.t.Helper()
 	b.edit()
 	b.goal += 20 + b.random.Uint64N(40)
@@ -88,7 +89,7 @@ func (b *resumeBooks) live(point failpoint) string {
 	b.check(done)
 	switch {
 	case b.t.Failed():
-		b.t.Fatalf("after a life that was to end at %s, pass %d", pointName(min(point, failpoints)), o.Pass)
+		b.t.Fatalf("after a life that was to end at %s, pass %d", pointName(min(point, failpoint.Count)), o.Pass)
 	case done:
 		return "its own end"
 	}
@@ -132,7 +133,7 @@ func (b *resumeBooks) finish() {
 	b.t.Helper()
 	b.edit()
 	b.goal += 20
-	lines, done := b.send(order{Dir: b.dir, Point: failpoints + 1})
+	lines, done := b.send(order{Dir: b.dir, Point: failpoint.Count + 1})
 	if !done {
 		b.t.Fatal("the last life did not come to its end")
 	}
@@ -150,7 +151,7 @@ func (b *resumeBooks) finish() {
 	b.checkHeard(since)
 	wantTidy(b.t, b.dir)
 	for _, e := range entriesOf(b.t, b.dir) {
-		if e.Live != e.Complete && e.file != "" {
+		if e.Live != e.Complete && e.File != "" {
 			b.t.Errorf("it has settled, and there is %+v", e)
 		}
 	}

@@ -12,11 +12,10 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
-
-// prunedKey is the key in a file's table store of the time before which history
-// may have been given up.
-const prunedKey = "pruned"
 
 // Retention says how much history a store keeps. The zero value keeps all of it.
 // What has yet to be delivered to somebody, and everything after it, is kept in any
@@ -77,14 +76,14 @@ func (d *Directory) excess(ctx context.Context) (n int64) {
 	if d.options.MaxDiskBytes <= 0 {
 		return 0
 	}
-	entries, err := d.catalog.entries(ctx)
+	entries, err := d.catalog.Entries(ctx)
 	if err != nil {
 		return 0
 	}
 	n = d.indexSize()
 	for _, e := range entries {
-		if e.file != "" {
-			n += diskSize(e.Path)
+		if e.File != "" {
+			n += sqlite.DiskSize(e.Path)
 		}
 	}
 	return n - d.options.MaxDiskBytes
@@ -114,7 +113,7 @@ func (d *Directory) openBySize() []*Store {
 	d.mu.Unlock()
 	size := map[*Store]int64{}
 	for _, s := range out {
-		size[s] = diskSize(s.path())
+		size[s] = sqlite.DiskSize(s.path())
 	}
 	slices.SortFunc(out, func(a, b *Store) int {
 		return cmp.Or(cmp.Compare(size[b], size[a]), cmp.Compare(a.info.Session, b.info.Session))
@@ -124,14 +123,14 @@ func (d *Directory) openBySize() []*Store {
 
 // retain gives up old history of a store if it has too much.
 func (h *hydrator) retain(ctx context.Context, s *Store, bound Retention) error {
-	since, err := s.since(ctx, bound, diskSize(s.path()))
+	since, err := s.since(ctx, bound, sqlite.DiskSize(s.path()))
 	if err != nil && h.d.opened(s.info.Session) != s {
 		return nil // it has been cut meanwhile
 	}
 	if err != nil || since == 0 {
 		return err
 	}
-	e, err := h.d.catalog.entry(ctx, "retain", s.info.Session)
+	e, err := h.d.catalog.Entry(ctx, "retain", s.info.Session)
 	if err != nil {
 		return err
 	}
@@ -156,21 +155,21 @@ func (s *Store) since(ctx context.Context, bound Retention, size int64) (since i
 }
 
 // rewrite makes a new file of what a session keeps.
-func (h *hydrator) rewrite(ctx context.Context, e entry, since int64) error {
-	y := hydration{session: e.Session, file: h.d.catalog.nextFile(e)}
-	path, err := h.d.catalog.filePath(y.file)
+func (h *hydrator) rewrite(ctx context.Context, e catalog.Entry, since int64) error {
+	y := catalog.Hydration{Session: e.Session, File: h.d.catalog.NextFile(e)}
+	path, err := h.d.catalog.FilePath(y.File)
 	if err != nil {
 		return err
 	}
-	if err := h.d.options.hooks.removeDatabase(path); err != nil { // of an attempt that was interrupted
+	if err := sqlite.Remove(h.d.options.hooks, path); err != nil { // of an attempt that was interrupted
 		return storageError("retain", path, err)
 	}
-	if err := h.d.catalog.note(h.d.options.hooks, y); err != nil {
+	if err := h.d.catalog.Note(y); err != nil {
 		return err
 	}
-	content, err := storeSchema.template()
+	content, err := storefile.Schema.Template()
 	if err == nil {
-		err = h.d.options.hooks.writeWhole(path, content)
+		err = h.d.options.hooks.WriteWhole(path, content)
 	}
 	if err != nil {
 		return storageError("retain", path, err)
@@ -283,7 +282,7 @@ func (b *builder) noteKept() error {
 	if b.pruned == 0 {
 		return nil
 	}
-	return b.c.exec("INSERT OR REPLACE INTO main.store (key, value) VALUES (?, ?)", prunedKey, strconv.FormatInt(b.pruned, 10))
+	return b.c.Exec("INSERT OR REPLACE INTO main.store (key, value) VALUES (?, ?)", storefile.Pruned, strconv.FormatInt(b.pruned, 10))
 }
 
 // lowerBound is the number behind which an origin's events are kept.
@@ -292,8 +291,8 @@ func (b *builder) lowerBound(p numbers) (int64, error) {
 		return 0, nil
 	}
 	// Times rise with the numbers. Invariant: what is kept begins in (low, high].
-	low, high := p.old<<seqBits, (p.old+1)<<seqBits
-	last, found, err := b.c.integer("SELECT max(id) FROM parent.event WHERE id > ? AND id < ?", low, high)
+	low, high := p.old<<storefile.SeqBits, (p.old+1)<<storefile.SeqBits
+	last, found, err := b.c.Integer("SELECT max(id) FROM parent.event WHERE id > ? AND id < ?", low, high)
 	if err != nil {
 		return 0, err
 	}
@@ -303,7 +302,7 @@ func (b *builder) lowerBound(p numbers) (int64, error) {
 	for high-low > 1 {
 		middle := low + (high-low)/2
 		first, older := high, false
-		err := b.c.query("SELECT id, ts < ? FROM parent.event WHERE id >= ? AND id < ? ORDER BY id LIMIT 1", []driver.Value{b.since, middle, high},
+		err := b.c.Query("SELECT id, ts < ? FROM parent.event WHERE id >= ? AND id < ? ORDER BY id LIMIT 1", []driver.Value{b.since, middle, high},
 			func(v []driver.Value) error {
 				first, older = v[0].(int64), v[1].(int64) != 0
 				return nil
@@ -317,5 +316,5 @@ func (b *builder) lowerBound(p numbers) (int64, error) {
 			high = middle
 		}
 	}
-	return high&seqMask - 1, nil
+	return high&storefile.SeqMask - 1, nil
 }

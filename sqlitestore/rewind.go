@@ -9,6 +9,9 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // change is a row of the table of that name.
@@ -21,7 +24,7 @@ type change struct {
 // that the file has, within a transaction. own are the origins under which the
 // session wrote: their changes begin with a base, and what comes behind it tells
 // the rest.
-func (w *writer) rewind(e entry, own []journal.Origin) error {
+func (w *writer) rewind(e catalog.Entry, own []journal.Origin) error {
 	line, err := w.inOrder(own)
 	if err != nil {
 		return err
@@ -43,9 +46,9 @@ func (w *writer) rewind(e entry, own []journal.Origin) error {
 		}
 	}
 	for _, no := range line[at:] {
-		from := max(no<<seqBits, base.event)
-		if from>>seqBits != no {
-			from = no << seqBits
+		from := max(no<<storefile.SeqBits, base.event)
+		if from>>storefile.SeqBits != no {
+			from = no << storefile.SeqBits
 		}
 		if err := w.replay(from, base); err != nil {
 			return err
@@ -55,7 +58,7 @@ func (w *writer) rewind(e entry, own []journal.Origin) error {
 }
 
 // unknownRows says that the log does not tell what there was at a cursor.
-func unknownRows(e entry) error {
+func unknownRows(e catalog.Entry) error {
 	return tooEarly(e, "what the creatures of session %s held at the cursor is not known: it was written by an older version, or history has been given up since", abi.Unsupported)
 }
 
@@ -69,7 +72,7 @@ func (w *writer) inOrder(own []journal.Origin) (line []int64, err error) {
 		if !known {
 			continue
 		}
-		ts, found, err := w.c.integer("SELECT ts FROM event WHERE id > ? AND id < ? ORDER BY id LIMIT 1", no<<seqBits, (no+1)<<seqBits)
+		ts, found, err := w.c.Integer("SELECT ts FROM event WHERE id > ? AND id < ? ORDER BY id LIMIT 1", no<<storefile.SeqBits, (no+1)<<storefile.SeqBits)
 		if err != nil {
 			return nil, err
 		}
@@ -97,10 +100,10 @@ func (w *writer) inOrder(own []journal.Origin) (line []int64, err error) {
 func (w *writer) lastBase(line []int64) (at int, base change, err error) {
 	for at, no := range slices.Backward(line) {
 		found := false
-		err := w.c.query("SELECT event, part, rows FROM change WHERE event >= ? AND event < ? AND base ORDER BY event DESC, part DESC LIMIT 1",
-			[]driver.Value{no << seqBits, (no + 1) << seqBits}, func(v []driver.Value) error {
+		err := w.c.Query("SELECT event, part, rows FROM change WHERE event >= ? AND event < ? AND base ORDER BY event DESC, part DESC LIMIT 1",
+			[]driver.Value{no << storefile.SeqBits, (no + 1) << storefile.SeqBits}, func(v []driver.Value) error {
 				found = true
-				return takeRow(v, &base.event, &base.part, &base.rows)
+				return sqlite.TakeRow(v, &base.event, &base.part, &base.rows)
 			})
 		if err != nil || found {
 			return at, base, err
@@ -111,16 +114,16 @@ func (w *writer) lastBase(line []int64) (at int, base change, err error) {
 
 // replay does again what the records of one origin did behind a place.
 func (w *writer) replay(from int64, base change) error {
-	end := (from>>seqBits + 1) << seqBits
+	end := (from>>storefile.SeqBits + 1) << storefile.SeqBits
 	var changes []struct {
 		change
 		first int64
 	}
-	err := w.c.query("SELECT event, part, rows, first FROM change WHERE event >= ? AND event < ? AND NOT base ORDER BY event, part",
+	err := w.c.Query("SELECT event, part, rows, first FROM change WHERE event >= ? AND event < ? AND NOT base ORDER BY event, part",
 		[]driver.Value{from, end}, func(v []driver.Value) error {
 			var c change
 			var first int64
-			if err := takeRow(v, &c.event, &c.part, &c.rows, &first); err != nil {
+			if err := sqlite.TakeRow(v, &c.event, &c.part, &c.rows, &first); err != nil {
 				return err
 			}
 			if c.event != base.event || c.part > base.part {
@@ -143,10 +146,10 @@ func (w *writer) replay(from int64, base change) error {
 		}
 		return nil
 	}
-	err = w.c.query("SELECT id, kind, creature, channel, seq, CASE kind WHEN 4 THEN payload END FROM event WHERE id > ? AND id < ? AND (kind IN (2, 4) OR "+isMessage+") ORDER BY id",
+	err = w.c.Query("SELECT id, kind, creature, channel, seq, CASE kind WHEN 4 THEN payload END FROM event WHERE id > ? AND id < ? AND (kind IN (2, 4) OR "+isMessage+") ORDER BY id",
 		[]driver.Value{from, end}, func(v []driver.Value) error {
 			var id, kind int64
-			if err := takeRow(v, &id, &kind); err != nil {
+			if err := sqlite.TakeRow(v, &id, &kind); err != nil {
 				return err
 			}
 			if err := upTo(id); err != nil {
@@ -203,7 +206,7 @@ func stateRow(creature string, payload []byte) journal.StateRow {
 
 // recallState writes the state that the creatures of the file had at an event,
 // from all that the log says before. It refuses to if the log need not say all of it.
-func (w *writer) recallState(e entry, upTo int64) error {
+func (w *writer) recallState(e catalog.Entry, upTo int64) error {
 	type latest struct {
 		ts, id int64
 	}
@@ -212,18 +215,18 @@ func (w *writer) recallState(e entry, upTo int64) error {
 	if err != nil {
 		return err
 	}
-	if lossy, err := w.c.lossy(until); err != nil || lossy {
+	if gaps, err := lossy(w.c, until); err != nil || gaps {
 		if err == nil {
 			err = unknownRows(e)
 		}
 		return err
 	}
-	err = w.c.query("SELECT id, ts, creature, payload FROM event WHERE kind = 4 AND ts <= ? AND creature IN (SELECT id FROM creature) ORDER BY id", []driver.Value{until},
+	err = w.c.Query("SELECT id, ts, creature, payload FROM event WHERE kind = 4 AND ts <= ? AND creature IN (SELECT id FROM creature) ORDER BY id", []driver.Value{until},
 		func(v []driver.Value) error {
 			var id, ts int64
 			var creature string
 			var payload []byte
-			if err := takeRow(v, &id, &ts, &creature, &payload); err != nil {
+			if err := sqlite.TakeRow(v, &id, &ts, &creature, &payload); err != nil {
 				return err
 			}
 			key, _, _ := bytes.Cut(payload, []byte{0})
@@ -237,7 +240,7 @@ func (w *writer) recallState(e entry, upTo int64) error {
 		return err
 	}
 	for at, last := range values {
-		err := w.c.query("SELECT payload FROM event WHERE id = ?", []driver.Value{last.id}, func(v []driver.Value) error {
+		err := w.c.Query("SELECT payload FROM event WHERE id = ?", []driver.Value{last.id}, func(v []driver.Value) error {
 			payload, _ := v[0].([]byte)
 			return w.writeState(stateRow(string(at.creature), payload))
 		})
@@ -251,11 +254,11 @@ func (w *writer) recallState(e entry, upTo int64) error {
 // timeOf is when an event was logged. Before the first one of an origin, that is
 // before that one.
 func (w *writer) timeOf(id int64) (int64, error) {
-	ts, found, err := w.c.integer("SELECT ts FROM event WHERE id = ?", id)
+	ts, found, err := w.c.Integer("SELECT ts FROM event WHERE id = ?", id)
 	if err != nil || found {
 		return ts, err
 	}
-	ts, found, err = w.c.integer("SELECT min(ts) - 1 FROM event WHERE id > ? AND id < ?", id, (id>>seqBits+1)<<seqBits)
+	ts, found, err = w.c.Integer("SELECT min(ts) - 1 FROM event WHERE id > ? AND id < ?", id, (id>>storefile.SeqBits+1)<<storefile.SeqBits)
 	if !found {
 		ts = math.MaxInt64
 	}

@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // drop removes rows. What the group's earlier records wrote goes to the file
@@ -12,9 +13,9 @@ func (w *writer) drop(d *journal.Drop) (err error) {
 	if len(d.Creatures)+len(d.Channels)+len(d.Cursors) > 0 {
 		err = w.flush()
 	}
-	run := func(st *statement, values ...driver.Value) {
+	run := func(st *sqlite.Statement, values ...driver.Value) {
 		if err == nil {
-			err = st.run(values)
+			err = st.Run(values)
 		}
 	}
 	channel := func(id journal.ChannelID) {
@@ -63,7 +64,7 @@ func (w *writer) writeOwn(r *journal.Record) error {
 	}
 	for i := range r.Timers {
 		t := &r.Timers[i]
-		if err := w.st.timer.values(string(t.Creature), t.Name, t.Due, t.Period, blob(t.Payload)); err != nil {
+		if err := w.st.timer.Values(string(t.Creature), t.Name, t.Due, t.Period, sqlite.OptionalBlob(t.Payload)); err != nil {
 			return err
 		}
 	}
@@ -73,7 +74,7 @@ func (w *writer) writeOwn(r *journal.Record) error {
 		if err != nil {
 			return err
 		}
-		if err := w.st.request.values(id, string(q.Creature), q.Tag, q.Deadline); err != nil {
+		if err := w.st.request.Values(id, string(q.Creature), q.Tag, q.Deadline); err != nil {
 			return err
 		}
 	}
@@ -94,39 +95,39 @@ func (w *writer) writeLetter(l *journal.DeadLetterRow) error {
 	if err != nil {
 		return err
 	}
-	return w.st.letter.values(id, l.Time, string(l.Creature), message, int64(l.Kind), string(l.Channel), int64(l.Seq), string(l.Sender), l.Alias,
-		l.Reason, int64(l.Attempts), l.Error, l.LastWords, blob(l.Headers), blob(l.Payload))
+	return w.st.letter.Values(id, l.Time, string(l.Creature), message, int64(l.Kind), string(l.Channel), int64(l.Seq), string(l.Sender), l.Alias,
+		string(l.Reason), int64(l.Attempts), l.Error, l.LastWords, sqlite.OptionalBlob(l.Headers), sqlite.OptionalBlob(l.Payload))
 }
 
 // writeTopology writes the rows that only change with the topology.
 func (w *writer) writeTopology(r *journal.Record) error {
 	for i := range r.Creatures {
 		c := &r.Creatures[i]
-		if err := w.st.creature.values(string(c.ID), c.Name, c.Deployment, c.Address, int64(c.Born), string(c.Parent),
-			c.Privileged, c.Root, c.Stopped, c.Started, c.Module, c.SHA256, blob(c.Spec)); err != nil {
+		if err := w.st.creature.Values(string(c.ID), c.Name, c.Deployment, c.Address, int64(c.Born), string(c.Parent),
+			c.Privileged, c.Root, c.Stopped, c.Started, c.Module, c.SHA256, sqlite.OptionalBlob(c.Spec)); err != nil {
 			return err
 		}
 	}
 	for i := range r.Channels {
 		c := &r.Channels[i]
-		if err := w.st.channel.values(string(c.ID), c.Name, c.Description, c.Deployment, c.Address, int64(c.Born), c.Report, string(c.Inbox)); err != nil {
+		if err := w.st.channel.Values(string(c.ID), c.Name, c.Description, c.Deployment, c.Address, int64(c.Born), c.Report, string(c.Inbox)); err != nil {
 			return err
 		}
 	}
 	for i := range r.Edges {
 		e := &r.Edges[i]
-		if err := w.st.edge.values(string(e.Creature), string(e.Channel), int64(e.Direction), e.Alias, int64(e.Order)); err != nil {
+		if err := w.st.edge.Values(string(e.Creature), string(e.Channel), int64(e.Direction), e.Alias, int64(e.Order)); err != nil {
 			return err
 		}
 	}
 	for i := range r.Wires {
 		o := &r.Wires[i]
-		if err := w.st.wire.values(string(o.ID), o.Name, string(o.From), string(o.To), o.WithContent, o.Prompt, o.When, o.AllowSelf, int64(o.Order)); err != nil {
+		if err := w.st.wire.Values(string(o.ID), o.Name, string(o.From), string(o.To), o.WithContent, o.Prompt, o.When, o.AllowSelf, int64(o.Order)); err != nil {
 			return err
 		}
 	}
 	for key, value := range r.Meta {
-		if err := w.st.meta.values(key, value); err != nil {
+		if err := w.st.meta.Values(key, value); err != nil {
 			return err
 		}
 	}
@@ -137,23 +138,23 @@ func (w *writer) writeTopology(r *journal.Record) error {
 func (w *writer) flush() error {
 	p := &w.pending
 	for _, row := range p.cursors.rows {
-		if err := w.st.cursors.add(string(row.Reader), string(row.Channel), int64(row.Seq), int64(row.Until), row.Alias); err != nil {
+		if err := w.st.cursors.Add(string(row.Reader), string(row.Channel), int64(row.Seq), int64(row.Until), row.Alias); err != nil {
 			return err
 		}
 	}
-	if err := w.st.cursors.end(); err != nil {
+	if err := w.st.cursors.End(); err != nil {
 		return err
 	}
 	for _, row := range p.heads.rows {
-		if err := w.st.heads.add(string(row.Channel), int64(row.Seq)); err != nil {
+		if err := w.st.heads.Add(string(row.Channel), int64(row.Seq)); err != nil {
 			return err
 		}
 	}
-	if err := w.st.heads.end(); err != nil {
+	if err := w.st.heads.End(); err != nil {
 		return err
 	}
 	for _, row := range p.producers.rows {
-		if err := w.st.producer.values(string(row.Channel), row.Producer, int64(row.Offset)); err != nil {
+		if err := w.st.producer.Values(string(row.Channel), row.Producer, int64(row.Offset)); err != nil {
 			return err
 		}
 	}
@@ -168,7 +169,7 @@ func (w *writer) flush() error {
 
 func (w *writer) writeState(row journal.StateRow) error {
 	if row.Deleted {
-		return w.st.deleteState.values(string(row.Creature), row.Key)
+		return w.st.deleteState.Values(string(row.Creature), row.Key)
 	}
-	return w.st.setState.values(string(row.Creature), row.Key, blob(row.Value))
+	return w.st.setState.Values(string(row.Creature), row.Key, sqlite.OptionalBlob(row.Value))
 }

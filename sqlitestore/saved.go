@@ -11,7 +11,11 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/rebuild"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // Saved lists the live stores. Among the problems are files that have been set
@@ -19,9 +23,9 @@ import (
 // is left as it is, and named.
 func (d *Directory) Saved(ctx context.Context) (graphs []journal.SavedGraph, problems []error, err error) {
 	problems = slices.Clone(d.problems)
-	entries, err := d.catalog.entries(ctx)
+	entries, err := d.catalog.Entries(ctx)
 	if err != nil {
-		return nil, nil, storageError("open", d.catalog.path, err)
+		return nil, nil, storageError("open", d.catalog.Path(), err)
 	}
 	for _, e := range entries {
 		if !e.Live {
@@ -43,7 +47,7 @@ func (d *Directory) Saved(ctx context.Context) (graphs []journal.SavedGraph, pro
 	return graphs, problems, nil
 }
 
-// unreadable says of a live store that it cannot be read; see [engine.Unreadable].
+// unreadable says of a live store that it cannot be read; see [journal.UnreadableID].
 func unreadable(info *journal.SessionInfo, err error) error {
 	err = storageError("open", info.Path, err)
 	var typed *abi.Error
@@ -54,7 +58,7 @@ func unreadable(info *journal.SessionInfo, err error) error {
 }
 
 // saved reads what is live of one session, and what it has lost of what was acknowledged.
-func (d *Directory) saved(ctx context.Context, e entry) (g journal.SavedGraph, lost, err error) {
+func (d *Directory) saved(ctx context.Context, e catalog.Entry) (g journal.SavedGraph, lost, err error) {
 	for try := 1; ; try++ {
 		f, err := d.catalog.openFamily(ctx, e, d.owned)
 		if err == nil {
@@ -67,18 +71,18 @@ func (d *Directory) saved(ctx context.Context, e entry) (g journal.SavedGraph, l
 		if err == nil || try == readTries || !errors.Is(err, errMoved) && !d.catalog.moved(ctx, e) {
 			return g, lost, err
 		}
-		if e, err = d.catalog.entry(ctx, "open", e.Session); err != nil { // it has another file now
+		if e, err = d.catalog.Entry(ctx, "open", e.Session); err != nil { // it has another file now
 			return g, nil, err
 		}
 	}
 }
 
 // saved reads what is live in the session's own file.
-func (f *family) saved(ctx context.Context, e entry) (g journal.SavedGraph, err error) {
+func (f *family) saved(ctx context.Context, e catalog.Entry) (g journal.SavedGraph, err error) {
 	if err := f.own.belongs(ctx, e); err != nil {
 		return g, err
 	}
-	g = journal.SavedGraph{Session: e.Session, Graph: e.Graph, Born: e.born, Durability: e.Durability, Path: e.Path}
+	g = journal.SavedGraph{Session: e.Session, Graph: e.Graph, Born: e.Born, Durability: e.Durability, Path: e.Path}
 	if err := f.own.liveRows(ctx, &g); err != nil {
 		return g, err
 	}
@@ -101,9 +105,9 @@ func (f *family) saved(ctx context.Context, e entry) (g journal.SavedGraph, err 
 // Every store says whose it is before the catalogue names it. What does not has
 // lost its write-ahead log, without which a file from before a crash is empty;
 // what names another session has been put in its place.
-func (r *reader) belongs(ctx context.Context, e entry) error {
+func (r *reader) belongs(ctx context.Context, e catalog.Entry) error {
 	var session string
-	err := each(ctx, r.db, func(scan func(...any) error) error { return scan(&session) }, "SELECT value FROM store WHERE key = 'session'")
+	err := sqlite.Each(ctx, r.db, func(scan func(...any) error) error { return scan(&session) }, "SELECT value FROM store WHERE key = 'session'")
 	if err != nil || session == string(e.Session) {
 		return err
 	}
@@ -124,14 +128,14 @@ func (r *reader) belongs(ctx context.Context, e entry) error {
 // tidy deals with files that the catalogue does not know: what is left of cuts
 // and creations that did not happen.
 func (d *Directory) tidy(ctx context.Context) error {
-	known, err := d.catalog.files(ctx)
+	known, err := d.catalog.Files(ctx)
 	if err != nil {
-		return storageError("open", d.catalog.path, err)
+		return storageError("open", d.catalog.Path(), err)
 	}
-	dir := filepath.Join(d.dir, storesName)
-	left, err := d.catalog.leftOut(ctx)
+	dir := filepath.Join(d.dir, files.Stores)
+	left, err := rebuild.LeftOut(ctx, d.catalog.Catalog)
 	if err != nil {
-		return storageError("open", d.catalog.path, err)
+		return storageError("open", d.catalog.Path(), err)
 	}
 	found, err := files.ReadStores(d.dir)
 	if err != nil {
@@ -143,9 +147,9 @@ func (d *Directory) tidy(ctx context.Context) error {
 		case known[path]:
 		case left[path] != nil:
 			d.problems, d.leftOut = append(d.problems, left[path]), append(d.leftOut, path)
-		case strings.HasSuffix(path, storeSuffix+partialSuffix):
+		case strings.HasSuffix(path, files.StoreSuffix+files.PartialSuffix):
 			err = files.Remove(path)
-		case strings.HasSuffix(path, storeSuffix):
+		case strings.HasSuffix(path, files.StoreSuffix):
 			err = d.tidyStore(ctx, path)
 		}
 		if err != nil {
@@ -155,44 +159,10 @@ func (d *Directory) tidy(ctx context.Context) error {
 	return nil
 }
 
-// files are the paths of the files that the catalogue knows: those of sessions,
-// those that are being made, and those that the hydrator will remove.
-func (k *catalog) files(ctx context.Context) (map[string]bool, error) {
-	known := map[string]bool{}
-	know := func(file string) error {
-		path, err := k.filePath(file)
-		known[path] = true
-		return err
-	}
-	entries, err := k.entries(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		known[e.Path] = true
-	}
-	begun, err := k.hydrations(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, y := range begun {
-		if err := know(y.file); err != nil {
-			return nil, err
-		}
-	}
-	leftovers, err := k.leftovers(ctx)
-	for _, file := range leftovers {
-		if err := know(file); err != nil {
-			return nil, err
-		}
-	}
-	return known, err
-}
-
 // tidyStore deletes a file that was never used and sets aside any other.
 func (d *Directory) tidyStore(ctx context.Context, path string) error {
-	if unused(ctx, path) {
-		return d.options.hooks.removeDatabase(path)
+	if storefile.IsUnused(ctx, path) {
+		return sqlite.Remove(d.options.hooks, path)
 	}
 	if err := ctx.Err(); err != nil {
 		return err // it could not be read
@@ -203,17 +173,17 @@ func (d *Directory) tidyStore(ctx context.Context, path string) error {
 	d.problems = append(d.problems, &abi.Error{
 		Code:    abi.Storage,
 		Op:      "open",
-		Message: fmt.Sprintf("%s is not in the catalogue; it has been set aside as %s", path, filepath.Base(path)+orphanSuffix),
+		Message: fmt.Sprintf("%s is not in the catalogue; it has been set aside as %s", path, filepath.Base(path)+files.OrphanSuffix),
 		Remedy:  "what the catalogue has is whole without it; keep it, in case something is missed",
-		IDs:     map[string]string{"path": path + orphanSuffix},
+		IDs:     map[string]string{"path": path + files.OrphanSuffix},
 	})
 	return nil
 }
 
 // setStoreAside gives a file, with what belongs to it, a name that no store has.
 func setStoreAside(path string) error {
-	for _, suffix := range databaseSuffixes {
-		err := files.Rename(path+suffix, path+orphanSuffix+suffix)
+	for _, suffix := range sqlite.Suffixes {
+		err := files.Rename(path+suffix, path+files.OrphanSuffix+suffix)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -221,21 +191,19 @@ func setStoreAside(path string) error {
 	return nil
 }
 
-// unused reports whether a file carries the mark under which every store is
-// made, and which its first record after the catalogue's consent removes.
-func unused(ctx context.Context, path string) bool {
-	if _, err := storeSchema.age(ctx, path, readOnly); err != nil {
-		return false
-	}
-	c, err := openConn(path, readOnly)
-	if err != nil {
-		return false
-	}
-	_, marked, err := c.integer("SELECT 1 FROM store WHERE key = 'unused'")
-	return errors.Join(err, c.close()) == nil && marked
-}
-
 // globEscape keeps the characters of a path from being taken for a pattern.
 func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+// setLeftAside gives the files that were left out names under which they stay, when the
+// directory is gone on with. Until then every start tells of them.
+func (d *Directory) setLeftAside() error {
+	for len(d.leftOut) > 0 {
+		if err := setStoreAside(d.leftOut[0]); err != nil {
+			return storageError("open", d.leftOut[0], err)
+		}
+		d.leftOut = d.leftOut[1:]
+	}
+	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/search"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // spoken fills a session with messages: each has some common words, a number that
@@ -58,26 +60,26 @@ func benchDirectory(b *testing.B, o Options, events int) (*Directory, journal.St
 func BenchmarkSearch(b *testing.B) {
 	const events = 1_000_000
 	d, _ := benchDirectory(b, Options{}, events)
-	path := filepath.Join(d.dir, searchName)
+	path := filepath.Join(d.dir, search.Name)
 	began := time.Now()
-	if err := extend(context.Background(), path, d, everything, hurry); err != nil {
+	if err := search.Extend(context.Background(), path, d, search.Everything, search.Hurry); err != nil {
 		b.Fatal(err)
 	}
 	took := time.Since(began)
-	size := float64(diskSize(path)) / (1 << 20)
-	queries := func(r *rand.Rand) SearchQuery {
+	size := float64(sqlite.DiskSize(path)) / (1 << 20)
+	queries := func(r *rand.Rand) search.Query {
 		number := fmt.Sprint(r.IntN(100_000))
-		return []SearchQuery{
+		return []search.Query{
 			{Text: "status"}, {Text: "seldom"}, {Text: number}, {Text: "status " + number}, {Text: `"libc6:amd64 2.41"`}, {Text: "nowhere"},
 			{Text: "seldom OR " + number}, {Text: "inst* NOT seldom"}, {Text: "status", Creatures: []journal.CreatureID{"c000000000000042"}},
 		}[r.IntN(9)]
 	}
 	for _, c := range []struct {
 		name   string
-		search func(SearchQuery) error
+		search func(search.Query) error
 	}{
-		{"index", func(q SearchQuery) error { _, err := d.Search(context.Background(), q); return err }},
-		{"scan", func(q SearchQuery) error { return d.scanFor(q.Text) }},
+		{"index", func(q search.Query) error { _, err := d.Search(context.Background(), q); return err }},
+		{"scan", func(q search.Query) error { return d.scanFor(q.Text) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 2))
@@ -104,7 +106,7 @@ func (d *Directory) scanFor(text string) error {
 	s := d.openBySize()[0]
 	return s.read(context.Background(), "scan", func(f *family) error {
 		n := 0
-		return each(context.Background(), f.own.db, func(scan func(...any) error) error { return scan(&n) },
+		return sqlite.Each(context.Background(), f.own.db, func(scan func(...any) error) error { return scan(&n) },
 			"SELECT count(*) FROM event WHERE CAST(payload AS TEXT) LIKE '%' || ? || '%'", text)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,8 +12,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/search"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"golang.org/x/text/unicode/norm"
 )
 
 // question is a query that is answered by the index, and by looking at every event.
@@ -25,11 +31,13 @@ var vocabulary = []string{"frog", "FROG", "newt", "pond", "ponds", "élan", "ela
 
 // wordsOf divides a text as the index does, in the simplest way.
 func wordsOf(text string) []string {
-	words := strings.FieldsFunc(text, func(r rune) bool { return !inWord(r) })
-	for i, w := range words {
-		words[i] = folded(w)
-	}
-	return words
+	plain := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, norm.NFD.String(strings.ToLower(text)))
+	return strings.FieldsFunc(plain, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 }
 
 // follows reports whether words have a sequence.
@@ -174,15 +182,21 @@ func (p *searchProgram) cut() {
 // leap lets the index go on shortly before its next part, as if there had been many
 // more events.
 func (p *searchProgram) leap() {
-	ix, err := openIndex(context.Background(), filepath.Join(p.dir, searchName), readWrite)
-	if damaged(err) {
+	path := filepath.Join(p.dir, search.Name)
+	err := search.Trim(p.t.Context(), path, func() (int64, error) { return math.MaxInt32, nil }) // which makes one, if there is none
+	if sqlite.Damaged(err) {
 		return
 	}
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	err = ix.c.exec("UPDATE progress SET next = ((next >> ?) + 1 << ?) - ?", int64(partBits), int64(partBits), int64(1+p.r.IntN(20)))
-	if err = errors.Join(err, ix.close()); err != nil {
+	c, err := sqlite.Open(path, sqlite.ReadWrite)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	const part = 18 // of places, as a power of two
+	err = c.Exec("UPDATE progress SET next = ((next >> ?) + 1 << ?) - ?", int64(part), int64(part), int64(1+p.r.IntN(20)))
+	if err = errors.Join(err, c.Close()); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -195,16 +209,16 @@ func (p *searchProgram) index() {
 	ctx, stop := context.WithCancel(p.t.Context())
 	defer stop()
 	steps := p.r.IntN(4)
-	pause := pacing{rest: func() {
+	pause := search.Pacing{Rest: func() {
 		if steps--; steps == 0 {
 			stop()
 		}
-	}, giveWay: func() {}}
+	}, GiveWay: func() {}}
 	until := p.clock - int64(p.r.IntN(40))
-	path := filepath.Join(p.dir, searchName)
-	err := extend(ctx, path, p.d, until, pause)
-	if damaged(err) {
-		err = (hooks{}).removeDatabase(path)
+	path := filepath.Join(p.dir, search.Name)
+	err := search.Extend(ctx, path, p.d, until, pause)
+	if sqlite.Damaged(err) {
+		err = sqlite.Remove(failpoint.Hooks{}, path)
 	}
 	if err != nil && ctx.Err() == nil {
 		p.t.Fatal(err)
@@ -213,10 +227,10 @@ func (p *searchProgram) index() {
 
 // lose removes, damages or keeps the index while the directory is closed.
 func (p *searchProgram) lose() {
-	path := filepath.Join(p.dir, searchName)
+	path := filepath.Join(p.dir, search.Name)
 	switch p.r.IntN(4) {
 	case 0:
-		if err := (hooks{}).removeDatabase(path); err != nil {
+		if err := sqlite.Remove(failpoint.Hooks{}, path); err != nil {
 			p.t.Fatal(err)
 		}
 	case 1:
@@ -229,14 +243,14 @@ func (p *searchProgram) lose() {
 type searching interface {
 	Sessions(context.Context) ([]journal.SessionInfo, error)
 	History(context.Context, journal.SessionID, journal.HistoryQuery) ([]journal.Event, error)
-	Search(context.Context, SearchQuery) (SearchResult, error)
+	Search(context.Context, search.Query) (SearchResult, error)
 }
 
 // check asks something, and looks at every event for the answer.
 func (p *searchProgram) check(from searching) {
 	p.t.Helper()
 	asked := ask(p.r, 2)
-	q := SearchQuery{Text: asked.text, Limit: MostFound}
+	q := search.Query{Text: asked.text, Limit: search.MostFound}
 	infos, err := from.Sessions(p.t.Context())
 	if err != nil {
 		p.t.Fatal(err)
@@ -255,21 +269,23 @@ func (p *searchProgram) check(from searching) {
 		q.Kinds = []journal.EventKind{journal.EventState, journal.EventLog}
 	}
 	want := p.expect(from, infos, asked, &q)
-	for _, limit := range []int{MostFound, 1 + p.r.IntN(5)} {
+	for _, limit := range []int{search.MostFound, 1 + p.r.IntN(5)} {
 		q.Limit = limit
 		got, err := from.Search(p.t.Context(), q)
 		if err != nil {
 			p.t.Fatalf("%+v: %v", q, err)
 		}
 		shown := want[:min(len(want), limit)]
-		same := slices.EqualFunc(got.Found, shown, func(f Found, ev journal.Event) bool { return f.ID == ev.ID && string(f.Payload) == string(ev.Payload) })
+		same := slices.EqualFunc(got.Found, shown, func(f search.Found, ev journal.Event) bool {
+			return f.ID == ev.ID && string(f.Payload) == string(ev.Payload)
+		})
 		if !same || got.More != (len(want) > limit) {
 			p.t.Fatalf("%+v found %d, more %v; want %d of %d\n%+v\n%+v", q, len(got.Found), got.More, len(shown), len(want), got.Found, shown)
 		}
 	}
 }
 
-func (p *searchProgram) expect(from searching, infos []journal.SessionInfo, asked question, q *SearchQuery) (want []journal.Event) {
+func (p *searchProgram) expect(from searching, infos []journal.SessionInfo, asked question, q *search.Query) (want []journal.Event) {
 	seen := map[journal.EventID]bool{}
 	for _, i := range infos {
 		events, err := from.History(p.t.Context(), i.Session, journal.HistoryQuery{Limit: 1 << 20})
@@ -277,7 +293,7 @@ func (p *searchProgram) expect(from searching, infos []journal.SessionInfo, aske
 			p.t.Fatal(err)
 		}
 		for _, ev := range events {
-			if !seen[ev.ID] && q.fits(&ev) && asked.fits(wordsOf(textOf(&ev))) {
+			if !seen[ev.ID] && q.Fits(&ev) && asked.fits(wordsOf(search.TextOf(&ev))) {
 				want = append(want, ev)
 			}
 			seen[ev.ID] = true

@@ -10,6 +10,10 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 const (
@@ -169,7 +173,7 @@ func (d *Directory) prepare(n int, giveWay func()) (made []*prepared, err error)
 			p, err = d.openSpare(path)
 		}
 		if err != nil {
-			err = errors.Join(err, d.options.hooks.removeDatabase(path))
+			err = errors.Join(err, sqlite.Remove(d.options.hooks, path))
 			continue
 		}
 		made = append(made, p)
@@ -189,7 +193,7 @@ func (d *Directory) prepare(n int, giveWay func()) (made []*prepared, err error)
 // writeLayouts writes files that are nobody's yet, durably but for their names, and
 // answers which of them there are, even with an error.
 func (d *Directory) writeLayouts(n int) (paths []string, err error) {
-	content, err := storeSchema.template()
+	content, err := storefile.Schema.Template()
 	if err != nil {
 		return nil, err
 	}
@@ -199,16 +203,16 @@ func (d *Directory) writeLayouts(n int) (paths []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		path, err := d.catalog.filePath(id.String() + storeSuffix)
+		path, err := d.catalog.FilePath(id.String() + files.StoreSuffix)
 		if err != nil {
 			return paths, err
 		}
 		paths = append(paths, path)
 		tasks = append(tasks, func() error {
-			if err := d.options.hooks.writeWhole(path, content); err != nil {
+			if err := d.options.hooks.WriteWhole(path, content); err != nil {
 				return err
 			}
-			return d.options.hooks.at(pointSpareWritten, path)
+			return d.options.hooks.At(failpoint.SpareWritten, path)
 		})
 	}
 	return paths, atOnce(tasks)
@@ -221,11 +225,11 @@ func (d *Directory) openSpare(path string) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &prepared{session: journal.SessionID(strings.TrimSuffix(filepath.Base(path), storeSuffix))}
+	p := &prepared{session: journal.SessionID(strings.TrimSuffix(filepath.Base(path), files.StoreSuffix))}
 	if p.writer, err = openWriter(path, journal.Normal, origin, d.options.hooks); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(p.c.transact(p.claim), p.rehearse(p.session)); err != nil {
+	if err := errors.Join(p.c.Transact(p.claim), p.rehearse(p.session)); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	p.claimed = true
@@ -237,16 +241,16 @@ func (d *Directory) openSpare(path string) (*prepared, error) {
 func (d *Directory) makeDurable(made []*prepared) error {
 	var tasks []func() error
 	for _, p := range made {
-		tasks = append(tasks, func() error { return d.options.hooks.syncLog(p.path) })
+		tasks = append(tasks, func() error { return d.options.hooks.SyncLog(p.path) })
 	}
 	if len(made) > 0 {
-		tasks = append(tasks, func() error { return d.options.hooks.syncDirectory(filepath.Dir(made[0].path)) })
+		tasks = append(tasks, func() error { return d.options.hooks.SyncDirectory(filepath.Dir(made[0].path)) })
 	}
 	if err := atOnce(tasks); err != nil {
 		return err
 	}
 	for _, p := range made {
-		if err := d.options.hooks.at(pointSpareReady, p.path); err != nil {
+		if err := d.options.hooks.At(failpoint.SpareReady, p.path); err != nil {
 			return err
 		}
 	}
@@ -259,5 +263,5 @@ func (d *Directory) discard(p *prepared, path string) error {
 	if p != nil && p.writer != nil {
 		err = p.close()
 	}
-	return errors.Join(err, d.options.hooks.removeDatabase(path))
+	return errors.Join(err, sqlite.Remove(d.options.hooks, path))
 }

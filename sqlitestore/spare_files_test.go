@@ -8,14 +8,18 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // sparesOf opens a directory and waits until its first spare files are ready, of which
 // it answers one and leaves the others. From then on, fails decides at every step.
-func sparesOf(t *testing.T, fails func(failpoint) error) (*Directory, *prepared) {
+func sparesOf(t *testing.T, fails func(failpoint.Point) error) (*Directory, *prepared) {
 	t.Helper()
 	armed := false
-	d, err := Open(t.Context(), t.TempDir(), Options{hooks: hooks{reached: func(p failpoint, _ string) error {
+	d, err := Open(t.Context(), t.TempDir(), Options{hooks: failpoint.Hooks{Reached: func(p failpoint.Point, _ string) error {
 		if armed {
 			return fails(p)
 		}
@@ -55,15 +59,15 @@ func (s *spares) rest(t *testing.T) {
 // onDisk are the files of stores that there are.
 func (s *spares) onDisk(t *testing.T) []string {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(s.d.dir, storesName, "*"))
+	paths, err := filepath.Glob(filepath.Join(s.d.dir, files.Stores, "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(paths, func(path string) bool { return filepath.Ext(path) != storeSuffix })
+	return slices.DeleteFunc(paths, func(path string) bool { return filepath.Ext(path) != files.StoreSuffix })
 }
 
 func TestSparesFollowTheNeed(t *testing.T) {
-	d, first := sparesOf(t, func(failpoint) error { return nil })
+	d, first := sparesOf(t, func(failpoint.Point) error { return nil })
 	s, out := d.spares, []*prepared{first}
 	take := func(n, wanted int) {
 		t.Helper()
@@ -110,11 +114,11 @@ func TestSparesFollowTheNeed(t *testing.T) {
 // Files that cannot be made leave nothing behind, and take nothing away.
 func TestSparesThatFail(t *testing.T) {
 	broken := errors.New("the disk is broken")
-	for _, at := range []failpoint{pointSpareWritten, pointSpareReady} {
+	for _, at := range []failpoint.Point{failpoint.SpareWritten, failpoint.SpareReady} {
 		for nth := range int64(3) {
 			t.Run(fmt.Sprintf("%s/%d", at, nth), func(t *testing.T) {
 				var met atomic.Int64
-				d, first := sparesOf(t, func(p failpoint) error {
+				d, first := sparesOf(t, func(p failpoint.Point) error {
 					if p == at && met.Add(1) == nth+1 {
 						return broken
 					}
@@ -141,16 +145,16 @@ func TestSparesThatFail(t *testing.T) {
 
 // A file that has been rehearsed with is as if it had not.
 func TestRehearsalLeavesNothing(t *testing.T) {
-	d, p := sparesOf(t, func(failpoint) error { return nil })
+	d, p := sparesOf(t, func(failpoint.Point) error { return nil })
 	content := func() string {
 		t.Helper()
 		var out []string
-		err := p.c.query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name", nil, func(v []driver.Value) error {
+		err := p.c.Query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name", nil, func(v []driver.Value) error {
 			out = append(out, v[0].(string))
 			return nil
 		})
 		for i, table := range out {
-			err = errors.Join(err, p.c.query("SELECT * FROM "+table, nil, func(v []driver.Value) error {
+			err = errors.Join(err, p.c.Query("SELECT * FROM "+table, nil, func(v []driver.Value) error {
 				out[i] += fmt.Sprintf(" %v", v)
 				return nil
 			}))
@@ -167,7 +171,7 @@ func TestRehearsalLeavesNothing(t *testing.T) {
 	rehearsed := p.writer
 	plain, err := openWriter(fresh[0], rehearsed.durability, rehearsed.own, d.options.hooks)
 	if err == nil {
-		err = plain.c.transact(plain.claim)
+		err = plain.c.Transact(plain.claim)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +182,7 @@ func TestRehearsalLeavesNothing(t *testing.T) {
 	if want := content(); got != want {
 		t.Errorf("the file holds\n%s\nwant\n%s", got, want)
 	}
-	if err := errors.Join(rehearsed.close(), d.options.hooks.removeDatabase(rehearsed.path), d.discard(p, plain.path)); err != nil {
+	if err := errors.Join(rehearsed.close(), sqlite.Remove(d.options.hooks, rehearsed.path), d.discard(p, plain.path)); err != nil {
 		t.Error(err)
 	}
 }

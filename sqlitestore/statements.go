@@ -1,106 +1,38 @@
 package sqlitestore
 
 import (
-	"context"
-	"database/sql/driver"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+
 	"errors"
-	"strings"
-
-	"github.com/mattn/go-sqlite3"
 )
-
-// statement is prepared when it is first used: most stores never need most of
-// them.
-type statement struct {
-	c     *conn
-	query string
-	raw   *sqlite3.SQLiteStmt
-	args  []driver.NamedValue
-}
-
-// values executes the statement with the given arguments.
-func (s *statement) values(values ...driver.Value) error { return s.run(values) }
-
-// run executes the statement. Arguments that are NULL need not be bound, and
-// binding is most of what a statement costs.
-func (s *statement) run(values []driver.Value) error {
-	if s.raw == nil {
-		raw, err := s.c.raw.PrepareContext(context.Background(), s.query)
-		if err != nil {
-			return err
-		}
-		s.raw = raw.(*sqlite3.SQLiteStmt)
-	}
-	s.args = s.args[:0]
-	for i, v := range values {
-		if v != nil {
-			s.args = append(s.args, driver.NamedValue{Ordinal: i + 1, Value: v})
-		}
-	}
-	_, err := s.raw.ExecContext(context.Background(), s.args)
-	return err
-}
-
-// rowsPerInsert is where one statement for several rows stops gaining.
-const rowsPerInsert = 16
-
-// bulk writes rows of one table, several with one statement.
-type bulk struct {
-	many, one *statement
-	columns   int
-	pending   []driver.Value
-}
-
-// add takes a row, and writes those that wait when there are enough.
-func (b *bulk) add(row ...driver.Value) error {
-	b.pending = append(b.pending, row...)
-	if len(b.pending) < rowsPerInsert*b.columns {
-		return nil
-	}
-	err := b.many.run(b.pending)
-	b.pending = b.pending[:0]
-	return err
-}
-
-// end writes the rows that still wait.
-func (b *bulk) end() error {
-	for i := 0; i < len(b.pending); i += b.columns {
-		if err := b.one.run(b.pending[i : i+b.columns]); err != nil {
-			return err
-		}
-	}
-	clear(b.pending[:cap(b.pending)]) // what is written must not be kept
-	b.pending = b.pending[:0]
-	return nil
-}
 
 // statements are those of a writer.
 type statements struct {
-	all []*statement
+	all []*sqlite.Statement
 
-	events, cursors, heads     *bulk
-	origin, producer           *statement
-	setState, deleteState      *statement
-	creature, channel, edge    *statement
-	timer, request, letter     *statement
-	wire, dropWire             *statement
-	dropEdge, dropCursor, meta *statement
-	dropTimer, dropRequest     *statement
-	dropLetter, change         *statement
-	dropCreature, dropChannel  []*statement
+	events, cursors, heads     *sqlite.Bulk
+	origin, producer           *sqlite.Statement
+	setState, deleteState      *sqlite.Statement
+	creature, channel, edge    *sqlite.Statement
+	timer, request, letter     *sqlite.Statement
+	wire, dropWire             *sqlite.Statement
+	dropEdge, dropCursor, meta *sqlite.Statement
+	dropTimer, dropRequest     *sqlite.Statement
+	dropLetter, change         *sqlite.Statement
+	dropCreature, dropChannel  []*sqlite.Statement
 }
 
-func newStatements(c *conn) statements {
+func newStatements(c *sqlite.Conn) statements {
 	var s statements
-	add := func(query string) *statement {
-		st := &statement{c: c, query: query}
+	add := func(query string) *sqlite.Statement {
+		st := sqlite.NewStatement(c, query)
 		s.all = append(s.all, st)
 		return st
 	}
-	into := func(columns int, query string) *bulk {
-		row := "(?" + strings.Repeat(", ?", columns-1) + ")"
-		query += " VALUES "
-		return &bulk{columns: columns, one: add(query + row), many: add(query + strings.Repeat(row+", ", rowsPerInsert-1) + row)}
+	into := func(columns int, query string) *sqlite.Bulk {
+		b := sqlite.NewBulk(c, columns, query)
+		s.all = append(s.all, b.One, b.Many)
+		return b
 	}
 	s.events = into(13, "INSERT INTO event (id, ts, kind, graph, creature, turn, attempt, channel, seq, headers, payload, cause, sum)")
 	s.cursors = into(5, "REPLACE INTO cursor (reader, channel, seq, until, alias)")
@@ -149,9 +81,7 @@ func newStatements(c *conn) statements {
 
 func (s *statements) close() (err error) {
 	for _, st := range s.all {
-		if st.raw != nil {
-			err = errors.Join(err, st.raw.Close())
-		}
+		err = errors.Join(err, st.Close())
 	}
 	s.all = nil
 	return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 )
 
 // Store is the log and the live rows of one graph: an [journal.Store]. One
@@ -22,7 +23,7 @@ type Store struct {
 	maxBytes   int64
 
 	shelf *shelf
-	said  *slot                     // belongs to the writing goroutine; nil until something was acknowledged
+	said  *catalog.Slot             // belongs to the writing goroutine; nil until something was acknowledged
 	w     *writer                   // belongs to the writing goroutine, while it is not parked
 	wrote map[journal.Origin]uint64 // before it was opened, with the highest number of each
 
@@ -70,10 +71,10 @@ var _ journal.Store = (*Store)(nil)
 // newStore makes the store of a file. The writer has written the events of its
 // origin up to first, and its session before that what wrote says. Nothing is
 // written before start.
-func newStore(d *Directory, e entry, w *writer, f *family, first uint64, wrote map[journal.Origin]uint64) *Store {
+func newStore(d *Directory, e catalog.Entry, w *writer, f *family, first uint64, wrote map[journal.Origin]uint64) *Store {
 	meta := map[string]string{}
 	maps.Copy(meta, e.Meta)
-	e.MadeBy = e.kind
+	e.MadeBy = e.Kind
 	s := &Store{
 		info: e.SessionInfo, meta: meta, durability: w.durability, origin: w.own, dir: d, maxBytes: d.options.MaxQueueBytes,
 		shelf: newShelf(f), w: w, wrote: wrote, lastSeq: first,
@@ -223,7 +224,7 @@ func (s *Store) Missing() error {
 	if len(l.missing) == 0 {
 		return nil
 	}
-	return lostAncestor(entry{SessionInfo: s.info}, l.missing[0])
+	return lostAncestor(catalog.Entry{SessionInfo: s.info}, l.missing[0])
 }
 
 // State returns a creature's state.
@@ -294,7 +295,7 @@ func (s *Store) freeze() {
 	s.stop = closed
 	s.mu.Unlock()
 	s.dir.forget(s)
-	s.dir.acks.release(s.info.Session)
+	s.dir.acks.Release(s.info.Session)
 	s.dir.keeper.bury(s)
 }
 

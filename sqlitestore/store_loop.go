@@ -20,7 +20,30 @@ const (
 	lastRetry  = 2 * time.Second
 )
 
-// run writes the queue until the store is closed.
+// run writes the queue until the store is closed. It is the only one to use the store's
+// writer, but while it is parked. It is in one of these states:
+//
+//	waiting    nothing is queued
+//	lingering  something is, and more is expected
+//	writing    a group of records is in a transaction
+//	retrying   writing has failed; those who wait are told why, and what comes stays queued
+//	parked     the file stands still for a cut, or for a move to another file
+//	ended      nothing is written any more; done is closed
+//
+// and goes on to another one:
+//
+//	waiting   -> lingering  fewer records are queued than the last group had, which was more than one
+//	waiting   -> writing    records are queued; or of nothing, if the file is to be opened or has marks that are due
+//	lingering -> writing    as many records are queued as the last time, after 200 µs, or when the store is closed
+//	writing   -> waiting    the group is committed, and acknowledged
+//	writing   -> retrying   the commit has failed, and it is not known how much of it is there
+//	retrying  -> waiting    the file, opened anew, has the group; or it is written again
+//	retrying  -> ended      the store is closed, and the last try has failed as well
+//	waiting   -> parked     a cut, or the end of a copy, parks the store
+//	parked    -> waiting    it is resumed, or closed
+//	waiting   -> ended      the store is closed, by Close or by a cut that has ended it
+//
+// Its caller gets the reason if writing fails meanwhile, and waits no longer.
 func (s *Store) run() {
 	defer close(s.done)
 	last := 0
@@ -203,9 +226,9 @@ func (s *Store) noteReached(seq uint64) {
 		return
 	}
 	if s.said == nil {
-		s.said = s.dir.acks.take(s.info.Session, s.origin)
+		s.said = s.dir.acks.Take(s.info.Session, s.origin)
 	}
-	s.said.say(seq, s.w.chain)
+	s.said.Say(seq, s.w.chain)
 }
 
 // park waits until everything is written, and has the writer stand still. What

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
@@ -28,15 +29,15 @@ const (
 type aside struct {
 	dir   string
 	lock  *flock.Flock
-	hooks hooks
+	hooks failpoint.Hooks
 }
 
 // setAside makes such a directory. What says so of it is durable before anything else
 // is in it, so that it is known for what it is after a power loss, too.
-func setAside(place string, h hooks) (*aside, error) {
+func setAside(place string, h failpoint.Hooks) (*aside, error) {
 	var last error
 	for range asideTries {
-		dir, err := os.MkdirTemp(filepath.Dir(place), filepath.Base(place)+partialSuffix)
+		dir, err := os.MkdirTemp(filepath.Dir(place), filepath.Base(place)+files.PartialSuffix)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +56,7 @@ func setAside(place string, h hooks) (*aside, error) {
 var errLocked = errors.New("somebody else has the lock")
 
 // lockUnfinished takes the lock of a directory that was just made.
-func lockUnfinished(dir string, h hooks) (*flock.Flock, error) {
+func lockUnfinished(dir string, h failpoint.Hooks) (*flock.Flock, error) {
 	path := filepath.Join(dir, lockName)
 	lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR|files.NoFollow))
 	locked, err := lock.TryLock()
@@ -66,7 +67,7 @@ func lockUnfinished(dir string, h hooks) (*flock.Flock, error) {
 		err = files.WriteFile(path, []byte(unfinishedMark))
 	}
 	if err == nil {
-		err = errors.Join(h.syncFile(path), h.syncDirectory(dir))
+		err = errors.Join(h.SyncFile(path), h.SyncDirectory(dir))
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -82,7 +83,7 @@ func (a *aside) remove() error { return errors.Join(removeUnfinished(a.dir, a.ho
 
 // removeUnfinished removes such a directory. The lock goes last: as long as anything is
 // there, it is known what it is.
-func removeUnfinished(dir string, h hooks) error {
+func removeUnfinished(dir string, h failpoint.Hooks) error {
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func removeUnfinished(dir string, h hooks) error {
 			return err
 		}
 	}
-	if err := h.syncDirectory(dir); err != nil {
+	if err := h.SyncDirectory(dir); err != nil {
 		return err
 	}
 	return os.RemoveAll(dir)
@@ -103,13 +104,13 @@ func removeUnfinished(dir string, h hooks) error {
 
 // clearAsides removes the directories beside a place that killed processes have left.
 // Anything else that is called like one stays.
-func clearAsides(place string, h hooks) error {
-	paths, err := filepath.Glob(globEscape(place) + partialSuffix + "*")
+func clearAsides(place string, h failpoint.Hooks) error {
+	paths, err := filepath.Glob(globEscape(place) + files.PartialSuffix + "*")
 	if err != nil {
 		return err
 	}
 	for _, path := range paths {
-		number := strings.TrimPrefix(path, place+partialSuffix)
+		number := strings.TrimPrefix(path, place+files.PartialSuffix)
 		if number == "" || strings.Trim(number, "0123456789") != "" {
 			continue
 		}
@@ -122,7 +123,7 @@ func clearAsides(place string, h hooks) error {
 
 // clearAside removes one. Its process may have been killed before there was a lock, or
 // before that said what the directory is: then there is nothing else in it.
-func clearAside(path string, h hooks) error {
+func clearAside(path string, h failpoint.Hooks) error {
 	lockPath := filepath.Join(path, lockName)
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
 		return nil // a link that is called like one may lead anywhere

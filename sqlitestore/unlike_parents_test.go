@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
 // heirOf describes a child of a cut with a creature a that holds state, a channel c, or
@@ -93,16 +94,16 @@ func wantBacklog(t *testing.T, s journal.Store) {
 // other half has yet to read; the reader gets it all the same.
 func TestCopyForAnotherSession(t *testing.T) {
 	var broken atomic.Bool
-	reached := func(last failpoint) func(p failpoint, path string) error {
-		return func(p failpoint, _ string) error {
-			if broken.Load() && p >= last && p <= pointMoved {
+	reached := func(last failpoint.Point) func(p failpoint.Point, path string) error {
+		return func(p failpoint.Point, _ string) error {
+			if broken.Load() && p >= last && p <= failpoint.Moved {
 				return errDisk
 			}
 			return nil
 		}
 	}
 	broken.Store(true)
-	o := smallChunks(reached(pointTailFollowed))
+	o := smallChunks(reached(failpoint.TailFollowed))
 	o.Retain.Events = 10
 	d, err := Open(t.Context(), t.TempDir(), o)
 	if err != nil {
@@ -115,7 +116,7 @@ func TestCopyForAnotherSession(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if d, err = Open(t.Context(), d.dir, smallChunks(reached(pointNoting))); err != nil {
+	if d, err = Open(t.Context(), d.dir, smallChunks(reached(failpoint.Noting))); err != nil {
 		t.Fatal(err)
 	}
 	var halves []journal.Store

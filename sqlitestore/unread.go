@@ -1,6 +1,8 @@
 package sqlitestore
 
 import (
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+
 	"context"
 	"encoding/json"
 	"math"
@@ -46,7 +48,7 @@ func (v *view) neededFrom(ctx context.Context) (since int64, err error) {
 // and a number, as JSON.
 func (s *snapshot) unread(ctx context.Context) (string, error) {
 	pairs := [][2]any{}
-	err := each(ctx, s.tx, func(scan func(...any) error) error {
+	err := sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
 		var channel string
 		var seq int64
 		err := scan(&channel, &seq)
@@ -63,7 +65,7 @@ func (s *snapshot) unread(ctx context.Context) (string, error) {
 // firstBehind is the time of the oldest message of the file behind one of the pairs.
 func (s *snapshot) firstBehind(ctx context.Context, pairs string) (since int64, err error) {
 	since = math.MaxInt64
-	err = each(ctx, s.tx, func(scan func(...any) error) error {
+	err = sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
 		var ts int64
 		err := scan(&ts)
 		if ts > 0 {

@@ -4,6 +4,11 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // Upgrade brings a session directory that an older version has left up to date, as
@@ -12,9 +17,9 @@ import (
 // catalogue and live stores are up to date may be in use, or be on a medium that
 // cannot be written to: then it is only read, and stores of ended sessions that are
 // older, because somebody was interrupted here, are left for another time.
-func Upgrade(ctx context.Context, dir string) error { return upgrade(ctx, dir, hooks{}) }
+func Upgrade(ctx context.Context, dir string) error { return upgrade(ctx, dir, failpoint.Hooks{}) }
 
-func upgrade(ctx context.Context, dir string, h hooks) error {
+func upgrade(ctx context.Context, dir string, h failpoint.Hooks) error {
 	live, ended, err := outdated(ctx, dir)
 	if err != nil || !live && !ended {
 		return err
@@ -37,23 +42,19 @@ func outdated(ctx context.Context, dir string) (live, ended bool, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return false, false, storageError("open", dir, err)
 	}
-	visitor := newVisitor()
-	defer visitor.leave()
-	older := func(s *schema, path string) bool {
-		mode, err := visitor.visit(ctx, path)
-		if err != nil {
-			return false
-		}
-		version, err := s.age(ctx, path, mode)
-		return err == nil && version < s.version
+	visitor := sqlite.NewVisitor()
+	defer visitor.Leave()
+	older := func(s *sqlite.Schema, path string) bool {
+		c, version, err := visitor.Open(ctx, s, path)
+		return err == nil && c.Close() == nil && version < s.Version
 	}
 	v, err := OpenReadOnly(ctx, dir)
 	if err != nil {
-		return older(catalogSchema, filepath.Join(dir, catalogName)), false, nil
+		return older(catalog.Schema, filepath.Join(dir, catalog.Name)), false, nil
 	}
 	list, err := v.Catalogue(ctx)
 	for i := range list {
-		if list[i].Path != "" && older(storeSchema, list[i].Path) {
+		if list[i].Path != "" && older(storefile.Schema, list[i].Path) {
 			live, ended = live || list[i].Live, ended || !list[i].Live
 		}
 	}

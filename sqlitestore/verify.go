@@ -10,9 +10,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mattn/go-sqlite3"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // verification checks one session: the files of its family, each by itself, and
@@ -28,24 +30,24 @@ type verification struct {
 	// old history has been given up.
 	unlogged int64
 	// acknowledged is how far it must reach under origins of its own.
-	acknowledged map[journal.Origin]ack
+	acknowledged map[journal.Origin]catalog.Ack
 	// pruned is the time before which history may have been given up in one of the
 	// files, while others have it still; 0: nothing has been given up.
 	pruned int64
 }
 
-func verifySession(ctx context.Context, k *catalog, session journal.SessionID, how access) (report journal.VerifyReport, err error) {
-	err = k.withFamily(ctx, "verify", session, how, func(e entry, f *family) (err error) {
+func verifySession(ctx context.Context, k *sessions, session journal.SessionID, how access) (report journal.VerifyReport, err error) {
+	err = k.withFamily(ctx, "verify", session, how, func(e catalog.Entry, f *family) (err error) {
 		if f.own != nil {
 			if err := f.own.belongs(ctx, e); err != nil {
 				return err
 			}
 		}
-		inherited, err := k.inherited(ctx, session)
+		inherited, err := k.Inherited(ctx, session)
 		if err != nil {
 			return err
 		}
-		acknowledged, err := k.acknowledged(ctx, e) // before anything is read of the log, which may be written to
+		acknowledged, err := k.Acknowledged(ctx, e) // before anything is read of the log, which may be written to
 		if err != nil {
 			return err
 		}
@@ -55,7 +57,7 @@ func verifySession(ctx context.Context, k *catalog, session journal.SessionID, h
 	return report, err
 }
 
-func (f *family) verify(ctx context.Context, e entry, inherited map[journal.Origin]uint64, acknowledged map[journal.Origin]ack) (report journal.VerifyReport, err error) {
+func (f *family) verify(ctx context.Context, e catalog.Entry, inherited map[journal.Origin]uint64, acknowledged map[journal.Origin]catalog.Ack) (report journal.VerifyReport, err error) {
 	view, err := f.look(ctx)
 	if err != nil {
 		return report, err
@@ -63,7 +65,7 @@ func (f *family) verify(ctx context.Context, e entry, inherited map[journal.Orig
 	defer func() { err = errors.Join(err, view.end()) }()
 	v := verification{ctx: ctx, view: view, inherited: inherited, acknowledged: acknowledged, report: journal.VerifyReport{Session: e.Session}}
 	for _, p := range f.ancestors {
-		if !e.Complete && e.file != "" {
+		if !e.Complete && e.File != "" {
 			v.report.IncompleteFrom = append(v.report.IncompleteFrom, p.session)
 		}
 	}
@@ -73,7 +75,7 @@ func (f *family) verify(ctx context.Context, e entry, inherited map[journal.Orig
 	}
 	for _, check := range []func() error{v.files, v.gaps, v.numbers, v.ends, v.changes, v.channels, v.turns, v.liveRows, v.states} {
 		err := check()
-		if damaged(err) {
+		if sqlite.Damaged(err) {
 			v.stumbled(err.Error())
 		} else if err != nil {
 			return v.report, err
@@ -89,13 +91,6 @@ func (v *verification) stumbled(line string) {
 	if !slices.Contains(v.report.Damage, line) {
 		v.damage(line)
 	}
-}
-
-// damaged reports whether an error is a finding: SQLite stumbled upon damage.
-func damaged(err error) bool {
-	var se sqlite3.Error
-	var cell *cellError
-	return errors.As(err, &cell) || errors.As(err, &se) && (se.Code == sqlite3.ErrCorrupt || se.Code == sqlite3.ErrNotADB)
 }
 
 // files checks each file by itself.
@@ -117,13 +112,13 @@ func (v *verification) files() error {
 func (v *verification) gaps() error {
 	for _, s := range v.view.files {
 		var pruned int64
-		err := each(v.ctx, s.tx, func(scan func(...any) error) error {
+		err := sqlite.Each(v.ctx, s.tx, func(scan func(...any) error) error {
 			var unlogged int64
 			err := scan(&unlogged, &pruned)
 			v.unlogged = max(v.unlogged, unlogged, pruned)
 			return err
-		}, "SELECT (SELECT coalesce(max(created), 0) FROM ancestor WHERE parent = '"+volatileParent+"'),"+
-			" (SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM store WHERE key = '"+prunedKey+"')")
+		}, "SELECT (SELECT coalesce(max(created), 0) FROM ancestor WHERE parent = '"+storefile.VolatileParent+"'),"+
+			" (SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM store WHERE key = '"+storefile.Pruned+"')")
 		if err != nil {
 			return err
 		}
@@ -144,7 +139,7 @@ func (v *verification) numbers() error {
 		if err := v.numbersOf(s); err != nil {
 			return err
 		}
-		has[s.origin] = uint64(s.high & seqMask)
+		has[s.origin] = uint64(s.high & storefile.SeqMask)
 	}
 	for _, origin := range slices.SortedFunc(maps.Keys(v.inherited), func(a, b journal.Origin) int { return bytes.Compare(a[:], b[:]) }) {
 		if highest, before := v.inherited[origin], has[origin]; before < highest && !(v.pruned > 0 && before == 0) {
@@ -156,41 +151,41 @@ func (v *verification) numbers() error {
 
 // numbersOf looks at the events of one origin, each by itself and in the chain.
 func (v *verification) numbersOf(s span) error {
-	last := s.low >> seqBits << seqBits
+	last := s.low >> storefile.SeqBits << storefile.SeqBits
 	if v.pruned > 0 {
 		last = s.low - 1
 	}
-	chain, linked := chainSeed(s.origin), last&seqMask == 0
+	chain, linked := storefile.ChainSeed(s.origin), last&storefile.SeqMask == 0
 	return eachEvent(v.ctx, s.in.tx, func(p *packedEvent) error {
 		v.report.Events++
 		if p.id != last+1 {
-			v.missing(journal.EventID{Origin: s.origin, Seq: uint64(last+1) & seqMask}, journal.EventID{Origin: s.origin, Seq: uint64(p.id-1) & seqMask})
+			v.missing(journal.EventID{Origin: s.origin, Seq: uint64(last+1) & storefile.SeqMask}, journal.EventID{Origin: s.origin, Seq: uint64(p.id-1) & storefile.SeqMask})
 			linked = false
 		}
 		last = p.id
 		_, err := s.in.unpackEvent(v.ctx, p)
-		switch own := chainOf(p.sum); {
+		switch own := storefile.ChainOf(p.sum); {
 		case abi.CodeOf(err) == abi.Storage:
 			v.damage("the event " + v.idOf(s, p.id) + " is not what was logged: its checksum is another")
 		case err != nil:
 			return err
-		case own != 0 && linked && own != chainOn(chain, digestOf(p.sum)):
+		case own != 0 && linked && own != storefile.ChainOn(chain, storefile.DigestOf(p.sum)):
 			v.damage("the event " + v.idOf(s, p.id) + " is not the one that was logged behind the one before: its checksum is of another")
 		}
-		chain, linked = chainOf(p.sum), true
+		chain, linked = storefile.ChainOf(p.sum), true
 		return nil
 	}, "SELECT "+eventFields+" FROM event WHERE id >= ? AND id <= ? ORDER BY id", s.low, s.high)
 }
 
 // idOf is a packed id of a span as it is told.
 func (v *verification) idOf(s span, id int64) string {
-	return journal.EventID{Origin: s.origin, Seq: uint64(id & seqMask)}.String()
+	return journal.EventID{Origin: s.origin, Seq: uint64(id & storefile.SeqMask)}.String()
 }
 
 // changes checks what the files tell of changes besides events.
 func (v *verification) changes() error {
 	for _, s := range v.view.files {
-		err := each(v.ctx, s.tx, func(scan func(...any) error) error {
+		err := sqlite.Each(v.ctx, s.tx, func(scan func(...any) error) error {
 			var event, part, first, base, sum int64
 			var rows string
 			if err := scan(&event, &part, &first, &base, &rows, &sum); err != nil {
@@ -200,7 +195,7 @@ func (v *verification) changes() error {
 			if _, wanted := v.view.only[id.Origin]; err != nil || v.view.only != nil && !wanted {
 				return err
 			}
-			if changeDigest(id.Origin, event, part, first, base, rows) != sum {
+			if storefile.ChangeDigest(id.Origin, event, part, first, base, rows) != sum {
 				v.damage(fmt.Sprintf("change %d behind the event %s is not what was logged: its checksum is another", part, id))
 			}
 			return nil
@@ -232,7 +227,7 @@ type sent struct {
 func (v *verification) messages(s *snapshot) iter.Seq2[sent, error] {
 	return func(yield func(sent, error) bool) {
 		enough := errors.New("enough")
-		err := each(v.ctx, s.tx, func(scan func(...any) error) error {
+		err := sqlite.Each(v.ctx, s.tx, func(scan func(...any) error) error {
 			m := sent{in: s}
 			if err := scan(&m.id, &m.ts, &m.channel, &m.seq); err != nil {
 				return err
@@ -373,7 +368,7 @@ func (v *verification) heads() (map[string]int64, error) {
 	if v.view.family.own == nil {
 		return heads, nil
 	}
-	err := each(v.ctx, v.view.files[0].tx, func(scan func(...any) error) error {
+	err := sqlite.Each(v.ctx, v.view.files[0].tx, func(scan func(...any) error) error {
 		var channel string
 		var seq int64
 		err := scan(&channel, &seq)

@@ -14,6 +14,8 @@ import (
 	"github.com/mattn/go-sqlite3"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
 // conversed makes a closed directory with one session, in which a creature has
@@ -68,7 +70,7 @@ func TestVerifyNamesTheDamage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := duplicate(t, dir)
-			execute(t, filepath.Join(dir, storesName, string(session)+storeSuffix), c.statements)
+			execute(t, filepath.Join(dir, files.Stores, string(session)+files.StoreSuffix), c.statements)
 			v := mustView(t, dir)
 			r, err := v.Verify(t.Context(), session)
 			if err != nil {
@@ -90,7 +92,7 @@ func TestVerifyNamesTheDamage(t *testing.T) {
 // TestVerifySaysOnceWhatIsDamaged spoils a page that several checks come upon.
 func TestVerifySaysOnceWhatIsDamaged(t *testing.T) {
 	dir, session, _ := conversed(t)
-	path := filepath.Join(dir, storesName, string(session)+storeSuffix)
+	path := filepath.Join(dir, files.Stores, string(session)+files.StoreSuffix)
 	page, size := rootPage(t, path, "event")
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -152,7 +154,7 @@ func TestAClosedStorePromisesNothing(t *testing.T) {
 // still needs. What needs it whole says which it is; the rest can be read.
 func TestMissingParentIsNamed(t *testing.T) {
 	dir := handedOn(t, false)
-	var child, parent entry
+	var child, parent catalog.Entry
 	all := entriesOf(t, dir)
 	for _, e := range all {
 		if e.Live && !e.Complete {
@@ -160,7 +162,7 @@ func TestMissingParentIsNamed(t *testing.T) {
 		}
 	}
 	for _, e := range all {
-		if slices.Contains(child.Parents, e.Session) && e.file != "" {
+		if slices.Contains(child.Parents, e.Session) && e.File != "" {
 			parent = e
 		}
 	}

@@ -1,6 +1,8 @@
 package sqlitestore
 
 import (
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+
 	"context"
 	"fmt"
 )
@@ -41,7 +43,7 @@ UNION ALL SELECT 'the output wire ' || id || ' is of the creature ' || source ||
 // oddRows are those that do not fit together. Dead letters may outlive their
 // creature.
 func (s *snapshot) oddRows(ctx context.Context) (lines []string, err error) {
-	err = each(ctx, s.tx, func(scan func(...any) error) error {
+	err = sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
 		var line string
 		err := scan(&line)
 		lines = append(lines, line)
@@ -52,7 +54,7 @@ func (s *snapshot) oddRows(ctx context.Context) (lines []string, err error) {
 
 // integrity is what SQLite finds wrong with the file.
 func (s *snapshot) integrity(ctx context.Context) (lines []string, err error) {
-	err = each(ctx, s.tx, func(scan func(...any) error) error {
+	err = sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
 		var line string
 		err := scan(&line)
 		if line != "ok" {
@@ -65,7 +67,7 @@ func (s *snapshot) integrity(ctx context.Context) (lines []string, err error) {
 
 // oddIndex compares the index of messages with the log.
 func (s *snapshot) oddIndex(ctx context.Context) (lines []string, err error) {
-	err = each(ctx, s.tx, func(scan func(...any) error) error {
+	err = sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
 		var indexed, messages, wrong int64
 		err := scan(&indexed, &messages, &wrong)
 		if err == nil && (indexed != messages || wrong > 0) {

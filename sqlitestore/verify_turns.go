@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // turns names deliveries that a creature has dealt with twice.
@@ -15,7 +16,7 @@ func (v *verification) turns() error {
 	seen := map[string]bool{} // by what is said of it: several files may have it
 	for _, s := range v.view.files {
 		var twice [][2]int64
-		err := each(v.ctx, s.tx, func(scan func(...any) error) error {
+		err := sqlite.Each(v.ctx, s.tx, func(scan func(...any) error) error {
 			var first, last int64
 			err := scan(&first, &last)
 			twice = append(twice, [2]int64{first, last})
@@ -50,7 +51,7 @@ func (s *snapshot) turnTwice(v *verification, pair [2]int64) (text string, err e
 			return "", nil
 		}
 	}
-	err = each(v.ctx, s.tx, func(scan func(...any) error) error {
+	err = sqlite.Each(v.ctx, s.tx, func(scan func(...any) error) error {
 		var creature, channel string
 		var seq int64
 		err := scan(&creature, &channel, &seq)
@@ -83,7 +84,7 @@ func (v *verification) states() error {
 		}
 	}
 	maps.DeleteFunc(last, func(_ stateKey, w written) bool { return w.ts < v.pruned })
-	err := each(v.ctx, v.view.files[0].tx, func(scan func(...any) error) error {
+	err := sqlite.Each(v.ctx, v.view.files[0].tx, func(scan func(...any) error) error {
 		var creature, key string
 		var value []byte
 		if err := scan(&creature, &key, &value); err != nil {
@@ -117,7 +118,7 @@ func (v *verification) states() error {
 // the session has.
 func (s *snapshot) written(v *verification, last map[stateKey]written) error {
 	creatures := map[string]bool{}
-	err := each(v.ctx, v.view.files[0].tx, func(scan func(...any) error) error {
+	err := sqlite.Each(v.ctx, v.view.files[0].tx, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		creatures[id] = true
@@ -127,7 +128,7 @@ func (s *snapshot) written(v *verification, last map[stateKey]written) error {
 		return err
 	}
 	packed := map[stateKey]int64{}
-	err = each(v.ctx, s.tx, func(scan func(...any) error) error {
+	err = sqlite.Each(v.ctx, s.tx, func(scan func(...any) error) error {
 		var id, ts int64
 		var creature string
 		var payload []byte

@@ -6,70 +6,69 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/mattn/go-sqlite3"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
-	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/rebuild"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// View reads a session directory that belongs to somebody else, who may be
+// View reads a session directory that belongs to another process, which may be
 // writing to it meanwhile, or that lies on a medium which cannot be written to.
 // It takes no lock. It sees what had been written when a method was called, and
 // leaves nothing behind when it is closed.
 //
 // Its methods are called by one goroutine at a time.
 type View struct {
-	catalog *catalog
-	visitor *visitor
+	catalog *sessions
+	visitor *sqlite.Visitor
 }
 
 // OpenReadOnly opens a session directory for reading. It answers the code not_found
 // when there is none, and storage when the catalogue is damaged or older than the
 // stores; then [Rebuild] makes it again.
 func OpenReadOnly(ctx context.Context, dir string) (*View, error) {
-	if err := checkSQLite(); err != nil {
+	if err := sqlite.CheckVersion(); err != nil {
 		return nil, err
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, storageError("open", dir, err)
 	}
-	path := filepath.Join(dir, catalogName)
+	path := filepath.Join(dir, catalog.Name)
 	if missing(path) {
 		if err := refuseLostCatalog(dir); err != nil {
 			return nil, err
 		}
 		return nil, &abi.Error{
-			Code: abi.NotFound, Op: "open", Message: dir + " is not a session directory: it has no " + catalogName,
+			Code: abi.NotFound, Op: "open", Message: dir + " is not a session directory: it has no " + catalog.Name,
 			Remedy: "name the directory that --session was given", IDs: map[string]string{"path": dir},
 		}
 	}
-	visitor := newVisitor()
-	mode, err := visitor.visit(ctx, path)
+	visitor := sqlite.NewVisitor()
+	var k *catalog.Catalog
+	c, err := openCurrent(ctx, visitor, catalog.Schema, path)
 	if err == nil {
-		err = catalogSchema.requireCurrent(ctx, path, mode)
-	}
-	var k *catalog
-	if err == nil {
-		k, err = openCatalog(path, mode)
+		k, err = catalog.Look(c)
 	}
 	if err == nil {
-		if err = k.refuseOlderToReaders(ctx); err != nil {
-			err = joinClose(err, k)
+		if err = rebuild.RefuseOlderToReaders(ctx, k); err != nil {
+			err = errors.Join(err, k.Close())
 		}
 	}
 	if err != nil {
-		visitor.leave()
+		visitor.Leave()
 		return nil, storageError("open", path, err)
 	}
-	return &View{catalog: k, visitor: visitor}, nil
+	return &View{catalog: &sessions{Catalog: k}, visitor: visitor}, nil
 }
 
 // Close ends reading.
 func (v *View) Close() error {
-	err := v.catalog.close()
-	v.visitor.leave()
-	return storageError("close", v.catalog.path, err)
+	err := v.catalog.Close()
+	v.visitor.Leave()
+	return storageError("close", v.catalog.Path(), err)
 }
 
 // Sessions lists every session of the directory, eldest first.
@@ -89,10 +88,10 @@ func (d *Directory) Catalogue(ctx context.Context) ([]journal.SessionInfo, error
 	return d.catalog.list(ctx)
 }
 
-func (k *catalog) list(ctx context.Context) ([]journal.SessionInfo, error) {
-	entries, err := k.entries(ctx)
+func (k *sessions) list(ctx context.Context) ([]journal.SessionInfo, error) {
+	entries, err := k.Entries(ctx)
 	if err != nil {
-		return nil, storageError("sessions", k.path, err)
+		return nil, storageError("sessions", k.Path(), err)
 	}
 	out := make([]journal.SessionInfo, len(entries))
 	for i := range entries {
@@ -115,7 +114,7 @@ func (v *View) History(ctx context.Context, session journal.SessionID, q journal
 // Messages returns messages of a channel with a number above after and up to until, as
 // far as the history of a session has them; see [Store.Messages].
 func (v *View) Messages(ctx context.Context, session journal.SessionID, channel journal.ChannelID, after, until uint64, limit int, bytes int64) (events []journal.Event, err error) {
-	err = v.catalog.withFamily(ctx, "read", session, v.readable, func(_ entry, f *family) (err error) {
+	err = v.catalog.withFamily(ctx, "read", session, v.readable, func(_ catalog.Entry, f *family) (err error) {
 		events, err = f.messages(ctx, channel, after, until, limit, bytes)
 		return err
 	})
@@ -125,7 +124,7 @@ func (v *View) Messages(ctx context.Context, session journal.SessionID, channel 
 // Saved answers the graph of a session as its store remembers it. For one that
 // has ended that is how it was then, as long as its file is there.
 func (v *View) Saved(ctx context.Context, session journal.SessionID) (g journal.SavedGraph, err error) {
-	err = v.catalog.withRows(ctx, "read", session, v.readable, func(e entry, f *family) (err error) {
+	err = v.catalog.withRows(ctx, "read", session, v.readable, func(e catalog.Entry, f *family) (err error) {
 		g, err = f.saved(ctx, e)
 		return err
 	})
@@ -134,7 +133,7 @@ func (v *View) Saved(ctx context.Context, session journal.SessionID) (g journal.
 
 // State returns what a creature of a session holds in its state.
 func (v *View) State(ctx context.Context, session journal.SessionID, creature journal.CreatureID) (state map[string][]byte, err error) {
-	err = v.catalog.withRows(ctx, "read", session, v.readable, func(_ entry, f *family) (err error) {
+	err = v.catalog.withRows(ctx, "read", session, v.readable, func(_ catalog.Entry, f *family) (err error) {
 		state, err = f.own.state(ctx, creature)
 		return err
 	})
@@ -143,7 +142,7 @@ func (v *View) State(ctx context.Context, session journal.SessionID, creature jo
 
 // DeadLetters returns dead letters of a session; see [Store.DeadLetters].
 func (v *View) DeadLetters(ctx context.Context, session journal.SessionID, creature journal.CreatureID, after journal.EventID, limit int) (letters []journal.DeadLetterRow, err error) {
-	err = v.catalog.withRows(ctx, "read", session, v.readable, func(_ entry, f *family) (err error) {
+	err = v.catalog.withRows(ctx, "read", session, v.readable, func(_ catalog.Entry, f *family) (err error) {
 		letters, err = f.own.letters(ctx, creature, after, limit)
 		return err
 	})
@@ -187,68 +186,88 @@ func (v *View) Verify(ctx context.Context, session journal.SessionID) (journal.V
 	return verifySession(ctx, v.catalog, session, v.readable)
 }
 
-// access checks that a store is one of ours and answers how to read it.
-type access func(ctx context.Context, path string) (fileMode, error)
+// access opens a store to be read, if it is one of ours and up to date.
+type access func(ctx context.Context, path string) (*sqlite.Conn, error)
 
 // owned reads a file of a directory that this process owns. A connection that
-// may write, although it does not, cleans up behind itself. Nobody else changes
-// the version of a file meanwhile, so each is looked at once.
-func (d *Directory) owned(ctx context.Context, path string) (fileMode, error) {
-	if _, known := d.current.Load(path); known && !missing(path) {
-		return readWrite, nil
+// may write, although it does not, cleans up behind itself.
+func (d *Directory) owned(ctx context.Context, path string) (*sqlite.Conn, error) {
+	if err := d.bringUpToDate(ctx, path); err != nil {
+		return nil, err
 	}
-	err := storeSchema.upgrade(ctx, path, d.options.hooks)
+	return sqlite.Open(path, sqlite.ReadWrite)
+}
+
+// bringUpToDate upgrades a file of an older version. No other process changes the version of a
+// file meanwhile, so each is looked at once.
+func (d *Directory) bringUpToDate(ctx context.Context, path string) error {
+	if _, known := d.current.Load(path); known && !missing(path) {
+		return nil
+	}
+	err := storefile.Schema.Upgrade(ctx, path, d.options.hooks)
 	if err == nil {
 		d.current.Store(path, true)
 	}
-	return readWrite, err
+	return err
 }
 
-// readable reads a file of somebody else's directory.
-func (v *View) readable(ctx context.Context, path string) (fileMode, error) {
-	mode, err := v.visitor.visit(ctx, path)
+// readable reads a file of another process's directory.
+func (v *View) readable(ctx context.Context, path string) (*sqlite.Conn, error) {
+	return openCurrent(ctx, v.visitor, storefile.Schema, path)
+}
+
+// openCurrent opens a file for reading that has the newest version.
+func openCurrent(ctx context.Context, v *sqlite.Visitor, s *sqlite.Schema, path string) (*sqlite.Conn, error) {
+	c, version, err := v.Open(ctx, s, path)
 	if err != nil {
-		return mode, err
+		return nil, err
 	}
-	return mode, storeSchema.requireCurrent(ctx, path, mode)
+	if err := s.RequireCurrent(path, version); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
 }
 
-func listSessions(ctx context.Context, k *catalog, how access) ([]journal.SessionInfo, error) {
-	entries, err := k.entries(ctx)
+func listSessions(ctx context.Context, k *sessions, how access) ([]journal.SessionInfo, error) {
+	entries, err := k.Entries(ctx)
 	if err != nil {
-		return nil, storageError("sessions", k.path, err)
+		return nil, storageError("sessions", k.Path(), err)
 	}
 	return k.inspect(ctx, entries, how)
 }
 
 // inspect completes what the catalogue says of sessions by what their own files
 // say. What cannot be read is listed all the same.
-func (k *catalog) inspect(ctx context.Context, entries []entry, how access) ([]journal.SessionInfo, error) {
+func (k *sessions) inspect(ctx context.Context, entries []catalog.Entry, how access) ([]journal.SessionInfo, error) {
 	out := make([]journal.SessionInfo, len(entries))
+	var all *catalog.Ancestors // once there is a session of which they matter
 	for i, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		out[i] = e.SessionInfo
 		var own map[journal.Origin]int64
-		if e.file != "" {
+		if e.File != "" {
 			own = k.describe(ctx, e, how, &out[i])
 		}
 		if out[i].Events < 0 { // its file may have been replaced or removed since the catalogue was read
-			if now, err := k.entry(ctx, "sessions", e.Session); err == nil && now.file != e.file {
+			if now, err := k.Entry(ctx, "sessions", e.Session); err == nil && now.File != e.File {
 				e, out[i] = now, now.SessionInfo
-				if e.file != "" {
+				if e.File != "" {
 					own = k.describe(ctx, e, how, &out[i])
 				}
 			}
 		}
-		if e.Complete && e.file != "" {
+		if e.Complete && e.File != "" {
 			continue
 		}
-		before, err := k.inherited(ctx, e.Session)
-		if err != nil {
-			return nil, storageError("sessions", k.path, err)
+		if all == nil {
+			var err error
+			if all, err = k.Ancestors(ctx); err != nil {
+				return nil, storageError("sessions", k.Path(), err)
+			}
 		}
+		before := all.Inherited(e.Session)
 		if out[i].Events < 0 && (e.Live || len(before) == 0) {
 			continue // it cannot be counted
 		}
@@ -263,7 +282,7 @@ func (k *catalog) inspect(ctx context.Context, entries []entry, how access) ([]j
 
 // describe looks into the file of a session, and answers how many events of each
 // origin are there.
-func (k *catalog) describe(ctx context.Context, e entry, how access, info *journal.SessionInfo) map[journal.Origin]int64 {
+func (k *sessions) describe(ctx context.Context, e catalog.Entry, how access, info *journal.SessionInfo) map[journal.Origin]int64 {
 	f, err := openMember(ctx, e, how)
 	if err != nil {
 		return nil
@@ -278,24 +297,24 @@ func (k *catalog) describe(ctx context.Context, e entry, how access, info *journ
 	if meta, err := f.meta(ctx); err == nil {
 		info.Meta = meta
 	}
-	info.Bytes = diskSize(f.path)
+	info.Bytes = sqlite.DiskSize(f.path)
 	_ = f.close() // it was only read
 	return own
 }
 
-func lineage(ctx context.Context, k *catalog, session journal.SessionID, how access) ([]journal.SessionInfo, error) {
-	entries, err := k.entries(ctx)
+func lineage(ctx context.Context, k *sessions, session journal.SessionID, how access) ([]journal.SessionInfo, error) {
+	entries, err := k.Entries(ctx)
 	if err != nil {
-		return nil, storageError("lineage", k.path, err)
+		return nil, storageError("lineage", k.Path(), err)
 	}
-	known := map[journal.SessionID]entry{}
+	known := map[journal.SessionID]catalog.Entry{}
 	for _, e := range entries {
 		known[e.Session] = e
 	}
 	if _, ok := known[session]; !ok {
-		return nil, noSession("lineage", string(session))
+		return nil, catalog.NoSession("lineage", string(session))
 	}
-	var line []entry
+	var line []catalog.Entry
 	seen := map[journal.SessionID]bool{session: true}
 	for queue := []journal.SessionID{session}; len(queue) > 0; queue = queue[1:] {
 		e, ok := known[queue[0]]
@@ -313,8 +332,8 @@ func lineage(ctx context.Context, k *catalog, session journal.SessionID, how acc
 	return k.inspect(ctx, line, how)
 }
 
-func readHistory(ctx context.Context, k *catalog, session journal.SessionID, q journal.HistoryQuery, how access) (events []journal.Event, err error) {
-	err = k.withFamily(ctx, "history", session, how, func(e entry, f *family) (err error) {
+func readHistory(ctx context.Context, k *sessions, session journal.SessionID, q journal.HistoryQuery, how access) (events []journal.Event, err error) {
+	err = k.withFamily(ctx, "history", session, how, func(e catalog.Entry, f *family) (err error) {
 		var own map[journal.Origin]uint64
 		if q.Own {
 			if own, err = k.authored(ctx, e, f); err != nil {
@@ -329,8 +348,8 @@ func readHistory(ctx context.Context, k *catalog, session journal.SessionID, q j
 
 // authored are the origins under which a session has written: what the catalogue
 // says of one that has ended, and else its file.
-func (k *catalog) authored(ctx context.Context, e entry, f *family) (map[journal.Origin]uint64, error) {
-	own, err := k.wroteAs(ctx, e.Session)
+func (k *sessions) authored(ctx context.Context, e catalog.Entry, f *family) (map[journal.Origin]uint64, error) {
+	own, err := k.WroteAs(ctx, e.Session)
 	if err != nil || len(own) > 0 || f.own == nil {
 		return own, err
 	}
@@ -338,8 +357,8 @@ func (k *catalog) authored(ctx context.Context, e entry, f *family) (map[journal
 }
 
 // withRows opens the file of a session for a look at its live rows.
-func (k *catalog) withRows(ctx context.Context, op string, session journal.SessionID, how access, look func(e entry, f *family) error) error {
-	return k.withFamily(ctx, op, session, how, func(e entry, f *family) error {
+func (k *sessions) withRows(ctx context.Context, op string, session journal.SessionID, how access, look func(e catalog.Entry, f *family) error) error {
+	return k.withFamily(ctx, op, session, how, func(e catalog.Entry, f *family) error {
 		if f.own == nil {
 			return k.rowsGone(ctx, op, e)
 		}
@@ -348,8 +367,8 @@ func (k *catalog) withRows(ctx context.Context, op string, session journal.Sessi
 }
 
 // rowsGone says that only the history of a session is left.
-func (k *catalog) rowsGone(ctx context.Context, op string, e entry) error {
-	heir, _, err := k.heir(ctx, e.Session)
+func (k *sessions) rowsGone(ctx context.Context, op string, e catalog.Entry) error {
+	heir, _, err := k.Heir(ctx, e.Session)
 	if err != nil {
 		return err
 	}
@@ -360,37 +379,4 @@ func (k *catalog) rowsGone(ctx context.Context, op string, e entry) error {
 		Remedy:  fmt.Sprintf("look at those that came out of it, such as %s", heir.Session),
 		IDs:     map[string]string{"session": string(e.Session), "heir": string(heir.Session)},
 	}
-}
-
-// readingMode finds out how a file can be read. SQLite needs to write a little
-// even for that, unless it is told that nobody can write.
-func readingMode(ctx context.Context, path string) (fileMode, error) {
-	err := probe(ctx, path, readOnly)
-	var se sqlite3.Error
-	if !errors.As(err, &se) || abi.TooManyFiles(se.SystemErrno) != nil || se.Code != sqlite3.ErrCantOpen && se.Code != sqlite3.ErrReadonly {
-		return readOnly, err
-	}
-	if _, statErr := files.Stat(path); statErr != nil {
-		return readOnly, err
-	}
-	if files.Size(path+"-wal") > 0 {
-		return readOnly, &abi.Error{
-			Code:    abi.Storage,
-			Op:      "open",
-			Message: fmt.Sprintf("%s was not closed and lies on a medium that cannot be written to", path),
-			Remedy:  "copy the directory to where it can be written to, and read the copy",
-			IDs:     map[string]string{"path": path},
-			Err:     err,
-		}
-	}
-	return immutable, probe(ctx, path, immutable)
-}
-
-func probe(ctx context.Context, path string, mode fileMode) error {
-	c, err := openConn(path, mode)
-	if err != nil {
-		return err
-	}
-	_, _, err = c.integerWithin(ctx, "SELECT count(*) FROM sqlite_schema")
-	return errors.Join(err, c.close())
 }

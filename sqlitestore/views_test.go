@@ -1,6 +1,9 @@
 package sqlitestore
 
 import (
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+
 	"database/sql/driver"
 	"errors"
 	"os"
@@ -31,7 +34,7 @@ func TestViewsAreDocumented(t *testing.T) {
 	}
 	dir, stores := filled(t, 1)
 	found := 0
-	for _, path := range []string{stores[0], filepath.Join(dir, catalogName)} {
+	for _, path := range []string{stores[0], filepath.Join(dir, catalog.Name)} {
 		for view, columns := range viewsOf(t, path) {
 			found++
 			if documented[view] != columns {
@@ -46,17 +49,17 @@ func TestViewsAreDocumented(t *testing.T) {
 
 func viewsOf(t *testing.T, path string) map[string]string {
 	t.Helper()
-	c, err := openConn(path, readOnly)
+	c, err := sqlite.Open(path, sqlite.ReadOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]string{}
-	err = c.query(`SELECT m.name, (SELECT group_concat(name, ' ') FROM (SELECT name FROM pragma_table_info(m.name) ORDER BY cid))
+	err = c.Query(`SELECT m.name, (SELECT group_concat(name, ' ') FROM (SELECT name FROM pragma_table_info(m.name) ORDER BY cid))
 		FROM sqlite_schema m WHERE m.type = 'view'`, nil, func(v []driver.Value) error {
-		out[textIn(v[0])] = textIn(v[1])
+		out[sqlite.TextIn(v[0])] = sqlite.TextIn(v[1])
 		return nil
 	})
-	if err := errors.Join(err, c.close()); err != nil {
+	if err := errors.Join(err, c.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return out

@@ -1,7 +1,6 @@
 package sqlitestore
 
 import (
-	"context"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -9,35 +8,34 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 const (
-	// seqBits is how much of a packed event id is the number within the
-	// origin; what is left is enough for eight million origins.
-	seqBits = 40
-	seqMask = 1<<seqBits - 1
-
-	// checkpointPages is when SQLite itself checkpoints inside a commit. It
-	// is a safety net: the directory's checkpointer comes long before.
-	checkpointPages = 16_384
 	// walLimit is the size to which an emptied write-ahead log is cut back.
 	walLimit = 16 << 20
 )
 
 // writer writes records into one file. It is used by one goroutine at a time.
+//
+// It is open, or has no connection (c is nil). A commit that fails leaves it with one of
+// which it is not known what it has written: reopen closes that, and reads what the file has.
+// If that cannot be opened, there is none until the next reopen.
 type writer struct {
 	path       string
 	durability journal.Durability
 	own        journal.Origin
-	hooks      hooks
+	hooks      failpoint.Hooks
 
-	c       *conn
+	c       *sqlite.Conn
 	st      statements
 	origins map[journal.Origin]int64 // the numbers of this file
 	last    int64                    // the highest of them
 	pending batch
 	// marked says that the file carries a mark that holds until its session is
-	// written to, and which the next commit removes: see [marks].
+	// written to, and which the next commit removes: see [storefile.Marks].
 	marked bool
 	// firm, if there is one, becomes true when the cut is durable that made the file.
 	// Until then it keeps its marks: should the power fail, it is of no use.
@@ -59,7 +57,7 @@ type writer struct {
 	parts  int64  // of the changes behind it
 }
 
-func openWriter(path string, durability journal.Durability, own journal.Origin, h hooks) (*writer, error) {
+func openWriter(path string, durability journal.Durability, own journal.Origin, h failpoint.Hooks) (*writer, error) {
 	w := &writer{path: path, durability: durability, own: own, hooks: h}
 	if err := w.open(); err != nil {
 		return nil, errors.Join(err, w.close())
@@ -69,32 +67,32 @@ func openWriter(path string, durability journal.Durability, own journal.Origin, 
 
 // open connects. After an error, close must be called.
 func (w *writer) open() (err error) {
-	if w.c, err = openConn(w.path, readWrite); err != nil {
+	if w.c, err = sqlite.Open(w.path, sqlite.ReadWrite); err != nil {
 		return err
 	}
 	if err := w.pace(); err != nil {
 		return err
 	}
 	for _, pragma := range []string{
-		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", checkpointPages),
+		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", sqlite.CheckpointPages),
 		fmt.Sprintf("PRAGMA journal_size_limit = %d", walLimit),
 	} {
-		if err := w.c.exec(pragma); err != nil {
+		if err := w.c.Exec(pragma); err != nil {
 			return err
 		}
 	}
-	if w.hooks.opened != nil {
-		if err := w.hooks.opened(w.c); err != nil {
+	if w.hooks.Opened != nil {
+		if err := w.hooks.Opened(w.path, func(pragma string) error { return w.c.Exec(pragma) }); err != nil {
 			return err
 		}
 	}
 	if err := errors.Join(w.loadOrigins(), w.loadIndex()); err != nil {
 		return err
 	}
-	if _, w.marked, err = w.c.integer("SELECT 1 FROM store WHERE key IN " + marks); err != nil {
+	if _, w.marked, err = w.c.Integer("SELECT 1 FROM store WHERE key IN " + storefile.Marks); err != nil {
 		return err
 	}
-	if _, w.claimed, err = w.c.integer("SELECT 1 FROM own WHERE uuid = ?", w.own[:]); err != nil {
+	if _, w.claimed, err = w.c.Integer("SELECT 1 FROM own WHERE uuid = ?", w.own[:]); err != nil {
 		return err
 	}
 	w.st = newStatements(w.c)
@@ -102,24 +100,24 @@ func (w *writer) open() (err error) {
 }
 
 // pace makes commits as durable as the store promises.
-func (w *writer) pace() error { return w.c.tempo(w.durability != journal.Normal) }
+func (w *writer) pace() error { return w.c.SetDurable(w.durability != journal.Normal) }
 
 // sync makes everything durable that has been written, whatever the store's
 // durability.
 func (w *writer) sync() error {
-	return errors.Join(w.c.sync(storeSchema), w.pace())
+	return errors.Join(w.c.Sync(storefile.Schema), w.pace())
 }
 
 func (w *writer) close() error {
 	if w.c == nil {
 		return nil
 	}
-	err := errors.Join(w.st.close(), w.c.rollback(), w.c.close())
+	err := errors.Join(w.st.close(), w.c.Rollback(), w.c.Close())
 	w.c = nil
 	return err
 }
 
-// reopen starts afresh after an error, of which nobody knows how much of it
+// reopen starts afresh after an error, of which it is not known how much
 // reached the disk. If that fails there is no connection.
 func (w *writer) reopen() error {
 	_ = w.close() // the connection is given up, whatever it says
@@ -135,10 +133,10 @@ var errNoConnection = errors.New("the file is not open")
 
 func (w *writer) loadOrigins() error {
 	w.origins, w.last = map[journal.Origin]int64{}, 0
-	return w.c.query("SELECT no, uuid FROM origin", nil, func(v []driver.Value) error {
+	return w.c.Query("SELECT no, uuid FROM origin", nil, func(v []driver.Value) error {
 		var no int64
 		var origin journal.Origin
-		if err := takeRow(v, &no, &origin); err != nil {
+		if err := sqlite.TakeRow(v, &no, (*[16]byte)(&origin)); err != nil {
 			return err
 		}
 		w.origins[origin] = no
@@ -149,21 +147,7 @@ func (w *writer) loadOrigins() error {
 
 // claim notes in the file that its session writes under our origin.
 func (w *writer) claim() error {
-	return w.c.exec("INSERT OR IGNORE INTO own (uuid) VALUES (?)", w.own[:])
-}
-
-// ownHighest are the origins under which the file's session has written, with
-// the highest number of each.
-func (c *conn) ownHighest(ctx context.Context) (map[journal.Origin]uint64, error) {
-	out := map[journal.Origin]uint64{}
-	err := c.queryWithin(ctx, `SELECT w.uuid, (SELECT id & 0xffffffffff FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40 ORDER BY id DESC LIMIT 1)
-		FROM own w JOIN origin o ON o.uuid = w.uuid`, nil, func(v []driver.Value) error {
-		if v[1] == nil { // nothing is left of what was written under it
-			return nil
-		}
-		return takeHighest(v, out)
-	})
-	return out, err
+	return w.c.Exec("INSERT OR IGNORE INTO own (uuid) VALUES (?)", w.own[:])
 }
 
 // pack turns an id into the form it has in this file. An origin that the file
@@ -173,10 +157,10 @@ func (w *writer) pack(id journal.EventID) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if id.Seq == 0 || id.Seq > seqMask {
+	if id.Seq == 0 || id.Seq > storefile.SeqMask {
 		return 0, &abi.Error{Code: abi.Internal, Op: "append", Message: fmt.Sprintf("event id %s is out of range", id)}
 	}
-	return no<<seqBits | int64(id.Seq), nil
+	return no<<storefile.SeqBits | int64(id.Seq), nil
 }
 
 // number is what stands for an origin in this file.
@@ -185,7 +169,7 @@ func (w *writer) number(origin journal.Origin) (int64, error) {
 		return no, nil
 	}
 	no := w.last + 1
-	if err := w.st.origin.values(no, origin[:]); err != nil {
+	if err := w.st.origin.Values(no, origin[:]); err != nil {
 		return 0, err
 	}
 	w.origins[origin], w.last = no, no
@@ -206,12 +190,12 @@ func (w *writer) originOf(no int64) (found journal.Origin) {
 // has been given up, that is known only here.
 func (w *writer) loadChain() error {
 	if w.chain == 0 {
-		w.chain = chainSeed(w.own)
+		w.chain = storefile.ChainSeed(w.own)
 	}
 	no := w.origins[w.own] // which is 0 where it is not known
-	sum, found, err := w.c.integer("SELECT sum FROM event WHERE id > ? AND id < ? ORDER BY id DESC LIMIT 1", no<<seqBits, (no+1)<<seqBits)
+	sum, found, err := w.c.Integer("SELECT sum FROM event WHERE id > ? AND id < ? ORDER BY id DESC LIMIT 1", no<<storefile.SeqBits, (no+1)<<storefile.SeqBits)
 	if found {
-		w.chain = chainOf(sum)
+		w.chain = storefile.ChainOf(sum)
 	}
 	w.begun = w.chain
 	return err
@@ -220,7 +204,7 @@ func (w *writer) loadChain() error {
 // find is pack for an id that may be unknown here, which is then left so.
 func (w *writer) find(id journal.EventID) (int64, bool) {
 	no, ok := w.origins[id.Origin]
-	return no<<seqBits | int64(id.Seq&seqMask), ok
+	return no<<storefile.SeqBits | int64(id.Seq&storefile.SeqMask), ok
 }
 
 // packRef is pack for a reference, which may be absent.
@@ -237,7 +221,7 @@ func (w *writer) commit(group []*journal.Record) error {
 	if w.c == nil {
 		return errNoConnection
 	}
-	if err := w.c.exec("BEGIN IMMEDIATE"); err != nil {
+	if err := w.c.Exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
 	if err := w.noteChanges(group); err != nil {
@@ -257,14 +241,14 @@ func (w *writer) commit(group []*journal.Record) error {
 			return err
 		}
 	}
-	if err := w.hooks.at(pointAppending, w.path); err != nil {
+	if err := w.hooks.At(failpoint.Appending, w.path); err != nil {
 		return err
 	}
-	if err := w.c.exec("COMMIT"); err != nil {
+	if err := w.c.Exec("COMMIT"); err != nil {
 		return err
 	}
 	w.marked, w.claimed, w.chain = w.marked && !unmark, true, w.begun
-	return w.hooks.at(pointAppended, w.path)
+	return w.hooks.At(failpoint.Appended, w.path)
 }
 
 // due reports whether the next commit, be it of nothing, removes marks.
@@ -299,7 +283,7 @@ func (w *writer) insertEvents(group []*journal.Record) error {
 			}
 		}
 	}
-	return w.st.events.end()
+	return w.st.events.End()
 }
 
 func (w *writer) insertEvent(e *journal.Event) error {
@@ -318,32 +302,10 @@ func (w *writer) insertEvent(e *journal.Event) error {
 	if err != nil {
 		return err
 	}
-	digest := eventDigest(e)
-	w.begun = chainOn(w.begun, digest)
-	return w.st.events.add(id, e.Time, int64(e.Kind), text(string(e.Graph)), text(string(e.Creature)), turn, number(int64(e.Attempt)),
-		text(string(e.Channel)), number(int64(e.Seq)), blob(e.Headers), blob(e.Payload), cause, joinSum(w.begun, digest))
-}
-
-// text, number and blob store what does not apply as NULL.
-func text(s string) driver.Value {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
-func number(n int64) driver.Value {
-	if n == 0 {
-		return nil
-	}
-	return n
-}
-
-func blob(b []byte) driver.Value {
-	if b == nil {
-		return nil
-	}
-	return b
+	digest := storefile.EventDigest(e)
+	w.begun = storefile.ChainOn(w.begun, digest)
+	return w.st.events.Add(id, e.Time, int64(e.Kind), sqlite.OptionalText(string(e.Graph)), sqlite.OptionalText(string(e.Creature)), turn, sqlite.OptionalInteger(int64(e.Attempt)),
+		sqlite.OptionalText(string(e.Channel)), sqlite.OptionalInteger(int64(e.Seq)), sqlite.OptionalBlob(e.Headers), sqlite.OptionalBlob(e.Payload), cause, storefile.JoinSum(w.begun, digest))
 }
 
 // holds reports whether the group was written after all, once the file has
@@ -359,9 +321,12 @@ func (w *writer) holds(group []*journal.Record) (bool, error) {
 		if !ok {
 			return false, nil
 		}
-		id := no<<seqBits | int64(events[len(events)-1].ID.Seq)
-		_, found, err := w.c.integer("SELECT 1 FROM event WHERE id = ?", id)
+		id := no<<storefile.SeqBits | int64(events[len(events)-1].ID.Seq)
+		_, found, err := w.c.Integer("SELECT 1 FROM event WHERE id = ?", id)
 		return found, err
 	}
 	return false, nil
 }
+
+// unmark removes them, within a transaction.
+func (w *writer) unmark() error { return w.c.Exec("DELETE FROM store WHERE key IN " + storefile.Marks) }

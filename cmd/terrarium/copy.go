@@ -93,7 +93,7 @@ func copyCommand(s streams, use, short string, copied func(ctx context.Context, 
 				if format == "json" {
 					return printJSON(s, result)
 				}
-				_, err = fmt.Fprintln(s.out, words)
+				_, err = fmt.Fprintln(s.text(), words)
 				return failWith(exitFailed, err)
 			})
 		},

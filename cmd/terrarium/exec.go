@@ -97,14 +97,15 @@ func (f *engineFlags) open(ctx context.Context, cmd *cobra.Command, s streams) (
 		return nil, sessionExit(err)
 	}
 	if err := refuseDamage(s, f.session, t.Problems(), f.despite); err != nil {
-		return nil, errors.Join(err, shut(t))
+		return nil, errors.Join(err, shut(ctx, t))
 	}
 	return t, nil
 }
 
-// shut closes an engine, within the bound that it was given.
-func shut(t *terrarium.Terrarium) error {
-	err := t.Close(context.Background())
+// shut closes an engine, within the bound that it was given. The end of ctx is what a
+// command is told to stop by, so it does not shorten that.
+func shut(ctx context.Context, t *terrarium.Terrarium) error {
+	err := t.Close(context.WithoutCancel(ctx))
 	switch {
 	case err == nil:
 		return nil
@@ -186,10 +187,10 @@ func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, rec
 		return unlessInterrupted(ctx, err)
 	}
 	defer func() {
-		if rerr := f.retain.settle(ctx, s, t); rerr != nil {
+		if rerr := f.retain.pruneAtEnd(ctx, s, t); rerr != nil {
 			err = besides(err, failWith(exitFailed, rerr))
 		}
-		if cerr := shut(t); cerr != nil {
+		if cerr := shut(ctx, t); cerr != nil {
 			err = besides(err, cerr)
 		}
 	}()

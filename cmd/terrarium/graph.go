@@ -92,7 +92,7 @@ func (f *graphFlags) recipePicture(ctx context.Context, s streams, path string) 
 	if err != nil {
 		return nil, failWith(exitFailed, err)
 	}
-	defer func() { err = errors.Join(err, shut(t)) }()
+	defer func() { err = errors.Join(err, shut(ctx, t)) }()
 	still := *r.Deployment()
 	still.Creatures, still.Species = slices.Clone(still.Creatures), nil
 	for i := range still.Creatures {
@@ -108,7 +108,7 @@ func (f *graphFlags) recipePicture(ctx context.Context, s streams, path string) 
 	d = newPicture()
 	for i := range graphs {
 		for k := range graphs[i].Creatures {
-			graphs[i].Creatures[k].State = "running"
+			graphs[i].Creatures[k].State = journal.Running
 		}
 		d.addStatus(&graphs[i])
 	}
@@ -150,9 +150,9 @@ func (d *picture) addSaved(g *journal.SavedGraph) {
 		return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
 	}
 	for _, c := range slices.SortedFunc(slices.Values(g.Creatures), byAge) {
-		state := "running"
+		state := journal.Running
 		if c.Stopped {
-			state = "stopped"
+			state = journal.Stopped
 		}
 		out.Creatures = append(out.Creatures, drawnCreature{c.ID, c.Name, c.Deployment, state, c.Privileged, c.Root, c.Parent})
 	}

@@ -25,13 +25,13 @@ type drawnGraph struct {
 }
 
 type drawnCreature struct {
-	ID         journal.CreatureID `json:"id"`
-	Name       string             `json:"name"`
-	Deployment string             `json:"deployment,omitempty"`
-	State      string             `json:"state"`
-	Privileged bool               `json:"privileged"`
-	Root       bool               `json:"root"`
-	Parent     journal.CreatureID `json:"parent,omitempty"`
+	ID         journal.CreatureID    `json:"id"`
+	Name       string                `json:"name"`
+	Deployment string                `json:"deployment,omitempty"`
+	State      journal.CreatureState `json:"state"`
+	Privileged bool                  `json:"privileged"`
+	Root       bool                  `json:"root"`
+	Parent     journal.CreatureID    `json:"parent,omitempty"`
 }
 
 type drawnChannel struct {
@@ -181,8 +181,8 @@ func (d *picture) label(name, id string, more ...string) string {
 // about says of a creature what is not usual.
 func (c *drawnCreature) about() string {
 	var words []string
-	if c.State != "running" {
-		words = append(words, c.State)
+	if c.State != journal.Running {
+		words = append(words, string(c.State))
 	}
 	switch {
 	case c.Root:
@@ -228,7 +228,7 @@ func (d *picture) dot() string {
 
 func (c *drawnCreature) dotStyle() string {
 	switch {
-	case c.State != "running":
+	case c.State != journal.Running:
 		return "dashed"
 	case c.Root, c.Privileged:
 		return "bold"

@@ -49,7 +49,7 @@ var lineageFormats = map[string]func(streams, *family) error{
 
 func drawing(draw func(*family) string) func(streams, *family) error {
 	return func(s streams, f *family) error {
-		_, err := io.WriteString(s.out, draw(f))
+		_, err := io.WriteString(s.text(), draw(f))
 		return failWith(exitFailed, err)
 	}
 }
@@ -125,7 +125,7 @@ func strangerName(id journal.SessionID) string {
 // madeBy tells how a session began.
 func madeBy(i *journal.SessionInfo) string {
 	switch {
-	case i.MadeBy == "fork":
+	case i.MadeBy == journal.CutFork:
 		return "fork"
 	case i.MergedAt != 0 && i.SplitAt != 0:
 		return "merge, split"

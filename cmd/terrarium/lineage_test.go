@@ -34,7 +34,7 @@ func sessionsOf(t testing.TB, lines ...string) []journal.SessionInfo {
 			i.SplitAt = at
 		}
 		if cut == "fork" {
-			i.MadeBy = cut
+			i.MadeBy = journal.CutFork
 		}
 		for _, p := range strings.Fields(parents) {
 			i.Parents = append(i.Parents, journal.SessionID(p))

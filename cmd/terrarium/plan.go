@@ -54,19 +54,19 @@ func (f *planFlags) plan(ctx context.Context, s streams, path string) error {
 	name := r.Deployment().Name
 	if f.session == "" {
 		plan, err := terrarium.PlanRecipe(ctx, r)
-		return f.show(ctx, s, name, plan, explained(ctx, s, r, err))
+		return f.printPlan(ctx, s, name, plan, explained(ctx, s, r, err))
 	}
 	if err := upToDate(ctx, f.session); err != nil {
 		return err
 	}
 	return withView(ctx, f.session, func(v *sqlitestore.View) error {
 		plan, err := terrarium.PlanRecipeIn(ctx, v, r)
-		return f.show(ctx, s, name, plan, explained(ctx, s, r, err))
+		return f.printPlan(ctx, s, name, plan, explained(ctx, s, r, err))
 	})
 }
 
-// show prints a plan as far as it concerns a recipe.
-func (f *planFlags) show(ctx context.Context, s streams, name string, plan *diff.Plan, err error) error {
+// printPlan prints a plan as far as it concerns a recipe.
+func (f *planFlags) printPlan(ctx context.Context, s streams, name string, plan *diff.Plan, err error) error {
 	if err != nil {
 		return applyExit(ctx, err)
 	}

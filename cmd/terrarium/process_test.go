@@ -251,6 +251,49 @@ func TestNoHangup(t *testing.T) {
 	}
 }
 
+// A process that may open no more files says so, goes on with what it has, and leaves a
+// session that is sound.
+func TestTooFewOpenFiles(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command("sh", "-c", `ulimit -n 40; exec terrarium exec --session S`)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	p := launch(t, cmd)
+	p.ask(`{"op":"add_creature","name":"first","module":"builtin:echo"}`)
+	var answer struct {
+		OK    bool
+		Error struct{ Code, Message, Remedy string }
+	}
+	for n := 0; ; n++ { // each in a graph of its own, with a store of its own
+		if _, err := fmt.Fprintf(p.in, `{"op":"add_creature","name":"c%d","module":"builtin:echo"}`+"\n", n); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(p.line()), &answer); err != nil || n > 40 {
+			t.Fatalf("after %d creatures: %v", n, err)
+		}
+		if !answer.OK {
+			break
+		}
+	}
+	if e := answer.Error; e.Code != "storage" || !strings.Contains(e.Message, "too many are open") || !strings.Contains(e.Remedy, "ulimit -n") {
+		t.Errorf("the error is %+v", e)
+	}
+	p.ask(`{"op":"send_to","creature":"first","payload":"x"}`)
+	p.ask(`{"op":"wait_idle"}`)
+	session := p.ask(`{"op":"status","graph":"first"}`)
+	p.in.Close()
+	if code := p.wait(); code != exitOK {
+		t.Errorf("exit code %d\n%s", code, p.stderr)
+	}
+	var status struct{ Graphs []struct{ Session string } }
+	if err := json.Unmarshal(session, &status); err != nil || len(status.Graphs) != 1 {
+		t.Fatalf("%s: %v", session, err)
+	}
+	if said := once(t, dir, "", "session", "verify", "S", status.Graphs[0].Session); !strings.Contains(said, "is sound") {
+		t.Error(said)
+	}
+}
+
 func TestInterruptExec(t *testing.T) {
 	p := start(t, t.TempDir(), "exec")
 	p.ask(`{"op":"add_creature","name":"a","module":"builtin:echo"}`)

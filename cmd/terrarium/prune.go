@@ -99,7 +99,7 @@ func (f *pruneFlags) prune(ctx context.Context, s streams, dir, session string) 
 	if f.format == "json" {
 		return printJSON(s, newPruneResult(reports, !f.plan))
 	}
-	return failWith(exitFailed, f.print(s.out, reports))
+	return failWith(exitFailed, f.print(s.text(), reports))
 }
 
 // pruned chooses the sessions that are concerned.

@@ -30,7 +30,7 @@ func sessionRebuildCommand(s streams) *cobra.Command {
 			if format == "json" {
 				return printJSON(s, result)
 			}
-			return failWith(exitFailed, result.print(s.out, args[0]))
+			return failWith(exitFailed, result.print(s.text(), args[0]))
 		},
 	}
 	formatFlag(cmd, &format)

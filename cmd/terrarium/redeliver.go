@@ -47,7 +47,7 @@ must not be in use; the operation redeliver does the same in a running one.`,
 	return cmd
 }
 
-func (r *redelivery) check() error {
+func (r *redelivery) checkFlags() error {
 	switch {
 	case r.all == (len(r.letters) > 0):
 		return usage("name the dead letters, or use --all")
@@ -63,7 +63,7 @@ func (r *redelivery) check() error {
 }
 
 func (r *redelivery) run(ctx context.Context, s streams, dir string) (err error) {
-	if err := r.check(); err != nil {
+	if err := r.checkFlags(); err != nil {
 		return err
 	}
 	if err := mustExist(dir); err != nil {
@@ -83,7 +83,7 @@ func (r *redelivery) run(ctx context.Context, s streams, dir string) (err error)
 	if err != nil && len(done) == 0 {
 		return err
 	}
-	return errors.Join(r.show(s, done), err)
+	return errors.Join(r.printDelivered(s, done), err)
 }
 
 // redelivered is a dead letter that is on its way again.
@@ -101,7 +101,7 @@ func (r *redelivery) deliver(ctx context.Context, t *terrarium.Terrarium) (done 
 	if err != nil {
 		return nil, sessionExit(err)
 	}
-	found, err := r.find(ctx, t, graphs)
+	found, err := r.findLetters(ctx, t, graphs)
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +122,8 @@ func (r *redelivery) deliver(ctx context.Context, t *terrarium.Terrarium) (done 
 	return done, failWith(exitFailed, errors.Join(failures...))
 }
 
-// find looks for the dead letters that are meant in all graphs.
-func (r *redelivery) find(ctx context.Context, t *terrarium.Terrarium, graphs []journal.GraphID) (found []redelivered, err error) {
+// findLetters looks for the dead letters that are meant in all graphs.
+func (r *redelivery) findLetters(ctx context.Context, t *terrarium.Terrarium, graphs []journal.GraphID) (found []redelivered, err error) {
 	hits := make([]int, len(r.letters))
 	anybody := false // is called what --creature says
 	for _, g := range graphs {
@@ -203,7 +203,7 @@ func eachLetter(ctx context.Context, t *terrarium.Terrarium, g journal.GraphID, 
 	}
 }
 
-func (r *redelivery) show(s streams, done []redelivered) error {
+func (r *redelivery) printDelivered(s streams, done []redelivered) error {
 	if r.format == "json" {
 		if done == nil {
 			done = []redelivered{}

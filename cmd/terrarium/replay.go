@@ -90,7 +90,7 @@ func (f *replayFlags) run(ctx context.Context, s streams, args []string) error {
 	case err != nil:
 		return failWith(replayExit(err), err)
 	}
-	return f.show(s, report)
+	return f.printReport(s, report)
 }
 
 // replayExit tells what is wrong with the command line from what is wrong with the
@@ -116,7 +116,7 @@ func familyOf(ctx context.Context, dir, session string) (only func(*journal.Sess
 	return only, err
 }
 
-func (f *replayFlags) show(s streams, r *replay.Report) error {
+func (f *replayFlags) printReport(s streams, r *replay.Report) error {
 	var err error
 	if f.format == "json" {
 		err = printJSON(s, r)
@@ -211,7 +211,7 @@ func nearChange(changes []replay.Change) []bool {
 }
 
 func handled(d *replay.Delivery) string {
-	out := d.Kind
+	out := string(d.Kind)
 	if d.Seq > 0 {
 		out += fmt.Sprintf(" %d", d.Seq)
 	}

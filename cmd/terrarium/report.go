@@ -47,7 +47,7 @@ const (
 
 // start begins to report, and returns a function that ends it and waits until
 // it has ended.
-func (r *reporter) start() (stop func()) {
+func (r *reporter) start(ctx context.Context) (stop func()) {
 	sub := r.x.t.Subscribe(engine.Filter{Kinds: []journal.EventKind{
 		journal.EventLog, journal.EventTurnFailed, journal.EventDeadLetter, journal.EventQuarantined, journal.EventPolicyDenied,
 	}}, 0)
@@ -59,7 +59,7 @@ func (r *reporter) start() (stop func()) {
 	events := make(chan journal.Event)
 	done := make(chan struct{})
 	read := make(chan struct{})
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		defer close(read)
 		defer close(events)
@@ -111,7 +111,8 @@ func (r *reporter) loop(events <-chan journal.Event) {
 // event shows what a person should know while it happens.
 func (r *reporter) event(ev *journal.Event) {
 	var p struct {
-		Level, Text, Error, Reason, Effect string
+		Level, Text, Error, Reason string
+		Effect                     journal.PolicyEffect
 	}
 	if err := json.Unmarshal(ev.Payload, &p); err != nil {
 		return
@@ -137,7 +138,7 @@ func (r *reporter) event(ev *journal.Event) {
 			r.say("a message for %s became a dead letter: %s", name, p.Reason)
 		}
 	case journal.EventPolicyDenied:
-		if r.x.f.verbose || p.Effect == "warning" {
+		if r.x.f.verbose || p.Effect == journal.PolicyWarning {
 			r.say("%s", policyLine(ev.Payload, name))
 		}
 	}

@@ -100,7 +100,7 @@ func (f *resumeFlags) resume(cmd *cobra.Command, s streams, path string) (err er
 	if f.session != "" {
 		return usage("--session %s: it goes with an exported file; a directory goes on in itself", f.session)
 	}
-	found, err := f.look(ctx, s, path, o)
+	found, err := f.findInDirectory(ctx, s, path, o)
 	if err != nil || f.plan {
 		return unlessInterrupted(ctx, err)
 	}
@@ -108,10 +108,10 @@ func (f *resumeFlags) resume(cmd *cobra.Command, s streams, path string) (err er
 	return f.goOn(ctx, cmd, s, found)
 }
 
-// look finds the recipes of a directory and, if that was asked for, prints what
+// findInDirectory finds the recipes of a directory and, if that was asked for, prints what
 // would change. The directory may be in use, and nothing in it changes, except
 // that one that an older version has left is brought up to date.
-func (f *resumeFlags) look(ctx context.Context, s streams, dir string, o terrarium.ResumeOptions) (found []terrarium.FoundRecipe, err error) {
+func (f *resumeFlags) findInDirectory(ctx context.Context, s streams, dir string, o terrarium.ResumeOptions) (found []terrarium.FoundRecipe, err error) {
 	if err := upToDate(ctx, dir); err != nil {
 		return nil, err
 	}
@@ -226,16 +226,16 @@ func (f *resumeFlags) resumeFile(ctx context.Context, cmd *cobra.Command, s stre
 	if f.session == "" && !f.plan {
 		return usage("%s is a file: say with --session DIR where it is to go on", file)
 	}
-	found, err := f.begin(ctx, s, file, o)
+	found, err := f.unpackExported(ctx, s, file, o)
 	if err != nil || f.plan {
 		return err
 	}
 	return f.goOnAlone(ctx, cmd, s, found)
 }
 
-// begin finds the recipes of an exported file, and makes the directory in which its
+// unpackExported finds the recipes of an exported file, and makes the directory in which its
 // session goes on.
-func (f *resumeFlags) begin(ctx context.Context, s streams, file string, o terrarium.ResumeOptions) (found []terrarium.FoundRecipe, err error) {
+func (f *resumeFlags) unpackExported(ctx context.Context, s streams, file string, o terrarium.ResumeOptions) (found []terrarium.FoundRecipe, err error) {
 	adopted, leave, err := sqlitestore.AdoptAside(ctx, file)
 	if err != nil {
 		return nil, failWith(exitSession, err)
@@ -249,9 +249,9 @@ func (f *resumeFlags) begin(ctx context.Context, s streams, file string, o terra
 		if !f.quiet {
 			fmt.Fprintf(s.err, "%s has been begun from %s before: it goes on there.\n", printable(f.session), printable(file))
 		}
-		return f.look(ctx, s, f.session, o)
+		return f.findInDirectory(ctx, s, f.session, o)
 	}
-	if found, err = f.look(ctx, s, adopted, o); err != nil || f.plan {
+	if found, err = f.findInDirectory(ctx, s, adopted, o); err != nil || f.plan {
 		return nil, err
 	}
 	return found, f.forkAlone(ctx, adopted)

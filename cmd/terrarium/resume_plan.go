@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/diff"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/operations"
 )
 
@@ -73,18 +74,10 @@ func (w planWriter) members(p *diff.Plan, of func(deployment string) bool) (othe
 // change: the others are many.
 func (w planWriter) declaration(d *diff.DeclarationPlan) {
 	what := inFull(d.Deployment, d.Address, "")
-	switch {
-	case d.Action == diff.PlanCreate:
-		w.line("+ %s", what)
-	case d.Action == diff.PlanRemove:
-		w.line("- %s goes", what)
-	case len(d.Changes) > 0:
-		w.line("~ %s", what)
-	case len(d.Unknown) > 0:
+	if known := w.whatBecomes(d.Action, what, d.Changes); !known && len(d.Unknown) > 0 {
 		w.line("? %s: what it was is not stored (%s)", what, strings.Join(d.Unknown, ", "))
 		return
 	}
-	w.changes(d.Changes)
 	for _, name := range d.Unknown {
 		w.line("    ? %s: %s, set anew; what it was is not stored", name, deploy.HiddenValue)
 	}
@@ -116,15 +109,23 @@ func (w planWriter) channel(c *diff.ChannelPlan) {
 	if c.Address == "" {
 		what = "channel " + what
 	}
+	w.whatBecomes(c.Action, what, c.Changes)
+}
+
+// whatBecomes tells of something that comes, goes or changes, and reports whether it does.
+func (w planWriter) whatBecomes(action diff.PlanAction, what string, changes []diff.PlanChange) bool {
 	switch {
-	case c.Action == diff.PlanCreate:
+	case action == diff.PlanCreate:
 		w.line("+ %s", what)
-	case c.Action == diff.PlanRemove:
+	case action == diff.PlanRemove:
 		w.line("- %s goes", what)
-	case len(c.Changes) > 0:
+	case len(changes) > 0:
 		w.line("~ %s", what)
+	default:
+		return false
 	}
-	w.changes(c.Changes)
+	w.changes(changes)
+	return true
 }
 
 func (w planWriter) changes(list []diff.PlanChange) {
@@ -154,9 +155,9 @@ func (w planWriter) graph(g *diff.GraphPlan) {
 		after = append(after, fmt.Sprintf("%s (%s)", name, strings.Join(part.Members, ", ")))
 	}
 	switch g.Kind {
-	case "begin":
+	case journal.CutBegin:
 		w.line("+ %s", strings.Join(after, "; "))
-	case "end":
+	case journal.CutEnd:
 		w.line("- %s ends", strings.Join(before, ", "))
 	default:
 		w.line("~ %s: %s → %s", g.Kind, strings.Join(before, ", "), strings.Join(after, "; "))

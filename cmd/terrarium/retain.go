@@ -43,10 +43,10 @@ func (f *retainFlags) options(o *terrarium.Options) (err error) {
 	return err
 }
 
-// settle has a command that ends give up what it was told not to keep. That happens
+// pruneAtEnd has a command that ends give up what it was told not to keep. That happens
 // in the background now and then, and a short run would be over before. An
 // interrupted one leaves it to the next.
-func (f *retainFlags) settle(ctx context.Context, s streams, t *terrarium.Terrarium) error {
+func (f *retainFlags) pruneAtEnd(ctx context.Context, s streams, t *terrarium.Terrarium) error {
 	if f.age == 0 && f.events == 0 && f.bytes == "" && f.maxDisk == "" {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (f *retainFlags) settle(ctx context.Context, s streams, t *terrarium.Terrar
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}
-	_, err = fmt.Fprintf(s.err, "Warning: %v\n", err) // the run is not at fault
+	_, err = fmt.Fprintf(s.err, "Warning: %s\n", printable(err.Error())) // the run is not at fault
 	return err
 }
 

@@ -111,6 +111,20 @@ func printable(s string) string {
 	return b.String()
 }
 
+// text is the output for a text with parts of unknown origin, such as what the files of a
+// session directory say.
+func (s streams) text() io.Writer { return printableWriter{s.out} }
+
+// printableWriter writes what is printable of texts that it is given as a whole.
+type printableWriter struct{ io.Writer }
+
+func (w printableWriter) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(w.Writer, printable(string(text))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
 // showError prints an error with its ids and its remedy on lines of their own.
 func showError(w io.Writer, err error) {
 	r := operations.NewErrorRecord(err)

@@ -96,10 +96,10 @@ func (f *runFlags) runWith(ctx context.Context, cmd *cobra.Command, s streams, b
 	x := &running{f: f, s: s, t: t, inputs: inputs}
 	x.begin = func(ctx context.Context) ([]*terrarium.Applied, error) { return begin(ctx, t) }
 	err = x.watched(ctx)
-	if rerr := f.retain.settle(ctx, s, t); rerr != nil {
+	if rerr := f.retain.pruneAtEnd(ctx, s, t); rerr != nil {
 		err = errors.Join(err, failWith(exitFailed, rerr))
 	}
-	if cerr := shut(t); cerr != nil {
+	if cerr := shut(ctx, t); cerr != nil {
 		err = errors.Join(err, cerr)
 	}
 	if err == nil && ctx.Err() != nil {

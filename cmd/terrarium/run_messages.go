@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // tellRemoved says what a saved session had and the recipe does not.
@@ -15,7 +16,7 @@ func (x *running) tellRemoved() {
 	}
 	for _, a := range x.applied {
 		for _, r := range a.Removed {
-			fmt.Fprintf(x.s.err, "%s is not in the recipe any more; its history stays", r.Address)
+			fmt.Fprintf(x.s.err, "%s is not in the recipe any more; its history stays", printable(r.Address))
 			if r.Pending > 0 {
 				fmt.Fprintf(x.s.err, ", and %d waiting messages became dead letters", r.Pending)
 			}
@@ -37,7 +38,7 @@ func (x *running) tellBacklog() {
 			for _, cursor := range c.Cursors {
 				waiting += cursor.Pending
 			}
-			if waiting == 0 || (c.State != "quarantined" && c.State != "stopped") {
+			if waiting == 0 || (c.State != journal.Quarantined && c.State != journal.Stopped) {
 				continue
 			}
 			fmt.Fprintln(x.s.err, printable(fmt.Sprintf("%s is %s, and has not handled %s; %s", c.Name, c.State, deliveries(waiting), x.whatBecomes())))

@@ -53,7 +53,7 @@ func (x *running) do(ctx context.Context) (err error) {
 	if err != nil {
 		return failWith(exitFailed, err)
 	}
-	watch := x.report.start()
+	watch := x.report.start(ctx)
 	err = x.feedAndPrint(ctx)
 	watch()
 	switch {

@@ -98,7 +98,7 @@ func (f *searchFlags) search(ctx context.Context, s streams, v *sqlitestore.View
 
 func (f *searchFlags) print(s streams, names *names, r *sqlitestore.SearchResult) error {
 	for i := range r.Found {
-		if _, err := fmt.Fprint(s.out, foundText(&r.Found[i], names)); err != nil {
+		if _, err := fmt.Fprint(s.text(), foundText(&r.Found[i], names)); err != nil {
 			return err
 		}
 	}

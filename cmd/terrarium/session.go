@@ -181,7 +181,7 @@ func listSessions(s streams, list []journal.SessionInfo, format string) error {
 			time.Unix(0, i.Created).Format(time.DateTime), sizeOf(&i), eventCount(&i),
 		})
 	}
-	_, err := fmt.Fprintln(s.out, t.Render())
+	_, err := fmt.Fprintln(s.text(), t.Render())
 	return failWith(exitFailed, err)
 }
 

@@ -28,7 +28,7 @@ func sessionStateCommand(s streams) *cobra.Command {
 		Short: "Show what the creatures of a session hold in their state",
 		Args:  arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.look(cmd.Context(), args, func(v *sqlitestore.View, g journal.SavedGraph) error {
+			return f.withSession(cmd.Context(), args, func(v *sqlitestore.View, g journal.SavedGraph) error {
 				return f.showState(cmd.Context(), s, v, g)
 			})
 		},
@@ -46,7 +46,7 @@ func sessionDeadLettersCommand(s streams) *cobra.Command {
 		Short: "List the deliveries of a session that nobody has handled",
 		Args:  arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.look(cmd.Context(), args, func(v *sqlitestore.View, g journal.SavedGraph) error {
+			return f.withSession(cmd.Context(), args, func(v *sqlitestore.View, g journal.SavedGraph) error {
 				return f.showLetters(cmd.Context(), s, v, g)
 			})
 		},
@@ -56,8 +56,8 @@ func sessionDeadLettersCommand(s streams) *cobra.Command {
 	return cmd
 }
 
-// look opens the session that the arguments name.
-func (f *heldFlags) look(ctx context.Context, args []string, show func(*sqlitestore.View, journal.SavedGraph) error) error {
+// withSession opens the session that the arguments name.
+func (f *heldFlags) withSession(ctx context.Context, args []string, show func(*sqlitestore.View, journal.SavedGraph) error) error {
 	return withSession(ctx, args, f.format, func(v *sqlitestore.View, info journal.SessionInfo) error {
 		saved, err := v.Saved(ctx, info.Session)
 		if err != nil {
@@ -103,7 +103,7 @@ func (f *heldFlags) showState(ctx context.Context, s streams, v *sqlitestore.Vie
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		for _, key := range slices.Sorted(maps.Keys(all[name])) {
-			if _, err := fmt.Fprintf(s.out, "%s  %s = %s\n", name, printable(key), printable(string(all[name][key]))); err != nil {
+			if _, err := fmt.Fprintf(s.text(), "%s  %s = %s\n", name, key, all[name][key]); err != nil {
 				return failWith(exitFailed, err)
 			}
 		}
@@ -140,7 +140,7 @@ func (f *heldFlags) showLetters(ctx context.Context, s streams, v *sqlitestore.V
 		if l.Seq > 0 {
 			where += fmt.Sprintf("#%d", l.Seq)
 		}
-		_, err := fmt.Fprintf(s.out, "%s  %s  %s  %s  %s\n", l.ID, names.ofCreature(l.Creature), where, why(l), printable(string(l.Payload)))
+		_, err := fmt.Fprintf(s.text(), "%s  %s  %s  %s  %s\n", l.ID, names.ofCreature(l.Creature), where, why(l), l.Payload)
 		if err != nil {
 			return failWith(exitFailed, err)
 		}
@@ -152,7 +152,7 @@ func (f *heldFlags) showLetters(ctx context.Context, s streams, v *sqlitestore.V
 // removed has neither been tried nor failed.
 func why(l operations.DeadLetterRecord) string {
 	if l.Attempts == 0 && l.Error == "" {
-		return l.Reason
+		return string(l.Reason)
 	}
-	return fmt.Sprintf("%s after %s: %s", l.Reason, count(l.Attempts, "attempt"), printable(l.Error))
+	return fmt.Sprintf("%s after %s: %s", l.Reason, count(l.Attempts, "attempt"), l.Error)
 }

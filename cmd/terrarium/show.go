@@ -92,7 +92,7 @@ func showSession(s streams, info journal.SessionInfo, saved journal.SavedGraph, 
 	if format == "json" {
 		return printJSON(s, shown)
 	}
-	_, err := io.WriteString(s.out, shown.text())
+	_, err := io.WriteString(s.text(), shown.text())
 	return failWith(exitFailed, err)
 }
 

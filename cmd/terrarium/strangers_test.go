@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/conformance/hostile/sessions"
@@ -47,6 +48,21 @@ func TestStrangersColumns(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			attackWith(t, terrariumOn, sound, c, []command{onSession("list"), onSession("verify"), takingTurns(i), opening})
+		})
+	}
+}
+
+// TestStrangersTexts has a text that a terminal would obey in every column of texts.
+func TestStrangersTexts(t *testing.T) {
+	sound := soundSession(t)
+	texts, err := sessions.Texts(t.Context(), sound)
+	if err != nil || len(texts) < 40 {
+		t.Fatal(len(texts), err)
+	}
+	for i, c := range texts {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			attackWith(t, terrariumOn, sound, c, []command{onSession("list"), onSession("show"), onSession("lineage"), onSession("verify"), takingTurns(i), opening, onSession("rebuild")})
 		})
 	}
 }
@@ -143,6 +159,13 @@ func attackWith(t *testing.T, terrariumOn launcher, sound sessions.Directory, c 
 			if strings.Contains(said, bad) || strings.Contains(out, bad) {
 				t.Errorf("%s: it says %q: %s%s", name, bad, out, said)
 			}
+		}
+		obeyed := "\x1b\a\u009b\u202e"
+		if command.line[0] == "exec" { // it writes JSON, in which names are as they are
+			obeyed = "\x1b\a"
+		}
+		if printed := out + said; !utf8.ValidString(printed) || strings.ContainsAny(printed, obeyed) {
+			t.Errorf("%s: it prints what a terminal obeys: %q", name, printed)
 		}
 		if code != 0 && out+said == "" {
 			t.Errorf("%s: exit code %d without a word", name, code)

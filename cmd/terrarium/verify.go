@@ -39,7 +39,7 @@ func showReport(s streams, r *operations.VerifyResult, format string) error {
 	if format == "json" {
 		err = printJSON(s, r)
 	} else {
-		err = failWith(exitFailed, printReport(s.out, r))
+		err = failWith(exitFailed, printReport(s.text(), r))
 	}
 	if err == nil && !r.Sound() {
 		return &exit{code: exitFailed, err: errUnsound, shown: true}
@@ -60,7 +60,7 @@ func printReport(w io.Writer, r *operations.VerifyResult) error {
 		{"missing", r.Missing}, {"duplicate", r.Duplicate}, {"out of order", r.OutOfOrder}, {"damage", r.Damage},
 	} {
 		for _, text := range found.list {
-			_, werr := fmt.Fprintf(w, "  %s: %s\n", found.what, printable(text))
+			_, werr := fmt.Fprintf(w, "  %s: %s\n", found.what, text)
 			err = errors.Join(err, werr)
 		}
 	}

@@ -22,7 +22,7 @@ func TestReportOfAnIncompleteSession(t *testing.T) {
 	} {
 		r.Session = "s"
 		var out strings.Builder
-		if err := printReport(&out, &r); err != nil || out.String() != want {
+		if err := printReport(printableWriter{&out}, &r); err != nil || out.String() != want {
 			t.Errorf("printed\n%s%v, want\n%s", &out, err, want)
 		}
 	}

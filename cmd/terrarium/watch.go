@@ -48,7 +48,7 @@ event, also after merges, splits and restarts.`,
 		Example: `  terrarium events examples/quickstart --input lines=examples/quickstart/lines.txt --exit-when-idle
   terrarium events S --kind dead_letter --follow`,
 		Args: arguments(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.show(cmd, s, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.showEvents(cmd, s, args) },
 	}
 	f.run.add(cmd)
 	f.add(cmd)
@@ -72,7 +72,7 @@ event, also after merges, splits and restarts.`,
   terrarium session events S --since 1h --creature census`,
 		Args: arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kinds, err := f.check("session events")
+			kinds, err := f.checkFlags("session events")
 			if err != nil {
 				return err
 			}
@@ -101,8 +101,8 @@ func (f *watchFlags) add(cmd *cobra.Command) {
 	formatFlag(cmd, &f.format)
 }
 
-// check refuses what does not go together, and answers the kinds that are wanted.
-func (f *watchFlags) check(op string) ([]journal.EventKind, error) {
+// checkFlags refuses what does not go together, and answers the kinds that are wanted.
+func (f *watchFlags) checkFlags(op string) ([]journal.EventKind, error) {
 	if err := checkFormat(f.format); err != nil {
 		return nil, err
 	}
@@ -118,8 +118,8 @@ func (f *watchFlags) check(op string) ([]journal.EventKind, error) {
 	return kinds, failWith(exitUsage, err)
 }
 
-func (f *watchFlags) show(cmd *cobra.Command, s streams, args []string) error {
-	kinds, err := f.check("events")
+func (f *watchFlags) showEvents(cmd *cobra.Command, s streams, args []string) error {
+	kinds, err := f.checkFlags("events")
 	if err != nil {
 		return err
 	}

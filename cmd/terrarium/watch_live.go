@@ -26,7 +26,7 @@ func (f *watchFlags) live(cmd *cobra.Command, s streams, recipe string, kinds []
 		if err := w.subscribe(ctx, journal.EventCursor(f.after)); err != nil {
 			return nil, failWith(exitUsage, err)
 		}
-		return w.start(done), nil
+		return w.start(ctx, done), nil
 	}
 	return f.run.run(cmd, s, recipe)
 }
@@ -53,12 +53,12 @@ func (l *liveWatch) subscribe(ctx context.Context, after journal.EventCursor) (e
 
 // start shows events until the function that it returns is called, and then what
 // was not shown yet. done is called when enough have been shown.
-func (l *liveWatch) start(done func()) (end func() error) {
+func (l *liveWatch) start(ctx context.Context, done func()) (end func() error) {
 	l.ended = make(chan struct{})
 	result := make(chan error, 1)
 	go func() {
 		defer done()
-		result <- errors.Join(l.show(), l.w.flush())
+		result <- errors.Join(l.showEvents(context.WithoutCancel(ctx)), l.w.flush())
 	}()
 	return func() error {
 		close(l.ended)
@@ -66,9 +66,9 @@ func (l *liveWatch) start(done func()) (end func() error) {
 	}
 }
 
-// show shows events. Where the engine was quicker, it reads on in the stores.
-func (l *liveWatch) show() error {
-	ctx, cancel := context.WithCancel(context.Background())
+// showEvents shows events. Where the engine was quicker, it reads on in the stores.
+func (l *liveWatch) showEvents(life context.Context) error {
+	ctx, cancel := context.WithCancel(life)
 	defer cancel()
 	go func() {
 		select {
@@ -85,7 +85,7 @@ func (l *liveWatch) show() error {
 		}
 		if cursor := l.sub.Cursor(); ob.Missed > 0 && cursor != "" {
 			l.sub.Close()
-			if err := l.subscribe(context.Background(), cursor); err != nil {
+			if err := l.subscribe(life, cursor); err != nil {
 				return err
 			}
 			continue

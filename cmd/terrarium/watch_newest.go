@@ -18,7 +18,7 @@ type lastEvent struct {
 
 // last shows the newest events that are wanted, oldest first.
 func (h *savedHistory) last(ctx context.Context, limit int) error {
-	if err := h.look(ctx); err != nil {
+	if err := h.readNames(ctx); err != nil {
 		return failWith(exitSession, err)
 	}
 	list, err := h.view.Catalogue(ctx)

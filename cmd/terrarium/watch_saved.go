@@ -24,7 +24,7 @@ func (f *watchFlags) saved(cmd *cobra.Command, s streams, v *sqlitestore.View, s
 	ctx, stop := untilSignal(cmd.Context())
 	defer stop()
 	h := &savedHistory{view: v, names: newNames(journal.SavedGraph{})}
-	if err := h.begin(ctx, f, s, session, kinds); err != nil {
+	if err := h.findStart(ctx, f, s, session, kinds); err != nil {
 		return err
 	}
 	var err error
@@ -43,8 +43,8 @@ func (f *watchFlags) saved(cmd *cobra.Command, s streams, v *sqlitestore.View, s
 	return err
 }
 
-// begin finds out what is to be shown, and where it begins.
-func (h *savedHistory) begin(ctx context.Context, f *watchFlags, s streams, session string, kinds []journal.EventKind) (err error) {
+// findStart finds out what is to be shown, and where it begins.
+func (h *savedHistory) findStart(ctx context.Context, f *watchFlags, s streams, session string, kinds []journal.EventKind) (err error) {
 	h.w = f.writer(s, kinds, h.names)
 	now := time.Now()
 	if h.w.since, err = parseTime("--since", f.since, now); err != nil {
@@ -130,7 +130,7 @@ func (h *savedHistory) family(ctx context.Context, list []journal.SessionInfo, s
 // follow shows all that there is and, if it goes on, all that comes.
 func (h *savedHistory) follow(ctx context.Context, goesOn bool) error {
 	for {
-		if err := h.look(ctx); err != nil {
+		if err := h.readNames(ctx); err != nil {
 			return failWith(exitSession, err)
 		}
 		more, err := h.pass(ctx, goesOn)
@@ -148,8 +148,8 @@ func (h *savedHistory) follow(ctx context.Context, goesOn bool) error {
 	}
 }
 
-// look reads the names that are in use, and which graphs went into which.
-func (h *savedHistory) look(ctx context.Context) error {
+// readNames reads the names that are in use, and which graphs went into which.
+func (h *savedHistory) readNames(ctx context.Context) error {
 	list, err := h.view.Catalogue(ctx)
 	if err != nil {
 		return err

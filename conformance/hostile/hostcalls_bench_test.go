@@ -146,11 +146,11 @@ func (c *hostcallCost) surround(b *testing.B, t *terrarium.Terrarium, subject jo
 			if _, _, err := batch.AddCreature(b.Context(), deploy.CreatureSpec{Name: name, Module: "builtin:relay", Join: batch.GraphOf(subject)}); err != nil {
 				return err
 			}
-			ch, err := batch.AddChannel(batch.GraphOf(subject), "channel"+name, "")
+			ch, err := batch.AddChannel(b.Context(), batch.GraphOf(subject), "channel"+name, "")
 			if err != nil {
 				return err
 			}
-			if _, err := batch.Do(topology.SetEdge{Creature: subject, Channel: ch.Channel, Direction: journal.Send, On: true}); err != nil {
+			if _, err := batch.Do(b.Context(), topology.SetEdge{Creature: subject, Channel: ch.Channel, Direction: journal.Send, On: true}); err != nil {
 				return err
 			}
 		}

@@ -188,7 +188,7 @@ func (s *Stage) checkAlive(ctx context.Context) error {
 		return fmt.Errorf("adding a creature afterwards: %w", err)
 	}
 	for _, id := range []journal.CreatureID{s.victim, added.Creature} {
-		before, err := s.turns(id)
+		before, err := s.turns(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (s *Stage) checkAlive(ctx context.Context) error {
 		if err := s.t.WaitIdle(ctx); err != nil {
 			return err
 		}
-		after, err := s.turns(id)
+		after, err := s.turns(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -213,8 +213,8 @@ func (s *Stage) checkAlive(ctx context.Context) error {
 }
 
 // turns is how many turns a creature has done.
-func (s *Stage) turns(id journal.CreatureID) (uint64, error) {
-	graph, err := s.t.FindGraph(string(id))
+func (s *Stage) turns(ctx context.Context, id journal.CreatureID) (uint64, error) {
+	graph, err := s.t.FindGraph(ctx, string(id))
 	if err != nil {
 		return 0, err
 	}

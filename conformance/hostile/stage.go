@@ -73,7 +73,7 @@ func (s *Stage) furnish(ctx context.Context) error {
 	}
 	s.in, s.out = neighbours.Channels["in"], neighbours.Channels["out"]
 	s.victim = attacked.Creatures["victim"]
-	if s.graph, err = s.t.FindGraph(string(s.victim)); err != nil {
+	if s.graph, err = s.t.FindGraph(ctx, string(s.victim)); err != nil {
 		return err
 	}
 	// Whatever is made once for a stage is made before it is measured.

@@ -97,9 +97,18 @@ type PolicyChannel struct {
 
 // NameCollision is a name that two graphs of a merge use.
 type NameCollision struct {
-	Kind string `json:"kind"` // creature or channel
-	Name string `json:"name"`
+	Kind NameKind `json:"kind"`
+	Name string   `json:"name"`
 }
+
+// NameKind says what has a name. It is stable.
+type NameKind string
+
+// What has names in a graph.
+const (
+	NameOfCreature NameKind = "creature"
+	NameOfChannel  NameKind = "channel"
+)
 
 // Decision is what a policy decided about an event.
 type Decision struct {
@@ -139,15 +148,15 @@ type GraphView struct {
 
 // CreatureView is a member of a graph.
 type CreatureView struct {
-	ID         journal.CreatureID `json:"id"`
-	Name       string             `json:"name"`
-	Address    string             `json:"address"`
-	Species    string             `json:"species"`
-	Deployment string             `json:"deployment"`
-	Parent     string             `json:"parent"` // its name
-	State      string             `json:"state"`  // running, stopped or quarantined
-	Privileged bool               `json:"privileged"`
-	Root       bool               `json:"root"`
+	ID         journal.CreatureID    `json:"id"`
+	Name       string                `json:"name"`
+	Address    string                `json:"address"`
+	Species    string                `json:"species"`
+	Deployment string                `json:"deployment"`
+	Parent     string                `json:"parent"` // its name
+	State      journal.CreatureState `json:"state"`  // running, stopped or quarantined
+	Privileged bool                  `json:"privileged"`
+	Root       bool                  `json:"root"`
 }
 
 // ChannelView is a channel of a graph.

@@ -6,14 +6,13 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine/journal"
-	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // graphs finds out which graphs became which.
 func (c *comparison) graphs(groups []*graphGroup) []GraphPlan {
 	out := []GraphPlan{}
 	for _, g := range groups {
-		if kind := g.kind(); kind != topology.None.String() {
+		if kind := g.kind(); kind != journal.CutNone {
 			out = append(out, GraphPlan{Kind: kind, Before: slices.Sorted(maps.Keys(g.before)), After: c.parts(g)})
 		}
 	}
@@ -33,27 +32,27 @@ func firstMembers(g GraphPlan) []string {
 // graphGroup is a set of graphs whose members went from one to another.
 type graphGroup struct{ before, after map[journal.GraphID]bool }
 
-func (g *graphGroup) kind() string {
+func (g *graphGroup) kind() journal.CutKind {
 	switch {
 	case len(g.before) == 0:
-		return "begin"
+		return journal.CutBegin
 	case len(g.after) == 0:
-		return "end"
+		return journal.CutEnd
 	case len(g.before) == 1 && len(g.after) == 1:
-		return topology.None.String()
+		return journal.CutNone
 	case len(g.after) == 1:
-		return topology.Merge.String()
+		return journal.CutMerge
 	case len(g.before) == 1:
-		return topology.Split.String()
+		return journal.CutSplit
 	}
-	return journal.Rearrange
+	return journal.CutRearrange
 }
 
 // cutGraphs are the graphs, before and after, that merge, split or are rearranged.
 func cutGraphs(groups []*graphGroup) map[journal.GraphID]bool {
 	out := map[journal.GraphID]bool{}
 	for _, g := range groups {
-		if len(g.before) > 0 && len(g.after) > 0 && g.kind() != topology.None.String() {
+		if len(g.before) > 0 && len(g.after) > 0 && g.kind() != journal.CutNone {
 			maps.Copy(out, g.before)
 			maps.Copy(out, g.after)
 		}

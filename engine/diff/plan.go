@@ -83,7 +83,7 @@ type PlanChange struct {
 
 // GraphPlan is what becomes of graphs whose members go from one to another.
 type GraphPlan struct {
-	Kind   string            `json:"kind"` // merge, split, rearrange, begin or end
+	Kind   journal.CutKind   `json:"kind"` // merge, split, rearrange, begin or end
 	Before []journal.GraphID `json:"before"`
 	After  []GraphPart       `json:"after"`
 }

@@ -4,7 +4,7 @@ import "github.com/seed47132306/terrarium/engine/topology"
 
 // Delta tells callers what an operation did to the graphs.
 type Delta struct {
-	Kind      string       `json:"kind"`              // none, merge or split
+	Kind      CutKind      `json:"kind"`              // none, merge or split
 	OldGraphs []GraphID    `json:"old_graphs"`        // the graphs concerned, before
 	NewGraphs []GraphID    `json:"new_graphs"`        // and after
 	Affected  []CreatureID `json:"affected"`          // creatures whose graph id changed
@@ -29,7 +29,7 @@ type Renamed struct {
 // NewDelta is the callers' form of a topology's delta.
 func NewDelta(d *topology.Delta) Delta {
 	out := Delta{
-		Kind: d.Kind.String(), OldGraphs: append([]GraphID{}, d.OldGraphs...), NewGraphs: append([]GraphID{}, d.NewGraphs...),
+		Kind: CutKind(d.Kind.String()), OldGraphs: append([]GraphID{}, d.OldGraphs...), NewGraphs: append([]GraphID{}, d.NewGraphs...),
 		Affected: append([]CreatureID{}, d.Affected...), Renamed: []Renamed{}, // never null in JSON
 	}
 	for _, r := range d.Renamed {

@@ -41,11 +41,11 @@ func PayloadType(k EventKind) reflect.Type { return eventPayloads[k] }
 
 // TurnEndedPayload is the payload of turn_ended.
 type TurnEndedPayload struct {
-	Kind   string `json:"kind"`             // of the delivery: start, message, timer, …
-	Sends  int    `json:"sends,omitempty"`  // how many messages the turn sent
-	Writes int    `json:"writes,omitempty"` // how many state values it wrote or deleted
-	Tools  int    `json:"tools,omitempty"`  // how many calls of group tools changed the graph
-	Fuel   int64  `json:"fuel,omitempty"`   // that the guest used up
+	Kind   DeliveryKind `json:"kind"`             // of the delivery: start, message, timer, …
+	Sends  int          `json:"sends,omitempty"`  // how many messages the turn sent
+	Writes int          `json:"writes,omitempty"` // how many state values it wrote or deleted
+	Tools  int          `json:"tools,omitempty"`  // how many calls of group tools changed the graph
+	Fuel   int64        `json:"fuel,omitempty"`   // that the guest used up
 	// The revision of the awareness document, if the turn has read it or was told of it.
 	Awareness uint64     `json:"awareness,omitempty"`
 	Notes     *TurnNotes `json:"notes,omitempty"` // what else repeating it takes
@@ -53,10 +53,10 @@ type TurnEndedPayload struct {
 
 // TurnFailedPayload is the payload of turn_failed.
 type TurnFailedPayload struct {
-	Kind  string `json:"kind"`           // of the delivery
-	Fuel  int64  `json:"fuel,omitempty"` // that the guest used up
-	Code  string `json:"code"`           // of the error
-	Error string `json:"error"`          // what happened
+	Kind  DeliveryKind `json:"kind"`           // of the delivery
+	Fuel  int64        `json:"fuel,omitempty"` // that the guest used up
+	Code  string       `json:"code"`           // of the error
+	Error string       `json:"error"`          // what happened
 	// The revision of the awareness document that the turn was told of.
 	Awareness uint64     `json:"awareness,omitempty"`
 	Notes     *TurnNotes `json:"notes,omitempty"` // what else repeating it takes
@@ -72,7 +72,7 @@ type LogPayload struct {
 // DeadLetterPayload is the payload of dead_letter.
 type DeadLetterPayload struct {
 	Message   EventID    `json:"message,omitzero"`     // that was not handled; none if it never entered the log
-	Reason    string     `json:"reason"`               // see the table
+	Reason    DeadReason `json:"reason"`               // see the table
 	Creature  CreatureID `json:"creature,omitempty"`   // who should have got it, or who sent it
 	Reader    string     `json:"reader,omitempty"`     // the outside reader who should have got it
 	Channel   ChannelID  `json:"channel,omitempty"`    // it came on
@@ -85,9 +85,9 @@ type DeadLetterPayload struct {
 
 // InstanceStartedPayload is the payload of instance_started.
 type InstanceStartedPayload struct {
-	Reason       string `json:"reason"`        // first, replaced or retry
-	ModuleSHA256 string `json:"module_sha256"` // of what it is an instance of
-	Count        uint64 `json:"count"`         // how many the creature has had in this run
+	Reason       StartReason `json:"reason"`        // first, replaced or retry
+	ModuleSHA256 string      `json:"module_sha256"` // of what it is an instance of
+	Count        uint64      `json:"count"`         // how many the creature has had in this run
 }
 
 // CreatureStartedPayload is the payload of creature_started.
@@ -97,36 +97,36 @@ type CreatureStartedPayload struct {
 
 // CreatureStoppedPayload is the payload of creature_stopped.
 type CreatureStoppedPayload struct {
-	Name   string `json:"name"`             // of the creature
-	Reason string `json:"reason,omitempty"` // removed, if it is gone for good
+	Name   string     `json:"name"`             // of the creature
+	Reason StopReason `json:"reason,omitempty"` // removed, if it is gone for good
 }
 
 // CreatureFailedPayload is the payload of creature_failed.
 type CreatureFailedPayload struct {
-	Kind  string `json:"kind"`  // of the delivery
-	Code  string `json:"code"`  // of the last attempt's error
-	Error string `json:"error"` // of the last attempt
+	Kind  DeliveryKind `json:"kind"`  // of the delivery
+	Code  string       `json:"code"`  // of the last attempt's error
+	Error string       `json:"error"` // of the last attempt
 }
 
 // QuarantinedPayload is the payload of creature_quarantined.
 type QuarantinedPayload struct {
-	Kind  string `json:"kind"`  // quarantine
-	Code  string `json:"code"`  // of the last attempt's error
-	Error string `json:"error"` // of the last attempt
+	Kind  DeliveryKind `json:"kind"`  // quarantine
+	Code  string       `json:"code"`  // of the last attempt's error
+	Error string       `json:"error"` // of the last attempt
 }
 
 // ParentLinkPayload is the payload of parent_link_changed.
 type ParentLinkPayload struct {
-	Child  CreatureID `json:"child"`  // whose parent it is about
-	Old    CreatureID `json:"old"`    // who was the parent
-	New    CreatureID `json:"new"`    // who is: nobody
-	Reason string     `json:"reason"` // split or removed
+	Child  CreatureID   `json:"child"`  // whose parent it is about
+	Old    CreatureID   `json:"old"`    // who was the parent
+	New    CreatureID   `json:"new"`    // who is: nobody
+	Reason UnlinkReason `json:"reason"` // split or removed
 }
 
 // WireRemovedPayload is the payload of output_wire_removed.
 type WireRemovedPayload struct {
 	OutputWire
-	Reason string `json:"reason,omitempty"` // see the table
+	Reason UnwireReason `json:"reason,omitempty"` // see the table
 }
 
 // SessionCutPayload is the payload of session_merged and session_forked.
@@ -142,12 +142,12 @@ type SessionAttachedPayload struct {
 
 // PolicyPayload is the payload of policy_denied.
 type PolicyPayload struct {
-	Effect string     `json:"effect"`           // denied, dropped, changed, audit, warning or ruled
-	Event  PolicyKind `json:"event"`            // that was judged: send, spawn, …
-	Call   string     `json:"call,omitempty"`   // the operation or tool that asked for it
-	Policy string     `json:"policy"`           // its name
-	Reason string     `json:"reason,omitempty"` // it gave
-	Where  string     `json:"where,omitempty"`  // it stands in the recipe
+	Effect PolicyEffect `json:"effect"`           // denied, dropped, changed, audit, warning or ruled
+	Event  PolicyKind   `json:"event"`            // that was judged: send, spawn, …
+	Call   string       `json:"call,omitempty"`   // the operation or tool that asked for it
+	Policy string       `json:"policy"`           // its name
+	Reason string       `json:"reason,omitempty"` // it gave
+	Where  string       `json:"where,omitempty"`  // it stands in the recipe
 	// What was sent from outside and is another message now; of several policies that
 	// changed it, the first has it.
 	Original *NotedMessage `json:"original,omitempty"`

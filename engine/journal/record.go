@@ -187,7 +187,7 @@ type DeadLetterRow struct {
 	Seq       uint64
 	Sender    CreatureID
 	Alias     string // under which the sender sent it, when no edge led anywhere (Seq is 0 then); else what the creature calls the channel
-	Reason    string // a code or "overflow", "channel_removed", "creature_removed", …
+	Reason    DeadReason
 	Attempts  int
 	Error     string
 	LastWords string // the guest's last log line

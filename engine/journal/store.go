@@ -6,10 +6,6 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// Rearrange is the kind of a cut that is neither a merge nor a split: several
-// graphs became several others, or one went on under another id.
-const Rearrange = "rearrange"
-
 // Rememberer is a [Store] that can tell who a creature was that has been removed.
 type Rememberer interface {
 	// Was answers the row that a creature had last, as far as the log still tells.
@@ -163,8 +159,8 @@ type SavedGraph struct {
 // Cut describes a merge, a split, or in general the division of live stores
 // into new ones.
 type Cut struct {
-	Kind     string // "merge", "split" or "rearrange"
-	At       int64  // nanoseconds since 1970: after all events of the parents, before all others of the children
+	Kind     CutKind // a merge, a split or a rearrangement
+	At       int64   // nanoseconds since 1970: after all events of the parents, before all others of the children
 	Parents  []Store
 	Children []CutChild
 }
@@ -198,7 +194,7 @@ type SessionInfo struct {
 	Durability Durability
 	Created    int64       // nanoseconds since 1970
 	Parents    []SessionID // "volatile" for one without a store
-	MadeBy     string      // the kind of cut that it came out of, or "fork"; "" if it began anew
+	MadeBy     CutKind     // what it came out of; "" if it began anew
 	MergedAt   int64       // when it came out of a merge, else 0
 	SplitAt    int64       // when it came out of a split, else 0
 	Bytes      int64       // size on disk

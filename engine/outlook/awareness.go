@@ -21,15 +21,15 @@ type Awareness struct {
 
 // AwareSelf is what a creature knows of itself.
 type AwareSelf struct {
-	ID         journal.CreatureID `json:"id"`
-	Name       string             `json:"name"`
-	Deployment string             `json:"deployment,omitempty"` // that declares it
-	Address    string             `json:"address,omitempty"`    // within the deployment
-	Species    string             `json:"species,omitempty"`
-	Privileged bool               `json:"privileged"`
-	Root       bool               `json:"root"`             // of its deployment
-	Parent     *AwarePeer         `json:"parent,omitempty"` // the creature that it belongs to
-	State      string             `json:"state"`            // running, stopped or quarantined; always running in a turn
+	ID         journal.CreatureID    `json:"id"`
+	Name       string                `json:"name"`
+	Deployment string                `json:"deployment,omitempty"` // that declares it
+	Address    string                `json:"address,omitempty"`    // within the deployment
+	Species    string                `json:"species,omitempty"`
+	Privileged bool                  `json:"privileged"`
+	Root       bool                  `json:"root"`             // of its deployment
+	Parent     *AwarePeer            `json:"parent,omitempty"` // the creature that it belongs to
+	State      journal.CreatureState `json:"state"`            // running, stopped or quarantined; always running in a turn
 }
 
 // AwareList is a list of which a document holds no more than so many items, the
@@ -83,15 +83,15 @@ type AwareGraph struct {
 
 // AwareMember is a creature of the graph.
 type AwareMember struct {
-	ID         journal.CreatureID `json:"id"`
-	Name       string             `json:"name"`
-	Deployment string             `json:"deployment,omitempty"`
-	Address    string             `json:"address,omitempty"`
-	Species    string             `json:"species,omitempty"`
-	Privileged bool               `json:"privileged"`
-	Root       bool               `json:"root"`
-	Parent     journal.CreatureID `json:"parent,omitempty"`
-	State      string             `json:"state"` // running, stopped or quarantined
+	ID         journal.CreatureID    `json:"id"`
+	Name       string                `json:"name"`
+	Deployment string                `json:"deployment,omitempty"`
+	Address    string                `json:"address,omitempty"`
+	Species    string                `json:"species,omitempty"`
+	Privileged bool                  `json:"privileged"`
+	Root       bool                  `json:"root"`
+	Parent     journal.CreatureID    `json:"parent,omitempty"`
+	State      journal.CreatureState `json:"state"` // running, stopped or quarantined
 }
 
 // AwareDeclaration is a channel of the graph.

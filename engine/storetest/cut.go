@@ -4,14 +4,13 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // cut carries out a cut, and gives every child a first record of one event.
-func (b *bench) cut(kind string, parents []*writer, children ...journal.CutChild) []*writer {
+func (b *bench) cut(kind journal.CutKind, parents []*writer, children ...journal.CutChild) []*writer {
 	b.t.Helper()
 	out, err := b.tryCut(b.t.Context(), kind, parents, children...)
 	if err != nil {
@@ -20,8 +19,8 @@ func (b *bench) cut(kind string, parents []*writer, children ...journal.CutChild
 	return out
 }
 
-func (b *bench) tryCut(ctx context.Context, kind string, parents []*writer, children ...journal.CutChild) ([]*writer, error) {
-	c := journal.Cut{Kind: kind, At: time.Now().UnixNano(), Children: children}
+func (b *bench) tryCut(ctx context.Context, kind journal.CutKind, parents []*writer, children ...journal.CutChild) ([]*writer, error) {
+	c := journal.Cut{Kind: kind, At: cutTime.Add(1), Children: children}
 	for _, p := range parents {
 		c.Parents = append(c.Parents, p.Store)
 	}
@@ -55,12 +54,12 @@ func (b *bench) merge(parents ...*writer) *writer {
 	b.t.Helper()
 	child := journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "merged"}, Parents: ids(parents...)}
 	child.First = func(journal.Origin) *journal.Record { return &journal.Record{} }
-	return b.cut("merge", parents, child)[0]
+	return b.cut(journal.CutMerge, parents, child)[0]
 }
 
 func (b *bench) split(parent *writer) (*writer, *writer) {
 	b.t.Helper()
-	out := b.cut("split", []*writer{parent},
+	out := b.cut(journal.CutSplit, []*writer{parent},
 		journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "left"}, Parents: ids(parent)},
 		journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "right"}, Parents: ids(parent)})
 	return out[0], out[1]
@@ -138,7 +137,7 @@ func cutLiveRows(t *testing.T, open Opener) {
 			First: func(journal.Origin) *journal.Record { return first },
 		}
 	}
-	out := b.cut("split", []*writer{j},
+	out := b.cut(journal.CutSplit, []*writer{j},
 		journal.CutChild{Parents: ids(j), Creatures: []journal.CreatureID{"a"}, Channels: []journal.ChannelID{inbox}, StoreSpec: spec("left", &journal.Record{
 			Creatures: rows.Creatures[:1], Cursors: rows.Cursors[:1], Timers: rows.Timers[:2], Requests: rows.Requests[:1], Wires: rows.Wires[:2], Meta: map[string]string{"first": "1"},
 		})},
@@ -168,7 +167,7 @@ func cutLiveRows(t *testing.T, open Opener) {
 
 	// A merge brings both together again.
 	left, right = b.reopen(wantLeft.Session), b.reopen(wantRight.Session)
-	merged := b.cut("merge", []*writer{left, right}, journal.CutChild{
+	merged := b.cut(journal.CutMerge, []*writer{left, right}, journal.CutChild{
 		StoreSpec: spec("both", nil), Parents: ids(left, right), Creatures: []journal.CreatureID{"a", "b"}, Channels: []journal.ChannelID{"c", inbox},
 	})[0]
 	wantState(t, merged, "a", map[string][]byte{"k": {0xff}, "empty": {}})
@@ -197,12 +196,12 @@ func cutLettersOfTheGone(t *testing.T, open Opener) {
 		return journal.CutChild{StoreSpec: journal.StoreSpec{Graph: g}, Parents: parents, Creatures: members}
 	}
 	// b is removed by the very change that makes the cut.
-	out := b.cut("split", []*writer{j}, child("left", ids(j), "a"), child("pond", ids(j), "c"))
+	out := b.cut(journal.CutSplit, []*writer{j}, child("left", ids(j), "a"), child("pond", ids(j), "c"))
 	wantLetters(t, out[0], "", []journal.DeadLetterRow{all[0], all[4], all[5]})
 	wantLetters(t, out[1], "", all[1:4])
-	merged := b.cut("merge", out, child("left", ids(out...), "c"))[0] // without a
+	merged := b.cut(journal.CutMerge, out, child("left", ids(out...), "c"))[0] // without a
 	wantLetters(t, merged, "", all)
-	again := b.cut("split", []*writer{merged}, child("other", ids(merged), "c"), child("third", ids(merged), "d"))
+	again := b.cut(journal.CutSplit, []*writer{merged}, child("other", ids(merged), "c"), child("third", ids(merged), "d"))
 	wantLetters(t, again[0], "", all)
 	wantLetters(t, again[1], "", nil)
 }
@@ -228,7 +227,7 @@ func cutDeadLetters(t *testing.T, open Opener) {
 		}
 		parents = append(parents, j)
 	}
-	merged := b.cut("merge", parents, journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "m"}, Parents: ids(parents...), Creatures: []journal.CreatureID{"a"}})[0]
+	merged := b.cut(journal.CutMerge, parents, journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "m"}, Parents: ids(parents...), Creatures: []journal.CreatureID{"a"}})[0]
 	rows, err := merged.DeadLetters(t.Context(), "a", journal.EventID{}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -272,10 +271,10 @@ func cutLineage(t *testing.T, open Opener) {
 	b := newBench(t, open)
 	one, two := b.create(journal.StoreSpec{Graph: "one"}), b.create(journal.StoreSpec{Graph: "two", Durability: journal.Full})
 	a := ids(one, two)
-	merged := b.cut("merge", []*writer{one, two}, journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "m", Durability: journal.Full}, Parents: a, VolatileParents: 2})[0]
+	merged := b.cut(journal.CutMerge, []*writer{one, two}, journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "m", Durability: journal.Full}, Parents: a, VolatileParents: 2})[0]
 	left, right := b.split(merged)
 	// At once: left goes on alone, and both become one.
-	out := b.cut("rearrange", []*writer{left, right},
+	out := b.cut(journal.CutRearrange, []*writer{left, right},
 		journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "x"}, Parents: ids(left)},
 		journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "y"}, Parents: ids(left, right)})
 	x, y := ids(out[0])[0], ids(out[1])[0]
@@ -341,18 +340,18 @@ func testCutFails(t *testing.T, open Opener) {
 
 	_, err := b.tryCut(t.Context(), "graft", []*writer{j}, child)
 	wantCode(t, "an unknown kind", err, abi.InvalidArgument)
-	_, err = b.tryCut(t.Context(), "merge", []*writer{j, other}, child)
+	_, err = b.tryCut(t.Context(), journal.CutMerge, []*writer{j, other}, child)
 	wantCode(t, "a parent of another directory", err, abi.InvalidArgument)
-	_, err = b.tryCut(t.Context(), "merge", []*writer{j}, journal.CutChild{Parents: ids(other)})
+	_, err = b.tryCut(t.Context(), journal.CutMerge, []*writer{j}, journal.CutChild{Parents: ids(other)})
 	wantCode(t, "a child of a store that is not cut", err, abi.InvalidArgument)
-	if _, err = b.tryCut(ended, "merge", []*writer{j}, child); err == nil {
+	if _, err = b.tryCut(ended, journal.CutMerge, []*writer{j}, child); err == nil {
 		t.Error("a cut whose context has ended succeeded")
 	}
 	broken := child
 	broken.First = func(journal.Origin) *journal.Record {
 		return &journal.Record{Events: []journal.Event{{ID: journal.EventID{Origin: journal.Origin{1}, Seq: 1}}}}
 	}
-	if _, err = b.tryCut(t.Context(), "split", []*writer{j}, child, broken); err == nil {
+	if _, err = b.tryCut(t.Context(), journal.CutSplit, []*writer{j}, child, broken); err == nil {
 		t.Error("a cut whose first record is not of the child's origin succeeded")
 	}
 

@@ -28,7 +28,7 @@ type kin struct {
 	session   journal.SessionID
 	journal   *writer // nil once it has ended
 	parents   []*kin
-	kind      string // of the cut that it came from
+	kind      journal.CutKind // of the cut that it came from
 	creatures []journal.CreatureID
 	events    []journal.Event // in order
 }
@@ -103,12 +103,12 @@ func (f *family) live(k *kin, n int) {
 // cut divides the creatures of some stores anew.
 func (f *family) cut(parents []*kin, groups ...[]journal.CreatureID) []*kin {
 	f.t.Helper()
-	kind := "rearrange"
+	kind := journal.CutRearrange
 	switch {
 	case len(parents) > 1 && len(groups) == 1:
-		kind = "merge"
+		kind = journal.CutMerge
 	case len(parents) == 1 && len(groups) > 1:
-		kind = "split"
+		kind = journal.CutSplit
 	}
 	var out []*kin
 	var children []journal.CutChild

@@ -62,7 +62,7 @@ func (f *family) checkInfo(k *kin, infos []journal.SessionInfo) {
 	if info.MadeBy != k.kind {
 		f.t.Errorf("%s was made by %q, want %q", k.session, info.MadeBy, k.kind)
 	}
-	if pure := k.kind != "rearrange"; pure && (info.SplitAt != 0) != (k.kind == "split") {
+	if pure := k.kind != journal.CutRearrange; pure && (info.SplitAt != 0) != (k.kind == journal.CutSplit) {
 		f.t.Errorf("%s came out of a %s: split at %d", k.session, k.kind, info.SplitAt)
 	}
 	line, err := f.storage.Lineage(f.t.Context(), k.session)

@@ -215,7 +215,7 @@ func deadLetters(t *testing.T, open Opener) {
 		}
 		creature := journal.CreatureID(fmt.Sprint("creature", i%3))
 		id := j.put(journal.Record{Events: []journal.Event{{Kind: journal.EventDeadLetter}}})[0].ID
-		row := journal.DeadLetterRow{ID: id, Message: id, Creature: creature, Reason: "overflow"}
+		row := journal.DeadLetterRow{ID: id, Message: id, Creature: creature, Reason: journal.DeadOverflow}
 		j.put(journal.Record{Letters: []journal.DeadLetterRow{row}})
 		all[creature], all[""] = append(all[creature], row), append(all[""], row)
 	}

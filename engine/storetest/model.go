@@ -180,7 +180,7 @@ func (p *program) reopen(*rapid.T) {
 // cut gives the graph a new store, which has to hold the same.
 func (p *program) cut(*rapid.T) {
 	want, old := p.want, p.store
-	stores, err := p.storage.Cut(context.Background(), journal.Cut{Kind: "split", Parents: []journal.Store{old}, Children: []journal.CutChild{{
+	stores, err := p.storage.Cut(context.Background(), journal.Cut{Kind: journal.CutSplit, Parents: []journal.Store{old}, Children: []journal.CutChild{{
 		Parents: []journal.SessionID{old.Info().Session}, Creatures: []journal.CreatureID{"a", "b", "c"}, Channels: []journal.ChannelID{"x", "y"},
 		StoreSpec: journal.StoreSpec{Graph: "g", Durability: journal.Normal, First: func(journal.Origin) *journal.Record {
 			return &journal.Record{

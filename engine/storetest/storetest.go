@@ -47,7 +47,14 @@ func Run(t *testing.T, open func(t *testing.T, dir string) journal.Storage) {
 // clock gives every event of the suite a time of its own.
 var clock atomic.Int64
 
-func init() { clock.Store(1_700_000_000_000_000_000) } // any time that is not zero
+// cutTime gives every cut of the suite a time of its own. A store takes the time of its
+// creation from the clock of the machine, and no cut is earlier than its parents.
+var cutTime atomic.Int64
+
+func init() {
+	clock.Store(1_700_000_000_000_000_000)   // any time that is not zero
+	cutTime.Store(4_102_444_800_000_000_000) // the year 2100
+}
 
 // bench is an open directory in a test.
 type bench struct {

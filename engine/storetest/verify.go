@@ -93,7 +93,7 @@ func verifyUnlogged(t *testing.T, open Opener) {
 	}
 	at := clock.Add(10)
 	stores, err := b.storage.Cut(t.Context(), journal.Cut{
-		Kind: "merge", At: at, Parents: []journal.Store{parent.Store}, Children: []journal.CutChild{{
+		Kind: journal.CutMerge, At: at, Parents: []journal.Store{parent.Store}, Children: []journal.CutChild{{
 			StoreSpec: journal.StoreSpec{Durability: journal.Normal, First: first}, Parents: ids(parent), VolatileParents: 1,
 		}},
 	})
@@ -109,7 +109,7 @@ func verifyUnlogged(t *testing.T, open Opener) {
 	b.wantReport(session, journal.VerifyReport{Events: 5, Missing: []string{"channel c number 10"}})
 
 	// The same without anybody who has a store.
-	j = b.cut("rearrange", nil, journal.CutChild{VolatileParents: 1, StoreSpec: journal.StoreSpec{First: first}})[0]
+	j = b.cut(journal.CutRearrange, nil, journal.CutChild{VolatileParents: 1, StoreSpec: journal.StoreSpec{First: first}})[0]
 	b.wantReport(j.Info().Session, journal.VerifyReport{Events: 2})
 	if p := j.Info().Parents; len(p) != 1 || p[0] != "volatile" {
 		t.Errorf("parents %q, want volatile", p)

@@ -70,7 +70,7 @@ func (w *world) creatures(n int, module []byte) []journal.CreatureID {
 		}
 		// One graph, made before the batch ends, so that no store is cut.
 		for i := 1; i < n; i++ {
-			if _, err := b.Do(topology.Connect{From: out[i-1], To: out[i], Name: fmt.Sprint("ch", i)}); err != nil {
+			if _, err := b.Do(context.Background(), topology.Connect{From: out[i-1], To: out[i], Name: fmt.Sprint("ch", i)}); err != nil {
 				return err
 			}
 		}

@@ -37,8 +37,8 @@ func TestEventKinds(t *testing.T) {
 func TestViews(t *testing.T) {
 	text := readRepository(t, "docs/reference/storage.md")
 	var schema strings.Builder
-	err := filepath.WalkDir(filepath.Join(root, "sqlitestore/schema"), func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	err := filepath.WalkDir(filepath.Join(root, "sqlitestore"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".sql" {
 			return err
 		}
 		b, err := os.ReadFile(path)

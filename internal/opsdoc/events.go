@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/invopop/jsonschema"
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/operations"
 )
@@ -21,33 +21,38 @@ const bytesPayload = "payload"
 
 // schemaOfEvents describes an event of every kind, as subscriptions, history and
 // the command line show them.
-func schemaOfEvents(c comments) *jsonschema.Schema {
-	r := newReflector(c)
+func schemaOfEvents(c comments) (*jsonschema.Schema, error) {
+	i := inference{comments: c}
 	out := &jsonschema.Schema{
-		Version: dialect, Title: "An event of terrarium",
-		Definitions: jsonschema.Definitions{
+		Schema: dialect, Title: "An event of terrarium",
+		Defs: map[string]*jsonschema.Schema{
 			bytesPayload: {Description: "bytes: a string if they are UTF-8, else in base64", AnyOf: bytesForms()},
 		},
 	}
 	for _, k := range journal.EventKinds() {
-		record := schemaOf(r, reflect.TypeFor[operations.EventRecord]())
-		record.Properties.Set("kind", &jsonschema.Schema{Const: k.String()})
-		record.Properties.Set("payload", &jsonschema.Schema{Ref: "#/$defs/" + k.String()})
-		out.Definitions[k.String()] = payloadSchema(r, k)
+		record, err := i.schemaOf(reflect.TypeFor[operations.EventRecord]())
+		if err != nil {
+			return nil, err
+		}
+		record.Properties["kind"] = &jsonschema.Schema{Const: jsonschema.Ptr[any](k.String())}
+		record.Properties["payload"] = &jsonschema.Schema{Ref: "#/$defs/" + k.String()}
 		out.OneOf = append(out.OneOf, record)
+		if out.Defs[k.String()], err = i.payloadSchema(k); err != nil {
+			return nil, err
+		}
 	}
-	return out
+	return out, nil
 }
 
 // payloadSchema describes the payload of events of a kind.
-func payloadSchema(r *jsonschema.Reflector, k journal.EventKind) *jsonschema.Schema {
+func (i inference) payloadSchema(k journal.EventKind) (*jsonschema.Schema, error) {
 	switch t := journal.PayloadType(k); {
 	case t != nil:
-		return schemaOf(r, t)
+		return i.schemaOf(t)
 	case k == journal.EventState:
-		return schemaOf(r, reflect.TypeFor[operations.StateRecord]())
+		return i.schemaOf(reflect.TypeFor[operations.StateRecord]())
 	}
-	return &jsonschema.Schema{Ref: "#/$defs/" + bytesPayload}
+	return &jsonschema.Schema{Ref: "#/$defs/" + bytesPayload}, nil
 }
 
 // payloadTables fills in the tables of the page of events.

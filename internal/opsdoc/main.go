@@ -58,7 +58,7 @@ func generate(ctx context.Context, root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	comments, err := readComments(root, ".", "operations", "engine", "engine/journal", "engine/deploy", "engine/diff", "engine/outlook", "engine/topology", "abi")
+	comments, err := readComments(root, ".", "operations", "engine", "engine/journal", "engine/deploy", "engine/diff", "engine/outlook", "engine/tools", "engine/topology", "abi")
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,11 @@ func generate(ctx context.Context, root string) (map[string][]byte, error) {
 		"docs/reference/operations.md":         operationsPage(comments, examples),
 		"docs/reference/awareness.schema.json": awareness,
 	}
-	if pages[eventsSchema], err = schemaText(schemaOfEvents(comments)); err != nil {
+	events, err := schemaOfEvents(comments)
+	if err != nil {
+		return nil, err
+	}
+	if pages[eventsSchema], err = schemaText(events); err != nil {
 		return nil, err
 	}
 	text, err := os.ReadFile(filepath.Join(root, eventsPage))

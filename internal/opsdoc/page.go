@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -135,6 +136,9 @@ func (t *types) name(ty reflect.Type) string {
 		return "duration"
 	case reflect.TypeFor[abi.Limits]():
 		return "[limits](limits.md)"
+	}
+	if ty.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		return "string"
 	}
 	switch ty.Kind() {
 	case reflect.Pointer:

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 
-	"github.com/invopop/jsonschema"
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/outlook"
 	"github.com/seed47132306/terrarium/operations"
@@ -16,69 +19,134 @@ import (
 // dialect is what all published schemas are written in.
 const dialect = "https://json-schema.org/draft/2020-12/schema"
 
-// newReflector makes schemas of Go types: each in one piece, with the members in the
+// inference makes schemas of Go types: each in one piece, with the members in the
 // order of the fields and in the words of their comments. Equal types make equal
 // bytes.
-func newReflector(c comments) *jsonschema.Reflector {
-	return &jsonschema.Reflector{
-		Anonymous: true, DoNotReference: true, Mapper: customSchema,
-		LookupComment: func(t reflect.Type, field string) string {
-			if field == "" {
-				return "" // what a type is says the field that has it
-			}
-			return c.field(t, field)
-		},
-	}
+type inference struct {
+	comments
+	// extensible schemas say what the types are as well, and leave room for members that
+	// come later.
+	extensible bool
 }
 
 // schemaOf describes the JSON form of a type.
-func schemaOf(r *jsonschema.Reflector, t reflect.Type) *jsonschema.Schema {
-	s := r.ReflectFromType(t)
-	s.Version = ""
-	return s
+func (i inference) schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: customSchemas()})
+	if err != nil {
+		return nil, err
+	}
+	return s, i.complete(s, t)
 }
 
-// customSchema describes types that have a JSON form of their own.
-func customSchema(t reflect.Type) *jsonschema.Schema {
-	switch t {
-	case reflect.TypeFor[journal.Payload](), reflect.TypeFor[journal.NotedBytes]():
-		return &jsonschema.Schema{OneOf: bytesForms()}
-	case reflect.TypeFor[operations.Payload]():
-		return &jsonschema.Schema{Ref: "#/$defs/" + bytesPayload}
-	case reflect.TypeFor[journal.EventID]():
-		return &jsonschema.Schema{Type: "string", Pattern: "^[0-9a-f]{32}-[0-9]+$"}
+// complete says in a schema what a type has beyond what is inferred: the comments, and
+// the tag bounds of its fields, as in `bounds:"minimum=1,enum=a|b"`. It takes out null, for
+// members that are absent are left out.
+func (i inference) complete(s *jsonschema.Schema, t reflect.Type) error {
+	if n := len(s.Types); n > 0 { // null, and the type if there is one
+		s.Type, s.Types = strings.TrimPrefix(s.Types[n-1], "null"), nil
 	}
-	if k := t.Kind(); k >= reflect.Uint && k <= reflect.Uint64 {
-		return &jsonschema.Schema{Type: "integer", Minimum: "0"}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if customSchemas()[t] != nil {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return i.completeStruct(s, t)
+	case reflect.Slice, reflect.Array:
+		return i.complete(s.Items, t.Elem())
+	case reflect.Map:
+		return i.complete(s.AdditionalProperties, t.Elem())
 	}
 	return nil
 }
 
-// bytesForms are the forms of bytes in JSON.
-func bytesForms() []*jsonschema.Schema {
-	fields := jsonschema.NewProperties()
-	fields.Set("base64", &jsonschema.Schema{Type: "string", ContentEncoding: "base64"})
-	return []*jsonschema.Schema{
-		{Type: "string"},
-		{Type: "object", Properties: fields, Required: []string{"base64"}, AdditionalProperties: jsonschema.FalseSchema},
+func (i inference) completeStruct(s *jsonschema.Schema, t reflect.Type) error {
+	if i.extensible {
+		s.Description, s.AdditionalProperties = i.typ(t), nil
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		member := s.Properties[cmp.Or(name, f.Name)]
+		if member == nil || f.Anonymous {
+			continue
+		}
+		if err := i.complete(member, f.Type); err != nil {
+			return err
+		}
+		owner := t
+		if n := len(f.Index); n > 1 {
+			owner = t.FieldByIndex(f.Index[:n-1]).Type
+		}
+		member.Description = cmp.Or(f.Tag.Get("jsonschema"), i.field(owner, f.Name), member.Description)
+		if err := bound(member, f.Tag.Get("bounds")); err != nil {
+			return fmt.Errorf("%s.%s: %w", t, f.Name, err)
+		}
+	}
+	return nil
+}
+
+// bound adds what a tag says of a value.
+func bound(s *jsonschema.Schema, tag string) error {
+	if tag == "" {
+		return nil
+	}
+	for part := range strings.SplitSeq(tag, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		n, err := strconv.Atoi(value)
+		number := float64(n)
+		switch name {
+		case "type":
+			s.Type, err = value, nil
+		case "enum":
+			for v := range strings.SplitSeq(value, "|") {
+				s.Enum = append(s.Enum, v)
+			}
+			err = nil
+		case "minLength":
+			s.MinLength = &n
+		case "minimum":
+			s.Minimum = &number
+		case "maximum":
+			s.Maximum = &number
+		default:
+			err = errors.New("there is no such bound")
+		}
+		if err != nil {
+			return fmt.Errorf("bound %q: %w", part, err)
+		}
+	}
+	return nil
+}
+
+// customSchemas describe types that have a JSON form of their own.
+func customSchemas() map[reflect.Type]*jsonschema.Schema {
+	forms := &jsonschema.Schema{OneOf: bytesForms()}
+	return map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[journal.Payload]():    forms,
+		reflect.TypeFor[journal.NotedBytes](): forms,
+		reflect.TypeFor[operations.Payload](): {Ref: "#/$defs/" + bytesPayload},
+		reflect.TypeFor[journal.EventID]():    {Type: "string", Pattern: "^[0-9a-f]{32}-[0-9]+$"},
+		reflect.TypeFor[json.RawMessage]():    {},
 	}
 }
 
-// awarenessSchema is the schema of the awareness document as a file. It says what the
-// types are as well, and leaves room for members that come later.
+// bytesForms are the forms of bytes in JSON.
+func bytesForms() []*jsonschema.Schema {
+	return []*jsonschema.Schema{{Type: "string"}, {
+		Type: "object", Properties: map[string]*jsonschema.Schema{"base64": {Type: "string", ContentEncoding: "base64"}},
+		Required: []string{"base64"}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+	}}
+}
+
+// awarenessSchema is the schema of the awareness document as a file.
 func awarenessSchema(c comments) ([]byte, error) {
-	r := newReflector(c)
-	r.AllowAdditionalProperties = true
-	fields := r.LookupComment
-	r.LookupComment = func(t reflect.Type, field string) string {
-		if field == "" {
-			return c.typ(t)
-		}
-		f, _ := t.FieldByName(field)
-		return cmp.Or(fields(t, field), c.typ(f.Type))
+	s, err := inference{c, true}.schemaOf(reflect.TypeFor[outlook.Awareness]())
+	if err != nil {
+		return nil, err
 	}
-	s := schemaOf(r, reflect.TypeFor[outlook.Awareness]())
-	s.Version, s.Title = dialect, "The awareness document"
+	s.Schema, s.Title = dialect, "The awareness document"
 	return schemaText(s)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/seed47132306/terrarium"
@@ -94,4 +95,33 @@ func check(schema map[string]any, value any, at string) (problems []string) {
 		problems = append(problems, fmt.Sprintf("%s is %T, not of the type %s", at, value, want))
 	}
 	return problems
+}
+
+// A tag that says what schemas cannot have is an error, and not left out.
+func TestBounds(t *testing.T) {
+	i := inference{}
+	s, err := i.schemaOf(reflect.TypeFor[struct {
+		A *int    `json:"a" bounds:"minimum=1,maximum=2"`
+		B string  `bounds:"minLength=1,enum=x|y" jsonschema:"about b"`
+		C []uint8 `json:"c"`
+	}]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(s.Properties)
+	want := `{"B":{"type":"string","description":"about b","enum":["x","y"],"minLength":1},"a":{"type":"integer","minimum":1,"maximum":2},"c":{"type":"array","items":{"type":"integer","minimum":0,"maximum":255}}}`
+	if err != nil || string(got) != want {
+		t.Errorf("%s, %v", got, err)
+	}
+	for _, typ := range []reflect.Type{
+		reflect.TypeFor[struct {
+			A int `bounds:"minimum=one"`
+		}](), reflect.TypeFor[struct {
+			A int `bounds:"least=1"`
+		}](),
+	} {
+		if _, err := i.schemaOf(typ); err == nil {
+			t.Errorf("%v has a schema", typ)
+		}
+	}
 }

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/tools"
 )
 
 // Where the schemas of the group tools are: to read, and for the engine to check
@@ -18,19 +18,26 @@ import (
 const (
 	toolsPage      = "docs/reference/tools.md"
 	toolsSchema    = "docs/reference/tools.schema.json"
-	toolsInTheCode = "engine/tools.schema.json"
+	toolsInTheCode = "engine/tools/tools.schema.json"
 )
 
 // addTools adds the reference of the group tools.
 func addTools(ctx context.Context, pages map[string][]byte, root string, c comments) error {
-	list, r := engine.Tools(), newReflector(c)
-	for i := range list {
-		t := &list[i]
-		var err error
-		if t.Args, err = json.Marshal(schemaOf(r, t.ArgsType)); err != nil {
+	list, i := tools.List(), inference{comments: c}
+	for n := range list {
+		t := &list[n]
+		args, err := i.schemaOf(t.ArgsType)
+		if err == nil {
+			t.Args, err = json.Marshal(args)
+		}
+		if err != nil {
 			return err
 		}
-		if t.Result, err = json.Marshal(schemaOf(r, t.ResultType)); err != nil {
+		result, err := i.schemaOf(t.ResultType)
+		if err == nil {
+			t.Result, err = json.Marshal(result)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -55,7 +62,7 @@ func addTools(ctx context.Context, pages map[string][]byte, root string, c comme
 	return err
 }
 
-func writeTools(b *bytes.Buffer, list []engine.ToolInfo, examples map[string]example) {
+func writeTools(b *bytes.Buffer, list []tools.Info, examples map[string]example) {
 	b.WriteString("| tool | who | |\n|---|---|---|\n")
 	for _, t := range list {
 		fmt.Fprintf(b, "| [`%s`](#%s) | %s | %s |\n", t.Name, t.Name, who(t), cell(t.Doc))
@@ -70,7 +77,7 @@ func writeTools(b *bytes.Buffer, list []engine.ToolInfo, examples map[string]exa
 	}
 }
 
-func who(t engine.ToolInfo) string {
+func who(t tools.Info) string {
 	if t.Privileged {
 		return "privileged creatures"
 	}

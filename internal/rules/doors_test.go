@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,13 +18,13 @@ var throughTheDoor = []string{"Open", "OpenFile", "OpenRoot", "Create", "CreateT
 
 // besideTheDoor are the calls that are not about the files of a session directory, by file.
 var besideTheDoor = map[string][]string{
-	"acknowledged.go":   {"ReadFile"},                                             // the number of the machine's start
-	"unfinished_dir.go": {"MkdirTemp", "RemoveAll", "ReadDir", "Lstat", "Remove"}, // directories of our own beside a place that the caller has named
-	"destination.go":    {"Lstat", "ReadDir", "Stat", "Chmod", "Remove"},          // that place
-	"directory.go":      {"Stat", "MkdirAll"},                                     // the directory itself, which the caller has named
-	"foreign.go":        {"Stat"},                                                 // the same
-	"failpoints.go":     {"Rename", "Link"},                                       // from aside to that place
-	"schema.go":         {"MkdirTemp", "RemoveAll", "WriteFile", "ReadFile"},      // a temporary directory for an empty file
+	"internal/catalog/acknowledged.go": {"ReadFile"},                                             // the number of the machine's start
+	"unfinished_dir.go":                {"MkdirTemp", "RemoveAll", "ReadDir", "Lstat", "Remove"}, // directories of our own beside a place that the caller has named
+	"destination.go":                   {"Lstat", "ReadDir", "Stat", "Chmod", "Remove"},          // that place
+	"directory.go":                     {"Stat", "MkdirAll"},                                     // the directory itself, which the caller has named
+	"foreign.go":                       {"Stat"},                                                 // the same
+	"internal/failpoint/failpoint.go":  {"Rename", "Link"},                                       // from aside to that place
+	"internal/sqlite/schema.go":        {"MkdirTemp", "RemoveAll", "WriteFile", "ReadFile"},      // a temporary directory for an empty file
 }
 
 func TestSessionFilesGoThroughOneDoor(t *testing.T) {
@@ -32,11 +33,20 @@ func TestSessionFilesGoThroughOneDoor(t *testing.T) {
 	if err != nil || len(paths) < 50 {
 		t.Fatal(len(paths), err)
 	}
+	inner, err := filepath.Glob(filepath.Join(dir, "internal", "*", "*.go"))
+	if err != nil || len(inner) < 10 {
+		t.Fatal(len(inner), err)
+	}
+	paths = append(paths, inner...)
 	used := map[string][]string{}
 	set := token.NewFileSet()
 	for _, path := range paths {
-		name := filepath.Base(path)
-		if strings.HasSuffix(name, "_test.go") {
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name = filepath.ToSlash(name)
+		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "internal/files/") || strings.HasPrefix(name, "internal/losevfs/") {
 			continue
 		}
 		file, err := parser.ParseFile(set, path, nil, 0)
@@ -65,5 +75,27 @@ func TestSessionFilesGoThroughOneDoor(t *testing.T) {
 				t.Errorf("%s does not call os.%s any more: take it off the list", name, call)
 			}
 		}
+	}
+}
+
+// ofTheCatalogue finds statements about tables that only the catalogue has.
+var ofTheCatalogue = regexp.MustCompile(`(?i)\b(FROM|INTO|UPDATE|JOIN|TABLE)\s+(cut|hydration|leftover|mark|trait)\b`)
+
+// TestOnlyTheCatalogueKnowsItsTables makes sure that nothing else writes SQL against it.
+func TestOnlyTheCatalogueKnowsItsTables(t *testing.T) {
+	own := 0
+	for path, content := range sources(t, ".go") {
+		if !strings.HasPrefix(path, "sqlitestore"+string(filepath.Separator)) || strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		within := filepath.Dir(path) == filepath.Join("sqlitestore", "internal", "catalog")
+		for _, at := range ofTheCatalogue.FindAll(content, -1) {
+			if own++; !within {
+				t.Errorf("%s has %q; SQL against the catalogue is for sqlitestore/internal/catalog", path, at)
+			}
+		}
+	}
+	if own < 10 {
+		t.Errorf("only %d statements about the catalogue were found", own)
 	}
 }

@@ -16,8 +16,8 @@ func TestProcessesDieOfTooMuchMemory(t *testing.T) {
 		t.Run(script, func(t *testing.T) {
 			s := apart(t, Policy{Name: "p0", Source: script, Timeout: patience})
 			p := s.policies[0]
-			defer s.children.end()
-			ch, err := s.children.take()
+			defer s.children.endJudgement()
+			ch, err := s.children.borrowChild()
 			if err != nil {
 				t.Fatal(err)
 			}

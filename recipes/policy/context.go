@@ -35,8 +35,8 @@ func newContextView(i *isolate) *contextView {
 	return c
 }
 
-// show makes the view one of another policy and event.
-func (c *contextView) show(p *compiled, s *subject) {
+// pointAt makes the view one of another policy and event.
+func (c *contextView) pointAt(p *compiled, s *subject) {
 	*c = contextView{isolate: c.isolate, object: c.object, policy: p, subject: s}
 }
 

@@ -33,8 +33,8 @@ func newEventView(i *isolate) *eventView {
 	return v
 }
 
-// show makes the view one of another event.
-func (v *eventView) show(s *subject) {
+// pointAt makes the view one of another event.
+func (v *eventView) pointAt(s *subject) {
 	if s == nil {
 		s = &subject{}
 	} else if v.subject == *s {

@@ -130,6 +130,16 @@ var hostile = []string{
 	`() => { /(?:a?){1000}b/.test('a'.repeat(2e6)); }`,
 	`() => { ('x'.repeat(2e4) + '!').match(/^(?=x)(x*)*\1\1$/); for (;;) {} }`,
 	`() => { /(x+x+)+\1y/.exec('x'.repeat(5000)); for (;;) {} }`,
+	// What Go's own library matches from the beginning of a text, another one matches from
+	// its middle.
+	`() => { const r = /(x+x+)+y/g; r.lastIndex = 1; r.exec('x'.repeat(64)); for (;;) {} }`,
+	`() => { const r = /(x+x+)+y/y; r.lastIndex = 1; r.test('x'.repeat(64)); for (;;) {} }`,
+	`() => { const r = new RegExp('(x+x+)+y', 'gu'); r.lastIndex = 1; r.exec('é' + 'x'.repeat(64)); for (;;) {} }`,
+	`() => { ('y' + 'x'.repeat(64)).match(/(x+x+)+y|y/g); for (;;) {} }`,
+	`() => { [...('é' + 'x'.repeat(64)).matchAll(/(x+x+)+y|é/g)]; for (;;) {} }`,
+	`() => { ('é' + 'x'.repeat(64)).replace(/(x+x+)+y|é/g, ''); for (;;) {} }`,
+	`() => { ('x'.repeat(64)).split(/(x+x+)+y/); for (;;) {} }`,
+	`() => { const r = /(x+x+)+y|y/g; r.test('y'); 'x'.repeat(64).search(r); r.lastIndex = 2; 'x'.repeat(64).search(r); r.exec('x'.repeat(64)); for (;;) {} }`,
 	`() => { const r = /a/; r.exec = () => ({length: 2 ** 50, index: 0}); 'a'.replace(r, 'b'); }`,
 	`() => { const r = /a/; r.constructor = {[Symbol.species]: function () { return {exec: () => ({length: 2 ** 50, index: 0})}; }}; 'a'.split(r); }`,
 	`() => { RegExp.prototype[Symbol.replace].call({exec: () => ({length: 2 ** 50, index: 0}), flags: ''}, 'a', 'b'); }`,

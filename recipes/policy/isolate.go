@@ -122,8 +122,8 @@ type answer struct {
 // judge runs a policy on what j judges.
 func (i *isolate) judge(p *compiled, s *subject) (a answer, fault *ScriptError) {
 	call := func(f goja.Callable, ctx goja.Value) (result goja.Value, err error) {
-		i.view.show(s)
-		i.about.show(p, s)
+		i.view.pointAt(s)
+		i.about.pointAt(p, s)
 		if result, err = f(goja.Undefined(), i.pristine(i.view.object), ctx); err != nil {
 			return nil, err
 		}
@@ -159,7 +159,7 @@ func (i *isolate) run(p *compiled, now int64, seed uint64,
 	}()
 	i.now = time.Unix(0, now).UTC()
 	i.source.Seed(seed, p.seed)
-	i.about.show(p, nil)
+	i.about.pointAt(p, nil)
 	i.depth, i.timeout = 0, p.Timeout
 	i.late.Store(false)
 	begin := time.Now()
@@ -203,11 +203,11 @@ func toldThrown(err error) error {
 	return &thrownError{thrown, clip(thrown.Value().String())}
 }
 
-// forget lets go of the event; the next call reads its own anew.
-func (i *isolate) forget() {
-	i.view.show(nil)
-	i.about.show(nil, nil)
-	i.sight.forget()
+// dropEvent lets go of the event; the next call reads its own anew.
+func (i *isolate) dropEvent() {
+	i.view.pointAt(nil)
+	i.about.pointAt(nil, nil)
+	i.sight.dropLarge()
 }
 
 // fault turns an error of the interpreter into one with a place in the recipe.

@@ -159,13 +159,13 @@ func (j *judgement) deny(p *compiled, v deploy.Verdict) {
 		j.words.Audits = append(j.words.Audits, v)
 	} else {
 		j.words.Denials = append(j.words.Denials, v)
-		j.keep(p)
+		j.keepOriginal(p)
 	}
 }
 
-// keep has a message logged as it was that a policy changes or leaves out, if the
+// keepOriginal has a message logged as it was that a policy changes or leaves out, if the
 // policy asks for that.
-func (j *judgement) keep(p *compiled) {
+func (j *judgement) keepOriginal(p *compiled) {
 	if p.Original && j.sent != nil {
 		j.sent.Original = true
 	}
@@ -194,13 +194,13 @@ func (j *judgement) verdict(p *compiled, v *verdict) {
 		}
 	case v.kind == kindDrop:
 		j.sent.Dropped = &word
-		j.keep(p)
+		j.keepOriginal(p)
 	case p.On == journal.JudgeMerge:
-		j.settle(v)
+		j.settleNames(v)
 	default:
 		j.patch(v)
 		j.sent.ChangedBy = append(j.sent.ChangedBy, word)
-		j.keep(p)
+		j.keepOriginal(p)
 	}
 }
 
@@ -230,9 +230,9 @@ func (p *compiled) unfit(v *verdict) string {
 	return ""
 }
 
-// settle decides about names that collide in a merge. The first word on a name
+// settleNames decides about names that collide in a merge. The first word on a name
 // holds.
-func (j *judgement) settle(v *verdict) {
+func (j *judgement) settleNames(v *verdict) {
 	if j.decided.Settle == nil {
 		j.decided.Settle = map[string]deploy.Collision{}
 	}
@@ -259,7 +259,7 @@ func (j *judgement) patch(v *verdict) {
 
 func (j *judgement) release() {
 	if j.isolate != nil {
-		j.isolate.forget()
+		j.isolate.dropEvent()
 		j.set.release(j.isolate)
 	}
 }

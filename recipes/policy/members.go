@@ -47,8 +47,8 @@ func (m *members[V]) offer() error {
 	return err
 }
 
-// show makes the members those of another graph, or of the same after a change.
-func (m *members[V]) show(all []V) {
+// pointAt makes the members those of another graph, or of the same after a change.
+func (m *members[V]) pointAt(all []V) {
 	m.all = all
 	clear(m.found)
 	if len(m.made) > 2*len(all) { // most of them are gone

@@ -18,7 +18,7 @@ const (
 )
 
 // matchingMu is held while the library's default is another than usual, which is the
-// only way to tell it how long a pattern may take.
+// only way to tell it how long a pattern may take: RATIONALE.md says why.
 var matchingMu sync.Mutex
 
 var startMatchClock = sync.OnceFunc(func() { regexp2.SetTimeoutCheckPeriod(matchClock) })

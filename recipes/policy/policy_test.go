@@ -327,6 +327,19 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// The library of the patterns has one default for the whole process, which may have
+// patterns of its own.
+func TestTheDefaultOfPatternsStays(t *testing.T) {
+	usual := regexp2.DefaultMatchTimeout
+	s := set(t, Policy{Source: `(e) => deny(e.payload.replace(/(?=s)s/g, '').replace(/e/g, '') + new RegExp('(?=x)x').test('x'))`})
+	if d := s.Send(t.Context(), event("secret")); told(d) != `deny p0 team.hcl:10 "crttrue"` {
+		t.Fatal(told(d))
+	}
+	if now := regexp2.DefaultMatchTimeout; now != usual {
+		t.Errorf("the default is %v, and was %v", now, usual)
+	}
+}
+
 // refused reports whether a script is refused before it runs.
 func refused(script string) bool {
 	_, faults := New([]Policy{{Name: "p", Source: script}}, Options{})

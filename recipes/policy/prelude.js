@@ -217,9 +217,19 @@
   const checkMatch = (re, s) => {
     if (s.length > freeMatch) fits(s.length * weigh(reflectApply(sourceOf, re, [])), maxMatch, 'the work to match the pattern');
   };
+  // A pattern is made a second time, by a library that may not end soon, when it is first
+  // matched from the middle of a text. So it is made here, where its time is bounded.
+  const nativeExec = R.exec, fromMiddle = new WeakSet(), { add, has } = WeakSet.prototype;
+  const makeAgain = (re) => {
+    const at = re.lastIndex;
+    matching(() => { re.lastIndex = 1; reflectApply(nativeExec, re, ['a']); });
+    re.lastIndex = at;
+    reflectApply(add, fromMiddle, [re]);
+  };
   const plain = (re) => {
     if (!isPattern(re) || getPrototypeOf(re) !== R || ownKeys(re).length !== 1) throw new NativeTypeError('this is no plain pattern');
     re.lastIndex = whole(re.lastIndex);
+    if (re.lastIndex !== 0 && !reflectApply(has, fromMiddle, [re])) makeAgain(re);
     return re;
   };
   const makePattern = (pattern, flags, target) => {

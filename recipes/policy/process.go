@@ -63,8 +63,8 @@ func newChildren(o Options, policies []*compiled) *children {
 // judge has a process judge. What it does there costs the engine's process nothing
 // but the time.
 func (c *children) judge(p *compiled, s *subject) (answer, *ScriptError) {
-	defer c.end()
-	ch, err := c.take()
+	defer c.endJudgement()
+	ch, err := c.borrowChild()
 	if err != nil {
 		return answer{}, p.fault(1, 1, err.Error(), "")
 	}
@@ -77,8 +77,8 @@ func (c *children) judge(p *compiled, s *subject) (answer, *ScriptError) {
 	return a, fault
 }
 
-// take begins a judgement, and returns a process that is not in use.
-func (c *children) take() (*child, error) {
+// borrowChild begins a judgement, and returns a process that is not in use.
+func (c *children) borrowChild() (*child, error) {
 	c.mu.Lock()
 	c.busy++
 	ch := c.spare
@@ -108,11 +108,11 @@ func (c *children) warm() {
 		c.spare = ch
 	}
 	c.mu.Unlock()
-	c.end()
+	c.endJudgement()
 }
 
-// end ends a judgement.
-func (c *children) end() {
+// endJudgement ends a judgement.
+func (c *children) endJudgement() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.busy--; c.busy == 0 {
@@ -202,7 +202,7 @@ func (ch *child) within(d time.Duration, f func() error) error {
 	timer := time.AfterFunc(d, func() {
 		defer close(expired)
 		ch.late = true
-		ch.end()
+		ch.killProcess()
 	})
 	err := f()
 	if !timer.Stop() {
@@ -252,14 +252,14 @@ func (ch *child) ask(p *compiled, s *subject) (*reply, error) {
 	}
 }
 
-// end ends the process without waiting for it.
-func (ch *child) end() { _ = ch.command.Process.Kill() } // it may have ended by itself
+// killProcess ends the process without waiting for it.
+func (ch *child) killProcess() { _ = ch.command.Process.Kill() } // it may have ended by itself
 
 // kill ends the process and waits for it.
 func (ch *child) kill() {
 	ch.once.Do(func() {
 		_ = ch.stdin.Close() // it is about to end
-		ch.end()
+		ch.killProcess()
 		ch.err = ch.command.Wait()
 	})
 }

@@ -74,7 +74,7 @@ func (s *server) answer(q *question) reply {
 		return replyOf(answer{}, p.fault(1, 1, err.Error(), ""))
 	}
 	a, fault := i.judge(p, subject)
-	i.forget()
+	i.dropEvent()
 	if !i.spoilt {
 		s.release(i)
 	}

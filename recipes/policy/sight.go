@@ -40,18 +40,18 @@ func newSight(i *isolate) (*sight, error) {
 func (s *sight) shown(view *deploy.GraphView) goja.Value {
 	if s.view != view { // views are shared, and never modified
 		s.view = view
-		s.creatures.show(view.Creatures)
-		s.channels.show(view.Channels)
+		s.creatures.pointAt(view.Creatures)
+		s.channels.pointAt(view.Channels)
 	}
 	return s.isolate.pristine(s.object)
 }
 
-// forget lets go of a graph that is too large to be kept.
-func (s *sight) forget() {
+// dropLarge lets go of a graph that is too large to be kept.
+func (s *sight) dropLarge() {
 	if len(s.view.Creatures)+len(s.view.Channels) > maxKept {
 		s.view = &deploy.GraphView{}
-		s.creatures.show(nil)
-		s.channels.show(nil)
+		s.creatures.pointAt(nil)
+		s.channels.pointAt(nil)
 	}
 }
 
@@ -89,7 +89,7 @@ var (
 		"species":    {text: func(c *deploy.CreatureView) string { return c.Species }},
 		"deployment": {text: func(c *deploy.CreatureView) string { return c.Deployment }},
 		"parent":     {text: func(c *deploy.CreatureView) string { return c.Parent }},
-		"state":      {text: func(c *deploy.CreatureView) string { return c.State }},
+		"state":      {text: func(c *deploy.CreatureView) string { return string(c.State) }},
 		"privileged": {flag: func(c *deploy.CreatureView) bool { return c.Privileged }},
 		"root":       {flag: func(c *deploy.CreatureView) bool { return c.Root }},
 	}

@@ -109,7 +109,7 @@ func TestLittleIsKeptOfGraphs(t *testing.T) {
 		t.Fatal(err)
 	}
 	i.sight.shown(graphOf(maxKept + 1))
-	i.forget()
+	i.dropEvent()
 	if n := len(i.sight.creatures.all); n != 0 {
 		t.Errorf("it keeps %d creatures", n)
 	}

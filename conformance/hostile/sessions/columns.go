@@ -13,6 +13,27 @@ import (
 // a store and of the index: a value of another type in all rows. Tables that a case
 // would find empty get no row for it, as what is not read attacks nothing.
 func Columns(ctx context.Context, d Directory) ([]Case, error) {
+	return casesOf(ctx, d, func(file string, c column) (Case, string) {
+		return Case{Name: "type-of-" + file + "-" + c.table + "-" + c.name, Attacks: "the reading of columns: " + c.what + " in " + c.table + "." + c.name},
+			fmt.Sprintf("UPDATE OR REPLACE %q SET %q = %s", c.table, c.name, c.value)
+	})
+}
+
+// Texts makes a case of every column of texts: the least of them becomes one that is not UTF-8,
+// clears a terminal, writes its title and turns the direction of writing around.
+func Texts(ctx context.Context, d Directory) ([]Case, error) {
+	return casesOf(ctx, d, func(file string, c column) (Case, string) {
+		if !c.text {
+			return Case{}, ""
+		}
+		return Case{Name: "text-of-" + file + "-" + c.table + "-" + c.name, Attacks: "the terminal: " + c.table + "." + c.name},
+			fmt.Sprintf("UPDATE OR REPLACE %q SET %q = CAST(x'781b5b324a1b5d303b78079b33316de280aeff' AS TEXT) WHERE %q = (SELECT min(%q) FROM %q)", c.table, c.name, c.name, c.name, c.table)
+	})
+}
+
+// casesOf makes a case of every column for which there is one, with the statement that
+// spoils it.
+func casesOf(ctx context.Context, d Directory, of func(file string, c column) (Case, string)) ([]Case, error) {
 	first, err := d.Store()
 	if err != nil {
 		return nil, err
@@ -31,22 +52,27 @@ func Columns(ctx context.Context, d Directory) ([]Case, error) {
 			return nil, err
 		}
 		for _, c := range columns {
-			out = append(out, Case{
-				Name: "type-of-" + file.name + "-" + c.table + "-" + c.name, Attacks: "the reading of columns: " + c.what + " in " + c.table + "." + c.name,
-				Spoil: func(ctx context.Context, d Directory) error {
-					path, err := file.at(d)
-					if err != nil {
-						return err
-					}
-					return loosen(ctx, path, fmt.Sprintf("UPDATE OR REPLACE %q SET %q = %s", c.table, c.name, c.value))
-				},
-			})
+			made, statement := of(file.name, c)
+			if statement == "" {
+				continue
+			}
+			made.Spoil = func(ctx context.Context, d Directory) error {
+				path, err := file.at(d)
+				if err != nil {
+					return err
+				}
+				return loosen(ctx, path, statement)
+			}
+			out = append(out, made)
 		}
 	}
 	return out, nil
 }
 
-type column struct{ table, name, value, what string }
+type column struct {
+	table, name, value, what string
+	text                     bool
+}
 
 // columnsOf lists the columns that can hold another type: the key of a table with
 // rowids cannot.
@@ -76,7 +102,7 @@ func columnsOf(ctx context.Context, path string) (out []column, err error) {
 			}
 			c.value, c.what = "'x'", "text"
 		case "TEXT":
-			c.value, c.what = "x'ff00'", "a blob"
+			c.value, c.what, c.text = "x'ff00'", "a blob", true
 		default:
 			c.value, c.what = "7", "a number"
 		}

@@ -183,8 +183,8 @@ func (t *storage) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, er
 // parents checks what is to be cut.
 func (t *storage) parents(ctx context.Context, cut journal.Cut) ([]*session, error) {
 	bad := func(text string) error { return &abi.Error{Code: abi.InvalidArgument, Op: "cut", Message: text} }
-	if cut.Kind != "merge" && cut.Kind != "split" && cut.Kind != "rearrange" {
-		return nil, bad("there is no cut of the kind " + cut.Kind)
+	if cut.Kind != journal.CutMerge && cut.Kind != journal.CutSplit && cut.Kind != journal.CutRearrange {
+		return nil, bad("there is no cut of the kind " + string(cut.Kind))
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -225,7 +225,7 @@ func (t *storage) children(cut journal.Cut, parents []*session) (children []*ses
 		if len(s.info.Parents) > 1 {
 			s.info.MergedAt = cut.At
 		}
-		if cut.Kind != "merge" && len(s.info.Parents) > 0 {
+		if cut.Kind != journal.CutMerge && len(s.info.Parents) > 0 {
 			s.info.SplitAt = cut.At
 		}
 		for _, p := range parents {

@@ -1,0 +1,217 @@
+package draft
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// Do stages an operation together with what roots get and lose by it, as one. The
+// policies concerned are asked before, and about a split after. On an error nothing of
+// it is staged.
+func (d *Draft) Do(ctx context.Context, op topology.Op) (*topology.Delta, error) {
+	op, err := d.judgeOp(ctx, op)
+	if err != nil {
+		return nil, err
+	}
+	mark := len(d.undos)
+	report, directs := d.reportThatGoes(op), d.DirectsOf(op)
+	if _, err := d.stage(op); err != nil {
+		return nil, err
+	}
+	at := len(d.deltas) - 1
+	more := d.consequences(op, &d.deltas[at])
+	if report != "" && d.topo.ChannelGraph(report) != "" {
+		more = append(more, topology.RemoveChannel{ID: report})
+	}
+	more = append(more, d.Unheard(directs)...)
+	for _, op := range more {
+		if err := d.also(at, op); err != nil {
+			d.takeBack(mark, at)
+			return nil, err
+		}
+	}
+	if err := d.judgeSplit(ctx, op, &d.deltas[at]); err != nil {
+		d.takeBack(mark, at)
+		return nil, err
+	}
+	return &d.deltas[at], nil
+}
+
+// reportThatGoes is the report channel that goes with a root.
+func (d *Draft) reportThatGoes(op topology.Op) journal.ChannelID {
+	remove, ok := op.(topology.RemoveCreature)
+	if !ok || !d.topo.IsRoot(remove.ID) {
+		return ""
+	}
+	deployment := d.DeploymentOf(remove.ID)
+	if d.RootOf(deployment) != remove.ID {
+		return ""
+	}
+	return d.reportOf(deployment)
+}
+
+// DirectsOf lists the direct channels of the creatures that operations remove.
+func (d *Draft) DirectsOf(ops ...topology.Op) []journal.ChannelID {
+	var out []journal.ChannelID
+	for _, op := range d.withWorkers(ops) {
+		remove, ok := op.(topology.RemoveCreature)
+		if !ok {
+			continue
+		}
+		for _, id := range append([]journal.CreatureID{remove.ID}, remove.With...) {
+			c, _ := d.topo.Creature(id)
+			for _, e := range c.Edges {
+				if member, _ := d.directOf(e.Channel); e.Direction == journal.Listen && member == id {
+					out = append(out, e.Channel)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Unheard are the operations that take those channels away that have no listener any
+// more, such as the direct channels of creatures that have been removed.
+func (d *Draft) Unheard(channels []journal.ChannelID) []topology.Op {
+	var ops []topology.Op
+	for _, id := range channels {
+		ch, ok := d.topo.Channel(id)
+		if ok && !slices.ContainsFunc(ch.Edges, func(e topology.Edge) bool { return e.Direction == journal.Listen }) {
+			ops = append(ops, topology.RemoveChannel{ID: id})
+		}
+	}
+	return ops
+}
+
+// consequences are the operations that follow from one that has been staged.
+func (d *Draft) consequences(op topology.Op, delta *topology.Delta) []topology.Op {
+	switch op := op.(type) {
+	case topology.AddCreature:
+		return d.newMember(op.ID, delta.Channel)
+	case topology.AddChannel:
+		return d.newChannel(op.ID)
+	case topology.Connect:
+		from := d.DeploymentOf(op.From)
+		if _, known := d.Channel(delta.Channel); known || from == "" || from != d.DeploymentOf(op.To) {
+			return nil
+		}
+		d.AddChannel(Channel{ID: delta.Channel, Deployment: from})
+		return d.newChannel(delta.Channel)
+	case topology.SetEdge:
+		if key := (EdgeKey{op.Creature, op.Channel, op.Direction}); op.On && d.IsGiven(key) {
+			d.setOwn(key, true) // it is there because of the root, and now by itself
+		}
+	}
+	return nil
+}
+
+// newMember gives a new creature and the root of its deployment their edges to each
+// other.
+func (d *Draft) newMember(id journal.CreatureID, direct journal.ChannelID) []topology.Op {
+	deployment := d.DeploymentOf(id)
+	if direct != "" {
+		parent := d.creatures[id].Spec.Parent
+		if !(EdgeKey{parent, direct, journal.Send}).On(d.topo) {
+			parent = "" // it is elsewhere, and another creature sends
+		}
+		d.AddChannel(Channel{ID: direct, Deployment: deployment, Address: directAddress(id, parent)})
+	}
+	root := d.RootIn(deployment, d.topo.GraphOf(id))
+	if root == "" || root == id {
+		return nil
+	}
+	ops := d.mayReport(nil, id)
+	if direct != "" {
+		ops = d.Give(ops, EdgeKey{root, direct, journal.Send})
+		d.rooting.given[EdgeKey{root, direct, journal.Send}] = true // even if it has it for want of a parent
+	}
+	return ops
+}
+
+// newChannel has the root of its deployment listen on a new channel.
+func (d *Draft) newChannel(id journal.ChannelID) []topology.Op {
+	root := d.RootIn(d.DeploymentOfChannel(id), d.topo.ChannelGraph(id))
+	if root == "" {
+		return nil
+	}
+	return d.Give(nil, EdgeKey{root, id, journal.Listen})
+}
+
+// mayReport adds the operation by which a member may report to its root.
+func (d *Draft) mayReport(ops []topology.Op, member journal.CreatureID) []topology.Op {
+	report := d.reportOf(d.DeploymentOf(member))
+	key := EdgeKey{member, report, journal.Send}
+	if report == "" || key.On(d.topo) || d.topo.ChannelGraph(report) != d.topo.GraphOf(member) {
+		return ops
+	}
+	return append(ops, topology.SetEdge{Creature: member, Channel: report, Direction: journal.Send, On: true, Alias: deploy.ReportChannel})
+}
+
+// Give adds the operation by which a root gets an edge because it is the root, unless
+// the edge is there.
+func (d *Draft) Give(ops []topology.Op, key EdgeKey) []topology.Op {
+	if key.On(d.topo) {
+		return ops
+	}
+	d.rooting.given[key] = true
+	return append(ops, topology.SetEdge{Creature: key.Creature, Channel: key.Channel, Direction: key.Direction, On: true})
+}
+
+// also stages one more operation, and makes what it does part of an earlier delta.
+func (d *Draft) also(at int, op topology.Op) error {
+	delta, err := d.stage(op)
+	if err != nil {
+		return err
+	}
+	d.fold(&d.deltas[at], delta)
+	d.deltas = d.deltas[:at+1]
+	return nil
+}
+
+// takeBack undoes the last operations. The first of them has the delta at.
+func (d *Draft) takeBack(mark, at int) {
+	for _, undo := range slices.Backward(d.undos[mark:]) {
+		undo()
+	}
+	d.undos, d.deltas = d.undos[:mark], d.deltas[:at]
+}
+
+// fold makes one delta of two that follow each other.
+func (d *Draft) fold(delta, next *topology.Delta) {
+	for _, g := range next.OldGraphs {
+		if !slices.Contains(delta.OldGraphs, g) && !slices.Contains(delta.NewGraphs, g) {
+			delta.OldGraphs = append(delta.OldGraphs, g)
+		}
+	}
+	var graphs []journal.GraphID
+	for _, g := range delta.NewGraphs {
+		if !slices.Contains(next.OldGraphs, g) {
+			graphs = append(graphs, g)
+		}
+	}
+	delta.NewGraphs = append(slices.Clone(next.NewGraphs), graphs...)
+	delta.Kind = max(delta.Kind, next.Kind)
+	delta.Renamed, delta.Unified = append(delta.Renamed, next.Renamed...), append(delta.Unified, next.Unified...)
+	delta.Changes = append(delta.Changes, next.Changes...)
+	if len(next.Affected) > 0 {
+		delta.Affected = d.eldestFirst(append(delta.Affected, next.Affected...))
+	}
+}
+
+// eldestFirst puts creatures that exist in order, each once.
+func (d *Draft) eldestFirst(ids []journal.CreatureID) []journal.CreatureID {
+	born := make(map[journal.CreatureID]uint64, len(ids))
+	for _, id := range ids {
+		if c, ok := d.topo.Creature(id); ok {
+			born[id] = c.Born
+		}
+	}
+	ids = slices.DeleteFunc(ids, func(id journal.CreatureID) bool { return born[id] == 0 })
+	slices.SortFunc(ids, func(a, b journal.CreatureID) int { return cmp.Compare(born[a], born[b]) })
+	return slices.Compact(ids)
+}

@@ -1,0 +1,109 @@
+package draft
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// OwnEdges are edges that a root has by itself, among those that it would have
+// because it is the root: those stay when it is the root no more. The set is never
+// modified. A root has few of them; so these are kept, and not the others.
+type OwnEdges map[OwnEdge]bool
+
+// OwnEdge is one of them, in JSON too.
+type OwnEdge struct {
+	Channel   journal.ChannelID `json:"channel"`
+	Direction journal.Direction `json:"direction"`
+}
+
+// List is the set in a fixed order.
+func (o OwnEdges) List() []OwnEdge {
+	return slices.SortedFunc(maps.Keys(o), func(a, b OwnEdge) int {
+		return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Direction, b.Direction))
+	})
+}
+
+// comesWithRoot reports whether an edge is one that its creature has, or would have,
+// because it is the root of its deployment. That a parent may send on its child's
+// direct channel has nothing to do with roots.
+func (d *Draft) comesWithRoot(key EdgeKey) bool {
+	deployment := d.DeploymentOf(key.Creature)
+	if deployment == "" || d.DeploymentOfChannel(key.Channel) != deployment {
+		return false
+	}
+	member, parent := d.directOf(key.Channel)
+	if key.Direction == journal.Listen {
+		return member == ""
+	}
+	return member != "" && parent != key.Creature
+}
+
+// own is what a root has by itself.
+func (d *Draft) own(id journal.CreatureID) OwnEdges {
+	if own, ok := d.rooting.own[id]; ok {
+		return own
+	}
+	m, _ := d.Member(id)
+	return m.Own
+}
+
+// IsGiven reports whether a root has an edge only because it is the root.
+func (d *Draft) IsGiven(key EdgeKey) bool {
+	return d.topo.IsRoot(key.Creature) && key.On(d.topo) && d.comesWithRoot(key) &&
+		!d.own(key.Creature)[OwnEdge{key.Channel, key.Direction}]
+}
+
+// SetOwn says what a root has by itself.
+func (d *Draft) SetOwn(id journal.CreatureID, own OwnEdges) { d.rooting.own[id] = own }
+
+// NoteGiven notes that an edge comes because of the root.
+func (d *Draft) NoteGiven(key EdgeKey) { d.rooting.given[key] = true }
+
+// setOwn notes whether a root has an edge by itself.
+func (d *Draft) setOwn(key EdgeKey, own bool) {
+	before, edge := d.own(key.Creature), OwnEdge{key.Channel, key.Direction}
+	if before[edge] == own {
+		return
+	}
+	after := OwnEdges{}
+	maps.Copy(after, before)
+	if own {
+		after[edge] = true
+	} else {
+		delete(after, edge)
+	}
+	d.rooting.own[key.Creature] = after
+}
+
+// ownNow are the edges of a creature that remain its own when it becomes the root.
+func (d *Draft) ownNow(id journal.CreatureID) OwnEdges {
+	own := OwnEdges{}
+	c, _ := d.topo.Creature(id)
+	for _, e := range c.Edges {
+		if d.comesWithRoot(EdgeKey{id, e.Channel, e.Direction}) {
+			own[OwnEdge{e.Channel, e.Direction}] = true
+		}
+	}
+	return own
+}
+
+// noteOwn notes an edge of a root that comes other than because of the root, or
+// goes.
+func (d *Draft) noteOwn(c topology.Change) {
+	if d.Unjudged || !d.topo.IsRoot(c.Creature) {
+		return
+	}
+	key := EdgeKey{c.Creature, c.Channel, c.Direction}
+	switch c.Kind {
+	case topology.EdgeAdded:
+		if !d.rooting.given[key] && d.comesWithRoot(key) {
+			d.setOwn(key, true)
+		}
+	case topology.EdgeRemoved:
+		d.setOwn(key, false)
+	}
+}

@@ -1,0 +1,3 @@
+package draft_test
+
+import _ "github.com/seed47132306/terrarium/internal/seeded"

@@ -1,0 +1,97 @@
+package draft
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// Objection is a denial of an event.
+type Objection struct {
+	Event *deploy.PolicyEvent
+	deploy.Verdict
+}
+
+// Refusal is the error of an operation that policies have denied.
+func Refusal(denials []Objection) error {
+	reasons := make([]string, len(denials))
+	for i, v := range denials {
+		reasons[i] = v.String()
+	}
+	first := denials[0]
+	ev := first.Event
+	ids := map[string]string{"policy": first.Policy, "event": string(ev.Kind), "call": ev.Call}
+	about := ev.About()
+	if first.Where != "" {
+		ids["where"] = first.Where
+	}
+	if about.Where != "" {
+		ids["line"] = about.Where
+	}
+	if about.ID != "" {
+		ids["creature"] = string(about.ID)
+	}
+	return &abi.Error{
+		Code: abi.Denied, Op: ev.Call, Message: fmt.Sprintf("%s was denied: %s", ev.Subject(), strings.Join(reasons, "; ")),
+		Remedy: "change the operation, or the policy at " + first.Where, IDs: ids,
+	}
+}
+
+// Word is what one policy has said of an event, as it is logged.
+type Word struct {
+	Effect   journal.PolicyEffect
+	Judged   journal.PolicyKind
+	Channel  journal.ChannelID
+	Creature journal.CreatureID // that an event is about which is not a message
+	Call     string
+	Original *journal.NotedMessage
+	deploy.Verdict
+}
+
+// HomedWord is a word on something other than a message, and where it is logged.
+type HomedWord struct {
+	Home
+	Word
+}
+
+// Event is the log's form of a word. about says whose turn it was, if it was one.
+func (w *Word) Event(about journal.Event) journal.Event {
+	about.Kind, about.Channel = journal.EventPolicyDenied, w.Channel
+	if w.Creature != "" {
+		about.Creature = w.Creature
+	}
+	about.Payload = journal.JSON(journal.PolicyPayload{Effect: w.Effect, Event: w.Judged, Call: w.Call, Policy: w.Policy, Reason: w.Reason, Where: w.Where, Original: w.Original})
+	return about
+}
+
+// WordsOf are what policies have said of an event, to be logged.
+func WordsOf(ev *deploy.PolicyEvent, said *deploy.Words) []Word {
+	var out []Word
+	add := func(effect journal.PolicyEffect, list []deploy.Verdict) {
+		for _, v := range list {
+			out = append(out, Word{Effect: effect, Judged: ev.Kind, Channel: ev.Channel.ID, Creature: ev.About().ID, Call: ev.Call, Verdict: v})
+		}
+	}
+	add(journal.PolicyDenied, said.Denials)
+	add(journal.PolicyAudit, said.Audits)
+	add(journal.PolicyWarning, said.Warnings)
+	return out
+}
+
+// Refused are what policies have said of what they refused, to be logged although it
+// does not happen.
+func (d *Draft) Refused() []HomedWord { return d.judging.refused }
+
+// After is the graph that something belongs to when the draft is carried out; empty if
+// there is none.
+func (h Home) After(topo *topology.State) journal.GraphID {
+	if h.Graph == "" {
+		return topo.GraphOf(h.Creature)
+	}
+	id, _ := topo.Current(h.Graph)
+	return id
+}

@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"cmp"
+
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// Topology implements [draft.Base], as the methods below do.
+func (e locked) Topology() *topology.State { return e.topo }
+
+func (e locked) Member(id journal.CreatureID) (draft.Member, bool) {
+	if c := e.creatures[id]; c != nil {
+		return c.member(), true
+	}
+	return draft.Member{}, false
+}
+
+// member is what drafts know of a creature.
+func (c *creature) member() draft.Member {
+	return draft.Member{ID: c.id, Spec: &c.spec, Deployment: c.deployment, Parent: c.parent, Own: c.own, Wires: c.wires}
+}
+
+func (e locked) Children(parent journal.CreatureID) []draft.Member {
+	var out []draft.Member
+	for _, c := range e.children(parent) {
+		out = append(out, c.member())
+	}
+	return out
+}
+
+func (e locked) Channel(id journal.ChannelID) (draft.Channel, bool) {
+	if ch := e.channels[id]; ch != nil {
+		return ch.drafted(), true
+	}
+	return draft.Channel{}, false
+}
+
+// drafted is what drafts know of a channel.
+func (ch *channel) drafted() draft.Channel {
+	return draft.Channel{ID: ch.id, Label: ch.label, Description: ch.description, Deployment: ch.deployment, Address: ch.address}
+}
+
+func (e locked) WireSource(id journal.WireID) journal.CreatureID {
+	if c := e.wires[id]; c != nil {
+		return c.id
+	}
+	return ""
+}
+
+func (e locked) Deployment(name string) *deploy.Deployment { return e.deployments[name] }
+
+func (e locked) Deployments(yield func(*deploy.Deployment) bool) {
+	for _, d := range e.deployments {
+		if !yield(d) {
+			return
+		}
+	}
+}
+
+func (e locked) Root(deployment string) journal.CreatureID { return e.roots[deployment] }
+
+func (e locked) Report(deployment string) journal.ChannelID { return e.reports[deployment] }
+
+func (e locked) Species(k draft.Kind) *deploy.SpeciesSpec {
+	if t := e.templates[k]; t != nil {
+		return t.SpeciesSpec
+	}
+	return nil
+}
+
+func (e locked) Alive(k draft.Kind) int { return e.spawned[k] }
+
+// Members implements [reconcile.Base], as the methods below do.
+func (e locked) Members(yield func(draft.Member) bool) {
+	for _, c := range e.creatures {
+		if !yield(c.member()) {
+			return
+		}
+	}
+}
+
+func (e locked) Channels(yield func(draft.Channel) bool) {
+	for _, ch := range e.channels {
+		if ch.inbox == "" && !yield(ch.drafted()) {
+			return
+		}
+	}
+}
+
+func (e locked) Unclaimed(id journal.CreatureID) bool {
+	c := e.creatures[id]
+	return c != nil && c.husk && c.huskReason == nil
+}
+
+// Now implements [draft.Live], as the methods below do.
+func (e locked) Now() int64 { return e.wallClock() }
+
+func (e locked) View(id journal.GraphID) *deploy.GraphView {
+	g := e.graphs[id]
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.picture()
+}
+
+func (e locked) Home(id journal.CreatureID) journal.GraphID {
+	if c := e.creatures[id]; c != nil {
+		return graphID(&c.home)
+	}
+	return ""
+}
+
+func (e locked) State(id journal.CreatureID) journal.CreatureState {
+	c := e.creatures[id]
+	if c == nil {
+		return ""
+	}
+	g := c.home.lock()
+	if g == nil {
+		return ""
+	}
+	defer g.mu.Unlock()
+	return c.condition()
+}
+
+func (e locked) Memory(home draft.Home) draft.Memory {
+	return &recollection{home: func() *graph {
+		g := e.graphs[home.Graph]
+		if g != nil {
+			g.mu.Lock()
+		}
+		return g
+	}}
+}
+
+func (e locked) Heard(w *deploy.Words) { e.heard(w) }
+
+// newDraft begins a draft.
+func (e locked) newDraft(o draft.Options) *draft.Draft {
+	o.IDs = cmp.Or[draft.IDs](o.IDs, e)
+	return draft.New(e, e, o)
+}

@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// newRecord returns a record to be filled, or nil where there is no log.
+func (g *graph) newRecord() *journal.Record {
+	if g.store == nil {
+		return nil
+	}
+	return &journal.Record{}
+}
+
+// append hands a record to the store. It belongs to the critical section in
+// which the record's events got their ids.
+func (g *graph) append(rec *journal.Record) {
+	if rec != nil {
+		g.store.Append(rec)
+	}
+}
+
+// newMessage makes a message of bytes that the turn is going to use again.
+func (g *graph) newMessage(rec *journal.Record, payload, headers []byte) *message {
+	if rec == nil {
+		return newPooledMessage(payload, headers)
+	}
+	own := make([]byte, 0, len(payload)+len(headers))
+	own = append(append(own, payload...), headers...)
+	return newMessage(own[:len(payload):len(payload)], own[len(payload):])
+}
+
+// log completes an event, adds it to the record and shows it to observers. An
+// event with an id keeps it.
+func (g *graph) log(rec *journal.Record, ev journal.Event) {
+	if rec == nil && !g.engine.observed(ev.Kind) {
+		return
+	}
+	ev.Graph = g.id
+	if ev.ID.IsZero() {
+		ev.ID = g.nextID()
+	}
+	if ev.Time == 0 {
+		ev.Time = g.tick()
+	}
+	if rec != nil {
+		rec.Events = append(rec.Events, ev)
+	}
+	g.engine.publish(&ev, g.keeper(rec))
+}
+
+// keeper is the log that keeps what is added to a record.
+func (g *graph) keeper(rec *journal.Record) logSource {
+	if rec == nil {
+		return logSource{}
+	}
+	return g.source
+}
+
+func (g *graph) logMessage(rec *journal.Record, ch *channel, m *message, turn, cause journal.EventID) {
+	if rec == nil && !g.engine.observedAny() {
+		return
+	}
+	ev := m.event(g.id)
+	if rec == nil && !g.engine.observed(ev.Kind) {
+		return
+	}
+	ev.Turn, ev.Cause = turn, cause
+	if rec == nil {
+		// The message goes back to the pool; what observers get stays.
+		ev.Payload, ev.Headers = slices.Clone(ev.Payload), slices.Clone(ev.Headers)
+	} else {
+		rec.Events = append(rec.Events, ev)
+		putHead(rec, ch)
+	}
+	g.engine.publish(&ev, g.keeper(rec))
+}
+
+// logVerdict logs what a policy said.
+func (g *graph) logVerdict(rec *journal.Record, about journal.Event, v draft.Word) {
+	if rec == nil && !g.engine.observed(journal.EventPolicyDenied) {
+		return
+	}
+	g.log(rec, v.Event(about))
+}
+
+// event is the event of a log line; about says whose it is.
+func (l logLine) event(about journal.Event) journal.Event {
+	about.Kind, about.Payload = journal.EventLog, journal.JSON(journal.LogPayload{Level: l.level.String(), Text: l.text, Engine: l.engine})
+	return about
+}
+
+// logLines logs what the guest logged during one attempt.
+func (g *graph) logLines(rec *journal.Record, about journal.Event, lines []logLine) {
+	if len(lines) == 0 || (rec == nil && !g.engine.observed(journal.EventLog)) {
+		return
+	}
+	for _, line := range lines {
+		g.log(rec, line.event(about))
+	}
+}
+
+// reader is the creature as a reader of channels.
+func (c *creature) reader() journal.ReaderID { return journal.ReaderID(c.id) }
+
+func putCursor(r *journal.Record, reader journal.ReaderID, s *feed) {
+	if r == nil {
+		return
+	}
+	row := journal.CursorRow{Reader: reader, Channel: s.id, Seq: s.cursor, Until: s.until}
+	if s.ch == nil {
+		if s.drained() {
+			r.DropCursor(row)
+			return
+		}
+		row.Alias = s.alias
+	}
+	r.Cursors = append(r.Cursors, row)
+}
+
+func putCreature(r *journal.Record, c *creature) {
+	if r != nil {
+		r.Creatures = append(r.Creatures, c.row())
+	}
+}
+
+func putHead(r *journal.Record, ch *channel) {
+	if r != nil {
+		r.Heads = append(r.Heads, journal.HeadRow{Channel: ch.id, Seq: ch.head})
+	}
+}

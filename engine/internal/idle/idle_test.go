@@ -1,0 +1,27 @@
+package idle
+
+import "testing"
+
+// TestWaitersAreToldOfEachIdleMoment proves that a waiter is told when the count is zero,
+// though it rises again at once, and that an idle counter keeps no waiters.
+func TestWaitersAreToldOfEachIdleMoment(t *testing.T) {
+	var c Counter
+	if c.Wait() != nil || c.Busy() || len(c.waiters) != 0 {
+		t.Fatal("a new counter is not idle")
+	}
+	c.Add(2)
+	first, second := c.Wait(), c.Wait()
+	c.Add(-1)
+	select {
+	case <-first:
+		t.Fatal("a waiter was told of idleness with one thing to be done")
+	default:
+	}
+	c.Add(-1)
+	c.Add(1)
+	<-first
+	<-second
+	if third := c.Wait(); third == nil || !c.Busy() || len(c.waiters) != 1 {
+		t.Error("the next waiter was told at once, or with the others")
+	}
+}

@@ -1,0 +1,93 @@
+// Package regrow finds the operations that bring a saved graph back as it was.
+//
+// The eldest creature makes the graph, the channels are declared in it, and every other
+// creature joins by edges to those that are there already. So the graph is one from its
+// first creature on, and nothing ever merges. Operations keep ids, ages, and the order of
+// edges. A channel that is an inbox comes with its creature.
+package regrow
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// Operations lead from nothing to the saved graph. known is the id of a creature's parent,
+// or none if there is no such creature any more, and stopped reports whether a creature is
+// not going to run although it was not stopped.
+func Operations(saved *journal.SavedGraph, known func(journal.CreatureID) journal.CreatureID, stopped func(journal.CreatureID) bool) []topology.Op {
+	has := map[journal.ChannelID]bool{}
+	for i := range saved.Channels {
+		has[saved.Channels[i].ID] = true
+	}
+	edges := map[journal.CreatureID][]journal.EdgeRow{}
+	sorted := slices.Clone(saved.Edges)
+	slices.SortFunc(sorted, func(a, b journal.EdgeRow) int { return cmp.Compare(a.Order, b.Order) })
+	for _, e := range sorted {
+		if has[e.Channel] {
+			edges[e.Creature] = append(edges[e.Creature], e)
+		}
+	}
+	channels := slices.Clone(saved.Channels)
+	slices.SortFunc(channels, func(a, b journal.ChannelRow) int {
+		return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
+	})
+	var ops []topology.Op
+	for i, row := range byNeighbourhood(saved.Creatures, edges) {
+		op := topology.AddCreature{
+			ID: row.ID, Name: row.Name, Parent: known(row.Parent), Privileged: row.Privileged,
+			Root: row.Root, Stopped: row.Stopped || stopped(row.ID),
+			Born: row.Born, GraphBorn: saved.Born,
+		}
+		if i > 0 {
+			for _, e := range edges[row.ID] {
+				op.Edges = append(op.Edges, topology.Wire{Channel: e.Channel, Direction: e.Direction, Alias: e.Alias})
+			}
+			ops = append(ops, op)
+			continue
+		}
+		ops = append(ops, op)
+		for _, ch := range channels {
+			if ch.Inbox == "" {
+				ops = append(ops, topology.AddChannel{ID: ch.ID, With: row.ID, Name: ch.Name, Report: ch.Report, Born: ch.Born})
+			}
+		}
+		for _, e := range edges[row.ID] {
+			ops = append(ops, topology.SetEdge{Creature: row.ID, Channel: e.Channel, Direction: e.Direction, On: true, Alias: e.Alias})
+		}
+	}
+	return ops
+}
+
+// byNeighbourhood orders the creatures of a graph so that each but the first
+// shares a channel with one before it.
+func byNeighbourhood(creatures []journal.CreatureRow, edges map[journal.CreatureID][]journal.EdgeRow) []journal.CreatureRow {
+	members := map[journal.ChannelID][]journal.CreatureRow{}
+	for _, row := range creatures {
+		for _, e := range edges[row.ID] {
+			members[e.Channel] = append(members[e.Channel], row)
+		}
+	}
+	var out []journal.CreatureRow
+	seen := map[journal.CreatureID]bool{}
+	add := func(row journal.CreatureRow) {
+		if !seen[row.ID] {
+			seen[row.ID] = true
+			out = append(out, row)
+		}
+	}
+	for _, row := range creatures {
+		from := len(out)
+		for add(row); from < len(out); from++ {
+			for _, e := range edges[out[from].ID] {
+				for _, neighbour := range members[e.Channel] {
+					add(neighbour)
+				}
+				delete(members, e.Channel)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,118 @@
+package runqueue
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+)
+
+// job is an element of the queue, and not of size zero: each has an address of its own.
+type job struct{ passed int }
+
+// TestQueueKeepsEverything proves that whatever is put in any lane comes out of
+// the queue exactly once, whichever workers ask, and that Next answers nothing only
+// when there is nothing.
+func TestQueueKeepsEverything(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		q := New[job]()
+		lanes := []*Lane[job]{nil} // the shared one, for push
+		for range 1 + r.IntN(4) {
+			lanes = append(lanes, q.AddLane())
+		}
+		inside := map[*job]bool{}
+		for range 2000 {
+			if r.IntN(3) == 0 {
+				put := make([]*job, r.IntN(8))
+				for i := range put {
+					put[i] = &job{}
+					inside[put[i]] = true
+				}
+				q.Push(lanes[r.IntN(len(lanes))], put...)
+				continue
+			}
+			l := lanes[1+r.IntN(len(lanes)-1)]
+			l.Chose()
+			j := q.Next(l)
+			if (j != nil) != (len(inside) > 0) || (j != nil && !inside[j]) {
+				t.Fatalf("seed %d: Next answers %p with %d jobs inside", seed, j, len(inside))
+			}
+			delete(inside, j)
+		}
+		q.Close()
+		for j := range q.Rest() {
+			if !inside[j] {
+				t.Fatalf("seed %d: Rest has a job that is not inside", seed)
+			}
+			delete(inside, j)
+		}
+		if len(inside) > 0 {
+			t.Fatalf("seed %d: %d jobs were lost", seed, len(inside))
+		}
+	}
+}
+
+// TestQueueForgetsNobody proves that a worker that never runs out of jobs of
+// its own comes to those of a worker that is stuck in a turn, and to the shared ones.
+func TestQueueForgetsNobody(t *testing.T) {
+	q := New[job]()
+	stuck, busy := q.AddLane(), q.AddLane()
+	waiting := map[*job]bool{}
+	for _, l := range []*Lane[job]{stuck, nil} {
+		for range 100 {
+			j := &job{}
+			waiting[j] = true
+			q.Push(l, j)
+		}
+	}
+	own := &job{}
+	q.Push(busy, own, &job{}, &job{})
+	choices := 0
+	for ; len(waiting) > 0 && choices < 10_000; choices++ {
+		busy.Chose()
+		j := q.Next(busy)
+		if !waiting[j] {
+			q.Push(busy, j)
+		}
+		delete(waiting, j)
+	}
+	// In each look around it gets a half, or all it can carry.
+	if most := 20 * lookAround; len(waiting) > 0 || choices > most {
+		t.Errorf("%d jobs still wait after %d choices; at most %d choices are due", len(waiting), choices, most)
+	}
+}
+
+// TestQueueWakesWorkers proves that no worker stays parked while there is
+// something in a lane: all that is put in comes out, although the workers park again
+// and again.
+func TestQueueWakesWorkers(t *testing.T) {
+	const workers, each = 4, 5000
+	q := New[job]()
+	lanes := make([]*Lane[job], workers)
+	for i := range lanes {
+		lanes[i] = q.AddLane()
+	}
+	var pending, done sync.WaitGroup
+	for i, l := range lanes {
+		done.Go(func() {
+			for j := q.Pop(l); j != nil; j = q.Pop(l) {
+				l.Chose()
+				if j.passed++; j.passed < 4 {
+					q.Push(lanes[(i+j.passed)%workers], j) // on to another lane
+					continue
+				}
+				pending.Done()
+			}
+		})
+	}
+	for i := range each {
+		pending.Add(1)
+		q.Push(nil, &job{})
+		if i%10 == 0 {
+			pending.Wait() // all are parked, or about to
+		}
+	}
+	pending.Wait()
+	q.Close()
+	done.Wait()
+}

@@ -1,0 +1,140 @@
+// Package specs checks and completes what creatures and species are made from. Its
+// functions depend on their arguments alone, and change none of them.
+//
+// A configuration is a JSON object or nothing. A limit is zero, which stands for its
+// default, or checked before it gets here.
+package specs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// Check refuses a specification of which no creature can be made, whatever its module is.
+func Check(spec *deploy.CreatureSpec) error {
+	if err := deploy.CheckName("add_creature", "creature", spec.Name); err != nil {
+		return err
+	}
+	for _, wires := range [][]deploy.WireSpec{spec.Listen, spec.Send} {
+		for i := range wires {
+			if err := deploy.CheckAlias("add_creature", wires[i].Alias); err != nil {
+				return err
+			}
+		}
+	}
+	return deploy.CheckLimits(&spec.Limits)
+}
+
+// CheckSpecies refuses a species that cannot be. seen says that another one has its name.
+func CheckSpecies(s *deploy.SpeciesSpec, seen bool) error {
+	switch {
+	case s.Name == "":
+		return errtext.Invalid("apply", "a species needs a name", "give it one")
+	case seen:
+		return &abi.Error{Code: abi.AlreadyExists, Op: "apply", Message: "another species has that name", Remedy: "rename one of them"}
+	case s.Spawnable < 0:
+		return errtext.Invalid("apply", fmt.Sprintf("spawnable is %d", s.Spawnable), "use 0 for none, or more")
+	}
+	if err := deploy.CheckName("apply", "species", s.Name); err != nil {
+		return err
+	}
+	if err := deploy.CheckLimits(&s.Spec.Limits); err != nil {
+		return err
+	}
+	_, _, err := Config(s.Name, s.Spec.Config)
+	return err
+}
+
+// Config reads the configuration of a creature or species of that name: as JSON, and each
+// attribute as the ABI gives it. Nothing at all stands for an object without attributes.
+func Config(name string, raw json.RawMessage) (config []byte, attributeTexts map[string][]byte, err error) {
+	if len(bytes.TrimSpace(raw)) == 0 || string(raw) == "null" {
+		return []byte("{}"), nil, nil
+	}
+	var attributes map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &attributes); err != nil {
+		return nil, nil, configError(name, err)
+	}
+	texts := make(map[string][]byte, len(attributes))
+	for name, value := range attributes {
+		var s string
+		if json.Unmarshal(value, &s) == nil && value[0] == '"' {
+			texts[name] = []byte(s)
+		} else {
+			texts[name] = value
+		}
+	}
+	return raw, texts, nil
+}
+
+// Overlay lays one configuration over another, attribute by attribute, for a creature of
+// that name.
+func Overlay(name string, base, top json.RawMessage) (json.RawMessage, error) {
+	if len(top) == 0 {
+		return base, nil
+	}
+	out := map[string]json.RawMessage{}
+	for _, raw := range []json.RawMessage{base, top} {
+		if len(raw) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(raw, &out); err != nil {
+			return nil, configError(name, err)
+		}
+	}
+	return journal.JSON(out), nil
+}
+
+func configError(name string, err error) error {
+	return &abi.Error{
+		Code: abi.InvalidArgument, Op: "add_creature", Message: "the configuration of " + name + " is not a JSON object",
+		Remedy: `write an object such as {"key": "value"}`, Err: err,
+	}
+}
+
+// Limits fills in the defaults of limits that are zero.
+func Limits(l abi.Limits) abi.Limits {
+	d := abi.DefaultLimits
+	for _, f := range []struct{ v, def *int64 }{
+		{&l.Memory, &d.Memory}, {&l.Fuel, &d.Fuel}, {&l.Message, &d.Message}, {&l.SendBytes, &d.SendBytes},
+		{&l.Output, &d.Output}, {&l.LogBytes, &d.LogBytes}, {&l.StateKey, &d.StateKey},
+		{&l.StateValue, &d.StateValue}, {&l.State, &d.State}, {&l.Calls, &d.Calls}, {&l.TimerBytes, &d.TimerBytes}, {&l.StoreRate, &d.StoreRate}, {&l.Stack, &d.Stack}, {&l.Table, &d.Table},
+	} {
+		if *f.v == 0 {
+			*f.v = *f.def
+		}
+	}
+	for _, f := range []struct{ v, def *int }{
+		{&l.Sends, &d.Sends}, {&l.LogLines, &d.LogLines}, {&l.StateWrites, &d.StateWrites},
+		{&l.Handles, &d.Handles}, {&l.Timers, &d.Timers}, {&l.Requests, &d.Requests}, {&l.Tools, &d.Tools}, {&l.Mailbox, &d.Mailbox}, {&l.TimerRate, &d.TimerRate},
+	} {
+		if *f.v == 0 {
+			*f.v = *f.def
+		}
+	}
+	if l.Deadline == 0 {
+		l.Deadline = d.Deadline
+	}
+	return l
+}
+
+// OfRow is the specification that a saved creature was made from.
+func OfRow(row journal.CreatureRow) (deploy.CreatureSpec, error) {
+	var s deploy.StoredSpec
+	if len(row.Spec) > 0 {
+		if err := json.Unmarshal(row.Spec, &s); err != nil {
+			return deploy.CreatureSpec{}, err
+		}
+	}
+	return deploy.CreatureSpec{
+		Address: row.Address, Name: row.Name, Module: row.Module, Species: s.Species, Config: s.Config,
+		Limits: s.Limits, Restart: s.Restart, Overflow: s.Overflow, Grants: s.Grants,
+		Privileged: row.Privileged, Stopped: row.Stopped, Parent: row.Parent, Workers: s.Workers,
+	}, nil
+}

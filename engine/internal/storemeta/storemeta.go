@@ -1,0 +1,152 @@
+// Package storemeta reads and writes the metadata of a session's store: what it remembers
+// of the deployments of its members, and what their policies remember.
+//
+// Metadata is a map of texts. If the members are of several deployments, the keys without a
+// slash are those of the first, and those of each other have a slash and its name behind
+// them. A store keeps every key that it was ever given, so an empty value stands for none.
+package storemeta
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// The keys of what a store remembers of a deployment.
+const (
+	Deployment = "deployment"
+	ConfigPath = "config_path" // of the recipe
+	Recipe     = "recipe"      // its files, a JSON object
+	Variables  = "variables"   // a JSON object
+	Declared   = "declared"    // a JSON list of [deploy.Declaration]
+	Merge      = "merge"       // MergeAllowed, if a group tool may merge its session
+)
+
+// MergeAllowed is the value of [Merge].
+const MergeAllowed = "allow"
+
+// Meta is the metadata of a store, by deployment. The maps of the deployments are never
+// modified, and may be shared.
+type Meta struct {
+	Names []string // the first of the store, and the others by name
+	Of    map[string]map[string]string
+}
+
+// Parse reads the metadata of a store, without the memory of policies.
+func Parse(meta map[string]string) *Meta {
+	m := &Meta{Of: map[string]map[string]string{}}
+	first := meta[Deployment]
+	for key, value := range meta {
+		if value == "" || strings.HasPrefix(key, memoryPrefix) {
+			continue
+		}
+		key, name, others := strings.Cut(key, "/")
+		if !others {
+			name = first
+		}
+		if m.Of[name] == nil {
+			m.Of[name] = map[string]string{}
+		}
+		m.Of[name][key] = value
+	}
+	m.Names = slices.Sorted(maps.Keys(m.Of))
+	m.prefer(first)
+	return m
+}
+
+// prefer puts a deployment first.
+func (m *Meta) prefer(name string) {
+	if i := slices.Index(m.Names, name); i > 0 {
+		m.Names = slices.Insert(slices.Delete(m.Names, i, i+1), 0, name)
+	}
+}
+
+// Add adds the deployments of another store that are not known yet.
+func (m *Meta) Add(other *Meta) {
+	for _, name := range other.Names {
+		if m.Of[name] == nil {
+			m.Put(name, other.Of[name])
+		}
+	}
+}
+
+// Put sets what is known of a deployment.
+func (m *Meta) Put(name string, meta map[string]string) {
+	if m.Of[name] == nil {
+		m.Names = append(m.Names, name)
+	}
+	m.Of[name] = meta
+}
+
+// Only drops the deployments that have no members.
+func (m *Meta) Only(members map[string]bool) {
+	m.Names = slices.DeleteFunc(m.Names, func(name string) bool { return !members[name] })
+}
+
+// Join is the metadata as a store has it.
+func (m *Meta) Join() map[string]string {
+	if len(m.Names) == 0 {
+		return nil
+	}
+	out := map[string]string{}
+	for i, name := range m.Names {
+		for key, value := range m.Of[name] {
+			if i > 0 {
+				key += "/" + name
+			}
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// Correction is what turns the metadata of a store into another.
+func Correction(from, to map[string]string) map[string]string {
+	out := maps.Clone(to)
+	if out == nil {
+		out = map[string]string{}
+	}
+	for key := range from {
+		if _, there := to[key]; !there {
+			out[key] = ""
+		}
+	}
+	return out
+}
+
+// Source is where a deployment came from, as the metadata of one of its stores has it. It
+// is not ok for a deployment that no recipe made.
+func Source(meta map[string]string) (s deploy.Source, ok bool) {
+	if s.Path = meta[ConfigPath]; s.Path == "" {
+		return s, false
+	}
+	if json.Unmarshal([]byte(meta[Recipe]), &s.Files) != nil {
+		s.Files = nil
+	}
+	if text := meta[Variables]; text != "" && json.Unmarshal([]byte(text), &s.Variables) != nil {
+		s.Variables = nil
+	}
+	return s, true
+}
+
+// DeclaredIn is what deployments declared, by name, as the stores of saved graphs have it.
+// If stores differ, it is what the latest of them says.
+func DeclaredIn(graphs []journal.SavedGraph) map[string][]deploy.Declaration {
+	graphs = slices.Clone(graphs)
+	slices.SortStableFunc(graphs, func(a, b journal.SavedGraph) int { return cmp.Compare(a.LastTime, b.LastTime) })
+	out := map[string][]deploy.Declaration{}
+	for i := range graphs {
+		for name, meta := range Parse(graphs[i].Meta).Of {
+			var list []deploy.Declaration
+			if text := meta[Declared]; text != "" && json.Unmarshal([]byte(text), &list) == nil {
+				out[name] = list
+			}
+		}
+	}
+	return out
+}

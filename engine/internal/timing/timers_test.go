@@ -1,0 +1,69 @@
+package timing
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// still is a clock that shows what it is told to.
+type still struct{ now time.Time }
+
+func (c *still) Now() time.Time { return c.now }
+
+func (c *still) Timer(time.Duration) (<-chan time.Time, func()) { return nil, func() {} }
+
+// TestTimersAreDueInOrder proves that a timer is due once, not before its time, and not
+// when it was stopped, which may be done again and again.
+func TestTimersAreDueInOrder(t *testing.T) {
+	clock := &still{now: time.Unix(100, 0)}
+	timers := New(clock)
+	var called []int
+	set := map[int]*Timer{}
+	for _, n := range []int{5, 2, 9, 1, 7} {
+		set[n] = timers.After(time.Duration(n)*time.Second, func() { called = append(called, n) })
+	}
+	timers.Stop(set[2])
+	timers.Stop(set[2])
+	timers.Stop(nil)
+	for _, step := range []struct {
+		at     int64
+		called []int
+		wait   time.Duration
+	}{
+		{100, nil, time.Second},
+		{101, []int{1}, 4 * time.Second},
+		{106, []int{1, 5}, time.Second},
+		{200, []int{1, 5, 7, 9}, 0},
+	} {
+		clock.now = time.Unix(step.at, 0)
+		due, wait := timers.Due()
+		for _, x := range due {
+			x.Call()
+			timers.Stop(x) // changes nothing
+		}
+		if !slices.Equal(called, step.called) || wait != step.wait {
+			t.Errorf("at %d: called %v, and %v until the next; want %v, %v", step.at, called, wait, step.called, step.wait)
+		}
+	}
+}
+
+// TestMeterWaits proves that a meter lets pass as much as its grace at once, and then as
+// much as its rate, and that what was not used long ago does not add up.
+func TestMeterWaits(t *testing.T) {
+	var m Meter
+	second := int64(time.Second)
+	m.Count(10*second, 30, 10) // three seconds' worth
+	for _, tt := range []struct {
+		now         int64
+		grace, want time.Duration
+	}{{10, 3 * time.Second, 0}, {10, time.Second, 2 * time.Second}, {12, time.Second, 0}, {13, 0, 0}} {
+		if got := m.Wait(tt.now*second, tt.grace); got != tt.want {
+			t.Errorf("at %d with %v of grace: wait %v, want %v", tt.now, tt.grace, got, tt.want)
+		}
+	}
+	m.Count(1000*second, 10, 10)
+	if got := m.Wait(1000*second, 0); got != time.Second {
+		t.Errorf("after a pause: wait %v, want a second", got)
+	}
+}

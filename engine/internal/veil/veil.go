@@ -1,0 +1,104 @@
+// Package veil takes the sensitive values of a creature's configuration out of texts, such
+// as what a guest logs and what it says of a failure.
+//
+// A veil is made once for a configuration and never changes. A nil one hides nothing and
+// leaves every text and error as it is. Values of less than four bytes are not hidden:
+// they occur everywhere.
+package veil
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// shortestSecret is how many bytes a value of a sensitive attribute has at least
+// for it to be looked for in what a guest says: shorter ones occur everywhere.
+const shortestSecret = 4
+
+// Veil hides the sensitive values of one configuration. Its methods may be called from any
+// goroutine.
+type Veil struct{ values *strings.Replacer }
+
+// Of hides what is sensitive in a configuration: each text and number in a sensitive
+// attribute, the lines of texts, and texts as JSON writes them. Nil if nothing is.
+func Of(s *deploy.CreatureSpec) *Veil {
+	var all map[string]json.RawMessage
+	if len(s.Secret) == 0 || json.Unmarshal(s.Config, &all) != nil {
+		return nil
+	}
+	var found []string
+	for _, name := range s.Secret {
+		d := json.NewDecoder(bytes.NewReader(all[name]))
+		d.UseNumber()
+		var v any
+		if d.Decode(&v) == nil {
+			found = appendTexts(found, v)
+		}
+	}
+	found = slices.DeleteFunc(found, func(text string) bool { return len(text) < shortestSecret })
+	if len(found) == 0 {
+		return nil
+	}
+	slices.SortFunc(found, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	var pairs []string
+	for _, text := range slices.Compact(found) {
+		pairs = append(pairs, text, deploy.HiddenValue)
+	}
+	return &Veil{strings.NewReplacer(pairs...)} // of several that fit, the first is replaced: the longest
+}
+
+func appendTexts(out []string, v any) []string {
+	switch v := v.(type) {
+	case string:
+		quoted := strings.Trim(string(journal.JSON(v)), `"`)
+		out = append(append(out, v, quoted, strings.TrimSpace(v)), strings.Split(v, "\n")...)
+	case json.Number:
+		out = append(out, v.String())
+	case []any:
+		for _, e := range v {
+			out = appendTexts(out, e)
+		}
+	case map[string]any:
+		for _, e := range v {
+			out = appendTexts(out, e)
+		}
+	}
+	return out
+}
+
+// Text is a text without the sensitive values.
+func (v *Veil) Text(text string) string {
+	if v == nil {
+		return text
+	}
+	return v.values.Replace(text)
+}
+
+// Error is an error without them. What a guest says of a failure is logged,
+// sent to the root, and printed.
+func (v *Veil) Error(err error) error {
+	if err == nil || v == nil {
+		return err
+	}
+	text := err.Error()
+	if v.values.Replace(text) == text {
+		return err
+	}
+	out := &abi.Error{Code: abi.CodeOf(err), Message: text}
+	var known *abi.Error
+	if errors.As(err, &known) {
+		c := *known
+		out = &c
+		out.Err = nil // which may say it too
+	}
+	out.Message, out.Remedy = v.values.Replace(out.Message), v.values.Replace(out.Remedy)
+	return out
+}

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"sync"
+
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// registry is what the mutation lock guards: the topology, and the index of what
+// exists. It is reached through locked only.
+type registry struct {
+	topo        *topology.State
+	graphs      map[journal.GraphID]*graph
+	creatures   map[journal.CreatureID]*creature
+	channels    map[journal.ChannelID]*channel
+	deployments map[string]*deploy.Deployment
+	saved       map[journal.GraphID]*dormant
+	restored    bool                                               // Restore has brought back what was saved
+	families    map[journal.CreatureID]map[journal.CreatureID]bool // children by parent
+	templates   map[draft.Kind]*template                           // of the deployments
+	spawned     map[draft.Kind]int                                 // how many are alive
+	wires       map[journal.WireID]*creature                       // that output wires lead out of
+	roots       map[string]journal.CreatureID                      // by deployment
+	reports     map[string]journal.ChannelID                       // report channels, by deployment
+	endings     []*ending
+	former      []deploy.Policy // of deployments that have others now
+	problems    []error         // found in the storage when the engine was started
+	told        bool            // and observers have been told
+	closed      bool
+}
+
+func newRegistry() registry {
+	return registry{
+		topo: topology.New(), graphs: map[journal.GraphID]*graph{}, creatures: map[journal.CreatureID]*creature{}, channels: map[journal.ChannelID]*channel{},
+		deployments: map[string]*deploy.Deployment{}, saved: map[journal.GraphID]*dormant{},
+		families: map[journal.CreatureID]map[journal.CreatureID]bool{}, templates: map[draft.Kind]*template{}, spawned: map[draft.Kind]int{}, wires: map[journal.WireID]*creature{},
+		roots: map[string]journal.CreatureID{}, reports: map[string]journal.ChannelID{},
+	}
+}
+
+// mutation is the mutation lock with what it guards.
+type mutation struct {
+	mu       sync.RWMutex
+	registry registry
+}
+
+// locked is an engine whose mutation lock is held: code that needs the lock takes one,
+// and only lock and rlock make one. It must not outlive the lock.
+type locked struct {
+	*Engine
+	*registry
+}
+
+// lock takes the mutation lock.
+func (e *Engine) lock() locked {
+	e.mutation.mu.Lock()
+	return locked{e, &e.mutation.registry}
+}
+
+// rlock takes the mutation lock for reading: what it guards may be looked at, and not
+// changed.
+func (e *Engine) rlock() locked {
+	e.mutation.mu.RLock()
+	return locked{e, &e.mutation.registry}
+}
+
+func (l locked) unlock() { l.mutation.mu.Unlock() }
+
+func (l locked) runlock() { l.mutation.mu.RUnlock() }
+
+// tryLock is lock, unless the lock is held.
+func (e *Engine) tryLock() (l locked, ok bool) {
+	return locked{e, &e.mutation.registry}, e.mutation.mu.TryLock()
+}
+
+// tryRLock is rlock, unless the lock is held for writing, or about to be.
+func (e *Engine) tryRLock() (l locked, ok bool) {
+	return locked{e, &e.mutation.registry}, e.mutation.mu.TryRLock()
+}

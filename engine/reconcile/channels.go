@@ -1,0 +1,73 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// channelsByAddress are the deployment's channels that exist.
+func (r *Reconciliation) channelsByAddress() map[string]draft.Channel {
+	out := map[string]draft.Channel{}
+	for ch := range r.base.Channels {
+		if ch.Deployment == r.d.Name {
+			out[ch.Address] = ch
+		}
+	}
+	return out
+}
+
+// channelSpecsOf are the recipe's channels, and the report channel if there is a
+// root.
+func channelSpecsOf(d *deploy.Deployment) []deploy.ChannelSpec {
+	specs := d.Channels
+	if d.Root != "" {
+		specs = append(slices.Clone(specs), deploy.ChannelSpec{
+			Address: draft.ReportAddress, Name: deploy.ReportChannel, Description: draft.ReportDescription,
+		})
+	}
+	return specs
+}
+
+// addChannels declares new channels, each in the graph of the first creature that is to
+// have an edge to it. A channel of another deployment in that graph may have the name,
+// or one that was made at runtime: as when graphs merge, the newcomer gets a number.
+func (r *Reconciliation) addChannels(wanted []wantedEdge, existing map[string]draft.Channel) error {
+	first := map[string]string{}
+	for _, w := range wanted {
+		if first[w.channel] == "" {
+			first[w.channel] = w.creature
+		}
+	}
+	for _, spec := range channelSpecsOf(r.d) {
+		near := first[spec.Address]
+		ch, exists := existing[spec.Address]
+		switch {
+		case near == "" && r.drift == nil:
+			return &abi.Error{
+				Code: abi.InvalidArgument, Op: "apply", Message: spec.Address + " has neither listeners nor senders",
+				Remedy: "wire it to a creature, or leave it out", IDs: map[string]string{"channel": spec.Address},
+			}
+		case exists:
+			r.Channels[spec.Address] = ch.ID
+			if ch.Description != spec.Description {
+				r.Described[ch.ID] = spec.Description
+			}
+			continue
+		case near == "":
+			continue // the channel was removed, or all creatures that would be on it
+		}
+		ch = draft.Channel{
+			ID: r.draft.IDs.NewChannel(), Label: spec.Name, Description: spec.Description, Deployment: r.d.Name, Address: spec.Address,
+		}
+		r.Channels[spec.Address] = ch.ID
+		r.draft.AddChannel(ch)
+		r.then(topology.AddChannel{
+			ID: ch.ID, With: r.Creatures[near], Name: spec.Name, Numbered: true, Report: spec.Address == draft.ReportAddress,
+		})
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package reconcile
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// addCreature has a creature of the deployment go on, or creates it.
+func (r *Reconciliation) addCreature(ctx context.Context, spec *deploy.CreatureSpec) {
+	address := spec.Address
+	privileged := spec.Privileged || r.d.Root != "" && address == r.d.Root
+	live, exists := r.live[address]
+	if !exists {
+		id := r.draft.IDs.NewCreature()
+		r.Creatures[address] = id
+		r.Created = append(r.Created, address)
+		r.runtime.Create(spec, id)
+		r.then(topology.AddCreature{ID: id, Name: spec.Name, Privileged: privileged, Stopped: spec.Stopped})
+		return
+	}
+	if r.runtime.Update(ctx, spec, live.ID) {
+		r.Changed = append(r.Changed, address)
+	}
+	r.Creatures[address] = live.ID
+	r.Resumed = append(r.Resumed, address)
+	t, _ := r.draft.Topology().Creature(live.ID)
+	if t.Stopped != spec.Stopped && !r.drift.leavesStopped(spec) {
+		r.then(topology.SetStopped{ID: live.ID, Stopped: spec.Stopped})
+	}
+	if t.Privileged != privileged && !r.drift.leavesPrivilege(address, privileged) {
+		r.then(topology.SetPrivileged{ID: live.ID, Privileged: privileged})
+	}
+	if t.Root && address != r.d.Root && !r.drift.leavesRoot(r.d) {
+		r.then(topology.SetRoot{ID: live.ID})
+	}
+}
+
+// setRoot makes the recipe's root the root.
+func (r *Reconciliation) setRoot(wanted []wantedEdge) {
+	if r.drift.leavesRoot(r.d) {
+		r.drift.acquaint(r)
+		return
+	}
+	r.drift.demote(r, wanted)
+	if id := r.Creatures[r.d.Root]; id != "" {
+		r.then(topology.SetRoot{ID: id, Root: true})
+	}
+}
+
+// setNames gives creatures the names that the recipe has for them now. It comes last:
+// a creature that goes has let go of its name then, and one that is new and takes over
+// the name of another has it in the end.
+func (r *Reconciliation) setNames() {
+	var renamed, created []topology.Naming
+	for i := range r.d.Creatures {
+		spec := &r.d.Creatures[i]
+		id := r.Creatures[spec.Address]
+		naming := topology.Naming{ID: id, Name: spec.Name}
+		if t, exists := r.draft.Topology().Creature(id); !exists {
+			if id != "" {
+				created = append(created, naming)
+			}
+		} else if !isNumbered(t.Name, spec.Name) && !r.drift.leavesName(spec) {
+			renamed = append(renamed, naming)
+		}
+	}
+	if len(renamed) > 0 || len(r.leaving) > 0 && len(created) > 0 {
+		r.then(topology.SetNames{Names: append(renamed, created...)})
+	}
+}
+
+// isNumbered reports whether a creature has a name, perhaps with a number behind it,
+// which a merge has given it.
+func isNumbered(is, name string) bool {
+	number, ok := strings.CutPrefix(is, name+"~")
+	_, err := strconv.ParseUint(number, 10, 32)
+	return is == name || ok && err == nil
+}

@@ -1,0 +1,62 @@
+package reconcile
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// addressedEdge names an edge by addresses.
+type addressedEdge struct {
+	creature, channel string
+	direction         journal.Direction
+}
+
+// wantedEdge is an edge that the deployment asks for.
+type wantedEdge struct {
+	addressedEdge
+	alias string
+	given bool // because there is a root, and not by the recipe
+}
+
+// edgesOf lists the edges of the recipe, and those that a root brings: members
+// may send on the report channel, and the root listens on every channel of the
+// deployment. An alias that is not given is the channel's name in the recipe,
+// whatever its graph calls it.
+func edgesOf(d *deploy.Deployment) []wantedEdge {
+	var out []wantedEdge
+	names := map[string]string{}
+	for _, ch := range channelSpecsOf(d) {
+		names[ch.Address] = ch.Name
+	}
+	for i := range d.Creatures {
+		c := &d.Creatures[i]
+		for _, w := range c.Listen {
+			out = append(out, wantedEdge{addressedEdge{c.Address, w.Channel, journal.Listen}, cmp.Or(w.Alias, names[w.Channel]), false})
+		}
+		for _, w := range c.Send {
+			out = append(out, wantedEdge{addressedEdge{c.Address, w.Channel, journal.Send}, cmp.Or(w.Alias, names[w.Channel]), false})
+		}
+	}
+	root := d.Root
+	if root == "" {
+		return out
+	}
+	give := func(key addressedEdge, alias string) {
+		if !slices.ContainsFunc(out, func(o wantedEdge) bool { return o.addressedEdge == key }) {
+			out = append(out, wantedEdge{key, alias, true})
+		}
+	}
+	for i := range d.Creatures {
+		if c := &d.Creatures[i]; c.Address != root {
+			give(addressedEdge{c.Address, draft.ReportAddress, journal.Send}, deploy.ReportChannel)
+		}
+	}
+	for _, ch := range channelSpecsOf(d) {
+		give(addressedEdge{root, ch.Address, journal.Listen}, ch.Name)
+	}
+	return out
+}

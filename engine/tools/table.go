@@ -1,0 +1,41 @@
+package tools
+
+// table lists the group tools in the order of the reference.
+var table = []Tool{
+	{
+		Name: "send_channel", call: sendChannel, args: SendChannelArgs{}, result: SendChannelResult{},
+		Doc: "Sends a message on a channel that the caller may send on.",
+	},
+	{
+		Name: "group_send", call: groupSend, args: GroupSendArgs{}, result: GroupSendResult{},
+		Doc: "Sends a message directly to a member of the own graph. A worker reaches privileged members only.",
+	},
+	{
+		Name: "group_status", Privileged: true, call: groupStatus, args: GroupStatusArgs{}, result: GroupStatus{},
+		Doc: "Describes the own graph as the turn sees it: members, channels, output wires, and what may be spawned. A large graph comes in parts.",
+	},
+	{
+		Name: "group_add_node", Privileged: true, call: groupAddNode, args: AddNodeArgs{}, result: AddNodeResult{},
+		Doc: "Spawns a worker of a species into the own graph. Without channels of that graph it gets a direct channel, on which the caller may send.",
+	},
+	{
+		Name: "group_remove_node", Privileged: true, call: groupRemoveNode, args: NodeArgs{}, result: DeltaResult{},
+		Doc: "Removes a worker; the graph may split. What waits for it becomes dead letters.",
+	},
+	{
+		Name: "group_start_node", Privileged: true, call: groupStartNode, args: NodeArgs{}, result: NodeState{},
+		Doc: "Starts a worker that is stopped or quarantined.",
+	},
+	{
+		Name: "group_stop_node", Privileged: true, call: groupStopNode, args: NodeArgs{}, result: NodeState{},
+		Doc: "Stops a worker. It stays a member, and what is sent to it waits.",
+	},
+	{
+		Name: "group_channel", Privileged: true, call: groupChannel, args: ChannelArgs{}, result: ChannelResult{},
+		Doc: "Creates or deletes a channel, or wires a creature to one or unwires it. Wiring something of another graph needs merge, and that both deployments allow it.",
+	},
+	{
+		Name: "group_wire", Privileged: true, call: groupWire, args: WireArgs{}, result: WireResult{},
+		Doc: "Adds, removes or lists output wires, which lead what a member puts out to another.",
+	},
+}

@@ -1,0 +1,255 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// turnLog is what a turn that commits leaves in the log, and what follows from that in
+// memory. It is written in one go and then landed; see commit.go. A worker uses its own
+// again for every turn.
+type turnLog struct {
+	t     *turn
+	g     *graph          // that its creature is in
+	rec   *journal.Record // nil where there is no log
+	ahead *ahead          // nil: the graph is as it is when the turn lands
+	shown bool            // something is logged or observed
+	moved bool            // sends on channels may lead elsewhere than the turn saw
+	id    journal.EventID // of the turn_ended event
+	cause journal.EventID // the message that the turn has handled, if something is shown
+
+	posts   []post
+	letters []letter
+	timers  []journal.TimerRow   // to be set; those to be cancelled have no due time
+	asks    []journal.RequestRow // that the creature waits for
+	asker   *creature            // whose question the turn has answered
+	settled *question
+	sent    uint64
+	denied  int
+}
+
+// post is a message that has its place in a channel.
+type post struct {
+	ch *channel
+	m  *message
+}
+
+// ahead is a change that cuts the store of the turn's graph. The turn is written into
+// the first record of the new store, before the environments follow, so that a crash
+// leaves the change and the turn, or neither. It goes by the topology, which is as the
+// change leaves it, rather than by the environments.
+type ahead struct {
+	x      *change
+	graph  journal.GraphID
+	origin journal.Origin
+	name   string // of the creature
+	heads  map[journal.ChannelID]uint64
+	events []journal.Event // of the turn, in order
+}
+
+// begin prepares the log for the turn.
+func (l *turnLog) begin(g *graph, rec *journal.Record) {
+	l.g, l.rec, l.moved = g, rec, l.t.c.wiring.Load() != l.t.wiring
+	if l.shown = rec != nil || g.engine.observedAny(); l.shown {
+		l.cause = l.t.d.msg.logID()
+	}
+}
+
+// reset forgets what was written, keeping the memory.
+func (l *turnLog) reset() {
+	l.posts, l.g, l.rec, l.ahead, l.sent = emptied(l.posts), nil, nil, nil, 0
+	l.forgetMore()
+}
+
+func (l *turnLog) forgetMore() {
+	l.letters, l.timers, l.asks = emptied(l.letters), emptied(l.timers), emptied(l.asks)
+	l.asker, l.settled, l.denied = nil, nil, 0
+}
+
+// next returns the id of the next event.
+func (l *turnLog) next() journal.EventID {
+	if a := l.ahead; a != nil {
+		return journal.EventID{Origin: a.origin, Seq: uint64(len(l.rec.Events) + 1)}
+	}
+	return l.g.nextID()
+}
+
+// tick returns the time of the next event.
+func (l *turnLog) tick() int64 {
+	if l.ahead != nil {
+		return l.ahead.x.tick()
+	}
+	return l.g.tick()
+}
+
+// wants reports whether events of a kind are logged or observed.
+func (l *turnLog) wants(k journal.EventKind) bool {
+	return l.shown && (l.rec != nil || l.g.engine.observed(k))
+}
+
+// log adds an event. Observers are shown those of a first record once the change has
+// been made.
+func (l *turnLog) log(ev journal.Event) {
+	a := l.ahead
+	if a == nil {
+		l.g.log(l.rec, ev)
+		return
+	}
+	ev.Graph = a.graph
+	if ev.ID.IsZero() {
+		ev.ID = l.next()
+	}
+	if ev.Time == 0 {
+		ev.Time = l.tick()
+	}
+	a.events = append(a.events, ev)
+	l.rec.Events = append(l.rec.Events, ev)
+}
+
+// inbox is where a creature gets what is for it alone.
+func (l *turnLog) inbox(c *creature) *channel {
+	if l.ahead != nil {
+		return l.ahead.channel(journal.InboxOf(c.id))
+	}
+	return l.g.channels[journal.InboxOf(c.id)]
+}
+
+// channel finds a channel, or stands in for one that the change is yet to make.
+func (a *ahead) channel(id journal.ChannelID) *channel {
+	if ch := a.x.channel(id); ch != nil {
+		return ch
+	}
+	return &channel{id: id}
+}
+
+// arrive finds the channels of messages once the environments have followed.
+func (a *ahead) arrive(posts []post) {
+	for i := range posts {
+		p := &posts[i]
+		p.ch = a.x.e.channels[p.m.channel]
+		p.ch.head = p.m.seq
+	}
+}
+
+// target is where a send goes as things are when the turn lands, if that may be elsewhere
+// than the turn saw; nil: nowhere.
+func (l *turnLog) target(s *sendEffect) *channel {
+	switch {
+	case l.ahead != nil:
+		return l.ahead.target(l.t.c, s)
+	case s.to == nil:
+		return l.t.c.wiring.Load().byAlias[s.alias]
+	case s.to.home.load() != l.g || s.to.removed:
+		return nil
+	}
+	return l.inbox(s.to)
+}
+
+func (a *ahead) target(c *creature, s *sendEffect) *channel {
+	topo := a.x.e.topo
+	if s.to != nil {
+		if topo.GraphOf(s.to.id) != a.graph {
+			return nil
+		}
+		return a.channel(journal.InboxOf(s.to.id))
+	}
+	info, _ := topo.Creature(c.id)
+	for _, e := range info.Edges {
+		if e.Direction == journal.Send && e.Alias == s.alias {
+			return a.channel(e.Channel)
+		}
+	}
+	return nil
+}
+
+// astray reports whether sends lead elsewhere than the turn saw.
+func (l *turnLog) astray() bool {
+	if l.ahead == nil {
+		return l.moved
+	}
+	return slices.ContainsFunc(l.t.sends, func(s sendEffect) bool { return s.ch != nil && l.target(&s) != s.ch })
+}
+
+// unwired reports whether an output wire is gone.
+func (l *turnLog) unwired(id journal.WireID) bool {
+	if l.ahead != nil {
+		return draft.WireWithID(l.ahead.x.WiresOf(l.t.c.id), id) < 0
+	}
+	return l.moved && !l.t.c.wiring.Load().hasOutlet(id)
+}
+
+// wireEnd is where an output wire leads; nil: nowhere.
+func (l *turnLog) wireEnd(wire *journal.OutputWire) *creature {
+	if l.ahead != nil {
+		return l.ahead.wireEnd(l.t.c, wire)
+	}
+	return l.g.target(l.t.c, wire)
+}
+
+func (a *ahead) wireEnd(from *creature, wire *journal.OutputWire) *creature {
+	topo := a.x.e.topo
+	if wire.To != journal.ToRoot {
+		if topo.GraphOf(wire.To) != a.graph {
+			return nil
+		}
+		return a.x.creature(wire.To)
+	}
+	info, _ := topo.Graph(a.graph)
+	for _, id := range info.Creatures { // eldest first
+		t, _ := topo.Creature(id)
+		if c := a.x.creature(id); t.Root && (from.deployment == "" || c.deployment == from.deployment) {
+			return c
+		}
+	}
+	return nil
+}
+
+// question finds the request that the turn has handled, if its sender still waits in
+// the graph.
+func (l *turnLog) question(m *message) (asker *creature, q *question) {
+	if a := l.ahead; a == nil {
+		asker = l.g.creatures[m.sender]
+	} else if a.x.e.topo.GraphOf(m.sender) == a.graph {
+		asker = a.x.e.creatures[m.sender]
+	}
+	if asker != nil {
+		q = asker.questions[m.id]
+	}
+	return asker, q
+}
+
+// message makes a message of the creature, of bytes that the turn is going to use again.
+func (l *turnLog) message(kind abi.Kind, payload, headers []byte) *message {
+	m := l.g.newMessage(l.rec, payload, headers)
+	m.kind, m.sender, m.senderName = kind, l.t.c.id, l.t.c.name
+	return m
+}
+
+// post gives a message its place in a channel, and logs it.
+func (l *turnLog) post(ch *channel, m *message) {
+	l.posts = append(l.posts, post{ch, m})
+	if l.ahead != nil {
+		l.postAhead(ch, m)
+		return
+	}
+	l.g.sequence(ch, m)
+	if l.shown {
+		l.g.logMessage(l.rec, ch, m, l.id, l.cause)
+	}
+}
+
+func (l *turnLog) postAhead(ch *channel, m *message) {
+	a := l.ahead
+	if m.sender != "" {
+		m.senderName = a.name // which a merge may give the creature
+	}
+	a.heads[ch.id] = max(a.heads[ch.id], ch.head) + 1
+	m.channel, m.seq, m.id, m.time = ch.id, a.heads[ch.id], l.next(), l.tick()
+	ev := m.event(a.graph)
+	ev.Turn, ev.Cause = l.id, l.cause
+	l.log(ev)
+	l.rec.Heads = append(l.rec.Heads, journal.HeadRow{Channel: ch.id, Seq: m.seq})
+}

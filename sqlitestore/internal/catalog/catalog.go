@@ -1,0 +1,114 @@
+package catalog
+
+import (
+	"context"
+	"database/sql/driver"
+	"embed"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+)
+
+// Name is the file of a session directory that the catalogue is in.
+const Name = "catalog.db"
+
+//go:embed *.sql
+var migrations embed.FS
+
+// Schema is the layout of that file.
+var Schema = sqlite.NewSchema("a session catalogue", 0x54455243, 4, migrations, nil)
+
+// KindFork is the kind of the cut that made a fork: one child, in a directory of its
+// own, and a parent that goes on in another.
+const KindFork = journal.CutFork
+
+// Catalog is the catalogue of one session directory. Its methods may be called by any
+// goroutine.
+type Catalog struct {
+	path  string
+	hooks failpoint.Hooks
+	wrote func() // is told that the log has grown; may be nil
+
+	mu sync.Mutex
+	c  *sqlite.Conn // nil after a failure; see ready
+}
+
+// Entry is a session as the catalogue knows it.
+type Entry struct {
+	journal.SessionInfo
+	Born uint64          // of its graph
+	Cut  string          // that made it, or ""
+	Kind journal.CutKind // of that cut
+	File string          // in stores/; "" when it has been removed
+}
+
+// Look takes over a connection to a catalogue that is only looked at.
+func Look(c *sqlite.Conn) (*Catalog, error) {
+	if err := setUp(c); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return &Catalog{path: c.Path, c: c}, nil
+}
+
+func setUp(c *sqlite.Conn) error {
+	// Who commits makes that durable, without holding up others; see [Catalog.commit].
+	// The log is emptied in the background.
+	return errors.Join(c.SetDurable(false), c.Exec(fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", sqlite.CheckpointPages)))
+}
+
+// OnWrite sets the function that is called when the log of the file has grown.
+func (k *Catalog) OnWrite(f func()) { k.wrote = f }
+
+// Path is where the catalogue is.
+func (k *Catalog) Path() string { return k.path }
+
+// Dir is the session directory that it is of.
+func (k *Catalog) Dir() string { return filepath.Dir(k.path) }
+
+// Close ends the use of the catalogue.
+func (k *Catalog) Close() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.c == nil {
+		return nil
+	}
+	return k.c.Close()
+}
+
+// Make makes the catalogue of a new directory. It appears under its name when it is whole
+// and durable.
+func Make(path string, h failpoint.Hooks) error {
+	content, err := Schema.Template()
+	if err != nil {
+		return err
+	}
+	if err := h.WriteWhole(path, content); err != nil {
+		return err
+	}
+	return h.SyncDirectory(filepath.Dir(path))
+}
+
+// Sound reports what SQLite says of the file: whether it is whole.
+func (k *Catalog) Sound(ctx context.Context) (sound bool, err error) {
+	err = k.query(ctx, "PRAGMA integrity_check(1)", nil, func(v []driver.Value) error {
+		sound = sqlite.TextIn(v[0]) == "ok"
+		return nil
+	})
+	return sound, err
+}
+
+// UnknownOrigin stands in the catalogue for the origins of an ended session that are
+// not known.
+var UnknownOrigin journal.Origin
+
+// LacksAuthors reports whether the catalogue does not know any more which events a session
+// or an ancestor of it wrote.
+func (k *Catalog) LacksAuthors(ctx context.Context, session journal.SessionID) (bool, error) {
+	_, unknown, err := k.integer(ctx, "SELECT 1 FROM origin WHERE uuid = ?2 AND session IN ("+ancestry+")", string(session), UnknownOrigin[:])
+	return unknown, err
+}

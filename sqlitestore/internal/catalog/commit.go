@@ -1,0 +1,171 @@
+package catalog
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+)
+
+// catalogTries is how often a catalogue whose commit failed is asked what
+// became of it.
+const catalogTries = 5
+
+// Take opens the catalogue of a directory that this process owns.
+func Take(path string, h failpoint.Hooks) (*Catalog, error) {
+	k := &Catalog{path: path, hooks: h}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k, k.ready()
+}
+
+// ready opens the catalogue, unless it is open, and makes certain what it says.
+// The caller holds mu.
+//
+// After a commit that failed, or whose process was killed, a power loss may still
+// decide otherwise than the file: what is found may not have reached the disk, and
+// what is not found may be there all the same, behind what SQLite takes for the end
+// of the write-ahead log, or in a log that it has removed. Nobody may act on either,
+// so there is a commit, of nothing, before anything is answered.
+func (k *Catalog) ready() error {
+	if k.c != nil {
+		return nil
+	}
+	c, err := sqlite.Open(k.path, sqlite.ReadWrite)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(c.Sync(Schema), setUp(c)); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	k.c = c
+	return nil
+}
+
+// ErrUnknown is in the chain of an error after which it is not known whether
+// the catalogue was changed. The files concerned must then be left alone: the next
+// start finds out.
+var ErrUnknown = errors.New("the outcome is unknown")
+
+// commit runs change in the transaction of a step, and makes it durable, unless the
+// step says that it need not be. When the commit itself fails it is unknown what
+// reached the disk; then landed, a query that answers a row if the change was made,
+// decides whether commit succeeded.
+//
+// Nobody has to wait for the disk who only wants to ask or change something else
+// meanwhile: what is committed later is not there without what was before. A lock, if
+// there is one, keeps others out while the change is made, but not while it is made
+// durable.
+func (k *Catalog) commit(lock sync.Locker, s step, change func(t *Tx) error, landed string, args ...driver.Value) error {
+	if lock != nil {
+		lock.Lock()
+	}
+	tried, err := k.transact(s, change)
+	if lock != nil {
+		lock.Unlock()
+	}
+	if err == nil && !s.loose {
+		err = k.hooks.SyncLog(k.path)
+	}
+	if err == nil {
+		err = k.hooks.At(s.after, k.path)
+	}
+	if err == nil || !tried || sqlite.FullDisk(err) { // what would have ended the transaction was not written as a whole
+		return err
+	}
+	found, lookErr := backoff.Retry(context.Background(), func() (bool, error) {
+		return k.look(landed, args)
+	}, backoff.WithMaxTries(catalogTries), backoff.WithMaxElapsedTime(time.Second))
+	switch {
+	case lookErr != nil:
+		return &abi.Error{
+			Code:    abi.UnknownOutcome,
+			Op:      "commit",
+			Message: k.path + ": it is unknown whether the change was made",
+			Remedy:  "close the directory and open it again, when the disk works",
+			IDs:     map[string]string{"path": k.path},
+			Err:     errors.Join(ErrUnknown, err, lookErr),
+		}
+	case found:
+		return nil
+	}
+	return err
+}
+
+// transact runs change in a transaction, which is not durable yet, and answers
+// whether it has tried to commit that.
+func (k *Catalog) transact(s step, change func(t *Tx) error) (tried bool, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.ready(); err != nil {
+		return false, err
+	}
+	err = k.c.Transact(func() error {
+		err := change(&Tx{k.c})
+		if err == nil {
+			err = k.hooks.At(s.before, k.path)
+		}
+		tried = err == nil
+		return err
+	})
+	if err != nil && k.c.Rollback() != nil {
+		k.giveUp()
+	}
+	if k.wrote != nil {
+		k.wrote()
+	}
+	return tried, err
+}
+
+// look asks the file itself, through a new connection; see ready.
+func (k *Catalog) look(landed string, args []driver.Value) (bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.giveUp()
+	if err := k.ready(); err != nil {
+		return false, err
+	}
+	_, found, err := k.c.Integer(landed, args...)
+	return found, err
+}
+
+// giveUp closes the connection, if there is one, whatever that says. The caller
+// holds mu.
+func (k *Catalog) giveUp() {
+	if k.c != nil {
+		_ = k.c.Close()
+		k.c = nil
+	}
+}
+
+// commitWithin is commit for a caller that waits no longer than ctx lasts:
+// if that ends before the transaction has begun, nothing happens.
+func (k *Catalog) commitWithin(ctx context.Context, s step, change func(t *Tx) error, landed string, args ...driver.Value) error {
+	var decided atomic.Bool // that the change is made, or that the caller has left
+	done := make(chan error, 1)
+	go func() {
+		done <- k.commit(nil, s, func(t *Tx) error {
+			if decided.Swap(true) {
+				return ctx.Err()
+			}
+			return change(t)
+		}, landed, args...)
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		if decided.Swap(true) {
+			return <-done
+		}
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,252 @@
+// Package failpoint names the steps of sqlitestore after which something else is on the
+// disk than before, and gives tests a look at each: they kill the process there, let the
+// power fail, or make the step fail. What is done outside of SQLite to make a file
+// durable, or to rename it, is done here, so that tests see that as well.
+package failpoint
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+)
+
+// Point is a named step; see [Hooks].
+type Point uint8
+
+const (
+	// Files that are made in advance.
+
+	SpareWritten Point = iota // a file for a session to come has its layout, and no write-ahead log yet
+	SpareReady                // it is durable, with its name
+
+	// The first content of a session's file.
+
+	Filling // all of it is in a transaction that is about to be committed
+	Filled  // it is committed
+
+	// The creation of a session without parents, in the catalogue.
+
+	Creating // the catalogue is about to commit it
+	Created  // it has
+
+	// Appending to a session.
+
+	Opened    // the session was opened under a new origin, of which the file knows nothing
+	Appending // a group of records is about to be committed
+	Appended  // it is committed, and no caller has been told
+
+	// Bringing a file of an older version up to date.
+
+	OriginalCopied // a copy of it is there under a name that is not its own yet
+	OriginalKept   // the copy has its name
+	Migrated       // the file has the newest version
+
+	// A cut.
+
+	Parked  // the parents' writers stand still
+	Cutting // the catalogue is about to commit the cut
+	Cut     // it has, and no caller has been told
+	Frozen  // the parents are closed for writing, and no child has been opened
+	Sealed  // the file of a parent says which cut it stands still for
+	Loose   // the cut has happened, and is about to be made durable
+	Firming // it is durable, and the catalogue is about to say so
+	Firm    // it has
+
+	// The end of a cut that a power loss has taken a part of.
+
+	TakingBack // the catalogue is about to go back to the parents
+	TakenBack  // it has
+
+	// The end of a session, in the catalogue.
+
+	Retiring // the catalogue is about to commit it
+	Retired  // it has
+
+	// The making of a session's whole file.
+
+	Noting       // the catalogue is about to say how far the file has come
+	Noted        // it has
+	Copying      // a chunk of the base is durable, and the catalogue does not know
+	Copied       // all of the base is, and the catalogue does not know
+	Stripping    // the live rows of the base are about to go, in a transaction
+	Stripped     // they are gone
+	Uniting      // some events are about to be added, in a transaction
+	United       // they are added
+	TailFollowed // what the session wrote meanwhile is added, but for the last of it
+	Standing     // the session's writer stands still
+	Finishing    // the last of it and the live rows are about to be added, in a transaction
+	Finished     // the file is whole and durable, and the catalogue does not know
+	Completing   // the catalogue is about to commit that it is the session's
+	Completed    // it has, and the writer has the one before open
+	Moved        // the writer goes on in it
+
+	// What is of no use any more.
+
+	Releasing // the catalogue is about to forget the files of ended sessions
+	Released  // it has, and they are there
+	Removing  // one of the files of a database is about to be removed
+	Removed   // it is
+	Sweeping  // the catalogue is about to forget what has been removed
+	Swept     // it has
+
+	// A fork, in a directory under a name that is not its own.
+
+	Planting   // the directory is there and locked, and nothing else is in it
+	Planted    // its store has the history and the rows of the session that is forked
+	Grafted    // the store is that of the fork
+	Catalogued // its catalogue is there
+	Forking    // all of it is durable, and about to get its name
+	Forked     // it has, and the name is durable
+
+	// An export, in a directory that is set aside.
+
+	Exporting // the file is whole and durable, and about to get its name
+	Exported  // it has, and the name is durable; what was set aside is there
+
+	// Making a lost catalogue again.
+
+	Remaking     // an empty one is there, under a name that is not its own
+	Rewriting    // what the stores say is about to be committed to it, in a transaction
+	Remade       // it is durable, under that name
+	SettingAside // one of the files of the catalogue before is about to get another name
+	SetAside     // it has
+	Installing   // the new one is about to get the name of the catalogue
+	Installed    // it has, and the name is not durable
+
+	Count // how many there are
+)
+
+var names = [Count]string{
+	SpareWritten: "spare-written", SpareReady: "spare-ready",
+	Filling: "filling", Filled: "filled",
+	Creating: "creating", Created: "created",
+	Opened: "opened", Appending: "appending", Appended: "appended",
+	OriginalCopied: "original-copied", OriginalKept: "original-kept", Migrated: "migrated",
+	Parked: "parked", Cutting: "cutting", Cut: "cut", Frozen: "frozen",
+	Sealed: "sealed", Loose: "loose", Firming: "firming", Firm: "firm", TakingBack: "taking-back", TakenBack: "taken-back",
+	Retiring: "retiring", Retired: "retired",
+	Noting: "noting", Noted: "noted", Copying: "copying", Copied: "copied", Stripping: "stripping", Stripped: "stripped",
+	Uniting: "uniting", United: "united", TailFollowed: "tail-followed",
+	Standing: "standing", Finishing: "finishing", Finished: "finished", Completing: "completing", Completed: "completed", Moved: "moved",
+	Releasing: "releasing", Released: "released", Removing: "removing", Removed: "removed", Sweeping: "sweeping", Swept: "swept",
+	Planting: "planting", Planted: "planted", Grafted: "grafted", Catalogued: "catalogued", Forking: "forking", Forked: "forked",
+	Exporting: "exporting", Exported: "exported",
+	Remaking: "remaking", Rewriting: "rewriting", Remade: "remade",
+	SettingAside: "setting-aside", SetAside: "set-aside", Installing: "installing", Installed: "installed",
+}
+
+// String is the name of the step.
+func (p Point) String() string { return names[p] }
+
+// Hooks lets tests look at every step, and make it fail. The functions may be nil.
+type Hooks struct {
+	// Reached is called at every failpoint, with the file that the step is about.
+	// Its error makes the step fail; after a commit, that hides its success.
+	Reached func(p Point, path string) error
+	// Opened is called with the file of every connection that writes to a store, and what
+	// has the connection carry out a pragma.
+	Opened func(path string, execute func(pragma string) error) error
+	// Synced is called with every file, outside of SQLite, and every directory that
+	// has been synced.
+	Synced func(path string) error
+	// Renamed is called when a directory, or a file that SQLite has had open, has got
+	// another name, and Linked when a file has got one more.
+	Renamed, Linked func(from, to string)
+	// Unsynced leaves out those syncs, for tests that no power loss is part of.
+	Unsynced bool
+	// Free answers how many bytes can be written to the disk.
+	Free func() int64
+	// CopyChunk and UniteChunk stand in for the sizes of the steps in which history is
+	// copied: bytes of a file, and events.
+	CopyChunk, UniteChunk int64
+}
+
+// At passes a failpoint.
+func (h Hooks) At(p Point, path string) error {
+	if h.Reached == nil {
+		return nil
+	}
+	return h.Reached(p, path)
+}
+
+// Sync makes a file durable that is not a database yet.
+func (h Hooks) Sync(f *os.File) error { return h.syncBy(f.Name(), f.Sync) }
+
+// SyncDirectory makes the entries of a directory durable.
+func (h Hooks) SyncDirectory(dir string) error {
+	return h.syncBy(dir, func() error { return files.SyncDirectory(dir) })
+}
+
+// SyncFile makes a database durable that is not open.
+func (h Hooks) SyncFile(path string) error {
+	return h.syncBy(path, func() error { return files.Sync(path) })
+}
+
+// SyncLog makes the write-ahead log of a database durable, which a writer may
+// have open. SQLite locks the database and not its log, so no process loses a lock.
+// When there is none, it has been emptied into the database, durably.
+func (h Hooks) SyncLog(path string) error {
+	path += "-wal"
+	return h.syncBy(path, func() error {
+		f, err := files.OpenFile(path, os.O_RDWR)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
+}
+
+func (h Hooks) syncBy(path string, sync func() error) error {
+	if h.Unsynced {
+		return nil
+	}
+	if err := sync(); err != nil {
+		return err
+	}
+	if h.Synced != nil {
+		return h.Synced(path)
+	}
+	return nil
+}
+
+// Rename gives a directory of the caller's another name.
+func (h Hooks) Rename(from, to string) error { return h.renameBy(os.Rename, from, to) }
+
+// RenameFile gives a file another name that SQLite has had open.
+func (h Hooks) RenameFile(from, to string) error { return h.renameBy(files.Rename, from, to) }
+
+func (h Hooks) renameBy(rename func(from, to string) error, from, to string) error {
+	err := rename(from, to)
+	if err == nil && h.Renamed != nil {
+		h.Renamed(from, to)
+	}
+	return err
+}
+
+// Link gives a file one more name.
+func (h Hooks) Link(from, to string) error {
+	err := os.Link(from, to)
+	if err == nil && h.Linked != nil {
+		h.Linked(from, to)
+	}
+	return err
+}
+
+// WriteWhole writes a file that is either there in full, or not at all.
+func (h Hooks) WriteWhole(path string, content []byte) error {
+	partial := path + files.PartialSuffix
+	f, err := files.OpenFile(partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, h.Sync(f), f.Close()); err != nil {
+		return errors.Join(err, files.Remove(partial))
+	}
+	return files.Rename(partial, path)
+}

@@ -1,0 +1,10 @@
+package files
+
+// What the names of files end in.
+const (
+	StoreSuffix = ".db"
+	// PartialSuffix marks a file that is not whole yet, and may be deleted.
+	PartialSuffix = ".new"
+	// OrphanSuffix marks a file that has been set aside.
+	OrphanSuffix = ".orphan"
+)

@@ -1,0 +1,130 @@
+package search
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+)
+
+// indexed is an event that the index has found.
+type indexed struct {
+	place   int64
+	id      journal.EventID
+	session journal.SessionID
+}
+
+// partBits are how many places a part has, as a power of two: a word that is in one
+// event of each part costs a look into each, and one that is in all events costs the
+// length of a part.
+const partBits = 18
+
+func partOf(place int64) int64 { return place >> partBits }
+
+// find hands out what matches before a place, the last one first, until take
+// answers false.
+func (ix *index) find(ctx context.Context, match string, before int64, take func(indexed) bool) error {
+	before = min(before, ix.next)
+	r := run{first: before}
+	for part := partOf(before - 1); part >= 0; part-- {
+		err := ix.c.QueryWithin(ctx, "SELECT docid FROM word WHERE word MATCH ? AND part = ? AND docid < ? ORDER BY docid DESC", []driver.Value{match, part, before}, func(v []driver.Value) error {
+			var place int64
+			if err := sqlite.TakeRow(v, &place); err != nil {
+				return err
+			}
+			if place < r.first {
+				if err := ix.runOf(place, &r); err != nil {
+					return err
+				}
+			}
+			if !take(indexed{place, journal.EventID{Origin: r.origin, Seq: uint64(r.seq + place - r.first)}, r.session}) {
+				return errNoMore
+			}
+			return nil
+		})
+		if errors.Is(err, errNoMore) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run are events in a row.
+type run struct {
+	first, seq int64
+	origin     journal.Origin
+	session    journal.SessionID
+}
+
+// runOf finds the events in a row among which one is.
+func (ix *index) runOf(place int64, r *run) error {
+	return ix.c.Query("SELECT r.first, r.seq, o.uuid, o.session FROM run r JOIN origin o ON o.no = r.origin WHERE r.first <= ? ORDER BY r.first DESC LIMIT 1",
+		[]driver.Value{place}, func(v []driver.Value) error {
+			var session string
+			err := sqlite.TakeRow(v, &r.first, &r.seq, (*[16]byte)(&r.origin), &session)
+			r.session = journal.SessionID(session)
+			return err
+		})
+}
+
+// tagged is the text of an event with the words by which it is chosen without
+// looking at it.
+func tagged(ev *journal.Event) string {
+	text := TextOf(ev)
+	if text == "" {
+		return ""
+	}
+	return strings.ReplaceAll(text, "%", " ") + " " + kindTag(ev.Kind) + " " + tag("c", string(ev.Creature)) + " " + tag("h", string(ev.Channel))
+}
+
+func kindTag(k journal.EventKind) string { return "%k" + strconv.Itoa(int(k)) }
+
+// tag is the word that stands for an id. Ids that differ in signs only have the
+// same one, so what is found is compared again.
+func tag(of, id string) string {
+	if id == "" {
+		return ""
+	}
+	return "%" + of + strings.Map(func(r rune) rune {
+		if r > 127 || !inWord(r) {
+			return '%'
+		}
+		return r
+	}, id)
+}
+
+// matchFor is the query of the index for what is asked.
+func matchFor(text asked, q *Query) string {
+	parts := []string{text.match}
+	add := func(tags []string) {
+		if len(tags) > 0 {
+			parts = append(parts, join(tags, " OR "))
+		}
+	}
+	var kinds, creatures, channels []string
+	for _, k := range q.Kinds {
+		kinds = append(kinds, quoted(kindTag(k)))
+	}
+	for _, c := range q.Creatures {
+		creatures = append(creatures, quoted(tag("c", string(c))))
+	}
+	for _, ch := range q.Channels {
+		channels = append(channels, quoted(tag("h", string(ch))))
+	}
+	add(kinds)
+	add(creatures)
+	add(channels)
+	return strings.Join(parts, " AND ")
+}
+
+func quoted(word string) string { return `"` + word + `"` }
+
+// errNoMore ends a query that has found as much as was asked for.
+var errNoMore = errors.New("enough")

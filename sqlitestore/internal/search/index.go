@@ -1,0 +1,319 @@
+package search
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+)
+
+// Name is the file of a session directory in which it is noted which words
+// are in which events.
+const Name = "search.db"
+
+const (
+	ownApplication = 0x54455258 // "TERX"
+	ownVersion     = 3
+)
+
+// schema is the layout of an index. It is made anew rather than migrated:
+// nothing is in it that is not in the stores.
+//
+// Every event of the directory has a place, in the order in which it was read. Only
+// the words are noted, and not the texts, which are read in the stores. The
+// character % is a part of words, so that no text has the words that stand for
+// kinds, creatures and channels; see tagged. Places are listed from the end, as the
+// newest are wanted first; and the words of each part of them are noted apart (FTS4
+// calls such a part a language), so that what is common is found in the newest part
+// without reading how often the others have it.
+const schema = `
+CREATE TABLE progress (
+	one    INTEGER PRIMARY KEY CHECK (one = 1),
+	cursor TEXT NOT NULL,   -- of events: behind what is in the index
+	next   INTEGER NOT NULL -- the place of the event behind that
+);
+INSERT INTO progress VALUES (1, 'start', 1);
+CREATE TABLE origin (
+	no      INTEGER PRIMARY KEY,
+	uuid    BLOB NOT NULL UNIQUE,
+	session TEXT NOT NULL -- that wrote under it
+);
+CREATE TABLE run (
+	first  INTEGER PRIMARY KEY, -- the place of the first of some events in a row
+	origin INTEGER NOT NULL,    -- of all of them
+	seq    INTEGER NOT NULL     -- of the first
+);
+CREATE VIRTUAL TABLE word USING fts4 (content="", text, languageid="part", order=desc, matchinfo=fts3, tokenize=unicode61 "remove_diacritics=2" "tokenchars=%");
+PRAGMA user_version = 3;
+`
+
+// index is an index that is open. It is used by one goroutine; others, and
+// other processes, may have it open as well.
+type index struct {
+	c       *sqlite.Conn
+	cursor  journal.EventCursor // of the transaction that last read or wrote it
+	next    int64
+	origins map[journal.Origin]int64
+	insert  *sqlite.Statement
+}
+
+// openIndex opens an index, and makes it if it may be written to and is not there.
+func openIndex(ctx context.Context, path string, mode sqlite.Mode) (*index, error) {
+	if mode == sqlite.ReadWrite {
+		mode = sqlite.Create
+	}
+	if err := Refuse(path); err != nil {
+		return nil, err
+	}
+	c, err := sqlite.Open(path, mode)
+	if err != nil {
+		return nil, err
+	}
+	ix := newIndex(c)
+	err = c.Exec("PRAGMA synchronous = NORMAL")
+	if err == nil {
+		err = ix.prepare(ctx, mode != sqlite.Create)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return ix, nil
+}
+
+// Refuse answers an error if a directory, or anything else that is no file, is
+// where an index should be.
+func Refuse(path string) error {
+	_, err := files.Stat(path)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var unfit *abi.Error
+	if !errors.As(err, &unfit) {
+		return explained(path, err)
+	}
+	return noIndex(path, unfit.Message)
+}
+
+// noIndex says that something else is where an index should be.
+func noIndex(path, why string) error {
+	return &abi.Error{
+		Code: abi.Storage, Op: "search", Message: why + ", so searching reads the stores, which takes longer",
+		Remedy: "give it another name to have an index, which is made again by itself then; it has been left as it is", IDs: map[string]string{"path": path},
+	}
+}
+
+func newIndex(c *sqlite.Conn) *index {
+	return &index{c: c, origins: map[journal.Origin]int64{}, insert: sqlite.NewStatement(c, "INSERT INTO word (docid, part, text) VALUES (?, ?, ?)")}
+}
+
+// temporaryIndex makes an index of what is behind a cursor, which goes when it is
+// closed. It is kept in memory as long as it is small.
+func temporaryIndex(ctx context.Context, after journal.EventCursor) (*index, error) {
+	c, err := sqlite.Temporary()
+	if err != nil {
+		return nil, err
+	}
+	ix := newIndex(c)
+	if err := errors.Join(c.Exec("PRAGMA journal_mode = OFF"), c.Exec("PRAGMA synchronous = OFF"), ix.prepare(ctx, false), c.Exec("UPDATE progress SET cursor = ?", string(after))); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return ix, nil
+}
+
+func (ix *index) close() error {
+	return errors.Join(ix.insert.Close(), ix.c.Close())
+}
+
+// prepare checks that the file is an index, and makes one of an empty file.
+func (ix *index) prepare(ctx context.Context, only bool) error {
+	application, _, err := ix.c.IntegerWithin(ctx, "PRAGMA application_id")
+	if err != nil {
+		return err
+	}
+	version, _, err := ix.c.IntegerWithin(ctx, "PRAGMA user_version")
+	if err != nil {
+		return err
+	}
+	tables, _, err := ix.c.IntegerWithin(ctx, "SELECT count(*) FROM sqlite_schema")
+	switch {
+	case err != nil:
+		return err
+	case application != ownApplication && (application != 0 || tables > 0):
+		return noIndex(ix.c.Path, ix.c.Path+" is a SQLite database of another application, not an index for searching")
+	case version > ownVersion:
+		return &abi.Error{
+			Code: abi.Unsupported, Op: "search", Message: fmt.Sprintf("%s has version %d, and this program knows %d", ix.c.Path, version, ownVersion),
+			Remedy: "use the newer program, or give the file another name: an index is made again by itself then", IDs: map[string]string{"path": ix.c.Path},
+		}
+	case version == ownVersion:
+		return ix.verify(ctx)
+	case only:
+		return errNoIndex
+	}
+	if application == 0 {
+		// Nothing is there that a journal could bring back, and one that a killed process has
+		// left would have the index refused.
+		if err := ix.c.Exec("PRAGMA journal_mode = OFF"); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(ix.c.Exec("PRAGMA journal_mode = WAL"), ix.c.Exec(fmt.Sprintf("PRAGMA application_id = %d", ownApplication))); err != nil {
+		return err
+	}
+	return errors.Join(ix.reset(func() bool { return true }), ix.verify(ctx))
+}
+
+// indexLayouts are the layouts of an index, of which there is the newest only.
+var indexLayouts sqlite.Layouts
+
+// verify refuses an index that is not laid out as one.
+func (ix *index) verify(ctx context.Context) error {
+	wanted, err := indexLayouts.Of(ownVersion, func(c *sqlite.Conn) error { return c.Exec(schema) })
+	if err != nil {
+		return err
+	}
+	return wanted.Compare(ctx, ix.c, "an index for searching", true)
+}
+
+// errNoIndex says that there is no index yet.
+var errNoIndex = errors.New("there is no index")
+
+// reset empties the index, unless another process has done so by then.
+func (ix *index) reset(done func() bool) error {
+	ix.forget()
+	return ix.c.Transact(func() error {
+		if version, _, err := ix.c.Integer("PRAGMA user_version"); err != nil || version == ownVersion && ix.read() == nil && done() {
+			return err
+		}
+		for _, table := range []string{"progress", "origin", "run", "word"} {
+			if err := ix.c.Exec("DROP TABLE IF EXISTS " + table); err != nil {
+				return err
+			}
+		}
+		return ix.c.Exec(schema)
+	})
+}
+
+// forget lets go of what is known of the content.
+func (ix *index) forget() { ix.origins = map[journal.Origin]int64{} }
+
+// maxPlace is far behind all events that a directory can have: a search takes a moment
+// for each part up to the last.
+const maxPlace = 1 << 36
+
+// read notes how far the index has come, within a transaction.
+func (ix *index) read() error {
+	return ix.c.Query("SELECT cursor, next FROM progress", nil, func(v []driver.Value) error {
+		var cursor string
+		err := sqlite.TakeRow(v, &cursor, &ix.next)
+		ix.cursor = journal.EventCursor(cursor)
+		if err == nil && (ix.next < 1 || ix.next > maxPlace) {
+			err = sqlite.Malformed("the next place is %d, which no index has come to", ix.next)
+		}
+		return err
+	})
+}
+
+// textEvent is an event as it goes into the index.
+type textEvent struct {
+	id      journal.EventID
+	session journal.SessionID
+	text    string // with tags; "" if there is none
+}
+
+// errOvertaken says that another process has gone on with the index.
+var errOvertaken = errors.New("the index has been extended by another process")
+
+// add notes events that were read behind a cursor, and goes on to the next. All of
+// it happens or nothing, so what is in the index is there once.
+func (ix *index) add(after journal.EventCursor, events []textEvent, next journal.EventCursor, pace func()) error {
+	err := ix.c.Transact(func() error {
+		if err := ix.read(); err != nil {
+			return err
+		}
+		if ix.cursor != after {
+			return errOvertaken
+		}
+		if err := ix.write(events, pace); err != nil {
+			return err
+		}
+		return ix.c.Exec("UPDATE progress SET cursor = ?, next = ?", string(next), ix.next)
+	})
+	if err != nil {
+		ix.forget() // numbers of origins may be those of what did not happen
+	}
+	return err
+}
+
+// paceEvery is after how many events the background asks whether other work
+// should go first.
+const paceEvery = 256
+
+func (ix *index) write(events []textEvent, pace func()) error {
+	var last journal.EventID
+	for i := range events {
+		if i%paceEvery == paceEvery-1 {
+			pace()
+		}
+		e := &events[i]
+		if e.id.Origin != last.Origin || e.id.Seq != last.Seq+1 {
+			no, err := ix.number(e)
+			if err != nil {
+				return err
+			}
+			if err := ix.c.Exec("INSERT INTO run (first, origin, seq) VALUES (?, ?, ?)", ix.next, no, int64(e.id.Seq)); err != nil {
+				return err
+			}
+		}
+		if e.text != "" {
+			if err := ix.insert.Values(ix.next, partOf(ix.next), e.text); err != nil {
+				return err
+			}
+		}
+		last = e.id
+		ix.next++
+	}
+	return nil
+}
+
+// number is the number of an event's origin.
+func (ix *index) number(e *textEvent) (int64, error) {
+	if no, known := ix.origins[e.id.Origin]; known {
+		return no, nil
+	}
+	uuid := e.id.Origin[:]
+	if err := ix.c.Exec("INSERT OR IGNORE INTO origin (uuid, session) VALUES (?, ?)", uuid, string(e.session)); err != nil {
+		return 0, err
+	}
+	no, _, err := ix.c.Integer("SELECT no FROM origin WHERE uuid = ?", uuid)
+	ix.origins[e.id.Origin] = no
+	return no, err
+}
+
+// explained says in plain words what SQLite said about an index.
+func explained(path string, err error) error { return sqlite.Explained("search", path, err, "") }
+
+// Trim empties an index of which more than half is about events that have been
+// removed; there answers how many there are. It is made again from what is there.
+func Trim(ctx context.Context, path string, there func() (int64, error)) error {
+	ix, err := openIndex(ctx, path, sqlite.ReadWrite)
+	if err != nil {
+		return explained(path, err)
+	}
+	most, err := there()
+	if err == nil {
+		err = ix.read()
+	}
+	if err == nil && ix.next > 2*most+batchEvents {
+		if err = ix.reset(func() bool { return false }); err == nil {
+			_ = ix.c.Exec("VACUUM") // if no reader is in the way; else it gets smaller another time
+		}
+	}
+	return explained(path, errors.Join(err, ix.close()))
+}

@@ -1,0 +1,227 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+)
+
+// busyTimeout is how long a statement waits for another process's lock. It is
+// long enough for a short transaction in the sqlite3 shell.
+const busyTimeout = 5 * time.Second
+
+// minSQLite is the first version without a race that could lose commits when
+// the write-ahead log was reset.
+const minSQLite = 3_051_003
+
+// CheckVersion refuses an SQLite that may lose commits.
+func CheckVersion() error {
+	if version, number, _ := sqlite3.Version(); number < minSQLite {
+		return &abi.Error{
+			Code:    abi.Unsupported,
+			Op:      "open",
+			Message: "SQLite " + version + " may lose commits",
+			Remedy:  "build with SQLite 3.51.3 or later",
+		}
+	}
+	return nil
+}
+
+// Mode says what a connection may do with its file.
+type Mode string
+
+const (
+	// ReadWrite is for a file that is there.
+	ReadWrite Mode = "rw"
+	// ReadOnly never changes the file, and empties no write-ahead log into it.
+	ReadOnly Mode = "ro"
+	// Create makes the file if it is not there.
+	Create Mode = "rwc"
+	// leaving is for removing an empty write-ahead log. As it writes nothing else, the
+	// file may have several names, as an export has that was killed at its end.
+	leaving Mode = "rw&cache=private"
+	// Immutable is for media that cannot be written to: SQLite takes no locks
+	// and ignores a write-ahead log.
+	Immutable Mode = "ro&immutable=1"
+)
+
+// dataSource is the name of a file in the form of a URI, so that no character
+// of the path is taken for anything else. A connection is used by one goroutine
+// at a time, so SQLite need not lock it.
+func dataSource(path string, mode Mode) string {
+	return fmt.Sprintf("%s&_busy_timeout=%d&_stmt_cache_size=24&_mutex=no", fileURI(path, mode), busyTimeout.Milliseconds())
+}
+
+func fileURI(path string, mode Mode) string {
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?mode=" + string(mode)
+}
+
+// Conn is one connection that is used by one goroutine at a time. It goes past
+// database/sql, whose pool and contexts cost more than the statements.
+type Conn struct {
+	raw  *sqlite3.SQLiteConn
+	Path string // of its file, for messages
+	Mode Mode   // in which that was opened
+	pace string // the pragma that was last set by SetDurable
+}
+
+// Open opens a database, whose content it does not trust.
+func Open(path string, mode Mode) (*Conn, error) {
+	if err := files.CheckDatabase(path, mode.writes()); err != nil {
+		return nil, err
+	}
+	raw, err := openGuarded(dataSource(path, mode))
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{raw: raw, Path: path, Mode: mode}, nil
+}
+
+// Temporary opens a database of its own that goes when it is closed.
+func Temporary() (*Conn, error) {
+	raw, err := openGuarded("file:?_mutex=no&_stmt_cache_size=16")
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{raw: raw, Path: "a temporary index"}, nil
+}
+
+// Close ends the connection. What was not committed is taken back.
+func (c *Conn) Close() error { return c.raw.Close() }
+
+// Exec carries out statements.
+func (c *Conn) Exec(query string, args ...driver.Value) error {
+	return c.ExecWithin(context.Background(), query, args...)
+}
+
+// ExecWithin is [Conn.Exec] for what takes long: SQLite is interrupted when ctx ends.
+func (c *Conn) ExecWithin(ctx context.Context, query string, args ...driver.Value) error {
+	_, err := c.raw.ExecContext(ctx, query, named(args))
+	return err
+}
+
+// SetDurable says whether commits from now on are durable. It is always set explicitly: the
+// driver's default in the presence of a write-ahead log is not safe against power loss.
+func (c *Conn) SetDurable(durable bool) error {
+	pace := "PRAGMA synchronous = NORMAL"
+	if durable {
+		pace = "PRAGMA synchronous = FULL"
+	}
+	if pace == c.pace {
+		return nil
+	}
+	if err := c.Exec(pace); err != nil {
+		return err
+	}
+	c.pace = pace
+	return nil
+}
+
+// Sync makes everything durable that the file holds. Only a commit that writes a
+// page syncs the write-ahead log, and storing the version again writes one.
+func (c *Conn) Sync(s *Schema) error {
+	if err := c.SetDurable(true); err != nil {
+		return err
+	}
+	return c.Exec(fmt.Sprintf("PRAGMA user_version = %d", s.Version))
+}
+
+// Query calls row with the columns of every row. The values are only valid
+// during the call.
+func (c *Conn) Query(query string, args []driver.Value, row func([]driver.Value) error) error {
+	return c.QueryWithin(context.Background(), query, args, row)
+}
+
+// QueryWithin is [Conn.Query] for what takes long: SQLite is interrupted when ctx ends.
+func (c *Conn) QueryWithin(ctx context.Context, query string, args []driver.Value, row func([]driver.Value) error) error {
+	rows, err := c.raw.QueryContext(ctx, query, named(args))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	values := make([]driver.Value, len(rows.Columns()))
+	for {
+		switch err := rows.Next(values); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := row(values); err != nil {
+			return err
+		}
+	}
+}
+
+// Integer answers the first column of the first row; ok is false without a
+// row or when it is NULL.
+func (c *Conn) Integer(query string, args ...driver.Value) (n int64, ok bool, err error) {
+	return c.IntegerWithin(context.Background(), query, args...)
+}
+
+// IntegerWithin is [Conn.Integer] for an untrusted file: SQLite is interrupted
+// when ctx ends.
+func (c *Conn) IntegerWithin(ctx context.Context, query string, args ...driver.Value) (n int64, ok bool, err error) {
+	err = c.QueryWithin(ctx, query, args, func(v []driver.Value) error {
+		n, ok = v[0].(int64)
+		return nil
+	})
+	return n, ok, err
+}
+
+// Transact runs f in a transaction that takes the write lock at once.
+func (c *Conn) Transact(f func() error) error {
+	if err := c.Exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	err := f()
+	if err == nil {
+		err = c.Exec("COMMIT")
+	}
+	if err != nil {
+		return errors.Join(err, c.Rollback())
+	}
+	return nil
+}
+
+// Attached calls f while another database is attached as parent, for reading.
+func (c *Conn) Attached(path string, mode Mode, f func() error) error {
+	if err := files.CheckDatabase(path, mode.writes()); err != nil {
+		return err
+	}
+	if err := c.Exec("ATTACH ? AS parent", fileURI(path, mode)); err != nil {
+		return err
+	}
+	return errors.Join(f(), c.Exec("DETACH parent"))
+}
+
+// CopyTo writes what the database holds, with what its write-ahead log has, to a new file
+// that stands alone.
+func (c *Conn) CopyTo(ctx context.Context, path string) error {
+	return c.ExecWithin(ctx, "VACUUM INTO ?", path)
+}
+
+// Rollback ends a transaction that failed, unless SQLite did so already.
+func (c *Conn) Rollback() error {
+	if c.raw.AutoCommit() {
+		return nil
+	}
+	return c.Exec("ROLLBACK")
+}
+
+func named(values []driver.Value) []driver.NamedValue {
+	out := make([]driver.NamedValue, len(values))
+	for i, v := range values {
+		out[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
+	}
+	return out
+}

@@ -1,0 +1,94 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mattn/go-sqlite3"
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// Explained says in plain words what SQLite said about a file. An error that has a code
+// already, and the end of a context, are passed on as they are. The remedy may be "", for
+// the usual one.
+func Explained(op, path string, err error, remedy string) error {
+	if err == nil {
+		return nil
+	}
+	var typed *abi.Error
+	if errors.As(err, &typed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	message, usual := explain(err)
+	return &abi.Error{
+		Code:    abi.Storage,
+		Op:      op,
+		Message: fmt.Sprintf("%s: %s", path, message),
+		Remedy:  cmp.Or(remedy, usual),
+		IDs:     map[string]string{"path": path},
+		Err:     err,
+	}
+}
+
+// Failed reports whether an error is SQLite's.
+func Failed(err error) bool {
+	var se sqlite3.Error
+	return errors.As(err, &se)
+}
+
+// Busy reports whether another process had a lock for too long.
+func Busy(err error) bool {
+	var se sqlite3.Error
+	return errors.As(err, &se) && (se.Code == sqlite3.ErrBusy || se.Code == sqlite3.ErrLocked)
+}
+
+// FullDisk reports whether there was no room to write something.
+func FullDisk(err error) bool {
+	var se sqlite3.Error
+	return errors.As(err, &se) && se.Code == sqlite3.ErrFull
+}
+
+func explain(err error) (message, remedy string) {
+	var cell *cellError
+	if errors.As(err, &cell) {
+		return "the file is damaged", "restore it from a backup; it has been left as it is"
+	}
+	var se sqlite3.Error
+	isSQLite := errors.As(err, &se)
+	if abi.TooManyFiles(err) != nil || isSQLite && abi.TooManyFiles(se.SystemErrno) != nil {
+		return "the file cannot be opened: too many are open", abi.FilesRemedy
+	}
+	if !isSQLite {
+		return "the file cannot be used", "check that the path exists and may be read and written"
+	}
+	switch se.Code {
+	case sqlite3.ErrBusy, sqlite3.ErrLocked:
+		return "another process holds a lock on the file", "close the program that has it open and try again"
+	case sqlite3.ErrReadonly, sqlite3.ErrPerm, sqlite3.ErrAuth:
+		return "the file is read-only", "make the file and its directory writable, or use another directory"
+	case sqlite3.ErrFull:
+		return "the disk is full", "free some space; what is queued is then written by itself"
+	case sqlite3.ErrTooBig:
+		return "a value in the file is larger than any that is written", "do not use the file unless you know where it comes from; it has been left as it is"
+	case sqlite3.ErrCorrupt:
+		return "the file is damaged", "restore it from a backup; it has been left as it is"
+	case sqlite3.ErrNotADB:
+		return "the file is not a SQLite database", "move it away or restore it from a backup; it has been left as it is"
+	case sqlite3.ErrCantOpen:
+		return "the file cannot be opened", "check that it exists, that it may be read and written, and that its directory is writable"
+	case sqlite3.ErrConstraint:
+		return "the file has values that no version of terrarium writes", "restore it from a backup; it has been left as it is"
+	case sqlite3.ErrIoErr:
+		return "reading or writing the file failed", "check the disk and the file system"
+	}
+	return "the store failed", "check the disk and the file system"
+}
+
+// Damaged reports whether an error is a finding: SQLite stumbled upon damage.
+func Damaged(err error) bool {
+	var se sqlite3.Error
+	var cell *cellError
+	return errors.As(err, &cell) || errors.As(err, &se) && (se.Code == sqlite3.ErrCorrupt || se.Code == sqlite3.ErrNotADB)
+}

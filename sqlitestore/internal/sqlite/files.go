@@ -1,0 +1,108 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+)
+
+// Suffixes are those of the files that make up one database.
+var Suffixes = []string{"", "-wal", "-shm"}
+
+// DiskSize is the size of a database with what belongs to it.
+func DiskSize(path string) (n int64) {
+	for _, suffix := range Suffixes {
+		n += files.Size(path + suffix)
+	}
+	return n
+}
+
+// Remove removes a database with what belongs to it. The database goes last:
+// as long as it is there, it is known what is to be removed.
+func Remove(h failpoint.Hooks, path string) error {
+	for _, suffix := range slices.Backward(Suffixes) {
+		if err := h.At(failpoint.Removing, path+suffix); err != nil {
+			return err
+		}
+		if err := files.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := h.At(failpoint.Removed, path+suffix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PutAside gives a database another name, under which there is nothing yet. The
+// file goes first: without its log it must not be taken for what it was, and a log
+// without its file is moved at the next attempt.
+func PutAside(path string, h failpoint.Hooks) (kept string, err error) {
+	log := "-wal"
+	if files.Size(path+log) > 0 || !files.Missing(path) {
+		aside := path + files.OrphanSuffix
+		for n := 2; !files.Missing(aside) || !files.Missing(aside+log); n++ {
+			aside = fmt.Sprintf("%s%s.%d", path, files.OrphanSuffix, n)
+		}
+		for _, suffix := range []string{"", log} {
+			moved, err := giveName(h, path+suffix, aside+suffix)
+			if err != nil {
+				return "", err
+			}
+			if moved && kept == "" {
+				kept = aside + suffix
+			}
+		}
+	}
+	return kept, Remove(h, path) // an empty log, and the shared memory, which hold nothing
+}
+
+// giveName renames a file, and answers false when it is not there.
+func giveName(h failpoint.Hooks, from, to string) (bool, error) {
+	if err := h.At(failpoint.SettingAside, from); err != nil {
+		return false, err
+	}
+	if err := files.Rename(from, to); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return false, err
+	}
+	return true, h.At(failpoint.SetAside, to)
+}
+
+// AtRest makes sure that the file itself has all that was written to it, and not
+// its write-ahead log. It answers false while a reader is in the way.
+func AtRest(path string) (bool, error) {
+	c, err := Open(path, ReadWrite)
+	if err != nil {
+		return false, err
+	}
+	rest := false
+	err = c.Query("PRAGMA wal_checkpoint(PASSIVE)", nil, func(v []driver.Value) error {
+		busy, _ := v[0].(int64)
+		frames, _ := v[1].(int64)
+		moved, _ := v[2].(int64)
+		rest = busy == 0 && frames == moved
+		return nil
+	})
+	return rest, errors.Join(err, c.Close())
+}
+
+// Checkpoint copies what it can without waiting for readers or writers. Its errors do not
+// matter: the log stays complete, and whatever is wrong with the disk shows
+// where a caller waits for it.
+func Checkpoint(path string) {
+	c, err := Open(path, ReadWrite)
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	_ = c.SetDurable(true)
+	_ = c.Exec("PRAGMA wal_checkpoint(PASSIVE)")
+}

@@ -1,0 +1,48 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mattn/go-sqlite3"
+)
+
+// The bounds of every connection. A file may come from a stranger, and SQLite would
+// take what it says of its own sizes at its word.
+const (
+	// maxValue is the most bytes that a row, a text or a blob may have. The largest that
+	// is written is far smaller: a message has 16 MiB at most.
+	maxValue = 128 << 20
+	// maxStatement bounds the text of what is in a schema.
+	maxStatement = 1 << 20
+	// maxAttached is for the one file that is read while another is written.
+	maxAttached = 1
+)
+
+// openGuarded opens a connection that does not trust what is in its file: values have
+// a bound, and what the schema calls can only be what does no harm. (The driver has no
+// call for SQLITE_DBCONFIG_DEFENSIVE, which would bound what our own statements may do:
+// no statement comes from a file, since its schema is compared with ours.)
+func openGuarded(dsn string) (*sqlite3.SQLiteConn, error) {
+	opened, err := (&sqlite3.SQLiteDriver{}).Open(dsn)
+	if err != nil {
+		return nil, err
+	}
+	raw, ok := opened.(*sqlite3.SQLiteConn)
+	if !ok {
+		return nil, errors.Join(errors.New("the SQLite driver has opened something else"), opened.Close())
+	}
+	raw.SetLimit(sqlite3.SQLITE_LIMIT_LENGTH, maxValue)
+	raw.SetLimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, maxStatement)
+	raw.SetLimit(sqlite3.SQLITE_LIMIT_ATTACHED, maxAttached)
+	raw.SetLimit(sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH, 1)
+	for _, pragma := range []string{"PRAGMA trusted_schema = OFF", "PRAGMA cell_size_check = ON"} {
+		if _, err := raw.ExecContext(context.Background(), pragma, nil); err != nil {
+			return nil, errors.Join(err, raw.Close())
+		}
+	}
+	return raw, nil
+}
+
+// writes reports whether a connection may change its file.
+func (m Mode) writes() bool { return m == ReadWrite || m == Create }

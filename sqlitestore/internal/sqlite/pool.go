@@ -1,0 +1,82 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+)
+
+// CheckpointPages is when SQLite itself checkpoints inside a commit. It
+// is a safety net: the directory's checkpointer comes long before.
+const CheckpointPages = 16_384
+
+// Pool makes a pool of connections for reading, of which this is the first: to open one
+// means to read the whole schema of the file. As long as that is open, the file can be
+// read as it was even if it is removed.
+func (c *Conn) Pool(ctx context.Context, connections int) (*sql.DB, error) {
+	// SQLite opens the write-ahead log when it first reads, by its name. If that has been
+	// removed by then, what it had would be missing without a word.
+	if _, _, err := c.IntegerWithin(ctx, "PRAGMA user_version"); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	k := &connector{path: c.Path, mode: c.Mode}
+	k.first.Store(c)
+	db := k.pool(connections)
+	owned, err := db.Conn(ctx) // from now on it is closed with the pool
+	if err == nil {
+		err = owned.Close()
+	}
+	if err != nil {
+		err = errors.Join(err, db.Close())
+		if c := k.first.Swap(nil); c != nil {
+			err = errors.Join(err, c.Close())
+		}
+		return nil, err
+	}
+	return db, nil
+}
+
+// OpenPool opens such a pool, whose first connection is made when there is something to read.
+func OpenPool(path string, mode Mode, connections int) *sql.DB {
+	return (&connector{path: path, mode: mode}).pool(connections)
+}
+
+// connector opens the connections of a pool, which cannot write.
+type connector struct {
+	path  string
+	mode  Mode
+	first atomic.Pointer[Conn] // one that is open already
+}
+
+func (k *connector) pool(connections int) *sql.DB {
+	db := sql.OpenDB(k)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(1) // a connection costs descriptors, and there may be many stores
+	db.SetConnMaxIdleTime(time.Minute)
+	return db
+}
+
+var _ driver.Connector = (*connector)(nil)
+
+// Connect opens a connection for a pool.
+func (k *connector) Connect(context.Context) (driver.Conn, error) {
+	c := k.first.Swap(nil)
+	if c == nil {
+		var err error
+		if c, err = Open(k.path, k.mode); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.Exec("PRAGMA query_only = ON"); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c.raw, nil
+}
+
+// Driver is what the connections are of.
+func (k *connector) Driver() driver.Driver { return &sqlite3.SQLiteDriver{} }

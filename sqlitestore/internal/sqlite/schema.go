@@ -1,0 +1,271 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+)
+
+// Schema is the layout of one kind of file: migrations from an empty file to
+// the newest version. A migration sets user_version to its own number.
+type Schema struct {
+	What          string // as it is called in messages
+	ApplicationID int64
+	Version       int64
+	Migrations    fs.FS          // files that begin with their number, in five digits
+	Functions     map[string]any // that migrations call
+	// Template is the content of a new, empty file. Migrations are run once in
+	// a process to make it, instead of once per file.
+	Template func() ([]byte, error)
+	layouts  Layouts
+}
+
+// NewSchema describes a kind of file by its migrations.
+func NewSchema(what string, applicationID, version int64, migrations fs.FS, functions map[string]any) *Schema {
+	s := &Schema{What: what, ApplicationID: applicationID, Version: version, Migrations: migrations, Functions: functions}
+	s.Template = sync.OnceValues(s.build)
+	return s
+}
+
+func (s *Schema) build() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "terrarium-schema-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "template.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		return nil, err
+	}
+	c, err := Open(path, ReadWrite)
+	if err != nil {
+		return nil, err
+	}
+	// The journal mode is written into the file, so every copy has it.
+	if err := errors.Join(c.Exec("PRAGMA journal_mode = WAL"), c.Close()); err != nil {
+		return nil, err
+	}
+	if err := s.migrate(context.Background(), path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+// migrate runs the migrations that a file lacks, in one transaction: a process that
+// is killed leaves the version that was there, and none between that and the newest.
+func (s *Schema) migrate(ctx context.Context, path string) error {
+	c, err := Open(path, ReadWrite)
+	if err != nil {
+		return err
+	}
+	if err = c.SetDurable(true); err == nil {
+		err = s.Raise(ctx, c, s.Version)
+	}
+	return errors.Join(err, c.Close())
+}
+
+// migrationTable is where a file says which migrations it has had. It is laid out as that
+// of the library which ran them once (goose), so that programs of that time can use the file.
+const migrationTable = `CREATE TABLE IF NOT EXISTS schema_migration (
+		id INTEGER PRIMARY KEY AUTOINCREMENT,
+		version_id INTEGER NOT NULL,
+		is_applied INTEGER NOT NULL,
+		tstamp TIMESTAMP DEFAULT (datetime('now'))
+	);
+	INSERT INTO schema_migration (version_id, is_applied) SELECT 0, 1 WHERE NOT EXISTS (SELECT 1 FROM schema_migration)`
+
+// Raise runs the migrations that a database lacks up to a version, in one transaction.
+func (s *Schema) Raise(ctx context.Context, c *Conn, version int64) error {
+	for name, function := range s.Functions {
+		if err := c.raw.RegisterFunc(name, function, true); err != nil {
+			return err
+		}
+	}
+	names, err := fs.Glob(s.Migrations, "*.sql") // in the order of their numbers
+	if err != nil {
+		return err
+	}
+	return c.Transact(func() error {
+		if err := c.ExecWithin(ctx, migrationTable); err != nil {
+			return err
+		}
+		has, _, err := c.IntegerWithin(ctx, "SELECT max(version_id) FROM schema_migration")
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			var number int64
+			if _, err := fmt.Sscanf(name, "%05d_", &number); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			if number <= has || number > version {
+				continue
+			}
+			if err := s.step(ctx, c, name, number); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// step runs one migration, and notes that it did.
+func (s *Schema) step(ctx context.Context, c *Conn, name string, number int64) error {
+	text, err := fs.ReadFile(s.Migrations, name)
+	if err == nil {
+		err = c.ExecWithin(ctx, string(text))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return c.ExecWithin(ctx, "INSERT INTO schema_migration (version_id, is_applied) VALUES (?, 1)", number)
+}
+
+// Age is [Schema.Open] for the version of a file alone.
+func (s *Schema) Age(ctx context.Context, path string, mode Mode) (version int64, err error) {
+	c, version, err := s.Open(ctx, path, mode)
+	if err != nil {
+		return 0, err
+	}
+	return version, c.Close()
+}
+
+// Open opens a file and answers which version it has. It refuses what this program cannot
+// read, and what is not laid out as that version is. Nothing is written.
+func (s *Schema) Open(ctx context.Context, path string, mode Mode) (c *Conn, version int64, err error) {
+	if c, err = Open(path, mode); err != nil {
+		return nil, 0, err
+	}
+	if version, err = s.check(ctx, c); err != nil {
+		return nil, 0, errors.Join(err, c.Close())
+	}
+	return c, version, nil
+}
+
+// check answers the version of a file that is open.
+func (s *Schema) check(ctx context.Context, c *Conn) (version int64, err error) {
+	path := c.Path
+	application, _, err := c.IntegerWithin(ctx, "PRAGMA application_id")
+	if err != nil {
+		return 0, err
+	}
+	if version, _, err = c.IntegerWithin(ctx, "PRAGMA user_version"); err != nil {
+		return 0, err
+	}
+	switch {
+	case application != s.ApplicationID:
+		return 0, &abi.Error{
+			Code:    abi.Storage,
+			Op:      "open",
+			Message: fmt.Sprintf("%s is a SQLite database of another application, not %s", path, s.What),
+			Remedy:  "move it away or use another directory; it has been left as it is",
+			IDs:     map[string]string{"path": path},
+		}
+	case version > s.Version:
+		return 0, &abi.Error{
+			Code:    abi.Unsupported,
+			Op:      "open",
+			Message: fmt.Sprintf("%s has version %d, and this program reads versions up to %d", path, version, s.Version),
+			Remedy:  "use the newer program that wrote it; the file has been left as it is",
+			IDs:     map[string]string{"path": path},
+		}
+	}
+	return version, s.verify(ctx, c, version)
+}
+
+// Upgrade brings an older file to the newest version and keeps the original
+// beside it, as <path>.v<version>.
+func (s *Schema) Upgrade(ctx context.Context, path string, h failpoint.Hooks) error {
+	// A connection that may write would empty a write-ahead log into a file
+	// that may turn out not to be ours.
+	version, err := s.Age(ctx, path, ReadOnly)
+	if err != nil || version == s.Version {
+		return err
+	}
+	if err := keepOriginal(ctx, path, fmt.Sprintf("%s.v%d", path, version), h); err != nil {
+		return err
+	}
+	if err := s.migrate(ctx, path); err != nil {
+		return fmt.Errorf("bringing it from version %d to %d: %w", version, s.Version, err)
+	}
+	tighten(path)
+	return h.At(failpoint.Migrated, path)
+}
+
+// Renew is [Schema.Upgrade] for a file that is not in use yet, and whose original is not
+// needed.
+func (s *Schema) Renew(ctx context.Context, path string) error {
+	version, err := s.Age(ctx, path, ReadOnly)
+	if err != nil || version == s.Version {
+		return err
+	}
+	if err := s.migrate(ctx, path); err != nil {
+		return err
+	}
+	tighten(path)
+	return nil
+}
+
+// tighten gives back the room that tables took of which a migration has made others. A
+// file that is larger than it need be would count towards what bounds its history. What
+// keeps it from being done, such as a full disk, does no other harm.
+func tighten(path string) {
+	if c, err := Open(path, ReadWrite); err == nil {
+		_ = errors.Join(c.SetDurable(true), c.Exec("VACUUM"), c.Close())
+	}
+}
+
+// keepOriginal copies a database to a file that stands alone. An unfinished
+// copy never has the final name.
+func keepOriginal(ctx context.Context, path, original string, h failpoint.Hooks) (err error) {
+	if _, err := files.Stat(original); err == nil {
+		return nil // made by an attempt that was interrupted while migrating
+	}
+	partial := original + ".partial"
+	if err := files.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	c, err := Open(path, ReadWrite)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(c.CopyTo(ctx, partial), c.Close()); err != nil {
+		return err
+	}
+	if err := files.Sync(partial); err != nil {
+		return err
+	}
+	if err := h.At(failpoint.OriginalCopied, partial); err != nil {
+		return err
+	}
+	if err := files.Rename(partial, original); err != nil {
+		return err
+	}
+	if err := h.SyncDirectory(filepath.Dir(original)); err != nil {
+		return err
+	}
+	return h.At(failpoint.OriginalKept, original)
+}
+
+// RequireCurrent refuses a file of a version that is too old for a reader, which cannot
+// bring it up to date.
+func (s *Schema) RequireCurrent(path string, version int64) error {
+	if version >= s.Version {
+		return nil
+	}
+	return &abi.Error{
+		Code:    abi.Unsupported,
+		Op:      "open",
+		Message: fmt.Sprintf("%s has version %d, and reading needs version %d", path, version, s.Version),
+		Remedy:  "open its directory for writing once, as terrarium resume DIR --plan does, which brings it up to date",
+		IDs:     map[string]string{"path": path},
+	}
+}

@@ -1,0 +1,122 @@
+package storefile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"sync"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+)
+
+// The rows of the log carry checksums, so that damage is found which SQLite cannot see:
+// a flipped bit in a text is as good a text. CRC-32C costs next to nothing on processors
+// that have an instruction for it. It is no help against an attacker, who computes it
+// anew.
+//
+// The low half of an event's sum is a checksum of what the event says, by which each can
+// be checked alone; the high half chains it to the event before of its origin, so that an
+// exchanged row is found, and a mark of how far a log came is one number.
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// scratch are buffers for what a sum is of, which would go to the heap each time.
+var scratch = sync.Pool{New: func() any { b := make([]byte, 0, 512); return &b }}
+
+// EventDigest is the checksum of what an event says. Ids are in the form that they have
+// everywhere, so it is the same in every file.
+func EventDigest(e *journal.Event) uint32 {
+	room := scratch.Get().(*[]byte)
+	defer scratch.Put(room)
+	b := append((*room)[:0], e.ID.Origin[:]...)
+	for _, id := range [...]*journal.EventID{&e.Turn, &e.Cause} {
+		b = append(b, id.Origin[:]...)
+		b = binary.LittleEndian.AppendUint64(b, id.Seq)
+	}
+	for _, n := range [...]uint64{e.ID.Seq, uint64(e.Time), uint64(e.Kind), uint64(e.Attempt), e.Seq,
+		uint64(len(e.Graph)), uint64(len(e.Creature)), uint64(len(e.Channel)), uint64(len(e.Headers))} {
+		b = binary.LittleEndian.AppendUint64(b, n)
+	}
+	b = append(b, e.Graph...)
+	b = append(b, e.Creature...)
+	b = append(b, e.Channel...)
+	*room = b
+	sum := crc32.Update(0, castagnoli, b)
+	if len(e.Headers) > 0 {
+		sum = crc32.Update(sum, castagnoli, e.Headers)
+	}
+	return crc32.Update(sum, castagnoli, e.Payload)
+}
+
+// ChainSeed stands for the event before the first one of an origin.
+func ChainSeed(o journal.Origin) uint32 { return crc32.Checksum(o[:], castagnoli) }
+
+// ChainOn is the high half of the sum of an event, by that of the one before. It is
+// never zero, which belongs to events that are in no chain.
+func ChainOn(before, digest uint32) uint32 {
+	room := scratch.Get().(*[]byte)
+	defer scratch.Put(room)
+	b := binary.LittleEndian.AppendUint32((*room)[:0], before)
+	return max(crc32.Checksum(binary.LittleEndian.AppendUint32(b, digest), castagnoli), 1)
+}
+
+// JoinSum is an event's sum as it is stored.
+func JoinSum(chain, digest uint32) int64 { return int64(uint64(chain)<<32 | uint64(digest)) }
+
+// ChainOf is the half of a sum that links an event to the one before.
+func ChainOf(sum int64) uint32 { return uint32(uint64(sum) >> 32) }
+
+// DigestOf is the half of a sum that is of the event alone.
+func DigestOf(sum int64) uint32 { return uint32(sum) }
+
+// ChangeDigest is the checksum of a row of the table change. event and first are numbers
+// within the origin.
+func ChangeDigest(origin journal.Origin, event, part, first, base int64, rows string) int64 {
+	b := append(make([]byte, 0, 48+len(rows)), origin[:]...)
+	for _, n := range [...]int64{event & SeqMask, part, first & SeqMask, base} {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	}
+	return int64(crc32.Checksum(append(b, rows...), castagnoli))
+}
+
+// Altered says that an event is not what was logged.
+func Altered(path string, id journal.EventID) error {
+	return &abi.Error{
+		Code:    abi.Storage,
+		Op:      "read",
+		Message: fmt.Sprintf("the event %s in %s is damaged: it is not what was logged, as its checksum tells", id, path),
+		Remedy:  "terrarium session verify names all that is damaged; put the file back from a backup. It has been left as it is",
+		IDs:     map[string]string{"event": id.String(), "path": path},
+	}
+}
+
+// sumFunctions are the functions that migrations call.
+var sumFunctions = map[string]any{"event_sum": eventSumOf, "change_sum": changeSumOf}
+
+// eventSumOf is the sum of an event that was logged without one, by its columns.
+func eventSumOf(origin any, id, ts, kind int64, graph, creature, turnOrigin, turn, attempt, channel, seq, headers, payload, causeOrigin, cause any) int64 {
+	ref := func(origin, seq any) journal.EventID {
+		return journal.EventID{Origin: originOf(origin), Seq: uint64(sqlite.NumberIn(seq))}
+	}
+	e := journal.Event{
+		ID: ref(origin, id), Time: ts, Kind: journal.EventKind(kind), Graph: journal.GraphID(sqlite.TextIn(graph)), Creature: journal.CreatureID(sqlite.TextIn(creature)),
+		Turn: ref(turnOrigin, turn), Channel: journal.ChannelID(sqlite.TextIn(channel)), Seq: uint64(sqlite.NumberIn(seq)),
+		Attempt: int(sqlite.NumberIn(attempt)), Headers: sqlite.BytesIn(headers), Payload: sqlite.BytesIn(payload), Cause: ref(causeOrigin, cause),
+	}
+	return JoinSum(0, EventDigest(&e))
+}
+
+// changeSumOf is the sum of a row of the table change, by its columns.
+func changeSumOf(origin any, event, part, first, base int64, rows string) int64 {
+	return ChangeDigest(originOf(origin), event, part, first, base, rows)
+}
+
+// originOf is an origin as a column has it; none of something else, whose sum no
+// event has.
+func originOf(v any) (o journal.Origin) {
+	b, _ := v.([]byte)
+	copy(o[:], b)
+	return o
+}
