@@ -85,6 +85,7 @@ func (sh *shared) newLoader(f *folder) *loader {
 
 // readFiles takes in the files of the recipe.
 func (l *loader) readFiles(names []string) {
+	l.files = filesIn(l.folder, names)
 	for _, name := range names {
 		l.parse(name)
 	}

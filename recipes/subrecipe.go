@@ -109,7 +109,7 @@ func (l *loader) findSource(s scope, expr hcl.Expression) (*folder, []string, bo
 func (l *loader) mayNest(d *declaration, f *folder, names []string) bool {
 	files := filesIn(f, names)
 	for up := l; up != nil; up = up.parent {
-		if !slices.ContainsFunc(files, func(file string) bool { return slices.Contains(up.filesOf(), file) }) {
+		if !slices.ContainsFunc(files, func(file string) bool { return slices.Contains(up.files, file) }) {
 			continue
 		}
 		l.add(l.at(scope{title: d.title}, d.at, Diagnostic{Summary: "Recipe within itself",
@@ -122,18 +122,6 @@ func (l *loader) mayNest(d *declaration, f *folder, names []string) bool {
 		return false
 	}
 	return true
-}
-
-// filesOf are the files that a loader has taken in.
-func (l *loader) filesOf() []string {
-	if l.parent != nil {
-		return l.files
-	}
-	var names []string
-	for name := range l.folder.parsed {
-		names = append(names, name)
-	}
-	return filesIn(l.folder, names)
 }
 
 func filesIn(f *folder, names []string) []string {
@@ -150,7 +138,7 @@ func (l *loader) sub(d *declaration, i *instance, f *folder, files []string) *lo
 	sub := l.shared.newLoader(f)
 	sub.instantiation = instantiation{
 		parent: l, block: d, place: i.address, prefix: i.address + ".", names: i.name + ".",
-		files: filesIn(f, files), depth: l.depth + 1,
+		depth: l.depth + 1,
 	}
 	from := fmt.Sprintf("%s at %s", d.title, l.where(d.at))
 	for name, a := range d.content.Attributes {

@@ -140,3 +140,15 @@ func TestSubRecipeAddressesAreStable(t *testing.T) {
 		t.Errorf("before %v, after %v", before, after)
 	}
 }
+
+// Two blocks can have the same source beside the recipe's own file.
+func TestSubRecipeFileUsedByTwoBlocks(t *testing.T) {
+	dir := writeAll(t, map[string]string{
+		"team.hcl": "recipe \"first\" { source = \"./desk.hcl\" }\nrecipe \"second\" { source = \"./desk.hcl\" }\n",
+		"desk.hcl": "channel \"own\" {}\ncreature \"c\" {\n  module = \"builtin:relay\"\n  listen = [channel.own]\n}\n",
+	})
+	r := mustLoad(t, filepath.Join(dir, "team.hcl"), Options{})
+	if n := len(r.Deployment().Creatures); n != 2 {
+		t.Errorf("%d creatures, want one of each sub-recipe", n)
+	}
+}
