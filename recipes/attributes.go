@@ -22,17 +22,17 @@ type holder interface {
 
 // plain evaluates an attribute and converts it to the type that it is described
 // with. It is not ok when the attribute is absent or null, or in error.
-func (l *loader) plain(s scope, h holder, name string) (cty.Value, hcl.Expression, bool) {
+func (ev *evaluator) plain(s scope, h holder, name string) (cty.Value, hcl.Expression, bool) {
 	a := h.attr(name)
 	if a == nil {
 		return cty.NilVal, nil, false
 	}
-	v, ok := l.evalAny(s, a.Expr)
+	v, ok := ev.evalAny(s, a.Expr)
 	if !ok {
 		return cty.NilVal, a.Expr, false
 	}
 	if v.ContainsMarked() && !s.secret {
-		l.refuseSensitive(s, a.Expr, capital(name))
+		ev.refuseSensitive(s, a.Expr, capital(name))
 		return cty.NilVal, a.Expr, false
 	}
 	secret := v.ContainsMarked()
@@ -43,7 +43,7 @@ func (l *loader) plain(s scope, h holder, name string) (cty.Value, hcl.Expressio
 	ty := converted[h.shape().attribute(name).Type]
 	out, err := convert.Convert(v, ty)
 	if err != nil {
-		l.fault(s, a.Expr, "Wrong type", fmt.Sprintf("%s is %s; this is %s.", capital(name), wanted(ty), describeUnless(secret, v)), "")
+		ev.fault(s, a.Expr, "Wrong type", fmt.Sprintf("%s is %s; this is %s.", capital(name), wanted(ty), describeUnless(secret, v)), "")
 		return cty.NilVal, a.Expr, false
 	}
 	return out, a.Expr, true
@@ -69,8 +69,8 @@ func wanted(ty cty.Type) string {
 	}
 }
 
-func (l *loader) stringAttr(s scope, h holder, name string) (string, bool) {
-	v, _, ok := l.plain(s, h, name)
+func (ev *evaluator) stringAttr(s scope, h holder, name string) (string, bool) {
+	v, _, ok := ev.plain(s, h, name)
 	if !ok {
 		return "", false
 	}
@@ -78,16 +78,16 @@ func (l *loader) stringAttr(s scope, h holder, name string) (string, bool) {
 }
 
 // checkDescription finds the mistakes of a description that nobody keeps.
-func (l *loader) checkDescription(s scope, h holder) { l.stringAttr(s, h, "description") }
+func (ev *evaluator) checkDescription(s scope, h holder) { ev.stringAttr(s, h, "description") }
 
-func (l *loader) boolAttr(s scope, h holder, name string) bool {
-	v, _, ok := l.plain(s, h, name)
+func (ev *evaluator) boolAttr(s scope, h holder, name string) bool {
+	v, _, ok := ev.plain(s, h, name)
 	return ok && v.True()
 }
 
 // choiceAttr is one of the texts that the attribute is described with.
-func (l *loader) choiceAttr(s scope, h holder, name string) (string, bool) {
-	v, expr, ok := l.plain(s, h, name)
+func (ev *evaluator) choiceAttr(s scope, h holder, name string) (string, bool) {
+	v, expr, ok := ev.plain(s, h, name)
 	if !ok {
 		return "", false
 	}
@@ -97,33 +97,33 @@ func (l *loader) choiceAttr(s scope, h holder, name string) (string, bool) {
 			return c, true
 		}
 	}
-	l.faultMeaning(s, expr, "Unknown "+name, fmt.Sprintf("%s is one of %s.", capital(name), enumerate(choices)), "", nearest(v.AsString(), choices))
+	ev.faultMeaning(s, expr, "Unknown "+name, fmt.Sprintf("%s is one of %s.", capital(name), enumerate(choices)), "", nearest(v.AsString(), choices))
 	return "", false
 }
 
 // countAttr is a whole number from 1.
-func (l *loader) countAttr(s scope, h holder, name string) (int64, bool) {
-	v, expr, ok := l.plain(s, h, name)
+func (ev *evaluator) countAttr(s scope, h holder, name string) (int64, bool) {
+	v, expr, ok := ev.plain(s, h, name)
 	if !ok {
 		return 0, false
 	}
 	n, exact := v.AsBigFloat().Int64()
 	if exact != big.Exact || n < 1 {
-		l.fault(s, expr, "Number out of range", fmt.Sprintf("%s is a whole number of at least 1; this is %s.", capital(name), describe(v)), "")
+		ev.fault(s, expr, "Number out of range", fmt.Sprintf("%s is a whole number of at least 1; this is %s.", capital(name), describe(v)), "")
 		return 0, false
 	}
 	return n, true
 }
 
 // sizeAttr is a number of bytes: a number, or a text with a unit.
-func (l *loader) sizeAttr(s scope, h holder, name string) (int64, bool) {
-	v, expr, ok := l.plain(s, h, name)
+func (ev *evaluator) sizeAttr(s scope, h holder, name string) (int64, bool) {
+	v, expr, ok := ev.plain(s, h, name)
 	if !ok {
 		return 0, false
 	}
 	n, ok := parseSize(v.AsString())
 	if !ok {
-		l.fault(s, expr, "Not a size", fmt.Sprintf("%s is a number of bytes; this is %s.", capital(name), describe(v)),
+		ev.fault(s, expr, "Not a size", fmt.Sprintf("%s is a number of bytes; this is %s.", capital(name), describe(v)),
 			`Write a size such as "16MiB", "64KiB" or 4096.`)
 	}
 	return n, ok
@@ -151,14 +151,14 @@ func parseSize(text string) (int64, bool) {
 }
 
 // durationAttr is a positive duration.
-func (l *loader) durationAttr(s scope, h holder, name string) (time.Duration, bool) {
-	v, expr, ok := l.plain(s, h, name)
+func (ev *evaluator) durationAttr(s scope, h holder, name string) (time.Duration, bool) {
+	v, expr, ok := ev.plain(s, h, name)
 	if !ok {
 		return 0, false
 	}
 	d, err := time.ParseDuration(v.AsString())
 	if err != nil || d <= 0 {
-		l.fault(s, expr, "Not a duration", fmt.Sprintf("%s is a time; this is %s.", capital(name), describe(v)),
+		ev.fault(s, expr, "Not a duration", fmt.Sprintf("%s is a time; this is %s.", capital(name), describe(v)),
 			`Write a duration such as "200ms", "1.5s" or "2m".`)
 		return 0, false
 	}

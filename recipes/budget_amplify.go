@@ -167,12 +167,12 @@ func boundAll(functions map[string]function.Function) {
 
 // light evaluates to v, unless it is so large that doubling it again and again could
 // fill the memory.
-func (l *loader) light(d *declaration, v cty.Value, ok bool) (cty.Value, bool) {
+func (ev *evaluator) light(d *declaration, v cty.Value, ok bool) (cty.Value, bool) {
 	if !ok || weigh(v, maxWeight) > 0 {
 		return v, ok
 	}
-	l.add(l.at(scope{title: d.title}, d.at, Diagnostic{Summary: "Value too large",
-		Detail: fmt.Sprintf("This comes to more than %d MiB.", maxWeight>>20), Remedy: "Keep what is large in a file that a creature reads."}))
+	ev.report(scope{title: d.title}, d.at, Diagnostic{Summary: "Value too large",
+		Detail: fmt.Sprintf("This comes to more than %d MiB.", maxWeight>>20), Remedy: "Keep what is large in a file that a creature reads."})
 	return cty.DynamicVal, false
 }
 

@@ -20,33 +20,33 @@ const wasmSuffix = ".wasm"
 // catalog makes a species of every module in a folder, named CATALOG/FILE. The
 // name of no block has a slash, so they are never taken for anything else. most
 // bounds how many there may be.
-func (l *loader) catalog(ctx context.Context, d *declaration, most int) []deploy.SpeciesSpec {
+func (dec *decoder) catalog(ctx context.Context, d *declaration, most int) []deploy.SpeciesSpec {
 	s := scope{title: d.title}
-	base := l.template(s, d)
-	text, ok := l.stringAttr(s, d, "folder")
+	base := dec.template(s, d)
+	text, ok := dec.stringAttr(s, d, "folder")
 	if !ok {
 		return nil
 	}
 	expr := d.attr("folder").Expr
-	c := l.openCatalog(s, expr, text)
+	c := dec.modules.openCatalog(s, expr, text)
 	if c == nil {
 		return nil
 	}
 	defer func() { _ = c.root.Close() }()
-	names := l.catalogFiles(s, expr, c, text)
+	names := dec.modules.catalogFiles(s, expr, c, text)
 	if len(names) > most {
-		l.fault(s, expr, "Too many species", fmt.Sprintf("The folder has %s; at most %d species of a recipe may be spawned, and there is room for %d more.",
+		dec.fault(s, expr, "Too many species", fmt.Sprintf("The folder has %s; at most %d species of a recipe may be spawned, and there is room for %d more.",
 			counted(len(names), "module"), deploy.MaxSpecies, max(most, 0)), "Leave out what nobody spawns.")
 		return nil
 	}
 	var out []deploy.SpeciesSpec
 	for _, name := range names {
-		m := l.catalogModule(ctx, s, expr, c, name)
+		m := dec.modules.catalogModule(ctx, s, expr, c, name)
 		if m == nil {
 			continue
 		}
 		species := base
-		species.Name = l.names + d.name + "/" + strings.TrimSuffix(name, wasmSuffix)
+		species.Name = dec.names + d.name + "/" + strings.TrimSuffix(name, wasmSuffix)
 		species.Spec.Module, species.Spec.Wasm = m.ref, m.wasm
 		out = append(out, species)
 	}
@@ -62,23 +62,23 @@ type catalogFolder struct {
 
 // openCatalog opens a folder beneath the recipe's or, if the path says so in full,
 // anywhere else. What is wrong with it has been reported if it answers nil.
-func (l *loader) openCatalog(s scope, expr hcl.Expression, text string) *catalogFolder {
+func (ms *moduleReader) openCatalog(s scope, expr hcl.Expression, text string) *catalogFolder {
 	path := filepath.FromSlash(text)
-	rel, err := l.folder.relative(path)
+	rel, err := ms.folder.relative(path)
 	switch {
 	case text == "":
-		l.fault(s, expr, "No folder", "The path is empty.", "Write the path of a folder with modules.")
+		ms.fault(s, expr, "No folder", "The path is empty.", "Write the path of a folder with modules.")
 		return nil
 	case err == nil:
-		path = filepath.Join(l.folder.abs, filepath.FromSlash(rel))
+		path = filepath.Join(ms.folder.abs, filepath.FromSlash(rel))
 	case !filepath.IsAbs(path):
-		l.fault(s, expr, "Folder outside of the recipe", fmt.Sprintf("%q lies outside of the recipe's folder.", text),
+		ms.fault(s, expr, "Folder outside of the recipe", fmt.Sprintf("%q lies outside of the recipe's folder.", text),
 			"Copy the modules into the recipe's folder, or write the path in full.")
 		return nil
 	}
-	root, err := openBeneath(l.folder.abs, rel, path)
+	root, err := openBeneath(ms.folder.abs, rel, path)
 	if err != nil {
-		l.catalogFault(s, expr, text, path, err)
+		ms.catalogFault(s, expr, text, path, err)
 		return nil
 	}
 	return &catalogFolder{path, root}
@@ -98,7 +98,7 @@ func openBeneath(top, rel, path string) (*os.Root, error) {
 }
 
 // catalogFault helps with a folder that cannot be opened.
-func (l *loader) catalogFault(s scope, expr hcl.Expression, text, path string, err error) {
+func (ms *moduleReader) catalogFault(s scope, expr hcl.Expression, text, path string, err error) {
 	info, serr := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -113,14 +113,14 @@ func (l *loader) catalogFault(s scope, expr hcl.Expression, text, path string, e
 		if d.Suggestion == "" {
 			d.Remedy = "A relative path begins at the recipe's folder."
 		}
-		l.add(l.at(s, expr.Range(), d))
+		ms.report(s, expr.Range(), d)
 	case serr == nil && !info.IsDir():
-		l.fault(s, expr, "Not a folder", fmt.Sprintf("%q is a file; a catalog is a folder with modules.", text), "For one module, declare a species.")
+		ms.fault(s, expr, "Not a folder", fmt.Sprintf("%q is a file; a catalog is a folder with modules.", text), "For one module, declare a species.")
 	case escapes(err):
-		l.fault(s, expr, "Folder outside of the recipe", fmt.Sprintf("%q leads out of the recipe's folder by a symbolic link.", text),
+		ms.fault(s, expr, "Folder outside of the recipe", fmt.Sprintf("%q leads out of the recipe's folder by a symbolic link.", text),
 			"Copy the modules into the recipe's folder, or write the path in full.")
 	default:
-		l.fault(s, expr, "Folder cannot be read", fmt.Sprintf("%s: %s", text, sentence(cause(err))), "")
+		ms.fault(s, expr, "Folder cannot be read", fmt.Sprintf("%s: %s", text, sentence(cause(err))), "")
 	}
 }
 
@@ -128,10 +128,10 @@ func (l *loader) catalogFault(s scope, expr hcl.Expression, text, path string, e
 func escapes(err error) bool { return strings.Contains(cause(err), "escapes") }
 
 // catalogFiles lists the modules of a folder, sorted.
-func (l *loader) catalogFiles(s scope, expr hcl.Expression, c *catalogFolder, text string) []string {
+func (ms *moduleReader) catalogFiles(s scope, expr hcl.Expression, c *catalogFolder, text string) []string {
 	entries, err := fs.ReadDir(c.root.FS(), ".")
 	if err != nil {
-		l.fault(s, expr, "Folder cannot be read", sentence(cause(err)), "")
+		ms.fault(s, expr, "Folder cannot be read", sentence(cause(err)), "")
 		return nil
 	}
 	var wasm, others []string
@@ -142,7 +142,7 @@ func (l *loader) catalogFiles(s scope, expr hcl.Expression, c *catalogFolder, te
 		case !is:
 			others = append(others, name)
 		case !validKey(stem):
-			l.fault(s, expr, "Invalid name", fmt.Sprintf("The file %q cannot give a species its name.", name),
+			ms.fault(s, expr, "Invalid name", fmt.Sprintf("The file %q cannot give a species its name.", name),
 				fmt.Sprintf("Names are printable texts without spaces at the ends, of 1 to %d bytes.", maxKeyBytes))
 		default:
 			wasm = append(wasm, name)
@@ -153,24 +153,24 @@ func (l *loader) catalogFiles(s scope, expr hcl.Expression, c *catalogFolder, te
 		if len(others) > 0 {
 			detail = fmt.Sprintf("The folder %q holds %s.", text, enumerate(others))
 		}
-		l.fault(s, expr, "No modules in this folder", detail, "Every file whose name ends in .wasm becomes a species; build the modules first.")
+		ms.fault(s, expr, "No modules in this folder", detail, "Every file whose name ends in .wasm becomes a species; build the modules first.")
 	}
 	return wasm
 }
 
 // catalogModule reads one module of a catalog, once, and looks into it.
-func (l *loader) catalogModule(ctx context.Context, s scope, expr hcl.Expression, c *catalogFolder, name string) *module {
+func (ms *moduleReader) catalogModule(ctx context.Context, s scope, expr hcl.Expression, c *catalogFolder, name string) *module {
 	ref := filepath.Join(c.abs, name)
-	m := l.modules[ref]
+	m := ms.known[ref]
 	if m == nil {
 		m = &module{ref: ref}
-		l.modules[ref] = m
-		if m.wasm, m.err = c.read(name); m.err == nil && l.opts.Inspector != nil {
-			m.info, m.err = l.opts.Inspector.Inspect(ctx, m.wasm)
+		ms.known[ref] = m
+		if m.wasm, m.err = c.read(name); m.err == nil && ms.opts.Inspector != nil {
+			m.info, m.err = ms.opts.Inspector.Inspect(ctx, m.wasm)
 		}
 	}
 	if m.err != nil {
-		l.moduleFault(s, expr, name, m)
+		ms.moduleFault(s, expr, name, m)
 		return nil
 	}
 	return m

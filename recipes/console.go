@@ -27,7 +27,7 @@ func OpenConsole(ctx context.Context, path string, o Options) (*Console, Diagnos
 	if d != nil {
 		return nil, Diagnostics{*d}
 	}
-	l.forConsole = true
+	l.settings.forConsole = true
 	if l.evaluate(ctx, path) == nil {
 		l.close()
 		return nil, l.diags

@@ -19,33 +19,33 @@ func limitName(f reflect.StructField) string {
 
 // traits reads what a species, a catalog and a creature have in common. What
 // is not given stays as it is in spec.
-func (l *loader) traits(s scope, d *declaration, spec *deploy.CreatureSpec) {
-	if text, ok := l.choiceAttr(s, d, "workers"); ok {
+func (dec *decoder) traits(s scope, d *declaration, spec *deploy.CreatureSpec) {
+	if text, ok := dec.choiceAttr(s, d, "workers"); ok {
 		spec.Workers, _ = deploy.ParseWorkers(text)
 	}
-	nested := l.blocks(s, d)
+	nested := dec.blocks(s, d)
 	if b := blockOf(nested, "limits"); b != nil {
-		l.limits(s, l.blockContent(d.title, b), &spec.Limits)
+		dec.limits(s, dec.blockContent(d.title, b), &spec.Limits)
 	}
 	if b := blockOf(nested, "restart"); b != nil {
-		l.restart(s, l.blockContent(d.title, b), &spec.Restart)
+		dec.restart(s, dec.blockContent(d.title, b), &spec.Restart)
 	}
 	if b := blockOf(nested, "mailbox"); b != nil {
-		c := l.blockContent(d.title, b)
-		if n, ok := l.countAttr(s, c, "size"); ok {
+		c := dec.blockContent(d.title, b)
+		if n, ok := dec.countAttr(s, c, "size"); ok {
 			spec.Limits.Mailbox = int(n)
 		}
-		if text, ok := l.choiceAttr(s, c, "overflow"); ok {
+		if text, ok := dec.choiceAttr(s, c, "overflow"); ok {
 			spec.Overflow, _ = deploy.ParseOverflow(text)
 		}
 	}
 	if b := blockOf(nested, "grants"); b != nil {
-		c := l.blockContent(d.title, b)
+		c := dec.blockContent(d.title, b)
 		if c.attr("clock") != nil {
-			spec.Grants.Clock = l.boolAttr(s, c, "clock")
+			spec.Grants.Clock = dec.boolAttr(s, c, "clock")
 		}
 		if c.attr("random") != nil {
-			spec.Grants.Random = l.boolAttr(s, c, "random")
+			spec.Grants.Random = dec.boolAttr(s, c, "random")
 		}
 	}
 }
@@ -60,16 +60,16 @@ func blockOf(blocks hcl.Blocks, name string) *hcl.Block {
 	return nil
 }
 
-func (l *loader) limits(s scope, c blockBody, limits *abi.Limits) {
+func (dec *decoder) limits(s scope, c blockBody, limits *abi.Limits) {
 	v := reflect.ValueOf(limits).Elem()
 	for _, f := range limitFields {
 		name, field := limitName(f), v.FieldByIndex(f.Index)
 		if c.attr(name) == nil {
 			continue
 		}
-		n, ok := l.limit(s, c, name)
+		n, ok := dec.limit(s, c, name)
 		if most := reflect.ValueOf(deploy.MaxLimits).FieldByIndex(f.Index).Int(); ok && most > 0 && n > most {
-			l.fault(s, c.attr(name).Expr, "Limit too large", fmt.Sprintf("%s is at most %s.", capital(name), limitText(c.block.attribute(name), most)), "")
+			dec.fault(s, c.attr(name).Expr, "Limit too large", fmt.Sprintf("%s is at most %s.", capital(name), limitText(c.block.attribute(name), most)), "")
 			ok = false
 		}
 		if ok {
@@ -79,15 +79,15 @@ func (l *loader) limits(s scope, c blockBody, limits *abi.Limits) {
 }
 
 // limit reads one limit.
-func (l *loader) limit(s scope, c blockBody, name string) (int64, bool) {
+func (dec *decoder) limit(s scope, c blockBody, name string) (int64, bool) {
 	switch c.block.attribute(name).Type {
 	case DurationValue:
-		d, ok := l.durationAttr(s, c, name)
+		d, ok := dec.durationAttr(s, c, name)
 		return int64(d), ok
 	case SizeValue:
-		return l.sizeAttr(s, c, name)
+		return dec.sizeAttr(s, c, name)
 	default:
-		return l.countAttr(s, c, name)
+		return dec.countAttr(s, c, name)
 	}
 }
 
@@ -99,23 +99,23 @@ func limitText(a *Attribute, n int64) string {
 	return fmt.Sprint(n)
 }
 
-func (l *loader) restart(s scope, c blockBody, r *deploy.RestartPolicy) {
-	if text, ok := l.choiceAttr(s, c, "mode"); ok {
+func (dec *decoder) restart(s scope, c blockBody, r *deploy.RestartPolicy) {
+	if text, ok := dec.choiceAttr(s, c, "mode"); ok {
 		r.Mode, _ = deploy.ParseRestartMode(text)
 	}
-	if n, ok := l.countAttr(s, c, "attempts"); ok {
+	if n, ok := dec.countAttr(s, c, "attempts"); ok {
 		r.Attempts = int(n)
 	}
-	if n, ok := l.countAttr(s, c, "max"); ok {
+	if n, ok := dec.countAttr(s, c, "max"); ok {
 		r.Max = int(n)
 	}
-	if d, ok := l.durationAttr(s, c, "within"); ok {
+	if d, ok := dec.durationAttr(s, c, "within"); ok {
 		r.Within = d
 	}
-	if d, ok := l.durationAttr(s, c, "backoff"); ok {
+	if d, ok := dec.durationAttr(s, c, "backoff"); ok {
 		r.Backoff = d
 	}
-	if d, ok := l.durationAttr(s, c, "backoff_max"); ok {
+	if d, ok := dec.durationAttr(s, c, "backoff_max"); ok {
 		r.BackoffMax = d
 	}
 }

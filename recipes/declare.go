@@ -51,122 +51,166 @@ func title(kind string, labels []string) string {
 	return kind
 }
 
+// declarations are the blocks in the files of a recipe.
+type declarations struct {
+	*reporter
+	folder   *folder
+	singles  map[string]*declaration            // terrarium, session
+	decls    map[string]map[string]*declaration // by kind and name
+	ordered  map[string][]*declaration          // by kind, as declared
+	root     *hcl.Attribute
+	tests    hcl.Blocks
+	funcs    []*declaration
+	contents map[*hcl.Block]*hcl.BodyContent // of nested blocks
+
+	broken bool            // a file could not be parsed: what it declares is not known
+	astray bool            // an edge leads elsewhere, or a block is misspelt: what was meant is not known
+	used   map[string]bool // channels that some edge mentions, rightly or not
+}
+
+func newDeclarations(rep *reporter, f *folder) *declarations {
+	return &declarations{
+		reporter: rep, folder: f, singles: map[string]*declaration{}, decls: map[string]map[string]*declaration{},
+		ordered: map[string][]*declaration{}, contents: map[*hcl.Block]*hcl.BodyContent{}, used: map[string]bool{},
+	}
+}
+
 // declare takes in the declarations of a file.
-func (l *loader) declare(body hcl.Body) {
+func (ds *declarations) declare(body hcl.Body) {
 	content, diags := body.Content(rootSchema)
 	for _, d := range diags {
-		l.hcl("", d)
-		l.astray = l.astray || d.Summary == "Unsupported block type"
+		ds.hcl("", d)
+		ds.astray = ds.astray || d.Summary == "Unsupported block type"
 	}
 	if a := content.Attributes["root"]; a != nil {
-		if l.root != nil {
-			l.duplicate("root", "The root", a.NameRange, l.root.NameRange)
+		if ds.root != nil {
+			ds.duplicate("root", "The root", a.NameRange, ds.root.NameRange)
 		} else {
-			l.root = a
+			ds.root = a
 		}
 	}
 	// JSON gives no order between types, so go by position.
 	slices.SortStableFunc(content.Blocks, func(a, b *hcl.Block) int { return a.DefRange.Start.Byte - b.DefRange.Start.Byte })
 	for _, b := range content.Blocks {
-		l.declareBlock(b)
+		ds.declareBlock(b)
 	}
 }
 
-func (l *loader) declareBlock(b *hcl.Block) {
+func (ds *declarations) declareBlock(b *hcl.Block) {
 	t := title(b.Type, b.Labels)
 	switch {
 	case later[b.Type]:
-		l.notYet(t, "block", b.Type, b.DefRange)
+		ds.notYet(t, "block", b.Type, b.DefRange)
 	case b.Type == "locals":
-		l.declareLocals(b)
+		ds.declareLocals(b)
 	case b.Type == "test":
-		l.tests = append(l.tests, b)
+		ds.tests = append(ds.tests, b)
 	case b.Type == "function":
-		l.declareFunction(b, t)
+		ds.declareFunction(b, t)
 	case len(b.Labels) == 0:
 		d := &declaration{kind: b.Type, title: t, at: b.DefRange}
-		if first := l.singles[b.Type]; first != nil {
-			l.duplicate(t, "The block "+b.Type, b.DefRange, first.at)
+		if first := ds.singles[b.Type]; first != nil {
+			ds.duplicate(t, "The block "+b.Type, b.DefRange, first.at)
 			return
 		}
-		d.content = l.content(t, b)
-		l.singles[b.Type] = d
+		d.content = ds.content(t, b)
+		ds.singles[b.Type] = d
 	default:
-		l.declareNamed(b, t)
+		ds.declareNamed(b, t)
 	}
 }
 
-func (l *loader) declareNamed(b *hcl.Block, t string) {
+func (ds *declarations) declareNamed(b *hcl.Block, t string) {
 	n := len(b.Labels) - 1
 	d := &declaration{kind: b.Type, name: b.Labels[n], title: t, at: b.DefRange}
 	if n > 0 {
 		d.event = b.Labels[0]
 	}
 	if !hclsyntax.ValidIdentifier(d.name) {
-		l.add(l.at(scope{title: t}, b.LabelRanges[n], Diagnostic{Summary: "Invalid name",
+		ds.report(scope{title: t}, b.LabelRanges[n], Diagnostic{Summary: "Invalid name",
 			Detail: fmt.Sprintf("%q cannot be written in a reference.", d.name),
-			Remedy: "Use letters, digits, hyphens and underscores, beginning with a letter."}))
+			Remedy: "Use letters, digits, hyphens and underscores, beginning with a letter."})
 	}
 	key := d.name
 	if d.event != "" {
 		key = d.event + " " + d.name // policies on different events may share a name
 	}
-	if l.decls[d.kind] == nil {
-		l.decls[d.kind] = map[string]*declaration{}
+	if ds.decls[d.kind] == nil {
+		ds.decls[d.kind] = map[string]*declaration{}
 	}
 	if d.kind == "recipe" {
-		d.content = l.inputsContent(t, b)
+		d.content = ds.inputsContent(t, b)
 	} else {
-		d.content = l.content(t, b)
+		d.content = ds.content(t, b)
 		d.body = b.Body
-		d.dynamic = l.usesDynamic(t, b, d.content.Blocks)
+		d.dynamic = ds.usesDynamic(t, b, d.content.Blocks)
 		d.content.Blocks = slices.DeleteFunc(d.content.Blocks, func(n *hcl.Block) bool { return n.Type == dynamic })
 	}
-	if first := l.decls[d.kind][key]; first != nil {
-		l.duplicate(t, "A "+t, b.DefRange, first.at)
+	if first := ds.decls[d.kind][key]; first != nil {
+		ds.duplicate(t, "A "+t, b.DefRange, first.at)
 		return
 	}
-	l.decls[d.kind][key] = d
-	l.ordered[d.kind] = append(l.ordered[d.kind], d)
+	ds.decls[d.kind][key] = d
+	ds.ordered[d.kind] = append(ds.ordered[d.kind], d)
 }
 
-func (l *loader) declareLocals(b *hcl.Block) {
+func (ds *declarations) declareLocals(b *hcl.Block) {
 	attrs, diags := b.Body.JustAttributes()
 	for _, d := range diags {
-		l.hcl("locals", d)
+		ds.hcl("locals", d)
 	}
-	if l.decls["local"] == nil {
-		l.decls["local"] = map[string]*declaration{}
+	if ds.decls["local"] == nil {
+		ds.decls["local"] = map[string]*declaration{}
 	}
 	var found []*declaration
 	for name, a := range attrs {
 		d := &declaration{kind: "local", name: name, title: "local." + name, at: a.NameRange, expr: a.Expr}
-		if first := l.decls["local"][name]; first != nil {
-			l.duplicate("locals", "local."+name, a.NameRange, first.at)
+		if first := ds.decls["local"][name]; first != nil {
+			ds.duplicate("locals", "local."+name, a.NameRange, first.at)
 			continue
 		}
-		l.decls["local"][name] = d
+		ds.decls["local"][name] = d
 		found = append(found, d)
 	}
 	slices.SortFunc(found, func(a, b *declaration) int { return a.at.Start.Byte - b.at.Start.Byte })
-	l.ordered["locals"] = append(l.ordered["locals"], found...)
+	ds.ordered["locals"] = append(ds.ordered["locals"], found...)
 }
 
 // content decodes the body of a block as far as it goes.
-func (l *loader) content(t string, b *hcl.Block) *hcl.BodyContent {
+func (ds *declarations) content(t string, b *hcl.Block) *hcl.BodyContent {
 	content, diags := b.Body.Content(dynamicSchemas[b.Type])
 	meant := misspelt(b, content)
 	for _, d := range diags {
-		if m := required.FindStringSubmatch(d.Detail); m != nil && (l.broken || content.Attributes[m[1]] != nil) {
+		if m := required.FindStringSubmatch(d.Detail); m != nil && (ds.broken || content.Attributes[m[1]] != nil) {
 			continue
 		}
 		if m := unexpected.FindStringSubmatch(d.Detail); m != nil && meant[m[1]] != "" {
 			d.Detail = fmt.Sprintf("%s Did you mean %q?", didYouMean.ReplaceAllString(d.Detail, ""), meant[m[1]])
 		}
-		l.hcl(t, d)
+		ds.hcl(t, d)
 	}
-	content.Blocks = l.distinct(t, content.Blocks)
+	content.Blocks = ds.distinct(t, content.Blocks)
 	return content
+}
+
+// blockBody is the content of a nested block.
+type blockBody struct {
+	*hcl.BodyContent
+	block *Block
+}
+
+func (b blockBody) shape() *Block { return b.block }
+
+func (b blockBody) attr(name string) *hcl.Attribute { return b.Attributes[name] }
+
+// blockContent decodes a nested block, once.
+func (ds *declarations) blockContent(t string, b *hcl.Block) blockBody {
+	c, ok := ds.contents[b]
+	if !ok {
+		c = ds.content(t, b)
+		ds.contents[b] = c
+	}
+	return blockBody{c, blockNamed[b.Type]}
 }
 
 // The HCL library tells names in its texts only.
@@ -204,7 +248,7 @@ func misspelt(b *hcl.Block, content *hcl.BodyContent) map[string]string {
 
 // distinct returns the nested blocks that count: not those of later versions,
 // nor those that were there before.
-func (l *loader) distinct(t string, blocks hcl.Blocks) hcl.Blocks {
+func (rep *reporter) distinct(t string, blocks hcl.Blocks) hcl.Blocks {
 	var kept hcl.Blocks
 	seen := map[string]*hcl.Block{}
 	for _, nested := range blocks {
@@ -214,10 +258,10 @@ func (l *loader) distinct(t string, blocks hcl.Blocks) hcl.Blocks {
 			kept = append(kept, nested) // as often as one likes
 			continue
 		case later[nested.Type]:
-			l.notYet(t, "block", nested.Type, nested.DefRange)
+			rep.notYet(t, "block", nested.Type, nested.DefRange)
 			continue
 		case first != nil:
-			l.duplicate(t, "The block "+title(nested.Type, nested.Labels), nested.DefRange, first.DefRange)
+			rep.duplicate(t, "The block "+title(nested.Type, nested.Labels), nested.DefRange, first.DefRange)
 			continue
 		}
 		if len(nested.Labels) > 0 || !blockNamed[nested.Type].Repeated {
@@ -230,35 +274,35 @@ func (l *loader) distinct(t string, blocks hcl.Blocks) hcl.Blocks {
 
 // inputsContent decodes the block of a sub-recipe, whose attributes are whatever
 // that has variables for.
-func (l *loader) inputsContent(t string, b *hcl.Block) *hcl.BodyContent {
+func (ds *declarations) inputsContent(t string, b *hcl.Block) *hcl.BodyContent {
 	attributes, diags := b.Body.JustAttributes()
 	for _, d := range diags {
-		l.hcl(t, d)
+		ds.hcl(t, d)
 	}
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		if attributes["source"] == nil && nearest(name, []string{"source"}) != "" {
 			attributes["source"] = attributes[name]
 			delete(attributes, name)
-			l.add(l.at(scope{title: t}, attributes["source"].NameRange, Diagnostic{Summary: "Unsupported argument",
-				Detail: fmt.Sprintf("An argument named %q is not expected here.", name), Suggestion: "source"}))
+			ds.report(scope{title: t}, attributes["source"].NameRange, Diagnostic{Summary: "Unsupported argument",
+				Detail: fmt.Sprintf("An argument named %q is not expected here.", name), Suggestion: "source"})
 		}
 	}
-	if attributes["source"] == nil && !l.broken {
-		l.add(l.at(scope{title: t}, b.DefRange, Diagnostic{Summary: "Missing required argument",
-			Detail: `The argument "source" is required, but no definition was found.`, Remedy: `Add source = "./FOLDER".`}))
+	if attributes["source"] == nil && !ds.broken {
+		ds.report(scope{title: t}, b.DefRange, Diagnostic{Summary: "Missing required argument",
+			Detail: `The argument "source" is required, but no definition was found.`, Remedy: `Add source = "./FOLDER".`})
 	}
 	return &hcl.BodyContent{Attributes: attributes}
 }
 
-func (l *loader) notYet(t, what, name string, at hcl.Range) {
-	l.add(l.at(scope{title: t}, at, Diagnostic{Summary: "Not supported by this version",
+func (rep *reporter) notYet(t, what, name string, at hcl.Range) {
+	rep.report(scope{title: t}, at, Diagnostic{Summary: "Not supported by this version",
 		Detail: fmt.Sprintf("The %s %q belongs to the language, but this version of terrarium does not carry it out.", what, name),
-		Remedy: fmt.Sprintf("Remove the %s, or use a later version.", what)}))
+		Remedy: fmt.Sprintf("Remove the %s, or use a later version.", what)})
 }
 
-func (l *loader) duplicate(t, what string, at, first hcl.Range) {
-	l.add(l.at(scope{title: t}, at, Diagnostic{Summary: "Declared twice",
-		Detail: fmt.Sprintf("%s was already declared at %s.", capital(what), l.where(first)), Remedy: "Remove or rename one of the two."}))
+func (rep *reporter) duplicate(t, what string, at, first hcl.Range) {
+	rep.report(scope{title: t}, at, Diagnostic{Summary: "Declared twice",
+		Detail: fmt.Sprintf("%s was already declared at %s.", capital(what), rep.where(first)), Remedy: "Remove or rename one of the two."})
 }
 
 func capital(s string) string {

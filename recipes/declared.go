@@ -19,36 +19,39 @@ const maxDeclared = 200
 // blocks say is in the specifications of creatures and channels, but for descriptions.
 var declared = []string{"session", "policy", "predicate", "species", "catalog"}
 
+// describer describes what the blocks of one recipe say.
+type describer struct{ *scripts }
+
 // declareAll hands what no creature and no channel shows to the deployment. It goes by the
 // descriptions of the language, so that it knows new attributes too. There is no error
 // in the recipe.
-func (l *loader) declareAll(all []*loader, d *deploy.Deployment) {
-	found := len(l.diags)
-	for _, l := range all {
+func declareAll(all []*scripts, d *deploy.Deployment) {
+	found := len(all[0].diags)
+	for _, sc := range all {
+		ds := &describer{sc}
 		for _, kind := range declared {
-			for _, decl := range l.ordered[kind] {
-				l.declareBlockOf(decl, d)
+			for _, decl := range sc.ordered[kind] {
+				ds.declareBlockOf(decl, d)
 			}
 		}
-		if b := l.singles["session"]; b != nil {
-			l.declareBlockOf(b, d)
+		if b := sc.singles["session"]; b != nil {
+			ds.declareBlockOf(b, d)
 		}
 	}
-	d.Declared = append(d.Declared, l.described...)
-	l.diags = l.diags[:found] // evaluating again finds nothing new
+	all[0].diags = all[0].diags[:found] // evaluating again finds nothing new
 }
 
 // declareBlockOf declares a block with all that it says.
-func (l *loader) declareBlockOf(b *declaration, d *deploy.Deployment) {
+func (ds *describer) declareBlockOf(b *declaration, d *deploy.Deployment) {
 	s := scope{title: b.title, secret: true}
-	out := deploy.Declaration{Address: l.prefix + addressOf(b), Settings: map[string]deploy.DeclaredValue{}}
-	l.declareAttributes(s, b, "", out.Settings)
+	out := deploy.Declaration{Address: ds.prefix + addressOf(b), Settings: map[string]deploy.DeclaredValue{}}
+	ds.declareAttributes(s, b, "", out.Settings)
 	if b.kind != "session" {
-		for _, nested := range l.blocks(s, b) {
-			l.declareAttributes(s, l.blockContent(b.title, nested), nested.Type+".", out.Settings)
+		for _, nested := range ds.blocks(s, b) {
+			ds.declareAttributes(s, ds.blockContent(b.title, nested), nested.Type+".", out.Settings)
 		}
 	}
-	l.declareContents(b, d, out.Settings)
+	ds.declareContents(b, d, out.Settings)
 	d.Declared = append(d.Declared, out)
 }
 
@@ -63,14 +66,14 @@ func addressOf(b *declaration) string {
 	return b.kind
 }
 
-func (l *loader) declareAttributes(s scope, h holder, prefix string, out map[string]deploy.DeclaredValue) {
+func (ds *describer) declareAttributes(s scope, h holder, prefix string, out map[string]deploy.DeclaredValue) {
 	for i := range h.shape().Attributes {
 		a := &h.shape().Attributes[i]
 		at := h.attr(a.Name)
 		if at == nil {
 			continue
 		}
-		v := l.declaredValue(s, at)
+		v := ds.declaredValue(s, at)
 		if v.Text != "" && v.Text != fmt.Sprintf("%q", a.Default) && v.Text != a.Default {
 			out[prefix+a.Name] = v
 		}
@@ -79,11 +82,11 @@ func (l *loader) declareAttributes(s scope, h holder, prefix string, out map[str
 
 // declaredValue tells the value of an attribute or, of a condition on what is not there
 // yet, its text and the values in it.
-func (l *loader) declaredValue(s scope, a *hcl.Attribute) deploy.DeclaredValue {
-	if p := l.prepared(a.Expr); p != nil && p.ctx != nil && usesEvent(a.Expr) {
-		return l.declaredCondition(s, a.Expr, p)
+func (ds *describer) declaredValue(s scope, a *hcl.Attribute) deploy.DeclaredValue {
+	if p := ds.prepared(a.Expr); p != nil && p.ctx != nil && usesEvent(a.Expr) {
+		return ds.declaredCondition(s, a.Expr, p)
 	}
-	v, ok := l.evalAny(s, a.Expr)
+	v, ok := ds.evalAny(s, a.Expr)
 	if !ok || v.IsNull() {
 		return deploy.DeclaredValue{}
 	}
@@ -94,10 +97,10 @@ func usesEvent(expr hcl.Expression) bool {
 	return slices.ContainsFunc(expr.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "event" })
 }
 
-func (l *loader) declaredCondition(s scope, expr hcl.Expression, p *prepared) deploy.DeclaredValue {
+func (ds *describer) declaredCondition(s scope, expr hcl.Expression, p *prepared) deploy.DeclaredValue {
 	r := expr.Range()
 	var out deploy.DeclaredValue
-	if src, ok := l.sourceOf(r.Filename); ok && r.End.Byte <= len(src) && r.Start.Byte < r.End.Byte {
+	if src, ok := ds.sourceOf(r.Filename); ok && r.End.Byte <= len(src) && r.Start.Byte < r.End.Byte {
 		out.Text = shortened(string(src[r.Start.Byte:r.End.Byte]))
 	}
 	for _, t := range expr.Variables() {
@@ -141,17 +144,17 @@ func shortened(text string) string {
 }
 
 // declareContents declares what stands in files: scripts, and the modules of species.
-func (l *loader) declareContents(b *declaration, d *deploy.Deployment, out map[string]deploy.DeclaredValue) {
+func (ds *describer) declareContents(b *declaration, d *deploy.Deployment, out map[string]deploy.DeclaredValue) {
 	switch b.kind {
 	case "policy", "predicate":
 		if b.attr("file") == nil {
 			return
 		}
-		if source, ok := l.script(scope{title: b.title}, b); ok {
+		if source, ok := ds.script(scope{title: b.title}, b); ok {
 			out["script"] = deploy.DeclaredValue{Text: shortened(source.text)}
 		}
 	case "species", "catalog":
-		name := l.names + b.name
+		name := ds.names + b.name
 		for i := range d.Species {
 			species := &d.Species[i]
 			module, inCatalog := strings.CutPrefix(species.Name, name+"/")
@@ -170,9 +173,9 @@ func (l *loader) declareContents(b *declaration, d *deploy.Deployment, out map[s
 
 // declareDescription notes the description of a creature or of an output wire, which no
 // specification has.
-func (l *loader) declareDescription(s scope, h holder, address string) {
-	if text, ok := l.stringAttr(s, h, "description"); ok {
-		l.described = append(l.described, deploy.Declaration{Address: address, Settings: map[string]deploy.DeclaredValue{
+func (dec *decoder) declareDescription(s scope, h holder, address string) {
+	if text, ok := dec.stringAttr(s, h, "description"); ok {
+		dec.described = append(dec.described, deploy.Declaration{Address: address, Settings: map[string]deploy.DeclaredValue{
 			"description": declaredText(cty.StringVal(text)),
 		}})
 	}

@@ -13,14 +13,14 @@ import (
 const maxMade = 1024
 
 // usesDynamic reports whether a block has dynamic ones in it.
-func (l *loader) usesDynamic(t string, b *hcl.Block, nested hcl.Blocks) bool {
+func (rep *reporter) usesDynamic(t string, b *hcl.Block, nested hcl.Blocks) bool {
 	i := slices.IndexFunc(nested, func(n *hcl.Block) bool { return n.Type == dynamic })
 	if i < 0 {
 		return false
 	}
 	if !slices.Contains(templates, b.Type) {
-		l.add(l.at(scope{title: t}, nested[i].DefRange, Diagnostic{Summary: "No dynamic blocks here",
-			Detail: "Blocks can be made in creatures, species and catalogs.", Remedy: "Write the blocks themselves."}))
+		rep.report(scope{title: t}, nested[i].DefRange, Diagnostic{Summary: "No dynamic blocks here",
+			Detail: "Blocks can be made in creatures, species and catalogs.", Remedy: "Write the blocks themselves."})
 		return false
 	}
 	return true
@@ -28,30 +28,30 @@ func (l *loader) usesDynamic(t string, b *hcl.Block, nested hcl.Blocks) bool {
 
 // blocks returns the nested blocks of a declaration, with what dynamic blocks
 // make for the instance at hand.
-func (l *loader) blocks(s scope, d *declaration) hcl.Blocks {
+func (ev *evaluator) blocks(s scope, d *declaration) hcl.Blocks {
 	switch {
 	case d.content == nil:
 		return nil
 	case !d.dynamic:
 		return d.content.Blocks
 	case !d.madeOnce || d.madeFor != s.each:
-		d.made = l.expandBlocks(s, d)
+		d.made = ev.expandBlocks(s, d)
 		d.madeFor, d.madeOnce = s.each, true
 	}
 	return d.made
 }
 
-func (l *loader) expandBlocks(s scope, d *declaration) hcl.Blocks {
+func (ev *evaluator) expandBlocks(s scope, d *declaration) hcl.Blocks {
 	references, _ := dynblock.WalkExpandVariables(d.body).Visit(schemas[d.kind])
-	p := l.lookUp(s, references)
+	p := ev.lookUp(s, references)
 	if !p.ok || p.usesEach && s.each == nil {
 		return d.content.Blocks
 	}
 	content, diags := expandAll(dynblock.Expand(d.body, s.context(p), dynblock.OptCheckForEach(fewEnough)), d)
 	for _, h := range diags {
-		l.hcl(d.title, h)
+		ev.hcl(d.title, h)
 	}
-	return l.distinct(d.title, content.Blocks)
+	return ev.distinct(d.title, content.Blocks)
 }
 
 // expandAll evaluates the for_each of all dynamic blocks of a declaration.

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
 )
 
 // node is something that an expression can refer to by a traversal.
@@ -24,13 +25,41 @@ type result struct {
 	waiting bool
 }
 
-// waiting is a node being evaluated, and whose it is.
-type waiting struct {
-	in   *loader
-	node node
+// evaluator evaluates the expressions of one recipe, and whatever they refer to.
+type evaluator struct {
+	*declarations
+	*budget
+	// kinds evaluate what is more than its expression, by the kind of node.
+	kinds     map[string]func(*declaration) (cty.Value, bool)
+	subs      map[string]*evaluator // of sub-recipes, by the address of the instance
+	functions map[string]function.Function
+	values    map[node]*result
+	exprs     map[hcl.Expression]*prepared
+	constants *prepared // see constant
 }
 
-func (w waiting) String() string { return w.in.prefix + w.node.String() }
+func newEvaluator(ds *declarations, b *budget) *evaluator {
+	return &evaluator{
+		declarations: ds, budget: b, subs: map[string]*evaluator{}, functions: ds.folder.functions(),
+		values: map[node]*result{}, exprs: map[hcl.Expression]*prepared{},
+	}
+}
+
+// budget is what the evaluators of a recipe and of its sub-recipes may still use.
+type budget struct {
+	spent   *spending
+	calls   calls
+	waiting []waiting // nodes being evaluated, outermost first
+	tooMany bool      // waiting nodes were reported
+}
+
+// waiting is a node being evaluated, and of which recipe: the prefix of its addresses.
+type waiting struct {
+	prefix string
+	node   node
+}
+
+func (w waiting) String() string { return w.prefix + w.node.String() }
 
 // maxWaiting bounds how many nodes may wait for one another, because each
 // takes stack.
@@ -74,46 +103,59 @@ func (s scope) secretly() scope {
 // eval evaluates an expression. It is not ok if that failed, which has then
 // been reported. A sensitive value is refused unless the scope admits it, so that
 // the code that reads an attribute never has one without having asked for it.
-func (l *loader) eval(s scope, expr hcl.Expression) (cty.Value, bool) {
-	v, ok := l.evalAny(s, expr)
+func (ev *evaluator) eval(s scope, expr hcl.Expression) (cty.Value, bool) {
+	v, ok := ev.evalAny(s, expr)
 	if ok && !s.secret && v.ContainsMarked() {
-		l.refuseSensitive(s, expr, "This value")
+		ev.refuseSensitive(s, expr, "This value")
 		return cty.DynamicVal, false
 	}
 	return v, ok
 }
 
-func (l *loader) refuseSensitive(s scope, expr hcl.Expression, what string) {
-	l.fault(s, expr, "Sensitive value", what+" is shown and stored, so it cannot be sensitive.", "Use a value that may be seen.")
+func (ev *evaluator) refuseSensitive(s scope, expr hcl.Expression, what string) {
+	ev.fault(s, expr, "Sensitive value", what+" is shown and stored, so it cannot be sensitive.", "Use a value that may be seen.")
 }
 
-func (l *loader) evalAny(s scope, expr hcl.Expression) (cty.Value, bool) {
-	p := l.prepare(s, expr)
+// fault reports an error of an expression, with the values that it used.
+func (ev *evaluator) fault(s scope, expr hcl.Expression, summary, detail, remedy string) {
+	ev.faultMeaning(s, expr, summary, detail, remedy, "")
+}
+
+func (ev *evaluator) faultMeaning(s scope, expr hcl.Expression, summary, detail, remedy, suggestion string) {
+	d := ev.at(s, expr.Range(), Diagnostic{Summary: summary, Detail: detail, Remedy: remedy, Suggestion: suggestion})
+	if p := ev.prepared(expr); p != nil && p.ctx != nil {
+		d.Values = valuesOf(expr, s.context(p))
+	}
+	ev.add(d)
+}
+
+func (ev *evaluator) evalAny(s scope, expr hcl.Expression) (cty.Value, bool) {
+	p := ev.prepare(s, expr)
 	if !p.ok || (p.usesEach && s.each == nil) {
 		return cty.DynamicVal, false
 	}
-	v, diags := l.valueOf(expr, s.context(p))
+	v, diags := ev.valueOf(expr, s.context(p))
 	for _, d := range diags {
-		l.hcl(s.title, d)
+		ev.hcl(s.title, d)
 	}
 	ok := !diags.HasErrors() && v.IsWhollyKnown()
-	if !ok && !l.diags.HasErrors() {
-		l.fault(s, expr, "Value not known", "A function was given null here, and cannot tell what comes of it.", "Say of which type it is: tostring(null), for example.")
+	if !ok && !ev.diags.HasErrors() {
+		ev.fault(s, expr, "Value not known", "A function was given null here, and cannot tell what comes of it.", "Say of which type it is: tostring(null), for example.")
 	}
 	return v, ok
 }
 
 // valueOf evaluates an expression of the recipe. When all has been spent, nothing
 // more is evaluated, which is said once.
-func (l *loader) valueOf(expr hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+func (ev *evaluator) valueOf(expr hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	v, diags := valueOf(expr, ctx)
-	if !l.spent.over {
+	if !ev.spent.over {
 		return v, diags
 	}
-	if l.spent.told {
+	if ev.spent.told {
 		return cty.DynamicVal, nil
 	}
-	l.spent.told = true
+	ev.spent.told = true
 	return cty.DynamicVal, hcl.Diagnostics{excess{at: expr.Range()}.diagnostic()}
 }
 
@@ -133,20 +175,20 @@ func valueOf(expr hcl.Expression, ctx *hcl.EvalContext) (v cty.Value, diags hcl.
 	return expr.Value(ctx)
 }
 
-func (l *loader) prepare(s scope, expr hcl.Expression) *prepared {
+func (ev *evaluator) prepare(s scope, expr hcl.Expression) *prepared {
 	if isLiteral(expr) && len(s.extra) == 0 {
-		return l.constant()
+		return ev.constant()
 	}
-	if p := l.prepared(expr); p != nil {
+	if p := ev.prepared(expr); p != nil {
 		return p
 	}
 	references := expr.Variables()
 	if len(references) == 0 && len(s.extra) == 0 {
-		return l.constant() // the same for all
+		return ev.constant() // the same for all
 	}
-	p := l.lookUp(s, references)
+	p := ev.lookUp(s, references)
 	if canBeKey(expr) {
-		l.exprs[expr] = p
+		ev.exprs[expr] = p
 	}
 	return p
 }
@@ -164,11 +206,11 @@ func isLiteral(expr hcl.Expression) bool {
 }
 
 // prepared returns what is known of an expression, or nil.
-func (l *loader) prepared(expr hcl.Expression) *prepared {
+func (ev *evaluator) prepared(expr hcl.Expression) *prepared {
 	if !canBeKey(expr) {
 		return nil
 	}
-	return l.exprs[expr]
+	return ev.exprs[expr]
 }
 
 // canBeKey reports whether an expression can be the key of a map. Those in what
@@ -179,23 +221,23 @@ func canBeKey(expr hcl.Expression) bool {
 }
 
 // constant is what an expression without references is prepared to.
-func (l *loader) constant() *prepared {
-	if l.constants == nil {
-		l.constants = &prepared{ok: true, ctx: &hcl.EvalContext{Functions: l.functions, Variables: map[string]cty.Value{spendingName: l.spent.value()}}}
+func (ev *evaluator) constant() *prepared {
+	if ev.constants == nil {
+		ev.constants = &prepared{ok: true, ctx: &hcl.EvalContext{Functions: ev.functions, Variables: map[string]cty.Value{spendingName: ev.spent.value()}}}
 	}
-	return l.constants
+	return ev.constants
 }
 
 // lookUp looks up references.
-func (l *loader) lookUp(s scope, references []hcl.Traversal) *prepared {
+func (ev *evaluator) lookUp(s scope, references []hcl.Traversal) *prepared {
 	p := &prepared{ok: true}
 	vars := map[string]map[string]cty.Value{}
 	for _, t := range references {
-		if !l.refer(s, p, t, vars) {
+		if !ev.refer(s, p, t, vars) {
 			p.ok = false
 		}
 	}
-	p.ctx = &hcl.EvalContext{Functions: l.functions, Variables: map[string]cty.Value{spendingName: l.spent.value()}}
+	p.ctx = &hcl.EvalContext{Functions: ev.functions, Variables: map[string]cty.Value{spendingName: ev.spent.value()}}
 	for root, names := range vars {
 		p.ctx.Variables[root] = cty.ObjectVal(names)
 	}
@@ -206,68 +248,67 @@ func (l *loader) lookUp(s scope, references []hcl.Traversal) *prepared {
 }
 
 // value evaluates a node, once.
-func (l *loader) value(n node) (cty.Value, bool) {
-	if r := l.values[n]; r != nil {
+func (ev *evaluator) value(n node) (cty.Value, bool) {
+	if r := ev.values[n]; r != nil {
 		if r.waiting {
-			l.cycle(n)
+			ev.cycle(n)
 		}
 		return r.value, r.ok
 	}
-	d := l.decls[kindOf[n.kind]][n.name]
+	d := ev.decls[kindOf[n.kind]][n.name]
 	r := &result{value: cty.DynamicVal, waiting: true}
-	l.values[n] = r
-	if len(l.waiting) >= maxWaiting {
-		l.tooManyWaiting(d)
+	ev.values[n] = r
+	if len(ev.waiting) >= maxWaiting {
+		ev.tooManyWaiting(d)
 		r.waiting = false
 		return r.value, false
 	}
-	l.waiting = append(l.waiting, waiting{l, n})
-	r.value, r.ok = l.compute(n, d)
-	l.waiting = l.waiting[:len(l.waiting)-1]
+	ev.waiting = append(ev.waiting, waiting{ev.prefix, n})
+	r.value, r.ok = ev.compute(n, d)
+	ev.waiting = ev.waiting[:len(ev.waiting)-1]
 	r.waiting = false
 	return r.value, r.ok
 }
 
 // tooManyWaiting reports a chain of references that is too long, once.
-func (l *loader) tooManyWaiting(d *declaration) {
-	if l.tooMany {
+func (ev *evaluator) tooManyWaiting(d *declaration) {
+	if ev.tooMany {
 		return
 	}
-	l.tooMany = true
-	l.add(l.at(scope{title: d.title}, d.at, Diagnostic{Summary: "References nest too deeply",
-		Detail: fmt.Sprintf("More than %d values wait for one another here.", maxWaiting), Remedy: "Shorten the chain of references."}))
+	ev.tooMany = true
+	ev.report(scope{title: d.title}, d.at, Diagnostic{Summary: "References nest too deeply",
+		Detail: fmt.Sprintf("More than %d values wait for one another here.", maxWaiting), Remedy: "Shorten the chain of references."})
 }
 
-func (l *loader) compute(n node, d *declaration) (cty.Value, bool) {
+func (ev *evaluator) compute(n node, d *declaration) (cty.Value, bool) {
 	switch n.kind {
-	case "var":
-		return l.variable(d)
 	case "local":
-		v, ok := l.eval(scope{title: "locals", secret: true}, d.expr)
-		return l.light(d, v, ok)
+		v, ok := ev.eval(scope{title: "locals", secret: true}, d.expr)
+		return ev.light(d, v, ok)
 	case "species", "predicate":
-		return reference(n.kind, l.names+d.name, l.prefix+n.kind+"."+d.name), true
-	case "recipe":
-		return l.recipe(d)
+		return reference(n.kind, ev.names+d.name, ev.prefix+n.kind+"."+d.name), true
 	default:
-		return l.expand(d)
+		if value := ev.kinds[n.kind]; value != nil {
+			return value(d)
+		}
+		return ev.expand(d)
 	}
 }
 
 // cycle reports that the value of n needs itself.
-func (l *loader) cycle(n node) {
-	from := slices.Index(l.waiting, waiting{l, n})
+func (ev *evaluator) cycle(n node) {
+	from := slices.Index(ev.waiting, waiting{ev.prefix, n})
 	if from < 0 {
 		return
 	}
-	path := make([]string, 0, len(l.waiting)-from+1)
-	for _, w := range l.waiting[from:] {
+	path := make([]string, 0, len(ev.waiting)-from+1)
+	for _, w := range ev.waiting[from:] {
 		path = append(path, w.String())
 	}
-	path = append(path, l.prefix+n.String())
-	d := l.decls[kindOf[n.kind]][n.name]
-	detail := fmt.Sprintf("The value of %s needs itself: %s.", waiting{l, n}, strings.Join(path, " → "))
-	l.add(l.at(scope{title: d.title}, d.at, Diagnostic{Summary: "Circular reference", Detail: detail, Remedy: "Take one of these references out."}))
+	path = append(path, ev.prefix+n.String())
+	d := ev.decls[kindOf[n.kind]][n.name]
+	detail := fmt.Sprintf("The value of %s needs itself: %s.", waiting{ev.prefix, n}, strings.Join(path, " → "))
+	ev.report(scope{title: d.title}, d.at, Diagnostic{Summary: "Circular reference", Detail: detail, Remedy: "Take one of these references out."})
 }
 
 // reference is the value of a reference to a declared thing.

@@ -9,15 +9,12 @@ import (
 )
 
 // keepPlace notes where a creature is declared, for what is only found when it begins.
-func (l *loader) keepPlace(s scope, d *declaration, address string) {
+func (dec *decoder) keepPlace(s scope, d *declaration, address string) {
 	if d.place == nil {
-		place := l.at(s, d.at, Diagnostic{Severity: Error})
+		place := dec.at(s, d.at, Diagnostic{Severity: Error})
 		d.place = &place
 	}
-	if l.places == nil {
-		l.places = map[string]*Diagnostic{}
-	}
-	l.places[address] = d.place
+	dec.places[address] = d.place
 }
 
 // Explain tells of an error of applying the recipe as of one that loading finds: at the

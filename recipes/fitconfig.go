@@ -110,7 +110,7 @@ func (f *fitting) unknownAttributes(s *jsonschema.Schema, config map[string]any)
 		if d.Suggestion == "" && len(known) > 0 {
 			d.Remedy = fmt.Sprintf("It knows %s.", enumerate(known))
 		}
-		f.report(src, at, d)
+		src.report(at, d)
 	}
 	return found
 }
@@ -130,7 +130,7 @@ func (f *fitting) missingAttributes(s *jsonschema.Schema, config map[string]any)
 		if p := s.Properties[name]; p != nil && p.Description != "" {
 			what = fmt.Sprintf(" (%s)", p.Description)
 		}
-		f.report(src, at, Diagnostic{Summary: "Configuration is not complete", Detail: fmt.Sprintf("The module %s needs %q%s.", f.name(), name, what),
+		src.report(at, Diagnostic{Summary: "Configuration is not complete", Detail: fmt.Sprintf("The module %s needs %q%s.", f.name(), name, what),
 			Remedy: fmt.Sprintf("Add config = { %s = … }.", name)})
 	}
 	return found
@@ -150,7 +150,7 @@ func (f *fitting) misfits(where, text string) {
 	if p := f.module.schema().Schema().Properties[name]; p != nil && p.Description != "" {
 		d.Remedy = fmt.Sprintf("%q: %s.", name, strings.TrimSuffix(p.Description, "."))
 	}
-	f.report(src, at, d)
+	src.report(at, d)
 }
 
 // attribute returns where an attribute of the configuration is written, or as

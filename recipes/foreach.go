@@ -18,7 +18,6 @@ type instance struct {
 	address string    // for example channel.shard["a"]
 	name    string    // for example shard.a
 	object  cty.Value // what each is; cty.NilVal without for_each
-	sub     *loader   // of a sub-recipe
 }
 
 // maxInstances bounds what one for_each makes, so that a mistake in an
@@ -29,16 +28,16 @@ const maxKeyBytes = 128
 
 // expand finds the instances of a channel or creature and returns what a
 // reference to it means: an object, or with for_each a map of objects.
-func (l *loader) expand(d *declaration) (cty.Value, bool) {
-	base := l.prefix + d.kind + "." + d.name
+func (ev *evaluator) expand(d *declaration) (cty.Value, bool) {
+	base := ev.prefix + d.kind + "." + d.name
 	a := d.attr("for_each")
 	if a == nil {
-		d.instances = []instance{{address: base, name: l.names + d.name}}
-		return reference(d.kind, l.names+d.name, base), true
+		d.instances = []instance{{address: base, name: ev.names + d.name}}
+		return reference(d.kind, ev.names+d.name, base), true
 	}
 	s := scope{title: d.title}
-	v, ok := l.eval(s.secretly(), a.Expr)
-	if !ok || !l.checkForEach(s, a.Expr, v) {
+	v, ok := ev.eval(s.secretly(), a.Expr)
+	if !ok || !ev.checkForEach(s, a.Expr, v) {
 		d.failed = true
 		return cty.DynamicVal, false
 	}
@@ -49,7 +48,7 @@ func (l *loader) expand(d *declaration) (cty.Value, bool) {
 			key = value
 		}
 		k := key.AsString()
-		i := instance{keyed: true, key: k, address: base + "[" + strconv.Quote(k) + "]", name: l.names + d.name + "." + k,
+		i := instance{keyed: true, key: k, address: base + "[" + strconv.Quote(k) + "]", name: ev.names + d.name + "." + k,
 			object: cty.ObjectVal(map[string]cty.Value{"key": key, "value": value})}
 		d.instances = append(d.instances, i)
 		refs[k] = reference(d.kind, i.name, i.address)
@@ -61,9 +60,9 @@ func (l *loader) expand(d *declaration) (cty.Value, bool) {
 }
 
 // checkForEach reports a value that for_each cannot go over.
-func (l *loader) checkForEach(s scope, expr hcl.Expression, v cty.Value) bool {
+func (ev *evaluator) checkForEach(s scope, expr hcl.Expression, v cty.Value) bool {
 	fault := func(detail, remedy string) bool {
-		l.fault(s, expr, "Unusable for_each", detail, remedy)
+		ev.fault(s, expr, "Unusable for_each", detail, remedy)
 		return false
 	}
 	if v.IsMarked() || (v.Type().IsSetType() && v.ContainsMarked()) {

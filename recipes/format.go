@@ -21,20 +21,19 @@ func Format(name string, src []byte) ([]byte, Diagnostics) {
 	if strings.HasSuffix(name, ".json") {
 		return src, nil
 	}
-	l := newShared(Options{}).newLoader(&folder{shown: ".", read: map[string][]byte{}})
-	l.extra[name] = src
+	rep := &reporter{findings: &findings{extra: map[string][]byte{name: src}}}
 	file, diags := parseNative(src, name)
 	for _, h := range diags {
-		l.hcl(titleAt(file, h.Subject), h)
+		rep.hcl(titleAt(file, h.Subject), h)
 	}
 	if diags.HasErrors() {
-		return nil, l.diags.tidy()
+		return nil, rep.diags.tidy()
 	}
 	out := layOut(src, name)
 	if !sameTokens(src, out, name) {
-		l.add(Diagnostic{Summary: "File cannot be formatted", Range: Range{File: name}, Detail: "Formatting would change what it says.",
+		rep.add(Diagnostic{Summary: "File cannot be formatted", Range: Range{File: name}, Detail: "Formatting would change what it says.",
 			Remedy: "Lay it out by hand; this is a defect of terrarium."})
-		return nil, l.diags
+		return nil, rep.diags
 	}
 	return out, nil
 }

@@ -3,10 +3,8 @@ package recipes
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -116,7 +114,7 @@ func openLoader(path string, o Options) (*loader, *Diagnostic) {
 	if d != nil {
 		return nil, d
 	}
-	l := newShared(o).newLoader(f)
+	l := newShared(o).newLoader(f, instantiation{})
 	l.readFiles(names)
 	return l, nil
 }
@@ -132,7 +130,7 @@ func LoadSource(ctx context.Context, source deploy.Source, o Options) (*Recipe, 
 	if d != nil {
 		return nil, Diagnostics{*d}
 	}
-	l := newShared(o).newLoader(f)
+	l := newShared(o).newLoader(f, instantiation{})
 	defer l.close()
 	l.readFiles(names)
 	r := l.evaluate(ctx, source.Path)
@@ -141,53 +139,47 @@ func LoadSource(ctx context.Context, source deploy.Source, o Options) (*Recipe, 
 
 // evaluate evaluates what was taken in; the recipe is nil if there is an error.
 func (l *loader) evaluate(ctx context.Context, path string) *Recipe {
-	deployment := l.build(ctx)
-	deployment.Source.Path = path
+	a := l.build(ctx)
+	a.deployment.Source.Path = path
 	if err := ctx.Err(); err != nil {
 		l.add(Diagnostic{Severity: Error, Summary: "Loading was given up", Detail: sentence(err.Error())})
 	}
 	if l.diags = l.diags.tidy(); l.diags.HasErrors() {
 		return nil
 	}
-	return &Recipe{deployment: deployment, places: l.places}
+	return &Recipe{deployment: a.deployment, places: a.places}
 }
 
 // build evaluates all declarations.
-func (l *loader) build(ctx context.Context) *deploy.Deployment {
+func (l *loader) build(ctx context.Context) *assembly {
 	d := &deploy.Deployment{Name: l.folder.name}
 	l.readInputs()
 	l.testInputs()
 	l.terrarium(d)
 	l.session(d)
 	all := l.withSubRecipes()
+	a := newAssembly(l.settings, d)
 	for _, l := range all {
-		l.variables(d)
+		l.evaluateAll(d)
 		l.locals()
+		a.add(l.evaluator)
 	}
+	a.decode(ctx)
+	scripts := a.scripts()
+	compilePolicies(scripts, d)
+	compilePredicates(scripts, d)
 	for _, l := range all {
-		l.channels(d)
-	}
-	l.allSpecies(ctx, all, d)
-	for _, l := range all {
-		l.creatures(ctx, d)
-	}
-	for _, l := range all {
-		l.checkEdges(d)
-	}
-	l.rootCreature(d)
-	l.checkTargets(d)
-	l.checkNames(all)
-	l.policies(all, d)
-	l.predicates(all, d)
-	for _, l := range all {
-		l.checkTests()
+		if l.opts.Tests {
+			(&testReader{l.evaluator}).checkTests(l.underTest, l.shared.underTest != nil)
+		}
 	}
 	if len(d.Creatures) == 0 && len(l.diags) == 0 {
 		l.add(Diagnostic{Severity: Error, Summary: "Nothing to run", Range: Range{File: l.folder.shown},
 			Detail: "The recipe declares no creature.", Remedy: `Add a block such as: creature "reader" { module = "reader.wasm" }.`})
 	}
 	if !l.diags.HasErrors() && ctx.Err() == nil {
-		l.declareAll(all, d)
+		declareAll(scripts, d)
+		d.Declared = append(d.Declared, a.described...)
 	}
 	d.Source.Files = map[string]string{}
 	for _, f := range l.folders {
@@ -195,41 +187,35 @@ func (l *loader) build(ctx context.Context) *deploy.Deployment {
 			d.Source.Files[f.prefix+name] = l.stored(f, name, data)
 		}
 	}
-	return d
+	return a
 }
 
 // locals evaluates all local values.
-func (l *loader) locals() {
-	for _, local := range l.ordered["locals"] {
-		l.value(node{"local", local.name})
+func (vs *variables) locals() {
+	for _, local := range vs.ordered["locals"] {
+		vs.value(node{"local", local.name})
 	}
 }
 
-// where tells a place by file and line, as it is kept with what the recipe
-// declares.
-func (l *loader) where(r hcl.Range) string {
-	return fmt.Sprintf("%s:%d", l.folder.prefix+filepath.Base(r.Filename), r.Start.Line)
-}
-
-// variables evaluates all variables and records those that may be stored.
-func (l *loader) variables(d *deploy.Deployment) {
-	if l.parent == nil {
+// evaluateAll evaluates all variables and records those that may be stored.
+func (vs *variables) evaluateAll(d *deploy.Deployment) {
+	if vs.parent == nil {
 		d.Source.Variables = map[string]json.RawMessage{}
 	}
-	for _, v := range l.ordered["variable"] {
-		val, ok := l.value(node{"var", v.name})
-		if _, given := l.inputs[v.name]; l.parent != nil || !given || !ok || l.sensitive(v) {
+	for _, v := range vs.ordered["variable"] {
+		val, ok := vs.value(node{"var", v.name})
+		if _, given := vs.inputs[v.name]; vs.parent != nil || !given || !ok || vs.sensitive(v) {
 			continue // a default, or what a sub-recipe is given, belongs to the recipe, which may be edited
 		}
 		if data, err := jsonOf(val); err == nil {
 			d.Source.Variables[v.name] = data
 		}
 	}
-	for _, v := range l.ordered["variable"] {
-		l.checkDescription(scope{title: v.title, static: "a variable block"}, v)
-		l.validate(v)
+	for _, v := range vs.ordered["variable"] {
+		vs.checkDescription(scope{title: v.title, static: "a variable block"}, v)
+		vs.validate(v)
 	}
-	l.checkInputs()
+	vs.checkInputs()
 }
 
 // terrarium reads the block of that name.
@@ -267,22 +253,4 @@ func (l *loader) session(d *deploy.Deployment) {
 	if text, ok := l.choiceAttr(s, b, "merge"); ok {
 		d.Session.AllowMerge = text == "allow"
 	}
-}
-
-// rootCreature evaluates root = creature.x.
-func (l *loader) rootCreature(d *deploy.Deployment) {
-	if l.root == nil {
-		return
-	}
-	s := scope{title: "root"}
-	v, ok := l.eval(s, l.root.Expr)
-	if !ok {
-		return
-	}
-	address, ok := refAddress(v, "creature")
-	if !ok {
-		l.wrongReference(s, l.root.Expr, v, "creature")
-		return
-	}
-	d.Root = address
 }

@@ -5,64 +5,43 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/seed47132306/terrarium/engine/deploy"
-	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty"
 )
 
-// loader holds what is known of a recipe, or of one instance of a sub-recipe,
-// while it is loaded.
+// loader loads a recipe, or one instance of a sub-recipe. It reads the files, gives
+// the variables their values, and loads the sub-recipes that the blocks declare.
+//
+// Each stage of loading is a type that knows only the stages before it: the [findings]
+// of all recipes and the [reporter] of one; the [declarations] in its files; the
+// [evaluator] of its expressions; its [variables]. The loader comes after these. An
+// [assembly] then decodes the blocks of all recipes, with their evaluators.
 type loader struct {
 	*shared
-	instantiation
-	folder    *folder
-	functions map[string]function.Function
-	broken    bool // a file could not be parsed: what it declares is not known
-
-	singles   map[string]*declaration            // terrarium, session
-	decls     map[string]map[string]*declaration // by kind and name
-	ordered   map[string][]*declaration          // by kind, as declared
-	root      *hcl.Attribute
-	values    map[node]*result
-	exprs     map[hcl.Expression]*prepared
-	constants *prepared // see constant
-	givenLess bool      // a variables file could not be read: what it gives is not known
-	inputs    map[string]input
-	tests     hcl.Blocks
-	underTest *Test                           // the same if it is one of these tests
-	funcs     []*declaration                  // declared by the recipe
-	astray    bool                            // an edge leads elsewhere, or a block is misspelt: what was meant is not known
-	used      map[string]bool                 // channels that some edge mentions, rightly or not
-	contents  map[*hcl.Block]*hcl.BodyContent // of nested blocks
+	*variables
+	underTest *Test // the test that the recipe is loaded for, if it is one of this recipe
 }
 
 // shared is what the loaders of a recipe and of its sub-recipes have in common.
 type shared struct {
-	opts         Options
-	diags        Diagnostics
-	folders      map[string]*folder    // by prefix
-	loaders      int                   // of sub-recipes
-	waiting      []waiting             // nodes being evaluated, outermost first
-	tooMany      bool                  // waiting nodes were reported
-	extra        map[string][]byte     // the files that messages may quote, by the name shown
-	wired        map[string]bool       // addresses of channels with an edge
-	channelNames map[string]string     // by address
-	species      map[string]*ofSpecies // by address
-	modules      map[string]*module
-	targets      []wireTarget // of output wires, to be checked once the root is known
-	calls        calls
-	spent        *spending
-	underTest    *Test                  // that the recipe is loaded for
-	described    []deploy.Declaration   // of creatures and output wires
-	hidden       []hiddenText           // what the files say of sensitive variables
-	places       map[string]*Diagnostic // of creatures by address: where they are declared
-	forConsole   bool                   // which needs the values of sensitive variables, though no modules
+	settings  *settings
+	findings  *findings
+	budget    *budget
+	folders   map[string]*folder // by prefix
+	loaders   map[string]*loader // of sub-recipes, by the address of the instance
+	begun     int                // how many sub-recipes were begun
+	underTest *Test              // the test that the recipe is loaded for
+}
+
+// settings are the options of the caller, and one that callers cannot set.
+type settings struct {
+	Options
+	forConsole bool // sensitive variables need their values, although modules are left alone
 }
 
 func newShared(o Options) *shared {
 	return &shared{
-		opts: o, folders: map[string]*folder{}, extra: map[string][]byte{}, wired: map[string]bool{}, channelNames: map[string]string{},
-		species: map[string]*ofSpecies{}, modules: map[string]*module{},
-		spent: &spending{left: maxSpending},
+		settings: &settings{Options: o}, findings: &findings{extra: map[string][]byte{}}, budget: &budget{spent: &spending{left: maxSpending}},
+		folders: map[string]*folder{}, loaders: map[string]*loader{},
 	}
 }
 
@@ -73,14 +52,12 @@ func (sh *shared) close() {
 }
 
 // newLoader returns a loader of a recipe in a folder.
-func (sh *shared) newLoader(f *folder) *loader {
+func (sh *shared) newLoader(f *folder, i instantiation) *loader {
 	sh.folders[f.prefix] = f
-	return &loader{
-		shared: sh, folder: f, functions: f.functions(),
-		singles: map[string]*declaration{}, decls: map[string]map[string]*declaration{}, ordered: map[string][]*declaration{},
-		values: map[node]*result{}, exprs: map[hcl.Expression]*prepared{}, used: map[string]bool{},
-		contents: map[*hcl.Block]*hcl.BodyContent{}, inputs: map[string]input{},
-	}
+	ev := newEvaluator(newDeclarations(&reporter{findings: sh.findings, instantiation: i, dir: f.prefix}, f), sh.budget)
+	l := &loader{shared: sh, variables: &variables{evaluator: ev, opts: sh.settings, inputs: map[string]input{}}}
+	ev.kinds = map[string]func(*declaration) (cty.Value, bool){"var": l.variable, "recipe": l.recipe}
+	return l
 }
 
 // readFiles takes in the files of the recipe.
@@ -94,19 +71,19 @@ func (l *loader) readFiles(names []string) {
 }
 
 // parse adds the declarations of one file.
-func (l *loader) parse(name string) {
-	file, diags := l.folder.parse(name)
-	if src, ok := l.folder.read[name]; ok {
-		l.extra[filepath.Join(l.folder.shown, name)] = src
+func (ds *declarations) parse(name string) {
+	file, diags := ds.folder.parse(name)
+	if src, ok := ds.folder.read[name]; ok {
+		ds.extra[filepath.Join(ds.folder.shown, name)] = src
 	}
 	if diags.HasErrors() {
-		l.broken = true
+		ds.broken = true
 	}
 	for _, d := range withoutEchoes(diags) {
-		l.hcl(titleAt(file, d.Subject), d)
+		ds.hcl(titleAt(file, d.Subject), d)
 	}
 	if file != nil && file.Body != nil {
-		l.declare(file.Body)
+		ds.declare(file.Body)
 	}
 }
 

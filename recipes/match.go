@@ -76,24 +76,24 @@ func conditionValue(v any) cty.Value {
 }
 
 // match reads the condition under which a policy's script is run.
-func (l *loader) match(s scope, d *declaration, p *policy.Policy) {
+func (sc *scripts) match(s scope, d *declaration, p *policy.Policy) {
 	a := d.attr("match")
 	if a == nil {
 		return
 	}
 	if p.On == journal.JudgeSend {
-		p.Match = prepareMatch(l, s, a.Expr, sendFields, quickSend)
+		p.Match = prepareMatch(sc, s, a.Expr, sendFields, quickSend)
 	} else {
-		p.MatchEvent = prepareMatch(l, s, a.Expr, conditionFields(p.On), quickEvent(p.On))
+		p.MatchEvent = prepareMatch(sc, s, a.Expr, conditionFields(p.On), quickEvent(p.On))
 	}
 }
 
 // prepareMatch makes the function for a condition on events of a type; nil if there
 // is a mistake. References are looked up now; only the event changes.
-func prepareMatch[E any](l *loader, s scope, expr hcl.Expression, known map[string]func(*E) cty.Value, q quick[E]) func(*E) (bool, error) {
+func prepareMatch[E any](sc *scripts, s scope, expr hcl.Expression, known map[string]func(*E) cty.Value, q quick[E]) func(*E) (bool, error) {
 	s.extra = map[string]cty.Value{"event": cty.DynamicVal}
-	prepared := l.prepare(s, expr)
-	fields, ok := l.fieldsOf(s, expr, slices.Sorted(maps.Keys(known)))
+	prepared := sc.prepare(s, expr)
+	fields, ok := sc.fieldsOf(s, expr, slices.Sorted(maps.Keys(known)))
 	if !prepared.ok || !ok {
 		return nil
 	}
@@ -101,7 +101,7 @@ func prepareMatch[E any](l *loader, s scope, expr hcl.Expression, known map[stri
 	for _, name := range fields {
 		event[name] = cty.UnknownVal(known[name](sample).Type())
 	}
-	if probe, ok := l.probe(s, expr, prepared, event); !ok {
+	if probe, ok := sc.probe(s, expr, prepared, event); !ok {
 		return nil
 	} else if constant, known := probe.constant(); known && len(fields) == 0 {
 		return func(*E) (bool, error) { return constant, nil }
@@ -114,7 +114,7 @@ func prepareMatch[E any](l *loader, s scope, expr hcl.Expression, known map[stri
 }
 
 // fieldsOf returns the fields of the event that an expression uses.
-func (l *loader) fieldsOf(s scope, expr hcl.Expression, known []string) ([]string, bool) {
+func (sc *scripts) fieldsOf(s scope, expr hcl.Expression, known []string) ([]string, bool) {
 	used := map[string]bool{}
 	ok := true
 	for _, t := range expr.Variables() {
@@ -125,8 +125,8 @@ func (l *loader) fieldsOf(s scope, expr hcl.Expression, known []string) ([]strin
 				used[name] = true
 			}
 		case !slices.Contains(known, stepName(t[1])):
-			l.add(l.at(s, t.SourceRange(), Diagnostic{Summary: "Unknown field of an event", Detail: fmt.Sprintf("Events have no %q.", stepName(t[1])),
-				Suggestion: nearest(stepName(t[1]), known), Remedy: fmt.Sprintf("There are %s.", enumerate(known))}))
+			sc.report(s, t.SourceRange(), Diagnostic{Summary: "Unknown field of an event", Detail: fmt.Sprintf("Events have no %q.", stepName(t[1])),
+				Suggestion: nearest(stepName(t[1]), known), Remedy: fmt.Sprintf("There are %s.", enumerate(known))})
 			ok = false
 		default:
 			used[stepName(t[1])] = true
@@ -148,18 +148,18 @@ func (p probed) constant() (value, known bool) {
 
 // probe evaluates a condition for an unknown event, which finds mistakes of
 // type before an event does.
-func (l *loader) probe(s scope, expr hcl.Expression, p *prepared, event map[string]cty.Value) (probed, bool) {
+func (sc *scripts) probe(s scope, expr hcl.Expression, p *prepared, event map[string]cty.Value) (probed, bool) {
 	ctx := p.ctx.NewChild()
 	ctx.Variables = map[string]cty.Value{"event": cty.ObjectVal(event)}
-	v, diags := l.valueOf(expr, ctx)
+	v, diags := sc.valueOf(expr, ctx)
 	for _, d := range diags {
-		l.hcl(s.title, d)
+		sc.hcl(s.title, d)
 	}
 	if diags.HasErrors() {
 		return probed{}, false
 	}
 	if ty := v.Type(); ty != cty.Bool && ty != cty.DynamicPseudoType {
-		l.add(l.at(s, expr.Range(), Diagnostic{Summary: "Wrong type", Detail: fmt.Sprintf("Match is a condition, true or false; this is %s.", article(ty.FriendlyName()))}))
+		sc.report(s, expr.Range(), Diagnostic{Summary: "Wrong type", Detail: fmt.Sprintf("Match is a condition, true or false; this is %s.", article(ty.FriendlyName()))})
 		return probed{}, false
 	}
 	return probed{v}, true

@@ -31,28 +31,35 @@ type module struct {
 	unresolved bool                 // it was tried
 }
 
+// moduleReader reads and inspects the modules that a recipe names.
+type moduleReader struct {
+	*evaluator
+	opts  *settings
+	known map[string]*module // those of all recipes, by ref
+}
+
 // moduleOf gives a creature its own module, or that of its species.
-func (l *loader) moduleOf(ctx context.Context, s scope, d *declaration, species *ofSpecies, spec *deploy.CreatureSpec) {
-	at, owner, instance := d, l, s
+func (dec *decoder) moduleOf(ctx context.Context, s scope, d *declaration, species *ofSpecies, spec *deploy.CreatureSpec) {
+	at, owner, instance := d, dec, s
 	if d.attr("module") == nil {
 		if species == nil {
-			if a := d.attr("species"); a == nil && !l.broken { // otherwise the species or the file is in error
-				l.add(l.at(s, d.at, Diagnostic{Summary: "No module", Detail: "The creature has no module, and no species that would have one.",
-					Remedy: `Add module = "FILE.wasm" or module = "builtin:NAME", or a species.`}))
+			if a := d.attr("species"); a == nil && !dec.broken { // otherwise the species or the file is in error
+				dec.report(s, d.at, Diagnostic{Summary: "No module", Detail: "The creature has no module, and no species that would have one.",
+					Remedy: `Add module = "FILE.wasm" or module = "builtin:NAME", or a species.`})
 			}
 			return
 		}
-		if species.attr("module") == nil && l.broken {
+		if species.attr("module") == nil && dec.broken {
 			return
 		}
 		if species.attr("module") == nil {
-			l.add(l.at(s, d.at, Diagnostic{Summary: "No module", Detail: fmt.Sprintf("Neither the creature nor %s has a module.", species.title),
-				Remedy: "Add a module to one of them."}))
+			dec.report(s, d.at, Diagnostic{Summary: "No module", Detail: fmt.Sprintf("Neither the creature nor %s has a module.", species.title),
+				Remedy: "Add a module to one of them."})
 			return
 		}
 		at, owner, s = species.declaration, species.in, scope{title: species.title}
 	}
-	m := owner.module(ctx, s, at)
+	m := owner.modules.of(ctx, s, at)
 	if m == nil {
 		return
 	}
@@ -60,61 +67,61 @@ func (l *loader) moduleOf(ctx context.Context, s scope, d *declaration, species 
 	if m.info == nil || d.failed {
 		return
 	}
-	(&fitting{loader: l, scope: instance, d: d, species: species, module: m, spec: spec}).check()
+	(&fitting{evaluator: dec.evaluator, scope: instance, d: d, species: species, module: m, spec: spec}).check()
 	if m.info.Manifest != nil {
-		l.checkManifest(d, m.info.Manifest, spec)
+		dec.checkManifest(d, m.info.Manifest, spec)
 	}
 }
 
-// module evaluates a module attribute and looks into the module. It returns
+// of evaluates a module attribute and looks into the module. It returns
 // nil if something is wrong, which has then been reported.
-func (l *loader) module(ctx context.Context, s scope, d *declaration) *module {
-	text, ok := l.stringAttr(s, d, "module")
+func (ms *moduleReader) of(ctx context.Context, s scope, d *declaration) *module {
+	text, ok := ms.stringAttr(s, d, "module")
 	if !ok {
 		return nil
 	}
 	expr := d.attr("module").Expr
 	if text == "" {
-		l.fault(s, expr, "No module", "The path is empty.", `Write a path, or "builtin:NAME".`)
+		ms.fault(s, expr, "No module", "The path is empty.", `Write a path, or "builtin:NAME".`)
 		return nil
 	}
 	ref := text
 	if !strings.HasPrefix(ref, builtinPrefix) {
 		ref = filepath.FromSlash(ref)
 		if !filepath.IsAbs(ref) {
-			ref = filepath.Join(l.folder.abs, ref)
+			ref = filepath.Join(ms.folder.abs, ref)
 		}
 	}
-	if l.opts.ShapeOnly {
+	if ms.opts.ShapeOnly {
 		return &module{ref: ref}
 	}
-	m := l.modules[ref]
+	m := ms.known[ref]
 	if m == nil {
 		m = &module{ref: ref}
-		l.modules[ref] = m
-		m.err = l.readModule(ctx, m)
+		ms.known[ref] = m
+		m.err = ms.readModule(ctx, m)
 	}
 	if m.err != nil {
-		l.moduleFault(s, expr, text, m)
+		ms.moduleFault(s, expr, text, m)
 		return nil
 	}
 	return m
 }
 
-func (l *loader) readModule(ctx context.Context, m *module) (err error) {
+func (ms *moduleReader) readModule(ctx context.Context, m *module) (err error) {
 	name, builtin := strings.CutPrefix(m.ref, builtinPrefix)
 	switch {
 	case !builtin:
 		m.wasm, err = readWasm(m.ref)
-	case l.opts.Builtins == nil:
+	case ms.opts.Builtins == nil:
 		return nil
 	default:
-		m.wasm, err = l.opts.Builtins.Wasm(name)
+		m.wasm, err = ms.opts.Builtins.Wasm(name)
 	}
-	if err != nil || l.opts.Inspector == nil {
+	if err != nil || ms.opts.Inspector == nil {
 		return err
 	}
-	m.info, err = l.opts.Inspector.Inspect(ctx, m.wasm)
+	m.info, err = ms.opts.Inspector.Inspect(ctx, m.wasm)
 	return err
 }
 
@@ -145,34 +152,34 @@ func fitsModule(info fs.FileInfo) error {
 	return nil
 }
 
-func (l *loader) moduleFault(s scope, expr hcl.Expression, text string, m *module) {
+func (ms *moduleReader) moduleFault(s scope, expr hcl.Expression, text string, m *module) {
 	name, builtin := strings.CutPrefix(m.ref, builtinPrefix)
 	var refused *abi.Error
 	switch {
-	case builtin && !slices.Contains(l.opts.Builtins.Names(), name):
-		names := l.opts.Builtins.Names()
+	case builtin && !slices.Contains(ms.opts.Builtins.Names(), name):
+		names := ms.opts.Builtins.Names()
 		d := Diagnostic{Summary: "Unknown builtin creature", Detail: fmt.Sprintf("No creature %q ships with this version.", name), Suggestion: nearest(name, names)}
 		if d.Suggestion == "" {
 			d.Remedy = fmt.Sprintf("There are %s.", enumerate(names))
 		} else {
 			d.Suggestion = builtinPrefix + d.Suggestion
 		}
-		l.add(l.at(s, expr.Range(), d))
+		ms.report(s, expr.Range(), d)
 	case errors.Is(m.err, fs.ErrNotExist):
-		l.moduleMissing(s, expr, text, m.ref)
+		ms.moduleMissing(s, expr, text, m.ref)
 	case errors.As(m.err, &refused):
 		detail := refused.Message
 		if refused.Err != nil {
 			detail += ": " + refused.Err.Error()
 		}
-		l.fault(s, expr, "Module refused", fmt.Sprintf("%s cannot be a creature: %s", text, sentence(detail)), sentence(refused.Remedy))
+		ms.fault(s, expr, "Module refused", fmt.Sprintf("%s cannot be a creature: %s", text, sentence(detail)), sentence(refused.Remedy))
 	default:
-		l.fault(s, expr, "Module cannot be read", fmt.Sprintf("%s: %s", text, sentence(cause(m.err))), "")
+		ms.fault(s, expr, "Module cannot be read", fmt.Sprintf("%s: %s", text, sentence(cause(m.err))), "")
 	}
 }
 
 // moduleMissing helps with a path that leads nowhere.
-func (l *loader) moduleMissing(s scope, expr hcl.Expression, text, path string) {
+func (ms *moduleReader) moduleMissing(s scope, expr hcl.Expression, text, path string) {
 	dir := filepath.Dir(path)
 	d := Diagnostic{Summary: "Module not found", Detail: fmt.Sprintf("There is no file %s.", path)}
 	entries, err := os.ReadDir(dir)
@@ -188,22 +195,22 @@ func (l *loader) moduleMissing(s scope, expr hcl.Expression, text, path string) 
 	case err != nil:
 		d.Remedy = "The folder does not exist either; a relative path begins at the recipe's folder."
 	case d.Suggestion != "":
-	case l.opts.Builtins != nil && slices.Contains(l.opts.Builtins.Names(), strings.TrimSuffix(text, wasmSuffix)):
+	case ms.opts.Builtins != nil && slices.Contains(ms.opts.Builtins.Names(), strings.TrimSuffix(text, wasmSuffix)):
 		d.Suggestion = builtinPrefix + strings.TrimSuffix(text, wasmSuffix)
 	case len(wasm) > 0:
 		d.Remedy = fmt.Sprintf("That folder has %s.", enumerate(wasm))
 	default:
 		d.Remedy = "Build the module first; a relative path begins at the recipe's folder."
 	}
-	f := l.at(s, expr.Range(), d)
-	if p := l.prepared(expr); p != nil && p.ok {
+	f := ms.at(s, expr.Range(), d)
+	if p := ms.prepared(expr); p != nil && p.ok {
 		f.Values = valuesOf(expr, s.context(p))
 	}
-	l.add(f)
+	ms.add(f)
 }
 
 // checkManifest warns of channels that a module counts on and does not get.
-func (l *loader) checkManifest(d *declaration, m *abi.Manifest, spec *deploy.CreatureSpec) {
+func (dec *decoder) checkManifest(d *declaration, m *abi.Manifest, spec *deploy.CreatureSpec) {
 	for _, side := range []struct {
 		verb  string
 		wants []abi.ManifestChannel
@@ -213,7 +220,7 @@ func (l *loader) checkManifest(d *declaration, m *abi.Manifest, spec *deploy.Cre
 		for _, w := range side.has {
 			alias := w.Alias
 			if alias == "" {
-				alias = l.channelNames[w.Channel]
+				alias = dec.channelNames[w.Channel]
 			}
 			aliases = append(aliases, alias)
 		}
@@ -225,9 +232,9 @@ func (l *loader) checkManifest(d *declaration, m *abi.Manifest, spec *deploy.Cre
 			if a := d.attr(side.verb); a != nil {
 				at = a.Expr.Range()
 			}
-			l.add(l.at(scope{title: d.title}, at, Diagnostic{Severity: Warning, Summary: "Channel not wired",
+			dec.report(scope{title: d.title}, at, Diagnostic{Severity: Warning, Summary: "Channel not wired",
 				Detail: fmt.Sprintf("The module %s says that it needs the alias %q to %s on, which %s does not have.", m.Name, want.Alias, side.verb, spec.Address),
-				Remedy: fmt.Sprintf("Write %s = { %s = channel.NAME }.", side.verb, want.Alias)}))
+				Remedy: fmt.Sprintf("Write %s = { %s = channel.NAME }.", side.verb, want.Alias)})
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // fitting compares what a creature gets with what its module says of itself.
 type fitting struct {
-	*loader
+	*evaluator
 	scope   scope
 	d       *declaration
 	species *ofSpecies // may be nil
@@ -43,16 +43,16 @@ func (f *fitting) name() string {
 
 // source is a place where something of the creature may be written.
 type source struct {
-	in    *loader
+	in    *evaluator
 	scope scope
 	d     *declaration
 }
 
 // sources are the creature and its species.
 func (f *fitting) sources() []source {
-	out := []source{{f.loader, f.scope, f.d}}
+	out := []source{{f.evaluator, f.scope, f.d}}
 	if f.species != nil {
-		out = append(out, source{f.species.in, scope{title: f.species.title}, f.species.declaration})
+		out = append(out, source{f.species.in.evaluator, scope{title: f.species.title}, f.species.declaration})
 	}
 	return out
 }
@@ -73,7 +73,7 @@ func (f *fitting) find(block, attribute string) (source, hcl.Range) {
 	return f.sources()[0], f.d.at
 }
 
-func (f *fitting) report(s source, at hcl.Range, d Diagnostic) { s.in.add(s.in.at(s.scope, at, d)) }
+func (s source) report(at hcl.Range, d Diagnostic) { s.in.report(s.scope, at, d) }
 
 // memory refuses a limit below what the module begins with.
 func (f *fitting) memory() {
@@ -83,7 +83,7 @@ func (f *fitting) memory() {
 		return
 	}
 	s, at := f.find("limits", "memory")
-	f.report(s, at, Diagnostic{Summary: "Memory limit too small",
+	s.report(at, Diagnostic{Summary: "Memory limit too small",
 		Detail: fmt.Sprintf("The module %s begins with %d bytes of memory; the limit of %s is %d.", f.name(), least, f.spec.Address, limit),
 		Remedy: fmt.Sprintf("Allow %d bytes or more: limits { memory = \"%dKiB\" }.", least, (least+1023)/1024)})
 }
@@ -104,12 +104,12 @@ func (f *fitting) grants() {
 			continue
 		}
 		s, at := f.find("grants", name)
-		f.report(s, at, Diagnostic{Severity: Warning, Summary: "Grant without a use",
+		s.report(at, Diagnostic{Severity: Warning, Summary: "Grant without a use",
 			Detail: fmt.Sprintf("The module %s never imports %s, so the grant %s changes nothing.", f.name(), uses[name][0], name), Remedy: "Remove the grant."})
 	}
 	if imports["http"] {
 		s := f.sources()[0]
-		f.report(s, f.moduleRange(), Diagnostic{Severity: Warning, Summary: "Import that is not granted",
+		s.report(f.moduleRange(), Diagnostic{Severity: Warning, Summary: "Import that is not granted",
 			Detail: fmt.Sprintf("The module %s imports http, which this version of terrarium does not carry out: every call answers unsupported.", f.name()),
 			Remedy: "Use a later version if it cannot do without."})
 	}
@@ -134,11 +134,11 @@ func (f *fitting) capabilities() {
 		switch {
 		case granted:
 		case known:
-			f.report(f.sources()[0], f.moduleRange(), Diagnostic{Severity: Warning, Summary: "Capability not granted",
+			f.sources()[0].report(f.moduleRange(), Diagnostic{Severity: Warning, Summary: "Capability not granted",
 				Detail: fmt.Sprintf("The module %s says that it needs %s, which %s is not granted.", f.name(), name, f.spec.Address),
 				Remedy: fmt.Sprintf("Write grants { %s = true }.", name)})
 		default:
-			f.report(f.sources()[0], f.moduleRange(), Diagnostic{Summary: "Not supported by this version",
+			f.sources()[0].report(f.moduleRange(), Diagnostic{Summary: "Not supported by this version",
 				Detail: fmt.Sprintf("The module %s says that it needs the capability %q, which this version of terrarium cannot grant.", f.name(), name),
 				Remedy: "Use another module, or a later version."})
 		}

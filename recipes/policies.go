@@ -31,58 +31,92 @@ type policyName struct {
 	name string
 }
 
-// policies compiles the policies of all recipes and hands them to the deployment.
-func (l *loader) policies(all []*loader, d *deploy.Deployment) {
+// scripts decodes the policies and predicates of one recipe.
+type scripts struct {
+	*evaluator
+	opts    *settings
+	species map[string]string // their names in the deployment, by address
+}
+
+// compilePolicies compiles the policies of all recipes and hands them to the deployment.
+func compilePolicies(all []*scripts, d *deploy.Deployment) {
 	var policies []policy.Policy
-	scripts := map[policyName]*script{}
-	for _, l := range all {
-		for _, decl := range l.ordered["policy"] {
-			p, s, ok := l.policy(decl)
+	found := map[policyName]*script{}
+	for _, sc := range all {
+		for _, decl := range sc.ordered["policy"] {
+			p, s, ok := sc.policy(decl)
 			if !ok {
 				continue
 			}
-			l.confine(&p)
-			scripts[policyName{p.On, p.Name}] = s
+			sc.confine(&p)
+			found[policyName{p.On, p.Name}] = s
 			policies = append(policies, p)
 		}
 	}
 	if len(policies) == 0 {
 		return
 	}
-	l.isolate(all, policies)
-	set, faults := policy.New(policies, policy.Options{Command: l.opts.PolicyProcess})
+	all[0].isolate(all, policies)
+	set, faults := policy.New(policies, policy.Options{Command: all[0].opts.PolicyProcess})
 	for _, f := range faults {
-		s := scripts[policyName{f.On, f.Policy}]
-		s.in.scriptFault(s, f)
+		found[policyName{f.On, f.Policy}].fault(f)
 	}
 	if set != nil {
 		d.Policy = set
 	}
 }
 
-func (l *loader) policy(d *declaration) (policy.Policy, *script, bool) {
+// compilePredicates compiles the predicates of all recipes and hands them to the
+// deployment.
+func compilePredicates(all []*scripts, d *deploy.Deployment) {
+	var sources []policy.PredicateSource
+	found := map[string]*script{}
+	for _, sc := range all {
+		for _, decl := range sc.ordered["predicate"] {
+			s := scope{title: decl.title}
+			timeout := sc.timeout(s, decl, "an output")
+			sc.checkDescription(s, decl)
+			source, ok := sc.script(s, decl)
+			if !ok {
+				continue
+			}
+			found[sc.names+decl.name] = source
+			sources = append(sources, policy.PredicateSource{Name: sc.names + decl.name, Source: source.text, File: source.name, Line: source.line, Timeout: timeout})
+		}
+	}
+	if len(sources) == 0 {
+		return
+	}
+	made, faults := policy.NewPredicates(sources)
+	for _, f := range faults {
+		found[f.Policy].fault(f)
+	}
+	d.Predicates = made
+}
+
+func (sc *scripts) policy(d *declaration) (policy.Policy, *script, bool) {
 	s := scope{title: d.title}
 	if !slices.Contains(decidingEvents, d.event) {
-		l.otherEvent(s, d)
+		sc.otherEvent(s, d)
 		return policy.Policy{}, nil, false
 	}
 	p := policy.Policy{Name: d.name, On: journal.PolicyKind(d.event)}
-	l.checkDescription(s, d)
-	l.mode(s, d, &p)
-	switch then, _ := l.choiceAttr(s, d, "on_error"); then {
+	sc.checkDescription(s, d)
+	sc.mode(s, d, &p)
+	switch then, _ := sc.choiceAttr(s, d, "on_error"); then {
 	case "warn":
 		p.OnError = policy.WarnOnError
 	case "allow":
 		p.OnError = policy.AllowOnError
 	}
-	enforce, _ := l.choiceAttr(s, d, "enforce")
+	enforce, _ := sc.choiceAttr(s, d, "enforce")
 	p.Audit = enforce == "audit"
-	l.record(s, d, &p)
-	p.Timeout = l.timeout(s, d, "an event")
-	l.isolation(s, d, &p)
-	l.judged(s, d, &p)
-	l.match(s, d, &p)
-	source, ok := l.script(s, d)
+	sc.record(s, d, &p)
+	p.Timeout = sc.timeout(s, d, "an event")
+	sc.isolation(s, d, &p)
+	sc.judged(s, d, &p)
+	sc.match(s, d, &p)
+	source, ok := sc.script(s, d)
 	if !ok {
 		return p, nil, false
 	}
@@ -92,13 +126,13 @@ func (l *loader) policy(d *declaration) (policy.Policy, *script, bool) {
 
 // mode reads what a policy may do. There is something to change about messages
 // and merges only.
-func (l *loader) mode(s scope, d *declaration, p *policy.Policy) {
-	mode, ok := l.choiceAttr(s, d, "mode")
+func (sc *scripts) mode(s scope, d *declaration, p *policy.Policy) {
+	mode, ok := sc.choiceAttr(s, d, "mode")
 	if !ok || mode != "mutate" {
 		return
 	}
 	if p.On != journal.JudgeSend && p.On != journal.JudgeMerge {
-		l.fault(s, d.attr("mode").Expr, "Nothing to change", fmt.Sprintf("A policy on %q can allow and deny; there is nothing for it to change.", d.event),
+		sc.fault(s, d.attr("mode").Expr, "Nothing to change", fmt.Sprintf("A policy on %q can allow and deny; there is nothing for it to change.", d.event),
 			`Leave mode out. Policies on "send" and "merge" can be in the mode "mutate".`)
 		return
 	}
@@ -106,17 +140,17 @@ func (l *loader) mode(s scope, d *declaration, p *policy.Policy) {
 }
 
 // record reads what is kept of messages that the policy changes or leaves out.
-func (l *loader) record(s scope, d *declaration, p *policy.Policy) {
-	kept, ok := l.choiceAttr(s, d, "record")
+func (sc *scripts) record(s scope, d *declaration, p *policy.Policy) {
+	kept, ok := sc.choiceAttr(s, d, "record")
 	if ok && p.On != journal.JudgeSend {
-		l.fault(s, d.attr("record").Expr, "Nothing to keep", fmt.Sprintf("A policy on %q changes no message.", d.event), "Leave record out.")
+		sc.fault(s, d.attr("record").Expr, "Nothing to keep", fmt.Sprintf("A policy on %q changes no message.", d.event), "Leave record out.")
 		return
 	}
 	p.Original = kept == "original"
 }
 
 // isolate has policies run in processes of their own that come from somebody else.
-func (l *loader) isolate(all []*loader, policies []policy.Policy) {
+func (sc *scripts) isolate(all []*scripts, policies []policy.Policy) {
 	why := ""
 	for _, part := range all {
 		if why == "" {
@@ -124,84 +158,84 @@ func (l *loader) isolate(all []*loader, policies []policy.Policy) {
 		}
 	}
 	switch {
-	case l.opts.Isolation == IsolateAll:
+	case sc.opts.Isolation == IsolateAll:
 		why = "all policies are to be isolated"
-	case l.opts.Isolation == IsolateNone, why == "":
+	case sc.opts.Isolation == IsolateNone, why == "":
 		return
 	}
 	for i := range policies {
 		policies[i].Process = true
 	}
-	if len(l.opts.PolicyProcess) == 0 {
-		l.add(Diagnostic{Severity: Error, Summary: "No process to run policies in", Range: Range{File: l.folder.shown},
+	if len(sc.opts.PolicyProcess) == 0 {
+		sc.add(Diagnostic{Severity: Error, Summary: "No process to run policies in", Range: Range{File: sc.folder.shown},
 			Detail: fmt.Sprintf("The policies of the recipe are run in processes of their own: %s. This program has not been told how to start one.", why),
 			Remedy: "Run the recipe with the command terrarium, set RecipeOptions.PolicyProcess, or make the files your own once you have read them."})
 	}
 }
 
 // isolation reads where the script is to run.
-func (l *loader) isolation(s scope, d *declaration, p *policy.Policy) {
-	if text, _ := l.choiceAttr(s, d, "isolation"); text != "process" {
+func (sc *scripts) isolation(s scope, d *declaration, p *policy.Policy) {
+	if text, _ := sc.choiceAttr(s, d, "isolation"); text != "process" {
 		return
 	}
-	if p.Process = true; len(l.opts.PolicyProcess) == 0 {
-		l.fault(s, d.attr("isolation").Expr, "No process to run it in", "This program has not been told how to start a process for policies.",
+	if p.Process = true; len(sc.opts.PolicyProcess) == 0 {
+		sc.fault(s, d.attr("isolation").Expr, "No process to run it in", "This program has not been told how to start a process for policies.",
 			"Run the recipe with the command terrarium, or set RecipeOptions.PolicyProcess.")
 	}
 }
 
 // timeout is how long a script may take for what; 0 if the recipe does not say.
-func (l *loader) timeout(s scope, d *declaration, what string) time.Duration {
-	timeout, ok := l.durationAttr(s, d, "timeout")
+func (sc *scripts) timeout(s scope, d *declaration, what string) time.Duration {
+	timeout, ok := sc.durationAttr(s, d, "timeout")
 	if ok && timeout > policy.MaxTimeout {
-		l.fault(s, d.attr("timeout").Expr, "Timeout too long", fmt.Sprintf("A %s may take at most %v for %s.", d.kind, policy.MaxTimeout, what), "")
+		sc.fault(s, d.attr("timeout").Expr, "Timeout too long", fmt.Sprintf("A %s may take at most %v for %s.", d.kind, policy.MaxTimeout, what), "")
 	}
 	return timeout
 }
 
-func (l *loader) otherEvent(s scope, d *declaration) {
+func (sc *scripts) otherEvent(s scope, d *declaration) {
 	if d.event == "capability" {
-		l.add(l.at(s, d.at, Diagnostic{Summary: "Not supported by this version",
+		sc.report(s, d.at, Diagnostic{Summary: "Not supported by this version",
 			Detail: "Policies on \"capability\" are to judge outbound requests, and creatures cannot make any yet.",
-			Remedy: "Remove the policy, or use a later version."}))
+			Remedy: "Remove the policy, or use a later version."})
 		return
 	}
-	l.add(l.at(s, d.at, Diagnostic{Summary: "Unknown event", Detail: fmt.Sprintf("Policies on %q do not exist.", d.event),
-		Suggestion: nearest(d.event, decidingEvents), Remedy: fmt.Sprintf("There are %s.", enumerate(decidingEvents))}))
+	sc.report(s, d.at, Diagnostic{Summary: "Unknown event", Detail: fmt.Sprintf("Policies on %q do not exist.", d.event),
+		Suggestion: nearest(d.event, decidingEvents), Remedy: fmt.Sprintf("There are %s.", enumerate(decidingEvents))})
 }
 
 // judged reads what a policy is about: channels, creatures and species, each one
 // of them or a list; without an attribute all.
-func (l *loader) judged(s scope, d *declaration, p *policy.Policy) {
+func (sc *scripts) judged(s scope, d *declaration, p *policy.Policy) {
 	onEdges := p.On == journal.JudgeSend || p.On == journal.JudgeConnect || p.On == journal.JudgeDisconnect
 	if a := d.attr("channel"); a != nil && !onEdges {
-		l.fault(s, a.Expr, "No channel", fmt.Sprintf("The event %q has no channel.", d.event), "Leave the attribute out.")
+		sc.fault(s, a.Expr, "No channel", fmt.Sprintf("The event %q has no channel.", d.event), "Leave the attribute out.")
 		return
 	}
-	p.Channels = l.scopeAttr(s, d, "channel")
+	p.Channels = sc.scopeAttr(s, d, "channel")
 	for _, name := range []string{"creature", "species"} {
 		if a := d.attr(name); a != nil && (p.On == journal.JudgePlan || p.On == journal.JudgeMerge || p.On == journal.JudgeSplit) {
-			l.fault(s, a.Expr, "No creature", fmt.Sprintf("The event %q is about whole graphs.", d.event), "Leave the attribute out, and look at the event in the script.")
+			sc.fault(s, a.Expr, "No creature", fmt.Sprintf("The event %q is about whole graphs.", d.event), "Leave the attribute out, and look at the event in the script.")
 			return
 		}
 	}
-	p.Creatures = l.scopeAttr(s, d, "creature")
-	for _, address := range l.scopeAttr(s, d, "species") {
-		if of := l.species[address]; of != nil {
-			p.Species = append(p.Species, of.name)
+	p.Creatures = sc.scopeAttr(s, d, "creature")
+	for _, address := range sc.scopeAttr(s, d, "species") {
+		if name := sc.species[address]; name != "" {
+			p.Species = append(p.Species, name)
 		}
 	}
 }
 
 // scopeAttr reads the addresses of what a policy is about; nil without the
 // attribute.
-func (l *loader) scopeAttr(s scope, d *declaration, kind string) []string {
+func (sc *scripts) scopeAttr(s scope, d *declaration, kind string) []string {
 	a := d.attr(kind)
 	if a == nil {
 		return nil
 	}
 	out := []string{}
-	v, ok := l.eval(s, a.Expr)
+	v, ok := sc.eval(s, a.Expr)
 	if !ok {
 		return out
 	}
@@ -213,7 +247,7 @@ func (l *loader) scopeAttr(s scope, d *declaration, kind string) []string {
 		_, e := it.Element()
 		address, ok := refAddress(e, kind)
 		if !ok {
-			l.wrongReference(s, a.Expr, e, kind)
+			sc.wrongReference(s, a.Expr, e, kind)
 			continue
 		}
 		out = append(out, address)

@@ -12,12 +12,12 @@ import (
 // confine keeps a policy of a sub-recipe to the members of that: to what is sent
 // on its channels and by its creatures, what happens to them or is done by them,
 // and the graphs that have any of them.
-func (l *loader) confine(p *policy.Policy) {
-	if l.parent == nil {
+func (sc *scripts) confine(p *policy.Policy) {
+	if sc.parent == nil {
 		return
 	}
-	p.Name = l.names + p.Name
-	m := members{addresses: l.prefix, species: l.names}
+	p.Name = sc.names + p.Name
+	m := members{addresses: sc.prefix, species: sc.names}
 	p.Match, p.MatchEvent = within(m.send, p.Match), within(m.concern, p.MatchEvent)
 }
 

@@ -15,98 +15,98 @@ var kindOf = map[string]string{"var": "variable", "local": "local", "channel": "
 	"recipe": "recipe"}
 
 // refer looks up one reference of an expression and adds its value to vars.
-func (l *loader) refer(s scope, p *prepared, t hcl.Traversal, vars map[string]map[string]cty.Value) bool {
+func (ev *evaluator) refer(s scope, p *prepared, t hcl.Traversal, vars map[string]map[string]cty.Value) bool {
 	root := t.RootName()
 	if _, ok := s.extra[root]; ok {
 		return true
 	}
 	if s.pure {
-		l.add(l.at(s, t.SourceRange(), Diagnostic{Summary: "No references here", Detail: "A function knows its parameters and nothing else.",
-			Suggestion: nearest(root, slices.Sorted(maps.Keys(s.extra))), Remedy: "Add a parameter for it."}))
+		ev.report(s, t.SourceRange(), Diagnostic{Summary: "No references here", Detail: "A function knows its parameters and nothing else.",
+			Suggestion: nearest(root, slices.Sorted(maps.Keys(s.extra))), Remedy: "Add a parameter for it."})
 		return false
 	}
 	if s.static != "" {
-		l.add(l.at(s, t.SourceRange(), Diagnostic{Summary: "No references here",
+		ev.report(s, t.SourceRange(), Diagnostic{Summary: "No references here",
 			Detail: fmt.Sprintf("References cannot be used in %s: it is read before anything else.", s.static),
-			Remedy: "Write the value itself."}))
+			Remedy: "Write the value itself."})
 		return false
 	}
 	if root == "each" {
 		p.usesEach = true
-		return l.referEach(s, t)
+		return ev.referEach(s, t)
 	}
 	if vars[root] == nil {
 		vars[root] = map[string]cty.Value{}
 	}
 	if root == "path" {
-		return l.referPath(s, t, vars[root])
+		return ev.referPath(s, t, vars[root])
 	}
 	if kindOf[root] == "" {
-		l.unknownRoot(s, t)
+		ev.unknownRoot(s, t)
 		return false
 	}
 	if len(t) == 1 {
-		return l.referAll(root, vars[root])
+		return ev.referAll(root, vars[root])
 	}
-	return l.referOne(s, t, vars[root]) && (root != "recipe" || l.referMember(s, t))
+	return ev.referOne(s, t, vars[root]) && (root != "recipe" || ev.referMember(s, t))
 }
 
-func (l *loader) referEach(s scope, t hcl.Traversal) bool {
+func (ev *evaluator) referEach(s scope, t hcl.Traversal) bool {
 	if !s.forEach {
-		l.add(l.at(s, t.SourceRange(), Diagnostic{Summary: "No for_each here",
-			Detail: "each.key and each.value have a meaning only in a block with for_each.", Remedy: "Give the block a for_each, or write the value itself."}))
+		ev.report(s, t.SourceRange(), Diagnostic{Summary: "No for_each here",
+			Detail: "each.key and each.value have a meaning only in a block with for_each.", Remedy: "Give the block a for_each, or write the value itself."})
 		return false
 	}
-	return l.fixedName(s, t, "each", "key", "value")
+	return ev.fixedName(s, t, "each", "key", "value")
 }
 
-func (l *loader) referPath(s scope, t hcl.Traversal, to map[string]cty.Value) bool {
-	to["recipe"] = cty.StringVal(l.folder.abs)
-	return l.fixedName(s, t, "path", "recipe")
+func (ev *evaluator) referPath(s scope, t hcl.Traversal, to map[string]cty.Value) bool {
+	to["recipe"] = cty.StringVal(ev.folder.abs)
+	return ev.fixedName(s, t, "path", "recipe")
 }
 
 // fixedName checks references to the names that every recipe has.
-func (l *loader) fixedName(s scope, t hcl.Traversal, root string, names ...string) bool {
+func (ev *evaluator) fixedName(s scope, t hcl.Traversal, root string, names ...string) bool {
 	if len(t) == 1 || slices.Contains(names, stepName(t[1])) {
 		return true
 	}
-	l.add(l.at(s, t.SourceRange(), Diagnostic{Summary: "Unknown reference",
+	ev.report(s, t.SourceRange(), Diagnostic{Summary: "Unknown reference",
 		Detail:     fmt.Sprintf("There is no %s.%s; there is %s.%s.", root, stepName(t[1]), root, strings.Join(names, " and "+root+".")),
-		Suggestion: nearest(stepName(t[1]), names)}))
+		Suggestion: nearest(stepName(t[1]), names)})
 	return false
 }
 
-func (l *loader) referAll(root string, to map[string]cty.Value) bool {
+func (ev *evaluator) referAll(root string, to map[string]cty.Value) bool {
 	ok := true
-	for _, name := range l.declared(kindOf[root]) { // in order: of a cycle, it decides who is told of it
-		v, found := l.value(node{root, name})
+	for _, name := range ev.declared(kindOf[root]) { // in order: of a cycle, it decides who is told of it
+		v, found := ev.value(node{root, name})
 		to[name] = v
 		ok = ok && found
 	}
 	return ok
 }
 
-func (l *loader) referOne(s scope, t hcl.Traversal, to map[string]cty.Value) bool {
+func (ev *evaluator) referOne(s scope, t hcl.Traversal, to map[string]cty.Value) bool {
 	root, name := t.RootName(), stepName(t[1])
-	if l.decls[kindOf[root]][name] == nil {
-		l.unknownName(s, t, root, name)
+	if ev.decls[kindOf[root]][name] == nil {
+		ev.unknownName(s, t, root, name)
 		return false
 	}
-	v, ok := l.value(node{root, name})
+	v, ok := ev.value(node{root, name})
 	to[name] = v
 	if root == "channel" && !ok {
-		l.used[name] = true
+		ev.used[name] = true
 	}
 	return ok
 }
 
 // unknownName reports a reference to something that is not declared. When a
 // file could not be read to its end, it may well be declared there.
-func (l *loader) unknownName(s scope, t hcl.Traversal, root, name string) {
-	if l.broken {
+func (ev *evaluator) unknownName(s scope, t hcl.Traversal, root, name string) {
+	if ev.broken {
 		return
 	}
-	names := l.declared(kindOf[root])
+	names := ev.declared(kindOf[root])
 	d := Diagnostic{Summary: "Unknown " + kindOf[root], Suggestion: nearest(name, names),
 		Detail: fmt.Sprintf("No %s named %q is declared.", kindOf[root], name)}
 	if root == "local" {
@@ -122,16 +122,16 @@ func (l *loader) unknownName(s scope, t hcl.Traversal, root, name string) {
 		d.Remedy = fmt.Sprintf("Declare it: %s %q { … }.", kindOf[root], name)
 	}
 	if root == "channel" {
-		l.used[d.Suggestion] = true
+		ev.used[d.Suggestion] = true
 	}
-	l.add(l.at(s, hcl.RangeBetween(t[0].SourceRange(), t[1].SourceRange()), d))
+	ev.report(s, hcl.RangeBetween(t[0].SourceRange(), t[1].SourceRange()), d)
 }
 
 // scriptWords are names that scripts know, and recipes do not.
 var scriptWords = []string{"event", "ctx", "output", "source"}
 
 // unknownRoot reports a reference whose first word means nothing.
-func (l *loader) unknownRoot(s scope, t hcl.Traversal) {
+func (ev *evaluator) unknownRoot(s scope, t hcl.Traversal) {
 	word := t.RootName()
 	d := Diagnostic{Summary: "Unknown reference", Detail: fmt.Sprintf("%q does not begin a reference.", word),
 		Remedy: "References begin with var, local, channel, species, creature, predicate, recipe, each or path."}
@@ -144,10 +144,10 @@ func (l *loader) unknownRoot(s scope, t hcl.Traversal) {
 		d.Remedy = "A script in quotes is a template: write $${ for what is JavaScript's, or the script in a heredoc, <<-JS, which needs no escaping."
 	case len(t) == 1:
 		for _, root := range roots[:7] {
-			if l.decls[kindOf[root]][word] != nil {
+			if ev.decls[kindOf[root]][word] != nil {
 				d.Detail, d.Remedy = fmt.Sprintf("%q alone does not say what kind of thing it is.", word), ""
 				d.Suggestion = root + "." + word
-				l.used[word] = l.used[word] || root == "channel"
+				ev.used[word] = ev.used[word] || root == "channel"
 				break
 			}
 		}
@@ -163,15 +163,65 @@ func (l *loader) unknownRoot(s scope, t hcl.Traversal) {
 			d.Suggestion = "local"
 		}
 	}
-	l.add(l.at(s, t.SourceRange(), d))
+	ev.report(s, t.SourceRange(), d)
 }
 
 // declared returns the declared names of a kind, sorted.
-func (l *loader) declared(kind string) []string {
+func (ds *declarations) declared(kind string) []string {
 	var out []string
-	for name := range l.decls[kind] {
+	for name := range ds.decls[kind] {
 		out = append(out, name)
 	}
 	slices.Sort(out)
 	return out
+}
+
+// wrongReference reports a value that is not a reference of the kind wanted.
+func (ev *evaluator) wrongReference(s scope, expr hcl.Expression, v cty.Value, kind string) {
+	ev.astray = ev.astray || kind == "channel" && v.Type() != cty.String
+	v, _ = v.Unmark()
+	switch ty := v.Type(); {
+	case v.IsNull():
+		ev.fault(s, expr, capital(kind)+" expected", "The value is null.", "")
+	case ty == cty.String:
+		ev.notQuoted(s, expr, v.AsString(), kind)
+	case ty.IsMapType() && ty.ElementType().Equals(referenceType):
+		keys := keysOf(v)
+		remedy := "It has no instances."
+		if vars := expr.Variables(); len(keys) > 0 && len(vars) == 1 {
+			text := traversalText(vars[0])
+			remedy = fmt.Sprintf("Say which one, for example %s[%q].", text, keys[0])
+			if kind == "channel" {
+				remedy = fmt.Sprintf("Say which one, for example %s[%q], or write values(%s) in place of the list for all of them.", text, keys[0], text)
+			}
+		}
+		ev.fault(s, expr, "Which "+kind+"?", fmt.Sprintf("This stands for all instances of a for_each: %s.", describe(v)), remedy)
+	default:
+		ev.fault(s, expr, capital(kind)+" expected", fmt.Sprintf("A reference to a %s belongs here; this is %s.", kind, describe(v)), "")
+	}
+}
+
+// notQuoted reports a text where a reference belongs.
+func (ev *evaluator) notQuoted(s scope, expr hcl.Expression, text, kind string) {
+	name := text
+	if len(name) > len(kind)+1 && name[:len(kind)+1] == kind+"." {
+		name = name[len(kind)+1:]
+	}
+	d := Diagnostic{Summary: capital(kind) + " expected, found a text",
+		Detail: fmt.Sprintf("References are written without quotes, so that they can be checked; this is the text %q.", text)}
+	if ev.decls[kind][name] == nil {
+		name = nearest(name, ev.declared(kind))
+	}
+	switch {
+	case name == "":
+		d.Remedy = fmt.Sprintf("Write %s.NAME without quotes.", kind)
+	case isJSON(expr):
+		d.Remedy = fmt.Sprintf(`Write "${%s.%s}".`, kind, name)
+	default:
+		d.Remedy = fmt.Sprintf("Write %s.%s without quotes.", kind, name)
+	}
+	if kind == "channel" {
+		ev.used[name] = true
+	}
+	ev.report(s, expr.Range(), d)
 }

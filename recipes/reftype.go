@@ -9,7 +9,7 @@ import (
 
 // referenceVariable reads the type of a variable that is given references: the
 // word for a kind of thing, or list, set or map of one.
-func (l *loader) referenceVariable(d *declaration, expr hcl.Expression) (cty.Type, bool) {
+func (vs *variables) referenceVariable(d *declaration, expr hcl.Expression) (cty.Type, bool) {
 	kinds := []string{"channel", "creature", "species", "predicate"}
 	if kind := hcl.ExprAsKeyword(expr); slices.Contains(kinds, kind) {
 		d.refersTo = kind
@@ -30,11 +30,11 @@ func (l *loader) referenceVariable(d *declaration, expr hcl.Expression) (cty.Typ
 
 // checkReferences reports a value that refers to things of another kind than the
 // variable's type says.
-func (l *loader) checkReferences(d *declaration, v cty.Value) bool {
+func (vs *variables) checkReferences(d *declaration, v cty.Value) bool {
 	if d.refersTo == "" || v.IsNull() {
 		return true
 	}
-	in := l.inputs[d.name]
+	in := vs.inputs[d.name]
 	if in.owner == nil {
 		return true // nothing else can give it a reference
 	}

@@ -3,6 +3,7 @@ package recipes
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,39 +12,50 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
+// findings are what was found of a recipe, sub-recipes included, and the texts that
+// it quotes.
+type findings struct {
+	diags  Diagnostics
+	extra  map[string][]byte // the files that messages may quote, by the name shown
+	hidden []hiddenText      // what the files say of sensitive variables
+}
+
+// reporter reports findings of one recipe.
+type reporter struct {
+	*findings
+	instantiation
+	dir string // of the recipe, as a prefix that leads there from the outermost
+}
+
 // add takes in a finding. Sorting and removal of doubles come last.
-func (l *loader) add(d Diagnostic) {
+func (fs *findings) add(d Diagnostic) {
 	if d.Severity == 0 {
 		d.Severity = Error
 	}
-	l.diags = append(l.diags, d)
+	fs.diags = append(fs.diags, d)
 }
 
+// report takes in a finding at a place.
+func (rep *reporter) report(s scope, r hcl.Range, d Diagnostic) { rep.add(rep.at(s, r, d)) }
+
 // at gives a finding its place.
-func (l *loader) at(s scope, r hcl.Range, d Diagnostic) Diagnostic {
-	d.Block = l.blockTitle(s.title)
+func (rep *reporter) at(s scope, r hcl.Range, d Diagnostic) Diagnostic {
+	d.Block = rep.blockTitle(s.title)
 	d.Range = rangeOf(r)
-	d.Snippet = l.snippet(r)
+	d.Snippet = rep.snippet(r)
 	return d
 }
 
-// fault reports an error of an expression, with the values that it used.
-func (l *loader) fault(s scope, expr hcl.Expression, summary, detail, remedy string) {
-	l.faultMeaning(s, expr, summary, detail, remedy, "")
-}
-
-func (l *loader) faultMeaning(s scope, expr hcl.Expression, summary, detail, remedy, suggestion string) {
-	d := l.at(s, expr.Range(), Diagnostic{Summary: summary, Detail: detail, Remedy: remedy, Suggestion: suggestion})
-	if p := l.prepared(expr); p != nil && p.ctx != nil {
-		d.Values = valuesOf(expr, s.context(p))
-	}
-	l.add(d)
+// where tells a place by file and line, as it is kept with what the recipe
+// declares.
+func (rep *reporter) where(r hcl.Range) string {
+	return fmt.Sprintf("%s:%d", rep.dir+filepath.Base(r.Filename), r.Start.Line)
 }
 
 var didYouMean = regexp.MustCompile(`\s*Did you mean "([^"]*)"\??\.?`)
 
 // hcl reports a finding of the HCL library.
-func (l *loader) hcl(t string, h *hcl.Diagnostic) {
+func (rep *reporter) hcl(t string, h *hcl.Diagnostic) {
 	d := Diagnostic{Summary: h.Summary, Detail: h.Detail, Severity: Error}
 	if h.Severity == hcl.DiagWarning {
 		d.Severity = Warning
@@ -57,7 +69,7 @@ func (l *loader) hcl(t string, h *hcl.Diagnostic) {
 	}
 	d.Detail = unmask.Replace(d.Detail)
 	if h.Subject != nil {
-		d = l.at(scope{title: t}, *h.Subject, d)
+		d = rep.at(scope{title: t}, *h.Subject, d)
 	}
 	if h.Expression != nil && h.EvalContext != nil {
 		d.Values = valuesOf(h.Expression, h.EvalContext)
@@ -68,7 +80,7 @@ func (l *loader) hcl(t string, h *hcl.Diagnostic) {
 	if d.Remedy == "" {
 		d.Remedy = remedies[h.Summary]
 	}
-	l.add(d)
+	rep.add(d)
 }
 
 // involvesSensitive reports whether the text of a finding could quote a
@@ -277,13 +289,13 @@ func counted(n int, what string) string {
 }
 
 // snippet quotes the lines of a range.
-func (l *loader) snippet(r hcl.Range) []string {
-	src, ok := l.sourceOf(r.Filename)
+func (fs *findings) snippet(r hcl.Range) []string {
+	src, ok := fs.sourceOf(r.Filename)
 	if !ok || r.Start.Line == 0 || r.Start.Byte > len(src) {
 		return nil
 	}
 	from := bytes.LastIndexByte(src[:r.Start.Byte], '\n') + 1
-	if veiled := l.veiled(r.Filename, src); len(l.hidden) > 0 { // in which the same line begins elsewhere
+	if veiled := fs.veiled(r.Filename, src); len(fs.hidden) > 0 { // in which the same line begins elsewhere
 		src, from = veiled, lineStart(veiled, r.Start.Line)
 	}
 	lines := firstLines(src[from:], min(max(r.End.Line-r.Start.Line, 0)+1, maxSnippetLines))
@@ -324,8 +336,8 @@ func firstLines(src []byte, most int) []string {
 }
 
 // sourceOf returns the text of a file by the name that messages use.
-func (l *loader) sourceOf(shown string) ([]byte, bool) {
-	src, ok := l.extra[shown]
+func (fs *findings) sourceOf(shown string) ([]byte, bool) {
+	src, ok := fs.extra[shown]
 	return src, ok
 }
 

@@ -13,7 +13,7 @@ import (
 
 // script is the source of a policy and where it stands.
 type script struct {
-	in    *loader
+	in    *reporter
 	title string
 	text  string
 	name  string         // of the file, as verdicts tell it
@@ -24,7 +24,7 @@ type script struct {
 }
 
 // script finds the source of a policy, in the recipe or in a file.
-func (l *loader) script(s scope, d *declaration) (*script, bool) {
+func (sc *scripts) script(s scope, d *declaration) (*script, bool) {
 	run, file := d.attr("run"), d.attr("file")
 	switch {
 	case run == nil && file == nil:
@@ -32,23 +32,23 @@ func (l *loader) script(s scope, d *declaration) (*script, bool) {
 		if d.kind == "predicate" {
 			remedy = `Add run = "output.status === 'done'", or file = "predicates/NAME.js".`
 		}
-		l.add(l.at(s, d.at, Diagnostic{Summary: "No script", Detail: fmt.Sprintf("A %s needs a script.", d.kind), Remedy: remedy}))
+		sc.report(s, d.at, Diagnostic{Summary: "No script", Detail: fmt.Sprintf("A %s needs a script.", d.kind), Remedy: remedy})
 		return nil, false
 	case run != nil && file != nil:
-		l.add(l.at(s, file.NameRange, Diagnostic{Summary: "Two scripts", Detail: fmt.Sprintf("A %s has either run or file.", d.kind), Remedy: "Remove one of them."}))
+		sc.report(s, file.NameRange, Diagnostic{Summary: "Two scripts", Detail: fmt.Sprintf("A %s has either run or file.", d.kind), Remedy: "Remove one of them."})
 		return nil, false
 	case file != nil:
-		return l.scriptFile(s, d)
+		return sc.scriptFile(s, d)
 	}
 	text, ok := literalJSON(run.Expr)
 	if !ok {
-		if text, ok = l.stringAttr(s, d, "run"); !ok {
+		if text, ok = sc.stringAttr(s, d, "run"); !ok {
 			return nil, false
 		}
 	}
 	r := run.Expr.Range()
-	out := &script{in: l, title: d.title, text: text, name: l.folder.prefix + filepath.Base(r.Filename), shown: r.Filename, line: r.Start.Line, expr: run.Expr}
-	out.src, _ = l.sourceOf(r.Filename)
+	out := &script{in: sc.reporter, title: d.title, text: text, name: sc.folder.prefix + filepath.Base(r.Filename), shown: r.Filename, line: r.Start.Line, expr: run.Expr}
+	out.src, _ = sc.sourceOf(r.Filename)
 	if out.heredoc() {
 		out.line++ // the text begins on the next line
 	}
@@ -96,37 +96,37 @@ func (s *script) indent(line int) int {
 	return max(len(strings.TrimRight(written[s.line-1+line], "\r"))-len(strings.TrimRight(text[line], "\r")), 0)
 }
 
-func (l *loader) scriptFile(s scope, d *declaration) (*script, bool) {
-	path, ok := l.stringAttr(s, d, "file")
+func (sc *scripts) scriptFile(s scope, d *declaration) (*script, bool) {
+	path, ok := sc.stringAttr(s, d, "file")
 	if !ok {
 		return nil, false
 	}
-	text, err := l.folder.text(path)
+	text, err := sc.folder.text(path)
 	if err != nil {
-		l.fault(s, d.attr("file").Expr, "Script cannot be read", sentence(err.Error()), "")
+		sc.fault(s, d.attr("file").Expr, "Script cannot be read", sentence(err.Error()), "")
 		return nil, false
 	}
-	shown := filepath.Join(l.folder.shown, path)
+	shown := filepath.Join(sc.folder.shown, path)
 	if filepath.IsAbs(path) {
 		shown = path
 	}
-	l.extra[shown] = []byte(text)
+	sc.extra[shown] = []byte(text)
 	name := path
 	if !filepath.IsAbs(path) {
-		name = l.folder.prefix + path
+		name = sc.folder.prefix + path
 	}
-	return &script{in: l, title: d.title, text: text, name: name, shown: shown, line: 1, src: []byte(text)}, true
+	return &script{in: sc.reporter, title: d.title, text: text, name: name, shown: shown, line: 1, src: []byte(text)}, true
 }
 
-// scriptFault places a mistake of a script in the recipe.
-func (l *loader) scriptFault(s *script, f *policy.ScriptError) {
+// fault places a mistake of a script in the recipe.
+func (s *script) fault(f *policy.ScriptError) {
 	column := f.Column + s.indent(max(f.Line-s.line, 0))
 	start := hcl.Pos{Line: f.Line, Column: column, Byte: offsetOf(s.src, f.Line, column)}
 	end := start
 	end.Column++
 	end.Byte++
-	l.add(l.at(scope{title: s.title}, hcl.Range{Filename: s.shown, Start: start, End: end},
-		Diagnostic{Summary: "Mistake in a script", Detail: sentence(f.Message), Remedy: f.Remedy}))
+	s.in.report(scope{title: s.title}, hcl.Range{Filename: s.shown, Start: start, End: end},
+		Diagnostic{Summary: "Mistake in a script", Detail: sentence(f.Message), Remedy: f.Remedy})
 }
 
 // offsetOf returns the byte offset of a place.

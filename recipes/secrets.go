@@ -21,34 +21,34 @@ type hiddenText struct {
 
 // hideSensitive notes where sensitive variables get their values. The recipe has
 // been taken in.
-func (l *loader) hideSensitive() {
-	for _, v := range l.ordered["variable"] {
-		if v.attr("sensitive") == nil || !l.sensitive(v) {
+func (vs *variables) hideSensitive() {
+	for _, v := range vs.ordered["variable"] {
+		if v.attr("sensitive") == nil || !vs.sensitive(v) {
 			continue
 		}
 		if a := v.attr("default"); a != nil {
-			l.hide(v.name, a)
+			vs.hide(v.name, a)
 		}
-		if l.block == nil {
+		if vs.block == nil {
 			continue
 		}
-		if a := l.block.attr(v.name); a != nil && len(a.Expr.Variables()) == 0 {
-			l.hide(v.name, a)
+		if a := vs.block.attr(v.name); a != nil && len(a.Expr.Variables()) == 0 {
+			vs.hide(v.name, a)
 		}
 	}
 }
 
-func (l *loader) hide(name string, a *hcl.Attribute) {
+func (fs *findings) hide(name string, a *hcl.Attribute) {
 	value := a.Expr.Range()
 	h := hiddenText{name, hcl.RangeBetween(a.NameRange, value), value}
-	if !slices.Contains(l.hidden, h) { // a sub-recipe is taken in once for each of its instances
-		l.hidden = append(l.hidden, h)
+	if !slices.Contains(fs.hidden, h) { // a sub-recipe is taken in once for each of its instances
+		fs.hidden = append(fs.hidden, h)
 	}
 }
 
 // hiddenIn are the hidden parts of a file, by the name that messages use, last first.
-func (l *loader) hiddenIn(shown string) (out []hiddenText) {
-	for _, h := range l.hidden {
+func (fs *findings) hiddenIn(shown string) (out []hiddenText) {
+	for _, h := range fs.hidden {
 		if h.attribute.Filename == shown {
 			out = append(out, h)
 		}
@@ -59,8 +59,8 @@ func (l *loader) hiddenIn(shown string) (out []hiddenText) {
 
 // stored is the text of a file as a store may keep it: without the attributes that
 // give sensitive variables their values, which have to be given again.
-func (l *loader) stored(f *folder, name string, data []byte) string {
-	for _, h := range l.hiddenIn(filepath.Join(f.shown, name)) {
+func (fs *findings) stored(f *folder, name string, data []byte) string {
+	for _, h := range fs.hiddenIn(filepath.Join(f.shown, name)) {
 		from, to := h.attribute.Start.Byte, h.attribute.End.Byte
 		if from < 0 || to > len(data) || from > to {
 			continue
@@ -78,8 +78,8 @@ func (l *loader) stored(f *folder, name string, data []byte) string {
 
 // veiled is a file without the hidden parts, line by line: each is replaced by a
 // mark and as many line ends as it had.
-func (l *loader) veiled(shown string, src []byte) []byte {
-	for _, h := range l.hiddenIn(shown) {
+func (fs *findings) veiled(shown string, src []byte) []byte {
+	for _, h := range fs.hiddenIn(shown) {
 		from, to := h.value.Start.Byte, h.value.End.Byte
 		if from < 0 || to > len(src) || from > to {
 			continue

@@ -9,14 +9,15 @@ import (
 )
 
 // allSpecies evaluates the species of the recipes, and those of their catalogs.
-func (l *loader) allSpecies(ctx context.Context, all []*loader, d *deploy.Deployment) {
-	for _, l := range all {
-		for _, decl := range l.ordered["species"] {
+func (a *assembly) allSpecies(ctx context.Context) {
+	d := a.deployment
+	for _, dec := range a.decoders {
+		for _, decl := range dec.ordered["species"] {
 			if ctx.Err() != nil {
 				return
 			}
-			species := l.oneSpecies(ctx, decl)
-			l.species[l.prefix+"species."+decl.name] = &ofSpecies{decl, l, species.Name}
+			species := dec.oneSpecies(ctx, decl)
+			a.species[dec.prefix+"species."+decl.name] = &ofSpecies{decl, dec, species.Name}
 			d.Species = append(d.Species, species)
 		}
 	}
@@ -26,12 +27,12 @@ func (l *loader) allSpecies(ctx context.Context, all []*loader, d *deploy.Deploy
 			spawnable++
 		}
 	}
-	for _, l := range all {
-		for _, decl := range l.ordered["catalog"] {
-			if l.opts.ShapeOnly || ctx.Err() != nil {
+	for _, dec := range a.decoders {
+		for _, decl := range dec.ordered["catalog"] {
+			if a.opts.ShapeOnly || ctx.Err() != nil {
 				return
 			}
-			found := l.catalog(ctx, decl, deploy.MaxSpecies-spawnable)
+			found := dec.catalog(ctx, decl, deploy.MaxSpecies-spawnable)
 			spawnable += len(found)
 			d.Species = append(d.Species, found...)
 		}
@@ -39,38 +40,38 @@ func (l *loader) allSpecies(ctx context.Context, all []*loader, d *deploy.Deploy
 }
 
 // oneSpecies evaluates a species by itself: what creatures may be spawned from.
-func (l *loader) oneSpecies(ctx context.Context, d *declaration) deploy.SpeciesSpec {
+func (dec *decoder) oneSpecies(ctx context.Context, d *declaration) deploy.SpeciesSpec {
 	s := scope{title: d.title}
-	out := l.template(s, d)
+	out := dec.template(s, d)
 	switch {
 	case d.attr("module") != nil:
-		if m := l.module(ctx, s, d); m != nil {
+		if m := dec.modules.of(ctx, s, d); m != nil {
 			out.Spec.Module, out.Spec.Wasm = m.ref, m.wasm
 			if m.info != nil && d.attr("spawnable") != nil {
 				out.Spec.Address = d.title
-				(&fitting{loader: l, scope: s, d: d, module: m, spec: &out.Spec, partial: true}).check()
+				(&fitting{evaluator: dec.evaluator, scope: s, d: d, module: m, spec: &out.Spec, partial: true}).check()
 				out.Spec.Address = ""
 			}
 		}
 	case d.attr("spawnable") != nil:
-		l.add(l.at(s, d.attr("spawnable").NameRange, Diagnostic{Summary: "No module", Detail: "What may be spawned needs a module.",
-			Remedy: `Add module = "FILE.wasm" or module = "builtin:NAME" to the species.`}))
+		dec.report(s, d.attr("spawnable").NameRange, Diagnostic{Summary: "No module", Detail: "What may be spawned needs a module.",
+			Remedy: `Add module = "FILE.wasm" or module = "builtin:NAME" to the species.`})
 	}
 	return out
 }
 
 // template evaluates what a species and a catalog have in common.
-func (l *loader) template(s scope, d *declaration) deploy.SpeciesSpec {
-	out := deploy.SpeciesSpec{Name: l.names + d.name, Where: l.where(d.at)}
-	out.Description, _ = l.stringAttr(s, d, "description")
+func (dec *decoder) template(s scope, d *declaration) deploy.SpeciesSpec {
+	out := deploy.SpeciesSpec{Name: dec.names + d.name, Where: dec.where(d.at)}
+	out.Description, _ = dec.stringAttr(s, d, "description")
 	config := map[string]json.RawMessage{}
-	l.traits(s, d, &out.Spec)
-	l.addConfig(s, d, config, &out.Spec)
+	dec.traits(s, d, &out.Spec)
+	dec.addConfig(s, d, config, &out.Spec)
 	setConfig(&out.Spec, config)
-	if n, ok := l.countAttr(s, d, "spawnable"); ok {
+	if n, ok := dec.countAttr(s, d, "spawnable"); ok {
 		out.Spawnable = int(min(n, maxSpawnable))
 		if n > maxSpawnable {
-			l.fault(s, d.attr("spawnable").Expr, "Number out of range", fmt.Sprintf("Spawnable is at most %d.", maxSpawnable), "")
+			dec.fault(s, d.attr("spawnable").Expr, "Number out of range", fmt.Sprintf("Spawnable is at most %d.", maxSpawnable), "")
 		}
 	}
 	return out

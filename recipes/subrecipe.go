@@ -22,7 +22,7 @@ const (
 // instantiation says which instance of which sub-recipe a loader is for. The
 // zero value is the outermost recipe.
 type instantiation struct {
-	parent *loader
+	parent *reporter
 	block  *declaration // of the type recipe
 	place  string       // its address, such as recipe.alerts["north"]
 	prefix string       // of addresses, such as recipe.alerts["north"].
@@ -32,14 +32,14 @@ type instantiation struct {
 }
 
 // blockTitle names a block of a sub-recipe.
-func (i *instantiation) blockTitle(title string) string {
+func (rep *reporter) blockTitle(title string) string {
 	switch {
-	case i.parent == nil:
+	case rep.parent == nil:
 		return title
 	case title == "":
-		return i.place
+		return rep.place
 	}
-	return title + " of " + i.place
+	return title + " of " + rep.place
 }
 
 // withSubRecipes returns the loaders of the recipe and of all beneath it, each
@@ -49,12 +49,29 @@ func (l *loader) withSubRecipes() []*loader {
 	for _, d := range l.ordered["recipe"] {
 		l.value(node{"recipe", d.name})
 		for _, i := range d.instances {
-			if i.sub != nil {
-				out = append(out, i.sub.withSubRecipes()...)
+			if sub := l.loaders[i.address]; sub != nil {
+				out = append(out, sub.withSubRecipes()...)
 			}
 		}
 	}
 	return out
+}
+
+// recipe loads a sub-recipe and returns what a reference to it means: an object
+// of its members by kind and name, or with for_each an object of these.
+func (l *loader) recipe(d *declaration) (cty.Value, bool) {
+	if !l.instantiate(d) {
+		d.failed = true
+		return cty.DynamicVal, false
+	}
+	if d.attr("for_each") == nil {
+		return l.subs[d.instances[0].address].members(), true
+	}
+	all := map[string]cty.Value{}
+	for _, i := range d.instances {
+		all[i.key] = l.subs[i.address].members()
+	}
+	return cty.ObjectVal(all), true
 }
 
 // instantiate loads the sub-recipe that a block declares, once for each element
@@ -70,12 +87,12 @@ func (l *loader) instantiate(d *declaration) bool {
 		return false
 	}
 	for i := range d.instances {
-		if l.loaders++; l.loaders > maxSubRecipes {
-			l.add(l.at(scope{title: d.title}, d.at, Diagnostic{Summary: "Too many sub-recipes",
-				Detail: fmt.Sprintf("A recipe has at most %d, those of sub-recipes included.", maxSubRecipes), Remedy: "Use for_each on creatures where that is enough."}))
+		if l.begun++; l.begun > maxSubRecipes {
+			l.report(scope{title: d.title}, d.at, Diagnostic{Summary: "Too many sub-recipes",
+				Detail: fmt.Sprintf("A recipe has at most %d, those of sub-recipes included.", maxSubRecipes), Remedy: "Use for_each on creatures where that is enough."})
 			return false
 		}
-		d.instances[i].sub = l.sub(d, &d.instances[i], f, files)
+		l.sub(d, &d.instances[i], f, files)
 	}
 	return true
 }
@@ -94,8 +111,7 @@ func (l *loader) findSource(s scope, expr hcl.Expression) (*folder, []string, bo
 	}
 	f, names, d := l.folder.beneath(v.AsString())
 	if d != nil {
-		found := l.at(s, expr.Range(), *d)
-		l.add(found)
+		l.report(s, expr.Range(), *d)
 		return nil, nil, false
 	}
 	if known := l.folders[f.prefix]; known != nil {
@@ -108,17 +124,17 @@ func (l *loader) findSource(s scope, expr hcl.Expression) (*folder, []string, bo
 // mayNest refuses recipes that contain themselves.
 func (l *loader) mayNest(d *declaration, f *folder, names []string) bool {
 	files := filesIn(f, names)
-	for up := l; up != nil; up = up.parent {
+	for up := l.reporter; up != nil; up = up.parent {
 		if !slices.ContainsFunc(files, func(file string) bool { return slices.Contains(up.files, file) }) {
 			continue
 		}
-		l.add(l.at(scope{title: d.title}, d.at, Diagnostic{Summary: "Recipe within itself",
-			Detail: fmt.Sprintf("The source has %s, of which this recipe is a part.", enumerate(files)), Remedy: "Move what both need into a recipe of its own."}))
+		l.report(scope{title: d.title}, d.at, Diagnostic{Summary: "Recipe within itself",
+			Detail: fmt.Sprintf("The source has %s, of which this recipe is a part.", enumerate(files)), Remedy: "Move what both need into a recipe of its own."})
 		return false
 	}
 	if l.depth >= maxRecipeDepth {
-		l.add(l.at(scope{title: d.title}, d.at, Diagnostic{Summary: "Recipes nest too deeply",
-			Detail: fmt.Sprintf("At most %d sub-recipes may stand within one another.", maxRecipeDepth)}))
+		l.report(scope{title: d.title}, d.at, Diagnostic{Summary: "Recipes nest too deeply",
+			Detail: fmt.Sprintf("At most %d sub-recipes may stand within one another.", maxRecipeDepth)})
 		return false
 	}
 	return true
@@ -133,24 +149,23 @@ func filesIn(f *folder, names []string) []string {
 	return out
 }
 
-// sub makes the loader of one instance.
-func (l *loader) sub(d *declaration, i *instance, f *folder, files []string) *loader {
-	sub := l.shared.newLoader(f)
-	sub.instantiation = instantiation{
-		parent: l, block: d, place: i.address, prefix: i.address + ".", names: i.name + ".",
+// sub loads one instance.
+func (l *loader) sub(d *declaration, i *instance, f *folder, files []string) {
+	sub := l.newLoader(f, instantiation{
+		parent: l.reporter, block: d, place: i.address, prefix: i.address + ".", names: i.name + ".",
 		depth: l.depth + 1,
-	}
+	})
+	l.loaders[i.address], l.subs[i.address] = sub, sub.evaluator
 	from := fmt.Sprintf("%s at %s", d.title, l.where(d.at))
 	for name, a := range d.content.Attributes {
 		if !slices.ContainsFunc(d.shape().Attributes, func(known Attribute) bool { return known.Name == name }) {
-			sub.inputs[name] = input{from: from, expr: a.Expr, owner: l, scope: instanceScope(d, i), name: a.NameRange}
+			sub.inputs[name] = input{from: from, expr: a.Expr, owner: l.evaluator, scope: instanceScope(d, i), name: a.NameRange}
 		}
 	}
 	sub.readFiles(files)
 	sub.beginTest()
 	sub.testInputs()
 	sub.onlyOutermost()
-	return sub
 }
 
 // onlyOutermost refuses what the outermost recipe alone decides.
@@ -164,52 +179,14 @@ func (l *loader) onlyOutermost() {
 	l.terrarium(&deploy.Deployment{})
 }
 
-func (l *loader) outermostOnly(title string, at hcl.Range, what string) {
-	l.add(l.at(scope{title: title}, at, Diagnostic{Summary: "Not in a sub-recipe", Detail: what + " is that of the whole deployment.",
-		Remedy: "Leave it to the outermost recipe, which can name what is in here, such as " + l.prefix + "creature.NAME."}))
+func (rep *reporter) outermostOnly(title string, at hcl.Range, what string) {
+	rep.report(scope{title: title}, at, Diagnostic{Summary: "Not in a sub-recipe", Detail: what + " is that of the whole deployment.",
+		Remedy: "Leave it to the outermost recipe, which can name what is in here, such as " + rep.prefix + "creature.NAME."})
 }
 
 // inputMissing reports a variable of a sub-recipe that is given no value.
-func (l *loader) inputMissing(v *declaration) {
-	l.add(l.parent.at(scope{title: l.block.title}, l.block.at, Diagnostic{Summary: "No value for variable " + v.name,
-		Detail: fmt.Sprintf("The sub-recipe's variable has no default (%s), so it needs a value.", l.where(v.at)),
-		Remedy: fmt.Sprintf("Add %s = … to the block, or a default to the variable.", v.name)}))
-}
-
-// checkNames reports names that two things of the deployment have.
-func (l *loader) checkNames(all []*loader) {
-	for _, kind := range []string{"channel", "creature", "species"} {
-		names := map[string]string{}
-		for _, l := range all {
-			for _, d := range l.ordered[kind] {
-				for _, name := range l.namesOf(d) {
-					if first, twice := names[name]; twice {
-						l.usedTwice(d, name, first)
-					}
-					names[name] = l.where(d.at)
-				}
-			}
-		}
-	}
-}
-
-func (l *loader) namesOf(d *declaration) []string {
-	if d.kind == "species" {
-		return []string{l.names + d.name}
-	}
-	var names []string
-	for _, i := range d.instances {
-		names = append(names, i.name)
-	}
-	return names
-}
-
-func (l *loader) usedTwice(d *declaration, name, first string) {
-	at := d.at
-	if a := d.attr("name"); a != nil {
-		at = a.Expr.Range()
-	}
-	l.add(l.at(scope{title: d.title}, at, Diagnostic{Summary: "Name used twice",
-		Detail: fmt.Sprintf("Another %s has the name %q; see %s.", d.kind, name, first),
-		Remedy: "Names are unique in a recipe; with for_each, make each.key part of it."}))
+func (vs *variables) inputMissing(v *declaration) {
+	vs.parent.report(scope{title: vs.block.title}, vs.block.at, Diagnostic{Summary: "No value for variable " + v.name,
+		Detail: fmt.Sprintf("The sub-recipe's variable has no default (%s), so it needs a value.", vs.where(v.at)),
+		Remedy: fmt.Sprintf("Add %s = … to the block, or a default to the variable.", v.name)})
 }

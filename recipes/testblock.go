@@ -23,7 +23,7 @@ type Test struct {
 
 	place  string // of the sub-recipe that it is in; empty for the outermost
 	index  int    // among the tests there
-	in     *loader
+	in     *testReader
 	block  *hcl.Block
 	checks []*hcl.Block
 }
@@ -96,44 +96,45 @@ func (l *loader) beginTest() {
 		return
 	}
 	b := l.tests[t.index]
-	t.in, t.block, t.Name, t.Where = l, b, b.Labels[0], l.where(b.DefRange)
+	t.in, t.block, t.Name, t.Where = &testReader{l.evaluator}, b, b.Labels[0], l.where(b.DefRange)
 	if l.place != "" {
 		t.Name = l.place + ": " + t.Name
 	}
 	l.underTest = t
 }
 
-// checkTests looks at the tests of a recipe, and reads the one at hand.
-func (l *loader) checkTests() {
-	if !l.opts.Tests {
-		return
-	}
+// testReader reads the tests of one recipe, and judges what came of them.
+type testReader struct{ *evaluator }
+
+// checkTests looks at the tests of a recipe, and reads the one at hand: that which the
+// recipe is loaded for, if it is one of these. If only is true, it is loaded for one.
+func (ts *testReader) checkTests(atHand *Test, only bool) {
 	names := map[string]hcl.Range{}
-	for _, b := range l.tests {
+	for _, b := range ts.tests {
 		t := testTitle(b)
 		if first, twice := names[b.Labels[0]]; twice {
-			l.duplicate(t, "A "+t, b.DefRange, first)
+			ts.duplicate(t, "A "+t, b.DefRange, first)
 		}
 		names[b.Labels[0]] = b.DefRange
-		l.checkDescription(scope{title: t}, l.testBody(b))
-		l.testVariables(b)
-		for _, inner := range l.testBody(b).Blocks {
-			c := l.blockContent(t, inner)
+		ts.checkDescription(scope{title: t}, ts.testBody(b))
+		ts.testVariables(b)
+		for _, inner := range ts.testBody(b).Blocks {
+			c := ts.blockContent(t, inner)
 			for _, name := range slices.Sorted(maps.Keys(c.Attributes)) {
-				l.checkTestExpression(testScope(t), c.Attributes[name].Expr)
+				ts.checkTestExpression(testScope(t), c.Attributes[name].Expr)
 			}
 		}
 	}
-	if t := l.underTest; t != nil {
-		l.readTest(t, l.testBody(t.block))
+	if atHand != nil {
+		ts.readTest(atHand, ts.testBody(atHand.block))
 	}
-	if l.shared.underTest != nil {
+	if only {
 		return
 	}
-	for _, b := range l.tests {
+	for _, b := range ts.tests {
 		// With variables of its own, what it sends is not known here.
-		if c := l.testBody(b); c.attr("variables") == nil {
-			l.readTest(&Test{block: b}, c)
+		if c := ts.testBody(b); c.attr("variables") == nil {
+			ts.readTest(&Test{block: b}, c)
 		}
 	}
 }
@@ -145,11 +146,11 @@ func testScope(t string) scope {
 }
 
 // checkTestExpression looks up references, those to results too.
-func (l *loader) checkTestExpression(s scope, expr hcl.Expression) {
-	l.lookUp(s, expr.Variables())
+func (ts *testReader) checkTestExpression(s scope, expr hcl.Expression) {
+	ts.lookUp(s, expr.Variables())
 	for _, t := range expr.Variables() {
 		if t.RootName() == "result" && len(t) > 1 {
-			l.checkResult(s, t)
+			ts.checkResult(s, t)
 		}
 	}
 }
@@ -159,22 +160,22 @@ var resultNames = []string{"channel", "creature", "dead_letters", "denials", "re
 
 // checkResult reports a reference to the result of something that there is none
 // of.
-func (l *loader) checkResult(s scope, t hcl.Traversal) {
+func (ts *testReader) checkResult(s scope, t hcl.Traversal) {
 	kind := stepName(t[1])
 	if !slices.Contains(resultNames, kind) {
-		l.add(l.at(s, t.SourceRange(), Diagnostic{Summary: "Unknown reference", Detail: fmt.Sprintf("A result has no %q.", kind),
-			Suggestion: nearest(kind, resultNames), Remedy: fmt.Sprintf("It has %s.", enumerate(resultNames))}))
+		ts.report(s, t.SourceRange(), Diagnostic{Summary: "Unknown reference", Detail: fmt.Sprintf("A result has no %q.", kind),
+			Suggestion: nearest(kind, resultNames), Remedy: fmt.Sprintf("It has %s.", enumerate(resultNames))})
 		return
 	}
-	if len(t) < 3 || kindOf[kind] == "" || l.broken {
+	if len(t) < 3 || kindOf[kind] == "" || ts.broken {
 		return
 	}
 	name := stepName(t[2])
-	if l.decls[kind][name] != nil || kind == "channel" && name == reportName && l.root != nil {
+	if ts.decls[kind][name] != nil || kind == "channel" && name == reportName && ts.root != nil {
 		return
 	}
-	l.add(l.at(s, t.SourceRange(), Diagnostic{Summary: "Unknown " + kind, Detail: fmt.Sprintf("No %s named %q is declared.", kind, name),
-		Suggestion: nearest(name, l.declared(kind))}))
+	ts.report(s, t.SourceRange(), Diagnostic{Summary: "Unknown " + kind, Detail: fmt.Sprintf("No %s named %q is declared.", kind, name),
+		Suggestion: nearest(name, ts.declared(kind))})
 }
 
 // Check evaluates the assertions of the test. What it returns is empty if all
@@ -203,12 +204,12 @@ func (t *Test) Check(o TestOutcome) Diagnostics {
 	return l.diags.tidy()
 }
 
-func (l *loader) assertMessage(s scope, c blockBody) string {
+func (ts *testReader) assertMessage(s scope, c blockBody) string {
 	a := c.attr("error_message")
 	if a == nil {
 		return "The condition does not hold."
 	}
-	v, ok := l.eval(s.secretly(), a.Expr)
+	v, ok := ts.eval(s.secretly(), a.Expr)
 	if v.ContainsMarked() {
 		return "The message is sensitive, so it is not shown."
 	}

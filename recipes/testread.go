@@ -11,7 +11,7 @@ import (
 const maxTestSends = 100_000
 
 // testBody decodes a block test.
-func (l *loader) testBody(b *hcl.Block) blockBody { return l.blockContent(testTitle(b), b) }
+func (ds *declarations) testBody(b *hcl.Block) blockBody { return ds.blockContent(testTitle(b), b) }
 
 func testTitle(b *hcl.Block) string { return title(b.Type, b.Labels) }
 
@@ -30,25 +30,25 @@ func (l *loader) testInputs() {
 }
 
 // testVariables are the variables that a test gives.
-func (l *loader) testVariables(b *hcl.Block) []hcl.KeyValuePair {
-	a := l.testBody(b).attr("variables")
+func (ds *declarations) testVariables(b *hcl.Block) []hcl.KeyValuePair {
+	a := ds.testBody(b).attr("variables")
 	if a == nil {
 		return nil
 	}
 	pairs, diags := hcl.ExprMap(a.Expr)
 	for _, h := range diags {
-		l.hcl(testTitle(b), h)
+		ds.hcl(testTitle(b), h)
 	}
 	return pairs
 }
 
 // readTest reads what a test does.
-func (l *loader) readTest(t *Test, c blockBody) {
+func (ts *testReader) readTest(t *Test, c blockBody) {
 	s := scope{title: testTitle(t.block)}
 	t.Timeout = DefaultTestTimeout
-	if d, ok := l.durationAttr(s, c, "timeout"); ok {
+	if d, ok := ts.durationAttr(s, c, "timeout"); ok {
 		if t.Timeout = d; d > MaxTestTimeout {
-			l.fault(s, c.attr("timeout").Expr, "Timeout too long", fmt.Sprintf("A test may take at most %v.", MaxTestTimeout), "")
+			ts.fault(s, c.attr("timeout").Expr, "Timeout too long", fmt.Sprintf("A test may take at most %v.", MaxTestTimeout), "")
 		}
 	}
 	for _, b := range c.Blocks {
@@ -56,35 +56,35 @@ func (l *loader) readTest(t *Test, c blockBody) {
 			t.checks = append(t.checks, b)
 			continue
 		}
-		t.Sends = append(t.Sends, l.testSend(s, b)...)
+		t.Sends = append(t.Sends, ts.testSend(s, b)...)
 	}
 	if len(t.checks) == 0 {
-		l.add(l.at(s, t.block.DefRange, Diagnostic{Summary: "Nothing is asserted", Detail: "A test without an assert block cannot fail.",
-			Remedy: "Add assert { condition = length(result.dead_letters) == 0 }."}))
+		ts.report(s, t.block.DefRange, Diagnostic{Summary: "Nothing is asserted", Detail: "A test without an assert block cannot fail.",
+			Remedy: "Add assert { condition = length(result.dead_letters) == 0 }."})
 	}
 	if len(t.Sends) > maxTestSends {
-		l.add(l.at(s, t.block.DefRange, Diagnostic{Summary: "Too many messages", Detail: fmt.Sprintf("A test sends at most %d messages.", maxTestSends)}))
+		ts.report(s, t.block.DefRange, Diagnostic{Summary: "Too many messages", Detail: fmt.Sprintf("A test sends at most %d messages.", maxTestSends)})
 	}
 }
 
 // testSend reads a block send: one message, or one for each of some lines.
-func (l *loader) testSend(s scope, b *hcl.Block) []TestSend {
-	c := l.blockContent(s.title, b)
+func (ts *testReader) testSend(s scope, b *hcl.Block) []TestSend {
+	c := ts.blockContent(s.title, b)
 	a := c.attr("channel")
 	if a == nil {
 		return nil // which has been reported
 	}
-	v, ok := l.eval(s, a.Expr)
+	v, ok := ts.eval(s, a.Expr)
 	if !ok {
 		return nil
 	}
 	address, ok := refAddress(v, "channel")
 	if !ok {
-		l.wrongReference(s, a.Expr, v, "channel")
+		ts.wrongReference(s, a.Expr, v, "channel")
 		return nil
 	}
 	headers := map[string]string{}
-	if v, _, ok := l.plain(s.secretly(), c, "headers"); ok {
+	if v, _, ok := ts.plain(s.secretly(), c, "headers"); ok {
 		for name, value := range v.AsValueMap() {
 			if !value.IsNull() {
 				headers[name] = value.AsString()
@@ -92,13 +92,13 @@ func (l *loader) testSend(s scope, b *hcl.Block) []TestSend {
 		}
 	}
 	var out []TestSend
-	for _, payload := range l.testPayloads(s, b, c) {
+	for _, payload := range ts.testPayloads(s, b, c) {
 		out = append(out, TestSend{Channel: address, Payload: payload, Headers: headers})
 	}
 	return out
 }
 
-func (l *loader) testPayloads(s scope, b *hcl.Block, c blockBody) [][]byte {
+func (ts *testReader) testPayloads(s scope, b *hcl.Block, c blockBody) [][]byte {
 	given := 0
 	for _, name := range []string{"payload", "json", "lines"} {
 		if c.attr(name) != nil {
@@ -106,16 +106,16 @@ func (l *loader) testPayloads(s scope, b *hcl.Block, c blockBody) [][]byte {
 		}
 	}
 	if given != 1 {
-		l.add(l.at(s, b.DefRange, Diagnostic{Summary: "What is sent?", Detail: "A send block has one of payload (a text), json (any value) and lines (a list of texts, each a message).",
-			Remedy: `Write for example payload = "hello".`}))
+		ts.report(s, b.DefRange, Diagnostic{Summary: "What is sent?", Detail: "A send block has one of payload (a text), json (any value) and lines (a list of texts, each a message).",
+			Remedy: `Write for example payload = "hello".`})
 		return nil
 	}
 	s = s.secretly()
-	if text, ok := l.stringAttr(s, c, "payload"); ok {
+	if text, ok := ts.stringAttr(s, c, "payload"); ok {
 		return [][]byte{[]byte(text)}
 	}
 	if a := c.attr("json"); a != nil {
-		v, ok := l.eval(s, a.Expr)
+		v, ok := ts.eval(s, a.Expr)
 		data, err := jsonOf(v)
 		if !ok || err != nil {
 			return nil
@@ -123,10 +123,10 @@ func (l *loader) testPayloads(s scope, b *hcl.Block, c blockBody) [][]byte {
 		return [][]byte{data}
 	}
 	var out [][]byte
-	if v, expr, ok := l.plain(s, c, "lines"); ok {
+	if v, expr, ok := ts.plain(s, c, "lines"); ok {
 		for _, line := range v.AsValueSlice() {
 			if line.IsNull() {
-				l.fault(s, expr, "Wrong type", "A line is a text; this list has one that is null.", "")
+				ts.fault(s, expr, "Wrong type", "A line is a text; this list has one that is null.", "")
 				return nil
 			}
 			out = append(out, []byte(line.AsString()))

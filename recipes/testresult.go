@@ -46,9 +46,9 @@ const reportName = deploy.ReportChannel
 
 // result is what the assertions of a test see of its outcome: what became of the
 // members, by kind and name like the members themselves, and what went wrong.
-func (l *loader) result(o *TestOutcome) cty.Value {
-	all := l.memberResults(o)
-	if l.root != nil {
+func (ts *testReader) result(o *TestOutcome) cty.Value {
+	all := memberResults(ts.evaluator, o)
+	if ts.root != nil {
 		channels := all["channel"].AsValueMap()
 		if channels == nil {
 			channels = map[string]cty.Value{}
@@ -77,18 +77,18 @@ func texts(pairs ...string) cty.Value {
 	return cty.ObjectVal(out)
 }
 
-func (l *loader) memberResults(o *TestOutcome) map[string]cty.Value {
+func memberResults(ev *evaluator, o *TestOutcome) map[string]cty.Value {
 	channels, creatures, recipes := map[string]cty.Value{}, map[string]cty.Value{}, map[string]cty.Value{}
-	for name, d := range l.decls["channel"] {
+	for name, d := range ev.decls["channel"] {
 		channels[name] = d.eachResult(func(i *instance) cty.Value { return messages(o.Messages[i.address]) })
 	}
-	for name, d := range l.decls["creature"] {
+	for name, d := range ev.decls["creature"] {
 		creatures[name] = d.eachResult(func(i *instance) cty.Value {
 			return cty.ObjectVal(map[string]cty.Value{"output": payloads(o.Outputs[i.address]), "state": state(o.State[i.address])})
 		})
 	}
-	for name, d := range l.decls["recipe"] {
-		recipes[name] = d.eachResult(func(i *instance) cty.Value { return cty.ObjectVal(i.sub.memberResults(o)) })
+	for name, d := range ev.decls["recipe"] {
+		recipes[name] = d.eachResult(func(i *instance) cty.Value { return cty.ObjectVal(memberResults(ev.subs[i.address], o)) })
 	}
 	return map[string]cty.Value{"channel": cty.ObjectVal(channels), "creature": cty.ObjectVal(creatures), "recipe": cty.ObjectVal(recipes)}
 }

@@ -29,52 +29,52 @@ type calls struct {
 }
 
 // declareFunction takes in a block function.
-func (l *loader) declareFunction(b *hcl.Block, t string) {
+func (ds *declarations) declareFunction(b *hcl.Block, t string) {
 	d := &declaration{kind: b.Type, name: b.Labels[0], title: t, at: b.DefRange}
-	d.content = l.content(t, b)
+	d.content = ds.content(t, b)
 	if !hclsyntax.ValidIdentifier(d.name) {
-		l.add(l.at(scope{title: t}, b.LabelRanges[0], Diagnostic{Summary: "Invalid name", Detail: fmt.Sprintf("%q cannot be called.", d.name),
-			Remedy: "Use letters, digits, hyphens and underscores, beginning with a letter."}))
+		ds.report(scope{title: t}, b.LabelRanges[0], Diagnostic{Summary: "Invalid name", Detail: fmt.Sprintf("%q cannot be called.", d.name),
+			Remedy: "Use letters, digits, hyphens and underscores, beginning with a letter."})
 		return
 	}
-	for _, f := range l.funcs {
+	for _, f := range ds.funcs {
 		if f.name == d.name {
-			l.duplicate(t, "A "+t, b.DefRange, f.at)
+			ds.duplicate(t, "A "+t, b.DefRange, f.at)
 			return
 		}
 	}
-	l.funcs = append(l.funcs, d)
+	ds.funcs = append(ds.funcs, d)
 }
 
 // userFunctions adds the functions that the recipe declares to those that there
 // are.
-func (l *loader) userFunctions() {
-	for _, d := range l.funcs {
-		if _, taken := l.functions[d.name]; taken {
-			l.add(l.at(scope{title: d.title}, d.at, Diagnostic{Summary: "Name of a built-in function",
-				Detail: fmt.Sprintf("There is a function %s already.", d.name), Remedy: "Use another name."}))
+func (ev *evaluator) userFunctions() {
+	for _, d := range ev.funcs {
+		if _, taken := ev.functions[d.name]; taken {
+			ev.report(scope{title: d.title}, d.at, Diagnostic{Summary: "Name of a built-in function",
+				Detail: fmt.Sprintf("There is a function %s already.", d.name), Remedy: "Use another name."})
 			continue
 		}
-		if f, ok := l.userFunction(d); ok {
-			l.functions[d.name] = f
+		if f, ok := ev.userFunction(d); ok {
+			ev.functions[d.name] = f
 		}
 	}
 }
 
-func (l *loader) userFunction(d *declaration) (function.Function, bool) {
+func (ev *evaluator) userFunction(d *declaration) (function.Function, bool) {
 	params, result := d.attr("params"), d.attr("result")
 	if params == nil || result == nil {
 		return function.Function{}, false // which has been reported
 	}
 	items, diags := hcl.ExprList(params.Expr)
 	for _, h := range diags {
-		l.hcl(d.title, h)
+		ev.hcl(d.title, h)
 	}
 	spec := &function.Spec{Type: function.StaticReturnType(cty.DynamicPseudoType)}
 	ok := !diags.HasErrors()
 	var names []string
 	for _, item := range items {
-		name, fine := l.paramName(d, item)
+		name, fine := ev.paramName(d, item)
 		ok = ok && fine
 		names = append(names, name)
 		spec.Params = append(spec.Params, parameter(name))
@@ -82,15 +82,15 @@ func (l *loader) userFunction(d *declaration) (function.Function, bool) {
 	rest := ""
 	if a := d.attr("variadic_param"); a != nil {
 		var fine bool
-		rest, fine = l.paramName(d, a.Expr)
+		rest, fine = ev.paramName(d, a.Expr)
 		ok = ok && fine
 		variadic := parameter(rest)
 		spec.VarParam = &variadic
 	}
-	l.checkDescription(scope{title: d.title, static: "a function block"}, d)
-	l.prepare(inFunction(d, bind(names, rest, unknown(len(names)))), result.Expr) // called or not
+	ev.checkDescription(scope{title: d.title, static: "a function block"}, d)
+	ev.prepare(inFunction(d, bind(names, rest, unknown(len(names)))), result.Expr) // called or not
 	spec.Impl = func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		return l.call(d, result.Expr, bind(names, rest, args))
+		return ev.call(d, result.Expr, bind(names, rest, args))
 	}
 	return function.New(spec), ok
 }
@@ -101,10 +101,10 @@ func parameter(name string) function.Parameter {
 }
 
 // paramName reads the name of a parameter.
-func (l *loader) paramName(d *declaration, expr hcl.Expression) (string, bool) {
+func (ev *evaluator) paramName(d *declaration, expr hcl.Expression) (string, bool) {
 	name := hcl.ExprAsKeyword(expr)
 	if name == "" {
-		l.fault(scope{title: d.title}, expr, "Invalid parameter", "A parameter is a name without quotes.", "Write for example params = [first, second].")
+		ev.fault(scope{title: d.title}, expr, "Invalid parameter", "A parameter is a name without quotes.", "Write for example params = [first, second].")
 	}
 	return name, name != ""
 }
@@ -132,21 +132,21 @@ func inFunction(d *declaration, params map[string]cty.Value) scope {
 }
 
 // call evaluates a declared function.
-func (l *loader) call(d *declaration, expr hcl.Expression, params map[string]cty.Value) (cty.Value, error) {
-	if l.calls.depth == 0 {
-		l.calls.fault = nil
+func (ev *evaluator) call(d *declaration, expr hcl.Expression, params map[string]cty.Value) (cty.Value, error) {
+	if ev.calls.depth == 0 {
+		ev.calls.fault = nil
 	}
-	if l.calls.total++; l.calls.total > maxCalls {
-		l.calls.fault = fmt.Errorf("more than %d calls of declared functions while the recipe is read", maxCalls)
-	} else if l.calls.depth >= maxCallDepth {
-		l.calls.fault = fmt.Errorf("more than %d calls within one another: does it call itself", maxCallDepth)
+	if ev.calls.total++; ev.calls.total > maxCalls {
+		ev.calls.fault = fmt.Errorf("more than %d calls of declared functions while the recipe is read", maxCalls)
+	} else if ev.calls.depth >= maxCallDepth {
+		ev.calls.fault = fmt.Errorf("more than %d calls within one another: does it call itself", maxCallDepth)
 	}
-	if l.calls.fault != nil {
-		return cty.NilVal, l.calls.fault
+	if ev.calls.fault != nil {
+		return cty.NilVal, ev.calls.fault
 	}
-	l.calls.depth++
-	defer func() { l.calls.depth-- }()
-	p := l.prepare(inFunction(d, params), expr)
+	ev.calls.depth++
+	defer func() { ev.calls.depth-- }()
+	p := ev.prepare(inFunction(d, params), expr)
 	if !p.ok {
 		return cty.DynamicVal, nil // which has been reported
 	}
@@ -156,10 +156,10 @@ func (l *loader) call(d *declaration, expr hcl.Expression, params map[string]cty
 	if !diags.HasErrors() {
 		return v, nil
 	}
-	if l.calls.fault == nil {
-		l.calls.fault = reasonOf(d, diags)
+	if ev.calls.fault == nil {
+		ev.calls.fault = reasonOf(d, diags)
 	}
-	return cty.NilVal, l.calls.fault
+	return cty.NilVal, ev.calls.fault
 }
 
 // reasonOf says why a function failed, without the full stop that the caller adds.

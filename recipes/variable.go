@@ -39,58 +39,66 @@ type input struct {
 	// static is what expr stands in, if that is not a variables file
 	static string
 	// of a sub-recipe: the recipe in which expr stands, and where
-	owner *loader
+	owner *evaluator
 	scope scope
 	name  hcl.Range
 }
 
 // at gives a finding about the value its place.
-func (in input) at(l *loader, s scope, d Diagnostic) Diagnostic {
+func (in input) at(ev *evaluator, s scope, d Diagnostic) Diagnostic {
 	if in.owner != nil {
-		l, s = in.owner, in.scope
+		ev, s = in.owner, in.scope
 	}
-	return l.at(s, in.expr.Range(), d)
+	return ev.at(s, in.expr.Range(), d)
+}
+
+// variables are those of one recipe, and what gives them their values.
+type variables struct {
+	*evaluator
+	opts      *settings
+	inputs    map[string]input
+	givenLess bool // a variables file could not be read: what it gives is not known
 }
 
 // readInputs collects what was given to variables; later sources go before
 // earlier ones.
-func (l *loader) readInputs() {
-	for name, data := range l.opts.Given {
+func (vs *variables) readInputs() {
+	for name, data := range vs.opts.Given {
 		if jsonTooDeep(data, maxJSONDepth) >= 0 {
 			continue
 		}
 		if ty, err := ctyjson.ImpliedType(data); err == nil {
 			if v, err := ctyjson.Unmarshal(data, ty); err == nil {
-				l.inputs[name] = input{from: givenEarlier, expr: hcl.StaticExpr(v, hcl.Range{Filename: givenEarlier})}
+				vs.inputs[name] = input{from: givenEarlier, expr: hcl.StaticExpr(v, hcl.Range{Filename: givenEarlier})}
 			}
 		}
 	}
-	for _, entry := range l.opts.Env {
+	for _, entry := range vs.opts.Env {
 		key, value, _ := strings.Cut(entry, "=")
 		if name, ok := strings.CutPrefix(key, envPrefix); ok {
-			l.inputs[name] = input{from: "environment variable " + key, text: value}
+			vs.inputs[name] = input{from: "environment variable " + key, text: value}
 		}
 	}
-	for _, path := range l.opts.VarFiles {
-		l.readVarFile(path)
+	for _, path := range vs.opts.VarFiles {
+		vs.readVarFile(path)
 	}
-	for name, value := range l.opts.Vars {
-		l.inputs[name] = input{from: fmt.Sprintf("--var %q", name), text: value}
+	for name, value := range vs.opts.Vars {
+		vs.inputs[name] = input{from: fmt.Sprintf("--var %q", name), text: value}
 	}
 }
 
-func (l *loader) readVarFile(path string) {
-	src, err := readBounded(path, l.opts.MaxFileBytes)
+func (vs *variables) readVarFile(path string) {
+	src, err := readBounded(path, vs.opts.MaxFileBytes)
 	if err != nil {
 		d := Diagnostic{Summary: "Variables file cannot be read", Detail: sentence(cause(err)), Range: Range{File: path}}
 		if errors.Is(err, fs.ErrNotExist) {
 			d.Detail = "There is no such file."
 		}
-		l.add(d)
-		l.givenLess = true
+		vs.add(d)
+		vs.givenLess = true
 		return
 	}
-	l.extra[path] = src
+	vs.extra[path] = src
 	var file *hcl.File
 	var diags hcl.Diagnostics
 	if strings.HasSuffix(path, ".json") {
@@ -101,15 +109,15 @@ func (l *loader) readVarFile(path string) {
 	if file != nil && file.Body != nil {
 		attrs, more := file.Body.JustAttributes()
 		diags = append(diags, more...)
-		l.givenLess = l.givenLess || diags.HasErrors()
+		vs.givenLess = vs.givenLess || diags.HasErrors()
 		for name, a := range attrs {
 			if !diags.HasErrors() {
-				l.inputs[name] = input{from: path, expr: a.Expr}
+				vs.inputs[name] = input{from: path, expr: a.Expr}
 			}
 		}
 	}
 	for _, d := range diags {
-		l.hcl("", d)
+		vs.hcl("", d)
 	}
 }
 
@@ -128,54 +136,54 @@ func readBounded(path string, limit int64) ([]byte, error) {
 
 // checkInputs reports values for variables that do not exist. The environment
 // may be meant for other recipes, so it is not checked.
-func (l *loader) checkInputs() {
-	for _, name := range slices.Sorted(maps.Keys(l.inputs)) {
-		in := l.inputs[name]
-		if l.decls["variable"][name] != nil || in.from == givenEarlier || strings.HasPrefix(in.from, "environment") || l.broken || l.opts.Shared {
+func (vs *variables) checkInputs() {
+	for _, name := range slices.Sorted(maps.Keys(vs.inputs)) {
+		in := vs.inputs[name]
+		if vs.decls["variable"][name] != nil || in.from == givenEarlier || strings.HasPrefix(in.from, "environment") || vs.broken || vs.opts.Shared {
 			continue
 		}
 		d := Diagnostic{Summary: "Value for an unknown variable", Detail: fmt.Sprintf("The recipe declares no variable %q, to which %s gives a value.", name, in.from),
-			Suggestion: nearest(name, l.declared("variable"))}
+			Suggestion: nearest(name, vs.declared("variable"))}
 		switch {
 		case in.owner != nil:
-			d.Summary, d.Detail = "Unknown input", fmt.Sprintf("%s declares no variable %q.", l.place, name)
+			d.Summary, d.Detail = "Unknown input", fmt.Sprintf("%s declares no variable %q.", vs.place, name)
 			d = in.owner.at(in.scope, in.name, d)
 		case in.expr != nil:
-			d = in.at(l, scope{}, d)
+			d = in.at(vs.evaluator, scope{}, d)
 		}
-		l.add(d)
+		vs.add(d)
 	}
 }
 
-func (l *loader) sensitive(d *declaration) bool {
-	return l.boolAttr(scope{title: d.title, static: "a variable block"}, d, "sensitive")
+func (vs *variables) sensitive(d *declaration) bool {
+	return vs.boolAttr(scope{title: d.title, static: "a variable block"}, d, "sensitive")
 }
 
 // variable returns the value of a variable: what was given, else its default.
-func (l *loader) variable(d *declaration) (cty.Value, bool) {
+func (vs *variables) variable(d *declaration) (cty.Value, bool) {
 	s := scope{title: d.title, static: "a variable block"}
-	ty, defaults, ok := l.variableType(d)
+	ty, defaults, ok := vs.variableType(d)
 	if !ok {
 		return cty.DynamicVal, false
 	}
 	var v cty.Value
 	given := false
-	if in, found := l.inputs[d.name]; found {
-		v, ok = l.inputValue(s, d, in, ty)
+	if in, found := vs.inputs[d.name]; found {
+		v, ok = vs.inputValue(s, d, in, ty)
 		given = true
 	} else if a := d.attr("default"); a != nil {
-		v, ok = l.eval(s.secretly(), a.Expr)
-	} else if l.opts.ShapeOnly && !l.forConsole && l.sensitive(d) {
+		v, ok = vs.eval(s.secretly(), a.Expr)
+	} else if vs.opts.ShapeOnly && !vs.opts.forConsole && vs.sensitive(d) {
 		return unknownSecret(ty).Mark(sensitiveMark{}), true
-	} else if l.givenLess {
+	} else if vs.givenLess {
 		return cty.DynamicVal, false // the file in error may have had it
-	} else if l.parent != nil {
-		l.inputMissing(d)
+	} else if vs.parent != nil {
+		vs.inputMissing(d)
 		return cty.DynamicVal, false
 	} else {
-		l.add(l.at(s, d.at, Diagnostic{Summary: "No value for variable " + d.name,
+		vs.report(s, d.at, Diagnostic{Summary: "No value for variable " + d.name,
 			Detail: "The variable has no default, so it needs a value.",
-			Remedy: fmt.Sprintf("Give --var %s=…, set %s%s, or add a default.", d.name, envPrefix, d.name)}))
+			Remedy: fmt.Sprintf("Give --var %s=…, set %s%s, or add a default.", d.name, envPrefix, d.name)})
 		return cty.DynamicVal, false
 	}
 	if !ok {
@@ -186,17 +194,17 @@ func (l *loader) variable(d *declaration) (cty.Value, bool) {
 	}
 	out, err := convert.Convert(v, ty)
 	if err != nil {
-		l.wrongType(s, d, given, ty, v, err)
+		vs.wrongType(s, d, given, ty, v, err)
 		return cty.DynamicVal, false
 	}
 	if huge(out) {
-		l.wrongType(s, d, given, ty, v, errHuge)
+		vs.wrongType(s, d, given, ty, v, errHuge)
 		return cty.DynamicVal, false
 	}
-	if !l.checkReferences(d, out) {
+	if !vs.checkReferences(d, out) {
 		return cty.DynamicVal, false
 	}
-	if l.sensitive(d) {
+	if vs.sensitive(d) {
 		out = out.Mark(sensitiveMark{})
 	}
 	return out, true
@@ -210,12 +218,12 @@ var typeWords = []string{"string", "number", "bool", "any", "list", "set", "map"
 
 // variableType returns the type of a variable. It knows which attributes are
 // optional, which converting to it needs; no value has such a type.
-func (l *loader) variableType(d *declaration) (cty.Type, *typeexpr.Defaults, bool) {
+func (vs *variables) variableType(d *declaration) (cty.Type, *typeexpr.Defaults, bool) {
 	a := d.attr("type")
 	if a == nil {
 		return cty.DynamicPseudoType, nil, true
 	}
-	if ty, ok := l.referenceVariable(d, a.Expr); ok {
+	if ty, ok := vs.referenceVariable(d, a.Expr); ok {
 		return ty, nil, true
 	}
 	ty, defaults, diags := typeexpr.TypeConstraintWithDefaults(a.Expr)
@@ -225,27 +233,27 @@ func (l *loader) variableType(d *declaration) (cty.Type, *typeexpr.Defaults, boo
 				h.Detail += fmt.Sprintf(" Did you mean %q?", near)
 			}
 		}
-		l.hcl(d.title, h)
+		vs.hcl(d.title, h)
 	}
 	return ty, defaults, !diags.HasErrors()
 }
 
 // inputValue reads a given value. A text is the value itself where a string is
 // wanted, otherwise an expression; without a type, whichever it can be.
-func (l *loader) inputValue(s scope, d *declaration, in input, ty cty.Type) (cty.Value, bool) {
+func (vs *variables) inputValue(s scope, d *declaration, in input, ty cty.Type) (cty.Value, bool) {
 	if in.owner != nil {
 		return in.owner.eval(in.scope.secretly(), in.expr)
 	}
 	if in.expr != nil {
-		return l.eval(scope{title: d.title, static: cmp.Or(in.static, "a variables file"), secret: true}, in.expr)
+		return vs.eval(scope{title: d.title, static: cmp.Or(in.static, "a variables file"), secret: true}, in.expr)
 	}
 	invalid := func(detail string) (cty.Value, bool) {
 		shown := ", " + describe(cty.StringVal(in.text)) + ","
-		if l.sensitive(d) {
+		if vs.sensitive(d) {
 			shown = ""
 		}
-		l.add(l.at(s, d.at, Diagnostic{Summary: "Unusable value for variable " + d.name,
-			Detail: fmt.Sprintf("The value from %s%s %s.", in.from, shown, detail), Remedy: inputRemedy(ty)}))
+		vs.report(s, d.at, Diagnostic{Summary: "Unusable value for variable " + d.name,
+			Detail: fmt.Sprintf("The value from %s%s %s.", in.from, shown, detail), Remedy: inputRemedy(ty)})
 		return cty.DynamicVal, false
 	}
 	if !utf8.ValidString(in.text) {
@@ -255,7 +263,7 @@ func (l *loader) inputValue(s scope, d *declaration, in input, ty cty.Type) (cty
 		return cty.StringVal(in.text), true
 	}
 	src := []byte(in.text)
-	if int64(len(src)) > l.opts.MaxFileBytes || measure(hclsyntax.LexExpression, src, "") != nil {
+	if int64(len(src)) > vs.opts.MaxFileBytes || measure(hclsyntax.LexExpression, src, "") != nil {
 		return invalid("is too large, nests too deeply, or has too large a number")
 	}
 	expr, diags := hclsyntax.ParseExpression(src, in.from, hcl.InitialPos)
@@ -282,9 +290,9 @@ func inputRemedy(ty cty.Type) string {
 	}
 }
 
-func (l *loader) wrongType(s scope, d *declaration, given bool, ty cty.Type, v cty.Value, err error) {
+func (vs *variables) wrongType(s scope, d *declaration, given bool, ty cty.Type, v cty.Value, err error) {
 	shown := describe(v)
-	if l.sensitive(d) {
+	if vs.sensitive(d) {
 		shown = "sensitive"
 	}
 	detail := fmt.Sprintf("Its type is %s, but the value is %s: %s.", typeexpr.TypeString(ty), shown, err)
@@ -292,49 +300,49 @@ func (l *loader) wrongType(s scope, d *declaration, given bool, ty cty.Type, v c
 		detail = fmt.Sprintf("It takes references to %ss, but the value is %s.", d.refersTo, shown)
 	}
 	f := Diagnostic{Summary: "Wrong type for variable " + d.name, Detail: detail}
-	switch in := l.inputs[d.name]; {
+	switch in := vs.inputs[d.name]; {
 	case !given:
-		f = l.at(s, d.attr("default").Expr.Range(), f)
+		f = vs.at(s, d.attr("default").Expr.Range(), f)
 	case in.expr != nil:
-		f = in.at(l, s, f)
+		f = in.at(vs.evaluator, s, f)
 	default:
 		f.Detail = fmt.Sprintf("The value comes from %s. %s", in.from, detail)
-		f = l.at(s, d.at, f)
+		f = vs.at(s, d.at, f)
 	}
-	if l.sensitive(d) {
+	if vs.sensitive(d) {
 		f.Snippet = nil // which may be a line of a file of values
 	}
-	l.add(f)
+	vs.add(f)
 }
 
 // validate checks the conditions of a variable's validation blocks.
-func (l *loader) validate(d *declaration) {
-	if d.content == nil || l.opts.ShapeOnly && !l.forConsole {
+func (vs *variables) validate(d *declaration) {
+	if d.content == nil || vs.opts.ShapeOnly && !vs.opts.forConsole {
 		return
 	}
 	for _, b := range d.content.Blocks {
-		c := l.blockContent(d.title, b)
+		c := vs.blockContent(d.title, b)
 		cond := c.attr("condition")
 		if cond == nil || c.attr("error_message") == nil {
 			continue
 		}
 		s := scope{title: d.title, secret: true}
-		l.prepare(s, c.attr("error_message").Expr) // whether it is needed or not
-		v, expr, ok := l.plain(s, c, "condition")
+		vs.prepare(s, c.attr("error_message").Expr) // whether it is needed or not
+		v, expr, ok := vs.plain(s, c, "condition")
 		if !ok || v.True() {
 			continue
 		}
-		message, ok := l.stringAttr(s, c, "error_message")
+		message, ok := vs.stringAttr(s, c, "error_message")
 		if !ok || message == "" {
 			message = "The condition does not hold."
 		}
-		if v, _ := l.eval(s, c.attr("error_message").Expr); v.ContainsMarked() {
+		if v, _ := vs.eval(s, c.attr("error_message").Expr); v.ContainsMarked() {
 			message = "The message is sensitive, so it is not shown."
 		}
 		remedy := ""
-		if in, given := l.inputs[d.name]; given {
+		if in, given := vs.inputs[d.name]; given {
 			remedy = fmt.Sprintf("The value comes from %s.", in.from)
 		}
-		l.fault(s, expr, "Invalid value for variable "+d.name, message, remedy)
+		vs.fault(s, expr, "Invalid value for variable "+d.name, message, remedy)
 	}
 }

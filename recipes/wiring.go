@@ -12,12 +12,12 @@ import (
 
 // wires reads listen or send: a list of channels, or an object of channels by
 // alias, of which one alias may cover several when listening.
-func (l *loader) wires(s scope, d *declaration, name string, several bool) []deploy.WireSpec {
+func (dec *decoder) wires(s scope, d *declaration, name string, several bool) []deploy.WireSpec {
 	a := d.attr(name)
 	if a == nil {
 		return nil
 	}
-	w := &wiring{loader: l, scope: s, attr: name, several: several, seen: map[string]bool{}}
+	w := &wiring{decoder: dec, scope: s, attr: name, several: several, seen: map[string]bool{}}
 	if items, diags := hcl.ExprList(a.Expr); !diags.HasErrors() {
 		for _, item := range items {
 			w.element("", item)
@@ -29,13 +29,13 @@ func (l *loader) wires(s scope, d *declaration, name string, several bool) []dep
 	}
 	if w.failed {
 		d.failed = true
-		l.mention(a.Expr)
+		dec.mention(a.Expr)
 	}
 	return w.out
 }
 
 type wiring struct {
-	loader  *loader
+	decoder *decoder
 	scope   scope
 	attr    string
 	several bool
@@ -46,7 +46,7 @@ type wiring struct {
 
 // element takes in one written element of a list, or the value of an alias.
 func (w *wiring) element(alias string, expr hcl.Expression) {
-	v, ok := w.loader.eval(w.scope, expr)
+	v, ok := w.decoder.eval(w.scope, expr)
 	if !ok {
 		w.failed = true
 		return
@@ -57,7 +57,7 @@ func (w *wiring) element(alias string, expr hcl.Expression) {
 // pairs takes in a written object.
 func (w *wiring) pairs(pairs []hcl.KeyValuePair) {
 	for _, p := range pairs {
-		key, ok := w.loader.eval(w.scope, p.Key)
+		key, ok := w.decoder.eval(w.scope, p.Key)
 		if !ok || key.IsNull() || key.Type() != cty.String {
 			w.failed = true
 			continue
@@ -80,7 +80,7 @@ func (w *wiring) pairs(pairs []hcl.KeyValuePair) {
 
 // whole takes in an expression that makes a list or an object.
 func (w *wiring) whole(expr hcl.Expression) {
-	v, ok := w.loader.eval(w.scope, expr)
+	v, ok := w.decoder.eval(w.scope, expr)
 	if !ok {
 		w.failed = true
 		return
@@ -95,7 +95,7 @@ func (w *wiring) whole(expr hcl.Expression) {
 	case ty.IsMapType() && ty.ElementType().Equals(referenceType):
 		// The keys of a for_each are no aliases.
 		w.failed = true
-		w.loader.wrongReference(w.scope, expr, v, "channel")
+		w.decoder.wrongReference(w.scope, expr, v, "channel")
 	case ty.IsTupleType(), ty.IsListType(), ty.IsSetType():
 		for it := v.ElementIterator(); it.Next(); {
 			_, e := it.Element()
@@ -144,23 +144,22 @@ func (w *wiring) value(alias string, expr hcl.Expression, v cty.Value) {
 			return
 		}
 		w.failed = true
-		w.loader.wrongReference(w.scope, expr, v, "channel")
+		w.decoder.wrongReference(w.scope, expr, v, "channel")
 		return
 	}
-	name, declared := w.loader.channelNames[address]
+	name, declared := w.decoder.channelNames[address]
 	if !declared {
 		w.fault(expr, "Unknown channel", fmt.Sprintf("No channel has the address %s.", address), "Refer to a channel that the recipe declares.")
 		return
 	}
 	if key := alias + "\x00" + address; w.seen[key] {
-		d := w.loader.at(w.scope, expr.Range(), Diagnostic{Severity: Warning, Summary: "Channel named twice",
+		w.decoder.report(w.scope, expr.Range(), Diagnostic{Severity: Warning, Summary: "Channel named twice",
 			Detail: fmt.Sprintf("%s is already in this list; it counts once.", address)})
-		w.loader.add(d)
 		return
 	} else {
 		w.seen[key] = true
 	}
-	w.loader.wired[address] = true
+	w.decoder.wired[address] = true
 	if alias == name {
 		alias = ""
 	}
@@ -169,41 +168,41 @@ func (w *wiring) value(alias string, expr hcl.Expression, v cty.Value) {
 
 func (w *wiring) fault(expr hcl.Expression, summary, detail, remedy string) {
 	w.failed = true
-	w.loader.fault(w.scope, expr, summary, detail, remedy)
+	w.decoder.fault(w.scope, expr, summary, detail, remedy)
 }
 
 // mention notes the channels that an expression in error may have meant, so
 // that they are not reported as unused on top of it.
-func (l *loader) mention(expr hcl.Expression) {
+func (ev *evaluator) mention(expr hcl.Expression) {
 	for _, t := range expr.Variables() {
 		switch {
 		case len(t) < 2:
 		case t.RootName() == "channel":
-			l.used[stepName(t[1])] = true
+			ev.used[stepName(t[1])] = true
 		case t.RootName() == "recipe":
-			l.mentionMember(t)
+			ev.mentionMember(t)
 		}
 	}
 }
 
 // checkEdges reports channels on which nobody listens or sends.
-func (l *loader) checkEdges(d *deploy.Deployment) {
-	if l.broken || l.astray {
+func (dec *decoder) checkEdges() {
+	if dec.broken || dec.astray {
 		return
 	}
-	for _, decl := range l.ordered["channel"] {
+	for _, decl := range dec.ordered["channel"] {
 		var loose []string
 		for _, i := range decl.instances {
-			if !l.wired[i.address] {
+			if !dec.wired[i.address] {
 				loose = append(loose, i.address)
 			}
 		}
-		if len(loose) == 0 || l.used[decl.name] {
+		if len(loose) == 0 || dec.used[decl.name] {
 			continue
 		}
 		detail := fmt.Sprintf("No creature listens or sends on %s, so it belongs to no graph.", enumerate(loose))
-		l.add(l.at(scope{title: decl.title}, decl.at, Diagnostic{Summary: "Channel without an edge", Detail: detail,
-			Remedy: fmt.Sprintf("Name it in the listen or send of a creature, as %s, or remove it.", loose[0])}))
+		dec.report(scope{title: decl.title}, decl.at, Diagnostic{Summary: "Channel without an edge", Detail: detail,
+			Remedy: fmt.Sprintf("Name it in the listen or send of a creature, as %s, or remove it.", loose[0])})
 	}
 }
 

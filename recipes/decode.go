@@ -1,0 +1,153 @@
+package recipes
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// assembly is the deployment that the decoders of a recipe and of its sub-recipes put
+// together.
+type assembly struct {
+	opts         *settings
+	deployment   *deploy.Deployment
+	decoders     []*decoder // of the recipe, then of its sub-recipes
+	modules      map[string]*module
+	wired        map[string]bool        // addresses of channels with an edge
+	channelNames map[string]string      // by address
+	species      map[string]*ofSpecies  // by address
+	targets      []wireTarget           // of output wires, to be checked once the root is known
+	described    []deploy.Declaration   // of creatures and output wires
+	places       map[string]*Diagnostic // of creatures by address: where they are declared
+}
+
+// decoder decodes the channels, species and creatures of one recipe.
+type decoder struct {
+	*evaluator
+	*assembly
+	modules *moduleReader
+}
+
+func newAssembly(o *settings, d *deploy.Deployment) *assembly {
+	return &assembly{
+		opts: o, deployment: d, modules: map[string]*module{}, wired: map[string]bool{}, channelNames: map[string]string{},
+		species: map[string]*ofSpecies{}, places: map[string]*Diagnostic{},
+	}
+}
+
+// add takes in a recipe whose variables are known.
+func (a *assembly) add(ev *evaluator) {
+	a.decoders = append(a.decoders, &decoder{ev, a, &moduleReader{ev, a.opts, a.modules}})
+}
+
+// decode decodes all recipes, kind by kind: what refers to things of a kind comes
+// after them.
+func (a *assembly) decode(ctx context.Context) {
+	for _, dec := range a.decoders {
+		dec.channels()
+	}
+	a.allSpecies(ctx)
+	for _, dec := range a.decoders {
+		dec.creatures(ctx)
+	}
+	for _, dec := range a.decoders {
+		dec.checkEdges()
+	}
+	outermost := a.decoders[0]
+	outermost.rootCreature()
+	outermost.checkTargets()
+	a.checkNames()
+}
+
+// scripts are what the policies and predicates of all recipes are decoded with.
+func (a *assembly) scripts() []*scripts {
+	species := map[string]string{}
+	for address, s := range a.species {
+		species[address] = s.name
+	}
+	var out []*scripts
+	for _, dec := range a.decoders {
+		out = append(out, &scripts{dec.evaluator, a.opts, species})
+	}
+	return out
+}
+
+// rootCreature evaluates root = creature.x.
+func (dec *decoder) rootCreature() {
+	if dec.root == nil {
+		return
+	}
+	s := scope{title: "root"}
+	v, ok := dec.eval(s, dec.root.Expr)
+	if !ok {
+		return
+	}
+	address, ok := refAddress(v, "creature")
+	if !ok {
+		dec.wrongReference(s, dec.root.Expr, v, "creature")
+		return
+	}
+	dec.deployment.Root = address
+}
+
+// checkTargets reports wires to a root that there is none of, and wires back to
+// their source.
+func (dec *decoder) checkTargets() {
+	// What is wrong otherwise may be why channels are missing.
+	homes, broken := homesOf(dec.deployment), dec.diags.HasErrors()
+	for _, t := range dec.targets {
+		to := t.to
+		if to == string(journal.ToRoot) {
+			if to = dec.deployment.Root; dec.root == nil {
+				t.in.fault(t.scope, t.expr, "No root", "The wire leads to the root, and the recipe has none.", "Declare it: root = creature.NAME.")
+			}
+		}
+		if apart := !dec.opts.ShapeOnly && !broken && to != string(journal.ToRoot); apart && homes.of(t.from) != homes.of(to) {
+			t.in.fault(t.scope, t.expr, "Wire between graphs", fmt.Sprintf("%s and %s are not joined by any channel, and an output wire joins no graphs.", t.from, to),
+				"Have both listen or send on a channel that leads, perhaps over others, from one to the other.")
+		}
+		if to == t.from && !t.allowSelf {
+			t.in.fault(t.scope, t.expr, "Wire back to its source", fmt.Sprintf("The output of %s would come back to it.", t.from), "Write allow_self = true if that is meant.")
+		}
+	}
+}
+
+// checkNames reports names that two things of the deployment have.
+func (a *assembly) checkNames() {
+	for _, kind := range []string{"channel", "creature", "species"} {
+		names := map[string]string{}
+		for _, dec := range a.decoders {
+			for _, d := range dec.ordered[kind] {
+				for _, name := range dec.namesOf(d) {
+					if first, twice := names[name]; twice {
+						dec.usedTwice(d, name, first)
+					}
+					names[name] = dec.where(d.at)
+				}
+			}
+		}
+	}
+}
+
+func (dec *decoder) namesOf(d *declaration) []string {
+	if d.kind == "species" {
+		return []string{dec.names + d.name}
+	}
+	var names []string
+	for _, i := range d.instances {
+		names = append(names, i.name)
+	}
+	return names
+}
+
+func (dec *decoder) usedTwice(d *declaration, name, first string) {
+	at := d.at
+	if a := d.attr("name"); a != nil {
+		at = a.Expr.Range()
+	}
+	dec.report(scope{title: d.title}, at, Diagnostic{Summary: "Name used twice",
+		Detail: fmt.Sprintf("Another %s has the name %q; see %s.", d.kind, name, first),
+		Remedy: "Names are unique in a recipe; with for_each, make each.key part of it."})
+}
