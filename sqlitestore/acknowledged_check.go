@@ -27,7 +27,7 @@ func (s *snapshot) reached(ctx context.Context, origin journal.Origin, at uint64
 }
 
 // lostEnd says what a session has lost of what was acknowledged, or nil.
-func (v *view) lostEnd(ctx context.Context, e catalog.Entry, a catalog.Ack) (loss, err error) {
+func (v *familySnapshot) lostEnd(ctx context.Context, e catalog.Entry, a catalog.Ack) (loss, err error) {
 	last, chain, err := v.files[0].reached(ctx, a.Origin, a.Seq)
 	if err != nil || last >= a.Seq && (chain == a.Chain || a.Chain == 0) {
 		return nil, err
@@ -143,7 +143,7 @@ func (s *snapshot) ends(ctx context.Context) (map[journal.Origin]catalog.Ack, er
 // ends looks for what the session was acknowledged to have.
 func (v *verification) ends() error {
 	for _, a := range v.acknowledged {
-		last, chain, err := v.view.files[0].reached(v.ctx, a.Origin, a.Seq)
+		last, chain, err := v.snapshot.files[0].reached(v.ctx, a.Origin, a.Seq)
 		if err != nil {
 			return err
 		}

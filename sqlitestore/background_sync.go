@@ -97,8 +97,9 @@ func (k *keeper) work() bool {
 	return l != nil
 }
 
-// bury has a store closed.
-func (k *keeper) bury(s *Store) {
+// bury has a store closed in the background.
+func (d *Directory) bury(s *Store) {
+	k := d.keeper
 	k.mu.Lock()
 	k.buried = append(k.buried, s)
 	k.mu.Unlock()

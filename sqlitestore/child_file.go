@@ -15,7 +15,7 @@ import (
 // fill writes what a prepared file is, and what it begins with, in one transaction,
 // which is not durable yet, whatever the durability of the session is. From then on
 // its writer is as durable as was asked for.
-func (d *Directory) fill(p *prepared, e catalog.Entry, content func() error) error {
+func (d *Directory) fill(p *spareFile, e catalog.Entry, content func() error) error {
 	p.durability = e.Durability
 	if err := p.c.SetDurable(false); err != nil {
 		return err

@@ -116,7 +116,7 @@ func (d *Directory) parents(cut journal.Cut) (map[journal.SessionID]*Store, erro
 
 func resumeAll(parents map[journal.SessionID]*Store) {
 	for _, p := range parents {
-		p.resume()
+		p.queue.resume()
 	}
 }
 
@@ -126,7 +126,7 @@ type child struct {
 	catalog.Entry
 	plan  *journal.CutChild
 	own   belongings
-	p     *prepared
+	p     *spareFile
 	store *Store
 	first *journal.Record
 	// heirloom is what the catalogue will know and the child's file has to tell if the
@@ -245,7 +245,7 @@ func atOnce(tasks []func() error) error {
 }
 
 // newChild describes one child.
-func (d *Directory) newChild(id string, cut journal.Cut, plan *journal.CutChild, p *prepared) *child {
+func (d *Directory) newChild(id string, cut journal.Cut, plan *journal.CutChild, p *spareFile) *child {
 	c := &child{Entry: newEntry(plan.StoreSpec, p), plan: plan, p: p}
 	c.Cut, c.Kind, c.Created = id, cut.Kind, cut.At
 	c.Parents = slices.Clone(plan.Parents)

@@ -80,7 +80,7 @@ func killed(t *testing.T, d *Directory) string {
 		if err := errors.Join(s.flush(t.Context()), s.park(t.Context())); err != nil {
 			t.Fatal(err)
 		}
-		defer s.resume()
+		defer s.queue.resume()
 	}
 	d.spares.mu.Lock()
 	defer d.spares.mu.Unlock()

@@ -114,7 +114,7 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	d.checkpoints = startCheckpoints()
 	d.catalog.OnWrite(func() { d.checkpoints.wrote(d.catalog.Path(), commitBytes) })
 	d.keeper = startKeeper(d)
-	d.spares = startSpares(d)
+	d.spares = startSpares(d.catalog, &d.crossing)
 	d.hydrator = startHydrator(d)
 	if options.SearchIndex {
 		d.indexer = startIndexer(d)
@@ -368,7 +368,7 @@ func (d *Directory) shut() error {
 		errs = append(errs, s.Close(context.Background()))
 	}
 	d.keeper.close()
-	errs = append(errs, d.spares.close())
+	errs = append(errs, storageError("close", d.dir, d.spares.close()))
 	d.checkpoints.close()
 	errs = append(errs, storageError("close", d.catalog.Path(), errors.Join(d.catalog.Close(), d.acks.Close())), storageError("close", d.lock.Path(), d.lock.Close()))
 	return errors.Join(errs...)
@@ -387,7 +387,7 @@ func checkSpec(op string, spec journal.StoreSpec) error {
 }
 
 // newEntry describes the session that a prepared file is taken for.
-func newEntry(spec journal.StoreSpec, p *prepared) catalog.Entry {
+func newEntry(spec journal.StoreSpec, p *spareFile) catalog.Entry {
 	return catalog.Entry{
 		SessionInfo: journal.SessionInfo{
 			Session: p.session, Graph: spec.Graph, Path: p.path, Live: true, Durability: spec.Durability, Events: -1, Meta: maps.Clone(spec.Meta),

@@ -144,13 +144,13 @@ func (s *Store) cutSynced(err error) {
 	}
 	// Either this sees what the writer has written, or the writer that the cut is firm.
 	s.durable.raise(s.highest.Load())
-	s.mu.Lock()
-	if s.stop == running && s.Err() == nil {
-		s.durable.open()
-	}
-	s.mu.Unlock()
+	s.queue.ifRunning(func() {
+		if s.Err() == nil {
+			s.durable.open()
+		}
+	})
 	s.tell()
-	nudge(s.wake) // so that the file stops saying that it is unused
+	nudge(s.queue.wake) // so that the file stops saying that it is unused
 }
 
 // filesOf are the files of the catalogue and of all who had part in cuts, each once.

@@ -149,8 +149,8 @@ func (f *family) close() error {
 	return errors.Join(errs...)
 }
 
-// view is one snapshot of each file of a family.
-type view struct {
+// familySnapshot is one snapshot of each file of a family.
+type familySnapshot struct {
 	family *family
 	files  []*snapshot
 	only   map[journal.Origin]uint64 // see family
@@ -164,8 +164,8 @@ type snapshot struct {
 
 // look begins to read. What frozen files hold does not change, so their
 // snapshots fit together whenever they are taken.
-func (f *family) look(ctx context.Context) (*view, error) {
-	v := &view{family: f, only: f.only}
+func (f *family) look(ctx context.Context) (*familySnapshot, error) {
+	v := &familySnapshot{family: f, only: f.only}
 	for _, r := range f.members() {
 		s, err := r.look(ctx)
 		if err != nil {
@@ -188,7 +188,7 @@ func (r *reader) look(ctx context.Context) (*snapshot, error) {
 func (s *snapshot) end() error { return sqlite.EndRead(s.tx) }
 
 // end ends reading.
-func (v *view) end() error {
+func (v *familySnapshot) end() error {
 	var errs []error
 	for _, s := range v.files {
 		errs = append(errs, s.end())
@@ -198,7 +198,7 @@ func (v *view) end() error {
 
 // spans lists what each origin has. Where several files have events of an
 // origin, one has all that the others have.
-func (v *view) spans(ctx context.Context) ([]span, error) {
+func (v *familySnapshot) spans(ctx context.Context) ([]span, error) {
 	var out []span
 	at := map[journal.Origin]int{}
 	for _, file := range v.files {

@@ -390,7 +390,7 @@ func TestUnwrittenCutIsForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.resume()
+	s.queue.resume()
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}

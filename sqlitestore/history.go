@@ -286,7 +286,7 @@ func behind(ctx context.Context, spans []span, mark journal.Mark) ([]span, error
 var lastOrigin = journal.Origin(bytes.Repeat([]byte{0xff}, len(journal.Origin{})))
 
 // after cuts spans down to what the history lists after an event.
-func (v *view) after(ctx context.Context, spans []span, after journal.EventID) ([]span, error) {
+func (v *familySnapshot) after(ctx context.Context, spans []span, after journal.EventID) ([]span, error) {
 	limit, found, err := v.placeOf(ctx, spans, after)
 	if err != nil {
 		return nil, err
@@ -318,7 +318,7 @@ func cutAt(ctx context.Context, spans []span, limit place) ([]span, error) {
 }
 
 // placeOf finds an event in the span of its origin.
-func (v *view) placeOf(ctx context.Context, spans []span, id journal.EventID) (p place, found bool, err error) {
+func (v *familySnapshot) placeOf(ctx context.Context, spans []span, id journal.EventID) (p place, found bool, err error) {
 	for _, s := range spans {
 		if s.origin != id.Origin {
 			continue

@@ -293,7 +293,7 @@ func (h *hydrator) move(ctx context.Context, b *builder, e catalog.Entry, y cata
 	if err := s.park(ctx); err != nil {
 		return nil, err
 	}
-	defer s.resume()
+	defer s.queue.resume()
 	if err := d.options.hooks.At(failpoint.Standing, e.Path); err != nil {
 		return nil, err
 	}
@@ -402,7 +402,7 @@ func (s *Store) moveTo(file vouched) *loan {
 	_ = s.w.reopen()
 	s.complete.Store(true)
 	lent := s.shelf.exchange(&family{own: ownReader(file)})
-	s.dir.checkpoints.forget(before)
+	s.checkpoints.forget(before)
 	return lent
 }
 

@@ -114,7 +114,7 @@ func (s *Store) read(ctx context.Context, op string, look func(f *family) error)
 		}
 		err := look(l.family)
 		l.users.Done()
-		if !sqlite.Failed(err) || try == readTries || s.complete.Load() || s.refresh(ctx, l) != nil {
+		if !sqlite.Failed(err) || try == readTries || s.complete.Load() || s.owner.refresh(ctx, s, l) != nil {
 			return storageError(op, s.path(), err)
 		}
 	}
@@ -148,20 +148,20 @@ func (d *Directory) readAnew(ctx context.Context, e catalog.Entry) error {
 
 // refresh opens the files of an incomplete store anew: some of those that it was
 // read from may have been removed, since an ancestor has their content now.
-func (s *Store) refresh(ctx context.Context, stale *loan) error {
-	s.dir.changing.Lock()
-	defer s.dir.changing.Unlock()
-	e, err := s.dir.catalog.Entry(ctx, "read", s.info.Session)
+func (d *Directory) refresh(ctx context.Context, s *Store, stale *loan) error {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	e, err := d.catalog.Entry(ctx, "read", s.info.Session)
 	if err != nil {
 		return err
 	}
 	if s.complete.Load() || !s.shelf.lends(stale) {
 		return nil // somebody else has done so
 	}
-	f, err := s.dir.catalog.openFamily(context.Background(), e, s.dir.owned)
+	f, err := d.catalog.openFamily(context.Background(), e, d.owned)
 	if err != nil {
 		return err
 	}
-	s.dir.keeper.giveBack(s.shelf.exchange(f))
+	d.keeper.giveBack(s.shelf.exchange(f))
 	return nil
 }

@@ -29,10 +29,10 @@ const (
 	calm = time.Minute
 )
 
-// prepared is a file that waits to become the store of a session: it has its
+// spareFile is a file that waits to become the store of a session: it has its
 // name and its layout, is marked as unused, and is durable with its directory
 // entry. Making one takes two rounds of syncs, which nobody then has to wait for.
-type prepared struct {
+type spareFile struct {
 	*writer
 	session journal.SessionID
 }
@@ -41,10 +41,11 @@ type prepared struct {
 // be made use them up; whenever that happens, twice as many are kept from then on,
 // until it is calm again. Its methods may be called by any goroutine.
 type spares struct {
-	d *Directory
+	sessions *sessions
+	crossing *crossing
 
 	mu     sync.Mutex
-	ready  []*prepared
+	ready  []*spareFile
 	wanted int
 	full   bool // there have been as many as wanted, since wanted has changed
 
@@ -53,8 +54,8 @@ type spares struct {
 	done chan struct{}
 }
 
-func startSpares(d *Directory) *spares {
-	s := &spares{d: d, wanted: fewestSpares, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+func startSpares(k *sessions, x *crossing) *spares {
+	s := &spares{sessions: k, crossing: x, wanted: fewestSpares, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	go s.run()
 	return s
 }
@@ -78,7 +79,7 @@ func (s *spares) run() {
 }
 
 // take answers n files, and makes those that are not ready.
-func (s *spares) take(n int) ([]*prepared, error) {
+func (s *spares) take(n int) ([]*spareFile, error) {
 	defer nudge(s.wake)
 	s.mu.Lock()
 	taken := s.takeAllBut(len(s.ready) - n)
@@ -89,7 +90,7 @@ func (s *spares) take(n int) ([]*prepared, error) {
 	if len(taken) == n {
 		return taken, nil
 	}
-	made, err := s.d.prepare(n-len(taken), func() {})
+	made, err := s.prepare(n-len(taken), func() {})
 	if err != nil {
 		s.add(taken)
 		return nil, err
@@ -99,7 +100,7 @@ func (s *spares) take(n int) ([]*prepared, error) {
 
 // takeAllBut answers the files that are ready but for so many of them, which stay. The
 // caller holds mu.
-func (s *spares) takeAllBut(stay int) []*prepared {
+func (s *spares) takeAllBut(stay int) []*spareFile {
 	stay = min(max(stay, 0), len(s.ready))
 	taken := slices.Clone(s.ready[stay:])
 	clear(s.ready[stay:])
@@ -108,7 +109,7 @@ func (s *spares) takeAllBut(stay int) []*prepared {
 }
 
 // add keeps files that are ready.
-func (s *spares) add(files []*prepared) {
+func (s *spares) add(files []*spareFile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ready = append(s.ready, files...)
@@ -128,7 +129,7 @@ func (s *spares) refill() bool {
 	if lacking <= 0 {
 		return false
 	}
-	made, err := s.d.prepare(min(lacking, sparesAtOnce), s.d.crossing.giveWay)
+	made, err := s.prepare(min(lacking, sparesAtOnce), s.crossing.giveWay)
 	if err != nil {
 		return false // whoever takes one finds out why
 	}
@@ -149,13 +150,14 @@ func (s *spares) shrink() {
 func (s *spares) close() error {
 	close(s.stop)
 	<-s.done
-	return storageError("close", s.d.dir, s.discard(s.ready))
+	return s.discard(s.ready)
 }
 
-func (s *spares) discard(files []*prepared) error {
+// discard removes files that no session has.
+func (s *spares) discard(files []*spareFile) error {
 	var errs []error
 	for _, p := range files {
-		errs = append(errs, s.d.discard(p, p.path))
+		errs = append(errs, p.close(), sqlite.Remove(s.sessions.hooks, p.path))
 	}
 	return errors.Join(errs...)
 }
@@ -163,36 +165,33 @@ func (s *spares) discard(files []*prepared) error {
 // prepare makes files for sessions to come, and calls giveWay before each step that
 // takes the processor. Names rise with time. However many they are, the disk is asked
 // only twice to make them durable. There are none with an error.
-func (d *Directory) prepare(n int, giveWay func()) (made []*prepared, err error) {
+func (s *spares) prepare(n int, giveWay func()) (made []*spareFile, err error) {
 	giveWay()
-	paths, err := d.writeLayouts(n)
+	paths, err := s.writeLayouts(n)
 	for _, path := range paths {
 		giveWay()
-		var p *prepared
+		var p *spareFile
 		if err == nil {
-			p, err = d.openSpare(path)
+			p, err = s.openSpare(path)
 		}
 		if err != nil {
-			err = errors.Join(err, sqlite.Remove(d.options.hooks, path))
+			err = errors.Join(err, sqlite.Remove(s.sessions.hooks, path))
 			continue
 		}
 		made = append(made, p)
 	}
 	if err == nil {
-		err = d.makeDurable(made)
+		err = s.makeDurable(made)
 	}
 	if err != nil {
-		for _, p := range made {
-			err = errors.Join(err, d.discard(p, p.path))
-		}
-		return nil, err
+		return nil, errors.Join(err, s.discard(made))
 	}
 	return made, nil
 }
 
 // writeLayouts writes files that are nobody's yet, durably but for their names, and
 // answers which of them there are, even with an error.
-func (d *Directory) writeLayouts(n int) (paths []string, err error) {
+func (s *spares) writeLayouts(n int) (paths []string, err error) {
 	content, err := storefile.Schema.Template()
 	if err != nil {
 		return nil, err
@@ -203,16 +202,16 @@ func (d *Directory) writeLayouts(n int) (paths []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		path, err := d.catalog.FilePath(id.String() + files.StoreSuffix)
+		path, err := s.sessions.FilePath(id.String() + files.StoreSuffix)
 		if err != nil {
 			return paths, err
 		}
 		paths = append(paths, path)
 		tasks = append(tasks, func() error {
-			if err := d.options.hooks.WriteWhole(path, content); err != nil {
+			if err := s.sessions.hooks.WriteWhole(path, content); err != nil {
 				return err
 			}
-			return d.options.hooks.At(failpoint.SpareWritten, path)
+			return s.sessions.hooks.At(failpoint.SpareWritten, path)
 		})
 	}
 	return paths, atOnce(tasks)
@@ -220,13 +219,13 @@ func (d *Directory) writeLayouts(n int) (paths []string, err error) {
 
 // openSpare makes a file that has its layout one that a session can be given. Its
 // first transaction makes the write-ahead log.
-func (d *Directory) openSpare(path string) (*prepared, error) {
+func (s *spares) openSpare(path string) (*spareFile, error) {
 	origin, err := newOrigin()
 	if err != nil {
 		return nil, err
 	}
-	p := &prepared{session: journal.SessionID(strings.TrimSuffix(filepath.Base(path), files.StoreSuffix))}
-	if p.writer, err = openWriter(path, journal.Normal, origin, d.options.hooks); err != nil {
+	p := &spareFile{session: journal.SessionID(strings.TrimSuffix(filepath.Base(path), files.StoreSuffix))}
+	if p.writer, err = openWriter(path, journal.Normal, origin, s.sessions.hooks); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(p.c.Transact(p.claim), p.rehearse(p.session)); err != nil {
@@ -238,30 +237,21 @@ func (d *Directory) openSpare(path string) (*prepared, error) {
 
 // makeDurable makes durable what prepared files have in their write-ahead logs, and
 // the names of both. It does not touch the files themselves, of which SQLite holds locks.
-func (d *Directory) makeDurable(made []*prepared) error {
+func (s *spares) makeDurable(made []*spareFile) error {
 	var tasks []func() error
 	for _, p := range made {
-		tasks = append(tasks, func() error { return d.options.hooks.SyncLog(p.path) })
+		tasks = append(tasks, func() error { return s.sessions.hooks.SyncLog(p.path) })
 	}
 	if len(made) > 0 {
-		tasks = append(tasks, func() error { return d.options.hooks.SyncDirectory(filepath.Dir(made[0].path)) })
+		tasks = append(tasks, func() error { return s.sessions.hooks.SyncDirectory(filepath.Dir(made[0].path)) })
 	}
 	if err := atOnce(tasks); err != nil {
 		return err
 	}
 	for _, p := range made {
-		if err := d.options.hooks.At(failpoint.SpareReady, p.path); err != nil {
+		if err := s.sessions.hooks.At(failpoint.SpareReady, p.path); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// discard removes a file that the catalogue has not accepted.
-func (d *Directory) discard(p *prepared, path string) error {
-	var err error
-	if p != nil && p.writer != nil {
-		err = p.close()
-	}
-	return errors.Join(err, sqlite.Remove(d.options.hooks, path))
 }

@@ -16,7 +16,7 @@ import (
 
 // sparesOf opens a directory and waits until its first spare files are ready, of which
 // it answers one and leaves the others. From then on, fails decides at every step.
-func sparesOf(t *testing.T, fails func(failpoint.Point) error) (*Directory, *prepared) {
+func sparesOf(t *testing.T, fails func(failpoint.Point) error) (*Directory, *spareFile) {
 	t.Helper()
 	armed := false
 	d, err := Open(t.Context(), t.TempDir(), Options{hooks: failpoint.Hooks{Reached: func(p failpoint.Point, _ string) error {
@@ -59,7 +59,7 @@ func (s *spares) rest(t *testing.T) {
 // onDisk are the files of stores that there are.
 func (s *spares) onDisk(t *testing.T) []string {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(s.d.dir, files.Stores, "*"))
+	paths, err := filepath.Glob(filepath.Join(filepath.Dir(s.sessions.Path()), files.Stores, "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func (s *spares) onDisk(t *testing.T) []string {
 
 func TestSparesFollowTheNeed(t *testing.T) {
 	d, first := sparesOf(t, func(failpoint.Point) error { return nil })
-	s, out := d.spares, []*prepared{first}
+	s, out := d.spares, []*spareFile{first}
 	take := func(n, wanted int) {
 		t.Helper()
 		taken, err := s.take(n)
@@ -164,7 +164,7 @@ func TestRehearsalLeavesNothing(t *testing.T) {
 		}
 		return fmt.Sprint(out, p.origins, p.last, p.unindexed, p.unspanned, p.pending, p.marked, p.claimed)
 	}
-	fresh, err := d.writeLayouts(1)
+	fresh, err := d.spares.writeLayouts(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestRehearsalLeavesNothing(t *testing.T) {
 	if want := content(); got != want {
 		t.Errorf("the file holds\n%s\nwant\n%s", got, want)
 	}
-	if err := errors.Join(rehearsed.close(), sqlite.Remove(d.options.hooks, rehearsed.path), d.discard(p, plain.path)); err != nil {
+	if err := errors.Join(rehearsed.close(), sqlite.Remove(d.options.hooks, rehearsed.path), d.spares.discard([]*spareFile{p})); err != nil {
 		t.Error(err)
 	}
 }

@@ -19,30 +19,21 @@ type Store struct {
 	info       journal.SessionInfo // as it was when the store was opened
 	durability journal.Durability
 	origin     journal.Origin
-	dir        *Directory
-	maxBytes   int64
+
+	owner       storeOwner
+	changing    exclusion // the directory's
+	acks        *catalog.Acknowledgements
+	checkpoints *checkpoints
 
 	shelf *shelf
 	said  *catalog.Slot             // belongs to the writing goroutine; nil until something was acknowledged
 	w     *writer                   // belongs to the writing goroutine, while it is not parked
 	wrote map[journal.Origin]uint64 // before it was opened, with the highest number of each
 
-	mu       sync.Mutex
-	queue    []*journal.Record // appended and not yet taken by the writer
-	bytes    int64             // of all records that are not yet written
-	appended uint64            // records, since the store was opened
-	meta     map[string]string
-	lastSeq  uint64        // of the last appended event
-	room     chan struct{} // if not nil, closed when bytes falls below the bound
-	parking  chan error    // if not nil, closed by the writer when it stands still, or answered why it cannot
-	resumed  chan struct{} // closed to let a parked writer go on
-	expected int           // the length of the queue that the writer lingers for
-	stop     stopMode
-
-	wake     chan struct{} // has room for one: the queue is not empty
-	filled   chan struct{} // has room for one: the queue is as long as expected
-	stopping chan struct{} // closed when the store is to be closed
-	done     chan struct{} // closed when the writing goroutine has ended
+	queue  *queue
+	metaMu sync.Mutex
+	meta   map[string]string
+	done   chan struct{} // closed when the writing goroutine has ended
 
 	made     time.Time   // by a cut; zero if it was there before
 	complete atomic.Bool // has its whole history in its file
@@ -58,15 +49,15 @@ type Store struct {
 	lastErr  error // of the writing goroutine, valid after done
 }
 
-type stopMode uint8
-
-const (
-	running stopMode = iota
-	draining
-	closed
-)
-
 var _ journal.Store = (*Store)(nil)
+
+// storeOwner is what a store needs from the directory that has opened it.
+type storeOwner interface {
+	makeFirm() error
+	refresh(ctx context.Context, s *Store, stale *loan) error
+	forget(s *Store)
+	bury(s *Store)
+}
 
 // newStore makes the store of a file. The writer has written the events of its
 // origin up to first, and its session before that what wrote says. Nothing is
@@ -76,10 +67,9 @@ func newStore(d *Directory, e catalog.Entry, w *writer, f *family, first uint64,
 	maps.Copy(meta, e.Meta)
 	e.MadeBy = e.Kind
 	s := &Store{
-		info: e.SessionInfo, meta: meta, durability: w.durability, origin: w.own, dir: d, maxBytes: d.options.MaxQueueBytes,
-		shelf: newShelf(f), w: w, wrote: wrote, lastSeq: first,
-		wake: make(chan struct{}, 1), filled: make(chan struct{}, 1),
-		stopping: make(chan struct{}), done: make(chan struct{}),
+		info: e.SessionInfo, meta: meta, durability: w.durability, origin: w.own,
+		owner: d, changing: d.changing, acks: d.acks, checkpoints: d.checkpoints,
+		shelf: newShelf(f), w: w, wrote: wrote, queue: newQueue(d.options.MaxQueueBytes), done: make(chan struct{}),
 	}
 	s.highest.Store(first)
 	s.durable.advance(first)
@@ -100,9 +90,9 @@ func (s *Store) Info() journal.SessionInfo {
 	info.Path = s.path()
 	info.Complete = s.complete.Load()
 	info.Bytes, info.Events = 0, -1
-	s.mu.Lock()
+	s.metaMu.Lock()
 	info.Meta = maps.Clone(s.meta)
-	s.mu.Unlock()
+	s.metaMu.Unlock()
 	info.Parents = slices.Clone(info.Parents)
 	return info
 }
@@ -142,54 +132,24 @@ func (s *Store) Err() error {
 
 // Append queues a record. After Close it does nothing.
 func (s *Store) Append(r *journal.Record) {
-	size := recordSize(r)
-	s.mu.Lock()
-	if s.stop != running {
-		s.mu.Unlock()
+	if !s.queue.add(r) || len(r.Meta) == 0 {
 		return
 	}
-	s.queue = append(s.queue, r)
-	s.bytes += size
-	s.appended++
-	if n := len(r.Events); n > 0 {
-		s.lastSeq = r.Events[n-1].ID.Seq
-	}
+	s.metaMu.Lock()
 	maps.Copy(s.meta, r.Meta)
-	first, full := len(s.queue) == 1, len(s.queue) == s.expected
-	s.mu.Unlock()
-	if first {
-		nudge(s.wake)
-	}
-	if full {
-		nudge(s.filled)
-	}
-}
-
-// nudge wakes whoever waits on a channel with room for one, now or later.
-func nudge(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
+	s.metaMu.Unlock()
 }
 
 // Room waits until fewer bytes are unwritten than [Options.MaxQueueBytes].
 func (s *Store) Room(ctx context.Context) error {
 	for {
-		s.mu.Lock()
-		if s.bytes < s.maxBytes {
-			s.mu.Unlock()
+		room, running := s.queue.full()
+		if room == nil {
 			return nil
 		}
-		if s.stop != running {
-			s.mu.Unlock()
+		if !running {
 			return stopped("append", s.path())
 		}
-		if s.room == nil {
-			s.room = make(chan struct{})
-		}
-		room := s.room
-		s.mu.Unlock()
 		select {
 		case <-room:
 		case <-s.done:
@@ -204,10 +164,8 @@ func (s *Store) Wait(ctx context.Context, seq uint64) error { return s.durable.w
 
 // flush waits until everything that was appended before can be read.
 func (s *Store) flush(ctx context.Context) error {
-	s.mu.Lock()
-	appended, gone := s.appended, s.stop == closed
-	s.mu.Unlock()
-	if gone {
+	appended, mode := s.queue.state()
+	if mode == closed {
 		return stopped("read", s.path())
 	}
 	return s.written.wait(ctx, appended)
@@ -290,40 +248,30 @@ func (s *Store) Close(context.Context) error {
 // freeze ends a parked store that a cut has ended: nothing more is written, and
 // the rest of closing it is left to the directory's keeper.
 func (s *Store) freeze() {
-	s.mu.Lock()
-	s.queue = nil
-	s.stop = closed
-	s.mu.Unlock()
-	s.dir.forget(s)
-	s.dir.acks.Release(s.info.Session)
-	s.dir.keeper.bury(s)
+	s.queue.close()
+	s.owner.forget(s)
+	s.acks.Release(s.info.Session)
+	s.owner.bury(s)
 }
 
 func (s *Store) shut() error {
 	var firmErr error
 	if !s.asDurable() {
-		firmErr = s.dir.makeFirm()
+		firmErr = s.owner.makeFirm()
 	}
-	s.dir.changing.Lock() // a store that is getting its whole file has two until it has one
-	s.mu.Lock()
-	s.stop = max(s.stop, draining)
-	s.mu.Unlock()
-	s.resume()
-	close(s.stopping)
-	s.dir.changing.Unlock()
+	s.changing.Lock() // a store that is getting its whole file has two until it has one
+	s.queue.drain()
+	s.changing.Unlock()
 	<-s.done
-	s.mu.Lock()
-	s.stop = closed
-	s.queue = nil
-	s.mu.Unlock()
+	s.queue.close()
 	path := s.path()
 	gone := stopped("wait", path)
 	s.durable.fail(gone)
 	s.written.fail(gone)
-	s.dir.forget(s)
+	s.owner.forget(s)
 	// The reading connections go first: the last one to be closed empties the
 	// write-ahead log into the file, which a reader is not able to.
-	s.dir.checkpoints.forget(path)
+	s.checkpoints.forget(path)
 	err := errors.Join(s.shelf.close(), s.w.close())
 	return errors.Join(firmErr, s.lastErr, storageError("close", path, err))
 }

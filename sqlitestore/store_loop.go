@@ -67,53 +67,54 @@ func (s *Store) run() {
 // take waits for records and takes them all; there are none if the file has to be
 // opened first, or has marks that are to go. It answers false when there are none and the store is to be closed.
 func (s *Store) take(last int) ([]*journal.Record, bool) {
+	q := s.queue
 	for {
-		s.mu.Lock()
+		q.mu.Lock()
 		switch {
-		case len(s.queue) > 0:
-			if last > 1 && len(s.queue) < last && s.stop == running && s.parking == nil {
-				s.expected = last
-				s.mu.Unlock()
-				s.linger()
-				s.mu.Lock()
-				s.expected = 0
+		case len(q.records) > 0:
+			if last > 1 && len(q.records) < last && q.mode == running && q.parking == nil {
+				q.expected = last
+				q.mu.Unlock()
+				q.linger()
+				q.mu.Lock()
+				q.expected = 0
 			}
-			taken := s.queue
-			s.queue = make([]*journal.Record, 0, len(taken))
-			s.mu.Unlock()
+			taken := q.records
+			q.records = make([]*journal.Record, 0, len(taken))
+			q.mu.Unlock()
 			return taken, true
 		case s.w.c != nil && s.w.due():
-			s.mu.Unlock()
+			q.mu.Unlock()
 			return nil, true
-		case s.stop != running:
-			s.mu.Unlock()
+		case q.mode != running:
+			q.mu.Unlock()
 			return nil, false
 		case s.w.c == nil: // it was moved to another file, which could not be opened
-			s.mu.Unlock()
+			q.mu.Unlock()
 			return nil, true
-		case s.parking != nil:
-			parked, resumed := s.parking, s.resumed
-			s.parking = nil
-			s.mu.Unlock()
+		case q.parking != nil:
+			parked, resumed := q.parking, q.resumed
+			q.parking = nil
+			q.mu.Unlock()
 			close(parked)
 			<-resumed
 			continue
 		}
-		s.mu.Unlock()
+		q.mu.Unlock()
 		select {
-		case <-s.wake:
-		case <-s.stopping:
+		case <-q.wake:
+		case <-q.stopping:
 		}
 	}
 }
 
-func (s *Store) linger() {
+func (q *queue) linger() {
 	timer := time.NewTimer(linger)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-s.filled:
-	case <-s.stopping:
+	case <-q.filled:
+	case <-q.stopping:
 	}
 }
 
@@ -167,7 +168,7 @@ func (s *Store) pause(d time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-s.stopping:
+	case <-s.queue.stopping:
 		return false
 	}
 }
@@ -176,12 +177,7 @@ func (s *Store) fail(err error) {
 	s.err.Store(&err)
 	s.durable.fail(err)
 	s.written.fail(err)
-	s.mu.Lock()
-	if s.parking != nil {
-		s.parking <- err // a cut must not wait for as long as the disk fails
-		s.parking = nil
-	}
-	s.mu.Unlock()
+	s.queue.refusePark(err)
 	s.tell()
 }
 
@@ -203,13 +199,7 @@ func (s *Store) acknowledge(group []*journal.Record) {
 			seq = r.Events[n-1].ID.Seq
 		}
 	}
-	s.mu.Lock()
-	s.bytes -= size
-	if s.room != nil && s.bytes < s.maxBytes {
-		close(s.room)
-		s.room = nil
-	}
-	s.mu.Unlock()
+	s.queue.wrote(size)
 	s.highest.Store(seq)
 	s.noteReached(seq)
 	if s.asDurable() { // before the records, so that who has waited for these knows of their events
@@ -217,7 +207,7 @@ func (s *Store) acknowledge(group []*journal.Record) {
 	}
 	s.written.advance(s.written.reached.Load() + uint64(len(group)))
 	s.tell()
-	s.dir.checkpoints.wrote(s.path(), size)
+	s.checkpoints.wrote(s.path(), size)
 }
 
 // noteReached writes down how far the log has come, before anybody is told.
@@ -226,7 +216,7 @@ func (s *Store) noteReached(seq uint64) {
 		return
 	}
 	if s.said == nil {
-		s.said = s.dir.acks.Take(s.info.Session, s.origin)
+		s.said = s.acks.Take(s.info.Session, s.origin)
 	}
 	s.said.Say(seq, s.w.chain)
 }
@@ -238,38 +228,22 @@ func (s *Store) park(ctx context.Context) error {
 	if err := s.flush(ctx); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	if s.stop != running {
-		s.mu.Unlock()
+	parked := s.queue.park()
+	if parked == nil {
 		return stopped("cut", s.path())
 	}
-	if err := s.Err(); err != nil {
-		s.mu.Unlock()
+	if err := s.Err(); err != nil { // only a failure from now on is sent to parked
+		s.queue.resume()
 		return err
 	}
-	parked := make(chan error, 1)
-	s.parking, s.resumed = parked, make(chan struct{})
-	s.mu.Unlock()
-	nudge(s.wake)
 	select {
 	case err := <-parked:
 		if err != nil {
-			s.resume()
+			s.queue.resume()
 		}
 		return err
 	case <-ctx.Done():
-		s.resume()
+		s.queue.resume()
 		return ctx.Err()
-	}
-}
-
-// resume lets a parked writer go on.
-func (s *Store) resume() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.parking = nil
-	if s.resumed != nil {
-		close(s.resumed)
-		s.resumed = nil
 	}
 }

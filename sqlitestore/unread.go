@@ -12,7 +12,7 @@ import (
 // or may be: a message behind a cursor, or a request that waits for its answer.
 // Who waits is told by the session's own file, but what for may be in that of an
 // ancestor.
-func (v *view) neededFrom(ctx context.Context) (since int64, err error) {
+func (v *familySnapshot) neededFrom(ctx context.Context) (since int64, err error) {
 	own := v.files[0]
 	readers, err := own.unread(ctx)
 	if err != nil {

@@ -18,11 +18,11 @@ import (
 )
 
 // verification checks one session: the files of its family, each by itself, and
-// the history that they make up together. All of it reads one view.
+// the history that they make up together. All of it reads one snapshot.
 type verification struct {
-	ctx    context.Context
-	view   *view
-	report journal.VerifyReport
+	ctx      context.Context
+	snapshot *familySnapshot
+	report   journal.VerifyReport
 	// inherited is what must be there of the ancestors' origins.
 	inherited map[journal.Origin]uint64
 	// unlogged is a time, or 0: of the messages that were sent before then the
@@ -58,12 +58,12 @@ func verifySession(ctx context.Context, k *sessions, session journal.SessionID, 
 }
 
 func (f *family) verify(ctx context.Context, e catalog.Entry, inherited map[journal.Origin]uint64, acknowledged map[journal.Origin]catalog.Ack) (report journal.VerifyReport, err error) {
-	view, err := f.look(ctx)
+	snapshot, err := f.look(ctx)
 	if err != nil {
 		return report, err
 	}
-	defer func() { err = errors.Join(err, view.end()) }()
-	v := verification{ctx: ctx, view: view, inherited: inherited, acknowledged: acknowledged, report: journal.VerifyReport{Session: e.Session}}
+	defer func() { err = errors.Join(err, snapshot.end()) }()
+	v := verification{ctx: ctx, snapshot: snapshot, inherited: inherited, acknowledged: acknowledged, report: journal.VerifyReport{Session: e.Session}}
 	for _, p := range f.ancestors {
 		if !e.Complete && e.File != "" {
 			v.report.IncompleteFrom = append(v.report.IncompleteFrom, p.session)
@@ -95,7 +95,7 @@ func (v *verification) stumbled(line string) {
 
 // files checks each file by itself.
 func (v *verification) files() error {
-	for _, s := range v.view.files {
+	for _, s := range v.snapshot.files {
 		for _, find := range []func(context.Context) ([]string, error){s.integrity, s.oddIndex} {
 			lines, err := find(v.ctx)
 			v.damage(lines...)
@@ -110,7 +110,7 @@ func (v *verification) files() error {
 // gaps finds out what may be missing: when the last graph without a store came
 // in, and what has been given up.
 func (v *verification) gaps() error {
-	for _, s := range v.view.files {
+	for _, s := range v.snapshot.files {
 		var pruned int64
 		err := sqlite.Each(v.ctx, s.tx, func(scan func(...any) error) error {
 			var unlogged int64
@@ -130,7 +130,7 @@ func (v *verification) gaps() error {
 // numbers counts the events and looks for gaps in the numbers of each origin,
 // which begin at 1, and for origins of ancestors that are not there as a whole.
 func (v *verification) numbers() error {
-	spans, err := v.view.spans(v.ctx)
+	spans, err := v.snapshot.spans(v.ctx)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (v *verification) idOf(s span, id int64) string {
 
 // changes checks what the files tell of changes besides events.
 func (v *verification) changes() error {
-	for _, s := range v.view.files {
+	for _, s := range v.snapshot.files {
 		err := sqlite.Each(v.ctx, s.tx, func(scan func(...any) error) error {
 			var event, part, first, base, sum int64
 			var rows string
@@ -192,7 +192,7 @@ func (v *verification) changes() error {
 				return err
 			}
 			id, err := s.r.unpack(v.ctx, s.tx, event)
-			if _, wanted := v.view.only[id.Origin]; err != nil || v.view.only != nil && !wanted {
+			if _, wanted := v.snapshot.only[id.Origin]; err != nil || v.snapshot.only != nil && !wanted {
 				return err
 			}
 			if storefile.ChangeDigest(id.Origin, event, part, first, base, rows) != sum {
@@ -265,7 +265,7 @@ func (v *verification) allMessages(each func(m sent, id journal.EventID) error) 
 		return more, err
 	}
 	var live []*stream
-	for _, file := range v.view.files {
+	for _, file := range v.snapshot.files {
 		s := &stream{}
 		s.next, s.stop = iter.Pull2(v.messages(file))
 		streams = append(streams, s)
@@ -291,8 +291,8 @@ func (v *verification) allMessages(each func(m sent, id journal.EventID) error) 
 		if m.channel != last.channel || m.seq != last.seq {
 			clear(seen)
 		}
-		_, wanted := v.view.family.only[id.Origin]
-		if !seen[id] && (wanted || v.view.family.only == nil) {
+		_, wanted := v.snapshot.family.only[id.Origin]
+		if !seen[id] && (wanted || v.snapshot.family.only == nil) {
 			if err := each(m, id); err != nil {
 				return err
 			}
@@ -360,15 +360,15 @@ func (v *verification) channels() error {
 
 // lossy reports whether files of ancestors are missing: their events are named,
 // and the gaps that they leave in channels need not be.
-func (v *verification) lossy() bool { return len(v.view.family.missing) > 0 }
+func (v *verification) lossy() bool { return len(v.snapshot.family.missing) > 0 }
 
 // heads are those of the channels that the session owns.
 func (v *verification) heads() (map[string]int64, error) {
 	heads := map[string]int64{}
-	if v.view.family.own == nil {
+	if v.snapshot.family.own == nil {
 		return heads, nil
 	}
-	err := sqlite.Each(v.ctx, v.view.files[0].tx, func(scan func(...any) error) error {
+	err := sqlite.Each(v.ctx, v.snapshot.files[0].tx, func(scan func(...any) error) error {
 		var channel string
 		var seq int64
 		err := scan(&channel, &seq)
@@ -400,10 +400,10 @@ func (v *verification) silent(heads map[string]int64) {
 
 // liveRows checks that rows fit together.
 func (v *verification) liveRows() error {
-	if v.view.family.own == nil {
+	if v.snapshot.family.own == nil {
 		return nil
 	}
-	lines, err := v.view.files[0].oddRows(v.ctx)
+	lines, err := v.snapshot.files[0].oddRows(v.ctx)
 	v.damage(lines...)
 	return err
 }

@@ -14,7 +14,7 @@ import (
 // turns names deliveries that a creature has dealt with twice.
 func (v *verification) turns() error {
 	seen := map[string]bool{} // by what is said of it: several files may have it
-	for _, s := range v.view.files {
+	for _, s := range v.snapshot.files {
 		var twice [][2]int64
 		err := sqlite.Each(v.ctx, s.tx, func(scan func(...any) error) error {
 			var first, last int64
@@ -47,7 +47,7 @@ func (s *snapshot) turnTwice(v *verification, pair [2]int64) (text string, err e
 		if ids[i], err = s.r.unpack(v.ctx, s.tx, pair[i]); err != nil {
 			return "", err
 		}
-		if _, wanted := v.view.family.only[ids[i].Origin]; !wanted && v.view.family.only != nil {
+		if _, wanted := v.snapshot.family.only[ids[i].Origin]; !wanted && v.snapshot.family.only != nil {
 			return "", nil
 		}
 	}
@@ -74,17 +74,17 @@ type written struct {
 // brought along is in no event; and what an event says from before the time up to which
 // history has been given up may have been overwritten by one that is gone.
 func (v *verification) states() error {
-	if v.view.family.own == nil || v.lossy() {
+	if v.snapshot.family.own == nil || v.lossy() {
 		return nil
 	}
 	last := map[stateKey]written{}
-	for _, s := range v.view.files {
+	for _, s := range v.snapshot.files {
 		if err := s.written(v, last); err != nil {
 			return err
 		}
 	}
 	maps.DeleteFunc(last, func(_ stateKey, w written) bool { return w.ts < v.pruned })
-	err := sqlite.Each(v.ctx, v.view.files[0].tx, func(scan func(...any) error) error {
+	err := sqlite.Each(v.ctx, v.snapshot.files[0].tx, func(scan func(...any) error) error {
 		var creature, key string
 		var value []byte
 		if err := scan(&creature, &key, &value); err != nil {
@@ -118,7 +118,7 @@ func (v *verification) states() error {
 // the session has.
 func (s *snapshot) written(v *verification, last map[stateKey]written) error {
 	creatures := map[string]bool{}
-	err := sqlite.Each(v.ctx, v.view.files[0].tx, func(scan func(...any) error) error {
+	err := sqlite.Each(v.ctx, v.snapshot.files[0].tx, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		creatures[id] = true
