@@ -1,7 +1,7 @@
 // Package docstest has no code of its own: its tests keep the documentation
 // true. They carry out the commands that pages show and compare what they
 // print, load every recipe, compile and run every Go program, run the examples,
-// follow the links, and compare reference pages with the code.
+// follow the links, and compare reference pages and pictures with what they show.
 //
 // What a fenced block of a page is for is told by its language and by a comment
 // right before it:
