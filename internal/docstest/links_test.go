@@ -60,13 +60,40 @@ func hasAnchor(text, anchor string) bool {
 	return false
 }
 
-// TestIndex makes sure that every page of docs can be reached from its index.
+// TestIndex makes sure that every page of docs is listed in their index and in
+// llms.txt.
 func TestIndex(t *testing.T) {
-	index := readRepository(t, "docs/README.md")
+	index, listed := readRepository(t, "docs/README.md"), readRepository(t, "llms.txt")
 	for _, p := range pages(t) {
 		name, inDocs := strings.CutPrefix(p.name, "docs/")
 		if inDocs && name != "README.md" && !strings.Contains(index, "("+name+")") {
 			t.Errorf("docs/README.md does not mention %s", name)
 		}
+		if inDocs && !strings.Contains(listed, "("+p.name+"): ") {
+			t.Errorf("llms.txt does not list %s with a line about it", p.name)
+		}
+	}
+}
+
+var entry = regexp.MustCompile(`^- \[[^\]]+\]\([^)]+\): [^ ].*$`)
+
+// TestListForModels holds that llms.txt has the form of llmstxt.org: a title, a
+// summary as a quotation, and sections with nothing but links and a line about each.
+func TestListForModels(t *testing.T) {
+	head, sections, found := strings.Cut(readRepository(t, "llms.txt"), "\n## ")
+	if !found || !strings.HasPrefix(head, "# terrarium\n\n> ") {
+		t.Fatal("llms.txt does not begin with a title, a summary and sections")
+	}
+	links := 0
+	for _, line := range strings.Split("## "+sections, "\n") {
+		switch {
+		case entry.MatchString(line):
+			links++
+		case line != "" && !strings.HasPrefix(line, "## "):
+			t.Errorf("llms.txt: %q is neither a heading nor a link with a line about it", line)
+		}
+	}
+	if links < 40 {
+		t.Errorf("llms.txt has only %d links", links)
 	}
 }
