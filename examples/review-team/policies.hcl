@@ -14,11 +14,11 @@ policy "send" "redact" {
 
 policy "spawn" "cage" {
   species = species.reviewer
-  timeout = "1s" # a busy machine may not run a script for a while
+  timeout = "1s" # on a busy machine a script may have to wait
   run     = <<-JS
     (event, ctx) => {
-      const kin = ctx.graph.creatures({ species: event.species });
-      if (kin.length >= 8) return deny(`${kin.length} creatures of the species ${event.species} are alive`);
+      const alive = ctx.graph.creatures({ species: event.species });
+      if (alive.length >= 8) return deny(`${alive.length} creatures of the species ${event.species} are alive`);
     }
   JS
 }

@@ -1,5 +1,5 @@
 variable "reviewers" {
-  description = "who judges, and how many words a task needs for each"
+  description = "reviewers, and the number of words that each expects of a task"
   type        = map(object({ strictness = optional(number, 3) }))
   default     = { ann = {}, bob = { strictness = 5 } }
   validation {

@@ -10,10 +10,10 @@ session {
   merge      = "deny"
 }
 
-channel "lines" { description = "what is to be done, one task a line" }
+channel "lines" { description = "tasks, one a line" }
 channel "tasks" { description = "the tasks, numbered" }
 channel "reviews" { description = "verdicts back to the writer" }
-channel "report" { description = "what the lead has to say" }
+channel "report" { description = "the results, from the lead" }
 
 predicate "done" { run = "output.status === 'done'" }
 
@@ -29,7 +29,7 @@ creature "writer" {
   }
 }
 
-# Of all that a root hears, the lead reports what the writer says is done.
+# A root hears everything. The lead reports what the writer says is done.
 creature "lead" {
   module = "builtin:gate"
   send   = [channel.report]

@@ -1,4 +1,4 @@
-// No mail address goes on in a verdict.
+// Removes mail addresses from verdicts.
 (event) => {
   const redacted = event.payload.replace(/[\w.+-]+@[\w.-]+\w/g, "<address>");
   if (redacted !== event.payload) return patch({ payload: redacted });
