@@ -2,6 +2,13 @@
 // hands them their deliveries one at a time, and applies what a turn did, all
 // of it or nothing.
 //
+// # Terms
+//
+// A creature runs a module in a graph. A turn handles one delivery; its effects are
+// one record of the graph's log. A mailbox is the window on the logs a creature reads,
+// its inbox the log of what is for it alone. A merge or split of graphs cuts their
+// session stores. docs/reference/glossary.md defines these terms and all others.
+//
 // # State and its owners
 //
 // The mutation lock of an [Engine] owns the topology and the index of what
