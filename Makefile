@@ -7,7 +7,7 @@ GO ?= go
 
 include guests.mk
 
-.PHONY: compiler build run test test-race test-fresh test-crash test-sim fuzz bench bench-growth generate lint clean
+.PHONY: compiler build run test test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site lint clean
 
 # SQLite is built with a C compiler. Go looks for it itself, and turns cgo off if there
 # is none.
@@ -70,6 +70,14 @@ bench-growth:
 
 generate:
 	$(GO) generate ./...
+
+# The documentation as a site in bin/site, with its links checked. Nothing else needs Hugo.
+HUGO ?= $(or $(shell command -v hugo),$(shell $(GO) env GOPATH)/bin/hugo)
+site:
+	@command -v $(HUGO) >/dev/null || { echo "Hugo is needed: CGO_ENABLED=0 go install github.com/gohugoio/hugo@v0.164.0"; exit 1; }
+	$(HUGO) --config site/hugo.toml --destination bin/site --cleanDestinationDir --noBuildLock --panicOnWarning --quiet
+	TERRARIUM_SITE=$(CURDIR)/bin/site $(GO) test -count=1 -run 'TestSite$$' ./internal/docstest
+	@echo "Open bin/site/index.html."
 
 lint:
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
