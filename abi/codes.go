@@ -3,8 +3,8 @@ package abi
 import "fmt"
 
 // Code is a stable error code. One table serves the ABI, the group tools, the
-// operations and the Go API. Code(0) is success. Hostcalls answer with the
-// negative of the number.
+// operations and the Go API. Code(0) is success. Hostcalls return the negative
+// of the number.
 type Code uint8
 
 // The codes. Numbers and names never change and are never reused.
@@ -40,7 +40,7 @@ type CodeInfo struct {
 
 // Codes is the table of error codes in numeric order, without [OK].
 var Codes = []CodeInfo{
-	{InvalidArgument, "invalid_argument", "an argument is malformed, out of range or points outside of memory"},
+	{InvalidArgument, "invalid_argument", "an argument is malformed, out of range or points outside memory"},
 	{NotFound, "not_found", "nothing has that id, name or key"},
 	{AlreadyExists, "already_exists", "the name or id is taken"},
 	{Ambiguous, "ambiguous", "the name fits more than one thing"},
@@ -56,12 +56,12 @@ var Codes = []CodeInfo{
 	{TooLarge, "too_large", "a message, value or module is larger than allowed"},
 	{Unsupported, "unsupported", "this version or build does not have it"},
 	{Storage, "storage", "a session store failed; the message names its path"},
-	{Unavailable, "unavailable", "not at the moment; trying again may help"},
+	{Unavailable, "unavailable", "not possible at the moment; trying again may help"},
 	{Internal, "internal", "a defect in the host or the engine"},
-	{UnknownOutcome, "unknown_outcome", "it was taken in, but whether it lasts is not known: neither done for certain nor refused"},
+	{UnknownOutcome, "unknown_outcome", "it was accepted, but whether it will last is not known: it is neither done for certain nor refused"},
 }
 
-// Info returns the table entry of c; ok is false for numbers that are not in
+// Info returns the table entry of c; ok is false for a number that is not in
 // the table, and for [OK].
 func (c Code) Info() (info CodeInfo, ok bool) {
 	if c == OK || int(c) > len(Codes) {
@@ -84,8 +84,8 @@ func (c Code) String() string {
 // Status returns the hostcall result that stands for c: zero or negative.
 func (c Code) Status() int32 { return -int32(c) }
 
-// CodeOfStatus returns the code that a negative hostcall result stands for.
-// It answers [OK] for zero and more, and [Trapped] for a number that is not in
+// CodeOfStatus returns the code that a negative hostcall result stands for. It
+// returns [OK] for zero and more, and [Trapped] for a number that is not in
 // the table.
 func CodeOfStatus(status int32) Code {
 	if status >= 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 // Error is the one error type of the project. Code is stable and meant for
-// machines; Message says what happened and Remedy what to do about it.
+// programs; Message says what happened and Remedy what to do about it.
 //
 // errors.Is(err, &Error{Code: c}) is true for every error with code c, however
 // deeply it is wrapped; see also [CodeOf].

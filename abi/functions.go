@@ -21,8 +21,8 @@ type Function struct {
 	Name   string
 	Params []Param
 	Result ValueType
-	// Effect is true for functions that collect an effect: they answer
-	// [Denied] outside of creature_handle.
+	// Effect is true for functions that collect an effect: they return
+	// [Denied] outside creature_handle.
 	Effect bool
 	// Feature is the optional feature the function belongs to, or -1.
 	Feature Feature
@@ -38,49 +38,49 @@ func i64(name string) Param { return Param{name, I64} }
 // only added.
 var Functions = []Function{
 	{Name: "read", Params: []Param{i32("source"), i32("offset"), i32("ptr"), i32("cap")}, Result: I32, Feature: noFeature,
-		Doc: "Copies at most cap bytes of a source, from offset on, to ptr. Answers how many were copied; 0 at or past the end. Reading does not consume."},
+		Doc: "Copies at most cap bytes of a source, from offset on, to ptr. Returns how many were copied; 0 at or past the end. Reading does not consume."},
 	{Name: "size", Params: []Param{i32("source")}, Result: I32, Feature: noFeature,
-		Doc: "Answers the length of a source in bytes."},
+		Doc: "Returns the length of a source in bytes."},
 	{Name: "feature", Params: []Param{i32("feature")}, Result: I32, Feature: noFeature,
-		Doc: "Answers 1 if the host has the optional feature, else 0."},
+		Doc: "Returns 1 if the host has the optional feature, else 0."},
 	{Name: "config", Params: []Param{i32("key_ptr"), i32("key_len"), i32("ptr"), i32("cap")}, Result: I32, Feature: noFeature,
-		Doc: "Looks up one attribute of the configuration: a string is given as it is, anything else as JSON. Copies at most cap bytes to ptr and answers the full length; the whole value is the source result."},
+		Doc: "Looks up one attribute of the configuration: a string is copied as it is, anything else as JSON. Copies at most cap bytes to ptr and returns the full length; the complete value is the source result."},
 	{Name: "channel", Params: []Param{i32("name_ptr"), i32("name_len")}, Result: I32, Feature: noFeature,
-		Doc: "Looks up a send alias and answers its handle, which is opaque and stays valid for the life of the instance. An alias that is bound later may be looked up before."},
+		Doc: "Looks up a send alias and returns its handle, which is opaque and stays valid for the life of the instance. An alias may be looked up before it is bound."},
 	{Name: "send", Params: []Param{i32("channel"), i32("ptr"), i32("len"), i32("headers_ptr"), i32("headers_len")}, Result: I32, Effect: true, Feature: noFeature,
-		Doc: "Sends a message on a channel, by handle; -1 means every channel the creature may send on. Answers on how many channels it was sent."},
+		Doc: "Sends a message on a channel, by handle; -1 means every channel the creature may send on. Returns the number of channels it was sent on."},
 	{Name: "send_to", Params: []Param{i32("to_ptr"), i32("to_len"), i32("ptr"), i32("len")}, Result: I32, Effect: true, Feature: noFeature,
-		Doc: "Sends a direct message to one creature of the own graph, by id or name."},
+		Doc: "Sends a direct message to one creature of the sender's graph, by id or name."},
 	{Name: "request", Params: []Param{i32("to_ptr"), i32("to_len"), i32("ptr"), i32("len"), i64("deadline_ms"), i64("tag")}, Result: I32, Effect: true, Feature: FeatureRequests,
-		Doc: "Sends a direct message and asks for a reply, which arrives as a delivery of the kind result with the same tag."},
+		Doc: "Sends a direct message and requests a reply, which arrives as a delivery of the kind result with the same tag."},
 	{Name: "reply", Params: []Param{i32("ptr"), i32("len")}, Result: I32, Effect: true, Feature: FeatureRequests,
 		Doc: "Answers the request that is being handled."},
 	{Name: "output", Params: []Param{i32("ptr"), i32("len")}, Result: I32, Effect: true, Feature: noFeature,
 		Doc: "Appends to the output of the turn."},
 	{Name: "state_get", Params: []Param{i32("key_ptr"), i32("key_len"), i32("ptr"), i32("cap")}, Result: I32, Feature: noFeature,
-		Doc: "Copies at most cap bytes of a state value to ptr and answers its full length; the whole value is the source result. The turn's own writes are seen. not_found when there is no such key."},
+		Doc: "Copies at most cap bytes of a state value to ptr and returns its full length; the complete value is the source result. Sees the turn's own writes. Returns not_found if there is no such key."},
 	{Name: "state_set", Params: []Param{i32("key_ptr"), i32("key_len"), i32("ptr"), i32("len")}, Result: I32, Effect: true, Feature: noFeature,
 		Doc: "Writes a state value. Keys are UTF-8 without NUL."},
 	{Name: "state_delete", Params: []Param{i32("key_ptr"), i32("key_len")}, Result: I32, Effect: true, Feature: noFeature,
-		Doc: "Deletes a state value. Answers 1 if there was one, else 0."},
+		Doc: "Deletes a state value. Returns 1 if there was one, else 0."},
 	{Name: "state_list", Params: []Param{i32("prefix_ptr"), i32("prefix_len"), i32("ptr"), i32("cap")}, Result: I32, Feature: noFeature,
-		Doc: "Lists the keys with a prefix in byte order, each followed by NUL. Copies at most cap bytes to ptr and answers the full length; the whole list is the source result."},
+		Doc: "Lists the keys with a prefix in byte order, each followed by NUL. Copies at most cap bytes to ptr and returns the full length; the complete list is the source result."},
 	{Name: "timer_set", Params: []Param{i32("name_ptr"), i32("name_len"), i64("delay_ms"), i64("period_ms"), i32("ptr"), i32("len")}, Result: I32, Effect: true, Feature: FeatureTimers,
 		Doc: "Sets or replaces the timer of that name; period_ms 0 means once."},
 	{Name: "timer_cancel", Params: []Param{i32("name_ptr"), i32("name_len")}, Result: I32, Effect: true, Feature: FeatureTimers,
-		Doc: "Cancels a timer. Answers 1 if it was set, else 0."},
+		Doc: "Cancels a timer. Returns 1 if it was set, else 0."},
 	{Name: "tool", Params: []Param{i32("name_ptr"), i32("name_len"), i32("args_ptr"), i32("args_len")}, Result: I32, Effect: true, Feature: FeatureTools,
-		Doc: "Calls a group tool with JSON arguments. Answers the length of the JSON result, which is the source result."},
+		Doc: "Calls a group tool with JSON arguments. Returns the length of the JSON result, which is the source result."},
 	{Name: "http", Params: []Param{i32("request_ptr"), i32("request_len"), i32("body_ptr"), i32("body_len"), i64("tag")}, Result: I32, Effect: true, Feature: FeatureHTTP,
-		Doc: "Sends an HTTP request after the turn's commit; the answer arrives as a delivery of the kind result with the same tag."},
+		Doc: "Sends an HTTP request after the turn's commit; the response arrives as a delivery of the kind result with the same tag."},
 	{Name: "log", Params: []Param{i32("level"), i32("ptr"), i32("len")}, Result: I32, Feature: noFeature,
-		Doc: "Writes a log line: 0 debug, 1 info, 2 warn, 3 error. Lines are kept also when the turn fails."},
+		Doc: "Writes a log line: 0 debug, 1 info, 2 warn, 3 error. Lines are kept even if the turn fails."},
 	{Name: "now", Result: I64, Feature: noFeature,
-		Doc: "Answers nanoseconds since 1970-01-01 UTC: the delivery's time, unless the creature was granted the real clock."},
+		Doc: "Returns nanoseconds since 1970-01-01 UTC: the delivery's time, unless the creature was granted the real clock."},
 	{Name: "random", Params: []Param{i32("ptr"), i32("len")}, Result: I32, Feature: noFeature,
 		Doc: "Fills memory with random bytes, seeded by the delivery's id unless the creature was granted real randomness."},
 	{Name: "fuel_left", Result: I64, Feature: noFeature,
-		Doc: "Answers the fuel left to the turn, or -1 when fuel is not counted."},
+		Doc: "Returns the fuel left in the turn, or -1 if fuel is not counted."},
 }
 
 // FunctionByName returns the table entry with that name.

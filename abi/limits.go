@@ -13,7 +13,7 @@ import (
 type Limits struct {
 	Memory      int64         `json:"memory,omitempty"`       // bytes of linear memory
 	Fuel        int64         `json:"fuel,omitempty"`         // units per turn
-	Stack       int64         `json:"stack,omitempty"`        // bytes of calls within one another
+	Stack       int64         `json:"stack,omitempty"`        // bytes of nested calls
 	Deadline    time.Duration `json:"deadline,omitempty"`     // wall-clock time per turn
 	Message     int64         `json:"message,omitempty"`      // bytes of one message, headers included
 	Sends       int           `json:"sends,omitempty"`        // messages sent per turn
@@ -42,8 +42,8 @@ const (
 	mib = 1 << 20
 )
 
-// DefaultLimits are safe for hostile code: what a creature can cost by
-// reaching all of them is bounded and small beside a server.
+// DefaultLimits are safe for hostile code: a creature that reaches all of them
+// costs a bounded share of a server, and a small one.
 var DefaultLimits = Limits{
 	Memory:      64 * mib,
 	Fuel:        1_000_000_000,
@@ -82,7 +82,7 @@ type LimitInfo struct {
 var LimitTable = []LimitInfo{
 	{"memory", "bytes", "linear memory"},
 	{"fuel", "units", "fuel per turn"},
-	{"stack", "bytes", "the frames of calls within one another"},
+	{"stack", "bytes", "the frames of nested calls"},
 	{"deadline", "time", "wall-clock time per turn"},
 	{"message", "bytes", "one message, headers included"},
 	{"sends", "messages", "messages sent per turn"},
@@ -102,14 +102,14 @@ var LimitTable = []LimitInfo{
 	{"tools", "calls", "tool calls per turn"},
 	{"table", "elements", "elements of all tables together"},
 	{"mailbox", "deliveries", "deliveries held in memory for one creature"},
-	{"store_rate", "bytes", "what a creature adds to its store per second; ten seconds' worth may come at once"},
+	{"store_rate", "bytes", "data that a creature adds to its store per second; ten seconds' worth may come at once"},
 	{"timer_rate", "deliveries", "deliveries of a creature's timers per second"},
 }
 
-// MaxModuleBytes is the largest module that is looked at, in bytes.
+// MaxModuleBytes is the size of the largest accepted module, in bytes.
 const MaxModuleBytes = 64 * mib
 
-// MaxManifestBytes is the largest manifest, in bytes.
+// MaxManifestBytes is the size of the largest accepted manifest, in bytes.
 const MaxManifestBytes = 64 * kib
 
 // PageBytes is the size of one page of linear memory.
@@ -130,7 +130,7 @@ func (l Limits) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads the form that MarshalJSON writes.
 func (l *Limits) UnmarshalJSON(b []byte) error {
 	v := struct {
 		*limitsJSON

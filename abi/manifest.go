@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Manifest is what a module says of itself in the custom section
+// Manifest is a module's description of itself in the custom section
 // [ManifestSection], as JSON. A module without one still runs.
 type Manifest struct {
 	Name         string            `json:"name"`

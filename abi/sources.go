@@ -3,8 +3,8 @@ package abi
 // Source numbers something that a creature reads with read and size.
 type Source int32
 
-// The sources. What a source holds is fixed for the length of a turn, but for
-// [SourceResult] and [SourceError], which the last hostcall sets.
+// The sources. Their content is fixed for the length of a turn, except for
+// [SourceResult] and [SourceError], which hostcalls set.
 const (
 	SourcePayload           Source = 0
 	SourceChannel           Source = 1
@@ -31,16 +31,16 @@ type SourceInfo struct {
 // Sources is the table of sources in numeric order.
 var Sources = []SourceInfo{
 	{SourcePayload, "payload", "the bytes of the delivery"},
-	{SourceChannel, "channel", "the listen alias the message was heard on, or the own name for a direct message"},
+	{SourceChannel, "channel", "the listen alias of the message's channel, or the creature's own name for a direct message"},
 	{SourceSender, "sender", "the sender's name when the message was sent; empty when it came from outside"},
 	{SourceMessageID, "message_id", "the id of the message, unique everywhere"},
 	{SourceHeaders, "headers", "name NUL value NUL, repeated; empty when there are none"},
-	{SourceDetail, "detail", "what is particular to the kind of delivery, as JSON"},
+	{SourceDetail, "detail", "the details of this kind of delivery, as JSON"},
 	{SourceConfig, "config", "the creature's configuration, a JSON object"},
 	{SourceAwarenessJSON, "awareness_json", "the awareness document as JSON"},
 	{SourceAwarenessMarkdown, "awareness_markdown", "the awareness document as Markdown"},
-	{SourceResult, "result", "what the last hostcall with a result left: config, state_get, state_list, tool"},
-	{SourceError, "error", "the text of the last failed hostcall, with what to do about it"},
+	{SourceResult, "result", "the result of the last hostcall that has one: config, state_get, state_list, tool"},
+	{SourceError, "error", "the text of the last failed hostcall, with a remedy"},
 	{SourceSelf, "self", "the creature's own name"},
 	{SourceAwarenessRevision, "awareness_revision", "the revision of the awareness document, as decimal text"},
 }
@@ -48,7 +48,7 @@ var Sources = []SourceInfo{
 // Kind says why creature_handle is called.
 type Kind int32
 
-// The kinds of delivery. A creature answers 0 to a kind it does not know.
+// The kinds of delivery. A creature returns 0 for a kind it does not know.
 const (
 	KindMessage      Kind = 1
 	KindStart        Kind = 2
@@ -72,7 +72,7 @@ var Kinds = []KindInfo{
 	{KindStart, "start", "once in a creature's life, before every other delivery"},
 	{KindOutput, "output", "another creature's output, over a wire"},
 	{KindTimer, "timer", "a timer that this creature set"},
-	{KindResult, "result", "the answer to a request or an outbound call of this creature"},
+	{KindResult, "result", "the result of a request or an outbound call of this creature"},
 	{KindGraphChanged, "graph_changed", "the awareness document has a new revision"},
 	{KindRequest, "request", "a direct message whose sender waits for a reply"},
 }
@@ -96,7 +96,7 @@ const (
 	LevelError Level = 3
 )
 
-// LevelNames are the names of the levels, by number.
+// LevelNames holds the names of the levels, by number.
 var LevelNames = []string{"debug", "info", "warn", "error"}
 
 // String returns the name of the level.
@@ -107,9 +107,9 @@ func (l Level) String() string {
 	return "unknown"
 }
 
-// Feature numbers an optional part of the contract that a guest can ask for
-// with the function feature. A function of an absent feature answers
-// [Unsupported]; it can always be imported.
+// Feature numbers an optional part of the contract. A guest checks for it with
+// the function feature. A function of an absent feature returns [Unsupported];
+// it can always be imported.
 type Feature int32
 
 // The features of version 1.
@@ -136,7 +136,7 @@ var Features = []FeatureInfo{
 	{FeatureTools, "tools", "tool, the group tools"},
 	{FeatureHTTP, "http", "http, outbound requests"},
 	{FeatureAwareness, "awareness", "the awareness documents and the kind graph_changed"},
-	{FeatureFuel, "fuel", "fuel_left counts fuel; without it the answer is -1"},
+	{FeatureFuel, "fuel", "fuel_left counts fuel; without it the result is -1"},
 }
 
 // AllChannels is the channel handle that stands for every channel the creature

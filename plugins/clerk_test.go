@@ -13,7 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// asked is what a clerk puts out when it is asked for a task, and its reply.
+// asked returns a clerk's output for a task, and its reply.
 func asked(t testing.TB, m abi.Module, task string) (output, reply string) {
 	t.Helper()
 	for _, e := range run(t, m, &world{features: true}, delivery{kind: abi.KindRequest, payload: task}) {

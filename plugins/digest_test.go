@@ -46,7 +46,7 @@ func TestDigest(t *testing.T) {
 	equal(t, run(t, m, w, messages(awkward...)...), all("out", awkward)...)
 	refuses(t, m, map[string]any{"format": "syslog"}, `format: use "auto" or "dpkg", not "syslog"`)
 
-	// Go's heap settles: no turn leaves something behind for ever.
+	// Go's heap settles: no turn leaks memory.
 	const most = 16 << 20
 	w.config = nil
 	line := "2026-11-20 10:01:02 status installed libc6:amd64 2.36-9"

@@ -7,8 +7,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// merging is a world whose group_channel notes its calls, and refuses them with code
-// unless that is ok.
+// merging is a world whose group_channel records its calls, and refuses them
+// with code unless code is ok.
 func merging(code *abi.Code) *world {
 	return &world{channels: []string{"help"}, features: true, tool: func(t *turn, name, args string) (string, abi.Code) {
 		if *code != abi.OK {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// example returns the code in a page that stands in a fence of that language.
+// example returns the code in a page's fence of that language.
 func example(t *testing.T, page, language string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
@@ -24,7 +24,7 @@ func example(t *testing.T, page, language string) string {
 }
 
 // build runs a command for each list of arguments, in a folder with source in
-// the file name, and returns what they leave as out.wasm.
+// the file name, and returns the out.wasm that they write.
 func build(t *testing.T, name, source string, commands ...[]string) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +56,8 @@ func TestContractExample(t *testing.T) {
 	equal(t, got, all("a", awkward)...)
 }
 
-// So is the one for C, built as its page says, with and without bulk memory.
+// The example for C works too, built as its page says, with and without bulk
+// memory.
 func TestCExample(t *testing.T) {
 	include, err := filepath.Abs(filepath.Join(root, "sdk", "c"))
 	if err != nil {

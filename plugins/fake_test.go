@@ -12,22 +12,24 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// A world is what surrounds one creature in these tests: its configuration, its
-// channels and its state, which only successful turns change.
+// A world is the environment of one creature in these tests: its
+// configuration, its channels and its state, which only successful turns
+// change.
 type world struct {
 	config   map[string]any
 	channels []string // send aliases that are bound
 	state    map[string]string
 	handles  []string
 	features bool
-	// tool answers group tools; without it there are none.
+	// tool handles calls of group tools; nil means that there are none.
 	tool func(t *turn, name, args string) (string, abi.Code)
-	// gone reports whether there is no creature of a name to ask; without it there is.
+	// gone reports whether the creature of that name is missing; nil means
+	// that every creature exists.
 	gone func(name string) bool
 }
 
-// A delivery is what is handed to a creature. Left out, the kind is message and
-// the channel "in".
+// A delivery is the input of one turn. The kind defaults to message, the
+// channel to "in".
 type delivery struct {
 	kind    abi.Kind
 	channel string
@@ -37,7 +39,7 @@ type delivery struct {
 	detail  string // JSON; left out, what a message has
 }
 
-// An effect is what one turn did, as text that can be compared.
+// An effect is one effect of a turn, as text that can be compared.
 type effect = string
 
 // turn implements abi.Turn for one call.

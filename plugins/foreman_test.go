@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// A site is the graph of a foreman: who is alive, of most at a time. Its tools act on
-// it at once, so a test plays each turn only once.
+// A site is the graph of a foreman: its living workers, limited to most. Its
+// tools change it at once, so a test plays each turn only once.
 type site struct {
 	most, born int
 	alive      []string
@@ -42,7 +42,8 @@ func (s *site) tool(t *turn, name, args string) (string, abi.Code) {
 
 func (s *site) gone(id string) bool { return !slices.Contains(s.alive, id) }
 
-// foreman plays deliveries on fresh instances and returns what came of all of them.
+// foreman plays deliveries on fresh instances and returns the effects of all
+// of them.
 func (s *site) foreman(t *testing.T, w *world, deliveries ...delivery) []effect {
 	t.Helper()
 	var all []effect
@@ -84,8 +85,8 @@ func TestForemanGivesUpWhatFailsTooOften(t *testing.T) {
 		fmt.Sprintf("timer linger %v %q", 5*time.Second, ""), `remove {"creature":"c1"}`)
 }
 
-// The answer of a worker that is gone may come behind the news, and even behind the
-// timer of an earlier loss.
+// The reply of a removed worker may come after graph_changed, and even after
+// the timer of an earlier loss.
 func TestForemanHandsOutAgainOnlyWhatWasNotDone(t *testing.T) {
 	s, w := newSite(1, nil)
 	s.foreman(t, w, task("a"), task("b"))
@@ -101,8 +102,9 @@ func TestForemanHandsOutAgainOnlyWhatWasNotDone(t *testing.T) {
 	equal(t, s.foreman(t, w, result(2, "ok", ""), lost("2"), result(3, "ok", "")), `remove {"creature":"c3"}`)
 }
 
-// After a restart the graph may be as it was when the foreman was told of it last, before
-// it hired those who are not there any more: then nothing but requests tells of them.
+// After a restart the graph may be as it was when it was last reported to the
+// foreman, before it hired the workers that are now missing: then only failing
+// requests reveal the loss.
 func TestForemanReplacesThoseItIsNotToldOf(t *testing.T) {
 	s, w := newSite(2, map[string]any{"per_worker": 1})
 	equal(t, s.foreman(t, w, task("a"), task("b"), task("c")), `request "c1" "a" 1`, `request "c2" "b" 2`)

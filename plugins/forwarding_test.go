@@ -79,7 +79,7 @@ func all(alias string, payloads []string) []effect {
 	return effects
 }
 
-// The memory of a turn is free again in the next.
+// The memory of a turn is reused by the next.
 func TestMemoryPlateaus(t *testing.T) {
 	for _, name := range plugins.Names() {
 		w := &world{channels: []string{"out"}, config: map[string]any{}}

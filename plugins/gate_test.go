@@ -91,7 +91,7 @@ func TestGateMistakes(t *testing.T) {
 	}
 }
 
-// gate and Go's regexp agree wherever both know the syntax.
+// gate and Go's regexp agree on the syntax that both support.
 func TestGateAgreesWithGoOnPatterns(t *testing.T) {
 	m := builtin(t, "gate")
 	rapid.Check(t, func(rt *rapid.T) {
@@ -125,7 +125,7 @@ func patternText(t *rapid.T, depth int) string {
 	return strings.Join(alternatives, "|")
 }
 
-// What makes a backtracking matcher explode is no trouble.
+// Patterns that make a backtracking matcher explode are no problem.
 func TestGateIsLinear(t *testing.T) {
 	m := builtin(t, "gate")
 	text := strings.Repeat("a", 1<<15)

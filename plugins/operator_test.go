@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// operators is a world whose tools note their calls: good ones answer with their
+// operators is a world whose tools record their calls: good returns its
 // arguments, and bad is refused.
 func operators(config map[string]any) *world {
 	return &world{
@@ -72,7 +72,7 @@ func TestOperatorIsAtomicIfToldSo(t *testing.T) {
 	equal(t, run(t, m, w, messages(`{"tool":"a","args":1}`)...), "tool a 1", sent("out", `{"results":[{"ok":true,"result":{"args":1}}]}`, ""))
 }
 
-// What is no call is answered, and no tool is called.
+// A message that is not a call gets an answer, and no tool is called.
 func TestOperatorOnNonsense(t *testing.T) {
 	m := builtin(t, "operator")
 	for _, payload := range append([]string{

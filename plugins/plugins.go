@@ -2,8 +2,8 @@
 // one needs no guest toolchain. Recipes and operations name them builtin:NAME.
 //
 // Every creature has a folder with its source, its manifest and a README that
-// tells its configuration. The modules in the folders are built from the
-// sources with make guests; tests prove them current.
+// describes its configuration. make guests builds the modules in the folders
+// from the sources; tests prove them current.
 package plugins
 
 import (
@@ -22,13 +22,13 @@ var modules embed.FS
 // names are the embedded creatures, sorted.
 var names = []string{"clerk", "echo", "envoy", "foreman", "gate", "operator", "relay", "split", "tally"}
 
-// onDemand are creatures that are too large to be embedded, by how they are
-// built.
+// onDemand holds, for each creature that is too large to embed, how to build
+// it.
 var onDemand = map[string]string{
-	"digest": "build it with make digest and name plugins/digest/digest.wasm as the module",
+	"digest": "build it with make digest and use plugins/digest/digest.wasm as the module",
 }
 
-// Names returns the names that [Get] knows, sorted. The slice is the caller's.
+// Names returns the names that [Get] knows, sorted. The caller owns the slice.
 func Names() []string { return slices.Clone(names) }
 
 // Get returns a copy of the module of that name. The error has the code
@@ -54,13 +54,13 @@ func Get(name string) ([]byte, error) {
 	if near := nearest(name); near != "" {
 		e.Remedy = fmt.Sprintf("did you mean %s?", near)
 	} else {
-		e.Remedy = "there are " + strings.Join(names, ", ")
+		e.Remedy = "use one of " + strings.Join(names, ", ")
 	}
 	return nil, e
 }
 
-// maxTypos is how many letters a name may differ in from the one that was
-// probably meant.
+// maxTypos is the most letters in which a name may differ from the one that
+// was probably meant.
 const maxTypos = 2
 
 // nearest returns the name that was probably meant, or "".

@@ -39,9 +39,9 @@ func TestGetSaysWhatToDo(t *testing.T) {
 	}{
 		{"tallly", abi.NotFound, "did you mean tally?"},
 		{"Echo", abi.NotFound, "did you mean echo?"},
-		{"router", abi.NotFound, "there are clerk, echo, envoy, foreman, gate, operator, relay, split, tally"},
-		{"", abi.NotFound, "there are"},
-		{"../echo/echo", abi.NotFound, "there are"},
+		{"router", abi.NotFound, "use one of clerk, echo, envoy, foreman, gate, operator, relay, split, tally"},
+		{"", abi.NotFound, "use one of"},
+		{"../echo/echo", abi.NotFound, "use one of"},
 		{"digest", abi.Unavailable, "make digest"},
 	} {
 		_, err := plugins.Get(c.name)
@@ -65,14 +65,14 @@ func TestNamesAreTheEmbeddedGuests(t *testing.T) {
 	}
 }
 
-// Runs everywhere: compares what was recorded when the modules were built.
+// Runs everywhere: compares the sums recorded when the modules were built.
 func TestPrebuiltGuestsAreCurrent(t *testing.T) {
 	if err := guestbuild.CheckSums(root); err != nil {
 		t.Error(err)
 	}
 }
 
-// Runs where the toolchain is that the modules were built with.
+// Runs where the toolchain that built the modules is installed.
 func TestPrebuiltGuestsAreReproducible(t *testing.T) {
 	const clang = "14.0.6"
 	version, err := exec.Command("clang-14", "--version").Output()

@@ -48,7 +48,7 @@ func builtin(t testing.TB, name string) abi.Module {
 	return compile(t, module)
 }
 
-// A record is what came of one delivery.
+// A record is the result of one delivery.
 type record struct {
 	effects []effect
 	logs    []string
@@ -57,7 +57,7 @@ type record struct {
 }
 
 // play hands the deliveries to a creature, one instance for all of them, or a
-// fresh one for each. It returns what came of each.
+// fresh one for each. It returns the result of each.
 func play(t testing.TB, m abi.Module, w *world, fresh bool, deliveries []delivery) []record {
 	t.Helper()
 	ctx := context.Background()
@@ -126,7 +126,8 @@ func run(t testing.TB, m abi.Module, w *world, deliveries ...delivery) []effect 
 	return all
 }
 
-// refuses instantiates with a wrong configuration and checks what is said of it.
+// refuses instantiates a creature with a wrong configuration and checks the
+// error.
 func refuses(t testing.TB, m abi.Module, config map[string]any, want string) {
 	t.Helper()
 	w := &world{config: config}

@@ -15,7 +15,7 @@ import (
 
 var ask = delivery{channel: "report"}
 
-// reported is the last report among the effects.
+// reported returns the last report among the effects.
 func reported(t testing.TB, effects []effect) (counts map[string]int, total int) {
 	t.Helper()
 	if len(effects) == 0 {

@@ -14,7 +14,7 @@ func cHeader() []byte {
 	fmt.Fprintf(&b, `// %s
 //
 // The creature contract, version %d, for C and C++ without a libc. Its rules are
-// in abi/README.md; creature.h beside this file has what makes it pleasant.
+// in abi/README.md; creature.h beside this file adds helpers.
 #ifndef TERRARIUM_H
 #define TERRARIUM_H
 
@@ -35,7 +35,7 @@ extern "C" {
 `, notice, abi.Version, abi.Version, abi.AllChannels, abi.ImportModule)
 	cEnums(&b)
 	cExports(&b)
-	b.WriteString("// What a creature may import.\n")
+	b.WriteString("// The functions that a creature may import.\n")
 	for _, f := range abi.Functions {
 		b.WriteByte('\n')
 		b.WriteString(wrap("//", f.Doc, 100))
@@ -46,11 +46,11 @@ extern "C" {
 }
 
 func cEnums(b *bytes.Buffer) {
-	b.WriteString("// What hostcalls and creatures answer: success, or an error.\nenum terrarium_status {\n\tTERRARIUM_OK = 0,\n")
+	b.WriteString("// Results of hostcalls and creatures: success, or an error.\nenum terrarium_status {\n\tTERRARIUM_OK = 0,\n")
 	for _, c := range abi.Codes {
 		fmt.Fprintf(b, "\tTERRARIUM_ERR_%s = %d, // %s\n", upper(c.Name), c.Code.Status(), c.Doc)
 	}
-	b.WriteString("};\n\n// What can be read.\nenum terrarium_source {\n")
+	b.WriteString("};\n\n// Readable sources.\nenum terrarium_source {\n")
 	for _, s := range abi.Sources {
 		fmt.Fprintf(b, "\tTERRARIUM_SOURCE_%s = %d, // %s\n", upper(s.Name), s.Source, s.Doc)
 	}

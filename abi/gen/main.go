@@ -1,6 +1,6 @@
-// Command gen writes what follows from the tables of package abi: the C header
-// sdk/c/terrarium.h, the constants and imports of sdk/go/terrarium, and the
-// tables in abi/README.md.
+// Command gen writes the files derived from the tables of package abi: the C
+// header sdk/c/terrarium.h, the constants and imports of sdk/go/terrarium, and
+// the tables in abi/README.md.
 //
 //	go run ./abi/gen -root .          write the files
 //	go run ./abi/gen -root . -check   write nothing; fail if one is stale
@@ -30,14 +30,14 @@ func main() {
 	}
 }
 
-// A file is one file that the tables decide, wholly or in part.
+// A file is a wholly or partly generated file.
 type file struct {
 	path    string // below the root, with slashes
 	content []byte
 }
 
-// generate returns every generated file. It reads abi/README.md, of which only
-// the marked parts are generated.
+// generate returns every generated file. It reads abi/README.md, because only
+// the marked parts of that page are generated.
 func generate(root string) ([]file, error) {
 	constants, err := goConstants()
 	if err != nil {

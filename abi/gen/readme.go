@@ -45,7 +45,7 @@ func fillTables(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// cell is text as it may stand in a table.
+// cell escapes text for a table cell.
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
 func functionTable(b *bytes.Buffer) {
@@ -110,7 +110,7 @@ func limitTable(b *bytes.Buffer) {
 	for _, l := range abi.LimitTable {
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", l.Name, cell(l.Doc), amount(defaults[l.Name], l.Unit))
 	}
-	fmt.Fprintf(b, "\nApart from the limits of a creature, a module has at most %s and a manifest at most %s.\n",
+	fmt.Fprintf(b, "\nIn addition to the limits of a creature, a module has at most %s and a manifest at most %s.\n",
 		amount(abi.MaxModuleBytes, "bytes"), amount(abi.MaxManifestBytes, "bytes"))
 }
 
@@ -125,7 +125,7 @@ func limitDefaults() map[string]int64 {
 	return m
 }
 
-// amount is a number with its unit, as people write it.
+// amount returns a number with its unit in readable form.
 func amount(n int64, unit string) string {
 	const kib, mib = 1 << 10, 1 << 20
 	switch {

@@ -6,9 +6,9 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// role is what a parameter stands for. The tables know Wasm types only; names
-// tell the rest: a parameter ptr or something_ptr is followed by its length
-// (len) or, when the host writes there, by its capacity (cap).
+// role is the meaning of a parameter. The tables have Wasm types only, so the
+// names carry the meaning: a parameter ptr or something_ptr is followed by its
+// length (len) or, when the host writes there, by its capacity (cap).
 type role int
 
 const (

@@ -43,7 +43,7 @@ func Manifest(module, manifest []byte) ([]byte, error) {
 	return Replace(module, abi.ManifestSection, compact.Bytes())
 }
 
-// inPack names the operation in an error that was made for this call.
+// inPack sets the operation of an error.
 func inPack(err error) error {
 	var e *abi.Error
 	if errors.As(err, &e) {
@@ -102,7 +102,7 @@ type section struct {
 func split(module []byte) ([]section, error) {
 	if !bytes.HasPrefix(module, []byte(preamble)) {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "pack", Message: "it is not a core WebAssembly module",
-			Remedy: "name a .wasm file that a compiler or wat2wasm made"}
+			Remedy: "use a .wasm file written by a compiler or wat2wasm"}
 	}
 	var sections []section
 	for rest := module[len(preamble):]; len(rest) > 0; {
@@ -124,7 +124,7 @@ func split(module []byte) ([]section, error) {
 	return sections, nil
 }
 
-// prefixed takes bytes that their length precedes from the front of b.
+// prefixed reads bytes preceded by their length from the front of b.
 func prefixed(b []byte) (content, rest []byte, ok bool) {
 	n, width := binary.Uvarint(b)
 	if width <= 0 || width > binary.MaxVarintLen32 || n > uint64(len(b)-width) {
@@ -136,5 +136,5 @@ func prefixed(b []byte) (content, rest []byte, ok bool) {
 
 func truncated(at int) error {
 	return &abi.Error{Code: abi.InvalidArgument, Op: "pack", Message: fmt.Sprintf("the section at byte %#x is truncated", at),
-		Remedy: "build or copy the module again"}
+		Remedy: "build the module again, or copy it again"}
 }

@@ -1,4 +1,4 @@
-// clerk does small pieces of work that it is asked for, and puts out what came of them.
+// clerk does small tasks and puts out the results.
 #include "json.h"
 #include "selector.h"
 #include "sha256.h"
@@ -7,7 +7,7 @@ TERRARIUM_CREATURE()
 
 int32_t creature_init(void) { return tr_config_knows(TR("")) ? TERRARIUM_OK : TERRARIUM_ERR_INVALID_ARGUMENT; }
 
-// divide puts p as often as it divides n, and answers what is left of n.
+// divide puts p as often as it divides n, and returns the remaining factor of n.
 static uint64_t divide(uint64_t n, uint64_t p, tr_buffer *out) {
 	for (; n % p == 0; n /= p) {
 		tr_put_byte(out, ' ');
@@ -17,18 +17,18 @@ static uint64_t divide(uint64_t n, uint64_t p, tr_buffer *out) {
 }
 
 // factor puts the prime factors of a number, the smallest first, by trial division:
-// what is large costs the root of its second largest factor or so.
+// the cost grows with the second largest factor or the square root of the largest.
 static tr_bytes factor(tr_bytes text, tr_buffer *out) {
 	uint64_t n;
 	if (!tr_natural(text, &n) || n < 2) return TR("factor takes a whole number from 2 to 18446744073709551615");
 	n = divide(divide(n, 2, out), 3, out);
-	for (uint64_t p = 5, step = 2; p <= n / p; p += step, step = 6 - step) // all that neither 2 nor 3 divides
+	for (uint64_t p = 5, step = 2; p <= n / p; p += step, step = 6 - step) // all numbers that neither 2 nor 3 divides
 		if (n % p == 0) n = divide(n, p, out);
 	if (n > 1) divide(n, n, out);
 	return TR("");
 }
 
-// words puts how many words a text has.
+// words puts the number of words in a text.
 static tr_bytes words(tr_bytes text, tr_buffer *out) {
 	uint64_t n = 0;
 	int inside = 0;
@@ -48,7 +48,7 @@ static tr_bytes sum(tr_bytes text, tr_buffer *out) {
 	return TR("");
 }
 
-// work does one task, which begins with what to do and a space, and answers why that
+// work does one task, which begins with its kind and a space. It returns why the task
 // cannot be done, or nothing.
 static tr_bytes work(tr_bytes task, tr_buffer *out) {
 	static const struct {

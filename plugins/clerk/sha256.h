@@ -1,4 +1,4 @@
-// SHA-256, as FIPS 180-4 has it, of what is in memory as a whole.
+// SHA-256, as in FIPS 180-4, of data that is completely in memory.
 #ifndef SHA256_H
 #define SHA256_H
 
@@ -15,7 +15,7 @@ static const uint32_t sha256_round[64] = {
 
 static uint32_t rotated(uint32_t x, int by) { return x >> by | x << (32 - by); }
 
-// sha256_block takes in 64 bytes.
+// sha256_block adds 64 bytes to the sum.
 static void sha256_block(uint32_t h[8], const uint8_t *p) {
 	uint32_t w[64], s[8];
 	for (int i = 0; i < 16; i++, p += 4) w[i] = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
@@ -35,7 +35,7 @@ static void sha256_block(uint32_t h[8], const uint8_t *p) {
 	for (int i = 0; i < 8; i++) h[i] += s[i];
 }
 
-// sha256 puts the sum over bytes, in lower-case hex.
+// sha256 puts the sum of bytes, in lower-case hex.
 static void sha256(tr_bytes bytes, tr_buffer *out) {
 	static const char hex[] = "0123456789abcdef";
 	uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};

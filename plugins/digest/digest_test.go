@@ -13,7 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/sdk/go/terrarium/terrariumtest"
 )
 
-// digest delivers one line and returns what is sent.
+// digest delivers one line and returns the messages sent.
 func digest(t *testing.T, config map[string]any, line string) (sent []string, err error) {
 	t.Helper()
 	f := terrariumtest.New(creature())
@@ -106,7 +106,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// Where there is a real log, every line of it is understood.
+// If the machine has a real log, digest understands every line of it.
 func TestRealLog(t *testing.T) {
 	f, err := os.Open("/var/log/dpkg.log")
 	if err != nil {

@@ -5,11 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxWords is how many words a line of dpkg.log has at most, its date and time
-// included.
+// maxWords is the most words in a line of dpkg.log, date and time included.
 const maxWords = 6
 
-// parseDpkg reads a line as dpkg writes them into /var/log/dpkg.log:
+// parseDpkg reads a line of /var/log/dpkg.log:
 //
 //	2026-11-20 10:01:02 startup archives unpack
 //	2026-11-20 10:01:02 status installed libc6:amd64 2.36-9
@@ -45,7 +44,7 @@ func parseDpkg(line []byte) (entry, bool) {
 		e.state, e.subject, e.version = args[0], args[1], known(args[2])
 		return e, true
 	case "remove", "purge", "disappear":
-		e.level = "warn" // something is going away
+		e.level = "warn" // something is being removed
 	case "install", "upgrade", "configure", "trigproc":
 	default:
 		return entry{}, false
@@ -57,7 +56,7 @@ func parseDpkg(line []byte) (entry, bool) {
 	return e, true
 }
 
-// known is a version, or "" for the placeholder that stands for none.
+// known returns a version, or "" for the placeholder <none>.
 func known(version string) string {
 	if version == "<none>" {
 		return ""
@@ -71,8 +70,8 @@ func isDate(s string) bool { return like(s, "0000-00-00") }
 // isTime reports whether s looks like 10:01:02.
 func isTime(s string) bool { return like(s, "00:00:00") }
 
-// like reports whether s has a digit where shape has a 0, and else the same
-// bytes.
+// like reports whether s has a digit wherever shape has a 0, and otherwise
+// equals shape.
 func like(s, shape string) bool {
 	if len(s) != len(shape) {
 		return false

@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// An entry is what a line says. Empty members are left out of the JSON, but for
-// level and text.
+// An entry holds the parts of a line. Empty members are left out of the JSON,
+// except for level and text.
 type entry struct {
 	time    string // as ISO 8601, without a zone unless the line has one
 	level   string // debug, info, warn or error
 	action  string
 	state   string // of a package, after the action status
-	subject string // what it is about: a package, a file, a program
+	subject string // a package, a file or a program
 	from    string // the version before
 	version string // the version after
 	text    string
@@ -54,7 +54,7 @@ func appendMember(b []byte, name, value string) []byte {
 	return appendString(b, value)
 }
 
-// appendString appends s as a JSON string, with U+FFFD for what is not UTF-8.
+// appendString appends s as a JSON string, with U+FFFD for invalid UTF-8.
 func appendString(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// parseAny makes the best of any line: a time in front, the name of a program
-// after it, and a word that says how bad it is.
+// parseAny finds what it can in any line: a time at the start, a program's
+// name after it, and a word that names a level.
 func parseAny(line []byte) entry {
 	e := entry{}
 	if !utf8.Valid(line) {
@@ -20,8 +20,8 @@ func parseAny(line []byte) entry {
 	return e
 }
 
-// cutTime takes an ISO 8601 date and time from the front of a line, in one word
-// or two.
+// cutTime cuts an ISO 8601 date and time, in one word or two, from the start
+// of a line.
 func cutTime(line string) (time, rest string) {
 	const date, clock = len("2026-11-20"), len("10:01:02")
 	if len(line) < date+1+clock || !isDate(line[:date]) || !isTime(line[date+1:date+1+clock]) {
@@ -41,7 +41,7 @@ func cutTime(line string) (time, rest string) {
 	return line[:date] + "T" + tail, strings.TrimLeft(line[end:], " \t]")
 }
 
-// levels are the words that tell a level.
+// levels maps words to the levels they mean.
 var levels = map[string]string{
 	"TRACE": "debug", "DEBUG": "debug",
 	"INFO": "info", "NOTICE": "info",
@@ -50,11 +50,10 @@ var levels = map[string]string{
 	"ALERT": "error", "EMERG": "error", "PANIC": "error",
 }
 
-// maxLevelBytes is how far into a line a level is looked for.
+// maxLevelBytes is how far into a line levelOf searches for a level.
 const maxLevelBytes = 4096
 
-// levelOf returns the level that the first such word in the line tells, else
-// info.
+// levelOf returns the level of the first such word in the line, else info.
 func levelOf(line string) string {
 	if len(line) > maxLevelBytes {
 		line = line[:maxLevelBytes]
@@ -79,8 +78,8 @@ func levelOf(line string) string {
 
 func isLetter(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' || r == '_' || r >= utf8.RuneSelf }
 
-// cutProgram takes "name:" or "name[123]:" from the front of a line, unless the
-// name tells a level.
+// cutProgram cuts "name:" or "name[123]:" from the start of a line, unless the
+// name is a level.
 func cutProgram(line string) (program, rest string) {
 	word, rest, ok := strings.Cut(line, ": ")
 	if !ok || word == "" || len(word) > 64 || strings.ContainsAny(word, " \t\"'(){}=") {

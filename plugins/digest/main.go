@@ -1,5 +1,5 @@
-// Command digest is a creature that turns log lines into JSON messages. Build it
-// with make digest; see README.md for what it makes of a line.
+// Command digest is a creature that turns log lines into JSON messages. Build
+// it with make digest; README.md describes the result.
 package main
 
 import (
@@ -71,7 +71,7 @@ func mismatch(t *terrarium.Turn, s settings) error {
 	case "drop":
 		return nil
 	case "fail":
-		return &terrarium.Error{Code: terrarium.InvalidArgument, Op: "parse", Text: "the line is not one of dpkg.log"}
+		return &terrarium.Error{Code: terrarium.InvalidArgument, Op: "parse", Text: "the line is not in the format of dpkg.log"}
 	}
 	_, err := t.SendAll(t.Payload(), t.Headers()...)
 	return err

@@ -1,4 +1,4 @@
-;; echo answers what it hears on everything it may send on.
+;; echo answers every message with its payload, on every channel it may send on.
 (module
   (import "terrarium_v1" "read"
     (func $read (param $source i32) (param $offset i32) (param $ptr i32) (param $cap i32) (result i32)))
@@ -9,7 +9,7 @@
 
   (func (export "terrarium_abi_v1"))
 
-  ;; Makes room for n bytes from address 0 on; 0 when the limit of memory forbids it.
+  ;; Makes room for n bytes from address 0 on; returns 0 if the memory limit forbids it.
   (func $room (param $n i32) (result i32)
     (local $missing i32)
     (local.set $missing

@@ -1,13 +1,13 @@
-// envoy makes its graph one with that of a creature elsewhere when help is needed, and
-// parts them again.
+// envoy merges its graph with a helper's graph when help is needed, and splits them
+// again.
 #include "json.h"
 
 TERRARIUM_CREATURE()
 
-// In the state.
-#define CONTACT TR("contact") // the id of who helps
-#define HELPER TR("helper")   // of who listens here now
-#define OVER TR("over")       // and on which channel, by its id: a merge may rename it
+// Keys in the state.
+#define CONTACT TR("contact") // the id of the helper to call
+#define HELPER TR("helper")   // the id of the helper that listens here now
+#define OVER TR("over")       // the id of the channel it listens on: a merge may rename the channel
 
 int32_t creature_init(void) {
 	if (!tr_config_knows(TR(""))) return TERRARIUM_ERR_INVALID_ARGUMENT;
@@ -20,7 +20,7 @@ static int32_t set(tr_bytes key, tr_bytes value) { return terrarium_state_set(ke
 
 static int32_t forget(tr_bytes key) { return terrarium_state_delete(key.ptr, key.len); }
 
-// wire has a creature listen on a channel, or not any more, and logs a refusal.
+// wire makes a creature listen on a channel, or stop listening, and logs a refusal.
 static int32_t wire(tr_bytes action, tr_bytes creature, tr_bytes channel, tr_bytes more, tr_bytes *out) {
 	tr_buffer args = {0};
 	tr_put(&args, TR("{\"action\":"));
@@ -40,7 +40,7 @@ static int32_t wire(tr_bytes action, tr_bytes creature, tr_bytes channel, tr_byt
 	return status;
 }
 
-// join makes the graph of who helps one with this.
+// join merges the helper's graph with this one.
 static int32_t join(void) {
 	tr_bytes contact, out, channel;
 	int32_t status = tr_state(CONTACT, &contact);
@@ -52,9 +52,9 @@ static int32_t join(void) {
 	return status < 0 ? status : set(OVER, tr_json_text(channel));
 }
 
-// call passes a call on to whoever helps, who joins the graph first if need be: in the
-// same turn, so that it hears it. Without help the turn fails, and the call becomes a
-// dead letter, which can be delivered again.
+// call passes a call on to the helper, which first joins the graph if necessary: in
+// the same turn, so that the helper receives the call. Without a helper the turn
+// fails, and the call becomes a dead letter, which can be delivered again.
 static int32_t call(void) {
 	tr_bytes helper, payload;
 	int32_t status = tr_state(HELPER, &helper);
@@ -64,14 +64,14 @@ static int32_t call(void) {
 	return status < 0 ? status : tr_forward(status, payload);
 }
 
-// release lets whoever helps go. What it was sent before, it still gets.
+// release lets the helper go. The helper still gets messages sent before.
 static int32_t release(void) {
 	tr_bytes helper, over, out;
 	int32_t status = tr_state(HELPER, &helper);
 	if (status == TERRARIUM_ERR_NOT_FOUND) return TERRARIUM_OK;
 	if (status >= 0) status = tr_state(OVER, &over);
 	if (status >= 0) status = wire(TR("unwire"), helper, over, TR(""), &out);
-	if (status < 0 && status != TERRARIUM_ERR_NOT_FOUND) return status; // else it has gone by itself
+	if (status < 0 && status != TERRARIUM_ERR_NOT_FOUND) return status; // else the helper has left by itself
 	status = forget(HELPER);
 	return status < 0 ? status : forget(OVER);
 }

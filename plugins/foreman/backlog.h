@@ -1,6 +1,6 @@
 // The backlog of a foreman, in its state: tasks that wait, and tasks that a worker
-// has. A task is known by a number; one that has to be done again gets another, so
-// that a late answer is never taken for the next.
+// has. A task has a number; a task that is done again gets a new one, so that a late
+// reply never counts for the second attempt.
 //
 //	task/N    what is to be done, until it is
 //	tries/N   how often that has failed, if it has
@@ -12,9 +12,9 @@
 
 #include "json.h"
 
-#define NUMBERED_MAX 32 // bytes of a key with a number in it
+#define NUMBERED_MAX 32 // bytes of a key that contains a number
 
-// numbered puts a prefix and a number behind each other, in bytes of the caller.
+// numbered writes a prefix and a number into the caller's bytes.
 static tr_bytes numbered(tr_bytes prefix, uint64_t n, uint8_t key[NUMBERED_MAX]) {
 	tr_buffer b = {.ptr = key, .cap = NUMBERED_MAX};
 	tr_put(&b, prefix);
@@ -28,7 +28,7 @@ static uint64_t count_of(tr_bytes key) {
 	return n;
 }
 
-// backlog_waiting answers how many tasks nobody has yet.
+// backlog_waiting returns how many tasks have no worker yet.
 static uint64_t backlog_waiting(void) { return count_of(TR("last")) - count_of(TR("handed")); }
 
 static int32_t delete_numbered(tr_bytes prefix, uint64_t n) {
@@ -47,7 +47,7 @@ static int32_t backlog_put(tr_bytes task, uint64_t tries) {
 	return status < 0 ? status : tr_state_set_natural(TR("last"), n);
 }
 
-// backlog_add takes in a new task.
+// backlog_add adds a new task.
 static int32_t backlog_add(tr_bytes task) {
 	int32_t status = backlog_put(task, 0);
 	return status < 0 ? status : tr_state_set_natural(TR("open"), count_of(TR("open")) + 1);
@@ -59,13 +59,13 @@ static int32_t backlog_read(uint64_t n, tr_bytes *task) {
 	return tr_state(numbered(TR("task/"), n, bytes), task);
 }
 
-// backlog_forget drops what is known of a number.
+// backlog_forget deletes all data of a task number.
 static int32_t backlog_forget(uint64_t n) {
 	int32_t status = delete_numbered(TR("task/"), n);
 	return status < 0 ? status : delete_numbered(TR("tries/"), n);
 }
 
-// backlog_done is for a task that nobody is going to do any more.
+// backlog_done closes a task, done or not.
 static int32_t backlog_done(uint64_t n) {
 	int32_t status = backlog_forget(n);
 	return status < 0 ? status : tr_state_set_natural(TR("open"), count_of(TR("open")) - 1);
@@ -76,7 +76,7 @@ static uint64_t backlog_tries(uint64_t n) {
 	return count_of(numbered(TR("tries/"), n, bytes));
 }
 
-// backlog_again puts a task that was handed out at the end of what waits.
+// backlog_again puts a task that was handed out at the end of the waiting tasks.
 static int32_t backlog_again(uint64_t n, tr_bytes task, uint64_t tries) {
 	int32_t status = backlog_forget(n);
 	return status < 0 ? status : backlog_put(task, tries);

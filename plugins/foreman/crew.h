@@ -7,8 +7,7 @@
 
 #define WORKER TR("worker/")
 
-// call makes a group tool call whose arguments are put together from text and one
-// JSON string behind it.
+// call makes a group tool call. Its arguments are a text followed by one JSON string.
 static int32_t call(tr_bytes tool, tr_bytes text, tr_bytes string, tr_bytes *out) {
 	tr_buffer args = {0};
 	tr_put(&args, text);
@@ -29,7 +28,7 @@ static int32_t crew_list(tr_bytes *list) {
 	return status < 0 ? status : tr_read(TERRARIUM_SOURCE_RESULT, list);
 }
 
-// crew_next takes the next worker from the list; it answers 0 at its end.
+// crew_next reads the next worker of the list; it returns 0 at the end.
 static int crew_next(tr_bytes *list, worker *w) {
 	if (list->len == 0) return 0;
 	int32_t end = 0;
@@ -54,8 +53,8 @@ static int32_t crew_set(const worker *w, uint64_t task) {
 
 static int32_t crew_forget(const worker *w) { return terrarium_state_delete(w->key.ptr, w->key.len); }
 
-// lead_output wires what a worker puts out to another creature. A worker for which
-// that is refused is of no use.
+// lead_output wires a worker's output to another creature. A worker without that wire
+// is useless.
 static int32_t lead_output(tr_bytes id, tr_bytes answers_to) {
 	tr_bytes out;
 	tr_buffer text = {0};
@@ -78,8 +77,8 @@ static int32_t spawn(tr_bytes species, tr_bytes channel, tr_bytes *out) {
 	return args.failed ? TERRARIUM_ERR_LIMIT : tr_tool(TR("group_add_node"), tr_view(&args), out);
 }
 
-// crew_hire spawns a worker that listens on a channel, wires its output if it is to
-// go anywhere, and takes it into the crew.
+// crew_hire spawns a worker that listens on a channel, wires its output if a target
+// is configured, and adds it to the crew.
 static int32_t crew_hire(tr_bytes species, tr_bytes channel, tr_bytes answers_to) {
 	tr_bytes out, id;
 	tr_buffer key = {0};
@@ -94,15 +93,15 @@ static int32_t crew_hire(tr_bytes species, tr_bytes channel, tr_bytes answers_to
 	return key.failed ? TERRARIUM_ERR_LIMIT : terrarium_state_set(key.ptr, key.len, NULL, 0);
 }
 
-// crew_remove takes a worker out of the graph and the crew. One that somebody else
-// has removed is only forgotten.
+// crew_remove removes a worker from the graph and the crew. If it is no longer in the
+// graph, it is only removed from the crew.
 static int32_t crew_remove(const worker *w) {
 	tr_bytes out;
 	int32_t status = call(TR("group_remove_node"), TR("{\"creature\":"), w->id, &out);
 	return status < 0 && status != TERRARIUM_ERR_NOT_FOUND ? status : crew_forget(w);
 }
 
-// crew_of finds who has a task. It answers 0 if nobody has.
+// crew_of finds the worker of a task. It returns 0 if there is none.
 static int crew_of(uint64_t task, worker *w) {
 	tr_bytes list;
 	if (crew_list(&list) < 0) return 0;
@@ -111,8 +110,8 @@ static int crew_of(uint64_t task, worker *w) {
 	return 0;
 }
 
-// crew_roll reads who is in the graph: the ids of those that are fit for work, and
-// of those that are quarantined, each with a space before and behind it.
+// crew_roll reads which creatures are in the graph: the ids of those that can work,
+// and of those that are quarantined, each with a space before and after it.
 static int32_t crew_roll(tr_buffer *fit, tr_buffer *unfit) {
 	tr_bytes graph, creatures, creature, id, state;
 	tr_json_cursor c;
@@ -130,7 +129,7 @@ static int32_t crew_roll(tr_buffer *fit, tr_buffer *unfit) {
 	return fit->failed || unfit->failed ? TERRARIUM_ERR_LIMIT : TERRARIUM_OK;
 }
 
-// on_roll answers whether the ids of a roll have this one.
+// on_roll returns whether a roll contains this id.
 static int on_roll(const tr_buffer *roll, tr_bytes id) {
 	tr_bytes rest = tr_view(roll);
 	while (rest.len > id.len + 1) {

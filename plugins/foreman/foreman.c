@@ -1,4 +1,4 @@
-// foreman shares out tasks among workers that it spawns, watches and removes.
+// foreman distributes tasks among workers that it spawns, watches and removes.
 #include "json.h"
 #include "backlog.h"
 #include "crew.h"
@@ -6,9 +6,9 @@
 TERRARIUM_CREATURE()
 TERRARIUM_GRAPH_CHANGED()
 
-#define HIRES 16     // workers that one turn spawns at most
-#define REMOVALS 32  // and removes
-#define PATIENCE_MS (INT64_C(30) * 24 * 3600 * 1000) // for an answer; whatever happens to a worker is told before
+#define HIRES 16     // the most workers that one turn spawns
+#define REMOVALS 32  // the most that one turn removes
+#define PATIENCE_MS (INT64_C(30) * 24 * 3600 * 1000) // for a reply; any failure of a worker is reported earlier
 
 static tr_bytes species, crew_channel, answers_to;
 static uint64_t per_worker, linger_ms, attempts;
@@ -39,7 +39,7 @@ int32_t creature_init(void) {
 	return TERRARIUM_ERR_UNSUPPORTED;
 }
 
-// tell sends what went wrong on the channel problems, if there is one.
+// tell reports a problem on the channel problems, if there is one.
 static int32_t tell(tr_bytes what, tr_bytes why) {
 	tr_buffer line = {0};
 	tr_put(&line, what);
@@ -52,8 +52,8 @@ static int32_t tell(tr_bytes what, tr_bytes why) {
 	return status == TERRARIUM_ERR_NOT_CONNECTED ? TERRARIUM_OK : status;
 }
 
-// refused notes that there are no more workers to be had for now, so that not every
-// turn tries again. It is a problem only if there are none at all.
+// refused notes that no more workers can be spawned for now, so that not every turn
+// tries again. It is a problem only if there are no workers at all.
 static int32_t refused(uint64_t crew) {
 	tr_bytes why = TR("");
 	tr_read(TERRARIUM_SOURCE_ERROR, &why);
@@ -61,7 +61,7 @@ static int32_t refused(uint64_t crew) {
 	return status < 0 || crew > 0 ? status : tell(TR("nobody can be put to work"), why);
 }
 
-// hire spawns as many workers as what is to be done asks for.
+// hire spawns as many workers as the open tasks need.
 static int32_t hire(void) {
 	tr_bytes list;
 	uint64_t crew, wanted = (count_of(TR("open")) + per_worker - 1) / per_worker;
@@ -75,8 +75,9 @@ static int32_t hire(void) {
 	return status;
 }
 
-// hand_out gives each free worker a task. A request is what tells of a failure too, and
-// of a worker that is gone: that one is forgotten, and missed.
+// hand_out gives each free worker a task. Tasks are requests because a request also
+// reports a failure, or a missing worker: a missing worker is dropped from the crew
+// and counted as missed.
 static int32_t hand_out(int *missed) {
 	tr_bytes list, task;
 	worker w;
@@ -87,7 +88,7 @@ static int32_t hand_out(int *missed) {
 		status = backlog_read(n, &task);
 		if (status < 0) return status;
 		status = terrarium_request(w.id.ptr, w.id.len, task.ptr, task.len, PATIENCE_MS, (int64_t)n);
-		if (status == TERRARIUM_ERR_LIMIT) return TERRARIUM_OK; // of this turn; others follow
+		if (status == TERRARIUM_ERR_LIMIT) return TERRARIUM_OK; // a limit of this turn; other turns follow
 		if (status == TERRARIUM_ERR_NOT_FOUND) {
 			status = crew_forget(&w);
 			*missed = 1;
@@ -111,8 +112,7 @@ static int32_t dismiss(tr_bytes list) {
 	return status;
 }
 
-// let_go looks after workers that have nothing to do: they go at once, or when they
-// have been of no use for some time.
+// let_go removes idle workers, at once or after they have been idle for some time.
 static int32_t let_go(int now) {
 	tr_bytes list;
 	worker w;
@@ -126,8 +126,9 @@ static int32_t let_go(int now) {
 	return terrarium_timer_set("linger", 6, (int64_t)linger_ms, 0, NULL, 0);
 }
 
-// staff puts workers to what is to be done. One that is missed leaves room for another:
-// nothing else may tell of it, if the graph is again as it was when that was told last.
+// staff hires workers and hands out tasks. A missed worker leaves room for another:
+// no delivery may report it if the graph is again as it was when it was last
+// reported.
 static int32_t staff(void) {
 	int missed = 0;
 	int32_t status = hire();
@@ -143,8 +144,8 @@ static int32_t carry_on(void) {
 	return status < 0 ? status : let_go(0);
 }
 
-// accept takes in a task. What the state has no room for fails the turn, and the
-// task becomes a dead letter; one that can never be kept is a problem.
+// accept stores a task. If the state has no room for it, the turn fails and the task
+// becomes a dead letter; a task that can never be stored is a problem.
 static int32_t accept(void) {
 	tr_bytes task;
 	int32_t status = tr_read(TERRARIUM_SOURCE_PAYLOAD, &task);
@@ -160,7 +161,7 @@ static int32_t hear(void) {
 	int32_t status = tr_read(TERRARIUM_SOURCE_CHANNEL, &channel);
 	if (status < 0) return status;
 	if (tr_equal(channel, TR("tasks"))) return accept();
-	if (!tr_equal(channel, TR("dismiss"))) return TERRARIUM_OK; // a root hears every channel
+	if (!tr_equal(channel, TR("dismiss"))) return TERRARIUM_OK; // a root listens on every channel
 	status = terrarium_state_set("dismiss", 7, NULL, 0);
 	return status < 0 ? status : let_go(0);
 }
@@ -177,8 +178,8 @@ static int32_t failed(uint64_t n, tr_bytes task, tr_bytes code, tr_bytes why) {
 	return status < 0 ? status : backlog_done(n);
 }
 
-// concluded deals with the answer to a task: nothing if it is done, a text that says
-// why it cannot be, or an error.
+// concluded handles the reply to a task: empty if the task is done, a text if it
+// cannot be done, or an error.
 static int32_t concluded(void) {
 	tr_bytes detail, text, code, why, task;
 	uint64_t n;
@@ -189,27 +190,27 @@ static int32_t concluded(void) {
 	if (!tr_json_member(detail, TR("tag"), &text) || !tr_natural(tr_json_text(text), &n)) return TERRARIUM_OK;
 	if (!tr_json_member(detail, TR("code"), &code)) return TERRARIUM_OK;
 	code = tr_json_text(code);
-	// After the deadline it might still get to the task: not any more, if it is gone.
+	// After the deadline the worker might still start the task, so it is removed.
 	if (crew_of(n, &w)) status = tr_equal(code, TR("deadline")) ? crew_remove(&w) : crew_set(&w, 0);
 	if (status < 0) return status;
 	status = backlog_read(n, &task);
-	if (status == TERRARIUM_ERR_NOT_FOUND) return TERRARIUM_OK; // it was given to somebody else
+	if (status == TERRARIUM_ERR_NOT_FOUND) return TERRARIUM_OK; // it was given to another worker
 	if (status < 0) return status;
 	if (tr_equal(code, TR("ok"))) {
 		if (why.len > 0) status = tell(task, why);
 		if (status >= 0) status = backlog_done(n);
 	} else if (tr_equal(code, TR("not_connected"))) {
-		status = backlog_again(n, task, backlog_tries(n)); // the worker was removed, for which the task cannot be blamed
+		status = backlog_again(n, task, backlog_tries(n)); // the worker was removed: not a failure of the task
 	} else {
 		status = failed(n, task, code, why);
 	}
 	return status < 0 ? status : carry_on();
 }
 
-// lose notes that the worker who had a task is gone. Its answer may be in the inbox
-// already, so the task is not given to another before that has been read: the timer
-// comes behind it. A timer that went off before knows nothing of this loss, so both
-// have the number of the look that found it.
+// lose notes that the worker of a task is missing. Its reply may already be in the
+// inbox, so the task is not given to another worker before that reply has been read:
+// the timer comes behind it. A timer that fired earlier does not cover this loss, so
+// both have the number of the look that found it.
 static int32_t lose(uint64_t n, uint64_t look) {
 	uint8_t bytes[NUMBERED_MAX];
 	tr_buffer number = {0};
@@ -220,8 +221,8 @@ static int32_t lose(uint64_t n, uint64_t look) {
 	return status < 0 ? status : terrarium_timer_set("lost", 4, 0, 0, number.ptr, number.len);
 }
 
-// look is for when the graph has changed: workers that are gone are crossed off, and
-// those out of service removed.
+// look runs when the graph has changed: it drops missing workers from the crew and
+// removes those out of service.
 static int32_t look(void) {
 	tr_buffer fit = {0}, unfit = {0};
 	tr_bytes list;
@@ -239,7 +240,7 @@ static int32_t look(void) {
 }
 
 // found gives a lost task to another worker, unless it was done after all, or was
-// lost after the look that the timer is of.
+// lost after the look that set the timer.
 static int32_t found(tr_bytes key, uint64_t look) {
 	tr_bytes task;
 	uint64_t n;
@@ -272,7 +273,7 @@ static int32_t ring(void) {
 	return tr_equal(name, TR("\"lost\"")) ? find() : let_go(1);
 }
 
-// answer tells whoever asks how things stand.
+// answer replies to a request with the state of affairs.
 static int32_t answer(void) {
 	tr_bytes list;
 	tr_buffer text = {0};

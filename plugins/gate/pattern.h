@@ -46,13 +46,13 @@ static void set_add(pattern_set *s, uint8_t b) { s->bits[b >> 5] |= 1u << (b & 3
 static int is_letter(uint8_t b) { return (uint8_t)((b | 0x20) - 'a') < 26; }
 
 // ---------------------------------------------------------------------------
-// The compiler. A fragment is a run of instructions with relative jumps, so one
-// can be put before it without mending it.
+// The compiler. A fragment is a run of instructions with relative jumps, so another
+// fragment can be put before it without adjusting it.
 
 typedef struct {
 	tr_bytes text;
 	int32_t at;
-	const char *error; // NULL while all is well
+	const char *error; // NULL if there is none
 } pattern_parser;
 
 static int fail(pattern_parser *p, const char *error) {
@@ -115,8 +115,8 @@ static int hex_digit(pattern_parser *p) {
 	return -1;
 }
 
-// escape reads what follows a backslash: a byte, or a named class into s with
-// *byte = -1.
+// escape reads the part after a backslash: a byte, or a named class into s with *byte
+// = -1.
 static int escape(pattern_parser *p, int *byte, pattern_set *s) {
 	if (!more(p)) return fail(p, "the pattern ends with a backslash");
 	uint8_t b = p->text.ptr[p->at++];
@@ -248,8 +248,8 @@ static pattern_threads pattern_lists[2];
 static uint32_t pattern_seen[PATTERN_PROGRAM]; // the generation that reached it last
 static uint32_t pattern_generation;
 
-// follow adds every instruction that is reached from pc without reading a byte.
-// It answers 1 if the match is among them.
+// follow adds every instruction that is reached from pc without reading a byte. It
+// returns 1 if the match is among them.
 static int follow(pattern_threads *list, int32_t pc, int at_start, int at_end) {
 	static int16_t stack[PATTERN_PROGRAM + 1];
 	int32_t depth = 0;
@@ -298,8 +298,8 @@ static void find_first(void) {
 			if (accepts(pattern_program[pattern_lists[0].at[t]], (uint8_t)b)) set_add(&pattern_first, (uint8_t)b);
 }
 
-// pattern_compile makes text the pattern. It answers NULL, or what is wrong and
-// in *at where.
+// pattern_compile compiles text as the pattern. It returns NULL, or what is wrong,
+// and in *at where.
 static const char *pattern_compile(tr_bytes text, int ignore_case, int32_t *at) {
 	pattern_parser p = {text, 0, NULL};
 	pattern_len = pattern_class_count = 0;
@@ -311,7 +311,7 @@ static const char *pattern_compile(tr_bytes text, int ignore_case, int32_t *at) 
 	return p.error;
 }
 
-// pattern_matches answers whether the pattern is found anywhere in text.
+// pattern_matches returns whether the pattern matches anywhere in text.
 static int pattern_matches(tr_bytes text) {
 	pattern_threads *now = &pattern_lists[0], *then = &pattern_lists[1];
 	now->len = 0;
@@ -323,7 +323,7 @@ static int pattern_matches(tr_bytes text) {
 #pragma clang loop unroll_count(8)
 			while (i < text.len && !set_has(&pattern_first, text.ptr[i])) i++;
 			if (i == text.len) return 0;
-			pattern_generation++; // what was seen was seen at another place
+			pattern_generation++; // instructions seen so far were seen at another place
 		}
 		int at_end = i == text.len;
 		if (follow(now, 0, i == 0, at_end)) return 1;

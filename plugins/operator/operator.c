@@ -1,5 +1,5 @@
-// operator calls the group tools that a JSON message asks for and answers with
-// their results.
+// operator calls the group tools that a JSON message requests and answers with their
+// results.
 #include "json.h"
 
 TERRARIUM_CREATURE()
@@ -36,7 +36,7 @@ static void put_refusal(tr_buffer *b, int32_t status, tr_bytes text) {
 	tr_put_byte(b, '}');
 }
 
-// run_call makes one call, {"tool": …, "args": …}, and puts what came of it.
+// run_call makes one call, {"tool": …, "args": …}, and puts its result.
 static int32_t run_call(tr_bytes call, tr_buffer *answer) {
 	tr_bytes tool, args = TR(""), out;
 	if (!tr_json_member(call, TR("tool"), &tool) || tool.ptr[0] != '"') {
@@ -57,12 +57,12 @@ static int32_t run_call(tr_bytes call, tr_buffer *answer) {
 	return TERRARIUM_OK;
 }
 
-// run_calls makes the calls of a list until one is refused that ends them, and puts
-// what came of each.
+// run_calls makes the calls of a list until a refused call stops it, and puts the
+// result of each.
 static int32_t run_calls(tr_bytes calls, tr_buffer *answer) {
 	tr_json_cursor c;
 	tr_bytes call;
-	if (!tr_json_open(calls, '[', &c)) return run_call(calls, answer); // which refuses it
+	if (!tr_json_open(calls, '[', &c)) return run_call(calls, answer); // run_call refuses it
 	for (int n = 0; tr_json_next(&c, NULL, &call); n++) {
 		if (n > 0) tr_put_byte(answer, ',');
 		int32_t status = run_call(call, answer);
@@ -71,7 +71,8 @@ static int32_t run_calls(tr_bytes calls, tr_buffer *answer) {
 	return TERRARIUM_OK;
 }
 
-// run_message puts the answer to a message: its id, if it has one, and the results.
+// run_message puts the answer to a message: the id, if the message has one, and the
+// results.
 static int32_t run_message(tr_bytes payload, tr_buffer *answer) {
 	tr_bytes id, calls;
 	tr_put_byte(answer, '{');
@@ -97,7 +98,7 @@ int32_t creature_handle(int32_t kind, int32_t size) {
 	status = run_message(payload, &answer);
 	if (answer.failed) return TERRARIUM_ERR_LIMIT;
 	if (status < 0 && atomic) {
-		terrarium_log(TERRARIUM_LEVEL_ERROR, answer.ptr, answer.len); // the turn fails, and nothing else of it is kept
+		terrarium_log(TERRARIUM_LEVEL_ERROR, answer.ptr, answer.len); // the turn fails, and only its log is kept
 		return status;
 	}
 	if (kind == TERRARIUM_KIND_REQUEST) return terrarium_reply(answer.ptr, answer.len);

@@ -1,4 +1,4 @@
-// relay passes on what it hears, headers included, to everything it may send on.
+// relay passes on every message, headers included, on every channel it may send on.
 #include "json.h"
 
 TERRARIUM_CREATURE()

@@ -1,5 +1,5 @@
-// A selector says which part of a message counts: all of it, one of its words,
-// or one member of it. tally, gate and split share it.
+// A selector names the part of a message to look at: all of it, one of its words, or
+// one member of it. tally, gate and split share it.
 #ifndef SELECTOR_H
 #define SELECTOR_H
 
@@ -13,8 +13,8 @@ typedef struct {
 	tr_bytes name;
 } selector;
 
-// selector_parse reads "" or "line", "field:N" or "json:NAME". It answers 0, and
-// logs what is wrong with the attribute, if text is anything else.
+// selector_parse reads "" or "line", "field:N" or "json:NAME". It returns 0, and logs
+// what is wrong with the attribute, if text is anything else.
 TR_UNUSED static int selector_parse(tr_bytes attribute, tr_bytes text, selector *s) {
 	*s = (selector){SELECT_LINE, 0, {0}};
 	if (text.len == 0 || tr_equal(text, TR("line"))) return 1;
@@ -51,9 +51,9 @@ TR_UNUSED static int selector_field(tr_bytes payload, uint64_t field, tr_bytes *
 	return 0;
 }
 
-// selector_find answers whether the payload has the part, and gives it. A JSON
-// string is given without quotes, null counts as missing, and every other value
-// is given as JSON.
+// selector_find returns whether the payload has the part, and stores it. A JSON
+// string is stored without quotes, null counts as missing, and every other value is
+// stored as JSON.
 TR_UNUSED static int selector_find(const selector *s, tr_bytes payload, tr_bytes *part) {
 	*part = payload;
 	switch (s->kind) {

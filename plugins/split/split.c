@@ -56,8 +56,7 @@ static uint32_t hash(tr_bytes key) {
 	return h ^ h >> 13;
 }
 
-// next_in_turn advances the position in the state. It answers an index or an
-// error.
+// next_in_turn advances the position in the state. It returns an index or an error.
 static int32_t next_in_turn(void) {
 	tr_bytes text;
 	tr_buffer next = {0};

@@ -1,11 +1,11 @@
-// tally counts what it hears by a key, in its state, and reports on request.
+// tally counts messages by a key, in its state, and reports on request.
 #include "json.h"
 #include "selector.h"
 
 TERRARIUM_CREATURE()
 
 #define KEY_MAX 128          // bytes of a key; longer ones are cut
-#define MAX_KEYS_MOST 100000 // what max_keys can be set to
+#define MAX_KEYS_MOST 100000 // the largest value of max_keys
 #define COUNT "count/"       // the prefix of the counts in the state
 #define NONE TR("(none)")
 #define OTHER TR("(other)")
@@ -30,8 +30,8 @@ int32_t creature_init(void) {
 	return TERRARIUM_OK;
 }
 
-// put_key puts a key as the state can hold it: UTF-8 without NUL, not longer
-// than KEY_MAX bytes.
+// put_key puts a key in the form that the state accepts: UTF-8 without NUL, at most
+// KEY_MAX bytes.
 static void put_key(tr_buffer *b, tr_bytes key) {
 	int32_t room = KEY_MAX;
 	while (key.len > 0) {
@@ -106,7 +106,7 @@ static int32_t answer_request(void) {
 	return status < 0 ? status : terrarium_reply(report.ptr, report.len);
 }
 
-// asks answers whether the message is a request for the report: 1, 0 or an error.
+// asks returns whether the message requests the report: 1, 0 or an error.
 static int32_t asks(void) {
 	tr_bytes channel, detail, direct;
 	int32_t status = tr_read(TERRARIUM_SOURCE_CHANNEL, &channel);

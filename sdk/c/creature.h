@@ -1,9 +1,8 @@
-// What makes a creature in C pleasant to write, without a libc: memory, reading,
-// configuration, text and JSON. The bare contract is terrarium.h.
+// Helpers for creatures in C without a libc: memory, reading, configuration, text and
+// JSON. The bare contract is terrarium.h.
 //
-// Include it in one C file of a module. Nothing here keeps state between turns:
-// call tr_begin() first in creature_handle and all memory of the turn before is
-// free again.
+// Include it in one C file of a module. Nothing here keeps state between turns: call
+// tr_begin() first in creature_handle to free all memory of the previous turn.
 #ifndef TERRARIUM_CREATURE_H
 #define TERRARIUM_CREATURE_H
 
@@ -14,7 +13,7 @@
 #define TR_UNUSED __attribute__((unused))
 
 // ---------------------------------------------------------------------------
-// The four functions that compilers call by themselves.
+// The four functions that compilers generate calls to.
 
 __attribute__((weak)) void *memcpy(void *to, const void *from, size_t n) {
 #ifdef __wasm_bulk_memory__
@@ -57,8 +56,8 @@ __attribute__((weak)) int memcmp(const void *a, const void *b, size_t n) {
 }
 
 // ---------------------------------------------------------------------------
-// Memory: an arena behind the static data. It only ever grows to what the
-// largest turn needed.
+// Memory: an arena behind the static data. It grows to what the largest turn needed
+// and no further.
 
 #define TR_PAGE 65536u
 
@@ -67,7 +66,7 @@ extern unsigned char __heap_base; // set by the linker
 static uint32_t tr_base; // where the memory of a turn starts; 0 until tr_keep
 static uint32_t tr_top;  // where the next allocation starts; 0 until the first
 
-// tr_begin frees what was allocated since tr_keep, or ever.
+// tr_begin frees everything allocated since tr_keep, or since the start without it.
 TR_UNUSED static void tr_begin(void) {
 	tr_top = tr_base ? tr_base : (uint32_t)&__heap_base;
 }
@@ -75,7 +74,7 @@ TR_UNUSED static void tr_begin(void) {
 // tr_keep keeps what creature_init has allocated for the life of the instance.
 TR_UNUSED static void tr_keep(void) { tr_base = tr_top; }
 
-// tr_alloc returns n bytes, aligned to 8, or NULL when the memory is used up.
+// tr_alloc returns n bytes, aligned to 8, or NULL if memory is exhausted.
 TR_UNUSED static void *tr_alloc(int32_t n) {
 	if (tr_top == 0) tr_begin();
 	uint32_t start = (tr_top + 7u) & ~7u;
@@ -109,8 +108,8 @@ TR_UNUSED static int tr_starts(tr_bytes b, tr_bytes prefix) {
 
 TR_UNUSED static tr_bytes tr_from(tr_bytes b, int32_t offset) { return (tr_bytes){b.ptr + offset, b.len - offset}; }
 
-// tr_natural reads a whole number of decimal digits; it answers 0 if b is
-// anything else or too large.
+// tr_natural reads a whole number of decimal digits; it returns 0 if b is anything
+// else or too large.
 TR_UNUSED static int tr_natural(tr_bytes b, uint64_t *value) {
 	uint64_t n = 0;
 	for (int32_t i = 0; i < b.len; i++) {
@@ -122,8 +121,8 @@ TR_UNUSED static int tr_natural(tr_bytes b, uint64_t *value) {
 	return b.len > 0;
 }
 
-// tr_utf8 answers the length of the UTF-8 sequence that b starts with, or 0 if
-// it starts with none.
+// tr_utf8 returns the length of the UTF-8 sequence that b starts with, or 0 if there
+// is none.
 TR_UNUSED static int32_t tr_utf8(tr_bytes b) {
 	if (b.len == 0) return 0;
 	uint8_t c = b.ptr[0], low = 0x80, high = 0xBF;
@@ -147,11 +146,11 @@ TR_UNUSED static int32_t tr_utf8(tr_bytes b) {
 	return n;
 }
 
-#define TR_REPLACEMENT TR("\xEF\xBF\xBD") // U+FFFD, for what is not UTF-8
+#define TR_REPLACEMENT TR("\xEF\xBF\xBD") // U+FFFD, for invalid UTF-8
 
 // ---------------------------------------------------------------------------
-// A buffer that grows. When memory is used up it stays as it is and failed is
-// set, so that only the end needs to be checked.
+// A buffer that grows. If memory is exhausted it stays as it is and failed is set, so
+// that the caller checks once at the end.
 
 typedef struct {
 	uint8_t *ptr;
@@ -204,7 +203,7 @@ TR_UNUSED static tr_bytes tr_view(const tr_buffer *b) { return (tr_bytes){b->ptr
 // ---------------------------------------------------------------------------
 // Reading
 
-// tr_read reads a whole source. It answers TERRARIUM_OK or an error.
+// tr_read reads a complete source. It returns TERRARIUM_OK or an error.
 TR_UNUSED static int32_t tr_read(int32_t source, tr_bytes *out) {
 	int32_t size = terrarium_size(source);
 	if (size < 0) return size;
@@ -216,22 +215,21 @@ TR_UNUSED static int32_t tr_read(int32_t source, tr_bytes *out) {
 	return TERRARIUM_OK;
 }
 
-// tr_config reads a member of the configuration; TERRARIUM_ERR_NOT_FOUND when
-// it is not there.
+// tr_config reads a member of the configuration; TERRARIUM_ERR_NOT_FOUND if it is
+// missing.
 TR_UNUSED static int32_t tr_config(tr_bytes name, tr_bytes *out) {
 	int32_t size = terrarium_config(name.ptr, name.len, NULL, 0);
 	return size < 0 ? size : tr_read(TERRARIUM_SOURCE_RESULT, out);
 }
 
-// tr_state reads a value of the state; TERRARIUM_ERR_NOT_FOUND when it is not
-// there.
+// tr_state reads a value of the state; TERRARIUM_ERR_NOT_FOUND if it is missing.
 TR_UNUSED static int32_t tr_state(tr_bytes key, tr_bytes *out) {
 	int32_t size = terrarium_state_get(key.ptr, key.len, NULL, 0);
 	return size < 0 ? size : tr_read(TERRARIUM_SOURCE_RESULT, out);
 }
 
-// tr_state_natural reads a number that tr_state_set_natural wrote. What is not there
-// is 0, and the answer TERRARIUM_ERR_NOT_FOUND.
+// tr_state_natural reads a number that tr_state_set_natural wrote. A missing one
+// reads as 0, and the result is TERRARIUM_ERR_NOT_FOUND.
 TR_UNUSED static int32_t tr_state_natural(tr_bytes key, uint64_t *value) {
 	uint8_t digits[24];
 	*value = 0;
@@ -249,8 +247,8 @@ TR_UNUSED static int32_t tr_state_set_natural(tr_bytes key, uint64_t value) {
 }
 
 // tr_config_natural reads an attribute that is a whole number of at most most, and
-// leaves value alone where it is left out. It answers 0, and logs what is wrong,
-// if the attribute is anything else.
+// leaves value unchanged if the attribute is missing. It returns 0, and logs what is
+// wrong, if the attribute is anything else.
 TR_UNUSED static int tr_config_natural(tr_bytes name, uint64_t most, uint64_t *value) {
 	tr_bytes text;
 	uint64_t number;
@@ -279,13 +277,13 @@ TR_UNUSED static int32_t tr_awareness_revision(uint64_t *revision) {
 }
 
 // tr_tool calls a group tool with JSON arguments, which may be empty, and reads its
-// JSON result. When it is refused the source error says why.
+// JSON result. If the call is refused, the source error says why.
 TR_UNUSED static int32_t tr_tool(tr_bytes name, tr_bytes args, tr_bytes *out) {
 	int32_t size = terrarium_tool(name.ptr, name.len, args.ptr, args.len);
 	return size < 0 ? size : tr_read(TERRARIUM_SOURCE_RESULT, out);
 }
 
-// tr_code_name answers the stable name of an error code.
+// tr_code_name returns the stable name of an error code.
 TR_UNUSED static tr_bytes tr_code_name(int32_t status) {
 	switch (status) {
 	case TERRARIUM_ERR_INVALID_ARGUMENT: return TR("invalid_argument");
@@ -310,7 +308,7 @@ TR_UNUSED static tr_bytes tr_code_name(int32_t status) {
 	return TR("unknown");
 }
 
-// tr_log logs text put together from three parts.
+// tr_log logs three texts as one line.
 TR_UNUSED static void tr_log(int32_t level, tr_bytes a, tr_bytes b, tr_bytes c) {
 	tr_buffer line = {0};
 	tr_put(&line, a);

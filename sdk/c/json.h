@@ -1,12 +1,11 @@
-// JSON for creatures in C: looks into a value without building a tree. What is
-// not well-formed is not found. Strings are taken as bytes: an invalid UTF-8
-// sequence passes through.
+// JSON for creatures in C: reads values without building a tree. Malformed JSON is
+// not found. Strings are treated as bytes: an invalid UTF-8 sequence passes through.
 #ifndef TERRARIUM_JSON_H
 #define TERRARIUM_JSON_H
 
 #include "creature.h"
 
-// How deep arrays and objects may be nested in each other.
+// How deeply arrays and objects may be nested.
 #define TR_JSON_DEPTH 64
 
 typedef struct {
@@ -17,7 +16,7 @@ TR_UNUSED static void tr_json_space(tr_json_cursor *c) {
 	while (c->at < c->end && (*c->at == ' ' || *c->at == '\t' || *c->at == '\n' || *c->at == '\r')) c->at++;
 }
 
-// tr_json_take moves on over one byte if it is the next.
+// tr_json_take moves past one byte if it is the next.
 TR_UNUSED static int tr_json_take(tr_json_cursor *c, uint8_t byte) {
 	if (c->at == c->end || *c->at != byte) return 0;
 	c->at++;
@@ -102,7 +101,7 @@ TR_UNUSED static int tr_json_skip_list(tr_json_cursor *c, int depth) {
 	}
 }
 
-// tr_json_skip moves on over one value. It answers 0 if there is none.
+// tr_json_skip moves past one value. It returns 0 if there is none.
 TR_UNUSED static int tr_json_skip(tr_json_cursor *c, int depth) {
 	if (c->at == c->end || depth > TR_JSON_DEPTH) return 0;
 	switch (*c->at) {
@@ -115,7 +114,7 @@ TR_UNUSED static int tr_json_skip(tr_json_cursor *c, int depth) {
 	}
 }
 
-// tr_json_valid answers whether b is one well-formed value.
+// tr_json_valid returns whether b is one well-formed value.
 TR_UNUSED static int tr_json_valid(tr_bytes b) {
 	tr_json_cursor c = {b.ptr, b.ptr + b.len};
 	tr_json_space(&c);
@@ -124,17 +123,17 @@ TR_UNUSED static int tr_json_valid(tr_bytes b) {
 	return c.at == c.end;
 }
 
-// tr_json_open starts to walk through an object ('{') or array ('[') that is
-// known to be well-formed. It answers 0 if b is something else.
+// tr_json_open starts to iterate over an object ('{') or array ('[') that is known to
+// be well-formed. It returns 0 if b is something else.
 TR_UNUSED static int tr_json_open(tr_bytes b, uint8_t open, tr_json_cursor *c) {
 	*c = (tr_json_cursor){b.ptr, b.ptr + b.len};
 	tr_json_space(c);
 	return tr_json_take(c, open);
 }
 
-// tr_json_next moves to the next member of an object, or with name NULL to the
-// next element of an array. It answers 0 after the last. Name and value are
-// JSON, as they stand there.
+// tr_json_next moves to the next member of an object, or with name NULL to the next
+// element of an array. It returns 0 after the last. Name and value are JSON,
+// unchanged.
 TR_UNUSED static int tr_json_next(tr_json_cursor *c, tr_bytes *name, tr_bytes *value) {
 	tr_json_space(c);
 	if (tr_json_take(c, ',')) tr_json_space(c);
@@ -186,8 +185,8 @@ TR_UNUSED static uint32_t tr_json_escape(tr_json_cursor *c) {
 	return 0xFFFD; // half a pair
 }
 
-// tr_json_text answers what a string says, without quotes and escapes, and every
-// other value as it stands.
+// tr_json_text returns the content of a string, without quotes and escapes, and every
+// other value unchanged.
 TR_UNUSED static tr_bytes tr_json_text(tr_bytes value) {
 	if (value.len < 2 || value.ptr[0] != '"') return value;
 	tr_json_cursor c = {value.ptr + 1, value.ptr + value.len - 1};
@@ -212,8 +211,8 @@ TR_UNUSED static tr_bytes tr_json_text(tr_bytes value) {
 	return tr_view(&text);
 }
 
-// tr_json_member finds a member of an object by name; of several the last. It
-// answers 0 if object is not a well-formed object or has none of that name.
+// tr_json_member finds a member of an object by name; the last if there are several.
+// It returns 0 if object is not a well-formed object or has no member of that name.
 TR_UNUSED static int tr_json_member(tr_bytes object, tr_bytes name, tr_bytes *value) {
 	tr_json_cursor c;
 	tr_bytes key, member;
@@ -227,7 +226,7 @@ TR_UNUSED static int tr_json_member(tr_bytes object, tr_bytes name, tr_bytes *va
 	return found;
 }
 
-// tr_put_json puts text as a JSON string, with U+FFFD for what is not UTF-8.
+// tr_put_json puts text as a JSON string, with U+FFFD for invalid UTF-8.
 TR_UNUSED static void tr_put_json(tr_buffer *b, tr_bytes text) {
 	static const char hex[] = "0123456789abcdef";
 	tr_put_byte(b, '"');
@@ -249,9 +248,9 @@ TR_UNUSED static void tr_put_json(tr_buffer *b, tr_bytes text) {
 	tr_put_byte(b, '"');
 }
 
-// tr_config_knows answers whether every member of the configuration is among the
-// names in known, which are separated by spaces, and logs the first that is
-// not: a misspelt attribute must not be taken for one that was left out.
+// tr_config_knows returns whether every member of the configuration is among the
+// names in known, which are separated by spaces, and logs the first that is not: a
+// misspelt attribute must not go unnoticed.
 TR_UNUSED static int tr_config_knows(tr_bytes known) {
 	tr_bytes config, key, value;
 	tr_json_cursor c;

@@ -1,9 +1,9 @@
 // Package guestbuild builds the creatures of package plugins from their sources
 // and proves that the prebuilt ones are current.
 //
-// Other versions of a compiler may give other bytes, so there are two proofs: a
-// sum over everything that goes into a module is checked everywhere, and where
-// the very toolchain is installed the module is built again and compared.
+// Other versions of a compiler may give other bytes, so there are two proofs:
+// a sum of all inputs of a module is checked everywhere, and where the same
+// toolchain is installed the module is built again and compared.
 package guestbuild
 
 import (
@@ -27,11 +27,11 @@ type Guest struct {
 	Name string
 	Dir  string // of its sources and its manifest, below the top folder
 	// Embedded guests are prebuilt and kept beside their sources; the others
-	// are built when they are wanted.
+	// are built on demand.
 	Embedded bool
 	// Tools are the programs that build it.
 	Tools []string
-	// Inputs are the patterns of what goes into it, below the top folder.
+	// Inputs are patterns of its source files, below the top folder.
 	Inputs []string
 
 	commands func(g Guest, out string) []command
@@ -43,7 +43,7 @@ type command struct {
 	env  []string
 }
 
-// Guests are all creatures, in the order of their names.
+// Guests holds all creatures, sorted by name.
 var Guests = []Guest{
 	fromC("clerk"),
 	fromGo("digest"),
@@ -57,14 +57,14 @@ var Guests = []Guest{
 	fromC("tally"),
 }
 
-// Examples are the creatures of the examples, which are kept beside their sources
-// too, but are no part of the program.
+// Examples holds the creatures of the examples. They are also kept beside
+// their sources, but are not part of the program.
 var Examples = []Guest{
 	fromCIn("examples/review-team/reviewer"),
 	fromCIn("examples/review-team/writer"),
 }
 
-// kept are the guests whose modules are kept beside their sources.
+// kept returns the guests whose modules are kept beside their sources.
 func kept() []Guest {
 	out := slices.Clone(Examples)
 	for _, g := range Guests {
@@ -96,8 +96,8 @@ func fromWAT(name string) Guest {
 	}
 }
 
-// Compiling and linking are separate steps: in one step clang also runs wasm-opt
-// when it finds one, and the bytes would depend on what is installed.
+// Compiling and linking are separate steps: in one step clang also runs
+// wasm-opt if it is installed, and the bytes would depend on that.
 func fromC(name string) Guest {
 	g := fromCIn("plugins/" + name)
 	g.Embedded = true
@@ -145,8 +145,8 @@ func (g Guest) MissingTool() (name string, missing bool) {
 	return "", false
 }
 
-// Build builds the guest from source, with its manifest in it. root is the top
-// folder of the repository. It blocks until the compiler is done.
+// Build builds the guest from source, and adds its manifest. root is the top
+// folder of the repository. Build blocks until the compiler is done.
 func (g Guest) Build(ctx context.Context, root string) ([]byte, error) {
 	if tool, missing := g.MissingTool(); missing {
 		return nil, &abi.Error{Code: abi.Unavailable, Op: "build " + g.Name, Message: tool + " is not installed", Remedy: "run make toolchains"}
@@ -188,7 +188,7 @@ func (c command) run(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Path is where the module of the guest is kept, below root.
+// Path returns the file of the guest's module below root.
 func (g Guest) Path(root string) string {
 	return filepath.Join(root, filepath.FromSlash(g.Dir), g.Name+".wasm")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/plugins/internal/guestbuild"
 )
 
-// tree is a copy of what guests are built from.
+// tree returns a copy of the sources of all guests.
 func tree(t *testing.T) string {
 	t.Helper()
 	const root = "../../.."

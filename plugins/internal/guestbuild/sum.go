@@ -14,24 +14,24 @@ import (
 	"strings"
 )
 
-// sumFile records, for every guest that is kept, a sum over what went into it and
-// one over the module that came of it.
+// sumFile records, for every guest that is kept, a sum of its inputs and one
+// of the resulting module.
 const sumFile = "plugins/guests.sum"
 
-// Sum is what is recorded of a prebuilt guest, in lower-case hex.
+// Sum holds the recorded sums of a prebuilt guest, in lower-case hex.
 type Sum struct {
 	Inputs string
 	Module string
 }
 
-// ModuleSum is the sum over a module.
+// ModuleSum returns the sum of a module.
 func ModuleSum(module []byte) string {
 	sum := sha256.Sum256(module)
 	return hex.EncodeToString(sum[:])
 }
 
-// InputSum is the sum over everything that goes into the guest: the commands and
-// the files, by name and content.
+// InputSum returns the sum of all inputs of the guest: the commands and the
+// files, by name and content.
 func (g Guest) InputSum(root string) (string, error) {
 	h := sha256.New()
 	for _, c := range g.commands(g, "OUT") {
@@ -64,13 +64,13 @@ func addFile(h io.Writer, root, path string) error {
 	if err != nil {
 		return err
 	}
-	// Working copies with other line ends are the same sources.
+	// Working copies with other line endings are the same sources.
 	content = bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
 	_, err = fmt.Fprintf(h, "file %s %d\n%s\n", filepath.ToSlash(name), len(content), content)
 	return err
 }
 
-// ReadSums returns what is recorded, by the guest's name.
+// ReadSums returns the recorded sums, by the guest's name.
 func ReadSums(root string) (map[string]Sum, error) {
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(sumFile)))
 	if err != nil {
@@ -108,8 +108,8 @@ func Write(root string, build func(Guest) ([]byte, error)) error {
 	return os.WriteFile(filepath.Join(root, filepath.FromSlash(sumFile)), []byte(record.String()), 0o644)
 }
 
-// CheckSums names every guest that is kept whose sources or module are not those
-// that were recorded. It needs no toolchain.
+// CheckSums returns an error that names every kept guest whose sources or
+// module differ from the record. It needs no toolchain.
 func CheckSums(root string) error {
 	sums, err := ReadSums(root)
 	if err != nil {
@@ -135,7 +135,8 @@ func CheckSums(root string) error {
 	return stale
 }
 
-// CheckBytes builds every guest that is kept again and names those that differ.
+// CheckBytes builds every kept guest again and returns an error that names
+// those that differ.
 func CheckBytes(root string, build func(Guest) ([]byte, error)) error {
 	var stale error
 	for _, g := range kept() {

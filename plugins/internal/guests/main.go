@@ -1,6 +1,6 @@
 // Command guests builds the creatures of package plugins.
 //
-//	go run ./plugins/internal/guests          build those that are embedded
+//	go run ./plugins/internal/guests          build the embedded ones
 //	go run ./plugins/internal/guests -check   build them elsewhere and compare
 //	go run ./plugins/internal/guests digest   build one by name, beside its sources
 package main
@@ -40,7 +40,7 @@ func run(ctx context.Context, root string, check bool, names []string) error {
 	for _, name := range names {
 		g, ok := guestbuild.ByName(name)
 		if !ok {
-			return fmt.Errorf("there is no guest %q", name)
+			return fmt.Errorf("no guest is named %q", name)
 		}
 		if g.Embedded {
 			return fmt.Errorf("%s is embedded; build it with all the others, without a name", name)

@@ -2,27 +2,28 @@ package terrarium
 
 import "errors"
 
-// A Creature is what a module does. Only Handle is required.
+// A Creature holds the functions of a module. Only Handle is required.
 type Creature struct {
 	// Init is called once for every instance, before the first delivery. It
-	// may only read: its place is checking the configuration. An error keeps
-	// the instance from being used.
+	// may only read; use it to check the configuration. After an error the
+	// host does not use the instance.
 	Init func(*Turn) error
-	// Handle is called for every delivery. A kind that it does not know should
-	// be answered with nil.
+	// Handle is called for every delivery. It should return nil for a kind
+	// that it does not know.
 	Handle func(*Turn) error
-	// Stop is called before an orderly close, if at all. It may only read.
+	// Stop is called before an orderly close; a host need not call it. It may
+	// only read.
 	Stop func(*Turn)
 }
 
 var registered Creature
 
-// Register makes c the creature of this module. It belongs in an init function
-// of package main; of several calls the last one counts.
+// Register makes c the creature of this module. Call it in an init function of
+// package main; the last call counts.
 func Register(c Creature) { registered = c }
 
 // RunInit runs Init, if there is one, as the host's creature_init does. It
-// answers the status: 0, or a negative code.
+// returns the status: 0, or a negative code.
 func (c Creature) RunInit(h Host) int32 {
 	if c.Init == nil {
 		return 0
@@ -32,7 +33,7 @@ func (c Creature) RunInit(h Host) int32 {
 }
 
 // RunHandle runs Handle for one delivery of size bytes, as the host's
-// creature_handle does. It answers the status: 0, or a negative code.
+// creature_handle does. It returns the status: 0, or a negative code.
 func (c Creature) RunHandle(h Host, kind Kind, size int32) int32 {
 	if c.Handle == nil {
 		return -int32(Unsupported)
@@ -48,9 +49,9 @@ func (c Creature) RunStop(h Host) {
 	}
 }
 
-// finish logs why a turn failed and answers its status. An error without a code
-// of the contract counts as trapped, which is what the contract makes of unknown
-// numbers too.
+// finish logs why a turn failed and returns its status. An error without a
+// code of the contract counts as trapped, as unknown numbers do in the
+// contract.
 func (t *Turn) finish(err error) int32 {
 	if err == nil {
 		return 0

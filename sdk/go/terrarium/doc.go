@@ -14,12 +14,12 @@
 //
 //	func main() {}
 //
-// A creature handles one delivery at a time, and everything it does in a [Turn]
-// takes effect together when the handler returns nil; nothing of it does when it
-// returns an error or panics. What must outlast a turn goes into the state:
-// package variables are a cache that may vanish between any two turns.
+// A creature handles one delivery at a time, and the effects of a [Turn] apply
+// together when the handler returns nil; none applies when it returns an error
+// or panics. Data that must outlast a turn belongs in the state: package
+// variables are a cache that may be lost between any two turns.
 //
-// The package depends on nothing but the contract, abi/README.md, and also
-// compiles for the machine it is written on, where a handler runs against any
-// [Host]; package terrariumtest has one for unit tests.
+// The package depends only on the contract, abi/README.md. It also compiles
+// natively, where a handler runs against any [Host]; package terrariumtest has
+// one for unit tests.
 package terrarium

@@ -1,7 +1,7 @@
 package terrarium
 
 // Code is an error code of the contract. It is an error itself, so that
-// errors.Is(err, terrarium.NotFound) tells what went wrong.
+// callers can test errors.Is(err, terrarium.NotFound).
 type Code int32
 
 // Error returns the stable name, for example "not_found".
@@ -12,11 +12,11 @@ func (c Code) Error() string {
 	return "unknown"
 }
 
-// An Error is a call that the host refused.
+// An Error describes a call that the host refused.
 type Error struct {
 	Code Code
 	Op   string // the call, for example "send"
-	Text string // what happened and what to do, in the host's words
+	Text string // what happened and what to do, from the host
 }
 
 // Error returns "op: text (code)".
@@ -30,7 +30,7 @@ func (e *Error) Error() string {
 // Unwrap returns the code, for errors.Is and errors.As.
 func (e *Error) Unwrap() error { return e.Code }
 
-// A Source numbers something that a creature can read.
+// A Source is the number of something that a creature can read.
 type Source int32
 
 // A Kind says why a creature is called.

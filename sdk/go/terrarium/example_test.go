@@ -8,7 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/sdk/go/terrarium/terrariumtest"
 )
 
-// A creature that passes on what it hears in capital letters.
+// A creature that passes on messages in capital letters.
 func Example() {
 	shout := terrarium.Creature{Handle: func(t *terrarium.Turn) error {
 		_, err := t.SendAll(bytes.ToUpper(t.Payload()))

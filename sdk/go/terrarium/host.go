@@ -1,9 +1,9 @@
 package terrarium
 
 // Host is what a [Turn] acts on: the functions of the contract, with slices
-// instead of pointers. Answers are those of the contract, 0 or more for success
-// and a negative [Code] for an error. In a module the host is the one that runs
-// it; in tests it is a fake.
+// instead of pointers. Results are those of the contract, 0 or more for
+// success and a negative [Code] for an error. In a module the calls reach the
+// real host; in tests, a fake.
 //
 // A host copies the slices that it keeps. Only one goroutine calls it at a time.
 type Host interface {

@@ -2,7 +2,7 @@ package terrarium
 
 import "strings"
 
-// StateGet returns a value of the state. A key that is not there gives
+// StateGet returns a value of the state. The error of a missing key is
 // [NotFound].
 func (t *Turn) StateGet(key string) ([]byte, error) {
 	n := t.host.StateGet(key, nil)
@@ -18,7 +18,7 @@ func (t *Turn) StateSet(key string, value []byte) error {
 	return t.check("state_set", t.host.StateSet(key, value))
 }
 
-// StateDelete deletes a value of the state and answers whether there was one.
+// StateDelete deletes a value of the state and reports whether there was one.
 func (t *Turn) StateDelete(key string) (bool, error) {
 	n := t.host.StateDelete(key)
 	return n > 0, t.check("state_delete", n)

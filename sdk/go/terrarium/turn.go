@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// A Turn is one call into a creature: what it was handed, and what it does. It
-// is worth nothing after the handler has returned, and belongs to the goroutine
-// that runs the handler.
+// A Turn is one call into a creature: its input and its effects. It is invalid
+// after the handler has returned, and only the goroutine that runs the handler
+// may use it.
 //
-// Methods that cannot sensibly fail answer the zero value if the host refuses;
+// Methods without an error result return the zero value if the host refuses;
 // all others return an [*Error].
 type Turn struct {
 	host    Host
@@ -20,15 +20,15 @@ type Turn struct {
 	headers []byte // scratch for outgoing headers
 }
 
-// NewTurn makes a turn on h. Tests use it; in a module turns are made by the
-// package.
+// NewTurn makes a turn on h, for tests; in a module the package makes the
+// turns.
 func NewTurn(h Host, kind Kind, size int32) *Turn { return &Turn{host: h, kind: kind, size: size} }
 
 // Kind says why the creature is called.
 func (t *Turn) Kind() Kind { return t.kind }
 
 // Payload returns the bytes of the delivery. They need not be UTF-8. They are
-// read at the first call; the slice is the handler's to change.
+// read at the first call; the handler owns the slice and may change it.
 func (t *Turn) Payload() []byte {
 	if !t.read {
 		t.read = true
@@ -37,7 +37,7 @@ func (t *Turn) Payload() []byte {
 	return t.payload
 }
 
-// Channel returns the listen alias the message was heard on, or the creature's
+// Channel returns the listen alias of the message's channel, or the creature's
 // own name for a direct message.
 func (t *Turn) Channel() string { return string(t.Source(SourceChannel)) }
 
@@ -50,18 +50,19 @@ func (t *Turn) MessageID() string { return string(t.Source(SourceMessageID)) }
 // Self returns the creature's own name.
 func (t *Turn) Self() string { return string(t.Source(SourceSelf)) }
 
-// Detail returns what is particular to the kind of delivery, as JSON.
+// Detail returns the details of this kind of delivery, as JSON.
 func (t *Turn) Detail() []byte { return t.Source(SourceDetail) }
 
-// Awareness returns the awareness document as JSON: what the creature can know of
-// itself and of what is around it.
+// Awareness returns the awareness document as JSON: what the creature can know
+// about itself and its surroundings.
 func (t *Turn) Awareness() []byte { return t.Source(SourceAwarenessJSON) }
 
 // AwarenessMarkdown returns the same document as Markdown.
 func (t *Turn) AwarenessMarkdown() string { return string(t.Source(SourceAwarenessMarkdown)) }
 
 // AwarenessRevision returns the document's revision, which rises whenever the
-// document changes, or 0 where there is none. It costs less than the document.
+// document changes, or 0 if there is none. It costs less than reading the
+// document.
 func (t *Turn) AwarenessRevision() uint64 {
 	n, err := strconv.ParseUint(string(t.Source(SourceAwarenessRevision)), 10, 64)
 	if err != nil {
@@ -73,7 +74,8 @@ func (t *Turn) AwarenessRevision() uint64 {
 // Headers returns the headers of the message, in their order.
 func (t *Turn) Headers() []Header { return decodeHeaders(t.Source(SourceHeaders)) }
 
-// Source returns the whole of a source, or nil if the host does not have it.
+// Source returns the complete content of a source, or nil if the host does not
+// have it.
 func (t *Turn) Source(s Source) []byte { return t.readAll(s, t.host.Size(s)) }
 
 func (t *Turn) readAll(s Source, size int32) []byte {
@@ -85,10 +87,10 @@ func (t *Turn) readAll(s Source, size int32) []byte {
 	return p[:max(n, 0)]
 }
 
-// result returns what the last call left, size bytes.
+// result returns the result of the last call, size bytes.
 func (t *Turn) result(size int32) []byte { return t.readAll(SourceResult, size) }
 
-// check makes an error of a negative status.
+// check converts a negative status into an error.
 func (t *Turn) check(op string, status int32) error {
 	if status >= 0 {
 		return nil
@@ -96,8 +98,8 @@ func (t *Turn) check(op string, status int32) error {
 	return &Error{Code: Code(-status), Op: op, Text: string(t.Source(SourceError))}
 }
 
-// Config returns one attribute of the configuration: a string as it is, anything
-// else as JSON. ok is false if it is not there.
+// Config returns one attribute of the configuration: a string as it is,
+// anything else as JSON. ok is false if it is missing.
 func (t *Turn) Config(key string) (value string, ok bool) {
 	n := t.host.Config(key, nil)
 	if n < 0 {
@@ -120,7 +122,7 @@ func (t *Turn) Send(alias string, payload []byte, headers ...Header) error {
 }
 
 // SendAll sends a message on every channel that the creature may send on. It
-// returns on how many.
+// returns how many there are.
 func (t *Turn) SendAll(payload []byte, headers ...Header) (int, error) {
 	return t.send(allChannels, payload, headers)
 }
@@ -131,14 +133,15 @@ func (t *Turn) send(handle int32, payload []byte, headers []Header) (int, error)
 	return int(max(n, 0)), t.check("send", n)
 }
 
-// SendTo sends a direct message to one creature of the own graph, by id or name.
+// SendTo sends a direct message to one creature of the sender's graph, by id
+// or name.
 func (t *Turn) SendTo(creature string, payload []byte) error {
 	return t.check("send_to", t.host.SendTo(creature, payload))
 }
 
-// Request sends a direct message and asks for a reply, which arrives as a
-// delivery of the kind result with the same tag. The deadline is rounded down to
-// milliseconds.
+// Request sends a direct message and requests a reply, which arrives as a
+// delivery of the kind result with the same tag. The deadline is rounded down
+// to milliseconds.
 func (t *Turn) Request(creature string, payload []byte, deadline time.Duration, tag int64) error {
 	return t.check("request", t.host.Request(creature, payload, deadline.Milliseconds(), tag))
 }
@@ -150,12 +153,12 @@ func (t *Turn) Reply(payload []byte) error { return t.check("reply", t.host.Repl
 func (t *Turn) Output(payload []byte) error { return t.check("output", t.host.Output(payload)) }
 
 // SetTimer sets or replaces the timer of that name; a period of 0 means once.
-// The payload comes back with the kind timer.
+// The payload is that of the delivery of the kind timer.
 func (t *Turn) SetTimer(name string, delay, period time.Duration, payload []byte) error {
 	return t.check("timer_set", t.host.TimerSet(name, delay.Milliseconds(), period.Milliseconds(), payload))
 }
 
-// CancelTimer cancels a timer and answers whether it was set.
+// CancelTimer cancels a timer and reports whether it was set.
 func (t *Turn) CancelTimer(name string) (bool, error) {
 	n := t.host.TimerCancel(name)
 	return n > 0, t.check("timer_cancel", n)
@@ -171,16 +174,16 @@ func (t *Turn) Tool(name string, args []byte) ([]byte, error) {
 }
 
 // HTTP sends an HTTP request after the turn has taken effect. request is JSON
-// with method, url and headers. The answer arrives as a delivery of the kind
+// with method, url and headers. The response arrives as a delivery of the kind
 // result with the same tag.
 func (t *Turn) HTTP(request, body []byte, tag int64) error {
 	return t.check("http", t.host.HTTP(request, body, tag))
 }
 
-// HasFeature answers whether the host has an optional part of the contract.
+// HasFeature reports whether the host has an optional part of the contract.
 func (t *Turn) HasFeature(f Feature) bool { return t.host.Feature(f) > 0 }
 
-// Log writes a log line. Lines beyond the limits of the turn are lost.
+// Log writes a log line. Lines beyond the limits of the turn are dropped.
 func (t *Turn) Log(level Level, text string) { t.host.Log(level, text) }
 
 // Now returns the delivery's time, unless the creature was granted the real
@@ -191,5 +194,5 @@ func (t *Turn) Now() time.Time { return time.Unix(0, t.host.Now()).UTC() }
 // the creature was granted real randomness.
 func (t *Turn) Random(p []byte) { t.host.Random(p) }
 
-// FuelLeft returns the fuel left to the turn, or -1 where it is not counted.
+// FuelLeft returns the fuel left in the turn, or -1 if fuel is not counted.
 func (t *Turn) FuelLeft() int64 { return t.host.FuelLeft() }

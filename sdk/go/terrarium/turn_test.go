@@ -12,7 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/sdk/go/terrarium/terrariumtest"
 )
 
-// handler makes a creature of one function.
+// handler returns a creature with the given handler.
 func handler(f func(*terrarium.Turn) error) terrarium.Creature {
 	return terrarium.Creature{Handle: f}
 }
@@ -251,15 +251,15 @@ func TestCodesHaveNames(t *testing.T) {
 	}
 }
 
-// silent is a host that answers and keeps nothing.
+// silent is a host that returns success and keeps nothing.
 type silent struct{ terrarium.Host }
 
 func (silent) Read(_ terrarium.Source, _ int32, p []byte) int32 { return int32(len(p)) }
 func (silent) Send(int32, []byte, []byte) int32                 { return 1 }
 func (silent) Channel(string) int32                             { return 0 }
 
-// A turn that reads a message and sends it on allocates the turn, the payload
-// and the headers, and nothing else.
+// A turn that reads a message and sends it on allocates only the turn, the
+// payload and the headers.
 func TestTurnsAllocateLittle(t *testing.T) {
 	const most = 3
 	c := handler(func(t *terrarium.Turn) error {

@@ -4,7 +4,7 @@ package terrarium
 
 import "unsafe"
 
-// wasmHost is the host that runs this module.
+// wasmHost calls the host that runs this module.
 type wasmHost struct{}
 
 //go:wasmexport terrarium_abi_v1

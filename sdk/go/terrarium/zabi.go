@@ -7,7 +7,7 @@ const ABIVersion = 1
 
 // The error codes of the contract.
 const (
-	InvalidArgument Code = 1  // an argument is malformed, out of range or points outside of memory
+	InvalidArgument Code = 1  // an argument is malformed, out of range or points outside memory
 	NotFound        Code = 2  // nothing has that id, name or key
 	AlreadyExists   Code = 3  // the name or id is taken
 	Ambiguous       Code = 4  // the name fits more than one thing
@@ -23,9 +23,9 @@ const (
 	TooLarge        Code = 14 // a message, value or module is larger than allowed
 	Unsupported     Code = 15 // this version or build does not have it
 	Storage         Code = 16 // a session store failed; the message names its path
-	Unavailable     Code = 17 // not at the moment; trying again may help
+	Unavailable     Code = 17 // not possible at the moment; trying again may help
 	Internal        Code = 18 // a defect in the host or the engine
-	UnknownOutcome  Code = 19 // it was taken in, but whether it lasts is not known: neither done for certain nor refused
+	UnknownOutcome  Code = 19 // it was accepted, but whether it will last is not known: it is neither done for certain nor refused
 )
 
 var codeNames = [...]string{"ok", "invalid_argument", "not_found", "already_exists", "ambiguous", "not_connected", "not_privileged", "denied", "limit", "conflict", "stopped", "trapped", "out_of_fuel", "deadline", "too_large", "unsupported", "storage", "unavailable", "internal", "unknown_outcome"}
@@ -33,16 +33,16 @@ var codeNames = [...]string{"ok", "invalid_argument", "not_found", "already_exis
 // The sources.
 const (
 	SourcePayload           Source = 0  // the bytes of the delivery
-	SourceChannel           Source = 1  // the listen alias the message was heard on, or the own name for a direct message
+	SourceChannel           Source = 1  // the listen alias of the message's channel, or the creature's own name for a direct message
 	SourceSender            Source = 2  // the sender's name when the message was sent; empty when it came from outside
 	SourceMessageID         Source = 3  // the id of the message, unique everywhere
 	SourceHeaders           Source = 4  // name NUL value NUL, repeated; empty when there are none
-	SourceDetail            Source = 5  // what is particular to the kind of delivery, as JSON
+	SourceDetail            Source = 5  // the details of this kind of delivery, as JSON
 	SourceConfig            Source = 6  // the creature's configuration, a JSON object
 	SourceAwarenessJSON     Source = 7  // the awareness document as JSON
 	SourceAwarenessMarkdown Source = 8  // the awareness document as Markdown
-	SourceResult            Source = 9  // what the last hostcall with a result left: config, state_get, state_list, tool
-	SourceError             Source = 10 // the text of the last failed hostcall, with what to do about it
+	SourceResult            Source = 9  // the result of the last hostcall that has one: config, state_get, state_list, tool
+	SourceError             Source = 10 // the text of the last failed hostcall, with a remedy
 	SourceSelf              Source = 11 // the creature's own name
 	SourceAwarenessRevision Source = 12 // the revision of the awareness document, as decimal text
 )
@@ -53,7 +53,7 @@ const (
 	KindStart        Kind = 2 // once in a creature's life, before every other delivery
 	KindOutput       Kind = 3 // another creature's output, over a wire
 	KindTimer        Kind = 4 // a timer that this creature set
-	KindResult       Kind = 5 // the answer to a request or an outbound call of this creature
+	KindResult       Kind = 5 // the result of a request or an outbound call of this creature
 	KindGraphChanged Kind = 6 // the awareness document has a new revision
 	KindRequest      Kind = 7 // a direct message whose sender waits for a reply
 )
@@ -73,5 +73,5 @@ const (
 	FeatureTools     Feature = 2 // tool, the group tools
 	FeatureHTTP      Feature = 3 // http, outbound requests
 	FeatureAwareness Feature = 4 // the awareness documents and the kind graph_changed
-	FeatureFuel      Feature = 5 // fuel_left counts fuel; without it the answer is -1
+	FeatureFuel      Feature = 5 // fuel_left counts fuel; without it the result is -1
 )

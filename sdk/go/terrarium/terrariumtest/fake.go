@@ -19,7 +19,7 @@ import (
 	"github.com/seed47132306/terrarium/sdk/go/terrarium"
 )
 
-// A Sent is a message or output that a successful turn has sent.
+// A Sent is a message sent by a successful turn.
 type Sent struct {
 	Channel string // the send alias; "" for a direct message, a reply or output
 	To      string // the creature of a direct message
@@ -27,21 +27,22 @@ type Sent struct {
 	Headers string // as in the contract
 }
 
-// A Fake is the world of one creature. Its fields can be set and read between
-// deliveries. It is for one goroutine. Of the optional features it has group tools,
-// if Tools is set; timers, requests and HTTP answer unsupported.
+// A Fake is the environment of one creature. Tests set and read its fields
+// between deliveries. Only one goroutine may use it. It has group tools if
+// Tools is set; timers, requests and HTTP return unsupported.
 type Fake struct {
 	Creature terrarium.Creature
 	Config   map[string]any
 	Channels []string          // the send aliases that are bound
-	State    map[string]string // what successful turns have left
+	State    map[string]string // as successful turns left it
 	Sent     []Sent            // by successful turns, in order
 	Outputs  []string          // of successful turns
 	Logs     []string          // of all turns, as "level text"
 	Name     string            // of the creature
 	Time     int64             // of the next delivery, in nanoseconds since 1970
-	// Tools answers calls of group tools, if there are to be any. The code of an error
-	// is what the creature gets, and unavailable if it has none.
+	// Tools handles calls of group tools; nil means that the host has none.
+	// The creature gets the code of the error, or unavailable if the error has
+	// no code.
 	Tools func(name string, args []byte) (result []byte, err error)
 
 	sources  map[terrarium.Source][]byte
@@ -50,14 +51,14 @@ type Fake struct {
 	readOnly bool
 }
 
-// effects is what a turn has collected.
+// effects holds what a turn has collected.
 type effects struct {
 	state   map[string]string
 	sent    []Sent
 	outputs []string
 }
 
-// New returns the world of c: without configuration, channels or state.
+// New returns a Fake for c without configuration, channels or state.
 func New(c terrarium.Creature) *Fake { return &Fake{Creature: c, Name: "self"} }
 
 // Init runs the creature's Init, which may only read.
@@ -67,7 +68,7 @@ func (f *Fake) Init() error {
 	return status(f.Creature.RunInit(host{f}))
 }
 
-// Message delivers a message that was heard on a listen alias.
+// Message delivers a message on a listen alias.
 func (f *Fake) Message(alias, payload string) error {
 	return f.Deliver(terrarium.KindMessage, map[terrarium.Source]string{
 		terrarium.SourceChannel: alias,
@@ -75,8 +76,8 @@ func (f *Fake) Message(alias, payload string) error {
 	})
 }
 
-// Deliver delivers anything. If the creature fails, its error is returned and
-// nothing of what it did takes effect.
+// Deliver makes a delivery of any kind. If the creature fails, Deliver returns
+// its error and none of the turn's effects applies.
 func (f *Fake) Deliver(kind terrarium.Kind, sources map[terrarium.Source]string) error {
 	f.begin(sources)
 	payload := sources[terrarium.SourcePayload]
@@ -112,8 +113,8 @@ func (f *Fake) begin(sources map[terrarium.Source]string) {
 	}
 }
 
-// asJSON encodes configuration; what cannot be encoded is a mistake in the test
-// and reads as null.
+// asJSON encodes configuration. A value that cannot be encoded is a mistake in
+// the test and becomes null.
 func asJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -122,8 +123,8 @@ func asJSON(v any) []byte {
 	return b
 }
 
-// host is the Fake as its creature sees it, apart so that its methods do not
-// stand among those for tests.
+// host is the creature's view of the Fake. It is a separate type so that its
+// methods are not listed among those for tests.
 type host struct{ f *Fake }
 
 var _ terrarium.Host = host{}
@@ -133,7 +134,7 @@ func (h host) fail(code terrarium.Code, text string) int32 {
 	return -int32(code)
 }
 
-// lookup leaves a value as the result and answers its length.
+// lookup stores a value as the result and returns its length.
 func (h host) lookup(value, p []byte) int32 {
 	h.f.sources[terrarium.SourceResult] = value
 	copy(p, value)
