@@ -21,6 +21,7 @@ import (
 	"github.com/seed47132306/terrarium/host/internal/codecache"
 	"github.com/seed47132306/terrarium/host/internal/compilecost"
 	"github.com/seed47132306/terrarium/internal/scratch"
+	"github.com/seed47132306/terrarium/internal/selflimit"
 	"github.com/tetratelabs/wazero"
 )
 
@@ -115,7 +116,8 @@ func compileFor(o compileOrder, wasm []byte) (a compileAnswer) {
 	}()
 	ctx := context.Background()
 	debug.SetMemoryLimit(o.Memory * 3 / 4)
-	limitProcess(o.Memory, o.Seconds)
+	selflimit.AddressSpace(o.Memory)
+	selflimit.ProcessorTime(o.Seconds)
 	cache, err := wazero.NewCompilationCacheWithDir(o.Dir)
 	if err != nil {
 		return compileAnswer{Failed: err.Error()}

@@ -18,6 +18,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host/internal/codecache"
 	"github.com/seed47132306/terrarium/host/wasmbin"
+	"github.com/seed47132306/terrarium/internal/selflimit"
 )
 
 // The test binary is the compiler when it is called with the first argument, and one
@@ -42,7 +43,8 @@ func serveCompiler() (code int, ok bool) {
 		}
 		return 0, true
 	case os.Args[1] == asGlutton:
-		limitProcess(1<<20, 1)
+		selflimit.AddressSpace(1 << 20)
+		selflimit.ProcessorTime(1)
 		kept := make([][]byte, 0, 1<<20)
 		for {
 			kept = append(kept, make([]byte, 1<<20))

@@ -67,9 +67,9 @@ func root(t *testing.T) string {
 
 // layers says what each room may import of this module, by its path below the
 // module. A room that is not listed may import nothing of it. Rooms that are
-// only for building and testing (internal, generators) are free. Two of them are used by
-// others: internal/near bounds what a suggestion costs, and internal/scratch removes what
-// killed processes have left.
+// only for building and testing (internal, generators) are free. Some of them are used by
+// others: internal/near bounds what a suggestion costs, internal/scratch removes what
+// killed processes have left, and internal/selflimit bounds a process of its own.
 var layers = map[string][]string{
 	"":                    {"abi", "engine", "engine/deploy", "engine/diff", "engine/journal", "engine/outlook", "engine/topology", "host", "plugins", "recipes", "replay", "sqlitestore", "internal/scratch"},
 	"operations":          {"", "abi", "engine", "engine/deploy", "engine/diff", "engine/journal", "engine/tools", "engine/topology", "internal/near", "sqlitestore"},
@@ -103,12 +103,12 @@ var layers = map[string][]string{
 	"engine/internal/timing":      {},
 	"engine/internal/veil":        {"abi", "engine/deploy", "engine/journal"},
 
-	"host":               {"abi", "host/wasmbin", "host/wasmbin/meter", "internal/near", "internal/scratch"},
+	"host":               {"abi", "host/wasmbin", "host/wasmbin/meter", "internal/near", "internal/scratch", "internal/selflimit"},
 	"host/wasmbin":       {"abi"},
 	"host/wasmbin/meter": {"abi", "host/wasmbin"},
 	"plugins":            {"abi", "internal/near"},
 	"recipes":            {"abi", "engine/deploy", "engine/journal", "recipes/policy", "internal/misfit", "internal/near"},
-	"recipes/policy":     {"abi", "engine/deploy", "engine/journal", "internal/near"},
+	"recipes/policy":     {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit"},
 	"replay":             {"abi", "engine", "engine/journal", "engine/tools"},
 	"sqlitestore":        {"abi", "engine/journal"}, // and the rooms within it
 	"cmd/terrarium":      {"", "abi", "abi/pack", "engine", "engine/deploy", "engine/diff", "engine/journal", "internal/near", "operations", "recipes", "replay", "sqlitestore"},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/internal/selflimit"
 )
 
 // Serve runs policies for the process at the other end of the pipes, until in
@@ -112,6 +113,9 @@ const (
 // few megabytes in that time.
 const watchPause = 5 * time.Millisecond
 
+// reserve is address space that the runtime takes and does not use.
+const reserve = 512 << 20
+
 // exitMemory is the exit code of a process that has used too much memory.
 const exitMemory = 7
 
@@ -120,7 +124,7 @@ const exitMemory = 7
 func boundMemory(limit int64) (stop func()) {
 	base := heapBytes()
 	debug.SetMemoryLimit(base + limit/2) // collect often before giving up
-	limitAddressSpace(limit)
+	selflimit.AddressSpace(2*limit + reserve)
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
