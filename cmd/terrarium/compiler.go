@@ -8,8 +8,8 @@ import (
 	"github.com/seed47132306/terrarium"
 )
 
-// compilerName is the command that compiles a module for another terrarium. It
-// is not for users.
+// compilerName names the internal command that compiles a module for another
+// terrarium process.
 const compilerName = "compiler"
 
 func compilerCommand(s streams) *cobra.Command {
@@ -19,8 +19,8 @@ func compilerCommand(s streams) *cobra.Command {
 	}
 }
 
-// compiler is the command that starts such a process; nil if the path of this
-// program is not known.
+// compiler returns the command that starts such a process, or nil if the path of
+// this program is unknown.
 func compiler() []string {
 	self, err := os.Executable()
 	if err != nil {

@@ -18,14 +18,15 @@ func consoleCommand(s streams) *cobra.Command {
 	f := &recipeFlags{}
 	cmd := &cobra.Command{
 		Use:   "console RECIPE",
-		Short: "Evaluate expressions as if they stood in a recipe",
-		Long: `console reads expressions, one a line, and prints their values: variables, local
-values, channels, creatures, what functions make of them, and everything else that
-the recipe can refer to. What is sensitive is not shown. An expression that is wrong
-is told as validate would, and the next one is read. Modules need not be there.
+		Short: "Evaluate expressions in the context of a recipe",
+		Long: `console reads one expression per line and prints its value. An expression can use
+everything that the recipe can refer to: variables, local values, channels,
+creatures and functions. Sensitive values are not shown. If an expression is wrong,
+console prints the error as validate would, and reads the next line. The recipe's
+modules do not have to exist.
 
-At the end of the input it ends with 1 if an expression was wrong; on a terminal,
-where Ctrl-D ends it, with 0.`,
+On a terminal, Ctrl-D ends the console with exit code 0. Otherwise it ends with the
+input, with exit code 1 if an expression was wrong.`,
 		Example: `  terrarium console team.hcl
   echo 'keys(var.reviewers)' | terrarium console team.hcl --var-file big.hcl`,
 		Args: arguments(1, 1),
@@ -54,15 +55,15 @@ func (f *recipeFlags) console(ctx context.Context, s streams, path string) error
 	return d.run()
 }
 
-// dialogue is one run of console.
+// dialogue is one run of the console command.
 type dialogue struct {
 	s        streams
 	console  *recipes.Console
-	terminal bool // somebody types
+	terminal bool // expressions are typed
 	faults   int
 }
 
-// maxTyped bounds a line, as that of a file of the recipe.
+// maxTyped is the longest line in bytes; recipe files have the same limit.
 const maxTyped = 1 << 20
 
 func (d *dialogue) run() error {
@@ -84,14 +85,14 @@ func (d *dialogue) run() error {
 	return nil
 }
 
-// next reads a line, after a prompt where somebody sees it.
+// next reads a line. On a terminal it shows a prompt first.
 func (d *dialogue) next(in *bufio.Scanner) bool {
 	if d.terminal {
 		fmt.Fprint(d.s.err, "> ")
 	}
 	more := in.Scan()
 	if !more && d.terminal {
-		fmt.Fprintln(d.s.err) // the prompt is not answered
+		fmt.Fprintln(d.s.err) // end the line of the unanswered prompt
 	}
 	return more
 }

@@ -14,7 +14,7 @@ import (
 
 func sessionExportCommand(s streams) *cobra.Command {
 	var lines bool
-	cmd := copyCommand(s, "export DIR SESSION FILE", "Write a session to a file that stands alone",
+	cmd := copyCommand(s, "export DIR SESSION FILE", "Export a session to a single file",
 		func(ctx context.Context, from *sqlitestore.View, of journal.SessionID, path string) (any, string, error) {
 			if path == "-" {
 				return nil, "", operations.WriteHistory(ctx, s.out, from, of)
@@ -28,19 +28,19 @@ func sessionExportCommand(s streams) *cobra.Command {
 			if err := write(ctx, of, path); err != nil {
 				return nil, "", err
 			}
-			return operations.ExportResult{Session: of, Path: path}, fmt.Sprintf("Session %s is in %s.", of, path), nil
+			return operations.ExportResult{Session: of, Path: path}, fmt.Sprintf("Exported session %s to %s.", of, path), nil
 		})
-	cmd.Long = `export writes a session to a file that stands alone: a SQLite database or, if the
-name of the file ends in .jsonl, its history as JSON lines. With - for a file, the
-lines are printed.`
-	cmd.Flags().BoolVar(&lines, "jsonl", false, "write JSON lines, whatever the name of the file")
+	cmd.Long = `export writes a session to a single, self-contained file: a SQLite database or, if
+the file's name ends in .jsonl, the history as JSON lines. If FILE is -, the lines
+are printed to standard output.`
+	cmd.Flags().BoolVar(&lines, "jsonl", false, "write JSON lines, even if the file's name does not end in .jsonl")
 	return cmd
 }
 
 func sessionForkCommand(s streams) *cobra.Command {
 	var at string
 	var cmd *cobra.Command
-	cmd = copyCommand(s, "fork DIR SESSION NEWDIR", "Let a session go on by itself in a new session directory",
+	cmd = copyCommand(s, "fork DIR SESSION NEWDIR", "Continue a copy of a session in a new session directory",
 		func(ctx context.Context, from *sqlitestore.View, of journal.SessionID, dir string) (any, string, error) {
 			if cmd.Flags().Changed("at") {
 				return forkAt(ctx, from, of, journal.EventCursor(at), dir)
@@ -49,9 +49,9 @@ func sessionForkCommand(s streams) *cobra.Command {
 			if err != nil {
 				return nil, "", err
 			}
-			return operations.ForkResult{Session: child, Parent: of, Dir: dir}, fmt.Sprintf("Session %s goes on as %s in %s.", of, child, dir), nil
+			return operations.ForkResult{Session: child, Parent: of, Dir: dir}, fmt.Sprintf("Forked session %s: it continues as %s in %s.", of, child, dir), nil
 		})
-	cmd.Flags().StringVar(&at, "at", "", "go on from where the session was at this `CURSOR` of an event")
+	cmd.Flags().StringVar(&at, "at", "", "fork the session as it was at the event with this `CURSOR`, rather than as it is now")
 	return cmd
 }
 
@@ -69,18 +69,18 @@ func forkAt(ctx context.Context, from *sqlitestore.View, of journal.SessionID, a
 		return nil, "", err
 	}
 	return operations.ForkResult{Session: child, Parent: of, Dir: dir, Last: last.String()},
-		fmt.Sprintf("Session %s goes on from the event %s as %s in %s.", of, last, child, dir), nil
+		fmt.Sprintf("Forked session %s at event %s: it continues as %s in %s.", of, last, child, dir), nil
 }
 
-// copyCommand makes a command that copies a session: copied does so and answers
-// what there is to tell, as JSON and in words.
+// copyCommand returns a command that copies a session. The function copied makes the
+// copy and returns the result, as a value for JSON and as text.
 func copyCommand(s streams, use, short string, copied func(ctx context.Context, from *sqlitestore.View, of journal.SessionID, to string) (any, string, error)) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: arguments(3, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[2] == "" {
-				return usage("the name of what is to be written is empty")
+				return usage("the last argument is empty: name the file or directory to write")
 			}
 			return withSession(cmd.Context(), args, format, func(v *sqlitestore.View, info journal.SessionInfo) error {
 				result, words, err := copied(cmd.Context(), v, info.Session, args[2])
@@ -88,7 +88,7 @@ func copyCommand(s streams, use, short string, copied func(ctx context.Context, 
 					return failWith(exitSession, err)
 				}
 				if result == nil {
-					return nil // it has been printed
+					return nil // already printed
 				}
 				if format == "json" {
 					return printJSON(s, result)

@@ -10,13 +10,14 @@ import (
 )
 
 func addDespite(fs *pflag.FlagSet, despite *bool) {
-	fs.BoolVar(despite, "despite-damage", false, "go on without what stores have lost: it begins anew, and takes its input again")
+	fs.BoolVar(despite, "despite-damage", false, "continue although stores are damaged: what they lost starts over, and takes its input again")
 }
 
-// refuseDamage shows which live stores of a directory cannot be read, lack the end of
-// their logs, or may be among files that no session has, and answers an error if there are any: a recipe would make anew what was in
-// them, and handle its input again, which a supervisor would take for success. With
-// despite it answers none.
+// refuseDamage prints the live stores of a directory that are unreadable or cut short,
+// and the files that may be stores missing from the catalogue. It returns an error if
+// there are any. Without it, the recipe would recreate the lost creatures and handle
+// their input again, and a supervisor would take that for success. With despite it
+// prints nothing and returns nil.
 func refuseDamage(s streams, dir string, problems []error, despite bool) error {
 	if despite {
 		return nil
@@ -27,8 +28,9 @@ func refuseDamage(s streams, dir string, problems []error, despite bool) error {
 	return damaged(dir, problems)
 }
 
-// damaged says how many live stores of a directory cannot be read, lack their ends, or may
-// be among files that no session has, and answers none if there is no such store.
+// damaged returns an error that counts the live stores of a directory that are
+// unreadable or cut short, and the files that may be stores missing from the
+// catalogue. It returns nil if there are none.
 func damaged(dir string, problems []error) error {
 	unreadable, cut, left := 0, 0, 0
 	for _, p := range journal.Damaged(problems) {
@@ -44,25 +46,25 @@ func damaged(dir string, problems []error) error {
 	}
 	var what, without []string
 	if unreadable > 0 {
-		what = append(what, count(unreadable, "live store")+" of "+dir+" cannot be read")
-		without = append(without, "without it, its creatures would begin anew and take all their input again")
+		what = append(what, count(unreadable, "live store")+" in "+dir+" cannot be read")
+		without = append(without, "without it, its creatures would start over and take all their input again")
 	}
 	if cut > 0 {
-		what = append(what, count(cut, "live store")+" of "+dir+" lost acknowledged events")
-		without = append(without, "its creatures would go on from before the loss, and take input again that they had handled")
+		what = append(what, count(cut, "live store")+" in "+dir+" lost acknowledged events")
+		without = append(without, "its creatures would continue from before the loss and handle some of their input again")
 	}
 	if left > 0 {
-		what = append(what, count(left, "file")+" of "+dir+" may be a store that the catalogue does not have")
-		without = append(without, "creatures that were in it would begin anew and take all their input again")
+		what = append(what, count(left, "file")+" in "+dir+" may be a store that is missing from the catalogue")
+		without = append(without, "its creatures would start over and take all their input again")
 	}
 	if len(what) == 0 {
 		return nil
 	}
 	return failWith(exitSession, &abi.Error{
 		Code:    abi.Storage,
-		Message: strings.Join(what, ", and ") + "; " + strings.Join(without, "; ") + ", so nothing has been started",
-		Remedy: "put back what is missing or damaged, from a backup for example; if only the catalogue is wrong, make it again with terrarium session rebuild " + dir +
-			"; to go on without what is lost and keep the rest, repeat the command with --despite-damage",
+		Message: strings.Join(what, ", and ") + "; " + strings.Join(without, "; ") + "; nothing was started",
+		Remedy: "restore what is missing or damaged, for example from a backup; if only the catalogue is wrong, run terrarium session rebuild " + dir +
+			"; to continue without what is lost and keep the rest, repeat the command with --despite-damage",
 		IDs: map[string]string{"path": dir},
 	})
 }

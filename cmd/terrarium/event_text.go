@@ -11,13 +11,13 @@ import (
 	"github.com/seed47132306/terrarium/operations"
 )
 
-// pageSize is how many rows are read at a time.
+// pageSize is the number of rows read at a time.
 const pageSize = 1000
 
-// widestKind is how long the longest name of a kind is.
+// widestKind is the length of the longest kind's name.
 const widestKind = len("creature_session_attached")
 
-// eventText is an event as a line of text.
+// eventText returns an event as a line of text.
 func eventText(ev *journal.Event, names *names, colour bool) (string, error) {
 	r := operations.NewEventRecord(ev)
 	payload := ""
@@ -39,12 +39,12 @@ func eventText(ev *journal.Event, names *names, colour bool) (string, error) {
 	return strings.TrimRight(at+"  "+kind+"  "+about, " ") + "\n", nil
 }
 
-// oneLine is a text of unknown origin on one line; names may have more.
+// oneLine makes untrusted text printable on one line; names may contain newlines.
 func oneLine(s string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(printable(s))
 }
 
-// place is the channel of an event, and its number there.
+// place returns the channel of an event and the event's number there.
 func (n *names) place(ev *journal.Event) string {
 	if ev.Seq > 0 {
 		return fmt.Sprintf("%s#%d", n.ofChannel(ev.Channel), ev.Seq)
@@ -52,10 +52,10 @@ func (n *names) place(ev *journal.Event) string {
 	return n.ofChannel(ev.Channel)
 }
 
-// eventTime is the form of times in lines of text, which are in UTC.
+// eventTime is the layout of times in lines of text, in UTC.
 const eventTime = "2006-01-02T15:04:05.000000000Z"
 
-// What a terminal obeys.
+// Escape sequences of a terminal.
 const (
 	plain  = "\x1b[0m"
 	dim    = "\x1b[2m"
@@ -64,7 +64,7 @@ const (
 	cyan   = "\x1b[36m"
 )
 
-// kindColour tells failures and changes of graphs from everything else.
+// kindColour returns the colour of a kind: failures, denials and changes of graphs have one.
 func kindColour(k journal.EventKind) string {
 	switch k {
 	case journal.EventTurnFailed, journal.EventCreatureFailed, journal.EventQuarantined, journal.EventDeadLetter, journal.EventStoreSetAside:

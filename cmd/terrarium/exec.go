@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// engineFlags are the flags of every command that runs an engine.
+// engineFlags holds the flags of every command that runs an engine.
 type engineFlags struct {
 	session    string
 	durability string
@@ -34,20 +34,20 @@ type engineFlags struct {
 
 func (f *engineFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.session, "session", "", "keep session stores in `DIR`, and go on with what is there")
-	fs.StringVar(&f.durability, "durability", "", "what a session promises: none, normal (survives a killed process) or full (survives power loss)")
+	fs.StringVar(&f.session, "session", "", "keep sessions in `DIR`, and continue those that are there")
+	fs.StringVar(&f.durability, "durability", "", "what a session survives: none (nothing is kept), normal (a killed process) or full (power loss too)")
 	fs.StringVar(&f.cache, "cache", "", "keep compiled modules in `DIR`, which holds executable code")
 	fs.Uint64Var(&f.seed, "seed", 0, "make ids repeatable")
-	fs.IntVar(&f.workers, "workers", 0, "turns that run at a time (default one per processor)")
-	fs.BoolVar(&f.fresh, "fresh-instances", false, "run every turn on a new instance, to find creatures that rely on their linear memory")
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "tell more on standard error")
-	fs.BoolVar(&f.noIndex, "no-search-index", false, "do not prepare for session search in the background, which takes longer then")
-	fs.DurationVar(&f.shutdown, "shutdown-timeout", engine.DefaultShutdownTimeout, "how long ending may take; running turns are interrupted after a third of it")
+	fs.IntVar(&f.workers, "workers", 0, "number of turns that run at the same time (default one per processor)")
+	fs.BoolVar(&f.fresh, "fresh-instances", false, "run every turn on a new instance, to find creatures that keep state in linear memory")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "print more on standard error")
+	fs.BoolVar(&f.noIndex, "no-search-index", false, "do not build the search index in the background; session search is slower without it")
+	fs.DurationVar(&f.shutdown, "shutdown-timeout", engine.DefaultShutdownTimeout, "how long shutting down may take; running turns are interrupted after a third of it")
 	f.retain.add(fs)
 	addDespite(fs, &f.despite)
 }
 
-// engineOptions are the flags in the words of the library.
+// engineOptions converts the flags to options of the library.
 func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Options, error) {
 	o := terrarium.Options{
 		Dir: f.session, Scratch: f.session == "", CacheDir: f.cache, Workers: f.workers,
@@ -75,7 +75,7 @@ func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Op
 	}
 	if d == journal.Volatile {
 		if f.session != "" {
-			return o, usage("--durability none keeps nothing: leave --session out")
+			return o, usage("--durability none keeps nothing, so it cannot be used with --session: leave one of them out")
 		}
 		o.Scratch = false
 	}
@@ -102,8 +102,8 @@ func (f *engineFlags) open(ctx context.Context, cmd *cobra.Command, s streams) (
 	return t, nil
 }
 
-// shut closes an engine, within the bound that it was given. The end of ctx is what a
-// command is told to stop by, so it does not shorten that.
+// shut closes an engine within its shutdown timeout. The end of ctx, which is how a
+// command is told to stop, does not shorten that time.
 func shut(ctx context.Context, t *terrarium.Terrarium) error {
 	err := t.Close(context.WithoutCancel(ctx))
 	switch {
@@ -115,8 +115,8 @@ func shut(ctx context.Context, t *terrarium.Terrarium) error {
 	return failWith(exitFailed, fmt.Errorf("closing the engine: %w", err))
 }
 
-// besides adds an error of ending a command to its own. It outweighs an interruption,
-// which is only an exit code.
+// besides joins the error of a command and an error of ending it. The latter takes
+// precedence over an interruption, which is only an exit code.
 func besides(err, ending error) error {
 	var e *exit
 	if ending != nil && errors.As(err, &e) && e.err == nil {
@@ -131,14 +131,14 @@ func execCommand(s streams) *cobra.Command {
 	var recipe string
 	cmd := &cobra.Command{
 		Use:   "exec",
-		Short: "Carry out operations given as JSON lines",
-		Long: `exec reads one request a line from standard input, for example
+		Short: "Run operations given as JSON lines",
+		Long: `exec reads one request per line from standard input, for example
 
   {"id": 1, "op": "add_creature", "name": "a", "module": "builtin:echo"}
 
-and writes one answer a line to standard output, with the events of
-subscriptions in between. docs/reference/operations.md lists the operations.
-Without --session a temporary session is used, which goes when exec ends.`,
+and writes one answer per line to standard output. Events of subscriptions appear
+between the answers. docs/reference/operations.md lists the operations.
+Without --session, exec uses a temporary session and removes it at the end.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return execute(cmd, s, &f, &rf, recipe)
@@ -146,12 +146,12 @@ Without --session a temporary session is used, which goes when exec ends.`,
 	}
 	f.add(cmd)
 	rf.add(cmd)
-	cmd.Flags().StringVar(&recipe, "recipe", "", "apply a recipe first")
+	cmd.Flags().StringVar(&recipe, "recipe", "", "apply the recipe in `PATH` before reading requests")
 	return cmd
 }
 
-// tellUnjudged says which deployments come back without their recipes, and so without
-// their policies.
+// tellUnjudged warns of deployments that are restored without their recipes, and so
+// without their policies.
 func tellUnjudged(s streams, saved []journal.SavedGraph) {
 	var names []string
 	for _, r := range engine.RememberedIn(saved) {
@@ -163,12 +163,12 @@ func tellUnjudged(s streams, saved []journal.SavedGraph) {
 		}
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(s.err, "Without recipes, no policy judges what happens in %s. The operation resume applies them, and so does --recipe.\n", strings.Join(names, ", "))
+		fmt.Fprintf(s.err, "Warning: the policies of %s are not in force, as their recipes have not been applied. Apply them with --recipe or with the operation resume.\n", strings.Join(names, ", "))
 	}
 }
 
-// mayHavePolicies matches recipes with policies, and others that have the word: it is
-// only for a hint.
+// mayHavePolicies matches recipes with policies, and others that contain the word. It
+// only decides about a hint.
 var mayHavePolicies = regexp.MustCompile(`\bpolicy\b`)
 
 func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, recipe string) (err error) {

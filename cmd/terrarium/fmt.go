@@ -17,37 +17,38 @@ import (
 	"github.com/seed47132306/terrarium/recipes"
 )
 
-// formatting is one run of fmt.
+// formatting is one run of the fmt command.
 type formatting struct {
 	s                  streams
 	write, check, diff bool
 	differ             bool // some file is not formatted
-	fault              int  // the exit code of the first fault that was told; 0 if none was
+	fault              int  // exit code of the first error that was shown; 0 if there was none
 }
 
 func fmtCommand(s streams) *cobra.Command {
 	f := &formatting{s: s}
 	cmd := &cobra.Command{
 		Use:   "fmt FILE|DIR...",
-		Short: "Lay out recipes the usual way",
-		Long: `fmt lays out recipes the usual way and prints them. What stands in heredocs,
-such as scripts, stays as it is. Of a folder, all files in it and beneath it whose
-names end in .hcl are formatted; - is standard input. Recipes in JSON are left
-alone. What cannot be formatted is told, and everything else is formatted; the exit
-code is that of the first fault.`,
+		Short: "Format recipes",
+		Long: `fmt prints recipes in the canonical format. The contents of heredocs, such as
+scripts, stay as they are. For a directory, fmt formats every .hcl file in it and
+below it; - is standard input. Recipes in JSON are left alone.
+
+If a file cannot be formatted, fmt prints the error and formats the others. The exit
+code is that of the first error.`,
 		Args: arguments(1, 10_000),
 		RunE: func(_ *cobra.Command, args []string) error { return f.run(args) },
 	}
 	fs := cmd.Flags()
-	fs.BoolVarP(&f.write, "write", "w", false, "write the files, and print the names of those that changed")
-	fs.BoolVar(&f.check, "check", false, "print the names of files that would change, and end with 1 if there are any")
+	fs.BoolVarP(&f.write, "write", "w", false, "write the files, and print the names of changed files")
+	fs.BoolVar(&f.check, "check", false, "print the names of files that would change, and exit with 1 if there are any")
 	fs.BoolVar(&f.diff, "diff", false, "print what would change")
 	cmd.MarkFlagsMutuallyExclusive("write", "check", "diff")
 	return cmd
 }
 
-// run formats everything that it can. A fault is told and remembered; an error is
-// that nothing can be told any more.
+// run formats every file that it can. Errors of single files are shown and
+// remembered; run returns an error if nothing can be shown any more.
 func (f *formatting) run(args []string) error {
 	for _, arg := range args {
 		if err := f.argument(arg); err != nil {
@@ -63,13 +64,13 @@ func (f *formatting) run(args []string) error {
 	return nil
 }
 
-// tell shows what is wrong with one file; the others are still formatted.
+// tell shows an error of one file; the others are still formatted.
 func (f *formatting) tell(code int, format string, args ...any) {
 	showError(f.s.err, fmt.Errorf(format, args...))
 	f.fault = cmp.Or(f.fault, code)
 }
 
-// argument formats a file, standard input, or all recipes beneath a folder.
+// argument formats a file, standard input, or all recipes below a directory.
 func (f *formatting) argument(arg string) error {
 	if arg == "-" {
 		src, err := io.ReadAll(f.s.in)
@@ -86,31 +87,31 @@ func (f *formatting) argument(arg string) error {
 	case info.IsDir():
 		return f.folder(arg)
 	case !strings.HasSuffix(arg, ".hcl") && !strings.HasSuffix(arg, ".json"):
-		f.tell(exitUsage, "%s is not a recipe: the name of one ends in .hcl", arg)
+		f.tell(exitUsage, "%s is not a recipe: the name of a recipe ends in .hcl", arg)
 	default:
 		return f.file(arg)
 	}
 	return nil
 }
 
-// input formats what stood in standard input.
+// input formats text from standard input.
 func (f *formatting) input(src []byte) error {
 	name := "standard input"
-	if strings.HasPrefix(strings.TrimSpace(string(src)), "{") { // which no text in HCL's own syntax does
-		fmt.Fprintf(f.s.err, "%s is JSON, and left alone.\n", name)
+	if strings.HasPrefix(strings.TrimSpace(string(src)), "{") { // HCL's native syntax never does
+		fmt.Fprintf(f.s.err, "%s is JSON and was not formatted.\n", name)
 		name += ".json"
 	}
 	return f.text(name, src, nil)
 }
 
-// folder formats all recipes in and beneath a folder.
+// folder formats all recipes in and below a directory.
 func (f *formatting) folder(arg string) error {
 	found := false
 	err := filepath.WalkDir(arg, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			f.tell(exitFailed, "%w", err)
-			found = true // perhaps
+			found = true // there may be recipes that cannot be seen
 		case e.IsDir() && strings.HasPrefix(e.Name(), ".") && path != arg:
 			return fs.SkipDir
 		case e.Type().IsRegular() && strings.HasSuffix(e.Name(), ".hcl") && !strings.HasPrefix(e.Name(), "."):
@@ -120,17 +121,17 @@ func (f *formatting) folder(arg string) error {
 		return nil
 	})
 	if err == nil && !found {
-		fmt.Fprintf(f.s.err, "There is no file in %s whose name ends in .hcl.\n", arg)
+		fmt.Fprintf(f.s.err, "No .hcl files found in %s.\n", arg)
 	}
 	return err
 }
 
-// maxFormatted bounds the size of a file, as the reading of recipes does.
+// maxFormatted is the largest file in bytes; reading recipes has the same limit.
 const maxFormatted = 1 << 20
 
 func (f *formatting) file(path string) error {
 	if strings.HasSuffix(path, ".json") {
-		fmt.Fprintf(f.s.err, "%s is JSON, and left alone.\n", path)
+		fmt.Fprintf(f.s.err, "%s is JSON and was not formatted.\n", path)
 		return nil
 	}
 	info, err := os.Stat(path)
@@ -149,7 +150,7 @@ func (f *formatting) file(path string) error {
 	return f.text(path, src, info)
 }
 
-// text formats one text; without info it is not a file.
+// text formats one text. If info is nil, the text is not from a file.
 func (f *formatting) text(name string, src []byte, info fs.FileInfo) error {
 	out, diags := recipes.Format(name, src)
 	if diags.HasErrors() {
@@ -177,9 +178,9 @@ func (f *formatting) text(name string, src []byte, info fs.FileInfo) error {
 	return err
 }
 
-// replaceFile puts a new text in the place of a file, whole or not at all.
+// replaceFile replaces the text of a file atomically.
 func replaceFile(path string, text []byte, mode fs.FileMode) (err error) {
-	// What a symbolic link leads to is replaced, not the link.
+	// Replace the target of a symbolic link, not the link.
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// graphFlags are the flags of graph.
+// graphFlags holds the flags of the graph command.
 type graphFlags struct {
 	recipe recipeFlags
 	format string
@@ -26,11 +26,11 @@ func graphCommand(s streams) *cobra.Command {
 	f := &graphFlags{}
 	cmd := &cobra.Command{
 		Use:   "graph RECIPE | DIR [SESSION]",
-		Short: "Draw creatures, channels and who is joined to whom",
-		Long: `graph draws the graphs of a recipe, as they are before anything has run, or
-those of a session directory, also while another process uses it: all that are
-live, or one session. A session that has ended is drawn as it was then, as long
-as its file is there.`,
+		Short: "Draw creatures, channels and their connections",
+		Long: `graph draws the graphs of a recipe as they are before the first turn, or the graphs
+of a session directory: all live ones, or that of one session. A session that has
+ended is drawn as it was at its end, as long as its file exists. Another process may
+be using the directory.`,
 		Example: `  terrarium graph examples/quickstart -o mermaid
   terrarium graph S | dot -Tsvg > graphs.svg`,
 		Args: arguments(1, 2),
@@ -38,11 +38,11 @@ as its file is there.`,
 	}
 	f.recipe.add(cmd)
 	cmd.Flags().StringVarP(&f.format, "format", "o", "dot", "dot, mermaid or json")
-	cmd.Flags().BoolVar(&f.ids, "ids", false, "show ids with the names")
+	cmd.Flags().BoolVar(&f.ids, "ids", false, "show ids beside names")
 	return cmd
 }
 
-// graphFormats are the ways to draw graphs.
+// graphFormats lists the formats in which graphs are drawn.
 var graphFormats = map[string]func(s streams, d *picture) error{
 	"dot":     func(s streams, d *picture) error { return drawn(s, d.dot()) },
 	"mermaid": func(s streams, d *picture) error { return drawn(s, d.mermaid()) },
@@ -80,14 +80,14 @@ func (f *graphFlags) draw(ctx context.Context, s streams, args []string) error {
 	return write(s, d)
 }
 
-// recipePicture applies a recipe to an engine in which nothing runs, not even the
-// creatures' creature_init: they are drawn as the recipe has them, all the same.
+// recipePicture applies a recipe to a paused engine. Not even creature_init runs, as
+// the drawing shows only what the recipe says.
 func (f *graphFlags) recipePicture(ctx context.Context, s streams, path string) (d *picture, err error) {
 	r, err := f.recipe.load(ctx, s, path)
 	if err != nil {
 		return nil, err
 	}
-	seed := uint64(1) // so that a recipe is always drawn the same
+	seed := uint64(1) // the same recipe always gives the same drawing
 	t, err := terrarium.New(ctx, terrarium.Options{Seed: &seed, Paused: true})
 	if err != nil {
 		return nil, failWith(exitFailed, err)
@@ -115,7 +115,7 @@ func (f *graphFlags) recipePicture(ctx context.Context, s streams, path string) 
 	return d, nil
 }
 
-// savedPicture reads the live sessions of a directory, or the one named.
+// savedPicture reads the live sessions of a directory, or one session by name.
 func savedPicture(ctx context.Context, v *sqlitestore.View, session string) (*picture, error) {
 	list, err := v.Catalogue(ctx)
 	if err != nil {
@@ -133,7 +133,7 @@ func savedPicture(ctx context.Context, v *sqlitestore.View, session string) (*pi
 	for _, i := range wanted {
 		saved, err := v.Saved(ctx, i.Session)
 		if abi.CodeOf(err) == abi.NotFound && session == "" {
-			continue // it was cut meanwhile
+			continue // it has been cut in the meantime
 		}
 		if err != nil {
 			return nil, failWith(exitSession, err)
@@ -143,7 +143,7 @@ func savedPicture(ctx context.Context, v *sqlitestore.View, session string) (*pi
 	return d, nil
 }
 
-// addSaved adds a graph as its store remembers it.
+// addSaved adds a graph as its store has it.
 func (d *picture) addSaved(g *journal.SavedGraph) {
 	out := newDrawnGraph(g.Graph, g.Session)
 	byAge := func(a, b journal.CreatureRow) int {
@@ -170,7 +170,7 @@ func (d *picture) addSaved(g *journal.SavedGraph) {
 	d.add(out)
 }
 
-// addStatus adds a graph of an engine.
+// addStatus adds a graph of a running engine.
 func (d *picture) addStatus(g *engine.GraphStatus) {
 	out := newDrawnGraph(g.ID, g.Session)
 	for i := range g.Creatures {
@@ -192,7 +192,7 @@ func (d *picture) addStatus(g *engine.GraphStatus) {
 	d.add(out)
 }
 
-// addWires adds output wires, those of one creature in their order.
+// addWires adds output wires; those of one creature keep their order.
 func (g *drawnGraph) addWires(wires []journal.OutputWire) {
 	for i := range wires {
 		w := &wires[i]

@@ -9,10 +9,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// picture are graphs to be drawn, and at the same time their JSON form.
+// picture holds the graphs to draw. It is also their JSON form.
 type picture struct {
 	Graphs []drawnGraph `json:"graphs"`
-	ids    bool         // labels have ids too
+	ids    bool         // labels include ids
 }
 
 type drawnGraph struct {
@@ -44,7 +44,7 @@ type drawnEdge struct {
 	Creature  journal.CreatureID `json:"creature"`
 	Channel   journal.ChannelID  `json:"channel"`
 	Direction string             `json:"direction"` // listen or send
-	Alias     string             `json:"alias"`     // what the creature calls the channel
+	Alias     string             `json:"alias"`     // the creature's name for the channel
 }
 
 // drawnWire is an output wire.
@@ -56,7 +56,7 @@ type drawnWire struct {
 	When string             `json:"when,omitempty"`
 }
 
-// label is what the wire is called, and of which outputs it takes only some.
+// label returns the name of the wire and the condition on outputs that it carries.
 func (w *drawnWire) label() string {
 	if w.When == "" {
 		return cmp.Or(w.Name, "output")
@@ -72,8 +72,8 @@ func newDrawnGraph(id journal.GraphID, session journal.SessionID) drawnGraph {
 	}
 }
 
-// add adds a graph, with its edges and wires in an order that does not depend on
-// where it was read: by the age of their creatures and channels.
+// add adds a graph. It sorts edges and wires by the age of their creatures and
+// channels, so that the order does not depend on where the graph was read.
 func (d *picture) add(g drawnGraph) {
 	age := map[string]int{}
 	for i := range g.Creatures {
@@ -90,14 +90,14 @@ func (d *picture) add(g drawnGraph) {
 	d.Graphs = append(d.Graphs, g)
 }
 
-// arrow is a line of a drawing between two nodes.
+// arrow is a line between two nodes of a drawing.
 type arrow struct {
 	from, to string
 	label    string
 	kind     string // edge, parent or wire
 }
 
-// nodes numbers what is drawn: creatures c0, c1, … and channels h0, h1, ….
+// nodes numbers the nodes of a drawing: creatures c0, c1, … and channels h0, h1, ….
 func (d *picture) nodes() map[string]string {
 	out := map[string]string{}
 	creatures, channels := 0, 0
@@ -114,8 +114,8 @@ func (d *picture) nodes() map[string]string {
 	return out
 }
 
-// arrows lists the lines of a graph. A parent in another graph is drawn too, one
-// that is not there is not.
+// arrows lists the lines of a graph. A parent in another graph is drawn too; a parent
+// that does not exist any more is not.
 func (g *drawnGraph) arrows(nodes map[string]string) (out []arrow) {
 	names := map[journal.ChannelID]string{}
 	for _, ch := range g.Channels {
@@ -146,8 +146,8 @@ func (g *drawnGraph) arrows(nodes map[string]string) (out []arrow) {
 	return out
 }
 
-// target is the creature that a wire leads to: root is that of the source's own
-// deployment or, if it has none, the eldest.
+// target returns the creature at the end of a wire. The target "root" is the root of
+// the source's deployment or, for a source without a deployment, the oldest root.
 func (g *drawnGraph) target(w drawnWire) journal.CreatureID {
 	if w.To != journal.ToRoot {
 		return w.To
@@ -156,7 +156,7 @@ func (g *drawnGraph) target(w drawnWire) journal.CreatureID {
 	if i := slices.IndexFunc(g.Creatures, func(c drawnCreature) bool { return c.ID == w.From }); i >= 0 {
 		own = g.Creatures[i].Deployment
 	}
-	for _, c := range g.Creatures { // eldest first
+	for _, c := range g.Creatures { // oldest first
 		if c.Root && (own == "" || c.Deployment == own) {
 			return c.ID
 		}
@@ -164,7 +164,7 @@ func (g *drawnGraph) target(w drawnWire) journal.CreatureID {
 	return ""
 }
 
-// label is what stands in a node.
+// label returns the text of a node.
 func (d *picture) label(name, id string, more ...string) string {
 	lines := []string{printable(strings.ReplaceAll(name, "\n", `\n`))}
 	if d.ids && id != "" {
@@ -178,7 +178,7 @@ func (d *picture) label(name, id string, more ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-// about says of a creature what is not usual.
+// about describes what is unusual about a creature.
 func (c *drawnCreature) about() string {
 	var words []string
 	if c.State != journal.Running {
@@ -193,7 +193,7 @@ func (c *drawnCreature) about() string {
 	return strings.Join(words, ", ")
 }
 
-// title is what stands above a graph.
+// title returns the heading of a graph.
 func (g *drawnGraph) title() string {
 	if g.Session == "" {
 		return "graph " + string(g.ID)
@@ -201,7 +201,7 @@ func (g *drawnGraph) title() string {
 	return fmt.Sprintf("graph %s, session %s", g.ID, g.Session)
 }
 
-// dot draws in the language of Graphviz.
+// dot draws the graphs in the language of Graphviz.
 func (d *picture) dot() string {
 	var b strings.Builder
 	b.WriteString("digraph terrarium {\n  rankdir = LR\n")
@@ -236,7 +236,7 @@ func (c *drawnCreature) dotStyle() string {
 	return "solid"
 }
 
-// mermaid draws as a flowchart of Mermaid.
+// mermaid draws the graphs as a Mermaid flowchart.
 func (d *picture) mermaid() string {
 	var b strings.Builder
 	b.WriteString("flowchart LR\n")

@@ -17,21 +17,21 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// input is one --input: lines of a file that go to a channel.
+// input is one --input flag: lines of a file that are sent to a channel.
 type input struct {
 	channel string
-	name    string // of the file, for messages
+	name    string // the file's name, for messages
 	file    io.ReadCloser
 	info    os.FileInfo // nil for standard input
 	once    sync.Once   // closes file
 
 	lines   atomic.Int64 // read so far
-	denied  atomic.Int64 // of which policies denied
-	skipped atomic.Int64 // of which the session had taken in before
+	denied  atomic.Int64 // of these, denied by policies
+	skipped atomic.Int64 // of these, already taken in by an earlier run
 }
 
-// openInputs opens all inputs, so that a file that is missing is known before
-// anything starts.
+// openInputs opens all inputs, so that a missing file is found before anything
+// starts.
 func openInputs(specs []string, s streams) (out []*input, err error) {
 	defer func() {
 		if err != nil {
@@ -70,7 +70,7 @@ func openInput(spec string, s streams) (*input, error) {
 	in.info = info
 	switch {
 	case info.IsDir():
-		return nil, usage("--input %s: it is a folder; name a file", spec)
+		return nil, usage("--input %s: this is a directory; name a file", spec)
 	case info.Mode().IsRegular():
 		in.file, err = os.Open(name)
 	default:
@@ -88,8 +88,8 @@ func closeInputs(list []*input) {
 	}
 }
 
-// feed sends each line to the channel. The position behind the line is the
-// producer's offset, so what the session has taken in before is left out.
+// feed sends each line to the channel. The position after the line is the producer's
+// offset, so lines that the session has already taken in are skipped.
 func (in *input) feed(ctx context.Context, x *running) error {
 	channel, err := x.channel(in.channel)
 	if err != nil {
@@ -132,10 +132,10 @@ func (in *input) feed(ctx context.Context, x *running) error {
 	}
 }
 
-// unseen is what is new of a line that ends at a position, if seen bytes of the
-// input were taken in before. A file may have been read while its last line was
-// half written: the rest of it is a line of its own, unless only the end of the
-// line was missing.
+// unseen returns the new part of a line that ends at a position, if seen bytes of the
+// input were taken in before. A file may have been read while its last line was only
+// half written. The rest is then a line of its own, unless only the newline was
+// missing.
 func unseen(line []byte, position, seen uint64) (rest []byte, fresh bool) {
 	start := position - uint64(len(line))
 	switch {
@@ -148,8 +148,8 @@ func unseen(line []byte, position, seen uint64) (rest []byte, fresh bool) {
 	return rest, string(rest) != "\n"
 }
 
-// ended is what the end of the reading means: nothing at the end of the file
-// or after an interruption.
+// ended returns the error with which reading ended. The end of the file and an
+// interruption are not errors.
 func (in *input) ended(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return nil
@@ -157,8 +157,8 @@ func (in *input) ended(ctx context.Context, err error) error {
 	return fmt.Errorf("reading %s: %w", in.name, err)
 }
 
-// readLine reads a line with its end. The end of the input is an error with no
-// line.
+// readLine reads a line with its newline. At the end of the input it returns no line
+// and an error.
 func (in *input) readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -167,8 +167,8 @@ func (in *input) readLine(r *bufio.Reader) ([]byte, error) {
 		if len(line) > deploy.MaxMessage {
 			return nil, &abi.Error{
 				Code:    abi.TooLarge,
-				Message: fmt.Sprintf("line %d is longer than %d bytes, the most that a message may have", in.lines.Load()+1, deploy.MaxMessage),
-				Remedy:  "break it up before it is fed in",
+				Message: fmt.Sprintf("line %d is longer than %d bytes, the size limit of a message", in.lines.Load()+1, deploy.MaxMessage),
+				Remedy:  "split it into shorter lines",
 			}
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {

@@ -6,11 +6,11 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// maxDeniedShown is how many lines of an input that policies deny are told one by
-// one: enough to see who denies and why, and not so many as to bury everything else.
+// maxDeniedShown is how many denied lines of an input are reported one by one: enough
+// to see which policies deny them and why, without burying everything else.
 const maxDeniedShown = 3
 
-// tellDenied counts the line that was just read as denied, and tells by whom.
+// tellDenied counts the line that was just read as denied, and reports the policy.
 func (in *input) tellDenied(r *reporter, err error) {
 	if in.denied.Add(1) > maxDeniedShown && !r.x.f.verbose {
 		return
@@ -23,9 +23,9 @@ func (in *input) tellDenied(r *reporter, err error) {
 	r.say("line %d of %s was denied: %v", in.lines.Load(), in.name, err)
 }
 
-// tellAllDenied tells how many lines were denied, if not each was told.
+// tellAllDenied reports how many lines were denied, unless each was reported.
 func (in *input) tellAllDenied(r *reporter) {
 	if n := in.denied.Load(); n > maxDeniedShown && !r.x.f.verbose {
-		r.say("policies denied %s of %s in all; --verbose tells each", count(n, "line"), in.name)
+		r.say("policies denied %s of %s in total; --verbose shows each of them", count(n, "line"), in.name)
 	}
 }

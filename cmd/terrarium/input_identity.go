@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// headBytes is how much of the beginning of an input identifies it.
+// headBytes is the size of the beginning that identifies an input.
 const headBytes = 64 << 10
 
-// identify finds out whether a channel has been fed this input before, and how
-// many bytes of it. An input is known by its beginning and not by its name: a
-// file that has grown is the same input, and another file of the same name,
-// after a log was rotated, is not.
+// identify finds out whether this input has been sent to a channel before, and how
+// many bytes of it. The beginning identifies an input, not the name: a file that has
+// grown is the same input, and a new file of the same name, as after a log rotation,
+// is another.
 //
-// known are the producers of the channel with their offsets.
+// known holds the producers of the channel with their offsets.
 func identify(r *bufio.Reader, known map[string]uint64) (producer string, seen uint64, err error) {
 	head, err := peekLine(r)
 	if err != nil {
@@ -32,7 +32,7 @@ func identify(r *bufio.Reader, known map[string]uint64) (producer string, seen u
 			continue
 		}
 		if whole.length > len(head) {
-			// The beginning has not arrived yet: wait for it.
+			// Wait until the whole beginning has arrived.
 			head, err = r.Peek(whole.length)
 			if err != nil && !errors.Is(err, io.EOF) {
 				return "", 0, err
@@ -48,8 +48,8 @@ func identify(r *bufio.Reader, known map[string]uint64) (producer string, seen u
 	return producer, seen, nil
 }
 
-// peekLine looks at what has arrived, which is the first line at least, unless
-// that is very long. It answers io.EOF for an empty input.
+// peekLine returns the bytes that have arrived: at least the first line, unless it is
+// very long. It returns io.EOF for an empty input.
 func peekLine(r *bufio.Reader) ([]byte, error) {
 	if _, err := r.Peek(1); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func peekLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// fingerprint is a beginning of an input.
+// fingerprint describes a beginning of an input.
 type fingerprint struct {
 	length int
 	hash   string
@@ -81,9 +81,9 @@ func (f fingerprint) matches(b []byte) bool {
 	return len(b) >= f.length && printOf(b[:f.length]) == f
 }
 
-// producerName names an input by its first line and by all of its beginning
-// that was there at the first reading: "head:" length ":" hash ":" length ":"
-// hash. The first line alone tells most inputs apart without waiting for more.
+// producerName names an input by its first line and by the beginning that had arrived
+// at the first reading: "head:" length ":" hash ":" length ":" hash. The first line
+// alone distinguishes most inputs without waiting for more.
 func producerName(head []byte) string {
 	first := head
 	if i := bytes.IndexByte(head, '\n'); i >= 0 {

@@ -11,17 +11,17 @@ import (
 	"syscall"
 )
 
-// interruption is why a context has ended that a signal ended.
+// interruption is the cause of a context that a signal has ended.
 type interruption struct{ signal syscall.Signal }
 
 func (i *interruption) Error() string { return fmt.Sprintf("interrupted by a signal: %v", i.signal) }
 
-// exitInterrupted is the exit code of a command that a signal has ended cleanly: what a
-// shell shows for a process that died of that signal, so 130 after Ctrl-C, 143 after
-// SIGTERM and 129 after SIGHUP.
+// exitInterrupted returns the exit code of a command that ended cleanly after a
+// signal. It is the code that a shell shows for a process killed by that signal: 130
+// for Ctrl-C, 143 for SIGTERM and 129 for SIGHUP.
 func exitInterrupted(s syscall.Signal) int { return 128 + int(s) }
 
-// interrupted is what a command answers that a signal has ended cleanly. ctx has ended.
+// interrupted returns the error of a command that ended cleanly after a signal. ctx has ended.
 func interrupted(ctx context.Context) error {
 	s := syscall.SIGINT
 	var why *interruption
@@ -31,8 +31,8 @@ func interrupted(ctx context.Context) error {
 	return &exit{code: exitInterrupted(s), shown: true}
 }
 
-// unlessInterrupted answers an error, or that a signal has ended the command if the
-// error says no more than that.
+// unlessInterrupted returns err, or the error of an interruption if err says no more
+// than that.
 func unlessInterrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil && gaveUp(err) {
 		return interrupted(ctx)
@@ -40,8 +40,8 @@ func unlessInterrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// gaveUp reports whether an error says nothing but that a context had ended, wherever
-// that was noticed. Anything else that went wrong at the same time counts as itself.
+// gaveUp reports whether an error says only that a context has ended. An error that
+// has other causes too does not count.
 func gaveUp(err error) bool {
 	for err != nil {
 		if err == context.Canceled {
@@ -60,12 +60,12 @@ func gaveUp(err error) bool {
 }
 
 // untilSignal returns a context that ends with the first SIGINT, SIGTERM or SIGHUP; its
-// cause is an [interruption]. The second one finds the signals as they were, and ends
-// the process at once. A process that was started to survive its terminal, by nohup for
-// example, goes on ignoring SIGHUP.
+// cause is an [interruption]. A second signal has its default effect and ends the
+// process at once. A process that was started with SIGHUP ignored, for example by
+// nohup, continues to ignore it.
 //
-// A closed standard output is from then on an error of writing rather than the
-// end of the process, so that sessions are closed first.
+// From then on a closed standard output causes a write error rather than ending the
+// process, so that sessions are closed first.
 func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, cancel := context.WithCancelCause(parent)
@@ -91,19 +91,19 @@ func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// interruptible reads from what open gives, a pipe or a terminal for example,
-// whose reads and whose very opening may block for ever. Closing it ends a
-// read at once.
+// interruptible reads from the file that open returns. Opening and reading may block
+// for ever, for example with a pipe or a terminal. Closing the result ends a read at
+// once.
 //
-// The system call itself cannot be ended. The goroutine that is inside it ends
-// with it, or with the process: it is the one that nobody waits for.
+// The system call itself cannot be ended. The goroutine inside it ends with the call
+// or with the process; it is the only goroutine that no other one waits for.
 func interruptible(open func() (io.ReadCloser, error)) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
 		file, err := open()
 		if err == nil {
-			// Neither side may choose its own way of copying: what has
-			// arrived is handed on at once.
+			// Neither side may choose its own way of copying: bytes must
+			// be passed on as soon as they arrive.
 			_, err = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{file}, make([]byte, headBytes))
 			file.Close()
 		}

@@ -17,7 +17,7 @@ func sessionLineageCommand(s streams) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "lineage DIR [SESSION]",
-		Short: "Draw from which sessions a session came, or every live one",
+		Short: "Show the sessions from which a session came, or all live ones",
 		Args:  arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			draw, known := lineageFormats[format]
@@ -37,7 +37,7 @@ func sessionLineageCommand(s streams) *cobra.Command {
 	return cmd
 }
 
-// lineageFormats are the ways to draw a family.
+// lineageFormats lists the formats in which a family is drawn.
 var lineageFormats = map[string]func(streams, *family) error{
 	"text":    drawing((*family).text),
 	"dot":     drawing((*family).dot),
@@ -54,15 +54,14 @@ func drawing(draw func(*family) string) func(streams, *family) error {
 	}
 }
 
-// family are sessions with all their ancestors.
+// family is a set of sessions with all their ancestors.
 type family struct {
-	heads   []journal.SessionID   // those whose family it is
-	members []journal.SessionInfo // each once, heads first, then generation by generation
+	heads   []journal.SessionID   // the sessions whose ancestors are shown
+	members []journal.SessionInfo // each once: heads first, then generation by generation
 	index   map[journal.SessionID]int
 }
 
-// readFamily reads the family of the session named or, without a name, of all
-// live sessions.
+// readFamily reads the family of a session or, without a name, of all live sessions.
 func readFamily(ctx context.Context, v *sqlitestore.View, name string) (*family, error) {
 	list, err := v.Sessions(ctx)
 	if err != nil {
@@ -79,7 +78,7 @@ func readFamily(ctx context.Context, v *sqlitestore.View, name string) (*family,
 	return newFamily(list, heads), nil
 }
 
-// newFamily finds the ancestors of heads among the sessions of a directory.
+// newFamily finds the ancestors of heads in the sessions of a directory.
 func newFamily(list, heads []journal.SessionInfo) *family {
 	known := map[journal.SessionID]journal.SessionInfo{}
 	for _, i := range list {
@@ -110,19 +109,18 @@ func (f *family) member(id journal.SessionID) *journal.SessionInfo {
 	return &f.members[at]
 }
 
-// volatileParent stands among the parents of a session for a graph that had no
-// store.
+// volatileParent stands for a parent graph that had no store.
 const volatileParent = "volatile"
 
-// strangerName tells what a parent is that is not in the directory.
+// strangerName describes a parent that is not in the directory.
 func strangerName(id journal.SessionID) string {
 	if id == volatileParent {
-		return "a graph that kept nothing"
+		return "a graph without a store"
 	}
 	return string(id) + " (not in this directory)"
 }
 
-// madeBy tells how a session began.
+// madeBy says how a session was created.
 func madeBy(i *journal.SessionInfo) string {
 	switch {
 	case i.MadeBy == journal.CutFork:
@@ -134,7 +132,7 @@ func madeBy(i *journal.SessionInfo) string {
 	case i.SplitAt != 0:
 		return "split"
 	case slices.ContainsFunc(i.Parents, func(p journal.SessionID) bool { return p != volatileParent }):
-		return "change" // of the recipe, say: the graph is another and has the same history
+		return "change" // of the recipe, for example: another graph with the same history
 	}
 	return "start"
 }
@@ -146,7 +144,7 @@ func stateOf(i *journal.SessionInfo) string {
 	return "ended"
 }
 
-// bornAt is when a session began, in the form in which events have their time.
+// bornAt returns the time when a session was created, in the layout of event times.
 func bornAt(i *journal.SessionInfo) string {
 	return time.Unix(0, i.Created).UTC().Format("2006-01-02T15:04:05.000Z")
 }
@@ -158,8 +156,8 @@ func eventCount(i *journal.SessionInfo) string {
 	return humanize.Comma(i.Events)
 }
 
-// sizeOf is how large the file of a session is; one that lives on in others only
-// has none any more.
+// sizeOf returns the size of a session's file. A session whose history is only in
+// other sessions' files has no file any more.
 func sizeOf(i *journal.SessionInfo) string {
 	if i.Bytes <= 0 {
 		return "-"

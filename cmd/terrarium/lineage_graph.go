@@ -7,8 +7,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// links calls f for every parent of every member, with a number for each
-// session that is drawn. Every graph without a store is a node of its own.
+// links calls f for every parent of every member, with the number of each drawn
+// session. Every graph without a store is a node of its own.
 func (f *family) links(each func(parent, child int, stranger string, i *journal.SessionInfo)) {
 	strangers := map[journal.SessionID]int{}
 	next := len(f.members)
@@ -29,7 +29,7 @@ func (f *family) links(each func(parent, child int, stranger string, i *journal.
 	}
 }
 
-// label tells about a session in lines.
+// label describes a session in lines.
 func (f *family) label(i *journal.SessionInfo) string {
 	return strings.Join([]string{
 		string(i.Session),
@@ -38,7 +38,7 @@ func (f *family) label(i *journal.SessionInfo) string {
 	}, "\n")
 }
 
-// dot draws a family in the language of Graphviz, from the eldest down.
+// dot draws a family in the language of Graphviz, oldest first.
 func (f *family) dot() string {
 	var nodes, edges strings.Builder
 	for at := range f.members {
@@ -64,7 +64,7 @@ func dotString(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
 }
 
-// mermaid draws a family as a flowchart of Mermaid, from the eldest down.
+// mermaid draws a family as a Mermaid flowchart, oldest first.
 func (f *family) mermaid() string {
 	var nodes, edges strings.Builder
 	for at := range f.members {

@@ -8,13 +8,13 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// deepest is how deep a tree is drawn before a branch becomes a tree of its
-// own: a session that has merged and split a thousand times would be drawn a
-// thousand levels deep.
+// deepest is the depth at which a branch becomes a tree of its own. Otherwise a
+// session that has merged and split a thousand times would be drawn a thousand levels
+// deep.
 const deepest = 20
 
-// text draws a family as trees: a session, and below it the sessions that it
-// came from. Who is an ancestor twice is drawn once and referred to afterwards.
+// text draws a family as trees: a session, and below it the sessions from which it
+// came. A session that is an ancestor twice is drawn once; other branches refer to it.
 func (f *family) text() string {
 	t := &treeDrawing{family: f, shown: map[journal.SessionID]bool{}, table: newTable()}
 	t.table.AppendHeader(table.Row{"session", "state", "made by", "at", "events", "size", "graph"})
@@ -35,11 +35,11 @@ type treeDrawing struct {
 	*family
 	table table.Writer
 	shown map[journal.SessionID]bool
-	later []journal.SessionID // trees that are still to be drawn
+	later []journal.SessionID // trees still to draw
 }
 
-// draw draws a session and its ancestors. branch leads to it, and indent to
-// what is below it.
+// draw draws a session and its ancestors. branch is the prefix of its own line, and
+// indent that of the lines below.
 func (t *treeDrawing) draw(id journal.SessionID, branch, indent string, depth int) {
 	i := t.member(id)
 	switch {
@@ -65,7 +65,7 @@ func (t *treeDrawing) draw(id journal.SessionID, branch, indent string, depth in
 	}
 }
 
-// trimLines takes away the spaces with which a table fills its lines.
+// trimLines removes the spaces at the ends of a table's lines.
 func trimLines(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {

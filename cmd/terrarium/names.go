@@ -32,7 +32,7 @@ func (n *names) readLive(ctx context.Context, v *sqlitestore.View, list []journa
 	return nil
 }
 
-// read adds the names in a session. One that has been cut may have none any more.
+// read adds the names in a session. A session that has been cut may have none any more.
 func (n *names) read(ctx context.Context, v *sqlitestore.View, session journal.SessionID) error {
 	saved, err := v.Saved(ctx, session)
 	if err != nil && abi.CodeOf(err) != abi.NotFound {
@@ -54,13 +54,13 @@ func (n *names) add(g journal.SavedGraph) {
 	}
 }
 
-// learn notes the name that an event tells of its creature, which may be gone by
-// now.
+// learn notes the creature's name from an event. The creature may have been removed
+// since.
 func (n *names) learn(ev *journal.Event) {
 	if ev.Kind != journal.EventCreatureStarted && ev.Kind != journal.EventCreatureStopped || n.creatures[ev.Creature] != "" {
 		return
 	}
-	var told journal.CreatureStartedPayload // both kinds have the name
+	var told journal.CreatureStartedPayload // both kinds contain the name
 	if err := json.Unmarshal(ev.Payload, &told); err == nil && told.Name != "" {
 		n.creatures[ev.Creature] = told.Name
 	}
@@ -76,8 +76,8 @@ func named[T ~string](m map[T]string, id T) string {
 	return string(id)
 }
 
-// creature finds an id by name. What is no name is taken for an id: creatures
-// that are gone have no name any more.
+// creature finds an id by name. A text that is not a name is taken for an id, because
+// removed creatures have no name any more.
 func (n *names) creature(name string) (journal.CreatureID, error) {
 	return lookUp("--creature", n.creatures, name)
 }
@@ -96,5 +96,5 @@ func lookUp[T ~string](flag string, m map[T]string, name string) (T, error) {
 	case 1:
 		return id, nil
 	}
-	return "", usage("%s %s: several have that name, give an id: %s", flag, name, strings.Join(found, ", "))
+	return "", usage("%s %s: several have this name; use an id instead: %s", flag, name, strings.Join(found, ", "))
 }

@@ -16,17 +16,17 @@ import (
 	"github.com/seed47132306/terrarium/operations"
 )
 
-// printer prints what arrives on the output channels.
+// printer prints the messages of the output channels.
 type printer struct {
 	x       *running
 	readers []*outputReader
 
-	mu      sync.Mutex // guards the rest, and what is written of every reader
+	mu      sync.Mutex // guards the rest, and written of every reader
 	out     *bufio.Writer
 	flushed time.Time
 }
 
-// outputReader is one --output.
+// outputReader is one --output flag.
 type outputReader struct {
 	channel string
 	reader  *engine.Reader
@@ -34,12 +34,12 @@ type outputReader struct {
 	printed atomic.Int64
 }
 
-// outputName is the name under which outputs are read: where a run has got to
-// is kept under it.
+// outputName is the reader's name for outputs. The session keeps the position of a run
+// under this name.
 const outputName = "output"
 
-// errNobodyReads says that standard output is closed at its other end.
-var errNobodyReads = errors.New("nobody reads standard output any more")
+// errNobodyReads says that the reader of standard output has closed it.
+var errNobodyReads = errors.New("standard output was closed by its reader")
 
 func newPrinter(x *running) (*printer, error) {
 	p := &printer{x: x, out: bufio.NewWriterSize(x.s.out, 64<<10)}
@@ -102,18 +102,18 @@ func (p *printer) print(ctx context.Context, r *outputReader) error {
 	}
 }
 
-// tellMissed says what will not be printed, once: it is as good as printed.
+// tellMissed reports, once, messages that cannot be printed. They count as printed.
 func (p *printer) tellMissed(r *outputReader, m *engine.Missed) error {
-	p.x.report.say("output %s: %v; printing goes on after them", r.channel, m)
+	p.x.report.say("output %s: %v; printing continues after them", r.channel, m)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r.written = m.To
 	return p.flush()
 }
 
-// flush hands on what is written and acknowledges it, so that a later run goes
-// on after it; after a crash in between it is printed again. The caller holds
-// mu.
+// flush flushes the printed messages and acknowledges them, so that a later run
+// continues after them. After a crash in between they are printed again. The caller
+// holds mu.
 func (p *printer) flush() error {
 	if err := p.out.Flush(); err != nil {
 		return outputError(err)
@@ -143,7 +143,7 @@ type record struct {
 	Payload operations.Payload `json:"payload"`
 }
 
-// What is held back, and for how long, while more is waiting to be printed.
+// How much is buffered, and for how long, while more messages wait to be printed.
 const (
 	flushBytes = 32 << 10
 	flushAfter = 100 * time.Millisecond
@@ -189,7 +189,7 @@ func (p *printer) writeJSON(r *outputReader, in engine.Incoming) error {
 	})
 }
 
-// drain waits until everything that has arrived is printed and flushed.
+// drain waits until all messages that have arrived are printed and flushed.
 func (p *printer) drain(ctx context.Context) error {
 	for _, r := range p.readers {
 		if err := r.reader.WaitRead(ctx); err != nil {

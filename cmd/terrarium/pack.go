@@ -14,7 +14,7 @@ func packCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pack MODULE MANIFEST",
 		Short: "Put a manifest into a module",
-		Long:  "pack writes MODULE with the JSON of MANIFEST as its custom section terrarium.creature, in place of one that is there.",
+		Long:  "pack writes MODULE with the JSON of MANIFEST as its custom section\nterrarium.creature, replacing an existing section.",
 		Args:  arguments(2, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			module, err := os.ReadFile(args[0])
@@ -39,6 +39,6 @@ func packCommand(s streams) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&out, "out", "O", "", "write to `FILE` rather than to MODULE")
+	cmd.Flags().StringVarP(&out, "out", "O", "", "write to `FILE`, and leave MODULE unchanged")
 	return cmd
 }

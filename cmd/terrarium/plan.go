@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// planFlags are the flags of plan.
+// planFlags holds the flags of the plan command.
 type planFlags struct {
 	recipeFlags
 	session string
@@ -21,24 +21,26 @@ func planCommand(s streams) *cobra.Command {
 	f := &planFlags{}
 	cmd := &cobra.Command{
 		Use:   "plan RECIPE",
-		Short: "Say what a recipe would make, or change in a session directory",
-		Long: `plan says what run would begin with: address by address, what comes, what goes,
-what goes on, and what is different then. Without --session that is everything.
-Of other recipes in the directory it tells only what becomes different for them.
-No session keeps sensitive values, so whether these change cannot be told.
-Modules are loaded and started, and the recipe's policies on plan are asked, so
-that a plan fails where run would. Nothing runs and nothing changes; the directory
-may be in use.
+		Short: "Show what a recipe would create, or change in a session directory",
+		Long: `plan shows the changes with which run would begin, address by address: what would be
+created (+), removed (-), changed (~) or resumed unchanged (=). Without --session,
+everything would be created. For other recipes in the directory, plan shows only
+what would change for them. Sessions do not keep sensitive values, so plan cannot
+show whether these change (?).
 
-For a recipe that runs, ask its engine: the operation apply with plan_only.`,
+plan loads and initializes modules and runs the recipe's policies on plan, so that
+it fails where run would. No creature runs and nothing changes. The directory may be
+in use.
+
+To plan changes of a recipe that is running, use the operation apply with plan_only.`,
 		Example: `  terrarium plan team.hcl
   terrarium plan team.hcl --session S -o json`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.plan(cmd.Context(), s, args[0]) },
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.session, "session", "", "compare with what is in `DIR`")
-	cmd.Flags().StringVarP(&f.format, "format", "o", "text", "how the plan is printed: text or json")
+	cmd.Flags().StringVar(&f.session, "session", "", "compare with the sessions in `DIR`")
+	cmd.Flags().StringVarP(&f.format, "format", "o", "text", "format of the plan: text or json")
 	addDespite(cmd.Flags(), &f.despite)
 	return cmd
 }
@@ -65,7 +67,7 @@ func (f *planFlags) plan(ctx context.Context, s streams, path string) error {
 	})
 }
 
-// printPlan prints a plan as far as it concerns a recipe.
+// printPlan prints the part of a plan that concerns a recipe.
 func (f *planFlags) printPlan(ctx context.Context, s streams, name string, plan *diff.Plan, err error) error {
 	if err != nil {
 		return applyExit(ctx, err)
@@ -76,8 +78,8 @@ func (f *planFlags) printPlan(ctx context.Context, s streams, name string, plan 
 	return planned(showPlan(s, f.format, plan.About(name), name), f.session, plan.Problems, f.despite)
 }
 
-// planned ends a command that has shown a plan. It fails where carrying the plan out
-// would, as stores are damaged, and these have been shown.
+// planned ends a command that has shown a plan. It fails for damaged stores, as
+// applying the plan would. They have already been shown.
 func planned(err error, dir string, problems []error, despite bool) error {
 	if err != nil || despite {
 		return err

@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium"
 )
 
-// policiesName is the command that runs policies with isolation = "process" for
-// another terrarium. Nobody types it.
+// policiesName names the internal command that runs policies with isolation =
+// "process" for another terrarium process.
 const policiesName = "policies"
 
 func policiesCommand(s streams) *cobra.Command {
@@ -21,8 +21,8 @@ func policiesCommand(s streams) *cobra.Command {
 	}
 }
 
-// policyProcess is the command that starts such a process; nil if it is not known
-// what this program is called.
+// policyProcess returns the command that starts such a process, or nil if the path of
+// this program is unknown.
 func policyProcess() []string {
 	self, err := os.Executable()
 	if err != nil {
@@ -31,7 +31,7 @@ func policyProcess() []string {
 	return []string{self, policiesName}
 }
 
-// policyFailures shows the policies that failed, and answers an error if there are any.
+// policyFailures shows the policies that failed, and returns an error if there are any.
 func policyFailures(s streams, t *terrarium.Terrarium) error {
 	failures := t.PolicyFailures()
 	if len(failures) == 0 {
@@ -44,5 +44,5 @@ func policyFailures(s streams, t *terrarium.Terrarium) error {
 	if n := len(failures); n > 1 {
 		what = fmt.Sprintf("%d policies have", n)
 	}
-	return failWith(exitFailed, errors.New(what+" failed; what was not decided was treated as on_error says"))
+	return failWith(exitFailed, errors.New(what+" failed; on_error decided instead"))
 }

@@ -172,7 +172,7 @@ func TestInterrupt(t *testing.T) {
 	if code := p.signal(os.Interrupt); code != exitInterrupted(syscall.SIGINT) {
 		t.Fatalf("exit code %d\n%s", code, p.stderr)
 	}
-	for _, want := range []string{"Everything is kept; go on with: ", "--input lines=- --output seen --session 'S S'", "the same standard input again"} {
+	for _, want := range []string{"Everything was kept; resume with: ", "--input lines=- --output seen --session 'S S'", "the same standard input again"} {
 		if !strings.Contains(p.stderr.String(), want) {
 			t.Errorf("standard error does not say %q:\n%s", want, p.stderr)
 		}
@@ -188,11 +188,11 @@ func TestInterruptWithoutSession(t *testing.T) {
 	write(t, dir, "lines.txt", "a\n")
 	p := start(t, dir, "run", "count.hcl", "--input", "lines=lines.txt", "--output", "seen")
 	p.line()
-	p.stderr.await(t, "running on until Ctrl-C")
+	p.stderr.await(t, "press Ctrl-C to stop")
 	if code := p.signal(syscall.SIGTERM); code != exitInterrupted(syscall.SIGTERM) {
 		t.Fatalf("exit code %d\n%s", code, p.stderr)
 	}
-	if !strings.Contains(p.stderr.String(), "with --session DIR a later run goes on from here") {
+	if !strings.Contains(p.stderr.String(), "use --session DIR to be able to resume") {
 		t.Errorf("standard error:\n%s", p.stderr)
 	}
 }
@@ -252,7 +252,7 @@ func TestNoHangup(t *testing.T) {
 }
 
 // A process that may open no more files says so, goes on with what it has, and leaves a
-// session that is sound.
+// session that is intact.
 func TestTooFewOpenFiles(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command("sh", "-c", `ulimit -n 40; exec terrarium exec --session S`)
@@ -289,7 +289,7 @@ func TestTooFewOpenFiles(t *testing.T) {
 	if err := json.Unmarshal(session, &status); err != nil || len(status.Graphs) != 1 {
 		t.Fatalf("%s: %v", session, err)
 	}
-	if said := once(t, dir, "", "session", "verify", "S", status.Graphs[0].Session); !strings.Contains(said, "is sound") {
+	if said := once(t, dir, "", "session", "verify", "S", status.Graphs[0].Session); !strings.Contains(said, "is intact") {
 		t.Error(said)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// pruneFlags are the flags of session prune.
+// pruneFlags holds the flags of session prune.
 type pruneFlags struct {
 	age    time.Duration
 	events int64
@@ -27,14 +27,14 @@ func sessionPruneCommand(s streams) *cobra.Command {
 	f := &pruneFlags{}
 	cmd := &cobra.Command{
 		Use:   "prune DIR [SESSION]",
-		Short: "Give up old history",
-		Long: `prune gives up the oldest part of the history of a live session, or of every live
-session of the directory, so that what is left keeps to the bounds given. What
-somebody has yet to read, and all that is later, is kept in any case, and so is
-everything that is not history: state, timers, dead letters.
+		Short: "Prune old history",
+		Long: `prune deletes the oldest history of one live session, or of every live session in
+the directory, until the rest is within the given bounds. It never deletes events
+that a reader has not read yet, nor later ones, nor anything that is not history:
+state, timers and dead letters.
 
-With --plan it only says what would be given up, and reads, also while another
-process uses the directory. Without, no other process may.`,
+With --plan it shows what would be pruned and changes nothing. Another process may
+be using the directory then, but not without --plan.`,
 		Example: `  terrarium session prune S --events 100000 --plan
   terrarium session prune S --age 720h`,
 		Args: arguments(1, 2),
@@ -43,10 +43,10 @@ process uses the directory. Without, no other process may.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.DurationVar(&f.age, "age", 0, "give up what is so much older than a session's newest event, such as 720h")
-	fs.Int64Var(&f.events, "events", 0, "keep so many of the newest events of each session")
-	fs.StringVar(&f.bytes, "bytes", "", "make each session's file as small as `SIZE` or so, such as 500MB")
-	fs.BoolVar(&f.plan, "plan", false, "say what would be given up, and change nothing")
+	fs.DurationVar(&f.age, "age", 0, "prune events this much older than the session's newest event, such as 720h")
+	fs.Int64Var(&f.events, "events", 0, "keep this many of the newest events of each session")
+	fs.StringVar(&f.bytes, "bytes", "", "shrink each session's file to about `SIZE`, such as 500MB")
+	fs.BoolVar(&f.plan, "plan", false, "show what would be pruned, and change nothing")
 	formatFlag(cmd, &f.format)
 	return cmd
 }
@@ -56,14 +56,14 @@ func (f *pruneFlags) bound() (bound sqlitestore.Retention, err error) {
 		return bound, err
 	}
 	if f.age < 0 || f.events < 0 {
-		return bound, usage("use an --age and a number of --events that are not negative")
+		return bound, usage("--age and --events must not be negative")
 	}
 	if bound.Bytes, err = parseSize("--bytes", f.bytes); err != nil {
 		return bound, err
 	}
 	bound.Age, bound.Events = f.age, f.events
 	if bound == (sqlitestore.Retention{}) {
-		return bound, usage("say what to keep: --age, --events or --bytes")
+		return bound, usage("say how much to keep, with --age, --events or --bytes")
 	}
 	return bound, nil
 }
@@ -102,7 +102,7 @@ func (f *pruneFlags) prune(ctx context.Context, s streams, dir, session string) 
 	return failWith(exitFailed, f.print(s.text(), reports))
 }
 
-// pruned chooses the sessions that are concerned.
+// pruned returns the sessions to prune.
 func pruned(ctx context.Context, v *sqlitestore.View, name string) (out []journal.SessionID, err error) {
 	list, err := v.Catalogue(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func pruneAll(sessions []journal.SessionID, one func(journal.SessionID) (sqlites
 	return out, nil
 }
 
-// carryOut opens the directory for writing, which another process must not have.
+// carryOut prunes. It opens the directory for writing, so no other process may use it.
 func (f *pruneFlags) carryOut(ctx context.Context, dir string, sessions []journal.SessionID, bound sqlitestore.Retention) (reports []sqlitestore.PruneReport, err error) {
 	d, err := sqlitestore.Open(ctx, dir, sqlitestore.Options{})
 	if err != nil {
@@ -139,7 +139,7 @@ func (f *pruneFlags) carryOut(ctx context.Context, dir string, sessions []journa
 	return pruneAll(sessions, func(of journal.SessionID) (sqlitestore.PruneReport, error) { return d.Prune(ctx, of, bound) })
 }
 
-// pruneResult is the JSON form of what was, or would be, given up.
+// pruneResult is the JSON form of what was, or would be, pruned.
 type pruneResult struct {
 	Done     bool            `json:"done"` // false for a plan
 	Sessions []prunedSession `json:"sessions"`
@@ -147,11 +147,11 @@ type pruneResult struct {
 
 type prunedSession struct {
 	Session terrarium.SessionID `json:"session"`
-	Events  int64               `json:"events"`          // that it had
-	Given   int64               `json:"given_up"`        // how many of them
-	Since   string              `json:"since,omitempty"` // of the oldest that is kept
-	Held    bool                `json:"held"`            // more is kept than was asked for: somebody has yet to read it
-	Bytes   int64               `json:"bytes"`           // of its file, before
+	Events  int64               `json:"events"`          // before
+	Given   int64               `json:"given_up"`        // how many of them are pruned
+	Since   string              `json:"since,omitempty"` // time of the oldest event that is kept
+	Held    bool                `json:"held"`            // more is kept than requested, because a reader has yet to read it
+	Bytes   int64               `json:"bytes"`           // size of its file before
 	Left    int64               `json:"bytes_left,omitempty"`
 }
 
@@ -169,11 +169,11 @@ func newPruneResult(reports []sqlitestore.PruneReport, done bool) pruneResult {
 
 func (f *pruneFlags) print(w io.Writer, reports []sqlitestore.PruneReport) error {
 	for _, r := range reports {
-		line := fmt.Sprintf("Session %s: nothing to give up of %s", r.Session, count(r.Events, "event"))
+		line := fmt.Sprintf("Session %s: nothing to prune of %s", r.Session, count(r.Events, "event"))
 		if r.Given > 0 {
-			verb := "gave up"
+			verb := "pruned"
 			if f.plan {
-				verb = "would give up"
+				verb = "would prune"
 			}
 			line = fmt.Sprintf("Session %s: %s %s of %s, all before %s", r.Session, verb, count(r.Given, "event"),
 				humanize.Comma(r.Events), time.Unix(0, r.Since).UTC().Format(eventTime))
@@ -182,7 +182,7 @@ func (f *pruneFlags) print(w io.Writer, reports []sqlitestore.PruneReport) error
 			}
 		}
 		if r.Held {
-			line += "; more is kept, as somebody has yet to read it"
+			line += "; more is kept, because a reader has not read it yet"
 		}
 		if _, err := fmt.Fprintln(w, line+"."); err != nil {
 			return err
@@ -191,12 +191,12 @@ func (f *pruneFlags) print(w io.Writer, reports []sqlitestore.PruneReport) error
 	return nil
 }
 
-// pruneSize says how large a file has become that was so large. What is given up may be
-// too little to make it smaller: it has whole pages.
+// pruneSize describes the size of a file before and after. Deleting a few events may
+// free no whole page, so the file does not always get smaller.
 func pruneSize(before, after int64) string {
 	was, is := humanize.IBytes(uint64(before)), humanize.IBytes(uint64(after))
 	if after >= before || is == was {
-		return fmt.Sprintf("its file takes %s, no less than before", is)
+		return fmt.Sprintf("its file still takes %s", is)
 	}
-	return fmt.Sprintf("%s of %s left", is, was)
+	return fmt.Sprintf("its file takes %s, before %s", is, was)
 }

@@ -13,7 +13,7 @@ func sessionRebuildCommand(s streams) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "rebuild DIR",
-		Short: "Make the catalogue of a directory again from its stores",
+		Short: "Rebuild the catalogue of a directory from its stores",
 		Args:  arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
@@ -37,7 +37,7 @@ func sessionRebuildCommand(s streams) *cobra.Command {
 	return cmd
 }
 
-// rebuildResult is a [sqlitestore.RebuildReport] as it is printed.
+// rebuildResult is the printed form of a [sqlitestore.RebuildReport].
 type rebuildResult struct {
 	Sessions   []journal.SessionID `json:"sessions"`
 	Live       []journal.SessionID `json:"live"`
@@ -64,25 +64,25 @@ func newRebuildResult(r *sqlitestore.RebuildReport) *rebuildResult {
 	return out
 }
 
-// listed makes an absent list an empty one, as JSON shows it.
+// listed turns nil into an empty list, which JSON shows as [].
 func listed[T any](list []T) []T { return append([]T{}, list...) }
 
 func (r *rebuildResult) print(w io.Writer, dir string) error {
-	lines := []string{fmt.Sprintf("The catalogue of %s is there again: %s, %d of them live.", dir, count(len(r.Sessions), "session"), len(r.Live))}
+	lines := []string{fmt.Sprintf("Rebuilt the catalogue of %s: %s, %d of them live.", dir, count(len(r.Sessions), "session"), len(r.Live))}
 	if r.Kept != "" {
-		lines = append(lines, "The one before is kept as "+r.Kept+".")
+		lines = append(lines, "The previous catalogue is kept as "+r.Kept+".")
 	}
 	for _, f := range r.Unreadable {
-		lines = append(lines, "  not read: "+f.Error, "    nothing goes on without it unless it is told to, with --despite-damage")
+		lines = append(lines, "  unreadable: "+f.Error, "    run and resume refuse to start without it, unless they get --despite-damage")
 	}
 	for _, path := range r.Aside {
-		lines = append(lines, "  not needed: "+path+"; the next start sets it aside")
+		lines = append(lines, "  not needed: "+path+"; the next start moves it aside")
 	}
 	for _, session := range r.Missing {
-		lines = append(lines, fmt.Sprintf("  missing: the file of session %s; what it wrote cannot be read until the file is back", session))
+		lines = append(lines, fmt.Sprintf("  missing: the file of session %s; its events cannot be read until the file is restored", session))
 	}
 	for _, session := range r.Unknown {
-		lines = append(lines, fmt.Sprintf("  not told apart: what session %s wrote; it is in the histories of those that came out of it", session))
+		lines = append(lines, fmt.Sprintf("  cannot be separated: the events of session %s; they are in the histories of its successors", session))
 	}
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(w, line); err != nil {

@@ -17,16 +17,16 @@ import (
 	"golang.org/x/term"
 )
 
-// recipeFlags are the flags of every command that reads a recipe.
+// recipeFlags holds the flags of every command that reads a recipe.
 type recipeFlags struct {
-	tests    bool // test blocks are checked too
+	tests    bool // check test blocks too
 	vars     []string
 	varFiles []string
 }
 
 func (f *recipeFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.vars, "var", nil, "value of a variable, as `NAME=VALUE`; may be repeated")
-	cmd.Flags().StringArrayVar(&f.varFiles, "var-file", nil, "`FILE` of values for variables; may be repeated")
+	cmd.Flags().StringArrayVar(&f.varFiles, "var-file", nil, "`FILE` with values of variables; may be repeated")
 }
 
 func (f *recipeFlags) options() (terrarium.RecipeOptions, error) {
@@ -43,7 +43,7 @@ func (f *recipeFlags) options() (terrarium.RecipeOptions, error) {
 
 var errRecipe = errors.New("the recipe is not valid")
 
-// load reads a recipe and shows what is wrong with it.
+// load reads a recipe and shows its errors and warnings.
 func (f *recipeFlags) load(ctx context.Context, s streams, path string) (*recipes.Recipe, error) {
 	o, err := f.options()
 	if err != nil {
@@ -53,9 +53,9 @@ func (f *recipeFlags) load(ctx context.Context, s streams, path string) (*recipe
 	return r, showFindings(s, diags)
 }
 
-// loadRecipe loads a recipe. What that makes lives until it is done, so meanwhile
-// the garbage collector is made to look for what does not less often: it finds
-// little, and takes a third of the time.
+// loadRecipe loads a recipe. Nearly everything that it allocates lives until it is
+// done, so it makes the garbage collector run less often meanwhile. Otherwise
+// collecting would take a third of the time.
 func loadRecipe(ctx context.Context, path string, o terrarium.RecipeOptions) (*recipes.Recipe, recipes.Diagnostics) {
 	const percent = 400
 	before := debug.SetGCPercent(percent)
@@ -63,8 +63,8 @@ func loadRecipe(ctx context.Context, path string, o terrarium.RecipeOptions) (*r
 	return terrarium.LoadRecipe(ctx, path, o)
 }
 
-// explained shows an error of applying a recipe where the recipe has its cause. An
-// interruption has its cause elsewhere.
+// explained shows an error of applying a recipe at the place in the recipe that caused
+// it. The recipe does not cause interruptions.
 func explained(ctx context.Context, s streams, r *recipes.Recipe, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -83,8 +83,8 @@ func explained(ctx context.Context, s streams, r *recipes.Recipe, err error) err
 	return err
 }
 
-// showFindings shows what is wrong with a recipe; with an error in it, it answers
-// one.
+// showFindings shows errors and warnings about a recipe. It returns an error if there
+// are errors among them.
 func showFindings(s streams, diags recipes.Diagnostics) error {
 	if len(diags) > 0 {
 		width, colour := terminal(s.err)
@@ -98,7 +98,7 @@ func showFindings(s streams, diags recipes.Diagnostics) error {
 	return nil
 }
 
-// terminal says how wide w is, and whether it shows colours.
+// terminal returns the width of w and whether it shows colours.
 func terminal(w io.Writer) (width int, colour bool) {
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
@@ -137,13 +137,13 @@ func validateCommand(s streams) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVarP(&format, "format", "o", "text", "how what is wrong is printed: text or json")
+	cmd.Flags().StringVarP(&format, "format", "o", "text", "format of errors and warnings: text or json")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as -o json")
-	_ = cmd.Flags().MarkHidden("json") // as it was called before
+	_ = cmd.Flags().MarkHidden("json") // its earlier name
 	return cmd
 }
 
-// spawnable names the species of a deployment that may be spawned.
+// spawnable lists the species of a deployment that may be spawned.
 func spawnable(d *deploy.Deployment) string {
 	var names []string
 	for i := range d.Species {
@@ -172,7 +172,7 @@ func (f *recipeFlags) validateJSON(ctx context.Context, s streams, path string) 
 	return nil
 }
 
-// count writes a number with its noun.
+// count returns a number with its noun.
 func count[N int | int64 | uint64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun

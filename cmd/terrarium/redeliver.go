@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// redelivery is what session redeliver is asked for.
+// redelivery holds the arguments and flags of session redeliver.
 type redelivery struct {
 	letters  []string // ids of dead letters or of their messages
 	all      bool
@@ -24,14 +24,14 @@ func sessionRedeliverCommand(s streams) *cobra.Command {
 	r := &redelivery{}
 	cmd := &cobra.Command{
 		Use:   "redeliver DIR [LETTER...]",
-		Short: "Deliver dead letters again when the session goes on",
-		Long: `redeliver puts dead letters back before the creatures that they were for, by
-their ids, which session dead-letters shows, or by those of their messages.
-Nothing runs: the creatures find them when the session goes on. The directory
-must not be in use; the operation redeliver does the same in a running one.`,
+		Short: "Put dead letters back for delivery",
+		Long: `redeliver puts dead letters back into the mailboxes of their creatures. Name them by
+their ids, which session dead-letters shows, or by the ids of their messages. Nothing
+runs: the creatures get the messages when the session is resumed. The directory must
+not be in use; in a running session, use the operation redeliver.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("something is missing; it is used as: %s", cmd.UseLine())
+				return usage("an argument is missing; usage: %s", cmd.UseLine())
 			}
 			return nil
 		},
@@ -40,8 +40,8 @@ must not be in use; the operation redeliver does the same in a running one.`,
 			return r.run(cmd.Context(), s, args[0])
 		},
 	}
-	cmd.Flags().BoolVar(&r.all, "all", false, "every dead letter, or with --creature all of one creature")
-	cmd.Flags().StringVar(&r.creature, "creature", "", "with --all, only those of a creature, by `NAME` or id")
+	cmd.Flags().BoolVar(&r.all, "all", false, "every dead letter, or with --creature every one of a creature")
+	cmd.Flags().StringVar(&r.creature, "creature", "", "with --all, only dead letters of the creature with this `NAME` or id")
 	addDespite(cmd.Flags(), &r.despite)
 	formatFlag(cmd, &r.format)
 	return cmd
@@ -52,11 +52,11 @@ func (r *redelivery) checkFlags() error {
 	case r.all == (len(r.letters) > 0):
 		return usage("name the dead letters, or use --all")
 	case r.creature != "" && !r.all:
-		return usage("--creature %s: it goes with --all", r.creature)
+		return usage("--creature %s: use it with --all", r.creature)
 	}
 	for _, l := range r.letters {
 		if id, err := journal.ParseEventID(l); err != nil || id.IsZero() {
-			return usage("%s is not the id of a dead letter: session dead-letters shows them", l)
+			return usage("%s is not the id of a dead letter; session dead-letters shows the ids", l)
 		}
 	}
 	return checkFormat(r.format)
@@ -86,7 +86,7 @@ func (r *redelivery) run(ctx context.Context, s streams, dir string) (err error)
 	return errors.Join(r.printDelivered(s, done), err)
 }
 
-// redelivered is a dead letter that is on its way again.
+// redelivered is a dead letter that has been put back.
 type redelivered struct {
 	Letter   string            `json:"letter"`
 	Graph    terrarium.GraphID `json:"graph"`
@@ -95,7 +95,7 @@ type redelivered struct {
 	Seq      uint64            `json:"seq"`
 }
 
-// deliver redelivers what was asked for, as far as it can be.
+// deliver redelivers the requested dead letters, as far as possible.
 func (r *redelivery) deliver(ctx context.Context, t *terrarium.Terrarium) (done []redelivered, err error) {
 	graphs, _, err := t.Restore(ctx)
 	if err != nil {
@@ -122,10 +122,10 @@ func (r *redelivery) deliver(ctx context.Context, t *terrarium.Terrarium) (done 
 	return done, failWith(exitFailed, errors.Join(failures...))
 }
 
-// findLetters looks for the dead letters that are meant in all graphs.
+// findLetters looks for the requested dead letters in all graphs.
 func (r *redelivery) findLetters(ctx context.Context, t *terrarium.Terrarium, graphs []journal.GraphID) (found []redelivered, err error) {
 	hits := make([]int, len(r.letters))
-	anybody := false // is called what --creature says
+	anybody := false // whether a creature has the name in --creature
 	for _, g := range graphs {
 		names, err := namesIn(t, g)
 		if err != nil {
@@ -160,7 +160,7 @@ func (r *redelivery) findLetters(ctx context.Context, t *terrarium.Terrarium, gr
 	for i, n := range hits {
 		switch {
 		case n == 0:
-			return nil, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no dead letter " + r.letters[i], Remedy: "session dead-letters lists them"})
+			return nil, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no dead letter " + r.letters[i], Remedy: "session dead-letters lists the dead letters"})
 		case n > 1:
 			return nil, failWith(exitSession, &abi.Error{
 				Code: abi.Ambiguous, Message: "several creatures have a dead letter of message " + r.letters[i],
@@ -171,7 +171,7 @@ func (r *redelivery) findLetters(ctx context.Context, t *terrarium.Terrarium, gr
 	return found, nil
 }
 
-// namesIn are the names of the creatures of a graph.
+// namesIn returns the names of the creatures of a graph.
 func namesIn(t *terrarium.Terrarium, g journal.GraphID) (map[journal.CreatureID]string, error) {
 	status, err := t.Status(g)
 	if err != nil {
@@ -186,7 +186,7 @@ func namesIn(t *terrarium.Terrarium, g journal.GraphID) (map[journal.CreatureID]
 	return names, nil
 }
 
-// eachLetter ranges over the dead letters of a graph.
+// eachLetter calls f for the dead letters of a graph.
 func eachLetter(ctx context.Context, t *terrarium.Terrarium, g journal.GraphID, f func(*journal.DeadLetterRow)) error {
 	for after := (journal.EventID{}); ; {
 		page, err := t.DeadLetters(ctx, g, "", after, pageSize)
@@ -210,6 +210,6 @@ func (r *redelivery) printDelivered(s streams, done []redelivered) error {
 		}
 		return printJSON(s, map[string]any{"redelivered": done})
 	}
-	_, err := fmt.Fprintf(s.out, "%s put back; the session delivers what was put back when it goes on.\n", count(len(done), "dead letter"))
+	_, err := fmt.Fprintf(s.out, "Put back %s, to be delivered when the session is resumed.\n", count(len(done), "dead letter"))
 	return failWith(exitFailed, err)
 }

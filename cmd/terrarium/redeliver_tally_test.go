@@ -81,7 +81,7 @@ func TestRedeliveredToATally(t *testing.T) {
 	p.ask(`{"op":"send","channel":"lines","payload":"b 5","durable":true}`) // and so is what came before
 	p.signal(syscall.SIGKILL)
 
-	if out := once(t, dir, "", "session", "redeliver", "S", "--all"); !strings.Contains(out, "2 dead letters put back") {
+	if out := once(t, dir, "", "session", "redeliver", "S", "--all"); !strings.Contains(out, "Put back 2 dead letters") {
 		t.Errorf("session redeliver printed %q", out)
 	}
 	p = start(t, dir, args...)

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// replayFlags are the flags of replay.
+// replayFlags holds the flags of the replay command.
 type replayFlags struct {
 	creatures []string
 	module    string
@@ -27,24 +27,23 @@ type replayFlags struct {
 	format    string
 }
 
-var errDiffers = errors.New("a turn does something else than was recorded")
+var errDiffers = errors.New("a turn differs from its record")
 
 func replayCommand(s streams) *cobra.Command {
 	f := &replayFlags{}
 	cmd := &cobra.Command{
 		Use:   "replay DIR [SESSION]",
-		Short: "Run recorded turns again, and compare what they do",
-		Long: `replay runs the turns that a session directory has recorded again, each with the
-delivery, state and configuration that it had, and compares what they do with
-what they did: what they send, put out, write, set, answer and log, and how they
-fail. It shows the first turn that differs, with both sides. The directory is
-only read, and may be in use.
+		Short: "Run recorded turns again and compare their effects",
+		Long: `replay runs the recorded turns of a session directory again, each with its delivery,
+state and configuration, and compares the effects with the record: messages, outputs,
+state, timers, replies, log lines and failures. It shows the first turn that differs,
+both as recorded and as replayed. The directory is only read, and may be in use.
 
-With SESSION it goes through what that session, those that it came from and those
-that came out of it have logged, and else through everything. With --module, the
-turns of the creatures that --creature names are run on another module.
+With SESSION, replay covers that session, its ancestors and its successors; without,
+it covers every session. With --module, the turns of the creatures that --creature
+names run on another module.
 
-Exit codes: 0 no turn differs; 1 one does, or none could be compared; others as
+Exit codes: 0 no turn differs; 1 a turn differs, or none could be compared; others as
 for every command.`,
 		Example: `  terrarium replay S
   terrarium replay S --creature census --module new.wasm --all`,
@@ -52,11 +51,11 @@ for every command.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), s, args) },
 	}
 	fs := cmd.Flags()
-	fs.StringArrayVar(&f.creatures, "creature", nil, "only turns of a creature, by `NAME` or id; * stands for any text; may be repeated")
-	fs.StringVar(&f.module, "module", "", "run the module in `FILE`, or builtin:NAME, in place of the recorded one")
-	fs.StringVar(&f.from, "from", "", "begin behind the event with this `CURSOR`")
-	fs.BoolVar(&f.fresh, "fresh", false, "make a new instance for every turn")
-	fs.BoolVar(&f.all, "all", false, "go on behind the first turn that differs")
+	fs.StringArrayVar(&f.creatures, "creature", nil, "only turns of the creature with this `NAME` or id; * matches any text; may be repeated")
+	fs.StringVar(&f.module, "module", "", "run the module in `FILE`, or builtin:NAME, instead of the recorded one")
+	fs.StringVar(&f.from, "from", "", "begin after the event with this `CURSOR`")
+	fs.BoolVar(&f.fresh, "fresh", false, "run every turn on a new instance")
+	fs.BoolVar(&f.all, "all", false, "continue after the first turn that differs")
 	fs.StringVar(&f.cache, "cache", "", "keep compiled modules in `DIR`, which holds executable code")
 	formatFlag(cmd, &f.format)
 	return cmd
@@ -67,7 +66,7 @@ func (f *replayFlags) run(ctx context.Context, s streams, args []string) error {
 		return err
 	}
 	if f.module != "" && len(f.creatures) == 0 {
-		return usage("--module is for the creatures that --creature names")
+		return usage("--module needs --creature, to say which creatures run it")
 	}
 	o := terrarium.ReplayOptions{
 		Creatures: f.creatures, From: journal.EventCursor(f.from), Fresh: f.fresh, All: f.all, CacheDir: f.cache, Compiler: compiler(),
@@ -93,8 +92,8 @@ func (f *replayFlags) run(ctx context.Context, s streams, args []string) error {
 	return f.printReport(s, report)
 }
 
-// replayExit tells what is wrong with the command line from what is wrong with the
-// directory.
+// replayExit returns the exit code of an error, which depends on whether the command
+// line or the directory is wrong.
 func replayExit(err error) int {
 	var e *abi.Error
 	if errors.As(err, &e) && (e.Op == "replay" && e.Code == abi.NotFound || e.Op == "subscribe") {
@@ -103,7 +102,7 @@ func replayExit(err error) int {
 	return exitSession
 }
 
-// familyOf chooses a session and its relatives; without a session, all.
+// familyOf selects a session, its ancestors and its successors or, without a session, all.
 func familyOf(ctx context.Context, dir, session string) (only func(*journal.SessionInfo) bool, err error) {
 	err = withView(ctx, dir, func(v *sqlitestore.View) error {
 		list, err := v.Catalogue(ctx)
@@ -142,7 +141,7 @@ func (f *replayFlags) print(w io.Writer, r *replay.Report) error {
 	case r.Turns == 0:
 		verdict = "so there was nothing to compare"
 	case r.Differ > 0 && !f.all:
-		verdict = "and the last of them differs; --all goes on"
+		verdict = "and the last of them differs; --all continues after it"
 	case r.Differ == 1:
 		verdict = "and one differs"
 	case r.Differ > 0:
@@ -157,7 +156,7 @@ func (f *replayFlags) print(w io.Writer, r *replay.Report) error {
 }
 
 func printUnjudged(w io.Writer, u *replay.Unjudged) {
-	who := cmp.Or(u.Name, string(u.Creature)) // retention may have given up its name
+	who := cmp.Or(u.Name, string(u.Creature)) // pruning may have deleted its name
 	fmt.Fprintf(w, "  Not compared: %s of %s, from %s on, which %s", count(u.Turns, "turn"), printable(who), u.First, u.Reason.Text())
 	if u.Detail != "" {
 		fmt.Fprintf(w, " (%s)", printable(u.Detail))
@@ -165,11 +164,11 @@ func printUnjudged(w io.Writer, u *replay.Unjudged) {
 	fmt.Fprintln(w, ".")
 }
 
-// around is how many effects that are the same are shown before and after others.
+// around is the number of equal effects that are shown before and after a difference.
 const around = 3
 
 func printDifference(w io.Writer, d *replay.Difference) {
-	fmt.Fprintf(w, "The turn %s of %s differs.\n", d.Turn, printable(d.Name))
+	fmt.Fprintf(w, "Turn %s of %s differs.\n", d.Turn, printable(d.Name))
 	fmt.Fprintf(w, "  handled   %s\n", printable(handled(&d.Delivery)))
 	if !d.Delivery.Message.IsZero() {
 		fmt.Fprintf(w, "  message   %s\n", d.Delivery.Message)
@@ -187,7 +186,7 @@ func printDifference(w io.Writer, d *replay.Difference) {
 			left++
 		}
 		if left > i {
-			fmt.Fprintf(w, "      … %d that are the same\n", left-i)
+			fmt.Fprintf(w, "      … %d equal effects\n", left-i)
 			i = left - 1
 			continue
 		}
@@ -196,7 +195,7 @@ func printDifference(w io.Writer, d *replay.Difference) {
 	fmt.Fprintln(w)
 }
 
-// nearChange says which effects are shown: those that differ, and a few around them.
+// nearChange marks the effects to show: those that differ, and a few around them.
 func nearChange(changes []replay.Change) []bool {
 	near := make([]bool, len(changes))
 	for i, c := range changes {

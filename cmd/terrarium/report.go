@@ -16,8 +16,8 @@ import (
 	"golang.org/x/term"
 )
 
-// reporter tells on standard error how a run gets on: progress when it takes
-// long, what creatures log as warnings and errors, and a summary.
+// reporter reports a run on standard error: its progress when it takes long, warnings
+// and errors that creatures log, and a summary.
 type reporter struct {
 	x        *running
 	w        io.Writer
@@ -26,8 +26,8 @@ type reporter struct {
 	names    map[journal.CreatureID]string
 	failures int
 
-	mu     sync.Mutex // inputs tell things, too
-	onLine bool       // a progress line without its end is on the terminal
+	mu     sync.Mutex // inputs report too
+	onLine bool       // the terminal shows a progress line without a newline
 }
 
 func newReporter(x *running) *reporter {
@@ -45,8 +45,8 @@ const (
 	maxFailuresShown = 10
 )
 
-// start begins to report, and returns a function that ends it and waits until
-// it has ended.
+// start begins to report. It returns a function that stops reporting and waits until
+// everything has been reported.
 func (r *reporter) start(ctx context.Context) (stop func()) {
 	sub := r.x.t.Subscribe(engine.Filter{Kinds: []journal.EventKind{
 		journal.EventLog, journal.EventTurnFailed, journal.EventDeadLetter, journal.EventQuarantined, journal.EventPolicyDenied,
@@ -72,7 +72,7 @@ func (r *reporter) start(ctx context.Context) (stop func()) {
 		r.loop(events)
 	}()
 	return func() {
-		sub.Close() // what it holds is still reported
+		sub.Close() // events that it holds are still reported
 		<-done
 		cancel()
 		<-read
@@ -108,7 +108,7 @@ func (r *reporter) loop(events <-chan journal.Event) {
 	}
 }
 
-// event shows what a person should know while it happens.
+// event shows an event that the operator should see at once.
 func (r *reporter) event(ev *journal.Event) {
 	var p struct {
 		Level, Text, Error, Reason string
@@ -129,10 +129,10 @@ func (r *reporter) event(ev *journal.Event) {
 			r.say("%s failed on message %d, attempt %d: %s", name, ev.Seq, ev.Attempt, p.Error)
 		}
 		if r.failures == maxFailuresShown && !r.x.f.verbose {
-			r.say("further failures are not shown; see them with --verbose")
+			r.say("further failures are not shown; --verbose shows them all")
 		}
 	case journal.EventQuarantined:
-		r.say("%s is quarantined after too many failures: %s", name, p.Error)
+		r.say("%s was quarantined after too many failures: %s", name, p.Error)
 	case journal.EventDeadLetter:
 		if r.x.f.verbose {
 			r.say("a message for %s became a dead letter: %s", name, p.Reason)
@@ -144,8 +144,8 @@ func (r *reporter) event(ev *journal.Event) {
 	}
 }
 
-// policyLine tells what a policy said, of whose doing; name is empty for somebody
-// outside.
+// policyLine describes a policy's verdict on an action of the creature called name, or
+// of a caller outside if name is empty.
 func policyLine(payload []byte, name string) string {
 	var p journal.PolicyPayload
 	if err := json.Unmarshal(payload, &p); err != nil {
@@ -166,7 +166,7 @@ func (r *reporter) say(format string, args ...any) {
 	r.write(printable(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// write writes a text where a progress line may be, which goes.
+// write writes a text, in place of the progress line if there is one.
 func (r *reporter) write(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,7 +177,7 @@ func (r *reporter) write(text string) {
 	fmt.Fprint(r.w, text)
 }
 
-// progress tells how far the run is.
+// progress shows how far the run is.
 func (r *reporter) progress() {
 	if r.x.f.quiet {
 		return
@@ -193,7 +193,7 @@ func (r *reporter) progress() {
 	r.onLine = true
 }
 
-// counts tells what went in and what came out.
+// counts describes how much has been read and printed.
 func (r *reporter) counts() string {
 	var parts []string
 	for _, in := range r.x.inputs {
@@ -218,7 +218,7 @@ func (r *reporter) counts() string {
 	return strings.Join(parts, ", ")
 }
 
-// summary tells at the end what was done, after a word for how it ended.
+// summary reports the totals after a word for how the run ended.
 func (r *reporter) summary(word string) {
 	if r.x.f.quiet || (len(r.x.inputs) == 0 && len(r.x.printer.readers) == 0) {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// resumeFlags are the flags of resume.
+// resumeFlags holds the flags of the resume command.
 type resumeFlags struct {
 	runFlags
 	topology string
@@ -29,20 +29,22 @@ func resumeCommand(s streams) *cobra.Command {
 	f := &resumeFlags{}
 	cmd := &cobra.Command{
 		Use:   "resume DIR",
-		Short: "Go on with everything that a session directory has",
-		Long: `resume applies the recipes of a session directory again, each from where it was,
-edited or not, and goes on like run. Creatures and channels are matched by their
-addresses; what is still there goes on with its state and what waits for it.
+		Short: "Resume everything in a session directory",
+		Long: `resume loads the recipes of a session directory again, each from the file from which
+it was applied, and then continues like run. A recipe may have been edited. Creatures
+and channels are matched by their addresses: a creature that is still in the recipe
+resumes with its state and with the deliveries that wait for it.
 
-A recipe that is gone is replaced by the copy that the session has. Variables
-keep the values that they were given, except for sensitive ones, which are never
-kept and have to be given again. What no recipe made comes back as it was. If a
-recipe is not valid, nothing is resumed and nothing changes.
+If a recipe's file is missing, resume uses the copy that the session keeps. Variables
+keep their values, except for sensitive ones: they are never stored, and must be
+given again. Creatures and channels that did not come from a recipe are restored as
+they were. If a recipe is not valid, nothing is resumed and nothing changes.
 
-With --plan it says what would change and changes nothing, also while the
-directory is in use. Instead of a directory it takes a file that session export
-has written, and --session for the new directory in which it goes on. The same
-command again goes on with that directory.`,
+With --plan, resume shows what would change and changes nothing. The directory may be
+in use then.
+
+DIR may also be a file from session export. The session then continues in the new
+directory that --session names; the same command again resumes that directory.`,
 		Example: `  terrarium resume S --plan
   terrarium resume S --output report --exit-when-idle
   terrarium resume S --topology last
@@ -52,16 +54,16 @@ command again goes on with that directory.`,
 	}
 	f.add(cmd)
 	fs := cmd.Flags()
-	fs.StringArrayVar(&f.outputs, "output", nil, "print what arrives on `CHANNEL`; may be repeated")
-	fs.StringVarP(&f.format, "format", "o", "text", "how outputs, or with --plan the plan, are printed: text or json")
-	fs.StringVar(&f.topology, "topology", "recipe", "what decides about the shape: recipe, or last, which also keeps what was changed while the recipes ran")
-	fs.StringArrayVar(&f.moved, "recipe", nil, "where a recipe is that has moved, as `NAME=PATH`; may be repeated")
-	fs.BoolVar(&f.plan, "plan", false, "say what would change, and change nothing")
-	fs.Lookup("session").Usage = "of an exported file: keep what follows in `DIR`, which must not exist, or be one that was begun from this file"
+	fs.StringArrayVar(&f.outputs, "output", nil, "print the messages of `CHANNEL`; may be repeated")
+	fs.StringVarP(&f.format, "format", "o", "text", "format of outputs, or with --plan of the plan: text or json")
+	fs.StringVar(&f.topology, "topology", "recipe", "what decides on the graphs: recipe; or last, which also keeps changes made while the recipes ran")
+	fs.StringArrayVar(&f.moved, "recipe", nil, "new path of a recipe that has moved, as `NAME=PATH`; may be repeated")
+	fs.BoolVar(&f.plan, "plan", false, "show what would change, and change nothing")
+	fs.Lookup("session").Usage = "for an exported file: continue in `DIR`, which must not exist yet, or must come from the same file"
 	return cmd
 }
 
-// options are the flags in the words of the library.
+// resumeOptions converts the flags to options of the library.
 func (f *resumeFlags) resumeOptions() (o terrarium.ResumeOptions, err error) {
 	if o.RecipeOptions, err = f.options(); err != nil {
 		return o, err
@@ -77,7 +79,7 @@ func (f *resumeFlags) resumeOptions() (o terrarium.ResumeOptions, err error) {
 	for _, m := range f.moved {
 		name, path, ok := strings.Cut(m, "=")
 		if !ok || name == "" || path == "" {
-			return o, usage("--recipe %s: write it as NAME=PATH, with the name of the deployment", m)
+			return o, usage("--recipe %s: write it as NAME=PATH, where NAME is the deployment's name", m)
 		}
 		o.Recipes[name] = path
 	}
@@ -98,7 +100,7 @@ func (f *resumeFlags) resume(cmd *cobra.Command, s streams, path string) (err er
 		return f.resumeFile(ctx, cmd, s, path, o)
 	}
 	if f.session != "" {
-		return usage("--session %s: it goes with an exported file; a directory goes on in itself", f.session)
+		return usage("--session %s: leave it out; it is only for an exported file, and a session directory is resumed in place", f.session)
 	}
 	found, err := f.findInDirectory(ctx, s, path, o)
 	if err != nil || f.plan {
@@ -108,9 +110,9 @@ func (f *resumeFlags) resume(cmd *cobra.Command, s streams, path string) (err er
 	return f.goOn(ctx, cmd, s, found)
 }
 
-// findInDirectory finds the recipes of a directory and, if that was asked for, prints what
-// would change. The directory may be in use, and nothing in it changes, except
-// that one that an older version has left is brought up to date.
+// findInDirectory finds the recipes of a directory and, with --plan, prints what would
+// change. The directory may be in use. It is not changed, except that files of an older
+// version are migrated.
 func (f *resumeFlags) findInDirectory(ctx context.Context, s streams, dir string, o terrarium.ResumeOptions) (found []terrarium.FoundRecipe, err error) {
 	if err := upToDate(ctx, dir); err != nil {
 		return nil, err
@@ -141,7 +143,7 @@ func (f *resumeFlags) findInDirectory(ctx context.Context, s streams, dir string
 		if err != nil {
 			return applyExit(ctx, explainedOf(ctx, s, found, err))
 		}
-		for _, p := range plan.Problems[len(problems):] { // the others have been shown
+		for _, p := range plan.Problems[len(problems):] { // the earlier ones have been shown
 			showError(s.err, p)
 		}
 		return planned(showPlan(s, f.format, plan, ""), dir, problems, f.despite)
@@ -161,12 +163,12 @@ func explainedOf(ctx context.Context, s streams, found []terrarium.FoundRecipe, 
 
 func nothingToResume(dir string) error {
 	return &abi.Error{
-		Code: abi.NotFound, Message: "no session of " + dir + " goes on: it has none, or all have ended",
-		Remedy: "begin anew with terrarium run RECIPE --session DIR", IDs: map[string]string{"path": dir},
+		Code: abi.NotFound, Message: dir + " has no live session to resume: it is empty, or all its sessions have ended",
+		Remedy: "start one with terrarium run RECIPE --session " + dir, IDs: map[string]string{"path": dir},
 	}
 }
 
-// tellFound says what else than edited recipes is going to be resumed.
+// tellFound reports problems, missing recipes, and deployments without a recipe.
 func (f *resumeFlags) tellFound(s streams, found []terrarium.FoundRecipe, problems []error) {
 	for _, p := range problems {
 		showError(s.err, p)
@@ -177,16 +179,16 @@ func (f *resumeFlags) tellFound(s streams, found []terrarium.FoundRecipe, proble
 	for i := range found {
 		switch r := &found[i]; {
 		case r.Recipe == nil:
-			fmt.Fprintf(s.err, "%s was made by no recipe: it comes back as it was.\n", printable(r.Name))
+			fmt.Fprintf(s.err, "%s has no recipe: it is restored as it was.\n", printable(r.Name))
 		case r.Copied:
-			fmt.Fprintf(s.err, "The recipe of %s is gone (%s): the copy that the session has takes its place. If it has moved: --recipe %s=PATH\n",
+			fmt.Fprintf(s.err, "The recipe of %s is missing (%s); using the copy in the session. If it has moved, use --recipe %s=PATH.\n",
 				printable(r.Name), printable(r.Path), printable(r.Name))
 		}
 	}
 }
 
-// checkResumed is checkChannels. Where something comes back that no recipe made,
-// nobody knows its channels before.
+// checkResumed is checkChannels for resume. It checks nothing if a deployment or
+// creature without a recipe is restored, as its channels are not known yet.
 func (f *resumeFlags) checkResumed(found []terrarium.FoundRecipe, graphs []journal.SavedGraph) error {
 	var deployments []*deploy.Deployment
 	for i := range found {
@@ -206,7 +208,7 @@ func (f *resumeFlags) checkResumed(found []terrarium.FoundRecipe, graphs []journ
 	return f.checkChannels(deployments)
 }
 
-// goOn brings everything back, and runs it.
+// goOn resumes everything and runs it.
 func (f *resumeFlags) goOn(ctx context.Context, cmd *cobra.Command, s streams, found []terrarium.FoundRecipe) error {
 	return f.runWith(ctx, cmd, s, func(ctx context.Context, t *terrarium.Terrarium) ([]*terrarium.Applied, error) {
 		resumed, err := t.ResumeRecipes(ctx, found)
@@ -221,10 +223,10 @@ func (f *resumeFlags) goOn(ctx context.Context, cmd *cobra.Command, s streams, f
 	})
 }
 
-// resumeFile goes on with an exported session in a directory of its own.
+// resumeFile continues an exported session in a new directory.
 func (f *resumeFlags) resumeFile(ctx context.Context, cmd *cobra.Command, s streams, file string, o terrarium.ResumeOptions) (err error) {
 	if f.session == "" && !f.plan {
-		return usage("%s is a file: say with --session DIR where it is to go on", file)
+		return usage("%s is a file: name a new directory for the session with --session DIR", file)
 	}
 	found, err := f.unpackExported(ctx, s, file, o)
 	if err != nil || f.plan {
@@ -233,8 +235,8 @@ func (f *resumeFlags) resumeFile(ctx context.Context, cmd *cobra.Command, s stre
 	return f.goOnAlone(ctx, cmd, s, found)
 }
 
-// unpackExported finds the recipes of an exported file, and makes the directory in which its
-// session goes on.
+// unpackExported finds the recipes of an exported file, and creates the directory in
+// which its session continues.
 func (f *resumeFlags) unpackExported(ctx context.Context, s streams, file string, o terrarium.ResumeOptions) (found []terrarium.FoundRecipe, err error) {
 	adopted, leave, err := sqlitestore.AdoptAside(ctx, file)
 	if err != nil {
@@ -247,7 +249,7 @@ func (f *resumeFlags) unpackExported(ctx context.Context, s streams, file string
 	}
 	if begun {
 		if !f.quiet {
-			fmt.Fprintf(s.err, "%s has been begun from %s before: it goes on there.\n", printable(f.session), printable(file))
+			fmt.Fprintf(s.err, "Resuming %s, which was created from %s.\n", printable(f.session), printable(file))
 		}
 		return f.findInDirectory(ctx, s, f.session, o)
 	}
@@ -257,8 +259,8 @@ func (f *resumeFlags) unpackExported(ctx context.Context, s streams, file string
 	return found, f.forkAlone(ctx, adopted)
 }
 
-// hasBegun reports whether the session of an exported file, which has been adopted, has
-// been gone on with in the directory named before, by a command that was killed perhaps.
+// hasBegun reports whether the directory of --session already continues the adopted
+// session of an exported file, for example after a killed command.
 func (f *resumeFlags) hasBegun(ctx context.Context, adopted string) (begun bool, err error) {
 	if f.session == "" {
 		return false, nil
@@ -274,7 +276,7 @@ func (f *resumeFlags) hasBegun(ctx context.Context, adopted string) (begun bool,
 	return begun, err
 }
 
-// forkAlone makes the directory in which the session of an exported file goes on.
+// forkAlone creates the directory in which the session of an exported file continues.
 func (f *resumeFlags) forkAlone(ctx context.Context, adopted string) error {
 	return withView(ctx, adopted, func(v *sqlitestore.View) error {
 		info, err := pick(ctx, v, "")
@@ -286,7 +288,7 @@ func (f *resumeFlags) forkAlone(ctx context.Context, adopted string) error {
 	})
 }
 
-// goOnAlone is goOn, and says who is not in the file.
+// goOnAlone is goOn for an exported file. It warns of creatures that are not in the file.
 func (f *resumeFlags) goOnAlone(ctx context.Context, cmd *cobra.Command, s streams, found []terrarium.FoundRecipe) error {
 	return f.runWith(ctx, cmd, s, func(ctx context.Context, t *terrarium.Terrarium) ([]*terrarium.Applied, error) {
 		resumed, err := t.ResumeRecipes(ctx, found)
@@ -296,7 +298,7 @@ func (f *resumeFlags) goOnAlone(ctx context.Context, cmd *cobra.Command, s strea
 		}
 		for _, a := range resumed.Applied {
 			for _, address := range a.Created {
-				fmt.Fprintf(s.err, "Warning: %s is not in the file, and begins with nothing.\n", printable(address))
+				fmt.Fprintf(s.err, "Warning: %s is not in the file; it starts without state.\n", printable(address))
 			}
 		}
 		return resumed.Applied, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/operations"
 )
 
-// showPlan prints what would change. With the name of a deployment in about, what
-// concerns others stands under a heading of its own.
+// showPlan prints what would change. If about names a deployment, changes of others
+// follow under a heading of their own.
 func showPlan(s streams, format string, p *diff.Plan, about string) error {
 	if format == "json" {
 		return printJSON(s, operations.NewPlanRecord(p))
@@ -24,7 +24,7 @@ func showPlan(s streams, format string, p *diff.Plan, about string) error {
 	}
 	others := w.members(p, func(deployment string) bool { return about == "" || deployment == about })
 	if others {
-		w.line("Of others in the directory:")
+		w.line("Other recipes in the directory:")
 		w.members(p, func(deployment string) bool { return deployment != about })
 	}
 	for i := range p.Graphs {
@@ -34,24 +34,24 @@ func showPlan(s streams, format string, p *diff.Plan, about string) error {
 		slices.ContainsFunc(p.Creatures, func(c diff.CreaturePlan) bool { return len(c.Unknown) > 0 })
 	switch {
 	case p.Empty() && unknown:
-		w.line("Nothing would change, unless what is not stored is something else than before.")
+		w.line("Nothing would change, unless a value that is not stored is different now.")
 	case p.Empty():
 		w.line("Nothing would change.")
 	}
 	return failWith(exitFailed, w.Flush())
 }
 
-// planWriter writes a plan as text. A line begins with + for what comes, - for
-// what goes, ~ for what is different, = for what goes on as it was, and ? for what
-// cannot be known.
+// planWriter writes a plan as text. A line begins with + for creation, - for removal,
+// ~ for a change, = for resuming unchanged, and ? for a difference that cannot be
+// known.
 type planWriter struct{ *bufio.Writer }
 
 func (w planWriter) line(format string, args ...any) {
-	fmt.Fprintln(w, printable(fmt.Sprintf(format, args...))) // a failure turns up when it is flushed
+	fmt.Fprintln(w, printable(fmt.Sprintf(format, args...))) // Flush reports failures
 }
 
-// members tells of the creatures and channels of some deployments, and reports
-// whether there are others.
+// members writes the creatures and channels of the deployments for which of is true.
+// It reports whether there are others.
 func (w planWriter) members(p *diff.Plan, of func(deployment string) bool) (others bool) {
 	for i := range p.Creatures {
 		if c := &p.Creatures[i]; of(c.Deployment) {
@@ -70,16 +70,16 @@ func (w planWriter) members(p *diff.Plan, of func(deployment string) bool) (othe
 	return others
 }
 
-// declaration tells of policies and of what else no creature shows, if they come, go or
-// change: the others are many.
+// declaration writes changes of policies and other declarations. It leaves out the many
+// that do not change.
 func (w planWriter) declaration(d *diff.DeclarationPlan) {
 	what := inFull(d.Deployment, d.Address, "")
 	if known := w.whatBecomes(d.Action, what, d.Changes); !known && len(d.Unknown) > 0 {
-		w.line("? %s: what it was is not stored (%s)", what, strings.Join(d.Unknown, ", "))
+		w.line("? %s: the previous value is not stored (%s)", what, strings.Join(d.Unknown, ", "))
 		return
 	}
 	for _, name := range d.Unknown {
-		w.line("    ? %s: %s, set anew; what it was is not stored", name, deploy.HiddenValue)
+		w.line("    ? %s: %s, set again; the previous value is not stored", name, deploy.HiddenValue)
 	}
 }
 
@@ -87,23 +87,23 @@ func (w planWriter) creature(c *diff.CreaturePlan) {
 	what := inFull(c.Deployment, c.Address, c.Name)
 	switch c.Action {
 	case diff.PlanCreate:
-		w.line("+ %s begins with nothing", what)
+		w.line("+ %s will be created", what)
 	case diff.PlanRemove:
-		w.line("- %s goes; its history stays%s", what, buried(c.Buried))
+		w.line("- %s will be removed (history kept)%s", what, buried(c.Buried))
 	case diff.PlanResume:
 		mark := "="
 		if len(c.Changes) > 0 || c.Buried > 0 {
 			mark = "~"
 		}
-		w.line("%s %s goes on%s%s", mark, what, waits(&c.Waiting), buried(c.Buried))
+		w.line("%s %s will resume%s%s", mark, what, waits(&c.Waiting), buried(c.Buried))
 	}
 	w.changes(c.Changes)
 	for _, name := range c.Unknown {
-		w.line("    ? config %s: %s, set anew; what it was is not stored", name, deploy.HiddenValue)
+		w.line("    ? config %s: %s, set again; the previous value is not stored", name, deploy.HiddenValue)
 	}
 }
 
-// channel tells of channels that come, go or change: the others are many.
+// channel writes the changes of a channel. It leaves out the many that do not change.
 func (w planWriter) channel(c *diff.ChannelPlan) {
 	what := inFull(c.Deployment, c.Address, c.Name)
 	if c.Address == "" {
@@ -112,15 +112,15 @@ func (w planWriter) channel(c *diff.ChannelPlan) {
 	w.whatBecomes(c.Action, what, c.Changes)
 }
 
-// whatBecomes tells of something that comes, goes or changes, and reports whether it does.
+// whatBecomes writes a creation, removal or change, and reports whether there is one.
 func (w planWriter) whatBecomes(action diff.PlanAction, what string, changes []diff.PlanChange) bool {
 	switch {
 	case action == diff.PlanCreate:
-		w.line("+ %s", what)
+		w.line("+ %s will be created", what)
 	case action == diff.PlanRemove:
-		w.line("- %s goes", what)
+		w.line("- %s will be removed", what)
 	case len(changes) > 0:
-		w.line("~ %s", what)
+		w.line("~ %s will change", what)
 	default:
 		return false
 	}
@@ -156,15 +156,15 @@ func (w planWriter) graph(g *diff.GraphPlan) {
 	}
 	switch g.Kind {
 	case journal.CutBegin:
-		w.line("+ %s", strings.Join(after, "; "))
+		w.line("+ %s will begin", strings.Join(after, "; "))
 	case journal.CutEnd:
-		w.line("- %s ends", strings.Join(before, ", "))
+		w.line("- %s will end", strings.Join(before, ", "))
 	default:
 		w.line("~ %s: %s → %s", g.Kind, strings.Join(before, ", "), strings.Join(after, "; "))
 	}
 }
 
-// inFull calls a member by its deployment and its address or, if it has none, its
+// inFull returns the deployment of a member and its address or, if it has none, its
 // name.
 func inFull(deployment, address, name string) string {
 	if address == "" {
@@ -176,7 +176,7 @@ func inFull(deployment, address, name string) string {
 	return deployment + ": " + address
 }
 
-// waits tells what a creature finds.
+// waits describes what waits for a creature.
 func waits(w *diff.Waiting) string {
 	var parts []string
 	if w.Deliveries > 0 {
@@ -202,7 +202,7 @@ func buried(n uint64) string {
 	case 0:
 		return ""
 	case 1:
-		return "; 1 delivery becomes a dead letter"
+		return "; 1 delivery will become a dead letter"
 	}
-	return "; " + deliveries(n) + " become dead letters"
+	return "; " + deliveries(n) + " will become dead letters"
 }

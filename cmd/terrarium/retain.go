@@ -12,7 +12,7 @@ import (
 	"github.com/seed47132306/terrarium"
 )
 
-// retainFlags bound what a session keeps.
+// retainFlags holds the flags that bound how much history a session keeps.
 type retainFlags struct {
 	age     time.Duration
 	events  int64
@@ -21,16 +21,16 @@ type retainFlags struct {
 }
 
 func (f *retainFlags) add(fs *pflag.FlagSet) {
-	fs.DurationVar(&f.age, "retain-age", 0, "give up history that is older, such as 720h (default keep all)")
-	fs.Int64Var(&f.events, "retain-events", 0, "keep so many of the newest events of each session (default all)")
-	fs.StringVar(&f.bytes, "retain-bytes", "", "keep each session's file at `SIZE` or so, such as 500MB (default any)")
-	fs.StringVar(&f.maxDisk, "max-disk", "", "give up old history while the session directory needs more than `SIZE` (default any)")
+	fs.DurationVar(&f.age, "retain-age", 0, "prune history that is older, such as 720h (default keep all)")
+	fs.Int64Var(&f.events, "retain-events", 0, "keep this many of the newest events of each session (default all)")
+	fs.StringVar(&f.bytes, "retain-bytes", "", "keep each session's file at about `SIZE`, such as 500MB (default no bound)")
+	fs.StringVar(&f.maxDisk, "max-disk", "", "prune old history while the session directory needs more than `SIZE` (default no bound)")
 }
 
-// options adds the flags to options, in the words of the library.
+// options adds the flags to options of the library.
 func (f *retainFlags) options(o *terrarium.Options) (err error) {
 	if f.age < 0 {
-		return usage("--retain-age %v: use a time that is not negative", f.age)
+		return usage("--retain-age %v: use a duration that is not negative", f.age)
 	}
 	if f.events < 0 {
 		return usage("--retain-events %d: use a number that is not negative", f.events)
@@ -43,9 +43,9 @@ func (f *retainFlags) options(o *terrarium.Options) (err error) {
 	return err
 }
 
-// pruneAtEnd has a command that ends give up what it was told not to keep. That happens
-// in the background now and then, and a short run would be over before. An
-// interrupted one leaves it to the next.
+// pruneAtEnd prunes history at the end of a command. Pruning also happens in the
+// background now and then, but a short run would end before. An interrupted run leaves
+// it to the next.
 func (f *retainFlags) pruneAtEnd(ctx context.Context, s streams, t *terrarium.Terrarium) error {
 	if f.age == 0 && f.events == 0 && f.bytes == "" && f.maxDisk == "" {
 		return nil
@@ -54,11 +54,11 @@ func (f *retainFlags) pruneAtEnd(ctx context.Context, s streams, t *terrarium.Te
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}
-	_, err = fmt.Fprintf(s.err, "Warning: %s\n", printable(err.Error())) // the run is not at fault
+	_, err = fmt.Fprintf(s.err, "Warning: %s\n", printable(err.Error())) // the run itself succeeded
 	return err
 }
 
-// parseSize reads a number of bytes, such as 500MB or 2GiB; nothing is 0.
+// parseSize parses a number of bytes, such as 500MB or 2GiB. An empty text is 0.
 func parseSize(flag, text string) (int64, error) {
 	if text == "" {
 		return 0, nil

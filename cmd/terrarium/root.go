@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// streams are what a process reads and writes.
+// streams holds the standard streams of a process.
 type streams struct {
 	in       io.ReadCloser
 	out, err io.Writer
@@ -31,12 +31,12 @@ const (
 	exitRecipe      = 3 // the recipe is not valid
 	exitSession     = 4 // the session directory cannot be used
 	exitDeadLetters = 5 // the run finished, but deliveries became dead letters
-	exitLeftOpen    = 6 // the shutdown timeout was over before everything had ended
+	exitLeftOpen    = 6 // the shutdown timeout expired before everything had ended
 	// After a signal, see exitInterrupted.
 )
 
-// exit is an error that decides about the exit code. Its text has been shown
-// already if shown is set.
+// exit is an error with an exit code. If shown is set, its text has already been
+// shown.
 type exit struct {
 	code  int
 	err   error
@@ -61,7 +61,7 @@ func failWith(code int, err error) error {
 
 func usage(format string, args ...any) error { return failWith(exitUsage, fmt.Errorf(format, args...)) }
 
-// run carries out one command line and returns the exit code.
+// run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, s streams) int {
 	root := newRoot(s)
 	root.SetArgs(args)
@@ -74,23 +74,24 @@ func run(ctx context.Context, args []string, s streams) int {
 	}
 	var e *exit
 	if !errors.As(err, &e) {
-		// What cobra itself finds wrong is the command line.
+		// An error of cobra itself is an error of the command line.
 		e = &exit{code: exitUsage, err: err}
 	}
 	if !e.shown && e.err != nil {
 		showError(s.err, e.err)
 		if e.code == exitUsage {
-			fmt.Fprintln(s.err, "Run terrarium help, or terrarium COMMAND --help, for how it is used.")
+			fmt.Fprintln(s.err, "For usage, run terrarium help or terrarium COMMAND --help.")
 		}
 	}
 	return e.code
 }
 
-// zeroWidthJoiner is a part of words and pictures in texts; names are checked.
+// zeroWidthJoiner is part of words and emoji in texts, so it is shown. Names are
+// checked elsewhere.
 const zeroWidthJoiner = '\u200d'
 
-// printable is a text of unknown origin, such as a creature's log line, without
-// what a terminal would obey rather than show.
+// printable returns an untrusted text, such as a creature's log line, without the
+// characters that would control a terminal.
 func printable(s string) string {
 	var b strings.Builder
 	for i, r := range s {
@@ -111,11 +112,10 @@ func printable(s string) string {
 	return b.String()
 }
 
-// text is the output for a text with parts of unknown origin, such as what the files of a
-// session directory say.
+// text is the output for untrusted text, such as the contents of a session directory.
 func (s streams) text() io.Writer { return printableWriter{s.out} }
 
-// printableWriter writes what is printable of texts that it is given as a whole.
+// printableWriter writes the printable part of each text. A text must arrive in one call.
 type printableWriter struct{ io.Writer }
 
 func (w printableWriter) Write(text []byte) (int, error) {
@@ -125,7 +125,7 @@ func (w printableWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// showError prints an error with its ids and its remedy on lines of their own.
+// showError prints an error, and its ids and remedy on lines of their own.
 func showError(w io.Writer, err error) {
 	r := operations.NewErrorRecord(err)
 	fmt.Fprintln(w, "Error:", printable(r.Message))
@@ -143,12 +143,12 @@ func newRoot(s streams) *cobra.Command {
 		Use:   "terrarium",
 		Short: "Run recipes of WebAssembly creatures that talk over channels",
 		Long: `terrarium runs creatures: sandboxed WebAssembly modules that talk over named
-channels. A recipe says which creatures exist and what they are joined by.
+channels. A recipe says which creatures exist and which channels connect them.
 
 Exit codes: 0 ok; 1 the run failed; 2 the command line is wrong; 3 the recipe
 is not valid; 4 the session directory cannot be used, or a store in it cannot be
-read; 5 the run finished, but deliveries became dead letters; 6 not everything
-had ended when the shutdown timeout was over; 129, 130, 143 ended cleanly by
+read; 5 the run finished, but deliveries became dead letters; 6 the shutdown
+timeout expired before everything had ended; 129, 130, 143 ended cleanly by
 SIGHUP, SIGINT or SIGTERM.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -160,7 +160,7 @@ SIGHUP, SIGINT or SIGTERM.`,
 	return root
 }
 
-// wrongFlag suggests a flag for one that a command does not have.
+// wrongFlag suggests a flag in place of an unknown one.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
@@ -179,20 +179,20 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	return usage("%w: did you mean --%s?", err, best)
 }
 
-// arguments checks how many arguments a command has.
+// arguments checks the number of arguments.
 func arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return usage("something is missing; it is used as: %s", cmd.UseLine())
+			return usage("an argument is missing; usage: %s", cmd.UseLine())
 		case len(args) > most:
-			return usage("%s is one argument too many; it is used as: %s", args[most], cmd.UseLine())
+			return usage("unexpected argument %s; usage: %s", args[most], cmd.UseLine())
 		}
 		return nil
 	}
 }
 
-// compiling reports whether an error is one of compiling a module.
+// compiling reports whether an error occurred while a module was compiled.
 func compiling(err error) bool {
 	for e := (*abi.Error)(nil); errors.As(err, &e); err = e.Err {
 		if e.Op == "compile" {
@@ -202,7 +202,7 @@ func compiling(err error) bool {
 	return false
 }
 
-// verbosity makes the logger of the engine's own messages.
+// verbosity returns the logger of the engine's own messages.
 func verbosity(w io.Writer, verbose bool) *slog.Logger {
 	level := slog.LevelWarn
 	if verbose {
@@ -211,8 +211,8 @@ func verbosity(w io.Writer, verbose bool) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
-// sessionExit says whether an error of opening an engine is about its session
-// directory. That is the one argument which only opening it can check.
+// sessionExit adds an exit code to an error of opening an engine. Most such errors are
+// about the session directory, the one argument that only opening can check.
 func sessionExit(err error) error {
 	switch abi.CodeOf(err) {
 	case abi.OK:
@@ -223,12 +223,12 @@ func sessionExit(err error) error {
 	return failWith(exitFailed, err)
 }
 
-// applyExit says whether an error of applying a recipe is about the stores of
-// the session directory.
+// applyExit adds an exit code to an error of applying a recipe, which may be about the
+// stores of the session directory.
 func applyExit(ctx context.Context, err error) error {
 	var signalled *interruption
 	if e := (*exit)(nil); errors.As(err, &e) {
-		return err // which has been shown
+		return err // already shown
 	}
 	switch abi.CodeOf(err) {
 	case abi.Stopped: // while it compiled a module, for example

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runFlags are the flags of run.
+// runFlags holds the flags of the run command.
 type runFlags struct {
 	engineFlags
 	recipeFlags
@@ -19,8 +19,8 @@ type runFlags struct {
 	exitWhenIdle bool
 	format       string
 	quiet        bool
-	// watch, if set, is called before the recipe is applied. What it returns ends
-	// watching, and is called when the run is over.
+	// watch, if set, is called before the recipe is applied. It returns a function
+	// that ends watching and is called when the run is over.
 	watch func(ctx context.Context, t *terrarium.Terrarium, done func()) (end func() error, err error)
 }
 
@@ -28,18 +28,17 @@ func runCommand(s streams) *cobra.Command {
 	f := &runFlags{}
 	cmd := &cobra.Command{
 		Use:   "run RECIPE",
-		Short: "Run a recipe on real input",
-		Long: `run applies a recipe, feeds lines of files or of standard input to channels and
-prints what arrives on others, until it is interrupted or, with
+		Short: "Run a recipe",
+		Long: `run applies a recipe, sends the lines of files or standard input to channels, and
+prints the messages of other channels. It runs until it is interrupted or, with
 --exit-when-idle, until all input has been handled.
 
-With --session DIR everything is kept, and a later run goes on from there: a
-line of input that was taken in before is not taken in again, also if the file
-has grown meanwhile. An input is known by its beginning, 64 KiB at most, and not
-by its name. Without --session, a temporary session is used that goes when the
-run ends.
+With --session DIR everything is kept, and a later run continues from there. It skips
+the lines that an earlier run has taken in, even if the file has grown since. The
+beginning of an input, at most 64 KiB, identifies it, not its name. Without --session,
+run uses a temporary session and removes it at the end.
 
-When nobody reads standard output any more, the run ends as if it was done.`,
+If the reader of standard output closes it, the run ends as if it were done.`,
 		Example: `  terrarium run examples/quickstart --input lines=examples/quickstart/lines.txt --output report --exit-when-idle
   terrarium run examples/log-triage --input lines=/var/log/dpkg.log --output alerts --exit-when-idle --session S`,
 		Args: arguments(1, 1),
@@ -47,8 +46,8 @@ When nobody reads standard output any more, the run ends as if it was done.`,
 	}
 	f.add(cmd)
 	fs := cmd.Flags()
-	fs.StringArrayVar(&f.outputs, "output", nil, "print what arrives on `CHANNEL`; may be repeated")
-	fs.StringVarP(&f.format, "format", "o", "text", "how outputs are printed: text or json")
+	fs.StringArrayVar(&f.outputs, "output", nil, "print the messages of `CHANNEL`; may be repeated")
+	fs.StringVarP(&f.format, "format", "o", "text", "format of outputs: text or json")
 	return cmd
 }
 
@@ -57,9 +56,9 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	f.engineFlags.add(cmd)
 	f.recipeFlags.add(cmd)
 	fs := cmd.Flags()
-	fs.StringArrayVar(&f.inputs, "input", nil, "send each line of a file to a channel, as `CHANNEL=FILE`; FILE - is standard input; may be repeated")
-	fs.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "end when all input has been handled")
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary on standard error")
+	fs.StringArrayVar(&f.inputs, "input", nil, "send each line of a file to a channel, as `CHANNEL=FILE`; - is standard input; may be repeated")
+	fs.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "exit when all input has been handled")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print no progress and no summary on standard error")
 }
 
 func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) error {
@@ -82,7 +81,7 @@ func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) error {
 	})
 }
 
-// runWith runs what begin applies until it is done.
+// runWith runs the recipes that begin applies until the run is done.
 func (f *runFlags) runWith(ctx context.Context, cmd *cobra.Command, s streams, begin func(context.Context, *terrarium.Terrarium) ([]*terrarium.Applied, error)) error {
 	inputs, err := openInputs(f.inputs, s)
 	if err != nil {
@@ -112,8 +111,7 @@ func (f *runFlags) runWith(ctx context.Context, cmd *cobra.Command, s streams, b
 	return err
 }
 
-// checkChannels finds channels that are misspelt or named twice before anything
-// is started.
+// checkChannels finds misspelt channels and duplicates before anything starts.
 func (f *runFlags) checkChannels(deployments []*deploy.Deployment) error {
 	addresses, several := map[string]string{}, map[string]bool{}
 	var known []string
@@ -129,10 +127,10 @@ func (f *runFlags) checkChannels(deployments []*deploy.Deployment) error {
 		}
 	}
 	unknown := func(flag, name string) error {
-		return usage("%s %s: the recipe has no such channel; it has %s", flag, name, strings.Join(known, ", "))
+		return usage("%s %s: the recipe has no such channel; its channels are %s", flag, name, strings.Join(known, ", "))
 	}
 	ambiguous := func(flag, name string) error {
-		return usage("%s %s: several recipes of the session have a channel of that name; run that one recipe instead: terrarium run RECIPE --session DIR", flag, name)
+		return usage("%s %s: several recipes of the session have a channel of this name; run only one of them, with terrarium run RECIPE --session DIR", flag, name)
 	}
 	for _, in := range f.inputs {
 		name, file, ok := strings.Cut(in, "=")

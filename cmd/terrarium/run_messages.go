@@ -9,28 +9,28 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// tellRemoved says what a saved session had and the recipe does not.
+// tellRemoved reports what was removed because the recipe does not have it any more.
 func (x *running) tellRemoved() {
 	if x.f.quiet {
 		return
 	}
 	for _, a := range x.applied {
 		for _, r := range a.Removed {
-			fmt.Fprintf(x.s.err, "%s is not in the recipe any more; its history stays", printable(r.Address))
+			fmt.Fprintf(x.s.err, "Removed %s, which is no longer in the recipe; its history is kept", printable(r.Address))
 			if r.Pending > 0 {
-				fmt.Fprintf(x.s.err, ", and %d waiting messages became dead letters", r.Pending)
+				fmt.Fprintf(x.s.err, ", and its waiting messages became dead letters (%d)", r.Pending)
 			}
 			fmt.Fprintln(x.s.err)
 		}
 	}
 }
 
-// tellBacklog says what still waits for creatures that do not run: it is not in
-// the way of a run being done, and would go unnoticed.
+// tellBacklog reports messages that wait for stopped and quarantined creatures. A run
+// can be done in spite of them, so they would go unnoticed.
 func (x *running) tellBacklog() {
 	graphs, err := x.t.Status("")
 	if err != nil {
-		return // the engine is closed, and there is nothing to tell
+		return // the engine is closed
 	}
 	for _, g := range graphs {
 		for _, c := range g.Creatures {
@@ -41,36 +41,36 @@ func (x *running) tellBacklog() {
 			if waiting == 0 || (c.State != journal.Quarantined && c.State != journal.Stopped) {
 				continue
 			}
-			fmt.Fprintln(x.s.err, printable(fmt.Sprintf("%s is %s, and has not handled %s; %s", c.Name, c.State, deliveries(waiting), x.whatBecomes())))
+			fmt.Fprintln(x.s.err, printable(fmt.Sprintf("%s is %s and has not handled %s; %s", c.Name, c.State, deliveries(waiting), x.whatBecomes())))
 		}
 	}
 }
 
-// whatBecomes says what becomes of deliveries that wait.
+// whatBecomes says what will happen to waiting deliveries.
 func (x *running) whatBecomes() string {
 	if x.f.session == "" {
-		return "with --session DIR a later run could go on with that"
+		return "they were discarded with the temporary session; use --session DIR to keep them"
 	}
-	return "the next run goes on with that"
+	return "they are kept for the next run"
 }
 
-// tellItGoesOn says that nothing more will be fed.
+// tellItGoesOn says that all input has been read.
 func (x *running) tellItGoesOn() {
 	if !x.f.quiet {
-		fmt.Fprintln(x.s.err, "All input is read; running on until Ctrl-C. With --exit-when-idle a run ends by itself.")
+		fmt.Fprintln(x.s.err, "All input has been read. Still running: press Ctrl-C to stop, or use --exit-when-idle the next time.")
 	}
 }
 
-// tellHowToGoOn says after an interruption what has been kept.
+// tellHowToGoOn says after an interruption what was kept and how to resume.
 func (x *running) tellHowToGoOn() {
 	if x.f.session == "" {
-		fmt.Fprintln(x.s.err, "Interrupted. Nothing was kept; with --session DIR a later run goes on from here.")
+		fmt.Fprintln(x.s.err, "Interrupted. Nothing was kept; use --session DIR to be able to resume.")
 		return
 	}
-	fmt.Fprintf(x.s.err, "Interrupted. Everything is kept; go on with: %s\n", strings.Join(quoteAll(os.Args), " "))
+	fmt.Fprintf(x.s.err, "Interrupted. Everything was kept; resume with: %s\n", strings.Join(quoteAll(os.Args), " "))
 	for _, in := range x.inputs {
 		if in.info == nil {
-			fmt.Fprintln(x.s.err, "Feed it the same standard input again, from the beginning: what was taken in is left out.")
+			fmt.Fprintln(x.s.err, "Give it the same standard input again, from the beginning; lines already taken in are skipped.")
 		}
 	}
 }
@@ -91,12 +91,12 @@ func deliveries(n uint64) string {
 
 func (x *running) whereToLook() string {
 	if x.f.session == "" {
-		return "; run it with --session DIR to look at them afterwards"
+		return "; run with --session DIR to look at them afterwards"
 	}
 	return "; see them with: terrarium session dead-letters " + x.f.session
 }
 
-// quoteAll quotes words for a shell where they need it.
+// quoteAll quotes words for a shell where necessary.
 func quoteAll(words []string) []string {
 	out := make([]string, len(words))
 	for i, w := range words {

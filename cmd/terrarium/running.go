@@ -15,7 +15,7 @@ type running struct {
 	f *runFlags
 	s streams
 	t *terrarium.Terrarium
-	// begin applies what there is to run.
+	// begin applies the recipes to run.
 	begin   func(ctx context.Context) ([]*terrarium.Applied, error)
 	applied []*terrarium.Applied
 	inputs  []*input
@@ -23,8 +23,8 @@ type running struct {
 	report  *reporter
 }
 
-// watched is do with somebody who watches, if anybody does. When that one has
-// seen enough, the run ends as if it was done.
+// watched is do with a watcher, if there is one. When the watcher has seen enough, the
+// run ends as if it were done.
 func (x *running) watched(ctx context.Context) error {
 	if x.f.watch == nil {
 		return x.do(ctx)
@@ -42,7 +42,7 @@ func (x *running) watched(ctx context.Context) error {
 	return errors.Join(err, end())
 }
 
-// do runs what is applied until it is idle or interrupted.
+// do runs the applied recipes until the run is idle or interrupted.
 func (x *running) do(ctx context.Context) (err error) {
 	x.report = newReporter(x)
 	if x.applied, err = x.begin(ctx); err != nil {
@@ -58,7 +58,7 @@ func (x *running) do(ctx context.Context) (err error) {
 	watch()
 	switch {
 	case errors.Is(err, errNobodyReads):
-		x.report.summary("Stopped, as nobody reads the output any more,")
+		x.report.summary("Stopped, as the reader of standard output has closed it,")
 		return err
 	case err != nil:
 		x.report.summary("Failed")
@@ -78,8 +78,8 @@ func (x *running) do(ctx context.Context) (err error) {
 	return nil
 }
 
-// printGrace is how long a printer may be stuck in a write to standard output
-// after an interruption. Such a write cannot be ended.
+// printGrace is how long a write to standard output may block after an interruption.
+// Such a write cannot be ended.
 const printGrace = 2 * time.Second
 
 // feedAndPrint feeds the inputs and prints the outputs. It returns when the
@@ -104,7 +104,7 @@ func (x *running) feedAndPrint(ctx context.Context) error {
 	return failure
 }
 
-// work goes through the run until it is done or work ends.
+// work feeds the inputs and waits until the run is done or the context ends.
 func (x *running) work(work context.Context, fail context.CancelCauseFunc) {
 	x.feed(work, fail)
 	if work.Err() != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// searchFlags are the flags of session search.
+// searchFlags holds the flags of session search.
 type searchFlags struct {
 	session   string
 	kinds     []string
@@ -27,18 +27,18 @@ func sessionSearchCommand(s streams) *cobra.Command {
 	f := &searchFlags{}
 	cmd := &cobra.Command{
 		Use:   "search DIR QUERY",
-		Short: "Find events by what they say, the newest first",
+		Short: "Search the text of events, newest first",
 		Long: `search looks for words in the events of a session directory: messages, outputs,
-state, log lines, dead letters and what else is text, also while another process
-uses the directory. A query has
+state, log lines, dead letters and all other text. Another process may be using the
+directory. A query has these forms:
 
-  words            all of them are in the event, in any order
-  "two words"      one behind the other
-  begin*           words that begin so, with three letters at least
+  words            all of them occur in the event, in any order
+  "two words"      one directly after the other
+  begin*           words with this beginning of at least three letters
   a OR b, a NOT b  one of them, or the first without the second
   (a OR b) c       parentheses
 
-Case and accents do not count. Signs divide words: 10.0.0.7 is the phrase "10 0 0 7".`,
+Case and accents do not matter. Punctuation separates words: 10.0.0.7 is the phrase "10 0 0 7".`,
 		Example: `  terrarium session search S 'error "no route"'
   terrarium session search S 'timeout NOT retr*' --kind log --limit 5 -o json`,
 		Args: arguments(2, 2),
@@ -52,10 +52,10 @@ Case and accents do not count. Signs divide words: 10.0.0.7 is the phrase "10 0 
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.session, "session", "", "only in the history of a `SESSION`, by its id or that of its graph")
+	fs.StringVar(&f.session, "session", "", "search only the history of the `SESSION` with this id or graph id")
 	fs.StringSliceVar(&f.kinds, "kind", nil, "only events of `KIND`; may be repeated")
-	fs.StringArrayVar(&f.creatures, "creature", nil, "only events about a creature, by `NAME` or id; may be repeated")
-	fs.StringArrayVar(&f.channels, "channel", nil, "only events of a channel, by `NAME` or id; may be repeated")
+	fs.StringArrayVar(&f.creatures, "creature", nil, "only events about the creature with this `NAME` or id; may be repeated")
+	fs.StringArrayVar(&f.channels, "channel", nil, "only events of the channel with this `NAME` or id; may be repeated")
 	fs.IntVar(&f.limit, "limit", sqlitestore.DefaultFound, "find at most `N` events")
 	formatFlag(cmd, &f.format)
 	return cmd
@@ -104,7 +104,7 @@ func (f *searchFlags) print(s streams, names *names, r *sqlitestore.SearchResult
 	}
 	var notes []string
 	if r.More {
-		notes = append(notes, fmt.Sprintf("There are older ones: ask for more with --limit, or for something narrower than the newest %d.", len(r.Found)))
+		notes = append(notes, fmt.Sprintf("There are older events: raise --limit above %d, or narrow the search.", len(r.Found)))
 	}
 	if r.Problem != nil {
 		problem := operations.NewErrorRecord(r.Problem)
@@ -121,7 +121,7 @@ func (f *searchFlags) print(s streams, names *names, r *sqlitestore.SearchResult
 	return nil
 }
 
-// foundText is what was found as a line of text.
+// foundText returns a found event as a line of text.
 func foundText(f *sqlitestore.Found, names *names) string {
 	line := fmt.Sprintf("%s  %-*s  %-14s  %-16s  %s", time.Unix(0, f.Time).UTC().Format(eventTime), widestKind, f.Kind,
 		names.ofCreature(f.Creature), names.place(&f.Event), f.Snippet)
@@ -134,8 +134,8 @@ func liveNames(ctx context.Context, v *sqlitestore.View, list []journal.SessionI
 	return n, n.readLive(ctx, v, list)
 }
 
-// idsOf are the ids of what has one of some names. What is no name is taken for an
-// id.
+// idsOf returns the ids that belong to names. A text that is not a name is taken for
+// an id.
 func idsOf[T ~string](known map[T]string, wanted []string) (out []T) {
 	for _, name := range wanted {
 		found := false
@@ -151,7 +151,7 @@ func idsOf[T ~string](known map[T]string, wanted []string) (out []T) {
 	return out
 }
 
-// searchExit says whether the query is at fault.
+// searchExit returns the exit code of an error, which may be about the query.
 func searchExit(err error) error {
 	if abi.CodeOf(err) == abi.InvalidArgument {
 		return failWith(exitUsage, err)

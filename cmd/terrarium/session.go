@@ -23,10 +23,10 @@ import (
 func sessionCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "session",
-		Short: "Look into a session directory, also while it is in use",
+		Short: "Inspect and maintain a session directory",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("there is no command session %s: use list, show, events, search, lineage, state, dead-letters, redeliver, verify, rebuild, export, prune or fork", args[0])
+				return usage("unknown command session %s: use list, show, events, search, lineage, state, dead-letters, redeliver, verify, rebuild, export, prune or fork", args[0])
 			}
 			return cmd.Help()
 		},
@@ -36,18 +36,18 @@ func sessionCommand(s streams) *cobra.Command {
 	return cmd
 }
 
-// mustExist refuses a directory that opening would make.
+// mustExist returns an error for a missing directory, which opening would create.
 func mustExist(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case abi.TooManyFiles(err) != nil:
 		return failWith(exitSession, abi.TooManyFiles(err))
 	case err != nil:
-		return failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no session directory " + dir, Remedy: "name the directory that --session was given", Err: err})
+		return failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no session directory " + dir, Remedy: "name the directory that was given to --session", Err: err})
 	case !info.IsDir():
 		return failWith(exitSession, &abi.Error{
-			Code: abi.InvalidArgument, Message: dir + " is a file, and a session is a directory",
-			Remedy: "name the directory that --session was given; an exported session is read with sqlite3",
+			Code: abi.InvalidArgument, Message: dir + " is a file, not a session directory",
+			Remedy: "name the directory that was given to --session; for an exported session, use sqlite3 or terrarium resume",
 		})
 	}
 	return nil
@@ -66,8 +66,8 @@ func withView(ctx context.Context, dir string, f func(v *sqlitestore.View) error
 	return f(v)
 }
 
-// upToDate brings a directory that an older version has left up to date. One that
-// is new enough is only read.
+// upToDate migrates a directory of an older version. A directory of the current
+// version is only read.
 func upToDate(ctx context.Context, dir string) error {
 	if err := mustExist(dir); err != nil {
 		return err
@@ -75,8 +75,8 @@ func upToDate(ctx context.Context, dir string) error {
 	return failWith(exitSession, sqlitestore.Upgrade(ctx, dir))
 }
 
-// pick chooses the session that a command is about: the one named, by its id or
-// by any id of its graph, or the only live one.
+// pick selects the session of a command: by its id, by any id of its graph or, without
+// a name, the only live session.
 func pick(ctx context.Context, v *sqlitestore.View, name string) (journal.SessionInfo, error) {
 	list, err := v.Sessions(ctx)
 	if err != nil {
@@ -97,12 +97,12 @@ func choose(list []journal.SessionInfo, name string) (journal.SessionInfo, error
 		if len(list) == 0 {
 			return journal.SessionInfo{}, failWith(exitSession, &abi.Error{
 				Code: abi.NotFound, Message: "the directory has no session yet",
-				Remedy: "begin one with terrarium run RECIPE --session DIR",
+				Remedy: "start one with terrarium run RECIPE --session DIR",
 			})
 		}
-		return journal.SessionInfo{}, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "the directory has no live session", Remedy: "name one of those that session list shows"})
+		return journal.SessionInfo{}, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "the directory has no live session", Remedy: "name a session; session list shows them"})
 	}
-	return journal.SessionInfo{}, usage("the directory has %d live sessions: name one of those that session list shows", len(live))
+	return journal.SessionInfo{}, usage("the directory has %d live sessions: name one of them; session list shows them", len(live))
 }
 
 func namedSession(list []journal.SessionInfo, name string) (journal.SessionInfo, error) {
@@ -114,14 +114,14 @@ func namedSession(list []journal.SessionInfo, name string) (journal.SessionInfo,
 	if heir, found := terrarium.Heir(list, journal.GraphID(name)); found {
 		return heir, nil
 	}
-	return journal.SessionInfo{}, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no session " + name, Remedy: "session list shows them"})
+	return journal.SessionInfo{}, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no session " + name, Remedy: "session list shows the sessions"})
 }
 
 func liveSessions(list []journal.SessionInfo) []journal.SessionInfo {
 	return slices.DeleteFunc(slices.Clone(list), func(i journal.SessionInfo) bool { return !i.Live })
 }
 
-// withSession opens the session that a command's arguments DIR [SESSION] name.
+// withSession opens the session named by a command's arguments DIR [SESSION].
 func withSession(ctx context.Context, args []string, format string, f func(v *sqlitestore.View, info journal.SessionInfo) error) error {
 	if err := checkFormat(format); err != nil {
 		return err
@@ -150,7 +150,7 @@ func sessionListCommand(s streams) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "list DIR",
-		Short: "List the sessions of a directory, eldest first",
+		Short: "List the sessions of a directory, oldest first",
 		Args:  arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// heldFlags are the flags of session state and session dead-letters.
+// heldFlags holds the flags of session state and session dead-letters.
 type heldFlags struct {
 	creature string
 	prefix   string
@@ -25,7 +25,7 @@ func sessionStateCommand(s streams) *cobra.Command {
 	f := &heldFlags{}
 	cmd := &cobra.Command{
 		Use:   "state DIR [SESSION]",
-		Short: "Show what the creatures of a session hold in their state",
+		Short: "Show the state of a session's creatures",
 		Args:  arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.withSession(cmd.Context(), args, func(v *sqlitestore.View, g journal.SavedGraph) error {
@@ -33,7 +33,7 @@ func sessionStateCommand(s streams) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&f.creature, "creature", "", "only the state of a creature, by `NAME` or id")
+	cmd.Flags().StringVar(&f.creature, "creature", "", "only the state of the creature with this `NAME` or id")
 	cmd.Flags().StringVar(&f.prefix, "prefix", "", "only keys that begin with `TEXT`")
 	formatFlag(cmd, &f.format)
 	return cmd
@@ -43,7 +43,7 @@ func sessionDeadLettersCommand(s streams) *cobra.Command {
 	f := &heldFlags{}
 	cmd := &cobra.Command{
 		Use:   "dead-letters DIR [SESSION]",
-		Short: "List the deliveries of a session that nobody has handled",
+		Short: "List the dead letters of a session",
 		Args:  arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.withSession(cmd.Context(), args, func(v *sqlitestore.View, g journal.SavedGraph) error {
@@ -51,12 +51,12 @@ func sessionDeadLettersCommand(s streams) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&f.creature, "creature", "", "only those of a creature, by `NAME` or id")
+	cmd.Flags().StringVar(&f.creature, "creature", "", "only dead letters of the creature with this `NAME` or id")
 	formatFlag(cmd, &f.format)
 	return cmd
 }
 
-// withSession opens the session that the arguments name.
+// withSession opens the session named by the arguments.
 func (f *heldFlags) withSession(ctx context.Context, args []string, show func(*sqlitestore.View, journal.SavedGraph) error) error {
 	return withSession(ctx, args, f.format, func(v *sqlitestore.View, info journal.SessionInfo) error {
 		saved, err := v.Saved(ctx, info.Session)
@@ -68,10 +68,10 @@ func (f *heldFlags) withSession(ctx context.Context, args []string, show func(*s
 }
 
 func noCreature(name string) error {
-	return failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "the session has no creature " + name, Remedy: "session show lists them"})
+	return failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "the session has no creature " + name, Remedy: "session show lists the creatures"})
 }
 
-// showState shows the state of one creature or of all, by name.
+// showState shows the state of one creature or of all, sorted by name.
 func (f *heldFlags) showState(ctx context.Context, s streams, v *sqlitestore.View, g journal.SavedGraph) error {
 	names := newNames(g)
 	only, err := names.creature(f.creature)
@@ -148,8 +148,8 @@ func (f *heldFlags) showLetters(ctx context.Context, s streams, v *sqlitestore.V
 	return nil
 }
 
-// why says why a delivery is a dead letter. What waited for somebody who was
-// removed has neither been tried nor failed.
+// why returns the reason why a delivery is a dead letter. A delivery that waited for a
+// removed creature has neither been tried nor failed.
 func why(l operations.DeadLetterRecord) string {
 	if l.Attempts == 0 && l.Error == "" {
 		return string(l.Reason)

@@ -15,7 +15,7 @@ import (
 	"github.com/seed47132306/terrarium/recipes"
 )
 
-// testFlags are the flags of test.
+// testFlags holds the flags of the test command.
 type testFlags struct {
 	recipeFlags
 	run     string
@@ -30,9 +30,9 @@ func testCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test RECIPE",
 		Short: "Run the tests of a recipe",
-		Long: `test carries out the blocks test of a recipe, each with an engine and a temporary
-session of its own: it sends messages and evaluates assertions over what came of
-them. It ends with 1 if a test fails.`,
+		Long: `test runs the test blocks of a recipe, each with an engine and a temporary session of
+its own. A test sends messages and then evaluates assertions on the results. The exit
+code is 1 if a test fails.`,
 		Example: `  terrarium test examples/quickstart
   terrarium test examples/quickstart --run comments -o json`,
 		Args: arguments(1, 1),
@@ -41,10 +41,10 @@ them. It ends with 1 if a test fails.`,
 	f.recipeFlags.add(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&f.run, "run", "", "run only the tests whose names match the regular expression `NAME`")
-	fs.StringVarP(&f.format, "format", "o", "text", "how results are printed: text or json")
-	fs.Uint64Var(&f.seed, "seed", 1, "what ids and random numbers derive from")
+	fs.StringVarP(&f.format, "format", "o", "text", "format of results: text or json")
+	fs.Uint64Var(&f.seed, "seed", 1, "seed of ids and random numbers")
 	fs.StringVar(&f.cache, "cache", "", "keep compiled modules in `DIR`, which holds executable code")
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "tell more on standard error")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "print more on standard error")
 	return cmd
 }
 
@@ -82,7 +82,7 @@ func (f *testFlags) test(cmd *cobra.Command, s streams, path string) error {
 	return nil
 }
 
-// loadTests loads the tests that are asked for, and shows what is wrong.
+// loadTests loads the requested tests, and shows errors of the recipe.
 func (f *testFlags) loadTests(ctx context.Context, s streams, path string) ([]*recipes.Test, error) {
 	wanted, err := regexp.Compile(f.run)
 	if err != nil {
@@ -108,12 +108,12 @@ func (f *testFlags) loadTests(ctx context.Context, s streams, path string) ([]*r
 	case len(all) == 0:
 		return nil, usage(`%s has no tests: add a block such as test "name" { … }`, path)
 	case len(tests) == 0:
-		return nil, usage("--run %s: there is no such test; there are %s", f.run, strings.Join(names, ", "))
+		return nil, usage("--run %s: no test matches; the tests are %s", f.run, strings.Join(names, ", "))
 	}
 	return tests, nil
 }
 
-// testPrinter prints results as they come in, and counts them.
+// testPrinter prints results as they arrive, and counts them.
 type testPrinter struct {
 	s              streams
 	asJSON         bool
@@ -151,7 +151,7 @@ func (p *testPrinter) result(r terrarium.RecipeTest) error {
 	return recipes.WriteText(p.s.out, r.Findings, width, colour)
 }
 
-// line prints a value as one line of JSON.
+// line prints a value as a line of JSON.
 func (p *testPrinter) line(v any) error {
 	enc := json.NewEncoder(p.s.out)
 	enc.SetEscapeHTML(false)

@@ -11,13 +11,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var errUnsound = errors.New("the session is not sound")
+var errUnsound = errors.New("the session is damaged")
 
 func sessionVerifyCommand(s streams) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "verify DIR [SESSION]",
-		Short: "Check that a session has every event once and every channel in order",
+		Short: "Check that a session is complete and in order",
 		Args:  arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withSession(cmd.Context(), args, format, func(v *sqlitestore.View, info journal.SessionInfo) error {
@@ -33,7 +33,7 @@ func sessionVerifyCommand(s streams) *cobra.Command {
 	return cmd
 }
 
-// showReport prints what was found. What is not sound fails the command.
+// showReport prints a report. The command fails if the session is damaged.
 func showReport(s streams, r *operations.VerifyResult, format string) error {
 	var err error
 	if format == "json" {
@@ -49,10 +49,10 @@ func showReport(s streams, r *operations.VerifyResult, format string) error {
 
 func printReport(w io.Writer, r *operations.VerifyResult) error {
 	if r.Sound() {
-		_, err := fmt.Fprintf(w, "Session %s is sound: %s.\n", r.Session, count(r.Events, "event"))
+		_, err := fmt.Fprintf(w, "Session %s is intact: %s.\n", r.Session, count(r.Events, "event"))
 		return errors.Join(err, printIncomplete(w, r))
 	}
-	_, err := fmt.Fprintf(w, "Session %s is not sound:\n", r.Session)
+	_, err := fmt.Fprintf(w, "Session %s is damaged:\n", r.Session)
 	for _, found := range []struct {
 		what string
 		list []string
@@ -67,12 +67,12 @@ func printReport(w io.Writer, r *operations.VerifyResult) error {
 	return errors.Join(err, printIncomplete(w, r))
 }
 
-// printIncomplete tells that history still is in other files, which is no fault.
-// After many cuts these are many, and JSON names them.
+// printIncomplete reports that part of the history is still in other files, which is
+// not an error. After many cuts these are many; only JSON lists them.
 func printIncomplete(w io.Writer, r *operations.VerifyResult) error {
 	if len(r.IncompleteFrom) == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "  A part of its history is still in the files of %s; it moves while the directory is in use.\n", count(len(r.IncompleteFrom), "session"))
+	_, err := fmt.Fprintf(w, "  Part of its history is still in the files of %s, and is copied in the background while a process uses the directory.\n", count(len(r.IncompleteFrom), "session"))
 	return err
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/seed47132306/terrarium/operations"
 )
 
-// History that is still in other files is told, and is no fault.
+// History that is still in other files is reported, but it is not damage.
 func TestReportOfAnIncompleteSession(t *testing.T) {
 	for want, r := range map[string]operations.VerifyResult{
-		"Session s is sound: 2 events.\n": {Events: 2},
-		"Session s is sound: 2 events.\n  A part of its history is still in the files of 2 sessions; it moves while the directory is in use.\n": {
+		"Session s is intact: 2 events.\n": {Events: 2},
+		"Session s is intact: 2 events.\n  Part of its history is still in the files of 2 sessions, and is copied in the background while a process uses the directory.\n": {
 			Events: 2, IncompleteFrom: []terrarium.SessionID{"p", "q"},
 		},
-		"Session s is not sound:\n  missing: e-1\n  A part of its history is still in the files of 1 session; it moves while the directory is in use.\n": {
+		"Session s is damaged:\n  missing: e-1\n  Part of its history is still in the files of 1 session, and is copied in the background while a process uses the directory.\n": {
 			Events: 2, Missing: []string{"e-1"}, IncompleteFrom: []terrarium.SessionID{"p"},
 		},
-		"Session s is not sound:\n  damage: value \\xff\\x1b[2J\n": {Damage: []string{"value \xff\x1b[2J"}},
+		"Session s is damaged:\n  damage: value \\xff\\x1b[2J\n": {Damage: []string{"value \xff\x1b[2J"}},
 	} {
 		r.Session = "s"
 		var out strings.Builder

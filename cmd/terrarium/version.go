@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// versions tells what this program is built of.
+// versions describes the versions of this program and its parts.
 func versions() string {
 	revision := ""
 	if info, ok := debug.ReadBuildInfo(); ok {

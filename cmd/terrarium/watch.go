@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// watchFlags are the flags of events, and those of session events but run.
+// watchFlags holds the flags of events and, except for run, of session events.
 type watchFlags struct {
 	run       runFlags
 	kinds     []string
@@ -38,13 +38,13 @@ func eventsCommand(s streams) *cobra.Command {
 	f := &watchFlags{}
 	cmd := &cobra.Command{
 		Use:   "events RECIPE | DIR [SESSION]",
-		Short: "Show what happens in a run, or has happened in a session directory",
-		Long: `events shows events, one a line. Of a recipe it runs it, as run does, and shows
-what happens. Of a session directory it shows what has been logged, as session
+		Short: "Show the events of a run or of a session directory",
+		Long: `events shows events, one per line. For a recipe, it runs the recipe as run does and
+shows its events. For a session directory, it shows the logged events as session
 events does.
 
-As JSON, every event has a cursor, which --after takes: it goes on behind the
-event, also after merges, splits and restarts.`,
+With -o json, every event has a cursor. Give it to --after to continue after that
+event, even after merges, splits and restarts.`,
 		Example: `  terrarium events examples/quickstart --input lines=examples/quickstart/lines.txt --exit-when-idle
   terrarium events S --kind dead_letter --follow`,
 		Args: arguments(1, 2),
@@ -59,14 +59,14 @@ func sessionEventsCommand(s streams) *cobra.Command {
 	f := &watchFlags{}
 	cmd := &cobra.Command{
 		Use:   "events DIR [SESSION]",
-		Short: "Show what has happened in a session directory",
-		Long: `events shows what has been logged in a session directory, one event a line, also
-while another process uses it: everything, each event once, or with SESSION the
-history of that session, which has those of the sessions that it came from; and
-with --follow what is logged from then on, also by those that come out of it.
+		Short: "Show the events of a session directory",
+		Long: `events shows the logged events of a session directory, one per line and each once.
+With SESSION it shows the history of that session, which includes the histories of
+its ancestors. With --follow it continues with new events, including those of its
+successors. Another process may be using the directory.
 
-As JSON, every event has a cursor, which --after takes: it goes on behind the
-event, also after merges, splits and restarts.`,
+With -o json, every event has a cursor. Give it to --after to continue after that
+event, even after merges, splits and restarts.`,
 		Example: `  terrarium session events S --kind dead_letter --follow
   terrarium session events S --newest --limit 20
   terrarium session events S --since 1h --creature census`,
@@ -85,23 +85,23 @@ event, also after merges, splits and restarts.`,
 	return cmd
 }
 
-// add adds the flags that choose among events.
+// add adds the flags that select events.
 func (f *watchFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringSliceVar(&f.kinds, "kind", nil, "only events of `KIND`; may be repeated")
-	fs.StringArrayVar(&f.creatures, "creature", nil, "only events about a creature, by `NAME` or id; may be repeated")
-	fs.StringArrayVar(&f.channels, "channel", nil, "only events of a channel, by `NAME` or id; may be repeated")
-	fs.StringArrayVar(&f.graphs, "graph", nil, "only events of a graph, by any `ID` it has had; may be repeated")
-	fs.StringVar(&f.after, "after", "", "only what comes after the event with this `CURSOR`")
-	fs.StringVar(&f.since, "since", "", "of a session directory, only what happened at a `TIME` or later: 2026-05-01T12:00:00Z, 2026-05-01, or 90m ago")
-	fs.StringVar(&f.until, "until", "", "of a session directory, only what happened at a `TIME` or before")
-	fs.IntVar(&f.limit, "limit", 0, "end after `N` events")
-	fs.BoolVar(&f.newest, "newest", false, "of a session directory, with --limit, the last ones rather than the first")
-	fs.BoolVar(&f.follow, "follow", false, "of a session directory, go on with what is logged, until interrupted")
+	fs.StringArrayVar(&f.creatures, "creature", nil, "only events about the creature with this `NAME` or id; may be repeated")
+	fs.StringArrayVar(&f.channels, "channel", nil, "only events of the channel with this `NAME` or id; may be repeated")
+	fs.StringArrayVar(&f.graphs, "graph", nil, "only events of the graph with this `ID`, now or earlier; may be repeated")
+	fs.StringVar(&f.after, "after", "", "only events after the one with this `CURSOR`")
+	fs.StringVar(&f.since, "since", "", "session directory: only events at or after `TIME`, such as 2026-05-01T12:00:00Z, 2026-05-01, or 90m for 90 minutes ago")
+	fs.StringVar(&f.until, "until", "", "session directory: only events at or before `TIME`")
+	fs.IntVar(&f.limit, "limit", 0, "stop after `N` events")
+	fs.BoolVar(&f.newest, "newest", false, "session directory: with --limit, show the last events rather than the first")
+	fs.BoolVar(&f.follow, "follow", false, "session directory: continue with new events until interrupted")
 	formatFlag(cmd, &f.format)
 }
 
-// checkFlags refuses what does not go together, and answers the kinds that are wanted.
+// checkFlags rejects flags that exclude each other, and returns the requested kinds.
 func (f *watchFlags) checkFlags(op string) ([]journal.EventKind, error) {
 	if err := checkFormat(f.format); err != nil {
 		return nil, err
@@ -110,9 +110,9 @@ func (f *watchFlags) checkFlags(op string) ([]journal.EventKind, error) {
 	case f.limit < 0:
 		return nil, usage("--limit %d: use a number of events, or 0 for all", f.limit)
 	case f.newest && (f.follow || f.after != ""):
-		return nil, usage("--newest counts from the end: leave out --follow and --after")
+		return nil, usage("--newest cannot be combined with --follow or --after")
 	case f.since != "" && f.after != "":
-		return nil, usage("--since and --after both say where to begin: give one of them")
+		return nil, usage("--since and --after both say where to begin: use one of them")
 	}
 	kinds, err := operations.ParseKinds(op, f.kinds)
 	return kinds, failWith(exitUsage, err)
@@ -135,14 +135,14 @@ func (f *watchFlags) showEvents(cmd *cobra.Command, s streams, args []string) er
 	}
 	for _, name := range []string{"follow", "newest", "since", "until"} {
 		if cmd.Flags().Changed(name) {
-			return usage("--%s is for a session directory; the run of a recipe is followed as it is", name)
+			return usage("--%s is only for a session directory; the events of a recipe are shown as they happen", name)
 		}
 	}
 	return f.live(cmd, s, args[0], kinds)
 }
 
-// savedAt opens a session directory for reading. It returns nil for anything
-// else, which is a recipe then.
+// savedAt opens a session directory for reading. It returns nil for any other path,
+// which must be a recipe.
 func savedAt(ctx context.Context, path string) (*sqlitestore.View, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return nil, nil
@@ -154,16 +154,16 @@ func savedAt(ctx context.Context, path string) (*sqlitestore.View, error) {
 	return v, failWith(exitSession, err)
 }
 
-// eventWriter writes the events that are wanted.
+// eventWriter writes the requested events.
 type eventWriter struct {
 	f     *watchFlags
 	kinds []journal.EventKind
 	names *names
 	out   *bufio.Writer
-	// What is not between these times is left out; 0: any time.
+	// Events outside these times are left out; 0 means no bound.
 	since, until int64
 	colour       bool
-	left         int // how many may still be written; -1: any number
+	left         int // how many more to write; -1 means no limit
 }
 
 func (f *watchFlags) writer(s streams, kinds []journal.EventKind, n *names) *eventWriter {
@@ -173,8 +173,8 @@ func (f *watchFlags) writer(s streams, kinds []journal.EventKind, n *names) *eve
 	return w
 }
 
-// wants reports whether the event is one of those that were asked for. Of a
-// creature or channel that is gone, only the id is known for sure.
+// wants reports whether an event is requested. Of a removed creature or channel, only
+// the id is certain.
 func (w *eventWriter) wants(ev *journal.Event) bool {
 	return ev.Time >= w.since && (w.until == 0 || ev.Time <= w.until) &&
 		(len(w.kinds) == 0 || slices.Contains(w.kinds, ev.Kind)) &&
@@ -187,7 +187,7 @@ func among(list []string, id, name string) bool {
 	return len(list) == 0 || slices.Contains(list, id) || slices.Contains(list, name)
 }
 
-// write writes one event. It reports whether there may be more.
+// write writes an event. It reports whether more are requested.
 func (w *eventWriter) write(ev *journal.Event, cursor journal.EventCursor) (more bool, err error) {
 	w.left--
 	if w.f.format == "json" {
@@ -207,5 +207,5 @@ func (w *eventWriter) write(ev *journal.Event, cursor journal.EventCursor) (more
 
 func (w *eventWriter) flush() error { return failWith(exitFailed, w.out.Flush()) }
 
-// pollEvery is the pause between two looks at a directory that is followed.
+// pollEvery is the interval at which a followed directory is read.
 const pollEvery = 200 * time.Millisecond

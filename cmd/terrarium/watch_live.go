@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// live runs a recipe and shows what happens.
+// live runs a recipe and shows its events.
 func (f *watchFlags) live(cmd *cobra.Command, s streams, recipe string, kinds []journal.EventKind) error {
 	f.run.format = "text"
 	f.run.watch = func(ctx context.Context, t *terrarium.Terrarium, done func()) (func() error, error) {
@@ -37,7 +37,7 @@ type liveWatch struct {
 	w      *eventWriter
 	filter engine.Filter
 	sub    *engine.Subscription
-	asked  map[string]bool // ids for whose names the engine has been asked
+	asked  map[string]bool // ids whose names have been requested from the engine
 	ended  chan struct{}   // closed when the run is over
 }
 
@@ -51,8 +51,8 @@ func (l *liveWatch) subscribe(ctx context.Context, after journal.EventCursor) (e
 	return err
 }
 
-// start shows events until the function that it returns is called, and then what
-// was not shown yet. done is called when enough have been shown.
+// start shows events until the returned function is called, which shows the remaining
+// ones. start calls done when enough events have been shown.
 func (l *liveWatch) start(ctx context.Context, done func()) (end func() error) {
 	l.ended = make(chan struct{})
 	result := make(chan error, 1)
@@ -66,7 +66,7 @@ func (l *liveWatch) start(ctx context.Context, done func()) (end func() error) {
 	}
 }
 
-// showEvents shows events. Where the engine was quicker, it reads on in the stores.
+// showEvents shows events. If the subscription falls behind, it reads on from the stores.
 func (l *liveWatch) showEvents(life context.Context) error {
 	ctx, cancel := context.WithCancel(life)
 	defer cancel()
@@ -96,7 +96,7 @@ func (l *liveWatch) showEvents(life context.Context) error {
 	}
 }
 
-// next waits for an event. When the run is over, it answers those that are there.
+// next waits for an event. After the run it returns the events that are left.
 func (l *liveWatch) next(ctx context.Context) (engine.Observed, error) {
 	over := ctx.Err() != nil
 	if !over {
@@ -116,7 +116,7 @@ func (l *liveWatch) next(ctx context.Context) (engine.Observed, error) {
 	return l.sub.Next(ctx)
 }
 
-// one shows one event, if it is wanted.
+// one shows an event if it is requested.
 func (l *liveWatch) one(ob *engine.Observed) (more bool, err error) {
 	ev := &ob.Event
 	l.w.names.learn(ev)
@@ -132,7 +132,7 @@ func (l *liveWatch) one(ob *engine.Observed) (more bool, err error) {
 	return l.w.write(ev, cursor)
 }
 
-// askFor learns all names when an id comes that has none, once for each.
+// askFor reads all names from the engine at the first event with an unknown id.
 func (l *liveWatch) askFor(id, name string) {
 	if id == "" || name != "" || l.asked[id] {
 		return

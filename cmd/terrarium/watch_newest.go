@@ -16,7 +16,7 @@ type lastEvent struct {
 	session journal.SessionID
 }
 
-// last shows the newest events that are wanted, oldest first.
+// last shows the newest requested events, oldest first.
 func (h *savedHistory) last(ctx context.Context, limit int) error {
 	if err := h.readNames(ctx); err != nil {
 		return failWith(exitSession, err)
@@ -28,7 +28,7 @@ func (h *savedHistory) last(ctx context.Context, limit int) error {
 	var found []lastEvent
 	for _, e := range byEnd(list) {
 		if len(found) == limit && e.at <= found[0].Time {
-			break // it ended before all that was found
+			break // it ended before all the events that were found
 		}
 		if h.only != nil && !h.only(&e.SessionInfo) {
 			continue
@@ -51,8 +51,8 @@ func (h *savedHistory) last(ctx context.Context, limit int) error {
 	return nil
 }
 
-// lastOf reads the newest events that are wanted of those that a session wrote: as
-// many as are asked for, and more as long as too few of them are wanted.
+// lastOf reads the newest requested events of a session's own. It reads larger and
+// larger pages until it has found limit of them or read everything.
 func (h *savedHistory) lastOf(ctx context.Context, session journal.SessionID, limit int) ([]lastEvent, error) {
 	for read := max(limit, pageSize); ; read *= 8 {
 		q := journal.HistoryQuery{Own: true, Newest: true, Kinds: h.w.kinds, Limit: read}
@@ -73,7 +73,7 @@ func (h *savedHistory) lastOf(ctx context.Context, session journal.SessionID, li
 	}
 }
 
-// newestOf sorts events and keeps the last.
+// newestOf sorts events and keeps the newest.
 func newestOf(events []lastEvent, limit int) []lastEvent {
 	slices.SortFunc(events, func(a, b lastEvent) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), bytes.Compare(a.ID.Origin[:], b.ID.Origin[:]), cmp.Compare(a.ID.Seq, b.ID.Seq))
@@ -81,13 +81,13 @@ func newestOf(events []lastEvent, limit int) []lastEvent {
 	return events[max(len(events)-limit, 0):]
 }
 
-// ended is a session and when it ended, at the latest.
+// ended is a session with the latest time at which it can have ended.
 type ended struct {
 	journal.SessionInfo
 	at int64
 }
 
-// byEnd sorts sessions, those that may have the newest events first.
+// byEnd sorts sessions by their end, latest first.
 func byEnd(list []journal.SessionInfo) []ended {
 	at := map[journal.SessionID]int64{}
 	for _, i := range list {

@@ -18,7 +18,7 @@ import (
 func (f *watchFlags) saved(cmd *cobra.Command, s streams, v *sqlitestore.View, session string, kinds []journal.EventKind) error {
 	for _, name := range []string{"session", "input", "exit-when-idle", "var", "var-file", "durability", "seed", "workers", "fresh-instances"} {
 		if cmd.Flags().Changed(name) {
-			return usage("--%s is for running a recipe; a session directory is only read", name)
+			return usage("--%s is only for running a recipe; a session directory is only read", name)
 		}
 	}
 	ctx, stop := untilSignal(cmd.Context())
@@ -38,12 +38,12 @@ func (f *watchFlags) saved(cmd *cobra.Command, s streams, v *sqlitestore.View, s
 		return interrupted(ctx)
 	}
 	if err == nil && h.w.left == 0 && !f.newest && f.format == "text" && !f.run.quiet {
-		_, err = fmt.Fprintf(s.err, "Ended after %s; go on with --after %s\n", count(f.limit, "event"), h.replay.Cursor())
+		_, err = fmt.Fprintf(s.err, "Stopped after %s; continue with --after %s\n", count(f.limit, "event"), h.replay.Cursor())
 	}
 	return err
 }
 
-// findStart finds out what is to be shown, and where it begins.
+// findStart finds the sessions to show and the event to begin with.
 func (h *savedHistory) findStart(ctx context.Context, f *watchFlags, s streams, session string, kinds []journal.EventKind) (err error) {
 	h.w = f.writer(s, kinds, h.names)
 	now := time.Now()
@@ -71,7 +71,7 @@ func (h *savedHistory) findStart(ctx context.Context, f *watchFlags, s streams, 
 	return failWith(exitSession, err)
 }
 
-// parseTime reads a time, a day, or how long ago something was; nothing is 0.
+// parseTime parses a time, a day, or a duration before now. An empty text is 0.
 func parseTime(flag, text string, now time.Time) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -84,22 +84,21 @@ func parseTime(flag, text string, now time.Time) (int64, error) {
 			return at.UnixNano(), nil
 		}
 	}
-	return 0, usage("%s %s: use a time such as 2026-05-01T12:00:00Z, a day such as 2026-05-01, or how long ago it was, such as 90m", flag, text)
+	return 0, usage("%s %s: use a time such as 2026-05-01T12:00:00Z, a day such as 2026-05-01, or a duration before now such as 90m", flag, text)
 }
 
 // savedHistory is a session directory whose events are shown.
 type savedHistory struct {
 	view       *sqlitestore.View
-	only       func(*journal.SessionInfo) bool // nil: all
+	only       func(*journal.SessionInfo) bool // nil means all
 	replay     *journal.Replay
 	w          *eventWriter
 	names      *names
 	succession journal.Succession
 }
 
-// family chooses the sessions whose events one has in its history: itself and those
-// that it came from; and, to follow it, those that come out of it. Without a session
-// it chooses all.
+// family selects the sessions in the history of a session: itself and its ancestors
+// and, with follow, its successors. Without a session it selects all.
 func (h *savedHistory) family(ctx context.Context, list []journal.SessionInfo, session string, follow bool) (func(*journal.SessionInfo) bool, error) {
 	if session == "" {
 		return nil, nil
@@ -127,7 +126,7 @@ func (h *savedHistory) family(ctx context.Context, list []journal.SessionInfo, s
 	}, nil
 }
 
-// follow shows all that there is and, if it goes on, all that comes.
+// follow shows all events and, if goesOn is set, new events as they are logged.
 func (h *savedHistory) follow(ctx context.Context, goesOn bool) error {
 	for {
 		if err := h.readNames(ctx); err != nil {
@@ -148,7 +147,7 @@ func (h *savedHistory) follow(ctx context.Context, goesOn bool) error {
 	}
 }
 
-// readNames reads the names that are in use, and which graphs went into which.
+// readNames reads the names in use and the successions of graphs.
 func (h *savedHistory) readNames(ctx context.Context) error {
 	list, err := h.view.Catalogue(ctx)
 	if err != nil {
@@ -158,7 +157,7 @@ func (h *savedHistory) readNames(ctx context.Context) error {
 	return h.names.readLive(ctx, h.view, list)
 }
 
-// pass shows what there is by now. It reports whether more is wanted.
+// pass shows the events up to now. It reports whether more are requested.
 func (h *savedHistory) pass(ctx context.Context, follow bool) (more bool, err error) {
 	for {
 		ev, _, found, err := h.replay.Next(ctx)
@@ -170,7 +169,7 @@ func (h *savedHistory) pass(ctx context.Context, follow bool) (more bool, err er
 		case !found:
 			return true, nil
 		case h.w.until != 0 && ev.Time > h.w.until && !follow:
-			return false, nil // what comes is later still
+			return false, nil // all further events are later
 		}
 		h.names.learn(&ev)
 		if !h.wants(&ev) {
