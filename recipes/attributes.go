@@ -43,7 +43,7 @@ func (ev *evaluator) plain(s scope, h holder, name string) (cty.Value, hcl.Expre
 	ty := converted[h.shape().attribute(name).Type]
 	out, err := convert.Convert(v, ty)
 	if err != nil {
-		ev.fault(s, a.Expr, "Wrong type", fmt.Sprintf("%s is %s; this is %s.", capital(name), wanted(ty), describeUnless(secret, v)), "")
+		ev.fault(s, a.Expr, "Wrong type", fmt.Sprintf("%s must be %s; this is %s.", capital(name), wanted(ty), describeUnless(secret, v)), "")
 		return cty.NilVal, a.Expr, false
 	}
 	return out, a.Expr, true
@@ -97,7 +97,7 @@ func (ev *evaluator) choiceAttr(s scope, h holder, name string) (string, bool) {
 			return c, true
 		}
 	}
-	ev.faultMeaning(s, expr, "Unknown "+name, fmt.Sprintf("%s is one of %s.", capital(name), enumerate(choices)), "", nearest(v.AsString(), choices))
+	ev.faultMeaning(s, expr, "Unknown "+name, fmt.Sprintf("%s must be one of: %s.", capital(name), strings.Join(choices, ", ")), "", nearest(v.AsString(), choices))
 	return "", false
 }
 
@@ -109,7 +109,7 @@ func (ev *evaluator) countAttr(s scope, h holder, name string) (int64, bool) {
 	}
 	n, exact := v.AsBigFloat().Int64()
 	if exact != big.Exact || n < 1 {
-		ev.fault(s, expr, "Number out of range", fmt.Sprintf("%s is a whole number of at least 1; this is %s.", capital(name), describe(v)), "")
+		ev.fault(s, expr, "Number out of range", fmt.Sprintf("%s must be a whole number of at least 1; this is %s.", capital(name), describe(v)), "")
 		return 0, false
 	}
 	return n, true
@@ -123,7 +123,7 @@ func (ev *evaluator) sizeAttr(s scope, h holder, name string) (int64, bool) {
 	}
 	n, ok := parseSize(v.AsString())
 	if !ok {
-		ev.fault(s, expr, "Not a size", fmt.Sprintf("%s is a number of bytes; this is %s.", capital(name), describe(v)),
+		ev.fault(s, expr, "Not a size", fmt.Sprintf("%s must be a number of bytes; this is %s.", capital(name), describe(v)),
 			`Write a size such as "16MiB", "64KiB" or 4096.`)
 	}
 	return n, ok
@@ -158,7 +158,7 @@ func (ev *evaluator) durationAttr(s scope, h holder, name string) (time.Duration
 	}
 	d, err := time.ParseDuration(v.AsString())
 	if err != nil || d <= 0 {
-		ev.fault(s, expr, "Not a duration", fmt.Sprintf("%s is a time; this is %s.", capital(name), describe(v)),
+		ev.fault(s, expr, "Not a duration", fmt.Sprintf("%s must be a duration; this is %s.", capital(name), describe(v)),
 			`Write a duration such as "200ms", "1.5s" or "2m".`)
 		return 0, false
 	}
@@ -169,7 +169,7 @@ func (ev *evaluator) durationAttr(s scope, h holder, name string) (time.Duration
 func jsonOf(v cty.Value) ([]byte, error) {
 	v, _ = v.UnmarkDeep()
 	if weigh(v, maxWeight) <= 0 {
-		return nil, fmt.Errorf("it comes to more than %d MiB, or has a number of too many digits", maxWeight>>20)
+		return nil, fmt.Errorf("it is larger than %d MiB, or has a number with too many digits", maxWeight>>20)
 	}
 	if v.Type() == cty.Number && v.IsKnown() && !v.IsNull() {
 		// Numbers have 512 bits, which take long to be written.

@@ -41,7 +41,7 @@ var setProductFunc = guarded(stdlib.SetProductFunc, func(args []cty.Value) error
 			n *= max(v.LengthInt(), 1)
 		}
 		if n > maxProduct {
-			return function.NewArgErrorf(0, "these have more than %d combinations", maxProduct)
+			return function.NewArgErrorf(0, "these make more than %d combinations", maxProduct)
 		}
 	}
 	return nil
@@ -50,7 +50,7 @@ var setProductFunc = guarded(stdlib.SetProductFunc, func(args []cty.Value) error
 var indentFunc = guarded(stdlib.IndentFunc, func(args []cty.Value) error {
 	n, _ := args[0].Unmark()
 	if n.IsKnown() && !n.IsNull() && n.Type() == cty.Number && n.GreaterThan(cty.NumberIntVal(maxIndent)).True() {
-		return function.NewArgErrorf(0, "at most %d spaces can be put in front of a line", maxIndent)
+		return function.NewArgErrorf(0, "a line can be indented by at most %d spaces", maxIndent)
 	}
 	return nil
 })
@@ -154,7 +154,7 @@ func boundAll(functions map[string]function.Function) {
 			left := maxWeight
 			for k, v := range args {
 				if left = weigh(v, left); left <= 0 {
-					return function.NewArgErrorf(k, "this comes to more than %d MiB, or has a number of too many digits", maxWeight>>20)
+					return function.NewArgErrorf(k, "this is larger than %d MiB, or has a number with too many digits", maxWeight>>20)
 				}
 			}
 			if estimate := enlarging[name]; estimate != nil && estimate(args) > maxWeight {
@@ -172,7 +172,7 @@ func (ev *evaluator) light(d *declaration, v cty.Value, ok bool) (cty.Value, boo
 		return v, ok
 	}
 	ev.report(scope{title: d.title}, d.at, Diagnostic{Summary: "Value too large",
-		Detail: fmt.Sprintf("This comes to more than %d MiB.", maxWeight>>20), Remedy: "Keep what is large in a file that a creature reads."})
+		Detail: fmt.Sprintf("The value is larger than %d MiB.", maxWeight>>20), Remedy: "Keep large data in a file that a creature reads."})
 	return cty.DynamicVal, false
 }
 

@@ -90,7 +90,7 @@ func tooDeep(at hcl.Range) *hcl.Diagnostic {
 	return &hcl.Diagnostic{
 		Severity: hcl.DiagError,
 		Summary:  "Nesting too deep",
-		Detail: fmt.Sprintf("At most %d brackets, blocks or templates may stand inside each other, and at most %d operators in one expression.",
+		Detail: fmt.Sprintf("Brackets, blocks and templates can be nested at most %d deep, and an expression can have at most %d operators.",
 			maxNesting, maxOperators),
 		Subject: at.Ptr(),
 	}

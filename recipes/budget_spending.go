@@ -49,8 +49,8 @@ func (x excess) diagnostic() *hcl.Diagnostic {
 		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Number too large", Subject: x.at.Ptr(),
 			Detail: fmt.Sprintf("A number has at most %d digits, before and after the point.", maxBits*3/10)}
 	}
-	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Too much is made", Subject: x.at.Ptr(),
-		Detail: fmt.Sprintf("What expressions repeat or put together comes to more than %d MiB, which is the most for a recipe.", maxSpending>>20)}
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Values too large", Subject: x.at.Ptr(),
+		Detail: fmt.Sprintf("The values that the expressions of a recipe make are larger than %d MiB in total, which is the limit.", maxSpending>>20)}
 }
 
 // spendingName is the variable that holds the spending of an evaluation. No recipe

@@ -35,8 +35,8 @@ func (dec *decoder) catalog(ctx context.Context, d *declaration, most int) []dep
 	defer func() { _ = c.root.Close() }()
 	names := dec.modules.catalogFiles(s, expr, c, text)
 	if len(names) > most {
-		dec.fault(s, expr, "Too many species", fmt.Sprintf("The folder has %s; at most %d species of a recipe may be spawned, and there is room for %d more.",
-			counted(len(names), "module"), deploy.MaxSpecies, max(most, 0)), "Leave out what nobody spawns.")
+		dec.fault(s, expr, "Too many species", fmt.Sprintf("The folder has %s. A recipe can have at most %d spawnable species, so only %d more fit.",
+			counted(len(names), "module"), deploy.MaxSpecies, max(most, 0)), "Remove the modules that are never spawned.")
 		return nil
 	}
 	var out []deploy.SpeciesSpec
@@ -72,8 +72,8 @@ func (ms *moduleReader) openCatalog(s scope, expr hcl.Expression, text string) *
 	case err == nil:
 		path = filepath.Join(ms.folder.abs, filepath.FromSlash(rel))
 	case !filepath.IsAbs(path):
-		ms.fault(s, expr, "Folder outside of the recipe", fmt.Sprintf("%q lies outside of the recipe's folder.", text),
-			"Copy the modules into the recipe's folder, or write the path in full.")
+		ms.fault(s, expr, "Folder outside the recipe", fmt.Sprintf("%q is outside the recipe's folder.", text),
+			"Copy the modules into the recipe's folder, or use an absolute path.")
 		return nil
 	}
 	root, err := openBeneath(ms.folder.abs, rel, path)
@@ -111,14 +111,14 @@ func (ms *moduleReader) catalogFault(s scope, expr hcl.Expression, text, path st
 		}
 		d := Diagnostic{Summary: "Folder not found", Detail: fmt.Sprintf("There is no folder %s.", path), Suggestion: nearest(filepath.Base(path), siblings)}
 		if d.Suggestion == "" {
-			d.Remedy = "A relative path begins at the recipe's folder."
+			d.Remedy = "Relative paths start at the recipe's folder."
 		}
 		ms.report(s, expr.Range(), d)
 	case serr == nil && !info.IsDir():
-		ms.fault(s, expr, "Not a folder", fmt.Sprintf("%q is a file; a catalog is a folder with modules.", text), "For one module, declare a species.")
+		ms.fault(s, expr, "Not a folder", fmt.Sprintf("%q is a file; a catalog is a folder with modules.", text), "To use a single module, declare a species.")
 	case escapes(err):
-		ms.fault(s, expr, "Folder outside of the recipe", fmt.Sprintf("%q leads out of the recipe's folder by a symbolic link.", text),
-			"Copy the modules into the recipe's folder, or write the path in full.")
+		ms.fault(s, expr, "Folder outside the recipe", fmt.Sprintf("%q leads out of the recipe's folder through a symbolic link.", text),
+			"Copy the modules into the recipe's folder, or use an absolute path.")
 	default:
 		ms.fault(s, expr, "Folder cannot be read", fmt.Sprintf("%s: %s", text, sentence(cause(err))), "")
 	}
@@ -142,8 +142,8 @@ func (ms *moduleReader) catalogFiles(s scope, expr hcl.Expression, c *catalogFol
 		case !is:
 			others = append(others, name)
 		case !validKey(stem):
-			ms.fault(s, expr, "Invalid name", fmt.Sprintf("The file %q cannot give a species its name.", name),
-				fmt.Sprintf("Names are printable texts without spaces at the ends, of 1 to %d bytes.", maxKeyBytes))
+			ms.fault(s, expr, "Invalid name", fmt.Sprintf("A species cannot be named after the file %q.", name),
+				fmt.Sprintf("A name has 1 to %d bytes of printable characters, without spaces at the ends.", maxKeyBytes))
 		default:
 			wasm = append(wasm, name)
 		}
@@ -151,9 +151,9 @@ func (ms *moduleReader) catalogFiles(s scope, expr hcl.Expression, c *catalogFol
 	if len(wasm) == 0 {
 		detail := fmt.Sprintf("The folder %q is empty.", text)
 		if len(others) > 0 {
-			detail = fmt.Sprintf("The folder %q holds %s.", text, enumerate(others))
+			detail = fmt.Sprintf("The folder %q contains %s.", text, enumerate(others))
 		}
-		ms.fault(s, expr, "No modules in this folder", detail, "Every file whose name ends in .wasm becomes a species; build the modules first.")
+		ms.fault(s, expr, "No modules in this folder", detail, "Each .wasm file in the folder becomes a species. Build the modules first.")
 	}
 	return wasm
 }

@@ -81,7 +81,7 @@ func (c *Console) value(src []byte) (cty.Value, bool) {
 	defer delete(l.exprs, hcl.Expression(expr)) // nobody will ask for it again
 	v, ok := l.eval(scope{secret: true}, expr)
 	if ok && weigh(v, maxWeight) <= 0 {
-		l.fault(scope{}, expr, "Value too large", fmt.Sprintf("This comes to more than %d MiB.", maxWeight>>20), "Ask for a part of it.")
+		l.fault(scope{}, expr, "Value too large", fmt.Sprintf("The value is larger than %d MiB.", maxWeight>>20), "Evaluate a part of it.")
 		return v, false
 	}
 	return v, ok

@@ -100,8 +100,8 @@ func TestConsoleTellsWhatIsWrong(t *testing.T) {
 	c := openConsole(t, consoleRecipe)
 	for expr, want := range map[string]string{
 		"1 + var.flet.north":      "Error: Unknown variable\n  standard input:7:5\n  7 | 1 + var.flet.north\n    |     ^^^^^^^^\n  No variable named \"flet\" is declared.\n  Did you mean \"fleet\"?\n",
-		"each.key":                "Error: No for_each here\n  standard input:7:1\n  7 | each.key\n    | ^^^^^^^^\n  each.key and each.value have a meaning only in a block with for_each.\n  = Give the block a for_each, or write the value itself.\n",
-		`tonumber("x${var.key}")`: "Error: Invalid function argument\n  standard input:7:11\n  7 | tonumber(\"x${var.key}\")\n    |           ^\n  The reason is not shown, because a sensitive value is involved.\n  - var.key is sensitive\n",
+		"each.key":                "Error: No for_each here\n  standard input:7:1\n  7 | each.key\n    | ^^^^^^^^\n  each.key and each.value can only be used in a block with for_each.\n  = Give the block a for_each, or write the value itself.\n",
+		`tonumber("x${var.key}")`: "Error: Invalid function argument\n  standard input:7:11\n  7 | tonumber(\"x${var.key}\")\n    |           ^\n  The reason is not shown because it involves a sensitive value.\n  - var.key is sensitive\n",
 	} {
 		got, diags := c.Evaluate(7, expr)
 		if text := rendered(t, diags); got != "" || text != want {
@@ -137,7 +137,7 @@ func TestConsoleBoundsEachExpression(t *testing.T) {
 	for expr, want := range map[string]string{
 		many:      "Value too large",
 		"deep(1)": "Error in function call",
-		"[for a in range(1000) : [for b in range(1000) : [for c in range(1000) : 1]]]": "Too much is made",
+		"[for a in range(1000) : [for b in range(1000) : [for c in range(1000) : 1]]]": "Values too large",
 	} {
 		got, diags := c.Evaluate(1, expr)
 		if got != "" || len(diags) != 1 || diags[0].Summary != want {

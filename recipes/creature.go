@@ -94,7 +94,7 @@ func (dec *decoder) creature(ctx context.Context, d *declaration, i *instance) d
 	if name, ok := dec.stringAttr(s, d, "name"); ok {
 		if !validKey(name) {
 			dec.fault(s, d.attr("name").Expr, "Invalid name", fmt.Sprintf("%q cannot be the name of a creature.", name),
-				fmt.Sprintf("Names are printable texts without spaces at the ends, of 1 to %d bytes.", maxKeyBytes))
+				fmt.Sprintf("A name has 1 to %d bytes of printable characters, without spaces at the ends.", maxKeyBytes))
 		}
 		spec.Name = dec.names + name
 	}
@@ -165,7 +165,7 @@ func (dec *decoder) config(s scope, h holder) (attributes map[string]json.RawMes
 		return nil, nil
 	}
 	if ty := v.Type(); !ty.IsObjectType() && !ty.IsMapType() {
-		dec.fault(s, a.Expr, "Configuration is not an object", fmt.Sprintf("A configuration is an object; this is %s.", describeUnless(len(whole) > 0, v)), "Write config = { key = value }.")
+		dec.fault(s, a.Expr, "Configuration is not an object", fmt.Sprintf("The configuration must be an object; this is %s.", describeUnless(len(whole) > 0, v)), "Write config = { key = value }.")
 		return nil, nil
 	}
 	out := map[string]json.RawMessage{}

@@ -69,7 +69,7 @@ func (dec *decoder) limits(s scope, c blockBody, limits *abi.Limits) {
 		}
 		n, ok := dec.limit(s, c, name)
 		if most := reflect.ValueOf(deploy.MaxLimits).FieldByIndex(f.Index).Int(); ok && most > 0 && n > most {
-			dec.fault(s, c.attr(name).Expr, "Limit too large", fmt.Sprintf("%s is at most %s.", capital(name), limitText(c.block.attribute(name), most)), "")
+			dec.fault(s, c.attr(name).Expr, "Limit too large", fmt.Sprintf("%s can be at most %s.", capital(name), limitText(c.block.attribute(name), most)), "")
 			ok = false
 		}
 		if ok {

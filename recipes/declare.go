@@ -128,8 +128,8 @@ func (ds *declarations) declareNamed(b *hcl.Block, t string) {
 	}
 	if !hclsyntax.ValidIdentifier(d.name) {
 		ds.report(scope{title: t}, b.LabelRanges[n], Diagnostic{Summary: "Invalid name",
-			Detail: fmt.Sprintf("%q cannot be written in a reference.", d.name),
-			Remedy: "Use letters, digits, hyphens and underscores, beginning with a letter."})
+			Detail: fmt.Sprintf("%q cannot be used in a reference.", d.name),
+			Remedy: "Use letters, digits, hyphens and underscores, and start with a letter."})
 	}
 	key := d.name
 	if d.event != "" {
@@ -296,7 +296,7 @@ func (ds *declarations) inputsContent(t string, b *hcl.Block) *hcl.BodyContent {
 
 func (rep *reporter) notYet(t, what, name string, at hcl.Range) {
 	rep.report(scope{title: t}, at, Diagnostic{Summary: "Not supported by this version",
-		Detail: fmt.Sprintf("The %s %q belongs to the language, but this version of terrarium does not carry it out.", what, name),
+		Detail: fmt.Sprintf("The %s %q is part of the language, but this version of terrarium does not support it.", what, name),
 		Remedy: fmt.Sprintf("Remove the %s, or use a later version.", what)})
 }
 

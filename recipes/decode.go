@@ -101,15 +101,15 @@ func (dec *decoder) checkTargets() {
 		to := t.to
 		if to == string(journal.ToRoot) {
 			if to = dec.deployment.Root; dec.root == nil {
-				t.in.fault(t.scope, t.expr, "No root", "The wire leads to the root, and the recipe has none.", "Declare it: root = creature.NAME.")
+				t.in.fault(t.scope, t.expr, "No root", "The wire leads to the root, but the recipe has no root.", "Declare it: root = creature.NAME.")
 			}
 		}
 		if apart := !dec.opts.ShapeOnly && !broken && to != string(journal.ToRoot); apart && homes.of(t.from) != homes.of(to) {
-			t.in.fault(t.scope, t.expr, "Wire between graphs", fmt.Sprintf("%s and %s are not joined by any channel, and an output wire joins no graphs.", t.from, to),
-				"Have both listen or send on a channel that leads, perhaps over others, from one to the other.")
+			t.in.fault(t.scope, t.expr, "Wire between graphs", fmt.Sprintf("No channel joins %s and %s, and an output wire does not join graphs.", t.from, to),
+				"Let both listen or send on the same channel, or on channels that other creatures join.")
 		}
 		if to == t.from && !t.allowSelf {
-			t.in.fault(t.scope, t.expr, "Wire back to its source", fmt.Sprintf("The output of %s would come back to it.", t.from), "Write allow_self = true if that is meant.")
+			t.in.fault(t.scope, t.expr, "Wire back to its source", fmt.Sprintf("%s would receive its own output.", t.from), "Write allow_self = true if that is intended.")
 		}
 	}
 }
@@ -148,6 +148,6 @@ func (dec *decoder) usedTwice(d *declaration, name, first string) {
 		at = a.Expr.Range()
 	}
 	dec.report(scope{title: d.title}, at, Diagnostic{Summary: "Name used twice",
-		Detail: fmt.Sprintf("Another %s has the name %q; see %s.", d.kind, name, first),
-		Remedy: "Names are unique in a recipe; with for_each, make each.key part of it."})
+		Detail: fmt.Sprintf("Another %s already has the name %q; see %s.", d.kind, name, first),
+		Remedy: "Names must be unique in a recipe. With for_each, include each.key in the name."})
 }

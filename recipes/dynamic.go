@@ -20,7 +20,7 @@ func (rep *reporter) usesDynamic(t string, b *hcl.Block, nested hcl.Blocks) bool
 	}
 	if !slices.Contains(templates, b.Type) {
 		rep.report(scope{title: t}, nested[i].DefRange, Diagnostic{Summary: "No dynamic blocks here",
-			Detail: "Blocks can be made in creatures, species and catalogs.", Remedy: "Write the blocks themselves."})
+			Detail: "Dynamic blocks can only be used in creatures, species and catalogs.", Remedy: "Write out the blocks instead."})
 		return false
 	}
 	return true

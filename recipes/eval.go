@@ -113,7 +113,7 @@ func (ev *evaluator) eval(s scope, expr hcl.Expression) (cty.Value, bool) {
 }
 
 func (ev *evaluator) refuseSensitive(s scope, expr hcl.Expression, what string) {
-	ev.fault(s, expr, "Sensitive value", what+" is shown and stored, so it cannot be sensitive.", "Use a value that may be seen.")
+	ev.fault(s, expr, "Sensitive value", what+" is shown and stored, so it cannot be sensitive.", "Use a value that is not sensitive.")
 }
 
 // fault reports an error of an expression, with the values that it used.
@@ -140,7 +140,7 @@ func (ev *evaluator) evalAny(s scope, expr hcl.Expression) (cty.Value, bool) {
 	}
 	ok := !diags.HasErrors() && v.IsWhollyKnown()
 	if !ok && !ev.diags.HasErrors() {
-		ev.fault(s, expr, "Value not known", "A function was given null here, and cannot tell what comes of it.", "Say of which type it is: tostring(null), for example.")
+		ev.fault(s, expr, "Value not known", "A function received null here, and cannot determine its result.", "Give the null a type, for example tostring(null).")
 	}
 	return v, ok
 }
@@ -277,7 +277,7 @@ func (ev *evaluator) tooManyWaiting(d *declaration) {
 	}
 	ev.tooMany = true
 	ev.report(scope{title: d.title}, d.at, Diagnostic{Summary: "References nest too deeply",
-		Detail: fmt.Sprintf("More than %d values wait for one another here.", maxWaiting), Remedy: "Shorten the chain of references."})
+		Detail: fmt.Sprintf("More than %d values depend on one another here.", maxWaiting), Remedy: "Shorten the chain of references."})
 }
 
 func (ev *evaluator) compute(n node, d *declaration) (cty.Value, bool) {
@@ -307,8 +307,8 @@ func (ev *evaluator) cycle(n node) {
 	}
 	path = append(path, ev.prefix+n.String())
 	d := ev.decls[kindOf[n.kind]][n.name]
-	detail := fmt.Sprintf("The value of %s needs itself: %s.", waiting{ev.prefix, n}, strings.Join(path, " → "))
-	ev.report(scope{title: d.title}, d.at, Diagnostic{Summary: "Circular reference", Detail: detail, Remedy: "Take one of these references out."})
+	detail := fmt.Sprintf("The value of %s depends on itself: %s.", waiting{ev.prefix, n}, strings.Join(path, " → "))
+	ev.report(scope{title: d.title}, d.at, Diagnostic{Summary: "Circular reference", Detail: detail, Remedy: "Remove one of these references."})
 }
 
 // reference is the value of a reference to a declared thing.

@@ -89,6 +89,6 @@ creature "reader" {
 	//   team.hcl:6:21, in creature "reader"
 	//   6 |   limits { memory = "lots" }
 	//     |                     ^^^^^^
-	//   Memory is a number of bytes; this is "lots".
+	//   Memory must be a number of bytes; this is "lots".
 	//   = Write a size such as "16MiB", "64KiB" or 4096.
 }

@@ -25,8 +25,8 @@ func (r *Recipe) Explain(err error) Diagnostics {
 		return nil
 	}
 	d := *r.places[start.Address]
-	d.Summary, d.Detail = "The creature does not start", start.Address+" cannot begin: "+strings.TrimSuffix(start.Reason(), ".")+"."
-	d.Remedy = "Change its configuration, or take another module."
+	d.Summary, d.Detail = "The creature does not start", start.Address+" cannot start: "+strings.TrimSuffix(start.Reason(), ".")+"."
+	d.Remedy = "Change its configuration, or use another module."
 	var cause *abi.Error
 	if errors.As(err, &cause) && cause.Remedy != "" {
 		d.Remedy = sentence(cause.Remedy)

@@ -106,9 +106,9 @@ func (f *fitting) unknownAttributes(s *jsonschema.Schema, config map[string]any)
 		}
 		found = true
 		src, at := f.attribute(name)
-		d := Diagnostic{Summary: "Unknown attribute of a configuration", Detail: fmt.Sprintf("The module %s knows no %q.", f.name(), name), Suggestion: nearest(name, known)}
+		d := Diagnostic{Summary: "Unknown attribute of a configuration", Detail: fmt.Sprintf("The module %s has no attribute %q.", f.name(), name), Suggestion: nearest(name, known)}
 		if d.Suggestion == "" && len(known) > 0 {
-			d.Remedy = fmt.Sprintf("It knows %s.", enumerate(known))
+			d.Remedy = fmt.Sprintf("Its attributes are %s.", enumerate(known))
 		}
 		src.report(at, d)
 	}
@@ -130,7 +130,7 @@ func (f *fitting) missingAttributes(s *jsonschema.Schema, config map[string]any)
 		if p := s.Properties[name]; p != nil && p.Description != "" {
 			what = fmt.Sprintf(" (%s)", p.Description)
 		}
-		src.report(at, Diagnostic{Summary: "Configuration is not complete", Detail: fmt.Sprintf("The module %s needs %q%s.", f.name(), name, what),
+		src.report(at, Diagnostic{Summary: "Configuration is incomplete", Detail: fmt.Sprintf("The module %s requires %q%s.", f.name(), name, what),
 			Remedy: fmt.Sprintf("Add config = { %s = … }.", name)})
 	}
 	return found
@@ -140,12 +140,12 @@ func (f *fitting) missingAttributes(s *jsonschema.Schema, config map[string]any)
 func (f *fitting) misfits(where, text string) {
 	name, _, _ := strings.Cut(where, "/")
 	src, at := f.attribute(name)
-	d := Diagnostic{Summary: "Configuration does not fit", Detail: fmt.Sprintf("The module %s refuses it: %s.", f.name(), text)}
+	d := Diagnostic{Summary: "Configuration does not fit", Detail: fmt.Sprintf("The module %s rejects it: %s.", f.name(), text)}
 	if where != "" {
-		d.Detail = fmt.Sprintf("The module %s refuses %s: %s.", f.name(), strings.ReplaceAll(where, "/", "."), text)
+		d.Detail = fmt.Sprintf("The module %s rejects %s: %s.", f.name(), strings.ReplaceAll(where, "/", "."), text)
 	}
 	if len(f.spec.Secret) > 0 && (name == "" || slices.Contains(f.spec.Secret, name)) {
-		d.Detail = fmt.Sprintf("The module %s refuses it. The reason is not shown, because a sensitive value is involved.", f.name())
+		d.Detail = fmt.Sprintf("The module %s rejects it. The reason is not shown because it involves a sensitive value.", f.name())
 	}
 	if p := f.module.schema().Schema().Properties[name]; p != nil && p.Description != "" {
 		d.Remedy = fmt.Sprintf("%q: %s.", name, strings.TrimSuffix(p.Description, "."))

@@ -66,17 +66,17 @@ func (ev *evaluator) checkForEach(s scope, expr hcl.Expression, v cty.Value) boo
 		return false
 	}
 	if v.IsMarked() || (v.Type().IsSetType() && v.ContainsMarked()) {
-		return fault("The keys become part of names and addresses, so they cannot be sensitive.", "Use keys that may be seen, and look the secrets up by them.")
+		return fault("The keys become part of names and addresses, so they cannot be sensitive.", "Use keys that are not sensitive, and look up the secrets by key.")
 	}
 	if v.IsNull() {
-		return fault("The value is null.", "Use an empty map, {}, for no instance at all.")
+		return fault("The value is null.", "To create no instances, use an empty map, {}.")
 	}
 	switch ty := v.Type(); {
 	case ty.IsMapType(), ty.IsObjectType(), ty.IsSetType() && ty.ElementType() == cty.String:
 	case ty.IsTupleType(), ty.IsListType():
-		return fault("for_each goes over a map or a set of strings, not over a list: the elements of a list have no lasting names.", "Write toset(…) around it.")
+		return fault("for_each takes a map or a set of strings, not a list: the elements of a list have no stable names.", "Wrap it in toset(…).")
 	default:
-		return fault(fmt.Sprintf("for_each goes over a map or a set of strings, not over %s.", article(ty.FriendlyName())), "Write a map, or toset([…]).")
+		return fault(fmt.Sprintf("for_each takes a map or a set of strings, not %s.", article(ty.FriendlyName())), "Write a map, or toset([…]).")
 	}
 	if n := v.LengthInt(); n > maxInstances {
 		return fault(fmt.Sprintf("It has %d elements; at most %d are allowed.", n, maxInstances), "")
@@ -88,7 +88,7 @@ func (ev *evaluator) checkForEach(s scope, expr hcl.Expression, v cty.Value) boo
 		}
 		if key.IsNull() || !validKey(key.AsString()) {
 			return fault(fmt.Sprintf("The key %s cannot be part of a name.", describe(key)),
-				fmt.Sprintf("Keys are printable texts without spaces at the ends, of 1 to %d bytes.", maxKeyBytes))
+				fmt.Sprintf("A key has 1 to %d bytes of printable characters, without spaces at the ends.", maxKeyBytes))
 		}
 	}
 	return true

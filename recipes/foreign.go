@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 )
 
 // The values of [Options.Isolation].
@@ -26,7 +27,7 @@ func (o Options) checkIsolation() *Diagnostic {
 	if o.Isolation == "" || slices.Contains(Isolations(), o.Isolation) {
 		return nil
 	}
-	return &Diagnostic{Severity: Error, Summary: "Unknown isolation", Detail: fmt.Sprintf("%q is no way to isolate policies.", o.Isolation), Remedy: fmt.Sprintf("Use %s.", enumerate(Isolations()))}
+	return &Diagnostic{Severity: Error, Summary: "Unknown isolation", Detail: fmt.Sprintf("There is no isolation %q for policies.", o.Isolation), Remedy: fmt.Sprintf("Use one of: %s.", strings.Join(Isolations(), ", "))}
 }
 
 // notOurs says why what was read may come from somebody else than the user of this
@@ -38,7 +39,7 @@ func notOurs(info fs.FileInfo) string {
 	case known && owner != 0 && owner != ourselves():
 		return "belongs to another user"
 	case known && info.Mode().Perm()&worldWritable != 0 && info.Mode()&fs.ModeSticky == 0:
-		return "can be written by every user"
+		return "is writable by every user"
 	}
 	return ""
 }

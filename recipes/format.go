@@ -31,8 +31,8 @@ func Format(name string, src []byte) ([]byte, Diagnostics) {
 	}
 	out := layOut(src, name)
 	if !sameTokens(src, out, name) {
-		rep.add(Diagnostic{Summary: "File cannot be formatted", Range: Range{File: name}, Detail: "Formatting would change what it says.",
-			Remedy: "Lay it out by hand; this is a defect of terrarium."})
+		rep.add(Diagnostic{Summary: "File cannot be formatted", Range: Range{File: name}, Detail: "Formatting would change its meaning.",
+			Remedy: "Format it by hand. This is a bug in terrarium."})
 		return nil, rep.diags
 	}
 	return out, nil

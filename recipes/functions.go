@@ -162,7 +162,7 @@ func (f *folder) templateFunc(fns map[string]function.Function) function.Functio
 		own := &spending{left: maxMatching}
 		ctx := &hcl.EvalContext{Functions: inner, Variables: map[string]cty.Value{spendingName: own.value()}}
 		if ty := args[1].Type(); !ty.IsObjectType() && !ty.IsMapType() {
-			return cty.NilVal, function.NewArgErrorf(1, "the variables are an object or a map")
+			return cty.NilVal, function.NewArgErrorf(1, "the variables must be an object or a map")
 		}
 		for it := args[1].ElementIterator(); it.Next(); {
 			k, v := it.Element()

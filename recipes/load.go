@@ -142,7 +142,7 @@ func (l *loader) evaluate(ctx context.Context, path string) *Recipe {
 	a := l.build(ctx)
 	a.deployment.Source.Path = path
 	if err := ctx.Err(); err != nil {
-		l.add(Diagnostic{Severity: Error, Summary: "Loading was given up", Detail: sentence(err.Error())})
+		l.add(Diagnostic{Severity: Error, Summary: "Loading was cancelled", Detail: sentence(err.Error())})
 	}
 	if l.diags = l.diags.tidy(); l.diags.HasErrors() {
 		return nil
@@ -229,7 +229,7 @@ func (l *loader) terrarium(d *deploy.Deployment) {
 		l.outermostOnly(b.title, b.attr("name").NameRange, "The name")
 	} else if name, ok := l.stringAttr(s, b, "name"); ok {
 		if name == "" {
-			l.fault(s, b.attr("name").Expr, "Empty name", "A deployment needs a name.", "Leave the attribute out, or give it a text.")
+			l.fault(s, b.attr("name").Expr, "Empty name", "A deployment needs a name.", "Remove the attribute, or give it a text.")
 		}
 		d.Name = name
 	}

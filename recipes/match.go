@@ -125,8 +125,8 @@ func (sc *scripts) fieldsOf(s scope, expr hcl.Expression, known []string) ([]str
 				used[name] = true
 			}
 		case !slices.Contains(known, stepName(t[1])):
-			sc.report(s, t.SourceRange(), Diagnostic{Summary: "Unknown field of an event", Detail: fmt.Sprintf("Events have no %q.", stepName(t[1])),
-				Suggestion: nearest(stepName(t[1]), known), Remedy: fmt.Sprintf("There are %s.", enumerate(known))})
+			sc.report(s, t.SourceRange(), Diagnostic{Summary: "Unknown field of an event", Detail: fmt.Sprintf("Events have no field %q.", stepName(t[1])),
+				Suggestion: nearest(stepName(t[1]), known), Remedy: fmt.Sprintf("The fields are %s.", enumerate(known))})
 			ok = false
 		default:
 			used[stepName(t[1])] = true
@@ -159,7 +159,7 @@ func (sc *scripts) probe(s scope, expr hcl.Expression, p *prepared, event map[st
 		return probed{}, false
 	}
 	if ty := v.Type(); ty != cty.Bool && ty != cty.DynamicPseudoType {
-		sc.report(s, expr.Range(), Diagnostic{Summary: "Wrong type", Detail: fmt.Sprintf("Match is a condition, true or false; this is %s.", article(ty.FriendlyName()))})
+		sc.report(s, expr.Range(), Diagnostic{Summary: "Wrong type", Detail: fmt.Sprintf("A match must be true or false; this is %s.", article(ty.FriendlyName()))})
 		return probed{}, false
 	}
 	return probed{v}, true

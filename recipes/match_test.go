@@ -67,7 +67,7 @@ func TestMatchesAreBounded(t *testing.T) {
 	e := sample()
 	e.Payload = []byte(strings.Repeat("x", 1000))
 	for range 2 {
-		if d := p.Send(t.Context(), e); len(d.Denials) != 1 || !strings.Contains(d.Denials[0].Reason, "Too much is made") {
+		if d := p.Send(t.Context(), e); len(d.Denials) != 1 || !strings.Contains(d.Denials[0].Reason, "Values too large") {
 			t.Fatalf("it was not refused: %+v", d.Denials)
 		}
 	}

@@ -57,14 +57,14 @@ func (ev *evaluator) unknownInstance(s scope, t hcl.Traversal, d *declaration) {
 		keys = append(keys, i.key)
 	}
 	step := stepName(t[2])
-	f := Diagnostic{Summary: "Which recipe?", Detail: fmt.Sprintf("recipe.%s stands for all instances of a for_each, and none has the key %q.", d.name, step),
+	f := Diagnostic{Summary: "Which recipe?", Detail: fmt.Sprintf("recipe.%s has for_each, and no instance has the key %q.", d.name, step),
 		Suggestion: nearest(step, keys)}
 	switch {
 	case f.Suggestion != "":
 	case len(keys) == 0:
 		f.Remedy = "It has no instances."
 	default:
-		f.Remedy = fmt.Sprintf("Say which one, for example recipe.%s[%q].", d.name, keys[0])
+		f.Remedy = fmt.Sprintf("Select an instance, for example recipe.%s[%q].", d.name, keys[0])
 	}
 	ev.report(s, t.SourceRange(), f)
 }
@@ -74,8 +74,8 @@ func (ev *evaluator) hasMember(from *evaluator, s scope, t, rest hcl.Traversal) 
 	kind := stepName(rest[0])
 	if !slices.Contains(memberKinds, kind) {
 		from.report(s, t.SourceRange(), Diagnostic{Summary: "Unknown reference",
-			Detail:     fmt.Sprintf("%q is nothing that can be referred to in a sub-recipe.", kind),
-			Suggestion: nearest(kind, memberKinds), Remedy: fmt.Sprintf("There are %s; its variables are given values in its block.", enumerate(memberKinds))})
+			Detail:     fmt.Sprintf("A sub-recipe has no %q to refer to.", kind),
+			Suggestion: nearest(kind, memberKinds), Remedy: fmt.Sprintf("The kinds are %s. Variables get their values in the block of the sub-recipe.", enumerate(memberKinds))})
 		return false
 	}
 	if len(rest) == 1 {

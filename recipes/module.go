@@ -44,7 +44,7 @@ func (dec *decoder) moduleOf(ctx context.Context, s scope, d *declaration, speci
 	if d.attr("module") == nil {
 		if species == nil {
 			if a := d.attr("species"); a == nil && !dec.broken { // otherwise the species or the file is in error
-				dec.report(s, d.at, Diagnostic{Summary: "No module", Detail: "The creature has no module, and no species that would have one.",
+				dec.report(s, d.at, Diagnostic{Summary: "No module", Detail: "The creature has no module and no species.",
 					Remedy: `Add module = "FILE.wasm" or module = "builtin:NAME", or a species.`})
 			}
 			return
@@ -160,7 +160,7 @@ func (ms *moduleReader) moduleFault(s scope, expr hcl.Expression, text string, m
 		names := ms.opts.Builtins.Names()
 		d := Diagnostic{Summary: "Unknown builtin creature", Detail: fmt.Sprintf("No creature %q ships with this version.", name), Suggestion: nearest(name, names)}
 		if d.Suggestion == "" {
-			d.Remedy = fmt.Sprintf("There are %s.", enumerate(names))
+			d.Remedy = fmt.Sprintf("The builtin creatures are %s.", enumerate(names))
 		} else {
 			d.Suggestion = builtinPrefix + d.Suggestion
 		}
@@ -193,14 +193,14 @@ func (ms *moduleReader) moduleMissing(s scope, expr hcl.Expression, text, path s
 	d.Suggestion = nearest(filepath.Base(path), files)
 	switch {
 	case err != nil:
-		d.Remedy = "The folder does not exist either; a relative path begins at the recipe's folder."
+		d.Remedy = "The folder does not exist either. Relative paths start at the recipe's folder."
 	case d.Suggestion != "":
 	case ms.opts.Builtins != nil && slices.Contains(ms.opts.Builtins.Names(), strings.TrimSuffix(text, wasmSuffix)):
 		d.Suggestion = builtinPrefix + strings.TrimSuffix(text, wasmSuffix)
 	case len(wasm) > 0:
-		d.Remedy = fmt.Sprintf("That folder has %s.", enumerate(wasm))
+		d.Remedy = fmt.Sprintf("That folder contains %s.", enumerate(wasm))
 	default:
-		d.Remedy = "Build the module first; a relative path begins at the recipe's folder."
+		d.Remedy = "Build the module first. Relative paths start at the recipe's folder."
 	}
 	f := ms.at(s, expr.Range(), d)
 	if p := ms.prepared(expr); p != nil && p.ok {
@@ -233,7 +233,7 @@ func (dec *decoder) checkManifest(d *declaration, m *abi.Manifest, spec *deploy.
 				at = a.Expr.Range()
 			}
 			dec.report(scope{title: d.title}, at, Diagnostic{Severity: Warning, Summary: "Channel not wired",
-				Detail: fmt.Sprintf("The module %s says that it needs the alias %q to %s on, which %s does not have.", m.Name, want.Alias, side.verb, spec.Address),
+				Detail: fmt.Sprintf("The module %s needs the alias %q to %s on, but %s does not define it.", m.Name, want.Alias, side.verb, spec.Address),
 				Remedy: fmt.Sprintf("Write %s = { %s = channel.NAME }.", side.verb, want.Alias)})
 		}
 	}

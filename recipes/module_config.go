@@ -84,7 +84,7 @@ func (f *fitting) memory() {
 	}
 	s, at := f.find("limits", "memory")
 	s.report(at, Diagnostic{Summary: "Memory limit too small",
-		Detail: fmt.Sprintf("The module %s begins with %d bytes of memory; the limit of %s is %d.", f.name(), least, f.spec.Address, limit),
+		Detail: fmt.Sprintf("The module %s starts with %d bytes of memory, but the limit of %s is %d.", f.name(), least, f.spec.Address, limit),
 		Remedy: fmt.Sprintf("Allow %d bytes or more: limits { memory = \"%dKiB\" }.", least, (least+1023)/1024)})
 }
 
@@ -104,14 +104,14 @@ func (f *fitting) grants() {
 			continue
 		}
 		s, at := f.find("grants", name)
-		s.report(at, Diagnostic{Severity: Warning, Summary: "Grant without a use",
+		s.report(at, Diagnostic{Severity: Warning, Summary: "Unused grant",
 			Detail: fmt.Sprintf("The module %s never imports %s, so the grant %s changes nothing.", f.name(), uses[name][0], name), Remedy: "Remove the grant."})
 	}
 	if imports["http"] {
 		s := f.sources()[0]
-		s.report(f.moduleRange(), Diagnostic{Severity: Warning, Summary: "Import that is not granted",
-			Detail: fmt.Sprintf("The module %s imports http, which this version of terrarium does not carry out: every call answers unsupported.", f.name()),
-			Remedy: "Use a later version if it cannot do without."})
+		s.report(f.moduleRange(), Diagnostic{Severity: Warning, Summary: "Import not supported",
+			Detail: fmt.Sprintf("The module %s imports http, which this version of terrarium does not support: every call returns unsupported.", f.name()),
+			Remedy: "Use a later version if the module depends on it."})
 	}
 }
 
@@ -135,11 +135,11 @@ func (f *fitting) capabilities() {
 		case granted:
 		case known:
 			f.sources()[0].report(f.moduleRange(), Diagnostic{Severity: Warning, Summary: "Capability not granted",
-				Detail: fmt.Sprintf("The module %s says that it needs %s, which %s is not granted.", f.name(), name, f.spec.Address),
+				Detail: fmt.Sprintf("The module %s declares that it needs %s, which is not granted to %s.", f.name(), name, f.spec.Address),
 				Remedy: fmt.Sprintf("Write grants { %s = true }.", name)})
 		default:
 			f.sources()[0].report(f.moduleRange(), Diagnostic{Summary: "Not supported by this version",
-				Detail: fmt.Sprintf("The module %s says that it needs the capability %q, which this version of terrarium cannot grant.", f.name(), name),
+				Detail: fmt.Sprintf("The module %s declares that it needs the capability %q, which this version of terrarium cannot grant.", f.name(), name),
 				Remedy: "Use another module, or a later version."})
 		}
 	}

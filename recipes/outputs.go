@@ -34,7 +34,7 @@ func (dec *decoder) outputs(s scope, d *declaration, address string) []deploy.Ou
 		}
 		if len(out) == journal.MaxWires {
 			dec.report(s, b.DefRange, Diagnostic{Summary: "Too many output wires",
-				Detail: fmt.Sprintf("A creature has at most %d.", journal.MaxWires), Remedy: "Send on a channel, which any number of creatures can hear."})
+				Detail: fmt.Sprintf("A creature can have at most %d output wires.", journal.MaxWires), Remedy: "Use a channel instead: any number of creatures can listen on it."})
 			break
 		}
 		if spec, ok := dec.output(s, d, b, address); ok {
@@ -61,7 +61,7 @@ func (dec *decoder) output(s scope, d *declaration, b *hcl.Block, address string
 	spec := deploy.OutputSpec{Name: b.Labels[0], WithContent: true, Where: dec.where(b.DefRange)}
 	if !validKey(spec.Name) {
 		dec.report(s, b.LabelRanges[0], Diagnostic{Summary: "Invalid name", Detail: fmt.Sprintf("%q cannot be the name of an output wire.", spec.Name),
-			Remedy: fmt.Sprintf("Names are printable texts without spaces at the ends, of 1 to %d bytes.", maxKeyBytes)})
+			Remedy: fmt.Sprintf("A name has 1 to %d bytes of printable characters, without spaces at the ends.", maxKeyBytes)})
 	}
 	if v, _, ok := dec.plain(s, c, "with_content"); ok {
 		spec.WithContent = v.True()
@@ -110,7 +110,7 @@ func (dec *decoder) prompt(s scope, c blockBody, spec *deploy.OutputSpec) {
 	}
 	var bad *abi.Error
 	if errors.As(deploy.CheckPrompt(text, spec.WithContent), &bad) {
-		dec.fault(s, expr, "Mistake in a prompt", sentence(bad.Message), sentence(bad.Remedy))
+		dec.fault(s, expr, "Invalid prompt", sentence(bad.Message), sentence(bad.Remedy))
 	}
 }
 

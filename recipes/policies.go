@@ -132,8 +132,8 @@ func (sc *scripts) mode(s scope, d *declaration, p *policy.Policy) {
 		return
 	}
 	if p.On != journal.JudgeSend && p.On != journal.JudgeMerge {
-		sc.fault(s, d.attr("mode").Expr, "Nothing to change", fmt.Sprintf("A policy on %q can allow and deny; there is nothing for it to change.", d.event),
-			`Leave mode out. Policies on "send" and "merge" can be in the mode "mutate".`)
+		sc.fault(s, d.attr("mode").Expr, "Nothing to change", fmt.Sprintf("A policy on %q can only allow and deny: the event has nothing to change.", d.event),
+			`Remove mode. Only policies on "send" and "merge" support the mode "mutate".`)
 		return
 	}
 	p.Mode = policy.Mutate
@@ -143,7 +143,7 @@ func (sc *scripts) mode(s scope, d *declaration, p *policy.Policy) {
 func (sc *scripts) record(s scope, d *declaration, p *policy.Policy) {
 	kept, ok := sc.choiceAttr(s, d, "record")
 	if ok && p.On != journal.JudgeSend {
-		sc.fault(s, d.attr("record").Expr, "Nothing to keep", fmt.Sprintf("A policy on %q changes no message.", d.event), "Leave record out.")
+		sc.fault(s, d.attr("record").Expr, "Nothing to keep", fmt.Sprintf("A policy on %q does not change messages.", d.event), "Remove record.")
 		return
 	}
 	p.Original = kept == "original"
@@ -159,7 +159,7 @@ func (sc *scripts) isolate(all []*scripts, policies []policy.Policy) {
 	}
 	switch {
 	case sc.opts.Isolation == IsolateAll:
-		why = "all policies are to be isolated"
+		why = "the program isolates all policies"
 	case sc.opts.Isolation == IsolateNone, why == "":
 		return
 	}
@@ -168,8 +168,8 @@ func (sc *scripts) isolate(all []*scripts, policies []policy.Policy) {
 	}
 	if len(sc.opts.PolicyProcess) == 0 {
 		sc.add(Diagnostic{Severity: Error, Summary: "No process to run policies in", Range: Range{File: sc.folder.shown},
-			Detail: fmt.Sprintf("The policies of the recipe are run in processes of their own: %s. This program has not been told how to start one.", why),
-			Remedy: "Run the recipe with the command terrarium, set RecipeOptions.PolicyProcess, or make the files your own once you have read them."})
+			Detail: fmt.Sprintf("The policies of the recipe must run in separate processes: %s. This program does not know how to start one.", why),
+			Remedy: "Run the recipe with the command terrarium, set RecipeOptions.PolicyProcess, or take ownership of the files after you have read them."})
 	}
 }
 
@@ -179,7 +179,7 @@ func (sc *scripts) isolation(s scope, d *declaration, p *policy.Policy) {
 		return
 	}
 	if p.Process = true; len(sc.opts.PolicyProcess) == 0 {
-		sc.fault(s, d.attr("isolation").Expr, "No process to run it in", "This program has not been told how to start a process for policies.",
+		sc.fault(s, d.attr("isolation").Expr, "No process to run it in", "This program does not know how to start a process for policies.",
 			"Run the recipe with the command terrarium, or set RecipeOptions.PolicyProcess.")
 	}
 }
@@ -196,12 +196,12 @@ func (sc *scripts) timeout(s scope, d *declaration, what string) time.Duration {
 func (sc *scripts) otherEvent(s scope, d *declaration) {
 	if d.event == "capability" {
 		sc.report(s, d.at, Diagnostic{Summary: "Not supported by this version",
-			Detail: "Policies on \"capability\" are to judge outbound requests, and creatures cannot make any yet.",
+			Detail: "Policies on \"capability\" will judge outbound requests, which creatures cannot make yet.",
 			Remedy: "Remove the policy, or use a later version."})
 		return
 	}
-	sc.report(s, d.at, Diagnostic{Summary: "Unknown event", Detail: fmt.Sprintf("Policies on %q do not exist.", d.event),
-		Suggestion: nearest(d.event, decidingEvents), Remedy: fmt.Sprintf("There are %s.", enumerate(decidingEvents))})
+	sc.report(s, d.at, Diagnostic{Summary: "Unknown event", Detail: fmt.Sprintf("There is no event %q for policies.", d.event),
+		Suggestion: nearest(d.event, decidingEvents), Remedy: fmt.Sprintf("The events are %s.", enumerate(decidingEvents))})
 }
 
 // judged reads what a policy is about: channels, creatures and species, each one
@@ -209,13 +209,13 @@ func (sc *scripts) otherEvent(s scope, d *declaration) {
 func (sc *scripts) judged(s scope, d *declaration, p *policy.Policy) {
 	onEdges := p.On == journal.JudgeSend || p.On == journal.JudgeConnect || p.On == journal.JudgeDisconnect
 	if a := d.attr("channel"); a != nil && !onEdges {
-		sc.fault(s, a.Expr, "No channel", fmt.Sprintf("The event %q has no channel.", d.event), "Leave the attribute out.")
+		sc.fault(s, a.Expr, "No channel", fmt.Sprintf("The event %q has no channel.", d.event), "Remove the attribute.")
 		return
 	}
 	p.Channels = sc.scopeAttr(s, d, "channel")
 	for _, name := range []string{"creature", "species"} {
 		if a := d.attr(name); a != nil && (p.On == journal.JudgePlan || p.On == journal.JudgeMerge || p.On == journal.JudgeSplit) {
-			sc.fault(s, a.Expr, "No creature", fmt.Sprintf("The event %q is about whole graphs.", d.event), "Leave the attribute out, and look at the event in the script.")
+			sc.fault(s, a.Expr, "No creature", fmt.Sprintf("The event %q is about whole graphs.", d.event), "Remove the attribute, and inspect the event in the script.")
 			return
 		}
 	}

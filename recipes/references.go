@@ -21,13 +21,13 @@ func (ev *evaluator) refer(s scope, p *prepared, t hcl.Traversal, vars map[strin
 		return true
 	}
 	if s.pure {
-		ev.report(s, t.SourceRange(), Diagnostic{Summary: "No references here", Detail: "A function knows its parameters and nothing else.",
+		ev.report(s, t.SourceRange(), Diagnostic{Summary: "No references here", Detail: "A function can only refer to its parameters.",
 			Suggestion: nearest(root, slices.Sorted(maps.Keys(s.extra))), Remedy: "Add a parameter for it."})
 		return false
 	}
 	if s.static != "" {
 		ev.report(s, t.SourceRange(), Diagnostic{Summary: "No references here",
-			Detail: fmt.Sprintf("References cannot be used in %s: it is read before anything else.", s.static),
+			Detail: fmt.Sprintf("References cannot be used in %s, where nothing else is known yet.", s.static),
 			Remedy: "Write the value itself."})
 		return false
 	}
@@ -54,7 +54,7 @@ func (ev *evaluator) refer(s scope, p *prepared, t hcl.Traversal, vars map[strin
 func (ev *evaluator) referEach(s scope, t hcl.Traversal) bool {
 	if !s.forEach {
 		ev.report(s, t.SourceRange(), Diagnostic{Summary: "No for_each here",
-			Detail: "each.key and each.value have a meaning only in a block with for_each.", Remedy: "Give the block a for_each, or write the value itself."})
+			Detail: "each.key and each.value can only be used in a block with for_each.", Remedy: "Give the block a for_each, or write the value itself."})
 		return false
 	}
 	return ev.fixedName(s, t, "each", "key", "value")
@@ -133,26 +133,26 @@ var scriptWords = []string{"event", "ctx", "output", "source"}
 // unknownRoot reports a reference whose first word means nothing.
 func (ev *evaluator) unknownRoot(s scope, t hcl.Traversal) {
 	word := t.RootName()
-	d := Diagnostic{Summary: "Unknown reference", Detail: fmt.Sprintf("%q does not begin a reference.", word),
-		Remedy: "References begin with var, local, channel, species, creature, predicate, recipe, each or path."}
+	d := Diagnostic{Summary: "Unknown reference", Detail: fmt.Sprintf("%q is not the start of a reference.", word),
+		Remedy: "References start with var, local, channel, species, creature, predicate, recipe, each or path."}
 	roots := []string{"var", "local", "channel", "species", "creature", "predicate", "recipe", "each", "path"}
 	switch {
 	case later[word]:
 		d.Summary, d.Remedy = "Not supported by this version", "Remove the reference, or use a later version."
-		d.Detail = fmt.Sprintf("References to %q belong to the language, but this version of terrarium does not carry them out.", word)
+		d.Detail = fmt.Sprintf("References to %q are part of the language, but this version of terrarium does not support them.", word)
 	case slices.Contains(scriptWords, word):
-		d.Remedy = "A script in quotes is a template: write $${ for what is JavaScript's, or the script in a heredoc, <<-JS, which needs no escaping."
+		d.Remedy = "A script in quotes is a template. Write $${ where JavaScript needs ${, or use a heredoc, <<-JS, which needs no escaping."
 	case len(t) == 1:
 		for _, root := range roots[:7] {
 			if ev.decls[kindOf[root]][word] != nil {
-				d.Detail, d.Remedy = fmt.Sprintf("%q alone does not say what kind of thing it is.", word), ""
+				d.Detail, d.Remedy = fmt.Sprintf("%q alone does not say which kind of thing is meant.", word), ""
 				d.Suggestion = root + "." + word
 				ev.used[word] = ev.used[word] || root == "channel"
 				break
 			}
 		}
 		if d.Suggestion == "" {
-			d.Remedy += fmt.Sprintf(" A text stands in quotes: %q.", word)
+			d.Remedy += fmt.Sprintf(" Texts need quotes: %q.", word)
 		}
 	default:
 		d.Suggestion = nearest(word, append(roots, "variable", "locals"))
@@ -190,14 +190,14 @@ func (ev *evaluator) wrongReference(s scope, expr hcl.Expression, v cty.Value, k
 		remedy := "It has no instances."
 		if vars := expr.Variables(); len(keys) > 0 && len(vars) == 1 {
 			text := traversalText(vars[0])
-			remedy = fmt.Sprintf("Say which one, for example %s[%q].", text, keys[0])
+			remedy = fmt.Sprintf("Select one, for example %s[%q].", text, keys[0])
 			if kind == "channel" {
-				remedy = fmt.Sprintf("Say which one, for example %s[%q], or write values(%s) in place of the list for all of them.", text, keys[0], text)
+				remedy = fmt.Sprintf("Select one, for example %s[%q], or replace the list with values(%s) to use all of them.", text, keys[0], text)
 			}
 		}
-		ev.fault(s, expr, "Which "+kind+"?", fmt.Sprintf("This stands for all instances of a for_each: %s.", describe(v)), remedy)
+		ev.fault(s, expr, "Which "+kind+"?", fmt.Sprintf("This refers to all instances of a for_each: %s.", describe(v)), remedy)
 	default:
-		ev.fault(s, expr, capital(kind)+" expected", fmt.Sprintf("A reference to a %s belongs here; this is %s.", kind, describe(v)), "")
+		ev.fault(s, expr, capital(kind)+" expected", fmt.Sprintf("A reference to a %s is expected here; this is %s.", kind, describe(v)), "")
 	}
 }
 

@@ -65,7 +65,7 @@ func (rep *reporter) hcl(t string, h *hcl.Diagnostic) {
 		d.Detail = strings.Replace(d.Detail, m[0], "", 1)
 	}
 	if involvesSensitive(h) {
-		d.Detail, d.Suggestion = "The reason is not shown, because a sensitive value is involved.", ""
+		d.Detail, d.Suggestion = "The reason is not shown because it involves a sensitive value.", ""
 	}
 	d.Detail = unmask.Replace(d.Detail)
 	if h.Subject != nil {

@@ -35,7 +35,7 @@ func (sc *scripts) script(s scope, d *declaration) (*script, bool) {
 		sc.report(s, d.at, Diagnostic{Summary: "No script", Detail: fmt.Sprintf("A %s needs a script.", d.kind), Remedy: remedy})
 		return nil, false
 	case run != nil && file != nil:
-		sc.report(s, file.NameRange, Diagnostic{Summary: "Two scripts", Detail: fmt.Sprintf("A %s has either run or file.", d.kind), Remedy: "Remove one of them."})
+		sc.report(s, file.NameRange, Diagnostic{Summary: "Two scripts", Detail: fmt.Sprintf("A %s can have run or file, but not both.", d.kind), Remedy: "Remove one of them."})
 		return nil, false
 	case file != nil:
 		return sc.scriptFile(s, d)
@@ -126,7 +126,7 @@ func (s *script) fault(f *policy.ScriptError) {
 	end.Column++
 	end.Byte++
 	s.in.report(scope{title: s.title}, hcl.Range{Filename: s.shown, Start: start, End: end},
-		Diagnostic{Summary: "Mistake in a script", Detail: sentence(f.Message), Remedy: f.Remedy})
+		Diagnostic{Summary: "Invalid script", Detail: sentence(f.Message), Remedy: f.Remedy})
 }
 
 // offsetOf returns the byte offset of a place.

@@ -44,9 +44,9 @@ func encoding(src []byte, filename string) *hcl.Diagnostic {
 		}
 		at += size
 	}
-	detail := "A recipe is UTF-8 text."
+	detail := "A recipe must be UTF-8 text."
 	if bytes.HasPrefix(src, []byte("\xff\xfe")) || bytes.HasPrefix(src, []byte("\xfe\xff")) {
-		detail = "A recipe is UTF-8 text, and this is UTF-16. Windows PowerShell writes that, unless it is told otherwise."
+		detail = "A recipe must be UTF-8 text; this is UTF-16, which Windows PowerShell writes by default."
 	}
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Not UTF-8", Detail: detail, Subject: byteRange(src, filename, at, at+1).Ptr()}
 }
@@ -64,7 +64,7 @@ func deceptive(src []byte, filename string) *hcl.Diagnostic {
 	r, size := utf8.DecodeRune(src[at:])
 	return &hcl.Diagnostic{
 		Severity: hcl.DiagError, Summary: "Invisible character", Subject: byteRange(src, filename, at, at+size).Ptr(),
-		Detail: fmt.Sprintf("The character %U cannot be seen, and what stands around it may be something else than what is seen. In a text it can be written as \"\\u%04x\".", r, r),
+		Detail: fmt.Sprintf("The character %U is invisible, and the text around it may not be what it seems. In a text, write it as \"\\u%04x\".", r, r),
 	}
 }
 

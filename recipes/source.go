@@ -44,7 +44,7 @@ func openRecipe(path string, limit int64) (*folder, []string, *Diagnostic) {
 		dir, names = filepath.Dir(path), []string{filepath.Base(path)}
 		if !isRecipe(names[0]) {
 			return nil, nil, &Diagnostic{Severity: Error, Summary: "Not a recipe", Range: Range{File: path},
-				Detail: "The name of a recipe ends in .hcl or .hcl.json.", Remedy: "Name the recipe's file or its folder."}
+				Detail: "The name of a recipe ends in .hcl or .hcl.json.", Remedy: "Give the recipe's file or its folder."}
 		}
 	}
 	abs, err := filepath.Abs(dir)
@@ -101,10 +101,10 @@ func recipesAmong(entries []fs.DirEntry, path string) (names []string, d *Diagno
 	}
 	detail := "The folder is empty."
 	if len(others) > 0 {
-		detail = "It holds " + enumerate(others) + "."
+		detail = "It contains " + enumerate(others) + "."
 	}
 	return nil, &Diagnostic{Severity: Error, Summary: "No recipe in this folder", Range: Range{File: path}, Detail: detail,
-		Remedy: "A recipe is made of files whose names end in .hcl or .hcl.json."}
+		Remedy: "A recipe consists of files whose names end in .hcl or .hcl.json."}
 }
 
 func unreadable(path string, err error) *Diagnostic {
@@ -114,7 +114,7 @@ func unreadable(path string, err error) *Diagnostic {
 	}
 	d.Summary, d.Detail = "Recipe not found", fmt.Sprintf("There is no file or folder %q.", path)
 	if to, err := os.Readlink(path); err == nil {
-		d.Detail = fmt.Sprintf("%q is a link to %q, where there is nothing.", path, to)
+		d.Detail = fmt.Sprintf("%q is a link to %q, which does not exist.", path, to)
 		return d
 	}
 	if entries, err := os.ReadDir(filepath.Dir(path)); err == nil {
@@ -158,7 +158,7 @@ func openCopy(source deploy.Source, limit int64) (*folder, []string, *Diagnostic
 	}
 	if len(names) == 0 {
 		return nil, nil, &Diagnostic{Severity: Error, Summary: "No recipe in the copy", Range: Range{File: source.Path},
-			Detail: "The copy that was kept has no file of the recipe.", Remedy: "Name the recipe itself."}
+			Detail: "The stored copy has no file of the recipe.", Remedy: "Give the path of the recipe itself."}
 	}
 	if single {
 		f.name = recipeName(names[0])

@@ -46,7 +46,7 @@ func (f *folder) relative(name string) (string, error) {
 }
 
 func outside(name string) error {
-	return &abi.Error{Code: abi.Denied, Message: fmt.Sprintf("%q lies outside of the recipe's folder", name),
+	return &abi.Error{Code: abi.Denied, Message: fmt.Sprintf("%q is outside the recipe's folder", name),
 		Remedy: "copy the file into the recipe's folder"}
 }
 
@@ -54,7 +54,7 @@ func (f *folder) readAll(rel string) ([]byte, error) {
 	if f.kept != nil {
 		text, ok := f.kept[rel]
 		if !ok {
-			return nil, &abi.Error{Code: abi.NotFound, Message: fmt.Sprintf("the copy of the recipe has no file %q", rel)}
+			return nil, &abi.Error{Code: abi.NotFound, Message: fmt.Sprintf("the stored copy of the recipe has no file %q", rel)}
 		}
 		return []byte(text), nil
 	}

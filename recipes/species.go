@@ -54,7 +54,7 @@ func (dec *decoder) oneSpecies(ctx context.Context, d *declaration) deploy.Speci
 			}
 		}
 	case d.attr("spawnable") != nil:
-		dec.report(s, d.attr("spawnable").NameRange, Diagnostic{Summary: "No module", Detail: "What may be spawned needs a module.",
+		dec.report(s, d.attr("spawnable").NameRange, Diagnostic{Summary: "No module", Detail: "A spawnable species needs a module.",
 			Remedy: `Add module = "FILE.wasm" or module = "builtin:NAME" to the species.`})
 	}
 	return out
@@ -71,7 +71,7 @@ func (dec *decoder) template(s scope, d *declaration) deploy.SpeciesSpec {
 	if n, ok := dec.countAttr(s, d, "spawnable"); ok {
 		out.Spawnable = int(min(n, maxSpawnable))
 		if n > maxSpawnable {
-			dec.fault(s, d.attr("spawnable").Expr, "Number out of range", fmt.Sprintf("Spawnable is at most %d.", maxSpawnable), "")
+			dec.fault(s, d.attr("spawnable").Expr, "Number out of range", fmt.Sprintf("Spawnable can be at most %d.", maxSpawnable), "")
 		}
 	}
 	return out

@@ -89,7 +89,7 @@ func (l *loader) instantiate(d *declaration) bool {
 	for i := range d.instances {
 		if l.begun++; l.begun > maxSubRecipes {
 			l.report(scope{title: d.title}, d.at, Diagnostic{Summary: "Too many sub-recipes",
-				Detail: fmt.Sprintf("A recipe has at most %d, those of sub-recipes included.", maxSubRecipes), Remedy: "Use for_each on creatures where that is enough."})
+				Detail: fmt.Sprintf("A recipe can have at most %d sub-recipes, including those within sub-recipes.", maxSubRecipes), Remedy: "Use for_each on creatures where that is enough."})
 			return false
 		}
 		l.sub(d, &d.instances[i], f, files)
@@ -106,7 +106,7 @@ func (l *loader) findSource(s scope, expr hcl.Expression) (*folder, []string, bo
 	}
 	v, _ = v.UnmarkDeep()
 	if v.IsNull() || v.Type() != cty.String {
-		l.fault(s, expr, "Wrong type", fmt.Sprintf("Source is a text; this is %s.", describe(v)), `Write the path of a folder or file, such as "./alerts".`)
+		l.fault(s, expr, "Wrong type", fmt.Sprintf("Source must be a text; this is %s.", describe(v)), `Write the path of a folder or file, such as "./alerts".`)
 		return nil, nil, false
 	}
 	f, names, d := l.folder.beneath(v.AsString())
@@ -129,12 +129,12 @@ func (l *loader) mayNest(d *declaration, f *folder, names []string) bool {
 			continue
 		}
 		l.report(scope{title: d.title}, d.at, Diagnostic{Summary: "Recipe within itself",
-			Detail: fmt.Sprintf("The source has %s, of which this recipe is a part.", enumerate(files)), Remedy: "Move what both need into a recipe of its own."})
+			Detail: fmt.Sprintf("The source includes %s, which this recipe is part of.", enumerate(files)), Remedy: "Move the shared parts into a separate recipe."})
 		return false
 	}
 	if l.depth >= maxRecipeDepth {
 		l.report(scope{title: d.title}, d.at, Diagnostic{Summary: "Recipes nest too deeply",
-			Detail: fmt.Sprintf("At most %d sub-recipes may stand within one another.", maxRecipeDepth)})
+			Detail: fmt.Sprintf("Sub-recipes can be nested at most %d deep.", maxRecipeDepth)})
 		return false
 	}
 	return true
@@ -180,8 +180,8 @@ func (l *loader) onlyOutermost() {
 }
 
 func (rep *reporter) outermostOnly(title string, at hcl.Range, what string) {
-	rep.report(scope{title: title}, at, Diagnostic{Summary: "Not in a sub-recipe", Detail: what + " is that of the whole deployment.",
-		Remedy: "Leave it to the outermost recipe, which can name what is in here, such as " + rep.prefix + "creature.NAME."})
+	rep.report(scope{title: title}, at, Diagnostic{Summary: "Not in a sub-recipe", Detail: what + " belongs to the whole deployment.",
+		Remedy: "Set it in the outermost recipe, which can refer to things in here, such as " + rep.prefix + "creature.NAME."})
 }
 
 // inputMissing reports a variable of a sub-recipe that is given no value.

@@ -86,7 +86,7 @@ func (f *folder) recipes() ([]string, *Diagnostic) {
 	}
 	slices.Sort(names)
 	if len(names) == 0 {
-		return nil, &Diagnostic{Summary: "No recipe in the copy", Detail: "The copy that was kept has no file of the sub-recipe."}
+		return nil, &Diagnostic{Summary: "No recipe in the copy", Detail: "The stored copy has no file of the sub-recipe."}
 	}
 	return names, nil
 }
@@ -106,7 +106,7 @@ func sourceFault(source string, err error) *Diagnostic {
 			d.Suggestion = m[1]
 		}
 	case abi.Denied:
-		d.Summary, d.Detail = "Sub-recipe outside of the recipe", fmt.Sprintf("%q lies outside of the recipe's folder.", source)
+		d.Summary, d.Detail = "Sub-recipe outside the recipe", fmt.Sprintf("%q is outside the recipe's folder.", source)
 		d.Remedy = "Copy it into the recipe's folder."
 	}
 	return d

@@ -83,7 +83,7 @@ func loadTest(ctx context.Context, path string, o Options, t *Test) (*Test, Diag
 	l.beginTest()
 	t.Recipe = l.evaluate(ctx, path)
 	if t.in == nil && !l.diags.HasErrors() {
-		return nil, Diagnostics{{Severity: Error, Summary: "Recipe has changed", Range: Range{File: path}, Detail: "It was written while it was read."}}
+		return nil, Diagnostics{{Severity: Error, Summary: "Recipe has changed", Range: Range{File: path}, Detail: "It was modified while it was being read."}}
 	}
 	return t, l.diags
 }
@@ -164,7 +164,7 @@ func (ts *testReader) checkResult(s scope, t hcl.Traversal) {
 	kind := stepName(t[1])
 	if !slices.Contains(resultNames, kind) {
 		ts.report(s, t.SourceRange(), Diagnostic{Summary: "Unknown reference", Detail: fmt.Sprintf("A result has no %q.", kind),
-			Suggestion: nearest(kind, resultNames), Remedy: fmt.Sprintf("It has %s.", enumerate(resultNames))})
+			Suggestion: nearest(kind, resultNames), Remedy: fmt.Sprintf("Its attributes are %s.", enumerate(resultNames))})
 		return
 	}
 	if len(t) < 3 || kindOf[kind] == "" || ts.broken {
@@ -196,7 +196,7 @@ func (t *Test) Check(o TestOutcome) Diagnostics {
 		holds, err := convert.Convert(v, cty.Bool)
 		switch {
 		case err != nil || holds.IsNull():
-			l.fault(s, a.Expr, "Wrong type", fmt.Sprintf("A condition is true or false; this is %s.", describeUnless(secret, v)), "")
+			l.fault(s, a.Expr, "Wrong type", fmt.Sprintf("A condition must be true or false; this is %s.", describeUnless(secret, v)), "")
 		case !holds.True():
 			l.fault(s, a.Expr, "Assertion failed", l.assertMessage(s, c), "")
 		}

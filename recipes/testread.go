@@ -106,7 +106,7 @@ func (ts *testReader) testPayloads(s scope, b *hcl.Block, c blockBody) [][]byte 
 		}
 	}
 	if given != 1 {
-		ts.report(s, b.DefRange, Diagnostic{Summary: "What is sent?", Detail: "A send block has one of payload (a text), json (any value) and lines (a list of texts, each a message).",
+		ts.report(s, b.DefRange, Diagnostic{Summary: "One payload expected", Detail: "A send block needs exactly one of payload (a text), json (any value) and lines (a list of texts, one message each).",
 			Remedy: `Write for example payload = "hello".`})
 		return nil
 	}
@@ -126,7 +126,7 @@ func (ts *testReader) testPayloads(s scope, b *hcl.Block, c blockBody) [][]byte 
 	if v, expr, ok := ts.plain(s, c, "lines"); ok {
 		for _, line := range v.AsValueSlice() {
 			if line.IsNull() {
-				ts.fault(s, expr, "Wrong type", "A line is a text; this list has one that is null.", "")
+				ts.fault(s, expr, "Wrong type", "A line must be a text; this list has a null.", "")
 				return nil
 			}
 			out = append(out, []byte(line.AsString()))

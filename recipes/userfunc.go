@@ -33,8 +33,8 @@ func (ds *declarations) declareFunction(b *hcl.Block, t string) {
 	d := &declaration{kind: b.Type, name: b.Labels[0], title: t, at: b.DefRange}
 	d.content = ds.content(t, b)
 	if !hclsyntax.ValidIdentifier(d.name) {
-		ds.report(scope{title: t}, b.LabelRanges[0], Diagnostic{Summary: "Invalid name", Detail: fmt.Sprintf("%q cannot be called.", d.name),
-			Remedy: "Use letters, digits, hyphens and underscores, beginning with a letter."})
+		ds.report(scope{title: t}, b.LabelRanges[0], Diagnostic{Summary: "Invalid name", Detail: fmt.Sprintf("%q cannot be the name of a function.", d.name),
+			Remedy: "Use letters, digits, hyphens and underscores, and start with a letter."})
 		return
 	}
 	for _, f := range ds.funcs {
@@ -52,7 +52,7 @@ func (ev *evaluator) userFunctions() {
 	for _, d := range ev.funcs {
 		if _, taken := ev.functions[d.name]; taken {
 			ev.report(scope{title: d.title}, d.at, Diagnostic{Summary: "Name of a built-in function",
-				Detail: fmt.Sprintf("There is a function %s already.", d.name), Remedy: "Use another name."})
+				Detail: fmt.Sprintf("The function %s already exists.", d.name), Remedy: "Use another name."})
 			continue
 		}
 		if f, ok := ev.userFunction(d); ok {
@@ -139,7 +139,7 @@ func (ev *evaluator) call(d *declaration, expr hcl.Expression, params map[string
 	if ev.calls.total++; ev.calls.total > maxCalls {
 		ev.calls.fault = fmt.Errorf("more than %d calls of declared functions while the recipe is read", maxCalls)
 	} else if ev.calls.depth >= maxCallDepth {
-		ev.calls.fault = fmt.Errorf("more than %d calls within one another: does it call itself", maxCallDepth)
+		ev.calls.fault = fmt.Errorf("more than %d nested calls; the function may call itself", maxCallDepth)
 	}
 	if ev.calls.fault != nil {
 		return cty.NilVal, ev.calls.fault

@@ -142,7 +142,7 @@ func (vs *variables) checkInputs() {
 		if vs.decls["variable"][name] != nil || in.from == givenEarlier || strings.HasPrefix(in.from, "environment") || vs.broken || vs.opts.Shared {
 			continue
 		}
-		d := Diagnostic{Summary: "Value for an unknown variable", Detail: fmt.Sprintf("The recipe declares no variable %q, to which %s gives a value.", name, in.from),
+		d := Diagnostic{Summary: "Value for an unknown variable", Detail: fmt.Sprintf("The recipe declares no variable %q; the value comes from %s.", name, in.from),
 			Suggestion: nearest(name, vs.declared("variable"))}
 		switch {
 		case in.owner != nil:
@@ -183,7 +183,7 @@ func (vs *variables) variable(d *declaration) (cty.Value, bool) {
 	} else {
 		vs.report(s, d.at, Diagnostic{Summary: "No value for variable " + d.name,
 			Detail: "The variable has no default, so it needs a value.",
-			Remedy: fmt.Sprintf("Give --var %s=…, set %s%s, or add a default.", d.name, envPrefix, d.name)})
+			Remedy: fmt.Sprintf("Pass --var %s=…, set the environment variable %s%s, or add a default.", d.name, envPrefix, d.name)})
 		return cty.DynamicVal, false
 	}
 	if !ok {
@@ -282,9 +282,9 @@ func (vs *variables) inputValue(s scope, d *declaration, in input, ty cty.Type) 
 func inputRemedy(ty cty.Type) string {
 	switch {
 	case ty.IsMapType(), ty.IsObjectType():
-		return `Write it as an expression, for example {a = 1}; texts stand in quotes.`
+		return `Write it as an expression, for example {a = 1}; put texts in quotes.`
 	case ty.IsListType(), ty.IsSetType(), ty.IsTupleType():
-		return `Write it as an expression, for example ["a", "b"]; texts stand in quotes.`
+		return `Write it as an expression, for example ["a", "b"]; put texts in quotes.`
 	default:
 		return "Write it as an expression of type " + typeexpr.TypeString(ty) + "."
 	}

@@ -20,7 +20,7 @@ func (l *loader) checkVersion(s scope, expr hcl.Expression, want string) {
 		}
 		if semver.IsValid(have) && !compare[op](have, version) {
 			l.fault(s, expr, "Another version is needed", fmt.Sprintf("The recipe needs terrarium %s; this is %s.", want, l.opts.Version),
-				"Install a version that fits, or change required_version.")
+				"Install a matching version, or change required_version.")
 			return
 		}
 	}

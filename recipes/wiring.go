@@ -87,7 +87,7 @@ func (w *wiring) whole(expr hcl.Expression) {
 	}
 	v, _ = v.UnmarkDeep()
 	if _, single := refAddress(v, "channel"); single {
-		w.fault(expr, "List expected", "This is one channel where a list of channels belongs.", "Write square brackets around it.")
+		w.fault(expr, "List expected", "This is a single channel; a list of channels is expected here.", "Put square brackets around it.")
 		return
 	}
 	switch ty := v.Type(); {
@@ -107,7 +107,7 @@ func (w *wiring) whole(expr hcl.Expression) {
 			w.aliased(k.AsString(), expr, e)
 		}
 	default:
-		w.fault(expr, "List expected", fmt.Sprintf("%s is a list of channels, or an object of channels by alias; this is %s.", capital(w.attr), describe(v)),
+		w.fault(expr, "List expected", fmt.Sprintf("%s must be a list of channels, or an object of channels by alias; this is %s.", capital(w.attr), describe(v)),
 			"Write "+w.attr+" = [channel.NAME].")
 	}
 }
@@ -130,7 +130,7 @@ func (w *wiring) severalAllowed(alias string, expr hcl.Expression, n int) bool {
 	if w.several || n == 1 {
 		return true
 	}
-	w.fault(expr, "One channel per send alias", fmt.Sprintf("The alias %q names %s; a message goes to one.", alias, counted(n, "channel")),
+	w.fault(expr, "One channel per send alias", fmt.Sprintf("The alias %q names %s, but a message is sent on one.", alias, counted(n, "channel")),
 		"Give each channel an alias of its own.")
 	return false
 }
@@ -202,7 +202,7 @@ func (dec *decoder) checkEdges() {
 		}
 		detail := fmt.Sprintf("No creature listens or sends on %s, so it belongs to no graph.", enumerate(loose))
 		dec.report(scope{title: decl.title}, decl.at, Diagnostic{Summary: "Channel without an edge", Detail: detail,
-			Remedy: fmt.Sprintf("Name it in the listen or send of a creature, as %s, or remove it.", loose[0])})
+			Remedy: fmt.Sprintf("Add %s to the listen or send of a creature, or remove the channel.", loose[0])})
 	}
 }
 

@@ -25,7 +25,7 @@ type contextView struct {
 
 var _ goja.DynamicObject = (*contextView)(nil)
 
-var errNoState = misuse{errors.New("ctx.state is no JSON value")}
+var errNoState = misuse{errors.New("ctx.state is not a JSON value")}
 
 var contextKeys = names(ContextFields)
 

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	errBadJSON  = misuse{errors.New("it is no JSON")}
+	errBadJSON  = misuse{errors.New("it is not JSON")}
 	errDeepJSON = misuse{errors.New("the nesting of the JSON is larger than a policy may make it")}
 )
 

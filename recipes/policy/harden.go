@@ -143,7 +143,7 @@ func (i *isolate) decodeJSON(call goja.FunctionCall) goja.Value {
 		panic(err)
 	}
 	if !json.Valid([]byte(text)) {
-		return refuse(call.Argument(1), "this is no JSON")
+		return refuse(call.Argument(1), "this is not JSON")
 	}
 	v, err := i.decode(text, false)
 	switch {

@@ -53,7 +53,7 @@ func (j *judgement) policy(ctx context.Context, p *compiled) {
 		}
 	}()
 	if err := ctx.Err(); err != nil {
-		j.undecided(p, p.word(fmt.Sprintf("the caller gave up: %v", err), p.Line))
+		j.undecided(p, p.word(fmt.Sprintf("the caller cancelled: %v", err), p.Line))
 		return
 	}
 	ok, err := p.concerns(&j.subject)
@@ -217,15 +217,15 @@ func (p *compiled) unfit(v *verdict) string {
 	case v.kind == kindWarn, onFail && ruling:
 		return ""
 	case onFail:
-		return fmt.Sprintf("%s() does not go with the event fail: what happened has happened", v.kind)
+		return fmt.Sprintf("%s() cannot be used on the event fail: the failure has already happened", v.kind)
 	case v.kind == kindDeny:
 		return ""
 	case !(v.kind == kindPatch && (onSend || onMerge)) && !(v.kind == kindDrop && onSend):
-		return fmt.Sprintf("%s() does not go with the event %s", v.kind, p.On)
+		return fmt.Sprintf("%s() cannot be used on the event %s", v.kind, p.On)
 	case p.Mode != Mutate:
 		return fmt.Sprintf("%s() needs mode = \"mutate\"", v.kind)
 	case v.kind == kindPatch && onMerge != (v.names != nil), onMerge && (v.payload != nil || v.headers != nil):
-		return "a merge is patched by names, and a message by payload, base64 and headers"
+		return "patch takes names for a merge, and payload, base64 and headers for a message"
 	}
 	return ""
 }

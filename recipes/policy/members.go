@@ -91,7 +91,7 @@ func (m *members[V]) filter(arg goja.Value) (filter []wanted, possible bool) {
 	for _, key := range o.Keys() {
 		f, known := m.fields[key]
 		if !known {
-			m.isolate.throw(fmt.Sprintf("there is no %q to look for", clip(key)))
+			m.isolate.throw(fmt.Sprintf("there is no field %q to filter by", clip(key)))
 		}
 		w := wanted{key: key}
 		fits := false

@@ -99,7 +99,7 @@ func (c *compiled) compileCondition(source string) *ScriptError {
 // for its timeout at most.
 func (p *predicate) Holds(ctx context.Context, event *deploy.OutputEvent) (holds bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return false, fmt.Errorf("the caller gave up: %w", err)
+		return false, fmt.Errorf("the caller cancelled: %w", err)
 	}
 	i, err := p.acquire()
 	if err != nil {
@@ -133,12 +133,12 @@ func condition(p *compiled, result goja.Value) (bool, *ScriptError) {
 		return false, nil
 	}
 	if _, object := result.(*goja.Object); object {
-		return false, p.fault(1, 1, "it answered an object instead of true or false", "Compare it with something.")
+		return false, p.fault(1, 1, "it returned an object instead of true or false", "Compare it with something.")
 	}
 	if holds, ok := result.Export().(bool); ok {
 		return holds, nil
 	}
-	return false, p.fault(1, 1, fmt.Sprintf("it answered %s instead of true or false", clip(result.String())), "Compare it with something.")
+	return false, p.fault(1, 1, fmt.Sprintf("it returned %s instead of true or false", clip(result.String())), "Compare it with something.")
 }
 
 var errOutputTooLarge = misuse{errors.New("the output is larger than a predicate may read")}

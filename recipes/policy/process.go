@@ -165,7 +165,7 @@ type child struct {
 // start starts a process, and waits until it is ready.
 func (c *children) start() (*child, error) {
 	if len(c.options.Command) == 0 {
-		return nil, errors.New("no command is known that runs policies in another process")
+		return nil, errors.New("no command is configured to run policies in another process")
 	}
 	command := exec.Command(c.options.Command[0], c.options.Command[1:]...)
 	command.Env = []string{} // scripts are not told who runs them
@@ -271,7 +271,7 @@ func (ch *child) epitaph(cause error) string {
 	case ch.late:
 		return "it took too long, and was killed"
 	case state != nil && (state.ExitCode() == exitMemory || state.ExitCode() == 2):
-		return "it used more memory than it may"
+		return "it used more memory than allowed"
 	case errors.Is(cause, io.EOF) || errors.Is(cause, io.ErrUnexpectedEOF):
 		return fmt.Sprint(ch.err)
 	}

@@ -96,7 +96,7 @@ func (r *review) visit(node any) bool {
 		return false
 	case *ast.RegExpLiteral:
 		if r.patterns += weigh(n.Pattern); r.patterns > maxPattern {
-			r.refuse(n.Idx, fmt.Sprintf("the patterns of the script have more than %d steps, counting what is repeated", maxPattern), "Repeat less.")
+			r.refuse(n.Idx, fmt.Sprintf("the patterns of the script have more than %d steps, counting repetitions", maxPattern), "Use fewer repetitions.")
 		}
 		return false
 	case *ast.Identifier:
@@ -115,7 +115,7 @@ func (r *review) visit(node any) bool {
 	case *ast.FunctionLiteral:
 		if r.name(n.Name); n.Generator || n.Async {
 			// They nest without a bound, and to stop them takes a time in proportion to that.
-			r.refuse(n.Function, "generators and async functions are not available to policies", "Write a plain function. It may collect what it finds in a list.")
+			r.refuse(n.Function, "generators and async functions are not available to policies", "Write a plain function that collects its results in a list.")
 		}
 	case *ast.ArrowFunctionLiteral:
 		if n.Async {
@@ -126,7 +126,7 @@ func (r *review) visit(node any) bool {
 	case *ast.ObjectPattern:
 		if n.Rest != nil {
 			// Of a text, each character would become a property, in one step.
-			r.refuse(n.Rest.Idx0(), "the rest of an object cannot be taken apart", "Take the fields by name, or copy the object: {...value}.")
+			r.refuse(n.Rest.Idx0(), "the rest of an object cannot be destructured", "Destructure the fields by name, or copy the object: {...value}.")
 		}
 	case *ast.LabelledStatement:
 		r.walk(reflect.ValueOf(&n.Statement).Elem())
@@ -218,7 +218,7 @@ func (r *review) unknownNames() {
 		if name == "undefined" || r.declared[name] || slices.Contains(globals, name) {
 			continue
 		}
-		remedy := "Declare it in the function, or remove it. Scripts have the functions of the language that need neither files nor network nor a clock."
+		remedy := "Declare it in the function, or remove it. Scripts can use the functions of the language that need no files, no network and no clock."
 		if like := likeliest(name, slices.AppendSeq(slices.Clone(globals), maps.Keys(r.declared))); like != "" {
 			remedy = fmt.Sprintf("Did you mean %s?", like)
 		}

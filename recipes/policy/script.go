@@ -150,7 +150,7 @@ func (c *compiled) syntaxError(err error) *ScriptError {
 	}
 }
 
-const oneFunction = "Write one function: (event, ctx) => { … }. What it needs, declare inside of it."
+const oneFunction = "Write one function: (event, ctx) => { … }. Declare everything it needs inside it."
 
 func (c *compiled) checkTree(tree *ast.Program) *ScriptError {
 	tree.Body = slices.DeleteFunc(tree.Body, func(s ast.Statement) bool {

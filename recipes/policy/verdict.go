@@ -69,11 +69,11 @@ func verdictOf(p *compiled, result goja.Value) (*verdict, *ScriptError) {
 			return &v, nil
 		}
 		if o.ClassName() == "Promise" {
-			return nil, p.fault(1, 1, "it answered a promise; a decision cannot wait", "")
+			return nil, p.fault(1, 1, "it returned a promise; a decision cannot wait", "")
 		}
-		return nil, p.fault(1, 1, fmt.Sprintf("it answered an object of the class %s instead of a verdict such as deny(reason)", o.ClassName()), "")
+		return nil, p.fault(1, 1, fmt.Sprintf("it returned an object of the class %s instead of a verdict such as deny(reason)", o.ClassName()), "")
 	}
-	return nil, p.fault(1, 1, fmt.Sprintf("it answered %s instead of a verdict such as deny(reason)", clip(result.String())), "")
+	return nil, p.fault(1, 1, fmt.Sprintf("it returned %s instead of a verdict such as deny(reason)", clip(result.String())), "")
 }
 
 // verdictFunction is the JavaScript function that makes verdicts of a kind.
@@ -129,11 +129,11 @@ func (i *isolate) readPatch(v *verdict, arg goja.Value) {
 			headers := i.readHeaders(value)
 			v.headers = &headers
 		default:
-			i.throw(fmt.Sprintf("patch does not know %q; it takes payload, base64 and headers, and of a merge names", clip(name)))
+			i.throw(fmt.Sprintf("patch has no field %q; it takes payload, base64 and headers, or names for a merge", clip(name)))
 		}
 	}
 	if v.payload == nil && v.headers == nil && v.names == nil {
-		i.throw("patch changes nothing; give it payload, base64 or headers, or of a merge names")
+		i.throw("patch changes nothing; give it payload, base64 or headers, or names for a merge")
 	}
 }
 
