@@ -25,63 +25,65 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// What is compiled in this process although there is a command for it: starting a
-// process takes longer than such a module, and an estimate that is wrong by a
-// factor does no harm.
+// Below these bounds a module is compiled in this process even if there is a
+// command: starting a process takes longer than compiling such a module, and
+// an estimate that is wrong by a factor does no harm.
 const (
 	cheapTime  = 200 * time.Millisecond
 	cheapBytes = 32 << 20
 )
 
-// How far a process that compiles may go beyond the estimate, which is an upper
-// bound for most modules.
+// How far a compiling process may exceed the estimate, which is an upper bound
+// for most modules.
 const (
 	graceTime   = 10 * time.Second // of processor time, and as much again as estimated
 	graceMemory = 1 << 30          // bytes, and as much again as estimated
 	slowness    = 5                // times the processor time, until the process is killed
 )
 
-// apart compiles modules in processes of their own, each of which leaves one entry
-// for wazero's cache in a directory of its own. Methods may be called from any
+// apart compiles modules in separate processes. Each leaves one entry for
+// wazero's cache in its own directory. Methods may be called from any
 // goroutine.
 type apart struct {
 	command []string
 
-	mu      sync.Mutex   // entries of dir are put in place, read and removed by one at a time
+	mu      sync.Mutex   // held while an entry of dir is put in place, read or removed
 	dir     *scratch.Dir // nil until there is a runtime
 	cache   wazero.CompilationCache
 	runtime wazero.Runtime
 }
 
-// compileOrder is what the process reads, before the module.
+// compileOrder is the header that the process reads before the module.
 type compileOrder struct {
-	Dir     string `json:"dir"`     // where it leaves the entry
-	Memory  int64  `json:"memory"`  // bytes it may use
+	Dir     string `json:"dir"`     // where the process leaves the entry
+	Memory  int64  `json:"memory"`  // bytes the process may use
 	Seconds int64  `json:"seconds"` // of processor time
 	Size    int    `json:"size"`    // bytes of the module
 }
 
-// compileAnswer is what it writes. An empty one is success.
+// compileAnswer is the result that the process writes. An empty one means
+// success.
 type compileAnswer struct {
-	Refused string `json:"refused,omitempty"` // what the compiler says of the module
-	Failed  string `json:"failed,omitempty"`  // anything else
+	Refused string `json:"refused,omitempty"` // why the compiler refuses the module
+	Failed  string `json:"failed,omitempty"`  // any other error
 }
 
-// ServeCompiler compiles one module for a [Host] of another process, at the other
-// end of the pipes: it is all that the process should do, for its time and its
-// memory are bounded, and exceeding them ends it. When the other process ends, which
-// closes in, it returns an error without waiting for the compiler, and the process
-// should end. See [Options.Compiler].
+// ServeCompiler compiles one module for a [Host] of another process, at the
+// other end of the pipes. The process should do nothing else, because its time
+// and memory are bounded and exceeding them ends it. When the other process
+// ends, which closes in, ServeCompiler returns an error without waiting for
+// the compiler, and the process should exit. See [Options.Compiler].
 func ServeCompiler(in io.Reader, out io.Writer) error {
 	o, wasm, err := readOrder(in)
 	if err != nil {
 		return json.NewEncoder(out).Encode(compileAnswer{Failed: err.Error()})
 	}
 	answers, gone := make(chan compileAnswer, 1), make(chan struct{})
-	go func() { answers <- compileFor(o, wasm) }() // it cannot be interrupted; the end of the process ends it
+	go func() { answers <- compileFor(o, wasm) }() // a compilation cannot be interrupted; it ends with the process
 	go func() {
-		// A process that does not read to the end has ended, and Wait says why.
-		_, _ = io.Copy(io.Discard, in) // nothing comes before the end
+		// A process that does not read all input has ended, and Wait returns
+		// why.
+		_, _ = io.Copy(io.Discard, in) // no more input follows; this waits for its end
 		close(gone)
 	}()
 	select {
@@ -133,12 +135,12 @@ func compileFor(o compileOrder, wasm []byte) (a compileAnswer) {
 	return compileAnswer{Refused: err.Error()}
 }
 
-// errNoProcess is that a module could not be compiled apart for a reason that
-// does not lie in the module.
+// errNoProcess means that the compiling process failed for a reason other than
+// the module.
 var errNoProcess = errors.New("the process that compiles failed")
 
-// compile has a process compile a module into a new directory, and returns the
-// path of the entry below it.
+// compile runs a process that compiles a module into a new directory, and
+// returns the path of the entry below it.
 func (a *apart) compile(ctx context.Context, wasm []byte, cost compilecost.Cost, dir string) (entry string, err error) {
 	seconds := int64((2*cost.Time + graceTime) / time.Second)
 	order := compileOrder{Dir: dir, Memory: 2*cost.Bytes + graceMemory, Seconds: seconds, Size: len(wasm)}
@@ -148,7 +150,7 @@ func (a *apart) compile(ctx context.Context, wasm []byte, cost compilecost.Cost,
 	}
 	var answer compileAnswer
 	if err := json.Unmarshal(said, &answer); err != nil {
-		return "", fmt.Errorf("%w: it is no compiler: %w", errNoProcess, err)
+		return "", fmt.Errorf("%w: it is not a compiler: %w", errNoProcess, err)
 	}
 	switch {
 	case answer.Refused != "":
@@ -164,7 +166,7 @@ func (a *apart) compile(ctx context.Context, wasm []byte, cost compilecost.Cost,
 	return filepath.Rel(dir, found[0])
 }
 
-// ask has a process carry out an order, and returns what it says.
+// ask runs a process with an order and returns its answer.
 func (a *apart) ask(ctx context.Context, order compileOrder, wasm []byte) (said []byte, err error) {
 	head, err := json.Marshal(order)
 	if err != nil {
@@ -174,7 +176,7 @@ func (a *apart) ask(ctx context.Context, order compileOrder, wasm []byte) (said 
 	defer cancel()
 	command := exec.CommandContext(bounded, a.command[0], a.command[1:]...)
 	command.Env = []string{}
-	command.SysProcAttr = ofItsOwn() // an interrupt of the terminal is for this process
+	command.SysProcAttr = ofItsOwn() // an interrupt from the terminal is for this process only
 	var answer, complaint bytes.Buffer
 	command.Stdout, command.Stderr = &answer, &limited{buffer: &complaint, room: 4 << 10}
 	in, err := command.StdinPipe()
@@ -187,8 +189,8 @@ func (a *apart) ask(ctx context.Context, order compileOrder, wasm []byte) (said 
 		}
 		return nil, fmt.Errorf("%w: %w", errNoProcess, err)
 	}
-	// The pipe stays open: its end tells the other process that this one has ended. If
-	// that one ends first, so does the writing.
+	// The pipe stays open: when it closes, the other process knows that this
+	// one has ended. If the other process ends first, the writing ends too.
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -205,10 +207,10 @@ func (a *apart) ask(ctx context.Context, order compileOrder, wasm []byte) (said 
 	return nil, untimely(order, bounded.Err() != nil, command.ProcessState, fmt.Errorf("%w: %.200q", err, complaint.String()))
 }
 
-// untimely says why a process that compiles has ended without an answer: by its limits,
-// or by somebody else.
+// untimely says why a compiling process ended without an answer: its limits,
+// or a signal from outside.
 func untimely(order compileOrder, late bool, state *os.ProcessState, err error) error {
-	const fatal = 2 // the exit code of a program in Go that gets no more memory, or time
+	const fatal = 2 // the exit code of a Go program that runs out of memory or time
 	var signal syscall.Signal
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		signal = status.Signal()
@@ -223,13 +225,13 @@ func untimely(order compileOrder, late bool, state *os.ProcessState, err error) 
 			Remedy:  "split its largest functions, or compile it with less inlining", Err: err}
 	case signal != 0:
 		return &abi.Error{Code: abi.Unavailable, Op: "compile",
-			Message: fmt.Sprintf("the process that compiled the module was ended by a signal (%v) from outside, after %v of processor time", signal, used.Round(time.Millisecond)),
-			Remedy:  "repeat it; if nobody has sent the signal, the system was out of memory, so free some first", Err: err}
+			Message: fmt.Sprintf("the process that compiled the module was ended by an external signal (%v) after %v of processor time", signal, used.Round(time.Millisecond)),
+			Remedy:  "try again; if the signal was not sent on purpose, the system was out of memory, so free some first", Err: err}
 	}
 	return fmt.Errorf("%w: %w", errNoProcess, err)
 }
 
-// limited keeps the beginning of what is written.
+// limited keeps the first bytes written to it.
 type limited struct {
 	buffer *bytes.Buffer
 	room   int
@@ -242,8 +244,8 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// load compiles a module apart and loads it into a runtime that has nothing but
-// what came about this way. Its entry is gone afterwards.
+// loadApart compiles a module in another process and loads it into a runtime
+// that holds only modules compiled so. It removes the entry afterwards.
 func (h *Host) loadApart(ctx context.Context, wasm []byte, cost compilecost.Cost) (wazero.CompiledModule, wazero.Runtime, error) {
 	a := h.apart
 	if err := a.open(ctx, h); err != nil {
@@ -269,7 +271,7 @@ func (h *Host) loadApart(ctx context.Context, wasm []byte, cost compilecost.Cost
 	return m, a.runtime, err
 }
 
-// open makes the runtime and its directory when they are first needed.
+// open makes the runtime and its directory on first use.
 func (a *apart) open(ctx context.Context, h *Host) (err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -110,9 +110,9 @@ func TestCompilerThatIsEndedFromOutside(t *testing.T) {
 		code abi.Code
 		says string
 	}{
-		"interrupted": {func(_ int, cancel func()) error { cancel(); return nil }, abi.Stopped, "the caller gave up"},
-		"killed":      {func(pid int, _ func()) error { return syscall.Kill(pid, syscall.SIGKILL) }, abi.Unavailable, "signal (killed) from outside"},
-		"terminated":  {func(pid int, _ func()) error { return syscall.Kill(pid, syscall.SIGTERM) }, abi.Unavailable, "signal (terminated) from outside"},
+		"interrupted": {func(_ int, cancel func()) error { cancel(); return nil }, abi.Stopped, "the caller canceled it"},
+		"killed":      {func(pid int, _ func()) error { return syscall.Kill(pid, syscall.SIGKILL) }, abi.Unavailable, "an external signal (killed)"},
+		"terminated":  {func(pid int, _ func()) error { return syscall.Kill(pid, syscall.SIGTERM) }, abi.Unavailable, "an external signal (terminated)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, next := sloths(t)

@@ -4,5 +4,5 @@ package host
 
 import "syscall"
 
-// ofItsOwn knows of no groups of processes here.
+// ofItsOwn returns nil: this platform has no process groups.
 func ofItsOwn() *syscall.SysProcAttr { return nil }

@@ -4,6 +4,6 @@ package host
 
 import "syscall"
 
-// ofItsOwn makes a process the first of its group: what a terminal or a supervisor sends
-// to the group of this process does not reach it.
+// ofItsOwn puts a process into a new process group: signals that a terminal or
+// a supervisor sends to the group of this process do not reach it.
 func ofItsOwn() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

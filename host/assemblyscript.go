@@ -16,7 +16,7 @@ import (
 var abortSignature = sig("iiii:")
 
 // provideAssemblyScript makes the module env with the one function that
-// AssemblyScript's runtime cannot do without.
+// AssemblyScript's runtime requires.
 func provideAssemblyScript(ctx context.Context, r wazero.Runtime) (api.Closer, error) {
 	b := r.NewHostModuleBuilder(envModule)
 	b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(abort), abortSignature.params, abortSignature.results).Export("abort")
@@ -38,9 +38,9 @@ func abort(ctx context.Context, mod api.Module, stack []uint64) {
 	c.stop(&ending{&abi.Error{Code: abi.Trapped, Message: message}})
 }
 
-// asString reads a string of AssemblyScript: UTF-16 at ptr, its length in bytes
-// in the four bytes before. It answers "" for what is not one, and keeps no more
-// than maxWords bytes.
+// asString reads a string of AssemblyScript: UTF-16 at ptr, its length in
+// bytes in the four bytes before. It returns "" if there is none, and at most
+// maxWords bytes.
 func asString(mem api.Memory, ptr uint32) string {
 	const header = 4
 	if ptr < header {

@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/internal/near"
 )
 
-// exportRules are the functions a creature exports. The types of the markers are
-// free, for they are never called.
+// exportRules lists the functions a creature exports. The markers may have any
+// type because they are never called.
 var exportRules = []struct {
 	name     string
 	typ      *signature
@@ -28,11 +28,11 @@ var exportRules = []struct {
 
 func ptr[T any](v T) *T { return &v }
 
-// maxProblems is about how many problems one error tells: of wrong imports a
-// module may have thousands.
+// maxProblems is about how many problems one error lists: a module may have
+// thousands of wrong imports.
 const maxProblems = 20
 
-// checkContract finds everything in which a module breaks the contract, and
+// checkContract finds every way in which a module breaks the contract, and
 // reads its manifest.
 func checkContract(op string, s *shape) error {
 	var problems []error
@@ -54,7 +54,7 @@ func checkContract(op string, s *shape) error {
 	return &abi.Error{Code: commonCode(problems), Op: op, Message: message, Err: &problemList{problems}}
 }
 
-// commonCode is the code that all problems share, or invalid_argument.
+// commonCode returns the code that all problems share, or invalid_argument.
 func commonCode(problems []error) abi.Code {
 	code := abi.CodeOf(problems[0])
 	for _, p := range problems {
@@ -65,10 +65,10 @@ func commonCode(problems []error) abi.Code {
 	return code
 }
 
-// maxNames is how many exports are compared with a name that is missing.
+// maxNames is how many exports are compared with a missing name.
 const maxNames = 1000
 
-// problemList shows every problem on a line of its own.
+// problemList shows every problem on its own line.
 type problemList struct{ problems []error }
 
 func (l *problemList) Error() string {
@@ -147,7 +147,7 @@ func missingExport(s *shape, name string, typ *signature) *abi.Error {
 	return e
 }
 
-// checkImports tells the first imports that are wrong, and counts the others.
+// checkImports reports the first wrong imports and counts the others.
 func checkImports(s *shape, add func(*abi.Error)) (more int) {
 	told := 0
 	for i := range s.Imports {
@@ -204,7 +204,7 @@ func wrongImport(s *shape, i *wasmbin.Import) *abi.Error {
 		Remedy: fmt.Sprintf("declare it as %s", want)}
 }
 
-// shown is a name as it stands in messages.
+// shown returns a name in the form used in messages.
 func shown(name string) string {
 	if len(name) > maxFrameName {
 		name = name[:maxFrameName] + "…"
@@ -213,7 +213,7 @@ func shown(name string) string {
 }
 
 func unknownModule(i *wasmbin.Import) *abi.Error {
-	e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports %s.%s, and there is no module %s", shown(i.Module), shown(i.Name), shown(i.Module))}
+	e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports %s.%s, but there is no module %s", shown(i.Module), shown(i.Name), shown(i.Module))}
 	switch {
 	case strings.HasPrefix(i.Module, "terrarium_v"):
 		e.Remedy = "this host has version 1 of the contract: import from " + abi.ImportModule
@@ -228,13 +228,13 @@ func unknownModule(i *wasmbin.Import) *abi.Error {
 			e.Remedy = fmt.Sprintf("did you mean %s?", near)
 			break
 		}
-		e.Remedy = fmt.Sprintf("a creature imports from %s and, if it must, %s", abi.ImportModule, wasiModule)
+		e.Remedy = fmt.Sprintf("a creature imports from %s and, if its toolchain needs it, %s", abi.ImportModule, wasiModule)
 	}
 	return e
 }
 
 func unknownFunction(i *wasmbin.Import, functions map[string]signature) *abi.Error {
-	e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports %s.%s, and there is no such function", shown(i.Module), shown(i.Name))}
+	e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports %s.%s, but there is no such function", shown(i.Module), shown(i.Name))}
 	var names []string
 	for name := range functions {
 		names = append(names, name)
@@ -248,7 +248,7 @@ func unknownFunction(i *wasmbin.Import, functions map[string]signature) *abi.Err
 	case i.Module == envModule && ours:
 		e.Remedy = fmt.Sprintf("import it from %s; in C: __attribute__((import_module(%q)))", abi.ImportModule, abi.ImportModule)
 	case i.Module == envModule:
-		e.Remedy = "define the function, or link the library that has it: linkers import what they cannot find from env"
+		e.Remedy = "define the function, or link the library that has it: linkers import undefined functions from env"
 	case i.Module == abi.ImportModule:
 		e.Remedy = "the functions are " + strings.Join(names, ", ")
 	default:
@@ -272,7 +272,7 @@ func checkManifest(s *shape, add func(*abi.Error)) {
 	case errors.As(err, &e):
 		add(e)
 	case !slices.Contains(m.ABI, abi.Version):
-		add(&abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the manifest asks for version %v of the contract; this host has %d", m.ABI, abi.Version),
+		add(&abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the manifest requires version %v of the contract; this host has %d", m.ABI, abi.Version),
 			Remedy: "use a build of the creature for that version"})
 	default:
 		s.manifest = m

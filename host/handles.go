@@ -10,26 +10,26 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// handleRest is how long an instance keeps its handle without a turn, at least;
-// at most it is twice as long.
+// handleRest is the minimum time that an instance keeps its handle without a
+// turn; the maximum is twice as long.
 const handleRest = time.Second
 
 // A handle is the function creature_handle of an instance, ready to be called.
-// With it comes the stack of the call, 12 KB in all: more than the rest of a small
-// creature. So it is looked up when a turn begins without it, which takes two
-// microseconds, and an instance that has had no turn for a while loses it again.
+// It includes the stack of the call, 12 KB in all: more than the rest of a
+// small creature. So it is made when a turn begins without it, which takes two
+// microseconds, and dropped when the instance has had no turn for a while.
 type handle struct {
 	function atomic.Pointer[api.Function]
 	ran      atomic.Bool // since the last sweep
 	place    int         // in handles.kept, from 1 on; 0 for none; guarded by handles.mu
 }
 
-// handles knows which instances have a handle. While any has, a goroutine sweeps
-// them.
+// handles tracks which instances have a handle. While there are any, a
+// goroutine sweeps them.
 type handles struct {
 	mu       sync.Mutex
 	kept     []*Instance
-	sweeping bool // there is a goroutine
+	sweeping bool // the goroutine runs
 	closed   bool
 
 	rest   time.Duration // between two sweeps
@@ -40,7 +40,7 @@ type handles struct {
 func newHandles() *handles { return &handles{rest: handleRest, quit: make(chan struct{})} }
 
 // handleOf returns the function creature_handle of an instance that is not
-// closed. For one that has it no lock is taken.
+// closed. It takes no lock if the instance has its handle.
 func (h *handles) handleOf(i *Instance) api.Function {
 	if !i.handle.ran.Load() {
 		i.handle.ran.Store(true)
@@ -61,8 +61,8 @@ func (h *handles) handleOf(i *Instance) api.Function {
 	return f
 }
 
-// drop takes the handle from an instance. A call that is going on is not
-// disturbed. Calling it twice is harmless.
+// drop takes the handle from an instance. A running call is not disturbed.
+// Calling drop twice is harmless.
 func (h *handles) drop(i *Instance) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,11 +97,11 @@ func (h *handles) run() {
 }
 
 // sweep drops the handles of instances that have not run since the last sweep.
-// It answers whether it was the last one for now.
+// It reports whether no handle is left.
 func (h *handles) sweep() (last bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for n := len(h.kept) - 1; n >= 0; n-- { // backwards, for remove fills the gap from the end
+	for n := len(h.kept) - 1; n >= 0; n-- { // backwards, because remove fills the gap from the end
 		if i := h.kept[n]; !i.handle.ran.Swap(false) {
 			h.remove(i)
 		}

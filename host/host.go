@@ -27,38 +27,41 @@ import (
 // Options configures a [Host]. The zero value is ready for use.
 type Options struct {
 	// CacheDir is a directory that keeps compiled code between processes. It
-	// is made when it does not exist, and has to be private: what was altered
-	// by another user or program is refused. Empty means no cache.
+	// is created if it does not exist, and must be private: entries altered by
+	// another user or program are refused. Empty means no cache.
 	CacheDir string
-	// CacheKey is the file with the key by which entries of the cache are
-	// recognised; it is made when it does not exist, and must not lie in the
-	// cache. Empty means terrarium/cache.key in the user's configuration directory.
+	// CacheKey is the file with the key that authenticates entries of the
+	// cache. It is created if it does not exist, and must not lie in the
+	// cache. Empty means terrarium/cache.key in the user's configuration
+	// directory.
 	CacheKey string
-	// MaxModuleBytes is the largest module that is looked at, in bytes; 0 means
-	// [abi.MaxModuleBytes].
+	// MaxModuleBytes is the size of the largest accepted module, in bytes; 0
+	// means [abi.MaxModuleBytes].
 	MaxModuleBytes int64
-	// Limits are the most that a module may have; the zero value are the
-	// defaults, which accept what compilers make. ModuleBytes is ignored:
-	// MaxModuleBytes says it.
+	// Limits bounds the parts of a module. Zero fields mean the defaults,
+	// which accept the output of compilers. ModuleBytes is ignored in favour
+	// of MaxModuleBytes.
 	Limits wasmbin.Limits
 	// CompileTime and CompileBytes bound what compiling one module may cost:
 	// processor time, to which 1.5 µs are added for each byte of code up to a
-	// minute in all, and memory for the largest function and all machine code. It
-	// is estimated beforehand, for a compilation cannot be interrupted. Zero means
-	// 8 seconds and 512 MiB.
+	// minute in all, and memory for the largest function and all machine code.
+	// The cost is estimated beforehand, because a compilation cannot be
+	// interrupted. Zero means 8 seconds and 512 MiB.
 	CompileTime  time.Duration
 	CompileBytes int64
-	// Compiler is the command, an executable and its arguments, that compiles a
-	// module which takes more than a moment: a program that does nothing but call
-	// [ServeCompiler]. Its processes are killed when they exceed their time or, on
-	// Linux, their memory, and when nobody waits for them any more. Without it all modules are compiled in this process,
-	// bounded by the estimate alone.
+	// Compiler is the command, an executable and its arguments, that compiles
+	// modules which take more than a moment: a program that only calls
+	// [ServeCompiler]. Its processes are killed if they exceed their time or,
+	// on Linux, their memory, and when no caller waits for them any more.
+	// Without it all modules are compiled in this process, bounded by the
+	// estimate alone.
 	Compiler []string
 	// Interpreter runs guests without compiling them to machine code: slow,
-	// but it starts at once and works on every platform. Without it, platforms
-	// that have no compiler use the interpreter by themselves.
+	// but it starts at once and works on every platform. Platforms without a
+	// compiler always use the interpreter.
 	Interpreter bool
-	// Log gets what was refused of the cache; nil discards it.
+	// Log receives refused cache entries and other warnings; nil discards
+	// them.
 	Log *slog.Logger
 }
 
@@ -73,7 +76,7 @@ type Host struct {
 	instance wazero.ModuleConfig // shared by all instances
 	calls    []api.Closer        // the host modules guests import from
 
-	imageFrom int64 // see the constant, which tests undercut
+	imageFrom int64 // the constant of this name; tests use a lower value
 
 	mu      sync.Mutex
 	closed  bool
@@ -82,7 +85,7 @@ type Host struct {
 
 var _ abi.Host = (*Host)(nil)
 
-// New returns a host. It fails when the cache directory cannot be used.
+// New returns a host. It fails if the cache directory cannot be used.
 func New(ctx context.Context, opts Options) (*Host, error) {
 	if opts.MaxModuleBytes <= 0 {
 		opts.MaxModuleBytes = abi.MaxModuleBytes
@@ -103,7 +106,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	cfg := runtimeConfig(opts)
 	if len(opts.Compiler) > 0 && !opts.Interpreter {
 		h.apart = &apart{command: opts.Compiler}
-		scratch.Sweep(opts.Log) // what processes that compiled and were killed have left
+		scratch.Sweep(opts.Log) // removes files left by compiling processes that were killed
 	}
 	if opts.CacheDir != "" {
 		var err error
@@ -120,8 +123,8 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	return h, nil
 }
 
-// runtimeConfig chooses WebAssembly 2.0 without extensions: what every wazero
-// platform compiles, and nothing whose cost is not understood.
+// runtimeConfig chooses WebAssembly 2.0 without extensions: every wazero
+// platform compiles it, and all its costs are understood.
 func runtimeConfig(opts Options) wazero.RuntimeConfig {
 	cfg := wazero.NewRuntimeConfig()
 	if opts.Interpreter {
@@ -162,8 +165,8 @@ func (h *Host) Inspect(ctx context.Context, wasm []byte) (*abi.ModuleInfo, error
 }
 
 // Compile implements [abi.Host]. A call that finds the same bytes being
-// compiled waits for the result, or for its own context. What another process
-// compiles is given up when the contexts of all callers have ended.
+// compiled waits for the result, or for its own context. A compilation in
+// another process is stopped when the contexts of all callers have ended.
 func (h *Host) Compile(ctx context.Context, wasm []byte) (abi.Module, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, interrupted("compile", err)
@@ -186,7 +189,7 @@ func (h *Host) Compile(ctx context.Context, wasm []byte) (abi.Module, error) {
 	select {
 	case <-c.ready:
 	case <-ctx.Done():
-		_ = c.release(ctx) // whoever compiles it holds a reference of its own
+		_ = c.release(ctx) // the compiling caller holds its own reference
 		return nil, interrupted("compile", ctx.Err())
 	}
 	if c.err != nil {
@@ -199,9 +202,10 @@ func (h *Host) Compile(ctx context.Context, wasm []byte) (abi.Module, error) {
 	return &Module{compiled: c}, nil
 }
 
-// acquire returns the entry for sum with one more reference. The one caller that has to
-// compile it gets a context for that. Others may be waiting for the compilation, so it
-// outlives the context of the first caller.
+// acquire returns the entry for sum with one more reference. The caller that
+// has to compile the module also gets a context for the compilation. Because
+// others may wait for it too, this context outlives the context of the first
+// caller.
 func (h *Host) acquire(ctx context.Context, sum [sha256.Size]byte) (c *compiled, work context.Context, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -219,8 +223,8 @@ func (h *Host) acquire(ctx context.Context, sum [sha256.Size]byte) (c *compiled,
 	return c, work, nil
 }
 
-// HeapBytes is what the linear memories of all instances take of the Go heap: nothing
-// where addresses can be reserved for them.
+// HeapBytes returns how many bytes of the Go heap the linear memories of all
+// instances take: 0 on platforms where addresses can be reserved for them.
 func (h *Host) HeapBytes() int64 { return h.memories.InHeap.Load() }
 
 // Close implements [abi.Host].
@@ -260,7 +264,7 @@ func (h *Host) checkSize(op string, wasm []byte) error {
 	return nil
 }
 
-// check is everything that is looked at before wazero sees a module.
+// check makes all checks that precede compilation by wazero.
 func (h *Host) check(op string, wasm []byte) (*wasmbin.Module, *shape, []wasmbin.FuncInfo, error) {
 	if err := recognise(op, wasm); err != nil {
 		return nil, nil, nil, err
@@ -287,15 +291,16 @@ func (h *Host) check(op string, wasm []byte) (*wasmbin.Module, *shape, []wasmbin
 	return m, s, infos, nil
 }
 
-// tellRefused logs what of the cache was refused since it was last asked.
+// tellRefused logs the cache entries refused since the last call.
 func (h *Host) tellRefused() {
 	for _, err := range h.cache.Refused() {
 		h.opts.Log.Warn("an entry of the compilation cache was refused", "error", err)
 	}
 }
 
-// compileCached compiles a module with the help of the cache, if there is one, and
-// of another process, if it is worth one. It returns the runtime that has it.
+// compileCached compiles a module, using the cache if there is one, and
+// another process if the module is large enough. It returns the runtime that
+// holds the module.
 func (h *Host) compileCached(ctx context.Context, wasm []byte, cost compilecost.Cost) (wazero.CompiledModule, wazero.Runtime, error) {
 	if h.apart != nil && (cost.Time > cheapTime || cost.Bytes > cheapBytes) {
 		var err error
@@ -319,7 +324,8 @@ func (h *Host) compileCached(ctx context.Context, wasm []byte, cost compilecost.
 	return m, h.runtime, err
 }
 
-// fillCache has another process compile a module that the cache does not know.
+// fillCache compiles a module in another process if the cache does not have
+// it.
 func (h *Host) fillCache(ctx context.Context, wasm []byte, cost compilecost.Cost) error {
 	sum := sha256.Sum256(wasm)
 	if h.cache.Knows(sum) {
@@ -340,9 +346,9 @@ func (h *Host) fillCache(ctx context.Context, wasm []byte, cost compilecost.Cost
 	return nil
 }
 
-// compileHere compiles a module in this process. A compilation that failed by the
-// cache is tried once more without what was wrong in it; without a new entry, a
-// cache that cannot be written costs only time.
+// compileHere compiles a module in this process. If the cache made the
+// compilation fail, it is retried once without the bad entry. A cache that
+// cannot be written costs only time.
 func (h *Host) compileHere(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {
 	m, err := h.compileModule(ctx, h.runtime, wasm)
 	if h.cache == nil {
@@ -365,8 +371,8 @@ func (h *Host) compileHere(ctx context.Context, wasm []byte) (wazero.CompiledMod
 	return m, nil
 }
 
-// compileModule turns wazero's errors, and its panics on modules that should
-// have been refused, into ours.
+// compileModule converts wazero's errors, and its panics on modules that
+// should have been refused, to errors of this package.
 func (h *Host) compileModule(ctx context.Context, r wazero.Runtime, wasm []byte) (m wazero.CompiledModule, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -380,23 +386,24 @@ func (h *Host) compileModule(ctx context.Context, r wazero.Runtime, wasm []byte)
 		return m, nil
 	case codecache.Fault(err):
 		return nil, &abi.Error{Code: abi.Unavailable, Op: "compile", Message: "the compilation cache is damaged or cannot be written",
-			Remedy: "make room, or use no cache", Err: err}
+			Remedy: "free some disk space, or use no cache", Err: err}
 	default:
-		// Validation should have found it first, so this is a defect of it.
+		// Validation should have refused the module, so this is a defect of
+		// validation.
 		return nil, &abi.Error{Code: abi.Unsupported, Op: "compile", Message: "the compiler refuses the module",
 			Remedy: "check the module with wasm-validate", Err: err}
 	}
 }
 
-// interrupted is the error for work that a caller's context ended.
+// interrupted returns the error for work that a caller's context ended.
 func interrupted(op string, cause error) *abi.Error {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		return &abi.Error{Code: abi.Deadline, Op: op, Message: "the caller's time ran out", Err: cause}
 	}
-	return &abi.Error{Code: abi.Stopped, Op: op, Message: "the caller gave up", Err: cause}
+	return &abi.Error{Code: abi.Stopped, Op: op, Message: "the caller canceled it", Err: cause}
 }
 
-// withOp names the operation in an error that was made below it.
+// withOp sets the operation of an error.
 func withOp(op string, err error) error {
 	var e *abi.Error
 	if errors.As(err, &e) && e.Op == "" {

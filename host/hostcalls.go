@@ -13,11 +13,11 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// A hostcall gets its arguments as wazero has them on the stack, and answers the
-// result. It must not panic on any argument.
+// A hostcall gets its arguments in wazero's stack form and returns the result.
+// It must not panic on any argument.
 type hostcall func(c *call, mem api.Memory, p []uint64) int64
 
-// hostcalls are the functions of abi.Functions by name.
+// hostcalls holds the implementations of abi.Functions by name.
 var hostcalls = map[string]hostcall{
 	"read":         hostRead,
 	"size":         hostSize,
@@ -58,7 +58,7 @@ func provideHostcalls(ctx context.Context, r wazero.Runtime) (api.Closer, error)
 	return b.Instantiate(ctx)
 }
 
-// bind makes a hostcall of the table into one that wazero calls.
+// bind wraps a hostcall of the table as a function that wazero calls.
 func bind(f *abi.Function, h hostcall) api.GoModuleFunc {
 	personal := f.Name != "now" && f.Name != "random"
 	return func(ctx context.Context, mod api.Module, stack []uint64) {
@@ -80,7 +80,7 @@ func bind(f *abi.Function, h hostcall) api.GoModuleFunc {
 	}
 }
 
-// badArgument is what a hostcall answers when view has left the text.
+// badArgument is the result of a hostcall whose error text view has stored.
 const badArgument = -int64(abi.InvalidArgument)
 
 func hostRead(c *call, mem api.Memory, p []uint64) int64 {
@@ -103,7 +103,7 @@ func hostRead(c *call, mem api.Memory, p []uint64) int64 {
 	return c.copied(copy(dst, src[min(int(offset), len(src)):]))
 }
 
-// copied answers how many bytes the guest got.
+// copied charges for n bytes and returns n.
 func (c *call) copied(n int) int64 {
 	c.bytes(n)
 	return int64(n)
@@ -130,7 +130,7 @@ func (c *call) source(what string, number int32) (content []byte, status int64) 
 		return c.result, 0
 	case abi.SourceAwarenessJSON, abi.SourceAwarenessMarkdown, abi.SourceAwarenessRevision:
 		if !c.turn.HasFeature(abi.FeatureAwareness) {
-			return nil, int64(c.refuse(abi.Unsupported, what+": this host has no awareness documents; ask with feature before reading them").Status())
+			return nil, int64(c.refuse(abi.Unsupported, what+": this host has no awareness documents; check with feature before reading them").Status())
 		}
 	}
 	content, code := c.turn.Source(abi.Source(number))
@@ -138,10 +138,11 @@ func (c *call) source(what string, number int32) (content []byte, status int64) 
 	return content, c.status(code)
 }
 
-// composePasses is how often what makes an awareness document is gone through.
+// composePasses is the cost of composing an awareness document, as a multiple
+// of copying it.
 const composePasses = 32
 
-// composed charges for a document that is put together when it is first asked for.
+// composed charges for a document that is composed on its first read.
 func (c *call) composed(s abi.Source, size int) {
 	if s != abi.SourceAwarenessJSON && s != abi.SourceAwarenessMarkdown {
 		return
@@ -152,22 +153,21 @@ func (c *call) composed(s abi.Source, size int) {
 	}
 }
 
-// length answers how long b is; what does not fit into a result is told as the
-// largest that does.
+// length returns the length of b, capped at the largest result.
 func length(b []byte) int64 { return min(int64(len(b)), math.MaxInt32) }
 
 func hostFeature(c *call, _ api.Memory, p []uint64) int64 {
 	f := abi.Feature(int32(p[0]))
 	known := f >= 0 && int(f) < len(abi.Features)
-	// Fuel is the host's to count.
+	// Counting fuel is a feature of the host, not of the turn.
 	if known && (f == abi.FeatureFuel || c.turn.HasFeature(f)) {
 		return 1
 	}
 	return 0
 }
 
-// lookup is a hostcall (key, buffer) that answers the full length of a value and
-// leaves all of it as the source result.
+// lookup makes a hostcall (key, buffer) that returns the full length of a
+// value and stores all of it as the source result.
 func lookup(name string, get func(abi.Turn, []byte) ([]byte, abi.Code)) hostcall {
 	return func(c *call, mem api.Memory, p []uint64) int64 {
 		key, ok := c.input(mem, name, p[0], p[1])
@@ -188,12 +188,12 @@ func lookup(name string, get func(abi.Turn, []byte) ([]byte, abi.Code)) hostcall
 	}
 }
 
-// listUnits is what a key costs that state_list lists: it is looked up, compared and
-// copied, which takes some hundred nanoseconds.
+// listUnits is the cost of each key that state_list lists: finding, comparing
+// and copying it takes some hundred nanoseconds.
 const listUnits = 250
 
-// hostStateList charges for each page of keys as it comes, so that the fuel and the
-// deadline end a long list and not only what follows it.
+// hostStateList charges for each page of keys as it comes, so that fuel and
+// deadline stop a long list while it is being made.
 func hostStateList(c *call, mem api.Memory, p []uint64) int64 {
 	prefix, ok := c.input(mem, "state_list", p[0], p[1])
 	if !ok {
@@ -203,7 +203,7 @@ func hostStateList(c *call, mem api.Memory, p []uint64) int64 {
 	if !ok {
 		return badArgument
 	}
-	prefix = bytes.Clone(prefix) // the guest may have it in the buffer
+	prefix = bytes.Clone(prefix) // the guest may have put it into the buffer
 	var keys []byte
 	code := c.turn.StateList(prefix, func(page []byte) {
 		c.spend(listUnits*int64(bytes.Count(page, []byte{0})) + int64(len(page))/bytesPerUnit)
@@ -217,7 +217,7 @@ func hostStateList(c *call, mem api.Memory, p []uint64) int64 {
 	return length(keys)
 }
 
-// single is a hostcall that passes one range of bytes.
+// single makes a hostcall that passes one range of bytes.
 func single(name string, do func(abi.Turn, []byte) abi.Code) hostcall {
 	return func(c *call, mem api.Memory, p []uint64) int64 {
 		b, ok := c.input(mem, name, p[0], p[1])
@@ -228,7 +228,8 @@ func single(name string, do func(abi.Turn, []byte) abi.Code) hostcall {
 	}
 }
 
-// outputPasses is how often a byte of output is copied while the output grows.
+// outputPasses is how many times a byte of output is copied while the output
+// grows.
 const outputPasses = 2
 
 func hostOutput(c *call, mem api.Memory, p []uint64) int64 {
@@ -243,7 +244,7 @@ func hostOutput(c *call, mem api.Memory, p []uint64) int64 {
 	return c.status(code)
 }
 
-// pair is a hostcall that passes two ranges of bytes.
+// pair makes a hostcall that passes two ranges of bytes.
 func pair(name string, do func(t abi.Turn, a, b []byte) abi.Code) hostcall {
 	return func(c *call, mem api.Memory, p []uint64) int64 {
 		a, b, ok := c.views(mem, name, p)
@@ -254,7 +255,7 @@ func pair(name string, do func(t abi.Turn, a, b []byte) abi.Code) hostcall {
 	}
 }
 
-// remove is a hostcall that answers whether there was something to remove.
+// remove makes a hostcall that returns whether there was something to remove.
 func remove(name string, do func(abi.Turn, []byte) (bool, abi.Code)) hostcall {
 	return func(c *call, mem api.Memory, p []uint64) int64 {
 		key, ok := c.input(mem, name, p[0], p[1])
@@ -286,7 +287,8 @@ func hostChannel(c *call, mem api.Memory, p []uint64) int64 {
 	return c.answer(c.turn.Channel(alias))
 }
 
-// channelUnits is what each channel but the first costs that a message is sent on.
+// channelUnits is the cost of each channel but the first that a message is
+// sent on.
 const channelUnits = 100
 
 func hostSend(c *call, mem api.Memory, p []uint64) int64 {
@@ -331,8 +333,8 @@ func hostTimerSet(c *call, mem api.Memory, p []uint64) int64 {
 	return c.status(c.turn.TimerSet(name, delay, period, payload))
 }
 
-// milliseconds returns a time that the guest gave; one that a Duration cannot
-// hold is as good as for ever.
+// milliseconds returns a time given by the guest; one that a Duration cannot
+// hold becomes the longest Duration.
 func milliseconds(v uint64) (d time.Duration, ok bool) {
 	ms := int64(v)
 	if ms > int64(math.MaxInt64/time.Millisecond) {
@@ -341,15 +343,15 @@ func milliseconds(v uint64) (d time.Duration, ok bool) {
 	return time.Duration(ms) * time.Millisecond, ms >= 0
 }
 
-// toolPasses is how often the arguments of a tool are gone through, compared to a copy:
-// they are read as JSON, checked, judged and noted.
+// toolPasses is the cost of processing a tool's arguments, as a multiple of
+// copying them: they are read as JSON, checked, judged and recorded.
 const toolPasses = 160
 
-// resultPasses is the same for what a tool answers: it is looked up in the graph,
-// written as JSON, copied and noted.
+// resultPasses is the same for a tool's result: it is looked up in the graph,
+// written as JSON, copied and recorded.
 const resultPasses = 16
 
-// toolUnits is what the call of a tool costs, however little it is asked for.
+// toolUnits is the minimum cost of a tool call.
 const toolUnits = 5_000
 
 func hostTool(c *call, mem api.Memory, p []uint64) int64 {
@@ -357,7 +359,7 @@ func hostTool(c *call, mem api.Memory, p []uint64) int64 {
 	if !ok {
 		return badArgument
 	}
-	c.spend(toolUnits + int64(len(args))*toolPasses/bytesPerUnit) // before it is done, whatever becomes of it
+	c.spend(toolUnits + int64(len(args))*toolPasses/bytesPerUnit) // charged beforehand, whatever the outcome
 	result, code := c.turn.Tool(name, args)
 	if code != abi.OK {
 		return c.status(code)
@@ -399,7 +401,7 @@ func hostRandom(c *call, mem api.Memory, p []uint64) int64 {
 	return 0
 }
 
-// random fills what the guest gave, a piece at a time, for it may be much.
+// random fills the guest's range a piece at a time, because it may be large.
 func (c *call) random(b []byte) {
 	const piece = 16 << 10
 	for ; len(b) > 0; b = b[min(piece, len(b)):] {
@@ -413,8 +415,7 @@ func (c *call) random(b []byte) {
 	}
 }
 
-// hostFuelLeft answers the fuel that is left of the turn's, this call not
-// counted yet.
+// hostFuelLeft returns the fuel left in the turn, before this call is charged.
 func hostFuelLeft(c *call, _ api.Memory, _ []uint64) int64 {
 	return c.budget.Left(int64(c.fuel.Get()) - c.owed)
 }

@@ -225,7 +225,7 @@ func TestSourceResultAndError(t *testing.T) {
 	if got[0] != 15 || got[1] != -2 || got[2] != 15 {
 		t.Errorf("results are %v", got)
 	}
-	want := []string{"the whole value", "no such key", "send_to: 5 bytes at 2147483648 lie outside of the memory, which has 131072"}
+	want := []string{"the whole value", "no such key", "send_to: 5 bytes at 2147483648 lie outside the memory, which has 131072"}
 	for n, w := range want {
 		if text := strings.TrimRight(strings.TrimPrefix(turn.logs[n], "info "), "\x00"); !strings.HasPrefix(text, w) {
 			t.Errorf("log %d is %q, want %q", n, text, w)

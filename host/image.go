@@ -7,18 +7,19 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// A startImage is an instance as the start function and _initialize of its
-// module have left it, for all other instances to begin with: their memory shows
-// the same pages until they write to them, and nothing of the guest runs before
-// creature_init. An instance cannot tell how it began.
+// A startImage is a snapshot of an instance after the start function and
+// _initialize of its module. All other instances start from it: their memory
+// shares its pages until they write to them, and no guest code runs before
+// creature_init. An instance cannot tell whether it started from an image.
 //
-// That holds because in these functions a guest gets the same of the host
-// whoever it becomes (ABI-P9), because no image is made of an instance that asked
-// for anything else or came upon a limit, and because none is used by an instance
-// that would have come upon one. What they cost is charged as if they had run.
+// That holds because the host gives a guest the same results in these
+// functions in every instance (ABI-P9), because no image is made of an
+// instance that used anything else or reached a limit, and because an instance
+// that would have reached a limit does not use an image. The cost of the
+// functions is charged as if they had run.
 //
-// The first instance that can be an image becomes one. It is given back with the
-// last reference to the code, or with the host.
+// The first suitable instance becomes the image. It is released with the last
+// reference to the code, or with the host.
 type startImage struct {
 	memory  *memory.Image
 	globals []uint64 // as in static.globals
@@ -29,23 +30,24 @@ type startImage struct {
 	monotonic int64 // the clock
 }
 
-// imageFrom is from how much on an image is worth two of the process's some
-// 65,000 mappings for each instance: this much fuel in the functions that need
-// not run, or as many bytes of data that need not be copied.
+// imageFrom is the threshold above which an image is worth two of the
+// process's some 65,000 mappings for each instance: this much fuel saved in
+// the functions that need not run, or as many bytes of data that need not be
+// copied.
 const imageFrom = 1 << 16
 
-// maxImage is the largest memory that an image is made of, in bytes. An image
-// stays as long as its code, also when there is no instance.
+// maxImage is the largest memory of an image, in bytes. An image lives as long
+// as its code, even if there is no instance.
 const maxImage = 64 << 20
 
-// imageSlot is where a module keeps its image.
+// imageSlot holds the image of a module.
 type imageSlot struct {
 	mu    sync.Mutex
-	image *startImage // fixed once it is there
-	never bool        // there is none, and will not be
+	image *startImage // never changes once set
+	never bool        // there is no image and there will be none
 }
 
-// close gives back the image and keeps another from being made.
+// close releases the image and prevents another from being made.
 func (s *imageSlot) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +57,7 @@ func (s *imageSlot) close() {
 	s.image, s.never = nil, true
 }
 
-// fitting returns the image if instances with these limits may begin with it.
+// fitting returns the image if instances with these limits may start from it.
 func (s *imageSlot) fitting(b *bounds) *startImage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +69,7 @@ func (s *imageSlot) fitting(b *bounds) *startImage {
 }
 
 // keep makes an image of an instance in which start and _initialize have just
-// succeeded, if there can be one and there is none yet.
+// succeeded, if an image is possible and there is none yet.
 func (s *imageSlot) keep(i *Instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,14 +78,14 @@ func (s *imageSlot) keep(i *Instance) {
 	case s.image != nil || s.never:
 		return
 	case c.memory.Refused || c.text != "" || c.count > c.bounds.calls || c.charged() > c.budget.Limit:
-		return // with other limits it may have gone on differently
+		return // with other limits the functions may have behaved differently
 	case c.personal || len(c.memory.Bytes) > maxImage || !i.compiled.worthImage(c):
 		s.never = true
 		return
 	}
 	memory, err := memory.NewImage(c.memory.Pool, c.memory.Bytes)
 	if err != nil {
-		return // the next instance may have more luck
+		return // a later instance may succeed
 	}
 	s.image = &startImage{
 		memory: memory, fuel: c.charged(), calls: c.count, stack: c.bounds.stack, monotonic: c.wasi.monotonic,
@@ -94,13 +96,13 @@ func (s *imageSlot) keep(i *Instance) {
 	c.memory.Adopt(memory)
 }
 
-// worthImage reports whether beginning with an image saves more than it costs.
+// worthImage reports whether starting from an image saves more than it costs.
 func (c *compiled) worthImage(after *call) bool {
 	return after.charged() >= c.host.imageFrom || c.static.bytes >= c.host.imageFrom
 }
 
-// resume makes an instance, whose memory shows the image, what the instance was
-// of which it was made.
+// resume restores the rest of the image's state in an instance whose memory
+// already shows the image.
 func (i *Instance) resume(m *startImage) {
 	for n, g := range i.compiled.static.globals {
 		i.module.ExportedGlobal(g.export).(api.MutableGlobal).Set(m.globals[n])

@@ -19,7 +19,7 @@ type Instance struct {
 	handle   handle
 	call     call
 	stack    [2]uint64 // arguments and results of the call
-	broken   error     // why it must not run again; nil while it may
+	broken   error     // why the instance must not run again; nil while it may
 	closed   bool
 }
 
@@ -54,8 +54,8 @@ func (i *Instance) start(ctx context.Context, init abi.Turn) error {
 	return i.finish(err)
 }
 
-// instantiate makes the instance. Nothing of the guest runs: its start function
-// is an export by now.
+// instantiate makes the instance. No guest code runs: its start function has
+// become an export.
 func (i *Instance) instantiate() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -70,7 +70,8 @@ func (i *Instance) instantiate() (err error) {
 	return err
 }
 
-// initialize does what is the same for all instances of the module.
+// initialize runs the part of the start that is the same for all instances of
+// the module.
 func (i *Instance) initialize() error {
 	c := i.compiled
 	c.static.apply(i.call.memory.Bytes)
@@ -141,7 +142,8 @@ func (i *Instance) Stop(ctx context.Context, t abi.Turn) error {
 	return i.finish(i.module.ExportedFunction(abi.ExportStop).CallWithStack(c, i.stack[:]))
 }
 
-// finish ends the call that is going on, and breaks the instance if it failed.
+// finish ends the running call, and marks the instance as broken if the call
+// failed.
 func (i *Instance) finish(err error) error {
 	c := &i.call
 	c.flushOutput()
@@ -152,7 +154,7 @@ func (i *Instance) finish(err error) error {
 	if err != nil {
 		e := c.outcome(err)
 		if e.Code == abi.Trapped && e.Remedy == "" && i.compiled.isProgram() {
-			e.Remedy = "the module exports _start and not _initialize: build a reactor (clang: -mexec-model=reactor, Go: -buildmode=c-shared), whose runtime is set up before it is called"
+			e.Remedy = "the module exports _start and not _initialize: build a reactor (clang: -mexec-model=reactor, Go: -buildmode=c-shared), whose runtime is set up before the first call"
 		}
 		i.broken = e
 	}
@@ -163,8 +165,8 @@ func (i *Instance) finish(err error) error {
 	return i.broken
 }
 
-// ready says why a call cannot begin. The instance stays usable when only its
-// caller has given up already.
+// ready returns why a call cannot begin. The instance stays usable if only its
+// caller's context has ended.
 func (i *Instance) ready(ctx context.Context, op string, t abi.Turn) error {
 	if err := i.usable(op, t); err != nil {
 		return err
@@ -180,7 +182,7 @@ func (i *Instance) usable(op string, t abi.Turn) error {
 	case i.closed:
 		return &abi.Error{Code: abi.Stopped, Op: op, Message: "the instance is closed"}
 	case i.broken != nil:
-		return &abi.Error{Code: abi.Stopped, Op: op, Message: "the instance failed before and cannot be used again",
+		return &abi.Error{Code: abi.Stopped, Op: op, Message: "the instance has failed and cannot be used again",
 			Remedy: "close it and make another", Err: i.broken}
 	case t == nil:
 		return noTurn(op)

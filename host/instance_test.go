@@ -48,18 +48,18 @@ func testOutcomes(t *testing.T, m abi.Module) {
 		{"fills memory again and again", 17, 60000, limits, abi.OutOfFuel, outOfFuel},
 		{"copies memory again and again", 18, 60000, limits, abi.OutOfFuel, outOfFuel},
 		{"reads fuel_left", 19, 0, limits, abi.OK, ""},
-		{"fails with words", 4, 0, limits, abi.Storage, "creature_handle: the guest answered -16 (storage): out of cheese"},
+		{"fails with words", 4, 0, limits, abi.Storage, "creature_handle: the guest returned -16 (storage): out of cheese"},
 		{"calls for ever", 5, 0, limits, abi.LimitExceeded, "creature_handle: the guest made 200 hostcalls; the limit calls is 100; raise the limit calls, or do less in one turn"},
 		{"grows to its limit", 6, 3, limits, abi.OK, ""},
 		{"recurses", 7, 0, limits, abi.LimitExceeded, "creature_handle: the guest's calls nest beyond the limit stack, 65536 bytes; raise the limit stack, or recurse less deeply"},
 		{"exits", 8, 0, limits, abi.Trapped, "creature_handle: the guest exited with status 3; return from creature_handle instead of exiting"},
 		{"aborts", 9, 0, limits, abi.Trapped, "creature_handle: the guest aborted: nope (a.ts:12:5)"},
 		{"reads out of bounds", 10, 0, limits, abi.Trapped, "creature_handle: the guest trapped: out of bounds memory access (in creature_handle)"},
-		{"fails after a hostcall", 11, 0, limits, abi.InvalidArgument, "creature_handle: the guest answered -1 (invalid_argument); the last failed hostcall said: state_get: 9 bytes at 4294967295 lie outside of the memory, which has 65536"},
+		{"fails after a hostcall", 11, 0, limits, abi.InvalidArgument, "creature_handle: the guest returned -1 (invalid_argument); the last failed hostcall said: state_get: 9 bytes at 4294967295 lie outside the memory, which has 65536"},
 		{"grows its table", 12, 1000, limits, abi.OK, ""},
-		{"grows its table too far", 12, 1 << 20, limits, abi.LimitExceeded, "creature_handle: the guest answered -8 (limit)"},
-		{"is refused hostcalls", 13, 150, limits, abi.Trapped, "creature_handle: the guest answered -51 (trapped)"},
-		{"answers an unknown status", 14, 0, limits, abi.Trapped, "creature_handle: the guest answered -1000 (trapped)"},
+		{"grows its table too far", 12, 1 << 20, limits, abi.LimitExceeded, "creature_handle: the guest returned -8 (limit)"},
+		{"is refused hostcalls", 13, 150, limits, abi.Trapped, "creature_handle: the guest returned -51 (trapped)"},
+		{"answers an unknown status", 14, 0, limits, abi.Trapped, "creature_handle: the guest returned -1000 (trapped)"},
 		{"divides by zero", 15, 0, limits, abi.Trapped, "creature_handle: the guest trapped: integer divide by zero (in creature_handle)"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestStartUp(t *testing.T) {
 		text   string
 	}{
 		{"start_loops", abi.Deadline, "start: the guest ran longer than the limit deadline, 20ms"},
-		{"init_fails", abi.NotFound, "creature_init: the guest answered -2 (not_found)"},
+		{"init_fails", abi.NotFound, "creature_init: the guest returned -2 (not_found)"},
 		{"init_traps", abi.Trapped, "_initialize: the guest trapped: unreachable (in _initialize)"},
 		{"data_outside", abi.Trapped, "instantiate: the guest trapped: data[0]: out of bounds memory access"},
 	} {

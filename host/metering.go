@@ -12,46 +12,46 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 )
 
-// A guest gets its fuel in slices. Between two of them Go code runs, so that the
-// garbage collector, the deadline and whoever gives up need not wait for longer.
-// How long a slice takes depends on what the guest does with it: a store to a
-// page of memory that was never touched takes a thousand times as long as one
-// that is in the cache. So slices grow and shrink until each takes about
-// sliceTime. What is counted does not depend on them.
+// A guest gets its fuel in slices. Between two slices Go code runs, so that
+// the garbage collector, the deadline and a caller that cancels wait no longer
+// than one slice. How long a slice takes depends on the guest's instructions:
+// a store to an untouched page of memory takes a thousand times as long as one
+// to the cache. So slices grow and shrink until each takes about sliceTime.
+// The fuel count does not depend on them.
 const (
-	firstSlice    = 4_000 // the time of the first one is not taken, so it is small
+	firstSlice    = 4_000 // small, because its time is not measured
 	smallestSlice = 1_000
 	largestSlice  = 4 * meter.Slice
 	sliceTime     = 50 * time.Microsecond
 )
 
-// mostOwed is how much of what hostcalls cost is left for later.
+// mostOwed is how much of the cost of hostcalls may be charged later.
 const mostOwed = meter.Slice
 
-// What hostcalls cost, in fuel. They run in Go, out of the sight of what counts
-// in the guest, so they are charged for afterwards.
+// The cost of hostcalls, in fuel. They run in Go, where the guest's counting
+// does not reach, so they are charged afterwards.
 const (
-	costHostcall = 250 // the way out of the guest and back, and the usual work
-	bytesPerUnit = 8   // bytes that are copied or looked at
+	costHostcall = 250 // leaving the guest and returning, and the usual work
+	bytesPerUnit = 8   // bytes copied or read
 	randomUnits  = 2   // for a random byte
-	costVector   = 8   // one of the vectors of a write, which may be empty and any number
+	costVector   = 8   // each vector of a write; there may be any number, and they may be empty
 )
 
-// meteredCall is what meters the calls of one instance. An instance makes one
-// call at a time.
+// meteredCall meters the calls of one instance. An instance makes one call at
+// a time.
 type meteredCall struct {
 	budget meter.Budget
-	fuel   api.MutableGlobal // what is left of the slice; the guest counts it down
+	fuel   api.MutableGlobal // left of the slice; the guest counts it down
 	depth  api.MutableGlobal // bytes that frames may still take
-	cost   int64             // of the hostcall that is going on, beyond costHostcall
-	owed   int64             // for hostcalls, not taken from fuel yet
+	cost   int64             // of the running hostcall, beyond costHostcall
+	owed   int64             // for hostcalls, not yet charged to fuel
 
-	caller context.Context // of the call that is going on; nil between calls
+	caller context.Context // of the running call; nil between calls
 	since  time.Time       // the end of the first slice; zero before
 	looked time.Time       // the end of the last one
 }
 
-// bind finds what the instrumented module counts in.
+// bind finds the globals in which the instrumented module counts.
 func (m *meteredCall) bind(mod api.Module, b *bounds) {
 	m.fuel = mod.ExportedGlobal(meter.ExportFuel).(api.MutableGlobal)
 	m.depth = mod.ExportedGlobal(meter.ExportDepth).(api.MutableGlobal)
@@ -61,7 +61,7 @@ func (m *meteredCall) bind(mod api.Module, b *bounds) {
 	m.budget = meter.Budget{Limit: b.fuel, Slice: firstSlice}
 }
 
-// begin gives the guest fuel for a call, or for several in a row.
+// begin grants the guest fuel for a call, or for several in a row.
 func (m *meteredCall) begin(ctx context.Context, b *bounds) {
 	m.caller, m.since, m.owed = ctx, time.Time{}, 0
 	m.budget.Slice = firstSlice
@@ -69,12 +69,12 @@ func (m *meteredCall) begin(ctx context.Context, b *bounds) {
 	m.depth.Set(uint64(b.stack))
 }
 
-// used is the fuel that the last call used up.
+// used returns the fuel that the last call used.
 func (m *meteredCall) used() int64 {
 	return min(m.charged(), m.budget.Limit)
 }
 
-// charged is what used tells, and more if the limit was exceeded.
+// charged returns the same as used, but more if the limit was exceeded.
 func (m *meteredCall) charged() int64 {
 	if m.fuel == nil {
 		return 0
@@ -82,7 +82,7 @@ func (m *meteredCall) charged() int64 {
 	return m.budget.Used(int64(m.fuel.Get()) - m.owed)
 }
 
-// charge takes fuel that is there from a guest that does not run.
+// charge deducts available fuel from a guest that is not running.
 func (m *meteredCall) charge(units int64) {
 	fuel := int64(m.fuel.Get()) - units
 	if fuel < 0 {
@@ -91,9 +91,9 @@ func (m *meteredCall) charge(units int64) {
 	m.fuel.Set(uint64(fuel))
 }
 
-// look ends a guest that has run out of time, or that nobody waits for any more.
-// Time counts from the end of the first slice: asking for it at the start would
-// cost a short turn, which most are, more than counting does.
+// look ends a guest that has run out of time, or whose caller has canceled.
+// Time counts from the end of the first slice: reading the clock at the start
+// would cost a short turn, and most are short, more than counting does.
 func (c *call) look() {
 	if err := c.caller.Err(); err != nil {
 		c.stop(&ending{interrupted("", err)})
@@ -113,7 +113,8 @@ func (c *call) look() {
 	c.looked = now
 }
 
-// nextSlice is how large a slice should be after one that took some time.
+// nextSlice returns the size of the next slice, given how long the last one
+// took.
 func nextSlice(slice int64, took time.Duration) int64 {
 	switch {
 	case took > 2*sliceTime:
@@ -124,8 +125,8 @@ func nextSlice(slice int64, took time.Duration) int64 {
 	return slice
 }
 
-// goOn returns the fuel with which a guest goes on that has used up its slice,
-// or ends it.
+// goOn returns the next slice for a guest that has used up its last one, or
+// ends the guest.
 func (c *call) goOn(fuel int64) int64 {
 	c.look()
 	more, ok := c.budget.More(fuel)
@@ -142,13 +143,12 @@ func (c *call) outOfFuel() *ending {
 	return &ending{e}
 }
 
-// overspent reports whether a call that has come to its end went beyond its fuel
-// behind its last look at it. It would depend on the size of the slices otherwise
-// whether that is found.
+// overspent reports whether a finished call exceeded its fuel after the last
+// check. Without it, detection would depend on the size of the slices.
 func (c *call) overspent() bool { return c.end == nil && c.charged() > c.budget.Limit }
 
-// spend charges the guest for work of the host. What is owed is taken from its
-// fuel when that is looked at anyway, or when it is as much as a slice.
+// spend charges the guest for work of the host. The debt is deducted when the
+// fuel is checked anyway, or when it reaches the size of a slice.
 func (c *call) spend(units int64) {
 	if c.owed += units; c.owed < mostOwed {
 		return
@@ -161,16 +161,16 @@ func (c *call) spend(units int64) {
 	}
 }
 
-// settle charges the guest for the hostcall that has just been done.
+// settle charges the guest for the hostcall that has just finished.
 func (c *call) settle() {
 	c.spend(costHostcall + c.cost)
 	c.cost = 0
 }
 
-// bytes notes that the host copies or looks at n bytes for the guest.
+// bytes records that the host copies or reads n bytes for the guest.
 func (c *call) bytes(n int) { c.cost += int64(n) / bytesPerUnit }
 
-// providePause makes the module of the function that an instrumented guest
+// providePause makes the module with the function that an instrumented guest
 // calls when its slice is used up or its calls nest too deeply.
 func providePause(ctx context.Context, r wazero.Runtime) (api.Closer, error) {
 	b := r.NewHostModuleBuilder(meter.ImportModule)
@@ -180,13 +180,13 @@ func providePause(ctx context.Context, r wazero.Runtime) (api.Closer, error) {
 	return b.Instantiate(ctx)
 }
 
-// pause has the parameters fuel and depth, and answers the fuel.
+// pause has the parameters fuel and depth, and returns the fuel.
 func pause(ctx context.Context, _ api.Module, stack []uint64) {
 	c := callOf(ctx)
 	defer c.contain()
 	fuel, depth := int64(stack[0])-c.owed, int64(stack[1])
 	c.owed = 0
-	c.fuel.Set(uint64(fuel)) // for who asks what was used, should the guest end here
+	c.fuel.Set(uint64(fuel)) // so that used is right if the guest ends here
 	if depth < 0 {
 		c.stop(&ending{limitError("", "stack", fmt.Sprintf("the guest's calls nest beyond the limit stack, %d bytes", c.bounds.stack),
 			"raise the limit stack, or recurse less deeply")})

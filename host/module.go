@@ -26,20 +26,20 @@ type compiled struct {
 	waiting int                // callers whose context had not ended while it was compiled; guarded by host.mu
 	giveUp  context.CancelFunc // ends compiling
 
-	ready   chan struct{} // closed once; the fields below are fixed from then on
+	ready   chan struct{} // closed once; the fields below do not change afterwards
 	err     error
 	code    wazero.CompiledModule
-	runtime wazero.Runtime // that has code
+	runtime wazero.Runtime // the runtime that holds code
 	info    *abi.ModuleInfo
 	meta    *meter.Meta
-	table   int64 // elements of all tables at the start
+	table   int64 // initial elements of all tables
 
 	static static
 	images imageSlot
 }
 
-// weighedTwice is from how many bytes on a module is weighed before it is metered
-// as well.
+// weighedTwice is the size in bytes above which a module's cost is also
+// estimated before metering.
 const weighedTwice = 4 << 20
 
 func (c *compiled) compile(ctx context.Context, wasm []byte) error {
@@ -50,7 +50,7 @@ func (c *compiled) compile(ctx context.Context, wasm []byte) error {
 	c.info, c.table = s.info(c.sum, int64(len(wasm))), s.tableElements()
 	c.static = takeStatic(m)
 	limits := compilecost.Limits{Time: c.host.opts.CompileTime, Bytes: c.host.opts.CompileBytes}
-	if len(wasm) > weighedTwice { // metering makes code larger and takes seconds too
+	if len(wasm) > weighedTwice { // metering such a module takes seconds and makes it larger
 		if _, err := compilecost.Estimate(m, infos, limits); err != nil {
 			return withOp("compile", err)
 		}
@@ -72,16 +72,16 @@ func (c *compiled) compile(ctx context.Context, wasm []byte) error {
 	return err
 }
 
-// runsFirst reports whether something of the guest runs before creature_init.
+// runsFirst reports whether guest code runs before creature_init.
 func (c *compiled) runsFirst() bool { return c.meta.Start || c.info.Initializer }
 
-// isProgram reports whether the module was built to be started once, rather than
-// to be called.
+// isProgram reports whether the module was built as a program to start once,
+// rather than as a reactor.
 func (c *compiled) isProgram() bool {
 	return !c.info.Initializer && slices.Contains(c.info.Exports, "_start")
 }
 
-// retain adds a reference. It answers false when the last one is gone.
+// retain adds a reference. It returns false if the last one has been released.
 func (c *compiled) retain() bool {
 	c.host.mu.Lock()
 	defer c.host.mu.Unlock()
@@ -92,8 +92,8 @@ func (c *compiled) retain() bool {
 	return true
 }
 
-// leave notes that a caller does not wait any more. With the last one compiling ends,
-// and who comes then begins anew.
+// leave records that a caller no longer waits. When the last one leaves, the
+// compilation stops; a later caller starts a new one.
 func (c *compiled) leave() {
 	c.host.mu.Lock()
 	defer c.host.mu.Unlock()
@@ -108,7 +108,7 @@ func (c *compiled) leave() {
 	}
 }
 
-// forget takes the entry out of the modules of the host. The caller holds host.mu.
+// forget removes the entry from the host's modules. The caller holds host.mu.
 func (c *compiled) forget() {
 	if c.host.modules[c.sum] == c {
 		delete(c.host.modules, c.sum)
@@ -170,18 +170,18 @@ func (m *Module) Instantiate(ctx context.Context, limits *abi.Limits, init abi.T
 	i.call.bounds = b
 	i.call.memory.Limit, i.call.memory.Pool = uint64(b.memory), m.compiled.host.memories
 	if err := i.start(ctx, init); err != nil {
-		_ = i.Close(context.WithoutCancel(ctx)) // the first error is the one to tell
+		_ = i.Close(context.WithoutCancel(ctx)) // the first error is the one to report
 		return nil, err
 	}
 	return i, nil
 }
 
-// bounds are the limits that the host itself enforces; the others are the
-// turn's.
+// bounds holds the limits that the host itself enforces; the turn enforces the
+// others.
 type bounds struct {
 	memory      int64 // bytes
 	table       int64 // elements
-	tableGrowth int64 // elements that tables may grow by
+	tableGrowth int64 // elements by which tables may grow
 	calls       int64 // per call into the guest
 	fuel        int64 // per call into the guest
 	stack       int64 // bytes
@@ -209,7 +209,7 @@ func orDefault[T ~int64](v, d T) T {
 	return v
 }
 
-// fits checks what the module has from the start. wazero would panic on a
+// fits checks the module's initial memory and tables. wazero would panic on a
 // memory that the allocator refuses.
 func (c *compiled) fits(b bounds) error {
 	if c.info.MemoryMin > b.memory {
@@ -225,7 +225,7 @@ func (c *compiled) fits(b bounds) error {
 	return nil
 }
 
-// limitError is the error for a limit that was reached.
+// limitError returns the error for a limit that was reached.
 func limitError(op, limit, message, remedy string) *abi.Error {
 	return &abi.Error{Code: abi.LimitExceeded, Op: op, Message: message, Remedy: remedy, IDs: map[string]string{"limit": limit}}
 }
@@ -234,9 +234,9 @@ func noTurn(op string) *abi.Error {
 	return &abi.Error{Code: abi.InvalidArgument, Op: op, Message: "there is no turn to act on", Remedy: "pass a Turn that is not nil"}
 }
 
-// instanceConfig is shared by all instances. Guests reach no clock and no
-// random source of wazero's, for the confined WASI replaces its own; naming
-// them only keeps wazero from making new ones for every instance.
+// instanceConfig is shared by all instances. Guests cannot reach wazero's
+// clock and random source, because the confined WASI replaces them; setting
+// them only prevents wazero from making new ones for every instance.
 func instanceConfig() wazero.ModuleConfig {
 	return wazero.NewModuleConfig().
 		WithName(""). // anonymous: wazero registers no name, and many instances can exist

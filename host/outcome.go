@@ -9,12 +9,12 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 )
 
-// guestFailure is a failure status that the guest itself answered.
+// guestFailure is a failure status that the guest itself returned.
 type guestFailure int32
 
 func (f guestFailure) Error() string { return fmt.Sprintf("status %d", int32(f)) }
 
-// outcome turns what ended a call into the error that callers see.
+// outcome returns the error for the end of a call.
 func (c *call) outcome(err error) *abi.Error {
 	op := c.phase.String()
 	var failure guestFailure
@@ -32,10 +32,11 @@ func (c *call) outcome(err error) *abi.Error {
 	}
 }
 
-// failed is the guest's own failure, told in its own words if it left any.
+// failed returns the error for a failure status of the guest, with the guest's
+// own text if it logged any.
 func (c *call) failed(op string, status int32) *abi.Error {
 	code := abi.CodeOfStatus(status)
-	e := &abi.Error{Code: code, Op: op, Message: fmt.Sprintf("the guest answered %d (%s)", status, code)}
+	e := &abi.Error{Code: code, Op: op, Message: fmt.Sprintf("the guest returned %d (%s)", status, code)}
 	switch text := c.errorText(); {
 	case c.words != "":
 		e.Message += ": " + printable(c.words)
@@ -45,7 +46,8 @@ func (c *call) failed(op string, status int32) *abi.Error {
 	return e
 }
 
-// trapped is a trap, an exit, or what wazero found when instantiating.
+// trapped returns the error for a trap, an exit, or an error of wazero while
+// instantiating.
 func (c *call) trapped(op string, err error) *abi.Error {
 	var known *abi.Error
 	if errors.As(err, &known) {
@@ -54,7 +56,7 @@ func (c *call) trapped(op string, err error) *abi.Error {
 	e := &abi.Error{Code: abi.Trapped, Op: op}
 	var exit *sys.ExitError
 	if errors.As(err, &exit) {
-		// Only a host that is closed under a running guest gets here.
+		// This happens only if the host is closed while a guest runs.
 		e.Code, e.Message, e.Err = abi.Stopped, "the instance was closed while it ran", err
 		return e
 	}
@@ -67,22 +69,22 @@ func (c *call) trapped(op string, err error) *abi.Error {
 		e.Message += "; it said: " + printable(c.words)
 	}
 	if c.memory.Refused {
-		// Most allocators trap when there is no memory, and do not say why.
-		e.Message += fmt.Sprintf("; it was refused more memory before: the limit memory is %d bytes", c.bounds.memory)
+		// Most allocators trap without a message when memory runs out.
+		e.Message += fmt.Sprintf("; it had been refused more memory: the limit memory is %d bytes", c.bounds.memory)
 		e.Remedy = "raise the limit memory, or use less"
 		e.IDs = map[string]string{"limit": "memory"}
 	}
 	return e
 }
 
-// Bounds on what of a guest's stack is told.
+// Bounds on the part of a guest's stack shown in messages.
 const (
 	maxFrames    = 8
 	maxFrameName = 64
 )
 
-// trapParts takes wazero's text apart: the reason, and the function names of
-// the stack, innermost first.
+// trapParts splits wazero's text into the reason and the function names of the
+// stack, innermost first.
 func trapParts(text string) (reason, stack string) {
 	reason, trace, _ := strings.Cut(text, "\nwasm stack trace:\n")
 	reason = strings.TrimPrefix(reason, "wasm error: ")
@@ -104,11 +106,12 @@ func trapParts(text string) (reason, stack string) {
 	return printable(reason), strings.Join(names, " < ")
 }
 
-// frameName is the function's name in a line such as "\t.main.run(i32,i32) i32".
+// frameName returns the function's name in a line such as
+// "\t.main.run(i32,i32) i32".
 func frameName(line string) string {
 	name := strings.TrimSpace(line)
 	signature := strings.LastIndexByte(name, '(')
-	if signature > 0 && name[signature-1] == ' ' { // several results, in parentheses of their own
+	if signature > 0 && name[signature-1] == ' ' { // several results, in their own parentheses
 		signature = strings.LastIndexByte(name[:signature], '(')
 	}
 	if signature <= 0 {
@@ -121,7 +124,7 @@ func frameName(line string) string {
 	return printable(name)
 }
 
-// printable makes text of a guest fit for one line of a message.
+// printable makes guest text fit for one line of a message.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if abi.Deceptive(r) {

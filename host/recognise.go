@@ -7,13 +7,13 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// preamble is how a core module starts: "\0asm", version 1.
+// preamble starts every core module: "\0asm", version 1.
 var preamble = []byte("\x00asm\x01\x00\x00\x00")
 
 const componentPreamble = "\x00asm\x0d\x00\x01\x00"
 
-// lookalikes are files that people hand over instead of a module, by how they
-// start once white space is skipped.
+// lookalikes are files often passed by mistake instead of a module, by their
+// first bytes after white space.
 var lookalikes = []struct{ prefix, what, remedy string }{
 	{"(module", "WebAssembly text, not a binary module", "translate it with wat2wasm"},
 	{"(component", "a component in text form, not a module", "build a core module"},
@@ -26,13 +26,14 @@ var lookalikes = []struct{ prefix, what, remedy string }{
 	{"\x1f\x8b", "compressed with gzip", "decompress it first"},
 	{"PK\x03\x04", "a zip archive", "unpack it first"},
 	{"<", "HTML or XML, not a module", "it may be the error page of a download: fetch it again"},
-	{"{", "JSON, not a module", "name the .wasm file"},
-	{"[", "JSON, not a module", "name the .wasm file"},
+	{"{", "JSON, not a module", "use the .wasm file"},
+	{"[", "JSON, not a module", "use the .wasm file"},
 	{"version https://git-lfs", "a pointer of Git LFS, not the file itself", "run git lfs pull"},
-	{"#!", "a script, not a module", "name the .wasm file that it builds"},
+	{"#!", "a script, not a module", "use the .wasm file that it builds"},
 }
 
-// recognise refuses what is not a core module, and says what it seems to be.
+// recognise refuses data that is not a core module, and says what it seems to
+// be.
 func recognise(op string, wasm []byte) error {
 	if bytes.HasPrefix(wasm, preamble) {
 		return nil
@@ -46,7 +47,7 @@ func guess(wasm []byte) (message, remedy string) {
 	case len(wasm) == 0:
 		return "the file is empty", "build the module again; the build may have been interrupted"
 	case bytes.HasPrefix(wasm, []byte(componentPreamble)):
-		return "it is a component, and a creature is a core module",
+		return "it is a component, but a creature is a core module",
 			"build for wasm32-wasip1 or wasm32-unknown-unknown instead of wasm32-wasip2, and do not run wasm-tools component new"
 	case bytes.HasPrefix(preamble, wasm):
 		return fmt.Sprintf("the module is truncated after %d bytes", len(wasm)), "build or copy it again"
@@ -60,5 +61,5 @@ func guess(wasm []byte) (message, remedy string) {
 		}
 	}
 	return fmt.Sprintf("it is not a WebAssembly module: it starts with % x", wasm[:min(len(wasm), 8)]),
-		"name a .wasm file"
+		"use a .wasm file"
 }

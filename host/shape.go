@@ -10,7 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
-// shape is what a module declares, apart from its code and data.
+// shape is the declarations of a module, without its code and data.
 type shape struct {
 	*wasmbin.Module
 	functions []uint32       // type index of every function, imported ones first
@@ -32,7 +32,7 @@ func shapeOf(m *wasmbin.Module) *shape {
 	return s
 }
 
-// export returns the export with that name, nil when there is none.
+// export returns the export with that name, or nil if there is none.
 func (s *shape) export(name string) *wasmbin.Export {
 	i, ok := s.exported[name]
 	if !ok {
@@ -47,7 +47,7 @@ func (s *shape) exportsFunction(name string) bool {
 	return e != nil && e.Kind == wasmbin.ExternFunc
 }
 
-// signatureAt returns the type with that index; ok is false when the module has
+// signatureAt returns the type with that index; ok is false if the module has
 // no such type.
 func (s *shape) signatureAt(index uint32) (sig signature, ok bool) {
 	if int64(index) >= int64(len(s.Types)) {
@@ -65,7 +65,7 @@ func asBytes(types []wasmbin.ValueType) []api.ValueType {
 	return out
 }
 
-// functionType returns the type of a function; ok is false when the module has
+// functionType returns the type of a function; ok is false if the module has
 // no such function.
 func (s *shape) functionType(index uint32) (signature, bool) {
 	if int64(index) >= int64(len(s.functions)) {
@@ -74,7 +74,7 @@ func (s *shape) functionType(index uint32) (signature, bool) {
 	return s.signatureAt(s.functions[index])
 }
 
-// tableElements is how many elements all tables have at the start.
+// tableElements returns how many elements all tables have initially.
 func (s *shape) tableElements() int64 {
 	var n int64
 	for _, t := range s.Tables {

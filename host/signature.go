@@ -12,7 +12,7 @@ import (
 // signature is the type of a function, in bytes of the binary format.
 type signature struct{ params, results []api.ValueType }
 
-// sig makes a signature of a short text: i is i32, I is i64, and the results
+// sig parses a signature in short form: i is i32, I is i64, and the results
 // come after the colon.
 func sig(text string) signature {
 	params, results, _ := strings.Cut(text, ":")
@@ -71,7 +71,7 @@ func typeList(types []api.ValueType) string {
 // envModule is where AssemblyScript imports abort from.
 const envModule = "env"
 
-// provided are the functions that a module may import, with their types.
+// provided holds the functions that a module may import, with their types.
 var provided = map[string]map[string]signature{
 	abi.ImportModule: ownFunctions(),
 	wasiModule:       wasiFunctions(),

@@ -9,18 +9,18 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 )
 
-// static is what a module says about the beginning of its instances, as far as
-// the host sees to it in wazero's place: the contents of memory, and by which
-// names the host reaches the globals.
+// static is the initial state of a module's instances, as far as the host sets
+// it up instead of wazero: the contents of memory, and the names through which
+// the host reaches the globals.
 type static struct {
 	data     []chunk
 	bytes    int64  // of all data
-	outside  string // the first segment that does not fit into its table or the memory
+	outside  string // names the first segment that does not fit into its table or the memory
 	globals  []global
-	captured bool // memory and globals are all that a run can change in an instance
+	captured bool // running the guest changes only memory and globals
 }
 
-// A chunk is data that lies in one piece.
+// A chunk is contiguous data.
 type chunk struct {
 	at    uint64
 	bytes []byte
@@ -32,20 +32,20 @@ type global struct {
 	export string
 }
 
-// Standard Go leaves tens of thousands of data segments with little room between
+// Standard Go emits tens of thousands of data segments with small gaps between
 // them.
-const maxGap = 64 // bytes between two chunks that are made one
+const maxGap = 64 // bytes between two chunks that are joined
 
-// maxGlobals is how many globals are set one by one to begin an instance.
+// maxGlobals is the most globals that are set one by one to start an instance.
 const maxGlobals = 256
 
-// prefixGlobal begins the names of the exports by which the host reaches the
-// guest's mutable globals.
+// prefixGlobal starts the names of the exports through which the host reaches
+// the guest's mutable globals.
 const prefixGlobal = meter.Reserved + ".global."
 
-// takeStatic takes the active data segments out of m, for the host to apply. To
-// the instructions of the guest each is empty from the start, as the
-// specification has it after instantiation.
+// takeStatic removes the active data segments from m, for the host to apply.
+// To the guest's instructions each segment is then empty, as the specification
+// requires after instantiation.
 func takeStatic(m *wasmbin.Module) static {
 	s := static{outside: elementOutside(m), captured: true}
 	s.findGlobals(m)
@@ -59,7 +59,7 @@ func takeStatic(m *wasmbin.Module) static {
 		if d.Mode != wasmbin.Active {
 			continue
 		}
-		// It is a constant: other expressions need a global that is imported.
+		// The offset is a constant: other expressions need an imported global.
 		at := uint64(uint32(d.Offset.Lo))
 		if at+uint64(len(d.Bytes)) > memory && s.outside == "" {
 			s.outside = "data[" + decimal(uint64(i)) + "]: out of bounds memory access"
@@ -77,8 +77,8 @@ func takeStatic(m *wasmbin.Module) static {
 	return s
 }
 
-// elementOutside finds the first active element segment that does not fit into
-// its table, which wazero would leave out without a word, and says so.
+// elementOutside returns an error text for the first active element segment
+// that does not fit into its table; wazero would silently skip it.
 func elementOutside(m *wasmbin.Module) string {
 	tables := m.AllTables()
 	for i := range m.Elements {
@@ -90,8 +90,8 @@ func elementOutside(m *wasmbin.Module) string {
 	return ""
 }
 
-// look finds out whether instructions name data segments, and whether they
-// change anything of an instance but its memory and its globals.
+// look finds out whether instructions refer to data segments, and whether they
+// change anything in an instance other than its memory and globals.
 func (s *static) look(m *wasmbin.Module) (namesData bool) {
 	for i := range m.Code {
 		it := wasmbin.NewInstrs(m.Code[i].Body)
@@ -110,7 +110,7 @@ func (s *static) look(m *wasmbin.Module) (namesData bool) {
 	return namesData
 }
 
-// findGlobals notes the mutable globals. They can be set only if all of them
+// findGlobals records the mutable globals. They can be set only if all of them
 // are numbers.
 func (s *static) findGlobals(m *wasmbin.Module) {
 	for i, g := range m.Globals {
@@ -125,16 +125,16 @@ func (s *static) findGlobals(m *wasmbin.Module) {
 	}
 }
 
-// exportGlobals lets the host reach the globals. It is for the metered module,
-// because guests may not use reserved names.
+// exportGlobals exports the globals to the host. It is applied to the metered
+// module, because guests may not use reserved names.
 func (s *static) exportGlobals(m *wasmbin.Module) {
 	for _, g := range s.globals {
 		m.AddExport(g.export, wasmbin.ExternGlobal, g.index)
 	}
 }
 
-// joined returns chunks with the same effect in memory of their own: fewer,
-// where they lie close together. Those that overlap stay in their order.
+// joined returns copies of chunks with the same effect, joining those that lie
+// close together. Overlapping chunks stay in their order.
 func joined(chunks []chunk) []chunk {
 	sorted, gap := slices.Clone(chunks), uint64(maxGap)
 	slices.SortStableFunc(sorted, func(a, b chunk) int { return cmp.Compare(a.at, b.at) })
@@ -154,14 +154,14 @@ func joined(chunks []chunk) []chunk {
 		}
 	}
 	for i := range out {
-		out[i].bytes = slices.Clone(out[i].bytes) // without the room to grow
+		out[i].bytes = slices.Clone(out[i].bytes) // without spare capacity
 	}
 	return out
 }
 
 func (c *chunk) end() uint64 { return c.at + uint64(len(c.bytes)) }
 
-// apply puts the data into a memory that is new.
+// apply copies the data into a new memory.
 func (s *static) apply(memory []byte) {
 	for i := range s.data {
 		copy(memory[s.data[i].at:], s.data[i].bytes)

@@ -9,9 +9,9 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// wasiModule is the import module of WASI preview 1. What is provided is
-// confined to the turn: its clock, its random bytes and its log. There are no
-// arguments, variables, files or sockets.
+// wasiModule is the import module of WASI preview 1. It is confined to the
+// turn: its clock, its random bytes and its log. There are no arguments,
+// variables, files or sockets.
 const wasiModule = "wasi_snapshot_preview1"
 
 // errno is a result of WASI.
@@ -29,16 +29,16 @@ const (
 	errnoSpipe   errno = 70
 )
 
-// A wasiCall gets its arguments as wazero has them on the stack.
+// A wasiCall gets its arguments in wazero's stack form.
 type wasiCall func(c *call, mem api.Memory, p []uint64) errno
 
-// refuseWith is a function that only answers a result.
+// refuseWith makes a function that only returns a result.
 func refuseWith(e errno) wasiCall {
 	return func(*call, api.Memory, []uint64) errno { return e }
 }
 
-// wasiTable is all of WASI preview 1. Whatever needs a file answers that there
-// is no such descriptor, as no directory is open.
+// wasiTable is all of WASI preview 1. Functions that need a file return that
+// there is no such descriptor, because no directory is open.
 var wasiTable = []struct {
 	name, params string
 	call         wasiCall
@@ -127,8 +127,8 @@ func bindWASI(f wasiCall) api.GoModuleFunc {
 	}
 }
 
-// wasiExit is proc_exit. A creature does not end by itself, so every status is
-// a trap, also 0.
+// wasiExit is proc_exit. A creature does not exit by itself, so every status
+// is a trap, including 0.
 func wasiExit(ctx context.Context, _ api.Module, stack []uint64) {
 	c := callOf(ctx)
 	defer c.contain()
@@ -141,7 +141,8 @@ func wasiExit(ctx context.Context, _ api.Module, stack []uint64) {
 	c.stop(&ending{e})
 }
 
-// wasiSizes is args_sizes_get and environ_sizes_get: none, of no length.
+// wasiSizes is args_sizes_get and environ_sizes_get: both return zero entries
+// and zero bytes.
 func wasiSizes(_ *call, mem api.Memory, p []uint64) errno {
 	return putAll(mem.WriteUint32Le(uint32(p[0]), 0), mem.WriteUint32Le(uint32(p[1]), 0))
 }

@@ -7,24 +7,24 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// Clocks of WASI that are provided.
+// The WASI clocks provided.
 const (
 	clockRealtime  = 0
 	clockMonotonic = 1
 )
 
-// wasiState is what the confined WASI keeps for an instance.
+// wasiState is the state of the confined WASI for an instance.
 type wasiState struct {
 	// monotonic is the last time of the monotonic clock, in nanoseconds. It
 	// never goes back, even if the time of a later turn is earlier. Nothing
-	// blocks inside a turn: sleeping moves this clock on instead, so that a
-	// runtime which waits for a timer makes progress, in the same way every
+	// blocks inside a turn: sleeping advances this clock instead, so that a
+	// runtime that waits for a timer makes progress, in the same way every
 	// time.
 	monotonic int64
 	output    [2]lineBuffer // standard output and standard error
 }
 
-// clock is the time of a clock, in nanoseconds.
+// clock returns the time of a clock, in nanoseconds.
 func (c *call) clock(id uint32) (now int64, e errno) {
 	switch id {
 	case clockRealtime:
@@ -58,7 +58,7 @@ func wasiClockRes(_ *call, mem api.Memory, p []uint64) errno {
 	return putAll(mem.WriteUint64Le(uint32(p[1]), 1))
 }
 
-// Layout of what poll_oneoff reads and writes, in bytes.
+// Layout of the data that poll_oneoff reads and writes, in bytes.
 const (
 	subscriptionBytes = 48
 	eventBytes        = 32
@@ -75,12 +75,13 @@ const (
 	pollFDWrite = 2
 )
 
-// subscriptionUnits is what it costs to look at a subscription, in fuel. Each is
-// looked at twice.
+// subscriptionUnits is the cost of reading a subscription, in fuel. Each is
+// read twice.
 const subscriptionUnits = 48
 
-// wasiPoll is poll_oneoff. It returns at once: with what is ready, or else with
-// the clocks that are due next, after moving the monotonic clock there.
+// wasiPoll is poll_oneoff. It returns at once: with the events that are ready,
+// or else with the clocks due next, after advancing the monotonic clock to
+// that time.
 func wasiPoll(c *call, mem api.Memory, p []uint64) errno {
 	count := uint32(p[2])
 	if count == 0 {
@@ -109,7 +110,7 @@ func wasiPoll(c *call, mem api.Memory, p []uint64) errno {
 			continue
 		}
 		event := events[written*eventBytes:][:eventBytes]
-		// The guest may let both ranges overlap, so read before writing.
+		// The two ranges may overlap, so read before writing.
 		tag, user := subs[subTag], binary.LittleEndian.Uint64(subs)
 		clear(event)
 		binary.LittleEndian.PutUint64(event, user)
@@ -120,21 +121,21 @@ func wasiPoll(c *call, mem api.Memory, p []uint64) errno {
 	return putAll(mem.WriteUint32Le(uint32(p[3]), written))
 }
 
-// shortestWait is how long it is until the first subscription is ready, in
+// shortestWait returns the time until the first subscription is ready, in
 // nanoseconds.
 func (c *call) shortestWait(subs []byte) int64 {
 	wait := int64(math.MaxInt64)
 	for ; len(subs) > 0; subs = subs[subscriptionBytes:] {
-		c.spend(subscriptionUnits) // at once, for there may be many
+		c.spend(subscriptionUnits) // charged at once, because there may be many
 		if subs[subTag] != pollClock {
-			return 0 // a descriptor is ready or wrong; either is told at once
+			return 0 // a descriptor is ready or wrong; both are reported at once
 		}
 		wait = min(wait, c.remaining(subs))
 	}
 	return wait
 }
 
-// remaining is how long it is until a clock subscription is due.
+// remaining returns the time until a clock subscription is due.
 func (c *call) remaining(sub []byte) int64 {
 	timeout := int64(min(binary.LittleEndian.Uint64(sub[subTimeout:]), math.MaxInt64))
 	if binary.LittleEndian.Uint16(sub[subFlags:])&absolute == 0 {
@@ -144,13 +145,13 @@ func (c *call) remaining(sub []byte) int64 {
 	return max(0, timeout-now)
 }
 
-// pollOne answers whether a subscription is ready once the guest has waited.
+// pollOne reports whether a subscription is ready after the guest has waited.
 func (c *call) pollOne(sub []byte, waited int64) (e errno, ready bool) {
 	switch sub[subTag] {
 	case pollClock:
 		absoluteTime := binary.LittleEndian.Uint16(sub[subFlags:])&absolute != 0
 		if absoluteTime && binary.LittleEndian.Uint32(sub[subClockID:]) == clockMonotonic {
-			return errnoSuccess, c.remaining(sub) == 0 // the clock has moved on already
+			return errnoSuccess, c.remaining(sub) == 0 // the clock has already advanced
 		}
 		return errnoSuccess, c.remaining(sub) <= waited
 	case pollFDWrite:

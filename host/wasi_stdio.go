@@ -11,14 +11,14 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// The descriptors that are open.
+// The open descriptors.
 const (
 	stdin  = 0
 	stdout = 1
 	stderr = 2
 )
 
-// wasiStdio answers e for the descriptors that are open.
+// wasiStdio returns e for the open descriptors.
 func wasiStdio(e errno) wasiCall {
 	return func(_ *call, _ api.Memory, p []uint64) errno {
 		if uint32(p[0]) > stderr {
@@ -30,8 +30,8 @@ func wasiStdio(e errno) wasiCall {
 
 const filetypeCharacterDevice = 2
 
-// wasiFdstat describes the three open descriptors as terminals are described:
-// to be read or written, without a position.
+// wasiFdstat describes the three open descriptors like terminals: readable or
+// writable, without a position.
 func wasiFdstat(_ *call, mem api.Memory, p []uint64) errno {
 	const (
 		size        = 24
@@ -74,7 +74,7 @@ func wasiFilestat(_ *call, mem api.Memory, p []uint64) errno {
 	return errnoSuccess
 }
 
-// wasiRead is fd_read. Standard input is at its end.
+// wasiRead is fd_read. Standard input is always at its end.
 func wasiRead(_ *call, mem api.Memory, p []uint64) errno {
 	if uint32(p[0]) != stdin {
 		return errnoBadf
@@ -87,7 +87,7 @@ func wasiWrite(c *call, mem api.Memory, p []uint64) errno {
 }
 
 func wasiPwrite(c *call, mem api.Memory, p []uint64) errno {
-	return c.write(mem, uint32(p[0]), p[1], p[2], p[4]) // a terminal has no position to write at
+	return c.write(mem, uint32(p[0]), p[1], p[2], p[4]) // a terminal ignores the position
 }
 
 // write logs what the guest writes to standard output or standard error.
@@ -112,23 +112,23 @@ func (c *call) write(mem api.Memory, fd uint32, iovs, count, result uint64) errn
 			return errnoFault
 		}
 		if total += uint64(len(b)); total > math.MaxInt32 {
-			return errnoInval // many vectors may name the same memory
+			return errnoInval // many vectors may refer to the same memory
 		}
-		c.spend(costVector + int64(len(b))/bytesPerUnit) // at once, for it may be much
+		c.spend(costVector + int64(len(b))/bytesPerUnit) // charged at once, because it may be much
 		c.print(fd, b)
 	}
 	return putAll(mem.WriteUint32Le(uint32(result), uint32(total)))
 }
 
-// maxLine is the longest line that is put together from several writes, in
-// bytes; a longer one is logged in pieces.
+// maxLine is the longest line assembled from several writes, in bytes; a
+// longer one is logged in pieces.
 const maxLine = 4096
 
 // lineBuffer holds the start of a line whose end has not been written yet.
 type lineBuffer []byte
 
 // print logs whole lines and keeps the rest for the next write. When a line is
-// refused, the rest is lost with it: there may be any number of lines.
+// refused, the rest is dropped with it: there may be any number of lines.
 func (c *call) print(fd uint32, b []byte) {
 	buf := &c.wasi.output[fd-stdout]
 	for len(b) > 0 {
@@ -153,8 +153,9 @@ func (c *call) print(fd uint32, b []byte) {
 	}
 }
 
-// logLine logs the line that has been put together. What the turn's limits
-// refuse is lost, as the guest could do nothing about it; it answers false then.
+// logLine logs the assembled line. It returns false if the turn's limits
+// refuse the line; the line is dropped, because the guest could do nothing
+// about it.
 func (c *call) logLine(fd uint32) bool {
 	buf := &c.wasi.output[fd-stdout]
 	line := bytes.TrimSuffix(*buf, []byte("\r"))
@@ -162,7 +163,7 @@ func (c *call) logLine(fd uint32) bool {
 	if fd == stderr {
 		level = abi.LevelWarn
 		if c.words == "" {
-			c.say(line) // runtimes name the cause first and the stack after it
+			c.say(line) // runtimes print the cause first and the stack after it
 		}
 	}
 	code := c.turn.Log(level, line)
@@ -170,7 +171,7 @@ func (c *call) logLine(fd uint32) bool {
 	return code == abi.OK
 }
 
-// flushOutput logs lines that were left without an end when the call ended.
+// flushOutput logs lines that had no end when the call ended.
 func (c *call) flushOutput() {
 	for fd := uint32(stdout); fd <= stderr; fd++ {
 		if len(c.wasi.output[fd-stdout]) > 0 {

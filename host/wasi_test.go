@@ -167,7 +167,7 @@ func TestOutputBecomesLogLines(t *testing.T) {
 	s.status = -3
 	turn := &fakeTurn{payload: s.payload(t)}
 	err := i.Handle(t.Context(), turn, abi.KindMessage, 0)
-	if want := "creature_handle: the guest answered -3 (already_exists): problem"; err == nil || err.Error() != want {
+	if want := "creature_handle: the guest returned -3 (already_exists): problem"; err == nil || err.Error() != want {
 		t.Errorf("the error is %v, want %s", err, want)
 	}
 	want := []string{"info a", "warn problem", "warn ", "info bc", "info d", "info " + long, "info y", "info " + long, "info z"}

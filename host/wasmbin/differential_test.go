@@ -77,7 +77,7 @@ var stricter = map[string]string{
 	"the module uses half precision":              "takes the first byte of a vector instruction's number for all of it",
 	"the module uses relaxed vector instructions": "the same",
 	"the number of the vector instruction":        "the same",
-	"the number of the instruction is longer":     "reads any form of it, as the standard has it",
+	"the number of the instruction is not in":     "reads any form of it, as the standard has it",
 	"a number is cut off or too large":            "drops the bits of an integer that are too many",
 	"the module uses garbage collection":          "takes any type for a null reference in a constant expression",
 }

@@ -2,8 +2,8 @@ package wasmbin
 
 import "slices"
 
-// AddType returns the index of the type t, which it adds unless the module has
-// an equal one. It walks all types.
+// AddType returns the index of the type t, and adds it unless the module has
+// an equal one. It scans all types.
 func (m *Module) AddType(t FuncType) uint32 {
 	for i := range m.Types {
 		if equalTypes(m.Types[i].Params, t.Params) && equalTypes(m.Types[i].Results, t.Results) {
@@ -15,8 +15,8 @@ func (m *Module) AddType(t FuncType) uint32 {
 }
 
 // AddFuncImports appends imports of functions and returns the index of the
-// first; the others follow it. The functions that the module defines move up by
-// as many: everything outside of bodies is renumbered, and bodies need
+// first; the others follow it. The module's own functions move up by that
+// number: everything outside bodies is renumbered, and bodies need
 // [AppendRenumbered] with the same shift, see [Shift].
 func (m *Module) AddFuncImports(imports ...Import) (first uint32) {
 	first = uint32(m.ImportedFuncs())
@@ -41,13 +41,12 @@ func (m *Module) AddGlobal(g Global) uint32 {
 	return uint32(m.ImportedGlobals() + len(m.Globals) - 1)
 }
 
-// AddExport appends an export. That names are exported once is left to
-// validation.
+// AddExport appends an export. Validation checks that names are unique.
 func (m *Module) AddExport(name string, kind ExternKind, index uint32) {
 	m.Exports = append(m.Exports, Export{name, kind, index})
 }
 
-// Shift is the renumbering that moves all indices from first on up by n.
+// Shift returns the renumbering that moves all indices from first on up by n.
 func Shift(first, n uint32) func(uint32) uint32 {
 	return func(i uint32) uint32 {
 		if i >= first {
@@ -57,9 +56,9 @@ func Shift(first, n uint32) func(uint32) uint32 {
 	}
 }
 
-// RenumberFuncs gives every function another index wherever one stands outside
-// of bodies: exports, the start, elements, globals and names. The index spaces
-// themselves, Imports, Funcs and Code, are left to the caller, and so are bodies.
+// RenumberFuncs replaces every function index outside bodies: in exports, the
+// start, elements, globals and names. The caller changes the index spaces
+// themselves, Imports, Funcs and Code, and the bodies.
 func (m *Module) RenumberFuncs(index func(uint32) uint32) {
 	for i := range m.Exports {
 		if m.Exports[i].Kind == ExternFunc {

@@ -7,13 +7,13 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// noFunction is the function of an error that is not about one.
+// noFunction is the function index of an error that is not about a function.
 const noFunction = -1
 
-// noOffset is the offset of an error about what is not at one place.
+// noOffset is the offset of an error that has no single place.
 const noOffset = -1
 
-// place is where in a module something is wrong.
+// place is the location of an error in a module.
 type place struct {
 	offset   int
 	function int
@@ -46,12 +46,12 @@ func (p place) ids() map[string]string {
 	return ids
 }
 
-// fault is what is wrong with the encoding of an instruction, before it is
-// known whose instruction it is.
+// fault is an error in the encoding of an instruction, before its function is
+// known.
 type fault struct {
 	pos     int
 	message string
-	feature string // when the instruction belongs to a later version
+	feature string // set if the instruction belongs to a later version
 }
 
 func (f *fault) error(p place) *abi.Error {
@@ -61,15 +61,16 @@ func (f *fault) error(p place) *abi.Error {
 	return malformed(p, f.message)
 }
 
-// malformed is the error of a module that breaks the rules of the format or the
-// rules of validation.
+// malformed returns the error for a module that breaks the rules of the format
+// or the rules of validation.
 func malformed(p place, message string) *abi.Error {
 	return &abi.Error{Code: abi.InvalidArgument, IDs: p.ids(),
 		Message: fmt.Sprintf("the module is invalid%s: %s", p, message),
 		Remedy:  "build or copy it again"}
 }
 
-// unsupported is the error of a module that uses more than Wasm 2.0 has.
+// unsupported returns the error for a module that uses a feature beyond Wasm
+// 2.0.
 func unsupported(p place, feature string) *abi.Error {
 	e := &abi.Error{Code: abi.Unsupported, IDs: p.ids(),
 		Message: fmt.Sprintf("the module uses %s%s", feature, p),
@@ -78,8 +79,8 @@ func unsupported(p place, feature string) *abi.Error {
 	return e
 }
 
-// tooLarge is the error of a module that goes beyond a limit. limit is the name
-// of its field in Limits.
+// tooLarge returns the error for a module that exceeds a limit. limit is the
+// name of its field in Limits.
 func tooLarge(p place, limit, what string, found, most uint64) *abi.Error {
 	e := &abi.Error{Code: abi.TooLarge, IDs: p.ids(),
 		Message: fmt.Sprintf("the module has %d %s%s; at most %d are allowed", found, what, p, most),

@@ -1,6 +1,7 @@
 package wasmbin
 
-// What modules may use of versions after 2.0. They are refused by these names.
+// Features of versions after 2.0. Modules that use them are refused with these
+// names.
 const (
 	featureThreads     = "threads"
 	featureTailCalls   = "tail calls"
@@ -18,8 +19,8 @@ const (
 	featureHalf        = "half precision"
 )
 
-// featureOf names the feature that has an instruction which Wasm 2.0 does not
-// have, "" when nothing is known of it. number counts behind a prefix only.
+// featureOf names the feature of an instruction that Wasm 2.0 does not have,
+// or "" if it is unknown. number matters only behind a prefix.
 func featureOf(op byte, number uint32) string {
 	switch {
 	case op >= 0x06 && op <= 0x0a, op == 0x18, op == 0x19, op == 0x1f:
@@ -50,8 +51,8 @@ func featureOf(op byte, number uint32) string {
 	return ""
 }
 
-// featureOfType names the feature that has a value type which Wasm 2.0 does not
-// have, "" when nothing is known of it.
+// featureOfType names the feature of a value type that Wasm 2.0 does not have,
+// or "" if it is unknown.
 func featureOfType(b byte) string {
 	switch b {
 	case 0x69, 0x74:

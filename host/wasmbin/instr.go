@@ -6,19 +6,20 @@ import "iter"
 // index of a function type.
 type BlockType uint32
 
-// The block types that are not an index. BlockOf makes those with one result.
+// The block types that are not an index. BlockOf returns those with one
+// result.
 const (
 	BlockEmpty     BlockType = 0xffff_ff40
 	firstBlockByte           = 0xffff_ff00
 )
 
-// BlockOf is the type of a block without parameters and with one result.
+// BlockOf returns the type of a block without parameters and with one result.
 func BlockOf(t ValueType) BlockType { return firstBlockByte | BlockType(t) }
 
-// Index returns the index of the function type, if the block has one.
+// Index returns the index of the function type, if b is one.
 func (b BlockType) Index() (index uint32, ok bool) { return uint32(b), b < firstBlockByte }
 
-// Result returns the type of the only result, if the block is of that form.
+// Result returns the type of the only result, if b has that form.
 func (b BlockType) Result() (t ValueType, ok bool) {
 	return ValueType(b), b >= firstBlockByte && b != BlockEmpty
 }
@@ -31,9 +32,8 @@ func (b BlockType) Append(dst []byte) []byte {
 	return append(dst, byte(b))
 }
 
-// Instr is a decoded instruction. Op, Start and End always count; which of the
-// other fields do is said at the kinds of immediates, see [Imm]. The others keep
-// what they were.
+// Instr is a decoded instruction. Op, Start and End are always set; [Imm] says
+// which of the other fields are. Unused fields keep their old values.
 type Instr struct {
 	// Start and End are the range of the instruction in its body.
 	Start, End int
@@ -63,7 +63,7 @@ func (in *Instr) Labels() iter.Seq[uint32] {
 	}
 }
 
-// Instrs walks over the instructions of a body without allocating:
+// Instrs iterates over the instructions of a body without allocating:
 //
 //	it := wasmbin.NewInstrs(code.Body)
 //	for it.Next() {
@@ -71,9 +71,9 @@ func (in *Instr) Labels() iter.Seq[uint32] {
 //	}
 //	err := it.Err()
 //
-// It checks how instructions are encoded, not whether they make sense; after
-// [Module.Validate] it cannot fail. It stops at the end of the bytes; that this
-// is behind the final end is part of validation.
+// It checks how instructions are encoded, not whether they are valid; after
+// [Module.Validate] it cannot fail. It stops at the end of the bytes;
+// validation checks that the last instruction is the final end.
 type Instrs struct {
 	Instr // the current instruction
 	body  []byte
@@ -85,7 +85,7 @@ type Instrs struct {
 // NewInstrs returns an iterator over the instructions of a body.
 func NewInstrs(body []byte) Instrs { return Instrs{body: body} }
 
-// Err says why the iteration ended early, nil when it did not. The error is an
+// Err returns why the iteration ended early, or nil. The error is an
 // *abi.Error.
 func (it *Instrs) Err() error {
 	if it.fault == nil {
@@ -94,8 +94,8 @@ func (it *Instrs) Err() error {
 	return it.fault.error(place{offset: it.fault.pos, function: noFunction, relative: true})
 }
 
-// Next decodes the next instruction. It returns false at the end and when the
-// bytes are no instruction.
+// Next decodes the next instruction. It returns false at the end and if the
+// bytes are not an instruction.
 func (it *Instrs) Next() bool {
 	if it.pos >= len(it.body) || it.fault != nil {
 		return false
@@ -128,9 +128,9 @@ func (it *Instrs) Next() bool {
 	return it.fault == nil
 }
 
-// prefixed reads the number behind a prefix. Only its shortest form is taken:
-// wazero reads one byte of it in places, so that a longer form would not mean
-// the same there.
+// prefixed reads the number behind a prefix. Only its shortest form is
+// accepted: in places wazero reads only one byte of it, so a longer form would
+// have another meaning there.
 func (it *Instrs) prefixed(prefix Opcode) Opcode {
 	v, n := loadU32(it.body[it.pos:])
 	switch {
@@ -138,7 +138,7 @@ func (it *Instrs) prefixed(prefix Opcode) Opcode {
 		it.fail("the number of the instruction is cut off or too large")
 		return prefix
 	case n != sizeU32(v):
-		it.fail("the number of the instruction is longer than it need be")
+		it.fail("the number of the instruction is not in its shortest form")
 		return prefix
 	case v > 0xff:
 		it.unsupported(featureOf(byte(prefix), v))
@@ -288,7 +288,8 @@ func (it *Instrs) signed(bits uint) int64 {
 	return v
 }
 
-// The exponent of a memory argument has two flags of later versions beside it.
+// The exponent of a memory argument shares its number with two flags of later
+// versions.
 const (
 	memArgMemory = 0x40
 	maxAlign     = 0x1f

@@ -9,8 +9,8 @@ func AppendU32(dst []byte, v uint32) []byte {
 	return append(dst, byte(v))
 }
 
-// AppendS64 appends v as a signed LEB128 number in as few bytes as possible. It
-// is the encoding of i32 constants too, sign-extended.
+// AppendS64 appends v as a signed LEB128 number in as few bytes as possible.
+// It also encodes i32 constants, sign-extended.
 func AppendS64(dst []byte, v int64) []byte {
 	for {
 		b := byte(v & 0x7f)
@@ -22,7 +22,7 @@ func AppendS64(dst []byte, v int64) []byte {
 	}
 }
 
-// sizeU32 is how many bytes AppendU32 appends.
+// sizeU32 returns how many bytes AppendU32 appends.
 func sizeU32(v uint32) int {
 	n := 1
 	for ; v >= 0x80; v >>= 7 {
@@ -31,8 +31,8 @@ func sizeU32(v uint32) int {
 	return n
 }
 
-// loadU32 reads an unsigned number of at most 32 bits. n is how many bytes it
-// has, 0 when it is cut off or too large.
+// loadU32 reads an unsigned number of at most 32 bits. n is its length in
+// bytes, or 0 if it is truncated or too large.
 func loadU32(b []byte) (v uint32, n int) {
 	for shift := uint(0); n < len(b) && n < 5; shift += 7 {
 		c := b[n]
@@ -48,8 +48,8 @@ func loadU32(b []byte) (v uint32, n int) {
 	return 0, 0
 }
 
-// loadSigned reads a signed number of the given number of bits. n is how many
-// bytes it has, 0 when it is cut off or too large.
+// loadSigned reads a signed number of the given number of bits. n is its
+// length in bytes, or 0 if it is truncated or too large.
 func loadSigned(b []byte, bits uint) (v int64, n int) {
 	most := int(bits+6) / 7
 	for shift := uint(0); n < len(b) && n < most; shift += 7 {
@@ -65,8 +65,8 @@ func loadSigned(b []byte, bits uint) (v int64, n int) {
 			}
 			return v, n
 		}
-		// Of the last byte only some bits belong to the number; the others must
-		// repeat its sign.
+		// Only some bits of the last byte belong to the number; the others
+		// must repeat its sign.
 		used := bits - 7*uint(most-1)
 		rest := int8(c<<1) >> used
 		if rest != 0 && rest != -1 {

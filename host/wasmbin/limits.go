@@ -1,12 +1,12 @@
 package wasmbin
 
-// Limits are the most a module may have. A field that is 0 or less means its
-// default, so Limits{} are the defaults.
+// Limits bounds the parts of a module. A field that is 0 or less means its
+// default, so Limits{} means the defaults.
 type Limits struct {
 	ModuleBytes     int // the whole module
-	CustomSections  int // how many custom sections
+	CustomSections  int // custom sections
 	NameBytes       int // one name: of an import, an export, a custom section, a function
-	ModuleNameBytes int // the name that the name section gives to the module
+	ModuleNameBytes int // the name of the module in the name section
 	Types           int // function types
 	Params          int // parameters of one type
 	Results         int // results of one type
@@ -35,11 +35,11 @@ type Limits struct {
 	Branches     int // targets of all its branches together
 	StackHeight  int // operands on the stack at once
 	OperandMoves int // parameters and results of its calls, blocks and branches together
-	LocalJoins   int // its locals times its blocks: where a compiler may have to merge them
+	LocalJoins   int // its locals times its blocks: a compiler may have to merge every local at every block
 }
 
-// DefaultLimits returns the limits that apply where nothing else is said. The
-// README of the package compares them with what toolchains make.
+// DefaultLimits returns the default limits. The README of the package compares
+// them with the output of toolchains.
 func DefaultLimits() Limits {
 	return Limits{
 		ModuleBytes:     64 << 20,
@@ -76,7 +76,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// withDefaults fills in the fields that are not set.
+// withDefaults sets unset fields to their defaults.
 func (l Limits) withDefaults() Limits {
 	d := DefaultLimits()
 	for _, f := range []struct{ set, def *int }{

@@ -1,36 +1,36 @@
 package wasmbin
 
-// Module is a decoded module. Its byte slices are views of the bytes that were
-// read, which must not change while it is used; nothing writes through them.
+// Module is a decoded module. Its byte slices are views of the input of Read,
+// which must not change while the Module is used; nothing writes through them.
 //
-// Index spaces start with the imports of a kind, followed by what the module
-// defines: function i is an import below ImportedFuncs() and otherwise has type
-// Funcs[i-ImportedFuncs()] and code Code[i-ImportedFuncs()].
+// Index spaces start with the imports of a kind, followed by the module's own
+// definitions: function i is an import below ImportedFuncs() and otherwise has
+// type Funcs[i-ImportedFuncs()] and code Code[i-ImportedFuncs()].
 //
-// A Module is not safe for concurrent change; concurrent reading is fine.
+// A Module is safe for concurrent reading, but not for concurrent change.
 type Module struct {
 	Types    []FuncType
 	Imports  []Import
-	Funcs    []uint32 // of every defined function, its index into Types
+	Funcs    []uint32 // for every defined function, its index into Types
 	Tables   []Table
 	Memories []Memory
 	Globals  []Global
 	Exports  []Export
 	Start    *uint32 // the start function; nil when there is none
 	Elements []Element
-	// DataCount is the content of the data count section; nil when there is none.
-	// Write derives it from Data whenever it is not nil.
+	// DataCount is the content of the data count section, or nil. If it is not
+	// nil, Write derives it from Data.
 	DataCount *uint32
 	Code      []Code
 	Data      []Data
-	// Names is the part of the name section that is kept; nil when there is none.
+	// Names is the part of the name section that is kept, or nil.
 	Names   *Names
 	Customs []Custom // without the name section
 }
 
-// Names are the names of the name section that appear in stack traces. Those of
-// locals, labels and other things are left out when a module is read: they are
-// for debuggers, and looking them up is quadratic in places.
+// Names holds the names that appear in stack traces. Names of locals, labels
+// and other things are dropped when a module is read: they are for debuggers,
+// and looking them up is quadratic in places.
 type Names struct {
 	Module string
 	Funcs  []FuncName
@@ -53,14 +53,14 @@ func (m *Module) imported(kind ExternKind) int {
 	return n
 }
 
-// ImportedFuncs is how many functions are imported: the index of the first
-// defined one. It walks the imports.
+// ImportedFuncs returns how many functions are imported: the index of the
+// first defined one. It scans the imports.
 func (m *Module) ImportedFuncs() int { return m.imported(ExternFunc) }
 
-// ImportedGlobals is how many globals are imported. It walks the imports.
+// ImportedGlobals returns how many globals are imported. It scans the imports.
 func (m *Module) ImportedGlobals() int { return m.imported(ExternGlobal) }
 
-// ImportedTables is how many tables are imported. It walks the imports.
+// ImportedTables returns how many tables are imported. It scans the imports.
 func (m *Module) ImportedTables() int { return m.imported(ExternTable) }
 
 // FuncTypes returns the type of every function as an index into Types,
@@ -111,7 +111,7 @@ func (m *Module) AllGlobals() []GlobalType {
 	return out
 }
 
-// Export returns the export with that name, nil when there is none.
+// Export returns the export with that name, or nil if there is none.
 func (m *Module) Export(name string) *Export {
 	for i := range m.Exports {
 		if m.Exports[i].Name == name {

@@ -2,15 +2,15 @@ package wasmbin
 
 import "slices"
 
-// The parts of the name section that are known here.
+// The parts of the name section that this package reads.
 const (
 	namesModule = 0
 	namesFuncs  = 1
-	namesLocals = 2 // only looked at
+	namesLocals = 2 // checked, not kept
 )
 
-// readNames reads the name section. Other readers take it seriously, so a
-// damaged one is refused although nothing depends on it.
+// readNames reads the name section. Other readers rely on it, so a damaged one
+// is refused although nothing here depends on it.
 func (d *decoder) readNames() {
 	if d.m.Names != nil {
 		d.fail("there are two name sections")
@@ -47,8 +47,8 @@ func (d *decoder) readNames() {
 	d.m.Names = names
 }
 
-// moduleName has a limit of its own, because wazero puts it before the name of
-// every function.
+// moduleName has its own limit because wazero puts it before the name of every
+// function.
 func (d *decoder) moduleName() string {
 	at := d.here()
 	name := d.name()
@@ -106,7 +106,7 @@ func (n *Names) append(dst []byte) []byte {
 	})
 }
 
-// renumber gives the names to other functions.
+// renumber changes the functions that the names belong to.
 func (n *Names) renumber(index func(uint32) uint32) {
 	for i := range n.Funcs {
 		n.Funcs[i].Index = index(n.Funcs[i].Index)

@@ -6,7 +6,7 @@ import "fmt"
 // 0xfc00 or 0xfd00 plus the number behind the prefix.
 type Opcode uint16
 
-// The prefixes of the instructions that have more than a byte.
+// The prefixes of instructions of more than one byte.
 const (
 	prefixMisc   = 0xfc
 	prefixVector = 0xfd
@@ -60,7 +60,7 @@ type opInfo struct {
 
 var noOp opInfo
 
-// info describes o; its name is empty when there is no such instruction.
+// info describes o; its name is empty if there is no such instruction.
 func (o Opcode) info() *opInfo {
 	i := int(o & 0xff)
 	switch {
@@ -96,9 +96,9 @@ func (o Opcode) Append(dst []byte) []byte {
 	return AppendU32(append(dst, byte(o>>8)), uint32(o&0xff))
 }
 
-// Operands returns the types of what the instruction takes and leaves, the
-// deepest first: i, I, f, F and V stand for i32, i64, f32, f64 and v128. ok is
-// false when they depend on where it stands.
+// Operands returns the types of the operands that the instruction takes and
+// leaves, the deepest first: i, I, f, F and V stand for i32, i64, f32, f64 and
+// v128. ok is false if they depend on the context.
 func (o Opcode) Operands() (pops, pushes string, ok bool) {
 	info := o.info()
 	return info.pops, info.pushes, !info.special

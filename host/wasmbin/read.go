@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The preamble of a module, and the version of a component, which is something
-// else in the same clothes.
+// The preamble of a module, and the version field of a component, which shares
+// the preamble's magic number.
 var (
 	magic            = []byte("\x00asm")
 	versionModule    = []byte{1, 0, 0, 0}
@@ -21,15 +21,15 @@ const (
 	sectionStrings = 14
 )
 
-// Read decodes a module. It takes any bytes, never panics, and allocates at most
-// a small multiple of len(wasm). It checks how the module is built up and the
-// limits on what it declares, but not the instructions of functions, which
-// [Module.Validate] does: only what that accepts is a valid module.
+// Read decodes a module. It accepts any bytes, never panics, and allocates at
+// most a small multiple of len(wasm). It checks the structure of the module
+// and the limits on its declarations, but not the instructions of functions:
+// only a module that [Module.Validate] accepts is valid.
 //
-// The result has views of wasm. The error is an *abi.Error: invalid_argument for
-// a damaged module, too_large beyond a limit (its id "limit" is the name of the
-// field), unsupported for a module of a later version (its id "feature" is the
-// name of what it uses). The id "offset" is the byte where it was found.
+// The result refers to wasm. The error is an *abi.Error: invalid_argument for
+// a damaged module, too_large beyond a limit (its id "limit" is the name of
+// the field), unsupported for a module of a later version (its id "feature" is
+// the name of the feature). The id "offset" is the byte of the error.
 func Read(wasm []byte, limits Limits) (*Module, error) {
 	limits = limits.withDefaults()
 	d := &decoder{reader: reader{data: wasm, end: len(wasm), limits: &limits}, m: &Module{}}
@@ -54,8 +54,8 @@ type decoder struct {
 	reader
 	m     *Module
 	last  SectionID // the last section that was not custom
-	after SectionID // the same, empty sections left out
-	seen  bool      // last counts
+	after SectionID // the last non-empty section that was not custom
+	seen  bool      // last is set
 
 	functions, tables, memories, globals int // imported and defined so far
 	tableElements                        uint64
@@ -164,7 +164,7 @@ func (d *decoder) custom() {
 		return
 	}
 	if d.left() == 0 {
-		// At the end of a module the format allows it and wazero refuses it.
+		// The format allows one at the end of a module, but wazero refuses it.
 		if d.err == nil && d.end == len(d.data) {
 			d.fail("an empty custom section stands at its end")
 		}
@@ -176,7 +176,7 @@ func (d *decoder) custom() {
 // The forms of a type definition.
 const (
 	formFunc      = 0x60
-	formsGC       = 0x4e // the first of later versions
+	formsGC       = 0x4e // the first form of later versions
 	formsGCLast   = 0x5f
 	formSwitching = 0x5d
 )
@@ -224,7 +224,7 @@ func (d *decoder) readImports() {
 	for range n {
 		imp := Import{Module: d.name(), Name: d.name()}
 		if imp.Module == "" {
-			d.fail("an import names no module") // allowed by the format, refused by wazero
+			d.fail("an import names no module") // the format allows this, but wazero refuses it
 		}
 		at := d.here()
 		kind := d.byte()
@@ -261,7 +261,8 @@ func (d *decoder) badKind(at place, kind byte) {
 	d.refuse(malformed(at, fmt.Sprintf("there is no import or export of kind %d", kind)))
 }
 
-// add counts n more of something that imports and definitions share a limit of.
+// add counts n more of something for which imports and definitions share a
+// limit.
 func (d *decoder) add(total *int, n int, limit, what string, most int) {
 	*total += n
 	if *total > most {
@@ -311,7 +312,7 @@ func (d *decoder) readTables() {
 	}
 }
 
-// maxPages is the most pages that 32-bit addresses reach.
+// maxPages is the most pages that 32-bit addresses can reach.
 const maxPages = 1 << 16
 
 func (d *decoder) memory() Range {
@@ -375,14 +376,14 @@ func (d *decoder) readExports() {
 	}
 }
 
-// chunks hands out slices of a few large allocations, so that a hundred thousand
-// signatures are not as many allocations.
+// chunks allocates slices from a few large allocations, so that a hundred
+// thousand signatures do not need as many allocations.
 type chunks[T any] struct {
 	free []T
 	last int // the size of the last chunk
 }
 
-// The first chunk is small and each is double the last up to the largest, so
+// The first chunk is small and each doubles the last up to the largest, so
 // that at most half is unused.
 const (
 	firstChunk   = 64

@@ -119,7 +119,7 @@ func (d *decoder) readCode() {
 	}
 }
 
-// importedFuncs is how many functions are imported, once all are counted.
+// importedFuncs returns how many functions are imported, once all are counted.
 func (d *decoder) importedFuncs() int { return d.functions - len(d.m.Funcs) }
 
 // body reads the locals of a function and takes its instructions as they are.

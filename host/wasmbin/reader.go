@@ -7,10 +7,11 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// reader reads the sections of a module within bounds. It keeps the first error;
-// from then on it answers zeroes and has nothing left, so loops end.
+// reader reads the sections of a module within bounds. It keeps the first
+// error; after that it returns zeroes and has no bytes left, so that loops
+// end.
 type reader struct {
-	data   []byte // all of the module
+	data   []byte // the complete module
 	pos    int
 	end    int // reading stops here
 	limits *Limits
@@ -84,7 +85,7 @@ func (r *reader) nameBytes() []byte {
 func (r *reader) name() string { return string(r.nameBytes()) }
 
 // count reads how many entries follow. Every entry has at least size bytes, so
-// what cannot be there is refused before anything is made for it.
+// an impossible count is refused before anything is allocated.
 func (r *reader) count(what string, size int) int {
 	n := r.u32()
 	if int64(n)*int64(size) > int64(r.left()) {
@@ -94,7 +95,7 @@ func (r *reader) count(what string, size int) int {
 	return int(n)
 }
 
-// limited is count with a limit, of which base are used already.
+// limited is count with a limit; base entries are already used.
 func (r *reader) limited(limit, what string, size, base, most int) int {
 	at := r.here()
 	n := r.count(what, size)
@@ -206,8 +207,8 @@ func (r *reader) constExpr() ConstExpr {
 	return e
 }
 
-// constEnd reads the end of a constant expression. Something else can only be
-// valid in later versions.
+// constEnd reads the end of a constant expression. Anything else can be valid
+// only in later versions.
 func (r *reader) constEnd() {
 	at := r.here()
 	op := r.byte()

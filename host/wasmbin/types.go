@@ -15,7 +15,7 @@ const (
 	ExternRef ValueType = 0x6f
 )
 
-// String returns the name of t in the text format, "unknown" for what is not a
+// String returns the name of t in the text format, or "unknown" if t is not a
 // value type.
 func (t ValueType) String() string {
 	switch t {
@@ -43,7 +43,7 @@ func (t ValueType) IsRef() bool { return t == FuncRef || t == ExternRef }
 // valid reports whether t is a value type of Wasm 2.0.
 func (t ValueType) valid() bool { return t >= V128 && t <= I32 || t.IsRef() }
 
-// slots is how many 8-byte slots a value of type t takes in a frame.
+// slots returns how many 8-byte slots a value of type t takes in a frame.
 func (t ValueType) slots() int {
 	if t == V128 {
 		return 2
@@ -56,11 +56,11 @@ type FuncType struct {
 	Params, Results []ValueType
 }
 
-// Range is what the specification calls limits: the initial and the largest
-// size of a table (in elements) or a memory (in pages of 64 KiB).
+// Range is the initial and the largest size of a table (in elements) or a
+// memory (in pages of 64 KiB). The specification calls it limits.
 type Range struct {
 	Min, Max uint32
-	HasMax   bool // otherwise Max is 0 and means nothing
+	HasMax   bool // otherwise Max is 0 and has no meaning
 }
 
 // Table is the type of a table.
@@ -97,7 +97,7 @@ type ConstExpr struct {
 	Lo, Hi uint64
 }
 
-// ExternKind says what is imported or exported.
+// ExternKind is the kind of an import or export.
 type ExternKind byte
 
 // The kinds of imports and exports.
@@ -118,7 +118,7 @@ func (k ExternKind) String() string {
 
 var externNames = [...]string{"func", "table", "memory", "global"}
 
-// Import is one import. Which of the last fields counts depends on Kind.
+// Import is one import. Kind determines which of the last fields is used.
 type Import struct {
 	Module, Name string
 	Kind         ExternKind
@@ -145,8 +145,8 @@ const (
 	Declarative
 )
 
-// Element is an element segment. It lists either Funcs, or, when UsesExprs,
-// Exprs.
+// Element is an element segment. It lists either Funcs or, if UsesExprs is
+// set, Exprs.
 type Element struct {
 	Mode      SegmentMode
 	Type      ValueType
@@ -157,7 +157,7 @@ type Element struct {
 	Exprs     []ConstExpr
 }
 
-// Len is how many elements the segment has.
+// Len returns how many elements the segment has.
 func (e *Element) Len() int { return max(len(e.Funcs), len(e.Exprs)) }
 
 // Data is a data segment.
@@ -176,13 +176,13 @@ type LocalGroup struct {
 // Code is the code of a function that the module defines.
 type Code struct {
 	Locals []LocalGroup // without the parameters
-	// Body is the instructions, the final end included.
+	// Body holds the instructions, the final end included.
 	Body []byte
-	// Offset is where Body starts in the module that was read; 0 in built code.
+	// Offset is the start of Body in the input of Read; 0 in built code.
 	Offset int
 }
 
-// LocalCount is how many locals the code declares, parameters not counted.
+// LocalCount returns how many locals the code declares, without parameters.
 func (c *Code) LocalCount() int {
 	n := 0
 	for _, g := range c.Locals {
@@ -195,7 +195,7 @@ func (c *Code) LocalCount() int {
 type Custom struct {
 	Name  string
 	Bytes []byte
-	// After is the section behind which it stands; SectionCustom at the very start.
+	// After is the section that precedes it; SectionCustom at the very start.
 	After SectionID
 }
 
@@ -231,7 +231,7 @@ func (s SectionID) String() string {
 	return "unknown"
 }
 
-// rank orders sections as they stand in a module.
+// rank orders sections as in a module.
 func (s SectionID) rank() int {
 	if s == SectionDataCount {
 		return 2*int(SectionElement) + 1

@@ -8,14 +8,14 @@ import (
 )
 
 // Validate checks the module by all rules of Wasm 2.0, every instruction
-// included, and the limits on functions. It returns what it learnt about each
-// function in Code. Its time is proportional to the size of the module and to
-// the operands that calls and branches move, which have a limit. It trusts that
-// the types in m are value types, which Read has checked.
+// included, and the limits on functions. It returns its findings about each
+// function in Code. It takes time proportional to the size of the module and
+// to the operands that calls and branches move, which are limited. It assumes
+// that the types in m are value types, as Read has checked.
 //
-// The error is an *abi.Error as those of [Read]; the id "function" is the index
-// of the function that is wrong. A module that was changed after it was read can
-// be validated again; offsets are then those of the module that was read.
+// The error is an *abi.Error as in [Read]; the id "function" is the index of
+// the invalid function. A module changed after it was read can be validated
+// again; offsets then refer to the original module.
 func (m *Module) Validate(limits Limits) ([]FuncInfo, error) {
 	limits = limits.withDefaults()
 	c := newScope(m)
@@ -37,15 +37,15 @@ func (m *Module) Validate(limits Limits) ([]FuncInfo, error) {
 	return infos, nil
 }
 
-// scope is what the instructions of a module may refer to.
+// scope holds the things that the instructions of a module may refer to.
 type scope struct {
 	m            *Module
 	funcTypes    []uint32
 	tables       []Table
 	globals      []GlobalType
-	constGlobals int // constant expressions may refer to the first ones: the imported
+	constGlobals int // constant expressions may refer to the first globals, the imported ones
 	memories     int
-	declared     []uint64 // a bit for every function that occurs outside of code
+	declared     []uint64 // a bit for every function that occurs outside code
 }
 
 func newScope(m *Module) *scope {
@@ -63,7 +63,7 @@ func (c *scope) isDeclared(function uint32) bool {
 
 func (c *scope) isFunction(index uint32) bool { return int64(index) < int64(len(c.funcTypes)) }
 
-// invalid is the error of what is not in a function.
+// invalid returns an error that is not about a function.
 func invalid(format string, args ...any) *abi.Error {
 	return malformed(place{offset: noOffset, function: noFunction}, fmt.Sprintf(format, args...))
 }
@@ -90,8 +90,8 @@ func (c *scope) checkGlobals() error {
 	return nil
 }
 
-// checkConst checks a constant expression. Functions that it refers to become
-// declared.
+// checkConst checks a constant expression. It marks the functions that the
+// expression refers to as declared.
 func (c *scope) checkConst(e *ConstExpr, want ValueType) error {
 	got, err := c.constType(e)
 	if err == nil && got != want {

@@ -2,7 +2,7 @@ package wasmbin
 
 import "fmt"
 
-// singles are the results of blocks that have one, by type.
+// singles holds the result lists of blocks with one result, by type.
 var singles = func() (s [256][1]ValueType) {
 	for i := range s {
 		s[i][0] = ValueType(i)
@@ -10,7 +10,7 @@ var singles = func() (s [256][1]ValueType) {
 	return s
 }()
 
-// blockTypes returns what a block takes and leaves.
+// blockTypes returns the types that a block takes and leaves.
 func (v *validator) blockTypes(b BlockType) (params, results []ValueType) {
 	if t, ok := b.Result(); ok {
 		return nil, singles[t][:]
@@ -71,7 +71,7 @@ func (v *validator) end() {
 	}
 }
 
-// target returns the block that a branch of that depth goes to.
+// target returns the block that a branch of that depth leads to.
 func (v *validator) target(depth uint32) *frame {
 	if int64(depth) >= int64(len(v.frames)) {
 		v.fail(fmt.Sprintf("%s goes out of %d blocks, there are %d", v.it.Op, depth, len(v.frames)-1))

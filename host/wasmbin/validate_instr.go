@@ -2,10 +2,10 @@ package wasmbin
 
 import "fmt"
 
-// letterTypes are the types that the letters in opInfo stand for.
+// letterTypes maps the letters in opInfo to types.
 var letterTypes = [...]ValueType{'i': I32, 'I': I64, 'f': F32, 'F': F64, 'V': V128}
 
-// simple checks an instruction whose types are always the same.
+// simple checks an instruction with fixed types.
 func (v *validator) simple() {
 	info := v.it.info
 	if info.imm != ImmNone {
@@ -97,7 +97,7 @@ func (v *validator) table(index uint32) ValueType {
 	return v.tables[index].Type
 }
 
-// special checks an instruction whose types depend on where it is.
+// special checks an instruction whose types depend on the context.
 func (v *validator) special() {
 	in := &v.it.Instr
 	switch in.Op {
@@ -161,7 +161,7 @@ func (v *validator) globalAccess(in *Instr) {
 	v.pop(g.Type)
 }
 
-// choose checks a select without a type, which is not for references.
+// choose checks a select without a type, which must not have references.
 func (v *validator) choose() {
 	v.pop(I32)
 	a, b := v.pop(unknown), v.pop(unknown)

@@ -6,8 +6,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// unknown is the type of an operand that code which is never reached takes from
-// below what it pushed: any type at all.
+// unknown is the type of an operand that unreachable code takes from below its
+// own operands: any type.
 const unknown ValueType = 0
 
 // frame is an open block, or at the bottom the function itself.
@@ -15,10 +15,10 @@ type frame struct {
 	op              Opcode // OpBlock, OpLoop, OpIf, OpElse
 	params, results []ValueType
 	height          int  // of the operand stack below the block
-	unreachable     bool // the rest of the block is never reached
+	unreachable     bool // the rest of the block is unreachable
 }
 
-// label is the types that a branch to the block carries.
+// label returns the types that a branch to the block carries.
 func (f *frame) label() []ValueType {
 	if f.op == OpLoop {
 		return f.params
@@ -26,8 +26,8 @@ func (f *frame) label() []ValueType {
 	return f.results
 }
 
-// validator checks one function after another by the algorithm of the
-// specification's appendix. Its stacks are kept from function to function.
+// validator checks one function after another with the algorithm of the
+// specification's appendix. Its stacks are reused between functions.
 type validator struct {
 	*scope
 	limits *Limits
@@ -48,8 +48,8 @@ type validator struct {
 	err        *abi.Error
 }
 
-// directLocals is how many locals have their type in a list; beyond them groups
-// are searched, so that a few bytes cannot ask for a long list.
+// directLocals is how many locals have their type in a list. For the others
+// the groups are searched, so that a few bytes cannot require a long list.
 const directLocals = 256
 
 func (v *validator) function(i int) error {
@@ -87,7 +87,7 @@ func (v *validator) function(i int) error {
 	return nil
 }
 
-// place says where an instruction is, by its position in the body.
+// place returns the place of an instruction, given its position in the body.
 func (v *validator) place(pos int) place {
 	offset := v.m.Code[v.index].Offset
 	imported := len(v.funcTypes) - len(v.m.Funcs)
@@ -104,7 +104,7 @@ func (v *validator) fail(message string) {
 	v.refuse(malformed(v.place(v.it.Start), message))
 }
 
-// most refuses a function that has more of something than a limit allows.
+// most refuses a function that exceeds a limit.
 func (v *validator) most(limit, what string, found uint64, most int) {
 	if found > uint64(most) {
 		v.refuse(tooLarge(v.place(v.it.Start), limit, what, found, uint64(most)))
@@ -138,7 +138,7 @@ func (v *validator) declareLocals(code *Code) {
 	v.most("TotalLocals", "locals in all functions up to this one", v.totalLocals, v.limits.TotalLocals)
 }
 
-// local returns the type of a local; ok is false when there is none.
+// local returns the type of a local; ok is false if there is none.
 func (v *validator) local(index uint32) (t ValueType, ok bool) {
 	if int64(index) < int64(len(v.locals)) {
 		return v.locals[index], true
@@ -174,8 +174,8 @@ func (v *validator) pushAll(types []ValueType) {
 	}
 }
 
-// pop takes an operand of type want off the stack, which unknown makes any. It
-// returns its type.
+// pop takes an operand of type want, or of any type if want is unknown, off
+// the stack. It returns the operand's type.
 func (v *validator) pop(want ValueType) ValueType {
 	top := len(v.stack) - 1
 	if top < v.height {
@@ -204,14 +204,15 @@ func (v *validator) mismatch(got, want ValueType) {
 	v.fail(fmt.Sprintf("%s takes %s and gets %s", v.it.Op, want, got))
 }
 
-// popAll takes operands of these types, the last one on top.
+// popAll takes operands of these types off the stack, the last one on top.
 func (v *validator) popAll(types []ValueType) {
 	for i := len(types) - 1; i >= 0 && v.err == nil; i-- {
 		v.pop(types[i])
 	}
 }
 
-// peekAll checks operands of these types and leaves them, unknown ones unknown.
+// peekAll checks operands of these types and leaves them on the stack; unknown
+// ones stay unknown.
 func (v *validator) peekAll(types []ValueType) {
 	for i := range types {
 		at := len(v.stack) - 1 - i
@@ -229,14 +230,15 @@ func (v *validator) peekAll(types []ValueType) {
 	}
 }
 
-// open enters a block whose parameters are on the stack, which they stay.
+// open enters a block. Its parameters are on the stack and stay there.
 func (v *validator) open(op Opcode, params, results []ValueType) {
 	v.frames = append(v.frames, frame{op: op, params: params, results: results, height: len(v.stack)})
 	v.height, v.dead = len(v.stack), false
 	v.pushAll(params)
 }
 
-// close checks what the innermost block leaves on the stack and leaves the block.
+// close checks the operands that the innermost block leaves on the stack and
+// leaves the block.
 func (v *validator) close() frame {
 	f := v.frames[len(v.frames)-1]
 	v.popAll(f.results)
@@ -250,14 +252,14 @@ func (v *validator) close() frame {
 	return f
 }
 
-// leave says that the rest of the block is never reached.
+// leave marks the rest of the block as unreachable.
 func (v *validator) leave() {
 	v.stack = v.stack[:v.height]
 	v.frames[len(v.frames)-1].unreachable = true
 	v.dead = true
 }
 
-// moves counts operands that an instruction moves or compares.
+// moves counts the operands that an instruction moves or compares.
 func (v *validator) moves(n int) {
 	v.info.Moves += uint32(min(n, 1<<24))
 	v.totalMoves += uint64(n)

@@ -2,9 +2,9 @@ package wasmbin
 
 import "encoding/binary"
 
-// Write returns the module in the binary format. What a module was read from is
-// not kept: numbers are written in their shortest form and only non-empty
-// sections appear. Bodies are copied as they are.
+// Write returns the module in the binary format. The original encoding is not
+// preserved: numbers are written in their shortest form and only non-empty
+// sections appear. Bodies are copied unchanged.
 func (m *Module) Write() []byte {
 	return m.Append(make([]byte, 0, m.sizeHint()))
 }
@@ -34,7 +34,7 @@ func (m *Module) Append(dst []byte) []byte {
 	return dst
 }
 
-// sectionOrder is how sections follow each other.
+// sectionOrder is the order of sections.
 var sectionOrder = [...]struct {
 	id      SectionID
 	content func(*Module, []byte) []byte
@@ -53,7 +53,7 @@ var sectionOrder = [...]struct {
 	{SectionData, (*Module).appendData},
 }
 
-// empty reports whether a section has nothing to say and is not written.
+// empty reports whether a section has no content, so that it is not written.
 func (m *Module) empty(s SectionID) bool {
 	switch s {
 	case SectionType:
@@ -84,7 +84,8 @@ func (m *Module) empty(s SectionID) bool {
 	return true
 }
 
-// sizeHint is about how many bytes Append will append: a little more.
+// sizeHint returns an estimate of how many bytes Append will append, slightly
+// too high.
 func (m *Module) sizeHint() int {
 	n := 1024 + 8*len(m.Types) + 64*len(m.Imports) + 3*len(m.Funcs) + 24*len(m.Globals) + 32*len(m.Exports)
 	for i := range m.Elements {

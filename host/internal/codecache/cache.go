@@ -21,61 +21,62 @@ import (
 )
 
 // Cache is the directory that keeps compiled code between processes. wazero
-// maps what it finds there as executable and checks little of it, so this is
-// where it is decided what wazero finds:
+// maps the files it finds there as executable and checks little of them, so
+// this package controls what wazero finds:
 //
-//   - The directory and all entries belong to the user who runs the process and
-//     cannot be reached by other users; no link leads elsewhere.
+//   - The directory and all entries belong to the user of the process and are
+//     not accessible to other users; no link leads elsewhere.
 //   - Every entry has a tag, an HMAC over its name and its bytes with a key
-//     that only the user can read and that lies outside of the directory: a cache
-//     that was unpacked from an archive, key and all, does not verify. Whatever
-//     has no tag or another one, because it was torn, altered, or brought here
-//     from elsewhere, is removed before wazero opens the directory.
+//     that only the user can read and that lies outside the directory: a cache
+//     unpacked from an archive, even with a key, does not verify. An entry
+//     without the right tag, because it was torn, altered, or copied from
+//     elsewhere, is removed before wazero opens the directory.
 //
-// Who can write to the directory as the same user can also trace the process;
-// against that no file helps.
+// A program that can write to the directory as the same user can also trace
+// the process; no file protects against that.
 //
 // Processes share the directory: a lock is held while entries are checked and
 // tagged, and wazero puts entries in place by renaming them. All methods may be
 // called from any goroutine.
 type Cache struct {
-	Dir    string // absolute, below the directory that was named
+	Dir    string // absolute, below the given directory
 	key    []byte
 	lock   *flock.Flock
 	Wazero wazero.CompilationCache
 
 	mu       sync.Mutex
-	known    map[string]bool // entries that have a tag, or are not for this process to tag
+	known    map[string]bool // entries that have a tag, or that this process must not tag
 	refusals []error
 }
 
 const (
-	Subdir  = "compiled" // below the directory that was named
-	OldKey  = "key"      // where versions before had the key
+	Subdir  = "compiled" // below the given directory
+	OldKey  = "key"      // where earlier versions kept the key
 	Lock    = "lock"
 	Tags    = "tags"
-	Modules = "modules" // by the sum of a module, the name of its entry
+	Modules = "modules" // maps the sum of a module to the name of its entry
 
-	// cacheBytes is how much compiled code is kept. The least recently written
-	// goes first. All of it is read when the cache is opened, at some gigabyte
-	// a second.
+	// cacheBytes is how much compiled code is kept, in bytes. The oldest
+	// entries are removed first. The whole cache is read when it is opened, at
+	// about a gigabyte a second.
 	cacheBytes = 512 << 20
 
-	// smallBytes is more than any file has that is no entry: the name of one.
+	// smallBytes exceeds the size of any file that is not an entry. Such files
+	// hold a tag or the name of an entry.
 	smallBytes = 4096
 
-	// staleWrite is the age of an unfinished entry that no process is going to
-	// finish any more.
+	// staleWrite is the age after which an unfinished entry is abandoned.
 	staleWrite = time.Hour
 
-	// lockRetry is how often a lock that another process holds is tried again.
+	// lockRetry is the interval for retrying a lock that another process
+	// holds.
 	lockRetry = 10 * time.Millisecond
 )
 
-// Open checks the cache below dir, makes it if there is none, and
-// opens it for wazero. It fails when the directory cannot be kept private; an
-// entry that is refused is only removed, and told by refused. It waits for
-// other processes that check the same directory, or until ctx is done.
+// Open checks the cache below dir, creates it if there is none, and opens it
+// for wazero. It fails if the directory cannot be kept private; a refused
+// entry is only removed, and reported by Refused. Open waits for other
+// processes that check the same directory, or until ctx is done.
 func Open(ctx context.Context, dir, keyFile string) (*Cache, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -111,9 +112,9 @@ func Open(ctx context.Context, dir, keyFile string) (*Cache, error) {
 	return c, nil
 }
 
-// Seal tags the entries that were added since. It is called after a compilation
-// that may have added one; an entry that is not sealed is removed when the cache
-// is opened the next time.
+// Seal tags the entries added since the last call. Call it after a compilation
+// that may have added one; an entry without a tag is removed when the cache is
+// next opened.
 func (c *Cache) Seal(ctx context.Context) error {
 	err := c.locked(ctx, func() error {
 		entries, err := c.Entries()
@@ -137,9 +138,10 @@ func (c *Cache) Seal(ctx context.Context) error {
 	return nil
 }
 
-// Recheck checks all entries again and removes what does not verify. It is for
-// a compilation that failed by an entry which was damaged after the cache was
-// opened: what is left is sound, and the next attempt compiles anew.
+// Recheck checks all entries again and removes those that do not verify. Call
+// it when a compilation failed because of an entry damaged after the cache was
+// opened: the remaining entries are sound, and the next attempt compiles the
+// module again.
 func (c *Cache) Recheck(ctx context.Context) error {
 	if err := c.locked(ctx, c.verify); err != nil {
 		return unusable(c.Dir, err)
@@ -147,8 +149,8 @@ func (c *Cache) Recheck(ctx context.Context) error {
 	return nil
 }
 
-// Refused returns an error for each entry that was removed so far because it
-// did not verify, and forgets them.
+// Refused returns an error for each entry removed since the last call because
+// it did not verify.
 func (c *Cache) Refused() []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,15 +159,16 @@ func (c *Cache) Refused() []error {
 	return r
 }
 
-// Close ends the use of the directory. No runtime may use it any more.
+// Close ends the use of the directory. No runtime may use the cache
+// afterwards.
 func (c *Cache) Close(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return errors.Join(c.Wazero.Close(ctx), c.lock.Close())
 }
 
-// locked runs f while no other process, and no other user of this value, looks
-// at the entries.
+// locked runs f while no other process, and no other user of this value,
+// accesses the entries.
 func (c *Cache) locked(ctx context.Context, f func() error) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,7 +179,7 @@ func (c *Cache) locked(ctx context.Context, f func() error) (err error) {
 	return f()
 }
 
-// makePrivate makes the directory, or finds that it is fit to hold executable
+// makePrivate creates the directory, or checks that it may hold executable
 // code.
 func (c *Cache) makePrivate() error {
 	if err := os.MkdirAll(filepath.Dir(c.Dir), 0o700); err != nil {
@@ -196,14 +199,14 @@ func (c *Cache) makePrivate() error {
 	case why == "":
 		return nil
 	case info.IsDir() && ownedByUser(info):
-		return cacheExposed(c.Dir, why, "let it belong to you alone (chmod 700 "+c.Dir+"), after which every entry is checked, or name another directory for the cache")
+		return cacheExposed(c.Dir, why, "make it private (chmod 700 "+c.Dir+"), after which every entry is checked, or use another directory for the cache")
 	default:
-		return cacheExposed(c.Dir, why, "name another directory for the cache; this one has been left as it is")
+		return cacheExposed(c.Dir, why, "use another directory for the cache; this one has not been changed")
 	}
 }
 
-// freeLock makes room for the lock: one that is a link would be made elsewhere, and
-// a named pipe holds whoever opens it.
+// freeLock removes anything that cannot be the lock: a link would create the
+// lock elsewhere, and opening a named pipe blocks.
 func (c *Cache) freeLock() error {
 	info, err := os.Lstat(filepath.Join(c.Dir, Lock))
 	switch {
@@ -215,9 +218,8 @@ func (c *Cache) freeLock() error {
 	return c.refuse(Lock, "is a "+describe(info.Mode()))
 }
 
-// makeParts makes the directories in which the cache keeps what it says of its
-// entries. They are made again if they are not private: nothing is in them that
-// compiling does not bring back.
+// makeParts creates the directories for data about entries. Directories that
+// are not private are replaced: compiling restores everything in them.
 func (c *Cache) makeParts() error {
 	for _, name := range []string{Tags, Modules} {
 		path := filepath.Join(c.Dir, name)
@@ -239,8 +241,8 @@ func (c *Cache) makeParts() error {
 	return nil
 }
 
-// checkAncestors finds directories in which somebody else could put another
-// cache in the place of ours.
+// checkAncestors finds directories in which another user could replace the
+// cache.
 func checkAncestors(dir string) error {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -252,7 +254,7 @@ func checkAncestors(dir string) error {
 			return unusable(dir, err)
 		}
 		if why := replaceable(info); why != "" {
-			return cacheExposed(dir, why, "name a directory for the cache that only you can write to, as are all above it")
+			return cacheExposed(dir, why, "use a cache directory that only you can write to, all of its parents included")
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
@@ -262,11 +264,11 @@ func checkAncestors(dir string) error {
 	}
 }
 
-// keyPath is where the key is, unless an option says otherwise.
+// keyPath returns the default path of the key.
 func keyPath() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", &abi.Error{Code: abi.Unavailable, Op: "open compilation cache", Message: "there is no place for the key of the compilation cache",
+		return "", &abi.Error{Code: abi.Unavailable, Op: "open compilation cache", Message: "there is no directory for the key of the compilation cache",
 			Remedy: "set HOME, or use no cache", Err: err}
 	}
 	return filepath.Join(dir, "terrarium", "cache.key"), nil
@@ -290,9 +292,9 @@ func (c *Cache) loadKey(ctx context.Context, path string) (err error) {
 		return err
 	}
 	if within(dir, filepath.Dir(c.Dir)) {
-		return cacheExposed(path, "lies in the directory that it protects", "name another directory for the cache")
+		return cacheExposed(path, "lies in the directory that it protects", "use another directory for the cache")
 	}
-	lock := flock.New(path+".lock", flock.SetPermissions(0o600)) // other caches have the same key
+	lock := flock.New(path+".lock", flock.SetPermissions(0o600)) // other caches share the key
 	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
 		return keyUnusable(path, err)
 	}
@@ -305,7 +307,7 @@ func (c *Cache) loadKey(ctx context.Context, path string) (err error) {
 		return keyUnusable(path, err)
 	}
 	if why := unfit(info, 0); why != "" {
-		return cacheExposed(path, why, "let it belong to you alone (chmod 600), or move it away: another is made then, and modules are compiled again")
+		return cacheExposed(path, why, "make it private (chmod 600), or move it away: then a new key is made, and modules are compiled again")
 	}
 	if c.key, err = os.ReadFile(path); err != nil {
 		return keyUnusable(path, err)
@@ -316,7 +318,7 @@ func (c *Cache) loadKey(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// within reports whether a directory is another or lies below it.
+// within reports whether a directory equals another or lies below it.
 func within(dir, other string) bool {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -343,7 +345,7 @@ func (c *Cache) makeKey(path string) error {
 	return nil
 }
 
-// mac is the tag of an entry as its file is now.
+// mac returns the tag for the current content of an entry's file.
 func (c *Cache) mac(name string) ([]byte, error) {
 	f, err := os.Open(filepath.Join(c.Dir, name))
 	if err != nil {
@@ -358,15 +360,15 @@ func (c *Cache) mac(name string) ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// readSmall reads a tag or what is noted of a module. Anything but a short regular
-// file is not one that a cache has written.
+// readSmall reads a tag or the record of a module. The cache writes only short
+// regular files, so others are refused.
 func readSmall(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > smallBytes {
-		return nil, fmt.Errorf("%s is not what a cache writes", path)
+		return nil, fmt.Errorf("%s was not written by a cache", path)
 	}
 	return os.ReadFile(path)
 }
@@ -375,8 +377,7 @@ func (c *Cache) tagPath(name string) string {
 	return filepath.Join(c.Dir, Tags, strings.ReplaceAll(name, string(filepath.Separator), "+"))
 }
 
-// replaceFile writes a file that nobody else can read, so that it is there as a
-// whole or not at all.
+// replaceFile writes a private file atomically.
 func replaceFile(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*") // with mode 0600
 	if err != nil {
@@ -392,8 +393,8 @@ func replaceFile(path string, content []byte) error {
 	return err
 }
 
-// Fault reports whether a compilation failed by the cache and not by the
-// module: a damaged entry, or a disk that is full.
+// Fault reports whether the cache, and not the module, made a compilation
+// fail: a damaged entry, or a full disk.
 func Fault(err error) bool {
 	var path *fs.PathError
 	var link *os.LinkError
@@ -406,7 +407,7 @@ func unusable(path string, err error) *abi.Error {
 		return known
 	}
 	return &abi.Error{Code: abi.Unavailable, Op: "open compilation cache", Message: "the compilation cache cannot be used",
-		Remedy: "name a directory that can be written, or none", IDs: map[string]string{"path": path}, Err: err}
+		Remedy: "use a writable directory, or no cache", IDs: map[string]string{"path": path}, Err: err}
 }
 
 func cacheExposed(path, why, remedy string) *abi.Error {

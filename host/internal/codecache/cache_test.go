@@ -111,11 +111,11 @@ func TestCacheRefusesEntries(t *testing.T) {
 		name, why string
 		spoil     func(t *testing.T, path string)
 	}{
-		{"a changed byte", "is not what was written there", edit(func(b []byte) []byte { b[len(b)/2] ^= 1; return b })},
-		{"a byte more", "is not what was written there", edit(func(b []byte) []byte { return append(b, 0) })},
-		{"cut off", "is not what was written there", edit(func(b []byte) []byte { return b[:len(b)/2] })},
-		{"empty", "is not what was written there", edit(func([]byte) []byte { return nil })},
-		{"another version", "is not what was written there", edit(func(b []byte) []byte {
+		{"a changed byte", "does not match its tag", edit(func(b []byte) []byte { b[len(b)/2] ^= 1; return b })},
+		{"a byte more", "does not match its tag", edit(func(b []byte) []byte { return append(b, 0) })},
+		{"cut off", "does not match its tag", edit(func(b []byte) []byte { return b[:len(b)/2] })},
+		{"empty", "does not match its tag", edit(func([]byte) []byte { return nil })},
+		{"another version", "does not match its tag", edit(func(b []byte) []byte {
 			i := bytes.IndexByte(b, 'O') + 2 // behind the magic and the length of the version
 			b[i] ^= 3
 			return b
@@ -130,8 +130,8 @@ func TestCacheRefusesEntries(t *testing.T) {
 		{"without a tag", "has no tag", func(t *testing.T, path string) {
 			must(t, os.RemoveAll(filepath.Join(root(path), Tags)))
 		}},
-		{"with another key", "is not what was written there", func(t *testing.T, path string) { t.Setenv("XDG_CONFIG_HOME", t.TempDir()) }},
-		{"with a torn key", "is not what was written there", func(t *testing.T, path string) {
+		{"with another key", "does not match its tag", func(t *testing.T, path string) { t.Setenv("XDG_CONFIG_HOME", t.TempDir()) }},
+		{"with a torn key", "does not match its tag", func(t *testing.T, path string) {
 			t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 			key, err := keyPath()
 			must(t, err, os.MkdirAll(filepath.Dir(key), 0o700), os.WriteFile(key, []byte("torn"), 0o600))

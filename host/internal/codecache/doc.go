@@ -1,3 +1,4 @@
-// Package codecache keeps compiled code between processes in a directory that it does
-// not trust: what is not sealed with the user's key is removed before wazero sees it.
+// Package codecache keeps compiled code between processes in a directory that
+// it does not trust: entries not sealed with the user's key are removed before
+// wazero sees them.
 package codecache

@@ -17,11 +17,11 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// wazero keeps its entries in a directory for each of its versions and
-// platforms, with this prefix.
+// EntryDirs is the prefix of wazero's directories of entries, one for each
+// version and platform.
 const EntryDirs = "wazero-"
 
-// Processes that compile have directories of their own, with this prefix.
+// WorkDirs is the prefix of the directories of compiling processes.
 const WorkDirs = "work-"
 
 // An entry is one file of compiled code.
@@ -57,8 +57,8 @@ func (c *Cache) verify() error {
 }
 
 // Knows reports whether the cache has the compiled code of a module. Code of
-// another version of the compiler counts as well: it is rare, and costs only that
-// the module is compiled in this process.
+// another compiler version also counts: that is rare, and costs only a
+// compilation in this process.
 func (c *Cache) Knows(sum [sha256.Size]byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +88,7 @@ func (c *Cache) modulePath(sum [sha256.Size]byte) string {
 	return filepath.Join(c.Dir, Modules, hex.EncodeToString(sum[:]))
 }
 
-// check answers why an entry must not be executed, or nothing.
+// check returns why an entry must not be executed, or "".
 func (c *Cache) check(e entry) string {
 	if why := unfit(e.info, 0); why != "" {
 		return why
@@ -107,16 +107,16 @@ func (c *Cache) check(e entry) string {
 		return "cannot be read: " + err.Error()
 	}
 	if !hmac.Equal(tag, mac) {
-		return "is not what was written there"
+		return "does not match its tag"
 	}
 	return ""
 }
 
-// tag makes an entry one that verifies. It was written by wazero just now, in a
+// tag writes the tag of an entry. wazero has just written the entry, in a
 // directory that only the user can write to.
 func (c *Cache) tag(e entry) error {
 	if unfit(e.info, 0) != "" {
-		return nil // the next check removes and tells it
+		return nil // the next check removes and reports it
 	}
 	mac, err := c.mac(e.Name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -127,7 +127,7 @@ func (c *Cache) tag(e entry) error {
 	return replaceFile(c.tagPath(e.Name), mac)
 }
 
-// refuse removes an entry and keeps an error that tells it.
+// refuse removes an entry and keeps an error that reports it.
 func (c *Cache) refuse(name, why string) error {
 	path := filepath.Join(c.Dir, name)
 	if err := os.RemoveAll(path); err != nil {
@@ -135,7 +135,7 @@ func (c *Cache) refuse(name, why string) error {
 	}
 	c.refusals = append(c.refusals, &abi.Error{Code: abi.Denied, Op: "open compilation cache",
 		Message: fmt.Sprintf("%s %s; it was removed, and modules are compiled again", path, why),
-		Remedy:  "find out who wrote to the cache, if this comes again", IDs: map[string]string{"path": path}})
+		Remedy:  "if this happens again, find out which program writes to the cache", IDs: map[string]string{"path": path}})
 	return nil
 }
 
@@ -153,13 +153,13 @@ func (c *Cache) refuseStrangers() error {
 		}
 		info, err := d.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // its process is done with it
+			continue // its process has finished with it
 		} else if err != nil {
 			return err
 		}
 		if work {
 			if time.Since(info.ModTime()) > staleWrite {
-				_ = os.RemoveAll(filepath.Join(c.Dir, d.Name())) // it is tried again at the next start
+				_ = os.RemoveAll(filepath.Join(c.Dir, d.Name())) // retried at the next start
 			}
 			continue
 		}
@@ -172,7 +172,7 @@ func (c *Cache) refuseStrangers() error {
 	return nil
 }
 
-// Entries lists what wazero has written, without what it is still writing.
+// Entries lists the entries of wazero, without those it is still writing.
 func (c *Cache) Entries() ([]entry, error) {
 	dirs, err := filepath.Glob(filepath.Join(c.Dir, EntryDirs+"*"))
 	if err != nil {
@@ -193,7 +193,7 @@ func (c *Cache) Entries() ([]entry, error) {
 			}
 			if strings.HasSuffix(f.Name(), ".tmp") {
 				if time.Since(info.ModTime()) > staleWrite {
-					_ = os.Remove(filepath.Join(dir, f.Name())) // it is tried again at the next start
+					_ = os.Remove(filepath.Join(dir, f.Name())) // retried at the next start
 				}
 				continue
 			}
@@ -203,7 +203,7 @@ func (c *Cache) Entries() ([]entry, error) {
 	return all, nil
 }
 
-// dropTags removes what belongs to entries that are gone.
+// dropTags removes the data of missing entries.
 func (c *Cache) dropTags() error {
 	have := map[string]bool{}
 	for name := range c.known {

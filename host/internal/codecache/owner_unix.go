@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// unfit answers why something must not hold or be executable code, or nothing:
-// it has to be of the type kind, as a directory or, with 0, a regular file; it
-// has to be the user's own, and nobody else may read or write it.
+// unfit returns why something must not hold or be executable code, or "". It
+// must be of the type kind, a directory or, with 0, a regular file; the user
+// must own it, and no other user may read or write it.
 func unfit(info fs.FileInfo, kind fs.FileMode) string {
 	if info.Mode().Type() != kind {
 		return "is a " + describe(info.Mode())
@@ -28,14 +28,14 @@ func unfit(info fs.FileInfo, kind fs.FileMode) string {
 	return ""
 }
 
-// ownedByUser reports whether a file is one of the user who runs the process.
+// ownedByUser reports whether the user of the process owns a file.
 func ownedByUser(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid()
 }
 
-// replaceable answers why somebody else could replace what a directory holds,
-// or nothing.
+// replaceable returns why another user could replace the content of a
+// directory, or "".
 func replaceable(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || (st.Uid != 0 && int(st.Uid) != os.Geteuid()) {

@@ -2,19 +2,19 @@ package compilecost
 
 import "github.com/seed47132306/terrarium/host/wasmbin"
 
-// The most that is looked at in one function. Toolchains stay below by more
-// than ten times.
+// Bounds on the analysis of one function. The output of toolchains stays below
+// a tenth of them.
 const (
 	maxBlocks = 200_000
-	maxLoops  = 100     // within each other
-	maxWords  = 4 << 20 // of the sets of live locals, 8 bytes each
+	maxLoops  = 100     // nested
+	maxWords  = 4 << 20 // 8-byte words of the sets of live locals
 )
 
-// nowhere is the current block in code that is never reached.
+// nowhere is the current block in unreachable code.
 const nowhere = -1
 
-// body is the control flow of one function as the compiler sees it. It is used
-// again for every function.
+// body is the control flow of one function as the compiler sees it. It is
+// reused for every function.
 type body struct {
 	m         *wasmbin.Module
 	funcTypes []uint32
@@ -26,38 +26,38 @@ type body struct {
 	frames []frame
 	uses   []access // locals read in a block before they are written there
 	writes []access
-	locals []local // by index; what an earlier function left has another stamp
+	locals []local // by index; entries of earlier functions have another stamp
 
 	function   int32 // stamp of this function
 	current    int32 // block, or nowhere
-	dead       int   // blocks opened in code that is never reached
+	dead       int   // blocks opened in unreachable code
 	loops      int   // open
-	deepest    int   // loops within each other
+	deepest    int   // nesting of loops
 	copies     int64 // distinct locals that get the value of another in a loop, and parameters of loops
-	fresh      bool  // the last instruction made a new value
+	fresh      bool  // the last instruction produced a new value
 	calls      int64
 	lookups    int64
 	accesses   int64 // to memory
 	boundsSum  int64
-	trampoline int64 // edges that get a block of their own
+	trampoline int64 // edges that need a separate block
 	moved      int64 // operands of calls
-	expanded   int64 // these two as in terms
+	expanded   int64 // moved and expanded are as in terms
 	code       int64
 }
 
 // A frame is an open block, loop or if, or the function.
 type frame struct {
 	op     wasmbin.Opcode
-	label  int32 // where a branch goes: the header of a loop, else what follows
+	label  int32 // the target of a branch: the header of a loop, else the block after
 	after  int32
-	branch int32 // of an if, the block of its else
+	branch int32 // of an if: the block of its else
 }
 
 // An access is a local in a block.
 type access struct{ block, local int32 }
 
-// A local keeps in which block it was read and written last, so that each is
-// noted once.
+// A local records the blocks in which it was last read and written, so that
+// each access is counted once.
 type local struct {
 	function   int32
 	read, wrtn int32
@@ -75,8 +75,8 @@ func newBody(m *wasmbin.Module) *body {
 	return b
 }
 
-// walk reads the function with that index among the defined ones. It answers
-// false when there is too much of it.
+// walk reads the function with that index among the defined ones. It returns
+// false if the function is too large.
 func (b *body) walk(i int) bool {
 	b.reset(i)
 	it := wasmbin.NewInstrs(b.m.Code[i].Body)
@@ -108,7 +108,7 @@ func (b *body) reset(i int) {
 	b.frames = append(b.frames, frame{op: wasmbin.OpBlock, label: end, after: end, branch: nowhere})
 }
 
-// skip follows the blocks of code that is never reached.
+// skip follows the blocks of unreachable code.
 func (b *body) skip(in *wasmbin.Instr) {
 	switch in.Op {
 	case wasmbin.OpBlock, wasmbin.OpLoop, wasmbin.OpIf:
@@ -171,12 +171,12 @@ func (b *body) instr(in *wasmbin.Instr) {
 	b.fresh = fresh
 }
 
-// fill makes the blocks of memory.fill, which becomes a loop of copies.
+// fill adds the blocks of memory.fill, which becomes a loop of copies.
 func (b *body) fill() {
 	header := b.blocks[b.current].header
 	loop, after := b.add(1, nowhere), b.add(0, header)
 	b.blocks[loop].loop, b.blocks[loop].header = true, loop
-	b.connect(after, 1) // when there is nothing to fill
+	b.connect(after, 1) // if there is nothing to fill
 	b.connect(loop, 1)
 	b.leave()
 	b.begin(loop)
@@ -186,7 +186,7 @@ func (b *body) fill() {
 	b.begin(after)
 }
 
-// callee is the type of the function that is called.
+// callee returns the type of the called function.
 func (b *body) callee(in *wasmbin.Instr) *wasmbin.FuncType {
 	t := in.Index
 	if in.Op == wasmbin.OpCall {
@@ -195,8 +195,8 @@ func (b *body) callee(in *wasmbin.Instr) *wasmbin.FuncType {
 	return &b.m.Types[t]
 }
 
-// makesValue answers whether an instruction leaves a value of its own, and not
-// one that lay below what it took.
+// makesValue reports whether the value on top of the stack after an
+// instruction was produced by it, and not already below its operands.
 func makesValue(op wasmbin.Opcode) bool {
 	switch {
 	case op >= wasmbin.OpI32Store && op <= wasmbin.OpI64Store32:
@@ -239,7 +239,7 @@ func (b *body) access(in *wasmbin.Instr) {
 	}
 }
 
-// arities are how many operands a block takes and leaves.
+// arities returns how many operands a block takes and leaves.
 func (b *body) arities(t wasmbin.BlockType) (params, results int64) {
 	if index, ok := t.Index(); ok {
 		f := &b.m.Types[index]
@@ -329,8 +329,8 @@ func (b *body) branch(in *wasmbin.Instr) {
 	b.leave()
 }
 
-// table connects to the targets of a br_table. Targets that repeat themselves
-// are one edge, so that a long table does not make the sets of live locals slow.
+// table connects to the targets of a br_table. Repeated targets are one edge,
+// so that a long table does not slow down the sets of live locals.
 func (b *body) table(in *wasmbin.Instr, label func(uint32) int32) {
 	to, count := int32(nowhere), int32(0)
 	for depth := range in.Labels() {

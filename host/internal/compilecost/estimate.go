@@ -13,13 +13,13 @@ import (
 // means its default.
 type Limits struct {
 	Time        time.Duration // of all functions together, on one core
-	TimePerByte time.Duration // what is added to Time for every byte of code
-	MaxTime     time.Duration // however much code there is
-	Bytes       int64         // the most that functions need of each kind, and the machine code of all
+	TimePerByte time.Duration // added to Time for every byte of code
+	MaxTime     time.Duration // the maximum, regardless of code size
+	Bytes       int64         // the functions' maximum of each kind, and all machine code
 }
 
-// DefaultLimits returns the limits that apply where nothing else is said. SQLite
-// as clang -O3 makes it and a program of 14 MB in Go need six tenths of them at most.
+// DefaultLimits returns the default limits. SQLite compiled with clang -O3 and
+// a Go program of 14 MB need at most six tenths of them.
 func DefaultLimits() Limits {
 	return Limits{Time: 8 * time.Second, TimePerByte: 1500 * time.Nanosecond, MaxTime: time.Minute, Bytes: 512 << 20}
 }
@@ -41,7 +41,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// of is the time that a module may take.
+// of returns the time that a module may take.
 func (l Limits) of(m *wasmbin.Module) time.Duration {
 	var code time.Duration
 	for i := range m.Code {
@@ -50,20 +50,20 @@ func (l Limits) of(m *wasmbin.Module) time.Duration {
 	return min(l.Time+l.TimePerByte*code, l.MaxTime)
 }
 
-// Cost is what compiling costs.
+// Cost is the estimated cost of a compilation.
 type Cost struct {
 	Time  time.Duration // all functions together
-	Bytes int64         // the most that functions need of each kind, and the machine code of all
-	// Function is the index, imported functions counted, of the one that takes
-	// most of the time.
+	Bytes int64         // the functions' maximum of each kind, and all machine code
+	// Function is the index, imported functions included, of the function that
+	// takes the most time.
 	Function int
 }
 
-// Estimate returns the cost of a valid module. infos are what validation
-// returned, also if functions were added since; they may be rewritten in the
-// meantime, as long as their operand stacks grow by a few operands only. When the
-// cost is above the limits the error is an *abi.Error with the code
-// abi.TooLarge, and the rest of the module is not looked at.
+// Estimate returns the cost of a valid module. infos is the result of
+// validation, even if functions were added since; functions may have been
+// rewritten meanwhile, as long as their operand stacks grew by only a few
+// operands. If the cost exceeds the limits, the error is an *abi.Error with
+// the code abi.TooLarge, and the rest of the module is not examined.
 func Estimate(m *wasmbin.Module, infos []wasmbin.FuncInfo, limits Limits) (Cost, error) {
 	limits = limits.withDefaults()
 	var (
@@ -72,12 +72,12 @@ func Estimate(m *wasmbin.Module, infos []wasmbin.FuncInfo, limits Limits) (Cost,
 		worst time.Duration
 		last  = limits.of(m)
 		first = m.ImportedFuncs()
-		code  int64 // machine code, several times: while it is put together and written out
-		most  terms // of any function: what one has taken is kept for the next, by kind
+		code  int64 // machine code, several times: while it is assembled and written out
+		most  terms // the maximum over functions by kind: memory is kept for the next function
 	)
 	for i := range m.Code {
 		if !b.walk(i) {
-			return cost, costly(first+i, "has more blocks, or loops within loops, than can be weighed")
+			return cost, costly(first+i, "has more blocks, or more deeply nested loops, than the estimate allows")
 		}
 		var height int64
 		if i < len(infos) {
@@ -94,7 +94,7 @@ func Estimate(m *wasmbin.Module, infos []wasmbin.FuncInfo, limits Limits) (Cost,
 		}
 		switch {
 		case cost.Time > last:
-			return cost, costly(cost.Function, "is the most costly of the functions that together take too long to compile")
+			return cost, costly(cost.Function, "is the most expensive of the functions that together take too long to compile")
 		case cost.Bytes > limits.Bytes:
 			return cost, costly(first+i, "is where compiling the module takes too much memory")
 		}
@@ -104,26 +104,27 @@ func Estimate(m *wasmbin.Module, infos []wasmbin.FuncInfo, limits Limits) (Cost,
 
 func costly(function int, what string) *abi.Error {
 	return (&abi.Error{Code: abi.TooLarge, Op: "compile", Message: "function " + strconv.Itoa(function) + " " + what,
-		Remedy: "split it, or compile it with less inlining; many branches, calls or loops across which many locals are live cost most"}).
+		Remedy: "split it, or compile it with less inlining; most expensive are many branches, calls or loops across which many locals are live"}).
 		With("function", strconv.Itoa(function))
 }
 
-// copies is how many copies of its machine code a compilation has at its end.
+// copies is how many copies of the machine code a compilation holds at its
+// end.
 const copies = 3
 
-// terms are the quantities that grow faster than a function.
+// terms holds the quantities that grow faster than the size of a function.
 type terms struct {
 	lookups    int64 // steps from block to block in search of a local
-	searched   int64 // arguments that the rounds against redundant parameters look at
+	searched   int64 // arguments read by the rounds that remove redundant parameters
 	arguments  int64 // arguments of all edges into joins
 	dominators int64 // blocks above the edges
 	bounds     int64 // known addresses at the ends of all blocks
-	meetings   int64 // known addresses that are compared at joins
+	meetings   int64 // known addresses compared at joins
 	live       int64 // live values at the beginnings of all blocks
 	reloads    int64 // globals loaded again
 	moved      int64 // operands of calls
-	setup      int64 // types, globals and blocks of other functions that are gone over
-	expanded   int64 // bytes that instructions take by themselves
+	setup      int64 // types, globals and blocks of other functions iterated over
+	expanded   int64 // bytes that the instructions take
 	code       int64 // bytes of machine code
 }
 
@@ -145,7 +146,8 @@ func (t *terms) bytes() int64 {
 	return int64(b)
 }
 
-// raise raises the terms that take memory to those of another function.
+// raise raises each term that takes memory to at least that of another
+// function.
 func (t *terms) raise(o *terms) {
 	t.expanded, t.arguments, t.bounds = max(t.expanded, o.expanded), max(t.arguments, o.arguments), max(t.bounds, o.bounds)
 	t.live, t.reloads, t.moved = max(t.live, o.live), max(t.reloads, o.reloads), max(t.moved, o.moved)

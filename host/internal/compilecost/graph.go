@@ -6,9 +6,9 @@ type block struct {
 	begun    bool
 	arity    int64 // parameters for operands
 	preds    int64
-	chain    int64 // blocks above it, up to one with several predecessors
+	chain    int64 // blocks above it, up to the first with several predecessors
 	chainSum int64 // of chain+1 over all predecessors
-	depth    int64 // in the tree of dominators, at most
+	depth    int64 // upper bound of its depth in the dominator tree
 	known    int64 // addresses known to be in memory at its end
 	knownSum int64 // the same over all predecessors
 	header   int32 // innermost loop around it, or nowhere
@@ -17,7 +17,7 @@ type block struct {
 // An edge leads from one block to another, count times.
 type edge struct{ from, to, count int32 }
 
-// add makes a block that code will branch to or begin.
+// add makes a block that code will branch to or start.
 func (b *body) add(arity int64, header int32) int32 {
 	b.blocks = append(b.blocks, block{arity: arity, header: header, depth: 1 << 62, known: 1 << 62})
 	return int32(len(b.blocks) - 1)
@@ -38,7 +38,7 @@ func (b *body) connect(to int32, count int32) {
 	t.chain = from.chain + 1
 }
 
-// begin lets the code of a block begin. Nothing leads to the first one.
+// begin starts the code of a block. The first block has no predecessor.
 func (b *body) begin(n int32) {
 	t := &b.blocks[n]
 	switch {

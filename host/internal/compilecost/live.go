@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// terms adds up what the function that was walked last costs. Its operand stack
-// is as high as that at most; what lies on it is live from block to block.
+// terms adds up the cost of the function walked last. height bounds its
+// operand stack, whose operands are live from block to block.
 func (b *body) terms(height int64) terms {
 	t := terms{
 		lookups:  b.lookups,
@@ -31,7 +31,7 @@ func (b *body) terms(height int64) terms {
 		alive := live(int32(n))
 		t.live += alive + height
 		if k.header != nowhere {
-			t.live += live(k.header) // the allocator adds what is live in the loop around it
+			t.live += live(k.header) // the allocator adds the values live in the surrounding loop
 		}
 		t.dominators += 4 * k.depth * max(k.preds, 1)
 		if k.preds <= 1 && !k.loop {
@@ -40,7 +40,7 @@ func (b *body) terms(height int64) terms {
 		params := alive + k.arity
 		t.lookups += 2 * alive * k.chainSum
 		t.arguments += params * k.preds
-		t.live += alive * k.preds // of the blocks that edges get
+		t.live += alive * k.preds // of the separate blocks of edges
 		t.meetings += k.preds * min(k.knownSum, b.accesses)
 		searched += f(k.preds) * f(params) * f(params)
 		if k.loop {
@@ -52,8 +52,8 @@ func (b *body) terms(height int64) terms {
 	return t
 }
 
-// liveness computes which locals are live where blocks begin, as the number of
-// them by block. It answers false when there is too much of it.
+// liveness computes how many locals are live at the start of each block. It
+// returns false if the function is too large.
 func (b *body) liveness() (count func(int32) int64, ok bool) {
 	number := int32(0)
 	for _, u := range b.uses {
@@ -86,14 +86,14 @@ func (b *body) liveness() (count func(int32) int64, ok bool) {
 	return func(n int32) int64 { return counts[n] }, true
 }
 
-// flow carries liveness against the edges until nothing changes, which takes
-// about as many rounds as loops lie within each other.
+// flow propagates liveness against the edges until nothing changes, which
+// takes about as many rounds as loops are nested.
 func (b *body) flow(in, kill []uint64, words int) {
 	if words == 0 {
 		return
 	}
-	// Edges are made while their source is the current block, so those of one
-	// block lie together, and the blocks in the order in which they end.
+	// Edges are added while their source is the current block, so the edges of
+	// one block are adjacent, and blocks are ordered by their ends.
 	for changed := true; changed; {
 		changed = false
 		for _, e := range slices.Backward(b.edges) {
@@ -109,7 +109,7 @@ func (b *body) flow(in, kill []uint64, words int) {
 	}
 }
 
-// popcount is how many bits of a set are 1.
+// popcount returns how many bits of a set are 1.
 func popcount(set []uint64) (n int64) {
 	for _, w := range set {
 		n += int64(bits.OnesCount64(w))

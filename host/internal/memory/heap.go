@@ -7,8 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// slabs would reserve addresses. On this platform linear memories lie in the Go
-// heap.
+// slabs is empty: on this platform linear memories lie in the Go heap.
 type slabs struct{}
 
 func (slabs) reserve(uint64, *Image) (region, bool) { return region{}, false }
@@ -17,18 +16,18 @@ func (slabs) release(region, uint64) {}
 
 func (slabs) close() {}
 
-// region is a reserved range of addresses, of which there are none here.
+// region is a reserved range of addresses; this platform has none.
 type region struct{ base []byte }
 
 func (region) Mapped() bool { return false }
 
 func (region) adopt(*Image) bool { return false }
 
-// Image is the contents that memories begin with. All methods may be called
-// from any goroutine.
+// Image is the initial content of memories. All methods may be called from any
+// goroutine.
 type Image struct {
 	length uint64
-	bytes  atomic.Pointer[[]byte] // nil when it is closed
+	bytes  atomic.Pointer[[]byte] // nil once closed
 }
 
 // NewImage keeps a copy of memory.
@@ -39,7 +38,7 @@ func NewImage(_ *Pool, memory []byte) (*Image, error) {
 	return m, nil
 }
 
-// size is the length of the image in bytes.
+// Size returns the length of the image in bytes.
 func (m *Image) Size() uint64 { return m.length }
 
 func (m *Image) copyTo(memory []byte) bool {

@@ -12,26 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Image is the contents that memories begin with: what a module's data
-// segments and its initializer leave behind, the same for all of its instances.
-// It is a sealed file in memory that is mapped copy-on-write, so an instance
-// costs only the pages that it writes. All methods may be called from any
-// goroutine.
+// Image is the initial content of memories: the result of a module's data
+// segments and its initializer, the same for all of its instances. It is a
+// sealed file in memory that is mapped copy-on-write, so an instance costs
+// only the pages that it writes. All methods may be called from any goroutine.
 type Image struct {
 	length uint64
-	slabs  *slabs // where idle regions go in the end
+	slabs  *slabs // finally takes back idle regions
 
 	mu   sync.Mutex
-	file int      // -1 when it is closed, for its number may then be another file's
-	idle []region // regions that show the image unchanged
+	file int      // -1 once closed, because the number may then belong to another file
+	idle []region // regions that map the image unchanged
 }
 
 // maxIdle is how many regions an image keeps mapped for the next instances.
-// They hold addresses and no pages.
+// They use addresses but no pages.
 const maxIdle = 16
 
-// NewImage keeps a copy of memory, whose length is a multiple of the size
-// of a Wasm page. Regions that show it come from pool.
+// NewImage keeps a copy of memory, whose length is a multiple of the size of a
+// Wasm page. Regions that map the image come from pool.
 func NewImage(pool *Pool, memory []byte) (*Image, error) {
 	file, err := unix.MemfdCreate("terrarium-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -44,8 +43,8 @@ func NewImage(pool *Pool, memory []byte) (*Image, error) {
 	return &Image{file: file, length: uint64(len(memory)), slabs: &pool.slabs}, nil
 }
 
-// fillImage leaves holes for what is zero: they cost nothing. The seals make it
-// certain that no instance ever sees another image than the first did.
+// fillImage leaves holes for zeroes, which cost nothing. The seals ensure that
+// every instance sees the same image as the first.
 func fillImage(file int, memory []byte) error {
 	if err := unix.Ftruncate(file, int64(len(memory))); err != nil {
 		return err
@@ -71,18 +70,18 @@ func imageError(err error) *abi.Error {
 	return &abi.Error{Code: abi.Unavailable, Op: "keep memory image", Message: "the system provides no file in memory", Err: err}
 }
 
-// Size is the length of the image in bytes.
+// Size returns the length of the image in bytes.
 func (m *Image) Size() uint64 { return m.length }
 
-// Closed reports whether the image is closed: memories that show it go on.
+// Closed reports whether the image is closed; memories that map it stay valid.
 func (m *Image) Closed() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.file < 0
 }
 
-// copyTo is for memories that cannot be mapped. It leaves memory as it is, and
-// answers false, when the image cannot be read.
+// copyTo is for memories that cannot be mapped. If the image cannot be read,
+// it leaves memory unchanged and returns false.
 func (m *Image) copyTo(memory []byte) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -96,7 +95,7 @@ func (m *Image) copyTo(memory []byte) bool {
 	return true
 }
 
-// mapOver shows the image at the beginning of base.
+// mapOver maps the image at the start of base.
 func (m *Image) mapOver(base []byte) bool {
 	if m.length == 0 {
 		return true
@@ -108,7 +107,7 @@ func (m *Image) mapOver(base []byte) bool {
 	return err == nil
 }
 
-// unmapImage puts zeroes where the first length bytes of an image were.
+// unmapImage replaces the first length bytes of a mapped image with zeroes.
 func unmapImage(base []byte, length uint64) bool {
 	if length == 0 {
 		return true
@@ -117,8 +116,8 @@ func unmapImage(base []byte, length uint64) bool {
 	return err == nil
 }
 
-// takeIdle returns a region of the class that shows the image, if one is at
-// hand.
+// takeIdle returns an idle region of the class that maps the image, if there
+// is one.
 func (m *Image) takeIdle(class int) (region, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,8 +130,8 @@ func (m *Image) takeIdle(class int) (region, bool) {
 	return region{}, false
 }
 
-// keepIdle keeps a region that shows the image unchanged. It answers false when
-// there are enough, or when nobody will ask for one.
+// keepIdle keeps a region that maps the image unchanged. It returns false if
+// there are enough, or if the image is closed.
 func (m *Image) keepIdle(r region) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,8 +142,8 @@ func (m *Image) keepIdle(r region) bool {
 	return true
 }
 
-// Close gives back the file and the idle regions. Memories that show the image
-// go on showing it. Calling it twice is harmless.
+// Close releases the file and the idle regions. Memories that map the image
+// stay valid. Calling Close twice is harmless.
 func (m *Image) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

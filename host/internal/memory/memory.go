@@ -8,22 +8,22 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// Pool is where the linear memories of a host come from. All methods may
-// be called from any goroutine.
+// Pool provides the linear memories of a host. All methods may be called from
+// any goroutine.
 type Pool struct {
 	slabs                  // how regions are reserved on this platform
-	committed atomic.Int64 // bytes that guests have, touched or not
-	InHeap    atomic.Int64 // those of them that lie in the Go heap
+	committed atomic.Int64 // bytes of all guest memories, touched or not
+	InHeap    atomic.Int64 // the part in the Go heap
 	cleaning  sync.WaitGroup
 }
 
-// cleanAside is from how many bytes on a memory is given back by a goroutine of
-// its own: the system takes a millisecond or two for what a large one may have
-// touched, and whoever closes an instance has others to run.
+// cleanAside is the size in bytes from which a memory is released by its own
+// goroutine: the system takes a millisecond or two for the pages that a large
+// memory may have touched, and the goroutine that closes an instance has
+// others to run.
 const cleanAside = 4 << 20
 
-// giveBack takes back a region of which the first used bytes may have been
-// written.
+// giveBack releases a region whose first used bytes may have been written.
 func (p *Pool) giveBack(r region, used uint64) {
 	if used < cleanAside {
 		p.release(r, used)
@@ -32,7 +32,8 @@ func (p *Pool) giveBack(r region, used uint64) {
 	p.cleaning.Go(func() { p.release(r, used) })
 }
 
-// Close gives back what no memory has. All instances have been closed.
+// Close releases everything that no memory uses. All instances must have been
+// closed.
 func (p *Pool) Close() {
 	p.cleaning.Wait()
 	p.slabs.close()
@@ -40,25 +41,24 @@ func (p *Pool) Close() {
 
 func NewPool() *Pool { return &Pool{} }
 
-// bytes are what all guests have at the moment, touched or not.
+// bytes returns the current size of all guest memories, touched or not.
 func (p *Pool) bytes() int64 { return p.committed.Load() }
 
-// Linear is the memory of one instance, and the allocator that hands it
-// to wazero. It holds the limit memory: a guest that asks for more gets -1 from
-// memory.grow.
+// Linear is the memory of one instance, and the allocator that passes it to
+// wazero. It enforces the limit memory: beyond it memory.grow returns -1.
 //
-// With a pool it is a range of addresses that reaches up to the limit and whose
-// pages the operating system provides when they are touched, so that it grows
-// without being copied and costs what it uses. Without one, or where the system
+// With a pool it is a range of addresses up to the limit, whose pages the
+// operating system provides when they are touched. So it grows without being
+// copied and costs only the pages used. Without a pool, or if the system
 // refuses the range, it is a slice of the Go heap.
 type Linear struct {
 	Limit uint64 // bytes
 	Pool  *Pool  // nil for the Go heap
-	Image *Image // what the memory begins with; nil for zeroes
+	Image *Image // the initial content; nil for zeroes
 
-	Refused bool   // the guest asked for more than the limit
-	Bytes   []byte // what the guest has
-	Region  region // where bytes lie; the zero region for the Go heap
+	Refused bool   // the guest tried to exceed the limit
+	Bytes   []byte // the guest's memory
+	Region  region // holds Bytes; the zero region for the Go heap
 }
 
 var (
@@ -72,9 +72,9 @@ func (m *Linear) Allocate(_, maximum uint64) experimental.LinearMemory {
 	return m
 }
 
-// Reallocate implements experimental.LinearMemory. The first call reserves; it
-// answers at least the size of the image, which wazero takes for the size of
-// the memory.
+// Reallocate implements experimental.LinearMemory. The first call reserves the
+// range; it returns at least the size of the image, which wazero takes as the
+// size of the memory.
 func (m *Linear) Reallocate(size uint64) []byte {
 	if size > m.Limit || size > math.MaxInt {
 		m.Refused = true
@@ -96,8 +96,9 @@ func (m *Linear) Reallocate(size uint64) []byte {
 	return m.Bytes
 }
 
-// Show lets the memory begin with an image, before wazero asks for it. It answers
-// false when the system has no room for that; the memory is then as it was.
+// Show maps an image as the initial content, before wazero allocates the
+// memory. It returns false if the system has no room; the memory is then
+// unchanged.
 func (m *Linear) Show(image *Image) bool {
 	m.Image = image
 	if m.Reallocate(image.Size()) == nil {
@@ -107,15 +108,15 @@ func (m *Linear) Show(image *Image) bool {
 	return true
 }
 
-// Adopt shows the image that has just been made of this memory in place of it,
-// so that this instance shares the pages as well.
+// Adopt replaces the memory with the image just made from it, so that this
+// instance shares the pages too.
 func (m *Linear) Adopt(image *Image) {
 	if m.Region.Mapped() && m.Region.adopt(image) {
 		m.Image = image
 	}
 }
 
-// begin finds room for the memory and puts the image into it.
+// begin reserves room for the memory and puts the image into it.
 func (m *Linear) begin(size uint64) bool {
 	if m.Image != nil {
 		size = max(size, m.Image.Size())
@@ -138,8 +139,8 @@ func (m *Linear) begin(size uint64) bool {
 	return true
 }
 
-// extend lets the guest see more of the region. The slice ends where the memory
-// does, so that nothing can be appended into the rest.
+// extend makes more of the region visible to the guest. The slice's capacity
+// ends with the memory, so that nothing can be appended into the rest.
 func (m *Linear) extend(size uint64) {
 	m.Bytes = m.Region.base[:size:size]
 }
@@ -153,9 +154,9 @@ func (m *Linear) count(delta int) {
 	}
 }
 
-// growHeap doubles, up to the limit, so that a guest which grows page by page
-// is not copied every time. The first size is exact, since most creatures never
-// grow. Beyond the length a slice is still zero: memory never shrinks.
+// growHeap doubles, up to the limit, so that a guest that grows page by page
+// is not copied every time. The first size is exact, since most creatures
+// never grow. Beyond the length a slice is still zero: memory never shrinks.
 func (m *Linear) growHeap(size uint64) {
 	switch {
 	case size <= uint64(cap(m.Bytes)) && m.Bytes != nil:
@@ -171,12 +172,13 @@ func (m *Linear) growHeap(size uint64) {
 
 // Free implements experimental.LinearMemory and does nothing. wazero calls it
 // when it closes an instance, also together with a runtime whose guests have
-// not returned yet. Pages must not vanish under a running guest, so they are
-// given back by release, when the owner of the instance knows that it has ended.
+// not returned yet. Pages must not be unmapped under a running guest, so
+// Release frees them, when the owner of the instance knows that the guest has
+// ended.
 func (m *Linear) Free() {}
 
-// Release gives the memory back. The instance must not run again, and nobody
-// may use a view of its memory any more. Calling it twice is harmless.
+// Release frees the memory. The instance must not run again, and views of its
+// memory become invalid. Calling Release twice is harmless.
 func (m *Linear) Release() {
 	m.count(-len(m.Bytes))
 	if m.Region.Mapped() {

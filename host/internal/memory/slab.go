@@ -11,50 +11,50 @@ import (
 )
 
 // Addresses are reserved in slabs that hold many regions of one size, for two
-// reasons: a process may have only some 65,000 mappings, and handing out a
-// region that was used before takes no system call at all.
+// reasons: a process may have only some 65,000 mappings, and reusing a region
+// takes no system call.
 const (
 	slabBytes     = 4 << 30     // addresses of one slab, unless a single region is larger
-	slabRegions   = 256         // regions of one slab at most
+	slabRegions   = 256         // the most regions of one slab
 	smallestClass = 64 << 10    // a Wasm page
-	largestRegion = 1 << 32     // all that a 32-bit memory can address
+	largestRegion = 1 << 32     // everything a 32-bit memory can address
 	regionClasses = 1 + 32 - 16 // powers of two from the one to the other
 )
 
-// slabs hand out regions of addresses for linear memories.
+// slabs allocates regions of addresses for linear memories.
 type slabs struct {
 	mu      sync.Mutex
 	closed  bool
 	classes [regionClasses]regionClass
 }
 
-// A regionClass has the slabs whose regions are of one size.
+// A regionClass holds the slabs whose regions have one size.
 type regionClass struct {
 	open  []*slab // slabs with a free region; the last is used first
-	empty int     // how many of them have no region in use; at most one is kept
+	empty int     // open slabs with no region in use; at most one is kept
 }
 
 // A slab is one mapping, cut into regions of equal size.
 type slab struct {
 	mapping []byte
 	class   int
-	free    []int // indexes of the regions that nobody has; all of them are zero
+	free    []int // indexes of the unused regions; their bytes are all zero
 	used    int
 	at      int // index in regionClass.open, or -1
 }
 
-// A region is part of a slab that one memory has for itself: zeroes, or an
-// image and then zeroes.
+// A region is the part of a slab used by one memory: zeroes, or an image and
+// then zeroes.
 type region struct {
 	base  []byte
 	slab  *slab
 	index int
-	image *Image // what is mapped at the beginning; nil for nothing
+	image *Image // mapped at the start; nil for none
 }
 
 func (r *region) Mapped() bool { return r.slab != nil }
 
-// adopt maps an image over the part of the region of which it is a copy.
+// adopt maps an image over the part of the region that it was copied from.
 func (r *region) adopt(image *Image) bool {
 	if !image.mapOver(r.base) {
 		return false
@@ -63,7 +63,7 @@ func (r *region) adopt(image *Image) bool {
 	return true
 }
 
-// classOf is the class of the smallest region that holds size bytes.
+// classOf returns the class of the smallest region that holds size bytes.
 func classOf(size uint64) int {
 	return bits.Len64((max(size, smallestClass) - 1) / smallestClass)
 }
@@ -71,7 +71,7 @@ func classOf(size uint64) int {
 func classBytes(class int) uint64 { return smallestClass << class }
 
 // reserve returns a region of at least size bytes that begins with the image,
-// which may be nil. It answers false when the system has no room for it.
+// which may be nil. It returns false if the system has no room for it.
 func (p *slabs) reserve(size uint64, image *Image) (region, bool) {
 	if size > largestRegion {
 		return region{}, false
@@ -93,15 +93,14 @@ func (p *slabs) reserve(size uint64, image *Image) (region, bool) {
 	return r, true
 }
 
-// release takes back a region of which the first used bytes may have been
-// written.
+// release takes back a region whose first used bytes may have been written.
 func (p *slabs) release(r region, used uint64) {
 	image := r.image
 	switch {
 	case image != nil && discard(r.base[:used]) && image.keepIdle(r):
 		return
 	case image != nil && !unmapImage(r.base, image.Size()):
-		return // what is mapped there is unknown now, so its addresses are never used again
+		return // the mapping is now unknown, so these addresses are never reused
 	case !discard(r.base[:used]):
 		clear(r.base[:used])
 	}
@@ -150,8 +149,8 @@ func (p *slabs) putBack(r region) {
 	c.empty++
 }
 
-// close gives back all addresses that no memory has; the others follow as they
-// are released.
+// close releases all addresses that no memory uses; the others follow when
+// their memories are released.
 func (p *slabs) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,7 +187,7 @@ func (c *regionClass) addSlab(class int) bool {
 	return false
 }
 
-// shut takes a slab out of the list of those with a free region.
+// shut removes a slab from the list of those with a free region.
 func (c *regionClass) shut(s *slab) {
 	last := c.open[len(c.open)-1]
 	c.open[s.at], last.at = last, s.at
@@ -203,14 +202,14 @@ func (s *slab) region(index int) region {
 }
 
 func (s *slab) unmap() {
-	// It fails only for arguments that are no mapping.
+	// It fails only for arguments that are not a mapping.
 	_ = unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(s.mapping)), uintptr(len(s.mapping)))
 	s.mapping = nil
 }
 
-// mapAnonymous maps zeroes, over what is at an address unless that is nil.
-// Nothing is set aside for them, and huge pages are kept away: with those, the
-// first byte that a creature writes would cost two megabytes.
+// mapAnonymous maps zeroes, over an existing mapping unless that is nil. No
+// memory is committed for them, and huge pages are disabled: with huge pages,
+// the first byte that a creature writes would cost two megabytes.
 func mapAnonymous(over []byte, length uintptr) ([]byte, error) {
 	at, flags := unsafe.Pointer(nil), unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE
 	if over != nil {
@@ -221,12 +220,12 @@ func mapAnonymous(over []byte, length uintptr) ([]byte, error) {
 		return nil, err
 	}
 	b := unsafe.Slice((*byte)(p), length)
-	_ = unix.Madvise(b, unix.MADV_NOHUGEPAGE) // not every kernel has huge pages
+	_ = unix.Madvise(b, unix.MADV_NOHUGEPAGE) // fails on kernels without huge pages
 	return b, nil
 }
 
-// discard gives the pages of b back to the system. They are then again what
-// they were when they were mapped: zero, or the image.
+// discard returns the pages of b to the system. Their content is then again
+// that of the mapping: zero, or the image.
 func discard(b []byte) bool {
 	return len(b) == 0 || unix.Madvise(b, unix.MADV_DONTNEED) == nil
 }

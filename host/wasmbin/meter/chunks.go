@@ -2,7 +2,7 @@ package meter
 
 import "github.com/seed47132306/terrarium/host/wasmbin"
 
-// The parameters and locals of the functions that do bulk instructions.
+// The parameters and locals of the functions that replace bulk instructions.
 const (
 	bulkTo = iota
 	bulkFrom
@@ -10,21 +10,21 @@ const (
 	bulkChunk
 )
 
-// bulkForm is what distinguishes the bulk instructions. They take where to, from
-// where or what with, and how much.
+// bulkForm is what distinguishes the bulk instructions. Their operands are the
+// destination, the source or value, and the size.
 type bulkForm struct {
-	chunk    int64  // the most that one native instruction moves
-	shift    int64  // 1<<shift of it cost a unit
-	fixed    int64  // what a chunk costs beside that
-	toSize   func() // pushes the size of what is written to, i64
-	fromSize func() // the same for what is read; nil when nothing is
-	back     bool   // it may overlap, so that it has to be done from its end
+	chunk    int64  // the most that one native instruction handles
+	shift    int64  // 1<<shift of them cost a unit
+	fixed    int64  // additional cost of a chunk
+	toSize   func() // pushes the size of the destination, i64
+	fromSize func() // the same for the source; nil if there is none
+	back     bool   // ranges may overlap, so the copy may have to start at the end
 	value    wasmbin.ValueType
 }
 
-// bulk makes the function that does a bulk instruction in chunks. What is out of
-// bounds is left to the native instruction, which finds that before it writes
-// anything.
+// bulk makes the function that runs a bulk instruction in chunks.
+// Out-of-bounds ranges are left to the native instruction, which detects them
+// before it writes anything.
 func (h *helpers) bulk(key helperKey) helper {
 	var a asm
 	f := h.bulkForm(&a, key)
@@ -94,7 +94,7 @@ func (h *helpers) bulkForm(a *asm, key helperKey) bulkForm {
 	return elements
 }
 
-// beyond pushes whether a range goes beyond a size.
+// beyond pushes whether a range exceeds a size.
 func (h *helpers) beyond(a *asm, start uint32, size func()) {
 	a.get(start)
 	a.op(wasmbin.OpI64ExtendI32U)
@@ -104,7 +104,7 @@ func (h *helpers) beyond(a *asm, start uint32, size func()) {
 	a.op(wasmbin.OpI64GtU)
 }
 
-// takeChunk sets bulkChunk to what is done next and charges it.
+// takeChunk sets bulkChunk to the size of the next chunk and charges for it.
 func (h *helpers) takeChunk(a *asm, f *bulkForm) {
 	a.get(bulkCount)
 	a.number(wasmbin.OpI32Const, f.chunk)
@@ -138,8 +138,8 @@ func more(a *asm, local uint32) {
 	a.set(local)
 }
 
-// upwards does the chunks from the first to the last. There is at least one:
-// that of nothing still finds out whether a segment was dropped.
+// upwards runs the chunks from the first to the last. There is always at least
+// one: an empty chunk still detects a dropped segment.
 func (h *helpers) upwards(a *asm, f *bulkForm, native func()) {
 	a.block(wasmbin.OpLoop, wasmbin.BlockEmpty)
 	h.takeChunk(a, f)
@@ -154,7 +154,7 @@ func (h *helpers) upwards(a *asm, f *bulkForm, native func()) {
 	h.again(a)
 }
 
-// downwards does them from the last to the first.
+// downwards runs the chunks from the last to the first.
 func (h *helpers) downwards(a *asm, f *bulkForm, native func()) {
 	end := func(local uint32) {
 		a.get(local)
@@ -172,7 +172,7 @@ func (h *helpers) downwards(a *asm, f *bulkForm, native func()) {
 	h.again(a)
 }
 
-// again ends the loop when everything is done.
+// again repeats the loop until everything is done.
 func (h *helpers) again(a *asm) {
 	less(a, bulkCount)
 	a.get(bulkCount)

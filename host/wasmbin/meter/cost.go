@@ -2,9 +2,9 @@ package meter
 
 import "github.com/seed47132306/terrarium/host/wasmbin"
 
-// What instructions cost, in units of fuel. A unit is about one simple machine
-// instruction. The figures follow what wazero's compiler makes of an instruction
-// where that is far from one.
+// The cost of instructions, in units of fuel. A unit is about one simple
+// machine instruction. Instructions that wazero compiles to many machine
+// instructions cost more.
 const (
 	costCall     = 6  // a call of a function of the module, without operands
 	costIndirect = 10 // the same through a table
@@ -13,21 +13,21 @@ const (
 	costRoot     = 16 // square roots
 	costDrop     = 4  // data.drop and elem.drop
 	costVector   = 3
-	costLanes    = 12 // vector instructions that become a dozen of the machine's
-	// Instructions that leave the compiled code for Go and come back.
+	costLanes    = 12 // vector instructions that become a dozen machine instructions
+	// Instructions that leave the compiled code, run Go code and return.
 	costGo = 300
 )
 
-// What bulk instructions cost.
+// The cost of bulk instructions.
 const (
-	costCopy      = 12   // what a copy costs however short it is
-	costFill      = 40   // the same for a fill, which wazero does by doubling copies
-	costPage      = 4096 // a page that memory.grow adds: the system clears it on first use
-	costElement   = 8    // an element that table.grow adds
-	costFillChunk = 160  // a fill of chunkBytes beside its bytes
+	costCopy      = 12   // the minimum cost of a copy
+	costFill      = 40   // the same for a fill, which wazero runs as doubling copies
+	costPage      = 4096 // a page added by memory.grow: the system clears it on first use
+	costElement   = 8    // an element added by table.grow
+	costFillChunk = 160  // a fill of chunkBytes, in addition to its bytes
 )
 
-// plainCosts has the instructions of one byte that do not cost 1.
+// plainCosts has the one-byte instructions that do not cost 1.
 var plainCosts = map[wasmbin.Opcode]uint16{
 	// These only shape the code.
 	wasmbin.OpNop: 0, wasmbin.OpBlock: 0, wasmbin.OpLoop: 0, wasmbin.OpElse: 0, wasmbin.OpEnd: 0,
@@ -85,8 +85,8 @@ var costs = func() (table struct{ plain, misc, vector [256]uint16 }) {
 	return table
 }()
 
-// costOf is what an instruction costs by itself, without what depends on its
-// operands and on where it stands.
+// costOf returns the fixed cost of an instruction, without the part that
+// depends on its operands and position.
 func costOf(op wasmbin.Opcode) int64 {
 	switch op >> 8 {
 	case 0:
@@ -97,18 +97,18 @@ func costOf(op wasmbin.Opcode) int64 {
 	return int64(costs.vector[op&0xff])
 }
 
-// bytesPerUnit is how many bytes that are moved cost a unit.
+// bytesPerUnit is how many moved bytes cost a unit.
 const (
 	bytesPerUnit    = 1 << bytesPerUnitLog
 	bytesPerUnitLog = 3
 )
 
-// copyCost is what n bytes cost beyond the instruction.
+// copyCost returns the cost of n bytes, without the instruction.
 func copyCost(n int64) int64 { return n / bytesPerUnit }
 
 // The first few operands of a branch or a call, and the first few locals that
-// have to be brought together where branches meet, are part of what the
-// instruction costs. The rest costs a unit each.
+// have to be merged where branches meet, are part of the cost of the
+// instruction. The others cost a unit each.
 const (
 	freeOperands = 4
 	freeLocals   = 8

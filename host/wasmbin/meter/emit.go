@@ -2,14 +2,14 @@ package meter
 
 import "github.com/seed47132306/terrarium/host/wasmbin"
 
-// emitter rewrites bodies. It is used for one after another.
+// emitter rewrites bodies, one after another.
 type emitter struct {
 	asm
 	view     *moduleView
 	helpers  *helpers
-	segments []segment // those not reached yet
+	segments []segment // not reached yet
 
-	cached bool // the fuel is in the local fuel too
+	cached bool // the fuel is also in the local fuel
 	calls  bool // the depth is in the local depth
 	// Locals that are added: used as the fields above say, and size when a bulk
 	// instruction needs it.
@@ -17,7 +17,7 @@ type emitter struct {
 	weight            int64
 }
 
-// function rewrites the code of a function that meters itself.
+// function rewrites the code of a metered function.
 func (e *emitter) function(code *wasmbin.Code, p plan, info *wasmbin.FuncInfo) wasmbin.Code {
 	e.segments, e.cached, e.calls = p.segments, p.loops, p.calls
 	e.weight = frameWeight(info, p.joins)
@@ -40,7 +40,7 @@ func (e *emitter) function(code *wasmbin.Code, p plan, info *wasmbin.FuncInfo) w
 	return wasmbin.Code{Locals: locals, Body: e.code}
 }
 
-// leaf renumbers the code of a function that its callers pay for.
+// leaf renumbers the code of a leaf, whose callers pay for it.
 func (e *emitter) leaf(code *wasmbin.Code) wasmbin.Code {
 	e.segments, e.cached, e.calls = nil, false, false
 	e.code = make([]byte, 0, len(code.Body)+8)
@@ -68,7 +68,7 @@ func (e *emitter) body(body []byte) {
 	e.raw(body[copied:])
 }
 
-// enter charges and looks at fuel and depth when the function is entered. The
+// enter charges, and checks fuel and depth, at the entry of the function. The
 // depth is written only before calls: a caller sets it again before its next
 // call, so that nothing has to be undone when a function returns.
 func (e *emitter) enter() {
@@ -89,7 +89,7 @@ func (e *emitter) enter() {
 	e.unlessNegative(func() { e.get(e.depth) })
 }
 
-// segment charges what the next segment costs.
+// segment charges the cost of the next segment.
 func (e *emitter) segment() {
 	s := &e.segments[0]
 	e.segments = e.segments[1:]
@@ -111,13 +111,14 @@ func (e *emitter) remaining() {
 	e.index(wasmbin.OpGlobalGet, e.helpers.fuel)
 }
 
-// pay takes units from the fuel on the stack.
+// pay subtracts units from the fuel on the stack.
 func (e *emitter) pay(units int64) {
 	e.take(func() { e.number(wasmbin.OpI64Const, units) })
 }
 
-// take takes what units pushes from the fuel on the stack. The global always has
-// the result: who reads that, in a hostcall or after a trap, sees all charges.
+// take subtracts the value pushed by units from the fuel on the stack. The
+// global always holds the result, so that a hostcall, or the host after a
+// trap, sees all charges.
 func (e *emitter) take(units func()) {
 	units()
 	e.op(wasmbin.OpI64Sub)
@@ -135,15 +136,16 @@ func (e *emitter) reload() {
 	}
 }
 
-// check pauses the guest when its fuel is used up.
+// check pauses the guest if its fuel is used up.
 func (e *emitter) check() {
 	e.remaining()
 	e.unlessNegative(func() { e.number(wasmbin.OpI64Const, 0) })
 }
 
-// unlessNegative pauses the guest when the number on the stack is negative, with
-// what depth pushes. The usual way comes first and is empty: wazero then keeps
-// in registers what it has there, and only the other way saves and restores it.
+// unlessNegative pauses the guest if the number on the stack is negative, with
+// the value pushed by depth. The usual path comes first and is empty: wazero
+// then keeps values in registers, and only the other path saves and restores
+// them.
 func (e *emitter) unlessNegative(depth func()) {
 	e.number(wasmbin.OpI64Const, 0)
 	e.op(wasmbin.OpI64GeS)

@@ -2,8 +2,7 @@ package meter
 
 import "github.com/seed47132306/terrarium/host/wasmbin"
 
-// helpers are the functions that are added to a module. Each is made when
-// something first needs it.
+// helpers holds the functions added to a module. Each is made on first use.
 type helpers struct {
 	module   *wasmbin.Module
 	imported uint32 // functions the guest imports
@@ -20,7 +19,7 @@ type helpers struct {
 	refs  map[uint32]uint32 // the globals that hold references, by function of the guest
 }
 
-// helperKey names a helper by the instruction it stands for.
+// helperKey identifies a helper by the instruction it replaces.
 type helperKey struct {
 	op            wasmbin.Opcode
 	index, index2 uint32
@@ -39,7 +38,8 @@ const (
 
 func types(t ...wasmbin.ValueType) []wasmbin.ValueType { return t }
 
-// newHelpers adds to a module what it shares with the host.
+// newHelpers adds to a module the import and the globals that it shares with
+// the host.
 func newHelpers(m *wasmbin.Module) *helpers {
 	h := &helpers{module: m, imported: uint32(m.ImportedFuncs()), known: make(map[helperKey]uint32), refs: make(map[uint32]uint32)}
 	h.host = m.AddFuncImports(wasmbin.Import{Module: ImportModule, Name: ImportPause,
@@ -72,13 +72,13 @@ func (h *helpers) finish() {
 	}
 }
 
-// moved is the index of a function of the guest now that host is imported.
+// moved returns the new index of a guest function, after the import of host.
 func (h *helpers) moved(function uint32) uint32 { return wasmbin.Shift(h.imported, 1)(function) }
 
-// ref is the index of the global that holds the reference to a function of the
-// guest. wazero makes a new one whenever ref.func is executed and keeps all of
-// them as long as the instance, out of reach of every limit. The constant of a
-// global is made once.
+// ref returns the index of the global that holds the reference to a guest
+// function. wazero makes a new reference whenever ref.func is executed and
+// keeps all of them as long as the instance, which no limit bounds. The
+// constant of a global is made once.
 func (h *helpers) ref(function uint32) uint32 {
 	global, ok := h.refs[function]
 	if !ok {
@@ -89,7 +89,7 @@ func (h *helpers) ref(function uint32) uint32 {
 	return global
 }
 
-// index is the index of the helper that stands for an instruction.
+// index returns the index of the helper that replaces an instruction.
 func (h *helpers) index(in *wasmbin.Instr) uint32 {
 	key := helperKey{op: in.Op}
 	switch in.Op.Imm() {
@@ -119,9 +119,9 @@ func (h *helpers) add(f helper) uint32 {
 	return h.first + uint32(len(h.added)) - 1
 }
 
-// addPause adds the function that lets the host look: its parameter is the
-// depth, and the fuel is in the global. A negative depth is for the host to
-// answer by ending the guest; should it not, the guest traps.
+// addPause adds the function that calls the host: its parameter is the depth,
+// and the fuel is in the global. On a negative depth the host must end the
+// guest; if it does not, the guest traps.
 func (h *helpers) addPause() {
 	var a asm
 	a.index(wasmbin.OpGlobalGet, h.fuel)
@@ -136,7 +136,7 @@ func (h *helpers) addPause() {
 	h.pause = h.add(helper{"pause", wasmbin.FuncType{Params: types(i64)}, wasmbin.Code{Body: a.code}})
 }
 
-// pay appends the charge of the units on the stack, and the look at the fuel.
+// pay appends the charge of the units on the stack, and the check of the fuel.
 func (h *helpers) pay(a *asm, units func()) {
 	a.index(wasmbin.OpGlobalGet, h.fuel)
 	units()
@@ -151,8 +151,8 @@ func (h *helpers) pay(a *asm, units func()) {
 	a.op(wasmbin.OpEnd)
 }
 
-// memoryGrow charges by the pages that are added. A memory of 4 GiB is beyond
-// what wazero can tell the size of, so the last page is never given.
+// memoryGrow charges by the pages added. wazero cannot represent the size of a
+// memory of 4 GiB, so the last page is never granted.
 func (h *helpers) memoryGrow() helper {
 	const delta, result = 0, 1
 	var a asm
@@ -177,7 +177,7 @@ func (h *helpers) memoryGrow() helper {
 		wasmbin.Code{Locals: []wasmbin.LocalGroup{{Count: 1, Type: i32}}, Body: a.code}}
 }
 
-// tableGrow lets a table grow while the elements that the host allows last.
+// tableGrow lets a table grow within the elements that the host allows.
 func (h *helpers) tableGrow(table uint32) helper {
 	const value, delta, result = 0, 1, 2
 	if !h.grows {
@@ -211,7 +211,7 @@ func (h *helpers) tableGrow(table uint32) helper {
 		wasmbin.Code{Locals: []wasmbin.LocalGroup{{Count: 1, Type: i32}}, Body: a.code}}
 }
 
-// refuse answers that nothing could be added, if the condition on the stack
+// refuse returns that nothing could be added, if the condition on the stack
 // holds.
 func (h *helpers) refuse(a *asm) {
 	a.block(wasmbin.OpIf, wasmbin.BlockEmpty)
@@ -219,8 +219,8 @@ func (h *helpers) refuse(a *asm) {
 	a.op(wasmbin.OpReturn, wasmbin.OpEnd)
 }
 
-// grown ends a function with the result on the stack, after doing what has to
-// be done if something was added.
+// grown ends a function with the result on the stack, after running then if
+// something was added.
 func (h *helpers) grown(a *asm, result uint32, then func()) {
 	a.index(wasmbin.OpLocalTee, result)
 	a.number(wasmbin.OpI32Const, -1)

@@ -6,20 +6,20 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
-// What makes a leaf: at most so many bytes of instructions that cost at most so
-// many units.
+// The bounds of a leaf: the size of its instructions in bytes, and their cost
+// in units.
 const (
 	leafBytes = 96
 	leafCost  = 32
 )
 
 // findLeaves finds the functions that are so small that their callers pay for
-// them. They call nothing, have no loops, and nobody calls them but by name:
-// neither the host nor through a table.
+// them. They call nothing, have no loops, and are reached only by call
+// instructions: neither by the host nor through a table.
 func findLeaves(m *wasmbin.Module, p *planner) {
 	v := p.view
 	found := make([]int64, len(m.Code))
-	p.slack = math.MaxInt64 / 4 // all ways cost what the dearest does
+	p.slack = math.MaxInt64 / 4 // all paths cost as much as the most expensive
 	for i := range m.Code {
 		if body := m.Code[i].Body; len(body) <= leafBytes && isLeaf(body) {
 			t := v.funcType(v.imported + uint32(i))
@@ -39,9 +39,9 @@ func findLeaves(m *wasmbin.Module, p *planner) {
 	v.leaves = found
 }
 
-// referenced calls visit for the functions that can be called otherwise than by
-// a call instruction. What ref.func names in code is among them, for it must
-// occur elsewhere too.
+// referenced calls visit for the functions that can be called other than by a
+// call instruction. Functions named by ref.func in code are among them,
+// because they must also occur elsewhere.
 func referenced(m *wasmbin.Module, visit func(function uint32)) {
 	expr := func(e *wasmbin.ConstExpr) {
 		if e.Op == wasmbin.OpRefFunc {

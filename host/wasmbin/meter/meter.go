@@ -7,40 +7,39 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
-// The names by which host and module know each other. A guest must not use a
-// name that starts with Reserved for an imported module or an export.
+// The names shared by host and module. A guest must not use a name that starts
+// with Reserved for an imported module or an export.
 const (
 	Reserved = "terrarium:meter"
 
 	ImportModule = Reserved            // the module of the imported function
 	ImportPause  = "pause"             // func(fuel, depth i64) (fuel i64)
-	ExportFuel   = Reserved + ".fuel"  // mutable i64: fuel that is left of the slice
+	ExportFuel   = Reserved + ".fuel"  // mutable i64: fuel left in the slice
 	ExportDepth  = Reserved + ".depth" // mutable i64: bytes of frames that calls may still take
-	ExportTable  = Reserved + ".table" // mutable i64: elements that tables may still grow by
+	ExportTable  = Reserved + ".table" // mutable i64: elements by which tables may still grow
 	ExportStart  = Reserved + ".start" // func(): the start function
 )
 
-// Slice is the fuel of a slice that serves well: pauses cost about one part in a
-// hundred, and however slow the instructions of a guest are it comes to the next
-// pause within about a millisecond.
+// Slice is a good size for a slice: pauses cost about one percent of the time,
+// and even the slowest guest reaches the next pause within about a
+// millisecond.
 const Slice = 50_000
 
-// maxPages is the largest memory in pages of 64 KiB. wazero cannot tell the size
-// of one of 4 GiB.
+// maxPages is the largest memory in pages of 64 KiB. wazero cannot represent
+// the size of a memory of 4 GiB.
 const maxPages = 1<<16 - 1
 
-// Meta is what a host needs to know of an instrumented module.
+// Meta tells a host about an instrumented module.
 type Meta struct {
 	Start  bool // the guest has a start function, exported as ExportStart
 	Tables bool // the guest can grow tables, and exports ExportTable
 }
 
-// Instrument makes m a module that is metered. infos must be what m.Validate
-// has just returned without an error; m is then still valid. m must not be used
-// after an error.
+// Instrument adds metering to m. infos must be the result of a successful
+// m.Validate just before; m stays valid. m must not be used after an error.
 //
-// Custom sections that speak of offsets in the code, such as debugging
-// information, are dropped, for they would mislead.
+// Custom sections that contain code offsets, such as debugging information,
+// are dropped, because the offsets would be wrong.
 //
 // The error is an *abi.Error: denied for a guest that uses reserved names,
 // too_large for a memory of 4 GiB.
@@ -48,8 +47,8 @@ func Instrument(m *wasmbin.Module, infos []wasmbin.FuncInfo) (*Meta, error) {
 	return instrument(m, infos, false)
 }
 
-// instrument does what Instrument says. If exact is set, each segment charges
-// its own cost and nothing is paid in advance, as a reference.
+// instrument implements Instrument. If exact is set, each segment charges its
+// own cost and nothing is paid in advance, as a reference for tests.
 func instrument(m *wasmbin.Module, infos []wasmbin.FuncInfo, exact bool) (*Meta, error) {
 	if err := refuse(m); err != nil {
 		return nil, err
@@ -77,7 +76,7 @@ func instrument(m *wasmbin.Module, infos []wasmbin.FuncInfo, exact bool) (*Meta,
 // Check returns the error that Instrument would, without changing the module.
 func Check(m *wasmbin.Module) error { return refuse(m) }
 
-// refuse finds what cannot be metered.
+// refuse returns an error for a module that cannot be metered.
 func refuse(m *wasmbin.Module) error {
 	for i := range m.Imports {
 		if strings.HasPrefix(m.Imports[i].Module, Reserved) {
@@ -119,13 +118,13 @@ func rewrite(m *wasmbin.Module, infos []wasmbin.FuncInfo, p *planner, h *helpers
 	}
 }
 
-// entryCost is what entering a function costs: its locals are set to zero.
+// entryCost returns the cost of entering a function: its locals are set to
+// zero.
 func entryCost(info *wasmbin.FuncInfo) int64 { return 2 + int64(info.LocalSlots)/16 }
 
 // frameWeight estimates the bytes of a function's frame. wazero keeps in it
-// what is still wanted after a call, each value in a place of its own: mostly
-// locals and operands, but every value computed and every local brought together
-// may be one.
+// the values needed after a call, each in its own slot: mostly locals and
+// operands, but possibly every value computed and every local merged.
 func frameWeight(info *wasmbin.FuncInfo, joins int) int64 {
 	const fixed, slot = 64, 8
 	return fixed + slot*(int64(info.LocalSlots)+int64(info.StackSlots())) + int64(info.Instrs)/2 + int64(joins)

@@ -2,60 +2,62 @@ package meter
 
 import "github.com/seed47132306/terrarium/host/wasmbin"
 
-// slack is how much more than the cheapest way on may be paid in advance, in
-// units, to save a charge where ways part. It bounds what is charged for work
-// that is then not done, branch by branch.
+// slack is how much more than the cheapest path may be paid in advance, in
+// units, to save a charge at a branch. It bounds the charge for work that is
+// then not done, per branch.
 const slack = 16
 
-// maxRun is how much work may lie between two looks at the fuel, in units:
-// longer ways get another one.
+// maxRun is how much work may lie between two checks of the fuel, in units:
+// longer paths get another check.
 const maxRun = 16 << 10
 
 const none = -1
 
-// plan says where a body is charged and how much.
+// plan says where in a body fuel is charged, and how much.
 //
 // A body is cut into segments, each entered only at its start and left only at
-// its end. need(s) is what must be paid when s begins: the cost of s and what
-// must be paid already, at least, when any segment begins that can follow.
-// That is in(t) for a segment t, and t itself charges need(t) - in(t). So
-// whatever way is taken, at least its cost has been charged before it is done.
+// its end. need(s) is the amount that must have been paid when s begins: the
+// cost of s plus the least amount that must already have been paid at the
+// start of any segment that can follow. That amount is in(t) for a segment t,
+// and t itself charges need(t) - in(t). So on every path at least its cost has
+// been charged before the work is done.
 //
-// What remains is to choose in(t). A larger one saves charges, for need(t) = in(t)
-// needs none; a smaller one charges less for nothing where s can be followed by
-// something cheaper than t. The rules are in [planner.settle].
+// in(t) remains to be chosen. A larger one saves charges, because need(t) =
+// in(t) needs none; a smaller one wastes less if s can be followed by a
+// cheaper segment than t. The rules are in [planner.settle].
 type plan struct {
 	segments []segment // in the order of the body
-	loops    bool      // there are loops that run
-	calls    bool      // there are calls, but for those of leaves
+	loops    bool      // there are reachable loops
+	calls    bool      // there are calls of functions other than leaves
 	sizes    bool      // there are bulk instructions whose size is not a constant
-	joins    int       // locals that have to be brought together where ways meet
+	joins    int       // locals that have to be merged where paths meet
 }
 
 // segment is a part of a body that is run from its start to its end.
 type segment struct {
 	at    int // where it starts in the body
 	cost  int64
-	later int64 // the most that bulk instructions in it charge when they know their size
+	later int64 // the most that its bulk instructions charge once their size is known
 	need  int64
 	in    int64
-	check bool // look at the fuel here
+	check bool // check the fuel here
 
 	frame int32 // the innermost frame at its end
-	label int32 // the block, if or loop whose label it is, or none
+	label int32 // the block, if or loop whose label is here, or none
 	// The labels it may branch to: edges[firstEdge:lastEdge].
 	firstEdge, lastEdge int32
-	// Segments that only this one leads to, none when there are none.
+	// The segments that only this one leads to, or none.
 	next, alt int32
 	skips     int32 // the if without else that it may skip, or none
-	traps     bool  // every way from here ends in a trap
-	run       int64 // the most work since the last look at the fuel when it begins
+	traps     bool  // every path from here ends in a trap
+	run       int64 // the most work since the last check of the fuel when it begins
 }
 
-// charge is what the segment costs beyond what has been paid when it begins.
+// charge returns the cost of the segment beyond the amount paid when it
+// begins.
 func (s *segment) charge() int64 { return max(0, s.need-s.in) }
 
-// advance is the most that may be paid for the segment in advance.
+// advance returns the most that may be paid for the segment in advance.
 func (s *segment) advance() int64 {
 	if s.need > maxRun {
 		return 0
@@ -63,7 +65,7 @@ func (s *segment) advance() int64 {
 	return s.need
 }
 
-// work is the most that is done in the segment.
+// work returns the most work in the segment.
 func (s *segment) work() int64 { return s.cost + s.later }
 
 // frame is a construct with a label: block, loop, if, or the function.
@@ -73,17 +75,17 @@ type frame struct {
 	depth    int32
 	after    int32 // the segment behind its end, or none
 	opener   int32 // of an if: the segment that ends with it, none in dead code
-	outer    int32 // the outermost frame that something inside branches to; itself when nothing leaves it
-	stamp    int32 // the last segment for which an edge was noted
+	outer    int32 // the outermost frame that code inside branches to; itself if there is none
+	stamp    int32 // the last segment for which an edge was recorded
 	sets     int   // instructions inside that set a local
-	operands int   // that a branch to the label carries
+	operands int   // carried by a branch to the label
 	other    bool  // of an if: it has an else
-	targeted bool  // the label is reached
+	targeted bool  // a branch reaches the label
 	level    int64 // of a loop: in of its label
 	run      int64 // run of the segment behind its end
 }
 
-// planner makes plans. It is used for one body after another.
+// planner makes plans for one body after another.
 type planner struct {
 	view   *moduleView
 	slack  int64
@@ -93,7 +95,7 @@ type planner struct {
 	segments []segment
 	frames   []frame
 	edges    []int32
-	open     []int32 // frames that are open
+	open     []int32 // open frames
 	ends     []loopEnd
 	current  int32 // the segment that instructions belong to, none in dead code
 	calls    bool  // as in plan
@@ -101,11 +103,11 @@ type planner struct {
 	joins    int
 }
 
-// loopEnd notes that a loop ends behind a segment.
+// loopEnd records that a loop ends behind a segment.
 type loopEnd struct{ frame, segment int32 }
 
 // plan makes the plan for a body. It is valid until the next call. entry is
-// what the call of the function costs before its first instruction.
+// the cost of entering the function before its first instruction.
 func (p *planner) plan(body []byte, results, locals int, entry int64) plan {
 	p.locals = locals
 	p.segments, p.frames, p.edges, p.open, p.ends = p.segments[:0], p.frames[:0], p.edges[:0], p.open[:0], p.ends[:0]
@@ -163,7 +165,8 @@ func (p *planner) finish() int32 {
 	return id
 }
 
-// branch notes that the current segment may go on at the label of a frame.
+// branch records that the current segment may continue at the label of a
+// frame.
 func (p *planner) branch(to int32) {
 	f := &p.frames[to]
 	if p.current == none || f.stamp == p.current {
@@ -174,8 +177,8 @@ func (p *planner) branch(to int32) {
 	p.edges = append(p.edges, to)
 }
 
-// top is the innermost open frame.
+// top returns the innermost open frame.
 func (p *planner) top() int32 { return p.open[len(p.open)-1] }
 
-// target is the frame that a label index means.
+// target returns the frame of a label index.
 func (p *planner) target(label uint32) int32 { return p.open[len(p.open)-1-int(label)] }

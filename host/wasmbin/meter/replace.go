@@ -2,8 +2,8 @@ package meter
 
 import "github.com/seed47132306/terrarium/host/wasmbin"
 
-// replaced reports whether something else stands for an instruction in a metered
-// body. before is the instruction in front of it.
+// replaced reports whether metering replaces an instruction. before is the
+// preceding instruction.
 func replaced(in, before *wasmbin.Instr) bool {
 	switch in.Op {
 	case wasmbin.OpCall, wasmbin.OpCallIndirect, wasmbin.OpRefFunc, wasmbin.OpMemoryGrow,
@@ -16,8 +16,8 @@ func replaced(in, before *wasmbin.Instr) bool {
 	return false
 }
 
-// replace writes what stands for an instruction. It must be valid in dead code
-// too.
+// replace writes the replacement of an instruction. It must also be valid in
+// dead code.
 func (e *emitter) replace(in *wasmbin.Instr) {
 	switch in.Op {
 	case wasmbin.OpCall:
@@ -36,8 +36,8 @@ func (e *emitter) replace(in *wasmbin.Instr) {
 	}
 }
 
-// call writes a call of a function. Leaves need nothing: they call nobody and
-// leave the fuel alone.
+// call writes a call of a function. Leaves need no extra code: they call
+// nothing and do not change the fuel.
 func (e *emitter) call(function uint32) {
 	leaf := e.view.leaf(function) > 0
 	if !leaf {
@@ -49,13 +49,14 @@ func (e *emitter) call(function uint32) {
 	}
 }
 
-// lend tells the depth to a function that is about to be called.
+// lend passes the depth to a function that is about to be called.
 func (e *emitter) lend() {
 	e.get(e.depth)
 	e.index(wasmbin.OpGlobalSet, e.helpers.depth)
 }
 
-// memoryBulk does what is short in place and the rest in a function.
+// memoryBulk runs a short bulk instruction in place and a long one in a
+// function.
 func (e *emitter) memoryBulk(in *wasmbin.Instr) {
 	e.index(wasmbin.OpLocalTee, e.size)
 	e.get(e.size)

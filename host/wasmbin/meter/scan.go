@@ -2,8 +2,8 @@ package meter
 
 import "github.com/seed47132306/terrarium/host/wasmbin"
 
-// maxSegment is how long a segment may get, in units, so that the fuel can be
-// looked at in the midst of long straight code.
+// maxSegment is the most units of a segment, so that the fuel can be checked
+// in the middle of long straight-line code.
 const maxSegment = maxRun / 2
 
 // scan cuts the body into segments.
@@ -59,7 +59,7 @@ func (p *planner) instruction(in, before *wasmbin.Instr) {
 	}
 }
 
-// bulk notes a bulk instruction of the memory.
+// bulk records a bulk memory instruction.
 func (p *planner) bulk(before *wasmbin.Instr) {
 	if _, constant := constSize(before); constant {
 		return
@@ -84,7 +84,7 @@ func (p *planner) enter(in *wasmbin.Instr) {
 		}
 		p.frames[id].opener = p.current
 		p.branch(id)
-		p.open = p.open[:len(p.open)-1] // the segment in front ends outside
+		p.open = p.open[:len(p.open)-1] // the preceding segment ends outside
 		p.finish()
 		p.open = append(p.open, id)
 		p.begin(in.End)
@@ -134,8 +134,8 @@ func (p *planner) leave(in *wasmbin.Instr) {
 	}
 }
 
-// leaveLoop closes a loop. Its label is at its start, so that nothing but its
-// last segment leads to what is behind it.
+// leaveLoop closes a loop. Its label is at its start, so that only its last
+// segment leads to the code after it.
 func (p *planner) leaveLoop(id int32, at int) {
 	if p.frames[id].opener != none {
 		p.ends = append(p.ends, loopEnd{id, int32(len(p.segments)) - 1})

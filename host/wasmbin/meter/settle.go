@@ -2,7 +2,8 @@ package meter
 
 import "github.com/seed47132306/terrarium/host/wasmbin"
 
-// goesTo calls visit with the frame of every label that a segment may go on at.
+// goesTo calls visit with the frame of every label at which a segment may
+// continue.
 func (p *planner) goesTo(s *segment, visit func(frame int32)) {
 	for _, f := range p.edges[s.firstEdge:s.lastEdge] {
 		visit(f)
@@ -12,14 +13,14 @@ func (p *planner) goesTo(s *segment, visit func(frame int32)) {
 	}
 }
 
-// trapsAt reports whether every way from the label of a frame ends in a trap.
+// trapsAt reports whether every path from the label of a frame ends in a trap.
 func (p *planner) trapsAt(frame int32) bool {
 	f := &p.frames[frame]
 	return f.op != wasmbin.OpLoop && f.after != none && p.segments[f.after].traps
 }
 
-// findTraps finds the segments from which every way ends in a trap, after which
-// a guest never runs again.
+// findTraps finds the segments from which every path ends in a trap, after
+// which a guest never runs again.
 func (p *planner) findTraps() {
 	for i := len(p.segments) - 1; i >= 0; i-- {
 		s := &p.segments[i]
@@ -41,8 +42,8 @@ func (p *planner) findTraps() {
 	}
 }
 
-// findOuter finds for each frame the outermost one that a way leads to from
-// inside. Ways that end in a trap do not count.
+// findOuter finds for each frame the outermost frame that a path from inside
+// leads to. Paths that end in a trap do not count.
 func (p *planner) findOuter() {
 	note := func(from, to int32) {
 		if f := &p.frames[from]; p.frames[to].depth < p.frames[f.outer].depth {
@@ -62,8 +63,8 @@ func (p *planner) findOuter() {
 	}
 }
 
-// addJoins adds to the cost of each segment what the worst of its branches has
-// to move: operands that it carries, and locals that differ where ways meet.
+// addJoins adds to the cost of each segment the moves of its worst branch: the
+// operands it carries, and the locals that differ where paths meet.
 func (p *planner) addJoins() {
 	for i := range p.segments {
 		s := &p.segments[i]
@@ -81,17 +82,18 @@ func (p *planner) addJoins() {
 }
 
 // settle chooses what is paid in advance, from the last segment to the first.
-// Everything that can follow a segment comes behind it, but for the labels of
-// loops, which are settled where the loop ends.
+// All successors of a segment come after it, except for the labels of loops,
+// which are settled where the loop ends.
 //
-//   - Behind a block or if that nothing leaves otherwise, everything is paid in
-//     advance: who enters the construct comes out there.
-//   - Where ways part, a way is paid in advance if it needs at most slack more
+//   - After a block or if with no other exit, everything is paid in advance:
+//     every path into the construct leads there.
+//   - At a branch, a path is paid in advance if it needs at most slack more
 //     than the cheapest.
-//   - What is needed behind a loop is paid when the loop is entered and kept
-//     while it runs: its label wants as much as the place where it is left for.
-//   - A segment that needs more than maxRun is never paid in advance. Otherwise
-//     a guest could run for as long as its code is after a single pause.
+//   - The cost after a loop is paid when the loop is entered and kept while it
+//     runs: its label needs as much as the code after the loop.
+//   - A segment that needs more than maxRun is never paid in advance.
+//     Otherwise a guest could run all of its code, however long, after a
+//     single pause.
 func (p *planner) settle() {
 	ends := p.ends
 	for i := len(p.segments) - 1; i >= 0; i-- {
@@ -114,8 +116,8 @@ func (p *planner) settleLoop(id int32) {
 	}
 }
 
-// level is in of the segment at the label of a frame; of the function, its
-// return.
+// level returns in of the segment at the label of a frame; for the function,
+// of its return.
 func (p *planner) level(id int32) int64 {
 	f := &p.frames[id]
 	switch {
@@ -155,7 +157,7 @@ func (p *planner) settleSegment(s *segment) {
 	}
 }
 
-// cheapest is the least that is needed by what may follow a segment.
+// cheapest returns the least need of the segments that may follow a segment.
 func (p *planner) cheapest(s *segment) int64 {
 	least := int64(-1)
 	note := func(need int64) {
@@ -194,9 +196,9 @@ func (p *planner) labelIn(s *segment) int64 {
 	return least
 }
 
-// placeChecks lets the fuel be looked at at the start, at the labels of loops
-// and wherever else too much could be done without. Segments are in an order in
-// which only loops lead back.
+// placeChecks places checks of the fuel at the start, at the labels of loops
+// and wherever else too much work could be done without one. Segments are in
+// an order in which only loops lead back.
 func (p *planner) placeChecks() {
 	p.segments[0].check = true
 	for i := range p.segments {

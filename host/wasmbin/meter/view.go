@@ -3,25 +3,25 @@ package meter
 import "github.com/seed47132306/terrarium/host/wasmbin"
 
 // The most that one native bulk instruction moves: bytes, and elements of a
-// table. More goes in several.
+// table. Larger moves are split.
 const (
 	chunkBytes    = 64 << 10
 	chunkElements = chunkBytes / 8
 )
 
-// shortBytes is up to how many bytes a bulk instruction whose size is not a
-// constant is done in place. What is longer goes through a function of the
-// module.
+// shortBytes is the largest size in bytes at which a bulk instruction without
+// a constant size runs in place. Longer ones run in an added function.
 const shortBytes = 4 << 10
 
-// moduleView is what planning needs to know of a module, before any function is
-// renumbered.
+// moduleView holds what planning needs to know about a module, before any
+// function is renumbered.
 type moduleView struct {
 	types     []wasmbin.FuncType
 	funcTypes []uint32
 	imported  uint32
-	// leaves has for every defined function what a call of it costs the caller,
-	// if it is so small that it does not meter itself, and 0 otherwise.
+	// leaves holds for every defined function the cost of a call for the
+	// caller, if the function is too small to be metered itself, and 0
+	// otherwise.
 	leaves []int64
 }
 
@@ -31,8 +31,8 @@ func newView(m *wasmbin.Module) *moduleView {
 
 func (v *moduleView) funcType(index uint32) *wasmbin.FuncType { return &v.types[v.funcTypes[index]] }
 
-// leaf is what the function charges its callers instead of charging itself, 0
-// when it charges itself.
+// leaf returns the cost that callers pay for the function, or 0 if it is
+// metered itself.
 func (v *moduleView) leaf(index uint32) int64 {
 	if index < v.imported {
 		return 0
@@ -40,7 +40,7 @@ func (v *moduleView) leaf(index uint32) int64 {
 	return v.leaves[index-v.imported]
 }
 
-// arity is how many parameters and results a block has.
+// arity returns how many parameters and results a block has.
 func (v *moduleView) arity(b wasmbin.BlockType) (params, results int) {
 	if index, ok := b.Index(); ok {
 		t := &v.types[index]
@@ -52,7 +52,7 @@ func (v *moduleView) arity(b wasmbin.BlockType) (params, results int) {
 	return 0, 0
 }
 
-// cost is what an instruction costs; before is the one in front of it.
+// cost returns the cost of an instruction; before is the preceding one.
 func (v *moduleView) cost(in, before *wasmbin.Instr) int64 {
 	switch in.Op {
 	case wasmbin.OpCall:
@@ -74,8 +74,8 @@ func operands(t *wasmbin.FuncType) int64 {
 	return beyond(len(t.Params)+len(t.Results), freeOperands)
 }
 
-// constSize is the size of a bulk instruction when it is a constant that the
-// instruction before it pushes, and one that needs no chunks.
+// constSize returns the size of a bulk instruction if it is a constant pushed
+// by the preceding instruction and needs no chunks.
 func constSize(before *wasmbin.Instr) (n int64, ok bool) {
 	if n = int64(uint32(before.Value)); before.Op != wasmbin.OpI32Const || n > chunkBytes {
 		return 0, false
