@@ -12,25 +12,25 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// ChannelArgs are the arguments of the tool group_channel. Which of them an action
-// takes is said with each.
+// ChannelArgs holds the arguments of the tool group_channel. The fields say
+// which actions take them.
 type ChannelArgs struct {
 	Action string `json:"action" bounds:"enum=create|delete|wire|unwire"`
 	// Name and Description are for create.
-	Name        string `json:"name,omitempty" jsonschema:"of a channel to create; unique among the graph's channels"`
+	Name        string `json:"name,omitempty" jsonschema:"name of the channel to create; unique among the graph's channels"`
 	Description string `json:"description,omitempty"`
 	// Channel is for delete, wire and unwire.
-	Channel string `json:"channel,omitempty" jsonschema:"by id or name; one of another graph by id and with merge"`
+	Channel string `json:"channel,omitempty" jsonschema:"id or name; for one in another graph the id and merge"`
 	// Creature, Direction and Alias are for wire and unwire.
-	Creature  string `json:"creature,omitempty" jsonschema:"by id or name; one of another graph by id and with merge"`
+	Creature  string `json:"creature,omitempty" jsonschema:"id or name; for one in another graph the id and merge"`
 	Direction string `json:"direction,omitempty" bounds:"enum=listen|send"`
-	Alias     string `json:"alias,omitempty" jsonschema:"what the creature calls the channel"`
+	Alias     string `json:"alias,omitempty" jsonschema:"the creature's alias for the channel"`
 	// Merge and OnCollision are for wire.
-	Merge       bool   `json:"merge,omitempty" jsonschema:"allow the target to be in another graph which becomes one with this"`
+	Merge       bool   `json:"merge,omitempty" jsonschema:"allow a target in another graph; that graph is merged with this one"`
 	OnCollision string `json:"on_collision,omitempty" bounds:"enum=rename|unify|reject"`
 }
 
-// ChannelResult is what group_channel answers.
+// ChannelResult is the result of group_channel.
 type ChannelResult struct {
 	Channel journal.ChannelID `json:"channel"`
 	Name    string            `json:"name,omitempty"`
@@ -71,7 +71,7 @@ func groupChannel(ctx context.Context, t Turn, args []byte) (any, error) {
 	})
 }
 
-// collisions are the values of on_collision.
+// collisions maps the values of on_collision.
 var collisions = map[string]topology.Collision{"": topology.Rename, "rename": topology.Rename, "unify": topology.Unify, "reject": topology.Reject}
 
 // check refuses arguments that do not go with the action.
@@ -116,8 +116,8 @@ func (a *ChannelArgs) checkValues() error {
 	return deploy.CheckAlias("group_channel", a.Alias)
 }
 
-// channelToWire finds the channel that the call names: in the caller's graph or, if
-// it may merge, anywhere by its id.
+// channelToWire finds the channel named by the call: in the caller's graph or,
+// if the call allows a merge, anywhere by its id.
 func (s *Stage) channelToWire(a *ChannelArgs) (topology.Channel, error) {
 	ch, err := s.channel(a.Channel)
 	if err != nil && a.Merge {
@@ -128,7 +128,7 @@ func (s *Stage) channelToWire(a *ChannelArgs) (topology.Channel, error) {
 	return ch, err
 }
 
-// creatureToWire is the same for the creature.
+// creatureToWire does the same for the creature.
 func (s *Stage) creatureToWire(a *ChannelArgs) (topology.Creature, error) {
 	c, err := s.Find(a.Creature)
 	if err != nil && a.Merge {
@@ -178,7 +178,7 @@ func (o *deleteChannel) stage(ctx context.Context, s *Stage) (any, error) {
 	return ChannelResult{Channel: o.id, Delta: journal.NewDelta(d)}, nil
 }
 
-// ownChannel finds a channel that has to be in the caller's graph still.
+// ownChannel finds a channel that must still be in the caller's graph.
 func (s *Stage) ownChannel(id journal.ChannelID) (topology.Channel, error) {
 	ch, ok := s.Topology().Channel(id)
 	if !ok || s.Topology().ChannelGraph(id) != s.home() {
@@ -189,8 +189,8 @@ func (s *Stage) ownChannel(id journal.ChannelID) (topology.Channel, error) {
 
 func (s *Stage) keepsReport(ch topology.Channel) error {
 	return &abi.Error{
-		Code: abi.Denied, Op: "group_channel", Message: fmt.Sprintf("%s is how a deployment reports to its root", ch.Name),
-		Remedy: "it goes with the root", IDs: map[string]string{"channel": string(ch.ID)},
+		Code: abi.Denied, Op: "group_channel", Message: fmt.Sprintf("the deployment reports to its root on %s", ch.Name),
+		Remedy: "remove the root to remove it", IDs: map[string]string{"channel": string(ch.ID)},
 	}
 }
 
@@ -217,7 +217,7 @@ func (o *wireChannel) stage(ctx context.Context, s *Stage) (any, error) {
 	case of == "":
 		return nil, errtext.Gone("channel", string(o.channel))
 	case there != own && of != own:
-		return nil, errtext.Invalid("group_channel", "neither the creature nor the channel is in the own graph", "name one of the own graph, and one of the other")
+		return nil, errtext.Invalid("group_channel", "neither the creature nor the channel is in the caller's graph", "name one from the caller's graph and one from the other")
 	case there != own || of != own:
 		if err := s.mayMerge(o, there, of); err != nil {
 			return nil, err
@@ -234,13 +234,13 @@ func (o *wireChannel) stage(ctx context.Context, s *Stage) (any, error) {
 	return ChannelResult{o.channel, ch.Name, journal.NewDelta(d)}, nil
 }
 
-// mayMerge refuses to join graphs unless that was asked for, and the deployments of
-// both allow it.
+// mayMerge refuses to merge graphs unless the call requests it and the
+// deployments of both allow it.
 func (s *Stage) mayMerge(o *wireChannel, there, of journal.GraphID) error {
 	if !o.on || !o.merge {
 		return &abi.Error{
 			Code: abi.NotFound, Op: "group_channel", Message: "the target is not in this graph",
-			Remedy: "give merge: true to make the two graphs one, if both deployments allow it", IDs: map[string]string{"creature": string(o.creature), "channel": string(o.channel)},
+			Remedy: "set merge: true to merge the two graphs, if both deployments allow it", IDs: map[string]string{"creature": string(o.creature), "channel": string(o.channel)},
 		}
 	}
 	foreign := there
@@ -251,15 +251,16 @@ func (s *Stage) mayMerge(o *wireChannel, there, of journal.GraphID) error {
 		if name, allowed := s.allowsMerge(g); !allowed {
 			return &abi.Error{
 				Code: abi.Denied, Op: "group_channel", Message: fmt.Sprintf("the deployment %q does not allow its sessions to be merged by a tool", name),
-				Remedy: `write session { merge = "allow" } in its recipe, or let the engine's owner connect them`, IDs: map[string]string{"graph": string(g), "deployment": name},
+				Remedy: `write session { merge = "allow" } in its recipe, or let the operator connect them`, IDs: map[string]string{"graph": string(g), "deployment": name},
 			}
 		}
 	}
 	return nil
 }
 
-// allowsMerge reports whether every deployment that has members in a graph allows a
-// tool to merge it. Creatures of no deployment belong to their owner, and have no such leave.
+// allowsMerge reports whether every deployment that has members in a graph
+// allows a tool to merge it. Creatures without a deployment belong to the
+// operator, and never allow it.
 func (s *Stage) allowsMerge(g journal.GraphID) (deployment string, allowed bool) {
 	info, _ := s.Topology().Graph(g)
 	for _, id := range info.Creatures {
@@ -271,8 +272,9 @@ func (s *Stage) allowsMerge(g journal.GraphID) (deployment string, allowed bool)
 	return "", true
 }
 
-// letsMerge reports whether the deployment of a creature allows a merge: by its recipe
-// or, if the session goes on without that, by what the store remembers of it.
+// letsMerge reports whether the deployment of a creature allows a merge:
+// according to its recipe or, if the session continues without the recipe, to
+// the store's record of it.
 func (s *Stage) letsMerge(m draft.Member) bool {
 	if of := s.Deployment(m.Deployment); of != nil {
 		return of.Session.AllowMerge

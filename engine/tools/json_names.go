@@ -10,28 +10,28 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 )
 
-// maxJSONDepth bounds how deeply JSON that is judged may nest.
+// maxJSONDepth bounds how deeply JSON arguments may nest.
 const maxJSONDepth = 1000
 
-// CheckJSON refuses text that is not JSON, and JSON that does not say the same to every
-// reader: an object in which a name stands twice, of which some readers take the first
-// and others the last. Names that differ in case only count as the same, for there are
-// readers that take one for the other. The error is [abi.InvalidArgument]. It takes time
-// in proportion to the text.
+// CheckJSON refuses text that is not JSON, and JSON that readers may interpret
+// differently: an object with a duplicate name, where some readers take the
+// first value and others the last. Names that differ only in case count as
+// duplicates, because some readers ignore case. The error is
+// [abi.InvalidArgument]. CheckJSON takes time proportional to the text.
 func CheckJSON(text []byte) error {
 	if !json.Valid(text) {
 		var value any
-		return &abi.Error{Code: abi.InvalidArgument, Message: "the arguments are not JSON", Remedy: "give one JSON object", Err: json.Unmarshal(text, &value)}
+		return &abi.Error{Code: abi.InvalidArgument, Message: "the arguments are not JSON", Remedy: "pass one JSON object", Err: json.Unmarshal(text, &value)}
 	}
 	s := nameScan{text: text, room: len(text)}
 	return s.run()
 }
 
-// maxToolValues bounds how many values the arguments of a tool consist of: each costs
-// much more than a byte of a text does.
+// maxToolValues bounds the number of values in the arguments of a tool: a
+// value costs much more than a byte of text.
 const maxToolValues = 1 << 14
 
-// checkToolJSON is CheckJSON of the arguments of a tool.
+// checkToolJSON is CheckJSON for the arguments of a tool.
 func checkToolJSON(args []byte) error {
 	if !json.Valid(args) {
 		return CheckJSON(args)
@@ -40,12 +40,12 @@ func checkToolJSON(args []byte) error {
 	return s.run()
 }
 
-// nameScan goes through valid JSON.
+// nameScan scans valid JSON for duplicate names.
 type nameScan struct {
 	text []byte
 	open []map[string]bool // the names of each open object; nil for an array
-	name bool              // a text that comes next is a name
-	room int               // for more values
+	name bool              // a string that comes next is a name
+	room int               // how many more values are allowed
 }
 
 func (s *nameScan) run() error {
@@ -59,7 +59,7 @@ func (s *nameScan) run() error {
 			s.open, s.name = s.open[:len(s.open)-1], false
 		case ',':
 			if s.room--; s.room < 0 {
-				return &abi.Error{Code: abi.TooLarge, Message: "the JSON has more values than are read", Remedy: "pass large data as a text"}
+				return &abi.Error{Code: abi.TooLarge, Message: "the JSON has too many values", Remedy: "pass large data as one string"}
 			}
 			s.name = len(s.open) > 0 && s.open[len(s.open)-1] != nil
 		case '"':
@@ -73,27 +73,27 @@ func (s *nameScan) run() error {
 			i = end - 1
 		}
 		if len(s.open) > maxJSONDepth {
-			return errtext.Invalid("", fmt.Sprintf("the JSON nests more than %d deep", maxJSONDepth), "write it flatter")
+			return errtext.Invalid("", fmt.Sprintf("the JSON is nested more than %d deep", maxJSONDepth), "use less nesting")
 		}
 	}
 	return nil
 }
 
-// noteName notes a name of the innermost object.
+// noteName records a name of the innermost object.
 func (s *nameScan) noteName(quotedName []byte) error {
 	var name string
 	if err := json.Unmarshal(quotedName, &name); err != nil {
-		return errtext.Invalid("", "a name is not a text: "+err.Error(), "write one JSON value")
+		return errtext.Invalid("", "a name is not a string: "+err.Error(), "write one JSON value")
 	}
 	names, key := s.open[len(s.open)-1], foldName(name)
 	if names[key] {
-		return errtext.Invalid("", fmt.Sprintf("the name %s stands twice in an object", errtext.Quoted([]byte(name))), "give every name once; upper and lower case make no difference")
+		return errtext.Invalid("", fmt.Sprintf("the name %s occurs twice in an object", errtext.Quoted([]byte(name))), "use every name once; case is ignored")
 	}
 	names[key] = true
 	return nil
 }
 
-// quotedEnd is where the text that begins at i ends.
+// quotedEnd returns the end of the string that begins at i.
 func quotedEnd(text []byte, i int) int {
 	for i++; text[i] != '"'; i++ {
 		if text[i] == '\\' {
@@ -103,7 +103,7 @@ func quotedEnd(text []byte, i int) int {
 	return i + 1
 }
 
-// foldName is the same for names that differ in case only.
+// foldName returns the same value for names that differ only in case.
 func foldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		least := r

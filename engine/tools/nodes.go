@@ -14,20 +14,20 @@ import (
 
 // ToolWire names a channel that a new node listens or sends on.
 type ToolWire struct {
-	Channel string `json:"channel" bounds:"minLength=1" jsonschema:"a channel of the own graph by id or name"`
-	Alias   string `json:"alias,omitempty" jsonschema:"what the node calls it; the channel's name if it is left out"`
+	Channel string `json:"channel" bounds:"minLength=1" jsonschema:"id or name of a channel in the caller's graph"`
+	Alias   string `json:"alias,omitempty" jsonschema:"the node's alias for the channel; default: the channel's name"`
 }
 
-// AddNodeArgs are the arguments of the tool group_add_node.
+// AddNodeArgs holds the arguments of the tool group_add_node.
 type AddNodeArgs struct {
-	Species string          `json:"species" bounds:"minLength=1" jsonschema:"what to spawn; group_status lists what there is"`
-	Name    string          `json:"name,omitempty" jsonschema:"unique in the graph; the species with a number if it is left out"`
+	Species string          `json:"species" bounds:"minLength=1" jsonschema:"the species to spawn; group_status lists them"`
+	Name    string          `json:"name,omitempty" jsonschema:"unique in the graph; default: the species and a number"`
 	Config  json.RawMessage `json:"config,omitempty" bounds:"type=object" jsonschema:"attributes that replace those of the species"`
 	Listen  []ToolWire      `json:"listen,omitempty"`
 	Send    []ToolWire      `json:"send,omitempty"`
 }
 
-// AddNodeResult is what group_add_node answers.
+// AddNodeResult is the result of group_add_node.
 type AddNodeResult struct {
 	Creature journal.CreatureID `json:"creature"`
 	Name     string             `json:"name"`
@@ -37,7 +37,7 @@ type AddNodeResult struct {
 
 // addNode is the operation of group_add_node.
 type addNode struct {
-	node Prepared // nil once it is carried out or discarded
+	node Prepared // nil once applied or discarded
 	op   topology.AddCreature
 }
 
@@ -62,11 +62,11 @@ func groupAddNode(ctx context.Context, t Turn, args []byte) (any, error) {
 	return result, err
 }
 
-// addNode puts the operation together: from here on it goes by ids.
+// addNode makes the operation, in which everything is named by id.
 func (s *Stage) addNode(node Prepared, a *AddNodeArgs) (operation, error) {
 	name := a.Name
 	if name == "" {
-		name = s.freeName(path.Base(a.Species)) // without the catalog
+		name = s.freeName(path.Base(a.Species)) // without the path of the catalog
 	}
 	node.Assign(s.ids.NewCreature(), name)
 	m := node.Member()
@@ -91,7 +91,7 @@ func (s *Stage) addNode(node Prepared, a *AddNodeArgs) (operation, error) {
 	return op, nil
 }
 
-// freeName is a name that no member of the caller's graph has.
+// freeName returns a name that no member of the caller's graph has.
 func (s *Stage) freeName(base string) string {
 	for n := 1; ; n++ {
 		name := fmt.Sprintf("%s-%d", base, n)
@@ -110,7 +110,7 @@ func (o *addNode) stage(ctx context.Context, s *Stage) (any, error) {
 		return nil, err
 	}
 	op := o.op
-	op.Join = s.home() // which another change may have merged into another
+	op.Join = s.home() // another change may have merged it into a different graph
 	for _, w := range op.Edges {
 		if s.Topology().ChannelGraph(w.Channel) != op.Join {
 			return nil, errtext.Gone("channel", string(w.Channel))
@@ -124,12 +124,12 @@ func (o *addNode) stage(ctx context.Context, s *Stage) (any, error) {
 	return AddNodeResult{Creature: op.ID, Name: op.Name, Channel: d.Channel}, nil
 }
 
-// NodeArgs name a worker of the own graph.
+// NodeArgs names a worker of the caller's graph.
 type NodeArgs struct {
-	Creature string `json:"creature" bounds:"minLength=1" jsonschema:"a worker of the own graph by id or name"`
+	Creature string `json:"creature" bounds:"minLength=1" jsonschema:"id or name of a worker in the caller's graph"`
 }
 
-// DeltaResult says what became of the graphs.
+// DeltaResult says how the graphs have changed.
 type DeltaResult struct {
 	Delta journal.Delta `json:"delta"`
 }
@@ -170,7 +170,7 @@ func (o *removeNode) stage(ctx context.Context, s *Stage) (any, error) {
 	return DeltaResult{journal.NewDelta(d)}, nil
 }
 
-// NodeState is what group_start_node and group_stop_node answer.
+// NodeState is the result of group_start_node and group_stop_node.
 type NodeState struct {
 	Creature journal.CreatureID    `json:"creature"`
 	State    journal.CreatureState `json:"state" bounds:"enum=running|stopped"`

@@ -7,15 +7,15 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 )
 
-// part is a part of a list that is too long for one answer. Its beginning is named by
-// the last thing of the part before: things come and go, but what stays keeps its
-// place.
+// part is a page of a list that is too long for one result. It starts after
+// the last item of the previous page: items come and go, but the remaining
+// ones keep their order.
 type part struct {
 	after string
 	begun bool
 	room  int
-	last  string // that belongs to the part
-	more  bool   // there is something behind it
+	last  string // the last item of the part
+	more  bool   // items follow the part
 }
 
 func newPart(after string, limit, most int) *part {
@@ -25,7 +25,7 @@ func newPart(after string, limit, most int) *part {
 	return &part{after: after, begun: after == "", room: limit}
 }
 
-// has reports whether the next thing of the list belongs to the part.
+// has reports whether the next item of the list belongs to the part.
 func (p *part) has(id string) bool {
 	switch {
 	case !p.begun:
@@ -40,14 +40,14 @@ func (p *part) has(id string) bool {
 	return true
 }
 
-// end is what the next part begins after, when the list has come to its end; "" if
-// there is no more.
+// end returns, at the end of the list, the item after which the next part
+// begins, or "" if there is none.
 func (p *part) end() (next string, err error) {
 	switch {
 	case !p.begun:
 		return "", &abi.Error{
-			Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("there is no %s in this graph to go on behind", errtext.Quoted([]byte(p.after))),
-			Remedy: "leave after out, and begin again", IDs: map[string]string{"after": errtext.Clip(p.after)},
+			Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("there is no %s in this graph to continue after", errtext.Quoted([]byte(p.after))),
+			Remedy: "omit after to start over", IDs: map[string]string{"after": errtext.Clip(p.after)},
 		}
 	case p.more:
 		return p.last, nil

@@ -16,8 +16,9 @@ import (
 	"github.com/seed47132306/terrarium/internal/misfit"
 )
 
-// toolSchemasJSON is what docs/reference/tools.schema.json holds: go generate
-// ./internal/opsdoc writes both from the Go types in the table of tools.
+// toolSchemasJSON has the same content as docs/reference/tools.schema.json: go
+// generate ./internal/opsdoc writes both from the Go types in the table of
+// tools.
 //
 //go:embed tools.schema.json
 var toolSchemasJSON []byte
@@ -27,11 +28,12 @@ type Info struct {
 	Name       string `json:"name"`
 	Privileged bool   `json:"privileged"` // only privileged creatures may call it
 	Doc        string `json:"doc"`
-	// Args and Result are the JSON Schemas of what it takes and answers, each whole by
-	// itself.
+	// Args and Result are the JSON Schemas of its arguments and its result,
+	// each complete in itself.
 	Args   json.RawMessage `json:"args"`
 	Result json.RawMessage `json:"result"`
-	// ArgsType and ResultType are the structs that the schemas are made from.
+	// ArgsType and ResultType are the structs from which the schemas are
+	// generated.
 	ArgsType   reflect.Type `json:"-"`
 	ResultType reflect.Type `json:"-"`
 }
@@ -52,17 +54,17 @@ func List() []Info {
 	return list
 }
 
-// toolSchema is what the arguments of a tool are checked against.
+// toolSchema is the schema that the arguments of a tool are checked against.
 type toolSchema struct {
 	info Info
 	args *jsonschema.Resolved
 }
 
-// toolSchemas reads the schemas when they are needed first.
+// toolSchemas parses the schemas on first use.
 var toolSchemas = sync.OnceValue(func() map[string]*toolSchema {
 	schemas, err := readToolSchemas(toolSchemasJSON)
 	if err != nil {
-		panic("tools: tools.schema.json is not what go generate writes: " + err.Error())
+		panic("tools: tools.schema.json is not the output of go generate: " + err.Error())
 	}
 	return schemas
 })
@@ -89,8 +91,8 @@ func readToolSchemas(text []byte) (map[string]*toolSchema, error) {
 	return out, nil
 }
 
-// Check refuses arguments that are not what the schema of the tool describes. Some
-// tools refuse more, which a schema does not say well.
+// Check refuses arguments that do not match the schema of the tool. Some tools
+// refuse more, where a schema cannot express the rule well.
 func (f *Tool) Check(args []byte) error {
 	s := toolSchemas()[f.Name]
 	if len(bytes.TrimSpace(args)) == 0 {
@@ -99,23 +101,23 @@ func (f *Tool) Check(args []byte) error {
 	if !utf8.Valid(args) {
 		return errtext.Invalid(f.Name, "the arguments are not UTF-8", `write {"base64": "…"} for bytes that are not text`)
 	}
-	if err := checkToolJSON(args); err != nil { // policies, and readers of the log, see the same as the tool
+	if err := checkToolJSON(args); err != nil { // so that policies, and readers of the log, see the same as the tool
 		return err
 	}
 	var value any
 	if err := json.Unmarshal(args, &value); err != nil {
-		return errtext.Invalid(f.Name, "the arguments are not JSON: "+err.Error(), "give one JSON object")
+		return errtext.Invalid(f.Name, "the arguments are not JSON: "+err.Error(), "pass one JSON object")
 	}
 	if s == nil {
 		return nil
 	}
 	if err := s.args.Validate(value); err != nil {
-		return errtext.Invalid(f.Name, "the arguments do not fit: "+errtext.Clip(objection(err)), s.usage())
+		return errtext.Invalid(f.Name, "the arguments do not match: "+errtext.Clip(objection(err)), s.usage())
 	}
 	return nil
 }
 
-// usage names the arguments of the tool.
+// usage lists the arguments of the tool.
 func (s *toolSchema) usage() string {
 	names := slices.Sorted(maps.Keys(s.args.Schema().Properties))
 	if len(names) == 0 {
@@ -124,7 +126,7 @@ func (s *toolSchema) usage() string {
 	return "it takes " + strings.Join(names, ", ") + ": see docs/reference/tools.md"
 }
 
-// objection says what a schema objects to, and to which argument.
+// objection names the argument that a schema refuses, and why.
 func objection(err error) string {
 	where, text := misfit.Of(err)
 	if where == "" {

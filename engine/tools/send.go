@@ -11,14 +11,14 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// SendChannelArgs are the arguments of the tool send_channel.
+// SendChannelArgs holds the arguments of the tool send_channel.
 type SendChannelArgs struct {
-	Channel string            `json:"channel" bounds:"minLength=1" jsonschema:"the caller's alias for the channel or its name or its id"`
+	Channel string            `json:"channel" bounds:"minLength=1" jsonschema:"the caller's alias for the channel or its name or id"`
 	Payload journal.Payload   `json:"payload"`
 	Headers map[string]string `json:"headers,omitempty"`
 }
 
-// SendChannelResult is what send_channel answers.
+// SendChannelResult is the result of send_channel.
 type SendChannelResult struct {
 	Channel journal.ChannelID `json:"channel"`
 }
@@ -66,12 +66,12 @@ func (s *Stage) sendEdge(ref string) (topology.Edge, error) {
 		return *byName, nil
 	}
 	return topology.Edge{}, &abi.Error{
-		Code: abi.NotConnected, Op: "send_channel", Message: fmt.Sprintf("the creature sends on no channel %s", errtext.Quoted([]byte(ref))),
+		Code: abi.NotConnected, Op: "send_channel", Message: fmt.Sprintf("the creature does not send on a channel %s", errtext.Quoted([]byte(ref))),
 		Remedy: "connect it first; " + sendsOn(c.Edges), IDs: map[string]string{"creature": string(s.caller.ID)},
 	}
 }
 
-// sendsOn lists what a creature sends on, by alias.
+// sendsOn lists the channels that a creature sends on, by alias.
 func sendsOn(edges []topology.Edge) string {
 	const most = 16
 	var names []string
@@ -79,24 +79,24 @@ func sendsOn(edges []topology.Edge) string {
 		switch {
 		case e.Direction != journal.Send:
 		case len(names) == most:
-			return "it sends on " + strings.Join(names, ", ") + " and others, which its awareness lists"
+			return "it sends on " + strings.Join(names, ", ") + " and others, listed in its awareness document"
 		default:
 			names = append(names, errtext.Quoted([]byte(e.Alias)))
 		}
 	}
 	if len(names) == 0 {
-		return "it sends on nothing yet"
+		return "it sends on no channel yet"
 	}
 	return "it sends on " + strings.Join(names, ", ")
 }
 
-// GroupSendArgs are the arguments of the tool group_send.
+// GroupSendArgs holds the arguments of the tool group_send.
 type GroupSendArgs struct {
-	Creature string          `json:"creature" bounds:"minLength=1" jsonschema:"a member of the own graph by id or name"`
+	Creature string          `json:"creature" bounds:"minLength=1" jsonschema:"id or name of a member of the caller's graph"`
 	Payload  journal.Payload `json:"payload"`
 }
 
-// GroupSendResult is what group_send answers.
+// GroupSendResult is the result of group_send.
 type GroupSendResult struct {
 	Creature journal.CreatureID `json:"creature"`
 }
@@ -119,8 +119,8 @@ func groupSend(ctx context.Context, t Turn, args []byte) (any, error) {
 	return GroupSendResult{to}, nil
 }
 
-// addressee finds whom the caller may send to: a worker reaches privileged
-// creatures only.
+// addressee finds the creature to send to, and checks that the caller may: a
+// worker may send only to privileged creatures.
 func (s *Stage) addressee(ref string) (journal.CreatureID, error) {
 	c, err := s.Find(ref)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Stage) addressee(ref string) (journal.CreatureID, error) {
 	}
 	if !s.Topology().IsPrivileged(s.caller.ID) && !c.Privileged {
 		return "", &abi.Error{
-			Code: abi.NotPrivileged, Op: "group_send", Message: "a worker sends to privileged creatures only",
+			Code: abi.NotPrivileged, Op: "group_send", Message: "a worker may send only to privileged creatures",
 			Remedy: "send on a channel, or to a privileged creature", IDs: map[string]string{"creature": string(c.ID)},
 		}
 	}

@@ -12,35 +12,35 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// The bounds of what group_status and group_wire answer, so that its size does not
-// grow with the graph.
+// The bounds on the results of group_status and group_wire, so that their size
+// does not grow with the graph.
 const (
-	maxStatusItems  = 256 // creatures, channels and wires in one answer of group_status
-	maxStatusEdges  = 32  // in each direction of one creature, or of one channel
+	maxStatusItems  = 256 // creatures, channels and wires in one result of group_status
+	maxStatusEdges  = 32  // in each direction of a creature or a channel
 	maxStatusPrompt = 256 // bytes of a wire's prompt
-	maxListedWires  = 64  // in one answer of group_wire
+	maxListedWires  = 64  // in one result of group_wire
 )
 
-// GroupStatusArgs are the arguments of the tool group_status.
+// GroupStatusArgs holds the arguments of the tool group_status.
 type GroupStatusArgs struct {
-	After string `json:"after,omitempty" jsonschema:"to go on behind the answer before: what its next says"`
-	Limit int    `json:"limit,omitempty" bounds:"minimum=1,maximum=256" jsonschema:"how many creatures and channels and wires to answer in all; 256 if it is left out"`
+	After string `json:"after,omitempty" jsonschema:"the next of the previous result to continue after it"`
+	Limit int    `json:"limit,omitempty" bounds:"minimum=1,maximum=256" jsonschema:"the most creatures and channels and wires in total; default 256"`
 }
 
-// GroupStatus is what the tool group_status answers: the caller's graph as its turn
-// sees it, or a part of it.
+// GroupStatus is the result of the tool group_status: the caller's graph as
+// its turn sees it, or a part of it.
 type GroupStatus struct {
 	Graph     journal.GraphID      `json:"graph"`
 	Self      journal.CreatureID   `json:"self"`
-	Creatures []GroupMember        `json:"creatures"` // eldest first
-	Channels  []GroupChannel       `json:"channels"`  // eldest first, behind all creatures
-	Wires     []journal.OutputWire `json:"wires"`     // behind all channels; a long prompt is cut
+	Creatures []GroupMember        `json:"creatures"` // oldest first
+	Channels  []GroupChannel       `json:"channels"`  // oldest first, after all creatures
+	Wires     []journal.OutputWire `json:"wires"`     // after all channels; a long prompt is cut
 	Spawnable []GroupSpecies       `json:"spawnable"` // in the first part only
 	Totals    GroupTotals          `json:"totals"`
-	Next      string               `json:"next,omitempty"` // if there is more: what to give as after
+	Next      string               `json:"next,omitempty"` // if there is more: the after of the next call
 }
 
-// GroupTotals is how much there is of everything in the graph.
+// GroupTotals holds the totals of the graph.
 type GroupTotals struct {
 	Creatures int `json:"creatures"`
 	Channels  int `json:"channels"`
@@ -56,10 +56,10 @@ type GroupMember struct {
 	Root       bool                  `json:"root"`
 	Parent     journal.CreatureID    `json:"parent,omitempty"`
 	Species    string                `json:"species,omitempty"`
-	Pending    uint64                `json:"pending"` // deliveries that wait for it
+	Pending    uint64                `json:"pending"` // deliveries waiting for it
 	Listen     []GroupEdge           `json:"listen"`
 	Send       []GroupEdge           `json:"send"`
-	// Truncated counts the edges that are left out because a part is bounded.
+	// Truncated counts the edges left out because parts are bounded.
 	Truncated int `json:"truncated,omitempty"`
 }
 
@@ -77,15 +77,16 @@ type GroupChannel struct {
 	Listeners   []journal.CreatureID `json:"listeners"`
 	Senders     []journal.CreatureID `json:"senders"`
 	Head        uint64               `json:"head"` // the number of its last message
-	// Truncated counts the listeners and senders that are left out because a part is bounded.
+	// Truncated counts the listeners and senders left out because parts are
+	// bounded.
 	Truncated int `json:"truncated,omitempty"`
 }
 
-// GroupSpecies is something that may be spawned.
+// GroupSpecies is a species that may be spawned.
 type GroupSpecies struct {
 	Species     string `json:"species"`
 	Description string `json:"description,omitempty"`
-	Spawnable   int    `json:"spawnable"` // how many there may be at a time
+	Spawnable   int    `json:"spawnable"` // the most that may exist at a time
 	Alive       int    `json:"alive"`
 }
 
@@ -116,7 +117,7 @@ func (s *Stage) status(p *part) (GroupStatus, error) {
 	if p.begun {
 		out.Spawnable = s.spawnable()
 	}
-	s.live.Inside(func(g Graph) { // what is counted changes at any time
+	s.live.Inside(func(g Graph) { // its counts change at any time
 		for _, id := range info.Creatures {
 			if p.has(string(id)) {
 				out.Creatures = append(out.Creatures, s.member(g, id))
@@ -139,7 +140,7 @@ func (s *Stage) status(p *part) (GroupStatus, error) {
 	return out, err
 }
 
-// spawnable lists what the caller may spawn.
+// spawnable lists the species that the caller may spawn.
 func (s *Stage) spawnable() []GroupSpecies {
 	out := []GroupSpecies{}
 	for _, of := range s.live.Species(s.caller.Deployment) {
@@ -150,8 +151,8 @@ func (s *Stage) spawnable() []GroupSpecies {
 	return out
 }
 
-// member describes a creature. It may run in another graph, which becomes one with the
-// caller's by what is staged: nothing is told of how it runs then.
+// member describes a creature. It may run in another graph that the staged
+// operations merge with the caller's: its runtime state is then left out.
 func (s *Stage) member(g Graph, id journal.CreatureID) GroupMember {
 	t, _ := s.Topology().Creature(id)
 	of, _ := s.Member(id)
@@ -165,7 +166,7 @@ func (s *Stage) member(g Graph, id journal.CreatureID) GroupMember {
 	if t.Stopped {
 		m.State = journal.Stopped
 	} else if m.State == journal.Stopped {
-		m.State = journal.Running // since it was told so by this turn
+		m.State = journal.Running // because this turn started it
 	}
 	for _, e := range t.Edges {
 		list := &m.Send
@@ -191,7 +192,8 @@ func (s *Stage) groupChannel(g Graph, id journal.ChannelID) GroupChannel {
 	return out
 }
 
-// addBounded adds to a list unless it is full. It returns how many it has left out.
+// addBounded adds to a list unless it is full. It returns how many items it
+// left out.
 func addBounded[T any](list *[]T, x T) int {
 	if len(*list) == maxStatusEdges {
 		return 1

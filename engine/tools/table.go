@@ -8,19 +8,19 @@ var table = []Tool{
 	},
 	{
 		Name: "group_send", call: groupSend, args: GroupSendArgs{}, result: GroupSendResult{},
-		Doc: "Sends a message directly to a member of the own graph. A worker reaches privileged members only.",
+		Doc: "Sends a message directly to a member of the caller's graph. A worker reaches only privileged members.",
 	},
 	{
 		Name: "group_status", Privileged: true, call: groupStatus, args: GroupStatusArgs{}, result: GroupStatus{},
-		Doc: "Describes the own graph as the turn sees it: members, channels, output wires, and what may be spawned. A large graph comes in parts.",
+		Doc: "Describes the caller's graph as the turn sees it: members, channels, output wires, and the species that may be spawned. A large graph comes in parts.",
 	},
 	{
 		Name: "group_add_node", Privileged: true, call: groupAddNode, args: AddNodeArgs{}, result: AddNodeResult{},
-		Doc: "Spawns a worker of a species into the own graph. Without channels of that graph it gets a direct channel, on which the caller may send.",
+		Doc: "Spawns a worker of a species into the caller's graph. Without channels of that graph it gets a direct channel, on which the caller may send.",
 	},
 	{
 		Name: "group_remove_node", Privileged: true, call: groupRemoveNode, args: NodeArgs{}, result: DeltaResult{},
-		Doc: "Removes a worker; the graph may split. What waits for it becomes dead letters.",
+		Doc: "Removes a worker; the graph may split. Deliveries waiting for it become dead letters.",
 	},
 	{
 		Name: "group_start_node", Privileged: true, call: groupStartNode, args: NodeArgs{}, result: NodeState{},
@@ -28,14 +28,14 @@ var table = []Tool{
 	},
 	{
 		Name: "group_stop_node", Privileged: true, call: groupStopNode, args: NodeArgs{}, result: NodeState{},
-		Doc: "Stops a worker. It stays a member, and what is sent to it waits.",
+		Doc: "Stops a worker. It stays a member, and messages to it wait.",
 	},
 	{
 		Name: "group_channel", Privileged: true, call: groupChannel, args: ChannelArgs{}, result: ChannelResult{},
-		Doc: "Creates or deletes a channel, or wires a creature to one or unwires it. Wiring something of another graph needs merge, and that both deployments allow it.",
+		Doc: "Creates or deletes a channel, or wires a creature to a channel or unwires it. To wire a creature or channel of another graph, set merge; both deployments must allow it.",
 	},
 	{
 		Name: "group_wire", Privileged: true, call: groupWire, args: WireArgs{}, result: WireResult{},
-		Doc: "Adds, removes or lists output wires, which lead what a member puts out to another.",
+		Doc: "Adds, removes or lists output wires, which deliver a member's output to another member.",
 	},
 }

@@ -1,6 +1,7 @@
-// Package tools has the group tools: what a guest may do to its graph. Each decodes its
-// arguments, checks the caller, and stages operations in a draft of the graph; a turn
-// gathers them in a [Use], and commits them with everything else that it does.
+// Package tools implements the group tools, with which a guest reads and
+// changes its graph. Each tool decodes its arguments, checks the caller, and
+// stages operations in a draft of the graph. A turn collects the operations in
+// a [Use], and commits them with its other effects.
 package tools
 
 import (
@@ -20,83 +21,90 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// rootRef is what a target is called that is the root of the own deployment.
+// rootRef names the root of the caller's deployment as a target.
 const rootRef = "root"
 
-// Turn is what a tool asks of the turn that calls it. It belongs to one goroutine.
+// Turn is what a tool needs from the calling turn. Only one goroutine may use
+// it.
 type Turn interface {
-	// Use is what the turn does with the tools.
+	// Use returns the turn's use of the tools.
 	Use() *Use
-	// Look calls f with the graph as the turn sees it. What f stages is taken back.
+	// Look calls f with the graph as the turn sees it. Operations that f
+	// stages are undone.
 	Look(ctx context.Context, f func(s *Stage) error) error
-	// Prepare makes a creature of a species of the caller's deployment ready to be
-	// added. Its first instance starts, so nothing is locked meanwhile. May is called
-	// before, while the turn looks at its graph.
+	// Prepare makes a creature of a species of the caller's deployment ready
+	// to be added. It starts the first instance, so it holds no lock
+	// meanwhile. It first calls may, inside Look.
 	Prepare(ctx context.Context, n *AddNodeArgs, may func(*Stage) error) (Prepared, error)
-	// Send sends a message on a channel under the caller's alias. The channel may be one
-	// that the turn makes.
+	// Send sends a message on a channel under the caller's alias. The channel
+	// may be one that the turn creates.
 	Send(channel journal.ChannelID, alias string, payload, headers []byte) error
-	// SendTo sends a message to a creature. It may be one that the turn adds.
+	// SendTo sends a message to a creature. The creature may be one that the
+	// turn adds.
 	SendTo(to journal.CreatureID, payload []byte) error
-	// Refused notes what policies have said of what they refused.
+	// Refused records the reasons that policies gave for refusals.
 	Refused(words []draft.HomedWord)
 }
 
 // Prepared is a creature that is ready to be added.
 type Prepared interface {
-	// Assign gives it its id and its name.
+	// Assign sets the creature's id and name.
 	Assign(id journal.CreatureID, name string)
-	// Member is what a draft knows of it.
+	// Member returns the creature's data for a draft.
 	Member() draft.Member
-	// Discard gives it up.
+	// Discard closes the creature.
 	Discard()
 }
 
-// Live is what the tools ask of graphs that run.
+// Live is what the tools need from running graphs.
 type Live interface {
-	// Inside calls f with what does not change meanwhile in the caller's graph.
+	// Inside calls f with the running state of the caller's graph, which does
+	// not change during the call.
 	Inside(f func(Graph))
-	// Species lists those of a deployment that may be spawned, in any order.
+	// Species lists the species of a deployment that may be spawned, in any
+	// order.
 	Species(deployment string) []*deploy.SpeciesSpec
-	// LetsMerge reports whether a tool may merge the session of a creature whose
-	// deployment is not applied, by what its store remembers. One that a turn adds
-	// counts as its caller.
+	// LetsMerge reports, from the store's record, whether a tool may merge the
+	// session of a creature whose deployment is not applied. A creature added
+	// by a turn counts as the turn's caller.
 	LetsMerge(id journal.CreatureID, deployment string) bool
 }
 
-// Graph is the caller's graph as it runs, without what is staged.
+// Graph is the running state of the caller's graph, without staged operations.
 type Graph interface {
-	// Member answers false for a creature of another graph.
+	// Member returns false for a creature of another graph.
 	Member(journal.CreatureID) (state journal.CreatureState, pending uint64, ok bool)
-	// Head is the number of a channel's last message; 0 for a channel of another graph.
+	// Head returns the number of a channel's last message; 0 for a channel of
+	// another graph.
 	Head(journal.ChannelID) uint64
 }
 
-// Use is what a turn does with the group tools. Its graph operations are staged: each
-// call sees what those before it did, and the turn's commit carries them out.
+// Use collects what a turn does with the group tools. Its graph operations are
+// staged: each call sees the effects of earlier calls, and the turn's commit
+// applies them.
 type Use struct {
-	Calls int    // that the turn has made, refused ones included
-	Tool  string // that is being called
+	Calls int    // calls made by the turn, refused ones included
+	Tool  string // the tool being called
 	ops   []stagedOp
 }
 
-// operation is one on the graph that a turn has called for. It is staged when it is
-// called, to be checked and answered, and again at every later call and at the commit.
-// Everything it names is an id by then.
+// operation is a graph operation requested by a turn. It is staged when the
+// tool is called, to check it and get its result, and again at every later
+// call and at the commit. It refers to everything by id.
 type operation interface {
 	stage(ctx context.Context, s *Stage) (result any, err error)
 }
 
-// stagedOp is an operation with the number of the call that it comes from. The ids of
-// what it adds derive from that number, so that they are the same in another run of
-// the turn, whatever the calls before it answer then.
+// stagedOp is an operation with the number of its call. The ids of added
+// creatures and channels derive from that number, so that they are the same in
+// another run of the turn, whatever earlier calls return then.
 type stagedOp struct {
 	operation
 	call int
-	tool string // by which
+	tool string // the tool that was called
 }
 
-// Len is how many operations are staged.
+// Len returns how many operations are staged.
 func (u *Use) Len() int { return len(u.ops) }
 
 // Replay stages the operations again.
@@ -111,7 +119,7 @@ func (u *Use) Replay(ctx context.Context, s *Stage) error {
 	return nil
 }
 
-// Prepared are the creatures that the operations add.
+// Prepared iterates over the creatures that the operations add.
 func (u *Use) Prepared(yield func(Prepared) bool) {
 	for _, op := range u.ops {
 		if add, ok := op.operation.(*addNode); ok && add.node != nil && !yield(add.node) {
@@ -120,7 +128,8 @@ func (u *Use) Prepared(yield func(Prepared) bool) {
 	}
 }
 
-// Keep has the creatures that were added live on: the operations are carried out.
+// Keep releases the added creatures to the engine: the operations have been
+// applied.
 func (u *Use) Keep() {
 	for _, op := range u.ops {
 		if add, ok := op.operation.(*addNode); ok {
@@ -129,7 +138,7 @@ func (u *Use) Keep() {
 	}
 }
 
-// Discard drops what has been staged and not carried out.
+// Discard drops the operations that were staged and not applied.
 func (u *Use) Discard() {
 	for node := range u.Prepared {
 		node.Discard()
@@ -142,13 +151,13 @@ type Tool struct {
 	Name       string
 	Privileged bool // only privileged creatures may call it
 	Doc        string
-	// call decodes the arguments, and does what the tool is for.
+	// call decodes the arguments and runs the tool.
 	call func(ctx context.Context, t Turn, args []byte) (any, error)
-	// args and result are values of the types of both, for the schema.
+	// args and result are zero values of their types, for the schemas.
 	args, result any
 }
 
-// ByName finds a tool; nil if there is none.
+// ByName finds a tool, or returns nil.
 func ByName(name string) *Tool {
 	for i := range table {
 		if table[i].Name == name {
@@ -158,7 +167,7 @@ func ByName(name string) *Tool {
 	return nil
 }
 
-// Names lists the tools for a reader.
+// Names lists the tools for messages.
 func Names() string {
 	names := make([]string, len(table))
 	for i := range table {
@@ -178,8 +187,9 @@ func For(privileged bool) []string {
 	return out
 }
 
-// Call does what the tool is for, with arguments that [Tool.Check] has let through, and
-// returns the answer as JSON. The turn has counted the call in its [Use].
+// Call runs the tool with arguments that [Tool.Check] has accepted, and
+// returns the result as JSON. The turn has already counted the call in its
+// [Use].
 func (f *Tool) Call(ctx context.Context, t Turn, args []byte) ([]byte, error) {
 	result, err := f.call(ctx, t, args)
 	if err != nil {
@@ -188,8 +198,8 @@ func (f *Tool) Call(ctx context.Context, t Turn, args []byte) ([]byte, error) {
 	return journal.JSON(result), nil
 }
 
-// decodeArgs reads the arguments of a tool: one JSON object without anything that
-// the tool does not know.
+// decodeArgs reads the arguments of a tool: one JSON object without unknown
+// members.
 func decodeArgs[A any](args []byte) (a A, err error) {
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = []byte("{}")
@@ -197,15 +207,16 @@ func decodeArgs[A any](args []byte) (a A, err error) {
 	d := json.NewDecoder(bytes.NewReader(args))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
-		return a, errtext.Invalid("tool", "the arguments do not fit: "+strings.TrimPrefix(err.Error(), "json: "), "see the schema of the tool")
+		return a, errtext.Invalid("tool", "the arguments do not match: "+strings.TrimPrefix(err.Error(), "json: "), "see the schema of the tool")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return a, errtext.Invalid("tool", "there is something behind the arguments", "give one JSON object")
+		return a, errtext.Invalid("tool", "there is data after the arguments", "pass one JSON object")
 	}
 	return a, nil
 }
 
-// edit stages one more operation, that f puts together from what the call names.
+// edit stages one more operation, which f makes from the arguments of the
+// call.
 func edit(ctx context.Context, t Turn, f func(s *Stage) (operation, error)) (result any, err error) {
 	u := t.Use()
 	err = t.Look(ctx, func(s *Stage) error {
@@ -227,8 +238,8 @@ func edit(ctx context.Context, t Turn, f func(s *Stage) (operation, error)) (res
 	return result, err
 }
 
-// Stage is the graph of a caller as its turn sees it: a draft with the operations that
-// the turn has staged.
+// Stage is the caller's graph as its turn sees it: a draft with the operations
+// that the turn has staged.
 type Stage struct {
 	*draft.Draft
 	caller draft.Member
@@ -236,29 +247,29 @@ type Stage struct {
 	live   Live
 }
 
-// NewStage makes the stage of a call. The draft gets its ids from those given.
+// NewStage makes the stage of a call. The draft takes its ids from ids.
 func NewStage(d *draft.Draft, caller draft.Member, ids *draft.DerivedIDs, live Live) *Stage {
 	return &Stage{Draft: d, caller: caller, ids: ids, live: live}
 }
 
-// Begin goes over to a call that is made now.
+// Begin starts the current call.
 func (s *Stage) Begin(u *Use) {
 	s.ids.Begin(u.Calls)
 	s.Calling(u.Tool)
 }
 
-// home is the graph that the caller is in.
+// home returns the caller's graph.
 func (s *Stage) home() journal.GraphID { return s.Topology().GraphOf(s.caller.ID) }
 
-// Find finds a member of the caller's graph: by its id, else by the word root if it is
-// that of the caller's deployment, else by its name.
+// Find finds a member of the caller's graph: by its id, else the root of the
+// caller's deployment by the word root, else by its name.
 func (s *Stage) Find(ref string) (topology.Creature, error) {
 	if c, ok := s.Topology().Creature(journal.CreatureID(ref)); ok && c.Graph == s.home() {
 		return c, nil
 	}
 	if ref == rootRef {
 		if c, err := s.ownRoot(); err == nil {
-			return c, nil // whichever creature else has that name
+			return c, nil // even if another creature has that name
 		}
 	}
 	if id, ok := s.Topology().FindCreature(s.home(), ref); ok {
@@ -267,11 +278,11 @@ func (s *Stage) Find(ref string) (topology.Creature, error) {
 	}
 	return topology.Creature{}, &abi.Error{
 		Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("there is no creature %s in this graph", errtext.Quoted([]byte(ref))),
-		Remedy: "name a member of the own graph, by id or name; group_status lists them", IDs: map[string]string{"creature": errtext.Clip(ref)},
+		Remedy: "use the id or name of a member of the graph; group_status lists them", IDs: map[string]string{"creature": errtext.Clip(ref)},
 	}
 }
 
-// ownRoot is the root of the caller's deployment, which a target may be called.
+// ownRoot returns the root of the caller's deployment.
 func (s *Stage) ownRoot() (topology.Creature, error) {
 	if id := s.RootIn(s.caller.Deployment, s.home()); id != "" {
 		c, _ := s.Topology().Creature(id)
@@ -279,7 +290,7 @@ func (s *Stage) ownRoot() (topology.Creature, error) {
 	}
 	return topology.Creature{}, &abi.Error{
 		Code: abi.NotFound, Op: "tool", Message: "the deployment of the creature has no root in this graph",
-		Remedy: "name a member of the graph, or have the owner assign a root", IDs: map[string]string{"creature": string(s.caller.ID)},
+		Remedy: "name a member of the graph, or have the operator assign a root", IDs: map[string]string{"creature": string(s.caller.ID)},
 	}
 }
 
@@ -295,7 +306,7 @@ func (s *Stage) channel(ref string) (topology.Channel, error) {
 	}
 	return topology.Channel{}, &abi.Error{
 		Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("there is no channel %s in this graph", errtext.Quoted([]byte(ref))),
-		Remedy: "name a channel of the own graph, by id or name; group_status lists them", IDs: map[string]string{"channel": errtext.Clip(ref)},
+		Remedy: "use the id or name of a channel of the graph; group_status lists them", IDs: map[string]string{"channel": errtext.Clip(ref)},
 	}
 }
 
@@ -305,25 +316,25 @@ func (s *Stage) mayEdit() error {
 		return nil
 	}
 	return &abi.Error{
-		Code: abi.NotPrivileged, Op: "tool", Message: "only privileged creatures edit their graph",
-		Remedy: "ask one of them, or have the owner promote this creature", IDs: map[string]string{"creature": string(s.caller.ID)},
+		Code: abi.NotPrivileged, Op: "tool", Message: "only privileged creatures may edit their graph",
+		Remedy: "send a request to one of them, or have the operator promote this creature", IDs: map[string]string{"creature": string(s.caller.ID)},
 	}
 }
 
-// worker finds a member of the caller's graph that the tools may remove, stop and
+// worker finds a member of the caller's graph that tools may remove, stop and
 // start: one that is not privileged.
 func (s *Stage) worker(id journal.CreatureID) (topology.Creature, error) {
 	c, ok := s.Topology().Creature(id)
 	switch {
 	case !ok || c.Graph != s.home():
 		return c, &abi.Error{
-			Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("the creature %s is not in this graph any more", id),
-			Remedy: "group_status lists who is", IDs: map[string]string{"creature": string(id)},
+			Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("the creature %s is no longer in this graph", id),
+			Remedy: "group_status lists the members", IDs: map[string]string{"creature": string(id)},
 		}
 	case c.Privileged:
 		return c, &abi.Error{
-			Code: abi.NotPrivileged, Op: "tool", Message: "no tool removes, stops or starts a privileged creature",
-			Remedy: "the engine's owner may do it", IDs: map[string]string{"creature": string(id)},
+			Code: abi.NotPrivileged, Op: "tool", Message: "tools cannot remove, stop or start a privileged creature",
+			Remedy: "the operator can do it", IDs: map[string]string{"creature": string(id)},
 		}
 	}
 	return c, nil

@@ -30,7 +30,7 @@ func TestRefusals(t *testing.T) {
 		"a worker makes channels": {"ann-id", "group_channel", `{"action":"create","name":"n"}`, abi.NotPrivileged, ""},
 		"a worker wires":          {"ann-id", "group_wire", `{"action":"add","from":"ann","to":"bob"}`, abi.NotPrivileged, ""},
 		"a worker lists wires":    {"ann-id", "group_wire", `{"action":"list"}`, abi.NotPrivileged, ""},
-		"a worker to a worker":    {"ann-id", "group_send", `{"creature":"bob","payload":""}`, abi.NotPrivileged, "a worker sends to privileged creatures only"},
+		"a worker to a worker":    {"ann-id", "group_send", `{"creature":"bob","payload":""}`, abi.NotPrivileged, "a worker may send only to privileged creatures"},
 
 		"send to no member":     {"lead-id", "group_send", `{"creature":"eve","payload":""}`, abi.NotFound, `no creature "eve" in this graph`},
 		"send to another graph": {"lead-id", "group_send", `{"creature":"x-id","payload":""}`, abi.NotFound, "in this graph"},
@@ -48,7 +48,7 @@ func TestRefusals(t *testing.T) {
 		"on a far channel":    {"lead-id", "group_add_node", `{"species":"clerk","send":[{"channel":"far-id"}]}`, abi.NotFound, ""},
 		"a bad alias":         {"lead-id", "group_add_node", `{"species":"clerk","send":[{"channel":"talk","alias":"\u0000"}]}`, abi.InvalidArgument, ""},
 		"remove no member":    {"lead-id", "group_remove_node", `{"creature":"eve"}`, abi.NotFound, ""},
-		"remove itself":       {"lead-id", "group_remove_node", `{"creature":"lead"}`, abi.NotPrivileged, "no tool removes, stops or starts a privileged creature"},
+		"remove itself":       {"lead-id", "group_remove_node", `{"creature":"lead"}`, abi.NotPrivileged, "tools cannot remove, stop or start a privileged creature"},
 		"stop the root":       {"lead-id", "group_stop_node", `{"creature":"root"}`, abi.NotPrivileged, ""},
 		"start another graph": {"lead-id", "group_start_node", `{"creature":"x-id"}`, abi.NotFound, ""},
 
@@ -62,8 +62,8 @@ func TestRefusals(t *testing.T) {
 		"a bad channel name":   {"lead-id", "group_channel", `{"action":"create","name":"\u0000"}`, abi.InvalidArgument, ""},
 		"delete nothing":       {"lead-id", "group_channel", `{"action":"delete","channel":"none"}`, abi.NotFound, ""},
 		"delete far":           {"lead-id", "group_channel", `{"action":"delete","channel":"far-id"}`, abi.NotFound, ""},
-		"delete the report":    {"lead-id", "group_channel", `{"action":"delete","channel":"report_to_root"}`, abi.Denied, "how a deployment reports"},
-		"unwire the report":    {"lead-id", "group_channel", `{"action":"unwire","channel":"report_to_root","creature":"ann","direction":"send"}`, abi.Denied, "it goes with the root"},
+		"delete the report":    {"lead-id", "group_channel", `{"action":"delete","channel":"report_to_root"}`, abi.Denied, "the deployment reports to its root"},
+		"unwire the report":    {"lead-id", "group_channel", `{"action":"unwire","channel":"report_to_root","creature":"ann","direction":"send"}`, abi.Denied, "remove the root to remove it"},
 		"wire no member":       {"lead-id", "group_channel", `{"action":"wire","channel":"talk","creature":"eve","direction":"send"}`, abi.NotFound, ""},
 		"wire sideways":        {"lead-id", "group_channel", `{"action":"wire","channel":"talk","creature":"ann","direction":"up"}`, abi.InvalidArgument, ""},
 		"wire far":             {"lead-id", "group_channel", `{"action":"wire","channel":"far-id","creature":"ann","direction":"send"}`, abi.NotFound, ""},
@@ -84,9 +84,9 @@ func TestRefusals(t *testing.T) {
 		"remove none of bob":    {"lead-id", "group_wire", `{"action":"remove","wire":"w","from":"bob"}`, abi.NotFound, ""},
 		"remove of no member":   {"lead-id", "group_wire", `{"action":"remove","wire":"w","from":"eve"}`, abi.NotFound, `"eve"`},
 		"list of no member":     {"lead-id", "group_wire", `{"action":"list","from":"eve"}`, abi.NotFound, ""},
-		"list behind nothing":   {"lead-id", "group_wire", `{"action":"list","after":"w"}`, abi.NotFound, "to go on behind"},
+		"list behind nothing":   {"lead-id", "group_wire", `{"action":"list","after":"w"}`, abi.NotFound, "to continue after"},
 		"list too many":         {"lead-id", "group_wire", `{"action":"list","limit":65}`, abi.InvalidArgument, ""},
-		"status behind nothing": {"lead-id", "group_status", `{"after":"w"}`, abi.NotFound, "to go on behind"},
+		"status behind nothing": {"lead-id", "group_status", `{"after":"w"}`, abi.NotFound, "to continue after"},
 		"status of too many":    {"lead-id", "group_status", `{"limit":257}`, abi.InvalidArgument, ""},
 		"a name twice":          {"lead-id", "group_status", `{"limit":1,"LIMIT":2}`, abi.InvalidArgument, "twice"},
 		"a surplus name":        {"lead-id", "group_status", `{"color":1}`, abi.InvalidArgument, "it takes after, limit"},
@@ -317,7 +317,7 @@ func TestListingsAreBounded(t *testing.T) {
 		t.Errorf("ann sends on %d and %d more", len(ann.Send), ann.Truncated)
 	}
 	_, err := begin(t, w, "ann-id").call("send_channel", `{"channel":"none","payload":""}`)
-	refused(t, err, abi.NotConnected, "and others, which its awareness lists")
+	refused(t, err, abi.NotConnected, "and others, listed in its awareness document")
 }
 
 // no is a policy that denies every event.

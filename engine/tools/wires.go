@@ -12,32 +12,32 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// WireArgs are the arguments of the tool group_wire. Which of them an action takes
-// is said with each.
+// WireArgs holds the arguments of the tool group_wire. The fields say which
+// actions take them.
 type WireArgs struct {
 	Action string `json:"action" bounds:"enum=add|remove|list"`
-	// From is for all actions; with list it may be left out.
-	From string `json:"from,omitempty" jsonschema:"whose output it is: a member of the own graph by id or name"`
-	// To and what follows are for add.
-	To          string `json:"to,omitempty" jsonschema:"who gets it: a member of the own graph by id or name or root"`
-	WithContent *bool  `json:"with_content,omitempty" jsonschema:"deliver the output itself and not only where it came from; true if it is left out"`
+	// From is for all actions; it is optional for list.
+	From string `json:"from,omitempty" jsonschema:"the source of the output: id or name of a member of the caller's graph"`
+	// To and the fields up to Name are for add.
+	To          string `json:"to,omitempty" jsonschema:"the receiver: id or name of a member of the caller's graph or root"`
+	WithContent *bool  `json:"with_content,omitempty" jsonschema:"deliver the output itself and not only its source; default true"`
 	Prompt      string `json:"prompt,omitempty" jsonschema:"a template with {output} and {source} and {channel}"`
 	When        string `json:"when,omitempty" jsonschema:"a predicate of the recipe"`
 	AllowSelf   bool   `json:"allow_self,omitempty"`
 	Name        string `json:"name,omitempty" jsonschema:"unique among the wires of the source"`
 	// Wire is for remove.
-	Wire string `json:"wire,omitempty" jsonschema:"its id or with from its name"`
+	Wire string `json:"wire,omitempty" jsonschema:"the wire's id or with from its name"`
 	// After and Limit are for list.
-	After string `json:"after,omitempty" jsonschema:"to go on behind the answer before: what its next says"`
-	Limit int    `json:"limit,omitempty" bounds:"minimum=1,maximum=64" jsonschema:"how many wires to answer; 64 if it is left out"`
+	After string `json:"after,omitempty" jsonschema:"the next of the previous result to continue after it"`
+	Limit int    `json:"limit,omitempty" bounds:"minimum=1,maximum=64" jsonschema:"the most wires to return; default 64"`
 }
 
-// WireResult is what group_wire answers: the wire that was added or removed, or
-// those that there are.
+// WireResult is the result of group_wire: the wire that was added or removed,
+// or the list of wires.
 type WireResult struct {
 	Wire  *journal.OutputWire  `json:"wire,omitempty"`
-	Wires []journal.OutputWire `json:"wires,omitzero"` // with list, also if there are none
-	Next  string               `json:"next,omitempty"` // if there are more: what to give as after
+	Wires []journal.OutputWire `json:"wires,omitzero"` // for list, even if empty
+	Next  string               `json:"next,omitempty"` // if there are more: the after of the next call
 }
 
 func groupWire(ctx context.Context, t Turn, args []byte) (any, error) {
@@ -78,7 +78,7 @@ func (a *WireArgs) check() error {
 	given := []struct {
 		name  string
 		given bool
-		in    string // the actions that take it
+		in    string // the actions that take the argument
 	}{
 		{"from", a.From != "", "add remove list"}, {"to", a.To != "", "add"}, {"with_content", a.WithContent != nil, "add"}, {"prompt", a.Prompt != "", "add"},
 		{"when", a.When != "", "add"}, {"allow_self", a.AllowSelf, "add"}, {"name", a.Name != "", "add"}, {"wire", a.Wire != "", "remove"},
@@ -104,8 +104,8 @@ func (a *WireArgs) check() error {
 	return nil
 }
 
-// wire finds an output wire of the caller's graph by its id or, if the call says
-// whose it is, by its name.
+// wire finds an output wire of the caller's graph by its id or, if the call
+// names its source, by its name.
 func (s *Stage) wire(a *WireArgs) (journal.OutputWire, error) {
 	if w, ok := s.FindWire(journal.WireID(a.Wire)); ok && s.Topology().GraphOf(w.From) == s.home() {
 		return w, nil
@@ -123,8 +123,8 @@ func (s *Stage) wire(a *WireArgs) (journal.OutputWire, error) {
 	return journal.OutputWire{}, draft.NoWire(errtext.Clip(a.Wire))
 }
 
-// listWires lists the wires of the caller's graph, or of one member, or a part of
-// them.
+// listWires lists the wires of the caller's graph or of one member, or a part
+// of them.
 func listWires(ctx context.Context, t Turn, a *WireArgs) (any, error) {
 	out := WireResult{Wires: []journal.OutputWire{}}
 	err := t.Look(ctx, func(s *Stage) (err error) {
@@ -187,8 +187,8 @@ func (o *removeWire) stage(ctx context.Context, s *Stage) (any, error) {
 	}
 	if w, ok := s.FindWire(o.id); !ok || s.Topology().GraphOf(w.From) != s.home() {
 		return nil, &abi.Error{
-			Code: abi.NotFound, Op: "group_wire", Message: fmt.Sprintf("the output wire %s is not in this graph any more", o.id),
-			Remedy: "group_wire with list tells which are", IDs: map[string]string{"wire": string(o.id)},
+			Code: abi.NotFound, Op: "group_wire", Message: fmt.Sprintf("the output wire %s is no longer in this graph", o.id),
+			Remedy: "list the wires with group_wire", IDs: map[string]string{"wire": string(o.id)},
 		}
 	}
 	w, err := s.RemoveWire(ctx, o.id)
