@@ -98,11 +98,11 @@ func (l logged) wait(ctx context.Context) error {
 
 // batch is Batch with creatures that were prepared for it.
 func (e *Engine) batch(ctx context.Context, f func(b *Batch) error, prepared ...*creature) error {
-	l := e.lock()
+	l := e.core.lock()
 	defer l.unlock()
-	b := &Batch{x: l.newChange("change", draft.Options{}), prepared: prepared}
+	b := &Batch{x: newChange(l, "change", draft.Options{}), prepared: prepared}
 	var err error
-	if l.closed || e.isClosing() {
+	if l.closed || e.core.isClosing() {
 		err = errtext.Closed
 	} else if err = f(b); err != nil {
 		b.x.Undo()
@@ -112,7 +112,7 @@ func (e *Engine) batch(ctx context.Context, f func(b *Batch) error, prepared ...
 	}
 	if err != nil {
 		for _, c := range b.prepared {
-			e.discardPrepared(ctx, c)
+			e.core.discardPrepared(ctx, c)
 		}
 	}
 	return err
@@ -155,7 +155,7 @@ func (b *Batch) AddChannel(ctx context.Context, g journal.GraphID, name, descrip
 // AddCreature adds a creature, as [Engine.AddCreature]. It compiles and starts the
 // guest while nothing else can change; [Engine.Prepare] does that beforehand.
 func (b *Batch) AddCreature(ctx context.Context, spec deploy.CreatureSpec) (Added, Outcome, error) {
-	c, err := b.x.e.prepareIn(ctx, spec)
+	c, err := prepareIn(ctx, b.x.e, spec)
 	if err != nil {
 		return Added{}, Outcome{}, err
 	}
@@ -166,7 +166,7 @@ func (b *Batch) AddCreature(ctx context.Context, spec deploy.CreatureSpec) (Adde
 // Prepared is a creature that is ready to be added: its module is compiled, and a
 // first instance has started.
 type Prepared struct {
-	e *Engine
+	e *core
 	c *creature // nil once it was added or discarded
 }
 
@@ -178,7 +178,7 @@ func (e *Engine) Prepare(ctx context.Context, spec deploy.CreatureSpec) (*Prepar
 	if err != nil {
 		return nil, err
 	}
-	return &Prepared{e: e, c: c}, nil
+	return &Prepared{e: &e.core, c: c}, nil
 }
 
 // Discard gives up a creature that was not added. Otherwise it does nothing.
@@ -256,7 +256,7 @@ func (b *Batch) FindGraph(name string) (journal.GraphID, error) { return b.x.e.f
 // GraphOf returns the graph that a creature is in.
 func (b *Batch) GraphOf(c journal.CreatureID) journal.GraphID { return b.x.e.topo.GraphOf(c) }
 
-func (e *Engine) isClosing() bool { return e.closes.Load() }
+func (e *core) isClosing() bool { return e.closes.Load() }
 
 // change1 carries out one operation.
 func (e *Engine) change1(ctx context.Context, op topology.Op) (Outcome, error) {

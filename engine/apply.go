@@ -66,7 +66,7 @@ func (a *application) may() error {
 // have been brought back.
 func (a *application) run(ctx context.Context, h *holding) error {
 	e := a.e
-	x := e.newChange("apply", draft.Options{Applying: a.d})
+	x := newChange(e, "apply", draft.Options{Applying: a.d})
 	x.summary = true
 	x.recipe.meta = a.meta()
 	if d := a.d.Session.Durability; d != nil {

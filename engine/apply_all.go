@@ -51,10 +51,10 @@ func (e *Engine) ApplyAll(ctx context.Context, deployments ...*deploy.Deployment
 		return nil, err
 	}
 	defer e.passTurn()
-	defer j.update.finishUpdate(ctx, e)
+	defer j.update.finishUpdate(ctx, &e.core)
 	err := j.hold(ctx)
 	if err == nil {
-		l := e.lock()
+		l := e.core.lock()
 		defer l.unlock()
 		err = j.run(ctx, l)
 	}
@@ -75,7 +75,7 @@ func (e *Engine) takeTurn(ctx context.Context) error {
 	select {
 	case e.applying <- struct{}{}:
 		return nil
-	case <-e.closing:
+	case <-e.core.closing:
 		return errtext.Closed
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -108,18 +108,18 @@ func (j *joint) prepare(ctx context.Context, deployments []*deploy.Deployment) (
 		if a.species, err = j.e.loadSpecies(ctx, d); err != nil {
 			return err
 		}
-		if err := a.prepareAll(ctx, j.e); err != nil {
+		if err := a.prepareAll(ctx, &j.e.core); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *application) prepareAll(ctx context.Context, e *Engine) error {
+func (a *application) prepareAll(ctx context.Context, e *core) error {
 	for i := range a.d.Creatures {
 		spec := a.d.Creatures[i]
 		spec.Privileged = spec.Privileged || (a.d.Root != "" && spec.Address == a.d.Root)
-		c, err := e.prepare(ctx, spec)
+		c, err := prepare(ctx, e, spec)
 		if err != nil {
 			return &deploy.StartError{Deployment: a.d.Name, Address: spec.Address, Where: spec.Where, Err: err}
 		}
@@ -144,7 +144,7 @@ func (j *joint) run(ctx context.Context, e locked) error {
 		}
 	}
 	e.tellProblems()
-	waking := e.newWaking()
+	waking := &waking{e: e}
 	for _, a := range j.applications {
 		for _, g := range e.savedWith(a.d.Name) {
 			if err := waking.bringBack(ctx, g, j.specOf); err != nil {
@@ -173,14 +173,14 @@ func (j *joint) run(ctx context.Context, e locked) error {
 // discard gives up what was prepared and is not used.
 func (j *joint) discard(ctx context.Context) {
 	for _, a := range j.applications {
-		j.e.closeTemplates(ctx, a.species)
+		j.e.core.closeTemplates(ctx, a.species)
 		a.species = nil
-		if now, _ := j.e.policies.Load(a.d.Name); !samePolicy(now, a.d.Policy) { // it is not in use
-			j.e.closePolicy(a.d.Policy)
+		if now, _ := j.e.core.policies.Load(a.d.Name); !samePolicy(now, a.d.Policy) { // it is not in use
+			j.e.core.closePolicy(a.d.Policy)
 		}
 		for _, c := range a.prepared {
 			if c.home.load() == nil {
-				j.e.discardPrepared(ctx, c)
+				j.e.core.discardPrepared(ctx, c)
 			}
 		}
 	}

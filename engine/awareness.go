@@ -8,7 +8,7 @@ import (
 
 // Awareness returns the awareness document of a creature as it is now.
 func (e *Engine) Awareness(id journal.CreatureID) (*outlook.View, error) {
-	c, g, err := e.lockCreature(id)
+	c, g, err := e.core.lockCreature(id)
 	if err != nil {
 		return nil, err
 	}

@@ -15,13 +15,13 @@ import (
 // answers unsupported where there is no session directory, and not_found for a
 // cursor of another one.
 func (e *Engine) SubscribeAfter(ctx context.Context, f Filter, after journal.EventCursor, buffer int) (*Subscription, error) {
-	if e.storage == nil {
+	if e.core.storage == nil {
 		return nil, &abi.Error{
 			Code: abi.Unsupported, Op: "subscribe", Message: "nothing is kept that could be caught up on",
 			Remedy: "use a session directory, or leave after out",
 		}
 	}
-	replay, err := journal.NewReplay(ctx, journal.ChronicleOf(e.storage.Storage), after, nil)
+	replay, err := journal.NewReplay(ctx, journal.ChronicleOf(e.core.storage.Storage), after, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (s *Subscription) passEvent(ob *Observed) bool {
 // here is the position behind everything that has been logged. Whoever attaches
 // to the observers before it is called misses nothing: what is being logged is
 // in the position or comes to the ring, or both.
-func (e *Engine) here() journal.Position {
+func (e *core) here() journal.Position {
 	l := e.rlock()
 	defer l.runlock()
 	p := journal.Position{Through: e.storage.Last(), Marks: map[journal.SessionID]journal.Mark{}}
@@ -152,7 +152,7 @@ func (s *Subscription) tidy() {
 }
 
 // loadSuccessors finds out what became of the graphs of earlier runs.
-func (e *Engine) loadSuccessors(ctx context.Context) error {
+func (e *core) loadSuccessors(ctx context.Context) error {
 	list, err := journal.ChronicleOf(e.storage.Storage).Catalogue(ctx)
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (e *Engine) loadSuccessors(ctx context.Context) error {
 
 // became reports whether a graph went into others, of which the last given is
 // one.
-func (e *Engine) became(old, id journal.GraphID) bool {
+func (e *core) became(old, id journal.GraphID) bool {
 	for next, ok := e.successors.Load(old); ok; next, ok = e.successors.Load(next) {
 		if next.(journal.GraphID) == id {
 			return true

@@ -31,7 +31,7 @@ type change struct {
 	logging
 	wake waker
 	// turn is the turn that makes the change; nil if a caller from outside makes it.
-	turn *turnChange
+	turn *handledTurn
 }
 
 // recipeChange is what a change does because a recipe is applied.
@@ -97,7 +97,7 @@ type logging struct {
 }
 
 // newChange begins a change.
-func (e locked) newChange(name string, o draft.Options) *change {
+func newChange(e locked, name string, o draft.Options) *change {
 	return &change{
 		e: e, name: name, Draft: e.newDraft(o),
 		creatures: map[journal.CreatureID]*creature{}, channels: map[journal.ChannelID]*channel{},
@@ -143,19 +143,23 @@ func (x *change) carryOut(ctx context.Context) error {
 		return storageError(x.name, err)
 	}
 	x.level(plan)
-	x.entry.carryOut(x)
+	x.enterLog()
 	x.announce(plan)
 	x.showWireNotes(plan)
-	x.turn.announce(x, plan)
+	if x.turn != nil {
+		x.turn.rest.announce(x, plan)
+	}
 	memories := x.inheritance(plan)
-	x.follow(plan)
+	following{x, plan}.follow()
 	for id, memory := range memories {
 		x.e.graphs[id].memory = memory
 	}
 	for id, meta := range x.metas {
 		x.e.graphs[id].meta = meta
 	}
-	x.turn.land(x)
+	if x.turn != nil {
+		x.turn.rest.land(x)
+	}
 	x.writeDown(plan)
 	x.reshape()
 	plan.retire(ctx, x)
@@ -270,7 +274,7 @@ func (x *change) resume() {
 	for g := range x.paused {
 		g.mu.Unlock()
 	}
-	x.wake.flush(x.e.Engine)
+	x.wake.flush(x.e.core)
 }
 
 // savedIDs has a graph that is brought back keep its id.

@@ -10,16 +10,22 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// follow takes the environments along, step by step.
-func (x *change) follow(plan *storePlan) {
-	origins := plan.readers()
-	plan.noteSuccessors(x)
+// following takes the environments along with a change.
+type following struct {
+	*change
+	plan *storePlan
+}
+
+// follow takes them along step by step.
+func (x following) follow() {
+	origins := x.plan.readers()
+	x.plan.noteSuccessors(x.change)
 	for i := range x.sealed.Deltas {
 		for _, c := range x.sealed.Deltas[i].Changes {
-			x.step(plan, c)
+			x.step(c)
 		}
 	}
-	x.bringBackReaders(plan, origins)
+	x.bringBackReaders(origins)
 	for _, id := range x.sealed.Started {
 		if cr := x.e.creatures[id]; cr != nil && cr.quarantined && !cr.stopped {
 			g := x.logOf(cr.home.load())
@@ -45,14 +51,14 @@ func (x *change) follow(plan *storePlan) {
 	}
 }
 
-func (x *change) step(plan *storePlan, c topology.Change) {
+func (x following) step(c topology.Change) {
 	switch c.Kind {
 	case topology.GraphAdded:
-		x.addGraph(plan, c.Graph)
+		x.addGraph(c.Graph)
 	case topology.GraphEnded:
 		g := x.e.graphs[c.Graph]
 		x.moveReaders(g, x.e.graphs[c.Into])
-		x.moveLetters(g, x.e.graphs[c.Into], "")
+		g.moveLetters(x.e.graphs[c.Into], "")
 		g.ended = true
 		delete(x.e.graphs, c.Graph)
 	case topology.CreatureAdded:
@@ -82,29 +88,29 @@ func (x *change) step(plan *storePlan, c topology.Change) {
 	}
 }
 
-func (x *change) addGraph(plan *storePlan, id journal.GraphID) {
+func (x following) addGraph(id journal.GraphID) {
 	info, ok := x.e.topo.Graph(id)
-	g := newGraph(x.e.Engine, id, info.Born)
-	g.origin = x.e.ids.origin()
-	g.meta, g.now = plan.metaOf(x, id), x.lastTime
+	g := newGraph(x.e.core, id, info.Born)
+	g.origin = x.e.ids.Origin()
+	g.meta, g.now = x.plan.metaOf(x.change, id), x.lastTime
 	if x.bringsBack() {
 		g.meta, g.memory = storemeta.MemoryOf(x.saved.Meta)
 	}
 	if !ok {
 		x.transient[g] = nil
-	} else if s := plan.children[id]; s != nil {
+	} else if s := x.plan.children[id]; s != nil {
 		since := int64(0)
 		if x.saved.adopt != nil {
 			since = x.lastTime
 		}
 		g.attach(s, since)
-		g.seq = uint64(plan.first[id])
+		g.seq = uint64(x.plan.first[id])
 	}
 	x.enter(g)
 	x.e.graphs[id] = g
 }
 
-func (x *change) addCreature(c topology.Change) {
+func (x following) addCreature(c topology.Change) {
 	cr, g := x.creatures[c.Creature], x.e.graphs[c.Graph]
 	info, _ := x.e.topo.Creature(c.Creature)
 	cr.name, cr.born, cr.root = c.Name, info.Born, info.Root
@@ -113,7 +119,7 @@ func (x *change) addCreature(c topology.Change) {
 	x.e.creatures[cr.id] = cr
 	x.e.countSpawned(cr, 1)
 	x.e.noteRoot(cr)
-	x.join(cr, g)
+	g.join(cr)
 	inbox := x.channels[journal.InboxOf(cr.id)]
 	if inbox == nil {
 		inbox = &channel{id: journal.InboxOf(cr.id), name: "inbox", inbox: cr.id}
@@ -135,7 +141,7 @@ func (x *change) addCreature(c topology.Change) {
 	cr.wake(&x.wake)
 }
 
-func (x *change) join(cr *creature, g *graph) {
+func (g *graph) join(cr *creature) {
 	cr.home.store(g)
 	g.creatures[cr.id] = cr
 	g.names[cr.name] = cr
@@ -146,7 +152,7 @@ func (x *change) join(cr *creature, g *graph) {
 }
 
 // leave is the opposite of join, but for the home.
-func (x *change) leave(cr *creature, g *graph) {
+func (g *graph) leave(cr *creature) {
 	delete(g.creatures, cr.id)
 	g.unwatch(cr)
 	if g.names[cr.name] == cr {
@@ -155,7 +161,7 @@ func (x *change) leave(cr *creature, g *graph) {
 	g.roots = without(g.roots, cr)
 }
 
-func (x *change) removeCreature(c topology.Change) {
+func (x following) removeCreature(c topology.Change) {
 	cr, g := x.e.creatures[c.Creature], x.e.graphs[c.Graph]
 	rec, log := x.record(g), x.logOf(g)
 	inbox := x.e.channels[journal.InboxOf(cr.id)]
@@ -166,9 +172,9 @@ func (x *change) removeCreature(c topology.Change) {
 	cr.giveUpJobs(errtext.Gone("creature", string(cr.id)))
 	x.e.setParent(cr, "")
 	x.e.silence(cr)
-	x.leaveLoad(cr, g)
+	cr.mb.leaveLoad(g)
 	x.forgetChannel(inbox, g)
-	x.leave(cr, g)
+	g.leave(cr)
 	delete(x.e.creatures, cr.id)
 	x.e.countSpawned(cr, -1)
 	x.e.noteRoot(cr)
@@ -183,7 +189,7 @@ func (x *change) removeCreature(c topology.Change) {
 
 // giveUpInstance has a worker close the instance of a creature that no longer
 // runs: that runs guest code, for which no change has to wait.
-func (x *change) giveUpInstance(cr *creature) {
+func (x following) giveUpInstance(cr *creature) {
 	if !cr.scheduled && cr.hold == nil && cr.instance != nil {
 		cr.scheduled = true
 		x.wake.add(cr)
@@ -194,7 +200,7 @@ func (x *change) giveUpInstance(cr *creature) {
 	}
 }
 
-func (x *change) addChannel(c topology.Change) {
+func (x following) addChannel(c topology.Change) {
 	ch, g := x.channels[c.Channel], x.e.graphs[c.Graph]
 	if ch == nil {
 		ch = &channel{id: c.Channel}
@@ -211,7 +217,7 @@ func (x *change) addChannel(c topology.Change) {
 	x.putChannel(ch)
 }
 
-func (x *change) removeChannel(c topology.Change) {
+func (x following) removeChannel(c topology.Change) {
 	ch, g := x.e.channels[c.Channel], x.e.graphs[c.Graph]
 	for _, s := range slices.Clone(ch.feeds) {
 		if r := s.mb.reader; r != nil {
@@ -221,7 +227,7 @@ func (x *change) removeChannel(c topology.Change) {
 	x.forgetChannel(ch, g)
 }
 
-func (x *change) forgetChannel(ch *channel, g *graph) {
+func (x following) forgetChannel(ch *channel, g *graph) {
 	ch.home.store(nil)
 	delete(g.channels, ch.id)
 	delete(x.e.channels, ch.id)
@@ -245,7 +251,7 @@ func (x *change) forgetChannel(ch *channel, g *graph) {
 	}
 }
 
-func (x *change) addEdge(c topology.Change) {
+func (x following) addEdge(c topology.Change) {
 	cr, ch := x.e.creatures[c.Creature], x.e.channels[c.Channel]
 	x.dirty[cr] = true
 	rec := x.record(cr.home.load())
@@ -262,7 +268,7 @@ func (x *change) addEdge(c topology.Change) {
 	}
 }
 
-func (x *change) removeEdge(c topology.Change) {
+func (x following) removeEdge(c topology.Change) {
 	cr, ch := x.e.creatures[c.Creature], x.e.channels[c.Channel]
 	x.dirty[cr] = true
 	g := cr.home.load()
@@ -287,15 +293,15 @@ func (x *change) removeEdge(c topology.Change) {
 	}
 }
 
-func (x *change) moveCreature(c topology.Change) {
+func (x following) moveCreature(c topology.Change) {
 	cr, from, to := x.e.creatures[c.Creature], x.e.graphs[c.From], x.e.graphs[c.Graph]
 	if lender, ok := x.transient[to]; ok && lender == nil {
 		x.transient[to] = x.logOf(from)
 	}
-	x.leaveLoad(cr, from)
-	x.moveLetters(from, to, cr.id)
-	x.leave(cr, from)
-	x.join(cr, to)
+	cr.mb.leaveLoad(from)
+	from.moveLetters(to, cr.id)
+	from.leave(cr)
+	to.join(cr)
 	inbox := x.e.channels[journal.InboxOf(cr.id)]
 	delete(from.channels, inbox.id)
 	to.channels[inbox.id] = inbox
@@ -305,18 +311,18 @@ func (x *change) moveCreature(c topology.Change) {
 	}
 }
 
-// leaveLoad takes a creature's mailbox out of the count of full ones.
-func (x *change) leaveLoad(cr *creature, g *graph) {
-	if !cr.mb.over {
+// leaveLoad takes a mailbox out of the graph's count of full ones.
+func (mb *mailbox) leaveLoad(g *graph) {
+	if !mb.over {
 		return
 	}
-	cr.mb.over = false
+	mb.over = false
 	if g.over--; g.over == 0 {
 		g.admit()
 	}
 }
 
-func (x *change) moveChannel(c topology.Change) {
+func (x following) moveChannel(c topology.Change) {
 	ch, from, to := x.e.channels[c.Channel], x.e.graphs[c.From], x.e.graphs[c.Graph]
 	delete(from.channels, ch.id)
 	to.channels[ch.id] = ch
@@ -331,7 +337,7 @@ func (x *change) moveChannel(c topology.Change) {
 // moveReaders takes along the readers that are left in a graph that ends: those
 // whose channel is gone, and who still have to read what it had. If the graph
 // goes nowhere, so does its store, and what they have not read with it.
-func (x *change) moveReaders(g, into *graph) {
+func (x following) moveReaders(g, into *graph) {
 	for _, r := range slices.Clone(g.readers) {
 		if into != nil {
 			r.move(g, into)
@@ -357,9 +363,9 @@ func (p *storePlan) readers() map[*Reader]*graph {
 // bringBackReaders moves readers whose channel is gone to where the history is that they
 // have still to read. That need not be where their graph has gone: all of its members may
 // have left that again within the change, and left its id to others.
-func (x *change) bringBackReaders(plan *storePlan, origins map[*Reader]*graph) {
+func (x following) bringBackReaders(origins map[*Reader]*graph) {
 	for r, g := range origins {
-		from, after := r.home.load(), plan.goesOn[g]
+		from, after := r.home.load(), x.plan.goesOn[g]
 		if r.feed.ch != nil || from == nil || slices.Contains(after, from.id) {
 			continue
 		}
@@ -373,11 +379,11 @@ func (x *change) bringBackReaders(plan *storePlan, origins map[*Reader]*graph) {
 // moveLetters takes along the dead letters of a creature, or of everybody, from
 // one graph without a store to another. (In one with a store, the store has
 // them.)
-func (x *change) moveLetters(from, to *graph, c journal.CreatureID) {
-	if from.store != nil || to == nil || to.store != nil {
+func (g *graph) moveLetters(to *graph, c journal.CreatureID) {
+	if g.store != nil || to == nil || to.store != nil {
 		return
 	}
-	from.dropLetters(func(l *journal.DeadLetterRow) bool {
+	g.dropLetters(func(l *journal.DeadLetterRow) bool {
 		moves := c == "" || l.Creature == c
 		if moves {
 			to.keepLetter(*l)
@@ -386,7 +392,7 @@ func (x *change) moveLetters(from, to *graph, c journal.CreatureID) {
 	})
 }
 
-func (x *change) renameCreature(c topology.Change) {
+func (x following) renameCreature(c topology.Change) {
 	cr := x.e.creatures[c.Creature]
 	g := cr.home.load()
 	if g.names[cr.name] == cr {
@@ -398,7 +404,7 @@ func (x *change) renameCreature(c topology.Change) {
 	putCreature(x.record(g), cr)
 }
 
-func (x *change) changeFlags(c topology.Change) {
+func (x following) changeFlags(c topology.Change) {
 	cr := x.e.creatures[c.Creature]
 	g := cr.home.load()
 	info, _ := x.e.topo.Creature(c.Creature)
@@ -415,7 +421,7 @@ func (x *change) changeFlags(c topology.Change) {
 	putCreature(rec, cr)
 }
 
-func (x *change) startOrStop(log *graph, rec *journal.Record, cr *creature) {
+func (x following) startOrStop(log *graph, rec *journal.Record, cr *creature) {
 	ev := journal.Event{Kind: journal.EventCreatureStarted, Creature: cr.id, Payload: journal.JSON(journal.CreatureStartedPayload{Name: cr.name})}
 	if cr.stopped {
 		ev.Kind, ev.Payload = journal.EventCreatureStopped, journal.JSON(journal.CreatureStoppedPayload{Name: cr.name})

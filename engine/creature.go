@@ -157,7 +157,7 @@ func (c *creature) wake(w *waker) {
 	w.add(c)
 }
 
-func (c *creature) engine() *Engine { return c.home.load().engine }
+func (c *creature) engine() *core { return c.home.load().engine }
 
 // row returns the creature as its store remembers it. The caller holds mu.
 func (c *creature) row() journal.CreatureRow {
@@ -191,23 +191,6 @@ func (s storedRow) encode() []byte {
 		return nil // cannot happen: Config was parsed before
 	}
 	return b
-}
-
-// start makes an instance, unless there is one. The caller owns the creature's
-// instance (see scheduled).
-func (c *creature) start(ctx context.Context, t *turn) error {
-	if c.instance != nil {
-		return nil
-	}
-	c.handles = &handles{index: map[string]int32{}}
-	t.begin(ctx, c, delivery{msg: bootMessage}, 0, true)
-	instance, err := c.module.Instantiate(ctx, &c.limits, t)
-	if err != nil {
-		return c.veil.Error(err)
-	}
-	c.instance = instance
-	c.instances.Add(1)
-	return nil
 }
 
 // bootMessage stands for the delivery where there is none.

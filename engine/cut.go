@@ -317,7 +317,7 @@ func (p *storePlan) child(x *change, g *storeGroup, id journal.GraphID, durabili
 		return cmp.Or(compare(a.born, b.born), byGraphID(a, b)) // eldest first
 	})
 	for _, b := range parents {
-		if !b.goesOnIn(x, id) {
+		if !x.e.goesOnIn(b, id) {
 			continue
 		}
 		p.goesOn[b] = append(p.goesOn[b], id)
@@ -346,10 +346,10 @@ func (p *storePlan) child(x *change, g *storeGroup, id journal.GraphID, durabili
 
 // goesOnIn reports whether any member of the graph is in another now or, if none
 // is left, whether it has become part of the other before.
-func (g *graph) goesOnIn(x *change, after journal.GraphID) bool {
+func (e locked) goesOnIn(g *graph, after journal.GraphID) bool {
 	left := true
 	for id := range g.creatures {
-		switch x.e.topo.GraphOf(id) {
+		switch e.topo.GraphOf(id) {
 		case after:
 			return true
 		case "":
@@ -358,7 +358,7 @@ func (g *graph) goesOnIn(x *change, after journal.GraphID) bool {
 		}
 	}
 	for id := range g.channels {
-		switch x.e.topo.ChannelGraph(id) {
+		switch e.topo.ChannelGraph(id) {
 		case after:
 			return true
 		case "":
@@ -366,7 +366,7 @@ func (g *graph) goesOnIn(x *change, after journal.GraphID) bool {
 			left = false
 		}
 	}
-	now, _ := x.e.topo.Current(g.id)
+	now, _ := e.topo.Current(g.id)
 	return left && now == after
 }
 
@@ -376,7 +376,7 @@ func (g *graph) goesOnIn(x *change, after journal.GraphID) bool {
 func (p *storePlan) noteSuccessors(x *change) {
 	for _, g := range p.groups {
 		for _, b := range g.before {
-			i := slices.IndexFunc(g.after, func(id journal.GraphID) bool { return b.goesOnIn(x, id) })
+			i := slices.IndexFunc(g.after, func(id journal.GraphID) bool { return x.e.goesOnIn(b, id) })
 			if _, on := x.e.topo.Graph(b.id); !on && i >= 0 {
 				x.e.successors.Store(b.id, g.after[i])
 			}

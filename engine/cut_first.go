@@ -40,7 +40,9 @@ func (x *change) firstRecord(g *storeGroup, info topology.Graph, origin journal.
 		q := &rec.Requests[i]
 		q.ID = cmp.Or(x.entry.ids[q.ID], q.ID)
 	}
-	x.turn.logFirst(x, rec, info.ID, origin)
+	if x.turn != nil && x.e.topo.GraphOf(x.turn.c.id) == info.ID {
+		x.turn.rest.logFirst(x, rec, info.ID, origin)
+	}
 	return rec
 }
 
@@ -53,10 +55,7 @@ func (x *change) channel(id journal.ChannelID) *channel {
 
 // firstCreature adds the rows of one creature.
 func (x *change) firstCreature(rec *journal.Record, id journal.CreatureID) {
-	cr := x.e.creatures[id]
-	if cr == nil {
-		cr = x.creatures[id]
-	}
+	cr := x.creature(id)
 	t, _ := x.e.topo.Creature(id)
 	row := cr.row()
 	row.Name, row.Born = t.Name, t.Born

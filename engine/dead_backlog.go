@@ -239,7 +239,7 @@ func (x *change) announce(plan *storePlan) {
 	})
 	for _, b := range interred {
 		for i := range b.events {
-			b.dead[i].count(x.e.Engine)
+			b.dead[i].count(x.e.core)
 			x.show(plan, &b.events[i])
 		}
 	}

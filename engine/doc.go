@@ -18,6 +18,20 @@
 // one worker, and so does its instance.
 // Locks are taken in one order: the mutation lock, then graphs by id.
 //
+// # Layers
+//
+// The types of this package form four layers, and each refers only to those below it:
+//
+//   - the [Engine], and what a call from outside does: batches, applying, restoring
+//     and planning
+//   - turns: turnWorker, turn and turnLog
+//   - changes of the topology: change, storePlan and snapshot
+//   - graphs with their members (graph, creature, channel, mailbox), the subscriptions
+//     and readers, and what all of them need of the engine: core (core.go), and
+//     locked, which is a core whose mutation lock is held
+//
+// A change calls the turn that makes it through an interface (change_turn.go).
+//
 // # One delivery
 //
 //	publish ──► channel: next number ──► log (one record) ──► mailboxes
@@ -78,7 +92,8 @@
 //
 // The engine as a whole:
 //
-//   - engine.go: the engine, its options, and what exists
+//   - engine.go: the engine, its options, its start and its end
+//   - core.go: what turns, changes and graphs need of it
 //   - api.go: operations and batches from outside
 //   - find.go: creatures, channels and graphs by name
 //   - status.go: what graphs, creatures and channels are like
@@ -87,6 +102,7 @@
 //   - shutdown.go: Close, and what it has to leave open
 //   - internal/timing: the clock of the machine, what is due later, and rates
 //   - ids.go: ids that are not in use
+//   - internal/ids: drawing them
 //   - outcome.go: errors about outcomes that are not known
 //
 // Graphs and channels:
@@ -154,6 +170,7 @@
 // Changes of the topology:
 //
 //   - change.go: a draft being carried out, from sealing to its end
+//   - change_turn.go: the turn that makes it
 //   - lock.go: the mutation lock, and what it guards
 //   - draft_base.go: what drafts see of the engine
 //   - change_environment.go: the environment follows the topology

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -15,12 +13,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
-	"github.com/seed47132306/terrarium/engine/internal/heapwatch"
-	"github.com/seed47132306/terrarium/engine/internal/idle"
-	"github.com/seed47132306/terrarium/engine/internal/runqueue"
-	"github.com/seed47132306/terrarium/engine/internal/serialstore"
 	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -77,45 +70,19 @@ type Options struct {
 // that change the topology are carried out one after the other, and block while
 // stores are cut.
 type Engine struct {
-	host           abi.Host
-	storage        *serialstore.Storage // nil: every graph is volatile
-	exports        journal.Exporter     // what storage can do besides, or nil
-	load           func(context.Context, string) ([]byte, error)
-	clock          Clock
-	heap           *heapwatch.Watch[creature] // nil: none
-	sampled        bool                       // workers ask the clock once in a while
-	durability     journal.Durability
-	freshInstances bool
-	paused         bool
-	log            *slog.Logger
-	ids            *idSource
-	judgedOutside  atomic.Uint64 // counts messages from outside; see outsideSeed
+	core    core
+	exports journal.Exporter // what the storage can do besides, or nil
+	// judgedOutside counts messages from outside; see outsideSeed.
+	judgedOutside atomic.Uint64
 
-	queue   *runqueue.Queue[creature]
-	idle    idle.Counter
-	timers  *timing.Timers
 	workers sync.WaitGroup
 	cancel  context.CancelFunc // ends the workers' context
-	jitter  func(max time.Duration) time.Duration
-	closing chan struct{} // closed when Close begins
-	closes  atomic.Bool   // the same, for who asks often
 	end     closing
 	// shutdownTimeout is Options.ShutdownTimeout, or its default.
 	shutdownTimeout time.Duration
-	// applying is taken by who applies deployments or brings graphs back, one after
-	// the other.
+	// applying is taken by a call that applies deployments or brings graphs back, one
+	// after the other.
 	applying chan struct{}
-
-	observers   observers
-	successors  sync.Map // of ended GraphIDs: the GraphID they became part of
-	deadLetters atomic.Int64
-	callers     sync.Map // EventID of a request from outside: chan callerAnswer
-	spawnable   sync.Map // of deployments: their []AwareSpecies
-	policies    sync.Map // of deployments: their Policy, if they have one
-	failed      policyFailures
-	shapes      atomic.Uint64 // the last one that a graph was given
-
-	mutation mutation
 }
 
 // New starts an engine. If there is a Storage with saved graphs, they stay as
@@ -137,10 +104,10 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e.cancel = cancel
-	e.workers.Go(e.timers.Run)
+	e.workers.Go(e.core.timers.Run)
 	workers := make([]*turnWorker, count)
 	for i := range workers {
-		workers[i] = newWorker(e, e.queue.AddLane())
+		workers[i] = newWorker(&e.core, e.core.queue.AddLane())
 	}
 	for _, w := range workers {
 		e.workers.Go(func() { w.run(run) })
@@ -157,79 +124,52 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 		return nil, errtext.Invalid("new", "a shutdown timeout is not negative", "leave Options.ShutdownTimeout zero for the default")
 	}
 	e := &Engine{
-		end: closing{over: make(chan struct{})}, shutdownTimeout: cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout),
-		jitter: rand.N[time.Duration],
-		host:   o.Host, load: o.Load, clock: o.Clock, freshInstances: o.FreshInstances, paused: o.Paused, log: o.Log,
-		durability: o.Durability, queue: runqueue.New[creature](), closing: make(chan struct{}), mutation: mutation{registry: newRegistry()},
+		core: core{mutation: mutation{registry: newRegistry()}}, end: closing{over: make(chan struct{})}, shutdownTimeout: cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout),
 		applying: make(chan struct{}, 1),
 	}
-	e.heap = e.newHeapWatch(o.UnaccountedMemory)
-	if o.Storage != nil {
-		e.storage = serialstore.Of(o.Storage)
-		e.exports, _ = o.Storage.(journal.Exporter)
-	}
-	if e.clock == nil {
-		e.clock, e.sampled = timing.Real{}, true
-	}
-	if e.log == nil {
-		e.log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
-	switch {
-	case o.Storage == nil:
-		e.durability = journal.Volatile
-	case o.Durability == journal.Volatile:
-		e.durability = journal.Normal
-	}
-	e.ids = newIDSource(o.Seed)
-	l := e.lock() // no other goroutine has it yet
+	e.exports, _ = o.Storage.(journal.Exporter)
+	c := &e.core
+	c.init(&o)
+	l := c.lock() // no other goroutine has it yet
 	defer l.unlock()
 	if err := l.loadSaved(ctx); err != nil {
 		return nil, err
 	}
-	e.timers = timing.New(e.clock)
+	c.timers = timing.New(c.clock)
 	return e, nil
 }
 
 // shutDown is Close without a bound, once no turn begins any more.
 func (e *Engine) shutDown(ctx context.Context) error {
-	e.timers.Close()
+	e.core.timers.Close()
 	e.workers.Wait()
 	e.cancel()
 
 	e.applying <- struct{}{} // whoever is applying gives up
 	defer func() { <-e.applying }()
-	l := e.lock()
+	l := e.core.lock()
 	defer l.unlock()
 	l.closed = true
-	l.closeInstances(ctx)
-	errs := []error{l.closeStores(ctx)}
-	e.observers.close()
+	closeInstances(ctx, l)
+	errs := []error{e.end.closeStores(ctx, l)}
+	e.core.observers.close()
 	for _, c := range l.creatures {
 		errs = append(errs, c.module.Close(ctx))
 	}
-	e.closeTemplates(ctx, slices.Collect(maps.Values(l.templates)))
+	e.core.closeTemplates(ctx, slices.Collect(maps.Values(l.templates)))
 	for _, d := range l.deployments {
-		e.closePolicy(d.Policy)
+		e.core.closePolicy(d.Policy)
 	}
 	for _, p := range l.former {
-		e.closePolicy(p)
+		e.core.closePolicy(p)
 	}
 	return errors.Join(errs...)
 }
 
-// closePolicy lets go of what a policy holds, if it holds anything.
-func (e *Engine) closePolicy(p deploy.Policy) {
-	if closer, ok := p.(io.Closer); ok {
-		if err := closer.Close(); err != nil {
-			e.log.Debug("closing policies", "error", err)
-		}
-	}
-}
-
 // closeInstances closes every instance. The workers have ended, so nobody
 // uses one.
-func (e locked) closeInstances(ctx context.Context) {
-	t := &turn{e: e.Engine}
+func closeInstances(ctx context.Context, e locked) {
+	t := &turn{e: e.core}
 	for c := range e.queue.Rest() { // some may have been removed
 		if c.home.load() == nil && c.instance != nil {
 			stopInstance(ctx, t, c, c.instance)
@@ -267,13 +207,13 @@ func (e locked) sortedGraphs() []*graph {
 // quarantined creatures do not count. It answers deadline when ctx ends first.
 func (e *Engine) WaitIdle(ctx context.Context) error {
 	for {
-		busy := e.idle.Wait()
+		busy := e.core.idle.Wait()
 		if busy == nil {
 			return nil
 		}
 		select {
 		case <-busy:
-		case <-e.closing:
+		case <-e.core.closing:
 			return errtext.Closed
 		case <-ctx.Done():
 			return &abi.Error{
@@ -286,11 +226,4 @@ func (e *Engine) WaitIdle(ctx context.Context) error {
 
 // DeadLetterCount is how many deliveries became dead letters since the engine was
 // started.
-func (e *Engine) DeadLetterCount() int64 { return e.deadLetters.Load() }
-
-// releaseModule gives up a creature's module.
-func (e *Engine) releaseModule(c *creature) {
-	if err := c.module.Close(context.Background()); err != nil {
-		e.log.Debug("closing a module", "creature", c.id, "error", err)
-	}
-}
+func (e *Engine) DeadLetterCount() int64 { return e.core.deadLetters.Load() }

@@ -20,7 +20,7 @@ type Shape struct {
 // Successors says into which others graphs went that are no more.
 func (s *Stepper) Successors() journal.Succession {
 	out := journal.Succession{}
-	s.successors.Range(func(old, into any) bool {
+	s.core.successors.Range(func(old, into any) bool {
 		out[old.(journal.GraphID)] = into.(journal.GraphID)
 		return true
 	})
@@ -29,7 +29,7 @@ func (s *Stepper) Successors() journal.Succession {
 
 // Shapes lists the graphs as their environments are.
 func (s *Stepper) Shapes() []Shape {
-	l := s.rlock()
+	l := s.core.rlock()
 	defer l.runlock()
 	out := make([]Shape, 0, len(l.graphs))
 	for _, g := range l.graphs {
@@ -84,7 +84,7 @@ type Bond struct {
 // Lives lists what creatures have that no cut may touch. Requests that were
 // made without a log are left out: they get other ids when they enter one.
 func (s *Stepper) Lives() map[journal.CreatureID]Life {
-	l := s.rlock()
+	l := s.core.rlock()
 	defer l.runlock()
 	out := make(map[journal.CreatureID]Life, len(l.creatures))
 	for id, c := range l.creatures {

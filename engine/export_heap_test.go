@@ -10,4 +10,4 @@ func (g HeapGauge) Live() (int64, uint64) { return g.LiveNow() }
 func (g HeapGauge) Collect()              { g.CollectNow() }
 
 // GaugeHeap replaces the measure of the heap. Nothing runs yet.
-func (e *Engine) GaugeHeap(g HeapGauge) { e.heap.SetGauge(g) }
+func (e *Engine) GaugeHeap(g HeapGauge) { e.core.heap.SetGauge(g) }

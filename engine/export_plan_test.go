@@ -8,12 +8,12 @@ func Rows(e *Engine) []journal.SavedGraph { return e.rows() }
 // Judges reports whether the policy of a deployment judges events of a kind, as a turn
 // finds out.
 func Judges(e *Engine, deployment string, kind journal.PolicyKind) bool {
-	return e.policyOf(deployment, kind) != nil
+	return e.core.policyOf(deployment, kind) != nil
 }
 
 // Held reports whether a creature is kept from beginning another turn.
 func Held(e *Engine, id journal.CreatureID) bool {
-	l := e.rlock()
+	l := e.core.rlock()
 	defer l.runlock()
 	c := l.creatures[id]
 	g := c.home.lock()

@@ -27,14 +27,14 @@ func NewStepper(ctx context.Context, o Options, random *rand.Rand) (*Stepper, er
 		return nil, err
 	}
 	e.cancel = func() {}
-	e.heap = nil // which is not the same in every run
-	e.jitter = func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
+	e.core.heap = nil // which is not the same in every run
+	e.core.jitter = func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	return &Stepper{Engine: e}, nil
 }
 
 // Ready is how many creatures could be served now.
 func (s *Stepper) Ready() int {
-	for c := s.queue.PopShared(); c != nil; c = s.queue.PopShared() {
+	for c := s.core.queue.PopShared(); c != nil; c = s.core.queue.PopShared() {
 		s.ready = append(s.ready, c)
 	}
 	return len(s.ready)
@@ -56,7 +56,7 @@ func (s *Stepper) Serve(ctx context.Context, pick func(n int) int) bool {
 	if n := len(s.free); n > 0 {
 		w, s.free = s.free[n-1], s.free[:n-1]
 	} else {
-		w = newWorker(s.Engine, nil)
+		w = newWorker(&s.core, nil)
 		w.quantum, w.streak = 1, 0
 	}
 	w.serve(ctx, c)
@@ -67,7 +67,7 @@ func (s *Stepper) Serve(ctx context.Context, pick func(n int) int) bool {
 // Ring calls the timers that are due.
 func (s *Stepper) Ring() (next time.Duration) {
 	for {
-		due, wait := s.timers.Due()
+		due, wait := s.core.timers.Due()
 		if len(due) == 0 {
 			return wait
 		}
@@ -78,12 +78,12 @@ func (s *Stepper) Ring() (next time.Duration) {
 }
 
 // Busy reports whether a creature is runnable or waits to try again.
-func (s *Stepper) Busy() bool { return s.idle.Busy() }
+func (s *Stepper) Busy() bool { return s.core.idle.Busy() }
 
 // Close ends the engine, as Engine.Close.
 func (s *Stepper) Close(ctx context.Context) error {
 	s.Ready()
-	s.queue.Push(nil, s.ready...)
+	s.core.queue.Push(nil, s.ready...)
 	s.ready = nil
 	return s.Engine.Close(ctx)
 }
@@ -103,7 +103,7 @@ type Listens struct {
 
 // Listening lists who listens on what; inboxes included.
 func (s *Stepper) Listening() map[Edge]Listens {
-	l := s.rlock()
+	l := s.core.rlock()
 	defer l.runlock()
 	out := map[Edge]Listens{}
 	for _, g := range l.graphs {
@@ -124,7 +124,7 @@ func (s *Stepper) Listening() map[Edge]Listens {
 
 // Dormant is Listening for the saved graphs that have not been brought back.
 func (s *Stepper) Dormant() map[Edge]Listens {
-	l := s.rlock()
+	l := s.core.rlock()
 	defer l.runlock()
 	out := map[Edge]Listens{}
 	for _, d := range l.saved {
@@ -151,7 +151,7 @@ type Unlogged struct {
 
 // Unlogged lists what graphs without a store have.
 func (s *Stepper) Unlogged() Unlogged {
-	l := s.rlock()
+	l := s.core.rlock()
 	defer l.runlock()
 	u := Unlogged{map[journal.ChannelID]uint64{}, map[journal.ChannelID]uint64{}, map[Edge][]uint64{}}
 	for _, g := range l.graphs {
@@ -182,7 +182,7 @@ func (s *Stepper) Unlogged() Unlogged {
 
 // Volatile reports whether a channel or an inbox is in a graph without a store.
 func (s *Stepper) Volatile(id journal.ChannelID) bool {
-	l := s.rlock()
+	l := s.core.rlock()
 	defer l.runlock()
 	ch := l.channels[id]
 	return ch != nil && ch.home.load().store == nil
@@ -197,7 +197,7 @@ func (s *Stepper) VolatileReader(r *Reader) bool {
 
 // SessionOf is the session that a channel is logged to, if it has one.
 func (s *Stepper) SessionOf(id journal.ChannelID) journal.SessionID {
-	l := s.rlock()
+	l := s.core.rlock()
 	defer l.runlock()
 	if ch := l.channels[id]; ch != nil && ch.home.load().store != nil {
 		return ch.home.load().store.Info().Session
@@ -243,14 +243,14 @@ func (c *Call) Answered() bool { return len(c.reply) > 0 }
 
 // Callers is how many callers wait for an answer.
 func (s *Stepper) Callers() (n int) {
-	s.callers.Range(func(any, any) bool { n++; return true })
+	s.core.callers.Range(func(any, any) bool { n++; return true })
 	return n
 }
 
 // Members lists the creatures, the channels that are no inboxes, and the
 // graphs, in the order in which they came to be.
 func (s *Stepper) Members() (creatures []journal.CreatureID, channels []journal.ChannelID, graphs []journal.GraphID) {
-	l := s.rlock()
+	l := s.core.rlock()
 	defer l.runlock()
 	for _, g := range l.sortedGraphs() {
 		graphs = append(graphs, g.id)
@@ -266,7 +266,7 @@ func (s *Stepper) Members() (creatures []journal.CreatureID, channels []journal.
 
 // Stopped reports whether a creature is stopped or quarantined.
 func (s *Stepper) Stopped(id journal.CreatureID) bool {
-	l := s.rlock()
+	l := s.core.rlock()
 	defer l.runlock()
 	c := l.creatures[id]
 	return c != nil && (c.stopped || c.quarantined)
@@ -274,7 +274,7 @@ func (s *Stepper) Stopped(id journal.CreatureID) bool {
 
 // Open lists the requests of a creature that have no answer.
 func (s *Stepper) Open(id journal.CreatureID) []journal.RequestRow {
-	l := s.rlock()
+	l := s.core.rlock()
 	defer l.runlock()
 	rec := &journal.Record{}
 	putAsks(rec, l.creatures[id])
@@ -284,7 +284,7 @@ func (s *Stepper) Open(id journal.CreatureID) []journal.RequestRow {
 // Charged is how many bytes a creature has been charged for storing beyond what its rate
 // has let it store meanwhile; see pace.
 func (s *Stepper) Charged(id journal.CreatureID) int64 {
-	l := s.rlock()
+	l := s.core.rlock()
 	defer l.runlock()
 	c := l.creatures[id]
 	g := c.home.lock()
@@ -294,7 +294,7 @@ func (s *Stepper) Charged(id journal.CreatureID) int64 {
 
 // Sight is the revision that a creature has seen, and the one that it was told of.
 func (s *Stepper) Sight(id journal.CreatureID) (seen, told uint64) {
-	l := s.rlock()
+	l := s.core.rlock()
 	defer l.runlock()
 	c := l.creatures[id]
 	return c.sight.revision, c.sight.told

@@ -9,15 +9,15 @@ func (s *Stepper) Unlocked(f func()) {
 		f()
 		return
 	}
-	s.mutation.mu.Unlock()
-	defer s.mutation.mu.Lock()
+	s.core.mutation.mu.Unlock()
+	defer s.core.mutation.mu.Lock()
 	f()
 }
 
 // Alone reports whether somebody has the mutation lock.
 func (s *Stepper) Alone() bool {
-	if s.mutation.mu.TryRLock() {
-		s.mutation.mu.RUnlock()
+	if s.core.mutation.mu.TryRLock() {
+		s.core.mutation.mu.RUnlock()
 		return false
 	}
 	return true
@@ -25,7 +25,7 @@ func (s *Stepper) Alone() bool {
 
 // Heads are the last numbers of all channels and inboxes.
 func (s *Stepper) Heads() map[journal.ChannelID]uint64 {
-	l := s.rlock()
+	l := s.core.rlock()
 	defer l.runlock()
 	out := map[journal.ChannelID]uint64{}
 	for _, d := range l.saved {
@@ -42,7 +42,7 @@ func (s *Stepper) Heads() map[journal.ChannelID]uint64 {
 // ConflictsInARow is how often a creature's turn has met another change, since it
 // committed last.
 func (s *Stepper) ConflictsInARow(id journal.CreatureID) int {
-	l := s.rlock()
+	l := s.core.rlock()
 	defer l.runlock()
 	return l.creatures[id].conflicts
 }

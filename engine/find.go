@@ -58,7 +58,7 @@ const namedAtMost = 4
 // FindCreature finds a creature by id, or by a name that is unique in the
 // engine, or in a graph if one is given.
 func (e *Engine) FindCreature(g journal.GraphID, name string) (journal.CreatureID, error) {
-	l := e.rlock()
+	l := e.core.rlock()
 	defer l.runlock()
 	return l.findCreature(g, name)
 }
@@ -73,7 +73,7 @@ func (e locked) findCreature(g journal.GraphID, name string) (journal.CreatureID
 // FindChannel finds a channel by id, or by a name that is unique in the
 // engine, or in a graph if one is given.
 func (e *Engine) FindChannel(g journal.GraphID, name string) (journal.ChannelID, error) {
-	l := e.rlock()
+	l := e.core.rlock()
 	defer l.runlock()
 	return l.findChannel(g, name)
 }
@@ -81,7 +81,7 @@ func (e *Engine) FindChannel(g journal.GraphID, name string) (journal.ChannelID,
 // FindGraph finds a graph by its id, by an id that it had before a merge, or
 // by the name of a creature in it.
 func (e *Engine) FindGraph(name string) (journal.GraphID, error) {
-	l := e.rlock()
+	l := e.core.rlock()
 	defer l.runlock()
 	return l.findGraph(name)
 }

@@ -82,8 +82,9 @@ func (n *logEntry) findRuns(s *feed, log []*message) {
 	}
 }
 
-// carryOut makes the changes.
-func (n *logEntry) carryOut(x *change) {
+// enterLog has graphs that get their first log be in it.
+func (x *change) enterLog() {
+	n := &x.entry
 	for m, id := range n.logged {
 		m.logged.Store(&id)
 	}

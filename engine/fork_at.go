@@ -15,7 +15,7 @@ func (e *Engine) ForkAt(ctx context.Context, graphOrSession string, at journal.E
 	if err != nil {
 		return "", journal.EventID{}, err
 	}
-	list, err := journal.ChronicleOf(e.storage.Storage).Catalogue(ctx)
+	list, err := journal.ChronicleOf(e.core.storage.Storage).Catalogue(ctx)
 	if err != nil {
 		return "", journal.EventID{}, err
 	}

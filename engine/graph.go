@@ -18,7 +18,7 @@ import (
 type graph struct {
 	id     journal.GraphID
 	born   uint64
-	engine *Engine
+	engine *core
 
 	// mu is the critical section. It guards what follows, and the fields that
 	// say so in channel, feed, mailbox and creature of the graph's members.
@@ -87,7 +87,7 @@ type logSource struct {
 	since   int64 // the time of the last event before the log was opened
 }
 
-func newGraph(e *Engine, id journal.GraphID, born uint64) *graph {
+func newGraph(e *core, id journal.GraphID, born uint64) *graph {
 	return &graph{
 		id: id, born: born, engine: e,
 		creatures: map[journal.CreatureID]*creature{},
@@ -105,7 +105,7 @@ func (g *graph) tick() int64 {
 
 // wallClock reads the clock. Whoever is going to log something does so before
 // it enters the critical section, and leaves the result in graph.wall.
-func (e *Engine) wallClock() int64 { return e.clock.Now().UnixNano() }
+func (e *core) wallClock() int64 { return e.clock.Now().UnixNano() }
 
 // nextID returns the id of the next event.
 func (g *graph) nextID() journal.EventID {
@@ -184,7 +184,7 @@ func (g *graph) admit() {
 // awaitRoom waits until the graph of a channel takes in outside messages, and
 // returns the graph with its mu held. It answers not_found when the channel
 // is gone.
-func (e *Engine) awaitRoom(ctx context.Context, ch *channel) (*graph, error) {
+func (e *core) awaitRoom(ctx context.Context, ch *channel) (*graph, error) {
 	for {
 		g := ch.home.lock()
 		if g == nil {

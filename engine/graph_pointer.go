@@ -51,7 +51,7 @@ func (h *graphPointer) lock() *graph {
 }
 
 // lockCreature finds a creature, and locks the mu of the graph in which it is.
-func (e *Engine) lockCreature(id journal.CreatureID) (*creature, *graph, error) {
+func (e *core) lockCreature(id journal.CreatureID) (*creature, *graph, error) {
 	l := e.rlock()
 	c := l.creatures[id]
 	l.runlock()

@@ -23,7 +23,7 @@ const (
 
 // newHeapWatch returns what watches the heap between turns, or nil when the limit is
 // negative.
-func (e *Engine) newHeapWatch(limit int64) *heapwatch.Watch[creature] {
+func (e *core) newHeapWatch(limit int64) *heapwatch.Watch[creature] {
 	if limit < 0 {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (e *Engine) newHeapWatch(limit int64) *heapwatch.Watch[creature] {
 // collection beyond what is accounted to creatures: their state, their mailboxes,
 // linear memories that lie in the heap, and 32 KiB for each. Workers look about once a
 // second while turns run; it is 0 before.
-func (e *Engine) UnaccountedBytes() int64 { return e.heap.Unaccounted() }
+func (e *Engine) UnaccountedBytes() int64 { return e.core.heap.Unaccounted() }
 
 // lookAtHeap looks at the heap, and says when to do so again. The worker is in no
 // critical section.
@@ -58,7 +58,7 @@ func (w *turnWorker) lookAtHeap(ctx context.Context) {
 
 // accounted is what is accounted to all creatures, and how much each has worked. It
 // cannot tell while the holder of the mutation lock may be waiting for this worker.
-func (e *Engine) accounted() (rest int64, worked map[*creature]uint64, ok bool) {
+func (e *core) accounted() (rest int64, worked map[*creature]uint64, ok bool) {
 	l, ok := e.tryRLock()
 	if !ok {
 		return 0, nil, false
@@ -72,7 +72,7 @@ func (e *Engine) accounted() (rest int64, worked map[*creature]uint64, ok bool) 
 }
 
 // tellUnexplained warns of growth for which no creature could be found.
-func (e *Engine) tellUnexplained(r *heapwatch.Unexplained[creature]) {
+func (e *core) tellUnexplained(r *heapwatch.Unexplained[creature]) {
 	var ids []journal.CreatureID
 	for _, c := range r.Most {
 		ids = append(ids, c.id)
@@ -83,7 +83,7 @@ func (e *Engine) tellUnexplained(r *heapwatch.Unexplained[creature]) {
 
 // onHeap is what the linear memories of all instances take of the Go heap, if the host
 // tells.
-func (e *Engine) onHeap() int64 {
+func (e *core) onHeap() int64 {
 	if h, ok := e.host.(interface{ HeapBytes() int64 }); ok {
 		return h.HeapBytes()
 	}
@@ -150,7 +150,7 @@ func (w *turnWorker) tryWithout(ctx context.Context, c *creature, instance abi.I
 }
 
 // tellHeld says in the log and in the creature's own what its instance held.
-func (e *Engine) tellHeld(c *creature, freed int64) {
+func (e *core) tellHeld(c *creature, freed int64) {
 	g := c.home.lock()
 	if g == nil {
 		return

@@ -9,7 +9,7 @@ import (
 )
 
 // sessionOf finds a session by its id, or by the id of a graph, live or saved.
-func (e *Engine) sessionOf(name string) (journal.SessionID, journal.Store, error) {
+func (e *core) sessionOf(name string) (journal.SessionID, journal.Store, error) {
 	l := e.rlock()
 	defer l.runlock()
 	if now, ok := l.topo.Current(journal.GraphID(name)); ok {
@@ -33,53 +33,53 @@ func (e *Engine) sessionOf(name string) (journal.SessionID, journal.Store, error
 // History returns events of a graph or session, live or ended, in an order
 // that respects causes.
 func (e *Engine) History(ctx context.Context, graphOrSession string, q journal.HistoryQuery) ([]journal.Event, error) {
-	session, store, err := e.sessionOf(graphOrSession)
+	session, store, err := e.core.sessionOf(graphOrSession)
 	if err != nil {
 		return nil, err
 	}
 	if store != nil {
 		return store.History(ctx, q)
 	}
-	if e.storage == nil {
+	if e.core.storage == nil {
 		return nil, errtext.Gone("session", graphOrSession)
 	}
-	return e.storage.History(ctx, session, q)
+	return e.core.storage.History(ctx, session, q)
 }
 
 // Sessions lists the sessions of the session directory, eldest first; without
 // one there are none.
 func (e *Engine) Sessions(ctx context.Context) ([]journal.SessionInfo, error) {
-	if e.storage == nil {
+	if e.core.storage == nil {
 		return nil, nil
 	}
-	return e.storage.Sessions(ctx)
+	return e.core.storage.Sessions(ctx)
 }
 
 // Lineage returns the ancestors of a session or of a graph's session: itself
 // first, then generation by generation back to the roots.
 func (e *Engine) Lineage(ctx context.Context, graphOrSession string) ([]journal.SessionInfo, error) {
-	session, _, err := e.sessionOf(graphOrSession)
+	session, _, err := e.core.sessionOf(graphOrSession)
 	if err != nil {
 		return nil, err
 	}
-	if e.storage == nil {
+	if e.core.storage == nil {
 		return nil, errtext.Gone("session", graphOrSession)
 	}
-	return e.storage.Lineage(ctx, session)
+	return e.core.storage.Lineage(ctx, session)
 }
 
 // Verify checks a session, or a graph's session: the file itself, and that its
 // log has every event once and every channel in order. What is still in memory
 // is not looked at: it follows what is on disk.
 func (e *Engine) Verify(ctx context.Context, graphOrSession string) (journal.VerifyReport, error) {
-	session, _, err := e.sessionOf(graphOrSession)
+	session, _, err := e.core.sessionOf(graphOrSession)
 	if err != nil {
 		return journal.VerifyReport{}, err
 	}
-	if e.storage == nil {
+	if e.core.storage == nil {
 		return journal.VerifyReport{}, errtext.Gone("session", graphOrSession)
 	}
-	return e.storage.Verify(ctx, session)
+	return e.core.storage.Verify(ctx, session)
 }
 
 // Export writes a session, or a graph's session, to a new file that stands alone:
@@ -105,11 +105,11 @@ func (e *Engine) Fork(ctx context.Context, graphOrSession, dir string) (journal.
 }
 
 func (e *Engine) exporter(op, graphOrSession string) (journal.SessionID, journal.Exporter, error) {
-	session, _, err := e.sessionOf(graphOrSession)
+	session, _, err := e.core.sessionOf(graphOrSession)
 	if err != nil {
 		return "", nil, err
 	}
-	if e.storage == nil {
+	if e.core.storage == nil {
 		return "", nil, errtext.Gone("session", graphOrSession)
 	}
 	if e.exports == nil {

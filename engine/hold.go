@@ -32,7 +32,7 @@ func (c *creature) giveUp() {
 
 // holding are creatures that one caller holds.
 type holding struct {
-	e    *Engine
+	e    *core
 	held map[*creature]*hold
 }
 
@@ -47,8 +47,8 @@ type claim struct {
 // apply, and does not hold the mutation lock, for turns that change the graph wait
 // for that.
 func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]claim) (*holding, error) {
-	h := &holding{e: e, held: map[*creature]*hold{}}
-	e.idle.Add(1) // what waits for them is going to be handled
+	h := &holding{e: &e.core, held: map[*creature]*hold{}}
+	e.core.idle.Add(1) // what waits for them is going to be handled
 	for c, claim := range creatures {
 		g := c.home.lock()
 		if g == nil {
@@ -66,7 +66,7 @@ func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]claim) (*h
 	for c, held := range h.held {
 		select {
 		case <-held.quiet:
-		case <-e.closing:
+		case <-e.core.closing:
 			h.release(ctx)
 			return nil, errtext.Closed
 		case <-ctx.Done():

@@ -41,7 +41,7 @@ func (w *waker) last() *creature {
 
 // flush puts what was collected on the run queue. It is counted before, for others
 // may be done with it at once.
-func (w *waker) flush(e *Engine) {
+func (w *waker) flush(e *core) {
 	if w.owed > 0 {
 		w.countOwed(&e.idle)
 	}

@@ -17,7 +17,7 @@ func (p *storePlan) layDown(ctx context.Context, x *change) error {
 			continue
 		}
 		for _, b := range g.before {
-			if b.store != nil || !b.divides(x, g) {
+			if b.store != nil || !x.e.divides(b, g.after) {
 				continue
 			}
 			stores, err := x.e.storage.Cut(ctx, journal.Cut{Kind: journal.CutRearrange, At: x.tick(), Children: []journal.CutChild{{
@@ -41,10 +41,10 @@ func (p *storePlan) layDown(ctx context.Context, x *change) error {
 }
 
 // divides reports whether the members of the graph go to several graphs.
-func (g *graph) divides(x *change, group *storeGroup) bool {
+func (e locked) divides(g *graph, into []journal.GraphID) bool {
 	n := 0
-	for _, id := range group.after {
-		if g.goesOnIn(x, id) {
+	for _, id := range into {
+		if e.goesOnIn(g, id) {
 			n++
 		}
 	}

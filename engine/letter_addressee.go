@@ -10,7 +10,7 @@ import (
 // addressee is the creature that gets what is delivered to one again that a graph had:
 // itself or, if it has been removed, the one that is at its address now.
 func (e *Engine) addressee(ctx context.Context, graph journal.GraphID, id journal.CreatureID) (*creature, error) {
-	l := e.rlock()
+	l := e.core.rlock()
 	c := l.creatures[id]
 	now, _ := l.topo.Current(graph)
 	g := l.graphs[now]
@@ -42,7 +42,7 @@ func (e *Engine) creatureAt(deployment, address string) *creature {
 	if address == "" {
 		return nil
 	}
-	l := e.rlock()
+	l := e.core.rlock()
 	defer l.runlock()
 	for _, c := range l.creatures {
 		if c.deployment == deployment && c.spec.Address == address {

@@ -66,7 +66,7 @@ func (mb *mailbox) aliasOf(channel journal.ChannelID) string {
 }
 
 // count counts a dead letter that is being logged.
-func (l *letter) count(e *Engine) {
+func (l *letter) count(e *core) {
 	e.deadLetters.Add(1)
 	switch {
 	case l.mb != nil && l.mb.creature != nil:
@@ -141,7 +141,7 @@ func (g *graph) dropLetters(drop func(*journal.DeadLetterRow) bool) {
 // 1,000), after the one of the given id. A graph without a store keeps the last
 // 1,000, and no more than 2 MiB of them.
 func (e *Engine) DeadLetters(ctx context.Context, graph journal.GraphID, creature journal.CreatureID, after journal.EventID, limit int) ([]journal.DeadLetterRow, error) {
-	l := e.rlock()
+	l := e.core.rlock()
 	now, ok := l.topo.Current(graph)
 	g := l.graphs[now]
 	l.runlock()
@@ -179,7 +179,7 @@ func (e *Engine) Redeliver(ctx context.Context, graph journal.GraphID, letter jo
 	if err != nil {
 		return Sent{}, err
 	}
-	wall := e.wallClock()
+	wall := e.core.wallClock()
 	g := c.home.lock()
 	if g == nil {
 		return Sent{}, errtext.Gone("creature", string(row.Creature))
@@ -188,7 +188,7 @@ func (e *Engine) Redeliver(ctx context.Context, graph journal.GraphID, letter jo
 	var w waker
 	sent, err := e.redeliver(g, &w, c, row)
 	g.mu.Unlock()
-	w.flush(e)
+	w.flush(&e.core)
 	if err == nil {
 		e.forgetLetter(graph, g, row.ID)
 	}
@@ -199,7 +199,7 @@ func (e *Engine) Redeliver(ctx context.Context, graph journal.GraphID, letter jo
 // in another one since a split. The message is on its way already, so a crash
 // in between leaves the letter rather than lose it.
 func (e *Engine) forgetLetter(keeper journal.GraphID, delivered *graph, letter journal.EventID) {
-	l := e.rlock()
+	l := e.core.rlock()
 	now, _ := l.topo.Current(keeper)
 	g := l.graphs[now]
 	l.runlock()

@@ -50,19 +50,19 @@ type mutation struct {
 // locked is an engine whose mutation lock is held: code that needs the lock takes one,
 // and only lock and rlock make one. It must not outlive the lock.
 type locked struct {
-	*Engine
+	*core
 	*registry
 }
 
 // lock takes the mutation lock.
-func (e *Engine) lock() locked {
+func (e *core) lock() locked {
 	e.mutation.mu.Lock()
 	return locked{e, &e.mutation.registry}
 }
 
 // rlock takes the mutation lock for reading: what it guards may be looked at, and not
 // changed.
-func (e *Engine) rlock() locked {
+func (e *core) rlock() locked {
 	e.mutation.mu.RLock()
 	return locked{e, &e.mutation.registry}
 }
@@ -72,11 +72,11 @@ func (l locked) unlock() { l.mutation.mu.Unlock() }
 func (l locked) runlock() { l.mutation.mu.RUnlock() }
 
 // tryLock is lock, unless the lock is held.
-func (e *Engine) tryLock() (l locked, ok bool) {
+func (e *core) tryLock() (l locked, ok bool) {
 	return locked{e, &e.mutation.registry}, e.mutation.mu.TryLock()
 }
 
 // tryRLock is rlock, unless the lock is held for writing, or about to be.
-func (e *Engine) tryRLock() (l locked, ok bool) {
+func (e *core) tryRLock() (l locked, ok bool) {
 	return locked{e, &e.mutation.registry}, e.mutation.mu.TryRLock()
 }

@@ -35,7 +35,7 @@ func (mb *mailbox) markLost(logs []backlog) (found []*feed) {
 }
 
 // tellLost says which creature waits in vain, and why.
-func (e *Engine) tellLost(feeds []*feed, missing error) {
+func (e *core) tellLost(feeds []*feed, missing error) {
 	for _, s := range feeds {
 		c := s.mb.creature
 		e.log.Warn("messages that wait for a creature are in a file that is missing", "creature", c.id, "name", c.name,

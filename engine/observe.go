@@ -35,7 +35,7 @@ const MaxSubscriptionBuffer = 1 << 20
 //
 // Next is called by one goroutine at a time; Close by any.
 type Subscription struct {
-	e      *Engine
+	e      *core
 	filter Filter
 	kinds  uint32 // bit set of the kinds wanted
 
@@ -78,8 +78,8 @@ type observers struct {
 func (e *Engine) Subscribe(f Filter, buffer int) *Subscription {
 	s := e.newSubscription(f, buffer)
 	s.attach()
-	if e.storage != nil {
-		s.at = e.here()
+	if e.core.storage != nil {
+		s.at = e.core.here()
 		s.floor, s.tidyAt = maps.Clone(s.at.Marks), tidyFrom(&s.at)
 	}
 	return s
@@ -90,7 +90,7 @@ func (e *Engine) newSubscription(f Filter, buffer int) *Subscription {
 		buffer = DefaultSubscriptionBuffer
 	}
 	buffer = min(buffer, MaxSubscriptionBuffer)
-	s := &Subscription{e: e, filter: f, ring: ring.New[Observed](buffer)}
+	s := &Subscription{e: &e.core, filter: f, ring: ring.New[Observed](buffer)}
 	for _, k := range f.Kinds {
 		s.kinds |= 1 << k
 	}
@@ -192,16 +192,16 @@ func (o *observers) close() {
 
 // observed reports whether anybody wants events of a kind. It is on the path
 // of every delivery.
-func (e *Engine) observed(k journal.EventKind) bool { return e.observers.kinds.Load()&(1<<k) != 0 }
+func (e *core) observed(k journal.EventKind) bool { return e.observers.kinds.Load()&(1<<k) != 0 }
 
 // observedAny reports whether anybody wants any events.
-func (e *Engine) observedAny() bool { return e.observers.kinds.Load() != 0 }
+func (e *core) observedAny() bool { return e.observers.kinds.Load() != 0 }
 
 // publish shows an event to the subscriptions. Once a store or a subscriber
 // has it, an event is not modified. It is called in the critical section in
 // which the event got its place, so that subscribers see the order of the log.
 // log is the one that has it, or zero if none has.
-func (e *Engine) publish(ev *journal.Event, log logSource) {
+func (e *core) publish(ev *journal.Event, log logSource) {
 	if !e.observed(ev.Kind) {
 		return
 	}
@@ -243,7 +243,7 @@ func (s *Subscription) wantsGraph(id journal.GraphID) bool {
 	})
 }
 
-func (e *Engine) publishTurnStarted(c *creature, d delivery) {
+func (e *core) publishTurnStarted(c *creature, d delivery) {
 	g := c.home.load()
 	if g == nil {
 		return

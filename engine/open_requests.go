@@ -35,7 +35,7 @@ func (g *graph) post(rec *journal.Record, w *waker, to *creature, m *message, tu
 
 // silence gives up the timers and requests of a creature that is removed. The
 // caller holds mu.
-func (e *Engine) silence(c *creature) {
+func (e *core) silence(c *creature) {
 	for _, a := range c.timers {
 		e.timers.Stop(a.timer)
 	}

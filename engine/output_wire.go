@@ -58,7 +58,7 @@ func (b *Batch) FindWire(from journal.CreatureID, name string) (journal.OutputWi
 // FindWire finds an output wire by its id or, if a creature is given that it
 // leads out of, by its name.
 func (e *Engine) FindWire(from journal.CreatureID, name string) (journal.OutputWire, error) {
-	l := e.rlock()
+	l := e.core.rlock()
 	defer l.runlock()
 	if cr := l.wires[journal.WireID(name)]; cr != nil {
 		return cr.wires[draft.WireWithID(cr.wires, journal.WireID(name))], nil
@@ -74,7 +74,7 @@ func (e *Engine) FindWire(from journal.CreatureID, name string) (journal.OutputW
 // Wires lists the output wires of a graph, or of all, those of elder creatures
 // first.
 func (e *Engine) Wires(id journal.GraphID) ([]journal.OutputWire, error) {
-	l := e.rlock()
+	l := e.core.rlock()
 	defer l.runlock()
 	graphs := l.sortedGraphs()
 	if id != "" {
@@ -96,7 +96,7 @@ func (e *Engine) Wires(id journal.GraphID) ([]journal.OutputWire, error) {
 // WiresOf lists the output wires that lead out of a creature, and those of its
 // graph that lead to it, as a root too.
 func (e *Engine) WiresOf(creature journal.CreatureID) (out, in []journal.OutputWire, err error) {
-	c, g, err := e.lockCreature(creature)
+	c, g, err := e.core.lockCreature(creature)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -51,7 +51,7 @@ func (w *turnWorker) throttle(g *graph, c *creature) {
 
 // tellThrottled says in the creature's log that a limit makes it wait. The caller holds
 // mu.
-func (e *Engine) tellThrottled(g *graph, c *creature, limit string, rate int64) {
+func (e *core) tellThrottled(g *graph, c *creature, limit string, rate int64) {
 	c.counters.Throttled++
 	if c.pace.told != 0 && g.wall-c.pace.told < int64(tellAgain) {
 		return
@@ -66,7 +66,7 @@ func (e *Engine) tellThrottled(g *graph, c *creature, limit string, rate int64) 
 
 // hasRoom reports whether the store of a creature's graph has room for a record, without
 // waiting for it. The caller is in no critical section.
-func (e *Engine) hasRoom(c *creature) bool {
+func (e *core) hasRoom(c *creature) bool {
 	g := c.home.lock()
 	if g == nil {
 		return true // the caller notices
@@ -86,7 +86,7 @@ var ended = func() context.Context {
 // ringLater reports whether a timer that is due has to wait, and has it tried again
 // then: because the store has no room, or the creature has stored, or its timers have
 // rung, more than they may. The caller holds mu.
-func (e *Engine) ringLater(g *graph, c *creature, a *alarm, room bool) bool {
+func (e *core) ringLater(g *graph, c *creature, a *alarm, room bool) bool {
 	timers := c.pace.rung.Wait(g.wall, timerGrace)
 	wait := max(timers, c.pace.stored.Wait(g.wall, storeGrace))
 	switch {

@@ -27,14 +27,14 @@ func (e *Engine) PlanResume(ctx context.Context, deployments ...*deploy.Deployme
 }
 
 func (e *Engine) plan(ctx context.Context, restores bool, deployments []*deploy.Deployment) (*diff.Plan, error) {
-	p := &planning{restores: restores, o: Options{Host: e.host, Load: e.load, Durability: e.durability, Clock: e.clock}}
-	l := e.rlock()
-	if l.closed || e.isClosing() {
+	p := &planning{restores: restores, o: Options{Host: e.core.host, Load: e.core.load, Durability: e.core.durability, Clock: e.core.clock}}
+	l := e.core.rlock()
+	if l.closed || e.core.isClosing() {
 		l.runlock()
 		return nil, errtext.Closed
 	}
 	for _, g := range l.sortedGraphs() {
-		p.live = append(p.live, l.rowsOf(g))
+		p.live = append(p.live, rowsOf(l, g))
 	}
 	p.running = l.settings()
 	for _, d := range l.sortedSaved() {
@@ -44,8 +44,8 @@ func (e *Engine) plan(ctx context.Context, restores bool, deployments []*deploy.
 		p.applied = append(p.applied, appliedDeployment{name, d})
 	}
 	p.problems = slices.Clone(l.problems)
-	if e.storage != nil {
-		p.archive, _ = e.storage.Storage.(journal.Archive)
+	if e.core.storage != nil {
+		p.archive, _ = e.core.storage.Storage.(journal.Archive)
 	}
 	l.runlock()
 	return p.make(ctx, deployments)
@@ -123,7 +123,7 @@ func (p *planning) make(ctx context.Context, deployments []*deploy.Deployment) (
 			return nil, err
 		}
 	}
-	l := e.rlock()
+	l := e.core.rlock()
 	now := l.settings()
 	l.runlock()
 	plan, ids := diff.Compare(before, e.rows(), diff.NewHidden(specsOf(p.running), specsOf(now)))
@@ -167,7 +167,7 @@ func specsOf(all map[journal.CreatureID]settings) map[journal.CreatureID]*deploy
 
 // staying says of the creatures that have been brought back and stay stopped why.
 func (e *Engine) staying() (out []error) {
-	l := e.rlock()
+	l := e.core.rlock()
 	defer l.runlock()
 	for _, id := range l.topo.Creatures() {
 		if c := l.creatures[id]; c.huskReason != nil {
@@ -190,15 +190,15 @@ func withBorrowedPolicy(d *deploy.Deployment) *deploy.Deployment {
 // pretend brings back graphs that are running somewhere else. Their creatures
 // have their modules there, and sensitive attributes, which no row has.
 func (e *Engine) pretend(ctx context.Context, p *planning) error {
-	l := e.lock()
+	l := e.core.lock()
 	defer l.unlock()
 	for _, a := range p.applied {
 		d := withBorrowedPolicy(a.Deployment)
 		if l.deployments[a.name] = d; d.Policy != nil {
-			e.policies.Store(a.name, d.Policy)
+			e.core.policies.Store(a.name, d.Policy)
 		}
 	}
-	w := l.newWaking()
+	w := &waking{e: l}
 	for i := range p.live {
 		err := w.bringBack(ctx, l.saved[p.live[i].Graph], func(_ context.Context, row journal.CreatureRow) (*creature, error) {
 			c := newHusk(row)
@@ -217,11 +217,11 @@ func (e *Engine) pretend(ctx context.Context, p *planning) error {
 // rows are the graphs of the engine as a storage would save them, and those that
 // are saved.
 func (e *Engine) rows() []journal.SavedGraph {
-	l := e.rlock()
+	l := e.core.rlock()
 	defer l.runlock()
 	var out []journal.SavedGraph
 	for _, g := range l.sortedGraphs() {
-		out = append(out, l.rowsOf(g))
+		out = append(out, rowsOf(l, g))
 	}
 	for _, d := range l.sortedSaved() {
 		out = append(out, d.SavedGraph)
@@ -230,11 +230,11 @@ func (e *Engine) rows() []journal.SavedGraph {
 }
 
 // rowsOf are the live rows of a graph.
-func (e locked) rowsOf(g *graph) journal.SavedGraph {
+func rowsOf(e locked, g *graph) journal.SavedGraph {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	info, _ := e.topo.Graph(g.id)
-	x := e.newChange("plan", draft.Options{}) // which only reads, and is never carried out
+	x := newChange(e, "plan", draft.Options{}) // which only reads, and is never carried out
 	x.sealed = x.Seal()
 	rec := x.firstRecord(&storeGroup{before: []*graph{g}, after: []journal.GraphID{g.id}}, info, g.origin)
 	out := journal.SavedGraph{

@@ -23,7 +23,7 @@ type policyFailure struct {
 }
 
 // heard counts policies that failed to decide.
-func (e *Engine) heard(w *deploy.Words) {
+func (e *core) heard(w *deploy.Words) {
 	for _, list := range [][]deploy.Verdict{w.Denials, w.Warnings, w.Audits} {
 		for _, v := range list {
 			if v.Failed {
@@ -52,10 +52,10 @@ func (f *policyFailures) add(v deploy.Verdict) {
 // what a policy ignores by itself. Each is an [abi.Error] with the ids policy, where, of
 // the first failure, and failures, which is their number.
 func (e *Engine) PolicyFailures() []error {
-	e.failed.mu.Lock()
-	defer e.failed.mu.Unlock()
+	e.core.failed.mu.Lock()
+	defer e.core.failed.mu.Unlock()
 	var list []*policyFailure
-	for _, f := range e.failed.counts {
+	for _, f := range e.core.failed.counts {
 		list = append(list, f)
 	}
 	slices.SortFunc(list, func(a, b *policyFailure) int { return cmp.Compare(a.first.Policy, b.first.Policy) })

@@ -176,7 +176,7 @@ func (x *change) inheritance(plan *storePlan) map[journal.GraphID]map[memoryKey]
 func (x *change) goingOnIn(group *storeGroup, id journal.GraphID) []*graph {
 	var out []*graph
 	for _, b := range group.before {
-		if b.goesOnIn(x, id) {
+		if x.e.goesOnIn(b, id) {
 			out = append(out, b)
 		}
 	}
@@ -199,9 +199,10 @@ func (x *change) recalled(f func(home draft.Home, r *recollection)) {
 	for home, r := range x.Memories() {
 		f(home, r.(*recollection))
 	}
-	if tc := x.turn; tc != nil {
-		f(draft.Home{Creature: tc.c.id}, &tc.w.turn.recalled)
-		f(draft.Home{Creature: tc.c.id}, &tc.w.turn.tools.recalled)
+	if t := x.turn; t != nil {
+		for _, r := range t.rest.recalled() {
+			f(draft.Home{Creature: t.c.id}, r)
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 // policyOf is the policy of an applied deployment that judges events of a kind;
 // nil if there is none. It needs no lock.
-func (e *Engine) policyOf(deployment string, kind journal.PolicyKind) deploy.Policy {
+func (e *core) policyOf(deployment string, kind journal.PolicyKind) deploy.Policy {
 	p, _ := e.policies.Load(deployment)
 	if policy, ok := p.(deploy.Policy); ok && policy.Judges(kind) {
 		return policy

@@ -13,7 +13,7 @@ import (
 )
 
 // prepare loads a creature's module and starts its first instance.
-func (e *Engine) prepare(ctx context.Context, spec deploy.CreatureSpec) (*creature, error) {
+func prepare(ctx context.Context, e *core, spec deploy.CreatureSpec) (*creature, error) {
 	if err := specs.Check(&spec); err != nil {
 		return nil, err
 	}
@@ -21,27 +21,27 @@ func (e *Engine) prepare(ctx context.Context, spec deploy.CreatureSpec) (*creatu
 	if err != nil {
 		return nil, err
 	}
-	return e.startFirst(ctx, spec, m)
+	return startFirst(ctx, e, spec, m)
 }
 
 // prepareNew is prepare for a specification that may name a species instead of a
 // module.
 func (e *Engine) prepareNew(ctx context.Context, spec deploy.CreatureSpec) (*creature, error) {
-	return e.prepareOf(ctx, spec, func() (deploy.CreatureSpec, abi.Module, error) {
-		l := e.rlock()
+	return prepareOf(ctx, &e.core, spec, func() (deploy.CreatureSpec, abi.Module, error) {
+		l := e.core.rlock()
 		defer l.runlock()
 		return l.ofSpecies(spec)
 	})
 }
 
 // prepareIn is prepareNew within the mutation lock.
-func (e locked) prepareIn(ctx context.Context, spec deploy.CreatureSpec) (*creature, error) {
-	return e.prepareOf(ctx, spec, func() (deploy.CreatureSpec, abi.Module, error) { return e.ofSpecies(spec) })
+func prepareIn(ctx context.Context, e locked, spec deploy.CreatureSpec) (*creature, error) {
+	return prepareOf(ctx, e.core, spec, func() (deploy.CreatureSpec, abi.Module, error) { return e.ofSpecies(spec) })
 }
 
-func (e *Engine) prepareOf(ctx context.Context, spec deploy.CreatureSpec, ofSpecies func() (deploy.CreatureSpec, abi.Module, error)) (*creature, error) {
+func prepareOf(ctx context.Context, e *core, spec deploy.CreatureSpec, ofSpecies func() (deploy.CreatureSpec, abi.Module, error)) (*creature, error) {
 	if spec.Species == "" || spec.Module != "" || spec.Wasm != nil {
-		return e.prepare(ctx, spec)
+		return prepare(ctx, e, spec)
 	}
 	if err := specs.Check(&spec); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (e *Engine) prepareOf(ctx context.Context, spec deploy.CreatureSpec, ofSpec
 	if err != nil {
 		return nil, err
 	}
-	c, err := e.startFirst(ctx, spec, m)
+	c, err := startFirst(ctx, e, spec, m)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (e *Engine) prepareOf(ctx context.Context, spec deploy.CreatureSpec, ofSpec
 }
 
 // compile loads and compiles the module of a specification.
-func (e *Engine) compile(ctx context.Context, spec *deploy.CreatureSpec) (abi.Module, error) {
+func (e *core) compile(ctx context.Context, spec *deploy.CreatureSpec) (abi.Module, error) {
 	who := cmp.Or(spec.Name, spec.Module)
 	wasm := spec.Wasm
 	if wasm == nil {
@@ -80,12 +80,12 @@ func (e *Engine) compile(ctx context.Context, spec *deploy.CreatureSpec) (abi.Mo
 
 // startFirst makes a creature and starts its first instance. The module is the
 // creature's from here on.
-func (e *Engine) startFirst(ctx context.Context, spec deploy.CreatureSpec, m abi.Module) (*creature, error) {
+func startFirst(ctx context.Context, e *core, spec deploy.CreatureSpec, m abi.Module) (*creature, error) {
 	c, err := newCreature("", spec, m)
 	if err == nil && !spec.Stopped {
 		c.wiring.Store(&wiring{name: spec.Name})
 		t := &turn{e: e}
-		if err = c.start(ctx, t); err != nil {
+		if err = t.start(ctx, c); err != nil {
 			err = fmt.Errorf("add_creature: starting %s: %w", spec.Name, withLogs(err, t.logs))
 		}
 	}
@@ -113,7 +113,7 @@ func withLogs(err error, logs []logLine) error {
 }
 
 // discardPrepared undoes prepare.
-func (e *Engine) discardPrepared(ctx context.Context, c *creature) {
+func (e *core) discardPrepared(ctx context.Context, c *creature) {
 	if c.instance != nil {
 		if err := c.instance.Close(ctx); err != nil {
 			e.log.Debug("closing an instance", "error", err)

@@ -17,7 +17,7 @@ import (
 // without, outside publishers wait for it. Next and Ack are called by one
 // goroutine at a time.
 type Reader struct {
-	e    *Engine
+	e    *core
 	name string
 	home graphPointer
 	news chan struct{} // holds a token when Next should look again
@@ -58,7 +58,7 @@ const readerPrefix = "reader:"
 // channel at a time are refused with already_exists. The caller must close the
 // reader.
 func (e *Engine) Read(channel journal.ChannelID, name string, o ReaderOptions) (*Reader, error) {
-	l := e.rlock()
+	l := e.core.rlock()
 	defer l.runlock()
 	ch := l.channels[channel]
 	if ch == nil {
@@ -69,7 +69,7 @@ func (e *Engine) Read(channel journal.ChannelID, name string, o ReaderOptions) (
 	if o.Buffer <= 0 {
 		o.Buffer = abi.DefaultLimits.Mailbox
 	}
-	r := &Reader{e: e, name: name, news: make(chan struct{}, 1), acks: make(chan struct{}, 1)}
+	r := &Reader{e: &e.core, name: name, news: make(chan struct{}, 1), acks: make(chan struct{}, 1)}
 	r.mb = mailbox{reader: r, bound: o.Buffer}
 	g := ch.home.lock()
 	defer g.mu.Unlock()

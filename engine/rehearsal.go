@@ -29,7 +29,7 @@ type Rehearsal struct {
 // NewRehearsal makes a creature with an empty state that is nowhere yet: it needs
 // [Rehearsal.Become].
 func NewRehearsal(id journal.CreatureID) *Rehearsal {
-	e := &Engine{clock: timing.Real{}}
+	e := &core{clock: timing.Real{}}
 	r := &Rehearsal{g: newGraph(e, "", 0)}
 	r.turn.e = e
 	r.c = &creature{id: id, state: &creatureState{}, reads: true, beheld: outlook.NewView(&outlook.Awareness{})}

@@ -57,7 +57,7 @@ func RememberedIn(graphs []journal.SavedGraph) []Remembered {
 // have not been applied.
 func (e *Engine) Remembered() []Remembered {
 	list := RememberedIn(e.rows())
-	l := e.rlock()
+	l := e.core.rlock()
 	defer l.runlock()
 	return slices.DeleteFunc(list, func(r Remembered) bool { return l.deployments[r.Name] != nil })
 }

@@ -44,7 +44,7 @@ func (e *Engine) Request(ctx context.Context, to journal.CreatureID, out Outgoin
 
 // Call is a request that has been sent.
 type Call struct {
-	e        *Engine
+	e        *core
 	to       journal.CreatureID
 	ch       *channel
 	request  journal.EventID
@@ -61,7 +61,7 @@ func (e *Engine) Ask(ctx context.Context, to journal.CreatureID, out Outgoing, d
 	if deadline <= 0 {
 		deadline = DefaultRequestDeadline
 	}
-	l := e.rlock()
+	l := e.core.rlock()
 	ch := l.channels[journal.InboxOf(to)]
 	l.runlock()
 	if ch == nil {
@@ -72,7 +72,7 @@ func (e *Engine) Ask(ctx context.Context, to journal.CreatureID, out Outgoing, d
 	if headers, ok := journal.EncodeHeaders(out.Headers); ok && journal.HasReservedHeader(headers) {
 		return nil, journal.ReservedHeaderError("request")
 	}
-	call := &Call{e: e, to: to, ch: ch, deadline: deadline, reply: make(chan callerAnswer, 1)}
+	call := &Call{e: &e.core, to: to, ch: ch, deadline: deadline, reply: make(chan callerAnswer, 1)}
 	out.kind, out.reply = abi.KindRequest, call.reply
 	out.Headers = maps.Clone(out.Headers)
 	if out.Headers == nil {
@@ -128,7 +128,7 @@ func (c *Call) received(ctx context.Context, a callerAnswer) ([]byte, error) {
 
 // answerCaller gives an answer to a caller outside, if it still waits. It
 // belongs to the critical section whose record holds the turn.
-func (e *Engine) answerCaller(g *graph, request journal.EventID, a answer) {
+func (e *core) answerCaller(g *graph, request journal.EventID, a answer) {
 	c, ok := e.callers.LoadAndDelete(request)
 	if !ok {
 		return

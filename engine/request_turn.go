@@ -82,7 +82,7 @@ type question struct {
 }
 
 // noteRequest remembers a request that was just sent.
-func (e *Engine) noteRequest(rec *journal.Record, c *creature, row journal.RequestRow) {
+func (e *core) noteRequest(rec *journal.Record, c *creature, row journal.RequestRow) {
 	q := &question{key: row.ID, row: row}
 	if c.questions == nil {
 		c.questions = map[journal.EventID]*question{}
@@ -95,7 +95,7 @@ func (e *Engine) noteRequest(rec *journal.Record, c *creature, row journal.Reque
 }
 
 // expire answers a request whose deadline has passed.
-func (e *Engine) expire(c *creature, q *question) {
+func (e *core) expire(c *creature, q *question) {
 	wall := e.wallClock()
 	g := c.home.lock()
 	if g == nil {

@@ -18,11 +18,9 @@ type waking struct {
 	changes []*change
 }
 
-func (e locked) newWaking() *waking { return &waking{e: e} }
-
 // bringBack brings one graph back. specOf makes the creature of a row.
 func (w *waking) bringBack(ctx context.Context, d *dormant, specOf func(context.Context, journal.CreatureRow) (*creature, error)) (err error) {
-	x := w.e.newChange("resume", draft.Options{Unjudged: true, IDs: &savedIDs{w.e, d.Graph}})
+	x := newChange(w.e, "resume", draft.Options{Unjudged: true, IDs: &savedIDs{w.e, d.Graph}})
 	defer func() {
 		for _, c := range x.creatures {
 			if err != nil && c.revived {
@@ -132,7 +130,7 @@ func (w *waking) commit() {
 			}
 		}
 	}
-	wake.flush(w.e.Engine)
+	wake.flush(w.e.core)
 }
 
 // rollBack makes the graphs dormant again.

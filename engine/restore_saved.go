@@ -69,11 +69,11 @@ func (e locked) startAbove(g *journal.SavedGraph) {
 // what is wrong with the session directory at present, such as a store that cannot be
 // written. The errors are of the type [abi.Error] and name the path.
 func (e *Engine) Problems() []error {
-	l := e.rlock()
+	l := e.core.rlock()
 	out := slices.Clone(l.problems)
 	l.runlock()
-	if e.storage != nil {
-		out = append(out, e.storage.Problems()...)
+	if e.core.storage != nil {
+		out = append(out, e.core.storage.Problems()...)
 	}
 	return out
 }
@@ -96,7 +96,7 @@ func (e locked) tellProblems() {
 
 // Saved lists the saved graphs that have not been brought back, eldest first.
 func (e *Engine) Saved() []journal.SavedGraph {
-	l := e.rlock()
+	l := e.core.rlock()
 	defer l.runlock()
 	out := []journal.SavedGraph{}
 	for _, d := range l.sortedSaved() {
@@ -136,14 +136,14 @@ func (e *Engine) Restore(ctx context.Context) (graphs []journal.GraphID, problem
 		return nil, nil, err
 	}
 	defer e.passTurn()
-	l := e.lock()
+	l := e.core.lock()
 	defer l.unlock()
-	if l.closed || e.isClosing() {
+	if l.closed || e.core.isClosing() {
 		return nil, nil, errtext.Closed
 	}
 	l.tellProblems()
 	problems = slices.Clone(l.problems)
-	waking := l.newWaking()
+	waking := &waking{e: l}
 	for _, d := range l.sortedSaved() {
 		err := waking.bringBack(ctx, d, func(ctx context.Context, row journal.CreatureRow) (*creature, error) {
 			c, err := e.revive(ctx, row)
@@ -184,20 +184,20 @@ func newHusk(row journal.CreatureRow) *creature {
 // revive makes a saved creature as it was; one whose module is not to be had
 // becomes a husk.
 func (e *Engine) revive(ctx context.Context, row journal.CreatureRow) (*creature, error) {
-	if e.paused {
+	if e.core.paused {
 		return newHusk(row), nil
 	}
 	spec, err := specs.OfRow(row)
 	if err == nil {
 		var c *creature
-		if c, err = e.prepare(ctx, spec); err == nil {
+		if c, err = prepare(ctx, &e.core, spec); err == nil {
 			c.id, c.deployment, c.revived = row.ID, row.Deployment, true
 			return c, nil
 		}
 	}
 	husk := newHusk(row)
 	husk.huskReason = fmt.Errorf("creature %s stays stopped: %w", row.Name, err)
-	e.log.Warn("a saved creature stays stopped", "creature", row.ID, "name", row.Name, "error", err)
+	e.core.log.Warn("a saved creature stays stopped", "creature", row.ID, "name", row.Name, "error", err)
 	return husk, nil
 }
 

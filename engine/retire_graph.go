@@ -59,7 +59,7 @@ func (p *storePlan) retire(ctx context.Context, x *change) {
 
 // retire closes the store of a graph that has ended, all of which is durable,
 // and retires it. An error may be tried again.
-func (e *Engine) retire(ctx context.Context, end *ending) error {
+func (e *core) retire(ctx context.Context, end *ending) error {
 	session := end.store.Info().Session
 	if err := end.store.Close(ctx); err != nil {
 		e.log.Error("closing the store of a graph that ended", "session", session, "error", err)
@@ -69,7 +69,7 @@ func (e *Engine) retire(ctx context.Context, end *ending) error {
 
 // retireLater tries the stores again that could not be retired. It waits for
 // nobody: not for a change that is under way, and not for a disk that fails.
-func (e *Engine) retireLater() {
+func (e *core) retireLater() {
 	if l, ok := e.tryLock(); ok {
 		defer l.unlock()
 		if l.closed {
@@ -102,7 +102,7 @@ func (e locked) closeEndings(ctx context.Context) error {
 
 // retireEmpty retires a saved graph without members: the process ended before
 // its first record was written, or behind its last.
-func (e *Engine) retireEmpty(ctx context.Context, g *journal.SavedGraph) {
+func (e *core) retireEmpty(ctx context.Context, g *journal.SavedGraph) {
 	if err := e.storage.Retire(ctx, g.Session); err != nil {
 		e.log.Warn("a session without members could not be retired", "session", g.Session, "error", err)
 	}

@@ -87,7 +87,7 @@ func (s Sent) wait(ctx context.Context) error {
 // to, until the message is durable; see [Outgoing] for what its errors say. When ctx
 // ends before the message is taken in, that is unavailable, and a refusal.
 func (e *Engine) Send(ctx context.Context, channel journal.ChannelID, out Outgoing) (Sent, error) {
-	l := e.rlock()
+	l := e.core.rlock()
 	ch := l.channels[channel]
 	l.runlock()
 	if ch == nil || ch.inbox != "" {
@@ -100,7 +100,7 @@ func (e *Engine) Send(ctx context.Context, channel journal.ChannelID, out Outgoi
 
 // SendTo sends a message directly to a creature.
 func (e *Engine) SendTo(ctx context.Context, to journal.CreatureID, out Outgoing) (Sent, error) {
-	l := e.rlock()
+	l := e.core.rlock()
 	ch := l.channels[journal.InboxOf(to)]
 	l.runlock()
 	if ch == nil {
@@ -131,7 +131,7 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 		return Sent{}, errtext.Invalid("send", "producer and offset belong together, and offsets start at 1", "give both or neither")
 	}
 	select {
-	case <-e.closing:
+	case <-e.core.closing:
 		return Sent{}, errtext.Closed
 	default:
 	}
@@ -141,7 +141,7 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 	}
 	store, logged := g.store, g.seq
 	sent, wake := e.publishOutside(g, ch, judged)
-	wake.flush(e)
+	wake.flush(&e.core)
 	sent.ch, sent.store, sent.upTo, sent.repeatable = ch, store, max(logged, sent.Message.Seq), out.Producer != ""
 	if out.Durable {
 		return sent, sent.Wait(ctx)
@@ -153,7 +153,7 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 // critical section of g, which this leaves.
 func (e *Engine) publishOutside(g *graph, ch *channel, out *outsideSend) (Sent, *waker) {
 	defer g.mu.Unlock()
-	g.wall = e.wallClock()
+	g.wall = e.core.wallClock()
 	w := &waker{}
 	if out.duplicate || ch.hasSeen(&out.Outgoing) {
 		return Sent{Duplicate: true, Seq: ch.head}, w
@@ -168,7 +168,7 @@ func (e *Engine) publishOutside(g *graph, ch *channel, out *outsideSend) (Sent, 
 	}
 	g.sequence(ch, m)
 	if out.reply != nil {
-		e.callers.Store(m.id, out.reply)
+		e.core.callers.Store(m.id, out.reply)
 	}
 	if out.Producer != "" {
 		if ch.producers == nil {
@@ -196,7 +196,7 @@ func (ch *channel) hasSeen(out *Outgoing) bool {
 // Producers returns the highest offset of every producer that has sent on a
 // channel.
 func (e *Engine) Producers(channel journal.ChannelID) (map[string]uint64, error) {
-	l := e.rlock()
+	l := e.core.rlock()
 	defer l.runlock()
 	ch := l.channels[channel]
 	if ch == nil {

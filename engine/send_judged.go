@@ -37,7 +37,7 @@ func (e *Engine) outsideSeed(ch *channel, out *Outgoing) uint64 {
 	h.Write([]byte(out.Producer))
 	h.Write(binary.LittleEndian.AppendUint64(nil, number))
 	if out.Producer == "" {
-		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(e.clock.Now().UnixNano())))
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(e.core.clock.Now().UnixNano())))
 	}
 	return h.Sum64()
 }
@@ -54,12 +54,12 @@ func (e *Engine) admitOutside(ctx context.Context, ch *channel, sent *outsideSen
 		if judged.refusal != nil && len(judged.verdicts) == 0 {
 			return nil, nil, judged.refusal
 		}
-		g, err := e.awaitRoom(ctx, ch)
+		g, err := e.core.awaitRoom(ctx, ch)
 		if err != nil {
 			return nil, nil, err
 		}
 		switch {
-		case e.isClosing():
+		case e.core.isClosing():
 			g.mu.Unlock() // the store takes nothing in any more
 			return nil, nil, errtext.Closed
 		case !judged.recalled.current(g):
@@ -85,7 +85,7 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 	}
 	out.recalled.home = ch.home.lock
 	d := (*policy).Send(ctx, &deploy.SendEvent{
-		Graph: graphID(&ch.home), Time: e.clock.Now().UnixNano(), Seed: sent.seed, Deployment: ch.deployment,
+		Graph: graphID(&ch.home), Time: e.core.clock.Now().UnixNano(), Seed: sent.seed, Deployment: ch.deployment,
 		ChannelName: ch.label, ChannelAddress: ch.address, Payload: sent.Payload, Headers: sent.Headers,
 		Surroundings: deploy.Surroundings{View: ch.home.view(), Memory: out.recalled.Of(ch.deployment)},
 	})
@@ -97,7 +97,7 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 			Remedy: "send it again", Err: context.Cause(ctx),
 		}
 	}
-	e.heard(&d.Words)
+	e.core.heard(&d.Words)
 	out.decide(ch, &d)
 	return &out, nil
 }
@@ -159,7 +159,7 @@ func (out *outsideSend) logWords(g *graph, rec *journal.Record, about journal.Ev
 // caller has entered the critical section of g, which this leaves.
 func (e *Engine) logRefused(g *graph, out *outsideSend) {
 	defer g.mu.Unlock()
-	g.wall = e.wallClock()
+	g.wall = e.core.wallClock()
 	rec := g.newRecord()
 	out.logWords(g, rec, journal.Event{})
 	g.append(rec)

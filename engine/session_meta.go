@@ -53,12 +53,7 @@ func (x *change) metaAfter(info topology.Graph, before []*graph) map[string]stri
 // the store begins with, which is that of one of the graphs before.
 func (x *change) bequeathMeta(rec *journal.Record, group *storeGroup, id journal.GraphID) {
 	info, _ := x.e.topo.Graph(id)
-	var from []*graph
-	for _, b := range slices.SortedFunc(slices.Values(group.before), byAge) {
-		if b.goesOnIn(x, id) {
-			from = append(from, b)
-		}
-	}
+	from := slices.SortedFunc(slices.Values(x.goingOnIn(group, id)), byAge)
 	meta := x.metaAfter(info, from)
 	x.metas[id] = meta
 	rec.Meta = storemeta.Correction(x.recipe.meta, meta)

@@ -51,9 +51,9 @@ func (e *Engine) Close(ctx context.Context) error {
 	bound := CloseBound(ctx, e.shutdownTimeout)
 	e.end.begin.Do(func() {
 		// Before anything is interrupted: a turn that was must not begin again.
-		e.closes.Store(true)
-		close(e.closing)
-		e.queue.Close()
+		e.core.closes.Store(true)
+		close(e.core.closing)
+		e.core.queue.Close()
 		go func() {
 			defer close(e.end.over)
 			// Closing is finished even if ctx has ended: what was acknowledged is in
@@ -126,7 +126,7 @@ func few(list []string) []string {
 
 // stillRunning says which turns do not end, and which stores have something to write.
 func (e *Engine) stillRunning() (turns []string, stores []openStore) {
-	l, ok := e.tryRLock()
+	l, ok := e.core.tryRLock()
 	if !ok {
 		return nil, nil
 	}
@@ -149,9 +149,8 @@ func (e *Engine) stillRunning() (turns []string, stores []openStore) {
 	return turns, stores
 }
 
-// closeStores closes the stores of all graphs, and of those that have ended. The
-// caller holds mu.
-func (e locked) closeStores(ctx context.Context) error {
+// closeStores closes the stores of all graphs, and of those that have ended.
+func (x *closing) closeStores(ctx context.Context, e locked) error {
 	open := []openStore{}
 	for _, g := range e.sortedGraphs() {
 		g.mu.Lock()
@@ -166,10 +165,10 @@ func (e locked) closeStores(ctx context.Context) error {
 	}
 	var errs []error
 	for i, s := range open[:graphs] {
-		e.end.closes(open[i:])
+		x.closes(open[i:])
 		errs = append(errs, s.store.Close(ctx))
 	}
-	e.end.closes(open[graphs:])
+	x.closes(open[graphs:])
 	return errors.Join(append(errs, e.closeEndings(ctx))...)
 }
 

@@ -43,7 +43,7 @@ func (e locked) countSpawned(c *creature, by int) {
 func (e *Engine) loadSpecies(ctx context.Context, d *deploy.Deployment) (templates []*template, err error) {
 	defer func() {
 		if err != nil {
-			e.closeTemplates(ctx, templates)
+			e.core.closeTemplates(ctx, templates)
 			templates = nil
 		}
 	}()
@@ -62,7 +62,7 @@ func (e *Engine) loadSpecies(ctx context.Context, d *deploy.Deployment) (templat
 				Remedy: "leave out what nobody spawns", IDs: map[string]string{"limit": "species", "deployment": d.Name},
 			})
 		}
-		m, err := e.compile(ctx, &s.Spec)
+		m, err := e.core.compile(ctx, &s.Spec)
 		if err != nil {
 			return templates, s.Wrap(err)
 		}
@@ -82,14 +82,14 @@ func (e *Engine) loadSpecies(ctx context.Context, d *deploy.Deployment) (templat
 func (e *Engine) tryStart(ctx context.Context, t *template) error {
 	spec := t.Spec
 	spec.Name, spec.Stopped = t.Name, false
-	c, err := e.startFirst(ctx, spec, t.module.Retain())
+	c, err := startFirst(ctx, &e.core, spec, t.module.Retain())
 	if err == nil {
-		e.discardPrepared(ctx, c)
+		e.core.discardPrepared(ctx, c)
 		return nil
 	}
 	var fault *abi.Error
 	if errors.As(err, &fault) && fault.Op == abi.ExportInit {
-		e.log.Warn("a species does not start with the configuration that it has", "species", t.Name, "deployment", t.kind.Deployment, "error", err)
+		e.core.log.Warn("a species does not start with the configuration that it has", "species", t.Name, "deployment", t.kind.Deployment, "error", err)
 		return nil
 	}
 	return err
@@ -108,7 +108,7 @@ func (e locked) keepTemplates(templates []*template) {
 	e.spawnable.Store(templates[0].kind.Deployment, list)
 }
 
-func (e *Engine) closeTemplates(ctx context.Context, templates []*template) {
+func (e *core) closeTemplates(ctx context.Context, templates []*template) {
 	for _, t := range templates {
 		if err := t.module.Close(ctx); err != nil {
 			e.log.Debug("closing a module", "species", t.Name, "error", err)

@@ -75,7 +75,7 @@ type ChannelStatus struct {
 // Status describes the graphs, eldest first: all of them, or the one given, by
 // any id it has had.
 func (e *Engine) Status(graph journal.GraphID) ([]GraphStatus, error) {
-	l := e.rlock()
+	l := e.core.rlock()
 	defer l.runlock()
 	if graph == "" {
 		out := []GraphStatus{}
@@ -197,7 +197,7 @@ type StateEntry struct {
 // State returns a creature's state, by rising key: all of it, or the keys with
 // a prefix.
 func (e *Engine) State(ctx context.Context, creature journal.CreatureID, prefix string) ([]StateEntry, error) {
-	c, g, err := e.lockCreature(creature)
+	c, g, err := e.core.lockCreature(creature)
 	if err != nil {
 		return nil, err
 	}

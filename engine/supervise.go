@@ -331,7 +331,7 @@ func isCanceled(err error) bool {
 
 // backOff keeps a creature from running for a while. The caller holds the mu
 // of its graph, or the creature is scheduled and in the caller's hands.
-func (e *Engine) backOff(c *creature, d time.Duration) {
+func (e *core) backOff(c *creature, d time.Duration) {
 	c.backingOff = true
 	e.idle.Add(1) // a pending retry is not idle
 	e.timers.After(d, func() {

@@ -151,7 +151,7 @@ type alarm struct {
 }
 
 // arm sets a timer. The caller holds mu.
-func (e *Engine) arm(c *creature, row journal.TimerRow) {
+func (e *core) arm(c *creature, row journal.TimerRow) {
 	a := &alarm{row: row}
 	if c.timers == nil {
 		c.timers = map[string]*alarm{}
@@ -161,7 +161,7 @@ func (e *Engine) arm(c *creature, row journal.TimerRow) {
 }
 
 // disarm takes a timer away. The caller holds mu.
-func (e *Engine) disarm(rec *journal.Record, c *creature, name string) {
+func (e *core) disarm(rec *journal.Record, c *creature, name string) {
 	a := c.timers[name]
 	if a == nil {
 		return
@@ -177,7 +177,7 @@ func (e *Engine) disarm(rec *journal.Record, c *creature, name string) {
 // times meanwhile is delivered once. One for which the store has no room waits, and
 // so does that of a creature which has more of them than it may, or does not run: it
 // would fill an inbox that nobody reads.
-func (e *Engine) ring(c *creature, a *alarm) {
+func (e *core) ring(c *creature, a *alarm) {
 	room := e.hasRoom(c)
 	wall := e.wallClock()
 	g := c.home.lock()
@@ -217,7 +217,7 @@ func (e *Engine) ring(c *creature, a *alarm) {
 
 // ringHeld has the timers ring that were due while a creature did not run. The caller
 // holds mu.
-func (e *Engine) ringHeld(c *creature) {
+func (e *core) ringHeld(c *creature) {
 	for _, name := range slices.Sorted(maps.Keys(c.timers)) {
 		if a := c.timers[name]; a.held {
 			a.held = false
@@ -228,7 +228,7 @@ func (e *Engine) ringHeld(c *creature) {
 
 // Timers returns the timers that a creature has set, by name.
 func (e *Engine) Timers(creature journal.CreatureID) ([]journal.TimerRow, error) {
-	c, g, err := e.lockCreature(creature)
+	c, g, err := e.core.lockCreature(creature)
 	if err != nil {
 		return nil, err
 	}

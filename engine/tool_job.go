@@ -35,7 +35,7 @@ type jobAnswer struct {
 
 // ToolCall is a call of a group tool from outside that has begun.
 type ToolCall struct {
-	e   *Engine
+	e   *core
 	c   *creature
 	job *toolJob
 }
@@ -57,18 +57,18 @@ func (e *Engine) Tool(ctx context.Context, caller journal.CreatureID, name strin
 // StartTool begins what [Engine.Tool] does, and returns at once. Calls of one caller
 // are made in the order in which they began.
 func (e *Engine) StartTool(caller journal.CreatureID, name string, args []byte) (*ToolCall, error) {
-	l := e.rlock()
+	l := e.core.rlock()
 	c := l.creatures[caller]
 	l.runlock()
 	if c == nil {
 		return nil, errtext.Gone("creature", string(caller))
 	}
 	job := &toolJob{name: name, args: args, msg: newMessage(nil, nil), done: make(chan jobAnswer, 1)}
-	job.msg.senderName = e.ids.id("t") // what the ids of what it adds derive from
+	job.msg.senderName = e.core.ids.ID("t") // what the ids of what it adds derive from
 	if err := e.post(c, job); err != nil {
 		return nil, err
 	}
-	return &ToolCall{e, c, job}, nil
+	return &ToolCall{&e.core, c, job}, nil
 }
 
 // Wait returns what the tool has answered, once its turn is committed and durable.
@@ -104,7 +104,7 @@ func (t *ToolCall) unknown(message string, cause error) error {
 	return unknownOutcome(t.job.name, message, "look at status or the history before calling it again", cause).With("caller", string(t.c.id))
 }
 
-func (e *Engine) inbox(c *creature) *channel {
+func (e *core) inbox(c *creature) *channel {
 	l := e.rlock()
 	defer l.runlock()
 	if ch := l.channels[journal.InboxOf(c.id)]; ch != nil {
@@ -127,11 +127,11 @@ func (e *Engine) post(c *creature, job *toolJob) error {
 		}
 	}
 	var w waker
-	job.msg.time = e.wallClock()
+	job.msg.time = e.core.wallClock()
 	c.jobs = append(c.jobs, job)
 	c.wake(&w)
 	g.mu.Unlock()
-	w.flush(e)
+	w.flush(&e.core)
 	return nil
 }
 

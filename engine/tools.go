@@ -217,7 +217,7 @@ func (t callingTurn) Prepare(ctx context.Context, a *tools.AddNodeArgs, may func
 		return nil, err
 	}
 	// The instance outlives the turn; its start is bounded by the species' limits.
-	c, err := t.e.startFirst(context.WithoutCancel(ctx), spec, module)
+	c, err := startFirst(context.WithoutCancel(ctx), t.e, spec, module)
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +258,7 @@ func (t callingTurn) Refused(words []draft.HomedWord) { // the rest of the turn 
 
 // preparedNode is a creature that a turn adds to its graph.
 type preparedNode struct {
-	e *Engine
+	e *core
 	*creature
 }
 

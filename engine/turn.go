@@ -23,7 +23,7 @@ import (
 // turn collects what a guest asks for during one call; it implements
 // [abi.Turn]. It belongs to one worker, which uses it again for its next turn.
 type turn struct {
-	e    *Engine
+	e    *core
 	c    *creature
 	kind abi.Kind
 	d    delivery // d.msg is never nil
@@ -124,6 +124,23 @@ func (t *turn) begin(ctx context.Context, c *creature, d delivery, kind abi.Kind
 	}
 	t.wiring = c.wiring.Load()
 	t.stateSize = c.stateSize
+}
+
+// start makes an instance of a creature, unless there is one. The caller owns the
+// creature's instance (see scheduled).
+func (t *turn) start(ctx context.Context, c *creature) error {
+	if c.instance != nil {
+		return nil
+	}
+	c.handles = &handles{index: map[string]int32{}}
+	t.begin(ctx, c, delivery{msg: bootMessage}, 0, true)
+	instance, err := c.module.Instantiate(ctx, &c.limits, t)
+	if err != nil {
+		return c.veil.Error(err)
+	}
+	c.instance = instance
+	c.instances.Add(1)
+	return nil
 }
 
 // reset forgets what was collected, keeping the memory unless it is large.

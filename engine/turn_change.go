@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -45,7 +44,7 @@ func (w *turnWorker) commitChange(ctx context.Context, l locked, c *creature, d 
 		return w.commit(ctx, c) // which notices
 	}
 	o, ids := t.draftOptions()
-	x := l.newChange("tool", o)
+	x := newChange(l, "tool", o)
 	if err := t.tools.Replay(ctx, t.stage(l, x.Draft, ids)); err != nil {
 		x.Undo()
 		switch {
@@ -61,7 +60,7 @@ func (w *turnWorker) commitChange(ctx context.Context, l locked, c *creature, d 
 		c := node.(preparedNode).creature
 		x.creatures[c.id] = c
 	}
-	x.turn = &turnChange{w: w, c: c, d: d}
+	x.turn = &handledTurn{c: c, d: d, kind: t.kind, rest: &turnChange{w: w, c: c}}
 	switch err := x.carryOut(ctx); {
 	case errors.Is(err, errForgotten):
 		return w.conflicted(ctx, c, d)
@@ -99,73 +98,34 @@ func (w *turnWorker) conflicted(ctx context.Context, c *creature, d delivery) *g
 	return g
 }
 
-// turnChange is the turn that makes a change. What it does besides is logged in the
-// same record as the change or, if that cuts stores, in the first record of the one
+// turnChange is what the turn that makes a change does besides. It is logged in the same
+// record as the change or, if that cuts stores, in the first record of the one
 // in which its creature is then: so a crash leaves both or neither. The graph
 // operations come first: what the turn sends reaches those whom it has added.
-//
-// The methods do nothing on nil.
 type turnChange struct {
-	w *turnWorker
-	c *creature
-	d delivery
-	// What goBack restores: how far the creature was before the turn.
-	cursor  uint64 // of d's feed
-	started bool
-	told    uint64
-
+	w       *turnWorker
+	c       *creature
 	written bool  // in a first record
 	size    int64 // of what the turn has stored
 }
 
-// cause is the message that the turn handles, as the log has it; none if there is no
-// turn, or the delivery is of no log.
-func (tc *turnChange) cause(x *change) journal.EventID {
-	if tc == nil {
-		return journal.EventID{}
-	}
-	return cmp.Or(x.entry.ids[tc.d.msg.id], tc.d.msg.logID())
+// recalled implements [restOfTurn], as the methods below do.
+func (tc *turnChange) recalled() []*recollection {
+	t := &tc.w.turn
+	return []*recollection{&t.recalled, &t.tools.recalled}
 }
 
-// advance counts the delivery as dealt with, before stores are cut: their first
-// records have it so.
-func (tc *turnChange) advance() {
-	if tc == nil {
-		return
-	}
-	c, s := tc.c, tc.d.feed
-	c.current = delivery{}
-	if s != nil {
-		tc.cursor, s.cursor = s.cursor, max(s.cursor, tc.d.msg.seq)
-	}
-	tc.started, tc.told = c.started, c.sight.told
-	c.noteDealt(tc.w.turn.kind)
-}
-
-// goBack undoes advance.
-func (tc *turnChange) goBack() {
-	if tc == nil {
-		return
-	}
-	if s := tc.d.feed; s != nil {
-		tc.c.current, s.cursor = tc.d, tc.cursor
-	}
-	tc.c.started, tc.c.sight.told = tc.started, tc.told
-	tc.w.log.reset()
-}
+func (tc *turnChange) goBack() { tc.w.log.reset() }
 
 // logFirst logs the turn in the first record of the store that its creature's graph
 // gets, before the environments follow.
 func (tc *turnChange) logFirst(x *change, rec *journal.Record, id journal.GraphID, origin journal.Origin) {
-	if tc == nil || x.e.topo.GraphOf(tc.c.id) != id {
-		return
-	}
 	before := rec.Size()
 	info, _ := x.e.topo.Creature(tc.c.id)
 	l := &tc.w.log
 	l.begin(tc.c.home.load(), rec)
 	l.ahead = &ahead{x: x, graph: id, origin: origin, name: info.Name, heads: map[journal.ChannelID]uint64{}}
-	l.moved, l.cause = true, tc.cause(x)
+	l.moved, l.cause = true, x.turn.cause(x)
 	l.write()
 	tc.written, tc.size = true, rec.Size()-before
 }
@@ -173,7 +133,7 @@ func (tc *turnChange) logFirst(x *change, rec *journal.Record, id journal.GraphI
 // announce shows observers what a first record has of the turn: they see the order
 // of the log.
 func (tc *turnChange) announce(x *change, plan *storePlan) {
-	if tc == nil || !tc.written {
+	if !tc.written {
 		return
 	}
 	events := tc.w.log.ahead.events
@@ -184,9 +144,6 @@ func (tc *turnChange) announce(x *change, plan *storePlan) {
 
 // land carries out what the turn does besides, when the environments have followed.
 func (tc *turnChange) land(x *change) {
-	if tc == nil {
-		return
-	}
 	c, t, l := tc.c, &tc.w.turn, &tc.w.log
 	g := c.home.load()
 	if s := t.d.feed; s != nil && !slices.Contains(c.mb.feeds, s) {

@@ -24,7 +24,7 @@ type update struct {
 // to apply.
 func (j *joint) hold(ctx context.Context) error {
 	creatures := map[*creature]claim{}
-	l := j.e.rlock()
+	l := j.e.core.rlock()
 	for _, a := range j.applications {
 		for _, c := range l.creatures {
 			wanted := a.prepared[c.spec.Address]
@@ -136,7 +136,7 @@ func (a *application) keepAdopted(u *update) {
 }
 
 // finishUpdate lets the creatures go on, and closes what is not in use any more.
-func (u *update) finishUpdate(ctx context.Context, e *Engine) {
+func (u *update) finishUpdate(ctx context.Context, e *core) {
 	u.holding.release(ctx)
 	for _, m := range u.modules {
 		if err := m.Close(ctx); err != nil {

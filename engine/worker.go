@@ -30,7 +30,7 @@ const streak = 64
 // turnWorker is a goroutine that runs turns, one after the other. (A worker among the
 // creatures is a child of one, and no type.)
 type turnWorker struct {
-	e    *Engine
+	e    *core
 	turn turn
 	log  turnLog // of the turn, when it commits
 	wake waker
@@ -50,7 +50,7 @@ type turnWorker struct {
 	lookAt    int64                      // the wall from which on the worker looks at the heap again
 }
 
-func newWorker(e *Engine, l *runqueue.Lane[creature]) *turnWorker {
+func newWorker(e *core, l *runqueue.Lane[creature]) *turnWorker {
 	w := &turnWorker{e: e, heap: e.heap, quantum: quantum, streak: streak}
 	w.turn.e, w.log.t = e, &w.turn
 	w.wake.later, w.wake.lane = true, l
@@ -351,7 +351,7 @@ func (w *turnWorker) call(ctx context.Context, c *creature, d delivery, kind abi
 		w.trySuspect(ctx, c)
 	}
 	fresh := c.instance == nil
-	if err := c.start(ctx, t); err != nil {
+	if err := t.start(ctx, c); err != nil {
 		return err
 	}
 	if fresh {

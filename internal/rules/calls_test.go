@@ -15,8 +15,8 @@ var ownContexts = map[string]string{
 	"preparedNode.Discard": "an instance that is given up closes within its bounds, and nothing waits",
 	"Rehearsal.Starting":   "what a rehearsed turn calls for is answered from a record",
 	"Rehearsal.Begin":      "the same",
-	"Engine.releaseModule": "closing a module takes no time",
-	"Engine.retireLater":   "a timer calls it, and closing the engine closes what is left",
+	"core.releaseModule":   "closing a module takes no time",
+	"core.retireLater":     "a timer calls it, and closing the engine closes what is left",
 	"ended":                "a context that has ended, to ask without waiting",
 	// host
 	"compileFor": "it is the whole of a process, which its parent ends",

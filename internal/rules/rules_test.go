@@ -92,6 +92,7 @@ var layers = map[string][]string{
 	"engine/internal/errtext":     {"abi"},
 	"engine/internal/heapwatch":   {},
 	"engine/internal/idle":        {},
+	"engine/internal/ids":         {"engine/draft", "engine/journal"},
 	"engine/internal/modules":     {"abi"},
 	"engine/internal/planstore":   {"engine/internal/errtext", "engine/journal"},
 	"engine/internal/regrow":      {"engine/journal", "engine/topology"},

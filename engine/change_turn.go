@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"cmp"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// handledTurn is the turn that makes a change, as far as the change knows it: its
+// delivery, and how the rest of it is logged and landed.
+//
+// The methods do nothing on nil.
+type handledTurn struct {
+	c    *creature
+	d    delivery
+	kind abi.Kind
+	rest restOfTurn
+	// What goBack restores: how far the creature was before the turn.
+	cursor  uint64 // of d's feed
+	started bool
+	told    uint64
+}
+
+// restOfTurn is what a turn that makes a change does besides; see turnChange.
+type restOfTurn interface {
+	// recalled is what the policies that have judged the turn recalled.
+	recalled() []*recollection
+	// logFirst logs the turn in the first record of a store.
+	logFirst(x *change, rec *journal.Record, id journal.GraphID, origin journal.Origin)
+	// announce shows observers what logFirst has logged.
+	announce(x *change, plan *storePlan)
+	// land applies it, when the environments have followed.
+	land(x *change)
+	// goBack forgets what was logged.
+	goBack()
+}
+
+// cause is the message that the turn handles, as the log has it; none if there is no
+// turn, or the delivery is of no log.
+func (t *handledTurn) cause(x *change) journal.EventID {
+	if t == nil {
+		return journal.EventID{}
+	}
+	return cmp.Or(x.entry.ids[t.d.msg.id], t.d.msg.logID())
+}
+
+// advance counts the delivery as dealt with, before stores are cut: their first
+// records have it so.
+func (t *handledTurn) advance() {
+	if t == nil {
+		return
+	}
+	c, s := t.c, t.d.feed
+	c.current = delivery{}
+	if s != nil {
+		t.cursor, s.cursor = s.cursor, max(s.cursor, t.d.msg.seq)
+	}
+	t.started, t.told = c.started, c.sight.told
+	c.noteDealt(t.kind)
+}
+
+// goBack undoes advance.
+func (t *handledTurn) goBack() {
+	if t == nil {
+		return
+	}
+	if s := t.d.feed; s != nil {
+		t.c.current, s.cursor = t.d, t.cursor
+	}
+	t.c.started, t.c.sight.told = t.started, t.told
+	t.rest.goBack()
+}
