@@ -19,39 +19,24 @@ import (
 type creature struct {
 	id   journal.CreatureID
 	born uint64
-	// settings change only while nobody has the creature in hands (see hold), under
+	// settings change only while no worker has the creature in hands (see hold), under
 	// the mutation lock and the graph's mu.
 	settings
 	deployment string
-	// husk marks a saved creature that has no module and does not run.
-	husk       bool
-	huskReason error
-	revived    bool // made from a saved row rather than by a caller
+	revival
 
 	home      graphPointer
 	wiring    atomic.Pointer[wiring]
 	instances atomic.Uint64 // how many were started
 
 	// The graph's mu guards what follows.
-	name        string
-	parent      journal.CreatureID
-	privileged  bool
-	root        bool
-	own         draft.OwnEdges // of a root; see comesWithRoot
-	stopped     bool
-	quarantined bool
-	removed     bool
-	started     bool // the start delivery has been handled
-	mb          mailbox
-	counters    counters
-	pace        pace    // of what it stores, and of its timers
-	attempts    []int64 // times of the latest failures, for the intensity
-	// retry is a delivery that failed and is to be tried again; it comes
-	// before everything in the mailbox. backingOff says that the pause before
-	// it is not over.
-	retry      *delivery
-	backingOff bool
-	jobs       []*toolJob // calls of tools from outside that wait for their turn
+	membership
+	lifecycle
+	mb       mailbox
+	counters counters
+	pace     pace // of what it stores, and of its timers
+	retries
+	jobs []*toolJob // calls of tools from outside that wait for their turn
 	// current is the delivery that a worker is handling; its msg is nil when
 	// there is none.
 	current delivery
@@ -61,24 +46,104 @@ type creature struct {
 	questions map[journal.EventID]*question // requests without an answer
 	sight     sight
 
-	// scheduled says that the creature is on the run queue or in the hands of
-	// a worker. Whoever sets it (under mu) sees to it that a worker gets the
-	// creature; that worker owns the fields below until it clears it. While it
-	// is not set, holders of mu own them.
-	scheduled bool
+	// schedule says which worker owns the fields below, if one does. While none
+	// does, holders of mu own them.
+	schedule
+	running
+	memory
+	tries
+	job      *toolJob // that the turn is about, if it is not about a delivery
+	portrait portrait // what the log says that it is
+	glance
+}
+
+// revival is how a saved creature was brought back.
+type revival struct {
+	// husk marks a creature that has no module and does not run.
+	husk       bool
+	huskReason error
+	revived    bool // made from a saved row rather than by a caller
+}
+
+// membership is what the topology says of a creature.
+type membership struct {
+	name       string
+	parent     journal.CreatureID
+	privileged bool
+	root       bool
+	own        draft.OwnEdges // of a root; see comesWithRoot
+}
+
+// lifecycle says whether a creature takes deliveries.
+type lifecycle struct {
+	stopped     bool
+	quarantined bool
+	removed     bool
+	started     bool // the start delivery has been handled
+}
+
+// runs reports whether the creature takes deliveries. The caller holds mu.
+func (l *lifecycle) runs() bool { return !l.stopped && !l.quarantined && !l.removed }
+
+// condition is the state of a creature as awareness documents have it: that it
+// pauses before another attempt is over too soon to be worth a revision.
+func (l *lifecycle) condition() journal.CreatureState {
+	switch {
+	case l.quarantined:
+		return journal.Quarantined
+	case l.stopped:
+		return journal.Stopped
+	}
+	return journal.Running
+}
+
+// retries are what the supervisor knows of failures.
+type retries struct {
+	attempts []int64 // times of the latest ones, for the intensity
+	// retry is a delivery that failed and is to be tried again; it comes
+	// before everything in the mailbox. backingOff says that the pause before
+	// it is not over.
+	retry      *delivery
+	backingOff bool
+}
+
+// schedule says whose turn it is. A goroutine that sets scheduled (under mu) sees to
+// it that a worker gets the creature, which then owns it until it clears that.
+type schedule struct {
+	scheduled bool  // on the run queue or in the hands of a worker
 	inHands   bool  // of a worker
 	hold      *hold // nil: it may run
-	instance  abi.Instance
-	handles   *handles
+}
+
+// giveUp ends that a worker has the creature in hands. The caller holds the graph's
+// mu if the creature is in one.
+func (s *schedule) giveUp() {
+	s.scheduled, s.inHands = false, false
+	s.hold.handOver()
+}
+
+// running is the instance of a creature; see schedule for its owner.
+type running struct {
+	instance abi.Instance
+	handles  *handles
+}
+
+// memory is the state of a creature.
+type memory struct {
 	state     *creatureState // nil until loaded; written under mu too
 	stateSize int64
-	attempt   int      // failed attempts of the present delivery
-	waits     int      // how often in a row it had to wait for its store
-	job       *toolJob // that the turn is about, if it is not about a delivery
-	conflicts int      // how often in a row its turn met another change of the graph
-	portrait  portrait // what the log says that it is
-	// What the turn under way sees: the graph's shape and the creature's wiring
-	// when it began and, of a creature that has ever asked, the awareness document.
+}
+
+// tries counts how often in a row something had to be tried again.
+type tries struct {
+	attempt   int // failed attempts of the present delivery
+	waits     int // for the store
+	conflicts int // of a turn with another change of the graph
+}
+
+// glance is what the turn under way sees: the graph's shape and the creature's wiring
+// when it began and, of a creature that has ever asked, the awareness document.
+type glance struct {
 	shape  uint64
 	facing *wiring
 	reads  bool
@@ -123,7 +188,7 @@ func (c *counters) burn(fuel int64) {
 // newCreature checks a specification and prepares a creature from it.
 func newCreature(id journal.CreatureID, spec deploy.CreatureSpec, m abi.Module) (*creature, error) {
 	c := &creature{
-		id: id, name: spec.Name, parent: spec.Parent, privileged: spec.Privileged, stopped: spec.Stopped,
+		id: id, membership: membership{name: spec.Name, parent: spec.Parent, privileged: spec.Privileged}, lifecycle: lifecycle{stopped: spec.Stopped},
 		settings: settings{spec: spec, module: m, limits: specs.Limits(spec.Limits), restart: spec.Restart.WithDefaults()},
 	}
 	c.spec.Wasm = nil // the module has it; do not keep a second copy
@@ -138,9 +203,6 @@ func newCreature(id journal.CreatureID, spec deploy.CreatureSpec, m abi.Module) 
 	c.veil = veil.Of(&spec)
 	return c, nil
 }
-
-// runs reports whether the creature takes deliveries. The caller holds mu.
-func (c *creature) runs() bool { return !c.stopped && !c.quarantined && !c.removed }
 
 // hasWork reports whether there is something to do. The caller holds mu.
 func (c *creature) hasWork() bool {

@@ -76,18 +76,6 @@ func (g *graph) describeSelf(c *creature) outlook.AwareSelf {
 	return self
 }
 
-// condition is the state of a creature as awareness documents have it: that it
-// pauses before another attempt is gone too soon to be worth a revision.
-func (c *creature) condition() journal.CreatureState {
-	switch {
-	case c.quarantined:
-		return journal.Quarantined
-	case c.stopped:
-		return journal.Stopped
-	}
-	return journal.Running
-}
-
 // describeChannels lists the channels that a creature has an edge to.
 func (g *graph) describeChannels(c *creature) outlook.AwareList[outlook.AwareChannel] {
 	listen, send := map[*channel]string{}, map[*channel]string{}

@@ -23,13 +23,6 @@ func (h *hold) handOver() {
 	}
 }
 
-// giveUp ends that a worker has the creature in hands. The caller holds the graph's
-// mu if the creature is in one.
-func (c *creature) giveUp() {
-	c.scheduled, c.inHands = false, false
-	c.hold.handOver()
-}
-
 // holding are creatures that one caller holds.
 type holding struct {
 	e    *core

@@ -32,7 +32,7 @@ func NewRehearsal(id journal.CreatureID) *Rehearsal {
 	e := &core{clock: timing.Real{}}
 	r := &Rehearsal{g: newGraph(e, "", 0)}
 	r.turn.e = e
-	r.c = &creature{id: id, state: &creatureState{}, reads: true, beheld: outlook.NewView(&outlook.Awareness{})}
+	r.c = &creature{id: id, memory: memory{state: &creatureState{}}, glance: glance{reads: true, beheld: outlook.NewView(&outlook.Awareness{})}}
 	r.c.home.store(r.g)
 	r.c.limits = specs.Limits(abi.Limits{})
 	r.c.wiring.Store(noWiring)

@@ -121,15 +121,10 @@ func (e locked) graphStatus(g *graph) GraphStatus {
 // stateName says whether the creature takes deliveries, and if not, why. The caller
 // holds the mu of its graph.
 func (c *creature) stateName() journal.CreatureState {
-	switch {
-	case c.quarantined:
-		return journal.Quarantined
-	case c.stopped:
-		return journal.Stopped
-	case c.backingOff:
+	if c.backingOff && !c.quarantined && !c.stopped {
 		return journal.BackingOff
 	}
-	return journal.Running
+	return c.condition()
 }
 
 // status describes the creature. The caller holds the mu of its graph.

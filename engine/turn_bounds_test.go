@@ -16,7 +16,7 @@ import (
 
 // newTestTurn is a turn of a creature that is in no graph.
 func newTestTurn(limits abi.Limits) *turn {
-	c := &creature{id: "c", settings: settings{limits: specs.Limits(limits)}, state: &creatureState{}, handles: &handles{index: map[string]int32{}}}
+	c := &creature{id: "c", settings: settings{limits: specs.Limits(limits)}, memory: memory{state: &creatureState{}}, running: running{handles: &handles{index: map[string]int32{}}}}
 	c.wiring.Store(&wiring{})
 	t := &turn{}
 	t.begin(context.Background(), c, delivery{msg: bootMessage}, abi.KindMessage, false)
