@@ -19,12 +19,12 @@ func (e *Engine) Awareness(id journal.CreatureID) (*outlook.View, error) {
 // awareness answers the sources of the awareness document, and nil outside of
 // creature_handle, where no delivery says as of when.
 func (t *turn) awareness(s abi.Source) ([]byte, abi.Code) {
-	if t.readOnly {
+	if t.ReadOnly {
 		return nil, abi.OK
 	}
 	v := t.awarenessView()
 	if v == nil {
-		return nil, t.fail(abi.NotFound, "nothing: the turn has no effect any more", "the creature has been removed")
+		return nil, t.Fail(abi.NotFound, "nothing: the turn has no effect any more", "the creature has been removed")
 	}
 	switch s {
 	case abi.SourceAwarenessJSON:
@@ -32,6 +32,6 @@ func (t *turn) awareness(s abi.Source) ([]byte, abi.Code) {
 	case abi.SourceAwarenessMarkdown:
 		return v.Markdown(), abi.OK
 	}
-	t.scratch = appendRevision(t.scratch[:0], v)
-	return t.scratch, abi.OK
+	t.Scratch = appendRevision(t.Scratch[:0], v)
+	return t.Scratch, abi.OK
 }

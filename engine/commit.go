@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -69,7 +70,7 @@ func (l *turnLog) write() {
 	for i := range t.sends {
 		l.send(&t.sends[i])
 	}
-	if len(t.wired)+len(t.writes)+len(t.timers) > 0 {
+	if len(t.wired)+len(t.Writes)+len(t.Timers) > 0 {
 		l.writeMore()
 	}
 	if t.kind == abi.KindRequest && t.d.msg.sender != "" {
@@ -83,11 +84,11 @@ func (l *turnLog) writeMore() {
 	for i := range t.wired {
 		l.lead(&t.wired[i])
 	}
-	for i := range t.writes {
-		l.store(&t.writes[i])
+	for i := range t.Writes {
+		l.store(&t.Writes[i])
 	}
-	for i := range t.timers {
-		l.set(&t.timers[i])
+	for i := range t.Timers {
+		l.set(&t.Timers[i])
 	}
 }
 
@@ -103,13 +104,13 @@ func (l *turnLog) end() {
 		l.log(ev)
 	}
 	if l.wants(journal.EventLog) {
-		for _, line := range t.logs {
-			l.log(line.event(about))
+		for _, line := range t.Logs {
+			l.log(line.Event(about))
 		}
 	}
-	if t.hasOutput && l.wants(journal.EventOutput) {
+	if t.HasOutput && l.wants(journal.EventOutput) {
 		ev := about
-		ev.Kind, ev.Payload = journal.EventOutput, slices.Clone(t.output)
+		ev.Kind, ev.Payload = journal.EventOutput, slices.Clone(t.Put)
 		l.log(ev)
 	}
 	if l.wants(journal.EventPolicyDenied) {
@@ -122,7 +123,7 @@ func (l *turnLog) end() {
 // summary is what the turn_ended event says of the turn.
 func (l *turnLog) summary() journal.TurnEndedPayload {
 	t := l.t
-	d := journal.TurnEndedPayload{Kind: journal.KindOfDelivery(t.kind), Sends: len(t.sends), Writes: len(t.writes), Fuel: max(t.fuel, 0), Awareness: t.seen()}
+	d := journal.TurnEndedPayload{Kind: journal.KindOfDelivery(t.kind), Sends: len(t.sends), Writes: len(t.Writes), Fuel: max(t.fuel, 0), Awareness: t.seen()}
 	if t.tools != nil {
 		d.Tools = t.tools.Len()
 	}
@@ -141,7 +142,7 @@ func (l *turnLog) send(s *sendEffect) {
 		l.denied++
 		return
 	}
-	payload, headers := l.t.bytes(s.payload), l.t.bytes(s.headers)
+	payload, headers := l.t.Bytes(s.payload), l.t.Bytes(s.headers)
 	if s.mutated {
 		payload, headers = s.mutatedPayload, s.mutatedHeaders
 	}
@@ -169,7 +170,7 @@ func (l *turnLog) ask(s *sendEffect, to *channel) {
 		return
 	}
 	headers, _ := journal.EncodeHeaders(map[string]string{headerDeadline: strconv.FormatInt(s.ask.deadline.Milliseconds(), 10)})
-	m := newMessage(slices.Clone(l.t.bytes(s.payload)), headers)
+	m := newMessage(slices.Clone(l.t.Bytes(s.payload)), headers)
 	m.kind, m.sender, m.senderName = abi.KindRequest, l.t.c.id, l.t.c.name
 	l.sent++
 	l.post(to, m)
@@ -208,39 +209,28 @@ func (l *turnLog) bury(d letter) {
 }
 
 // store writes what the turn leaves of a key of the state.
-func (l *turnLog) store(w *stateWrite) {
+func (l *turnLog) store(w *effects.Write) {
 	if !l.wants(journal.EventState) {
 		return
 	}
 	if l.rec != nil {
-		l.rec.State = append(l.rec.State, journal.StateRow{Creature: l.t.c.id, Key: w.key, Value: w.value, Deleted: w.deleted})
+		l.rec.State = append(l.rec.State, journal.StateRow{Creature: l.t.c.id, Key: w.Key, Value: w.Value, Deleted: w.Deleted})
 	}
-	l.log(journal.Event{Kind: journal.EventState, Creature: l.t.c.id, Turn: l.id, Payload: encodeStateWrite(w)})
-}
-
-// encodeStateWrite writes the payload of a state event: the key, NUL, then
-// "=" and the value, or "-" for a deletion.
-func encodeStateWrite(w *stateWrite) []byte {
-	b := make([]byte, 0, len(w.key)+2+len(w.value))
-	b = append(append(b, w.key...), 0)
-	if w.deleted {
-		return append(b, '-')
-	}
-	return append(append(b, '='), w.value...)
+	l.log(journal.Event{Kind: journal.EventState, Creature: l.t.c.id, Turn: l.id, Payload: w.Encode()})
 }
 
 // set writes what the turn does to a timer. Delays count from the commit: a creature
 // that works off an old backlog sets timers in its present, not in its past.
-func (l *turnLog) set(x *timerEffect) {
-	row, rec := journal.TimerRow{Creature: l.t.c.id, Name: x.name}, l.rec
-	if rec != nil && l.t.c.timers[x.name] != nil {
+func (l *turnLog) set(x *effects.Timer) {
+	row, rec := journal.TimerRow{Creature: l.t.c.id, Name: x.Name}, l.rec
+	if rec != nil && l.t.c.timers[x.Name] != nil {
 		if l.ahead != nil { // a first record has the rows from before the turn
 			rec.Timers = slices.DeleteFunc(rec.Timers, func(r journal.TimerRow) bool { return r.Creature == row.Creature && r.Name == row.Name })
 		}
 		rec.Drop.Timers = append(rec.Drop.Timers, row)
 	}
-	if !x.cancel {
-		row.Due, row.Period, row.Payload = l.g.wall+int64(x.delay), int64(x.period), x.payload
+	if !x.Cancel {
+		row.Due, row.Period, row.Payload = l.g.wall+int64(x.Delay), int64(x.Period), x.Payload
 		if rec != nil {
 			rec.Timers = append(rec.Timers, row)
 		}
@@ -256,7 +246,7 @@ func (l *turnLog) reply() {
 		if t.replied {
 			l.bury(letter{turn: l.id, DeadLetterRow: journal.DeadLetterRow{
 				Reason: journal.DeadNotConnected, Creature: m.sender, Sender: l.t.c.id, Kind: journal.EventDirectMessage,
-				Error: NotWaiting, Payload: slices.Clone(t.bytes(t.reply)),
+				Error: NotWaiting, Payload: slices.Clone(t.Bytes(t.reply)),
 			}})
 		}
 		return
@@ -275,7 +265,7 @@ func (l *turnLog) reply() {
 // answer is the turn's answer to the request that it has handled.
 func (l *turnLog) answer() answer {
 	if t := l.t; t.replied {
-		return answer{payload: t.bytes(t.reply), from: l.t.c}
+		return answer{payload: t.Bytes(t.reply), from: l.t.c}
 	}
 	return answer{code: abi.Unavailable, text: l.t.c.name + " did not reply", from: l.t.c}
 }
@@ -312,19 +302,19 @@ func (l *turnLog) land(g *graph, rec *journal.Record, w *waker) {
 
 // hasMore reports whether the turn leaves more than messages, as few do.
 func (l *turnLog) hasMore() bool {
-	return len(l.t.writes)+len(l.letters)+len(l.timers)+len(l.asks)+l.denied > 0 || l.settled != nil
+	return len(l.t.Writes)+len(l.letters)+len(l.timers)+len(l.asks)+l.denied > 0 || l.settled != nil
 }
 
 // landMore makes real what few turns leave.
 func (l *turnLog) landMore(g *graph) {
 	c, t, e := l.t.c, l.t, g.engine
-	for _, write := range t.writes {
-		if write.deleted {
-			c.state.Delete(write.key)
+	for _, write := range t.Writes {
+		if write.Deleted {
+			c.state.Delete(write.Key)
 		} else {
-			c.state.Set(write.key, write.value)
+			c.state.Set(write.Key, write.Value)
 		}
-		c.stateSize = t.stateSize
+		c.stateSize = t.StateSize
 	}
 	c.counters.Denied += uint64(l.denied)
 	for i := range l.letters {

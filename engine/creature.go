@@ -8,6 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/specs"
 	"github.com/seed47132306/terrarium/engine/internal/veil"
@@ -130,7 +131,7 @@ type running struct {
 
 // memory is the state of a creature.
 type memory struct {
-	state     *creatureState // nil until loaded; written under mu too
+	state     *effects.State // nil until loaded; written under mu too
 	stateSize int64
 }
 
@@ -283,10 +284,10 @@ func (c *creature) loadState(ctx context.Context) error {
 			}
 		}
 		var size int64
-		state := &creatureState{}
+		state := &effects.State{}
 		for k, v := range saved {
 			state.Set(k, v)
-			size += stateCost(len(k), len(v))
+			size += effects.Cost(len(k), len(v))
 		}
 		if g = c.home.lock(); g == nil {
 			return errtext.Gone("creature", string(c.id))

@@ -139,7 +139,7 @@
 // A turn:
 //
 //   - turn.go: what hostcalls collect
-//   - turn_state.go: its state
+//   - internal/effects: those of them that need no look at a graph: state, output, log
 //   - timers.go: its timers, and alarms
 //   - request_turn.go: its requests and replies
 //   - commit.go: the commit of a turn: what it leaves is written, and then landed

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -87,19 +88,13 @@ func (g *graph) logVerdict(rec *journal.Record, about journal.Event, v draft.Wor
 	g.log(rec, v.Event(about))
 }
 
-// event is the event of a log line; about says whose it is.
-func (l logLine) event(about journal.Event) journal.Event {
-	about.Kind, about.Payload = journal.EventLog, journal.JSON(journal.LogPayload{Level: l.level.String(), Text: l.text, Engine: l.engine})
-	return about
-}
-
 // logLines logs what the guest logged during one attempt.
-func (g *graph) logLines(rec *journal.Record, about journal.Event, lines []logLine) {
+func (g *graph) logLines(rec *journal.Record, about journal.Event, lines []effects.Line) {
 	if len(lines) == 0 || (rec == nil && !g.engine.observed(journal.EventLog)) {
 		return
 	}
 	for _, line := range lines {
-		g.log(rec, line.event(about))
+		g.log(rec, line.Event(about))
 	}
 }
 

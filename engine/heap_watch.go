@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/heapwatch"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -159,6 +160,6 @@ func (e *core) tellHeld(c *creature, freed int64) {
 	e.log.Warn("an instance was replaced that held memory which is not accounted", "creature", c.id, "name", c.name, "freed_bytes", freed)
 	text := fmt.Sprintf("the instance was replaced: it held %d bytes of the process beyond what is accounted; report the module", freed)
 	rec := g.newRecord()
-	g.logLines(rec, journal.Event{Creature: c.id}, []logLine{{level: abi.LevelWarn, text: text, engine: true}})
+	g.logLines(rec, journal.Event{Creature: c.id}, []effects.Line{{Level: abi.LevelWarn, Text: text, Engine: true}})
 	g.append(rec)
 }

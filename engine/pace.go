@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -60,7 +61,7 @@ func (e *core) tellThrottled(g *graph, c *creature, limit string, rate int64) {
 	text := fmt.Sprintf("the limit %s (%d per second) is reached, and the creature waits; raise the limit or store less", limit, rate)
 	e.log.Warn("a creature waits", "creature", c.id, "name", c.name, "limit", limit, "rate", rate)
 	rec := g.newRecord()
-	g.logLines(rec, journal.Event{Creature: c.id}, []logLine{{level: abi.LevelWarn, text: text, engine: true}})
+	g.logLines(rec, journal.Event{Creature: c.id}, []effects.Line{{Level: abi.LevelWarn, Text: text, Engine: true}})
 	g.append(rec)
 }
 

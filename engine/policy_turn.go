@@ -73,7 +73,7 @@ func (t *turn) judgeTool(name string, args []byte) error {
 // before anything gets a number.
 func (w *turnWorker) judge(ctx context.Context) {
 	t := &w.turn
-	if t.hasOutput && t.wiring.outlets != nil {
+	if t.HasOutput && t.wiring.outlets != nil {
 		w.leadOut(ctx)
 	}
 	w.judgeSends(ctx)
@@ -96,7 +96,7 @@ func (w *turnWorker) judgeSends(ctx context.Context) {
 			Graph: graphID(&t.c.home), Time: t.now, Seed: t.policySeed(uint64(i)), Deployment: s.ch.deployment,
 			ChannelName: s.alias, ChannelAddress: s.ch.address,
 			SenderName: t.wiring.name, SenderAddress: t.c.spec.Address, SenderSpecies: t.c.spec.Species, SenderDeployment: t.wiring.deployment,
-			Payload: t.bytes(s.payload), Headers: journal.DecodeHeaders(t.bytes(s.headers)),
+			Payload: t.Bytes(s.payload), Headers: journal.DecodeHeaders(t.Bytes(s.headers)),
 			Surroundings: deploy.Surroundings{View: t.c.home.view(), Memory: t.recalled.Of(s.ch.deployment)},
 		}
 		verdict := (*policy).Send(ctx, event)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/specs"
 )
@@ -86,7 +87,7 @@ func startFirst(ctx context.Context, e *core, spec deploy.CreatureSpec, m abi.Mo
 		c.wiring.Store(&wiring{name: spec.Name})
 		t := &turn{e: e}
 		if err = t.start(ctx, c); err != nil {
-			err = fmt.Errorf("add_creature: starting %s: %w", spec.Name, withLogs(err, t.logs))
+			err = fmt.Errorf("add_creature: starting %s: %w", spec.Name, withLogs(err, t.Logs))
 		}
 	}
 	if err != nil {
@@ -99,11 +100,11 @@ func startFirst(ctx context.Context, e *core, spec deploy.CreatureSpec, m abi.Mo
 }
 
 // withLogs adds the guest's last words to an error, unless it has them.
-func withLogs(err error, logs []logLine) error {
-	if len(logs) == 0 || strings.Contains(err.Error(), logs[len(logs)-1].text) {
+func withLogs(err error, logs []effects.Line) error {
+	if len(logs) == 0 || strings.Contains(err.Error(), logs[len(logs)-1].Text) {
 		return err
 	}
-	said := fmt.Sprintf(" (it logged: %s)", errtext.Clip(logs[len(logs)-1].text))
+	said := fmt.Sprintf(" (it logged: %s)", errtext.Clip(logs[len(logs)-1].Text))
 	if e, ok := err.(*abi.Error); ok && e.Message != "" {
 		worded := *e
 		worded.Message += said

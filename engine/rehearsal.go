@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/specs"
 	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -32,7 +33,7 @@ func NewRehearsal(id journal.CreatureID) *Rehearsal {
 	e := &core{clock: timing.Real{}}
 	r := &Rehearsal{g: newGraph(e, "", 0)}
 	r.turn.e = e
-	r.c = &creature{id: id, memory: memory{state: &creatureState{}}, glance: glance{reads: true, beheld: outlook.NewView(&outlook.Awareness{})}}
+	r.c = &creature{id: id, memory: memory{state: &effects.State{}}, glance: glance{reads: true, beheld: outlook.NewView(&outlook.Awareness{})}}
 	r.c.home.store(r.g)
 	r.c.limits = specs.Limits(abi.Limits{})
 	r.c.wiring.Store(noWiring)
@@ -66,14 +67,14 @@ func (r *Rehearsal) Limits() abi.Limits { return r.c.limits }
 // Write changes the state, as a turn that has happened did.
 func (r *Rehearsal) Write(key string, value []byte, deleted bool) {
 	if old, ok := r.c.state.Get(key); ok {
-		r.c.stateSize -= stateCost(len(key), len(old))
+		r.c.stateSize -= effects.Cost(len(key), len(old))
 	}
 	if deleted {
 		r.c.state.Delete(key)
 		return
 	}
 	r.c.state.Set(key, value)
-	r.c.stateSize += stateCost(len(key), len(value))
+	r.c.stateSize += effects.Cost(len(key), len(value))
 }
 
 // Keys is how many keys the state has.
@@ -179,13 +180,13 @@ func (r *Rehearsal) MayCallTool(name, args []byte) abi.Code { return r.turn.mayC
 
 // Refuse leaves the text of a failed call to the guest, and answers the code.
 func (r *Rehearsal) Refuse(code abi.Code, text string) abi.Code {
-	r.turn.fault = fault{code: code, text: text}
+	r.turn.Fault = effects.Fault{Code: code, Text: text}
 	return code
 }
 
 // SendFor adds what a group tool sends: on a channel, or to a creature.
 func (r *Rehearsal) SendFor(ch journal.ChannelID, to journal.CreatureID, payload, headers []byte) {
-	s := sendEffect{payload: r.turn.keep(payload), headers: r.turn.keep(headers)}
+	s := sendEffect{payload: r.turn.Keep(payload), headers: r.turn.Keep(headers)}
 	if to != "" {
 		s.to = &creature{id: to}
 	} else {
@@ -224,25 +225,25 @@ func (r *Rehearsal) Effects() Effects {
 		out.Sends = append(out.Sends, t.rehearsed(&t.sends[i]))
 	}
 	if t.replied {
-		out.Reply = append([]byte{}, t.bytes(t.reply)...)
+		out.Reply = append([]byte{}, t.Bytes(t.reply)...)
 	}
-	if t.hasOutput {
-		out.Output = append([]byte{}, t.output...)
+	if t.HasOutput {
+		out.Output = append([]byte{}, t.Put...)
 	}
-	for _, w := range t.writes {
-		out.Writes = append(out.Writes, journal.StateRow{Creature: r.c.id, Key: w.key, Value: w.value, Deleted: w.deleted})
+	for _, w := range t.Writes {
+		out.Writes = append(out.Writes, journal.StateRow{Creature: r.c.id, Key: w.Key, Value: w.Value, Deleted: w.Deleted})
 	}
-	for i := range t.timers {
-		out.Timers = append(out.Timers, t.timers[i].noted())
+	for i := range t.Timers {
+		out.Timers = append(out.Timers, t.Timers[i].Noted())
 	}
-	for _, line := range t.logs {
-		out.Logs = append(out.Logs, journal.LogPayload{Level: line.level.String(), Text: line.text})
+	for _, line := range t.Logs {
+		out.Logs = append(out.Logs, journal.LogPayload{Level: line.Level.String(), Text: line.Text})
 	}
 	return out
 }
 
 func (t *turn) rehearsed(s *sendEffect) RehearsedSend {
-	out := RehearsedSend{Payload: slices.Clone(t.bytes(s.payload)), Headers: slices.Clone(t.bytes(s.headers))}
+	out := RehearsedSend{Payload: slices.Clone(t.Bytes(s.payload)), Headers: slices.Clone(t.Bytes(s.headers))}
 	if s.ch != nil {
 		out.Channel = s.ch.id
 	}

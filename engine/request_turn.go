@@ -19,24 +19,24 @@ type ask struct {
 
 // Request implements [abi.Turn].
 func (t *turn) Request(to, payload []byte, deadline time.Duration, tag int64) abi.Code {
-	if code := t.effect(); code != abi.OK {
+	if code := t.Effect(); code != abi.OK {
 		return code
 	}
 	if deadline <= 0 {
-		return t.fail(abi.InvalidArgument, "say in milliseconds how long to wait", "a request needs a deadline")
+		return t.Fail(abi.InvalidArgument, "say in milliseconds how long to wait", "a request needs a deadline")
 	}
 	target := t.peer(to)
 	if target == nil {
-		return t.fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %s in this graph", errtext.Quoted(to))
+		return t.Fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %s in this graph", errtext.Quoted(to))
 	}
 	if t.openRequests() >= t.c.limits.Requests {
-		return t.overLimit("requests", int64(t.c.limits.Requests))
+		return t.OverLimit("requests", int64(t.c.limits.Requests))
 	}
-	if code := t.room(1, payload, nil); code != abi.OK {
+	if code := t.Room(1, payload, nil); code != abi.OK {
 		return code
 	}
 	t.asked++
-	t.sends = append(t.sends, sendEffect{to: target, payload: t.keep(payload), ask: &ask{deadline, tag}})
+	t.sends = append(t.sends, sendEffect{to: target, payload: t.Keep(payload), ask: &ask{deadline, tag}})
 	return abi.OK
 }
 
@@ -52,18 +52,18 @@ func (t *turn) openRequests() int {
 
 // Reply implements [abi.Turn].
 func (t *turn) Reply(payload []byte) abi.Code {
-	if code := t.effect(); code != abi.OK {
+	if code := t.Effect(); code != abi.OK {
 		return code
 	}
 	switch {
 	case t.kind != abi.KindRequest:
-		return t.fail(abi.Denied, "reply while a delivery of the kind request is handled", "there is no request to reply to")
+		return t.Fail(abi.Denied, "reply while a delivery of the kind request is handled", "there is no request to reply to")
 	case t.replied:
-		return t.fail(abi.AlreadyExists, "reply once", "the request has a reply already")
+		return t.Fail(abi.AlreadyExists, "reply once", "the request has a reply already")
 	case int64(len(payload)) > t.c.limits.Message:
-		return t.fail(abi.TooLarge, "send a smaller reply, or raise the limit", "the reply has %d bytes; the limit message is %d", len(payload), t.c.limits.Message)
+		return t.Fail(abi.TooLarge, "send a smaller reply, or raise the limit", "the reply has %d bytes; the limit message is %d", len(payload), t.c.limits.Message)
 	}
-	t.replied, t.reply = true, t.keep(payload)
+	t.replied, t.reply = true, t.Keep(payload)
 	return abi.OK
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -124,7 +125,7 @@ func (s *snapshot) write() {
 		s.rec.State = append(s.rec.State, row)
 		s.rec.Events = append(s.rec.Events, journal.Event{
 			ID: s.nextID(), Time: x.tick(), Kind: journal.EventState, Creature: row.Creature,
-			Payload: encodeStateWrite(&stateWrite{key: row.Key, value: row.Value}),
+			Payload: (&effects.Write{Key: row.Key, Value: row.Value}).Encode(),
 		})
 	}
 	for i := range s.letters {

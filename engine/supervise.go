@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -17,7 +18,7 @@ import (
 // entered, or nil if the creature is gone.
 func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind abi.Kind, err error) *graph {
 	t := &w.turn
-	logs, fuel, told := slices.Clone(t.logs), t.fuel, t.notice()
+	logs, fuel, told := slices.Clone(t.Logs), t.fuel, t.notice()
 	var calls []journal.NotedCall
 	if t.tools != nil {
 		calls = t.tools.log
@@ -70,11 +71,11 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 }
 
 // giveUp makes a delivery a dead letter: its creature has failed it for good.
-func (w *turnWorker) giveUp(g *graph, rec *journal.Record, c *creature, d delivery, kind abi.Kind, err error, logs []logLine) {
+func (w *turnWorker) giveUp(g *graph, rec *journal.Record, c *creature, d delivery, kind abi.Kind, err error, logs []effects.Line) {
 	l := letterOf(&c.mb, d.msg, journal.DeadReason(abi.CodeOf(err).String()))
 	l.Attempts, l.Error = c.attempt, errtext.Clip(err.Error())
 	if n := len(logs); n > 0 {
-		l.LastWords = logs[n-1].text
+		l.LastWords = logs[n-1].Text
 	}
 	g.log(rec, journal.Event{
 		Kind: journal.EventCreatureFailed, Creature: c.id, Attempt: c.attempt, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.logID(),

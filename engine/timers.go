@@ -1,146 +1,40 @@
 package engine
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// timerEffect is a timer that the turn sets or cancels.
-type timerEffect struct {
-	name    string
-	delay   time.Duration
-	period  time.Duration
-	payload []byte
-	cancel  bool
-}
-
 // TimerSet implements [abi.Turn].
 func (t *turn) TimerSet(name []byte, delay, period time.Duration, payload []byte) abi.Code {
-	if code := t.effect(); code != abi.OK {
-		return code
-	}
-	limits := &t.c.limits
-	switch {
-	case int64(len(name)) > limits.StateKey:
-		return t.fail(abi.TooLarge, "use a shorter name", "the name of the timer has %d bytes; the limit state_key is %d", len(name), limits.StateKey)
-	case len(name) == 0 || !utf8.Valid(name) || slices.Contains(name, 0):
-		return t.fail(abi.InvalidArgument, "use another name", "the name of a timer is UTF-8 without NUL and not empty")
-	case delay < 0 || period < 0:
-		return t.fail(abi.InvalidArgument, "use 0 or more", "a timer's delay and period are not negative")
-	case int64(len(payload)) > limits.Message:
-		return t.fail(abi.TooLarge, "keep it in the state", "the payload has %d bytes; the limit message is %d", len(payload), limits.Message)
-	}
-	return t.putTimer(timerEffect{name: string(name), delay: delay, period: period, payload: slices.Clone(payload)})
+	t.lookAtTimers()
+	return t.Own.TimerSet(name, delay, period, payload)
 }
 
 // TimerCancel implements [abi.Turn].
 func (t *turn) TimerCancel(name []byte) (existed bool, code abi.Code) {
-	if code := t.effect(); code != abi.OK {
-		return false, code
-	}
-	if int64(len(name)) > t.c.limits.StateKey {
-		return false, abi.OK
-	}
-	if existed, _ = t.hasTimer(string(name)); !existed {
-		return false, abi.OK
-	}
-	code = t.putTimer(timerEffect{name: string(name), cancel: true})
-	return code == abi.OK, code
+	t.lookAtTimers()
+	return t.Own.TimerCancel(name)
 }
 
-// putTimer replaces what the turn has done to a timer before.
-func (t *turn) putTimer(x timerEffect) abi.Code {
-	limits := &t.c.limits
-	at, again := slices.BinarySearchFunc(t.timers, x.name, func(x timerEffect, name string) int { return cmp.Compare(x.name, name) })
-	set, others := t.hasTimer(x.name)
-	held := others.bytes + int64(len(x.name)+len(x.payload))
-	switch {
-	case x.cancel && again && !t.persists(x.name):
-		t.timers = slices.Delete(t.timers, at, at+1) // as if it had never been set
-		return abi.OK
-	case x.cancel:
-	case !set && others.count >= limits.Timers:
-		return t.overLimit("timers", int64(limits.Timers))
-	case held > limits.TimerBytes:
-		return t.overLimit("timer_bytes", limits.TimerBytes)
+// lookAtTimers notes which timers are set, once in a turn.
+func (t *turn) lookAtTimers() {
+	if t.ReadOnly || t.KnowsTimers() {
+		return
 	}
-	if again {
-		t.timers[at] = x
-	} else {
-		t.timers = slices.Insert(t.timers, at, x)
-	}
-	return abi.OK
-}
-
-// persists reports whether a timer was set before the turn.
-func (t *turn) persists(name string) bool {
-	_, ok := t.timersBefore()[name]
-	return ok
-}
-
-// timersBefore are the timers that were set when the turn first asked for one, with
-// the bytes of each. Timers ring meanwhile, but a turn sees the same ones all the
-// time, and pays for looking at them once.
-func (t *turn) timersBefore() map[string]int {
-	if t.before != nil {
-		return t.before
-	}
-	g := t.c.home.lock()
-	if g == nil {
-		return nil
-	}
-	defer g.mu.Unlock()
-	t.before = make(map[string]int, len(t.c.timers))
-	for name, a := range t.c.timers {
-		size := len(name) + len(a.row.Payload)
-		t.before[name] = size
-		t.beforeBytes += int64(size)
-	}
-	return t.before
-}
-
-// heldTimers are timers that are set.
-type heldTimers struct {
-	count int
-	bytes int64 // of their names and payloads
-}
-
-// hasTimer says whether a timer is set, and what the others amount to, as the
-// turn sees it.
-func (t *turn) hasTimer(name string) (set bool, others heldTimers) {
-	before := t.timersBefore()
-	others = heldTimers{len(before), t.beforeBytes}
-	leave := func(other string) (was bool) {
-		size, was := before[other]
-		if was {
-			others.count--
-			others.bytes -= int64(size)
+	if g := t.c.home.lock(); g != nil {
+		defer g.mu.Unlock()
+		before := make(map[string]int, len(t.c.timers))
+		for name, a := range t.c.timers {
+			before[name] = len(name) + len(a.row.Payload)
 		}
-		return was
+		t.KnowTimers(before)
 	}
-	changed := false
-	for i := range t.timers {
-		x := &t.timers[i]
-		leave(x.name)
-		switch {
-		case x.name == name:
-			set, changed = !x.cancel, true
-		case !x.cancel:
-			others.count++
-			others.bytes += int64(len(x.name) + len(x.payload))
-		}
-	}
-	if !changed {
-		set = leave(name)
-	}
-	return set, others
 }
 
 // alarm is a timer that a creature has set. The graph's mu guards it.

@@ -143,7 +143,7 @@ func (w *turnWorker) callTool(ctx context.Context, c *creature, d delivery, job 
 	result, code := t.Tool([]byte(job.name), job.args)
 	job.result, job.err = result, nil
 	if code != abi.OK {
-		e := &abi.Error{Code: code, Op: job.name, Message: t.fault.text, Remedy: t.fault.remedy, IDs: t.fault.ids}
+		e := t.Fault.Error(job.name)
 		job.err = e.With("caller", string(c.id))
 	}
 	return job.err

@@ -42,19 +42,19 @@ func (t *turn) Tool(name, args []byte) ([]byte, abi.Code) {
 
 // mayCallTool checks what does not depend on the graph, and counts the call.
 func (t *turn) mayCallTool(name, args []byte) abi.Code {
-	if code := t.effect(); code != abi.OK {
+	if code := t.Effect(); code != abi.OK {
 		return code
 	}
 	if t.tools == nil {
 		t.tools = &toolUse{}
 	}
 	if t.tools.Calls++; t.tools.Calls > t.c.limits.Tools {
-		return t.overLimit("tools", int64(t.c.limits.Tools))
+		return t.OverLimit("tools", int64(t.c.limits.Tools))
 	}
 	if size := int64(len(name) + len(args)); size > t.c.limits.Message {
-		return t.fail(abi.TooLarge, "use smaller arguments, or raise the limit", "the call has %d bytes; the limit message is %d", size, t.c.limits.Message)
+		return t.Fail(abi.TooLarge, "use smaller arguments, or raise the limit", "the call has %d bytes; the limit message is %d", size, t.c.limits.Message)
 	} else if t.tools.bytes += size; t.tools.bytes > t.c.limits.SendBytes {
-		return t.overLimit("send_bytes", t.c.limits.SendBytes)
+		return t.OverLimit("send_bytes", t.c.limits.SendBytes)
 	}
 	return abi.OK
 }
@@ -63,7 +63,7 @@ func (t *turn) mayCallTool(name, args []byte) abi.Code {
 func (t *turn) callTool(name, args []byte) ([]byte, abi.Code) {
 	f := tools.ByName(string(name))
 	if f == nil {
-		return nil, t.fail(abi.NotFound, "the tools are "+tools.Names(), "there is no tool %s", errtext.Quoted(name))
+		return nil, t.Fail(abi.NotFound, "the tools are "+tools.Names(), "there is no tool %s", errtext.Quoted(name))
 	}
 	if err := f.Check(args); err != nil {
 		return nil, t.refuse(err)
@@ -85,7 +85,7 @@ func (t *turn) callTool(name, args []byte) ([]byte, abi.Code) {
 func (t *turn) refuse(err error) abi.Code {
 	var e *abi.Error
 	if !errors.As(err, &e) {
-		return t.fail(abi.CodeOf(err), "", "%s", errtext.Clip(err.Error()))
+		return t.Fail(abi.CodeOf(err), "", "%s", errtext.Clip(err.Error()))
 	}
 	text := cmp.Or(e.Message, e.Code.String())
 	if e.Err != nil {
@@ -97,14 +97,14 @@ func (t *turn) refuse(err error) abi.Code {
 	if e.Remedy != "" {
 		text = strings.Replace(text, "; "+e.Remedy, "", 1)
 	}
-	code := t.fail(e.Code, e.Remedy, "%s", errtext.Clip(text))
-	t.fault.ids = e.IDs
+	code := t.Fail(e.Code, e.Remedy, "%s", errtext.Clip(text))
+	t.Fault.IDs = e.IDs
 	return code
 }
 
 // faultError is the fault that a check of the turn has left.
 func (t *turn) faultError() error {
-	return &abi.Error{Code: t.fault.code, Op: "tool", Message: t.fault.text, Remedy: t.fault.remedy, IDs: t.fault.ids}
+	return t.Fault.Error("tool")
 }
 
 // draftOptions are those of a draft of what the turn does to its graph.
@@ -226,18 +226,18 @@ func (t callingTurn) Prepare(ctx context.Context, a *tools.AddNodeArgs, may func
 }
 
 func (t callingTurn) Send(id journal.ChannelID, alias string, payload, headers []byte) error {
-	if code := t.room(1, payload, headers); code != abi.OK {
+	if code := t.Room(1, payload, headers); code != abi.OK {
 		return t.faultError()
 	}
 	l, release := t.takeLock()
 	ch := l.channels[id] // nil if this turn makes it; the commit looks it up by its alias
 	release()
-	t.sends = append(t.sends, sendEffect{alias: alias, ch: ch, payload: t.keep(payload), headers: t.keep(headers)})
+	t.sends = append(t.sends, sendEffect{alias: alias, ch: ch, payload: t.Keep(payload), headers: t.Keep(headers)})
 	return nil
 }
 
 func (t callingTurn) SendTo(to journal.CreatureID, payload []byte) error {
-	if code := t.room(1, payload, nil); code != abi.OK {
+	if code := t.Room(1, payload, nil); code != abi.OK {
 		return t.faultError()
 	}
 	c := t.tools.added(to)
@@ -246,7 +246,7 @@ func (t callingTurn) SendTo(to journal.CreatureID, payload []byte) error {
 		c = l.creatures[to]
 		release()
 	}
-	t.sends = append(t.sends, sendEffect{to: c, payload: t.keep(payload)})
+	t.sends = append(t.sends, sendEffect{to: c, payload: t.Keep(payload)})
 	return nil
 }
 

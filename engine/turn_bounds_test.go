@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/specs"
 	"pgregory.net/rapid"
 )
 
 // newTestTurn is a turn of a creature that is in no graph.
 func newTestTurn(limits abi.Limits) *turn {
-	c := &creature{id: "c", settings: settings{limits: specs.Limits(limits)}, memory: memory{state: &creatureState{}}, running: running{handles: &handles{index: map[string]int32{}}}}
+	c := &creature{id: "c", settings: settings{limits: specs.Limits(limits)}, memory: memory{state: &effects.State{}}, running: running{handles: &handles{index: map[string]int32{}}}}
 	c.wiring.Store(&wiring{})
 	t := &turn{}
 	t.begin(context.Background(), c, delivery{msg: bootMessage}, abi.KindMessage, false)
@@ -32,7 +33,7 @@ func TestStateOfATurnIsAMap(t *testing.T) {
 		for _, k := range rapid.SliceOf(key).Draw(rt, "saved") {
 			model[k] = "saved"
 			turn.c.state.Set(k, []byte("saved"))
-			turn.stateSize = sizeOf(model)
+			turn.StateSize = sizeOf(model)
 		}
 		for range rapid.IntRange(0, 30).Draw(rt, "writes") {
 			k := key.Draw(rt, "key")
@@ -49,8 +50,8 @@ func TestStateOfATurnIsAMap(t *testing.T) {
 				}
 				delete(model, k)
 			}
-			if turn.stateSize != sizeOf(model) {
-				rt.Fatalf("the state has %d bytes, want %d", turn.stateSize, sizeOf(model))
+			if turn.StateSize != sizeOf(model) {
+				rt.Fatalf("the state has %d bytes, want %d", turn.StateSize, sizeOf(model))
 			}
 			for k, want := range model {
 				if v, code := turn.StateGet([]byte(k)); code != abi.OK || string(v) != want {
@@ -91,18 +92,18 @@ func TestStateListComesInPages(t *testing.T) {
 	turn.StateList(nil, func(page []byte) {
 		pages++
 		got += len(page)
-		if len(page) > listPage+len("key 00000\x00") || page[len(page)-1] != 0 {
+		if len(page) > effects.ListPage+len("key 00000\x00") || page[len(page)-1] != 0 {
 			t.Errorf("a page has %d bytes and ends with %q", len(page), page[len(page)-1])
 		}
 	})
-	if got != want || pages != (want+listPage-1)/listPage {
+	if got != want || pages != (want+effects.ListPage-1)/effects.ListPage {
 		t.Errorf("%d bytes in %d pages, want %d bytes", got, pages, want)
 	}
 }
 
 func sizeOf(m map[string]string) (n int64) {
 	for k, v := range m {
-		n += stateCost(len(k), len(v))
+		n += effects.Cost(len(k), len(v))
 	}
 	return n
 }
@@ -117,8 +118,8 @@ func TestRepetitionCostsNothing(t *testing.T) {
 		held func(*turn) int
 		most int
 	}{
-		"state":  {func(t *turn, _ int) abi.Code { return t.StateSet([]byte("k"), big) }, func(t *turn) int { return len(t.writes) }, 1},
-		"timers": {func(t *turn, _ int) abi.Code { return t.TimerSet([]byte("k"), 1, 0, big) }, func(t *turn) int { return len(t.timers) }, 1},
+		"state":  {func(t *turn, _ int) abi.Code { return t.StateSet([]byte("k"), big) }, func(t *turn) int { return len(t.Writes) }, 1},
+		"timers": {func(t *turn, _ int) abi.Code { return t.TimerSet([]byte("k"), 1, 0, big) }, func(t *turn) int { return len(t.Timers) }, 1},
 		"timers that come and go": {func(t *turn, i int) abi.Code {
 			name := fmt.Append(nil, i)
 			if code := t.TimerSet(name, 1, 0, big); code != abi.OK {
@@ -126,14 +127,14 @@ func TestRepetitionCostsNothing(t *testing.T) {
 			}
 			_, code := t.TimerCancel(name)
 			return code
-		}, func(t *turn) int { return len(t.timers) }, 0},
+		}, func(t *turn) int { return len(t.Timers) }, 0},
 		"output between sends": {func(t *turn, i int) abi.Code {
 			if i == 0 {
 				return t.Output(big)
 			}
-			t.keep([]byte("x"))
+			t.Keep([]byte("x"))
 			return t.Output(nil)
-		}, func(t *turn) int { return cap(t.output) + cap(t.arena) }, 4 * len(big)},
+		}, func(t *turn) int { return cap(t.Put) + cap(t.Arena) }, 4 * len(big)},
 	} {
 		turn := newTestTurn(abi.Limits{})
 		for i := range rounds {
@@ -161,12 +162,12 @@ func TestErrorsOfATurnAreShortAndNameLimits(t *testing.T) {
 			if keys, code := keysOf(t, string(huge)); code != abi.OK || len(keys) != 0 {
 				return code
 			}
-			return t.fail(abi.NotFound, "", "nothing is listed")
+			return t.Fail(abi.NotFound, "", "nothing is listed")
 		}, abi.NotFound, "nothing is listed"},
 		{func(t *turn) abi.Code { return t.StateSet(huge, nil) }, abi.TooLarge, "limit state_key is 5"},
 		{func(t *turn) abi.Code { return t.StateSet([]byte("k"), huge) }, abi.TooLarge, "limit state_value is 5"},
 		{func(t *turn) abi.Code { t.StateSet([]byte("k"), nil); return t.StateSet([]byte("l"), nil) }, abi.LimitExceeded, "limit state_writes (1)"},
-		{func(t *turn) abi.Code { t.stateSize = 80; return t.StateSet([]byte("k"), nil) }, abi.LimitExceeded, "limit state (80)"},
+		{func(t *turn) abi.Code { t.StateSize = 80; return t.StateSet([]byte("k"), nil) }, abi.LimitExceeded, "limit state (80)"},
 		{func(t *turn) abi.Code { _, code := t.Config(huge); return code }, abi.NotFound, "no attribute"},
 		{func(t *turn) abi.Code { return t.SendTo(huge, nil) }, abi.NotFound, "no creature"},
 		{func(t *turn) abi.Code { return t.Request(huge, nil, 1, 0) }, abi.NotFound, "no creature"},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -60,12 +61,12 @@ func (l *turnLog) begin(g *graph, rec *journal.Record) {
 
 // reset forgets what was written, keeping the memory.
 func (l *turnLog) reset() {
-	l.posts, l.g, l.rec, l.ahead, l.sent = emptied(l.posts), nil, nil, nil, 0
+	l.posts, l.g, l.rec, l.ahead, l.sent = effects.Emptied(l.posts), nil, nil, nil, 0
 	l.forgetMore()
 }
 
 func (l *turnLog) forgetMore() {
-	l.letters, l.timers, l.asks = emptied(l.letters), emptied(l.timers), emptied(l.asks)
+	l.letters, l.timers, l.asks = effects.Emptied(l.letters), effects.Emptied(l.timers), effects.Emptied(l.asks)
 	l.asker, l.settled, l.denied = nil, nil, 0
 }
 

@@ -79,18 +79,18 @@ func (t *turn) notes(cause journal.EventID, moved bool) *journal.TurnNotes {
 	}
 	n := t.c.inputNotes(t.wiring, t.d, cause)
 	outside := t.replied && t.d.msg.sender == ""
-	if len(t.timers) == 0 && t.asked == 0 && !outside && !t.judged && t.tools == nil && !moved {
+	if len(t.Timers) == 0 && t.asked == 0 && !outside && !t.judged && t.tools == nil && !moved {
 		return n
 	}
 	if n == nil {
 		n = &journal.TurnNotes{}
 	}
 	if outside {
-		reply := journal.NotedBytes(t.bytes(t.reply))
+		reply := journal.NotedBytes(t.Bytes(t.reply))
 		n.Reply = &reply
 	}
-	for i := range t.timers {
-		n.Timers = append(n.Timers, t.timers[i].noted())
+	for i := range t.Timers {
+		n.Timers = append(n.Timers, t.Timers[i].Noted())
 	}
 	if t.tools != nil {
 		n.Calls = t.tools.log
@@ -119,13 +119,9 @@ func (t *turn) noteSends(n *journal.TurnNotes, all bool) {
 		if s.ch == nil || !s.left && !s.mutated && !all {
 			continue
 		}
-		m := journal.NoteMessage(t.bytes(s.payload), t.bytes(s.headers), s.keep || !s.left && !s.mutated)
+		m := journal.NoteMessage(t.Bytes(s.payload), t.Bytes(s.headers), s.keep || !s.left && !s.mutated)
 		n.Sends = append(n.Sends, journal.NotedSend{Index: i, Channel: s.ch.id, Payload: m.Payload, Headers: m.Headers, Hash: m.Hash, Left: s.left})
 	}
-}
-
-func (x *timerEffect) noted() journal.NotedTimer {
-	return journal.NotedTimer{Name: x.name, Delay: int64(x.delay), Period: int64(x.period), Payload: x.payload, Cancelled: x.cancel}
 }
 
 // noteCall remembers what a tool answered. Calls beyond the limit are refused

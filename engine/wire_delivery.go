@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -88,13 +89,13 @@ func (t *turn) holds(ctx context.Context, o *outlet) bool {
 	if o.predicate != nil {
 		var holds bool
 		holds, err = o.predicate.Holds(ctx, &deploy.OutputEvent{
-			Time: t.d.msg.time, Seed: t.policySeed(3 << 32), Output: t.output, Source: t.wiring.name, Channel: t.channel(),
+			Time: t.d.msg.time, Seed: t.policySeed(3 << 32), Output: t.Put, Source: t.wiring.name, Channel: t.channel(),
 		})
 		if err == nil {
 			return holds
 		}
 	}
-	t.logs = append(t.logs, logLine{level: abi.LevelWarn, engine: true, text: fmt.Sprintf("the predicate %s of the wire %s cannot judge the output, which is not delivered: %s", o.When, o.Label(), errtext.Clip(err.Error()))})
+	t.Logs = append(t.Logs, effects.Line{Level: abi.LevelWarn, Engine: true, Text: fmt.Sprintf("the predicate %s of the wire %s cannot judge the output, which is not delivered: %s", o.When, o.Label(), errtext.Clip(err.Error()))})
 	return false
 }
 
@@ -108,8 +109,8 @@ func (t *turn) channel() string {
 func (t *turn) wrap(o *outlet, hops int) wiredOutput {
 	headers, _ := journal.EncodeHeaders(map[string]string{headerWire: string(o.ID), headerHops: strconv.Itoa(hops)})
 	out := wiredOutput{outlet: o, headers: headers, hops: hops}
-	values := [4][]byte{deploy.PromptOutput: t.output, deploy.PromptSource: []byte(t.wiring.name), deploy.PromptChannel: []byte(t.channel())}
-	size := int64(len(t.output))
+	values := [4][]byte{deploy.PromptOutput: t.Put, deploy.PromptSource: []byte(t.wiring.name), deploy.PromptChannel: []byte(t.channel())}
+	size := int64(len(t.Put))
 	if o.prompt != nil {
 		size = o.prompt.Size(values) // which may name the output again and again
 	}
@@ -121,7 +122,7 @@ func (t *turn) wrap(o *outlet, hops int) wiredOutput {
 	case o.prompt != nil:
 		out.payload = o.prompt.Fill(values)
 	case o.WithContent:
-		out.payload = t.output
+		out.payload = t.Put
 	default:
 		out.payload = t.outputDetail()
 	}
@@ -135,7 +136,7 @@ func (t *turn) outputDetail() []byte {
 		Channel string          `json:"channel"`
 		Message journal.EventID `json:"message,omitzero"` // that the turn handled
 		Size    int             `json:"size"`
-	}{t.wiring.name, t.channel(), t.d.msg.id, len(t.output)})
+	}{t.wiring.name, t.channel(), t.d.msg.id, len(t.Put)})
 }
 
 // hasOutlet reports whether a wire is still there.

@@ -3,11 +3,13 @@ package engine
 import (
 	"errors"
 	"testing"
+
+	"github.com/seed47132306/terrarium/engine/internal/effects"
 )
 
 // What a guest logged last is added to its error, but not said twice.
 func TestLastWordsAreSaidOnce(t *testing.T) {
-	said := []logLine{{text: "early"}, {text: "match is no pattern"}}
+	said := []effects.Line{{Text: "early"}, {Text: "match is no pattern"}}
 	for text, want := range map[string]string{
 		"it answered -1":                      "it answered -1 (it logged: match is no pattern)",
 		"it answered -1: match is no pattern": "it answered -1: match is no pattern",

@@ -89,6 +89,7 @@ var layers = map[string][]string{
 	"engine/storetest":    {"abi", "engine/journal"},
 
 	// What the engine uses and what knows nothing of it.
+	"engine/internal/effects":     {"abi", "engine/internal/errtext", "engine/internal/veil", "engine/journal"},
 	"engine/internal/errtext":     {"abi"},
 	"engine/internal/heapwatch":   {},
 	"engine/internal/idle":        {},
