@@ -31,7 +31,7 @@ var (
 	bytePattern = regexp.MustCompile(`"bytes":[0-9]+`)
 	evtPattern  = regexp.MustCompile(`"events":[0-9]+`)
 	memPattern  = regexp.MustCompile(`"memory_bytes":[0-9]+`)
-	heapPattern = regexp.MustCompile(`"unaccounted_bytes":[0-9]+,?`)
+	heapPattern = regexp.MustCompile(`,"unaccounted_bytes":[0-9]+|"unaccounted_bytes":[0-9]+,?`)
 	limPattern  = regexp.MustCompile(`"limits":\{[^}]*\}`)
 	inlined     = regexp.MustCompile(`(?s)[\[{]\s+[^\[\]{}]{0,150}[\]}]`)
 )

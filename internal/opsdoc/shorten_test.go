@@ -1,0 +1,26 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// The engine mentions unaccounted memory only while there is some, and at any place of
+// its object. What is shown is JSON without it.
+func TestShownWithoutUnaccountedMemory(t *testing.T) {
+	for _, answer := range []string{
+		`{"unaccounted_bytes":1}`,
+		`{"unaccounted_bytes":1,"graphs":2}`,
+		`{"graphs":2,"unaccounted_bytes":1}`,
+		`{"graphs":2,"unaccounted_bytes":1,"workers":3}`,
+	} {
+		shown, err := newShortener().show([]byte(answer))
+		var fields map[string]int
+		if err == nil {
+			err = json.Unmarshal([]byte(shown), &fields)
+		}
+		if _, left := fields["unaccounted_bytes"]; err != nil || left {
+			t.Errorf("%s is shown as %s, %v", answer, shown, err)
+		}
+	}
+}
