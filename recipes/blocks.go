@@ -26,8 +26,8 @@ var (
 	attrForEach     = Attribute{Name: "for_each", Type: "map or set of texts", Without: "one", Doc: "one for each element"}
 	attrConfig      = Attribute{Name: "config", Type: "object", Default: "{}", Doc: "the configuration of its creatures"}
 	attrWorkers     = Attribute{Name: "workers", Type: ChoiceValue, Choices: []string{"keep", "remove"}, Default: "keep",
-		Doc: "what becomes of a creature's [workers](recipes.md#workers) when it is removed"}
-	attrFile    = Attribute{Name: "file", Type: TextValue, Doc: "the file that the script stands in; exactly one of `run` and `file` is required"}
+		Doc: "whether a creature's [workers](recipes.md#workers) are removed with it"}
+	attrFile    = Attribute{Name: "file", Type: TextValue, Doc: "the file with the script; exactly one of `run` and `file` is required"}
 	attrTimeout = Attribute{Name: "timeout", Type: DurationValue, Default: policy.DefaultTimeout.String(), Doc: "how long the script may take, at most " + plainDuration(policy.MaxTimeout)}
 )
 
@@ -35,117 +35,117 @@ var (
 // here first.
 var language = []Block{
 	{Name: "terrarium", Doc: "the deployment", Attributes: []Attribute{
-		{Name: "name", Type: TextValue, Without: "the name of the file or folder", Doc: "of the deployment; a session is matched by it"},
-		{Name: "required_version", Type: TextValue, Without: "any", Doc: "versions that can run the recipe, such as `\">= 0.1, < 2\"`"},
+		{Name: "name", Type: TextValue, Without: "the name of the file or folder", Doc: "name of the deployment; sessions are matched by it"},
+		{Name: "required_version", Type: TextValue, Without: "any", Doc: "versions of terrarium that can run the recipe, such as `\">= 0.1, < 2\"`"},
 	}},
-	{Name: "session", Doc: "how it is kept", Attributes: []Attribute{
+	{Name: "session", Doc: "how the session is kept", Attributes: []Attribute{
 		{Name: "durability", Type: ChoiceValue, Choices: []string{"full", "normal", "none"}, Without: "`normal` with a session directory",
 			Doc: "`full` survives power loss, `normal` a killed process, `none` keeps nothing: [storage](storage.md#durability)"},
-		{Name: "merge", Type: ChoiceValue, Choices: []string{"deny", "allow"}, Default: "deny", Doc: "whether a [group tool](tools.md) may make its graph and another one"},
+		{Name: "merge", Type: ChoiceValue, Choices: []string{"deny", "allow"}, Default: "deny", Doc: "whether a [group tool](tools.md) may merge its graph with another"},
 	}},
-	{Name: "variable", Labels: named, Repeated: true, Doc: "a value that is given from outside", Attributes: []Attribute{
+	{Name: "variable", Labels: named, Repeated: true, Doc: "a value that the caller sets", Attributes: []Attribute{
 		{Name: "type", Type: "type", Without: "any", Doc: "such as `string`, `number`, `bool`, `list(string)`, `map(object({ a = optional(number, 3) }))`; in a [sub-recipe](recipes.md#recipe) also `channel`, `creature`, `species`, `predicate`, or a `list`, `set` or `map` of one of these"},
-		{Name: "default", Type: "any", Without: "a value must be given", Doc: "its value if none is given"},
+		{Name: "default", Type: "any", Without: "a value is required", Doc: "the value if none is given"},
 		attrDescription,
 		{Name: "sensitive", Type: FlagValue, Default: "false", Doc: "keep the value out of messages and out of stores"},
 	}},
-	{Name: "validation", Within: []string{"variable"}, Repeated: true, Doc: "what has to hold of the value", Attributes: []Attribute{
+	{Name: "validation", Within: []string{"variable"}, Repeated: true, Doc: "a condition on the value", Attributes: []Attribute{
 		{Name: "condition", Type: FlagValue, Required: true, Doc: "an expression on the variable"},
-		{Name: "error_message", Type: TextValue, Required: true, Doc: "what is said if it is false"},
+		{Name: "error_message", Type: TextValue, Required: true, Doc: "the message if it is false"},
 	}},
-	{Name: "locals", Repeated: true, Doc: "values with names", Others: "a value with that name"},
+	{Name: "locals", Repeated: true, Doc: "named values", Others: "a value with that name"},
 	{Name: "function", Labels: named, Repeated: true, Doc: "a function for expressions", Attributes: []Attribute{
 		{Name: "params", Type: "list of names", Required: true, Doc: "its parameters, without quotes"},
 		{Name: "result", Type: "any", Required: true, Doc: "an expression over its parameters, and nothing else"},
-		{Name: "variadic_param", Type: "name", Doc: "one more, which takes a list of all further arguments"},
+		{Name: "variadic_param", Type: "name", Doc: "one more parameter, a list of all further arguments"},
 		attrDescription,
 	}},
-	{Name: "channel", Labels: named, Repeated: true, Doc: "what messages are sent on", Attributes: []Attribute{attrForEach, attrDescription}},
-	{Name: "creature", Labels: named, Repeated: true, Doc: "what listens and sends", Attributes: []Attribute{
+	{Name: "channel", Labels: named, Repeated: true, Doc: "a channel for messages", Attributes: []Attribute{attrForEach, attrDescription}},
+	{Name: "creature", Labels: named, Repeated: true, Doc: "a creature and its wiring", Attributes: []Attribute{
 		attrForEach,
 		{Name: "species", Type: "species", Doc: "where its module, configuration and limits come from"},
 		{Name: "module", Type: TextValue, Without: "that of the species", Doc: "a path, relative to the recipe's folder, or `\"builtin:NAME\"`"},
 		{Name: "listen", Type: "channels", Without: "nothing", Doc: "channels it listens on: a list, or an object by alias; an alias may have a list"},
 		{Name: "send", Type: "channels", Without: "nothing", Doc: "channels it may send on: a list, or an object by alias"},
-		{Name: "config", Type: "object", Default: "{}", Doc: "laid over that of the species, attribute by attribute"},
+		{Name: "config", Type: "object", Default: "{}", Doc: "overrides that of the species, attribute by attribute"},
 		{Name: "workers", Type: ChoiceValue, Choices: attrWorkers.Choices, Without: "that of the species, else `keep`", Doc: attrWorkers.Doc},
 		{Name: "privileged", Type: FlagValue, Default: "false", Doc: "may use all [group tools](tools.md)"},
 		{Name: "name", Type: TextValue, Without: "the label", Doc: "another name"},
 		attrDescription,
 	}},
-	{Name: "species", Labels: named, Repeated: true, Doc: "what creatures have in common", Attributes: []Attribute{
-		{Name: "module", Type: TextValue, Doc: "as of a creature"},
+	{Name: "species", Labels: named, Repeated: true, Doc: "settings that creatures share", Attributes: []Attribute{
+		{Name: "module", Type: TextValue, Doc: "as for a creature"},
 		attrConfig, attrWorkers,
-		{Name: "spawnable", Type: CountValue, Without: "none may be", Doc: "how many creatures may be *spawned* from it while it runs, besides those that the recipe declares"},
+		{Name: "spawnable", Type: CountValue, Without: "none", Doc: "how many creatures may be *spawned* from it at run time, in addition to those that the recipe declares"},
 		attrDescription,
 	}},
-	{Name: "catalog", Labels: named, Repeated: true, Doc: "a species of every module in a folder", Attributes: []Attribute{
-		{Name: "folder", Type: TextValue, Required: true, Doc: "a path relative to the recipe's folder, which has to be beneath it, or any folder by its path in full"},
-		{Name: "spawnable", Type: CountValue, Required: true, Doc: "how many may be spawned of each of them"},
+	{Name: "catalog", Labels: named, Repeated: true, Doc: "a species for every module in a folder", Attributes: []Attribute{
+		{Name: "folder", Type: TextValue, Required: true, Doc: "a folder within the recipe's folder, by its relative path, or any folder by its absolute path"},
+		{Name: "spawnable", Type: CountValue, Required: true, Doc: "how many creatures may be spawned of each species"},
 		attrConfig, attrWorkers, attrDescription,
 	}},
 	{Name: "limits", Within: templates, Doc: "[what it may use](limits.md)", Attributes: limitAttributes()},
-	{Name: "restart", Within: templates, Doc: "[what becomes of failed turns](limits.md#after-a-failure)", Attributes: restartAttributes()},
-	{Name: "mailbox", Within: templates, Doc: "[what waits for it](limits.md#mailboxes)", Attributes: []Attribute{
+	{Name: "restart", Within: templates, Doc: "[how failed turns are handled](limits.md#after-a-failure)", Attributes: restartAttributes()},
+	{Name: "mailbox", Within: templates, Doc: "[the deliveries that wait for it](limits.md#mailboxes)", Attributes: []Attribute{
 		{Name: "size", Type: CountValue, Default: fmt.Sprint(abi.DefaultLimits.Mailbox), Doc: "deliveries held in memory; the same as the limit `mailbox`"},
-		{Name: "overflow", Type: ChoiceValue, Choices: []string{"block", "drop_oldest", "dead_letter"}, Default: "block", Doc: "what becomes of more, without a store"},
+		{Name: "overflow", Type: ChoiceValue, Choices: []string{"block", "drop_oldest", "dead_letter"}, Default: "block", Doc: "how further deliveries are handled without a store"},
 	}},
-	{Name: "grants", Within: templates, Doc: "what it may have beyond determinism", Attributes: []Attribute{
+	{Name: "grants", Within: templates, Doc: "access to sources of nondeterminism", Attributes: []Attribute{
 		{Name: "clock", Type: FlagValue, Default: "false", Doc: "the real time"},
 		{Name: "random", Type: FlagValue, Default: "false", Doc: "random bytes without a seed"},
 	}},
 	{Name: "wire", Labels: named, Within: []string{"creature"}, Repeated: true, Doc: "[where its output goes](recipes.md#wire); as many as 64", Attributes: []Attribute{
-		{Name: "to", Type: "creature or `root`", Required: true, Doc: "who gets it"},
+		{Name: "to", Type: "creature or `root`", Required: true, Doc: "the creature that gets the output"},
 		{Name: "with_content", Type: FlagValue, Default: "true", Doc: "whether the output itself is delivered"},
-		{Name: "prompt", Type: TextValue, Doc: "a text to deliver, in which `{output}`, `{source}` and `{channel}` are replaced; braces that are meant as such are doubled"},
-		{Name: "when", Type: "predicate", Without: "always", Doc: "only outputs of which it holds"},
-		{Name: "allow_self", Type: FlagValue, Default: "false", Doc: "whether it may lead back to the creature itself"},
+		{Name: "prompt", Type: TextValue, Doc: "a text to deliver, in which `{output}`, `{source}` and `{channel}` are replaced; double literal braces"},
+		{Name: "when", Type: "predicate", Without: "always", Doc: "only outputs for which the predicate is true"},
+		{Name: "allow_self", Type: FlagValue, Default: "false", Doc: "whether the wire may lead back to the creature itself"},
 		attrDescription,
 	}},
 	{Name: dynamic, Labels: []string{"type"}, Within: templates, Repeated: true, Doc: "[makes blocks](recipes.md#dynamic) of a type", Attributes: []Attribute{
 		{Name: "for_each", Type: "map, set or list", Required: true, Doc: "one block for each element, at most 1,024"},
-		{Name: "iterator", Type: "name", Without: "the type of the block", Doc: "under which `content` has the element: `NAME.key` and `NAME.value`"},
-		{Name: "labels", Type: TextsValue, Doc: "of a `wire`: a list with its name"},
+		{Name: "iterator", Type: "name", Without: "the type of the block", Doc: "the name by which `content` refers to the element: `NAME.key` and `NAME.value`"},
+		{Name: "labels", Type: TextsValue, Doc: "for a `wire`: a list with its name"},
 	}},
-	{Name: "content", Within: []string{dynamic}, Doc: "what stands in each of them; required", Others: "as of a block of that type"},
+	{Name: "content", Within: []string{dynamic}, Doc: "the body of each block; required", Others: "as in a block of that type"},
 	{Name: "predicate", Labels: named, Repeated: true, Doc: "a condition on outputs, for wires", Attributes: []Attribute{
 		{Name: "run", Type: TextValue, Doc: "the script: a JavaScript expression over `output`, `source` and `channel`, or one function of an object with these"},
 		attrFile, attrTimeout, attrDescription,
 	}},
-	{Name: "policy", Labels: eventAndName, Repeated: true, Doc: "judges what is about to happen", Attributes: []Attribute{
-		{Name: "channel", Type: "channel or list", Without: "all", Doc: "on `send`, `connect` and `disconnect`: only these"},
-		{Name: "creature", Type: "creature or list", Without: "all", Doc: "only events that one of them has a part in, as sender, caller or either end"},
-		{Name: "species", Type: "species or list", Without: "all", Doc: "the same for species; either is enough"},
+	{Name: "policy", Labels: eventAndName, Repeated: true, Doc: "judges events before they happen", Attributes: []Attribute{
+		{Name: "channel", Type: "channel or list", Without: "all", Doc: "on `send`, `connect` and `disconnect`: only events on these channels"},
+		{Name: "creature", Type: "creature or list", Without: "all", Doc: "only events that involve one of these creatures, as sender, caller or either end"},
+		{Name: "species", Type: "species or list", Without: "all", Doc: "the same for species; matching one of `creature` and `species` is enough"},
 		{Name: "run", Type: TextValue, Doc: "the script: one JavaScript function of `(event, ctx)`"},
 		attrFile,
-		{Name: "mode", Type: ChoiceValue, Choices: []string{"validate", "mutate"}, Default: "validate", Doc: "`validate` may object, `mutate` may also change: on `send` and `merge`"},
-		{Name: "match", Type: "condition", Without: "always", Doc: "on `event`; evaluated before the script, which is skipped where it is false"},
+		{Name: "mode", Type: ChoiceValue, Choices: []string{"validate", "mutate"}, Default: "validate", Doc: "`validate` may deny; `mutate`, on `send` and `merge`, may also change the event"},
+		{Name: "match", Type: "condition", Without: "always", Doc: "a condition on `event`, evaluated first; if it is false, the script is skipped"},
 		attrTimeout,
-		{Name: "on_error", Type: ChoiceValue, Choices: []string{"deny", "warn", "allow"}, Default: "deny", Doc: "what a script that fails, or takes too long, amounts to"},
-		{Name: "enforce", Type: ChoiceValue, Choices: []string{"deny", "audit"}, Default: "deny", Doc: "`audit` only records what it would do"},
-		{Name: "record", Type: ChoiceValue, Choices: []string{"hash", "original"}, Default: "hash", Doc: "on `send`: what the session keeps of a message that the policy changes, or of a creature's that it leaves out"},
-		{Name: "isolation", Type: ChoiceValue, Choices: []string{"none", "process"}, Default: "none", Doc: "`process` runs the script in a process of its own, with a memory limit; that of a recipe that another user could have written is always run so"},
+		{Name: "on_error", Type: ChoiceValue, Choices: []string{"deny", "warn", "allow"}, Default: "deny", Doc: "the decision if the script fails or takes too long"},
+		{Name: "enforce", Type: ChoiceValue, Choices: []string{"deny", "audit"}, Default: "deny", Doc: "`audit` only records what the policy would do"},
+		{Name: "record", Type: ChoiceValue, Choices: []string{"hash", "original"}, Default: "hash", Doc: "on `send`: what the session keeps of a message that the policy changes, or of a creature's message that it drops"},
+		{Name: "isolation", Type: ChoiceValue, Choices: []string{"none", "process"}, Default: "none", Doc: "`process` runs the script in a separate process with a memory limit; scripts of a recipe that another user could have written always run that way"},
 		attrDescription,
 	}},
-	{Name: "recipe", Labels: named, Repeated: true, Doc: "a recipe as a part of this one", Others: "the value of the sub-recipe's variable of that name", Attributes: []Attribute{
+	{Name: "recipe", Labels: named, Repeated: true, Doc: "a sub-recipe, as a part of this recipe", Others: "the value of the sub-recipe's variable of that name", Attributes: []Attribute{
 		{Name: "source", Type: TextValue, Required: true, Doc: "the path of a folder with the recipe, or of its file"},
 		attrForEach,
 	}},
-	{Name: "test", Labels: named, Repeated: true, Doc: "what has to come of some messages", Attributes: []Attribute{
-		{Name: "variables", Type: "object", Without: "those of the command line", Doc: "values for variables, which go before all others"},
-		{Name: "timeout", Type: DurationValue, Default: DefaultTestTimeout.String(), Doc: "for all of it, at most " + plainDuration(MaxTestTimeout)},
+	{Name: "test", Labels: named, Repeated: true, Doc: "messages, and assertions on what they lead to", Attributes: []Attribute{
+		{Name: "variables", Type: "object", Without: "those of the command line", Doc: "values for variables, which take precedence over all others"},
+		{Name: "timeout", Type: DurationValue, Default: DefaultTestTimeout.String(), Doc: "for the whole test, at most " + plainDuration(MaxTestTimeout)},
 		attrDescription,
 	}},
-	{Name: "send", Within: []string{"test"}, Repeated: true, Doc: "messages to send, each when everything before it has been handled; exactly one of `payload`, `json` and `lines` is required", Attributes: []Attribute{
-		{Name: "channel", Type: "channel", Required: true, Doc: "on which they are sent"},
+	{Name: "send", Within: []string{"test"}, Repeated: true, Doc: "messages to send, each after everything before it has been handled; exactly one of `payload`, `json` and `lines` is required", Attributes: []Attribute{
+		{Name: "channel", Type: "channel", Required: true, Doc: "the channel to send on"},
 		{Name: "payload", Type: TextValue, Doc: "one message"},
 		{Name: "json", Type: "any", Doc: "one message, as JSON"},
-		{Name: "lines", Type: TextsValue, Doc: "each a message"},
-		{Name: "headers", Type: TextMapValue, Doc: "of each message"},
+		{Name: "lines", Type: TextsValue, Doc: "one message for each"},
+		{Name: "headers", Type: TextMapValue, Doc: "the headers of each message"},
 	}},
-	{Name: "assert", Within: []string{"test"}, Repeated: true, Doc: "what has to hold then; at least one is required", Attributes: []Attribute{
+	{Name: "assert", Within: []string{"test"}, Repeated: true, Doc: "a condition on the result; at least one is required", Attributes: []Attribute{
 		{Name: "condition", Type: "condition", Required: true, Doc: "an expression on `result`"},
-		{Name: "error_message", Type: TextValue, Doc: "what is said if it is false"},
+		{Name: "error_message", Type: TextValue, Doc: "the message if it is false"},
 	}},
 }
 
@@ -170,10 +170,10 @@ func restartAttributes() []Attribute {
 	d := deploy.DefaultRestart
 	return []Attribute{
 		{Name: "mode", Type: ChoiceValue, Choices: []string{"on_failure", "never", "always"}, Default: d.Mode.String(),
-			Doc: "`never`: a failed delivery becomes a dead letter at once; `always`: besides, every delivery gets a fresh instance"},
-		{Name: "attempts", Type: CountValue, Default: fmt.Sprint(d.Attempts), Doc: "how often one delivery is tried before it becomes a dead letter"},
+			Doc: "`never`: a failed delivery becomes a dead letter at once; `always`: every delivery also gets a fresh instance"},
+		{Name: "attempts", Type: CountValue, Default: fmt.Sprint(d.Attempts), Doc: "how many times a delivery is tried before it becomes a dead letter"},
 		{Name: "max", Type: CountValue, Default: fmt.Sprint(d.Max), Doc: "more failed turns than this within the window quarantine the creature"},
-		{Name: "within", Type: DurationValue, Default: plainDuration(d.Within), Doc: "the window"},
+		{Name: "within", Type: DurationValue, Default: plainDuration(d.Within), Doc: "the time window for `max`"},
 		{Name: "backoff", Type: DurationValue, Default: plainDuration(d.Backoff), Doc: "the pause before the second attempt; it doubles each time, with jitter"},
 		{Name: "backoff_max", Type: DurationValue, Default: plainDuration(d.BackoffMax), Doc: "the longest pause"},
 	}

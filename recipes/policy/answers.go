@@ -11,15 +11,15 @@ type Occasion struct {
 
 // Occasions are all kinds.
 var Occasions = []Occasion{
-	{journal.JudgePlan, "the recipe is applied: once, with all that would change"},
+	{journal.JudgePlan, "the recipe is applied: asked once, with everything that would change"},
 	{journal.JudgeSpawn, "a creature is added, by an operation or a [group tool](tools.md)"},
 	{journal.JudgeRemove, "a creature is removed"},
 	{journal.JudgeConnect, "creatures are connected, or an edge is turned on"},
 	{journal.JudgeDisconnect, "creatures are disconnected, an edge is turned off, or a channel is removed"},
-	{journal.JudgeMerge, "an operation makes one graph of several"},
-	{journal.JudgeSplit, "an operation makes several graphs of one"},
+	{journal.JudgeMerge, "an operation merges graphs"},
+	{journal.JudgeSplit, "an operation splits a graph"},
 	{journal.JudgeWire, "an output wire is added or removed"},
-	{journal.JudgeSend, "a message is sent on a channel of the deployment, by a creature or by somebody outside"},
+	{journal.JudgeSend, "a message is sent on a channel of the deployment, by a creature or from outside"},
 	{journal.JudgeTool, "a creature of the deployment calls a group tool"},
 	{journal.JudgeFail, "a turn of a creature has failed"},
 }
@@ -34,13 +34,13 @@ type Answer struct {
 
 // Answers are all answers; scripts have a function for each kind.
 var Answers = []Answer{
-	{"allow()", "all", "the same as nothing", kindAllow},
-	{"deny(reason)", "all but `fail`", "it does not happen, and answers `denied`", kindDeny},
-	{"warn(reason)", "all", "only recorded", kindWarn},
-	{"patch({payload, base64, headers})", "`send`, mode `mutate`", "the message is another one", kindPatch},
-	{"drop(reason)", "`send`, mode `mutate`", "the message is left out; a creature that sends goes on, a sender from outside is told `denied`", kindDrop},
-	{"patch({names: {NAME: \"unify\"}})", "`merge`, mode `mutate`", "what becomes of channels of that name: `unify` or `rename`", kindPatch},
-	{"restart(reason)", "`fail`", "the delivery is tried again, however often it was", kindRestart},
+	{"allow()", "all", "the same as no answer", kindAllow},
+	{"deny(reason)", "all but `fail`", "it does not happen, and the caller gets `denied`", kindDeny},
+	{"warn(reason)", "all", "recorded only", kindWarn},
+	{"patch({payload, base64, headers})", "`send`, mode `mutate`", "the message is replaced", kindPatch},
+	{"drop(reason)", "`send`, mode `mutate`", "the message is dropped; a sending creature goes on, a sender from outside gets `denied`", kindDrop},
+	{"patch({names: {NAME: \"unify\"}})", "`merge`, mode `mutate`", "`unify` or `rename`: how channels of that name are merged", kindPatch},
+	{"restart(reason)", "`fail`", "the delivery is tried again, however many attempts there were", kindRestart},
 	{"drop(reason)", "`fail`", "it becomes a dead letter", kindDrop},
-	{"quarantine(reason)", "`fail`", "the creature is taken out of service; the delivery waits", kindQuarantine},
+	{"quarantine(reason)", "`fail`", "the creature is quarantined; the delivery waits", kindQuarantine},
 }

@@ -39,17 +39,17 @@ type Member struct{ Name, Doc string }
 // SendFields are the fields of the event send.
 var SendFields = []Member{
 	{"kind", "`send`"},
-	{"time", "when, in milliseconds since 1970 (number)"},
+	{"time", "when it happens, in milliseconds since 1970 (number)"},
 	{"graph", "id of the graph"},
-	{"deployment", "of the channel"},
+	{"deployment", "deployment of the channel"},
 	{"channel", "name of the channel"},
 	{"channel_address", "its address"},
-	{"sender", "name of the creature that sends; empty for somebody outside"},
+	{"sender", "name of the creature that sends; empty for a sender from outside"},
 	{"sender_address", "its address"},
 	{"sender_species", "its species"},
-	{"payload", "what is said, as a text; null if it is no text"},
-	{"base64", "the same in base64, if it is no text"},
-	{"size", "of the payload, in bytes (number)"},
+	{"payload", "the payload as a text; null if it is not text"},
+	{"base64", "the payload in base64, if it is not text"},
+	{"size", "size of the payload, in bytes (number)"},
 	{"headers", "its headers: an object of texts"},
 }
 
@@ -57,8 +57,8 @@ var SendFields = []Member{
 var ContextFields = []Member{
 	{"policy", "the name of the policy"},
 	{"mode", "its mode"},
-	{"state", "what the policy remembers in this graph: any JSON value, `{}` at first, at most 16 KiB. Change it, or set it; it is kept if the turn or operation that is judged takes effect, and so in a turn also if the message is denied"},
-	{"graph", "the graph in which it happens, as it is before: `id`, `creatures(filter)` and `channels(filter)`"},
+	{"state", "what the policy remembers in this graph: any JSON value, `{}` at first, at most 16 KiB. Change it or assign to it. It is kept if the judged turn or operation takes effect; in a turn, therefore, also if the message is denied"},
+	{"graph", "the graph of the event, before the event: `id`, `creatures(filter)` and `channels(filter)`"},
 }
 
 // names are those of members.
@@ -91,12 +91,12 @@ var (
 
 // Fields are the fields of all events but send.
 var Fields = []Field{
-	{"kind", nil, Text, "which event it is", func(e *deploy.PolicyEvent) any { return string(e.Kind) }},
-	{"time", nil, Number, "when, in milliseconds since 1970", func(e *deploy.PolicyEvent) any { return float64(e.Time) / float64(time.Millisecond) }},
-	{"graph", nil, Text, "id of the graph, before; empty if there is none yet", func(e *deploy.PolicyEvent) any { return string(e.Graph) }},
-	{"deployment", nil, Text, "whose policies are asked", func(e *deploy.PolicyEvent) any { return e.Deployment }},
-	{"call", nil, Text, "the operation or tool that asks for it", func(e *deploy.PolicyEvent) any { return e.Call }},
-	{"caller", nil, Text, "name of the creature that calls; empty for somebody outside", func(e *deploy.PolicyEvent) any { return e.Caller.Name }},
+	{"kind", nil, Text, "the event", func(e *deploy.PolicyEvent) any { return string(e.Kind) }},
+	{"time", nil, Number, "when it happens, in milliseconds since 1970", func(e *deploy.PolicyEvent) any { return float64(e.Time) / float64(time.Millisecond) }},
+	{"graph", nil, Text, "id of the graph before the event; empty if there is none yet", func(e *deploy.PolicyEvent) any { return string(e.Graph) }},
+	{"deployment", nil, Text, "deployment whose policies are asked", func(e *deploy.PolicyEvent) any { return e.Deployment }},
+	{"call", nil, Text, "the operation or tool that requests it", func(e *deploy.PolicyEvent) any { return e.Call }},
+	{"caller", nil, Text, "name of the calling creature; empty for a caller from outside", func(e *deploy.PolicyEvent) any { return e.Caller.Name }},
 	{"caller_address", nil, Text, "its address", func(e *deploy.PolicyEvent) any { return e.Caller.Address }},
 	{"caller_species", nil, Text, "its species", func(e *deploy.PolicyEvent) any { return e.Caller.Species }},
 
@@ -105,42 +105,42 @@ var Fields = []Field{
 	{"address", ofCreature, Text, "its address; empty if no recipe declares it", func(e *deploy.PolicyEvent) any { return e.Creature.Address }},
 	{"species", ofCreature, Text, "its species; empty if it has none", func(e *deploy.PolicyEvent) any { return e.Creature.Species }},
 	{"privileged", ofCreature, Flag, "whether it is privileged", func(e *deploy.PolicyEvent) any { return e.Creature.Privileged }},
-	{"module", ofSpawn, Text, "what it is made from", func(e *deploy.PolicyEvent) any { return e.Module }},
+	{"module", ofSpawn, Text, "its module", func(e *deploy.PolicyEvent) any { return e.Module }},
 	{"parent", ofSpawn, Text, "name of its parent", func(e *deploy.PolicyEvent) any { return e.Parent.Name }},
-	{"alive", ofSpawn, Number, "how many of its species there are", func(e *deploy.PolicyEvent) any { return float64(e.Alive) }},
+	{"alive", ofSpawn, Number, "how many creatures of its species there are", func(e *deploy.PolicyEvent) any { return float64(e.Alive) }},
 	{"listen", ofSpawn, Texts, "names of the channels that it listens on", func(e *deploy.PolicyEvent) any { return e.Listen }},
 	{"send", ofSpawn, Texts, "names of the channels that it sends on", func(e *deploy.PolicyEvent) any { return e.Send }},
-	{"workers", kinds(journal.JudgeRemove), Texts, "names of the workers that go with it", func(e *deploy.PolicyEvent) any { return e.Workers }},
+	{"workers", kinds(journal.JudgeRemove), Texts, "names of the workers that are removed with it", func(e *deploy.PolicyEvent) any { return e.Workers }},
 
-	{"from", ofEnds, Text, "name of the one who sends, or whose output it is; empty if only the other end is concerned", func(e *deploy.PolicyEvent) any { return e.From.Name }},
+	{"from", ofEnds, Text, "name of the creature that sends or puts out; empty if only the other end changes", func(e *deploy.PolicyEvent) any { return e.From.Name }},
 	{"from_address", ofEnds, Text, "its address", func(e *deploy.PolicyEvent) any { return e.From.Address }},
 	{"from_species", ofEnds, Text, "its species", func(e *deploy.PolicyEvent) any { return e.From.Species }},
-	{"to", ofEnds, Text, "name of the one who listens, or gets the output", func(e *deploy.PolicyEvent) any { return e.To.Name }},
+	{"to", ofEnds, Text, "name of the creature that listens or gets the output", func(e *deploy.PolicyEvent) any { return e.To.Name }},
 	{"to_address", ofEnds, Text, "its address", func(e *deploy.PolicyEvent) any { return e.To.Address }},
 	{"to_species", ofEnds, Text, "its species", func(e *deploy.PolicyEvent) any { return e.To.Species }},
-	{"channel", ofEdge, Text, "name of the channel; empty if it is to be found or made", func(e *deploy.PolicyEvent) any { return e.Channel.Name }},
+	{"channel", ofEdge, Text, "name of the channel; empty if the engine finds or creates one", func(e *deploy.PolicyEvent) any { return e.Channel.Name }},
 	{"channel_address", ofEdge, Text, "its address", func(e *deploy.PolicyEvent) any { return e.Channel.Address }},
 	{"added", ofWire, Flag, "whether the wire is added; otherwise it is removed", func(e *deploy.PolicyEvent) any { return e.Added }},
-	{"wire", ofWire, Text, "its name", func(e *deploy.PolicyEvent) any { return wireOf(e).Name }},
-	{"with_content", ofWire, Flag, "whether it delivers the output itself", func(e *deploy.PolicyEvent) any { return wireOf(e).WithContent }},
+	{"wire", ofWire, Text, "name of the wire", func(e *deploy.PolicyEvent) any { return wireOf(e).Name }},
+	{"with_content", ofWire, Flag, "whether the wire delivers the output itself", func(e *deploy.PolicyEvent) any { return wireOf(e).WithContent }},
 
-	{"graphs", ofMerge, Data, "the graphs, the one whose id stays first: `{id, creatures, channels}` as `ctx.graph` lists them", func(e *deploy.PolicyEvent) any { return e.Graphs }},
-	{"collisions", ofMerge, Data, "names that both use: `{kind, name}`, of kind creature or channel", func(e *deploy.PolicyEvent) any { return e.Collisions }},
-	{"parts", kinds(journal.JudgeSplit), Data, "names of the creatures in each part, the one that keeps the id first", func(e *deploy.PolicyEvent) any { return e.Parts }},
+	{"graphs", ofMerge, Data, "the graphs, with the one whose id stays first: `{id, creatures, channels}` as `ctx.graph` lists them", func(e *deploy.PolicyEvent) any { return e.Graphs }},
+	{"collisions", ofMerge, Data, "names that both graphs use: `{kind, name}`, of kind creature or channel", func(e *deploy.PolicyEvent) any { return e.Collisions }},
+	{"parts", kinds(journal.JudgeSplit), Data, "names of the creatures in each part, with the part that keeps the id first", func(e *deploy.PolicyEvent) any { return e.Parts }},
 
 	{"tool", ofTool, Text, "name of the tool", func(e *deploy.PolicyEvent) any { return e.Tool }},
 	{"arguments", ofTool, Data, "its arguments", func(e *deploy.PolicyEvent) any { return arguments(e.Arguments) }},
 
-	{"code", ofFail, Text, "of the error", func(e *deploy.PolicyEvent) any { return e.Code }},
+	{"code", ofFail, Text, "code of the error", func(e *deploy.PolicyEvent) any { return e.Code }},
 	{"error", ofFail, Text, "what happened", func(e *deploy.PolicyEvent) any { return e.Error }},
 	{"delivery", ofFail, Text, "its kind: message, timer, …", func(e *deploy.PolicyEvent) any { return e.Delivery }},
-	{"attempt", ofFail, Number, "which attempt at the delivery it was, from 1", func(e *deploy.PolicyEvent) any { return float64(e.Attempt) }},
-	{"attempts", ofFail, Number, "how many the restart policy makes", func(e *deploy.PolicyEvent) any { return float64(e.Attempts) }},
-	{"failures", ofFail, Number, "how many turns of the creature have failed within the restart policy's time", func(e *deploy.PolicyEvent) any { return float64(e.Failures) }},
+	{"attempt", ofFail, Number, "the number of the attempt at the delivery, from 1", func(e *deploy.PolicyEvent) any { return float64(e.Attempt) }},
+	{"attempts", ofFail, Number, "how many attempts the restart policy allows", func(e *deploy.PolicyEvent) any { return float64(e.Attempts) }},
+	{"failures", ofFail, Number, "how many turns of the creature failed within the restart policy's time window", func(e *deploy.PolicyEvent) any { return float64(e.Failures) }},
 
-	{"created", ofPlan, Texts, "addresses of creatures that would be made", func(e *deploy.PolicyEvent) any { return e.Created }},
-	{"resumed", ofPlan, Texts, "addresses of creatures that would go on", func(e *deploy.PolicyEvent) any { return e.Resumed }},
-	{"changed", ofPlan, Texts, "those of them that run, and would get another instance: other modules or settings", func(e *deploy.PolicyEvent) any { return e.Changed }},
+	{"created", ofPlan, Texts, "addresses of creatures that would be created", func(e *deploy.PolicyEvent) any { return e.Created }},
+	{"resumed", ofPlan, Texts, "addresses of creatures that would be resumed", func(e *deploy.PolicyEvent) any { return e.Resumed }},
+	{"changed", ofPlan, Texts, "addresses of running creatures among these that would get another instance, because of other modules or settings", func(e *deploy.PolicyEvent) any { return e.Changed }},
 	{"removed", ofPlan, Texts, "addresses that would be removed", func(e *deploy.PolicyEvent) any { return e.Removed }},
 }
 
