@@ -282,9 +282,9 @@ func TestAPlanIsJudgedOnceAndWhole(t *testing.T) {
 		d.Creatures[1].Address, d.Creatures[1].Name = "creature.new", "new"
 		d.Creatures[0].Send = append(d.Creatures[0].Send, deploy.WireSpec{Channel: "channel.orders"})
 	}))
-	want := deploy.PolicyEvent{Created: []string{"creature.new"}, Resumed: []string{"creature.lead"}, Removed: []string{"creature.ann", "creature.bob"}}
+	want := deploy.PlannedChanges{Created: []string{"creature.new"}, Resumed: []string{"creature.lead"}, Removed: []string{"creature.ann", "creature.bob"}}
 	ev := j.last(journal.JudgePlan)
-	if !reflect.DeepEqual(ev.Created, want.Created) || !reflect.DeepEqual(ev.Resumed, want.Resumed) || !reflect.DeepEqual(ev.Removed, want.Removed) || len(j.seen) != 1 {
+	if !reflect.DeepEqual(ev.PlannedChanges, want) || len(j.seen) != 1 {
 		t.Errorf("%d events, the last %+v", len(j.seen), ev)
 	}
 }

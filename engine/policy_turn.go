@@ -156,8 +156,11 @@ func (w *turnWorker) judgeFailure(ctx context.Context, c *creature, d delivery, 
 	f.recalled.home = c.home.lock
 	f.event = deploy.PolicyEvent{
 		Kind: journal.JudgeFail, Call: "turn", Graph: graphID(&c.home), Deployment: c.deployment, Creature: c.party(),
-		Time: w.e.wallClock(), Seed: policySeed(d.msg.id, c.id, 2<<32|uint64(c.attempt)), Code: abi.CodeOf(cause).String(), Error: errtext.Clip(cause.Error()),
-		Delivery: kind.String(), Attempt: c.attempt + 1, Attempts: c.restart.Attempts, Failures: c.failures(w.e.wallClock()) + 1,
+		Time: w.e.wallClock(), Seed: policySeed(d.msg.id, c.id, 2<<32|uint64(c.attempt)),
+		FailedTurn: deploy.FailedTurn{
+			Code: abi.CodeOf(cause).String(), Error: errtext.Clip(cause.Error()), Delivery: kind.String(),
+			Attempt: c.attempt + 1, Attempts: c.restart.Attempts, Failures: c.failures(w.e.wallClock()) + 1,
+		},
 		Surroundings: deploy.Surroundings{View: c.home.view(), Memory: f.recalled.Of(c.deployment)},
 	}
 	f.Decision = p.Judge(ctx, &f.event)

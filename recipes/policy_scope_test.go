@@ -72,7 +72,7 @@ recipe "b" { source = "./desk" }
 		{"a channel", deploy.PolicyEvent{Kind: journal.JudgeDisconnect, From: outside, Channel: deploy.PolicyChannel{Address: "recipe.a.channel.feed", Deployment: "team"}}, []string{"a.disconnect"}},
 		{"another deployment's channel", deploy.PolicyEvent{Kind: journal.JudgeConnect, From: outside, Channel: deploy.PolicyChannel{Address: "recipe.a.channel.feed", Deployment: "other"}}, nil},
 		{"wired", deploy.PolicyEvent{Kind: journal.JudgeWire, From: outside, To: b}, []string{"b.wire"}},
-		{"planned", deploy.PolicyEvent{Kind: journal.JudgePlan, Created: []string{"creature.outside", "recipe.b.creature.c"}}, []string{"b.plan"}},
+		{"planned", deploy.PolicyEvent{Kind: journal.JudgePlan, PlannedChanges: deploy.PlannedChanges{Created: []string{"creature.outside", "recipe.b.creature.c"}}}, []string{"b.plan"}},
 		{"merged", deploy.PolicyEvent{Kind: journal.JudgeMerge, Graphs: []*deploy.GraphView{graph(outside), graph(clerk)}}, []string{"a.merge"}},
 		{"merged without", deploy.PolicyEvent{Kind: journal.JudgeMerge, Graphs: []*deploy.GraphView{graph(outside), graph(stranger)}}, nil},
 		{"split", deploy.PolicyEvent{Kind: journal.JudgeSplit, Surroundings: deploy.Surroundings{View: func() *deploy.GraphView { return graph(b, outside) }}}, []string{"b.split"}},

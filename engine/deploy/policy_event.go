@@ -58,21 +58,28 @@ type PolicyEvent struct {
 	Tool      string `json:",omitempty"`
 	Arguments []byte `json:",omitempty"` // of a tool: JSON
 
-	// A failed turn: what failed, how, and how often in a row.
+	FailedTurn
+	PlannedChanges
+
+	Surroundings
+}
+
+// FailedTurn is what a policy is to rule on: what failed, how, and how often in a row.
+type FailedTurn struct {
 	Code     string `json:",omitempty"`
 	Error    string `json:",omitempty"`
 	Delivery string `json:",omitempty"` // its kind: message, timer, …
 	Attempt  int    `json:",omitempty"`
 	Attempts int    `json:",omitempty"` // how often the restart policy tries
 	Failures int    `json:",omitempty"` // of the creature within the restart policy's time, this one included
+}
 
-	// A plan: addresses.
+// PlannedChanges are what applying a deployment would do, by address.
+type PlannedChanges struct {
 	Created []string `json:",omitempty"`
 	Resumed []string `json:",omitempty"`
 	Changed []string `json:",omitempty"` // those resumed that run, and get another instance
 	Removed []string `json:",omitempty"`
-
-	Surroundings
 }
 
 // Party is a creature in an event.

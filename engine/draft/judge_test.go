@@ -275,7 +275,7 @@ func TestPlansAreJudgedAsAWhole(t *testing.T) {
 			t.Errorf("%s: a step of a plan is judged: %+v", name, p.asked)
 		}
 		p.answer = func(*deploy.PolicyEvent) deploy.Decision { return deploy.Decision{Words: denied()} }
-		err := d.JudgePlan(t.Context(), deploy.PolicyEvent{Created: []string{"creature.z"}}, "lead")
+		err := d.JudgePlan(t.Context(), deploy.PolicyEvent{PlannedChanges: deploy.PlannedChanges{Created: []string{"creature.z"}}}, "lead")
 		if kinds == nil {
 			code(t, err, abi.Denied)
 			if ev := p.asked[0]; ev.Kind != journal.JudgePlan || ev.Call != "apply" || ev.Graph != w.Topo.GraphOf("lead") || len(ev.Created) != 1 {

@@ -142,7 +142,7 @@ func (r *Reconciliation) Compare(ctx context.Context) error {
 // Judge asks the deployment's own policies about what applying it would do, once and
 // as a whole. With a denial nothing of it happens.
 func (r *Reconciliation) Judge(ctx context.Context) error {
-	ev := deploy.PolicyEvent{Created: r.Created, Resumed: r.Resumed, Changed: r.Changed, Removed: []string{}}
+	ev := deploy.PolicyEvent{PlannedChanges: deploy.PlannedChanges{Created: r.Created, Resumed: r.Resumed, Changed: r.Changed, Removed: []string{}}}
 	for _, removed := range r.Removed {
 		ev.Removed = append(ev.Removed, removed.Address)
 	}
