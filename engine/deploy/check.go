@@ -10,11 +10,11 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// MaxNameBytes bounds names of creatures and channels: they stand in every
-// status and in many events.
+// MaxNameBytes bounds the names of creatures and channels: every status and many events
+// repeat them.
 const MaxNameBytes = 256
 
-// CheckName refuses names that could not be shown or typed.
+// CheckName refuses names that cannot be displayed or typed.
 func CheckName(op, what, name string) error {
 	switch {
 	case name == "":
@@ -27,8 +27,8 @@ func CheckName(op, what, name string) error {
 	return nil
 }
 
-// CheckAlias refuses aliases that could not be shown or typed; none is left to the
-// engine to choose.
+// CheckAlias refuses aliases that cannot be displayed or typed. An empty alias is valid:
+// the engine chooses one.
 func CheckAlias(op, alias string) error {
 	if alias == "" {
 		return nil
@@ -36,7 +36,7 @@ func CheckAlias(op, alias string) error {
 	return CheckName(op, "alias", alias)
 }
 
-// CheckOp refuses names and aliases in an operation of the topology.
+// CheckOp checks the names and aliases in an operation of the topology.
 func CheckOp(op topology.Op) error {
 	switch op := op.(type) {
 	case topology.Connect:
@@ -58,8 +58,8 @@ func CheckOp(op topology.Op) error {
 	return nil
 }
 
-// CheckNames refuses names in a deployment. Those of its creatures are looked at when
-// they are prepared.
+// CheckNames checks the names in a deployment. Names of its creatures are checked when
+// the creatures are prepared.
 func (d *Deployment) CheckNames() error {
 	if d.Name != "" {
 		if err := CheckName("apply", "deployment", d.Name); err != nil {
@@ -74,16 +74,16 @@ func (d *Deployment) CheckNames() error {
 	return nil
 }
 
-// The most that can be asked for. What is more is a mistake: it could never be
-// reached, or would not be a limit.
+// The largest values that can be requested. A larger one is a mistake: it could never be
+// reached, or would not limit anything.
 const (
 	maxMemory  = 4 << 30 // all that a 32-bit memory can have
 	maxMailbox = 1 << 20
 	maxTable   = 1 << 26
-	maxStack   = 32 << 20 // wazero's own end of the stack is not far behind
+	maxStack   = 32 << 20 // wazero's own stack limit is not much higher
 )
 
-// MaxLimits are the largest limits that can be asked for; 0 means any.
+// MaxLimits are the largest limits that can be requested; 0 means unbounded.
 var MaxLimits = abi.Limits{Memory: maxMemory, Message: MaxMessage, Stack: maxStack, Table: maxTable, Mailbox: maxMailbox}
 
 // CheckLimits refuses limits that make no sense.

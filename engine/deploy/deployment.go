@@ -10,12 +10,13 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// ReportChannel is the name of the channel on which the members of a
-// deployment report to its root.
+// ReportChannel is the name of the channel on which the members of a deployment report to
+// its root.
 const ReportChannel = "report_to_root"
 
-// Deployment is one recipe, ready to be applied: what shall exist, by address.
-// Addresses are stable: applying an edited recipe matches what exists by them.
+// Deployment is one recipe, ready to be applied: what will exist, by address. Addresses
+// are stable: applying an edited recipe matches existing creatures and channels by
+// address.
 type Deployment struct {
 	Name    string
 	Source  Source
@@ -29,15 +30,15 @@ type Deployment struct {
 	Root string
 	// Policy judges what this deployment's members do; nil allows everything.
 	Policy Policy
-	// Predicates are what output wires of its members may name.
+	// Predicates are the predicates that output wires of its members may name.
 	Predicates map[string]Predicate
-	// Declared is what the recipe says besides, for plans.
+	// Declared are the other declarations of the recipe, for plans.
 	Declared []Declaration
-	// Last, if not nil, is the deployment as it was applied last. What was
-	// changed since, while it ran, then stays: creatures, channels, edges and
-	// output wires that came or went, and who is the root, privileged or stopped.
-	// Where the deployment differs from Last, it decides. Without Last it
-	// decides alone, and nothing of that stays.
+	// Last, if not nil, is the deployment as it was last applied. Changes made since then
+	// at run time are kept: creatures, channels, edges and output wires that were added
+	// or removed, and which creature is the root, privileged or stopped. Where the
+	// deployment differs from Last, the deployment takes precedence. Without Last it
+	// takes precedence everywhere, and no change made at run time is kept.
 	Last *Deployment
 }
 
@@ -63,14 +64,14 @@ type ChannelSpec struct {
 	Address     string // for example channel.tasks or channel.shard["a"]
 	Name        string
 	Description string
-	// Where says where the declaration stands, for messages ("team.hcl:12");
-	// may be empty.
+	// Where is the position of the declaration, for messages ("team.hcl:12"); may be
+	// empty.
 	Where string
 }
 
 // CreatureSpec describes a creature to be added.
 type CreatureSpec struct {
-	Address string // within its deployment; empty for one that no recipe declared
+	Address string // within its deployment; empty for a creature that no recipe declares
 	Name    string // unique in its graph
 	// Module is a path, or builtin:NAME for one of the creatures that ship
 	// with terrarium.
@@ -78,15 +79,15 @@ type CreatureSpec struct {
 	// Wasm is the module's bytes, if the caller has them. Otherwise they are
 	// loaded when the creature is added.
 	Wasm []byte
-	// Species is the template that it was made from, or empty. With neither Module
-	// nor Wasm it is a species of an applied deployment that may be spawned: what
-	// the specification needs comes from there, and Config is laid over that of the
-	// species. Deployment says which one, if several have such a species.
+	// Species is the template of the creature, or empty. With neither Module nor Wasm it
+	// names a species of an applied deployment that may be spawned: the rest of the
+	// specification comes from that species, and Config is merged over its configuration.
+	// Deployment says which deployment, if several have a species of that name.
 	Species    string
 	Deployment string
 	Config     json.RawMessage // a JSON object; nil means {}
-	// Secret names the attributes of Config that no store may keep. A creature
-	// that is brought back without its recipe lacks them.
+	// Secret names the attributes of Config that no store may keep. A creature that is
+	// restored without its recipe lacks them.
 	Secret     []string
 	Limits     abi.Limits
 	Restart    RestartPolicy
@@ -104,7 +105,7 @@ type CreatureSpec struct {
 	Join journal.GraphID
 	// Parent is the creature it belongs to; may be empty.
 	Parent journal.CreatureID
-	// Workers says what becomes of the creatures that belong to it.
+	// Workers says what happens to its workers when the creature is removed.
 	Workers Workers
 	Where   string // as in ChannelSpec
 }
@@ -128,20 +129,20 @@ type OutputSpec struct {
 	Where       string // as in ChannelSpec
 }
 
-// Wire is the output wire of a creature whose target has been found.
+// Wire is the output wire of a creature whose target has been resolved.
 func (s *OutputSpec) Wire(from, to journal.CreatureID) journal.OutputWire {
 	return journal.OutputWire{Name: s.Name, From: from, To: to, WithContent: s.WithContent, Prompt: s.Prompt, When: s.When, AllowSelf: s.AllowSelf}
 }
 
-// Overflow is what happens when a mailbox is full in a graph without a store.
-// (With a store nothing overflows: the mailbox is a window on the log.)
+// Overflow is what happens when a mailbox is full in a graph without a store. (With a
+// store, mailboxes do not overflow: each is a window on the log.)
 type Overflow uint8
 
 // The overflow policies.
 const (
-	// OverflowBlock makes outside publishers wait while a mailbox of a running
-	// creature in the graph is full. What creatures send themselves is taken
-	// in up to eight times the bound; beyond it becomes a dead letter.
+	// OverflowBlock makes outside publishers wait while a mailbox of a running creature
+	// in the graph is full. A mailbox accepts messages from creatures up to eight times
+	// the bound; further ones become dead letters.
 	OverflowBlock Overflow = iota
 	// OverflowDropOldest drops the oldest waiting delivery.
 	OverflowDropOldest

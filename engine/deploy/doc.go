@@ -1,7 +1,7 @@
-// Package deploy says what is to exist: deployments, with the specifications of their
-// creatures, species, channels and wires, and the interfaces of what judges changes
+// Package deploy describes what should exist: deployments, with the specifications of
+// their creatures, species, channels and wires, and the interfaces that judge changes
 // ([Policy]) and outputs ([Predicate]).
 //
-// A [Deployment] is plain data that the engine compares with what runs. Recipes are one
+// A [Deployment] is plain data. The engine compares it with what runs. Recipes are one
 // way to make it.
 package deploy

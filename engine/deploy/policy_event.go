@@ -14,40 +14,41 @@ const (
 	Unify  = topology.Unify
 )
 
-// PolicyEvent is something that is about to happen, other than a message. Fields
-// that do not apply to its kind are zero.
+// PolicyEvent is something that is about to happen, other than a message. Fields that do
+// not apply to its kind are zero.
 //
-// Calls of tools and failures are judged while nothing is locked. Operations on
-// the graph are judged under the mutation lock: turns and deliveries go on
-// meanwhile, and other operations wait. Those that a guest has called for are
-// judged twice, when it calls, and again when its turn commits.
+// Tool calls and failures are judged while nothing is locked. Operations on the graph are
+// judged under the mutation lock: turns and deliveries continue meanwhile, and other
+// operations wait. Operations that a guest requests are judged twice: on the call, and
+// again when its turn commits.
 type PolicyEvent struct {
 	Kind       journal.PolicyKind
 	Time       int64 // of the turn, or on the clock, nanoseconds since 1970
 	Seed       uint64
-	Graph      journal.GraphID // in which it happens; empty if it makes one
-	Deployment string          // whose policies are asked
-	Call       string          // the operation, tool or command that asks for it
-	Caller     Party           // who calls; zero for somebody outside
+	Graph      journal.GraphID // in which it happens; empty if it creates one
+	Deployment string          // whose policies judge
+	Call       string          // the operation, tool or command that requests it
+	Caller     Party           // the calling creature; zero for a caller outside
 
-	// Creature is whom spawn, remove and fail are about.
+	// Creature is the creature that spawn, remove and fail are about.
 	Creature Party
 	Module   string   `json:",omitempty"` // spawn
 	Parent   Party    // spawn
 	Listen   []string `json:",omitempty"` // spawn: names of the channels it is wired to
 	Send     []string `json:",omitempty"`
-	Alive    int      `json:",omitempty"` // spawn: how many of the species there are
-	Workers  []string `json:",omitempty"` // remove: names of those who go along
+	Alive    int      `json:",omitempty"` // spawn: how many creatures of the species exist
+	Workers  []string `json:",omitempty"` // remove: names of the workers that are removed with it
 
-	// From sends to To on Channel: connect, disconnect, and without a channel wire.
-	// Either may be zero where only one edge is concerned.
+	// From sends to To on Channel, for connect and disconnect; for wire there is no
+	// channel. Either may be zero if only one edge is concerned.
 	From, To Party
 	Channel  PolicyChannel
-	// Wire is the output wire of the event wire; Added tells what becomes of it.
+	// Wire is the output wire of the event wire; Added says whether it is added or
+	// removed.
 	Wire  *journal.OutputWire `json:",omitempty"`
 	Added bool                `json:",omitempty"`
 
-	// Graphs are the ones that merge, the survivor first.
+	// Graphs are the graphs that merge, the survivor first.
 	Graphs []*GraphView `json:",omitempty"`
 	// Collisions are the names that several of them use.
 	Collisions []NameCollision `json:",omitempty"`
@@ -64,7 +65,8 @@ type PolicyEvent struct {
 	Surroundings
 }
 
-// FailedTurn is what a policy is to rule on: what failed, how, and how often in a row.
+// FailedTurn describes a failed turn that a policy rules on: what failed, how, and how
+// often in a row.
 type FailedTurn struct {
 	Code     string `json:",omitempty"`
 	Error    string `json:",omitempty"`
@@ -74,11 +76,11 @@ type FailedTurn struct {
 	Failures int    `json:",omitempty"` // of the creature within the restart policy's time, this one included
 }
 
-// PlannedChanges are what applying a deployment would do, by address.
+// PlannedChanges are the changes that applying a deployment would make, by address.
 type PlannedChanges struct {
 	Created []string `json:",omitempty"`
 	Resumed []string `json:",omitempty"`
-	Changed []string `json:",omitempty"` // those resumed that run, and get another instance
+	Changed []string `json:",omitempty"` // those of Resumed that run and get a new instance
 	Removed []string `json:",omitempty"`
 }
 
@@ -90,7 +92,7 @@ type Party struct {
 	Species    string             `json:"species,omitempty"`
 	Deployment string             `json:"deployment,omitempty"`
 	Privileged bool               `json:"privileged,omitempty"`
-	// Where is the line of the recipe that declares it; may be empty.
+	// Where is the position of its declaration in the recipe; may be empty.
 	Where string `json:"where,omitempty"`
 }
 
@@ -120,17 +122,17 @@ const (
 // Decision is what a policy decided about an event.
 type Decision struct {
 	Words
-	// Settle says, by name of a channel that collides in a merge, whether the two
-	// are to be renamed or unified. Names that it lacks are settled as the
-	// operation says.
+	// Settle says, by name of a channel that collides in a merge, whether the two are to
+	// be renamed or unified. For names that it lacks, the operation's own setting
+	// applies.
 	Settle map[string]Collision `json:",omitempty"`
-	// Ruling is what becomes of a failed turn.
+	// Ruling says how to treat a failed turn.
 	Ruling Ruling `json:",omitempty"`
-	// By is the word of the policy that ruled.
+	// By is the verdict of the policy that ruled.
 	By Verdict
 }
 
-// Ruling is what a policy has the supervisor do about a failed turn.
+// Ruling is how the supervisor treats a failed turn.
 type Ruling uint8
 
 // The rulings, the milder ones first.
@@ -146,7 +148,7 @@ func (r Ruling) String() string {
 	return [...]string{"", "restart", "drop", "quarantine"}[r]
 }
 
-// GraphView is a graph as policies see it. It is shared: nobody modifies it.
+// GraphView is a graph as policies see it. It is shared and must not be modified.
 type GraphView struct {
 	ID        journal.GraphID `json:"id"`
 	Creatures []CreatureView  `json:"creatures"` // eldest first

@@ -7,18 +7,18 @@ import "context"
 //
 // Its method may be called from any goroutine.
 type Predicate interface {
-	// Holds is called outside of critical sections, once per output at most,
-	// and may take as long as the predicate's own timeout. With an error the
-	// output is not delivered, and the creature's log says why.
+	// Holds is called outside of critical sections, at most once per output, and may take
+	// as long as the predicate's own timeout. If it fails, the output is not delivered
+	// and the creature's log gives the reason.
 	Holds(ctx context.Context, event *OutputEvent) (bool, error)
 }
 
-// OutputEvent is an output about to go over wires. The slice is not to be
+// OutputEvent is an output about to be delivered over wires. The slice is not to be
 // modified or kept.
 type OutputEvent struct {
 	Time    int64 // of the delivery that caused it, nanoseconds since 1970
 	Seed    uint64
 	Output  []byte
 	Source  string // name of the creature
-	Channel string // on which the delivery came, as the creature calls it
+	Channel string // of the delivery, under the creature's name for it
 }

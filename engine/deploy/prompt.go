@@ -8,8 +8,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 )
 
-// Prompt is the template of what an output wire delivers: pieces of text and
-// placeholders, one after the other.
+// Prompt is the template of what an output wire delivers: a sequence of texts and
+// placeholders.
 type Prompt []promptPiece
 
 type promptPiece struct {
@@ -30,15 +30,15 @@ const (
 
 var promptFields = map[string]PromptField{"output": PromptOutput, "source": PromptSource, "channel": PromptChannel}
 
-// CheckPrompt refuses a template that cannot be carried out. {output}, {source}
-// and {channel} are placeholders; braces that are meant as such are doubled. An
-// error is about the template alone, and has the code invalid_argument.
+// CheckPrompt refuses an invalid template. The placeholders are {output}, {source} and
+// {channel}; literal braces are doubled. The error is about the template alone, and has
+// the code invalid_argument.
 func CheckPrompt(template string, withContent bool) error {
 	_, err := ParsePrompt(template, withContent)
 	return err
 }
 
-// ParsePrompt is [CheckPrompt], and answers the template taken apart.
+// ParsePrompt is [CheckPrompt], and returns the parsed template.
 func ParsePrompt(template string, withContent bool) (Prompt, error) {
 	if !utf8.ValidString(template) {
 		return nil, errtext.Invalid("wire", "the prompt is not UTF-8", "write text")
@@ -81,7 +81,7 @@ func badPrompt(rest, name string, closed bool) error {
 	return errtext.Invalid("wire", fmt.Sprintf("the prompt has a single brace at %s", errtext.Quoted([]byte(rest))), remedy)
 }
 
-// Size is how long the text becomes.
+// Size is the length of the filled template.
 func (p Prompt) Size(values [4][]byte) (n int64) {
 	for _, piece := range p {
 		n += int64(len(piece.text) + len(values[piece.field]))
@@ -89,7 +89,7 @@ func (p Prompt) Size(values [4][]byte) (n int64) {
 	return n
 }
 
-// Fill puts the values, by field, in their places.
+// Fill replaces the placeholders by their values.
 func (p Prompt) Fill(values [4][]byte) []byte {
 	out := make([]byte, 0, p.Size(values))
 	for _, piece := range p {

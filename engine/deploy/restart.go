@@ -2,7 +2,7 @@ package deploy
 
 import "time"
 
-// WithDefaults is the policy with [DefaultRestart] where it says nothing.
+// WithDefaults is the policy with its zero fields taken from [DefaultRestart].
 func (p RestartPolicy) WithDefaults() RestartPolicy {
 	d := DefaultRestart
 	if p.Attempts == 0 {
@@ -26,9 +26,9 @@ func (p RestartPolicy) WithDefaults() RestartPolicy {
 	return p
 }
 
-// Pause is how long to wait after the n-th failed attempt: the backoff,
-// doubled each time, of which a random half is left out so that creatures that
-// failed together do not try again together.
+// Pause is how long to wait after the n-th failed attempt: the backoff, doubled each
+// time, less a random part of up to half, so that creatures that failed together do not
+// retry together.
 func (p RestartPolicy) Pause(n int, jitter func(max time.Duration) time.Duration) time.Duration {
 	pause := p.Backoff << min(n-1, 30)
 	if pause > p.BackoffMax || pause <= 0 {

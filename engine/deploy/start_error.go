@@ -6,14 +6,14 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// StartError says which creature of a deployment cannot begin.
+// StartError says which creature of a deployment cannot start.
 type StartError struct {
 	Deployment, Address string
 	Where               string // as in [CreatureSpec]
 	Err                 error
 }
 
-// Error says where it stands, which one it is, and why.
+// Error gives the position, the creature and the reason.
 func (e *StartError) Error() string {
 	text := e.Address + ": " + e.Reason()
 	if e.Where != "" {
@@ -27,8 +27,8 @@ func (e *StartError) Error() string {
 
 func (e *StartError) Unwrap() error { return e.Err }
 
-// Reason is why it cannot begin: what the guest or the host says, without the steps on
-// the way there.
+// Reason is why it cannot start: the message of the guest or the host, without the
+// intermediate steps.
 func (e *StartError) Reason() string {
 	var cause *abi.Error
 	if !errors.As(e.Err, &cause) {

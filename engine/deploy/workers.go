@@ -1,14 +1,13 @@
 package deploy
 
-// Workers is what becomes of a creature's workers when it is removed. A worker is
-// a creature that it is the parent of, that no recipe declares and that is not
-// privileged.
+// Workers is what happens to a creature's workers when it is removed. A worker of a
+// creature is a child that no recipe declares and that is not privileged.
 type Workers uint8
 
 // What becomes of workers.
 const (
 	WorkersKeep   Workers = iota // they stay, without a parent
-	WorkersRemove                // they go in the same change, and so do theirs
+	WorkersRemove                // they are removed in the same change, and so are their own workers
 )
 
 // String returns "keep" or "remove".

@@ -13,22 +13,22 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// EventCursor says how far somebody has got who reads the events of a session
-// directory. It is opaque, stays valid across cuts and restarts, and is good for
-// every subscription and every [Replay] of the same directory.
+// EventCursor is the position of a reader in the events of a session directory. It is
+// opaque, stays valid across cuts and restarts, and works with every subscription and
+// every [Replay] of the same directory.
 type EventCursor string
 
 // FromStart is the cursor before the first event.
 const FromStart EventCursor = "start"
 
-// Mark is a place in what one session wrote: behind an event. It stays good when
-// a crash loses that event and others before it: what comes then has another
-// origin and is later than Since. (It is not if the crash loses all that has been
-// logged since the session was opened, and the clock is set back behind that.)
+// Mark is a place in what one session wrote: behind an event. It stays valid if a crash
+// loses that event and others before it: later events have another origin and a time
+// after Since. (It does not if the crash loses all that was logged since the session was
+// opened and the clock is then set back behind that.)
 type Mark struct {
 	Event EventID // zero: behind everything up to Since
-	// Since is no earlier than what the session wrote under other origins before
-	// that of the event, and earlier than what it writes under others after it.
+	// Since is not before any event that the session wrote under earlier origins, and
+	// before every event that it writes under later ones.
 	Since int64
 }
 
@@ -43,7 +43,7 @@ func (m Mark) Covers(ev *Event) bool {
 	return ev.Time <= m.Since
 }
 
-// Next is the mark behind an event, which is the first behind m that is there.
+// Next is the mark behind an event, the first one behind m that exists.
 func (m Mark) Next(ev *Event) Mark {
 	if ev.ID.Origin != m.Event.Origin {
 		m.Since = ev.Time - 1
@@ -51,22 +51,22 @@ func (m Mark) Next(ev *Event) Mark {
 	return Mark{ev.ID, m.Since}
 }
 
-// Position is what a cursor stands for. Of a session with a mark, everything up
-// to the mark has been read; of every other one that is not younger than through,
-// all of it; of younger ones nothing. So sessions that have ended need no mark,
-// and a cursor is as long as there are live sessions.
+// Position is what a cursor encodes. A session with a mark has been read up to the mark.
+// Every other session that is not younger than through has been read completely, and
+// younger ones not at all. So ended sessions need no mark, and the length of a cursor
+// grows only with the number of live sessions.
 type Position struct {
 	Through SessionID // "": before the first
 	Marks   map[SessionID]Mark
 }
 
-// errCursor says what is wrong with a cursor, but not which operation found it.
+// errCursor says what is wrong with a cursor. Its callers add the operation.
 var errCursor = errors.New("it is damaged")
 
 // cursorVersion begins the bytes of a cursor; the last ones are a checksum.
 const cursorVersion = 1
 
-// Cursor writes the position down.
+// Cursor encodes the position.
 func (p *Position) Cursor() EventCursor {
 	b := appendText([]byte{cursorVersion}, string(p.Through))
 	for _, session := range slices.Sorted(maps.Keys(p.Marks)) {
@@ -80,9 +80,9 @@ func (p *Position) Cursor() EventCursor {
 	return EventCursor(base64.RawURLEncoding.EncodeToString(b))
 }
 
-// Covering tells of events of a session directory whether they come before a cursor,
-// that is, whether a [Replay] from there leaves them out. It answers not_found for a
-// cursor of another directory.
+// Covering returns a function that reports whether an event of the session directory
+// comes before a cursor, so that a [Replay] from there skips it. It answers not_found for
+// a cursor of another directory.
 func Covering(ctx context.Context, from Chronicle, cursor EventCursor) (func(SessionID, *Event) bool, error) {
 	r, err := NewReplay(ctx, from, cursor, nil)
 	if err != nil {

@@ -17,9 +17,9 @@ func CursorAt(sessions []SessionInfo, at int64) EventCursor {
 	return p.Cursor()
 }
 
-// CursorBehind is a cursor behind an event that a session wrote, and behind all
-// that happened before it. sessions are those of the directory, eldest first. What
-// others logged in the very same nanosecond comes, perhaps again, behind it.
+// CursorBehind is a cursor behind an event that a session wrote, and behind everything
+// that happened before it. sessions are those of the directory, eldest first. Events that
+// other sessions logged in the same nanosecond come behind it, perhaps a second time.
 func CursorBehind(sessions []SessionInfo, session SessionID, ev *Event) EventCursor {
 	p := positionAt(sessions, ev.Time, ev.Time-1)
 	if _, begun := p.Marks[session]; begun {
@@ -28,8 +28,8 @@ func CursorBehind(sessions []SessionInfo, session SessionID, ev *Event) EventCur
 	return p.Cursor()
 }
 
-// positionAt marks every session that had begun at a time and not ended, behind
-// what it had written up to since.
+// positionAt marks every session that existed at a time, behind what it had written up to
+// since.
 func positionAt(sessions []SessionInfo, at, since int64) Position {
 	p := Position{Marks: map[SessionID]Mark{}}
 	over := map[SessionID]bool{}
@@ -88,7 +88,7 @@ func (c EventCursor) In(list []SessionInfo, session SessionID) (Mark, error) {
 	return Mark{}, beforeSession(&list[own])
 }
 
-// foreignCursor refuses a cursor that names sessions which are not there.
+// foreignCursor refuses a cursor that names unknown sessions.
 func foreignCursor(op string) *abi.Error {
 	return &abi.Error{
 		Code: abi.NotFound, Op: op, Message: "the cursor is of another session directory",
@@ -96,7 +96,7 @@ func foreignCursor(op string) *abi.Error {
 	}
 }
 
-// beforeSession refuses a cursor that has nothing of a session.
+// beforeSession refuses a cursor that is before the beginning of a session.
 func beforeSession(info *SessionInfo) *abi.Error {
 	err := &abi.Error{
 		Code: abi.InvalidArgument, Op: "fork", Message: fmt.Sprintf("at the cursor, session %s had not begun", info.Session),

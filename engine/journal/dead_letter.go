@@ -1,7 +1,7 @@
 package journal
 
-// WasSent reports whether a dead letter has got as far as a channel or an inbox: others
-// were sends that no edge led anywhere for.
+// WasSent reports whether a dead letter reached a channel or an inbox. The others are
+// sends for which there was no edge.
 func (l *DeadLetterRow) WasSent() bool { return l.Seq > 0 }
 
 // Size is how many bytes the dead letter has of payload, headers and texts.

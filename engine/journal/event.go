@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Origin identifies one open-for-write incarnation of one log. It is never
-// used again: a log that is opened anew gets a new one. So no two writers ever
-// give out the same [EventID].
+// Origin identifies one period in which a log is open for writing. Origins are never
+// reused: a log that is opened again gets a new one, so no two writers ever assign the
+// same [EventID].
 type Origin [16]byte
 
 // String returns 32 lower-case hexadecimal digits.
@@ -28,8 +28,8 @@ func ParseOrigin(s string) (Origin, error) {
 	return o, err
 }
 
-// EventID identifies an event everywhere and for ever: the number that its
-// origin gave it, counted from 1. Ids are never restamped; copying an event to
+// EventID identifies an event permanently and across all stores: its origin, and its
+// number under that origin, counted from 1. Ids never change; a copy of an event in
 // another store keeps its id.
 type EventID struct {
 	Origin Origin
@@ -106,8 +106,8 @@ const (
 	EventLagged            EventKind = 22 // observed only, never stored
 	EventDirectMessage     EventKind = 23 // a message in a creature's inbox
 	EventTimer             EventKind = 24 // a timer that fired, in the inbox of its creature
-	EventRequest           EventKind = 25 // a request, in the inbox of who is asked
-	EventResult            EventKind = 26 // the answer to a request, in the inbox of who asked
+	EventRequest           EventKind = 25 // a request, in the inbox of the creature that is asked
+	EventResult            EventKind = 26 // the answer to a request, in the inbox of the creature that asked
 	EventStoreSetAside     EventKind = 27 // observed only, never stored
 	EventWiredOutput       EventKind = 28 // an output that came over a wire, in the inbox of its target
 	NumEventKinds                    = 29
@@ -203,7 +203,7 @@ type Event struct {
 	Time     int64 // nanoseconds since 1970, a hybrid logical clock: strictly rising within a log
 	Kind     EventKind
 	Graph    GraphID
-	Creature CreatureID // who it is about; for a message, the sender (empty: from outside)
+	Creature CreatureID // the creature it is about; for a message, the sender (empty: from outside)
 	Turn     EventID    // the turn_ended event of the turn that caused it
 	Attempt  int        // of the turn, from 1
 	Channel  ChannelID  // for messages; an inbox has the channel id of InboxOf

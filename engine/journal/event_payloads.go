@@ -6,13 +6,12 @@ import (
 	"reflect"
 )
 
-// The payloads of events that are not somebody's bytes are JSON objects: these
-// structs. The reference of events and its schema are made from them and from
-// what is said of their fields here, so a payload is always made of the struct of
-// its kind.
+// Payloads of events that do not carry user bytes are JSON objects: these structs. The
+// reference of events and its schema are generated from them and their field comments, so
+// each payload is always encoded from the struct of its kind.
 
-// eventPayloads are the payloads by kind. A kind that is not in it has the bytes
-// of a message or an output, or, for state, what [DecodeStateEvent] reads.
+// eventPayloads are the payloads by kind. Events of the other kinds carry the bytes of a
+// message or an output, or, for state, what [DecodeStateEvent] reads.
 var eventPayloads = map[EventKind]reflect.Type{
 	EventTurnEnded:         reflect.TypeFor[TurnEndedPayload](),
 	EventLog:               reflect.TypeFor[LogPayload](),
@@ -46,7 +45,7 @@ type TurnEndedPayload struct {
 	Writes int          `json:"writes,omitempty"` // how many state values it wrote or deleted
 	Tools  int          `json:"tools,omitempty"`  // how many calls of group tools changed the graph
 	Fuel   int64        `json:"fuel,omitempty"`   // that the guest used up
-	// The revision of the awareness document, if the turn has read it or was told of it.
+	// The revision of the awareness document, if the turn read it or received it.
 	Awareness uint64     `json:"awareness,omitempty"`
 	Notes     *TurnNotes `json:"notes,omitempty"` // what else repeating it takes
 }
@@ -57,7 +56,7 @@ type TurnFailedPayload struct {
 	Fuel  int64        `json:"fuel,omitempty"` // that the guest used up
 	Code  string       `json:"code"`           // of the error
 	Error string       `json:"error"`          // what happened
-	// The revision of the awareness document that the turn was told of.
+	// The revision of the awareness document that the turn received.
 	Awareness uint64     `json:"awareness,omitempty"`
 	Notes     *TurnNotes `json:"notes,omitempty"` // what else repeating it takes
 }
@@ -66,18 +65,18 @@ type TurnFailedPayload struct {
 type LogPayload struct {
 	Level  string `json:"level"`            // debug, info, warn or error
 	Text   string `json:"text"`             // the line
-	Engine bool   `json:"engine,omitempty"` // the engine says it, not the creature
+	Engine bool   `json:"engine,omitempty"` // written by the engine, not by the creature
 }
 
 // DeadLetterPayload is the payload of dead_letter.
 type DeadLetterPayload struct {
 	Message   EventID    `json:"message,omitzero"`     // that was not handled; none if it never entered the log
 	Reason    DeadReason `json:"reason"`               // see the table
-	Creature  CreatureID `json:"creature,omitempty"`   // who should have got it, or who sent it
-	Reader    string     `json:"reader,omitempty"`     // the outside reader who should have got it
+	Creature  CreatureID `json:"creature,omitempty"`   // the creature that should have received it, or that sent it
+	Reader    string     `json:"reader,omitempty"`     // the outside reader that should have received it
 	Channel   ChannelID  `json:"channel,omitempty"`    // it came on
 	Seq       uint64     `json:"seq,omitempty"`        // its number there
-	Alias     string     `json:"alias,omitempty"`      // it was sent under, if no edge led anywhere; else what its creature calls the channel
+	Alias     string     `json:"alias,omitempty"`      // it was sent under, if no edge led anywhere; else the creature's name for the channel
 	Attempts  int        `json:"attempts,omitempty"`   // how often it was tried
 	Error     string     `json:"error,omitempty"`      // of the last attempt
 	LastWords string     `json:"last_words,omitempty"` // the last line that the creature logged
@@ -98,7 +97,7 @@ type CreatureStartedPayload struct {
 // CreatureStoppedPayload is the payload of creature_stopped.
 type CreatureStoppedPayload struct {
 	Name   string     `json:"name"`             // of the creature
-	Reason StopReason `json:"reason,omitempty"` // removed, if it is gone for good
+	Reason StopReason `json:"reason,omitempty"` // removed, if the creature was removed
 }
 
 // CreatureFailedPayload is the payload of creature_failed.
@@ -118,8 +117,8 @@ type QuarantinedPayload struct {
 // ParentLinkPayload is the payload of parent_link_changed.
 type ParentLinkPayload struct {
 	Child  CreatureID   `json:"child"`  // whose parent it is about
-	Old    CreatureID   `json:"old"`    // who was the parent
-	New    CreatureID   `json:"new"`    // who is: nobody
+	Old    CreatureID   `json:"old"`    // the parent before
+	New    CreatureID   `json:"new"`    // the parent now: none
 	Reason UnlinkReason `json:"reason"` // split or removed
 }
 
@@ -144,12 +143,12 @@ type SessionAttachedPayload struct {
 type PolicyPayload struct {
 	Effect PolicyEffect `json:"effect"`           // denied, dropped, changed, audit, warning or ruled
 	Event  PolicyKind   `json:"event"`            // that was judged: send, spawn, …
-	Call   string       `json:"call,omitempty"`   // the operation or tool that asked for it
+	Call   string       `json:"call,omitempty"`   // the operation or tool that requested it
 	Policy string       `json:"policy"`           // its name
 	Reason string       `json:"reason,omitempty"` // it gave
-	Where  string       `json:"where,omitempty"`  // it stands in the recipe
-	// What was sent from outside and is another message now; of several policies that
-	// changed it, the first has it.
+	Where  string       `json:"where,omitempty"`  // its position in the recipe
+	// The message as it was sent from outside, before policies changed it. If several
+	// policies changed it, the first has it.
 	Original *NotedMessage `json:"original,omitempty"`
 }
 
@@ -167,8 +166,8 @@ type StoreSetAsidePayload struct {
 	Remedy string `json:"remedy,omitempty"` // what can be done
 }
 
-// JSON encodes a payload, or another of the engine's own structs. None of them can fail;
-// should one all the same, the log, which never forgets, says that there was something.
+// JSON encodes a payload or another of the engine's own structs. Encoding these cannot
+// fail. If it ever does, the log, which is permanent, records that there was something.
 func JSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -29,8 +29,8 @@ func EncodeHeaders(h map[string]string) (encoded []byte, ok bool) {
 	return b, true
 }
 
-// DecodeHeaders reads what [EncodeHeaders] writes. It returns nil for none. Of
-// a name that stands twice, the last value counts.
+// DecodeHeaders reads what [EncodeHeaders] writes. It returns nil for none. If a name
+// occurs twice, the last value counts.
 func DecodeHeaders(b []byte) map[string]string {
 	if len(b) == 0 {
 		return nil
@@ -85,8 +85,8 @@ func ValidHeaders(b []byte) bool {
 	return true
 }
 
-// ReservedPrefix is how the names of headers begin that only the engine writes, so that
-// a creature can trust them.
+// ReservedPrefix begins the names of headers that only the engine writes, so that
+// creatures can trust them.
 const ReservedPrefix = "terrarium-"
 
 // HasReservedHeader reports whether headers, which are valid, have such a name.
@@ -106,8 +106,9 @@ func ReservedHeaderError(op string) error {
 	return errtext.Invalid(op, "the names of headers that begin with "+ReservedPrefix+" are the host's", "use another name")
 }
 
-// WithoutReserved takes out what the host has said of the delivery and the creature passes
-// on with it: it is not true of another message. Headers that are not valid stay.
+// WithoutReserved removes the host's headers from a message that a creature passes on:
+// they describe the delivery that the creature received, not the new message. Invalid
+// headers are left unchanged.
 func WithoutReserved(headers, delivery []byte) []byte {
 	if !ValidHeaders(headers) || !HasReservedHeader(headers) {
 		return headers

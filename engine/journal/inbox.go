@@ -5,7 +5,7 @@ const inboxPrefix = "inbox:"
 // InboxOf returns the channel id of a creature's inbox.
 func InboxOf(c CreatureID) ChannelID { return ChannelID(inboxPrefix + string(c)) }
 
-// InboxOwner is whose inbox a channel is, or "".
+// InboxOwner is the creature that owns an inbox, or "" for any other channel.
 func InboxOwner(c ChannelID) CreatureID {
 	if !IsInbox(c) {
 		return ""

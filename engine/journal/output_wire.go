@@ -3,8 +3,8 @@ package journal
 // WireID names an output wire.
 type WireID string
 
-// ToRoot as the target of an output wire stands for the root of the source's
-// own deployment, whoever that is when there is something to deliver.
+// ToRoot as the target of an output wire stands for the root of the source's own
+// deployment, whichever creature that is at the time of a delivery.
 const ToRoot CreatureID = "root"
 
 // The bounds of output wires.
@@ -13,17 +13,16 @@ const (
 	MaxWires = 64
 	// MaxPrompt is the most bytes that the prompt of an output wire may have.
 	MaxPrompt = 16 << 10
-	// MaxHops is how many output wires in a row one thing may lead over: what a
-	// creature puts out because of an output that came over a wire has one hop
-	// more. Beyond it a delivery becomes a dead letter whose error names the
-	// loop.
+	// MaxHops is how many output wires in a row a chain of outputs may pass. An output
+	// that a creature produces because of an output over a wire has one hop more. Beyond
+	// the limit, a delivery becomes a dead letter whose error names the loop.
 	MaxHops = 64
 )
 
-// OutputWire leads the output of one creature to another, or to its root: at
-// the end of a turn with output, as part of its commit, the target gets a
-// delivery of the kind output. It joins no graphs: both ends are in the same one
-// when it is added, and a split between them removes it.
+// OutputWire delivers the output of one creature to another, or to its root. At the end
+// of a turn with output, as part of its commit, the target gets a delivery of the kind
+// output. A wire joins no graphs: both ends are in the same graph when it is added, and a
+// split between them removes it.
 type OutputWire struct {
 	ID   WireID     `json:"wire"`           // its id
 	Name string     `json:"name,omitempty"` // unique among the wires of the source; may be empty
@@ -35,16 +34,16 @@ type OutputWire struct {
 	// The template of what is delivered, with {output}, {source} and {channel}
 	// in it; empty means the output as it is, or without content a JSON object.
 	Prompt string `json:"prompt,omitempty"`
-	// A predicate of the source's deployment: only outputs of which it holds are
+	// A predicate of the source's deployment: only outputs for which it holds are
 	// delivered. Empty means all.
 	When string `json:"when,omitempty"`
 	// Whether it may lead back to its source.
 	AllowSelf bool `json:"allow_self,omitempty"`
-	// Its place among the wires of the source.
+	// Its position among the wires of the source.
 	Order uint64 `json:"-"`
 }
 
-// SameAs reports whether two wires do the same, whatever they are called.
+// SameAs reports whether two wires do the same, whatever their names and ids.
 func (w OutputWire) SameAs(o OutputWire) bool {
 	w.ID, w.Name, w.Order = o.ID, o.Name, o.Order
 	return w == o

@@ -21,7 +21,7 @@ const (
 	JudgeFail       PolicyKind = "fail"       // a turn has failed
 )
 
-// PolicyKinds lists all kinds that the engine has judged.
+// PolicyKinds lists all kinds of events that the engine submits to policies.
 func PolicyKinds() []PolicyKind {
 	return slices.Clone(policyKinds)
 }

@@ -12,20 +12,21 @@ import (
 const UnreadableID = "unreadable_session"
 
 // CutShortID is the id of a problem, an [abi.Error], that names the session of a live
-// store which has lost the end of its log, although that had been acknowledged and no
-// power failure explains it.
+// store that has lost acknowledged events at the end of its log, which no power failure
+// explains.
 const CutShortID = "cut_short_session"
 
-// LeftOutID is the id of a problem, an [abi.Error], that names a file which may be a
-// store that was in use, and which no session has.
+// LeftOutID is the id of a problem, an [abi.Error], that names a file that belongs to no
+// session and may be a store that was in use.
 const LeftOutID = "left_out_file"
 
-// Damaged are those of the problems that are live stores which cannot be read, or lack
-// the end of their logs, and files that may be stores and are no session's. What is lost is not there: a recipe makes anew what it made,
-// and takes input again that it has handled before. A program that must not do that
-// without being told to looks here, at [Engine.Problems] or those of a plan, before it
-// applies anything: until a store is opened by [Engine.Apply] or [Engine.Restore], every
-// start tells of it again.
+// Damaged returns the problems that mean lost data: live stores that cannot be read or
+// lack the end of their logs, and files that may be stores but belong to no session. The
+// engine continues without what is lost: a recipe creates its creatures again, which then
+// handle input a second time. A program that must not do that without confirmation checks
+// [Engine.Problems], or the problems of a plan, before it applies anything. Every start
+// reports the problems again until a store is opened by [Engine.Apply] or
+// [Engine.Restore].
 func Damaged(problems []error) []error {
 	var out []error
 	for _, p := range problems {
@@ -37,7 +38,8 @@ func Damaged(problems []error) []error {
 	return out
 }
 
-// IsCutShort reports whether the problems tell of a session that it lacks its end.
+// IsCutShort reports whether one of the problems says that a session lacks the end of its
+// log.
 func IsCutShort(problems []error, session SessionID) bool {
 	return slices.ContainsFunc(problems, func(p error) bool {
 		var typed *abi.Error

@@ -2,10 +2,10 @@ package journal
 
 import "github.com/seed47132306/terrarium/abi"
 
-// CutKind says what became of graphs, and of the sessions that they write. It is stable.
+// CutKind says how a change affected graphs and their sessions. It is stable.
 type CutKind string
 
-// The kinds of cuts. A store knows of the first three, and of forks.
+// The kinds of cuts. Stores use the first three and forks.
 const (
 	CutMerge     CutKind = "merge"
 	CutSplit     CutKind = "split"
@@ -26,9 +26,9 @@ func KindOfDelivery(k abi.Kind) DeliveryKind { return DeliveryKind(k.String()) }
 // [abi.Code] with which its last attempt failed. It is stable.
 type DeadReason string
 
-// The reasons that are no codes of an attempt.
+// The reasons that are not codes of an attempt.
 const (
-	DeadNotConnected    DeadReason = "not_connected" // no edge led anywhere, as the code of this name says
+	DeadNotConnected    DeadReason = "not_connected" // no edge led anywhere, like the code of this name
 	DeadOverflow        DeadReason = "overflow"
 	DeadChannelRemoved  DeadReason = "channel_removed"
 	DeadCreatureRemoved DeadReason = "creature_removed"
@@ -44,19 +44,20 @@ const (
 	StartRetry    StartReason = "retry"
 )
 
-// StopReason says why a creature has stopped. It is stable, and empty if it was told to.
+// StopReason says why a creature has stopped. It is stable, and empty if an operation
+// stopped it.
 type StopReason string
 
-// StopRemoved is the reason of a creature that is gone for good.
+// StopRemoved is the reason of a creature that was removed.
 const StopRemoved StopReason = "removed"
 
-// UnlinkReason says why a creature has no parent any more. It is stable.
+// UnlinkReason says why a creature has lost its parent. It is stable.
 type UnlinkReason string
 
-// The reasons for a creature without its parent.
+// The reasons for losing a parent.
 const (
 	UnlinkSplit   UnlinkReason = "split"   // they came into different graphs
-	UnlinkRemoved UnlinkReason = "removed" // the parent is gone
+	UnlinkRemoved UnlinkReason = "removed" // the parent was removed
 )
 
 // UnwireReason says why an output wire was removed. It is stable.
@@ -65,12 +66,12 @@ type UnwireReason string
 // The reasons for the end of an output wire.
 const (
 	UnwireAsked   UnwireReason = "unwired"
-	UnwireRecipe  UnwireReason = "recipe"           // the recipe, applied again, does not have it
+	UnwireRecipe  UnwireReason = "recipe"           // the recipe, applied again, does not declare it
 	UnwireSplit   UnwireReason = "split"            // its ends came into different graphs
-	UnwireRemoved UnwireReason = "creature_removed" // its source is gone
+	UnwireRemoved UnwireReason = "creature_removed" // its source was removed
 )
 
-// PolicyEffect says what came of a policy's word. It is stable.
+// PolicyEffect says what effect a policy had. It is stable.
 type PolicyEffect string
 
 // The effects of policies.

@@ -2,18 +2,18 @@ package journal
 
 import ()
 
-// Record is one entry in the queue of a graph's log: a whole turn, an outside
-// message or a change of the topology. A store writes all of it or none.
+// Record is one entry in the queue of a graph's log: a whole turn, an outside message or
+// a change of the topology. A store writes all of it or none.
 //
-// A record belongs to the store from [Store.Append] on, with everything it
-// points to; nobody modifies it afterwards.
+// From [Store.Append] on, the store owns the record and everything it points to: neither
+// may be modified.
 type Record struct {
 	// Events are new events. Their ids are of the store's origin, and rise by
 	// one from event to event and from record to record.
 	Events []Event
 
-	// What follows are the live rows that the events change. Rows are keyed as
-	// stated; a later row replaces an earlier one with the same key.
+	// The rows that the events change follow. Each has a key; a later row replaces an
+	// earlier one with the same key.
 	Cursors   []CursorRow
 	State     []StateRow
 	Producers []ProducerRow
@@ -23,11 +23,10 @@ type Record struct {
 	Edges     []EdgeRow
 	Timers    []TimerRow
 	Requests  []RequestRow
-	Wires     []OutputWire // keyed by id; they go with their source
+	Wires     []OutputWire // keyed by id; they are removed with their source
 	Letters   []DeadLetterRow
 	Meta      map[string]string // free metadata of the store, by key
-	// Drop lists rows that go. It is carried out before the rows above are
-	// written.
+	// Drop lists rows to remove. They are removed before the rows above are written.
 	Drop Drop
 }
 
@@ -63,8 +62,8 @@ func (r *Record) Size() int64 {
 	return int64(n)
 }
 
-// Drop names live rows that a [Record] removes. The events of what is dropped
-// stay: they are history.
+// Drop names live rows that a [Record] removes. The events about them stay: they are
+// history.
 type Drop struct {
 	Creatures []CreatureID // with everything that is theirs, and their inbox
 	Channels  []ChannelID  // with their cursors, producers and edges
@@ -76,13 +75,12 @@ type Drop struct {
 	Cursors   []CursorRow // keyed by reader, channel and until
 }
 
-// ReaderID names who reads a channel: a creature (its id) or an outside reader
+// ReaderID identifies the reader of a channel: a creature (its id) or an outside reader
 // ("reader:" and its name).
 type ReaderID string
 
-// CursorRow says how far a reader has got in a channel. Key: reader, channel,
-// until: a reader that listens again before it has drained what it heard before
-// has several.
+// CursorRow is the position of a reader in a channel. Key: reader, channel, until: a
+// reader that listens again before it has drained its backlog has several.
 type CursorRow struct {
 	Reader  ReaderID
 	Channel ChannelID
@@ -90,8 +88,8 @@ type CursorRow struct {
 	// Until, if not 0, is the last message still to be read: the edge has been
 	// removed, and the backlog is being drained.
 	Until uint64
-	// Alias is what a creature that drains a backlog calls the channel; empty
-	// while the edge exists, which carries the alias.
+	// Alias is the name under which a creature that drains a backlog knows the channel.
+	// It is empty while the edge exists, since the edge carries the alias.
 	Alias string
 }
 
@@ -103,11 +101,11 @@ type StateRow struct {
 	Deleted  bool
 }
 
-// ProducerRow is how far an outside producer has got. Key: channel, producer.
+// ProducerRow is the position of an outside producer. Key: channel, producer.
 type ProducerRow struct {
 	Channel  ChannelID
 	Producer string
-	Offset   uint64 // the highest offset that has been taken in
+	Offset   uint64 // the highest offset that has been accepted
 }
 
 // CreatureRow is a creature as its store remembers it. Key: id.
@@ -156,8 +154,8 @@ type EdgeRow struct {
 	Order     uint64
 }
 
-// TimerRow is a timer that a creature has set. Key: creature, name. It goes
-// with its creature.
+// TimerRow is a timer that a creature has set. Key: creature, name. It is removed with
+// its creature.
 type TimerRow struct {
 	Creature CreatureID
 	Name     string
@@ -166,27 +164,27 @@ type TimerRow struct {
 	Payload  []byte
 }
 
-// RequestRow is a request that has not been answered. Key: id. It goes with
-// its creature.
+// RequestRow is a request that has not been answered. Key: id. It is removed with its
+// creature.
 type RequestRow struct {
 	ID       EventID    // of the request's message
 	Creature CreatureID // who asked
-	Tag      int64      // what it calls the request
+	Tag      int64      // the creature's name for the request
 	Deadline int64      // nanoseconds since 1970
 }
 
-// DeadLetterRow is a delivery that nobody has handled and that can be delivered
-// again. Key: id. It goes with its creature.
+// DeadLetterRow is a delivery that was not handled and that can be delivered again. Key:
+// id. It is removed with its creature.
 type DeadLetterRow struct {
 	ID        EventID // of the dead_letter event
 	Time      int64   // nanoseconds since 1970
 	Creature  CreatureID
-	Message   EventID   // zero if it never was in a log
+	Message   EventID   // zero if it was never in a log
 	Kind      EventKind // of the message
 	Channel   ChannelID
 	Seq       uint64
 	Sender    CreatureID
-	Alias     string // under which the sender sent it, when no edge led anywhere (Seq is 0 then); else what the creature calls the channel
+	Alias     string // under which it was sent, when no edge led anywhere (Seq is 0 then); else the creature's name for the channel
 	Reason    DeadReason
 	Attempts  int
 	Error     string

@@ -2,8 +2,8 @@ package journal
 
 import "slices"
 
-// A record's drops are carried out before its rows are written. So what one
-// change first adds and then drops has to be taken out of the rows again.
+// A record's drops are applied before its rows are written. So the rows of something that
+// one change first adds and then drops have to be removed from the record as well.
 // Methods of a nil record do nothing.
 
 // DropCreature drops a creature, with its edges, cursors and wires.

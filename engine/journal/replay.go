@@ -8,18 +8,18 @@ import (
 	"slices"
 )
 
-// Chronicle is a session directory to be read by a [Replay].
+// Chronicle is a session directory that a [Replay] reads.
 type Chronicle interface {
-	// Catalogue lists every session, eldest first, but does not look into their
-	// files: what only those know may be missing.
+	// Catalogue lists every session, eldest first, without reading their files: details
+	// that are only in the files may be missing.
 	Catalogue(ctx context.Context) ([]SessionInfo, error)
 	// History reads a session, live or ended; see [Store.History].
 	History(ctx context.Context, session SessionID, q HistoryQuery) ([]Event, error)
 }
 
-// Replay reads the events of a session directory, each once, from a cursor on.
-// Those that one session wrote come in the order of its log, and all together in
-// the order of their times, as far as that can be told.
+// Replay reads the events of a session directory from a cursor on, each once. The events
+// of one session come in the order of its log, and all of them together in the order of
+// their times, as far as it can be determined.
 //
 // Its methods are called by one goroutine at a time.
 type Replay struct {
@@ -27,14 +27,14 @@ type Replay struct {
 	only    func(*SessionInfo) bool
 	at      Position
 	age     int           // of the session that at.through names; -1: none
-	waiting []*sessionLog // that have not been begun, eldest first
+	waiting []*sessionLog // not yet begun, eldest first
 	logs    []*sessionLog // those with a mark
-	asked   bool          // which sessions there are, since everything was at its end
+	asked   bool          // the sessions known since every log was read to its end
 	last    SessionID     // whose event Next answered last
 	before  Mark          // of that session, before it
 }
 
-// sessionLog is what one session wrote, as far as it is being read.
+// sessionLog is the log of one session, as far as it has been read.
 type sessionLog struct {
 	info  SessionInfo
 	age   int // its place in the catalogue
@@ -45,8 +45,8 @@ type sessionLog struct {
 // replayPage is how many events of a session are read at a time.
 const replayPage = 256
 
-// NewReplay begins to read behind a cursor. only, if it is not nil, chooses among
-// the sessions. It answers not_found for a cursor of another directory.
+// NewReplay begins to read behind a cursor. only, if it is not nil, selects sessions. It
+// answers not_found for a cursor of another directory.
 func NewReplay(ctx context.Context, from Chronicle, after EventCursor, only func(*SessionInfo) bool) (*Replay, error) {
 	at, err := ParseCursor(after)
 	if err != nil {
@@ -59,13 +59,14 @@ func NewReplay(ctx context.Context, from Chronicle, after EventCursor, only func
 	return r, r.ask(ctx)
 }
 
-// Position says where the replay is. Its marks belong to the replay.
+// Position is the position of the replay. The replay owns its marks.
 func (r *Replay) Position() Position { return r.at }
 
-// Cursor says where to continue behind what Next answered last.
+// Cursor is the position behind the event that Next returned last.
 func (r *Replay) Cursor() EventCursor { return r.at.Cursor() }
 
-// Before says where to continue so that what Next answered last comes again.
+// Before is the position before the event that Next returned last, so that it comes
+// again.
 func (r *Replay) Before() EventCursor {
 	at := Position{Through: r.at.Through, Marks: maps.Clone(r.at.Marks)}
 	if r.last != "" {
@@ -74,9 +75,8 @@ func (r *Replay) Before() EventCursor {
 	return at.Cursor()
 }
 
-// Next answers the next event and the session that wrote it. more is false when
-// everything has been read that there is; there may be more when it is called
-// again.
+// Next returns the next event and the session that wrote it. more is false when
+// everything has been read; a later call may return more.
 func (r *Replay) Next(ctx context.Context) (ev Event, session SessionID, more bool, err error) {
 	if !r.asked {
 		if err := r.ask(ctx); err != nil {
@@ -103,7 +103,7 @@ func (r *Replay) Next(ctx context.Context) (ev Event, session SessionID, more bo
 	}
 }
 
-// ask finds out which sessions there are, and which of them are live.
+// ask looks up the sessions, and which of them are live.
 func (r *Replay) ask(ctx context.Context) error {
 	list, err := r.from.Catalogue(ctx)
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *Replay) ask(ctx context.Context) error {
 		switch log := known[info.Session]; {
 		case log != nil:
 			log.info, log.ended = info, false
-		case !r.only(&info): // its mark stays for those who want it
+		case !r.only(&info): // readers that continue there still need its mark
 		case marked:
 			r.logs = append(r.logs, &sessionLog{info: info, age: i})
 		case i > r.age:
@@ -137,7 +137,7 @@ func (r *Replay) ask(ctx context.Context) error {
 	return nil
 }
 
-// begin goes on to the next session.
+// begin continues with the next session.
 func (r *Replay) begin() {
 	next := r.waiting[0]
 	r.waiting = r.waiting[1:]
@@ -146,8 +146,8 @@ func (r *Replay) begin() {
 	r.logs = append(r.logs, next)
 }
 
-// fill reads on where nothing is left to be handed out, and lets go of sessions
-// that have ended and been read to their end.
+// fill reads further pages where they are used up, and drops sessions that have ended and
+// been read to their end.
 func (r *Replay) fill(ctx context.Context) error {
 	for _, log := range r.logs {
 		if len(log.page) > 0 || log.ended {
@@ -185,8 +185,7 @@ func earlier(a, b *Event) bool {
 	return cmp.Or(cmp.Compare(a.Time, b.Time), bytes.Compare(a.ID.Origin[:], b.ID.Origin[:]), cmp.Compare(a.ID.Seq, b.ID.Seq)) < 0
 }
 
-// inspected is the chronicle of a storage that has no quicker way to list its
-// sessions.
+// inspected is the chronicle of a storage that has no faster way to list its sessions.
 type inspected struct{ Storage }
 
 // Catalogue implements [Chronicle].

@@ -6,10 +6,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// Rememberer is a [Store] that can tell who a creature was that has been removed.
+// Rememberer is a [Store] that can describe removed creatures.
 type Rememberer interface {
-	// Was answers the row that a creature had last, as far as the log still tells.
-	// It may be called by any goroutine.
+	// Was returns the last row of a creature, as far as the log still has it. It may be
+	// called by any goroutine.
 	Was(ctx context.Context, creature CreatureID) (row CreatureRow, known bool, err error)
 }
 
@@ -58,20 +58,19 @@ func ParseDurability(s string) (Durability, bool) {
 	return 0, false
 }
 
-// Storage keeps the session stores of one engine: a session directory. An
-// engine opens, creates and cuts stores through it; nobody else does
-// meanwhile.
+// Storage keeps the session stores of one engine: a session directory. An engine opens,
+// creates and cuts stores through it, and is its only user meanwhile.
 //
-// Those of its methods that change something, Saved and Close are called by one
-// goroutine at a time; those that read sessions may be called by any goroutine
-// at any time, and must not hold up the others.
+// The methods that change something, Saved and Close are called by one goroutine at a
+// time. The methods that read sessions may be called by any goroutine at any time, and
+// must not block the others.
 type Storage interface {
-	// Saved lists the live stores: the graphs as they were when the directory
-	// was last used. What cannot be opened is set aside and named in the
-	// second result; the rest goes on. A live store that cannot be read is a
-	// problem with the id [UnreadableID], and one that lacks the end of its log, of
-	// which the rest is there, one with the id [CutShortID]. A file that may be a store
-	// and that no session has is one with the id [LeftOutID].
+	// Saved lists the live stores: the graphs as they were when the directory was last
+	// used. A store that cannot be opened is set aside and named in the second result;
+	// the others are returned. A live store that cannot be read is a problem with the id
+	// [UnreadableID]. One that lacks the end of its log but has the rest is a problem
+	// with the id [CutShortID]. A file that may be a store but belongs to no session is
+	// one with the id [LeftOutID].
 	Saved(ctx context.Context) (graphs []SavedGraph, problems []error, err error)
 	// Open opens the live store of a saved graph for writing. The store starts
 	// a new origin.
@@ -79,48 +78,47 @@ type Storage interface {
 	// Create makes the stores of new graphs, in one step: all of them, each with its
 	// first record, or none. They are durable once it returns.
 	Create(ctx context.Context, specs ...StoreSpec) ([]Store, error)
-	// Cut turns live parents (none, where only graphs without a store go into
-	// it) into children, in one step that is either done or not: it drains and
-	// stops the parents' writers, gives every child the live rows of its members,
-	// and then closes the parents. The cut may become durable later; until then
-	// Wait of a child with the durability [Full] does not answer. The whole history of its
-	// parents can be read in a child at once; that it is in the child's own file
-	// ([SessionInfo].Complete) may come later. On an error nothing has happened and
-	// the parents go on.
+	// Cut turns live parents (none, if only graphs without a store take part) into
+	// children, in one atomic step: it drains and stops the parents' writers, gives every
+	// child the live rows of its members, and then closes the parents. The cut may become
+	// durable later; until then Wait of a child with the durability [Full] does not
+	// return. A child can read the whole history of its parents at once; its own file may
+	// get that history later ([SessionInfo].Complete). On an error nothing has changed
+	// and the parents continue.
 	Cut(ctx context.Context, cut Cut) ([]Store, error)
 	// Retire ends a live store whose graph has ended: its history stays
 	// readable, its live rows are no longer live.
 	Retire(ctx context.Context, session SessionID) error
 
-	// Sessions lists every session of the directory, eldest first, and those that
-	// one cut made in the order in which it names them.
+	// Sessions lists every session of the directory, eldest first. Sessions of one cut
+	// come in the order in which the cut names them.
 	Sessions(ctx context.Context) ([]SessionInfo, error)
 	// History reads a session, live or ended; see [Store.History].
 	History(ctx context.Context, session SessionID, q HistoryQuery) ([]Event, error)
 	// Lineage returns the ancestors of a session, itself first, then
 	// generation by generation back to the roots.
 	Lineage(ctx context.Context, session SessionID) ([]SessionInfo, error)
-	// Verify checks a session, live or ended: the file itself, and that its
-	// log has every event once and every channel in order.
+	// Verify checks a session, live or ended: the file itself, that its log has every
+	// event once, and that every channel is in order.
 	Verify(ctx context.Context, session SessionID) (VerifyReport, error)
 
-	// Problems lists what is wrong with the directory at present and does not
-	// keep it from working. It may be called by any goroutine.
+	// Problems lists current problems of the directory that do not stop it from working.
+	// It may be called by any goroutine.
 	Problems() []error
 
 	// Close closes the directory. All stores must have been closed.
 	Close() error
 }
 
-// Exporter is what a [Storage] can do besides, if its sessions are files.
+// Exporter is implemented by a [Storage] whose sessions are files.
 type Exporter interface {
-	// Export writes a session, live or ended, to a new file that stands alone.
+	// Export writes a session, live or ended, to a new file that needs no other.
 	Export(ctx context.Context, session SessionID, path string) error
-	// Fork makes a new directory with one live session that has the history and
-	// the live rows of the given one, and goes on by itself.
+	// Fork makes a new directory with one live session that has the history and the live
+	// rows of the given one, and continues independently.
 	Fork(ctx context.Context, session SessionID, dir string) (SessionID, error)
-	// ForkAt is Fork of the session as it was at a mark in what it wrote; it
-	// answers also the last event that the fork has.
+	// ForkAt is Fork of the session as it was at a mark in what it wrote. It also returns
+	// the last event that the fork has.
 	ForkAt(ctx context.Context, session SessionID, at Mark, dir string) (SessionID, EventID, error)
 }
 
@@ -130,8 +128,8 @@ type StoreSpec struct {
 	Born       uint64 // creation number of the graph
 	Durability Durability
 	Meta       map[string]string // free metadata: recipe path, recipe text, deployment, …
-	// First builds the first record of the store's log, which comes to be with the
-	// store. It is called once, with the store's origin. Nil, or a nil record, is
+	// First builds the first record of the store's log, which is written together with
+	// the store. It is called once, with the store's origin. Nil, or a nil record, means
 	// none.
 	First func(origin Origin) *Record
 }
@@ -168,18 +166,18 @@ type Cut struct {
 // CutChild describes one child of a [Cut].
 type CutChild struct {
 	StoreSpec
-	// Parents are the sessions whose history the child gets, those of elder
-	// graphs first; all are among Cut.Parents.
+	// Parents are the sessions whose history the child gets, those of elder graphs first;
+	// all are among Cut.Parents.
 	Parents []SessionID
-	// VolatileParents counts the graphs without a store that went into it;
-	// each is noted in the lineage as "volatile".
+	// VolatileParents counts the graphs without a store that became part of it; each is
+	// noted in the lineage as "volatile".
 	VolatileParents int
-	// Creatures and Channels own the live rows the child takes over from its
-	// parents: state and dead letters of its creatures, and the producers and
-	// cursors of outside readers of its channels. Dead letters of creatures that are
-	// nowhere in the children go where [Cut.LetterHeirs] says. (Creature, channel, head and
-	// edge rows and the cursors, timers, requests and wires of creatures come with
-	// First, because the cut may change them.)
+	// Creatures and Channels own the live rows that the child takes over from its
+	// parents: state and dead letters of its creatures, and the producers and cursors of
+	// outside readers of its channels. Dead letters of creatures that are in no child go
+	// where [Cut.LetterHeirs] says. (Creature, channel, head and edge rows and the
+	// cursors, timers, requests and wires of creatures come with First, because the cut
+	// may change them.)
 	Creatures []CreatureID
 	Channels  []ChannelID // inboxes included
 }
@@ -188,15 +186,15 @@ type CutChild struct {
 type SessionInfo struct {
 	Session    SessionID
 	Graph      GraphID
-	Path       string // "" once an ended session's history is only in those that came out of it
+	Path       string // "" once an ended session's history is only in its descendants
 	Live       bool
 	Complete   bool // its own file has its whole history
 	Durability Durability
 	Created    int64       // nanoseconds since 1970
 	Parents    []SessionID // "volatile" for one without a store
-	MadeBy     CutKind     // what it came out of; "" if it began anew
-	MergedAt   int64       // when it came out of a merge, else 0
-	SplitAt    int64       // when it came out of a split, else 0
+	MadeBy     CutKind     // its parents; "" if it has none
+	MergedAt   int64       // when a merge made it, else 0
+	SplitAt    int64       // when a split made it, else 0
 	Bytes      int64       // size on disk
 	Events     int64       // -1 when not known without counting
 	Meta       map[string]string
@@ -208,36 +206,35 @@ type SessionInfo struct {
 // critical section of the graph); every other method may be called from any
 // goroutine.
 type Store interface {
-	// Info describes the session. It is cheap: Events is -1 and Bytes is 0, which
-	// [Storage].Sessions knows.
+	// Info describes the session. It is cheap: Events is -1 and Bytes is 0;
+	// [Storage].Sessions has both.
 	Info() SessionInfo
 	// Origin is what the ids of appended events carry. It does not change
 	// while the store is open.
 	Origin() Origin
-	// Append queues a record. It does not block and does not fail: a record
-	// that was appended is written before all later ones, or none of these
-	// is. When writing fails, what is queued stays queued and is tried again;
-	// see Err.
+	// Append queues a record. It neither blocks nor fails: an appended record is written
+	// before all later ones, or none of these is. When writing fails, queued records stay
+	// queued and are tried again; see Err.
 	Append(r *Record)
 	// Room waits until the queue has fewer unwritten bytes than its bound.
 	// The engine calls it before a commit, outside of critical sections. If ctx
 	// has ended, it answers at once, with an error if there is no room.
 	Room(ctx context.Context) error
-	// Wait waits until every event up to seq of the store's origin is as
-	// durable as promised. It answers the code storage when writing fails,
-	// although the event may become durable later.
+	// Wait waits until every event up to seq of the store's origin is as durable as
+	// promised. It answers the code storage when writing fails, although the event may
+	// become durable later.
 	Wait(ctx context.Context, seq uint64) error
-	// Durable is the highest seq that Wait would not wait for. Notify, if not
-	// nil, is called from the writer whenever it has risen or writing has
-	// begun to fail; it must not block.
+	// Durable is the highest seq for which Wait returns at once. Notify, if not nil, is
+	// called from the writer whenever it has risen or writing has begun to fail; it must
+	// not block.
 	Durable() uint64
 	Notify(func())
 	// Err is the reason why writing fails at present, or nil.
 	Err() error
 
-	// Missing is why a part of the history cannot be read, such as a file that is
-	// gone; nil if all of it can. Reading answers the rest, and messages of which
-	// nobody knows are not among what Missing is about.
+	// Missing is why a part of the history cannot be read, such as a missing file; nil if
+	// all of it can. Reads return the rest. Messages that were never known to the store
+	// do not count as missing.
 	Missing() error
 
 	// State returns a creature's state. It sees every record that was
@@ -252,14 +249,14 @@ type Store interface {
 	// record that was appended before the call.
 	History(ctx context.Context, q HistoryQuery) ([]Event, error)
 
-	// DeadLetters returns dead letters by rising id (origin by origin), those
-	// of one creature if one is given, at most limit (0: 1,000), after the one
-	// given. It sees every record that was appended before the call.
+	// DeadLetters returns dead letters by rising id (origin by origin), after the given
+	// one: those of one creature if one is given, at most limit (0: 1,000). It sees every
+	// record that was appended before the call.
 	DeadLetters(ctx context.Context, creature CreatureID, after EventID, limit int) ([]DeadLetterRow, error)
 
-	// Close writes what is queued, as durably as promised, and closes the
-	// store. It waits for the writer to end. If writing fails it gives up
-	// after one more try and says so.
+	// Close writes what is queued, as durably as promised, and closes the store. It waits
+	// for the writer to end. If writing fails, it tries once more and then returns the
+	// error.
 	Close(ctx context.Context) error
 }
 
@@ -270,13 +267,12 @@ type HistoryQuery struct {
 	Creature CreatureID
 	Channel  ChannelID
 	Turn     EventID
-	// Own lists only what the session wrote itself, and not what it took over from
-	// those that it came from.
+	// Own lists only what the session wrote itself, not what it inherited from its
+	// parents.
 	Own bool
-	// After continues behind an event: those that History lists after it.
+	// After continues behind an event: with the events that History lists after it.
 	After EventID
-	// Behind continues behind a place, also one whose event is not there any more
-	// or has been lost in a crash.
+	// Behind continues behind a place, also if its event was pruned or lost in a crash.
 	Behind Mark
 	Limit  int // 0: 1,000
 	// Newest lists the last Limit events instead of the first, still in order.
@@ -287,18 +283,18 @@ type HistoryQuery struct {
 type VerifyReport struct {
 	Session SessionID
 	Events  int64
-	// Missing are events that should be there: gaps in the numbers of an
-	// origin, and gaps in the numbers of a channel.
+	// Missing are events that should be present: gaps in the numbers of an origin, and
+	// gaps in the numbers of a channel.
 	Missing []string
-	// Duplicate are numbers of a channel that stand twice.
+	// Duplicate are numbers of a channel that occur twice.
 	Duplicate []string
 	// OutOfOrder are messages whose number in their channel does not rise with
 	// their time.
 	OutOfOrder []string
-	// IncompleteFrom are the ancestors whose files have a part of the history,
-	// because it has not been copied yet. That is no fault.
+	// IncompleteFrom are the ancestors whose files have a part of the history, because it
+	// has not been copied yet. That is no fault.
 	IncompleteFrom []SessionID
-	// Damage is what is wrong with the file, or with live rows: a cursor
-	// beyond the head of its channel, an edge without its creature, ….
+	// Damage is what is wrong with the file, or with live rows: a cursor beyond the head
+	// of its channel, an edge without its creature, ….
 	Damage []string
 }

@@ -2,13 +2,13 @@ package journal
 
 import ()
 
-// Succession says of graphs that are no more into which others they went.
+// Succession says which graphs succeeded the graphs that have ended.
 type Succession map[GraphID]GraphID
 
-// NewSuccession finds out what became of graphs by what became of their sessions.
-// The list has all that there are, eldest first.
+// NewSuccession derives the successors of graphs from those of their sessions. The list
+// has all sessions, eldest first.
 func NewSuccession(list []SessionInfo) Succession {
-	first := map[SessionID]GraphID{} // of what came out of a session
+	first := map[SessionID]GraphID{} // of the children of a session
 	last := map[GraphID]SessionID{}
 	for i := range list {
 		for _, p := range list[i].Parents {
@@ -27,8 +27,7 @@ func NewSuccession(list []SessionInfo) Succession {
 	return s
 }
 
-// Related reports whether two ids are of one graph, or the graph of one went into
-// that of the other.
+// Related reports whether two ids are of one graph, or one graph succeeded the other.
 func (s Succession) Related(a, b GraphID) bool { return a == b || s.became(a, b) || s.became(b, a) }
 
 func (s Succession) became(old, id GraphID) bool {

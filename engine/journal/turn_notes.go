@@ -10,39 +10,39 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// TurnNotes is what the event of a turn says for whoever repeats the turn (see
-// [engine.Rehearsal]), as far as no other event says it. Most turns need none.
+// TurnNotes are what the event of a turn records for repeating the turn (see
+// [engine.Rehearsal]), as far as no other event does. Most turns need none.
 type TurnNotes struct {
 	// What the creature was: with its first turn in each run of the engine, with the
 	// first after a change, and now and then.
 	Setting *Setting `json:"setting,omitempty"`
-	// Under which the creature hears the channel, if that was not noted since the
-	// last setting.
+	// The creature's name for the channel, if it was not noted since the last setting.
 	Alias   string      `json:"alias,omitempty"`
-	Time    int64       `json:"time,omitempty"`   // of the delivery, if that is in no log
-	Message EventID     `json:"message,omitzero"` // how the creature knows the message, if the log has it under another id
-	Sender  string      `json:"sender,omitempty"` // the sender's id, if the creature was told that: it was in another graph when the store was read
+	Time    int64       `json:"time,omitempty"`   // of the delivery, if it is in no log
+	Message EventID     `json:"message,omitzero"` // the message's id as the creature knows it, if the log has it under another
+	Sender  string      `json:"sender,omitempty"` // the sender's id, if the creature received it: it was in another graph when the store was read
 	Calls   []NotedCall `json:"calls,omitempty"`  // of group tools
-	// Sends that policies have changed or left out, as the creature made them; and all, if
-	// its channels have changed under the turn.
+	// Sends that policies have changed or dropped, as the creature made them; all sends,
+	// if its channels changed during the turn.
 	Sends    []NotedSend  `json:"sends,omitempty"`
 	Requests []int64      `json:"requests,omitempty"` // the tags of its requests
 	Timers   []NotedTimer `json:"timers,omitempty"`   // that it set or cancelled
 	Reply    *NotedBytes  `json:"reply,omitempty"`    // to a request from outside
 }
 
-// Setting is what a creature was when it handled a delivery, but for its state.
+// Setting is what a creature was when it handled a delivery, except for its state.
 type Setting struct {
 	Name   string        `json:"name"`
 	Module string        `json:"module,omitempty"` // what to load: a path, or builtin:NAME
 	SHA256 string        `json:"sha256"`           // of the module's bytes
 	Config string        `json:"config,omitempty"` // JSON, without the secret attributes
 	Secret []string      `json:"secret,omitempty"` // attributes of the configuration that no store keeps
-	Limits abi.Limits    `json:"limits,omitzero"`  // as far as they are not the defaults
+	Limits abi.Limits    `json:"limits,omitzero"`  // those that are not the defaults
 	Grants Grants        `json:"grants,omitzero"`
 	Sends  []SettingEdge `json:"sends,omitempty"` // the channels that it may send on, in order
 	// How many there were before the turn: keys of the state, timers, and requests
-	// without an answer. They tell whether somebody who adds up the log has seen all.
+	// without an answer. A reader that adds up the log can tell from them whether it has
+	// seen everything.
 	Keys     int `json:"keys,omitempty"`
 	Timers   int `json:"timers,omitempty"`
 	Requests int `json:"requests,omitempty"`
@@ -54,7 +54,7 @@ type SettingEdge struct {
 	Channel ChannelID `json:"channel"`
 }
 
-// NotedCall is a call of a group tool and what it answered.
+// NotedCall is a call of a group tool and its result.
 type NotedCall struct {
 	Tool   string     `json:"tool"`
 	Args   NotedBytes `json:"args"`
@@ -88,10 +88,10 @@ func NoteMessage(payload, headers []byte, original bool) NotedMessage {
 	return NotedMessage{Hash: HashMessage(payload, DecodeHeaders(headers))}
 }
 
-// HashMessage is what the log keeps of a message that policies have changed or left
-// out: the SHA-256, in hexadecimal, of a JSON object with its payload in base64 and
-// its headers. It tells whether a message was that one, and whoever can guess what was
-// in it can also find out that this was so.
+// HashMessage is what the log keeps of a message that policies have changed or dropped:
+// the SHA-256, in hexadecimal, of a JSON object with its payload in base64 and its
+// headers. It tells whether a given message was that one, so anyone who can guess the
+// message can also confirm the guess.
 func HashMessage(payload []byte, headers map[string]string) string {
 	if len(headers) == 0 {
 		headers = nil
@@ -126,7 +126,7 @@ func (b NotedBytes) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON implements json.Unmarshaler.
 func (b *NotedBytes) UnmarshalJSON(text []byte) error { return (*Payload)(b).UnmarshalJSON(text) }
 
-// WithCalls adds what group tools have answered.
+// WithCalls adds the results of group tools.
 func (n *TurnNotes) WithCalls(calls []NotedCall) *TurnNotes {
 	if len(calls) == 0 {
 		return n

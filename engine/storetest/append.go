@@ -14,7 +14,7 @@ func testAppend(t *testing.T, open Opener) {
 	t.Run("CloseWrites", func(t *testing.T) { closeWrites(t, open) })
 }
 
-// awkward are bytes that get lost where they are taken for text.
+// awkward are bytes that get lost when they are treated as text.
 var awkward = [][]byte{nil, {}, {0}, {0xff, 0xfe, 0x00, 0xc3, 0x28}, []byte("plain"), []byte("a\x00b"), make([]byte, 100_000)}
 
 func appendEveryField(t *testing.T, open Opener) {
@@ -56,7 +56,7 @@ func appendOrder(t *testing.T, open Opener) {
 	}
 }
 
-// appendWhole reads beside the writer: nobody ever sees part of a record.
+// appendWhole reads while the writer writes: no reader ever sees part of a record.
 func appendWhole(t *testing.T, open Opener) {
 	j := newBench(t, open).create(journal.StoreSpec{})
 	const records, size = 200, 5

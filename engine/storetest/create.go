@@ -28,7 +28,7 @@ func createSeveral(t *testing.T, open Opener) {
 	for i, j := range js {
 		info := j.Info()
 		if len(info.Parents) > 0 || info.MadeBy != "" || !info.Complete || !info.Live {
-			t.Errorf("%s has not begun anew: %+v", info.Graph, info)
+			t.Errorf("%s has not started over: %+v", info.Graph, info)
 		}
 		if want := uint64(max(0, 1-i)); j.Durable() != want {
 			t.Errorf("%s: Durable is %d, want %d", info.Graph, j.Durable(), want)
@@ -68,7 +68,7 @@ func createSeveral(t *testing.T, open Opener) {
 	}
 }
 
-// createFails leaves nothing of the others if one of them cannot be made.
+// createFails leaves nothing of the other stores if one of them cannot be made.
 func createFails(t *testing.T, open Opener) {
 	b := newBench(t, open)
 	there := b.create(journal.StoreSpec{})

@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// cut carries out a cut, and gives every child a first record of one event.
+// cut makes a cut, and gives every child a first record of one event.
 func (b *bench) cut(kind journal.CutKind, parents []*writer, children ...journal.CutChild) []*writer {
 	b.t.Helper()
 	out, err := b.tryCut(b.t.Context(), kind, parents, children...)
@@ -81,8 +81,8 @@ func testCut(t *testing.T, open Opener) {
 	})
 }
 
-// cutSplitMerge divides a history, lets both sides go on and unites them: all
-// of it is there once, in order, also after that has happened again.
+// cutSplitMerge splits a history, lets both sides continue and merges them: every event
+// is present once, in order, also after a second round.
 func cutSplitMerge(t *testing.T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{Graph: "root"})
@@ -165,7 +165,7 @@ func cutLiveRows(t *testing.T, open Opener) {
 	b.restart()
 	equal(t, "Saved", b.saved(), []journal.SavedGraph{wantLeft, wantRight})
 
-	// A merge brings both together again.
+	// A merge unites both.
 	left, right = b.reopen(wantLeft.Session), b.reopen(wantRight.Session)
 	merged := b.cut(journal.CutMerge, []*writer{left, right}, journal.CutChild{
 		StoreSpec: spec("both", nil), Parents: ids(left, right), Creatures: []journal.CreatureID{"a", "b"}, Channels: []journal.ChannelID{"c", inbox},
@@ -175,8 +175,8 @@ func cutLiveRows(t *testing.T, open Opener) {
 	wantLetters(t, merged, "", rows.Letters)
 }
 
-// cutLettersOfTheGone cuts a store with dead letters of creatures that are in none of
-// the children. They go with who sent them or else stay with the graph, through any
+// cutLettersOfTheGone cuts a store with dead letters of creatures that are in none of the
+// children. The letters follow their senders or else stay with the graph, through any
 // number of cuts.
 func cutLettersOfTheGone(t *testing.T, open Opener) {
 	b := newBench(t, open)
@@ -195,7 +195,7 @@ func cutLettersOfTheGone(t *testing.T, open Opener) {
 	child := func(g journal.GraphID, parents []journal.SessionID, members ...journal.CreatureID) journal.CutChild {
 		return journal.CutChild{StoreSpec: journal.StoreSpec{Graph: g}, Parents: parents, Creatures: members}
 	}
-	// b is removed by the very change that makes the cut.
+	// b is removed by the same change that makes the cut.
 	out := b.cut(journal.CutSplit, []*writer{j}, child("left", ids(j), "a"), child("pond", ids(j), "c"))
 	wantLetters(t, out[0], "", []journal.DeadLetterRow{all[0], all[4], all[5]})
 	wantLetters(t, out[1], "", all[1:4])
@@ -273,7 +273,7 @@ func cutLineage(t *testing.T, open Opener) {
 	a := ids(one, two)
 	merged := b.cut(journal.CutMerge, []*writer{one, two}, journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "m", Durability: journal.Full}, Parents: a, VolatileParents: 2})[0]
 	left, right := b.split(merged)
-	// At once: left goes on alone, and both become one.
+	// At once: left continues alone, and both become one.
 	out := b.cut(journal.CutRearrange, []*writer{left, right},
 		journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "x"}, Parents: ids(left)},
 		journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "y"}, Parents: ids(left, right)})
@@ -355,7 +355,7 @@ func testCutFails(t *testing.T, open Opener) {
 		t.Error("a cut whose first record is not of the child's origin succeeded")
 	}
 
-	// Nothing has happened: the parent goes on and there is no other session.
+	// Nothing has changed: the parent continues and there is no other session.
 	b.wantSessions(map[journal.SessionID]bool{ids(j)[0]: true})
 	want = append(want, j.messages("c", 6, 5)...)
 	j.wait()

@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// family is a directory whose stores are cut again and again, beside a model of
-// what each session has to have.
+// family is a directory whose stores are cut again and again, beside a model of what each
+// session must have.
 type family struct {
 	*bench
 	random  *rand.Rand
@@ -23,7 +23,7 @@ type family struct {
 	letters map[journal.CreatureID][]journal.DeadLetterRow
 }
 
-// kin is a session as it has to be.
+// kin is a session as the model has it.
 type kin struct {
 	session   journal.SessionID
 	journal   *writer // nil once it has ended
@@ -33,8 +33,7 @@ type kin struct {
 	events    []journal.Event // in order
 }
 
-// creatures are who lives in a family. Each has a channel of its own and an
-// inbox.
+// creatures are the creatures of a family. Each has its own channel and inbox.
 var creatures = []journal.CreatureID{"a", "b", "c", "d", "e", "f", "g", "h"}
 
 func ownChannel(c journal.CreatureID) journal.ChannelID { return journal.ChannelID("of-" + c) }
@@ -72,8 +71,8 @@ func (f *family) rowsOf(members []journal.CreatureID) (r journal.Record) {
 	return r
 }
 
-// live lets something happen in a store, n times: a message, a value, and now
-// and then a dead letter or the end of one.
+// live appends to a store n times: a message, a value, and now and then a dead letter or
+// the removal of one.
 func (f *family) live(k *kin, n int) {
 	f.t.Helper()
 	for range n {
@@ -183,7 +182,7 @@ func (f *family) retire(k *kin) {
 	k.journal = nil
 }
 
-// restart goes on with another process.
+// restart continues with another process.
 func (f *family) restart() {
 	f.t.Helper()
 	live := f.liveKin()
@@ -204,8 +203,8 @@ func (f *family) restart() {
 	}
 }
 
-// complete waits until every live session has its whole history. What was cut
-// before it had, need never have it: its children do.
+// complete waits until every live session has its whole history. A session that was cut
+// before it had its history need never get it: its children do.
 func (f *family) complete() {
 	f.t.Helper()
 	ids := map[journal.SessionID]bool{}
@@ -219,7 +218,7 @@ func (f *family) complete() {
 func (b *bench) complete(sessions map[journal.SessionID]bool) {
 	b.t.Helper()
 	waiting := maps.Clone(sessions)
-	// To look is to open every file, which holds up what is waited for.
+	// Looking opens every file, which delays the copying that is waited for.
 	pause := time.Millisecond
 	for deadline := time.Now().Add(time.Minute); ; pause = min(2*pause, 50*time.Millisecond) {
 		infos, err := b.storage.Sessions(b.t.Context())

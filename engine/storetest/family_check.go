@@ -8,7 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// everything is more than any store of the suite has.
+// everything is a limit that no store of the suite reaches.
 const everything = 1 << 20
 
 func (f *family) checkAll() {
@@ -26,7 +26,7 @@ func (f *family) checkAll() {
 	}
 }
 
-// check compares what a session has with what has to be there.
+// check compares a session with the model.
 func (f *family) check(k *kin) {
 	f.t.Helper()
 	if k.journal == nil { // every query may open files
@@ -43,7 +43,7 @@ func (f *family) check(k *kin) {
 	f.checkLetters(k)
 }
 
-// checkInfo checks what is known of a session: Sessions, Lineage and Verify.
+// checkInfo checks the descriptions of a session: Sessions, Lineage and Verify.
 func (f *family) checkInfo(k *kin, infos []journal.SessionInfo) {
 	f.t.Helper()
 	i := slices.IndexFunc(infos, func(i journal.SessionInfo) bool { return i.Session == k.session })
@@ -192,7 +192,7 @@ func (f *family) checkLetters(k *kin) {
 	equal(f.t, "dead letters of "+string(k.session), got, want)
 }
 
-// answers is all that can be asked about all sessions, but for what depends on
+// answers are the results of all queries about all sessions, except those that depend on
 // how much of a history has been copied.
 func (f *family) answers() map[string]any {
 	f.t.Helper()

@@ -10,9 +10,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// The histories of children of a cut may be copied behind the cut's back. None
-// of these cases may notice: they hold whether a child is complete at once,
-// later, or never, because it is cut before.
+// The histories of children of a cut may be copied in the background. None of these cases
+// may notice: they hold whether a child is complete at once, later, or never, because it
+// is cut before.
 func testGenerations(t *testing.T, open Opener) {
 	t.Run("Deep", func(t *testing.T) { deep(t, open) })
 	t.Run("Wide", func(t *testing.T) { wide(t, open) })
@@ -22,8 +22,8 @@ func testGenerations(t *testing.T, open Opener) {
 	}
 }
 
-// families is how many random families there are: few usually; TERRARIUM_SEEDS
-// asks for more.
+// families is how many random families to run: usually a few; TERRARIUM_SEEDS requests
+// more.
 func families(t *testing.T) uint64 {
 	text := os.Getenv("TERRARIUM_SEEDS")
 	if text == "" {
@@ -36,8 +36,8 @@ func families(t *testing.T) uint64 {
 	return n
 }
 
-// deep cuts one side of a split again and again, a moment after, and starts
-// anew in between; then all sides are united.
+// deep cuts one side of a split again and again, a moment after, and restarts in between;
+// then all sides are merged.
 func deep(t *testing.T, open Opener) {
 	f := newFamily(t, open, 1)
 	last := f.found(creatures...)
@@ -62,8 +62,8 @@ func deep(t *testing.T, open Opener) {
 	f.checkAll()
 }
 
-// wide divides a store among many, all of which go on, and unites them in pairs
-// and as a whole.
+// wide divides a store among many, all of which continue, and merges them in pairs and as
+// a whole.
 func wide(t *testing.T, open Opener) {
 	f := newFamily(t, open, 2)
 	root := f.found(creatures...)
@@ -92,8 +92,8 @@ func wide(t *testing.T, open Opener) {
 	f.checkAll()
 }
 
-// beforeAndAfter compares every answer before all stores are complete, or so it
-// may be, with the same answer when they are.
+// beforeAndAfter compares every answer before all stores are complete (or possibly
+// complete) with the same answer afterwards.
 func beforeAndAfter(t *testing.T, open Opener) {
 	f := newFamily(t, open, 3)
 	first, second := f.found(creatures[:3]...), f.found(creatures[3:]...)
@@ -109,7 +109,7 @@ func beforeAndAfter(t *testing.T, open Opener) {
 	equal(t, "all answers after a restart", f.answers(), before)
 }
 
-// anyFamily does what comes to its mind.
+// anyFamily performs random actions.
 func anyFamily(t *testing.T, open Opener, seed uint64) {
 	f := newFamily(t, open, seed)
 	f.random = rand.New(rand.NewPCG(seed, 4))
@@ -137,7 +137,7 @@ func anyFamily(t *testing.T, open Opener, seed uint64) {
 	f.checkAll()
 }
 
-// anyCut divides what some live stores have anew.
+// anyCut divides some live stores anew.
 func (f *family) anyCut() {
 	live := f.liveKin()
 	f.random.Shuffle(len(live), func(i, j int) { live[i], live[j] = live[j], live[i] })

@@ -224,8 +224,8 @@ func historyPages(t *testing.T, open Opener) {
 	}
 }
 
-// historyOwn reads what each session of a family wrote itself, in pages that go
-// on behind a mark: live, ended, opened again, and when files were removed.
+// historyOwn reads what each session of a family wrote itself, in pages that continue
+// behind a mark: live, ended, opened again, and after files were removed.
 func historyOwn(t *testing.T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{})

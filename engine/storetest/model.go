@@ -145,8 +145,8 @@ func (p *program) drop(t *rapid.T) {
 	p.store.Append(r)
 }
 
-// anew goes on with another file or another process. Both take long, and are
-// therefore one action among many.
+// anew continues with another file or another process. Both take long, and are therefore
+// one action among many.
 func (p *program) anew(t *rapid.T) {
 	if rapid.Bool().Draw(t, "cut") {
 		p.cut(t)
@@ -177,7 +177,7 @@ func (p *program) reopen(*rapid.T) {
 	p.read(p.t)
 }
 
-// cut gives the graph a new store, which has to hold the same.
+// cut gives the graph a new store, which must hold the same.
 func (p *program) cut(*rapid.T) {
 	want, old := p.want, p.store
 	stores, err := p.storage.Cut(context.Background(), journal.Cut{Kind: journal.CutSplit, Parents: []journal.Store{old}, Children: []journal.CutChild{{

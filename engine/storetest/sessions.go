@@ -21,7 +21,7 @@ func testReopen(t *testing.T, open Opener) {
 		origins[j.Origin()] = true
 		want = append(want, j.messages("c", 5*i+1, 5)...)
 		j.put(journal.Record{State: []journal.StateRow{{Creature: "a", Key: "k", Value: []byte{byte(i)}}}})
-		if i%2 == 0 { // also without anything of its own in between
+		if i%2 == 0 { // also without any event of its own in between
 			j.shut()
 			j = b.reopen(session)
 		}
@@ -76,7 +76,7 @@ func testSessions(t *testing.T, open Opener) {
 	wantCode(t, "the lineage of an unknown session", err, abi.NotFound)
 }
 
-// wantSessions checks which sessions there are, and which of them are live.
+// wantSessions checks the sessions, and which of them are live.
 func (b *bench) wantSessions(want map[journal.SessionID]bool) {
 	b.t.Helper()
 	infos, err := b.storage.Sessions(b.t.Context())

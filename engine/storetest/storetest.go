@@ -16,8 +16,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Opener opens the session directory dir, and creates it if need be. The suite
-// closes what it has opened. A test fails through t when it cannot be opened.
+// Opener opens the session directory dir, and creates it if need be. The suite closes
+// what it has opened. If the directory cannot be opened, it fails the test through t.
 type Opener func(t *testing.T, dir string) journal.Storage
 
 // Run tests an implementation. Run it with the race detector too.
@@ -152,7 +152,7 @@ func (j *writer) stamp(r *journal.Record) *journal.Record {
 	return r
 }
 
-// put appends a record and answers its events.
+// put appends a record and returns its events.
 func (j *writer) put(r journal.Record) []journal.Event {
 	j.stamp(&r)
 	events := slices.Clone(r.Events)
@@ -200,8 +200,8 @@ func (j *writer) shut() {
 	}
 }
 
-// equal compares without telling an absent list from an empty one; bytes are
-// told apart, for nil and empty payloads are different things.
+// equal compares without distinguishing an absent list from an empty one. It
+// distinguishes nil from empty bytes: these payloads differ.
 func equal(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if diff := difference(got, want); diff != "" {
@@ -209,8 +209,8 @@ func equal(t *testing.T, what string, got, want any) {
 	}
 }
 
-// difference answers "" for equal values. It only explains what differs: for
-// long lists explaining is slow.
+// difference returns "" for equal values. It only explains differences, because
+// explaining is slow for long lists.
 func difference(got, want any) string {
 	if reflect.DeepEqual(got, want) {
 		return ""
@@ -228,7 +228,7 @@ func equateEmpty[T any]() cmp.Option {
 	return cmp.FilterValues(func(a, b []T) bool { return len(a) == 0 && len(b) == 0 }, cmp.Comparer(func(_, _ []T) bool { return true }))
 }
 
-// wantCode checks that an error has a code and says what to do.
+// wantCode checks that an error has a code and a remedy.
 func wantCode(t *testing.T, what string, err error, code abi.Code) {
 	t.Helper()
 	if abi.CodeOf(err) != code {

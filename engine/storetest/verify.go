@@ -54,7 +54,7 @@ func verifySound(t *testing.T, open Opener) {
 	j.messages("c", 1, 5_000)
 	j.put(journal.Record{
 		Cursors: []journal.CursorRow{{Reader: "a", Channel: "c", Seq: 5_000}, {Reader: "a", Channel: "c", Seq: 7, Until: 5_000}},
-		// Of creatures that are gone, which a dead letter may be.
+		// Also of removed creatures, as those of dead letters may be.
 		Letters: []journal.DeadLetterRow{letter("gone", 1)},
 	})
 	first := j.Info().Session
@@ -76,8 +76,8 @@ func verifySound(t *testing.T, open Opener) {
 	check()
 }
 
-// verifyUnlogged checks a session that a graph without a store has become part
-// of: what its channels had before may be missing, and nothing else.
+// verifyUnlogged checks a session that a graph without a store has become part of:
+// earlier messages of its channels may be missing, and nothing else.
 func verifyUnlogged(t *testing.T, open Opener) {
 	b := newBench(t, open)
 	parent := b.create(journal.StoreSpec{})
@@ -108,7 +108,7 @@ func verifyUnlogged(t *testing.T, open Opener) {
 	j.wait()
 	b.wantReport(session, journal.VerifyReport{Events: 5, Missing: []string{"channel c number 10"}})
 
-	// The same without anybody who has a store.
+	// The same without any graph that has a store.
 	j = b.cut(journal.CutRearrange, nil, journal.CutChild{VolatileParents: 1, StoreSpec: journal.StoreSpec{First: first}})[0]
 	b.wantReport(j.Info().Session, journal.VerifyReport{Events: 2})
 	if p := j.Info().Parents; len(p) != 1 || p[0] != "volatile" {
