@@ -13,8 +13,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// reached is how far a file has the events of an origin, and what the chain is at one of
-// them; 0 if it does not have that one, or it is in no chain.
+// reached is how far a file has the events of an origin, and the chain at one of these
+// events. The chain is 0 if the file lacks that event or the event is in no chain.
 func (s *snapshot) reached(ctx context.Context, origin journal.Origin, at uint64) (last uint64, chain uint32, err error) {
 	err = sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
 		var highest, sum int64
@@ -26,14 +26,14 @@ func (s *snapshot) reached(ctx context.Context, origin journal.Origin, at uint64
 	return last, chain, err
 }
 
-// lostEnd says what a session has lost of what was acknowledged, or nil.
+// lostEnd says which acknowledged events a session has lost, or nil.
 func (v *familySnapshot) lostEnd(ctx context.Context, e catalog.Entry, a catalog.Ack) (loss, err error) {
 	last, chain, err := v.files[0].reached(ctx, a.Origin, a.Seq)
 	if err != nil || last >= a.Seq && (chain == a.Chain || a.Chain == 0) {
 		return nil, err
 	}
 	if pruned, err := v.files[0].pruned(ctx); err != nil || last == 0 && pruned {
-		return nil, err // all that was written under that origin has been given up
+		return nil, err // everything written under that origin has been pruned
 	}
 	first := journal.EventID{Origin: a.Origin, Seq: min(last+1, a.Seq)}
 	said := journal.EventID{Origin: a.Origin, Seq: a.Seq}
@@ -53,7 +53,7 @@ func (v *familySnapshot) lostEnd(ctx context.Context, e catalog.Entry, a catalog
 	return lost.With(journal.CutShortID, string(e.Session)), nil
 }
 
-// takeAcks opens the file that says how far logs were acknowledged.
+// takeAcks opens the file that records how far logs were acknowledged.
 func (d *Directory) takeAcks(ctx context.Context) error {
 	entries, err := d.catalog.Entries(ctx)
 	if err != nil {
@@ -67,7 +67,8 @@ func (d *Directory) takeAcks(ctx context.Context) error {
 	return err
 }
 
-// lostEnd says what a live session has lost of what processes before acknowledged.
+// lostEnd says what a live session has lost of the events that earlier processes
+// acknowledged.
 func (d *Directory) lostEnd(ctx context.Context, e catalog.Entry, f *family) (lost, err error) {
 	if a, said := d.acks.Said(e.Session); said {
 		return f.lostEnd(ctx, e, a)
@@ -75,7 +76,7 @@ func (d *Directory) lostEnd(ctx context.Context, e catalog.Entry, f *family) (lo
 	return nil, nil
 }
 
-// lostEnd says what the session of a file has lost of what was acknowledged, or nil.
+// lostEnd says which acknowledged events the session of a file has lost, or nil.
 func (f *family) lostEnd(ctx context.Context, e catalog.Entry, a catalog.Ack) (lost, err error) {
 	v, err := f.look(ctx)
 	if err != nil {
@@ -85,9 +86,10 @@ func (f *family) lostEnd(ctx context.Context, e catalog.Entry, a catalog.Ack) (l
 	return lost, errors.Join(err, v.end())
 }
 
-// settle takes over into the catalogue how far a session was acknowledged before it is
-// opened for writing, so that it is known for ever; of what is lost without damage,
-// what is left. What was lost is told no more from then on. It need not be durable: the log is.
+// settle records in the catalogue how far a session was acknowledged, before it is opened
+// for writing, so that it is known permanently. If events were lost without damage, it
+// records what is left. A loss is not reported again from then on. The record need not be
+// durable, since the log is.
 func (d *Directory) settle(ctx context.Context, e catalog.Entry, f *family) error {
 	v, err := f.look(ctx)
 	if err != nil {
@@ -114,7 +116,7 @@ func (d *Directory) settle(ctx context.Context, e catalog.Entry, f *family) erro
 	return nil
 }
 
-// pruned reports whether the file may have given up history.
+// pruned reports whether the file may have been pruned.
 func (s *snapshot) pruned(ctx context.Context) (pruned bool, err error) {
 	err = sqlite.Each(ctx, s.tx, func(func(...any) error) error {
 		pruned = true
@@ -140,7 +142,7 @@ func (s *snapshot) ends(ctx context.Context) (map[journal.Origin]catalog.Ack, er
 	return out, err
 }
 
-// ends looks for what the session was acknowledged to have.
+// ends reads the last acknowledged events of the session.
 func (v *verification) ends() error {
 	for _, a := range v.acknowledged {
 		last, chain, err := v.snapshot.files[0].reached(v.ctx, a.Origin, a.Seq)

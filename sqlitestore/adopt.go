@@ -16,18 +16,18 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// Adopt makes a session directory of a session's file that stands alone, as
-// [Exporter] writes it. The file is copied and stays as it is. Whoever goes on
-// with it forks the session, so that it has an id of its own. The copy of a file
-// that an older version has written is brought up to date. The directory must not
-// exist, or be empty, and has its name when it is whole.
+// Adopt makes a session directory from a session file that stands alone, as [Exporter]
+// writes it. The file is copied and stays unchanged. To continue the session, fork it, so
+// that it gets an id of its own. If an older version has written the file, the copy is
+// upgraded. The directory must not exist, or be empty; it gets its name when it is
+// complete.
 func Adopt(ctx context.Context, file, dir string) error {
 	return adopt(ctx, file, dir, failpoint.Hooks{})
 }
 
-// AdoptAside is [Adopt] for as long as one looks at the session: the directory is among
-// the temporary files, and leave removes it. What processes that were killed before
-// they left have not removed goes as well.
+// AdoptAside is [Adopt] for as long as the caller reads the session: the directory is
+// among the temporary files, and leave removes it. Directories that killed processes have
+// left there are removed as well.
 func AdoptAside(ctx context.Context, file string) (dir string, leave func() error, err error) {
 	place := filepath.Join(os.TempDir(), "terrarium-adopt")
 	if err := clearAsides(place, failpoint.Hooks{}); err != nil {
@@ -58,7 +58,7 @@ func adopt(ctx context.Context, file, dir string, h failpoint.Hooks) error {
 	}
 	named := file
 	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real // a link that the caller has named may lead to it
+		file = real // the caller has named the file, so a link may lead to it
 	}
 	visitor := sqlite.NewVisitor()
 	defer visitor.Leave()

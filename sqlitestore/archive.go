@@ -15,14 +15,15 @@ var (
 	_ journal.Archive = (*Directory)(nil)
 )
 
-// Live lists the live sessions as their stores remember them, eldest first. What
-// cannot be read is named in the second result.
+// Live lists the live sessions as their stores have them, eldest first. The second result
+// names what cannot be read.
 func (v *View) Live(ctx context.Context) (graphs []journal.SavedGraph, problems []error, err error) {
 	list, err := v.catalog.list(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	// Before the logs, which a process may be writing to: they are never behind.
+	// Read before the logs, which a process may be writing to: the records are never
+	// behind them.
 	acks, err := catalog.ReadAcks(v.catalog.Dir())
 	if err != nil {
 		return nil, nil, storageError("open", v.catalog.Path(), err)
@@ -54,7 +55,7 @@ func (v *View) Live(ctx context.Context) (graphs []journal.SavedGraph, problems 
 	return graphs, problems, nil
 }
 
-// live reads a session, and says which ancestors it lacks, and what of its end.
+// live reads a session, and says which ancestors and which part of its end are missing.
 func (v *View) live(ctx context.Context, session journal.SessionID, acks map[journal.SessionID]catalog.Ack) (g journal.SavedGraph, lost []error, err error) {
 	err = v.catalog.withRows(ctx, "read", session, v.readable, func(e catalog.Entry, f *family) (err error) {
 		lost = nil

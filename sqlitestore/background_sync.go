@@ -10,14 +10,14 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// keeper does what a cut and its creatures need not wait for: it makes cuts durable,
-// and closes the stores that cuts have ended.
+// keeper does the work that a cut and its creatures need not wait for: it makes cuts
+// durable, and closes the stores that cuts have ended.
 type keeper struct {
 	d *Directory
 
 	mu     sync.Mutex
 	buried []*Store
-	loans  []*loan // that were lent, and somebody may still be reading
+	loans  []*loan // that were lent, and may still be in use
 	closed bool
 	idle   *sync.Cond // buried has become empty; uses mu
 
@@ -34,7 +34,7 @@ func startKeeper(d *Directory) *keeper {
 }
 
 // run works until the keeper is closed. While cuts cannot be made durable it tries again,
-// as writers do, since there are stores in which nothing is acknowledged before.
+// as writers do, since some stores acknowledge nothing before.
 func (k *keeper) run() {
 	defer close(k.done)
 	pauses := &backoff.ExponentialBackOff{InitialInterval: firstRetry, MaxInterval: lastRetry, Multiplier: 2, RandomizationFactor: 0.3}
@@ -45,7 +45,7 @@ func (k *keeper) run() {
 		case <-k.wake:
 		case <-again:
 			again = nil
-			_ = k.d.makeFirm() // an error is a problem of the directory
+			_ = k.d.makeFirm() // an error is recorded as a problem of the directory
 		case <-k.stop:
 			return
 		}
@@ -55,17 +55,17 @@ func (k *keeper) run() {
 		case !k.d.loose.stuck():
 			again = nil
 			pauses.Reset()
-		case again == nil: // else it is as near as it was
+		case again == nil: // otherwise the timer is already running
 			again = time.After(pauses.NextBackOff())
 		}
 	}
 }
 
-// work does one thing, and answers whether there may be more.
+// work performs one task, and reports whether there may be more.
 func (k *keeper) work() bool {
 	k.d.crossing.giveWay()
 	if k.d.loose.due() {
-		_ = k.d.makeFirm() // an error is a problem of the directory
+		_ = k.d.makeFirm() // an error is recorded as a problem of the directory
 		return true
 	}
 	stuck := k.d.loose.stuck()
@@ -73,11 +73,11 @@ func (k *keeper) work() bool {
 	if stuck {
 		k.idle.Broadcast()
 	}
-	// While a store rests on a cut that is not durable, somebody may be waiting there.
+	// While a store depends on a cut that is not durable, callers may be waiting for it.
 	if len(k.buried) > 0 && (!stuck || k.buried[0].asDurable()) {
 		s := k.buried[0]
 		k.mu.Unlock()
-		// Its children have all that it held, so an error concerns nobody.
+		// Its children have everything that it had, so an error affects no session.
 		_ = s.Close(context.Background())
 		k.mu.Lock()
 		k.buried = k.buried[1:]
@@ -106,7 +106,7 @@ func (d *Directory) bury(s *Store) {
 	nudge(k.wake)
 }
 
-// giveBack has files closed that a store is not read from any more.
+// giveBack closes files, in the background, that a store is no longer read from.
 func (k *keeper) giveBack(l *loan) {
 	k.mu.Lock()
 	k.loans = append(k.loans, l)
@@ -114,7 +114,7 @@ func (k *keeper) giveBack(l *loan) {
 	nudge(k.wake)
 }
 
-// settle waits until all stores that were to be closed are, or cannot be at present.
+// settle waits until all buried stores are closed, or cannot be closed at present.
 func (k *keeper) settle(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		k.mu.Lock()
@@ -130,14 +130,14 @@ func (k *keeper) settle(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// holds reports whether the store of a session has yet to be closed.
+// holds reports whether the store of a session is still to be closed.
 func (k *keeper) holds(session journal.SessionID) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.ContainsFunc(k.buried, func(s *Store) bool { return s.info.Session == session })
 }
 
-// close ends the work: it closes what is to be closed.
+// close ends the goroutine and closes what is still open.
 func (k *keeper) close() {
 	k.mu.Lock()
 	k.closed = true

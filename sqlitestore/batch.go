@@ -2,8 +2,8 @@ package sqlitestore
 
 import "github.com/seed47132306/terrarium/engine/journal"
 
-// latest collects rows and keeps the last one of every key: within one
-// transaction only that can ever be seen.
+// latest collects rows and keeps the last one of every key: only that row is visible
+// after the transaction.
 type latest[K comparable, V any] struct {
 	index map[K]int
 	rows  []V
@@ -43,8 +43,8 @@ type producerKey struct {
 	producer string
 }
 
-// batch is what a group of records changes in the live rows that change with
-// every turn. The others are written as they come.
+// batch holds the changes of a group of records to the live rows that change with every
+// turn. Other rows are written as they come.
 type batch struct {
 	cursors   latest[cursorKey, journal.CursorRow]
 	state     latest[stateKey, journal.StateRow]

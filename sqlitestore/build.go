@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// copyChunk is how much of a file is copied before it is synced. More would
-	// make those wait for longer who sync something else meanwhile.
+	// copyChunk is how much of a file is copied before it is synced. Larger chunks would
+	// delay syncs of other files.
 	copyChunk int64 = 4 << 20
-	// uniteChunk is how many events are copied in one transaction, and so for how
-	// long a copy goes on that is no longer wanted.
+	// uniteChunk is how many events are copied in one transaction. It bounds how long a
+	// copy continues that is no longer wanted.
 	uniteChunk int64 = 10_000
 	// buildPages is how many pages the write-ahead log of a file that is being made
 	// may have.
@@ -33,8 +33,8 @@ const (
 func bytesAtOnce(h failpoint.Hooks) int64  { return cmp.Or(h.CopyChunk, copyChunk) }
 func eventsAtOnce(h failpoint.Hooks) int64 { return cmp.Or(h.UniteChunk, uniteChunk) }
 
-// copyFile copies a file that nobody writes to, from where an earlier attempt
-// had got to. After each chunk that is durable, progress is told.
+// copyFile copies a file that is no longer written to, from where an earlier attempt
+// stopped. It calls progress after each chunk that is durable.
 func copyFile(ctx context.Context, h failpoint.Hooks, from, to string, copied int64, progress func(copied int64) error) (err error) {
 	in, err := files.Open(from)
 	if err != nil {
@@ -72,21 +72,21 @@ func copyFile(ctx context.Context, h failpoint.Hooks, from, to string, copied in
 	return ctx.Err()
 }
 
-// builder brings the history of several files together in one that nobody uses
-// yet. Every step may be done again: what is there is not added twice.
+// builder merges the history of several files into one that is not in use yet. Every step
+// may be repeated: events that are present are not added twice.
 type builder struct {
 	c    *sqlite.Conn
-	w    *writer                   // for what a writer does as well
+	w    *writer                   // for the steps that a writer performs as well
 	only map[journal.Origin]uint64 // the origins to add; nil: all
-	upTo map[journal.Origin]uint64 // how much of an origin is added, where that is not all
-	// since is the time from which on events are added; 0: all are. Of those
-	// before pruned, some may have been given up, now or in what is added.
+	upTo map[journal.Origin]uint64 // how much of an origin is added, if not all of it
+	// since is the time from which on events are added; 0: all are. Some events before
+	// pruned may be missing, from earlier pruning or in what is added now.
 	since, pruned int64
 	hooks         failpoint.Hooks
 	crossing      *crossing
 }
 
-// openBuilder opens a file to be built, for work that gives way to cuts.
+// openBuilder opens a file to be built, for work that yields to cuts.
 func openBuilder(path string, h failpoint.Hooks, x *crossing) (*builder, error) {
 	origin, err := newOrigin() // under which nothing is written
 	if err != nil {
@@ -99,7 +99,7 @@ func openBuilder(path string, h failpoint.Hooks, x *crossing) (*builder, error) 
 	b := &builder{c: w.c, w: w, hooks: h, crossing: x}
 	for _, query := range []string{
 		"CREATE TEMP TABLE renumber (old INTEGER PRIMARY KEY, new INTEGER NOT NULL)",
-		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", buildPages), // nobody waits for it, and the log stays small
+		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", buildPages), // no caller waits for it, and the log stays small
 	} {
 		if err := w.c.Exec(query); err != nil {
 			return nil, errors.Join(err, b.close())
@@ -131,10 +131,10 @@ func (b *builder) strip() error {
 	})
 }
 
-// trim removes events that the files do not have whose history the file is to be.
-// An attempt before may have followed what a session wrote faster than that became
-// durable; when the power failed then, the session lost it, and goes on without. Or it
-// has copied what the files have given up since: the rest would leave a gap behind it.
+// trim removes events that the source files do not have. An earlier attempt may have
+// copied events of a session before they were durable; if the power then failed, the
+// session lost them, and continued without. Or the sources have been pruned since: the
+// remaining copies would leave a gap behind them.
 func (b *builder) trim(sources []catalog.Entry) error {
 	wanted := map[journal.Origin]stretch{}
 	for _, source := range sources {
@@ -183,10 +183,11 @@ func (b *builder) trim(sources []catalog.Entry) error {
 	})
 }
 
-// stretch is what a database has of an origin: all events from the first to the last.
+// stretch is the part of an origin that a database has: all events from the first to the
+// last.
 type stretch struct{ no, first, last int64 }
 
-// stretches lists the origins of which a database has events.
+// stretches lists the origins whose events a database has.
 func (b *builder) stretches(database string, each func(origin journal.Origin, s stretch)) error {
 	return b.c.Query(`SELECT no, uuid, coalesce((SELECT id & 0xffffffffff FROM `+database+`.event WHERE id > no << 40 AND id < (no + 1) << 40 ORDER BY id LIMIT 1), 0),
 		coalesce((SELECT id & 0xffffffffff FROM `+database+`.event WHERE id > no << 40 AND id < (no + 1) << 40 ORDER BY id DESC LIMIT 1), 0)
@@ -238,20 +239,20 @@ func (b *builder) unite(ctx context.Context, source vouched, mode sqlite.Mode) e
 	})
 }
 
-// inheritPruned notes that the attached file has given up some of its history, and so
-// has then what is made of it.
+// inheritPruned records that the attached file was pruned, so the file made of it is,
+// too.
 func (b *builder) inheritPruned() error {
 	pruned, _, err := b.c.Integer("SELECT CAST(value AS INTEGER) FROM parent.store WHERE key = '" + storefile.Pruned + "'")
 	b.pruned = max(b.pruned, pruned)
 	return err
 }
 
-// numbers are those that an origin has in the attached file and in this one, and
-// the highest number of its events that are added.
+// numbers are the numbers of an origin in the attached file and in this one, and the
+// highest number of its events that are added.
 type numbers struct{ old, new, upTo int64 }
 
-// meet gives the origins of the attached file numbers here, and takes over its
-// lineage, with what the ancestors wrote.
+// meet assigns numbers in this file to the origins of the attached file, and takes over
+// its lineage, with what the ancestors wrote.
 func (b *builder) meet() (pairs []numbers, err error) {
 	err = b.c.Transact(func() error {
 		for _, query := range []string{
@@ -285,7 +286,8 @@ func (b *builder) meet() (pairs []numbers, err error) {
 	return pairs, err
 }
 
-// meetOrigins gives the origins of the attached file numbers here that have none yet.
+// meetOrigins assigns numbers in this file to the origins of the attached file that have
+// none yet.
 func (b *builder) meetOrigins() error {
 	if err := b.c.Exec("INSERT INTO main.origin (uuid) SELECT uuid FROM parent.origin WHERE uuid NOT IN (SELECT uuid FROM main.origin) ORDER BY no"); err != nil {
 		return err
@@ -293,11 +295,10 @@ func (b *builder) meetOrigins() error {
 	return b.c.Exec("INSERT INTO renumber (old, new) SELECT p.no, o.no FROM parent.origin p JOIN main.origin o ON o.uuid = p.uuid WHERE p.no NOT IN (SELECT old FROM renumber)")
 }
 
-// uniteOrigin adds the events of one origin. Either side has all of its numbers from
-// the first that it has to the last, and they begin at different ones if they have given
-// up history up to different times. So what both have is skipped unread, and what is
-// missing here is added at both ends, outwards: wherever that is interrupted, the file
-// has no gap.
+// uniteOrigin adds the events of one origin. Either side has all events from its first to
+// its last, and they begin at different events if they were pruned up to different times.
+// So the common part is skipped unread, and missing events are added at both ends,
+// outwards: wherever the work is interrupted, the file has no gap.
 func (b *builder) uniteOrigin(ctx context.Context, p numbers) error {
 	for _, next := range []func(numbers) (low, high int64, found bool, err error){b.behind, b.before} {
 		for {
@@ -319,8 +320,8 @@ func (b *builder) uniteOrigin(ctx context.Context, p numbers) error {
 	return nil
 }
 
-// behind are the next events of the attached file behind those that are here, as
-// packed ids there.
+// behind are the next events of the attached file after those in this one, as packed ids
+// of the attached file.
 func (b *builder) behind(p numbers) (low, high int64, found bool, err error) {
 	from, _, err := b.c.Integer("SELECT max(id) & 0xffffffffff FROM main.event WHERE id > ? AND id < ?", p.new<<storefile.SeqBits, (p.new+1)<<storefile.SeqBits)
 	if err == nil && from == 0 {
@@ -332,8 +333,8 @@ func (b *builder) behind(p numbers) (low, high int64, found bool, err error) {
 	return b.some("", p.old<<storefile.SeqBits|from, p.old<<storefile.SeqBits|p.upTo)
 }
 
-// before are the last events of the attached file, of those that are to be kept, before
-// those that are here.
+// before are the last events of the attached file before those in this one, among those
+// that are kept.
 func (b *builder) before(p numbers) (low, high int64, found bool, err error) {
 	first, any, err := b.c.Integer("SELECT min(id) & 0xffffffffff FROM main.event WHERE id > ? AND id < ?", p.new<<storefile.SeqBits, (p.new+1)<<storefile.SeqBits)
 	if err != nil || !any || first <= 1 {
@@ -362,8 +363,8 @@ func (b *builder) some(order string, behind, upTo int64) (low, high int64, found
 func (b *builder) uniteSome(p numbers, low, high int64) error {
 	shift := (p.new - p.old) << storefile.SeqBits
 	return b.transact(failpoint.Uniting, failpoint.United, func() error {
-		// A session writes on in its file meanwhile, also of what is of origins that the
-		// file had not met before.
+		// A session writes to its file meanwhile, also under origins that this file did
+		// not know before.
 		if err := b.meetOrigins(); err != nil {
 			return err
 		}
@@ -382,9 +383,8 @@ func (b *builder) uniteSome(p numbers, low, high int64) error {
 	})
 }
 
-// finish takes over the live rows and the identity of the attached session, and
-// what has been written to it since it was united. The file is then whole, and
-// durable.
+// finish takes over the live rows and the identity of the attached session, and what has
+// been written to it since it was united. The file is then complete, and durable.
 func (b *builder) finish(ctx context.Context, own vouched, mode sqlite.Mode) error {
 	if err := b.c.SetDurable(true); err != nil {
 		return err
@@ -408,9 +408,9 @@ func (b *builder) finish(ctx context.Context, own vouched, mode sqlite.Mode) err
 	})
 }
 
-// hasAllOf makes sure that the file has all that a source has and that is to be kept.
-// Nothing else may be called the history of a session, whatever an attempt before has
-// left in the file.
+// hasAllOf checks that the file has everything that a source has and that is to be kept.
+// No other file may become the history of a session, whatever an earlier attempt has left
+// in it.
 func (b *builder) hasAllOf(source vouched, mode sqlite.Mode) error {
 	has := map[journal.Origin]stretch{}
 	if err := b.stretches("main", func(origin journal.Origin, s stretch) { has[origin] = s }); err != nil {
@@ -441,8 +441,7 @@ func (b *builder) hasAllOf(source vouched, mode sqlite.Mode) error {
 	})
 }
 
-// lacks names events that should be in the file by now and are not: what the
-// ancestors wrote.
+// lacks names events of ancestors that should be in the file by now and are not.
 func (b *builder) lacks(inherited map[journal.Origin]uint64) error {
 	if b.pruned > 0 {
 		return nil

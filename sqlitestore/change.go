@@ -7,13 +7,12 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// A fork can begin at any time in the past, because the log tells how the live
-// rows were at any time. Most records are plain: their events alone tell which
-// rows they changed. Of the others the table change has the rows, and it begins
-// with a base: all rows as they were when the session's changes were told first.
+// A fork can begin at any time in the past, because the log determines the live rows at
+// any time. Most records are plain: their events alone determine which rows they changed.
+// For the others, the table change has the rows. It begins with a base: all rows as they
+// were when the table was begun for the session.
 
-// rowChanges are the rows of a record that is not plain. State is told by events
-// of its own.
+// rowChanges are the rows of a record that is not plain. State has events of its own.
 type rowChanges struct {
 	Drop      *journal.Drop           `json:",omitempty"`
 	Cursors   []journal.CursorRow     `json:",omitempty"`
@@ -30,7 +29,7 @@ type rowChanges struct {
 	Spelt     bool                    `json:",omitempty"` // texts have a character for each byte
 }
 
-// orderedWire is an output wire with its place, which the event of it leaves out.
+// orderedWire is an output wire with its place, which its event omits.
 type orderedWire struct {
 	journal.OutputWire
 	Place uint64
@@ -50,7 +49,7 @@ func changesOf(r *journal.Record) rowChanges {
 	return c
 }
 
-// record is what the changes were made of, without its events.
+// record is the record that the changes were made from, without its events.
 func (c *rowChanges) record() *journal.Record {
 	r := &journal.Record{
 		Cursors: c.Cursors, Producers: c.Producers, Creatures: c.Creatures, Channels: c.Channels, Heads: c.Heads, Edges: c.Edges,
@@ -70,8 +69,8 @@ func dropsAny(d *journal.Drop) bool {
 	return len(d.Creatures)+len(d.Channels)+len(d.Edges)+len(d.Timers)+len(d.Requests)+len(d.Wires)+len(d.Letters)+len(d.Cursors) > 0
 }
 
-// implied is what an event tells of the live rows: how far a creature has got in a
-// channel, or that the channel has one message more.
+// implied is what an event implies for the live rows: how far a creature has read a
+// channel, or that a channel has one message more.
 func implied(kind journal.EventKind, creature journal.CreatureID, channel journal.ChannelID, seq uint64) (cursor journal.CursorRow, head journal.HeadRow) {
 	switch {
 	case channel == "" || seq == 0:
@@ -83,7 +82,7 @@ func implied(kind journal.EventKind, creature journal.CreatureID, channel journa
 	return cursor, head
 }
 
-// plain reports whether the events of a record tell exactly the rows that it
+// plain reports whether the events of a record determine exactly the rows that it
 // changes.
 func plain(r *journal.Record) bool {
 	if len(r.Producers)+len(r.Creatures)+len(r.Channels)+len(r.Edges)+len(r.Timers)+len(r.Requests)+len(r.Wires)+len(r.Letters)+len(r.Meta) > 0 ||
@@ -108,9 +107,9 @@ func plain(r *journal.Record) bool {
 	return cursors == len(r.Cursors) && heads == len(r.Heads)
 }
 
-// noteChanges writes down what the events of a group do not tell, within its
-// transaction and before anything else of it. What outside readers acknowledge is
-// no part of the past.
+// noteChanges writes the changes that the events of a group do not imply, within the
+// group's transaction and before its other rows. Positions of outside readers are not
+// part of the past.
 func (w *writer) noteChanges(group []*journal.Record) error {
 	if err := w.layBase(); err != nil {
 		return err
@@ -129,8 +128,7 @@ func (w *writer) noteChanges(group []*journal.Record) error {
 	return nil
 }
 
-// acknowledges reports whether a record only says how far outside readers have
-// got.
+// acknowledges reports whether a record only moves cursors of outside readers.
 func acknowledges(r *journal.Record) bool {
 	changes := changesOf(r)
 	cursors := changes.Cursors
@@ -172,7 +170,7 @@ func (w *writer) writeChange(origin journal.Origin, event, part, first, base int
 	return w.st.change.Values(event, part, first, base, rows, storefile.ChangeDigest(origin, event, part, first, base, rows))
 }
 
-// loadChanges finds out where telling the changes goes on.
+// loadChanges finds out where the table of changes continues.
 func (w *writer) loadChanges() (err error) {
 	if _, w.based, err = w.c.Integer("SELECT 1 FROM store WHERE key = '" + storefile.Based + "'"); err != nil {
 		return err

@@ -33,10 +33,10 @@ var liveTables = []liveTable{
 	{"letter", "id, ts, creature, message, kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload"},
 }
 
-// stateTable is in a base only if the log does not have all that was written.
+// stateTable is in a base only if the log does not have everything that was written.
 var stateTable = liveTable{"state_value", "creature, key, value"}
 
-// packedColumns are those that have ids in the form of the file.
+// packedColumns are the columns with ids in the form of the file.
 func (t liveTable) packedColumns() []int {
 	switch t.name {
 	case "request":
@@ -47,9 +47,8 @@ func (t liveTable) packedColumns() []int {
 	return nil
 }
 
-// baseRows are all live rows of a session, by table. A blob is an object with a
-// member b, and a text that is not UTF-8 one with a member t; an id of an event is a
-// text.
+// baseRows are all live rows of a session, by table. A blob is an object with a member b,
+// and a text that is not UTF-8 an object with a member t; an id of an event is a text.
 type baseRows map[string][][]any
 
 type jsonBlob struct {
@@ -61,9 +60,8 @@ type jsonText struct {
 	T []byte `json:"t"`
 }
 
-// layBase begins to tell the changes of a session in a file that has not done so
-// yet: it writes down all rows, behind the last event of the session. It is used
-// within a transaction.
+// layBase begins the table of changes in a file that does not have one yet: it writes
+// down all rows, behind the last event of the session. It is used within a transaction.
 func (w *writer) layBase() error {
 	if w.based {
 		return nil
@@ -102,16 +100,16 @@ func (w *writer) layBase() error {
 	return w.c.Exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, '1')", storefile.Based)
 }
 
-// lossy reports whether the log in the file may lack some of what creatures wrote to
-// their states up to a time: history has been given up, or a graph without a store came
-// in.
+// lossy reports whether the log in the file may lack some of the values that creatures
+// wrote to their states up to a time: history has been pruned, or a graph without a store
+// became part of the session.
 func lossy(c *sqlite.Conn, until int64) (bool, error) {
 	_, lossy, err := c.Integer("SELECT 1 FROM store WHERE key = '"+storefile.Pruned+"' UNION ALL SELECT 1 FROM ancestor WHERE parent = '"+storefile.VolatileParent+"' AND created <= ? LIMIT 1", until)
 	return lossy, err
 }
 
-// lastOwn is the last event of the session, packed; before its first one, that
-// would be.
+// lastOwn is the last event of the session, packed; before the first one, the id before
+// it.
 func (w *writer) lastOwn() (int64, error) {
 	last, found, err := w.c.Integer(`SELECT e.id FROM own w JOIN origin o ON o.uuid = w.uuid
 		JOIN event e ON e.id = (SELECT max(id) FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40)
@@ -157,8 +155,7 @@ func (w *writer) dump(tables []liveTable) (baseRows, error) {
 	return out, nil
 }
 
-// restore writes the rows of a base in place of those that are there, within a
-// transaction.
+// restore replaces the present rows by those of a base, within a transaction.
 func (w *writer) restore(text string) (rows baseRows, err error) {
 	in := json.NewDecoder(strings.NewReader(text))
 	in.UseNumber()

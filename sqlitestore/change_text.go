@@ -6,9 +6,9 @@ import (
 	"reflect"
 )
 
-// JSON has no texts but those in UTF-8, and what creatures and callers name things and
-// say need not be that. Changes with other texts are written with each byte of a text
-// as the character of that number, and say so.
+// JSON has only UTF-8 texts, but names and messages from creatures and callers need not
+// be UTF-8. Changes with such texts are written with each byte of a text as the character
+// of that number, and are marked so.
 
 // encode is the changes as the file keeps them.
 func (c *rowChanges) encode() ([]byte, error) {

@@ -2,9 +2,9 @@ package sqlitestore
 
 import "github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 
-// uniteChanges adds what the attached file tells of the changes that come with
-// the events of an origin which are here. They are added in one step, so those before
-// the last one are here already, unless the attached file begins with earlier ones.
+// uniteChanges adds the changes in the attached file that belong to the events of an
+// origin in this one. They are added in one step, so those before the last one are
+// present already, unless the attached file begins with earlier ones.
 func (b *builder) uniteChanges(p numbers) error {
 	if b.since > 0 {
 		return nil // see forgetChanges
@@ -30,8 +30,8 @@ func (b *builder) uniteChanges(p numbers) error {
 	})
 }
 
-// forgetChanges makes a file that has given up history begin to tell the changes
-// anew: those before now are of no use without it.
+// forgetChanges starts the table of changes over in a file that was pruned: earlier
+// changes are useless without the pruned part.
 func (b *builder) forgetChanges() error {
 	if b.since == 0 {
 		return nil

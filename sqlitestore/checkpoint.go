@@ -10,11 +10,11 @@ import (
 // log is emptied into the file, in the background.
 const checkpointBytes = 8 << 20
 
-// commitBytes is about what a commit of the catalogue appends.
+// commitBytes is roughly what a commit of the catalogue appends.
 const commitBytes = 40 << 10
 
-// checkpoints empties write-ahead logs, one after another. In a commit it would
-// hold up everybody who waits for that commit.
+// checkpoints empties write-ahead logs, one after another. Within a commit it would delay
+// every caller that waits for that commit.
 type checkpoints struct {
 	mu    sync.Mutex
 	bytes map[string]int64 // appended since the last checkpoint
@@ -54,8 +54,8 @@ func (c *checkpoints) wrote(path string, size int64) {
 	}
 }
 
-// forget takes a store that is being closed off the list, and waits until its
-// file is left alone.
+// forget removes a store that is being closed from the list, and waits until its file is
+// no longer in use.
 func (c *checkpoints) forget(path string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 )
 
-// Create makes the stores of new graphs. Their files are written and made durable;
-// then one transaction of the catalogue makes sessions of all of them. Until then
-// a failure, or the end of the process, leaves nothing of any.
+// Create makes the stores of new graphs. Their files are written and made durable; then
+// one transaction of the catalogue makes sessions of all of them. If it fails or the
+// process ends before, none of them exists.
 func (d *Directory) Create(ctx context.Context, specs ...journal.StoreSpec) ([]journal.Store, error) {
 	for _, spec := range specs {
 		if err := checkSpec("create", spec); err != nil {

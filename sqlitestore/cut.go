@@ -17,20 +17,19 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// Cut turns live parents into children. What the children own is written to files
-// that were made in advance; then one transaction of the catalogue makes the cut.
-// Until then a failure, or the end of the process, leaves the parents as they
-// were; from then on the children live and the parents are never written again.
-// Nobody waits for the disk meanwhile: the cut becomes durable right afterwards, and
-// what is written to children of the durability full is not acknowledged before.
-// The parents' history is not touched: the children are incomplete, and get it in
-// the background. Only if the catalogue can neither be written nor read right
-// then, both sides are closed, and the next start goes on with one of them.
+// Cut turns live parents into children. What the children own is written to spare files;
+// then one transaction of the catalogue makes the cut. If it fails or the process ends
+// before, the parents stay as they were; afterwards the children are live and the parents
+// are never written again. Cut does not wait for the disk: the cut becomes durable right
+// afterwards, and until then, nothing written to children of the durability full is
+// acknowledged. The parents' history is not touched: the children are incomplete, and get
+// it in the background. Only if the catalogue can be neither written nor read at that
+// moment, both sides are closed, and the next start continues with one of them.
 //
-// If ctx ends before that transaction has begun, nothing has happened and Cut says
-// so, however long the catalogue does not answer. From then on it waits, whatever
-// becomes of ctx, until the catalogue says what happened or the tries to ask it have
-// failed: for as long as the disk hangs.
+// If ctx ends before that transaction has begun, nothing has changed and Cut returns the
+// error, however long the catalogue does not answer. From then on it ignores ctx, and
+// waits until the catalogue has said what happened or the attempts to ask it have failed:
+// for as long as the disk hangs.
 func (d *Directory) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, error) {
 	if err := d.changing.lockWithin(ctx); err != nil {
 		return nil, err
@@ -66,7 +65,7 @@ func (d *Directory) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, 
 	}
 	switch {
 	case errors.Is(err, catalog.ErrUnknown):
-		// Either side may turn out to be the live one, so neither may go on.
+		// Either side may turn out to be the live one, so neither may continue.
 		return nil, errors.Join(err, abandon(parents, children))
 	case err != nil:
 		for _, c := range children {
@@ -78,7 +77,7 @@ func (d *Directory) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, 
 	for _, p := range parents {
 		p.freeze()
 	}
-	// The cut has happened, so there is nothing left of it that could fail.
+	// The cut has happened, so nothing below may fail.
 	_ = d.options.hooks.At(failpoint.Frozen, d.dir)
 	out := make([]journal.Store, len(children))
 	for i, c := range children {
@@ -129,13 +128,12 @@ type child struct {
 	p     *spareFile
 	store *Store
 	first *journal.Record
-	// heirloom is what the catalogue will know and the child's file has to tell if the
-	// catalogue is lost.
+	// heirloom is what the child's file records so that the catalogue can be rebuilt.
 	heirloom heirloom
 }
 
-// heirloom are all children of a cut, or all sessions that were created at once, and
-// the parents of one of them with what these wrote.
+// heirloom are all children of a cut, or all sessions that were created at once, and the
+// parents of one of them with what they wrote.
 type heirloom struct {
 	siblings []string
 	parents  []*Store
@@ -177,8 +175,8 @@ func abandon(parents map[journal.SessionID]*Store, children []*child) error {
 	return errors.Join(errs...)
 }
 
-// makeChildren writes the children's files, and into those of the parents that they
-// end. What it returns with an error is to be discarded.
+// makeChildren writes the children's files, and the end of the parents into theirs. What
+// it returns with an error must be discarded.
 func (d *Directory) makeChildren(ctx context.Context, id string, cut journal.Cut, parents map[journal.SessionID]*Store) ([]*child, error) {
 	files, err := d.spares.take(len(cut.Children))
 	if err != nil {
@@ -192,11 +190,12 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut journal.Cut
 	}
 	bequeath(out, parents)
 	askFirst(out)
-	// One after the other: since nobody waits for the disk, to wake somebody up who
-	// does some of it takes longer than it does.
+	// One after the other: none of this waits for the disk, so starting goroutines would
+	// take longer than the work.
 	testators := map[journal.SessionID]*testator{}
 	for session, p := range parents {
-		// No history can vanish behind the cut: it can be seen whether it is there.
+		// No history can get lost behind the cut: every parent can see whether it is
+		// present.
 		testators[session] = newTestator(p)
 		if err := testators[session].seal(id); err != nil {
 			return out, err
@@ -214,8 +213,8 @@ func askFirst(children []*child) {
 	}
 }
 
-// bequeath gives each child its heirloom. A parent that no child names has ended
-// all the same, which every child can tell.
+// bequeath gives each child its heirloom. A parent that no child names has ended as well,
+// and every child records that.
 func bequeath(children []*child, parents map[journal.SessionID]*Store) {
 	var siblings []string
 	unnamed := maps.Clone(parents)
@@ -233,7 +232,7 @@ func bequeath(children []*child, parents map[journal.SessionID]*Store) {
 	}
 }
 
-// atOnce runs tasks side by side: most of what they do is to wait for the disk.
+// atOnce runs tasks concurrently: they mostly wait for the disk.
 func atOnce(tasks []func() error) error {
 	errs := make([]error, len(tasks))
 	var all sync.WaitGroup
@@ -253,7 +252,7 @@ func (d *Directory) newChild(id string, cut journal.Cut, plan *journal.CutChild,
 	for range plan.VolatileParents {
 		c.Parents = append(c.Parents, storefile.VolatileParent)
 	}
-	if len(c.Parents) == 0 { // made of nothing, by the same change
+	if len(c.Parents) == 0 { // it has no parents, but was made by the same change
 		return c
 	}
 	siblings := func(p journal.SessionID) (n int) {
@@ -284,8 +283,7 @@ func (d *Directory) fillChildren(ctx context.Context, children []*child, parents
 	return nil
 }
 
-// fillChild writes one child: live rows, its identity and the first record of its
-// log.
+// fillChild writes one child: live rows, its identity and the first record of its log.
 func (d *Directory) fillChild(ctx context.Context, c *child, parents map[journal.SessionID]*Store, testators map[journal.SessionID]*testator) (err error) {
 	var last uint64
 	err = d.fill(c.p, c.Entry, func() error {
@@ -326,7 +324,7 @@ func (c *child) noteMeta() {
 	}
 }
 
-// commitCut is the moment of the cut.
+// commitCut is the moment at which the cut happens.
 func (d *Directory) commitCut(ctx context.Context, id string, cut journal.Cut, parents map[journal.SessionID]*Store, children []*child) error {
 	ended := catalog.Wrote{}
 	for session, p := range parents {

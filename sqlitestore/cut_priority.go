@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// exclusion is a lock for which one need not wait for longer than a context lasts.
+// exclusion is a lock that a caller can wait for until its context ends.
 type exclusion chan struct{}
 
 func newExclusion() exclusion { return make(exclusion, 1) }
@@ -26,12 +26,11 @@ func (x exclusion) lockWithin(ctx context.Context) error {
 	}
 }
 
-// crossing lets cuts go first: what works in the background asks between two of
-// its steps whether one is under way, and waits until it is over. So the pause of a
-// cut has the processor and the disk to itself but for one step. The zero value is
-// ready; its methods may be called by any goroutine.
+// crossing gives cuts priority: background work checks between its steps whether a cut is
+// under way, and waits until it has ended. So a cut waits for one step at most. The zero
+// value is ready; its methods may be called by any goroutine.
 //
-// Who waits must not hold anything that a cut needs.
+// A goroutine that waits must not hold anything that a cut needs.
 type crossing struct {
 	mu   sync.Mutex
 	free chan struct{} // closed when the cut is over; nil while there is none

@@ -13,10 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// belongings are the creatures and channels whose live rows a child takes over, as
-// far as its first record does not bring them along: states and dead letters go
-// with the creature, producers' offsets and the cursors of outside readers with the
-// channel.
+// belongings are the creatures and channels whose live rows a child takes over, as far as
+// its first record does not bring them: states and dead letters belong to the creature,
+// producers' offsets and the cursors of outside readers to the channel.
 type belongings struct {
 	cut       *journal.Cut
 	number    int // of the child
@@ -35,10 +34,9 @@ func belongingsOf(cut *journal.Cut, number int) belongings {
 	return own
 }
 
-// testator is a parent whose writer stands still, so that its connection can be
-// read from. To attach its file to those of the children would mean to read its
-// schema for each of them, which takes longer than the few rows that there are as
-// a rule.
+// testator is a parent whose writer is parked, so that its connection can be used for
+// reading. Attaching its file to those of the children would mean reading its schema for
+// each of them, which usually takes longer than copying its few rows.
 type testator struct {
 	w     *writer
 	uuids map[int64]journal.Origin
@@ -52,7 +50,7 @@ func newTestator(s *Store) *testator {
 	return t
 }
 
-// rows reads what a query answers.
+// rows reads the rows of a query.
 func (t *testator) rows(query string, args ...driver.Value) (out [][]driver.Value, err error) {
 	if t.w.c == nil {
 		return nil, errNoConnection
@@ -64,8 +62,8 @@ func (t *testator) rows(query string, args ...driver.Value) (out [][]driver.Valu
 	return out, err
 }
 
-// seal writes into the parent's file for which cut it stands still. Where that is, so
-// is everything that the parent has written before.
+// seal records in the parent's file the cut that parked it. A file with this record also
+// has everything that the parent wrote before.
 func (t *testator) seal(cut string) error {
 	if t.w.c == nil {
 		return errNoConnection
@@ -80,15 +78,15 @@ func (t *testator) seal(cut string) error {
 	return t.w.hooks.At(failpoint.Sealed, t.w.path)
 }
 
-// tellLoss tells the writer of a child whether the log of the parent, or that of its
-// ancestors, may lack some of what creatures wrote to their states.
+// tellLoss tells the writer of a child whether the log of the parent, or of its
+// ancestors, may lack some of the values that creatures wrote to their states.
 func (t *testator) tellLoss(to *writer) error {
 	gaps, err := lossy(t.w.c, math.MaxInt64)
 	to.lossy = to.lossy || gaps || t.w.lossy
 	return err
 }
 
-// take writes what a parent has of them into the file of a child, within a
+// take copies the rows of a parent that the child owns into the child's file, within a
 // transaction.
 func (o belongings) take(from *testator, parent *journal.SessionInfo, to *writer) error {
 	for _, id := range slices.Sorted(maps.Keys(o.creatures)) {
@@ -107,7 +105,7 @@ func (o belongings) take(from *testator, parent *journal.SessionInfo, to *writer
 	return o.takeLetters(from, parent, to)
 }
 
-// copyRows writes the rows that a query answers.
+// copyRows writes the rows of a query.
 func (t *testator) copyRows(into *sqlite.Statement, query string, args ...driver.Value) error {
 	rows, err := t.rows(query, args...)
 	if err != nil {
@@ -181,8 +179,8 @@ func (o belongings) takeLetters(from *testator, parent *journal.SessionInfo, to 
 	return nil
 }
 
-// takeLetter takes over one dead letter. number are the numbers that the parent's
-// origins have in the child's file.
+// takeLetter takes over one dead letter. number maps the parent's numbers of origins to
+// those in the child's file.
 func takeLetter(from *testator, to *writer, id int64, number map[int64]int64) error {
 	rows, err := from.rows(`SELECT id, ts, creature, message, kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload
 		FROM letter WHERE id = ?`, id)
@@ -198,8 +196,8 @@ func takeLetter(from *testator, to *writer, id int64, number map[int64]int64) er
 	return to.st.letter.Run(row)
 }
 
-// takeAllRows takes over all live rows of the attached database parent, whose
-// origins are known here, in place of those that are here.
+// takeAllRows replaces the live rows by those of the attached database parent, whose
+// origins are known here.
 func takeAllRows(c *sqlite.Conn) error {
 	for _, table := range []string{"store", "meta", "creature", "channel", "head", "edge", "cursor", "state_value", "producer", "timer", "wire", "own"} {
 		if err := c.Exec("DELETE FROM main." + table); err != nil {
@@ -225,8 +223,8 @@ func takeAllRows(c *sqlite.Conn) error {
 var letterColumns = renumbered("id") + ", ts, creature, " + renumbered("message") +
 	", kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload"
 
-// renumbered is the value of a column of packed ids of the database parent, with
-// the origins that they have here.
+// renumbered is the value of a column of packed ids of the database parent, converted to
+// the origins of this file.
 func renumbered(column string) string {
 	return "(SELECT o.no << 40 FROM parent.origin p JOIN main.origin o ON o.uuid = p.uuid WHERE p.no = " + column + " >> 40) | (" +
 		column + " & 0xffffffffff)"

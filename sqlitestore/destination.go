@@ -12,15 +12,16 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// destination is where a directory or a file is to appear: a fork, or an export. It is made
-// aside, and gets its name when it is whole and durable. So an attempt that is killed,
-// or whose power fails, can be made again.
+// destination is where a directory or a file will appear: a fork, or an export. It is
+// made aside, and gets its name when it is complete and durable. So an attempt that is
+// killed, or interrupted by a power failure, can be repeated.
 type destination struct {
 	op, path string
 	hooks    failpoint.Hooks
 }
 
-// destinationOf is where something of the session directory is copied to, outside of it.
+// destinationOf is a destination for a copy from the session directory. It is outside of
+// that directory.
 func (k *sessions) destinationOf(op, path string) (destination, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -35,8 +36,8 @@ func (k *sessions) destinationOf(op, path string) (destination, error) {
 	return destination{op, path, k.hooks}, nil
 }
 
-// clear removes what attempts that were killed have left, and checks that nothing is
-// there: an empty directory counts as nothing, if a directory is to be made.
+// clear removes what killed attempts have left, and checks that the place is free: if a
+// directory is to be made, an empty directory counts as free.
 func (p destination) clear(directory bool) error {
 	if err := clearAsides(p.path, p.hooks); err != nil {
 		return unwritable(p.op, p.path, err)
@@ -54,8 +55,8 @@ func (p destination) clear(directory bool) error {
 	return exists(p.op, p.path)
 }
 
-// inside reports whether a path, of which the end may not exist yet, is a directory or
-// in it, by whatever links it is reached.
+// inside reports whether a path, whose end may not exist yet, is a directory or in it,
+// through whatever links.
 func inside(path, dir string) bool {
 	top, err := os.Stat(dir)
 	if err != nil {
@@ -72,7 +73,7 @@ func inside(path, dir string) bool {
 	}
 }
 
-// behindLinks is the path with the links resolved that its existing beginning has.
+// behindLinks resolves the links in the existing beginning of a path.
 func behindLinks(path string) string {
 	rest := ""
 	for at := path; ; at = filepath.Dir(at) {
@@ -86,7 +87,7 @@ func behindLinks(path string) string {
 	}
 }
 
-// makeDirectory has a directory made aside, and gives it its name.
+// makeDirectory makes a directory aside, with the given content, and renames it.
 func (p destination) makeDirectory(fill func(dir string) error) error {
 	a, err := setAside(p.path, p.hooks)
 	if err != nil {
@@ -105,25 +106,25 @@ func (p destination) makeDirectory(fill func(dir string) error) error {
 	if err := p.arrived(failpoint.Forked); err != nil {
 		return err
 	}
-	// It says nothing wrong any more, and does no harm if it does. Before the name is
-	// durable, it has to say what the directory is under the other one.
+	// The mark is no longer wrong, and would do no harm. Before the new name is durable,
+	// the mark must identify the directory under the old one.
 	_ = files.WriteFile(filepath.Join(p.path, lockName), ownerOfLock())
 	return nil
 }
 
-// installDirectory gives a directory that is whole its name.
+// installDirectory gives a complete directory its name.
 func (p destination) installDirectory(made string) error {
 	if err := errors.Join(os.Chmod(made, 0o755), p.hooks.At(failpoint.Forking, made)); err != nil {
 		return err
 	}
-	// An empty directory may be there; what is not empty stays.
+	// An empty directory may be there; a directory with content stays.
 	if err := os.Remove(p.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return p.hooks.Rename(made, p.path)
 }
 
-// makeFile has a file made aside, and gives it its name.
+// makeFile makes a file aside, with the given content, and renames it.
 func (p destination) makeFile(fill func(path string) error) error {
 	a, err := setAside(p.path, p.hooks)
 	if err != nil {
@@ -139,9 +140,9 @@ func (p destination) makeFile(fill func(path string) error) error {
 	return errors.Join(storageError(p.op, p.path, err), storageError(p.op, p.path, a.remove()))
 }
 
-// installFile gives a file that is whole its name.
+// installFile gives a complete file its name.
 func (p destination) installFile(made string) error {
-	// A link, unlike a renaming, does not replace what somebody else has put there.
+	// Unlike a rename, a link does not replace what another process has put there.
 	err := p.hooks.Link(made, p.path)
 	if errors.Is(err, fs.ErrExist) {
 		return exists(p.op, p.path)
@@ -152,7 +153,7 @@ func (p destination) installFile(made string) error {
 	return p.arrived(failpoint.Exported)
 }
 
-// arrived makes the name of what was made durable.
+// arrived makes the name of a durable file or directory durable.
 func (p destination) arrived(point failpoint.Point) error {
 	err := errors.Join(p.hooks.SyncDirectory(filepath.Dir(p.path)), p.hooks.At(point, p.path))
 	return storageError(p.op, p.path, err)

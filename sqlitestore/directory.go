@@ -31,28 +31,27 @@ const (
 
 // Options are the options of [Open]. The zero value has the defaults.
 type Options struct {
-	// MaxQueueBytes bounds what a store holds in memory because it is not yet
-	// written; see [Store.Room]. Default 8 MiB.
+	// MaxQueueBytes bounds the unwritten records that a store holds in memory; see
+	// [Store.Room]. Default 8 MiB.
 	MaxQueueBytes int64
 	// Retain bounds the history of each store; by default all of it is kept.
 	Retain Retention
-	// MaxDiskBytes is a budget for the files of the directory: while they need
-	// more, old history is given up, that of the largest stores first, and
-	// histories stay in the files of ancestors instead of being copied. 0: none.
-	// What has yet to be delivered is kept even so; [Directory.Problems] then says
-	// that the budget is exceeded.
+	// MaxDiskBytes is a budget for the files of the directory: while they exceed it, old
+	// history is pruned, beginning with the largest stores, and histories stay in the
+	// files of ancestors instead of being copied. 0: none. History that is still to be
+	// delivered is kept nevertheless; [Directory.Problems] then says that the budget is
+	// exceeded.
 	MaxDiskBytes int64
 	// SearchIndex keeps an index for [Directory.Search] up to date in the background.
-	// Without it, searching reads everything that an index does not have yet.
+	// Without it, a search reads every event that the index lacks.
 	SearchIndex bool
 
 	hooks failpoint.Hooks
 }
 
-// Directory is a session directory that this process owns: an [journal.Storage].
-// Open, Create, Cut, Retire, Saved and Close are called by one goroutine at a time;
-// everything else may be called, and its stores used and closed, by any goroutine
-// meanwhile.
+// Directory is a session directory that this process owns: a [journal.Storage]. Open,
+// Create, Cut, Retire, Saved and Close are called by one goroutine at a time. All other
+// methods may be called, and its stores used and closed, by any goroutine meanwhile.
 type Directory struct {
 	dir         string
 	options     Options
@@ -66,12 +65,12 @@ type Directory struct {
 	hydrator    *hydrator
 	indexer     *indexer // nil: none
 
-	// changing is held while it changes which file a store writes to, or whether
-	// it is live.
+	// changing is held while a store switches to another file, or while its session
+	// becomes live or ends.
 	changing exclusion
 	loose    looseCuts
 	current  sync.Map // paths of files that are known to have the newest version
-	// crossing is where what works in the background gives way to cuts.
+	// crossing makes background work yield to cuts.
 	crossing crossing
 
 	closing  sync.Once
@@ -81,16 +80,15 @@ type Directory struct {
 	open     map[journal.SessionID]*Store
 	problems []error          // found when the directory was opened
 	leftOut  []string         // see [Directory.setLeftAside]
-	troubles map[string]error // by the work that they are in the way of
+	troubles map[string]error // by the work that they prevent
 }
 
 var _ journal.Storage = (*Directory)(nil)
 
-// Open takes a session directory for this process, and creates it if need be.
-// It answers the code unavailable while another process owns it, storage when
-// the catalogue is damaged, read-only or not ours, unsupported when a newer
-// program wrote it, and invalid_argument for a directory of something else;
-// then nothing has been changed.
+// Open opens a session directory for this process, and creates it if need be. It answers
+// the code unavailable while another process owns it, storage when the catalogue is
+// damaged, read-only or not ours, unsupported when a newer program wrote it, and
+// invalid_argument for a directory of another program; then nothing has been changed.
 func Open(ctx context.Context, dir string, options Options) (*Directory, error) {
 	if err := sqlite.CheckVersion(); err != nil {
 		return nil, err
@@ -130,8 +128,8 @@ func makeDirectory(ctx context.Context, dir string) (string, error) {
 	if err := checkPlace(ctx, dir); err != nil {
 		return "", err
 	}
-	// A directory that is made here must not vanish in a power loss with all
-	// that is in it, so those that get a new entry are synced.
+	// A new directory must not vanish with its content in a power loss, so every
+	// directory that gets a new entry is synced.
 	var grown []string
 	for path := filepath.Join(dir, files.Stores); ; path = filepath.Dir(path) {
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -150,7 +148,7 @@ func makeDirectory(ctx context.Context, dir string) (string, error) {
 	return dir, nil
 }
 
-// load opens the catalogue and tidies up behind a process that was killed.
+// load opens the catalogue and cleans up after a process that was killed.
 func (d *Directory) load(ctx context.Context) error {
 	path := filepath.Join(d.dir, catalog.Name)
 	if missing(path) {
@@ -195,8 +193,8 @@ func (d *Directory) Open(ctx context.Context, session journal.SessionID) (journa
 	}
 }
 
-// openOnce is Open, unless the session gets its whole file meanwhile: then it answers
-// errMoved, and nothing has been opened.
+// openOnce is Open, but answers errMoved if the session gets its whole file meanwhile;
+// then nothing has been opened.
 func (d *Directory) openOnce(ctx context.Context, session journal.SessionID) (journal.Store, error) {
 	e, err := d.catalog.Entry(ctx, "open", session)
 	if err != nil {
@@ -224,9 +222,9 @@ func (d *Directory) openOnce(ctx context.Context, session journal.SessionID) (jo
 		err = d.makeFirm()
 	}
 	if err == nil && (e.Durability == journal.Full || crashed) {
-		// Who reads on from here takes for durable what is there, and a commit that
-		// failed when the file was last written to for not made; see [catalog.Take]. What
-		// another process has left in the log is about to be marked as acknowledged.
+		// Readers take the present content for durable, and a commit that failed when the
+		// file was last written to for not made; see [catalog.Take]. What another process
+		// has left in the log is about to be marked as acknowledged.
 		err = w.sync()
 	}
 	if err != nil {
@@ -269,9 +267,9 @@ func (d *Directory) attach(ctx context.Context, e catalog.Entry, w *writer) (*St
 	return s, nil
 }
 
-// newborn makes the store of a file that has been filled, and has the events of
-// its first record. The catalogue does not know it yet: its history is in the
-// files of its parents and of those whose files they need themselves.
+// newborn makes the store of a file that has been filled and has the events of its first
+// record. The catalogue does not know it yet: its history is in the files of its parents
+// and of the sessions that these need themselves.
 func (d *Directory) newborn(e catalog.Entry, w *writer, parents []*Store, first uint64) (*Store, error) {
 	f := &family{own: ownReader(vouched{path: w.path, session: e.Session})}
 	for _, p := range parents {
@@ -305,7 +303,7 @@ func (d *Directory) forget(s *Store) {
 	}
 }
 
-// opened answers the open store of a session, or nil.
+// opened returns the open store of a session, or nil.
 func (d *Directory) opened(session journal.SessionID) *Store {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -330,7 +328,7 @@ func (d *Directory) Retire(ctx context.Context, session journal.SessionID) error
 	return storageError("retire", d.catalog.Path(), err)
 }
 
-// retire ends a live store that nobody has open.
+// retire ends a live store that is not open.
 func (d *Directory) retire(ctx context.Context, session journal.SessionID, wrote map[journal.Origin]uint64) error {
 	if err := d.makeFirm(); err != nil {
 		return err
@@ -339,15 +337,15 @@ func (d *Directory) retire(ctx context.Context, session journal.SessionID, wrote
 	defer d.changing.Unlock()
 	ctx = context.WithoutCancel(ctx) // the mark and the catalogue say the same
 	if e, err := d.catalog.Entry(ctx, "retire", session); err == nil && e.File != "" {
-		// A file that cannot be written to will not be taken for a live one either.
+		// If the file cannot be written to, the catalogue alone says that it has ended.
 		_ = storefile.Mark(ctx, e.Path, session, storefile.Retired, "1")
 	}
-	defer d.acks.Release(session) // that it cannot be ended is told, and nothing is lost by it
+	defer d.acks.Release(session) // the error is reported, and nothing is lost
 	return d.catalog.Retire(session, wrote)
 }
 
-// Close closes the directory, and stores that are still open. Later calls answer the
-// same.
+// Close closes the directory, and stores that are still open. Later calls return the same
+// error.
 func (d *Directory) Close() error {
 	d.closing.Do(func() { d.closeErr = d.shut() })
 	return d.closeErr
@@ -386,7 +384,7 @@ func checkSpec(op string, spec journal.StoreSpec) error {
 	return nil
 }
 
-// newEntry describes the session that a prepared file is taken for.
+// newEntry describes the session that a spare file becomes.
 func newEntry(spec journal.StoreSpec, p *spareFile) catalog.Entry {
 	return catalog.Entry{
 		SessionInfo: journal.SessionInfo{

@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// release gives up the files of ended sessions whose events are all in files of
-// their descendants. The catalogue forgets a file before it is removed.
+// release discards the files of ended sessions whose events are all in files of their
+// descendants. A file is removed from the catalogue before it is deleted.
 func (h *hydrator) release(ctx context.Context) error {
 	d := h.d
 	entries, err := d.catalog.Unneeded(ctx)
@@ -33,8 +33,8 @@ func (h *hydrator) release(ctx context.Context) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	// A cut meanwhile needs none of them either: its parents did not, so nobody has to
-	// wait who cuts while this is made durable.
+	// A concurrent cut does not need these files either, because its parents did not. So
+	// cuts need not wait while this is made durable.
 	if err := d.makeFirm(); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (d *Directory) metaOf(ctx context.Context, e catalog.Entry) (text string, e
 	return string(content), err
 }
 
-// sweep removes files that are of no use any more.
+// sweep deletes files that are no longer needed.
 func (h *hydrator) sweep(ctx context.Context) error {
 	left, err := h.d.catalog.Leftovers(ctx)
 	if err != nil || len(left) == 0 {
@@ -73,7 +73,8 @@ func (h *hydrator) sweep(ctx context.Context) error {
 		}
 		h.d.current.Delete(path)
 	}
-	// A file that came back after the catalogue has forgotten it would be a stranger.
+	// A deleted file that reappeared after the catalogue has dropped it would be a
+	// stranger.
 	if err := h.d.options.hooks.SyncDirectory(filepath.Join(h.d.dir, files.Stores)); err != nil {
 		return storageError("sweep", h.d.dir, err)
 	}

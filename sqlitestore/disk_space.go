@@ -8,12 +8,11 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// spareRoom is what copying a history leaves free on the disk, for those who
-// append meanwhile.
+// spareRoom is the free disk space that copying a history leaves for appending.
 const spareRoom = 64 << 20
 
-// room answers why there is no room for the whole file of a session beside those
-// that there are. As long as there is none, they are read.
+// room returns an error if the disk has no space for a second, whole file of a session.
+// Until it has, the history is read from the existing files.
 func (d *Directory) room(e catalog.Entry, sources []catalog.Entry) error {
 	needs := sqlite.DiskSize(e.Path)
 	for _, p := range sources {
