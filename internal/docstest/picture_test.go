@@ -87,13 +87,13 @@ type point struct{ x, y float64 }
 
 // places says where the creatures and channels of a panel are, by name.
 var places = map[string]point{
-	"calls": {56, 88}, "scouts": {150, 64}, "alarm": {150, 112}, "help": {248, 112},
-	"calls~2": {56, 186}, "desk": {146, 186}, "flights": {232, 186}, "helicopter": {322, 186},
+	"calls": {50, 88}, "scouts": {140, 64}, "alarm": {140, 112}, "help": {226, 112},
+	"calls~2": {50, 190}, "desk": {129, 190}, "flights": {206, 190}, "helicopter": {301, 190},
 }
 
 const (
-	panelWidth = 380
-	sessionsY  = 262
+	panelWidth = 370
+	sessionsY  = 268
 )
 
 // draw draws the graphs of each step as a panel, and their sessions below it. The
@@ -101,21 +101,21 @@ const (
 func draw(steps [][]drawnGraph, parents map[string][]string, p palette) string {
 	captions := []string{"Two recipes run as two graphs.", "connect alarm → helicopter merges them.", "disconnect splits them again."}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d 348" font-family="ui-sans-serif, system-ui, sans-serif" font-size="13" text-anchor="middle" role="img">`+"\n", panelWidth*len(steps))
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d 356" font-family="ui-sans-serif, system-ui, sans-serif" font-size="15" text-anchor="middle" role="img">`+"\n", panelWidth*len(steps))
 	b.WriteString("<title>Two graphs merge into one and split again, and so do their SQLite sessions</title>\n")
 	fmt.Fprintf(&b, `<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="%s"/></marker></defs>`+"\n", p.faint)
 	sessions := map[string]point{}
 	for i, graphs := range steps {
 		left := float64(i * panelWidth)
 		slices.SortFunc(graphs, func(a, b drawnGraph) int { return a.kind() - b.kind() })
-		fmt.Fprintf(&b, `<text x="%g" y="22" fill="%s" font-weight="600">%s</text>`+"\n", left+panelWidth/2, p.ink, captions[i])
+		fmt.Fprintf(&b, `<text x="%g" y="22" fill="%s" font-size="16" font-weight="600">%s</text>`+"\n", left+panelWidth/2, p.ink, captions[i])
 		for j, g := range graphs {
 			g.draw(&b, left, p)
 			at := point{left + panelWidth/2, sessionsY + 22*float64(2-len(graphs)) + 44*float64(j)}
 			for _, parent := range parents[g.Session] {
 				if from, drawn := sessions[parent]; drawn {
 					fmt.Fprintf(&b, `<path d="M%g %gC%g %g %g %g %g %g" stroke="%s" fill="none" marker-end="url(#tip)"/>`+"\n",
-						from.x+84, from.y, from.x+150, from.y, at.x-150, at.y, at.x-86, at.y, p.faint)
+						from.x+94, from.y, from.x+150, from.y, at.x-150, at.y, at.x-96, at.y, p.faint)
 				}
 			}
 			sessions[g.Session] = at
@@ -126,7 +126,7 @@ func draw(steps [][]drawnGraph, parents map[string][]string, p palette) string {
 			cylinder(&b, at, history, p.fill[g.kind()], p.line[g.kind()], p.ink)
 		}
 	}
-	fmt.Fprintf(&b, `<text x="%g" y="342" fill="%s">Each graph has one session, an SQLite file. Arrows between sessions are their lineage.</text>`+"\n", panelWidth*float64(len(steps))/2, p.faint)
+	fmt.Fprintf(&b, `<text x="%g" y="350" fill="%s">Each graph has one session, an SQLite file. Arrows between sessions are their lineage.</text>`+"\n", panelWidth*float64(len(steps))/2, p.faint)
 	b.WriteString("</svg>\n")
 	return b.String()
 }
@@ -160,21 +160,22 @@ func (g *drawnGraph) draw(b *strings.Builder, left float64, p palette) {
 		low = point{min(low.x, here.x), min(low.y, here.y)}
 		high = point{max(high.x, here.x), max(high.y, here.y)}
 	}
+	half := map[string]float64{} // of the width of a creature
 	for _, c := range g.Creatures {
 		place(c.ID, c.Name)
+		half[c.ID] = 3.6*float64(len(c.Name)) + 8
 	}
 	for _, c := range g.Channels {
 		place(c.ID, c.Name)
 	}
 	fmt.Fprintf(b, `<rect x="%g" y="%g" width="%g" height="%g" rx="16" fill="%s" stroke="%s" stroke-width="1.5"/>`+"\n",
-		low.x-40, low.y-26, high.x-low.x+88, high.y-low.y+52, p.fill[g.kind()], p.line[g.kind()])
+		low.x-42, low.y-27, high.x-low.x+95, high.y-low.y+54, p.fill[g.kind()], p.line[g.kind()])
 	for _, e := range g.Edges {
-		from, to := at[e.Creature], at[e.Channel]
-		half := 27.0 // of the width of what the edge leads to
+		from, to, edge := at[e.Creature], at[e.Channel], 30.0 // how far its left edge is from where it is
 		if e.Direction == "listen" {
-			from, to, half = to, from, 39
+			from, to, edge = to, from, half[e.Creature]
 		}
-		end := point{to.x - half, to.y}
+		end := point{to.x - edge - 1, to.y}
 		if math.Abs(to.y-from.y) > 60 {
 			end = point{to.x, to.y - 15}
 		}
@@ -182,21 +183,21 @@ func (g *drawnGraph) draw(b *strings.Builder, left float64, p palette) {
 	}
 	for _, c := range g.Channels {
 		h := at[c.ID]
-		fmt.Fprintf(b, `<rect x="%g" y="%g" width="54" height="22" rx="11" fill="%s" stroke="%s" stroke-dasharray="3 2"/><text x="%g" y="%g" fill="%s" font-size="12">%s</text>`+"\n",
-			h.x-27, h.y-11, p.card, p.faint, h.x, h.y+4, p.faint, c.Name)
+		fmt.Fprintf(b, `<rect x="%g" y="%g" width="60" height="24" rx="12" fill="%s" stroke="%s" stroke-dasharray="3 2"/><text x="%g" y="%g" fill="%s" font-size="14">%s</text>`+"\n",
+			h.x-30, h.y-12, p.card, p.faint, h.x, h.y+5, p.faint, c.Name)
 	}
 	for _, c := range g.Creatures {
 		h, colour := at[c.ID], p.line[0]
 		if c.Deployment == "south" {
 			colour = p.line[1]
 		}
-		fmt.Fprintf(b, `<rect x="%g" y="%g" width="76" height="28" rx="6" fill="%s" stroke="%s" stroke-width="1.5"/><text x="%g" y="%g" fill="%s">%s</text>`+"\n",
-			h.x-38, h.y-14, p.card, colour, h.x, h.y+4, p.ink, c.Name)
+		fmt.Fprintf(b, `<rect x="%g" y="%g" width="%g" height="30" rx="6" fill="%s" stroke="%s" stroke-width="1.5"/><text x="%g" y="%g" fill="%s">%s</text>`+"\n",
+			h.x-half[c.ID], h.y-15, 2*half[c.ID], p.card, colour, h.x, h.y+5, p.ink, c.Name)
 	}
 }
 
 // cylinder draws a session.
 func cylinder(b *strings.Builder, at point, text, fill, line, ink string) {
-	fmt.Fprintf(b, `<path d="M%[1]g %[3]gv26a82 5 0 0 0 164 0v-26" fill="%[4]s" stroke="%[5]s" stroke-width="1.5"/><ellipse cx="%[2]g" cy="%[3]g" rx="82" ry="5" fill="%[4]s" stroke="%[5]s" stroke-width="1.5"/><text x="%[2]g" y="%[6]g" fill="%[7]s">%[8]s</text>`+"\n",
-		at.x-82, at.x, at.y-14, fill, line, at.y+8, ink, text)
+	fmt.Fprintf(b, `<path d="M%[1]g %[3]gv26a92 5 0 0 0 184 0v-26" fill="%[4]s" stroke="%[5]s" stroke-width="1.5"/><ellipse cx="%[2]g" cy="%[3]g" rx="92" ry="5" fill="%[4]s" stroke="%[5]s" stroke-width="1.5"/><text x="%[2]g" y="%[6]g" fill="%[7]s">%[8]s</text>`+"\n",
+		at.x-92, at.x, at.y-14, fill, line, at.y+8, ink, text)
 }
