@@ -8,15 +8,15 @@ import (
 
 // AwarenessArgs are the arguments of awareness.
 type AwarenessArgs struct {
-	Creature string `json:"creature" op:"required" doc:"id, or name where it is unique"`
-	Format   string `json:"format,omitempty" doc:"json, the default, or markdown"`
+	Creature string `json:"creature" op:"required" doc:"id, or a name that is unique"`
+	Format   string `json:"format,omitempty" doc:"json (the default) or markdown"`
 }
 
 // AwarenessResult is the result of awareness.
 type AwarenessResult struct {
-	Revision uint64          `json:"revision"`           // of the document
-	JSON     json.RawMessage `json:"json,omitempty"`     // the document; its members are described in [awareness](awareness.md)
-	Markdown string          `json:"markdown,omitempty"` // or the document as text
+	Revision uint64          `json:"revision"`           // revision of the document
+	JSON     json.RawMessage `json:"json,omitempty"`     // the document; [awareness](awareness.md) describes its members
+	Markdown string          `json:"markdown,omitempty"` // the document as text, with format markdown
 }
 
 func awareness(_ context.Context, s *client, a *AwarenessArgs) (*AwarenessResult, error) {

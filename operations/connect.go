@@ -11,18 +11,18 @@ import (
 
 // ConnectArgs are the arguments of connect.
 type ConnectArgs struct {
-	From        string `json:"from" op:"required" doc:"creature that is going to send"`
-	To          string `json:"to" op:"required" doc:"creature that is going to listen"`
-	Channel     string `json:"channel,omitempty" doc:"id or name; a name that does not exist is declared; without it, one is chosen"`
-	Alias       string `json:"alias,omitempty" doc:"what both call the channel"`
-	OnCollision string `json:"on_collision,omitempty" doc:"rename, unify or reject, if a merge finds a name twice"`
+	From        string `json:"from" op:"required" doc:"creature that will send"`
+	To          string `json:"to" op:"required" doc:"creature that will listen"`
+	Channel     string `json:"channel,omitempty" doc:"id or name; a channel that does not exist is declared; if left out, one is chosen"`
+	Alias       string `json:"alias,omitempty" doc:"both creatures' name for the channel"`
+	OnCollision string `json:"on_collision,omitempty" doc:"if both graphs use a name: rename, unify or reject"`
 }
 
 // DisconnectArgs are the arguments of disconnect.
 type DisconnectArgs struct {
 	From    string `json:"from" op:"required" doc:"creature that sends"`
 	To      string `json:"to" op:"required" doc:"creature that listens"`
-	Channel string `json:"channel,omitempty" doc:"id or name; without it, every channel from one to the other"`
+	Channel string `json:"channel,omitempty" doc:"id or name; if left out, every channel from one to the other"`
 }
 
 // ChannelsResult is the result of disconnect and assign_root.
@@ -33,12 +33,12 @@ type ChannelsResult struct {
 
 // EdgeArgs are the arguments of set_listen and set_send.
 type EdgeArgs struct {
-	Creature string `json:"creature" op:"required" doc:"id, or name where it is unique"`
-	Channel  string `json:"channel" op:"required" doc:"id, or name in the creature's graph, or name where it is unique"`
-	On       *bool  `json:"on" op:"required" doc:"whether the edge shall exist"`
-	Alias    string `json:"alias,omitempty" doc:"what the creature calls the channel"`
+	Creature string `json:"creature" op:"required" doc:"id, or a name that is unique"`
+	Channel  string `json:"channel" op:"required" doc:"id, name in the creature's graph, or a name that is unique"`
+	On       *bool  `json:"on" op:"required" doc:"true to add the edge, false to remove it"`
+	Alias    string `json:"alias,omitempty" doc:"the creature's name for the channel"`
 	// OnCollision is as in ConnectArgs.
-	OnCollision string `json:"on_collision,omitempty" doc:"rename, unify or reject, if a merge finds a name twice"`
+	OnCollision string `json:"on_collision,omitempty" doc:"if both graphs use a name: rename, unify or reject"`
 }
 
 func connect(ctx context.Context, b *staging, a *ConnectArgs) (*ChannelResult, error) {
@@ -61,8 +61,8 @@ func connect(ctx context.Context, b *staging, a *ConnectArgs) (*ChannelResult, e
 	return &ChannelResult{out.Channel, out.Delta}, nil
 }
 
-// connecting finds the channel of a connection, or else the name of one to be
-// declared. An id of a channel that is gone is not taken for a name.
+// connecting finds the channel of a connection, or returns the name of a channel to
+// declare. The id of a removed channel is not taken for a name.
 func connecting(b *staging, from, to terrarium.CreatureID, channel string) (terrarium.ChannelID, string, error) {
 	if channel == "" {
 		return "", "", nil
@@ -88,7 +88,7 @@ func parseCollision(op, s string) (topology.Collision, error) {
 	case "reject":
 		return topology.Reject, nil
 	}
-	return 0, invalid(op, "there is no way "+s+" to settle a collision", "use rename, unify or reject")
+	return 0, invalid(op, "unknown way to settle a collision: "+s, "use rename, unify or reject")
 }
 
 func findPair(b *staging, from, to string) (f, t terrarium.CreatureID, err error) {

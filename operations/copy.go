@@ -9,9 +9,9 @@ import (
 
 // ExportArgs are the arguments of export.
 type ExportArgs struct {
-	Session string `json:"session,omitempty" doc:"a session, live or ended"`
-	Graph   string `json:"graph,omitempty" doc:"or a graph, by any id it has had or the name of a member, also one that ended"`
-	Path    string `json:"path" op:"required" doc:"the file to be written; there must be none. One that ends in .jsonl gets the history as JSON lines"`
+	Session string `json:"session,omitempty" doc:"session id, live or ended"`
+	Graph   string `json:"graph,omitempty" doc:"or a graph, live or ended: any id it has had, or the name of a member"`
+	Path    string `json:"path" op:"required" doc:"file to write; it must not exist. If the name ends in .jsonl, the history is written as JSON lines"`
 }
 
 // ExportResult is the result of export.
@@ -22,16 +22,16 @@ type ExportResult struct {
 
 // ForkArgs are the arguments of fork.
 type ForkArgs struct {
-	Session string `json:"session,omitempty" doc:"a session whose file is there"`
-	Graph   string `json:"graph,omitempty" doc:"or a graph, by any id it has had or the name of a member, also one that ended"`
-	Dir     string `json:"dir" op:"required" doc:"the session directory to be made; it must not exist"`
+	Session string `json:"session,omitempty" doc:"id of a session whose file exists"`
+	Graph   string `json:"graph,omitempty" doc:"or a graph, live or ended: any id it has had, or the name of a member"`
+	Dir     string `json:"dir" op:"required" doc:"session directory to create; it must not exist"`
 
-	At journal.EventCursor `json:"at,omitempty" doc:"as the session was at this cursor of an event; without it, as it is now"`
+	At journal.EventCursor `json:"at,omitempty" doc:"fork the session as it was at this event cursor; if left out, as it is now"`
 }
 
 // ForkResult is the result of fork.
 type ForkResult struct {
-	Session terrarium.SessionID `json:"session"` // the new one
+	Session terrarium.SessionID `json:"session"` // the new session
 	Parent  terrarium.SessionID `json:"parent"`
 	Dir     string              `json:"dir"`
 	Last    string              `json:"last,omitempty"` // with at: the last event of the fork
@@ -39,8 +39,8 @@ type ForkResult struct {
 
 func copyOperations() []Operation {
 	return []Operation{
-		read("export", "Writes a session to a file that stands alone: its history and, of one that is live, what its creatures hold.", export),
-		read("fork", "Makes a new session directory in which a live session goes on by itself, for another engine.", fork),
+		read("export", "Exports a session to a single file: its history and, for a live session, the state of its creatures.", export),
+		read("fork", "Copies a live session to a new session directory, in which another engine can continue it independently.", fork),
 	}
 }
 

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Duration is a length of time in JSON: a string such as "200ms", or a number
-// of seconds.
+// Duration is a duration in JSON: a string such as "200ms", or a number of seconds.
 type Duration time.Duration
 
 // MarshalJSON implements json.Marshaler.

@@ -23,7 +23,7 @@ func ExampleDo() {
 	}
 	_, err = Do(ctx, t, "send", json.RawMessage(`{"channel": "lines", "pyaload": "x"}`))
 	fmt.Println(err)
-	// Output: send: there is no field "pyaload"; its fields are channel, graph, payload, headers, durable, producer, offset
+	// Output: send: unknown field "pyaload"; the operation's fields are channel, graph, payload, headers, durable, producer, offset
 }
 
 // Serve offers the operations on a connection, a JSON object on a line.

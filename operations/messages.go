@@ -10,35 +10,35 @@ import (
 
 // SendArgs are the arguments of send.
 type SendArgs struct {
-	Channel  string            `json:"channel" op:"required" doc:"id, or name where it is unique"`
-	Graph    string            `json:"graph,omitempty" doc:"where the name is looked up"`
-	Payload  Payload           `json:"payload" op:"required" doc:"the bytes"`
-	Headers  map[string]string `json:"headers,omitempty" doc:"names and values without NUL"`
-	Durable  bool              `json:"durable,omitempty" doc:"answer once it is as durable as the graph promises; unknown_outcome says that it was taken in, and not whether it lasts"`
-	Producer string            `json:"producer,omitempty" doc:"with offset: take nothing in twice; so what had an unknown outcome is sent again without doubling it"`
-	Offset   uint64            `json:"offset,omitempty" doc:"rising number of the producer, from 1"`
+	Channel  string            `json:"channel" op:"required" doc:"id, or a name that is unique"`
+	Graph    string            `json:"graph,omitempty" doc:"graph in which to look up the name"`
+	Payload  Payload           `json:"payload" op:"required" doc:"bytes of the message"`
+	Headers  map[string]string `json:"headers,omitempty" doc:"headers; names and values must not contain NUL"`
+	Durable  bool              `json:"durable,omitempty" doc:"answer when the message is as durable as the graph promises; unknown_outcome means that it was accepted but may be lost in a crash"`
+	Producer string            `json:"producer,omitempty" doc:"with offset: name of the producer, of which each offset is accepted once; a message with an unknown outcome can then be sent again without duplicating it"`
+	Offset   uint64            `json:"offset,omitempty" doc:"number of the message, from 1 and increasing for each producer"`
 }
 
 // SendResult is the result of send.
 type SendResult struct {
-	Message   string `json:"message,omitempty"` // none for a duplicate
+	Message   string `json:"message,omitempty"` // absent for a duplicate
 	Seq       uint64 `json:"seq"`
 	Duplicate bool   `json:"duplicate,omitempty"`
 }
 
 // SendToArgs are the arguments of send_to.
 type SendToArgs struct {
-	Creature string            `json:"creature" op:"required" doc:"id, or name where it is unique"`
-	Payload  Payload           `json:"payload" op:"required" doc:"the bytes"`
-	Headers  map[string]string `json:"headers,omitempty" doc:"names and values without NUL"`
-	Durable  bool              `json:"durable,omitempty" doc:"answer once it is as durable as the graph promises; unknown_outcome says that it was taken in, and not whether it lasts"`
-	Producer string            `json:"producer,omitempty" doc:"with offset: take nothing in twice; so what had an unknown outcome is sent again without doubling it"`
-	Offset   uint64            `json:"offset,omitempty" doc:"rising number of the producer, from 1"`
+	Creature string            `json:"creature" op:"required" doc:"id, or a name that is unique"`
+	Payload  Payload           `json:"payload" op:"required" doc:"bytes of the message"`
+	Headers  map[string]string `json:"headers,omitempty" doc:"headers; names and values must not contain NUL"`
+	Durable  bool              `json:"durable,omitempty" doc:"answer when the message is as durable as the graph promises; unknown_outcome means that it was accepted but may be lost in a crash"`
+	Producer string            `json:"producer,omitempty" doc:"with offset: name of the producer, of which each offset is accepted once; a message with an unknown outcome can then be sent again without duplicating it"`
+	Offset   uint64            `json:"offset,omitempty" doc:"number of the message, from 1 and increasing for each producer"`
 }
 
 // WaitIdleArgs are the arguments of wait_idle.
 type WaitIdleArgs struct {
-	Timeout Duration `json:"timeout,omitempty" doc:"how long to wait at most; without it, as long as it takes"`
+	Timeout Duration `json:"timeout,omitempty" doc:"longest time to wait; if left out, there is no limit"`
 }
 
 // WaitIdleResult is the result of wait_idle.
@@ -49,9 +49,9 @@ type WaitIdleResult struct {
 
 func messageOperations() []Operation {
 	return []Operation{
-		wait("send", "Publishes a message on a channel.", send),
+		wait("send", "Sends a message on a channel.", send),
 		wait("send_to", "Sends a message directly to a creature.", sendTo),
-		wait("wait_idle", "Waits until no delivery is runnable, no turn is running and none waits to be tried again.", waitIdle),
+		wait("wait_idle", "Waits until no turn is running, no delivery can run, and none waits for a retry.", waitIdle),
 	}
 }
 
@@ -73,9 +73,9 @@ func sendTo(ctx context.Context, s *client, a *SendToArgs) (*SendResult, func(co
 	return sending(sent, err, a.Durable)
 }
 
-// sending is the second half of a send: waiting for the disk, if that was asked
-// for. The message has its place already, so none of a producer's messages
-// overtakes another.
+// sending is the second half of a send: it waits for the disk if the request is
+// durable. The message already has its place, so the messages of a producer stay in
+// order.
 func sending(sent engine.Sent, err error, durable bool) (*SendResult, func(context.Context) (*SendResult, error), error) {
 	if err != nil {
 		return nil, nil, err

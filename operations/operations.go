@@ -18,23 +18,22 @@ import (
 	"github.com/seed47132306/terrarium/internal/near"
 )
 
-// Operation is one entry of the table of operations: what can be asked of a
-// terrarium as data. The command exec offers the table as JSON lines; the
-// reference page is generated from it.
+// Operation is an entry of the table of operations. The command exec offers the table
+// as JSON lines, and the reference page is generated from it.
 type Operation struct {
 	Name string
 	Doc  string
-	// Args and Result are the structs whose JSON form the operation takes and
-	// answers.
+	// Args and Result are structs whose JSON forms are the operation's arguments and
+	// its result.
 	Args, Result reflect.Type
 	// Batchable operations change the topology and can be part of a batch.
 	Batchable bool
 
-	waits   bool // it may answer later
-	inOrder bool // it is about the connection, so that others never overtake it
+	waits   bool // may answer later
+	inOrder bool // concerns the connection, so other requests never overtake it
 	run     func(ctx context.Context, s *client, args any) (any, error)
-	// prepare, if there is one, does what takes long before stage is called,
-	// which holds up all other changes.
+	// prepare, if set, does the slow part before stage is called, because stage
+	// blocks all other changes.
 	prepare func(ctx context.Context, s *client, args any) (*engine.Prepared, error)
 	stage   func(ctx context.Context, b *staging, args any, p *engine.Prepared) (any, error)
 }
@@ -44,7 +43,7 @@ func Table() []Operation { return slices.Clone(table) }
 
 var table []Operation
 
-// Filled at start because batch looks operations up in the table.
+// Filled in init because batch looks operations up in the table.
 func init() {
 	table = slices.Concat(topologyOperations(), wireOperations(), messageOperations(), readingOperations(), supervisionOperations(), toolOperations(), sessionOperations(), resumeOperations(), copyOperations())
 }
@@ -66,7 +65,7 @@ func findOperation(name string) (Operation, error) {
 	return Operation{}, &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("there is no operation %q", name), Remedy: remedy}
 }
 
-// read makes an operation that does not change the topology.
+// read returns an operation that does not change the topology.
 func read[A, R any](name, doc string, run func(ctx context.Context, s *client, a *A) (R, error)) Operation {
 	return Operation{
 		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](),
@@ -74,8 +73,8 @@ func read[A, R any](name, doc string, run func(ctx context.Context, s *client, a
 	}
 }
 
-// wait makes an operation that begins at once and answers later. begin returns
-// the function that waits, or, if there is nothing to wait for, the result.
+// wait returns an operation that begins at once and answers later. begin returns a
+// function that waits or, if there is nothing to wait for, the result.
 func wait[A, R any](name, doc string, begin func(ctx context.Context, s *client, a *A) (*R, func(context.Context) (*R, error), error)) Operation {
 	return Operation{
 		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](), waits: true,
@@ -89,21 +88,20 @@ func wait[A, R any](name, doc string, begin func(ctx context.Context, s *client,
 	}
 }
 
-// ofConnection makes an operation that is never asynchronous.
+// ofConnection returns an operation that is never asynchronous.
 func ofConnection(op Operation) Operation {
 	op.inOrder = true
 	return op
 }
 
-// edit makes an operation that changes the topology, by itself or in a batch.
+// edit returns an operation that changes the topology, by itself or in a batch.
 func edit[A, R any](name, doc string, stage func(ctx context.Context, b *staging, a *A) (*R, error)) Operation {
 	return changePrepared(name, doc, nil, func(ctx context.Context, b *staging, a *A, _ *engine.Prepared) (*R, error) {
 		return stage(ctx, b, a)
 	})
 }
 
-// changePrepared makes an operation that changes the topology with something that is
-// made beforehand.
+// changePrepared returns an operation that changes the topology after a preparation.
 func changePrepared[A, R any](name, doc string,
 	prepare func(ctx context.Context, s *client, a *A) (*engine.Prepared, error),
 	stage func(ctx context.Context, b *staging, a *A, p *engine.Prepared) (*R, error),
@@ -129,15 +127,15 @@ func changePrepared[A, R any](name, doc string,
 	return op
 }
 
-// step is one of the operations that are carried out together.
+// step is one of several operations that are applied together.
 type step struct {
 	op       Operation
 	args     any
 	prepared *engine.Prepared
 }
 
-// carryOut carries out steps, all or nothing. at says in an error which step it
-// is about.
+// carryOut applies steps, all or nothing. at adds the number of the failed step to an
+// error.
 func carryOut(ctx context.Context, s *client, steps []step, at func(err error, step int) error) ([]any, error) {
 	defer func() {
 		for i := range steps {
@@ -177,8 +175,8 @@ func carryOut(ctx context.Context, s *client, steps []step, at func(err error, s
 	return results, made.Wait(ctx)
 }
 
-// decode reads the arguments of an operation. Unknown, missing and malformed
-// fields are errors that name the field.
+// decode reads the arguments of an operation. Its errors name unknown, missing and
+// malformed fields.
 func (op *Operation) decode(raw []byte) (any, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &given); err != nil || given == nil {
@@ -190,7 +188,7 @@ func (op *Operation) decode(raw []byte) (any, error) {
 	known := op.fields()
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(known, name) {
-			return nil, invalid(op.Name, fmt.Sprintf("there is no field %q", name), op.usage())
+			return nil, invalid(op.Name, fmt.Sprintf("unknown field %q", name), op.usage())
 		}
 	}
 	args := reflect.New(op.Args)
@@ -210,7 +208,7 @@ func (op *Operation) decode(raw []byte) (any, error) {
 	return args.Interface(), nil
 }
 
-// decodeField reads one field. No field of any operation can be negative.
+// decodeField reads a field. Negative numbers are errors in all operations.
 func decodeField(raw []byte, value reflect.Value) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
@@ -220,7 +218,7 @@ func decodeField(raw []byte, value reflect.Value) error {
 	return notNegative(value)
 }
 
-// notNegative looks for negative numbers in a field and in what it consists of.
+// notNegative returns an error for a negative number in a field or its parts.
 func notNegative(v reflect.Value) error {
 	switch {
 	case v.CanInt() && v.Int() < 0:
@@ -237,7 +235,7 @@ func notNegative(v reflect.Value) error {
 	return nil
 }
 
-// malformed says in the operation's words what is wrong with a field.
+// malformed describes the error of a field in the terms of the operation.
 func (op *Operation) malformed(name string, err error) error {
 	message := fmt.Sprintf("the field %q is malformed: %v", name, err)
 	var wrong *json.UnmarshalTypeError
@@ -247,21 +245,21 @@ func (op *Operation) malformed(name string, err error) error {
 		}
 		message = fmt.Sprintf("the field %q cannot be a JSON %s", name, wrong.Value)
 	} else if inner, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		message = fmt.Sprintf("the field %q has no field %s", name, inner)
+		message = fmt.Sprintf("unknown field %s in the field %q", inner, name)
 	}
 	return invalid(op.Name, message, "see the operation in docs/reference/operations.md")
 }
 
-// usage names the fields of the operation.
+// usage lists the fields of the operation for a remedy.
 func (op *Operation) usage() string {
 	fields := op.fields()
 	if len(fields) == 0 {
-		return "it has no fields"
+		return "the operation has no fields"
 	}
-	return "its fields are " + strings.Join(fields, ", ")
+	return "the operation's fields are " + strings.Join(fields, ", ")
 }
 
-// fields are the names of the fields that the operation takes.
+// fields returns the names of the operation's fields.
 func (op *Operation) fields() []string {
 	out := []string{}
 	for _, f := range reflect.VisibleFields(op.Args) {
@@ -281,9 +279,8 @@ func invalid(op, message, remedy string) *abi.Error {
 	return &abi.Error{Code: abi.InvalidArgument, Op: op, Message: message, Remedy: remedy}
 }
 
-// Do carries out one operation of the table, with its arguments as a JSON
-// object, and returns the struct whose JSON form is the result. It blocks for
-// as long as the operation takes.
+// Do runs one operation of the table, with its arguments as a JSON object, and returns
+// the struct whose JSON form is the result. It blocks until the operation is done.
 //
 // subscribe, unsubscribe and shutdown need a connection: see
 // [Serve].
@@ -306,7 +303,6 @@ func Do(ctx context.Context, t *terrarium.Terrarium, name string, args json.RawM
 	return result, err
 }
 
-// later is what an operation answers that has begun, in its place among the
-// others, and has to wait for the rest: a function that waits and returns the
-// result.
+// later is the result of an operation that has begun in its place among the others but
+// is not done: a function that waits and returns the result.
 type later func(ctx context.Context) (any, error)

@@ -61,7 +61,7 @@ func TestOperationsCheckFields(t *testing.T) {
 	refused("history", `{"limit":-1}`, "negative")
 	refused("subscribe", `{"buffer":-1}`, "negative")
 	refused("add_creature", `{"name":"a","module":"builtin:echo","limits":{"memory":-1}}`, "memory: it must not be negative")
-	refused("add_creature", `{"name":"a","module":"builtin:echo","limits":{"memry":1}}`, `"limits" has no field "memry"`)
+	refused("add_creature", `{"name":"a","module":"builtin:echo","limits":{"memry":1}}`, `unknown field "memry" in the field "limits"`)
 	refused("add_creature", `{"name":"a","module":"builtin:echo","limits":{"memory":"1"}}`, `"limits.memory" cannot be a JSON string`)
 	refused("send", `{"channel":"c","payload":7}`, `"payload" is malformed`)
 	if _, err := Do(context.Background(), tr, "stauts", nil); err == nil || !strings.Contains(err.Error(), "did you mean status?") {

@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Payload is the JSON form of bytes: a string if they are UTF-8, else
+// Payload is the JSON form of bytes: a string if they are UTF-8, otherwise
 // {"base64": "…"}.
 type Payload []byte
 
@@ -56,11 +56,10 @@ func (p *Payload) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// EventRecord is the JSON form of an event. Fields that do not apply are left
-// out.
+// EventRecord is the JSON form of an event. Fields that do not apply are absent.
 type EventRecord struct {
 	ID       string             `json:"id,omitempty"`
-	Seq      uint64             `json:"seq,omitempty"` // in the channel; for a subscription, of what was observed
+	Seq      uint64             `json:"seq,omitempty"` // number in the channel; for a subscription, number of the observed event
 	TS       string             `json:"ts"`            // RFC 3339, UTC
 	Kind     journal.EventKind  `json:"kind"`
 	Graph    journal.GraphID    `json:"graph,omitempty"`
@@ -68,17 +67,16 @@ type EventRecord struct {
 	Turn     string             `json:"turn,omitempty"`
 	Attempt  int                `json:"attempt,omitempty"`
 	Channel  journal.ChannelID  `json:"channel,omitempty"`
-	// ChannelSeq is the number in the channel where Seq is that of the
-	// subscription.
+	// number in the channel, if seq is the number in the subscription
 	ChannelSeq uint64            `json:"channel_seq,omitempty"`
 	Headers    map[string]string `json:"headers,omitempty"`
 	Payload    any               `json:"payload,omitempty"` // a Payload, or an object for structured events
 	Cause      string            `json:"cause,omitempty"`
-	// What subscribe takes as after, to continue behind the event.
+	// cursor of the event: subscribe takes it as after, to continue after the event
 	Cursor journal.EventCursor `json:"cursor,omitempty"`
 }
 
-// NewEventRecord makes the JSON form of an event.
+// NewEventRecord returns the JSON form of an event.
 func NewEventRecord(ev *journal.Event) EventRecord {
 	r := EventRecord{
 		ID: ev.ID.String(), Seq: ev.Seq, TS: time.Unix(0, ev.Time).UTC().Format(time.RFC3339Nano), Kind: ev.Kind,
@@ -87,7 +85,7 @@ func NewEventRecord(ev *journal.Event) EventRecord {
 	}
 	switch {
 	case ev.Kind.IsMessage(), ev.Kind == journal.EventOutput:
-		r.Payload = Payload(ev.Payload) // whatever a creature has written
+		r.Payload = Payload(ev.Payload) // bytes from a creature
 	case ev.Kind == journal.EventState:
 		r.Payload = newStateRecord(ev.Payload)
 	case len(ev.Payload) > 0:
@@ -98,9 +96,9 @@ func NewEventRecord(ev *journal.Event) EventRecord {
 
 // StateRecord is the payload of an event of the kind state.
 type StateRecord struct {
-	Key     string  `json:"key"`               // that was written
-	Value   Payload `json:"value,omitempty"`   // what it is now
-	Deleted bool    `json:"deleted,omitempty"` // that it is gone
+	Key     string  `json:"key"`               // key that was written
+	Value   Payload `json:"value,omitempty"`   // its new value
+	Deleted bool    `json:"deleted,omitempty"` // whether it was deleted
 }
 
 func newStateRecord(b []byte) StateRecord {

@@ -16,20 +16,20 @@ import (
 
 // StatusArgs are the arguments of status.
 type StatusArgs struct {
-	Graph string `json:"graph,omitempty" doc:"one graph, by any id it has had or the name of a member"`
+	Graph string `json:"graph,omitempty" doc:"only this graph: any id it has had, or the name of a member"`
 }
 
 // StatusResult is the result of status.
 type StatusResult struct {
 	Graphs           []engine.GraphStatus `json:"graphs"`
-	UnaccountedBytes int64                `json:"unaccounted_bytes,omitempty"` // of the Go heap of the process, as of its last garbage collection: what it held beyond what is accounted to creatures
-	Problems         []*ErrorRecord       `json:"problems,omitempty"`          // of the session directory, such as a store that was set aside or cannot be written, and policies that have failed
+	UnaccountedBytes int64                `json:"unaccounted_bytes,omitempty"` // Go heap of the process after its last garbage collection, without the part that is accounted to creatures
+	Problems         []*ErrorRecord       `json:"problems,omitempty"`          // problems of the session directory, such as a store that was set aside or cannot be written, and failed policies
 }
 
 // StateArgs are the arguments of state.
 type StateArgs struct {
-	Creature string `json:"creature" op:"required" doc:"id, or name where it is unique"`
-	Prefix   string `json:"prefix,omitempty" doc:"only keys that begin with it"`
+	Creature string `json:"creature" op:"required" doc:"id, or a name that is unique"`
+	Prefix   string `json:"prefix,omitempty" doc:"only keys with this prefix"`
 }
 
 // StateResult is the result of state.
@@ -39,13 +39,13 @@ type StateResult struct {
 
 // HistoryArgs are the arguments of history.
 type HistoryArgs struct {
-	Graph    string   `json:"graph,omitempty" doc:"a graph, by any id it has had or the name of a member, also one that ended"`
-	Session  string   `json:"session,omitempty" doc:"or a session, live or ended"`
+	Graph    string   `json:"graph,omitempty" doc:"a graph, live or ended: any id it has had, or the name of a member"`
+	Session  string   `json:"session,omitempty" doc:"or a session id, live or ended"`
 	Kinds    []string `json:"kinds,omitempty" doc:"only events of these kinds"`
 	Creature string   `json:"creature,omitempty" doc:"only events about this creature"`
 	Channel  string   `json:"channel,omitempty" doc:"only events of this channel"`
-	After    string   `json:"after,omitempty" doc:"only what is listed after the event of this id"`
-	Limit    int      `json:"limit,omitempty" doc:"at most so many; 1,000 without it"`
+	After    string   `json:"after,omitempty" doc:"only events listed after the event with this id"`
+	Limit    int      `json:"limit,omitempty" doc:"most events to return; 1,000 if left out"`
 }
 
 // HistoryResult is the result of history.
@@ -55,8 +55,8 @@ type HistoryResult struct {
 
 // LineageArgs are the arguments of lineage.
 type LineageArgs struct {
-	Session string `json:"session,omitempty" doc:"a session, live or ended"`
-	Graph   string `json:"graph,omitempty" doc:"or a graph, by any id it has had or the name of a member, also one that ended"`
+	Session string `json:"session,omitempty" doc:"session id, live or ended"`
+	Graph   string `json:"graph,omitempty" doc:"or a graph, live or ended: any id it has had, or the name of a member"`
 }
 
 // LineageResult is the result of lineage.
@@ -69,23 +69,23 @@ type SessionRecord struct {
 	Session    terrarium.SessionID   `json:"session"`
 	Graph      terrarium.GraphID     `json:"graph,omitempty"`
 	Live       bool                  `json:"live"`
-	Complete   bool                  `json:"complete"` // its whole history is in its own file
+	Complete   bool                  `json:"complete"` // whether its own file holds its whole history
 	Durability string                `json:"durability"`
 	Created    string                `json:"created,omitempty"`
 	Parents    []terrarium.SessionID `json:"parents"`
 	MadeBy     journal.CutKind       `json:"made_by,omitempty"` // merge, split, rearrange or fork
 	MergedAt   string                `json:"merged_at,omitempty"`
 	SplitAt    string                `json:"split_at,omitempty"`
-	StorePath  string                `json:"store_path,omitempty"` // none when its history is in the files of others only
+	StorePath  string                `json:"store_path,omitempty"` // absent if only other sessions' files hold its history
 	Bytes      int64                 `json:"bytes,omitempty"`
-	Events     int64                 `json:"events"`                // -1 when not counted
-	Deployment string                `json:"deployment,omitempty"`  // of its members; after a merge of several, all with commas between
-	ConfigPath string                `json:"config_path,omitempty"` // of the first of them
+	Events     int64                 `json:"events"`                // -1 if not counted
+	Deployment string                `json:"deployment,omitempty"`  // deployment of its members; after a merge, a comma-separated list
+	ConfigPath string                `json:"config_path,omitempty"` // recipe path of the first deployment
 }
 
 // SessionsArgs are the arguments of sessions.
 type SessionsArgs struct {
-	Dir string `json:"dir,omitempty" doc:"another session directory, which may be in use; by default the engine's own"`
+	Dir string `json:"dir,omitempty" doc:"another session directory, which may be in use; if left out, the engine's own"`
 }
 
 // SessionsResult is the result of sessions.
@@ -96,12 +96,12 @@ type SessionsResult struct {
 func readingOperations() []Operation {
 	return []Operation{
 		read("status", "Describes graphs with their creatures and channels.", status),
-		read("state", "Shows what a creature holds in its state.", state),
-		read("awareness", "Shows what a creature can know of itself and of what is around it.", awareness),
-		read("history", "Lists events of a graph or session, in an order that respects causes.", history),
-		read("search", "Finds events by what they say, the newest first.", searchEvents),
-		read("lineage", "Lists the ancestors of a session, itself first, back to the roots.", lineage),
-		read("sessions", "Lists the sessions of the session directory, eldest first.", sessions),
+		read("state", "Shows the state of a creature.", state),
+		read("awareness", "Shows what a creature can see of itself and of its surroundings.", awareness),
+		read("history", "Lists events of a graph or session, in causal order.", history),
+		read("search", "Searches the text of events, newest first.", searchEvents),
+		read("lineage", "Lists a session and its ancestors, back to the first ones.", lineage),
+		read("sessions", "Lists the sessions of the session directory, oldest first.", sessions),
 	}
 }
 
@@ -145,7 +145,7 @@ func history(ctx context.Context, s *client, a *HistoryArgs) (*HistoryResult, er
 	if q.After, err = journal.ParseEventID(a.After); err != nil {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "history", Message: "after is not an event id", Remedy: "take it from an event", Err: err}
 	}
-	g, _ := s.t.FindGraph(ctx, a.Graph) // where names are looked up, if that is a live graph
+	g, _ := s.t.FindGraph(ctx, a.Graph) // a live graph is where names are looked up
 	if q.Creature, err = everNamed(s.t.FindCreature, g, a.Creature); err != nil {
 		return nil, err
 	}
@@ -163,8 +163,8 @@ func history(ctx context.Context, s *client, a *HistoryArgs) (*HistoryResult, er
 	return out, nil
 }
 
-// everNamed finds what a filter names. What is no name any more is taken for an
-// id: the history knows what is gone.
+// everNamed finds the id for a name in a filter. A text that is not a name is taken for
+// an id, because history also has the ids of removed creatures and channels.
 func everNamed[T ~string](find func(terrarium.GraphID, string) (T, error), g terrarium.GraphID, name string) (T, error) {
 	if name == "" {
 		return "", nil
@@ -180,7 +180,7 @@ func everNamed[T ~string](find func(terrarium.GraphID, string) (T, error), g ter
 func graphOrSession(ctx context.Context, s *client, op, graph, session string) (string, error) {
 	switch {
 	case session != "" && graph != "":
-		return "", invalid(op, "graph and session are both given", "give one of them")
+		return "", invalid(op, "graph and session are both given", "leave out one of them")
 	case session != "":
 		return session, nil
 	case graph != "":
@@ -190,11 +190,11 @@ func graphOrSession(ctx context.Context, s *client, op, graph, session string) (
 	if err == nil && len(graphs) == 1 {
 		return string(graphs[0].ID), nil
 	}
-	return "", invalid(op, "graph or session is missing", "name one; status lists them")
+	return "", invalid(op, "graph or session is missing", "name a graph or a session; status lists them")
 }
 
-// liveOrHeir returns the id of a live graph, or the session in which the
-// history of another goes on.
+// liveOrHeir returns the id of a live graph or, for any other graph, the session that
+// continues its history.
 func liveOrHeir(ctx context.Context, s *client, op, graph string) (string, error) {
 	g, err := s.t.FindGraph(ctx, graph)
 	if abi.CodeOf(err) != abi.NotFound {
@@ -205,7 +205,7 @@ func liveOrHeir(ctx context.Context, s *client, op, graph string) (string, error
 	}
 	return "", &abi.Error{
 		Code: abi.NotFound, Op: op, Message: "there is no graph " + graph,
-		Remedy: "status lists the live ones, and sessions all that there were", IDs: map[string]string{"graph": graph},
+		Remedy: "status lists the live graphs, and sessions all past ones", IDs: map[string]string{"graph": graph},
 	}
 }
 
@@ -268,7 +268,7 @@ func sessionRecords(list []journal.SessionInfo) []SessionRecord {
 	return out
 }
 
-// NewSessionRecord makes the JSON form of a session.
+// NewSessionRecord returns the JSON form of a session.
 func NewSessionRecord(i *journal.SessionInfo) SessionRecord {
 	parents := i.Parents
 	if parents == nil {

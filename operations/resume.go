@@ -9,32 +9,32 @@ import (
 
 // ResumeArgs are the arguments of resume.
 type ResumeArgs struct {
-	Topology string            `json:"topology,omitempty" doc:"recipe, the default: the recipes decide about the shape; last: what was changed while they ran stays"`
-	Vars     map[string]string `json:"vars,omitempty" doc:"values of variables, as on the command line; those given before are remembered, unless they are sensitive"`
+	Topology string            `json:"topology,omitempty" doc:"recipe (the default): the recipes decide on the graphs; last: changes made while they ran are kept"`
+	Vars     map[string]string `json:"vars,omitempty" doc:"values of variables, as on the command line; earlier values are remembered unless they are sensitive"`
 	Recipes  map[string]string `json:"recipes,omitempty" doc:"paths of recipes that have moved, by deployment"`
-	PlanOnly bool              `json:"plan_only,omitempty" doc:"only say what would change"`
+	PlanOnly bool              `json:"plan_only,omitempty" doc:"only return the plan: what would change"`
 }
 
 // ResumeResult is the result of resume.
 type ResumeResult struct {
 	Deployments []ResumedRecord     `json:"deployments"`
-	Restored    []terrarium.GraphID `json:"restored"` // graphs that no recipe made
+	Restored    []terrarium.GraphID `json:"restored"` // graphs without a recipe
 	Problems    []*ErrorRecord      `json:"problems,omitempty"`
-	Plan        *PlanRecord         `json:"plan,omitempty"` // if only that was asked for
+	Plan        *PlanRecord         `json:"plan,omitempty"` // with plan_only
 }
 
-// ResumedRecord is a deployment that goes on.
+// ResumedRecord is a deployment that has been resumed.
 type ResumedRecord struct {
 	Deployment string `json:"deployment"`
 	Recipe     string `json:"recipe"`
-	Copied     bool   `json:"copied"` // the recipe is gone, and the copy in the session was used
+	Copied     bool   `json:"copied"` // the recipe's file is missing, so the copy in the session was used
 	ApplyResult
 }
 
 // PlanRecord is what applying recipes would change.
 type PlanRecord struct {
-	Empty bool `json:"empty"` // nothing would change, as far as is known: see unknown
-	// Declared are policies, predicates, species and what else no creature or channel shows.
+	Empty bool `json:"empty"` // nothing would change, except perhaps values listed under unknown
+	// policies, predicates, species and other declarations that are neither creatures nor channels
 	Declared  []diff.DeclarationPlan `json:"declared"`
 	Creatures []diff.CreaturePlan    `json:"creatures"`
 	Channels  []diff.ChannelPlan     `json:"channels"`
@@ -42,15 +42,15 @@ type PlanRecord struct {
 	Problems  []*ErrorRecord         `json:"problems,omitempty"` // stores that cannot be read, and creatures that will stay stopped
 }
 
-// NewPlanRecord makes the JSON form of a plan.
+// NewPlanRecord returns the JSON form of a plan.
 func NewPlanRecord(p *diff.Plan) *PlanRecord {
 	return &PlanRecord{Empty: p.Empty(), Declared: p.Declared, Creatures: p.Creatures, Channels: p.Channels, Graphs: p.Graphs, Problems: errorRecords(p.Problems)}
 }
 
 func resumeOperations() []Operation {
 	return []Operation{
-		read("resume", "Goes on with the deployments that the session directory remembers, by their recipes. "+
-			"An engine has the one directory that it was started with; `terrarium resume FILE` makes one of an exported file.", resume),
+		read("resume", "Resumes the deployments in the session directory by applying their recipes again. "+
+			"An engine only uses the directory with which it was started; `terrarium resume FILE` creates a directory from an exported file.", resume),
 	}
 }
 

@@ -11,19 +11,19 @@ import (
 // SearchArgs are the arguments of search.
 type SearchArgs struct {
 	Query     string   `json:"query" op:"required" doc:"words, \"phrases\" and beginnings* of words, with AND (which may be left out), OR, NOT and parentheses"`
-	Graph     string   `json:"graph,omitempty" doc:"only in the history of a graph, by any id it has had or the name of a member"`
-	Session   string   `json:"session,omitempty" doc:"or in that of a session, live or ended; without either, in every session of the directory"`
+	Graph     string   `json:"graph,omitempty" doc:"only the history of this graph: any id it has had, or the name of a member"`
+	Session   string   `json:"session,omitempty" doc:"or only the history of this session, live or ended; with neither, every session of the directory"`
 	Kinds     []string `json:"kinds,omitempty" doc:"only events of these kinds"`
 	Creatures []string `json:"creatures,omitempty" doc:"only events about these creatures"`
 	Channels  []string `json:"channels,omitempty" doc:"only events of these channels"`
-	Limit     int      `json:"limit,omitempty" doc:"at most so many, up to 1,000; 20 without it"`
+	Limit     int      `json:"limit,omitempty" doc:"most events to return, up to 1,000; 20 if left out"`
 }
 
 // SearchResult is the result of search.
 type SearchResult struct {
-	Found   []FoundRecord `json:"found"`             // the newest first
-	More    bool          `json:"more,omitempty"`    // older ones have been left out
-	Problem *ErrorRecord  `json:"problem,omitempty"` // why the index was not used; it took longer then
+	Found   []FoundRecord `json:"found"`             // newest first
+	More    bool          `json:"more,omitempty"`    // there are older matches
+	Problem *ErrorRecord  `json:"problem,omitempty"` // why the search ran without the index, which is slower
 }
 
 // FoundRecord is the JSON form of an event that a search has found.
@@ -31,17 +31,17 @@ type FoundRecord struct {
 	ID       string               `json:"id"`
 	TS       string               `json:"ts"`
 	Kind     journal.EventKind    `json:"kind"`
-	Session  terrarium.SessionID  `json:"session"` // that wrote it
+	Session  terrarium.SessionID  `json:"session"` // session that logged the event
 	Graph    terrarium.GraphID    `json:"graph,omitempty"`
 	Creature terrarium.CreatureID `json:"creature,omitempty"`
 	Channel  terrarium.ChannelID  `json:"channel,omitempty"`
 	Seq      uint64               `json:"seq,omitempty"`
-	Snippet  string               `json:"snippet"` // what it says, around the first match
-	Cursor   journal.EventCursor  `json:"cursor"`  // behind the event
+	Snippet  string               `json:"snippet"` // text around the first match
+	Cursor   journal.EventCursor  `json:"cursor"`  // cursor after the event
 }
 
-// NewSearchResult makes the JSON form of what was found. sessions are those of the
-// directory, eldest first.
+// NewSearchResult returns the JSON form of found events. sessions lists the sessions of
+// the directory, oldest first.
 func NewSearchResult(r *sqlitestore.SearchResult, sessions []journal.SessionInfo) *SearchResult {
 	out := &SearchResult{Found: []FoundRecord{}, More: r.More}
 	if r.Problem != nil {
@@ -70,7 +70,7 @@ func searchEvents(ctx context.Context, s *client, a *SearchArgs) (*SearchResult,
 	if q.Kinds, err = ParseKinds("search", a.Kinds); err != nil {
 		return nil, err
 	}
-	g, _ := s.t.FindGraph(ctx, a.Graph) // where names are looked up, if that is a live graph
+	g, _ := s.t.FindGraph(ctx, a.Graph) // a live graph is where names are looked up
 	if q.Creatures, err = allNamed(s.t.FindCreature, g, a.Creatures); err != nil {
 		return nil, err
 	}

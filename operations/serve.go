@@ -23,8 +23,8 @@ import (
 // largest message in base64, with room for the rest of the request.
 const MaxRequest = deploy.MaxMessage*4/3 + 1<<20
 
-// client asks for operations, over a connection or in this process: their answers
-// and the events of its subscriptions share one output.
+// client sends requests, over a connection or in this process. Their answers and the
+// events of its subscriptions share one output.
 type client struct {
 	t *terrarium.Terrarium
 
@@ -34,11 +34,11 @@ type client struct {
 	broken context.CancelFunc // called with it
 
 	waiting  sync.WaitGroup // requests that answer later, and subscriptions
-	underWay atomic.Int64   // those requests
+	underWay atomic.Int64   // number of these requests
 	subs     map[string]subscription
 	subMu    sync.Mutex
 	lastSub  int
-	over     bool // shutdown was asked for
+	over     bool // shutdown was requested
 }
 
 // response is the answer to one request.
@@ -65,17 +65,17 @@ func errorRecords(errs []error) []*ErrorRecord {
 	return out
 }
 
-// maxErrorText bounds the message, the remedy and each id of an error, in bytes: what
-// is wrong may be a name of many megabytes, which nobody wants to have back.
+// maxErrorText bounds the message, the remedy and each id of an error, in bytes. A wrong
+// name may have many megabytes, and the caller does not need it back.
 const maxErrorText = 16 << 10
 
-// NewErrorRecord makes the JSON form of an error. Texts of more than 16 KiB are cut.
+// NewErrorRecord returns the JSON form of an error. Texts of more than 16 KiB are cut.
 func NewErrorRecord(err error) *ErrorRecord {
 	r := &ErrorRecord{Code: abi.CodeOf(err).String(), Message: err.Error()}
 	var e *abi.Error
 	if errors.As(err, &e) {
 		r.Remedy = e.Remedy
-		r.Message = strings.TrimSuffix(r.Message, "; "+e.Remedy) // it has a place of its own
+		r.Message = strings.TrimSuffix(r.Message, "; "+e.Remedy) // the remedy has its own field
 		for what, id := range e.IDs {
 			if r.IDs == nil {
 				r.IDs = map[string]string{}
@@ -87,7 +87,7 @@ func NewErrorRecord(err error) *ErrorRecord {
 	return r
 }
 
-// cut shortens a text of an error.
+// cut shortens a text in an error.
 func cut(text string) string {
 	if len(text) <= maxErrorText {
 		return text
@@ -99,16 +99,16 @@ func cut(text string) string {
 	return fmt.Sprintf("%s… (%d bytes more)", text[:end], len(text)-end)
 }
 
-// Serve reads requests from in, one JSON object on a line, and writes answers
-// and the events of subscriptions to out, until in ends, shutdown is asked for
-// or ctx ends. Requests are carried out in order, so that one can rely on those before
-// it without waiting for their answers. Those that wait, and those with the field async,
-// answer when they are done and hold up no other. Whatever is wrong with a line is an
-// error answer, and the next line is served.
+// Serve reads requests from in, one JSON object per line, and writes answers and the
+// events of subscriptions to out, until in ends, shutdown is requested or ctx ends.
+// Requests run in order, so a request can rely on earlier ones without waiting for their
+// answers. Requests that wait, and requests with the field async, answer when they are
+// done and do not delay others. A faulty line gets an error as its answer, and the next
+// line is served.
 //
-// It returns when everything that was asked for has been answered. Closing the
-// terrarium is left to the caller. A read from in is not interrupted when ctx
-// ends: close in. An answer that cannot be written ends it too.
+// Serve returns when all requests have been answered, or when an answer cannot be
+// written. The caller closes the terrarium. The end of ctx does not interrupt a read
+// from in: close in as well.
 func Serve(ctx context.Context, t *terrarium.Terrarium, in io.Reader, out io.Writer) error {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
@@ -122,7 +122,7 @@ func Serve(ctx context.Context, t *terrarium.Terrarium, in io.Reader, out io.Wri
 		line, err = readLine(r)
 		switch {
 		case err == errLongLine:
-			s.answer(nil, nil, &abi.Error{Code: abi.TooLarge, Message: fmt.Sprintf("the line is longer than %d bytes", MaxRequest), Remedy: "send less at a time"})
+			s.answer(nil, nil, &abi.Error{Code: abi.TooLarge, Message: fmt.Sprintf("the line is longer than %d bytes", MaxRequest), Remedy: "split the request, or send a smaller payload"})
 			err = nil
 		case len(bytes.TrimSpace(line)) > 0 && (err == nil || errors.Is(err, io.EOF)):
 			s.serve(ctx, line)
@@ -139,7 +139,7 @@ func Serve(ctx context.Context, t *terrarium.Terrarium, in io.Reader, out io.Wri
 	return nil
 }
 
-// failure is the first failure to write.
+// failure returns the first error of writing.
 func (s *client) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,8 +148,7 @@ func (s *client) failure() error {
 
 var errLongLine = errors.New("the line is too long")
 
-// readLine reads a line of any length up to MaxRequest. A longer one is
-// skipped.
+// readLine reads a line of at most MaxRequest bytes. It skips a longer line.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	tooLong := false
@@ -171,11 +170,11 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// maxUnderWay is how many requests of a connection may be under way: those that wait,
-// and asynchronous ones.
+// maxUnderWay is the largest number of waiting and asynchronous requests of a
+// connection.
 const maxUnderWay = 1000
 
-// serve starts one request, and answers it unless it waits or is asynchronous.
+// serve starts a request, and answers it unless it waits or is asynchronous.
 func (s *client) serve(ctx context.Context, line []byte) {
 	r, err := parseRequest(line)
 	var op Operation
@@ -190,9 +189,9 @@ func (s *client) serve(ctx context.Context, line []byte) {
 	switch {
 	case err != nil:
 	case r.async && op.inOrder:
-		err = invalid(op.Name, "the operation cannot be asynchronous: it is about the connection itself", "leave async out")
+		err = invalid(op.Name, "the operation cannot be asynchronous, as it concerns the connection itself", "leave out async")
 	case apart && s.underWay.Load() >= maxUnderWay:
-		err = &abi.Error{Code: abi.LimitExceeded, Op: op.Name, Message: fmt.Sprintf("%d requests of this connection are under way", maxUnderWay), Remedy: "wait for an answer, and send the request again"}
+		err = &abi.Error{Code: abi.LimitExceeded, Op: op.Name, Message: fmt.Sprintf("%d requests of this connection are under way", maxUnderWay), Remedy: "wait for an answer, then send the request again"}
 	}
 	if err != nil {
 		s.answer(r.id, nil, err)
@@ -219,16 +218,16 @@ func (s *client) serve(ctx context.Context, line []byte) {
 	})
 }
 
-// parsedRequest is what a line asks for.
+// parsedRequest is a parsed request line.
 type parsedRequest struct {
 	id    json.RawMessage
 	op    string
 	args  json.RawMessage
-	async bool // later requests need not wait for this one
+	async bool // later requests do not wait for this one
 }
 
-// parseRequest takes a request apart. The id is returned even if something
-// else is wrong, so that the error can be matched.
+// parseRequest parses a request. It returns the id even with an error, so that the
+// client can match the answer.
 func parseRequest(line []byte) (r parsedRequest, err error) {
 	var fields requestFields
 	err = json.Unmarshal(line, &fields)
@@ -243,10 +242,10 @@ func parseRequest(line []byte) (r parsedRequest, err error) {
 	}
 	if async, given := fields["async"]; given {
 		if err := json.Unmarshal(async, &r.async); err != nil {
-			return r, invalid("", `the field "async" is not true or false`, "leave it out, or say true to have later requests carried out meanwhile")
+			return r, invalid("", `the field "async" is not true or false`, "leave it out, or use true to let later requests run at the same time")
 		}
 	}
-	if err := tools.CheckJSON(line); err != nil { // taking it apart drops what stands twice
+	if err := tools.CheckJSON(line); err != nil { // unmarshalling would drop duplicate fields
 		return r, err
 	}
 	delete(fields, "id")
@@ -259,14 +258,14 @@ func parseRequest(line []byte) (r parsedRequest, err error) {
 	return r, err
 }
 
-// requestFields are the fields of a JSON object; nil for any other value.
+// requestFields holds the fields of a JSON object. It is nil for any other value.
 type requestFields map[string]json.RawMessage
 
-// maxFields is how many fields a request has at most: no operation takes as many.
+// maxFields is the largest number of fields in a request. No operation has as many.
 const maxFields = 100
 
-// UnmarshalJSON refuses an object that has a field twice, of which a reader elsewhere
-// may take the other one, and one that has more fields than an operation can.
+// UnmarshalJSON rejects an object with a duplicate field, as other JSON readers may use
+// the other value, and an object with more fields than any operation has.
 func (m *requestFields) UnmarshalJSON(raw []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
@@ -282,9 +281,9 @@ func (m *requestFields) UnmarshalJSON(raw []byte) error {
 		if err := dec.Decode(&value); err != nil {
 			return err
 		}
-		field := name.(string) // json has checked that it is one
+		field := name.(string) // package json has checked the type
 		if _, twice := (*m)[field]; twice {
-			return invalid("", fmt.Sprintf("the field %q is given twice", field), "give it once")
+			return invalid("", fmt.Sprintf("the field %q is given twice", field), "leave out one of them")
 		}
 		if len(*m) == maxFields {
 			return invalid("", fmt.Sprintf("the request has more than %d fields", maxFields), "docs/reference/operations.md lists the fields of each operation")
@@ -294,10 +293,10 @@ func (m *requestFields) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// notARequest says that a line is no JSON object, and why it is not even JSON if
-// that is so.
+// notARequest returns the error for a line that is not a JSON object. If it is not even
+// JSON, the error says why.
 func notARequest(err error) error {
-	e := invalid("", "the line is not a JSON object", `write one request on a line, for example {"id": 1, "op": "status"}`)
+	e := invalid("", "the line is not a JSON object", `write one request per line, for example {"id": 1, "op": "status"}`)
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		e.Err = fmt.Errorf("%w, at byte %d", err, syntax.Offset)
@@ -305,7 +304,7 @@ func notARequest(err error) error {
 	return e
 }
 
-// splitRequest separates the name of the operation from its arguments.
+// splitRequest separates the operation's name from its arguments.
 func splitRequest(raw json.RawMessage) (op string, args json.RawMessage, err error) {
 	var fields requestFields
 	err = json.Unmarshal(raw, &fields)
@@ -326,7 +325,7 @@ func splitRequest(raw json.RawMessage) (op string, args json.RawMessage, err err
 	return op, args, err
 }
 
-// atStep says which operation of a batch an error is about.
+// atStep adds the number of the failed operation of a batch to an error.
 func atStep(err error, i int) error {
 	var e *abi.Error
 	if !errors.As(err, &e) {

@@ -25,7 +25,7 @@ func TestServeBoundsWhatALineCosts(t *testing.T) {
 	}
 	for _, c := range []struct{ name, line, want string }{
 		{"an operation", `{"id":1,"op":"` + huge + `"}`, "there is no operation"},
-		{"a field", `{"id":1,"op":"status","` + huge + `":1}`, "there is no field"},
+		{"a field", `{"id":1,"op":"status","` + huge + `":1}`, "unknown field"},
 		{"a channel", `{"id":1,"op":"send","payload":"","channel":"` + huge + `"}`, "there is no channel"},
 		{"a builtin module", `{"id":1,"op":"add_creature","name":"a","module":"builtin:` + huge + `"}`, "there is no builtin creature"},
 		{"a module", `{"id":1,"op":"add_creature","name":"a","module":"` + huge + `"}`, "cannot be read"},

@@ -14,9 +14,9 @@ import (
 
 // ApplyArgs are the arguments of apply.
 type ApplyArgs struct {
-	Recipe   string            `json:"recipe" op:"required" doc:"path of a file or folder"`
+	Recipe   string            `json:"recipe" op:"required" doc:"path of a file or directory"`
 	Vars     map[string]string `json:"vars,omitempty" doc:"values of variables, as on the command line"`
-	PlanOnly bool              `json:"plan_only,omitempty" doc:"only say what would change"`
+	PlanOnly bool              `json:"plan_only,omitempty" doc:"only return the plan: what would change"`
 }
 
 // ApplyResult is the result of apply.
@@ -24,27 +24,27 @@ type ApplyResult struct {
 	Creatures map[string]terrarium.CreatureID `json:"creatures"` // by address
 	Channels  map[string]terrarium.ChannelID  `json:"channels"`  // by address
 	Resumed   []string                        `json:"resumed"`
-	Changed   []string                        `json:"changed,omitempty"` // those of them that ran, and have another instance now
+	Changed   []string                        `json:"changed,omitempty"` // resumed creatures that were running and got a new instance
 	Created   []string                        `json:"created"`
 	Removed   []RemovedRecord                 `json:"removed"`
 	Problems  []*ErrorRecord                  `json:"problems,omitempty"` // stores that were set aside
-	Plan      *PlanRecord                     `json:"plan,omitempty"`     // if only that was asked for
+	Plan      *PlanRecord                     `json:"plan,omitempty"`     // with plan_only
 }
 
-// RemovedRecord is something that was there and the recipe does not have.
+// RemovedRecord is a creature or channel that was removed, because the recipe does not have it any more.
 type RemovedRecord struct {
 	Address string `json:"address"`
-	Pending uint64 `json:"pending"`
+	Pending uint64 `json:"pending"` // deliveries that waited for it, and are dead letters now
 }
 
 // SubscribeArgs are the arguments of subscribe.
 type SubscribeArgs struct {
 	Kinds     []string `json:"kinds,omitempty" doc:"only events of these kinds"`
 	Creatures []string `json:"creatures,omitempty" doc:"only events about these creatures"`
-	Graphs    []string `json:"graphs,omitempty" doc:"only events of these graphs, by any id they have had"`
+	Graphs    []string `json:"graphs,omitempty" doc:"only events of these graphs, each by any id it has had"`
 	Channels  []string `json:"channels,omitempty" doc:"only events of these channels"`
-	After     string   `json:"after,omitempty" doc:"first what the session stores have behind this cursor, which every event has; start begins at the beginning"`
-	Buffer    int      `json:"buffer,omitempty" doc:"events held for a slow subscriber; beyond it an event lagged counts what is left out"`
+	After     string   `json:"after,omitempty" doc:"first send the logged events after this cursor, which every event has; start means from the beginning"`
+	Buffer    int      `json:"buffer,omitempty" doc:"number of events held for a slow subscriber; an event lagged counts those dropped beyond it"`
 }
 
 // SubscriptionResult names a subscription.
@@ -54,21 +54,21 @@ type SubscriptionResult struct {
 
 // UnsubscribeArgs are the arguments of unsubscribe.
 type UnsubscribeArgs struct {
-	Subscription string `json:"subscription" op:"required" doc:"what subscribe answered"`
+	Subscription string `json:"subscription" op:"required" doc:"the name that subscribe returned"`
 }
 
 // ShutdownArgs are the arguments of shutdown.
 type ShutdownArgs struct{}
 
-// Empty is the result of operations that have none.
+// Empty is the result of operations without a result.
 type Empty struct{}
 
 func sessionOperations() []Operation {
 	return []Operation{
-		read("apply", "Makes a recipe exist: all of it or nothing.", apply),
-		ofConnection(read("subscribe", "Starts sending events as lines of the form {\"subscription\": …, \"event\": {…}}.", subscribe)),
+		read("apply", "Applies a recipe, all or nothing.", apply),
+		ofConnection(read("subscribe", "Starts a subscription, which sends events as lines of the form {\"subscription\": …, \"event\": {…}}.", subscribe)),
 		ofConnection(read("unsubscribe", "Ends a subscription.", unsubscribe)),
-		ofConnection(read("shutdown", "Ends the connection after its answers, and with the command exec the engine.", shutdown)),
+		ofConnection(read("shutdown", "Ends the connection after all answers. In the command exec it also ends the engine.", shutdown)),
 	}
 }
 
@@ -102,19 +102,19 @@ func newApplyResult(applied *terrarium.Applied) *ApplyResult {
 	return out
 }
 
-// eventLine is one event of a subscription.
+// eventLine is an event of a subscription.
 type eventLine struct {
 	Subscription string      `json:"subscription"`
 	Event        EventRecord `json:"event"`
 }
 
 const (
-	// maxBuffer bounds what the subscriptions of a connection may hold together: some
-	// hundred megabytes.
+	// maxBuffer bounds the events that all subscriptions of a connection hold together:
+	// some hundred megabytes.
 	maxBuffer = engine.MaxSubscriptionBuffer
-	// maxSubscriptions bounds what every event of the engine costs.
+	// maxSubscriptions bounds the cost of every event in the engine.
 	maxSubscriptions = 100
-	// maxFiltered is how many creatures, graphs and channels one may name.
+	// maxFiltered is the most creatures, graphs and channels that a subscription may name.
 	maxFiltered = 1000
 )
 
@@ -123,7 +123,7 @@ func subscribe(ctx context.Context, s *client, a *SubscribeArgs) (*SubscriptionR
 		return nil, &abi.Error{Code: abi.Unsupported, Op: "subscribe", Message: "there is no connection to send events on", Remedy: "use Subscribe, or Serve"}
 	}
 	if n := len(a.Creatures) + len(a.Graphs) + len(a.Channels); n > maxFiltered {
-		return nil, invalid("subscribe", fmt.Sprintf("%d creatures, graphs and channels are more than %d", n, maxFiltered), "name fewer, or leave out those that others do not need")
+		return nil, invalid("subscribe", fmt.Sprintf("%d creatures, graphs and channels are more than the %d allowed", n, maxFiltered), "name fewer, or divide them among several subscriptions")
 	}
 	buffer := cmp.Or(a.Buffer, engine.DefaultSubscriptionBuffer)
 	if err := s.roomFor(buffer); err != nil {
@@ -157,21 +157,21 @@ func subscribe(ctx context.Context, s *client, a *SubscribeArgs) (*SubscriptionR
 	return &SubscriptionResult{name}, nil
 }
 
-// subscription is one of a connection.
+// subscription is a subscription of a connection.
 type subscription struct {
 	*engine.Subscription
 	buffer int
 }
 
-// roomFor answers an error if the connection may not have another subscription that
-// holds so many events.
+// roomFor returns an error if the connection may not have another subscription with
+// a buffer of this size.
 func (s *client) roomFor(buffer int) error {
 	s.subMu.Lock()
 	defer s.subMu.Unlock()
 	if len(s.subs) >= maxSubscriptions {
 		return &abi.Error{
 			Code: abi.LimitExceeded, Op: "subscribe", Message: fmt.Sprintf("the connection has %d subscriptions already", maxSubscriptions),
-			Remedy: "end one with unsubscribe, or have one tell more: kinds, creatures, graphs and channels are lists",
+			Remedy: "end one with unsubscribe, or widen an existing one: kinds, creatures, graphs and channels are lists",
 		}
 	}
 	held := 0
@@ -181,8 +181,8 @@ func (s *client) roomFor(buffer int) error {
 	if buffer > maxBuffer-held {
 		return &abi.Error{
 			Code: abi.LimitExceeded, Op: "subscribe",
-			Message: fmt.Sprintf("the field \"buffer\" is %d, and the subscriptions of a connection hold %d at most together, of which %d are taken", buffer, maxBuffer, held),
-			Remedy:  "ask for less, and catch up with history",
+			Message: fmt.Sprintf("the field \"buffer\" is %d, but all subscriptions of a connection together may hold %d events, and %d are already taken", buffer, maxBuffer, held),
+			Remedy:  "use a smaller buffer, and catch up with history",
 		}
 	}
 	return nil
@@ -200,7 +200,7 @@ func (s *client) filter(ctx context.Context, a *SubscribeArgs) (f engine.Filter,
 		f.Creatures = append(f.Creatures, id)
 	}
 	for _, name := range a.Graphs {
-		// An id that is not live any more is fine: its graph may have merged.
+		// The id of an ended graph is valid, because the graph may have merged.
 		id, err := s.t.FindGraph(ctx, name)
 		if err != nil {
 			return f, err
@@ -226,7 +226,7 @@ func unsubscribe(_ context.Context, s *client, a *UnsubscribeArgs) (*Empty, erro
 	defer s.subMu.Unlock()
 	sub, ok := s.subs[a.Subscription]
 	if !ok {
-		return nil, &abi.Error{Code: abi.NotFound, Op: "unsubscribe", Message: "there is no subscription " + a.Subscription, Remedy: "subscribe answers the names"}
+		return nil, &abi.Error{Code: abi.NotFound, Op: "unsubscribe", Message: "there is no subscription " + a.Subscription, Remedy: "use a name that subscribe has returned"}
 	}
 	delete(s.subs, a.Subscription)
 	sub.Close()

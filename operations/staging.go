@@ -7,14 +7,13 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// staging is a batch in which graphs are also found by ids from before the
-// engine started.
+// staging is a batch that also finds graphs by ids from before the start of the engine.
 type staging struct {
 	*engine.Batch
 	graphs graphFinder
 }
 
-// graphFinder is [Terrarium.FindGraph], or the same on the topology as a batch has it.
+// graphFinder is [Terrarium.FindGraph], or its counterpart on the topology of a batch.
 type graphFinder func(name string) (terrarium.GraphID, error)
 
 // graphs finds graphs of the engine.
@@ -22,7 +21,7 @@ func (s *client) graphs(ctx context.Context) graphFinder {
 	return func(name string) (terrarium.GraphID, error) { return s.t.FindGraph(ctx, name) }
 }
 
-// ifNamed finds a graph, and none without a name.
+// ifNamed finds a graph by name. Without a name it returns none.
 func (f graphFinder) ifNamed(name string) (terrarium.GraphID, error) {
 	if name == "" {
 		return "", nil

@@ -13,10 +13,10 @@ import (
 
 // RequestArgs are the arguments of request.
 type RequestArgs struct {
-	Creature string            `json:"creature" op:"required" doc:"id, or name where it is unique"`
-	Payload  Payload           `json:"payload" doc:"the bytes"`
-	Headers  map[string]string `json:"headers,omitempty" doc:"names and values without NUL"`
-	Deadline Duration          `json:"deadline,omitempty" doc:"how long to wait; 30 s without it"`
+	Creature string            `json:"creature" op:"required" doc:"id, or a name that is unique"`
+	Payload  Payload           `json:"payload" doc:"bytes of the request"`
+	Headers  map[string]string `json:"headers,omitempty" doc:"headers; names and values must not contain NUL"`
+	Deadline Duration          `json:"deadline,omitempty" doc:"how long to wait; 30 s if left out"`
 }
 
 // RequestResult is the result of request.
@@ -26,8 +26,8 @@ type RequestResult struct {
 
 // TimersArgs are the arguments of timers.
 type TimersArgs struct {
-	Creature string `json:"creature" op:"required" doc:"id, or name where it is unique"`
-	Prefix   string `json:"prefix,omitempty" doc:"only timers whose name begins with it"`
+	Creature string `json:"creature" op:"required" doc:"id, or a name that is unique"`
+	Prefix   string `json:"prefix,omitempty" doc:"only timers whose names have this prefix"`
 }
 
 // TimersResult is the result of timers.
@@ -45,10 +45,10 @@ type TimerRecord struct {
 
 // DeadLettersArgs are the arguments of dead_letters.
 type DeadLettersArgs struct {
-	Graph    string `json:"graph,omitempty" doc:"by any id it has had or the name of a member; not needed if there is only one"`
-	Creature string `json:"creature,omitempty" doc:"only those of this creature"`
-	After    string `json:"after,omitempty" doc:"only those listed after the one of this id"`
-	Limit    int    `json:"limit,omitempty" doc:"at most so many; 1,000 without it"`
+	Graph    string `json:"graph,omitempty" doc:"any id the graph has had, or the name of a member; not needed if there is only one graph"`
+	Creature string `json:"creature,omitempty" doc:"only dead letters of this creature"`
+	After    string `json:"after,omitempty" doc:"only dead letters listed after the one with this id"`
+	Limit    int    `json:"limit,omitempty" doc:"most dead letters to return; 1,000 if left out"`
 }
 
 // DeadLettersResult is the result of dead_letters.
@@ -75,7 +75,7 @@ type DeadLetterRecord struct {
 	Payload   Payload              `json:"payload"`
 }
 
-// NewDeadLetterRecord makes the JSON form of a dead letter.
+// NewDeadLetterRecord returns the JSON form of a dead letter.
 func NewDeadLetterRecord(l *journal.DeadLetterRow) DeadLetterRecord {
 	return DeadLetterRecord{
 		ID: l.ID.String(), TS: stamp(l.Time), Creature: l.Creature, Message: l.Message.String(), Kind: l.Kind,
@@ -87,15 +87,15 @@ func NewDeadLetterRecord(l *journal.DeadLetterRow) DeadLetterRecord {
 // RedeliverArgs are the arguments of redeliver.
 type RedeliverArgs struct {
 	Message string `json:"message" op:"required" doc:"id of the dead letter, or of its message"`
-	Graph   string `json:"graph,omitempty" doc:"by any id it has had or the name of a member; not needed if there is only one"`
+	Graph   string `json:"graph,omitempty" doc:"any id the graph has had, or the name of a member; not needed if there is only one graph"`
 }
 
-// VerifyArgs are the arguments of verify: they name a session as those of lineage do.
+// VerifyArgs are the arguments of verify. They name a session as in lineage.
 type VerifyArgs LineageArgs
 
-// VerifyResult is the result of verify. A sound session has empty lists, except
-// that incomplete_from names ancestors in whose files a part of its history still
-// is.
+// VerifyResult is the result of verify. For an intact session all lists are empty,
+// except for incomplete_from: it names ancestors whose files still hold part of the
+// session's history.
 type VerifyResult struct {
 	Session        terrarium.SessionID   `json:"session"`
 	Events         int64                 `json:"events"`
@@ -106,7 +106,7 @@ type VerifyResult struct {
 	Damage         []string              `json:"damage"`
 }
 
-// NewVerifyResult makes the JSON form of a report.
+// NewVerifyResult returns the JSON form of a report.
 func NewVerifyResult(r *journal.VerifyReport) *VerifyResult {
 	return &VerifyResult{
 		Session: r.Session, Events: r.Events, Missing: filled(r.Missing), Duplicate: filled(r.Duplicate),
@@ -114,13 +114,13 @@ func NewVerifyResult(r *journal.VerifyReport) *VerifyResult {
 	}
 }
 
-// Sound reports whether nothing is wrong. That history has not been copied yet
-// is not wrong.
+// Sound reports whether the session is intact. It is intact even if part of its history
+// has not been copied to its own file yet.
 func (r *VerifyResult) Sound() bool {
 	return len(r.Missing)+len(r.Duplicate)+len(r.OutOfOrder)+len(r.Damage) == 0
 }
 
-// filled makes lists that are never null in JSON.
+// filled returns a list that is never null in JSON.
 func filled[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -130,11 +130,11 @@ func filled[T any](list []T) []T {
 
 func supervisionOperations() []Operation {
 	return []Operation{
-		wait("request", "Asks a creature directly and waits for its reply.", request),
-		read("timers", "Shows the timers that a creature has set.", timers),
-		read("dead_letters", "Lists deliveries that nobody has handled.", deadLetters),
+		wait("request", "Sends a request directly to a creature and waits for its reply.", request),
+		read("timers", "Lists the timers that a creature has set.", timers),
+		read("dead_letters", "Lists dead letters: deliveries that no creature has handled.", deadLetters),
 		read("redeliver", "Delivers a dead letter again.", redeliver),
-		read("verify", "Checks a session: that its log has every event once and every channel in order.", verify),
+		read("verify", "Checks that a session's log has every event once and every channel in order.", verify),
 	}
 }
 
@@ -174,7 +174,7 @@ func timers(_ context.Context, s *client, a *TimersArgs) (*TimersResult, error) 
 	return out, nil
 }
 
-// oneGraph finds the graph that an operation is about.
+// oneGraph finds the graph of an operation.
 func oneGraph(ctx context.Context, s *client, op, name string) (terrarium.GraphID, error) {
 	if name != "" {
 		return s.t.FindGraph(ctx, name)
@@ -184,7 +184,7 @@ func oneGraph(ctx context.Context, s *client, op, name string) (terrarium.GraphI
 		return "", err
 	}
 	if len(graphs) != 1 {
-		return "", invalid(op, "graph is missing", "name one; status lists them")
+		return "", invalid(op, "graph is missing", "name a graph; status lists them")
 	}
 	return graphs[0].ID, nil
 }

@@ -7,19 +7,19 @@ import (
 
 // ToolArgs are the arguments of tool.
 type ToolArgs struct {
-	Caller string          `json:"caller" op:"required" doc:"creature in whose name the tool is called, by id, or name where it is unique"`
-	Name   string          `json:"name" op:"required" doc:"the tool; they are listed in tools.md"`
+	Caller string          `json:"caller" op:"required" doc:"creature on whose behalf the tool is called: id, or a name that is unique"`
+	Name   string          `json:"name" op:"required" doc:"name of the tool; tools.md lists them"`
 	Args   json.RawMessage `json:"args,omitempty" doc:"its arguments"`
 }
 
-// ToolResult is the result of tool: what the tool answers, exactly as the caller
+// ToolResult is the result of tool: the answer of the tool, exactly as the creature
 // would get it.
 type ToolResult struct{ json.RawMessage }
 
 func toolOperations() []Operation {
 	return []Operation{
-		wait("tool", "Calls a group tool in the name of a creature, as a turn of its own, and answers after its commit. "+
-			"The result is that of the tool.", callTool),
+		wait("tool", "Calls a group tool on behalf of a creature, in a turn of its own, and answers after the turn's commit. "+
+			"The result is the tool's result.", callTool),
 	}
 }
 

@@ -18,28 +18,28 @@ import (
 type AddCreatureArgs struct {
 	Name       string          `json:"name" op:"required" doc:"unique in its graph"`
 	Module     string          `json:"module,omitempty" doc:"path, or builtin:NAME"`
-	Species    string          `json:"species,omitempty" doc:"or a species that may be spawned; it brings its limits, grants, restart and mailbox along"`
-	Deployment string          `json:"deployment,omitempty" doc:"whose species, where several recipes have it"`
-	Join       string          `json:"join,omitempty" doc:"graph to join; without it and without channels, a graph of its own"`
-	Parent     string          `json:"parent,omitempty" doc:"creature it belongs to"`
-	Workers    string          `json:"workers,omitempty" doc:"what becomes of creatures that belong to it: keep or remove"`
-	Privileged bool            `json:"privileged,omitempty" doc:"may use the group tools"`
+	Species    string          `json:"species,omitempty" doc:"or a species that may be spawned, which sets limits, grants, restart and mailbox too"`
+	Deployment string          `json:"deployment,omitempty" doc:"deployment of the species, if several recipes have one of this name"`
+	Join       string          `json:"join,omitempty" doc:"graph to join; without it and without channels, the creature gets a graph of its own"`
+	Parent     string          `json:"parent,omitempty" doc:"creature to which it belongs"`
+	Workers    string          `json:"workers,omitempty" doc:"what happens to its workers when it is removed: keep or remove"`
+	Privileged bool            `json:"privileged,omitempty" doc:"whether it may use the group tools"`
 	Stopped    bool            `json:"stopped,omitempty" doc:"add it without starting it"`
-	Listen     []string        `json:"listen,omitempty" doc:"channels it listens on, by id or name"`
-	Send       []string        `json:"send,omitempty" doc:"channels it may send on, by id or name"`
-	Config     json.RawMessage `json:"config,omitempty" doc:"its configuration, an object"`
-	Limits     *LimitsArgs     `json:"limits,omitempty" doc:"what it may use"`
-	Grants     *journal.Grants `json:"grants,omitempty" doc:"capabilities"`
-	Restart    *RestartArgs    `json:"restart,omitempty" doc:"what happens after a failure"`
+	Listen     []string        `json:"listen,omitempty" doc:"channels on which it listens, by id or name"`
+	Send       []string        `json:"send,omitempty" doc:"channels on which it may send, by id or name"`
+	Config     json.RawMessage `json:"config,omitempty" doc:"configuration object"`
+	Limits     *LimitsArgs     `json:"limits,omitempty" doc:"limits on the resources it may use"`
+	Grants     *journal.Grants `json:"grants,omitempty" doc:"capabilities that it gets"`
+	Restart    *RestartArgs    `json:"restart,omitempty" doc:"restart policy after a failure"`
 	Mailbox    *MailboxArgs    `json:"mailbox,omitempty" doc:"deliveries held in memory"`
 	Address    string          `json:"address,omitempty" doc:"durable address"`
 }
 
-// LimitsArgs are the limits of a creature; what is left out has its default.
+// LimitsArgs are the limits of a creature. A limit that is left out has its default.
 type LimitsArgs struct {
 	Memory      int64    `json:"memory,omitempty" doc:"bytes of linear memory"`
 	Fuel        int64    `json:"fuel,omitempty" doc:"units per turn"`
-	Stack       int64    `json:"stack,omitempty" doc:"bytes of calls within one another"`
+	Stack       int64    `json:"stack,omitempty" doc:"bytes of nested calls"`
 	Deadline    Duration `json:"deadline,omitempty" doc:"time per turn"`
 	Message     int64    `json:"message,omitempty" doc:"bytes of one message"`
 	Sends       int      `json:"sends,omitempty" doc:"messages per turn"`
@@ -54,7 +54,7 @@ type LimitsArgs struct {
 	Calls       int64    `json:"calls,omitempty" doc:"hostcalls per turn"`
 	Handles     int      `json:"handles,omitempty" doc:"channel handles"`
 	Timers      int      `json:"timers,omitempty" doc:"timers of the creature"`
-	Requests    int      `json:"requests,omitempty" doc:"requests that wait for an answer"`
+	Requests    int      `json:"requests,omitempty" doc:"requests waiting for a reply"`
 	TimerBytes  int64    `json:"timer_bytes,omitempty" doc:"bytes of all timers"`
 	Tools       int      `json:"tools,omitempty" doc:"tool calls per turn"`
 	Table       int64    `json:"table,omitempty" doc:"elements of all tables"`
@@ -76,10 +76,10 @@ func (l *LimitsArgs) limits() abi.Limits {
 	}
 }
 
-// RestartArgs is a restart policy; what is left out has its default.
+// RestartArgs is a restart policy. A field that is left out has its default.
 type RestartArgs struct {
 	Mode       string   `json:"mode,omitempty" doc:"on_failure, never or always"`
-	Attempts   int      `json:"attempts,omitempty" doc:"how often one delivery is tried"`
+	Attempts   int      `json:"attempts,omitempty" doc:"attempts for one delivery"`
 	Max        int      `json:"max,omitempty" doc:"failures within the window before quarantine"`
 	Within     Duration `json:"within,omitempty" doc:"the window"`
 	Backoff    Duration `json:"backoff,omitempty" doc:"pause before the second attempt"`
@@ -97,14 +97,14 @@ func (r *RestartArgs) policy() (deploy.RestartPolicy, error) {
 	if r.Mode != "" {
 		mode, ok := deploy.ParseRestartMode(r.Mode)
 		if !ok {
-			return p, invalid("add_creature", "there is no restart mode "+r.Mode, "use on_failure, never or always")
+			return p, invalid("add_creature", "unknown restart mode "+r.Mode, "use on_failure, never or always")
 		}
 		p.Mode = mode
 	}
 	return p, nil
 }
 
-// MailboxArgs describe a mailbox.
+// MailboxArgs describes a mailbox.
 type MailboxArgs struct {
 	Size     int    `json:"size,omitempty" doc:"deliveries held in memory"`
 	Overflow string `json:"overflow,omitempty" doc:"without a store: block, drop_oldest or dead_letter"`
@@ -117,9 +117,9 @@ type CreatureAdded struct {
 	Graph    terrarium.GraphID    `json:"graph"`
 }
 
-// CreatureArgs name a creature.
+// CreatureArgs names a creature.
 type CreatureArgs struct {
-	Creature string `json:"creature" op:"required" doc:"id, or name where it is unique"`
+	Creature string `json:"creature" op:"required" doc:"id, or a name that is unique"`
 }
 
 // DeltaResult is the result of operations that may change the graphs.
@@ -129,7 +129,7 @@ type DeltaResult struct {
 
 // AddChannelArgs are the arguments of add_channel.
 type AddChannelArgs struct {
-	Graph       string `json:"graph" op:"required" doc:"graph to declare it in"`
+	Graph       string `json:"graph" op:"required" doc:"graph in which to declare it"`
 	Name        string `json:"name" op:"required" doc:"unique in the graph"`
 	Description string `json:"description,omitempty" doc:"what it is for"`
 }
@@ -140,37 +140,37 @@ type ChannelResult struct {
 	Delta   journal.Delta       `json:"delta"`
 }
 
-// ChannelArgs name a channel.
+// ChannelArgs names a channel.
 type ChannelArgs struct {
-	Channel string `json:"channel" op:"required" doc:"id, or name where it is unique"`
-	Graph   string `json:"graph,omitempty" doc:"where the name is looked up"`
+	Channel string `json:"channel" op:"required" doc:"id, or a name that is unique"`
+	Graph   string `json:"graph,omitempty" doc:"graph in which to look up the name"`
 }
 
 func topologyOperations() []Operation {
 	return []Operation{
 		changePrepared("add_creature", "Adds a creature and starts it.", prepareCreature, addCreature),
-		edit("remove_creature", "Removes a creature, with its workers if they go with it; its graph may split. What waits for it becomes dead letters.",
+		edit("remove_creature", "Removes a creature, and its workers if they are set to be removed with it. Its waiting deliveries become dead letters. Its graph may split.",
 			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.RemoveCreature{ID: id} })),
 		edit("start_creature", "Starts a stopped or quarantined creature.",
 			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.SetStopped{ID: id} })),
-		edit("stop_creature", "Stops a creature: it stays a member and keeps edges, cursors and state.",
+		edit("stop_creature", "Stops a creature. It stays a member of its graph and keeps its edges, cursors and state.",
 			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.SetStopped{ID: id, Stopped: true} })),
 		edit("promote", "Makes a creature privileged.",
 			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.SetPrivileged{ID: id, Privileged: true} })),
-		edit("demote", "Takes a creature's privilege away.",
+		edit("demote", "Removes a creature's privilege.",
 			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.SetPrivileged{ID: id} })),
-		edit("assign_root", "Makes a creature the root of its deployment, and privileged, in place of whoever was it before; the graph may split.", assignRoot),
+		edit("assign_root", "Makes a creature the root of its deployment, and privileged, in place of the previous root. The graph may split.", assignRoot),
 		edit("add_channel", "Declares a channel in a graph.", addChannel),
-		edit("remove_channel", "Drops a channel with its edges; its graph may split.", removeChannel),
-		edit("connect", "Makes one creature send on a channel that another listens on; merges their graphs if they differ.", connect),
-		edit("disconnect", "Ends what connect did, without cutting third parties; the graph may split.", disconnect),
-		edit("set_listen", "Turns one listen edge on or off.", setEdge(journal.Listen)),
-		edit("set_send", "Turns one send edge on or off.", setEdge(journal.Send)),
-		read("batch", "Carries out operations that change the topology, all or nothing.", batch),
+		edit("remove_channel", "Removes a channel and its edges. Its graph may split.", removeChannel),
+		edit("connect", "Makes one creature send on a channel on which another listens. If they are in different graphs, these merge.", connect),
+		edit("disconnect", "Undoes connect, without cutting off third parties. The graph may split.", disconnect),
+		edit("set_listen", "Adds or removes a listen edge.", setEdge(journal.Listen)),
+		edit("set_send", "Adds or removes a send edge.", setEdge(journal.Send)),
+		read("batch", "Applies operations that change the topology, all or nothing.", batch),
 	}
 }
 
-// prepareCreature compiles and starts the creature, which may take a while.
+// prepareCreature compiles the module and starts the creature, which may take a while.
 func prepareCreature(ctx context.Context, s *client, a *AddCreatureArgs) (*engine.Prepared, error) {
 	spec, err := a.spec()
 	if err != nil {
@@ -179,7 +179,7 @@ func prepareCreature(ctx context.Context, s *client, a *AddCreatureArgs) (*engin
 	return s.t.Prepare(ctx, spec)
 }
 
-// spec is what the arguments ask for.
+// spec converts the arguments to a specification.
 func (a *AddCreatureArgs) spec() (deploy.CreatureSpec, error) {
 	spec := deploy.CreatureSpec{
 		Name: a.Name, Module: a.Module, Species: a.Species, Deployment: a.Deployment, Config: a.Config,
@@ -187,7 +187,7 @@ func (a *AddCreatureArgs) spec() (deploy.CreatureSpec, error) {
 	}
 	switch {
 	case a.Module == "" && a.Species == "":
-		return spec, invalid("add_creature", `neither the field "module" nor "species" is there`, "name a module, or a species that may be spawned")
+		return spec, invalid("add_creature", `neither the field "module" nor "species" is given`, "name a module, or a species that may be spawned")
 	case a.Module != "" && (a.Species != "" || a.Deployment != ""):
 		return spec, invalid("add_creature", "a species has a module of its own", `leave out "module", or "species" and "deployment"`)
 	}
@@ -198,7 +198,7 @@ func (a *AddCreatureArgs) spec() (deploy.CreatureSpec, error) {
 	if a.Workers != "" {
 		var ok bool
 		if spec.Workers, ok = deploy.ParseWorkers(a.Workers); !ok {
-			return spec, invalid("add_creature", "there is no such choice for workers: "+a.Workers, "use keep or remove")
+			return spec, invalid("add_creature", "unknown value of workers: "+a.Workers, "use keep or remove")
 		}
 	}
 	if a.Grants != nil {
@@ -209,7 +209,7 @@ func (a *AddCreatureArgs) spec() (deploy.CreatureSpec, error) {
 		if m.Overflow != "" {
 			overflow, ok := deploy.ParseOverflow(m.Overflow)
 			if !ok {
-				return spec, invalid("add_creature", "there is no overflow policy "+m.Overflow, "use block, drop_oldest or dead_letter")
+				return spec, invalid("add_creature", "unknown overflow policy "+m.Overflow, "use block, drop_oldest or dead_letter")
 			}
 			spec.Overflow = overflow
 		}
@@ -247,7 +247,7 @@ func addCreature(ctx context.Context, b *staging, a *AddCreatureArgs, p *engine.
 	return &CreatureAdded{added.Creature, added.Name, added.Graph}, nil
 }
 
-// eachOnce refuses a list of channels that has one twice, by whatever names.
+// eachOnce rejects a list that has a channel twice, even by different names.
 func eachOnce(b *staging, g terrarium.GraphID, field string, channels []string) error {
 	seen := map[terrarium.ChannelID]bool{}
 	for _, name := range channels {
@@ -263,7 +263,7 @@ func eachOnce(b *staging, g terrarium.GraphID, field string, channels []string) 
 	return nil
 }
 
-// onCreature makes an operation on one creature.
+// onCreature returns an operation on one creature.
 func onCreature(op func(terrarium.CreatureID) topology.Op) func(context.Context, *staging, *CreatureArgs) (*DeltaResult, error) {
 	return func(ctx context.Context, b *staging, a *CreatureArgs) (*DeltaResult, error) {
 		id, err := b.FindCreature("", a.Creature)
@@ -323,7 +323,7 @@ func findChannelArg(graphs graphFinder, channels func(terrarium.GraphID, string)
 
 // BatchArgs are the arguments of batch.
 type BatchArgs struct {
-	Ops []json.RawMessage `json:"ops" op:"required" doc:"operations as in requests, without id; later ones see what earlier ones did"`
+	Ops []json.RawMessage `json:"ops" op:"required" doc:"operations as in requests, without id; later ones see the effects of earlier ones"`
 }
 
 // BatchResult is the result of batch.
@@ -340,7 +340,7 @@ func batch(ctx context.Context, s *client, a *BatchArgs) (*BatchResult, error) {
 		}
 		op, err := findOperation(name)
 		if err == nil && !op.Batchable {
-			err = invalid("batch", "the operation "+name+" cannot be part of a batch", "use operations that change the topology")
+			err = invalid("batch", "the operation "+name+" cannot be part of a batch", "use only operations that change the topology")
 		}
 		if err != nil {
 			return nil, atStep(err, i)

@@ -10,13 +10,13 @@ import (
 
 // WireArgs are the arguments of wire.
 type WireArgs struct {
-	From        string `json:"from" op:"required" doc:"creature whose output it is"`
-	To          string `json:"to" op:"required" doc:"creature of the same graph, or root for the root of its deployment"`
-	Name        string `json:"name,omitempty" doc:"unique among the wires of the creature"`
-	WithContent *bool  `json:"with_content,omitempty" doc:"whether the output itself is delivered; true without it"`
-	Prompt      string `json:"prompt,omitempty" doc:"text to deliver, with {output}, {source} and {channel} in it"`
-	When        string `json:"when,omitempty" doc:"predicate of the creature's recipe: only outputs of which it holds"`
-	AllowSelf   bool   `json:"allow_self,omitempty" doc:"it may lead back to where it comes from"`
+	From        string `json:"from" op:"required" doc:"creature whose output the wire carries"`
+	To          string `json:"to" op:"required" doc:"creature in the same graph, or root for the root of its deployment"`
+	Name        string `json:"name,omitempty" doc:"name, unique among the wires of the creature"`
+	WithContent *bool  `json:"with_content,omitempty" doc:"whether to deliver the output itself; true if left out"`
+	Prompt      string `json:"prompt,omitempty" doc:"text to deliver, which may contain {output}, {source} and {channel}"`
+	When        string `json:"when,omitempty" doc:"predicate of the creature's recipe; only outputs for which it is true are delivered"`
+	AllowSelf   bool   `json:"allow_self,omitempty" doc:"whether the wire may lead back to its own creature"`
 }
 
 // WireResult is the result of wire and unwire.
@@ -26,14 +26,14 @@ type WireResult struct {
 
 // UnwireArgs are the arguments of unwire.
 type UnwireArgs struct {
-	Wire string `json:"wire" op:"required" doc:"id, or with from its name"`
-	From string `json:"from,omitempty" doc:"creature that it leads out of"`
+	Wire string `json:"wire" op:"required" doc:"id or, with from, the name"`
+	From string `json:"from,omitempty" doc:"creature whose output the wire carries"`
 }
 
 // WiresArgs are the arguments of wires.
 type WiresArgs struct {
-	Graph    string `json:"graph,omitempty" doc:"only those of this graph, by any id it has had or the name of a member"`
-	Creature string `json:"creature,omitempty" doc:"only those that lead out of this creature or to it"`
+	Graph    string `json:"graph,omitempty" doc:"only wires of this graph: any id it has had, or the name of a member"`
+	Creature string `json:"creature,omitempty" doc:"only wires from or to this creature"`
 }
 
 // WiresResult is the result of wires.
@@ -43,7 +43,7 @@ type WiresResult struct {
 
 func wireOperations() []Operation {
 	return []Operation{
-		edit("wire", "Leads the output of one creature to another, or to its root.", wire),
+		edit("wire", "Adds an output wire from a creature to another one, or to its root.", wire),
 		edit("unwire", "Removes an output wire.", unwire),
 		read("wires", "Lists output wires.", wires),
 	}
@@ -57,7 +57,7 @@ func wire(ctx context.Context, b *staging, a *WireArgs) (*WireResult, error) {
 	to := journal.ToRoot
 	if a.To != string(journal.ToRoot) {
 		if to, err = b.FindCreature(b.GraphOf(from), a.To); err != nil {
-			// One of another graph is an error that says so.
+			// A creature of another graph gets an error of its own.
 			if to, err = b.FindCreature("", a.To); err != nil {
 				return nil, err
 			}
@@ -86,7 +86,7 @@ func unwire(ctx context.Context, b *staging, a *UnwireArgs) (*WireResult, error)
 		return nil, err
 	}
 	if from != "" && w.From != from {
-		return nil, invalid("unwire", "the wire "+a.Wire+" leads out of another creature than "+a.From, "leave from out, or name the other")
+		return nil, invalid("unwire", "the wire "+a.Wire+" does not belong to "+a.From, "leave out from, or name the wire's creature")
 	}
 	if _, err := b.RemoveWire(ctx, w.ID); err != nil {
 		return nil, err
@@ -114,6 +114,6 @@ func wires(ctx context.Context, s *client, a *WiresArgs) (*WiresResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	in = slices.DeleteFunc(in, func(w journal.OutputWire) bool { return w.From == c }) // it is in out
+	in = slices.DeleteFunc(in, func(w journal.OutputWire) bool { return w.From == c }) // already in out
 	return &WiresResult{append(out, in...)}, nil
 }

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// comments are what the source says about types and fields, by "Type" and
+// comments holds the comments of types and fields in the source, by "Type" and
 // "Type.Field".
 type comments map[string]string
 
-// readComments reads the sources of packages. Later packages do not replace
-// what earlier ones say of a type of the same name.
+// readComments reads the sources of packages. If several packages have a type of the
+// same name, the first one counts.
 func readComments(root string, packages ...string) (comments, error) {
 	out := comments{}
 	for _, p := range packages {

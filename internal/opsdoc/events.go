@@ -19,8 +19,8 @@ const (
 // bytesPayload is the JSON form of bytes; see terrarium.Payload.
 const bytesPayload = "payload"
 
-// schemaOfEvents describes an event of every kind, as subscriptions, history and
-// the command line show them.
+// schemaOfEvents returns the schema of events as subscriptions, history and the command
+// line show them.
 func schemaOfEvents(c comments) (*jsonschema.Schema, error) {
 	i := inference{comments: c}
 	out := &jsonschema.Schema{
@@ -44,7 +44,7 @@ func schemaOfEvents(c comments) (*jsonschema.Schema, error) {
 	return out, nil
 }
 
-// payloadSchema describes the payload of events of a kind.
+// payloadSchema returns the schema of the payload of events of a kind.
 func (i inference) payloadSchema(k journal.EventKind) (*jsonschema.Schema, error) {
 	switch t := journal.PayloadType(k); {
 	case t != nil:
@@ -55,7 +55,7 @@ func (i inference) payloadSchema(k journal.EventKind) (*jsonschema.Schema, error
 	return &jsonschema.Schema{Ref: "#/$defs/" + bytesPayload}, nil
 }
 
-// payloadTables fills in the tables of the page of events.
+// payloadTables fills in the tables of the events page.
 func payloadTables(page []byte, c comments) ([]byte, error) {
 	for _, k := range journal.EventKinds() {
 		t := journal.PayloadType(k)
@@ -78,8 +78,8 @@ func payloadTable(b *bytes.Buffer, c comments, t reflect.Type) {
 	payloadRows(b, c, t)
 }
 
-// payloadRows writes a line for each member of the JSON form of a struct, those of
-// what it embeds among them.
+// payloadRows writes a line for each member of the JSON form of a struct, including
+// those of embedded structs.
 func payloadRows(b *bytes.Buffer, c comments, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)

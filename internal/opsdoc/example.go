@@ -18,8 +18,8 @@ import (
 	"github.com/seed47132306/terrarium/operations"
 )
 
-// script is one connection on which every operation is used. What is not shown
-// prepares the ground for what is.
+// script is a connection on which every operation is used. Steps that are not shown
+// prepare the ones that are.
 var script = []struct {
 	hidden bool
 	line   string
@@ -84,8 +84,7 @@ func (e example) write(b *bytes.Buffer) {
 	fmt.Fprintf(b, "```json\n%s\n%s\n```\n", e.request, e.answer)
 }
 
-// runExamples carries the script out and returns what is to be shown, by
-// operation.
+// runExamples runs the script and returns the examples to show, by operation.
 func runExamples(ctx context.Context, root string) (out map[string]example, err error) {
 	seed := uint64(1)
 	t, err := terrarium.New(ctx, terrarium.Options{Scratch: true, Seed: &seed, Workers: 1})
@@ -109,12 +108,12 @@ func runExamples(ctx context.Context, root string) (out map[string]example, err 
 	c := &conversation{in: in, lines: bufio.NewReader(answers), names: newShortener(), tmp: tmp}
 	out, err = c.run(root, func() error { return settle(ctx, t) })
 	in.Close()
-	_, derr := io.Copy(io.Discard, c.lines) // events that come after the last answer
+	_, derr := io.Copy(io.Discard, c.lines) // events after the last answer
 	return out, errors.Join(err, derr, <-served)
 }
 
-// settle waits until the background has done all that it has to: what is shown
-// would depend on how far it has come.
+// settle waits until all background work is done. Otherwise the answers would depend on
+// its progress.
 func settle(ctx context.Context, t *terrarium.Terrarium) error {
 	for {
 		if err := t.Settle(ctx); err != nil {
@@ -127,8 +126,8 @@ func settle(ctx context.Context, t *terrarium.Terrarium) error {
 	}
 }
 
-// passedOn reports whether a session went into others, so that its file is not
-// needed in the end.
+// passedOn reports whether a session has successors, so that its file is not needed in
+// the end.
 func passedOn(list []journal.SessionInfo, ended journal.SessionInfo) bool {
 	return slices.ContainsFunc(list, func(i journal.SessionInfo) bool { return slices.Contains(i.Parents, ended.Session) })
 }
@@ -138,11 +137,11 @@ type conversation struct {
 	in     io.Writer
 	lines  *bufio.Reader
 	names  *shortener
-	letter string // id of the first dead letter that was listed
-	tmp    string // where files are written
+	letter string // id of the first listed dead letter
+	tmp    string // directory for files
 }
 
-// run carries out the script. Before each step it calls settle.
+// run runs the script. Before each step it calls settle.
 func (c *conversation) run(root string, settle func() error) (map[string]example, error) {
 	out := map[string]example{}
 	for _, step := range script {
@@ -173,20 +172,20 @@ func (c *conversation) run(root string, settle func() error) (map[string]example
 	return out, nil
 }
 
-// note keeps of an answer what later requests refer to.
+// note keeps the parts of an answer to which later requests refer.
 func (c *conversation) note(answer []byte) {
 	var a struct {
 		Result struct {
 			DeadLetters []struct{ ID string } `json:"dead_letters"`
 		}
 	}
-	// dead_letters is a number in the answer of wait_idle, which is not meant.
+	// Ignore dead_letters in the answer of wait_idle, where it is a number.
 	if err := json.Unmarshal(answer, &a); err == nil && len(a.Result.DeadLetters) > 0 {
 		c.letter = a.Result.DeadLetters[0].ID
 	}
 }
 
-// ask sends a request and reads until its answer; events pass by.
+// ask sends a request and reads until its answer, skipping events.
 func (c *conversation) ask(line string, id json.Number) ([]byte, error) {
 	if _, err := fmt.Fprintln(c.in, line); err != nil {
 		return nil, err

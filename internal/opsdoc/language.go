@@ -10,11 +10,11 @@ import (
 
 const recipesPage = "docs/reference/recipes.md"
 
-// elsewhere are the blocks that other tables have; content has no attributes of
-// its own.
+// elsewhere lists the blocks that other tables describe, and content, which has no
+// attributes of its own.
 var elsewhere = map[string]bool{"limits": true, "restart": true, "content": true}
 
-// languageTables are the tables of the blocks and functions of recipes.
+// languageTables returns the tables of the blocks and functions of recipes.
 func languageTables() []table {
 	tables := []table{
 		{recipesPage, "blocks", blocksTable},
@@ -38,7 +38,7 @@ func blockOf(name string) recipes.Block {
 	return recipes.Block{}
 }
 
-// blocksTable lists what may stand in a recipe itself.
+// blocksTable lists the top-level blocks of a recipe.
 func blocksTable(b *bytes.Buffer) {
 	b.WriteString("| block | how often | |\n|---|---|---|\n")
 	for _, block := range recipes.Language() {
@@ -48,7 +48,7 @@ func blocksTable(b *bytes.Buffer) {
 	}
 }
 
-// written is the head of a block as it stands in a recipe.
+// written returns the head of a block as a recipe writes it.
 func written(block recipes.Block) string {
 	head := block.Name
 	for _, label := range block.Labels {
@@ -64,7 +64,7 @@ func howOften(block recipes.Block) string {
 	return "at most one"
 }
 
-// blockTable lists the attributes of a block, and the blocks that may stand in it.
+// blockTable lists the attributes and the nested blocks of a block.
 func blockTable(b *bytes.Buffer, block recipes.Block) {
 	attributeTable(b, block)
 	var rows []string
@@ -112,7 +112,7 @@ func defaultText(a recipes.Attribute) string {
 	return a.Without
 }
 
-// functionTable lists the functions, by what they work on.
+// functionTable lists the functions, grouped by the values they work on.
 func functionTable(b *bytes.Buffer) {
 	b.WriteString("| function | works on | |\n|---|---|---|\n")
 	for _, f := range recipes.Functions() {

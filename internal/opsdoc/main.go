@@ -1,11 +1,10 @@
-// Command opsdoc writes the parts of docs/reference that tables in the code
-// define: the page of operations, the group tools with their schemas, the schema of
-// the awareness document, and the tables of limits, of error codes and of what
-// recipes and their policies may say. The examples are carried out while it is
-// written.
+// Command opsdoc generates the parts of docs/reference that tables in the code define:
+// the operations page, the group tools and their schemas, the schema of the awareness
+// document, and the tables of limits, error codes, recipe blocks and policies. It runs
+// the examples to get their answers.
 //
-// It runs twice: the second time the engine has the schemas that were written the
-// first time, and refuses what they do not allow.
+// go generate runs it twice. In the second run the engine uses the schemas that the
+// first run has written, and rejects arguments that they do not allow.
 //
 //go:generate go run .
 //go:generate go run .
@@ -19,8 +18,8 @@ import (
 	"path/filepath"
 )
 
-// root is the repository as seen from this folder, where go generate and go
-// test run.
+// root is the path of the repository from this directory, where go generate and go test
+// run.
 const root = "../.."
 
 func main() {
@@ -36,7 +35,7 @@ func main() {
 	}
 }
 
-// table is a part of a page that is written between two markers.
+// table is a generated part of a page, between two markers.
 type table struct {
 	page, name string
 	write      func(*bytes.Buffer)
@@ -52,7 +51,7 @@ var tables = []table{
 	{recipesPage, "ctx", contextTable},
 }
 
-// generate returns the pages as they should be, by path.
+// generate returns the generated pages, by path.
 func generate(ctx context.Context, root string) (map[string][]byte, error) {
 	examples, err := runExamples(ctx, root)
 	if err != nil {
@@ -98,7 +97,7 @@ func generate(ctx context.Context, root string) (map[string][]byte, error) {
 	return pages, addTools(ctx, pages, root, comments)
 }
 
-// fill puts a table between its markers.
+// fill writes a table between its markers.
 func fill(text []byte, name string, write func(*bytes.Buffer)) ([]byte, error) {
 	start, end := []byte("<!-- generated: "+name+" -->\n"), []byte("<!-- end: "+name+" -->\n")
 	from, to := bytes.Index(text, start), bytes.Index(text, end)

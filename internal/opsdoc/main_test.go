@@ -52,3 +52,18 @@ func TestEveryOperationHasAnExample(t *testing.T) {
 		t.Errorf("there are %d examples for %d operations", len(examples), len(operations.Table()))
 	}
 }
+
+// TestShowLeavesOutTheHeap shows an answer whose last member depends on the garbage
+// collector, and is left out.
+func TestShowLeavesOutTheHeap(t *testing.T) {
+	for _, problems := range []string{"", `,"problems":[]`} {
+		list := strings.Repeat(`"a long name of a graph",`, 10) + `"b"`
+		want, err := new(shortener).show([]byte(`{"graphs":[` + list + `]` + problems + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := new(shortener).show([]byte(`{"graphs":[` + list + `],"unaccounted_bytes":12` + problems + `}`)); err != nil || got != want {
+			t.Errorf("shows %s, %v; want %s", got, err, want)
+		}
+	}
+}

@@ -10,8 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/recipes/policy"
 )
 
-// policyFieldTable lists the fields of the events that policies judge, but for
-// messages.
+// policyFieldTable lists the fields of all events that policies judge except messages.
 func policyFieldTable(b *bytes.Buffer) {
 	fmt.Fprintln(b, "| field | of | |\n|---|---|---|")
 	for i := range policy.Fields {
@@ -42,7 +41,7 @@ func occasionTable(b *bytes.Buffer) {
 	}
 }
 
-// answerTable lists what scripts may answer.
+// answerTable lists the answers that scripts may return.
 func answerTable(b *bytes.Buffer) {
 	fmt.Fprintln(b, "| answer | on | |\n|---|---|---|")
 	for _, a := range policy.Answers {
@@ -58,7 +57,7 @@ func messageFieldTable(b *bytes.Buffer) {
 	}
 }
 
-// contextTable lists what scripts get besides the event.
+// contextTable lists the values that scripts get besides the event.
 func contextTable(b *bytes.Buffer) {
 	fmt.Fprintln(b, "| field | |\n|---|---|")
 	for _, f := range policy.ContextFields {

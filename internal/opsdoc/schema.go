@@ -16,20 +16,19 @@ import (
 	"github.com/seed47132306/terrarium/operations"
 )
 
-// dialect is what all published schemas are written in.
+// dialect is the dialect of all published schemas.
 const dialect = "https://json-schema.org/draft/2020-12/schema"
 
-// inference makes schemas of Go types: each in one piece, with the members in the
-// order of the fields and in the words of their comments. Equal types make equal
-// bytes.
+// inference generates schemas of Go types. A schema is in one piece; its members follow
+// the order of the fields and use their comments. Equal types give equal bytes.
 type inference struct {
 	comments
-	// extensible schemas say what the types are as well, and leave room for members that
-	// come later.
+	// extensible schemas describe the types too, and allow for members that are added
+	// later.
 	extensible bool
 }
 
-// schemaOf describes the JSON form of a type.
+// schemaOf returns the schema of a type's JSON form.
 func (i inference) schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: customSchemas()})
 	if err != nil {
@@ -38,9 +37,9 @@ func (i inference) schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 	return s, i.complete(s, t)
 }
 
-// complete says in a schema what a type has beyond what is inferred: the comments, and
-// the tag bounds of its fields, as in `bounds:"minimum=1,enum=a|b"`. It takes out null, for
-// members that are absent are left out.
+// complete adds to an inferred schema the comments of a type and the bounds in the tags
+// of its fields, as in `bounds:"minimum=1,enum=a|b"`. It removes null, because empty
+// members are left out.
 func (i inference) complete(s *jsonschema.Schema, t reflect.Type) error {
 	if n := len(s.Types); n > 0 { // null, and the type if there is one
 		s.Type, s.Types = strings.TrimPrefix(s.Types[n-1], "null"), nil
@@ -87,7 +86,7 @@ func (i inference) completeStruct(s *jsonschema.Schema, t reflect.Type) error {
 	return nil
 }
 
-// bound adds what a tag says of a value.
+// bound adds a bound from a tag to a schema.
 func bound(s *jsonschema.Schema, tag string) error {
 	if tag == "" {
 		return nil
@@ -111,7 +110,7 @@ func bound(s *jsonschema.Schema, tag string) error {
 		case "maximum":
 			s.Maximum = &number
 		default:
-			err = errors.New("there is no such bound")
+			err = errors.New("unknown bound")
 		}
 		if err != nil {
 			return fmt.Errorf("bound %q: %w", part, err)
@@ -120,7 +119,7 @@ func bound(s *jsonschema.Schema, tag string) error {
 	return nil
 }
 
-// customSchemas describe types that have a JSON form of their own.
+// customSchemas holds the schemas of types with a JSON form of their own.
 func customSchemas() map[reflect.Type]*jsonschema.Schema {
 	forms := &jsonschema.Schema{OneOf: bytesForms()}
 	return map[reflect.Type]*jsonschema.Schema{
@@ -132,7 +131,7 @@ func customSchemas() map[reflect.Type]*jsonschema.Schema {
 	}
 }
 
-// bytesForms are the forms of bytes in JSON.
+// bytesForms returns the JSON forms of bytes.
 func bytesForms() []*jsonschema.Schema {
 	return []*jsonschema.Schema{{Type: "string"}, {
 		Type: "object", Properties: map[string]*jsonschema.Schema{"base64": {Type: "string", ContentEncoding: "base64"}},
@@ -140,7 +139,7 @@ func bytesForms() []*jsonschema.Schema {
 	}}
 }
 
-// awarenessSchema is the schema of the awareness document as a file.
+// awarenessSchema returns the schema of the awareness document as a file.
 func awarenessSchema(c comments) ([]byte, error) {
 	s, err := inference{c, true}.schemaOf(reflect.TypeFor[outlook.Awareness]())
 	if err != nil {
@@ -150,7 +149,7 @@ func awarenessSchema(c comments) ([]byte, error) {
 	return schemaText(s)
 }
 
-// schemaText writes a schema as it is published.
+// schemaText returns a schema in its published form.
 func schemaText(schema any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -160,10 +159,10 @@ func schemaText(schema any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// field is what the source says of a field.
+// field returns the comment of a field.
 func (c comments) field(t reflect.Type, name string) string { return prose(c[typeName(t)+"."+name]) }
 
-// typ is what the source says that a struct is.
+// typ returns the description of a struct from its comment.
 func (c comments) typ(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -179,11 +178,11 @@ func (c comments) typ(t reflect.Type) string {
 	return doc
 }
 
-// typeName is the name of a type without the arguments of a generic one.
+// typeName returns the name of a type without type arguments.
 func typeName(t reflect.Type) string {
 	name, _, _ := strings.Cut(t.Name(), "[")
 	return name
 }
 
-// prose is a comment on one line.
+// prose returns a comment on one line.
 func prose(doc string) string { return strings.Join(strings.Fields(plain(doc)), " ") }

@@ -20,7 +20,7 @@ func limitTable(b *bytes.Buffer) {
 	}
 }
 
-// fieldNamed returns the field of a struct that has a name in JSON.
+// fieldNamed returns the field of a struct by its JSON name.
 func fieldNamed(v reflect.Value, name string) any {
 	for _, f := range reflect.VisibleFields(v.Type()) {
 		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
@@ -62,7 +62,7 @@ func codeTable(b *bytes.Buffer) {
 	}
 }
 
-// cell is text as it may stand in a table.
+// cell returns text in a form that fits a table cell.
 func cell(s string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
 }

@@ -16,8 +16,7 @@ import (
 // toolCall is a call of a group tool by a member of the crew.
 type toolCall struct{ caller, name, args string }
 
-// toolScript has one call of every tool that succeeds, in an order in which they
-// do.
+// toolScript has one successful call of every tool, in an order in which they succeed.
 var toolScript = []toolCall{
 	{"lead", "group_channel", `{"action": "create", "name": "notes", "description": "what was found"}`},
 	{"lead", "group_add_node", `{"species": "scribe", "name": "eve", "listen": [{"channel": "notes"}]}`},
@@ -30,7 +29,7 @@ var toolScript = []toolCall{
 	{"lead", "group_remove_node", `{"creature": "eve"}`},
 }
 
-// toolRefusals are calls that are refused, each for another reason.
+// toolRefusals lists calls that are refused, each for another reason.
 var toolRefusals = []toolCall{
 	{"ann", "group_status", `{}`},
 	{"ann", "group_send", `{"creature": "bob", "payload": "hello"}`},
@@ -54,13 +53,13 @@ var toolRefusals = []toolCall{
 	{"lead", "group_wire", `{"action": "remove", "wire": "told"}`},
 }
 
-// refusal is a call and the error that it was refused with.
+// refusal is a refused call and its error.
 type refusal struct {
 	call toolCall
 	err  *abi.Error
 }
 
-// runTools carries the calls out in an engine of their own.
+// runTools runs the calls in an engine of their own.
 func runTools(ctx context.Context) (examples map[string]example, refusals []refusal, err error) {
 	seed := uint64(1)
 	t, err := terrarium.New(ctx, terrarium.Options{Scratch: true, Seed: &seed, Workers: 1})
@@ -101,8 +100,8 @@ func runTools(ctx context.Context) (examples map[string]example, refusals []refu
 	return examples, refusals, nil
 }
 
-// furnish adds a graph with a privileged lead, and a stranger beside it. It returns
-// the creatures by name.
+// furnish adds a graph with a privileged lead, and a stranger in another graph. It
+// returns the creatures by name.
 func furnish(ctx context.Context, t *terrarium.Terrarium) (map[string]journal.CreatureID, error) {
 	on := func(channel string) []deploy.WireSpec { return []deploy.WireSpec{{Channel: channel}} }
 	member := func(name string) deploy.CreatureSpec {
@@ -128,7 +127,7 @@ func furnish(ctx context.Context, t *terrarium.Terrarium) (map[string]journal.Cr
 }
 
 func writeRefusals(b *bytes.Buffer, list []refusal) {
-	b.WriteString("| call | code | says, and what to do |\n|---|---|---|\n")
+	b.WriteString("| call | code | message and remedy |\n|---|---|---|\n")
 	names := newShortener()
 	for _, r := range list {
 		by := ""

@@ -13,8 +13,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/tools"
 )
 
-// Where the schemas of the group tools are: to read, and for the engine to check
-// arguments with.
+// Paths of the schemas of the group tools: the published copy, and the one with which
+// the engine checks arguments.
 const (
 	toolsPage      = "docs/reference/tools.md"
 	toolsSchema    = "docs/reference/tools.schema.json"
@@ -63,7 +63,7 @@ func addTools(ctx context.Context, pages map[string][]byte, root string, c comme
 }
 
 func writeTools(b *bytes.Buffer, list []tools.Info, examples map[string]example) {
-	b.WriteString("| tool | who | |\n|---|---|---|\n")
+	b.WriteString("| tool | caller | |\n|---|---|---|\n")
 	for _, t := range list {
 		fmt.Fprintf(b, "| [`%s`](#%s) | %s | %s |\n", t.Name, t.Name, who(t), cell(t.Doc))
 	}
@@ -84,7 +84,7 @@ func who(t tools.Info) string {
 	return "every creature"
 }
 
-// field is what a schema says of one member of an object.
+// field is the part of a schema that describes a member of an object.
 type field struct {
 	Type        any
 	Description string
@@ -96,7 +96,7 @@ type field struct {
 	}
 }
 
-// writeFields writes the members of an object, in the order of their names.
+// writeFields writes the members of an object, sorted by name.
 func writeFields(b *bytes.Buffer, head string, schema json.RawMessage) {
 	var s struct {
 		Properties map[string]field
@@ -142,7 +142,7 @@ func (f *field) typeName() string {
 	return fmt.Sprint(f.Type)
 }
 
-// about is the description, and the values that there are.
+// about returns the description and the possible values.
 func (f *field) about() string {
 	text := f.Description
 	var values []string
